@@ -1,0 +1,81 @@
+//! Bounded packet queues.
+//!
+//! [`SduQueue`] is what stands in front of a link that is served by grants: a station's uplink buffer, or a
+//! gateway's output. An ACK filter is one implementation, [`DropTail`] the plain one.
+
+use crate::node::DropReason;
+use crate::packet::Packet;
+use crate::time::Instant;
+use crate::units::Bytes;
+use std::collections::VecDeque;
+
+/// A buffer of whole packets, served when the link behind it gives an opportunity.
+///
+/// Every packet that was pushed leaves by [`SduQueue::pop`] or [`SduQueue::pop_dropped`], or is held.
+pub trait SduQueue {
+    /// A packet arrives. It may push others out, or not be accepted itself.
+    fn push(&mut self, now: Instant, packet: Packet);
+    /// An opportunity for `room` bytes is about to be served; each packet costs its length and `overhead` more.
+    fn on_grant(&mut self, _now: Instant, _room: Bytes, _overhead: Bytes) {}
+    /// The station was allocated a transport block of `size` in the direction towards it (its TBS).
+    fn on_peer_block(&mut self, _size: Bytes) {}
+    /// Takes the packet at the head.
+    fn pop(&mut self, now: Instant) -> Option<Packet>;
+    /// Length of the packet at the head.
+    fn head_len(&self) -> Option<Bytes>;
+    /// Bytes of all packets held.
+    fn bytes(&self) -> Bytes;
+    /// Packets held.
+    fn packets(&self) -> usize;
+    /// The next packet that ended here, and why.
+    fn pop_dropped(&mut self) -> Option<(Packet, DropReason)>;
+    /// What an operator wants to read: (name, count) pairs in a fixed order.
+    fn counters(&self) -> Vec<(&'static str, u64)> {
+        Vec::new()
+    }
+}
+
+/// First in, first out; an arrival that does not fit is dropped.
+#[derive(Clone, Debug)]
+pub struct DropTail {
+    queue: VecDeque<Packet>,
+    dropped: VecDeque<(Packet, DropReason)>,
+    bytes: Bytes,
+    limit: Bytes,
+}
+
+impl DropTail {
+    /// A queue that holds at most `limit` bytes; one packet is always accepted when it is empty.
+    pub fn new(limit: Bytes) -> Self {
+        Self { queue: VecDeque::new(), dropped: VecDeque::new(), bytes: Bytes::ZERO, limit }
+    }
+}
+
+impl SduQueue for DropTail {
+    fn push(&mut self, _now: Instant, packet: Packet) {
+        let len = Bytes(u64::from(packet.len));
+        if !self.queue.is_empty() && self.bytes + len > self.limit {
+            self.dropped.push_back((packet, DropReason::QueueFull));
+            return;
+        }
+        self.bytes += len;
+        self.queue.push_back(packet);
+    }
+    fn pop(&mut self, _now: Instant) -> Option<Packet> {
+        let packet = self.queue.pop_front()?;
+        self.bytes = self.bytes - Bytes(u64::from(packet.len));
+        Some(packet)
+    }
+    fn head_len(&self) -> Option<Bytes> {
+        self.queue.front().map(|packet| Bytes(u64::from(packet.len)))
+    }
+    fn bytes(&self) -> Bytes {
+        self.bytes
+    }
+    fn packets(&self) -> usize {
+        self.queue.len()
+    }
+    fn pop_dropped(&mut self) -> Option<(Packet, DropReason)> {
+        self.dropped.pop_front()
+    }
+}

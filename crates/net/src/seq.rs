@@ -63,7 +63,8 @@ mod tests {
         let before = SeqNumber(u32::MAX - 9);
         let after = before + 20;
         assert_eq!(after, SeqNumber(10));
-        assert!(before < after && after > before);
+        assert!(before < after);
+        assert!(after > before);
         assert_eq!(after - before, 20);
         assert_eq!(before.distance(after), -20);
         assert_eq!(before.max(after), after);

@@ -1,1 +1,309 @@
-#![allow(missing_docs)]
+//! Datagrams on the wire: bytes to [`Packet`] and back (RFC 791, RFC 8200, RFC 9293, RFC 7323, RFC 2018).
+//!
+//! [`parse`] never panics and never guesses: a fragment, an IPv4 option or an IPv6 extension header marks the
+//! packet `special`; an unknown or malformed TCP option marks its options `other`; a transport header that does
+//! not parse leaves [`Transport::Other`]. Checksums are not verified: a device's kernel has done that.
+//! [`emit`] writes simulated packets for captures, the payload as zeros, with correct checksums.
+
+use crate::packet::{IpHeader, Packet, Payload, TcpFlags, TcpHeader, TcpOptions, Timestamps, Transport};
+use crate::seq::SeqNumber;
+use etherparse::checksum::Sum16BitWords;
+use etherparse::{IpNumber, IpSlice, TcpOptionElement, TcpSlice, UdpSlice};
+use std::net::IpAddr;
+
+/// Why bytes are no IP datagram.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+pub enum WireError {
+    /// The IP header is malformed or longer than the data.
+    #[error("not an IP datagram: {0}")]
+    Ip(String),
+}
+
+/// Reads a datagram. Bytes behind the IP length (padding) are cut off. The packet owns a copy of the datagram.
+pub fn parse(bytes: &[u8]) -> Result<Packet, WireError> {
+    let slice = IpSlice::from_slice(bytes).map_err(|error| WireError::Ip(error.to_string()))?;
+    let (ip, len) = ip_header(&slice);
+    let payload = slice.payload();
+    let transport = match payload.ip_number {
+        number if payload.fragmented => Transport::Other(number.0),
+        IpNumber::TCP => {
+            TcpSlice::from_slice(payload.payload).map_or(Transport::Other(6), |tcp| tcp_header(&tcp))
+        }
+        IpNumber::UDP => UdpSlice::from_slice(payload.payload).map_or(Transport::Other(17), |udp| {
+            Transport::Udp { src_port: udp.source_port(), dst_port: udp.destination_port() }
+        }),
+        number => Transport::Other(number.0),
+    };
+    let datagram = bytes.get(..len).ok_or_else(|| WireError::Ip("length beyond the data".into()))?;
+    Ok(Packet { ip, transport, payload: Payload::Datagram(datagram.into()), len: len as u32 })
+}
+
+fn ip_header(slice: &IpSlice<'_>) -> (IpHeader, usize) {
+    match slice {
+        IpSlice::Ipv4(v4) => {
+            let header = v4.header();
+            let ip = IpHeader {
+                src: header.source_addr().into(),
+                dst: header.destination_addr().into(),
+                traffic_class: header.dcp().value() << 2 | header.ecn().value(),
+                hop_limit: header.ttl(),
+                special: header.is_fragmenting_payload()
+                    || !header.options().is_empty()
+                    || !v4.extensions().is_empty(),
+            };
+            (ip, usize::from(header.total_len()))
+        }
+        IpSlice::Ipv6(v6) => {
+            let header = v6.header();
+            let ip = IpHeader {
+                src: header.source_addr().into(),
+                dst: header.destination_addr().into(),
+                traffic_class: header.traffic_class(),
+                hop_limit: header.hop_limit(),
+                special: !v6.extensions().is_empty(),
+            };
+            (ip, 40 + usize::from(header.payload_length()))
+        }
+    }
+}
+
+fn tcp_header(tcp: &TcpSlice<'_>) -> Transport {
+    let fixed = tcp.header_slice();
+    Transport::Tcp(TcpHeader {
+        src_port: tcp.source_port(),
+        dst_port: tcp.destination_port(),
+        seq: SeqNumber(tcp.sequence_number()),
+        ack: SeqNumber(tcp.acknowledgment_number()),
+        flags: TcpFlags(u16::from_be_bytes([fixed[12] & 0x0f, fixed[13]])),
+        window: tcp.window_size(),
+        options: tcp_options(tcp),
+        payload_len: tcp.payload().len() as u32,
+    })
+}
+
+fn tcp_options(tcp: &TcpSlice<'_>) -> TcpOptions {
+    let mut options = TcpOptions::default();
+    for element in tcp.options_iterator() {
+        match element {
+            Ok(TcpOptionElement::Noop) => {}
+            Ok(TcpOptionElement::MaximumSegmentSize(mss)) => options.mss = Some(mss),
+            Ok(TcpOptionElement::WindowScale(shift)) => options.window_scale = Some(shift),
+            Ok(TcpOptionElement::SelectiveAcknowledgementPermitted) => options.sack_permitted = true,
+            Ok(TcpOptionElement::SelectiveAcknowledgement(first, rest)) => {
+                for (left, right) in std::iter::once(first).chain(rest.into_iter().flatten()) {
+                    options.sack.push(SeqNumber(left), SeqNumber(right));
+                }
+            }
+            Ok(TcpOptionElement::Timestamp(val, ecr)) => options.timestamps = Some(Timestamps { val, ecr }),
+            Err(_) => options.other = true,
+        }
+    }
+    options
+}
+
+/// Writes the datagram: a device's own bytes as they came, a simulated packet with zeros for its payload.
+///
+/// Panics if a simulated packet mixes address versions or exceeds 65,535 bytes: a bug of its maker.
+pub fn emit(packet: &Packet) -> Vec<u8> {
+    let virtual_len = match &packet.payload {
+        Payload::Datagram(bytes) => return bytes.to_vec(),
+        Payload::Virtual(len) => *len,
+    };
+    let mut l4 = Vec::with_capacity(packet.len as usize);
+    let protocol = match &packet.transport {
+        Transport::Tcp(tcp) => {
+            emit_tcp(&mut l4, tcp);
+            6
+        }
+        Transport::Udp { src_port, dst_port } => {
+            l4.extend_from_slice(&src_port.to_be_bytes());
+            l4.extend_from_slice(&dst_port.to_be_bytes());
+            l4.extend_from_slice(&((8 + virtual_len) as u16).to_be_bytes());
+            l4.extend_from_slice(&[0, 0]);
+            17
+        }
+        Transport::Other(number) => *number,
+    };
+    l4.resize(l4.len() + virtual_len as usize, 0);
+    fill_checksum(&mut l4, packet, protocol);
+    let mut datagram = ip_bytes(packet, protocol, l4.len());
+    datagram.extend_from_slice(&l4);
+    datagram
+}
+
+fn emit_tcp(out: &mut Vec<u8>, tcp: &TcpHeader) {
+    let data_offset = (20 + tcp.options.wire_len()) / 4;
+    out.extend_from_slice(&tcp.src_port.to_be_bytes());
+    out.extend_from_slice(&tcp.dst_port.to_be_bytes());
+    out.extend_from_slice(&tcp.seq.0.to_be_bytes());
+    out.extend_from_slice(&tcp.ack.0.to_be_bytes());
+    out.extend_from_slice(&((data_offset as u16) << 12 | tcp.flags.0).to_be_bytes());
+    out.extend_from_slice(&tcp.window.to_be_bytes());
+    out.extend_from_slice(&[0; 4]);
+    emit_options(out, &tcp.options);
+}
+
+fn emit_options(out: &mut Vec<u8>, options: &TcpOptions) {
+    if let Some(mss) = options.mss {
+        out.extend_from_slice(&[2, 4]);
+        out.extend_from_slice(&mss.to_be_bytes());
+    }
+    match (options.sack_permitted, options.timestamps) {
+        (true, Some(_)) => out.extend_from_slice(&[4, 2]),
+        (true, None) => out.extend_from_slice(&[1, 1, 4, 2]),
+        (false, Some(_)) => out.extend_from_slice(&[1, 1]),
+        (false, None) => {}
+    }
+    if let Some(Timestamps { val, ecr }) = options.timestamps {
+        out.extend_from_slice(&[8, 10]);
+        out.extend_from_slice(&val.to_be_bytes());
+        out.extend_from_slice(&ecr.to_be_bytes());
+    }
+    if let Some(shift) = options.window_scale {
+        out.extend_from_slice(&[1, 3, 3, shift]);
+    }
+    if !options.sack.is_empty() {
+        out.extend_from_slice(&[1, 1, 5, 2 + 8 * options.sack.len() as u8]);
+        for (left, right) in options.sack.as_slice() {
+            out.extend_from_slice(&left.0.to_be_bytes());
+            out.extend_from_slice(&right.0.to_be_bytes());
+        }
+    }
+}
+
+fn fill_checksum(l4: &mut [u8], packet: &Packet, protocol: u8) {
+    let at = match protocol {
+        6 => 16,
+        17 => 6,
+        _ => return,
+    };
+    let sum = match (packet.ip.src, packet.ip.dst) {
+        (IpAddr::V4(src), IpAddr::V4(dst)) => {
+            Sum16BitWords::new().add_4bytes(src.octets()).add_4bytes(dst.octets())
+        }
+        (IpAddr::V6(src), IpAddr::V6(dst)) => {
+            Sum16BitWords::new().add_16bytes(src.octets()).add_16bytes(dst.octets())
+        }
+        _ => panic!("a packet's addresses are of one IP version"),
+    };
+    let length = (l4.len() as u32).to_be_bytes();
+    let sum = sum.add_2bytes([0, protocol]).add_4bytes(length).add_slice(l4);
+    // A UDP checksum of zero means "none": the all-ones form is sent instead (RFC 768).
+    let value = if protocol == 17 { sum.to_ones_complement_with_no_zero() } else { sum.ones_complement() };
+    l4[at..at + 2].copy_from_slice(&value.to_be_bytes());
+}
+
+fn ip_bytes(packet: &Packet, protocol: u8, l4_len: usize) -> Vec<u8> {
+    let ip = &packet.ip;
+    match (ip.src, ip.dst) {
+        (IpAddr::V4(src), IpAddr::V4(dst)) => {
+            let total = u16::try_from(20 + l4_len).expect("an IPv4 datagram has at most 65,535 bytes");
+            let mut header = vec![0x45, ip.traffic_class];
+            header.extend_from_slice(&total.to_be_bytes());
+            header.extend_from_slice(&[0, 0, 0x40, 0, ip.hop_limit, protocol, 0, 0]); // DF
+            header.extend_from_slice(&src.octets());
+            header.extend_from_slice(&dst.octets());
+            let sum = Sum16BitWords::new().add_slice(&header).ones_complement();
+            header[10..12].copy_from_slice(&sum.to_be_bytes());
+            header
+        }
+        (IpAddr::V6(src), IpAddr::V6(dst)) => {
+            let length = u16::try_from(l4_len).expect("an IPv6 payload has at most 65,535 bytes");
+            let mut header = vec![0x60 | ip.traffic_class >> 4, ip.traffic_class << 4, 0, 0];
+            header.extend_from_slice(&length.to_be_bytes());
+            header.extend_from_slice(&[protocol, ip.hop_limit]);
+            header.extend_from_slice(&src.octets());
+            header.extend_from_slice(&dst.octets());
+            header
+        }
+        _ => panic!("a packet's addresses are of one IP version"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn options() -> impl Strategy<Value = TcpOptions> {
+        let sack = proptest::collection::vec((any::<u32>(), any::<u32>()), 0..=3);
+        (any::<Option<u16>>(), any::<Option<u8>>(), any::<bool>(), any::<Option<(u32, u32)>>(), sack)
+            .prop_map(|(mss, window_scale, sack_permitted, timestamps, sack)| {
+                let mut options = TcpOptions { sack_permitted, ..Default::default() };
+                options.timestamps = timestamps.map(|(val, ecr)| Timestamps { val, ecr });
+                // A header has room for 40 bytes of options: SYN options and SACK blocks do not meet.
+                if sack.is_empty() {
+                    (options.mss, options.window_scale) = (mss, window_scale);
+                } else {
+                    options.sack_permitted = false;
+                    sack.iter().for_each(|(l, r)| options.sack.push(SeqNumber(*l), SeqNumber(*r)));
+                }
+                options
+            })
+    }
+
+    proptest! {
+        #[test]
+        fn what_is_emitted_parses_to_the_same(
+            options in options(), v6: bool, ports: (u16, u16), seq: u32, ack: u32, flags in 0u16..0x1000,
+            window: u16, payload_len in 0u32..1500, traffic_class: u8,
+        ) {
+            let (src, dst) = if v6 { ("2001:2::1", "2001:2::2") } else { ("198.18.0.1", "198.18.0.2") };
+            let tcp = TcpHeader {
+                src_port: ports.0, dst_port: ports.1, seq: SeqNumber(seq), ack: SeqNumber(ack),
+                flags: TcpFlags(flags), window, options, payload_len,
+            };
+            let mut packet = Packet::tcp(src.parse().unwrap(), dst.parse().unwrap(), tcp);
+            packet.ip.traffic_class = traffic_class;
+            let bytes = emit(&packet);
+            prop_assert_eq!(bytes.len(), packet.len as usize);
+            let parsed = parse(&bytes).unwrap();
+            prop_assert_eq!(&parsed.ip, &packet.ip);
+            prop_assert_eq!(&parsed.transport, &packet.transport);
+            prop_assert_eq!(emit(&parsed), bytes);
+        }
+
+        #[test]
+        fn no_bytes_make_the_parser_panic(bytes in proptest::collection::vec(any::<u8>(), 0..120)) {
+            let _ = parse(&bytes);
+        }
+    }
+
+    #[test]
+    fn padding_is_cut_and_truncation_refused() {
+        let tcp = TcpHeader {
+            src_port: 1,
+            dst_port: 2,
+            seq: SeqNumber(0),
+            ack: SeqNumber(0),
+            flags: TcpFlags::ACK,
+            window: 0,
+            options: TcpOptions::default(),
+            payload_len: 0,
+        };
+        let bytes = emit(&Packet::tcp("10.0.0.1".parse().unwrap(), "10.0.0.2".parse().unwrap(), tcp));
+        let padded = [&bytes[..], &[0; 6]].concat();
+        assert_eq!(parse(&padded).unwrap().len, 40);
+        assert!(parse(&padded).unwrap().is_pure_ack(), "Ethernet padding is no payload");
+        assert!(parse(&bytes[..39]).is_err());
+        assert!(parse(&[]).is_err());
+    }
+
+    #[test]
+    fn fragments_and_ip_options_are_special() {
+        let tcp = TcpHeader {
+            src_port: 1,
+            dst_port: 2,
+            seq: SeqNumber(0),
+            ack: SeqNumber(0),
+            flags: TcpFlags::ACK,
+            window: 0,
+            options: TcpOptions::default(),
+            payload_len: 0,
+        };
+        let mut bytes = emit(&Packet::tcp("10.0.0.1".parse().unwrap(), "10.0.0.2".parse().unwrap(), tcp));
+        bytes[6] = 0x20; // more fragments
+        let packet = parse(&bytes).unwrap();
+        assert!(packet.ip.special && packet.tcp_header().is_none());
+    }
+}

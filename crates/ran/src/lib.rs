@@ -1,1 +1,27 @@
-//! ran
+//! The LTE user plane of one cell, from IP packets to transport blocks and back.
+//!
+//! A [`Cell`] is a [`paceline_net::Node`]. Its layers are plain structs that call each other: PDCP and RLC fill the
+//! transport blocks that the scheduler grants, HARQ repeats what the channel broke. Frame structure is FDD; one
+//! carrier, one layer. What each part models, after which clause, and what it leaves out stands in its file.
+#![forbid(unsafe_code)]
+
+pub mod access;
+pub mod cell;
+pub mod channel;
+pub mod config;
+pub mod harq;
+pub mod lte;
+pub mod mac;
+pub mod pdcp;
+pub mod phy;
+pub mod rlc_um;
+pub mod scheduler;
+pub mod slot;
+mod station;
+
+pub use access::AccessConfig;
+pub use cell::{CORE, Cell, station_port};
+pub use channel::Fading;
+pub use config::{CellConfig, StationConfig, resource_blocks};
+pub use slot::Tti;
+pub use station::{DropCounts, LinkStats};

@@ -1,0 +1,421 @@
+//! One LTE FDD cell: an eNB and its stations, a [`Node`].
+//!
+//! Port 0 is the core network; port `1 + i` is the IP side of station `i`. In every TTI with work, in this order:
+//! the receivers hand up what has passed them; the eNB takes up uplink verdicts (n+4) and scheduling requests
+//! (n+4), allocates the uplink four TTIs ahead and the downlink of this TTI; the stations send what was granted
+//! four TTIs ago, and scheduling requests. A cell without work sleeps until a packet comes.
+
+use crate::config::{CellConfig, StationConfig};
+use crate::harq::{self, Block};
+use crate::lte::{cqi, mcs, tbs};
+use crate::mac;
+use crate::rlc_um::Reassembled;
+use crate::scheduler::{self, Budget, Candidate, RoundRobin, SchedulerPolicy};
+use crate::slot::Tti;
+use crate::station::{Link, LinkStats, Station};
+use paceline_net::{Bytes, DropReason, Instant, Node, Output, Packet, Port, SduQueue, Stream};
+use std::collections::{BTreeMap, VecDeque};
+use std::net::IpAddr;
+
+/// The port towards the core network.
+pub const CORE: Port = Port(0);
+
+/// The port of a station.
+pub fn station_port(station: usize) -> Port {
+    Port(u16::try_from(station + 1).expect("a cell has fewer than 65,535 stations"))
+}
+
+/// TTIs from an uplink grant to its transmission (k = 4 in FDD, TS 36.213 §8), and of eNB and station processing.
+const GRANT_DELAY: u64 = 4;
+
+/// An eNB and its stations.
+pub struct Cell {
+    config: CellConfig,
+    stations: Vec<Station>,
+    routes: BTreeMap<IpAddr, usize>,
+    downlink_policy: Box<dyn SchedulerPolicy + Send>,
+    uplink_policy: Box<dyn SchedulerPolicy + Send>,
+    draws: Stream,
+    next_tti: Option<Tti>,
+    earliest_tti: Tti,
+    output: VecDeque<Output>,
+    reassembled: Vec<Reassembled>,
+    candidates: Vec<Candidate>,
+    allocations: Vec<(usize, u8)>,
+    active_ttis: u64,
+}
+
+impl Cell {
+    /// A cell with these stations; `seed` fixes its channels and block errors.
+    pub fn new(config: CellConfig, stations: Vec<StationConfig>, seed: u64) -> Self {
+        let mut routes = BTreeMap::new();
+        for (index, station) in stations.iter().enumerate() {
+            routes.extend(station.addresses.iter().map(|address| (*address, index)));
+        }
+        let build = |(index, station)| Station::new(station, &config, index, seed);
+        Self {
+            stations: stations.into_iter().enumerate().map(build).collect(),
+            config,
+            routes,
+            downlink_policy: Box::new(RoundRobin),
+            uplink_policy: Box::new(RoundRobin),
+            draws: Stream::new(seed, "cell0/harq"),
+            next_tti: None,
+            earliest_tti: Tti(0),
+            output: VecDeque::new(),
+            reassembled: Vec::new(),
+            candidates: Vec::new(),
+            allocations: Vec::new(),
+            active_ttis: 0,
+        }
+    }
+    /// Number of stations.
+    pub fn stations(&self) -> usize {
+        self.stations.len()
+    }
+    /// Downlink counters of a station.
+    pub fn downlink(&self, station: usize) -> &LinkStats {
+        &self.stations[station].downlink.stats
+    }
+    /// Uplink counters of a station.
+    pub fn uplink(&self, station: usize) -> &LinkStats {
+        &self.stations[station].uplink.stats
+    }
+    /// Scheduling requests that a station has sent.
+    pub fn scheduling_requests(&self, station: usize) -> u64 {
+        self.stations[station].access.requests
+    }
+    /// The uplink buffer of a station.
+    pub fn uplink_buffer(&self, station: usize) -> &dyn SduQueue {
+        &*self.stations[station].uplink.buffer
+    }
+    /// Bytes waiting in the eNB for a station.
+    pub fn downlink_queue(&self, station: usize) -> Bytes {
+        Bytes(self.stations[station].downlink_available())
+    }
+    /// Packets inside the cell: towards a station, and from it.
+    pub fn held(&self, station: usize) -> (u64, u64) {
+        (self.stations[station].downlink_held(), self.stations[station].uplink_held())
+    }
+    /// TTIs that had work.
+    pub fn active_ttis(&self) -> u64 {
+        self.active_ttis
+    }
+
+    fn wake(&mut self, now: Instant) {
+        if self.next_tti.is_none() {
+            self.next_tti = Some(Tti::at_or_after(now).max(self.earliest_tti));
+        }
+    }
+
+    /// Everything that happens at the start of `tti`.
+    fn run_tti(&mut self, tti: Tti) {
+        self.active_ttis += 1;
+        for index in 0..self.stations.len() {
+            self.receive(tti, index);
+        }
+        self.take_up_uplink(tti);
+        self.schedule_uplink(tti);
+        self.schedule_downlink(tti);
+        for index in 0..self.stations.len() {
+            self.station_transmits(tti, index);
+        }
+    }
+
+    /// Hands up what has passed the receivers of both directions.
+    fn receive(&mut self, tti: Tti, index: usize) {
+        let station = &mut self.stations[index];
+        hand_up(&mut station.downlink, tti, station_port(index), &mut self.reassembled, &mut self.output);
+        hand_up(&mut station.uplink, tti, CORE, &mut self.reassembled, &mut self.output);
+    }
+
+    /// The eNB learns how uplink blocks of four TTIs ago went, and which scheduling requests came.
+    fn take_up_uplink(&mut self, tti: Tti) {
+        let sr_grant = self.config.access.sr_grant;
+        for station in &mut self.stations {
+            station.estimate.process_request(tti, GRANT_DELAY, sr_grant);
+            let process = harq::Processes::of(tti + GRANT_DELAY);
+            let Some(block) = station.uplink.harq.block(process) else {
+                continue;
+            };
+            let first_sent_at = block.sent_at - harq::ROUND_TRIP * u64::from(block.transmissions - 1);
+            if block.decoded {
+                let (report, padding) = (block.pdu.bsr, block.pdu.padding);
+                station.estimate.on_decoded(first_sent_at, report, padding, sr_grant);
+                station.uplink.harq.finish(process);
+            } else if block.transmissions >= self.config.max_harq_tx {
+                station.estimate.on_lost(first_sent_at, sr_grant);
+                give_up(&mut station.uplink, process, &mut self.output);
+            }
+        }
+    }
+
+    /// Allocates PUSCH of `tti + 4`: non-adaptive retransmissions keep their place, grants share the rest.
+    fn schedule_uplink(&mut self, tti: Tti) {
+        let sent_at = tti + GRANT_DELAY;
+        let process = harq::Processes::of(sent_at);
+        let mut taken = 0;
+        self.candidates.clear();
+        for (index, station) in self.stations.iter_mut().enumerate() {
+            if let Some(block) = station.uplink.harq.block(process) {
+                taken += block.n_prb; // it failed: the same resource blocks again
+                continue;
+            }
+            if station.estimate.bytes() == 0 {
+                continue;
+            }
+            let Some(mcs) = uplink_mcs(station.uplink.channel.sinr_db(tti), self.config.max_uplink_mcs)
+            else {
+                continue;
+            };
+            let needed = mac::block_needed(u64::from(station.estimate.bytes()), 1);
+            let wanted_prb = prb_for(mcs.i_tbs, needed, self.config.uplink_prb);
+            let last_served = station.uplink.last_served;
+            self.candidates.push(Candidate { station: index, wanted_prb, last_served });
+        }
+        let n_prb = self.config.uplink_prb.saturating_sub(self.config.pucch_prb).saturating_sub(taken);
+        let budget = Budget { n_prb, max_grants: self.config.uplink_grants, granularity: 1 };
+        let policy = &mut *self.uplink_policy;
+        scheduler::allocate(tti, policy, &mut self.candidates, budget, &mut self.allocations);
+        for (index, n_prb) in &self.allocations {
+            let station = &mut self.stations[*index];
+            let n_prb = scheduler::precodable(*n_prb);
+            let sinr = station.uplink.channel.sinr_db(tti);
+            let Some(mcs) = uplink_mcs(sinr, self.config.max_uplink_mcs) else { continue };
+            let bytes = tbs::transport_block_bits(mcs.i_tbs, n_prb) / 8;
+            station.estimate.on_grant(sent_at, bytes);
+            station.uplink.last_served = tti;
+            station.grants.push_back((sent_at, mcs.index, n_prb));
+        }
+    }
+
+    /// Allocates PDSCH of this TTI: retransmissions that are due first, new blocks share the rest.
+    fn schedule_downlink(&mut self, tti: Tti) {
+        let mut budget = Budget {
+            n_prb: self.config.downlink_prb,
+            max_grants: self.config.downlink_grants,
+            granularity: scheduler::group_size(self.config.downlink_prb),
+        };
+        self.candidates.clear();
+        for index in 0..self.stations.len() {
+            let repeated = self.retransmit_downlink(tti, index, &mut budget);
+            let station = &mut self.stations[index];
+            let cqi = station.reported_cqi(tti, &self.config);
+            let available = station.downlink_available();
+            if repeated || available == 0 || station.downlink.harq.free().is_none() {
+                continue;
+            }
+            let Some(mcs) = cqi::mcs(cqi) else { continue };
+            let packets = station.downlink.buffer.packets() as u64 + station.downlink.rlc_tx.held();
+            let needed = mac::block_needed(available, packets);
+            let i_tbs = mcs::DOWNLINK[usize::from(mcs)].i_tbs;
+            let wanted_prb = prb_for(i_tbs, needed, self.config.downlink_prb);
+            let last_served = station.downlink.last_served;
+            self.candidates.push(Candidate { station: index, wanted_prb, last_served });
+        }
+        let policy = &mut *self.downlink_policy;
+        scheduler::allocate(tti, policy, &mut self.candidates, budget, &mut self.allocations);
+        for at in 0..self.allocations.len() {
+            let (index, n_prb) = self.allocations[at];
+            self.transmit_downlink(tti, index, n_prb);
+        }
+    }
+
+    /// Finishes the station's decoded blocks and repeats one that failed. Returns whether one was repeated.
+    fn retransmit_downlink(&mut self, tti: Tti, index: usize, budget: &mut Budget) -> bool {
+        let link = &mut self.stations[index].downlink;
+        let mut repeated = false;
+        for process in link.harq.due(tti, harq::ROUND_TRIP) {
+            let Some(block) = link.harq.block(process) else { continue };
+            if block.decoded {
+                link.harq.finish(process);
+            } else if block.transmissions >= self.config.max_harq_tx {
+                give_up(link, process, &mut self.output);
+            } else if !repeated && block.n_prb <= budget.n_prb && budget.max_grants > 0 {
+                // One block per station and TTI: a single codeword.
+                repeated = true;
+                budget.n_prb -= block.n_prb;
+                budget.max_grants -= 1;
+                send(link, process, tti, &mut self.draws, self.config.decode_delay);
+            }
+        }
+        repeated
+    }
+
+    fn transmit_downlink(&mut self, tti: Tti, index: usize, n_prb: u8) {
+        let station = &mut self.stations[index];
+        let cqi = station.reported_cqi(tti, &self.config);
+        let link = &mut station.downlink;
+        let (Some(mcs), Some(process)) = (cqi::mcs(cqi), link.harq.free()) else { return };
+        let mcs = &mcs::DOWNLINK[usize::from(mcs)];
+        let bits = tbs::transport_block_bits(mcs.i_tbs, n_prb);
+        let pdu = mac::downlink_pdu(tti.starts_at(), &mut link.rlc_tx, &mut link.buffer, bits / 8);
+        station.uplink.buffer.on_peer_block(Bytes(u64::from(bits / 8)));
+        link.last_served = tti;
+        link.harq.start(process, Box::new(Block::new(pdu, mcs, bits, n_prb)));
+        send(link, process, tti, &mut self.draws, self.config.decode_delay);
+    }
+
+    /// The station sends the block of this TTI: a retransmission, a granted new one, or a scheduling request.
+    fn station_transmits(&mut self, tti: Tti, index: usize) {
+        let station = &mut self.stations[index];
+        let process = harq::Processes::of(tti);
+        if station.uplink.harq.block(process).is_some() {
+            send(&mut station.uplink, process, tti, &mut self.draws, self.config.decode_delay);
+            return;
+        }
+        let access = &self.config.access;
+        let has_data = station.uplink_available() > 0;
+        let Some((_, mcs, n_prb)) = station.grants.pop_front_if(|(sent_at, _, _)| *sent_at == tti) else {
+            if station.access.scheduling_request(tti, access, has_data) {
+                station.estimate.on_request(tti);
+            }
+            return;
+        };
+        let mcs = &mcs::UPLINK[usize::from(mcs)];
+        let bits = tbs::transport_block_bits(mcs.i_tbs, n_prb);
+        let triggered = station.access.bsr_triggered(tti, has_data);
+        let link = &mut station.uplink;
+        let now = tti.starts_at();
+        let pdu = mac::uplink_pdu(now, &mut link.rlc_tx, &mut *link.buffer, bits / 8, triggered);
+        collect_dropped(link, &mut self.output);
+        let emptied = link.rlc_tx.available(&*link.buffer) == 0;
+        station.access.on_block(tti, access, pdu.bsr.is_some(), emptied);
+        link.harq.start(process, Box::new(Block::new(pdu, mcs, bits, n_prb)));
+        send(link, process, tti, &mut self.draws, self.config.decode_delay);
+    }
+}
+
+/// Sends a block and, if it is decoded, passes its RLC PDU to the receiver.
+fn send<Q>(link: &mut Link<Q>, process: usize, tti: Tti, draws: &mut Stream, decode_delay: u64) {
+    let sinr = link.channel.sinr_db(tti);
+    let block = link.harq.block(process).expect("a block is sent from its process");
+    block.transmit(tti, sinr, draws.uniform());
+    link.stats.prb += u64::from(block.n_prb);
+    if block.transmissions == 1 {
+        link.stats.blocks += 1;
+        link.stats.block_bytes += u64::from(block.bits / 8);
+        link.stats.padding_bytes += u64::from(block.pdu.padding);
+        link.stats.mcs_sum += u64::from(block.mcs.index);
+    } else {
+        link.stats.retransmissions += 1;
+    }
+    if block.decoded
+        && let Some(pdu) = block.pdu.rlc.take()
+    {
+        link.decoded.push_back((tti + 1 + decode_delay, pdu));
+    }
+}
+
+/// Ends a block whose last transmission failed, and the packets that end in it.
+fn give_up<Q>(link: &mut Link<Q>, process: usize, output: &mut VecDeque<Output>) {
+    link.stats.blocks_lost += 1;
+    let Some(pdu) = link.harq.finish(process).and_then(|block| block.pdu.rlc) else { return };
+    let mut elements = pdu.elements;
+    for packet in elements.drain(..).filter_map(|element| element.last) {
+        link.stats.dropped.add(DropReason::HarqFailed);
+        output.push_back(Output::Drop(packet, DropReason::HarqFailed));
+    }
+    link.rlc_tx.recycle(elements);
+}
+
+/// Passes decoded PDUs through RLC and PDCP to the IP side.
+fn hand_up<Q>(
+    link: &mut Link<Q>,
+    tti: Tti,
+    port: Port,
+    reassembled: &mut Vec<Reassembled>,
+    output: &mut VecDeque<Output>,
+) {
+    while let Some((_, pdu)) = link.decoded.pop_front_if(|(due, _)| *due <= tti) {
+        link.rlc_rx.receive(tti, pdu, reassembled, &mut link.rlc_tx);
+    }
+    link.rlc_rx.expire(tti, reassembled, &mut link.rlc_tx);
+    for result in reassembled.drain(..) {
+        match result {
+            Reassembled::Sdu(packet) => {
+                link.stats.packets_out += 1;
+                link.stats.bytes_out += u64::from(packet.len);
+                output.push_back(Output::Transmit(port, packet));
+            }
+            Reassembled::Incomplete(packet) => {
+                link.stats.dropped.add(DropReason::RlcReassembly);
+                output.push_back(Output::Drop(packet, DropReason::RlcReassembly));
+            }
+        }
+    }
+}
+
+/// Emits what an uplink buffer has dropped.
+fn collect_dropped(link: &mut Link<Box<dyn SduQueue + Send>>, output: &mut VecDeque<Output>) {
+    while let Some((packet, reason)) = link.buffer.pop_dropped() {
+        link.stats.dropped.add(reason);
+        output.push_back(Output::Drop(packet, reason));
+    }
+}
+
+/// The fewest resource blocks whose transport block holds `needed` bytes, at most `max`.
+fn prb_for(i_tbs: u8, needed: u64, max: u8) -> u8 {
+    let fits = |n_prb: u8| u64::from(tbs::transport_block_bits(i_tbs, n_prb) / 8) >= needed;
+    if fits(1) {
+        return 1; // the one entry that breaks the order is at one resource block
+    }
+    let (mut low, mut high) = (1, max);
+    while high - low > 1 {
+        let middle = low + (high - low) / 2;
+        if fits(middle) { high = middle } else { low = middle }
+    }
+    high
+}
+
+/// The highest uplink MCS with at most 10% block error for a code block of 1024 bits: the eNB measures the SINR
+/// itself, from the station's sounding.
+fn uplink_mcs(sinr_db: f64, max: u8) -> Option<&'static mcs::Mcs> {
+    let usable = &mcs::UPLINK[..=usize::from(max)];
+    usable[..usable.partition_point(|mcs| mcs.s10_1024_db <= sinr_db)].last()
+}
+
+impl Node for Cell {
+    fn handle_packet(&mut self, now: Instant, from: Port, packet: Packet) {
+        if from == CORE {
+            let Some(&index) = self.routes.get(&packet.ip.dst) else {
+                self.output.push_back(Output::Drop(packet, DropReason::NoRoute));
+                return;
+            };
+            let link = &mut self.stations[index].downlink;
+            link.stats.packets_in += 1;
+            link.buffer.push(now, packet);
+            while let Some((packet, reason)) = link.buffer.pop_dropped() {
+                link.stats.dropped.add(reason);
+                self.output.push_back(Output::Drop(packet, reason));
+            }
+        } else {
+            let station = &mut self.stations[usize::from(from.0) - 1];
+            let was_empty = station.uplink_available() == 0;
+            station.uplink.stats.packets_in += 1;
+            station.uplink.buffer.push(now, packet);
+            if was_empty {
+                station.access.on_data_in_empty_buffer();
+            }
+            collect_dropped(&mut station.uplink, &mut self.output);
+        }
+        self.wake(now);
+    }
+
+    fn handle_timeout(&mut self, now: Instant) {
+        while let Some(tti) = self.next_tti.filter(|tti| tti.starts_at() <= now) {
+            self.run_tti(tti);
+            self.earliest_tti = tti + 1;
+            let idle = self.stations.iter().all(Station::idle);
+            self.next_tti = (!idle).then_some(tti + 1);
+        }
+    }
+
+    fn poll_output(&mut self, _now: Instant) -> Option<Output> {
+        self.output.pop_front()
+    }
+
+    fn poll_timeout(&self) -> Option<Instant> {
+        self.next_tti.map(Tti::starts_at)
+    }
+}

@@ -1,0 +1,67 @@
+//! The radio channel of one station in one direction: a mean SINR, and a Gaussian variation in dB around it with
+//! exponential autocorrelation (a first-order process per TTI). Path loss, antennas, interference and
+//! frequency-selective fading are left out; the SINR is the same in every resource block.
+
+use crate::slot::Tti;
+use paceline_net::Stream;
+
+/// What varies around the mean SINR.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Fading {
+    /// Standard deviation in dB; zero for a constant channel.
+    pub sigma_db: f64,
+    /// Time in TTIs after which the autocorrelation has fallen to 1/e.
+    pub coherence_tti: f64,
+}
+
+/// One direction of one station.
+#[derive(Clone, Debug)]
+pub struct Channel {
+    mean_db: f64,
+    fading: Fading,
+    deviation: f64,
+    at: Tti,
+    stream: Stream,
+}
+
+impl Channel {
+    /// A channel whose variation starts in its stationary distribution.
+    pub fn new(mean_db: f64, fading: Fading, mut stream: Stream) -> Self {
+        let deviation = if fading.sigma_db > 0.0 { stream.normal() } else { 0.0 };
+        Self { mean_db, fading, deviation, at: Tti(0), stream }
+    }
+    /// SINR in dB during `tti`, which must not lie before an earlier call's.
+    pub fn sinr_db(&mut self, tti: Tti) -> f64 {
+        if self.fading.sigma_db > 0.0 && tti > self.at {
+            let rho = libm::exp(-(tti.since(self.at) as f64) / self.fading.coherence_tti);
+            self.deviation = rho * self.deviation + libm::sqrt(1.0 - rho * rho) * self.stream.normal();
+            self.at = tti;
+        }
+        self.mean_db + self.fading.sigma_db * self.deviation
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn variation_has_the_stated_spread_and_coherence() {
+        let fading = Fading { sigma_db: 3.0, coherence_tti: 20.0 };
+        let mut channel = Channel::new(10.0, fading, Stream::new(1, "test"));
+        let n = 400_000;
+        let x: Vec<f64> = (0..n).map(|i| channel.sinr_db(Tti(i)) - 10.0).collect();
+        let variance = x.iter().map(|v| v * v).sum::<f64>() / n as f64;
+        let lagged = x.windows(21).map(|w| w[0] * w[20]).sum::<f64>() / (n - 20) as f64;
+        // About 2 * 20 correlated samples count once: 10,000 independent ones, so 1.4% standard error.
+        assert!((variance / 9.0 - 1.0).abs() < 0.06, "{variance}");
+        assert!((lagged / variance - libm::exp(-1.0)).abs() < 0.04, "{lagged}");
+    }
+
+    #[test]
+    fn a_constant_channel_draws_nothing() {
+        let mut channel =
+            Channel::new(7.0, Fading { sigma_db: 0.0, coherence_tti: 1.0 }, Stream::new(1, "test"));
+        assert_eq!(channel.sinr_db(Tti(5)), 7.0);
+    }
+}

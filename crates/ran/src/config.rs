@@ -1,0 +1,65 @@
+//! The parameters of a cell and its stations, in the radio's own units. Where values come from stands with the
+//! defaults.
+
+use crate::access::AccessConfig;
+use crate::channel::Fading;
+use paceline_net::{Bytes, SduQueue};
+use std::net::IpAddr;
+
+/// Parameters of one LTE FDD cell.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct CellConfig {
+    /// Downlink resource blocks: 6, 15, 25, 50, 75 or 100 (TS 36.104 Table 5.6-1).
+    pub downlink_prb: u8,
+    /// Uplink resource blocks, likewise.
+    pub uplink_prb: u8,
+    /// Uplink resource blocks at the band's edges that PUCCH takes.
+    pub pucch_prb: u8,
+    /// Downlink assignments that PDCCH can carry per TTI.
+    pub downlink_grants: usize,
+    /// Uplink grants that PDCCH can carry per TTI.
+    pub uplink_grants: usize,
+    /// Transmissions of a block before HARQ gives up, per direction the same.
+    pub max_harq_tx: u32,
+    /// Highest uplink MCS: 20 where stations lack uplink 64QAM, else 28.
+    pub max_uplink_mcs: u8,
+    /// t-Reordering in TTIs.
+    pub t_reordering: u64,
+    /// TTIs from the end of a transmission until its data leave the receiver's layer 2.
+    pub decode_delay: u64,
+    /// Period of the wideband CQI report in TTIs.
+    pub cqi_period: u64,
+    /// TTIs from the measurement to the scheduler's use of it.
+    pub cqi_delay: u64,
+    /// Buffer per station in the eNB.
+    pub downlink_buffer: Bytes,
+    /// Timers of uplink access.
+    pub access: AccessConfig,
+}
+
+/// Resource blocks of a channel bandwidth (TS 36.104 Table 5.6-1).
+pub const fn resource_blocks(bandwidth_khz: u64) -> Option<u8> {
+    match bandwidth_khz {
+        1_400 => Some(6),
+        3_000 => Some(15),
+        5_000 => Some(25),
+        10_000 => Some(50),
+        15_000 => Some(75),
+        20_000 => Some(100),
+        _ => None,
+    }
+}
+
+/// One station.
+pub struct StationConfig {
+    /// Its addresses.
+    pub addresses: Vec<IpAddr>,
+    /// Mean SINR in dB towards it.
+    pub downlink_sinr_db: f64,
+    /// Mean SINR in dB from it.
+    pub uplink_sinr_db: f64,
+    /// Variation around both.
+    pub fading: Fading,
+    /// Its uplink buffer above PDCP: plain, or an ACK filter.
+    pub uplink_buffer: Box<dyn SduQueue + Send>,
+}

@@ -1,0 +1,123 @@
+//! Hybrid ARQ (TS 36.321 §5.3.2 and §5.4.2, TS 36.213 §7 and §8): eight stop-and-wait processes per station and
+//! direction, retransmission until decoded or given up.
+//!
+//! Downlink: asynchronous, the retransmission at the earliest eight TTIs later, when its feedback (n+4) has been
+//! processed. Uplink: synchronous and non-adaptive, the same resource blocks eight TTIs later. The SINR of all
+//! transmissions adds up (Chase combining). Feedback is never lost.
+
+use crate::lte::mcs::Mcs;
+use crate::mac;
+use crate::phy;
+use crate::slot::Tti;
+
+/// Number of processes, and TTIs from a transmission to the earliest retransmission (FDD).
+pub const ROUND_TRIP: u64 = 8;
+/// TTIs until the receiver's verdict is known at the other end.
+pub const FEEDBACK: u64 = 4;
+
+/// A transport block in flight.
+#[derive(Clone, Debug)]
+pub struct Block {
+    /// Its content.
+    pub pdu: mac::Pdu,
+    /// Modulation and coding.
+    pub mcs: &'static Mcs,
+    /// Size in bits.
+    pub bits: u32,
+    /// Resource blocks that every transmission takes.
+    pub n_prb: u8,
+    /// Transmissions so far.
+    pub transmissions: u32,
+    /// When it was sent last.
+    pub sent_at: Tti,
+    /// Whether the last transmission was decoded.
+    pub decoded: bool,
+    combined_sinr: f64,
+}
+
+impl Block {
+    /// A block that was not sent yet.
+    pub fn new(pdu: mac::Pdu, mcs: &'static Mcs, bits: u32, n_prb: u8) -> Self {
+        let sent_at = Tti(0);
+        Self { pdu, mcs, bits, n_prb, transmissions: 0, sent_at, decoded: false, combined_sinr: 0.0 }
+    }
+    /// Sends it (again) in `tti`. `draw` is uniform in `[0, 1)` and decides whether it is decoded.
+    pub fn transmit(&mut self, tti: Tti, sinr_db: f64, draw: f64) {
+        self.transmissions += 1;
+        self.sent_at = tti;
+        self.combined_sinr += libm::pow(10.0, sinr_db / 10.0);
+        // The first transmission needs no conversion back and forth.
+        let effective =
+            if self.transmissions == 1 { sinr_db } else { 10.0 * libm::log10(self.combined_sinr) };
+        self.decoded = draw >= phy::block_error(self.mcs, self.bits, effective);
+    }
+}
+
+/// The processes of one station in one direction.
+#[derive(Clone, Debug, Default)]
+pub struct Processes {
+    slots: [Option<Box<Block>>; ROUND_TRIP as usize],
+}
+
+impl Processes {
+    /// A process without a block, for asynchronous HARQ.
+    pub fn free(&self) -> Option<usize> {
+        self.slots.iter().position(Option::is_none)
+    }
+    /// The process that belongs to a TTI, for synchronous HARQ.
+    pub fn of(tti: Tti) -> usize {
+        (tti.0 % ROUND_TRIP) as usize
+    }
+    /// Puts a block into a process.
+    pub fn start(&mut self, process: usize, block: Box<Block>) {
+        debug_assert!(self.slots[process].is_none(), "a HARQ process carries one block");
+        self.slots[process] = Some(block);
+    }
+    /// The block of a process.
+    pub fn block(&mut self, process: usize) -> Option<&mut Block> {
+        self.slots[process].as_deref_mut()
+    }
+    /// Ends a process.
+    pub fn finish(&mut self, process: usize) -> Option<Box<Block>> {
+        self.slots[process].take()
+    }
+    /// The processes whose block was sent `age` or more TTIs ago.
+    pub fn due(&self, tti: Tti, age: u64) -> impl Iterator<Item = usize> + use<> {
+        let mut due = [false; ROUND_TRIP as usize];
+        for (due, slot) in due.iter_mut().zip(&self.slots) {
+            *due = slot.as_ref().is_some_and(|block| tti.since(block.sent_at) >= age);
+        }
+        (0..due.len()).filter(move |process| due[*process])
+    }
+    /// Whether no block is in flight.
+    pub fn idle(&self) -> bool {
+        self.slots.iter().all(Option::is_none)
+    }
+    /// Packets whose last byte is in a block in flight.
+    pub fn held(&self) -> u64 {
+        let pdus = self.slots.iter().flatten().filter_map(|block| block.pdu.rlc.as_ref());
+        pdus.flat_map(|pdu| &pdu.elements).filter(|element| element.last.is_some()).count() as u64
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::lte::mcs::DOWNLINK;
+
+    #[test]
+    fn two_equal_transmissions_gain_three_decibels() {
+        let mcs = &DOWNLINK[10];
+        let pdu = mac::Pdu { rlc: None, bsr: None, padding: 0 };
+        let mut block = Block::new(pdu, mcs, 6120, 10);
+        let sinr = mcs.s50_6144_db - 3.0103;
+        block.transmit(Tti(0), sinr, 0.9999);
+        assert!(!block.decoded);
+        // The second brings it to its 50% point.
+        let mut again = block.clone();
+        again.transmit(Tti(8), sinr, 0.51);
+        assert!(again.decoded);
+        block.transmit(Tti(8), sinr, 0.49);
+        assert!(!block.decoded);
+    }
+}

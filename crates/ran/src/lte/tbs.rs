@@ -1,0 +1,61 @@
+//! Transport block sizes for one layer, TS 36.213 Table 7.1.7.2.1-1.
+
+use super::csv::Reader;
+
+/// Number of I_TBS columns of the table.
+pub const I_TBS_COUNT: usize = 34;
+/// Largest number of physical resource blocks.
+pub const MAX_PRB: usize = 110;
+
+static TABLE: [[u32; I_TBS_COUNT]; MAX_PRB] = read();
+
+const fn read() -> [[u32; I_TBS_COUNT]; MAX_PRB] {
+    let mut table = [[0; I_TBS_COUNT]; MAX_PRB];
+    let mut line = Reader::new(include_bytes!("../../data/tbs_lte.csv"));
+    let mut row = 0;
+    while row < MAX_PRB {
+        assert!(line.integer() as usize == row + 1, "rows of tbs_lte.csv are in order");
+        let mut column = 0;
+        while column < I_TBS_COUNT {
+            line = line.skip(1);
+            table[row][column] = line.integer();
+            column += 1;
+        }
+        line = line.next_line();
+        row += 1;
+    }
+    assert!(line.at_end());
+    table
+}
+
+/// Transport block size in bits. Panics unless `i_tbs` < 34 and 1 <= `n_prb` <= 110.
+pub fn transport_block_bits(i_tbs: u8, n_prb: u8) -> u32 {
+    TABLE[usize::from(n_prb) - 1][usize::from(i_tbs)]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn anchors_of_the_standard() {
+        assert_eq!(transport_block_bits(0, 1), 16);
+        assert_eq!(transport_block_bits(6, 1), 328, "often mistyped as 88");
+        assert_eq!(transport_block_bits(26, 100), 75_376);
+        assert_eq!(transport_block_bits(33, 100), 97_896);
+    }
+
+    #[test]
+    fn sizes_are_whole_bytes_and_grow_with_resource_blocks() {
+        for i_tbs in 0..I_TBS_COUNT as u8 {
+            for n_prb in 1..=MAX_PRB as u8 {
+                let bits = transport_block_bits(i_tbs, n_prb);
+                assert!(bits >= 16 && bits.is_multiple_of(8), "I_TBS {i_tbs}, {n_prb} PRB: {bits}");
+                // I_TBS 6 at one resource block is the table's only exception.
+                if n_prb > 1 && !(i_tbs == 6 && n_prb < 4) {
+                    assert!(bits >= transport_block_bits(i_tbs, n_prb - 1), "I_TBS {i_tbs}, {n_prb} PRB");
+                }
+            }
+        }
+    }
+}

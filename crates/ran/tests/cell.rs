@@ -1,0 +1,245 @@
+//! A cell from the outside: latency by the timing rules, capacity by the tables, conservation in a seeded swarm.
+
+use paceline_net::{
+    Bytes, DropTail, Instant, Node, Output, Packet, SeqNumber, Stream, TcpFlags, TcpHeader, TcpOptions,
+};
+use paceline_ran::{AccessConfig, CORE, Cell, CellConfig, Fading, StationConfig, Tti, station_port};
+use std::net::{IpAddr, Ipv4Addr};
+
+const SERVER: IpAddr = IpAddr::V4(Ipv4Addr::new(198, 18, 0, 1));
+
+fn address(station: usize) -> IpAddr {
+    Ipv4Addr::new(198, 18, 1 + (station / 250) as u8, (station % 250) as u8).into()
+}
+
+fn packet(src: IpAddr, dst: IpAddr, payload_len: u32) -> Packet {
+    let tcp = TcpHeader {
+        src_port: 1,
+        dst_port: 2,
+        seq: SeqNumber(0),
+        ack: SeqNumber(0),
+        flags: TcpFlags::ACK,
+        window: 0,
+        options: TcpOptions::default(),
+        payload_len,
+    };
+    Packet::tcp(src, dst, tcp)
+}
+
+fn config() -> CellConfig {
+    CellConfig {
+        downlink_prb: 100,
+        uplink_prb: 100,
+        pucch_prb: 4,
+        downlink_grants: 10,
+        uplink_grants: 10,
+        max_harq_tx: 4,
+        max_uplink_mcs: 20,
+        t_reordering: 50,
+        decode_delay: 2,
+        cqi_period: 5,
+        cqi_delay: 6,
+        downlink_buffer: Bytes(1 << 20),
+        access: AccessConfig { sr_period: 10, sr_prohibit: 0, periodic_bsr: 5, retx_bsr: 320, sr_grant: 80 },
+    }
+}
+
+fn station(index: usize, downlink_sinr_db: f64, uplink_sinr_db: f64, sigma_db: f64) -> StationConfig {
+    StationConfig {
+        addresses: vec![address(index)],
+        downlink_sinr_db,
+        uplink_sinr_db,
+        fading: Fading { sigma_db, coherence_tti: 20.0 },
+        uplink_buffer: Box::new(DropTail::new(Bytes(1 << 20))),
+    }
+}
+
+/// Runs the cell up to `until` and returns what left it: (time, output).
+fn drain(cell: &mut Cell, until: Instant) -> Vec<(Instant, Output)> {
+    let mut out = Vec::new();
+    while let Some(at) = cell.poll_timeout().filter(|at| *at <= until) {
+        cell.handle_timeout(at);
+        while let Some(output) = cell.poll_output(at) {
+            out.push((at, output));
+        }
+    }
+    out
+}
+
+#[test]
+fn the_first_uplink_packet_takes_what_the_timing_rules_say() {
+    // SR at the next occasion s (period 10, offset 0), grant s+4, PUSCH s+8, 1 TTI long, 2 TTIs to decode.
+    for (arrival_us, occasion) in [(0, 0), (1, 10), (4_300, 10), (9_999, 10), (10_000, 10), (10_001, 20)] {
+        let mut cell = Cell::new(config(), vec![station(0, 20.0, 15.0, 0.0)], 1);
+        let arrival = Instant::from_nanos(arrival_us * 1000);
+        cell.handle_packet(arrival, station_port(0), packet(address(0), SERVER, 0));
+        let out = drain(&mut cell, Instant::from_millis(200));
+        let expected = Tti(occasion + 8 + 1 + 2).starts_at();
+        assert!(
+            matches!(out[..], [(at, Output::Transmit(CORE, _))] if at == expected),
+            "{arrival_us}: {out:?}"
+        );
+        assert_eq!(cell.scheduling_requests(0), 1);
+    }
+}
+
+#[test]
+fn a_packet_beyond_the_first_grant_takes_eight_ttis_more() {
+    let mut cell = Cell::new(config(), vec![station(0, 20.0, 15.0, 0.0)], 1);
+    cell.handle_packet(Instant::ZERO, station_port(0), packet(address(0), SERVER, 1000));
+    let out = drain(&mut cell, Instant::from_millis(200));
+    // BSR in the block of TTI 8, known at 12, data at 16.
+    assert!(matches!(out[..], [(at, _)] if at == Tti(16 + 1 + 2).starts_at()), "{out:?}");
+}
+
+#[test]
+fn a_downlink_packet_takes_one_tti_and_the_decoding() {
+    let mut cell = Cell::new(config(), vec![station(0, 20.0, 15.0, 0.0)], 1);
+    cell.handle_packet(Instant::from_nanos(2_500_000), CORE, packet(SERVER, address(0), 1000));
+    let out = drain(&mut cell, Instant::from_millis(100));
+    let port = station_port(0);
+    assert!(
+        matches!(out[..], [(at, Output::Transmit(p, _))] if at == Tti(3 + 1 + 2).starts_at() && p == port)
+    );
+}
+
+/// Keeps both directions of every station full for a second; returns bytes that came out per station: (down, up).
+fn saturate(cell: &mut Cell) -> Vec<(u64, u64)> {
+    let stations = cell.stations();
+    for ms in 0..1000 {
+        let now = Instant::from_millis(ms);
+        for index in 0..stations {
+            while cell.downlink_queue(index) < Bytes(200_000) {
+                cell.handle_packet(now, CORE, packet(SERVER, address(index), 1400));
+            }
+            while cell.uplink_buffer(index).bytes() < Bytes(100_000) {
+                cell.handle_packet(now, station_port(index), packet(address(index), SERVER, 1400));
+            }
+        }
+        drain(cell, now);
+        while cell.poll_output(now).is_some() {}
+    }
+    (0..stations).map(|i| (cell.downlink(i).bytes_out, cell.uplink(i).bytes_out)).collect()
+}
+
+#[test]
+fn a_lone_station_fills_the_peak_transport_block() {
+    let mut cell = Cell::new(config(), vec![station(0, 25.0, 25.0, 0.0)], 1);
+    let (down, up) = saturate(&mut cell)[0];
+    // 75,376 bits per TTI on 100 resource blocks; in the uplink MCS 20 (I_TBS 19) on the 96 that PUCCH leaves.
+    let up_bits = u64::from(paceline_ran::lte::tbs::transport_block_bits(19, 96));
+    assert!(down * 8 <= 75_376_000 && down * 8 > 75_376_000 * 98 / 100, "{down}");
+    assert!(up * 8 <= up_bits * 1000 && up * 8 > up_bits * 1000 * 95 / 100, "{up}");
+}
+
+#[test]
+fn equal_stations_get_equal_shares() {
+    let stations = (0..7).map(|i| station(i, 12.0, 8.0, 0.0)).collect();
+    let mut cell = Cell::new(config(), stations, 1);
+    let shares = saturate(&mut cell);
+    for direction in [|s: &(u64, u64)| s.0, |s: &(u64, u64)| s.1] {
+        let mean = shares.iter().map(direction).sum::<u64>() as f64 / 7.0;
+        for share in &shares {
+            assert!((direction(share) as f64 / mean - 1.0).abs() < 0.03, "{shares:?}");
+        }
+    }
+}
+
+#[test]
+fn blocks_are_repeated_and_lost_as_often_as_the_curve_says() {
+    // 0.3 dB below the 10% point of the CQI in use would raise CQI; a fading channel with delay makes errors.
+    let mut cell = Cell::new(config(), vec![station(0, 12.0, 8.0, 3.0)], 5);
+    saturate(&mut cell);
+    for stats in [cell.downlink(0), cell.uplink(0)] {
+        assert!(stats.retransmissions > 20, "{stats:?}");
+        assert!(stats.blocks_lost * 10 < stats.retransmissions, "{stats:?}");
+    }
+}
+
+/// Every packet that entered has left, was dropped for a counted reason, or is held: per station and direction.
+fn assert_conserved(cell: &Cell, seed: u64) {
+    for index in 0..cell.stations() {
+        let held = cell.held(index);
+        for (stats, held) in [(cell.downlink(index), held.0), (cell.uplink(index), held.1)] {
+            let out = stats.packets_out + stats.dropped.total();
+            assert_eq!(stats.packets_in, out + held, "seed {seed}, station {index}: {stats:?}");
+        }
+    }
+}
+
+fn random_cell(stream: &mut Stream, seed: u64) -> Cell {
+    let prb = [6, 15, 25, 50, 75, 100];
+    let mut config = config();
+    config.downlink_prb = prb[stream.below(6) as usize];
+    config.uplink_prb = prb[stream.below(6) as usize];
+    config.pucch_prb = stream.below(3) as u8;
+    config.downlink_grants = 1 + stream.below(10) as usize;
+    config.uplink_grants = 1 + stream.below(10) as usize;
+    config.max_harq_tx = 1 + stream.below(5) as u32;
+    config.t_reordering = 5 * stream.below(20);
+    config.decode_delay = stream.below(4);
+    config.cqi_period = 1 + stream.below(40);
+    config.downlink_buffer = Bytes(2_000 + stream.below(100_000));
+    config.access.sr_period = [1, 2, 5, 10, 20, 40, 80][stream.below(7) as usize];
+    config.access.sr_prohibit = stream.below(3);
+    let stations = (0..1 + stream.below(12) as usize)
+        .map(|i| {
+            let (down, up) = (stream.uniform_in(-12.0, 28.0), stream.uniform_in(-12.0, 28.0));
+            let mut station = station(i, down, up, stream.uniform_in(0.0, 6.0));
+            station.uplink_buffer = Box::new(DropTail::new(Bytes(2_000 + stream.below(50_000))));
+            station
+        })
+        .collect();
+    Cell::new(config, stations, seed)
+}
+
+#[test]
+fn packets_are_conserved_in_a_swarm_of_random_cells() {
+    for seed in 0..60 {
+        let mut stream = Stream::new(seed, "swarm");
+        let mut cell = random_cell(&mut stream, seed);
+        let stations = cell.stations() as u64;
+        let mut left = 0;
+        for step in 0..3000u64 {
+            let now = Instant::from_nanos(step * 333_000);
+            left += drain(&mut cell, now).len();
+            let index = stream.below(stations) as usize;
+            let len = stream.below(1460) as u32;
+            if stream.chance(0.8) {
+                cell.handle_packet(now, CORE, packet(SERVER, address(index), len));
+            }
+            if stream.chance(0.5) {
+                cell.handle_packet(now, station_port(index), packet(address(index), SERVER, len / 20));
+            }
+            assert_conserved(&cell, seed);
+        }
+        left += drain(&mut cell, Instant::from_millis(4000)).len();
+        while cell.poll_output(Instant::from_millis(4000)).is_some() {
+            left += 1;
+        }
+        assert_conserved(&cell, seed);
+        let (mut entered, mut held) = (0, 0);
+        for index in 0..cell.stations() {
+            entered += cell.downlink(index).packets_in + cell.uplink(index).packets_in;
+            held += cell.held(index).0 + cell.held(index).1;
+        }
+        assert_eq!(left as u64 + held, entered, "seed {seed}: every packet is emitted once or held");
+    }
+}
+
+#[test]
+fn an_idle_cell_sleeps() {
+    let mut cell = Cell::new(config(), (0..5).map(|i| station(i, 20.0, 15.0, 3.0)).collect(), 1);
+    assert_eq!(cell.poll_timeout(), None);
+    cell.handle_packet(Instant::from_millis(7), station_port(2), packet(address(2), SERVER, 10));
+    drain(&mut cell, Instant::from_millis(5000));
+    assert_eq!(cell.poll_timeout(), None, "after the last acknowledgment there is nothing to do");
+    assert!(cell.active_ttis() < 100, "{}", cell.active_ttis());
+}
+
+#[test]
+fn a_packet_to_nobody_is_dropped() {
+    let mut cell = Cell::new(config(), vec![station(0, 20.0, 15.0, 0.0)], 1);
+    cell.handle_packet(Instant::ZERO, CORE, packet(SERVER, SERVER, 10));
+    assert!(matches!(cell.poll_output(Instant::ZERO), Some(Output::Drop(..))));
+}

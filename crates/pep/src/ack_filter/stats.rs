@@ -1,0 +1,108 @@
+//! What a filter counts.
+
+use paceline_net::Packet;
+
+macro_rules! keep_reasons {
+    ($($(#[$doc:meta])* $name:ident => $text:literal,)*) => {
+        /// Why the safe scheme let an ACK through. Each ACK that leaves counts under one reason, the last that
+        /// was found.
+        #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+        pub enum KeepReason { $($(#[$doc])* $name,)* }
+
+        impl KeepReason {
+            /// All reasons, in the order of the counters.
+            pub const ALL: [Self; [$($text),*].len()] = [$(Self::$name),*];
+            /// The name of the counter; names do not change.
+            pub const fn name(self) -> &'static str {
+                match self { $(Self::$name => concat!("kept-", $text),)* }
+            }
+        }
+    };
+}
+
+keep_reasons! {
+    /// No later ACK of the connection made it superfluous while it was queued (rule 2).
+    Newest => "newest",
+    /// Behind it came a segment that is no plain ACK, and superseding does not reach across one (rule 4).
+    Separated => "separated",
+    /// A fragment, IPv4 option, IPv6 extension header, or lengths that do not agree (rule 5).
+    NotPlainIp => "not-plain-ip",
+    /// A TCP option other than timestamps, or a malformed one (rule 8).
+    Options => "options",
+    /// Acknowledges less than an earlier ACK (rule 9).
+    OldAck => "old-ack",
+    /// Not at the last sequence number seen: keepalive, probe, or a gap (rule 10).
+    Probe => "probe",
+    /// Timestamps that run backwards or that only one of the two ACKs carries (rule 11).
+    Timestamps => "timestamps",
+    /// Carries SACK blocks (rules 9, 12).
+    Sack => "sack",
+    /// The first advance after duplicate ACKs (rule 12).
+    FirstAdvance => "first-advance",
+    /// A duplicate ACK (rule 13).
+    Duplicate => "duplicate",
+    /// Changes the window only, opens it from zero, closes it, or its right edge is beyond the later one's (rule 13).
+    Window => "window",
+    /// ECN bits in the IP header (rule 14).
+    IpEcn => "ip-ecn",
+    /// ECE or CWR differ from the next or the previous ACK's (rule 14).
+    EcnEcho => "ecn-echo",
+    /// The handshake offered accurate ECN or an option that forbids filtering (rules 8, 14).
+    Handshake => "handshake",
+    /// Without it one ACK would acknowledge too many segments (rule 15).
+    SegmentFloor => "segment-floor",
+    /// Without it the gap between two ACKs would be too long (rule 15).
+    TimeFloor => "time-floor",
+    /// Among the first segments of the connection (rule 16).
+    FirstSegments => "first-segments",
+    /// The connection is closing (rule 16).
+    Closing => "closing",
+    /// Within a round trip of a duplicate ACK or SACK (rule 16).
+    Recovery => "recovery",
+    /// The connection sends few ACKs (rule 16).
+    Sparse => "sparse",
+    /// The start of the connection was not seen (rule 16).
+    MidStream => "mid-stream",
+    /// No standing queue (rule 17).
+    NoStandingQueue => "no-standing-queue",
+    /// The table of connections is full (rule 19).
+    NoState => "no-state",
+    /// Another filter seems to be upstream (rule 22).
+    ThinnedUpstream => "thinned-upstream",
+}
+
+/// What went through a filter. Every ACK that came in was discarded, dropped, sent or is held.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct AckFilterStats {
+    /// Packets that arrived.
+    pub packets_in: u64,
+    /// Packets that left at the head.
+    pub packets_out: u64,
+    /// Of those that arrived, pure ACKs.
+    pub acks_in: u64,
+    /// Of those that left, pure ACKs.
+    pub acks_out: u64,
+    /// ACKs discarded as superseded; no congestion signal.
+    pub acks_discarded: u64,
+    /// Arrivals that found the buffer full.
+    pub queue_drops: u64,
+    kept: [u64; KeepReason::ALL.len()],
+}
+
+impl AckFilterStats {
+    /// ACKs that the safe scheme let through for `reason`.
+    pub fn kept(&self, reason: KeepReason) -> u64 {
+        self.kept[reason as usize]
+    }
+    pub(super) fn count_in(&mut self, packet: &Packet) {
+        self.packets_in += 1;
+        self.acks_in += u64::from(packet.is_pure_ack());
+    }
+    pub(super) fn count_out(&mut self, packet: &Packet, kept: Option<KeepReason>) {
+        self.packets_out += 1;
+        self.acks_out += u64::from(packet.is_pure_ack());
+        if let Some(reason) = kept {
+            self.kept[reason as usize] += 1;
+        }
+    }
+}

@@ -1,0 +1,245 @@
+//! The published schemes: worked examples and the corners where the publication is silent.
+
+mod common;
+
+use common::*;
+use paceline_net::{Bytes, DropReason, Instant, Packet, Payload, SduQueue, SeqNumber, TcpFlags};
+use paceline_pep::{AckFilter, AckFilterConfig, Scheme};
+
+fn grant(queue: &mut AckFilter, room: u64) {
+    queue.on_grant(Instant::ZERO, Bytes(room), OVERHEAD);
+}
+
+/// ACKs 100 to 104 and a grant for `room` bytes: what remains.
+fn five_acks(scheme: &str, room: u64) -> Vec<u32> {
+    let mut queue = filter(scheme);
+    push_all(&mut queue, (100..105).map(|n| ack(0, n)));
+    grant(&mut queue, room);
+    let gone = discarded(&mut queue);
+    let left = drain(&mut queue);
+    assert_eq!([gone, left.clone()].concat(), [100, 101, 102, 103, 104], "the oldest go");
+    left
+}
+
+#[test]
+fn passive_worked_example_two_of_five_fit() {
+    assert_eq!(five_acks("passive(1)", 2 * ACK_COST), [103, 104]);
+    assert_eq!(five_acks("passive(0.6666666666666666)", 2 * ACK_COST), [102, 103, 104]);
+    assert_eq!(five_acks("passive(0)", 2 * ACK_COST), [100, 101, 102, 103, 104]);
+    assert_eq!(five_acks("basic", 2 * ACK_COST), [100, 101, 102, 103, 104]);
+}
+
+#[test]
+fn passive_counts_an_ack_that_fits_in_part_as_not_fitting() {
+    assert_eq!(five_acks("granted", 3 * ACK_COST - 1), [103, 104]);
+    assert_eq!(five_acks("granted", 3 * ACK_COST), [102, 103, 104]);
+    assert_eq!(five_acks("granted", 5 * ACK_COST), [100, 101, 102, 103, 104]);
+}
+
+#[test]
+fn passive_keeps_one_for_a_grant_smaller_than_an_ack() {
+    assert_eq!(five_acks("granted", ACK_COST - 1), [104]);
+    assert_eq!(five_acks("granted", 0), [104]);
+    assert_eq!(five_acks("passive(0.5)", 10), [102, 103, 104], "half of four that do not fit");
+}
+
+#[test]
+fn passive_never_discards_all_of_a_connection() {
+    let mut queue = filter("granted");
+    push_all(&mut queue, [ack(0, 10), ack(1, 20), ack(0, 11), ack(1, 21), ack(2, 30)]);
+    grant(&mut queue, 72 + OVERHEAD.0);
+    assert_eq!(drain(&mut queue), [11, 21, 30]);
+}
+
+#[test]
+fn passive_data_takes_room_and_is_never_discarded() {
+    // Room for the data and two ACKs.
+    let mut queue = filter("granted");
+    push_all(&mut queue, [ack(0, 1), ack(0, 2), data(0, 2, 100), ack(0, 3), ack(0, 4)]);
+    grant(&mut queue, 158 + 2 * ACK_COST);
+    assert_eq!(discarded(&mut queue), [1, 2]);
+    assert_eq!(drain(&mut queue), [2, 3, 4]);
+}
+
+#[test]
+fn passive_no_ack_goes_for_data_that_does_not_fit() {
+    // The data ends what the grant carries: of the ACKs ahead of it the newest two go out now.
+    let mut queue = filter("granted");
+    push_all(
+        &mut queue,
+        (1..6).map(|n| ack(0, n)).chain([data(2, 9, 1400)]).chain((6..11).map(|n| ack(0, n))),
+    );
+    grant(&mut queue, 2 * ACK_COST);
+    assert_eq!(discarded(&mut queue), [1, 2, 3, 6, 7, 8, 9]);
+    assert_eq!(drain(&mut queue), [4, 5, 9, 10]);
+}
+
+#[test]
+fn passive_data_at_the_head_leaves_the_newest_ack() {
+    let mut queue = filter("granted");
+    push_all(&mut queue, [data(0, 1, 1400)].into_iter().chain((2..8).map(|n| ack(0, n))));
+    grant(&mut queue, 100);
+    assert_eq!(drain(&mut queue), [1, 7]);
+}
+
+#[test]
+fn active_keeps_the_newest_of_each_connection() {
+    let mut queue = filter("active(3)");
+    push_all(&mut queue, (0..10).flat_map(|n| [ack(0, 100 + n), ack(1, 200 + n)]));
+    assert_eq!(queue.threshold(), Some(3));
+    assert_eq!(drain(&mut queue), [107, 207, 108, 208, 109, 209]);
+
+    let mut queue = filter("highest");
+    push_all(&mut queue, (0..10).map(|n| ack(0, n)));
+    assert_eq!(drain(&mut queue), [9]);
+}
+
+#[test]
+fn active_holds_across_the_wrap() {
+    let mut queue = filter("highest");
+    push_all(&mut queue, [u32::MAX - 1, 5, 10].map(|n| ack(0, n)));
+    assert_eq!(drain(&mut queue), [10]);
+}
+
+#[test]
+fn hybrid_discards_at_arrival_and_grant() {
+    let mut queue = filter("hybrid(4)");
+    push_all(&mut queue, (0..10).map(|n| ack(0, n)));
+    assert_eq!(queue.packets(), 4);
+    grant(&mut queue, 3 * ACK_COST);
+    assert_eq!(drain(&mut queue), [7, 8, 9]);
+}
+
+#[test]
+fn hybrid_opt_follows_the_mean_block() {
+    let mut queue = filter("hybrid-opt");
+    assert_eq!(queue.threshold(), None);
+    push_all(&mut queue, (0..10).map(|n| ack(0, n)));
+    assert_eq!(queue.packets(), 10, "no arrival discard before the first block");
+    queue.on_peer_block(Bytes::ZERO);
+    assert_eq!(queue.threshold(), None, "an empty block says nothing");
+    queue.on_peer_block(Bytes(1188)); // 2 * (536 + 58): one ACK
+    assert_eq!(queue.threshold(), Some(1));
+    queue.on_peer_block(Bytes(1188 * 9));
+    assert_eq!(queue.threshold(), Some(5), "the plain mean at first");
+    push_all(&mut queue, [ack(0, 10)]);
+    assert_eq!(drain(&mut queue), [6, 7, 8, 9, 10]);
+    for _ in 0..20_000 {
+        queue.on_peer_block(Bytes(100));
+    }
+    assert_eq!(queue.threshold(), Some(1), "adapts, and at least 1");
+}
+
+#[test]
+fn duplicates_and_the_ack_that_they_repeat_stay() {
+    for scheme in ["highest", "granted", "hybrid(1)"] {
+        let mut queue = filter(scheme);
+        push_all(&mut queue, [1, 2, 2, 2, 2, 3, 4].map(|n| ack(0, n)));
+        grant(&mut queue, ACK_COST);
+        let left = drain(&mut queue);
+        assert!(left.ends_with(&[2, 2, 2, 2, 4]), "{scheme}: {left:?}");
+    }
+}
+
+#[test]
+fn a_duplicate_with_sack_and_another_window_stays() {
+    let mut queue = filter("highest");
+    let sack = |window| {
+        segment(0, 1, move |tcp| {
+            tcp.window = window;
+            tcp.options.sack.push(SeqNumber(100), SeqNumber(200));
+        })
+    };
+    push_all(&mut queue, [ack(0, 1), sack(990), sack(980), ack(0, 2)]);
+    assert_eq!(drain(&mut queue), [1, 1, 1, 2]);
+}
+
+#[test]
+fn a_window_update_supersedes() {
+    let mut queue = filter("highest");
+    push_all(&mut queue, [ack(0, 1), segment(0, 1, |tcp| tcp.window = 2000)]);
+    let left = queue.pop(Instant::ZERO).unwrap();
+    assert_eq!(left.tcp_header().unwrap().window, 2000);
+    assert_eq!(queue.packets(), 0);
+}
+
+#[test]
+fn an_old_ack_passes_and_supersedes_nothing() {
+    let mut queue = filter("highest");
+    push_all(&mut queue, [ack(0, 10), ack(0, 5), ack(0, 20)]);
+    assert_eq!(drain(&mut queue), [5, 20]);
+}
+
+#[test]
+fn only_pure_acks_go() {
+    let flags = |flag: TcpFlags| move |tcp: &mut paceline_net::TcpHeader| tcp.flags = tcp.flags.with(flag);
+    let mut special = ack(0, 9);
+    special.ip.special = true;
+    let mut queue = filter("highest");
+    push_all(
+        &mut queue,
+        [
+            segment(0, 1, flags(TcpFlags::PSH)),
+            segment(0, 2, flags(TcpFlags::URG)),
+            segment(0, 3, flags(TcpFlags::FIN)),
+            segment(0, 4, flags(TcpFlags::SYN)),
+            segment(0, 5, flags(TcpFlags::RST)),
+            data(0, 6, 1),
+            special,
+            ack(0, 10),
+            ack(0, 11),
+        ],
+    );
+    assert_eq!(drain(&mut queue), [1, 2, 3, 4, 5, 6, 9, 11]);
+}
+
+#[test]
+fn a_syn_ends_the_old_connection() {
+    let mut queue = filter("highest");
+    let syn = segment(0, 0, |tcp| tcp.flags = TcpFlags::SYN);
+    push_all(&mut queue, [ack(0, 10), syn, ack(0, 5), ack(0, 6)]);
+    assert_eq!(drain(&mut queue), [10, 0, 6]);
+}
+
+#[test]
+fn a_full_buffer_drops_the_arrival_unless_it_makes_its_own_room() {
+    let config =
+        |scheme| AckFilterConfig { scheme, limit: Bytes(2 * 52), segment: Bytes(536), header: Bytes(58) };
+    let mut queue = AckFilter::new(config(Scheme::Active { threshold: 2 }));
+    push_all(&mut queue, [1, 2, 3].map(|n| ack(0, n)));
+    assert_eq!(queue.pop_dropped().unwrap().1, DropReason::AckFiltered);
+    queue.push(Instant::ZERO, ack(2, 7));
+    assert_eq!(queue.pop_dropped().unwrap().1, DropReason::QueueFull);
+    assert_eq!(queue.stats().queue_drops, 1);
+    assert_eq!(drain(&mut queue), [2, 3]);
+
+    let mut queue = AckFilter::new(config(Scheme::Basic));
+    queue.push(Instant::ZERO, data(0, 1, 5000));
+    assert_eq!(queue.packets(), 1, "an empty buffer accepts any packet");
+}
+
+#[test]
+fn real_packets_pass_unchanged() {
+    let real = |n: u32| Packet { payload: Payload::Datagram(vec![n as u8; 52].into()), ..ack(0, n) };
+    let mut queue = filter("active(2)");
+    push_all(&mut queue, (0..5).map(real));
+    assert_eq!(queue.pop_dropped(), Some((real(0), DropReason::AckFiltered)));
+    assert_eq!(queue.pop(Instant::ZERO), Some(real(3)));
+    assert_eq!(queue.pop(Instant::ZERO), Some(real(4)));
+}
+
+#[test]
+fn counters_add_up() {
+    let mut queue = filter("active(2)");
+    push_all(&mut queue, (0..5).map(|n| ack(0, n)).chain([data(0, 5, 10)]));
+    drain(&mut queue);
+    let expected = [
+        ("packets-in", 6),
+        ("packets-out", 3),
+        ("acks-in", 5),
+        ("acks-out", 2),
+        ("acks-discarded", 3),
+        ("queue-drops", 0),
+    ];
+    assert_eq!(queue.counters(), expected);
+}

@@ -73,6 +73,10 @@ impl Cell {
     pub fn stations(&self) -> usize {
         self.stations.len()
     }
+    /// Resource blocks per TTI, downlink and uplink.
+    pub fn resource_blocks(&self) -> (u8, u8) {
+        (self.config.downlink_prb, self.config.uplink_prb)
+    }
     /// Downlink counters of a station.
     pub fn downlink(&self, station: usize) -> &LinkStats {
         &self.stations[station].downlink.stats

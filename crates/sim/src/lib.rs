@@ -1,1 +1,21 @@
-//! sim
+//! From a scenario file to results, one way: `scenario -> model -> engine -> run -> results`.
+//!
+//! Pure: no sockets, no threads, no wall clock. The emulator runs the same [`Model`] in real time.
+#![forbid(unsafe_code)]
+
+pub mod counters;
+pub mod engine;
+pub mod host;
+pub mod link;
+pub mod model;
+pub mod monitor;
+pub mod results;
+pub mod router;
+pub mod run;
+pub mod scenario;
+
+pub use engine::{Capture, Engine};
+pub use model::Model;
+pub use results::{Origin, RunResult, Summary, Totals};
+pub use run::{Reading, simulate};
+pub use scenario::{Scenario, ScenarioError};

@@ -1,0 +1,120 @@
+//! What is read off a model at one moment: per station, everything that only ever grows. The figures of a run are
+//! differences between two readings.
+
+use crate::model::Model;
+use paceline_net::DropReason;
+use paceline_ran::LinkStats;
+
+macro_rules! counters {
+    ($(#[$doc:meta])* $name:ident { $($(#[$field_doc:meta])* $field:ident,)* }) => {
+        $(#[$doc])*
+        #[derive(Clone, Debug, Default, PartialEq)]
+        pub struct $name {
+            $($(#[$field_doc])* pub $field: u64,)*
+        }
+        impl $name {
+            /// What was counted since `earlier`.
+            #[must_use]
+            pub fn since(&self, earlier: &Self) -> Self {
+                Self { $($field: self.$field - earlier.$field,)* }
+            }
+            /// Adds `other` to every counter.
+            pub fn add(&mut self, other: &Self) {
+                $(self.$field += other.$field;)*
+            }
+        }
+    };
+}
+
+counters! {
+    /// Counters of one station.
+    Counters {
+        /// Payload bytes acknowledged towards the station.
+        downloaded,
+        /// Payload bytes acknowledged from the station.
+        uploaded,
+        /// Data segments that passed the monitor.
+        segments,
+        /// Of these, sent before.
+        retransmissions,
+        /// Sum of round-trip times in nanoseconds.
+        rtt_sum,
+        /// Number of round-trip times.
+        rtt_count,
+        /// Pure ACKs that reached the uplink buffer.
+        acks_in,
+        /// Pure ACKs that the filter discarded.
+        acks_discarded,
+        /// Pure ACKs that left the uplink buffer.
+        acks_sent,
+        /// Scheduling requests.
+        scheduling_requests,
+        /// Packets dropped at the eNB's buffer.
+        downlink_queue_drops,
+        /// Packets lost below the buffers, both directions.
+        radio_losses,
+        /// Downlink transport blocks.
+        downlink_blocks,
+        /// Their bytes.
+        downlink_block_bytes,
+        /// Sum of their MCS indices.
+        downlink_mcs_sum,
+        /// Downlink resource blocks, retransmissions included.
+        downlink_prb,
+        /// Downlink HARQ retransmissions.
+        downlink_harq_retransmissions,
+        /// Uplink transport blocks.
+        uplink_blocks,
+        /// Their bytes.
+        uplink_block_bytes,
+        /// Of these, padding.
+        uplink_padding_bytes,
+        /// Sum of their MCS indices.
+        uplink_mcs_sum,
+        /// Uplink resource blocks, retransmissions included.
+        uplink_prb,
+        /// Uplink HARQ retransmissions.
+        uplink_harq_retransmissions,
+    }
+}
+
+fn radio_losses(stats: &LinkStats) -> u64 {
+    stats.dropped.of(DropReason::HarqFailed) + stats.dropped.of(DropReason::RlcReassembly)
+}
+
+/// Reads every station.
+pub fn read(model: &Model) -> Vec<Counters> {
+    let cell = model.cell();
+    let flows = model.monitor().counters();
+    let read_station = |station: usize| {
+        let (flow, down, up) = (&flows[station], cell.downlink(station), cell.uplink(station));
+        let buffer = cell.uplink_buffer(station).counters();
+        let named = |name: &str| buffer.iter().find(|(n, _)| *n == name).map_or(0, |(_, count)| *count);
+        Counters {
+            downloaded: flow.downloaded,
+            uploaded: flow.uploaded,
+            segments: flow.segments,
+            retransmissions: flow.retransmissions,
+            rtt_sum: flow.rtt_sum,
+            rtt_count: flow.rtt_count,
+            acks_in: named("acks-in"),
+            acks_discarded: named("acks-discarded"),
+            acks_sent: named("acks-out"),
+            scheduling_requests: cell.scheduling_requests(station),
+            downlink_queue_drops: down.dropped.of(DropReason::QueueFull),
+            radio_losses: radio_losses(down) + radio_losses(up),
+            downlink_blocks: down.blocks,
+            downlink_block_bytes: down.block_bytes,
+            downlink_mcs_sum: down.mcs_sum,
+            downlink_prb: down.prb,
+            downlink_harq_retransmissions: down.retransmissions,
+            uplink_blocks: up.blocks,
+            uplink_block_bytes: up.block_bytes,
+            uplink_padding_bytes: up.padding_bytes,
+            uplink_mcs_sum: up.mcs_sum,
+            uplink_prb: up.prb,
+            uplink_harq_retransmissions: up.retransmissions,
+        }
+    };
+    (0..model.stations()).map(read_station).collect()
+}

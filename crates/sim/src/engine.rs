@@ -1,0 +1,247 @@
+//! The event engine: nodes, the wires between their ports, and time.
+//!
+//! An engine is itself a [`Node`]: its ports are the wires that lead outside. The simulator runs it as fast as it
+//! goes, the emulator in real time; neither changes what it does. Events of equal time happen in the order in
+//! which they were scheduled. A packet passes a wire at once: links with rate and delay are nodes.
+
+use paceline_net::{DropReason, Event, Instant, Node, Output, Packet, Port};
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BinaryHeap, VecDeque};
+
+/// Index of a node in its engine.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub struct NodeId(usize);
+
+/// Where a wire ends.
+#[derive(Clone, Copy, PartialEq, Debug)]
+enum End {
+    Node(NodeId, Port),
+    Outside(Port),
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Wire {
+    end: End,
+    /// Interface under which packets that pass are captured.
+    capture: Option<u32>,
+}
+
+/// Receives copies of the packets that pass captured wires.
+pub type Capture = Box<dyn FnMut(Instant, u32, &Packet) + Send>;
+
+/// Nodes and wires.
+pub struct Engine<N> {
+    nodes: Vec<N>,
+    wires: Vec<Vec<Option<Wire>>>,
+    outside: BTreeMap<Port, (NodeId, Port)>,
+    agenda: BinaryHeap<Reverse<(Instant, u64, usize)>>,
+    /// When each node's valid entry in the agenda is due; entries of other times are stale.
+    due: Vec<Option<Instant>>,
+    entries: u64,
+    now: Instant,
+    passing: VecDeque<(NodeId, Port, Packet)>,
+    output: VecDeque<Output>,
+    capture: Option<Capture>,
+    drops: BTreeMap<DropReason, u64>,
+    events: Vec<(Instant, Event)>,
+    packets: u64,
+}
+
+impl<N: Node> Default for Engine<N> {
+    fn default() -> Self {
+        Self {
+            nodes: Vec::new(),
+            wires: Vec::new(),
+            outside: BTreeMap::new(),
+            agenda: BinaryHeap::new(),
+            due: Vec::new(),
+            entries: 0,
+            now: Instant::ZERO,
+            passing: VecDeque::new(),
+            output: VecDeque::new(),
+            capture: None,
+            drops: BTreeMap::new(),
+            events: Vec::new(),
+            packets: 0,
+        }
+    }
+}
+
+impl<N: Node> Engine<N> {
+    /// Adds a node.
+    pub fn add(&mut self, node: N) -> NodeId {
+        let id = NodeId(self.nodes.len());
+        self.nodes.push(node);
+        self.wires.push(Vec::new());
+        self.due.push(None);
+        self.reschedule(id);
+        id
+    }
+    /// Connects two ports, both ways.
+    pub fn connect(&mut self, a: (NodeId, Port), b: (NodeId, Port)) {
+        self.attach(a, End::Node(b.0, b.1));
+        self.attach(b, End::Node(a.0, a.1));
+    }
+    /// Leads a node's port outside, as a port of the engine.
+    pub fn expose(&mut self, inside: (NodeId, Port), outside: Port) {
+        self.attach(inside, End::Outside(outside));
+        self.outside.insert(outside, inside);
+    }
+    /// Captures what passes the wire at a port, in both directions, under an interface number.
+    pub fn capture_at(&mut self, at: (NodeId, Port), interface: u32) {
+        let wire = self.wires[at.0.0][usize::from(at.1.0)].as_mut().expect("a captured port is connected");
+        wire.capture = Some(interface);
+        if let End::Node(node, port) = wire.end {
+            let back = self.wires[node.0][usize::from(port.0)].as_mut().expect("wires lead both ways");
+            back.capture = Some(interface);
+        }
+    }
+    /// Sends captured packets to `capture`.
+    pub fn set_capture(&mut self, capture: Capture) {
+        self.capture = Some(capture);
+    }
+    fn attach(&mut self, at: (NodeId, Port), end: End) {
+        let wires = &mut self.wires[at.0.0];
+        let index = usize::from(at.1.0);
+        if wires.len() <= index {
+            wires.resize(index + 1, None);
+        }
+        assert!(wires[index].is_none(), "a port has one wire");
+        wires[index] = Some(Wire { end, capture: None });
+    }
+
+    /// The present.
+    pub fn now(&self) -> Instant {
+        self.now
+    }
+    /// A node.
+    pub fn node(&self, id: NodeId) -> &N {
+        &self.nodes[id.0]
+    }
+    /// A node, to read out what it collects.
+    pub fn node_mut(&mut self, id: NodeId) -> &mut N {
+        &mut self.nodes[id.0]
+    }
+    /// Packets that ended inside, by reason.
+    pub fn drops(&self) -> &BTreeMap<DropReason, u64> {
+        &self.drops
+    }
+    /// Takes the events so far.
+    pub fn take_events(&mut self) -> Vec<(Instant, Event)> {
+        std::mem::take(&mut self.events)
+    }
+    /// Packets that nodes have handled.
+    pub fn packets_handled(&self) -> u64 {
+        self.packets
+    }
+    /// Runs every event up to and including `until`.
+    pub fn run_until(&mut self, until: Instant) {
+        while let Some(at) = self.poll_timeout().filter(|at| *at <= until) {
+            self.handle_timeout(at);
+        }
+        self.now = self.now.max(until);
+    }
+
+    fn reschedule(&mut self, id: NodeId) {
+        let due = self.nodes[id.0].poll_timeout();
+        if due == self.due[id.0] {
+            return;
+        }
+        self.due[id.0] = due;
+        if let Some(at) = due {
+            self.entries += 1;
+            self.agenda.push(Reverse((at.max(self.now), self.entries, id.0)));
+            self.due[id.0] = Some(at.max(self.now));
+        }
+        self.drop_stale();
+    }
+    /// Removes entries at the head of the agenda that no longer hold, so that the head is the next event.
+    fn drop_stale(&mut self) {
+        while let Some(Reverse((at, _, node))) = self.agenda.peek() {
+            if self.due[*node] == Some(*at) {
+                break;
+            }
+            self.agenda.pop();
+        }
+    }
+    /// Takes all output of a node and carries its packets on until nothing moves at this time.
+    fn settle(&mut self, id: NodeId) {
+        self.collect(id);
+        while let Some((node, port, packet)) = self.passing.pop_front() {
+            self.packets += 1;
+            self.nodes[node.0].handle_packet(self.now, port, packet);
+            self.collect(node);
+        }
+    }
+    fn collect(&mut self, id: NodeId) {
+        while let Some(output) = self.nodes[id.0].poll_output(self.now) {
+            match output {
+                Output::Transmit(port, packet) => self.pass(id, port, packet),
+                Output::Drop(packet, reason) => {
+                    *self.drops.entry(reason).or_default() += 1;
+                    if matches!(packet.payload, paceline_net::Payload::Datagram(_)) {
+                        self.output.push_back(Output::Drop(packet, reason));
+                    }
+                }
+                Output::Event(event) => self.events.push((self.now, event)),
+            }
+        }
+        self.reschedule(id);
+    }
+    fn pass(&mut self, from: NodeId, port: Port, packet: Packet) {
+        let wire = self.wires[from.0].get(usize::from(port.0)).copied().flatten();
+        let Some(wire) = wire else {
+            *self.drops.entry(DropReason::NoRoute).or_default() += 1;
+            return;
+        };
+        if let (Some(interface), Some(capture)) = (wire.capture, &mut self.capture) {
+            capture(self.now, interface, &packet);
+        }
+        match wire.end {
+            End::Node(node, port) => self.passing.push_back((node, port, packet)),
+            End::Outside(port) => self.output.push_back(Output::Transmit(port, packet)),
+        }
+    }
+}
+
+impl<N: Node> Node for Engine<N> {
+    /// A packet comes in from outside, after every event that is due by then.
+    fn handle_packet(&mut self, now: Instant, from: Port, packet: Packet) {
+        self.run_until(now);
+        let Some(&(node, port)) = self.outside.get(&from) else {
+            self.output.push_back(Output::Drop(packet, DropReason::NoRoute));
+            return;
+        };
+        if let Some(Wire { capture: Some(interface), .. }) = self.wires[node.0][usize::from(port.0)]
+            && let Some(capture) = &mut self.capture
+        {
+            capture(self.now, interface, &packet);
+        }
+        self.passing.push_back((node, port, packet));
+        self.settle(node);
+    }
+
+    fn handle_timeout(&mut self, now: Instant) {
+        while let Some(&Reverse((at, _, node))) = self.agenda.peek() {
+            if at > now {
+                break;
+            }
+            self.agenda.pop();
+            if self.due[node] == Some(at) {
+                self.now = self.now.max(at);
+                self.due[node] = None;
+                self.nodes[node].handle_timeout(self.now);
+                self.settle(NodeId(node));
+            }
+            self.drop_stale();
+        }
+    }
+
+    fn poll_output(&mut self, _now: Instant) -> Option<Output> {
+        self.output.pop_front()
+    }
+
+    fn poll_timeout(&self) -> Option<Instant> {
+        self.agenda.peek().map(|Reverse((at, _, _))| *at)
+    }
+}

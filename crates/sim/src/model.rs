@@ -1,0 +1,308 @@
+//! Builds the network of a scenario: servers, router, monitor, wired hops, cell, stations.
+//!
+//! ```text
+//! server hosts - router - monitor - hop ... hop - cell - station hosts
+//! ```
+//!
+//! In the emulator some stations are real: their side of the cell, and the default route of the router, lead
+//! outside instead of to hosts.
+
+use crate::engine::{Engine, NodeId};
+use crate::host::Host;
+use crate::link::Link;
+use crate::monitor::Monitor;
+use crate::router::Router;
+use crate::scenario::{self, Direction, Scenario, Stations};
+use paceline_net::{Duration, Instant, Node, Output, Packet, Port, SeqNumber, Stream};
+use paceline_pep::{AckFilter, AckFilterConfig};
+use paceline_ran::{
+    AccessConfig, CORE, Cell, CellConfig, Fading, StationConfig, resource_blocks, station_port,
+};
+use paceline_tcp::{Endpoint, EndpointConfig, Source};
+use std::collections::BTreeMap;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+
+/// The engine's port towards the host side of real stations.
+pub const HOST_SIDE: Port = Port(0);
+/// First port number of the servers.
+const SERVER_PORT: u16 = 5001;
+
+/// The engine's port towards a real station.
+pub fn real_station(station: usize) -> Port {
+    station_port(station)
+}
+
+/// Addresses come from the benchmarking ranges 198.18.0.0/15 (RFC 2544) and 2001:2::/48 (RFC 5180), which no
+/// network routes.
+pub mod address {
+    use super::{IpAddr, Ipv4Addr, Ipv6Addr};
+
+    /// The host side of real stations, IPv4 and IPv6.
+    pub const HOST: (Ipv4Addr, Ipv6Addr) =
+        (Ipv4Addr::new(198, 18, 0, 1), Ipv6Addr::new(0x2001, 2, 0, 0, 0, 0, 0, 1));
+
+    /// A station, IPv4 and IPv6.
+    pub fn station(index: usize) -> (Ipv4Addr, Ipv6Addr) {
+        let n = index as u32 + 1;
+        let v4 = u32::from(Ipv4Addr::new(198, 18, 128, 0)) + n;
+        (v4.into(), Ipv6Addr::new(0x2001, 2, 0, 2, 0, 0, (n >> 16) as u16, n as u16))
+    }
+    /// A simulated server.
+    pub fn server(station: usize) -> IpAddr {
+        Ipv4Addr::from(u32::from(Ipv4Addr::new(198, 18, 64, 0)) + station as u32 + 1).into()
+    }
+}
+
+/// One of the kinds of node in a model.
+pub enum ModelNode {
+    /// TCP endpoints.
+    Host(Host),
+    /// Forwarding by address.
+    Router(Router),
+    /// The measuring point.
+    Monitor(Box<Monitor>),
+    /// A wired hop.
+    Link(Link),
+    /// The cell.
+    Cell(Box<Cell>),
+}
+
+macro_rules! forward {
+    ($self:ident, $node:ident => $call:expr) => {
+        match $self {
+            ModelNode::Host($node) => $call,
+            ModelNode::Router($node) => $call,
+            ModelNode::Monitor($node) => $call,
+            ModelNode::Link($node) => $call,
+            ModelNode::Cell($node) => $call,
+        }
+    };
+}
+
+impl Node for ModelNode {
+    fn handle_packet(&mut self, now: Instant, from: Port, packet: Packet) {
+        forward!(self, node => node.handle_packet(now, from, packet));
+    }
+    fn handle_timeout(&mut self, now: Instant) {
+        forward!(self, node => node.handle_timeout(now));
+    }
+    fn poll_output(&mut self, now: Instant) -> Option<Output> {
+        forward!(self, node => node.poll_output(now))
+    }
+    fn poll_timeout(&self) -> Option<Instant> {
+        forward!(self, node => node.poll_timeout())
+    }
+}
+
+/// The network of a scenario.
+pub struct Model {
+    /// Runs it.
+    pub engine: Engine<ModelNode>,
+    cell: NodeId,
+    monitor: NodeId,
+    /// Per station, its server's host and its own; none for a real station.
+    hosts: Vec<Option<(NodeId, NodeId)>>,
+}
+
+impl Model {
+    /// Builds the network. Stations listed in `real` have no simulated traffic; their packets pass the engine's
+    /// ports [`real_station`] and [`HOST_SIDE`].
+    pub fn new(scenario: &Scenario, seed: u64, real: &[usize]) -> Self {
+        let mut engine = Engine::default();
+        let groups: Vec<&Stations> =
+            scenario.stations.iter().flat_map(|g| std::iter::repeat_n(g, g.count as usize)).collect();
+        let mut router = Router::default();
+        for index in 0..groups.len() {
+            let (v4, v6) = address::station(index);
+            router.add_route(v4.into(), Port(0));
+            router.add_route(v6.into(), Port(0));
+            router.add_route(address::server(index), Port(index as u16 + 2));
+        }
+        router.set_default(Port(1));
+        let router = engine.add(ModelNode::Router(router));
+        engine.expose((router, Port(1)), HOST_SIDE);
+        let monitor = engine.add(ModelNode::Monitor(Box::new(Monitor::new(station_addresses(groups.len())))));
+        engine.connect((router, Port(0)), (monitor, Port(0)));
+        let mut end = (monitor, Port(1));
+        for hop in &scenario.core.hops {
+            let link = engine.add(ModelNode::Link(Link::new(hop.clone())));
+            engine.connect(end, (link, Port(0)));
+            end = (link, Port(1));
+        }
+        let cell = engine.add(ModelNode::Cell(Box::new(cell(scenario, &groups, seed))));
+        engine.connect(end, (cell, CORE));
+        let mut model = Self { engine, cell, monitor, hosts: Vec::new() };
+        for (index, group) in groups.iter().enumerate() {
+            if real.contains(&index) {
+                model.engine.expose((cell, station_port(index)), real_station(index));
+                model.hosts.push(None);
+            } else {
+                let hosts = model.add_hosts(scenario, group, index, seed, router);
+                model.hosts.push(Some(hosts));
+            }
+        }
+        model
+    }
+
+    fn add_hosts(
+        &mut self,
+        scenario: &Scenario,
+        group: &Stations,
+        index: usize,
+        seed: u64,
+        router: NodeId,
+    ) -> (NodeId, NodeId) {
+        let mut stream = Stream::new(seed, &format!("station{index}/traffic"));
+        let (mut server, mut station) = (Host::default(), Host::default());
+        let flows = if group.direction == Direction::None { 0 } else { group.flows };
+        for flow in 0..flows {
+            let (at_server, at_station) = endpoints(scenario, group, index, flow as u16, &mut stream);
+            server.add(at_server);
+            station.add(at_station);
+        }
+        let server = self.engine.add(ModelNode::Host(server));
+        let station = self.engine.add(ModelNode::Host(station));
+        self.engine.connect((router, Port(index as u16 + 2)), (server, Port(0)));
+        self.engine.connect((self.cell, station_port(index)), (station, Port(0)));
+        (server, station)
+    }
+
+    /// The cell.
+    pub fn cell(&self) -> &Cell {
+        match self.engine.node(self.cell) {
+            ModelNode::Cell(cell) => cell,
+            _ => unreachable!("the cell's id names a cell"),
+        }
+    }
+    /// The monitor.
+    pub fn monitor(&self) -> &Monitor {
+        match self.engine.node(self.monitor) {
+            ModelNode::Monitor(monitor) => monitor,
+            _ => unreachable!("the monitor's id names a monitor"),
+        }
+    }
+    /// Forgets the distribution of round-trip times seen so far.
+    pub fn restart_rtt(&mut self) {
+        if let ModelNode::Monitor(monitor) = self.engine.node_mut(self.monitor) {
+            monitor.restart_rtt();
+        }
+    }
+    /// The endpoints of a station's server and of the station itself, pair by pair; none for a real station.
+    pub fn flows(&self, station: usize) -> Vec<(&Endpoint, &Endpoint)> {
+        let Some((server, host)) = self.hosts[station] else { return Vec::new() };
+        match (self.engine.node(server), self.engine.node(host)) {
+            (ModelNode::Host(server), ModelNode::Host(host)) => {
+                server.endpoints().zip(host.endpoints()).collect()
+            }
+            _ => unreachable!("a station's ids name hosts"),
+        }
+    }
+    /// Number of stations.
+    pub fn stations(&self) -> usize {
+        self.hosts.len()
+    }
+    /// Captures at the servers' side (interface 0) and at every station (interface `1 + index`).
+    pub fn capture(&mut self, capture: crate::engine::Capture) {
+        self.engine.capture_at((self.monitor, Port(0)), 0);
+        for station in 0..self.stations() {
+            self.engine.capture_at((self.cell, station_port(station)), station as u32 + 1);
+        }
+        self.engine.set_capture(capture);
+    }
+}
+
+fn station_addresses(count: usize) -> BTreeMap<IpAddr, usize> {
+    let pairs = (0..count).map(|index| (index, address::station(index)));
+    pairs.flat_map(|(index, (v4, v6))| [(v4.into(), index), (v6.into(), index)]).collect()
+}
+
+/// Both ends of one connection: the server's and the station's.
+fn endpoints(
+    scenario: &Scenario,
+    group: &Stations,
+    index: usize,
+    flow: u16,
+    stream: &mut Stream,
+) -> (Endpoint, Endpoint) {
+    let server = SocketAddr::new(address::server(index), SERVER_PORT + flow);
+    let station = SocketAddr::new(address::station(index).0.into(), 40_000 + flow);
+    let spread = Duration::from_secs_f64(group.start_spread.as_secs_f64() * stream.uniform());
+    let mut at_server = endpoint_config(&scenario.tcp, server, station);
+    let mut at_station = endpoint_config(&scenario.tcp, station, server);
+    at_station.start_at = Instant::ZERO + group.start + spread;
+    at_server.isn = SeqNumber(stream.next_u64() as u32);
+    at_station.isn = SeqNumber(stream.next_u64() as u32);
+    let data = group.file.map_or(Source::Bulk, Source::File);
+    match group.direction {
+        Direction::Upload => {
+            (Endpoint::listen(at_server, Source::Nothing), Endpoint::connect(at_station, data))
+        }
+        _ => (Endpoint::listen(at_server, data), Endpoint::connect(at_station, Source::Nothing)),
+    }
+}
+
+fn endpoint_config(tcp: &scenario::Tcp, local: SocketAddr, remote: SocketAddr) -> EndpointConfig {
+    let mut config = EndpointConfig::new(local, remote);
+    config.variant = tcp.congestion_control;
+    config.segment_size = tcp.segment_size.0 as u32;
+    config.initial_window = tcp.initial_window;
+    config.min_rto = tcp.min_rto;
+    config.receive_buffer = tcp.receive_buffer;
+    config.autotune = tcp.autotune;
+    config.send_buffer = tcp.send_buffer;
+    config.delayed_ack.segments = tcp.delayed_ack_segments;
+    config.delayed_ack.timeout = tcp.delayed_ack_timeout;
+    config.hystart = tcp.hystart;
+    config
+}
+
+fn cell(scenario: &Scenario, groups: &[&Stations], seed: u64) -> Cell {
+    let stations = groups.iter().enumerate().map(|(index, group)| {
+        let mut place = Stream::new(seed, &format!("station{index}/place"));
+        let (v4, v6) = address::station(index);
+        let filter = AckFilterConfig {
+            scheme: scenario.ack_filter.scheme,
+            limit: scenario.cell.uplink_buffer,
+            segment: scenario.tcp.segment_size,
+            header: scenario.ack_filter.header,
+        };
+        StationConfig {
+            addresses: vec![v4.into(), v6.into()],
+            downlink_sinr_db: group.downlink_sinr.draw(&mut place),
+            uplink_sinr_db: group.uplink_sinr.draw(&mut place),
+            fading: Fading {
+                sigma_db: group.fading.0,
+                coherence_tti: group.coherence.as_nanos() as f64 / 1e6,
+            },
+            uplink_buffer: Box::new(AckFilter::new(filter)),
+        }
+    });
+    Cell::new(cell_config(&scenario.cell), stations.collect(), seed)
+}
+
+fn cell_config(cell: &scenario::Cell) -> CellConfig {
+    let blocks = |hertz: paceline_net::units::Hertz| {
+        resource_blocks(hertz.0 / 1000).expect("the scenario's bandwidths were checked")
+    };
+    CellConfig {
+        downlink_prb: blocks(cell.bandwidth),
+        uplink_prb: blocks(cell.uplink_bandwidth.unwrap_or(cell.bandwidth)),
+        pucch_prb: cell.pucch_prb,
+        downlink_grants: cell.downlink_grants,
+        uplink_grants: cell.uplink_grants,
+        max_harq_tx: cell.max_harq_tx,
+        max_uplink_mcs: if cell.uplink_64qam { 28 } else { 20 },
+        t_reordering: cell.t_reordering.as_millis(),
+        decode_delay: cell.decode_delay.as_millis(),
+        cqi_period: cell.cqi_period.as_millis(),
+        cqi_delay: cell.cqi_delay.as_millis(),
+        downlink_buffer: cell.downlink_buffer,
+        access: AccessConfig {
+            sr_period: cell.sr_period.as_millis(),
+            sr_prohibit: cell.sr_prohibit,
+            periodic_bsr: cell.periodic_bsr_timer.as_millis(),
+            retx_bsr: cell.retx_bsr_timer.as_millis(),
+            sr_grant: cell.sr_grant.0 as u32,
+        },
+    }
+}

@@ -1,0 +1,385 @@
+//! The figures of a run and of several runs, and the files they are written as.
+//!
+//! `summary.json` has one entry per seed and, over seeds, the mean with its 95% confidence interval (Student's t).
+//! Rates count from the end of the warm-up.
+
+use crate::counters::Counters;
+use crate::scenario::Scenario;
+use paceline_net::{Duration, Instant};
+use serde::Serialize;
+use statrs::distribution::{ContinuousCDF, StudentsT};
+use std::fmt::Write;
+
+macro_rules! totals {
+    ($($(#[$doc:meta])* $field:ident,)*) => {
+        /// The figures of the whole cell in one run.
+        #[derive(Clone, Debug, Default, PartialEq, Serialize)]
+        pub struct Totals {
+            $($(#[$doc])* pub $field: f64,)*
+        }
+        impl Totals {
+            fn values(&self) -> Vec<f64> {
+                vec![$(self.$field),*]
+            }
+            fn from_values(values: &[f64]) -> Self {
+                let mut values = values.iter().copied();
+                Self { $($field: values.next().unwrap_or_default()),* }
+            }
+        }
+    };
+}
+
+totals! {
+    /// Payload acknowledged towards the stations, Mb/s.
+    goodput_mbps,
+    /// Payload acknowledged from the stations, Mb/s.
+    upload_mbps,
+    /// Pure ACKs that reached the uplink buffers, per second.
+    acks_in_per_s,
+    /// Pure ACKs that the filter discarded, per second.
+    acks_discarded_per_s,
+    /// Pure ACKs sent over the uplink, per second.
+    acks_sent_per_s,
+    /// Mean round-trip time from data segment to ACK at the servers, ms.
+    rtt_mean_ms,
+    /// Its 95th percentile, ms.
+    rtt_p95_ms,
+    /// Share of data segments that were sent before.
+    retransmission_share,
+    /// Jain's fairness index over the stations' goodput.
+    jain_index,
+    /// Mean transport block downlink, bytes.
+    downlink_block_bytes,
+    /// Share of downlink resource blocks used.
+    downlink_prb_share,
+    /// Share of uplink resource blocks used.
+    uplink_prb_share,
+    /// Share of transmissions that HARQ repeated, both directions.
+    harq_retransmission_share,
+    /// Scheduling requests per second.
+    scheduling_requests_per_s,
+}
+
+/// The figures of one station in one run.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct StationResult {
+    /// Index from 0.
+    pub station: usize,
+    /// Payload acknowledged towards it, Mb/s.
+    pub goodput_mbps: f64,
+    /// Payload acknowledged from it, Mb/s.
+    pub upload_mbps: f64,
+    /// Pure ACKs that reached its uplink buffer.
+    pub acks_in: u64,
+    /// Pure ACKs discarded.
+    pub acks_discarded: u64,
+    /// Pure ACKs sent.
+    pub acks_sent: u64,
+    /// Mean round-trip time, ms.
+    pub rtt_mean_ms: f64,
+    /// Mean downlink MCS.
+    pub downlink_mcs: f64,
+    /// Mean uplink MCS.
+    pub uplink_mcs: f64,
+    /// Mean downlink transport block, bytes: S_TBS of the per-station optimum.
+    pub downlink_block_bytes: f64,
+    /// Scheduling requests sent.
+    pub scheduling_requests: u64,
+}
+
+/// One connection of a simulated station.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct FlowResult {
+    /// Its station.
+    pub station: usize,
+    /// Index within the station.
+    pub flow: usize,
+    /// Payload bytes acknowledged in the whole run.
+    pub bytes: u64,
+    /// Segments sent again.
+    pub retransmissions: u64,
+    /// Retransmission time-outs.
+    pub timeouts: u64,
+    /// When a finite transfer was complete, in seconds.
+    pub completed_s: Option<f64>,
+}
+
+/// One moment of one station.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Sample {
+    /// When.
+    pub at: Instant,
+    /// Which station.
+    pub station: usize,
+    /// Payload acknowledged so far, bytes.
+    pub downloaded: u64,
+    /// Congestion windows of its connections together, bytes.
+    pub cwnd: u64,
+    /// Smoothed round-trip time of its first connection, ms; zero before the first sample.
+    pub srtt_ms: f64,
+    /// Bytes waiting in the eNB.
+    pub downlink_queue: u64,
+    /// Bytes waiting in its uplink buffer.
+    pub uplink_queue: u64,
+    /// ACKs sent so far.
+    pub acks_sent: u64,
+}
+
+/// Everything of one run.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct RunResult {
+    /// Its seed.
+    pub seed: u64,
+    /// The whole cell.
+    pub totals: Totals,
+    /// Station by station.
+    pub stations: Vec<StationResult>,
+    /// Connection by connection.
+    pub flows: Vec<FlowResult>,
+    /// The time series.
+    #[serde(skip)]
+    pub samples: Vec<Sample>,
+}
+
+/// Which program made a result.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Origin {
+    /// Version of Paceline.
+    pub version: String,
+    /// Commit it was built from.
+    pub commit: String,
+}
+
+/// All runs of a scenario.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Summary {
+    /// Which program.
+    pub paceline: Origin,
+    /// The scenario's name.
+    pub scenario: String,
+    /// `simulated` or `emulated`.
+    pub mode: &'static str,
+    /// The ACK filter's scheme.
+    pub scheme: String,
+    /// Stations in the cell.
+    pub stations: u64,
+    /// Seconds that count.
+    pub measured_s: f64,
+    /// Mean over seeds.
+    pub mean: Totals,
+    /// Half width of the 95% confidence interval; absent with one seed.
+    pub ci95: Option<Totals>,
+    /// Seed by seed.
+    pub runs: Vec<RunResult>,
+}
+
+impl Summary {
+    /// Summarises the runs of one scenario.
+    pub fn new(
+        paceline: Origin,
+        name: &str,
+        mode: &'static str,
+        scenario: &Scenario,
+        runs: Vec<RunResult>,
+    ) -> Self {
+        let measured = scenario.run.duration.saturating_sub(scenario.run.warmup);
+        let (mean, ci95) = mean_and_ci95(&runs);
+        Self {
+            paceline,
+            scenario: name.to_owned(),
+            mode,
+            scheme: scenario.ack_filter.scheme.to_string(),
+            stations: scenario.station_count(),
+            measured_s: measured.as_secs_f64(),
+            mean,
+            ci95,
+            runs,
+        }
+    }
+    /// `summary.json`.
+    pub fn to_json(&self) -> String {
+        let mut text = serde_json::to_string_pretty(self).expect("results are plain data");
+        text.push('\n');
+        text
+    }
+    /// `stations.csv`.
+    pub fn stations_csv(&self) -> String {
+        let mut csv = String::from(
+            "seed,station,goodput_mbps,upload_mbps,acks_in,acks_discarded,acks_sent,rtt_mean_ms,downlink_mcs,uplink_mcs,downlink_block_bytes,scheduling_requests\n",
+        );
+        for (run, s) in self.runs.iter().flat_map(|run| run.stations.iter().map(move |s| (run, s))) {
+            let _ = writeln!(
+                csv,
+                "{},{},{:.6},{:.6},{},{},{},{:.3},{:.3},{:.3},{:.1},{}",
+                run.seed,
+                s.station,
+                s.goodput_mbps,
+                s.upload_mbps,
+                s.acks_in,
+                s.acks_discarded,
+                s.acks_sent,
+                s.rtt_mean_ms,
+                s.downlink_mcs,
+                s.uplink_mcs,
+                s.downlink_block_bytes,
+                s.scheduling_requests
+            );
+        }
+        csv
+    }
+    /// `flows.csv`.
+    pub fn flows_csv(&self) -> String {
+        let mut csv = String::from("seed,station,flow,bytes,retransmissions,timeouts,completed_s\n");
+        for (run, f) in self.runs.iter().flat_map(|run| run.flows.iter().map(move |f| (run, f))) {
+            let completed = f.completed_s.map_or(String::new(), |s| format!("{s:.6}"));
+            let _ = writeln!(
+                csv,
+                "{},{},{},{},{},{},{completed}",
+                run.seed, f.station, f.flow, f.bytes, f.retransmissions, f.timeouts
+            );
+        }
+        csv
+    }
+    /// `timeseries.csv`.
+    pub fn timeseries_csv(&self) -> String {
+        let header = "seed,time_s,station,downloaded,cwnd,srtt_ms,downlink_queue,uplink_queue,acks_sent\n";
+        let mut csv = String::from(header);
+        for (run, s) in self.runs.iter().flat_map(|run| run.samples.iter().map(move |s| (run, s))) {
+            let _ = writeln!(
+                csv,
+                "{},{:.3},{},{},{},{:.3},{},{},{}",
+                run.seed,
+                s.at.as_secs_f64(),
+                s.station,
+                s.downloaded,
+                s.cwnd,
+                s.srtt_ms,
+                s.downlink_queue,
+                s.uplink_queue,
+                s.acks_sent
+            );
+        }
+        csv
+    }
+}
+
+/// Mean over runs and, for two or more, the half width of its 95% confidence interval.
+fn mean_and_ci95(runs: &[RunResult]) -> (Totals, Option<Totals>) {
+    let n = runs.len() as f64;
+    let columns: Vec<Vec<f64>> = transpose(runs.iter().map(|run| run.totals.values()));
+    let means: Vec<f64> = columns.iter().map(|column| column.iter().sum::<f64>() / n).collect();
+    let ci95 = (runs.len() > 1).then(|| {
+        let t = StudentsT::new(0.0, 1.0, n - 1.0).expect("there are degrees of freedom").inverse_cdf(0.975);
+        let half_widths = columns.iter().zip(&means).map(|(column, mean)| {
+            let variance = column.iter().map(|x| (x - mean) * (x - mean)).sum::<f64>() / (n - 1.0);
+            six_digits(t * libm_sqrt(variance / n))
+        });
+        Totals::from_values(&half_widths.collect::<Vec<f64>>())
+    });
+    (Totals::from_values(&means), ci95)
+}
+
+fn transpose(rows: impl Iterator<Item = Vec<f64>>) -> Vec<Vec<f64>> {
+    let mut columns = Vec::new();
+    for row in rows {
+        columns.resize_with(row.len(), Vec::new);
+        for (column, value) in columns.iter_mut().zip(row) {
+            column.push(value);
+        }
+    }
+    columns
+}
+
+/// The square root is exact by IEEE 754, on every machine.
+fn libm_sqrt(x: f64) -> f64 {
+    x.max(0.0).sqrt()
+}
+
+/// Student's quantile comes from a library on the platform's own functions: its last digits are cut off.
+fn six_digits(x: f64) -> f64 {
+    format!("{x:.5e}").parse().unwrap_or(x)
+}
+
+/// Mean or zero.
+fn ratio(sum: u64, count: u64) -> f64 {
+    if count == 0 { 0.0 } else { sum as f64 / count as f64 }
+}
+
+/// What a run's counters and the cell's size say. `prb` are downlink and uplink resource blocks per TTI.
+pub(crate) fn totals(stations: &[Counters], span: Duration, prb: (u64, u64), rtt_p95_us: u64) -> Totals {
+    let seconds = span.as_secs_f64();
+    let mut all = Counters::default();
+    stations.iter().for_each(|station| all.add(station));
+    let mbps = |bytes: u64| bytes as f64 * 8.0 / seconds / 1e6;
+    let per_second = |count: u64| count as f64 / seconds;
+    let harq = all.downlink_harq_retransmissions + all.uplink_harq_retransmissions;
+    let ttis = seconds * 1000.0;
+    Totals {
+        goodput_mbps: mbps(all.downloaded),
+        upload_mbps: mbps(all.uploaded),
+        acks_in_per_s: per_second(all.acks_in),
+        acks_discarded_per_s: per_second(all.acks_discarded),
+        acks_sent_per_s: per_second(all.acks_sent),
+        rtt_mean_ms: ratio(all.rtt_sum, all.rtt_count) / 1e6,
+        rtt_p95_ms: rtt_p95_us as f64 / 1000.0,
+        retransmission_share: ratio(all.retransmissions, all.segments),
+        jain_index: jain(stations.iter().map(|s| (s.downloaded + s.uploaded) as f64)),
+        downlink_block_bytes: ratio(all.downlink_block_bytes, all.downlink_blocks),
+        downlink_prb_share: all.downlink_prb as f64 / (ttis * prb.0 as f64),
+        uplink_prb_share: all.uplink_prb as f64 / (ttis * prb.1 as f64),
+        harq_retransmission_share: ratio(harq, all.downlink_blocks + all.uplink_blocks + harq),
+        scheduling_requests_per_s: per_second(all.scheduling_requests),
+    }
+}
+
+/// Jain's fairness index; 1 where nothing was shared.
+fn jain(shares: impl Iterator<Item = f64>) -> f64 {
+    let (n, sum, squares) = shares.fold((0.0, 0.0, 0.0), |(n, s, q), x| (n + 1.0, s + x, q + x * x));
+    if squares == 0.0 { 1.0 } else { sum * sum / (n * squares) }
+}
+
+/// One station's figures.
+pub(crate) fn station(index: usize, counters: &Counters, span: Duration) -> StationResult {
+    let mbps = |bytes: u64| bytes as f64 * 8.0 / span.as_secs_f64() / 1e6;
+    StationResult {
+        station: index,
+        goodput_mbps: mbps(counters.downloaded),
+        upload_mbps: mbps(counters.uploaded),
+        acks_in: counters.acks_in,
+        acks_discarded: counters.acks_discarded,
+        acks_sent: counters.acks_sent,
+        rtt_mean_ms: ratio(counters.rtt_sum, counters.rtt_count) / 1e6,
+        downlink_mcs: ratio(counters.downlink_mcs_sum, counters.downlink_blocks),
+        uplink_mcs: ratio(counters.uplink_mcs_sum, counters.uplink_blocks),
+        downlink_block_bytes: ratio(counters.downlink_block_bytes, counters.downlink_blocks),
+        scheduling_requests: counters.scheduling_requests,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn confidence_intervals_follow_student() {
+        let run = |goodput_mbps| RunResult {
+            seed: 1,
+            totals: Totals { goodput_mbps, ..Totals::default() },
+            stations: Vec::new(),
+            flows: Vec::new(),
+            samples: Vec::new(),
+        };
+        let (mean, ci95) = mean_and_ci95(&[run(10.0), run(12.0), run(14.0)]);
+        assert_eq!(mean.goodput_mbps, 12.0);
+        // t(0.975, 2) = 4.30265, s = 2, n = 3.
+        assert!((ci95.unwrap().goodput_mbps - 4.30265 * 2.0 / 3.0f64.sqrt()).abs() < 1e-4);
+        assert_eq!(mean_and_ci95(&[run(1.0)]).1, None);
+    }
+
+    #[test]
+    fn jain_is_one_for_equal_shares() {
+        assert_eq!(jain([2.0, 2.0].into_iter()), 1.0);
+        assert_eq!(jain([1.0, 0.0].into_iter()), 0.5);
+        assert_eq!(jain([0.0, 0.0].into_iter()), 1.0);
+    }
+}

@@ -1,0 +1,138 @@
+//! Runs a model and reads off its figures.
+
+use crate::counters::{self, Counters};
+use crate::engine::Capture;
+use crate::model::Model;
+use crate::results::{self, FlowResult, RunResult, Sample};
+use crate::scenario::Scenario;
+use paceline_net::{Duration, Event, FlowKey, Instant};
+use std::collections::BTreeMap;
+
+/// Simulates one seed. `progress` is told the simulated time now and then; `capture` gets the packets.
+pub fn simulate(
+    scenario: &Scenario,
+    seed: u64,
+    capture: Option<Capture>,
+    progress: &mut dyn FnMut(Instant),
+) -> RunResult {
+    let mut model = Model::new(scenario, seed, &[]);
+    if let Some(capture) = capture {
+        model.capture(capture);
+    }
+    let end = Instant::ZERO + scenario.run.duration;
+    let mut reading = Reading::new(scenario, seed, &model);
+    while let Some(next) = reading.next_stop().filter(|next| *next <= end) {
+        model.engine.run_until(next);
+        reading.stop(&mut model);
+        progress(next);
+    }
+    model.engine.run_until(end);
+    reading.finish(&mut model, end)
+}
+
+/// The readings of one run: a sample at every interval, and the counters at the end of the warm-up.
+pub struct Reading {
+    seed: u64,
+    interval: Duration,
+    warmup_ends: Instant,
+    next_sample: Instant,
+    at_warmup: Option<Vec<Counters>>,
+    samples: Vec<Sample>,
+    prb: (u64, u64),
+}
+
+impl Reading {
+    /// Starts reading a model.
+    pub fn new(scenario: &Scenario, seed: u64, model: &Model) -> Self {
+        let warmup_ends = Instant::ZERO + scenario.run.warmup;
+        let (down, up) = model.cell().resource_blocks();
+        Self {
+            seed,
+            interval: scenario.run.sample,
+            warmup_ends,
+            next_sample: Instant::ZERO + scenario.run.sample,
+            at_warmup: None,
+            samples: Vec::new(),
+            prb: (u64::from(down), u64::from(up)),
+        }
+    }
+    /// When [`Reading::stop`] wants to be called next.
+    pub fn next_stop(&self) -> Option<Instant> {
+        let warmup = self.at_warmup.is_none().then_some(self.warmup_ends);
+        Some(warmup.map_or(self.next_sample, |at| at.min(self.next_sample)))
+    }
+    /// Reads what is due at the model's present.
+    pub fn stop(&mut self, model: &mut Model) {
+        let now = model.engine.now();
+        if self.at_warmup.is_none() && now >= self.warmup_ends {
+            self.at_warmup = Some(counters::read(model));
+            model.restart_rtt();
+        }
+        if now >= self.next_sample {
+            self.samples.extend((0..model.stations()).map(|station| sample(model, station, now)));
+            while self.next_sample <= now {
+                self.next_sample += self.interval;
+            }
+        }
+    }
+    /// The figures of the run, which ended at `end`.
+    pub fn finish(self, model: &mut Model, end: Instant) -> RunResult {
+        let events = model.engine.take_events();
+        let last = counters::read(model);
+        let first = self.at_warmup.unwrap_or_else(|| vec![Counters::default(); last.len()]);
+        let measured: Vec<Counters> =
+            last.iter().zip(&first).map(|(last, first)| last.since(first)).collect();
+        let span = end.since(self.warmup_ends);
+        let p95 = model.monitor().rtt_us().value_at_quantile(0.95);
+        RunResult {
+            seed: self.seed,
+            totals: results::totals(&measured, span, self.prb, p95),
+            stations: measured.iter().enumerate().map(|(i, c)| results::station(i, c, span)).collect(),
+            flows: flows(model, &events),
+            samples: self.samples,
+        }
+    }
+}
+
+fn sample(model: &Model, station: usize, at: Instant) -> Sample {
+    let senders: Vec<_> = model.flows(station).into_iter().map(|(server, _)| server.snapshot()).collect();
+    let buffer = model.cell().uplink_buffer(station);
+    let named =
+        |name: &str| buffer.counters().iter().find(|(n, _)| *n == name).map_or(0, |(_, count)| *count);
+    Sample {
+        at,
+        station,
+        downloaded: model.monitor().counters()[station].downloaded,
+        cwnd: senders.iter().map(|sender| sender.cwnd.0).sum(),
+        srtt_ms: senders.first().and_then(|sender| sender.srtt).map_or(0.0, Duration::as_millis_f64),
+        downlink_queue: model.cell().downlink_queue(station).0,
+        uplink_queue: buffer.bytes().0,
+        acks_sent: named("acks-out"),
+    }
+}
+
+fn flows(model: &Model, events: &[(Instant, Event)]) -> Vec<FlowResult> {
+    let completed: BTreeMap<FlowKey, Instant> = events
+        .iter()
+        .map(|(at, event)| match event {
+            Event::TransferComplete(key) => (*key, *at),
+        })
+        .collect();
+    let mut flows = Vec::new();
+    for station in 0..model.stations() {
+        for (flow, (server, host)) in model.flows(station).into_iter().enumerate() {
+            let (down, up) = (server.stats(), host.stats());
+            let key = server.flow_key();
+            let completed_at = completed.get(&key).or_else(|| completed.get(&key.reversed()));
+            flows.push(FlowResult {
+                station,
+                flow,
+                bytes: down.bytes_acked + up.bytes_acked,
+                retransmissions: down.retransmitted_segments + up.retransmitted_segments,
+                timeouts: down.timeouts + up.timeouts,
+                completed_s: completed_at.map(|at| at.as_secs_f64()),
+            });
+        }
+    }
+    flows
+}

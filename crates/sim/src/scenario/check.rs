@@ -1,0 +1,171 @@
+//! What a scenario's values may be, beyond their types.
+
+use super::{Scenario, SinrRange, Stations};
+use paceline_net::units::Hertz;
+use paceline_net::{Bytes, Duration};
+use paceline_ran::resource_blocks;
+use std::fmt::Display;
+
+/// Most stations of one cell.
+const MAX_STATIONS: u64 = 1000;
+/// Longest simulated time.
+const MAX_DURATION: Duration = Duration::from_secs(86_400);
+
+/// A value that is not allowed.
+#[derive(Clone, PartialEq, Debug)]
+pub(super) struct Problem {
+    /// Dotted path, as `--set` takes it.
+    pub key: String,
+    /// The value found.
+    pub value: String,
+    /// What is allowed.
+    pub allowed: String,
+}
+
+/// The first value that is not allowed.
+pub(super) fn check(scenario: &Scenario) -> Result<(), Problem> {
+    run(scenario)?;
+    for (index, hop) in scenario.core.hops.iter().enumerate() {
+        let key = |name: &str| format!("core.hops.{index}.{name}");
+        range(
+            &key("rate"),
+            hop.rate,
+            hop.rate.0 >= 1_000 && hop.rate.0 <= 1_000_000_000_000,
+            "1 kb/s to 1000 Gb/s",
+        )?;
+        range(&key("delay"), hop.delay, hop.delay <= Duration::from_secs(10), "0 s to 10 s")?;
+        range(&key("queue"), hop.queue, hop.queue >= Bytes(1_500), "at least 1500 B")?;
+    }
+    cell_radio(scenario)?;
+    cell_access(scenario)?;
+    tcp(scenario)?;
+    let count = scenario.station_count();
+    let allowed = format!("1 to {MAX_STATIONS} stations in all [[station]] tables");
+    range("station.count", count, (1..=MAX_STATIONS).contains(&count), &allowed)?;
+    scenario.stations.iter().enumerate().try_for_each(|(index, group)| stations(index, group))
+}
+
+fn range(key: &str, value: impl Display, ok: bool, allowed: &str) -> Result<(), Problem> {
+    if ok {
+        return Ok(());
+    }
+    Err(Problem { key: key.to_owned(), value: value.to_string(), allowed: allowed.to_owned() })
+}
+
+/// A duration that is one of these numbers of milliseconds.
+fn one_of_ms(key: &str, value: Duration, allowed: &[u64]) -> Result<(), Problem> {
+    let list: Vec<String> = allowed.iter().map(u64::to_string).collect();
+    let ok = allowed.iter().any(|ms| Duration::from_millis(*ms) == value);
+    range(key, value, ok, &format!("one of {} ms", list.join(", ")))
+}
+
+/// A duration of whole milliseconds within bounds.
+fn whole_ms(key: &str, value: Duration, low: u64, high: u64) -> Result<(), Problem> {
+    let ok = value.as_nanos().is_multiple_of(1_000_000) && (low..=high).contains(&value.as_millis());
+    range(key, value, ok, &format!("{low} to {high} ms, whole milliseconds"))
+}
+
+fn run(scenario: &Scenario) -> Result<(), Problem> {
+    let run = &scenario.run;
+    let duration_ok = run.duration >= Duration::from_millis(1) && run.duration <= MAX_DURATION;
+    range("run.duration", run.duration, duration_ok, "1 ms to 86400 s")?;
+    range("run.warmup", run.warmup, run.warmup < run.duration, "less than run.duration")?;
+    let samples = run.duration.as_nanos() / run.sample.as_nanos().max(1);
+    range(
+        "run.sample",
+        run.sample,
+        run.sample >= Duration::from_millis(1) && samples <= 1_000_000,
+        "1 ms or more, and at most 1,000,000 samples in a run",
+    )
+}
+
+fn cell_radio(scenario: &Scenario) -> Result<(), Problem> {
+    const BANDWIDTHS: &str = "1.4, 3, 5, 10, 15 or 20 MHz (TS 36.104 Table 5.6-1)";
+    let cell = &scenario.cell;
+    let blocks =
+        |hertz: Hertz| hertz.0.is_multiple_of(1000).then(|| resource_blocks(hertz.0 / 1000)).flatten();
+    range("cell.bandwidth", cell.bandwidth, blocks(cell.bandwidth).is_some(), BANDWIDTHS)?;
+    let uplink = cell.uplink_bandwidth.unwrap_or(cell.bandwidth);
+    range("cell.uplink_bandwidth", uplink, blocks(uplink).is_some(), BANDWIDTHS)?;
+    let uplink_prb = blocks(uplink).unwrap_or(0);
+    let pucch_ok = cell.pucch_prb < uplink_prb;
+    let allowed =
+        format!("0 to {}, less than the uplink's {uplink_prb} resource blocks", uplink_prb.saturating_sub(1));
+    range("cell.pucch_prb", cell.pucch_prb, pucch_ok, &allowed)?;
+    range("cell.downlink_grants", cell.downlink_grants, (1..=40).contains(&cell.downlink_grants), "1 to 40")?;
+    range("cell.uplink_grants", cell.uplink_grants, (1..=40).contains(&cell.uplink_grants), "1 to 40")?;
+    range("cell.max_harq_tx", cell.max_harq_tx, (1..=8).contains(&cell.max_harq_tx), "1 to 8")?;
+    whole_ms("cell.t_reordering", cell.t_reordering, 0, 200)?;
+    whole_ms("cell.decode_delay", cell.decode_delay, 0, 10)?;
+    whole_ms("cell.cqi_period", cell.cqi_period, 1, 160)?;
+    whole_ms("cell.cqi_delay", cell.cqi_delay, 0, 40)
+}
+
+fn cell_access(scenario: &Scenario) -> Result<(), Problem> {
+    let cell = &scenario.cell;
+    for (key, buffer) in
+        [("cell.downlink_buffer", cell.downlink_buffer), ("cell.uplink_buffer", cell.uplink_buffer)]
+    {
+        range(key, buffer, buffer >= Bytes(2_000) && buffer <= Bytes(1 << 30), "2000 B to 1 GiB")?;
+    }
+    one_of_ms("cell.sr_period", cell.sr_period, &[1, 2, 5, 10, 20, 40, 80])?;
+    range("cell.sr_prohibit", cell.sr_prohibit, cell.sr_prohibit <= 7, "0 to 7 scheduling request periods")?;
+    let periodic = [5, 10, 16, 20, 32, 40, 64, 80, 128, 160, 320, 640, 1280, 2560];
+    one_of_ms("cell.periodic_bsr_timer", cell.periodic_bsr_timer, &periodic)?;
+    one_of_ms("cell.retx_bsr_timer", cell.retx_bsr_timer, &[320, 640, 1280, 2560, 5120, 10240])?;
+    let grant_ok = cell.sr_grant >= Bytes(7) && cell.sr_grant <= Bytes(2_000);
+    range("cell.sr_grant", cell.sr_grant, grant_ok, "7 B (a BSR and a byte of data) to 2000 B")?;
+    let header = scenario.ack_filter.header;
+    range("ack_filter.header", header, header >= Bytes(1) && header <= Bytes(1000), "1 B to 1000 B")
+}
+
+fn tcp(scenario: &Scenario) -> Result<(), Problem> {
+    let tcp = &scenario.tcp;
+    let segment_ok = tcp.segment_size >= Bytes(64) && tcp.segment_size <= Bytes(8_948);
+    range("tcp.segment_size", tcp.segment_size, segment_ok, "64 B to 8948 B")?;
+    range(
+        "tcp.initial_window",
+        tcp.initial_window,
+        (1..=1000).contains(&tcp.initial_window),
+        "1 to 1000 segments",
+    )?;
+    let rto_ok = tcp.min_rto >= Duration::from_millis(1) && tcp.min_rto <= Duration::from_secs(60);
+    range("tcp.min_rto", tcp.min_rto, rto_ok, "1 ms to 60 s")?;
+    for (key, buffer) in [("tcp.receive_buffer", tcp.receive_buffer), ("tcp.send_buffer", tcp.send_buffer)] {
+        range(
+            key,
+            buffer,
+            buffer >= tcp.segment_size && buffer <= Bytes(1 << 30),
+            "tcp.segment_size to 1 GiB",
+        )?;
+    }
+    let segments_ok = (1..=64).contains(&tcp.delayed_ack_segments);
+    range("tcp.delayed_ack_segments", tcp.delayed_ack_segments, segments_ok, "1 to 64")?;
+    let timeout_ok = tcp.delayed_ack_timeout <= Duration::from_millis(500);
+    range("tcp.delayed_ack_timeout", tcp.delayed_ack_timeout, timeout_ok, "0 to 500 ms (RFC 9293 §3.8.6.3)")
+}
+
+fn stations(index: usize, group: &Stations) -> Result<(), Problem> {
+    let key = |name: &str| format!("station.{index}.{name}");
+    range(&key("count"), group.count, group.count >= 1, &format!("1 to {MAX_STATIONS}"))?;
+    let sinr_ok =
+        |range: &SinrRange| range.low.0 <= range.high.0 && range.low.0 >= -30.0 && range.high.0 <= 60.0;
+    const SINR: &str = "-30 dB to 60 dB, the lower end of a range first";
+    range(&key("downlink_sinr"), group.downlink_sinr, sinr_ok(&group.downlink_sinr), SINR)?;
+    range(&key("uplink_sinr"), group.uplink_sinr, sinr_ok(&group.uplink_sinr), SINR)?;
+    range(&key("fading"), group.fading, (0.0..=20.0).contains(&group.fading.0), "0 dB to 20 dB")?;
+    let coherence_ok =
+        group.coherence >= Duration::from_millis(1) && group.coherence <= Duration::from_secs(100);
+    range(&key("coherence"), group.coherence, coherence_ok, "1 ms to 100 s")?;
+    range(
+        &key("flows"),
+        group.flows,
+        (1..=1000).contains(&group.flows),
+        "1 to 1000 connections per station",
+    )?;
+    if let Some(file) = group.file {
+        range(&key("file"), file, file >= Bytes(1) && file <= Bytes(1 << 40), "1 B to 1024 GiB")?;
+    }
+    range(&key("start"), group.start, group.start <= MAX_DURATION, "0 s to 86400 s")?;
+    range(&key("start_spread"), group.start_spread, group.start_spread <= MAX_DURATION, "0 s to 86400 s")
+}

@@ -1,0 +1,308 @@
+//! The scenario file: what is simulated, with units, defaults and their sources.
+//!
+//! Every table and key of the TOML file is a field here. [`load`] reads and checks it; an error names the file,
+//! the line, the key, its value and what is allowed.
+
+mod check;
+mod load;
+mod sinr;
+
+pub use load::{ScenarioError, load};
+pub use sinr::SinrRange;
+
+use paceline_net::units::{Db, Hertz};
+use paceline_net::{Bytes, Duration, Rate};
+use paceline_pep::Scheme;
+use paceline_tcp::Variant;
+use serde::{Deserialize, Serialize};
+
+/// A whole scenario.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Scenario {
+    /// How long, and with which seed.
+    #[serde(default)]
+    pub run: Run,
+    /// The wired path between the servers and the eNB.
+    #[serde(default)]
+    pub core: Core,
+    /// The cell.
+    #[serde(default)]
+    pub cell: Cell,
+    /// The ACK filter in every station's uplink buffer.
+    #[serde(default)]
+    pub ack_filter: AckFilter,
+    /// TCP at both ends.
+    #[serde(default)]
+    pub tcp: Tcp,
+    /// Groups of stations.
+    #[serde(default, rename = "station")]
+    pub stations: Vec<Stations>,
+}
+
+/// Table `[run]`.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Run {
+    /// Simulated time.
+    pub duration: Duration,
+    /// Time at the start that the figures leave out.
+    pub warmup: Duration,
+    /// Seed of all random streams; further seeds count up from it.
+    pub seed: u64,
+    /// Interval of the time series.
+    pub sample: Duration,
+}
+
+impl Default for Run {
+    fn default() -> Self {
+        Self {
+            duration: Duration::from_secs(20),
+            warmup: Duration::from_secs(2),
+            seed: 1,
+            sample: Duration::from_millis(100),
+        }
+    }
+}
+
+/// Table `[core]`.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Core {
+    /// Hops from the servers to the eNB, in this order; each works in both directions.
+    pub hops: Vec<Hop>,
+}
+
+impl Default for Core {
+    fn default() -> Self {
+        Self {
+            hops: vec![Hop {
+                rate: Rate(1_000_000_000),
+                delay: Duration::from_millis(5),
+                queue: Bytes(4_000_000),
+            }],
+        }
+    }
+}
+
+/// One wired hop.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Hop {
+    /// Bit rate.
+    pub rate: Rate,
+    /// Propagation delay, one way.
+    pub delay: Duration,
+    /// Queue in front of it, per direction.
+    #[serde(default = "default_hop_queue")]
+    pub queue: Bytes,
+}
+
+fn default_hop_queue() -> Bytes {
+    Bytes(4_000_000)
+}
+
+/// Table `[cell]`: one LTE FDD cell.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Cell {
+    /// Downlink channel bandwidth: 1.4, 3, 5, 10, 15 or 20 MHz (TS 36.104 Table 5.6-1).
+    pub bandwidth: Hertz,
+    /// Uplink channel bandwidth; as the downlink's if left out.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub uplink_bandwidth: Option<Hertz>,
+    /// Uplink resource blocks taken by PUCCH.
+    pub pucch_prb: u8,
+    /// Scheduler: `round-robin`.
+    pub scheduler: Scheduler,
+    /// Downlink assignments per TTI: 80 CCEs of 20 MHz and three PDCCH symbols, half of them, at level 4.
+    pub downlink_grants: usize,
+    /// Uplink grants per TTI, likewise.
+    pub uplink_grants: usize,
+    /// Transmissions of a block before HARQ gives up (1..=8; usual 4).
+    pub max_harq_tx: u32,
+    /// Whether stations can send 64QAM (UE category 5 and some later ones).
+    pub uplink_64qam: bool,
+    /// RLC t-Reordering (TS 36.331: 0 to 200 ms); no less than four HARQ round trips.
+    pub t_reordering: Duration,
+    /// Time from the end of a transmission until layer 2 has its data.
+    pub decode_delay: Duration,
+    /// Period of the CQI report (TS 36.213 Table 7.2.2-1A).
+    pub cqi_period: Duration,
+    /// Age of a CQI report when the scheduler uses it first.
+    pub cqi_delay: Duration,
+    /// Buffer per station in the eNB.
+    pub downlink_buffer: Bytes,
+    /// Buffer per station in the station.
+    pub uplink_buffer: Bytes,
+    /// Scheduling request period: 1, 2, 5, 10, 20, 40 or 80 ms (TS 36.213 Table 10.1.5-1).
+    pub sr_period: Duration,
+    /// sr-ProhibitTimer in scheduling request periods (TS 36.331: 0..=7).
+    pub sr_prohibit: u64,
+    /// periodicBSR-Timer (TS 36.331: 5 to 2560 ms).
+    pub periodic_bsr_timer: Duration,
+    /// retxBSR-Timer (TS 36.331: 320 to 10240 ms).
+    pub retx_bsr_timer: Duration,
+    /// Size of the grant that answers a scheduling request: a BSR and one ACK.
+    pub sr_grant: Bytes,
+}
+
+impl Default for Cell {
+    fn default() -> Self {
+        Self {
+            bandwidth: Hertz(20_000_000),
+            uplink_bandwidth: None,
+            pucch_prb: 4,
+            scheduler: Scheduler::RoundRobin,
+            downlink_grants: 10,
+            uplink_grants: 10,
+            max_harq_tx: 4,
+            uplink_64qam: false,
+            t_reordering: Duration::from_millis(50),
+            decode_delay: Duration::from_millis(2),
+            cqi_period: Duration::from_millis(5),
+            cqi_delay: Duration::from_millis(6),
+            downlink_buffer: Bytes(1_000_000),
+            uplink_buffer: Bytes(256_000),
+            sr_period: Duration::from_millis(10),
+            sr_prohibit: 0,
+            periodic_bsr_timer: Duration::from_millis(5),
+            retx_bsr_timer: Duration::from_millis(320),
+            sr_grant: Bytes(80),
+        }
+    }
+}
+
+/// How resource blocks are shared.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Scheduler {
+    /// Equal turns.
+    RoundRobin,
+}
+
+/// Table `[ack_filter]`.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct AckFilter {
+    /// `basic`, `passive(RATIO)`, `granted`, `active(T)`, `highest`, `hybrid(T)`, `hybrid-opt` or `safe`.
+    pub scheme: Scheme,
+    /// S_header: TCP/IP, PDCP, RLC and MAC headers of a data segment.
+    pub header: Bytes,
+}
+
+impl Default for AckFilter {
+    fn default() -> Self {
+        Self { scheme: Scheme::Basic, header: Bytes(58) }
+    }
+}
+
+/// Table `[tcp]`: Linux's defaults.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Tcp {
+    /// Congestion control of the senders: `newreno` or `cubic`.
+    pub congestion_control: Variant,
+    /// Payload bytes of a full segment.
+    pub segment_size: Bytes,
+    /// Initial window in segments (RFC 6928).
+    pub initial_window: u32,
+    /// Lower bound of the retransmission time-out.
+    pub min_rto: Duration,
+    /// Largest receive window.
+    pub receive_buffer: Bytes,
+    /// Whether the receive window starts small and grows with the transfer, as in Linux.
+    pub autotune: bool,
+    /// Largest amount of data in flight.
+    pub send_buffer: Bytes,
+    /// Segments per delayed ACK.
+    pub delayed_ack_segments: u32,
+    /// Longest delay of an ACK.
+    pub delayed_ack_timeout: Duration,
+    /// HyStart (in CUBIC).
+    pub hystart: bool,
+}
+
+impl Default for Tcp {
+    fn default() -> Self {
+        Self {
+            congestion_control: Variant::Cubic,
+            segment_size: Bytes(1448),
+            initial_window: 10,
+            min_rto: Duration::from_millis(200),
+            receive_buffer: Bytes(6 * 1024 * 1024),
+            autotune: true,
+            send_buffer: Bytes(4 * 1024 * 1024),
+            delayed_ack_segments: 2,
+            delayed_ack_timeout: Duration::from_millis(40),
+            hystart: true,
+        }
+    }
+}
+
+/// Table `[[station]]`: stations of one kind.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Stations {
+    /// How many.
+    pub count: u64,
+    /// Mean SINR towards a station: one value, or a range from which each station draws.
+    pub downlink_sinr: SinrRange,
+    /// Mean SINR from a station, likewise.
+    pub uplink_sinr: SinrRange,
+    /// Standard deviation of the variation around the means.
+    pub fading: Db,
+    /// Coherence time of the variation.
+    pub coherence: Duration,
+    /// TCP connections per station.
+    pub flows: u32,
+    /// Which way the data go.
+    pub direction: Direction,
+    /// Size of each transfer; endless if left out.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub file: Option<Bytes>,
+    /// When the first connection opens.
+    pub start: Duration,
+    /// Connections open at a random time within this span after `start`.
+    pub start_spread: Duration,
+}
+
+impl Default for Stations {
+    fn default() -> Self {
+        Self {
+            count: 1,
+            downlink_sinr: SinrRange::fixed(20.0),
+            uplink_sinr: SinrRange::fixed(10.0),
+            fading: Db(0.0),
+            coherence: Duration::from_millis(20),
+            flows: 1,
+            direction: Direction::Download,
+            file: None,
+            start: Duration::ZERO,
+            start_spread: Duration::from_millis(100),
+        }
+    }
+}
+
+/// Which way a transfer goes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Direction {
+    /// Server to station.
+    Download,
+    /// Station to server.
+    Upload,
+    /// No simulated traffic: a station for real programs.
+    None,
+}
+
+impl Scenario {
+    /// Stations of all groups.
+    pub fn station_count(&self) -> u64 {
+        self.stations.iter().map(|group| group.count).fold(0, u64::saturating_add)
+    }
+    /// The scenario as a file that says everything, defaults included.
+    pub fn to_toml(&self) -> String {
+        toml::to_string(self).expect("a scenario is made of tables and scalars")
+    }
+}

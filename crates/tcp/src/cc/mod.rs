@@ -1,0 +1,200 @@
+//! Congestion control: the trait that every variant implements, what it is told, and the dispatch.
+//!
+//! Loss detection and the window during a recovery (RFC 6937) live in the sender's `recovery`; a control sees
+//! samples and events only. One file for each variant; add it here to [`Variant`] and [`Controller`].
+
+mod cubic;
+mod hystart;
+mod newreno;
+mod window;
+
+pub use cubic::Cubic;
+pub use newreno::NewReno;
+
+use crate::config::EndpointConfig;
+use crate::rate::RateSample;
+use paceline_net::{Bytes, Duration, Instant, Rate};
+use serde::{Deserialize, Serialize};
+use std::fmt;
+use std::str::FromStr;
+
+/// A congestion control algorithm by name.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Variant {
+    /// RFC 5681 and RFC 6582, as Linux `reno`.
+    NewReno,
+    /// RFC 9438, as Linux `cubic`.
+    #[default]
+    Cubic,
+}
+
+impl Variant {
+    /// Every variant.
+    pub const ALL: [Self; 2] = [Self::NewReno, Self::Cubic];
+
+    /// The name in scenario files.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::NewReno => "newreno",
+            Self::Cubic => "cubic",
+        }
+    }
+}
+
+impl fmt::Display for Variant {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.name())
+    }
+}
+
+/// Why a variant's name was refused.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+#[error("`{0}` is not a congestion control: write one of newreno, cubic")]
+pub struct ParseVariantError(String);
+
+impl FromStr for Variant {
+    type Err = ParseVariantError;
+    fn from_str(text: &str) -> Result<Self, ParseVariantError> {
+        let found = Self::ALL.into_iter().find(|variant| variant.name() == text);
+        found.ok_or_else(|| ParseVariantError(text.to_owned()))
+    }
+}
+
+/// What a control learns from one acknowledgment.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct AckSample {
+    /// Bytes newly delivered: acknowledged cumulatively or selectively for the first time.
+    pub acked: Bytes,
+    /// Bytes newly marked lost.
+    pub lost: Bytes,
+    /// Whether the cumulative acknowledgment advanced.
+    pub advanced: bool,
+    /// Round-trip time of the newest segment delivered, if it was sent once only.
+    pub rtt: Option<Duration>,
+    /// Smoothed round-trip time.
+    pub srtt: Option<Duration>,
+    /// Smallest round-trip time seen.
+    pub min_rtt: Option<Duration>,
+    /// Bytes in flight before this acknowledgment.
+    pub prior_in_flight: Bytes,
+    /// Bytes in flight after it.
+    pub in_flight: Bytes,
+    /// Whether the window was what limited the sender (RFC 7661 without its timers): it may grow.
+    pub cwnd_limited: bool,
+    /// Whether a fast recovery is under way: its window is not the control's.
+    pub in_recovery: bool,
+    /// Stream offset of the first unacknowledged byte.
+    pub snd_una: u64,
+    /// Stream offset of the next byte to send.
+    pub snd_nxt: u64,
+    /// Bytes delivered since the start.
+    pub delivered: Bytes,
+    /// Delivery rate sample.
+    pub rate: RateSample,
+}
+
+/// A change of the congestion state.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum CongestionEvent {
+    /// Loss was detected by acknowledgments; once per window.
+    FastRecovery,
+    /// The fast recovery is over: everything sent before it was acknowledged.
+    RecoveryEnd,
+    /// The retransmission timer expired.
+    Timeout,
+    /// It expired again, or during a recovery: the threshold was set already.
+    RepeatedTimeout,
+    /// The last reduction was spurious: the original segments had arrived.
+    Undo,
+    /// Congestion Experienced was echoed (RFC 3168); once per window.
+    Ecn,
+}
+
+/// A congestion control algorithm.
+pub trait CongestionControl {
+    /// A segment of `len` bytes leaves; `in_flight` counts it.
+    fn on_sent(&mut self, _now: Instant, _len: Bytes, _in_flight: Bytes) {}
+    /// An acknowledgment was processed.
+    fn on_ack(&mut self, now: Instant, sample: &AckSample);
+    /// The congestion state changed; `in_flight` no longer counts what was marked lost.
+    fn on_congestion(&mut self, now: Instant, event: CongestionEvent, in_flight: Bytes);
+    /// The congestion window.
+    fn cwnd(&self) -> Bytes;
+    /// The slow start threshold; `u64::MAX` while it is infinite.
+    fn ssthresh(&self) -> Bytes;
+    /// The rate to pace at; `None` sends in bursts as the window allows.
+    fn pacing_rate(&self) -> Option<Rate> {
+        None
+    }
+    /// Whether the window during fast recovery is the control's own instead of that of RFC 6937.
+    fn owns_recovery_window(&self) -> bool {
+        false
+    }
+}
+
+/// A control of any variant, dispatched statically.
+#[derive(Clone, Debug)]
+pub enum Controller {
+    /// See [`NewReno`].
+    NewReno(NewReno),
+    /// See [`Cubic`].
+    Cubic(Cubic),
+}
+
+impl Controller {
+    /// The control that `config` asks for, with full segments of `mss` bytes.
+    pub fn new(config: &EndpointConfig, mss: u32) -> Self {
+        match config.variant {
+            Variant::NewReno => Self::NewReno(NewReno::new(mss, config.initial_window)),
+            Variant::Cubic => Self::Cubic(Cubic::new(mss, config.initial_window, config.hystart)),
+        }
+    }
+}
+
+macro_rules! each {
+    ($self:ident, $control:ident => $call:expr) => {
+        match $self {
+            Controller::NewReno($control) => $call,
+            Controller::Cubic($control) => $call,
+        }
+    };
+}
+
+impl CongestionControl for Controller {
+    fn on_sent(&mut self, now: Instant, len: Bytes, in_flight: Bytes) {
+        each!(self, control => control.on_sent(now, len, in_flight));
+    }
+    fn on_ack(&mut self, now: Instant, sample: &AckSample) {
+        each!(self, control => control.on_ack(now, sample));
+    }
+    fn on_congestion(&mut self, now: Instant, event: CongestionEvent, in_flight: Bytes) {
+        each!(self, control => control.on_congestion(now, event, in_flight));
+    }
+    fn cwnd(&self) -> Bytes {
+        each!(self, control => control.cwnd())
+    }
+    fn ssthresh(&self) -> Bytes {
+        each!(self, control => control.ssthresh())
+    }
+    fn pacing_rate(&self) -> Option<Rate> {
+        each!(self, control => control.pacing_rate())
+    }
+    fn owns_recovery_window(&self) -> bool {
+        each!(self, control => control.owns_recovery_window())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_round_trip_and_others_are_refused_with_the_list() {
+        for variant in Variant::ALL {
+            assert_eq!(variant.to_string().parse(), Ok(variant));
+        }
+        let error = "vegas2".parse::<Variant>().unwrap_err().to_string();
+        assert!(error.contains("newreno, cubic"), "{error}");
+    }
+}

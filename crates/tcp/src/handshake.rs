@@ -1,0 +1,151 @@
+//! The opening of a connection (RFC 9293 §3.5): what the SYNs offer, what both sides agree on, and the timer of
+//! an unanswered SYN. A SYN is repeated without limit, at most 120 s apart: giving up is the scenario's business.
+
+use crate::config::EndpointConfig;
+use crate::receive_window::ReceiveWindow;
+use crate::rtt::{INITIAL_RTO, MAX_RTO};
+use paceline_net::{Duration, Instant, TcpHeader, TcpOptions, Timestamps};
+
+/// Segment size of a peer that names none (RFC 9293 §3.7.1).
+const DEFAULT_MSS: u32 = 536;
+/// A smaller segment size is not believed.
+const SMALLEST_MSS: u32 = 64;
+/// Length of the timestamps option with its padding.
+const TIMESTAMPS_LEN: u32 = 12;
+
+/// What both SYNs together allow.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Agreed {
+    /// Payload bytes of a full segment.
+    pub mss: u32,
+    pub timestamps: bool,
+    pub sack: bool,
+    /// Whether the window scale option was exchanged.
+    pub scaled: bool,
+    /// Shift of the windows that the peer sends.
+    pub peer_shift: u8,
+    /// Shift of the windows that this side sends.
+    pub own_shift: u8,
+}
+
+impl Agreed {
+    pub fn new(config: &EndpointConfig, peer: &TcpOptions) -> Self {
+        let timestamps = config.timestamps && peer.timestamps.is_some();
+        let room = peer.mss.map_or(DEFAULT_MSS, u32::from).max(SMALLEST_MSS);
+        let room = if timestamps { room - TIMESTAMPS_LEN } else { room };
+        let shift = peer.window_scale.filter(|_| config.window_scale);
+        Self {
+            mss: config.segment_size.min(room).max(1),
+            timestamps,
+            sack: config.sack && peer.sack_permitted,
+            scaled: shift.is_some(),
+            peer_shift: shift.map_or(0, |shift| shift.min(14)),
+            own_shift: if shift.is_some() { config.scale_shift() } else { 0 },
+        }
+    }
+}
+
+/// Options of a SYN, or of a SYN-ACK that answers what was `agreed`.
+pub(crate) fn syn_options(
+    config: &EndpointConfig,
+    agreed: Option<&Agreed>,
+    timestamps: Timestamps,
+) -> TcpOptions {
+    let with_timestamps = agreed.map_or(config.timestamps, |agreed| agreed.timestamps);
+    let scaled = agreed.map_or(config.window_scale, |agreed| agreed.scaled);
+    let header = if config.timestamps { TIMESTAMPS_LEN } else { 0 };
+    TcpOptions {
+        mss: Some(u16::try_from(config.segment_size + header).unwrap_or(u16::MAX)),
+        window_scale: scaled.then(|| config.scale_shift()),
+        sack_permitted: agreed.map_or(config.sack, |agreed| agreed.sack),
+        timestamps: with_timestamps.then_some(timestamps),
+        ..TcpOptions::default()
+    }
+}
+
+/// The window field of a SYN.
+pub(crate) fn syn_window(config: &EndpointConfig) -> u16 {
+    ReceiveWindow::unscaled(config)
+}
+
+/// The timer of the SYN or SYN-ACK.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct SynTimer {
+    /// A SYN is to be sent.
+    pub due: bool,
+    attempts: u32,
+    sent_at: Instant,
+    expires: Option<Instant>,
+}
+
+impl SynTimer {
+    pub fn on_sent(&mut self, now: Instant) {
+        let wait = (INITIAL_RTO * (1 << self.attempts.min(16))).min(MAX_RTO);
+        *self = Self { due: false, attempts: self.attempts + 1, sent_at: now, expires: Some(now + wait) };
+    }
+    pub fn on_timer(&mut self, now: Instant) {
+        if self.expires.is_some_and(|at| at <= now) {
+            self.due = true;
+            self.expires = None;
+        }
+    }
+    pub fn deadline(&self) -> Option<Instant> {
+        self.expires
+    }
+    /// Time since the SYN, if it was sent once only (Karn). The timer stops.
+    pub fn on_answer(&mut self, now: Instant) -> Option<Duration> {
+        self.expires = None;
+        self.due = false;
+        (self.attempts == 1).then(|| now.since(self.sent_at))
+    }
+}
+
+/// The window of a segment in bytes; that of a SYN is never scaled.
+pub(crate) fn window_of(tcp: &TcpHeader, shift: u8, is_syn: bool) -> u64 {
+    if is_syn { u64::from(tcp.window) } else { u64::from(tcp.window) << shift }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn config() -> EndpointConfig {
+        let address = "198.18.0.1:80".parse().unwrap();
+        EndpointConfig::new(address, address)
+    }
+
+    #[test]
+    fn full_segments_are_what_both_sides_can_carry() {
+        let offer = syn_options(&config(), None, Timestamps::default());
+        assert_eq!((offer.mss, offer.window_scale), (Some(1460), Some(7)));
+        assert_eq!(offer.wire_len(), 20);
+        assert_eq!(Agreed::new(&config(), &offer).mss, 1448);
+        let small = TcpOptions { mss: Some(1000), ..offer };
+        assert_eq!(Agreed::new(&config(), &small).mss, 988);
+        assert_eq!(Agreed::new(&config(), &TcpOptions::default()).mss, 536);
+    }
+
+    #[test]
+    fn an_option_is_used_only_if_both_offer_it() {
+        let offer = syn_options(&config(), None, Timestamps::default());
+        let plain = EndpointConfig { timestamps: false, sack: false, window_scale: false, ..config() };
+        let agreed = Agreed::new(&plain, &offer);
+        assert!(!agreed.timestamps && !agreed.sack && agreed.peer_shift == 0 && agreed.own_shift == 0);
+        let answer = syn_options(&plain, Some(&agreed), Timestamps::default());
+        assert_eq!((answer.timestamps, answer.window_scale, answer.sack_permitted), (None, None, false));
+    }
+
+    #[test]
+    fn unanswered_syns_back_off_from_one_second() {
+        let mut timer = SynTimer::default();
+        let mut now = Instant::ZERO;
+        for seconds in [1, 2, 4, 8] {
+            timer.on_sent(now);
+            assert_eq!(timer.deadline(), Some(now + Duration::from_secs(seconds)));
+            now += Duration::from_secs(seconds);
+            timer.on_timer(now);
+            assert!(timer.due);
+        }
+        assert_eq!(timer.on_answer(now), None);
+    }
+}

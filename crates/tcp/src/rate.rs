@@ -1,0 +1,120 @@
+//! Delivery rate samples (draft-cheng-iccrg-delivery-rate-estimation): how many bytes were delivered over the
+//! flight of one segment, for the controls that model the path.
+
+use paceline_net::{Bytes, Duration, Instant, Rate};
+
+/// What a segment remembers of its sending.
+#[derive(Clone, Copy, Default, Debug)]
+pub(crate) struct RateStamp {
+    delivered: u64,
+    delivered_at: Instant,
+    first_sent_at: Instant,
+    app_limited: bool,
+}
+
+/// One delivery rate sample.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub struct RateSample {
+    /// Bytes delivered over the interval.
+    pub delivered: Bytes,
+    /// The longer of the sending and the acknowledging time; zero when there is no valid sample.
+    pub interval: Duration,
+    /// Bytes that had been delivered in all when the segment was sent: marks round trips.
+    pub prior_delivered: Bytes,
+    /// The sender had too little to send during the sample.
+    pub app_limited: bool,
+}
+
+impl RateSample {
+    /// The delivery rate; `None` without a valid interval.
+    pub fn rate(&self) -> Option<Rate> {
+        (!self.interval.is_zero()).then(|| Rate::of(self.delivered, self.interval))
+    }
+}
+
+/// Keeps the connection-wide part of the estimation.
+#[derive(Clone, Copy, Default, Debug)]
+pub(crate) struct RateSampler {
+    delivered: u64,
+    delivered_at: Instant,
+    first_sent_at: Instant,
+    app_limited_until: u64,
+    newest: Option<(RateStamp, Instant)>,
+}
+
+impl RateSampler {
+    /// The stamp of a segment that is sent now.
+    pub fn on_send(&mut self, now: Instant, nothing_in_flight: bool) -> RateStamp {
+        if nothing_in_flight {
+            self.first_sent_at = now;
+            self.delivered_at = now;
+        }
+        RateStamp {
+            delivered: self.delivered,
+            delivered_at: self.delivered_at,
+            first_sent_at: self.first_sent_at,
+            app_limited: self.app_limited_until > 0,
+        }
+    }
+    /// A segment was delivered for the first time.
+    pub fn on_delivered(&mut self, now: Instant, len: u64, stamp: RateStamp, sent_at: Instant) {
+        self.delivered += len;
+        self.delivered_at = now;
+        // The sample is that of the segment sent last; with equal times, of the one that knew more delivered.
+        if self.newest.is_none_or(|(newest, at)| (sent_at, stamp.delivered) >= (at, newest.delivered)) {
+            self.newest = Some((stamp, sent_at));
+        }
+    }
+    /// The sender ran out of data with this much in flight.
+    pub fn on_app_limited(&mut self, in_flight: u64) {
+        self.app_limited_until = (self.delivered + in_flight).max(1);
+    }
+    /// The sample of the acknowledgment that was just processed.
+    pub fn take(&mut self, now: Instant, min_rtt: Option<Duration>) -> RateSample {
+        if self.delivered > self.app_limited_until {
+            self.app_limited_until = 0;
+        }
+        let Some((stamp, sent_at)) = self.newest.take() else { return RateSample::default() };
+        self.first_sent_at = sent_at;
+        let interval = sent_at.since(stamp.first_sent_at).max(now.since(stamp.delivered_at));
+        let valid = min_rtt.is_none_or(|min| interval >= min);
+        RateSample {
+            delivered: Bytes(self.delivered - stamp.delivered),
+            interval: if valid { interval } else { Duration::ZERO },
+            prior_delivered: Bytes(stamp.delivered),
+            app_limited: stamp.app_limited,
+        }
+    }
+    /// Bytes delivered in all.
+    pub fn delivered(&self) -> u64 {
+        self.delivered
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_sample_spans_the_flight_of_the_newest_segment() {
+        let mut sampler = RateSampler::default();
+        let ms = Instant::from_millis;
+        let first = sampler.on_send(ms(0), true);
+        let second = sampler.on_send(ms(10), false);
+        sampler.on_delivered(ms(100), 1000, first, ms(0));
+        let sample = sampler.take(ms(100), None);
+        assert_eq!((sample.delivered, sample.interval), (Bytes(1000), Duration::from_millis(100)));
+        sampler.on_delivered(ms(110), 1000, second, ms(10));
+        let sample = sampler.take(ms(110), None);
+        assert_eq!(sample.delivered, Bytes(2000));
+        assert_eq!(sample.rate(), Some(Rate::of(Bytes(2000), Duration::from_millis(110))));
+    }
+
+    #[test]
+    fn a_sample_shorter_than_a_round_trip_has_no_rate() {
+        let mut sampler = RateSampler::default();
+        let stamp = sampler.on_send(Instant::ZERO, true);
+        sampler.on_delivered(Instant::from_millis(5), 1000, stamp, Instant::ZERO);
+        assert_eq!(sampler.take(Instant::from_millis(5), Some(Duration::from_millis(6))).rate(), None);
+    }
+}

@@ -1,0 +1,141 @@
+//! The window that a receiver advertises: the whole buffer from the start, or, as Linux does it, 64 KiB at first
+//! and more as the application reads more in a round-trip time, up to the buffer.
+
+use crate::config::EndpointConfig;
+use paceline_net::{Duration, Instant};
+
+/// The first window of a receiver that tunes it.
+const INITIAL: u64 = 65_536;
+
+/// The advertised window. Its right edge never moves back (RFC 9293 §3.8.6.2.2).
+#[derive(Clone, Debug)]
+pub(crate) struct ReceiveWindow {
+    shift: u8,
+    limit: u64,
+    /// Largest window allowed so far; it grows once per round-trip time.
+    clamp: u64,
+    /// Window in use; it grows to the clamp with each segment.
+    size: u64,
+    edge: u64,
+    /// Most bytes read in one round-trip time.
+    space: u64,
+    read_before: u64,
+    round_start: Instant,
+    rtt: Option<Duration>,
+    tunes: bool,
+}
+
+impl ReceiveWindow {
+    pub fn new(config: &EndpointConfig, shift: u8) -> Self {
+        let limit = config.receive_buffer.0.min(65_535 << shift);
+        let size = if config.autotune { limit.min(INITIAL) } else { limit };
+        Self {
+            shift,
+            limit,
+            clamp: size,
+            size,
+            edge: size.min(65_535),
+            space: (u64::from(config.initial_window) * u64::from(config.segment_size)).max(1),
+            read_before: 0,
+            round_start: Instant::ZERO,
+            rtt: None,
+            tunes: config.autotune,
+        }
+    }
+    /// The window of a SYN, which is never scaled.
+    pub fn unscaled(config: &EndpointConfig) -> u16 {
+        let size =
+            if config.autotune { config.receive_buffer.0.min(INITIAL) } else { config.receive_buffer.0 };
+        size.min(65_535) as u16
+    }
+    /// First byte that is not accepted.
+    pub fn edge(&self) -> u64 {
+        self.edge
+    }
+    pub fn size(&self) -> u64 {
+        self.size
+    }
+    /// The field for a segment that acknowledges up to `rcv_nxt`, rounded up so that the edge does not move back.
+    pub fn advertise(&mut self, rcv_nxt: u64) -> u16 {
+        let wanted = self.size.max(self.edge.saturating_sub(rcv_nxt));
+        let field = wanted.div_ceil(1 << self.shift).min(65_535);
+        self.edge = self.edge.max(rcv_nxt + (field << self.shift));
+        field as u16
+    }
+    /// A round-trip time as the receiver sees it, in milliseconds.
+    pub fn on_rtt(&mut self, ms: u32) {
+        let sample = Duration::from_millis(u64::from(ms.max(1)));
+        self.rtt = Some(self.rtt.map_or(sample, |rtt| (rtt * 7 + sample) / 8));
+    }
+    /// The stream advanced to `rcv_nxt` by a segment of `payload` bytes, and the application read it.
+    pub fn on_progress(&mut self, now: Instant, rcv_nxt: u64, payload: u32) {
+        if !self.tunes {
+            return;
+        }
+        let segment = u64::from(payload);
+        self.size = self.clamp.min(self.size + 2 * segment);
+        let Some(rtt) = self.rtt else { return };
+        if now.since(self.round_start) < rtt {
+            return;
+        }
+        let read = rcv_nxt - self.read_before;
+        if read > self.space {
+            // Twice what was read, for a sender that doubles each round trip, and twice the growth on top.
+            let room = 2 * read + 16 * segment;
+            let growth = u128::from(room) * u128::from(read - self.space) / u128::from(self.space);
+            let wanted = u128::from(room) + 2 * growth;
+            self.clamp = self.clamp.max(wanted.min(u128::from(self.limit)) as u64);
+            self.space = read;
+        }
+        self.read_before = rcv_nxt;
+        self.round_start = now;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use paceline_net::Bytes;
+
+    fn config(buffer: u64, autotune: bool) -> EndpointConfig {
+        let address = "198.18.0.1:80".parse().unwrap();
+        EndpointConfig { receive_buffer: Bytes(buffer), autotune, ..EndpointConfig::new(address, address) }
+    }
+
+    #[test]
+    fn a_fixed_window_is_advertised_at_once() {
+        let config = config(1 << 20, false);
+        let mut window = ReceiveWindow::new(&config, config.scale_shift());
+        assert_eq!(u64::from(window.advertise(0)) << config.scale_shift(), 1 << 20);
+    }
+
+    #[test]
+    fn a_tuned_window_grows_with_what_is_read_up_to_the_buffer() {
+        let config = config(4 << 20, true);
+        let mut window = ReceiveWindow::new(&config, config.scale_shift());
+        window.on_rtt(100);
+        let (mut received, mut cwnd, mut sizes) = (0, 14_480, Vec::new());
+        for round in 1..=12 {
+            for _ in 0..cwnd / 1448 {
+                received += 1448;
+                window.on_progress(Instant::from_millis(round * 100), received, 1448);
+            }
+            sizes.push(window.size());
+            cwnd = (2 * cwnd).min(window.size());
+        }
+        assert!(sizes.is_sorted() && sizes[0] == 65_536, "{sizes:?}");
+        assert_eq!(sizes.last(), Some(&(4 << 20)));
+    }
+
+    #[test]
+    fn the_edge_never_moves_back() {
+        let config = config(100_000, false);
+        let mut window = ReceiveWindow::new(&config, 7);
+        let mut last = 0;
+        for rcv_nxt in [0, 100, 1448, 50_000, 50_001, 99_999] {
+            let edge = rcv_nxt + (u64::from(window.advertise(rcv_nxt)) << 7);
+            assert!(edge >= last && edge >= rcv_nxt + 100_000);
+            last = edge;
+        }
+    }
+}

@@ -1,0 +1,157 @@
+//! Round-trip time estimation and the retransmission timeout (RFC 6298), with the estimator of Linux: the
+//! variance is the largest mean deviation of a round trip, decays by a quarter per round trip, and carries the
+//! floor, so that the timeout is at least `srtt + min_rto`. A falling RTT raises the deviation by an eighth only.
+
+use paceline_net::{Duration, Instant};
+
+/// Timeout before the first sample (RFC 6298 §2.1).
+pub(crate) const INITIAL_RTO: Duration = Duration::from_secs(1);
+/// Largest timeout, backoff included.
+pub(crate) const MAX_RTO: Duration = Duration::from_secs(120);
+
+/// Estimator of one connection; times inside are in nanoseconds.
+#[derive(Clone, Debug)]
+pub(crate) struct RttEstimator {
+    min_rto: i64,
+    srtt: Option<i64>,
+    deviation: i64,
+    deviation_max: i64,
+    variance: i64,
+    round_end: u64,
+    backoff: u32,
+    min_rtt: Option<Duration>,
+}
+
+impl RttEstimator {
+    pub fn new(min_rto: Duration) -> Self {
+        Self {
+            min_rto: min_rto.as_nanos() as i64,
+            srtt: None,
+            deviation: 0,
+            deviation_max: 0,
+            variance: 0,
+            round_end: 0,
+            backoff: 0,
+            min_rtt: None,
+        }
+    }
+    /// A measurement of a segment that was sent once. It also ends the backoff (Karn).
+    pub fn on_sample(&mut self, rtt: Duration, snd_una: u64, snd_nxt: u64) {
+        self.min_rtt = Some(self.min_rtt.map_or(rtt, |min| min.min(rtt)));
+        self.on_coarse_sample(rtt, snd_una, snd_nxt);
+    }
+    /// A measurement by the timestamps option: too coarse for the minimum.
+    pub fn on_coarse_sample(&mut self, rtt: Duration, snd_una: u64, snd_nxt: u64) {
+        self.backoff = 0;
+        let sample = i64::try_from(rtt.as_nanos()).unwrap_or(i64::MAX / 16).max(1);
+        let Some(srtt) = self.srtt else {
+            self.srtt = Some(sample);
+            self.deviation = sample / 2;
+            self.variance = (4 * self.deviation).max(self.min_rto);
+            self.deviation_max = self.variance;
+            self.round_end = snd_nxt;
+            return;
+        };
+        let error = sample - srtt;
+        self.srtt = Some(srtt + error / 8);
+        let mut change = error.abs() - self.deviation;
+        if error < 0 && change > 0 {
+            change /= 8;
+        }
+        self.deviation += change / 4;
+        if 4 * self.deviation > self.deviation_max {
+            self.deviation_max = 4 * self.deviation;
+            self.variance = self.variance.max(self.deviation_max);
+        }
+        if snd_una > self.round_end {
+            self.variance -= (self.variance - self.deviation_max).max(0) / 4;
+            self.round_end = snd_nxt;
+            self.deviation_max = self.min_rto;
+        }
+    }
+    /// The timer expired: double it.
+    pub fn on_timeout(&mut self) {
+        self.backoff = (self.backoff + 1).min(16);
+    }
+    /// Whether the last timeout was not followed by a sample yet.
+    pub fn backed_off(&self) -> bool {
+        self.backoff > 0
+    }
+    /// The timeout in force.
+    pub fn rto(&self) -> Duration {
+        let base = match self.srtt {
+            Some(srtt) => Duration::from_nanos((srtt + self.variance) as u64),
+            None => INITIAL_RTO,
+        };
+        (base * (1 << self.backoff)).min(MAX_RTO)
+    }
+    /// The timeout in force from `now` on.
+    pub fn deadline(&self, now: Instant) -> Instant {
+        now + self.rto()
+    }
+    pub fn srtt(&self) -> Option<Duration> {
+        self.srtt.map(|srtt| Duration::from_nanos(srtt as u64))
+    }
+    pub fn min_rtt(&self) -> Option<Duration> {
+        self.min_rtt
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MS: fn(u64) -> Duration = Duration::from_millis;
+
+    #[test]
+    fn first_sample_gives_three_times_the_rtt_or_the_floor() {
+        let mut rtt = RttEstimator::new(MS(200));
+        assert_eq!(rtt.rto(), INITIAL_RTO);
+        rtt.on_sample(MS(300), 0, 10);
+        assert_eq!(rtt.rto(), MS(900));
+        let mut rtt = RttEstimator::new(MS(200));
+        rtt.on_sample(MS(40), 0, 10);
+        assert_eq!(rtt.rto(), MS(240));
+    }
+
+    #[test]
+    fn a_steady_rtt_brings_the_timeout_to_the_floor() {
+        let mut rtt = RttEstimator::new(MS(200));
+        for round in 0..200 {
+            rtt.on_sample(MS(400), round * 10 + 1, round * 10 + 10);
+        }
+        assert_eq!(rtt.srtt(), Some(MS(400)));
+        assert!(rtt.rto() < MS(602) && rtt.rto() >= MS(600), "{:?}", rtt.rto());
+    }
+
+    #[test]
+    fn smoothing_takes_an_eighth_and_a_quarter() {
+        let mut rtt = RttEstimator::new(MS(1));
+        rtt.on_sample(MS(100), 0, 10);
+        rtt.on_sample(MS(180), 5, 10); // same round
+        assert_eq!(rtt.srtt(), Some(MS(110)));
+        // Deviation 50 + (80 - 50)/4 = 57.5 ms, four of them on top of 110 ms.
+        assert_eq!(rtt.rto(), MS(340));
+        rtt.on_sample(MS(10), 6, 10);
+        assert_eq!(rtt.srtt(), Some(Duration::from_micros(97_500)));
+        // A fall by 100 ms counts an eighth of its excess: 57.5 + (100 - 57.5)/8/4 = 58.828125 ms.
+        assert_eq!(rtt.rto(), Duration::from_nanos(97_500_000 + 4 * 58_828_125));
+        assert_eq!(rtt.min_rtt(), Some(MS(10)));
+    }
+
+    #[test]
+    fn backoff_doubles_to_the_limit_and_a_sample_ends_it() {
+        let mut rtt = RttEstimator::new(MS(200));
+        rtt.on_sample(MS(100), 0, 10);
+        assert_eq!(rtt.rto(), MS(300));
+        rtt.on_timeout();
+        rtt.on_timeout();
+        assert_eq!(rtt.rto(), MS(1200));
+        for _ in 0..20 {
+            rtt.on_timeout();
+        }
+        assert_eq!(rtt.rto(), MAX_RTO);
+        rtt.on_sample(MS(100), 5, 10);
+        assert!(rtt.rto() <= MS(300));
+    }
+}

@@ -1,0 +1,223 @@
+//! Two endpoints over an emulated link: each direction has a rate, a delay, a drop-tail queue and a loss rule. An
+//! observer that shares no code with the endpoints checks what they acknowledge.
+#![allow(dead_code)] // each test file uses its part
+
+use paceline_net::{
+    Bytes, Duration, Event, Instant, Node, Output, Packet, Port, Rate, SeqNumber, Stream, TcpFlags, Transport,
+};
+use paceline_tcp::{Endpoint, EndpointConfig, Source};
+use std::collections::BTreeMap;
+
+/// One direction.
+pub struct Direction {
+    pub rate: Rate,
+    pub delay: Duration,
+    pub queue: Bytes,
+    pub loss: f64,
+    /// Asked for each packet with its number from 1: true loses it.
+    pub lose: Box<dyn FnMut(u64, &Packet) -> bool>,
+    /// Changes a packet on its way.
+    pub alter: Box<dyn FnMut(Instant, &mut Packet)>,
+    /// Extra delay of a packet by its number; packets may overtake.
+    pub extra: Box<dyn FnMut(u64, Instant) -> Duration>,
+    stream: Stream,
+    busy_until: Instant,
+    count: u64,
+    pub dropped: u64,
+}
+
+impl Direction {
+    pub fn new(rate: Rate, delay: Duration, queue: Bytes) -> Self {
+        Self {
+            rate,
+            delay,
+            queue,
+            loss: 0.0,
+            lose: Box::new(|_, _| false),
+            alter: Box::new(|_, _| {}),
+            extra: Box::new(|_, _| Duration::ZERO),
+            stream: Stream::new(1, "unused"),
+            busy_until: Instant::ZERO,
+            count: 0,
+            dropped: 0,
+        }
+    }
+    pub fn lossy(mut self, loss: f64, seed: u64, name: &str) -> Self {
+        self.loss = loss;
+        self.stream = Stream::new(seed, name);
+        self
+    }
+    pub fn losing(mut self, lose: impl FnMut(u64, &Packet) -> bool + 'static) -> Self {
+        self.lose = Box::new(lose);
+        self
+    }
+    /// When the packet arrives; `None` if it is lost.
+    fn accept(&mut self, now: Instant, packet: &Packet) -> Option<Instant> {
+        self.count += 1;
+        let len = Bytes(u64::from(packet.len));
+        let backlog = self.busy_until.since(now);
+        let queued = u128::from(backlog.as_nanos()) * u128::from(self.rate.0) / 8_000_000_000;
+        let full = !backlog.is_zero() && queued as u64 + len.0 > self.queue.0;
+        if full || self.stream.chance(self.loss) || (self.lose)(self.count, packet) {
+            self.dropped += 1;
+            return None;
+        }
+        self.busy_until = self.busy_until.max(now) + self.rate.time_to_send(len);
+        Some(self.busy_until + self.delay + (self.extra)(self.count, now))
+    }
+}
+
+/// What reached one side, by an own account.
+#[derive(Default)]
+struct Observer {
+    isn: Option<SeqNumber>,
+    contiguous: u64,
+    beyond: BTreeMap<u64, u64>,
+    fin: Option<u64>,
+}
+
+impl Observer {
+    fn on_delivered(&mut self, packet: &Packet) {
+        let tcp = packet.tcp_header().expect("the endpoints speak TCP");
+        if tcp.flags.contains(TcpFlags::SYN) {
+            self.isn.get_or_insert(tcp.seq);
+            return;
+        }
+        let Some(isn) = self.isn else { return };
+        let at = (self.contiguous as i64) + i64::from(tcp.seq.distance(isn + 1 + self.contiguous as u32));
+        let end = at + i64::from(tcp.payload_len);
+        if tcp.flags.contains(TcpFlags::FIN) {
+            self.fin = Some(end as u64);
+        }
+        if end > self.contiguous as i64 {
+            let slot = self.beyond.entry(at.max(0) as u64).or_default();
+            *slot = (*slot).max(end as u64);
+        }
+        while let Some((&left, &right)) =
+            self.beyond.first_key_value().filter(|(left, _)| **left <= self.contiguous)
+        {
+            self.contiguous = self.contiguous.max(right);
+            self.beyond.remove(&left);
+        }
+    }
+    /// An acknowledgment must say exactly what arrived in order.
+    fn check_ack(&self, packet: &Packet) {
+        let tcp = packet.tcp_header().expect("the endpoints speak TCP");
+        let Some(isn) = self.isn.filter(|_| tcp.flags.contains(TcpFlags::ACK)) else { return };
+        let fin = u64::from(self.fin == Some(self.contiguous));
+        assert_eq!(tcp.ack, isn + 1 + (self.contiguous + fin) as u32, "the ACK is what arrived in order");
+        for (left, right) in tcp.options.sack.as_slice() {
+            assert!(left < right, "a SACK block is not empty");
+        }
+    }
+}
+
+/// Client and server and what is between them.
+pub struct World {
+    pub client: Endpoint,
+    pub server: Endpoint,
+    /// From client to server, and back.
+    pub links: [Direction; 2],
+    pub now: Instant,
+    pub completed: Vec<Instant>,
+    pub steps: u64,
+    arrivals: BTreeMap<(Instant, u64), (usize, Packet)>,
+    order: u64,
+    observers: [Observer; 2],
+}
+
+/// The usual configuration of client and server.
+pub fn configs() -> (EndpointConfig, EndpointConfig) {
+    let client = "198.18.0.1:40000".parse().expect("an address");
+    let server = "198.18.0.2:80".parse().expect("an address");
+    (EndpointConfig::new(client, server), EndpointConfig::new(server, client))
+}
+
+impl World {
+    pub fn new(client: Endpoint, server: Endpoint, links: [Direction; 2]) -> Self {
+        Self {
+            client,
+            server,
+            links,
+            now: Instant::ZERO,
+            completed: Vec::new(),
+            steps: 0,
+            arrivals: BTreeMap::new(),
+            order: 0,
+            observers: [Observer::default(), Observer::default()],
+        }
+    }
+    /// A client that uploads `source`.
+    pub fn upload(
+        client: EndpointConfig,
+        server: EndpointConfig,
+        source: Source,
+        links: [Direction; 2],
+    ) -> Self {
+        Self::new(Endpoint::connect(client, source), Endpoint::listen(server, Source::Nothing), links)
+    }
+    fn side(&mut self, side: usize) -> &mut Endpoint {
+        if side == 0 { &mut self.client } else { &mut self.server }
+    }
+    fn drain(&mut self) {
+        for side in 0..2 {
+            let now = self.now;
+            while let Some(output) = self.side(side).poll_output(now) {
+                match output {
+                    Output::Transmit(_, mut packet) => {
+                        self.observers[side].check_ack(&packet);
+                        (self.links[side].alter)(now, &mut packet);
+                        if let Some(at) = self.links[side].accept(now, &packet) {
+                            self.order += 1;
+                            self.arrivals.insert((at, self.order), (1 - side, packet));
+                        }
+                    }
+                    Output::Event(Event::TransferComplete(_)) => self.completed.push(now),
+                    Output::Drop(..) => panic!("an endpoint drops nothing"),
+                }
+            }
+        }
+    }
+    /// Runs to the next thing that happens; false when nothing will, or only after `end`.
+    pub fn step(&mut self, end: Instant) -> bool {
+        self.drain();
+        let arrival = self.arrivals.first_key_value().map(|(key, _)| key.0);
+        let next =
+            [arrival, self.client.poll_timeout(), self.server.poll_timeout()].into_iter().flatten().min();
+        let Some(next) = next.filter(|next| *next <= end) else { return false };
+        assert!(next >= self.now, "time does not go back");
+        self.now = next;
+        self.steps += 1;
+        if arrival == Some(next) {
+            let (_, (side, packet)) = self.arrivals.pop_first().expect("it was there");
+            self.observers[side].on_delivered(&packet);
+            self.side(side).handle_packet(next, Port(0), packet);
+        } else {
+            self.client.handle_timeout(next);
+            self.server.handle_timeout(next);
+        }
+        true
+    }
+    /// Runs until `end` or until nothing more happens.
+    pub fn run(&mut self, end: Instant) {
+        while self.step(end) {}
+    }
+    /// Payload bytes that arrived at the server in order, by the observer's account.
+    pub fn observed_at_server(&self) -> u64 {
+        self.observers[1].contiguous
+    }
+    pub fn observed_at_client(&self) -> u64 {
+        self.observers[0].contiguous
+    }
+}
+
+/// A symmetric link with a queue of `queue` bytes in both directions.
+pub fn links(rate: &str, delay_ms: u64, queue: u64) -> [Direction; 2] {
+    let rate: Rate = rate.parse().expect("a rate");
+    [0, 1].map(|_| Direction::new(rate, Duration::from_millis(delay_ms), Bytes(queue)))
+}
+
+/// Whether the packet is a TCP segment with payload.
+pub fn has_payload(packet: &Packet) -> bool {
+    matches!(&packet.transport, Transport::Tcp(tcp) if tcp.payload_len > 0)
+}

@@ -6,14 +6,14 @@
 use crate::counters::Counters;
 use crate::scenario::Scenario;
 use paceline_net::{Duration, Instant};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use statrs::distribution::{ContinuousCDF, StudentsT};
 use std::fmt::Write;
 
 macro_rules! totals {
     ($($(#[$doc:meta])* $field:ident,)*) => {
         /// The figures of the whole cell in one run.
-        #[derive(Clone, Debug, Default, PartialEq, Serialize)]
+        #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
         pub struct Totals {
             $($(#[$doc])* pub $field: f64,)*
         }
@@ -130,6 +130,8 @@ pub struct Sample {
 pub struct RunResult {
     /// Its seed.
     pub seed: u64,
+    /// Seconds that count.
+    pub measured_s: f64,
     /// The whole cell.
     pub totals: Totals,
     /// Station by station.
@@ -182,7 +184,6 @@ impl Summary {
         scenario: &Scenario,
         runs: Vec<RunResult>,
     ) -> Self {
-        let measured = scenario.run.duration.saturating_sub(scenario.run.warmup);
         let (mean, ci95) = mean_and_ci95(&runs);
         Self {
             paceline,
@@ -190,7 +191,7 @@ impl Summary {
             mode,
             scheme: scenario.ack_filter.scheme.to_string(),
             stations: scenario.station_count(),
-            measured_s: measured.as_secs_f64(),
+            measured_s: runs.first().map_or(0.0, |run| run.measured_s),
             mean,
             ci95,
             runs,
@@ -364,6 +365,7 @@ mod tests {
     fn confidence_intervals_follow_student() {
         let run = |goodput_mbps| RunResult {
             seed: 1,
+            measured_s: 1.0,
             totals: Totals { goodput_mbps, ..Totals::default() },
             stations: Vec::new(),
             flows: Vec::new(),

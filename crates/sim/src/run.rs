@@ -21,7 +21,8 @@ pub fn simulate(
     }
     let end = Instant::ZERO + scenario.run.duration;
     let mut reading = Reading::new(scenario, seed, &model);
-    while let Some(next) = reading.next_stop().filter(|next| *next <= end) {
+    while reading.next_stop() <= end {
+        let next = reading.next_stop();
         model.engine.run_until(next);
         reading.stop(&mut model);
         progress(next);
@@ -57,9 +58,8 @@ impl Reading {
         }
     }
     /// When [`Reading::stop`] wants to be called next.
-    pub fn next_stop(&self) -> Option<Instant> {
-        let warmup = self.at_warmup.is_none().then_some(self.warmup_ends);
-        Some(warmup.map_or(self.next_sample, |at| at.min(self.next_sample)))
+    pub fn next_stop(&self) -> Instant {
+        if self.at_warmup.is_none() { self.warmup_ends.min(self.next_sample) } else { self.next_sample }
     }
     /// Reads what is due at the model's present.
     pub fn stop(&mut self, model: &mut Model) {
@@ -79,13 +79,16 @@ impl Reading {
     pub fn finish(self, model: &mut Model, end: Instant) -> RunResult {
         let events = model.engine.take_events();
         let last = counters::read(model);
+        // A run that ended within its warm-up counts whole.
+        let started_at = if self.at_warmup.is_some() { self.warmup_ends } else { Instant::ZERO };
         let first = self.at_warmup.unwrap_or_else(|| vec![Counters::default(); last.len()]);
         let measured: Vec<Counters> =
             last.iter().zip(&first).map(|(last, first)| last.since(first)).collect();
-        let span = end.since(self.warmup_ends);
+        let span = end.since(started_at);
         let p95 = model.monitor().rtt_us().value_at_quantile(0.95);
         RunResult {
             seed: self.seed,
+            measured_s: span.as_secs_f64(),
             totals: results::totals(&measured, span, self.prb, p95),
             stations: measured.iter().enumerate().map(|(i, c)| results::station(i, c, span)).collect(),
             flows: flows(model, &events),

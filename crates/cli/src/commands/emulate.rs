@@ -1,0 +1,86 @@
+//! `paceline emulate`: real programs through the modelled radio.
+
+use super::run::describe;
+use crate::failure::{Failure, Outcome};
+use crate::output::{self, Folder};
+use crate::scenario_file::{self, ScenarioArgs};
+use paceline_live::emulate::{self, Emulation};
+use paceline_live::probe;
+use paceline_sim::Summary;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+#[derive(clap::Args)]
+pub struct Args {
+    #[command(flatten)]
+    scenario: ScenarioArgs,
+    /// Real stations, by index: 3, or 0,2, or 0-3 (repeatable); the others are simulated
+    #[arg(long, default_value = "0", value_name = "LIST")]
+    station: Vec<String>,
+    /// Folder for the results
+    #[arg(long, value_name = "DIR")]
+    out: Option<PathBuf>,
+    /// Print summary.json to stdout instead of a table to stderr
+    #[arg(long)]
+    json: bool,
+    /// Capture headers at the servers' side and at every station into the results folder
+    #[arg(long, requires = "out")]
+    pcap: bool,
+    /// Program to run in each real station's namespace; a shell if left out. The host side is $PACELINE_HOST
+    /// (198.18.0.1) and $PACELINE_HOST6 (2001:2::1), the station's index $PACELINE_STATION
+    #[arg(last = true, value_name = "COMMAND")]
+    command: Vec<String>,
+}
+
+pub fn run(args: &Args) -> Outcome {
+    let (name, scenario) = scenario_file::load(&args.scenario)?;
+    let stations = stations(&args.station, scenario.station_count() as usize)?;
+    if args.command.is_empty() && stations.len() > 1 {
+        return Err(Failure::input("several real stations need a COMMAND: one terminal holds one shell"));
+    }
+    if let Some(problem) = probe::emulation() {
+        return Err(Failure::Failed(anyhow::anyhow!("emulate: {problem}")));
+    }
+    let folder = args.out.as_deref().map(Folder::create).transpose()?;
+    let pcap = folder.as_ref().filter(|_| args.pcap).map(|folder| folder.path("emulated.pcapng"));
+    let emulation =
+        Emulation { scenario: &scenario, stations: &stations, command: &args.command, pcap: pcap.as_deref() };
+    let report = emulate::run(&emulation)?;
+    let summary = Summary::new(output::origin(), &name, "emulated", &scenario, vec![report.result]);
+    if let Some(folder) = folder {
+        folder.finish(&scenario, &summary)?;
+    }
+    if args.json {
+        print!("{}", summary.to_json());
+    }
+    eprint!("{}", describe(&summary));
+    eprintln!("{}", report.lateness);
+    for (station, status) in &report.failed {
+        eprintln!("paceline: the program of station {station} ended with {status}");
+    }
+    let ok = report.failed.is_empty() && !report.stopped;
+    Ok(if ok { ExitCode::SUCCESS } else { ExitCode::from(1) })
+}
+
+/// Reads lists such as `0,2-4`.
+fn stations(lists: &[String], count: usize) -> Outcome<Vec<usize>> {
+    let mut stations = Vec::new();
+    for part in lists.iter().flat_map(|list| list.split(',')) {
+        let bad = || {
+            let last = count - 1;
+            Failure::input(format!(
+                "--station {part}: allowed: an index, 0 to {last}, or a range such as 0-{last}"
+            ))
+        };
+        let (first, last) = part.split_once('-').unwrap_or((part, part));
+        let first: usize = first.trim().parse().map_err(|_| bad())?;
+        let last: usize = last.trim().parse().map_err(|_| bad())?;
+        if first > last || last >= count {
+            return Err(bad());
+        }
+        stations.extend(first..=last);
+    }
+    stations.sort_unstable();
+    stations.dedup();
+    Ok(stations)
+}

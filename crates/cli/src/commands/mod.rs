@@ -1,0 +1,7 @@
+//! One file a command.
+
+pub mod check;
+pub mod compare;
+pub mod doctor;
+pub mod emulate;
+pub mod run;

@@ -1,0 +1,111 @@
+//! `paceline run`: simulates a scenario, one run per seed, on all cores.
+
+use crate::failure::{Failure, Outcome};
+use crate::output::{self, Folder};
+use crate::scenario_file::{self, ScenarioArgs};
+use crate::table::{Column, render};
+use anyhow::Context;
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use paceline_live::pcapng;
+use paceline_net::Instant;
+use paceline_sim::{Capture, RunResult, Scenario, Summary, simulate};
+use rayon::prelude::*;
+use std::io::IsTerminal;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+#[derive(clap::Args)]
+pub struct Args {
+    #[command(flatten)]
+    scenario: ScenarioArgs,
+    /// Number of runs; seeds count up from run.seed
+    #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u64).range(1..=10_000))]
+    seeds: u64,
+    /// Runs at the same time; all cores if left out
+    #[arg(long, value_parser = clap::value_parser!(u16).range(1..=1024))]
+    jobs: Option<u16>,
+    /// Folder for the results
+    #[arg(long, value_name = "DIR")]
+    out: Option<PathBuf>,
+    /// Print summary.json instead of a table
+    #[arg(long)]
+    json: bool,
+    /// Capture headers at the servers and at every station into the results folder, one pcapng per seed
+    #[arg(long, requires = "out")]
+    pcap: bool,
+}
+
+pub fn run(args: &Args) -> Outcome {
+    let (name, scenario) = scenario_file::load(&args.scenario)?;
+    let last = scenario.run.seed.checked_add(args.seeds - 1);
+    let last = last.ok_or_else(|| Failure::input("run.seed plus --seeds is beyond the largest seed"))?;
+    let folder = args.out.as_deref().map(Folder::create).transpose()?;
+    let pool = rayon::ThreadPoolBuilder::new().num_threads(args.jobs.unwrap_or(0).into()).build();
+    let pool = pool.context("cannot start threads")?;
+    let bar = progress_bar(&scenario, args.seeds);
+    let captures = folder.as_ref().filter(|_| args.pcap);
+    let runs: anyhow::Result<Vec<RunResult>> = pool.install(|| {
+        let seeds: Vec<u64> = (scenario.run.seed..=last).collect();
+        seeds.into_par_iter().map(|seed| one(&scenario, seed, captures, &bar)).collect()
+    });
+    bar.finish_and_clear();
+    let summary = Summary::new(output::origin(), &name, "simulated", &scenario, runs?);
+    if let Some(folder) = folder {
+        folder.finish(&scenario, &summary)?;
+    }
+    if args.json {
+        print!("{}", summary.to_json());
+    } else {
+        print!("{}", describe(&summary));
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// The heading and the table of one summary.
+pub fn describe(summary: &Summary) -> String {
+    let runs = match summary.runs.len() {
+        1 => String::from("1 run"),
+        n => format!("{n} runs, mean ± 95% confidence interval"),
+    };
+    let (name, mode, stations) = (&summary.scenario, summary.mode, summary.stations);
+    let heading =
+        format!("{name}, {mode}: {stations} stations, {:.1} s measured, {runs}", summary.measured_s);
+    let column = Column { name: summary.scheme.clone(), mean: &summary.mean, ci95: summary.ci95.as_ref() };
+    format!("{heading}\n{}", render(&[column]))
+}
+
+fn one(
+    scenario: &Scenario,
+    seed: u64,
+    folder: Option<&Folder>,
+    bar: &ProgressBar,
+) -> anyhow::Result<RunResult> {
+    let mut writer = None;
+    let mut capture: Option<Capture> = None;
+    if let Some(folder) = folder {
+        let stations = scenario.station_count() as usize;
+        let (file, sink) = pcapng::create(&folder.path(&format!("seed-{seed}.pcapng")), stations)?;
+        writer = Some(file);
+        capture = Some(sink);
+    }
+    let mut last = Instant::ZERO;
+    let result = simulate(scenario, seed, capture, &mut |now| {
+        bar.inc(now.since(last).as_millis());
+        last = now;
+    });
+    if let Some(writer) = writer {
+        writer.finish()?;
+    }
+    Ok(result)
+}
+
+fn progress_bar(scenario: &Scenario, seeds: u64) -> ProgressBar {
+    let target = if std::io::stderr().is_terminal() {
+        ProgressDrawTarget::stderr()
+    } else {
+        ProgressDrawTarget::hidden()
+    };
+    let bar = ProgressBar::with_draw_target(Some(seeds * scenario.run.duration.as_millis()), target);
+    let style = ProgressStyle::with_template("{bar:40} {percent}% of simulated time, {eta} left");
+    bar.with_style(style.expect("the template is valid"))
+}

@@ -1,0 +1,48 @@
+//! The command `paceline`. Data go to stdout, progress and messages to stderr. Exit codes: 0 done, 1 failed, 2 bad
+//! usage or input.
+#![forbid(unsafe_code)]
+
+mod commands;
+mod failure;
+mod output;
+mod scenario_file;
+mod table;
+
+use clap::{Parser, Subcommand};
+use std::process::ExitCode;
+
+/// TCP over LTE and 5G: simulate it, run real programs through it, and see what an ACK filter does.
+#[derive(Parser)]
+#[command(version = concat!(env!("CARGO_PKG_VERSION"), " (", env!("PACELINE_COMMIT"), ")"), propagate_version = true)]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    /// Simulate a scenario
+    Run(commands::run::Args),
+    /// Run a real program on this host through the modelled radio, in a network namespace
+    Emulate(commands::emulate::Args),
+    /// Show results side by side
+    Compare(commands::compare::Args),
+    /// Validate a scenario and print it with every default filled in
+    Check(commands::check::Args),
+    /// Say what this host can do
+    Doctor,
+}
+
+fn main() -> ExitCode {
+    let result = match Cli::parse().command {
+        Command::Run(args) => commands::run::run(&args),
+        Command::Emulate(args) => commands::emulate::run(&args),
+        Command::Compare(args) => commands::compare::run(&args),
+        Command::Check(args) => commands::check::run(&args),
+        Command::Doctor => commands::doctor::run(),
+    };
+    match result {
+        Ok(code) => code,
+        Err(failure) => failure.report(),
+    }
+}

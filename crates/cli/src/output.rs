@@ -1,0 +1,67 @@
+//! The results folder: `resolved.toml`, `summary.json`, tables as CSV, captures.
+//!
+//! It is filled under another name and renamed when whole: an interrupted run leaves no half results behind.
+
+use crate::failure::{Failure, Outcome};
+use anyhow::Context;
+use paceline_sim::{Origin, Scenario, Summary};
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// Which program this is.
+pub fn origin() -> Origin {
+    Origin { version: env!("CARGO_PKG_VERSION").into(), commit: env!("PACELINE_COMMIT").into() }
+}
+
+/// A results folder in the making.
+pub struct Folder {
+    partial: PathBuf,
+    target: PathBuf,
+    finished: bool,
+}
+
+impl Folder {
+    /// Starts a folder that must not exist, or be empty.
+    pub fn create(target: &Path) -> Outcome<Self> {
+        if target.is_file() || fs::read_dir(target).is_ok_and(|mut entries| entries.next().is_some()) {
+            let message = format!("--out {}: exists and is not empty; name another folder", target.display());
+            return Err(Failure::input(message));
+        }
+        let name = target.file_name().ok_or_else(|| Failure::input("--out: not the name of a folder"))?;
+        let partial = target.with_file_name(format!(".{}.partial", name.to_string_lossy()));
+        let context = || format!("--out {}: cannot be written", target.display());
+        let _ = fs::remove_dir_all(&partial);
+        fs::create_dir_all(&partial).with_context(context).map_err(Failure::Input)?;
+        Ok(Self { partial, target: target.to_owned(), finished: false })
+    }
+    /// Where a file of this name is to be written now.
+    pub fn path(&self, name: &str) -> PathBuf {
+        self.partial.join(name)
+    }
+    /// Writes the files of a summary and gives the folder its name.
+    pub fn finish(mut self, scenario: &Scenario, summary: &Summary) -> anyhow::Result<()> {
+        let files = [
+            ("resolved.toml", scenario.to_toml()),
+            ("summary.json", summary.to_json()),
+            ("stations.csv", summary.stations_csv()),
+            ("flows.csv", summary.flows_csv()),
+            ("timeseries.csv", summary.timeseries_csv()),
+        ];
+        for (name, text) in files {
+            fs::write(self.path(name), text).with_context(|| format!("cannot write {name}"))?;
+        }
+        let _ = fs::remove_dir(&self.target); // an empty one may stand there
+        fs::rename(&self.partial, &self.target)
+            .with_context(|| format!("cannot make {}", self.target.display()))?;
+        self.finished = true;
+        Ok(())
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        if !self.finished {
+            let _ = fs::remove_dir_all(&self.partial);
+        }
+    }
+}

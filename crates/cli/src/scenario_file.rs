@@ -1,0 +1,43 @@
+//! Finds a scenario: a file, or the name of one that comes with the program.
+
+use crate::failure::{Failure, Outcome};
+use clap::Args;
+use paceline_sim::{Scenario, scenario};
+use std::path::Path;
+
+/// The scenarios that come with the program.
+const BUILT_IN: [(&str, &str); 2] = [
+    ("uplink-limited", include_str!("../../../scenarios/uplink-limited.toml")),
+    ("single-station", include_str!("../../../scenarios/single-station.toml")),
+];
+
+/// What every command that takes a scenario takes.
+#[derive(Args)]
+pub struct ScenarioArgs {
+    /// Scenario file, or the name of a built-in one: uplink-limited, single-station
+    pub scenario: String,
+    /// Set one value of the scenario, for example --set ack_filter.scheme=hybrid-opt (repeatable)
+    #[arg(long = "set", value_name = "KEY=VALUE")]
+    pub set: Vec<String>,
+}
+
+/// Reads and checks the scenario; gives its name too.
+pub fn load(args: &ScenarioArgs) -> Outcome<(String, Scenario)> {
+    let (name, text) = find(&args.scenario)?;
+    let scenario = scenario::load(&args.scenario, &text, &args.set).map_err(|e| Failure::Input(e.into()))?;
+    Ok((name, scenario))
+}
+
+fn find(given: &str) -> Outcome<(String, String)> {
+    let path = Path::new(given);
+    if let Some((name, text)) = BUILT_IN.iter().find(|(name, _)| *name == given).filter(|_| !path.exists()) {
+        return Ok(((*name).to_owned(), (*text).to_owned()));
+    }
+    let text = std::fs::read_to_string(path).map_err(|error| {
+        let names: Vec<&str> = BUILT_IN.iter().map(|(name, _)| *name).collect();
+        let names = names.join(", ");
+        Failure::input(format!("{given}: {error}; give a scenario file, or a built-in one: {names}"))
+    })?;
+    let name = path.file_stem().map_or_else(|| given.to_owned(), |stem| stem.to_string_lossy().into_owned());
+    Ok((name, text))
+}

@@ -1,0 +1,61 @@
+//! Results as a table for people: quantities down, results across.
+
+use paceline_sim::Totals;
+
+/// Name, unit, decimals and value of what is shown.
+type Row = (&'static str, &'static str, usize, fn(&Totals) -> f64);
+
+const ROWS: [Row; 12] = [
+    ("goodput", "Mb/s", 2, |t| t.goodput_mbps),
+    ("upload", "Mb/s", 2, |t| t.upload_mbps),
+    ("ACKs at the uplink buffers", "1/s", 0, |t| t.acks_in_per_s),
+    ("ACKs discarded", "1/s", 0, |t| t.acks_discarded_per_s),
+    ("ACKs sent", "1/s", 0, |t| t.acks_sent_per_s),
+    ("RTT, mean", "ms", 1, |t| t.rtt_mean_ms),
+    ("RTT, 95th percentile", "ms", 1, |t| t.rtt_p95_ms),
+    ("segments retransmitted", "%", 3, |t| 100.0 * t.retransmission_share),
+    ("Jain index", "", 4, |t| t.jain_index),
+    ("downlink blocks used", "%", 1, |t| 100.0 * t.downlink_prb_share),
+    ("uplink blocks used", "%", 1, |t| 100.0 * t.uplink_prb_share),
+    ("scheduling requests", "1/s", 0, |t| t.scheduling_requests_per_s),
+];
+
+/// One column: its heading, its values and their confidence intervals.
+pub struct Column<'a> {
+    /// Heading.
+    pub name: String,
+    /// Means.
+    pub mean: &'a Totals,
+    /// Half widths of the 95% confidence intervals.
+    pub ci95: Option<&'a Totals>,
+}
+
+/// The table. Rows that are zero everywhere are left out.
+pub fn render(columns: &[Column<'_>]) -> String {
+    let mut lines = vec![vec![String::new(), String::new()]];
+    lines[0].extend(columns.iter().map(|column| column.name.clone()));
+    for (name, unit, decimals, value) in ROWS {
+        if columns.iter().all(|column| value(column.mean) == 0.0) {
+            continue;
+        }
+        let mut line = vec![name.to_owned(), unit.to_owned()];
+        line.extend(columns.iter().map(|column| {
+            let mean = format!("{:.decimals$}", value(column.mean));
+            column.ci95.map_or(mean.clone(), |ci95| format!("{mean} ± {:.decimals$}", value(ci95)))
+        }));
+        lines.push(line);
+    }
+    let widths: Vec<usize> = (0..columns.len() + 2)
+        .map(|column| lines.iter().map(|line| line[column].chars().count()).max().unwrap_or(0))
+        .collect();
+    let mut text = String::new();
+    for line in lines {
+        for (index, (cell, width)) in line.iter().zip(&widths).enumerate() {
+            let pad = " ".repeat(width - cell.chars().count());
+            text += &if index < 2 { format!("{cell}{pad}  ") } else { format!("{pad}{cell}  ") };
+        }
+        text.truncate(text.trim_end().len());
+        text.push('\n');
+    }
+    text
+}

@@ -1,0 +1,54 @@
+//! The wall clock, as instants since a start, and waiting for it.
+
+use nix::errno::Errno;
+use nix::poll::{PollFd, PollFlags, ppoll};
+use nix::sys::time::TimeSpec;
+use nix::time::{ClockId, clock_gettime};
+use paceline_net::{Duration, Instant};
+use std::io;
+use std::os::fd::BorrowedFd;
+
+/// Tells the time and waits. Tests bring their own.
+pub trait Clock {
+    /// The present.
+    fn now(&mut self) -> Instant;
+    /// Waits until a descriptor is readable, `until` has come, or a signal arrives.
+    fn wait(&mut self, readable: &[BorrowedFd<'_>], until: Instant) -> io::Result<()>;
+}
+
+/// `CLOCK_MONOTONIC` since the clock was made.
+#[derive(Debug)]
+pub struct Monotonic {
+    start_ns: u64,
+}
+
+fn monotonic_ns() -> u64 {
+    let time = clock_gettime(ClockId::CLOCK_MONOTONIC).expect("Linux has a monotonic clock");
+    time.tv_sec() as u64 * 1_000_000_000 + time.tv_nsec() as u64
+}
+
+impl Monotonic {
+    /// A clock that starts now.
+    pub fn start() -> Self {
+        Self { start_ns: monotonic_ns() }
+    }
+}
+
+impl Clock for Monotonic {
+    fn now(&mut self) -> Instant {
+        Instant::from_nanos(monotonic_ns() - self.start_ns)
+    }
+    fn wait(&mut self, readable: &[BorrowedFd<'_>], until: Instant) -> io::Result<()> {
+        let wait = until.since(self.now());
+        if wait == Duration::ZERO {
+            return Ok(());
+        }
+        let mut fds: Vec<PollFd<'_>> =
+            readable.iter().map(|fd| PollFd::new(*fd, PollFlags::POLLIN)).collect();
+        let timeout = TimeSpec::from_duration(std::time::Duration::from_nanos(wait.as_nanos()));
+        match ppoll(&mut fds, Some(timeout), None) {
+            Ok(_) | Err(Errno::EINTR) => Ok(()),
+            Err(error) => Err(error.into()),
+        }
+    }
+}

@@ -1,0 +1,232 @@
+//! Runs real programs through the modelled cell, in real time.
+//!
+//! Each real station is a namespace with a TUN device; the host side is a TUN device where the caller stands. Their
+//! packets pass the same [`Model`] that the simulator runs, with the other stations simulated in it.
+
+use crate::clock::Monotonic;
+use crate::lateness::Lateness;
+use crate::netns::{self, Namespace};
+use crate::pcapng;
+use crate::realtime::Realtime;
+use crate::tun::Tun;
+use anyhow::Context;
+use nix::sys::prctl;
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
+use paceline_net::{Instant, Node, Output, Packet, Port};
+use paceline_sim::model::{HOST_SIDE, address, real_station};
+use paceline_sim::{Model, Reading, RunResult, Scenario};
+use signal_hook::consts::{SIGCHLD, SIGINT, SIGTERM};
+use std::path::Path;
+use std::process::{Child, Command, ExitStatus};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// Networks of the stations, IPv4 and IPv6, as the host side routes them.
+const STATION_NETWORKS: (&str, &str) = ("198.18.128.0/17", "2001:2:0:2::/64");
+/// Time that programs get to end when the emulation is told to.
+const GRACE: paceline_net::Duration = paceline_net::Duration::from_secs(2);
+
+/// What is emulated.
+pub struct Emulation<'a> {
+    /// The scenario.
+    pub scenario: &'a Scenario,
+    /// The stations that are real.
+    pub stations: &'a [usize],
+    /// Program and arguments, run once per real station; a shell in the first one if empty.
+    pub command: &'a [String],
+    /// Capture file.
+    pub pcap: Option<&'a Path>,
+}
+
+/// What came of it.
+pub struct Report {
+    /// The figures of the cell.
+    pub result: RunResult,
+    /// How late timers ran.
+    pub lateness: Lateness,
+    /// Programs that ended badly: station and status.
+    pub failed: Vec<(usize, ExitStatus)>,
+    /// The signal that ended it, if one did.
+    pub stopped: bool,
+}
+
+/// The model with its readings, as one node.
+struct Observed {
+    model: Model,
+    reading: Reading,
+}
+
+impl Node for Observed {
+    fn handle_packet(&mut self, now: Instant, from: Port, packet: Packet) {
+        self.model.engine.handle_packet(now, from, packet);
+    }
+    fn handle_timeout(&mut self, now: Instant) {
+        self.model.engine.run_until(now);
+        if self.reading.next_stop() <= now {
+            self.reading.stop(&mut self.model);
+        }
+    }
+    fn poll_output(&mut self, now: Instant) -> Option<Output> {
+        self.model.engine.poll_output(now)
+    }
+    fn poll_timeout(&self) -> Option<Instant> {
+        let stop = self.reading.next_stop();
+        Some(self.model.engine.poll_timeout().map_or(stop, |at| at.min(stop)))
+    }
+}
+
+/// Runs an emulation until its programs have ended or a signal comes.
+pub fn run(emulation: &Emulation<'_>) -> anyhow::Result<Report> {
+    let scenario = emulation.scenario;
+    let mut model = Model::new(scenario, scenario.run.seed, emulation.stations);
+    let mut capture_file = None;
+    if let Some(path) = emulation.pcap {
+        let (file, capture) = pcapng::create(path, model.stations())?;
+        model.capture(capture);
+        capture_file = Some(file);
+    }
+    let (v4, v6) = address::HOST;
+    let mut devices = vec![(HOST_SIDE, netns::host_side("paceline%d", v4, v6, STATION_NETWORKS)?)];
+    let mut namespaces = Vec::new();
+    for station in emulation.stations {
+        let (v4, v6) = address::station(*station);
+        let (namespace, tun) = Namespace::with_tun("ue0", v4, v6)
+            .with_context(|| format!("cannot make the namespace of station {station}"))?;
+        devices.push((real_station(*station), tun));
+        namespaces.push((*station, namespace));
+    }
+    let signals = Signals::register()?;
+    let reading = Reading::new(scenario, scenario.run.seed, &model);
+    let mut programs = Programs::start(&namespaces, emulation.command)?;
+    prefer_this_thread();
+    let mut realtime = Realtime::new(Observed { model, reading }, Monotonic::start(), devices);
+    drive(&mut realtime, &signals, &mut programs)?;
+
+    let end = realtime.now();
+    let lateness = realtime.lateness().clone();
+    let Observed { mut model, reading } = realtime.into_node();
+    let result = reading.finish(&mut model, end);
+    if let Some(file) = capture_file {
+        drop(model);
+        file.finish()?;
+    }
+    Ok(Report { result, lateness, failed: std::mem::take(&mut programs.failed), stopped: signals.stopped() })
+}
+
+fn drive(
+    realtime: &mut Realtime<Observed, Monotonic, Tun>,
+    signals: &Signals,
+    programs: &mut Programs,
+) -> anyhow::Result<()> {
+    let mut deadline = None;
+    loop {
+        realtime.turn().context("a device failed")?;
+        if signals.child.swap(false, Ordering::Relaxed) || deadline.is_some() {
+            programs.reap()?;
+        }
+        if programs.running.is_empty() {
+            return Ok(());
+        }
+        // Asked to stop: programs are told, and killed if they do not listen.
+        if signals.stopped() && deadline.is_none() {
+            programs.signal(Signal::SIGTERM);
+            deadline = Some(realtime.now() + GRACE);
+        }
+        if deadline.is_some_and(|at| realtime.now() >= at) {
+            programs.signal(Signal::SIGKILL);
+        }
+    }
+}
+
+/// Flags that signal handlers set.
+struct Signals {
+    stop: Arc<AtomicBool>,
+    child: Arc<AtomicBool>,
+}
+
+impl Signals {
+    fn register() -> anyhow::Result<Self> {
+        let signals = Self { stop: Arc::default(), child: Arc::default() };
+        for (number, flag) in [(SIGINT, &signals.stop), (SIGTERM, &signals.stop), (SIGCHLD, &signals.child)] {
+            signal_hook::flag::register(number, Arc::clone(flag)).context("cannot catch signals")?;
+        }
+        Ok(signals)
+    }
+    fn stopped(&self) -> bool {
+        self.stop.load(Ordering::Relaxed)
+    }
+}
+
+/// The programs in the stations' namespaces.
+struct Programs {
+    running: Vec<(usize, Child)>,
+    failed: Vec<(usize, ExitStatus)>,
+}
+
+impl Programs {
+    fn start(namespaces: &[(usize, Namespace)], argv: &[String]) -> anyhow::Result<Self> {
+        let mut programs = Self { running: Vec::new(), failed: Vec::new() };
+        let shell = std::env::var("SHELL").unwrap_or_else(|_| "/bin/sh".into());
+        // An interactive shell owns the terminal: there can be only one.
+        let count = if argv.is_empty() { 1 } else { namespaces.len() };
+        for (station, namespace) in &namespaces[..count] {
+            let name = argv.first().unwrap_or(&shell);
+            let mut command = Command::new(name);
+            command.args(argv.iter().skip(1));
+            command.env("PACELINE_STATION", station.to_string());
+            command.env("PACELINE_HOST", address::HOST.0.to_string());
+            command.env("PACELINE_HOST6", address::HOST.1.to_string());
+            namespace.enter(&mut command)?;
+            let child = command.spawn().with_context(|| format!("cannot run `{name}`"));
+            match child {
+                Ok(child) => programs.running.push((*station, child)),
+                Err(error) => {
+                    programs.signal(Signal::SIGKILL);
+                    programs.running.iter_mut().for_each(|(_, child)| drop(child.wait()));
+                    return Err(error);
+                }
+            }
+        }
+        Ok(programs)
+    }
+    fn reap(&mut self) -> anyhow::Result<()> {
+        let mut index = 0;
+        while index < self.running.len() {
+            let (station, child) = &mut self.running[index];
+            let Some(status) = child.try_wait().context("cannot wait for a program")? else {
+                index += 1;
+                continue;
+            };
+            if !status.success() {
+                self.failed.push((*station, status));
+            }
+            self.running.remove(index);
+        }
+        Ok(())
+    }
+    fn signal(&self, signal: Signal) {
+        for (_, child) in &self.running {
+            let _ = kill(Pid::from_raw(child.id() as i32), signal);
+        }
+    }
+}
+
+impl Drop for Programs {
+    /// When the emulation fails, its programs go with it: their network is gone.
+    fn drop(&mut self) {
+        self.signal(Signal::SIGKILL);
+        self.running.iter_mut().for_each(|(_, child)| drop(child.wait()));
+    }
+}
+
+/// Asks for exact timers and, where allowed, for real-time priority; children do not inherit it.
+fn prefer_this_thread() {
+    let _ = prctl::set_timerslack(1);
+    let parameters = libc::sched_param { sched_priority: 10 };
+    // SAFETY: the call reads one struct that lives here; thread 0 is the calling one.
+    #[allow(unsafe_code)]
+    let _ = unsafe {
+        libc::sched_setscheduler(0, libc::SCHED_FIFO | libc::SCHED_RESET_ON_FORK, &raw const parameters)
+    };
+}

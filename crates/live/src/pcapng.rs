@@ -1,0 +1,88 @@
+//! Captures as pcapng (draft-ietf-opsawg-pcapng): one interface for the servers' side, one per station; raw IP;
+//! times in nanoseconds of simulated time; the first bytes of each packet.
+
+use anyhow::Context;
+use paceline_net::{Instant, Packet, wire};
+use paceline_sim::Capture;
+use pcap_file::DataLink;
+use pcap_file::pcapng::PcapNgWriter;
+use pcap_file::pcapng::blocks::enhanced_packet::EnhancedPacketBlock;
+use pcap_file::pcapng::blocks::interface_description::{
+    InterfaceDescriptionBlock, InterfaceDescriptionOption, InterfaceTsResolution,
+};
+use std::borrow::Cow;
+use std::fs::File;
+use std::io::{BufWriter, Write};
+use std::path::Path;
+use std::sync::{Arc, Mutex};
+
+/// Bytes kept of each packet: every header with room to spare.
+const SNAP_LEN: u32 = 256;
+
+type Inner = (PcapNgWriter<BufWriter<File>>, Option<anyhow::Error>);
+
+/// A capture file being written.
+pub struct Writer {
+    inner: Arc<Mutex<Inner>>,
+}
+
+/// Makes a capture file with an interface for the servers and one per station, and what fills it.
+pub fn create(path: &Path, stations: usize) -> anyhow::Result<(Writer, Capture)> {
+    let context = || format!("cannot write {}", path.display());
+    let file = File::create(path).with_context(context)?;
+    let mut writer = PcapNgWriter::new(BufWriter::new(file)).with_context(context)?;
+    let names =
+        std::iter::once("servers".to_owned()).chain((0..stations).map(|index| format!("station-{index}")));
+    for name in names {
+        let interface = InterfaceDescriptionBlock {
+            linktype: DataLink::RAW,
+            snaplen: SNAP_LEN,
+            options: vec![
+                InterfaceDescriptionOption::IfName(Cow::Owned(name)),
+                InterfaceDescriptionOption::IfTsResol(InterfaceTsResolution::NANO),
+            ],
+        };
+        writer.write_pcapng_block(interface).with_context(context)?;
+    }
+    let inner = Arc::new(Mutex::new((writer, None)));
+    let shared = Arc::clone(&inner);
+    let capture: Capture = Box::new(move |now, interface, packet| {
+        let mut inner = shared.lock().expect("a capture is written by one thread");
+        if inner.1.is_none()
+            && let Err(error) = write(&mut inner.0, now, interface, packet)
+        {
+            inner.1 = Some(error);
+        }
+    });
+    Ok((Writer { inner }, capture))
+}
+
+fn write(
+    writer: &mut PcapNgWriter<BufWriter<File>>,
+    now: Instant,
+    interface: u32,
+    packet: &Packet,
+) -> anyhow::Result<()> {
+    let mut data = wire::emit(packet);
+    data.truncate(SNAP_LEN as usize);
+    let block = EnhancedPacketBlock {
+        interface_id: interface,
+        timestamp: std::time::Duration::from_nanos(now.as_nanos()),
+        original_len: packet.len,
+        data: Cow::Owned(data),
+        options: Vec::new(),
+    };
+    writer.write_pcapng_block(block)?;
+    Ok(())
+}
+
+impl Writer {
+    /// Completes the file; tells what went wrong while it was written.
+    pub fn finish(self) -> anyhow::Result<()> {
+        let mut inner = self.inner.lock().expect("a capture is written by one thread");
+        if let Some(error) = inner.1.take() {
+            return Err(error.context("cannot write the capture"));
+        }
+        inner.0.get_mut().flush().context("cannot write the capture")
+    }
+}

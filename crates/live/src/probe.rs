@@ -1,0 +1,70 @@
+//! What this host can do.
+
+use std::fs::{self, OpenOptions};
+use std::process::{Command, Stdio};
+
+/// One ability.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Check {
+    /// What it is for.
+    pub name: &'static str,
+    /// Why it is missing and what to do; absent if it is there.
+    pub problem: Option<String>,
+    /// More about it.
+    pub detail: Option<String>,
+}
+
+const CAP_NET_ADMIN: u32 = 12;
+const CAP_SYS_ADMIN: u32 = 21;
+const CAP_SYS_NICE: u32 = 23;
+
+fn has_capability(number: u32) -> bool {
+    let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let set = status.lines().find_map(|line| line.strip_prefix("CapEff:"));
+    let bits = set.and_then(|hex| u64::from_str_radix(hex.trim(), 16).ok()).unwrap_or(0);
+    bits & (1 << number) != 0
+}
+
+/// Why `paceline emulate` cannot work here, if it cannot.
+pub fn emulation() -> Option<String> {
+    if !has_capability(CAP_NET_ADMIN) {
+        return Some("needs CAP_NET_ADMIN for its TUN devices: run as root".into());
+    }
+    if !has_capability(CAP_SYS_ADMIN) {
+        return Some("needs CAP_SYS_ADMIN to make a network namespace: run as root".into());
+    }
+    if let Err(error) = OpenOptions::new().read(true).write(true).open("/dev/net/tun") {
+        return Some(format!(
+            "/dev/net/tun: {error}; load the kernel module `tun`, or give the container the device"
+        ));
+    }
+    let found = Command::new("ip").arg("-V").stdout(Stdio::null()).stderr(Stdio::null()).status();
+    if !found.is_ok_and(|status| status.success()) {
+        return Some("needs the command `ip` (Debian: apt-get install iproute2)".into());
+    }
+    None
+}
+
+/// Every ability, in the order in which it is shown.
+pub fn all() -> Vec<Check> {
+    let check = |name, problem, detail| Check { name, problem, detail };
+    let controls =
+        fs::read_to_string("/proc/sys/net/ipv4/tcp_available_congestion_control").unwrap_or_default();
+    let current = fs::read_to_string("/proc/sys/net/ipv4/tcp_congestion_control").unwrap_or_default();
+    let priority = (!has_capability(CAP_SYS_NICE)).then(|| {
+        "needs CAP_SYS_NICE: run as root; emulation works without it, but runs later on a busy machine"
+            .to_owned()
+    });
+    let ipv6 =
+        (!fs::exists("/proc/net/if_inet6").unwrap_or(false)).then(|| "the kernel has no IPv6".to_owned());
+    vec![
+        check("emulate", emulation(), None),
+        check("real-time priority", priority, None),
+        check("IPv6", ipv6, None),
+        check(
+            "kernel TCP",
+            None,
+            Some(format!("{} by default; available: {}", current.trim(), controls.trim().replace(' ', ", "))),
+        ),
+    ]
+}

@@ -5,7 +5,7 @@
 
 use crate::clock::Monotonic;
 use crate::lateness::Lateness;
-use crate::netns::{self, Namespace};
+use crate::netns::{self, LinkOptions, Namespace};
 use crate::pcapng;
 use crate::realtime::Realtime;
 use crate::tun::Tun;
@@ -35,6 +35,8 @@ pub struct Emulation<'a> {
     pub stations: &'a [usize],
     /// Program and arguments, run once per real station; a shell in the first one if empty.
     pub command: &'a [String],
+    /// Congestion control of the connections through the cell; the host's own if absent.
+    pub congestion_control: Option<&'a str>,
     /// Capture file.
     pub pcap: Option<&'a Path>,
 }
@@ -86,12 +88,15 @@ pub fn run(emulation: &Emulation<'_>) -> anyhow::Result<Report> {
         model.capture(capture);
         capture_file = Some(file);
     }
-    let (v4, v6) = address::HOST;
-    let mut devices = vec![(HOST_SIDE, netns::host_side("paceline%d", v4, v6, STATION_NETWORKS)?)];
+    let options = LinkOptions {
+        congestion_control: emulation.congestion_control.map(str::to_owned),
+        segment_size: scenario.tcp.segment_size.0,
+    };
+    let mut devices = vec![(HOST_SIDE, netns::host_side(address::HOST, STATION_NETWORKS, &options)?)];
     let mut namespaces = Vec::new();
     for station in emulation.stations {
         let (v4, v6) = address::station(*station);
-        let (namespace, tun) = Namespace::with_tun("ue0", v4, v6)
+        let (namespace, tun) = Namespace::with_tun("ue0", v4, v6, &options)
             .with_context(|| format!("cannot make the namespace of station {station}"))?;
         devices.push((real_station(*station), tun));
         namespaces.push((*station, namespace));

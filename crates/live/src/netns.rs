@@ -7,13 +7,35 @@ use nix::sched::{CloneFlags, setns, unshare};
 use nix::sys::prctl;
 use nix::sys::signal::Signal;
 use std::fs::File;
-use std::io::Write;
 use std::net::{Ipv4Addr, Ipv6Addr};
 use std::os::unix::process::CommandExt;
 use std::process::{Command, Stdio};
 
-/// MTU of the devices.
-const MTU: u32 = 1500;
+/// What the devices and the connections through them are like.
+#[derive(Clone, Debug)]
+pub struct LinkOptions {
+    /// Congestion control of the connections; the host's own if absent.
+    pub congestion_control: Option<String>,
+    /// Payload bytes of a full TCP segment, without the 12 bytes of the timestamps option.
+    pub segment_size: u64,
+}
+
+/// MTU of the devices, where segments are no longer.
+const MTU: u64 = 1500;
+/// IPv6 and TCP headers, and the timestamps option.
+const HEADERS: u64 = 72;
+
+impl LinkOptions {
+    fn mtu(&self) -> u64 {
+        MTU.max(self.segment_size + HEADERS)
+    }
+    /// What routes say of their connections: the segments announced in the SYN, and the congestion control.
+    fn route_options(&self) -> String {
+        let control =
+            self.congestion_control.as_ref().map_or(String::new(), |name| format!(" congctl {name}"));
+        format!(" advmss {}{control}", self.segment_size + 12)
+    }
+}
 
 /// A station's namespace.
 pub struct Namespace {
@@ -22,23 +44,18 @@ pub struct Namespace {
 
 impl Namespace {
     /// Makes a namespace with a TUN device `name`, these addresses and a default route through the device.
-    pub fn with_tun(name: &str, v4: Ipv4Addr, v6: Ipv6Addr) -> anyhow::Result<(Self, Tun)> {
+    pub fn with_tun(
+        name: &str,
+        v4: Ipv4Addr,
+        v6: Ipv6Addr,
+        options: &LinkOptions,
+    ) -> anyhow::Result<(Self, Tun)> {
         // A namespace belongs to a thread: one is spent on this, and the caller stays where it is.
         let make = || -> anyhow::Result<(Self, Tun)> {
             unshare(CloneFlags::CLONE_NEWNET).context("cannot make a network namespace")?;
             let tun = Tun::create(name).context("cannot make a TUN device")?;
-            ip(
-                "",
-                &format!(
-                    "link set lo up\nlink set {name} mtu {MTU} up\naddr add {v4}/32 dev {name}\nroute add default dev {name}\n"
-                ),
-            )?;
-            // A host without IPv6 still emulates IPv4.
-            let v6_result =
-                ip("-6", &format!("addr add {v6}/128 dev {name} nodad\nroute add default dev {name}\n"));
-            if let Err(error) = v6_result {
-                eprintln!("paceline: no IPv6 in the emulation: {error:#}");
-            }
+            ip(&["link set lo up".into()])?;
+            configure(name, (v4, v6), ("default", "default"), options)?;
             let handle = File::open("/proc/thread-self/ns/net").context("cannot open the namespace")?;
             Ok((Self { handle }, tun))
         };
@@ -60,38 +77,54 @@ impl Namespace {
     }
 }
 
-/// Makes the host side's device: its addresses, and routes to the stations.
-pub fn host_side(name: &str, v4: Ipv4Addr, v6: Ipv6Addr, stations: (&str, &str)) -> anyhow::Result<Tun> {
-    let tun = Tun::create(name).with_context(|| format!("cannot make the TUN device {name}"))?;
-    ip(
-        "",
-        &format!(
-            "link set {name} mtu {MTU} up\naddr add {v4}/32 dev {name}\nroute add {} dev {name}\n",
-            stations.0
-        ),
-    )?;
-    let v6_result =
-        ip("-6", &format!("addr add {v6}/128 dev {name} nodad\nroute add {} dev {name}\n", stations.1));
-    if let Err(error) = v6_result {
-        eprintln!("paceline: no IPv6 at the host side: {error:#}");
-    }
+/// Makes the host side's device: its addresses, and routes to the stations' networks.
+pub fn host_side(
+    addresses: (Ipv4Addr, Ipv6Addr),
+    stations: (&str, &str),
+    options: &LinkOptions,
+) -> anyhow::Result<Tun> {
+    // Several emulations can run on one host, each in a namespace of its own; here the first free name is taken.
+    let tun = Tun::create("paceline%d").context("cannot make the host side's TUN device")?;
+    configure(&tun.name()?, addresses, stations, options)?;
     Ok(tun)
 }
 
-/// Runs a batch of `ip` commands in the calling thread's namespace.
-fn ip(family: &str, batch: &str) -> anyhow::Result<()> {
-    let mut command = Command::new("ip");
-    command.args(Some(family).filter(|family| !family.is_empty())).args(["-batch", "-"]);
-    let mut child = command
-        .stdin(Stdio::piped())
-        .stdout(Stdio::null())
-        .stderr(Stdio::piped())
-        .spawn()
-        .context("cannot run `ip` (Debian: apt-get install iproute2)")?;
-    child.stdin.take().context("no pipe to `ip`")?.write_all(batch.as_bytes())?;
-    let output = child.wait_with_output()?;
-    if !output.status.success() {
-        bail!("`ip` failed: {}", String::from_utf8_lossy(&output.stderr).trim().replace('\n', "; "));
+/// Gives a device its addresses and routes through it.
+fn configure(
+    name: &str,
+    (v4, v6): (Ipv4Addr, Ipv6Addr),
+    routes: (&str, &str),
+    options: &LinkOptions,
+) -> anyhow::Result<()> {
+    let (mtu, of_routes) = (options.mtu(), options.route_options());
+    ip(&[
+        format!("link set {name} mtu {mtu} up"),
+        format!("addr add {v4}/32 dev {name}"),
+        format!("route add {} dev {name}{of_routes}", routes.0),
+    ])?;
+    let v6_result = ip(&[
+        format!("-6 addr add {v6}/128 dev {name} nodad"),
+        format!("-6 route add {} dev {name}{of_routes}", routes.1),
+    ]);
+    // A host without IPv6 still emulates IPv4.
+    if let Err(error) = v6_result {
+        eprintln!("paceline: no IPv6 in this emulation: {error:#}");
+    }
+    Ok(())
+}
+
+/// Runs `ip` commands in the calling thread's namespace.
+fn ip(commands: &[String]) -> anyhow::Result<()> {
+    for line in commands {
+        let output = Command::new("ip")
+            .args(line.split_whitespace())
+            .stdin(Stdio::null())
+            .output()
+            .context("cannot run `ip` (Debian: apt-get install iproute2)")?;
+        if !output.status.success() {
+            let message = String::from_utf8_lossy(&output.stderr);
+            bail!("`ip {line}` failed: {}", message.trim().replace('\n', "; "));
+        }
     }
     Ok(())
 }

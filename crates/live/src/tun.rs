@@ -37,6 +37,10 @@ impl Tun {
             outgoing: vec![Vec::with_capacity(MAX_PACKET)],
         })
     }
+    /// The name that the kernel gave it.
+    pub fn name(&self) -> io::Result<String> {
+        self.device.name()
+    }
 }
 
 impl Device for Tun {

@@ -17,6 +17,9 @@ pub struct Args {
     /// Real stations, by index: 3, or 0,2, or 0-3 (repeatable); the others are simulated
     #[arg(long, default_value = "0", value_name = "LIST")]
     station: Vec<String>,
+    /// Congestion control of the connections through the cell, such as cubic; the host's own if left out
+    #[arg(long, value_name = "NAME")]
+    congestion_control: Option<String>,
     /// Folder for the results
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
@@ -43,8 +46,13 @@ pub fn run(args: &Args) -> Outcome {
     }
     let folder = args.out.as_deref().map(Folder::create).transpose()?;
     let pcap = folder.as_ref().filter(|_| args.pcap).map(|folder| folder.path("emulated.pcapng"));
-    let emulation =
-        Emulation { scenario: &scenario, stations: &stations, command: &args.command, pcap: pcap.as_deref() };
+    let emulation = Emulation {
+        scenario: &scenario,
+        stations: &stations,
+        command: &args.command,
+        congestion_control: args.congestion_control.as_deref(),
+        pcap: pcap.as_deref(),
+    };
     let report = emulate::run(&emulation)?;
     let summary = Summary::new(output::origin(), &name, "emulated", &scenario, vec![report.result]);
     if let Some(folder) = folder {

@@ -150,11 +150,7 @@ fn the_counts_hold_under_random_events() {
                     board.acknowledge(una, now, &mut rates, &mut out);
                     board.detect_losses(MSS, Some(Duration::from_millis(8)), &mut out);
                 }
-                16..19 => {
-                    if board.next_lost().is_some() {
-                        board.resend(now, rates.on_send(now, false));
-                    }
-                }
+                16..19 if board.next_lost().is_some() => board.resend(now, rates.on_send(now, false)),
                 _ if stream.chance(0.2) => board.mark_all_lost(&mut out),
                 _ if stream.chance(0.1) => board.unmark_lost(),
                 _ => {}

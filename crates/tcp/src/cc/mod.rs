@@ -149,8 +149,8 @@ pub enum Controller {
 #[cfg(test)]
 #[derive(Clone, Debug)]
 pub struct Fixed {
-    pub cwnd: Bytes,
-    pub rate: Option<Rate>,
+    pub(crate) cwnd: Bytes,
+    pub(crate) rate: Option<Rate>,
 }
 
 #[cfg(test)]

@@ -178,9 +178,14 @@ impl CongestionControl for Cubic {
     }
     fn on_congestion(&mut self, now: Instant, event: CongestionEvent, in_flight: Bytes) {
         match event {
-            CongestionEvent::FastRecovery | CongestionEvent::Ecn => {
+            CongestionEvent::FastRecovery => {
                 let ssthresh = self.reduced();
                 self.window.reduce(ssthresh);
+            }
+            CongestionEvent::Ecn => {
+                let ssthresh = self.reduced();
+                self.window.reduce(ssthresh);
+                self.window.end_recovery(); // nothing was lost: no recovery will end it
             }
             CongestionEvent::RecoveryEnd => self.window.end_recovery(),
             CongestionEvent::Timeout => {

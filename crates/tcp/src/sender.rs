@@ -423,3 +423,7 @@ impl Sender {
         stats.timeouts += 1;
     }
 }
+
+#[cfg(test)]
+#[path = "sender_tests.rs"]
+mod tests;

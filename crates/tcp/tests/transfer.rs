@@ -181,7 +181,7 @@ fn a_lost_last_segment_or_fin_needs_the_timer() {
     assert_eq!(world.client.stats().timeouts, 1);
     // The server's FIN.
     let world =
-        loses_once("FIN of the peer", 1, |_, packet| flags(packet, TcpFlags::FIN), Instant::from_millis(300));
+        loses_once("FIN of the peer", 1, |_, packet| flags(packet, TcpFlags::FIN), Instant::from_millis(600));
     assert_eq!(world.server.stats().timeouts, 1);
     loses_once(
         "last ACK",
@@ -226,7 +226,8 @@ fn a_closed_window_is_probed_and_the_transfer_goes_on_when_it_opens() {
     assert!(stats.window_probes_sent >= 3 && stats.window_probes_sent <= 6, "{stats:?}");
     assert_eq!((stats.timeouts, stats.bytes_acked), (0, sent));
     complete(&mut world, 1_000_000, SECOND(30), "zero window");
-    assert!(world.completed[0] < SECOND(9), "{:?}", world.completed);
+    // Probes double their distance: the first after 5 s may come twice as late.
+    assert!(world.completed[0] < SECOND(11), "{:?}", world.completed);
 }
 
 #[test]
@@ -292,6 +293,7 @@ fn random_link(stream: &mut Stream, seed: u64, name: &str) -> Direction {
 #[test]
 fn files_complete_over_random_links() {
     for seed in 0..50 {
+        println!("seed {seed}"); // shown on failure, whatever fails
         let mut stream = Stream::new(seed, "swarm");
         let ways = [random_link(&mut stream, seed, "up"), random_link(&mut stream, seed, "down")];
         let slowest = ways[0].rate.0.min(ways[1].rate.0);
@@ -304,6 +306,8 @@ fn files_complete_over_random_links() {
         let client = EndpointConfig { sack, timestamps, isn, ..client };
         let server = EndpointConfig { autotune: stream.chance(0.5), ..server };
         let mut world = World::upload(client, server, Source::File(Bytes(size)), ways);
+        // RFC 7323 §5 refuses a segment that a later retransmission of its predecessor overtook.
+        world.exact = false;
         complete(&mut world, size, SECOND(3000), &format!("seed {seed}"));
         assert!(
             world.steps < 60_000 + 20 * size / 1448,
@@ -328,11 +332,11 @@ fn the_same_run_twice_gives_the_same_counts() {
 #[test]
 fn under_periodic_loss_the_window_follows_the_law() {
     // One loss in 1000 segments, RTT 100 ms, link never the limit. Mathis for Reno: W = sqrt(3 / (2 b p)), b = 1
-    // here since growth counts bytes; RFC 9438 §5.1 for CUBIC: W = 1.054 * (RTT / p)^(3/4) / RTT, not below Reno.
+    // here since growth counts bytes; RFC 9438 §5.1 for CUBIC: W = 1.054 (RTT / p)^(3/4), not below Reno.
     let p = 1e-3;
     let reno = (1.5f64 / p).sqrt();
     let quarter = (0.1f64 / p).sqrt().sqrt();
-    let cubic = 1.054 * quarter * quarter * quarter / 0.1;
+    let cubic = 1.054 * quarter * quarter * quarter;
     for (variant, law) in [(Variant::NewReno, reno), (Variant::Cubic, cubic.max(reno))] {
         let (client, server) = with_variant(variant);
         let server = EndpointConfig { autotune: false, ..server };

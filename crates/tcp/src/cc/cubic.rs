@@ -3,7 +3,7 @@
 //!
 //! Left out: the shift of the epoch after an idle period (a source here is never idle by choice).
 
-use super::hystart::{HyStart, LOW_WINDOW};
+use super::hystart::HyStart;
 use super::window::Window;
 use super::{AckSample, CongestionControl, CongestionEvent};
 use paceline_net::{Bytes, Duration, Instant};
@@ -92,11 +92,8 @@ impl Cubic {
         }
         let delay_min = self.delay_min.map_or(rtt, |min| min.min(rtt));
         self.delay_min = Some(delay_min);
-        let eligible = self.use_hystart
-            && !self.hystart.found()
-            && self.window.in_slow_start()
-            && self.window.cwnd >= LOW_WINDOW;
-        if eligible && self.hystart.on_ack(now, sample, rtt, delay_min, self.window.bytes().0) {
+        let eligible = self.use_hystart && !self.hystart.found() && self.window.in_slow_start();
+        if eligible && self.hystart.on_ack(now, sample, rtt, delay_min, &self.window) {
             self.window.ssthresh = self.window.cwnd;
         }
     }
@@ -181,9 +178,14 @@ impl CongestionControl for Cubic {
     }
     fn on_congestion(&mut self, now: Instant, event: CongestionEvent, in_flight: Bytes) {
         match event {
-            CongestionEvent::FastRecovery | CongestionEvent::Ecn => {
+            CongestionEvent::FastRecovery => {
                 let ssthresh = self.reduced();
                 self.window.reduce(ssthresh);
+            }
+            CongestionEvent::Ecn => {
+                let ssthresh = self.reduced();
+                self.window.reduce(ssthresh);
+                self.window.end_recovery(); // nothing was lost: no recovery will end it
             }
             CongestionEvent::RecoveryEnd => self.window.end_recovery(),
             CongestionEvent::Timeout => {

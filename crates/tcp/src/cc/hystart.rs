@@ -3,10 +3,11 @@
 //! risen by an eighth of it, clamped to 4..16 ms.
 
 use super::AckSample;
+use super::window::Window;
 use paceline_net::{Duration, Instant};
 
 /// Slow start is left alone below this window, in segments.
-pub(super) const LOW_WINDOW: u32 = 16;
+const LOW_WINDOW: u32 = 16;
 /// ACKs closer than this belong to one train.
 const ACK_DELTA: Duration = Duration::from_millis(2);
 /// RTT samples of a round before its minimum is trusted.
@@ -38,21 +39,25 @@ impl HyStart {
         self.found
     }
     /// Whether slow start should end, by an acknowledgment with a round-trip time of `rtt`. `delay_min` is the
-    /// smallest RTT of the connection and `cwnd` the window in bytes.
+    /// smallest RTT of the connection.
     pub fn on_ack(
         &mut self,
         now: Instant,
         sample: &AckSample,
         rtt: Duration,
         delay_min: Duration,
-        cwnd: u64,
+        window: &Window,
     ) -> bool {
         if sample.snd_una > self.round_end {
             self.restart(now, sample.snd_nxt);
         }
+        // Rounds are counted from the first on, so that the first one judged does not begin in its middle.
+        if window.cwnd < LOW_WINDOW {
+            return false;
+        }
         if now.since(self.last_ack) <= ACK_DELTA {
             self.last_ack = now;
-            let threshold = (delay_min + burst_allowance(sample, cwnd)) / 2;
+            let threshold = (delay_min + burst_allowance(sample, window.bytes().0)) / 2;
             self.found |= now.since(self.round_start) > threshold;
         }
         self.smallest = Some(self.smallest.map_or(rtt, |smallest| smallest.min(rtt)));
@@ -88,10 +93,10 @@ mod tests {
     fn acks_until_found(gap: Duration, rtt: Duration, delay_min: Duration) -> Option<u64> {
         let mut hystart = HyStart::default();
         hystart.restart(Instant::ZERO, 1_000_000);
-        let mut now = Instant::ZERO;
+        let (mut now, window) = (Instant::ZERO, Window::new(1448, 1000));
         (1..=200).find(|i| {
             now += gap;
-            hystart.on_ack(now, &sample(i * 1000, 1_000_000), rtt, delay_min, 1 << 20)
+            hystart.on_ack(now, &sample(i * 1000, 1_000_000), rtt, delay_min, &window)
         })
     }
 

@@ -140,6 +140,32 @@ pub enum Controller {
     NewReno(NewReno),
     /// See [`Cubic`].
     Cubic(Cubic),
+    /// A constant window, paced, to test the sender alone.
+    #[cfg(test)]
+    Fixed(Fixed),
+}
+
+/// A control that ignores everything.
+#[cfg(test)]
+#[derive(Clone, Debug)]
+pub struct Fixed {
+    pub(crate) cwnd: Bytes,
+    pub(crate) rate: Option<Rate>,
+}
+
+#[cfg(test)]
+impl CongestionControl for Fixed {
+    fn on_ack(&mut self, _now: Instant, _sample: &AckSample) {}
+    fn on_congestion(&mut self, _now: Instant, _event: CongestionEvent, _in_flight: Bytes) {}
+    fn cwnd(&self) -> Bytes {
+        self.cwnd
+    }
+    fn ssthresh(&self) -> Bytes {
+        self.cwnd
+    }
+    fn pacing_rate(&self) -> Option<Rate> {
+        self.rate
+    }
 }
 
 impl Controller {
@@ -157,6 +183,8 @@ macro_rules! each {
         match $self {
             Controller::NewReno($control) => $call,
             Controller::Cubic($control) => $call,
+            #[cfg(test)]
+            Controller::Fixed($control) => $call,
         }
     };
 }

@@ -36,7 +36,11 @@ impl CongestionControl for NewReno {
     }
     fn on_congestion(&mut self, _now: Instant, event: CongestionEvent, in_flight: Bytes) {
         match event {
-            CongestionEvent::FastRecovery | CongestionEvent::Ecn => self.window.reduce(self.half()),
+            CongestionEvent::FastRecovery => self.window.reduce(self.half()),
+            CongestionEvent::Ecn => {
+                self.window.reduce(self.half());
+                self.window.end_recovery(); // nothing was lost: no recovery will end it
+            }
             CongestionEvent::RecoveryEnd => self.window.end_recovery(),
             CongestionEvent::Timeout => self.window.restart(Some(self.half()), in_flight),
             CongestionEvent::RepeatedTimeout => self.window.restart(None, in_flight),

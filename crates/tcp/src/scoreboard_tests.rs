@@ -1,0 +1,163 @@
+use super::*;
+
+const MSS: u32 = 100;
+const MS: fn(u64) -> Instant = Instant::from_millis;
+
+fn board(segments: u64) -> (Scoreboard, RateSampler) {
+    let (mut board, mut rates) = (Scoreboard::default(), RateSampler::default());
+    for i in 0..segments {
+        let stamp = rates.on_send(MS(i), i == 0);
+        board.push(i * 100, i * 100 + 100, false, MS(i), stamp);
+    }
+    (board, rates)
+}
+fn sack(board: &mut Scoreboard, rates: &mut RateSampler, range: (u64, u64), at: u64) -> Delivered {
+    let mut out = Delivered::default();
+    board.sack(range, MS(at), rates, &mut out);
+    board.detect_losses(MSS, None, &mut out);
+    out
+}
+
+#[test]
+fn three_segments_above_tell_a_loss_two_do_not() {
+    let (mut board, mut rates) = board(10);
+    assert_eq!(sack(&mut board, &mut rates, (100, 300), 50).lost, 0);
+    let out = sack(&mut board, &mut rates, (100, 400), 51);
+    assert_eq!((out.lost, out.bytes), (100, 100));
+    assert_eq!(board.next_lost().map(|s| s.start), Some(0));
+    assert_eq!(board.in_flight(), 1000 - 300 - 100);
+    board.resend(MS(52), RateStamp::default());
+    assert_eq!(board.in_flight(), 700);
+    assert!(board.next_lost().is_none());
+}
+
+#[test]
+fn three_separate_ranges_tell_a_loss_whatever_their_size() {
+    let (mut board, mut rates) = board(10);
+    sack(&mut board, &mut rates, (100, 110), 50);
+    sack(&mut board, &mut rates, (300, 310), 51);
+    assert_eq!(sack(&mut board, &mut rates, (500, 510), 52).lost, 100);
+    // A segment sacked in pieces is sacked when they meet.
+    sack(&mut board, &mut rates, (110, 190), 53);
+    assert_eq!(board.sacked_bytes, 0);
+    assert_eq!(sack(&mut board, &mut rates, (190, 200), 54).bytes, 100);
+}
+
+#[test]
+fn holes_between_sacked_ranges_are_lost_only_when_enough_lies_above() {
+    let (mut board, mut rates) = board(10);
+    sack(&mut board, &mut rates, (100, 200), 50);
+    sack(&mut board, &mut rates, (300, 400), 51);
+    let out = sack(&mut board, &mut rates, (500, 700), 52);
+    // Above segment 2: ranges 300 and 500 (300 bytes > 2 * 100). Above segment 4: 200 bytes, one range.
+    assert_eq!(out.lost, 200);
+    assert_eq!(sack(&mut board, &mut rates, (700, 800), 53).lost, 100);
+}
+
+#[test]
+fn cumulative_ack_trims_a_segment_and_keeps_the_counts() {
+    let (mut board, mut rates) = board(4);
+    sack(&mut board, &mut rates, (200, 300), 50);
+    let mut out = Delivered::default();
+    board.acknowledge(150, MS(60), &mut rates, &mut out);
+    assert_eq!((out.bytes, board.outstanding(), board.in_flight()), (150, 250, 150));
+    assert_eq!(out.rtt(MS(60)), Some(Duration::from_millis(60)));
+    assert_eq!(out.newest_rtt(MS(60)), Some(Duration::from_millis(59)));
+    board.acknowledge(400, MS(61), &mut rates, &mut out);
+    assert_eq!((board.outstanding(), board.in_flight(), board.is_empty()), (0, 0, true));
+    assert_eq!(rates.delivered(), 400);
+}
+
+#[test]
+fn a_lost_retransmission_is_seen_when_later_segments_arrive() {
+    let (mut board, mut rates) = board(10);
+    sack(&mut board, &mut rates, (100, 400), 50);
+    board.next_lost();
+    board.resend(MS(60), RateStamp::default());
+    let stamp = rates.on_send(MS(61), false);
+    board.push(1000, 1100, false, MS(61), stamp);
+    assert_eq!(sack(&mut board, &mut rates, (400, 1000), 70).lost, 0);
+    assert_eq!(sack(&mut board, &mut rates, (1000, 1100), 80).lost, 100);
+    assert_eq!(board.next_lost().map(|s| s.start), Some(0));
+}
+
+#[test]
+fn karn_no_rtt_from_a_segment_sent_twice() {
+    let (mut board, mut rates) = board(10);
+    sack(&mut board, &mut rates, (100, 400), 50);
+    board.next_lost();
+    board.resend(MS(60), RateStamp::default());
+    let mut out = Delivered::default();
+    board.acknowledge(500, MS(70), &mut rates, &mut out);
+    assert_eq!((out.rtt(MS(70)), out.newest_rtt(MS(70))), (None, None));
+}
+
+#[test]
+fn a_timeout_marks_all_but_the_sacked_and_undo_brings_them_back() {
+    let (mut board, mut rates) = board(10);
+    sack(&mut board, &mut rates, (300, 400), 50);
+    board.mark_all_lost(&mut Delivered::default());
+    assert_eq!(board.in_flight(), 0);
+    assert_eq!(board.next_lost().map(|s| s.start), Some(0));
+    board.resend(MS(60), RateStamp::default());
+    assert_eq!(board.in_flight(), 100);
+    board.unmark_lost();
+    assert_eq!(board.in_flight(), 900);
+    assert!(board.next_lost().is_none());
+}
+
+/// The counts recomputed from the segments.
+fn check(board: &Scoreboard) {
+    let sum = |which: fn(&Sent) -> bool| -> u64 {
+        board.segments.iter().filter(|segment| which(segment)).map(Sent::len).sum()
+    };
+    assert_eq!(board.outstanding, sum(|_| true));
+    assert_eq!(board.sacked_bytes, sum(|segment| segment.sacked));
+    assert_eq!(board.lost_bytes, sum(|segment| segment.lost));
+    assert_eq!(board.resent_bytes, sum(|segment| segment.resent));
+    assert!(board.segments.iter().all(|segment| !(segment.sacked && segment.lost)), "sacked and lost");
+    assert!(board.segments.iter().all(|segment| segment.lost || !segment.resent), "resent but not lost");
+    let waiting = board.segments.iter().position(|segment| segment.lost && !segment.resent);
+    assert!(
+        waiting.is_none_or(|index| board.next_lost <= board.base + index as u64),
+        "a lost one is passed over"
+    );
+}
+
+#[test]
+fn the_counts_hold_under_random_events() {
+    for seed in 0..100 {
+        let mut stream = paceline_net::Stream::new(seed, "scoreboard");
+        let (mut board, mut rates) = (Scoreboard::default(), RateSampler::default());
+        let (mut una, mut nxt, mut delivered) = (0, 0, 0);
+        for step in 0..400 {
+            let (now, mut out) = (MS(step), Delivered::default());
+            match stream.below(20) {
+                0..8 => {
+                    let stamp = rates.on_send(now, board.is_empty());
+                    let end = nxt + 1 + stream.below(100);
+                    board.push(nxt, end, false, now, stamp);
+                    nxt = end;
+                }
+                8..13 if nxt > una => {
+                    let left = una + stream.below(nxt - una);
+                    let right = left + 1 + stream.below(nxt - left);
+                    board.sack((left, right), now, &mut rates, &mut out);
+                    board.detect_losses(MSS, Some(Duration::from_millis(8)), &mut out);
+                }
+                13..16 if nxt > una => {
+                    una += stream.below(nxt - una + 1).min(300);
+                    board.acknowledge(una, now, &mut rates, &mut out);
+                    board.detect_losses(MSS, Some(Duration::from_millis(8)), &mut out);
+                }
+                16..19 if board.next_lost().is_some() => board.resend(now, rates.on_send(now, false)),
+                _ if stream.chance(0.2) => board.mark_all_lost(&mut out),
+                _ if stream.chance(0.1) => board.unmark_lost(),
+                _ => {}
+            }
+            delivered += out.bytes;
+            check(&board);
+        }
+        assert_eq!(delivered, rates.delivered(), "seed {seed}");
+    }
+}

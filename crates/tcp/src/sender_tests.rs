@@ -1,0 +1,90 @@
+use super::*;
+use crate::cc::Fixed;
+use paceline_net::Rate;
+
+const MSS: u32 = 1000;
+const MS: fn(u64) -> Instant = Instant::from_millis;
+
+fn sender(source: Source, window: u64, cwnd: u64, rate: Option<Rate>) -> (Sender, Stats) {
+    let address = "198.18.0.1:80".parse().unwrap();
+    let config = EndpointConfig::new(address, address); // the first byte has sequence number 2
+    let mut sender = Sender::new(&config, source, MSS, true);
+    sender.control = Controller::Fixed(Fixed { cwnd: Bytes(cwnd), rate });
+    sender.set_window(SeqNumber(0), window);
+    (sender, Stats::default())
+}
+fn burst(sender: &mut Sender, stats: &mut Stats, now: Instant) -> Vec<(u32, u32, bool)> {
+    let mut sent = Vec::new();
+    while let Some(segment) = sender.poll_segment(now, 1, stats) {
+        sent.push((segment.seq.0 - 2, segment.payload, segment.fin));
+    }
+    sent
+}
+fn ack(sender: &mut Sender, stats: &mut Stats, now: Instant, upto: u32, window: u64) -> bool {
+    let sack = SackBlocks::default();
+    let (seq, ack) = (SeqNumber(0), SeqNumber(2) + upto);
+    sender.on_ack(now, &AckInfo { seq, ack, window, sack: &sack, echo: None, has_data: false }, 1, stats)
+}
+
+#[test]
+fn sends_what_both_windows_allow_and_fin_with_the_last_byte() {
+    let (mut sender, mut stats) = sender(Source::File(Bytes(4500)), 3000, 10_000, None);
+    assert_eq!(
+        burst(&mut sender, &mut stats, MS(0)),
+        [(0, 1000, false), (1000, 1000, false), (2000, 1000, false)]
+    );
+    assert!(ack(&mut sender, &mut stats, MS(10), 1000, 10_000));
+    assert_eq!(burst(&mut sender, &mut stats, MS(10)), [(3000, 1000, false), (4000, 500, true)]);
+    assert!(sender.fin_sent() && !sender.complete());
+    assert!(ack(&mut sender, &mut stats, MS(20), 4501, 10_000));
+    assert!(sender.fin_acked() && sender.complete());
+    assert_eq!((sender.deadline(MS(20)), stats.bytes_acked), (None, 4500));
+}
+
+#[test]
+fn an_ack_of_what_was_never_sent_is_refused() {
+    let (mut sender, mut stats) = sender(Source::Bulk, 3000, 10_000, None);
+    burst(&mut sender, &mut stats, MS(0));
+    assert!(!ack(&mut sender, &mut stats, MS(1), 3001, 9000));
+    assert!(ack(&mut sender, &mut stats, MS(1), 3000, 9000));
+    assert!(ack(&mut sender, &mut stats, MS(1), 1000, 9000)); // old, without effect
+    assert_eq!(sender.seq_una(), SeqNumber(3002));
+}
+
+#[test]
+fn pacing_spaces_segments_and_asks_for_its_timer() {
+    let (mut sender, mut stats) = sender(Source::Bulk, 100_000, 10_000, Some(Rate(1_000_000)));
+    // 1000 bytes at 1 Mb/s take 8 ms.
+    for i in 0..10 {
+        assert_eq!(burst(&mut sender, &mut stats, MS(8 * i)).len(), 1);
+        let expected = if i < 9 { Some(MS(8 * i + 8)) } else { sender.rto_at };
+        assert_eq!(sender.deadline(MS(8 * i)), expected);
+        assert!(burst(&mut sender, &mut stats, MS(8 * i + 7)).is_empty());
+    }
+    assert!(burst(&mut sender, &mut stats, MS(80)).is_empty()); // the window is full
+}
+
+#[test]
+fn timeouts_back_off_and_send_the_first_segment_alone() {
+    let (mut sender, mut stats) = sender(Source::Bulk, 100_000, 4000, None);
+    burst(&mut sender, &mut stats, MS(0));
+    let mut now = MS(0);
+    for wait in [1000, 2000, 4000] {
+        now += Duration::from_millis(wait);
+        assert_eq!(sender.deadline(now), Some(now));
+        sender.on_timer(now, &mut stats);
+        sender.control = Controller::Fixed(Fixed { cwnd: Bytes(1000), rate: None });
+        assert_eq!(burst(&mut sender, &mut stats, now), [(0, 1000, false)]);
+    }
+    assert_eq!((stats.timeouts, stats.retransmitted_segments), (3, 3));
+}
+
+#[test]
+fn a_window_in_use_counts_as_limited_and_a_short_file_does_not() {
+    let (mut sender, mut stats) = sender(Source::Bulk, 100_000, 4000, None);
+    burst(&mut sender, &mut stats, MS(0));
+    assert!(sender.cwnd_limited());
+    let (mut sender, mut stats) = self::sender(Source::File(Bytes(2000)), 100_000, 4000, None);
+    burst(&mut sender, &mut stats, MS(0));
+    assert!(!sender.cwnd_limited());
+}

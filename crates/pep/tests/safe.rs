@@ -145,6 +145,7 @@ fn rule_02_nothing_goes_for_an_ack_that_is_not_accepted() {
     });
     bed.push(segment(0, 0, |tcp| (tcp.flags, tcp.seq) = (TcpFlags::SYN, SeqNumber(0))));
     bed.queue.pop(bed.now);
+    bed.wait(40);
     bed = bed.flowing(40).standing(30);
     while bed.queue.bytes() < Bytes(40 * 52) {
         bed = bed.standing(1);

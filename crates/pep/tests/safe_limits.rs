@@ -19,6 +19,19 @@ fn rule_15_one_kept_ack_acknowledges_at_most_eight_segments() {
 }
 
 #[test]
+fn rule_15_counts_from_the_ack_that_has_left() {
+    // Whatever the phase of the thinning, one of the ACKs that become the head goes, and one stays.
+    let outcomes = [0, 1, 2, 3].map(|more| {
+        let mut bed = Bed::ready().standing(more);
+        while bed.queue.packets() > 1 {
+            bed.queue.pop(bed.now);
+        }
+        bed.standing(1).queue.packets()
+    });
+    assert!(outcomes.contains(&1) && outcomes.contains(&2), "{outcomes:?}");
+}
+
+#[test]
 fn rule_15_kept_acks_are_at_most_ten_milliseconds_apart() {
     // Round trip of 40 ms: a quarter of it, and no more than that of an unknown one, is the limit.
     for (gap, through) in [(5, false), (6, true)] {

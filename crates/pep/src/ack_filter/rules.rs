@@ -123,3 +123,48 @@ fn window_retreats(old: &TcpHeader, new: &TcpHeader, shift: u8) -> bool {
     let growth = i64::from(new.window) - i64::from(old.window);
     i64::from(new.ack.distance(old.ack)) + (growth << shift) < 0
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use paceline_net::SeqNumber;
+
+    /// An ACK of `ack` at `seq`, ahead of which 0 was acknowledged.
+    fn packet(seq: u32, ack: u32) -> Packet {
+        let tcp = TcpHeader {
+            src_port: 1,
+            dst_port: 2,
+            seq: SeqNumber(seq),
+            ack: SeqNumber(ack),
+            flags: TcpFlags::ACK,
+            window: 10,
+            options: Default::default(),
+            payload_len: 0,
+        };
+        Packet::tcp([198, 18, 0, 2].into(), [198, 18, 0, 1].into(), tcp)
+    }
+
+    fn verdict(old: &Packet, new: &Packet) -> Result<(), KeepReason> {
+        let before = Kept { tcp: *packet(0, 0).tcp_header().unwrap(), arrived: Instant::ZERO };
+        let limits = Limits { max_bytes: 100, max_gap: max_gap(None), shift: 0 };
+        let (old, new) = ((old, old.tcp_header().unwrap()), (new, new.tcp_header().unwrap()));
+        supersedes(&before, old, new, Instant::from_millis(10), limits)
+    }
+
+    /// The arrival's own checks make sure of these as well; the comparison does not rely on it.
+    #[test]
+    fn numbers_run_forward() {
+        assert_eq!(verdict(&packet(0, 50), &packet(0, 100)), Ok(()));
+        assert_eq!(verdict(&packet(0, 50), &packet(0, 101)), Err(KeepReason::SegmentFloor));
+        assert_eq!(verdict(&packet(0, 50), &packet(0, 50)), Err(KeepReason::OldAck));
+        assert_eq!(verdict(&packet(0, 51), &packet(0, 50)), Err(KeepReason::OldAck));
+        assert_eq!(verdict(&packet(1, 50), &packet(0, 60)), Err(KeepReason::Probe));
+    }
+
+    #[test]
+    fn the_gap_is_a_quarter_of_a_short_round_trip() {
+        assert_eq!(max_gap(None), Duration::from_millis(10));
+        assert_eq!(max_gap(Some(Duration::from_millis(400))), Duration::from_millis(10));
+        assert_eq!(max_gap(Some(Duration::from_millis(20))), Duration::from_millis(5));
+    }
+}

@@ -21,6 +21,8 @@ struct Held {
     key: Option<FlowKey>,
     /// A published scheme may discard it.
     listed: bool,
+    /// An ACK that was listed when it arrived, or a duplicate.
+    news: bool,
 }
 
 /// The end of a connection that sends ACKs.
@@ -192,7 +194,7 @@ impl Model {
         self.filter.push(self.now, packet.clone());
         self.pushed += 1;
         let before = self.bytes();
-        self.held.push(Held { packet, key, listed });
+        self.held.push(Held { packet, key, listed, news: listed || repeats });
         let arrived = self.held.len() - 1;
         let mut accepted = true;
         let mut gone = Vec::new();
@@ -243,25 +245,29 @@ impl Model {
         let Some(key) = key else { return };
         let tcp = *self.held[arrived].packet.tcp_header().unwrap();
         let ends = tcp.flags.intersects(TcpFlags::SYN.with(TcpFlags::RST));
-        let mut older =
-            self.held[..arrived].iter_mut().rev().filter(|held| held.key == Some(key) && held.listed);
+        let last = self.last.get(&key).copied();
+        let advances = tcp.flags.contains(TcpFlags::ACK) && last.is_none_or(|(ack, _)| tcp.ack >= ack);
+        let mut older: Vec<&mut Held> =
+            self.held[..arrived].iter_mut().filter(|held| held.key == Some(key) && held.listed).collect();
+        let ack_of = |held: &Held| held.packet.tcp_header().unwrap().ack;
+        let far = |from: SeqNumber| !(0..=1 << 30).contains(&tcp.ack.distance(from));
+        let oldest = older.first().map(|held| ack_of(held));
+        let jumps = advances && (last.is_some_and(|(ack, _)| far(ack)) || oldest.is_some_and(far));
+        if ends || jumps {
+            older.iter_mut().for_each(|held| held.listed = false);
+        } else if repeats && let Some(newest) = older.last_mut() {
+            newest.listed = ack_of(newest) != tcp.ack;
+        }
         if ends {
-            older.for_each(|held| held.listed = false);
             self.last.remove(&key);
-            return;
-        }
-        if repeats && let Some(newest) = older.next() {
-            newest.listed = newest.packet.tcp_header().unwrap().ack != tcp.ack;
-        }
-        let last = self.last.get(&key);
-        if tcp.flags.contains(TcpFlags::ACK) && last.is_none_or(|(ack, _)| *ack <= tcp.ack) {
+        } else if advances {
             self.last.insert(key, (tcp.ack, tcp.window));
         }
     }
 
     /// What holds for every discard, of whatever scheme.
     fn check_discard(&self, at: usize) {
-        let Held { packet, key, listed } = &self.held[at];
+        let Held { packet, key, listed, .. } = &self.held[at];
         assert!(packet.is_pure_ack() && !packet.ip.special && key.is_some(), "{packet:?}");
         assert!(self.scheme != Scheme::Basic);
         let ack = packet.tcp_header().unwrap().ack;
@@ -306,7 +312,7 @@ impl Model {
             used += u64::from(held.packet.len) + 6;
             used <= room
         });
-        let last = fits.filter(|held| held.listed).last()?;
+        let last = fits.filter(|held| held.news).last()?;
         let Payload::Datagram(tag) = &last.packet.payload else { unreachable!() };
         Some(u64::from_be_bytes(tag[..].try_into().unwrap()))
     }

@@ -116,6 +116,11 @@ impl Published {
         }
     }
 
+    /// Whether there is anything to remember connections for.
+    fn acts(&self) -> bool {
+        self.ratio > 0.0 || !matches!(self.threshold, Threshold::None)
+    }
+
     pub fn on_peer_block(&mut self, size: Bytes) {
         if let Threshold::Measured(mean) = &mut self.threshold {
             mean.add(size);
@@ -124,7 +129,7 @@ impl Published {
 
     pub fn push(&mut self, queue: &mut AckQueue, now: Instant, packet: Packet) {
         let known = match (packet.flow_key(), packet.tcp_header()) {
-            (Some(key), Some(tcp)) if !packet.ip.special => {
+            (Some(key), Some(tcp)) if !packet.ip.special && self.acts() => {
                 self.flows.enter(now, key, |flow| queue.listed_of(flow) > 0).map(|flow| (flow, *tcp))
             }
             _ => None,

@@ -37,6 +37,15 @@ fn passive_counts_an_ack_that_fits_in_part_as_not_fitting() {
 }
 
 #[test]
+fn passive_share_is_robust_to_rounding() {
+    // 0.29 * 100 is 28.999999999999996 in floating point.
+    let mut queue = filter("passive(0.29)");
+    push_all(&mut queue, (0..101).map(|n| ack(0, n)));
+    grant(&mut queue, ACK_COST);
+    assert_eq!(queue.stats().acks_discarded, 29);
+}
+
+#[test]
 fn passive_keeps_one_for_a_grant_smaller_than_an_ack() {
     assert_eq!(five_acks("granted", ACK_COST - 1), [104]);
     assert_eq!(five_acks("granted", 0), [104]);

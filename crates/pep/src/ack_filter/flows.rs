@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 
 /// Connections known at once. A station has tens; a gateway's queue in front of one cell has thousands.
 pub(super) const MAX_FLOWS: usize = 16_384;
-/// A connection without a segment for so long is forgotten: what it sends next is judged as from a new one.
+/// A connection without a segment for so long is forgotten when another needs its place.
 pub(super) const IDLE: Duration = Duration::from_secs(60);
 /// Entries examined for one to forget when a new connection finds the table full: bounds the work per packet.
 const PROBES: usize = 8;
@@ -38,39 +38,41 @@ impl<S: Default> FlowTable<S> {
         Self { index: BTreeMap::new(), entries: Vec::new(), recent: 0, hand: 0 }
     }
 
+    /// The connection of `key`, if it is known.
+    pub fn find(&mut self, now: Instant, key: FlowKey) -> Option<FlowId> {
+        let at = match self.entries.get(self.recent) {
+            Some(entry) if entry.key == key => self.recent,
+            _ => *self.index.get(&key)? as usize,
+        };
+        self.entries[at].seen = now;
+        self.recent = at;
+        Some(FlowId(at as u32))
+    }
+
     /// The connection of `key`, entered if there is a place. `busy` tells whether a connection still has listed
     /// ACKs in the queue, so that its index must not be given away.
     pub fn enter(&mut self, now: Instant, key: FlowKey, busy: impl Fn(FlowId) -> bool) -> Option<FlowId> {
-        let known = match self.entries.get(self.recent) {
-            Some(entry) if entry.key == key => Some(self.recent),
-            _ => self.index.get(&key).map(|at| *at as usize),
+        if let Some(known) = self.find(now, key) {
+            return Some(known);
+        }
+        let entry = Entry { key, seen: now, state: S::default() };
+        let at = if self.is_full() {
+            let at = self.forgettable(now, busy)?;
+            self.index.remove(&self.entries[at].key);
+            self.entries[at] = entry;
+            at
+        } else {
+            self.entries.push(entry);
+            self.entries.len() - 1
         };
-        let at = match known {
-            Some(at) => {
-                let entry = &mut self.entries[at];
-                if now.since(entry.seen) > IDLE && !busy(FlowId(at as u32)) {
-                    entry.state = S::default();
-                }
-                entry.seen = now;
-                at
-            }
-            None => {
-                let entry = Entry { key, seen: now, state: S::default() };
-                let at = if self.entries.len() < MAX_FLOWS {
-                    self.entries.push(entry);
-                    self.entries.len() - 1
-                } else {
-                    let at = self.forgettable(now, busy)?;
-                    self.index.remove(&self.entries[at].key);
-                    self.entries[at] = entry;
-                    at
-                };
-                self.index.insert(key, at as u32);
-                at
-            }
-        };
+        self.index.insert(key, at as u32);
         self.recent = at;
         Some(FlowId(at as u32))
+    }
+
+    /// Whether a new connection has to wait for another to be forgotten.
+    pub fn is_full(&self) -> bool {
+        self.entries.len() >= MAX_FLOWS
     }
 
     fn forgettable(&mut self, now: Instant, busy: impl Fn(FlowId) -> bool) -> Option<usize> {
@@ -115,15 +117,5 @@ mod tests {
         let flow = table.enter(later, newcomer, free).unwrap();
         assert_eq!(*table.state(flow), 0, "a reused entry starts afresh");
         assert_eq!(table.index.len(), MAX_FLOWS);
-    }
-
-    #[test]
-    fn an_idle_connection_starts_afresh() {
-        let mut table: FlowTable<u32> = FlowTable::new();
-        let flow = table.enter(Instant::ZERO, key(1), |_| false).unwrap();
-        *table.state(flow) = 5;
-        let later = Instant::ZERO + IDLE + Duration::from_nanos(1);
-        assert_eq!(table.enter(later, key(1), |_| false), Some(flow));
-        assert_eq!(*table.state(flow), 0);
     }
 }

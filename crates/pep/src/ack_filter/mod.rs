@@ -15,6 +15,7 @@
 mod flows;
 mod published;
 mod queue;
+mod rules;
 mod safe;
 mod scheme;
 mod stats;

@@ -5,7 +5,8 @@
 //! acknowledgment number of the connection's last segment again, with the same window or with SACK blocks) or
 //! acknowledges less than an earlier one. The ACK that a duplicate repeats is unlisted as well: without it, the
 //! first duplicate would be the one that advances, and the sender would count one too few for fast retransmit.
-//! A SYN or RST ends what is listed, since the numbers behind it are another connection's. The newest listed ACK
+//! A SYN or RST ends what is listed, since the numbers behind it are another connection's; so does an ACK number
+//! more than the largest window beyond one that is listed, for which "earlier" would lose its meaning. The newest listed ACK
 //! of each connection stays whatever the rule asks for.
 //!
 //! **Arrival** (Active): the oldest listed ACKs of the connection go until at most `T` are left, the arrival
@@ -16,9 +17,9 @@
 //! - The head of the queue fills the room, packet by packet, each with its overhead. A packet of which only a
 //!   part has room does not fit, since an ACK is of use when its last byte has arrived. If nothing fits whole,
 //!   the head is sent in part and an ACK there counts as one that fits.
-//! - An ACK without room pushes out the oldest discardable ACKs of the stretch, since those are the ones that the
-//!   discard would take. With nothing but equal ACKs in the queue this gives the count of the published example.
-//! - A packet that is no ACK is never discarded and takes its room; when it does not fit, it ends the stretch, and
+//! - An ACK without room, listed or duplicate, pushes out the oldest discardable ACKs of the stretch, since those
+//!   are the ones that the discard would take. With nothing but equal ACKs in the queue this gives the count of the published example.
+//! - A packet that is no such ACK is never discarded and takes its room; when it does not fit, it ends the stretch, and
 //!   so does an ACK for which too little can be pushed out. No ACK ahead of it goes for its sake: that would
 //!   trade an acknowledgment that this grant carries for one that waits behind the packet.
 //! - All listed ACKs outside the stretch do not fit: those pushed out and those behind its end.
@@ -37,6 +38,9 @@ use paceline_net::{Bytes, Instant, Packet, SeqNumber, TcpFlags, TcpHeader};
 const MEAN_BLOCKS: u32 = 1000;
 /// A product that is an integer on paper may be just below it in floating point (2/3 * 3).
 const ROUNDING: f64 = 1e-9;
+
+/// The largest window (RFC 7323, section 2.2): no true acknowledgment advances by more.
+const MAX_ADVANCE: i32 = 1 << 30;
 
 /// How many ACKs of a connection stay at an arrival.
 #[derive(Clone, Debug)]
@@ -112,6 +116,11 @@ impl Published {
         }
     }
 
+    /// Whether there is anything to remember connections for.
+    fn acts(&self) -> bool {
+        self.ratio > 0.0 || !matches!(self.threshold, Threshold::None)
+    }
+
     pub fn on_peer_block(&mut self, size: Bytes) {
         if let Threshold::Measured(mean) = &mut self.threshold {
             mean.add(size);
@@ -120,7 +129,7 @@ impl Published {
 
     pub fn push(&mut self, queue: &mut AckQueue, now: Instant, packet: Packet) {
         let known = match (packet.flow_key(), packet.tcp_header()) {
-            (Some(key), Some(tcp)) if !packet.ip.special => {
+            (Some(key), Some(tcp)) if !packet.ip.special && self.acts() => {
                 self.flows.enter(now, key, |flow| queue.listed_of(flow) > 0).map(|flow| (flow, *tcp))
             }
             _ => None,
@@ -135,10 +144,12 @@ impl Published {
         };
         let last = self.flows.state(flow).0;
         let duplicate = packet.is_pure_ack() && last.is_some_and(|last| is_duplicate(&tcp, last));
-        let advances = last.is_none_or(|(ack, _)| ack <= tcp.ack);
+        let advances = last.is_none_or(|(ack, _)| tcp.ack >= ack);
         let listable = packet.is_pure_ack() && advances && !duplicate;
+        let restarts = tcp.flags.intersects(TcpFlags::SYN.with(TcpFlags::RST))
+            || tcp.flags.contains(TcpFlags::ACK) && advances && is_beyond(queue, flow, last, tcp.ack);
         let excess = match self.threshold() {
-            Some(threshold) if listable => (queue.listed_of(flow) + 1).saturating_sub(threshold),
+            Some(threshold) if listable && !restarts => (queue.listed_of(flow) + 1).saturating_sub(threshold),
             _ => 0,
         };
         if !queue.accepts(&packet, length_of_oldest(queue, flow, excess)) {
@@ -149,8 +160,14 @@ impl Published {
             let oldest = queue.oldest_of(flow).expect("the excess is listed");
             queue.discard(oldest);
         }
+        if restarts {
+            queue.unlist_all(flow);
+        }
         self.note(queue, flow, &tcp, duplicate);
-        queue.append(now, packet, listable.then_some(flow));
+        let id = queue.append(now, packet, listable.then_some(flow));
+        if duplicate {
+            queue.mark_news(id);
+        }
     }
 
     /// Remembers an accepted segment, and unlists what it forbids to discard.
@@ -158,7 +175,6 @@ impl Published {
         let last = &mut self.flows.state(flow).0;
         if tcp.flags.intersects(TcpFlags::SYN.with(TcpFlags::RST)) {
             *last = None;
-            queue.unlist_all(flow);
         } else if tcp.flags.contains(TcpFlags::ACK) {
             if duplicate
                 && let Some(newest) = queue.newest_of(flow)
@@ -166,7 +182,7 @@ impl Published {
             {
                 queue.unlist(newest);
             }
-            if last.is_none_or(|(ack, _)| ack <= tcp.ack) {
+            if last.is_none_or(|(ack, _)| tcp.ack >= ack) {
                 *last = Some((tcp.ack, tcp.window));
             }
         }
@@ -199,6 +215,14 @@ fn is_duplicate(tcp: &TcpHeader, (ack, window): (SeqNumber, u16)) -> bool {
     tcp.ack == ack && (tcp.window == window || !tcp.options.sack.is_empty())
 }
 
+/// Whether an acknowledgment is further ahead than any true one can be.
+fn is_beyond(queue: &AckQueue, flow: FlowId, last: Option<(SeqNumber, u16)>, ack: SeqNumber) -> bool {
+    let oldest = queue.oldest_of(flow).and_then(|id| queue.packet(id).tcp_header());
+    let advance = |from: SeqNumber| ack.distance(from);
+    last.is_some_and(|(last, _)| advance(last) > MAX_ADVANCE)
+        || oldest.is_some_and(|tcp| !(0..=MAX_ADVANCE).contains(&advance(tcp.ack)))
+}
+
 fn length_of_oldest(queue: &AckQueue, flow: FlowId, count: u32) -> Bytes {
     let oldest = std::iter::successors(queue.oldest_of(flow), |id| queue.newer_of_flow(*id));
     oldest.take(count as usize).fold(Bytes::ZERO, |sum, id| sum + queue.len_of(id))
@@ -223,7 +247,7 @@ fn stretch(queue: &AckQueue, room: Bytes, overhead: Bytes) -> Stretch {
     let (mut used, mut yielding, mut fits) = (0, 0, 0);
     let mut next = queue.head();
     while let Some(id) = next {
-        let pushes = queue.packet(id).is_pure_ack();
+        let pushes = queue.is_news(id);
         let give = if pushes { yielding } else { 0 };
         if cost(id).saturating_add(used - give) > room.0 {
             break;

@@ -52,6 +52,8 @@ struct Slot {
     arrived: Instant,
     /// The connection that lists this slot; `NIL` if it must not be discarded.
     flow: u32,
+    /// An ACK that is worth more than older listed ones; stays so when it is unlisted.
+    news: bool,
     kept: Option<KeepReason>,
 }
 
@@ -146,6 +148,7 @@ impl AckQueue {
             serial: self.serial,
             arrived: now,
             flow: flow.map_or(NIL, |flow| flow.0),
+            news: flow.is_some(),
             kept: None,
         };
         self.serial += 1;
@@ -266,6 +269,14 @@ impl AckQueue {
     }
     pub fn is_listed(&self, id: SlotId) -> bool {
         self.slots[id.0 as usize].flow != NIL
+    }
+    /// Whether this ACK is worth more than older listed ones.
+    pub fn is_news(&self, id: SlotId) -> bool {
+        self.slots[id.0 as usize].news
+    }
+    /// Says so of an ACK that is not listed.
+    pub fn mark_news(&mut self, id: SlotId) {
+        self.slots[id.0 as usize].news = true;
     }
     /// Whether this is the newest listed ACK of its connection.
     pub fn is_newest(&self, id: SlotId) -> bool {

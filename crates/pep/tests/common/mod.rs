@@ -1,6 +1,8 @@
 //! Packets for the tests.
 #![allow(dead_code)] // each test file uses a part of it
 
+pub mod bed;
+
 use paceline_net::{
     Bytes, DropReason, Instant, Packet, SduQueue, SeqNumber, TcpFlags, TcpHeader, TcpOptions, Timestamps,
 };

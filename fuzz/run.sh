@@ -1,0 +1,32 @@
+#!/bin/sh
+# Fuzzes one target for some time, on the stable toolchain: fuzz/run.sh TARGET SECONDS [libFuzzer options]
+# Targets: ack_filter, wire. The corpus stays in fuzz/corpus/TARGET, failing inputs in fuzz/artifacts/TARGET.
+set -eu
+usage="usage: $0 TARGET SECONDS [libFuzzer options], TARGET one of: ack_filter wire"
+target=${1:?$usage}
+seconds=${2:?$usage}
+shift 2
+case $target in ack_filter | wire) ;; *) echo "$usage" >&2; exit 2 ;; esac
+cd "$(dirname "$0")"
+
+# Coverage by edges with trace of compares; without AddressSanitizer, which stable does not have: there is no unsafe
+# code here. `--target` keeps the flags away from build scripts.
+RUSTFLAGS="-Cpasses=sancov-module -Cllvm-args=-sanitizer-coverage-level=4 \
+-Cllvm-args=-sanitizer-coverage-inline-8bit-counters -Cllvm-args=-sanitizer-coverage-pc-table \
+-Cllvm-args=-sanitizer-coverage-trace-compares --cfg fuzzing -Ccodegen-units=1"
+export RUSTFLAGS
+host=$(rustc -vV | sed -n 's/^host: //p')
+cargo build --release --locked --target "$host" --target-dir target --bin "$target"
+
+mkdir -p "corpus/$target" "artifacts/$target"
+binary=target/$host/release/$target
+status=0
+"$binary" -max_total_time="$seconds" -print_final_stats=1 -artifact_prefix="artifacts/$target/" "$@" \
+    "corpus/$target" || status=$?
+if [ "$status" -ne 0 ]; then
+    newest=$(ls -t "artifacts/$target" 2>/dev/null | head -n 1)
+    if [ -n "$newest" ]; then
+        echo "failed; to reproduce: fuzz/$binary fuzz/artifacts/$target/$newest" >&2
+    fi
+fi
+exit "$status"

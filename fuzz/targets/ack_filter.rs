@@ -1,0 +1,9 @@
+//! The ACK filter under arbitrary pushes, grants and pops, beside the model that the property tests use.
+#![no_main]
+
+#[path = "../../crates/pep/tests/common/model.rs"]
+mod model;
+
+libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
+    model::run(bytes);
+});

@@ -1,0 +1,49 @@
+# Every target sets up what it needs; see scripts/setup.sh.
+export PATH := $(HOME)/.cargo/bin:$(PATH)
+PACELINE := target/release/paceline
+
+.PHONY: build demo test lint unit privileged determinism fuzz bench install clean
+
+build: ## the program, target/release/paceline
+	@scripts/setup.sh build
+	cargo build --release --locked
+
+demo: ## ten stations, five schemes, simulated and with this host's TCP
+	@scripts/setup.sh demo
+	cargo build --release --locked
+	scripts/demo.sh
+
+test: ## everything that CI checks
+	@scripts/setup.sh test
+	$(MAKE) --no-print-directory lint unit determinism fuzz
+
+lint:
+	cargo fmt --all --check
+	cargo clippy --locked --workspace --all-targets -- -D warnings
+
+unit: ## unit tests, scripts, swarms; privileged tests where root
+	cargo test --locked --workspace
+
+privileged: ## tests that need root, failing where they cannot run
+	PACELINE_REQUIRE_PRIVILEGED=1 cargo test --locked -p paceline-cli --test emulate --test parity -- --nocapture
+
+determinism: ## the same bytes from debug and release builds, one seed and many
+	cargo build --locked
+	cargo build --release --locked
+	scripts/determinism.sh
+
+fuzz: ## a short run of every fuzz target
+	fuzz/run.sh wire 15
+	fuzz/run.sh ack_filter 15
+
+bench: ## simulated seconds per CPU second, nanoseconds per packet
+	@scripts/setup.sh build
+	cargo bench --locked -p paceline-sim
+
+install: ## the program to ~/.cargo/bin
+	@scripts/setup.sh build
+	cargo install --locked --path crates/cli
+
+clean:
+	cargo clean
+	rm -rf demo-results fuzz/target

@@ -1,0 +1,51 @@
+#!/bin/sh
+# Ten stations in a cell whose uplink is short: five schemes simulated; then, where allowed, this host's own TCP
+# downloads by curl through the same cell in real time, without and with the filter.
+set -eu
+cd "$(dirname "$0")/.."
+paceline=target/release/paceline
+out=demo-results
+rm -rf "$out"
+
+echo "== Simulated: ten stations, five schemes, four seeds each"
+for scheme in basic granted 'active(6)' 'hybrid(6)' hybrid-opt; do
+    "$paceline" run uplink-limited --seeds 4 --set "ack_filter.scheme=$scheme" --out "$out/simulated/$scheme" >/dev/null
+done
+simulated="$out/simulated"
+"$paceline" compare "$simulated/basic" "$simulated/granted" "$simulated/active(6)" "$simulated/hybrid(6)" "$simulated/hybrid-opt"
+
+echo
+if ! "$paceline" doctor | grep -q '^emulate: yes'; then
+    "$paceline" doctor | grep '^emulate:'
+    echo "so the part with real TCP is left out"
+    exit 0
+fi
+echo "== Emulated: ten real stations, curl over this host's TCP (CUBIC) from a local server, 20 s each"
+# The host side is a namespace of its own, so that nothing touches this host's network.
+unshare --net sh -eu -s "$paceline" "$out" <<'INSIDE'
+paceline=$1
+out=$2
+ip link set lo up
+mkdir -p "$out/files"
+head -c 200000000 /dev/zero >"$out/files/large"
+head -c 2000000 /dev/urandom >"$out/files/small"
+python3 -m http.server --directory "$out/files" 8000 >/dev/null 2>&1 &
+server=$!
+trap 'kill $server; rm -rf "$out/files"' EXIT
+for scheme in basic hybrid-opt; do
+    # All ten stations download for 20 s; curl's code 28 says that the time was up.
+    "$paceline" emulate uplink-limited --station 0-9 --congestion-control cubic --set "ack_filter.scheme=$scheme" \
+        --out "$out/emulated/$scheme" -- \
+        sh -c 'curl -s --max-time 20 -o /dev/null "http://$PACELINE_HOST:8000/large" || test $? = 28' \
+        2>"$out/$scheme.log" || { cat "$out/$scheme.log" >&2; exit 1; }
+    grep '^real time missed' "$out/$scheme.log" | sed "s/^/$scheme: /"
+done
+"$paceline" compare "$out/emulated/basic" "$out/emulated/hybrid-opt"
+echo
+echo "== One file of 2 MB by curl in the same cell, nine stations simulated"
+for scheme in basic hybrid-opt; do
+    "$paceline" emulate uplink-limited --station 0 --congestion-control cubic --set "ack_filter.scheme=$scheme" -- \
+        curl -s --max-time 40 -o /dev/null -w "$scheme: %{size_download} bytes in %{time_total} s\n" \
+        "http://198.18.0.1:8000/small" 2>/dev/null
+done
+INSIDE

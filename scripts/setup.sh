@@ -1,0 +1,51 @@
+#!/bin/sh
+# Installs what is missing: scripts/setup.sh build | demo | test
+# Rust comes by rustup where there is no cargo, the rest from Debian's packages where we are root.
+set -eu
+
+usage="usage: $0 build | demo | test"
+case ${1:?$usage} in
+build) tools="cc" ;;
+demo) tools="cc ip unshare python3 curl" ;;
+test) tools="cc c++ ip unshare python3 curl iperf3 tshark openssl ss setpriv" ;;
+*) echo "$usage" >&2; exit 2 ;;
+esac
+
+# The Debian package of a command.
+package_of() {
+    case $1 in
+    cc) echo gcc libc6-dev ;;
+    c++) echo g++ ;;
+    ip | ss) echo iproute2 ;;
+    unshare | setpriv) echo util-linux ;;
+    *) echo "$1" ;;
+    esac
+}
+
+missing=""
+for tool in $tools; do
+    command -v "$tool" >/dev/null 2>&1 || missing="$missing $tool"
+done
+if [ -n "$missing" ]; then
+    packages=$(for tool in $missing; do package_of "$tool"; done)
+    if [ "$(id -u)" -eq 0 ] && command -v apt-get >/dev/null 2>&1; then
+        echo "installing:" $packages >&2
+        export DEBIAN_FRONTEND=noninteractive
+        apt-get update -qq
+        # shellcheck disable=SC2086
+        apt-get install -y -qq --no-install-recommends $packages >/dev/null
+    else
+        echo "missing commands:$missing" >&2
+        echo "as root: apt-get install" $packages >&2
+        # Without a compiler nothing works; without the others some tests and a part of the demo are skipped.
+        case " $missing " in *" cc "*) exit 1 ;; esac
+    fi
+fi
+
+PATH="$HOME/.cargo/bin:$PATH"
+if ! command -v cargo >/dev/null 2>&1; then
+    echo "installing Rust by rustup" >&2
+    curl --proto '=https' --tlsv1.2 -sSf https://sh.rustup.rs | sh -s -- -y --profile minimal --default-toolchain none
+fi
+# The pinned toolchain, by itself the first time that cargo runs here.
+cargo --version >&2

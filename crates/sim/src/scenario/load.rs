@@ -47,7 +47,9 @@ pub fn load(file: &str, text: &str, overrides: &[String]) -> Result<Scenario, Sc
     }
     let mut document: DocumentMut = text.parse().map_err(|parse: toml_edit::TomlError| {
         let line = parse.span().map(|span| line_of(text, span.start));
-        ScenarioError { line, ..error(parse.message().to_owned()) }
+        let shown = line.and_then(|line| text.lines().nth(line - 1)).unwrap_or_default().trim();
+        let message = format!("not valid TOML: {} in `{shown}`", parse.message().trim().replace('\n', ", "));
+        ScenarioError { line, ..error(message) }
     })?;
     for text in overrides {
         apply(&mut document, text).map_err(|message| error(format!("--set {text}: {message}")))?;

@@ -1,0 +1,131 @@
+//! A seeded swarm of random scenarios: whatever the scenario, no packet is lost from the books, nothing panics, and
+//! the data arrive in order.
+
+use paceline_net::{Bytes, Duration, Instant, Stream};
+use paceline_pep::Scheme;
+use paceline_sim::scenario::{Direction, Hop, Scenario, SinrRange, Stations};
+use paceline_sim::{Model, scenario};
+use paceline_tcp::Variant;
+
+const SCENARIOS: u64 = 60;
+
+fn pick<T: Copy>(stream: &mut Stream, from: &[T]) -> T {
+    from[stream.below(from.len() as u64) as usize]
+}
+
+fn random_hop(stream: &mut Stream) -> Hop {
+    Hop {
+        rate: paceline_net::Rate(pick(stream, &[1_000_000, 20_000_000, 1_000_000_000])),
+        delay: Duration::from_micros(stream.below(40_000)),
+        queue: Bytes(1_500 + stream.below(500_000)),
+    }
+}
+
+fn random_stations(stream: &mut Stream) -> Stations {
+    let file = if stream.chance(0.4) { Some(Bytes(1 + stream.below(2_000_000))) } else { None };
+    let low = stream.uniform_in(-10.0, 20.0);
+    Stations {
+        count: 1 + stream.below(4),
+        downlink_sinr: SinrRange::fixed(low),
+        uplink_sinr: SinrRange::fixed(stream.uniform_in(-8.0, 15.0)),
+        fading: paceline_net::units::Db(stream.uniform_in(0.0, 6.0)),
+        coherence: Duration::from_millis(1 + stream.below(100)),
+        flows: 1 + stream.below(3) as u32,
+        direction: pick(
+            stream,
+            &[Direction::Download, Direction::Download, Direction::Upload, Direction::None],
+        ),
+        file,
+        start: Duration::from_millis(stream.below(500)),
+        start_spread: Duration::from_millis(stream.below(500)),
+    }
+}
+
+fn random_scenario(stream: &mut Stream) -> Scenario {
+    let text = "[[station]]\n[run]\nduration = \"3 s\"\nwarmup = \"1 s\"\n";
+    let mut scenario = scenario::load("swarm.toml", text, &[]).unwrap();
+    scenario.stations = (0..1 + stream.below(3)).map(|_| random_stations(stream)).collect();
+    scenario.core.hops = (0..stream.below(4)).map(|_| random_hop(stream)).collect();
+    let cell = &mut scenario.cell;
+    let mhz = [1_400_000, 3_000_000, 5_000_000, 10_000_000, 15_000_000, 20_000_000];
+    cell.bandwidth.0 = pick(stream, &mhz);
+    cell.uplink_bandwidth = stream.chance(0.5).then(|| paceline_net::units::Hertz(pick(stream, &mhz)));
+    cell.pucch_prb = stream.below(5) as u8;
+    cell.downlink_grants = 1 + stream.below(12) as usize;
+    cell.uplink_grants = 1 + stream.below(12) as usize;
+    cell.max_harq_tx = 1 + stream.below(5) as u32;
+    cell.uplink_64qam = stream.chance(0.5);
+    cell.t_reordering = Duration::from_millis(5 * stream.below(20));
+    cell.decode_delay = Duration::from_millis(stream.below(4));
+    cell.downlink_buffer = Bytes(3_000 + stream.below(1_000_000));
+    cell.uplink_buffer = Bytes(3_000 + stream.below(100_000));
+    cell.sr_period = Duration::from_millis(pick(stream, &[1, 2, 5, 10, 20, 40, 80]));
+    cell.sr_prohibit = stream.below(3);
+    cell.periodic_bsr_timer = Duration::from_millis(pick(stream, &[5, 10, 40, 640]));
+    scenario.ack_filter.scheme = pick(
+        stream,
+        &[
+            Scheme::Basic,
+            Scheme::Passive { ratio: 0.5 },
+            Scheme::Active { threshold: 3 },
+            Scheme::Hybrid { threshold: 6 },
+            Scheme::HybridOpt,
+            Scheme::Safe,
+        ],
+    );
+    scenario.tcp.congestion_control = pick(stream, &[Variant::NewReno, Variant::Cubic]);
+    scenario.tcp.segment_size = Bytes(pick(stream, &[64, 536, 1200, 1448]));
+    scenario.tcp.autotune = stream.chance(0.5);
+    scenario.tcp.delayed_ack_segments = 1 + stream.below(4) as u32;
+    scenario
+}
+
+fn check_books(model: &Model, seed: u64) {
+    let cell = model.cell();
+    for station in 0..model.stations() {
+        let held = cell.held(station);
+        for (name, stats, held) in
+            [("downlink", cell.downlink(station), held.0), ("uplink", cell.uplink(station), held.1)]
+        {
+            let out = stats.packets_out + stats.dropped.total();
+            assert_eq!(stats.packets_in, out + held, "seed {seed}, station {station}, {name}: {stats:?}");
+        }
+        let buffer = cell.uplink_buffer(station);
+        let counters = buffer.counters();
+        let named = |name: &str| counters.iter().find(|(n, _)| *n == name).unwrap().1;
+        let out = named("packets-out") + named("acks-discarded") + named("queue-drops");
+        assert_eq!(
+            named("packets-in"),
+            out + buffer.packets() as u64,
+            "seed {seed}, station {station}: {counters:?}"
+        );
+        for (server, host) in model.flows(station) {
+            for (from, to) in [(server, host), (host, server)] {
+                let (acked, received) = (from.stats().bytes_acked, to.stats().bytes_received);
+                assert!(acked <= received, "seed {seed}: {acked} bytes acknowledged, {received} received");
+                assert!(received <= from.stats().bytes_sent, "seed {seed}: more received than sent");
+            }
+        }
+    }
+}
+
+#[test]
+fn the_books_balance_in_random_scenarios() {
+    let first = std::env::var("PACELINE_SWARM_SEED").ok().and_then(|seed| seed.parse().ok()).unwrap_or(0);
+    let mut moved = 0;
+    for seed in first..first + SCENARIOS {
+        let mut stream = Stream::new(seed, "swarm");
+        let scenario = random_scenario(&mut stream);
+        let text = scenario.to_toml();
+        let loaded =
+            scenario::load("swarm.toml", &text, &[]).unwrap_or_else(|e| panic!("seed {seed}: {e}\n{text}"));
+        assert_eq!(loaded, scenario, "seed {seed}: the resolved file says the same");
+        let mut model = Model::new(&scenario, seed, &[]);
+        for step in 1..=6 {
+            model.engine.run_until(Instant::from_millis(500 * step));
+            check_books(&model, seed);
+        }
+        moved += model.monitor().counters().iter().map(|c| c.downloaded + c.uploaded).sum::<u64>();
+    }
+    assert!(moved > 10_000_000, "the swarm moved {moved} bytes");
+}

@@ -25,7 +25,8 @@ pub fn parse(bytes: &[u8]) -> Result<Packet, WireError> {
     let (ip, len) = ip_header(&slice);
     let payload = slice.payload();
     let transport = match payload.ip_number {
-        number if payload.fragmented => Transport::Other(number.0),
+        // An IPv6 payload length of zero stands for a jumbogram (RFC 2675), which no device here sends.
+        number if payload.fragmented || len <= ip.plain_len() as usize => Transport::Other(number.0),
         IpNumber::TCP => {
             TcpSlice::from_slice(payload.payload).map_or(Transport::Other(6), |tcp| tcp_header(&tcp))
         }
@@ -287,6 +288,24 @@ mod tests {
         assert!(parse(&padded).unwrap().is_pure_ack(), "Ethernet padding is no payload");
         assert!(parse(&bytes[..39]).is_err());
         assert!(parse(&[]).is_err());
+    }
+
+    #[test]
+    fn an_ipv6_payload_length_of_zero_has_no_transport() {
+        let tcp = TcpHeader {
+            src_port: 1,
+            dst_port: 2,
+            seq: SeqNumber(0),
+            ack: SeqNumber(0),
+            flags: TcpFlags::ACK,
+            window: 0,
+            options: TcpOptions::default(),
+            payload_len: 0,
+        };
+        let mut bytes = emit(&Packet::tcp("2001:2::1".parse().unwrap(), "2001:2::2".parse().unwrap(), tcp));
+        bytes[4..6].copy_from_slice(&[0, 0]);
+        let packet = parse(&bytes).unwrap();
+        assert_eq!((packet.len, packet.tcp_header()), (40, None));
     }
 
     #[test]

@@ -1,16 +1,34 @@
-//! The results folder: `resolved.toml`, `summary.json`, tables as CSV, captures.
+//! What a command gives out: text on stdout and stderr, and the results folder: `resolved.toml`, `summary.json`,
+//! tables as CSV, captures.
 //!
-//! It is filled under another name and renamed when whole: an interrupted run leaves no half results behind.
+//! The folder is filled under another name and renamed when whole: an interrupted run leaves no half results behind.
 
 use crate::failure::{Failure, Outcome};
 use anyhow::Context;
 use paceline_sim::{Origin, Scenario, Summary};
 use std::fs;
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 /// Which program this is.
 pub fn origin() -> Origin {
     Origin { version: env!("CARGO_PKG_VERSION").into(), commit: env!("PACELINE_COMMIT").into() }
+}
+
+/// Writes to stdout. A reader that has gone (`| head`) is no failure.
+pub fn print(text: &str) -> anyhow::Result<()> {
+    let mut stdout = io::stdout().lock();
+    match stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()) {
+        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
+            Err(error).context("cannot write to standard output")
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Writes to stderr. Where nobody can be told, nothing is said.
+pub fn message(text: &str) {
+    let _ = io::stderr().write_all(text.as_bytes());
 }
 
 /// A results folder in the making.

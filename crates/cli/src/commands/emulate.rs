@@ -59,12 +59,11 @@ pub fn run(args: &Args) -> Outcome {
         folder.finish(&scenario, &summary)?;
     }
     if args.json {
-        print!("{}", summary.to_json());
+        output::print(&summary.to_json())?;
     }
-    eprint!("{}", describe(&summary));
-    eprintln!("{}", report.lateness);
+    output::message(&format!("{}{}\n", describe(&summary), report.lateness));
     for (station, status) in &report.failed {
-        eprintln!("paceline: the program of station {station} ended with {status}");
+        output::message(&format!("paceline: the program of station {station} ended with {status}\n"));
     }
     let ok = report.failed.is_empty() && !report.stopped;
     Ok(if ok { ExitCode::SUCCESS } else { ExitCode::from(1) })

@@ -47,7 +47,10 @@ pub fn load(file: &str, text: &str, overrides: &[String]) -> Result<Scenario, Sc
     }
     let mut document: DocumentMut = text.parse().map_err(|parse: toml_edit::TomlError| {
         let line = parse.span().map(|span| line_of(text, span.start));
-        ScenarioError { line, ..error(parse.message().to_owned()) }
+        // The parser says which key is there twice by its place alone.
+        let duplicate = parse.span().filter(|_| parse.message() == "duplicate key");
+        let key = duplicate.and_then(|span| text.get(span)).map(str::to_owned);
+        ScenarioError { line, key, ..error(parse.message().to_owned()) }
     })?;
     for text in overrides {
         apply(&mut document, text).map_err(|message| error(format!("--set {text}: {message}")))?;

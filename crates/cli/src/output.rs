@@ -41,16 +41,22 @@ pub struct Folder {
 impl Folder {
     /// Starts a folder that must not exist, or be empty.
     pub fn create(target: &Path) -> Outcome<Self> {
-        if target.is_file() || fs::read_dir(target).is_ok_and(|mut entries| entries.next().is_some()) {
+        if target.is_file() {
+            return Err(Failure::input(format!("--out {}: is a file; name a folder", target.display())));
+        }
+        if fs::read_dir(target).is_ok_and(|mut entries| entries.next().is_some()) {
             let message = format!("--out {}: exists and is not empty; name another folder", target.display());
             return Err(Failure::input(message));
         }
-        let name = target.file_name().ok_or_else(|| Failure::input("--out: not the name of a folder"))?;
-        let partial = target.with_file_name(format!(".{}.partial", name.to_string_lossy()));
         let context = || format!("--out {}: cannot be written", target.display());
+        // A link stands for the folder that it names.
+        let folder = if target.is_symlink() { fs::canonicalize(target) } else { Ok(target.to_owned()) };
+        let folder = folder.with_context(context).map_err(Failure::Input)?;
+        let name = folder.file_name().ok_or_else(|| Failure::input("--out: not the name of a folder"))?;
+        let partial = folder.with_file_name(format!(".{}.partial", name.to_string_lossy()));
         let _ = fs::remove_dir_all(&partial);
         fs::create_dir_all(&partial).with_context(context).map_err(Failure::Input)?;
-        Ok(Self { partial, target: target.to_owned(), finished: false })
+        Ok(Self { partial, target: folder, finished: false })
     }
     /// Where a file of this name is to be written now.
     pub fn path(&self, name: &str) -> PathBuf {

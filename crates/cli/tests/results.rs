@@ -2,9 +2,8 @@
 
 mod common;
 
-use common::{Place, has, said};
+use common::{Place, has, tshark};
 use serde_json::Value;
-use std::process::Command;
 
 /// Ten stations, three of which fetch small files; half a second counts.
 const MIXED: &str = r#"
@@ -193,19 +192,6 @@ fn results_folders_that_exist() {
     let hidden: Vec<_> =
         place.names().into_iter().filter(|p| p.to_string_lossy().contains(".partial")).collect();
     assert!(hidden.is_empty(), "{hidden:?}");
-}
-
-/// The value of these fields of every packet that passes the filter, as `tshark` sees them.
-fn tshark(file: &str, filter: &str, fields: &[&str]) -> Vec<Vec<String>> {
-    let mut command = Command::new("timeout");
-    command.args(["60", "tshark", "-r", file, "-Y", filter, "-T", "fields"]);
-    command.args(["-o", "tcp.check_checksum:TRUE", "-o", "ip.check_checksum:TRUE"]);
-    command.args(fields.iter().flat_map(|field| ["-e", *field]));
-    let said = said(&mut command);
-    let complaints: Vec<&str> =
-        said.stderr.lines().filter(|line| !line.starts_with("Running as user")).collect();
-    assert!(said.code == 0 && complaints.is_empty(), "{said:?}");
-    said.stdout.lines().map(|line| line.split('\t').map(str::to_owned).collect()).collect()
 }
 
 #[test]

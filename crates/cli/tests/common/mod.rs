@@ -1,6 +1,8 @@
 //! Runs the command `paceline` for tests: bounded in time, with all it says.
 #![allow(dead_code)] // each test program uses a part
 
+pub mod outer;
+
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -94,4 +96,17 @@ pub fn has(program: &str) -> bool {
     let mut command = Command::new("sh");
     command.args(["-c", &format!("command -v {program}")]).stdout(Stdio::null()).stderr(Stdio::null());
     command.status().is_ok_and(|status| status.success())
+}
+
+/// The value of these fields of every packet that passes the filter, as `tshark` sees them.
+pub fn tshark(file: &str, filter: &str, fields: &[&str]) -> Vec<Vec<String>> {
+    let mut command = Command::new("timeout");
+    command.args(["60", "tshark", "-r", file, "-Y", filter, "-T", "fields"]);
+    command.args(["-o", "tcp.check_checksum:TRUE", "-o", "ip.check_checksum:TRUE"]);
+    command.args(fields.iter().flat_map(|field| ["-e", *field]));
+    let said = said(&mut command);
+    let complaints: Vec<&str> =
+        said.stderr.lines().filter(|line| !line.starts_with("Running as user")).collect();
+    assert!(said.code == 0 && complaints.is_empty(), "{said:?}");
+    said.stdout.lines().map(|line| line.split('\t').map(str::to_owned).collect()).collect()
 }

@@ -1,5 +1,6 @@
 //! How a command ends badly: bad input (2) or failed work (1).
 
+use crate::output;
 use std::process::ExitCode;
 
 /// Why a command did not do its work.
@@ -25,7 +26,7 @@ impl Failure {
             Self::Input(error) => (error, 2),
             Self::Failed(error) => (error, 1),
         };
-        eprintln!("paceline: {error:#}");
+        output::message(&format!("paceline: {error:#}\n"));
         ExitCode::from(code)
     }
 }

@@ -13,7 +13,7 @@ use std::process::ExitCode;
 
 /// TCP over LTE and 5G: simulate it, run real programs through it, and see what an ACK filter does.
 #[derive(Parser)]
-#[command(version = concat!(env!("CARGO_PKG_VERSION"), " (", env!("PACELINE_COMMIT"), ")"), propagate_version = true)]
+#[command(name = "paceline", version = concat!(env!("CARGO_PKG_VERSION"), " (", env!("PACELINE_COMMIT"), ")"), propagate_version = true)]
 struct Cli {
     #[command(subcommand)]
     command: Command,

@@ -1,16 +1,34 @@
-//! The results folder: `resolved.toml`, `summary.json`, tables as CSV, captures.
+//! What a command gives out: text on stdout and stderr, and the results folder: `resolved.toml`, `summary.json`,
+//! tables as CSV, captures.
 //!
-//! It is filled under another name and renamed when whole: an interrupted run leaves no half results behind.
+//! The folder is filled under another name and renamed when whole: an interrupted run leaves no half results behind.
 
 use crate::failure::{Failure, Outcome};
 use anyhow::Context;
 use paceline_sim::{Origin, Scenario, Summary};
 use std::fs;
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 /// Which program this is.
 pub fn origin() -> Origin {
     Origin { version: env!("CARGO_PKG_VERSION").into(), commit: env!("PACELINE_COMMIT").into() }
+}
+
+/// Writes to stdout. A reader that has gone (`| head`) is no failure.
+pub fn print(text: &str) -> anyhow::Result<()> {
+    let mut stdout = io::stdout().lock();
+    match stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()) {
+        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
+            Err(error).context("cannot write to standard output")
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Writes to stderr. Where nobody can be told, nothing is said.
+pub fn message(text: &str) {
+    let _ = io::stderr().write_all(text.as_bytes());
 }
 
 /// A results folder in the making.
@@ -23,16 +41,22 @@ pub struct Folder {
 impl Folder {
     /// Starts a folder that must not exist, or be empty.
     pub fn create(target: &Path) -> Outcome<Self> {
-        if target.is_file() || fs::read_dir(target).is_ok_and(|mut entries| entries.next().is_some()) {
+        if target.is_file() {
+            return Err(Failure::input(format!("--out {}: is a file; name a folder", target.display())));
+        }
+        if fs::read_dir(target).is_ok_and(|mut entries| entries.next().is_some()) {
             let message = format!("--out {}: exists and is not empty; name another folder", target.display());
             return Err(Failure::input(message));
         }
-        let name = target.file_name().ok_or_else(|| Failure::input("--out: not the name of a folder"))?;
-        let partial = target.with_file_name(format!(".{}.partial", name.to_string_lossy()));
         let context = || format!("--out {}: cannot be written", target.display());
+        // A link stands for the folder that it names.
+        let folder = if target.is_symlink() { fs::canonicalize(target) } else { Ok(target.to_owned()) };
+        let folder = folder.with_context(context).map_err(Failure::Input)?;
+        let name = folder.file_name().ok_or_else(|| Failure::input("--out: not the name of a folder"))?;
+        let partial = folder.with_file_name(format!(".{}.partial", name.to_string_lossy()));
         let _ = fs::remove_dir_all(&partial);
         fs::create_dir_all(&partial).with_context(context).map_err(Failure::Input)?;
-        Ok(Self { partial, target: target.to_owned(), finished: false })
+        Ok(Self { partial, target: folder, finished: false })
     }
     /// Where a file of this name is to be written now.
     pub fn path(&self, name: &str) -> PathBuf {

@@ -69,7 +69,7 @@ impl Namespace {
         unsafe {
             command.pre_exec(move || {
                 setns(&handle, CloneFlags::CLONE_NEWNET)?;
-                prctl::set_pdeathsig(Signal::SIGTERM)?;
+                prctl::set_pdeathsig(Signal::SIGKILL)?; // interactive shells ignore SIGTERM
                 Ok(())
             });
         }

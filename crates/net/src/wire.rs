@@ -191,7 +191,7 @@ fn fill_checksum(l4: &mut [u8], packet: &Packet, protocol: u8) {
     let sum = sum.add_2bytes([0, protocol]).add_4bytes(length).add_slice(l4);
     // A UDP checksum of zero means "none": the all-ones form is sent instead (RFC 768).
     let value = if protocol == 17 { sum.to_ones_complement_with_no_zero() } else { sum.ones_complement() };
-    l4[at..at + 2].copy_from_slice(&value.to_be_bytes());
+    l4[at..at + 2].copy_from_slice(&value.to_ne_bytes()); // the sum keeps the order of memory
 }
 
 fn ip_bytes(packet: &Packet, protocol: u8, l4_len: usize) -> Vec<u8> {
@@ -205,7 +205,7 @@ fn ip_bytes(packet: &Packet, protocol: u8, l4_len: usize) -> Vec<u8> {
             header.extend_from_slice(&src.octets());
             header.extend_from_slice(&dst.octets());
             let sum = Sum16BitWords::new().add_slice(&header).ones_complement();
-            header[10..12].copy_from_slice(&sum.to_be_bytes());
+            header[10..12].copy_from_slice(&sum.to_ne_bytes());
             header
         }
         (IpAddr::V6(src), IpAddr::V6(dst)) => {
@@ -267,6 +267,39 @@ mod tests {
         #[test]
         fn no_bytes_make_the_parser_panic(bytes in proptest::collection::vec(any::<u8>(), 0..120)) {
             let _ = parse(&bytes);
+        }
+    }
+
+    /// RFC 1071 as it is written there: big-endian words, carries folded at the end.
+    fn internet_checksum(parts: &[&[u8]]) -> u16 {
+        let words = parts.iter().flat_map(|part| part.chunks(2));
+        let sum: u32 = words.map(|w| u32::from(w[0]) << 8 | w.get(1).map_or(0, |low| u32::from(*low))).sum();
+        !((sum & 0xffff) + (sum >> 16)) as u16
+    }
+
+    #[test]
+    fn checksums_are_right() {
+        let addresses = [("198.18.0.1", "198.18.0.2"), ("2001:2::1", "2001:2::2")];
+        for (payload_len, (src, dst)) in (0..9).flat_map(|len| addresses.map(|pair| (len, pair))) {
+            let tcp = TcpHeader {
+                src_port: 40_000,
+                dst_port: 5001,
+                seq: SeqNumber(0x1234_5678),
+                ack: SeqNumber(0x9abc_def0),
+                flags: TcpFlags::ACK,
+                window: 0x4321,
+                options: TcpOptions { mss: Some(1460), ..Default::default() },
+                payload_len,
+            };
+            let bytes = emit(&Packet::tcp(src.parse().unwrap(), dst.parse().unwrap(), tcp));
+            let (addresses, l4) = if bytes[0] >> 4 == 4 {
+                (&bytes[12..20], &bytes[20..])
+            } else {
+                (&bytes[8..40], &bytes[40..])
+            };
+            let pseudo = [&[0, 6], &(l4.len() as u16).to_be_bytes()[..]].concat();
+            assert_eq!(internet_checksum(&[addresses, &pseudo, l4]), 0, "TCP, {payload_len} bytes, {src}");
+            assert!(bytes[0] >> 4 == 6 || internet_checksum(&[&bytes[..20]]) == 0, "IPv4 header");
         }
     }
 

@@ -1,6 +1,7 @@
 //! `paceline check`: validates a scenario and prints the resolved file.
 
 use crate::failure::Outcome;
+use crate::output;
 use crate::scenario_file::{self, ScenarioArgs};
 use std::process::ExitCode;
 
@@ -12,6 +13,6 @@ pub struct Args {
 
 pub fn run(args: &Args) -> Outcome {
     let (_, scenario) = scenario_file::load(&args.scenario)?;
-    print!("{}", scenario.to_toml());
+    output::print(&scenario.to_toml())?;
     Ok(ExitCode::SUCCESS)
 }

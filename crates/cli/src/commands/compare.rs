@@ -1,6 +1,7 @@
 //! `paceline compare`: results folders side by side.
 
 use crate::failure::{Failure, Outcome};
+use crate::output;
 use crate::table::{Column, render};
 use paceline_sim::Totals;
 use serde_json::Value;
@@ -26,7 +27,7 @@ pub fn run(args: &Args) -> Outcome {
         .iter()
         .map(|l| Column { name: l.name.clone(), mean: &l.mean, ci95: l.ci95.as_ref() })
         .collect();
-    print!("{}", render(&columns));
+    output::print(&render(&columns))?;
     Ok(ExitCode::SUCCESS)
 }
 

@@ -1,19 +1,23 @@
 //! `paceline doctor`: what this host can do, and what to do about what it cannot.
 
 use crate::failure::Outcome;
+use crate::output;
 use paceline_live::probe;
+use std::fmt::Write;
 use std::process::ExitCode;
 
 pub fn run() -> Outcome {
-    println!("paceline {} ({})", env!("CARGO_PKG_VERSION"), env!("PACELINE_COMMIT"));
-    println!("simulate: yes, on {} cores", std::thread::available_parallelism().map_or(1, usize::from));
+    let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    let mut text = format!("paceline {} ({})\n", env!("CARGO_PKG_VERSION"), env!("PACELINE_COMMIT"));
+    let _ = writeln!(text, "simulate: yes, on {cores} cores");
     for check in probe::all() {
-        match check.problem {
-            None => {
-                println!("{}: yes{}", check.name, check.detail.map_or(String::new(), |d| format!(" ({d})")))
-            }
-            Some(problem) => println!("{}: no: {problem}", check.name),
-        }
+        let answer = match (check.problem, check.detail) {
+            (Some(problem), _) => format!("no: {problem}"),
+            (None, Some(detail)) => format!("yes ({detail})"),
+            (None, None) => String::from("yes"),
+        };
+        let _ = writeln!(text, "{}: {answer}", check.name);
     }
+    output::print(&text)?;
     Ok(ExitCode::SUCCESS)
 }

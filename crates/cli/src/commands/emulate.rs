@@ -38,6 +38,9 @@ pub struct Args {
 pub fn run(args: &Args) -> Outcome {
     let (name, scenario) = scenario_file::load(&args.scenario)?;
     let stations = stations(&args.station, scenario.station_count() as usize)?;
+    if let Some(name) = &args.congestion_control {
+        check_name(name)?;
+    }
     if args.command.is_empty() && stations.len() > 1 {
         return Err(Failure::input("several real stations need a COMMAND: one terminal holds one shell"));
     }
@@ -59,15 +62,26 @@ pub fn run(args: &Args) -> Outcome {
         folder.finish(&scenario, &summary)?;
     }
     if args.json {
-        print!("{}", summary.to_json());
+        output::print(&summary.to_json())?;
     }
-    eprint!("{}", describe(&summary));
-    eprintln!("{}", report.lateness);
+    output::message(&format!("{}{}\n", describe(&summary), report.lateness));
     for (station, status) in &report.failed {
-        eprintln!("paceline: the program of station {station} ended with {status}");
+        output::message(&format!("paceline: the program of station {station} ended with {status}\n"));
     }
     let ok = report.failed.is_empty() && !report.stopped;
     Ok(if ok { ExitCode::SUCCESS } else { ExitCode::from(1) })
+}
+
+/// The name becomes an argument of `ip`: it must be one word.
+fn check_name(name: &str) -> Outcome<()> {
+    let word = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
+    if name.is_empty() || !name.chars().all(word) {
+        let message = format!(
+            "--congestion-control {name:?}: allowed: a name such as cubic; `paceline doctor` shows those of this host"
+        );
+        return Err(Failure::input(message));
+    }
+    Ok(())
 }
 
 /// Reads lists such as `0,2-4`.

@@ -53,11 +53,7 @@ pub fn run(args: &Args) -> Outcome {
     if let Some(folder) = folder {
         folder.finish(&scenario, &summary)?;
     }
-    if args.json {
-        print!("{}", summary.to_json());
-    } else {
-        print!("{}", describe(&summary));
-    }
+    output::print(&if args.json { summary.to_json() } else { describe(&summary) })?;
     Ok(ExitCode::SUCCESS)
 }
 

@@ -39,10 +39,10 @@ pub(super) fn check(scenario: &Scenario) -> Result<(), Problem> {
     cell_radio(scenario)?;
     cell_access(scenario)?;
     tcp(scenario)?;
+    scenario.stations.iter().enumerate().try_for_each(|(index, group)| stations(index, group))?;
     let count = scenario.station_count();
     let allowed = format!("1 to {MAX_STATIONS} stations in all [[station]] tables");
-    range("station.count", count, (1..=MAX_STATIONS).contains(&count), &allowed)?;
-    scenario.stations.iter().enumerate().try_for_each(|(index, group)| stations(index, group))
+    range("station.count", count, (1..=MAX_STATIONS).contains(&count), &allowed)
 }
 
 fn range(key: &str, value: impl Display, ok: bool, allowed: &str) -> Result<(), Problem> {
@@ -147,7 +147,8 @@ fn tcp(scenario: &Scenario) -> Result<(), Problem> {
 
 fn stations(index: usize, group: &Stations) -> Result<(), Problem> {
     let key = |name: &str| format!("station.{index}.{name}");
-    range(&key("count"), group.count, group.count >= 1, &format!("1 to {MAX_STATIONS}"))?;
+    let count_ok = (1..=MAX_STATIONS).contains(&group.count);
+    range(&key("count"), group.count, count_ok, &format!("1 to {MAX_STATIONS}"))?;
     let sinr_ok =
         |range: &SinrRange| range.low.0 <= range.high.0 && range.low.0 >= -30.0 && range.high.0 <= 60.0;
     const SINR: &str = "-30 dB to 60 dB, the lower end of a range first";

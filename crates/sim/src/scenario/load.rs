@@ -49,7 +49,10 @@ pub fn load(file: &str, text: &str, overrides: &[String]) -> Result<Scenario, Sc
         let line = parse.span().map(|span| line_of(text, span.start));
         let shown = line.and_then(|line| text.lines().nth(line - 1)).unwrap_or_default().trim();
         let message = format!("not valid TOML: {} in `{shown}`", parse.message().trim().replace('\n', ", "));
-        ScenarioError { line, ..error(message) }
+        // The parser says which key is there twice by its place alone.
+        let duplicate = parse.span().filter(|_| parse.message() == "duplicate key");
+        let key = duplicate.and_then(|span| text.get(span)).map(str::to_owned);
+        ScenarioError { line, key, ..error(message) }
     })?;
     for text in overrides {
         apply(&mut document, text).map_err(|message| error(format!("--set {text}: {message}")))?;

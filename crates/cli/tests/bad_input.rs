@@ -1,0 +1,431 @@
+//! Bad input to `run`, `check` and `emulate`: exit code 2, one message that says what to change, and nothing written.
+
+mod common;
+
+use common::{GOOD, Place, Said};
+
+/// Checks that all of `commands` refuse these arguments with one message that has all the parts.
+fn refused(place: &Place, commands: &[&str], args: &[&str], parts: &[&str]) {
+    for command in commands {
+        let mut all = vec![*command];
+        all.extend(args);
+        if *command != "check" && !args.contains(&"--out") {
+            all.extend(["--out", "new/out"]);
+        }
+        if *command == "emulate" && !args.contains(&"--") {
+            all.extend(["--", "true"]);
+        }
+        let before = place.names();
+        let said = place.paceline(&all);
+        assert_message(&said, &all, parts);
+        assert_eq!(place.names(), before, "{all:?} wrote something");
+    }
+}
+
+fn assert_message(said: &Said, args: &[&str], parts: &[&str]) {
+    let message = &said.stderr;
+    assert_eq!(said.code, 2, "{args:?}: {said:?}");
+    assert_eq!(said.stdout, "", "{args:?}");
+    let own = message.starts_with("paceline: ") && message.lines().count() == 1;
+    assert!(own || message.starts_with("error: "), "{args:?}: {message}");
+    for part in parts {
+        assert!(message.contains(part), "{args:?}: `{part}` is missing in: {message}");
+    }
+}
+
+const ALL: [&str; 3] = ["run", "check", "emulate"];
+
+/// Scenario texts, and what the message about each says.
+fn refused_texts(cases: &[(&str, &[&str])]) {
+    let place = Place::new();
+    for (text, parts) in cases {
+        place.write("bad.toml", text);
+        refused(&place, &ALL, &["bad.toml"], parts);
+    }
+}
+
+/// Values set on the command line, and what the message about each says is allowed.
+fn refused_values(cases: &[(&str, &str)]) {
+    let place = Place::new();
+    for (set, allowed) in cases {
+        let (key, value) = set.split_once('=').expect("key=value");
+        refused(&place, &["check"], &["good.toml", "--set", set], &["good.toml: ", key, value, allowed]);
+    }
+    let (set, allowed) = cases[0];
+    refused(&place, &ALL, &["good.toml", "--set", set], &[allowed]);
+}
+
+#[test]
+fn unknown_keys() {
+    refused_texts(&[
+        ("[run]\nsed = 3\n[[station]]\n", &["bad.toml:2: run.sed = 3", "unknown field", "`seed`"]),
+        ("[radio]\n[[station]]\n", &["bad.toml:1: radio", "unknown field", "`cell`"]),
+        ("colour = 1\n[[station]]\n", &["bad.toml:1: colour = 1", "unknown field"]),
+        ("[[station]]\ncuont = 2\n", &["bad.toml:2: station.0.cuont = 2", "`count`"]),
+        ("[[station]]\n[[station]]\nx = \"a\"\n", &["bad.toml:3: station.1.x = \"a\"", "`flows`"]),
+        (
+            "[core]\nhops = [{ rate = \"1 Gb/s\", delay = \"1 ms\", loss = 1 }]\n[[station]]\n",
+            &["bad.toml:2: core.hops.0.loss = 1", "`rate`, `delay`, `queue`"],
+        ),
+    ]);
+}
+
+#[test]
+fn units() {
+    refused_texts(&[
+        (
+            "[run]\nduration = \"5 Mb/s\"\n[[station]]\n",
+            &["bad.toml:2: run.duration", "5 Mb/s", "ms, s, min"],
+        ),
+        ("[run]\nduration = 5\n[[station]]\n", &["bad.toml:2: run.duration = 5", "unit", "\"5 ms\""]),
+        ("[run]\nduration = 5.5\n[[station]]\n", &["bad.toml:2: run.duration = 5.5", "unit"]),
+        ("[run]\nduration = \"5\"\n[[station]]\n", &["bad.toml:2: run.duration = \"5\"", "ms, s, min"]),
+        ("[run]\nduration = \"-5 s\"\n[[station]]\n", &["bad.toml:2: run.duration = \"-5 s\"", "ms, s, min"]),
+        ("[cell]\nbandwidth = \"20 mhz\"\n[[station]]\n", &["bad.toml:2: cell.bandwidth", "20 mhz", "MHz"]),
+        (
+            "[tcp]\nsend_buffer = \"4 Mb\"\n[[station]]\n",
+            &["bad.toml:2: tcp.send_buffer", "4 Mb", "MB, GB, KiB"],
+        ),
+        ("[[station]]\nuplink_sinr = \"10\"\n", &["bad.toml:2: station.0.uplink_sinr = \"10\"", "dB"]),
+        ("[[station]]\nuplink_sinr = 10\n", &["bad.toml:2: station.0.uplink_sinr = 10", "\"15 dB\""]),
+        ("[[station]]\nfading = \"nan dB\"\n", &["bad.toml:2: station.0.fading", "nan dB", "-3.5 dB"]),
+        (
+            "[core]\nhops = [{ rate = \"1 GB/s\", delay = \"1 ms\" }]\n[[station]]\n",
+            &["bad.toml:2: core.hops.0.rate", "1 GB/s", "Mb/s, Gb/s"],
+        ),
+        (
+            "[run]\nduration = \"99999999999999999999999999999999999999999999 s\"\n[[station]]\n",
+            &["bad.toml:2: run.duration", "duration"],
+        ),
+    ]);
+}
+
+#[test]
+fn types() {
+    refused_texts(&[
+        ("[run]\nseed = \"one\"\n[[station]]\n", &["bad.toml:2: run.seed = \"one\"", "u64"]),
+        ("[run]\nseed = 1.5\n[[station]]\n", &["bad.toml:2: run.seed = 1.5", "u64"]),
+        ("[run]\nseed = -1\n[[station]]\n", &["bad.toml:2: run.seed = -1", "u64"]),
+        ("run = 1\n[[station]]\n", &["bad.toml:1: run = 1"]),
+        ("station = 1\n", &["bad.toml:1: station = 1"]),
+        ("[station]\ncount = 1\n", &["bad.toml", "station"]),
+        ("[tcp]\nhystart = \"yes\"\n[[station]]\n", &["bad.toml:2: tcp.hystart = \"yes\"", "boolean"]),
+        (
+            "[tcp]\ncongestion_control = \"bbr\"\n[[station]]\n",
+            &["bad.toml:2: tcp.congestion_control", "`cubic`"],
+        ),
+        ("[cell]\nscheduler = \"fair\"\n[[station]]\n", &["bad.toml:2: cell.scheduler", "`round-robin`"]),
+        ("[[station]]\ndirection = \"up\"\n", &["bad.toml:2: station.0.direction = \"up\"", "`upload`"]),
+        ("[[station]]\nuplink_sinr = [\"1 dB\"]\n", &["bad.toml:2: station.0.uplink_sinr", "length 1"]),
+        (
+            "[[station]]\nuplink_sinr = [\"1 dB\", \"2 dB\", \"3 dB\"]\n",
+            &["bad.toml:2", "uplink_sinr", "length 3"],
+        ),
+        (
+            "[ack_filter]\nscheme = \"hybird\"\n[[station]]\n",
+            &["bad.toml:2: ack_filter.scheme", "hybrid-opt"],
+        ),
+        ("[cell]\npucch_prb = 256\n[[station]]\n", &["bad.toml:2: cell.pucch_prb = 256"]),
+    ]);
+}
+
+#[test]
+fn broken_files() {
+    refused_texts(&[
+        ("[cell\n", &["bad.toml:1: "]),
+        ("[[station]]\ncount = \n", &["bad.toml:2: "]),
+        ("[[station]]\ncount = 1\ncount = 2\n", &["bad.toml:3: ", "duplicate key", "count"]),
+        ("[run]\n[[station]]\n[run]\n", &["bad.toml:3: ", "duplicate key", "run"]),
+        ("[[station]]\ncount = 1 seed\n", &["bad.toml:2: "]),
+        ("{\"station\": 1}\n", &["bad.toml:1: "]),
+        ("\0\0\0\0", &["bad.toml:1: "]),
+        ("", &["bad.toml: ", "empty", "[[station]]"]),
+        (" \n\t\n", &["bad.toml: ", "empty", "[[station]]"]),
+        ("# only a comment\n", &["bad.toml: station.count = 0", "1 to 1000"]),
+    ]);
+    let place = Place::new();
+    place.write(
+        "garbage",
+        (0..5000u32).map(|n| (n.wrapping_mul(2_654_435_761) >> 13) as u8).collect::<Vec<_>>(),
+    );
+    let built_in = "uplink-limited, single-station";
+    refused(&place, &ALL, &["garbage"], &["garbage: ", "UTF-8"]);
+    refused(&place, &ALL, &["missing.toml"], &["missing.toml: ", "No such file", built_in]);
+    refused(&place, &ALL, &["."], &[".: ", "directory", built_in]);
+    refused(&place, &ALL, &["good.toml/x"], &["good.toml/x: ", "directory"]);
+    refused(&place, &ALL, &[""], &[built_in]);
+    refused(&place, &ALL, &["/dev/null"], &["/dev/null: ", "empty"]);
+    place.write("deep.toml", format!("x = {}", "[".repeat(100_000)));
+    refused(&place, &ALL, &["deep.toml"], &["deep.toml:1: "]);
+    place.write("many.toml", "[[station]]\n".repeat(100_000));
+    refused(&place, &ALL, &["many.toml"], &["many.toml", "station.count = 100000", "1 to 1000"]);
+}
+
+#[test]
+fn numbers_of_stations() {
+    const U64_MAX: &str = "18446744073709551615";
+    const I64_MAX: &str = "9223372036854775807";
+    let twice = |count: &str| format!("[[station]]\ncount = {count}\n[[station]]\ncount = {count}\n");
+    refused_texts(&[
+        ("[[station]]\ncount = 0\n", &["bad.toml:2: station.0.count = 0", "1 to 1000"]),
+        (
+            "[[station]]\ncount = 1\n[[station]]\ncount = 0\n",
+            &["bad.toml:4: station.1.count = 0", "1 to 1000"],
+        ),
+        ("[[station]]\ncount = 100000\n", &["bad.toml:2: station.0.count = 100000", "1 to 1000"]),
+        ("[run]\nseed = 1\n", &["bad.toml", "station.count = 0", "1 to 1000"]),
+        (&twice(U64_MAX), &["bad.toml:2: "]),
+        (&twice(I64_MAX), &["bad.toml:2: station.0.count = 9223372036854775807", "1 to 1000"]),
+        (&twice("600"), &["bad.toml", "station.count = 1200", "1 to 1000"]),
+    ]);
+}
+
+#[test]
+fn run_and_core_values_out_of_range() {
+    refused_values(&[
+        ("run.duration=0 s", "1 ms to 86400 s"),
+        ("run.duration=86401 s", "1 ms to 86400 s"),
+        ("run.warmup=300 ms", "less than run.duration"),
+        ("run.warmup=18446744073 s", "less than run.duration"),
+        ("run.sample=1 us", "1 ms or more"),
+    ]);
+    let place = Place::new();
+    for (hop, parts) in [
+        ("{rate=\"1 b/s\",delay=\"0 s\"}", ["core.hops.0.rate = 1 b/s", "1 kb/s to 1000 Gb/s"]),
+        ("{rate=\"1001 Gb/s\",delay=\"0 s\"}", ["core.hops.0.rate = 1001 Gb/s", "1 kb/s to 1000 Gb/s"]),
+        ("{rate=\"1 Gb/s\",delay=\"11 s\"}", ["core.hops.0.delay = 11 s", "0 s to 10 s"]),
+        ("{rate=\"1 Gb/s\",delay=\"1 s\",queue=\"1 B\"}", ["core.hops.0.queue = 1 B", "at least 1500 B"]),
+        ("{rate=\"1 Gb/s\"}", ["core.hops.0", "missing field `delay`"]),
+    ] {
+        refused(&place, &["check"], &["good.toml", "--set", &format!("core.hops=[{hop}]")], &parts);
+    }
+}
+
+#[test]
+fn cell_values_out_of_range() {
+    refused_values(&[
+        ("cell.bandwidth=21 MHz", "1.4, 3, 5, 10, 15 or 20 MHz"),
+        ("cell.bandwidth=0 Hz", "1.4, 3, 5, 10, 15 or 20 MHz"),
+        ("cell.bandwidth=18446744073709551615 Hz", "1.4, 3, 5, 10, 15 or 20 MHz"),
+        ("cell.uplink_bandwidth=2 MHz", "1.4, 3, 5, 10, 15 or 20 MHz"),
+        ("cell.pucch_prb=100", "0 to 99, less than the uplink's 100 resource blocks"),
+        ("cell.pucch_prb=255", "0 to 99"),
+        ("cell.downlink_grants=0", "1 to 40"),
+        ("cell.uplink_grants=41", "1 to 40"),
+        ("cell.max_harq_tx=0", "1 to 8"),
+        ("cell.t_reordering=201 ms", "0 to 200 ms"),
+        ("cell.t_reordering=1500 us", "whole milliseconds"),
+        ("cell.decode_delay=11 ms", "0 to 10 ms"),
+        ("cell.cqi_period=0 ns", "1 to 160 ms"),
+        ("cell.cqi_delay=41 ms", "0 to 40 ms"),
+        ("cell.downlink_buffer=1999 B", "2000 B to 1 GiB"),
+        ("cell.uplink_buffer=2 GiB", "2000 B to 1 GiB"),
+        ("cell.sr_period=3 ms", "one of 1, 2, 5, 10, 20, 40, 80 ms"),
+        ("cell.sr_prohibit=8", "0 to 7"),
+        ("cell.periodic_bsr_timer=6 ms", "one of 5, 10, 16"),
+        ("cell.retx_bsr_timer=1 s", "one of 320, 640"),
+        ("cell.sr_grant=6 B", "7 B"),
+        ("ack_filter.header=0 B", "1 B to 1000 B"),
+        ("ack_filter.scheme=hybrid(0)", "T from 1"),
+        ("ack_filter.scheme=passive(2)", "RATIO from 0 to 1"),
+    ]);
+    let place = Place::new();
+    let narrow = ["good.toml", "--set", "cell.uplink_bandwidth=1.4 MHz", "--set", "cell.pucch_prb=6"];
+    refused(&place, &ALL, &narrow, &["cell.pucch_prb = 6", "0 to 5", "uplink's 6 resource blocks"]);
+}
+
+#[test]
+fn tcp_and_station_values_out_of_range() {
+    refused_values(&[
+        ("tcp.segment_size=63 B", "64 B to 8948 B"),
+        ("tcp.segment_size=8949 B", "64 B to 8948 B"),
+        ("tcp.initial_window=0", "1 to 1000 segments"),
+        ("tcp.min_rto=0 ns", "1 ms to 60 s"),
+        ("tcp.receive_buffer=1447 B", "tcp.segment_size to 1 GiB"),
+        ("tcp.send_buffer=2 GiB", "tcp.segment_size to 1 GiB"),
+        ("tcp.delayed_ack_segments=0", "1 to 64"),
+        ("tcp.delayed_ack_timeout=501 ms", "0 to 500 ms"),
+    ]);
+    refused_values(&[
+        ("station.0.count=1001", "1 to 1000"),
+        ("station.0.downlink_sinr=61 dB", "-30 dB to 60 dB"),
+        ("station.0.uplink_sinr=-31 dB", "-30 dB to 60 dB"),
+        ("station.0.fading=-1 dB", "0 dB to 20 dB"),
+        ("station.0.coherence=101 s", "1 ms to 100 s"),
+        ("station.0.flows=0", "1 to 1000 connections per station"),
+        ("station.0.flows=4294967296", "u32"),
+        ("station.0.file=0 B", "1 B to 1024 GiB"),
+        ("station.0.start=86401 s", "0 s to 86400 s"),
+        ("station.0.start_spread=86401 s", "0 s to 86400 s"),
+    ]);
+    let place = Place::new();
+    let reversed = ["good.toml", "--set", "station.uplink_sinr=[\"5 dB\", \"1 dB\"]"];
+    refused(&place, &ALL, &reversed, &["[\"5 dB\", \"1 dB\"]", "the lower end of a range first"]);
+}
+
+#[test]
+fn forms_of_set() {
+    let place = Place::new();
+    for (set, part) in [
+        ("", "write key=value"),
+        ("cell.bandwidth", "write key=value"),
+        ("=", "a part of the key is empty"),
+        ("=3", "a part of the key is empty"),
+        ("cell..bandwidth=3", "a part of the key is empty"),
+        (".=3", "a part of the key is empty"),
+        ("station.7.count=1", "there is no station.7"),
+        ("station.18446744073709551616.count=1", "unknown field"),
+        ("station.count.x=1", "not inside a table"),
+        ("cell.nothing=1", "unknown field"),
+        ("a=b", "unknown field"),
+        ("cell=3", "cell = 3"),
+        ("station=3", "station = 3"),
+        ("run.seed=18446744073709551615", "run.seed"),
+        ("cell.bandwidth=\"10 MHz", "cell.bandwidth"),
+        ("run.seed=1\nrun.duration=\"1 s\"", "run.seed"),
+    ] {
+        refused(&place, &ALL, &["good.toml", "--set", set], &["good.toml: ", part]);
+    }
+    refused(&place, &ALL, &["good.toml", "--set"], &["--set"]);
+    place.write("two.toml", "[[station]]\n[[station]]\n");
+    refused(&place, &ALL, &["two.toml", "--set", "station.count=2"], &["write station.0 to station.1"]);
+}
+
+#[test]
+fn options() {
+    let place = Place::new();
+    let radio = ["run", "emulate"];
+    for (commands, args, parts) in [
+        (&radio[..1], &["--seeds", "0"][..], &["--seeds", "'0'", "1..=10000"][..]),
+        (&radio[..1], &["--seeds", "10001"], &["--seeds", "'10001'", "1..=10000"]),
+        (&radio[..1], &["--seeds", "-1"], &["-1"]),
+        (&radio[..1], &["--seeds", "many"], &["--seeds", "'many'"]),
+        (&radio[..1], &["--jobs", "0"], &["--jobs", "'0'", "1..=1024"]),
+        (&radio[..1], &["--jobs", "100000"], &["--jobs", "'100000'", "1..=1024"]),
+        (&radio[..1], &["--out", ""], &["--out"]),
+        (&radio, &["--nothing"], &["--nothing"]),
+        (&radio[1..], &["--station", "1"], &["--station 1", "0 to 0"]),
+        (&radio[1..], &["--station", ""], &["--station ", "0 to 0"]),
+        (&radio[1..], &["--station", "0,,0"], &["--station ", "0 to 0"]),
+        (&radio[1..], &["--station", "one"], &["--station one", "0 to 0"]),
+        (&radio[1..], &["--station", "0-1"], &["--station 0-1", "0 to 0"]),
+        (&radio[1..], &["--station", "1-0"], &["--station 1-0", "0 to 0"]),
+        (&radio[1..], &["--station", "99999999999999999999"], &["--station 99999999999999999999"]),
+    ] {
+        refused(&place, commands, &[&["good.toml"], args].concat(), parts);
+    }
+    for args in [&["run", "good.toml", "--pcap"][..], &["emulate", "good.toml", "--pcap", "--", "true"]] {
+        assert_message(&place.paceline(args), args, &["--out"]);
+    }
+    let several = ["emulate", "good.toml", "--set", "station.count=10", "--station", "0-9", "--out", "new"];
+    assert_message(&place.paceline(&several), &several, &["COMMAND"]);
+    let beyond = ["emulate", "good.toml", "--set", "station.count=3", "--station", "0,2-3", "--", "true"];
+    assert_message(&place.paceline(&beyond), &beyond, &["--station 2-3", "0 to 2", "0-2"]);
+    for args in [&[][..], &["run"], &["check"], &["emulate"], &["compare"], &["simulate"]] {
+        let said = place.paceline(args);
+        assert!(said.code == 2 && said.stdout.is_empty() && !said.stderr.is_empty(), "{args:?}: {said:?}");
+    }
+}
+
+#[test]
+fn results_folders() {
+    let place = Place::new();
+    std::fs::create_dir_all(place.join("full/inner")).unwrap();
+    std::os::unix::fs::symlink("nowhere", place.join("dangling")).unwrap();
+    let cases = [
+        ("full", "not empty"),
+        ("good.toml", "is a file"),
+        ("good.toml/below", "cannot be written"),
+        (".", "not empty"),
+        ("full/..", "not empty"),
+        ("full/inner/..", "not empty"),
+        ("/", "not empty"),
+        ("/proc/out", "cannot be written"),
+        ("dangling", "--out dangling"),
+    ];
+    for (out, part) in cases {
+        refused(&place, &["run"], &["good.toml", "--out", out], &["--out", part]);
+    }
+    let long = "x".repeat(300);
+    refused(&place, &["run"], &["good.toml", "--out", &long], &["--out", "cannot be written"]);
+    assert_eq!(place.read("good.toml"), GOOD);
+}
+
+#[test]
+fn compare_of_no_results() {
+    let place = Place::new();
+    std::fs::create_dir(place.join("empty")).unwrap();
+    std::fs::create_dir(place.join("bad")).unwrap();
+    for (text, part) in [
+        ("", "EOF"),
+        ("{", "EOF"),
+        ("[]", "mean"),
+        ("{}", "mean"),
+        ("3", "mean"),
+        ("{\"mean\": 3}", "mean"),
+        ("{\"mean\": {\"goodput_mbps\": \"1\"}}", "mean"),
+        ("\u{0}", "line 1"),
+    ] {
+        place.write("bad/summary.json", text);
+        let args = ["compare", "bad"];
+        assert_message(&place.paceline(&args), &args, &["bad/summary.json", part]);
+    }
+    for folder in ["empty", "missing", "good.toml"] {
+        let args = ["compare", folder];
+        assert_message(&place.paceline(&args), &args, &[&format!("{folder}/summary.json")]);
+    }
+}
+
+#[test]
+fn a_file_that_cannot_be_written_to() {
+    let place = Place::new();
+    for args in ["check good.toml", "run good.toml", "run good.toml --json", "doctor"] {
+        let closed = place.shell(&format!("(sleep 0.2; $PACELINE {args}; echo $? >&2) | true"));
+        assert_eq!(closed.stderr, "0\n", "{args}: a reader that has gone is no failure");
+        let full = place.shell(&format!("$PACELINE {args} > /dev/full"));
+        assert_eq!(full.code, 1, "{args}: {full:?}");
+        assert!(full.stderr.starts_with("paceline: cannot write to standard output: "), "{full:?}");
+    }
+    assert_eq!(place.shell("$PACELINE check missing.toml 2> /dev/full").code, 2);
+}
+
+/// Values at the ends of their ranges are simulated without panic and in bounded time.
+#[test]
+fn extreme_valid_values() {
+    let place = Place::new();
+    for sets in [
+        &["run.sample=18446744073 s"][..],
+        &["run.seed=9223372036854775807"],
+        &["run.warmup=0 s", "run.duration=1 ms"],
+        &["station.start=86400 s", "station.start_spread=86400 s"],
+        &["station.file=1024 GiB"],
+        &["station.file=1 B", "station.flows=1000"],
+        &["station.count=1000"],
+        &["tcp.receive_buffer=1 GiB", "tcp.send_buffer=1 GiB", "tcp.initial_window=1000"],
+        &["cell.downlink_buffer=1 GiB", "cell.uplink_buffer=1 GiB"],
+        &["ack_filter.scheme=hybrid(4294967295)"],
+        &["core.hops=[]"],
+        &["core.hops=[{rate=\"1 kb/s\",delay=\"10 s\",queue=\"18446744073709551615 B\"}]"],
+        &["core.hops=[{rate=\"1000 Gb/s\",delay=\"0 s\",queue=\"1500 B\"}]"],
+        &[
+            "station.downlink_sinr=[\"-30 dB\",\"60 dB\"]",
+            "station.uplink_sinr=-30 dB",
+            "station.fading=20 dB",
+        ],
+        &["station.coherence=1 ms", "station.fading=20 dB", "station.flows=10"],
+        &["tcp.segment_size=64 B", "tcp.receive_buffer=64 B", "tcp.send_buffer=64 B"],
+        &["tcp.segment_size=8948 B", "tcp.receive_buffer=8948 B", "cell.uplink_buffer=2000 B"],
+        &["cell.bandwidth=1.4 MHz", "cell.pucch_prb=5", "station.count=100", "station.direction=upload"],
+        &["cell.sr_period=80 ms", "cell.sr_prohibit=7", "cell.retx_bsr_timer=10240 ms"],
+        &["cell.max_harq_tx=1", "cell.t_reordering=0 s", "station.downlink_sinr=-10 dB"],
+        &["cell.cqi_period=160 ms", "cell.cqi_delay=40 ms", "cell.decode_delay=10 ms"],
+        &["tcp.delayed_ack_segments=64", "tcp.delayed_ack_timeout=0 s", "tcp.min_rto=1 ms"],
+    ] {
+        let mut args = vec!["run", "good.toml"];
+        sets.iter().for_each(|set| args.extend(["--set", set]));
+        let said = place.paceline(&args);
+        assert!(said.code == 0 && said.stderr.is_empty(), "{sets:?}: {said:?}");
+        assert!(said.stdout.starts_with("good, simulated: "), "{sets:?}: {said:?}");
+        assert!(!said.stdout.contains("NaN") && !said.stdout.contains("inf"), "{sets:?}: {said:?}");
+    }
+}

@@ -206,6 +206,25 @@ fn real_and_simulated_stations_share_a_cell() {
 }
 
 #[test]
+fn data_of_a_program_that_has_ended_arrives() {
+    let Some(outer) = Outer::new(&["python3"]) else { return };
+    outer.place.write(
+        "sink.py",
+        "import socket\ns = socket.create_server(('', 9))\nwhile True:\n    c, _ = s.accept()\n    n = 0\n\
+         \x20   while data := c.recv(65536): n += len(data)\n    print(n, flush=True)\n",
+    );
+    outer.place.write(
+        "send.py",
+        "import os, socket\ns = socket.create_connection((os.environ['PACELINE_HOST'], 9))\n\
+         s.sendall(bytes(700_000))\n", // and ends, with much of it in the kernel's buffer
+    );
+    let mut sink = outer.serve("sink", 9, &["python3", "sink.py"]);
+    assert_good(&outer.emulate(ONE, &["--", "python3", "send.py"]));
+    let said = until("what arrived", || Some(sink.so_far()).filter(|said| said.stdout.ends_with('\n')));
+    assert_eq!(said.stdout, "700000\n", "{said:?}");
+}
+
+#[test]
 fn exit_codes_and_output() {
     let Some(outer) = Outer::new(&[]) else { return };
     let said =

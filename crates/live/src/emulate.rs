@@ -27,6 +27,12 @@ const STATION_NETWORKS: (&str, &str) = ("198.18.128.0/17", "2001:2:0:2::/64");
 /// Time that programs get to end when the emulation is told to.
 const GRACE: paceline_net::Duration = paceline_net::Duration::from_secs(2);
 
+/// When programs have ended, what they sent last is still on its way: data in the kernel's buffers, and the end of
+/// connections. The emulation goes on until nothing has passed for this long and a round trip of the wire,
+const QUIET: paceline_net::Duration = paceline_net::Duration::from_millis(500);
+/// but not longer than this and a round trip.
+const LINGER: paceline_net::Duration = paceline_net::Duration::from_secs(5);
+
 /// What is emulated.
 pub struct Emulation<'a> {
     /// The scenario.
@@ -107,6 +113,7 @@ pub fn run(emulation: &Emulation<'_>) -> anyhow::Result<Report> {
     prefer_this_thread();
     let mut realtime = Realtime::new(Observed { model, reading }, Monotonic::start(), devices);
     drive(&mut realtime, &signals, &mut programs)?;
+    linger(&mut realtime, &signals, scenario)?;
 
     let end = realtime.now();
     let lateness = realtime.lateness().clone();
@@ -141,6 +148,23 @@ fn drive(
         if deadline.is_some_and(|at| realtime.now() >= at) {
             programs.signal(Signal::SIGKILL);
         }
+    }
+}
+
+/// Carries what the programs have left behind, as the host of a radio that stays on would.
+fn linger(
+    realtime: &mut Realtime<Observed, Monotonic, Tun>,
+    signals: &Signals,
+    scenario: &Scenario,
+) -> anyhow::Result<()> {
+    let wire = scenario.core.hops.iter().fold(paceline_net::Duration::ZERO, |sum, hop| sum + hop.delay * 2);
+    let ended = realtime.now();
+    loop {
+        let now = realtime.now();
+        if signals.stopped() || now >= (realtime.last_packet() + QUIET + wire).min(ended + LINGER + wire) {
+            return Ok(());
+        }
+        realtime.turn().context("a device failed")?;
     }
 }
 

@@ -20,6 +20,7 @@ pub struct Realtime<N, C, D> {
     devices: Vec<(Port, D)>,
     lateness: Lateness,
     burst: Vec<Packet>,
+    last_packet: Instant,
     /// Packets that a device refused.
     pub refused: u64,
 }
@@ -27,11 +28,16 @@ pub struct Realtime<N, C, D> {
 impl<N: Node, C: Clock, D: Device> Realtime<N, C, D> {
     /// A loop that has not started.
     pub fn new(node: N, clock: C, devices: Vec<(Port, D)>) -> Self {
-        Self { node, clock, devices, lateness: Lateness::default(), burst: Vec::new(), refused: 0 }
+        let (lateness, burst, last_packet) = (Lateness::default(), Vec::new(), Instant::ZERO);
+        Self { node, clock, devices, lateness, burst, last_packet, refused: 0 }
     }
     /// The present.
     pub fn now(&mut self) -> Instant {
         self.clock.now()
+    }
+    /// When the last packet came from a device or went to one.
+    pub fn last_packet(&self) -> Instant {
+        self.last_packet
     }
     /// How late timers ran.
     pub fn lateness(&self) -> &Lateness {
@@ -69,7 +75,10 @@ impl<N: Node, C: Clock, D: Device> Realtime<N, C, D> {
             let port = *port;
             device.receive(&mut self.burst)?;
             let mut burst = std::mem::take(&mut self.burst);
-            any |= !burst.is_empty();
+            if !burst.is_empty() {
+                any = true;
+                self.last_packet = now;
+            }
             for packet in burst.drain(..) {
                 self.node.handle_packet(now, port, packet);
             }
@@ -81,6 +90,7 @@ impl<N: Node, C: Clock, D: Device> Realtime<N, C, D> {
     fn flush(&mut self, now: Instant) {
         while let Some(output) = self.node.poll_output(now) {
             let Output::Transmit(port, packet) = output else { continue };
+            self.last_packet = now;
             let device = self.devices.iter_mut().find(|(own, _)| *own == port);
             if device.is_none_or(|(_, device)| device.transmit(&packet).is_err()) {
                 self.refused += 1;

@@ -135,6 +135,11 @@ impl Program {
     pub fn signal(&self, name: &str) {
         signal(self.child.id(), name);
     }
+    /// What it has said while it runs.
+    pub fn so_far(&mut self) -> Said {
+        assert!(self.child.try_wait().unwrap().is_none(), "ended: {:?}", self.said(-1));
+        self.said(0)
+    }
     fn said(&self, code: i32) -> Said {
         let [stdout, stderr] =
             self.files.each_ref().map(|file| String::from_utf8_lossy(&fs::read(file).unwrap()).into_owned());

@@ -164,13 +164,15 @@ fn tls_download_is_exact() {
 #[test]
 fn iperf3_down_up_and_both() {
     let Some(outer) = Outer::new(&["iperf3"]) else { return };
-    let _server = outer.serve("iperf3", 5201, &["iperf3", "-s"]);
-    for (direction, sums) in [
-        ("-R", &["sum_received"][..]),
-        ("-4", &["sum_received"]),
-        ("--bidir", &["sum_received", "sum_received_bidir_reverse"]),
+    // A server each: one that has not heard the end of a test refuses the next.
+    for (port, direction, sums) in [
+        (5201, "-R", &["sum_received"][..]),
+        (5202, "-4", &["sum_received"]),
+        (5203, "--bidir", &["sum_received", "sum_received_bidir_reverse"]),
     ] {
-        let argv = ["iperf3", "-c", "198.18.0.1", "-t", "3", "-J", direction];
+        let number = port.to_string();
+        let _server = outer.serve("iperf3", port, &["iperf3", "-s", "-p", &number]);
+        let argv = ["iperf3", "-c", "198.18.0.1", "-p", &number, "-t", "3", "-J", direction];
         let said = outer.emulate(ONE, &[&["--"], &argv[..]].concat());
         assert_good(&said);
         let json: Value = serde_json::from_str(&said.stdout).expect("iperf3 -J prints JSON");

@@ -4,6 +4,7 @@ mod common;
 
 use common::{Place, has, tshark};
 use serde_json::Value;
+use std::io::Write;
 
 /// Ten stations, three of which fetch small files; half a second counts.
 const MIXED: &str = r#"
@@ -214,7 +215,7 @@ fn two_runs_do_not_share_a_folder() {
 #[test]
 fn captures_are_read_by_tshark() {
     if !has("tshark") {
-        println!("skipped: no tshark on this host");
+        let _ = writeln!(std::io::stderr(), "skipped: no tshark on this host");
         return;
     }
     let place = mixed();

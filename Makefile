@@ -25,7 +25,7 @@ unit: ## unit tests, scripts, swarms; privileged tests where root
 	cargo test --locked --workspace
 
 privileged: ## tests that need root, failing where they cannot run
-	PACELINE_REQUIRE_PRIVILEGED=1 cargo test --locked -p paceline-cli --test emulate --test parity -- --nocapture
+	PACELINE_REQUIRE_PRIVILEGED=1 cargo test --locked -p paceline-cli --test emulate --test kernel_parity -- --nocapture
 
 determinism: ## the same bytes from debug and release builds, one seed and many
 	cargo build --locked

@@ -32,6 +32,8 @@ const GRACE: paceline_net::Duration = paceline_net::Duration::from_secs(2);
 const QUIET: paceline_net::Duration = paceline_net::Duration::from_millis(500);
 /// but not longer than this and a round trip.
 const LINGER: paceline_net::Duration = paceline_net::Duration::from_secs(5);
+/// Interval at which it looks for progress meanwhile.
+const LOOK: paceline_net::Duration = paceline_net::Duration::from_millis(10);
 
 /// What is emulated.
 pub struct Emulation<'a> {
@@ -63,6 +65,17 @@ pub struct Report {
 struct Observed {
     model: Model,
     reading: Reading,
+}
+
+impl Observed {
+    /// Bytes that real stations' transfers have got acknowledged.
+    fn progress(&self, stations: &[usize]) -> u64 {
+        let counters = self.model.monitor().counters();
+        stations.iter().map(|station| counters[*station].downloaded + counters[*station].uploaded).sum()
+    }
+    fn end_here(&mut self) {
+        self.reading.end_here(&self.model);
+    }
 }
 
 impl Node for Observed {
@@ -113,12 +126,11 @@ pub fn run(emulation: &Emulation<'_>) -> anyhow::Result<Report> {
     prefer_this_thread();
     let mut realtime = Realtime::new(Observed { model, reading }, Monotonic::start(), devices);
     drive(&mut realtime, &signals, &mut programs)?;
-    linger(&mut realtime, &signals, scenario)?;
+    linger(&mut realtime, &signals, emulation)?;
 
-    let end = realtime.now();
     let lateness = realtime.lateness().clone();
     let Observed { mut model, reading } = realtime.into_node();
-    let result = reading.finish(&mut model, end);
+    let result = reading.finish(&mut model);
     if let Some(file) = capture_file {
         drop(model);
         file.finish()?;
@@ -151,16 +163,30 @@ fn drive(
     }
 }
 
-/// Carries what the programs have left behind, as the host of a radio that stays on would.
+/// Carries what the programs have left behind, as the host of a radio that stays on would. The figures end where
+/// real stations' data have made their last progress.
 fn linger(
     realtime: &mut Realtime<Observed, Monotonic, Tun>,
     signals: &Signals,
-    scenario: &Scenario,
+    emulation: &Emulation<'_>,
 ) -> anyhow::Result<()> {
-    let wire = scenario.core.hops.iter().fold(paceline_net::Duration::ZERO, |sum, hop| sum + hop.delay * 2);
+    let hops = &emulation.scenario.core.hops;
+    let wire = hops.iter().fold(paceline_net::Duration::ZERO, |sum, hop| sum + hop.delay * 2);
     let ended = realtime.now();
+    realtime.node.model.engine.run_until(ended);
+    let mut progress = realtime.node.progress(emulation.stations);
+    realtime.node.end_here();
+    let mut looked_at = ended;
     loop {
         let now = realtime.now();
+        if now >= looked_at + LOOK {
+            looked_at = now;
+            let bytes = realtime.node.progress(emulation.stations);
+            if bytes > progress {
+                progress = bytes;
+                realtime.node.end_here();
+            }
+        }
         if signals.stopped() || now >= (realtime.last_packet() + QUIET + wire).min(ended + LINGER + wire) {
             return Ok(());
         }

@@ -28,7 +28,8 @@ pub fn simulate(
         progress(next);
     }
     model.engine.run_until(end);
-    reading.finish(&mut model, end)
+    reading.end_here(&model);
+    reading.finish(&mut model)
 }
 
 /// The readings of one run: a sample at every interval, and the counters at the end of the warm-up.
@@ -40,6 +41,7 @@ pub struct Reading {
     at_warmup: Option<Vec<Counters>>,
     samples: Vec<Sample>,
     prb: (u64, u64),
+    last: (Instant, Vec<Counters>),
 }
 
 impl Reading {
@@ -55,6 +57,7 @@ impl Reading {
             at_warmup: None,
             samples: Vec::new(),
             prb: (u64::from(down), u64::from(up)),
+            last: (Instant::ZERO, Vec::new()),
         }
     }
     /// When [`Reading::stop`] wants to be called next.
@@ -75,10 +78,14 @@ impl Reading {
             }
         }
     }
-    /// The figures of the run, which ended at `end`.
-    pub fn finish(self, model: &mut Model, end: Instant) -> RunResult {
+    /// The figures are to end at the model's present, unless it is said again later.
+    pub fn end_here(&mut self, model: &Model) {
+        self.last = (model.engine.now(), counters::read(model));
+    }
+    /// The figures from the end of the warm-up to where [`Reading::end_here`] was said last.
+    pub fn finish(self, model: &mut Model) -> RunResult {
         let events = model.engine.take_events();
-        let last = counters::read(model);
+        let (end, last) = self.last;
         // A run that ended within its warm-up counts whole.
         let started_at = if self.at_warmup.is_some() { self.warmup_ends } else { Instant::ZERO };
         let first = self.at_warmup.unwrap_or_else(|| vec![Counters::default(); last.len()]);

@@ -1,0 +1,77 @@
+//! Simulated TCP against this host's own, on the same scenario file and the same cell. Both tables are printed
+//! (`cargo test -p paceline-cli --test kernel_parity -- --nocapture`).
+
+mod common;
+
+use common::outer::Outer;
+use common::said;
+use std::process::Command;
+
+const SINGLE: &str = include_str!("../../../scenarios/single-station.toml");
+const LIMITED: &str = include_str!("../../../scenarios/uplink-limited.toml");
+
+/// One figure of a results folder.
+fn figure(outer: &Outer, folder: &str, name: &str) -> f64 {
+    let text = outer.place.read(&format!("{folder}/summary.json"));
+    let json: serde_json::Value = serde_json::from_str(&text).unwrap();
+    json["mean"][name].as_f64().unwrap_or_else(|| panic!("{folder} has no {name}"))
+}
+
+fn compare(outer: &Outer, folders: &[&str]) {
+    let mut command = Command::new(common::PACELINE);
+    println!("{}", said(command.arg("compare").args(folders).current_dir(outer.place.path())).stdout);
+}
+
+#[test]
+fn kernel_cubic_agrees_with_simulated_cubic() {
+    let Some(outer) = Outer::new(&["iperf3"]) else { return };
+    let _server = outer.serve("iperf3", 5201, &["iperf3", "-s"]);
+    let download = ["iperf3", "-c", "198.18.0.1", "-R", "-t", "16"];
+    let options = ["--congestion-control", "cubic", "--out", "kernel", "--"];
+    let emulated = outer.emulate(SINGLE, &[&options[..], &download[..]].concat());
+    assert_eq!(emulated.code, 0, "{emulated:?}");
+    println!("{}", emulated.stderr);
+    let simulated =
+        outer.place.paceline(&["run", "radio.toml", "--set", "run.duration=16s", "--out", "simulated"]);
+    assert_eq!(simulated.code, 0, "{simulated:?}");
+    compare(&outer, &["simulated", "kernel"]);
+    for name in ["goodput_mbps", "rtt_mean_ms"] {
+        let (simulated, kernel) = (figure(&outer, "simulated", name), figure(&outer, "kernel", name));
+        assert!((kernel / simulated - 1.0).abs() < 0.1, "{name}: simulated {simulated}, kernel {kernel}");
+    }
+    // The peak transport block carries 75,376 bits per TTI.
+    assert!(figure(&outer, "kernel", "goodput_mbps") > 0.9 * 75.376);
+}
+
+#[test]
+fn the_filter_saves_a_third_of_the_acks_at_no_cost_simulated_and_with_kernel_tcp() {
+    let Some(outer) = Outer::new(&["curl", "python3"]) else { return };
+    outer.place.write("large", vec![0; 60_000_000]);
+    let _server = outer.serve("http", 8000, &["python3", "-m", "http.server", "8000"]);
+    let download = "curl -s --max-time 14 -o /dev/null http://198.18.0.1:8000/large || test $? = 28";
+    for scheme in ["basic", "hybrid-opt"] {
+        let set = format!("ack_filter.scheme={scheme}");
+        let folder = format!("simulated-{scheme}");
+        let run = outer.place.path().join("limited.toml");
+        std::fs::write(&run, LIMITED).unwrap();
+        let args = ["run", "limited.toml", "--set", &set, "--set", "run.duration=14s", "--out", &folder];
+        let simulated = outer.place.paceline(&args);
+        assert_eq!(simulated.code, 0, "{simulated:?}");
+        let folder = format!("kernel-{scheme}");
+        let args = ["--station", "0-9", "--congestion-control", "cubic", "--set", &set, "--out", &folder];
+        let emulated = outer.emulate(LIMITED, &[&args[..], &["--", "sh", "-c", download]].concat());
+        assert_eq!(emulated.code, 0, "{emulated:?}");
+    }
+    compare(&outer, &["simulated-basic", "simulated-hybrid-opt", "kernel-basic", "kernel-hybrid-opt"]);
+    for mode in ["simulated", "kernel"] {
+        let of = |name: &str| {
+            let [basic, optimum] =
+                ["basic", "hybrid-opt"].map(|s| figure(&outer, &format!("{mode}-{s}"), name));
+            (basic, optimum)
+        };
+        let (basic, optimum) = of("acks_sent_per_s");
+        assert!(optimum <= basic * 2.0 / 3.0, "{mode}: {optimum} of {basic} ACKs per second are sent");
+        let (basic, optimum) = of("goodput_mbps");
+        assert!(optimum >= basic, "{mode}: goodput fell from {basic} to {optimum} Mb/s");
+    }
+}

@@ -6,7 +6,7 @@
 use crate::failure::{Failure, Outcome};
 use anyhow::Context;
 use paceline_sim::{Origin, Scenario, Summary};
-use std::fs;
+use std::fs::{self, File};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
@@ -35,6 +35,7 @@ pub fn message(text: &str) {
 pub struct Folder {
     partial: PathBuf,
     target: PathBuf,
+    _lock: File,
     finished: bool,
 }
 
@@ -54,9 +55,8 @@ impl Folder {
         let folder = folder.with_context(context).map_err(Failure::Input)?;
         let name = folder.file_name().ok_or_else(|| Failure::input("--out: not the name of a folder"))?;
         let partial = folder.with_file_name(format!(".{}.partial", name.to_string_lossy()));
-        let _ = fs::remove_dir_all(&partial);
-        fs::create_dir_all(&partial).with_context(context).map_err(Failure::Input)?;
-        Ok(Self { partial, target: folder, finished: false })
+        let lock = claim(&partial).with_context(context).map_err(Failure::Input)?;
+        Ok(Self { partial, target: folder, _lock: lock, finished: false })
     }
     /// Where a file of this name is to be written now.
     pub fn path(&self, name: &str) -> PathBuf {
@@ -80,6 +80,17 @@ impl Folder {
         self.finished = true;
         Ok(())
     }
+}
+
+/// Makes the folder to be filled, or takes over what an interrupted run left, but not that of a running one.
+fn claim(partial: &Path) -> anyhow::Result<File> {
+    fs::create_dir_all(partial)?;
+    let lock = File::open(partial)?;
+    lock.try_lock().map_err(|_| anyhow::anyhow!("another run is writing its results there"))?;
+    for entry in fs::read_dir(partial)? {
+        fs::remove_file(entry?.path())?;
+    }
+    Ok(lock)
 }
 
 impl Drop for Folder {

@@ -4,6 +4,7 @@ mod common;
 
 use common::{Place, has, tshark};
 use serde_json::Value;
+use std::io::Write;
 
 /// Ten stations, three of which fetch small files; half a second counts.
 const MIXED: &str = r#"
@@ -195,9 +196,26 @@ fn results_folders_that_exist() {
 }
 
 #[test]
+fn two_runs_do_not_share_a_folder() {
+    let place = Place::new();
+    std::fs::create_dir(place.join(".out.partial")).unwrap();
+    place.write(".out.partial/summary.json", "left by an interrupted run");
+    // The first is stopped in the middle while the second tries.
+    let said = place.shell(
+        "$PACELINE run good.toml --set 'run.duration=10000 s' --out out & first=$!\n\
+         for n in 1 2 3 4 5 6 7 8 9; do test -e .out.partial/summary.json || break; sleep 0.1; done\n\
+         $PACELINE run good.toml --out out; echo $? > code; kill $first; wait $first",
+    );
+    assert_eq!((place.read("code").as_str(), said.stdout.as_str()), ("2\n", ""), "{said:?}");
+    assert!(said.stderr.contains("--out out: ") && said.stderr.contains("another run"), "{said:?}");
+    ok(&place, &["run", "good.toml", "--out", "out"]);
+    assert!(!place.join(".out.partial").exists() && place.join("out/summary.json").is_file());
+}
+
+#[test]
 fn captures_are_read_by_tshark() {
     if !has("tshark") {
-        println!("skipped: no tshark on this host");
+        let _ = writeln!(std::io::stderr(), "skipped: no tshark on this host");
         return;
     }
     let place = mixed();

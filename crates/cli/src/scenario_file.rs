@@ -34,6 +34,9 @@ fn find(given: &str) -> Outcome<(String, String)> {
         return Ok(((*name).to_owned(), (*text).to_owned()));
     }
     let text = std::fs::read_to_string(path).map_err(|error| {
+        if error.kind() == std::io::ErrorKind::InvalidData {
+            return Failure::input(format!("{given}: not a text file in UTF-8"));
+        }
         let names: Vec<&str> = BUILT_IN.iter().map(|(name, _)| *name).collect();
         let names = names.join(", ");
         Failure::input(format!("{given}: {error}; give a scenario file, or a built-in one: {names}"))

@@ -12,7 +12,6 @@ use crate::tun::Tun;
 use anyhow::Context;
 use nix::sys::prctl;
 use nix::sys::signal::{Signal, kill};
-use nix::unistd::Pid;
 use paceline_net::{Instant, Node, Output, Packet, Port};
 use paceline_sim::model::{HOST_SIDE, address, real_station};
 use paceline_sim::{Model, Reading, RunResult, Scenario};
@@ -122,7 +121,7 @@ pub fn run(emulation: &Emulation<'_>) -> anyhow::Result<Report> {
     }
     let signals = Signals::register()?;
     let reading = Reading::new(scenario, scenario.run.seed, &model);
-    let mut programs = Programs::start(&namespaces, emulation.command)?;
+    let mut programs = Programs::start(namespaces, emulation.command)?;
     prefer_this_thread();
     let mut realtime = Realtime::new(Observed { model, reading }, Monotonic::start(), devices);
     drive(&mut realtime, &signals, &mut programs)?;
@@ -215,17 +214,18 @@ impl Signals {
 
 /// The programs in the stations' namespaces.
 struct Programs {
+    namespaces: Vec<(usize, Namespace)>,
     running: Vec<(usize, Child)>,
     failed: Vec<(usize, ExitStatus)>,
 }
 
 impl Programs {
-    fn start(namespaces: &[(usize, Namespace)], argv: &[String]) -> anyhow::Result<Self> {
-        let mut programs = Self { running: Vec::new(), failed: Vec::new() };
+    fn start(namespaces: Vec<(usize, Namespace)>, argv: &[String]) -> anyhow::Result<Self> {
+        let mut programs = Self { namespaces, running: Vec::new(), failed: Vec::new() };
         let shell = std::env::var("SHELL").unwrap_or_else(|_| "/bin/sh".into());
         // An interactive shell owns the terminal: there can be only one.
-        let count = if argv.is_empty() { 1 } else { namespaces.len() };
-        for (station, namespace) in &namespaces[..count] {
+        let count = if argv.is_empty() { 1 } else { programs.namespaces.len() };
+        for (station, namespace) in &programs.namespaces[..count] {
             let name = argv.first().unwrap_or(&shell);
             let mut command = Command::new(name);
             command.args(argv.iter().skip(1));
@@ -233,15 +233,8 @@ impl Programs {
             command.env("PACELINE_HOST", address::HOST.0.to_string());
             command.env("PACELINE_HOST6", address::HOST.1.to_string());
             namespace.enter(&mut command)?;
-            let child = command.spawn().with_context(|| format!("cannot run `{name}`"));
-            match child {
-                Ok(child) => programs.running.push((*station, child)),
-                Err(error) => {
-                    programs.signal(Signal::SIGKILL);
-                    programs.running.iter_mut().for_each(|(_, child)| drop(child.wait()));
-                    return Err(error);
-                }
-            }
+            let child = command.spawn().with_context(|| format!("cannot run `{name}`"))?;
+            programs.running.push((*station, child));
         }
         Ok(programs)
     }
@@ -260,15 +253,16 @@ impl Programs {
         }
         Ok(())
     }
+    /// Tells the programs and everything that they have started in their namespaces.
     fn signal(&self, signal: Signal) {
-        for (_, child) in &self.running {
-            let _ = kill(Pid::from_raw(child.id() as i32), signal);
+        for pid in self.namespaces.iter().flat_map(|(_, namespace)| namespace.processes()) {
+            let _ = kill(pid, signal);
         }
     }
 }
 
 impl Drop for Programs {
-    /// When the emulation fails, its programs go with it: their network is gone.
+    /// When the emulation ends, what still runs in its namespaces goes with it: their network is gone.
     fn drop(&mut self) {
         self.signal(Signal::SIGKILL);
         self.running.iter_mut().for_each(|(_, child)| drop(child.wait()));

@@ -6,8 +6,10 @@ use anyhow::{Context, bail};
 use nix::sched::{CloneFlags, setns, unshare};
 use nix::sys::prctl;
 use nix::sys::signal::Signal;
+use nix::unistd::Pid;
 use std::fs::File;
 use std::net::{Ipv4Addr, Ipv6Addr};
+use std::os::unix::fs::MetadataExt;
 use std::os::unix::process::CommandExt;
 use std::process::{Command, Stdio};
 
@@ -22,18 +24,22 @@ pub struct LinkOptions {
 
 /// MTU of the devices, where segments are no longer.
 const MTU: u64 = 1500;
-/// IPv6 and TCP headers, and the timestamps option.
-const HEADERS: u64 = 72;
+/// IPv4 and TCP headers.
+const HEADERS_V4: u64 = 40;
+/// The timestamps option, which the MSS does not count.
+const TIMESTAMPS: u64 = 12;
+/// IPv6 and TCP headers.
+const HEADERS_V6: u64 = 60;
 
 impl LinkOptions {
     fn mtu(&self) -> u64 {
-        MTU.max(self.segment_size + HEADERS)
+        MTU.max(self.segment_size + HEADERS_V4 + TIMESTAMPS)
     }
-    /// What routes say of their connections: the segments announced in the SYN, and the congestion control.
-    fn route_options(&self) -> String {
+    /// What routes say of their connections: the MSS announced in the SYN, and the congestion control.
+    fn route_options(&self, max_mss: u64) -> String {
         let control =
             self.congestion_control.as_ref().map_or(String::new(), |name| format!(" congctl {name}"));
-        format!(" advmss {}{control}", self.segment_size + 12)
+        format!(" advmss {}{control}", (self.segment_size + TIMESTAMPS).min(max_mss))
     }
 }
 
@@ -77,6 +83,22 @@ impl Namespace {
     }
 }
 
+impl Namespace {
+    /// The processes in it: programs, and what they have left running.
+    pub fn processes(&self) -> Vec<Pid> {
+        let Ok(own) = self.handle.metadata().map(|handle| (handle.dev(), handle.ino())) else {
+            return Vec::new();
+        };
+        let entries = std::fs::read_dir("/proc").into_iter().flatten().filter_map(Result::ok);
+        let pids = entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok());
+        let inside = |pid: &i32| {
+            let namespace = std::fs::metadata(format!("/proc/{pid}/ns/net"));
+            namespace.is_ok_and(|namespace| (namespace.dev(), namespace.ino()) == own)
+        };
+        pids.filter(inside).map(Pid::from_raw).collect()
+    }
+}
+
 /// Makes the host side's device: its addresses, and routes to the stations' networks.
 pub fn host_side(
     addresses: (Ipv4Addr, Ipv6Addr),
@@ -85,7 +107,12 @@ pub fn host_side(
 ) -> anyhow::Result<Tun> {
     // Several emulations can run on one host, each in a namespace of its own; here the first free name is taken.
     let tun = Tun::create("paceline%d").context("cannot make the host side's TUN device")?;
-    configure(&tun.name()?, addresses, stations, options)?;
+    let hint = "does another emulation run here? Each needs a namespace of its own on the host side, \
+                such as `unshare --net paceline emulate ...`";
+    configure(&tun.name()?, addresses, stations, options).map_err(|error| {
+        let taken = error.to_string().contains("File exists");
+        if taken { error.context(hint) } else { error }
+    })?;
     Ok(tun)
 }
 
@@ -96,7 +123,9 @@ fn configure(
     routes: (&str, &str),
     options: &LinkOptions,
 ) -> anyhow::Result<()> {
-    let (mtu, of_routes) = (options.mtu(), options.route_options());
+    let mtu = options.mtu();
+    let (of_routes, of_routes_v6) =
+        (options.route_options(mtu - HEADERS_V4), options.route_options(mtu - HEADERS_V6));
     ip(&[
         format!("link set {name} mtu {mtu} up"),
         format!("addr add {v4}/32 dev {name}"),
@@ -104,7 +133,7 @@ fn configure(
     ])?;
     let v6_result = ip(&[
         format!("-6 addr add {v6}/128 dev {name} nodad"),
-        format!("-6 route add {} dev {name}{of_routes}", routes.1),
+        format!("-6 route add {} dev {name}{of_routes_v6}", routes.1),
     ]);
     // A host without IPv6 still emulates IPv4.
     if let Err(error) = v6_result {

@@ -45,11 +45,15 @@ pub fn emulation() -> Option<String> {
     None
 }
 
+/// Congestion controls that the kernel has ready.
+pub fn congestion_controls() -> Vec<String> {
+    let text = fs::read_to_string("/proc/sys/net/ipv4/tcp_available_congestion_control").unwrap_or_default();
+    text.split_whitespace().map(str::to_owned).collect()
+}
+
 /// Every ability, in the order in which it is shown.
 pub fn all() -> Vec<Check> {
     let check = |name, problem, detail| Check { name, problem, detail };
-    let controls =
-        fs::read_to_string("/proc/sys/net/ipv4/tcp_available_congestion_control").unwrap_or_default();
     let current = fs::read_to_string("/proc/sys/net/ipv4/tcp_congestion_control").unwrap_or_default();
     let priority = (!has_capability(CAP_SYS_NICE)).then(|| {
         "needs CAP_SYS_NICE: run as root; emulation works without it, but runs later on a busy machine"
@@ -64,7 +68,7 @@ pub fn all() -> Vec<Check> {
         check(
             "kernel TCP",
             None,
-            Some(format!("{} by default; available: {}", current.trim(), controls.trim().replace(' ', ", "))),
+            Some(format!("{} by default; available: {}", current.trim(), congestion_controls().join(", "))),
         ),
     ]
 }

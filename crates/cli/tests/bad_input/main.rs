@@ -105,13 +105,13 @@ fn units() {
 #[test]
 fn types() {
     refused_texts(&[
-        ("[run]\nseed = \"one\"\n[[station]]\n", &["bad.toml:2: run.seed = \"one\"", "u64"]),
-        ("[run]\nseed = 1.5\n[[station]]\n", &["bad.toml:2: run.seed = 1.5", "u64"]),
-        ("[run]\nseed = -1\n[[station]]\n", &["bad.toml:2: run.seed = -1", "u64"]),
+        ("[run]\nseed = \"one\"\n[[station]]\n", &["bad.toml:2: run.seed = \"one\"", "whole number"]),
+        ("[run]\nseed = 1.5\n[[station]]\n", &["bad.toml:2: run.seed = 1.5", "whole number"]),
+        ("[run]\nseed = -1\n[[station]]\n", &["bad.toml:2: run.seed = -1", "whole number"]),
         ("run = 1\n[[station]]\n", &["bad.toml:1: run = 1"]),
         ("station = 1\n", &["bad.toml:1: station = 1"]),
         ("[station]\ncount = 1\n", &["bad.toml", "station"]),
-        ("[tcp]\nhystart = \"yes\"\n[[station]]\n", &["bad.toml:2: tcp.hystart = \"yes\"", "boolean"]),
+        ("[tcp]\nhystart = \"yes\"\n[[station]]\n", &["bad.toml:2: tcp.hystart = \"yes\"", "true or false"]),
         (
             "[tcp]\ncongestion_control = \"bbr\"\n[[station]]\n",
             &["bad.toml:2: tcp.congestion_control", "`cubic`"],
@@ -255,7 +255,7 @@ fn tcp_and_station_values_out_of_range() {
         ("station.0.fading=-1 dB", "0 dB to 20 dB"),
         ("station.0.coherence=101 s", "1 ms to 100 s"),
         ("station.0.flows=0", "1 to 1000 connections per station"),
-        ("station.0.flows=4294967296", "u32"),
+        ("station.0.flows=4294967296", "4294967295"),
         ("station.0.file=0 B", "1 B to 1024 GiB"),
         ("station.0.start=86401 s", "0 s to 86400 s"),
         ("station.0.start_spread=86401 s", "0 s to 86400 s"),

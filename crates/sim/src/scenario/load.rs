@@ -63,7 +63,7 @@ pub fn load(file: &str, text: &str, overrides: &[String]) -> Result<Scenario, Sc
         let start = parse.span().map_or(0, |span| span.start);
         let (key, value) = key_at(&resolved, start);
         let line = (!changed).then(|| line_of(&resolved, start));
-        let (file, message) = (file.to_owned(), parse.message().trim().replace('\n', " "));
+        let (file, message) = (file.to_owned(), in_plain_words(parse.message()));
         ScenarioError { file, line, key, value, message }
     })?;
     check::check(&scenario).map_err(|problem| ScenarioError {
@@ -74,6 +74,31 @@ pub fn load(file: &str, text: &str, overrides: &[String]) -> Result<Scenario, Sc
         message: format!("allowed: {}", problem.allowed),
     })?;
     Ok(scenario)
+}
+
+/// The type names of the reader's messages, as a user of TOML knows them.
+fn in_plain_words(message: &str) -> String {
+    const WORDS: [(&str, &str); 8] = [
+        ("expected u8", "expected a whole number from 0 to 255"),
+        ("expected u16", "expected a whole number from 0 to 65535"),
+        ("expected u32", "expected a whole number from 0 to 4294967295"),
+        ("expected u64", "expected a whole number, 0 or more"),
+        ("expected usize", "expected a whole number, 0 or more"),
+        ("expected a sequence", "expected an array"),
+        ("expected a boolean", "expected true or false"),
+        ("invalid type: map", "invalid type: table"),
+    ];
+    let mut text = message.trim().replace('\n', " ");
+    // "u8" must not be found in a longer name: all these stand at the end of the message, or before a comma.
+    for (from, to) in WORDS {
+        if text.ends_with(from) || text.contains(&format!("{from},")) || from.starts_with("invalid") {
+            text = text.replace(from, to);
+        }
+    }
+    match text.split_once("expected struct ") {
+        Some((before, _)) => format!("{before}expected a table"),
+        None => text,
+    }
 }
 
 fn line_of(text: &str, offset: usize) -> usize {
@@ -221,7 +246,7 @@ mod tests {
             ),
             ("[[station]]\ncount = 0\n", ["test.toml", "station", "0", "1 to 1000"]),
             ("[[station]]\ncount = 100000\n", ["test.toml", "station", "100000", "1 to 1000"]),
-            ("[[station]]\ncount = -1\n", ["test.toml:2", "station.0.count", "-1", "u64"]),
+            ("[[station]]\ncount = -1\n", ["test.toml:2", "station.0.count", "-1", "0 or more"]),
             ("[run]\nseed = 1\n", ["test.toml", "station.count", "0", "1 to 1000"]),
             (
                 "[[station]]\n[run]\nwarmup = \"30 s\"\n",

@@ -3,7 +3,9 @@
 use paceline_net::{
     Bytes, DropTail, Instant, Node, Output, Packet, SeqNumber, Stream, TcpFlags, TcpHeader, TcpOptions,
 };
-use paceline_ran::{AccessConfig, CORE, Cell, CellConfig, Fading, StationConfig, Tti, station_port};
+use paceline_ran::{
+    AccessConfig, CORE, Cell, CellConfig, Fading, RlcConfig, StationConfig, Tti, station_port,
+};
 use std::net::{IpAddr, Ipv4Addr};
 
 const SERVER: IpAddr = IpAddr::V4(Ipv4Addr::new(198, 18, 0, 1));
@@ -36,6 +38,8 @@ fn config() -> CellConfig {
         max_harq_tx: 4,
         max_uplink_mcs: 20,
         t_reordering: 50,
+        rlc: RlcConfig::Um,
+        discard_timer: None,
         decode_delay: 2,
         cqi_period: 5,
         cqi_delay: 6,

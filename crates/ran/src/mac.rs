@@ -135,10 +135,72 @@ impl Sender<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::{AmConfig, RlcConfig};
+    use paceline_net::{DropTail, Instant, Packet, SeqNumber, TcpFlags, TcpHeader, TcpOptions};
+
+    fn packet() -> Packet {
+        let tcp = TcpHeader {
+            src_port: 1,
+            dst_port: 2,
+            seq: SeqNumber(0),
+            ack: SeqNumber(0),
+            flags: TcpFlags::ACK,
+            window: 0,
+            options: TcpOptions::default(),
+            payload_len: 1400,
+        };
+        Packet::tcp("198.18.0.1".parse().unwrap(), "198.18.0.2".parse().unwrap(), tcp)
+    }
+    const AM: AmConfig = AmConfig {
+        t_poll_retransmit: 50,
+        poll_pdu: None,
+        poll_byte: None,
+        max_retx_threshold: 8,
+        t_status_prohibit: 0,
+        reestablishment_delay: 100,
+    };
 
     #[test]
     fn only_the_last_sdu_has_the_short_sub_header() {
         assert_eq!([1, 127, 128, 9000].map(subheader_before_another), [2, 2, 3, 3]);
         assert_eq!((room(100, false), room(100, true), room(2, true)), (99, 97, 0));
+    }
+
+    #[test]
+    fn a_status_pdu_shares_its_block_with_data() {
+        let new = || Rlc::new(RlcConfig::Am(AM), 40);
+        let filled = |count| {
+            let mut queue = DropTail::new(Bytes(1 << 20));
+            (0..count).for_each(|_| queue.push(Instant::ZERO, packet()));
+            queue
+        };
+        let (mut down, mut up) = (new(), new());
+        let data = down.pull(Tti(0), &mut filled(1), 2000).unwrap();
+        down.receive(Tti(3), data, &mut Vec::new());
+        assert_eq!(down.status_len(), 2);
+        let mut queue = filled(2);
+        let mut sender = Sender { rlc: &mut up, reverse: &mut down, queue: &mut queue };
+        assert_eq!(sender.available(), 2 * 1442 + 2);
+        let pdu = sender.uplink_pdu(Tti(4), 1000, true, Vec::new());
+        // 2 + 2 bytes of STATUS, the BSR, and the data PDU behind its sub-header of 1 byte.
+        assert!(matches!(pdu.sdus[..], [rlc::Pdu::Status(_), rlc::Pdu::Am(_)]), "{pdu:?}");
+        assert_eq!(pdu.sdus[1].bytes(), 1000 - 4 - BSR - SUBHEADER);
+        assert_eq!((pdu.padding, down.status_len()), (0, 0));
+        assert_eq!(pdu.bsr, Some(bsr::index_of(up.available(&queue))));
+    }
+
+    #[test]
+    fn a_status_pdu_alone_needs_three_bytes() {
+        let new = || Rlc::new(RlcConfig::Am(AM), 40);
+        let (mut down, mut up) = (new(), new());
+        let mut queue = DropTail::new(Bytes(1 << 20));
+        queue.push(Instant::ZERO, packet());
+        let data = down.pull(Tti(0), &mut queue, 2000).unwrap();
+        down.receive(Tti(3), data, &mut Vec::new());
+        assert_eq!(needed(&up, &down, &queue), 3);
+        let mut sender = Sender { rlc: &mut up, reverse: &mut down, queue: &mut queue };
+        let pdu = sender.uplink_pdu(Tti(4), 7, true, Vec::new());
+        assert!(matches!(pdu.sdus[..], [rlc::Pdu::Status(_)]));
+        assert_eq!((pdu.padding, pdu.bsr), (2, Some(0)), "the padding holds a BSR of an empty buffer");
     }
 }

@@ -206,27 +206,25 @@ impl Rx {
         self.missing(&mut |nack| bits += nack.bits());
         len_of(bits)
     }
-    /// Writes the STATUS PDU that is due. Where not everything fits, ACK_SN is the first number left out.
+    /// Writes the STATUS PDU that is due, up to where it fits: ACK_SN is the first missing number that it does not
+    /// name. Gaps of a PDU that is named already can be left out, as it does not count as confirmed.
     pub fn pull_status(&mut self, tti: Tti, room: u32) -> Option<Status> {
         if !self.status_due || room < len_of(0) {
             return None;
         }
-        let (mut nacks, mut bits, mut left_out): (Vec<Nack>, u32, Option<u16>) = (Vec::new(), 0, None);
+        let (mut nacks, mut bits, mut full, mut ack_sn) = (Vec::<Nack>::new(), 0, false, None);
         self.missing(&mut |nack| {
-            if left_out.is_none() && len_of(bits + nack.bits()) <= room {
+            full |= len_of(bits + nack.bits()) > room;
+            if !full {
                 bits += nack.bits();
                 nacks.push(nack);
-            } else {
-                left_out.get_or_insert(nack.sn);
+            } else if nacks.last().is_none_or(|last| last.sn != nack.sn) {
+                ack_sn.get_or_insert(nack.sn);
             }
         });
-        // A PDU is reported with all its gaps or not at all: else the rest would count as received.
-        while let Some(nack) = nacks.pop_if(|nack| left_out == Some(nack.sn)) {
-            bits -= nack.bits();
-        }
         self.status_triggered = false;
         self.status_due = false;
         self.t_status_prohibit = Some(tti + self.config.t_status_prohibit);
-        Some(Status { ack_sn: left_out.unwrap_or(self.vr_ms), nacks, len: len_of(bits) })
+        Some(Status { ack_sn: ack_sn.unwrap_or(self.vr_ms), nacks, len: len_of(bits) })
     }
 }

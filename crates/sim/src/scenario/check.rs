@@ -194,3 +194,43 @@ fn stations(index: usize, group: &Stations) -> Result<(), Problem> {
     range(&key("start"), group.start, group.start <= MAX_DURATION, "0 s to 86400 s")?;
     range(&key("start_spread"), group.start_spread, group.start_spread <= MAX_DURATION, "0 s to 86400 s")
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::load;
+
+    #[test]
+    fn rlc_and_pdcp_take_the_values_of_the_standard() {
+        let with = |set: &str| load("test.toml", "[[station]]\n", &[set.to_owned()]);
+        for good in [
+            "cell.rlc=am",
+            "cell.t_poll_retransmit=5 ms",
+            "cell.t_poll_retransmit=4000 ms",
+            "cell.t_status_prohibit=0 ms",
+            "cell.t_status_prohibit=2400 ms",
+            "cell.poll_pdu=0",
+            "cell.poll_pdu=256",
+            "cell.poll_byte=25 kB",
+            "cell.poll_byte=0 B",
+            "cell.max_retx_threshold=32",
+            "cell.discard_timer=1500 ms",
+        ] {
+            let scenario = with(good).unwrap_or_else(|error| panic!("{good}: {error}"));
+            assert_eq!(load("again.toml", &scenario.to_toml(), &[]).unwrap(), scenario, "{good}");
+        }
+        for (bad, part) in [
+            ("cell.rlc=tm", "um"),
+            ("cell.t_poll_retransmit=0 ms", "one of 5, 10"),
+            ("cell.t_poll_retransmit=255 ms", "one of 5, 10"),
+            ("cell.t_status_prohibit=4000 ms", "one of 0, 5"),
+            ("cell.poll_pdu=5", "4, 8, 16"),
+            ("cell.poll_byte=25 KiB", "infinity"),
+            ("cell.max_retx_threshold=5", "1, 2, 3, 4, 6"),
+            ("cell.discard_timer=200 ms", "50, 100, 150"),
+            ("cell.reestablishment_delay=0 ms", "1 to 10000 ms"),
+        ] {
+            let error = with(bad).expect_err(bad).to_string();
+            assert!(error.contains(part), "{error}");
+        }
+    }
+}

@@ -46,6 +46,8 @@ pub enum DropReason {
     RlcReassembly,
     /// PDCP's discard timer expired.
     PdcpDiscard,
+    /// It was under way when the radio link failed.
+    RadioLinkFailure,
     /// No station, route or endpoint has this destination.
     NoRoute,
     /// A lossy link lost it.

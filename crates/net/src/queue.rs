@@ -5,7 +5,7 @@
 
 use crate::node::DropReason;
 use crate::packet::Packet;
-use crate::time::Instant;
+use crate::time::{Duration, Instant};
 use crate::units::Bytes;
 use std::collections::VecDeque;
 
@@ -19,6 +19,8 @@ pub trait SduQueue {
     fn on_grant(&mut self, _now: Instant, _room: Bytes, _overhead: Bytes) {}
     /// The station was allocated a transport block of `size` in the direction towards it (its TBS).
     fn on_peer_block(&mut self, _size: Bytes) {}
+    /// Ends every packet that arrived `lifetime` or longer ago, as PDCP's discard timer does.
+    fn expire(&mut self, _now: Instant, _lifetime: Duration) {}
     /// Takes the packet at the head.
     fn pop(&mut self, now: Instant) -> Option<Packet>;
     /// Length of the packet at the head.
@@ -38,7 +40,8 @@ pub trait SduQueue {
 /// First in, first out; an arrival that does not fit is dropped.
 #[derive(Clone, Debug)]
 pub struct DropTail {
-    queue: VecDeque<Packet>,
+    /// Packets with the times of their arrival.
+    queue: VecDeque<(Instant, Packet)>,
     dropped: VecDeque<(Packet, DropReason)>,
     bytes: Bytes,
     limit: Bytes,
@@ -52,22 +55,28 @@ impl DropTail {
 }
 
 impl SduQueue for DropTail {
-    fn push(&mut self, _now: Instant, packet: Packet) {
+    fn push(&mut self, now: Instant, packet: Packet) {
         let len = Bytes(u64::from(packet.len));
         if !self.queue.is_empty() && self.bytes + len > self.limit {
             self.dropped.push_back((packet, DropReason::QueueFull));
             return;
         }
         self.bytes += len;
-        self.queue.push_back(packet);
+        self.queue.push_back((now, packet));
+    }
+    fn expire(&mut self, now: Instant, lifetime: Duration) {
+        while let Some((_, packet)) = self.queue.pop_front_if(|(arrived, _)| *arrived + lifetime <= now) {
+            self.bytes = self.bytes - Bytes(u64::from(packet.len));
+            self.dropped.push_back((packet, DropReason::PdcpDiscard));
+        }
     }
     fn pop(&mut self, _now: Instant) -> Option<Packet> {
-        let packet = self.queue.pop_front()?;
+        let (_, packet) = self.queue.pop_front()?;
         self.bytes = self.bytes - Bytes(u64::from(packet.len));
         Some(packet)
     }
     fn head_len(&self) -> Option<Bytes> {
-        self.queue.front().map(|packet| Bytes(u64::from(packet.len)))
+        self.queue.front().map(|(_, packet)| Bytes(u64::from(packet.len)))
     }
     fn bytes(&self) -> Bytes {
         self.bytes

@@ -252,3 +252,24 @@ fn counters_add_up() {
     ];
     assert_eq!(queue.counters(), expected);
 }
+
+#[test]
+fn packets_beyond_the_discard_timer_end_from_the_head() {
+    for scheme in ["basic", "highest", "safe"] {
+        let mut queue = filter(scheme);
+        let at = Instant::from_millis;
+        queue.push(at(0), data(2, 1, 100));
+        queue.push(at(10), ack(4, 1));
+        queue.push(at(20), ack(6, 1));
+        let lifetime = paceline_net::Duration::from_millis(50);
+        queue.expire(Instant::from_nanos(49_999_999), lifetime);
+        assert_eq!(queue.packets(), 3);
+        queue.expire(at(60), lifetime);
+        assert_eq!((queue.packets(), queue.bytes()), (1, Bytes(52)), "{scheme}");
+        let reasons: Vec<DropReason> =
+            std::iter::from_fn(|| queue.pop_dropped()).map(|(_, why)| why).collect();
+        assert_eq!(reasons, [DropReason::PdcpDiscard; 2]);
+        assert_eq!((queue.stats().expired, queue.stats().acks_discarded), (2, 0));
+        assert!(queue.pop(at(60)).is_some() && queue.pop(at(60)).is_none());
+    }
+}

@@ -50,6 +50,10 @@ impl StationAccess {
             requests: 0,
         }
     }
+    /// MAC is reset (TS 36.321 §5.9).
+    pub fn reset(&mut self) {
+        *self = Self { requests: self.requests, ..Self::new(self.sr_offset) };
+    }
     /// Data arrived while the buffer was empty.
     pub fn on_data_in_empty_buffer(&mut self) {
         self.regular = true;

@@ -7,12 +7,13 @@
 
 use crate::config::{CellConfig, StationConfig};
 use crate::harq::{self, Block};
+use crate::link::LinkStats;
 use crate::lte::{cqi, mcs, tbs};
 use crate::mac;
 use crate::rlc_um::Reassembled;
 use crate::scheduler::{self, Budget, Candidate, RoundRobin, SchedulerPolicy};
 use crate::slot::Tti;
-use crate::station::{Link, LinkStats, Station};
+use crate::station::Station;
 use paceline_net::{Bytes, DropReason, Instant, Node, Output, Packet, Port, SduQueue, Stream};
 use std::collections::{BTreeMap, VecDeque};
 use std::net::IpAddr;
@@ -99,7 +100,7 @@ impl Cell {
     }
     /// Packets inside the cell: towards a station, and from it.
     pub fn held(&self, station: usize) -> (u64, u64) {
-        (self.stations[station].downlink_held(), self.stations[station].uplink_held())
+        (self.stations[station].downlink.held(), self.stations[station].uplink.held())
     }
     /// TTIs that had work.
     pub fn active_ttis(&self) -> u64 {
@@ -126,11 +127,26 @@ impl Cell {
         }
     }
 
-    /// Hands up what has passed the receivers of both directions.
+    /// Ends what has waited too long, and hands up what has passed the receivers of both directions.
     fn receive(&mut self, tti: Tti, index: usize) {
         let station = &mut self.stations[index];
-        hand_up(&mut station.downlink, tti, station_port(index), &mut self.reassembled, &mut self.output);
-        hand_up(&mut station.uplink, tti, CORE, &mut self.reassembled, &mut self.output);
+        if let Some(timer) = self.config.discard_timer {
+            station.discard(tti, timer, &mut self.output);
+        }
+        station.reestablish(tti, &mut self.output);
+        if station.suspended() {
+            return;
+        }
+        // In AM data can come up by themselves: reports and repetitions.
+        let was_empty = station.uplink.rlc.repeats() && station.uplink_available() == 0;
+        let Station { downlink, uplink, .. } = station;
+        let (reassembled, output) = (&mut self.reassembled, &mut self.output);
+        downlink.hand_up(&mut uplink.rlc, tti, station_port(index), reassembled, output);
+        uplink.hand_up(&mut downlink.rlc, tti, CORE, reassembled, output);
+        if was_empty && station.uplink_available() > 0 {
+            station.access.on_data_in_empty_buffer();
+        }
+        station.take_up_failure(tti, &self.config.rlc);
     }
 
     /// The eNB learns how uplink blocks of four TTIs ago went, and which scheduling requests came.
@@ -146,10 +162,10 @@ impl Cell {
             if block.decoded {
                 let (report, padding) = (block.pdu.bsr, block.pdu.padding);
                 station.estimate.on_decoded(first_sent_at, report, padding, sr_grant);
-                station.uplink.harq.finish(process);
+                station.uplink.finish(process);
             } else if block.transmissions >= self.config.max_harq_tx {
                 station.estimate.on_lost(first_sent_at, sr_grant);
-                give_up(&mut station.uplink, process, &mut self.output);
+                station.uplink.give_up(process, &mut self.output);
             }
         }
     }
@@ -205,13 +221,12 @@ impl Cell {
             let repeated = self.retransmit_downlink(tti, index, &mut budget);
             let station = &mut self.stations[index];
             let cqi = station.reported_cqi(tti, &self.config);
-            let available = station.downlink_available();
-            if repeated || available == 0 || station.downlink.harq.free().is_none() {
+            let ready = !station.suspended() && station.downlink_sendable();
+            if repeated || !ready || station.downlink.harq.free().is_none() {
                 continue;
             }
             let Some(mcs) = cqi::mcs(cqi) else { continue };
-            let packets = station.downlink.buffer.packets() as u64 + station.downlink.rlc_tx.held();
-            let needed = mac::block_needed(available, packets);
+            let needed = mac::needed(&station.downlink.rlc, &station.uplink.rlc, &*station.downlink.buffer);
             let i_tbs = mcs::DOWNLINK[usize::from(mcs)].i_tbs;
             let wanted_prb = prb_for(i_tbs, needed, self.config.downlink_prb);
             let last_served = station.downlink.last_served;
@@ -232,15 +247,15 @@ impl Cell {
         for process in link.harq.due(tti, harq::ROUND_TRIP) {
             let Some(block) = link.harq.block(process) else { continue };
             if block.decoded {
-                link.harq.finish(process);
+                link.finish(process);
             } else if block.transmissions >= self.config.max_harq_tx {
-                give_up(link, process, &mut self.output);
+                link.give_up(process, &mut self.output);
             } else if !repeated && block.n_prb <= budget.n_prb && budget.max_grants > 0 {
                 // One block per station and TTI: a single codeword.
                 repeated = true;
                 budget.n_prb -= block.n_prb;
                 budget.max_grants -= 1;
-                send(link, process, tti, &mut self.draws, self.config.decode_delay);
+                link.send(process, tti, &mut self.draws, self.config.decode_delay);
             }
         }
         repeated
@@ -249,23 +264,27 @@ impl Cell {
     fn transmit_downlink(&mut self, tti: Tti, index: usize, n_prb: u8) {
         let station = &mut self.stations[index];
         let cqi = station.reported_cqi(tti, &self.config);
-        let link = &mut station.downlink;
-        let (Some(mcs), Some(process)) = (cqi::mcs(cqi), link.harq.free()) else { return };
+        let (Some(mcs), Some(process)) = (cqi::mcs(cqi), station.downlink.harq.free()) else { return };
         let mcs = &mcs::DOWNLINK[usize::from(mcs)];
         let bits = tbs::transport_block_bits(mcs.i_tbs, n_prb);
-        let pdu = mac::downlink_pdu(tti.starts_at(), &mut link.rlc_tx, &mut link.buffer, bits / 8);
+        let storage = station.downlink.storage();
+        let pdu = station.downlink_sender().downlink_pdu(tti, bits / 8, storage);
         station.uplink.buffer.on_peer_block(Bytes(u64::from(bits / 8)));
+        let link = &mut station.downlink;
         link.last_served = tti;
         link.harq.start(process, Box::new(Block::new(pdu, mcs, bits, n_prb)));
-        send(link, process, tti, &mut self.draws, self.config.decode_delay);
+        link.send(process, tti, &mut self.draws, self.config.decode_delay);
     }
 
     /// The station sends the block of this TTI: a retransmission, a granted new one, or a scheduling request.
     fn station_transmits(&mut self, tti: Tti, index: usize) {
         let station = &mut self.stations[index];
+        if station.suspended() {
+            return;
+        }
         let process = harq::Processes::of(tti);
         if station.uplink.harq.block(process).is_some() {
-            send(&mut station.uplink, process, tti, &mut self.draws, self.config.decode_delay);
+            station.uplink.send(process, tti, &mut self.draws, self.config.decode_delay);
             return;
         }
         let access = &self.config.access;
@@ -279,82 +298,13 @@ impl Cell {
         let mcs = &mcs::UPLINK[usize::from(mcs)];
         let bits = tbs::transport_block_bits(mcs.i_tbs, n_prb);
         let triggered = station.access.bsr_triggered(tti, has_data);
-        let link = &mut station.uplink;
-        let now = tti.starts_at();
-        let pdu = mac::uplink_pdu(now, &mut link.rlc_tx, &mut *link.buffer, bits / 8, triggered);
-        collect_dropped(link, &mut self.output);
-        let emptied = link.rlc_tx.available(&*link.buffer) == 0;
+        let storage = station.uplink.storage();
+        let pdu = station.uplink_sender().uplink_pdu(tti, bits / 8, triggered, storage);
+        station.uplink.collect_dropped(&mut self.output);
+        let emptied = station.uplink_available() == 0;
         station.access.on_block(tti, access, pdu.bsr.is_some(), emptied);
-        link.harq.start(process, Box::new(Block::new(pdu, mcs, bits, n_prb)));
-        send(link, process, tti, &mut self.draws, self.config.decode_delay);
-    }
-}
-
-/// Sends a block and, if it is decoded, passes its RLC PDU to the receiver.
-fn send<Q>(link: &mut Link<Q>, process: usize, tti: Tti, draws: &mut Stream, decode_delay: u64) {
-    let sinr = link.channel.sinr_db(tti);
-    let block = link.harq.block(process).expect("a block is sent from its process");
-    block.transmit(tti, sinr, draws.uniform());
-    link.stats.prb += u64::from(block.n_prb);
-    if block.transmissions == 1 {
-        link.stats.blocks += 1;
-        link.stats.block_bytes += u64::from(block.bits / 8);
-        link.stats.padding_bytes += u64::from(block.pdu.padding);
-        link.stats.mcs_sum += u64::from(block.mcs.index);
-    } else {
-        link.stats.retransmissions += 1;
-    }
-    if block.decoded
-        && let Some(pdu) = block.pdu.rlc.take()
-    {
-        link.decoded.push_back((tti + 1 + decode_delay, pdu));
-    }
-}
-
-/// Ends a block whose last transmission failed, and the packets that end in it.
-fn give_up<Q>(link: &mut Link<Q>, process: usize, output: &mut VecDeque<Output>) {
-    link.stats.blocks_lost += 1;
-    let Some(pdu) = link.harq.finish(process).and_then(|block| block.pdu.rlc) else { return };
-    let mut elements = pdu.elements;
-    for packet in elements.drain(..).filter_map(|element| element.last) {
-        link.stats.dropped.add(DropReason::HarqFailed);
-        output.push_back(Output::Drop(packet, DropReason::HarqFailed));
-    }
-    link.rlc_tx.recycle(elements);
-}
-
-/// Passes decoded PDUs through RLC and PDCP to the IP side.
-fn hand_up<Q>(
-    link: &mut Link<Q>,
-    tti: Tti,
-    port: Port,
-    reassembled: &mut Vec<Reassembled>,
-    output: &mut VecDeque<Output>,
-) {
-    while let Some((_, pdu)) = link.decoded.pop_front_if(|(due, _)| *due <= tti) {
-        link.rlc_rx.receive(tti, pdu, reassembled, &mut link.rlc_tx);
-    }
-    link.rlc_rx.expire(tti, reassembled, &mut link.rlc_tx);
-    for result in reassembled.drain(..) {
-        match result {
-            Reassembled::Sdu(packet) => {
-                link.stats.packets_out += 1;
-                link.stats.bytes_out += u64::from(packet.len);
-                output.push_back(Output::Transmit(port, packet));
-            }
-            Reassembled::Incomplete(packet) => {
-                link.stats.dropped.add(DropReason::RlcReassembly);
-                output.push_back(Output::Drop(packet, DropReason::RlcReassembly));
-            }
-        }
-    }
-}
-
-/// Emits what an uplink buffer has dropped.
-fn collect_dropped(link: &mut Link<Box<dyn SduQueue + Send>>, output: &mut VecDeque<Output>) {
-    while let Some((packet, reason)) = link.buffer.pop_dropped() {
-        link.stats.dropped.add(reason);
-        output.push_back(Output::Drop(packet, reason));
+        station.uplink.harq.start(process, Box::new(Block::new(pdu, mcs, bits, n_prb)));
+        station.uplink.send(process, tti, &mut self.draws, self.config.decode_delay);
     }
 }
 
@@ -389,10 +339,7 @@ impl Node for Cell {
             let link = &mut self.stations[index].downlink;
             link.stats.packets_in += 1;
             link.buffer.push(now, packet);
-            while let Some((packet, reason)) = link.buffer.pop_dropped() {
-                link.stats.dropped.add(reason);
-                self.output.push_back(Output::Drop(packet, reason));
-            }
+            link.collect_dropped(&mut self.output);
         } else {
             let station = &mut self.stations[usize::from(from.0) - 1];
             let was_empty = station.uplink_available() == 0;
@@ -401,7 +348,7 @@ impl Node for Cell {
             if was_empty {
                 station.access.on_data_in_empty_buffer();
             }
-            collect_dropped(&mut station.uplink, &mut self.output);
+            station.uplink.collect_dropped(&mut self.output);
         }
         self.wake(now);
     }

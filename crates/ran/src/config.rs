@@ -3,7 +3,8 @@
 
 use crate::access::AccessConfig;
 use crate::channel::Fading;
-use paceline_net::{Bytes, SduQueue};
+use crate::rlc::RlcConfig;
+use paceline_net::{Bytes, Duration, SduQueue};
 use std::net::IpAddr;
 
 /// Parameters of one LTE FDD cell.
@@ -25,6 +26,10 @@ pub struct CellConfig {
     pub max_uplink_mcs: u8,
     /// t-Reordering in TTIs.
     pub t_reordering: u64,
+    /// RLC mode and its parameters, the same in both directions.
+    pub rlc: RlcConfig,
+    /// discardTimer of PDCP; none for infinity.
+    pub discard_timer: Option<Duration>,
     /// TTIs from the end of a transmission until its data leave the receiver's layer 2.
     pub decode_delay: u64,
     /// Period of the wideband CQI report in TTIs.

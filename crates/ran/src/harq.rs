@@ -8,6 +8,7 @@
 use crate::lte::mcs::Mcs;
 use crate::mac;
 use crate::phy;
+use crate::rlc;
 use crate::slot::Tti;
 
 /// Number of processes, and TTIs from a transmission to the earliest retransmission (FDD).
@@ -95,8 +96,7 @@ impl Processes {
     }
     /// Packets whose last byte is in a block in flight.
     pub fn held(&self) -> u64 {
-        let pdus = self.slots.iter().flatten().filter_map(|block| block.pdu.rlc.as_ref());
-        pdus.flat_map(|pdu| &pdu.elements).filter(|element| element.last.is_some()).count() as u64
+        self.slots.iter().flatten().flat_map(|block| &block.pdu.sdus).map(rlc::Pdu::held).sum()
     }
 }
 
@@ -108,7 +108,7 @@ mod tests {
     #[test]
     fn two_equal_transmissions_gain_three_decibels() {
         let mcs = &DOWNLINK[10];
-        let pdu = mac::Pdu { rlc: None, bsr: None, padding: 0 };
+        let pdu = mac::Pdu::default();
         let mut block = Block::new(pdu, mcs, 6120, 10);
         let sinr = mcs.s50_6144_db - 3.0103;
         block.transmit(Tti(0), sinr, 0.9999);

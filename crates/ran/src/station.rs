@@ -1,109 +1,32 @@
-//! What a cell keeps per station: both directions' buffers, RLC entities, HARQ processes and channels.
+//! What a cell keeps per station: both directions, uplink access, and what becomes of it when the radio link fails.
+//!
+//! A radio-link failure (TS 36.331 §5.3.11) is reduced to its effect on the user plane: MAC is reset at once,
+//! nothing is sent for a time that stands for cell search, random access and signalling (§5.3.7), then RLC of
+//! both directions is re-established. Buffers above are kept.
 
 use crate::access::{BufferEstimate, StationAccess};
 use crate::channel::Channel;
 use crate::config::{CellConfig, StationConfig};
-use crate::harq;
+use crate::link::Link;
 use crate::lte::cqi;
-use crate::rlc_um;
+use crate::mac::Sender;
+use crate::rlc::{Rlc, RlcConfig};
 use crate::slot::Tti;
-use paceline_net::{DropReason, DropTail, SduQueue, Stream};
+use paceline_net::{DropTail, Duration, Output, Stream};
 use std::collections::VecDeque;
-
-/// Counters of one direction of one station.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct LinkStats {
-    /// Packets that came in from above.
-    pub packets_in: u64,
-    /// Packets that went out at the other end.
-    pub packets_out: u64,
-    /// Bytes of the packets that went out.
-    pub bytes_out: u64,
-    /// Packets that ended here, by reason.
-    pub dropped: DropCounts,
-    /// Transport blocks sent for the first time.
-    pub blocks: u64,
-    /// Their bytes.
-    pub block_bytes: u64,
-    /// Of these, padding.
-    pub padding_bytes: u64,
-    /// Repeated transmissions.
-    pub retransmissions: u64,
-    /// Blocks given up after the last transmission.
-    pub blocks_lost: u64,
-    /// Resource blocks used by all transmissions.
-    pub prb: u64,
-    /// Sum of the MCS indices of first transmissions.
-    pub mcs_sum: u64,
-}
-
-/// Dropped packets by reason.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct DropCounts(std::collections::BTreeMap<DropReason, u64>);
-
-impl DropCounts {
-    /// Counts one.
-    pub fn add(&mut self, reason: DropReason) {
-        *self.0.entry(reason).or_default() += 1;
-    }
-    /// How many for this reason.
-    pub fn of(&self, reason: DropReason) -> u64 {
-        self.0.get(&reason).copied().unwrap_or_default()
-    }
-    /// How many in all.
-    pub fn total(&self) -> u64 {
-        self.0.values().sum()
-    }
-}
-
-/// One direction of a station.
-pub(crate) struct Link<Q> {
-    pub buffer: Q,
-    pub rlc_tx: rlc_um::Tx,
-    pub rlc_rx: rlc_um::Rx,
-    pub harq: harq::Processes,
-    pub channel: Channel,
-    pub last_served: Tti,
-    pub stats: LinkStats,
-    /// PDUs decoded, on their way through the receiver: when they reach RLC.
-    pub decoded: VecDeque<(Tti, rlc_um::Pdu)>,
-}
-
-impl<Q> Link<Q> {
-    fn new(buffer: Q, t_reordering: u64, channel: Channel) -> Self {
-        Self {
-            buffer,
-            rlc_tx: rlc_um::Tx::default(),
-            rlc_rx: rlc_um::Rx::new(t_reordering),
-            harq: harq::Processes::default(),
-            channel,
-            last_served: Tti(0),
-            stats: LinkStats::default(),
-            decoded: VecDeque::new(),
-        }
-    }
-    /// Whether nothing below the buffer needs time to pass.
-    pub fn idle_below(&self) -> bool {
-        self.harq.idle() && self.decoded.is_empty() && self.rlc_rx.expires_at().is_none()
-    }
-    /// Packets held below the buffer.
-    fn held_below(&self) -> u64 {
-        let decoded = self.decoded.iter().flat_map(|(_, pdu)| &pdu.elements);
-        let decoded = decoded.filter(|element| element.last.is_some()).count() as u64;
-        self.rlc_tx.held() + self.harq.held() + decoded + self.rlc_rx.held()
-    }
-}
 
 /// One station.
 pub(crate) struct Station {
-    pub downlink: Link<DropTail>,
-    pub uplink: Link<Box<dyn SduQueue + Send>>,
+    pub downlink: Link,
+    pub uplink: Link,
     pub access: StationAccess,
     pub estimate: BufferEstimate,
     /// Grants on their way: TTI of the transmission, MCS index, resource blocks.
     pub grants: VecDeque<(Tti, u8, u8)>,
     /// CQI reports on their way, with the TTI of their use; the last one in use is at the front.
     cqi_reports: VecDeque<(Tti, u8)>,
+    /// When RLC is re-established, after a radio-link failure.
+    reestablished_at: Option<Tti>,
 }
 
 impl Station {
@@ -114,13 +37,15 @@ impl Station {
         };
         let downlink = channel(config.downlink_sinr_db, "downlink");
         let uplink = channel(config.uplink_sinr_db, "uplink");
+        let rlc = || Rlc::new(cell.rlc, cell.t_reordering);
         Self {
-            downlink: Link::new(DropTail::new(cell.downlink_buffer), cell.t_reordering, downlink),
-            uplink: Link::new(config.uplink_buffer, cell.t_reordering, uplink),
+            downlink: Link::new(Box::new(DropTail::new(cell.downlink_buffer)), rlc(), downlink),
+            uplink: Link::new(config.uplink_buffer, rlc(), uplink),
             access: StationAccess::new(index as u64),
             estimate: BufferEstimate::default(),
             grants: VecDeque::new(),
             cqi_reports: VecDeque::new(),
+            reestablished_at: None,
         }
     }
     /// The CQI that the scheduler knows in `tti`. Stations report on even when idle; after a pause the report in
@@ -142,13 +67,64 @@ impl Station {
         }
         self.cqi_reports.front().map_or(0, |(_, report)| *report)
     }
-    /// Data waiting in the uplink, above and in RLC.
+    /// Data waiting in the uplink: above, in RLC, and reports about the downlink.
     pub fn uplink_available(&self) -> u64 {
-        self.uplink.rlc_tx.available(&*self.uplink.buffer)
+        self.uplink.rlc.available(&*self.uplink.buffer) + u64::from(self.downlink.rlc.status_len())
     }
-    /// Data waiting in the downlink, above and in RLC.
+    /// Data waiting in the downlink: above, in RLC, and reports about the uplink.
     pub fn downlink_available(&self) -> u64 {
-        self.downlink.rlc_tx.available(&self.downlink.buffer)
+        self.downlink.rlc.available(&*self.downlink.buffer) + u64::from(self.uplink.rlc.status_len())
+    }
+    /// Whether a downlink block would carry anything: a stalled window holds data back.
+    pub fn downlink_sendable(&self) -> bool {
+        self.downlink.rlc.sendable(&*self.downlink.buffer) || self.uplink.rlc.status_len() > 0
+    }
+    /// The eNB's end of the bearer.
+    pub fn downlink_sender(&mut self) -> Sender<'_> {
+        let Link { rlc, buffer, .. } = &mut self.downlink;
+        Sender { rlc, reverse: &mut self.uplink.rlc, queue: &mut **buffer }
+    }
+    /// The station's end of the bearer.
+    pub fn uplink_sender(&mut self) -> Sender<'_> {
+        let Link { rlc, buffer, .. } = &mut self.uplink;
+        Sender { rlc, reverse: &mut self.downlink.rlc, queue: &mut **buffer }
+    }
+
+    /// Drops SDUs whose discard timer has expired (TS 36.323 §5.4). RLC has sent no part of what is still here.
+    pub fn discard(&mut self, tti: Tti, timer: Duration, output: &mut VecDeque<Output>) {
+        for link in [&mut self.downlink, &mut self.uplink] {
+            link.buffer.expire(tti.starts_at(), timer);
+            link.collect_dropped(output);
+        }
+    }
+    /// Whether a radio-link failure keeps the station from sending and receiving.
+    pub fn suspended(&self) -> bool {
+        self.reestablished_at.is_some()
+    }
+    /// Takes up a radio-link failure that RLC has reported: nothing is in flight or granted any more.
+    pub fn take_up_failure(&mut self, tti: Tti, config: &RlcConfig) {
+        let failed = [&mut self.downlink, &mut self.uplink].map(Link::take_up_failure);
+        let RlcConfig::Am(config) = config else { return };
+        if failed.contains(&true) {
+            self.downlink.reset_mac();
+            self.uplink.reset_mac();
+            self.access.reset();
+            self.estimate = BufferEstimate::default();
+            self.grants.clear();
+            self.reestablished_at = Some(tti + config.reestablishment_delay);
+        }
+    }
+    /// Re-establishes RLC when its time has come.
+    pub fn reestablish(&mut self, tti: Tti, output: &mut VecDeque<Output>) {
+        if self.reestablished_at.is_none_or(|at| at > tti) {
+            return;
+        }
+        self.reestablished_at = None;
+        self.downlink.reestablish(output);
+        self.uplink.reestablish(output);
+        if self.uplink_available() > 0 {
+            self.access.on_data_in_empty_buffer();
+        }
     }
     /// Whether a TTI can pass without work for this station.
     pub fn idle(&self) -> bool {
@@ -159,13 +135,6 @@ impl Station {
             && self.estimate.bytes() == 0
             && self.downlink.idle_below()
             && self.uplink.idle_below()
-    }
-    /// Packets held in the downlink.
-    pub fn downlink_held(&self) -> u64 {
-        self.downlink.buffer.packets() as u64 + self.downlink.held_below()
-    }
-    /// Packets held in the uplink.
-    pub fn uplink_held(&self) -> u64 {
-        self.uplink.buffer.packets() as u64 + self.uplink.held_below()
+            && !self.suspended()
     }
 }

@@ -1,70 +1,10 @@
 //! A cell from the outside: latency by the timing rules, capacity by the tables, conservation in a seeded swarm.
 
-use paceline_net::{
-    Bytes, DropTail, Instant, Node, Output, Packet, SeqNumber, Stream, TcpFlags, TcpHeader, TcpOptions,
-};
-use paceline_ran::{AccessConfig, CORE, Cell, CellConfig, Fading, StationConfig, Tti, station_port};
-use std::net::{IpAddr, Ipv4Addr};
+mod common;
 
-const SERVER: IpAddr = IpAddr::V4(Ipv4Addr::new(198, 18, 0, 1));
-
-fn address(station: usize) -> IpAddr {
-    Ipv4Addr::new(198, 18, 1 + (station / 250) as u8, (station % 250) as u8).into()
-}
-
-fn packet(src: IpAddr, dst: IpAddr, payload_len: u32) -> Packet {
-    let tcp = TcpHeader {
-        src_port: 1,
-        dst_port: 2,
-        seq: SeqNumber(0),
-        ack: SeqNumber(0),
-        flags: TcpFlags::ACK,
-        window: 0,
-        options: TcpOptions::default(),
-        payload_len,
-    };
-    Packet::tcp(src, dst, tcp)
-}
-
-fn config() -> CellConfig {
-    CellConfig {
-        downlink_prb: 100,
-        uplink_prb: 100,
-        pucch_prb: 4,
-        downlink_grants: 10,
-        uplink_grants: 10,
-        max_harq_tx: 4,
-        max_uplink_mcs: 20,
-        t_reordering: 50,
-        decode_delay: 2,
-        cqi_period: 5,
-        cqi_delay: 6,
-        downlink_buffer: Bytes(1 << 20),
-        access: AccessConfig { sr_period: 10, sr_prohibit: 0, periodic_bsr: 5, retx_bsr: 320, sr_grant: 80 },
-    }
-}
-
-fn station(index: usize, downlink_sinr_db: f64, uplink_sinr_db: f64, sigma_db: f64) -> StationConfig {
-    StationConfig {
-        addresses: vec![address(index)],
-        downlink_sinr_db,
-        uplink_sinr_db,
-        fading: Fading { sigma_db, coherence_tti: 20.0 },
-        uplink_buffer: Box::new(DropTail::new(Bytes(1 << 20))),
-    }
-}
-
-/// Runs the cell up to `until` and returns what left it: (time, output).
-fn drain(cell: &mut Cell, until: Instant) -> Vec<(Instant, Output)> {
-    let mut out = Vec::new();
-    while let Some(at) = cell.poll_timeout().filter(|at| *at <= until) {
-        cell.handle_timeout(at);
-        while let Some(output) = cell.poll_output(at) {
-            out.push((at, output));
-        }
-    }
-    out
-}
+use common::*;
+use paceline_net::{Bytes, DropReason, DropTail, Duration, Instant, Node, Output, Stream};
+use paceline_ran::{AmConfig, CORE, Cell, RlcConfig, Tti, station_port};
 
 #[test]
 fn the_first_uplink_packet_takes_what_the_timing_rules_say() {
@@ -103,25 +43,6 @@ fn a_downlink_packet_takes_one_tti_and_the_decoding() {
     );
 }
 
-/// Keeps both directions of every station full for a second; returns bytes that came out per station: (down, up).
-fn saturate(cell: &mut Cell) -> Vec<(u64, u64)> {
-    let stations = cell.stations();
-    for ms in 0..1000 {
-        let now = Instant::from_millis(ms);
-        for index in 0..stations {
-            while cell.downlink_queue(index) < Bytes(200_000) {
-                cell.handle_packet(now, CORE, packet(SERVER, address(index), 1400));
-            }
-            while cell.uplink_buffer(index).bytes() < Bytes(100_000) {
-                cell.handle_packet(now, station_port(index), packet(address(index), SERVER, 1400));
-            }
-        }
-        drain(cell, now);
-        while cell.poll_output(now).is_some() {}
-    }
-    (0..stations).map(|i| (cell.downlink(i).bytes_out, cell.uplink(i).bytes_out)).collect()
-}
-
 #[test]
 fn a_lone_station_fills_the_peak_transport_block() {
     let mut cell = Cell::new(config(), vec![station(0, 25.0, 25.0, 0.0)], 1);
@@ -156,14 +77,14 @@ fn blocks_are_repeated_and_lost_as_often_as_the_curve_says() {
     }
 }
 
-/// Every packet that entered has left, was dropped for a counted reason, or is held: per station and direction.
-fn assert_conserved(cell: &Cell, seed: u64) {
-    for index in 0..cell.stations() {
-        let held = cell.held(index);
-        for (stats, held) in [(cell.downlink(index), held.0), (cell.uplink(index), held.1)] {
-            let out = stats.packets_out + stats.dropped.total();
-            assert_eq!(stats.packets_in, out + held, "seed {seed}, station {index}: {stats:?}");
-        }
+fn random_am(stream: &mut Stream) -> AmConfig {
+    AmConfig {
+        t_poll_retransmit: 5 * (1 + stream.below(20)),
+        poll_pdu: stream.chance(0.7).then(|| 4 << stream.below(7)),
+        poll_byte: stream.chance(0.5).then(|| 25_000 * (1 + stream.below(10))),
+        max_retx_threshold: 1 + stream.below(8) as u32,
+        t_status_prohibit: 5 * stream.below(20),
+        reestablishment_delay: stream.below(200),
     }
 }
 
@@ -190,12 +111,19 @@ fn random_cell(stream: &mut Stream, seed: u64) -> Cell {
             station
         })
         .collect();
+    if stream.chance(0.6) {
+        config.rlc = RlcConfig::Am(random_am(stream));
+    }
+    if stream.chance(0.5) {
+        config.discard_timer = Some(Duration::from_millis(5 + stream.below(300)));
+    }
     Cell::new(config, stations, seed)
 }
 
 #[test]
 fn packets_are_conserved_in_a_swarm_of_random_cells() {
-    for seed in 0..60 {
+    let (mut failures, mut expired, mut repeated) = (0, 0, 0);
+    for seed in 0..150 {
         let mut stream = Stream::new(seed, "swarm");
         let mut cell = random_cell(&mut stream, seed);
         let stations = cell.stations() as u64;
@@ -224,7 +152,13 @@ fn packets_are_conserved_in_a_swarm_of_random_cells() {
             held += cell.held(index).0 + cell.held(index).1;
         }
         assert_eq!(left as u64 + held, entered, "seed {seed}: every packet is emitted once or held");
+        for stats in (0..cell.stations()).flat_map(|i| [cell.downlink(i), cell.uplink(i)]) {
+            failures += stats.radio_link_failures;
+            expired += stats.dropped.of(DropReason::PdcpDiscard);
+            repeated += stats.rlc_retransmissions;
+        }
     }
+    assert!(failures > 10 && expired > 1000 && repeated > 1000, "{failures} {expired} {repeated}");
 }
 
 #[test]

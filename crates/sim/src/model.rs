@@ -12,11 +12,12 @@ use crate::host::Host;
 use crate::link::Link;
 use crate::monitor::Monitor;
 use crate::router::Router;
-use crate::scenario::{self, Direction, Scenario, Stations};
-use paceline_net::{Duration, Instant, Node, Output, Packet, Port, SeqNumber, Stream};
+use crate::scenario::{self, Direction, RlcMode, Scenario, Stations};
+use paceline_net::{Bytes, Duration, Instant, Node, Output, Packet, Port, SeqNumber, Stream};
 use paceline_pep::{AckFilter, AckFilterConfig};
 use paceline_ran::{
-    AccessConfig, CORE, Cell, CellConfig, Fading, StationConfig, resource_blocks, station_port,
+    AccessConfig, AmConfig, CORE, Cell, CellConfig, Fading, RlcConfig, StationConfig, resource_blocks,
+    station_port,
 };
 use paceline_tcp::{Endpoint, EndpointConfig, Source};
 use std::collections::BTreeMap;
@@ -293,6 +294,8 @@ fn cell_config(cell: &scenario::Cell) -> CellConfig {
         max_harq_tx: cell.max_harq_tx,
         max_uplink_mcs: if cell.uplink_64qam { 28 } else { 20 },
         t_reordering: cell.t_reordering.as_millis(),
+        rlc: rlc_config(cell),
+        discard_timer: cell.discard_timer,
         decode_delay: cell.decode_delay.as_millis(),
         cqi_period: cell.cqi_period.as_millis(),
         cqi_delay: cell.cqi_delay.as_millis(),
@@ -304,5 +307,19 @@ fn cell_config(cell: &scenario::Cell) -> CellConfig {
             retx_bsr: cell.retx_bsr_timer.as_millis(),
             sr_grant: cell.sr_grant.0 as u32,
         },
+    }
+}
+
+fn rlc_config(cell: &scenario::Cell) -> RlcConfig {
+    match cell.rlc {
+        RlcMode::Um => RlcConfig::Um,
+        RlcMode::Am => RlcConfig::Am(AmConfig {
+            t_poll_retransmit: cell.t_poll_retransmit.as_millis(),
+            poll_pdu: (cell.poll_pdu > 0).then_some(cell.poll_pdu),
+            poll_byte: (cell.poll_byte > Bytes::ZERO).then_some(cell.poll_byte.0),
+            max_retx_threshold: cell.max_retx_threshold,
+            t_status_prohibit: cell.t_status_prohibit.as_millis(),
+            reestablishment_delay: cell.reestablishment_delay.as_millis(),
+        }),
     }
 }

@@ -23,7 +23,7 @@ mod stats;
 pub use scheme::{ParseSchemeError, Scheme};
 pub use stats::{AckFilterStats, KeepReason};
 
-use paceline_net::{Bytes, DropReason, Instant, Packet, SduQueue};
+use paceline_net::{Bytes, DropReason, Duration, Instant, Packet, SduQueue};
 use published::{BlockMean, Published, Threshold};
 use queue::AckQueue;
 use safe::Safe;
@@ -104,6 +104,14 @@ impl SduQueue for AckFilter {
     fn on_peer_block(&mut self, size: Bytes) {
         if let Engine::Published(published) = &mut self.engine {
             published.on_peer_block(size);
+        }
+    }
+
+    /// Packets leave in the order of their arrival, so that the oldest is at the head. A safe scheme measures the
+    /// gap ahead of the next ACK from the last one that was sent, which an expired one was not.
+    fn expire(&mut self, now: Instant, lifetime: Duration) {
+        while self.queue.head().is_some_and(|head| self.queue.arrived(head) + lifetime <= now) {
+            self.queue.expire_head();
         }
     }
 

@@ -220,6 +220,15 @@ impl AckQueue {
         Some(Popped { packet, arrived, flow: (flow != NIL).then_some(FlowId(flow)) })
     }
 
+    /// Drops the packet at the head because PDCP's discard timer has expired.
+    pub fn expire_head(&mut self) {
+        if let Some(id) = some(self.fifo.head) {
+            let packet = self.take(id);
+            self.stats.expired += 1;
+            self.dropped.push_back((packet, DropReason::PdcpDiscard));
+        }
+    }
+
     pub fn pop_dropped(&mut self) -> Option<(Packet, DropReason)> {
         self.dropped.pop_front()
     }

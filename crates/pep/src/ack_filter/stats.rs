@@ -86,6 +86,8 @@ pub struct AckFilterStats {
     pub acks_discarded: u64,
     /// Arrivals that found the buffer full.
     pub queue_drops: u64,
+    /// Packets that waited longer than PDCP's discard timer allows.
+    pub expired: u64,
     kept: [u64; KeepReason::ALL.len()],
 }
 

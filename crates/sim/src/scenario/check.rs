@@ -37,6 +37,7 @@ pub(super) fn check(scenario: &Scenario) -> Result<(), Problem> {
         range(&key("queue"), hop.queue, hop.queue >= Bytes(1_500), "at least 1500 B")?;
     }
     cell_radio(scenario)?;
+    cell_rlc(scenario)?;
     cell_access(scenario)?;
     tcp(scenario)?;
     scenario.stations.iter().enumerate().try_for_each(|(index, group)| stations(index, group))?;
@@ -99,6 +100,30 @@ fn cell_radio(scenario: &Scenario) -> Result<(), Problem> {
     whole_ms("cell.decode_delay", cell.decode_delay, 0, 10)?;
     whole_ms("cell.cqi_period", cell.cqi_period, 1, 160)?;
     whole_ms("cell.cqi_delay", cell.cqi_delay, 0, 40)
+}
+
+/// The values of TS 36.331 v15.6.0 §6.3.2, RLC-Config and PDCP-Config.
+fn cell_rlc(scenario: &Scenario) -> Result<(), Problem> {
+    let cell = &scenario.cell;
+    let steps = |from: u64, more: &[u64]| -> Vec<u64> {
+        (from..=250).step_by(5).chain([300, 350, 400, 450, 500]).chain(more.iter().copied()).collect()
+    };
+    let poll_retransmit = steps(5, &[800, 1000, 2000, 4000]);
+    one_of_ms("cell.t_poll_retransmit", cell.t_poll_retransmit, &poll_retransmit)?;
+    let status_prohibit = steps(0, &[800, 1000, 1200, 1600, 2000, 2400]);
+    one_of_ms("cell.t_status_prohibit", cell.t_status_prohibit, &status_prohibit)?;
+    let pdu_ok = [0, 4, 8, 16, 32, 64, 128, 256].contains(&cell.poll_pdu);
+    let allowed = "one of 4, 8, 16, 32, 64, 128, 256 PDUs, or 0 for infinity";
+    range("cell.poll_pdu", cell.poll_pdu, pdu_ok, allowed)?;
+    const POLL_KB: [u64; 15] = [0, 25, 50, 75, 100, 125, 250, 375, 500, 750, 1000, 1250, 1500, 2000, 3000];
+    let byte_ok = POLL_KB.iter().any(|kb| Bytes(kb * 1000) == cell.poll_byte);
+    let allowed = "one of 25, 50, 75, 100, 125, 250, 375, 500, 750, 1000, 1250, 1500, 2000, 3000 kB, or 0 B for infinity";
+    range("cell.poll_byte", cell.poll_byte, byte_ok, allowed)?;
+    let retx_ok = [1, 2, 3, 4, 6, 8, 16, 32].contains(&cell.max_retx_threshold);
+    range("cell.max_retx_threshold", cell.max_retx_threshold, retx_ok, "one of 1, 2, 3, 4, 6, 8, 16, 32")?;
+    whole_ms("cell.reestablishment_delay", cell.reestablishment_delay, 1, 10_000)?;
+    cell.discard_timer
+        .map_or(Ok(()), |timer| one_of_ms("cell.discard_timer", timer, &[50, 100, 150, 300, 500, 750, 1500]))
 }
 
 fn cell_access(scenario: &Scenario) -> Result<(), Problem> {
@@ -169,4 +194,44 @@ fn stations(index: usize, group: &Stations) -> Result<(), Problem> {
     }
     range(&key("start"), group.start, group.start <= MAX_DURATION, "0 s to 86400 s")?;
     range(&key("start_spread"), group.start_spread, group.start_spread <= MAX_DURATION, "0 s to 86400 s")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::load;
+
+    #[test]
+    fn rlc_and_pdcp_take_the_values_of_the_standard() {
+        let with = |set: &str| load("test.toml", "[[station]]\n", &[set.to_owned()]);
+        for good in [
+            "cell.rlc=am",
+            "cell.t_poll_retransmit=5 ms",
+            "cell.t_poll_retransmit=4000 ms",
+            "cell.t_status_prohibit=0 ms",
+            "cell.t_status_prohibit=2400 ms",
+            "cell.poll_pdu=0",
+            "cell.poll_pdu=256",
+            "cell.poll_byte=25 kB",
+            "cell.poll_byte=0 B",
+            "cell.max_retx_threshold=32",
+            "cell.discard_timer=1500 ms",
+        ] {
+            let scenario = with(good).unwrap_or_else(|error| panic!("{good}: {error}"));
+            assert_eq!(load("again.toml", &scenario.to_toml(), &[]).unwrap(), scenario, "{good}");
+        }
+        for (bad, part) in [
+            ("cell.rlc=tm", "um"),
+            ("cell.t_poll_retransmit=0 ms", "one of 5, 10"),
+            ("cell.t_poll_retransmit=255 ms", "one of 5, 10"),
+            ("cell.t_status_prohibit=4000 ms", "one of 0, 5"),
+            ("cell.poll_pdu=5", "4, 8, 16"),
+            ("cell.poll_byte=25 KiB", "infinity"),
+            ("cell.max_retx_threshold=5", "1, 2, 3, 4, 6"),
+            ("cell.discard_timer=200 ms", "50, 100, 150"),
+            ("cell.reestablishment_delay=0 ms", "1 to 10000 ms"),
+        ] {
+            let error = with(bad).expect_err(bad).to_string();
+            assert!(error.contains(part), "{error}");
+        }
+    }
 }

@@ -125,6 +125,25 @@ pub struct Cell {
     pub uplink_64qam: bool,
     /// RLC t-Reordering (TS 36.331: 0 to 200 ms); no less than four HARQ round trips.
     pub t_reordering: Duration,
+    /// RLC mode of the stations' data: `um` or `am`.
+    pub rlc: RlcMode,
+    /// RLC AM t-PollRetransmit (TS 36.331: 5 to 4000 ms). This and the following four: srsRAN 4G, QCI 9; other
+    /// code differs (OAI: 50 ms, 16 PDUs, no limit in bytes, 8, 25 ms).
+    pub t_poll_retransmit: Duration,
+    /// RLC AM pollPDU (TS 36.331: 4 to 256); 0 for infinity.
+    pub poll_pdu: u32,
+    /// RLC AM pollByte (TS 36.331: 25 to 3000 kB); 0 for infinity.
+    pub poll_byte: Bytes,
+    /// RLC AM maxRetxThreshold (TS 36.331: 1 to 32); srsRAN has 32 in the downlink.
+    pub max_retx_threshold: u32,
+    /// RLC AM t-StatusProhibit (TS 36.331: 0 to 2400 ms).
+    pub t_status_prohibit: Duration,
+    /// Time without service after a radio-link failure in AM: an assumption for cell search, random access and
+    /// signalling.
+    pub reestablishment_delay: Duration,
+    /// PDCP discardTimer (TS 36.331: 50 to 1500 ms); infinity if left out, as in OAI.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub discard_timer: Option<Duration>,
     /// Time from the end of a transmission until layer 2 has its data.
     pub decode_delay: Duration,
     /// Period of the CQI report (TS 36.213 Table 7.2.2-1A).
@@ -159,6 +178,14 @@ impl Default for Cell {
             max_harq_tx: 4,
             uplink_64qam: false,
             t_reordering: Duration::from_millis(50),
+            rlc: RlcMode::Um,
+            t_poll_retransmit: Duration::from_millis(120),
+            poll_pdu: 64,
+            poll_byte: Bytes(750_000),
+            max_retx_threshold: 16,
+            t_status_prohibit: Duration::from_millis(50),
+            reestablishment_delay: Duration::from_millis(100),
+            discard_timer: None,
             decode_delay: Duration::from_millis(2),
             cqi_period: Duration::from_millis(5),
             cqi_delay: Duration::from_millis(6),
@@ -179,6 +206,16 @@ impl Default for Cell {
 pub enum Scheduler {
     /// Equal turns.
     RoundRobin,
+}
+
+/// Whether RLC repeats what HARQ lost.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum RlcMode {
+    /// Unacknowledged mode: it does not.
+    Um,
+    /// Acknowledged mode: it does.
+    Am,
 }
 
 /// Table `[ack_filter]`.

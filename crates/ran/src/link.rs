@@ -1,0 +1,209 @@
+//! One direction of a station: buffer, RLC, HARQ processes, channel, and its counters.
+
+use crate::channel::Channel;
+use crate::harq::{self, Block};
+use crate::rlc::{self, Rlc};
+use crate::rlc_um::Reassembled;
+use crate::slot::Tti;
+use paceline_net::{DropReason, Output, Packet, Port, SduQueue, Stream};
+use std::collections::VecDeque;
+
+/// Counters of one direction of one station.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct LinkStats {
+    /// Packets that came in from above.
+    pub packets_in: u64,
+    /// Packets that went out at the other end.
+    pub packets_out: u64,
+    /// Bytes of the packets that went out.
+    pub bytes_out: u64,
+    /// Packets that ended here, by reason.
+    pub dropped: DropCounts,
+    /// Transport blocks sent for the first time.
+    pub blocks: u64,
+    /// Their bytes.
+    pub block_bytes: u64,
+    /// Of these, padding.
+    pub padding_bytes: u64,
+    /// Repeated transmissions.
+    pub retransmissions: u64,
+    /// Blocks given up after the last transmission.
+    pub blocks_lost: u64,
+    /// Resource blocks used by all transmissions.
+    pub prb: u64,
+    /// Sum of the MCS indices of first transmissions.
+    pub mcs_sum: u64,
+    /// RLC AM PDUs and segments that were sent again.
+    pub rlc_retransmissions: u64,
+    /// STATUS PDUs in this direction's blocks, which report on the other direction.
+    pub status_pdus: u64,
+    /// Times that a PDU of this direction reached maxRetxThreshold: radio-link failures.
+    pub radio_link_failures: u64,
+}
+
+/// Dropped packets by reason.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct DropCounts(std::collections::BTreeMap<DropReason, u64>);
+
+impl DropCounts {
+    /// Counts one.
+    pub fn add(&mut self, reason: DropReason) {
+        *self.0.entry(reason).or_default() += 1;
+    }
+    /// How many for this reason.
+    pub fn of(&self, reason: DropReason) -> u64 {
+        self.0.get(&reason).copied().unwrap_or_default()
+    }
+    /// How many in all.
+    pub fn total(&self) -> u64 {
+        self.0.values().sum()
+    }
+}
+
+/// One direction of a station.
+pub(crate) struct Link {
+    pub buffer: Box<dyn SduQueue + Send>,
+    pub rlc: Rlc,
+    pub harq: harq::Processes,
+    pub channel: Channel,
+    pub last_served: Tti,
+    pub stats: LinkStats,
+    /// PDUs decoded, on their way through the receiver: when they reach RLC.
+    decoded: VecDeque<(Tti, rlc::Pdu)>,
+    /// Storage of blocks that are done with.
+    spare: Vec<Vec<rlc::Pdu>>,
+}
+
+impl Link {
+    pub fn new(buffer: Box<dyn SduQueue + Send>, rlc: Rlc, channel: Channel) -> Self {
+        Self {
+            buffer,
+            rlc,
+            harq: harq::Processes::default(),
+            channel,
+            last_served: Tti(0),
+            stats: LinkStats::default(),
+            decoded: VecDeque::new(),
+            spare: Vec::new(),
+        }
+    }
+    /// Whether nothing below the buffer needs time to pass.
+    pub fn idle_below(&self) -> bool {
+        self.harq.idle() && self.decoded.is_empty() && self.rlc.idle()
+    }
+    /// Packets held.
+    pub fn held(&self) -> u64 {
+        let decoded: u64 = self.decoded.iter().map(|(_, pdu)| pdu.held()).sum();
+        self.buffer.packets() as u64 + self.rlc.held() + self.harq.held() + decoded
+    }
+    /// Empty storage for the PDUs of a block.
+    pub fn storage(&mut self) -> Vec<rlc::Pdu> {
+        self.spare.pop().unwrap_or_default()
+    }
+
+    /// Sends a block and, if it is decoded, passes its RLC PDUs to the receiver.
+    pub fn send(&mut self, process: usize, tti: Tti, draws: &mut Stream, decode_delay: u64) {
+        let sinr = self.channel.sinr_db(tti);
+        let block = self.harq.block(process).expect("a block is sent from its process");
+        block.transmit(tti, sinr, draws.uniform());
+        let stats = &mut self.stats;
+        stats.prb += u64::from(block.n_prb);
+        if block.transmissions == 1 {
+            stats.blocks += 1;
+            stats.block_bytes += u64::from(block.bits / 8);
+            stats.padding_bytes += u64::from(block.pdu.padding);
+            stats.mcs_sum += u64::from(block.mcs.index);
+            for pdu in &block.pdu.sdus {
+                match pdu {
+                    rlc::Pdu::Am(pdu) => stats.rlc_retransmissions += u64::from(pdu.retransmission),
+                    rlc::Pdu::Status(_) => stats.status_pdus += 1,
+                    rlc::Pdu::Um(_) => {}
+                }
+            }
+        } else {
+            stats.retransmissions += 1;
+        }
+        if block.decoded {
+            let due = tti + 1 + decode_delay;
+            self.decoded.extend(block.pdu.sdus.drain(..).map(|pdu| (due, pdu)));
+        }
+    }
+
+    /// Ends a process whose block was decoded.
+    pub fn finish(&mut self, process: usize) -> Option<Box<Block>> {
+        let mut block = self.harq.finish(process)?;
+        let sdus = std::mem::take(&mut block.pdu.sdus);
+        debug_assert!(sdus.is_empty(), "the receiver has what was decoded");
+        self.spare.push(sdus);
+        Some(block)
+    }
+    /// Ends a block whose last transmission failed, and in UM the packets that end in it.
+    pub fn give_up(&mut self, process: usize, output: &mut VecDeque<Output>) {
+        self.stats.blocks_lost += 1;
+        let Some(mut block) = self.harq.finish(process) else { return };
+        let stats = &mut self.stats;
+        for pdu in block.pdu.sdus.drain(..) {
+            self.rlc.lost(pdu, |packet| end(stats, packet, DropReason::HarqFailed, output));
+        }
+        self.spare.push(block.pdu.sdus);
+    }
+
+    /// Passes decoded PDUs through RLC and PDCP to the IP side, status reports to the other direction.
+    pub fn hand_up(
+        &mut self,
+        reverse: &mut Rlc,
+        tti: Tti,
+        port: Port,
+        reassembled: &mut Vec<Reassembled>,
+        output: &mut VecDeque<Output>,
+    ) {
+        while let Some((_, pdu)) = self.decoded.pop_front_if(|(due, _)| *due <= tti) {
+            match pdu {
+                rlc::Pdu::Status(status) => reverse.on_status(&status),
+                data => self.rlc.receive(tti, data, reassembled),
+            }
+        }
+        self.rlc.tick(tti, &*self.buffer, reassembled);
+        for result in reassembled.drain(..) {
+            match result {
+                Reassembled::Sdu(packet) => {
+                    self.stats.packets_out += 1;
+                    self.stats.bytes_out += u64::from(packet.len);
+                    output.push_back(Output::Transmit(port, packet));
+                }
+                Reassembled::Incomplete(packet) => {
+                    end(&mut self.stats, packet, DropReason::RlcReassembly, output);
+                }
+            }
+        }
+    }
+    /// Emits what the buffer has dropped.
+    pub fn collect_dropped(&mut self, output: &mut VecDeque<Output>) {
+        while let Some((packet, reason)) = self.buffer.pop_dropped() {
+            end(&mut self.stats, packet, reason, output);
+        }
+    }
+    /// Counts a radio-link failure if RLC reports one.
+    pub fn take_up_failure(&mut self) -> bool {
+        let failed = self.rlc.failed();
+        self.stats.radio_link_failures += u64::from(failed);
+        failed
+    }
+    /// MAC is reset: nothing is in flight any more. In AM no packet is lost by it.
+    pub fn reset_mac(&mut self) {
+        debug_assert_eq!(self.harq.held(), 0, "only AM bearers fail");
+        self.harq = harq::Processes::default();
+        self.decoded.clear();
+    }
+    /// RLC is re-established: what was under way ends here.
+    pub fn reestablish(&mut self, output: &mut VecDeque<Output>) {
+        let stats = &mut self.stats;
+        self.rlc.reestablish(|packet| end(stats, packet, DropReason::RadioLinkFailure, output));
+    }
+}
+
+/// Ends a packet and counts why.
+fn end(stats: &mut LinkStats, packet: Packet, reason: DropReason, output: &mut VecDeque<Output>) {
+    stats.dropped.add(reason);
+    output.push_back(Output::Drop(packet, reason));
+}

@@ -1,0 +1,101 @@
+//! Cells and packets for the tests.
+#![allow(dead_code)] // each test file uses a part of it
+
+use paceline_net::{
+    Bytes, DropTail, Instant, Node, Output, Packet, SeqNumber, TcpFlags, TcpHeader, TcpOptions,
+};
+use paceline_ran::{AccessConfig, CORE, Cell, CellConfig, Fading, RlcConfig, StationConfig, station_port};
+use std::net::{IpAddr, Ipv4Addr};
+
+pub const SERVER: IpAddr = IpAddr::V4(Ipv4Addr::new(198, 18, 0, 1));
+
+pub fn address(station: usize) -> IpAddr {
+    Ipv4Addr::new(198, 18, 1 + (station / 250) as u8, (station % 250) as u8).into()
+}
+
+pub fn packet(src: IpAddr, dst: IpAddr, payload_len: u32) -> Packet {
+    let tcp = TcpHeader {
+        src_port: 1,
+        dst_port: 2,
+        seq: SeqNumber(0),
+        ack: SeqNumber(0),
+        flags: TcpFlags::ACK,
+        window: 0,
+        options: TcpOptions::default(),
+        payload_len,
+    };
+    Packet::tcp(src, dst, tcp)
+}
+
+/// A 20 MHz cell.
+pub fn config() -> CellConfig {
+    CellConfig {
+        downlink_prb: 100,
+        uplink_prb: 100,
+        pucch_prb: 4,
+        downlink_grants: 10,
+        uplink_grants: 10,
+        max_harq_tx: 4,
+        max_uplink_mcs: 20,
+        t_reordering: 50,
+        rlc: RlcConfig::Um,
+        discard_timer: None,
+        decode_delay: 2,
+        cqi_period: 5,
+        cqi_delay: 6,
+        downlink_buffer: Bytes(1 << 20),
+        access: AccessConfig { sr_period: 10, sr_prohibit: 0, periodic_bsr: 5, retx_bsr: 320, sr_grant: 80 },
+    }
+}
+
+pub fn station(index: usize, downlink_sinr_db: f64, uplink_sinr_db: f64, sigma_db: f64) -> StationConfig {
+    StationConfig {
+        addresses: vec![address(index)],
+        downlink_sinr_db,
+        uplink_sinr_db,
+        fading: Fading { sigma_db, coherence_tti: 20.0 },
+        uplink_buffer: Box::new(DropTail::new(Bytes(1 << 20))),
+    }
+}
+
+/// Runs the cell up to `until` and returns what left it: (time, output).
+pub fn drain(cell: &mut Cell, until: Instant) -> Vec<(Instant, Output)> {
+    let mut out = Vec::new();
+    while let Some(at) = cell.poll_timeout().filter(|at| *at <= until) {
+        cell.handle_timeout(at);
+        while let Some(output) = cell.poll_output(at) {
+            out.push((at, output));
+        }
+    }
+    out
+}
+
+/// Keeps both directions of every station full for a second; returns bytes that came out per station: (down, up).
+pub fn saturate(cell: &mut Cell) -> Vec<(u64, u64)> {
+    let stations = cell.stations();
+    for ms in 0..1000 {
+        let now = Instant::from_millis(ms);
+        for index in 0..stations {
+            while cell.downlink_queue(index) < Bytes(200_000) {
+                cell.handle_packet(now, CORE, packet(SERVER, address(index), 1400));
+            }
+            while cell.uplink_buffer(index).bytes() < Bytes(100_000) {
+                cell.handle_packet(now, station_port(index), packet(address(index), SERVER, 1400));
+            }
+        }
+        drain(cell, now);
+        while cell.poll_output(now).is_some() {}
+    }
+    (0..stations).map(|i| (cell.downlink(i).bytes_out, cell.uplink(i).bytes_out)).collect()
+}
+
+/// Every packet that entered has left, was dropped for a counted reason, or is held: per station and direction.
+pub fn assert_conserved(cell: &Cell, seed: u64) {
+    for index in 0..cell.stations() {
+        let held = cell.held(index);
+        for (stats, held) in [(cell.downlink(index), held.0), (cell.uplink(index), held.1)] {
+            let out = stats.packets_out + stats.dropped.total();
+            assert_eq!(stats.packets_in, out + held, "seed {seed}, station {index}: {stats:?}");
+        }
+    }
+}

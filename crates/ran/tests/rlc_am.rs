@@ -1,0 +1,185 @@
+//! Acknowledged mode and the discard timer, seen from outside the cell.
+
+mod common;
+
+use common::*;
+use paceline_net::{Bytes, DropReason, Duration, Instant, Node, Output, Packet, Stream};
+use paceline_ran::{AmConfig, CORE, Cell, CellConfig, RlcConfig, Tti, station_port};
+
+const AM: AmConfig = AmConfig {
+    t_poll_retransmit: 120,
+    poll_pdu: Some(64),
+    poll_byte: Some(750_000),
+    max_retx_threshold: 16,
+    t_status_prohibit: 50,
+    reestablishment_delay: 100,
+};
+
+fn am_config() -> CellConfig {
+    CellConfig { rlc: RlcConfig::Am(AM), ..config() }
+}
+
+#[test]
+fn a_lone_station_fills_the_peak_transport_block() {
+    let mut cell = Cell::new(am_config(), vec![station(0, 25.0, 25.0, 0.0)], 1);
+    let (down, up) = saturate(&mut cell)[0];
+    let up_bits = u64::from(paceline_ran::lte::tbs::transport_block_bits(19, 96));
+    assert!(down * 8 <= 75_376_000 && down * 8 > 75_376_000 * 97 / 100, "{down}");
+    assert!(up * 8 <= up_bits * 1000 && up * 8 > up_bits * 1000 * 95 / 100, "{up}");
+    assert_eq!((cell.downlink(0).rlc_retransmissions, cell.uplink(0).rlc_retransmissions), (0, 0));
+}
+
+#[test]
+fn status_pdus_cost_no_blocks_of_their_own() {
+    let blocks = |rlc| {
+        let mut cell = Cell::new(CellConfig { rlc, ..config() }, vec![station(0, 25.0, 25.0, 0.0)], 1);
+        saturate(&mut cell);
+        let (down, up) = (cell.downlink(0), cell.uplink(0));
+        ((down.status_pdus, up.status_pdus), (down.blocks, up.blocks), (down.bytes_out, up.bytes_out))
+    };
+    let (none, um_blocks, um_bytes) = blocks(RlcConfig::Um);
+    let (status, am_blocks, am_bytes) = blocks(RlcConfig::Am(AM));
+    assert_eq!(none, (0, 0));
+    assert!(status.0 >= 10 && status.1 >= 10, "{status:?}");
+    assert_eq!(um_blocks, am_blocks);
+    assert!(
+        um_bytes.0 - am_bytes.0 < 20_000 && um_bytes.1 - am_bytes.1 < 20_000,
+        "{um_bytes:?} {am_bytes:?}"
+    );
+}
+
+#[test]
+fn what_harq_loses_is_repeated() {
+    for seed in 0..5 {
+        let config = CellConfig { max_harq_tx: 1, downlink_buffer: Bytes(1 << 24), ..am_config() };
+        let mut cell = Cell::new(config, vec![station(0, 12.0, 6.0, 3.0)], seed);
+        let mut out = Vec::new();
+        for ms in 0..1500 {
+            let now = Instant::from_millis(ms);
+            out.extend(drain(&mut cell, now));
+            cell.handle_packet(now, CORE, packet(SERVER, address(0), ms as u32 % 1400));
+            cell.handle_packet(now, station_port(0), packet(address(0), SERVER, ms as u32 % 200));
+        }
+        out.extend(drain(&mut cell, Instant::from_millis(8000)));
+        for (port, modulus) in [(station_port(0), 1400), (CORE, 200)] {
+            let lens: Vec<u32> = out
+                .iter()
+                .filter_map(|(_, output)| match output {
+                    Output::Transmit(p, packet) if *p == port => Some(packet.len - 40),
+                    Output::Transmit(..) => None,
+                    other => panic!("seed {seed}: {other:?}"),
+                })
+                .collect();
+            assert!(lens.iter().copied().eq((0..1500).map(|ms| ms % modulus)), "seed {seed}: in order, once");
+        }
+        for stats in [cell.downlink(0), cell.uplink(0)] {
+            assert!(stats.blocks_lost > 10 && stats.rlc_retransmissions > 10, "{stats:?}");
+        }
+        assert_eq!(cell.poll_timeout(), None, "seed {seed}: and then the cell sleeps");
+    }
+}
+
+#[test]
+fn an_idle_cell_sleeps() {
+    let mut cell = Cell::new(am_config(), (0..5).map(|i| station(i, 20.0, 15.0, 3.0)).collect(), 1);
+    assert_eq!(cell.poll_timeout(), None);
+    let now = Instant::from_millis(7);
+    cell.handle_packet(now, station_port(2), packet(address(2), SERVER, 10));
+    cell.handle_packet(now, CORE, packet(SERVER, address(3), 10));
+    let out = drain(&mut cell, Instant::from_millis(5000));
+    assert_eq!(out.len(), 2);
+    assert_eq!(cell.poll_timeout(), None, "after the last report there is nothing to do");
+    assert!(cell.active_ttis() < 100, "{}", cell.active_ttis());
+    assert_eq!((cell.downlink(2).status_pdus, cell.uplink(3).status_pdus), (1, 1));
+}
+
+#[test]
+fn a_link_without_reports_fails_and_comes_back() {
+    // No uplink MCS at -20 dB: downlink data arrive, reports never do.
+    let config = CellConfig {
+        rlc: RlcConfig::Am(AmConfig { t_poll_retransmit: 20, max_retx_threshold: 4, ..AM }),
+        ..config()
+    };
+    let mut cell = Cell::new(config, vec![station(0, 20.0, -20.0, 0.0)], 1);
+    cell.handle_packet(Instant::ZERO, CORE, packet(SERVER, address(0), 100));
+    let out = drain(&mut cell, Instant::from_millis(99));
+    assert!(matches!(out[..], [(at, Output::Transmit(..))] if at == Tti(3).starts_at()));
+    assert_eq!(cell.downlink(0).radio_link_failures, 0);
+    // The packet went out at 0, its repetitions at 20, 40, 60 and 80; the next expiry ends it.
+    let now = Instant::from_nanos(100_500_000);
+    drain(&mut cell, now);
+    assert_eq!((cell.downlink(0).radio_link_failures, cell.downlink(0).rlc_retransmissions), (1, 4));
+    cell.handle_packet(now, CORE, packet(SERVER, address(0), 100));
+    let out = drain(&mut cell, Instant::from_millis(250));
+    // What was not numbered waits for the re-establishment at 200.
+    assert!(matches!(out[..], [(at, Output::Transmit(..))] if at == Tti(203).starts_at()), "{out:?}");
+    let stats = cell.downlink(0);
+    assert_eq!((stats.packets_in, stats.packets_out, stats.dropped.total()), (2, 2, 0), "all were delivered");
+    assert_conserved(&cell, 1);
+}
+
+#[test]
+fn a_failed_link_ends_what_was_under_way() {
+    let config = CellConfig {
+        max_harq_tx: 1,
+        cqi_period: 40,
+        rlc: RlcConfig::Am(AmConfig { t_poll_retransmit: 20, max_retx_threshold: 1, ..AM }),
+        ..config()
+    };
+    let mut stream = Stream::new(1, "load");
+    let mut cell = Cell::new(config, vec![station(0, 5.0, 0.0, 8.0)], 1);
+    let mut failed = 0;
+    for ms in 0..4000 {
+        let now = Instant::from_millis(ms);
+        for (_, output) in drain(&mut cell, now) {
+            failed += u64::from(matches!(output, Output::Drop(_, DropReason::RadioLinkFailure)));
+        }
+        cell.handle_packet(now, CORE, packet(SERVER, address(0), stream.below(1000) as u32));
+        assert_conserved(&cell, 1);
+    }
+    let stats = cell.downlink(0);
+    assert!(stats.radio_link_failures > 3 && failed > 3, "{failed} {stats:?}");
+    assert_eq!(
+        stats.dropped.of(DropReason::RadioLinkFailure)
+            + cell.uplink(0).dropped.of(DropReason::RadioLinkFailure),
+        failed
+    );
+}
+
+#[test]
+fn the_discard_timer_is_exact_to_a_tti() {
+    // At -30 dB nothing can be sent in either direction.
+    let up = || packet(address(0), SERVER, 10);
+    let down = || packet(SERVER, address(0), 10);
+    type Make<'a> = &'a dyn Fn() -> Packet;
+    for rlc in [RlcConfig::Um, RlcConfig::Am(AM)] {
+        for (port, make) in [(CORE, &down as Make), (station_port(0), &up as Make)] {
+            for (arrival, tti) in [(2_500_000, 53), (3_000_000, 53), (3_000_001, 54)] {
+                let config = CellConfig { rlc, discard_timer: Some(Duration::from_millis(50)), ..config() };
+                let mut cell = Cell::new(config, vec![station(0, -30.0, -30.0, 0.0)], 1);
+                cell.handle_packet(Instant::from_nanos(arrival), port, make());
+                let out = drain(&mut cell, Instant::from_millis(500));
+                assert!(
+                    matches!(out[..], [(at, Output::Drop(_, DropReason::PdcpDiscard))] if at == Tti(tti).starts_at()),
+                    "{arrival}: {out:?}"
+                );
+                assert_conserved(&cell, arrival);
+            }
+        }
+    }
+}
+
+#[test]
+fn what_was_sent_in_part_is_not_discarded() {
+    let config = CellConfig { discard_timer: Some(Duration::from_millis(50)), ..am_config() };
+    let mut cell = Cell::new(config, vec![station(0, 25.0, 25.0, 0.0)], 1);
+    for _ in 0..400 {
+        cell.handle_packet(Instant::ZERO, CORE, packet(SERVER, address(0), 1400));
+    }
+    drain(&mut cell, Instant::from_millis(500));
+    let stats = cell.downlink(0);
+    // 50 blocks of 75,376 bits before the timer expires, and a last packet that they begin.
+    let sent = 50 * 75_376 / 8 / 1445 + 1;
+    assert!(stats.packets_out.abs_diff(sent) <= 1, "{} of {sent}", stats.packets_out);
+    assert_eq!(stats.packets_out + stats.dropped.of(DropReason::PdcpDiscard), 400);
+}

@@ -11,7 +11,7 @@ use crate::link::LinkStats;
 use crate::lte::{cqi, mcs, tbs};
 use crate::mac;
 use crate::rlc_um::Reassembled;
-use crate::scheduler::{self, Budget, Candidate, RoundRobin, SchedulerPolicy};
+use crate::scheduler::{self, Budget, Candidate};
 use crate::slot::Tti;
 use crate::station::Station;
 use paceline_net::{Bytes, DropReason, Instant, Node, Output, Packet, Port, SduQueue, Stream};
@@ -34,8 +34,6 @@ pub struct Cell {
     config: CellConfig,
     stations: Vec<Station>,
     routes: BTreeMap<IpAddr, usize>,
-    downlink_policy: Box<dyn SchedulerPolicy + Send>,
-    uplink_policy: Box<dyn SchedulerPolicy + Send>,
     draws: Stream,
     next_tti: Option<Tti>,
     earliest_tti: Tti,
@@ -58,8 +56,6 @@ impl Cell {
             stations: stations.into_iter().enumerate().map(build).collect(),
             config,
             routes,
-            downlink_policy: Box::new(RoundRobin),
-            uplink_policy: Box::new(RoundRobin),
             draws: Stream::new(seed, "cell0/harq"),
             next_tti: None,
             earliest_tti: Tti(0),
@@ -190,12 +186,12 @@ impl Cell {
             };
             let needed = mac::block_needed(u64::from(station.estimate.bytes()), 1);
             let wanted_prb = prb_for(mcs.i_tbs, needed, self.config.uplink_prb);
-            let last_served = station.uplink.last_served;
-            self.candidates.push(Candidate { station: index, wanted_prb, last_served });
+            let bits_per_prb = bits_per_prb(mcs.i_tbs, self.config.uplink_prb);
+            self.candidates.push(station.uplink.candidate(tti, index, wanted_prb, bits_per_prb));
         }
         let n_prb = self.config.uplink_prb.saturating_sub(self.config.pucch_prb).saturating_sub(taken);
         let budget = Budget { n_prb, max_grants: self.config.uplink_grants, granularity: 1 };
-        let policy = &mut *self.uplink_policy;
+        let policy = self.config.scheduler;
         scheduler::allocate(tti, policy, &mut self.candidates, budget, &mut self.allocations);
         for (index, n_prb) in &self.allocations {
             let station = &mut self.stations[*index];
@@ -204,7 +200,7 @@ impl Cell {
             let Some(mcs) = uplink_mcs(sinr, self.config.max_uplink_mcs) else { continue };
             let bytes = tbs::transport_block_bits(mcs.i_tbs, n_prb) / 8;
             station.estimate.on_grant(sent_at, bytes);
-            station.uplink.last_served = tti;
+            station.uplink.serve(tti, 8 * bytes);
             station.grants.push_back((sent_at, mcs.index, n_prb));
         }
     }
@@ -229,10 +225,10 @@ impl Cell {
             let needed = mac::needed(&station.downlink.rlc, &station.uplink.rlc, &*station.downlink.buffer);
             let i_tbs = mcs::DOWNLINK[usize::from(mcs)].i_tbs;
             let wanted_prb = prb_for(i_tbs, needed, self.config.downlink_prb);
-            let last_served = station.downlink.last_served;
-            self.candidates.push(Candidate { station: index, wanted_prb, last_served });
+            let bits_per_prb = bits_per_prb(i_tbs, self.config.downlink_prb);
+            self.candidates.push(station.downlink.candidate(tti, index, wanted_prb, bits_per_prb));
         }
-        let policy = &mut *self.downlink_policy;
+        let policy = self.config.scheduler;
         scheduler::allocate(tti, policy, &mut self.candidates, budget, &mut self.allocations);
         for at in 0..self.allocations.len() {
             let (index, n_prb) = self.allocations[at];
@@ -271,7 +267,7 @@ impl Cell {
         let pdu = station.downlink_sender().downlink_pdu(tti, bits / 8, storage);
         station.uplink.buffer.on_peer_block(Bytes(u64::from(bits / 8)));
         let link = &mut station.downlink;
-        link.last_served = tti;
+        link.serve(tti, bits);
         link.harq.start(process, Box::new(Block::new(pdu, mcs, bits, n_prb)));
         link.send(process, tti, &mut self.draws, self.config.decode_delay);
     }
@@ -306,6 +302,11 @@ impl Cell {
         station.uplink.harq.start(process, Box::new(Block::new(pdu, mcs, bits, n_prb)));
         station.uplink.send(process, tti, &mut self.draws, self.config.decode_delay);
     }
+}
+
+/// Bits that one of all resource blocks carries.
+fn bits_per_prb(i_tbs: u8, n_prb: u8) -> f64 {
+    f64::from(tbs::transport_block_bits(i_tbs, n_prb)) / f64::from(n_prb)
 }
 
 /// The fewest resource blocks whose transport block holds `needed` bytes, at most `max`.

@@ -4,6 +4,7 @@
 use crate::access::AccessConfig;
 use crate::channel::Fading;
 use crate::rlc::RlcConfig;
+use crate::scheduler::Policy;
 use paceline_net::{Bytes, Duration, SduQueue};
 use std::net::IpAddr;
 
@@ -16,6 +17,8 @@ pub struct CellConfig {
     pub uplink_prb: u8,
     /// Uplink resource blocks at the band's edges that PUCCH takes.
     pub pucch_prb: u8,
+    /// How resource blocks are shared.
+    pub scheduler: Policy,
     /// Downlink assignments that PDCCH can carry per TTI.
     pub downlink_grants: usize,
     /// Uplink grants that PDCCH can carry per TTI.

@@ -29,4 +29,5 @@ pub use config::{CellConfig, StationConfig, resource_blocks};
 pub use link::{DropCounts, LinkStats};
 pub use rlc::RlcConfig;
 pub use rlc_am::AmConfig;
+pub use scheduler::Policy;
 pub use slot::Tti;

@@ -4,6 +4,7 @@ use crate::channel::Channel;
 use crate::harq::{self, Block};
 use crate::rlc::{self, Rlc};
 use crate::rlc_um::Reassembled;
+use crate::scheduler::{Candidate, ServedRate};
 use crate::slot::Tti;
 use paceline_net::{DropReason, Output, Packet, Port, SduQueue, Stream};
 use std::collections::VecDeque;
@@ -66,7 +67,8 @@ pub(crate) struct Link {
     pub rlc: Rlc,
     pub harq: harq::Processes,
     pub channel: Channel,
-    pub last_served: Tti,
+    last_served: Tti,
+    served: ServedRate,
     pub stats: LinkStats,
     /// PDUs decoded, on their way through the receiver: when they reach RLC.
     decoded: VecDeque<(Tti, rlc::Pdu)>,
@@ -82,10 +84,21 @@ impl Link {
             harq: harq::Processes::default(),
             channel,
             last_served: Tti(0),
+            served: ServedRate::default(),
             stats: LinkStats::default(),
             decoded: VecDeque::new(),
             spare: Vec::new(),
         }
+    }
+    /// This station as the scheduler sees it.
+    pub fn candidate(&self, tti: Tti, station: usize, wanted_prb: u8, bits_per_prb: f64) -> Candidate {
+        let (last_served, served) = (self.last_served, self.served.at(tti));
+        Candidate { station, wanted_prb, last_served, bits_per_prb, served }
+    }
+    /// A block of `bits` is scheduled.
+    pub fn serve(&mut self, tti: Tti, bits: u32) {
+        self.last_served = tti;
+        self.served.add(tti, bits);
     }
     /// Whether nothing below the buffer needs time to pass.
     pub fn idle_below(&self) -> bool {

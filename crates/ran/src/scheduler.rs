@@ -1,12 +1,16 @@
 //! Scheduling: a policy ranks the stations that could be served in a TTI, one allocator hands out resource blocks
 //! in that order.
 //!
-//! The allocator gives each of the first `max_grants` stations an equal share of what is left, and what one does
-//! not need to the next. Downlink blocks come in resource block groups (type 0, TS 36.213 §7.1.6.1), uplink
-//! blocks in numbers that the transform precoder allows (TS 36.211 §5.3.3). Where blocks lie in frequency is not
-//! modelled: the channel is flat.
+//! Round robin gives each of the first `max_grants` stations an equal share of what is left, and what one does not
+//! need to the next. Proportional fair and maximum C/I give the first station what it wants, then the next.
+//! Downlink blocks come in resource block groups (type 0, TS 36.213 §7.1.6.1), uplink blocks in numbers that the
+//! transform precoder allows (TS 36.211 §5.3.3). Stations lie side by side in the order of their rank; choosing
+//! blocks by their frequency is left out.
 
 use crate::slot::Tti;
+
+/// Time constant in TTIs of the served rate that proportional fairness looks at.
+const SERVED_WINDOW: f64 = 100.0;
 
 /// A station that could be served.
 #[derive(Clone, Copy, Debug)]
@@ -17,21 +21,51 @@ pub struct Candidate {
     pub wanted_prb: u8,
     /// When it was served last.
     pub last_served: Tti,
+    /// Bits that a resource block would carry for it now.
+    pub bits_per_prb: f64,
+    /// Bits per TTI that it was served of late.
+    pub served: f64,
 }
 
-/// Ranks candidates: the highest priority is served first; among equals the first turn goes round with the TTI.
-pub trait SchedulerPolicy {
-    /// The rank of a candidate in this TTI.
-    fn priority(&mut self, tti: Tti, candidate: &Candidate) -> f64;
+/// Bits per TTI that a station was served, as an exponential mean.
+#[derive(Clone, Copy, PartialEq, Debug, Default)]
+pub struct ServedRate {
+    mean: f64,
+    at: Tti,
 }
 
-/// Equal turns: who waited longest comes first.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct RoundRobin;
+impl ServedRate {
+    /// The mean in `tti`.
+    pub fn at(&self, tti: Tti) -> f64 {
+        self.mean * libm::exp(-(tti.since(self.at) as f64) / SERVED_WINDOW)
+    }
+    /// `bits` are served in `tti`.
+    pub fn add(&mut self, tti: Tti, bits: u32) {
+        *self = Self { mean: self.at(tti) + f64::from(bits) / SERVED_WINDOW, at: tti };
+    }
+}
 
-impl SchedulerPolicy for RoundRobin {
-    fn priority(&mut self, tti: Tti, candidate: &Candidate) -> f64 {
-        tti.since(candidate.last_served) as f64
+/// How resource blocks are shared (TS 36.300 leaves it to the eNB).
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Policy {
+    /// Equal turns: who waited longest comes first; equal shares.
+    #[default]
+    RoundRobin,
+    /// What a block carries now over what was served of late.
+    ProportionalFair,
+    /// Who gets most out of a block.
+    MaxCi,
+}
+
+impl Policy {
+    /// The rank of a candidate in this TTI: the highest is served first; among equals the first turn goes round.
+    fn priority(self, tti: Tti, candidate: &Candidate) -> f64 {
+        match self {
+            Self::RoundRobin => tti.since(candidate.last_served) as f64,
+            // A station that was never served comes before all others.
+            Self::ProportionalFair => candidate.bits_per_prb / candidate.served.max(1e-6),
+            Self::MaxCi => candidate.bits_per_prb,
+        }
     }
 }
 
@@ -49,25 +83,28 @@ pub struct Budget {
 /// Sorts `candidates` by the policy and gives out the budget: pairs of station and resource blocks.
 pub fn allocate(
     tti: Tti,
-    policy: &mut dyn SchedulerPolicy,
-    candidates: &mut Vec<Candidate>,
+    policy: Policy,
+    candidates: &mut [Candidate],
     budget: Budget,
     out: &mut Vec<(usize, u8)>,
 ) {
     out.clear();
     let count = candidates.iter().map(|c| c.station as u64 + 1).max().unwrap_or(1);
     let turn = |c: &Candidate| (c.station as u64 + count - tti.0 % count) % count;
-    let mut ranked: Vec<(f64, Candidate)> =
-        candidates.drain(..).map(|c| (policy.priority(tti, &c), c)).collect();
-    ranked.sort_by(|a, b| b.0.total_cmp(&a.0).then(turn(&a.1).cmp(&turn(&b.1))));
-    ranked.truncate(budget.max_grants);
+    candidates.sort_unstable_by(|a, b| {
+        policy.priority(tti, b).total_cmp(&policy.priority(tti, a)).then(turn(a).cmp(&turn(b)))
+    });
+    let first = candidates.len().min(budget.max_grants);
+    let ranked = &mut candidates[..first];
+    if policy == Policy::RoundRobin {
+        // Stations that want least first: what they leave is shared by the rest. Equals keep their rank.
+        ranked.sort_by_key(|c| c.wanted_prb);
+    }
     let group = budget.granularity.max(1);
     let mut left = budget.n_prb;
-    // Stations that want least first: what they leave is shared by the rest. Equals keep their rank.
-    ranked.sort_by_key(|(_, c)| c.wanted_prb);
-    for (index, (_, candidate)) in ranked.iter().enumerate() {
-        let groups_left = left.div_ceil(group);
-        let share = groups_left.div_ceil((ranked.len() - index) as u8).saturating_mul(group);
+    for (index, candidate) in ranked.iter().enumerate() {
+        let sharing = if policy == Policy::RoundRobin { ranked.len() - index } else { 1 };
+        let share = left.div_ceil(group).div_ceil(sharing as u8).saturating_mul(group);
         let wanted = candidate.wanted_prb.div_ceil(group).saturating_mul(group);
         let given = wanted.min(share).min(left);
         if given > 0 {
@@ -113,14 +150,18 @@ pub const fn precodable(n_prb: u8) -> u8 {
 mod tests {
     use super::*;
 
+    fn candidate(station: usize, wanted_prb: u8, bits_per_prb: f64, served: f64) -> Candidate {
+        Candidate { station, wanted_prb, last_served: Tti(0), bits_per_prb, served }
+    }
+
     fn shares(wanted: &[u8], budget: Budget) -> Vec<(usize, u8)> {
         let mut candidates = wanted
             .iter()
             .enumerate()
-            .map(|(station, w)| Candidate { station, wanted_prb: *w, last_served: Tti(0) })
-            .collect();
+            .map(|(station, w)| candidate(station, *w, 100.0, 0.0))
+            .collect::<Vec<_>>();
         let mut out = Vec::new();
-        allocate(Tti(0), &mut RoundRobin, &mut candidates, budget, &mut out);
+        allocate(Tti(0), Policy::RoundRobin, &mut candidates, budget, &mut out);
         out.sort_unstable();
         out
     }
@@ -138,5 +179,30 @@ mod tests {
     #[test]
     fn transform_precoding_allows_products_of_two_three_and_five() {
         assert_eq!([0, 1, 7, 11, 14, 96, 97, 100].map(precodable), [0, 1, 6, 10, 12, 96, 96, 100]);
+    }
+
+    /// Shares of time of two stations with always full buffers, the second with twice the rate of the first.
+    fn shares_of_time(policy: Policy) -> f64 {
+        let budget = Budget { n_prb: 50, max_grants: 10, granularity: 1 };
+        let mut served = [ServedRate::default(); 2];
+        let (mut first, mut all, mut out) = (0.0, 0.0, Vec::new());
+        for tti in (0..10_000).map(Tti) {
+            let rate = |station: usize| 100.0 * (station as f64 + 1.0);
+            let of = |station: usize| candidate(station, 50, rate(station), served[station].at(tti));
+            allocate(tti, policy, &mut [of(0), of(1)], budget, &mut out);
+            for (station, prb) in &out {
+                served[*station].add(tti, (rate(*station) * f64::from(*prb)) as u32);
+                all += f64::from(*prb);
+                first += if *station == 0 { f64::from(*prb) } else { 0.0 };
+            }
+        }
+        first / all
+    }
+
+    #[test]
+    fn proportional_fairness_shares_time_equally_whatever_the_rates() {
+        assert!((shares_of_time(Policy::ProportionalFair) - 0.5).abs() < 0.01);
+        assert!((shares_of_time(Policy::RoundRobin) - 0.5).abs() < 0.01);
+        assert_eq!(shares_of_time(Policy::MaxCi), 0.0);
     }
 }

@@ -16,8 +16,8 @@ use crate::scenario::{self, Direction, RlcMode, Scenario, Stations};
 use paceline_net::{Bytes, Duration, Instant, Node, Output, Packet, Port, SeqNumber, Stream};
 use paceline_pep::{AckFilter, AckFilterConfig};
 use paceline_ran::{
-    AccessConfig, AmConfig, CORE, Cell, CellConfig, Fading, RlcConfig, StationConfig, resource_blocks,
-    station_port,
+    AccessConfig, AmConfig, CORE, Cell, CellConfig, Fading, Policy, RlcConfig, StationConfig,
+    resource_blocks, station_port,
 };
 use paceline_tcp::{Endpoint, EndpointConfig, Source};
 use std::collections::BTreeMap;
@@ -289,6 +289,11 @@ fn cell_config(cell: &scenario::Cell) -> CellConfig {
         downlink_prb: blocks(cell.bandwidth),
         uplink_prb: blocks(cell.uplink_bandwidth.unwrap_or(cell.bandwidth)),
         pucch_prb: cell.pucch_prb,
+        scheduler: match cell.scheduler {
+            scenario::Scheduler::RoundRobin => Policy::RoundRobin,
+            scenario::Scheduler::ProportionalFair => Policy::ProportionalFair,
+            scenario::Scheduler::MaxCi => Policy::MaxCi,
+        },
         downlink_grants: cell.downlink_grants,
         uplink_grants: cell.uplink_grants,
         max_harq_tx: cell.max_harq_tx,

@@ -4,7 +4,9 @@
 use paceline_net::{
     Bytes, DropTail, Instant, Node, Output, Packet, SeqNumber, TcpFlags, TcpHeader, TcpOptions,
 };
-use paceline_ran::{AccessConfig, CORE, Cell, CellConfig, Fading, RlcConfig, StationConfig, station_port};
+use paceline_ran::{
+    AccessConfig, CORE, Cell, CellConfig, Fading, Policy, RlcConfig, StationConfig, station_port,
+};
 use std::net::{IpAddr, Ipv4Addr};
 
 pub const SERVER: IpAddr = IpAddr::V4(Ipv4Addr::new(198, 18, 0, 1));
@@ -33,6 +35,7 @@ pub fn config() -> CellConfig {
         downlink_prb: 100,
         uplink_prb: 100,
         pucch_prb: 4,
+        scheduler: Policy::RoundRobin,
         downlink_grants: 10,
         uplink_grants: 10,
         max_harq_tx: 4,

@@ -113,7 +113,7 @@ pub struct Cell {
     pub uplink_bandwidth: Option<Hertz>,
     /// Uplink resource blocks taken by PUCCH.
     pub pucch_prb: u8,
-    /// Scheduler: `round-robin`.
+    /// Scheduler: `round-robin`, `proportional-fair` or `max-ci`.
     pub scheduler: Scheduler,
     /// Downlink assignments per TTI: 80 CCEs of 20 MHz and three PDCCH symbols, half of them, at level 4.
     pub downlink_grants: usize,
@@ -206,6 +206,10 @@ impl Default for Cell {
 pub enum Scheduler {
     /// Equal turns.
     RoundRobin,
+    /// What a block carries now over what was served of late.
+    ProportionalFair,
+    /// Who gets most out of a block.
+    MaxCi,
 }
 
 /// Whether RLC repeats what HARQ lost.

@@ -14,6 +14,7 @@ pub mod lte;
 pub mod mac;
 pub mod pdcp;
 pub mod phy;
+pub mod radio;
 pub mod rlc_um;
 pub mod scheduler;
 pub mod slot;

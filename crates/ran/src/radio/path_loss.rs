@@ -2,7 +2,8 @@
 //! A.2.1.1), the urban models of ITU-R M.2135 (also TR 36.814 Table B.1.2.1-1) and of TR 38.901 §7.4.
 //!
 //! M.2135 formulas take the horizontal distance, TR 38.901 the distance in space. Left out: rural and indoor
-//! models, losses into buildings (see [`super::link_budget`]), the LOS probability of stations above 13 m.
+//! models, losses into buildings (see [`super::deployment`]), and the raised environment height of TR 38.901
+//! for stations above 13 m, which moves break points that lie beyond 10 km there.
 
 /// Propagation speed that the break-point distances of both documents are stated with, in m/s.
 const SPEED: f64 = 3e8;
@@ -72,6 +73,17 @@ impl PathLossModel {
         };
         let far = libm::exp(-d2d_m / scale);
         if d2d_m <= 18.0 { 1.0 } else { 18.0 / d2d_m * (1.0 - far) + far }
+    }
+    /// The same for a station at a height of `ut_m`, which rises above 13 m for the urban macro of TR 38.901
+    /// (Table 7.4.2-1).
+    pub fn los_probability_at(self, d2d_m: f64, ut_m: f64) -> f64 {
+        let low = self.los_probability(d2d_m);
+        if self != Self::Uma38901 || ut_m <= 13.0 || d2d_m <= 18.0 {
+            return low;
+        }
+        let rise = libm::pow((ut_m.min(23.0) - 13.0) / 10.0, 1.5);
+        let part = d2d_m / 100.0;
+        low * (1.0 + rise * 1.25 * part * part * part * libm::exp(-d2d_m / 150.0))
     }
     /// Standard deviation of shadowing in dB.
     pub fn shadowing_db(self, los: bool) -> f64 {

@@ -47,7 +47,7 @@ fn power_has_mean_one_and_falls_below_a_tenth_as_rayleigh_does() {
         let model = FadingModel::new(Profile::named(name).unwrap(), &subband_centres(50, 10));
         let (mut sum, mut square, mut low, mut count) = (0.0, 0.0, 0.0, 0.0);
         let mut gains = [0.0f32; 5];
-        for index in 0..20_000 {
+        for index in 0..10_000 {
             fader(&model, 70.0, index).power_gains(&model, index * 7, &mut gains);
             for gain in gains {
                 sum += f64::from(gain);
@@ -56,10 +56,10 @@ fn power_has_mean_one_and_falls_below_a_tenth_as_rayleigh_does() {
                 count += 1.0;
             }
         }
-        // 20,000 independent drawings at least: standard error 0.007.
+        // 10,000 independent drawings at least: standard error 0.01.
         assert!((sum / count - 1.0).abs() < 0.028, "{name} {}", sum / count);
         // Exponential power: E[x^2] = 2 (less 1/16 of the sum of squared tap powers), P(x < 0.1) = 0.0952.
-        assert!((square / count - 2.0).abs() < 0.12, "{name} {}", square / count);
+        assert!((square / count - 2.0).abs() < 0.15, "{name} {}", square / count);
         assert!((low / count - 0.0952).abs() < 0.01, "{name} {}", low / count);
     }
 }
@@ -113,7 +113,7 @@ fn frequencies_are_correlated_as_the_profile_says() {
     for name in ["EPA", "EVA", "ETU"] {
         let spacings = [0.0, 0.18e6, 0.5e6, 1.0e6, 2.5e6, 4.6e6];
         let model = FadingModel::new(Profile::named(name).unwrap(), &spacings);
-        let n = 40_000;
+        let n = 16_000;
         let mut sums = [(0.0, 0.0); 6];
         for index in 0..n {
             let values = response(&mut fader(&model, 5.0, index), &model, index);
@@ -122,10 +122,11 @@ fn frequencies_are_correlated_as_the_profile_says() {
                 sum.1 += values[0].0 * value.1 - values[0].1 * value.0;
             }
         }
+        // Standard error 1/sqrt(16,000) = 0.008.
         for (sum, spacing) in sums.iter().zip(spacings) {
             let (re, im) = model.profile().frequency_correlation(spacing);
-            assert!((sum.0 / n as f64 - re).abs() < 0.022, "{name} {spacing} {} {re}", sum.0 / n as f64);
-            assert!((sum.1 / n as f64 - im).abs() < 0.022, "{name} {spacing} {} {im}", sum.1 / n as f64);
+            assert!((sum.0 / n as f64 - re).abs() < 0.032, "{name} {spacing} {} {re}", sum.0 / n as f64);
+            assert!((sum.1 / n as f64 - im).abs() < 0.032, "{name} {spacing} {} {im}", sum.1 / n as f64);
         }
     }
 }

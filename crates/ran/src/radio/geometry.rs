@@ -185,7 +185,7 @@ impl Layout {
 
 /// A uniform point in the hexagon around the origin whose sides are `inner_m` away, one of them towards `side_deg`.
 fn in_hexagon(inner_m: f64, side_deg: f64, stream: &mut Stream) -> Point {
-    // Two opposite thirds of the circle: pick one of three rhombi, then a point in it.
+    // The hexagon is three rhombi that meet at its centre: pick one, then a point in it.
     let outer = inner_m * (2.0 / 3.0f64.sqrt());
     let corner = side_deg + 30.0 + 120.0 * stream.below(3) as f64;
     let (a, b) = (stream.uniform(), stream.uniform());

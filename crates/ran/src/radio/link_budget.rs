@@ -246,50 +246,6 @@ fn wall_loss_db(high: bool, f_ghz: f64, deviate: f64) -> f64 {
     }
 }
 
-/// Distributions over random drops of stations.
-#[derive(Clone, PartialEq, Debug)]
-pub struct Calibration {
-    /// Downlink SINR in dB with every cell transmitting, ascending.
-    pub geometry_db: Vec<f64>,
-    /// The same without noise.
-    pub geometry_without_noise_db: Vec<f64>,
-    /// Coupling loss in dB to the serving cell, ascending.
-    pub coupling_loss_db: Vec<f64>,
-}
-
-/// Drops `stations` stations uniformly over all sites, each served by its best cell.
-pub fn calibrate(config: &DeploymentConfig, stations: usize, seed: u64) -> Calibration {
-    let deployment = Deployment::new(config.clone(), seed);
-    let mut result = Calibration {
-        geometry_db: Vec::with_capacity(stations),
-        geometry_without_noise_db: Vec::with_capacity(stations),
-        coupling_loss_db: Vec::with_capacity(stations),
-    };
-    for index in 0..stations {
-        let station = deployment.place(&format!("drop{index}"), Region::AllSites, Association::Best);
-        result.geometry_db.push(deployment.geometry_db(&station));
-        result.geometry_without_noise_db.push(deployment.geometry_without_noise_db(&station));
-        result.coupling_loss_db.push(station.coupling_loss_db());
-    }
-    for values in
-        [&mut result.geometry_db, &mut result.geometry_without_noise_db, &mut result.coupling_loss_db]
-    {
-        values.sort_by(f64::total_cmp);
-    }
-    result
-}
-
-/// The value below which `share` of the ascending `sorted` lies, interpolated.
-///
-/// # Panics
-/// If there are no values.
-pub fn percentile(sorted: &[f64], share: f64) -> f64 {
-    let position = share.clamp(0.0, 1.0) * (sorted.len() - 1) as f64;
-    let index = (position.floor() as usize).min(sorted.len().saturating_sub(2));
-    let next = sorted[(index + 1).min(sorted.len() - 1)];
-    sorted[index] + (position - index as f64) * (next - sorted[index])
-}
-
 #[cfg(test)]
 #[path = "link_budget_tests.rs"]
 mod tests;

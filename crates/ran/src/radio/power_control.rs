@@ -85,11 +85,12 @@ pub fn delta_tf_db(bits_per_element: f64) -> f64 {
     to_db(libm::exp2(1.25 * bits_per_element) - 1.0)
 }
 
-/// The reported value 0..=63 of a headroom: `POWER_HEADROOM_0` is -23 to -22 dB, 63 is 40 dB and more.
+/// The reported value 0..=63 of a headroom: rounded to the closest of -23, -22 .. 40 dB (TS 36.213), which are
+/// `POWER_HEADROOM_0` to `_63` (TS 36.133).
 pub fn headroom_index(headroom_db: f64) -> u8 {
-    (headroom_db.floor() + 23.0).clamp(0.0, 63.0) as u8
+    ((headroom_db + 0.5).floor() + 23.0).clamp(0.0, 63.0) as u8
 }
-/// The lower end in dB of what a reported value stands for: what an eNB may count on.
+/// The headroom in dB that a reported value stands for, half a dB more or less; 63 stands for 40 dB and more.
 pub fn headroom_of_index(index: u8) -> f64 {
     f64::from(index.min(63)) - 23.0
 }
@@ -126,11 +127,12 @@ mod tests {
 
     #[test]
     fn headroom_is_reported_in_steps_of_one_decibel() {
-        let cases = [(-30.0, 0), (-23.0, 0), (-22.01, 0), (-22.0, 1), (-0.5, 22), (0.0, 23), (39.9, 62)];
+        let cases =
+            [(-30.0, 0), (-23.0, 0), (-22.6, 0), (-22.4, 1), (-0.6, 22), (0.0, 23), (0.4, 23), (39.4, 62)];
         for (headroom, index) in cases {
             assert_eq!(headroom_index(headroom), index, "{headroom}");
         }
-        assert_eq!((headroom_index(40.0), headroom_index(90.0)), (63, 63));
+        assert_eq!((headroom_index(39.5), headroom_index(90.0)), (63, 63));
         assert_eq!((headroom_of_index(0), headroom_of_index(23), headroom_of_index(63)), (-23.0, 0.0, 40.0));
     }
 

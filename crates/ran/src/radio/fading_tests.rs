@@ -196,3 +196,12 @@ fn a_station_at_rest_has_a_constant_channel() {
     fader.power_gains(&model, 77_777, &mut later);
     assert!(first.iter().zip(later).all(|(a, b)| (a - b).abs() < 1e-5) && first[0] != first[1]);
 }
+
+#[test]
+fn golden_values_hold_on_every_machine() {
+    let model = FadingModel::new(Profile::named("EVA").unwrap(), &[-2e6, 0.0, 2e6]);
+    let mut gains = [0.0f32; 3];
+    fader(&model, 55.6, 9).power_gains(&model, 123_456_789, &mut gains);
+    assert_eq!(gains.map(f32::to_bits), GOLDEN);
+}
+const GOLDEN: [u32; 3] = [1054449481, 1041744302, 1059710665];

@@ -243,7 +243,8 @@ pub struct UplinkNeighbours {
 
 impl UplinkNeighbours {
     /// Draws 64 stations per cell, served by their best cell, each transmitting in `blocks` resource blocks, and
-    /// their powers at the cells `targets`.
+    /// their powers at the cells `targets`. A cell that is hardly anyone's best one has its few in turn, or is
+    /// silent.
     pub fn draw(
         deployment: &Deployment,
         control: &PowerControl,
@@ -255,11 +256,12 @@ impl UplinkNeighbours {
         let mut received_mw = vec![[0.0; DRAWN]; cells * targets.len()];
         let mut drawn = vec![0; cells];
         let mut missing = cells * DRAWN;
-        let mut index = 0u64;
-        while missing > 0 {
+        for index in 0..cells * DRAWN * 20 {
+            if missing == 0 {
+                break;
+            }
             let name = format!("uplink{seed}/neighbour{index}");
             let station = deployment.place(&name, Region::AllSites, Association::Best);
-            index += 1;
             let cell = station.serving();
             if drawn[cell] == DRAWN {
                 continue;
@@ -272,6 +274,11 @@ impl UplinkNeighbours {
             }
             drawn[cell] += 1;
             missing -= 1;
+        }
+        for (bank, count) in received_mw.chunks_mut(targets.len().max(1)).zip(drawn) {
+            for powers in bank {
+                (count..DRAWN).filter(|_| count > 0).for_each(|place| powers[place] = powers[place - count]);
+            }
         }
         Self { received_mw, cells, targets: targets.to_vec(), blocks: blocks.max(1), seed }
     }

@@ -1,3 +1,4 @@
+use super::super::antenna::Pattern;
 use super::super::deployment::DeploymentConfig;
 use super::super::geometry::Point;
 use super::super::to_db;
@@ -171,4 +172,15 @@ fn rise_over_thermal_of_full_buffer_is_plausible() {
     let (full, fractional, weaker) = (rise(-106.0, 1.0), rise(-80.0, 0.8), rise(-85.0, 0.8));
     assert!((6.0..8.0).contains(&full), "{full}");
     assert!(fractional > weaker + 2.0 && fractional < weaker + 5.0, "{fractional} {weaker}");
+}
+
+#[test]
+fn a_cell_that_serves_nobody_is_silent() {
+    let mut config = DeploymentConfig::case1();
+    config.sites = 1;
+    config.antenna.pattern = Pattern::Omni;
+    let deployment = Deployment::new(config, 8);
+    assert!(deployment.place_served_by("nobody", 0).is_none());
+    let bank = UplinkNeighbours::draw(&deployment, &CONTROL, 5, &[0], 2);
+    assert!(bank.mean_mw(0, 1) == 0.0 && bank.mean_mw(0, 2) > 0.0);
 }

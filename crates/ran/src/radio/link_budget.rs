@@ -111,13 +111,13 @@ impl Deployment {
         let position = self.layout.place(region, self.config.min_distance_m, &mut stream);
         self.station_at(name, position, association)
     }
-    /// Places the station `name` uniformly among the places that `cell` serves, near it or far away.
-    pub fn place_served_by(&self, name: &str, cell: usize) -> Station {
-        let attempts = (0u32..).map(|attempt| {
+    /// Places the station `name` uniformly among the places that `cell` serves, near it or far away; `None` if
+    /// 100,000 attempts found none, as with sectors whose antennas are the same in all directions.
+    pub fn place_served_by(&self, name: &str, cell: usize) -> Option<Station> {
+        let mut attempts = (0..100_000).map(|attempt| {
             self.place(&format!("{name}/attempt{attempt}"), Region::AllSites, Association::Best)
         });
-        let mut served = attempts.filter(|station| station.serving == cell);
-        served.next().expect("every cell is the best one somewhere")
+        attempts.find(|station| station.serving == cell)
     }
     /// The station `name` at a given place.
     pub fn station_at(&self, name: &str, position: Point, association: Association) -> Station {

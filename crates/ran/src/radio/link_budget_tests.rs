@@ -55,7 +55,7 @@ fn association_follows_its_rule() {
         deployment.associate(&mut station, Association::BestOfSite(5));
         assert!((15..18).contains(&station.serving()));
     }
-    assert_eq!(deployment.place_served_by("far", 40).serving(), 40);
+    assert_eq!(deployment.place_served_by("far", 40).unwrap().serving(), 40);
 }
 
 #[test]
@@ -114,3 +114,13 @@ fn walls_lose_what_the_tables_say() {
     assert!((wall_loss_db(false, 6.0, 0.0) - 13.402).abs() < 0.01, "{}", wall_loss_db(false, 6.0, 0.0));
     assert!((wall_loss_db(true, 6.0, 0.0) - 30.70).abs() < 0.02, "{}", wall_loss_db(true, 6.0, 0.0));
 }
+
+#[test]
+fn golden_values_hold_on_every_machine() {
+    let deployment = Deployment::new(DeploymentConfig::uma_38901(), 7);
+    let mut station = deployment.place("golden", Region::AllSites, Association::Best);
+    let before = station.gains_db()[20];
+    deployment.advance(&mut station, Point { x: 100.0, y: -50.0 });
+    assert_eq!([before, station.gains_db()[20]].map(f64::to_bits), GOLDEN);
+}
+const GOLDEN: [u64; 2] = [13863052929707135998, 13863182194256170406];

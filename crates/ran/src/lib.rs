@@ -15,6 +15,7 @@ pub mod lte;
 pub mod mac;
 pub mod pdcp;
 pub mod phy;
+pub mod radio;
 pub mod rlc;
 pub mod rlc_am;
 pub mod rlc_um;

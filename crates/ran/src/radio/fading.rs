@@ -1,0 +1,278 @@
+//! Fast fading: the tapped delay lines of TS 36.101 Annex B.2 (EPA, EVA, ETU) and TS 38.101-4 (TDL), every tap with
+//! Rayleigh amplitude and the Jakes spectrum.
+//!
+//! A tap is the sum of 16 sinusoids of equal power with random phases, whose angles of arrival are drawn one from
+//! each sixteenth of the circle: its autocorrelation over drawings is exactly `J0(2 pi f_d tau)`. The channel is
+//! evaluated at given frequencies and held over a TTI. A value depends on the drawing and the TTI only: phases are
+//! computed from the absolute time every 256 TTIs, and turned from there by fixed powers of the rotation per TTI,
+//! always in the same order, so that any sequence of queries gives the same bits. Left out: line of sight in taps,
+//! correlation between antennas (draw one fader each), changes of speed.
+
+use super::deployment::RB_HZ;
+use super::from_db;
+use paceline_net::Stream;
+use std::f64::consts::TAU;
+
+/// Sinusoids per tap.
+const SINUSOIDS: usize = 16;
+/// Steps of 1, 2, 4 .. 128 TTIs.
+const POWERS: usize = 8;
+/// Seconds of a TTI.
+const TTI_SECONDS: f64 = 1e-3;
+/// Frequencies are evaluated in groups of this many.
+const LANES: usize = 8;
+
+/// Delay and mean power of the taps.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Profile {
+    /// Delay in seconds and share of the power.
+    taps: Vec<(f64, f64)>,
+}
+
+impl Profile {
+    /// The profile `EPA`, `EVA`, `ETU`, `TDLA30`, `TDLB100` or `TDLC300`; `None` for another name.
+    pub fn named(name: &str) -> Option<Self> {
+        let rows = include_str!("../../data/fading_taps.csv").lines().filter_map(|line| {
+            let mut fields = line.strip_prefix(name)?.strip_prefix(',')?.split(',').skip(1);
+            let mut number = || fields.next()?.parse::<f64>().ok();
+            Some((number()? * 1e-9, from_db(number()?)))
+        });
+        let taps: Vec<(f64, f64)> = rows.collect();
+        let total: f64 = taps.iter().map(|tap| tap.1).sum();
+        let shares = taps.into_iter().map(|(delay, power)| (delay, power / total));
+        let profile = Self { taps: shares.collect() };
+        (!profile.taps.is_empty()).then_some(profile)
+    }
+    /// A single tap: the same gain at all frequencies.
+    pub fn flat() -> Self {
+        Self { taps: vec![(0.0, 1.0)] }
+    }
+    /// Delays in seconds and shares of the power.
+    pub fn taps(&self) -> &[(f64, f64)] {
+        &self.taps
+    }
+    /// Correlation of the complex gains of two frequencies `spacing_hz` apart: real and imaginary part.
+    pub fn frequency_correlation(&self, spacing_hz: f64) -> (f64, f64) {
+        self.taps.iter().fold((0.0, 0.0), |(re, im), (delay, power)| {
+            let (sin, cos) = libm::sincos(TAU * spacing_hz * delay);
+            (re + power * cos, im - power * sin)
+        })
+    }
+    /// Root mean square of the delay in seconds.
+    pub fn delay_spread(&self) -> f64 {
+        let mean: f64 = self.taps.iter().map(|(delay, power)| delay * power).sum();
+        let square: f64 = self.taps.iter().map(|(delay, power)| delay * delay * power).sum();
+        (square - mean * mean).sqrt()
+    }
+}
+
+/// Doppler frequency in Hz of a station moving at `speed_kmh` with a carrier of `f_ghz`.
+pub fn doppler_hz(speed_kmh: f64, f_ghz: f64) -> f64 {
+    speed_kmh / 3.6 * f_ghz * 1e9 / 299_792_458.0
+}
+
+/// Centres in Hz from the carrier of subbands of `blocks` resource blocks each; the last may be narrower
+/// (TS 36.213 §7.2.1).
+pub fn subband_centres(resource_blocks: u32, blocks: u32) -> Vec<f64> {
+    let middle = f64::from(resource_blocks) / 2.0;
+    let bands = (0..resource_blocks).step_by(blocks.max(1) as usize).map(|first| {
+        let end = (first + blocks.max(1)).min(resource_blocks);
+        ((f64::from(first) + f64::from(end)) / 2.0 - middle) * RB_HZ
+    });
+    bands.collect()
+}
+
+/// A profile seen at a set of frequencies; shared by all faders.
+#[derive(Clone, Debug)]
+pub struct FadingModel {
+    profile: Profile,
+    frequencies: usize,
+    /// Per tap and group of frequencies: the amplitude of a sinusoid times the phase of the delay.
+    twiddles: Vec<Complex<LANES>>,
+    groups: usize,
+}
+
+/// Complex numbers in two arrays.
+#[derive(Clone, Copy, Debug)]
+struct Complex<const N: usize> {
+    re: [f32; N],
+    im: [f32; N],
+}
+
+impl<const N: usize> Complex<N> {
+    const ZERO: Self = Self { re: [0.0; N], im: [0.0; N] };
+
+    /// Turns each number by its rotation.
+    #[inline(always)]
+    fn turn(&mut self, by: &Self) {
+        for i in 0..N {
+            let re = self.re[i] * by.re[i] - self.im[i] * by.im[i];
+            self.im[i] = self.re[i] * by.im[i] + self.im[i] * by.re[i];
+            self.re[i] = re;
+        }
+    }
+    /// Unit numbers at angles in turns.
+    fn at_turns(turns: &[f64; N]) -> Self {
+        let pairs = turns.map(|turns| libm::sincos(TAU * (turns - turns.floor())));
+        Self { re: pairs.map(|pair| pair.1 as f32), im: pairs.map(|pair| pair.0 as f32) }
+    }
+}
+
+impl FadingModel {
+    /// The channel with `profile` at `frequencies_hz` from the carrier.
+    pub fn new(profile: Profile, frequencies_hz: &[f64]) -> Self {
+        let groups = frequencies_hz.len().div_ceil(LANES);
+        let mut twiddles = Vec::with_capacity(profile.taps.len() * groups);
+        for (delay, power) in &profile.taps {
+            let amplitude = (power / SINUSOIDS as f64).sqrt() as f32;
+            for group in frequencies_hz.chunks(LANES) {
+                let mut turns = [0.0; LANES];
+                for (turns, frequency) in turns.iter_mut().zip(group) {
+                    *turns = -frequency * delay;
+                }
+                let mut twiddle = Complex::at_turns(&turns);
+                for i in 0..LANES {
+                    twiddle.re[i] *= amplitude;
+                    twiddle.im[i] *= amplitude;
+                }
+                twiddles.push(twiddle);
+            }
+        }
+        Self { profile, frequencies: frequencies_hz.len(), twiddles, groups }
+    }
+    /// Number of frequencies.
+    pub fn frequencies(&self) -> usize {
+        self.frequencies
+    }
+    /// Its profile.
+    pub fn profile(&self) -> &Profile {
+        &self.profile
+    }
+}
+
+/// One tap of one link.
+#[derive(Clone, Debug)]
+struct Tap {
+    /// Turns per TTI of each sinusoid.
+    rate: [f64; SINUSOIDS],
+    /// Turns at TTI 0.
+    start: [f64; SINUSOIDS],
+    /// Rotation over 1, 2, 4 .. TTIs.
+    powers: [Complex<SINUSOIDS>; POWERS],
+    /// The sinusoids at the last multiple of 256 and of 16 TTIs.
+    coarse: Complex<SINUSOIDS>,
+    fine: Complex<SINUSOIDS>,
+}
+
+impl Tap {
+    fn new(doppler_hz: f64, stream: &mut Stream) -> Self {
+        let (mut rate, mut start) = ([0.0; SINUSOIDS], [0.0; SINUSOIDS]);
+        for i in 0..SINUSOIDS {
+            let angle = TAU * (i as f64 + stream.uniform()) / SINUSOIDS as f64;
+            rate[i] = doppler_hz * TTI_SECONDS * libm::cos(angle);
+            start[i] = stream.uniform();
+        }
+        let mut powers = [Complex::ZERO; POWERS];
+        for (bit, power) in powers.iter_mut().enumerate() {
+            *power = Complex::at_turns(&rate.map(|rate| rate * f64::from(1u32 << bit)));
+        }
+        Self { rate, start, powers, coarse: Complex::ZERO, fine: Complex::ZERO }
+    }
+    fn load_coarse(&mut self, tti: u64) {
+        let turns = std::array::from_fn(|i| self.start[i] + self.rate[i] * tti as f64);
+        self.coarse = Complex::at_turns(&turns);
+    }
+    /// `from` after the steps of those bits of `tti` that are set, the largest first.
+    #[inline(always)]
+    fn stepped(
+        &self,
+        mut from: Complex<SINUSOIDS>,
+        tti: u64,
+        bits: std::ops::Range<usize>,
+    ) -> Complex<SINUSOIDS> {
+        for bit in bits.rev() {
+            if tti >> bit & 1 == 1 {
+                from.turn(&self.powers[bit]);
+            }
+        }
+        from
+    }
+}
+
+/// The fading of one link: a drawing of all taps.
+#[derive(Clone, Debug)]
+pub struct Fader {
+    taps: Vec<Tap>,
+    /// Which multiples of 256 and of 16 TTIs the taps hold.
+    coarse_at: u64,
+    fine_at: u64,
+}
+
+impl Fader {
+    /// Draws a link of `model` with a maximum Doppler frequency; zero gives a channel that never changes.
+    pub fn new(model: &FadingModel, doppler_hz: f64, stream: &mut Stream) -> Self {
+        let taps = (0..model.profile.taps.len()).map(|_| Tap::new(doppler_hz, stream)).collect();
+        Self { taps, coarse_at: u64::MAX, fine_at: u64::MAX }
+    }
+    /// Power gains with mean 1 during `tti` at the frequencies of the model this fader was drawn from; `gains`
+    /// has one place for each.
+    pub fn power_gains(&mut self, model: &FadingModel, tti: u64, gains: &mut [f32]) {
+        self.respond(model, tti, |group, sum| {
+            let at = group * LANES;
+            let count = LANES.min(gains.len() - at);
+            let power: [f32; LANES] = std::array::from_fn(|i| sum.re[i] * sum.re[i] + sum.im[i] * sum.im[i]);
+            gains[at..at + count].copy_from_slice(&power[..count]);
+        });
+    }
+    /// Calls `take` with the complex gains of every group of frequencies.
+    #[inline(always)]
+    fn respond(&mut self, model: &FadingModel, tti: u64, mut take: impl FnMut(usize, &Complex<LANES>)) {
+        let mut sums = [Complex::<LANES>::ZERO; MAX_TAPS];
+        self.tap_sums(tti, &mut sums);
+        for group in 0..model.groups {
+            let mut total = Complex::<LANES>::ZERO;
+            for (tap, sum) in sums.iter().enumerate().take(self.taps.len()) {
+                let twiddle = &model.twiddles[tap * model.groups + group];
+                for i in 0..LANES {
+                    total.re[i] += sum.re[i] * twiddle.re[i] - sum.im[i] * twiddle.im[i];
+                    total.im[i] += sum.re[i] * twiddle.im[i] + sum.im[i] * twiddle.re[i];
+                }
+            }
+            take(group, &total);
+        }
+    }
+    /// The sum of the sinusoids of every tap, repeated in all lanes.
+    fn tap_sums(&mut self, tti: u64, sums: &mut [Complex<LANES>; MAX_TAPS]) {
+        let (coarse_at, fine_at) = (tti >> POWERS, tti >> (POWERS / 2));
+        let (new_coarse, new_fine) = (coarse_at != self.coarse_at, fine_at != self.fine_at);
+        for (tap, sum) in self.taps.iter_mut().zip(sums) {
+            if new_coarse {
+                tap.load_coarse(coarse_at << POWERS);
+            }
+            if new_fine {
+                tap.fine = tap.stepped(tap.coarse, tti, POWERS / 2..POWERS);
+            }
+            let now = tap.stepped(tap.fine, tti, 0..POWERS / 2);
+            *sum = Complex { re: [total(&now.re); LANES], im: [total(&now.im); LANES] };
+        }
+        (self.coarse_at, self.fine_at) = (coarse_at, fine_at);
+    }
+}
+
+/// Taps of the longest profile.
+const MAX_TAPS: usize = 12;
+
+/// The sum, by halves.
+#[inline(always)]
+fn total(values: &[f32; SINUSOIDS]) -> f32 {
+    let mut eight = [0.0f32; 8];
+    for i in 0..8 {
+        eight[i] = values[i] + values[i + 8];
+    }
+    let four = [eight[0] + eight[4], eight[1] + eight[5], eight[2] + eight[6], eight[3] + eight[7]];
+    (four[0] + four[2]) + (four[1] + four[3])
+}
+
+#[cfg(test)]
+#[path = "fading_tests.rs"]
+mod tests;

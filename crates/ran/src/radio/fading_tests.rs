@@ -1,0 +1,207 @@
+use super::*;
+
+fn fader(model: &FadingModel, doppler: f64, index: u64) -> Fader {
+    Fader::new(model, doppler, &mut Stream::new(1, &format!("station{index}/fading")))
+}
+
+/// Complex gains of the first frequencies.
+fn response(fader: &mut Fader, model: &FadingModel, tti: u64) -> Vec<(f64, f64)> {
+    let mut values = Vec::new();
+    fader.respond(model, tti, |_, sum| {
+        values.extend((0..LANES).map(|i| (f64::from(sum.re[i]), f64::from(sum.im[i]))));
+    });
+    values.truncate(model.frequencies());
+    values
+}
+
+#[test]
+fn profiles_are_those_of_the_standard() {
+    for (name, taps, spread_ns) in
+        [("EPA", 7, 43.1), ("EVA", 9, 356.7), ("ETU", 9, 990.9), ("TDLA30", 12, 30.0), ("TDLC300", 12, 300.3)]
+    {
+        let profile = Profile::named(name).unwrap();
+        assert_eq!(profile.taps().len(), taps);
+        assert!(taps <= MAX_TAPS);
+        assert!((profile.delay_spread() * 1e9 - spread_ns).abs() < 0.1, "{name}");
+        assert!((profile.taps().iter().map(|tap| tap.1).sum::<f64>() - 1.0).abs() < 1e-12);
+    }
+    // The tap that some public tables have at 120 ns.
+    assert!((Profile::named("EPA").unwrap().taps()[4].0 - 110e-9).abs() < 1e-15);
+    assert_eq!((Profile::named("EP"), Profile::named("XYZ")), (None, None));
+}
+
+#[test]
+fn doppler_and_subbands_hold_by_hand() {
+    assert!((doppler_hz(3.0, 2.0) - 5.559).abs() < 1e-3);
+    assert!((doppler_hz(30.0, 2.0) - 55.594).abs() < 1e-3);
+    // 50 blocks in subbands of 6 (TS 36.213 Table 7.2.1-3): eight of them and one of two blocks.
+    let centres = subband_centres(50, 6);
+    assert_eq!(centres.len(), 9);
+    assert!((centres[0] + 22.0 * 180e3).abs() < 1e-6 && (centres[8] - 24.0 * 180e3).abs() < 1e-6);
+    assert_eq!((subband_centres(100, 8).len(), subband_centres(100, 4).len()), (13, 25));
+}
+
+#[test]
+fn power_has_mean_one_and_falls_below_a_tenth_as_rayleigh_does() {
+    for name in ["EPA", "EVA", "ETU"] {
+        let model = FadingModel::new(Profile::named(name).unwrap(), &subband_centres(50, 10));
+        let (mut sum, mut square, mut low, mut count) = (0.0, 0.0, 0.0, 0.0);
+        let mut gains = [0.0f32; 5];
+        for index in 0..10_000 {
+            fader(&model, 70.0, index).power_gains(&model, index * 7, &mut gains);
+            for gain in gains {
+                sum += f64::from(gain);
+                square += f64::from(gain) * f64::from(gain);
+                low += f64::from(u8::from(gain < 0.1));
+                count += 1.0;
+            }
+        }
+        // 10,000 independent drawings at least: standard error 0.01.
+        assert!((sum / count - 1.0).abs() < 0.028, "{name} {}", sum / count);
+        // Exponential power: E[x^2] = 2 (less 1/16 of the sum of squared tap powers), P(x < 0.1) = 0.0952.
+        assert!((square / count - 2.0).abs() < 0.15, "{name} {}", square / count);
+        assert!((low / count - 0.0952).abs() < 0.01, "{name} {}", low / count);
+    }
+}
+
+#[test]
+fn autocorrelation_is_the_bessel_function() {
+    let model = FadingModel::new(Profile::flat(), &[0.0]);
+    let doppler = 50.0;
+    let n = 60_000;
+    let lags = [1, 2, 4, 6, 8, 10, 13, 16, 20, 40];
+    let mut sums = [(0.0, 0.0); 10];
+    for index in 0..n {
+        let mut fader = fader(&model, doppler, index);
+        let start = 1000 + index % 300;
+        let first = response(&mut fader, &model, start)[0];
+        for (sum, lag) in sums.iter_mut().zip(lags) {
+            let later = response(&mut fader, &model, start + lag)[0];
+            sum.0 += first.0 * later.0 + first.1 * later.1;
+            sum.1 += first.0 * later.1 - first.1 * later.0;
+        }
+    }
+    for (sum, lag) in sums.iter().zip(lags) {
+        let expected = libm::j0(TAU * doppler * lag as f64 * 1e-3);
+        let got = sum.0 / n as f64;
+        // Standard error 1/sqrt(60,000) = 0.004.
+        assert!((got - expected).abs() < 0.017, "{lag} {got} {expected}");
+        assert!((sum.1 / n as f64).abs() < 0.017, "{lag}");
+    }
+}
+
+#[test]
+fn one_drawing_follows_the_bessel_function_over_time() {
+    // Averages over the nine taps of one link and over time: the sixteen angles of each are stratified.
+    let model = FadingModel::new(Profile::named("EVA").unwrap(), &[0.0]);
+    let mut drawn = 0.0;
+    let n = 40_000;
+    let lag = 3;
+    for index in 0..40 {
+        let mut fader = fader(&model, 55.6, index);
+        let values: Vec<(f64, f64)> = (0..n / 40).map(|i| response(&mut fader, &model, i * 17)[0]).collect();
+        let later: Vec<(f64, f64)> =
+            (0..n / 40).map(|i| response(&mut fader, &model, i * 17 + lag)[0]).collect();
+        drawn += values.iter().zip(&later).map(|(a, b)| a.0 * b.0 + a.1 * b.1).sum::<f64>();
+    }
+    let expected = libm::j0(TAU * 55.6e-3 * lag as f64);
+    assert!((drawn / n as f64 - expected).abs() < 0.03, "{} {expected}", drawn / n as f64);
+}
+
+#[test]
+fn frequencies_are_correlated_as_the_profile_says() {
+    for name in ["EPA", "EVA", "ETU"] {
+        let spacings = [0.0, 0.18e6, 0.5e6, 1.0e6, 2.5e6, 4.6e6];
+        let model = FadingModel::new(Profile::named(name).unwrap(), &spacings);
+        let n = 16_000;
+        let mut sums = [(0.0, 0.0); 6];
+        for index in 0..n {
+            let values = response(&mut fader(&model, 5.0, index), &model, index);
+            for (sum, value) in sums.iter_mut().zip(&values) {
+                sum.0 += values[0].0 * value.0 + values[0].1 * value.1;
+                sum.1 += values[0].0 * value.1 - values[0].1 * value.0;
+            }
+        }
+        // Standard error 1/sqrt(16,000) = 0.008.
+        for (sum, spacing) in sums.iter().zip(spacings) {
+            let (re, im) = model.profile().frequency_correlation(spacing);
+            assert!((sum.0 / n as f64 - re).abs() < 0.032, "{name} {spacing} {} {re}", sum.0 / n as f64);
+            assert!((sum.1 / n as f64 - im).abs() < 0.032, "{name} {spacing} {} {im}", sum.1 / n as f64);
+        }
+    }
+}
+
+#[test]
+fn coherence_bandwidth_is_that_of_the_delay_spread() {
+    // 1 / (5 rms delay) is where the correlation is about one half, and 1 / (50 rms) where it is about 0.9.
+    for name in ["EVA", "ETU"] {
+        let profile = Profile::named(name).unwrap();
+        let size = |hz: f64| {
+            let (re, im) = profile.frequency_correlation(hz);
+            (re * re + im * im).sqrt()
+        };
+        let spread = profile.delay_spread();
+        assert!(
+            size(1.0 / (50.0 * spread)) > 0.9 && (0.3..0.8).contains(&size(1.0 / (5.0 * spread))),
+            "{name}"
+        );
+    }
+}
+
+#[test]
+fn a_value_does_not_depend_on_the_queries_before() {
+    let model = FadingModel::new(Profile::named("ETU").unwrap(), &subband_centres(100, 8));
+    let gains_at = |fader: &mut Fader, tti: u64| {
+        let mut gains = [0.0f32; 13];
+        fader.power_gains(&model, tti, &mut gains);
+        gains.map(f32::to_bits)
+    };
+    let mut forward = fader(&model, 300.0, 0);
+    let all: Vec<[u32; 13]> = (0..2000).map(|tti| gains_at(&mut forward, tti)).collect();
+    let mut jumping = fader(&model, 300.0, 0);
+    let mut order = Stream::new(4, "order");
+    for _ in 0..3000 {
+        let tti = order.below(2000);
+        assert_eq!(gains_at(&mut jumping, tti), all[tti as usize]);
+    }
+    // Fresh, at one TTI only; and in reverse.
+    assert_eq!(gains_at(&mut fader(&model, 300.0, 0), 1234), all[1234]);
+    for tti in (0..2000).rev() {
+        assert_eq!(gains_at(&mut jumping, tti), all[tti as usize]);
+    }
+}
+
+#[test]
+fn stepped_phases_agree_with_exact_ones_after_a_day() {
+    let model = FadingModel::new(Profile::flat(), &[0.0]);
+    let mut fader = fader(&model, 300.0, 3);
+    for tti in [0, 255, 86_400_255, 86_400_128 + 77] {
+        let tap = &fader.taps[0];
+        let exact = tap.start.iter().zip(&tap.rate).fold((0.0, 0.0), |sum, (start, rate)| {
+            let turns = start + rate * tti as f64;
+            let (sin, cos) = libm::sincos(TAU * (turns - turns.floor()));
+            (sum.0 + cos / 4.0, sum.1 + sin / 4.0)
+        });
+        let got = response(&mut fader, &model, tti)[0];
+        assert!((got.0 - exact.0).abs() < 2e-5 && (got.1 - exact.1).abs() < 2e-5, "{tti}");
+    }
+}
+
+#[test]
+fn a_station_at_rest_has_a_constant_channel() {
+    let model = FadingModel::new(Profile::named("EPA").unwrap(), &[0.0, 1e6]);
+    let mut fader = fader(&model, 0.0, 1);
+    let (mut first, mut later) = ([0.0f32; 2], [0.0f32; 2]);
+    fader.power_gains(&model, 0, &mut first);
+    fader.power_gains(&model, 77_777, &mut later);
+    assert!(first.iter().zip(later).all(|(a, b)| (a - b).abs() < 1e-5) && first[0] != first[1]);
+}
+
+#[test]
+fn golden_values_hold_on_every_machine() {
+    let model = FadingModel::new(Profile::named("EVA").unwrap(), &[-2e6, 0.0, 2e6]);
+    let mut gains = [0.0f32; 3];
+    fader(&model, 55.6, 9).power_gains(&model, 123_456_789, &mut gains);
+    assert_eq!(gains.map(f32::to_bits), GOLDEN);
+}
+const GOLDEN: [u32; 3] = [1054449481, 1041744302, 1059710665];

@@ -1,0 +1,186 @@
+use super::super::antenna::Pattern;
+use super::super::deployment::DeploymentConfig;
+use super::super::geometry::Point;
+use super::super::to_db;
+use super::*;
+
+const CONTROL: PowerControl = PowerControl { pcmax_dbm: 23.0, p0_dbm: -80.0, alpha: 0.8, delta_mcs: false };
+
+#[test]
+fn sets_of_blocks() {
+    let set = BlockSet::range(3, 4).with(BlockSet::range(99, 1));
+    assert_eq!(set.blocks().collect::<Vec<_>>(), [3, 4, 5, 6, 99]);
+    assert_eq!((set.len(), set.contains(6), set.contains(7), set.is_empty()), (5, true, false, false));
+    assert_eq!(BlockSet::range(0, 128).len(), 128);
+    assert_eq!([6, 15, 25, 50, 75, 100].map(group_size), [1, 2, 2, 3, 4, 4]);
+}
+
+#[test]
+fn downlink_sinr_of_two_cells_holds_by_hand() {
+    // 29.0103 dBm in a block over -110 and -115 dB, noise -112.4473 dBm: -80.9897, -85.9897 dBm.
+    let receiver = DownlinkReceiver::from_gains(&[-110.0, -115.0], 0, 29.0103, -112.4473);
+    let mut out = [0.0; 50];
+    let mut activity = Activity::new(2, 50);
+    activity.set_blocks(0, BlockSet::range(0, 50));
+    activity.set_blocks(1, BlockSet::range(10, 5));
+    receiver.interference_mw(&activity, &mut out);
+    for (block, interference) in out.iter().enumerate() {
+        // Quiet: 112.4473 - 80.9897 = 31.4576 dB. Busy: 5 - 10 lg(1 + 10^-2.64576) = 4.9902 dB.
+        let expected = if (10..15).contains(&block) { 4.9902 } else { 31.4576 };
+        let got = to_db(receiver.signal_mw() / interference);
+        assert!((got - expected).abs() < 1e-3, "{block} {got}");
+    }
+    // Half the power in all blocks: -89.0000 dBm, 8.0103 dB less the noise's 0.0196.
+    activity.set_share(1, 0.5);
+    receiver.interference_mw(&activity, &mut out);
+    assert!(out.iter().all(|half| (to_db(receiver.signal_mw() / half) - (8.0103 - 0.0196)).abs() < 1e-3));
+}
+
+#[test]
+fn uplink_sinr_of_two_cells_holds_by_hand() {
+    // Own station: loss 100 dB, 0 dBm per block, received at -100 dBm. The other: loss 95 dB to its own cell,
+    // -4 dBm per block, over -120 dB here: -124 dBm in blocks 4 to 7. Noise -116.4473 dBm.
+    let own = CONTROL.power_per_block_dbm(&Grant::open_loop(10, 100.0));
+    let other = CONTROL.power_per_block_dbm(&Grant::open_loop(4, 95.0));
+    let mut out = [0.0; 25];
+    uplink_noise_mw(5.0, &mut out);
+    add_uplink(BlockSet::range(4, 4), other, -120.0, &mut out);
+    let sinr = |block: usize| own - 100.0 - to_db(out[block]);
+    // 10^-11.64473 + 10^-12.4 = 2.26606e-12 + 3.98107e-13 = 2.66417e-12 mW: -115.7444 dBm.
+    assert!((sinr(4) - 15.7444).abs() < 1e-3 && (sinr(7) - 15.7444).abs() < 1e-3, "{}", sinr(4));
+    assert!((sinr(3) - 16.4473).abs() < 1e-3 && (sinr(8) - 16.4473).abs() < 1e-3);
+}
+
+#[test]
+fn full_neighbours_give_the_geometry() {
+    let deployment = Deployment::new(DeploymentConfig::case1(), 3);
+    for index in 0..50 {
+        let station = deployment.place(&format!("s{index}"), Region::AllSites, Association::Best);
+        let receiver = DownlinkReceiver::new(&deployment, &station);
+        let mut out = [0.0; 50];
+        let mut activity = Activity::new(57, 50);
+        (0..57).for_each(|cell| activity.set_blocks(cell, BlockSet::range(0, 50)));
+        receiver.interference_mw(&activity, &mut out);
+        for interference in out {
+            let sinr = to_db(receiver.signal_mw() / interference);
+            assert!((sinr - deployment.geometry_db(&station)).abs() < 1e-5);
+        }
+        let mut quiet = [0.0; 50];
+        receiver.interference_mw(&Activity::new(57, 50), &mut quiet);
+        assert!((to_db(quiet[0]) - noise_per_block_dbm(9.0)).abs() < 1e-9);
+    }
+}
+
+#[test]
+fn a_load_uses_its_share_of_blocks_independently() {
+    let n = 20_000u64;
+    for share in [0.1, 0.5, 0.9] {
+        let load = Load::Share(share);
+        let (mut used, mut both, mut next) = (0.0, 0.0, 0.0);
+        let mut last = BlockSet::NONE;
+        for tti in 0..n {
+            let set = load.blocks(50, 3, 1, 7, tti);
+            let other = load.blocks(50, 3, 1, 8, tti);
+            // Whole groups.
+            assert!((0..48).step_by(3).all(|b| set.contains(b) == set.contains(b + 2)));
+            used += f64::from(set.len()) / 50.0;
+            both += f64::from(u8::from(set.contains(0) && other.contains(0)));
+            next += f64::from(u8::from(set.contains(0) && last.contains(0)));
+            last = set;
+        }
+        let n = n as f64;
+        assert!((used / n - share).abs() < 0.005, "{share} {}", used / n);
+        assert!(
+            (both / n - share * share).abs() < 0.015 && (next / n - share * share).abs() < 0.015,
+            "{share}"
+        );
+    }
+    assert_eq!(Load::Full.blocks(25, 2, 1, 0, 5), BlockSet::range(0, 25));
+    assert_eq!(Load::Quiet.blocks(25, 2, 1, 0, 5), BlockSet::NONE);
+}
+
+#[test]
+fn uplink_of_neighbours_follows_load_and_power_control() {
+    let mut config = DeploymentConfig::case1();
+    config.sites = 7;
+    let deployment = Deployment::new(config, 5);
+    let targets = [0, 4];
+    let bank = UplinkNeighbours::draw(&deployment, &CONTROL, 6, &targets, 1);
+    let cells = deployment.cells();
+    let mean = |place: usize, load: Load| {
+        let n = 4000;
+        let mut total = 0.0;
+        for tti in 0..n {
+            let mut out = [0.0; 50];
+            bank.add(place, tti, &vec![load; cells], &mut out);
+            total += out.iter().sum::<f64>() / 50.0;
+        }
+        total / n as f64
+    };
+    for (place, target) in targets.into_iter().enumerate() {
+        let expected: f64 = (0..cells).filter(|c| *c != target).map(|c| bank.mean_mw(place, c)).sum();
+        let full = mean(place, Load::Full);
+        assert!((full / expected - 1.0).abs() < 0.05, "{target} {full} {expected}");
+        assert!((mean(place, Load::Share(0.3)) / expected - 0.3).abs() < 0.03);
+        assert_eq!(mean(place, Load::Quiet), 0.0);
+    }
+    // The same TTI gives the same interference, another one another.
+    let at = |tti| {
+        let mut out = [0.0; 50];
+        bank.add(0, tti, &vec![Load::Full; cells], &mut out);
+        out
+    };
+    assert_eq!(at(9), at(9));
+    assert_ne!(at(9), at(10));
+    // Six blocks belong to one station of each neighbour.
+    assert!(at(9)[..6].iter().all(|power| *power == at(9)[0]) && at(9)[6] != at(9)[0]);
+    // 10 dB less of target power is 10 dB less of interference where no station is limited.
+    let low = PowerControl { p0_dbm: -120.0, ..CONTROL };
+    let lower = PowerControl { p0_dbm: -130.0, ..CONTROL };
+    let [a, b] = [low, lower].map(|c| UplinkNeighbours::draw(&deployment, &c, 6, &targets, 1).mean_mw(0, 3));
+    assert!((to_db(a / b) - 10.0).abs() < 1e-3);
+}
+
+#[test]
+fn a_drawn_station_is_received_over_its_gain() {
+    // One site: stations of cells 1 and 2 at cell 0, against the same formula by hand for one of them.
+    let mut config = DeploymentConfig::case1();
+    config.sites = 1;
+    let deployment = Deployment::new(config, 6);
+    let bank = UplinkNeighbours::draw(&deployment, &CONTROL, 5, &[0], 2);
+    let station = (0..)
+        .map(|i| deployment.place(&format!("uplink2/neighbour{i}"), Region::AllSites, Association::Best))
+        .find(|station| station.serving() == 1)
+        .unwrap();
+    let loss = -station.gains_db()[1];
+    let power = (6.9897 - 80.0 + 0.8 * loss).min(23.0) - 6.9897;
+    let got = to_db(f64::from(bank.received_mw[1][0]));
+    assert!((got - (power + station.gains_db()[0])).abs() < 1e-3);
+    assert_ne!(station.position(), Point::default());
+}
+
+#[test]
+fn rise_over_thermal_of_full_buffer_is_plausible() {
+    // Case 1 with a target of -106 dBm and full compensation: 6 to 8 dB; more with a stronger target.
+    let deployment = Deployment::new(DeploymentConfig::case1(), 1);
+    let rise = |p0_dbm, alpha| {
+        let control = PowerControl { p0_dbm, alpha, ..CONTROL };
+        let bank = UplinkNeighbours::draw(&deployment, &control, 5, &[0], 1);
+        let sum: f64 = (1..57).map(|cell| bank.mean_mw(0, cell)).sum();
+        to_db(1.0 + sum / from_db(noise_per_block_dbm(5.0)))
+    };
+    let (full, fractional, weaker) = (rise(-106.0, 1.0), rise(-80.0, 0.8), rise(-85.0, 0.8));
+    assert!((6.0..8.0).contains(&full), "{full}");
+    assert!(fractional > weaker + 2.0 && fractional < weaker + 5.0, "{fractional} {weaker}");
+}
+
+#[test]
+fn a_cell_that_serves_nobody_is_silent() {
+    let mut config = DeploymentConfig::case1();
+    config.sites = 1;
+    config.antenna.pattern = Pattern::Omni;
+    let deployment = Deployment::new(config, 8);
+    assert!(deployment.place_served_by("nobody", 0).is_none());
+    let bank = UplinkNeighbours::draw(&deployment, &CONTROL, 5, &[0], 2);
+    assert!(bank.mean_mw(0, 1) == 0.0 && bank.mean_mw(0, 2) > 0.0);
+}

@@ -1,19 +1,22 @@
-//! One LTE FDD cell: an eNB and its stations, a [`Node`].
+//! An LTE FDD eNB and its stations, a [`Node`]: one cell with stated SINRs, or the three cells of a site inside a
+//! deployment, in lockstep.
 //!
 //! Port 0 is the core network; port `1 + i` is the IP side of station `i`. In every TTI with work, in this order:
 //! the receivers hand up what has passed them; the eNB takes up uplink verdicts (n+4) and scheduling requests
 //! (n+4), allocates the uplink four TTIs ahead and the downlink of this TTI; the stations send what was granted
-//! four TTIs ago, and scheduling requests. A cell without work sleeps until a packet comes.
+//! four TTIs ago, and scheduling requests; then the air decides what is decoded. Without work it sleeps.
 
+use crate::air::{Network, Sent, served_count};
 use crate::config::{CellConfig, StationConfig};
 use crate::harq::{self, Block};
 use crate::link::LinkStats;
-use crate::lte::{cqi, mcs, tbs};
+use crate::lte::tbs;
 use crate::mac;
+use crate::radio::{BlockSet, Point};
 use crate::rlc_um::Reassembled;
 use crate::scheduler::{self, Budget, Candidate};
 use crate::slot::Tti;
-use crate::station::Station;
+use crate::station::{Grant, Station};
 use paceline_net::{Bytes, DropReason, Instant, Node, Output, Packet, Port, SduQueue, Stream};
 use std::collections::{BTreeMap, VecDeque};
 use std::net::IpAddr;
@@ -34,6 +37,11 @@ pub struct Cell {
     config: CellConfig,
     stations: Vec<Station>,
     routes: BTreeMap<IpAddr, usize>,
+    /// Stations of each served cell.
+    members: Vec<Vec<usize>>,
+    network: Option<Network>,
+    /// What is sent in this TTI.
+    sent: Vec<Sent>,
     draws: Stream,
     next_tti: Option<Tti>,
     earliest_tti: Tti,
@@ -51,9 +59,17 @@ impl Cell {
         for (index, station) in stations.iter().enumerate() {
             routes.extend(station.addresses.iter().map(|address| (*address, index)));
         }
-        let build = |(index, station)| Station::new(station, &config, index, seed);
+        let prb = (config.downlink_prb, config.uplink_prb);
+        let network = config.radio.clone().map(|radio| Network::new(radio, prb, seed));
+        let build = |(index, station)| Station::new(station, &config, network.as_ref(), index, seed);
+        let stations: Vec<Station> = stations.into_iter().enumerate().map(build).collect();
+        let mut members = vec![Vec::new(); served_count(network.as_ref())];
+        stations.iter().enumerate().for_each(|(index, station)| members[station.cell].push(index));
         Self {
-            stations: stations.into_iter().enumerate().map(build).collect(),
+            stations,
+            members,
+            network,
+            sent: Vec::new(),
             config,
             routes,
             draws: Stream::new(seed, "cell0/harq"),
@@ -70,9 +86,18 @@ impl Cell {
     pub fn stations(&self) -> usize {
         self.stations.len()
     }
-    /// Resource blocks per TTI, downlink and uplink.
-    pub fn resource_blocks(&self) -> (u8, u8) {
-        (self.config.downlink_prb, self.config.uplink_prb)
+    /// Resource blocks per TTI of all served cells, downlink and uplink.
+    pub fn resource_blocks(&self) -> (u32, u32) {
+        let cells = self.members.len() as u32;
+        (cells * u32::from(self.config.downlink_prb), cells * u32::from(self.config.uplink_prb))
+    }
+    /// Which of the served cells serves a station.
+    pub fn serving(&self, station: usize) -> usize {
+        self.stations[station].cell
+    }
+    /// Where a station stands, in metres from its site, and its coupling loss in dB; none for a stated SINR.
+    pub fn place(&self, station: usize) -> Option<(Point, f64)> {
+        self.stations[station].radio.placed().map(|placed| (placed.position(), placed.coupling_loss_db()))
     }
     /// Downlink counters of a station.
     pub fn downlink(&self, station: usize) -> &LinkStats {
@@ -116,10 +141,34 @@ impl Cell {
             self.receive(tti, index);
         }
         self.take_up_uplink(tti);
-        self.schedule_uplink(tti);
-        self.schedule_downlink(tti);
+        for cell in 0..self.members.len() {
+            self.schedule_uplink(tti, cell);
+            self.schedule_downlink(tti, cell);
+        }
         for index in 0..self.stations.len() {
             self.station_transmits(tti, index);
+        }
+        self.pass_through_the_air(tti);
+    }
+
+    /// All cells have said what they send: now it is known what interferes, and what is decoded.
+    fn pass_through_the_air(&mut self, tti: Tti) {
+        if self.sent.is_empty() {
+            return;
+        }
+        if let Some(network) = &mut self.network {
+            let stations = &self.stations;
+            network.fill(tti, &self.sent, |index| {
+                stations[index].radio.placed().map(|placed| (placed, stations[index].cell))
+            });
+        }
+        for sent in self.sent.drain(..) {
+            let Station { radio, cell, downlink, uplink, .. } = &mut self.stations[sent.station];
+            let link = if sent.downlink { downlink } else { uplink };
+            let block = link.harq.block(sent.process).expect("a block is sent from its process");
+            block.blocks = sent.blocks;
+            let sinr = radio.sinr_db(&mut self.network, *cell, tti, &sent, block);
+            link.send(sent.process, tti, sinr, self.draws.uniform(), self.config.decode_delay);
         }
     }
 
@@ -155,6 +204,10 @@ impl Cell {
                 continue;
             };
             let first_sent_at = block.sent_at - harq::ROUND_TRIP * u64::from(block.transmissions - 1);
+            if self.config.outer_loop {
+                station.uplink.adapt(process);
+            }
+            let Some(block) = station.uplink.harq.block(process) else { continue };
             if block.decoded {
                 let (report, padding) = (block.pdu.bsr, block.pdu.padding);
                 station.estimate.on_decoded(first_sent_at, report, padding, sr_grant);
@@ -166,102 +219,115 @@ impl Cell {
         }
     }
 
-    /// Allocates PUSCH of `tti + 4`: non-adaptive retransmissions keep their place, grants share the rest.
-    fn schedule_uplink(&mut self, tti: Tti) {
+    /// Allocates a cell's PUSCH of `tti + 4`: non-adaptive retransmissions keep their place, grants share the rest.
+    fn schedule_uplink(&mut self, tti: Tti, cell: usize) {
         let sent_at = tti + GRANT_DELAY;
         let process = harq::Processes::of(sent_at);
-        let mut taken = 0;
+        // PUCCH lies at both edges of the band.
+        let (first, prb) = (u32::from(self.config.pucch_prb) / 2, u32::from(self.config.uplink_prb));
+        let mut free = BlockSet::range(first, prb - u32::from(self.config.pucch_prb));
         self.candidates.clear();
-        for (index, station) in self.stations.iter_mut().enumerate() {
+        for &index in &self.members[cell] {
+            let station = &mut self.stations[index];
             if let Some(block) = station.uplink.harq.block(process) {
-                taken += block.n_prb; // it failed: the same resource blocks again
+                free = free.without(block.blocks); // it failed: the same resource blocks again
                 continue;
             }
-            if station.estimate.bytes() == 0 {
+            if station.estimate.bytes() == 0 || station.suspended() {
                 continue;
             }
-            let Some(mcs) = uplink_mcs(station.uplink.channel.sinr_db(tti), self.config.max_uplink_mcs)
-            else {
+            let Some((mcs, max_prb)) = station.uplink_mcs(tti, &self.config, &mut self.network) else {
                 continue;
             };
             let needed = mac::block_needed(u64::from(station.estimate.bytes()), 1);
-            let wanted_prb = prb_for(mcs.i_tbs, needed, self.config.uplink_prb);
+            let wanted_prb = prb_for(mcs.i_tbs, needed, self.config.uplink_prb).min(max_prb);
             let bits_per_prb = bits_per_prb(mcs.i_tbs, self.config.uplink_prb);
             self.candidates.push(station.uplink.candidate(tti, index, wanted_prb, bits_per_prb));
         }
-        let n_prb = self.config.uplink_prb.saturating_sub(self.config.pucch_prb).saturating_sub(taken);
-        let budget = Budget { n_prb, max_grants: self.config.uplink_grants, granularity: 1 };
+        let budget =
+            Budget { n_prb: free.len() as u8, max_grants: self.config.uplink_grants, granularity: 1 };
         let policy = self.config.scheduler;
         scheduler::allocate(tti, policy, &mut self.candidates, budget, &mut self.allocations);
         for (index, n_prb) in &self.allocations {
             let station = &mut self.stations[*index];
-            let n_prb = scheduler::precodable(*n_prb);
-            let sinr = station.uplink.channel.sinr_db(tti);
-            let Some(mcs) = uplink_mcs(sinr, self.config.max_uplink_mcs) else { continue };
-            let bytes = tbs::transport_block_bits(mcs.i_tbs, n_prb) / 8;
+            let blocks = free.lowest(u32::from(scheduler::precodable(*n_prb)));
+            let Some((mcs, _)) = station.uplink_mcs(tti, &self.config, &mut self.network) else { continue };
+            free = free.without(blocks);
+            let bytes = tbs::transport_block_bits(mcs.i_tbs, blocks.len() as u8) / 8;
             station.estimate.on_grant(sent_at, bytes);
             station.uplink.serve(tti, 8 * bytes);
-            station.grants.push_back((sent_at, mcs.index, n_prb));
+            station.grants.push_back(Grant { sent_at, mcs, blocks });
         }
     }
 
-    /// Allocates PDSCH of this TTI: retransmissions that are due first, new blocks share the rest.
-    fn schedule_downlink(&mut self, tti: Tti) {
-        let mut budget = Budget {
-            n_prb: self.config.downlink_prb,
-            max_grants: self.config.downlink_grants,
-            granularity: scheduler::group_size(self.config.downlink_prb),
-        };
+    /// Allocates a cell's PDSCH of this TTI: retransmissions that are due first, new blocks share the rest.
+    fn schedule_downlink(&mut self, tti: Tti, cell: usize) {
+        let mut free = BlockSet::range(0, u32::from(self.config.downlink_prb));
+        let mut max_grants = self.config.downlink_grants;
         self.candidates.clear();
-        for index in 0..self.stations.len() {
-            let repeated = self.retransmit_downlink(tti, index, &mut budget);
+        for at in 0..self.members[cell].len() {
+            let index = self.members[cell][at];
+            let repeated = self.retransmit_downlink(tti, index, &mut free, &mut max_grants);
             let station = &mut self.stations[index];
-            let cqi = station.reported_cqi(tti, &self.config);
+            let mcs = station.downlink_mcs(tti, &self.config, &mut self.network);
             let ready = !station.suspended() && station.downlink_sendable();
             if repeated || !ready || station.downlink.harq.free().is_none() {
                 continue;
             }
-            let Some(mcs) = cqi::mcs(cqi) else { continue };
+            let Some(mcs) = mcs else { continue };
             let needed = mac::needed(&station.downlink.rlc, &station.uplink.rlc, &*station.downlink.buffer);
-            let i_tbs = mcs::DOWNLINK[usize::from(mcs)].i_tbs;
-            let wanted_prb = prb_for(i_tbs, needed, self.config.downlink_prb);
-            let bits_per_prb = bits_per_prb(i_tbs, self.config.downlink_prb);
+            let wanted_prb = prb_for(mcs.i_tbs, needed, self.config.downlink_prb);
+            let bits_per_prb = bits_per_prb(mcs.i_tbs, self.config.downlink_prb);
             self.candidates.push(station.downlink.candidate(tti, index, wanted_prb, bits_per_prb));
         }
+        let granularity = scheduler::group_size(self.config.downlink_prb);
+        let budget = Budget { n_prb: free.len() as u8, max_grants, granularity };
         let policy = self.config.scheduler;
         scheduler::allocate(tti, policy, &mut self.candidates, budget, &mut self.allocations);
         for at in 0..self.allocations.len() {
             let (index, n_prb) = self.allocations[at];
-            self.transmit_downlink(tti, index, n_prb);
+            let blocks = free.lowest(u32::from(n_prb));
+            free = free.without(blocks);
+            self.transmit_downlink(tti, index, blocks);
         }
     }
 
     /// Finishes the station's decoded blocks and repeats one that failed. Returns whether one was repeated.
-    fn retransmit_downlink(&mut self, tti: Tti, index: usize, budget: &mut Budget) -> bool {
+    fn retransmit_downlink(
+        &mut self,
+        tti: Tti,
+        index: usize,
+        free: &mut BlockSet,
+        max_grants: &mut usize,
+    ) -> bool {
         let link = &mut self.stations[index].downlink;
         let mut repeated = false;
         for process in link.harq.due(tti, harq::ROUND_TRIP) {
+            if self.config.outer_loop {
+                link.adapt(process);
+            }
             let Some(block) = link.harq.block(process) else { continue };
             if block.decoded {
                 link.finish(process);
             } else if block.transmissions >= self.config.max_harq_tx {
                 link.give_up(process, &mut self.output);
-            } else if !repeated && block.n_prb <= budget.n_prb && budget.max_grants > 0 {
+            } else if !repeated && u32::from(block.n_prb) <= free.len() && *max_grants > 0 {
                 // One block per station and TTI: a single codeword.
                 repeated = true;
-                budget.n_prb -= block.n_prb;
-                budget.max_grants -= 1;
-                link.send(process, tti, &mut self.draws, self.config.decode_delay);
+                let blocks = free.lowest(u32::from(block.n_prb));
+                *free = free.without(blocks);
+                *max_grants -= 1;
+                self.sent.push(Sent { station: index, downlink: true, process, blocks });
             }
         }
         repeated
     }
 
-    fn transmit_downlink(&mut self, tti: Tti, index: usize, n_prb: u8) {
+    fn transmit_downlink(&mut self, tti: Tti, index: usize, blocks: BlockSet) {
         let station = &mut self.stations[index];
-        let cqi = station.reported_cqi(tti, &self.config);
-        let (Some(mcs), Some(process)) = (cqi::mcs(cqi), station.downlink.harq.free()) else { return };
-        let mcs = &mcs::DOWNLINK[usize::from(mcs)];
+        let mcs = station.downlink_mcs(tti, &self.config, &mut self.network);
+        let (Some(mcs), Some(process)) = (mcs, station.downlink.harq.free()) else { return };
+        let n_prb = blocks.len() as u8;
         let bits = tbs::transport_block_bits(mcs.i_tbs, n_prb);
         let storage = station.downlink.storage();
         let pdu = station.downlink_sender().downlink_pdu(tti, bits / 8, storage);
@@ -269,7 +335,7 @@ impl Cell {
         let link = &mut station.downlink;
         link.serve(tti, bits);
         link.harq.start(process, Box::new(Block::new(pdu, mcs, bits, n_prb)));
-        link.send(process, tti, &mut self.draws, self.config.decode_delay);
+        self.sent.push(Sent { station: index, downlink: true, process, blocks });
     }
 
     /// The station sends the block of this TTI: a retransmission, a granted new one, or a scheduling request.
@@ -279,19 +345,21 @@ impl Cell {
             return;
         }
         let process = harq::Processes::of(tti);
-        if station.uplink.harq.block(process).is_some() {
-            station.uplink.send(process, tti, &mut self.draws, self.config.decode_delay);
+        if let Some(block) = station.uplink.harq.block(process) {
+            let blocks = block.blocks;
+            self.sent.push(Sent { station: index, downlink: false, process, blocks });
             return;
         }
         let access = &self.config.access;
         let has_data = station.uplink_available() > 0;
-        let Some((_, mcs, n_prb)) = station.grants.pop_front_if(|(sent_at, _, _)| *sent_at == tti) else {
+        let Some(grant) = station.grants.pop_front_if(|grant| grant.sent_at == tti) else {
             if station.access.scheduling_request(tti, access, has_data) {
                 station.estimate.on_request(tti);
             }
             return;
         };
-        let mcs = &mcs::UPLINK[usize::from(mcs)];
+        let Grant { mcs, blocks, .. } = grant;
+        let n_prb = blocks.len() as u8;
         let bits = tbs::transport_block_bits(mcs.i_tbs, n_prb);
         let triggered = station.access.bsr_triggered(tti, has_data);
         let storage = station.uplink.storage();
@@ -300,7 +368,7 @@ impl Cell {
         let emptied = station.uplink_available() == 0;
         station.access.on_block(tti, access, pdu.bsr.is_some(), emptied);
         station.uplink.harq.start(process, Box::new(Block::new(pdu, mcs, bits, n_prb)));
-        station.uplink.send(process, tti, &mut self.draws, self.config.decode_delay);
+        self.sent.push(Sent { station: index, downlink: false, process, blocks });
     }
 }
 
@@ -321,13 +389,6 @@ fn prb_for(i_tbs: u8, needed: u64, max: u8) -> u8 {
         if fits(middle) { high = middle } else { low = middle }
     }
     high
-}
-
-/// The highest uplink MCS with at most 10% block error for a code block of 1024 bits: the eNB measures the SINR
-/// itself, from the station's sounding.
-fn uplink_mcs(sinr_db: f64, max: u8) -> Option<&'static mcs::Mcs> {
-    let usable = &mcs::UPLINK[..=usize::from(max)];
-    usable[..usable.partition_point(|mcs| mcs.s10_1024_db <= sinr_db)].last()
 }
 
 impl Node for Cell {

@@ -2,6 +2,7 @@
 //! defaults.
 
 use crate::access::AccessConfig;
+use crate::air::RadioConfig;
 use crate::channel::Fading;
 use crate::rlc::RlcConfig;
 use crate::scheduler::Policy;
@@ -9,8 +10,10 @@ use paceline_net::{Bytes, Duration, SduQueue};
 use std::net::IpAddr;
 
 /// Parameters of one LTE FDD cell.
-#[derive(Clone, Copy, PartialEq, Debug)]
+#[derive(Clone, PartialEq, Debug)]
 pub struct CellConfig {
+    /// The deployment around the cells; none where SINRs are stated.
+    pub radio: Option<RadioConfig>,
     /// Downlink resource blocks: 6, 15, 25, 50, 75 or 100 (TS 36.104 Table 5.6-1).
     pub downlink_prb: u8,
     /// Uplink resource blocks, likewise.
@@ -35,6 +38,8 @@ pub struct CellConfig {
     pub discard_timer: Option<Duration>,
     /// TTIs from the end of a transmission until its data leave the receiver's layer 2.
     pub decode_delay: u64,
+    /// Whether an outer loop corrects the choice of MCS, aiming at 10% block error of first transmissions.
+    pub outer_loop: bool,
     /// Period of the wideband CQI report in TTIs.
     pub cqi_period: u64,
     /// TTIs from the measurement to the scheduler's use of it.
@@ -58,16 +63,28 @@ pub const fn resource_blocks(bandwidth_khz: u64) -> Option<u8> {
     }
 }
 
+/// How good a station's radio link is.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub enum StationLink {
+    /// As stated, in every resource block.
+    Stated {
+        /// Mean SINR in dB towards the station.
+        downlink_sinr_db: f64,
+        /// Mean SINR in dB from it.
+        uplink_sinr_db: f64,
+        /// Variation around both.
+        fading: Fading,
+    },
+    /// As its place in the deployment makes it.
+    Placed,
+}
+
 /// One station.
 pub struct StationConfig {
     /// Its addresses.
     pub addresses: Vec<IpAddr>,
-    /// Mean SINR in dB towards it.
-    pub downlink_sinr_db: f64,
-    /// Mean SINR in dB from it.
-    pub uplink_sinr_db: f64,
-    /// Variation around both.
-    pub fading: Fading,
+    /// Its radio link.
+    pub link: StationLink,
     /// Its uplink buffer above PDCP: plain, or an ACK filter.
     pub uplink_buffer: Box<dyn SduQueue + Send>,
 }

@@ -8,6 +8,7 @@
 use crate::lte::mcs::Mcs;
 use crate::mac;
 use crate::phy;
+use crate::radio::BlockSet;
 use crate::rlc;
 use crate::slot::Tti;
 
@@ -27,6 +28,10 @@ pub struct Block {
     pub bits: u32,
     /// Resource blocks that every transmission takes.
     pub n_prb: u8,
+    /// Which ones the last transmission took.
+    pub blocks: BlockSet,
+    /// Whether link adaptation has seen how the first transmission went.
+    pub seen: bool,
     /// Transmissions so far.
     pub transmissions: u32,
     /// When it was sent last.
@@ -39,8 +44,18 @@ pub struct Block {
 impl Block {
     /// A block that was not sent yet.
     pub fn new(pdu: mac::Pdu, mcs: &'static Mcs, bits: u32, n_prb: u8) -> Self {
-        let sent_at = Tti(0);
-        Self { pdu, mcs, bits, n_prb, transmissions: 0, sent_at, decoded: false, combined_sinr: 0.0 }
+        Self {
+            pdu,
+            mcs,
+            bits,
+            n_prb,
+            blocks: BlockSet::NONE,
+            seen: false,
+            transmissions: 0,
+            sent_at: Tti(0),
+            decoded: false,
+            combined_sinr: 0.0,
+        }
     }
     /// Sends it (again) in `tti`. `draw` is uniform in `[0, 1)` and decides whether it is decoded.
     pub fn transmit(&mut self, tti: Tti, sinr_db: f64, draw: f64) {

@@ -6,6 +6,7 @@
 #![forbid(unsafe_code)]
 
 pub mod access;
+pub mod air;
 pub mod cell;
 pub mod channel;
 pub mod config;
@@ -24,8 +25,10 @@ pub mod slot;
 mod station;
 
 pub use access::AccessConfig;
+pub use air::RadioConfig;
 pub use cell::{CORE, Cell, station_port};
 pub use channel::Fading;
+pub use config::StationLink;
 pub use config::{CellConfig, StationConfig, resource_blocks};
 pub use link::{DropCounts, LinkStats};
 pub use rlc::RlcConfig;

@@ -1,13 +1,19 @@
-//! One direction of a station: buffer, RLC, HARQ processes, channel, and its counters.
+//! One direction of a station: buffer, RLC, HARQ processes, link adaptation, and its counters.
 
-use crate::channel::Channel;
 use crate::harq::{self, Block};
 use crate::rlc::{self, Rlc};
 use crate::rlc_um::Reassembled;
 use crate::scheduler::{Candidate, ServedRate};
 use crate::slot::Tti;
-use paceline_net::{DropReason, Output, Packet, Port, SduQueue, Stream};
+use paceline_net::{DropReason, Output, Packet, Port, SduQueue};
 use std::collections::VecDeque;
+
+/// Block error of first transmissions that the outer loop aims at.
+const OUTER_TARGET: f64 = 0.1;
+/// Its step down after a failure, in dB.
+const OUTER_STEP_DB: f64 = 0.5;
+/// Its largest correction, in dB.
+const OUTER_LIMIT_DB: f64 = 10.0;
 
 /// Counters of one direction of one station.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -66,9 +72,10 @@ pub(crate) struct Link {
     pub buffer: Box<dyn SduQueue + Send>,
     pub rlc: Rlc,
     pub harq: harq::Processes,
-    pub channel: Channel,
     last_served: Tti,
     served: ServedRate,
+    /// Outer loop of link adaptation: dB to add to what was measured.
+    pub offset_db: f64,
     pub stats: LinkStats,
     /// PDUs decoded, on their way through the receiver: when they reach RLC.
     decoded: VecDeque<(Tti, rlc::Pdu)>,
@@ -77,14 +84,14 @@ pub(crate) struct Link {
 }
 
 impl Link {
-    pub fn new(buffer: Box<dyn SduQueue + Send>, rlc: Rlc, channel: Channel) -> Self {
+    pub fn new(buffer: Box<dyn SduQueue + Send>, rlc: Rlc) -> Self {
         Self {
             buffer,
             rlc,
             harq: harq::Processes::default(),
-            channel,
             last_served: Tti(0),
             served: ServedRate::default(),
+            offset_db: 0.0,
             stats: LinkStats::default(),
             decoded: VecDeque::new(),
             spare: Vec::new(),
@@ -114,11 +121,10 @@ impl Link {
         self.spare.pop().unwrap_or_default()
     }
 
-    /// Sends a block and, if it is decoded, passes its RLC PDUs to the receiver.
-    pub fn send(&mut self, process: usize, tti: Tti, draws: &mut Stream, decode_delay: u64) {
-        let sinr = self.channel.sinr_db(tti);
+    /// Sends a block at this SINR and, if it is decoded, passes its RLC PDUs to the receiver.
+    pub fn send(&mut self, process: usize, tti: Tti, sinr: f64, draw: f64, decode_delay: u64) {
         let block = self.harq.block(process).expect("a block is sent from its process");
-        block.transmit(tti, sinr, draws.uniform());
+        block.transmit(tti, sinr, draw);
         let stats = &mut self.stats;
         stats.prb += u64::from(block.n_prb);
         if block.transmissions == 1 {
@@ -142,6 +148,14 @@ impl Link {
         }
     }
 
+    /// The outer loop takes up how the first transmission of a block went: at the target, steps up and down cancel.
+    pub fn adapt(&mut self, process: usize) {
+        let Some(block) = self.harq.block(process).filter(|block| !block.seen) else { return };
+        block.seen = true;
+        let decoded = block.decoded && block.transmissions == 1;
+        let step = if decoded { OUTER_STEP_DB * OUTER_TARGET / (1.0 - OUTER_TARGET) } else { -OUTER_STEP_DB };
+        self.offset_db = (self.offset_db + step).clamp(-OUTER_LIMIT_DB, OUTER_LIMIT_DB);
+    }
     /// Ends a process whose block was decoded.
     pub fn finish(&mut self, process: usize) -> Option<Box<Block>> {
         let mut block = self.harq.finish(process)?;

@@ -5,24 +5,37 @@
 //! both directions is re-established. Buffers above are kept.
 
 use crate::access::{BufferEstimate, StationAccess};
+use crate::air::{Network, StationRadio};
 use crate::channel::Channel;
-use crate::config::{CellConfig, StationConfig};
+use crate::config::{CellConfig, StationConfig, StationLink};
 use crate::link::Link;
 use crate::lte::cqi;
+use crate::lte::mcs::{self, Mcs};
 use crate::mac::Sender;
+use crate::radio::BlockSet;
 use crate::rlc::{Rlc, RlcConfig};
 use crate::slot::Tti;
 use paceline_net::{DropTail, Duration, Output, Stream};
 use std::collections::VecDeque;
 
+/// Leave to send in the uplink.
+pub(crate) struct Grant {
+    pub sent_at: Tti,
+    pub mcs: &'static Mcs,
+    pub blocks: BlockSet,
+}
+
 /// One station.
 pub(crate) struct Station {
+    /// Which of the served cells serves it.
+    pub cell: usize,
+    pub radio: StationRadio,
     pub downlink: Link,
     pub uplink: Link,
     pub access: StationAccess,
     pub estimate: BufferEstimate,
-    /// Grants on their way: TTI of the transmission, MCS index, resource blocks.
-    pub grants: VecDeque<(Tti, u8, u8)>,
+    /// Grants on their way.
+    pub grants: VecDeque<Grant>,
     /// CQI reports on their way, with the TTI of their use; the last one in use is at the front.
     cqi_reports: VecDeque<(Tti, u8)>,
     /// When RLC is re-established, after a radio-link failure.
@@ -30,17 +43,34 @@ pub(crate) struct Station {
 }
 
 impl Station {
-    pub fn new(config: StationConfig, cell: &CellConfig, index: usize, seed: u64) -> Self {
-        let channel = |mean_db, direction: &str| {
-            let name = format!("cell0/station{index}/{direction}/fading");
-            Channel::new(mean_db, config.fading, Stream::new(seed, &name))
+    pub fn new(
+        config: StationConfig,
+        cell: &CellConfig,
+        network: Option<&Network>,
+        index: usize,
+        seed: u64,
+    ) -> Self {
+        let (radio, cell_index) = match (config.link, network) {
+            (StationLink::Stated { downlink_sinr_db, uplink_sinr_db, fading }, _) => {
+                let channel = |mean_db, direction: &str| {
+                    let name = format!("cell0/station{index}/{direction}/fading");
+                    Channel::new(mean_db, fading, Stream::new(seed, &name))
+                };
+                let downlink = channel(downlink_sinr_db, "downlink");
+                (StationRadio::Stated(downlink, channel(uplink_sinr_db, "uplink")), 0)
+            }
+            (StationLink::Placed, Some(network)) => {
+                let (placed, cell) = network.place(index);
+                (StationRadio::Placed(Box::new(placed)), cell)
+            }
+            (StationLink::Placed, None) => panic!("a station is placed in a deployment, and there is none"),
         };
-        let downlink = channel(config.downlink_sinr_db, "downlink");
-        let uplink = channel(config.uplink_sinr_db, "uplink");
         let rlc = || Rlc::new(cell.rlc, cell.t_reordering);
         Self {
-            downlink: Link::new(Box::new(DropTail::new(cell.downlink_buffer)), rlc(), downlink),
-            uplink: Link::new(config.uplink_buffer, rlc(), uplink),
+            cell: cell_index,
+            radio,
+            downlink: Link::new(Box::new(DropTail::new(cell.downlink_buffer)), rlc()),
+            uplink: Link::new(config.uplink_buffer, rlc()),
             access: StationAccess::new(index as u64),
             estimate: BufferEstimate::default(),
             grants: VecDeque::new(),
@@ -50,12 +80,12 @@ impl Station {
     }
     /// The CQI that the scheduler knows in `tti`. Stations report on even when idle; after a pause the report in
     /// use is one of the moment of waking.
-    pub fn reported_cqi(&mut self, tti: Tti, cell: &CellConfig) -> u8 {
+    pub fn reported_cqi(&mut self, tti: Tti, cell: &CellConfig, network: &mut Option<Network>) -> u8 {
         let periodic = tti.0.is_multiple_of(cell.cqi_period);
         let stale =
             self.cqi_reports.back().is_none_or(|(due, _)| tti.since(*due) > cell.cqi_period + cell.cqi_delay);
         if periodic || stale {
-            let report = cqi::of_sinr(self.downlink.channel.sinr_db(tti));
+            let report = self.radio.measure_cqi(network, tti, cell.downlink_prb);
             if stale {
                 self.cqi_reports.clear();
             }
@@ -66,6 +96,31 @@ impl Station {
             self.cqi_reports.pop_front();
         }
         self.cqi_reports.front().map_or(0, |(_, report)| *report)
+    }
+    /// The downlink MCS for the CQI that the scheduler knows. The outer loop moves within what lies between CQIs.
+    pub fn downlink_mcs(
+        &mut self,
+        tti: Tti,
+        cell: &CellConfig,
+        network: &mut Option<Network>,
+    ) -> Option<&'static Mcs> {
+        let cqi = self.reported_cqi(tti, cell, network);
+        if cell.outer_loop {
+            let sinr = cqi::threshold_db(cqi)? + self.downlink.offset_db;
+            return Some(mcs::highest(&mcs::DOWNLINK, sinr).unwrap_or(&mcs::DOWNLINK[0]));
+        }
+        cqi::mcs(cqi).map(|index| &mcs::DOWNLINK[usize::from(index)])
+    }
+    /// The uplink MCS for what the eNB expects, and the most resource blocks that the station's power allows.
+    pub fn uplink_mcs(
+        &mut self,
+        tti: Tti,
+        cell: &CellConfig,
+        network: &mut Option<Network>,
+    ) -> Option<(&'static Mcs, u8)> {
+        let (sinr, max_prb) = self.radio.estimate_uplink(network, self.cell, tti, cell.uplink_prb);
+        let usable = &mcs::UPLINK[..=usize::from(cell.max_uplink_mcs)];
+        Some((mcs::highest(usable, sinr + self.uplink.offset_db)?, max_prb))
     }
     /// Data waiting in the uplink: above, in RLC, and reports about the downlink.
     pub fn uplink_available(&self) -> u64 {

@@ -12,12 +12,13 @@ use crate::host::Host;
 use crate::link::Link;
 use crate::monitor::Monitor;
 use crate::router::Router;
-use crate::scenario::{self, Direction, RlcMode, Scenario, Stations};
+use crate::scenario::{self, DeploymentModel, Direction, RlcMode, Scenario, Stations};
 use paceline_net::{Bytes, Duration, Instant, Node, Output, Packet, Port, SeqNumber, Stream};
 use paceline_pep::{AckFilter, AckFilterConfig};
+use paceline_ran::radio::{DeploymentConfig, Load, PowerControl, Profile};
 use paceline_ran::{
-    AccessConfig, AmConfig, CORE, Cell, CellConfig, Fading, Policy, RlcConfig, StationConfig,
-    resource_blocks, station_port,
+    AccessConfig, AmConfig, CORE, Cell, CellConfig, Fading, Policy, RadioConfig, RlcConfig, StationConfig,
+    StationLink, resource_blocks, station_port,
 };
 use paceline_tcp::{Endpoint, EndpointConfig, Source};
 use std::collections::BTreeMap;
@@ -269,16 +270,55 @@ fn cell(scenario: &Scenario, groups: &[&Stations], seed: u64) -> Cell {
         };
         StationConfig {
             addresses: vec![v4.into(), v6.into()],
-            downlink_sinr_db: group.downlink_sinr.draw(&mut place),
-            uplink_sinr_db: group.uplink_sinr.draw(&mut place),
-            fading: Fading {
-                sigma_db: group.fading.0,
-                coherence_tti: group.coherence.as_nanos() as f64 / 1e6,
+            link: match &scenario.deployment {
+                Some(_) => StationLink::Placed,
+                None => stated_link(group, &mut place),
             },
             uplink_buffer: Box::new(AckFilter::new(filter)),
         }
     });
-    Cell::new(cell_config(&scenario.cell), stations.collect(), seed)
+    let radio = scenario.deployment.as_ref().map(|deployment| radio_config(deployment, &scenario.cell));
+    Cell::new(CellConfig { radio, ..cell_config(&scenario.cell) }, stations.collect(), seed)
+}
+
+fn stated_link(group: &Stations, place: &mut Stream) -> StationLink {
+    StationLink::Stated {
+        downlink_sinr_db: group.downlink_sinr.draw(place),
+        uplink_sinr_db: group.uplink_sinr.draw(place),
+        fading: Fading { sigma_db: group.fading.0, coherence_tti: group.coherence.as_nanos() as f64 / 1e6 },
+    }
+}
+
+fn radio_config(deployment: &scenario::Deployment, cell: &scenario::Cell) -> RadioConfig {
+    let base = match deployment.model {
+        DeploymentModel::Case1 => DeploymentConfig::case1(),
+        DeploymentModel::Case3 => DeploymentConfig::case3(),
+        DeploymentModel::UmaM2135 => DeploymentConfig::uma_m2135(),
+        DeploymentModel::UmiM2135 => DeploymentConfig::umi_m2135(),
+        DeploymentModel::Uma38901 => DeploymentConfig::uma_38901(),
+        DeploymentModel::Umi38901 => DeploymentConfig::umi_38901(),
+    };
+    let prb = resource_blocks(cell.bandwidth.0 / 1000).expect("the scenario's bandwidths were checked");
+    let mut config = base.with_resource_blocks(u32::from(prb));
+    config.sites = deployment.sites as usize;
+    config.wrap_around = deployment.wrap_around;
+    let power_control = PowerControl {
+        pcmax_dbm: config.ue_power_dbm,
+        p0_dbm: deployment.p0_dbm,
+        alpha: deployment.alpha,
+        delta_mcs: false,
+    };
+    RadioConfig {
+        deployment: config,
+        neighbours: match deployment.neighbour_load {
+            load if load <= 0.0 => Load::Quiet,
+            load if load >= 1.0 => Load::Full,
+            load => Load::Share(load),
+        },
+        fading: Profile::named(deployment.fading.name()),
+        speed_kmh: deployment.speed_kmh,
+        power_control,
+    }
 }
 
 fn cell_config(cell: &scenario::Cell) -> CellConfig {
@@ -286,6 +326,8 @@ fn cell_config(cell: &scenario::Cell) -> CellConfig {
         resource_blocks(hertz.0 / 1000).expect("the scenario's bandwidths were checked")
     };
     CellConfig {
+        radio: None,
+        outer_loop: cell.outer_loop,
         downlink_prb: blocks(cell.bandwidth),
         uplink_prb: blocks(cell.uplink_bandwidth.unwrap_or(cell.bandwidth)),
         pucch_prb: cell.pucch_prb,

@@ -42,6 +42,11 @@ pub fn of_sinr(sinr_db: f64) -> u8 {
     THRESHOLD_DB.partition_point(|threshold| *threshold <= sinr_db) as u8
 }
 
+/// The SINR in dB from which a CQI holds; none for CQI 0.
+pub fn threshold_db(cqi: u8) -> Option<f64> {
+    (1..=15).contains(&cqi).then(|| THRESHOLD_DB[usize::from(cqi) - 1])
+}
+
 /// The downlink MCS for a CQI; none for CQI 0.
 pub fn mcs(cqi: u8) -> Option<u8> {
     (1..=15).contains(&cqi).then(|| MCS[usize::from(cqi) - 1])

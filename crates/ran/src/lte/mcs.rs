@@ -31,6 +31,11 @@ pub static DOWNLINK: [Mcs; MCS_COUNT] = read(b"dl,");
 /// The uplink table.
 pub static UPLINK: [Mcs; MCS_COUNT] = read(b"ul,");
 
+/// The highest MCS of a table with at most 10% block error for a code block of 1024 bits.
+pub fn highest(table: &'static [Mcs], sinr_db: f64) -> Option<&'static Mcs> {
+    table[..table.partition_point(|mcs| mcs.s10_1024_db <= sinr_db)].last()
+}
+
 /// Points of the curves per downlink MCS, in thousandths of a dB: 50% and 10% at 1024 bits, 50% at 6144 bits.
 const CURVES: [(i64, i64, i64); MCS_COUNT] = read_curves();
 

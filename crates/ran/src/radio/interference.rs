@@ -34,6 +34,20 @@ impl BlockSet {
     pub fn with(self, other: Self) -> Self {
         Self(self.0 | other.0)
     }
+    /// The blocks of this set that are not in the other.
+    #[must_use]
+    pub fn without(self, other: Self) -> Self {
+        Self(self.0 & !other.0)
+    }
+    /// Its lowest `count` blocks; fewer if it has fewer.
+    #[must_use]
+    pub fn lowest(self, count: u32) -> Self {
+        let mut rest = self.0;
+        for _ in 0..count {
+            rest &= rest.wrapping_sub(1);
+        }
+        Self(self.0 & !rest)
+    }
     /// Whether a block is in it.
     pub fn contains(self, block: u32) -> bool {
         self.0 >> block & 1 == 1

@@ -5,7 +5,7 @@ use paceline_net::{
     Bytes, DropTail, Instant, Node, Output, Packet, SeqNumber, TcpFlags, TcpHeader, TcpOptions,
 };
 use paceline_ran::{
-    AccessConfig, CORE, Cell, CellConfig, Fading, Policy, RlcConfig, StationConfig, station_port,
+    AccessConfig, CORE, Cell, CellConfig, Fading, Policy, RlcConfig, StationConfig, StationLink, station_port,
 };
 use std::net::{IpAddr, Ipv4Addr};
 
@@ -32,6 +32,7 @@ pub fn packet(src: IpAddr, dst: IpAddr, payload_len: u32) -> Packet {
 /// A 20 MHz cell.
 pub fn config() -> CellConfig {
     CellConfig {
+        radio: None,
         downlink_prb: 100,
         uplink_prb: 100,
         pucch_prb: 4,
@@ -43,6 +44,7 @@ pub fn config() -> CellConfig {
         t_reordering: 50,
         rlc: RlcConfig::Um,
         discard_timer: None,
+        outer_loop: false,
         decode_delay: 2,
         cqi_period: 5,
         cqi_delay: 6,
@@ -54,9 +56,11 @@ pub fn config() -> CellConfig {
 pub fn station(index: usize, downlink_sinr_db: f64, uplink_sinr_db: f64, sigma_db: f64) -> StationConfig {
     StationConfig {
         addresses: vec![address(index)],
-        downlink_sinr_db,
-        uplink_sinr_db,
-        fading: Fading { sigma_db, coherence_tti: 20.0 },
+        link: StationLink::Stated {
+            downlink_sinr_db,
+            uplink_sinr_db,
+            fading: Fading { sigma_db, coherence_tti: 20.0 },
+        },
         uplink_buffer: Box::new(DropTail::new(Bytes(1 << 20))),
     }
 }

@@ -40,6 +40,7 @@ pub(super) fn check(scenario: &Scenario) -> Result<(), Problem> {
     cell_rlc(scenario)?;
     cell_access(scenario)?;
     tcp(scenario)?;
+    deployment(scenario)?;
     scenario.stations.iter().enumerate().try_for_each(|(index, group)| stations(index, group))?;
     let count = scenario.station_count();
     let allowed = format!("1 to {MAX_STATIONS} stations in all [[station]] tables");
@@ -142,6 +143,26 @@ fn cell_access(scenario: &Scenario) -> Result<(), Problem> {
     range("cell.sr_grant", cell.sr_grant, grant_ok, "7 B (a BSR and a byte of data) to 2000 B")?;
     let header = scenario.ack_filter.header;
     range("ack_filter.header", header, header >= Bytes(1) && header <= Bytes(1000), "1 B to 1000 B")
+}
+
+fn deployment(scenario: &Scenario) -> Result<(), Problem> {
+    let Some(deployment) = &scenario.deployment else { return Ok(()) };
+    range("deployment.sites", deployment.sites, [1, 7, 19].contains(&deployment.sites), "1, 7 or 19")?;
+    let wrap_ok = !deployment.wrap_around || deployment.sites > 1;
+    range("deployment.wrap_around", deployment.wrap_around, wrap_ok, "false with one site")?;
+    let load_ok = (0.0..=1.0).contains(&deployment.neighbour_load);
+    range("deployment.neighbour_load", deployment.neighbour_load, load_ok, "0 to 1")?;
+    let speed_ok = (0.0..=500.0).contains(&deployment.speed_kmh);
+    range("deployment.speed_kmh", deployment.speed_kmh, speed_ok, "0 to 500")?;
+    let p0_ok = (-134.0..=31.0).contains(&deployment.p0_dbm);
+    range(
+        "deployment.p0_dbm",
+        deployment.p0_dbm,
+        p0_ok,
+        "-134 to 31 (TS 36.331 p0-NominalPUSCH and p0-UE-PUSCH)",
+    )?;
+    let alpha_ok = paceline_ran::radio::power_control::ALPHAS.contains(&deployment.alpha);
+    range("deployment.alpha", deployment.alpha, alpha_ok, "0, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9 or 1 (TS 36.331)")
 }
 
 fn tcp(scenario: &Scenario) -> Result<(), Problem> {

@@ -4,9 +4,11 @@
 //! the line, the key, its value and what is allowed.
 
 mod check;
+mod deployment;
 mod load;
 mod sinr;
 
+pub use deployment::{Deployment, DeploymentModel, FadingProfile};
 pub use load::{ScenarioError, load};
 pub use sinr::SinrRange;
 
@@ -29,6 +31,9 @@ pub struct Scenario {
     /// The cell.
     #[serde(default)]
     pub cell: Cell,
+    /// Sites around the stations; if left out, stations have the SINRs that they state.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub deployment: Option<Deployment>,
     /// The ACK filter in every station's uplink buffer.
     #[serde(default)]
     pub ack_filter: AckFilter,
@@ -146,6 +151,8 @@ pub struct Cell {
     pub discard_timer: Option<Duration>,
     /// Time from the end of a transmission until layer 2 has its data.
     pub decode_delay: Duration,
+    /// Whether an outer loop corrects the choice of MCS, aiming at 10% block error.
+    pub outer_loop: bool,
     /// Period of the CQI report (TS 36.213 Table 7.2.2-1A).
     pub cqi_period: Duration,
     /// Age of a CQI report when the scheduler uses it first.
@@ -187,6 +194,7 @@ impl Default for Cell {
             reestablishment_delay: Duration::from_millis(100),
             discard_timer: None,
             decode_delay: Duration::from_millis(2),
+            outer_loop: false,
             cqi_period: Duration::from_millis(5),
             cqi_delay: Duration::from_millis(6),
             downlink_buffer: Bytes(1_000_000),

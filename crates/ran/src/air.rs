@@ -1,0 +1,330 @@
+//! Between the antennas: the SINR of every transmission of a TTI, known once all cells have said what they send.
+//!
+//! Stations either have a stated SINR ([`Channel`], the same in every resource block), or stand in a deployment: then
+//! signal and interference follow from coupling gains, from the resource blocks that the served cells really use in
+//! this TTI, from the stated load of the other cells, and from the fading of the station's own link. Interferers
+//! have no fast fading; there is one receive antenna; the uplink's estimate for link adaptation is the eNB's
+//! sounding with the mean interference of the last TTIs.
+
+use crate::channel::Channel;
+use crate::harq::Block;
+use crate::lte::cqi;
+use crate::radio::effective_sinr::miesm_of;
+use crate::radio::fading::{doppler_hz, subband_centres};
+use crate::radio::interference::{add_uplink, uplink_noise_mw};
+use crate::radio::power_control::Grant;
+use crate::radio::{
+    Activity, Association, BlockSet, Deployment, DeploymentConfig, DownlinkReceiver, Fader, FadingModel,
+    Load, Modulation, Point, PowerControl, Profile, Region, Station as Place, UplinkNeighbours, from_db,
+    to_db,
+};
+use crate::scheduler::group_size;
+use crate::slot::Tti;
+use paceline_net::Stream;
+
+/// Share of a TTI in the mean uplink interference.
+const INTERFERENCE_WEIGHT: f64 = 0.05;
+/// Resource blocks that a station of a cell that is not simulated transmits in.
+const NEIGHBOUR_BLOCKS: u32 = 4;
+/// The site whose three sectors are simulated; the others surround it.
+const SERVED_SITE: usize = 0;
+
+/// A network around the simulated cells.
+#[derive(Clone, PartialEq, Debug)]
+pub struct RadioConfig {
+    /// Sites, propagation, powers.
+    pub deployment: DeploymentConfig,
+    /// What the cells of the other sites transmit, in both directions.
+    pub neighbours: Load,
+    /// Fast fading of the stations' links; none for constant channels.
+    pub fading: Option<Profile>,
+    /// Speed of the stations in km/h, for the Doppler spread alone.
+    pub speed_kmh: f64,
+    /// Uplink power control.
+    pub power_control: PowerControl,
+}
+
+/// A transmission of one TTI.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Sent {
+    pub station: usize,
+    pub downlink: bool,
+    pub process: usize,
+    pub blocks: BlockSet,
+}
+
+/// What the air knows of one station.
+pub(crate) enum StationRadio {
+    /// Its SINR is stated, in the downlink and the uplink.
+    Stated(Channel, Channel),
+    /// It stands in the deployment.
+    Placed(Box<Placed>),
+}
+
+/// A station in the deployment.
+pub(crate) struct Placed {
+    place: Place,
+    receiver: DownlinkReceiver,
+    downlink_fading: Option<Fader>,
+    uplink_fading: Option<Fader>,
+}
+
+/// The network around the simulated cells, and this TTI's use of it.
+pub(crate) struct Network {
+    config: RadioConfig,
+    deployment: Deployment,
+    seed: u64,
+    loads: Vec<Load>,
+    activity: Activity,
+    neighbours: UplinkNeighbours,
+    /// Fading at the resource block groups of the downlink and the uplink.
+    models: Option<(FadingModel, FadingModel)>,
+    groups: (usize, usize),
+    /// Interference and noise per uplink resource block at each served cell, in mW.
+    uplink_mw: Vec<Vec<f64>>,
+    /// Their mean over blocks and the last TTIs.
+    uplink_mean_mw: Vec<f64>,
+    scratch: Vec<f64>,
+    gains: Vec<f32>,
+}
+
+impl Network {
+    pub fn new(config: RadioConfig, prb: (u8, u8), seed: u64) -> Self {
+        let deployment = Deployment::new(config.deployment.clone(), seed);
+        let cells = deployment.cells();
+        let served = served_cells();
+        let load = |cell: usize| if served.contains(&cell) { Load::Quiet } else { config.neighbours };
+        let loads: Vec<Load> = (0..cells).map(load).collect();
+        let mut activity = Activity::new(cells, u32::from(prb.0));
+        for (cell, load) in loads.iter().enumerate() {
+            if *load == Load::Full {
+                activity.set_blocks(cell, BlockSet::range(0, u32::from(prb.0)));
+            }
+        }
+        // Its own stream of draws: one seed for both would make downlink and uplink loads coincide.
+        let uplink_seed = Stream::new(seed, "neighbours/uplink").next_u64();
+        let neighbours = UplinkNeighbours::draw(
+            &deployment,
+            &config.power_control,
+            NEIGHBOUR_BLOCKS,
+            &served.clone().collect::<Vec<_>>(),
+            uplink_seed,
+        );
+        let groups = [prb.0, prb.1].map(|n| u32::from(group_size(n)));
+        let models = config.fading.clone().map(|profile| {
+            let model =
+                |n: u8, group| FadingModel::new(profile.clone(), &subband_centres(u32::from(n), group));
+            (model(prb.0, groups[0]), model(prb.1, groups[1]))
+        });
+        let mut noise = vec![0.0; usize::from(prb.1)];
+        uplink_noise_mw(config.deployment.enb_noise_figure_db, &mut noise);
+        Self {
+            deployment,
+            seed,
+            loads,
+            activity,
+            neighbours,
+            models,
+            groups: (groups[0] as usize, groups[1] as usize),
+            uplink_mean_mw: vec![noise[0]; served.len()],
+            uplink_mw: vec![noise; served.len()],
+            scratch: vec![0.0; usize::from(prb.0.max(prb.1))],
+            gains: vec![1.0; usize::from(prb.0.max(prb.1))],
+            config,
+        }
+    }
+
+    /// Places a station among those whose best sector of the served site it is; gives the served cell too.
+    pub fn place(&self, index: usize) -> (Placed, usize) {
+        let name = format!("station{index}");
+        let place =
+            self.deployment.place(&name, Region::Site(SERVED_SITE), Association::BestOfSite(SERVED_SITE));
+        let cell = place.serving() - served_cells().start;
+        let receiver = DownlinkReceiver::new(&self.deployment, &place);
+        let doppler = doppler_hz(self.config.speed_kmh, self.config.deployment.carrier_ghz);
+        let fader = |model: &FadingModel, direction: &str| {
+            let mut stream = Stream::new(self.seed, &format!("{name}/{direction}/fading"));
+            Fader::new(model, doppler, &mut stream)
+        };
+        let downlink_fading = self.models.as_ref().map(|(model, _)| fader(model, "downlink"));
+        let uplink_fading = self.models.as_ref().map(|(_, model)| fader(model, "uplink"));
+        (Placed { place, receiver, downlink_fading, uplink_fading }, cell)
+    }
+
+    /// Power in dBm per block of a transmission over `n_prb` blocks.
+    fn power_dbm(&self, placed: &Placed, n_prb: u32) -> f64 {
+        let grant = Grant::open_loop(n_prb.max(1), placed.place.coupling_loss_db());
+        self.config.power_control.power_per_block_dbm(&grant)
+    }
+    /// Most uplink blocks that the station's power allows at the density that is asked for.
+    fn max_prb(&self, placed: &Placed, limit: u8) -> u8 {
+        let grant = Grant::open_loop(1, placed.place.coupling_loss_db());
+        self.config.power_control.max_blocks(&grant, u32::from(limit)).min(255) as u8
+    }
+
+    fn load_gains(&mut self, placed: &mut Placed, tti: Tti, downlink: bool) {
+        let Some((down, up)) = &self.models else { return };
+        let (model, fader) =
+            if downlink { (down, &mut placed.downlink_fading) } else { (up, &mut placed.uplink_fading) };
+        if let Some(fader) = fader {
+            fader.power_gains(model, tti.0, &mut self.gains[..model.frequencies()]);
+        }
+    }
+
+    /// The wideband CQI that a station measures, with the downlink as it was last used.
+    fn measure_cqi(&mut self, placed: &mut Placed, tti: Tti, n_prb: u8) -> u8 {
+        self.load_gains(placed, tti, true);
+        let blocks = usize::from(n_prb);
+        placed.receiver.interference_mw(&self.activity, &mut self.scratch[..blocks]);
+        let (group, signal) = (self.groups.0, placed.receiver.signal_mw());
+        let sinr = |block: usize| signal * f64::from(self.gains[block / group]) / self.scratch[block];
+        let of = |modulation| cqi::of_sinr(to_db(miesm_of(modulation, (0..blocks).map(sinr))));
+        // The CQI of each modulation that holds for its own effective SINR; the highest counts.
+        let high = of(Modulation::Qam64);
+        if high >= 10 {
+            return high;
+        }
+        let middle = of(Modulation::Qam16).min(9);
+        if middle >= 7 { middle } else { of(Modulation::Qpsk).min(6) }
+    }
+    /// What the eNB expects of the uplink of a station at the density that power control asks for.
+    fn estimate_uplink_db(&mut self, placed: &mut Placed, cell: usize, tti: Tti) -> f64 {
+        self.load_gains(placed, tti, false);
+        let power = self.power_dbm(placed, 1);
+        let signal = from_db(power - placed.place.coupling_loss_db()) / self.uplink_mean_mw[cell];
+        let groups = self.uplink_mw[cell].len().div_ceil(self.groups.1);
+        let sinrs = self.gains[..groups].iter().map(|gain| signal * f64::from(*gain));
+        to_db(miesm_of(Modulation::Qam16, sinrs))
+    }
+    /// Takes up what is sent in this TTI. `cell_of` and `placed` know the stations.
+    pub fn fill<'a>(
+        &mut self,
+        tti: Tti,
+        sent: &[Sent],
+        radio: impl Fn(usize) -> Option<(&'a Placed, usize)>,
+    ) {
+        let first = served_cells().start;
+        let mut used = [BlockSet::NONE; 3];
+        for transmission in sent.iter().filter(|t| t.downlink) {
+            let Some((_, cell)) = radio(transmission.station) else { continue };
+            used[cell] = used[cell].with(transmission.blocks);
+        }
+        for (cell, blocks) in used.into_iter().enumerate() {
+            self.activity.set_blocks(first + cell, blocks);
+        }
+        let (width, group) = (self.gains.len() as u32, self.groups.0 as u32);
+        for (cell, load) in self.loads.iter().enumerate() {
+            if let Load::Share(_) = load {
+                self.activity.set_blocks(cell, load.blocks(width, group, self.seed, cell, tti.0));
+            }
+        }
+        if sent.iter().all(|t| t.downlink) {
+            return;
+        }
+        for (cell, blocks) in self.uplink_mw.iter_mut().enumerate() {
+            uplink_noise_mw(self.config.deployment.enb_noise_figure_db, blocks);
+            self.neighbours.add(cell, tti.0, &self.loads, blocks);
+        }
+        for transmission in sent.iter().filter(|t| !t.downlink) {
+            let Some((placed, own)) = radio(transmission.station) else { continue };
+            let power = self.power_dbm(placed, transmission.blocks.len());
+            for cell in (0..self.uplink_mw.len()).filter(|cell| *cell != own) {
+                let gain = placed.place.gains_db()[first + cell];
+                add_uplink(transmission.blocks, power, gain, &mut self.uplink_mw[cell]);
+            }
+        }
+        for (mean, blocks) in self.uplink_mean_mw.iter_mut().zip(&self.uplink_mw) {
+            let now = blocks.iter().sum::<f64>() / blocks.len() as f64;
+            *mean += INTERFERENCE_WEIGHT * (now - *mean);
+        }
+    }
+    /// Effective SINR in dB of a transmission, after [`Network::fill`].
+    fn sinr_db(&mut self, placed: &mut Placed, cell: usize, tti: Tti, sent: &Sent, qm: u8) -> f64 {
+        self.load_gains(placed, tti, sent.downlink);
+        let modulation = Modulation::of_order(qm);
+        let blocks = sent.blocks.blocks();
+        let linear = if sent.downlink {
+            let width = self.scratch.len();
+            placed.receiver.interference_mw(&self.activity, &mut self.scratch[..width]);
+            let (group, signal) = (self.groups.0, placed.receiver.signal_mw());
+            miesm_of(modulation, blocks.map(|b| signal * f64::from(self.gains[b / group]) / self.scratch[b]))
+        } else {
+            let power = self.power_dbm(placed, sent.blocks.len());
+            let signal = from_db(power - placed.place.coupling_loss_db());
+            let (group, received) = (self.groups.1, &self.uplink_mw[cell]);
+            miesm_of(modulation, blocks.map(|b| signal * f64::from(self.gains[b / group]) / received[b]))
+        };
+        to_db(linear)
+    }
+}
+
+/// The cells whose stations are simulated.
+fn served_cells() -> std::ops::Range<usize> {
+    3 * SERVED_SITE..3 * SERVED_SITE + 3
+}
+
+/// Number of cells that share one [`crate::Cell`] node.
+pub(crate) fn served_count(network: Option<&Network>) -> usize {
+    if network.is_some() { served_cells().len() } else { 1 }
+}
+
+impl StationRadio {
+    /// The wideband CQI that the station measures.
+    pub fn measure_cqi(&mut self, network: &mut Option<Network>, tti: Tti, n_prb: u8) -> u8 {
+        match (self, network) {
+            (Self::Stated(downlink, _), _) => cqi::of_sinr(downlink.sinr_db(tti)),
+            (Self::Placed(placed), Some(network)) => network.measure_cqi(placed, tti, n_prb),
+            (Self::Placed(_), None) => unreachable!("a placed station has a network"),
+        }
+    }
+    /// What the eNB expects of the uplink: SINR in dB, and the most blocks that the power allows.
+    pub fn estimate_uplink(
+        &mut self,
+        network: &mut Option<Network>,
+        cell: usize,
+        tti: Tti,
+        limit: u8,
+    ) -> (f64, u8) {
+        match (self, network) {
+            (Self::Stated(_, uplink), _) => (uplink.sinr_db(tti), limit),
+            (Self::Placed(placed), Some(network)) => {
+                (network.estimate_uplink_db(placed, cell, tti), network.max_prb(placed, limit))
+            }
+            (Self::Placed(_), None) => unreachable!("a placed station has a network"),
+        }
+    }
+    /// Effective SINR in dB of a transmission.
+    pub fn sinr_db(
+        &mut self,
+        network: &mut Option<Network>,
+        cell: usize,
+        tti: Tti,
+        sent: &Sent,
+        block: &Block,
+    ) -> f64 {
+        match (self, network) {
+            (Self::Stated(downlink, _), _) if sent.downlink => downlink.sinr_db(tti),
+            (Self::Stated(_, uplink), _) => uplink.sinr_db(tti),
+            (Self::Placed(placed), Some(network)) => network.sinr_db(placed, cell, tti, sent, block.mcs.qm),
+            (Self::Placed(_), None) => unreachable!("a placed station has a network"),
+        }
+    }
+    /// The station in the deployment, if it stands in one.
+    pub fn placed(&self) -> Option<&Placed> {
+        match self {
+            Self::Stated(..) => None,
+            Self::Placed(placed) => Some(placed),
+        }
+    }
+}
+
+impl Placed {
+    /// Where it stands, in metres from the served site.
+    pub fn position(&self) -> Point {
+        self.place.position()
+    }
+    /// Coupling loss to the serving cell in dB.
+    pub fn coupling_loss_db(&self) -> f64 {
+        self.place.coupling_loss_db()
+    }
+}

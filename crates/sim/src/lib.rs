@@ -6,9 +6,9 @@
 pub mod counters;
 pub mod engine;
 pub mod host;
-pub mod link;
 pub mod model;
 pub mod monitor;
+pub mod path;
 pub mod results;
 pub mod router;
 pub mod run;

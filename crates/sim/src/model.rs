@@ -1,7 +1,7 @@
-//! Builds the network of a scenario: servers, router, monitor, wired hops, cell, stations.
+//! Builds the network of a scenario: servers, router, monitor, path of wired hops, cell, stations.
 //!
 //! ```text
-//! server hosts - router - monitor - hop ... hop - cell - station hosts
+//! server hosts - router - monitor - path (hops) - cell - station hosts
 //! ```
 //!
 //! In the emulator some stations are real: their side of the cell, and the default route of the router, lead
@@ -9,8 +9,8 @@
 
 use crate::engine::{Engine, NodeId};
 use crate::host::Host;
-use crate::link::Link;
 use crate::monitor::Monitor;
+use crate::path::Path;
 use crate::router::Router;
 use crate::scenario::{self, DeploymentModel, Direction, RlcMode, Scenario, Stations};
 use paceline_net::{Bytes, Duration, Instant, Node, Output, Packet, Port, SeqNumber, Stream};
@@ -63,8 +63,8 @@ pub enum ModelNode {
     Router(Router),
     /// The measuring point.
     Monitor(Box<Monitor>),
-    /// A wired hop.
-    Link(Link),
+    /// The wired hops.
+    Path(Path),
     /// The cell.
     Cell(Box<Cell>),
 }
@@ -75,7 +75,7 @@ macro_rules! forward {
             ModelNode::Host($node) => $call,
             ModelNode::Router($node) => $call,
             ModelNode::Monitor($node) => $call,
-            ModelNode::Link($node) => $call,
+            ModelNode::Path($node) => $call,
             ModelNode::Cell($node) => $call,
         }
     };
@@ -125,14 +125,10 @@ impl Model {
         engine.expose((router, Port(1)), HOST_SIDE);
         let monitor = engine.add(ModelNode::Monitor(Box::new(Monitor::new(station_addresses(groups.len())))));
         engine.connect((router, Port(0)), (monitor, Port(0)));
-        let mut end = (monitor, Port(1));
-        for hop in &scenario.core.hops {
-            let link = engine.add(ModelNode::Link(Link::new(hop.clone())));
-            engine.connect(end, (link, Port(0)));
-            end = (link, Port(1));
-        }
+        let path = engine.add(ModelNode::Path(Path::new(&scenario.core.hops)));
+        engine.connect((monitor, Port(1)), (path, Port(0)));
         let cell = engine.add(ModelNode::Cell(Box::new(cell(scenario, &groups, seed))));
-        engine.connect(end, (cell, CORE));
+        engine.connect((path, Port(1)), (cell, CORE));
         let mut model = Self { engine, cell, monitor, hosts: Vec::new() };
         for (index, group) in groups.iter().enumerate() {
             if real.contains(&index) {

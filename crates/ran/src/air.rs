@@ -65,8 +65,16 @@ pub(crate) enum StationRadio {
 pub(crate) struct Placed {
     place: Place,
     receiver: DownlinkReceiver,
-    downlink_fading: Option<Fader>,
-    uplink_fading: Option<Fader>,
+    downlink_fading: Option<Fading>,
+    uplink_fading: Option<Fading>,
+}
+
+/// The fading of a link, and its gains as they were looked at last.
+struct Fading {
+    fader: Fader,
+    /// Power gains per resource block group.
+    gains: Vec<f32>,
+    at: Option<u64>,
 }
 
 /// The network around the simulated cells, and this TTI's use of it.
@@ -85,7 +93,10 @@ pub(crate) struct Network {
     /// Their mean over blocks and the last TTIs.
     uplink_mean_mw: Vec<f64>,
     scratch: Vec<f64>,
-    gains: Vec<f32>,
+    /// Gains of a link without fading.
+    flat: Vec<f32>,
+    /// TTIs for which gains are held.
+    hold: u64,
 }
 
 impl Network {
@@ -116,6 +127,8 @@ impl Network {
                 |n: u8, group| FadingModel::new(profile.clone(), &subband_centres(u32::from(n), group));
             (model(prb.0, groups[0]), model(prb.1, groups[1]))
         });
+        let doppler = doppler_hz(config.speed_kmh, config.deployment.carrier_ghz);
+        let hold = (0.1 / (std::f64::consts::TAU * doppler) * 1000.0).clamp(1.0, 100.0) as u64;
         let mut noise = vec![0.0; usize::from(prb.1)];
         uplink_noise_mw(config.deployment.enb_noise_figure_db, &mut noise);
         Self {
@@ -129,7 +142,8 @@ impl Network {
             uplink_mean_mw: vec![noise[0]; served.len()],
             uplink_mw: vec![noise; served.len()],
             scratch: vec![0.0; usize::from(prb.0.max(prb.1))],
-            gains: vec![1.0; usize::from(prb.0.max(prb.1))],
+            flat: vec![1.0; usize::from(prb.0.max(prb.1))],
+            hold,
             config,
         }
     }
@@ -144,7 +158,8 @@ impl Network {
         let doppler = doppler_hz(self.config.speed_kmh, self.config.deployment.carrier_ghz);
         let fader = |model: &FadingModel, direction: &str| {
             let mut stream = Stream::new(self.seed, &format!("{name}/{direction}/fading"));
-            Fader::new(model, doppler, &mut stream)
+            let fader = Fader::new(model, doppler, &mut stream);
+            Fading { fader, gains: vec![1.0; model.frequencies()], at: None }
         };
         let downlink_fading = self.models.as_ref().map(|(model, _)| fader(model, "downlink"));
         let uplink_fading = self.models.as_ref().map(|(_, model)| fader(model, "uplink"));
@@ -162,38 +177,42 @@ impl Network {
         self.config.power_control.max_blocks(&grant, u32::from(limit)).min(255) as u8
     }
 
-    fn load_gains(&mut self, placed: &mut Placed, tti: Tti, downlink: bool) {
-        let Some((down, up)) = &self.models else { return };
-        let (model, fader) =
+    /// Power gains per resource block group of a station's link. They are held for so long that the phases of the
+    /// fastest paths turn by no more than a tenth of a radian.
+    fn gains<'a>(&'a self, placed: &'a mut Placed, tti: Tti, downlink: bool) -> &'a [f32] {
+        let Some((down, up)) = &self.models else { return &self.flat };
+        let (model, fading) =
             if downlink { (down, &mut placed.downlink_fading) } else { (up, &mut placed.uplink_fading) };
-        if let Some(fader) = fader {
-            fader.power_gains(model, tti.0, &mut self.gains[..model.frequencies()]);
+        let Some(Fading { fader, gains, at }) = fading else { return &self.flat };
+        let held_at = tti.0 - tti.0 % self.hold;
+        if *at != Some(held_at) {
+            *at = Some(held_at);
+            fader.power_gains(model, held_at, gains);
         }
+        gains
     }
 
     /// The wideband CQI that a station measures, with the downlink as it was last used.
     fn measure_cqi(&mut self, placed: &mut Placed, tti: Tti, n_prb: u8) -> u8 {
-        self.load_gains(placed, tti, true);
-        let blocks = usize::from(n_prb);
-        placed.receiver.interference_mw(&self.activity, &mut self.scratch[..blocks]);
+        let mut sinrs = std::mem::take(&mut self.scratch);
+        placed.receiver.interference_mw(&self.activity, &mut sinrs[..usize::from(n_prb)]);
         let (group, signal) = (self.groups.0, placed.receiver.signal_mw());
-        let sinr = |block: usize| signal * f64::from(self.gains[block / group]) / self.scratch[block];
-        let of = |modulation| cqi::of_sinr(to_db(miesm_of(modulation, (0..blocks).map(sinr))));
-        // The CQI of each modulation that holds for its own effective SINR; the highest counts.
-        let high = of(Modulation::Qam64);
-        if high >= 10 {
-            return high;
+        let gains = self.gains(placed, tti, true);
+        // Cells use whole groups of blocks: the first of each stands for all.
+        let groups = usize::from(n_prb).div_ceil(group);
+        for at in 0..groups {
+            sinrs[at] = signal * f64::from(gains[at]) / sinrs[at * group];
         }
-        let middle = of(Modulation::Qam16).min(9);
-        if middle >= 7 { middle } else { of(Modulation::Qpsk).min(6) }
+        let measured = cqi_of(&sinrs[..groups]);
+        self.scratch = sinrs;
+        measured
     }
     /// What the eNB expects of the uplink of a station at the density that power control asks for.
     fn estimate_uplink_db(&mut self, placed: &mut Placed, cell: usize, tti: Tti) -> f64 {
-        self.load_gains(placed, tti, false);
         let power = self.power_dbm(placed, 1);
         let signal = from_db(power - placed.place.coupling_loss_db()) / self.uplink_mean_mw[cell];
         let groups = self.uplink_mw[cell].len().div_ceil(self.groups.1);
-        let sinrs = self.gains[..groups].iter().map(|gain| signal * f64::from(*gain));
+        let sinrs = self.gains(placed, tti, false)[..groups].iter().map(|gain| signal * f64::from(*gain));
         to_db(miesm_of(Modulation::Qam16, sinrs))
     }
     /// Takes up what is sent in this TTI. `cell_of` and `placed` know the stations.
@@ -212,7 +231,7 @@ impl Network {
         for (cell, blocks) in used.into_iter().enumerate() {
             self.activity.set_blocks(first + cell, blocks);
         }
-        let (width, group) = (self.gains.len() as u32, self.groups.0 as u32);
+        let (width, group) = (self.flat.len() as u32, self.groups.0 as u32);
         for (cell, load) in self.loads.iter().enumerate() {
             if let Load::Share(_) = load {
                 self.activity.set_blocks(cell, load.blocks(width, group, self.seed, cell, tti.0));
@@ -240,22 +259,38 @@ impl Network {
     }
     /// Effective SINR in dB of a transmission, after [`Network::fill`].
     fn sinr_db(&mut self, placed: &mut Placed, cell: usize, tti: Tti, sent: &Sent, qm: u8) -> f64 {
-        self.load_gains(placed, tti, sent.downlink);
         let modulation = Modulation::of_order(qm);
         let blocks = sent.blocks.blocks();
         let linear = if sent.downlink {
-            let width = self.scratch.len();
-            placed.receiver.interference_mw(&self.activity, &mut self.scratch[..width]);
+            let mut noise = std::mem::take(&mut self.scratch);
+            placed.receiver.interference_mw(&self.activity, &mut noise);
             let (group, signal) = (self.groups.0, placed.receiver.signal_mw());
-            miesm_of(modulation, blocks.map(|b| signal * f64::from(self.gains[b / group]) / self.scratch[b]))
+            let gains = self.gains(placed, tti, true);
+            let linear =
+                miesm_of(modulation, blocks.map(|b| signal * f64::from(gains[b / group]) / noise[b]));
+            self.scratch = noise;
+            linear
         } else {
             let power = self.power_dbm(placed, sent.blocks.len());
             let signal = from_db(power - placed.place.coupling_loss_db());
             let (group, received) = (self.groups.1, &self.uplink_mw[cell]);
-            miesm_of(modulation, blocks.map(|b| signal * f64::from(self.gains[b / group]) / received[b]))
+            let gains = self.gains(placed, tti, false);
+            miesm_of(modulation, blocks.map(|b| signal * f64::from(gains[b / group]) / received[b]))
         };
         to_db(linear)
     }
+}
+
+/// The wideband CQI for these linear SINRs: that of each modulation has to hold for its own effective SINR, and the
+/// highest counts.
+fn cqi_of(sinrs: &[f64]) -> u8 {
+    let of = |modulation| cqi::of_sinr(to_db(miesm_of(modulation, sinrs.iter().copied())));
+    let high = of(Modulation::Qam64);
+    if high >= 10 {
+        return high;
+    }
+    let middle = of(Modulation::Qam16).min(9);
+    if middle >= 7 { middle } else { of(Modulation::Qpsk).min(6) }
 }
 
 /// The cells whose stations are simulated.

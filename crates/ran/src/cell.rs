@@ -239,6 +239,7 @@ impl Cell {
             let Some((mcs, max_prb)) = station.uplink_mcs(tti, &self.config, &mut self.network) else {
                 continue;
             };
+            station.uplink.mcs = Some(mcs);
             let needed = mac::block_needed(u64::from(station.estimate.bytes()), 1);
             let wanted_prb = prb_for(mcs.i_tbs, needed, self.config.uplink_prb).min(max_prb);
             let bits_per_prb = bits_per_prb(mcs.i_tbs, self.config.uplink_prb);
@@ -251,7 +252,7 @@ impl Cell {
         for (index, n_prb) in &self.allocations {
             let station = &mut self.stations[*index];
             let blocks = free.lowest(u32::from(scheduler::precodable(*n_prb)));
-            let Some((mcs, _)) = station.uplink_mcs(tti, &self.config, &mut self.network) else { continue };
+            let Some(mcs) = station.uplink.mcs else { continue };
             free = free.without(blocks);
             let bytes = tbs::transport_block_bits(mcs.i_tbs, blocks.len() as u8) / 8;
             station.estimate.on_grant(sent_at, bytes);
@@ -269,12 +270,12 @@ impl Cell {
             let index = self.members[cell][at];
             let repeated = self.retransmit_downlink(tti, index, &mut free, &mut max_grants);
             let station = &mut self.stations[index];
-            let mcs = station.downlink_mcs(tti, &self.config, &mut self.network);
+            station.downlink.mcs = station.downlink_mcs(tti, &self.config, &mut self.network);
             let ready = !station.suspended() && station.downlink_sendable();
             if repeated || !ready || station.downlink.harq.free().is_none() {
                 continue;
             }
-            let Some(mcs) = mcs else { continue };
+            let Some(mcs) = station.downlink.mcs else { continue };
             let needed = mac::needed(&station.downlink.rlc, &station.uplink.rlc, &*station.downlink.buffer);
             let wanted_prb = prb_for(mcs.i_tbs, needed, self.config.downlink_prb);
             let bits_per_prb = bits_per_prb(mcs.i_tbs, self.config.downlink_prb);
@@ -325,8 +326,7 @@ impl Cell {
 
     fn transmit_downlink(&mut self, tti: Tti, index: usize, blocks: BlockSet) {
         let station = &mut self.stations[index];
-        let mcs = station.downlink_mcs(tti, &self.config, &mut self.network);
-        let (Some(mcs), Some(process)) = (mcs, station.downlink.harq.free()) else { return };
+        let (Some(mcs), Some(process)) = (station.downlink.mcs, station.downlink.harq.free()) else { return };
         let n_prb = blocks.len() as u8;
         let bits = tbs::transport_block_bits(mcs.i_tbs, n_prb);
         let storage = station.downlink.storage();

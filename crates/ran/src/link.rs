@@ -1,6 +1,7 @@
 //! One direction of a station: buffer, RLC, HARQ processes, link adaptation, and its counters.
 
 use crate::harq::{self, Block};
+use crate::lte::mcs::Mcs;
 use crate::rlc::{self, Rlc};
 use crate::rlc_um::Reassembled;
 use crate::scheduler::{Candidate, ServedRate};
@@ -74,6 +75,8 @@ pub(crate) struct Link {
     pub harq: harq::Processes,
     last_served: Tti,
     served: ServedRate,
+    /// The MCS that link adaptation has chosen for this TTI.
+    pub mcs: Option<&'static Mcs>,
     /// Outer loop of link adaptation: dB to add to what was measured.
     pub offset_db: f64,
     pub stats: LinkStats,
@@ -91,6 +94,7 @@ impl Link {
             harq: harq::Processes::default(),
             last_served: Tti(0),
             served: ServedRate::default(),
+            mcs: None,
             offset_db: 0.0,
             stats: LinkStats::default(),
             decoded: VecDeque::new(),

@@ -35,7 +35,7 @@ pub struct Engine<N> {
     wires: Vec<Vec<Option<Wire>>>,
     outside: BTreeMap<Port, (NodeId, Port)>,
     agenda: BinaryHeap<Reverse<(Instant, u64, usize)>>,
-    /// When each node's valid entry in the agenda is due; entries of other times are stale.
+    /// When each node's valid entry in the agenda is due, no later than its next timeout; others are stale.
     due: Vec<Option<Instant>>,
     entries: u64,
     now: Instant,
@@ -142,18 +142,16 @@ impl<N: Node> Engine<N> {
         self.now = self.now.max(until);
     }
 
+    /// Enters a node's next timeout. An entry that comes too early stays: timeouts that only ever move away, as a
+    /// retransmission timer does with every ACK, cost nothing until the early one has come.
     fn reschedule(&mut self, id: NodeId) {
-        let due = self.nodes[id.0].poll_timeout();
-        if due == self.due[id.0] {
-            return;
-        }
-        self.due[id.0] = due;
-        if let Some(at) = due {
+        let Some(at) = self.nodes[id.0].poll_timeout().map(|at| at.max(self.now)) else { return };
+        if self.due[id.0].is_none_or(|due| at < due) {
             self.entries += 1;
-            self.agenda.push(Reverse((at.max(self.now), self.entries, id.0)));
-            self.due[id.0] = Some(at.max(self.now));
+            self.agenda.push(Reverse((at, self.entries, id.0)));
+            self.due[id.0] = Some(at);
+            self.drop_stale();
         }
-        self.drop_stale();
     }
     /// Removes entries at the head of the agenda that no longer hold, so that the head is the next event.
     fn drop_stale(&mut self) {
@@ -230,8 +228,12 @@ impl<N: Node> Node for Engine<N> {
             if self.due[node] == Some(at) {
                 self.now = self.now.max(at);
                 self.due[node] = None;
-                self.nodes[node].handle_timeout(self.now);
-                self.settle(NodeId(node));
+                if self.nodes[node].poll_timeout().is_some_and(|due| due <= self.now) {
+                    self.nodes[node].handle_timeout(self.now);
+                    self.settle(NodeId(node));
+                } else {
+                    self.reschedule(NodeId(node));
+                }
             }
             self.drop_stale();
         }

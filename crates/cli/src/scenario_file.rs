@@ -28,7 +28,8 @@ pub fn load(args: &ScenarioArgs) -> Outcome<(String, Scenario)> {
     Ok((name, scenario))
 }
 
-fn find(given: &str) -> Outcome<(String, String)> {
+/// Name and text of a scenario: a file's, or a built-in one's.
+pub fn find(given: &str) -> Outcome<(String, String)> {
     let path = Path::new(given);
     if let Some((name, text)) = BUILT_IN.iter().find(|(name, _)| *name == given).filter(|_| !path.exists()) {
         return Ok(((*name).to_owned(), (*text).to_owned()));

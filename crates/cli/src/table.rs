@@ -45,14 +45,19 @@ pub fn render(columns: &[Column<'_>]) -> String {
         }));
         lines.push(line);
     }
-    let widths: Vec<usize> = (0..columns.len() + 2)
-        .map(|column| lines.iter().map(|line| line[column].chars().count()).max().unwrap_or(0))
-        .collect();
+    align(&lines, 2)
+}
+
+/// Lines of cells as text in columns: the first `left` of them flush left, the others flush right.
+pub fn align(lines: &[Vec<String>], left: usize) -> String {
+    let columns = lines.iter().map(Vec::len).max().unwrap_or(0);
+    let width = |column: usize| lines.iter().filter_map(|l| l.get(column)).map(|c| c.chars().count()).max();
+    let widths: Vec<usize> = (0..columns).map(|column| width(column).unwrap_or(0)).collect();
     let mut text = String::new();
     for line in lines {
         for (index, (cell, width)) in line.iter().zip(&widths).enumerate() {
             let pad = " ".repeat(width - cell.chars().count());
-            text += &if index < 2 { format!("{cell}{pad}  ") } else { format!("{pad}{cell}  ") };
+            text += &if index < left { format!("{cell}{pad}  ") } else { format!("{pad}{cell}  ") };
         }
         text.truncate(text.trim_end().len());
         text.push('\n');

@@ -18,7 +18,12 @@ macro_rules! totals {
             $($(#[$doc])* pub $field: f64,)*
         }
         impl Totals {
-            fn values(&self) -> Vec<f64> {
+            /// The names of all figures, in order.
+            pub fn names() -> &'static [&'static str] {
+                &[$(stringify!($field)),*]
+            }
+            /// Their values, in this order.
+            pub fn values(&self) -> Vec<f64> {
                 vec![$(self.$field),*]
             }
             fn from_values(values: &[f64]) -> Self {
@@ -61,7 +66,7 @@ totals! {
 }
 
 /// The figures of one station in one run.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct StationResult {
     /// Index from 0.
     pub station: usize,
@@ -88,7 +93,7 @@ pub struct StationResult {
 }
 
 /// One connection of a simulated station.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct FlowResult {
     /// Its station.
     pub station: usize,
@@ -126,7 +131,7 @@ pub struct Sample {
 }
 
 /// Everything of one run.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct RunResult {
     /// Its seed.
     pub seed: u64,
@@ -144,7 +149,7 @@ pub struct RunResult {
 }
 
 /// Which program made a result.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Origin {
     /// Version of Paceline.
     pub version: String,
@@ -265,7 +270,7 @@ impl Summary {
 }
 
 /// Mean over runs and, for two or more, the half width of its 95% confidence interval.
-fn mean_and_ci95(runs: &[RunResult]) -> (Totals, Option<Totals>) {
+pub fn mean_and_ci95(runs: &[RunResult]) -> (Totals, Option<Totals>) {
     let n = runs.len() as f64;
     let columns: Vec<Vec<f64>> = transpose(runs.iter().map(|run| run.totals.values()));
     let means: Vec<f64> = columns.iter().map(|column| column.iter().sum::<f64>() / n).collect();

@@ -5,3 +5,4 @@ pub mod compare;
 pub mod doctor;
 pub mod emulate;
 pub mod run;
+pub mod sweep;

@@ -6,6 +6,7 @@ mod commands;
 mod failure;
 mod output;
 mod progress;
+mod report;
 mod scenario_file;
 mod sweep;
 mod table;
@@ -29,6 +30,8 @@ enum Command {
     Emulate(commands::emulate::Args),
     /// Simulate a grid of scenarios, several seeds each
     Sweep(commands::sweep::Args),
+    /// Make one HTML page with pictures of a results folder
+    Report(commands::report::Args),
     /// Show results side by side
     Compare(commands::compare::Args),
     /// Validate a scenario and print it with every default filled in
@@ -42,6 +45,7 @@ fn main() -> ExitCode {
         Command::Run(args) => commands::run::run(&args),
         Command::Emulate(args) => commands::emulate::run(&args),
         Command::Sweep(args) => commands::sweep::run(&args),
+        Command::Report(args) => commands::report::run(&args),
         Command::Compare(args) => commands::compare::run(&args),
         Command::Check(args) => commands::check::run(&args),
         Command::Doctor => commands::doctor::run(),

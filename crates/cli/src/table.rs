@@ -3,9 +3,10 @@
 use paceline_sim::Totals;
 
 /// Name, unit, decimals and value of what is shown.
-type Row = (&'static str, &'static str, usize, fn(&Totals) -> f64);
+pub type Row = (&'static str, &'static str, usize, fn(&Totals) -> f64);
 
-const ROWS: [Row; 12] = [
+/// What a table of totals shows.
+pub const ROWS: [Row; 12] = [
     ("goodput", "Mb/s", 2, |t| t.goodput_mbps),
     ("upload", "Mb/s", 2, |t| t.upload_mbps),
     ("ACKs at the uplink buffers", "1/s", 0, |t| t.acks_in_per_s),

@@ -4,5 +4,6 @@ pub mod check;
 pub mod compare;
 pub mod doctor;
 pub mod emulate;
+pub mod report;
 pub mod run;
 pub mod sweep;

@@ -30,6 +30,8 @@ enum Command {
     Emulate(commands::emulate::Args),
     /// Simulate a grid of scenarios, several seeds each
     Sweep(commands::sweep::Args),
+    /// Repeat a published experiment; show what was published beside ours
+    Reproduce(commands::reproduce::Args),
     /// Make one HTML page with pictures of a results folder
     Report(commands::report::Args),
     /// Show results side by side
@@ -45,6 +47,7 @@ fn main() -> ExitCode {
         Command::Run(args) => commands::run::run(&args),
         Command::Emulate(args) => commands::emulate::run(&args),
         Command::Sweep(args) => commands::sweep::run(&args),
+        Command::Reproduce(args) => commands::reproduce::run(&args),
         Command::Report(args) => commands::report::run(&args),
         Command::Compare(args) => commands::compare::run(&args),
         Command::Check(args) => commands::check::run(&args),

@@ -5,5 +5,6 @@ pub mod compare;
 pub mod doctor;
 pub mod emulate;
 pub mod report;
+pub mod reproduce;
 pub mod run;
 pub mod sweep;

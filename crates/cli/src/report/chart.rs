@@ -72,6 +72,8 @@ pub struct Chart {
     pub series: Vec<Series>,
     /// How.
     pub style: Style,
+    /// The largest value that there can be; the smallest is zero.
+    pub most: f64,
     /// Whether the y axis starts at zero.
     pub from_zero: bool,
     /// Where the part that counts begins: what is before has a grey ground.
@@ -85,7 +87,7 @@ impl Chart {
         for series in &mut chart.series {
             series.marks.retain(|mark| mark.x.is_finite() && mark.y.is_finite());
             for mark in &mut series.marks {
-                mark.half = mark.half.filter(|half| half.is_finite());
+                mark.half = mark.half.filter(|half| half.is_finite() && *half > 0.0);
             }
         }
         if chart.series.iter().all(|series| series.marks.iter().all(|mark| mark.y == 0.0)) {
@@ -140,16 +142,16 @@ impl Chart {
             let mut mesh = context.configure_mesh();
             mesh.disable_x_mesh().light_line_style(TRANSPARENT).bold_line_style(RGBColor(225, 225, 225));
             mesh.axis_style(RGBColor(110, 110, 110)).x_desc(&self.x).y_desc(&self.y);
-            mesh.label_style(("sans-serif", 12)).axis_desc_style(("sans-serif", 13));
+            mesh.label_style(("sans-serif", 15)).axis_desc_style(("sans-serif", 16));
             let number = |at: &f64| thousands(&format!("{at:.*}", y.decimals));
             mesh.x_label_formatter(&named).y_label_formatter(&number).draw()?;
             if let Some(from) = self.counts_from.filter(|from| *from > x.low) {
                 let ground = RGBColor(120, 120, 120).mix(0.1).filled();
                 context
                     .draw_series([Rectangle::new([(x.low, y.low), (from.min(x.high), y.high)], ground)])?;
-                let style = ("sans-serif", 11).into_font().color(&RGBColor(110, 110, 110));
+                let style = ("sans-serif", 14).into_font().color(&RGBColor(110, 110, 110));
                 let style = style.pos(Pos::new(HPos::Left, VPos::Top));
-                let place = (x.low + 0.01 * (x.high - x.low), y.high);
+                let place = (x.low + 0.01 * (x.high - x.low), y.high - 0.02 * (y.high - y.low));
                 context.draw_series([Text::new("warm-up", place, style)])?;
             }
             let mut base = vec![0.0; self.categories.len().max(self.longest())];
@@ -173,23 +175,23 @@ impl Chart {
         let points = self.style == Style::Points;
         // Confidence intervals of several series at one place stand beside each other.
         let middle = (self.series.len() - 1) as f64 / 2.0;
-        let shift = if points { (index as f64 - middle) * 0.006 * width } else { 0.0 };
+        let shift = if points { (index as f64 - middle) * 0.009 * width } else { 0.0 };
         let stroke = if series.faint { 1 } else { 2 };
         let line = series.marks.iter().map(|mark| (mark.x + shift, mark.y));
         if !points || self.categories.is_empty() {
-            context.draw_series(LineSeries::new(line.clone(), colour.stroke_width(stroke)))?;
+            let style = colour.stroke_width(stroke);
+            if points && index > 0 {
+                // Dashes show a line that lies below.
+                context.draw_series(DashedLineSeries::new(line.clone(), 9, 6, style))?;
+            } else {
+                context.draw_series(LineSeries::new(line.clone(), style))?;
+            }
         }
         if points {
-            let bars = series.marks.iter().filter_map(|mark| mark.half.map(|half| (mark, half)));
-            let bars = bars.map(|(m, half)| {
-                ErrorBar::new_vertical(
-                    m.x + shift,
-                    m.y - half,
-                    m.y,
-                    m.y + half,
-                    colour.stroke_width(1).filled(),
-                    7,
-                )
+            let bars = series.marks.iter().filter_map(|mark| Some((mark, self.interval(mark)?)));
+            let bars = bars.map(|(mark, (low, high))| {
+                let style = colour.stroke_width(1).filled();
+                ErrorBar::new_vertical(mark.x + shift, low, mark.y, high, style, 7)
             });
             context.draw_series(bars)?;
             context.draw_series(line.map(|at| Circle::new(at, 3, colour.filled())))?;
@@ -207,8 +209,7 @@ impl Chart {
             let (x, to) = (left(mark.x), from + mark.y);
             let bar = Rectangle::new([(x, from), (x + width * 0.96, to)], colour.filled());
             context.draw_series([bar])?;
-            if let Some(half) = mark.half {
-                let (low, high) = ((to - half).max(0.0), to + half);
+            if let Some((low, high)) = self.interval(mark) {
                 let style = RGBColor(60, 60, 60).stroke_width(1).filled();
                 context.draw_series([ErrorBar::new_vertical(x + width * 0.48, low, to, high, style, 5)])?;
             }
@@ -231,8 +232,10 @@ impl Chart {
         places.sort_by(f64::total_cmp);
         places.dedup();
         let (low, high) = (places.first().copied().unwrap_or(0.0), places.last().copied().unwrap_or(1.0));
+        // A time axis begins with the run, not with the first sample.
+        let low = if self.style == Style::Lines && low < 0.1 * high { 0.0 } else { low };
         let mut ticks = Ticks::nice(low, high);
-        let margin = if self.style == Style::Points { 0.04 * (high - low) } else { 0.0 };
+        let margin = if self.style == Style::Points { 0.05 * (high - low) } else { 0.0 };
         (ticks.low, ticks.high) = (low - margin, high + margin);
         if low == high {
             (ticks.low, ticks.high) = (low - 1.0, high + 1.0);
@@ -248,19 +251,27 @@ impl Chart {
 
     fn y_ticks(&self) -> Ticks {
         let marks = || self.series.iter().flat_map(|series| &series.marks);
-        let tops = marks().map(|mark| mark.y + mark.half.unwrap_or(0.0));
-        let mut high = tops.fold(0.0f64, f64::max);
+        let top = |mark: &Mark| self.interval(mark).map_or(mark.y, |(_, high)| high);
+        let bottom = |mark: &Mark| self.interval(mark).map_or(mark.y, |(low, _)| low);
+        let mut high = marks().map(top).fold(0.0f64, f64::max);
         if self.style == Style::Stacked {
             let sum = |at: usize| marks().filter(|mark| mark.x as usize == at).map(|m| m.y).sum::<f64>();
             high = (0..self.categories.len()).map(sum).fold(high, f64::max);
         }
-        let bottoms = marks().map(|mark| mark.y - mark.half.unwrap_or(0.0));
-        let lowest = bottoms.fold(high, f64::min);
-        // Half an interval may reach below zero; the axis then does too.
-        let low = if self.from_zero && lowest >= 0.0 { 0.0 } else { lowest };
-        let ticks = Ticks::nice(low, high);
-        let (first, last) = (ticks.at.first().copied().unwrap_or(0.0), ticks.at.last().copied());
-        Ticks { low: first, high: last.unwrap_or(1.0), ..ticks }
+        let low = if self.from_zero { 0.0 } else { marks().map(bottom).fold(high, f64::min) };
+        let mut ticks = Ticks::nice(low, high);
+        ticks.low = ticks.at.first().copied().unwrap_or(0.0);
+        ticks.high = ticks.at.last().copied().unwrap_or(1.0);
+        if high <= self.most {
+            ticks.high = ticks.high.min(self.most);
+            ticks.at.retain(|at| *at <= self.most);
+        }
+        ticks
+    }
+
+    /// The ends of a confidence interval, within what the quantity can be.
+    fn interval(&self, mark: &Mark) -> Option<(f64, f64)> {
+        mark.half.map(|half| ((mark.y - half).max(0.0), (mark.y + half).min(self.most.max(mark.y))))
     }
 }
 
@@ -292,6 +303,7 @@ mod tests {
             categories: Vec::new(),
             series,
             style: Style::Points,
+            most: f64::INFINITY,
             from_zero: true,
             counts_from: None,
         };

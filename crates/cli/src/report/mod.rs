@@ -3,6 +3,7 @@
 mod axis;
 mod chart;
 mod html;
+mod reproduce;
 mod run;
 mod sweep;
 
@@ -13,17 +14,23 @@ use std::path::Path;
 /// The page of the results in `folder`.
 pub fn page(folder: &Path) -> Outcome<String> {
     let text = |name: &str| std::fs::read_to_string(folder.join(name)).ok();
-    let summary = text("summary.json");
-    if summary.is_none() && text("sweep.json").is_none() {
-        let what = "holds no results; name a folder that run, emulate, sweep or reproduce has written";
-        return Err(Failure::input(format!("{}: {what}", folder.display())));
+    let swept =
+        text("sweep.json").map(|text| parse::<sweep::Sweep>(folder, "sweep.json", &text)).transpose()?;
+    match (text("summary.json"), swept) {
+        (Some(summary), Some(swept)) => {
+            let rows: reproduce::Reproduced = parse(folder, "summary.json", &summary)?;
+            Ok(rows.page(&swept.about(), &swept.body()))
+        }
+        (Some(summary), None) => {
+            let run: run::Run = parse(folder, "summary.json", &summary)?;
+            Ok(run.page(text("timeseries.csv").as_deref(), text("resolved.toml").as_deref()))
+        }
+        (None, Some(swept)) => Ok(swept.page()),
+        (None, None) => {
+            let what = "holds no results; name a folder that run, emulate, sweep or reproduce has written";
+            Err(Failure::input(format!("{}: {what}", folder.display())))
+        }
     }
-    if let Some(summary) = &summary {
-        let run: run::Run = parse(folder, "summary.json", summary)?;
-        return Ok(run.page(text("timeseries.csv").as_deref(), text("resolved.toml").as_deref()));
-    }
-    let swept: sweep::Sweep = parse(folder, "sweep.json", &text("sweep.json").unwrap_or_default())?;
-    Ok(swept.page())
 }
 
 fn parse<T: DeserializeOwned>(folder: &Path, name: &str, text: &str) -> Outcome<T> {

@@ -85,6 +85,7 @@ impl Run {
             categories: (0..count).map(|station| station.to_string()).collect(),
             series,
             style,
+            most: f64::INFINITY,
             from_zero: true,
             counts_from: None,
         };
@@ -120,6 +121,7 @@ impl Run {
                 categories: Vec::new(),
                 series: lines(&stations, value),
                 style: Style::Lines,
+                most: f64::INFINITY,
                 from_zero: true,
                 counts_from: warmup,
             };

@@ -111,6 +111,11 @@ impl Sweep {
             categories: if numbers.is_some() { Vec::new() } else { key.values.clone() },
             series,
             style: if numbers.is_some() { Style::Points } else { Style::Bars },
+            most: match *unit {
+                "%" => 100.0,
+                "Jain index" => 1.0,
+                _ => f64::INFINITY,
+            },
             from_zero: numbers.is_none() || !title.starts_with("Fairness"),
             counts_from: None,
         };

@@ -8,7 +8,7 @@ p.about { color: #555; margin-top: .3em; }
 table { border-collapse: collapse; margin: .8em 0; font-variant-numeric: tabular-nums; }
 th, td { padding: .2em .9em .2em 0; text-align: right; border-bottom: 1px solid #e5e5e5; vertical-align: top; }
 th { border-bottom: 1px solid #999; font-weight: 600; }
-th.text, td.text { text-align: left; } td.wide { text-align: left; min-width: 16em; }
+th.text, td.text { text-align: left; } td.wide { text-align: left; min-width: 16em; font-size: .87em; } td.values { text-align: left; white-space: nowrap; }
 div.scroll { overflow-x: auto; }
 div.figures { display: grid; grid-template-columns: repeat(auto-fit, minmax(420px, 1fr)); gap: 1.2em; }
 figure { margin: 0; break-inside: avoid; } figcaption { font-weight: 600; }

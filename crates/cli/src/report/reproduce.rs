@@ -48,7 +48,7 @@ impl Reproduced {
             let (class, holds) = if row.holds { ("yes", "✓ yes") } else { ("no", "✗ no") };
             let _ = writeln!(
                 table,
-                "<tr><td class=\"text\">{}</td><td class=\"text\">{}</td><td class=\"text\">{}</td><td class=\"text\">{}</td><td class=\"text {class}\">{holds}</td><td class=\"wide\">{}</td></tr>",
+                "<tr><td class=\"text\">{}</td><td class=\"text\">{}</td><td class=\"text\">{}</td><td class=\"values\">{}</td><td class=\"text {class}\">{holds}</td><td class=\"wide\">{}</td></tr>",
                 escape(&row.id),
                 escape(&row.quantity),
                 escape(&row.published),

@@ -88,11 +88,11 @@ impl<'a> Experiment<'a> {
     fn throughput(&self) -> Row {
         let changes =
             [GRANTED, HYBRID, OPT].map(|scheme| self.change((scheme, BASIC), 10, |t| t.goodput_mbps));
-        let names = [GRANTED, HYBRID, OPT].map(|scheme| format!("{} against basic", SCHEMES[scheme]));
+        let names = [GRANTED, HYBRID, OPT].map(|scheme| SCHEMES[scheme].to_owned());
         let values = names.into_iter().zip(changes);
         Row {
             id: "1a",
-            quantity: String::from("throughput per station, 10 stations"),
+            quantity: String::from("throughput per station against basic, 10 stations"),
             published: "almost the same in all schemes",
             unit: "%",
             values: values.map(|(name, ours)| Value { name, published: None, ours }).collect(),
@@ -133,6 +133,7 @@ impl<'a> Experiment<'a> {
             },
         ];
         let quantity = format!("ACKs sent, {} against {}, 10 stations", SCHEMES[a], SCHEMES[b]);
+        let why = format!("{}{why}", ours.doubt());
         Row { id, quantity, published, unit: "%", values, holds: ours.is(|percent| percent < 0.0), why }
     }
 
@@ -185,7 +186,7 @@ impl<'a> Experiment<'a> {
             unit: "%",
             values: vec![Value { name: "all stations".into(), published: Some(-21.4), ours }],
             holds: ours.is(|percent| percent < 0.0),
-            why: format!("{data}{}; {}", self.discarded(OPT, 40), self.limit(OPT, 40)),
+            why: format!("{}{data}{}; {}", ours.doubt(), self.discarded(OPT, 40), self.limit(OPT, 40)),
         }
     }
 
@@ -275,14 +276,26 @@ impl<'a> Experiment<'a> {
             holds: ordered == sectors[0].len() && ordered > 0,
             values,
             why: format!(
-                "the order holds in {ordered} of {}; uplink blocks used: {:.0}% / {:.0}% / {:.0}%; {}",
+                "the order holds in {ordered} of {}{}; uplink blocks used: {:.0}% / {:.0}% / {:.0}%; {}",
                 sectors[0].len(),
+                self.jain_differences(),
                 uplink(BASIC),
                 uplink(GRANTED),
                 uplink(OPT),
                 self.limit(BASIC, 40)
             ),
         }
+    }
+
+    /// How far the Jain index differs from scheme to scheme over all sectors, paired by seed.
+    fn jain_differences(&self) -> String {
+        let difference = |(a, b): (usize, usize)| {
+            let pairs = self.at(a, 40).iter().zip(self.at(b, 40));
+            let ours = Estimate::of(pairs.map(|(a, b)| a.totals.jain_index - b.totals.jain_index));
+            let (Some(mean), Some(half)) = (ours.mean, ours.half) else { return String::new() };
+            format!(", {} is {mean:+.4} ± {half:.4} from {}", SCHEMES[a], SCHEMES[b])
+        };
+        [(GRANTED, BASIC), (OPT, GRANTED)].map(difference).concat()
     }
 
     fn ack_rate(&self) -> Row {
@@ -300,7 +313,8 @@ impl<'a> Experiment<'a> {
             holds: opt.ours.mean.is_some() && opt.ours.mean < basic.ours.mean,
             values: vec![basic, opt],
             why: format!(
-                "ACKs of {ACK_BYTES:.0} bytes; {:.1} Mb/s of data with basic and {:.1} Mb/s with hybrid-opt cause {:.0} and {:.0} ACKs/s; {}",
+                "{}ACKs of {ACK_BYTES:.0} bytes; {:.1} Mb/s of data with basic and {:.1} Mb/s with hybrid-opt cause {:.0} and {:.0} ACKs/s; {}",
+                self.change((OPT, BASIC), 10, |t| t.acks_sent_per_s).doubt(),
                 self.mean(BASIC, 10).goodput_mbps,
                 self.mean(OPT, 10).goodput_mbps,
                 self.mean(BASIC, 10).acks_in_per_s,

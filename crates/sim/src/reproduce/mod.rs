@@ -58,6 +58,10 @@ impl Estimate {
     pub fn is(&self, condition: impl Fn(f64) -> bool) -> bool {
         self.mean.is_some_and(condition)
     }
+    /// What to say of a difference that may be chance: nothing where it is not.
+    pub fn doubt(&self) -> &'static str {
+        if self.may_be_zero() { "the difference lies within its confidence interval; " } else { "" }
+    }
     /// Whether zero lies within the confidence interval.
     pub fn may_be_zero(&self) -> bool {
         match (self.mean, self.half) {

@@ -5,7 +5,10 @@
 mod commands;
 mod failure;
 mod output;
+mod progress;
+mod report;
 mod scenario_file;
+mod sweep;
 mod table;
 
 use clap::{Parser, Subcommand};
@@ -25,6 +28,12 @@ enum Command {
     Run(commands::run::Args),
     /// Run a real program on this host through the modelled radio, in a network namespace
     Emulate(commands::emulate::Args),
+    /// Simulate a grid of scenarios, several seeds each
+    Sweep(commands::sweep::Args),
+    /// Repeat a published experiment; show what was published beside ours
+    Reproduce(commands::reproduce::Args),
+    /// Make one HTML page with pictures of a results folder
+    Report(commands::report::Args),
     /// Show results side by side
     Compare(commands::compare::Args),
     /// Validate a scenario and print it with every default filled in
@@ -37,6 +46,9 @@ fn main() -> ExitCode {
     let result = match Cli::parse().command {
         Command::Run(args) => commands::run::run(&args),
         Command::Emulate(args) => commands::emulate::run(&args),
+        Command::Sweep(args) => commands::sweep::run(&args),
+        Command::Reproduce(args) => commands::reproduce::run(&args),
+        Command::Report(args) => commands::report::run(&args),
         Command::Compare(args) => commands::compare::run(&args),
         Command::Check(args) => commands::check::run(&args),
         Command::Doctor => commands::doctor::run(),

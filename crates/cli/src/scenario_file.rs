@@ -6,15 +6,16 @@ use paceline_sim::{Scenario, scenario};
 use std::path::Path;
 
 /// The scenarios that come with the program.
-const BUILT_IN: [(&str, &str); 2] = [
+const BUILT_IN: [(&str, &str); 3] = [
     ("uplink-limited", include_str!("../../../scenarios/uplink-limited.toml")),
     ("single-station", include_str!("../../../scenarios/single-station.toml")),
+    ("ack-filter-paper", include_str!("../../../scenarios/ack-filter-paper.toml")),
 ];
 
 /// What every command that takes a scenario takes.
 #[derive(Args)]
 pub struct ScenarioArgs {
-    /// Scenario file, or the name of a built-in one: uplink-limited, single-station
+    /// Scenario file, or the name of a built-in one: uplink-limited, single-station, ack-filter-paper
     pub scenario: String,
     /// Set one value of the scenario, for example --set ack_filter.scheme=hybrid-opt (repeatable)
     #[arg(long = "set", value_name = "KEY=VALUE")]
@@ -28,7 +29,15 @@ pub fn load(args: &ScenarioArgs) -> Outcome<(String, Scenario)> {
     Ok((name, scenario))
 }
 
-fn find(given: &str) -> Outcome<(String, String)> {
+/// Name and text of a scenario that comes with the program.
+pub fn built_in(name: &str) -> (String, &'static str) {
+    let found = BUILT_IN.iter().find(|(other, _)| *other == name);
+    let (name, text) = found.expect("the name of a built-in scenario");
+    ((*name).to_owned(), text)
+}
+
+/// Name and text of a scenario: a file's, or a built-in one's.
+pub fn find(given: &str) -> Outcome<(String, String)> {
     let path = Path::new(given);
     if let Some((name, text)) = BUILT_IN.iter().find(|(name, _)| *name == given).filter(|_| !path.exists()) {
         return Ok(((*name).to_owned(), (*text).to_owned()));

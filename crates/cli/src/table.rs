@@ -3,9 +3,10 @@
 use paceline_sim::Totals;
 
 /// Name, unit, decimals and value of what is shown.
-type Row = (&'static str, &'static str, usize, fn(&Totals) -> f64);
+pub type Row = (&'static str, &'static str, usize, fn(&Totals) -> f64);
 
-const ROWS: [Row; 12] = [
+/// What a table of totals shows.
+pub const ROWS: [Row; 12] = [
     ("goodput", "Mb/s", 2, |t| t.goodput_mbps),
     ("upload", "Mb/s", 2, |t| t.upload_mbps),
     ("ACKs at the uplink buffers", "1/s", 0, |t| t.acks_in_per_s),
@@ -45,14 +46,19 @@ pub fn render(columns: &[Column<'_>]) -> String {
         }));
         lines.push(line);
     }
-    let widths: Vec<usize> = (0..columns.len() + 2)
-        .map(|column| lines.iter().map(|line| line[column].chars().count()).max().unwrap_or(0))
-        .collect();
+    align(&lines, 2)
+}
+
+/// Lines of cells as text in columns: the first `left` of them flush left, the others flush right.
+pub fn align(lines: &[Vec<String>], left: usize) -> String {
+    let columns = lines.iter().map(Vec::len).max().unwrap_or(0);
+    let width = |column: usize| lines.iter().filter_map(|l| l.get(column)).map(|c| c.chars().count()).max();
+    let widths: Vec<usize> = (0..columns).map(|column| width(column).unwrap_or(0)).collect();
     let mut text = String::new();
     for line in lines {
         for (index, (cell, width)) in line.iter().zip(&widths).enumerate() {
             let pad = " ".repeat(width - cell.chars().count());
-            text += &if index < 2 { format!("{cell}{pad}  ") } else { format!("{pad}{cell}  ") };
+            text += &if index < left { format!("{cell}{pad}  ") } else { format!("{pad}{cell}  ") };
         }
         text.truncate(text.trim_end().len());
         text.push('\n');

@@ -9,6 +9,7 @@ pub mod host;
 pub mod model;
 pub mod monitor;
 pub mod path;
+pub mod reproduce;
 pub mod results;
 pub mod router;
 pub mod run;

@@ -18,7 +18,12 @@ macro_rules! totals {
             $($(#[$doc])* pub $field: f64,)*
         }
         impl Totals {
-            fn values(&self) -> Vec<f64> {
+            /// The names of all figures, in order.
+            pub fn names() -> &'static [&'static str] {
+                &[$(stringify!($field)),*]
+            }
+            /// Their values, in this order.
+            pub fn values(&self) -> Vec<f64> {
                 vec![$(self.$field),*]
             }
             fn from_values(values: &[f64]) -> Self {
@@ -61,7 +66,7 @@ totals! {
 }
 
 /// The figures of one station in one run.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct StationResult {
     /// Index from 0.
     pub station: usize,
@@ -88,7 +93,7 @@ pub struct StationResult {
 }
 
 /// One connection of a simulated station.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct FlowResult {
     /// Its station.
     pub station: usize,
@@ -126,7 +131,7 @@ pub struct Sample {
 }
 
 /// Everything of one run.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct RunResult {
     /// Its seed.
     pub seed: u64,
@@ -144,7 +149,7 @@ pub struct RunResult {
 }
 
 /// Which program made a result.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Origin {
     /// Version of Paceline.
     pub version: String,
@@ -265,19 +270,27 @@ impl Summary {
 }
 
 /// Mean over runs and, for two or more, the half width of its 95% confidence interval.
-fn mean_and_ci95(runs: &[RunResult]) -> (Totals, Option<Totals>) {
-    let n = runs.len() as f64;
+pub fn mean_and_ci95(runs: &[RunResult]) -> (Totals, Option<Totals>) {
     let columns: Vec<Vec<f64>> = transpose(runs.iter().map(|run| run.totals.values()));
-    let means: Vec<f64> = columns.iter().map(|column| column.iter().sum::<f64>() / n).collect();
-    let ci95 = (runs.len() > 1).then(|| {
+    let figures: Vec<(f64, Option<f64>)> = columns.iter().map(|column| mean_and_half(column)).collect();
+    let means: Vec<f64> = figures.iter().map(|(mean, _)| *mean).collect();
+    let halves: Option<Vec<f64>> = figures.iter().map(|(_, half)| *half).collect();
+    (
+        Totals::from_values(&means),
+        halves.filter(|_| runs.len() > 1).map(|halves| Totals::from_values(&halves)),
+    )
+}
+
+/// Mean of some values and, for two or more, the half width of its 95% confidence interval (Student's t).
+pub fn mean_and_half(values: &[f64]) -> (f64, Option<f64>) {
+    let n = values.len() as f64;
+    let mean = values.iter().sum::<f64>() / n;
+    let half = (values.len() > 1).then(|| {
         let t = StudentsT::new(0.0, 1.0, n - 1.0).expect("there are degrees of freedom").inverse_cdf(0.975);
-        let half_widths = columns.iter().zip(&means).map(|(column, mean)| {
-            let variance = column.iter().map(|x| (x - mean) * (x - mean)).sum::<f64>() / (n - 1.0);
-            six_digits(t * libm_sqrt(variance / n))
-        });
-        Totals::from_values(&half_widths.collect::<Vec<f64>>())
+        let variance = values.iter().map(|x| (x - mean) * (x - mean)).sum::<f64>() / (n - 1.0);
+        six_digits(t * libm_sqrt(variance / n))
     });
-    (Totals::from_values(&means), ci95)
+    (mean, half)
 }
 
 fn transpose(rows: impl Iterator<Item = Vec<f64>>) -> Vec<Vec<f64>> {
@@ -334,7 +347,7 @@ pub(crate) fn totals(stations: &[Counters], span: Duration, prb: (u64, u64), rtt
 }
 
 /// Jain's fairness index; 1 where nothing was shared.
-fn jain(shares: impl Iterator<Item = f64>) -> f64 {
+pub fn jain(shares: impl Iterator<Item = f64>) -> f64 {
     let (n, sum, squares) = shares.fold((0.0, 0.0, 0.0), |(n, s, q), x| (n + 1.0, s + x, q + x * x));
     if squares == 0.0 { 1.0 } else { sum * sum / (n * squares) }
 }

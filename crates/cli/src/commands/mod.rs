@@ -4,4 +4,7 @@ pub mod check;
 pub mod compare;
 pub mod doctor;
 pub mod emulate;
+pub mod report;
+pub mod reproduce;
 pub mod run;
+pub mod sweep;

@@ -2,15 +2,15 @@
 
 use crate::failure::{Failure, Outcome};
 use crate::output::{self, Folder};
+use crate::progress;
 use crate::scenario_file::{self, ScenarioArgs};
 use crate::table::{Column, render};
 use anyhow::Context;
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use indicatif::ProgressBar;
 use paceline_live::pcapng;
 use paceline_net::Instant;
 use paceline_sim::{Capture, RunResult, Scenario, Summary, simulate};
 use rayon::prelude::*;
-use std::io::IsTerminal;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -42,7 +42,7 @@ pub fn run(args: &Args) -> Outcome {
     let folder = args.out.as_deref().map(Folder::create).transpose()?;
     let pool = rayon::ThreadPoolBuilder::new().num_threads(args.jobs.unwrap_or(0).into()).build();
     let pool = pool.context("cannot start threads")?;
-    let bar = progress_bar(&scenario, args.seeds);
+    let bar = progress::bar(args.seeds * scenario.run.duration.as_millis(), "simulated time");
     let captures = folder.as_ref().filter(|_| args.pcap);
     let runs: anyhow::Result<Vec<RunResult>> = pool.install(|| {
         let seeds: Vec<u64> = (scenario.run.seed..=last).collect();
@@ -93,15 +93,4 @@ fn one(
         writer.finish()?;
     }
     Ok(result)
-}
-
-fn progress_bar(scenario: &Scenario, seeds: u64) -> ProgressBar {
-    let target = if std::io::stderr().is_terminal() {
-        ProgressDrawTarget::stderr()
-    } else {
-        ProgressDrawTarget::hidden()
-    };
-    let bar = ProgressBar::with_draw_target(Some(seeds * scenario.run.duration.as_millis()), target);
-    let style = ProgressStyle::with_template("{bar:40} {percent}% of simulated time, {eta} left");
-    bar.with_style(style.expect("the template is valid"))
 }

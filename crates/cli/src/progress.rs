@@ -1,0 +1,15 @@
+//! Progress with the time left, on stderr, where that is a terminal.
+
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use std::io::IsTerminal;
+
+/// A bar over `length` units of work; `what` they are stands beside it.
+pub fn bar(length: u64, what: &str) -> ProgressBar {
+    let target = if std::io::stderr().is_terminal() {
+        ProgressDrawTarget::stderr()
+    } else {
+        ProgressDrawTarget::hidden()
+    };
+    let style = ProgressStyle::with_template(&format!("{{bar:40}} {{percent}}% of {what}, {{eta}} left"));
+    ProgressBar::with_draw_target(Some(length), target).with_style(style.expect("the template is valid"))
+}

@@ -1,0 +1,103 @@
+//! Axes with round numbers.
+
+use plotters::coord::ranged1d::{DefaultFormatting, KeyPointHint, Ranged};
+use std::ops::Range;
+
+/// An axis: its ends, where its labels stand, and their decimals.
+#[derive(Clone, Debug)]
+pub struct Ticks {
+    /// Lower end.
+    pub low: f64,
+    /// Upper end.
+    pub high: f64,
+    /// Where labels stand.
+    pub at: Vec<f64>,
+    /// Decimals of the labels.
+    pub decimals: usize,
+}
+
+impl Ranged for Ticks {
+    type FormatOption = DefaultFormatting;
+    type ValueType = f64;
+
+    fn map(&self, value: &f64, limit: (i32, i32)) -> i32 {
+        let share = (value - self.low) / (self.high - self.low);
+        limit.0 + (share * f64::from(limit.1 - limit.0)).round() as i32
+    }
+    fn key_points<Hint: KeyPointHint>(&self, hint: Hint) -> Vec<f64> {
+        if hint.weight().allow_light_points() { Vec::new() } else { self.at.clone() }
+    }
+    fn range(&self) -> Range<f64> {
+        self.low..self.high
+    }
+}
+
+impl Ticks {
+    /// Four to eight steps of 1, 2 or 5 times a power of ten that reach around both ends.
+    pub fn nice(low: f64, high: f64) -> Self {
+        let span = if high > low { high - low } else { high.abs().max(1.0) };
+        let mut power = 1.0;
+        while power * 10.0 <= span / 5.0 {
+            power *= 10.0;
+        }
+        while power > span / 5.0 {
+            power /= 10.0;
+        }
+        let step = [1.0, 2.0, 5.0, 10.0].map(|n| n * power).into_iter().find(|s| *s >= span / 5.0);
+        let step = step.unwrap_or(power * 10.0);
+        let (first, last) = ((low / step).floor() as i64, ((low + span) / step - 1e-9).ceil() as i64);
+        let at: Vec<f64> = (first..=last).map(|index| index as f64 * step).collect();
+        Self { low, high: low + span, at, decimals: decimals(step) }
+    }
+}
+
+/// Decimals that a number needs, six at most.
+pub fn decimals(number: f64) -> usize {
+    let mut scaled = number.abs();
+    for decimals in 0..6 {
+        if (scaled - scaled.round()).abs() < 1e-6 * scaled.max(1e-3) {
+            return decimals;
+        }
+        scaled *= 10.0;
+    }
+    6
+}
+
+/// Groups of three digits, with a thin space.
+pub fn thousands(number: &str) -> String {
+    let (whole, rest) = number.split_at(number.find('.').unwrap_or(number.len()));
+    let digits = whole.trim_start_matches('-').len();
+    let mut text = String::new();
+    let mut left = digits;
+    for c in whole.chars() {
+        if c != '-' {
+            if left != digits && left % 3 == 0 {
+                text.push('\u{2009}');
+            }
+            left -= 1;
+        }
+        text.push(c);
+    }
+    text + rest
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ticks_are_round_numbers_around_the_data() {
+        let ticks = Ticks::nice(0.0, 31.3);
+        assert_eq!(ticks.at, [0.0, 10.0, 20.0, 30.0, 40.0]);
+        let ticks = Ticks::nice(0.85, 0.99);
+        assert_eq!(ticks.decimals, 2);
+        assert!(ticks.at[0] <= 0.85 && *ticks.at.last().unwrap() >= 0.99, "{:?}", ticks.at);
+        assert!(Ticks::nice(0.0, 0.0).at.len() >= 2);
+    }
+
+    #[test]
+    fn numbers_are_grouped() {
+        assert_eq!(thousands("1234567.8"), "1\u{2009}234\u{2009}567.8");
+        assert_eq!(thousands("-100"), "-100");
+    }
+}

@@ -1,0 +1,39 @@
+//! A results folder as one HTML page with pictures, which needs no network and no other file.
+
+mod axis;
+mod chart;
+mod html;
+mod reproduce;
+mod run;
+mod sweep;
+
+use crate::failure::{Failure, Outcome};
+use serde::de::DeserializeOwned;
+use std::path::Path;
+
+/// The page of the results in `folder`.
+pub fn page(folder: &Path) -> Outcome<String> {
+    let text = |name: &str| std::fs::read_to_string(folder.join(name)).ok();
+    let swept =
+        text("sweep.json").map(|text| parse::<sweep::Sweep>(folder, "sweep.json", &text)).transpose()?;
+    match (text("summary.json"), swept) {
+        (Some(summary), Some(swept)) => {
+            let rows: reproduce::Reproduced = parse(folder, "summary.json", &summary)?;
+            Ok(rows.page(&swept.about(), &swept.body()))
+        }
+        (Some(summary), None) => {
+            let run: run::Run = parse(folder, "summary.json", &summary)?;
+            Ok(run.page(text("timeseries.csv").as_deref(), text("resolved.toml").as_deref()))
+        }
+        (None, Some(swept)) => Ok(swept.page()),
+        (None, None) => {
+            let what = "holds no results; name a folder that run, emulate, sweep or reproduce has written";
+            Err(Failure::input(format!("{}: {what}", folder.display())))
+        }
+    }
+}
+
+fn parse<T: DeserializeOwned>(folder: &Path, name: &str, text: &str) -> Outcome<T> {
+    let bad = |error| Failure::input(format!("{}: {error}", folder.join(name).display()));
+    serde_json::from_str(text).map_err(bad)
+}

@@ -1,0 +1,35 @@
+//! Many scenarios, each with many seeds: the grid, its jobs on all cores, what is kept of them, and the tables.
+
+mod grid;
+mod parts;
+mod pool;
+mod tables;
+
+pub use grid::{Grid, axes};
+pub use parts::write;
+
+use crate::failure::{Failure, Outcome};
+use anyhow::Context;
+use paceline_sim::RunResult;
+use std::path::Path;
+use tables::Swept;
+
+/// Simulates a grid into the folder `out`, from where an interrupted sweep stopped. Gives the runs of every point and
+/// the table for people.
+pub fn run(grid: &Grid, seeds: u64, jobs: Option<u16>, out: &Path) -> Outcome<(Vec<Vec<RunResult>>, String)> {
+    for point in &grid.points {
+        let last = point.scenario.run.seed.checked_add(seeds - 1);
+        last.ok_or_else(|| Failure::input("run.seed plus --seeds is beyond the largest seed"))?;
+    }
+    let parts = parts::Parts::open(out, grid)?;
+    let cores = || std::thread::available_parallelism().map_or(1, usize::from);
+    let runs = pool::run(grid, seeds, jobs.map_or_else(cores, usize::from), &parts)?;
+    let swept = Swept::new(grid, &runs);
+    let files =
+        [("sweep.csv", swept.sweep_csv()), ("runs.csv", swept.runs_csv()), ("sweep.json", swept.json())];
+    for (name, text) in files {
+        write(&out.join(name), &text).with_context(|| format!("cannot write {name}"))?;
+    }
+    let text = swept.text();
+    Ok((runs, text))
+}

@@ -1,0 +1,365 @@
+//! Y. Ohta et al., "Controlling TCP ACK Transmission", IEEE CSCN 2018: the published quantities 1a to 1i from runs of
+//! four schemes with 10 to 60 stations.
+//!
+//! Ratios are taken seed by seed, where both schemes have the same stations in the same places, and then averaged. A
+//! row holds if the published direction does; what limits a run is said from its counters.
+
+mod facts;
+
+pub use facts::Network;
+
+use super::{Estimate, Row, Value};
+use crate::results::{RunResult, StationResult, Totals, jain, mean_and_ci95};
+use std::collections::BTreeMap;
+use std::fmt::Write;
+
+/// The schemes, as a scenario names them.
+pub const SCHEMES: [&str; 4] = ["basic", "granted", "hybrid(6)", "hybrid-opt"];
+/// The numbers of stations.
+pub const STATIONS: [u64; 6] = [10, 20, 30, 40, 50, 60];
+
+const BASIC: usize = 0;
+const GRANTED: usize = 1;
+const HYBRID: usize = 2;
+const OPT: usize = 3;
+/// Changes of a throughput within this many percent count as "almost the same" and as "saturated".
+const SAME_PERCENT: f64 = 5.0;
+/// The total of row 1g, Mb/s.
+const TOTAL_MBPS: f64 = 25.0;
+/// An ACK at the serving gateway: IPv4 and TCP with timestamps.
+const ACK_BYTES: f64 = 52.0;
+const ENBS: f64 = 1000.0;
+
+/// The runs of the experiment.
+pub struct Experiment<'a> {
+    network: Network,
+    /// Scheme by scheme, and for each the numbers of stations; the runs in the order of their seeds.
+    runs: Vec<Vec<&'a [RunResult]>>,
+}
+
+impl<'a> Experiment<'a> {
+    /// `points` holds the runs of every scheme and number of stations, in the order of [`SCHEMES`] and [`STATIONS`],
+    /// the number of stations changing fastest.
+    ///
+    /// # Panics
+    /// If there are not as many.
+    pub fn new(network: Network, points: &'a [Vec<RunResult>]) -> Self {
+        assert_eq!(points.len(), SCHEMES.len() * STATIONS.len(), "a point per scheme and number of stations");
+        let runs = points.chunks(STATIONS.len());
+        Self { network, runs: runs.map(|runs| runs.iter().map(Vec::as_slice).collect()).collect() }
+    }
+
+    /// Rows 1a to 1i.
+    pub fn rows(&self) -> Vec<Row> {
+        vec![
+            self.throughput(),
+            self.acks_against_hybrid(),
+            self.acks_against_basic(),
+            self.total_throughput(),
+            self.acks_at_forty(),
+            self.saturation(),
+            self.capacity(),
+            self.fairness(),
+            self.ack_rate(),
+        ]
+    }
+
+    fn at(&self, scheme: usize, stations: u64) -> &'a [RunResult] {
+        let place = STATIONS.iter().position(|n| *n == stations).expect("a number of the experiment");
+        self.runs[scheme][place]
+    }
+
+    /// Change of a total from scheme `b` to scheme `a` in percent, paired by seed.
+    fn change(&self, (a, b): (usize, usize), stations: u64, of: fn(&Totals) -> f64) -> Estimate {
+        let pairs = self.at(a, stations).iter().zip(self.at(b, stations));
+        Estimate::of(pairs.map(|(a, b)| 100.0 * (of(&a.totals) / of(&b.totals) - 1.0)))
+    }
+
+    /// Seed by seed, the largest reduction of the ACKs that a station sends, in percent (negative).
+    fn largest_reduction(&self, (a, b): (usize, usize), stations: u64) -> Estimate {
+        let pairs = self.at(a, stations).iter().zip(self.at(b, stations));
+        Estimate::of(pairs.map(|(a, b)| {
+            let stations = a.stations.iter().zip(&b.stations).filter(|(_, b)| b.acks_sent > 0);
+            let changes = stations.map(|(a, b)| 100.0 * (a.acks_sent as f64 / b.acks_sent as f64 - 1.0));
+            changes.fold(f64::INFINITY, f64::min)
+        }))
+    }
+
+    fn throughput(&self) -> Row {
+        let changes =
+            [GRANTED, HYBRID, OPT].map(|scheme| self.change((scheme, BASIC), 10, |t| t.goodput_mbps));
+        let names = [GRANTED, HYBRID, OPT].map(|scheme| SCHEMES[scheme].to_owned());
+        let values = names.into_iter().zip(changes);
+        Row {
+            id: "1a",
+            quantity: String::from("throughput per station against basic, 10 stations"),
+            published: "almost the same in all schemes",
+            unit: "%",
+            values: values.map(|(name, ours)| Value { name, published: None, ours }).collect(),
+            holds: changes.iter().all(|change| change.is(|percent| percent.abs() <= SAME_PERCENT)),
+            why: format!(
+                "\"the same\" means within {SAME_PERCENT:.0}%; {}; {}",
+                self.limit(BASIC, 10),
+                self.limit(OPT, 10)
+            ),
+        }
+    }
+
+    fn acks_against_hybrid(&self) -> Row {
+        let why = format!("{}; {}", self.optimum(10), self.limit(HYBRID, 10));
+        self.ack_reduction("1b", (OPT, HYBRID), "-23.9% on average, -65.2% at most", (-23.9, -65.2), why)
+    }
+
+    fn acks_against_basic(&self) -> Row {
+        let why = format!("{}; {}; {}", self.discarded(OPT, 10), self.optimum(10), self.limit(BASIC, 10));
+        self.ack_reduction("1c", (OPT, BASIC), "-54.2% on average, -70.5% at most", (-54.2, -70.5), why)
+    }
+
+    fn ack_reduction(
+        &self,
+        id: &'static str,
+        (a, b): (usize, usize),
+        published: &'static str,
+        (mean, most): (f64, f64),
+        why: String,
+    ) -> Row {
+        let ours = self.change((a, b), 10, |t| t.acks_sent_per_s);
+        let values = vec![
+            Value { name: "all stations".into(), published: Some(mean), ours },
+            Value {
+                name: "station with most".into(),
+                published: Some(most),
+                ours: self.largest_reduction((a, b), 10),
+            },
+        ];
+        let quantity = format!("ACKs sent, {} against {}, 10 stations", SCHEMES[a], SCHEMES[b]);
+        let why = format!("{}{why}", ours.doubt());
+        Row { id, quantity, published, unit: "%", values, holds: ours.is(|percent| percent < 0.0), why }
+    }
+
+    fn total_throughput(&self) -> Row {
+        let goodput = |t: &Totals| t.goodput_mbps;
+        let mut why = String::new();
+        let mut holds = true;
+        for other in [BASIC, GRANTED] {
+            let changes: Vec<(u64, Estimate)> =
+                STATIONS[1..].iter().map(|n| (*n, self.change((OPT, other), *n, goodput))).collect();
+            let above = |(_, change): &&(u64, Estimate)| change.is(|percent| percent > 0.0);
+            let clearly = changes.iter().filter(above).filter(|(_, change)| !change.may_be_zero()).count();
+            let above = changes.iter().filter(above).count();
+            holds &= above == changes.len();
+            let best =
+                changes.iter().max_by(|a, b| a.1.mean.unwrap_or(0.0).total_cmp(&b.1.mean.unwrap_or(0.0)));
+            if let Some((stations, Estimate { mean: Some(percent), .. })) = best {
+                let _ = write!(
+                    why,
+                    "above {} at {above} of {} numbers of stations ({clearly} beyond its interval), most at {stations} ({percent:+.1}%); ",
+                    SCHEMES[other],
+                    changes.len()
+                );
+            }
+        }
+        let value = |other: usize, published: f64| Value {
+            name: format!("against {} at 40", SCHEMES[other]),
+            published: Some(published),
+            ours: self.change((OPT, other), 40, goodput),
+        };
+        Row {
+            id: "1d",
+            quantity: String::from("total throughput of hybrid-opt, 20 to 60 stations"),
+            published: "above basic and granted everywhere; best at 40: +59.1% and +11.9%",
+            unit: "%",
+            values: vec![value(BASIC, 59.1), value(GRANTED, 11.9)],
+            holds,
+            why: why + &format!("{}; {}", self.limit(BASIC, 40), self.limit(OPT, 40)),
+        }
+    }
+
+    fn acks_at_forty(&self) -> Row {
+        let ours = self.change((OPT, BASIC), 40, |t| t.acks_sent_per_s);
+        let goodput = self.change((OPT, BASIC), 40, |t| t.goodput_mbps);
+        let data = goodput.mean.map_or(String::new(), |percent| format!("with {percent:+.1}% data, "));
+        Row {
+            id: "1e",
+            quantity: String::from("ACKs sent, hybrid-opt against basic, 40 stations"),
+            published: "-21.4%",
+            unit: "%",
+            values: vec![Value { name: "all stations".into(), published: Some(-21.4), ours }],
+            holds: ours.is(|percent| percent < 0.0),
+            why: format!("{}{data}{}; {}", ours.doubt(), self.discarded(OPT, 40), self.limit(OPT, 40)),
+        }
+    }
+
+    fn saturation(&self) -> Row {
+        let growth = |scheme: usize| {
+            let pairs = self.at(scheme, 60).iter().zip(self.at(scheme, 40));
+            Estimate::of(pairs.map(|(a, b)| 100.0 * (a.totals.goodput_mbps / b.totals.goodput_mbps - 1.0)))
+        };
+        let values: Vec<Value> = (0..SCHEMES.len())
+            .map(|scheme| Value { name: SCHEMES[scheme].into(), published: None, ours: growth(scheme) })
+            .collect();
+        Row {
+            id: "1f",
+            quantity: String::from("total throughput, 60 stations against 40"),
+            published: "saturates or falls in all schemes",
+            unit: "%",
+            holds: values.iter().all(|value| value.ours.is(|percent| percent <= SAME_PERCENT)),
+            values,
+            why: format!(
+                "\"saturates\" means at most {SAME_PERCENT:+.0}% for half as many stations again; {}; {}",
+                self.limit(BASIC, 60),
+                self.limit(OPT, 60)
+            ),
+        }
+    }
+
+    fn capacity(&self) -> Row {
+        let per_seed = |scheme: usize| {
+            let seeds = self.at(scheme, 10).len();
+            let totals = move |seed: usize| {
+                let runs = self.runs[scheme].iter().filter_map(move |runs| runs.get(seed));
+                runs.map(|run| run.totals.goodput_mbps).collect::<Vec<f64>>()
+            };
+            (0..seeds).map(move |seed| stations_served(&totals(seed)))
+        };
+        let end = STATIONS[STATIONS.len() - 1];
+        let value = |scheme: usize, published: f64| Value {
+            name: SCHEMES[scheme].into(),
+            published: Some(published),
+            ours: Estimate::of(per_seed(scheme)),
+        };
+        let (basic, opt) = (value(BASIC, 30.0), value(OPT, 60.0));
+        let mut why =
+            format!("the most stations with a total of {TOTAL_MBPS:.0} Mb/s or more, none beyond {end}");
+        for scheme in [BASIC, OPT] {
+            let means: Vec<f64> =
+                self.runs[scheme].iter().map(|runs| mean_and_ci95(runs).0.goodput_mbps).collect();
+            let (low, high) = means.iter().fold((f64::INFINITY, 0.0f64), |(l, h), x| (l.min(*x), h.max(*x)));
+            let _ = write!(why, "; totals of {}: {low:.1} to {high:.1} Mb/s", SCHEMES[scheme]);
+        }
+        let _ = write!(why, "; {}", self.limit(BASIC, 30));
+        Row {
+            id: "1g",
+            quantity: format!("stations that a cell serves at a total of {TOTAL_MBPS:.0} Mb/s"),
+            published: "about 30 with basic, 60 with hybrid-opt",
+            unit: "stations",
+            holds: opt.ours.mean > basic.ours.mean,
+            values: vec![basic, opt],
+            why,
+        }
+    }
+
+    fn fairness(&self) -> Row {
+        let schemes = [BASIC, GRANTED, OPT];
+        let sectors: Vec<BTreeMap<usize, Estimate>> =
+            schemes.iter().map(|scheme| jain_per_sector(self.at(*scheme, 40))).collect();
+        let mut values = Vec::new();
+        let mut ordered = 0;
+        for sector in sectors[0].keys() {
+            let figures: Vec<Estimate> =
+                sectors.iter().map(|of| of.get(sector).copied().unwrap_or_default()).collect();
+            ordered += usize::from(figures.windows(2).all(|pair| pair[0].mean < pair[1].mean));
+            let several = if sectors[0].len() > 1 { format!(", sector {sector}") } else { String::new() };
+            let named = schemes.iter().zip(figures);
+            values.extend(named.map(|(scheme, ours)| Value {
+                name: format!("{}{several}", SCHEMES[*scheme]),
+                published: None,
+                ours,
+            }));
+        }
+        let uplink = |scheme: usize| 100.0 * self.mean(scheme, 40).uplink_prb_share;
+        Row {
+            id: "1h",
+            quantity: String::from("Jain index per sector, 40 stations"),
+            published: "basic < granted < hybrid-opt in every sector",
+            unit: "",
+            holds: ordered == sectors[0].len() && ordered > 0,
+            values,
+            why: format!(
+                "the order holds in {ordered} of {}{}; uplink blocks used: {:.0}% / {:.0}% / {:.0}%; {}",
+                sectors[0].len(),
+                self.jain_differences(),
+                uplink(BASIC),
+                uplink(GRANTED),
+                uplink(OPT),
+                self.limit(BASIC, 40)
+            ),
+        }
+    }
+
+    /// How far the Jain index differs from scheme to scheme over all sectors, paired by seed.
+    fn jain_differences(&self) -> String {
+        let difference = |(a, b): (usize, usize)| {
+            let pairs = self.at(a, 40).iter().zip(self.at(b, 40));
+            let ours = Estimate::of(pairs.map(|(a, b)| a.totals.jain_index - b.totals.jain_index));
+            let (Some(mean), Some(half)) = (ours.mean, ours.half) else { return String::new() };
+            format!(", {} is {mean:+.4} ± {half:.4} from {}", SCHEMES[a], SCHEMES[b])
+        };
+        [(GRANTED, BASIC), (OPT, GRANTED)].map(difference).concat()
+    }
+
+    fn ack_rate(&self) -> Row {
+        let value = |scheme: usize, published: f64| {
+            let rate = |run: &RunResult| run.totals.acks_sent_per_s * ACK_BYTES * 8.0 * ENBS / 1e6;
+            let ours = Estimate::of(self.at(scheme, 10).iter().map(rate));
+            Value { name: SCHEMES[scheme].into(), published: Some(published), ours }
+        };
+        let (basic, opt) = (value(BASIC, 866.4), value(OPT, 397.2));
+        Row {
+            id: "1i",
+            quantity: String::from("ACK bit rate at the serving gateway, 1000 eNBs with 10 stations"),
+            published: "866.4 Mb/s with basic, 397.2 Mb/s with hybrid-opt",
+            unit: "Mb/s",
+            holds: opt.ours.mean.is_some() && opt.ours.mean < basic.ours.mean,
+            values: vec![basic, opt],
+            why: format!(
+                "{}ACKs of {ACK_BYTES:.0} bytes; {:.1} Mb/s of data with basic and {:.1} Mb/s with hybrid-opt cause {:.0} and {:.0} ACKs/s; {}",
+                self.change((OPT, BASIC), 10, |t| t.acks_sent_per_s).doubt(),
+                self.mean(BASIC, 10).goodput_mbps,
+                self.mean(OPT, 10).goodput_mbps,
+                self.mean(BASIC, 10).acks_in_per_s,
+                self.mean(OPT, 10).acks_in_per_s,
+                self.discarded(OPT, 10)
+            ),
+        }
+    }
+
+    fn mean(&self, scheme: usize, stations: u64) -> Totals {
+        mean_and_ci95(self.at(scheme, stations)).0
+    }
+}
+
+/// The most stations with the total of row 1g, on straight lines between the numbers of the experiment; zero where the
+/// total is nowhere reached.
+fn stations_served(totals: &[f64]) -> f64 {
+    let points: Vec<(f64, f64)> = STATIONS.iter().map(|n| *n as f64).zip(totals.iter().copied()).collect();
+    let Some(index) = points.iter().rposition(|(_, total)| *total >= TOTAL_MBPS) else { return 0.0 };
+    let (stations, total) = points[index];
+    match points.get(index + 1) {
+        Some((next, below)) => stations + (next - stations) * (total - TOTAL_MBPS) / (total - below),
+        None => stations,
+    }
+}
+
+/// Jain's index of the stations' goodput, sector by sector.
+fn jain_per_sector(runs: &[RunResult]) -> BTreeMap<usize, Estimate> {
+    let mut indices: BTreeMap<usize, Vec<f64>> = BTreeMap::new();
+    for run in runs {
+        let mut sectors: BTreeMap<usize, Vec<f64>> = BTreeMap::new();
+        for station in &run.stations {
+            sectors.entry(sector(station)).or_default().push(station.goodput_mbps);
+        }
+        for (sector, goodput) in sectors {
+            indices.entry(sector).or_default().push(jain(goodput.into_iter()));
+        }
+    }
+    indices.into_iter().map(|(sector, indices)| (sector, Estimate::of(indices))).collect()
+}
+
+/// The sector that serves a station: there is one cell.
+fn sector(_: &StationResult) -> usize {
+    0
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,137 @@
+use super::*;
+
+const NETWORK: Network = Network {
+    segment: 536.0,
+    header: 58.0,
+    hop_mbps: Some(50.0),
+    uplink_for_data: 0.96,
+    sr_occasions_per_s: 100.0,
+};
+
+/// A run in which station `i` sends `acks[i]` ACKs and gets `goodput[i]` Mb/s.
+fn run(seed: u64, acks: &[u64], goodput: &[f64], uplink: f64) -> RunResult {
+    let station = |(index, (acks, goodput)): (usize, (&u64, &f64))| StationResult {
+        station: index,
+        goodput_mbps: *goodput,
+        upload_mbps: 0.0,
+        acks_in: 2 * acks,
+        acks_discarded: *acks,
+        acks_sent: *acks,
+        rtt_mean_ms: 50.0,
+        downlink_mcs: 10.0,
+        uplink_mcs: 5.0,
+        downlink_block_bytes: 2400.0,
+        scheduling_requests: 0,
+    };
+    let totals = Totals {
+        goodput_mbps: goodput.iter().sum(),
+        acks_sent_per_s: acks.iter().sum::<u64>() as f64,
+        acks_in_per_s: 2.0 * acks.iter().sum::<u64>() as f64,
+        acks_discarded_per_s: acks.iter().sum::<u64>() as f64,
+        uplink_prb_share: uplink,
+        ..Totals::default()
+    };
+    let stations = acks.iter().zip(goodput).enumerate().map(station).collect();
+    RunResult { seed, measured_s: 1.0, totals, stations, flows: Vec::new(), samples: Vec::new() }
+}
+
+/// Two stations stand for all; `goodput(scheme, stations)` and `acks(scheme)` are theirs in seed 1. Everything is
+/// double in seed 2, which changes no ratio.
+fn points(goodput: fn(usize, u64) -> [f64; 2], acks: fn(usize) -> [u64; 2]) -> Vec<Vec<RunResult>> {
+    let point = |scheme: usize, stations: u64| {
+        let (goodput, acks) = (goodput(scheme, stations), acks(scheme));
+        vec![run(1, &acks, &goodput, 0.9), run(2, &acks.map(|n| 2 * n), &goodput.map(|x| 2.0 * x), 0.9)]
+    };
+    let schemes = 0..SCHEMES.len();
+    schemes.flat_map(|scheme| STATIONS.map(|stations| point(scheme, stations))).collect()
+}
+
+/// As published: more goodput and fewer ACKs from scheme to scheme, and fairer.
+fn as_published() -> Vec<Vec<RunResult>> {
+    let goodput = |scheme: usize, stations: u64| {
+        if stations == 10 {
+            return [9.0, 9.0];
+        }
+        let (more, unfair) = ([0.0, 2.0, 2.5, 3.0][scheme], [4.0, 2.0, 1.5, 1.0][scheme]);
+        [10.0 + more - unfair, 10.0 + more + unfair]
+    };
+    points(goodput, |scheme| [[1000, 1000], [800, 700], [600, 600], [500, 250]][scheme])
+}
+
+fn close(ours: Option<f64>, expected: f64) {
+    assert!(ours.is_some_and(|ours| (ours - expected).abs() < 1e-9), "{ours:?} is not {expected}");
+}
+
+#[test]
+fn every_row_holds_where_things_are_as_published() {
+    let points = as_published();
+    let rows = Experiment::new(NETWORK, &points).rows();
+    let ids: Vec<&str> = rows.iter().map(|row| row.id).collect();
+    assert_eq!(ids, ["1a", "1b", "1c", "1d", "1e", "1f", "1g", "1h", "1i"]);
+    for row in &rows {
+        assert!(row.holds, "{row:?}");
+        assert!(row.values.iter().all(|v| v.ours.mean.is_some() && v.ours.half.is_some()), "{row:?}");
+    }
+}
+
+#[test]
+fn ratios_are_paired_by_seed() {
+    let points = as_published();
+    let rows = Experiment::new(NETWORK, &points).rows();
+    close(rows[1].values[0].ours.mean, 100.0 * (750.0 / 1200.0 - 1.0));
+    close(rows[1].values[1].ours.mean, 100.0 * (250.0 / 600.0 - 1.0));
+    close(rows[2].values[0].ours.mean, 100.0 * (750.0 / 2000.0 - 1.0));
+    close(rows[2].values[1].ours.mean, -75.0);
+    // Seed 2 has twice of everything: the ratio is the same in both, so that its interval is nothing.
+    close(rows[2].values[0].ours.half, 0.0);
+    close(rows[3].values[0].ours.mean, 30.0);
+    close(rows[3].values[1].ours.mean, 100.0 * (26.0 / 24.0 - 1.0));
+    // 2000 and 4000 ACKs per second of 52 bytes, 1000 times.
+    close(rows[8].values[0].ours.mean, 3000.0 * 52.0 * 8.0 / 1000.0);
+}
+
+#[test]
+fn jain_counts_the_stations_of_a_sector() {
+    let points = as_published();
+    let row = &Experiment::new(NETWORK, &points).rows()[7];
+    close(row.values[0].ours.mean, 20.0 * 20.0 / (2.0 * (6.0 * 6.0 + 14.0 * 14.0)));
+    assert!(row.why.contains("1 of 1"), "{}", row.why);
+}
+
+#[test]
+fn rows_fail_where_directions_turn() {
+    let goodput = |scheme: usize, stations: u64| [20.0 + stations as f64 / 10.0, 8.0 - 2.0 * scheme as f64];
+    let points = points(goodput, |scheme| [100 + scheme as u64, 100]);
+    let rows = Experiment::new(NETWORK, &points).rows();
+    let held: Vec<&str> = rows.iter().filter(|row| row.holds).map(|row| row.id).collect();
+    assert!(held.is_empty(), "{held:?}");
+}
+
+#[test]
+fn why_names_the_resource_that_is_used_up() {
+    let points = as_published();
+    let row = &Experiment::new(NETWORK, &points).rows()[0];
+    assert!(row.why.contains("used up: the uplink's resource blocks ("), "{}", row.why);
+    assert!(row.why.contains("uplink 94%"), "{}", row.why);
+    let rows = Experiment::new(NETWORK, &points).rows();
+    // 2400 bytes per block are the ACKs of two pairs of segments.
+    assert!(rows[1].why.contains("2.0 on average (2 to 2)"), "{}", rows[1].why);
+}
+
+#[test]
+fn nothing_measured_is_neither_a_number_nor_a_success() {
+    let points = points(|_, _| [0.0, 0.0], |_| [0, 0]);
+    for row in Experiment::new(NETWORK, &points).rows() {
+        let text = row.to_json().to_string() + &row.why;
+        assert!(!text.contains("NaN") && !text.contains("inf"), "{text}");
+        assert!(!row.holds, "{row:?}");
+    }
+}
+
+#[test]
+fn stations_served_lie_on_the_line_between_two_numbers() {
+    assert_eq!(stations_served(&[30.0, 30.0, 25.0, 20.0, 20.0, 20.0]), 30.0);
+    assert_eq!(stations_served(&[20.0, 30.0, 30.0, 20.0, 20.0, 20.0]), 35.0);
+    assert_eq!(stations_served(&[30.0; 6]), 60.0);
+    assert_eq!(stations_served(&[20.0; 6]), 0.0);
+}

@@ -1,9 +1,10 @@
 //! One LTE FDD cell: an eNB and its stations, a [`Node`].
 //!
 //! Port 0 is the core network; port `1 + i` is the IP side of station `i`. In every TTI with work, in this order:
-//! the receivers hand up what has passed them; the eNB takes up uplink verdicts (n+4) and scheduling requests
-//! (n+4), allocates the uplink four TTIs ahead and the downlink of this TTI; the stations send what was granted
-//! four TTIs ago, and scheduling requests. A cell without work sleeps until a packet comes.
+//! SDUs that have waited too long are discarded; the receivers hand up what has passed them; the eNB takes up
+//! uplink verdicts (n+4) and scheduling requests (n+4), allocates the uplink four TTIs ahead and the downlink of
+//! this TTI; the stations send what was granted four TTIs ago, and scheduling requests. A cell without work sleeps
+//! until a packet comes; waiting SDUs, unconfirmed PDUs and a failed radio link are work.
 
 use crate::config::{CellConfig, StationConfig};
 use crate::harq::{self, Block};

@@ -2,9 +2,10 @@
 //! deployment, in lockstep.
 //!
 //! Port 0 is the core network; port `1 + i` is the IP side of station `i`. In every TTI with work, in this order:
-//! the receivers hand up what has passed them; the eNB takes up uplink verdicts (n+4) and scheduling requests
-//! (n+4), allocates the uplink four TTIs ahead and the downlink of this TTI; the stations send what was granted
-//! four TTIs ago, and scheduling requests; then the air decides what is decoded. Without work it sleeps.
+//! SDUs that have waited too long are discarded; the receivers hand up what has passed them; the eNB takes up
+//! uplink verdicts (n+4) and scheduling requests (n+4), allocates the uplink four TTIs ahead and the downlink of
+//! this TTI; the stations send what was granted four TTIs ago, and scheduling requests; then the air decides what
+//! is decoded. Without work it sleeps; waiting SDUs, unconfirmed PDUs and a failed radio link are work.
 
 use crate::air::{Network, Sent, served_count};
 use crate::config::{CellConfig, StationConfig};

@@ -1,7 +1,7 @@
 //! PDCP (TS 36.323): numbers and heads the SDUs of a data radio bearer as they go down to RLC.
 //!
 //! The header is that of a 12-bit sequence number: 2 bytes. Numbering happens when RLC takes the SDU, behind the
-//! buffer above: what an ACK filter or the discard timer (§5.4) takes from there leaves no gap, and what RLC has taken
+//! buffer above: what an ACK filter or the discard timer (§5.4) takes from there leaves no gap. What RLC has taken
 //! is sent in the same TTI, at least in part, so that the timer no longer concerns it. Left out: ROHC, ciphering.
 
 use paceline_net::{Bytes, Instant, Packet, SduQueue};

@@ -6,6 +6,7 @@
 use crate::counters::Counters;
 use crate::scenario::Scenario;
 use paceline_net::{Duration, Instant};
+use paceline_ran::Cell;
 use serde::{Deserialize, Serialize};
 use statrs::distribution::{ContinuousCDF, StudentsT};
 use std::fmt::Write;
@@ -90,6 +91,22 @@ pub struct StationResult {
     pub downlink_block_bytes: f64,
     /// Scheduling requests sent.
     pub scheduling_requests: u64,
+    /// The cell that serves it: a sector of the served site in a deployment.
+    pub sector: usize,
+    /// Where it stands in a deployment.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub place: Option<PlaceResult>,
+}
+
+/// A station's place in a deployment.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct PlaceResult {
+    /// Metres east of the served site.
+    pub x_m: f64,
+    /// Metres north of it.
+    pub y_m: f64,
+    /// Coupling loss to the serving cell in dB: path loss, shadowing, penetration and antennas.
+    pub coupling_loss_db: f64,
 }
 
 /// One connection of a simulated station.
@@ -353,7 +370,7 @@ pub fn jain(shares: impl Iterator<Item = f64>) -> f64 {
 }
 
 /// One station's figures.
-pub(crate) fn station(index: usize, counters: &Counters, span: Duration) -> StationResult {
+pub(crate) fn station(index: usize, counters: &Counters, span: Duration, cell: &Cell) -> StationResult {
     let mbps = |bytes: u64| bytes as f64 * 8.0 / span.as_secs_f64() / 1e6;
     StationResult {
         station: index,
@@ -367,6 +384,12 @@ pub(crate) fn station(index: usize, counters: &Counters, span: Duration) -> Stat
         uplink_mcs: ratio(counters.uplink_mcs_sum, counters.uplink_blocks),
         downlink_block_bytes: ratio(counters.downlink_block_bytes, counters.downlink_blocks),
         scheduling_requests: counters.scheduling_requests,
+        sector: cell.serving(index),
+        place: cell.place(index).map(|(point, coupling_loss_db)| PlaceResult {
+            x_m: point.x,
+            y_m: point.y,
+            coupling_loss_db,
+        }),
     }
 }
 

@@ -97,7 +97,11 @@ impl Reading {
             seed: self.seed,
             measured_s: span.as_secs_f64(),
             totals: results::totals(&measured, span, self.prb, p95),
-            stations: measured.iter().enumerate().map(|(i, c)| results::station(i, c, span)).collect(),
+            stations: measured
+                .iter()
+                .enumerate()
+                .map(|(i, c)| results::station(i, c, span, model.cell()))
+                .collect(),
             flows: flows(model, &events),
             samples: self.samples,
         }

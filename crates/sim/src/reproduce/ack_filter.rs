@@ -9,7 +9,7 @@ mod facts;
 pub use facts::Network;
 
 use super::{Estimate, Row, Value};
-use crate::results::{RunResult, StationResult, Totals, jain, mean_and_ci95};
+use crate::results::{RunResult, Totals, jain, mean_and_ci95};
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
@@ -347,18 +347,13 @@ fn jain_per_sector(runs: &[RunResult]) -> BTreeMap<usize, Estimate> {
     for run in runs {
         let mut sectors: BTreeMap<usize, Vec<f64>> = BTreeMap::new();
         for station in &run.stations {
-            sectors.entry(sector(station)).or_default().push(station.goodput_mbps);
+            sectors.entry(station.sector).or_default().push(station.goodput_mbps);
         }
         for (sector, goodput) in sectors {
             indices.entry(sector).or_default().push(jain(goodput.into_iter()));
         }
     }
     indices.into_iter().map(|(sector, indices)| (sector, Estimate::of(indices))).collect()
-}
-
-/// The sector that serves a station: there is one cell.
-fn sector(_: &StationResult) -> usize {
-    0
 }
 
 #[cfg(test)]

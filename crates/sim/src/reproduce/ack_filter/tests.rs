@@ -1,4 +1,5 @@
 use super::*;
+use crate::results::StationResult;
 
 const NETWORK: Network = Network {
     segment: 536.0,
@@ -22,6 +23,8 @@ fn run(seed: u64, acks: &[u64], goodput: &[f64], uplink: f64) -> RunResult {
         uplink_mcs: 5.0,
         downlink_block_bytes: 2400.0,
         scheduling_requests: 0,
+        sector: 0,
+        place: None,
     };
     let totals = Totals {
         goodput_mbps: goodput.iter().sum(),

@@ -101,7 +101,11 @@ fn describe(rows: &[Row], seeds: u64, set: &[String]) -> String {
                 published,
                 ours(row, value.ours.mean, value.ours.half),
                 row.unit.to_owned(),
-                first(if row.holds { "yes" } else { "no" }),
+                first(match (row.holds, row.surely) {
+                    (true, true) => "yes",
+                    (true, false) => "yes, within ±",
+                    (false, _) => "no",
+                }),
             ]);
         }
     }

@@ -103,13 +103,16 @@ fn describe(rows: &[Row], seeds: u64, set: &[String]) -> String {
                 row.unit.to_owned(),
                 first(match (row.holds, row.surely) {
                     (true, true) => "yes",
-                    (true, false) => "yes, within ±",
+                    (true, false) => "yes, unsure",
                     (false, _) => "no",
                 }),
             ]);
         }
     }
-    let mut text = format!("ack-filter, published beside ours: {runs}{set}\n{}\n", align(&lines, 3));
+    let mut text = format!(
+        "ack-filter, published beside ours: {runs}{set}\n{}unsure: not in the whole of the confidence interval\n\n",
+        align(&lines, 3)
+    );
     for row in rows {
         let _ = writeln!(text, "{}  published: {}. Ours: {}.", row.id, row.published, row.why);
     }

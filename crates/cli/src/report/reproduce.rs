@@ -48,7 +48,7 @@ impl Reproduced {
         for row in &self.rows {
             let (class, holds) = match (row.holds, row.holds_in_ci95) {
                 (true, true) => ("yes", "✓ yes"),
-                (true, false) => ("yes", "✓ yes, within ±"),
+                (true, false) => ("yes", "✓ yes, unsure"),
                 (false, _) => ("no", "✗ no"),
             };
             let _ = writeln!(
@@ -61,7 +61,8 @@ impl Reproduced {
                 escape(&row.why)
             );
         }
-        table + "</tbody></table></div>\n"
+        table
+            + "</tbody></table></div>\n<p class=\"about\">Unsure: not in the whole of the confidence interval.</p>\n"
     }
 }
 

@@ -31,7 +31,10 @@ fn nine_rows_published_beside_ours() {
         for text in ["quantity", "published", "why"] {
             assert!(row[text].as_str().is_some_and(|text| !text.is_empty()), "{text}: {row}");
         }
-        assert!(row["unit"].is_string() && row["holds"].is_boolean(), "{row}");
+        assert!(
+            row["unit"].is_string() && row["holds"].is_boolean() && row["holds_in_ci95"].is_boolean(),
+            "{row}"
+        );
         let names = |field: &str| row[field].as_object().unwrap().keys().cloned().collect::<Vec<_>>();
         assert!(!names("ours").is_empty(), "{row}");
         assert_eq!((names("ours"), names("ours")), (names("ci95"), names("published_values")), "{row}");

@@ -101,11 +101,18 @@ fn describe(rows: &[Row], seeds: u64, set: &[String]) -> String {
                 published,
                 ours(row, value.ours.mean, value.ours.half),
                 row.unit.to_owned(),
-                first(if row.holds { "yes" } else { "no" }),
+                first(match (row.holds, row.surely) {
+                    (true, true) => "yes",
+                    (true, false) => "yes, unsure",
+                    (false, _) => "no",
+                }),
             ]);
         }
     }
-    let mut text = format!("ack-filter, published beside ours: {runs}{set}\n{}\n", align(&lines, 3));
+    let mut text = format!(
+        "ack-filter, published beside ours: {runs}{set}\n{}unsure: not in the whole of the confidence interval\n\n",
+        align(&lines, 3)
+    );
     for row in rows {
         let _ = writeln!(text, "{}  published: {}. Ours: {}.", row.id, row.published, row.why);
     }

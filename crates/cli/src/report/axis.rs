@@ -91,7 +91,7 @@ mod tests {
         assert_eq!(ticks.at, [0.0, 10.0, 20.0, 30.0, 40.0]);
         let ticks = Ticks::nice(0.85, 0.99);
         assert_eq!(ticks.decimals, 2);
-        assert!(ticks.at[0] <= 0.85 && *ticks.at.last().unwrap() >= 0.99, "{:?}", ticks.at);
+        assert!(ticks.at[0] <= 0.85 + 1e-9 && *ticks.at.last().unwrap() >= 0.99 - 1e-9, "{:?}", ticks.at);
         assert!(Ticks::nice(0.0, 0.0).at.len() >= 2);
     }
 

@@ -23,6 +23,7 @@ struct Row {
     ci95: Map<String, Value>,
     unit: String,
     holds: bool,
+    holds_in_ci95: bool,
     why: String,
 }
 
@@ -45,7 +46,11 @@ impl Reproduced {
         }
         table += "</tr></thead>\n<tbody>\n";
         for row in &self.rows {
-            let (class, holds) = if row.holds { ("yes", "✓ yes") } else { ("no", "✗ no") };
+            let (class, holds) = match (row.holds, row.holds_in_ci95) {
+                (true, true) => ("yes", "✓ yes"),
+                (true, false) => ("yes", "✓ yes, unsure"),
+                (false, _) => ("no", "✗ no"),
+            };
             let _ = writeln!(
                 table,
                 "<tr><td class=\"text\">{}</td><td class=\"text\">{}</td><td class=\"text\">{}</td><td class=\"values\">{}</td><td class=\"text {class}\">{holds}</td><td class=\"wide\">{}</td></tr>",
@@ -56,7 +61,8 @@ impl Reproduced {
                 escape(&row.why)
             );
         }
-        table + "</tbody></table></div>\n"
+        table
+            + "</tbody></table></div>\n<p class=\"about\">Unsure: not in the whole of the confidence interval.</p>\n"
     }
 }
 

@@ -97,6 +97,7 @@ impl<'a> Experiment<'a> {
             unit: "%",
             values: values.map(|(name, ours)| Value { name, published: None, ours }).collect(),
             holds: changes.iter().all(|change| change.is(|percent| percent.abs() <= SAME_PERCENT)),
+            surely: changes.iter().all(|change| change.surely(|percent| percent.abs() <= SAME_PERCENT)),
             why: format!(
                 "\"the same\" means within {SAME_PERCENT:.0}%; {}; {}",
                 self.limit(BASIC, 10),
@@ -133,27 +134,28 @@ impl<'a> Experiment<'a> {
             },
         ];
         let quantity = format!("ACKs sent, {} against {}, 10 stations", SCHEMES[a], SCHEMES[b]);
-        let why = format!("{}{why}", ours.doubt());
-        Row { id, quantity, published, unit: "%", values, holds: ours.is(|percent| percent < 0.0), why }
+        let (holds, surely) = (ours.is(|percent| percent < 0.0), ours.surely(|percent| percent < 0.0));
+        Row { id, quantity, published, unit: "%", values, holds, surely, why }
     }
 
     fn total_throughput(&self) -> Row {
         let goodput = |t: &Totals| t.goodput_mbps;
         let mut why = String::new();
-        let mut holds = true;
+        let (mut holds, mut surely) = (true, true);
         for other in [BASIC, GRANTED] {
             let changes: Vec<(u64, Estimate)> =
                 STATIONS[1..].iter().map(|n| (*n, self.change((OPT, other), *n, goodput))).collect();
             let above = |(_, change): &&(u64, Estimate)| change.is(|percent| percent > 0.0);
-            let clearly = changes.iter().filter(above).filter(|(_, change)| !change.may_be_zero()).count();
+            let clearly = changes.iter().filter(|(_, change)| change.surely(|percent| percent > 0.0)).count();
             let above = changes.iter().filter(above).count();
             holds &= above == changes.len();
+            surely &= clearly == changes.len();
             let best =
                 changes.iter().max_by(|a, b| a.1.mean.unwrap_or(0.0).total_cmp(&b.1.mean.unwrap_or(0.0)));
             if let Some((stations, Estimate { mean: Some(percent), .. })) = best {
                 let _ = write!(
                     why,
-                    "above {} at {above} of {} numbers of stations ({clearly} beyond its interval), most at {stations} ({percent:+.1}%); ",
+                    "above {} at {above} of {} numbers of stations ({clearly} beyond the confidence interval), most at {stations} ({percent:+.1}%); ",
                     SCHEMES[other],
                     changes.len()
                 );
@@ -171,6 +173,7 @@ impl<'a> Experiment<'a> {
             unit: "%",
             values: vec![value(BASIC, 59.1), value(GRANTED, 11.9)],
             holds,
+            surely,
             why: why + &format!("{}; {}", self.limit(BASIC, 40), self.limit(OPT, 40)),
         }
     }
@@ -186,7 +189,8 @@ impl<'a> Experiment<'a> {
             unit: "%",
             values: vec![Value { name: "all stations".into(), published: Some(-21.4), ours }],
             holds: ours.is(|percent| percent < 0.0),
-            why: format!("{}{data}{}; {}", ours.doubt(), self.discarded(OPT, 40), self.limit(OPT, 40)),
+            surely: ours.surely(|percent| percent < 0.0),
+            why: format!("{data}{}; {}", self.discarded(OPT, 40), self.limit(OPT, 40)),
         }
     }
 
@@ -204,6 +208,7 @@ impl<'a> Experiment<'a> {
             published: "saturates or falls in all schemes",
             unit: "%",
             holds: values.iter().all(|value| value.ours.is(|percent| percent <= SAME_PERCENT)),
+            surely: values.iter().all(|value| value.ours.surely(|percent| percent <= SAME_PERCENT)),
             values,
             why: format!(
                 "\"saturates\" means at most {SAME_PERCENT:+.0}% for half as many stations again; {}; {}",
@@ -229,6 +234,7 @@ impl<'a> Experiment<'a> {
             ours: Estimate::of(per_seed(scheme)),
         };
         let (basic, opt) = (value(BASIC, 30.0), value(OPT, 60.0));
+        let difference = Estimate::of(per_seed(OPT).zip(per_seed(BASIC)).map(|(opt, basic)| opt - basic));
         let mut why =
             format!("the most stations with a total of {TOTAL_MBPS:.0} Mb/s or more, none beyond {end}");
         for scheme in [BASIC, OPT] {
@@ -243,59 +249,51 @@ impl<'a> Experiment<'a> {
             quantity: format!("stations that a cell serves at a total of {TOTAL_MBPS:.0} Mb/s"),
             published: "about 30 with basic, 60 with hybrid-opt",
             unit: "stations",
-            holds: opt.ours.mean > basic.ours.mean,
+            holds: difference.is(|stations| stations > 0.0),
+            surely: difference.surely(|stations| stations > 0.0),
             values: vec![basic, opt],
             why,
         }
     }
 
     fn fairness(&self) -> Row {
-        let schemes = [BASIC, GRANTED, OPT];
-        let sectors: Vec<BTreeMap<usize, Estimate>> =
-            schemes.iter().map(|scheme| jain_per_sector(self.at(*scheme, 40))).collect();
-        let mut values = Vec::new();
-        let mut ordered = 0;
+        const ORDER: [usize; 3] = [BASIC, GRANTED, OPT];
+        let sectors = ORDER.map(|scheme| jain_per_sector(self.at(scheme, 40)));
+        let count = sectors[0].len();
+        let (mut values, mut steps) = (Vec::new(), [Vec::new(), Vec::new()]);
         for sector in sectors[0].keys() {
-            let figures: Vec<Estimate> =
-                sectors.iter().map(|of| of.get(sector).copied().unwrap_or_default()).collect();
-            ordered += usize::from(figures.windows(2).all(|pair| pair[0].mean < pair[1].mean));
-            let several = if sectors[0].len() > 1 { format!(", sector {sector}") } else { String::new() };
-            let named = schemes.iter().zip(figures);
-            values.extend(named.map(|(scheme, ours)| Value {
-                name: format!("{}{several}", SCHEMES[*scheme]),
+            let figures = sectors.each_ref().map(|of| of.get(sector).cloned().unwrap_or_default());
+            for (step, pair) in steps.iter_mut().zip(figures.windows(2)) {
+                step.push(Estimate::of(pair[1].iter().zip(&pair[0]).map(|(is, was)| is - was)));
+            }
+            let several = if count > 1 { format!(", sector {sector}") } else { String::new() };
+            values.extend(ORDER.into_iter().zip(figures).map(|(scheme, indices)| Value {
+                name: format!("{}{several}", SCHEMES[scheme]),
                 published: None,
-                ours,
+                ours: Estimate::of(indices),
             }));
         }
-        let uplink = |scheme: usize| 100.0 * self.mean(scheme, 40).uplink_prb_share;
+        let every = |of: fn(&Estimate) -> bool| count > 0 && steps.iter().flatten().all(of);
+        let up = |step: &[Estimate]| step.iter().filter(|step| step.is(|step| step > 0.0)).count();
+        let uplink = ORDER.map(|scheme| 100.0 * self.mean(scheme, 40).uplink_prb_share);
         Row {
             id: "1h",
             quantity: String::from("Jain index per sector, 40 stations"),
             published: "basic < granted < hybrid-opt in every sector",
             unit: "",
-            holds: ordered == sectors[0].len() && ordered > 0,
+            holds: every(|step| step.is(|step| step > 0.0)),
+            surely: every(|step| step.surely(|step| step > 0.0)),
             values,
             why: format!(
-                "the order holds in {ordered} of {}{}; uplink blocks used: {:.0}% / {:.0}% / {:.0}%; {}",
-                sectors[0].len(),
-                self.jain_differences(),
-                uplink(BASIC),
-                uplink(GRANTED),
-                uplink(OPT),
+                "granted is above basic in {} of {count}, hybrid-opt above granted in {}; uplink blocks used: {:.0}% / {:.0}% / {:.0}%; {}",
+                up(&steps[0]),
+                up(&steps[1]),
+                uplink[0],
+                uplink[1],
+                uplink[2],
                 self.limit(BASIC, 40)
             ),
         }
-    }
-
-    /// How far the Jain index differs from scheme to scheme over all sectors, paired by seed.
-    fn jain_differences(&self) -> String {
-        let difference = |(a, b): (usize, usize)| {
-            let pairs = self.at(a, 40).iter().zip(self.at(b, 40));
-            let ours = Estimate::of(pairs.map(|(a, b)| a.totals.jain_index - b.totals.jain_index));
-            let (Some(mean), Some(half)) = (ours.mean, ours.half) else { return String::new() };
-            format!(", {} is {mean:+.4} ± {half:.4} from {}", SCHEMES[a], SCHEMES[b])
-        };
-        [(GRANTED, BASIC), (OPT, GRANTED)].map(difference).concat()
     }
 
     fn ack_rate(&self) -> Row {
@@ -305,16 +303,17 @@ impl<'a> Experiment<'a> {
             Value { name: SCHEMES[scheme].into(), published: Some(published), ours }
         };
         let (basic, opt) = (value(BASIC, 866.4), value(OPT, 397.2));
+        let change = self.change((OPT, BASIC), 10, |t| t.acks_sent_per_s);
         Row {
             id: "1i",
             quantity: String::from("ACK bit rate at the serving gateway, 1000 eNBs with 10 stations"),
             published: "866.4 Mb/s with basic, 397.2 Mb/s with hybrid-opt",
             unit: "Mb/s",
-            holds: opt.ours.mean.is_some() && opt.ours.mean < basic.ours.mean,
+            holds: change.is(|percent| percent < 0.0),
+            surely: change.surely(|percent| percent < 0.0),
             values: vec![basic, opt],
             why: format!(
-                "{}ACKs of {ACK_BYTES:.0} bytes; {:.1} Mb/s of data with basic and {:.1} Mb/s with hybrid-opt cause {:.0} and {:.0} ACKs/s; {}",
-                self.change((OPT, BASIC), 10, |t| t.acks_sent_per_s).doubt(),
+                "ACKs of {ACK_BYTES:.0} bytes; {:.1} Mb/s of data with basic and {:.1} Mb/s with hybrid-opt cause {:.0} and {:.0} ACKs/s; {}",
                 self.mean(BASIC, 10).goodput_mbps,
                 self.mean(OPT, 10).goodput_mbps,
                 self.mean(BASIC, 10).acks_in_per_s,
@@ -341,8 +340,8 @@ fn stations_served(totals: &[f64]) -> f64 {
     }
 }
 
-/// Jain's index of the stations' goodput, sector by sector.
-fn jain_per_sector(runs: &[RunResult]) -> BTreeMap<usize, Estimate> {
+/// Jain's index of the stations' goodput: sector by sector, one per seed.
+fn jain_per_sector(runs: &[RunResult]) -> BTreeMap<usize, Vec<f64>> {
     let mut indices: BTreeMap<usize, Vec<f64>> = BTreeMap::new();
     for run in runs {
         let mut sectors: BTreeMap<usize, Vec<f64>> = BTreeMap::new();
@@ -353,7 +352,7 @@ fn jain_per_sector(runs: &[RunResult]) -> BTreeMap<usize, Estimate> {
             indices.entry(sector).or_default().push(jain(goodput.into_iter()));
         }
     }
-    indices.into_iter().map(|(sector, indices)| (sector, Estimate::of(indices))).collect()
+    indices
 }
 
 #[cfg(test)]

@@ -18,8 +18,10 @@ pub struct Row {
     pub unit: &'static str,
     /// The values.
     pub values: Vec<Value>,
-    /// Whether the published direction holds.
+    /// Whether the published direction holds for our means.
     pub holds: bool,
+    /// Whether it holds in the whole of our 95% confidence intervals.
+    pub surely: bool,
     /// Why, in measured facts.
     pub why: String,
 }
@@ -58,16 +60,10 @@ impl Estimate {
     pub fn is(&self, condition: impl Fn(f64) -> bool) -> bool {
         self.mean.is_some_and(condition)
     }
-    /// What to say of a difference that may be chance: nothing where it is not.
-    pub fn doubt(&self) -> &'static str {
-        if self.may_be_zero() { "the difference lies within its confidence interval; " } else { "" }
-    }
-    /// Whether zero lies within the confidence interval.
-    pub fn may_be_zero(&self) -> bool {
-        match (self.mean, self.half) {
-            (Some(mean), Some(half)) => mean.abs() <= half,
-            _ => true,
-        }
+    /// Whether the whole confidence interval fulfils a condition that holds on one side of a bound, or between two.
+    pub fn surely(&self, condition: impl Fn(f64) -> bool) -> bool {
+        let (Some(mean), Some(half)) = (self.mean, self.half) else { return false };
+        condition(mean - half) && condition(mean + half)
     }
 }
 
@@ -86,6 +82,7 @@ impl Row {
             "ci95": entries(|v| v.ours.half),
             "unit": self.unit,
             "holds": self.holds,
+            "holds_in_ci95": self.surely,
             "why": self.why,
         })
     }

@@ -1,5 +1,6 @@
 //! One file a command.
 
+pub mod calibration;
 pub mod check;
 pub mod compare;
 pub mod doctor;

@@ -1,5 +1,6 @@
 //! `paceline reproduce`: a published experiment, with what was published beside ours.
 
+use super::calibration;
 use crate::failure::Outcome;
 use crate::output;
 use crate::scenario_file;
@@ -29,6 +30,8 @@ pub struct Args {
 enum Published {
     /// ACK filtering in the uplink buffer (IEEE CSCN 2018): four schemes, 10 to 60 stations
     AckFilter(Options),
+    /// Downlink geometry and coupling loss of 3GPP's deployments, beside 3GPP's own
+    Calibration(calibration::Options),
 }
 
 #[derive(clap::Args)]
@@ -51,8 +54,10 @@ struct Options {
 }
 
 pub fn run(args: &Args) -> Outcome {
-    let Published::AckFilter(options) = &args.experiment;
-    ack_filter(options)
+    match &args.experiment {
+        Published::AckFilter(options) => ack_filter(options),
+        Published::Calibration(options) => calibration::run(options),
+    }
 }
 
 fn ack_filter(options: &Options) -> Outcome {

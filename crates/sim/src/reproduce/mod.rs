@@ -1,6 +1,7 @@
 //! Published results beside ours: rows of a comparison, each with what holds and why.
 
 pub mod ack_filter;
+pub mod calibration;
 
 use crate::results::mean_and_half;
 use serde_json::{Map, json};

@@ -263,7 +263,7 @@ impl Network {
         let blocks = sent.blocks.blocks();
         let linear = if sent.downlink {
             let mut noise = std::mem::take(&mut self.scratch);
-            placed.receiver.interference_mw(&self.activity, &mut noise);
+            placed.receiver.interference_in(&self.activity, sent.blocks, &mut noise);
             let (group, signal) = (self.groups.0, placed.receiver.signal_mw());
             let gains = self.gains(placed, tti, true);
             let linear =

@@ -212,7 +212,14 @@ impl DownlinkReceiver {
     }
     /// Writes interference and noise in mW per resource block.
     pub fn interference_mw(&self, activity: &Activity, out: &mut [f64]) {
+        self.interference_in(activity, BlockSet(u128::MAX), out);
+    }
+    /// The same for these blocks alone, and what lies beside them; others keep what stands there.
+    pub fn interference_in(&self, activity: &Activity, blocks: BlockSet, out: &mut [f64]) {
         for (chunk, out) in out.chunks_mut(LANES).enumerate() {
+            if blocks.0 >> (chunk * LANES) & 0xff == 0 {
+                continue;
+            }
             let mut sums = [0.0f32; LANES];
             for (power, row) in self.interferers_mw.iter().zip(activity.rows.chunks_exact(activity.width)) {
                 let row = &row[chunk * LANES..(chunk + 1) * LANES];

@@ -29,6 +29,28 @@ fn case(name: &str, text: &str, overrides: &[&str]) {
     println!("{name:<44} {:>8.1} simulated s / CPU s  {:>6.0} ns / packet handled", rates[2], per_packet[2]);
 }
 
+/// The paper's cell without and with what costs: fading, and neighbours with full buffers.
+fn deployments(text: &str) {
+    const RADIO: [(&str, &str, &str); 3] = [
+        ("no fading, quiet neighbours", "none", "0.0"),
+        ("EPA, quiet neighbours", "epa", "0.0"),
+        ("EPA, full buffers", "epa", "1.0"),
+    ];
+    for stations in ["10", "40"] {
+        for (name, fading, load) in RADIO {
+            let set = [
+                "run.duration=10 s".to_owned(),
+                "run.warmup=1 s".to_owned(),
+                format!("station.count={stations}"),
+                format!("deployment.fading={fading}"),
+                format!("deployment.neighbour_load={load}"),
+            ];
+            let set: Vec<&str> = set.iter().map(String::as_str).collect();
+            case(&format!("7 sites, {stations} stations, {name}"), text, &set);
+        }
+    }
+}
+
 fn main() {
     let single = include_str!("../../../scenarios/single-station.toml");
     let limited = include_str!("../../../scenarios/uplink-limited.toml");
@@ -42,4 +64,5 @@ fn main() {
         &["ack_filter.scheme=hybrid-opt", "station.count=40"],
     );
     case("uplink-limited, 60 stations, safe", limited, &["ack_filter.scheme=safe", "station.count=60"]);
+    deployments(include_str!("../../../scenarios/ack-filter-paper.toml"));
 }

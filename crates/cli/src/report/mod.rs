@@ -3,6 +3,7 @@
 mod axis;
 mod chart;
 mod html;
+mod map;
 mod reproduce;
 mod run;
 mod sweep;

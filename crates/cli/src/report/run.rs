@@ -2,6 +2,7 @@
 
 use super::chart::{Chart, Mark, Series, Style};
 use super::html;
+use super::map;
 use crate::table;
 use paceline_sim::results::StationResult;
 use paceline_sim::{Origin, RunResult, Scenario, Totals, scenario};
@@ -106,7 +107,8 @@ impl Run {
                 vec![series("downlink", |s| s.downlink_mcs), series("uplink", |s| s.uplink_mcs)],
             ),
         ];
-        html::figures(&pictures.iter().map(Chart::figure).collect::<String>())
+        let map = self.runs.first().and_then(|run| map::figure(&run.stations)).unwrap_or_default();
+        html::figures(&(pictures.iter().map(Chart::figure).collect::<String>() + &map))
     }
 
     fn over_time(&self, timeseries: Option<&str>, scenario: Option<&Scenario>) -> String {

@@ -249,6 +249,7 @@ fn counters_add_up() {
         ("acks-out", 2),
         ("acks-discarded", 3),
         ("queue-drops", 0),
+        ("expired", 0),
     ];
     assert_eq!(queue.counters(), expected);
 }
@@ -270,6 +271,7 @@ fn packets_beyond_the_discard_timer_end_from_the_head() {
             std::iter::from_fn(|| queue.pop_dropped()).map(|(_, why)| why).collect();
         assert_eq!(reasons, [DropReason::PdcpDiscard; 2]);
         assert_eq!((queue.stats().expired, queue.stats().acks_discarded), (2, 0));
+        assert!(queue.counters().contains(&("expired", 2)));
         assert!(queue.pop(at(60)).is_some() && queue.pop(at(60)).is_none());
     }
 }

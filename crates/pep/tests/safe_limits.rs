@@ -161,7 +161,7 @@ fn rule_20_every_ack_is_counted_once() {
     assert_eq!(stats.acks_in, stats.acks_out + stats.acks_discarded);
     let counters = bed.queue.counters();
     assert!(counters.contains(&("kept-mid-stream", 1)));
-    assert_eq!(counters.len(), 6 + KeepReason::ALL.len());
+    assert_eq!(counters.len(), 7 + KeepReason::ALL.len());
 }
 
 #[test]

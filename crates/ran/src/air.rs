@@ -92,6 +92,7 @@ pub(crate) struct Network {
     uplink_mw: Vec<Vec<f64>>,
     /// Their mean over blocks and the last TTIs.
     uplink_mean_mw: Vec<f64>,
+    /// As long as the downlink has resource blocks.
     scratch: Vec<f64>,
     /// Gains of a link without fading.
     flat: Vec<f32>,
@@ -141,7 +142,7 @@ impl Network {
             groups: (groups[0] as usize, groups[1] as usize),
             uplink_mean_mw: vec![noise[0]; served.len()],
             uplink_mw: vec![noise; served.len()],
-            scratch: vec![0.0; usize::from(prb.0.max(prb.1))],
+            scratch: vec![0.0; usize::from(prb.0)],
             flat: vec![1.0; usize::from(prb.0.max(prb.1))],
             hold,
             config,

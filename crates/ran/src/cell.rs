@@ -157,6 +157,7 @@ impl Cell {
         if self.sent.is_empty() {
             return;
         }
+        debug_assert!(self.blocks_are_apart(), "TTI {}: {:?}", tti.0, self.sent);
         if let Some(network) = &mut self.network {
             let stations = &self.stations;
             network.fill(tti, &self.sent, |index| {
@@ -171,6 +172,21 @@ impl Cell {
             let sinr = radio.sinr_db(&mut self.network, *cell, tti, &sent, block);
             link.send(sent.process, tti, sinr, self.draws.uniform(), self.config.decode_delay);
         }
+    }
+
+    /// Whether every transmission of this TTI lies in its band, and none overlaps another of its cell and direction.
+    fn blocks_are_apart(&self) -> bool {
+        let pucch = u32::from(self.config.pucch_prb);
+        let downlink = BlockSet::range(0, u32::from(self.config.downlink_prb));
+        let uplink = BlockSet::range(pucch / 2, u32::from(self.config.uplink_prb) - pucch);
+        let side = |sent: &Sent| (self.stations[sent.station].cell, sent.downlink);
+        self.sent.iter().enumerate().all(|(at, sent)| {
+            let mut others = self.sent[..at].iter().filter(|other| side(other) == side(sent));
+            let band = if sent.downlink { downlink } else { uplink };
+            !sent.blocks.is_empty()
+                && sent.blocks.without(band).is_empty()
+                && others.all(|other| sent.blocks.without(other.blocks) == sent.blocks)
+        })
     }
 
     /// Ends what has waited too long, and hands up what has passed the receivers of both directions.

@@ -89,11 +89,10 @@ pub fn allocate(
     out: &mut Vec<(usize, u8)>,
 ) {
     out.clear();
-    let count = candidates.iter().map(|c| c.station as u64 + 1).max().unwrap_or(1);
-    let turn = |c: &Candidate| (c.station as u64 + count - tti.0 % count) % count;
-    candidates.sort_unstable_by(|a, b| {
-        policy.priority(tti, b).total_cmp(&policy.priority(tti, a)).then(turn(a).cmp(&turn(b)))
-    });
+    // By place among the candidates, not by number: the stations of a sector have gaps between theirs.
+    candidates.sort_unstable_by_key(|c| c.station);
+    candidates.rotate_left((tti.0 % candidates.len().max(1) as u64) as usize);
+    candidates.sort_by(|a, b| policy.priority(tti, b).total_cmp(&policy.priority(tti, a)));
     let first = candidates.len().min(budget.max_grants);
     let ranked = &mut candidates[..first];
     if policy == Policy::RoundRobin {
@@ -104,7 +103,8 @@ pub fn allocate(
     let mut left = budget.n_prb;
     for (index, candidate) in ranked.iter().enumerate() {
         let sharing = if policy == Policy::RoundRobin { ranked.len() - index } else { 1 };
-        let share = left.div_ceil(group).div_ceil(sharing as u8).saturating_mul(group);
+        let share =
+            left.div_ceil(group).div_ceil(u8::try_from(sharing).unwrap_or(u8::MAX)).saturating_mul(group);
         let wanted = candidate.wanted_prb.div_ceil(group).saturating_mul(group);
         let given = wanted.min(share).min(left);
         if given > 0 {
@@ -174,6 +174,28 @@ mod tests {
         assert_eq!(shares(&[100], budget), [(0, 100)]);
         let odd = Budget { n_prb: 25, max_grants: 2, granularity: 2 };
         assert_eq!(shares(&[25, 25, 25], odd), [(0, 14), (1, 11)]);
+    }
+
+    #[test]
+    fn equals_take_turns_whatever_their_numbers() {
+        let budget = Budget { n_prb: 50, max_grants: 10, granularity: 1 };
+        let mut firsts = [0; 8];
+        let mut out = Vec::new();
+        for tti in (0..3000).map(Tti) {
+            let mut candidates = [0, 3, 7].map(|station| candidate(station, 50, 100.0, 0.0));
+            allocate(tti, Policy::MaxCi, &mut candidates, budget, &mut out);
+            firsts[out[0].0] += 1;
+        }
+        assert_eq!(firsts, [1000, 0, 0, 1000, 0, 0, 0, 1000]);
+    }
+
+    #[test]
+    fn more_stations_than_blocks_share_what_there_is() {
+        for count in [255, 256, 257, 600] {
+            let budget = Budget { n_prb: 100, max_grants: count, granularity: 1 };
+            let shares = shares(&vec![3; count], budget);
+            assert_eq!(shares.iter().map(|(_, prb)| u32::from(*prb)).sum::<u32>(), 100, "{count}");
+        }
     }
 
     #[test]

@@ -120,7 +120,9 @@ impl Station {
     ) -> Option<(&'static Mcs, u8)> {
         let (sinr, max_prb) = self.radio.estimate_uplink(network, self.cell, tti, cell.uplink_prb);
         let usable = &mcs::UPLINK[..=usize::from(cell.max_uplink_mcs)];
-        Some((mcs::highest(usable, sinr + self.uplink.offset_db)?, max_prb))
+        // A station that can send at all goes on at the lowest: without blocks the outer loop would never recover.
+        let lowest = mcs::highest(usable, sinr).map(|_| &usable[0]);
+        Some((mcs::highest(usable, sinr + self.uplink.offset_db).or(lowest)?, max_prb))
     }
     /// Data waiting in the uplink: above, in RLC, and reports about the downlink.
     pub fn uplink_available(&self) -> u64 {

@@ -54,6 +54,17 @@ fn a_lone_station_fills_the_peak_transport_block() {
 }
 
 #[test]
+fn the_outer_loop_never_silences_a_station_that_can_send() {
+    // One failure at the lowest MCS takes the corrected SINR below it.
+    let lowest = paceline_ran::lte::mcs::UPLINK[0].s10_1024_db;
+    let config = paceline_ran::CellConfig { outer_loop: true, ..config() };
+    let mut cell = Cell::new(config, vec![station(0, 12.0, lowest + 0.1, 0.0)], 1);
+    saturate(&mut cell);
+    let uplink = cell.uplink(0);
+    assert!(uplink.retransmissions > 0 && uplink.blocks > 800, "{uplink:?}");
+}
+
+#[test]
 fn equal_stations_get_equal_shares() {
     let stations = (0..7).map(|i| station(i, 12.0, 8.0, 0.0)).collect();
     let mut cell = Cell::new(config(), stations, 1);

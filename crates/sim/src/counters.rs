@@ -53,6 +53,8 @@ counters! {
         downlink_queue_drops,
         /// Packets lost below the buffers, both directions.
         radio_losses,
+        /// Packets that PDCP's discard timer ended, both directions.
+        pdcp_discards,
         /// Downlink transport blocks.
         downlink_blocks,
         /// Their bytes.
@@ -79,7 +81,8 @@ counters! {
 }
 
 fn radio_losses(stats: &LinkStats) -> u64 {
-    stats.dropped.of(DropReason::HarqFailed) + stats.dropped.of(DropReason::RlcReassembly)
+    use DropReason::{HarqFailed, RadioLinkFailure, RlcReassembly};
+    [HarqFailed, RlcReassembly, RadioLinkFailure].iter().map(|reason| stats.dropped.of(*reason)).sum()
 }
 
 /// Reads every station.
@@ -103,6 +106,7 @@ pub fn read(model: &Model) -> Vec<Counters> {
             scheduling_requests: cell.scheduling_requests(station),
             downlink_queue_drops: down.dropped.of(DropReason::QueueFull),
             radio_losses: radio_losses(down) + radio_losses(up),
+            pdcp_discards: down.dropped.of(DropReason::PdcpDiscard) + up.dropped.of(DropReason::PdcpDiscard),
             downlink_blocks: down.blocks,
             downlink_block_bytes: down.block_bytes,
             downlink_mcs_sum: down.mcs_sum,

@@ -64,6 +64,12 @@ totals! {
     harq_retransmission_share,
     /// Scheduling requests per second.
     scheduling_requests_per_s,
+    /// Packets dropped at the eNB's buffers, per second.
+    downlink_queue_drops_per_s,
+    /// Packets lost below the buffers, per second, both directions: by HARQ, reassembly and radio-link failures.
+    radio_losses_per_s,
+    /// Packets that PDCP's discard timer ended, per second, both directions.
+    pdcp_discards_per_s,
 }
 
 /// The figures of one station in one run.
@@ -360,6 +366,9 @@ pub(crate) fn totals(stations: &[Counters], span: Duration, prb: (u64, u64), rtt
         uplink_prb_share: all.uplink_prb as f64 / (ttis * prb.1 as f64),
         harq_retransmission_share: ratio(harq, all.downlink_blocks + all.uplink_blocks + harq),
         scheduling_requests_per_s: per_second(all.scheduling_requests),
+        downlink_queue_drops_per_s: per_second(all.downlink_queue_drops),
+        radio_losses_per_s: per_second(all.radio_losses),
+        pdcp_discards_per_s: per_second(all.pdcp_discards),
     }
 }
 

@@ -86,9 +86,10 @@ impl Reading {
     pub fn finish(self, model: &mut Model) -> RunResult {
         let events = model.engine.take_events();
         let (end, last) = self.last;
-        // A run that ended within its warm-up counts whole.
-        let started_at = if self.at_warmup.is_some() { self.warmup_ends } else { Instant::ZERO };
-        let first = self.at_warmup.unwrap_or_else(|| vec![Counters::default(); last.len()]);
+        // A run that ended within its warm-up counts whole, even if the model went on beyond it.
+        let at_warmup = self.at_warmup.filter(|_| end > self.warmup_ends);
+        let started_at = if at_warmup.is_some() { self.warmup_ends } else { Instant::ZERO };
+        let first = at_warmup.unwrap_or_else(|| vec![Counters::default(); last.len()]);
         let measured: Vec<Counters> =
             last.iter().zip(&first).map(|(last, first)| last.since(first)).collect();
         let span = end.since(started_at);
@@ -149,4 +150,25 @@ fn flows(model: &Model, events: &[(Instant, Event)]) -> Vec<FlowResult> {
         }
     }
     flows
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn figures_that_end_within_the_warm_up_count_whole() {
+        let text = "[run]\nduration = \"10 s\"\nwarmup = \"2 s\"\n[[station]]\n";
+        let scenario = crate::scenario::load("test.toml", text, &[]).unwrap();
+        let mut model = Model::new(&scenario, 1, &[]);
+        let mut reading = Reading::new(&scenario, 1, &model);
+        model.engine.run_until(Instant::from_millis(1500));
+        reading.end_here(&model);
+        // The model lingers for what is still on its way, beyond the warm-up.
+        model.engine.run_until(Instant::from_millis(2000));
+        reading.stop(&mut model);
+        let result = reading.finish(&mut model);
+        assert_eq!(result.measured_s, 1.5);
+        assert!(result.totals.goodput_mbps > 1.0, "{:?}", result.totals);
+    }
 }

@@ -1,7 +1,8 @@
 //! TCP against the capacity of the cell, and the same run twice.
 
+use paceline_net::{DropReason, Instant};
 use paceline_ran::lte::{cqi, mcs, tbs};
-use paceline_sim::{scenario, simulate};
+use paceline_sim::{Model, scenario, simulate};
 
 fn run(text: &str, seed: u64) -> paceline_sim::RunResult {
     let scenario = scenario::load("test.toml", text, &[]).unwrap();
@@ -52,4 +53,29 @@ fn the_same_seed_gives_the_same_run_and_another_does_not() {
     let text = "[run]\nduration = \"4 s\"\nwarmup = \"1 s\"\n[[station]]\ncount = 4\nfading = \"3 dB\"\n";
     assert_eq!(run(text, 9), run(text, 9));
     assert_ne!(run(text, 9).totals, run(text, 10).totals);
+}
+
+#[test]
+fn results_count_every_packet_that_the_cell_drops() {
+    // A poor uplink whose blocks often fail, and a link that fails after a few repetitions.
+    let text = "[run]\nduration = \"4 s\"\nwarmup = \"0 s\"\n\
+                [cell]\nrlc = \"am\"\nmax_retx_threshold = 2\nmax_harq_tx = 1\ndiscard_timer = \"50 ms\"\n\
+                downlink_buffer = \"30 kB\"\n\
+                [[station]]\ncount = 3\ndownlink_sinr = \"6 dB\"\nuplink_sinr = \"3 dB\"\nfading = \"4 dB\"\n";
+    let scenario = scenario::load("test.toml", text, &[]).unwrap();
+    let mut model = Model::new(&scenario, 1, &[]);
+    model.engine.run_until(Instant::from_millis(4000));
+    let mut expected = [0; 3];
+    for station in 0..model.stations() {
+        let (down, up) = (model.cell().downlink(station), model.cell().uplink(station));
+        expected[0] += down.dropped.of(DropReason::QueueFull);
+        for stats in [down, up] {
+            expected[1] += stats.dropped.of(DropReason::RadioLinkFailure);
+            expected[2] += stats.dropped.of(DropReason::PdcpDiscard);
+        }
+    }
+    assert!(expected.iter().all(|count| *count > 0), "{expected:?}");
+    let totals = simulate(&scenario, 1, None, &mut |_| {}).totals;
+    let per_s = [totals.downlink_queue_drops_per_s, totals.radio_losses_per_s, totals.pdcp_discards_per_s];
+    assert_eq!(per_s.map(|rate| (rate * 4.0).round() as u64), expected, "in AM nothing else is lost");
 }

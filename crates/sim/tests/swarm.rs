@@ -1,13 +1,17 @@
 //! A seeded swarm of random scenarios: whatever the scenario, no packet is lost from the books, nothing panics, and
 //! the data arrive in order.
 
-use paceline_net::{Bytes, Duration, Instant, Stream};
+use paceline_net::{Bytes, DropReason, Duration, Instant, Stream};
 use paceline_pep::Scheme;
-use paceline_sim::scenario::{Direction, Hop, Scenario, SinrRange, Stations};
+use paceline_sim::scenario::{
+    Deployment, DeploymentModel, Direction, FadingProfile, Hop, RlcMode, Scenario, Scheduler, SinrRange,
+    Stations,
+};
 use paceline_sim::{Model, scenario};
 use paceline_tcp::Variant;
 
 const SCENARIOS: u64 = 60;
+const DEPLOYMENTS: u64 = 250;
 
 fn pick<T: Copy>(stream: &mut Stream, from: &[T]) -> T {
     from[stream.below(from.len() as u64) as usize]
@@ -93,7 +97,7 @@ fn check_books(model: &Model, seed: u64) {
         let buffer = cell.uplink_buffer(station);
         let counters = buffer.counters();
         let named = |name: &str| counters.iter().find(|(n, _)| *n == name).unwrap().1;
-        let out = named("packets-out") + named("acks-discarded") + named("queue-drops");
+        let out = named("packets-out") + named("acks-discarded") + named("queue-drops") + named("expired");
         assert_eq!(
             named("packets-in"),
             out + buffer.packets() as u64,
@@ -128,4 +132,78 @@ fn the_books_balance_in_random_scenarios() {
         moved += model.monitor().counters().iter().map(|c| c.downloaded + c.uploaded).sum::<u64>();
     }
     assert!(moved > 10_000_000, "the swarm moved {moved} bytes");
+}
+
+/// A random scenario inside a deployment: the place of a station decides, so that some are out of coverage.
+fn random_deployment(stream: &mut Stream) -> Scenario {
+    let mut scenario = random_scenario(stream);
+    scenario.deployment = Some(Deployment {
+        model: pick(
+            stream,
+            &[
+                DeploymentModel::Case1,
+                DeploymentModel::Case3,
+                DeploymentModel::UmaM2135,
+                DeploymentModel::UmiM2135,
+                DeploymentModel::Uma38901,
+                DeploymentModel::Umi38901,
+            ],
+        ),
+        sites: pick(stream, &[1, 7]),
+        wrap_around: false,
+        neighbour_load: pick(stream, &[0.0, 0.3, 1.0]),
+        fading: pick(
+            stream,
+            &[FadingProfile::None, FadingProfile::Epa, FadingProfile::Eva, FadingProfile::Etu],
+        ),
+        speed_kmh: pick(stream, &[0.0, 3.0, 120.0, 500.0]),
+        p0_dbm: pick(stream, &[-134.0, -106.0, -85.0, -85.0, -85.0, 31.0]),
+        alpha: pick(stream, &[0.0, 0.4, 0.8, 0.8, 0.8, 1.0]),
+    });
+    let deployment = scenario.deployment.as_mut().unwrap();
+    deployment.wrap_around = deployment.sites > 1 && stream.chance(0.3);
+    scenario.run.duration = Duration::from_millis(1500);
+    scenario.run.warmup = Duration::from_millis(500);
+    let cell = &mut scenario.cell;
+    cell.scheduler = pick(stream, &[Scheduler::RoundRobin, Scheduler::ProportionalFair, Scheduler::MaxCi]);
+    cell.outer_loop = stream.chance(0.5);
+    cell.discard_timer = stream.chance(0.5).then(|| Duration::from_millis(pick(stream, &[50, 100, 300])));
+    cell.cqi_period = Duration::from_millis(pick(stream, &[1, 5, 40]));
+    cell.cqi_delay = Duration::from_millis(stream.below(41));
+    if stream.chance(0.5) {
+        cell.rlc = RlcMode::Am;
+        cell.max_retx_threshold = pick(stream, &[1, 2, 4, 32]);
+        cell.t_poll_retransmit = Duration::from_millis(pick(stream, &[5, 40, 500]));
+        cell.t_status_prohibit = Duration::from_millis(pick(stream, &[0, 20, 200]));
+        cell.reestablishment_delay = Duration::from_millis(pick(stream, &[1, 50, 400]));
+    }
+    scenario
+}
+
+#[test]
+fn the_books_balance_in_random_deployments() {
+    let first = std::env::var("PACELINE_SWARM_SEED").ok().and_then(|seed| seed.parse().ok()).unwrap_or(0);
+    let (mut moved, mut failures, mut expired) = (0, 0, 0);
+    for seed in first..first + DEPLOYMENTS {
+        let mut stream = Stream::new(seed, "deployments");
+        let scenario = random_deployment(&mut stream);
+        let text = scenario.to_toml();
+        let loaded =
+            scenario::load("swarm.toml", &text, &[]).unwrap_or_else(|e| panic!("seed {seed}: {e}\n{text}"));
+        assert_eq!(loaded, scenario, "seed {seed}: the resolved file says the same");
+        let mut model = Model::new(&scenario, seed, &[]);
+        for step in 1..=3 {
+            model.engine.run_until(Instant::from_millis(500 * step));
+            check_books(&model, seed);
+        }
+        moved += model.monitor().counters().iter().map(|c| c.downloaded + c.uploaded).sum::<u64>();
+        for station in 0..model.stations() {
+            for stats in [model.cell().downlink(station), model.cell().uplink(station)] {
+                failures += stats.radio_link_failures;
+                expired += stats.dropped.of(DropReason::PdcpDiscard);
+            }
+        }
+    }
+    assert!(moved > 10_000_000, "the swarm moved {moved} bytes");
+    assert!(failures > 5 && expired > 50, "{failures} radio-link failures, {expired} discards");
 }

@@ -145,6 +145,7 @@ impl SduQueue for AckFilter {
             ("acks-out", stats.acks_out),
             ("acks-discarded", stats.acks_discarded),
             ("queue-drops", stats.queue_drops),
+            ("expired", stats.expired),
         ];
         if let Engine::Safe(_) = self.engine {
             counters.extend(KeepReason::ALL.map(|reason| (reason.name(), stats.kept(reason))));

@@ -73,7 +73,7 @@ pub enum Payload {
 }
 
 /// A TCP header (RFC 9293 §3.1).
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct TcpHeader {
     /// Source port.
     pub src_port: u16,

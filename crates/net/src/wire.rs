@@ -305,16 +305,7 @@ mod tests {
 
     #[test]
     fn padding_is_cut_and_truncation_refused() {
-        let tcp = TcpHeader {
-            src_port: 1,
-            dst_port: 2,
-            seq: SeqNumber(0),
-            ack: SeqNumber(0),
-            flags: TcpFlags::ACK,
-            window: 0,
-            options: TcpOptions::default(),
-            payload_len: 0,
-        };
+        let tcp = TcpHeader { src_port: 1, dst_port: 2, flags: TcpFlags::ACK, ..TcpHeader::default() };
         let bytes = emit(&Packet::tcp("10.0.0.1".parse().unwrap(), "10.0.0.2".parse().unwrap(), tcp));
         let padded = [&bytes[..], &[0; 6]].concat();
         assert_eq!(parse(&padded).unwrap().len, 40);
@@ -325,16 +316,7 @@ mod tests {
 
     #[test]
     fn an_ipv6_payload_length_of_zero_has_no_transport() {
-        let tcp = TcpHeader {
-            src_port: 1,
-            dst_port: 2,
-            seq: SeqNumber(0),
-            ack: SeqNumber(0),
-            flags: TcpFlags::ACK,
-            window: 0,
-            options: TcpOptions::default(),
-            payload_len: 0,
-        };
+        let tcp = TcpHeader { src_port: 1, dst_port: 2, flags: TcpFlags::ACK, ..TcpHeader::default() };
         let mut bytes = emit(&Packet::tcp("2001:2::1".parse().unwrap(), "2001:2::2".parse().unwrap(), tcp));
         bytes[4..6].copy_from_slice(&[0, 0]);
         let packet = parse(&bytes).unwrap();
@@ -343,16 +325,7 @@ mod tests {
 
     #[test]
     fn fragments_and_ip_options_are_special() {
-        let tcp = TcpHeader {
-            src_port: 1,
-            dst_port: 2,
-            seq: SeqNumber(0),
-            ack: SeqNumber(0),
-            flags: TcpFlags::ACK,
-            window: 0,
-            options: TcpOptions::default(),
-            payload_len: 0,
-        };
+        let tcp = TcpHeader { src_port: 1, dst_port: 2, flags: TcpFlags::ACK, ..TcpHeader::default() };
         let mut bytes = emit(&Packet::tcp("10.0.0.1".parse().unwrap(), "10.0.0.2".parse().unwrap(), tcp));
         bytes[6] = 0x20; // more fragments
         let packet = parse(&bytes).unwrap();

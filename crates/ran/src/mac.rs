@@ -136,18 +136,15 @@ impl Sender<'_> {
 mod tests {
     use super::*;
     use crate::{AmConfig, RlcConfig};
-    use paceline_net::{DropTail, Instant, Packet, SeqNumber, TcpFlags, TcpHeader, TcpOptions};
+    use paceline_net::{DropTail, Instant, Packet, TcpFlags, TcpHeader};
 
     fn packet() -> Packet {
         let tcp = TcpHeader {
             src_port: 1,
             dst_port: 2,
-            seq: SeqNumber(0),
-            ack: SeqNumber(0),
             flags: TcpFlags::ACK,
-            window: 0,
-            options: TcpOptions::default(),
             payload_len: 1400,
+            ..TcpHeader::default()
         };
         Packet::tcp("198.18.0.1".parse().unwrap(), "198.18.0.2".parse().unwrap(), tcp)
     }

@@ -269,18 +269,16 @@ fn discard(mut pdu: Pdu, out: &mut Vec<Reassembled>, storage: &mut Tx) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use paceline_net::{Bytes, DropTail, SeqNumber, Stream, TcpFlags, TcpHeader, TcpOptions};
+    use paceline_net::{Bytes, DropTail, SeqNumber, Stream, TcpFlags, TcpHeader};
 
     fn packet(id: u32, payload_len: u32) -> Packet {
         let tcp = TcpHeader {
             src_port: 1,
             dst_port: 2,
             seq: SeqNumber(id),
-            ack: SeqNumber(0),
             flags: TcpFlags::ACK,
-            window: 0,
-            options: TcpOptions::default(),
             payload_len,
+            ..TcpHeader::default()
         };
         Packet::tcp("198.18.0.1".parse().unwrap(), "198.18.0.2".parse().unwrap(), tcp)
     }

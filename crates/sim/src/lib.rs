@@ -3,6 +3,8 @@
 //! Pure: no sockets, no threads, no wall clock. The emulator runs the same [`Model`] in real time.
 #![forbid(unsafe_code)]
 
+pub mod address;
+mod cell;
 pub mod counters;
 pub mod engine;
 pub mod host;

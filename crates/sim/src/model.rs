@@ -7,22 +7,19 @@
 //! In the emulator some stations are real: their side of the cell, and the default route of the router, lead
 //! outside instead of to hosts.
 
+use crate::address;
+use crate::cell;
 use crate::engine::{Engine, NodeId};
 use crate::host::Host;
 use crate::monitor::Monitor;
 use crate::path::Path;
 use crate::router::Router;
-use crate::scenario::{self, DeploymentModel, Direction, RlcMode, Scenario, Stations};
-use paceline_net::{Bytes, Duration, Instant, Node, Output, Packet, Port, SeqNumber, Stream};
-use paceline_pep::{AckFilter, AckFilterConfig};
-use paceline_ran::radio::{DeploymentConfig, Load, PowerControl, Profile};
-use paceline_ran::{
-    AccessConfig, AmConfig, CORE, Cell, CellConfig, Fading, Policy, RadioConfig, RlcConfig, StationConfig,
-    StationLink, resource_blocks, station_port,
-};
+use crate::scenario::{self, Direction, Scenario, Stations};
+use paceline_net::{Duration, Instant, Node, Output, Packet, Port, SeqNumber, Stream};
+use paceline_ran::{CORE, Cell, station_port};
 use paceline_tcp::{Endpoint, EndpointConfig, Source};
 use std::collections::BTreeMap;
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::net::{IpAddr, SocketAddr};
 
 /// The engine's port towards the host side of real stations.
 pub const HOST_SIDE: Port = Port(0);
@@ -32,27 +29,6 @@ const SERVER_PORT: u16 = 5001;
 /// The engine's port towards a real station.
 pub fn real_station(station: usize) -> Port {
     station_port(station)
-}
-
-/// Addresses come from the benchmarking ranges 198.18.0.0/15 (RFC 2544) and 2001:2::/48 (RFC 5180), which no
-/// network routes.
-pub mod address {
-    use super::{IpAddr, Ipv4Addr, Ipv6Addr};
-
-    /// The host side of real stations, IPv4 and IPv6.
-    pub const HOST: (Ipv4Addr, Ipv6Addr) =
-        (Ipv4Addr::new(198, 18, 0, 1), Ipv6Addr::new(0x2001, 2, 0, 0, 0, 0, 0, 1));
-
-    /// A station, IPv4 and IPv6.
-    pub fn station(index: usize) -> (Ipv4Addr, Ipv6Addr) {
-        let n = index as u32 + 1;
-        let v4 = u32::from(Ipv4Addr::new(198, 18, 128, 0)) + n;
-        (v4.into(), Ipv6Addr::new(0x2001, 2, 0, 2, 0, 0, (n >> 16) as u16, n as u16))
-    }
-    /// A simulated server.
-    pub fn server(station: usize) -> IpAddr {
-        Ipv4Addr::from(u32::from(Ipv4Addr::new(198, 18, 64, 0)) + station as u32 + 1).into()
-    }
 }
 
 /// One of the kinds of node in a model.
@@ -127,7 +103,7 @@ impl Model {
         engine.connect((router, Port(0)), (monitor, Port(0)));
         let path = engine.add(ModelNode::Path(Path::new(&scenario.core.hops)));
         engine.connect((monitor, Port(1)), (path, Port(0)));
-        let cell = engine.add(ModelNode::Cell(Box::new(cell(scenario, &groups, seed))));
+        let cell = engine.add(ModelNode::Cell(Box::new(cell::cell(scenario, &groups, seed))));
         engine.connect((path, Port(1)), (cell, CORE));
         let mut model = Self { engine, cell, monitor, hosts: Vec::new() };
         for (index, group) in groups.iter().enumerate() {
@@ -252,117 +228,4 @@ fn endpoint_config(tcp: &scenario::Tcp, local: SocketAddr, remote: SocketAddr) -
     config.delayed_ack.timeout = tcp.delayed_ack_timeout;
     config.hystart = tcp.hystart;
     config
-}
-
-fn cell(scenario: &Scenario, groups: &[&Stations], seed: u64) -> Cell {
-    let stations = groups.iter().enumerate().map(|(index, group)| {
-        let mut place = Stream::new(seed, &format!("station{index}/place"));
-        let (v4, v6) = address::station(index);
-        let filter = AckFilterConfig {
-            scheme: scenario.ack_filter.scheme,
-            limit: scenario.cell.uplink_buffer,
-            segment: scenario.tcp.segment_size,
-            header: scenario.ack_filter.header,
-        };
-        StationConfig {
-            addresses: vec![v4.into(), v6.into()],
-            link: match &scenario.deployment {
-                Some(_) => StationLink::Placed,
-                None => stated_link(group, &mut place),
-            },
-            uplink_buffer: Box::new(AckFilter::new(filter)),
-        }
-    });
-    let radio = scenario.deployment.as_ref().map(|deployment| radio_config(deployment, &scenario.cell));
-    Cell::new(CellConfig { radio, ..cell_config(&scenario.cell) }, stations.collect(), seed)
-}
-
-fn stated_link(group: &Stations, place: &mut Stream) -> StationLink {
-    StationLink::Stated {
-        downlink_sinr_db: group.downlink_sinr.draw(place),
-        uplink_sinr_db: group.uplink_sinr.draw(place),
-        fading: Fading { sigma_db: group.fading.0, coherence_tti: group.coherence.as_nanos() as f64 / 1e6 },
-    }
-}
-
-fn radio_config(deployment: &scenario::Deployment, cell: &scenario::Cell) -> RadioConfig {
-    let base = match deployment.model {
-        DeploymentModel::Case1 => DeploymentConfig::case1(),
-        DeploymentModel::Case3 => DeploymentConfig::case3(),
-        DeploymentModel::UmaM2135 => DeploymentConfig::uma_m2135(),
-        DeploymentModel::UmiM2135 => DeploymentConfig::umi_m2135(),
-        DeploymentModel::Uma38901 => DeploymentConfig::uma_38901(),
-        DeploymentModel::Umi38901 => DeploymentConfig::umi_38901(),
-    };
-    let prb = resource_blocks(cell.bandwidth.0 / 1000).expect("the scenario's bandwidths were checked");
-    let mut config = base.with_resource_blocks(u32::from(prb));
-    config.sites = deployment.sites as usize;
-    config.wrap_around = deployment.wrap_around;
-    let power_control = PowerControl {
-        pcmax_dbm: config.ue_power_dbm,
-        p0_dbm: deployment.p0_dbm,
-        alpha: deployment.alpha,
-        delta_mcs: false,
-    };
-    RadioConfig {
-        deployment: config,
-        neighbours: match deployment.neighbour_load {
-            load if load <= 0.0 => Load::Quiet,
-            load if load >= 1.0 => Load::Full,
-            load => Load::Share(load),
-        },
-        fading: Profile::named(deployment.fading.name()),
-        speed_kmh: deployment.speed_kmh,
-        power_control,
-    }
-}
-
-fn cell_config(cell: &scenario::Cell) -> CellConfig {
-    let blocks = |hertz: paceline_net::units::Hertz| {
-        resource_blocks(hertz.0 / 1000).expect("the scenario's bandwidths were checked")
-    };
-    CellConfig {
-        radio: None,
-        outer_loop: cell.outer_loop,
-        downlink_prb: blocks(cell.bandwidth),
-        uplink_prb: blocks(cell.uplink_bandwidth.unwrap_or(cell.bandwidth)),
-        pucch_prb: cell.pucch_prb,
-        scheduler: match cell.scheduler {
-            scenario::Scheduler::RoundRobin => Policy::RoundRobin,
-            scenario::Scheduler::ProportionalFair => Policy::ProportionalFair,
-            scenario::Scheduler::MaxCi => Policy::MaxCi,
-        },
-        downlink_grants: cell.downlink_grants,
-        uplink_grants: cell.uplink_grants,
-        max_harq_tx: cell.max_harq_tx,
-        max_uplink_mcs: if cell.uplink_64qam { 28 } else { 20 },
-        t_reordering: cell.t_reordering.as_millis(),
-        rlc: rlc_config(cell),
-        discard_timer: cell.discard_timer,
-        decode_delay: cell.decode_delay.as_millis(),
-        cqi_period: cell.cqi_period.as_millis(),
-        cqi_delay: cell.cqi_delay.as_millis(),
-        downlink_buffer: cell.downlink_buffer,
-        access: AccessConfig {
-            sr_period: cell.sr_period.as_millis(),
-            sr_prohibit: cell.sr_prohibit,
-            periodic_bsr: cell.periodic_bsr_timer.as_millis(),
-            retx_bsr: cell.retx_bsr_timer.as_millis(),
-            sr_grant: cell.sr_grant.0 as u32,
-        },
-    }
-}
-
-fn rlc_config(cell: &scenario::Cell) -> RlcConfig {
-    match cell.rlc {
-        RlcMode::Um => RlcConfig::Um,
-        RlcMode::Am => RlcConfig::Am(AmConfig {
-            t_poll_retransmit: cell.t_poll_retransmit.as_millis(),
-            poll_pdu: (cell.poll_pdu > 0).then_some(cell.poll_pdu),
-            poll_byte: (cell.poll_byte > Bytes::ZERO).then_some(cell.poll_byte.0),
-            max_retx_threshold: cell.max_retx_threshold,
-            t_status_prohibit: cell.t_status_prohibit.as_millis(),
-            reestablishment_delay: cell.reestablishment_delay.as_millis(),
-        }),
-    }
 }

@@ -98,19 +98,11 @@ impl Node for Path {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use paceline_net::{Duration, Rate, SeqNumber, TcpFlags, TcpHeader, TcpOptions};
+    use paceline_net::{Duration, Rate, TcpFlags, TcpHeader};
 
     fn packet(payload_len: u32) -> Packet {
-        let tcp = TcpHeader {
-            src_port: 1,
-            dst_port: 2,
-            seq: SeqNumber(0),
-            ack: SeqNumber(0),
-            flags: TcpFlags::ACK,
-            window: 0,
-            options: TcpOptions::default(),
-            payload_len,
-        };
+        let tcp =
+            TcpHeader { src_port: 1, dst_port: 2, flags: TcpFlags::ACK, payload_len, ..TcpHeader::default() };
         Packet::tcp("198.18.0.1".parse().unwrap(), "198.18.0.2".parse().unwrap(), tcp)
     }
 

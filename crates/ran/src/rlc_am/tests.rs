@@ -1,7 +1,7 @@
 //! One direction of a bearer over a channel that loses and delays data and reports.
 
 use super::*;
-use paceline_net::{Bytes, DropTail, Instant, SeqNumber, Stream, TcpFlags, TcpHeader, TcpOptions};
+use paceline_net::{Bytes, DropTail, Instant, SeqNumber, Stream, TcpFlags, TcpHeader};
 
 const CONFIG: AmConfig = AmConfig {
     t_poll_retransmit: 60,
@@ -17,11 +17,9 @@ fn packet(id: u32, payload_len: u32) -> Packet {
         src_port: 1,
         dst_port: 2,
         seq: SeqNumber(id),
-        ack: SeqNumber(0),
         flags: TcpFlags::ACK,
-        window: 0,
-        options: TcpOptions::default(),
         payload_len,
+        ..TcpHeader::default()
     };
     Packet::tcp("198.18.0.1".parse().unwrap(), "198.18.0.2".parse().unwrap(), tcp)
 }

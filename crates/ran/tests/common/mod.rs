@@ -1,9 +1,7 @@
 //! Cells and packets for the tests.
 #![allow(dead_code)] // each test file uses a part of it
 
-use paceline_net::{
-    Bytes, DropTail, Instant, Node, Output, Packet, SeqNumber, TcpFlags, TcpHeader, TcpOptions,
-};
+use paceline_net::{Bytes, DropTail, Instant, Node, Output, Packet, TcpFlags, TcpHeader};
 use paceline_ran::{
     AccessConfig, CORE, Cell, CellConfig, Fading, Policy, RlcConfig, StationConfig, StationLink, station_port,
 };
@@ -16,16 +14,8 @@ pub fn address(station: usize) -> IpAddr {
 }
 
 pub fn packet(src: IpAddr, dst: IpAddr, payload_len: u32) -> Packet {
-    let tcp = TcpHeader {
-        src_port: 1,
-        dst_port: 2,
-        seq: SeqNumber(0),
-        ack: SeqNumber(0),
-        flags: TcpFlags::ACK,
-        window: 0,
-        options: TcpOptions::default(),
-        payload_len,
-    };
+    let tcp =
+        TcpHeader { src_port: 1, dst_port: 2, flags: TcpFlags::ACK, payload_len, ..TcpHeader::default() };
     Packet::tcp(src, dst, tcp)
 }
 

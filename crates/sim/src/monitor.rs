@@ -2,7 +2,8 @@
 //!
 //! Port 0 is the servers' side, port 1 the core's. Per station: bytes acknowledged, data segments and
 //! retransmissions, pure ACKs, and round-trip times from a data segment to the ACK that covers it (none from
-//! segments sent more than once, as in Karn's rule, nor from those that were outstanding then). Round-trip times of uploads are not seen from here.
+//! segments sent more than once, as in Karn's rule, nor from those that were outstanding then). Round-trip times of
+//! uploads are not seen from here.
 
 use hdrhistogram::Histogram;
 use paceline_net::{FlowKey, Instant, Node, Output, Packet, Port, SeqNumber, TcpFlags, TcpHeader};

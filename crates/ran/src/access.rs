@@ -98,7 +98,7 @@ pub struct BufferEstimate {
     bytes: u32,
     /// Grants whose block is not decoded yet: TTI of the block and its bytes.
     outstanding: VecDeque<(Tti, u32)>,
-    /// When the last scheduling request came that is not answered.
+    /// When the first scheduling request came that is not taken up: those that repeat it do not delay the answer.
     requested_at: Option<Tti>,
     /// When the block of the last report was first sent: an older one that HARQ delayed is out of date.
     reported_at: Tti,
@@ -115,7 +115,7 @@ impl BufferEstimate {
     }
     /// A scheduling request was sent in `tti`.
     pub fn on_request(&mut self, tti: Tti) {
-        self.requested_at = Some(tti);
+        self.requested_at.get_or_insert(tti);
     }
     /// Takes up a scheduling request once its processing time is over.
     pub fn process_request(&mut self, tti: Tti, delay: u64, sr_grant: u32) {

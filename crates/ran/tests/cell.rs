@@ -24,6 +24,19 @@ fn the_first_uplink_packet_takes_what_the_timing_rules_say() {
 }
 
 #[test]
+fn the_first_request_is_answered_however_often_it_is_repeated() {
+    for sr_period in [1, 2, 5, 10, 20, 40, 80] {
+        let mut config = config();
+        config.access.sr_period = sr_period;
+        let mut cell = Cell::new(config, vec![station(0, 20.0, 15.0, 0.0)], 1);
+        cell.handle_packet(Instant::ZERO, station_port(0), packet(address(0), SERVER, 0));
+        let out = drain(&mut cell, Instant::from_millis(200));
+        assert!(matches!(out[..], [(at, _)] if at == Tti(8 + 1 + 2).starts_at()), "{sr_period}: {out:?}");
+        assert_eq!(cell.poll_timeout(), None, "{sr_period}");
+    }
+}
+
+#[test]
 fn a_packet_beyond_the_first_grant_takes_eight_ttis_more() {
     let mut cell = Cell::new(config(), vec![station(0, 20.0, 15.0, 0.0)], 1);
     cell.handle_packet(Instant::ZERO, station_port(0), packet(address(0), SERVER, 1000));
@@ -170,6 +183,54 @@ fn packets_are_conserved_in_a_swarm_of_random_cells() {
         }
     }
     assert!(failures > 10 && expired > 1000 && repeated > 1000, "{failures} {expired} {repeated}");
+}
+
+#[test]
+fn a_cell_comes_to_rest_whatever_failed_before() {
+    let (mut failures, mut given_up) = (0, 0);
+    for seed in 0..150 {
+        let mut stream = Stream::new(seed, "rest");
+        let mut config = config();
+        config.max_harq_tx = 1 + stream.below(2) as u32;
+        config.outer_loop = stream.chance(0.5);
+        config.decode_delay = stream.below(8);
+        config.cqi_delay = stream.below(40);
+        config.access.sr_period = [1, 10, 80][stream.below(3) as usize];
+        config.access.sr_grant = 7 + stream.below(300) as u32;
+        if stream.chance(0.8) {
+            config.rlc = RlcConfig::Am(random_am(&mut stream));
+        }
+        config.discard_timer = stream.chance(0.5).then(|| Duration::from_millis(50));
+        // Always within coverage, often with a block error.
+        let stations = (0..4).map(|i| station(i, 14.0, 12.0, stream.uniform_in(0.0, 4.0))).collect();
+        let mut cell = Cell::new(config, stations, seed);
+        // Bursts with pauses, some of them exactly at the start of a TTI.
+        let mut now = Instant::ZERO;
+        for _ in 0..60 {
+            now += Duration::from_micros(stream.below(3) * 500 * stream.below(100));
+            drain(&mut cell, now);
+            let index = stream.below(4) as usize;
+            for _ in 0..stream.below(20) {
+                if stream.chance(0.5) {
+                    cell.handle_packet(now, CORE, packet(SERVER, address(index), 1200));
+                } else {
+                    let len = 1200 * stream.below(2) as u32;
+                    cell.handle_packet(now, station_port(index), packet(address(index), SERVER, len));
+                }
+            }
+        }
+        drain(&mut cell, now + Duration::from_secs(60));
+        assert_eq!(cell.poll_timeout(), None, "seed {seed}: the cell is awake a minute later");
+        assert_conserved(&cell, seed);
+        for index in 0..4 {
+            assert_eq!(cell.held(index), (0, 0), "seed {seed}");
+            for stats in [cell.downlink(index), cell.uplink(index)] {
+                failures += stats.radio_link_failures;
+                given_up += stats.blocks_lost;
+            }
+        }
+    }
+    assert!(failures > 10 && given_up > 500, "{failures} radio-link failures, {given_up} blocks given up");
 }
 
 #[test]

@@ -1,8 +1,9 @@
 //! What passes between the servers and the core network, measured the same way for simulated and for real TCP.
 //!
 //! Port 0 is the servers' side, port 1 the core's. Per station: bytes acknowledged, data segments and
-//! retransmissions, pure ACKs, and round-trip times from a data segment to the ACK that covers it (segments sent
-//! more than once give no sample, as in Karn's rule). Round-trip times of uploads are not seen from here.
+//! retransmissions, pure ACKs, and round-trip times from a data segment to the ACK that covers it (none from
+//! segments sent more than once, as in Karn's rule, nor from those that were outstanding then). Round-trip times of
+//! uploads are not seen from here.
 
 use hdrhistogram::Histogram;
 use paceline_net::{FlowKey, Instant, Node, Output, Packet, Port, SeqNumber, TcpFlags, TcpHeader};
@@ -116,7 +117,8 @@ impl Monitor {
             }
         } else {
             self.counters[station].retransmissions += 1;
-            flow.ambiguous_below = flow.ambiguous_below.max(end);
+            // What was sent so far may wait behind the hole that is filled: its ACK says nothing of its own way.
+            flow.ambiguous_below = flow.snd_max;
         }
     }
     fn on_ack(&mut self, now: Instant, key: FlowKey, ack: SeqNumber, download: bool) {
@@ -163,5 +165,84 @@ impl Node for Monitor {
     }
     fn poll_timeout(&self) -> Option<Instant> {
         None
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use paceline_net::TcpOptions;
+
+    const SERVER: &str = "198.18.64.1";
+    const STATION: &str = "198.18.128.1";
+
+    fn monitor() -> Monitor {
+        Monitor::new([(STATION.parse().unwrap(), 0)].into())
+    }
+    fn segment(seq: u32, payload_len: u32, flags: TcpFlags, ack: u32, down: bool) -> Packet {
+        let (src_port, dst_port) = if down { (5001, 40_000) } else { (40_000, 5001) };
+        let (seq, ack) = (SeqNumber(seq), SeqNumber(ack));
+        let options = TcpOptions::default();
+        let tcp = TcpHeader { src_port, dst_port, seq, ack, flags, window: 0, options, payload_len };
+        let (src, dst) = if down { (SERVER, STATION) } else { (STATION, SERVER) };
+        Packet::tcp(src.parse().unwrap(), dst.parse().unwrap(), tcp)
+    }
+    /// Data towards the station, 1000 bytes from `seq`.
+    fn data(monitor: &mut Monitor, ms: u64, seq: u32) {
+        monitor.handle_packet(Instant::from_millis(ms), Port(0), segment(seq, 1000, TcpFlags::ACK, 1, true));
+    }
+    fn ack(monitor: &mut Monitor, ms: u64, ack: u32) {
+        monitor.handle_packet(Instant::from_millis(ms), Port(1), segment(1, 0, TcpFlags::ACK, ack, false));
+    }
+
+    #[test]
+    fn every_byte_counts_once_across_the_wrap_and_a_fin_counts_none() {
+        let mut monitor = monitor();
+        let start = u32::MAX - 1500;
+        for (n, ms) in [(0, 0), (1, 1), (2, 2), (1, 30), (3, 31)] {
+            data(&mut monitor, ms, start.wrapping_add(n * 1000));
+        }
+        for acked in [0, 1000, 1000, 3000, 2000, 4000, 4001, 4001, 9000] {
+            ack(&mut monitor, 40, start.wrapping_add(acked));
+        }
+        let counters = &monitor.counters()[0];
+        assert_eq!((counters.downloaded, counters.uploaded), (4000, 0));
+        assert_eq!((counters.segments, counters.retransmissions, counters.acks), (5, 1, 9));
+    }
+
+    #[test]
+    fn a_connection_that_starts_anew_is_counted_anew() {
+        let mut monitor = monitor();
+        data(&mut monitor, 0, 1000);
+        ack(&mut monitor, 10, 2000);
+        for (from, down) in [(Port(1), false), (Port(0), true)] {
+            monitor.handle_packet(
+                Instant::from_millis(20),
+                from,
+                segment(5, 0, TcpFlags::SYN.with(TcpFlags::ACK), 6, down),
+            );
+        }
+        data(&mut monitor, 30, 6);
+        ack(&mut monitor, 45, 1006);
+        let counters = &monitor.counters()[0];
+        assert_eq!((counters.downloaded, counters.retransmissions), (2000, 0));
+        assert_eq!((counters.rtt_sum, counters.rtt_count), (25_000_000, 2));
+    }
+
+    #[test]
+    fn what_a_hole_holds_back_gives_no_round_trip_time() {
+        let mut monitor = monitor();
+        for n in 0..5 {
+            data(&mut monitor, u64::from(n), 1000 * n);
+        }
+        ack(&mut monitor, 20, 1000);
+        // The second is lost; the others are there, and its repetition acknowledges all of them.
+        data(&mut monitor, 300, 1000);
+        ack(&mut monitor, 320, 5000);
+        data(&mut monitor, 330, 5000);
+        ack(&mut monitor, 350, 6000);
+        let counters = &monitor.counters()[0];
+        assert_eq!((counters.rtt_sum, counters.rtt_count), (40_000_000, 2), "{counters:?}");
+        assert_eq!(counters.downloaded, 6000);
     }
 }

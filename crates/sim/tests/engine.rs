@@ -1,0 +1,276 @@
+//! The engine against a naive one that looks at every timer at every step, and the path against its hops one by one.
+
+use paceline_net::{
+    Bytes, Duration, Instant, Node, Output, Packet, Port, Rate, SeqNumber, Stream, TcpFlags, TcpHeader,
+    TcpOptions,
+};
+use paceline_sim::Engine;
+use paceline_sim::path::Path;
+use paceline_sim::scenario::Hop;
+use std::cell::RefCell;
+use std::collections::VecDeque;
+use std::rc::Rc;
+
+fn packet(id: u32, payload_len: u32) -> Packet {
+    let tcp = TcpHeader {
+        src_port: 1,
+        dst_port: 2,
+        seq: SeqNumber(id),
+        ack: SeqNumber(0),
+        flags: TcpFlags::ACK,
+        window: 0,
+        options: TcpOptions::default(),
+        payload_len,
+    };
+    Packet::tcp("198.18.0.1".parse().unwrap(), "198.18.0.2".parse().unwrap(), tcp)
+}
+
+fn id_of(packet: &Packet) -> u32 {
+    packet.tcp_header().unwrap().seq.0
+}
+
+/// A node whose timer moves at random: earlier, later, away. Its own stream decides, so that what it does depends
+/// on nothing but the events that it gets.
+struct Restless {
+    timer: Option<Instant>,
+    stream: Stream,
+    output: VecDeque<Output>,
+    /// (node, time, what happened)
+    log: Rc<RefCell<Vec<(usize, Instant, u32)>>>,
+    index: usize,
+    ports: u16,
+    sent: u32,
+}
+
+impl Restless {
+    /// The next time after `at` at which no other node has a timer.
+    fn own(&self, at: Instant) -> Instant {
+        Instant::from_nanos((at.as_nanos() / 16 + 1) * 16 + self.index as u64)
+    }
+    fn act(&mut self, now: Instant, what: u32) {
+        self.log.borrow_mut().push((self.index, now, what));
+        let in_us = |us: u64, stream: &mut Stream| self.own(now + Duration::from_micros(stream.below(us)));
+        let mut stream = self.stream.clone();
+        let timer = match stream.below(8) {
+            0 => None,
+            // Only one node may be due at once: in which order equal times go is not what is tested.
+            1 if self.index == 0 && what > 0 => Some(now),
+            1..=4 => Some(in_us(20, &mut stream)),
+            _ => Some(in_us(2000, &mut stream)),
+        };
+        (self.stream, self.timer) = (stream, timer);
+        // Few enough that packets die out, many enough that nodes without a timer are woken.
+        for _ in 0..self.stream.below(3) / 2 + u64::from(self.timer.is_none()) {
+            self.sent += 1;
+            let port = Port(self.stream.below(u64::from(self.ports)) as u16);
+            self.output.push_back(Output::Transmit(port, packet(self.sent * 16 + self.index as u32, 0)));
+        }
+    }
+}
+
+impl Node for Restless {
+    fn handle_packet(&mut self, now: Instant, _from: Port, packet: Packet) {
+        self.act(now, id_of(&packet));
+    }
+    fn handle_timeout(&mut self, now: Instant) {
+        assert_eq!(self.timer, Some(now), "node {}: a timeout at its own time", self.index);
+        self.act(now, 0);
+    }
+    fn poll_output(&mut self, _now: Instant) -> Option<Output> {
+        self.output.pop_front()
+    }
+    fn poll_timeout(&self) -> Option<Instant> {
+        self.timer
+    }
+}
+
+const NODES: usize = 6;
+
+type Log = Rc<RefCell<Vec<(usize, Instant, u32)>>>;
+
+fn restless(seed: u64) -> (Vec<Restless>, Log) {
+    let log = Log::default();
+    let node = |index: usize| Restless {
+        timer: Some(Instant::from_nanos(index as u64)),
+        stream: Stream::new(seed, &format!("node{index}")),
+        output: VecDeque::new(),
+        log: log.clone(),
+        index,
+        ports: NODES as u16 - 1,
+        sent: 0,
+    };
+    ((0..NODES).map(node).collect(), log)
+}
+
+/// The port of node `at` that leads to node `to`.
+fn port(at: usize, to: usize) -> Port {
+    Port((to - usize::from(to > at)) as u16)
+}
+
+/// Runs the same nodes by looking for the earliest timer of all, again and again.
+fn naive(nodes: &mut [Restless], until: Instant) {
+    while let Some((at, index)) =
+        nodes.iter().filter_map(|node| Some((node.timer?, node.index))).min().filter(|(at, _)| *at <= until)
+    {
+        nodes[index].handle_timeout(at);
+        let mut passing = VecDeque::new();
+        let mut from = index;
+        loop {
+            while let Some(Output::Transmit(out, packet)) = nodes[from].output.pop_front() {
+                let to = (0..NODES).find(|to| *to != from && port(from, *to) == out).unwrap();
+                passing.push_back((from, to, packet));
+            }
+            let Some((sender, to, packet)) = passing.pop_front() else { break };
+            nodes[to].handle_packet(at, port(to, sender), packet);
+            from = to;
+        }
+    }
+}
+
+#[test]
+fn no_event_is_late_or_lost_however_timers_move() {
+    let end = Instant::from_millis(40);
+    for seed in 0..200 {
+        let (mut nodes, expected) = restless(seed);
+        naive(&mut nodes, end);
+        let (nodes, log) = restless(seed);
+        let mut engine = Engine::default();
+        let ids: Vec<_> = nodes.into_iter().map(|node| engine.add(node)).collect();
+        for a in 0..NODES {
+            for b in 0..a {
+                engine.connect((ids[a], port(a, b)), (ids[b], port(b, a)));
+            }
+        }
+        // In steps of any length: where a run stops must change nothing.
+        let mut stream = Stream::new(seed, "steps");
+        let mut now = Instant::ZERO;
+        while now < end {
+            now = (now + Duration::from_micros(stream.below(500))).min(end);
+            engine.run_until(now);
+            assert!(engine.poll_timeout().is_none_or(|at| at > now), "seed {seed}");
+        }
+        let (log, expected) = (log.borrow(), expected.borrow());
+        assert!(expected.len() > 100, "seed {seed}: {} events", expected.len());
+        let differs = log.iter().zip(expected.iter()).position(|(is, should)| is != should);
+        assert_eq!(
+            differs,
+            None,
+            "seed {seed}: {:?} instead of {:?}",
+            log.get(differs.unwrap_or(0)),
+            expected.get(differs.unwrap_or(0))
+        );
+        assert_eq!(log.len(), expected.len(), "seed {seed}");
+    }
+}
+
+/// A packet that moves along the hops: what it is and how far it has come.
+#[derive(Clone, Copy, Debug)]
+struct Moving {
+    id: u32,
+    len: Bytes,
+    hop: usize,
+}
+
+/// Hops one by one, event by event: a queue and a line each. Departures come before arrivals of the same time.
+#[derive(Default)]
+struct Tandem {
+    hops: Vec<Hop>,
+    /// Waiting for each line; the front is on it.
+    queues: Vec<VecDeque<Moving>>,
+    /// (time, 0 = leaves the line or 1 = arrives at the hop, in which order it was entered, what).
+    agenda: Vec<(Instant, u8, u32, Moving)>,
+    entered: u32,
+    arrived: Vec<(Instant, u32)>,
+    dropped: Vec<u32>,
+}
+
+impl Tandem {
+    fn enter(&mut self, at: Instant, kind: u8, moving: Moving) {
+        self.entered += 1;
+        self.agenda.push((at, kind, self.entered, moving));
+    }
+    fn run(&mut self) {
+        while let Some(next) = (0..self.agenda.len()).min_by_key(|at| {
+            let (time, kind, order, _) = self.agenda[*at];
+            (time, kind, order)
+        }) {
+            let (now, kind, _, moving) = self.agenda.swap_remove(next);
+            if moving.hop == self.hops.len() {
+                self.arrived.push((now, moving.id));
+                continue;
+            }
+            let hop = self.hops[moving.hop].clone();
+            let queue = &mut self.queues[moving.hop];
+            if kind == 0 {
+                queue.pop_front();
+                let next = queue.front().copied();
+                self.enter(now + hop.delay, 1, Moving { hop: moving.hop + 1, ..moving });
+                if let Some(next) = next {
+                    self.enter(now + hop.rate.time_to_send(next.len), 0, next);
+                }
+                continue;
+            }
+            let queued: u64 = queue.iter().map(|waiting| waiting.len.0).sum();
+            if !queue.is_empty() && queued + moving.len.0 > hop.queue.0 {
+                self.dropped.push(moving.id);
+                continue;
+            }
+            queue.push_back(moving);
+            if queue.len() == 1 {
+                self.enter(now + hop.rate.time_to_send(moving.len), 0, moving);
+            }
+        }
+    }
+}
+
+#[test]
+fn a_path_does_what_its_hops_do_one_by_one() {
+    let (mut delivered, mut dropped) = (0, 0);
+    for seed in 0..300 {
+        let mut stream = Stream::new(seed, "path");
+        let hops: Vec<Hop> = (0..stream.below(5))
+            .map(|_| Hop {
+                rate: Rate(1_000_000 * (1 + stream.below(30))),
+                // Whole numbers now and then, for equal times.
+                delay: Duration::from_micros(stream.below(3) * 4_000 + stream.below(2) * stream.below(999)),
+                queue: Bytes(1_500 + stream.below(6_000)),
+            })
+            .collect();
+        let mut path = Path::new(&hops);
+        let mut tandem = Tandem { queues: vec![VecDeque::new(); hops.len()], hops, ..Tandem::default() };
+        let (mut now, mut arrived, mut lost) = (Instant::ZERO, Vec::new(), Vec::new());
+        let mut collect = |path: &mut Path, at: Instant| {
+            while let Some(output) = path.poll_output(at) {
+                match output {
+                    Output::Transmit(Port(1), packet) => arrived.push((at, id_of(&packet))),
+                    Output::Drop(packet, _) => lost.push(id_of(&packet)),
+                    other => panic!("seed {seed}: {other:?}"),
+                }
+            }
+        };
+        for id in 0..200 {
+            now += Duration::from_micros(stream.below(2) * stream.below(1500));
+            while let Some(at) = path.poll_timeout().filter(|at| *at <= now) {
+                path.handle_timeout(at);
+                collect(&mut path, at);
+            }
+            let packet = packet(id, 50 * stream.below(29) as u32);
+            tandem.enter(now, 1, Moving { id, len: Bytes(u64::from(packet.len)), hop: 0 });
+            path.handle_packet(now, Port(0), packet);
+            collect(&mut path, now);
+        }
+        while let Some(at) = path.poll_timeout() {
+            path.handle_timeout(at);
+            collect(&mut path, at);
+        }
+        tandem.run();
+        assert_eq!(arrived, tandem.arrived, "seed {seed}: {:?}", tandem.hops);
+        // The path says at once what a later hop will drop.
+        lost.sort_unstable();
+        tandem.dropped.sort_unstable();
+        assert_eq!(lost, tandem.dropped, "seed {seed}");
+        delivered += arrived.len();
+        dropped += lost.len();
+    }
+    assert!(delivered > 10_000 && dropped > 10_000, "{delivered} delivered, {dropped} dropped");
+}

@@ -14,7 +14,7 @@ mod table;
 use clap::{Parser, Subcommand};
 use std::process::ExitCode;
 
-/// TCP over LTE and 5G: simulate it, run real programs through it, and see what an ACK filter does.
+/// TCP over LTE: simulate it, run real programs through it, and see what an ACK filter does.
 #[derive(Parser)]
 #[command(name = "paceline", version = concat!(env!("CARGO_PKG_VERSION"), " (", env!("PACELINE_COMMIT"), ")"), propagate_version = true)]
 struct Cli {

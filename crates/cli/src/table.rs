@@ -6,7 +6,7 @@ use paceline_sim::Totals;
 pub type Row = (&'static str, &'static str, usize, fn(&Totals) -> f64);
 
 /// What a table of totals shows.
-pub const ROWS: [Row; 12] = [
+pub const ROWS: [Row; 13] = [
     ("goodput", "Mb/s", 2, |t| t.goodput_mbps),
     ("upload", "Mb/s", 2, |t| t.upload_mbps),
     ("ACKs at the uplink buffers", "1/s", 0, |t| t.acks_in_per_s),
@@ -19,6 +19,7 @@ pub const ROWS: [Row; 12] = [
     ("downlink blocks used", "%", 1, |t| 100.0 * t.downlink_prb_share),
     ("uplink blocks used", "%", 1, |t| 100.0 * t.uplink_prb_share),
     ("scheduling requests", "1/s", 0, |t| t.scheduling_requests_per_s),
+    ("stations that got nothing", "", 1, |t| t.stations_without_service),
 ];
 
 /// One column: its heading, its values and their confidence intervals.

@@ -32,8 +32,6 @@ const GRACE: paceline_net::Duration = paceline_net::Duration::from_secs(2);
 const QUIET: paceline_net::Duration = paceline_net::Duration::from_millis(500);
 /// but not longer than this and a round trip.
 const LINGER: paceline_net::Duration = paceline_net::Duration::from_secs(5);
-/// Interval at which it looks for progress meanwhile.
-const LOOK: paceline_net::Duration = paceline_net::Duration::from_millis(10);
 
 /// What is emulated.
 pub struct Emulation<'a> {
@@ -68,12 +66,8 @@ struct Observed {
 }
 
 impl Observed {
-    /// Bytes that real stations' transfers have got acknowledged.
-    fn progress(&self, stations: &[usize]) -> u64 {
-        let counters = self.model.monitor().counters();
-        stations.iter().map(|station| counters[*station].downloaded + counters[*station].uploaded).sum()
-    }
-    fn end_here(&mut self) {
+    fn end_at(&mut self, now: Instant) {
+        self.model.engine.run_until(now);
         self.reading.end_here(&self.model);
     }
 }
@@ -126,7 +120,7 @@ pub fn run(emulation: &Emulation<'_>) -> anyhow::Result<Report> {
     prefer_this_thread();
     let mut realtime = Realtime::new(Observed { model, reading }, Monotonic::start(), devices);
     drive(&mut realtime, &signals, &mut programs)?;
-    linger(&mut realtime, &signals, emulation)?;
+    linger(&mut realtime, &signals, scenario)?;
 
     let lateness = realtime.lateness().clone();
     let Observed { mut model, reading } = realtime.into_node();
@@ -163,30 +157,18 @@ fn drive(
     }
 }
 
-/// Carries what the programs have left behind, as the host of a radio that stays on would. The figures end where
-/// real stations' data have made their last progress.
+/// Carries what the programs have left behind, as the host of a radio that stays on would. The figures end with the
+/// programs.
 fn linger(
     realtime: &mut Realtime<Observed, Monotonic, Tun>,
     signals: &Signals,
-    emulation: &Emulation<'_>,
+    scenario: &Scenario,
 ) -> anyhow::Result<()> {
-    let hops = &emulation.scenario.core.hops;
-    let wire = hops.iter().fold(paceline_net::Duration::ZERO, |sum, hop| sum + hop.delay * 2);
+    let wire = scenario.core.hops.iter().fold(paceline_net::Duration::ZERO, |sum, hop| sum + hop.delay * 2);
     let ended = realtime.now();
-    realtime.node.model.engine.run_until(ended);
-    let mut progress = realtime.node.progress(emulation.stations);
-    realtime.node.end_here();
-    let mut looked_at = ended;
+    realtime.node.end_at(ended);
     loop {
         let now = realtime.now();
-        if now >= looked_at + LOOK {
-            looked_at = now;
-            let bytes = realtime.node.progress(emulation.stations);
-            if bytes > progress {
-                progress = bytes;
-                realtime.node.end_here();
-            }
-        }
         if signals.stopped() || now >= (realtime.last_packet() + QUIET + wire).min(ended + LINGER + wire) {
             return Ok(());
         }

@@ -26,6 +26,8 @@ use paceline_net::Stream;
 const INTERFERENCE_WEIGHT: f64 = 0.05;
 /// Resource blocks that a station of a cell that is not simulated transmits in.
 const NEIGHBOUR_BLOCKS: u32 = 4;
+/// Attempts to place a station: with 19 equal sites, one in 19 succeeds.
+const MAX_ATTEMPTS: u32 = 100_000;
 /// The site whose three sectors are simulated; the others surround it.
 const SERVED_SITE: usize = 0;
 
@@ -149,11 +151,15 @@ impl Network {
         }
     }
 
-    /// Places a station among those whose best sector of the served site it is; gives the served cell too.
+    /// Places a station uniformly among the places whose best cell is one of the served site's; gives that cell
+    /// too. Shadowing makes some of these places lie beyond the site's hexagon, and some inside belong to others.
     pub fn place(&self, index: usize) -> (Placed, usize) {
         let name = format!("station{index}");
-        let place =
-            self.deployment.place(&name, Region::Site(SERVED_SITE), Association::BestOfSite(SERVED_SITE));
+        let mut attempts = (0..MAX_ATTEMPTS).map(|attempt| {
+            self.deployment.place(&format!("{name}/attempt{attempt}"), Region::AllSites, Association::Best)
+        });
+        let place = attempts.find(|place| served_cells().contains(&place.serving()));
+        let place = place.expect("the served site is the best one somewhere");
         let cell = place.serving() - served_cells().start;
         let receiver = DownlinkReceiver::new(&self.deployment, &place);
         let doppler = doppler_hz(self.config.speed_kmh, self.config.deployment.carrier_ghz);

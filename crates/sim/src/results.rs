@@ -64,6 +64,8 @@ totals! {
     harq_retransmission_share,
     /// Scheduling requests per second.
     scheduling_requests_per_s,
+    /// Stations with simulated traffic that got nothing through: out of coverage, or starved.
+    stations_without_service,
     /// Packets dropped at the eNB's buffers, per second.
     downlink_queue_drops_per_s,
     /// Packets lost below the buffers, per second, both directions: by HARQ, reassembly and radio-link failures.
@@ -234,12 +236,15 @@ impl Summary {
     /// `stations.csv`.
     pub fn stations_csv(&self) -> String {
         let mut csv = String::from(
-            "seed,station,goodput_mbps,upload_mbps,acks_in,acks_discarded,acks_sent,rtt_mean_ms,downlink_mcs,uplink_mcs,downlink_block_bytes,scheduling_requests\n",
+            "seed,station,goodput_mbps,upload_mbps,acks_in,acks_discarded,acks_sent,rtt_mean_ms,downlink_mcs,uplink_mcs,downlink_block_bytes,scheduling_requests,sector,x_m,y_m,coupling_loss_db\n",
         );
         for (run, s) in self.runs.iter().flat_map(|run| run.stations.iter().map(move |s| (run, s))) {
+            let place = s.place.map_or(String::from(",,"), |place| {
+                format!("{:.1},{:.1},{:.2}", place.x_m, place.y_m, place.coupling_loss_db)
+            });
             let _ = writeln!(
                 csv,
-                "{},{},{:.6},{:.6},{},{},{},{:.3},{:.3},{:.3},{:.1},{}",
+                "{},{},{:.6},{:.6},{},{},{},{:.3},{:.3},{:.3},{:.1},{},{},{place}",
                 run.seed,
                 s.station,
                 s.goodput_mbps,
@@ -251,7 +256,8 @@ impl Summary {
                 s.downlink_mcs,
                 s.uplink_mcs,
                 s.downlink_block_bytes,
-                s.scheduling_requests
+                s.scheduling_requests,
+                s.sector
             );
         }
         csv
@@ -366,6 +372,7 @@ pub(crate) fn totals(stations: &[Counters], span: Duration, prb: (u64, u64), rtt
         uplink_prb_share: all.uplink_prb as f64 / (ttis * prb.1 as f64),
         harq_retransmission_share: ratio(harq, all.downlink_blocks + all.uplink_blocks + harq),
         scheduling_requests_per_s: per_second(all.scheduling_requests),
+        stations_without_service: 0.0, // who has traffic is not in the counters
         downlink_queue_drops_per_s: per_second(all.downlink_queue_drops),
         radio_losses_per_s: per_second(all.radio_losses),
         pdcp_discards_per_s: per_second(all.pdcp_discards),

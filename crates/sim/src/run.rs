@@ -3,7 +3,7 @@
 use crate::counters::{self, Counters};
 use crate::engine::Capture;
 use crate::model::Model;
-use crate::results::{self, FlowResult, RunResult, Sample};
+use crate::results::{self, FlowResult, RunResult, Sample, Totals};
 use crate::scenario::Scenario;
 use paceline_net::{Duration, Event, FlowKey, Instant};
 use std::collections::BTreeMap;
@@ -97,7 +97,10 @@ impl Reading {
         RunResult {
             seed: self.seed,
             measured_s: span.as_secs_f64(),
-            totals: results::totals(&measured, span, self.prb, p95),
+            totals: Totals {
+                stations_without_service: without_service(model, &measured) as f64,
+                ..results::totals(&measured, span, self.prb, p95)
+            },
             stations: measured
                 .iter()
                 .enumerate()
@@ -107,6 +110,14 @@ impl Reading {
             samples: self.samples,
         }
     }
+}
+
+/// Stations with simulated traffic of which nothing was acknowledged.
+fn without_service(model: &Model, measured: &[Counters]) -> usize {
+    let silent = |(station, c): &(usize, &Counters)| {
+        c.downloaded + c.uploaded == 0 && !model.flows(*station).is_empty()
+    };
+    measured.iter().enumerate().filter(silent).count()
 }
 
 fn sample(model: &Model, station: usize, at: Instant) -> Sample {

@@ -34,10 +34,14 @@ pub fn run(args: &Args) -> Outcome {
 fn load(folder: &Path) -> Outcome<Loaded> {
     let file = folder.join("summary.json");
     let bad = |what: String| Failure::input(format!("{}: {what}", file.display()));
-    let text = std::fs::read_to_string(&file).map_err(|error| bad(error.to_string()))?;
+    let missing = "no results of run or emulate here";
+    let text = std::fs::read_to_string(&file).map_err(|error| bad(format!("{missing}: {error}")))?;
     let json: Value = serde_json::from_str(&text).map_err(|error| bad(error.to_string()))?;
     let totals =
         |key: &str| serde_json::from_value(json[key].clone()).map_err(|e| bad(format!("{key}: {e}")));
+    if json["mean"].is_null() {
+        return Err(bad(String::from("holds no single run to compare; name folders of run or emulate")));
+    }
     let text = |key: &str| json[key].as_str().unwrap_or("?").to_owned();
     let name = match text("mode").as_str() {
         "simulated" => text("scheme"),

@@ -22,6 +22,10 @@ pub fn page(folder: &Path) -> Outcome<String> {
             let rows: reproduce::Reproduced = parse(folder, "summary.json", &summary)?;
             Ok(rows.page(&swept.about(), &swept.body()))
         }
+        (Some(summary), None) if summary.contains("\"reproduces\": \"calibration\"") => {
+            let what = "a calibration has no pictures; its table is in summary.json";
+            Err(Failure::input(format!("{}: {what}", folder.display())))
+        }
         (Some(summary), None) => {
             let run: run::Run = parse(folder, "summary.json", &summary)?;
             Ok(run.page(text("timeseries.csv").as_deref(), text("resolved.toml").as_deref()))

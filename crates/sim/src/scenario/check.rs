@@ -41,6 +41,9 @@ pub(super) fn check(scenario: &Scenario) -> Result<(), Problem> {
     cell_access(scenario)?;
     tcp(scenario)?;
     deployment(scenario)?;
+    if scenario.deployment.is_some() {
+        scenario.stations.iter().enumerate().try_for_each(|(index, group)| nothing_stated(index, group))?;
+    }
     scenario.stations.iter().enumerate().try_for_each(|(index, group)| stations(index, group))?;
     let count = scenario.station_count();
     let allowed = format!("1 to {MAX_STATIONS} stations in all [[station]] tables");
@@ -189,6 +192,22 @@ fn tcp(scenario: &Scenario) -> Result<(), Problem> {
     range("tcp.delayed_ack_segments", tcp.delayed_ack_segments, segments_ok, "1 to 64")?;
     let timeout_ok = tcp.delayed_ack_timeout <= Duration::from_millis(500);
     range("tcp.delayed_ack_timeout", tcp.delayed_ack_timeout, timeout_ok, "0 to 500 ms (RFC 9293 §3.8.6.3)")
+}
+
+/// In a deployment a station's radio link follows from its place: what would be ignored is refused.
+fn nothing_stated(index: usize, group: &Stations) -> Result<(), Problem> {
+    const ALLOWED: &str = "left out beside [deployment], where a station's place decides";
+    let (key, unset) = (|name: &str| format!("station.{index}.{name}"), Stations::default());
+    let same = group.downlink_sinr == unset.downlink_sinr;
+    range(&key("downlink_sinr"), group.downlink_sinr, same, ALLOWED)?;
+    range(&key("uplink_sinr"), group.uplink_sinr, group.uplink_sinr == unset.uplink_sinr, ALLOWED)?;
+    range(&key("fading"), group.fading, group.fading == unset.fading, "left out; see deployment.fading")?;
+    range(
+        &key("coherence"),
+        group.coherence,
+        group.coherence == unset.coherence,
+        "left out; see deployment.speed_kmh",
+    )
 }
 
 fn stations(index: usize, group: &Stations) -> Result<(), Problem> {

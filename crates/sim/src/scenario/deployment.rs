@@ -1,7 +1,7 @@
 //! Table `[deployment]`: sites, propagation and power control around the stations.
 //!
-//! The three sectors of the middle site are simulated with their stations; the cells of the other sites transmit at
-//! the stated load. Parameter sets are those of `crates/ran/src/radio/deployment.rs`, with their sources.
+//! The three sectors of the middle site are simulated with their stations, which stand where one of them is the best
+//! cell; the cells of the other sites transmit at the stated load. Parameter sets are those of `crates/ran/src/radio/deployment.rs`, with their sources.
 
 use serde::{Deserialize, Serialize};
 

@@ -175,22 +175,23 @@ impl<N: Node> Engine<N> {
         while let Some(output) = self.nodes[id.0].poll_output(self.now) {
             match output {
                 Output::Transmit(port, packet) => self.pass(id, port, packet),
-                Output::Drop(packet, reason) => {
-                    *self.drops.entry(reason).or_default() += 1;
-                    if matches!(packet.payload, paceline_net::Payload::Datagram(_)) {
-                        self.output.push_back(Output::Drop(packet, reason));
-                    }
-                }
+                Output::Drop(packet, reason) => self.end(packet, reason),
                 Output::Event(event) => self.events.push((self.now, event)),
             }
         }
         self.reschedule(id);
     }
+    /// A packet ends inside; those that came from outside are told of there.
+    fn end(&mut self, packet: Packet, reason: DropReason) {
+        *self.drops.entry(reason).or_default() += 1;
+        if matches!(packet.payload, paceline_net::Payload::Datagram(_)) {
+            self.output.push_back(Output::Drop(packet, reason));
+        }
+    }
     fn pass(&mut self, from: NodeId, port: Port, packet: Packet) {
         let wire = self.wires[from.0].get(usize::from(port.0)).copied().flatten();
         let Some(wire) = wire else {
-            *self.drops.entry(DropReason::NoRoute).or_default() += 1;
-            return;
+            return self.end(packet, DropReason::NoRoute);
         };
         if let (Some(interface), Some(capture)) = (wire.capture, &mut self.capture) {
             capture(self.now, interface, &packet);

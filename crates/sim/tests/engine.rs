@@ -1,8 +1,8 @@
 //! The engine against a naive one that looks at every timer at every step, and the path against its hops one by one.
 
 use paceline_net::{
-    Bytes, Duration, Instant, Node, Output, Packet, Port, Rate, SeqNumber, Stream, TcpFlags, TcpHeader,
-    TcpOptions,
+    Bytes, DropReason, Duration, Instant, Node, Output, Packet, Payload, Port, Rate, SeqNumber, Stream,
+    TcpFlags, TcpHeader, TcpOptions,
 };
 use paceline_sim::Engine;
 use paceline_sim::path::Path;
@@ -273,4 +273,33 @@ fn a_path_does_what_its_hops_do_one_by_one() {
         dropped += lost.len();
     }
     assert!(delivered > 10_000 && dropped > 10_000, "{delivered} delivered, {dropped} dropped");
+}
+
+/// Sends what it gets to a port that leads nowhere.
+#[derive(Default)]
+struct Astray(VecDeque<Output>);
+
+impl Node for Astray {
+    fn handle_packet(&mut self, _now: Instant, _from: Port, packet: Packet) {
+        self.0.push_back(Output::Transmit(Port(7), packet));
+    }
+    fn handle_timeout(&mut self, _now: Instant) {}
+    fn poll_output(&mut self, _now: Instant) -> Option<Output> {
+        self.0.pop_front()
+    }
+    fn poll_timeout(&self) -> Option<Instant> {
+        None
+    }
+}
+
+#[test]
+fn a_datagram_sent_to_a_port_without_a_wire_leaves_as_a_drop() {
+    let mut engine = Engine::default();
+    let node = engine.add(Astray::default());
+    engine.expose((node, Port(0)), Port(0));
+    let mut datagram = packet(1, 0);
+    datagram.payload = Payload::Datagram(vec![0; 20].into());
+    engine.handle_packet(Instant::ZERO, Port(0), datagram.clone());
+    assert_eq!(engine.poll_output(Instant::ZERO), Some(Output::Drop(datagram, DropReason::NoRoute)));
+    assert_eq!(engine.drops().get(&DropReason::NoRoute), Some(&1));
 }

@@ -98,6 +98,9 @@ impl Monitor {
     }
     fn on_data(&mut self, now: Instant, station: usize, key: FlowKey, tcp: &TcpHeader) {
         let (start, end) = (tcp.seq, tcp.seq + tcp.payload_len);
+        if self.flows.len() >= MAX_FLOWS && !self.flows.contains_key(&key) {
+            self.flows.retain(|_, flow| !flow.sent.is_empty()); // those with nothing outstanding can be found anew
+        }
         let full = self.flows.len() >= MAX_FLOWS;
         if full && !self.flows.contains_key(&key) {
             return;

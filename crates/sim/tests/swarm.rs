@@ -137,6 +137,12 @@ fn the_books_balance_in_random_scenarios() {
 /// A random scenario inside a deployment: the place of a station decides, so that some are out of coverage.
 fn random_deployment(stream: &mut Stream) -> Scenario {
     let mut scenario = random_scenario(stream);
+    // A place decides the radio link: nothing about it is stated.
+    let unset = Stations::default();
+    for group in &mut scenario.stations {
+        (group.downlink_sinr, group.uplink_sinr) = (unset.downlink_sinr, unset.uplink_sinr);
+        (group.fading, group.coherence) = (unset.fading, unset.coherence);
+    }
     scenario.deployment = Some(Deployment {
         model: pick(
             stream,

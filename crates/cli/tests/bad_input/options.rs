@@ -71,9 +71,9 @@ fn compare_of_no_results() {
     for (text, part) in [
         ("", "EOF"),
         ("{", "EOF"),
-        ("[]", "mean"),
-        ("{}", "mean"),
-        ("3", "mean"),
+        ("[]", "run or emulate"),
+        ("{}", "run or emulate"),
+        ("3", "run or emulate"),
         ("{\"mean\": 3}", "mean"),
         ("{\"mean\": {\"goodput_mbps\": \"1\"}}", "mean"),
         ("\u{0}", "line 1"),

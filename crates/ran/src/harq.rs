@@ -14,8 +14,6 @@ use crate::slot::Tti;
 
 /// Number of processes, and TTIs from a transmission to the earliest retransmission (FDD).
 pub const ROUND_TRIP: u64 = 8;
-/// TTIs until the receiver's verdict is known at the other end.
-pub const FEEDBACK: u64 = 4;
 
 /// A transport block in flight.
 #[derive(Clone, Debug)]

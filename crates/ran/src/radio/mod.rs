@@ -10,7 +10,7 @@
 //! - [`calibration`]: distributions over drops, and those that 3GPP found.
 //! - [`power_control`]: uplink power and its headroom (TS 36.213 §5.1.1).
 //! - [`fading`]: EPA, EVA and ETU channels with Doppler, per subband and TTI (TS 36.101 Annex B.2).
-//! - [`effective_sinr`]: one SINR for many resource blocks (MIESM, EESM).
+//! - [`effective_sinr`]: one SINR for many resource blocks (MIESM).
 //! - [`interference`]: interference and noise per resource block in both links.
 //!
 //! Powers are in dBm or mW, gains in dB or linear as the name says, lengths in metres, angles in degrees.

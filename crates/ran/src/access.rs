@@ -7,6 +7,7 @@
 //! random access is left out. BSRs are lost when their block is; the retransmission timer then restarts access.
 
 use crate::lte::bsr;
+use crate::mac::BsrDue;
 use crate::slot::Tti;
 use std::collections::VecDeque;
 
@@ -58,10 +59,14 @@ impl StationAccess {
     pub fn on_data_in_empty_buffer(&mut self) {
         self.regular = true;
     }
-    /// Whether a BSR is to go into the next block: a regular one, or the periodic timer has expired.
-    pub fn bsr_triggered(&mut self, tti: Tti, has_data: bool) -> bool {
+    /// Which BSR is to go into the next block.
+    pub fn bsr_due(&mut self, tti: Tti, has_data: bool) -> BsrDue {
         self.check_retransmission(tti, has_data);
-        self.regular || self.periodic_at.is_some_and(|at| at <= tti)
+        match self.periodic_at {
+            _ if self.regular => BsrDue::Regular,
+            Some(at) if at <= tti => BsrDue::Periodic,
+            _ => BsrDue::None,
+        }
     }
     /// A block went out; `reported` if a BSR was in it, `emptied` if the buffer was emptied by it.
     pub fn on_block(&mut self, tti: Tti, config: &AccessConfig, reported: bool, emptied: bool) {

@@ -28,14 +28,13 @@ const INTERFERENCE_WEIGHT: f64 = 0.05;
 const NEIGHBOUR_BLOCKS: u32 = 4;
 /// Attempts to place a station: with 19 equal sites, one in 19 succeeds.
 const MAX_ATTEMPTS: u32 = 100_000;
-/// The site whose three sectors are simulated; the others surround it.
-const SERVED_SITE: usize = 0;
-
 /// A network around the simulated cells.
 #[derive(Clone, PartialEq, Debug)]
 pub struct RadioConfig {
     /// Sites, propagation, powers.
     pub deployment: DeploymentConfig,
+    /// Sites whose cells are simulated with their stations: so many of the first ones, the middle one before all.
+    pub served_sites: usize,
     /// What the cells of the other sites transmit, in both directions.
     pub neighbours: Load,
     /// Fast fading of the stations' links; none for constant channels.
@@ -90,10 +89,14 @@ pub(crate) struct Network {
     /// Fading at the resource block groups of the downlink and the uplink.
     models: Option<(FadingModel, FadingModel)>,
     groups: (usize, usize),
+    /// Noise per uplink resource block at the eNB, in mW.
+    uplink_noise_mw: f64,
     /// Interference and noise per uplink resource block at each served cell, in mW.
     uplink_mw: Vec<Vec<f64>>,
     /// Their mean over blocks and the last TTIs.
     uplink_mean_mw: Vec<f64>,
+    /// What each served cell transmits in the downlink.
+    used: Vec<BlockSet>,
     /// As long as the downlink has resource blocks.
     scratch: Vec<f64>,
     /// Gains of a link without fading.
@@ -106,7 +109,7 @@ impl Network {
     pub fn new(config: RadioConfig, prb: (u8, u8), seed: u64) -> Self {
         let deployment = Deployment::new(config.deployment.clone(), seed);
         let cells = deployment.cells();
-        let served = served_cells();
+        let served = 0..3 * config.served_sites;
         let load = |cell: usize| if served.contains(&cell) { Load::Quiet } else { config.neighbours };
         let loads: Vec<Load> = (0..cells).map(load).collect();
         let mut activity = Activity::new(cells, u32::from(prb.0));
@@ -132,8 +135,7 @@ impl Network {
         });
         let doppler = doppler_hz(config.speed_kmh, config.deployment.carrier_ghz);
         let hold = (0.1 / (std::f64::consts::TAU * doppler) * 1000.0).clamp(1.0, 100.0) as u64;
-        let mut noise = vec![0.0; usize::from(prb.1)];
-        uplink_noise_mw(config.deployment.enb_noise_figure_db, &mut noise);
+        let noise = uplink_noise_mw(config.deployment.enb_noise_figure_db);
         Self {
             deployment,
             seed,
@@ -142,8 +144,10 @@ impl Network {
             neighbours,
             models,
             groups: (groups[0] as usize, groups[1] as usize),
-            uplink_mean_mw: vec![noise[0]; served.len()],
-            uplink_mw: vec![noise; served.len()],
+            uplink_noise_mw: noise,
+            uplink_mean_mw: vec![noise; served.len()],
+            used: vec![BlockSet::NONE; served.len()],
+            uplink_mw: vec![vec![noise; usize::from(prb.1)]; served.len()],
             scratch: vec![0.0; usize::from(prb.0)],
             flat: vec![1.0; usize::from(prb.0.max(prb.1))],
             hold,
@@ -151,16 +155,21 @@ impl Network {
         }
     }
 
-    /// Places a station uniformly among the places whose best cell is one of the served site's; gives that cell
-    /// too. Shadowing makes some of these places lie beyond the site's hexagon, and some inside belong to others.
+    /// Number of simulated cells.
+    pub fn served(&self) -> usize {
+        3 * self.config.served_sites
+    }
+
+    /// Places a station uniformly among the places whose best cell is a simulated one; gives that cell too. Shadowing
+    /// makes some of these places lie beyond the served sites' hexagons, and some inside belong to others.
     pub fn place(&self, index: usize) -> (Placed, usize) {
         let name = format!("station{index}");
         let mut attempts = (0..MAX_ATTEMPTS).map(|attempt| {
             self.deployment.place(&format!("{name}/attempt{attempt}"), Region::AllSites, Association::Best)
         });
-        let place = attempts.find(|place| served_cells().contains(&place.serving()));
-        let place = place.expect("the served site is the best one somewhere");
-        let cell = place.serving() - served_cells().start;
+        let place = attempts.find(|place| place.serving() < self.served());
+        let place = place.expect("a served cell is the best one somewhere");
+        let cell = place.serving();
         let receiver = DownlinkReceiver::new(&self.deployment, &place);
         let doppler = doppler_hz(self.config.speed_kmh, self.config.deployment.carrier_ghz);
         let fader = |model: &FadingModel, direction: &str| {
@@ -229,14 +238,13 @@ impl Network {
         sent: &[Sent],
         radio: impl Fn(usize) -> Option<(&'a Placed, usize)>,
     ) {
-        let first = served_cells().start;
-        let mut used = [BlockSet::NONE; 3];
+        self.used.fill(BlockSet::NONE);
         for transmission in sent.iter().filter(|t| t.downlink) {
             let Some((_, cell)) = radio(transmission.station) else { continue };
-            used[cell] = used[cell].with(transmission.blocks);
+            self.used[cell] = self.used[cell].with(transmission.blocks);
         }
-        for (cell, blocks) in used.into_iter().enumerate() {
-            self.activity.set_blocks(first + cell, blocks);
+        for (cell, blocks) in self.used.iter().enumerate() {
+            self.activity.set_blocks(cell, *blocks);
         }
         let (width, group) = (self.flat.len() as u32, self.groups.0 as u32);
         for (cell, load) in self.loads.iter().enumerate() {
@@ -248,14 +256,14 @@ impl Network {
             return;
         }
         for (cell, blocks) in self.uplink_mw.iter_mut().enumerate() {
-            uplink_noise_mw(self.config.deployment.enb_noise_figure_db, blocks);
+            blocks.fill(self.uplink_noise_mw);
             self.neighbours.add(cell, tti.0, &self.loads, blocks);
         }
         for transmission in sent.iter().filter(|t| !t.downlink) {
             let Some((placed, own)) = radio(transmission.station) else { continue };
             let power = self.power_dbm(placed, transmission.blocks.len());
             for cell in (0..self.uplink_mw.len()).filter(|cell| *cell != own) {
-                let gain = placed.place.gains_db()[first + cell];
+                let gain = placed.place.gains_db()[cell];
                 add_uplink(transmission.blocks, power, gain, &mut self.uplink_mw[cell]);
             }
         }
@@ -264,27 +272,26 @@ impl Network {
             *mean += INTERFERENCE_WEIGHT * (now - *mean);
         }
     }
-    /// Effective SINR in dB of a transmission, after [`Network::fill`].
-    fn sinr_db(&mut self, placed: &mut Placed, cell: usize, tti: Tti, sent: &Sent, qm: u8) -> f64 {
+    /// Effective linear SINR of a transmission, after [`Network::fill`].
+    fn sinr(&mut self, placed: &mut Placed, cell: usize, tti: Tti, sent: &Sent, qm: u8) -> f64 {
         let modulation = Modulation::of_order(qm);
-        let blocks = sent.blocks.blocks();
-        let linear = if sent.downlink {
+        if sent.downlink {
             let mut noise = std::mem::take(&mut self.scratch);
             placed.receiver.interference_in(&self.activity, sent.blocks, &mut noise);
             let (group, signal) = (self.groups.0, placed.receiver.signal_mw());
             let gains = self.gains(placed, tti, true);
-            let linear =
-                miesm_of(modulation, blocks.map(|b| signal * f64::from(gains[b / group]) / noise[b]));
+            let blocks = sent.blocks.blocks();
+            let sinr = miesm_of(modulation, blocks.map(|b| signal * f64::from(gains[b / group]) / noise[b]));
             self.scratch = noise;
-            linear
+            sinr
         } else {
             let power = self.power_dbm(placed, sent.blocks.len());
             let signal = from_db(power - placed.place.coupling_loss_db());
             let (group, received) = (self.groups.1, &self.uplink_mw[cell]);
             let gains = self.gains(placed, tti, false);
+            let blocks = sent.blocks.blocks();
             miesm_of(modulation, blocks.map(|b| signal * f64::from(gains[b / group]) / received[b]))
-        };
-        to_db(linear)
+        }
     }
 }
 
@@ -300,14 +307,9 @@ fn cqi_of(sinrs: &[f64]) -> u8 {
     if middle >= 7 { middle } else { of(Modulation::Qpsk).min(6) }
 }
 
-/// The cells whose stations are simulated.
-fn served_cells() -> std::ops::Range<usize> {
-    3 * SERVED_SITE..3 * SERVED_SITE + 3
-}
-
 /// Number of cells that share one [`crate::Cell`] node.
 pub(crate) fn served_count(network: Option<&Network>) -> usize {
-    if network.is_some() { served_cells().len() } else { 1 }
+    network.map_or(1, Network::served)
 }
 
 impl StationRadio {
@@ -335,8 +337,8 @@ impl StationRadio {
             (Self::Placed(_), None) => unreachable!("a placed station has a network"),
         }
     }
-    /// Effective SINR in dB of a transmission.
-    pub fn sinr_db(
+    /// Effective linear SINR of a transmission.
+    pub fn sinr(
         &mut self,
         network: &mut Option<Network>,
         cell: usize,
@@ -345,9 +347,9 @@ impl StationRadio {
         block: &Block,
     ) -> f64 {
         match (self, network) {
-            (Self::Stated(downlink, _), _) if sent.downlink => downlink.sinr_db(tti),
-            (Self::Stated(_, uplink), _) => uplink.sinr_db(tti),
-            (Self::Placed(placed), Some(network)) => network.sinr_db(placed, cell, tti, sent, block.mcs.qm),
+            (Self::Stated(downlink, _), _) if sent.downlink => from_db(downlink.sinr_db(tti)),
+            (Self::Stated(_, uplink), _) => from_db(uplink.sinr_db(tti)),
+            (Self::Placed(placed), Some(network)) => network.sinr(placed, cell, tti, sent, block.mcs.qm),
             (Self::Placed(_), None) => unreachable!("a placed station has a network"),
         }
     }

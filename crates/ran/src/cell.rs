@@ -169,7 +169,7 @@ impl Cell {
             let link = if sent.downlink { downlink } else { uplink };
             let block = link.harq.block(sent.process).expect("a block is sent from its process");
             block.blocks = sent.blocks;
-            let sinr = radio.sinr_db(&mut self.network, *cell, tti, &sent, block);
+            let sinr = radio.sinr(&mut self.network, *cell, tti, &sent, block);
             link.send(sent.process, tti, sinr, self.draws.uniform(), self.config.decode_delay);
         }
     }
@@ -287,12 +287,13 @@ impl Cell {
             let index = self.members[cell][at];
             let repeated = self.retransmit_downlink(tti, index, &mut free, &mut max_grants);
             let station = &mut self.stations[index];
-            station.downlink.mcs = station.downlink_mcs(tti, &self.config, &mut self.network);
+            let cqi = station.reported_cqi(tti, &self.config, &mut self.network);
             let ready = !station.suspended() && station.downlink_sendable();
             if repeated || !ready || station.downlink.harq.free().is_none() {
                 continue;
             }
-            let Some(mcs) = station.downlink.mcs else { continue };
+            let Some(mcs) = station.downlink_mcs(cqi, &self.config) else { continue };
+            station.downlink.mcs = Some(mcs);
             let needed = mac::needed(&station.downlink.rlc, &station.uplink.rlc, &*station.downlink.buffer);
             let wanted_prb = prb_for(mcs.i_tbs, needed, self.config.downlink_prb);
             let bits_per_prb = bits_per_prb(mcs.i_tbs, self.config.downlink_prb);
@@ -378,9 +379,9 @@ impl Cell {
         let Grant { mcs, blocks, .. } = grant;
         let n_prb = blocks.len() as u8;
         let bits = tbs::transport_block_bits(mcs.i_tbs, n_prb);
-        let triggered = station.access.bsr_triggered(tti, has_data);
+        let due = station.access.bsr_due(tti, has_data);
         let storage = station.uplink.storage();
-        let pdu = station.uplink_sender().uplink_pdu(tti, bits / 8, triggered, storage);
+        let pdu = station.uplink_sender().uplink_pdu(tti, bits / 8, due, storage);
         station.uplink.collect_dropped(&mut self.output);
         let emptied = station.uplink_available() == 0;
         station.access.on_block(tti, access, pdu.bsr.is_some(), emptied);

@@ -8,7 +8,7 @@
 use crate::lte::mcs::Mcs;
 use crate::mac;
 use crate::phy;
-use crate::radio::BlockSet;
+use crate::radio::{BlockSet, to_db};
 use crate::rlc;
 use crate::slot::Tti;
 
@@ -55,15 +55,12 @@ impl Block {
             combined_sinr: 0.0,
         }
     }
-    /// Sends it (again) in `tti`. `draw` is uniform in `[0, 1)` and decides whether it is decoded.
-    pub fn transmit(&mut self, tti: Tti, sinr_db: f64, draw: f64) {
+    /// Sends it (again) in `tti` at this linear SINR. `draw` is uniform in `[0, 1)` and decides whether it is decoded.
+    pub fn transmit(&mut self, tti: Tti, sinr: f64, draw: f64) {
         self.transmissions += 1;
         self.sent_at = tti;
-        self.combined_sinr += libm::pow(10.0, sinr_db / 10.0);
-        // The first transmission needs no conversion back and forth.
-        let effective =
-            if self.transmissions == 1 { sinr_db } else { 10.0 * libm::log10(self.combined_sinr) };
-        self.decoded = draw >= phy::block_error(self.mcs, self.bits, effective);
+        self.combined_sinr += sinr;
+        self.decoded = draw >= phy::block_error(self.mcs, self.bits, to_db(self.combined_sinr));
     }
 }
 
@@ -117,13 +114,14 @@ impl Processes {
 mod tests {
     use super::*;
     use crate::lte::mcs::DOWNLINK;
+    use crate::radio::from_db;
 
     #[test]
     fn two_equal_transmissions_gain_three_decibels() {
         let mcs = &DOWNLINK[10];
         let pdu = mac::Pdu::default();
         let mut block = Block::new(pdu, mcs, 6120, 10);
-        let sinr = mcs.s50_6144_db - 3.0103;
+        let sinr = from_db(mcs.s50_6144_db) / 2.0;
         block.transmit(Tti(0), sinr, 0.9999);
         assert!(!block.decoded);
         // The second brings it to its 50% point.

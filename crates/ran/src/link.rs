@@ -125,7 +125,7 @@ impl Link {
         self.spare.pop().unwrap_or_default()
     }
 
-    /// Sends a block at this SINR and, if it is decoded, passes its RLC PDUs to the receiver.
+    /// Sends a block at this linear SINR and, if it is decoded, passes its RLC PDUs to the receiver.
     pub fn send(&mut self, process: usize, tti: Tti, sinr: f64, draw: f64, decode_delay: u64) {
         let block = self.harq.block(process).expect("a block is sent from its process");
         block.transmit(tti, sinr, draw);

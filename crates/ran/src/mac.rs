@@ -39,6 +39,17 @@ pub struct Pdu {
     pub padding: u32,
 }
 
+/// Whether a block is to carry a buffer status report (§5.4.5).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum BsrDue {
+    /// None is due.
+    None,
+    /// periodicBSR-Timer has expired.
+    Periodic,
+    /// Data came into an empty buffer, or retxBSR-Timer expired: the eNB does not know of them yet.
+    Regular,
+}
+
 /// What one end of a bearer can send: its data, and reports about what it has received.
 pub struct Sender<'a> {
     /// The direction in which it sends.
@@ -107,11 +118,15 @@ impl Sender<'_> {
         Pdu { sdus, bsr: None, padding }
     }
 
-    /// Fills an uplink transport block of `tbs` bytes. A triggered BSR goes in unless everything fits without it
+    /// Fills an uplink transport block of `tbs` bytes. A BSR that is due goes in unless everything fits without it
     /// (§5.4.5); one in the padding costs nothing and goes in whenever it fits.
-    pub fn uplink_pdu(&mut self, tti: Tti, tbs: u32, bsr_triggered: bool, mut sdus: Vec<rlc::Pdu>) -> Pdu {
-        self.offer(tti, tbs, bsr_triggered);
-        let with_bsr = bsr_triggered && needed(self.rlc, self.reverse, self.queue) > u64::from(tbs);
+    pub fn uplink_pdu(&mut self, tti: Tti, tbs: u32, due: BsrDue, mut sdus: Vec<rlc::Pdu>) -> Pdu {
+        let overfull = |sender: &Self| needed(sender.rlc, sender.reverse, sender.queue) > u64::from(tbs);
+        // A block that is there for the first report of new data says nothing of what the station will be granted.
+        if due != BsrDue::Regular || !overfull(self) {
+            self.offer(tti, tbs, due != BsrDue::None);
+        }
+        let with_bsr = due != BsrDue::None && overfull(self);
         let padding = self.fill(tti, room(tbs, with_bsr), &mut sdus);
         let padding_bsr = !with_bsr && padding > MAX_BLIND_PADDING;
         let report = (with_bsr || padding_bsr).then(|| bsr::index_of(self.available()));
@@ -178,12 +193,55 @@ mod tests {
         let mut queue = filled(2);
         let mut sender = Sender { rlc: &mut up, reverse: &mut down, queue: &mut queue };
         assert_eq!(sender.available(), 2 * 1442 + 2);
-        let pdu = sender.uplink_pdu(Tti(4), 1000, true, Vec::new());
+        let pdu = sender.uplink_pdu(Tti(4), 1000, BsrDue::Regular, Vec::new());
         // 2 + 2 bytes of STATUS, the BSR, and the data PDU behind its sub-header of 1 byte.
         assert!(matches!(pdu.sdus[..], [rlc::Pdu::Status(_), rlc::Pdu::Am(_)]), "{pdu:?}");
         assert_eq!(pdu.sdus[1].bytes(), 1000 - 4 - BSR - SUBHEADER);
         assert_eq!((pdu.padding, down.status_len()), (0, 0));
         assert_eq!(pdu.bsr, Some(bsr::index_of(up.available(&queue))));
+    }
+
+    /// A buffer that notes the rooms of the grants that it is told of.
+    struct Noting(DropTail, Vec<Bytes>);
+
+    impl SduQueue for Noting {
+        fn push(&mut self, now: Instant, packet: Packet) {
+            self.0.push(now, packet);
+        }
+        fn on_grant(&mut self, _now: Instant, room: Bytes, _overhead: Bytes) {
+            self.1.push(room);
+        }
+        fn pop(&mut self, now: Instant) -> Option<Packet> {
+            self.0.pop(now)
+        }
+        fn head_len(&self) -> Option<Bytes> {
+            self.0.head_len()
+        }
+        fn packets(&self) -> usize {
+            self.0.packets()
+        }
+        fn bytes(&self) -> Bytes {
+            self.0.bytes()
+        }
+        fn pop_dropped(&mut self) -> Option<(Packet, paceline_net::DropReason)> {
+            self.0.pop_dropped()
+        }
+    }
+
+    #[test]
+    fn the_buffer_is_told_of_grants_but_not_of_one_that_only_asks_for_more() {
+        let told = |due, waiting: u32| {
+            let (mut down, mut up) = (Rlc::new(RlcConfig::Um, 40), Rlc::new(RlcConfig::Um, 40));
+            let mut queue = Noting(DropTail::new(Bytes(1 << 20)), Vec::new());
+            (0..waiting).for_each(|_| queue.push(Instant::ZERO, packet()));
+            let mut sender = Sender { rlc: &mut up, reverse: &mut down, queue: &mut queue };
+            sender.uplink_pdu(Tti(4), 2000, due, Vec::new());
+            queue.1.len()
+        };
+        // Two packets of 1440 bytes do not fit: the first block is the report's, a later one is data's.
+        assert_eq!([BsrDue::None, BsrDue::Periodic, BsrDue::Regular].map(|due| told(due, 2)), [1, 1, 0]);
+        // Where everything fits there is no report to wait for.
+        assert_eq!(told(BsrDue::Regular, 1), 1);
     }
 
     #[test]
@@ -196,7 +254,7 @@ mod tests {
         down.receive(Tti(3), data, &mut Vec::new());
         assert_eq!(needed(&up, &down, &queue), 3);
         let mut sender = Sender { rlc: &mut up, reverse: &mut down, queue: &mut queue };
-        let pdu = sender.uplink_pdu(Tti(4), 7, true, Vec::new());
+        let pdu = sender.uplink_pdu(Tti(4), 7, BsrDue::Regular, Vec::new());
         assert!(matches!(pdu.sdus[..], [rlc::Pdu::Status(_)]));
         assert_eq!((pdu.padding, pdu.bsr), (2, Some(0)), "the padding holds a BSR of an empty buffer");
     }

@@ -98,13 +98,7 @@ impl Station {
         self.cqi_reports.front().map_or(0, |(_, report)| *report)
     }
     /// The downlink MCS for the CQI that the scheduler knows. The outer loop moves within what lies between CQIs.
-    pub fn downlink_mcs(
-        &mut self,
-        tti: Tti,
-        cell: &CellConfig,
-        network: &mut Option<Network>,
-    ) -> Option<&'static Mcs> {
-        let cqi = self.reported_cqi(tti, cell, network);
+    pub fn downlink_mcs(&self, cqi: u8, cell: &CellConfig) -> Option<&'static Mcs> {
         if cell.outer_loop {
             let sinr = cqi::threshold_db(cqi)? + self.downlink.offset_db;
             return Some(mcs::highest(&mcs::DOWNLINK, sinr).unwrap_or(&mcs::DOWNLINK[0]));

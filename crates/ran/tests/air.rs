@@ -13,7 +13,8 @@ use paceline_ran::{
 fn deployed(neighbours: Load) -> CellConfig {
     let deployment = DeploymentConfig { sites: 7, wrap_around: false, ..DeploymentConfig::case1() };
     let power_control = PowerControl { pcmax_dbm: 23.0, p0_dbm: -85.0, alpha: 0.8, delta_mcs: false };
-    let radio = RadioConfig { deployment, neighbours, fading: None, speed_kmh: 3.0, power_control };
+    let radio =
+        RadioConfig { deployment, served_sites: 1, neighbours, fading: None, speed_kmh: 3.0, power_control };
     CellConfig { radio: Some(radio), downlink_prb: 50, uplink_prb: 50, ..config() }
 }
 

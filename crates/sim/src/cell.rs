@@ -63,6 +63,7 @@ fn radio_config(deployment: &scenario::Deployment, cell: &scenario::Cell) -> Rad
     };
     RadioConfig {
         deployment: config,
+        served_sites: deployment.served_sites as usize,
         neighbours: match deployment.neighbour_load {
             load if load <= 0.0 => Load::Quiet,
             load if load >= 1.0 => Load::Full,

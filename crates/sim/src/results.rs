@@ -99,7 +99,7 @@ pub struct StationResult {
     pub downlink_block_bytes: f64,
     /// Scheduling requests sent.
     pub scheduling_requests: u64,
-    /// The cell that serves it: a sector of the served site in a deployment.
+    /// The cell that serves it: a sector of the served sites in a deployment.
     pub sector: usize,
     /// Where it stands in a deployment.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -109,7 +109,7 @@ pub struct StationResult {
 /// A station's place in a deployment.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct PlaceResult {
-    /// Metres east of the served site.
+    /// Metres east of the middle site.
     pub x_m: f64,
     /// Metres north of it.
     pub y_m: f64,

@@ -156,6 +156,7 @@ fn random_deployment(stream: &mut Stream) -> Scenario {
             ],
         ),
         sites: pick(stream, &[1, 7]),
+        served_sites: 1,
         wrap_around: false,
         neighbour_load: pick(stream, &[0.0, 0.3, 1.0]),
         fading: pick(
@@ -167,6 +168,7 @@ fn random_deployment(stream: &mut Stream) -> Scenario {
         alpha: pick(stream, &[0.0, 0.4, 0.8, 0.8, 0.8, 1.0]),
     });
     let deployment = scenario.deployment.as_mut().unwrap();
+    deployment.served_sites = 1 + stream.below(u64::from(deployment.sites)) as u32;
     deployment.wrap_around = deployment.sites > 1 && stream.chance(0.3);
     scenario.run.duration = Duration::from_millis(1500);
     scenario.run.warmup = Duration::from_millis(500);

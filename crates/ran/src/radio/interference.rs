@@ -154,17 +154,35 @@ pub struct Activity {
     /// Blocks of a row: a multiple of the lanes.
     width: usize,
     rows: Vec<f32>,
+    uses: Vec<Use>,
+}
+
+/// What a cell transmits, as far as its row of blocks need not be looked at.
+#[derive(Clone, Copy, PartialEq, Debug)]
+enum Use {
+    Nothing,
+    Everything,
+    SomeBlocks,
 }
 
 impl Activity {
     /// All cells quiet.
     pub fn new(cells: usize, resource_blocks: u32) -> Self {
         let width = (resource_blocks as usize).next_multiple_of(LANES);
-        Self { resource_blocks, width, rows: vec![0.0; cells * width] }
+        Self { resource_blocks, width, rows: vec![0.0; cells * width], uses: vec![Use::Nothing; cells] }
     }
     /// The cell transmits these blocks at full power.
     pub fn set_blocks(&mut self, cell: usize, blocks: BlockSet) {
-        let blocks = blocks.0 & BlockSet::range(0, self.resource_blocks).0;
+        let all = BlockSet::range(0, self.resource_blocks).0;
+        let blocks = blocks.0 & all;
+        self.uses[cell] = match blocks {
+            0 => Use::Nothing,
+            _ if blocks == all => Use::Everything,
+            _ => Use::SomeBlocks,
+        };
+        if self.uses[cell] != Use::SomeBlocks {
+            return;
+        }
         for (values, byte) in self.row_mut(cell).chunks_exact_mut(LANES).zip(blocks.to_le_bytes()) {
             for (bit, value) in values.iter_mut().enumerate() {
                 *value = f32::from(byte >> bit & 1);
@@ -174,6 +192,7 @@ impl Activity {
     /// The cell transmits all blocks at this share of its power.
     pub fn set_share(&mut self, cell: usize, share: f64) {
         let blocks = self.resource_blocks as usize;
+        self.uses[cell] = Use::SomeBlocks;
         self.row_mut(cell)[..blocks].fill(share as f32);
     }
     fn row_mut(&mut self, cell: usize) -> &mut [f32] {
@@ -216,27 +235,32 @@ impl DownlinkReceiver {
     }
     /// The same for these blocks alone, and what lies beside them; others keep what stands there.
     pub fn interference_in(&self, activity: &Activity, blocks: BlockSet, out: &mut [f64]) {
+        let of = |wanted: Use| {
+            let all = self.interferers_mw.iter().zip(&activity.uses).enumerate();
+            all.filter(move |(_, (_, used))| **used == wanted).map(|(cell, (power, _))| (cell, *power))
+        };
+        let everywhere = self.noise_mw + f64::from(of(Use::Everything).map(|(_, power)| power).sum::<f32>());
         for (chunk, out) in out.chunks_mut(LANES).enumerate() {
             if blocks.0 >> (chunk * LANES) & 0xff == 0 {
                 continue;
             }
             let mut sums = [0.0f32; LANES];
-            for (power, row) in self.interferers_mw.iter().zip(activity.rows.chunks_exact(activity.width)) {
-                let row = &row[chunk * LANES..(chunk + 1) * LANES];
-                for (sum, share) in sums.iter_mut().zip(row) {
+            for (cell, power) in of(Use::SomeBlocks) {
+                let from = cell * activity.width + chunk * LANES;
+                for (sum, share) in sums.iter_mut().zip(&activity.rows[from..from + LANES]) {
                     *sum += power * share;
                 }
             }
             for (out, sum) in out.iter_mut().zip(sums) {
-                *out = self.noise_mw + f64::from(sum);
+                *out = everywhere + f64::from(sum);
             }
         }
     }
 }
 
-/// Fills interference and noise per resource block at a cell with its noise, in mW.
-pub fn uplink_noise_mw(noise_figure_db: f64, out: &mut [f64]) {
-    out.fill(from_db(noise_per_block_dbm(noise_figure_db)));
+/// Noise per resource block at a cell in mW.
+pub fn uplink_noise_mw(noise_figure_db: f64) -> f64 {
+    from_db(noise_per_block_dbm(noise_figure_db))
 }
 
 /// Adds a transmission of `power_dbm` in each of `blocks` that reaches the cell over `gain_db`.

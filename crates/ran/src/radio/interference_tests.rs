@@ -42,8 +42,7 @@ fn uplink_sinr_of_two_cells_holds_by_hand() {
     // -4 dBm per block, over -120 dB here: -124 dBm in blocks 4 to 7. Noise -116.4473 dBm.
     let own = CONTROL.power_per_block_dbm(&Grant::open_loop(10, 100.0));
     let other = CONTROL.power_per_block_dbm(&Grant::open_loop(4, 95.0));
-    let mut out = [0.0; 25];
-    uplink_noise_mw(5.0, &mut out);
+    let mut out = [uplink_noise_mw(5.0); 25];
     add_uplink(BlockSet::range(4, 4), other, -120.0, &mut out);
     let sinr = |block: usize| own - 100.0 - to_db(out[block]);
     // 10^-11.64473 + 10^-12.4 = 2.26606e-12 + 3.98107e-13 = 2.66417e-12 mW: -115.7444 dBm.

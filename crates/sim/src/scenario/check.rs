@@ -151,6 +151,9 @@ fn cell_access(scenario: &Scenario) -> Result<(), Problem> {
 fn deployment(scenario: &Scenario) -> Result<(), Problem> {
     let Some(deployment) = &scenario.deployment else { return Ok(()) };
     range("deployment.sites", deployment.sites, [1, 7, 19].contains(&deployment.sites), "1, 7 or 19")?;
+    let served = deployment.served_sites;
+    let allowed = format!("1 to deployment.sites, {}", deployment.sites);
+    range("deployment.served_sites", served, (1..=deployment.sites).contains(&served), &allowed)?;
     let wrap_ok = !deployment.wrap_around || deployment.sites > 1;
     range("deployment.wrap_around", deployment.wrap_around, wrap_ok, "false with one site")?;
     let load_ok = (0.0..=1.0).contains(&deployment.neighbour_load);

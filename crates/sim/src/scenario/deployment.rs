@@ -1,7 +1,8 @@
 //! Table `[deployment]`: sites, propagation and power control around the stations.
 //!
-//! The three sectors of the middle site are simulated with their stations, which stand where one of them is the best
-//! cell; the cells of the other sites transmit at the stated load. Parameter sets are those of `crates/ran/src/radio/deployment.rs`, with their sources.
+//! The sectors of the served sites are simulated with their stations, which stand where one of them is the best cell;
+//! the cells of the other sites transmit at the stated load. Parameter sets are those of
+//! `crates/ran/src/radio/deployment.rs`, with their sources.
 
 use serde::{Deserialize, Serialize};
 
@@ -13,6 +14,8 @@ pub struct Deployment {
     pub model: DeploymentModel,
     /// Sites of three sectors: 1, 7 or 19.
     pub sites: u32,
+    /// Sites whose cells are simulated with their stations, the middle one first: 1 to `sites`.
+    pub served_sites: u32,
     /// Whether copies of the network surround it (7 or 19 sites).
     pub wrap_around: bool,
     /// Share of resource blocks that the other sites' cells use, in both directions: 0 quiet, 1 full buffer.
@@ -32,6 +35,7 @@ impl Default for Deployment {
         Self {
             model: DeploymentModel::Case1,
             sites: 7,
+            served_sites: 1,
             wrap_around: false,
             neighbour_load: 1.0,
             fading: FadingProfile::None,

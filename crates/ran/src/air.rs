@@ -9,7 +9,7 @@
 use crate::channel::Channel;
 use crate::harq::Block;
 use crate::lte::cqi;
-use crate::radio::effective_sinr::miesm_of;
+use crate::radio::effective_sinr::{miesm_of, miesm_weighted};
 use crate::radio::fading::{doppler_hz, subband_centres};
 use crate::radio::interference::{add_uplink, uplink_noise_mw};
 use crate::radio::power_control::Grant;
@@ -97,7 +97,7 @@ pub(crate) struct Network {
     uplink_mean_mw: Vec<f64>,
     /// What each served cell transmits in the downlink.
     used: Vec<BlockSet>,
-    /// As long as the downlink has resource blocks.
+    /// As long as the downlink has groups.
     scratch: Vec<f64>,
     /// Gains of a link without fading.
     flat: Vec<f32>,
@@ -112,7 +112,7 @@ impl Network {
         let served = 0..3 * config.served_sites;
         let load = |cell: usize| if served.contains(&cell) { Load::Quiet } else { config.neighbours };
         let loads: Vec<Load> = (0..cells).map(load).collect();
-        let mut activity = Activity::new(cells, u32::from(prb.0));
+        let mut activity = Activity::new(cells, u32::from(prb.0), u32::from(group_size(prb.0)));
         for (cell, load) in loads.iter().enumerate() {
             if *load == Load::Full {
                 activity.set_blocks(cell, BlockSet::range(0, u32::from(prb.0)));
@@ -140,7 +140,6 @@ impl Network {
             deployment,
             seed,
             loads,
-            activity,
             neighbours,
             models,
             groups: (groups[0] as usize, groups[1] as usize),
@@ -148,7 +147,8 @@ impl Network {
             uplink_mean_mw: vec![noise; served.len()],
             used: vec![BlockSet::NONE; served.len()],
             uplink_mw: vec![vec![noise; usize::from(prb.1)]; served.len()],
-            scratch: vec![0.0; usize::from(prb.0)],
+            scratch: vec![0.0; activity.groups()],
+            activity,
             flat: vec![1.0; usize::from(prb.0.max(prb.1))],
             hold,
             config,
@@ -209,17 +209,14 @@ impl Network {
     }
 
     /// The wideband CQI that a station measures, with the downlink as it was last used.
-    fn measure_cqi(&mut self, placed: &mut Placed, tti: Tti, n_prb: u8) -> u8 {
+    fn measure_cqi(&mut self, placed: &mut Placed, tti: Tti) -> u8 {
         let mut sinrs = std::mem::take(&mut self.scratch);
-        placed.receiver.interference_mw(&self.activity, &mut sinrs[..usize::from(n_prb)]);
-        let (group, signal) = (self.groups.0, placed.receiver.signal_mw());
-        let gains = self.gains(placed, tti, true);
-        // Cells use whole groups of blocks: the first of each stands for all.
-        let groups = usize::from(n_prb).div_ceil(group);
-        for at in 0..groups {
-            sinrs[at] = signal * f64::from(gains[at]) / sinrs[at * group];
+        placed.receiver.interference_mw(&self.activity, &mut sinrs);
+        let signal = placed.receiver.signal_mw();
+        for (sinr, gain) in sinrs.iter_mut().zip(self.gains(placed, tti, true)) {
+            *sinr = signal * f64::from(*gain) / *sinr;
         }
-        let measured = cqi_of(&sinrs[..groups]);
+        let measured = cqi_of(&sinrs);
         self.scratch = sinrs;
         measured
     }
@@ -277,11 +274,12 @@ impl Network {
         let modulation = Modulation::of_order(qm);
         if sent.downlink {
             let mut noise = std::mem::take(&mut self.scratch);
-            placed.receiver.interference_in(&self.activity, sent.blocks, &mut noise);
+            placed.receiver.interference_mw(&self.activity, &mut noise);
             let (group, signal) = (self.groups.0, placed.receiver.signal_mw());
             let gains = self.gains(placed, tti, true);
-            let blocks = sent.blocks.blocks();
-            let sinr = miesm_of(modulation, blocks.map(|b| signal * f64::from(gains[b / group]) / noise[b]));
+            let groups = sent.blocks.groups(group as u32).zip(gains.iter().zip(&noise));
+            let sinrs = groups.map(|(blocks, (gain, noise))| (signal * f64::from(*gain) / noise, blocks));
+            let sinr = miesm_weighted(modulation, sinrs);
             self.scratch = noise;
             sinr
         } else {
@@ -314,10 +312,10 @@ pub(crate) fn served_count(network: Option<&Network>) -> usize {
 
 impl StationRadio {
     /// The wideband CQI that the station measures.
-    pub fn measure_cqi(&mut self, network: &mut Option<Network>, tti: Tti, n_prb: u8) -> u8 {
+    pub fn measure_cqi(&mut self, network: &mut Option<Network>, tti: Tti) -> u8 {
         match (self, network) {
             (Self::Stated(downlink, _), _) => cqi::of_sinr(downlink.sinr_db(tti)),
-            (Self::Placed(placed), Some(network)) => network.measure_cqi(placed, tti, n_prb),
+            (Self::Placed(placed), Some(network)) => network.measure_cqi(placed, tti),
             (Self::Placed(_), None) => unreachable!("a placed station has a network"),
         }
     }

@@ -85,7 +85,7 @@ impl Station {
         let stale =
             self.cqi_reports.back().is_none_or(|(due, _)| tti.since(*due) > cell.cqi_period + cell.cqi_delay);
         if periodic || stale {
-            let report = self.radio.measure_cqi(network, tti, cell.downlink_prb);
+            let report = self.radio.measure_cqi(network, tti);
             if stale {
                 self.cqi_reports.clear();
             }

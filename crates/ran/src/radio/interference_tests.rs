@@ -20,7 +20,7 @@ fn downlink_sinr_of_two_cells_holds_by_hand() {
     // 29.0103 dBm in a block over -110 and -115 dB, noise -112.4473 dBm: -80.9897, -85.9897 dBm.
     let receiver = DownlinkReceiver::from_gains(&[-110.0, -115.0], 0, 29.0103, -112.4473);
     let mut out = [0.0; 50];
-    let mut activity = Activity::new(2, 50);
+    let mut activity = Activity::new(2, 50, 1);
     activity.set_blocks(0, BlockSet::range(0, 50));
     activity.set_blocks(1, BlockSet::range(10, 5));
     receiver.interference_mw(&activity, &mut out);
@@ -57,7 +57,7 @@ fn full_neighbours_give_the_geometry() {
         let station = deployment.place(&format!("s{index}"), Region::AllSites, Association::Best);
         let receiver = DownlinkReceiver::new(&deployment, &station);
         let mut out = [0.0; 50];
-        let mut activity = Activity::new(57, 50);
+        let mut activity = Activity::new(57, 50, 1);
         (0..57).for_each(|cell| activity.set_blocks(cell, BlockSet::range(0, 50)));
         receiver.interference_mw(&activity, &mut out);
         for interference in out {
@@ -65,7 +65,7 @@ fn full_neighbours_give_the_geometry() {
             assert!((sinr - deployment.geometry_db(&station)).abs() < 1e-5);
         }
         let mut quiet = [0.0; 50];
-        receiver.interference_mw(&Activity::new(57, 50), &mut quiet);
+        receiver.interference_mw(&Activity::new(57, 50, 1), &mut quiet);
         assert!((to_db(quiet[0]) - noise_per_block_dbm(9.0)).abs() < 1e-9);
     }
 }

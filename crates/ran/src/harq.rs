@@ -2,7 +2,8 @@
 //! direction, retransmission until decoded or given up.
 //!
 //! Downlink: asynchronous, the retransmission at the earliest eight TTIs later, when its feedback (n+4) has been
-//! processed. Uplink: synchronous and non-adaptive, the same resource blocks eight TTIs later. The SINR of all
+//! processed. Uplink: synchronous and non-adaptive, the same resource blocks eight TTIs later; where the PRACH or
+//! a Msg3 takes them, a grant moves the repetition, or it waits another eight TTIs. The SINR of all
 //! transmissions adds up (Chase combining). Feedback is never lost.
 
 use crate::lte::mcs::Mcs;
@@ -32,6 +33,8 @@ pub struct Block {
     pub seen: bool,
     /// Transmissions so far.
     pub transmissions: u32,
+    /// When it was sent first.
+    pub first_sent_at: Tti,
     /// When it was sent last.
     pub sent_at: Tti,
     /// Whether the last transmission was decoded.
@@ -50,13 +53,21 @@ impl Block {
             blocks: BlockSet::NONE,
             seen: false,
             transmissions: 0,
+            first_sent_at: Tti(0),
             sent_at: Tti(0),
             decoded: false,
             combined_sinr: 0.0,
         }
     }
+    /// A block of random access on these resource blocks: link adaptation learns nothing of it.
+    pub fn signalling(pdu: mac::Pdu, mcs: &'static Mcs, bits: u32, blocks: BlockSet) -> Self {
+        Self { seen: true, blocks, ..Self::new(pdu, mcs, bits, blocks.len() as u8) }
+    }
     /// Sends it (again) in `tti`. `draw` is uniform in `[0, 1)` and decides whether it is decoded.
     pub fn transmit(&mut self, tti: Tti, sinr_db: f64, draw: f64) {
+        if self.transmissions == 0 {
+            self.first_sent_at = tti;
+        }
         self.transmissions += 1;
         self.sent_at = tti;
         self.combined_sinr += libm::pow(10.0, sinr_db / 10.0);
@@ -90,6 +101,10 @@ impl Processes {
     /// The block of a process.
     pub fn block(&mut self, process: usize) -> Option<&mut Block> {
         self.slots[process].as_deref_mut()
+    }
+    /// The block of a process, to look at.
+    pub fn peek(&self, process: usize) -> Option<&Block> {
+        self.slots[process].as_deref()
     }
     /// Ends a process.
     pub fn finish(&mut self, process: usize) -> Option<Box<Block>> {

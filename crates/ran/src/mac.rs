@@ -154,7 +154,6 @@ mod tests {
         poll_byte: None,
         max_retx_threshold: 8,
         t_status_prohibit: 0,
-        reestablishment_delay: 100,
     };
 
     #[test]

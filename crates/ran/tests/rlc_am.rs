@@ -12,7 +12,6 @@ const AM: AmConfig = AmConfig {
     poll_byte: Some(750_000),
     max_retx_threshold: 16,
     t_status_prohibit: 50,
-    reestablishment_delay: 100,
 };
 
 fn am_config() -> CellConfig {

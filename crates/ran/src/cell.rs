@@ -10,7 +10,7 @@
 mod random_access;
 
 use crate::access::{AccessStats, Request};
-use crate::air::{Network, Sent, served_count};
+use crate::air::{Network, Placed, Sent, served_count};
 use crate::config::{CellConfig, StationConfig};
 use crate::harq::{self, Block};
 use crate::link::LinkStats;
@@ -121,6 +121,10 @@ impl Cell {
     /// What uplink access has cost a station.
     pub fn access(&self, station: usize) -> &AccessStats {
         &self.stations[station].access.stats
+    }
+    /// What TPC commands have added to a station's uplink power, in dB; none for a stated SINR.
+    pub fn power_correction_db(&self, station: usize) -> Option<f64> {
+        self.stations[station].radio.placed().map(Placed::correction_db)
     }
     /// Whether a station has a connection.
     pub fn connected(&self, station: usize) -> bool {
@@ -271,6 +275,9 @@ impl Cell {
             let Some(block) = station.uplink.harq.block(process) else { continue };
             if block.decoded {
                 let (report, padding) = (block.pdu.bsr, block.pdu.padding);
+                if let Some(headroom) = block.pdu.headroom {
+                    station.on_headroom(headroom, first_sent_at);
+                }
                 station.estimate.on_decoded(first_sent_at, report, padding, sr_grant);
                 station.uplink.finish(process);
                 if msg3 {
@@ -331,7 +338,7 @@ impl Cell {
             station.estimate.on_grant(sent_at, bytes);
             station.uplink.serve(tti, 8 * bytes);
             station.count_grant(blocks.len() as u8);
-            station.grants.push_back(Grant { sent_at, mcs, blocks });
+            station.grant(sent_at, mcs, blocks);
             self.resolve_by_grant(tti, index);
         }
     }
@@ -450,12 +457,16 @@ impl Cell {
             }
             return;
         };
+        let headroom = station.use_power(tti, &grant, &self.network);
         let Grant { mcs, blocks, .. } = grant;
         let n_prb = blocks.len() as u8;
         let bits = tbs::transport_block_bits(mcs.i_tbs, n_prb);
         let triggered = station.access.bsr_triggered(tti, has_data);
         let storage = station.uplink.storage();
-        let pdu = station.uplink_sender().uplink_pdu(tti, bits / 8, triggered, storage);
+        let pdu = station.uplink_sender().uplink_pdu(tti, bits / 8, triggered, headroom, storage);
+        if let Some(report) = pdu.headroom {
+            station.on_headroom_sent(tti, report);
+        }
         station.uplink.collect_dropped(&mut self.output);
         let emptied = station.uplink_available() == 0;
         station.access.on_block(tti, access, pdu.bsr.is_some(), emptied);

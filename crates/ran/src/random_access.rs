@@ -52,7 +52,7 @@ pub struct RandomAccessConfig {
 
 /// Whether preambles of format 0 can be sent in `tti` (TS 36.211 Table 5.7.1-2, indices 0 to 15).
 pub fn is_occasion(prach_index: u8, tti: Tti) -> bool {
-    let (subframe, even) = (tti.0 % 10, tti.0 / 10 % 2 == 0);
+    let (subframe, even) = (tti.0 % 10, (tti.0 / 10).is_multiple_of(2));
     match prach_index {
         0 => even && subframe == 1,
         1 => even && subframe == 4,

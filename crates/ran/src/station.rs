@@ -9,6 +9,7 @@ use crate::access::{BufferEstimate, StationAccess};
 use crate::air::{Network, StationRadio};
 use crate::channel::Channel;
 use crate::config::{CellConfig, StationConfig, StationLink};
+use crate::headroom::{Headroom, HeadroomTimers, KnownHeadroom};
 use crate::link::Link;
 use crate::lte::cqi;
 use crate::lte::mcs::{self, Mcs};
@@ -26,6 +27,8 @@ pub(crate) struct Grant {
     pub sent_at: Tti,
     pub mcs: &'static Mcs,
     pub blocks: BlockSet,
+    /// TPC command in dB.
+    pub tpc_db: f64,
 }
 
 /// One station.
@@ -45,6 +48,10 @@ pub(crate) struct Station {
     cqi_reports: VecDeque<(Tti, u8)>,
     /// Whether it has a connection: without one it neither sends nor receives data.
     connected: bool,
+    headroom: HeadroomTimers,
+    known_headroom: KnownHeadroom,
+    /// The next grant's TPC command in dB.
+    pub tpc_db: f64,
     /// Random access that is going on.
     pub procedure: Option<Box<Procedure>>,
     /// When the radio link failed that is to be re-established.
@@ -86,6 +93,9 @@ impl Station {
             wanted: (0, false),
             cqi_reports: VecDeque::new(),
             connected: !cell.random_access.initial,
+            headroom: HeadroomTimers::default(),
+            known_headroom: KnownHeadroom::default(),
+            tpc_db: 0.0,
             procedure: None,
             failed_at: None,
         }
@@ -130,12 +140,50 @@ impl Station {
         cell: &CellConfig,
         network: &mut Option<Network>,
     ) -> Option<(&'static Mcs, u8)> {
-        let (sinr, max_prb) = self.radio.estimate_uplink(network, self.cell, tti, cell.uplink_prb);
+        let sinr = self.radio.estimate_uplink(network, self.cell, tti);
+        let max_prb = self.known_headroom.max_blocks(cell.uplink_prb);
+        if let Some(target) = network.as_ref().and_then(Network::tpc_target_db) {
+            let on_the_way: f64 = self.grants.iter().map(|grant| grant.tpc_db).sum();
+            self.tpc_db = self.known_headroom.command_db(target - sinr - on_the_way);
+        }
         let usable = &mcs::UPLINK[..=usize::from(cell.max_uplink_mcs)];
         // A station that can send at all goes on at the lowest: without blocks the outer loop would never recover.
         let lowest = mcs::highest(usable, sinr).map(|_| &usable[0]);
         Some((mcs::highest(usable, sinr + self.uplink.offset_db).or(lowest)?, max_prb))
     }
+    /// The eNB grants blocks with the TPC command it has chosen.
+    pub fn grant(&mut self, sent_at: Tti, mcs: &'static Mcs, blocks: BlockSet) {
+        self.known_headroom.on_command(sent_at, self.tpc_db);
+        self.grants.push_back(Grant { sent_at, mcs, blocks, tpc_db: self.tpc_db });
+    }
+    /// The station uses a grant: it takes up the TPC command, and reports its headroom if that is due.
+    pub fn use_power(&mut self, tti: Tti, grant: &Grant, network: &Option<Network>) -> Option<Headroom> {
+        let (placed, network) = (self.radio.placed_mut()?, network.as_ref()?);
+        let n_prb = grant.blocks.len() as u8;
+        network.command(placed, n_prb, grant.tpc_db);
+        let due = self.headroom.due(tti, network.headroom_config(), placed.coupling_loss_db());
+        due.then(|| network.headroom(placed, n_prb))
+    }
+    /// Random access starts closed-loop power control anew (TS 36.213 §5.1.1.1), and with it the reports.
+    pub fn reset_power(&mut self) {
+        if let Some(placed) = self.radio.placed_mut() {
+            placed.reset_correction();
+        }
+        self.headroom = HeadroomTimers::default();
+        self.known_headroom = KnownHeadroom::default();
+    }
+    /// A headroom report went out.
+    pub fn on_headroom_sent(&mut self, tti: Tti, report: Headroom) {
+        let Some(placed) = self.radio.placed() else { return };
+        self.headroom.on_report(tti, placed.coupling_loss_db());
+        self.access.stats.headroom_reports += 1;
+        self.access.stats.headroom_sum += u64::from(report.index);
+    }
+    /// The eNB has decoded a headroom report, first sent in `sent_at`.
+    pub fn on_headroom(&mut self, report: Headroom, sent_at: Tti) {
+        self.known_headroom.on_report(report, sent_at);
+    }
+
     /// Data waiting in the uplink: above, in RLC, and reports about the downlink.
     pub fn uplink_available(&self) -> u64 {
         self.uplink.rlc.available(&*self.uplink.buffer) + u64::from(self.downlink.rlc.status_len())

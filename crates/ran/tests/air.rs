@@ -6,14 +6,23 @@ use common::*;
 use paceline_net::{Bytes, Duration, Instant, Node};
 use paceline_ran::radio::{DeploymentConfig, Load, PowerControl};
 use paceline_ran::{
-    CORE, Cell, CellConfig, LinkStats, Policy, RadioConfig, StationConfig, StationLink, station_port,
+    CORE, Cell, CellConfig, HeadroomConfig, LinkStats, Policy, RadioConfig, StationConfig, StationLink,
+    station_port,
 };
 
 /// Seven sites of 3GPP case 1 around a 10 MHz cell.
 fn deployed(neighbours: Load) -> CellConfig {
     let deployment = DeploymentConfig { sites: 7, wrap_around: false, ..DeploymentConfig::case1() };
     let power_control = PowerControl { pcmax_dbm: 23.0, p0_dbm: -85.0, alpha: 0.8, delta_mcs: false };
-    let radio = RadioConfig { deployment, neighbours, fading: None, speed_kmh: 3.0, power_control };
+    let radio = RadioConfig {
+        deployment,
+        neighbours,
+        fading: None,
+        speed_kmh: 3.0,
+        power_control,
+        tpc_target_db: None,
+        headroom: HeadroomConfig { periodic: Some(100), prohibit: 20, path_loss_change_db: Some(3.0) },
+    };
     CellConfig { radio: Some(radio), downlink_prb: 50, uplink_prb: 50, ..config() }
 }
 

@@ -98,6 +98,7 @@ impl Cell {
         let station = &mut self.stations[index];
         station.access.stats.random_accesses += 1;
         station.procedure = Some(Box::new(Procedure::new(cause, at)));
+        station.reset_power();
         if !self.responder.active.contains(&index) {
             self.responder.active.push(index);
         }
@@ -276,9 +277,10 @@ impl Cell {
         let process = harq::Processes::of(sent_at);
         let mut free = self.pusch().without(self.random_access_blocks(sent_at, cell));
         for station in self.responder.active.iter().map(|index| &self.stations[*index]) {
-            let repeated =
-                station.procedure.as_ref().is_some_and(|procedure| procedure.msg3_in(process));
-            if let Some(block) = station.uplink.harq.peek(process).filter(|_| repeated && station.cell == cell) {
+            let repeated = station.procedure.as_ref().is_some_and(|procedure| procedure.msg3_in(process));
+            if let Some(block) =
+                station.uplink.harq.peek(process).filter(|_| repeated && station.cell == cell)
+            {
                 free = free.without(block.blocks);
             }
         }
@@ -292,9 +294,8 @@ impl Cell {
     /// Stations receive the responses of this TTI, each by its own channel.
     pub(super) fn hear_responses(&mut self, tti: Tti) {
         for response in std::mem::take(&mut self.responder.on_air) {
-            let of_cell = |sent: &&Sent| {
-                sent.process == RESPONSE && self.stations[sent.station].cell == response.cell
-            };
+            let of_cell =
+                |sent: &&Sent| sent.process == RESPONSE && self.stations[sent.station].cell == response.cell;
             let Some(sent) = self.sent.iter().find(of_cell).copied() else { continue };
             let bytes = BACKOFF_BYTES + RESPONSE_BYTES * response.answered.len() as u64;
             let (mcs, n_prb) = robust(&DOWNLINK, bytes, self.config.downlink_prb);

@@ -233,3 +233,95 @@ impl BufferEstimate {
         self.bytes = self.bytes.max(sr_grant);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const CONFIG: AccessConfig = AccessConfig {
+        sr_period: 10,
+        sr_prohibit: 3,
+        dsr_trans_max: 4,
+        sr_detection: 1.0,
+        periodic_bsr: 5,
+        retx_bsr: 320,
+        sr_grant: 80,
+    };
+
+    /// The TTIs of `0..until` in which the station sends a request, and the one in which it gives up.
+    fn requests(access: &mut StationAccess, config: &AccessConfig, until: u64) -> (Vec<u64>, Option<u64>) {
+        let mut sent = Vec::new();
+        for tti in 0..until {
+            match access.scheduling_request(Tti(tti), config, true) {
+                Request::Sent => sent.push(tti),
+                Request::Failed => return (sent, Some(tti)),
+                Request::None => {}
+            }
+        }
+        (sent, None)
+    }
+
+    #[test]
+    fn requests_keep_their_occasions_the_prohibit_timer_and_dsr_trans_max() {
+        for sr_period in [1, 2, 5, 10, 20, 40, 80] {
+            for sr_prohibit in 0..=7 {
+                for dsr_trans_max in [4, 8, 64] {
+                    let config = AccessConfig { sr_period, sr_prohibit, dsr_trans_max, ..CONFIG };
+                    let mut access = StationAccess::new(3);
+                    access.on_data_in_empty_buffer(Instant::ZERO);
+                    let (sent, failed) = requests(&mut access, &config, 100_000);
+                    let step = sr_period * sr_prohibit.max(1);
+                    let expected = |n: u64| 3 % sr_period + n * step;
+                    let count = u64::from(dsr_trans_max);
+                    assert_eq!(sent, (0..count).map(expected).collect::<Vec<_>>());
+                    assert_eq!(failed, Some(expected(count)));
+                    assert_eq!((access.stats.requests, access.stats.request_failures), (count, 1));
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn a_block_with_a_report_ends_the_count() {
+        let mut access = StationAccess::new(0);
+        access.on_data_in_empty_buffer(Instant::from_nanos(500_000));
+        assert_eq!(access.scheduling_request(Tti(10), &CONFIG, true), Request::Sent);
+        assert_eq!(access.scheduling_request(Tti(40), &CONFIG, true), Request::Sent);
+        access.on_block(Tti(48), &CONFIG, true, false);
+        // From 0.5 ms to 48 ms.
+        assert_eq!((access.stats.request_waits, access.stats.request_wait_ns), (1, 47_500_000));
+        access.on_data_in_empty_buffer(Instant::from_millis(60));
+        let config = AccessConfig { sr_prohibit: 0, ..CONFIG };
+        let (sent, failed) = requests(&mut access, &config, 1000);
+        // The last prohibit timer runs until 70.
+        assert_eq!((sent, failed), (vec![70, 80, 90, 100], Some(110)));
+    }
+
+    #[test]
+    fn the_timers_of_reports_are_exact_to_a_tti() {
+        for (periodic_bsr, retx_bsr) in [(5, 320), (2560, 320), (40, 10_240)] {
+            let config = AccessConfig { periodic_bsr, retx_bsr, ..CONFIG };
+            let mut access = StationAccess::new(0);
+            access.on_data_in_empty_buffer(Instant::ZERO);
+            assert!(access.bsr_triggered(Tti(8), true));
+            access.on_block(Tti(8), &config, true, false);
+            let first = periodic_bsr.min(retx_bsr);
+            assert!(!access.bsr_triggered(Tti(8 + first - 1), true));
+            assert!(access.bsr_triggered(Tti(8 + first), true));
+            // A block without a report moves the retransmission timer alone.
+            let mut access = StationAccess::new(0);
+            access.on_data_in_empty_buffer(Instant::ZERO);
+            access.on_block(Tti(8), &config, true, false);
+            access.on_block(Tti(9), &config, false, false);
+            let request = |access: &mut StationAccess, tti| {
+                access.scheduling_request(Tti(tti), &AccessConfig { sr_period: 1, ..config }, true)
+            };
+            assert_eq!(request(&mut access, 9 + retx_bsr - 1), Request::None);
+            assert_eq!(request(&mut access, 9 + retx_bsr), Request::Sent, "data wait and no grant came");
+            // Without data the timer triggers nothing.
+            let mut access = StationAccess::new(0);
+            access.on_block(Tti(8), &config, true, true);
+            assert_eq!(access.scheduling_request(Tti(20_000), &config, false), Request::None);
+        }
+    }
+}

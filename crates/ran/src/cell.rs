@@ -193,9 +193,7 @@ impl Cell {
             block.blocks = sent.blocks;
             let sinr = radio.sinr_db(&mut self.network, *cell, tti, &sent, block);
             let accessing = procedure.as_ref();
-            // Msg3s that collide are lost whatever the channel.
-            let lost = !sent.downlink && accessing.is_some_and(|p| p.msg3_in(sent.process) && p.collided());
-            let draw = if lost { -1.0 } else { self.draws.uniform() };
+            let draw = self.draws.uniform();
             let decoded = link.send(sent.process, tti, sinr, draw, self.config.decode_delay);
             if sent.downlink && decoded && accessing.is_some() {
                 self.resolve_by_msg4(tti, sent.station, sent.process);
@@ -216,8 +214,8 @@ impl Cell {
         let uplink = self.pusch();
         let side = |sent: &Sent| (self.stations[sent.station].cell, sent.downlink);
         let collides = |sent: &Sent| {
-            let procedure = self.stations[sent.station].procedure.as_ref();
-            !sent.downlink && procedure.is_some_and(|p| p.msg3_in(sent.process) && p.collided())
+            let block = self.stations[sent.station].uplink.harq.peek(sent.process);
+            !sent.downlink && block.is_some_and(Block::collides)
         };
         self.sent.iter().enumerate().all(|(at, sent)| {
             let apart = |other: &&Sent| side(other) == side(sent) && !(collides(other) && collides(sent));
@@ -267,7 +265,7 @@ impl Cell {
                 continue;
             };
             let first_sent_at = block.first_sent_at;
-            let msg3 = station.procedure.as_ref().is_some_and(|procedure| procedure.msg3_in(process));
+            let msg3 = block.msg3.is_some();
             let max_tx = if msg3 { self.config.random_access.max_msg3_tx } else { self.config.max_harq_tx };
             if self.config.outer_loop {
                 station.uplink.adapt(process);
@@ -281,7 +279,7 @@ impl Cell {
                 station.estimate.on_decoded(first_sent_at, report, padding, sr_grant);
                 station.uplink.finish(process);
                 if msg3 {
-                    self.take_up_msg3(index);
+                    self.take_up_msg3(index, process);
                 }
             } else if block.transmissions >= max_tx {
                 station.estimate.on_lost(first_sent_at, sr_grant);

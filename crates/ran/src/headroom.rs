@@ -86,17 +86,22 @@ impl KnownHeadroom {
             }
         }
     }
-    /// Most resource blocks up to `limit` that the power allows, as far as the eNB knows.
-    pub fn max_blocks(&self, limit: u8) -> u8 {
-        let Some((one_block, _)) = self.one_block_db else { return limit };
-        let blocks = from_db(one_block - self.commanded_db) + 1e-9;
+    /// Most resource blocks up to `limit` that the power allows after this command, as far as the eNB knows.
+    pub fn max_blocks(&self, limit: u8, command_db: f64) -> u8 {
+        let blocks = from_db(self.left_db() - command_db.max(0.0)) + 1e-9;
         blocks.clamp(1.0, f64::from(limit)) as u8
     }
     /// The command for what is missing: none upwards that would leave no power for one block.
     pub fn command_db(&self, missing_db: f64) -> f64 {
-        let command = command_db(missing_db);
-        let left = self.one_block_db.map_or(f64::INFINITY, |(one_block, _)| one_block - self.commanded_db);
-        if command > left.max(0.0) { 0.0 } else { command }
+        let wanted = command_db(missing_db);
+        if wanted <= 0.0 {
+            return wanted;
+        }
+        [3.0, 1.0].into_iter().find(|step| *step <= wanted.min(self.left_db())).unwrap_or(0.0)
+    }
+    /// Headroom of a transmission in one block.
+    fn left_db(&self) -> f64 {
+        self.one_block_db.map_or(f64::INFINITY, |(one_block, _)| one_block - self.commanded_db)
     }
 }
 
@@ -140,12 +145,12 @@ mod tests {
                     continue;
                 }
                 let mut known = KnownHeadroom::default();
-                assert_eq!(known.max_blocks(100), 100, "nothing is known");
+                assert_eq!(known.max_blocks(100, 0.0), 100, "nothing is known");
                 known.on_report(Headroom { index, blocks: blocks as u8 }, Tti(5));
                 // Half a step is a factor of 1.122.
                 let exact = from_db(23.0 + 80.0 - 0.8 * f64::from(loss));
                 let (low, high) = ((exact / 1.123).clamp(1.0, 100.0), (exact * 1.123).clamp(1.0, 100.0));
-                let limit = f64::from(known.max_blocks(100));
+                let limit = f64::from(known.max_blocks(100, 0.0));
                 assert!(limit + 1.0 > low && limit <= high, "{loss}: {limit} of {exact}");
             }
         }
@@ -156,20 +161,21 @@ mod tests {
         let mut known = KnownHeadroom::default();
         // 10 dB with 10 blocks: 20 dB with one.
         known.on_report(Headroom { index: 33, blocks: 10 }, Tti(5));
-        assert_eq!(known.max_blocks(110), 100);
+        assert_eq!(known.max_blocks(110, 0.0), 100);
         known.on_command(Tti(9), 3.0);
         known.on_command(Tti(10), 1.0);
-        assert_eq!(known.max_blocks(110), 39, "16 dB");
+        assert_eq!(known.max_blocks(110, 0.0), 39, "16 dB");
         known.on_report(Headroom { index: 23, blocks: 10 }, Tti(4));
-        assert_eq!(known.max_blocks(110), 39, "an older report");
+        assert_eq!(known.max_blocks(110, 0.0), 39, "an older report");
         // It knows of the first command already: 0 dB with ten blocks, and 1 dB less.
         known.on_report(Headroom { index: 23, blocks: 10 }, Tti(9));
-        assert_eq!(known.max_blocks(110), 7);
+        assert_eq!(known.max_blocks(110, 0.0), 7);
         assert_eq!((known.command_db(9.0), known.command_db(-9.0)), (3.0, -1.0));
+        assert_eq!(known.max_blocks(110, 3.0), 3, "9 dB and 3 dB less");
         known.on_report(Headroom { index: 25, blocks: 1 }, Tti(13));
-        assert_eq!((known.command_db(9.0), known.command_db(1.0)), (0.0, 1.0), "2 dB are left");
+        assert_eq!((known.command_db(9.0), known.max_blocks(110, 0.0)), (1.0, 1), "2 dB are left");
         known.on_report(Headroom { index: 10, blocks: 1 }, Tti(14));
-        assert_eq!((known.max_blocks(110), known.command_db(1.0)), (1, 0.0));
+        assert_eq!((known.max_blocks(110, 0.0), known.command_db(1.0)), (1, 0.0));
     }
 
     #[test]

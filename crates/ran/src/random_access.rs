@@ -108,7 +108,7 @@ enum Step {
     /// A response was received.
     Granted(Msg3),
     /// Msg3 is on its way, in this process; the timer runs.
-    Contending { until: Tti, process: usize, collided: bool },
+    Contending { until: Tti, process: usize },
     /// Contention is resolved; service begins then.
     Resolved(Tti),
 }
@@ -177,8 +177,8 @@ impl Procedure {
         let until = tti + timer;
         match &mut self.step {
             Step::Contending { until: running, .. } => *running = until,
-            Step::Granted(Msg3 { collided, .. }) => {
-                self.step = Step::Contending { until, process, collided: *collided };
+            Step::Granted(_) => {
+                self.step = Step::Contending { until, process };
             }
             _ => {}
         }
@@ -186,10 +186,6 @@ impl Procedure {
     /// Whether this uplink process carries its Msg3.
     pub fn msg3_in(&self, process: usize) -> bool {
         matches!(self.step, Step::Contending { process: own, .. } if own == process)
-    }
-    /// Whether Msg3 collides with another station's.
-    pub fn collided(&self) -> bool {
-        matches!(self.step, Step::Contending { collided: true, .. })
     }
     /// Whether Msg3 was sent and not answered.
     pub fn contending(&self) -> bool {
@@ -299,7 +295,7 @@ mod tests {
         assert!(procedure.msg3(Tti(9)).is_none() && procedure.msg3(Tti(10)).is_some());
         procedure.on_msg3(Tti(10), 2, CONFIG.contention_timer);
         procedure.on_msg3(Tti(18), 2, CONFIG.contention_timer);
-        assert!(procedure.msg3_in(2) && procedure.collided());
+        assert!(procedure.msg3_in(2) && !procedure.msg3_in(3));
         assert_eq!(procedure.expire(Tti(65), &CONFIG, &mut draws), Expiry::None);
         assert_eq!(procedure.expire(Tti(66), &CONFIG, &mut draws), Expiry::Attempt);
         // No backoff was received: the next preamble may go out at once.

@@ -141,11 +141,11 @@ impl Station {
         network: &mut Option<Network>,
     ) -> Option<(&'static Mcs, u8)> {
         let sinr = self.radio.estimate_uplink(network, self.cell, tti);
-        let max_prb = self.known_headroom.max_blocks(cell.uplink_prb);
         if let Some(target) = network.as_ref().and_then(Network::tpc_target_db) {
             let on_the_way: f64 = self.grants.iter().map(|grant| grant.tpc_db).sum();
             self.tpc_db = self.known_headroom.command_db(target - sinr - on_the_way);
         }
+        let max_prb = self.known_headroom.max_blocks(cell.uplink_prb, self.tpc_db);
         let usable = &mcs::UPLINK[..=usize::from(cell.max_uplink_mcs)];
         // A station that can send at all goes on at the lowest: without blocks the outer loop would never recover.
         let lowest = mcs::highest(usable, sinr).map(|_| &usable[0]);

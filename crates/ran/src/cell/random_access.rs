@@ -277,10 +277,8 @@ impl Cell {
         let process = harq::Processes::of(sent_at);
         let mut free = self.pusch().without(self.random_access_blocks(sent_at, cell));
         for station in self.responder.active.iter().map(|index| &self.stations[*index]) {
-            let repeated = station.procedure.as_ref().is_some_and(|procedure| procedure.msg3_in(process));
-            if let Some(block) =
-                station.uplink.harq.peek(process).filter(|_| repeated && station.cell == cell)
-            {
+            let of_msg3 = |block: &&Block| block.msg3.is_some() && station.cell == cell;
+            if let Some(block) = station.uplink.harq.peek(process).filter(of_msg3) {
                 free = free.without(block.blocks);
             }
         }
@@ -344,17 +342,21 @@ impl Cell {
             pdu.padding = (bits / 8).saturating_sub(C_RNTI + BSR);
             station.access.on_block(tti, &self.config.access, true, false);
         }
-        let block = Block::signalling(pdu, mcs, bits, grant.blocks);
+        let mut block = Block::signalling(pdu, mcs, bits, grant.blocks);
+        block.msg3 = Some(grant.collided);
         station.uplink.harq.start(process, Box::new(block));
     }
 
-    /// A Msg3 was decoded.
-    pub(super) fn take_up_msg3(&mut self, index: usize) {
+    /// A Msg3 was decoded, in time if its procedure is still on.
+    pub(super) fn take_up_msg3(&mut self, index: usize, process: usize) {
         let station = &mut self.stations[index];
-        match station.procedure.as_ref().map(|procedure| procedure.cause) {
-            Some(Cause::SchedulingRequest) => station.estimate.ask(self.config.access.sr_grant),
-            Some(_) => self.responder.asked.push(index),
-            None => {}
+        let Some(procedure) = station.procedure.as_ref().filter(|procedure| procedure.msg3_in(process))
+        else {
+            return;
+        };
+        match procedure.cause {
+            Cause::SchedulingRequest => station.estimate.ask(self.config.access.sr_grant),
+            Cause::Initial | Cause::Reestablishment => self.responder.asked.push(index),
         }
     }
     /// A grant to a station whose Msg3 carried its C-RNTI resolves contention.

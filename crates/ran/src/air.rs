@@ -8,11 +8,12 @@
 
 use crate::channel::Channel;
 use crate::harq::Block;
+use crate::headroom::{Headroom, HeadroomConfig};
 use crate::lte::cqi;
 use crate::radio::effective_sinr::{miesm_of, miesm_weighted};
 use crate::radio::fading::{doppler_hz, subband_centres};
 use crate::radio::interference::{add_uplink, uplink_noise_mw};
-use crate::radio::power_control::Grant;
+use crate::radio::power_control::{Grant, headroom_index};
 use crate::radio::{
     Activity, Association, BlockSet, Deployment, DeploymentConfig, DownlinkReceiver, Fader, FadingModel,
     Load, Modulation, Point, PowerControl, Profile, Region, Station as Place, UplinkNeighbours, from_db,
@@ -24,6 +25,8 @@ use paceline_net::Stream;
 
 /// Share of a TTI in the mean uplink interference.
 const INTERFERENCE_WEIGHT: f64 = 0.05;
+/// Least power of a station in dBm (TS 36.101 §6.3.2).
+const MIN_POWER_DBM: f64 = -40.0;
 /// Resource blocks that a station of a cell that is not simulated transmits in.
 const NEIGHBOUR_BLOCKS: u32 = 4;
 /// Attempts to place a station: with 19 equal sites, one in 19 succeeds.
@@ -43,6 +46,10 @@ pub struct RadioConfig {
     pub speed_kmh: f64,
     /// Uplink power control.
     pub power_control: PowerControl,
+    /// SINR in dB that TPC commands in uplink grants aim at; none for the open loop.
+    pub tpc_target_db: Option<f64>,
+    /// Power headroom reports.
+    pub headroom: HeadroomConfig,
 }
 
 /// A transmission of one TTI.
@@ -68,6 +75,8 @@ pub(crate) struct Placed {
     receiver: DownlinkReceiver,
     downlink_fading: Option<Fading>,
     uplink_fading: Option<Fading>,
+    /// What TPC commands have added to the power in dB: f of TS 36.213 §5.1.1.1.
+    correction_db: f64,
 }
 
 /// The fading of a link, and its gains as they were looked at last.
@@ -179,18 +188,35 @@ impl Network {
         };
         let downlink_fading = self.models.as_ref().map(|(model, _)| fader(model, "downlink"));
         let uplink_fading = self.models.as_ref().map(|(_, model)| fader(model, "uplink"));
-        (Placed { place, receiver, downlink_fading, uplink_fading }, cell)
+        (Placed { place, receiver, downlink_fading, uplink_fading, correction_db: 0.0 }, cell)
     }
 
     /// Power in dBm per block of a transmission over `n_prb` blocks.
     fn power_dbm(&self, placed: &Placed, n_prb: u32) -> f64 {
-        let grant = Grant::open_loop(n_prb.max(1), placed.place.coupling_loss_db());
-        self.config.power_control.power_per_block_dbm(&grant)
+        self.config.power_control.power_per_block_dbm(&placed.grant(n_prb.max(1)))
     }
-    /// Most uplink blocks that the station's power allows at the density that is asked for.
-    fn max_prb(&self, placed: &Placed, limit: u8) -> u8 {
-        let grant = Grant::open_loop(1, placed.place.coupling_loss_db());
-        self.config.power_control.max_blocks(&grant, u32::from(limit)).min(255) as u8
+    /// SINR in dB that TPC commands aim at.
+    pub fn tpc_target_db(&self) -> Option<f64> {
+        self.config.tpc_target_db
+    }
+    /// Timers of power headroom reports.
+    pub fn headroom_config(&self) -> &HeadroomConfig {
+        &self.config.headroom
+    }
+    /// The headroom of a transmission in `n_prb` blocks.
+    pub fn headroom(&self, placed: &Placed, n_prb: u8) -> Headroom {
+        let headroom_db = self.config.power_control.headroom_db(&placed.grant(u32::from(n_prb)));
+        Headroom { index: headroom_index(headroom_db), blocks: n_prb }
+    }
+    /// A station takes up the TPC command of a grant for `n_prb` blocks; at the limits of its power, none that leads
+    /// beyond them.
+    pub fn command(&self, placed: &mut Placed, n_prb: u8, db: f64) {
+        let wanted = self.config.power_control.wanted_dbm(&placed.grant(u32::from(n_prb)));
+        let at_limit =
+            if db > 0.0 { wanted >= self.config.power_control.pcmax_dbm } else { wanted <= MIN_POWER_DBM };
+        if !at_limit {
+            placed.correction_db += db;
+        }
     }
 
     /// Power gains per resource block group of a station's link. They are held for so long that the phases of the
@@ -319,19 +345,11 @@ impl StationRadio {
             (Self::Placed(_), None) => unreachable!("a placed station has a network"),
         }
     }
-    /// What the eNB expects of the uplink: SINR in dB, and the most blocks that the power allows.
-    pub fn estimate_uplink(
-        &mut self,
-        network: &mut Option<Network>,
-        cell: usize,
-        tti: Tti,
-        limit: u8,
-    ) -> (f64, u8) {
+    /// What the eNB expects of the uplink: SINR in dB.
+    pub fn estimate_uplink(&mut self, network: &mut Option<Network>, cell: usize, tti: Tti) -> f64 {
         match (self, network) {
-            (Self::Stated(_, uplink), _) => (uplink.sinr_db(tti), limit),
-            (Self::Placed(placed), Some(network)) => {
-                (network.estimate_uplink_db(placed, cell, tti), network.max_prb(placed, limit))
-            }
+            (Self::Stated(_, uplink), _) => uplink.sinr_db(tti),
+            (Self::Placed(placed), Some(network)) => network.estimate_uplink_db(placed, cell, tti),
             (Self::Placed(_), None) => unreachable!("a placed station has a network"),
         }
     }
@@ -351,6 +369,13 @@ impl StationRadio {
             (Self::Placed(_), None) => unreachable!("a placed station has a network"),
         }
     }
+    /// The station in the deployment, to change it.
+    pub fn placed_mut(&mut self) -> Option<&mut Placed> {
+        match self {
+            Self::Stated(..) => None,
+            Self::Placed(placed) => Some(placed),
+        }
+    }
     /// The station in the deployment, if it stands in one.
     pub fn placed(&self) -> Option<&Placed> {
         match self {
@@ -364,6 +389,19 @@ impl Placed {
     /// Where it stands, in metres from the served site.
     pub fn position(&self) -> Point {
         self.place.position()
+    }
+    /// A transmission in so many blocks, as power control sees it.
+    fn grant(&self, blocks: u32) -> Grant {
+        let path_loss_db = self.place.coupling_loss_db();
+        Grant { correction_db: self.correction_db, ..Grant::open_loop(blocks, path_loss_db) }
+    }
+    /// Closed-loop power control begins anew.
+    pub fn reset_correction(&mut self) {
+        self.correction_db = 0.0;
+    }
+    /// What TPC commands have added to its power in dB.
+    pub fn correction_db(&self) -> f64 {
+        self.correction_db
     }
     /// Coupling loss to the serving cell in dB.
     pub fn coupling_loss_db(&self) -> f64 {

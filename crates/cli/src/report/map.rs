@@ -84,7 +84,7 @@ fn ring(reach: f64) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use paceline_sim::results::PlaceResult;
+    use paceline_sim::results::{PlaceResult, UplinkResult};
 
     fn station(index: usize, place: Option<PlaceResult>) -> StationResult {
         StationResult {
@@ -99,6 +99,7 @@ mod tests {
             uplink_mcs: 0.0,
             downlink_block_bytes: 0.0,
             scheduling_requests: 0,
+            uplink: UplinkResult::default(),
             sector: index,
             place,
         }

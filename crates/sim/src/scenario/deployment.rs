@@ -4,6 +4,8 @@
 //! the cells of the other sites transmit at the stated load. Parameter sets are those of
 //! `crates/ran/src/radio/deployment.rs`, with their sources.
 
+use paceline_net::Duration;
+use paceline_net::units::Db;
 use serde::{Deserialize, Serialize};
 
 /// A network of sites.
@@ -28,6 +30,16 @@ pub struct Deployment {
     pub p0_dbm: f64,
     /// Share of the path loss that the uplink compensates: 0, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9 or 1.
     pub alpha: f64,
+    /// SINR that TPC commands in uplink grants aim at (TS 36.213 §5.1.1.1, accumulated); open loop if left out.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tpc_target: Option<Db>,
+    /// periodicPHR-Timer: 10, 20, 50, 100, 200, 500 or 1000 ms (TS 36.331); 0 for infinity.
+    pub periodic_phr_timer: Duration,
+    /// prohibitPHR-Timer: 0, 10, 20, 50, 100, 200, 500 or 1000 ms (TS 36.331).
+    pub prohibit_phr_timer: Duration,
+    /// dl-PathlossChange that triggers a report: 1, 3 or 6 dB (TS 36.331); 0 for infinity. Stations stand still here,
+    /// and fast fading does not count.
+    pub path_loss_change_db: u32,
 }
 
 impl Default for Deployment {
@@ -42,6 +54,10 @@ impl Default for Deployment {
             speed_kmh: 3.0,
             p0_dbm: -85.0,
             alpha: 0.8,
+            tpc_target: None,
+            periodic_phr_timer: Duration::from_millis(100),
+            prohibit_phr_timer: Duration::from_millis(20),
+            path_loss_change_db: 3,
         }
     }
 }

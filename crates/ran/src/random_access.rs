@@ -5,8 +5,9 @@
 //! Detection follows 3GPP's assumption for system simulations (TR 37.868 Table 6.2.2.1.1): the i-th preamble is
 //! detected with probability `1 - e^-i`, which stands for power ramping. Stations that chose the same preamble in the
 //! same occasion are heard as one: all of them take the response, their Msg3s collide and none is decoded (no
-//! capture). Left out: preamble formats 1 to 3, group B, dedicated preambles, the timing advance, and the timers of
-//! RRC (T300, T301, T311): a station tries until it succeeds.
+//! capture). Left out: preamble formats 1 to 3, group B, dedicated preambles, the timing advance, what preambles do to
+//! other cells, release of a connection that is idle, and the timers of RRC (T300, T301, T311): a station tries until
+//! it succeeds.
 
 use crate::radio::BlockSet;
 use crate::slot::Tti;

@@ -364,3 +364,23 @@ fn packets_are_conserved_whatever_random_access_does() {
         "{failures} {requests_failed} {collisions} {resolved}"
     );
 }
+
+#[test]
+fn responses_are_as_many_as_their_window_holds() {
+    for (responses, window) in [(1, 2), (1, 10), (3, 2), (3, 4)] {
+        let mut config = initial(64);
+        (config.random_access.responses, config.random_access.response_window) = (responses, window);
+        let count = 60;
+        let stations = (0..count).map(|i| station(i, 20.0, 15.0, 0.0)).collect();
+        let mut cell = Cell::new(config, stations, 5);
+        for i in 0..count {
+            cell.handle_packet(Instant::ZERO, station_port(i), packet(address(i), SERVER, 0));
+        }
+        // Preambles at 1, the window from 4 on, Msg3 6 later: by 21 all first transmissions are out.
+        drain(&mut cell, Instant::from_millis(20));
+        let alone = |i: &usize| cell.access(*i).collisions == 0 && cell.uplink(*i).blocks > 0;
+        let answered = (0..count).filter(alone).count();
+        let places = responses * window as usize;
+        assert!(answered <= places && answered * 4 >= places.min(12), "{answered} of {places}");
+    }
+}

@@ -237,6 +237,7 @@ fn cell_values_out_of_range() {
         ("cell.contention_resolution_timer=50 ms", "one of 8, 16, 24"),
         ("cell.max_harq_msg3_tx=9", "1 to 8"),
         ("cell.connection_setup=11 s", "0 to 10000 ms"),
+        ("cell.reestablishment_delay=100 ms", "cell_selection"),
         ("cell.periodic_bsr_timer=6 ms", "one of 5, 10, 16"),
         ("cell.retx_bsr_timer=1 s", "one of 320, 640"),
         ("cell.sr_grant=6 B", "7 B"),

@@ -112,7 +112,7 @@ impl Cell {
 
     /// Timers of random access expire, and procedures that are over give service.
     pub(super) fn step_random_access(&mut self, tti: Tti) {
-        if self.responder.active.is_empty() {
+        if self.responder.active.is_empty() && self.responder.granted.is_empty() {
             return;
         }
         let config = self.config.random_access;

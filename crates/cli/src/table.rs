@@ -6,7 +6,7 @@ use paceline_sim::Totals;
 pub type Row = (&'static str, &'static str, usize, fn(&Totals) -> f64);
 
 /// What a table of totals shows.
-pub const ROWS: [Row; 19] = [
+pub const ROWS: [Row; 20] = [
     ("goodput", "Mb/s", 2, |t| t.goodput_mbps),
     ("upload", "Mb/s", 2, |t| t.upload_mbps),
     ("ACKs at the uplink buffers", "1/s", 0, |t| t.acks_in_per_s),
@@ -18,6 +18,7 @@ pub const ROWS: [Row; 19] = [
     ("Jain index", "", 4, |t| t.jain_index),
     ("downlink blocks used", "%", 1, |t| 100.0 * t.downlink_prb_share),
     ("uplink blocks used", "%", 1, |t| 100.0 * t.uplink_prb_share),
+    ("uplink grants used", "%", 1, |t| 100.0 * t.uplink_grant_share),
     ("scheduling requests", "1/s", 0, |t| t.scheduling_requests_per_s),
     ("wait for a grant after a request, mean", "ms", 1, |t| t.sr_wait_mean_ms),
     ("random accesses", "1/s", 1, |t| t.random_accesses_per_s),

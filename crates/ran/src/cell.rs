@@ -102,6 +102,10 @@ impl Cell {
         let cells = self.members.len() as u32;
         (cells * u32::from(self.config.downlink_prb), cells * u32::from(self.config.uplink_prb))
     }
+    /// Most uplink grants per TTI of all served cells.
+    pub fn uplink_grants(&self) -> u64 {
+        (self.members.len() * self.config.uplink_grants) as u64
+    }
     /// Which of the served cells serves a station.
     pub fn serving(&self, station: usize) -> usize {
         self.stations[station].cell

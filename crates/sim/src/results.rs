@@ -64,6 +64,8 @@ totals! {
     downlink_prb_share,
     /// Share of uplink resource blocks used.
     uplink_prb_share,
+    /// Share of the uplink grants that a TTI may have that were given.
+    uplink_grant_share,
     /// Share of transmissions that HARQ repeated, both directions.
     harq_retransmission_share,
     /// Scheduling requests per second.
@@ -367,8 +369,16 @@ fn ratio(sum: u64, count: u64) -> f64 {
     if count == 0 { 0.0 } else { sum as f64 / count as f64 }
 }
 
-/// What a run's counters and the cell's size say. `prb` are downlink and uplink resource blocks per TTI.
-pub(crate) fn totals(stations: &[Counters], span: Duration, prb: (u64, u64), rtt_p95_us: u64) -> Totals {
+/// What all served cells together have in a TTI.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct PerTti {
+    pub downlink_prb: u64,
+    pub uplink_prb: u64,
+    pub uplink_grants: u64,
+}
+
+/// What a run's counters and the cells' size say.
+pub(crate) fn totals(stations: &[Counters], span: Duration, per_tti: PerTti, rtt_p95_us: u64) -> Totals {
     let seconds = span.as_secs_f64();
     let mut all = Counters::default();
     stations.iter().for_each(|station| all.add(station));
@@ -387,8 +397,9 @@ pub(crate) fn totals(stations: &[Counters], span: Duration, prb: (u64, u64), rtt
         retransmission_share: ratio(all.retransmissions, all.segments),
         jain_index: jain(stations.iter().map(|s| (s.downloaded + s.uploaded) as f64)),
         downlink_block_bytes: ratio(all.downlink_block_bytes, all.downlink_blocks),
-        downlink_prb_share: all.downlink_prb as f64 / (ttis * prb.0 as f64),
-        uplink_prb_share: all.uplink_prb as f64 / (ttis * prb.1 as f64),
+        downlink_prb_share: all.downlink_prb as f64 / (ttis * per_tti.downlink_prb as f64),
+        uplink_prb_share: all.uplink_prb as f64 / (ttis * per_tti.uplink_prb as f64),
+        uplink_grant_share: all.grants as f64 / (ttis * per_tti.uplink_grants as f64),
         harq_retransmission_share: ratio(harq, all.downlink_blocks + all.uplink_blocks + harq),
         scheduling_requests_per_s: per_second(all.scheduling_requests),
         sr_wait_mean_ms: ratio(all.request_wait_ns, all.request_waits) / 1e6,

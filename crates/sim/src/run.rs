@@ -3,7 +3,7 @@
 use crate::counters::{self, Counters};
 use crate::engine::Capture;
 use crate::model::Model;
-use crate::results::{self, FlowResult, RunResult, Sample, Totals};
+use crate::results::{self, FlowResult, PerTti, RunResult, Sample, Totals};
 use crate::scenario::Scenario;
 use paceline_net::{Duration, Event, FlowKey, Instant};
 use std::collections::BTreeMap;
@@ -40,7 +40,7 @@ pub struct Reading {
     next_sample: Instant,
     at_warmup: Option<Vec<Counters>>,
     samples: Vec<Sample>,
-    prb: (u64, u64),
+    per_tti: PerTti,
     last: (Instant, Vec<Counters>),
 }
 
@@ -56,7 +56,11 @@ impl Reading {
             next_sample: Instant::ZERO + scenario.run.sample,
             at_warmup: None,
             samples: Vec::new(),
-            prb: (u64::from(down), u64::from(up)),
+            per_tti: PerTti {
+                downlink_prb: u64::from(down),
+                uplink_prb: u64::from(up),
+                uplink_grants: model.cell().uplink_grants(),
+            },
             last: (Instant::ZERO, Vec::new()),
         }
     }
@@ -99,7 +103,7 @@ impl Reading {
             measured_s: span.as_secs_f64(),
             totals: Totals {
                 stations_without_service: without_service(model, &measured) as f64,
-                ..results::totals(&measured, span, self.prb, p95)
+                ..results::totals(&measured, span, self.per_tti, p95)
             },
             stations: measured
                 .iter()

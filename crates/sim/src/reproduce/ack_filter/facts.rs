@@ -49,6 +49,7 @@ impl Experiment<'_> {
         let requests = t.scheduling_requests_per_s / (network.sr_occasions_per_s * stations as f64);
         let resources = [
             ("the uplink's resource blocks", uplink),
+            ("the uplink's grants", t.uplink_grant_share),
             ("the downlink's resource blocks", t.downlink_prb_share),
             ("the narrowest wired hop", hop.unwrap_or(0.0)),
             ("the scheduling request occasions", requests),
@@ -61,11 +62,14 @@ impl Experiment<'_> {
         };
         let hop = hop.map_or(String::new(), |share| format!(", hop {:.0}%", 100.0 * share));
         format!(
-            "{} with {stations} stations, {limit} (downlink {:.0}%, uplink {:.0}%{hop}, SR occasions {:.0}%, HARQ repetitions {:.0}%)",
+            "{} with {stations} stations, {limit} (downlink blocks {:.0}%, uplink blocks {:.0}%, uplink grants {:.0}%{hop}, SR occasions {:.0}% and {:.0} ms of waiting, grants short of power {:.0}%, HARQ repetitions {:.0}%)",
             SCHEMES[scheme],
             100.0 * t.downlink_prb_share,
             100.0 * uplink,
+            100.0 * t.uplink_grant_share,
             100.0 * requests,
+            t.sr_wait_mean_ms,
+            100.0 * t.uplink_power_limited_share,
             100.0 * t.harq_retransmission_share,
         )
     }

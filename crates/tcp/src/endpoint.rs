@@ -183,6 +183,7 @@ impl Endpoint {
                 }
                 if has(TcpFlags::RST) {
                     self.state = State::Reset;
+                    self.syn.stop();
                 } else if has(TcpFlags::SYN) {
                     self.open_connection(tcp);
                     self.establish(now);
@@ -203,6 +204,10 @@ impl Endpoint {
             let valid = tcp.seq == connection.receiver.seq_next();
             if valid {
                 self.state = State::Reset;
+                self.syn.stop();
+            } else if connection.receiver.in_window(tcp.seq) {
+                // RFC 5961 §3.2: a peer that is really gone answers this with an exact one.
+                connection.receiver.acknowledge_now();
             }
             return valid;
         }

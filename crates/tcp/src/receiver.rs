@@ -100,6 +100,11 @@ impl Receiver {
     pub fn is_probe(&self, seq: SeqNumber) -> bool {
         seq + 1 == self.seq_next()
     }
+    /// Whether a byte at `seq` is one that the peer may send now.
+    pub fn in_window(&self, seq: SeqNumber) -> bool {
+        let offset = self.offset(seq);
+        offset >= self.rcv_nxt as i64 && offset < self.window.edge() as i64
+    }
     /// An acknowledgment should leave at once.
     pub fn acknowledge_now(&mut self) {
         self.owed = Owed::Now;

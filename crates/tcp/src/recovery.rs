@@ -44,7 +44,8 @@ impl Prr {
         let mut allowed = if in_flight > self.ssthresh {
             let due = (u128::from(self.ssthresh) * u128::from(self.delivered))
                 .div_ceil(u128::from(self.prior_cwnd.max(1)));
-            (due as u64).saturating_sub(self.sent)
+            // A part of a segment is a segment: half of three delivered are two, as in figure 1 of RFC 6937.
+            (due as u64).next_multiple_of(mss).saturating_sub(self.sent)
         } else {
             let credit = self.delivered.saturating_sub(self.sent).max(delivered);
             (credit + if safe { mss } else { 0 }).min(self.ssthresh - in_flight)

@@ -7,14 +7,14 @@ use std::fmt::Write;
 /// The letters of the control bits.
 const LETTERS: [(char, TcpFlags); 9] = [
     ('S', TcpFlags::SYN),
+    ('P', TcpFlags::PSH),
+    ('A', TcpFlags::ACK),
     ('F', TcpFlags::FIN),
     ('R', TcpFlags::RST),
-    ('P', TcpFlags::PSH),
     ('U', TcpFlags::URG),
     ('E', TcpFlags::ECE),
     ('W', TcpFlags::CWR),
     ('N', TcpFlags::AE),
-    ('A', TcpFlags::ACK),
 ];
 /// The codepoints of RFC 3168 by number.
 const ECN: [&str; 4] = ["noect", "ect1", "ect0", "ce"];
@@ -143,7 +143,7 @@ fn parse_flags(text: &str) -> Result<TcpFlags, String> {
     let mut flags = TcpFlags::default();
     for letter in text.chars().filter(|letter| *letter != '-') {
         let known = LETTERS.iter().find(|known| known.0 == letter);
-        let known = known.ok_or_else(|| format!("`{text}` are not flags: letters of SFRPUEWNA, or -"))?;
+        let known = known.ok_or_else(|| format!("`{text}` are not flags: letters of SPAFRUEWN, or -"))?;
         flags = flags.with(known.1);
     }
     Ok(flags)

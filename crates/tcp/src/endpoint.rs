@@ -156,12 +156,13 @@ impl Endpoint {
         }
         self.connection = Some(Connection { agreed, sender, receiver, passive_close: false });
     }
-    fn establish(&mut self, now: Instant) {
+    /// The segment `tcp` answered the SYN.
+    fn establish(&mut self, now: Instant, tcp: &TcpHeader) {
         self.state = State::Open;
         let rtt = self.syn.on_answer(now);
-        if let (Some(rtt), Some(connection)) = (rtt, &mut self.connection) {
-            connection.sender.on_handshake_rtt(rtt);
-        }
+        let Some(connection) = &mut self.connection else { return };
+        let echo = tcp.options.timestamps.filter(|_| connection.agreed.timestamps).map(|stamp| stamp.ecr);
+        connection.sender.on_handshake(rtt, echo, Self::clock(now));
     }
     /// Whether the segment was of use.
     fn on_segment(&mut self, now: Instant, tcp: &TcpHeader) -> bool {
@@ -186,7 +187,7 @@ impl Endpoint {
                     self.syn.stop();
                 } else if has(TcpFlags::SYN) {
                     self.open_connection(tcp);
-                    self.establish(now);
+                    self.establish(now, tcp);
                     if let Some(connection) = &mut self.connection {
                         connection.receiver.acknowledge_now();
                     }
@@ -229,7 +230,7 @@ impl Endpoint {
             }
             let window = window_of(tcp, connection.agreed.peer_shift, false);
             connection.sender.set_window(tcp.seq, window);
-            self.establish(now);
+            self.establish(now, tcp);
         }
         let Some(connection) = &mut self.connection else { return false };
         connection.on_segment(now, tcp, &mut self.stats)

@@ -6,6 +6,8 @@ use paceline_net::{Duration, Instant};
 
 /// Timeout before the first sample (RFC 6298 §2.1).
 pub(crate) const INITIAL_RTO: Duration = Duration::from_secs(1);
+/// Timeout of data whose SYN was lost, before the first sample (RFC 6298 §5.7).
+const RTO_AFTER_LOST_SYN: Duration = Duration::from_secs(3);
 /// Largest timeout, backoff included.
 pub(crate) const MAX_RTO: Duration = Duration::from_secs(120);
 
@@ -13,6 +15,8 @@ pub(crate) const MAX_RTO: Duration = Duration::from_secs(120);
 #[derive(Clone, Debug)]
 pub(crate) struct RttEstimator {
     min_rto: i64,
+    /// Timeout before the first sample.
+    initial: Duration,
     srtt: Option<i64>,
     deviation: i64,
     deviation_max: i64,
@@ -26,6 +30,7 @@ impl RttEstimator {
     pub fn new(min_rto: Duration) -> Self {
         Self {
             min_rto: min_rto.as_nanos() as i64,
+            initial: INITIAL_RTO,
             srtt: None,
             deviation: 0,
             deviation_max: 0,
@@ -69,6 +74,10 @@ impl RttEstimator {
             self.deviation_max = self.min_rto;
         }
     }
+    /// The SYN was repeated and its answer gave no sample: the path may be slower than thought.
+    pub fn on_lost_syn(&mut self) {
+        self.initial = RTO_AFTER_LOST_SYN;
+    }
     /// The timer expired: double it.
     pub fn on_timeout(&mut self) {
         self.backoff = (self.backoff + 1).min(16);
@@ -81,7 +90,7 @@ impl RttEstimator {
     pub fn rto(&self) -> Duration {
         let base = match self.srtt {
             Some(srtt) => Duration::from_nanos((srtt + self.variance) as u64),
-            None => INITIAL_RTO,
+            None => self.initial,
         };
         (base * (1 << self.backoff)).min(MAX_RTO)
     }

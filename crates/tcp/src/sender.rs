@@ -117,9 +117,13 @@ impl Sender {
         self.largest_window = self.largest_window.max(window);
         self.edge = self.snd_una + window;
     }
-    /// The round-trip time of the handshake.
-    pub fn on_handshake_rtt(&mut self, rtt: Duration) {
-        self.rtt.on_sample(rtt, 0, 0);
+    /// The handshake took a round-trip time of `rtt`; without one, since the SYN was repeated, the echo may tell.
+    pub fn on_handshake(&mut self, rtt: Option<Duration>, echo: Option<u32>, clock: u32) {
+        match (rtt, echo.and_then(|echo| echoed(echo, clock))) {
+            (Some(rtt), _) => self.rtt.on_sample(rtt, 0, 0),
+            (None, Some(rtt)) => self.rtt.on_coarse_sample(rtt, 0, 0),
+            (None, None) => self.rtt.on_lost_syn(),
+        }
     }
     /// Closes after the last byte; on a source without end it does nothing.
     pub fn close(&mut self) {
@@ -332,9 +336,7 @@ impl Sender {
             self.rtt.on_sample(rtt, self.snd_una, self.snd_nxt);
         } else if let Some(echo) = echo {
             // A retransmission is among what was acknowledged: the timestamp tells which of the two arrived.
-            let ms = clock.wrapping_sub(echo);
-            if ms < u32::MAX / 2 {
-                let rtt = Duration::from_millis(u64::from(ms.max(1)));
+            if let Some(rtt) = echoed(echo, clock) {
                 self.rtt.on_coarse_sample(rtt, self.snd_una, self.snd_nxt);
             }
         }
@@ -422,6 +424,12 @@ impl Sender {
         self.paced_until = self.paced_until.min(now);
         stats.timeouts += 1;
     }
+}
+
+/// The time since `echo` was sent, by the timestamp clock; `None` if it was never sent.
+fn echoed(echo: u32, clock: u32) -> Option<Duration> {
+    let ms = clock.wrapping_sub(echo);
+    (echo != 0 && ms < u32::MAX / 2).then(|| Duration::from_millis(u64::from(ms.max(1))))
 }
 
 #[cfg(test)]

@@ -114,22 +114,16 @@ impl Receiver {
     pub fn on_arrival(&mut self, now: Instant, arrival: Arrival) -> Option<u64> {
         let start = self.offset(arrival.seq);
         let len = i64::from(arrival.payload) + i64::from(arrival.fin);
-        let (mut start, mut end) = (start, start + len);
+        let end = start + len;
         self.full = self.full.max(arrival.payload);
-        if arrival.fin && self.fin_at.is_none() && end > 0 {
-            self.fin_at = Some(end as u64 - 1);
-        }
         if end <= self.rcv_nxt as i64 {
             self.on_duplicate(start.max(0) as u64, end.max(0) as u64);
             return None;
         }
-        start = start.max(self.rcv_nxt as i64);
-        end = end.min(self.window.edge().max(self.rcv_nxt) as i64 + i64::from(arrival.fin));
-        if start >= end {
+        let Some((start, end)) = self.accept(start, end as u64, arrival.fin) else {
             self.owed = Owed::Now; // beyond the window: say where it is
             return None;
-        }
-        let (start, end) = (start as u64, end as u64);
+        };
         self.refill_quick(now);
         if start > self.rcv_nxt {
             return self.hold(start, end).then_some(0);
@@ -139,6 +133,9 @@ impl Receiver {
         self.rcv_nxt = end;
         while let Some(reached) = self.held.take_reached(self.rcv_nxt) {
             self.rcv_nxt = self.rcv_nxt.max(reached);
+        }
+        if let Some(fin_at) = self.fin_at {
+            self.rcv_nxt = self.rcv_nxt.min(fin_at + 1);
         }
         if had_holes {
             self.forget_below();
@@ -153,6 +150,20 @@ impl Receiver {
             owed => owed,
         };
         Some(self.readable() - before)
+    }
+    /// The part of a segment that is new, inside the window, and not behind FIN.
+    fn accept(&mut self, start: i64, end: u64, fin: bool) -> Option<(u64, u64)> {
+        let start = start.max(self.rcv_nxt as i64) as u64;
+        let text_end = end - u64::from(fin);
+        let mut end = text_end.min(self.window.edge().max(self.rcv_nxt));
+        // FIN needs no room in the window; one at another place than the first is no FIN.
+        if fin && end == text_end && *self.fin_at.get_or_insert(text_end) == text_end {
+            end += 1;
+        }
+        if let Some(fin_at) = self.fin_at {
+            end = end.min(fin_at + 1);
+        }
+        (start < end).then_some((start, end))
     }
     /// Payload bytes that the application has read.
     fn readable(&self) -> u64 {

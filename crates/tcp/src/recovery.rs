@@ -53,7 +53,7 @@ impl Prr {
         if self.sent == 0 {
             allowed = allowed.max(mss); // the first retransmission leaves at once
         }
-        self.window = in_flight + allowed;
+        self.window = (in_flight + allowed).max(mss);
     }
 }
 
@@ -103,7 +103,7 @@ impl Recovery {
     /// An acknowledgment arrived during fast recovery. `safe` tells that it advanced and that nothing more was
     /// lost.
     pub fn on_ack(&mut self, delivered: u64, in_flight: u64, mss: u32, safe: bool) {
-        if self.phase == Phase::Fast && delivered > 0 {
+        if self.phase == Phase::Fast && (delivered > 0 || self.prr.sent == 0) {
             self.prr.on_ack(delivered, in_flight, u64::from(mss), safe);
         }
     }

@@ -57,7 +57,7 @@ impl Direction {
         self
     }
     /// When the packet arrives; `None` if it is lost.
-    fn accept(&mut self, now: Instant, packet: &Packet) -> Option<Instant> {
+    pub fn accept(&mut self, now: Instant, packet: &Packet) -> Option<Instant> {
         self.count += 1;
         let len = Bytes(u64::from(packet.len));
         let backlog = self.busy_until.since(now);

@@ -2,12 +2,15 @@
 
 use super::{Entropy, ISNS, Reassembly, check, config, source};
 use paceline_net::{
-    Instant, Node, Output, Packet, Port, SackBlocks, SeqNumber, TcpFlags, TcpHeader, TcpOptions, Timestamps,
+    Bytes, Instant, Node, Output, Packet, Port, SackBlocks, SeqNumber, TcpFlags, TcpHeader, TcpOptions,
+    Timestamps,
 };
 use paceline_tcp::{Endpoint, EndpointConfig, Source};
 
-/// Segments that one call may cause: a window of them.
-const MOST_OUTPUT: u32 = 200_000;
+/// Full segments that the send buffer holds: a peer that acknowledges all at once opens any window.
+const BUFFERED: u64 = 200;
+/// The smallest segment that a peer can force on an endpoint.
+const SMALLEST: u64 = 52;
 /// Timers at one time before the endpoint is said to spin.
 const SPIN: u32 = 100;
 
@@ -27,7 +30,8 @@ struct Model {
 /// Runs the model.
 pub fn run(bytes: &[u8]) {
     let entropy = &mut Entropy::new(bytes);
-    let config = config(entropy, true);
+    let mut config = config(entropy, true);
+    config.send_buffer = config.send_buffer.min(Bytes(BUFFERED * u64::from(config.segment_size)));
     let source = if entropy.flag() { Source::Bulk } else { source(entropy, 1 << 20) };
     let endpoint = match entropy.flag() {
         true => Endpoint::listen(config.clone(), source),
@@ -132,10 +136,18 @@ impl Model {
         packet
     }
     fn drain(&mut self) {
+        // All of the buffer, lost and new, and acknowledgments.
+        let smallest = SMALLEST.min(u64::from(self.config.segment_size));
+        let most = 100 + 2 * self.config.send_buffer.0 / smallest;
         let mut count = 0;
         while let Some(output) = self.endpoint.poll_output(self.now) {
             count += 1;
-            assert!(count < MOST_OUTPUT, "output without end");
+            assert!(
+                count < most,
+                "output without end: {:?} {:?}",
+                self.endpoint.snapshot(),
+                self.endpoint.stats()
+            );
             match output {
                 Output::Transmit(_, packet) => self.on_sent(&packet),
                 Output::Drop(..) => panic!("an endpoint drops nothing"),

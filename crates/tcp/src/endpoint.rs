@@ -159,8 +159,8 @@ impl Endpoint {
     fn establish(&mut self, now: Instant) {
         self.state = State::Open;
         let rtt = self.syn.on_answer(now);
-        if let (Some(rtt), Some(connection)) = (rtt, &mut self.connection) {
-            connection.sender.on_handshake_rtt(rtt);
+        if let Some(connection) = &mut self.connection {
+            connection.sender.on_established(now, rtt);
         }
     }
     /// Whether the segment was of use.

@@ -6,7 +6,7 @@ const MS: fn(u64) -> Instant = Instant::from_millis;
 fn board(segments: u64) -> (Scoreboard, RateSampler) {
     let (mut board, mut rates) = (Scoreboard::default(), RateSampler::default());
     for i in 0..segments {
-        let stamp = rates.on_send(MS(i), i == 0);
+        let stamp = rates.on_send(i * 100, 100);
         board.push(i * 100, i * 100 + 100, false, MS(i), stamp);
     }
     (board, rates)
@@ -74,7 +74,7 @@ fn a_lost_retransmission_is_seen_when_later_segments_arrive() {
     sack(&mut board, &mut rates, (100, 400), 50);
     board.next_lost();
     board.resend(MS(60), RateStamp::default());
-    let stamp = rates.on_send(MS(61), false);
+    let stamp = rates.on_send(board.in_flight(), 1000);
     board.push(1000, 1100, false, MS(61), stamp);
     assert_eq!(sack(&mut board, &mut rates, (400, 1000), 70).lost, 0);
     assert_eq!(sack(&mut board, &mut rates, (1000, 1100), 80).lost, 100);
@@ -134,7 +134,7 @@ fn the_counts_hold_under_random_events() {
             let (now, mut out) = (MS(step), Delivered::default());
             match stream.below(20) {
                 0..8 => {
-                    let stamp = rates.on_send(now, board.is_empty());
+                    let stamp = rates.on_send(board.in_flight(), 1000);
                     let end = nxt + 1 + stream.below(100);
                     board.push(nxt, end, false, now, stamp);
                     nxt = end;
@@ -150,7 +150,7 @@ fn the_counts_hold_under_random_events() {
                     board.acknowledge(una, now, &mut rates, &mut out);
                     board.detect_losses(MSS, Some(Duration::from_millis(8)), &mut out);
                 }
-                16..19 if board.next_lost().is_some() => board.resend(now, rates.on_send(now, false)),
+                16..19 if board.next_lost().is_some() => board.resend(now, rates.on_send(0, 1000)),
                 _ if stream.chance(0.2) => board.mark_all_lost(&mut out),
                 _ if stream.chance(0.1) => board.unmark_lost(),
                 _ => {}

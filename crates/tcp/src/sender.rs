@@ -117,9 +117,12 @@ impl Sender {
         self.largest_window = self.largest_window.max(window);
         self.edge = self.snd_una + window;
     }
-    /// The round-trip time of the handshake.
-    pub fn on_handshake_rtt(&mut self, rtt: Duration) {
-        self.rtt.on_sample(rtt, 0, 0);
+    /// The handshake is done; it took `rtt` if it was not repeated.
+    pub fn on_established(&mut self, now: Instant, rtt: Option<Duration>) {
+        if let Some(rtt) = rtt {
+            self.rtt.on_sample(rtt, 0, 0);
+        }
+        self.control.on_established(now, rtt);
     }
     /// Closes after the last byte; on a source without end it does nothing.
     pub fn close(&mut self) {
@@ -178,7 +181,7 @@ impl Sender {
                 self.check_usage(true);
                 return None;
             }
-            self.board.resend(now, self.rates.on_send(now, false));
+            self.board.resend(now, self.rates.on_send(in_flight, lost.len()));
             stats.retransmitted_segments += 1;
             if lost.start <= self.snd_una {
                 self.rto_at = None; // the first segment's retransmission is given a full timeout
@@ -196,7 +199,11 @@ impl Sender {
                 return None;
             }
             let (start, len) = (self.snd_nxt, u64::from(payload) + u64::from(fin));
-            let stamp = self.rates.on_send(now, self.board.is_empty());
+            if self.board.is_empty() {
+                self.rates.on_transmit_start(now);
+                self.control.on_transmit_start(now, self.rates.app_limited());
+            }
+            let stamp = self.rates.on_send(in_flight, len);
             self.board.push(start, start + len, fin, now, stamp);
             self.snd_nxt += len;
             self.recovery.on_sent(len, None);
@@ -366,12 +373,25 @@ impl Sender {
         if self.recovery.try_end(self.snd_una) == Some(Phase::Fast) {
             self.control.on_congestion(now, CongestionEvent::RecoveryEnd, in_flight);
         }
-        if self.recovery.phase() == Phase::Open && out.lost > 0 {
+        self.rates.on_lost(out.lost);
+        if self.recovery.phase() != Phase::Open || out.lost == 0 {
+            return;
+        }
+        stats.fast_recoveries += 1;
+        if self.control.restarts_on_loss() {
+            self.mark_all_lost();
+            self.control.on_congestion(now, CongestionEvent::FastRecovery, Bytes(self.board.in_flight()));
+            self.recovery.enter_timeout(self.snd_nxt);
+        } else {
             let prior_cwnd = self.control.cwnd().0;
             self.control.on_congestion(now, CongestionEvent::FastRecovery, in_flight);
             self.recovery.enter_fast(self.snd_nxt, prior_cwnd, self.control.ssthresh().0);
-            stats.fast_recoveries += 1;
         }
+    }
+    fn mark_all_lost(&mut self) {
+        let mut out = Delivered::default();
+        self.board.mark_all_lost(&mut out);
+        self.rates.on_lost(out.lost);
     }
     fn report(&mut self, now: Instant, out: &Delivered, prior_in_flight: u64, advanced: bool) {
         let in_flight = self.board.in_flight();
@@ -388,9 +408,12 @@ impl Sender {
             in_flight: Bytes(in_flight),
             cwnd_limited: self.cwnd_limited(),
             in_recovery: self.recovery.phase() == Phase::Fast,
+            in_loss: self.recovery.phase() == Phase::Timeout,
             snd_una: self.snd_una,
             snd_nxt: self.snd_nxt,
             delivered: Bytes(self.rates.delivered()),
+            lost_total: Bytes(self.rates.lost()),
+            ce_bytes: Bytes::ZERO,
             rate: self.rates.take(now, min_rtt),
         };
         self.control.on_ack(now, &sample);
@@ -414,7 +437,7 @@ impl Sender {
         }
         let reduced = self.recovery.reduced_already(self.snd_una, self.rtt.backed_off());
         let event = if reduced { CongestionEvent::RepeatedTimeout } else { CongestionEvent::Timeout };
-        self.board.mark_all_lost(&mut Delivered::default());
+        self.mark_all_lost();
         self.control.on_congestion(now, event, Bytes(self.board.in_flight()));
         self.recovery.enter_timeout(self.snd_nxt);
         self.rtt.on_timeout();

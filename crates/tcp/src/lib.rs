@@ -24,4 +24,4 @@ mod sender;
 pub use cc::{AckSample, CongestionControl, CongestionEvent, Controller, Ecn, Variant};
 pub use config::{DelayedAck, EndpointConfig, Snapshot, Source, Stats};
 pub use endpoint::Endpoint;
-pub use rate::RateSample;
+pub use rate::{LossSample, RateSample};

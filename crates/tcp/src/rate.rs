@@ -32,6 +32,17 @@ pub struct RateSample {
     pub app_limited: bool,
 }
 
+/// What was lost over the flight of one lost segment.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub struct LossSample {
+    /// Bytes marked lost since it was sent, itself included.
+    pub lost: Bytes,
+    /// Bytes in flight when it was sent, itself included.
+    pub tx_in_flight: Bytes,
+    /// The sender had too little to send then.
+    pub app_limited: bool,
+}
+
 impl RateSample {
     /// The delivery rate; `None` without a valid interval.
     pub fn rate(&self) -> Option<Rate> {
@@ -80,6 +91,17 @@ impl RateSampler {
     pub fn on_lost(&mut self, len: u64) {
         self.lost += len;
     }
+    /// The sample of a segment that was marked lost; [`Self::on_lost`] has counted it.
+    pub fn loss_sample(&self, stamp: RateStamp) -> LossSample {
+        LossSample {
+            lost: self.lost_since(stamp),
+            tx_in_flight: Bytes(u64::from(stamp.in_flight)),
+            app_limited: stamp.app_limited,
+        }
+    }
+    fn lost_since(&self, stamp: RateStamp) -> Bytes {
+        Bytes(u64::from((self.lost as u32).wrapping_sub(stamp.lost)))
+    }
     /// Bytes marked lost in all.
     pub fn lost(&self) -> u64 {
         self.lost
@@ -105,7 +127,7 @@ impl RateSampler {
             delivered: Bytes(self.delivered - stamp.delivered),
             interval: if valid { interval } else { Duration::ZERO },
             prior_delivered: Bytes(stamp.delivered),
-            lost: Bytes(u64::from((self.lost as u32).wrapping_sub(stamp.lost))),
+            lost: self.lost_since(stamp),
             tx_in_flight: Bytes(u64::from(stamp.in_flight)),
             app_limited: stamp.app_limited,
         }

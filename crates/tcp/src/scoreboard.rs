@@ -46,6 +46,8 @@ pub(crate) struct Delivered {
     pub bytes: u64,
     /// Bytes newly marked lost.
     pub lost: u64,
+    /// Stamp of the segment newly marked lost last.
+    pub newest_lost: Option<RateStamp>,
     /// Send time of the oldest and the newest segment acknowledged now, and of the newest one sacked now.
     oldest: Option<Instant>,
     newest: Option<Instant>,
@@ -269,6 +271,7 @@ impl Scoreboard {
                 let len = segment.len();
                 self.resent_bytes -= len;
                 out.lost += len;
+                out.newest_lost = Some(segment.stamp);
                 self.next_lost = self.next_lost.min(name);
             }
             self.resent.pop_front();
@@ -282,6 +285,7 @@ impl Scoreboard {
         segment.lost = true;
         self.lost_bytes += segment.end - segment.start;
         out.lost += segment.end - segment.start;
+        out.newest_lost = Some(segment.stamp);
         self.next_lost = self.next_lost.min(self.base + index as u64);
     }
     /// The first segment is lost: three duplicate ACKs or a partial ACK said so (RFC 6582).

@@ -415,8 +415,12 @@ impl Sender {
             lost_total: Bytes(self.rates.lost()),
             ce_bytes: Bytes::ZERO,
             rate: self.rates.take(now, min_rtt),
+            loss: out.newest_lost.map(|stamp| self.rates.loss_sample(stamp)),
         };
         self.control.on_ack(now, &sample);
+        if self.control.limits_itself() {
+            self.rates.on_app_limited(in_flight);
+        }
     }
 
     /// Fires the timers that are due.

@@ -12,7 +12,7 @@ pub use cubic::Cubic;
 pub use newreno::NewReno;
 
 use crate::config::EndpointConfig;
-use crate::rate::RateSample;
+use crate::rate::{LossSample, RateSample};
 use paceline_net::{Bytes, Duration, Instant, Rate};
 use serde::{Deserialize, Serialize};
 use std::fmt;
@@ -98,6 +98,8 @@ pub struct AckSample {
     pub ce_bytes: Bytes,
     /// Delivery rate sample.
     pub rate: RateSample,
+    /// The flight of the segment that was newly marked lost last.
+    pub loss: Option<LossSample>,
 }
 
 /// A change of the congestion state.
@@ -155,6 +157,10 @@ pub trait CongestionControl {
     }
     /// Whether a loss told by acknowledgments is repaired as after a timeout: everything is sent again from it on.
     fn restarts_on_loss(&self) -> bool {
+        false
+    }
+    /// Whether the control itself keeps the pipe from being full: rate samples from here on are application-limited.
+    fn limits_itself(&self) -> bool {
         false
     }
     /// What the control wants its segments to carry, if both sides agree on ECN.
@@ -249,6 +255,9 @@ impl CongestionControl for Controller {
     }
     fn restarts_on_loss(&self) -> bool {
         each!(self, control => control.restarts_on_loss())
+    }
+    fn limits_itself(&self) -> bool {
+        each!(self, control => control.limits_itself())
     }
     fn ecn(&self) -> Ecn {
         each!(self, control => control.ecn())

@@ -143,6 +143,9 @@ pub trait CongestionControl {
     fn on_ack(&mut self, now: Instant, sample: &AckSample);
     /// The congestion state changed; `in_flight` no longer counts what was marked lost.
     fn on_congestion(&mut self, now: Instant, event: CongestionEvent, in_flight: Bytes);
+    /// The window was not used for some time and falls to `cwnd` (RFC 2861, RFC 5681 §4.1); the threshold keeps three
+    /// quarters of what it was. Controls that model the path ignore it.
+    fn on_idle(&mut self, _now: Instant, _cwnd: Bytes) {}
     /// The congestion window.
     fn cwnd(&self) -> Bytes;
     /// The slow start threshold; `u64::MAX` while it is infinite.
@@ -240,6 +243,9 @@ impl CongestionControl for Controller {
     }
     fn on_congestion(&mut self, now: Instant, event: CongestionEvent, in_flight: Bytes) {
         each!(self, control => control.on_congestion(now, event, in_flight));
+    }
+    fn on_idle(&mut self, now: Instant, cwnd: Bytes) {
+        each!(self, control => control.on_idle(now, cwnd));
     }
     fn cwnd(&self) -> Bytes {
         each!(self, control => control.cwnd())

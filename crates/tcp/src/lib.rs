@@ -8,10 +8,18 @@
 //! Left out: urgent data, resets in answer to nonsense, ECN, TCP segmentation offload, tail loss probes.
 #![forbid(unsafe_code)]
 
+mod ack_policy;
+mod app;
 pub mod cc;
 pub mod config;
+mod connection;
+mod ecn;
 pub mod endpoint;
 mod handshake;
+pub mod options;
+mod pacing;
+mod prr;
+mod rack;
 mod ranges;
 mod rate;
 mod receive_window;
@@ -20,8 +28,16 @@ mod recovery;
 mod rtt;
 mod scoreboard;
 mod sender;
+mod sender_acks;
+mod sender_timers;
+mod stretch;
+mod tlp;
 
-pub use cc::{AckSample, CongestionControl, CongestionEvent, Controller, Variant};
+pub use cc::{AckSample, CongestionControl, CongestionEvent, Controller, Ecn, Variant};
 pub use config::{DelayedAck, EndpointConfig, Snapshot, Source, Stats};
 pub use endpoint::Endpoint;
-pub use rate::RateSample;
+pub use options::{
+    BeyondWindow, EcnMode, Keepalive, LossRecovery, Nagle, NewRenoTimer, Pacing, PrrMode, RtoStyle,
+    SackCompression, StretchAck,
+};
+pub use rate::{LossSample, RateSample};

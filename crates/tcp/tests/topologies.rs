@@ -208,7 +208,9 @@ impl Side {
         // Slow start, the fastest growth there is, opens the window by what was delivered.
         let most = u64::from(self.config.initial_window.max(4)) * segment + self.sent;
         assert!(snapshot.cwnd.0 <= most + segment, "the window is above {most}: {}", told());
-        let outstanding = self.sent + 1 - stats.bytes_acked;
+        // FIN counts one, and a tail loss probe is in flight beside what it repeats.
+        let probe = u64::from(stats.tail_loss_probes > 0) * segment;
+        let outstanding = self.sent + 1 - stats.bytes_acked + probe;
         assert!(snapshot.in_flight.0 <= outstanding, "of {outstanding}: {}", told());
         let (before, old) = self.before;
         if stats.fast_recoveries > old.fast_recoveries {

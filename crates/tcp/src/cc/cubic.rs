@@ -200,6 +200,9 @@ impl CongestionControl for Cubic {
             CongestionEvent::Undo => self.window.undo(),
         }
     }
+    fn on_idle(&mut self, _now: Instant, cwnd: Bytes) {
+        self.window.shrink(cwnd);
+    }
     fn cwnd(&self) -> Bytes {
         self.window.bytes()
     }

@@ -12,7 +12,7 @@ pub use cubic::Cubic;
 pub use newreno::NewReno;
 
 use crate::config::EndpointConfig;
-use crate::rate::RateSample;
+use crate::rate::{LossSample, RateSample};
 use paceline_net::{Bytes, Duration, Instant, Rate};
 use serde::{Deserialize, Serialize};
 use std::fmt;
@@ -84,14 +84,22 @@ pub struct AckSample {
     pub cwnd_limited: bool,
     /// Whether a fast recovery is under way: its window is not the control's.
     pub in_recovery: bool,
+    /// Whether what a timeout declared lost is being repaired.
+    pub in_loss: bool,
     /// Stream offset of the first unacknowledged byte.
     pub snd_una: u64,
     /// Stream offset of the next byte to send.
     pub snd_nxt: u64,
     /// Bytes delivered since the start.
     pub delivered: Bytes,
+    /// Bytes marked lost since the start, by timeouts too.
+    pub lost_total: Bytes,
+    /// Bytes newly reported to have arrived with Congestion Experienced.
+    pub ce_bytes: Bytes,
     /// Delivery rate sample.
     pub rate: RateSample,
+    /// The flight of the segment that was newly marked lost last.
+    pub loss: Option<LossSample>,
 }
 
 /// A change of the congestion state.
@@ -111,14 +119,33 @@ pub enum CongestionEvent {
     Ecn,
 }
 
+/// The ECN codepoint of data segments (RFC 3168 §5, RFC 9331 §4.1).
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub enum Ecn {
+    /// Not ECN-capable.
+    #[default]
+    None,
+    /// ECT(0).
+    Ect0,
+    /// ECT(1): the control answers marks in proportion.
+    Ect1,
+}
+
 /// A congestion control algorithm.
 pub trait CongestionControl {
+    /// The connection is established; the handshake took `rtt` if it was not repeated.
+    fn on_established(&mut self, _now: Instant, _rtt: Option<Duration>) {}
+    /// Sending starts with nothing outstanding, after a pause if `app_limited`. [`Self::on_sent`] follows.
+    fn on_transmit_start(&mut self, _now: Instant, _app_limited: bool) {}
     /// A segment of `len` bytes leaves; `in_flight` counts it.
     fn on_sent(&mut self, _now: Instant, _len: Bytes, _in_flight: Bytes) {}
     /// An acknowledgment was processed.
     fn on_ack(&mut self, now: Instant, sample: &AckSample);
     /// The congestion state changed; `in_flight` no longer counts what was marked lost.
     fn on_congestion(&mut self, now: Instant, event: CongestionEvent, in_flight: Bytes);
+    /// The window was not used for some time and falls to `cwnd` (RFC 2861, RFC 5681 §4.1); the threshold keeps three
+    /// quarters of what it was. Controls that model the path ignore it.
+    fn on_idle(&mut self, _now: Instant, _cwnd: Bytes) {}
     /// The congestion window.
     fn cwnd(&self) -> Bytes;
     /// The slow start threshold; `u64::MAX` while it is infinite.
@@ -130,6 +157,18 @@ pub trait CongestionControl {
     /// Whether the window during fast recovery is the control's own instead of that of RFC 6937.
     fn owns_recovery_window(&self) -> bool {
         false
+    }
+    /// Whether a loss told by acknowledgments is repaired as after a timeout: everything is sent again from it on.
+    fn restarts_on_loss(&self) -> bool {
+        false
+    }
+    /// Whether the control itself keeps the pipe from being full: rate samples from here on are application-limited.
+    fn limits_itself(&self) -> bool {
+        false
+    }
+    /// What the control wants its segments to carry, if both sides agree on ECN.
+    fn ecn(&self) -> Ecn {
+        Ecn::None
     }
 }
 
@@ -190,6 +229,12 @@ macro_rules! each {
 }
 
 impl CongestionControl for Controller {
+    fn on_established(&mut self, now: Instant, rtt: Option<Duration>) {
+        each!(self, control => control.on_established(now, rtt));
+    }
+    fn on_transmit_start(&mut self, now: Instant, app_limited: bool) {
+        each!(self, control => control.on_transmit_start(now, app_limited));
+    }
     fn on_sent(&mut self, now: Instant, len: Bytes, in_flight: Bytes) {
         each!(self, control => control.on_sent(now, len, in_flight));
     }
@@ -198,6 +243,9 @@ impl CongestionControl for Controller {
     }
     fn on_congestion(&mut self, now: Instant, event: CongestionEvent, in_flight: Bytes) {
         each!(self, control => control.on_congestion(now, event, in_flight));
+    }
+    fn on_idle(&mut self, now: Instant, cwnd: Bytes) {
+        each!(self, control => control.on_idle(now, cwnd));
     }
     fn cwnd(&self) -> Bytes {
         each!(self, control => control.cwnd())
@@ -210,6 +258,15 @@ impl CongestionControl for Controller {
     }
     fn owns_recovery_window(&self) -> bool {
         each!(self, control => control.owns_recovery_window())
+    }
+    fn restarts_on_loss(&self) -> bool {
+        each!(self, control => control.restarts_on_loss())
+    }
+    fn limits_itself(&self) -> bool {
+        each!(self, control => control.limits_itself())
+    }
+    fn ecn(&self) -> Ecn {
+        each!(self, control => control.ecn())
     }
 }
 

@@ -90,6 +90,14 @@ impl Window {
         self.cwnd = (in_flight.0 / u64::from(self.mss)) as u32 + 1;
         self.count = 0;
     }
+    /// Falls to `cwnd` because it was not used.
+    pub fn shrink(&mut self, cwnd: Bytes) {
+        if !self.in_slow_start() {
+            self.ssthresh = self.ssthresh.max(self.cwnd / 2 + self.cwnd / 4);
+        }
+        self.cwnd = self.cwnd.min((cwnd.0 / u64::from(self.mss)) as u32).max(1);
+        self.count = 0;
+    }
     /// Takes the last reduction back.
     pub fn undo(&mut self) {
         self.cwnd = self.cwnd.max(self.prior_cwnd);
@@ -122,6 +130,16 @@ mod tests {
         window.increase(10, 1);
         assert_eq!(window.cwnd, 11);
         assert_eq!((window.segments(Bytes(1500)), window.segments(Bytes(600))), (1, 1));
+    }
+
+    #[test]
+    fn an_unused_window_shrinks_and_the_threshold_remembers_it() {
+        let mut window = Window::new(1000, 40);
+        window.shrink(Bytes(20_000));
+        assert_eq!((window.cwnd, window.ssthresh), (20, INFINITE));
+        window.ssthresh = 10;
+        window.shrink(Bytes(12_000));
+        assert_eq!((window.cwnd, window.ssthresh), (12, 15));
     }
 
     #[test]

@@ -127,6 +127,7 @@ pub struct World {
     pub links: [Direction; 2],
     pub now: Instant,
     pub completed: Vec<Instant>,
+    pub timed_out: Vec<Instant>,
     pub steps: u64,
     /// Whether an ACK must say all that arrived, not only no more.
     pub exact: bool,
@@ -152,6 +153,7 @@ impl World {
             links,
             now: Instant::ZERO,
             completed: Vec::new(),
+            timed_out: Vec::new(),
             steps: 0,
             exact: true,
             observing: true,
@@ -188,6 +190,7 @@ impl World {
                         }
                     }
                     Output::Event(Event::TransferComplete(_)) => self.completed.push(now),
+                    Output::Event(Event::ConnectionTimedOut(_)) => self.timed_out.push(now),
                     Output::Drop(..) => panic!("an endpoint drops nothing"),
                 }
             }

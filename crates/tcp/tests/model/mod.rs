@@ -4,8 +4,11 @@
 pub mod operations;
 pub mod segments;
 
-use paceline_net::{Bytes, Duration, Instant, Node, Packet, SeqNumber, TcpFlags};
-use paceline_tcp::{DelayedAck, Endpoint, EndpointConfig, Source, Variant};
+use paceline_net::{Bytes, Duration, Instant, Node, Packet, Rate, SeqNumber, TcpFlags};
+use paceline_tcp::{
+    BeyondWindow, DelayedAck, EcnMode, Endpoint, EndpointConfig, Keepalive, LossRecovery, Nagle,
+    NewRenoTimer, Pacing, PrrMode, RtoStyle, SackCompression, Source, StretchAck, Variant,
+};
 use std::collections::BTreeMap;
 
 /// Bytes as a source of numbers; zeros when they run out.
@@ -61,10 +64,51 @@ pub fn config(entropy: &mut Entropy<'_>, client: bool) -> EndpointConfig {
             segments: entropy.pick(&[2, 1, 4, 0]),
             timeout: entropy.pick(&[40, 0, 1, 500].map(Duration::from_millis)),
             quick_acks: entropy.pick(&[16, 0, 2]),
+            adaptive: options & 32 == 0,
         },
         isn: SeqNumber(entropy.pick(&ISNS)),
         start_at: Instant::ZERO,
-        ..EndpointConfig::new(local, remote)
+        ..mechanisms(entropy, EndpointConfig::new(local, remote))
+    }
+}
+
+/// The same with mechanisms on, off and changed.
+fn mechanisms(entropy: &mut Entropy<'_>, config: EndpointConfig) -> EndpointConfig {
+    use LossRecovery::{NewReno, Rack, Reno, Sack, Tahoe};
+    let (on, second) = (entropy.byte(), entropy.byte());
+    let stretch = StretchAck {
+        segments: u32::from(second % 5),
+        timeout: Duration::from_millis(u64::from(second)),
+        hold_duplicates: second & 1 == 0,
+    };
+    EndpointConfig {
+        loss_recovery: entropy.pick(&[Rack, Sack, NewReno, Reno, Tahoe]),
+        newreno_timer: entropy.pick(&[NewRenoTimer::SlowButSteady, NewRenoTimer::Impatient]),
+        newreno_careful: on & 1 == 0,
+        prr: entropy.pick(&[PrrMode::Rfc9937, PrrMode::Off, PrrMode::Rfc6937Crb, PrrMode::Rfc6937Ssrb]),
+        tail_loss_probe: on & 2 == 0,
+        frto: on & 4 == 0,
+        undo: on & 8 == 0,
+        limited_transmit: on & 16 == 0,
+        rto_style: entropy.pick(&[RtoStyle::Linux, RtoStyle::Rfc6298]),
+        pacing: entropy.pick(&[Pacing::None, Pacing::Linux, Pacing::External(Rate(1_000_000))]),
+        idle_restart: on & 32 == 0,
+        nagle: entropy.pick(&[Nagle::Minshall, Nagle::Off, Nagle::Rfc896]),
+        keepalive: (on & 64 != 0).then(|| Keepalive {
+            idle: Duration::from_secs(20),
+            interval: Duration::from_secs(1),
+            probes: 200,
+        }),
+        ecn: entropy.pick(&[EcnMode::Passive, EcnMode::On, EcnMode::Off]),
+        read_rate: entropy.pick(&[None, None, Some(Rate(200_000)), Some(Rate(50_000_000))]),
+        beyond_window: entropy.pick(&[BeyondWindow::Drop, BeyondWindow::Accept]),
+        dsack: on & 128 == 0,
+        sack_compression: (second & 128 == 0).then(SackCompression::default),
+        stretch_ack: (second & 64 != 0).then_some(stretch),
+        // The models lose packets for as long as they like.
+        retries: 1000,
+        syn_retries: 1000,
+        ..config
     }
 }
 
@@ -138,8 +182,13 @@ pub fn check(endpoint: &Endpoint, now: Instant, config: &EndpointConfig) {
 
 /// A source of at most `most` bytes, or none.
 pub fn source(entropy: &mut Entropy<'_>, most: u32) -> Source {
-    match entropy.byte() % 4 {
-        0 => Source::Nothing,
+    match entropy.byte() % 8 {
+        0 | 1 => Source::Nothing,
+        2 => Source::Chunks {
+            size: Bytes(u64::from(entropy.byte())),
+            interval: Duration::from_micros(u64::from(entropy.word())),
+            count: u64::from(entropy.byte()).min(u64::from(most) / 255),
+        },
         _ => Source::File(Bytes(u64::from(entropy.long() % (most + 1)))),
     }
 }

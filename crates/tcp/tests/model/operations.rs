@@ -2,7 +2,7 @@
 //! bytes run out it delivers all, and both transfers must finish with every byte in order, once.
 
 use super::{Entropy, Reassembly, check, config, source};
-use paceline_net::{Bytes, Duration, Instant, Node, Output, Packet, Port, TcpFlags};
+use paceline_net::{Bytes, Duration, Event, Instant, Node, Output, Packet, Port, TcpFlags};
 use paceline_tcp::{Endpoint, EndpointConfig, Source};
 use std::collections::VecDeque;
 
@@ -33,10 +33,7 @@ pub fn run(bytes: &[u8]) {
     let smallest = configs.iter().map(|side| side.segment_size.min(side.receive_buffer.0 as u32)).min();
     let most = MOST.min(1000 * smallest.unwrap_or(1));
     let sources = [Source::File(Bytes(u64::from(entropy.long() % (most + 1)))), source(entropy, most)];
-    let sizes = sources.map(|source| match source {
-        Source::File(size) => size.0,
-        _ => 0,
-    });
+    let sizes = sources.map(Source::total);
     let mut model = Model {
         sides: [
             Endpoint::connect(configs[0].clone(), sources[0]),
@@ -121,7 +118,8 @@ impl Model {
             while let Some(output) = self.sides[side].poll_output(self.now) {
                 match output {
                     Output::Transmit(_, packet) => self.on_sent(side, packet),
-                    Output::Event(_) => self.completed[side] += 1,
+                    Output::Event(Event::TransferComplete(_)) => self.completed[side] += 1,
+                    Output::Event(event) => panic!("side {side}: {event:?}"),
                     Output::Drop(..) => panic!("an endpoint drops nothing"),
                 }
             }
@@ -164,8 +162,7 @@ impl Model {
             assert_eq!(stats.bytes_acked, self.sizes[side], "{told}");
             assert_eq!(stats.bytes_received, self.sizes[1 - side], "{told}");
             assert_eq!(self.received[side].contiguous(), self.sizes[1 - side], "{told}");
-            let finite = matches!(sources[side], Source::File(_));
-            assert_eq!(self.completed[side], u32::from(finite), "{told}");
+            assert_eq!(self.completed[side], u32::from(sources[side].is_finite()), "{told}");
             assert!(matches!(snapshot.state, "time-wait" | "closed"), "{told}");
         }
     }

@@ -79,6 +79,8 @@ pub struct Observed {
     pub stats: Stats,
     /// Finished transfers.
     pub completed: u64,
+    /// Connections given up.
+    pub timed_out: u64,
     /// Bytes of a full segment.
     pub segment: u64,
 }
@@ -98,6 +100,7 @@ impl Default for Observed {
             },
             stats: Stats::default(),
             completed: 0,
+            timed_out: 0,
             segment: 1,
         }
     }
@@ -117,6 +120,7 @@ fn lookup(name: &str, observed: &Observed) -> Option<Value> {
         "state" => Value::Word(snapshot.state.to_owned()),
         "established" => Value::Word(if snapshot.established { "yes" } else { "no" }.to_owned()),
         "completed" => Value::Count(observed.completed),
+        "timed_out" => Value::Count(observed.timed_out),
         _ => Value::Count(counter(name, stats)?),
     })
 }
@@ -137,6 +141,14 @@ fn counter(name: &str, stats: &Stats) -> Option<u64> {
         "segments_received" => stats.segments_received,
         "duplicate_segments_received" => stats.duplicate_segments_received,
         "window_probes_sent" => stats.window_probes_sent,
+        "bytes_read" => stats.bytes_read,
+        "tail_loss_probes" => stats.tail_loss_probes,
+        "spurious_timeouts" => stats.spurious_timeouts,
+        "ecn_reductions" => stats.ecn_reductions,
+        "ce_received" => stats.ce_received,
+        "keepalive_probes_sent" => stats.keepalive_probes_sent,
+        "acks_compressed" => stats.acks_compressed,
+        "acks_stretched" => stats.acks_stretched,
         "ignored" => stats.ignored,
         _ => return None,
     })

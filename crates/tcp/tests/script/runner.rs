@@ -7,7 +7,7 @@ use crate::script::check::Observed;
 use crate::script::parser::{Action, Line, Script};
 use crate::script::report::{self, Failure, Traced, time};
 use crate::script::segment::{self, Base, Pattern, Want};
-use paceline_net::{Bytes, Duration, FlowKey, Instant, Node, Output, Packet, Port, TcpFlags};
+use paceline_net::{Bytes, Duration, Event, FlowKey, Instant, Node, Output, Packet, Port, TcpFlags};
 use paceline_tcp::Endpoint;
 use std::collections::VecDeque;
 
@@ -25,6 +25,7 @@ struct Run<'a> {
     pending: VecDeque<(Instant, Packet)>,
     trace: Vec<Traced>,
     completed: u64,
+    timed_out: u64,
 }
 
 /// Plays the script; the error is the report.
@@ -44,6 +45,7 @@ pub fn run(script: &Script) -> Result<(), String> {
         pending: VecDeque::new(),
         trace: Vec::new(),
         completed: 0,
+        timed_out: 0,
     };
     let mut at = None;
     let mut play = || -> Result<(), Failure> {
@@ -72,6 +74,7 @@ impl Run<'_> {
             snapshot: self.endpoint.snapshot(),
             stats: *self.endpoint.stats(),
             completed: self.completed,
+            timed_out: self.timed_out,
             segment: u64::from(self.script.setup.config.segment_size),
         }
     }
@@ -90,7 +93,8 @@ impl Run<'_> {
                         return Err(failure("an end of the output", "10000 segments at one time"));
                     }
                 }
-                Output::Event(_) => self.completed += 1,
+                Output::Event(Event::TransferComplete(_)) => self.completed += 1,
+                Output::Event(_) => self.timed_out += 1,
                 Output::Drop(..) => return Err(failure("no drop", "an endpoint dropped a packet")),
             }
         }

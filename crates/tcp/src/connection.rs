@@ -130,6 +130,10 @@ impl Connection {
             self.sender.close();
         }
     }
+    /// Whether both sides have closed and know it.
+    fn is_over(&self) -> bool {
+        self.sender.fin_acked() && self.receiver.closed()
+    }
     pub fn state_name(&self) -> &'static str {
         match (self.sender.fin_sent(), self.sender.fin_acked(), self.receiver.closed()) {
             (false, _, false) => "established",
@@ -227,6 +231,9 @@ impl Connection {
         self.receiver.on_timer(now, &times);
         stats.bytes_read = self.receiver.read();
         let idle = self.sender.is_idle();
+        if self.is_over() {
+            self.keepalive = None; // nothing is left to keep alive
+        }
         if let Some(keepalive) = self.keepalive.as_mut().filter(|keepalive| keepalive.at <= now) {
             if !idle {
                 keepalive.at = now + keepalive.rule.idle; // what is outstanding tells whether the peer is there
@@ -243,7 +250,8 @@ impl Connection {
     }
     /// When [`Self::on_timer`] or a poll has something to do.
     pub fn deadline(&self, now: Instant) -> Option<Instant> {
-        let keepalive = self.keepalive.map(|keepalive| keepalive.at).filter(|at| *at < Instant::MAX);
+        let keepalive = self.keepalive.filter(|_| !self.is_over()).map(|keepalive| keepalive.at);
+        let keepalive = keepalive.filter(|at| *at < Instant::MAX);
         [self.sender.deadline(now), self.receiver.deadline(), keepalive].into_iter().flatten().min()
     }
 }

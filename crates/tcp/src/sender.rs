@@ -268,6 +268,9 @@ impl Sender {
         }
         let rate = self.pacer.rate(self.control.pacing_rate(), &self.flow());
         if rate.is_some() && now < self.pacer.until() {
+            if self.sent_since_check {
+                self.check_usage(now, self.board.in_flight() >= self.cwnd());
+            }
             return None;
         }
         let new = self.next_new(self.rules.nagle);

@@ -116,11 +116,14 @@ impl Sender {
     }
     /// Whether this partial ACK leaves the timer alone (RFC 6582 §4).
     fn impatient(&mut self, advanced: bool) -> bool {
-        let partial = advanced && self.recovery.phase() == Phase::Fast && !self.sack;
-        if !partial || self.rules.newreno_timer == NewRenoTimer::SlowButSteady {
-            return false;
-        }
-        std::mem::replace(&mut self.recovery.partial_seen, true)
+        let leaves = advanced && self.leaves_timer();
+        self.recovery.partial_seen |= advanced && self.recovery.phase() == Phase::Fast;
+        leaves
+    }
+    /// Whether a partial ACK has restarted the timer already and no other may.
+    pub(crate) fn leaves_timer(&self) -> bool {
+        let counts = self.rules.newreno_timer == NewRenoTimer::Impatient && !self.sack;
+        counts && self.recovery.phase() == Phase::Fast && self.recovery.partial_seen
     }
     /// The first block, if it lies below the ACK or inside the second.
     fn dsack(&self, info: &AckInfo<'_>, acked_to: i64) -> Option<Dsack> {

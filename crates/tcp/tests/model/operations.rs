@@ -141,7 +141,8 @@ impl Model {
     }
     /// Delivers everything until nothing more happens, and looks at what came of it.
     fn finish(&mut self, sources: [Source; 2]) {
-        for _ in 0..100_000 {
+        for round in 0.. {
+            assert!(round < 50_000, "no end: {:?}", self.sides.each_ref().map(Endpoint::snapshot));
             if self.wires.iter().all(VecDeque::is_empty) {
                 let Some(next) = self.next_timer() else { break };
                 self.pass(next.since(self.now));

@@ -112,6 +112,7 @@ pub(crate) struct Sender {
     pub(crate) timer: Option<(Timer, Instant)>,
     pub(crate) persist_at: Option<Instant>,
     pub(crate) persist_backoff: u32,
+    pub(crate) probes_unanswered: u32,
     /// A zero-window probe, or a segment below the usual size, is due.
     pub(crate) probe: bool,
     /// Timeouts without progress, and the time of the first retransmission.
@@ -167,6 +168,7 @@ impl Sender {
             timer: None,
             persist_at: None,
             persist_backoff: 0,
+            probes_unanswered: 0,
             probe: false,
             timeouts_in_row: 0,
             stalled_at: None,

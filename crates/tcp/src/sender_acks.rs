@@ -71,8 +71,9 @@ impl Sender {
             stats.bytes_acked += una.min(end) - self.snd_una.min(end);
             self.snd_una = una;
             (self.timeouts_in_row, self.stalled_at, self.dup_acks) = (0, None, 0);
+            self.persist_backoff = 0;
         }
-        self.persist_backoff = 0;
+        self.probes_unanswered = 0;
         let mut duplicate = out.sacked > 0;
         if !advanced && !info.has_data && !self.board.is_empty() && (same_window || !info.sack.is_empty()) {
             stats.duplicate_acks_received += 1;

@@ -144,13 +144,14 @@ impl Sender {
         debug_assert!(self.timer.is_none_or(|(_, at)| at > now), "a timer is set for the future");
     }
     fn on_persist(&mut self, now: Instant, stats: &mut Stats) {
-        if self.persist_backoff >= self.rules.retries {
+        if self.probes_unanswered >= self.rules.retries {
             (self.failed, self.persist_at) = (true, None);
             return;
         }
         self.probe = true;
-        self.persist_backoff += 1;
-        let wait = (self.rtt.rto() * (1 << self.persist_backoff.min(16))).min(MAX_RTO);
+        self.probes_unanswered += 1;
+        self.persist_backoff = (self.persist_backoff + 1).min(16);
+        let wait = (self.rtt.rto() * (1 << self.persist_backoff)).min(MAX_RTO);
         self.persist_at = Some(now + wait);
         stats.window_probes_sent += 1;
     }

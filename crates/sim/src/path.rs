@@ -111,7 +111,12 @@ mod tests {
 
     #[test]
     fn packets_take_their_send_time_and_the_delay_and_queue_up_to_the_limit() {
-        let hop = Hop { rate: Rate(8_000_000), delay: Duration::from_millis(5), queue: Bytes(2_000), ecn_threshold: None };
+        let hop = Hop {
+            rate: Rate(8_000_000),
+            delay: Duration::from_millis(5),
+            queue: Bytes(2_000),
+            ecn_threshold: None,
+        };
         let mut link = Path::new(&[hop]);
         for _ in 0..3 {
             link.handle_packet(Instant::ZERO, Port(0), packet(960));
@@ -128,8 +133,18 @@ mod tests {
 
     #[test]
     fn a_narrow_hop_behind_a_wide_one_queues_and_drops() {
-        let wide = Hop { rate: Rate(8_000_000_000), delay: Duration::from_millis(1), queue: Bytes(100_000), ecn_threshold: None };
-        let narrow = Hop { rate: Rate(8_000_000), delay: Duration::from_millis(5), queue: Bytes(3_000), ecn_threshold: None };
+        let wide = Hop {
+            rate: Rate(8_000_000_000),
+            delay: Duration::from_millis(1),
+            queue: Bytes(100_000),
+            ecn_threshold: None,
+        };
+        let narrow = Hop {
+            rate: Rate(8_000_000),
+            delay: Duration::from_millis(5),
+            queue: Bytes(3_000),
+            ecn_threshold: None,
+        };
         let mut path = Path::new(&[wide, narrow]);
         for _ in 0..4 {
             path.handle_packet(Instant::ZERO, Port(0), packet(960));
@@ -150,7 +165,8 @@ mod tests {
     #[test]
     fn a_queue_above_its_threshold_marks_what_is_ecn_capable() {
         let queue = Bytes(100_000);
-        let hop = Hop { rate: Rate(8_000_000), delay: Duration::ZERO, queue, ecn_threshold: Some(Bytes(2_000)) };
+        let hop =
+            Hop { rate: Rate(8_000_000), delay: Duration::ZERO, queue, ecn_threshold: Some(Bytes(2_000)) };
         let mut path = Path::new(&[hop]);
         // Packets of 1000 bytes: the third and later find more than 2000 bytes, themselves included.
         for ecn in [2, 2, 2, 0, 1] {

@@ -2,8 +2,8 @@
 
 use crate::cc::Variant;
 use crate::options::{
-    BeyondWindow, EcnMode, Keepalive, LossRecovery, Nagle, NewRenoTimer, Pacing, PrrMode, RtoStyle, SackCompression,
-    StretchAck,
+    BeyondWindow, EcnMode, Keepalive, LossRecovery, Nagle, NewRenoTimer, Pacing, PrrMode, RtoStyle,
+    SackCompression, StretchAck,
 };
 use paceline_net::{Bytes, Duration, Instant, Rate, SeqNumber};
 use std::net::SocketAddr;

@@ -153,8 +153,7 @@ impl Connection {
             header.flags = header.flags.with(TcpFlags::ECE);
         }
         if self.agreed.timestamps {
-            header.options.timestamps =
-                Some(Timestamps { val: timestamp(now), ecr: self.receiver.echo() });
+            header.options.timestamps = Some(Timestamps { val: timestamp(now), ecr: self.receiver.echo() });
         }
         if with_blocks && self.agreed.sack {
             header.options.sack = self.receiver.blocks(if self.agreed.timestamps { 3 } else { 4 });
@@ -169,8 +168,7 @@ impl Connection {
         let mut header = TcpHeader { seq: self.sender.seq_next(), ack, flags, ..base };
         header.window = self.receiver.advertise();
         if self.agreed.timestamps {
-            header.options.timestamps =
-                Some(Timestamps { val: timestamp(now), ecr: self.receiver.echo() });
+            header.options.timestamps = Some(Timestamps { val: timestamp(now), ecr: self.receiver.echo() });
         }
         Some(header)
     }

@@ -31,7 +31,9 @@ pub(crate) enum MarkEffect {
     /// Acknowledge the next two segments quickly: the sender's window may be small.
     QuickAcks,
     /// The mark has changed: what is owed is acknowledged with the echo of before, then this at once.
-    Changed { before: bool },
+    Changed {
+        before: bool,
+    },
 }
 
 impl EcnState {

@@ -156,10 +156,8 @@ impl Endpoint {
         };
         // A repeated SYN went without the flags: something on the way may drop them.
         let own = own && !(answer && self.syn.attempts() > 1);
-        let agreed = Agreed {
-            ecn: ecn_agreed(own, tcp.flags, answer),
-            ..Agreed::new(&self.config, &tcp.options)
-        };
+        let agreed =
+            Agreed { ecn: ecn_agreed(own, tcp.flags, answer), ..Agreed::new(&self.config, &tcp.options) };
         let mut config = self.config.clone();
         if self.syn.attempts() > 2 {
             config.initial_window = 1; // the network is in trouble (RFC 5681 §3.1; Linux allows one repetition)

@@ -40,8 +40,8 @@ pub use cc::{AckSample, CongestionControl, CongestionEvent, Controller, Ecn, Var
 pub use config::{DelayedAck, EndpointConfig, Snapshot, Source, Stats};
 pub use endpoint::Endpoint;
 pub use options::{
-    BeyondWindow, EcnMode, Keepalive, LossRecovery, Nagle, NewRenoTimer, Pacing, PrrMode, RtoStyle, SackCompression,
-    StretchAck,
+    BeyondWindow, EcnMode, Keepalive, LossRecovery, Nagle, NewRenoTimer, Pacing, PrrMode, RtoStyle,
+    SackCompression, StretchAck,
 };
 pub use profile::Profile;
 pub use rate::{LossSample, RateSample};

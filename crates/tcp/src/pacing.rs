@@ -88,7 +88,10 @@ mod tests {
         assert_eq!(pacer.rate(None, &FLOW), Some(Rate(1_600_000)));
         assert_eq!(pacer.rate(None, &Flow { ssthresh: 20_000, ..FLOW }), Some(Rate(960_000)));
         assert_eq!(pacer.rate(None, &Flow { ssthresh: 20_002, ..FLOW }), Some(Rate(1_600_000)));
-        assert_eq!(pacer.rate(None, &Flow { ssthresh: 0, outstanding: 20_000, ..FLOW }), Some(Rate(1_920_000)));
+        assert_eq!(
+            pacer.rate(None, &Flow { ssthresh: 0, outstanding: 20_000, ..FLOW }),
+            Some(Rate(1_920_000))
+        );
         assert_eq!(pacer.rate(Some(Rate(7)), &FLOW), Some(Rate(7)));
     }
 

@@ -39,7 +39,8 @@ impl Prr {
         self.delivered += delivered;
         let behind = self.delivered.saturating_sub(self.sent);
         let mut allowed = if in_flight > self.ssthresh {
-            let due = (u128::from(self.ssthresh) * u128::from(self.delivered)).div_ceil(u128::from(self.prior));
+            let due =
+                (u128::from(self.ssthresh) * u128::from(self.delivered)).div_ceil(u128::from(self.prior));
             (due as u64).div_ceil(mss).saturating_mul(mss).saturating_sub(self.sent)
         } else {
             let limit = match self.mode {
@@ -77,7 +78,11 @@ mod tests {
             prr.on_ack(MSS, pipe(resent, new) * MSS, MSS, false);
             let mut count = 0;
             while (pipe(resent, new) + 1) * MSS <= prr.window() {
-                if resent < lost { resent += 1 } else { new += 1 }
+                if resent < lost {
+                    resent += 1
+                } else {
+                    new += 1
+                }
                 prr.on_sent(MSS);
                 count += 1;
             }

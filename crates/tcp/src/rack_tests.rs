@@ -21,7 +21,12 @@ fn judge(at: u64) -> Judge {
     Judge { now: MS(at), min_rtt: Some(SPAN(40)), srtt: Some(SPAN(40)), recovering: false }
 }
 /// A SACK arrives; gives the bytes marked lost and the wait.
-fn sack(board: &mut Scoreboard, rates: &mut RateSampler, range: (u64, u64), at: u64) -> (u64, Option<Duration>) {
+fn sack(
+    board: &mut Scoreboard,
+    rates: &mut RateSampler,
+    range: (u64, u64),
+    at: u64,
+) -> (u64, Option<Duration>) {
     let mut out = Delivered::default();
     let context = context(at, board.highest_sacked(0));
     board.sack(range, &context, rates, &mut out);

@@ -170,7 +170,10 @@ impl Scoreboard {
     /// The segment that [`Self::next_lost`] returned is sent again.
     pub fn resend(&mut self, now: Instant, stamp: RateStamp) {
         let index = (self.next_lost - self.base) as usize;
-        debug_assert!(self.segments[index].lost && !self.segments[index].resent, "only a lost one is sent again");
+        debug_assert!(
+            self.segments[index].lost && !self.segments[index].resent,
+            "only a lost one is sent again"
+        );
         self.resend_at(index, now, stamp);
         self.next_lost += 1;
     }

@@ -108,7 +108,10 @@ fn check(board: &Scoreboard, probed: usize) {
     };
     assert_eq!(board.outstanding, sum(|_| true));
     assert_eq!(board.sacked_bytes, sum(|segment| segment.sacked));
-    assert_eq!(board.sacked_segments as usize, board.segments.iter().filter(|segment| segment.sacked).count());
+    assert_eq!(
+        board.sacked_segments as usize,
+        board.segments.iter().filter(|segment| segment.sacked).count()
+    );
     assert_eq!(board.lost_bytes, sum(|segment| segment.lost));
     assert_eq!(board.resent_bytes, sum(|segment| segment.resent));
     assert!(board.segments.iter().all(|segment| !(segment.sacked && segment.lost)), "sacked and lost");

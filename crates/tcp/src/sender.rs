@@ -407,8 +407,7 @@ impl Sender {
         let outstanding = self.board.outstanding();
         let more = !self.usage.limited && outstanding > self.usage.most_outstanding;
         if self.snd_una >= self.usage.until || limited || more {
-            self.usage =
-                Usage { limited, most_outstanding: outstanding, until: self.snd_nxt, ..self.usage };
+            self.usage = Usage { limited, most_outstanding: outstanding, until: self.snd_nxt, ..self.usage };
         }
         if self.cwnd_limited() {
             (self.usage.used, self.usage.filled_at) = (0, now);

@@ -89,12 +89,18 @@ impl Sender {
         let head_sent_at = self.board.first_sent_at();
         let sack_rtt = out.rtt(now);
         self.update_rtt(now, &out, advanced.then_some(info.echo).flatten(), clock);
-        let news =
-            News { advanced, duplicate, dsack, echo: info.echo.filter(|_| advanced), ece: self.ecn.believes(info.ece) };
+        let news = News {
+            advanced,
+            duplicate,
+            dsack,
+            echo: info.echo.filter(|_| advanced),
+            ece: self.ecn.believes(info.ece),
+        };
         self.on_probe_ack(now, &news, &out, same_window && !info.has_data);
         let waiting = self.recover(now, &news, &mut out, stats);
         // A SACK of something sent after the first segment lets the timer start anew as well.
-        let newer = out.sacked > 0 && sack_rtt.zip(head_sent_at).is_some_and(|(rtt, head)| now.since(head) > rtt);
+        let newer =
+            out.sacked > 0 && sack_rtt.zip(head_sent_at).is_some_and(|(rtt, head)| now.since(head) > rtt);
         let hold = self.impatient(advanced);
         if let Some(wait) = waiting {
             self.arm_reordering(now, wait);
@@ -182,7 +188,13 @@ impl Sender {
         }
     }
     /// Finds losses and changes phase; returns how long to wait for what may only be reordered.
-    fn recover(&mut self, now: Instant, news: &News, out: &mut Delivered, stats: &mut Stats) -> Option<Duration> {
+    fn recover(
+        &mut self,
+        now: Instant,
+        news: &News,
+        out: &mut Delivered,
+        stats: &mut Stats,
+    ) -> Option<Duration> {
         if self.undo_if_spurious(now, news, out, stats) {
             return None;
         }
@@ -192,10 +204,16 @@ impl Sender {
         let begins = match self.recovery.phase() {
             // What was lost during the last recovery, behind its end, begins another, even if it was sent again.
             Phase::Open | Phase::Cwr => {
-                if self.sack { self.board.lost_bytes() > 0 } else { out.lost > 0 }
+                if self.sack {
+                    self.board.lost_bytes() > 0
+                } else {
+                    out.lost > 0
+                }
             }
             // A lost retransmission after a timeout, as in Linux.
-            Phase::Timeout => out.retransmission_lost && self.rules.recovery == LossRecovery::Rack && self.sack,
+            Phase::Timeout => {
+                out.retransmission_lost && self.rules.recovery == LossRecovery::Rack && self.sack
+            }
             Phase::Fast => false,
         };
         if begins {
@@ -216,9 +234,8 @@ impl Sender {
             can_send_new,
         );
         let by_frto = frto == FrtoVerdict::Spurious;
-        let by_dsack = news
-            .dsack
-            .is_some_and(|dsack| self.recovery.on_dsack(dsack.end, self.snd_una, dsack.segments));
+        let by_dsack =
+            news.dsack.is_some_and(|dsack| self.recovery.on_dsack(dsack.end, self.snd_una, dsack.segments));
         let proven = by_frto || (self.rules.undo && (by_dsack || self.recovery.proves_spurious(news.echo)));
         if !proven {
             return false;
@@ -285,9 +302,12 @@ impl Sender {
         // The duplicates may be of what was sent again needlessly (RFC 6582 §3.2 step 2).
         let reno = matches!(self.rules.recovery, LossRecovery::Reno | LossRecovery::Tahoe);
         let end = self.recovery.end();
-        let believed = reno || end == 0 || self.snd_una > end || (self.snd_una == end && !self.rules.newreno_careful);
+        let believed =
+            reno || end == 0 || self.snd_una > end || (self.snd_una == end && !self.rules.newreno_careful);
         match self.recovery.phase() {
-            Phase::Open | Phase::Cwr if three && believed && ended.is_none() => self.board.mark_first_lost(out),
+            Phase::Open | Phase::Cwr if three && believed && ended.is_none() => {
+                self.board.mark_first_lost(out)
+            }
             // A partial ACK: the next hole begins where it ends (RFC 6582 §3.2 step 3).
             Phase::Fast if advanced => self.board.mark_first_lost(out),
             _ => {}

@@ -23,7 +23,12 @@ fn burst(sender: &mut Sender, stats: &mut Stats, now: Instant) -> Vec<(u32, u32,
 fn ack(sender: &mut Sender, stats: &mut Stats, now: Instant, upto: u32, window: u64) -> bool {
     let sack = SackBlocks::default();
     let (seq, ack) = (SeqNumber(0), SeqNumber(2) + upto);
-    sender.on_ack(now, &AckInfo { seq, ack, window, sack: &sack, echo: None, has_data: false, ece: false }, 1, stats)
+    sender.on_ack(
+        now,
+        &AckInfo { seq, ack, window, sack: &sack, echo: None, has_data: false, ece: false },
+        1,
+        stats,
+    )
 }
 
 #[test]

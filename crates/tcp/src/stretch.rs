@@ -26,7 +26,8 @@ impl Stretch {
     /// merged.
     pub fn send(&mut self, now: Instant, ack: TcpHeader, full: u32) -> (Option<TcpHeader>, bool) {
         let Some(rule) = self.rule else { return (Some(ack), false) };
-        let duplicate = self.left.is_none_or(|left| self.newest.max(left) >= ack.ack) || !ack.options.sack.is_empty();
+        let duplicate =
+            self.left.is_none_or(|left| self.newest.max(left) >= ack.ack) || !ack.options.sack.is_empty();
         let marked = ack.flags.contains(TcpFlags::ECE);
         self.newest = ack.ack;
         if self.left.is_none() || marked || (duplicate && !rule.hold_duplicates) {

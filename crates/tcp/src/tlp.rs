@@ -43,7 +43,12 @@ pub(crate) struct ProbeAck {
 
 impl TailProbe {
     /// The time from the last segment until a probe: `single` if one segment is out, whose ACK may be delayed.
-    pub fn timeout(srtt: Option<Duration>, single: bool, min_rto: Duration, initial_rto: Duration) -> Duration {
+    pub fn timeout(
+        srtt: Option<Duration>,
+        single: bool,
+        min_rto: Duration,
+        initial_rto: Duration,
+    ) -> Duration {
         match srtt {
             Some(srtt) => srtt * 2 + if single { min_rto } else { GRACE },
             None => initial_rto,

@@ -34,12 +34,7 @@ pub(super) fn check(scenario: &Scenario) -> Result<(), Problem> {
     run(scenario)?;
     for (index, hop) in scenario.core.hops.iter().enumerate() {
         let key = |name: &str| format!("core.hops.{index}.{name}");
-        range(
-            &key("rate"),
-            hop.rate,
-            rate_ok(hop.rate),
-            RATE,
-        )?;
+        range(&key("rate"), hop.rate, rate_ok(hop.rate), RATE)?;
         range(&key("delay"), hop.delay, hop.delay <= Duration::from_secs(10), "0 s to 10 s")?;
         range(&key("queue"), hop.queue, hop.queue >= Bytes(1_500), "at least 1500 B")?;
         if let Some(threshold) = hop.ecn_threshold {

@@ -3,8 +3,8 @@
 
 use paceline_net::{Bytes, Duration, Rate};
 use paceline_tcp::{
-    BeyondWindow, DelayedAck, EcnMode, EndpointConfig, Keepalive, LossRecovery, Nagle, NewRenoTimer, Pacing, Profile,
-    PrrMode, RtoStyle, SackCompression, StretchAck, Variant,
+    BeyondWindow, DelayedAck, EcnMode, EndpointConfig, Keepalive, LossRecovery, Nagle, NewRenoTimer, Pacing,
+    Profile, PrrMode, RtoStyle, SackCompression, StretchAck, Variant,
 };
 use serde::{Deserialize, Serialize};
 
@@ -180,7 +180,9 @@ impl Tcp {
             quick_acks: config.delayed_ack.quick_acks,
             sack_compression: config.sack_compression.is_some(),
             stretch_ack_segments: config.stretch_ack.map_or(1, |stretch| stretch.segments),
-            stretch_ack_timeout: config.stretch_ack.map_or(Duration::from_millis(5), |stretch| stretch.timeout),
+            stretch_ack_timeout: config
+                .stretch_ack
+                .map_or(Duration::from_millis(5), |stretch| stretch.timeout),
             stretch_ack_duplicates: config.stretch_ack.is_some_and(|stretch| stretch.hold_duplicates),
             beyond_window: config.beyond_window,
             timestamps: config.timestamps,
@@ -260,7 +262,10 @@ mod tests {
         let scenario = load("test.toml", text, &[]).unwrap();
         let tcp = &scenario.tcp;
         assert_eq!((tcp.segment_size, tcp.receive_buffer, tcp.sack), (Bytes(1000), Bytes(7504), true));
-        assert_eq!((tcp.loss_recovery, tcp.delayed_ack_segments, tcp.timestamps), (LossRecovery::Reno, 1, false));
+        assert_eq!(
+            (tcp.loss_recovery, tcp.delayed_ack_segments, tcp.timestamps),
+            (LossRecovery::Reno, 1, false)
+        );
         assert_eq!(load("again.toml", &scenario.to_toml(), &[]).unwrap(), scenario);
     }
 

@@ -228,7 +228,7 @@ impl Sender {
         let can_send_new = self.app.written() > self.snd_nxt && self.edge > self.snd_nxt;
         let frto = self.recovery.frto_on_ack(
             news.advanced,
-            out.original && !(out.ambiguous && !self.sack),
+            out.original && (self.sack || !out.ambiguous),
             news.duplicate,
             (self.snd_una, self.snd_nxt),
             can_send_new,

@@ -77,7 +77,7 @@ impl Reader {
     /// Bytes up to `readable` have arrived in order.
     pub fn on_readable(&mut self, now: Instant, readable: u64) {
         match self.rate {
-            None => self.read = readable,
+            None => self.read = self.read.max(readable),
             Some(rate) if readable > self.read && self.next_at.is_none() => {
                 self.next_at = Some(now + rate.time_to_send(Bytes(self.piece.min(readable - self.read))));
             }
@@ -92,9 +92,9 @@ impl Reader {
     pub fn on_timer(&mut self, now: Instant, readable: u64) -> bool {
         let mut any = false;
         while let (Some(at), Some(rate)) = (self.next_at.filter(|at| *at <= now), self.rate) {
-            self.read = readable.min(self.read + self.piece);
+            self.read = self.read.max(readable.min(self.read + self.piece));
             any = true;
-            let left = self.piece.min(readable - self.read);
+            let left = self.piece.min(readable.saturating_sub(self.read));
             self.next_at = (left > 0).then(|| at + rate.time_to_send(Bytes(left)));
         }
         any

@@ -105,7 +105,8 @@ pub enum EcnMode {
 }
 
 /// Spacing of segments, for the controls that have no rate of their own.
-#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
 pub enum Pacing {
     /// Bursts as the window allows: Linux without the `fq` queueing discipline.
     #[default]
@@ -131,6 +132,19 @@ impl fmt::Display for Pacing {
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[error("`{0}` is no pacing: write none, linux, or a rate such as \"10 Mb/s\"")]
 pub struct ParsePacingError(String);
+
+impl From<Pacing> for String {
+    fn from(pacing: Pacing) -> Self {
+        pacing.to_string()
+    }
+}
+
+impl TryFrom<String> for Pacing {
+    type Error = ParsePacingError;
+    fn try_from(text: String) -> Result<Self, ParsePacingError> {
+        text.parse()
+    }
+}
 
 impl FromStr for Pacing {
     type Err = ParsePacingError;

@@ -55,8 +55,8 @@ fn the_third_segment_sacked_tells_at_once_until_reordering_was_seen() {
     // Segment 4 arrives after segment 6: reordering. From now on three are not enough.
     sack(&mut board, &mut rates, (600, 700), 46);
     sack(&mut board, &mut rates, (400, 500), 47);
-    let (lost, wait) = sack(&mut board, &mut rates, (700, 800), 47);
-    assert_eq!((lost, wait), (0, Some(SPAN(8)))); // 5 was sent at 5 ms: 5 + 40 + 10 - 47
+    // Segment 7 was sent at 7 ms; segment 8 arrives after 40 ms: 7 + 40 + 10 - 48.
+    assert_eq!(sack(&mut board, &mut rates, (800, 900), 48), (0, Some(SPAN(9))));
 }
 
 #[test]

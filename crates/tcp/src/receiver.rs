@@ -116,7 +116,7 @@ impl Receiver {
         self.reader.read()
     }
     fn unread(&self) -> u64 {
-        self.readable() - self.reader.read()
+        self.readable().saturating_sub(self.reader.read())
     }
     /// The ECN mark of a segment that arrives, before [`Self::on_arrival`].
     pub fn on_mark(&mut self, effect: MarkEffect) {
@@ -187,7 +187,7 @@ impl Receiver {
         } else {
             self.acks.delay(now, times);
         }
-        Some(self.readable() - before)
+        Some(self.readable().saturating_sub(before))
     }
     /// Whether data from `start` to `end` may be taken, as far as the window is concerned.
     fn is_acceptable(&self, start: i64, end: i64) -> bool {

@@ -112,7 +112,6 @@ pub(crate) struct Sender {
     pub(crate) timer: Option<(Timer, Instant)>,
     pub(crate) persist_at: Option<Instant>,
     pub(crate) persist_backoff: u32,
-    /// Zero-window probes since the peer was last heard.
     pub(crate) probes_unanswered: u32,
     /// A zero-window probe, or a segment below the usual size, is due.
     pub(crate) probe: bool,

@@ -72,12 +72,9 @@ impl Sender {
             stats.bytes_acked += una.min(end) - self.snd_una.min(end);
             self.snd_una = una;
             (self.timeouts_in_row, self.stalled_at, self.dup_acks) = (0, None, 0);
-        }
-        // An answer tells that the peer is there; probes come more often only when it has room again.
-        self.probes_unanswered = 0;
-        if advanced || self.edge > self.snd_nxt {
             self.persist_backoff = 0;
         }
+        self.probes_unanswered = 0;
         let mut duplicate = out.sacked > 0;
         if !advanced && !info.has_data && !self.board.is_empty() && (same_window || !info.sack.is_empty()) {
             stats.duplicate_acks_received += 1;
@@ -233,7 +230,7 @@ impl Sender {
         let can_send_new = self.app.written() > self.snd_nxt && self.edge > self.snd_nxt;
         let frto = self.recovery.frto_on_ack(
             news.advanced,
-            out.original && !(out.ambiguous && !self.sack),
+            out.original && (self.sack || !out.ambiguous),
             news.duplicate,
             (self.snd_una, self.snd_nxt),
             can_send_new,

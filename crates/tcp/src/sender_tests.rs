@@ -72,6 +72,7 @@ fn pacing_spaces_segments_and_asks_for_its_timer() {
 #[test]
 fn timeouts_back_off_and_send_the_first_segment_alone() {
     let (mut sender, mut stats) = sender(Source::Bulk, 100_000, 4000, None);
+    sender.rules.tail_loss_probe = false;
     burst(&mut sender, &mut stats, MS(0));
     let mut now = MS(0);
     for wait in [1000, 2000, 4000] {

@@ -150,9 +150,9 @@ impl Sender {
             return;
         }
         self.probe = true;
-        self.persist_backoff += 1;
         self.probes_unanswered += 1;
-        let wait = (self.rtt.rto() * (1 << self.persist_backoff.min(16))).min(MAX_RTO);
+        self.persist_backoff = (self.persist_backoff + 1).min(16);
+        let wait = (self.rtt.rto() * (1 << self.persist_backoff)).min(MAX_RTO);
         self.persist_at = Some(now + wait);
         stats.window_probes_sent += 1;
     }

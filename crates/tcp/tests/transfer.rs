@@ -174,15 +174,16 @@ fn a_lost_segment_in_the_middle_is_repaired_without_a_timeout() {
 }
 
 #[test]
-fn a_lost_last_segment_or_fin_needs_the_timer() {
-    // The last data segment carries FIN.
+fn a_lost_last_segment_or_fin_is_repaired_by_a_probe() {
+    // The last data segment carries FIN. It is alone when the others are acknowledged: 2 SRTT and 200 ms.
     let world =
-        loses_once("last segment", 0, |_, packet| flags(packet, TcpFlags::FIN), Instant::from_millis(600));
-    assert_eq!(world.client.stats().timeouts, 1);
-    // The server's FIN.
+        loses_once("last segment", 0, |_, packet| flags(packet, TcpFlags::FIN), Instant::from_millis(400));
+    let stats = world.client.stats();
+    assert_eq!((stats.timeouts, stats.tail_loss_probes, stats.fast_recoveries), (0, 1, 0), "{stats:?}");
+    // The server's FIN is alone: the probe comes when the timeout would.
     let world =
         loses_once("FIN of the peer", 1, |_, packet| flags(packet, TcpFlags::FIN), Instant::from_millis(600));
-    assert_eq!(world.server.stats().timeouts, 1);
+    assert_eq!(world.server.stats().tail_loss_probes, 1);
     loses_once(
         "last ACK",
         0,

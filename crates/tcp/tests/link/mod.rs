@@ -127,7 +127,8 @@ pub struct World {
     pub links: [Direction; 2],
     pub now: Instant,
     pub completed: Vec<Instant>,
-    pub timed_out: Vec<Instant>,
+    /// When which side gave the connection up.
+    pub given_up: Vec<(Instant, usize)>,
     pub steps: u64,
     /// Whether an ACK must say all that arrived, not only no more.
     pub exact: bool,
@@ -153,7 +154,7 @@ impl World {
             links,
             now: Instant::ZERO,
             completed: Vec::new(),
-            timed_out: Vec::new(),
+            given_up: Vec::new(),
             steps: 0,
             exact: true,
             observing: true,
@@ -190,7 +191,7 @@ impl World {
                         }
                     }
                     Output::Event(Event::TransferComplete(_)) => self.completed.push(now),
-                    Output::Event(Event::ConnectionTimedOut(_)) => self.timed_out.push(now),
+                    Output::Event(Event::ConnectionTimedOut(_)) => self.given_up.push((now, side)),
                     Output::Drop(..) => panic!("an endpoint drops nothing"),
                 }
             }

@@ -155,7 +155,7 @@ impl Model {
                 }
             }
         }
-        for side in 0..2 {
+        for (side, source) in sources.iter().enumerate() {
             let (snapshot, stats) = (self.sides[side].snapshot(), self.sides[side].stats());
             let told =
                 format!("side {side} at {:?}: {snapshot:?} {stats:?} {:?}", self.now, self.configs[side]);
@@ -163,7 +163,7 @@ impl Model {
             assert_eq!(stats.bytes_acked, self.sizes[side], "{told}");
             assert_eq!(stats.bytes_received, self.sizes[1 - side], "{told}");
             assert_eq!(self.received[side].contiguous(), self.sizes[1 - side], "{told}");
-            assert_eq!(self.completed[side], u32::from(sources[side].is_finite()), "{told}");
+            assert_eq!(self.completed[side], u32::from(source.is_finite()), "{told}");
             assert!(matches!(snapshot.state, "time-wait" | "closed"), "{told}");
         }
     }

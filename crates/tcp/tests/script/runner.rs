@@ -109,7 +109,7 @@ impl Run<'_> {
     /// Fires the timers up to `end` and stops there, or when something left if `stop`.
     fn advance(&mut self, end: Instant, stop: bool) -> Result<(), Failure> {
         let mut spins = 0;
-        while !(stop && !self.pending.is_empty()) {
+        while !stop || self.pending.is_empty() {
             let Some(next) = self.endpoint.poll_timeout().filter(|next| *next <= end) else {
                 self.now = self.now.max(end);
                 return Ok(());

@@ -73,6 +73,10 @@ impl Connection {
     pub fn on_segment(&mut self, now: Instant, tcp: &TcpHeader, ecn: u8, stats: &mut Stats) -> bool {
         let has_data = tcp.payload_len > 0 || tcp.flags.contains(TcpFlags::FIN);
         let clock = timestamp(now);
+        if self.receiver.is_beyond(tcp.seq) {
+            self.receiver.acknowledge_now(); // RFC 9293 §3.10.7.4: nothing in it is believed
+            return false;
+        }
         self.heard(now);
         let timestamps = tcp.options.timestamps.filter(|_| self.agreed.timestamps);
         if let Some(timestamps) = timestamps

@@ -98,6 +98,10 @@ impl Receiver {
     pub fn is_probe(&self, seq: SeqNumber) -> bool {
         seq + 1 == self.seq_next()
     }
+    /// Whether `seq` lies behind the window; FIN may stand on its edge, and what follows FIN behind it.
+    pub fn is_beyond(&self, seq: SeqNumber) -> bool {
+        self.offset(seq) > self.window.edge().max(self.rcv_nxt) as i64 + 1
+    }
     /// Whether a byte at `seq` is one that the peer may send now.
     pub fn in_window(&self, seq: SeqNumber) -> bool {
         let offset = self.offset(seq);

@@ -29,6 +29,7 @@ fn main() -> ExitCode {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/scripts");
     let all = script::find(&root);
     let total = all.len();
+    assert!(total > 0, "no scripts below {}", root.display());
     let chosen: Vec<_> = all
         .into_iter()
         .filter(|(name, _)| filters.is_empty() || filters.iter().any(|filter| matches(name, filter)))

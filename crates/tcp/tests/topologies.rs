@@ -217,6 +217,8 @@ impl Side {
             let factor = match self.config.variant {
                 Variant::NewReno => 0.5,
                 Variant::Cubic => 0.7,
+                #[allow(unreachable_patterns)]
+                _ => 1.0,
             };
             let from = before.cwnd.0.max(if before.ssthresh.0 == u64::MAX { 0 } else { before.ssthresh.0 });
             let law = (factor * from as f64).max(2.0 * segment as f64) + segment as f64;

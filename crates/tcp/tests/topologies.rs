@@ -6,7 +6,7 @@ mod link;
 mod model;
 
 use link::Direction;
-use model::Reassembly;
+use model::{Entropy, Reassembly};
 use paceline_net::{Bytes, Duration, Instant, Node, Output, Packet, Port, Rate, SeqNumber, Stream, TcpFlags};
 use paceline_tcp::{Endpoint, EndpointConfig, Snapshot, Source, Stats, Variant};
 use std::collections::BTreeMap;
@@ -51,6 +51,8 @@ struct World {
     arrivals: BTreeMap<(Instant, u64), Arrival>,
     order: u64,
     now: Instant,
+    /// Share of the packets that are marked by a hop, of those that may be.
+    marks: (f64, Stream),
 }
 
 fn hop(stream: &mut Stream, seed: u64, name: &str) -> Direction {
@@ -70,6 +72,15 @@ fn hop(stream: &mut Stream, seed: u64, name: &str) -> Direction {
     direction
 }
 
+/// Linux's mechanisms, or any others.
+fn mechanisms(stream: &mut Stream, config: EndpointConfig) -> EndpointConfig {
+    let bytes: Vec<u8> = (0..32).map(|_| stream.next_u64() as u8).collect();
+    match stream.chance(0.3) {
+        true => config,
+        false => model::mechanisms(&mut Entropy::new(&bytes), config),
+    }
+}
+
 fn side(stream: &mut Stream, number: usize, client: bool, source: Source) -> Side {
     let addresses = [format!("198.18.0.1:{}", 1000 + number), "198.18.0.2:80".to_owned()];
     let [local, remote] = addresses.map(|text| text.parse().expect("an address"));
@@ -86,7 +97,7 @@ fn side(stream: &mut Stream, number: usize, client: bool, source: Source) -> Sid
         hystart: stream.chance(0.7),
         isn: SeqNumber(stream.next_u64() as u32),
         start_at: Instant::from_millis(stream.below(3000)),
-        ..EndpointConfig::new(local, remote)
+        ..mechanisms(stream, EndpointConfig::new(local, remote))
     };
     let endpoint = match client {
         true => Endpoint::connect(config.clone(), source),
@@ -117,10 +128,16 @@ impl World {
             Flow { sides: [client, server], sizes, hops: first..last + 1 }
         });
         let flows = flows.collect();
-        Self { flows, hops, arrivals: BTreeMap::new(), order: 0, now: Instant::ZERO }
+        let share = if stream.chance(0.5) { stream.uniform_in(0.0, 0.1) } else { 0.0 };
+        let marks = (share, Stream::new(seed, "topology/marks"));
+        Self { flows, hops, arrivals: BTreeMap::new(), order: 0, now: Instant::ZERO, marks }
     }
     /// Sends a packet on into its next hop.
     fn forward(&mut self, mut arrival: Arrival) {
+        let (share, stream) = &mut self.marks;
+        if arrival.packet.ip.ecn() != 0 && stream.chance(*share) {
+            arrival.packet.ip.traffic_class |= 3;
+        }
         let Some(at) = self.hops[arrival.hop][arrival.way].accept(self.now, &arrival.packet) else { return };
         // Behind the last hop stands the endpoint: marked by a hop that is none.
         let hops = &self.flows[arrival.flow].hops;
@@ -213,12 +230,15 @@ impl Side {
         let outstanding = self.sent + 1 - stats.bytes_acked + probe;
         assert!(snapshot.in_flight.0 <= outstanding, "of {outstanding}: {}", told());
         let (before, old) = self.before;
-        if stats.fast_recoveries > old.fast_recoveries {
-            let factor = match self.config.variant {
-                Variant::NewReno => 0.5,
-                Variant::Cubic => 0.7,
-                #[allow(unreachable_patterns)]
-                _ => 1.0,
+        // A loss while the window falls for an echo of congestion does not reduce it again.
+        let fell = stats.ecn_reductions > 0 && snapshot.ssthresh == before.ssthresh;
+        if stats.fast_recoveries > old.fast_recoveries && !fell {
+            let factor = if self.config.variant == Variant::NewReno {
+                0.5
+            } else if self.config.variant == Variant::Cubic {
+                0.7
+            } else {
+                1.0
             };
             let from = before.cwnd.0.max(if before.ssthresh.0 == u64::MAX { 0 } else { before.ssthresh.0 });
             let law = (factor * from as f64).max(2.0 * segment as f64) + segment as f64;

@@ -73,7 +73,7 @@ pub fn config(entropy: &mut Entropy<'_>, client: bool) -> EndpointConfig {
 }
 
 /// The same with mechanisms on, off and changed.
-fn mechanisms(entropy: &mut Entropy<'_>, config: EndpointConfig) -> EndpointConfig {
+pub fn mechanisms(entropy: &mut Entropy<'_>, config: EndpointConfig) -> EndpointConfig {
     use LossRecovery::{NewReno, Rack, Reno, Sack, Tahoe};
     let (on, second) = (entropy.byte(), entropy.byte());
     let stretch = StretchAck {

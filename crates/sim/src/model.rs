@@ -227,5 +227,6 @@ fn endpoint_config(tcp: &scenario::Tcp, local: SocketAddr, remote: SocketAddr) -
     config.delayed_ack.segments = tcp.delayed_ack_segments;
     config.delayed_ack.timeout = tcp.delayed_ack_timeout;
     config.hystart = tcp.hystart;
+    config.abc = tcp.abc;
     config
 }

@@ -77,7 +77,7 @@ fn random_scenario(stream: &mut Stream) -> Scenario {
             Scheme::Safe,
         ],
     );
-    scenario.tcp.congestion_control = pick(stream, &[Variant::NewReno, Variant::Cubic]);
+    scenario.tcp.congestion_control = pick(stream, &Variant::ALL);
     scenario.tcp.segment_size = Bytes(pick(stream, &[64, 536, 1200, 1448]));
     scenario.tcp.autotune = stream.chance(0.5);
     scenario.tcp.delayed_ack_segments = 1 + stream.below(4) as u32;

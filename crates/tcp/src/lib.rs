@@ -21,7 +21,7 @@ mod rtt;
 mod scoreboard;
 mod sender;
 
-pub use cc::{AckSample, CongestionControl, CongestionEvent, Controller, Ecn, Variant};
+pub use cc::{Abc, AckSample, CongestionControl, CongestionEvent, Controller, Ecn, SlowStartExit, Variant};
 pub use config::{DelayedAck, EndpointConfig, Snapshot, Source, Stats};
 pub use endpoint::Endpoint;
 pub use rate::{LossSample, RateSample};

@@ -85,8 +85,7 @@ impl Recovery {
     fn enter(&mut self, phase: Phase, snd_nxt: u64) {
         // A timeout during a fast recovery is judged by the first retransmission of both.
         if self.phase == Phase::Open {
-            self.first_resent = None;
-            self.waiting_for_resend = true;
+            self.waiting_for_resend = self.first_resent.is_none();
         }
         self.phase = phase;
         self.end = snd_nxt;
@@ -126,17 +125,18 @@ impl Recovery {
         snd_una >= self.end
     }
     /// Ends the recovery if everything sent before it was acknowledged; returns the phase that ended.
-    pub fn try_end(&mut self, snd_una: u64) -> Option<Phase> {
+    pub fn try_end(&mut self, snd_una: u64, has_resent: bool) -> Option<Phase> {
         let ended = self.phase;
         (ended != Phase::Open && snd_una >= self.end).then(|| {
-            self.leave();
+            self.leave(has_resent);
             ended
         })
     }
-    /// Ends the recovery.
-    pub fn leave(&mut self) {
+    /// Ends the recovery. While retransmissions of what was sent during it are in the network, `has_resent`, their
+    /// arrival must not pass for that of an original in the next one.
+    pub fn leave(&mut self, has_resent: bool) {
         self.phase = Phase::Open;
-        self.first_resent = None;
+        self.first_resent = self.first_resent.filter(|_| has_resent);
         self.waiting_for_resend = false;
     }
 }
@@ -197,8 +197,16 @@ mod tests {
         recovery.on_sent(1000, Some(120));
         assert!(recovery.proves_spurious(Some(99)));
         assert!(!recovery.proves_spurious(Some(100)) && !recovery.proves_spurious(None));
-        assert_eq!(recovery.try_end(4999), None);
-        assert_eq!(recovery.try_end(5000), Some(Phase::Timeout));
+        assert_eq!(recovery.try_end(4999, true), None);
+        assert_eq!(recovery.try_end(5000, true), Some(Phase::Timeout));
+        // A retransmission at 120 is on its way: in the next recovery its arrival proves nothing.
+        recovery.enter_fast(9000, 5000, 2500);
+        recovery.on_sent(1000, Some(130));
+        assert!(!recovery.proves_spurious(Some(120)));
+        assert_eq!(recovery.try_end(9000, false), Some(Phase::Fast));
+        recovery.enter_fast(12_000, 5000, 2500);
+        recovery.on_sent(1000, Some(200));
+        assert!(recovery.proves_spurious(Some(199)));
     }
 
     #[test]

@@ -98,7 +98,7 @@ impl Sender {
             send_buffer: config.send_buffer.0.max(u64::from(mss)),
             board: Scoreboard::default(),
             recovery: Recovery::new(),
-            control: Controller::new(config, mss),
+            control: Controller::new(config, mss, sack),
             rtt: RttEstimator::new(config.min_rto),
             rates: RateSampler::default(),
             usage: Usage::default(),
@@ -172,6 +172,9 @@ impl Sender {
     pub fn poll_segment(&mut self, now: Instant, clock: u32, stats: &mut Stats) -> Option<Segment> {
         let pacing = self.control.pacing_rate();
         if pacing.is_some() && now < self.paced_until {
+            if self.sent_since_check {
+                self.check_usage(self.board.in_flight() >= self.cwnd());
+            }
             return None;
         }
         let (in_flight, cwnd) = (self.board.in_flight(), self.cwnd());
@@ -366,11 +369,11 @@ impl Sender {
         if self.recovery.proves_spurious(echo) {
             self.board.unmark_lost();
             self.control.on_congestion(now, CongestionEvent::Undo, in_flight);
-            self.recovery.leave();
+            self.recovery.leave(false);
             stats.undone_reductions += 1;
             return;
         }
-        if self.recovery.try_end(self.snd_una) == Some(Phase::Fast) {
+        if self.recovery.try_end(self.snd_una, self.board.has_resent()) == Some(Phase::Fast) {
             self.control.on_congestion(now, CongestionEvent::RecoveryEnd, in_flight);
         }
         self.rates.on_lost(out.lost);

@@ -15,7 +15,7 @@ pub use sinr::SinrRange;
 use paceline_net::units::{Db, Hertz};
 use paceline_net::{Bytes, Duration, Rate};
 use paceline_pep::Scheme;
-use paceline_tcp::Variant;
+use paceline_tcp::{Abc, SlowStartExit, Variant};
 use serde::{Deserialize, Serialize};
 
 /// A whole scenario.
@@ -250,7 +250,8 @@ impl Default for AckFilter {
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Tcp {
-    /// Congestion control of the senders: `newreno` or `cubic`.
+    /// Congestion control of the senders: `tahoe`, `reno`, `newreno`, `westwood` (as first published), `westwood+` (Linux
+    /// `westwood`), `veno`, `vegas`, `illinois`, `cubic`, `bbr` (version 1), `bbr3`, `dctcp` or `prague`.
     pub congestion_control: Variant,
     /// Payload bytes of a full segment.
     pub segment_size: Bytes,
@@ -268,8 +269,11 @@ pub struct Tcp {
     pub delayed_ack_segments: u32,
     /// Longest delay of an ACK.
     pub delayed_ack_timeout: Duration,
-    /// HyStart (in CUBIC).
-    pub hystart: bool,
+    /// How CUBIC leaves slow start before a loss: `off`, `hystart` (as Linux) or `hystart++` (RFC 9406).
+    pub hystart: SlowStartExit,
+    /// How `reno` and `newreno` count what was acknowledged (RFC 3465): `off` (each ACK is one segment), `l1` or `l2`
+    /// (bytes, in slow start at most L = 1 or 2 segments per ACK), or `unlimited` (bytes, as Linux).
+    pub abc: Abc,
 }
 
 impl Default for Tcp {
@@ -284,7 +288,8 @@ impl Default for Tcp {
             send_buffer: Bytes(4 * 1024 * 1024),
             delayed_ack_segments: 2,
             delayed_ack_timeout: Duration::from_millis(40),
-            hystart: true,
+            hystart: SlowStartExit::HyStart,
+            abc: Abc::Unlimited,
         }
     }
 }

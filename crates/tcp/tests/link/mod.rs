@@ -2,6 +2,8 @@
 //! observer that shares no code with the endpoints checks what they acknowledge.
 #![allow(dead_code)] // each test file uses its part
 
+pub mod shared;
+
 use paceline_net::{
     Bytes, Duration, Event, Instant, Node, Output, Packet, Port, Rate, SeqNumber, Stream, TcpFlags, Transport,
 };
@@ -57,7 +59,7 @@ impl Direction {
         self
     }
     /// When the packet arrives; `None` if it is lost.
-    fn accept(&mut self, now: Instant, packet: &Packet) -> Option<Instant> {
+    pub fn accept(&mut self, now: Instant, packet: &Packet) -> Option<Instant> {
         self.count += 1;
         let len = Bytes(u64::from(packet.len));
         let backlog = self.busy_until.since(now);

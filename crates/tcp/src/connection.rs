@@ -10,7 +10,7 @@ use crate::options::Keepalive;
 use crate::receiver::{Arrival, Receiver};
 use crate::rtt::timestamp;
 use crate::sender::{AckInfo, Sender};
-use paceline_net::{Instant, SeqNumber, TcpFlags, TcpHeader, Timestamps};
+use paceline_net::{Duration, Instant, SeqNumber, TcpFlags, TcpHeader, Timestamps};
 
 /// A connection.
 #[derive(Clone, Debug)]
@@ -50,10 +50,11 @@ impl Connection {
         let keepalive = config.keepalive.map(timer);
         Self { agreed, sender, receiver, passive_close: false, keepalive }
     }
-    /// The handshake is done.
-    pub fn on_established(&mut self, now: Instant, rtt: Option<paceline_net::Duration>) {
+    /// The handshake is done by the segment `tcp`; `rtt` is its round-trip time if the SYN was sent once.
+    pub fn on_established(&mut self, now: Instant, rtt: Option<Duration>, tcp: &TcpHeader) {
         self.heard(now);
-        self.sender.on_established(now, rtt);
+        let echo = tcp.options.timestamps.filter(|_| self.agreed.timestamps).map(|stamp| stamp.ecr);
+        self.sender.on_established(now, rtt, echo);
     }
     /// Something came from the peer.
     fn heard(&mut self, now: Instant) {
@@ -72,6 +73,10 @@ impl Connection {
     pub fn on_segment(&mut self, now: Instant, tcp: &TcpHeader, ecn: u8, stats: &mut Stats) -> bool {
         let has_data = tcp.payload_len > 0 || tcp.flags.contains(TcpFlags::FIN);
         let clock = timestamp(now);
+        if self.receiver.is_beyond(tcp.seq) {
+            self.receiver.acknowledge_now(); // RFC 9293 §3.10.7.4: nothing in it is believed
+            return false;
+        }
         self.heard(now);
         let timestamps = tcp.options.timestamps.filter(|_| self.agreed.timestamps);
         if let Some(timestamps) = timestamps
@@ -128,6 +133,10 @@ impl Connection {
             self.passive_close |= !self.sender.fin_sent();
             self.sender.close();
         }
+    }
+    /// Whether both sides have closed and know it.
+    fn is_over(&self) -> bool {
+        self.sender.fin_acked() && self.receiver.closed()
     }
     pub fn state_name(&self) -> &'static str {
         match (self.sender.fin_sent(), self.sender.fin_acked(), self.receiver.closed()) {
@@ -226,6 +235,9 @@ impl Connection {
         self.receiver.on_timer(now, &times);
         stats.bytes_read = self.receiver.read();
         let idle = self.sender.is_idle();
+        if self.is_over() {
+            self.keepalive = None; // nothing is left to keep alive
+        }
         if let Some(keepalive) = self.keepalive.as_mut().filter(|keepalive| keepalive.at <= now) {
             if !idle {
                 keepalive.at = now + keepalive.rule.idle; // what is outstanding tells whether the peer is there
@@ -242,7 +254,8 @@ impl Connection {
     }
     /// When [`Self::on_timer`] or a poll has something to do.
     pub fn deadline(&self, now: Instant) -> Option<Instant> {
-        let keepalive = self.keepalive.map(|keepalive| keepalive.at).filter(|at| *at < Instant::MAX);
+        let keepalive = self.keepalive.filter(|_| !self.is_over()).map(|keepalive| keepalive.at);
+        let keepalive = keepalive.filter(|at| *at < Instant::MAX);
         [self.sender.deadline(now), self.receiver.deadline(), keepalive].into_iter().flatten().min()
     }
 }

@@ -164,12 +164,17 @@ impl Endpoint {
         }
         self.connection = Some(Connection::new(&config, self.source, agreed, tcp));
     }
-    fn establish(&mut self, now: Instant) {
+    /// The segment `tcp` answered the SYN.
+    fn establish(&mut self, now: Instant, tcp: &TcpHeader) {
         self.state = State::Open;
         let rtt = self.syn.on_answer(now);
         if let Some(connection) = &mut self.connection {
-            connection.on_established(now, rtt);
+            connection.on_established(now, rtt, tcp);
         }
+    }
+    fn reset(&mut self) {
+        self.state = State::Over;
+        self.syn.stop();
     }
     /// Whether the segment was of use.
     fn on_segment(&mut self, now: Instant, tcp: &TcpHeader, ecn: u8) -> bool {
@@ -190,10 +195,10 @@ impl Endpoint {
                     return false;
                 }
                 if has(TcpFlags::RST) {
-                    self.state = State::Over;
+                    self.reset();
                 } else if has(TcpFlags::SYN) {
                     self.open_connection(tcp);
-                    self.establish(now);
+                    self.establish(now, tcp);
                     if let Some(connection) = &mut self.connection {
                         connection.acknowledge_now();
                     }
@@ -210,7 +215,10 @@ impl Endpoint {
         if has(TcpFlags::RST) {
             let valid = tcp.seq == connection.receiver.seq_next();
             if valid {
-                self.state = State::Over;
+                self.reset();
+            } else if connection.receiver.in_window(tcp.seq) {
+                // RFC 5961 §3.2: a peer that is really gone answers this with an exact one.
+                connection.acknowledge_now();
             }
             return valid;
         }
@@ -232,7 +240,7 @@ impl Endpoint {
             }
             let window = window_of(tcp, connection.agreed.peer_shift, false);
             connection.sender.set_window(tcp.seq, window);
-            self.establish(now);
+            self.establish(now, tcp);
         }
         let Some(connection) = &mut self.connection else { return false };
         connection.on_segment(now, tcp, ecn, &mut self.stats)

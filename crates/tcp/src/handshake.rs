@@ -121,10 +121,14 @@ impl SynTimer {
     pub fn attempts(&self) -> u32 {
         self.attempts
     }
-    /// Time since the SYN, if it was sent once only (Karn). The timer stops.
-    pub fn on_answer(&mut self, now: Instant) -> Option<Duration> {
+    /// The opening is over, one way or the other: nothing is sent any more.
+    pub fn stop(&mut self) {
         self.expires = None;
         self.due = false;
+    }
+    /// Time since the SYN, if it was sent once only (Karn). The timer stops.
+    pub fn on_answer(&mut self, now: Instant) -> Option<Duration> {
+        self.stop();
         (self.attempts == 1).then(|| now.since(self.sent_at))
     }
 }

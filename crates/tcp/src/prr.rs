@@ -53,7 +53,7 @@ impl Prr {
         if self.sent == 0 {
             allowed = allowed.max(mss); // the first retransmission leaves at once
         }
-        self.window = in_flight + allowed;
+        self.window = (in_flight + allowed).max(mss); // a window of less could send nothing
     }
 }
 

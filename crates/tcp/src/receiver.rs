@@ -98,6 +98,15 @@ impl Receiver {
     pub fn is_probe(&self, seq: SeqNumber) -> bool {
         seq + 1 == self.seq_next()
     }
+    /// Whether `seq` lies behind the window; FIN may stand on its edge, and what follows FIN behind it.
+    pub fn is_beyond(&self, seq: SeqNumber) -> bool {
+        self.offset(seq) > self.window.edge().max(self.rcv_nxt) as i64 + 1
+    }
+    /// Whether a byte at `seq` is one that the peer may send now.
+    pub fn in_window(&self, seq: SeqNumber) -> bool {
+        let offset = self.offset(seq);
+        offset >= self.rcv_nxt as i64 && offset < self.window.edge() as i64
+    }
     /// An acknowledgment should leave at once.
     pub fn acknowledge_now(&mut self) {
         self.acks.now();
@@ -141,9 +150,6 @@ impl Receiver {
         let start = self.offset(arrival.seq);
         let end = start + i64::from(arrival.payload) + i64::from(arrival.fin);
         self.full = self.full.max(arrival.payload);
-        if arrival.fin && self.fin_at.is_none() && end > 0 {
-            self.fin_at = Some(end as u64 - 1);
-        }
         if end <= self.rcv_nxt as i64 {
             self.on_duplicate(start.max(0) as u64, end.max(0) as u64);
             return None;
@@ -152,7 +158,12 @@ impl Receiver {
             self.acks.now(); // beyond the window: say where it is
             return None;
         }
-        let (start, end) = (start.max(self.rcv_nxt as i64) as u64, end as u64);
+        let start = start.max(self.rcv_nxt as i64) as u64;
+        let end = self.end_by_fin(end as u64, arrival.fin);
+        if start >= end {
+            self.acks.now();
+            return None;
+        }
         self.acks.on_data(now, self.window.size() / u64::from(self.full.max(1)), times);
         if start > self.rcv_nxt {
             return self.hold(now, start, end, times);
@@ -162,6 +173,9 @@ impl Receiver {
         self.rcv_nxt = end;
         while let Some(reached) = self.held.take_reached(self.rcv_nxt) {
             self.rcv_nxt = self.rcv_nxt.max(reached);
+        }
+        if let Some(fin_at) = self.fin_at {
+            self.rcv_nxt = self.rcv_nxt.min(fin_at + 1);
         }
         if had_holes {
             self.forget_below();
@@ -184,6 +198,13 @@ impl Receiver {
         let edge = self.window.edge().max(self.rcv_nxt) as i64;
         let inside = start < edge || (start == end && start <= edge); // a lone FIN needs no room
         inside && (end <= edge || self.beyond == BeyondWindow::Accept || self.unread() == 0)
+    }
+    /// Where a segment that ends at `end` ends: nothing follows FIN, and a second one elsewhere is no FIN.
+    fn end_by_fin(&mut self, end: u64, fin: bool) -> u64 {
+        let text_end = end - u64::from(fin);
+        let is_fin = fin && *self.fin_at.get_or_insert(text_end) == text_end;
+        let end = text_end + u64::from(is_fin);
+        self.fin_at.map_or(end, |fin_at| end.min(fin_at + 1))
     }
     /// Payload bytes that arrived in order.
     fn readable(&self) -> u64 {

@@ -9,12 +9,20 @@ use paceline_net::{Duration, Instant};
 
 /// Clock granularity G of RFC 6298.
 const GRANULARITY: i64 = 1_000_000;
+/// Timeout of data whose SYN was lost, before the first sample (RFC 6298 §5.7).
+const RTO_AFTER_LOST_SYN: Duration = Duration::from_secs(3);
 /// Largest timeout, backoff included.
 pub(crate) const MAX_RTO: Duration = Duration::from_secs(120);
 
 /// The timestamp clock: milliseconds. It begins at 1, since some hosts take an echo of 0 for none.
 pub(crate) fn timestamp(at: Instant) -> u32 {
     (at.as_millis() as u32).wrapping_add(1)
+}
+
+/// The time since the timestamp `echo`, by the clock; `None` if it was never sent.
+pub(crate) fn since_echo(echo: u32, clock: u32) -> Option<Duration> {
+    let ms = clock.wrapping_sub(echo);
+    (echo != 0 && ms < u32::MAX / 2).then(|| Duration::from_millis(u64::from(ms.max(1))))
 }
 
 /// Estimator of one connection; times inside are in nanoseconds.
@@ -88,6 +96,10 @@ impl RttEstimator {
             self.round_end = snd_nxt;
             self.deviation_max = self.min_rto;
         }
+    }
+    /// The SYN was repeated and its answer gave no sample: the path may be slower than thought.
+    pub fn on_lost_syn(&mut self) {
+        self.initial = self.initial.max(RTO_AFTER_LOST_SYN);
     }
     /// The timer expired: double it.
     pub fn on_timeout(&mut self) {

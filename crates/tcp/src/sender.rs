@@ -12,7 +12,7 @@ use crate::options::{LossRecovery, Nagle, NewRenoTimer, PrrMode};
 use crate::pacing::{Flow, Pacer};
 use crate::rate::RateSampler;
 use crate::recovery::{Phase, Recovery};
-use crate::rtt::RttEstimator;
+use crate::rtt::{RttEstimator, since_echo, timestamp};
 use crate::scoreboard::Scoreboard;
 use crate::sender_timers::Timer;
 use crate::tlp::TailProbe;
@@ -183,10 +183,12 @@ impl Sender {
         self.largest_window = self.largest_window.max(window);
         self.edge = self.snd_una + window;
     }
-    /// The handshake is done; it took `rtt` if it was not repeated.
-    pub fn on_established(&mut self, now: Instant, rtt: Option<Duration>) {
-        if let Some(rtt) = rtt {
-            self.rtt.on_sample(rtt, 0, 0);
+    /// The handshake is done; it took `rtt` if the SYN was not repeated, and else the echo may tell.
+    pub fn on_established(&mut self, now: Instant, rtt: Option<Duration>, echo: Option<u32>) {
+        match (rtt, echo.and_then(|echo| since_echo(echo, timestamp(now)))) {
+            (Some(rtt), _) => self.rtt.on_sample(rtt, 0, 0),
+            (None, Some(rtt)) => self.rtt.on_coarse_sample(rtt, 0, 0),
+            (None, None) => self.rtt.on_lost_syn(),
         }
         self.app.start(now);
         self.control.on_established(now, rtt);

@@ -7,6 +7,7 @@ use crate::options::{LossRecovery, NewRenoTimer, PrrMode};
 use crate::prr::Prr;
 use crate::rack::Judge;
 use crate::recovery::{FrtoVerdict, Phase};
+use crate::rtt::since_echo;
 use crate::scoreboard::{Context, Delivered};
 use crate::sender::{AckInfo, Sender};
 use crate::tlp::{ProbeAck, ProbeVerdict};
@@ -112,11 +113,14 @@ impl Sender {
     }
     /// Whether this partial ACK leaves the timer alone (RFC 6582 §4).
     fn impatient(&mut self, advanced: bool) -> bool {
-        let partial = advanced && self.recovery.phase() == Phase::Fast && !self.sack;
-        if !partial || self.rules.newreno_timer == NewRenoTimer::SlowButSteady {
-            return false;
-        }
-        std::mem::replace(&mut self.recovery.partial_seen, true)
+        let leaves = advanced && self.leaves_timer();
+        self.recovery.partial_seen |= advanced && self.recovery.phase() == Phase::Fast;
+        leaves
+    }
+    /// Whether a partial ACK has restarted the timer already and no other may.
+    pub(crate) fn leaves_timer(&self) -> bool {
+        let counts = self.rules.newreno_timer == NewRenoTimer::Impatient && !self.sack;
+        counts && self.recovery.phase() == Phase::Fast && self.recovery.partial_seen
     }
     /// The first block, if it lies below the ACK or inside the second.
     fn dsack(&self, info: &AckInfo<'_>, acked_to: i64) -> Option<Dsack> {
@@ -148,9 +152,7 @@ impl Sender {
             self.rtt.on_sample(rtt, self.snd_una, self.snd_nxt);
         } else if let Some(echo) = echo {
             // A retransmission is among what was acknowledged: the timestamp tells which of the two arrived.
-            let ms = clock.wrapping_sub(echo);
-            if ms < u32::MAX / 2 {
-                let rtt = Duration::from_millis(u64::from(ms.max(1)));
+            if let Some(rtt) = since_echo(echo, clock) {
                 self.rtt.on_coarse_sample(rtt, self.snd_una, self.snd_nxt);
             }
         }

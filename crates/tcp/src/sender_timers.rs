@@ -90,8 +90,9 @@ impl Sender {
         self.stalled_at.get_or_insert(now);
         stats.retransmitted_segments += 1;
         let reordering = matches!(self.timer, Some((Timer::Reordering, _)));
-        // The first segment's retransmission is given a full timeout.
-        if self.timer.is_none() || (sent.start <= self.snd_una && !reordering) {
+        // The first segment's retransmission is given a full timeout, but for an impatient sender's second hole.
+        let first = sent.start <= self.snd_una && !reordering && !self.leaves_timer();
+        if self.timer.is_none() || first {
             let rto = self.rtt.rto();
             self.set(Timer::Retransmit, now, rto);
         }

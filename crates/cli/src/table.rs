@@ -6,7 +6,7 @@ use paceline_sim::Totals;
 pub type Row = (&'static str, &'static str, usize, fn(&Totals) -> f64);
 
 /// What a table of totals shows.
-pub const ROWS: [Row; 13] = [
+pub const ROWS: [Row; 19] = [
     ("goodput", "Mb/s", 2, |t| t.goodput_mbps),
     ("upload", "Mb/s", 2, |t| t.upload_mbps),
     ("ACKs at the uplink buffers", "1/s", 0, |t| t.acks_in_per_s),
@@ -19,6 +19,12 @@ pub const ROWS: [Row; 13] = [
     ("downlink blocks used", "%", 1, |t| 100.0 * t.downlink_prb_share),
     ("uplink blocks used", "%", 1, |t| 100.0 * t.uplink_prb_share),
     ("scheduling requests", "1/s", 0, |t| t.scheduling_requests_per_s),
+    ("wait for a grant after a request, mean", "ms", 1, |t| t.sr_wait_mean_ms),
+    ("random accesses", "1/s", 1, |t| t.random_accesses_per_s),
+    ("random access, mean", "ms", 1, |t| t.random_access_mean_ms),
+    ("preambles that collided", "%", 1, |t| 100.0 * t.preamble_collision_share),
+    ("uplink grants short of blocks", "%", 1, |t| 100.0 * t.uplink_block_limited_share),
+    ("uplink grants short of power", "%", 1, |t| 100.0 * t.uplink_power_limited_share),
     ("stations that got nothing", "", 1, |t| t.stations_without_service),
 ];
 

@@ -8,11 +8,12 @@
 
 use crate::channel::Channel;
 use crate::harq::Block;
+use crate::headroom::{Headroom, HeadroomConfig};
 use crate::lte::cqi;
-use crate::radio::effective_sinr::miesm_of;
+use crate::radio::effective_sinr::{miesm_of, miesm_weighted};
 use crate::radio::fading::{doppler_hz, subband_centres};
 use crate::radio::interference::{add_uplink, uplink_noise_mw};
-use crate::radio::power_control::Grant;
+use crate::radio::power_control::{Grant, headroom_index};
 use crate::radio::{
     Activity, Association, BlockSet, Deployment, DeploymentConfig, DownlinkReceiver, Fader, FadingModel,
     Load, Modulation, Point, PowerControl, Profile, Region, Station as Place, UplinkNeighbours, from_db,
@@ -24,18 +25,19 @@ use paceline_net::Stream;
 
 /// Share of a TTI in the mean uplink interference.
 const INTERFERENCE_WEIGHT: f64 = 0.05;
+/// Least power of a station in dBm (TS 36.101 §6.3.2).
+const MIN_POWER_DBM: f64 = -40.0;
 /// Resource blocks that a station of a cell that is not simulated transmits in.
 const NEIGHBOUR_BLOCKS: u32 = 4;
 /// Attempts to place a station: with 19 equal sites, one in 19 succeeds.
 const MAX_ATTEMPTS: u32 = 100_000;
-/// The site whose three sectors are simulated; the others surround it.
-const SERVED_SITE: usize = 0;
-
 /// A network around the simulated cells.
 #[derive(Clone, PartialEq, Debug)]
 pub struct RadioConfig {
     /// Sites, propagation, powers.
     pub deployment: DeploymentConfig,
+    /// Sites whose cells are simulated with their stations: so many of the first ones, the middle one before all.
+    pub served_sites: usize,
     /// What the cells of the other sites transmit, in both directions.
     pub neighbours: Load,
     /// Fast fading of the stations' links; none for constant channels.
@@ -44,6 +46,10 @@ pub struct RadioConfig {
     pub speed_kmh: f64,
     /// Uplink power control.
     pub power_control: PowerControl,
+    /// SINR in dB that TPC commands in uplink grants aim at; none for the open loop.
+    pub tpc_target_db: Option<f64>,
+    /// Power headroom reports.
+    pub headroom: HeadroomConfig,
 }
 
 /// A transmission of one TTI.
@@ -69,6 +75,8 @@ pub(crate) struct Placed {
     receiver: DownlinkReceiver,
     downlink_fading: Option<Fading>,
     uplink_fading: Option<Fading>,
+    /// What TPC commands have added to the power in dB: f of TS 36.213 §5.1.1.1.
+    correction_db: f64,
 }
 
 /// The fading of a link, and its gains as they were looked at last.
@@ -90,11 +98,15 @@ pub(crate) struct Network {
     /// Fading at the resource block groups of the downlink and the uplink.
     models: Option<(FadingModel, FadingModel)>,
     groups: (usize, usize),
+    /// Noise per uplink resource block at the eNB, in mW.
+    uplink_noise_mw: f64,
     /// Interference and noise per uplink resource block at each served cell, in mW.
     uplink_mw: Vec<Vec<f64>>,
     /// Their mean over blocks and the last TTIs.
     uplink_mean_mw: Vec<f64>,
-    /// As long as the downlink has resource blocks.
+    /// What each served cell transmits in the downlink.
+    used: Vec<BlockSet>,
+    /// As long as the downlink has groups.
     scratch: Vec<f64>,
     /// Gains of a link without fading.
     flat: Vec<f32>,
@@ -106,10 +118,10 @@ impl Network {
     pub fn new(config: RadioConfig, prb: (u8, u8), seed: u64) -> Self {
         let deployment = Deployment::new(config.deployment.clone(), seed);
         let cells = deployment.cells();
-        let served = served_cells();
+        let served = 0..3 * config.served_sites;
         let load = |cell: usize| if served.contains(&cell) { Load::Quiet } else { config.neighbours };
         let loads: Vec<Load> = (0..cells).map(load).collect();
-        let mut activity = Activity::new(cells, u32::from(prb.0));
+        let mut activity = Activity::new(cells, u32::from(prb.0), u32::from(group_size(prb.0)));
         for (cell, load) in loads.iter().enumerate() {
             if *load == Load::Full {
                 activity.set_blocks(cell, BlockSet::range(0, u32::from(prb.0)));
@@ -132,35 +144,41 @@ impl Network {
         });
         let doppler = doppler_hz(config.speed_kmh, config.deployment.carrier_ghz);
         let hold = (0.1 / (std::f64::consts::TAU * doppler) * 1000.0).clamp(1.0, 100.0) as u64;
-        let mut noise = vec![0.0; usize::from(prb.1)];
-        uplink_noise_mw(config.deployment.enb_noise_figure_db, &mut noise);
+        let noise = uplink_noise_mw(config.deployment.enb_noise_figure_db);
         Self {
             deployment,
             seed,
             loads,
-            activity,
             neighbours,
             models,
             groups: (groups[0] as usize, groups[1] as usize),
-            uplink_mean_mw: vec![noise[0]; served.len()],
-            uplink_mw: vec![noise; served.len()],
-            scratch: vec![0.0; usize::from(prb.0)],
+            uplink_noise_mw: noise,
+            uplink_mean_mw: vec![noise; served.len()],
+            used: vec![BlockSet::NONE; served.len()],
+            uplink_mw: vec![vec![noise; usize::from(prb.1)]; served.len()],
+            scratch: vec![0.0; activity.groups()],
+            activity,
             flat: vec![1.0; usize::from(prb.0.max(prb.1))],
             hold,
             config,
         }
     }
 
-    /// Places a station uniformly among the places whose best cell is one of the served site's; gives that cell
-    /// too. Shadowing makes some of these places lie beyond the site's hexagon, and some inside belong to others.
+    /// Number of simulated cells.
+    pub fn served(&self) -> usize {
+        3 * self.config.served_sites
+    }
+
+    /// Places a station uniformly among the places whose best cell is a simulated one; gives that cell too. Shadowing
+    /// makes some of these places lie beyond the served sites' hexagons, and some inside belong to others.
     pub fn place(&self, index: usize) -> (Placed, usize) {
         let name = format!("station{index}");
         let mut attempts = (0..MAX_ATTEMPTS).map(|attempt| {
             self.deployment.place(&format!("{name}/attempt{attempt}"), Region::AllSites, Association::Best)
         });
-        let place = attempts.find(|place| served_cells().contains(&place.serving()));
-        let place = place.expect("the served site is the best one somewhere");
-        let cell = place.serving() - served_cells().start;
+        let place = attempts.find(|place| place.serving() < self.served());
+        let place = place.expect("a served cell is the best one somewhere");
+        let cell = place.serving();
         let receiver = DownlinkReceiver::new(&self.deployment, &place);
         let doppler = doppler_hz(self.config.speed_kmh, self.config.deployment.carrier_ghz);
         let fader = |model: &FadingModel, direction: &str| {
@@ -170,18 +188,35 @@ impl Network {
         };
         let downlink_fading = self.models.as_ref().map(|(model, _)| fader(model, "downlink"));
         let uplink_fading = self.models.as_ref().map(|(_, model)| fader(model, "uplink"));
-        (Placed { place, receiver, downlink_fading, uplink_fading }, cell)
+        (Placed { place, receiver, downlink_fading, uplink_fading, correction_db: 0.0 }, cell)
     }
 
     /// Power in dBm per block of a transmission over `n_prb` blocks.
     fn power_dbm(&self, placed: &Placed, n_prb: u32) -> f64 {
-        let grant = Grant::open_loop(n_prb.max(1), placed.place.coupling_loss_db());
-        self.config.power_control.power_per_block_dbm(&grant)
+        self.config.power_control.power_per_block_dbm(&placed.grant(n_prb.max(1)))
     }
-    /// Most uplink blocks that the station's power allows at the density that is asked for.
-    fn max_prb(&self, placed: &Placed, limit: u8) -> u8 {
-        let grant = Grant::open_loop(1, placed.place.coupling_loss_db());
-        self.config.power_control.max_blocks(&grant, u32::from(limit)).min(255) as u8
+    /// SINR in dB that TPC commands aim at.
+    pub fn tpc_target_db(&self) -> Option<f64> {
+        self.config.tpc_target_db
+    }
+    /// Timers of power headroom reports.
+    pub fn headroom_config(&self) -> &HeadroomConfig {
+        &self.config.headroom
+    }
+    /// The headroom of a transmission in `n_prb` blocks.
+    pub fn headroom(&self, placed: &Placed, n_prb: u8) -> Headroom {
+        let headroom_db = self.config.power_control.headroom_db(&placed.grant(u32::from(n_prb)));
+        Headroom { index: headroom_index(headroom_db), blocks: n_prb }
+    }
+    /// A station takes up the TPC command of a grant for `n_prb` blocks; at the limits of its power, none that leads
+    /// beyond them.
+    pub fn command(&self, placed: &mut Placed, n_prb: u8, db: f64) {
+        let wanted = self.config.power_control.wanted_dbm(&placed.grant(u32::from(n_prb)));
+        let at_limit =
+            if db > 0.0 { wanted >= self.config.power_control.pcmax_dbm } else { wanted <= MIN_POWER_DBM };
+        if !at_limit {
+            placed.correction_db += db;
+        }
     }
 
     /// Power gains per resource block group of a station's link. They are held for so long that the phases of the
@@ -200,17 +235,14 @@ impl Network {
     }
 
     /// The wideband CQI that a station measures, with the downlink as it was last used.
-    fn measure_cqi(&mut self, placed: &mut Placed, tti: Tti, n_prb: u8) -> u8 {
+    fn measure_cqi(&mut self, placed: &mut Placed, tti: Tti) -> u8 {
         let mut sinrs = std::mem::take(&mut self.scratch);
-        placed.receiver.interference_mw(&self.activity, &mut sinrs[..usize::from(n_prb)]);
-        let (group, signal) = (self.groups.0, placed.receiver.signal_mw());
-        let gains = self.gains(placed, tti, true);
-        // Cells use whole groups of blocks: the first of each stands for all.
-        let groups = usize::from(n_prb).div_ceil(group);
-        for at in 0..groups {
-            sinrs[at] = signal * f64::from(gains[at]) / sinrs[at * group];
+        placed.receiver.interference_mw(&self.activity, &mut sinrs);
+        let signal = placed.receiver.signal_mw();
+        for (sinr, gain) in sinrs.iter_mut().zip(self.gains(placed, tti, true)) {
+            *sinr = signal * f64::from(*gain) / *sinr;
         }
-        let measured = cqi_of(&sinrs[..groups]);
+        let measured = cqi_of(&sinrs);
         self.scratch = sinrs;
         measured
     }
@@ -229,14 +261,13 @@ impl Network {
         sent: &[Sent],
         radio: impl Fn(usize) -> Option<(&'a Placed, usize)>,
     ) {
-        let first = served_cells().start;
-        let mut used = [BlockSet::NONE; 3];
+        self.used.fill(BlockSet::NONE);
         for transmission in sent.iter().filter(|t| t.downlink) {
             let Some((_, cell)) = radio(transmission.station) else { continue };
-            used[cell] = used[cell].with(transmission.blocks);
+            self.used[cell] = self.used[cell].with(transmission.blocks);
         }
-        for (cell, blocks) in used.into_iter().enumerate() {
-            self.activity.set_blocks(first + cell, blocks);
+        for (cell, blocks) in self.used.iter().enumerate() {
+            self.activity.set_blocks(cell, *blocks);
         }
         let (width, group) = (self.flat.len() as u32, self.groups.0 as u32);
         for (cell, load) in self.loads.iter().enumerate() {
@@ -248,14 +279,14 @@ impl Network {
             return;
         }
         for (cell, blocks) in self.uplink_mw.iter_mut().enumerate() {
-            uplink_noise_mw(self.config.deployment.enb_noise_figure_db, blocks);
+            blocks.fill(self.uplink_noise_mw);
             self.neighbours.add(cell, tti.0, &self.loads, blocks);
         }
         for transmission in sent.iter().filter(|t| !t.downlink) {
             let Some((placed, own)) = radio(transmission.station) else { continue };
             let power = self.power_dbm(placed, transmission.blocks.len());
             for cell in (0..self.uplink_mw.len()).filter(|cell| *cell != own) {
-                let gain = placed.place.gains_db()[first + cell];
+                let gain = placed.place.gains_db()[cell];
                 add_uplink(transmission.blocks, power, gain, &mut self.uplink_mw[cell]);
             }
         }
@@ -264,27 +295,27 @@ impl Network {
             *mean += INTERFERENCE_WEIGHT * (now - *mean);
         }
     }
-    /// Effective SINR in dB of a transmission, after [`Network::fill`].
-    fn sinr_db(&mut self, placed: &mut Placed, cell: usize, tti: Tti, sent: &Sent, qm: u8) -> f64 {
+    /// Effective linear SINR of a transmission, after [`Network::fill`].
+    fn sinr(&mut self, placed: &mut Placed, cell: usize, tti: Tti, sent: &Sent, qm: u8) -> f64 {
         let modulation = Modulation::of_order(qm);
-        let blocks = sent.blocks.blocks();
-        let linear = if sent.downlink {
+        if sent.downlink {
             let mut noise = std::mem::take(&mut self.scratch);
-            placed.receiver.interference_in(&self.activity, sent.blocks, &mut noise);
+            placed.receiver.interference_mw(&self.activity, &mut noise);
             let (group, signal) = (self.groups.0, placed.receiver.signal_mw());
             let gains = self.gains(placed, tti, true);
-            let linear =
-                miesm_of(modulation, blocks.map(|b| signal * f64::from(gains[b / group]) / noise[b]));
+            let groups = sent.blocks.groups(group as u32).zip(gains.iter().zip(&noise));
+            let sinrs = groups.map(|(blocks, (gain, noise))| (signal * f64::from(*gain) / noise, blocks));
+            let sinr = miesm_weighted(modulation, sinrs);
             self.scratch = noise;
-            linear
+            sinr
         } else {
             let power = self.power_dbm(placed, sent.blocks.len());
             let signal = from_db(power - placed.place.coupling_loss_db());
             let (group, received) = (self.groups.1, &self.uplink_mw[cell]);
             let gains = self.gains(placed, tti, false);
+            let blocks = sent.blocks.blocks();
             miesm_of(modulation, blocks.map(|b| signal * f64::from(gains[b / group]) / received[b]))
-        };
-        to_db(linear)
+        }
     }
 }
 
@@ -300,43 +331,30 @@ fn cqi_of(sinrs: &[f64]) -> u8 {
     if middle >= 7 { middle } else { of(Modulation::Qpsk).min(6) }
 }
 
-/// The cells whose stations are simulated.
-fn served_cells() -> std::ops::Range<usize> {
-    3 * SERVED_SITE..3 * SERVED_SITE + 3
-}
-
 /// Number of cells that share one [`crate::Cell`] node.
 pub(crate) fn served_count(network: Option<&Network>) -> usize {
-    if network.is_some() { served_cells().len() } else { 1 }
+    network.map_or(1, Network::served)
 }
 
 impl StationRadio {
     /// The wideband CQI that the station measures.
-    pub fn measure_cqi(&mut self, network: &mut Option<Network>, tti: Tti, n_prb: u8) -> u8 {
+    pub fn measure_cqi(&mut self, network: &mut Option<Network>, tti: Tti) -> u8 {
         match (self, network) {
             (Self::Stated(downlink, _), _) => cqi::of_sinr(downlink.sinr_db(tti)),
-            (Self::Placed(placed), Some(network)) => network.measure_cqi(placed, tti, n_prb),
+            (Self::Placed(placed), Some(network)) => network.measure_cqi(placed, tti),
             (Self::Placed(_), None) => unreachable!("a placed station has a network"),
         }
     }
-    /// What the eNB expects of the uplink: SINR in dB, and the most blocks that the power allows.
-    pub fn estimate_uplink(
-        &mut self,
-        network: &mut Option<Network>,
-        cell: usize,
-        tti: Tti,
-        limit: u8,
-    ) -> (f64, u8) {
+    /// What the eNB expects of the uplink: SINR in dB.
+    pub fn estimate_uplink(&mut self, network: &mut Option<Network>, cell: usize, tti: Tti) -> f64 {
         match (self, network) {
-            (Self::Stated(_, uplink), _) => (uplink.sinr_db(tti), limit),
-            (Self::Placed(placed), Some(network)) => {
-                (network.estimate_uplink_db(placed, cell, tti), network.max_prb(placed, limit))
-            }
+            (Self::Stated(_, uplink), _) => uplink.sinr_db(tti),
+            (Self::Placed(placed), Some(network)) => network.estimate_uplink_db(placed, cell, tti),
             (Self::Placed(_), None) => unreachable!("a placed station has a network"),
         }
     }
-    /// Effective SINR in dB of a transmission.
-    pub fn sinr_db(
+    /// Effective linear SINR of a transmission.
+    pub fn sinr(
         &mut self,
         network: &mut Option<Network>,
         cell: usize,
@@ -345,10 +363,17 @@ impl StationRadio {
         block: &Block,
     ) -> f64 {
         match (self, network) {
-            (Self::Stated(downlink, _), _) if sent.downlink => downlink.sinr_db(tti),
-            (Self::Stated(_, uplink), _) => uplink.sinr_db(tti),
-            (Self::Placed(placed), Some(network)) => network.sinr_db(placed, cell, tti, sent, block.mcs.qm),
+            (Self::Stated(downlink, _), _) if sent.downlink => from_db(downlink.sinr_db(tti)),
+            (Self::Stated(_, uplink), _) => from_db(uplink.sinr_db(tti)),
+            (Self::Placed(placed), Some(network)) => network.sinr(placed, cell, tti, sent, block.mcs.qm),
             (Self::Placed(_), None) => unreachable!("a placed station has a network"),
+        }
+    }
+    /// The station in the deployment, to change it.
+    pub fn placed_mut(&mut self) -> Option<&mut Placed> {
+        match self {
+            Self::Stated(..) => None,
+            Self::Placed(placed) => Some(placed),
         }
     }
     /// The station in the deployment, if it stands in one.
@@ -364,6 +389,19 @@ impl Placed {
     /// Where it stands, in metres from the served site.
     pub fn position(&self) -> Point {
         self.place.position()
+    }
+    /// A transmission in so many blocks, as power control sees it.
+    fn grant(&self, blocks: u32) -> Grant {
+        let path_loss_db = self.place.coupling_loss_db();
+        Grant { correction_db: self.correction_db, ..Grant::open_loop(blocks, path_loss_db) }
+    }
+    /// Closed-loop power control begins anew.
+    pub fn reset_correction(&mut self) {
+        self.correction_db = 0.0;
+    }
+    /// What TPC commands have added to its power in dB.
+    pub fn correction_db(&self) -> f64 {
+        self.correction_db
     }
     /// Coupling loss to the serving cell in dB.
     pub fn coupling_loss_db(&self) -> f64 {

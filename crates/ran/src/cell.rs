@@ -5,20 +5,25 @@
 //! SDUs that have waited too long are discarded; the receivers hand up what has passed them; the eNB takes up
 //! uplink verdicts (n+4) and scheduling requests (n+4), allocates the uplink four TTIs ahead and the downlink of
 //! this TTI; the stations send what was granted four TTIs ago, and scheduling requests; then the air decides what
-//! is decoded. Without work it sleeps; waiting SDUs, unconfirmed PDUs and a failed radio link are work.
+//! is decoded. Without work it sleeps; waiting SDUs, unconfirmed PDUs and random access are work.
 
-use crate::air::{Network, Sent, served_count};
+mod random_access;
+
+use crate::access::{AccessStats, Request};
+use crate::air::{Network, Placed, Sent, served_count};
 use crate::config::{CellConfig, StationConfig};
 use crate::harq::{self, Block};
 use crate::link::LinkStats;
 use crate::lte::tbs;
 use crate::mac;
 use crate::radio::{BlockSet, Point};
+use crate::random_access::Cause;
 use crate::rlc_um::Reassembled;
 use crate::scheduler::{self, Budget, Candidate};
 use crate::slot::Tti;
 use crate::station::{Grant, Station};
 use paceline_net::{Bytes, DropReason, Instant, Node, Output, Packet, Port, SduQueue, Stream};
+use random_access::Responder;
 use std::collections::{BTreeMap, VecDeque};
 use std::net::IpAddr;
 
@@ -51,6 +56,9 @@ pub struct Cell {
     candidates: Vec<Candidate>,
     allocations: Vec<(usize, u8)>,
     active_ttis: u64,
+    responder: Responder,
+    /// Stations whose uplink repetition has lost its resource blocks.
+    displaced: Vec<usize>,
 }
 
 impl Cell {
@@ -81,6 +89,8 @@ impl Cell {
             candidates: Vec::new(),
             allocations: Vec::new(),
             active_ttis: 0,
+            responder: Responder::new(seed),
+            displaced: Vec::new(),
         }
     }
     /// Number of stations.
@@ -108,9 +118,17 @@ impl Cell {
     pub fn uplink(&self, station: usize) -> &LinkStats {
         &self.stations[station].uplink.stats
     }
-    /// Scheduling requests that a station has sent.
-    pub fn scheduling_requests(&self, station: usize) -> u64 {
-        self.stations[station].access.requests
+    /// What uplink access has cost a station.
+    pub fn access(&self, station: usize) -> &AccessStats {
+        &self.stations[station].access.stats
+    }
+    /// What TPC commands have added to a station's uplink power, in dB; none for a stated SINR.
+    pub fn power_correction_db(&self, station: usize) -> Option<f64> {
+        self.stations[station].radio.placed().map(Placed::correction_db)
+    }
+    /// Whether a station has a connection.
+    pub fn connected(&self, station: usize) -> bool {
+        !self.stations[station].suspended()
     }
     /// The uplink buffer of a station.
     pub fn uplink_buffer(&self, station: usize) -> &dyn SduQueue {
@@ -142,6 +160,7 @@ impl Cell {
             self.receive(tti, index);
         }
         self.take_up_uplink(tti);
+        self.step_random_access(tti);
         for cell in 0..self.members.len() {
             self.schedule_uplink(tti, cell);
             self.schedule_downlink(tti, cell);
@@ -149,6 +168,7 @@ impl Cell {
         for index in 0..self.stations.len() {
             self.station_transmits(tti, index);
         }
+        self.send_preambles(tti);
         self.pass_through_the_air(tti);
     }
 
@@ -164,24 +184,42 @@ impl Cell {
                 stations[index].radio.placed().map(|placed| (placed, stations[index].cell))
             });
         }
-        for sent in self.sent.drain(..) {
-            let Station { radio, cell, downlink, uplink, .. } = &mut self.stations[sent.station];
+        self.hear_responses(tti);
+        for at in 0..self.sent.len() {
+            let sent = self.sent[at];
+            let Station { radio, cell, downlink, uplink, procedure, .. } = &mut self.stations[sent.station];
             let link = if sent.downlink { downlink } else { uplink };
             let block = link.harq.block(sent.process).expect("a block is sent from its process");
             block.blocks = sent.blocks;
-            let sinr = radio.sinr_db(&mut self.network, *cell, tti, &sent, block);
-            link.send(sent.process, tti, sinr, self.draws.uniform(), self.config.decode_delay);
+            let sinr = radio.sinr(&mut self.network, *cell, tti, &sent, block);
+            let accessing = procedure.as_ref();
+            let draw = self.draws.uniform();
+            let decoded = link.send(sent.process, tti, sinr, draw, self.config.decode_delay);
+            if sent.downlink && decoded && accessing.is_some() {
+                self.resolve_by_msg4(tti, sent.station, sent.process);
+            }
         }
+        self.sent.clear();
+    }
+
+    /// The uplink's resource blocks without those of PUCCH, which lies at both edges of the band.
+    fn pusch(&self) -> BlockSet {
+        let (pucch, prb) = (u32::from(self.config.pucch_prb), u32::from(self.config.uplink_prb));
+        BlockSet::range(pucch / 2, prb - pucch)
     }
 
     /// Whether every transmission of this TTI lies in its band, and none overlaps another of its cell and direction.
     fn blocks_are_apart(&self) -> bool {
-        let pucch = u32::from(self.config.pucch_prb);
         let downlink = BlockSet::range(0, u32::from(self.config.downlink_prb));
-        let uplink = BlockSet::range(pucch / 2, u32::from(self.config.uplink_prb) - pucch);
+        let uplink = self.pusch();
         let side = |sent: &Sent| (self.stations[sent.station].cell, sent.downlink);
+        let collides = |sent: &Sent| {
+            let block = self.stations[sent.station].uplink.harq.peek(sent.process);
+            !sent.downlink && block.is_some_and(Block::collides)
+        };
         self.sent.iter().enumerate().all(|(at, sent)| {
-            let mut others = self.sent[..at].iter().filter(|other| side(other) == side(sent));
+            let apart = |other: &&Sent| side(other) == side(sent) && !(collides(other) && collides(sent));
+            let mut others = self.sent[..at].iter().filter(apart);
             let band = if sent.downlink { downlink } else { uplink };
             !sent.blocks.is_empty()
                 && sent.blocks.without(band).is_empty()
@@ -195,8 +233,11 @@ impl Cell {
         if let Some(timer) = self.config.discard_timer {
             station.discard(tti, timer, &mut self.output);
         }
-        station.reestablish(tti, &mut self.output);
         if station.suspended() {
+            let has_data = station.uplink_available() > 0 || station.downlink_available() > 0;
+            if has_data && station.procedure.is_none() {
+                self.start_random_access(index, Cause::Initial, tti);
+            }
             return;
         }
         // In AM data can come up by themselves: reports and repetitions.
@@ -206,51 +247,67 @@ impl Cell {
         downlink.hand_up(&mut uplink.rlc, tti, station_port(index), reassembled, output);
         uplink.hand_up(&mut downlink.rlc, tti, CORE, reassembled, output);
         if was_empty && station.uplink_available() > 0 {
-            station.access.on_data_in_empty_buffer();
+            station.access.on_data_in_empty_buffer(tti.starts_at());
         }
-        station.take_up_failure(tti, &self.config.rlc);
+        if station.take_up_failure() {
+            self.fail_link(tti, index);
+        }
     }
 
     /// The eNB learns how uplink blocks of four TTIs ago went, and which scheduling requests came.
     fn take_up_uplink(&mut self, tti: Tti) {
         let sr_grant = self.config.access.sr_grant;
-        for station in &mut self.stations {
+        for index in 0..self.stations.len() {
+            let station = &mut self.stations[index];
             station.estimate.process_request(tti, GRANT_DELAY, sr_grant);
             let process = harq::Processes::of(tti + GRANT_DELAY);
             let Some(block) = station.uplink.harq.block(process) else {
                 continue;
             };
-            let first_sent_at = block.sent_at - harq::ROUND_TRIP * u64::from(block.transmissions - 1);
+            let first_sent_at = block.first_sent_at;
+            let msg3 = block.msg3.is_some();
+            let max_tx = if msg3 { self.config.random_access.max_msg3_tx } else { self.config.max_harq_tx };
             if self.config.outer_loop {
                 station.uplink.adapt(process);
             }
             let Some(block) = station.uplink.harq.block(process) else { continue };
             if block.decoded {
                 let (report, padding) = (block.pdu.bsr, block.pdu.padding);
+                if let Some(headroom) = block.pdu.headroom {
+                    station.on_headroom(headroom, first_sent_at);
+                }
                 station.estimate.on_decoded(first_sent_at, report, padding, sr_grant);
                 station.uplink.finish(process);
-            } else if block.transmissions >= self.config.max_harq_tx {
+                if msg3 {
+                    self.take_up_msg3(index, process);
+                }
+            } else if block.transmissions >= max_tx {
                 station.estimate.on_lost(first_sent_at, sr_grant);
                 station.uplink.give_up(process, &mut self.output);
             }
         }
     }
 
-    /// Allocates a cell's PUSCH of `tti + 4`: non-adaptive retransmissions keep their place, grants share the rest.
+    /// Allocates a cell's PUSCH of `tti + 4`: random access has what it needs, non-adaptive retransmissions keep
+    /// their place if they can, grants share the rest.
     fn schedule_uplink(&mut self, tti: Tti, cell: usize) {
         let sent_at = tti + GRANT_DELAY;
         let process = harq::Processes::of(sent_at);
-        // PUCCH lies at both edges of the band.
-        let (first, prb) = (u32::from(self.config.pucch_prb) / 2, u32::from(self.config.uplink_prb));
-        let mut free = BlockSet::range(first, prb - u32::from(self.config.pucch_prb));
+        let band = self.pusch().without(self.random_access_blocks(sent_at, cell));
+        let mut free = band;
         self.candidates.clear();
         for &index in &self.members[cell] {
             let station = &mut self.stations[index];
             if let Some(block) = station.uplink.harq.block(process) {
-                free = free.without(block.blocks); // it failed: the same resource blocks again
+                // It failed: the same resource blocks again.
+                if block.blocks.is_empty() || !block.blocks.without(band).is_empty() {
+                    self.displaced.push(index);
+                }
+                free = free.without(block.blocks);
                 continue;
             }
-            if station.estimate.bytes() == 0 || station.suspended() {
+            let msg3 = station.procedure.as_ref().is_some_and(|procedure| procedure.msg3(sent_at).is_some());
+            if station.estimate.bytes() == 0 || station.suspended() || msg3 {
                 continue;
             }
             let Some((mcs, max_prb)) = station.uplink_mcs(tti, &self.config, &mut self.network) else {
@@ -258,23 +315,29 @@ impl Cell {
             };
             station.uplink.mcs = Some(mcs);
             let needed = mac::block_needed(u64::from(station.estimate.bytes()), 1);
-            let wanted_prb = prb_for(mcs.i_tbs, needed, self.config.uplink_prb).min(max_prb);
+            let unlimited = prb_for(mcs.i_tbs, needed, self.config.uplink_prb);
+            let wanted_prb = unlimited.min(max_prb);
+            station.wanted = (wanted_prb, wanted_prb < unlimited);
             let bits_per_prb = bits_per_prb(mcs.i_tbs, self.config.uplink_prb);
             self.candidates.push(station.uplink.candidate(tti, index, wanted_prb, bits_per_prb));
         }
+        self.move_repetitions(process, &mut free);
         let budget =
             Budget { n_prb: free.len() as u8, max_grants: self.config.uplink_grants, granularity: 1 };
         let policy = self.config.scheduler;
         scheduler::allocate(tti, policy, &mut self.candidates, budget, &mut self.allocations);
-        for (index, n_prb) in &self.allocations {
-            let station = &mut self.stations[*index];
-            let blocks = free.lowest(u32::from(scheduler::precodable(*n_prb)));
+        for at in 0..self.allocations.len() {
+            let (index, n_prb) = self.allocations[at];
+            let station = &mut self.stations[index];
+            let blocks = free.lowest(u32::from(scheduler::precodable(n_prb)));
             let Some(mcs) = station.uplink.mcs else { continue };
             free = free.without(blocks);
             let bytes = tbs::transport_block_bits(mcs.i_tbs, blocks.len() as u8) / 8;
             station.estimate.on_grant(sent_at, bytes);
             station.uplink.serve(tti, 8 * bytes);
-            station.grants.push_back(Grant { sent_at, mcs, blocks });
+            station.count_grant(blocks.len() as u8);
+            station.grant(sent_at, mcs, blocks);
+            self.resolve_by_grant(tti, index);
         }
     }
 
@@ -282,17 +345,19 @@ impl Cell {
     fn schedule_downlink(&mut self, tti: Tti, cell: usize) {
         let mut free = BlockSet::range(0, u32::from(self.config.downlink_prb));
         let mut max_grants = self.config.downlink_grants;
+        self.respond(tti, cell, &mut free, &mut max_grants);
         self.candidates.clear();
         for at in 0..self.members[cell].len() {
             let index = self.members[cell][at];
             let repeated = self.retransmit_downlink(tti, index, &mut free, &mut max_grants);
             let station = &mut self.stations[index];
-            station.downlink.mcs = station.downlink_mcs(tti, &self.config, &mut self.network);
+            let cqi = station.reported_cqi(tti, &self.config, &mut self.network);
             let ready = !station.suspended() && station.downlink_sendable();
             if repeated || !ready || station.downlink.harq.free().is_none() {
                 continue;
             }
-            let Some(mcs) = station.downlink.mcs else { continue };
+            let Some(mcs) = station.downlink_mcs(cqi, &self.config) else { continue };
+            station.downlink.mcs = Some(mcs);
             let needed = mac::needed(&station.downlink.rlc, &station.uplink.rlc, &*station.downlink.buffer);
             let wanted_prb = prb_for(mcs.i_tbs, needed, self.config.downlink_prb);
             let bits_per_prb = bits_per_prb(mcs.i_tbs, self.config.downlink_prb);
@@ -357,30 +422,50 @@ impl Cell {
 
     /// The station sends the block of this TTI: a retransmission, a granted new one, or a scheduling request.
     fn station_transmits(&mut self, tti: Tti, index: usize) {
-        let station = &mut self.stations[index];
-        if station.suspended() {
-            return;
-        }
         let process = harq::Processes::of(tti);
+        if self.stations[index].procedure.is_some() {
+            self.start_msg3(tti, index);
+        }
+        let station = &mut self.stations[index];
         if let Some(block) = station.uplink.harq.block(process) {
             let blocks = block.blocks;
+            if blocks.is_empty() {
+                return; // no room for this repetition
+            }
+            if let Some(procedure) = station.procedure.as_mut().filter(|p| p.msg3_in(process)) {
+                procedure.on_msg3(tti, process, self.config.random_access.contention_timer);
+            }
             self.sent.push(Sent { station: index, downlink: false, process, blocks });
+            return;
+        }
+        if station.suspended() {
             return;
         }
         let access = &self.config.access;
         let has_data = station.uplink_available() > 0;
         let Some(grant) = station.grants.pop_front_if(|grant| grant.sent_at == tti) else {
-            if station.access.scheduling_request(tti, access, has_data) {
-                station.estimate.on_request(tti);
+            if station.procedure.is_some() {
+                return;
+            }
+            match station.access.scheduling_request(tti, access, has_data) {
+                Request::Sent if self.responder.hears_request(access.sr_detection) => {
+                    station.estimate.on_request(tti);
+                }
+                Request::Sent | Request::None => {}
+                Request::Failed => self.start_random_access(index, Cause::SchedulingRequest, tti + 1),
             }
             return;
         };
+        let headroom = station.use_power(tti, &grant, &self.network);
         let Grant { mcs, blocks, .. } = grant;
         let n_prb = blocks.len() as u8;
         let bits = tbs::transport_block_bits(mcs.i_tbs, n_prb);
-        let triggered = station.access.bsr_triggered(tti, has_data);
+        let due = station.access.bsr_due(tti, has_data);
         let storage = station.uplink.storage();
-        let pdu = station.uplink_sender().uplink_pdu(tti, bits / 8, triggered, storage);
+        let pdu = station.uplink_sender().uplink_pdu(tti, bits / 8, due, headroom, storage);
+        if let Some(report) = pdu.headroom {
+            station.on_headroom_sent(tti, report);
+        }
         station.uplink.collect_dropped(&mut self.output);
         let emptied = station.uplink_available() == 0;
         station.access.on_block(tti, access, pdu.bsr.is_some(), emptied);
@@ -425,7 +510,7 @@ impl Node for Cell {
             station.uplink.stats.packets_in += 1;
             station.uplink.buffer.push(now, packet);
             if was_empty {
-                station.access.on_data_in_empty_buffer();
+                station.access.on_data_in_empty_buffer(now);
             }
             station.uplink.collect_dropped(&mut self.output);
         }

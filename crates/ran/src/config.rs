@@ -4,6 +4,7 @@
 use crate::access::AccessConfig;
 use crate::air::RadioConfig;
 use crate::channel::Fading;
+use crate::random_access::RandomAccessConfig;
 use crate::rlc::RlcConfig;
 use crate::scheduler::Policy;
 use paceline_net::{Bytes, Duration, SduQueue};
@@ -48,6 +49,8 @@ pub struct CellConfig {
     pub downlink_buffer: Bytes,
     /// Timers of uplink access.
     pub access: AccessConfig,
+    /// Random access, and signalling around it.
+    pub random_access: RandomAccessConfig,
 }
 
 /// Resource blocks of a channel bandwidth (TS 36.104 Table 5.6-1).

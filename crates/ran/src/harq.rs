@@ -2,13 +2,14 @@
 //! direction, retransmission until decoded or given up.
 //!
 //! Downlink: asynchronous, the retransmission at the earliest eight TTIs later, when its feedback (n+4) has been
-//! processed. Uplink: synchronous and non-adaptive, the same resource blocks eight TTIs later. The SINR of all
+//! processed. Uplink: synchronous and non-adaptive, the same resource blocks eight TTIs later; where the PRACH or
+//! a Msg3 takes them, a grant moves the repetition, or it waits another eight TTIs. The SINR of all
 //! transmissions adds up (Chase combining). Feedback is never lost.
 
 use crate::lte::mcs::Mcs;
 use crate::mac;
 use crate::phy;
-use crate::radio::BlockSet;
+use crate::radio::{BlockSet, to_db};
 use crate::rlc;
 use crate::slot::Tti;
 
@@ -32,10 +33,14 @@ pub struct Block {
     pub seen: bool,
     /// Transmissions so far.
     pub transmissions: u32,
+    /// When it was sent first.
+    pub first_sent_at: Tti,
     /// When it was sent last.
     pub sent_at: Tti,
     /// Whether the last transmission was decoded.
     pub decoded: bool,
+    /// For a Msg3, whether another station's collides with it: then it is never decoded.
+    pub msg3: Option<bool>,
     combined_sinr: f64,
 }
 
@@ -50,20 +55,31 @@ impl Block {
             blocks: BlockSet::NONE,
             seen: false,
             transmissions: 0,
+            first_sent_at: Tti(0),
             sent_at: Tti(0),
             decoded: false,
+            msg3: None,
             combined_sinr: 0.0,
         }
     }
-    /// Sends it (again) in `tti`. `draw` is uniform in `[0, 1)` and decides whether it is decoded.
-    pub fn transmit(&mut self, tti: Tti, sinr_db: f64, draw: f64) {
+    /// A block of random access on these resource blocks: link adaptation learns nothing of it.
+    pub fn signalling(pdu: mac::Pdu, mcs: &'static Mcs, bits: u32, blocks: BlockSet) -> Self {
+        Self { seen: true, blocks, ..Self::new(pdu, mcs, bits, blocks.len() as u8) }
+    }
+    /// Whether it is a Msg3 that another station's collides with.
+    pub fn collides(&self) -> bool {
+        self.msg3 == Some(true)
+    }
+    /// Sends it (again) in `tti` at this linear SINR. `draw` is uniform in `[0, 1)` and decides whether it is decoded.
+    pub fn transmit(&mut self, tti: Tti, sinr: f64, draw: f64) {
+        if self.transmissions == 0 {
+            self.first_sent_at = tti;
+        }
         self.transmissions += 1;
         self.sent_at = tti;
-        self.combined_sinr += libm::pow(10.0, sinr_db / 10.0);
-        // The first transmission needs no conversion back and forth.
-        let effective =
-            if self.transmissions == 1 { sinr_db } else { 10.0 * libm::log10(self.combined_sinr) };
-        self.decoded = draw >= phy::block_error(self.mcs, self.bits, effective);
+        self.combined_sinr += sinr;
+        let error = phy::block_error(self.mcs, self.bits, to_db(self.combined_sinr));
+        self.decoded = !self.collides() && draw >= error;
     }
 }
 
@@ -91,6 +107,10 @@ impl Processes {
     pub fn block(&mut self, process: usize) -> Option<&mut Block> {
         self.slots[process].as_deref_mut()
     }
+    /// The block of a process, to look at.
+    pub fn peek(&self, process: usize) -> Option<&Block> {
+        self.slots.get(process)?.as_deref()
+    }
     /// Ends a process.
     pub fn finish(&mut self, process: usize) -> Option<Box<Block>> {
         self.slots[process].take()
@@ -117,13 +137,14 @@ impl Processes {
 mod tests {
     use super::*;
     use crate::lte::mcs::DOWNLINK;
+    use crate::radio::from_db;
 
     #[test]
     fn two_equal_transmissions_gain_three_decibels() {
         let mcs = &DOWNLINK[10];
         let pdu = mac::Pdu::default();
         let mut block = Block::new(pdu, mcs, 6120, 10);
-        let sinr = mcs.s50_6144_db - 3.0103;
+        let sinr = from_db(mcs.s50_6144_db) / 2.0;
         block.transmit(Tti(0), sinr, 0.9999);
         assert!(!block.decoded);
         // The second brings it to its 50% point.
@@ -132,5 +153,35 @@ mod tests {
         assert!(again.decoded);
         block.transmit(Tti(8), sinr, 0.49);
         assert!(!block.decoded);
+    }
+
+    #[test]
+    fn the_mean_number_of_transmissions_is_that_of_the_sum() {
+        let mcs = &DOWNLINK[10];
+        let mut draws = paceline_net::Stream::new(3, "test");
+        // Later transmissions without any signal leave every attempt with the error of the first.
+        for (below_s50, most) in [(0.0, 1), (0.0, 2), (0.0, 4), (0.1, 4), (-0.1, 5), (-0.2, 8), (0.2, 28)] {
+            let first = mcs.s50_6144_db - below_s50;
+            let p = phy::block_error(mcs, 6120, first);
+            const BLOCKS: u32 = 40_000;
+            let (mut transmissions, mut lost) = (0, 0);
+            for _ in 0..BLOCKS {
+                let mut block = Block::new(mac::Pdu::default(), mcs, 6120, 10);
+                while !block.decoded && block.transmissions < most {
+                    let sinr = if block.transmissions == 0 { from_db(first) } else { 0.0 };
+                    block.transmit(Tti(8 * u64::from(block.transmissions)), sinr, draws.uniform());
+                }
+                transmissions += block.transmissions;
+                lost += u32::from(!block.decoded);
+            }
+            let all = libm::pow(p, f64::from(most));
+            let expected = (1.0 - all) / (1.0 - p);
+            let mean = f64::from(transmissions) / f64::from(BLOCKS);
+            // No less varied than without a limit: sqrt(p) / (1 - p).
+            let deviation = (p / f64::from(BLOCKS)).sqrt() / (1.0 - p);
+            assert!((mean - expected).abs() < 4.0 * deviation, "{p}, {most}: {mean}, by hand {expected}");
+            let share = f64::from(lost) / f64::from(BLOCKS);
+            assert!((share - all).abs() < 4.0 * (all * (1.0 - all) / f64::from(BLOCKS)).sqrt() + 1e-9);
+        }
     }
 }

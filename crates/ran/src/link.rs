@@ -45,7 +45,8 @@ pub struct LinkStats {
     pub rlc_retransmissions: u64,
     /// STATUS PDUs in this direction's blocks, which report on the other direction.
     pub status_pdus: u64,
-    /// Times that a PDU of this direction reached maxRetxThreshold: radio-link failures.
+    /// Radio-link failures: a PDU of this direction reached maxRetxThreshold, or random access of a connected
+    /// station came to nothing, which counts in the uplink.
     pub radio_link_failures: u64,
 }
 
@@ -125,8 +126,8 @@ impl Link {
         self.spare.pop().unwrap_or_default()
     }
 
-    /// Sends a block at this SINR and, if it is decoded, passes its RLC PDUs to the receiver.
-    pub fn send(&mut self, process: usize, tti: Tti, sinr: f64, draw: f64, decode_delay: u64) {
+    /// Sends a block at this linear SINR and, if it is decoded, passes its RLC PDUs to the receiver. Returns whether it is.
+    pub fn send(&mut self, process: usize, tti: Tti, sinr: f64, draw: f64, decode_delay: u64) -> bool {
         let block = self.harq.block(process).expect("a block is sent from its process");
         block.transmit(tti, sinr, draw);
         let stats = &mut self.stats;
@@ -150,6 +151,7 @@ impl Link {
             let due = tti + 1 + decode_delay;
             self.decoded.extend(block.pdu.sdus.drain(..).map(|pdu| (due, pdu)));
         }
+        block.decoded
     }
 
     /// The outer loop takes up how the first transmission of a block went: at the target, steps up and down cancel.
@@ -220,11 +222,19 @@ impl Link {
         self.stats.radio_link_failures += u64::from(failed);
         failed
     }
-    /// MAC is reset: nothing is in flight any more. In AM no packet is lost by it.
-    pub fn reset_mac(&mut self) {
-        debug_assert_eq!(self.harq.held(), 0, "only AM bearers fail");
-        self.harq = harq::Processes::default();
-        self.decoded.clear();
+    /// MAC is reset: nothing is in flight any more. In AM no packet is lost by it; in UM those end whose last byte
+    /// was in flight, and what was decoded is handed up when the link is back.
+    pub fn reset_mac(&mut self, output: &mut VecDeque<Output>) {
+        let stats = &mut self.stats;
+        for process in 0..harq::ROUND_TRIP as usize {
+            let Some(block) = self.harq.finish(process) else { continue };
+            for pdu in block.pdu.sdus {
+                self.rlc.lost(pdu, |packet| end(stats, packet, DropReason::RadioLinkFailure, output));
+            }
+        }
+        if self.rlc.repeats() {
+            self.decoded.clear();
+        }
     }
     /// RLC is re-established: what was under way ends here.
     pub fn reestablish(&mut self, output: &mut VecDeque<Output>) {

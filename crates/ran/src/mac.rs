@@ -3,9 +3,10 @@
 //! One logical channel carries the user's data. The last SDU of a block needs a sub-header of 1 byte, each before
 //! it one of 2 or 3; with padding behind the last its sub-header grows too, out of the padding. In RLC AM a block
 //! holds a STATUS PDU about the other direction if one is due, then repetitions, then new data. A BSR control
-//! element costs 2 bytes with its sub-header. Left out: several logical channels and their prioritisation, power
-//! headroom reports.
+//! element costs 2 bytes with its sub-header, a power headroom report likewise. Left out: several logical channels and
+//! their prioritisation.
 
+use crate::headroom::Headroom;
 use crate::lte::bsr;
 use crate::rlc::{self, Rlc};
 use crate::rlc_um::header_len;
@@ -16,6 +17,8 @@ use paceline_net::{Bytes, SduQueue};
 const SUBHEADER: u32 = 1;
 /// Short BSR control element with its sub-header (§6.1.3.1).
 const BSR: u32 = 2;
+/// Power headroom control element with its sub-header (§6.1.3.6).
+const HEADROOM: u32 = 2;
 /// Padding that cannot hold a padding BSR.
 const MAX_BLIND_PADDING: u32 = BSR + 1;
 /// Room in which a further PDU is begun: less would be mostly headers.
@@ -35,8 +38,21 @@ pub struct Pdu {
     pub sdus: Vec<rlc::Pdu>,
     /// Index of the buffer status report, if one is in it.
     pub bsr: Option<u8>,
+    /// The power headroom report, if one is in it.
+    pub headroom: Option<Headroom>,
     /// Bytes of padding.
     pub padding: u32,
+}
+
+/// Whether a block is to carry a buffer status report (§5.4.5).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum BsrDue {
+    /// None is due.
+    None,
+    /// periodicBSR-Timer has expired.
+    Periodic,
+    /// Data came into an empty buffer, or retxBSR-Timer expired: the eNB does not know of them yet.
+    Regular,
 }
 
 /// What one end of a bearer can send: its data, and reports about what it has received.
@@ -104,18 +120,31 @@ impl Sender<'_> {
     /// Fills a downlink transport block of `tbs` bytes. `sdus` is empty and gives its storage.
     pub fn downlink_pdu(&mut self, tti: Tti, tbs: u32, mut sdus: Vec<rlc::Pdu>) -> Pdu {
         let padding = self.fill(tti, room(tbs, false), &mut sdus);
-        Pdu { sdus, bsr: None, padding }
+        Pdu { sdus, bsr: None, headroom: None, padding }
     }
 
-    /// Fills an uplink transport block of `tbs` bytes. A triggered BSR goes in unless everything fits without it
-    /// (§5.4.5); one in the padding costs nothing and goes in whenever it fits.
-    pub fn uplink_pdu(&mut self, tti: Tti, tbs: u32, bsr_triggered: bool, mut sdus: Vec<rlc::Pdu>) -> Pdu {
-        self.offer(tti, tbs, bsr_triggered);
-        let with_bsr = bsr_triggered && needed(self.rlc, self.reverse, self.queue) > u64::from(tbs);
+    /// Fills an uplink transport block of `tbs` bytes. A BSR that is due goes in unless everything fits without it
+    /// (§5.4.5); one in the padding costs nothing and goes in whenever it fits. A headroom report comes before data.
+    pub fn uplink_pdu(
+        &mut self,
+        tti: Tti,
+        tbs: u32,
+        due: BsrDue,
+        headroom: Option<Headroom>,
+        mut sdus: Vec<rlc::Pdu>,
+    ) -> Pdu {
+        let headroom = headroom.filter(|_| tbs > BSR + HEADROOM);
+        let tbs = if headroom.is_some() { tbs - HEADROOM } else { tbs };
+        let overfull = |sender: &Self| needed(sender.rlc, sender.reverse, sender.queue) > u64::from(tbs);
+        // A block that is there for the first report of new data says nothing of what the station will be granted.
+        if due != BsrDue::Regular || !overfull(self) {
+            self.offer(tti, tbs, due != BsrDue::None);
+        }
+        let with_bsr = due != BsrDue::None && overfull(self);
         let padding = self.fill(tti, room(tbs, with_bsr), &mut sdus);
         let padding_bsr = !with_bsr && padding > MAX_BLIND_PADDING;
         let report = (with_bsr || padding_bsr).then(|| bsr::index_of(self.available()));
-        Pdu { sdus, bsr: report, padding: padding - if padding_bsr { BSR } else { 0 } }
+        Pdu { sdus, bsr: report, headroom, padding: padding - if padding_bsr { BSR } else { 0 } }
     }
 
     /// Tells the buffer above what is about to be served, so that an ACK filter can act on the grant.
@@ -154,7 +183,6 @@ mod tests {
         poll_byte: None,
         max_retx_threshold: 8,
         t_status_prohibit: 0,
-        reestablishment_delay: 100,
     };
 
     #[test]
@@ -178,12 +206,55 @@ mod tests {
         let mut queue = filled(2);
         let mut sender = Sender { rlc: &mut up, reverse: &mut down, queue: &mut queue };
         assert_eq!(sender.available(), 2 * 1442 + 2);
-        let pdu = sender.uplink_pdu(Tti(4), 1000, true, Vec::new());
+        let pdu = sender.uplink_pdu(Tti(4), 1000, BsrDue::Regular, None, Vec::new());
         // 2 + 2 bytes of STATUS, the BSR, and the data PDU behind its sub-header of 1 byte.
         assert!(matches!(pdu.sdus[..], [rlc::Pdu::Status(_), rlc::Pdu::Am(_)]), "{pdu:?}");
         assert_eq!(pdu.sdus[1].bytes(), 1000 - 4 - BSR - SUBHEADER);
         assert_eq!((pdu.padding, down.status_len()), (0, 0));
         assert_eq!(pdu.bsr, Some(bsr::index_of(up.available(&queue))));
+    }
+
+    /// A buffer that notes the rooms of the grants that it is told of.
+    struct Noting(DropTail, Vec<Bytes>);
+
+    impl SduQueue for Noting {
+        fn push(&mut self, now: Instant, packet: Packet) {
+            self.0.push(now, packet);
+        }
+        fn on_grant(&mut self, _now: Instant, room: Bytes, _overhead: Bytes) {
+            self.1.push(room);
+        }
+        fn pop(&mut self, now: Instant) -> Option<Packet> {
+            self.0.pop(now)
+        }
+        fn head_len(&self) -> Option<Bytes> {
+            self.0.head_len()
+        }
+        fn packets(&self) -> usize {
+            self.0.packets()
+        }
+        fn bytes(&self) -> Bytes {
+            self.0.bytes()
+        }
+        fn pop_dropped(&mut self) -> Option<(Packet, paceline_net::DropReason)> {
+            self.0.pop_dropped()
+        }
+    }
+
+    #[test]
+    fn the_buffer_is_told_of_grants_but_not_of_one_that_only_asks_for_more() {
+        let told = |due, waiting: u32| {
+            let (mut down, mut up) = (Rlc::new(RlcConfig::Um, 40), Rlc::new(RlcConfig::Um, 40));
+            let mut queue = Noting(DropTail::new(Bytes(1 << 20)), Vec::new());
+            (0..waiting).for_each(|_| queue.push(Instant::ZERO, packet()));
+            let mut sender = Sender { rlc: &mut up, reverse: &mut down, queue: &mut queue };
+            sender.uplink_pdu(Tti(4), 2000, due, None, Vec::new());
+            queue.1.len()
+        };
+        // Two packets of 1440 bytes do not fit: the first block is the report's, a later one is data's.
+        assert_eq!([BsrDue::None, BsrDue::Periodic, BsrDue::Regular].map(|due| told(due, 2)), [1, 1, 0]);
+        // Where everything fits there is no report to wait for.
+        assert_eq!(told(BsrDue::Regular, 1), 1);
     }
 
     #[test]
@@ -196,7 +267,7 @@ mod tests {
         down.receive(Tti(3), data, &mut Vec::new());
         assert_eq!(needed(&up, &down, &queue), 3);
         let mut sender = Sender { rlc: &mut up, reverse: &mut down, queue: &mut queue };
-        let pdu = sender.uplink_pdu(Tti(4), 7, true, Vec::new());
+        let pdu = sender.uplink_pdu(Tti(4), 7, BsrDue::Regular, None, Vec::new());
         assert!(matches!(pdu.sdus[..], [rlc::Pdu::Status(_)]));
         assert_eq!((pdu.padding, pdu.bsr), (2, Some(0)), "the padding holds a BSR of an empty buffer");
     }

@@ -6,6 +6,7 @@
 //! incremental redundancy, feedback errors, PDCCH decoding errors.
 
 use crate::lte::mcs::Mcs;
+use std::sync::LazyLock;
 
 /// Largest turbo code block in bits, with its 24-bit CRC (TS 36.212 §5.1.2).
 const MAX_CODE_BLOCK: u32 = 6144;
@@ -17,14 +18,35 @@ fn code_blocks(tb_bits: u32) -> (u32, f64) {
     (count, f64::from(with_crc) / f64::from(count))
 }
 
+/// What the curve of a transport block depends on besides its MCS.
+#[derive(Clone, Copy, Debug)]
+struct Shape {
+    code_blocks: u32,
+    /// Where the code block lies between the two lengths of the table, linear in the logarithm of the length.
+    position: f64,
+    sigma_db: f64,
+}
+
+impl Shape {
+    fn new(tb_bits: u32) -> Self {
+        let (code_blocks, length) = code_blocks(tb_bits);
+        let position = (libm::log2(length / 1024.0) / libm::log2(6.0)).clamp(0.0, 1.0);
+        Self { code_blocks, position, sigma_db: 0.37 * libm::pow(500.0 / length, 0.38) }
+    }
+    fn of(tb_bits: u32) -> Self {
+        // Every size of TS 36.213 is a number of bytes up to 9422.
+        static OF_BYTES: LazyLock<Vec<Shape>> =
+            LazyLock::new(|| (0..=9422).map(|bytes| Shape::new(8 * bytes)).collect());
+        let known = OF_BYTES.get(tb_bits as usize / 8).filter(|_| tb_bits.is_multiple_of(8));
+        known.copied().unwrap_or_else(|| Self::new(tb_bits))
+    }
+}
+
 /// Probability that a transport block of `tb_bits` with this MCS fails at `sinr_db`.
 pub fn block_error(mcs: &Mcs, tb_bits: u32, sinr_db: f64) -> f64 {
-    let (count, length) = code_blocks(tb_bits);
-    // Between the two block lengths of the table, linear in the logarithm of the length.
-    let position = (libm::log2(length / 1024.0) / libm::log2(6.0)).clamp(0.0, 1.0);
-    let s50 = mcs.s50_1024_db + position * (mcs.s50_6144_db - mcs.s50_1024_db);
-    let sigma = 0.37 * libm::pow(500.0 / length, 0.38);
-    let deviations = (sinr_db - s50) / sigma;
+    let shape = Shape::of(tb_bits);
+    let s50 = mcs.s50_1024_db + shape.position * (mcs.s50_6144_db - mcs.s50_1024_db);
+    let deviations = (sinr_db - s50) / shape.sigma_db;
     // Beyond six deviations the tail is under 1e-9: no draw can tell it from 0 or 1.
     if deviations > 6.0 {
         return 0.0;
@@ -33,7 +55,7 @@ pub fn block_error(mcs: &Mcs, tb_bits: u32, sinr_db: f64) -> f64 {
         return 1.0;
     }
     let one = 0.5 * libm::erfc(deviations * std::f64::consts::FRAC_1_SQRT_2);
-    1.0 - libm::pow(1.0 - one, f64::from(count))
+    1.0 - (0..shape.code_blocks).fold(1.0, |all, _| all * (1.0 - one))
 }
 
 #[cfg(test)]

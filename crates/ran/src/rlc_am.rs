@@ -50,8 +50,6 @@ pub struct AmConfig {
     pub max_retx_threshold: u32,
     /// t-StatusProhibit.
     pub t_status_prohibit: u64,
-    /// Time from a radio-link failure until the entities are re-established.
-    pub reestablishment_delay: u64,
 }
 
 /// Header bytes of a PDU, or of a PDU segment, with this many SDU elements (§6.2.1.4 and §6.2.1.5).

@@ -1,19 +1,23 @@
 //! What a cell keeps per station: both directions, uplink access, and what becomes of it when the radio link fails.
 //!
-//! A radio-link failure (TS 36.331 §5.3.11) is reduced to its effect on the user plane: MAC is reset at once,
-//! nothing is sent for a time that stands for cell search, random access and signalling (§5.3.7), then RLC of
-//! both directions is re-established. Buffers above are kept.
+//! A radio-link failure (TS 36.331 §5.3.11) is reduced to its effect on the user plane: MAC is reset at once, the
+//! station selects its cell again for a stated time, accesses at random, and after a stated time of signalling
+//! (§5.3.7) RLC of both directions is re-established. Buffers above are kept. A failure that the eNB sees is known
+//! to the station at once.
 
 use crate::access::{BufferEstimate, StationAccess};
 use crate::air::{Network, StationRadio};
 use crate::channel::Channel;
 use crate::config::{CellConfig, StationConfig, StationLink};
+use crate::headroom::{Headroom, HeadroomTimers, KnownHeadroom};
 use crate::link::Link;
 use crate::lte::cqi;
 use crate::lte::mcs::{self, Mcs};
 use crate::mac::Sender;
 use crate::radio::BlockSet;
-use crate::rlc::{Rlc, RlcConfig};
+use crate::random_access::{Cause, Procedure};
+use crate::rlc::Rlc;
+use crate::scheduler::precodable;
 use crate::slot::Tti;
 use paceline_net::{DropTail, Duration, Output, Stream};
 use std::collections::VecDeque;
@@ -23,6 +27,8 @@ pub(crate) struct Grant {
     pub sent_at: Tti,
     pub mcs: &'static Mcs,
     pub blocks: BlockSet,
+    /// TPC command in dB.
+    pub tpc_db: f64,
 }
 
 /// One station.
@@ -36,10 +42,20 @@ pub(crate) struct Station {
     pub estimate: BufferEstimate,
     /// Grants on their way.
     pub grants: VecDeque<Grant>,
+    /// Resource blocks that the next grant should have, and whether the station's power keeps them so few.
+    pub wanted: (u8, bool),
     /// CQI reports on their way, with the TTI of their use; the last one in use is at the front.
     cqi_reports: VecDeque<(Tti, u8)>,
-    /// When RLC is re-established, after a radio-link failure.
-    reestablished_at: Option<Tti>,
+    /// Whether it has a connection: without one it neither sends nor receives data.
+    connected: bool,
+    headroom: HeadroomTimers,
+    known_headroom: KnownHeadroom,
+    /// The next grant's TPC command in dB.
+    pub tpc_db: f64,
+    /// Random access that is going on.
+    pub procedure: Option<Box<Procedure>>,
+    /// When the radio link failed that is to be re-established.
+    failed_at: Option<Tti>,
 }
 
 impl Station {
@@ -74,8 +90,14 @@ impl Station {
             access: StationAccess::new(index as u64),
             estimate: BufferEstimate::default(),
             grants: VecDeque::new(),
+            wanted: (0, false),
             cqi_reports: VecDeque::new(),
-            reestablished_at: None,
+            connected: !cell.random_access.initial,
+            headroom: HeadroomTimers::default(),
+            known_headroom: KnownHeadroom::default(),
+            tpc_db: 0.0,
+            procedure: None,
+            failed_at: None,
         }
     }
     /// The CQI that the scheduler knows in `tti`. Stations report on even when idle; after a pause the report in
@@ -85,7 +107,7 @@ impl Station {
         let stale =
             self.cqi_reports.back().is_none_or(|(due, _)| tti.since(*due) > cell.cqi_period + cell.cqi_delay);
         if periodic || stale {
-            let report = self.radio.measure_cqi(network, tti, cell.downlink_prb);
+            let report = self.radio.measure_cqi(network, tti);
             if stale {
                 self.cqi_reports.clear();
             }
@@ -98,13 +120,7 @@ impl Station {
         self.cqi_reports.front().map_or(0, |(_, report)| *report)
     }
     /// The downlink MCS for the CQI that the scheduler knows. The outer loop moves within what lies between CQIs.
-    pub fn downlink_mcs(
-        &mut self,
-        tti: Tti,
-        cell: &CellConfig,
-        network: &mut Option<Network>,
-    ) -> Option<&'static Mcs> {
-        let cqi = self.reported_cqi(tti, cell, network);
+    pub fn downlink_mcs(&self, cqi: u8, cell: &CellConfig) -> Option<&'static Mcs> {
         if cell.outer_loop {
             let sinr = cqi::threshold_db(cqi)? + self.downlink.offset_db;
             return Some(mcs::highest(&mcs::DOWNLINK, sinr).unwrap_or(&mcs::DOWNLINK[0]));
@@ -118,12 +134,50 @@ impl Station {
         cell: &CellConfig,
         network: &mut Option<Network>,
     ) -> Option<(&'static Mcs, u8)> {
-        let (sinr, max_prb) = self.radio.estimate_uplink(network, self.cell, tti, cell.uplink_prb);
+        let sinr = self.radio.estimate_uplink(network, self.cell, tti);
+        if let Some(target) = network.as_ref().and_then(Network::tpc_target_db) {
+            let on_the_way: f64 = self.grants.iter().map(|grant| grant.tpc_db).sum();
+            self.tpc_db = self.known_headroom.command_db(target - sinr - on_the_way);
+        }
+        let max_prb = self.known_headroom.max_blocks(cell.uplink_prb, self.tpc_db);
         let usable = &mcs::UPLINK[..=usize::from(cell.max_uplink_mcs)];
         // A station that can send at all goes on at the lowest: without blocks the outer loop would never recover.
         let lowest = mcs::highest(usable, sinr).map(|_| &usable[0]);
         Some((mcs::highest(usable, sinr + self.uplink.offset_db).or(lowest)?, max_prb))
     }
+    /// The eNB grants blocks with the TPC command it has chosen.
+    pub fn grant(&mut self, sent_at: Tti, mcs: &'static Mcs, blocks: BlockSet) {
+        self.known_headroom.on_command(sent_at, self.tpc_db);
+        self.grants.push_back(Grant { sent_at, mcs, blocks, tpc_db: self.tpc_db });
+    }
+    /// The station uses a grant: it takes up the TPC command, and reports its headroom if that is due.
+    pub fn use_power(&mut self, tti: Tti, grant: &Grant, network: &Option<Network>) -> Option<Headroom> {
+        let (placed, network) = (self.radio.placed_mut()?, network.as_ref()?);
+        let n_prb = grant.blocks.len() as u8;
+        network.command(placed, n_prb, grant.tpc_db);
+        let due = self.headroom.due(tti, network.headroom_config(), placed.coupling_loss_db());
+        due.then(|| network.headroom(placed, n_prb))
+    }
+    /// Random access starts closed-loop power control anew (TS 36.213 §5.1.1.1), and with it the reports.
+    pub fn reset_power(&mut self) {
+        if let Some(placed) = self.radio.placed_mut() {
+            placed.reset_correction();
+        }
+        self.headroom = HeadroomTimers::default();
+        self.known_headroom = KnownHeadroom::default();
+    }
+    /// A headroom report went out.
+    pub fn on_headroom_sent(&mut self, tti: Tti, report: Headroom) {
+        let Some(placed) = self.radio.placed() else { return };
+        self.headroom.on_report(tti, placed.coupling_loss_db());
+        self.access.stats.headroom_reports += 1;
+        self.access.stats.headroom_sum += u64::from(report.index);
+    }
+    /// The eNB has decoded a headroom report, first sent in `sent_at`.
+    pub fn on_headroom(&mut self, report: Headroom, sent_at: Tti) {
+        self.known_headroom.on_report(report, sent_at);
+    }
+
     /// Data waiting in the uplink: above, in RLC, and reports about the downlink.
     pub fn uplink_available(&self) -> u64 {
         self.uplink.rlc.available(&*self.uplink.buffer) + u64::from(self.downlink.rlc.status_len())
@@ -147,6 +201,17 @@ impl Station {
         Sender { rlc, reverse: &mut self.downlink.rlc, queue: &mut **buffer }
     }
 
+    /// Counts a grant of so many resource blocks, and what has kept it small.
+    pub fn count_grant(&mut self, n_prb: u8) {
+        let (stats, (wanted, by_power)) = (&mut self.access.stats, self.wanted);
+        stats.grants += 1;
+        if n_prb < precodable(wanted) {
+            stats.block_limited += 1;
+        } else if by_power {
+            stats.power_limited += 1;
+        }
+    }
+
     /// Drops SDUs whose discard timer has expired (TS 36.323 §5.4). RLC has sent no part of what is still here.
     pub fn discard(&mut self, tti: Tti, timer: Duration, output: &mut VecDeque<Output>) {
         for link in [&mut self.downlink, &mut self.uplink] {
@@ -154,33 +219,40 @@ impl Station {
             link.collect_dropped(output);
         }
     }
-    /// Whether a radio-link failure keeps the station from sending and receiving.
+    /// Whether it has no connection.
     pub fn suspended(&self) -> bool {
-        self.reestablished_at.is_some()
+        !self.connected
     }
-    /// Takes up a radio-link failure that RLC has reported: nothing is in flight or granted any more.
-    pub fn take_up_failure(&mut self, tti: Tti, config: &RlcConfig) {
-        let failed = [&mut self.downlink, &mut self.uplink].map(Link::take_up_failure);
-        let RlcConfig::Am(config) = config else { return };
-        if failed.contains(&true) {
-            self.downlink.reset_mac();
-            self.uplink.reset_mac();
-            self.access.reset();
-            self.estimate = BufferEstimate::default();
-            self.grants.clear();
-            self.reestablished_at = Some(tti + config.reestablishment_delay);
-        }
+    /// Takes up a radio-link failure that RLC has reported. Returns whether there is one.
+    pub fn take_up_failure(&mut self) -> bool {
+        [&mut self.downlink, &mut self.uplink].map(Link::take_up_failure).contains(&true)
     }
-    /// Re-establishes RLC when its time has come.
-    pub fn reestablish(&mut self, tti: Tti, output: &mut VecDeque<Output>) {
-        if self.reestablished_at.is_none_or(|at| at > tti) {
+    /// The radio link has failed: nothing is in flight or granted any more.
+    pub fn disconnect(&mut self, tti: Tti, output: &mut VecDeque<Output>) {
+        self.downlink.reset_mac(output);
+        self.uplink.reset_mac(output);
+        self.access.reset();
+        self.estimate = BufferEstimate::default();
+        self.grants.clear();
+        self.connected = false;
+        self.failed_at = Some(tti);
+    }
+    /// Random access and the signalling after it are over: the station has what the procedure was for.
+    pub fn complete(&mut self, tti: Tti, cause: Cause, output: &mut VecDeque<Output>) {
+        self.procedure = None;
+        if cause == Cause::SchedulingRequest {
             return;
         }
-        self.reestablished_at = None;
-        self.downlink.reestablish(output);
-        self.uplink.reestablish(output);
+        if let Some(failed_at) = self.failed_at.take() {
+            self.downlink.reestablish(output);
+            self.uplink.reestablish(output);
+            self.access.stats.reestablishments += 1;
+            self.access.stats.reestablishment_ttis += tti.since(failed_at);
+        }
+        self.connected = true;
+        self.estimate = BufferEstimate::default();
         if self.uplink_available() > 0 {
-            self.access.on_data_in_empty_buffer();
+            self.access.on_data_in_empty_buffer(tti.starts_at());
         }
     }
     /// Whether a TTI can pass without work for this station.
@@ -192,6 +264,6 @@ impl Station {
             && self.estimate.bytes() == 0
             && self.downlink.idle_below()
             && self.uplink.idle_below()
-            && !self.suspended()
+            && self.procedure.is_none()
     }
 }

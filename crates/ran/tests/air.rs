@@ -4,16 +4,26 @@ mod common;
 
 use common::*;
 use paceline_net::{Bytes, Duration, Instant, Node};
-use paceline_ran::radio::{DeploymentConfig, Load, PowerControl};
+use paceline_ran::radio::{DeploymentConfig, Load, PowerControl, noise_per_block_dbm};
 use paceline_ran::{
-    CORE, Cell, CellConfig, LinkStats, Policy, RadioConfig, StationConfig, StationLink, station_port,
+    CORE, Cell, CellConfig, HeadroomConfig, LinkStats, Policy, RadioConfig, StationConfig, StationLink,
+    station_port,
 };
 
 /// Seven sites of 3GPP case 1 around a 10 MHz cell.
 fn deployed(neighbours: Load) -> CellConfig {
     let deployment = DeploymentConfig { sites: 7, wrap_around: false, ..DeploymentConfig::case1() };
     let power_control = PowerControl { pcmax_dbm: 23.0, p0_dbm: -85.0, alpha: 0.8, delta_mcs: false };
-    let radio = RadioConfig { deployment, neighbours, fading: None, speed_kmh: 3.0, power_control };
+    let radio = RadioConfig {
+        deployment,
+        served_sites: 1,
+        neighbours,
+        fading: None,
+        speed_kmh: 3.0,
+        power_control,
+        tpc_target_db: None,
+        headroom: HeadroomConfig { periodic: Some(100), prohibit: 20, path_loss_change_db: Some(3.0) },
+    };
     CellConfig { radio: Some(radio), downlink_prb: 50, uplink_prb: 50, ..config() }
 }
 
@@ -151,5 +161,92 @@ fn proportional_fairness_shares_time_and_the_best_station_takes_all_by_max_ci() 
         }
         let best = shares(Policy::MaxCi);
         assert!(best[2] > 0.97, "{name}: {best:.3?}");
+    }
+}
+
+/// A deployed cell with closed-loop power control, and the coupling loss of its only station.
+fn closed_loop(target_db: f64, seed: u64) -> (Cell, f64) {
+    let mut config = deployed(Load::Quiet);
+    if let Some(radio) = &mut config.radio {
+        radio.tpc_target_db = Some(target_db);
+        radio.headroom.periodic = Some(10);
+    }
+    let cell = Cell::new(config, placed(1), seed);
+    let (_, loss_db) = cell.place(0).unwrap();
+    (cell, loss_db)
+}
+
+#[test]
+fn tpc_commands_bring_the_uplink_to_its_target_by_hand() {
+    let noise_dbm = noise_per_block_dbm(DeploymentConfig::case1().enb_noise_figure_db);
+    let (mut reached, mut limited) = (0, 0);
+    for seed in 0..30 {
+        for target in [5.0, 12.0, 18.0] {
+            let (mut cell, loss) = closed_loop(target, seed);
+            saturate_some(&mut cell, &[0], 500);
+            let correction = cell.power_correction_db(0).unwrap();
+            let power = -85.0 + 0.8 * loss + correction;
+            let sinr = power.min(23.0) - loss - noise_dbm;
+            if sinr > target - 0.5 - 1e-9 {
+                assert!(sinr < target + 0.5 + 1e-9, "seed {seed}: {sinr} dB, target {target}");
+                reached += 1;
+            } else {
+                // No step up is left: within the 1 dB of a report, one block takes all the power.
+                assert!(power > 23.0 - 1.5 - 1e-9, "seed {seed}: {power} dBm, {sinr} dB, target {target}");
+                limited += 1;
+            }
+        }
+    }
+    assert!(reached > 40 && limited > 3, "{reached} {limited}");
+}
+
+#[test]
+fn the_open_loop_stays_open() {
+    let mut cell = Cell::new(deployed(Load::Quiet), placed(1), 5);
+    saturate_some(&mut cell, &[0], 200);
+    assert_eq!(cell.power_correction_db(0), Some(0.0));
+}
+
+#[test]
+fn grants_keep_to_the_power_that_reports_tell_of() {
+    let mut limited = 0;
+    for seed in 0..40 {
+        let mut cell = Cell::new(deployed(Load::Quiet), placed(1), seed);
+        let (_, loss) = cell.place(0).unwrap();
+        // Power for so many blocks, by hand: 23 + 85 - 0.8 loss.
+        let exact = libm::pow(10.0, (23.0 + 85.0 - 0.8 * loss) / 10.0);
+        saturate_some(&mut cell, &[0], 300);
+        let (prb, grants) = (cell.uplink(0).prb, cell.access(0).grants);
+        saturate_some_from(&mut cell, 300, 600);
+        let (uplink, access) = (cell.uplink(0), cell.access(0));
+        let blocks = (uplink.prb - prb) as f64 / (300.0);
+        // Half a decibel of rounding; the transform precoder takes less of some numbers.
+        assert!(blocks <= (exact * 1.123).max(1.0) + 1e-9, "seed {seed}: {blocks} of {exact}");
+        assert!(access.grants > grants + 250, "seed {seed}");
+        // First report, then one every 100 TTIs.
+        assert!((5..=7).contains(&access.headroom_reports), "seed {seed}: {access:?}");
+        if exact < 40.0 {
+            limited += 1;
+            assert!(access.power_limited * 10 > access.grants * 8, "seed {seed}: {access:?}");
+        }
+        if exact > 60.0 {
+            assert_eq!(access.power_limited, 0, "seed {seed}");
+            assert!(access.block_limited * 10 > access.grants * 8, "seed {seed}: {access:?}");
+            // 10 lg 46 of 46 blocks: what the reports of full blocks say, within half a decibel.
+            let headroom = access.headroom_sum as f64 / access.headroom_reports as f64 - 23.0;
+            assert!(headroom + 1.0 > 23.0 + 85.0 - 0.8 * loss - 10.0 * libm::log10(46.0), "seed {seed}");
+        }
+    }
+    assert!(limited > 5, "{limited}");
+}
+
+/// Keeps the uplink of the first station full in these milliseconds.
+fn saturate_some_from(cell: &mut Cell, from: u64, to: u64) {
+    for now in (from..to).map(Instant::from_millis) {
+        while cell.uplink_buffer(0).bytes() < Bytes(50_000) {
+            cell.handle_packet(now, station_port(0), packet(address(0), SERVER, 1400));
+        }
+        drain(cell, now);
+        while cell.poll_output(now).is_some() {}
     }
 }

@@ -19,7 +19,7 @@ fn the_first_uplink_packet_takes_what_the_timing_rules_say() {
             matches!(out[..], [(at, Output::Transmit(CORE, _))] if at == expected),
             "{arrival_us}: {out:?}"
         );
-        assert_eq!(cell.scheduling_requests(0), 1);
+        assert_eq!(cell.access(0).requests, 1);
     }
 }
 
@@ -108,7 +108,6 @@ fn random_am(stream: &mut Stream) -> AmConfig {
         poll_byte: stream.chance(0.5).then(|| 25_000 * (1 + stream.below(10))),
         max_retx_threshold: 1 + stream.below(8) as u32,
         t_status_prohibit: 5 * stream.below(20),
-        reestablishment_delay: stream.below(200),
     }
 }
 

@@ -6,8 +6,8 @@ use paceline_net::{Bytes, Stream};
 use paceline_pep::{AckFilter, AckFilterConfig};
 use paceline_ran::radio::{DeploymentConfig, Load, PowerControl, Profile};
 use paceline_ran::{
-    AccessConfig, AmConfig, Cell, CellConfig, Fading, Policy, RadioConfig, RlcConfig, StationConfig,
-    StationLink, resource_blocks,
+    AccessConfig, AmConfig, Cell, CellConfig, Fading, HeadroomConfig, Policy, RadioConfig,
+    RandomAccessConfig, RlcConfig, StationConfig, StationLink, resource_blocks,
 };
 
 /// The cell of a scenario; `groups` has the table of every station.
@@ -63,6 +63,7 @@ fn radio_config(deployment: &scenario::Deployment, cell: &scenario::Cell) -> Rad
     };
     RadioConfig {
         deployment: config,
+        served_sites: deployment.served_sites as usize,
         neighbours: match deployment.neighbour_load {
             load if load <= 0.0 => Load::Quiet,
             load if load >= 1.0 => Load::Full,
@@ -71,6 +72,12 @@ fn radio_config(deployment: &scenario::Deployment, cell: &scenario::Cell) -> Rad
         fading: Profile::named(deployment.fading.name()),
         speed_kmh: deployment.speed_kmh,
         power_control,
+        tpc_target_db: deployment.tpc_target.map(|target| target.0),
+        headroom: HeadroomConfig {
+            periodic: Some(deployment.periodic_phr_timer.as_millis()).filter(|timer| *timer > 0),
+            prohibit: deployment.prohibit_phr_timer.as_millis(),
+            path_loss_change_db: Some(f64::from(deployment.path_loss_change_db)).filter(|db| *db > 0.0),
+        },
     }
 }
 
@@ -103,9 +110,25 @@ fn cell_config(cell: &scenario::Cell) -> CellConfig {
         access: AccessConfig {
             sr_period: cell.sr_period.as_millis(),
             sr_prohibit: cell.sr_prohibit,
+            dsr_trans_max: cell.dsr_trans_max,
+            sr_detection: cell.sr_detection,
             periodic_bsr: cell.periodic_bsr_timer.as_millis(),
             retx_bsr: cell.retx_bsr_timer.as_millis(),
             sr_grant: cell.sr_grant.0 as u32,
+        },
+        random_access: RandomAccessConfig {
+            initial: cell.initial_access,
+            prach_index: cell.prach_config_index,
+            preambles: cell.ra_preambles,
+            max_preambles: cell.preamble_trans_max,
+            response_window: cell.ra_response_window.as_millis(),
+            responses: cell.ra_responses,
+            backoff: cell.backoff_indicator.as_millis(),
+            contention_timer: cell.contention_resolution_timer.as_millis(),
+            max_msg3_tx: cell.max_harq_msg3_tx,
+            setup: cell.connection_setup.as_millis(),
+            cell_selection: cell.cell_selection.as_millis(),
+            reestablishment: cell.reestablishment_signalling.as_millis(),
         },
     }
 }
@@ -119,7 +142,6 @@ fn rlc_config(cell: &scenario::Cell) -> RlcConfig {
             poll_byte: (cell.poll_byte > Bytes::ZERO).then_some(cell.poll_byte.0),
             max_retx_threshold: cell.max_retx_threshold,
             t_status_prohibit: cell.t_status_prohibit.as_millis(),
-            reestablishment_delay: cell.reestablishment_delay.as_millis(),
         }),
     }
 }

@@ -49,6 +49,38 @@ counters! {
         acks_sent,
         /// Scheduling requests.
         scheduling_requests,
+        /// Times that dsr-TransMax scheduling requests were in vain.
+        request_failures,
+        /// Waits for a grant that a scheduling request ended.
+        request_waits,
+        /// Their sum in nanoseconds.
+        request_wait_ns,
+        /// Random access procedures begun.
+        random_accesses,
+        /// Of these, ended by contention resolution.
+        resolved,
+        /// Sum of their durations in TTIs.
+        resolved_ttis,
+        /// Preambles sent.
+        preambles,
+        /// Of these, collided.
+        collisions,
+        /// Times that preambleTransMax preambles were in vain.
+        access_failures,
+        /// Connections re-established.
+        reestablishments,
+        /// Sum of the times without service in TTIs.
+        reestablishment_ttis,
+        /// Uplink grants.
+        grants,
+        /// Of these, kept small by the station's power.
+        power_limited,
+        /// Of these, kept small by a shortage of resource blocks.
+        block_limited,
+        /// Power headroom reports sent.
+        headroom_reports,
+        /// Sum of their values 0..=63.
+        headroom_sum,
         /// Packets dropped at the eNB's buffer.
         downlink_queue_drops,
         /// Packets lost below the buffers, both directions.
@@ -91,6 +123,7 @@ pub fn read(model: &Model) -> Vec<Counters> {
     let flows = model.monitor().counters();
     let read_station = |station: usize| {
         let (flow, down, up) = (&flows[station], cell.downlink(station), cell.uplink(station));
+        let access = cell.access(station);
         let buffer = cell.uplink_buffer(station).counters();
         let named = |name: &str| buffer.iter().find(|(n, _)| *n == name).map_or(0, |(_, count)| *count);
         Counters {
@@ -103,7 +136,23 @@ pub fn read(model: &Model) -> Vec<Counters> {
             acks_in: named("acks-in"),
             acks_discarded: named("acks-discarded"),
             acks_sent: named("acks-out"),
-            scheduling_requests: cell.scheduling_requests(station),
+            scheduling_requests: access.requests,
+            request_failures: access.request_failures,
+            request_waits: access.request_waits,
+            request_wait_ns: access.request_wait_ns,
+            random_accesses: access.random_accesses,
+            resolved: access.resolved,
+            resolved_ttis: access.resolved_ttis,
+            preambles: access.preambles,
+            collisions: access.collisions,
+            access_failures: access.access_failures,
+            reestablishments: access.reestablishments,
+            reestablishment_ttis: access.reestablishment_ttis,
+            grants: access.grants,
+            power_limited: access.power_limited,
+            block_limited: access.block_limited,
+            headroom_reports: access.headroom_reports,
+            headroom_sum: access.headroom_sum,
             downlink_queue_drops: down.dropped.of(DropReason::QueueFull),
             radio_losses: radio_losses(down) + radio_losses(up),
             pdcp_discards: down.dropped.of(DropReason::PdcpDiscard) + up.dropped.of(DropReason::PdcpDiscard),

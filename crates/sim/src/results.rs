@@ -11,6 +11,9 @@ use serde::{Deserialize, Serialize};
 use statrs::distribution::{ContinuousCDF, StudentsT};
 use std::fmt::Write;
 
+/// Headroom in dB that the reported value 0 stands for (TS 36.133 §9.1.8.4).
+const HEADROOM_OF_ZERO_DB: f64 = -23.0;
+
 macro_rules! totals {
     ($($(#[$doc:meta])* $field:ident,)*) => {
         /// The figures of the whole cell in one run.
@@ -64,6 +67,18 @@ totals! {
     harq_retransmission_share,
     /// Scheduling requests per second.
     scheduling_requests_per_s,
+    /// Mean time from data in an empty uplink buffer to the block that a scheduling request earned, ms.
+    sr_wait_mean_ms,
+    /// Random access procedures begun per second.
+    random_accesses_per_s,
+    /// Mean time from their begin to contention resolution, ms.
+    random_access_mean_ms,
+    /// Share of preambles that collided.
+    preamble_collision_share,
+    /// Share of uplink grants that a shortage of resource blocks kept small.
+    uplink_block_limited_share,
+    /// Share of uplink grants that the stations' power kept small.
+    uplink_power_limited_share,
     /// Stations with simulated traffic that got nothing through: out of coverage, or starved.
     stations_without_service,
     /// Packets dropped at the eNB's buffers, per second.
@@ -99,17 +114,58 @@ pub struct StationResult {
     pub downlink_block_bytes: f64,
     /// Scheduling requests sent.
     pub scheduling_requests: u64,
-    /// The cell that serves it: a sector of the served site in a deployment.
+    /// What its uplink waits for.
+    pub uplink: UplinkResult,
+    /// The cell that serves it: a sector of the served sites in a deployment.
     pub sector: usize,
     /// Where it stands in a deployment.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub place: Option<PlaceResult>,
 }
 
+/// What the uplink of one station waited for, and what kept it small.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct UplinkResult {
+    /// Mean time from data in an empty buffer to the block that a scheduling request earned, ms.
+    pub sr_wait_mean_ms: f64,
+    /// Times that dsr-TransMax scheduling requests were in vain.
+    pub sr_failures: u64,
+    /// Random access procedures begun.
+    pub random_accesses: u64,
+    /// Preambles sent.
+    pub preambles: u64,
+    /// Of these, chosen by another station in the same occasion too.
+    pub preamble_collisions: u64,
+    /// Times that preambleTransMax preambles were in vain.
+    pub random_access_failures: u64,
+    /// Mean time from the begin of a random access to contention resolution, ms.
+    pub random_access_mean_ms: f64,
+    /// Connections re-established after a radio-link failure.
+    pub reestablishments: u64,
+    /// Mean time from the failure to service: cell selection, random access, signalling; ms.
+    pub reestablishment_mean_ms: f64,
+    /// Uplink grants, retransmissions aside.
+    pub grants: u64,
+    /// Share of them that a shortage of resource blocks kept small.
+    pub block_limited_share: f64,
+    /// Share of them that the station's power kept small.
+    pub power_limited_share: f64,
+    /// Share of uplink transmissions that HARQ repeated.
+    pub harq_retransmission_share: f64,
+    /// Power headroom reports sent.
+    pub headroom_reports: u64,
+    /// Mean of what they say in dB; absent without reports.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub headroom_mean_db: Option<f64>,
+    /// What TPC commands have added to its power in the end, dB; in a deployment.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub power_correction_db: Option<f64>,
+}
+
 /// A station's place in a deployment.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct PlaceResult {
-    /// Metres east of the served site.
+    /// Metres east of the middle site.
     pub x_m: f64,
     /// Metres north of it.
     pub y_m: f64,
@@ -205,6 +261,51 @@ pub struct Summary {
     pub runs: Vec<RunResult>,
 }
 
+impl UplinkResult {
+    fn csv(&self) -> String {
+        format!(
+            "{:.3},{},{},{},{},{},{:.3},{},{:.3},{},{:.4},{:.4},{:.4},{}",
+            self.sr_wait_mean_ms,
+            self.sr_failures,
+            self.random_accesses,
+            self.preambles,
+            self.preamble_collisions,
+            self.random_access_failures,
+            self.random_access_mean_ms,
+            self.reestablishments,
+            self.reestablishment_mean_ms,
+            self.grants,
+            self.block_limited_share,
+            self.power_limited_share,
+            self.harq_retransmission_share,
+            self.headroom_mean_db.map_or(String::new(), |db| format!("{db:.2}"))
+        )
+    }
+    fn new(counters: &Counters, power_correction_db: Option<f64>) -> Self {
+        let c = counters;
+        let retransmissions = c.uplink_harq_retransmissions;
+        Self {
+            sr_wait_mean_ms: ratio(c.request_wait_ns, c.request_waits) / 1e6,
+            sr_failures: c.request_failures,
+            random_accesses: c.random_accesses,
+            preambles: c.preambles,
+            preamble_collisions: c.collisions,
+            random_access_failures: c.access_failures,
+            random_access_mean_ms: ratio(c.resolved_ttis, c.resolved),
+            reestablishments: c.reestablishments,
+            reestablishment_mean_ms: ratio(c.reestablishment_ttis, c.reestablishments),
+            grants: c.grants,
+            block_limited_share: ratio(c.block_limited, c.grants),
+            power_limited_share: ratio(c.power_limited, c.grants),
+            harq_retransmission_share: ratio(retransmissions, c.uplink_blocks + retransmissions),
+            headroom_reports: c.headroom_reports,
+            headroom_mean_db: (c.headroom_reports > 0)
+                .then(|| ratio(c.headroom_sum, c.headroom_reports) + HEADROOM_OF_ZERO_DB),
+            power_correction_db,
+        }
+    }
+}
+
 impl Summary {
     /// Summarises the runs of one scenario.
     pub fn new(
@@ -236,7 +337,7 @@ impl Summary {
     /// `stations.csv`.
     pub fn stations_csv(&self) -> String {
         let mut csv = String::from(
-            "seed,station,goodput_mbps,upload_mbps,acks_in,acks_discarded,acks_sent,rtt_mean_ms,downlink_mcs,uplink_mcs,downlink_block_bytes,scheduling_requests,sector,x_m,y_m,coupling_loss_db\n",
+            "seed,station,goodput_mbps,upload_mbps,acks_in,acks_discarded,acks_sent,rtt_mean_ms,downlink_mcs,uplink_mcs,downlink_block_bytes,scheduling_requests,sr_wait_mean_ms,sr_failures,random_accesses,preambles,preamble_collisions,random_access_failures,random_access_mean_ms,reestablishments,reestablishment_mean_ms,uplink_grants,block_limited_share,power_limited_share,uplink_harq_retransmission_share,headroom_mean_db,sector,x_m,y_m,coupling_loss_db\n",
         );
         for (run, s) in self.runs.iter().flat_map(|run| run.stations.iter().map(move |s| (run, s))) {
             let place = s.place.map_or(String::from(",,"), |place| {
@@ -244,7 +345,7 @@ impl Summary {
             });
             let _ = writeln!(
                 csv,
-                "{},{},{:.6},{:.6},{},{},{},{:.3},{:.3},{:.3},{:.1},{},{},{place}",
+                "{},{},{:.6},{:.6},{},{},{},{:.3},{:.3},{:.3},{:.1},{},{},{},{place}",
                 run.seed,
                 s.station,
                 s.goodput_mbps,
@@ -257,6 +358,7 @@ impl Summary {
                 s.uplink_mcs,
                 s.downlink_block_bytes,
                 s.scheduling_requests,
+                s.uplink.csv(),
                 s.sector
             );
         }
@@ -372,6 +474,12 @@ pub(crate) fn totals(stations: &[Counters], span: Duration, prb: (u64, u64), rtt
         uplink_prb_share: all.uplink_prb as f64 / (ttis * prb.1 as f64),
         harq_retransmission_share: ratio(harq, all.downlink_blocks + all.uplink_blocks + harq),
         scheduling_requests_per_s: per_second(all.scheduling_requests),
+        sr_wait_mean_ms: ratio(all.request_wait_ns, all.request_waits) / 1e6,
+        random_accesses_per_s: per_second(all.random_accesses),
+        random_access_mean_ms: ratio(all.resolved_ttis, all.resolved),
+        preamble_collision_share: ratio(all.collisions, all.preambles),
+        uplink_block_limited_share: ratio(all.block_limited, all.grants),
+        uplink_power_limited_share: ratio(all.power_limited, all.grants),
         stations_without_service: 0.0, // who has traffic is not in the counters
         downlink_queue_drops_per_s: per_second(all.downlink_queue_drops),
         radio_losses_per_s: per_second(all.radio_losses),
@@ -400,6 +508,7 @@ pub(crate) fn station(index: usize, counters: &Counters, span: Duration, cell: &
         uplink_mcs: ratio(counters.uplink_mcs_sum, counters.uplink_blocks),
         downlink_block_bytes: ratio(counters.downlink_block_bytes, counters.downlink_blocks),
         scheduling_requests: counters.scheduling_requests,
+        uplink: UplinkResult::new(counters, cell.power_correction_db(index)),
         sector: cell.serving(index),
         place: cell.place(index).map(|(point, coupling_loss_db)| PlaceResult {
             x_m: point.x,

@@ -116,6 +116,17 @@ fn random_scenario(stream: &mut Stream) -> Scenario {
     cell.sr_period = Duration::from_millis(pick(stream, &[1, 2, 5, 10, 20, 40, 80]));
     cell.sr_prohibit = stream.below(3);
     cell.periodic_bsr_timer = Duration::from_millis(pick(stream, &[5, 10, 40, 640]));
+    cell.sr_detection = pick(stream, &[1.0, 1.0, 0.9, 0.3]);
+    cell.dsr_trans_max = pick(stream, &[4, 8, 64]);
+    cell.initial_access = stream.chance(0.5);
+    cell.prach_config_index = stream.below(14) as u8;
+    cell.ra_preambles = 4 + 4 * stream.below(16);
+    cell.preamble_trans_max = pick(stream, &[3, 10, 200]);
+    cell.ra_response_window = Duration::from_millis(pick(stream, &[2, 5, 10]));
+    cell.ra_responses = 1 + stream.below(4) as usize;
+    cell.backoff_indicator = Duration::from_millis(pick(stream, &[0, 20, 960]));
+    cell.contention_resolution_timer = Duration::from_millis(pick(stream, &[8, 48, 64]));
+    cell.max_harq_msg3_tx = 1 + stream.below(5) as u32;
     scenario.ack_filter.scheme = pick(
         stream,
         &[
@@ -128,7 +139,7 @@ fn random_scenario(stream: &mut Stream) -> Scenario {
         ],
     );
     random_tcp(stream, &mut scenario.tcp);
-    scenario.tcp.congestion_control = pick(stream, &[Variant::NewReno, Variant::Cubic]);
+    scenario.tcp.congestion_control = pick(stream, &Variant::ALL);
     scenario.tcp.segment_size = Bytes(pick(stream, &[64, 536, 1200, 1448]));
     scenario.tcp.autotune = stream.chance(0.5);
     scenario.tcp.delayed_ack_segments = 1 + stream.below(4) as u32;
@@ -207,6 +218,7 @@ fn random_deployment(stream: &mut Stream) -> Scenario {
             ],
         ),
         sites: pick(stream, &[1, 7]),
+        served_sites: 1,
         wrap_around: false,
         neighbour_load: pick(stream, &[0.0, 0.3, 1.0]),
         fading: pick(
@@ -216,8 +228,13 @@ fn random_deployment(stream: &mut Stream) -> Scenario {
         speed_kmh: pick(stream, &[0.0, 3.0, 120.0, 500.0]),
         p0_dbm: pick(stream, &[-134.0, -106.0, -85.0, -85.0, -85.0, 31.0]),
         alpha: pick(stream, &[0.0, 0.4, 0.8, 0.8, 0.8, 1.0]),
+        tpc_target: stream.chance(0.3).then(|| paceline_net::units::Db(stream.uniform_in(-5.0, 20.0))),
+        periodic_phr_timer: Duration::from_millis(pick(stream, &[0, 10, 100, 1000])),
+        prohibit_phr_timer: Duration::from_millis(pick(stream, &[0, 20])),
+        path_loss_change_db: pick(stream, &[0, 1, 3, 6]),
     });
     let deployment = scenario.deployment.as_mut().unwrap();
+    deployment.served_sites = 1 + stream.below(u64::from(deployment.sites)) as u32;
     deployment.wrap_around = deployment.sites > 1 && stream.chance(0.3);
     scenario.run.duration = Duration::from_millis(1500);
     scenario.run.warmup = Duration::from_millis(500);
@@ -232,7 +249,7 @@ fn random_deployment(stream: &mut Stream) -> Scenario {
         cell.max_retx_threshold = pick(stream, &[1, 2, 4, 32]);
         cell.t_poll_retransmit = Duration::from_millis(pick(stream, &[5, 40, 500]));
         cell.t_status_prohibit = Duration::from_millis(pick(stream, &[0, 20, 200]));
-        cell.reestablishment_delay = Duration::from_millis(pick(stream, &[1, 50, 400]));
+        cell.cell_selection = Duration::from_millis(pick(stream, &[0, 50, 400]));
     }
     scenario
 }

@@ -1,6 +1,6 @@
 //! What an endpoint is given and what it tells: parameters with the defaults of Linux, counters, a snapshot.
 
-use crate::cc::Variant;
+use crate::cc::{Abc, SlowStartExit, Variant};
 use crate::options::{
     BeyondWindow, EcnMode, Keepalive, LossRecovery, Nagle, NewRenoTimer, Pacing, PrrMode, RtoStyle,
     SackCompression, StretchAck,
@@ -103,8 +103,10 @@ pub struct EndpointConfig {
     pub sack: bool,
     /// Offer window scaling.
     pub window_scale: bool,
-    /// Leave slow start early by HyStart, for the variants that have it.
-    pub hystart: bool,
+    /// How CUBIC leaves slow start before a loss.
+    pub hystart: SlowStartExit,
+    /// How `reno` and `newreno` count what was acknowledged.
+    pub abc: Abc,
     /// Acknowledgment policy.
     pub delayed_ack: DelayedAck,
     /// Initial sequence number.
@@ -152,7 +154,8 @@ impl EndpointConfig {
             timestamps: true,
             sack: true,
             window_scale: true,
-            hystart: true,
+            hystart: SlowStartExit::HyStart,
+            abc: Abc::Unlimited,
             delayed_ack: DelayedAck::default(),
             isn: SeqNumber(1),
             start_at: Instant::ZERO,

@@ -66,7 +66,7 @@ impl Endpoint {
             src_port: config.local.port(),
             dst_port: config.remote.port(),
         };
-        let wants_ecn = Controller::new(&config, config.segment_size).ecn() != Ecn::None;
+        let wants_ecn = Controller::new(&config, config.segment_size, config.sack).ecn() != Ecn::None;
         Self {
             stretch: Stretch::new(config.stretch_ack),
             config,

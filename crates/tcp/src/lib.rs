@@ -36,7 +36,7 @@ mod sender_timers;
 mod stretch;
 mod tlp;
 
-pub use cc::{AckSample, CongestionControl, CongestionEvent, Controller, Ecn, Variant};
+pub use cc::{Abc, AckSample, CongestionControl, CongestionEvent, Controller, Ecn, SlowStartExit, Variant};
 pub use config::{DelayedAck, EndpointConfig, Snapshot, Source, Stats};
 pub use endpoint::Endpoint;
 pub use options::{

@@ -51,6 +51,8 @@ pub(crate) struct Recovery {
     /// Timestamp of the first retransmission; `None` before it.
     first_resent: Option<u32>,
     waiting_for_resend: bool,
+    /// Nothing was sent again since the recovery began.
+    first_due: bool,
     /// Start of what the last reduction was about, and its retransmissions that no DSACK answered yet; `None` when
     /// there is nothing to take back.
     undo_from: Option<u64>,
@@ -68,6 +70,7 @@ impl Recovery {
             frto: Frto::Off,
             first_resent: None,
             waiting_for_resend: false,
+            first_due: false,
             undo_from: None,
             undo_resent: None,
             partial_seen: false,
@@ -107,20 +110,20 @@ impl Recovery {
     fn enter(&mut self, phase: Phase, snd_una: u64, snd_nxt: u64, in_network: u32) {
         // A timeout during a fast recovery is judged by the first retransmission of both.
         if matches!(self.phase, Phase::Open | Phase::Cwr) {
-            self.first_resent = None;
-            self.waiting_for_resend = true;
+            self.waiting_for_resend = self.first_resent.is_none();
             // A reduction for an echo of congestion is not taken back with it.
             self.undo_from = (self.phase == Phase::Open).then_some(snd_una);
             self.undo_resent = (in_network > 0).then_some(in_network);
         }
         self.phase = phase;
         self.end = snd_nxt;
+        self.first_due = true;
         self.partial_seen = false;
         self.frto = Frto::Off;
     }
     /// Whether the first retransmission of a fast recovery is still to be sent: no window holds it back.
     pub fn owes_first(&self) -> bool {
-        self.phase == Phase::Fast && self.waiting_for_resend
+        self.phase == Phase::Fast && self.first_due
     }
     /// Whether a timeout now repeats a reduction that was made already.
     pub fn reduced_already(&self, snd_una: u64, repeated: bool) -> bool {
@@ -142,6 +145,7 @@ impl Recovery {
             self.prr.on_sent(len);
         }
         if resent_at.is_some() {
+            self.first_due = false;
             self.undo_resent = self.undo_from.map(|_| self.undo_resent.unwrap_or(0) + 1);
         }
         if self.waiting_for_resend && resent_at.is_some() {
@@ -172,17 +176,18 @@ impl Recovery {
         self.undo_resent = None;
     }
     /// Ends the recovery if everything sent before it was acknowledged; returns the phase that ended.
-    pub fn try_end(&mut self, snd_una: u64) -> Option<Phase> {
+    pub fn try_end(&mut self, snd_una: u64, has_resent: bool) -> Option<Phase> {
         let ended = self.phase;
         (ended != Phase::Open && snd_una >= self.end).then(|| {
-            self.leave();
+            self.leave(has_resent);
             ended
         })
     }
-    /// Ends the recovery.
-    pub fn leave(&mut self) {
+    /// Ends the recovery. While retransmissions of what was sent during it are in the network, `has_resent`, their
+    /// arrival must not pass for that of an original in the next one.
+    pub fn leave(&mut self, has_resent: bool) {
         self.phase = Phase::Open;
-        self.first_resent = None;
+        self.first_resent = self.first_resent.filter(|_| has_resent);
         self.waiting_for_resend = false;
         self.frto = Frto::Off;
     }
@@ -245,8 +250,16 @@ mod tests {
         recovery.on_sent(1000, Some(120));
         assert!(recovery.proves_spurious(Some(99)));
         assert!(!recovery.proves_spurious(Some(100)) && !recovery.proves_spurious(None));
-        assert_eq!(recovery.try_end(4999), None);
-        assert_eq!(recovery.try_end(5000), Some(Phase::Timeout));
+        assert_eq!(recovery.try_end(4999, true), None);
+        assert_eq!(recovery.try_end(5000, true), Some(Phase::Timeout));
+        // A retransmission at 120 is on its way: in the next recovery its arrival proves nothing.
+        recovery.enter_fast(5000, 9000, Prr::default(), 0);
+        recovery.on_sent(1000, Some(130));
+        assert!(!recovery.proves_spurious(Some(120)));
+        assert_eq!(recovery.try_end(9000, false), Some(Phase::Fast));
+        recovery.enter_fast(9000, 12_000, Prr::default(), 0);
+        recovery.on_sent(1000, Some(200));
+        assert!(recovery.proves_spurious(Some(199)));
     }
 
     #[test]
@@ -266,7 +279,7 @@ mod tests {
         recovery.on_sent(1000, Some(100));
         assert!(!recovery.on_dsack(1000, 100_000, 1));
         assert!(!recovery.on_dsack(200_000, 100_000, 1)); // beyond what was acknowledged
-        assert_eq!(recovery.try_end(100_000), Some(Phase::Fast));
+        assert_eq!(recovery.try_end(100_000, false), Some(Phase::Fast));
         assert!(recovery.on_dsack(2000, 100_000, 1));
         recovery.forget_undo();
         assert!(!recovery.on_dsack(2000, 100_000, 1));

@@ -134,6 +134,10 @@ impl Scoreboard {
     pub fn outstanding(&self) -> u64 {
         self.outstanding
     }
+    /// Whether retransmissions are in the network.
+    pub fn has_resent(&self) -> bool {
+        self.resent_bytes > 0
+    }
     /// Whether nothing waits for an acknowledgment.
     pub fn is_empty(&self) -> bool {
         self.segments.is_empty()

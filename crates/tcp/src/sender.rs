@@ -138,11 +138,12 @@ impl Sender {
             min_rto: config.min_rto,
             initial_window: config.initial_window,
         };
+        let sack = sack && config.loss_recovery.uses_sack();
         Self {
             rules,
             first_seq: config.isn + 1,
             mss,
-            sack: sack && config.loss_recovery.uses_sack(),
+            sack,
             snd_una: 0,
             snd_nxt: 0,
             edge: 0,
@@ -154,7 +155,7 @@ impl Sender {
             send_buffer: config.send_buffer.0.max(u64::from(mss)),
             board: Scoreboard::default(),
             recovery: Recovery::new(),
-            control: Controller::new(config, mss),
+            control: Controller::new(config, mss, sack),
             ecn: EcnState::default(),
             rtt: RttEstimator::new(config),
             rates: RateSampler::default(),

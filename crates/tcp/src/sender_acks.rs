@@ -251,7 +251,7 @@ impl Sender {
         }
         self.board.unmark_lost();
         self.control.on_congestion(now, CongestionEvent::Undo, Bytes(self.board.in_flight()));
-        self.recovery.leave();
+        self.recovery.leave(false);
         if by_frto {
             self.rtt.end_backoff();
             stats.spurious_timeouts += 1;
@@ -269,9 +269,9 @@ impl Sender {
         };
         // Without partial ACKs, fast recovery ends when anything new is acknowledged.
         let reno = phase == Phase::Fast && self.rules.recovery == LossRecovery::Reno && advanced;
-        let ended = match self.recovery.try_end(at) {
+        let ended = match self.recovery.try_end(at, self.board.has_resent()) {
             None if reno => {
-                self.recovery.leave();
+                self.recovery.leave(self.board.has_resent());
                 Some(Phase::Fast)
             }
             ended => ended,

@@ -8,6 +8,9 @@ const HALF: f64 = 300.0;
 /// Highest MCS index, the end of the scale.
 const BEST_MCS: f64 = 28.0;
 
+/// More stations than these are drawn without their numbers.
+const MOST_NUMBERED: usize = 80;
+
 /// The picture; none where SINRs are stated.
 pub fn figure(stations: &[StationResult]) -> Option<String> {
     let places: Vec<_> = stations.iter().filter_map(|station| Some((station, station.place?))).collect();
@@ -34,18 +37,19 @@ pub fn figure(stations: &[StationResult]) -> Option<String> {
         let (x, y) = (place.x_m * scale, -place.y_m * scale);
         let _ = write!(
             svg,
-            "<g><title>station {}: sector {}, coupling loss {:.1} dB, mean downlink MCS {:.1}, {:.2} Mb/s</title>{}\
-             <text x=\"{:.1}\" y=\"{:.1}\" fill=\"#333\">{}</text></g>",
+            "<g><title>station {}: sector {}, coupling loss {:.1} dB, mean downlink MCS {:.1}, {:.2} Mb/s</title>{}",
             station.station,
             station.sector,
             place.coupling_loss_db,
             station.downlink_mcs,
             station.goodput_mbps + station.upload_mbps,
-            mark(station, x, y),
-            x + 9.0,
-            y + 4.0,
-            station.station
+            mark(station, x, y)
         );
+        if places.len() <= MOST_NUMBERED {
+            let (x, y) = (x + 9.0, y + 4.0);
+            let _ = write!(svg, "<text x=\"{x:.1}\" y=\"{y:.1}\" fill=\"#333\">{}</text>", station.station);
+        }
+        svg += "</g>";
     }
     svg += "</svg>";
     let words = "Map: a shape for each sector, darker for a higher mean downlink MCS (0 to 28)";
@@ -80,7 +84,7 @@ fn ring(reach: f64) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use paceline_sim::results::PlaceResult;
+    use paceline_sim::results::{PlaceResult, UplinkResult};
 
     fn station(index: usize, place: Option<PlaceResult>) -> StationResult {
         StationResult {
@@ -95,6 +99,7 @@ mod tests {
             uplink_mcs: 0.0,
             downlink_block_bytes: 0.0,
             scheduling_requests: 0,
+            uplink: UplinkResult::default(),
             sector: index,
             place,
         }

@@ -109,11 +109,17 @@ pub fn miesm(modulation: Modulation, sinrs: &[f64]) -> f64 {
 
 /// The same of any sequence.
 pub fn miesm_of(modulation: Modulation, sinrs: impl Iterator<Item = f64>) -> f64 {
+    miesm_weighted(modulation, sinrs.map(|sinr| (sinr, 1)))
+}
+
+/// The same where each SINR is that of as many blocks.
+pub fn miesm_weighted(modulation: Modulation, sinrs: impl Iterator<Item = (f64, u32)>) -> f64 {
     let table = &TABLES[modulation as usize];
     let (mut sum, mut count) = (0.0, 0.0);
-    for sinr in sinrs {
-        sum += table.at(sinr);
-        count += 1.0;
+    for (sinr, blocks) in sinrs {
+        let blocks = f64::from(blocks);
+        sum += blocks * table.at(sinr);
+        count += blocks;
     }
     if count == 0.0 { 0.0 } else { table.inverse(sum / count) }
 }

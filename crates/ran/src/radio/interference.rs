@@ -60,6 +60,15 @@ impl BlockSet {
     pub fn is_empty(self) -> bool {
         self.0 == 0
     }
+    /// How many of its blocks lie in each group of so many, from the first to the last with any.
+    pub fn groups(self, group: u32) -> impl Iterator<Item = u32> {
+        let (mut left, mask) = (self.0, Self::range(0, group).0);
+        std::iter::from_fn(move || {
+            let blocks = (left != 0).then(|| (left & mask).count_ones());
+            left >>= group;
+            blocks
+        })
+    }
     /// Its blocks in ascending order.
     pub fn blocks(self) -> impl Iterator<Item = usize> {
         let mut left = self.0;
@@ -144,40 +153,69 @@ fn mix(bits: u64) -> u64 {
     bits ^ (bits >> 31)
 }
 
-/// Blocks that are added up side by side.
+/// Groups that are added up side by side.
 const LANES: usize = 8;
 
-/// What every cell transmits in a TTI: per resource block, the share of its power; 0 or 1 unless a mean is meant.
+/// What every cell transmits in a TTI: per resource block group, the share of its power; 0 or 1 unless a mean is
+/// meant. A group counts as transmitted if one of its blocks is.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Activity {
     resource_blocks: u32,
-    /// Blocks of a row: a multiple of the lanes.
+    group: u32,
+    /// Groups of a row: a multiple of the lanes.
     width: usize,
     rows: Vec<f32>,
+    /// Cells that transmit everything, and cells whose row has to be looked at; the others transmit nothing.
+    full: Vec<usize>,
+    partial: Vec<usize>,
 }
 
 impl Activity {
     /// All cells quiet.
-    pub fn new(cells: usize, resource_blocks: u32) -> Self {
-        let width = (resource_blocks as usize).next_multiple_of(LANES);
-        Self { resource_blocks, width, rows: vec![0.0; cells * width] }
+    pub fn new(cells: usize, resource_blocks: u32, group: u32) -> Self {
+        let width = (resource_blocks.div_ceil(group) as usize).next_multiple_of(LANES);
+        let rows = vec![0.0; cells * width];
+        Self { resource_blocks, group, width, rows, full: Vec::new(), partial: Vec::new() }
+    }
+    /// Number of groups.
+    pub fn groups(&self) -> usize {
+        self.resource_blocks.div_ceil(self.group) as usize
     }
     /// The cell transmits these blocks at full power.
     pub fn set_blocks(&mut self, cell: usize, blocks: BlockSet) {
-        let blocks = blocks.0 & BlockSet::range(0, self.resource_blocks).0;
-        for (values, byte) in self.row_mut(cell).chunks_exact_mut(LANES).zip(blocks.to_le_bytes()) {
-            for (bit, value) in values.iter_mut().enumerate() {
-                *value = f32::from(byte >> bit & 1);
+        let all = BlockSet::range(0, self.resource_blocks);
+        let (empty, full) = (blocks.is_empty(), blocks.0 & all.0 == all.0);
+        set_member(&mut self.full, cell, full);
+        set_member(&mut self.partial, cell, !empty && !full);
+        if !empty && !full {
+            let (mut rest, mask) = (blocks.0 & all.0, BlockSet::range(0, self.group).0);
+            let group = self.group;
+            for share in self.row_mut(cell) {
+                *share = f32::from(u8::from(rest & mask != 0));
+                rest >>= group;
             }
         }
     }
     /// The cell transmits all blocks at this share of its power.
     pub fn set_share(&mut self, cell: usize, share: f64) {
-        let blocks = self.resource_blocks as usize;
-        self.row_mut(cell)[..blocks].fill(share as f32);
+        let groups = self.groups();
+        set_member(&mut self.full, cell, false);
+        set_member(&mut self.partial, cell, true);
+        self.row_mut(cell)[..groups].fill(share as f32);
     }
     fn row_mut(&mut self, cell: usize) -> &mut [f32] {
         &mut self.rows[cell * self.width..(cell + 1) * self.width]
+    }
+}
+
+/// Puts a cell into a list in ascending order, or takes it out.
+fn set_member(list: &mut Vec<usize>, cell: usize, member: bool) {
+    match (list.binary_search(&cell), member) {
+        (Err(place), true) => list.insert(place, cell),
+        (Ok(place), false) => {
+            list.remove(place);
+        }
+        _ => {}
     }
 }
 
@@ -210,33 +248,28 @@ impl DownlinkReceiver {
     pub fn signal_mw(&self) -> f64 {
         self.signal_mw
     }
-    /// Writes interference and noise in mW per resource block.
+    /// Writes interference and noise in mW in a block of each group.
     pub fn interference_mw(&self, activity: &Activity, out: &mut [f64]) {
-        self.interference_in(activity, BlockSet(u128::MAX), out);
-    }
-    /// The same for these blocks alone, and what lies beside them; others keep what stands there.
-    pub fn interference_in(&self, activity: &Activity, blocks: BlockSet, out: &mut [f64]) {
+        let full: f32 = activity.full.iter().map(|cell| self.interferers_mw[*cell]).sum();
+        let everywhere = self.noise_mw + f64::from(full);
         for (chunk, out) in out.chunks_mut(LANES).enumerate() {
-            if blocks.0 >> (chunk * LANES) & 0xff == 0 {
-                continue;
-            }
             let mut sums = [0.0f32; LANES];
-            for (power, row) in self.interferers_mw.iter().zip(activity.rows.chunks_exact(activity.width)) {
-                let row = &row[chunk * LANES..(chunk + 1) * LANES];
-                for (sum, share) in sums.iter_mut().zip(row) {
-                    *sum += power * share;
+            for cell in &activity.partial {
+                let from = cell * activity.width + chunk * LANES;
+                for (sum, share) in sums.iter_mut().zip(&activity.rows[from..from + LANES]) {
+                    *sum += self.interferers_mw[*cell] * share;
                 }
             }
             for (out, sum) in out.iter_mut().zip(sums) {
-                *out = self.noise_mw + f64::from(sum);
+                *out = everywhere + f64::from(sum);
             }
         }
     }
 }
 
-/// Fills interference and noise per resource block at a cell with its noise, in mW.
-pub fn uplink_noise_mw(noise_figure_db: f64, out: &mut [f64]) {
-    out.fill(from_db(noise_per_block_dbm(noise_figure_db)));
+/// Noise per resource block at a cell in mW.
+pub fn uplink_noise_mw(noise_figure_db: f64) -> f64 {
+    from_db(noise_per_block_dbm(noise_figure_db))
 }
 
 /// Adds a transmission of `power_dbm` in each of `blocks` that reaches the cell over `gain_db`.
@@ -249,6 +282,8 @@ pub fn add_uplink(blocks: BlockSet, power_dbm: f64, gain_db: f64, out: &mut [f64
 
 /// Stations drawn for every cell.
 const DRAWN: usize = 64;
+/// How many times one of them can be named by 64 bits.
+const DRAWS_PER_WORD: usize = 10;
 
 /// The uplink of cells that are not simulated.
 #[derive(Clone, Debug)]
@@ -311,7 +346,19 @@ impl UplinkNeighbours {
         let mut sums = [0.0f32; MAX_BLOCKS];
         for cell in (0..self.cells).filter(|cell| *cell != target && loads[*cell] != Load::Quiet) {
             let bank = &self.received_mw[cell * self.targets.len() + place];
-            let (state, threshold) = (cell_state(self.seed, cell, tti), loads[cell].threshold());
+            let state = cell_state(self.seed, cell, tti);
+            if loads[cell] == Load::Full {
+                // Every group is used: one draw says by whom for as many groups as its bits reach.
+                for (draw, sums) in (0..).zip(sums[..groups].chunks_mut(DRAWS_PER_WORD)) {
+                    let mut bits = group_bits(state, draw);
+                    for sum in sums {
+                        *sum += bank[bits as usize % DRAWN];
+                        bits /= DRAWN as u64;
+                    }
+                }
+                continue;
+            }
+            let threshold = loads[cell].threshold();
             for (group, sum) in (0..).zip(&mut sums[..groups]) {
                 let bits = group_bits(state, group);
                 // A mask instead of a branch: at half load, that would be guessed wrong every other time.

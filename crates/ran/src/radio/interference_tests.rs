@@ -20,7 +20,7 @@ fn downlink_sinr_of_two_cells_holds_by_hand() {
     // 29.0103 dBm in a block over -110 and -115 dB, noise -112.4473 dBm: -80.9897, -85.9897 dBm.
     let receiver = DownlinkReceiver::from_gains(&[-110.0, -115.0], 0, 29.0103, -112.4473);
     let mut out = [0.0; 50];
-    let mut activity = Activity::new(2, 50);
+    let mut activity = Activity::new(2, 50, 1);
     activity.set_blocks(0, BlockSet::range(0, 50));
     activity.set_blocks(1, BlockSet::range(10, 5));
     receiver.interference_mw(&activity, &mut out);
@@ -42,8 +42,7 @@ fn uplink_sinr_of_two_cells_holds_by_hand() {
     // -4 dBm per block, over -120 dB here: -124 dBm in blocks 4 to 7. Noise -116.4473 dBm.
     let own = CONTROL.power_per_block_dbm(&Grant::open_loop(10, 100.0));
     let other = CONTROL.power_per_block_dbm(&Grant::open_loop(4, 95.0));
-    let mut out = [0.0; 25];
-    uplink_noise_mw(5.0, &mut out);
+    let mut out = [uplink_noise_mw(5.0); 25];
     add_uplink(BlockSet::range(4, 4), other, -120.0, &mut out);
     let sinr = |block: usize| own - 100.0 - to_db(out[block]);
     // 10^-11.64473 + 10^-12.4 = 2.26606e-12 + 3.98107e-13 = 2.66417e-12 mW: -115.7444 dBm.
@@ -58,7 +57,7 @@ fn full_neighbours_give_the_geometry() {
         let station = deployment.place(&format!("s{index}"), Region::AllSites, Association::Best);
         let receiver = DownlinkReceiver::new(&deployment, &station);
         let mut out = [0.0; 50];
-        let mut activity = Activity::new(57, 50);
+        let mut activity = Activity::new(57, 50, 1);
         (0..57).for_each(|cell| activity.set_blocks(cell, BlockSet::range(0, 50)));
         receiver.interference_mw(&activity, &mut out);
         for interference in out {
@@ -66,7 +65,7 @@ fn full_neighbours_give_the_geometry() {
             assert!((sinr - deployment.geometry_db(&station)).abs() < 1e-5);
         }
         let mut quiet = [0.0; 50];
-        receiver.interference_mw(&Activity::new(57, 50), &mut quiet);
+        receiver.interference_mw(&Activity::new(57, 50, 1), &mut quiet);
         assert!((to_db(quiet[0]) - noise_per_block_dbm(9.0)).abs() < 1e-9);
     }
 }

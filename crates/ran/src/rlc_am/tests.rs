@@ -9,7 +9,6 @@ const CONFIG: AmConfig = AmConfig {
     poll_byte: Some(25_000),
     max_retx_threshold: 1000, // above what the standard allows: short reports need many repetitions
     t_status_prohibit: 20,
-    reestablishment_delay: 100,
 };
 
 fn packet(id: u32, payload_len: u32) -> Packet {

@@ -3,7 +3,8 @@
 
 use paceline_net::{Bytes, DropTail, Instant, Node, Output, Packet, TcpFlags, TcpHeader};
 use paceline_ran::{
-    AccessConfig, CORE, Cell, CellConfig, Fading, Policy, RlcConfig, StationConfig, StationLink, station_port,
+    AccessConfig, CORE, Cell, CellConfig, Fading, Policy, RandomAccessConfig, RlcConfig, StationConfig,
+    StationLink, station_port,
 };
 use std::net::{IpAddr, Ipv4Addr};
 
@@ -39,7 +40,29 @@ pub fn config() -> CellConfig {
         cqi_period: 5,
         cqi_delay: 6,
         downlink_buffer: Bytes(1 << 20),
-        access: AccessConfig { sr_period: 10, sr_prohibit: 0, periodic_bsr: 5, retx_bsr: 320, sr_grant: 80 },
+        access: AccessConfig {
+            sr_period: 10,
+            sr_prohibit: 0,
+            dsr_trans_max: 64,
+            sr_detection: 1.0,
+            periodic_bsr: 5,
+            retx_bsr: 320,
+            sr_grant: 80,
+        },
+        random_access: RandomAccessConfig {
+            initial: false,
+            prach_index: 3,
+            preambles: 52,
+            max_preambles: 10,
+            response_window: 10,
+            responses: 3,
+            backoff: 20,
+            contention_timer: 48,
+            max_msg3_tx: 4,
+            setup: 50,
+            cell_selection: 50,
+            reestablishment: 25,
+        },
     }
 }
 

@@ -45,6 +45,7 @@ pub(super) fn check(scenario: &Scenario) -> Result<(), Problem> {
     cell_radio(scenario)?;
     cell_rlc(scenario)?;
     cell_access(scenario)?;
+    cell_random_access(scenario)?;
     tcp(scenario)?;
     deployment(scenario)?;
     if scenario.deployment.is_some() {
@@ -61,6 +62,12 @@ fn range(key: &str, value: impl Display, ok: bool, allowed: &str) -> Result<(), 
         return Ok(());
     }
     Err(Problem { key: key.to_owned(), value: value.to_string(), allowed: allowed.to_owned() })
+}
+
+/// A number that is one of these.
+fn one_of(key: &str, value: u32, allowed: &[u32]) -> Result<(), Problem> {
+    let list: Vec<String> = allowed.iter().map(u32::to_string).collect();
+    range(key, value, allowed.contains(&value), &format!("one of {}", list.join(", ")))
 }
 
 /// A duration that is one of these numbers of milliseconds.
@@ -131,7 +138,8 @@ fn cell_rlc(scenario: &Scenario) -> Result<(), Problem> {
     range("cell.poll_byte", cell.poll_byte, byte_ok, allowed)?;
     let retx_ok = [1, 2, 3, 4, 6, 8, 16, 32].contains(&cell.max_retx_threshold);
     range("cell.max_retx_threshold", cell.max_retx_threshold, retx_ok, "one of 1, 2, 3, 4, 6, 8, 16, 32")?;
-    whole_ms("cell.reestablishment_delay", cell.reestablishment_delay, 1, 10_000)?;
+    whole_ms("cell.cell_selection", cell.cell_selection, 0, 10_000)?;
+    whole_ms("cell.reestablishment_signalling", cell.reestablishment_signalling, 0, 10_000)?;
     cell.discard_timer
         .map_or(Ok(()), |timer| one_of_ms("cell.discard_timer", timer, &[50, 100, 150, 300, 500, 750, 1500]))
 }
@@ -154,9 +162,45 @@ fn cell_access(scenario: &Scenario) -> Result<(), Problem> {
     range("ack_filter.header", header, header >= Bytes(1) && header <= Bytes(1000), "1 B to 1000 B")
 }
 
+/// The values of TS 36.331 v15.6.0 §6.3.2, RACH-ConfigCommon and PRACH-Config, and TS 36.321 Table 7.2-1.
+fn cell_random_access(scenario: &Scenario) -> Result<(), Problem> {
+    let cell = &scenario.cell;
+    let heard = cell.sr_detection > 0.0 && cell.sr_detection <= 1.0;
+    range("cell.sr_detection", cell.sr_detection, heard, "more than 0, at most 1")?;
+    one_of("cell.dsr_trans_max", cell.dsr_trans_max, &[4, 8, 16, 32, 64])?;
+    whole_ms("cell.connection_setup", cell.connection_setup, 0, 10_000)?;
+    let index = cell.prach_config_index;
+    range("cell.prach_config_index", index, index <= 15, "0 to 15 (preamble format 0)")?;
+    let preambles_ok = (4..=64).contains(&cell.ra_preambles) && cell.ra_preambles.is_multiple_of(4);
+    range("cell.ra_preambles", cell.ra_preambles, preambles_ok, "4 to 64 in steps of 4")?;
+    let tries = [3, 4, 5, 6, 7, 8, 10, 20, 50, 100, 200];
+    one_of("cell.preamble_trans_max", cell.preamble_trans_max, &tries)?;
+    one_of_ms("cell.ra_response_window", cell.ra_response_window, &[2, 3, 4, 5, 6, 7, 8, 10])?;
+    range("cell.ra_responses", cell.ra_responses, (1..=16).contains(&cell.ra_responses), "1 to 16")?;
+    let backoffs = [0, 10, 20, 30, 40, 60, 80, 120, 160, 240, 320, 480, 960];
+    one_of_ms("cell.backoff_indicator", cell.backoff_indicator, &backoffs)?;
+    let timers = [8, 16, 24, 32, 40, 48, 56, 64];
+    one_of_ms("cell.contention_resolution_timer", cell.contention_resolution_timer, &timers)?;
+    let msg3_ok = (1..=8).contains(&cell.max_harq_msg3_tx);
+    range("cell.max_harq_msg3_tx", cell.max_harq_msg3_tx, msg3_ok, "1 to 8")?;
+    // Index 14 has the PRACH in every subframe: something must be left beside it.
+    let uplink = cell.uplink_bandwidth.unwrap_or(cell.bandwidth);
+    let blocks = resource_blocks(uplink.0 / 1000).unwrap_or(0);
+    let room_ok = !cell.initial_access || index != 14 || blocks >= cell.pucch_prb + 6 + 3;
+    range(
+        "cell.prach_config_index",
+        index,
+        room_ok,
+        "other than 14, which leaves this uplink no blocks for data",
+    )
+}
+
 fn deployment(scenario: &Scenario) -> Result<(), Problem> {
     let Some(deployment) = &scenario.deployment else { return Ok(()) };
     range("deployment.sites", deployment.sites, [1, 7, 19].contains(&deployment.sites), "1, 7 or 19")?;
+    let served = deployment.served_sites;
+    let allowed = format!("1 to deployment.sites, {}", deployment.sites);
+    range("deployment.served_sites", served, (1..=deployment.sites).contains(&served), &allowed)?;
     let wrap_ok = !deployment.wrap_around || deployment.sites > 1;
     range("deployment.wrap_around", deployment.wrap_around, wrap_ok, "false with one site")?;
     let load_ok = (0.0..=1.0).contains(&deployment.neighbour_load);
@@ -171,7 +215,19 @@ fn deployment(scenario: &Scenario) -> Result<(), Problem> {
         "-134 to 31 (TS 36.331 p0-NominalPUSCH and p0-UE-PUSCH)",
     )?;
     let alpha_ok = paceline_ran::radio::power_control::ALPHAS.contains(&deployment.alpha);
-    range("deployment.alpha", deployment.alpha, alpha_ok, "0, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9 or 1 (TS 36.331)")
+    range(
+        "deployment.alpha",
+        deployment.alpha,
+        alpha_ok,
+        "0, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9 or 1 (TS 36.331)",
+    )?;
+    if let Some(target) = deployment.tpc_target {
+        range("deployment.tpc_target", target, (-10.0..=40.0).contains(&target.0), "-10 dB to 40 dB")?;
+    }
+    let timers = [0, 10, 20, 50, 100, 200, 500, 1000];
+    one_of_ms("deployment.periodic_phr_timer", deployment.periodic_phr_timer, &timers)?;
+    one_of_ms("deployment.prohibit_phr_timer", deployment.prohibit_phr_timer, &timers)?;
+    one_of("deployment.path_loss_change_db", deployment.path_loss_change_db, &[0, 1, 3, 6])
 }
 
 fn tcp(scenario: &Scenario) -> Result<(), Problem> {
@@ -314,7 +370,8 @@ mod tests {
             ("cell.poll_byte=25 KiB", "infinity"),
             ("cell.max_retx_threshold=5", "1, 2, 3, 4, 6"),
             ("cell.discard_timer=200 ms", "50, 100, 150"),
-            ("cell.reestablishment_delay=0 ms", "1 to 10000 ms"),
+            ("cell.cell_selection=11 s", "0 to 10000 ms"),
+            ("cell.reestablishment_signalling=1500 us", "0 to 10000 ms, whole"),
         ] {
             let error = with(bad).expect_err(bad).to_string();
             assert!(error.contains(part), "{error}");

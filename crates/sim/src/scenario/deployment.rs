@@ -1,8 +1,11 @@
 //! Table `[deployment]`: sites, propagation and power control around the stations.
 //!
-//! The three sectors of the middle site are simulated with their stations, which stand where one of them is the best
-//! cell; the cells of the other sites transmit at the stated load. Parameter sets are those of `crates/ran/src/radio/deployment.rs`, with their sources.
+//! The sectors of the served sites are simulated with their stations, which stand where one of them is the best cell;
+//! the cells of the other sites transmit at the stated load. Parameter sets are those of
+//! `crates/ran/src/radio/deployment.rs`, with their sources.
 
+use paceline_net::Duration;
+use paceline_net::units::Db;
 use serde::{Deserialize, Serialize};
 
 /// A network of sites.
@@ -13,6 +16,8 @@ pub struct Deployment {
     pub model: DeploymentModel,
     /// Sites of three sectors: 1, 7 or 19.
     pub sites: u32,
+    /// Sites whose cells are simulated with their stations, the middle one first: 1 to `sites`.
+    pub served_sites: u32,
     /// Whether copies of the network surround it (7 or 19 sites).
     pub wrap_around: bool,
     /// Share of resource blocks that the other sites' cells use, in both directions: 0 quiet, 1 full buffer.
@@ -25,6 +30,16 @@ pub struct Deployment {
     pub p0_dbm: f64,
     /// Share of the path loss that the uplink compensates: 0, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9 or 1.
     pub alpha: f64,
+    /// SINR that TPC commands in uplink grants aim at (TS 36.213 §5.1.1.1, accumulated); open loop if left out.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tpc_target: Option<Db>,
+    /// periodicPHR-Timer: 10, 20, 50, 100, 200, 500 or 1000 ms (TS 36.331); 0 for infinity.
+    pub periodic_phr_timer: Duration,
+    /// prohibitPHR-Timer: 0, 10, 20, 50, 100, 200, 500 or 1000 ms (TS 36.331).
+    pub prohibit_phr_timer: Duration,
+    /// dl-PathlossChange that triggers a report: 1, 3 or 6 dB (TS 36.331); 0 for infinity. Stations stand still here,
+    /// and fast fading does not count.
+    pub path_loss_change_db: u32,
 }
 
 impl Default for Deployment {
@@ -32,12 +47,17 @@ impl Default for Deployment {
         Self {
             model: DeploymentModel::Case1,
             sites: 7,
+            served_sites: 1,
             wrap_around: false,
             neighbour_load: 1.0,
             fading: FadingProfile::None,
             speed_kmh: 3.0,
             p0_dbm: -85.0,
             alpha: 0.8,
+            tpc_target: None,
+            periodic_phr_timer: Duration::from_millis(100),
+            prohibit_phr_timer: Duration::from_millis(20),
+            path_loss_change_db: 3,
         }
     }
 }

@@ -148,9 +148,12 @@ pub struct Cell {
     pub max_retx_threshold: u32,
     /// RLC AM t-StatusProhibit (TS 36.331: 0 to 2400 ms).
     pub t_status_prohibit: Duration,
-    /// Time without service after a radio-link failure in AM: an assumption for cell search, random access and
-    /// signalling.
-    pub reestablishment_delay: Duration,
+    /// After a radio-link failure, time until the station has selected its cell again; random access and
+    /// `reestablishment_signalling` follow. An assumption: TS 36.133 §6.1 allows 150 ms for a known cell, and the time
+    /// to read its system information.
+    pub cell_selection: Duration,
+    /// RRC connection re-establishment and reconfiguration after contention resolution: an assumption.
+    pub reestablishment_signalling: Duration,
     /// PDCP discardTimer (TS 36.331: 50 to 1500 ms); infinity if left out, as in OAI.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub discard_timer: Option<Duration>,
@@ -170,6 +173,34 @@ pub struct Cell {
     pub sr_period: Duration,
     /// sr-ProhibitTimer in scheduling request periods (TS 36.331: 0..=7).
     pub sr_prohibit: u64,
+    /// Probability that the eNB hears a scheduling request (TS 36.104 §8.3 asks for 0.99 on PUCCH).
+    pub sr_detection: f64,
+    /// dsr-TransMax: scheduling requests in vain before the station accesses at random (TS 36.331: 4, 8, 16, 32 or
+    /// 64; srsRAN 64).
+    pub dsr_trans_max: u32,
+    /// Whether stations start without a connection and access at random when they first have data, paged at once for
+    /// data of the downlink; then the PRACH takes 6 resource blocks of its subframes. If false they start connected,
+    /// and preambles, which are rare then, take nothing from PUSCH.
+    pub initial_access: bool,
+    /// From contention resolution until a new connection carries data: RRC and security set-up, an assumption.
+    pub connection_setup: Duration,
+    /// prach-ConfigIndex: 0 to 15, preamble format 0 (TS 36.211 Table 5.7.1-2; srsRAN 3: subframe 1 of every frame).
+    pub prach_config_index: u8,
+    /// numberOfRA-Preambles: 4, 8, .. 64 to choose from (TS 36.331; OAI and ns-3 leave 52 of 64).
+    pub ra_preambles: u64,
+    /// preambleTransMax: 3, 4, 5, 6, 7, 8, 10, 20, 50, 100 or 200 (TS 36.331; srsRAN 10).
+    pub preamble_trans_max: u32,
+    /// ra-ResponseWindowSize: 2 to 8 or 10 ms (TS 36.331; srsRAN, OAI 10).
+    pub ra_response_window: Duration,
+    /// Random access responses, each with a grant, per TTI and cell (TR 37.868: 3).
+    pub ra_responses: usize,
+    /// Backoff in the responses: 0, 10, 20, 30, 40, 60, 80, 120, 160, 240, 320, 480 or 960 ms (TS 36.321 Table 7.2-1;
+    /// TR 37.868: 20).
+    pub backoff_indicator: Duration,
+    /// mac-ContentionResolutionTimer: 8, 16, .. 64 ms (TS 36.331; OAI, TR 37.868 48).
+    pub contention_resolution_timer: Duration,
+    /// maxHARQ-Msg3Tx (TS 36.331: 1 to 8; srsRAN, OAI 4).
+    pub max_harq_msg3_tx: u32,
     /// periodicBSR-Timer (TS 36.331: 5 to 2560 ms).
     pub periodic_bsr_timer: Duration,
     /// retxBSR-Timer (TS 36.331: 320 to 10240 ms).
@@ -196,7 +227,8 @@ impl Default for Cell {
             poll_byte: Bytes(750_000),
             max_retx_threshold: 16,
             t_status_prohibit: Duration::from_millis(50),
-            reestablishment_delay: Duration::from_millis(100),
+            cell_selection: Duration::from_millis(50),
+            reestablishment_signalling: Duration::from_millis(25),
             discard_timer: None,
             decode_delay: Duration::from_millis(2),
             outer_loop: false,
@@ -206,6 +238,18 @@ impl Default for Cell {
             uplink_buffer: Bytes(256_000),
             sr_period: Duration::from_millis(10),
             sr_prohibit: 0,
+            sr_detection: 1.0,
+            dsr_trans_max: 64,
+            initial_access: false,
+            connection_setup: Duration::from_millis(50),
+            prach_config_index: 3,
+            ra_preambles: 52,
+            preamble_trans_max: 10,
+            ra_response_window: Duration::from_millis(10),
+            ra_responses: 3,
+            backoff_indicator: Duration::from_millis(20),
+            contention_resolution_timer: Duration::from_millis(48),
+            max_harq_msg3_tx: 4,
             periodic_bsr_timer: Duration::from_millis(5),
             retx_bsr_timer: Duration::from_millis(320),
             sr_grant: Bytes(80),

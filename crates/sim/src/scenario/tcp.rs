@@ -3,8 +3,8 @@
 
 use paceline_net::{Bytes, Duration, Rate};
 use paceline_tcp::{
-    BeyondWindow, DelayedAck, EcnMode, EndpointConfig, Keepalive, LossRecovery, Nagle, NewRenoTimer, Pacing,
-    Profile, PrrMode, RtoStyle, SackCompression, StretchAck, Variant,
+    Abc, BeyondWindow, DelayedAck, EcnMode, EndpointConfig, Keepalive, LossRecovery, Nagle, NewRenoTimer,
+    Pacing, Profile, PrrMode, RtoStyle, SackCompression, SlowStartExit, StretchAck, Variant,
 };
 use serde::{Deserialize, Serialize};
 
@@ -45,7 +45,8 @@ macro_rules! table {
 }
 
 table! {
-    /// Congestion control of the senders.
+    /// Congestion control of the senders: `tahoe`, `reno`, `newreno`, `westwood` (as first published), `westwood+` (Linux
+    /// `westwood`), `veno`, `vegas`, `illinois`, `cubic`, `bbr` (version 1), `bbr3`, `dctcp` or `prague`.
     congestion_control: Variant,
     /// Payload bytes of a full segment.
     segment_size: Bytes,
@@ -127,8 +128,11 @@ table! {
     dsack: bool,
     /// The window scale option (RFC 7323).
     window_scale: bool,
-    /// HyStart (in CUBIC).
-    hystart: bool,
+    /// How CUBIC leaves slow start before a loss: `off`, `hystart` (as Linux) or `hystart++` (RFC 9406).
+    hystart: SlowStartExit,
+    /// How `reno` and `newreno` count what was acknowledged (RFC 3465): `off` (each ACK is one segment), `l1` or `l2`
+    /// (bytes, in slow start at most L = 1 or 2 segments per ACK), or `unlimited` (bytes, as Linux).
+    abc: Abc,
 }
 
 impl Default for Tcp {
@@ -190,6 +194,7 @@ impl Tcp {
             dsack: config.dsack,
             window_scale: config.window_scale,
             hystart: config.hystart,
+            abc: config.abc,
             read_rate: config.read_rate,
         }
     }
@@ -245,6 +250,7 @@ impl Tcp {
             dsack: self.dsack,
             window_scale: self.window_scale,
             hystart: self.hystart,
+            abc: self.abc,
             read_rate: self.read_rate,
             ..EndpointConfig::new(local, remote)
         }

@@ -1,65 +1,45 @@
 //! Congestion control: the trait that every variant implements, what it is told, and the dispatch.
 //!
 //! Loss detection and the window during a recovery (RFC 6937) live in the sender's `recovery`; a control sees
-//! samples and events only. One file for each variant; add it here to [`Variant`] and [`Controller`].
+//! samples and events only. One file for each variant; add it to [`Variant`] and [`Controller`].
 
+mod bbr;
+mod bbr3;
+mod bbr3_cycle;
+mod bbr_estimates;
 mod cubic;
+mod dctcp;
 mod hystart;
-mod newreno;
+mod hystart_pp;
+mod illinois;
+mod prague;
+mod reno;
+mod tahoe;
+mod variant;
+mod vegas;
+mod veno;
+mod westwood;
+mod westwood_plus;
 mod window;
+mod windowed_max;
 
-pub use cubic::Cubic;
-pub use newreno::NewReno;
+pub use bbr::Bbr;
+pub use bbr3::Bbr3;
+pub use cubic::{Cubic, SlowStartExit};
+pub use dctcp::Dctcp;
+pub use illinois::Illinois;
+pub use prague::Prague;
+pub use reno::{Abc, Reno};
+pub use tahoe::Tahoe;
+pub use variant::{ParseVariantError, Variant};
+pub use vegas::Vegas;
+pub use veno::Veno;
+pub use westwood::Westwood;
+pub use westwood_plus::WestwoodPlus;
 
 use crate::config::EndpointConfig;
 use crate::rate::{LossSample, RateSample};
 use paceline_net::{Bytes, Duration, Instant, Rate};
-use serde::{Deserialize, Serialize};
-use std::fmt;
-use std::str::FromStr;
-
-/// A congestion control algorithm by name.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Debug, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Variant {
-    /// RFC 5681 and RFC 6582, as Linux `reno`.
-    NewReno,
-    /// RFC 9438, as Linux `cubic`.
-    #[default]
-    Cubic,
-}
-
-impl Variant {
-    /// Every variant.
-    pub const ALL: [Self; 2] = [Self::NewReno, Self::Cubic];
-
-    /// The name in scenario files.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::NewReno => "newreno",
-            Self::Cubic => "cubic",
-        }
-    }
-}
-
-impl fmt::Display for Variant {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(self.name())
-    }
-}
-
-/// Why a variant's name was refused.
-#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
-#[error("`{0}` is not a congestion control: write one of newreno, cubic")]
-pub struct ParseVariantError(String);
-
-impl FromStr for Variant {
-    type Err = ParseVariantError;
-    fn from_str(text: &str) -> Result<Self, ParseVariantError> {
-        let found = Self::ALL.into_iter().find(|variant| variant.name() == text);
-        found.ok_or_else(|| ParseVariantError(text.to_owned()))
-    }
-}
 
 /// What a control learns from one acknowledgment.
 #[derive(Clone, Copy, Debug, Default)]
@@ -175,10 +155,30 @@ pub trait CongestionControl {
 /// A control of any variant, dispatched statically.
 #[derive(Clone, Debug)]
 pub enum Controller {
-    /// See [`NewReno`].
-    NewReno(NewReno),
+    /// See [`Tahoe`].
+    Tahoe(Tahoe),
+    /// See [`Reno`].
+    Reno(Reno),
+    /// See [`Westwood`].
+    Westwood(Westwood),
+    /// See [`WestwoodPlus`].
+    WestwoodPlus(WestwoodPlus),
+    /// See [`Veno`].
+    Veno(Veno),
+    /// See [`Vegas`].
+    Vegas(Vegas),
+    /// See [`Illinois`].
+    Illinois(Illinois),
     /// See [`Cubic`].
     Cubic(Cubic),
+    /// See [`Bbr`].
+    Bbr(Bbr),
+    /// See [`Bbr3`].
+    Bbr3(Bbr3),
+    /// See [`Dctcp`].
+    Dctcp(Dctcp),
+    /// See [`Prague`].
+    Prague(Prague),
     /// A constant window, paced, to test the sender alone.
     #[cfg(test)]
     Fixed(Fixed),
@@ -208,11 +208,23 @@ impl CongestionControl for Fixed {
 }
 
 impl Controller {
-    /// The control that `config` asks for, with full segments of `mss` bytes.
-    pub fn new(config: &EndpointConfig, mss: u32) -> Self {
+    /// The control that `config` asks for, with full segments of `mss` bytes; `sack` as agreed.
+    pub fn new(config: &EndpointConfig, mss: u32, sack: bool) -> Self {
+        let initial = config.initial_window;
+        let seed = u64::from(config.isn.0) << 16 | u64::from(config.local.port());
         match config.variant {
-            Variant::NewReno => Self::NewReno(NewReno::new(mss, config.initial_window)),
-            Variant::Cubic => Self::Cubic(Cubic::new(mss, config.initial_window, config.hystart)),
+            Variant::Tahoe => Self::Tahoe(Tahoe::new(mss, initial)),
+            Variant::Reno | Variant::NewReno => Self::Reno(Reno::new(mss, initial, config.abc)),
+            Variant::Westwood => Self::Westwood(Westwood::new(mss, initial)),
+            Variant::WestwoodPlus => Self::WestwoodPlus(WestwoodPlus::new(mss, initial)),
+            Variant::Veno => Self::Veno(Veno::new(mss, initial)),
+            Variant::Vegas => Self::Vegas(Vegas::new(mss, initial)),
+            Variant::Illinois => Self::Illinois(Illinois::new(mss, initial)),
+            Variant::Cubic => Self::Cubic(Cubic::new(mss, initial, config.hystart)),
+            Variant::Bbr => Self::Bbr(Bbr::new(mss, initial, seed)),
+            Variant::Bbr3 => Self::Bbr3(Bbr3::new(mss, initial, seed, sack)),
+            Variant::Dctcp => Self::Dctcp(Dctcp::new(mss, initial)),
+            Variant::Prague => Self::Prague(Prague::new(mss, initial)),
         }
     }
 }
@@ -220,8 +232,18 @@ impl Controller {
 macro_rules! each {
     ($self:ident, $control:ident => $call:expr) => {
         match $self {
-            Controller::NewReno($control) => $call,
+            Controller::Tahoe($control) => $call,
+            Controller::Reno($control) => $call,
+            Controller::Westwood($control) => $call,
+            Controller::WestwoodPlus($control) => $call,
+            Controller::Veno($control) => $call,
+            Controller::Vegas($control) => $call,
+            Controller::Illinois($control) => $call,
             Controller::Cubic($control) => $call,
+            Controller::Bbr($control) => $call,
+            Controller::Bbr3($control) => $call,
+            Controller::Dctcp($control) => $call,
+            Controller::Prague($control) => $call,
             #[cfg(test)]
             Controller::Fixed($control) => $call,
         }
@@ -271,15 +293,5 @@ impl CongestionControl for Controller {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn names_round_trip_and_others_are_refused_with_the_list() {
-        for variant in Variant::ALL {
-            assert_eq!(variant.to_string().parse(), Ok(variant));
-        }
-        let error = "vegas2".parse::<Variant>().unwrap_err().to_string();
-        assert!(error.contains("newreno, cubic"), "{error}");
-    }
-}
+#[path = "swarm_tests.rs"]
+mod tests;

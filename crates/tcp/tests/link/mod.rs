@@ -2,6 +2,8 @@
 //! observer that shares no code with the endpoints checks what they acknowledge.
 #![allow(dead_code)] // each test file uses its part
 
+pub mod shared;
+
 use paceline_net::{
     Bytes, Duration, Event, Instant, Node, Output, Packet, Port, Rate, SeqNumber, Stream, TcpFlags, Transport,
 };

@@ -23,6 +23,7 @@ fn run(seed: u64, acks: &[u64], goodput: &[f64], uplink: f64) -> RunResult {
         uplink_mcs: 5.0,
         downlink_block_bytes: 2400.0,
         scheduling_requests: 0,
+        uplink: crate::results::UplinkResult::default(),
         sector: 0,
         place: None,
     };

@@ -94,7 +94,6 @@ fn side(stream: &mut Stream, number: usize, client: bool, source: Source) -> Sid
         timestamps: stream.chance(0.7),
         sack: stream.chance(0.8),
         window_scale: stream.chance(0.8),
-        hystart: stream.chance(0.7),
         isn: SeqNumber(stream.next_u64() as u32),
         start_at: Instant::from_millis(stream.below(3000)),
         ..mechanisms(stream, EndpointConfig::new(local, remote))
@@ -232,19 +231,26 @@ impl Side {
         let (before, old) = self.before;
         // A loss while the window falls for an echo of congestion does not reduce it again.
         let fell = stats.ecn_reductions > 0 && snapshot.ssthresh == before.ssthresh;
-        if stats.fast_recoveries > old.fast_recoveries && !fell {
-            let factor = if self.config.variant == Variant::NewReno {
-                0.5
-            } else if self.config.variant == Variant::Cubic {
-                0.7
-            } else {
-                1.0
-            };
+        if let Some(factor) = largest_factor(self.config.variant)
+            && stats.fast_recoveries > old.fast_recoveries
+            && !fell
+        {
             let from = before.cwnd.0.max(if before.ssthresh.0 == u64::MAX { 0 } else { before.ssthresh.0 });
             let law = (factor * from as f64).max(2.0 * segment as f64) + segment as f64;
             assert!(snapshot.ssthresh.0 as f64 <= law, "a threshold above {law}: {}", told());
         }
         self.before = (snapshot, stats);
+    }
+}
+
+/// The least that a loss takes from the window, where the law is a factor.
+fn largest_factor(variant: Variant) -> Option<f64> {
+    match variant {
+        Variant::Tahoe | Variant::Reno | Variant::NewReno => Some(0.5),
+        Variant::Cubic => Some(0.7),
+        Variant::Veno => Some(0.8),
+        Variant::Illinois => Some(0.875),
+        _ => None,
     }
 }
 

@@ -89,6 +89,11 @@ impl CongestionControl for Westwood {
                 self.threshold = pipe;
                 self.window.react(event, pipe.min(self.window.cwnd), in_flight);
             }
+            CongestionEvent::RecoveryEnd => {
+                // After an echo of congestion and then a loss, the threshold may lie above the window.
+                self.window.ssthresh = self.window.ssthresh.min(self.window.cwnd);
+                self.window.react(event, 0, in_flight);
+            }
             _ => self.window.react(event, 0, in_flight),
         }
         if matches!(event, CongestionEvent::RecoveryEnd | CongestionEvent::Ecn) {

@@ -6,8 +6,8 @@ pub mod segments;
 
 use paceline_net::{Bytes, Duration, Instant, Node, Packet, Rate, SeqNumber, TcpFlags};
 use paceline_tcp::{
-    BeyondWindow, DelayedAck, EcnMode, Endpoint, EndpointConfig, Keepalive, LossRecovery, Nagle,
-    NewRenoTimer, Pacing, PrrMode, RtoStyle, SackCompression, Source, StretchAck, Variant,
+    Abc, BeyondWindow, DelayedAck, EcnMode, Endpoint, EndpointConfig, Keepalive, LossRecovery, Nagle,
+    NewRenoTimer, Pacing, PrrMode, RtoStyle, SackCompression, SlowStartExit, Source, StretchAck, Variant,
 };
 use std::collections::BTreeMap;
 
@@ -59,7 +59,6 @@ pub fn config(entropy: &mut Entropy<'_>, client: bool) -> EndpointConfig {
         timestamps: options & 2 == 0,
         sack: options & 4 == 0,
         window_scale: options & 8 == 0,
-        hystart: options & 16 == 0,
         delayed_ack: DelayedAck {
             segments: entropy.pick(&[2, 1, 4, 0]),
             timeout: entropy.pick(&[40, 0, 1, 500].map(Duration::from_millis)),
@@ -93,6 +92,8 @@ pub fn mechanisms(entropy: &mut Entropy<'_>, config: EndpointConfig) -> Endpoint
         rto_style: entropy.pick(&[RtoStyle::Linux, RtoStyle::Rfc6298]),
         pacing: entropy.pick(&[Pacing::None, Pacing::Linux, Pacing::External(Rate(1_000_000))]),
         idle_restart: on & 32 == 0,
+        hystart: entropy.pick(&[SlowStartExit::HyStart, SlowStartExit::HyStartPlusPlus, SlowStartExit::Off]),
+        abc: entropy.pick(&[Abc::Unlimited, Abc::Off, Abc::One, Abc::Two]),
         nagle: entropy.pick(&[Nagle::Minshall, Nagle::Off, Nagle::Rfc896]),
         keepalive: (on & 64 != 0).then(|| Keepalive {
             idle: Duration::from_secs(20),

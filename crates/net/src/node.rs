@@ -59,4 +59,6 @@ pub enum DropReason {
 pub enum Event {
     /// Every byte of a finite transfer was acknowledged; the key is in the direction of the data.
     TransferComplete(FlowKey),
+    /// A side gave the connection up because the peer did not answer; the key is in the direction from that side.
+    ConnectionTimedOut(FlowKey),
 }

@@ -270,6 +270,27 @@ impl Packet {
             _ => None,
         }
     }
+    /// Sets Congestion Experienced (RFC 3168 §5), in the bytes of a device's datagram as well.
+    pub fn set_congestion_experienced(&mut self) {
+        self.ip.traffic_class |= 3;
+        let Payload::Datagram(bytes) = &mut self.payload else { return };
+        match bytes.first().map(|first| first >> 4) {
+            Some(4) if bytes.len() >= 20 => {
+                let header = usize::from(bytes[0] & 15) * 4;
+                bytes[1] |= 3;
+                bytes[10..12].fill(0);
+                let words = bytes[..header.clamp(20, bytes.len())].chunks(2);
+                let mut sum: u32 =
+                    words.map(|w| u32::from(w[0]) << 8 | u32::from(w.get(1).copied().unwrap_or(0))).sum();
+                while sum > 0xffff {
+                    sum = (sum & 0xffff) + (sum >> 16);
+                }
+                bytes[10..12].copy_from_slice(&(!(sum as u16)).to_be_bytes());
+            }
+            Some(6) if bytes.len() >= 40 => bytes[1] |= 0x30,
+            _ => {}
+        }
+    }
     /// Addresses and ports, if this is a TCP segment.
     pub fn flow_key(&self) -> Option<FlowKey> {
         let tcp = self.tcp_header()?;
@@ -331,6 +352,21 @@ mod tests {
             let Transport::Tcp(tcp) = &mut packet.transport else { unreachable!() };
             change(tcp);
             assert!(!packet.is_pure_ack());
+        }
+    }
+
+    #[test]
+    fn a_mark_of_congestion_reaches_the_bytes_and_their_checksum() {
+        for (src, dst) in [("198.18.0.2", "198.18.0.1"), ("2001:db8::2", "2001:db8::1")] {
+            let (src, dst) = (src.parse().unwrap(), dst.parse().unwrap());
+            let mut simulated = Packet::tcp(src, dst, *ack().tcp_header().unwrap());
+            simulated.ip.traffic_class = 0xb8 | 2;
+            let mut packet = crate::wire::parse(&crate::wire::emit(&simulated)).unwrap();
+            packet.set_congestion_experienced();
+            simulated.set_congestion_experienced();
+            assert_eq!(simulated.ip.traffic_class, 0xb8 | 3);
+            let Payload::Datagram(bytes) = &packet.payload else { panic!("a parsed packet has its bytes") };
+            assert_eq!(bytes.to_vec(), crate::wire::emit(&simulated));
         }
     }
 

@@ -19,6 +19,7 @@ pub mod scenario;
 
 pub use engine::{Capture, Engine};
 pub use model::Model;
+pub use paceline_tcp::Variant;
 pub use results::{Origin, RunResult, Summary, Totals};
 pub use run::{Reading, simulate};
 pub use scenario::{Scenario, ScenarioError};

@@ -14,10 +14,10 @@ use crate::host::Host;
 use crate::monitor::Monitor;
 use crate::path::Path;
 use crate::router::Router;
-use crate::scenario::{self, Direction, Scenario, Stations};
+use crate::scenario::{Direction, Scenario, Stations};
 use paceline_net::{Duration, Instant, Node, Output, Packet, Port, SeqNumber, Stream};
 use paceline_ran::{CORE, Cell, station_port};
-use paceline_tcp::{Endpoint, EndpointConfig, Source};
+use paceline_tcp::{Endpoint, Source};
 use std::collections::BTreeMap;
 use std::net::{IpAddr, SocketAddr};
 
@@ -201,31 +201,22 @@ fn endpoints(
     let server = SocketAddr::new(address::server(index), SERVER_PORT + flow);
     let station = SocketAddr::new(address::station(index).0.into(), 40_000 + flow);
     let spread = Duration::from_secs_f64(group.start_spread.as_secs_f64() * stream.uniform());
-    let mut at_server = endpoint_config(&scenario.tcp, server, station);
-    let mut at_station = endpoint_config(&scenario.tcp, station, server);
+    let mut at_server = scenario.tcp.config(server, station);
+    let mut at_station = scenario.tcp.config(station, server);
     at_station.start_at = Instant::ZERO + group.start + spread;
     at_server.isn = SeqNumber(stream.next_u64() as u32);
     at_station.isn = SeqNumber(stream.next_u64() as u32);
-    let data = group.file.map_or(Source::Bulk, Source::File);
+    let data = match (group.chunk, group.file) {
+        (None, file) => file.map_or(Source::Bulk, Source::File),
+        (Some(size), file) => {
+            let count = file.map_or(u64::MAX, |file| file.0.div_ceil(size.0));
+            Source::Chunks { size, interval: group.chunk_interval, count }
+        }
+    };
     match group.direction {
         Direction::Upload => {
             (Endpoint::listen(at_server, Source::Nothing), Endpoint::connect(at_station, data))
         }
         _ => (Endpoint::listen(at_server, data), Endpoint::connect(at_station, Source::Nothing)),
     }
-}
-
-fn endpoint_config(tcp: &scenario::Tcp, local: SocketAddr, remote: SocketAddr) -> EndpointConfig {
-    let mut config = EndpointConfig::new(local, remote);
-    config.variant = tcp.congestion_control;
-    config.segment_size = tcp.segment_size.0 as u32;
-    config.initial_window = tcp.initial_window;
-    config.min_rto = tcp.min_rto;
-    config.receive_buffer = tcp.receive_buffer;
-    config.autotune = tcp.autotune;
-    config.send_buffer = tcp.send_buffer;
-    config.delayed_ack.segments = tcp.delayed_ack_segments;
-    config.delayed_ack.timeout = tcp.delayed_ack_timeout;
-    config.hystart = tcp.hystart;
-    config
 }

@@ -1,5 +1,5 @@
 //! The wired path between servers and eNB: hops in a row, each with a rate, a propagation delay and a drop-tail
-//! queue, the same in both directions.
+//! queue, the same in both directions. Above a threshold, a queue marks ECN-capable packets (RFC 3168).
 //!
 //! Port 0 and port 1 are its ends. Packets enter at the ends alone and every hop is first in, first out: what
 //! happens to a packet at all hops is known when it enters, so that it costs one event, not one per hop.
@@ -52,12 +52,16 @@ impl Path {
 
 impl Line {
     /// When a packet that arrives at `now` comes out at the far end; none if the queue is full.
-    fn pass(&mut self, now: Instant, len: Bytes) -> Option<Instant> {
+    fn pass(&mut self, now: Instant, packet: &mut Packet) -> Option<Instant> {
+        let len = Bytes(u64::from(packet.len));
         while let Some((_, len)) = self.queued.pop_front_if(|(leaves_at, _)| *leaves_at <= now) {
             self.queued_bytes = self.queued_bytes - len;
         }
         if !self.queued.is_empty() && self.queued_bytes + len > self.hop.queue {
             return None;
+        }
+        if packet.ip.ecn() != 0 && self.hop.ecn_threshold.is_some_and(|most| self.queued_bytes + len > most) {
+            packet.set_congestion_experienced();
         }
         let leaves_at = self.free_at.max(now) + self.hop.rate.time_to_send(len);
         self.free_at = leaves_at;
@@ -68,10 +72,9 @@ impl Line {
 }
 
 impl Node for Path {
-    fn handle_packet(&mut self, now: Instant, from: Port, packet: Packet) {
+    fn handle_packet(&mut self, now: Instant, from: Port, mut packet: Packet) {
         let direction = &mut self.directions[usize::from(from.0)];
-        let len = Bytes(u64::from(packet.len));
-        let arrival = direction.lines.iter_mut().try_fold(now, |at, line| line.pass(at, len));
+        let arrival = direction.lines.iter_mut().try_fold(now, |at, line| line.pass(at, &mut packet));
         match arrival {
             Some(at) => direction.in_flight.push_back((at, packet)),
             None => self.output.push_back(Output::Drop(packet, DropReason::QueueFull)),
@@ -108,7 +111,12 @@ mod tests {
 
     #[test]
     fn packets_take_their_send_time_and_the_delay_and_queue_up_to_the_limit() {
-        let hop = Hop { rate: Rate(8_000_000), delay: Duration::from_millis(5), queue: Bytes(2_000) };
+        let hop = Hop {
+            rate: Rate(8_000_000),
+            delay: Duration::from_millis(5),
+            queue: Bytes(2_000),
+            ecn_threshold: None,
+        };
         let mut link = Path::new(&[hop]);
         for _ in 0..3 {
             link.handle_packet(Instant::ZERO, Port(0), packet(960));
@@ -125,8 +133,18 @@ mod tests {
 
     #[test]
     fn a_narrow_hop_behind_a_wide_one_queues_and_drops() {
-        let wide = Hop { rate: Rate(8_000_000_000), delay: Duration::from_millis(1), queue: Bytes(100_000) };
-        let narrow = Hop { rate: Rate(8_000_000), delay: Duration::from_millis(5), queue: Bytes(3_000) };
+        let wide = Hop {
+            rate: Rate(8_000_000_000),
+            delay: Duration::from_millis(1),
+            queue: Bytes(100_000),
+            ecn_threshold: None,
+        };
+        let narrow = Hop {
+            rate: Rate(8_000_000),
+            delay: Duration::from_millis(5),
+            queue: Bytes(3_000),
+            ecn_threshold: None,
+        };
         let mut path = Path::new(&[wide, narrow]);
         for _ in 0..4 {
             path.handle_packet(Instant::ZERO, Port(0), packet(960));
@@ -142,6 +160,28 @@ mod tests {
         // Backwards the narrow hop comes first.
         path.handle_packet(Instant::from_millis(20), Port(1), packet(960));
         assert_eq!(path.poll_timeout(), Some(Instant::from_nanos(27_001_000)));
+    }
+
+    #[test]
+    fn a_queue_above_its_threshold_marks_what_is_ecn_capable() {
+        let queue = Bytes(100_000);
+        let hop =
+            Hop { rate: Rate(8_000_000), delay: Duration::ZERO, queue, ecn_threshold: Some(Bytes(2_000)) };
+        let mut path = Path::new(&[hop]);
+        // Packets of 1000 bytes: the third and later find more than 2000 bytes, themselves included.
+        for ecn in [2, 2, 2, 0, 1] {
+            let mut packet = packet(960);
+            packet.ip.traffic_class = 0x28 | ecn;
+            path.handle_packet(Instant::ZERO, Port(0), packet);
+        }
+        path.handle_timeout(Instant::from_millis(10));
+        let classes: Vec<u8> = std::iter::from_fn(|| path.poll_output(Instant::ZERO))
+            .map(|output| match output {
+                Output::Transmit(_, packet) => packet.ip.traffic_class,
+                other => panic!("{other:?}"),
+            })
+            .collect();
+        assert_eq!(classes, [0x2a, 0x2a, 0x2b, 0x28, 0x2b]);
     }
 
     #[test]

@@ -234,6 +234,7 @@ fn a_path_does_what_its_hops_do_one_by_one() {
                 // Whole numbers now and then, for equal times.
                 delay: Duration::from_micros(stream.below(3) * 4_000 + stream.below(2) * stream.below(999)),
                 queue: Bytes(1_500 + stream.below(6_000)),
+                ecn_threshold: None,
             })
             .collect();
         let mut path = Path::new(&hops);

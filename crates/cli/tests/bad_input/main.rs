@@ -111,9 +111,15 @@ fn types() {
         ("run = 1\n[[station]]\n", &["bad.toml:1: run = 1"]),
         ("station = 1\n", &["bad.toml:1: station = 1"]),
         ("[station]\ncount = 1\n", &["bad.toml", "station"]),
-        ("[tcp]\nhystart = \"yes\"\n[[station]]\n", &["bad.toml:2: tcp.hystart = \"yes\"", "true or false"]),
         (
-            "[tcp]\ncongestion_control = \"bbr\"\n[[station]]\n",
+            "[tcp]\nautotune = \"yes\"\n[[station]]\n",
+            &["bad.toml:2: tcp.autotune = \"yes\"", "true or false"],
+        ),
+        ("[tcp]\nhystart = true\n[[station]]\n", &["bad.toml:2: tcp.hystart", "string"]),
+        ("[tcp]\nabc = \"l3\"\n[[station]]\n", &["bad.toml:2: tcp.abc", "`l2`"]),
+        ("[tcp]\nhystart = \"yes\"\n[[station]]\n", &["bad.toml:2: tcp.hystart", "`hystart++`"]),
+        (
+            "[tcp]\ncongestion_control = \"bbr2\"\n[[station]]\n",
             &["bad.toml:2: tcp.congestion_control", "`cubic`"],
         ),
         ("[cell]\nscheduler = \"fair\"\n[[station]]\n", &["bad.toml:2: cell.scheduler", "`round-robin`"]),

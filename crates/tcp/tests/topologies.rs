@@ -8,7 +8,7 @@ mod model;
 use link::Direction;
 use model::Reassembly;
 use paceline_net::{Bytes, Duration, Instant, Node, Output, Packet, Port, Rate, SeqNumber, Stream, TcpFlags};
-use paceline_tcp::{Endpoint, EndpointConfig, Snapshot, Source, Stats, Variant};
+use paceline_tcp::{Endpoint, EndpointConfig, SlowStartExit, Snapshot, Source, Stats, Variant};
 use std::collections::BTreeMap;
 use std::ops::Range;
 
@@ -83,7 +83,7 @@ fn side(stream: &mut Stream, number: usize, client: bool, source: Source) -> Sid
         timestamps: stream.chance(0.7),
         sack: stream.chance(0.8),
         window_scale: stream.chance(0.8),
-        hystart: stream.chance(0.7),
+        hystart: if stream.chance(0.7) { SlowStartExit::HyStart } else { SlowStartExit::Off },
         isn: SeqNumber(stream.next_u64() as u32),
         start_at: Instant::from_millis(stream.below(3000)),
         ..EndpointConfig::new(local, remote)
@@ -215,10 +215,9 @@ impl Side {
         let (before, old) = self.before;
         if stats.fast_recoveries > old.fast_recoveries {
             let factor = match self.config.variant {
-                Variant::NewReno => 0.5,
+                Variant::Tahoe | Variant::Reno | Variant::NewReno => 0.5,
                 Variant::Cubic => 0.7,
-                #[allow(unreachable_patterns)]
-                _ => 1.0,
+                _ => f64::INFINITY, // what it falls to is the control's own matter
             };
             let from = before.cwnd.0.max(if before.ssthresh.0 == u64::MAX { 0 } else { before.ssthresh.0 });
             let law = (factor * from as f64).max(2.0 * segment as f64) + segment as f64;

@@ -7,7 +7,7 @@ pub mod segments;
 use paceline_net::{Bytes, Duration, Instant, Node, Packet, Rate, SeqNumber, TcpFlags};
 use paceline_tcp::{
     BeyondWindow, DelayedAck, EcnMode, Endpoint, EndpointConfig, Keepalive, LossRecovery, Nagle,
-    NewRenoTimer, Pacing, PrrMode, RtoStyle, SackCompression, Source, StretchAck, Variant,
+    NewRenoTimer, Pacing, PrrMode, RtoStyle, SackCompression, SlowStartExit, Source, StretchAck, Variant,
 };
 use std::collections::BTreeMap;
 
@@ -59,7 +59,7 @@ pub fn config(entropy: &mut Entropy<'_>, client: bool) -> EndpointConfig {
         timestamps: options & 2 == 0,
         sack: options & 4 == 0,
         window_scale: options & 8 == 0,
-        hystart: options & 16 == 0,
+        hystart: if options & 16 == 0 { SlowStartExit::HyStart } else { SlowStartExit::Off },
         delayed_ack: DelayedAck {
             segments: entropy.pick(&[2, 1, 4, 0]),
             timeout: entropy.pick(&[40, 0, 1, 500].map(Duration::from_millis)),

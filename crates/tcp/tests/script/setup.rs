@@ -2,7 +2,8 @@
 
 use paceline_net::{Bytes, Duration, SeqNumber};
 use paceline_tcp::{
-    DelayedAck, EndpointConfig, Keepalive, LossRecovery, Nagle, SackCompression, Source, StretchAck,
+    DelayedAck, EndpointConfig, Keepalive, LossRecovery, Nagle, SackCompression, SlowStartExit, Source,
+    StretchAck,
 };
 use serde::de::DeserializeOwned;
 use serde::de::value::{Error, StrDeserializer};
@@ -220,7 +221,7 @@ fn set_sending(config: &mut EndpointConfig, key: &str, value: &str) -> Result<bo
         "variant" => config.variant = value.parse().map_err(|error| format!("{error}"))?,
         "initial_window" => config.initial_window = number(value)?,
         "send_buffer" => config.send_buffer = Bytes(number(value)?),
-        "hystart" => config.hystart = switch(value)?,
+        "hystart" => config.hystart = if value == "on" { SlowStartExit::HyStart } else { word(value)? },
         "loss_recovery" => config.loss_recovery = word(value)?,
         "newreno_timer" => config.newreno_timer = word(value)?,
         "newreno_careful" => config.newreno_careful = switch(value)?,

@@ -38,7 +38,8 @@ pub(super) struct HyStartPlusPlus {
 impl HyStartPlusPlus {
     /// Whether slow start should end.
     pub fn on_ack(&mut self, sample: &AckSample) -> bool {
-        if sample.snd_una >= self.round_end {
+        // The round ends when what was next to be sent is acknowledged: an ACK of all before it still belongs to it.
+        if sample.snd_una > self.round_end {
             self.round_end = sample.snd_nxt;
             self.last_round = self.this_round.take().or(self.last_round);
             self.samples = 0;

@@ -118,7 +118,7 @@ fn why_names_the_resource_that_is_used_up() {
     let points = as_published();
     let row = &Experiment::new(NETWORK, &points).rows()[0];
     assert!(row.why.contains("used up: the uplink's resource blocks ("), "{}", row.why);
-    assert!(row.why.contains("uplink 94%"), "{}", row.why);
+    assert!(row.why.contains("uplink blocks 94%"), "{}", row.why);
     let rows = Experiment::new(NETWORK, &points).rows();
     // 2400 bytes per block are the ACKs of two pairs of segments.
     assert!(rows[1].why.contains("2.0 on average (2 to 2)"), "{}", rows[1].why);

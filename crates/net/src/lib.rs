@@ -16,7 +16,7 @@ pub mod wire;
 
 pub use node::{DropReason, Event, Node, Output, Port};
 pub use packet::{
-    FlowKey, IpHeader, Packet, Payload, SackBlocks, TcpFlags, TcpHeader, TcpOptions, Timestamps, Transport,
+    FlowKey, IpHeader, Packet, Parsed, Payload, SackBlocks, TcpFlags, TcpHeader, TcpOptions, Timestamps, Transport,
 };
 pub use queue::{DropTail, SduQueue};
 pub use rng::Stream;

@@ -5,15 +5,15 @@
 
 pub mod address;
 mod cell;
+pub mod core_network;
 pub mod counters;
 pub mod engine;
+pub mod hops;
 pub mod host;
 pub mod model;
 pub mod monitor;
-pub mod path;
 pub mod reproduce;
 pub mod results;
-pub mod router;
 pub mod run;
 pub mod scenario;
 

@@ -35,6 +35,9 @@ pub(super) fn check(scenario: &Scenario) -> Result<(), Problem> {
         )?;
         range(&key("delay"), hop.delay, hop.delay <= Duration::from_secs(10), "0 s to 10 s")?;
         range(&key("queue"), hop.queue, hop.queue >= Bytes(1_500), "at least 1500 B")?;
+        let behind_shared = hop.per_cell || scenario.core.hops[..index].iter().all(|hop| !hop.per_cell);
+        let allowed = "true, since a hop before it has per_cell = true: hops that all cells share come first";
+        range(&key("per_cell"), hop.per_cell, behind_shared, allowed)?;
     }
     cell_radio(scenario)?;
     cell_rlc(scenario)?;

@@ -85,6 +85,7 @@ impl Default for Core {
                 rate: Rate(1_000_000_000),
                 delay: Duration::from_millis(5),
                 queue: Bytes(4_000_000),
+                per_cell: false,
             }],
         }
     }
@@ -101,6 +102,9 @@ pub struct Hop {
     /// Queue in front of it, per direction.
     #[serde(default = "default_hop_queue")]
     pub queue: Bytes,
+    /// Whether every served cell has its own, as several eNBs have their S1 links; only behind those that are shared.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub per_cell: bool,
 }
 
 fn default_hop_queue() -> Bytes {

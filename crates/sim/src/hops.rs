@@ -168,11 +168,15 @@ impl InFlight {
     fn pop(&mut self, now: Instant) -> Option<(Instant, Packet)> {
         let (at, way) = self.next.filter(|(at, _)| *at <= now)?;
         let (_, _, packet) = self.ways[way].pop_front()?;
-        let fronts = self.ways.iter().enumerate().filter_map(|(way, packets)| {
-            let (at, entered, _) = packets.front()?;
-            Some((*at, *entered, way))
-        });
-        self.next = fronts.min().map(|(at, _, way)| (at, way));
+        let mut first: Option<(Instant, u64, usize)> = None;
+        for (way, packets) in self.ways.iter().enumerate() {
+            if let Some((at, entered, _)) = packets.front()
+                && first.is_none_or(|first| (*at, *entered) < (first.0, first.1))
+            {
+                first = Some((*at, *entered, way));
+            }
+        }
+        self.next = first.map(|(at, _, way)| (at, way));
         Some((at, packet))
     }
 }

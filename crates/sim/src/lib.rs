@@ -4,6 +4,7 @@
 #![forbid(unsafe_code)]
 
 pub mod address;
+mod agenda;
 mod cell;
 pub mod core_network;
 pub mod counters;

@@ -141,7 +141,7 @@ fn flows(model: &Model, events: &[(Instant, Event)]) -> Vec<FlowResult> {
     let completed: BTreeMap<FlowKey, Instant> = events
         .iter()
         .map(|(at, event)| match event {
-            Event::TransferComplete(key) => (*key, *at),
+            Event::TransferComplete(key) => (**key, *at),
         })
         .collect();
     let mut flows = Vec::new();

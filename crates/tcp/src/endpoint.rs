@@ -395,7 +395,7 @@ impl Node for Endpoint {
             && self.connection.as_ref().is_some_and(|connection| connection.sender.complete())
         {
             self.announced = true;
-            return Some(Output::Event(Event::TransferComplete(self.key)));
+            return Some(Output::Event(Event::TransferComplete(self.key.into())));
         }
         self.poll_data(now)
     }

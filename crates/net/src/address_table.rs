@@ -82,7 +82,8 @@ mod tests {
                     _ => IpAddr::V6(wide.into()),
                 }
             };
-            let rows: Vec<(IpAddr, usize)> = (0..seed as usize % 60).map(|index| (address(), index)).collect();
+            let rows: Vec<(IpAddr, usize)> =
+                (0..seed as usize % 60).map(|index| (address(), index)).collect();
             let (table, map): (AddressTable, BTreeMap<_, _>) =
                 (rows.iter().copied().collect(), rows.iter().copied().collect());
             for asked in rows.iter().map(|row| row.0).chain((0..200).map(|_| address())) {

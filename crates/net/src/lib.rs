@@ -18,7 +18,8 @@ pub mod wire;
 pub use address_table::AddressTable;
 pub use node::{DropReason, Event, Node, Output, Port};
 pub use packet::{
-    FlowKey, IpHeader, Packet, Parsed, Payload, SackBlocks, TcpFlags, TcpHeader, TcpOptions, Timestamps, Transport,
+    FlowKey, IpHeader, Packet, Parsed, Payload, SackBlocks, TcpFlags, TcpHeader, TcpOptions, Timestamps,
+    Transport,
 };
 pub use queue::{DropTail, SduQueue};
 pub use rng::Stream;

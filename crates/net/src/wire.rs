@@ -5,7 +5,9 @@
 //! not parse leaves [`Transport::Other`]. Checksums are not verified: a device's kernel has done that.
 //! [`emit`] writes simulated packets for captures, the payload as zeros, with correct checksums.
 
-use crate::packet::{IpHeader, Packet, Parsed, Payload, TcpFlags, TcpHeader, TcpOptions, Timestamps, Transport};
+use crate::packet::{
+    IpHeader, Packet, Parsed, Payload, TcpFlags, TcpHeader, TcpOptions, Timestamps, Transport,
+};
 use crate::seq::SeqNumber;
 use etherparse::checksum::Sum16BitWords;
 use etherparse::{IpNumber, IpSlice, TcpOptionElement, TcpSlice, UdpSlice};

@@ -130,12 +130,7 @@ fn pass<'a>(mut lines: impl Iterator<Item = &'a mut Line>, now: Instant, packet:
 
 impl Line {
     fn new(hop: &Hop) -> Self {
-        Self {
-            hop: hop.clone(),
-            free_at: Instant::ZERO,
-            queued: VecDeque::new(),
-            queued_bytes: Bytes::ZERO,
-        }
+        Self { hop: hop.clone(), free_at: Instant::ZERO, queued: VecDeque::new(), queued_bytes: Bytes::ZERO }
     }
     /// When a packet that arrives at `now` comes out at the far end; none if the queue is full.
     fn pass(&mut self, now: Instant, len: Bytes) -> Option<Instant> {

@@ -22,6 +22,7 @@ fn random_hop(stream: &mut Stream) -> Hop {
         rate: paceline_net::Rate(pick(stream, &[1_000_000, 20_000_000, 1_000_000_000])),
         delay: Duration::from_micros(stream.below(40_000)),
         queue: Bytes(1_500 + stream.below(500_000)),
+        per_cell: false,
     }
 }
 

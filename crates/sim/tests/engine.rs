@@ -184,6 +184,10 @@ struct Tandem {
     /// (time, 0 = leaves the line or 1 = arrives at the hop, in which order it was entered, what).
     agenda: Vec<(Instant, u8, u32, Moving)>,
     entered: u32,
+    /// When a packet of which cell came last to each hop, and whether another cell's came at the same time: then
+    /// either may be first.
+    came: Vec<(Instant, usize)>,
+    tie: bool,
     arrived: Vec<(Instant, u32)>,
     dropped: Vec<u32>,
 }
@@ -204,6 +208,7 @@ impl Tandem {
             tandem.ways.iter_mut().for_each(|way| way.reverse());
         }
         tandem.queues = vec![VecDeque::new(); tandem.hops.len()];
+        tandem.came = vec![(Instant::MAX, 0); tandem.hops.len()];
         tandem
     }
     fn enter(&mut self, at: Instant, kind: u8, moving: Moving) {
@@ -231,6 +236,8 @@ impl Tandem {
                 }
                 continue;
             }
+            let before = std::mem::replace(&mut self.came[at], (now, moving.cell));
+            self.tie |= moving.step > 0 && before.0 == now && before.1 != moving.cell;
             let queued: u64 = queue.iter().map(|waiting| waiting.len.0).sum();
             if !queue.is_empty() && queued + moving.len.0 > hop.queue.0 {
                 self.dropped.push(moving.id);
@@ -268,7 +275,7 @@ fn collect(hops: &mut Hops, at: Instant, down: bool, arrived: &mut Vec<(Instant,
 
 #[test]
 fn hops_do_together_what_each_does_by_itself() {
-    let (mut delivered, mut dropped, mut own_and_shared) = (0, 0, 0);
+    let (mut delivered, mut dropped, mut own_and_shared, mut ties) = (0, 0, 0, 0);
     for (seed, down) in (0..600).flat_map(|seed| [(seed, true), (seed, false)]) {
         let mut stream = Stream::new(seed, "path");
         let hops = random_hops(&mut stream);
@@ -278,7 +285,7 @@ fn hops_do_together_what_each_does_by_itself() {
         let mut tandem = Tandem::new(&hops, cells, down);
         let mut together = Hops::new(&hops, cells);
         let (mut now, mut arrived, mut lost) = (Instant::ZERO, Vec::new(), Vec::new());
-        // Of several cells' packets that meet at the same nanosecond, either may be first.
+        // Odd nanoseconds, so that several cells' packets rarely meet at the same one.
         let shift = if cells > 1 { 1000 } else { 1 };
         for id in 0..200 {
             let pause = Duration::from_micros(stream.below(2) * stream.below(1500));
@@ -300,6 +307,13 @@ fn hops_do_together_what_each_does_by_itself() {
             collect(&mut together, at, down, &mut arrived, &mut lost);
         }
         tandem.run();
+        if tandem.tie {
+            ties += 1;
+            continue;
+        }
+        for times in [&mut arrived, &mut tandem.arrived].into_iter().filter(|_| cells > 1) {
+            times.sort_unstable(); // of what reaches two cells at once, either may be first
+        }
         assert_eq!(arrived, tandem.arrived, "seed {seed}, down {down}, {cells} cells: {:?}", tandem.hops);
         lost.sort_unstable();
         tandem.dropped.sort_unstable();
@@ -308,6 +322,7 @@ fn hops_do_together_what_each_does_by_itself() {
         dropped += lost.len();
     }
     assert!(delivered > 10_000 && dropped > 10_000, "{delivered} delivered, {dropped} dropped");
+    assert!(ties < 30, "{ties} of 1200 left out");
     assert!(own_and_shared > 100, "{own_and_shared} with both kinds of hops and several cells");
 }
 

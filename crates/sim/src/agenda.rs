@@ -30,27 +30,32 @@ impl Agenda {
         }
     }
     /// When a node is due.
+    #[inline]
     pub fn due(&self, node: usize) -> Instant {
         self.due[node].0
     }
     /// Enters when a node is due, in place of what was entered before.
+    #[inline]
     pub fn enter(&mut self, node: usize, at: Instant) {
         self.entered += 1;
         self.due[node] = (at, self.entered);
         self.play(node);
     }
     /// The next time and its node.
+    #[inline]
     pub fn first(&self) -> Option<(Instant, usize)> {
         let node = *self.winners.get(1)? as usize;
         let (at, _) = self.due[node];
         (at != NEVER).then_some((at, node))
     }
     /// Which of the two that meet for a place is due first.
+    #[inline]
     fn winner(&self, place: usize) -> u32 {
         let (a, b) = (self.winners[2 * place], self.winners[2 * place + 1]);
         if self.due[b as usize] < self.due[a as usize] { b } else { a }
     }
     /// Plays the rounds of a node again.
+    #[inline]
     fn play(&mut self, node: usize) {
         let mut place = (self.due.len() + node) / 2;
         while place > 0 {

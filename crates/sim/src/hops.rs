@@ -133,6 +133,7 @@ impl Line {
         Self { hop: hop.clone(), free_at: Instant::ZERO, queued: VecDeque::new(), queued_bytes: Bytes::ZERO }
     }
     /// When a packet that arrives at `now` comes out at the far end; none if the queue is full.
+    #[inline]
     fn pass(&mut self, now: Instant, len: Bytes) -> Option<Instant> {
         while let Some((_, len)) = self.queued.pop_front_if(|(leaves_at, _)| *leaves_at <= now) {
             self.queued_bytes = self.queued_bytes - len;

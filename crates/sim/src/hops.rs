@@ -10,6 +10,7 @@
 //! hops is known when it enters, so that it costs one event, not one per hop. Uplink the same holds for a cell's own
 //! hops, and again for the shared ones, which packets of several cells enter in the order of time.
 
+use crate::agenda::NEVER;
 use crate::scenario::Hop;
 use paceline_net::{Bytes, Instant, Packet};
 use std::collections::VecDeque;
@@ -44,7 +45,7 @@ struct InFlight {
     ways: Vec<VecDeque<(Instant, u64, Packet)>>,
     entered: u64,
     /// The next arrival and its way.
-    next: Option<(Instant, usize)>,
+    next: (Instant, usize),
 }
 
 const DOWN: usize = 0;
@@ -106,8 +107,8 @@ impl Hops {
     }
     /// When the next packet arrives anywhere.
     pub fn next_arrival(&self) -> Option<Instant> {
-        let arrivals = [&self.to_cells, &self.to_shared, &self.to_servers];
-        arrivals.iter().filter_map(|flight| Some(flight.next?.0)).min()
+        let at = self.to_cells.next.0.min(self.to_shared.next.0).min(self.to_servers.next.0);
+        (at != NEVER).then_some(at)
     }
     fn enter_shared(&mut self, now: Instant, packet: Packet) -> Result<(), Packet> {
         match pass(self.shared[UP].iter_mut(), now, &packet) {
@@ -135,11 +136,16 @@ impl Line {
     /// When a packet that arrives at `now` comes out at the far end; none if the queue is full.
     #[inline]
     fn pass(&mut self, now: Instant, len: Bytes) -> Option<Instant> {
-        while let Some((_, len)) = self.queued.pop_front_if(|(leaves_at, _)| *leaves_at <= now) {
-            self.queued_bytes = self.queued_bytes - len;
-        }
-        if !self.queued.is_empty() && self.queued_bytes + len > self.hop.queue {
-            return None;
+        if self.free_at <= now {
+            self.queued.clear(); // mostly: most hops are wide
+            self.queued_bytes = Bytes::ZERO;
+        } else {
+            while let Some((_, len)) = self.queued.pop_front_if(|(leaves_at, _)| *leaves_at <= now) {
+                self.queued_bytes = self.queued_bytes - len;
+            }
+            if self.queued_bytes + len > self.hop.queue {
+                return None;
+            }
         }
         let leaves_at = self.free_at.max(now) + self.hop.rate.time_to_send(len);
         self.free_at = leaves_at;
@@ -151,28 +157,31 @@ impl Line {
 
 impl InFlight {
     fn new(ways: usize) -> Self {
-        Self { ways: (0..ways).map(|_| VecDeque::new()).collect(), entered: 0, next: None }
+        Self { ways: (0..ways).map(|_| VecDeque::new()).collect(), entered: 0, next: (NEVER, 0) }
     }
     fn push(&mut self, way: usize, at: Instant, packet: Packet) {
         self.entered += 1;
         self.ways[way].push_back((at, self.entered, packet));
-        if self.next.is_none_or(|(next, _)| at < next) {
-            self.next = Some((at, way));
+        if at < self.next.0 {
+            self.next = (at, way);
         }
     }
     /// The next packet that arrives by `now`; of those that arrive at once, the one that entered first.
     fn pop(&mut self, now: Instant) -> Option<(Instant, Packet)> {
-        let (at, way) = self.next.filter(|(at, _)| *at <= now)?;
+        let (at, way) = self.next;
+        if at > now {
+            return None;
+        }
         let (_, _, packet) = self.ways[way].pop_front()?;
-        let mut first: Option<(Instant, u64, usize)> = None;
+        let mut first = (NEVER, u64::MAX, 0);
         for (way, packets) in self.ways.iter().enumerate() {
             if let Some((at, entered, _)) = packets.front()
-                && first.is_none_or(|first| (*at, *entered) < (first.0, first.1))
+                && (*at, *entered) < (first.0, first.1)
             {
-                first = Some((*at, *entered, way));
+                first = (*at, *entered, way);
             }
         }
-        self.next = first.map(|(at, _, way)| (at, way));
+        self.next = (first.0, first.2);
         Some((at, packet))
     }
 }

@@ -44,8 +44,8 @@ struct Flow {
 
 /// The measuring point.
 pub struct Monitor {
-    /// Per station, its connections by direction of data.
-    flows: Vec<BTreeMap<FlowKey, Flow>>,
+    /// Per station, the directions of its connections that carry data: towards the servers, and from them.
+    flows: Vec<[BTreeMap<FlowKey, Flow>; 2]>,
     /// Entries in all of these.
     followed: usize,
     counters: Vec<FlowCounters>,
@@ -56,7 +56,7 @@ impl Monitor {
     /// A monitor of this many stations.
     pub fn new(stations: usize) -> Self {
         Self {
-            flows: (0..stations).map(|_| BTreeMap::new()).collect(),
+            flows: (0..stations).map(|_| Default::default()).collect(),
             followed: 0,
             counters: vec![FlowCounters::default(); stations],
             rtt_us: new_histogram(),
@@ -81,29 +81,35 @@ impl Monitor {
         if !from_servers && packet.is_pure_ack() {
             self.counters[station].acks += 1;
         }
+        let way = (station, usize::from(from_servers));
         if tcp.flags.intersects(TcpFlags::SYN.with(TcpFlags::RST)) {
-            let known = self.flows[station].remove(&key); // the four-tuple starts anew
+            let known = self.flows[way.0][way.1].remove(&key); // the four-tuple starts anew
             self.followed -= usize::from(known.is_some());
         }
         if tcp.payload_len > 0 {
-            self.on_data(now, station, key, tcp);
+            self.on_data(now, way, key, tcp);
         }
-        if tcp.flags.contains(TcpFlags::ACK) {
+        if tcp.flags.contains(TcpFlags::ACK) && !self.flows[way.0][1 - way.1].is_empty() {
             self.on_ack(now, station, key.reversed(), tcp.ack, !from_servers);
         }
     }
-    fn on_data(&mut self, now: Instant, station: usize, key: FlowKey, tcp: &TcpHeader) {
+    fn on_data(&mut self, now: Instant, (station, way): (usize, usize), key: FlowKey, tcp: &TcpHeader) {
         let (start, end) = (tcp.seq, tcp.seq + tcp.payload_len);
-        if self.followed >= MAX_FLOWS && !self.flows[station].contains_key(&key) {
+        if self.followed >= MAX_FLOWS && !self.flows[station][way].contains_key(&key) {
             // Those with nothing outstanding can be found anew.
-            self.flows.iter_mut().for_each(|flows| flows.retain(|_, flow| !flow.sent.is_empty()));
-            self.followed = self.flows.iter().map(BTreeMap::len).sum();
+            let tables = self.flows.iter_mut().flatten();
+            self.followed = tables
+                .map(|flows| {
+                    flows.retain(|_, flow| !flow.sent.is_empty());
+                    flows.len()
+                })
+                .sum();
             if self.followed >= MAX_FLOWS {
                 return;
             }
         }
         let followed = &mut self.followed;
-        let flow = self.flows[station].entry(key).or_insert_with(|| {
+        let flow = self.flows[station][way].entry(key).or_insert_with(|| {
             *followed += 1;
             Flow { snd_una: start, snd_max: start, ambiguous_below: start, sent: VecDeque::new() }
         });
@@ -121,7 +127,7 @@ impl Monitor {
         }
     }
     fn on_ack(&mut self, now: Instant, station: usize, key: FlowKey, ack: SeqNumber, download: bool) {
-        let Some(flow) = self.flows[station].get_mut(&key) else { return };
+        let Some(flow) = self.flows[station][usize::from(download)].get_mut(&key) else { return };
         // A FIN counts one beyond the data; anything further was never sent.
         let ack = ack.min(flow.snd_max);
         if ack <= flow.snd_una {

@@ -54,11 +54,21 @@ pub enum DropReason {
     LinkLoss,
 }
 
-/// A notification.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+/// A notification. Events are rare: what they carry is boxed, so that packets, which are not, move in two words.
+#[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Event {
     /// Every byte of a finite transfer was acknowledged; the key is in the direction of the data.
-    TransferComplete(FlowKey),
+    TransferComplete(Box<FlowKey>),
     /// A side gave the connection up because the peer did not answer; the key is in the direction from that side.
-    ConnectionTimedOut(FlowKey),
+    ConnectionTimedOut(Box<FlowKey>),
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_output_is_two_words() {
+        assert_eq!(size_of::<Option<Output>>(), 16);
+    }
 }

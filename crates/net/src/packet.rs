@@ -7,10 +7,16 @@
 use crate::seq::SeqNumber;
 use std::fmt;
 use std::net::IpAddr;
+use std::ops::{Deref, DerefMut};
 
-/// One IP datagram.
+/// One IP datagram. A pointer to its [`Parsed`] form, whose fields are used as its own: on its way a packet passes
+/// a dozen queues, and what moves is the pointer.
+#[derive(Clone, PartialEq)]
+pub struct Packet(Box<Parsed>);
+
+/// What a packet holds.
 #[derive(Clone, PartialEq, Debug)]
-pub struct Packet {
+pub struct Parsed {
     /// The network header.
     pub ip: IpHeader,
     /// The transport header.
@@ -261,7 +267,7 @@ impl Packet {
     pub fn tcp(src: IpAddr, dst: IpAddr, tcp: TcpHeader) -> Self {
         let ip = IpHeader { src, dst, traffic_class: 0, hop_limit: 64, special: false };
         let len = ip.plain_len() + 20 + tcp.options.wire_len() + tcp.payload_len;
-        Self { ip, payload: Payload::Virtual(tcp.payload_len), transport: Transport::Tcp(tcp), len }
+        Parsed { ip, payload: Payload::Virtual(tcp.payload_len), transport: Transport::Tcp(tcp), len }.into()
     }
     /// The TCP header, if this is a TCP segment.
     pub fn tcp_header(&self) -> Option<&TcpHeader> {
@@ -303,6 +309,31 @@ impl Packet {
         let ecn_bits = TcpFlags::ECE.0 | TcpFlags::CWR.0;
         self.tcp_header()
             .is_some_and(|tcp| tcp.payload_len == 0 && tcp.flags.0 & !ecn_bits == TcpFlags::ACK.0)
+    }
+}
+
+impl From<Parsed> for Packet {
+    fn from(parsed: Parsed) -> Self {
+        Self(Box::new(parsed))
+    }
+}
+
+impl Deref for Packet {
+    type Target = Parsed;
+    fn deref(&self) -> &Parsed {
+        &self.0
+    }
+}
+
+impl DerefMut for Packet {
+    fn deref_mut(&mut self) -> &mut Parsed {
+        &mut self.0
+    }
+}
+
+impl fmt::Debug for Packet {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
     }
 }
 
@@ -368,6 +399,12 @@ mod tests {
             let Payload::Datagram(bytes) = &packet.payload else { panic!("a parsed packet has its bytes") };
             assert_eq!(bytes.to_vec(), crate::wire::emit(&simulated));
         }
+    }
+
+    #[test]
+    fn a_packet_moves_as_one_word_and_its_contents_stay_small() {
+        assert_eq!(size_of::<Option<Packet>>(), 8);
+        assert!(size_of::<Parsed>() <= 136, "{}", size_of::<Parsed>());
     }
 
     #[test]

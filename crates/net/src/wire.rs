@@ -5,7 +5,9 @@
 //! not parse leaves [`Transport::Other`]. Checksums are not verified: a device's kernel has done that.
 //! [`emit`] writes simulated packets for captures, the payload as zeros, with correct checksums.
 
-use crate::packet::{IpHeader, Packet, Payload, TcpFlags, TcpHeader, TcpOptions, Timestamps, Transport};
+use crate::packet::{
+    IpHeader, Packet, Parsed, Payload, TcpFlags, TcpHeader, TcpOptions, Timestamps, Transport,
+};
 use crate::seq::SeqNumber;
 use etherparse::checksum::Sum16BitWords;
 use etherparse::{IpNumber, IpSlice, TcpOptionElement, TcpSlice, UdpSlice};
@@ -36,7 +38,7 @@ pub fn parse(bytes: &[u8]) -> Result<Packet, WireError> {
         number => Transport::Other(number.0),
     };
     let datagram = bytes.get(..len).ok_or_else(|| WireError::Ip("length beyond the data".into()))?;
-    Ok(Packet { ip, transport, payload: Payload::Datagram(datagram.into()), len: len as u32 })
+    Ok(Parsed { ip, transport, payload: Payload::Datagram(datagram.into()), len: len as u32 }.into())
 }
 
 fn ip_header(slice: &IpSlice<'_>) -> (IpHeader, usize) {

@@ -4,16 +4,17 @@
 #![forbid(unsafe_code)]
 
 pub mod address;
+mod agenda;
 mod cell;
+pub mod core_network;
 pub mod counters;
 pub mod engine;
+pub mod hops;
 pub mod host;
 pub mod model;
 pub mod monitor;
-pub mod path;
 pub mod reproduce;
 pub mod results;
-pub mod router;
 pub mod run;
 pub mod scenario;
 

@@ -25,6 +25,7 @@ fn random_hop(stream: &mut Stream) -> Hop {
         delay: Duration::from_micros(stream.below(40_000)),
         queue: Bytes(1_500 + stream.below(500_000)),
         ecn_threshold: stream.chance(0.3).then_some(Bytes(1_500)),
+        per_cell: false,
     }
 }
 
@@ -100,6 +101,8 @@ fn random_scenario(stream: &mut Stream) -> Scenario {
     let mut scenario = scenario::load("swarm.toml", text, &[]).unwrap();
     scenario.stations = (0..1 + stream.below(3)).map(|_| random_stations(stream)).collect();
     scenario.core.hops = (0..stream.below(4)).map(|_| random_hop(stream)).collect();
+    let shared = stream.below(4) as usize;
+    scenario.core.hops.iter_mut().skip(shared).for_each(|hop| hop.per_cell = true);
     let cell = &mut scenario.cell;
     let mhz = [1_400_000, 3_000_000, 5_000_000, 10_000_000, 15_000_000, 20_000_000];
     cell.bandwidth.0 = pick(stream, &mhz);

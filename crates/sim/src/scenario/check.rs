@@ -41,6 +41,9 @@ pub(super) fn check(scenario: &Scenario) -> Result<(), Problem> {
             let ok = threshold <= hop.queue;
             range(&key("ecn_threshold"), threshold, ok, "no more than the hop's queue")?;
         }
+        let behind_shared = hop.per_cell || scenario.core.hops[..index].iter().all(|hop| !hop.per_cell);
+        let allowed = "true, since a hop before it has per_cell = true: hops that all cells share come first";
+        range(&key("per_cell"), hop.per_cell, behind_shared, allowed)?;
     }
     cell_radio(scenario)?;
     cell_rlc(scenario)?;

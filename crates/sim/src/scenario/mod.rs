@@ -87,6 +87,7 @@ impl Default for Core {
                 delay: Duration::from_millis(5),
                 queue: Bytes(4_000_000),
                 ecn_threshold: None,
+                per_cell: false,
             }],
         }
     }
@@ -106,6 +107,9 @@ pub struct Hop {
     /// Queue above which ECN-capable packets are marked (RFC 3168); none are if left out.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ecn_threshold: Option<Bytes>,
+    /// Whether every served cell has its own, as several eNBs have their S1 links; only behind those that are shared.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub per_cell: bool,
 }
 
 fn default_hop_queue() -> Bytes {
@@ -363,6 +367,10 @@ impl Scenario {
     /// Stations of all groups.
     pub fn station_count(&self) -> u64 {
         self.stations.iter().map(|group| group.count).fold(0, u64::saturating_add)
+    }
+    /// Cells whose stations are simulated: the sectors of the middle site, or the one of stated SINRs.
+    pub fn served_cells(&self) -> usize {
+        if self.deployment.is_some() { paceline_ran::radio::geometry::SECTORS } else { 1 }
     }
     /// The scenario as a file that says everything, defaults included.
     pub fn to_toml(&self) -> String {

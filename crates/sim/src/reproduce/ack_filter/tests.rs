@@ -141,3 +141,15 @@ fn stations_served_lie_on_the_line_between_two_numbers() {
     assert_eq!(stations_served(&[30.0; 6]), 60.0);
     assert_eq!(stations_served(&[20.0; 6]), 0.0);
 }
+
+#[test]
+fn a_hop_of_every_cell_counts_once_per_cell() {
+    let mbps = |text: &str| Network::of(&crate::scenario::load("t.toml", text, &[]).unwrap()).hop_mbps;
+    let shared = "{ rate = \"100 Mb/s\", delay = \"1 ms\" }";
+    let own = |rate| format!("{{ rate = \"{rate} Mb/s\", delay = \"1 ms\", per_cell = true }}");
+    let (site, cell) = ("[deployment]\n[[station]]\n", "[[station]]\n");
+    for (rate, rest, expected) in [(30, site, 90.0), (50, site, 100.0), (50, cell, 50.0)] {
+        let text = format!("[core]\nhops = [{shared}, {}]\n{rest}", own(rate));
+        assert_eq!(mbps(&text), Some(expected), "{text}");
+    }
+}

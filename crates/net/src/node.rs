@@ -29,8 +29,8 @@ pub enum Output {
     Transmit(Port, Packet),
     /// The packet ends here, and why.
     Drop(Packet, DropReason),
-    /// Something that the outside may want to know.
-    Event(Event),
+    /// Something that the outside may want to know; boxed, since it is rare and packets then move in two words.
+    Event(Box<Event>),
 }
 
 /// Why a packet ended at a node.
@@ -54,13 +54,13 @@ pub enum DropReason {
     LinkLoss,
 }
 
-/// A notification. Events are rare: what they carry is boxed, so that packets, which are not, move in two words.
+/// A notification.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Event {
     /// Every byte of a finite transfer was acknowledged; the key is in the direction of the data.
-    TransferComplete(Box<FlowKey>),
+    TransferComplete(FlowKey),
     /// A side gave the connection up because the peer did not answer; the key is in the direction from that side.
-    ConnectionTimedOut(Box<FlowKey>),
+    ConnectionTimedOut(FlowKey),
 }
 
 #[cfg(test)]

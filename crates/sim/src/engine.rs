@@ -158,7 +158,7 @@ impl<N: Node> Engine<N> {
             match output {
                 Output::Transmit(port, packet) => self.pass(id, port, packet),
                 Output::Drop(packet, reason) => self.end(packet, reason),
-                Output::Event(event) => self.events.push((self.now, event)),
+                Output::Event(event) => self.events.push((self.now, *event)),
             }
         }
         self.reschedule(id, used);

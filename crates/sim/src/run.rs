@@ -145,7 +145,7 @@ fn flows(model: &Model, events: &[(Instant, Event)]) -> Vec<FlowResult> {
     let completed: BTreeMap<FlowKey, Instant> = events
         .iter()
         .filter_map(|(at, event)| match event {
-            Event::TransferComplete(key) => Some((**key, *at)),
+            Event::TransferComplete(key) => Some((*key, *at)),
             Event::ConnectionTimedOut(_) => None,
         })
         .collect();

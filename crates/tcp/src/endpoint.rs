@@ -340,7 +340,7 @@ impl Node for Endpoint {
     fn poll_output(&mut self, now: Instant) -> Option<Output> {
         self.last_now = now;
         if std::mem::take(&mut self.gave_up) {
-            return Some(Output::Event(Event::ConnectionTimedOut(Box::new(self.key))));
+            return Some(Output::Event(Event::ConnectionTimedOut(self.key).into()));
         }
         if let Some(output) = self.poll_syn(now) {
             return Some(output);
@@ -353,7 +353,7 @@ impl Node for Endpoint {
             && self.connection.as_ref().is_some_and(|connection| connection.sender.complete())
         {
             self.announced = true;
-            return Some(Output::Event(Event::TransferComplete(self.key.into())));
+            return Some(Output::Event(Event::TransferComplete(self.key).into()));
         }
         self.poll_data(now)
     }

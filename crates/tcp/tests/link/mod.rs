@@ -192,8 +192,10 @@ impl World {
                             self.arrivals.insert((at, self.order), (1 - side, packet));
                         }
                     }
-                    Output::Event(Event::TransferComplete(_)) => self.completed.push(now),
-                    Output::Event(Event::ConnectionTimedOut(_)) => self.given_up.push((now, side)),
+                    Output::Event(event) => match *event {
+                        Event::TransferComplete(_) => self.completed.push(now),
+                        Event::ConnectionTimedOut(_) => self.given_up.push((now, side)),
+                    },
                     Output::Drop(..) => panic!("an endpoint drops nothing"),
                 }
             }

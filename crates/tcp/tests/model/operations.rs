@@ -118,8 +118,10 @@ impl Model {
             while let Some(output) = self.sides[side].poll_output(self.now) {
                 match output {
                     Output::Transmit(_, packet) => self.on_sent(side, packet),
-                    Output::Event(Event::TransferComplete(_)) => self.completed[side] += 1,
-                    Output::Event(event) => panic!("side {side}: {event:?}"),
+                    Output::Event(event) => match *event {
+                        Event::TransferComplete(_) => self.completed[side] += 1,
+                        event => panic!("side {side}: {event:?}"),
+                    },
                     Output::Drop(..) => panic!("an endpoint drops nothing"),
                 }
             }

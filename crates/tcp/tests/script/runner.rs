@@ -93,8 +93,10 @@ impl Run<'_> {
                         return Err(failure("an end of the output", "10000 segments at one time"));
                     }
                 }
-                Output::Event(Event::TransferComplete(_)) => self.completed += 1,
-                Output::Event(_) => self.timed_out += 1,
+                Output::Event(event) => match *event {
+                    Event::TransferComplete(_) => self.completed += 1,
+                    Event::ConnectionTimedOut(_) => self.timed_out += 1,
+                },
                 Output::Drop(..) => return Err(failure("no drop", "an endpoint dropped a packet")),
             }
         }

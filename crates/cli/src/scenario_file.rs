@@ -6,10 +6,13 @@ use paceline_sim::{Scenario, ScenarioError, scenario};
 use std::path::Path;
 
 /// The scenarios that come with the program.
-const BUILT_IN: [(&str, &str); 3] = [
+const BUILT_IN: [(&str, &str); 6] = [
     ("uplink-limited", include_str!("../../../scenarios/uplink-limited.toml")),
     ("single-station", include_str!("../../../scenarios/single-station.toml")),
     ("ack-filter-paper", include_str!("../../../scenarios/ack-filter-paper.toml")),
+    ("parity-fixed", include_str!("../../../scenarios/parity-fixed.toml")),
+    ("parity-loss", include_str!("../../../scenarios/parity-loss.toml")),
+    ("parity-cell", include_str!("../../../scenarios/parity-cell.toml")),
 ];
 
 /// What every command that takes a scenario takes.

@@ -46,7 +46,7 @@ pub struct EndpointConfig {
     /// What partial ACKs do to the timer, without SACK.
     pub newreno_timer: NewRenoTimer,
     /// Whether duplicate ACKs of exactly what was outstanding at the last recovery or timeout are ignored, without
-    /// SACK (RFC 6582 §3.2 step 2; the "careful" variant of RFC 2582).
+    /// SACK (RFC 6582 §3.2 step 2; the "careful" variant of RFC 2582). [`LossRecovery::Reno`] believes them anyway.
     pub newreno_careful: bool,
     /// The window during fast recovery.
     pub prr: PrrMode,

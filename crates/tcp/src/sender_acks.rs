@@ -301,8 +301,9 @@ impl Sender {
             return None;
         }
         let three = self.dup_acks >= 3;
-        // The duplicates may be of what was sent again needlessly (RFC 6582 §3.2 step 2).
-        let reno = matches!(self.rules.recovery, LossRecovery::Reno | LossRecovery::Tahoe);
+        // The duplicates may be of what was sent again needlessly (RFC 6582 §3.2 step 2): Tahoe sends everything
+        // again, and would take the duplicates that follow for new losses (Floyd 1995, successive fast retransmits).
+        let reno = self.rules.recovery == LossRecovery::Reno;
         let end = self.recovery.end();
         let believed =
             reno || end == 0 || self.snd_una > end || (self.snd_una == end && !self.rules.newreno_careful);

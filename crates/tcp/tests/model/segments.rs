@@ -141,7 +141,8 @@ impl Model {
     }
     fn drain(&mut self) {
         // All of the buffer, lost and new, and acknowledgments.
-        let most = 100 + 2 * self.config.send_buffer.0 / self.smallest;
+        let buffer = self.config.send_buffer.0.max(u64::from(self.config.segment_size)); // it holds one segment
+        let most = 100 + 2 * buffer / self.smallest;
         let mut count = 0;
         while let Some(output) = self.endpoint.poll_output(self.now) {
             count += 1;

@@ -105,6 +105,8 @@ pub struct EndpointConfig {
     pub window_scale: bool,
     /// How CUBIC leaves slow start before a loss.
     pub hystart: SlowStartExit,
+    /// Whether CUBIC leaves room for others when a loss comes before its former peak (RFC 9438 §4.7).
+    pub fast_convergence: bool,
     /// How `reno` and `newreno` count what was acknowledged.
     pub abc: Abc,
     /// Acknowledgment policy.
@@ -155,6 +157,7 @@ impl EndpointConfig {
             sack: true,
             window_scale: true,
             hystart: SlowStartExit::HyStart,
+            fast_convergence: true,
             abc: Abc::Unlimited,
             delayed_ack: DelayedAck::default(),
             isn: SeqNumber(1),

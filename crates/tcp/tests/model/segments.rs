@@ -160,8 +160,8 @@ impl Model {
         }
         check(&self.endpoint, self.now, &self.config);
         let (snapshot, stats) = (self.endpoint.snapshot(), self.endpoint.stats());
-        // A tail loss probe is in flight beside what it repeats.
-        let probe = u64::from(stats.tail_loss_probes > 0) * u64::from(self.config.segment_size);
+        // A tail loss probe is in flight beside what it repeats: a full segment, perhaps with FIN.
+        let probe = u64::from(stats.tail_loss_probes > 0) * (u64::from(self.config.segment_size) + 1);
         let outstanding = self.sent_end - stats.bytes_acked + probe;
         assert!(snapshot.in_flight.0 <= outstanding, "{outstanding} {snapshot:?} {stats:?}");
         assert!(stats.bytes_received <= self.received.contiguous(), "more received than sent: {stats:?}");

@@ -254,6 +254,10 @@ pub struct Stats {
     pub acks_stretched: u64,
     /// Packets ignored: foreign, malformed or unacceptable.
     pub ignored: u64,
+    /// Round-trip times measured by segments sent once.
+    pub rtt_samples: u64,
+    /// Their sum in nanoseconds.
+    pub rtt_ns: u64,
 }
 
 /// The state of an endpoint at one time.
@@ -265,6 +269,8 @@ pub struct Snapshot {
     pub ssthresh: Bytes,
     /// Bytes estimated to be in the network (pipe of RFC 6675).
     pub in_flight: Bytes,
+    /// The largest window that the peer has offered.
+    pub peer_window: Bytes,
     /// Smoothed round-trip time.
     pub srtt: Option<Duration>,
     /// Smallest round-trip time seen.

@@ -89,6 +89,13 @@ impl Sender {
         }
         let head_sent_at = self.board.first_sent_at();
         let sack_rtt = out.rtt(now);
+        if let Some(rtt) = sack_rtt {
+            stats.rtt_samples += 1;
+            stats.rtt_ns += rtt.as_nanos();
+        }
+        if out.bytes > 0 {
+            self.limits.on_progress(now);
+        }
         self.update_rtt(now, &out, advanced.then_some(info.echo).flatten(), clock);
         let news = News {
             advanced,
@@ -109,6 +116,9 @@ impl Sender {
             self.arm_after_ack(now);
         }
         self.report(now, &news, &out, prior_in_flight);
+        if advanced && self.complete() {
+            self.limits.end(now);
+        }
         true
     }
     /// Whether this partial ACK leaves the timer alone (RFC 6582 §4).

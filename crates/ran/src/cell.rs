@@ -419,6 +419,7 @@ impl Cell {
         let n_prb = blocks.len() as u8;
         let bits = tbs::transport_block_bits(mcs.i_tbs, n_prb);
         let storage = station.downlink.storage();
+        station.downlink.account(tti.starts_at(), false);
         let pdu = station.downlink_sender().downlink_pdu(tti, bits / 8, storage);
         station.uplink.buffer.on_peer_block(Bytes(u64::from(bits / 8)));
         let link = &mut station.downlink;
@@ -469,6 +470,7 @@ impl Cell {
         let bits = tbs::transport_block_bits(mcs.i_tbs, n_prb);
         let due = station.access.bsr_due(tti, has_data);
         let storage = station.uplink.storage();
+        station.uplink.account(tti.starts_at(), station.access.waits());
         let pdu = station.uplink_sender().uplink_pdu(tti, bits / 8, due, headroom, storage);
         if let Some(report) = pdu.headroom {
             station.on_headroom_sent(tti, report);
@@ -508,12 +510,14 @@ impl Node for Cell {
                 return;
             };
             let link = &mut self.stations[index].downlink;
+            link.account(now, false);
             link.stats.packets_in += 1;
             link.buffer.push(now, packet);
             link.collect_dropped(&mut self.output);
         } else {
             let station = &mut self.stations[usize::from(from.0) - 1];
             let was_empty = station.uplink_available() == 0;
+            station.uplink.account(now, station.access.waits());
             station.uplink.stats.packets_in += 1;
             station.uplink.buffer.push(now, packet);
             if was_empty {

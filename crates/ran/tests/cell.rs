@@ -82,6 +82,12 @@ fn equal_stations_get_equal_shares() {
     let stations = (0..7).map(|i| station(i, 12.0, 8.0, 0.0)).collect();
     let mut cell = Cell::new(config(), stations, 1);
     let shares = saturate(&mut cell);
+    for station in 0..7 {
+        // The buffers are never empty: a packet and a half at least waits all the time, and only at first for a grant.
+        let (down, up) = (cell.downlink(station), cell.uplink(station));
+        assert!(down.buffer_wait_ns > 1_500_000_000 && down.grant_wait_ns == 0, "{down:?}");
+        assert!(up.buffer_wait_ns > 1_500_000_000 && up.grant_wait_ns < up.buffer_wait_ns / 10, "{up:?}");
+    }
     for direction in [|s: &(u64, u64)| s.0, |s: &(u64, u64)| s.1] {
         let mean = shares.iter().map(direction).sum::<u64>() as f64 / 7.0;
         for share in &shares {

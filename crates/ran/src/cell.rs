@@ -137,6 +137,10 @@ impl Cell {
     pub fn connected(&self, station: usize) -> bool {
         !self.stations[station].suspended()
     }
+    /// The eNB's buffer for a station.
+    pub fn downlink_buffer(&self, station: usize) -> &dyn SduQueue {
+        &*self.stations[station].downlink.buffer
+    }
     /// The uplink buffer of a station.
     pub fn uplink_buffer(&self, station: usize) -> &dyn SduQueue {
         &*self.stations[station].uplink.buffer
@@ -419,7 +423,6 @@ impl Cell {
         let n_prb = blocks.len() as u8;
         let bits = tbs::transport_block_bits(mcs.i_tbs, n_prb);
         let storage = station.downlink.storage();
-        station.downlink.account(tti.starts_at(), false);
         let pdu = station.downlink_sender().downlink_pdu(tti, bits / 8, storage);
         station.uplink.buffer.on_peer_block(Bytes(u64::from(bits / 8)));
         let link = &mut station.downlink;
@@ -470,7 +473,7 @@ impl Cell {
         let bits = tbs::transport_block_bits(mcs.i_tbs, n_prb);
         let due = station.access.bsr_due(tti, has_data);
         let storage = station.uplink.storage();
-        station.uplink.account(tti.starts_at(), station.access.waits());
+        station.account(tti.starts_at());
         let pdu = station.uplink_sender().uplink_pdu(tti, bits / 8, due, headroom, storage);
         if let Some(report) = pdu.headroom {
             station.on_headroom_sent(tti, report);
@@ -510,14 +513,13 @@ impl Node for Cell {
                 return;
             };
             let link = &mut self.stations[index].downlink;
-            link.account(now, false);
             link.stats.packets_in += 1;
             link.buffer.push(now, packet);
             link.collect_dropped(&mut self.output);
         } else {
             let station = &mut self.stations[usize::from(from.0) - 1];
             let was_empty = station.uplink_available() == 0;
-            station.uplink.account(now, station.access.waits());
+            station.account(now);
             station.uplink.stats.packets_in += 1;
             station.uplink.buffer.push(now, packet);
             if was_empty {

@@ -45,10 +45,8 @@ pub struct LinkStats {
     pub rlc_retransmissions: u64,
     /// STATUS PDUs in this direction's blocks, which report on the other direction.
     pub status_pdus: u64,
-    /// Time that packets spent in the buffer above RLC, over all of them, in nanoseconds.
-    pub buffer_wait_ns: u64,
-    /// Of this, in the uplink, the time in which the station waited for the first block since data came into an empty
-    /// buffer: for its scheduling request, its grant, or random access.
+    /// Time that packets spent in the uplink's buffer before the first block since data came into the empty buffer, over
+    /// all of them, in nanoseconds: the wait for a scheduling request, its grant, or random access.
     pub grant_wait_ns: u64,
     /// From the first transmission of a decoded block to the last, over these, in TTIs.
     pub harq_wait_ttis: u64,
@@ -90,7 +88,7 @@ pub(crate) struct Link {
     pub stats: LinkStats,
     /// PDUs decoded, on their way through the receiver: when they reach RLC.
     decoded: VecDeque<(Tti, rlc::Pdu)>,
-    /// Until when the waiting in the buffer is accounted for.
+    /// Until when the waits for grants are accounted for.
     accounted_to: Instant,
     /// Storage of blocks that are done with.
     spare: Vec<Vec<rlc::Pdu>>,
@@ -112,13 +110,14 @@ impl Link {
             spare: Vec::new(),
         }
     }
-    /// What is in the buffer has waited there until `now`, `for_grant` or not: called before anything comes into it or
+    /// What is in the buffer has waited until `now`, for a first grant or not: called before anything comes into it or
     /// leaves it, and before the reason changes.
     pub fn account(&mut self, now: Instant, for_grant: bool) {
-        let waited = self.buffer.packets() as u64 * now.since(self.accounted_to).as_nanos();
+        if for_grant {
+            let waited = self.buffer.packets() as u64 * now.since(self.accounted_to).as_nanos();
+            self.stats.grant_wait_ns += waited;
+        }
         self.accounted_to = self.accounted_to.max(now);
-        self.stats.buffer_wait_ns += waited;
-        self.stats.grant_wait_ns += if for_grant { waited } else { 0 };
     }
     /// This station as the scheduler sees it.
     pub fn candidate(&self, tti: Tti, station: usize, wanted_prb: u8, bits_per_prb: f64) -> Candidate {

@@ -212,9 +212,8 @@ impl Station {
         }
     }
 
-    /// What is in the buffers has waited there until `now`; see [`Link::account`].
+    /// What is in the uplink's buffer has waited there until `now`; see [`Link::account`].
     pub fn account(&mut self, now: Instant) {
-        self.downlink.account(now, false);
         self.uplink.account(now, self.access.waits());
     }
     /// Drops SDUs whose discard timer has expired (TS 36.323 §5.4). RLC has sent no part of what is still here.

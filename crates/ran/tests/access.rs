@@ -4,7 +4,7 @@
 mod common;
 
 use common::*;
-use paceline_net::{Instant, Node, Output, Stream};
+use paceline_net::{Instant, Node, Output, Stream, Waited};
 use paceline_ran::lte::mcs::UPLINK;
 use paceline_ran::lte::tbs::transport_block_bits;
 use paceline_ran::phy::block_error;
@@ -38,8 +38,9 @@ fn the_first_packets_latency_is_uniform_over_the_request_period() {
                     let arrival = Instant::from_nanos(1_000_000_000 + i * part + part / 2);
                     let (cell, at) = first_packet(config.clone(), i, arrival);
                     // It waited for its first block, which then takes a TTI and two to decode.
-                    let (uplink, waited) = (cell.uplink(0), at.since(arrival).as_nanos() - 3_000_000);
-                    assert_eq!((uplink.buffer_wait_ns, uplink.grant_wait_ns), (waited, waited));
+                    let waited = at.since(arrival).as_nanos() - 3_000_000;
+                    assert_eq!(cell.uplink_buffer(0).waited(), Waited { packets: 1, ns: waited });
+                    assert_eq!(cell.uplink(0).grant_wait_ns, waited);
                     at.since(arrival).as_nanos()
                 })
                 .collect();

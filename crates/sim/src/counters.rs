@@ -2,7 +2,7 @@
 //! differences between two readings.
 
 use crate::model::Model;
-use paceline_net::DropReason;
+use paceline_net::{DropReason, SduQueue};
 use paceline_ran::LinkStats;
 
 macro_rules! counters {
@@ -109,6 +109,20 @@ counters! {
         uplink_prb,
         /// Uplink HARQ retransmissions.
         uplink_harq_retransmissions,
+        /// Packets that left the eNB's buffer downwards.
+        downlink_packets,
+        /// Time that they had spent there, over all of them, in nanoseconds.
+        downlink_buffer_wait_ns,
+        /// From the first transmission of a decoded downlink block to the last, in TTIs.
+        downlink_harq_wait_ttis,
+        /// Packets that left the station's buffer downwards.
+        uplink_packets,
+        /// Time that they had spent there, over all of them, in nanoseconds.
+        uplink_buffer_wait_ns,
+        /// Time that packets spent there waiting for the first block since the buffer was empty.
+        grant_wait_ns,
+        /// From the first transmission of a decoded uplink block to the last, in TTIs.
+        uplink_harq_wait_ttis,
     }
 }
 
@@ -125,6 +139,7 @@ pub fn read(model: &Model) -> Vec<Counters> {
         let (flow, down, up) = (&flows[station], cell.downlink(station), cell.uplink(station));
         let access = cell.access(station);
         let buffer = cell.uplink_buffer(station).counters();
+        let waits = [cell.downlink_buffer(station), cell.uplink_buffer(station)].map(SduQueue::waited);
         let named = |name: &str| buffer.iter().find(|(n, _)| *n == name).map_or(0, |(_, count)| *count);
         Counters {
             downloaded: flow.downloaded,
@@ -167,6 +182,13 @@ pub fn read(model: &Model) -> Vec<Counters> {
             uplink_mcs_sum: up.mcs_sum,
             uplink_prb: up.prb,
             uplink_harq_retransmissions: up.retransmissions,
+            downlink_packets: waits[0].packets,
+            downlink_buffer_wait_ns: waits[0].ns,
+            downlink_harq_wait_ttis: down.harq_wait_ttis,
+            uplink_packets: waits[1].packets,
+            uplink_buffer_wait_ns: waits[1].ns,
+            grant_wait_ns: up.grant_wait_ns,
+            uplink_harq_wait_ttis: up.harq_wait_ttis,
         }
     };
     (0..model.stations()).map(read_station).collect()

@@ -3,8 +3,10 @@
 //! `summary.json` has one entry per seed and, over seeds, the mean with its 95% confidence interval (Student's t).
 //! Rates count from the end of the warm-up.
 
+mod limits;
 mod uplink;
 
+pub use limits::{GroupResult, LimitShares, RadioWaits, Waits};
 pub use uplink::UplinkResult;
 
 use crate::counters::Counters;
@@ -90,6 +92,30 @@ totals! {
     radio_losses_per_s,
     /// Packets that PDCP's discard timer ended, per second, both directions.
     pdcp_discards_per_s,
+    /// Share of the connections' lives, over the whole run, that went into opening them.
+    handshake_share,
+    /// Share in which the application had written no more.
+    application_share,
+    /// Share in which the send buffer was full.
+    send_buffer_share,
+    /// Share in which the receiver's window was used up.
+    receive_window_share,
+    /// Share in which the congestion window was used up.
+    congestion_window_share,
+    /// Share in which the next segment was not due by its spacing.
+    pacing_share,
+    /// Share of fast recovery.
+    recovery_share,
+    /// Share of waits for the retransmission timer, and of the repairs after it.
+    timeout_share,
+    /// Share of the senders' mean round-trip time that packets spend in the eNB's buffer.
+    rtt_downlink_queue_share,
+    /// In the stations' buffers, waiting for a first grant.
+    rtt_grant_share,
+    /// In the stations' buffers otherwise.
+    rtt_uplink_queue_share,
+    /// In HARQ, both directions.
+    rtt_harq_share,
 }
 
 /// The figures of one station in one run.
@@ -119,6 +145,8 @@ pub struct StationResult {
     pub scheduling_requests: u64,
     /// What its uplink waits for.
     pub uplink: UplinkResult,
+    /// Mean times in the radio, ms.
+    pub waits: RadioWaits,
     /// The cell that serves it: a sector of the served sites in a deployment.
     pub sector: usize,
     /// Where it stands in a deployment.
@@ -146,12 +174,22 @@ pub struct FlowResult {
     pub flow: usize,
     /// Payload bytes acknowledged in the whole run.
     pub bytes: u64,
+    /// Segments with payload sent, retransmissions included.
+    pub segments: u64,
     /// Segments sent again.
     pub retransmissions: u64,
     /// Retransmission time-outs.
     pub timeouts: u64,
     /// When a finite transfer was complete, in seconds.
     pub completed_s: Option<f64>,
+    /// From its first SYN to the last acknowledgment, or to the end of the run, in seconds.
+    pub life_s: f64,
+    /// Mean round-trip time that its sender measured, ms.
+    pub rtt_mean_ms: f64,
+    /// What its sender waited for, as shares of its life.
+    pub limits: LimitShares,
+    /// Where its round-trip time passes in the radio, as shares of it: means over its station's packets.
+    pub round_trip: RadioWaits,
 }
 
 /// One moment of one station.
@@ -188,6 +226,9 @@ pub struct RunResult {
     pub stations: Vec<StationResult>,
     /// Connection by connection.
     pub flows: Vec<FlowResult>,
+    /// Station by station, what its connections waited for.
+    #[serde(skip)]
+    pub waits: Vec<Waits>,
     /// The time series.
     #[serde(skip)]
     pub samples: Vec<Sample>,
@@ -221,6 +262,8 @@ pub struct Summary {
     pub mean: Totals,
     /// Half width of the 95% confidence interval; absent with one seed.
     pub ci95: Option<Totals>,
+    /// Why TCP is as slow as it is: group by group of simulated stations, over all runs.
+    pub groups: Vec<GroupResult>,
     /// Seed by seed.
     pub runs: Vec<RunResult>,
 }
@@ -244,6 +287,7 @@ impl Summary {
             measured_s: runs.first().map_or(0.0, |run| run.measured_s),
             mean,
             ci95,
+            groups: groups(scenario, &runs),
             runs,
         }
     }
@@ -256,15 +300,17 @@ impl Summary {
     /// `stations.csv`.
     pub fn stations_csv(&self) -> String {
         let mut csv = String::from(
-            "seed,station,goodput_mbps,upload_mbps,acks_in,acks_discarded,acks_sent,rtt_mean_ms,downlink_mcs,uplink_mcs,downlink_block_bytes,scheduling_requests,sr_wait_mean_ms,sr_failures,random_accesses,preambles,preamble_collisions,random_access_failures,random_access_mean_ms,reestablishments,reestablishment_mean_ms,uplink_grants,block_limited_share,power_limited_share,uplink_harq_retransmission_share,headroom_mean_db,sector,x_m,y_m,coupling_loss_db\n",
+            "seed,station,goodput_mbps,upload_mbps,acks_in,acks_discarded,acks_sent,rtt_mean_ms,downlink_mcs,uplink_mcs,downlink_block_bytes,scheduling_requests,sr_wait_mean_ms,sr_failures,random_accesses,preambles,preamble_collisions,random_access_failures,random_access_mean_ms,reestablishments,reestablishment_mean_ms,uplink_grants,block_limited_share,power_limited_share,uplink_harq_retransmission_share,headroom_mean_db,downlink_queue_ms,grant_ms,uplink_queue_ms,downlink_harq_ms,uplink_harq_ms,sector,x_m,y_m,coupling_loss_db\n",
         );
         for (run, s) in self.runs.iter().flat_map(|run| run.stations.iter().map(move |s| (run, s))) {
+            let waits: Vec<String> = s.waits.values().iter().map(|wait| format!("{wait:.3}")).collect();
+            let waits = waits.join(",");
             let place = s.place.map_or(String::from(",,"), |place| {
                 format!("{:.1},{:.1},{:.2}", place.x_m, place.y_m, place.coupling_loss_db)
             });
             let _ = writeln!(
                 csv,
-                "{},{},{:.6},{:.6},{},{},{},{:.3},{:.3},{:.3},{:.1},{},{},{},{place}",
+                "{},{},{:.6},{:.6},{},{},{},{:.3},{:.3},{:.3},{:.1},{},{},{waits},{},{place}",
                 run.seed,
                 s.station,
                 s.goodput_mbps,
@@ -285,14 +331,31 @@ impl Summary {
     }
     /// `flows.csv`.
     pub fn flows_csv(&self) -> String {
-        let mut csv = String::from("seed,station,flow,bytes,retransmissions,timeouts,completed_s\n");
+        let mut csv = String::from(
+            "seed,station,flow,bytes,retransmissions,timeouts,completed_s,segments,life_s,rtt_mean_ms",
+        );
+        for (names, suffix) in [(LimitShares::NAMES, "_share"), (RadioWaits::NAMES, "_rtt_share")] {
+            names.iter().for_each(|name| csv += &format!(",{name}{suffix}"));
+        }
+        csv.push('\n');
         for (run, f) in self.runs.iter().flat_map(|run| run.flows.iter().map(move |f| (run, f))) {
             let completed = f.completed_s.map_or(String::new(), |s| format!("{s:.6}"));
-            let _ = writeln!(
+            let _ = write!(
                 csv,
-                "{},{},{},{},{},{},{completed}",
-                run.seed, f.station, f.flow, f.bytes, f.retransmissions, f.timeouts
+                "{},{},{},{},{},{},{completed},{},{:.6},{:.3}",
+                run.seed,
+                f.station,
+                f.flow,
+                f.bytes,
+                f.retransmissions,
+                f.timeouts,
+                f.segments,
+                f.life_s,
+                f.rtt_mean_ms
             );
+            let shares = f.limits.values().into_iter().chain(f.round_trip.values());
+            shares.for_each(|share| csv += &format!(",{share:.6}"));
+            csv.push('\n');
         }
         csv
     }
@@ -317,6 +380,24 @@ impl Summary {
         }
         csv
     }
+}
+
+/// What the connections of each group of stations waited for; groups without are left out.
+fn groups(scenario: &Scenario, runs: &[RunResult]) -> Vec<GroupResult> {
+    let mut first = 0;
+    let mut results = Vec::new();
+    for (group, stations) in scenario.stations.iter().enumerate() {
+        let members = first..first + stations.count as usize;
+        first = members.end;
+        let mut waits = Waits::default();
+        for run in runs {
+            run.waits.iter().take(members.end).skip(members.start).for_each(|own| waits.add(own));
+        }
+        if waits.flows() > 0 {
+            results.push(GroupResult::new(group, stations.count, &waits));
+        }
+    }
+    results
 }
 
 /// Mean over runs and, for two or more, the half width of its 95% confidence interval.
@@ -408,10 +489,31 @@ pub(crate) fn totals(stations: &[Counters], span: Duration, per_tti: PerTti, rtt
         preamble_collision_share: ratio(all.collisions, all.preambles),
         uplink_block_limited_share: ratio(all.block_limited, all.grants),
         uplink_power_limited_share: ratio(all.power_limited, all.grants),
-        stations_without_service: 0.0, // who has traffic is not in the counters
+        stations_without_service: 0.0, // who has traffic is not in the counters, nor what it waited for
         downlink_queue_drops_per_s: per_second(all.downlink_queue_drops),
         radio_losses_per_s: per_second(all.radio_losses),
         pdcp_discards_per_s: per_second(all.pdcp_discards),
+        ..Totals::default()
+    }
+}
+
+/// The same with what the connections waited for.
+pub(crate) fn with_waits(totals: Totals, waits: &Waits) -> Totals {
+    let (limits, rtt) = (LimitShares::new(&waits.times), waits.round_trip());
+    Totals {
+        handshake_share: limits.handshake,
+        application_share: limits.application,
+        send_buffer_share: limits.send_buffer,
+        receive_window_share: limits.receive_window,
+        congestion_window_share: limits.congestion_window,
+        pacing_share: limits.pacing,
+        recovery_share: limits.recovery,
+        timeout_share: limits.timeout,
+        rtt_downlink_queue_share: rtt.downlink_queue,
+        rtt_grant_share: rtt.grant,
+        rtt_uplink_queue_share: rtt.uplink_queue,
+        rtt_harq_share: rtt.downlink_harq + rtt.uplink_harq,
+        ..totals
     }
 }
 
@@ -437,6 +539,7 @@ pub(crate) fn station(index: usize, counters: &Counters, span: Duration, cell: &
         downlink_block_bytes: ratio(counters.downlink_block_bytes, counters.downlink_blocks),
         scheduling_requests: counters.scheduling_requests,
         uplink: UplinkResult::new(counters, cell.power_correction_db(index)),
+        waits: RadioWaits::new(counters),
         sector: cell.serving(index),
         place: cell.place(index).map(|(point, coupling_loss_db)| PlaceResult {
             x_m: point.x,
@@ -458,6 +561,7 @@ mod tests {
             totals: Totals { goodput_mbps, ..Totals::default() },
             stations: Vec::new(),
             flows: Vec::new(),
+            waits: Vec::new(),
             samples: Vec::new(),
         };
         let (mean, ci95) = mean_and_ci95(&[run(10.0), run(12.0), run(14.0)]);

@@ -90,6 +90,10 @@ impl Endpoint {
     pub fn flow_key(&self) -> FlowKey {
         self.key
     }
+    /// Most bytes in flight and unsent together.
+    pub fn send_buffer(&self) -> Bytes {
+        self.config.send_buffer
+    }
     /// Counters.
     pub fn stats(&self) -> &Stats {
         &self.stats

@@ -393,7 +393,7 @@ fn groups(scenario: &Scenario, runs: &[RunResult]) -> Vec<GroupResult> {
         for run in runs {
             run.waits.iter().take(members.end).skip(members.start).for_each(|own| waits.add(own));
         }
-        if waits.flows() > 0 {
+        if waits.any() {
             results.push(GroupResult::new(group, stations.count, &waits));
         }
     }

@@ -136,9 +136,9 @@ pub struct Waits {
 }
 
 impl Waits {
-    /// Number of connections.
-    pub fn flows(&self) -> u64 {
-        self.flows
+    /// Whether there was a connection.
+    pub(crate) fn any(&self) -> bool {
+        !self.times.life().is_zero()
     }
     /// Adds others.
     pub(crate) fn add(&mut self, other: &Self) {
@@ -178,9 +178,6 @@ impl Waits {
 
     /// The verdict in a sentence without its subject.
     pub(crate) fn verdict(&self) -> String {
-        if self.times.life().is_zero() {
-            return String::from("no simulated connection");
-        }
         let share = |limit: &Limit| self.times.share(*limit);
         let first = Limit::ALL.into_iter().max_by(|a, b| share(a).total_cmp(&share(b)));
         let first = first.expect("there are some");

@@ -159,8 +159,8 @@ fn flows(model: &Model, events: &[(Instant, Event)], counters: &[Counters]) -> (
         .collect();
     let now = model.engine.now();
     let (mut flows, mut waits) = (Vec::new(), Vec::new());
-    for station in 0..model.stations() {
-        let radio = RadioWaits::new(&counters[station]);
+    for (station, counters) in counters.iter().enumerate() {
+        let radio = RadioWaits::new(counters);
         let mut all = Waits::default();
         for (flow, (server, host)) in model.flows(station).into_iter().enumerate() {
             let mut own = waits_of(server, now);

@@ -1,8 +1,10 @@
-//! `make bench`: simulated seconds per CPU second, and nanoseconds of CPU per packet that a node handles.
+//! `make bench`: simulated seconds per CPU second, and nanoseconds of CPU per packet that a node handles. `cargo bench
+//! -p paceline-sim -- dumbbell` measures only the cases whose name contains that.
 
 mod dumbbell;
 
-use paceline_net::Instant;
+use dumbbell::Shape;
+use paceline_net::{Instant, Rate};
 use paceline_sim::{Model, scenario};
 
 /// CPU time of this thread in nanoseconds.
@@ -30,8 +32,17 @@ fn report(name: &str, mut runs: Vec<(f64, f64, u64)>) {
     println!("{name:<44} {rate:>8.1} simulated s / CPU s  {per_packet:>6.0} ns / packet handled");
 }
 
+/// Whether this case is asked for.
+fn wanted(name: &str) -> bool {
+    let mut words = std::env::args().skip(1).filter(|word| !word.starts_with("--")).peekable();
+    words.peek().is_none() || words.any(|word| name.contains(&word))
+}
+
 /// One case: name, scenario, changes to it.
 fn case(name: &str, text: &str, overrides: &[&str]) {
+    if !wanted(name) {
+        return;
+    }
     let overrides: Vec<String> = overrides.iter().map(|text| (*text).to_owned()).collect();
     let runs = (1..=5).map(|seed| {
         let scenario = scenario::load(name, text, &overrides).expect("the bench's scenarios are valid");
@@ -44,18 +55,27 @@ fn case(name: &str, text: &str, overrides: &[&str]) {
     report(name, runs.collect());
 }
 
-/// The packet path without radio.
+/// The packet path without radio: the usual one, and what a segment costs with more flows and larger windows.
 fn wired() {
-    let runs = (1..=5).map(|seed| {
-        let (mut engine, core) = dumbbell::dumbbell(seed);
-        let before = cpu_ns();
-        engine.run_until(Instant::from_millis(60_000));
-        let spent = (cpu_ns() - before) as f64;
-        let goodput = dumbbell::goodput_mbps(&engine, core);
-        assert!((43.0..46.0).contains(&goodput), "seed {seed}: the hop is full, not {goodput} Mb/s");
-        (60.0, spent, engine.packets_handled())
-    });
-    report("dumbbell, 10 flows, 50 Mb/s, no radio", runs.collect());
+    let rate = |mbps: u64| Rate(mbps * 1_000_000);
+    let shapes = [
+        ("dumbbell, 10 flows, 50 Mb/s, 20 ms", dumbbell::USUAL),
+        ("dumbbell, 100 flows, 500 Mb/s, 20 ms", Shape { flows: 100, rate: rate(500), ..dumbbell::USUAL }),
+        ("dumbbell, 10 flows, 500 Mb/s, 20 ms", Shape { rate: rate(500), ..dumbbell::USUAL }),
+    ];
+    for (name, shape) in shapes.into_iter().filter(|(name, _)| wanted(name)) {
+        let seconds = 3_000_000_000 / shape.rate.0; // as many segments each
+        let runs = (1..=5).map(|seed| {
+            let (mut engine, core) = dumbbell::dumbbell(shape, seed);
+            let before = cpu_ns();
+            engine.run_until(Instant::from_millis(1000 * seconds));
+            let spent = (cpu_ns() - before) as f64;
+            let used = dumbbell::goodput_mbps(&engine, core) * 1e6 / shape.rate.0 as f64;
+            assert!((0.80..0.92).contains(&used), "seed {seed}: of the hop {used} is used, with headers all");
+            (seconds as f64, spent, engine.packets_handled())
+        });
+        report(name, runs.collect());
+    }
 }
 
 /// The paper's cell without and with what costs: fading, and neighbours with full buffers.

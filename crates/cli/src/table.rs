@@ -6,7 +6,7 @@ use paceline_sim::Totals;
 pub type Row = (&'static str, &'static str, usize, fn(&Totals) -> f64);
 
 /// What a table of totals shows.
-pub const ROWS: [Row; 32] = [
+pub const ROWS: [Row; 41] = [
     ("goodput", "Mb/s", 2, |t| t.goodput_mbps),
     ("upload", "Mb/s", 2, |t| t.upload_mbps),
     ("ACKs at the uplink buffers", "1/s", 0, |t| t.acks_in_per_s),
@@ -35,10 +35,19 @@ pub const ROWS: [Row; 32] = [
     ("TCP repairing losses", "%", 1, |t| 100.0 * t.recovery_share),
     ("TCP waiting for time-outs", "%", 1, |t| 100.0 * t.timeout_share),
     ("TCP connecting", "%", 1, |t| 100.0 * t.handshake_share),
-    ("round trip in the eNB's queue", "%", 1, |t| 100.0 * t.rtt_downlink_queue_share),
+    ("round trip in the downlink queue", "%", 1, |t| 100.0 * t.rtt_downlink_queue_share),
     ("round trip in the uplink queue", "%", 1, |t| 100.0 * t.rtt_uplink_queue_share),
     ("round trip waiting for a grant", "%", 1, |t| 100.0 * t.rtt_grant_share),
     ("round trip in HARQ", "%", 1, |t| 100.0 * t.rtt_harq_share),
+    ("link capacity downlink", "Mb/s", 2, |t| t.link_capacity_mbps),
+    ("sent by the link downlink", "Mb/s", 2, |t| t.link_sent_mbps),
+    ("time in the link's queue, mean", "ms", 1, |t| t.link_delay_mean_ms),
+    ("time in the link's queue, 95th percentile", "ms", 1, |t| t.link_delay_p95_ms),
+    ("dropped at the downlink queue", "1/s", 1, |t| t.downlink_queue_drops_per_s),
+    ("dropped at the uplink queue", "1/s", 1, |t| t.uplink_queue_drops_per_s),
+    ("lost by link or radio", "1/s", 1, |t| t.radio_losses_per_s),
+    ("UDP datagrams lost", "%", 3, |t| 100.0 * t.udp_loss_share),
+    ("UDP delay one way, mean", "ms", 1, |t| t.udp_delay_mean_ms),
 ];
 
 /// One column: its heading, its values and their confidence intervals.

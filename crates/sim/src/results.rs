@@ -13,9 +13,9 @@ pub use totals::{Totals, jain};
 pub use uplink::UplinkResult;
 
 use crate::counters::Counters;
+use crate::model::Access;
 use crate::scenario::Scenario;
 use paceline_net::{Duration, Instant};
-use paceline_ran::Cell;
 use serde::{Deserialize, Serialize};
 use statrs::distribution::{ContinuousCDF, StudentsT};
 use std::fmt::Write;
@@ -113,6 +113,12 @@ pub struct Sample {
     pub uplink_queue: u64,
     /// ACKs sent so far.
     pub acks_sent: u64,
+    /// Sum of the times of a link's downlink packets from arrival to last byte sent, so far, ns.
+    pub queued_ns: u64,
+    /// Their number.
+    pub link_sent: u64,
+    /// Bytes that the downlink of a link can have carried so far; none for a cell.
+    pub capacity: Option<u64>,
 }
 
 /// Everything of one run.
@@ -263,12 +269,12 @@ impl Summary {
     }
     /// `timeseries.csv`.
     pub fn timeseries_csv(&self) -> String {
-        let header = "seed,time_s,station,downloaded,cwnd,srtt_ms,downlink_queue,uplink_queue,acks_sent\n";
+        let header = "seed,time_s,station,downloaded,cwnd,srtt_ms,downlink_queue,uplink_queue,acks_sent,link_queued_ns,link_sent,link_capacity\n";
         let mut csv = String::from(header);
         for (run, s) in self.runs.iter().flat_map(|run| run.samples.iter().map(move |s| (run, s))) {
             let _ = writeln!(
                 csv,
-                "{},{:.3},{},{},{},{:.3},{},{},{}",
+                "{},{:.3},{},{},{},{:.3},{},{},{},{},{},{}",
                 run.seed,
                 s.at.as_secs_f64(),
                 s.station,
@@ -277,7 +283,10 @@ impl Summary {
                 s.srtt_ms,
                 s.downlink_queue,
                 s.uplink_queue,
-                s.acks_sent
+                s.acks_sent,
+                s.queued_ns,
+                s.link_sent,
+                s.capacity.map_or(String::new(), |bytes| bytes.to_string())
             );
         }
         csv
@@ -353,7 +362,16 @@ fn ratio(sum: u64, count: u64) -> f64 {
 }
 
 /// One station's figures.
-pub(crate) fn station(index: usize, counters: &Counters, span: Duration, cell: &Cell) -> StationResult {
+pub(crate) fn station(
+    index: usize,
+    counters: &Counters,
+    span: Duration,
+    access: Access<'_>,
+) -> StationResult {
+    let cell = match access {
+        Access::Cell(cell) => Some(cell),
+        Access::Link(_) => None,
+    };
     let mbps = |bytes: u64| bytes as f64 * 8.0 / span.as_secs_f64() / 1e6;
     StationResult {
         station: index,
@@ -367,10 +385,10 @@ pub(crate) fn station(index: usize, counters: &Counters, span: Duration, cell: &
         uplink_mcs: ratio(counters.uplink_mcs_sum, counters.uplink_blocks),
         downlink_block_bytes: ratio(counters.downlink_block_bytes, counters.downlink_blocks),
         scheduling_requests: counters.scheduling_requests,
-        uplink: UplinkResult::new(counters, cell.power_correction_db(index)),
+        uplink: UplinkResult::new(counters, cell.and_then(|cell| cell.power_correction_db(index))),
         waits: RadioWaits::new(counters),
-        sector: cell.serving(index),
-        place: cell.place(index).map(|(point, coupling_loss_db)| PlaceResult {
+        sector: cell.map_or(0, |cell| cell.serving(index)),
+        place: cell.and_then(|cell| cell.place(index)).map(|(point, coupling_loss_db)| PlaceResult {
             x_m: point.x,
             y_m: point.y,
             coupling_loss_db,

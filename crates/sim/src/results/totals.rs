@@ -81,6 +81,20 @@ totals! {
     radio_losses_per_s,
     /// Packets that PDCP's discard timer ended, per second, both directions.
     pdcp_discards_per_s,
+    /// Packets dropped at the uplink queue of a link in place of the cell, per second.
+    uplink_queue_drops_per_s,
+    /// What the downlinks of a link in place of the cell can have carried, Mb/s, headers included.
+    link_capacity_mbps,
+    /// What they sent, Mb/s, headers and lost packets included.
+    link_sent_mbps,
+    /// Mean time of a packet from its arrival at their queue to its last byte sent, ms.
+    link_delay_mean_ms,
+    /// Its 95th percentile, ms.
+    link_delay_p95_ms,
+    /// Share of UDP datagrams that did not arrive, counting those still under way at the end.
+    udp_loss_share,
+    /// Mean one-way delay of UDP datagrams, ms.
+    udp_delay_mean_ms,
     /// Share of the connections' lives, over the whole run, that went into opening them.
     handshake_share,
     /// Share in which the application had written no more.
@@ -108,7 +122,7 @@ totals! {
 }
 
 /// What all served cells together have in a TTI.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct PerTti {
     pub downlink_prb: u64,
     pub uplink_prb: u64,
@@ -124,6 +138,8 @@ pub(crate) fn totals(stations: &[Counters], span: Duration, per_tti: PerTti, rtt
     let per_second = |count: u64| count as f64 / seconds;
     let harq = all.downlink_harq_retransmissions + all.uplink_harq_retransmissions;
     let ttis = seconds * 1000.0;
+    let of_ttis =
+        |used: u64, per_tti: u64| if per_tti == 0 { 0.0 } else { used as f64 / (ttis * per_tti as f64) };
     Totals {
         goodput_mbps: mbps(all.downloaded),
         upload_mbps: mbps(all.uploaded),
@@ -135,9 +151,9 @@ pub(crate) fn totals(stations: &[Counters], span: Duration, per_tti: PerTti, rtt
         retransmission_share: ratio(all.retransmissions, all.segments),
         jain_index: jain(stations.iter().map(|s| (s.downloaded + s.uploaded) as f64)),
         downlink_block_bytes: ratio(all.downlink_block_bytes, all.downlink_blocks),
-        downlink_prb_share: all.downlink_prb as f64 / (ttis * per_tti.downlink_prb as f64),
-        uplink_prb_share: all.uplink_prb as f64 / (ttis * per_tti.uplink_prb as f64),
-        uplink_grant_share: all.grants as f64 / (ttis * per_tti.uplink_grants as f64),
+        downlink_prb_share: of_ttis(all.downlink_prb, per_tti.downlink_prb),
+        uplink_prb_share: of_ttis(all.uplink_prb, per_tti.uplink_prb),
+        uplink_grant_share: of_ttis(all.grants, per_tti.uplink_grants),
         harq_retransmission_share: ratio(harq, all.downlink_blocks + all.uplink_blocks + harq),
         scheduling_requests_per_s: per_second(all.scheduling_requests),
         sr_wait_mean_ms: ratio(all.request_wait_ns, all.request_waits) / 1e6,
@@ -150,6 +166,13 @@ pub(crate) fn totals(stations: &[Counters], span: Duration, per_tti: PerTti, rtt
         downlink_queue_drops_per_s: per_second(all.downlink_queue_drops),
         radio_losses_per_s: per_second(all.radio_losses),
         pdcp_discards_per_s: per_second(all.pdcp_discards),
+        uplink_queue_drops_per_s: per_second(all.uplink_queue_drops),
+        link_capacity_mbps: 0.0, // the link's own affair, as its distribution of delays is
+        link_sent_mbps: mbps(all.link_bytes),
+        link_delay_mean_ms: ratio(all.link_queued_ns, all.link_sent) / 1e6,
+        link_delay_p95_ms: 0.0,
+        udp_loss_share: ratio(all.udp_sent.saturating_sub(all.udp_received), all.udp_sent),
+        udp_delay_mean_ms: ratio(all.udp_delay_ns, all.udp_received) / 1e6,
         ..Totals::default()
     }
 }

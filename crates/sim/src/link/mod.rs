@@ -10,9 +10,11 @@
 
 mod cellular;
 mod fixed;
+mod generate;
 mod pipe;
 mod trace;
 
+pub use generate::generated;
 pub use pipe::PipeStats;
 pub use trace::{OPPORTUNITY, Trace, TraceError};
 

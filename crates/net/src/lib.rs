@@ -8,6 +8,8 @@
 pub mod node;
 pub mod packet;
 pub mod queue;
+pub mod rewrite;
+
 pub mod rng;
 pub mod seq;
 pub mod time;
@@ -16,7 +18,8 @@ pub mod wire;
 
 pub use node::{DropReason, Event, Node, Output, Port};
 pub use packet::{
-    FlowKey, IpHeader, Packet, Payload, SackBlocks, TcpFlags, TcpHeader, TcpOptions, Timestamps, Transport,
+    FlowKey, ForeignOptions, IpHeader, Packet, Payload, SackBlocks, TcpFlags, TcpHeader, TcpOptions,
+    Timestamps, Transport,
 };
 pub use queue::{DropTail, SduQueue};
 pub use rng::Stream;

@@ -5,6 +5,7 @@
 //! machine.
 #![forbid(unsafe_code)]
 
+pub mod address_table;
 pub mod node;
 pub mod packet;
 pub mod queue;
@@ -16,9 +17,10 @@ pub mod time;
 pub mod units;
 pub mod wire;
 
+pub use address_table::AddressTable;
 pub use node::{DropReason, Event, Node, Output, Port};
 pub use packet::{
-    FlowKey, ForeignOptions, IpHeader, Packet, Payload, SackBlocks, TcpFlags, TcpHeader, TcpOptions,
+    FlowKey, ForeignOptions, IpHeader, Packet, Parsed, Payload, SackBlocks, TcpFlags, TcpHeader, TcpOptions,
     Timestamps, Transport,
 };
 pub use queue::{DropTail, SduQueue};

@@ -29,8 +29,8 @@ pub enum Output {
     Transmit(Port, Packet),
     /// The packet ends here, and why.
     Drop(Packet, DropReason),
-    /// Something that the outside may want to know.
-    Event(Event),
+    /// Something that the outside may want to know; boxed, since it is rare and packets then move in two words.
+    Event(Box<Event>),
 }
 
 /// Why a packet ended at a node.
@@ -55,8 +55,20 @@ pub enum DropReason {
 }
 
 /// A notification.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Event {
     /// Every byte of a finite transfer was acknowledged; the key is in the direction of the data.
     TransferComplete(FlowKey),
+    /// A side gave the connection up because the peer did not answer; the key is in the direction from that side.
+    ConnectionTimedOut(FlowKey),
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_output_is_two_words() {
+        assert_eq!(size_of::<Option<Output>>(), 16);
+    }
 }

@@ -7,10 +7,16 @@
 use crate::seq::SeqNumber;
 use std::fmt;
 use std::net::IpAddr;
+use std::ops::{Deref, DerefMut};
 
-/// One IP datagram.
+/// One IP datagram. A pointer to its [`Parsed`] form, whose fields are used as its own: on its way a packet passes
+/// a dozen queues, and what moves is the pointer.
+#[derive(Clone, PartialEq)]
+pub struct Packet(Box<Parsed>);
+
+/// What a packet holds.
 #[derive(Clone, PartialEq, Debug)]
-pub struct Packet {
+pub struct Parsed {
     /// The network header.
     pub ip: IpHeader,
     /// The transport header.
@@ -297,13 +303,34 @@ impl Packet {
     pub fn tcp(src: IpAddr, dst: IpAddr, tcp: TcpHeader) -> Self {
         let ip = IpHeader { src, dst, traffic_class: 0, hop_limit: 64, special: false };
         let len = ip.plain_len() + 20 + tcp.options.wire_len() + tcp.payload_len;
-        Self { ip, payload: Payload::Virtual(tcp.payload_len), transport: Transport::Tcp(tcp), len }
+        Parsed { ip, payload: Payload::Virtual(tcp.payload_len), transport: Transport::Tcp(tcp), len }.into()
     }
     /// The TCP header, if this is a TCP segment.
     pub fn tcp_header(&self) -> Option<&TcpHeader> {
         match &self.transport {
             Transport::Tcp(tcp) => Some(tcp),
             _ => None,
+        }
+    }
+    /// Sets Congestion Experienced (RFC 3168 §5), in the bytes of a device's datagram as well.
+    pub fn set_congestion_experienced(&mut self) {
+        self.ip.traffic_class |= 3;
+        let Payload::Datagram(bytes) = &mut self.payload else { return };
+        match bytes.first().map(|first| first >> 4) {
+            Some(4) if bytes.len() >= 20 => {
+                let header = usize::from(bytes[0] & 15) * 4;
+                bytes[1] |= 3;
+                bytes[10..12].fill(0);
+                let words = bytes[..header.clamp(20, bytes.len())].chunks(2);
+                let mut sum: u32 =
+                    words.map(|w| u32::from(w[0]) << 8 | u32::from(w.get(1).copied().unwrap_or(0))).sum();
+                while sum > 0xffff {
+                    sum = (sum & 0xffff) + (sum >> 16);
+                }
+                bytes[10..12].copy_from_slice(&(!(sum as u16)).to_be_bytes());
+            }
+            Some(6) if bytes.len() >= 40 => bytes[1] |= 0x30,
+            _ => {}
         }
     }
     /// Addresses and ports, if this is a TCP segment.
@@ -318,6 +345,31 @@ impl Packet {
         let ecn_bits = TcpFlags::ECE.0 | TcpFlags::CWR.0;
         self.tcp_header()
             .is_some_and(|tcp| tcp.payload_len == 0 && tcp.flags.0 & !ecn_bits == TcpFlags::ACK.0)
+    }
+}
+
+impl From<Parsed> for Packet {
+    fn from(parsed: Parsed) -> Self {
+        Self(Box::new(parsed))
+    }
+}
+
+impl Deref for Packet {
+    type Target = Parsed;
+    fn deref(&self) -> &Parsed {
+        &self.0
+    }
+}
+
+impl DerefMut for Packet {
+    fn deref_mut(&mut self) -> &mut Parsed {
+        &mut self.0
+    }
+}
+
+impl fmt::Debug for Packet {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
     }
 }
 
@@ -368,6 +420,27 @@ mod tests {
             change(tcp);
             assert!(!packet.is_pure_ack());
         }
+    }
+
+    #[test]
+    fn a_mark_of_congestion_reaches_the_bytes_and_their_checksum() {
+        for (src, dst) in [("198.18.0.2", "198.18.0.1"), ("2001:db8::2", "2001:db8::1")] {
+            let (src, dst) = (src.parse().unwrap(), dst.parse().unwrap());
+            let mut simulated = Packet::tcp(src, dst, *ack().tcp_header().unwrap());
+            simulated.ip.traffic_class = 0xb8 | 2;
+            let mut packet = crate::wire::parse(&crate::wire::emit(&simulated)).unwrap();
+            packet.set_congestion_experienced();
+            simulated.set_congestion_experienced();
+            assert_eq!(simulated.ip.traffic_class, 0xb8 | 3);
+            let Payload::Datagram(bytes) = &packet.payload else { panic!("a parsed packet has its bytes") };
+            assert_eq!(bytes.to_vec(), crate::wire::emit(&simulated));
+        }
+    }
+
+    #[test]
+    fn a_packet_moves_as_one_word_and_its_contents_stay_small() {
+        assert_eq!(size_of::<Option<Packet>>(), 8);
+        assert!(size_of::<Parsed>() <= 136, "{}", size_of::<Parsed>());
     }
 
     #[test]

@@ -4,7 +4,7 @@
 //! A rewritten datagram keeps everything that was not asked for: TTL, flow label, identification, urgent pointer,
 //! unknown options. Its checksum is updated by the difference (RFC 1624), so that a corrupt one stays corrupt.
 
-use crate::packet::{IpHeader, Packet, Payload, TcpHeader, Transport};
+use crate::packet::{IpHeader, Packet, Parsed, Payload, TcpHeader, Transport};
 use crate::seq::SeqNumber;
 use crate::wire::emit_tcp;
 use etherparse::checksum::Sum16BitWords;
@@ -84,7 +84,7 @@ pub fn segment<'a>(
     assert_eq!(bytes.len(), len as usize, "the parts make up the payload");
     let sum = sum.add_2bytes([0, 6]).add_4bytes(l4_len.to_be_bytes()).add_slice(&bytes[at..]);
     bytes[at + 16..at + 18].copy_from_slice(&sum.ones_complement().to_ne_bytes());
-    Packet { ip, transport: Transport::Tcp(tcp), payload: Payload::Datagram(bytes.into()), len }
+    Parsed { ip, transport: Transport::Tcp(tcp), payload: Payload::Datagram(bytes.into()), len }.into()
 }
 
 /// Whether the checksums of a device's TCP datagram, that of an IPv4 header included, are right. Simulated packets
@@ -115,16 +115,17 @@ pub fn checksum_is_right(packet: &Packet) -> bool {
 /// added; SACK blocks are replaced if there is room for exactly as many, else they are blanked out.
 pub fn rewrite(packet: &mut Packet, new: &TcpHeader) {
     let at = packet.ip.plain_len() as usize;
-    let Transport::Tcp(tcp) = &mut packet.transport else { return };
-    let headers = (packet.len - tcp.payload_len) as usize;
-    let Payload::Datagram(bytes) = &mut packet.payload else {
+    let headers = header_len(packet);
+    let Parsed { ip, transport, payload, len } = &mut **packet;
+    let Transport::Tcp(tcp) = transport else { return };
+    let Payload::Datagram(bytes) = payload else {
         *tcp = TcpHeader {
             src_port: tcp.src_port,
             dst_port: tcp.dst_port,
             payload_len: tcp.payload_len,
             ..*new
         };
-        packet.len = packet.ip.plain_len() + 20 + tcp.options.wire_len() + tcp.payload_len;
+        *len = ip.plain_len() + 20 + tcp.options.wire_len() + tcp.payload_len;
         return;
     };
     let header = &mut bytes[at..headers];

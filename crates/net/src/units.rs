@@ -66,6 +66,9 @@ impl Rate {
         if self.0 == 0 {
             return Duration::MAX;
         }
+        if let Some(bit_ns) = bytes.0.checked_mul(8 * 1_000_000_000) {
+            return Duration::from_nanos(bit_ns.div_ceil(self.0)); // all packets: a division of 128 bits is slow
+        }
         let ns = (u128::from(bytes.0) * 8 * 1_000_000_000).div_ceil(u128::from(self.0));
         Duration::from_nanos(u64::try_from(ns).unwrap_or(u64::MAX))
     }
@@ -305,6 +308,12 @@ mod tests {
         assert_eq!(Rate(8_000_000_000).time_to_send(Bytes(1)), Duration::from_nanos(1));
         assert_eq!(Rate(3).time_to_send(Bytes(1)), Duration::from_nanos(2_666_666_667));
         assert_eq!(Rate(0).time_to_send(Bytes(1)), Duration::MAX);
+        // On both sides of 64 bits, 2.3 GB.
+        for bytes in [2_305_843_009, 2_305_843_010] {
+            let expected = Duration::from_nanos(bytes * 8 * 1_000);
+            assert_eq!(Rate(1_000_000).time_to_send(Bytes(bytes)), expected);
+        }
+        assert_eq!(Rate(1).time_to_send(Bytes(u64::MAX)), Duration::MAX);
         assert_eq!(Rate::of(Bytes(125), Duration::from_millis(1)), Rate(1_000_000));
     }
 }

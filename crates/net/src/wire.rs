@@ -6,7 +6,7 @@
 //! [`emit`] writes simulated packets for captures, the payload as zeros, with correct checksums.
 
 use crate::packet::{
-    ForeignOptions, IpHeader, Packet, Payload, TcpFlags, TcpHeader, TcpOptions, Timestamps, Transport,
+    ForeignOptions, IpHeader, Packet, Parsed, Payload, TcpFlags, TcpHeader, TcpOptions, Timestamps, Transport,
 };
 use crate::seq::SeqNumber;
 use etherparse::checksum::Sum16BitWords;
@@ -38,7 +38,7 @@ pub fn parse(bytes: &[u8]) -> Result<Packet, WireError> {
         number => Transport::Other(number.0),
     };
     let datagram = bytes.get(..len).ok_or_else(|| WireError::Ip("length beyond the data".into()))?;
-    Ok(Packet { ip, transport, payload: Payload::Datagram(datagram.into()), len: len as u32 })
+    Ok(Parsed { ip, transport, payload: Payload::Datagram(datagram.into()), len: len as u32 }.into())
 }
 
 fn ip_header(slice: &IpSlice<'_>) -> (IpHeader, usize) {

@@ -1,9 +1,9 @@
 //! Throughput against queueing delay of the accelerator's rate controls on links of all kinds, beside plain TCP:
 //! `cargo run --release -p paceline-pep --example accelerator_links [TRACE ...]`, the traces in mahimahi's format.
 
-use paceline_net::{Duration, Instant, Rate, Stream};
+use paceline_net::{Instant, Rate, Stream};
 use paceline_pep::AcceleratorConfig;
-use paceline_tcp::Source;
+use paceline_tcp::{Source, Variant};
 
 #[path = "../tests/world/mod.rs"]
 mod world;
@@ -46,11 +46,13 @@ fn capacity(stamps: &[u64], until_ms: u64) -> u64 {
 
 fn row(name: &str, delay_ms: u64, make: &dyn Fn() -> Capacity, capacity: u64, loss: f64) {
     print!("{name:32}");
-    for accelerated in [false, true] {
+    for (variant, accelerated) in [(Variant::Cubic, false), (Variant::Bbr, false), (Variant::Cubic, true)] {
         let config = accelerated.then(AcceleratorConfig::default);
+        let (client, mut server) = configs(0);
+        server.variant = variant;
         let down = Line::new(make(), delay_ms, 20_000_000).lossy(loss, 1, "loss");
         let up = Line::rate("20 Mb/s", delay_ms, 10_000_000);
-        let mut world = World::download(Source::Bulk, config, 15, [down, up]);
+        let mut world = World::with((client, server), Source::Bulk, config, 15, [down, up]);
         world.run_ms(SECONDS * 1000);
         let line = &world.mobile[0];
         print!(
@@ -69,7 +71,7 @@ fn row(name: &str, delay_ms: u64, make: &dyn Fn() -> Capacity, capacity: u64, lo
 }
 
 fn main() {
-    println!("{:32} | plain CUBIC | accelerated, adaptive", "link");
+    println!("{:32} | plain CUBIC | plain BBR | accelerated CUBIC, adaptive", "link");
     let files: Vec<String> = std::env::args().skip(1).collect();
     for delay_ms in [10, 30] {
         for file in &files {
@@ -94,7 +96,12 @@ fn main() {
             .map(|n| (Instant::from_millis(n * 5000), Rate(if n % 2 == 0 { 100_000_000 } else { 1_000_000 })))
             .collect();
         let total = SECONDS / 10 * 5 * 101_000_000 / 8;
-        row(&format!("steps 100 / 1 Mb/s {delay_ms}"), delay_ms, &|| Capacity::Steps(steps.clone()), total, 0.0);
+        row(
+            &format!("steps 100 / 1 Mb/s {delay_ms}"),
+            delay_ms,
+            &|| Capacity::Steps(steps.clone()),
+            total,
+            0.0,
+        );
     }
-    let _ = Duration::ZERO;
 }

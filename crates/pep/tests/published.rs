@@ -3,7 +3,7 @@
 mod common;
 
 use common::*;
-use paceline_net::{Bytes, DropReason, Instant, Packet, Payload, SduQueue, SeqNumber, TcpFlags};
+use paceline_net::{Bytes, DropReason, Instant, Payload, SduQueue, SeqNumber, TcpFlags};
 use paceline_pep::{AckFilter, AckFilterConfig, Scheme};
 
 fn grant(queue: &mut AckFilter, room: u64) {
@@ -229,7 +229,11 @@ fn a_full_buffer_drops_the_arrival_unless_it_makes_its_own_room() {
 
 #[test]
 fn real_packets_pass_unchanged() {
-    let real = |n: u32| Packet { payload: Payload::Datagram(vec![n as u8; 52].into()), ..ack(0, n) };
+    let real = |n: u32| {
+        let mut packet = ack(0, n);
+        packet.payload = Payload::Datagram(vec![n as u8; 52].into());
+        packet
+    };
     let mut queue = filter("active(2)");
     push_all(&mut queue, (0..5).map(real));
     assert_eq!(queue.pop_dropped(), Some((real(0), DropReason::AckFiltered)));

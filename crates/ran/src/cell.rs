@@ -22,10 +22,9 @@ use crate::rlc_um::Reassembled;
 use crate::scheduler::{self, Budget, Candidate};
 use crate::slot::Tti;
 use crate::station::{Grant, Station};
-use paceline_net::{Bytes, DropReason, Instant, Node, Output, Packet, Port, SduQueue, Stream};
+use paceline_net::{AddressTable, Bytes, DropReason, Instant, Node, Output, Packet, Port, SduQueue, Stream};
 use random_access::Responder;
-use std::collections::{BTreeMap, VecDeque};
-use std::net::IpAddr;
+use std::collections::VecDeque;
 
 /// The port towards the core network.
 pub const CORE: Port = Port(0);
@@ -42,7 +41,7 @@ const GRANT_DELAY: u64 = 4;
 pub struct Cell {
     config: CellConfig,
     stations: Vec<Station>,
-    routes: BTreeMap<IpAddr, usize>,
+    routes: AddressTable,
     /// Stations of each served cell.
     members: Vec<Vec<usize>>,
     network: Option<Network>,
@@ -64,9 +63,9 @@ pub struct Cell {
 impl Cell {
     /// A cell with these stations; `seed` fixes its channels and block errors.
     pub fn new(config: CellConfig, stations: Vec<StationConfig>, seed: u64) -> Self {
-        let mut routes = BTreeMap::new();
+        let mut routes = AddressTable::default();
         for (index, station) in stations.iter().enumerate() {
-            routes.extend(station.addresses.iter().map(|address| (*address, index)));
+            station.addresses.iter().for_each(|address| routes.insert(*address, index));
         }
         let prb = (config.downlink_prb, config.uplink_prb);
         let network = config.radio.clone().map(|radio| Network::new(radio, prb, seed));
@@ -96,6 +95,10 @@ impl Cell {
     /// Number of stations.
     pub fn stations(&self) -> usize {
         self.stations.len()
+    }
+    /// Number of served cells.
+    pub fn cells(&self) -> usize {
+        self.members.len()
     }
     /// Resource blocks per TTI of all served cells, downlink and uplink.
     pub fn resource_blocks(&self) -> (u32, u32) {
@@ -500,7 +503,7 @@ fn prb_for(i_tbs: u8, needed: u64, max: u8) -> u8 {
 impl Node for Cell {
     fn handle_packet(&mut self, now: Instant, from: Port, packet: Packet) {
         if from == CORE {
-            let Some(&index) = self.routes.get(&packet.ip.dst) else {
+            let Some(index) = self.routes.get(packet.ip.dst) else {
                 self.output.push_back(Output::Drop(packet, DropReason::NoRoute));
                 return;
             };

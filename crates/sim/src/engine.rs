@@ -4,9 +4,9 @@
 //! goes, the emulator in real time; neither changes what it does. Events of equal time happen in the order in
 //! which they were scheduled. A packet passes a wire at once: links with rate and delay are nodes.
 
-use paceline_net::{DropReason, Event, Instant, Node, Output, Packet, Port};
-use std::cmp::Reverse;
-use std::collections::{BTreeMap, BinaryHeap, VecDeque};
+use crate::agenda::{Agenda, NEVER};
+use paceline_net::{DropReason, Event, Instant, Node, Output, Packet, Payload, Port};
+use std::collections::{BTreeMap, VecDeque};
 
 /// Index of a node in its engine.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -34,10 +34,8 @@ pub struct Engine<N> {
     nodes: Vec<N>,
     wires: Vec<Vec<Option<Wire>>>,
     outside: BTreeMap<Port, (NodeId, Port)>,
-    agenda: BinaryHeap<Reverse<(Instant, u64, usize)>>,
-    /// When each node's valid entry in the agenda is due, no later than its next timeout; others are stale.
-    due: Vec<Option<Instant>>,
-    entries: u64,
+    /// When each node is looked at next: no later than its next timeout.
+    agenda: Agenda,
     now: Instant,
     passing: VecDeque<(NodeId, Port, Packet)>,
     output: VecDeque<Output>,
@@ -53,9 +51,7 @@ impl<N: Node> Default for Engine<N> {
             nodes: Vec::new(),
             wires: Vec::new(),
             outside: BTreeMap::new(),
-            agenda: BinaryHeap::new(),
-            due: Vec::new(),
-            entries: 0,
+            agenda: Agenda::default(),
             now: Instant::ZERO,
             passing: VecDeque::new(),
             output: VecDeque::new(),
@@ -73,8 +69,8 @@ impl<N: Node> Engine<N> {
         let id = NodeId(self.nodes.len());
         self.nodes.push(node);
         self.wires.push(Vec::new());
-        self.due.push(None);
-        self.reschedule(id);
+        self.agenda.add();
+        self.reschedule(id, true);
         id
     }
     /// Connects two ports, both ways.
@@ -136,55 +132,41 @@ impl<N: Node> Engine<N> {
     }
     /// Runs every event up to and including `until`.
     pub fn run_until(&mut self, until: Instant) {
-        while let Some(at) = self.poll_timeout().filter(|at| *at <= until) {
-            self.handle_timeout(at);
-        }
+        self.handle_timeout(until);
         self.now = self.now.max(until);
     }
 
-    /// Enters a node's next timeout. An entry that comes too early stays: timeouts that only ever move away, as a
-    /// retransmission timer does with every ACK, cost nothing until the early one has come.
-    fn reschedule(&mut self, id: NodeId) {
-        let Some(at) = self.nodes[id.0].poll_timeout().map(|at| at.max(self.now)) else { return };
-        if self.due[id.0].is_none_or(|due| at < due) {
-            self.entries += 1;
-            self.agenda.push(Reverse((at, self.entries, id.0)));
-            self.due[id.0] = Some(at);
-            self.drop_stale();
+    /// Enters a node's next timeout. An entry that comes too early stays until it is `used`: timeouts that only ever
+    /// move away, as a retransmission timer does with every ACK, cost nothing until the early one has come.
+    fn reschedule(&mut self, id: NodeId, used: bool) {
+        let at = self.nodes[id.0].poll_timeout().map_or(NEVER, |at| at.max(self.now));
+        if used || at < self.agenda.due(id.0) {
+            self.agenda.enter(id.0, at);
         }
     }
-    /// Removes entries at the head of the agenda that no longer hold, so that the head is the next event.
-    fn drop_stale(&mut self) {
-        while let Some(Reverse((at, _, node))) = self.agenda.peek() {
-            if self.due[*node] == Some(*at) {
-                break;
-            }
-            self.agenda.pop();
-        }
-    }
-    /// Takes all output of a node and carries its packets on until nothing moves at this time.
-    fn settle(&mut self, id: NodeId) {
-        self.collect(id);
+    /// Carries packets on until nothing moves at this time.
+    fn settle(&mut self) {
         while let Some((node, port, packet)) = self.passing.pop_front() {
             self.packets += 1;
             self.nodes[node.0].handle_packet(self.now, port, packet);
-            self.collect(node);
+            self.collect(node, false);
         }
     }
-    fn collect(&mut self, id: NodeId) {
+    /// Takes all output of a node.
+    fn collect(&mut self, id: NodeId, used: bool) {
         while let Some(output) = self.nodes[id.0].poll_output(self.now) {
             match output {
                 Output::Transmit(port, packet) => self.pass(id, port, packet),
                 Output::Drop(packet, reason) => self.end(packet, reason),
-                Output::Event(event) => self.events.push((self.now, event)),
+                Output::Event(event) => self.events.push((self.now, *event)),
             }
         }
-        self.reschedule(id);
+        self.reschedule(id, used);
     }
     /// A packet ends inside; those that came from outside are told of there.
     fn end(&mut self, packet: Packet, reason: DropReason) {
         *self.drops.entry(reason).or_default() += 1;
-        if matches!(packet.payload, paceline_net::Payload::Datagram(_)) {
+        if matches!(packet.payload, Payload::Datagram(_)) {
             self.output.push_back(Output::Drop(packet, reason));
         }
     }
@@ -217,26 +199,19 @@ impl<N: Node> Node for Engine<N> {
             capture(self.now, interface, &packet);
         }
         self.passing.push_back((node, port, packet));
-        self.settle(node);
+        self.settle();
     }
 
     fn handle_timeout(&mut self, now: Instant) {
-        while let Some(&Reverse((at, _, node))) = self.agenda.peek() {
-            if at > now {
-                break;
+        while let Some((at, node)) = self.agenda.first().filter(|(at, _)| *at <= now) {
+            self.now = self.now.max(at);
+            if self.nodes[node].poll_timeout().is_some_and(|due| due <= self.now) {
+                self.nodes[node].handle_timeout(self.now);
+                self.collect(NodeId(node), true);
+                self.settle();
+            } else {
+                self.reschedule(NodeId(node), true);
             }
-            self.agenda.pop();
-            if self.due[node] == Some(at) {
-                self.now = self.now.max(at);
-                self.due[node] = None;
-                if self.nodes[node].poll_timeout().is_some_and(|due| due <= self.now) {
-                    self.nodes[node].handle_timeout(self.now);
-                    self.settle(NodeId(node));
-                } else {
-                    self.reschedule(NodeId(node));
-                }
-            }
-            self.drop_stale();
         }
     }
 
@@ -245,6 +220,6 @@ impl<N: Node> Node for Engine<N> {
     }
 
     fn poll_timeout(&self) -> Option<Instant> {
-        self.agenda.peek().map(|Reverse((at, _, _))| *at)
+        self.agenda.first().map(|(at, _)| at)
     }
 }

@@ -4,21 +4,23 @@
 #![forbid(unsafe_code)]
 
 pub mod address;
+mod agenda;
 mod cell;
+pub mod core_network;
 pub mod counters;
 pub mod engine;
+pub mod hops;
 pub mod host;
 pub mod model;
 pub mod monitor;
-pub mod path;
 pub mod reproduce;
 pub mod results;
-pub mod router;
 pub mod run;
 pub mod scenario;
 
 pub use engine::{Capture, Engine};
 pub use model::Model;
+pub use paceline_tcp::Variant;
 pub use results::{Origin, RunResult, Summary, Totals};
 pub use run::{Reading, simulate};
 pub use scenario::{Scenario, ScenarioError};

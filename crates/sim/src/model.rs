@@ -1,25 +1,24 @@
-//! Builds the network of a scenario: servers, router, monitor, path of wired hops, cell, stations.
+//! Builds the network of a scenario: servers, core network, cell, stations.
 //!
 //! ```text
-//! server hosts - router - monitor - path (hops) - cell - station hosts
+//! server hosts - core (routes, monitor, hops) - cell - station hosts
 //! ```
 //!
-//! In the emulator some stations are real: their side of the cell, and the default route of the router, lead
-//! outside instead of to hosts.
+//! In the emulator some stations are real: their side of the cell, and the default route of the core, lead outside
+//! instead of to hosts.
 
 use crate::address;
 use crate::cell;
+use crate::core_network::{self, Core};
 use crate::engine::{Engine, NodeId};
+use crate::hops::Hops;
 use crate::host::Host;
 use crate::monitor::Monitor;
-use crate::path::Path;
-use crate::router::Router;
-use crate::scenario::{self, Direction, Scenario, Stations};
-use paceline_net::{Duration, Instant, Node, Output, Packet, Port, SeqNumber, Stream};
+use crate::scenario::{Direction, Scenario, Stations};
+use paceline_net::{AddressTable, Duration, Instant, Node, Output, Packet, Port, SeqNumber, Stream};
 use paceline_ran::{CORE, Cell, station_port};
-use paceline_tcp::{Endpoint, EndpointConfig, Source};
-use std::collections::BTreeMap;
-use std::net::{IpAddr, SocketAddr};
+use paceline_tcp::{Endpoint, Source};
+use std::net::SocketAddr;
 
 /// The engine's port towards the host side of real stations.
 pub const HOST_SIDE: Port = Port(0);
@@ -35,12 +34,8 @@ pub fn real_station(station: usize) -> Port {
 pub enum ModelNode {
     /// TCP endpoints.
     Host(Host),
-    /// Forwarding by address.
-    Router(Router),
-    /// The measuring point.
-    Monitor(Box<Monitor>),
-    /// The wired hops.
-    Path(Path),
+    /// The wired network.
+    Core(Box<Core>),
     /// The cell.
     Cell(Box<Cell>),
 }
@@ -49,9 +44,7 @@ macro_rules! forward {
     ($self:ident, $node:ident => $call:expr) => {
         match $self {
             ModelNode::Host($node) => $call,
-            ModelNode::Router($node) => $call,
-            ModelNode::Monitor($node) => $call,
-            ModelNode::Path($node) => $call,
+            ModelNode::Core($node) => $call,
             ModelNode::Cell($node) => $call,
         }
     };
@@ -76,8 +69,8 @@ impl Node for ModelNode {
 pub struct Model {
     /// Runs it.
     pub engine: Engine<ModelNode>,
+    core: NodeId,
     cell: NodeId,
-    monitor: NodeId,
     /// Per station, its server's host and its own; none for a real station.
     hosts: Vec<Option<(NodeId, NodeId)>>,
 }
@@ -89,29 +82,22 @@ impl Model {
         let mut engine = Engine::default();
         let groups: Vec<&Stations> =
             scenario.stations.iter().flat_map(|g| std::iter::repeat_n(g, g.count as usize)).collect();
-        let mut router = Router::default();
-        for index in 0..groups.len() {
-            let (v4, v6) = address::station(index);
-            router.add_route(v4.into(), Port(0));
-            router.add_route(v6.into(), Port(0));
-            router.add_route(address::server(index), Port(index as u16 + 2));
-        }
-        router.set_default(Port(1));
-        let router = engine.add(ModelNode::Router(router));
-        engine.expose((router, Port(1)), HOST_SIDE);
-        let monitor = engine.add(ModelNode::Monitor(Box::new(Monitor::new(station_addresses(groups.len())))));
-        engine.connect((router, Port(0)), (monitor, Port(0)));
-        let path = engine.add(ModelNode::Path(Path::new(&scenario.core.hops)));
-        engine.connect((monitor, Port(1)), (path, Port(0)));
-        let cell = engine.add(ModelNode::Cell(Box::new(cell::cell(scenario, &groups, seed))));
-        engine.connect((path, Port(1)), (cell, CORE));
-        let mut model = Self { engine, cell, monitor, hosts: Vec::new() };
+        let cell = cell::cell(scenario, &groups, seed);
+        let serving: Vec<usize> = (0..groups.len()).map(|station| cell.serving(station)).collect();
+        let servers = (0..groups.len()).map(|index| (address::server(index), index)).collect();
+        let hops = Hops::new(&scenario.core.hops, cell.cells());
+        let core = Core::new(station_addresses(groups.len()), servers, serving, hops);
+        let core = engine.add(ModelNode::Core(Box::new(core)));
+        engine.expose((core, core_network::OUTSIDE), HOST_SIDE);
+        let cell = engine.add(ModelNode::Cell(Box::new(cell)));
+        engine.connect((core, core_network::CELLS), (cell, CORE));
+        let mut model = Self { engine, core, cell, hosts: Vec::new() };
         for (index, group) in groups.iter().enumerate() {
             if real.contains(&index) {
                 model.engine.expose((cell, station_port(index)), real_station(index));
                 model.hosts.push(None);
             } else {
-                let hosts = model.add_hosts(scenario, group, index, seed, router);
+                let hosts = model.add_hosts(scenario, group, index, seed);
                 model.hosts.push(Some(hosts));
             }
         }
@@ -124,7 +110,6 @@ impl Model {
         group: &Stations,
         index: usize,
         seed: u64,
-        router: NodeId,
     ) -> (NodeId, NodeId) {
         let mut stream = Stream::new(seed, &format!("station{index}/traffic"));
         let (mut server, mut station) = (Host::default(), Host::default());
@@ -136,7 +121,7 @@ impl Model {
         }
         let server = self.engine.add(ModelNode::Host(server));
         let station = self.engine.add(ModelNode::Host(station));
-        self.engine.connect((router, Port(index as u16 + 2)), (server, Port(0)));
+        self.engine.connect((self.core, core_network::server_port(index)), (server, Port(0)));
         self.engine.connect((self.cell, station_port(index)), (station, Port(0)));
         (server, station)
     }
@@ -150,15 +135,15 @@ impl Model {
     }
     /// The monitor.
     pub fn monitor(&self) -> &Monitor {
-        match self.engine.node(self.monitor) {
-            ModelNode::Monitor(monitor) => monitor,
-            _ => unreachable!("the monitor's id names a monitor"),
+        match self.engine.node(self.core) {
+            ModelNode::Core(core) => core.monitor(),
+            _ => unreachable!("the core's id names a core"),
         }
     }
     /// Forgets the distribution of round-trip times seen so far.
     pub fn restart_rtt(&mut self) {
-        if let ModelNode::Monitor(monitor) = self.engine.node_mut(self.monitor) {
-            monitor.restart_rtt();
+        if let ModelNode::Core(core) = self.engine.node_mut(self.core) {
+            core.monitor_mut().restart_rtt();
         }
     }
     /// The endpoints of a station's server and of the station itself, pair by pair; none for a real station.
@@ -177,15 +162,18 @@ impl Model {
     }
     /// Captures at the servers' side (interface 0) and at every station (interface `1 + index`).
     pub fn capture(&mut self, capture: crate::engine::Capture) {
-        self.engine.capture_at((self.monitor, Port(0)), 0);
+        self.engine.capture_at((self.core, core_network::OUTSIDE), 0);
         for station in 0..self.stations() {
+            if self.hosts[station].is_some() {
+                self.engine.capture_at((self.core, core_network::server_port(station)), 0);
+            }
             self.engine.capture_at((self.cell, station_port(station)), station as u32 + 1);
         }
         self.engine.set_capture(capture);
     }
 }
 
-fn station_addresses(count: usize) -> BTreeMap<IpAddr, usize> {
+fn station_addresses(count: usize) -> AddressTable {
     let pairs = (0..count).map(|index| (index, address::station(index)));
     pairs.flat_map(|(index, (v4, v6))| [(v4.into(), index), (v6.into(), index)]).collect()
 }
@@ -201,31 +189,22 @@ fn endpoints(
     let server = SocketAddr::new(address::server(index), SERVER_PORT + flow);
     let station = SocketAddr::new(address::station(index).0.into(), 40_000 + flow);
     let spread = Duration::from_secs_f64(group.start_spread.as_secs_f64() * stream.uniform());
-    let mut at_server = endpoint_config(&scenario.tcp, server, station);
-    let mut at_station = endpoint_config(&scenario.tcp, station, server);
+    let mut at_server = scenario.tcp.config(server, station);
+    let mut at_station = scenario.tcp.config(station, server);
     at_station.start_at = Instant::ZERO + group.start + spread;
     at_server.isn = SeqNumber(stream.next_u64() as u32);
     at_station.isn = SeqNumber(stream.next_u64() as u32);
-    let data = group.file.map_or(Source::Bulk, Source::File);
+    let data = match (group.chunk, group.file) {
+        (None, file) => file.map_or(Source::Bulk, Source::File),
+        (Some(size), file) => {
+            let count = file.map_or(u64::MAX, |file| file.0.div_ceil(size.0));
+            Source::Chunks { size, interval: group.chunk_interval, count }
+        }
+    };
     match group.direction {
         Direction::Upload => {
             (Endpoint::listen(at_server, Source::Nothing), Endpoint::connect(at_station, data))
         }
         _ => (Endpoint::listen(at_server, data), Endpoint::connect(at_station, Source::Nothing)),
     }
-}
-
-fn endpoint_config(tcp: &scenario::Tcp, local: SocketAddr, remote: SocketAddr) -> EndpointConfig {
-    let mut config = EndpointConfig::new(local, remote);
-    config.variant = tcp.congestion_control;
-    config.segment_size = tcp.segment_size.0 as u32;
-    config.initial_window = tcp.initial_window;
-    config.min_rto = tcp.min_rto;
-    config.receive_buffer = tcp.receive_buffer;
-    config.autotune = tcp.autotune;
-    config.send_buffer = tcp.send_buffer;
-    config.delayed_ack.segments = tcp.delayed_ack_segments;
-    config.delayed_ack.timeout = tcp.delayed_ack_timeout;
-    config.hystart = tcp.hystart;
-    config
 }

@@ -1,16 +1,14 @@
 //! What passes between the servers and the core network, measured the same way for simulated and for real TCP.
 //!
-//! Port 0 is the servers' side, port 1 the core's. Per station: bytes acknowledged, data segments and
-//! retransmissions, pure ACKs, and round-trip times from a data segment to the ACK that covers it (none from
-//! segments sent more than once, as in Karn's rule, nor from those that were outstanding then). Round-trip times of
-//! uploads are not seen from here.
+//! Per station: bytes acknowledged, data segments and retransmissions, pure ACKs, and round-trip times from a data
+//! segment to the ACK that covers it (none from segments sent more than once, as in Karn's rule, nor from those that
+//! were outstanding then). Round-trip times of uploads are not seen from here.
 
 use hdrhistogram::Histogram;
-use paceline_net::{FlowKey, Instant, Node, Output, Packet, Port, SeqNumber, TcpFlags, TcpHeader};
+use paceline_net::{FlowKey, Instant, Packet, SeqNumber, TcpFlags, TcpHeader};
 use std::collections::{BTreeMap, VecDeque};
-use std::net::IpAddr;
 
-/// Connections followed at most; more are forwarded without being measured.
+/// Connections followed at most, of all stations; more pass without being measured.
 const MAX_FLOWS: usize = 100_000;
 /// Unacknowledged segments remembered per connection.
 const MAX_SEGMENTS: usize = 65_536;
@@ -37,7 +35,6 @@ pub struct FlowCounters {
 /// One direction of data of one connection.
 #[derive(Debug)]
 struct Flow {
-    station: usize,
     snd_una: SeqNumber,
     snd_max: SeqNumber,
     /// Samples end at or before this are ambiguous.
@@ -47,23 +44,22 @@ struct Flow {
 
 /// The measuring point.
 pub struct Monitor {
-    stations: BTreeMap<IpAddr, usize>,
-    flows: BTreeMap<FlowKey, Flow>,
+    /// Per station, the directions of its connections that carry data: towards the servers, and from them.
+    flows: Vec<[BTreeMap<FlowKey, Flow>; 2]>,
+    /// Entries in all of these.
+    followed: usize,
     counters: Vec<FlowCounters>,
     rtt_us: Histogram<u64>,
-    output: VecDeque<Output>,
 }
 
 impl Monitor {
-    /// A monitor that attributes addresses to stations.
-    pub fn new(stations: BTreeMap<IpAddr, usize>) -> Self {
-        let count = stations.values().max().map_or(0, |last| last + 1);
+    /// A monitor of this many stations.
+    pub fn new(stations: usize) -> Self {
         Self {
-            stations,
-            flows: BTreeMap::new(),
-            counters: vec![FlowCounters::default(); count],
+            flows: (0..stations).map(|_| Default::default()).collect(),
+            followed: 0,
+            counters: vec![FlowCounters::default(); stations],
             rtt_us: new_histogram(),
-            output: VecDeque::new(),
         }
     }
     /// Counters of every station.
@@ -79,59 +75,65 @@ impl Monitor {
         self.rtt_us = new_histogram();
     }
 
-    fn observe(&mut self, now: Instant, packet: &Packet, from_servers: bool) {
+    /// A packet of `station` passes, from the servers or towards them.
+    pub fn observe(&mut self, now: Instant, packet: &Packet, station: usize, from_servers: bool) {
         let (Some(tcp), Some(key)) = (packet.tcp_header(), packet.flow_key()) else { return };
-        let station = if from_servers { packet.ip.dst } else { packet.ip.src };
-        let Some(&station) = self.stations.get(&station) else { return };
         if !from_servers && packet.is_pure_ack() {
             self.counters[station].acks += 1;
         }
+        let way = (station, usize::from(from_servers));
         if tcp.flags.intersects(TcpFlags::SYN.with(TcpFlags::RST)) {
-            self.flows.remove(&key); // the four-tuple starts anew
+            let known = self.flows[way.0][way.1].remove(&key); // the four-tuple starts anew
+            self.followed -= usize::from(known.is_some());
         }
         if tcp.payload_len > 0 {
-            self.on_data(now, station, key, tcp);
+            self.on_data(now, way, key, tcp);
         }
-        if tcp.flags.contains(TcpFlags::ACK) {
-            self.on_ack(now, key.reversed(), tcp.ack, !from_servers);
+        if tcp.flags.contains(TcpFlags::ACK) && !self.flows[way.0][1 - way.1].is_empty() {
+            self.on_ack(now, station, key.reversed(), tcp.ack, !from_servers);
         }
     }
-    fn on_data(&mut self, now: Instant, station: usize, key: FlowKey, tcp: &TcpHeader) {
+    fn on_data(&mut self, now: Instant, (station, way): (usize, usize), key: FlowKey, tcp: &TcpHeader) {
         let (start, end) = (tcp.seq, tcp.seq + tcp.payload_len);
-        if self.flows.len() >= MAX_FLOWS && !self.flows.contains_key(&key) {
-            self.flows.retain(|_, flow| !flow.sent.is_empty()); // those with nothing outstanding can be found anew
+        if self.followed >= MAX_FLOWS && !self.flows[station][way].contains_key(&key) {
+            // Those with nothing outstanding can be found anew.
+            let tables = self.flows.iter_mut().flatten();
+            self.followed = tables
+                .map(|flows| {
+                    flows.retain(|_, flow| !flow.sent.is_empty());
+                    flows.len()
+                })
+                .sum();
+            if self.followed >= MAX_FLOWS {
+                return;
+            }
         }
-        let full = self.flows.len() >= MAX_FLOWS;
-        if full && !self.flows.contains_key(&key) {
-            return;
-        }
-        let flow = self.flows.entry(key).or_insert_with(|| Flow {
-            station,
-            snd_una: start,
-            snd_max: start,
-            ambiguous_below: start,
-            sent: VecDeque::new(),
+        let followed = &mut self.followed;
+        let flow = self.flows[station][way].entry(key).or_insert_with(|| {
+            *followed += 1;
+            Flow { snd_una: start, snd_max: start, ambiguous_below: start, sent: VecDeque::new() }
         });
-        self.counters[station].segments += 1;
+        let counters = &mut self.counters[station];
+        counters.segments += 1;
         if end > flow.snd_max {
             flow.snd_max = end;
             if flow.sent.len() < MAX_SEGMENTS {
                 flow.sent.push_back((end, now));
             }
         } else {
-            self.counters[station].retransmissions += 1;
+            counters.retransmissions += 1;
             // What was sent so far may wait behind the hole that is filled: its ACK says nothing of its own way.
             flow.ambiguous_below = flow.snd_max;
         }
     }
-    fn on_ack(&mut self, now: Instant, key: FlowKey, ack: SeqNumber, download: bool) {
-        let Some(flow) = self.flows.get_mut(&key) else { return };
+    fn on_ack(&mut self, now: Instant, station: usize, key: FlowKey, ack: SeqNumber, download: bool) {
+        let Some(flow) = self.flows[station][usize::from(download)].get_mut(&key) else { return };
         // A FIN counts one beyond the data; anything further was never sent.
         let ack = ack.min(flow.snd_max);
         if ack <= flow.snd_una {
             return;
         }
-        let counters = &mut self.counters[flow.station];
+        let counters = &mut self.counters[station];
         let bytes = u64::from(ack - flow.snd_una);
         if download {
             counters.downloaded += bytes;
@@ -157,20 +159,6 @@ fn new_histogram() -> Histogram<u64> {
     Histogram::new_with_bounds(1, 600_000_000, 3).expect("the bounds are valid")
 }
 
-impl Node for Monitor {
-    fn handle_packet(&mut self, now: Instant, from: Port, packet: Packet) {
-        self.observe(now, &packet, from == Port(0));
-        self.output.push_back(Output::Transmit(Port(1 - from.0), packet));
-    }
-    fn handle_timeout(&mut self, _now: Instant) {}
-    fn poll_output(&mut self, _now: Instant) -> Option<Output> {
-        self.output.pop_front()
-    }
-    fn poll_timeout(&self) -> Option<Instant> {
-        None
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -180,7 +168,7 @@ mod tests {
     const STATION: &str = "198.18.128.1";
 
     fn monitor() -> Monitor {
-        Monitor::new([(STATION.parse().unwrap(), 0)].into())
+        Monitor::new(1)
     }
     fn segment(seq: u32, payload_len: u32, flags: TcpFlags, ack: u32, down: bool) -> Packet {
         let (src_port, dst_port) = if down { (5001, 40_000) } else { (40_000, 5001) };
@@ -192,10 +180,10 @@ mod tests {
     }
     /// Data towards the station, 1000 bytes from `seq`.
     fn data(monitor: &mut Monitor, ms: u64, seq: u32) {
-        monitor.handle_packet(Instant::from_millis(ms), Port(0), segment(seq, 1000, TcpFlags::ACK, 1, true));
+        monitor.observe(Instant::from_millis(ms), &segment(seq, 1000, TcpFlags::ACK, 1, true), 0, true);
     }
     fn ack(monitor: &mut Monitor, ms: u64, ack: u32) {
-        monitor.handle_packet(Instant::from_millis(ms), Port(1), segment(1, 0, TcpFlags::ACK, ack, false));
+        monitor.observe(Instant::from_millis(ms), &segment(1, 0, TcpFlags::ACK, ack, false), 0, false);
     }
 
     #[test]
@@ -218,12 +206,9 @@ mod tests {
         let mut monitor = monitor();
         data(&mut monitor, 0, 1000);
         ack(&mut monitor, 10, 2000);
-        for (from, down) in [(Port(1), false), (Port(0), true)] {
-            monitor.handle_packet(
-                Instant::from_millis(20),
-                from,
-                segment(5, 0, TcpFlags::SYN.with(TcpFlags::ACK), 6, down),
-            );
+        for down in [false, true] {
+            let syn = segment(5, 0, TcpFlags::SYN.with(TcpFlags::ACK), 6, down);
+            monitor.observe(Instant::from_millis(20), &syn, 0, down);
         }
         data(&mut monitor, 30, 6);
         ack(&mut monitor, 45, 1006);

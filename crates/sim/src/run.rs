@@ -144,8 +144,9 @@ fn sample(model: &Model, station: usize, at: Instant) -> Sample {
 fn flows(model: &Model, events: &[(Instant, Event)]) -> Vec<FlowResult> {
     let completed: BTreeMap<FlowKey, Instant> = events
         .iter()
-        .map(|(at, event)| match event {
-            Event::TransferComplete(key) => (*key, *at),
+        .filter_map(|(at, event)| match event {
+            Event::TransferComplete(key) => Some((*key, *at)),
+            Event::ConnectionTimedOut(_) => None,
         })
         .collect();
     let mut flows = Vec::new();

@@ -79,3 +79,22 @@ fn results_count_every_packet_that_the_cell_drops() {
     let per_s = [totals.downlink_queue_drops_per_s, totals.radio_losses_per_s, totals.pdcp_discards_per_s];
     assert_eq!(per_s.map(|rate| (rate * 4.0).round() as u64), expected, "in AM nothing else is lost");
 }
+
+#[test]
+fn every_cell_has_the_rate_of_its_own_hop() {
+    let text = "[run]\nduration = \"12 s\"\nwarmup = \"4 s\"\n\
+                [core]\nhops = [{ rate = \"1 Gb/s\", delay = \"5 ms\" }, \
+                { rate = \"2 Mb/s\", delay = \"5 ms\", queue = \"50 kB\", per_cell = true }]\n\
+                [deployment]\n[[station]]\ncount = 9\nDIRECTION";
+    for direction in ["download", "upload"] {
+        let text = text.replace("DIRECTION", &format!("direction = \"{direction}\"\n"));
+        let scenario = scenario::load("test.toml", &text, &[]).unwrap();
+        let model = Model::new(&scenario, 3, &[]);
+        let result = simulate(&scenario, 3, None, &mut |_| {});
+        for cell in 0..scenario.served_cells() {
+            let stations = result.stations.iter().filter(|at| model.cell().serving(at.station) == cell);
+            let mbps: f64 = stations.map(|at| at.goodput_mbps + at.upload_mbps).sum();
+            assert!((1.7..2.0).contains(&mbps), "{direction}, cell {cell}: {mbps} of 2 Mb/s");
+        }
+    }
+}

@@ -1,11 +1,11 @@
-//! The engine against a naive one that looks at every timer at every step, and the path against its hops one by one.
+//! The engine against a naive one that looks at every timer at every step, and the hops against each hop by itself.
 
 use paceline_net::{
     Bytes, DropReason, Duration, Instant, Node, Output, Packet, Payload, Port, Rate, SeqNumber, Stream,
     TcpFlags, TcpHeader, TcpOptions,
 };
 use paceline_sim::Engine;
-use paceline_sim::path::Path;
+use paceline_sim::hops::Hops;
 use paceline_sim::scenario::Hop;
 use std::cell::RefCell;
 use std::collections::VecDeque;
@@ -163,28 +163,54 @@ fn no_event_is_late_or_lost_however_timers_move() {
     }
 }
 
-/// A packet that moves along the hops: what it is and how far it has come.
+/// A packet that moves along the hops: what it is, whose, and how far it has come.
 #[derive(Clone, Copy, Debug)]
 struct Moving {
     id: u32,
     len: Bytes,
-    hop: usize,
+    cell: usize,
+    step: usize,
 }
 
-/// Hops one by one, event by event: a queue and a line each. Departures come before arrivals of the same time.
+/// Hops in one direction one by one, event by event: a queue and a line each. Departures come before arrivals of the
+/// same time.
 #[derive(Default)]
 struct Tandem {
     hops: Vec<Hop>,
+    /// Per cell, the hops that its packets pass.
+    ways: Vec<Vec<usize>>,
     /// Waiting for each line; the front is on it.
     queues: Vec<VecDeque<Moving>>,
     /// (time, 0 = leaves the line or 1 = arrives at the hop, in which order it was entered, what).
     agenda: Vec<(Instant, u8, u32, Moving)>,
     entered: u32,
+    /// When a packet of which cell came last to each hop, and whether another cell's came at the same time: then
+    /// either may be first.
+    came: Vec<(Instant, usize)>,
+    tie: bool,
     arrived: Vec<(Instant, u32)>,
     dropped: Vec<u32>,
 }
 
 impl Tandem {
+    /// The hops of all cells in the direction towards them, or from them.
+    fn new(hops: &[Hop], cells: usize, down: bool) -> Self {
+        let mut tandem = Self { ways: vec![Vec::new(); cells], ..Self::default() };
+        for hop in hops {
+            for cell in 0..cells {
+                if cell == 0 || hop.per_cell {
+                    tandem.hops.push(hop.clone());
+                }
+                tandem.ways[cell].push(tandem.hops.len() - 1);
+            }
+        }
+        if !down {
+            tandem.ways.iter_mut().for_each(|way| way.reverse());
+        }
+        tandem.queues = vec![VecDeque::new(); tandem.hops.len()];
+        tandem.came = vec![(Instant::MAX, 0); tandem.hops.len()];
+        tandem
+    }
     fn enter(&mut self, at: Instant, kind: u8, moving: Moving) {
         self.entered += 1;
         self.agenda.push((at, kind, self.entered, moving));
@@ -195,21 +221,23 @@ impl Tandem {
             (time, kind, order)
         }) {
             let (now, kind, _, moving) = self.agenda.swap_remove(next);
-            if moving.hop == self.hops.len() {
+            let Some(&at) = self.ways[moving.cell].get(moving.step) else {
                 self.arrived.push((now, moving.id));
                 continue;
-            }
-            let hop = self.hops[moving.hop].clone();
-            let queue = &mut self.queues[moving.hop];
+            };
+            let hop = self.hops[at].clone();
+            let queue = &mut self.queues[at];
             if kind == 0 {
                 queue.pop_front();
                 let next = queue.front().copied();
-                self.enter(now + hop.delay, 1, Moving { hop: moving.hop + 1, ..moving });
+                self.enter(now + hop.delay, 1, Moving { step: moving.step + 1, ..moving });
                 if let Some(next) = next {
                     self.enter(now + hop.rate.time_to_send(next.len), 0, next);
                 }
                 continue;
             }
+            let before = std::mem::replace(&mut self.came[at], (now, moving.cell));
+            self.tie |= moving.step > 0 && before.0 == now && before.1 != moving.cell;
             let queued: u64 = queue.iter().map(|waiting| waiting.len.0).sum();
             if !queue.is_empty() && queued + moving.len.0 > hop.queue.0 {
                 self.dropped.push(moving.id);
@@ -223,56 +251,80 @@ impl Tandem {
     }
 }
 
+fn random_hops(stream: &mut Stream) -> Vec<Hop> {
+    let shared = stream.below(4);
+    let hop = |index: u64, stream: &mut Stream| Hop {
+        rate: Rate(1_000_000 * (1 + stream.below(30))),
+        // Whole numbers now and then, for equal times.
+        delay: Duration::from_micros(stream.below(3) * 4_000 + stream.below(2) * stream.below(999)),
+        queue: Bytes(1_500 + stream.below(6_000)),
+        ecn_threshold: None,
+        per_cell: index >= shared,
+    };
+    (0..shared + stream.below(3)).map(|index| hop(index, stream)).collect()
+}
+
+/// Takes what has arrived at the far end and what was dropped on the way.
+fn collect(hops: &mut Hops, at: Instant, down: bool, arrived: &mut Vec<(Instant, u32)>, lost: &mut Vec<u32>) {
+    while let Some(packet) = hops.poll_dropped(at) {
+        lost.push(id_of(&packet));
+    }
+    while let Some(packet) = if down { hops.poll_at_cell(at) } else { hops.poll_at_servers(at) } {
+        arrived.push((at, id_of(&packet)));
+    }
+}
+
 #[test]
-fn a_path_does_what_its_hops_do_one_by_one() {
-    let (mut delivered, mut dropped) = (0, 0);
-    for seed in 0..300 {
+fn hops_do_together_what_each_does_by_itself() {
+    let (mut delivered, mut dropped, mut own_and_shared, mut ties) = (0, 0, 0, 0);
+    for (seed, down) in (0..600).flat_map(|seed| [(seed, true), (seed, false)]) {
         let mut stream = Stream::new(seed, "path");
-        let hops: Vec<Hop> = (0..stream.below(5))
-            .map(|_| Hop {
-                rate: Rate(1_000_000 * (1 + stream.below(30))),
-                // Whole numbers now and then, for equal times.
-                delay: Duration::from_micros(stream.below(3) * 4_000 + stream.below(2) * stream.below(999)),
-                queue: Bytes(1_500 + stream.below(6_000)),
-            })
-            .collect();
-        let mut path = Path::new(&hops);
-        let mut tandem = Tandem { queues: vec![VecDeque::new(); hops.len()], hops, ..Tandem::default() };
+        let hops = random_hops(&mut stream);
+        let cells = 1 + stream.below(3) as usize;
+        own_and_shared +=
+            u32::from(cells > 1 && hops.iter().filter(|hop| hop.per_cell).count() % hops.len().max(1) > 0);
+        let mut tandem = Tandem::new(&hops, cells, down);
+        let mut together = Hops::new(&hops, cells);
         let (mut now, mut arrived, mut lost) = (Instant::ZERO, Vec::new(), Vec::new());
-        let mut collect = |path: &mut Path, at: Instant| {
-            while let Some(output) = path.poll_output(at) {
-                match output {
-                    Output::Transmit(Port(1), packet) => arrived.push((at, id_of(&packet))),
-                    Output::Drop(packet, _) => lost.push(id_of(&packet)),
-                    other => panic!("seed {seed}: {other:?}"),
-                }
-            }
-        };
+        // Odd nanoseconds, so that several cells' packets rarely meet at the same one.
+        let shift = if cells > 1 { 1000 } else { 1 };
         for id in 0..200 {
-            now += Duration::from_micros(stream.below(2) * stream.below(1500));
-            while let Some(at) = path.poll_timeout().filter(|at| *at <= now) {
-                path.handle_timeout(at);
-                collect(&mut path, at);
+            let pause = Duration::from_micros(stream.below(2) * stream.below(1500));
+            now += pause + Duration::from_nanos(stream.below(shift));
+            while let Some(at) = together.next_arrival().filter(|at| *at <= now) {
+                collect(&mut together, at, down, &mut arrived, &mut lost);
             }
+            let cell = stream.below(cells as u64) as usize;
             let packet = packet(id, 50 * stream.below(29) as u32);
-            tandem.enter(now, 1, Moving { id, len: Bytes(u64::from(packet.len)), hop: 0 });
-            path.handle_packet(now, Port(0), packet);
-            collect(&mut path, now);
+            tandem.enter(now, 1, Moving { id, len: Bytes(u64::from(packet.len)), cell, step: 0 });
+            let entered = match down {
+                true => together.downlink(now, cell, packet),
+                false => together.uplink(now, cell, packet),
+            };
+            // The hops say at once what a later one will drop, if no other cell's packets can come before.
+            lost.extend(entered.err().map(|packet| id_of(&packet)));
         }
-        while let Some(at) = path.poll_timeout() {
-            path.handle_timeout(at);
-            collect(&mut path, at);
+        while let Some(at) = together.next_arrival() {
+            collect(&mut together, at, down, &mut arrived, &mut lost);
         }
         tandem.run();
-        assert_eq!(arrived, tandem.arrived, "seed {seed}: {:?}", tandem.hops);
-        // The path says at once what a later hop will drop.
+        if tandem.tie {
+            ties += 1;
+            continue;
+        }
+        for times in [&mut arrived, &mut tandem.arrived].into_iter().filter(|_| cells > 1) {
+            times.sort_unstable(); // of what reaches two cells at once, either may be first
+        }
+        assert_eq!(arrived, tandem.arrived, "seed {seed}, down {down}, {cells} cells: {:?}", tandem.hops);
         lost.sort_unstable();
         tandem.dropped.sort_unstable();
-        assert_eq!(lost, tandem.dropped, "seed {seed}");
+        assert_eq!(lost, tandem.dropped, "seed {seed}, down {down}, {cells} cells");
         delivered += arrived.len();
         dropped += lost.len();
     }
     assert!(delivered > 10_000 && dropped > 10_000, "{delivered} delivered, {dropped} dropped");
+    assert!(ties < 30, "{ties} of 1200 left out");
+    assert!(own_and_shared > 100, "{own_and_shared} with both kinds of hops and several cells");
 }
 
 /// Sends what it gets to a port that leads nowhere.

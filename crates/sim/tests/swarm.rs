@@ -1,14 +1,16 @@
 //! A seeded swarm of random scenarios: whatever the scenario, no packet is lost from the books, nothing panics, and
 //! the data arrive in order.
 
-use paceline_net::{Bytes, DropReason, Duration, Instant, Stream};
+use paceline_net::{Bytes, DropReason, Duration, Instant, Rate, Stream};
 use paceline_pep::Scheme;
 use paceline_sim::scenario::{
     Deployment, DeploymentModel, Direction, FadingProfile, Hop, RlcMode, Scenario, Scheduler, SinrRange,
     Stations,
 };
 use paceline_sim::{Model, scenario};
-use paceline_tcp::Variant;
+use paceline_tcp::{
+    BeyondWindow, EcnMode, LossRecovery, Nagle, NewRenoTimer, Pacing, Profile, PrrMode, RtoStyle, Variant,
+};
 
 const SCENARIOS: u64 = 60;
 const DEPLOYMENTS: u64 = 250;
@@ -22,11 +24,15 @@ fn random_hop(stream: &mut Stream) -> Hop {
         rate: paceline_net::Rate(pick(stream, &[1_000_000, 20_000_000, 1_000_000_000])),
         delay: Duration::from_micros(stream.below(40_000)),
         queue: Bytes(1_500 + stream.below(500_000)),
+        ecn_threshold: stream.chance(0.3).then_some(Bytes(1_500)),
+        per_cell: false,
     }
 }
 
 fn random_stations(stream: &mut Stream) -> Stations {
-    let file = if stream.chance(0.4) { Some(Bytes(1 + stream.below(2_000_000))) } else { None };
+    let chunk = stream.chance(0.2).then(|| Bytes(1 + stream.below(3_000)));
+    let pieces = chunk.map_or(1, |chunk| chunk.0);
+    let file = stream.chance(0.4).then(|| Bytes((1 + stream.below(2_000_000 / pieces)) * pieces));
     let low = stream.uniform_in(-10.0, 20.0);
     Stations {
         count: 1 + stream.below(4),
@@ -40,9 +46,54 @@ fn random_stations(stream: &mut Stream) -> Stations {
             &[Direction::Download, Direction::Download, Direction::Upload, Direction::None],
         ),
         file,
+        chunk,
+        chunk_interval: Duration::from_micros(100 + stream.below(100_000)),
         start: Duration::from_millis(stream.below(500)),
         start_spread: Duration::from_millis(stream.below(500)),
     }
+}
+
+fn random_tcp(stream: &mut Stream, tcp: &mut scenario::Tcp) {
+    *tcp = scenario::Tcp::of(pick(stream, &Profile::ALL));
+    let recoveries = [
+        LossRecovery::Tahoe,
+        LossRecovery::Reno,
+        LossRecovery::NewReno,
+        LossRecovery::Sack,
+        LossRecovery::Rack,
+    ];
+    if stream.chance(0.5) {
+        tcp.loss_recovery = pick(stream, &recoveries);
+        tcp.prr = pick(stream, &[PrrMode::Off, PrrMode::Rfc6937Crb, PrrMode::Rfc6937Ssrb, PrrMode::Rfc9937]);
+        tcp.newreno_timer = pick(stream, &[NewRenoTimer::Impatient, NewRenoTimer::SlowButSteady]);
+        tcp.rto_style = pick(stream, &[RtoStyle::Linux, RtoStyle::Rfc6298]);
+        tcp.nagle = pick(stream, &[Nagle::Off, Nagle::Rfc896, Nagle::Minshall]);
+        tcp.ecn = pick(stream, &[EcnMode::Off, EcnMode::On, EcnMode::Passive]);
+        tcp.beyond_window = pick(stream, &[BeyondWindow::Accept, BeyondWindow::Drop]);
+    }
+    for flag in [
+        &mut tcp.newreno_careful,
+        &mut tcp.tail_loss_probe,
+        &mut tcp.frto,
+        &mut tcp.undo,
+        &mut tcp.limited_transmit,
+        &mut tcp.idle_restart,
+        &mut tcp.keepalive,
+        &mut tcp.delayed_ack_adaptive,
+        &mut tcp.sack_compression,
+        &mut tcp.stretch_ack_duplicates,
+        &mut tcp.timestamps,
+        &mut tcp.sack,
+        &mut tcp.dsack,
+        &mut tcp.window_scale,
+    ] {
+        *flag ^= stream.chance(0.15);
+    }
+    tcp.keepalive_idle = Duration::from_millis(1 + stream.below(3_000));
+    tcp.keepalive_interval = Duration::from_millis(1 + stream.below(1_000));
+    tcp.pacing = pick(stream, &[Pacing::None, Pacing::Linux, Pacing::External(Rate(5_000_000))]);
+    tcp.stretch_ack_segments = if stream.chance(0.3) { 1 + stream.below(10) as u32 } else { 1 };
+    tcp.read_rate = stream.chance(0.2).then(|| Rate(100_000 + stream.below(50_000_000)));
 }
 
 fn random_scenario(stream: &mut Stream) -> Scenario {
@@ -50,6 +101,8 @@ fn random_scenario(stream: &mut Stream) -> Scenario {
     let mut scenario = scenario::load("swarm.toml", text, &[]).unwrap();
     scenario.stations = (0..1 + stream.below(3)).map(|_| random_stations(stream)).collect();
     scenario.core.hops = (0..stream.below(4)).map(|_| random_hop(stream)).collect();
+    let shared = stream.below(4) as usize;
+    scenario.core.hops.iter_mut().skip(shared).for_each(|hop| hop.per_cell = true);
     let cell = &mut scenario.cell;
     let mhz = [1_400_000, 3_000_000, 5_000_000, 10_000_000, 15_000_000, 20_000_000];
     cell.bandwidth.0 = pick(stream, &mhz);
@@ -88,7 +141,8 @@ fn random_scenario(stream: &mut Stream) -> Scenario {
             Scheme::Safe,
         ],
     );
-    scenario.tcp.congestion_control = pick(stream, &[Variant::NewReno, Variant::Cubic]);
+    random_tcp(stream, &mut scenario.tcp);
+    scenario.tcp.congestion_control = pick(stream, &Variant::ALL);
     scenario.tcp.segment_size = Bytes(pick(stream, &[64, 536, 1200, 1448]));
     scenario.tcp.autotune = stream.chance(0.5);
     scenario.tcp.delayed_ack_segments = 1 + stream.below(4) as u32;

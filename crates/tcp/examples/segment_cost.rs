@@ -6,7 +6,7 @@
 #![allow(clippy::disallowed_types)] // a benchmark reads the wall clock
 
 use paceline_net::{Bytes, Duration, Instant, Node, Output, Packet, Port};
-use paceline_tcp::{Endpoint, EndpointConfig, Source};
+use paceline_tcp::{Endpoint, EndpointConfig, SlowStartExit, Source};
 use std::collections::VecDeque;
 use std::time;
 
@@ -30,7 +30,7 @@ impl Path {
             receive_buffer: Bytes(64 << 20),
             send_buffer: Bytes(64 << 20),
             autotune: false,
-            hystart: false,
+            hystart: SlowStartExit::Off,
             ..EndpointConfig::new(addresses[local], addresses[1 - local])
         };
         Self {

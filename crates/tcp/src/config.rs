@@ -1,7 +1,11 @@
 //! What an endpoint is given and what it tells: parameters with the defaults of Linux, counters, a snapshot.
 
-use crate::cc::Variant;
-use paceline_net::{Bytes, Duration, Instant, SeqNumber};
+use crate::cc::{Abc, SlowStartExit, Variant};
+use crate::options::{
+    BeyondWindow, EcnMode, Keepalive, LossRecovery, Nagle, NewRenoTimer, Pacing, PrrMode, RtoStyle,
+    SackCompression, StretchAck,
+};
+use paceline_net::{Bytes, Duration, Instant, Rate, SeqNumber};
 use std::net::SocketAddr;
 
 /// When a receiver acknowledges (RFC 9293 §3.8.6.3, RFC 5681 §4.2).
@@ -13,11 +17,14 @@ pub struct DelayedAck {
     pub timeout: Duration,
     /// Segments acknowledged at once at the start of a transfer, and again after a pause.
     pub quick_acks: u32,
+    /// As Linux: the wait follows the distance of the segments, up to the RTT and 200 ms, and a side that answers
+    /// what it receives (ping-pong) waits for its answer instead of acknowledging quickly.
+    pub adaptive: bool,
 }
 
 impl Default for DelayedAck {
     fn default() -> Self {
-        Self { segments: 2, timeout: Duration::from_millis(40), quick_acks: 16 }
+        Self { segments: 2, timeout: Duration::from_millis(40), quick_acks: 16, adaptive: true }
     }
 }
 
@@ -34,9 +41,56 @@ pub struct EndpointConfig {
     pub segment_size: u32,
     /// Initial congestion window in segments (RFC 6928).
     pub initial_window: u32,
-    /// Floor of the variance term of the retransmission timeout, as Linux counts it: the timeout is never less
-    /// than the smoothed round-trip time and this.
+    /// How losses are told and repaired.
+    pub loss_recovery: LossRecovery,
+    /// What partial ACKs do to the timer, without SACK.
+    pub newreno_timer: NewRenoTimer,
+    /// Whether duplicate ACKs of exactly what was outstanding at the last recovery or timeout are ignored, without
+    /// SACK (RFC 6582 §3.2 step 2; the "careful" variant of RFC 2582).
+    pub newreno_careful: bool,
+    /// The window during fast recovery.
+    pub prr: PrrMode,
+    /// Tail loss probes (RFC 8985 §7); they need SACK and [`LossRecovery::Rack`].
+    pub tail_loss_probe: bool,
+    /// Detection of spurious timeouts by forward acknowledgments (RFC 5682).
+    pub frto: bool,
+    /// Reductions that timestamps (RFC 3522) or DSACK (RFC 3708) prove spurious are taken back.
+    pub undo: bool,
+    /// New segments may answer the first duplicate ACKs (RFC 3042).
+    pub limited_transmit: bool,
+    /// How the retransmission timeout follows from the round-trip times.
+    pub rto_style: RtoStyle,
+    /// Floor of the retransmission timeout; see [`RtoStyle`].
     pub min_rto: Duration,
+    /// Timeout before the first sample, that of the SYN included.
+    pub initial_rto: Duration,
+    /// Timeouts in a row after which the connection is given up, counted in time as Linux does (`tcp_retries2`):
+    /// what they would take from [`Self::min_rto`] on.
+    pub retries: u32,
+    /// SYNs, or SYN-ACKs, that are repeated before giving up.
+    pub syn_retries: u32,
+    /// Repetitions of a SYN before its timeout doubles (`tcp_syn_linear_timeouts`).
+    pub syn_linear_timeouts: u32,
+    /// Spacing of segments.
+    pub pacing: Pacing,
+    /// A window that was not used for a timeout shrinks (RFC 2861, RFC 5681 §4.1; `tcp_slow_start_after_idle`).
+    pub idle_restart: bool,
+    /// Whether small segments wait.
+    pub nagle: Nagle,
+    /// Probes of a silent connection; none if left out.
+    pub keepalive: Option<Keepalive>,
+    /// Explicit Congestion Notification. A control that needs it asks for it, whatever this says.
+    pub ecn: EcnMode,
+    /// How fast the application reads; at once if left out.
+    pub read_rate: Option<Rate>,
+    /// Segments that reach beyond the advertised window.
+    pub beyond_window: BeyondWindow,
+    /// Report duplicates by DSACK (RFC 2883).
+    pub dsack: bool,
+    /// Merging of duplicate ACKs; none if left out.
+    pub sack_compression: Option<SackCompression>,
+    /// Thinning of ACKs below TCP; none if left out.
+    pub stretch_ack: Option<StretchAck>,
     /// Largest receive window advertised, capped by what the window scale can carry.
     pub receive_buffer: Bytes,
     /// Whether the advertised window starts at 64 KiB and grows with what the application reads.
@@ -49,8 +103,10 @@ pub struct EndpointConfig {
     pub sack: bool,
     /// Offer window scaling.
     pub window_scale: bool,
-    /// Leave slow start early by HyStart, for the variants that have it.
-    pub hystart: bool,
+    /// How CUBIC leaves slow start before a loss.
+    pub hystart: SlowStartExit,
+    /// How `reno` and `newreno` count what was acknowledged.
+    pub abc: Abc,
     /// Acknowledgment policy.
     pub delayed_ack: DelayedAck,
     /// Initial sequence number.
@@ -68,14 +124,38 @@ impl EndpointConfig {
             variant: Variant::Cubic,
             segment_size: 1448,
             initial_window: 10,
+            loss_recovery: LossRecovery::Rack,
+            newreno_timer: NewRenoTimer::SlowButSteady,
+            newreno_careful: true,
+            prr: PrrMode::Rfc9937,
+            tail_loss_probe: true,
+            frto: true,
+            undo: true,
+            limited_transmit: true,
+            rto_style: RtoStyle::Linux,
             min_rto: Duration::from_millis(200),
+            initial_rto: Duration::from_secs(1),
+            retries: 15,
+            syn_retries: 6,
+            syn_linear_timeouts: 4,
+            pacing: Pacing::None,
+            idle_restart: true,
+            nagle: Nagle::Minshall,
+            keepalive: None,
+            ecn: EcnMode::Passive,
+            read_rate: None,
+            beyond_window: BeyondWindow::Drop,
+            dsack: true,
+            sack_compression: Some(SackCompression::default()),
+            stretch_ack: None,
             receive_buffer: Bytes(6 << 20),
             autotune: true,
             send_buffer: Bytes(4 << 20),
             timestamps: true,
             sack: true,
             window_scale: true,
-            hystart: true,
+            hystart: SlowStartExit::HyStart,
+            abc: Abc::Unlimited,
             delayed_ack: DelayedAck::default(),
             isn: SeqNumber(1),
             start_at: Instant::ZERO,
@@ -96,6 +176,32 @@ pub enum Source {
     Bulk,
     /// This many bytes, then FIN.
     File(Bytes),
+    /// Pieces written one by one, then FIN: telemetry, or a chat.
+    Chunks {
+        /// Bytes of a piece.
+        size: Bytes,
+        /// Time from one piece to the next.
+        interval: Duration,
+        /// Number of pieces; `u64::MAX` for no end.
+        count: u64,
+    },
+}
+
+impl Source {
+    /// Bytes in all; `u64::MAX` for no end.
+    pub fn total(self) -> u64 {
+        match self {
+            Self::Nothing => 0,
+            Self::Bulk => u64::MAX,
+            Self::File(size) => size.0,
+            Self::Chunks { count: u64::MAX, .. } => u64::MAX,
+            Self::Chunks { size, count, .. } => size.0.saturating_mul(count),
+        }
+    }
+    /// Whether it ends, and the connection with it.
+    pub fn is_finite(self) -> bool {
+        !matches!(self, Self::Nothing) && self.total() != u64::MAX
+    }
 }
 
 /// Counters of one endpoint.
@@ -107,14 +213,24 @@ pub struct Stats {
     pub bytes_sent: u64,
     /// Payload bytes acknowledged cumulatively.
     pub bytes_acked: u64,
-    /// Payload bytes received in order and read by the application.
+    /// Payload bytes received in order.
     pub bytes_received: u64,
+    /// Payload bytes that the application read.
+    pub bytes_read: u64,
     /// Segments sent again (payload or FIN).
     pub retransmitted_segments: u64,
     /// Retransmission timeouts of data.
     pub timeouts: u64,
-    /// Times that fast recovery was entered.
+    /// Times that acknowledgments told a loss and began its repair.
     pub fast_recoveries: u64,
+    /// Tail loss probes sent, new data or not.
+    pub tail_loss_probes: u64,
+    /// Timeouts that F-RTO found spurious; they count as undone reductions too.
+    pub spurious_timeouts: u64,
+    /// Reductions for echoes of Congestion Experienced.
+    pub ecn_reductions: u64,
+    /// Data segments received with Congestion Experienced.
+    pub ce_received: u64,
     /// Times that a reduction proved spurious and was undone.
     pub undone_reductions: u64,
     /// Segments sent that carried nothing but an acknowledgment.
@@ -127,6 +243,12 @@ pub struct Stats {
     pub duplicate_segments_received: u64,
     /// Zero-window probes sent.
     pub window_probes_sent: u64,
+    /// Keep-alive probes sent.
+    pub keepalive_probes_sent: u64,
+    /// Duplicate ACKs merged with a later one by the receiver.
+    pub acks_compressed: u64,
+    /// Pure ACKs merged with a later one below TCP.
+    pub acks_stretched: u64,
     /// Packets ignored: foreign, malformed or unacceptable.
     pub ignored: u64,
 }

@@ -1,14 +1,14 @@
 //! One side of one TCP connection as a [`Node`] (RFC 9293 §3.10): handshake, segments in and out, timers, close.
 //!
-//! Data segments carry no SACK blocks: with data on both sides, blocks travel in acknowledgments of their own.
 //! Left out: sending resets, simultaneous open, the end of TIME-WAIT (it lasts).
 
-use crate::cc::CongestionControl;
+use crate::cc::{CongestionControl, Controller, Ecn};
 use crate::config::{EndpointConfig, Snapshot, Source, Stats};
-use crate::handshake::{Agreed, SynTimer, syn_options, syn_window, window_of};
-use crate::receiver::{Arrival, Receiver};
-use crate::rtt::INITIAL_RTO;
-use crate::sender::{AckInfo, Sender};
+use crate::connection::Connection;
+use crate::handshake::{Agreed, ECN_SETUP, SynTimer, ecn_agreed, syn_options, syn_window, window_of};
+use crate::options::EcnMode;
+use crate::rtt::timestamp;
+use crate::stretch::Stretch;
 use paceline_net::{
     Bytes, Event, FlowKey, Instant, Node, Output, Packet, Port, SeqNumber, TcpFlags, TcpHeader, TcpOptions,
     Timestamps, Transport,
@@ -26,18 +26,8 @@ enum State {
     SynSent,
     SynReceived,
     Open,
-    /// Reset by the peer.
-    Reset,
-}
-
-/// What exists once the peer's SYN is known.
-#[derive(Clone, Debug)]
-struct Connection {
-    agreed: Agreed,
-    sender: Sender,
-    receiver: Receiver,
-    /// The peer closed first.
-    passive_close: bool,
+    /// Reset by the peer, or given up.
+    Over,
 }
 
 /// One side of one connection. [`Port`] 0 is the network.
@@ -49,8 +39,13 @@ pub struct Endpoint {
     state: State,
     syn: SynTimer,
     connection: Option<Connection>,
+    stretch: Stretch,
     stats: Stats,
     announced: bool,
+    /// The peer did not answer: to be told.
+    gave_up: bool,
+    /// The control asks for ECN.
+    wants_ecn: bool,
     /// Time of the last call: pacing needs it to tell whether a wait is over.
     last_now: Instant,
 }
@@ -71,7 +66,9 @@ impl Endpoint {
             src_port: config.local.port(),
             dst_port: config.remote.port(),
         };
+        let wants_ecn = Controller::new(&config, config.segment_size, config.sack).ecn() != Ecn::None;
         Self {
+            stretch: Stretch::new(config.stretch_ack),
             config,
             source,
             key,
@@ -80,6 +77,8 @@ impl Endpoint {
             connection: None,
             stats: Stats::default(),
             announced: false,
+            gave_up: false,
+            wants_ecn,
             last_now: Instant::ZERO,
         }
     }
@@ -100,7 +99,7 @@ impl Endpoint {
                 in_flight: Bytes::ZERO,
                 srtt: None,
                 min_rtt: None,
-                rto: INITIAL_RTO,
+                rto: self.config.initial_rto,
                 state: self.state_name(),
                 established: false,
             };
@@ -119,16 +118,12 @@ impl Endpoint {
     }
     fn state_name(&self) -> &'static str {
         match (self.state, &self.connection) {
-            (State::Waiting | State::Reset, _) => "closed",
+            (State::Waiting | State::Over, _) => "closed",
             (State::Listen, _) => "listen",
             (State::SynSent, _) => "syn-sent",
             (State::SynReceived, _) | (State::Open, None) => "syn-received",
             (State::Open, Some(connection)) => connection.state_name(),
         }
-    }
-    /// The timestamp clock: milliseconds. It begins at 1, since some hosts take an echo of 0 for none.
-    fn clock(now: Instant) -> u32 {
-        (now.as_millis() as u32).wrapping_add(1)
     }
     fn header(&self, seq: SeqNumber, ack: SeqNumber, flags: TcpFlags) -> TcpHeader {
         TcpHeader {
@@ -143,31 +138,49 @@ impl Endpoint {
         }
     }
     fn transmit(&self, header: TcpHeader) -> Output {
-        Output::Transmit(NETWORK, Packet::tcp(self.key.src, self.key.dst, header))
+        self.transmit_marked(header, 0)
+    }
+    fn transmit_marked(&self, header: TcpHeader, ecn: u8) -> Output {
+        let mut packet = Packet::tcp(self.key.src, self.key.dst, header);
+        packet.ip.traffic_class |= ecn;
+        Output::Transmit(NETWORK, packet)
     }
 
     fn open_connection(&mut self, tcp: &TcpHeader) {
-        let agreed = Agreed::new(&self.config, &tcp.options);
-        let mut sender = Sender::new(&self.config, self.source, agreed.mss, agreed.sack);
-        sender.set_window(tcp.seq, window_of(tcp, 0, true));
-        let mut receiver = Receiver::new(&self.config, tcp.seq, agreed.own_shift);
-        if let Some(timestamps) = tcp.options.timestamps.filter(|_| agreed.timestamps) {
-            receiver.on_timestamp(tcp.seq, timestamps.val);
+        let answer = self.state == State::SynSent;
+        let own = match self.config.ecn {
+            _ if self.wants_ecn => true,
+            EcnMode::Off => false,
+            EcnMode::Passive => !answer,
+            EcnMode::On => true,
+        };
+        // A repeated SYN went without the flags: something on the way may drop them.
+        let own = own && !(answer && self.syn.attempts() > 1);
+        let agreed =
+            Agreed { ecn: ecn_agreed(own, tcp.flags, answer), ..Agreed::new(&self.config, &tcp.options) };
+        let mut config = self.config.clone();
+        if self.syn.attempts() > 2 {
+            config.initial_window = 1; // the network is in trouble (RFC 5681 §3.1; Linux allows one repetition)
         }
-        self.connection = Some(Connection { agreed, sender, receiver, passive_close: false });
+        self.connection = Some(Connection::new(&config, self.source, agreed, tcp));
     }
-    fn establish(&mut self, now: Instant) {
+    /// The segment `tcp` answered the SYN.
+    fn establish(&mut self, now: Instant, tcp: &TcpHeader) {
         self.state = State::Open;
         let rtt = self.syn.on_answer(now);
-        if let (Some(rtt), Some(connection)) = (rtt, &mut self.connection) {
-            connection.sender.on_handshake_rtt(rtt);
+        if let Some(connection) = &mut self.connection {
+            connection.on_established(now, rtt, tcp);
         }
     }
+    fn reset(&mut self) {
+        self.state = State::Over;
+        self.syn.stop();
+    }
     /// Whether the segment was of use.
-    fn on_segment(&mut self, now: Instant, tcp: &TcpHeader) -> bool {
+    fn on_segment(&mut self, now: Instant, tcp: &TcpHeader, ecn: u8) -> bool {
         let has = |flag| tcp.flags.contains(flag);
         match self.state {
-            State::Waiting | State::Reset => false,
+            State::Waiting | State::Over => false,
             State::Listen => {
                 let opens = has(TcpFlags::SYN) && !tcp.flags.intersects(TcpFlags::ACK.with(TcpFlags::RST));
                 if opens {
@@ -182,27 +195,30 @@ impl Endpoint {
                     return false;
                 }
                 if has(TcpFlags::RST) {
-                    self.state = State::Reset;
+                    self.reset();
                 } else if has(TcpFlags::SYN) {
                     self.open_connection(tcp);
-                    self.establish(now);
+                    self.establish(now, tcp);
                     if let Some(connection) = &mut self.connection {
-                        connection.receiver.acknowledge_now();
+                        connection.acknowledge_now();
                     }
                 }
                 tcp.flags.intersects(TcpFlags::RST.with(TcpFlags::SYN))
             }
-            State::SynReceived | State::Open => self.on_synchronised(now, tcp),
+            State::SynReceived | State::Open => self.on_synchronised(now, tcp, ecn),
         }
     }
-    fn on_synchronised(&mut self, now: Instant, tcp: &TcpHeader) -> bool {
+    fn on_synchronised(&mut self, now: Instant, tcp: &TcpHeader, ecn: u8) -> bool {
         let has = |flag| tcp.flags.contains(flag);
         let opening = self.state == State::SynReceived;
         let Some(connection) = &mut self.connection else { return false };
         if has(TcpFlags::RST) {
             let valid = tcp.seq == connection.receiver.seq_next();
             if valid {
-                self.state = State::Reset;
+                self.reset();
+            } else if connection.receiver.in_window(tcp.seq) {
+                // RFC 5961 §3.2: a peer that is really gone answers this with an exact one.
+                connection.acknowledge_now();
             }
             return valid;
         }
@@ -224,83 +240,10 @@ impl Endpoint {
             }
             let window = window_of(tcp, connection.agreed.peer_shift, false);
             connection.sender.set_window(tcp.seq, window);
-            self.establish(now);
+            self.establish(now, tcp);
         }
         let Some(connection) = &mut self.connection else { return false };
-        connection.on_segment(now, tcp, &mut self.stats)
-    }
-}
-
-impl Connection {
-    fn on_segment(&mut self, now: Instant, tcp: &TcpHeader, stats: &mut Stats) -> bool {
-        let has_data = tcp.payload_len > 0 || tcp.flags.contains(TcpFlags::FIN);
-        let clock = Endpoint::clock(now);
-        let timestamps = tcp.options.timestamps.filter(|_| self.agreed.timestamps);
-        if let Some(timestamps) = timestamps
-            && !self.receiver.on_timestamp(tcp.seq, timestamps.val)
-        {
-            if has_data {
-                self.receiver.acknowledge_now();
-            }
-            return false;
-        }
-        let echo = timestamps.map(|timestamps| timestamps.ecr).filter(|echo| *echo != 0);
-        let info = AckInfo {
-            seq: tcp.seq,
-            ack: tcp.ack,
-            window: window_of(tcp, self.agreed.peer_shift, false),
-            sack: &tcp.options.sack,
-            echo,
-            has_data,
-        };
-        if !self.sender.on_ack(now, &info, clock, stats) {
-            self.receiver.acknowledge_now();
-            return false;
-        }
-        if has_data {
-            let fin = tcp.flags.contains(TcpFlags::FIN);
-            if let Some(ms) = echo.map(|echo| clock.wrapping_sub(echo)).filter(|ms| *ms < u32::MAX / 2) {
-                self.receiver.on_rtt(ms);
-            }
-            let arrival = Arrival { seq: tcp.seq, payload: tcp.payload_len, fin };
-            match self.receiver.on_arrival(now, arrival) {
-                Some(read) => stats.bytes_received += read,
-                None => stats.duplicate_segments_received += 1,
-            }
-            if self.receiver.closed() {
-                self.passive_close |= !self.sender.fin_sent();
-                self.sender.close();
-            }
-        } else if self.receiver.is_probe(tcp.seq) {
-            self.receiver.acknowledge_now();
-        }
-        true
-    }
-    fn state_name(&self) -> &'static str {
-        match (self.sender.fin_sent(), self.sender.fin_acked(), self.receiver.closed()) {
-            (false, _, false) => "established",
-            (false, _, true) => "close-wait",
-            (true, false, false) => "fin-wait-1",
-            (true, true, false) => "fin-wait-2",
-            (true, false, true) if self.passive_close => "last-ack",
-            (true, false, true) => "closing",
-            (true, true, true) if self.passive_close => "closed",
-            (true, true, true) => "time-wait",
-        }
-    }
-    /// Completes a header with acknowledgment, window and timestamps; it is then taken as sent.
-    fn stamp(&mut self, now: Instant, mut header: TcpHeader, with_blocks: bool) -> TcpHeader {
-        header.ack = self.receiver.seq_next();
-        header.window = self.receiver.advertise();
-        if self.agreed.timestamps {
-            header.options.timestamps =
-                Some(Timestamps { val: Endpoint::clock(now), ecr: self.receiver.echo() });
-        }
-        if with_blocks && self.agreed.sack {
-            header.options.sack = self.receiver.blocks(if self.agreed.timestamps { 3 } else { 4 });
-        }
-        self.receiver.on_ack_sent();
-        header
+        connection.on_segment(now, tcp, ecn, &mut self.stats)
     }
 }
 
@@ -313,7 +256,8 @@ impl Endpoint {
         if !self.syn.due {
             return None;
         }
-        self.syn.on_sent(now);
+        let repeated = self.syn.is_repeated();
+        self.syn.on_sent(now, &self.config);
         let agreed = self.connection.as_ref().map(|connection| &connection.agreed);
         let (ack, flags, echo) = match &self.connection {
             Some(connection) => (
@@ -323,41 +267,48 @@ impl Endpoint {
             ),
             None => (SeqNumber(0), TcpFlags::SYN, 0),
         };
-        let timestamps = Timestamps { val: Self::clock(now), ecr: echo };
+        let ecn = match agreed {
+            Some(agreed) if agreed.ecn => TcpFlags::ECE,
+            None if !repeated && (self.wants_ecn || self.config.ecn == EcnMode::On) => ECN_SETUP,
+            _ => TcpFlags::default(),
+        };
+        let flags = flags.with(ecn);
+        let timestamps = Timestamps { val: timestamp(now), ecr: echo };
         let options = syn_options(&self.config, agreed, timestamps);
         let header = self.header(self.config.isn, ack, flags);
         Some(self.transmit(TcpHeader { window: syn_window(&self.config), options, ..header }))
     }
     fn poll_data(&mut self, now: Instant) -> Option<Output> {
+        if let Some(ack) = self.stretch.poll(now) {
+            return Some(self.transmit(ack));
+        }
         let base = self.header(SeqNumber(0), SeqNumber(0), TcpFlags::ACK);
         let connection = self.connection.as_mut()?;
+        if let Some(ack) = connection.poll_early(now, base) {
+            self.stats.pure_acks_sent += 1;
+            return Some(self.transmit(ack));
+        }
         // Blocks must not wait behind data that cannot carry them.
-        if !(connection.receiver.has_blocks() && connection.receiver.owes(now))
-            && let Some(segment) = connection.sender.poll_segment(now, Self::clock(now), &mut self.stats)
+        if !connection.owes_blocks(now)
+            && let Some((header, ecn)) = connection.poll_data(now, base, &mut self.stats)
         {
-            let mut flags = TcpFlags::ACK;
-            if segment.push && segment.payload > 0 {
-                flags = flags.with(TcpFlags::PSH);
-            }
-            if segment.fin {
-                flags = flags.with(TcpFlags::FIN);
-            }
-            let header = TcpHeader { seq: segment.seq, flags, payload_len: segment.payload, ..base };
-            let header = connection.stamp(now, header, false);
-            return Some(self.transmit(header));
+            self.stats.acks_stretched += u64::from(self.stretch.supersede(header.ack));
+            return Some(self.transmit_marked(header, ecn));
         }
-        let probe = connection.sender.poll_probe();
-        if !probe && !connection.receiver.owes(now) {
-            return None;
+        if let Some(probe) = connection.poll_probe(now, base) {
+            return Some(self.transmit(probe));
         }
-        let seq = match probe {
-            // A probe repeats the byte before the window: it must be answered.
-            true => SeqNumber(connection.sender.seq_una().0.wrapping_sub(1)),
-            false => connection.sender.seq_next(),
-        };
-        self.stats.pure_acks_sent += u64::from(!probe);
-        let header = connection.stamp(now, TcpHeader { seq, ..base }, true);
-        Some(self.transmit(header))
+        let full = connection.full();
+        let ack = connection.poll_ack(now, base)?;
+        self.stats.pure_acks_sent += 1;
+        let ecn = connection.ack_codepoint();
+        let (leaves, merged) = self.stretch.send(now, ack, full);
+        self.stats.acks_stretched += u64::from(merged);
+        leaves.map(|ack| self.transmit_marked(ack, ecn))
+    }
+    fn give_up(&mut self) {
+        self.state = State::Over;
+        self.gave_up = true;
     }
 }
 
@@ -366,7 +317,7 @@ impl Node for Endpoint {
         self.last_now = now;
         let addressed = packet.flow_key() == Some(self.key.reversed());
         let useful = match &packet.transport {
-            Transport::Tcp(tcp) if addressed => self.on_segment(now, tcp),
+            Transport::Tcp(tcp) if addressed => self.on_segment(now, tcp, packet.ip.ecn()),
             _ => false,
         };
         if useful {
@@ -377,13 +328,20 @@ impl Node for Endpoint {
     }
     fn handle_timeout(&mut self, now: Instant) {
         self.last_now = now;
-        self.syn.on_timer(now);
-        if let Some(connection) = self.connection.as_mut().filter(|_| self.state == State::Open) {
-            connection.sender.on_timer(now, &mut self.stats);
+        if self.syn.on_timer(now, &self.config) {
+            self.give_up();
+        }
+        if let Some(connection) = self.connection.as_mut().filter(|_| self.state == State::Open)
+            && !connection.on_timer(now, &mut self.stats)
+        {
+            self.give_up();
         }
     }
     fn poll_output(&mut self, now: Instant) -> Option<Output> {
         self.last_now = now;
+        if std::mem::take(&mut self.gave_up) {
+            return Some(Output::Event(Event::ConnectionTimedOut(self.key).into()));
+        }
         if let Some(output) = self.poll_syn(now) {
             return Some(output);
         }
@@ -391,20 +349,21 @@ impl Node for Endpoint {
             return None;
         }
         if !self.announced
-            && matches!(self.source, Source::File(_))
+            && self.source.is_finite()
             && self.connection.as_ref().is_some_and(|connection| connection.sender.complete())
         {
             self.announced = true;
-            return Some(Output::Event(Event::TransferComplete(self.key)));
+            return Some(Output::Event(Event::TransferComplete(self.key).into()));
         }
         self.poll_data(now)
     }
     fn poll_timeout(&self) -> Option<Instant> {
         let start = (self.state == State::Waiting).then_some(self.config.start_at);
         let connection = self.connection.as_ref().filter(|_| self.state == State::Open);
-        let sender = connection.and_then(|connection| connection.sender.deadline(self.last_now));
-        let receiver = connection.and_then(|connection| connection.receiver.deadline());
-        let next = [start, self.syn.deadline(), sender, receiver].into_iter().flatten().min();
+        let held = connection.and_then(|_| self.stretch.deadline());
+        let connection = connection.and_then(|connection| connection.deadline(self.last_now));
+        let told = self.gave_up.then_some(Instant::ZERO);
+        let next = [start, self.syn.deadline(), connection, held, told].into_iter().flatten().min();
         next.map(|at| at.max(self.last_now))
     }
 }

@@ -1,10 +1,10 @@
 //! The opening of a connection (RFC 9293 §3.5): what the SYNs offer, what both sides agree on, and the timer of
-//! an unanswered SYN. A SYN is repeated without limit, at most 120 s apart: giving up is the scenario's business.
+//! an unanswered SYN.
 
 use crate::config::EndpointConfig;
 use crate::receive_window::ReceiveWindow;
-use crate::rtt::{INITIAL_RTO, MAX_RTO};
-use paceline_net::{Duration, Instant, TcpHeader, TcpOptions, Timestamps};
+use crate::rtt::MAX_RTO;
+use paceline_net::{Duration, Instant, TcpFlags, TcpHeader, TcpOptions, Timestamps};
 
 /// Segment size of a peer that names none (RFC 9293 §3.7.1).
 const DEFAULT_MSS: u32 = 536;
@@ -26,6 +26,8 @@ pub(crate) struct Agreed {
     pub peer_shift: u8,
     /// Shift of the windows that this side sends.
     pub own_shift: u8,
+    /// Explicit Congestion Notification (RFC 3168 §6.1.1).
+    pub ecn: bool,
 }
 
 impl Agreed {
@@ -41,6 +43,7 @@ impl Agreed {
             scaled: shift.is_some(),
             peer_shift: shift.map_or(0, |shift| shift.min(14)),
             own_shift: if shift.is_some() { config.scale_shift() } else { 0 },
+            ecn: false,
         }
     }
 }
@@ -68,6 +71,19 @@ pub(crate) fn syn_window(config: &EndpointConfig) -> u16 {
     ReceiveWindow::unscaled(config)
 }
 
+/// The ECN flags of a SYN.
+pub(crate) const ECN_SETUP: TcpFlags = TcpFlags::ECE.with(TcpFlags::CWR);
+
+/// Whether a SYN's flags and what this side accepts make an ECN connection; a SYN-ACK carries ECE alone.
+pub(crate) fn ecn_agreed(own: bool, flags: TcpFlags, answer: bool) -> bool {
+    let asked = if answer {
+        flags.contains(TcpFlags::ECE) && !flags.contains(TcpFlags::CWR)
+    } else {
+        flags.contains(ECN_SETUP)
+    };
+    own && asked
+}
+
 /// The timer of the SYN or SYN-ACK.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct SynTimer {
@@ -79,23 +95,40 @@ pub(crate) struct SynTimer {
 }
 
 impl SynTimer {
-    pub fn on_sent(&mut self, now: Instant) {
-        let wait = (INITIAL_RTO * (1 << self.attempts.min(16))).min(MAX_RTO);
+    pub fn on_sent(&mut self, now: Instant, config: &EndpointConfig) {
+        // The first few are repeated at the same distance, then it doubles.
+        let doubled = self.attempts.saturating_sub(config.syn_linear_timeouts).min(16);
+        let wait = (config.initial_rto * (1 << doubled)).min(MAX_RTO);
         *self = Self { due: false, attempts: self.attempts + 1, sent_at: now, expires: Some(now + wait) };
     }
-    pub fn on_timer(&mut self, now: Instant) {
-        if self.expires.is_some_and(|at| at <= now) {
-            self.due = true;
-            self.expires = None;
+    /// True if it was repeated often enough.
+    pub fn on_timer(&mut self, now: Instant, config: &EndpointConfig) -> bool {
+        if self.expires.is_none_or(|at| at > now) {
+            return false;
         }
+        self.expires = None;
+        self.due = self.attempts <= config.syn_retries;
+        !self.due
     }
     pub fn deadline(&self) -> Option<Instant> {
         self.expires
     }
-    /// Time since the SYN, if it was sent once only (Karn). The timer stops.
-    pub fn on_answer(&mut self, now: Instant) -> Option<Duration> {
+    /// Whether a SYN was sent before.
+    pub fn is_repeated(&self) -> bool {
+        self.attempts > 0
+    }
+    /// SYNs sent.
+    pub fn attempts(&self) -> u32 {
+        self.attempts
+    }
+    /// The opening is over, one way or the other: nothing is sent any more.
+    pub fn stop(&mut self) {
         self.expires = None;
         self.due = false;
+    }
+    /// Time since the SYN, if it was sent once only (Karn). The timer stops.
+    pub fn on_answer(&mut self, now: Instant) -> Option<Duration> {
+        self.stop();
         (self.attempts == 1).then(|| now.since(self.sent_at))
     }
 }
@@ -136,16 +169,29 @@ mod tests {
     }
 
     #[test]
-    fn unanswered_syns_back_off_from_one_second() {
-        let mut timer = SynTimer::default();
-        let mut now = Instant::ZERO;
-        for seconds in [1, 2, 4, 8] {
-            timer.on_sent(now);
-            assert_eq!(timer.deadline(), Some(now + Duration::from_secs(seconds)));
-            now += Duration::from_secs(seconds);
-            timer.on_timer(now);
-            assert!(timer.due);
+    fn unanswered_syns_back_off_from_one_second_and_end() {
+        for (linear, waits) in [(0, [1, 2, 4, 8]), (2, [1, 1, 1, 2])] {
+            let config = EndpointConfig { syn_linear_timeouts: linear, syn_retries: 3, ..config() };
+            let mut timer = SynTimer::default();
+            let mut now = Instant::ZERO;
+            for (sent, seconds) in waits.into_iter().enumerate() {
+                timer.on_sent(now, &config);
+                assert_eq!(timer.deadline(), Some(now + Duration::from_secs(seconds)));
+                now += Duration::from_secs(seconds);
+                assert_eq!(timer.on_timer(now, &config), sent == 3);
+                assert_eq!(timer.due, sent < 3);
+            }
+            assert_eq!(timer.on_answer(now), None);
         }
-        assert_eq!(timer.on_answer(now), None);
+    }
+
+    #[test]
+    fn ecn_needs_both_flags_in_the_syn_and_one_in_its_answer() {
+        assert!(ecn_agreed(true, TcpFlags::SYN.with(ECN_SETUP), false));
+        assert!(!ecn_agreed(false, TcpFlags::SYN.with(ECN_SETUP), false));
+        assert!(!ecn_agreed(true, TcpFlags::SYN.with(TcpFlags::ECE), false));
+        assert!(ecn_agreed(true, TcpFlags::SYN.with(TcpFlags::ECE), true));
+        // A peer that mirrors the flags does not know what they mean.
+        assert!(!ecn_agreed(true, TcpFlags::SYN.with(ECN_SETUP), true));
     }
 }

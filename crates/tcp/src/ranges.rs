@@ -60,6 +60,15 @@ impl RangeSet {
     pub fn iter_down(&self) -> impl Iterator<Item = (u64, u64)> + '_ {
         self.ranges.iter().rev().copied()
     }
+    /// The range that holds `offset`.
+    pub fn range_at(&self, offset: u64) -> Option<(u64, u64)> {
+        let index = self.ranges.partition_point(|range| range.1 <= offset);
+        self.ranges.get(index).copied().filter(|range| range.0 <= offset)
+    }
+    /// End of the highest range.
+    pub fn highest(&self) -> Option<u64> {
+        self.ranges.back().map(|range| range.1)
+    }
     pub fn is_empty(&self) -> bool {
         self.ranges.is_empty()
     }
@@ -88,6 +97,7 @@ mod tests {
         assert_eq!(ranges(&set), [(10, 60)]);
         assert_eq!(set.insert(12, 18, &mut gaps), (10, 60));
         assert!(gaps.is_empty());
+        assert_eq!((set.range_at(10), set.range_at(60), set.highest()), (Some((10, 60)), None, Some(60)));
         assert_eq!(set.insert(60, 70, &mut gaps), (10, 70)); // adjacent ranges join
         assert_eq!(set.insert(0, 10, &mut gaps), (0, 70));
         assert_eq!(ranges(&set), [(0, 70)]);

@@ -10,6 +10,9 @@ pub(crate) struct RateStamp {
     delivered_at: Instant,
     first_sent_at: Instant,
     app_limited: bool,
+    /// Bytes lost before, modulo 2^32, and bytes in flight with this segment.
+    lost: u32,
+    in_flight: u32,
 }
 
 /// One delivery rate sample.
@@ -21,7 +24,22 @@ pub struct RateSample {
     pub interval: Duration,
     /// Bytes that had been delivered in all when the segment was sent: marks round trips.
     pub prior_delivered: Bytes,
+    /// Bytes marked lost over the interval.
+    pub lost: Bytes,
+    /// Bytes in flight when the segment was sent, itself included.
+    pub tx_in_flight: Bytes,
     /// The sender had too little to send during the sample.
+    pub app_limited: bool,
+}
+
+/// What was lost over the flight of one lost segment.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub struct LossSample {
+    /// Bytes marked lost since it was sent, itself included.
+    pub lost: Bytes,
+    /// Bytes in flight when it was sent, itself included.
+    pub tx_in_flight: Bytes,
+    /// The sender had too little to send then.
     pub app_limited: bool,
 }
 
@@ -39,21 +57,25 @@ pub(crate) struct RateSampler {
     delivered_at: Instant,
     first_sent_at: Instant,
     app_limited_until: u64,
+    lost: u64,
     newest: Option<(RateStamp, Instant)>,
 }
 
 impl RateSampler {
-    /// The stamp of a segment that is sent now.
-    pub fn on_send(&mut self, now: Instant, nothing_in_flight: bool) -> RateStamp {
-        if nothing_in_flight {
-            self.first_sent_at = now;
-            self.delivered_at = now;
-        }
+    /// Sending starts with nothing outstanding.
+    pub fn on_transmit_start(&mut self, now: Instant) {
+        self.first_sent_at = now;
+        self.delivered_at = now;
+    }
+    /// The stamp of a segment of `len` bytes that is sent now, with `in_flight` before it.
+    pub fn on_send(&mut self, in_flight: u64, len: u64) -> RateStamp {
         RateStamp {
             delivered: self.delivered,
             delivered_at: self.delivered_at,
             first_sent_at: self.first_sent_at,
-            app_limited: self.app_limited_until > 0,
+            app_limited: self.app_limited(),
+            lost: self.lost as u32,
+            in_flight: u32::try_from(in_flight + len).unwrap_or(u32::MAX),
         }
     }
     /// A segment was delivered for the first time.
@@ -64,6 +86,29 @@ impl RateSampler {
         if self.newest.is_none_or(|(newest, at)| (sent_at, stamp.delivered) >= (at, newest.delivered)) {
             self.newest = Some((stamp, sent_at));
         }
+    }
+    /// Segments were marked lost.
+    pub fn on_lost(&mut self, len: u64) {
+        self.lost += len;
+    }
+    /// The sample of a segment that was marked lost; [`Self::on_lost`] has counted it.
+    pub fn loss_sample(&self, stamp: RateStamp) -> LossSample {
+        LossSample {
+            lost: self.lost_since(stamp),
+            tx_in_flight: Bytes(u64::from(stamp.in_flight)),
+            app_limited: stamp.app_limited,
+        }
+    }
+    fn lost_since(&self, stamp: RateStamp) -> Bytes {
+        Bytes(u64::from((self.lost as u32).wrapping_sub(stamp.lost)))
+    }
+    /// Bytes marked lost in all.
+    pub fn lost(&self) -> u64 {
+        self.lost
+    }
+    /// Whether a lack of data still shows in samples.
+    pub fn app_limited(&self) -> bool {
+        self.app_limited_until > 0
     }
     /// The sender ran out of data with this much in flight.
     pub fn on_app_limited(&mut self, in_flight: u64) {
@@ -82,6 +127,8 @@ impl RateSampler {
             delivered: Bytes(self.delivered - stamp.delivered),
             interval: if valid { interval } else { Duration::ZERO },
             prior_delivered: Bytes(stamp.delivered),
+            lost: self.lost_since(stamp),
+            tx_in_flight: Bytes(u64::from(stamp.in_flight)),
             app_limited: stamp.app_limited,
         }
     }
@@ -99,21 +146,25 @@ mod tests {
     fn a_sample_spans_the_flight_of_the_newest_segment() {
         let mut sampler = RateSampler::default();
         let ms = Instant::from_millis;
-        let first = sampler.on_send(ms(0), true);
-        let second = sampler.on_send(ms(10), false);
+        let first = sampler.on_send(0, 1000);
+        let second = sampler.on_send(1000, 1000);
+        sampler.on_lost(500);
         sampler.on_delivered(ms(100), 1000, first, ms(0));
         let sample = sampler.take(ms(100), None);
         assert_eq!((sample.delivered, sample.interval), (Bytes(1000), Duration::from_millis(100)));
         sampler.on_delivered(ms(110), 1000, second, ms(10));
         let sample = sampler.take(ms(110), None);
-        assert_eq!(sample.delivered, Bytes(2000));
+        assert_eq!(
+            (sample.delivered, sample.lost, sample.tx_in_flight),
+            (Bytes(2000), Bytes(500), Bytes(2000))
+        );
         assert_eq!(sample.rate(), Some(Rate::of(Bytes(2000), Duration::from_millis(110))));
     }
 
     #[test]
     fn a_sample_shorter_than_a_round_trip_has_no_rate() {
         let mut sampler = RateSampler::default();
-        let stamp = sampler.on_send(Instant::ZERO, true);
+        let stamp = sampler.on_send(0, 1000);
         sampler.on_delivered(Instant::from_millis(5), 1000, stamp, Instant::ZERO);
         assert_eq!(sampler.take(Instant::from_millis(5), Some(Duration::from_millis(6))).rate(), None);
     }

@@ -55,20 +55,38 @@ impl ReceiveWindow {
     pub fn size(&self) -> u64 {
         self.size
     }
-    /// The field for a segment that acknowledges up to `rcv_nxt`, rounded up so that the edge does not move back.
-    pub fn advertise(&mut self, rcv_nxt: u64) -> u16 {
-        let wanted = self.size.max(self.edge.saturating_sub(rcv_nxt));
+    /// The field for a segment that acknowledges up to `rcv_nxt`, rounded up so that the edge does not move back,
+    /// with `unread` bytes of full segments of `full` bytes in the buffer.
+    pub fn advertise(&mut self, rcv_nxt: u64, unread: u64, full: u32) -> u16 {
+        let wanted = self.free(unread, full).max(self.edge.saturating_sub(rcv_nxt));
         let field = wanted.div_ceil(1 << self.shift).min(65_535);
         self.edge = self.edge.max(rcv_nxt + (field << self.shift));
         field as u16
+    }
+    /// Room in the buffer; what is less than a segment does not count (RFC 9293 §3.8.6.2.2).
+    fn free(&self, unread: u64, full: u32) -> u64 {
+        let free = self.size.saturating_sub(unread);
+        let least = u64::from(full).min(self.size / 2);
+        if unread > 0 && free < least { 0 } else { free }
+    }
+    /// Whether reading has made so much room that the sender should know at once: twice what it knows of, when that
+    /// is less than half of the buffer.
+    pub fn opens(&self, rcv_nxt: u64, unread: u64, full: u32) -> bool {
+        let known = self.edge.saturating_sub(rcv_nxt);
+        let free = self.free(unread, full);
+        2 * known <= self.size && free > 0 && free >= 2 * known
+    }
+    /// The smoothed round-trip time as the receiver sees it.
+    pub fn rtt(&self) -> Option<Duration> {
+        self.rtt
     }
     /// A round-trip time as the receiver sees it, in milliseconds.
     pub fn on_rtt(&mut self, ms: u32) {
         let sample = Duration::from_millis(u64::from(ms.max(1)));
         self.rtt = Some(self.rtt.map_or(sample, |rtt| (rtt * 7 + sample) / 8));
     }
-    /// The stream advanced to `rcv_nxt` by a segment of `payload` bytes, and the application read it.
-    pub fn on_progress(&mut self, now: Instant, rcv_nxt: u64, payload: u32) {
+    /// A segment of `payload` bytes arrived, and the application has read up to `read_to`.
+    pub fn on_progress(&mut self, now: Instant, read_to: u64, payload: u32) {
         if !self.tunes {
             return;
         }
@@ -78,7 +96,7 @@ impl ReceiveWindow {
         if now.since(self.round_start) < rtt {
             return;
         }
-        let read = rcv_nxt - self.read_before;
+        let read = read_to.saturating_sub(self.read_before);
         if read > self.space {
             // Twice what was read, for a sender that doubles each round trip, and twice the growth on top.
             let room = 2 * read + 16 * segment;
@@ -87,7 +105,7 @@ impl ReceiveWindow {
             self.clamp = self.clamp.max(wanted.min(u128::from(self.limit)) as u64);
             self.space = read;
         }
-        self.read_before = rcv_nxt;
+        self.read_before = read_to;
         self.round_start = now;
     }
 }
@@ -106,7 +124,7 @@ mod tests {
     fn a_fixed_window_is_advertised_at_once() {
         let config = config(1 << 20, false);
         let mut window = ReceiveWindow::new(&config, config.scale_shift());
-        assert_eq!(u64::from(window.advertise(0)) << config.scale_shift(), 1 << 20);
+        assert_eq!(u64::from(window.advertise(0, 0, 1448)) << config.scale_shift(), 1 << 20);
     }
 
     #[test]
@@ -128,12 +146,26 @@ mod tests {
     }
 
     #[test]
+    fn unread_data_close_the_window_and_reading_opens_it_by_doubling() {
+        let config = config(10_000, false);
+        let mut window = ReceiveWindow::new(&config, 0);
+        assert_eq!(window.advertise(0, 0, 1000), 10_000);
+        assert_eq!(window.advertise(6000, 6000, 1000), 4000);
+        assert_eq!(window.advertise(9500, 9500, 1000), 500); // promised before
+        assert_eq!(window.advertise(10_000, 10_000, 1000), 0);
+        assert!(!window.opens(10_000, 9500, 1000)); // less than a segment
+        assert!(window.opens(10_000, 9000, 1000));
+        assert_eq!(window.advertise(10_000, 9000, 1000), 1000);
+        assert!(!window.opens(10_000, 8500, 1000) && window.opens(10_000, 8000, 1000));
+    }
+
+    #[test]
     fn the_edge_never_moves_back() {
         let config = config(100_000, false);
         let mut window = ReceiveWindow::new(&config, 7);
         let mut last = 0;
         for rcv_nxt in [0, 100, 1448, 50_000, 50_001, 99_999] {
-            let edge = rcv_nxt + (u64::from(window.advertise(rcv_nxt)) << 7);
+            let edge = rcv_nxt + (u64::from(window.advertise(rcv_nxt, 0, 1448)) << 7);
             assert!(edge >= last && edge >= rcv_nxt + 100_000);
             last = edge;
         }

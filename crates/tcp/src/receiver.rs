@@ -1,13 +1,16 @@
-//! The receiving half of a connection: reassembly, SACK blocks (RFC 2018, RFC 2883), when to acknowledge
-//! (RFC 5681 §4.2 with the quick ACKs of Linux), and the timestamp to echo (RFC 7323 §4.3).
+//! The receiving half of a connection: reassembly, SACK blocks (RFC 2018, RFC 2883), the application that reads, and
+//! the timestamp to echo (RFC 7323 §4.3). When to acknowledge is told by `ack_policy`.
 //!
-//! The application reads at once, so that only out-of-order data is held. Left out: the compression of duplicate
-//! ACKs that Linux does within a millisecond.
+//! Only what waits for the application takes room in the window; data held out of order do not.
 
-use crate::config::{DelayedAck, EndpointConfig};
+use crate::ack_policy::{AckPolicy, Times};
+use crate::app::Reader;
+use crate::config::EndpointConfig;
+use crate::ecn::MarkEffect;
+use crate::options::BeyondWindow;
 use crate::ranges::RangeSet;
 use crate::receive_window::ReceiveWindow;
-use paceline_net::{Instant, SackBlocks, SeqNumber};
+use paceline_net::{Duration, Instant, SackBlocks, SeqNumber};
 
 /// A segment of data or FIN as it arrives.
 #[derive(Clone, Copy, Debug)]
@@ -15,14 +18,6 @@ pub(crate) struct Arrival {
     pub seq: SeqNumber,
     pub payload: u32,
     pub fin: bool,
-}
-
-/// Whether an acknowledgment is owed.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Owed {
-    Nothing,
-    By(Instant),
-    Now,
 }
 
 /// The receiving half; offsets count from the first byte of data, FIN counts one.
@@ -37,14 +32,16 @@ pub(crate) struct Receiver {
     duplicate: Option<(u64, u64)>,
     /// Offset of the peer's FIN, when known.
     fin_at: Option<u64>,
-    policy: DelayedAck,
-    owed: Owed,
+    pub(crate) acks: AckPolicy,
+    /// An acknowledgment of what came before a mark of congestion changed, with the echo of then.
+    early: Option<(u64, bool)>,
+    reader: Reader,
+    beyond: BeyondWindow,
+    dsack: bool,
     /// What the last acknowledgment sent said.
     acked_to: u64,
     /// Largest payload seen: what a full segment is.
     full: u32,
-    quick: u32,
-    last_data: Option<Instant>,
     window: ReceiveWindow,
     ts_recent: Option<u32>,
 }
@@ -60,12 +57,13 @@ impl Receiver {
             recent: [(0, 0); 4],
             duplicate: None,
             fin_at: None,
-            policy: config.delayed_ack,
-            owed: Owed::Nothing,
+            acks: AckPolicy::new(config),
+            early: None,
+            reader: Reader::new(config.read_rate, config.segment_size),
+            beyond: config.beyond_window,
+            dsack: config.dsack,
             acked_to: 0,
             full: 0,
-            quick: 0,
-            last_data: None,
             window: ReceiveWindow::new(config, shift),
             ts_recent: None,
         }
@@ -79,7 +77,7 @@ impl Receiver {
     }
     /// The window field of the next segment.
     pub fn advertise(&mut self) -> u16 {
-        self.window.advertise(self.rcv_nxt)
+        self.window.advertise(self.rcv_nxt, self.unread(), self.full)
     }
     /// The timestamp to echo.
     pub fn echo(&self) -> u32 {
@@ -100,34 +98,75 @@ impl Receiver {
     pub fn is_probe(&self, seq: SeqNumber) -> bool {
         seq + 1 == self.seq_next()
     }
+    /// Whether `seq` lies behind the window; FIN may stand on its edge, and what follows FIN behind it.
+    pub fn is_beyond(&self, seq: SeqNumber) -> bool {
+        self.offset(seq) > self.window.edge().max(self.rcv_nxt) as i64 + 1
+    }
+    /// Whether a byte at `seq` is one that the peer may send now.
+    pub fn in_window(&self, seq: SeqNumber) -> bool {
+        let offset = self.offset(seq);
+        offset >= self.rcv_nxt as i64 && offset < self.window.edge() as i64
+    }
     /// An acknowledgment should leave at once.
     pub fn acknowledge_now(&mut self) {
-        self.owed = Owed::Now;
+        self.acks.now();
+    }
+    /// Payload of a full segment of the peer.
+    pub fn full(&self) -> u32 {
+        self.full
+    }
+    /// Payload bytes that the application has read.
+    pub fn read(&self) -> u64 {
+        self.reader.read()
+    }
+    fn unread(&self) -> u64 {
+        self.readable().saturating_sub(self.reader.read())
+    }
+    /// The ECN mark of a segment that arrives, before [`Self::on_arrival`].
+    pub fn on_mark(&mut self, effect: MarkEffect) {
+        match effect {
+            MarkEffect::Nothing => {}
+            MarkEffect::QuickAcks => self.acks.enter_quick(2),
+            MarkEffect::Changed { before } => {
+                if self.acks.deadline().is_some() {
+                    self.early = Some((self.rcv_nxt, before));
+                }
+                self.acks.now();
+            }
+        }
+    }
+    /// What [`Self::on_mark`] wants acknowledged apart, and its echo.
+    pub fn take_early(&mut self) -> Option<(SeqNumber, bool)> {
+        let (rcv_nxt, echo) = self.early.take()?;
+        Some((self.first_seq + rcv_nxt as u32, echo))
+    }
+    /// Times that decide when to acknowledge.
+    pub fn times(&self, srtt: Option<Duration>, rto: Duration) -> Times {
+        Times { srtt, rcv_rtt: self.window.rtt(), rto: Some(rto) }
     }
 
     /// Data or FIN arrives. Returns the bytes that became readable; `None` if it brought nothing new.
-    pub fn on_arrival(&mut self, now: Instant, arrival: Arrival) -> Option<u64> {
+    pub fn on_arrival(&mut self, now: Instant, arrival: Arrival, times: &Times) -> Option<u64> {
         let start = self.offset(arrival.seq);
-        let len = i64::from(arrival.payload) + i64::from(arrival.fin);
-        let (mut start, mut end) = (start, start + len);
+        let end = start + i64::from(arrival.payload) + i64::from(arrival.fin);
         self.full = self.full.max(arrival.payload);
-        if arrival.fin && self.fin_at.is_none() && end > 0 {
-            self.fin_at = Some(end as u64 - 1);
-        }
         if end <= self.rcv_nxt as i64 {
             self.on_duplicate(start.max(0) as u64, end.max(0) as u64);
             return None;
         }
-        start = start.max(self.rcv_nxt as i64);
-        end = end.min(self.window.edge().max(self.rcv_nxt) as i64 + i64::from(arrival.fin));
-        if start >= end {
-            self.owed = Owed::Now; // beyond the window: say where it is
+        if !self.is_acceptable(start, end - i64::from(arrival.fin)) {
+            self.acks.now(); // beyond the window: say where it is
             return None;
         }
-        let (start, end) = (start as u64, end as u64);
-        self.refill_quick(now);
+        let start = start.max(self.rcv_nxt as i64) as u64;
+        let end = self.end_by_fin(end as u64, arrival.fin);
+        if start >= end {
+            self.acks.now();
+            return None;
+        }
+        self.acks.on_data(now, self.window.size() / u64::from(self.full.max(1)), times);
         if start > self.rcv_nxt {
-            return self.hold(start, end).then_some(0);
+            return self.hold(now, start, end, times);
         }
         let before = self.readable();
         let had_holes = !self.held.is_empty();
@@ -135,28 +174,50 @@ impl Receiver {
         while let Some(reached) = self.held.take_reached(self.rcv_nxt) {
             self.rcv_nxt = self.rcv_nxt.max(reached);
         }
+        if let Some(fin_at) = self.fin_at {
+            self.rcv_nxt = self.rcv_nxt.min(fin_at + 1);
+        }
         if had_holes {
             self.forget_below();
         }
-        self.window.on_progress(now, self.rcv_nxt, arrival.payload);
-        let at_once = had_holes || self.closed() || self.quick > 0;
-        let few =
-            self.rcv_nxt - self.acked_to <= u64::from(self.policy.segments.max(1) - 1) * u64::from(self.full);
-        self.owed = match self.owed {
-            _ if at_once || !few => Owed::Now,
-            Owed::Nothing => Owed::By(now + self.policy.timeout),
-            owed => owed,
-        };
-        Some(self.readable() - before)
+        self.reader.on_readable(now, self.readable());
+        self.window.on_progress(now, self.reader.read(), arrival.payload);
+        let filled = had_holes && self.held.is_empty();
+        let few = self.rcv_nxt - self.acked_to <= self.acks.patience(self.full);
+        if filled || self.closed() || self.acks.is_quick() || !few {
+            self.acks.now();
+        } else if had_holes {
+            self.acks.duplicate(now, self.rcv_nxt, times);
+        } else {
+            self.acks.delay(now, times);
+        }
+        Some(self.readable().saturating_sub(before))
     }
-    /// Payload bytes that the application has read.
+    /// Whether data from `start` to `end` may be taken, as far as the window is concerned.
+    fn is_acceptable(&self, start: i64, end: i64) -> bool {
+        let edge = self.window.edge().max(self.rcv_nxt) as i64;
+        let inside = start < edge || (start == end && start <= edge); // a lone FIN needs no room
+        inside && (end <= edge || self.beyond == BeyondWindow::Accept || self.unread() == 0)
+    }
+    /// Where a segment that ends at `end` ends: nothing follows FIN, and a second one elsewhere is no FIN.
+    fn end_by_fin(&mut self, end: u64, fin: bool) -> u64 {
+        let text_end = end - u64::from(fin);
+        let is_fin = fin && *self.fin_at.get_or_insert(text_end) == text_end;
+        let end = text_end + u64::from(is_fin);
+        self.fin_at.map_or(end, |fin_at| end.min(fin_at + 1))
+    }
+    /// Payload bytes that arrived in order.
     fn readable(&self) -> u64 {
         self.rcv_nxt - u64::from(self.closed())
     }
-    /// Holds an out-of-order range; false if all of it was held already.
-    fn hold(&mut self, start: u64, end: u64) -> bool {
-        self.owed = Owed::Now;
+    /// Holds an out-of-order range; `None` if all of it was held already.
+    fn hold(&mut self, now: Instant, start: u64, end: u64, times: &Times) -> Option<u64> {
         let block = self.held.insert(start, end, &mut self.gaps);
+        if self.gaps.is_empty() {
+            self.acks.now();
+        } else {
+            self.acks.duplicate(now, self.rcv_nxt, times);
+        }
         // The block with what arrived last goes first; blocks that it swallowed leave.
         let mut kept = [(0, 0); 4];
         kept[0] = block;
@@ -167,14 +228,14 @@ impl Receiver {
         }
         self.recent = kept;
         if self.gaps.is_empty() {
-            self.duplicate = Some((start, end));
+            self.duplicate = Some((start, end)).filter(|_| self.dsack);
         }
-        !self.gaps.is_empty()
+        (!self.gaps.is_empty()).then_some(0)
     }
     fn on_duplicate(&mut self, start: u64, end: u64) {
-        self.owed = Owed::Now;
-        self.quick = self.quick.max(self.policy.quick_acks);
-        if start < end {
+        self.acks.now();
+        self.acks.enter_quick(self.acks.most_quick());
+        if start < end && self.dsack {
             self.duplicate = Some((start, end));
         }
     }
@@ -187,30 +248,30 @@ impl Receiver {
         }
         self.recent = kept;
     }
-    /// At the start and after a pause, the peer's slow start should not wait for delayed ACKs.
-    fn refill_quick(&mut self, now: Instant) {
-        const PAUSE: paceline_net::Duration = crate::rtt::INITIAL_RTO;
-        if self.last_data.is_none_or(|last| now.since(last) > PAUSE) {
-            let by_window = self.window.size() / (2 * u64::from(self.full.max(1)));
-            self.quick = self.policy.quick_acks.min(by_window.max(2) as u32);
-        }
-        self.last_data = Some(now);
-    }
     /// A sample of the round-trip time by the timestamps option, in milliseconds.
     pub fn on_rtt(&mut self, ms: u32) {
         self.window.on_rtt(ms);
     }
-    /// When an acknowledgment is owed at the latest; `Instant::ZERO` for at once.
+    /// When [`Self::on_timer`] has something to do or an acknowledgment must leave; `Instant::ZERO` for at once.
     pub fn deadline(&self) -> Option<Instant> {
-        match self.owed {
-            Owed::Nothing => None,
-            Owed::By(at) => Some(at),
-            Owed::Now => Some(Instant::ZERO),
+        if self.early.is_some() {
+            return Some(Instant::ZERO);
+        }
+        self.acks.deadline().into_iter().chain(self.reader.deadline()).min()
+    }
+    /// Fires the timers that are due.
+    pub fn on_timer(&mut self, now: Instant, times: &Times) {
+        self.acks.on_timer(now, times);
+        if self.reader.on_timer(now, self.readable()) {
+            self.window.on_progress(now, self.reader.read(), 0);
+            if self.window.opens(self.rcv_nxt, self.unread(), self.full) {
+                self.acks.now();
+            }
         }
     }
     /// Whether an acknowledgment must leave at `now`.
     pub fn owes(&self, now: Instant) -> bool {
-        self.deadline().is_some_and(|at| at <= now)
+        self.acks.deadline().is_some_and(|at| at <= now)
     }
     /// Whether the acknowledgment has SACK blocks to report.
     pub fn has_blocks(&self) -> bool {
@@ -228,8 +289,7 @@ impl Receiver {
     /// A segment with the acknowledgment left.
     pub fn on_ack_sent(&mut self) {
         self.acked_to = self.rcv_nxt;
-        self.owed = Owed::Nothing;
-        self.quick = self.quick.saturating_sub(1);
+        self.acks.on_ack_sent();
         self.duplicate = None;
     }
 }

@@ -1,4 +1,5 @@
 use super::*;
+use crate::config::DelayedAck;
 use paceline_net::Bytes;
 
 const MS: fn(u64) -> Instant = Instant::from_millis;
@@ -12,7 +13,7 @@ fn receiver(policy: DelayedAck) -> Receiver {
 }
 fn arrive(receiver: &mut Receiver, at: Instant, segment: u32) -> Option<u64> {
     let arrival = Arrival { seq: SeqNumber(segment * FULL), payload: FULL, fin: false };
-    receiver.on_arrival(at, arrival)
+    receiver.on_arrival(at, arrival, &Times::default())
 }
 fn blocks(receiver: &Receiver) -> Vec<(u32, u32)> {
     receiver.blocks(3).as_slice().iter().map(|(left, right)| (left.0 / FULL, right.0 / FULL)).collect()
@@ -95,7 +96,7 @@ fn a_duplicate_is_reported_once_by_dsack() {
 fn data_beyond_the_window_is_refused_with_an_ack() {
     let mut receiver = receiver(no_quick());
     let beyond = Arrival { seq: SeqNumber(1 << 21), payload: FULL, fin: false };
-    assert_eq!(receiver.on_arrival(MS(0), beyond), None);
+    assert_eq!(receiver.on_arrival(MS(0), beyond, &Times::default()), None);
     assert!(receiver.owes(MS(0)) && !receiver.has_blocks());
 }
 
@@ -103,12 +104,12 @@ fn data_beyond_the_window_is_refused_with_an_ack() {
 fn a_fin_counts_once_data_before_it_arrived() {
     let mut receiver = receiver(no_quick());
     let last = Arrival { seq: SeqNumber(1000), payload: 500, fin: true };
-    assert_eq!(receiver.on_arrival(MS(0), last), Some(0));
+    assert_eq!(receiver.on_arrival(MS(0), last, &Times::default()), Some(0));
     assert!(!receiver.closed());
     assert_eq!(arrive(&mut receiver, MS(1), 0), Some(1500));
     assert!(receiver.closed() && receiver.owes(MS(1)));
     assert_eq!(receiver.seq_next(), SeqNumber(1501));
-    assert_eq!(receiver.on_arrival(MS(2), last), None);
+    assert_eq!(receiver.on_arrival(MS(2), last, &Times::default()), None);
 }
 
 #[test]

@@ -1,18 +1,36 @@
-//! Round-trip time estimation and the retransmission timeout (RFC 6298), with the estimator of Linux: the
-//! variance is the largest mean deviation of a round trip, decays by a quarter per round trip, and carries the
-//! floor, so that the timeout is at least `srtt + min_rto`. A falling RTT raises the deviation by an eighth only.
+//! Round-trip time estimation and the retransmission timeout (RFC 6298), to the letter or with the estimator of
+//! Linux: there the variance is the largest mean deviation of a round trip, decays by a quarter per round trip, and
+//! carries the floor, so that the timeout is at least `srtt + min_rto`. A falling RTT raises the deviation by an
+//! eighth only.
 
+use crate::config::EndpointConfig;
+use crate::options::RtoStyle;
 use paceline_net::{Duration, Instant};
 
-/// Timeout before the first sample (RFC 6298 §2.1).
-pub(crate) const INITIAL_RTO: Duration = Duration::from_secs(1);
+/// Clock granularity G of RFC 6298.
+const GRANULARITY: i64 = 1_000_000;
+/// Timeout of data whose SYN was lost, before the first sample (RFC 6298 §5.7).
+const RTO_AFTER_LOST_SYN: Duration = Duration::from_secs(3);
 /// Largest timeout, backoff included.
 pub(crate) const MAX_RTO: Duration = Duration::from_secs(120);
+
+/// The timestamp clock: milliseconds. It begins at 1, since some hosts take an echo of 0 for none.
+pub(crate) fn timestamp(at: Instant) -> u32 {
+    (at.as_millis() as u32).wrapping_add(1)
+}
+
+/// The time since the timestamp `echo`, by the clock; `None` if it was never sent.
+pub(crate) fn since_echo(echo: u32, clock: u32) -> Option<Duration> {
+    let ms = clock.wrapping_sub(echo);
+    (echo != 0 && ms < u32::MAX / 2).then(|| Duration::from_millis(u64::from(ms.max(1))))
+}
 
 /// Estimator of one connection; times inside are in nanoseconds.
 #[derive(Clone, Debug)]
 pub(crate) struct RttEstimator {
+    style: RtoStyle,
     min_rto: i64,
+    initial: Duration,
     srtt: Option<i64>,
     deviation: i64,
     deviation_max: i64,
@@ -23,9 +41,11 @@ pub(crate) struct RttEstimator {
 }
 
 impl RttEstimator {
-    pub fn new(min_rto: Duration) -> Self {
+    pub fn new(config: &EndpointConfig) -> Self {
         Self {
-            min_rto: min_rto.as_nanos() as i64,
+            style: config.rto_style,
+            min_rto: config.min_rto.as_nanos() as i64,
+            initial: config.initial_rto,
             srtt: None,
             deviation: 0,
             deviation_max: 0,
@@ -47,7 +67,10 @@ impl RttEstimator {
         let Some(srtt) = self.srtt else {
             self.srtt = Some(sample);
             self.deviation = sample / 2;
-            self.variance = (4 * self.deviation).max(self.min_rto);
+            self.variance = 4 * self.deviation;
+            if self.style == RtoStyle::Linux {
+                self.variance = self.variance.max(self.min_rto);
+            }
             self.deviation_max = self.variance;
             self.round_end = snd_nxt;
             return;
@@ -55,6 +78,11 @@ impl RttEstimator {
         let error = sample - srtt;
         self.srtt = Some(srtt + error / 8);
         let mut change = error.abs() - self.deviation;
+        if self.style == RtoStyle::Rfc6298 {
+            self.deviation += change / 4;
+            self.variance = 4 * self.deviation;
+            return;
+        }
         if error < 0 && change > 0 {
             change /= 8;
         }
@@ -69,6 +97,10 @@ impl RttEstimator {
             self.deviation_max = self.min_rto;
         }
     }
+    /// The SYN was repeated and its answer gave no sample: the path may be slower than thought.
+    pub fn on_lost_syn(&mut self) {
+        self.initial = self.initial.max(RTO_AFTER_LOST_SYN);
+    }
     /// The timer expired: double it.
     pub fn on_timeout(&mut self) {
         self.backoff = (self.backoff + 1).min(16);
@@ -79,15 +111,26 @@ impl RttEstimator {
     }
     /// The timeout in force.
     pub fn rto(&self) -> Duration {
-        let base = match self.srtt {
-            Some(srtt) => Duration::from_nanos((srtt + self.variance) as u64),
-            None => INITIAL_RTO,
+        let base = match (self.srtt, self.style) {
+            (Some(srtt), RtoStyle::Linux) => Duration::from_nanos((srtt + self.variance) as u64),
+            (Some(srtt), RtoStyle::Rfc6298) => {
+                Duration::from_nanos((srtt + self.variance.max(GRANULARITY)).max(self.min_rto) as u64)
+            }
+            (None, _) => self.initial,
         };
         (base * (1 << self.backoff)).min(MAX_RTO)
     }
     /// The timeout in force from `now` on.
     pub fn deadline(&self, now: Instant) -> Instant {
         now + self.rto()
+    }
+    /// The timeout before the first sample.
+    pub fn initial(&self) -> Duration {
+        self.initial
+    }
+    /// The backoff is over though there is no sample: the timeout was spurious.
+    pub fn end_backoff(&mut self) {
+        self.backoff = 0;
     }
     pub fn srtt(&self) -> Option<Duration> {
         self.srtt.map(|srtt| Duration::from_nanos(srtt as u64))
@@ -103,20 +146,46 @@ mod tests {
 
     const MS: fn(u64) -> Duration = Duration::from_millis;
 
+    fn estimator(rto_style: RtoStyle, min_rto: u64) -> RttEstimator {
+        let address = "198.18.0.1:80".parse().unwrap();
+        let config = EndpointConfig::new(address, address);
+        RttEstimator::new(&EndpointConfig { rto_style, min_rto: MS(min_rto), ..config })
+    }
+    fn linux(min_rto: u64) -> RttEstimator {
+        estimator(RtoStyle::Linux, min_rto)
+    }
+
+    #[test]
+    fn rfc_6298_has_the_floor_on_the_whole() {
+        let mut rtt = estimator(RtoStyle::Rfc6298, 1000);
+        rtt.on_sample(MS(100), 0, 10); // 100 + 4 * 50
+        assert_eq!(rtt.rto(), MS(1000));
+        let mut rtt = estimator(RtoStyle::Rfc6298, 1);
+        rtt.on_sample(MS(100), 0, 10);
+        assert_eq!(rtt.rto(), MS(300));
+        rtt.on_sample(MS(20), 5, 10);
+        // RTTVAR 50 + (80 - 50)/4 = 57.5; SRTT 100 - 80/8 = 90.
+        assert_eq!(rtt.rto(), MS(320));
+        for round in 0..100 {
+            rtt.on_sample(MS(90), round, 10);
+        }
+        assert_eq!(rtt.rto(), MS(91)); // G
+    }
+
     #[test]
     fn first_sample_gives_three_times_the_rtt_or_the_floor() {
-        let mut rtt = RttEstimator::new(MS(200));
-        assert_eq!(rtt.rto(), INITIAL_RTO);
+        let mut rtt = linux(200);
+        assert_eq!(rtt.rto(), MS(1000));
         rtt.on_sample(MS(300), 0, 10);
         assert_eq!(rtt.rto(), MS(900));
-        let mut rtt = RttEstimator::new(MS(200));
+        let mut rtt = linux(200);
         rtt.on_sample(MS(40), 0, 10);
         assert_eq!(rtt.rto(), MS(240));
     }
 
     #[test]
     fn a_steady_rtt_brings_the_timeout_to_the_floor() {
-        let mut rtt = RttEstimator::new(MS(200));
+        let mut rtt = linux(200);
         for round in 0..200 {
             rtt.on_sample(MS(400), round * 10 + 1, round * 10 + 10);
         }
@@ -126,7 +195,7 @@ mod tests {
 
     #[test]
     fn smoothing_takes_an_eighth_and_a_quarter() {
-        let mut rtt = RttEstimator::new(MS(1));
+        let mut rtt = linux(1);
         rtt.on_sample(MS(100), 0, 10);
         rtt.on_sample(MS(180), 5, 10); // same round
         assert_eq!(rtt.srtt(), Some(MS(110)));
@@ -141,7 +210,7 @@ mod tests {
 
     #[test]
     fn backoff_doubles_to_the_limit_and_a_sample_ends_it() {
-        let mut rtt = RttEstimator::new(MS(200));
+        let mut rtt = linux(200);
         rtt.on_sample(MS(100), 0, 10);
         assert_eq!(rtt.rto(), MS(300));
         rtt.on_timeout();

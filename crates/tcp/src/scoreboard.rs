@@ -1,13 +1,15 @@
 //! The segments in flight: what was sacked, what is lost, what was sent again (RFC 6675 §3-§4).
 //!
-//! A segment is lost when three separate sacked ranges, or more than two full segments of sacked bytes, lie above
-//! it. A retransmission is lost when something sent later than it, by a quarter of the smallest RTT, was delivered
-//! (the rule of RFC 8985 for segments sent again). Without SACK, duplicate ACKs stand for sacked segments.
+//! By RFC 6675, a segment is lost when three separate sacked ranges, or more than two full segments of sacked bytes,
+//! lie above it; `rack` judges by time instead. Without SACK, duplicate ACKs stand for sacked segments. Left out of
+//! RFC 6675: rules 3 and 4 of NextSeg, retransmissions of what is not known to be lost.
 //!
 //! All costs are constant per segment over its life, but for the logarithmic search of a SACK block's place.
 
+use crate::rack::Rack;
 use crate::ranges::RangeSet;
 use crate::rate::{RateSampler, RateStamp};
+use crate::rtt::timestamp;
 use paceline_net::{Duration, Instant};
 use std::collections::VecDeque;
 
@@ -20,14 +22,15 @@ pub(crate) struct Sent {
     pub start: u64,
     pub end: u64,
     pub fin: bool,
-    sent_at: Instant,
+    /// The last time.
+    pub(crate) sent_at: Instant,
     stamp: RateStamp,
-    sacked: bool,
-    lost: bool,
+    pub(crate) sacked: bool,
+    pub(crate) lost: bool,
     /// A retransmission of it is in flight.
-    resent: bool,
+    pub(crate) resent: bool,
     /// It was sent more than once: its RTT is ambiguous (Karn).
-    ever_resent: bool,
+    pub(crate) ever_resent: bool,
 }
 
 impl Sent {
@@ -46,13 +49,36 @@ pub(crate) struct Delivered {
     pub bytes: u64,
     /// Bytes newly marked lost.
     pub lost: u64,
+    /// Stamp of the segment newly marked lost last.
+    pub newest_lost: Option<RateStamp>,
     /// Send time of the oldest and the newest segment acknowledged now, and of the newest one sacked now.
     oldest: Option<Instant>,
     newest: Option<Instant>,
     newest_sacked: Option<Instant>,
     oldest_sacked: Option<Instant>,
     /// A segment that was sent more than once is among those acknowledged.
-    ambiguous: bool,
+    pub ambiguous: bool,
+    /// A segment that was sent once, below the limit of [`Context`], is among what arrived.
+    pub original: bool,
+    /// Bytes newly sacked.
+    pub sacked: u64,
+    /// A retransmission was lost.
+    pub retransmission_lost: bool,
+    /// Lowest byte sent once that arrived after something above it had.
+    reordered: Option<u64>,
+}
+
+/// What an acknowledgment is judged by.
+#[derive(Clone, Copy, Default, Debug)]
+pub(crate) struct Context {
+    pub now: Instant,
+    pub min_rtt: Option<Duration>,
+    /// TSecr: an acknowledgment older than a retransmission does not tell of it.
+    pub echo: Option<u32>,
+    /// Data below are what a recovery under way is about.
+    pub recovery_end: u64,
+    /// Highest byte known to have arrived, before this acknowledgment.
+    pub highest: u64,
 }
 
 impl Delivered {
@@ -66,28 +92,34 @@ impl Delivered {
         let acked = self.newest.filter(|_| !self.ambiguous);
         self.newest_sacked.or(acked).map(|sent_at| now.since(sent_at))
     }
+    fn note_original(&mut self, segment: &Sent, context: &Context) {
+        self.original |= segment.end <= context.recovery_end;
+        if segment.start < context.highest {
+            self.reordered = Some(self.reordered.map_or(segment.start, |low| low.min(segment.start)));
+        }
+    }
 }
 
 /// The segments in flight.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Scoreboard {
-    segments: VecDeque<Sent>,
+    pub(crate) segments: VecDeque<Sent>,
     /// Number of segments that left at the front: `index + base` names a segment for its life.
-    base: u64,
-    sacked: RangeSet,
+    pub(crate) base: u64,
+    pub(crate) sacked: RangeSet,
     gaps: Vec<(u64, u64)>,
     outstanding: u64,
     sacked_bytes: u64,
+    pub(crate) sacked_segments: u32,
     lost_bytes: u64,
     resent_bytes: u64,
     /// Every segment that starts below was judged: it is sacked or lost.
     judged_below: u64,
     /// No segment below this name waits for its retransmission.
     next_lost: u64,
-    /// Retransmissions in flight in the order of their sending.
-    resent: VecDeque<(u64, Instant)>,
-    /// Send time of the latest segment known to be delivered.
-    latest_delivered: Instant,
+    /// Retransmissions in the order of their sending.
+    pub(crate) resent: VecDeque<(u64, Instant)>,
+    pub(crate) rack: Rack,
     /// Bytes that duplicate ACKs stand for, without SACK.
     duplicate_bytes: u64,
 }
@@ -101,6 +133,10 @@ impl Scoreboard {
     /// Bytes sent and not acknowledged cumulatively.
     pub fn outstanding(&self) -> u64 {
         self.outstanding
+    }
+    /// Whether retransmissions are in the network.
+    pub fn has_resent(&self) -> bool {
+        self.resent_bytes > 0
     }
     /// Whether nothing waits for an acknowledgment.
     pub fn is_empty(&self) -> bool {
@@ -138,21 +174,34 @@ impl Scoreboard {
     /// The segment that [`Self::next_lost`] returned is sent again.
     pub fn resend(&mut self, now: Instant, stamp: RateStamp) {
         let index = (self.next_lost - self.base) as usize;
+        debug_assert!(
+            self.segments[index].lost && !self.segments[index].resent,
+            "only a lost one is sent again"
+        );
+        self.resend_at(index, now, stamp);
+        self.next_lost += 1;
+    }
+    /// The last segment is sent again as a probe, though it is not known to be lost.
+    pub fn resend_last(&mut self, now: Instant, stamp: RateStamp) -> Option<Sent> {
+        let last = self.segments.back().filter(|last| !last.sacked && !last.lost && !last.resent)?;
+        let sent = *last;
+        self.resend_at(self.segments.len() - 1, now, stamp);
+        Some(sent)
+    }
+    fn resend_at(&mut self, index: usize, now: Instant, stamp: RateStamp) {
         let segment = &mut self.segments[index];
-        debug_assert!(segment.lost && !segment.resent, "only a lost segment is sent again");
         segment.resent = true;
         segment.ever_resent = true;
         segment.sent_at = now;
         segment.stamp = stamp;
         self.resent_bytes += segment.len();
-        self.resent.push_back((self.next_lost, now));
-        self.next_lost += 1;
+        self.resent.push_back((self.base + index as u64, now));
     }
     /// The peer holds `[start, end)`.
     pub fn sack(
         &mut self,
         (start, end): (u64, u64),
-        now: Instant,
+        context: &Context,
         rates: &mut RateSampler,
         out: &mut Delivered,
     ) {
@@ -175,19 +224,22 @@ impl Scoreboard {
                 }
                 (segment.lost, segment.resent) = (false, false);
                 self.sacked_bytes += len;
+                self.sacked_segments += 1;
                 out.bytes += len;
+                out.sacked += len;
                 if !segment.ever_resent {
                     out.oldest_sacked.get_or_insert(segment.sent_at);
                     out.newest_sacked = out.newest_sacked.max(Some(segment.sent_at));
+                    out.note_original(segment, context);
                 }
-                self.latest_delivered = self.latest_delivered.max(segment.sent_at);
-                rates.on_delivered(now, len, segment.stamp, segment.sent_at);
+                rates.on_delivered(context.now, len, segment.stamp, segment.sent_at);
+                advance(&mut self.rack, segment, context);
             }
         }
         self.gaps = gaps;
     }
     /// Everything below `una` is acknowledged.
-    pub fn acknowledge(&mut self, una: u64, now: Instant, rates: &mut RateSampler, out: &mut Delivered) {
+    pub fn acknowledge(&mut self, una: u64, context: &Context, rates: &mut RateSampler, out: &mut Delivered) {
         let mut acked_segments = 0;
         while let Some(segment) = self.segments.front_mut().filter(|segment| segment.start < una) {
             let len = una.min(segment.end) - segment.start;
@@ -199,8 +251,11 @@ impl Scoreboard {
                 out.ambiguous |= segment.ever_resent;
                 out.oldest.get_or_insert(segment.sent_at);
                 out.newest = Some(segment.sent_at);
-                self.latest_delivered = self.latest_delivered.max(segment.sent_at);
-                rates.on_delivered(now, len, segment.stamp, segment.sent_at);
+                if !segment.ever_resent {
+                    out.note_original(segment, context);
+                }
+                rates.on_delivered(context.now, len, segment.stamp, segment.sent_at);
+                advance(&mut self.rack, segment, context);
             }
             if segment.lost {
                 self.lost_bytes -= len;
@@ -213,6 +268,7 @@ impl Scoreboard {
                 break;
             }
             acked_segments += 1;
+            self.sacked_segments -= u32::from(segment.sacked);
             self.segments.pop_front();
             self.base += 1;
         }
@@ -225,6 +281,42 @@ impl Scoreboard {
             out.bytes -= arrived;
         }
     }
+    /// Takes note of reordering that the acknowledgment showed.
+    pub fn note_reordering(&mut self, context: &Context, mss: u32, out: &Delivered) {
+        if let Some(low) = out.reordered {
+            let highest = self.highest_sacked(context.highest).max(context.highest);
+            self.rack.on_reordering(highest - low, mss);
+        }
+    }
+    /// Highest byte known to have arrived out of order; `otherwise` if there is none.
+    pub fn highest_sacked(&self, otherwise: u64) -> u64 {
+        self.sacked.highest().unwrap_or(otherwise)
+    }
+    /// Whether everything outstanding was sent once and nothing of it is sacked or lost.
+    pub fn is_orderly(&self) -> bool {
+        self.sacked_bytes + self.lost_bytes + self.resent_bytes + self.duplicate_bytes == 0
+            && self.segments.front().is_none_or(|first| !first.ever_resent)
+    }
+    /// When the first segment was last sent.
+    pub fn first_sent_at(&self) -> Option<Instant> {
+        self.segments.front().map(|first| first.sent_at)
+    }
+    /// Segments outstanding.
+    pub fn len(&self) -> usize {
+        self.segments.len()
+    }
+    /// Bytes marked lost and not known to have arrived since, sent again or not.
+    pub fn lost_bytes(&self) -> u64 {
+        self.lost_bytes
+    }
+    /// Retransmissions in the network, in segments of `mss`.
+    pub fn resent_segments(&self, mss: u32) -> u32 {
+        self.resent_bytes.div_ceil(u64::from(mss)) as u32
+    }
+    /// Bytes that arrived out of order, or that duplicate ACKs stand for.
+    pub fn arrived_bytes(&self) -> u64 {
+        self.sacked_bytes + self.duplicate_bytes
+    }
     /// A duplicate ACK, on a connection without SACK: one segment more left the network.
     pub fn on_duplicate_ack(&mut self, mss: u32, out: &mut Delivered) {
         let room = self.outstanding.saturating_sub(self.duplicate_bytes + self.lost_bytes);
@@ -233,48 +325,27 @@ impl Scoreboard {
         out.bytes += len;
     }
     /// Marks what RFC 6675 tells lost.
-    pub fn detect_losses(&mut self, mss: u32, min_rtt: Option<Duration>, out: &mut Delivered) {
-        if !self.sacked.is_empty() {
-            let (mut ranges, mut bytes) = (0, 0);
-            let mut below = None;
-            for (start, end) in self.sacked.iter_down() {
-                ranges += 1;
-                bytes += end - start;
-                if ranges >= DUP_THRESH || bytes > (DUP_THRESH - 1) * u64::from(mss) {
-                    below = Some(start);
-                    break;
-                }
-            }
-            if let Some(below) = below.filter(|below| *below > self.judged_below) {
-                let mut index = self.segments.partition_point(|segment| segment.start < self.judged_below);
-                while self.segments.get(index).is_some_and(|segment| segment.start < below) {
-                    self.mark_lost(index, out);
-                    index += 1;
-                }
-                self.judged_below = below;
+    pub fn detect_by_count(&mut self, mss: u32, out: &mut Delivered) {
+        let (mut ranges, mut bytes) = (0, 0);
+        let mut below = None;
+        for (start, end) in self.sacked.iter_down() {
+            ranges += 1;
+            bytes += end - start;
+            if ranges >= DUP_THRESH || bytes > (DUP_THRESH - 1) * u64::from(mss) {
+                below = Some(start);
+                break;
             }
         }
-        self.detect_lost_retransmissions(min_rtt, out);
-    }
-    fn detect_lost_retransmissions(&mut self, min_rtt: Option<Duration>, out: &mut Delivered) {
-        let patience = min_rtt.unwrap_or(Duration::ZERO) / 4;
-        while let Some(&(name, sent_at)) = self.resent.front() {
-            let index = name.checked_sub(self.base).map(|index| index as usize);
-            let segment = index.and_then(|index| self.segments.get_mut(index));
-            if let Some(segment) = segment.filter(|segment| segment.resent && segment.sent_at == sent_at) {
-                if sent_at + patience >= self.latest_delivered {
-                    return;
-                }
-                segment.resent = false;
-                let len = segment.len();
-                self.resent_bytes -= len;
-                out.lost += len;
-                self.next_lost = self.next_lost.min(name);
+        if let Some(below) = below.filter(|below| *below > self.judged_below) {
+            let mut index = self.segments.partition_point(|segment| segment.start < self.judged_below);
+            while self.segments.get(index).is_some_and(|segment| segment.start < below) {
+                self.mark_lost(index, out);
+                index += 1;
             }
-            self.resent.pop_front();
+            self.judged_below = below;
         }
     }
-    fn mark_lost(&mut self, index: usize, out: &mut Delivered) {
+    pub(crate) fn mark_lost(&mut self, index: usize, out: &mut Delivered) {
         let segment = &mut self.segments[index];
         if segment.sacked || segment.lost {
             return;
@@ -282,7 +353,22 @@ impl Scoreboard {
         segment.lost = true;
         self.lost_bytes += segment.end - segment.start;
         out.lost += segment.end - segment.start;
+        out.newest_lost = Some(segment.stamp);
         self.next_lost = self.next_lost.min(self.base + index as u64);
+    }
+    /// The retransmission of this segment is lost too.
+    pub(crate) fn mark_lost_again(&mut self, index: usize, out: &mut Delivered) {
+        let segment = &mut self.segments[index];
+        let len = segment.len();
+        if segment.resent {
+            segment.resent = false;
+            self.resent_bytes -= len;
+            out.lost += if segment.lost { len } else { 0 };
+            out.retransmission_lost = true;
+        }
+        out.newest_lost = Some(segment.stamp);
+        self.next_lost = self.next_lost.min(self.base + index as u64);
+        self.mark_lost(index, out);
     }
     /// The first segment is lost: three duplicate ACKs or a partial ACK said so (RFC 6582).
     pub fn mark_first_lost(&mut self, out: &mut Delivered) {
@@ -290,38 +376,56 @@ impl Scoreboard {
             self.mark_lost(0, out);
         }
     }
-    /// Bytes that duplicate ACKs stand for.
-    pub fn duplicate_bytes(&self) -> u64 {
-        self.duplicate_bytes
+    /// Forgets what duplicate ACKs stand for: a recovery without SACK is over.
+    pub fn forget_duplicates(&mut self) {
+        self.duplicate_bytes = 0;
     }
-    /// The retransmission timer expired: everything that is not sacked is lost (RFC 6675 §5.1).
-    pub fn mark_all_lost(&mut self, out: &mut Delivered) {
-        if self.segments.front().is_some_and(|first| first.sacked) {
-            // The peer reneged (RFC 2018 §8): what it holds beside its ACK cannot be relied on.
+    /// The retransmission timer expired: everything that is not sacked is lost (RFC 6675 §5.1). Given the time,
+    /// what was sent within the last round-trip time is not, but for the first segment (RFC 8985 §6.3).
+    pub fn mark_all_lost(&mut self, young_at: Option<Instant>, out: &mut Delivered) {
+        let reneged = self.segments.front().is_some_and(|first| first.sacked);
+        if reneged {
+            // What the peer holds beside its ACK cannot be relied on (RFC 2018 §8).
             self.sacked.clear();
-            self.sacked_bytes = 0;
+            (self.sacked_bytes, self.sacked_segments) = (0, 0);
             self.segments.iter_mut().for_each(|segment| segment.sacked = false);
         }
-        self.resent.clear();
-        self.resent_bytes = 0;
         self.duplicate_bytes = 0;
         for index in 0..self.segments.len() {
-            self.segments[index].resent = false;
-            self.mark_lost(index, out);
+            let segment = &self.segments[index];
+            let young = |now| !self.rack.remaining(now, segment.sent_at, Duration::ZERO).is_zero();
+            if index > 0 && !reneged && young_at.is_some_and(young) {
+                continue;
+            }
+            if segment.resent {
+                self.mark_lost_again(index, out);
+            } else {
+                self.mark_lost(index, out);
+            }
         }
         self.next_lost = self.base;
+        self.rack.cursor = self.base;
         self.judged_below = self.segments.back().map_or(self.judged_below, |last| last.end);
     }
     /// What was marked lost is in the network after all.
     pub fn unmark_lost(&mut self) {
-        for segment in self.segments.iter_mut().filter(|segment| segment.lost) {
+        for segment in self.segments.iter_mut().filter(|segment| segment.lost || segment.resent) {
             (segment.lost, segment.resent) = (false, false);
         }
         self.lost_bytes = 0;
         self.resent_bytes = 0;
-        self.resent.clear();
         self.judged_below = self.segments.front().map_or(self.judged_below, |first| first.start);
         self.next_lost = self.base;
+        self.rack.cursor = self.base;
+    }
+}
+
+/// Tells `rack` of a segment that arrived, unless it is an earlier transmission of it that did.
+fn advance(rack: &mut Rack, segment: &Sent, context: &Context) {
+    let earlier = segment.ever_resent
+        && context.echo.is_some_and(|echo| (echo.wrapping_sub(timestamp(segment.sent_at)) as i32) < 0);
+    if !earlier {
+        rack.on_delivered(context.now, segment.sent_at, segment.end, segment.ever_resent, context.min_rtt);
     }
 }
 

@@ -23,7 +23,12 @@ fn burst(sender: &mut Sender, stats: &mut Stats, now: Instant) -> Vec<(u32, u32,
 fn ack(sender: &mut Sender, stats: &mut Stats, now: Instant, upto: u32, window: u64) -> bool {
     let sack = SackBlocks::default();
     let (seq, ack) = (SeqNumber(0), SeqNumber(2) + upto);
-    sender.on_ack(now, &AckInfo { seq, ack, window, sack: &sack, echo: None, has_data: false }, 1, stats)
+    sender.on_ack(
+        now,
+        &AckInfo { seq, ack, window, sack: &sack, echo: None, has_data: false, ece: false },
+        1,
+        stats,
+    )
 }
 
 #[test]
@@ -57,7 +62,7 @@ fn pacing_spaces_segments_and_asks_for_its_timer() {
     // 1000 bytes at 1 Mb/s take 8 ms.
     for i in 0..10 {
         assert_eq!(burst(&mut sender, &mut stats, MS(8 * i)).len(), 1);
-        let expected = if i < 9 { Some(MS(8 * i + 8)) } else { sender.rto_at };
+        let expected = if i < 9 { Some(MS(8 * i + 8)) } else { sender.timer.map(|(_, at)| at) };
         assert_eq!(sender.deadline(MS(8 * i)), expected);
         assert!(burst(&mut sender, &mut stats, MS(8 * i + 7)).is_empty());
     }
@@ -67,6 +72,7 @@ fn pacing_spaces_segments_and_asks_for_its_timer() {
 #[test]
 fn timeouts_back_off_and_send_the_first_segment_alone() {
     let (mut sender, mut stats) = sender(Source::Bulk, 100_000, 4000, None);
+    sender.rules.tail_loss_probe = false;
     burst(&mut sender, &mut stats, MS(0));
     let mut now = MS(0);
     for wait in [1000, 2000, 4000] {

@@ -31,14 +31,17 @@ fn bulk_transfer_fills_the_link() {
         let mut world = World::upload(client, server, Source::Bulk, links("20 Mb/s", 20, 100_000));
         let used = utilisation(&mut world, SECOND(5), SECOND(35), 20e6);
         let stats = world.client.stats();
-        assert!(used >= 0.95, "{variant}: {used:.3} {stats:?} {:?}", world.client.snapshot());
+        // Tahoe fills an empty pipe again after each loss; BBR 3 halves its flight every five seconds, and the losses
+        // of a probe bound its rate until the next.
+        let floor = if matches!(variant, Variant::Tahoe | Variant::Bbr3) { 0.92 } else { 0.95 };
+        assert!(used >= floor, "{variant}: {used:.3} {stats:?} {:?}", world.client.snapshot());
         assert_eq!(stats.timeouts, 0, "{variant}: {stats:?}");
     }
 }
 
 #[test]
 fn reno_and_cubic_keep_the_link_full_with_a_quarter_of_the_product_as_queue() {
-    for variant in Variant::ALL {
+    for variant in [Variant::NewReno, Variant::Cubic] {
         let (client, server) = with_variant(variant);
         let mut world = World::upload(client, server, Source::Bulk, links("50 Mb/s", 10, 40_000));
         let used = utilisation(&mut world, SECOND(5), SECOND(65), 50e6);
@@ -174,15 +177,16 @@ fn a_lost_segment_in_the_middle_is_repaired_without_a_timeout() {
 }
 
 #[test]
-fn a_lost_last_segment_or_fin_needs_the_timer() {
-    // The last data segment carries FIN.
+fn a_lost_last_segment_or_fin_is_repaired_by_a_probe() {
+    // The last data segment carries FIN. It is alone when the others are acknowledged: 2 SRTT and 200 ms.
     let world =
-        loses_once("last segment", 0, |_, packet| flags(packet, TcpFlags::FIN), Instant::from_millis(600));
-    assert_eq!(world.client.stats().timeouts, 1);
-    // The server's FIN.
+        loses_once("last segment", 0, |_, packet| flags(packet, TcpFlags::FIN), Instant::from_millis(400));
+    let stats = world.client.stats();
+    assert_eq!((stats.timeouts, stats.tail_loss_probes, stats.fast_recoveries), (0, 1, 0), "{stats:?}");
+    // The server's FIN is alone: the probe comes when the timeout would.
     let world =
         loses_once("FIN of the peer", 1, |_, packet| flags(packet, TcpFlags::FIN), Instant::from_millis(600));
-    assert_eq!(world.server.stats().timeouts, 1);
+    assert_eq!(world.server.stats().tail_loss_probes, 1);
     loses_once(
         "last ACK",
         0,
@@ -292,13 +296,13 @@ fn random_link(stream: &mut Stream, seed: u64, name: &str) -> Direction {
 
 #[test]
 fn files_complete_over_random_links() {
-    for seed in 0..50 {
+    for seed in 0..150 {
         println!("seed {seed}"); // shown on failure, whatever fails
         let mut stream = Stream::new(seed, "swarm");
         let ways = [random_link(&mut stream, seed, "up"), random_link(&mut stream, seed, "down")];
         let slowest = ways[0].rate.0.min(ways[1].rate.0);
         let size = stream.below(slowest.min(4_000_000));
-        let variant = Variant::ALL[stream.below(2) as usize];
+        let variant = Variant::ALL[stream.below(Variant::ALL.len() as u64) as usize];
         let sack = stream.chance(0.8);
         let timestamps = stream.chance(0.8);
         let (client, server) = with_variant(variant);
@@ -337,7 +341,8 @@ fn under_periodic_loss_the_window_follows_the_law() {
     let reno = (1.5f64 / p).sqrt();
     let quarter = (0.1f64 / p).sqrt().sqrt();
     let cubic = 1.054 * quarter * quarter * quarter;
-    for (variant, law) in [(Variant::NewReno, reno), (Variant::Cubic, cubic.max(reno))] {
+    for (variant, law) in [(Variant::Reno, reno), (Variant::NewReno, reno), (Variant::Cubic, cubic.max(reno))]
+    {
         let (client, server) = with_variant(variant);
         let server = EndpointConfig { autotune: false, ..server };
         let mut ways = links("1 Gb/s", 50, 10 << 20);

@@ -6,7 +6,7 @@ use crate::output::{self, Folder};
 use crate::scenario_file::{self, ScenarioArgs};
 use paceline_live::emulate::{self, Emulation};
 use paceline_live::probe;
-use paceline_sim::Summary;
+use paceline_sim::{Summary, Variant};
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -17,7 +17,8 @@ pub struct Args {
     /// Real stations, by index: 3, or 0,2, or 0-3 (repeatable); the others are simulated
     #[arg(long, default_value = "0", value_name = "LIST")]
     station: Vec<String>,
-    /// Congestion control of the connections through the cell, such as cubic; the host's own if left out
+    /// Congestion control of the connections through the cell, by the kernel's name, such as cubic; the host's own if
+    /// left out. newreno and westwood+ stand for the kernel's reno and westwood
     #[arg(long, value_name = "NAME")]
     congestion_control: Option<String>,
     /// Folder for the results
@@ -38,9 +39,7 @@ pub struct Args {
 pub fn run(args: &Args) -> Outcome {
     let (name, scenario) = scenario_file::load(&args.scenario)?;
     let stations = stations(&args.station, scenario.station_count() as usize)?;
-    if let Some(name) = &args.congestion_control {
-        check_name(name)?;
-    }
+    let control = args.congestion_control.as_deref().map(kernel_name).transpose()?;
     if args.command.is_empty() && stations.len() > 1 {
         return Err(Failure::input("several real stations need a COMMAND: one terminal holds one shell"));
     }
@@ -53,7 +52,7 @@ pub fn run(args: &Args) -> Outcome {
         scenario: &scenario,
         stations: &stations,
         command: &args.command,
-        congestion_control: args.congestion_control.as_deref(),
+        congestion_control: control,
         pcap: pcap.as_deref(),
     };
     let report = emulate::run(&emulation)?;
@@ -72,17 +71,27 @@ pub fn run(args: &Args) -> Outcome {
     Ok(if ok { ExitCode::SUCCESS } else { ExitCode::from(1) })
 }
 
-/// The kernel must know the congestion control. Where it does not say what it knows, one word is enough.
-fn check_name(name: &str) -> Outcome<()> {
+/// The kernel's name of a congestion control, which it must know. Where it does not say what it knows, one word is
+/// enough.
+fn kernel_name(asked: &str) -> Outcome<&str> {
     let known = probe::congestion_controls();
+    let name = match asked.parse::<Variant>() {
+        Ok(Variant::Westwood) | Err(_) => asked, // to the kernel, westwood is Westwood+
+        Ok(variant) if known.iter().any(|known| known == variant.name()) => asked,
+        Ok(variant) => variant.linux_name().ok_or_else(|| {
+            Failure::input(format!(
+                "--congestion-control {asked}: Linux has no {asked}; `paceline run` simulates it"
+            ))
+        })?,
+    };
     let word = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
     let plain = !name.is_empty() && name.chars().all(word);
     if plain && (known.is_empty() || known.iter().any(|k| k == name)) {
-        return Ok(());
+        return Ok(name);
     }
     let known = known.join(", ");
     Err(Failure::input(format!(
-        "--congestion-control {name:?}: allowed: {known}; another after `modprobe tcp_NAME`, where the kernel has it"
+        "--congestion-control {asked:?}: allowed: {known}; another after `modprobe tcp_NAME`, where the kernel has it"
     )))
 }
 

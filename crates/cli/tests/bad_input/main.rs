@@ -67,7 +67,7 @@ fn unknown_keys() {
         ("[[station]]\n[[station]]\nx = \"a\"\n", &["bad.toml:3: station.1.x = \"a\"", "`flows`"]),
         (
             "[core]\nhops = [{ rate = \"1 Gb/s\", delay = \"1 ms\", loss = 1 }]\n[[station]]\n",
-            &["bad.toml:2: core.hops.0.loss = 1", "`rate`, `delay`, `queue`"],
+            &["bad.toml:2: core.hops.0.loss = 1", "`rate`, `delay`, `queue`, `ecn_threshold`, `per_cell`"],
         ),
     ]);
 }
@@ -111,9 +111,15 @@ fn types() {
         ("run = 1\n[[station]]\n", &["bad.toml:1: run = 1"]),
         ("station = 1\n", &["bad.toml:1: station = 1"]),
         ("[station]\ncount = 1\n", &["bad.toml", "station"]),
-        ("[tcp]\nhystart = \"yes\"\n[[station]]\n", &["bad.toml:2: tcp.hystart = \"yes\"", "true or false"]),
         (
-            "[tcp]\ncongestion_control = \"bbr\"\n[[station]]\n",
+            "[tcp]\nautotune = \"yes\"\n[[station]]\n",
+            &["bad.toml:2: tcp.autotune = \"yes\"", "true or false"],
+        ),
+        ("[tcp]\nhystart = true\n[[station]]\n", &["bad.toml:2: tcp.hystart", "string"]),
+        ("[tcp]\nabc = \"l3\"\n[[station]]\n", &["bad.toml:2: tcp.abc", "`l2`"]),
+        ("[tcp]\nhystart = \"yes\"\n[[station]]\n", &["bad.toml:2: tcp.hystart", "`hystart++`"]),
+        (
+            "[tcp]\ncongestion_control = \"bbr2\"\n[[station]]\n",
             &["bad.toml:2: tcp.congestion_control", "`cubic`"],
         ),
         ("[cell]\nscheduler = \"fair\"\n[[station]]\n", &["bad.toml:2: cell.scheduler", "`round-robin`"]),
@@ -198,6 +204,14 @@ fn run_and_core_values_out_of_range() {
         ("{rate=\"1 Gb/s\",delay=\"11 s\"}", ["core.hops.0.delay = 11 s", "0 s to 10 s"]),
         ("{rate=\"1 Gb/s\",delay=\"1 s\",queue=\"1 B\"}", ["core.hops.0.queue = 1 B", "at least 1500 B"]),
         ("{rate=\"1 Gb/s\"}", ["core.hops.0", "missing field `delay`"]),
+        (
+            "{rate=\"1 Gb/s\",delay=\"1 s\",per_cell=\"yes\"}",
+            ["core.hops.0.per_cell", "expected true or false"],
+        ),
+        (
+            "{rate=\"1 Gb/s\",delay=\"1 s\",per_cell=true},{rate=\"1 Gb/s\",delay=\"1 s\"}",
+            ["core.hops.1.per_cell = false", "hops that all cells share come first"],
+        ),
     ] {
         refused(&place, &["check"], &["good.toml", "--set", &format!("core.hops=[{hop}]")], &parts);
     }

@@ -231,7 +231,9 @@ impl Flow {
         if self.real {
             rewrite::segment(ip, tcp, unparsed, std::iter::empty())
         } else {
-            Packet { ip, ..Packet::tcp(ip.src, ip.dst, tcp) }
+            let mut packet = Packet::tcp(ip.src, ip.dst, tcp);
+            packet.ip = ip;
+            packet
         }
     }
 

@@ -146,7 +146,7 @@ impl Flow {
     fn keep(
         &mut self,
         cx: &mut Context<'_>,
-        packet: Packet,
+        mut packet: Packet,
         tcp: &TcpHeader,
         (off, from, until): (u64, u64, u64),
     ) -> bool {
@@ -166,7 +166,8 @@ impl Flow {
             Payload::Datagram(_) => rewrite::header_len(&packet) as u32,
             Payload::Virtual(_) => 0,
         };
-        let stored = self.store.insert((off, tcp.payload_len, skip), (from, until), mark, packet.payload);
+        let payload = std::mem::replace(&mut packet.payload, Payload::Virtual(0));
+        let stored = self.store.insert((off, tcp.payload_len, skip), (from, until), mark, payload);
         cx.stats.bytes_in += stored.new;
         cx.stats.conflicts += u64::from(stored.conflict);
         if stored.new == 0 && tcp.payload_len > 0 {

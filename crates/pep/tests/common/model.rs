@@ -182,7 +182,8 @@ impl Model {
         let mut ip = IpHeader { src, dst, traffic_class: 0, hop_limit: 64, special: false };
         change(&mut tcp, &mut ip);
         sender.seq += tcp.payload_len;
-        let mut packet = Packet { ip, ..Packet::tcp(src, dst, tcp) };
+        let mut packet = Packet::tcp(src, dst, tcp);
+        packet.ip = ip;
         // Every packet is told from all others by its bytes, which the filter must not look at nor touch.
         packet.payload = Payload::Datagram(self.pushed.to_be_bytes().into());
         self.push(packet);

@@ -1,9 +1,10 @@
 //! What a scenario's values may be, beyond their types.
 
-use super::{Scenario, SinrRange, Stations};
+use super::{Scenario, SinrRange, Stations, Tcp};
 use paceline_net::units::Hertz;
-use paceline_net::{Bytes, Duration};
+use paceline_net::{Bytes, Duration, Rate};
 use paceline_ran::resource_blocks;
+use paceline_tcp::Pacing;
 use std::fmt::Display;
 
 /// Most stations of one cell.
@@ -22,19 +23,27 @@ pub(super) struct Problem {
     pub allowed: String,
 }
 
+const RATE: &str = "1 kb/s to 1000 Gb/s";
+
+fn rate_ok(rate: Rate) -> bool {
+    rate.0 >= 1_000 && rate.0 <= 1_000_000_000_000
+}
+
 /// The first value that is not allowed.
 pub(super) fn check(scenario: &Scenario) -> Result<(), Problem> {
     run(scenario)?;
     for (index, hop) in scenario.core.hops.iter().enumerate() {
         let key = |name: &str| format!("core.hops.{index}.{name}");
-        range(
-            &key("rate"),
-            hop.rate,
-            hop.rate.0 >= 1_000 && hop.rate.0 <= 1_000_000_000_000,
-            "1 kb/s to 1000 Gb/s",
-        )?;
+        range(&key("rate"), hop.rate, rate_ok(hop.rate), RATE)?;
         range(&key("delay"), hop.delay, hop.delay <= Duration::from_secs(10), "0 s to 10 s")?;
         range(&key("queue"), hop.queue, hop.queue >= Bytes(1_500), "at least 1500 B")?;
+        if let Some(threshold) = hop.ecn_threshold {
+            let ok = threshold <= hop.queue;
+            range(&key("ecn_threshold"), threshold, ok, "no more than the hop's queue")?;
+        }
+        let behind_shared = hop.per_cell || scenario.core.hops[..index].iter().all(|hop| !hop.per_cell);
+        let allowed = "true, since a hop before it has per_cell = true: hops that all cells share come first";
+        range(&key("per_cell"), hop.per_cell, behind_shared, allowed)?;
     }
     cell_radio(scenario)?;
     cell_rlc(scenario)?;
@@ -234,8 +243,6 @@ fn tcp(scenario: &Scenario) -> Result<(), Problem> {
         (1..=1000).contains(&tcp.initial_window),
         "1 to 1000 segments",
     )?;
-    let rto_ok = tcp.min_rto >= Duration::from_millis(1) && tcp.min_rto <= Duration::from_secs(60);
-    range("tcp.min_rto", tcp.min_rto, rto_ok, "1 ms to 60 s")?;
     for (key, buffer) in [("tcp.receive_buffer", tcp.receive_buffer), ("tcp.send_buffer", tcp.send_buffer)] {
         range(
             key,
@@ -244,10 +251,44 @@ fn tcp(scenario: &Scenario) -> Result<(), Problem> {
             "tcp.segment_size to 1 GiB",
         )?;
     }
-    let segments_ok = (1..=64).contains(&tcp.delayed_ack_segments);
-    range("tcp.delayed_ack_segments", tcp.delayed_ack_segments, segments_ok, "1 to 64")?;
+    tcp_receiver(tcp)?;
+    tcp_timers(tcp)
+}
+
+fn tcp_receiver(tcp: &Tcp) -> Result<(), Problem> {
+    let segments_ok = |segments| (1..=64).contains(&segments);
+    let segments = tcp.delayed_ack_segments;
+    range("tcp.delayed_ack_segments", segments, segments_ok(segments), "1 to 64")?;
     let timeout_ok = tcp.delayed_ack_timeout <= Duration::from_millis(500);
-    range("tcp.delayed_ack_timeout", tcp.delayed_ack_timeout, timeout_ok, "0 to 500 ms (RFC 9293 §3.8.6.3)")
+    range("tcp.delayed_ack_timeout", tcp.delayed_ack_timeout, timeout_ok, "0 to 500 ms (RFC 9293 §3.8.6.3)")?;
+    range("tcp.quick_acks", tcp.quick_acks, tcp.quick_acks <= 1000, "0 to 1000")?;
+    let segments = tcp.stretch_ack_segments;
+    range("tcp.stretch_ack_segments", segments, segments_ok(segments), "1 to 64; 1 lets every ACK pass")?;
+    let timeout_ok = tcp.stretch_ack_timeout <= Duration::from_millis(500);
+    range("tcp.stretch_ack_timeout", tcp.stretch_ack_timeout, timeout_ok, "0 to 500 ms")?;
+    let Some(rate) = tcp.read_rate else { return Ok(()) };
+    range("tcp.read_rate", rate, rate_ok(rate), RATE)
+}
+
+fn tcp_timers(tcp: &Tcp) -> Result<(), Problem> {
+    let rto_ok = |rto| rto >= Duration::from_millis(1) && rto <= Duration::from_secs(60);
+    range("tcp.min_rto", tcp.min_rto, rto_ok(tcp.min_rto), "1 ms to 60 s")?;
+    range("tcp.initial_rto", tcp.initial_rto, rto_ok(tcp.initial_rto), "1 ms to 60 s")?;
+    for (key, count) in [
+        ("tcp.retries", tcp.retries),
+        ("tcp.syn_retries", tcp.syn_retries),
+        ("tcp.syn_linear_timeouts", tcp.syn_linear_timeouts),
+        ("tcp.keepalive_probes", tcp.keepalive_probes),
+    ] {
+        range(key, count, count <= 255, "0 to 255")?;
+    }
+    for (key, span) in
+        [("tcp.keepalive_idle", tcp.keepalive_idle), ("tcp.keepalive_interval", tcp.keepalive_interval)]
+    {
+        range(key, span, span >= Duration::from_millis(1) && span <= MAX_DURATION, "1 ms to 86400 s")?;
+    }
+    let Pacing::External(rate) = tcp.pacing else { return Ok(()) };
+    range("tcp.pacing", rate, rate_ok(rate), &format!("none, linux, or {RATE}"))
 }
 
 /// In a deployment a station's radio link follows from its place: what would be ignored is refused.
@@ -288,6 +329,14 @@ fn stations(index: usize, group: &Stations) -> Result<(), Problem> {
     if let Some(file) = group.file {
         range(&key("file"), file, file >= Bytes(1) && file <= Bytes(1 << 40), "1 B to 1024 GiB")?;
     }
+    if let Some(chunk) = group.chunk {
+        range(&key("chunk"), chunk, chunk >= Bytes(1) && chunk <= Bytes(1 << 30), "1 B to 1 GiB")?;
+        let whole = group.file.is_none_or(|file| file.0.is_multiple_of(chunk.0));
+        range(&key("chunk"), chunk, whole, "what station.file is a multiple of")?;
+    }
+    let interval_ok =
+        group.chunk_interval >= Duration::from_micros(1) && group.chunk_interval <= MAX_DURATION;
+    range(&key("chunk_interval"), group.chunk_interval, interval_ok, "1 us to 86400 s")?;
     range(&key("start"), group.start, group.start <= MAX_DURATION, "0 s to 86400 s")?;
     range(&key("start_spread"), group.start_spread, group.start_spread <= MAX_DURATION, "0 s to 86400 s")
 }

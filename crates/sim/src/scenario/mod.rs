@@ -7,15 +7,16 @@ mod check;
 mod deployment;
 mod load;
 mod sinr;
+mod tcp;
 
 pub use deployment::{Deployment, DeploymentModel, FadingProfile};
 pub use load::{ScenarioError, load};
 pub use sinr::SinrRange;
+pub use tcp::Tcp;
 
 use paceline_net::units::{Db, Hertz};
 use paceline_net::{Bytes, Duration, Rate};
 use paceline_pep::Scheme;
-use paceline_tcp::Variant;
 use serde::{Deserialize, Serialize};
 
 /// A whole scenario.
@@ -85,6 +86,8 @@ impl Default for Core {
                 rate: Rate(1_000_000_000),
                 delay: Duration::from_millis(5),
                 queue: Bytes(4_000_000),
+                ecn_threshold: None,
+                per_cell: false,
             }],
         }
     }
@@ -101,6 +104,12 @@ pub struct Hop {
     /// Queue in front of it, per direction.
     #[serde(default = "default_hop_queue")]
     pub queue: Bytes,
+    /// Queue above which ECN-capable packets are marked (RFC 3168); none are if left out.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ecn_threshold: Option<Bytes>,
+    /// Whether every served cell has its own, as several eNBs have their S1 links; only behind those that are shared.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub per_cell: bool,
 }
 
 fn default_hop_queue() -> Bytes {
@@ -290,49 +299,6 @@ impl Default for AckFilter {
     }
 }
 
-/// Table `[tcp]`: Linux's defaults.
-#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-pub struct Tcp {
-    /// Congestion control of the senders: `newreno` or `cubic`.
-    pub congestion_control: Variant,
-    /// Payload bytes of a full segment.
-    pub segment_size: Bytes,
-    /// Initial window in segments (RFC 6928).
-    pub initial_window: u32,
-    /// Lower bound of the retransmission time-out.
-    pub min_rto: Duration,
-    /// Largest receive window.
-    pub receive_buffer: Bytes,
-    /// Whether the receive window starts small and grows with the transfer, as in Linux.
-    pub autotune: bool,
-    /// Largest amount of data in flight.
-    pub send_buffer: Bytes,
-    /// Segments per delayed ACK.
-    pub delayed_ack_segments: u32,
-    /// Longest delay of an ACK.
-    pub delayed_ack_timeout: Duration,
-    /// HyStart (in CUBIC).
-    pub hystart: bool,
-}
-
-impl Default for Tcp {
-    fn default() -> Self {
-        Self {
-            congestion_control: Variant::Cubic,
-            segment_size: Bytes(1448),
-            initial_window: 10,
-            min_rto: Duration::from_millis(200),
-            receive_buffer: Bytes(6 * 1024 * 1024),
-            autotune: true,
-            send_buffer: Bytes(4 * 1024 * 1024),
-            delayed_ack_segments: 2,
-            delayed_ack_timeout: Duration::from_millis(40),
-            hystart: true,
-        }
-    }
-}
-
 /// Table `[[station]]`: stations of one kind.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
@@ -354,6 +320,12 @@ pub struct Stations {
     /// Size of each transfer; endless if left out.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub file: Option<Bytes>,
+    /// Bytes of a piece, where the application writes one now and then instead of all at once; `file` is then the sum
+    /// of all.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub chunk: Option<Bytes>,
+    /// Time from one piece to the next.
+    pub chunk_interval: Duration,
     /// When the first connection opens.
     pub start: Duration,
     /// Connections open at a random time within this span after `start`.
@@ -371,6 +343,8 @@ impl Default for Stations {
             flows: 1,
             direction: Direction::Download,
             file: None,
+            chunk: None,
+            chunk_interval: Duration::from_secs(1),
             start: Duration::ZERO,
             start_spread: Duration::from_millis(100),
         }
@@ -393,6 +367,10 @@ impl Scenario {
     /// Stations of all groups.
     pub fn station_count(&self) -> u64 {
         self.stations.iter().map(|group| group.count).fold(0, u64::saturating_add)
+    }
+    /// Cells whose stations are simulated: the sectors of the middle site, or the one of stated SINRs.
+    pub fn served_cells(&self) -> usize {
+        if self.deployment.is_some() { paceline_ran::radio::geometry::SECTORS } else { 1 }
     }
     /// The scenario as a file that says everything, defaults included.
     pub fn to_toml(&self) -> String {

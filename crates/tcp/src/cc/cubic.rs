@@ -1,12 +1,17 @@
 //! CUBIC (RFC 9438) with the integer arithmetic of Linux `tcp_cubic`: C = 0.4 (41 * 10 / 1024), beta = 717/1024,
-//! fast convergence, the Reno-friendly region, and HyStart. Times of the curve have the grain of a 1 ms tick.
+//! fast convergence, the Reno-friendly region, and HyStart or HyStart++. Times of the curve have the grain of a 1 ms
+//! tick; a pause in sending is no part of them.
 //!
-//! Left out: the shift of the epoch after an idle period (a source here is never idle by choice).
+//! Where Linux and RFC 9438 part, this follows Linux: the Reno estimate keeps its slope above the former window
+//! (§4.3 would raise it to one segment per round trip), a timeout forgets W_max, and undoing a reduction does not
+//! bring back K.
 
 use super::hystart::HyStart;
+use super::hystart_pp::HyStartPlusPlus;
 use super::window::Window;
 use super::{AckSample, CongestionControl, CongestionEvent};
 use paceline_net::{Bytes, Duration, Instant};
+use serde::{Deserialize, Serialize};
 
 /// beta in 1/1024.
 const BETA: u64 = 717;
@@ -20,12 +25,34 @@ const RENO_SCALE: u64 = 8 * (BETA_SCALE + BETA) / 3 / (BETA_SCALE - BETA);
 /// The curve is not evaluated again within this time while the window has not changed.
 const REFRESH_MS: u64 = 31;
 
+/// How slow start may end before a loss does it.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug, Serialize, Deserialize)]
+pub enum SlowStartExit {
+    /// Not at all.
+    #[serde(rename = "off")]
+    Off,
+    /// By ACK trains and by delay, as Linux.
+    #[default]
+    #[serde(rename = "hystart")]
+    HyStart,
+    /// By delay, after a stretch of slower growth (RFC 9406).
+    #[serde(rename = "hystart++")]
+    HyStartPlusPlus,
+}
+
+/// The detector at work.
+#[derive(Clone, Debug)]
+enum Detector {
+    Off,
+    HyStart(HyStart),
+    PlusPlus(HyStartPlusPlus),
+}
+
 /// CUBIC.
 #[derive(Clone, Debug)]
 pub struct Cubic {
     window: Window,
-    hystart: HyStart,
-    use_hystart: bool,
+    detector: Detector,
     delay_min: Option<Duration>,
     /// W_max after fast convergence; zero before the first reduction.
     last_max: u32,
@@ -34,6 +61,7 @@ pub struct Cubic {
     every: u32,
     last_cwnd: u32,
     last_ms: u64,
+    last_sent_ms: u64,
     snd_nxt: u64,
 }
 
@@ -51,17 +79,22 @@ struct Epoch {
 
 impl Cubic {
     /// A control with full segments of `mss` bytes and an initial window of `initial` segments.
-    pub fn new(mss: u32, initial: u32, use_hystart: bool) -> Self {
+    pub fn new(mss: u32, initial: u32, exit: SlowStartExit) -> Self {
+        let detector = match exit {
+            SlowStartExit::Off => Detector::Off,
+            SlowStartExit::HyStart => Detector::HyStart(HyStart::default()),
+            SlowStartExit::HyStartPlusPlus => Detector::PlusPlus(HyStartPlusPlus::default()),
+        };
         Self {
             window: Window::new(mss, initial),
-            hystart: HyStart::default(),
-            use_hystart,
+            detector,
             delay_min: None,
             last_max: 0,
             epoch: None,
             every: 0,
             last_cwnd: 0,
             last_ms: 0,
+            last_sent_ms: 0,
             snd_nxt: 0,
         }
     }
@@ -82,7 +115,9 @@ impl Cubic {
         self.epoch = None;
         self.delay_min = None;
         (self.last_max, self.every, self.last_cwnd, self.last_ms) = (0, 0, 0, 0);
-        self.hystart.restart(now, self.snd_nxt);
+        if let Detector::HyStart(hystart) = &mut self.detector {
+            hystart.restart(now, self.snd_nxt);
+        }
     }
     fn on_rtt(&mut self, now: Instant, sample: &AckSample, rtt: Duration) {
         let now_ms = now.as_millis();
@@ -92,8 +127,11 @@ impl Cubic {
         }
         let delay_min = self.delay_min.map_or(rtt, |min| min.min(rtt));
         self.delay_min = Some(delay_min);
-        let eligible = self.use_hystart && !self.hystart.found() && self.window.in_slow_start();
-        if eligible && self.hystart.on_ack(now, sample, rtt, delay_min, &self.window) {
+        if let Detector::HyStart(hystart) = &mut self.detector
+            && !hystart.found()
+            && self.window.in_slow_start()
+            && hystart.on_ack(now, sample, rtt, delay_min, &self.window)
+        {
             self.window.ssthresh = self.window.cwnd;
         }
     }
@@ -159,16 +197,37 @@ impl Epoch {
 }
 
 impl CongestionControl for Cubic {
+    fn on_transmit_start(&mut self, now: Instant, _app_limited: bool) {
+        let now_ms = now.as_millis();
+        if let Some(epoch) = &mut self.epoch {
+            // The window did not grow in the pause: it is no part of the curve (RFC 9438 §5.8).
+            let pause = now_ms.saturating_sub(self.last_sent_ms);
+            epoch.start_ms = (epoch.start_ms + pause).min(now_ms);
+        }
+    }
+    fn on_sent(&mut self, now: Instant, _len: Bytes, _in_flight: Bytes) {
+        self.last_sent_ms = now.as_millis();
+    }
     fn on_ack(&mut self, now: Instant, sample: &AckSample) {
         self.snd_nxt = sample.snd_nxt;
         if let Some(rtt) = sample.rtt {
             self.on_rtt(now, sample, rtt);
+        }
+        if let Detector::PlusPlus(detector) = &mut self.detector
+            && self.window.is_initial()
+            && detector.on_ack(sample)
+        {
+            self.window.ssthresh = self.window.cwnd;
         }
         if sample.in_recovery || !sample.advanced || !sample.cwnd_limited {
             return;
         }
         let mut acked = self.window.segments(sample.acked);
         if self.window.in_slow_start() {
+            acked = match &mut self.detector {
+                Detector::PlusPlus(detector) if self.window.is_initial() => detector.growth(acked),
+                _ => acked,
+            };
             acked = self.window.slow_start(acked);
         }
         if acked > 0 {
@@ -200,6 +259,9 @@ impl CongestionControl for Cubic {
             CongestionEvent::Undo => self.window.undo(),
         }
     }
+    fn on_idle(&mut self, _now: Instant, cwnd: Bytes) {
+        self.window.shrink(cwnd);
+    }
     fn cwnd(&self) -> Bytes {
         self.window.bytes()
     }
@@ -226,7 +288,7 @@ mod tests {
     }
 
     fn after_loss(cwnd: u32) -> Cubic {
-        let mut cubic = Cubic::new(MSS, cwnd, false);
+        let mut cubic = Cubic::new(MSS, cwnd, SlowStartExit::Off);
         cubic.on_congestion(Instant::ZERO, CongestionEvent::FastRecovery, Bytes(0));
         cubic.on_congestion(Instant::ZERO, CongestionEvent::RecoveryEnd, Bytes(0));
         cubic
@@ -277,6 +339,20 @@ mod tests {
     }
 
     #[test]
+    fn a_pause_is_no_part_of_the_curve() {
+        let mut cubic = after_loss(1000);
+        let mut other = cubic.clone();
+        for control in [&mut cubic, &mut other] {
+            control.on_ack(Instant::from_millis(100), &ack(700, 100));
+            control.on_sent(Instant::from_millis(100), Bytes(1000), Bytes(1000));
+        }
+        cubic.on_transmit_start(Instant::from_millis(60_000), true);
+        cubic.on_ack(Instant::from_millis(60_100), &ack(700, 100));
+        other.on_ack(Instant::from_millis(200), &ack(700, 100));
+        assert_eq!(cubic.window.cwnd, other.window.cwnd);
+    }
+
+    #[test]
     fn a_timeout_restarts_from_one_segment_and_forgets_the_peak() {
         let mut cubic = after_loss(100);
         cubic.on_congestion(Instant::ZERO, CongestionEvent::Timeout, Bytes(0));
@@ -288,7 +364,7 @@ mod tests {
 
     #[test]
     fn hystart_sets_the_threshold_to_the_window() {
-        let mut cubic = Cubic::new(MSS, 20, true);
+        let mut cubic = Cubic::new(MSS, 20, SlowStartExit::HyStart);
         let mut now = Instant::ZERO;
         cubic.on_ack(now, &ack(1, 50));
         for i in 0..40 {

@@ -1,6 +1,7 @@
 //! The window that the loss-based variants share: whole segments, slow start, additive increase, the reaction to
 //! a reduction and its undoing, with the integer arithmetic of Linux.
 
+use super::CongestionEvent;
 use paceline_net::Bytes;
 
 /// A threshold that was never set.
@@ -9,7 +10,7 @@ pub(super) const INFINITE: u32 = u32::MAX >> 1;
 /// Congestion window and threshold in segments.
 #[derive(Clone, Debug)]
 pub(super) struct Window {
-    mss: u32,
+    pub mss: u32,
     pub cwnd: u32,
     pub ssthresh: u32,
     /// Acknowledged segments counted towards the next increase by one.
@@ -44,15 +45,51 @@ impl Window {
     pub fn in_slow_start(&self) -> bool {
         self.cwnd < self.ssthresh
     }
+    /// Whether no reduction has set the threshold yet.
+    pub fn is_initial(&self) -> bool {
+        self.ssthresh >= INFINITE
+    }
     /// Whole segments acknowledged, keeping the remainder for the next time.
     pub fn segments(&mut self, acked: Bytes) -> u32 {
         let total = self.partial + acked.0;
         self.partial = total % u64::from(self.mss);
         u32::try_from(total / u64::from(self.mss)).unwrap_or(u32::MAX)
     }
+    /// Growth of Reno by `acked` bytes: slow start to the threshold, then one segment per window.
+    pub fn grow(&mut self, acked: Bytes) {
+        let mut acked = self.segments(acked);
+        if self.in_slow_start() {
+            acked = self.slow_start(acked);
+        }
+        if acked > 0 {
+            self.increase(self.cwnd, acked);
+        }
+    }
+    /// Half the window, as Reno answers a loss.
+    pub fn half(&self) -> u32 {
+        (self.cwnd / 2).max(2)
+    }
+    /// The share `count / scale` of the window, at least two segments.
+    pub fn share(&self, count: u64, scale: u64) -> u32 {
+        ((u64::from(self.cwnd) * count / scale) as u32).max(2)
+    }
+    /// What every event does to a window whose reductions lead to `ssthresh`.
+    pub fn react(&mut self, event: CongestionEvent, ssthresh: u32, in_flight: Bytes) {
+        match event {
+            CongestionEvent::FastRecovery => self.reduce(ssthresh),
+            CongestionEvent::Ecn => {
+                self.reduce(ssthresh);
+                self.end_recovery(); // nothing was lost: no recovery will end it
+            }
+            CongestionEvent::RecoveryEnd => self.end_recovery(),
+            CongestionEvent::Timeout => self.restart(Some(ssthresh), in_flight),
+            CongestionEvent::RepeatedTimeout => self.restart(None, in_flight),
+            CongestionEvent::Undo => self.undo(),
+        }
+    }
     /// Slow start up to the threshold; returns the acknowledged segments that are left over.
     pub fn slow_start(&mut self, acked: u32) -> u32 {
-        let cwnd = self.cwnd.saturating_add(acked).min(self.ssthresh);
+        let cwnd = self.cwnd.saturating_add(acked).min(self.ssthresh).max(self.cwnd);
         let rest = acked - (cwnd - self.cwnd);
         self.cwnd = cwnd;
         rest
@@ -64,12 +101,22 @@ impl Window {
             self.count = 0;
             self.cwnd += 1;
         }
-        self.count += acked;
+        self.count = self.count.saturating_add(acked);
         if self.count >= every {
-            self.cwnd += self.count / every;
+            self.cwnd = self.cwnd.saturating_add(self.count / every);
             self.count %= every;
         }
         self.cwnd = self.cwnd.min(INFINITE - 1);
+    }
+    /// Counts acknowledged segments; true when they make up a window.
+    pub fn count_window(&mut self, acked: u32) -> bool {
+        let full = self.count >= self.cwnd;
+        self.count = if full { 0 } else { self.count.saturating_add(acked) };
+        full
+    }
+    /// Sets the window, within bounds.
+    pub fn set(&mut self, cwnd: u64) {
+        self.cwnd = cwnd.clamp(1, u64::from(INFINITE) - 1) as u32;
     }
     /// Enters a fast recovery: the window falls to the threshold when it ends.
     pub fn reduce(&mut self, ssthresh: u32) {
@@ -87,7 +134,16 @@ impl Window {
             self.save();
             self.ssthresh = ssthresh;
         }
-        self.cwnd = (in_flight.0 / u64::from(self.mss)) as u32 + 1;
+        let left = u32::try_from(in_flight.0 / u64::from(self.mss)).unwrap_or(INFINITE);
+        self.cwnd = left.min(INFINITE - 1) + 1;
+        self.count = 0;
+    }
+    /// Falls to `cwnd` because it was not used.
+    pub fn shrink(&mut self, cwnd: Bytes) {
+        if !self.in_slow_start() {
+            self.ssthresh = self.ssthresh.max(self.cwnd / 2 + self.cwnd / 4);
+        }
+        self.cwnd = self.cwnd.min((cwnd.0 / u64::from(self.mss)) as u32).max(1);
         self.count = 0;
     }
     /// Takes the last reduction back.
@@ -122,6 +178,16 @@ mod tests {
         window.increase(10, 1);
         assert_eq!(window.cwnd, 11);
         assert_eq!((window.segments(Bytes(1500)), window.segments(Bytes(600))), (1, 1));
+    }
+
+    #[test]
+    fn an_unused_window_shrinks_and_the_threshold_remembers_it() {
+        let mut window = Window::new(1000, 40);
+        window.shrink(Bytes(20_000));
+        assert_eq!((window.cwnd, window.ssthresh), (20, INFINITE));
+        window.ssthresh = 10;
+        window.shrink(Bytes(12_000));
+        assert_eq!((window.cwnd, window.ssthresh), (12, 15));
     }
 
     #[test]

@@ -2,6 +2,8 @@
 //! observer that shares no code with the endpoints checks what they acknowledge.
 #![allow(dead_code)] // each test file uses its part
 
+pub mod shared;
+
 use paceline_net::{
     Bytes, Duration, Event, Instant, Node, Output, Packet, Port, Rate, SeqNumber, Stream, TcpFlags, Transport,
 };
@@ -57,7 +59,7 @@ impl Direction {
         self
     }
     /// When the packet arrives; `None` if it is lost.
-    fn accept(&mut self, now: Instant, packet: &Packet) -> Option<Instant> {
+    pub fn accept(&mut self, now: Instant, packet: &Packet) -> Option<Instant> {
         self.count += 1;
         let len = Bytes(u64::from(packet.len));
         let backlog = self.busy_until.since(now);
@@ -127,6 +129,8 @@ pub struct World {
     pub links: [Direction; 2],
     pub now: Instant,
     pub completed: Vec<Instant>,
+    /// When which side gave the connection up.
+    pub given_up: Vec<(Instant, usize)>,
     pub steps: u64,
     /// Whether an ACK must say all that arrived, not only no more.
     pub exact: bool,
@@ -152,6 +156,7 @@ impl World {
             links,
             now: Instant::ZERO,
             completed: Vec::new(),
+            given_up: Vec::new(),
             steps: 0,
             exact: true,
             observing: true,
@@ -187,7 +192,10 @@ impl World {
                             self.arrivals.insert((at, self.order), (1 - side, packet));
                         }
                     }
-                    Output::Event(Event::TransferComplete(_)) => self.completed.push(now),
+                    Output::Event(event) => match *event {
+                        Event::TransferComplete(_) => self.completed.push(now),
+                        Event::ConnectionTimedOut(_) => self.given_up.push((now, side)),
+                    },
                     Output::Drop(..) => panic!("an endpoint drops nothing"),
                 }
             }

@@ -2,7 +2,7 @@
 
 use super::{ACK_BYTES, Experiment, OPT, SCHEMES};
 use crate::results::StationResult;
-use crate::scenario::Scenario;
+use crate::scenario::{Hop, Scenario};
 use paceline_ran::resource_blocks;
 
 /// A resource is the limit from this share of its capacity on.
@@ -15,7 +15,7 @@ pub struct Network {
     pub segment: f64,
     /// Header bytes of a segment: S_header.
     pub header: f64,
-    /// Rate of the narrowest hop, Mb/s; none without hops.
+    /// Rate of the narrowest hop, Mb/s, those of all cells together where each has its own; none without hops.
     pub hop_mbps: Option<f64>,
     /// Share of the uplink's resource blocks that data can use: the rest is PUCCH.
     pub uplink_for_data: f64,
@@ -28,7 +28,8 @@ impl Network {
     pub fn of(scenario: &Scenario) -> Self {
         let cell = &scenario.cell;
         let uplink = resource_blocks(cell.uplink_bandwidth.unwrap_or(cell.bandwidth).0 / 1000).unwrap_or(100);
-        let narrowest = scenario.core.hops.iter().map(|hop| hop.rate.0).min();
+        let times = |hop: &Hop| if hop.per_cell { scenario.served_cells() as u64 } else { 1 };
+        let narrowest = scenario.core.hops.iter().map(|hop| hop.rate.0 * times(hop)).min();
         Self {
             segment: scenario.tcp.segment_size.0 as f64,
             header: scenario.ack_filter.header.0 as f64,

@@ -118,7 +118,7 @@ fn why_names_the_resource_that_is_used_up() {
     let points = as_published();
     let row = &Experiment::new(NETWORK, &points).rows()[0];
     assert!(row.why.contains("used up: the uplink's resource blocks ("), "{}", row.why);
-    assert!(row.why.contains("uplink 94%"), "{}", row.why);
+    assert!(row.why.contains("uplink blocks 94%"), "{}", row.why);
     let rows = Experiment::new(NETWORK, &points).rows();
     // 2400 bytes per block are the ACKs of two pairs of segments.
     assert!(rows[1].why.contains("2.0 on average (2 to 2)"), "{}", rows[1].why);
@@ -140,4 +140,16 @@ fn stations_served_lie_on_the_line_between_two_numbers() {
     assert_eq!(stations_served(&[20.0, 30.0, 30.0, 20.0, 20.0, 20.0]), 35.0);
     assert_eq!(stations_served(&[30.0; 6]), 60.0);
     assert_eq!(stations_served(&[20.0; 6]), 0.0);
+}
+
+#[test]
+fn a_hop_of_every_cell_counts_once_per_cell() {
+    let mbps = |text: &str| Network::of(&crate::scenario::load("t.toml", text, &[]).unwrap()).hop_mbps;
+    let shared = "{ rate = \"100 Mb/s\", delay = \"1 ms\" }";
+    let own = |rate| format!("{{ rate = \"{rate} Mb/s\", delay = \"1 ms\", per_cell = true }}");
+    let (site, cell) = ("[deployment]\n[[station]]\n", "[[station]]\n");
+    for (rate, rest, expected) in [(30, site, 90.0), (50, site, 100.0), (50, cell, 50.0)] {
+        let text = format!("[core]\nhops = [{shared}, {}]\n{rest}", own(rate));
+        assert_eq!(mbps(&text), Some(expected), "{text}");
+    }
 }

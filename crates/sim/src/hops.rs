@@ -1,0 +1,292 @@
+//! The wired hops between servers and eNB: each with a rate, a propagation delay and a drop-tail queue, the same in
+//! both directions; above a threshold the queue marks ECN-capable packets (RFC 3168). Those next to the eNB may exist once per cell, as the S1 links of several eNBs do.
+//!
+//! ```text
+//! servers - shared - shared -+- cell 0's - cell 0
+//!                            +- cell 1's - cell 1
+//! ```
+//!
+//! Packets enter at the ends alone and every hop is first in, first out. Downlink, what happens to a packet at all
+//! hops is known when it enters, so that it costs one event, not one per hop. Uplink the same holds for a cell's own
+//! hops, and again for the shared ones, which packets of several cells enter in the order of time.
+
+use crate::agenda::NEVER;
+use crate::scenario::Hop;
+use paceline_net::{Bytes, Instant, Packet};
+use std::collections::VecDeque;
+
+/// Hops between the servers and the cells.
+#[derive(Debug)]
+pub struct Hops {
+    /// Towards the cells, and from them; lines in the order in which packets pass them.
+    shared: [Vec<Line>; 2],
+    /// Per cell, likewise.
+    own: Vec<[Vec<Line>; 2]>,
+    to_cells: InFlight,
+    /// Between the cells' own hops and the shared ones.
+    to_shared: InFlight,
+    to_servers: InFlight,
+}
+
+/// One hop in one direction.
+#[derive(Debug)]
+struct Line {
+    hop: Hop,
+    /// When the line is free.
+    free_at: Instant,
+    /// Packets waiting for the line or on it: when they leave it, and their length.
+    queued: VecDeque<(Instant, Bytes)>,
+    queued_bytes: Bytes,
+}
+
+/// Packets on their way, in one queue for each way that is first in, first out, and when they arrive.
+#[derive(Debug)]
+struct InFlight {
+    ways: Vec<VecDeque<(Instant, u64, Packet)>>,
+    entered: u64,
+    /// The next arrival and its way.
+    next: (Instant, usize),
+}
+
+const DOWN: usize = 0;
+const UP: usize = 1;
+
+impl Hops {
+    /// These hops, in the order from the servers to the cells; those `per_cell` come last.
+    pub fn new(hops: &[Hop], cells: usize) -> Self {
+        let shared = hops.iter().take_while(|hop| !hop.per_cell).count();
+        let (shared, own) = hops.split_at(shared);
+        let ways = if own.is_empty() { 1 } else { cells };
+        Self {
+            shared: both_ways(shared),
+            own: (0..ways).map(|_| both_ways(own)).collect(),
+            to_cells: InFlight::new(ways),
+            to_shared: InFlight::new(ways),
+            to_servers: InFlight::new(1),
+        }
+    }
+    /// A packet for a station of `cell` enters; it comes back if a queue drops it.
+    pub fn downlink(&mut self, now: Instant, cell: usize, mut packet: Packet) -> Result<(), Packet> {
+        let way = cell.min(self.own.len() - 1);
+        let lines = self.shared[DOWN].iter_mut().chain(&mut self.own[way][DOWN]);
+        match pass(lines, now, &mut packet) {
+            Some(at) => self.to_cells.push(way, at, packet),
+            None => return Err(packet),
+        }
+        Ok(())
+    }
+    /// A packet of a station of `cell` enters; it comes back if a queue drops it.
+    pub fn uplink(&mut self, now: Instant, cell: usize, mut packet: Packet) -> Result<(), Packet> {
+        let way = cell.min(self.own.len() - 1);
+        let lines = &mut self.own[way][UP];
+        if lines.is_empty() {
+            return self.enter_shared(now, packet);
+        }
+        match pass(lines.iter_mut(), now, &mut packet) {
+            Some(at) => self.to_shared.push(way, at, packet),
+            None => return Err(packet),
+        }
+        Ok(())
+    }
+    /// The next packet that has come from the cells' own hops to the shared ones and is dropped there.
+    pub fn poll_dropped(&mut self, now: Instant) -> Option<Packet> {
+        while let Some((at, packet)) = self.to_shared.pop(now) {
+            if let Err(packet) = self.enter_shared(at, packet) {
+                return Some(packet);
+            }
+        }
+        None
+    }
+    /// The next packet that has reached its cell.
+    pub fn poll_at_cell(&mut self, now: Instant) -> Option<Packet> {
+        self.to_cells.pop(now).map(|(_, packet)| packet)
+    }
+    /// The next packet that has reached the servers; to be asked after [`Hops::poll_dropped`].
+    pub fn poll_at_servers(&mut self, now: Instant) -> Option<Packet> {
+        self.to_servers.pop(now).map(|(_, packet)| packet)
+    }
+    /// When the next packet arrives anywhere.
+    pub fn next_arrival(&self) -> Option<Instant> {
+        let at = self.to_cells.next.0.min(self.to_shared.next.0).min(self.to_servers.next.0);
+        (at != NEVER).then_some(at)
+    }
+    fn enter_shared(&mut self, now: Instant, mut packet: Packet) -> Result<(), Packet> {
+        match pass(self.shared[UP].iter_mut(), now, &mut packet) {
+            Some(at) => self.to_servers.push(0, at, packet),
+            None => return Err(packet),
+        }
+        Ok(())
+    }
+}
+
+fn both_ways(hops: &[Hop]) -> [Vec<Line>; 2] {
+    [hops.iter().map(Line::new).collect(), hops.iter().rev().map(Line::new).collect()]
+}
+
+/// When a packet that enters the first line at `now` comes out of the last one; none if a queue is full.
+fn pass<'a>(
+    mut lines: impl Iterator<Item = &'a mut Line>,
+    now: Instant,
+    packet: &mut Packet,
+) -> Option<Instant> {
+    lines.try_fold(now, |at, line| line.pass(at, packet))
+}
+
+impl Line {
+    fn new(hop: &Hop) -> Self {
+        Self { hop: hop.clone(), free_at: Instant::ZERO, queued: VecDeque::new(), queued_bytes: Bytes::ZERO }
+    }
+    /// When a packet that arrives at `now` comes out at the far end; none if the queue is full.
+    #[inline]
+    fn pass(&mut self, now: Instant, packet: &mut Packet) -> Option<Instant> {
+        let len = Bytes(u64::from(packet.len));
+        if self.free_at <= now {
+            self.queued.clear(); // mostly: most hops are wide
+            self.queued_bytes = Bytes::ZERO;
+        } else {
+            while let Some((_, len)) = self.queued.pop_front_if(|(leaves_at, _)| *leaves_at <= now) {
+                self.queued_bytes = self.queued_bytes - len;
+            }
+            if self.queued_bytes + len > self.hop.queue {
+                return None;
+            }
+        }
+        if self.hop.ecn_threshold.is_some_and(|most| self.queued_bytes + len > most) && packet.ip.ecn() != 0 {
+            packet.set_congestion_experienced();
+        }
+        let leaves_at = self.free_at.max(now) + self.hop.rate.time_to_send(len);
+        self.free_at = leaves_at;
+        self.queued.push_back((leaves_at, len));
+        self.queued_bytes += len;
+        Some(leaves_at + self.hop.delay)
+    }
+}
+
+impl InFlight {
+    fn new(ways: usize) -> Self {
+        Self { ways: (0..ways).map(|_| VecDeque::new()).collect(), entered: 0, next: (NEVER, 0) }
+    }
+    fn push(&mut self, way: usize, at: Instant, packet: Packet) {
+        self.entered += 1;
+        self.ways[way].push_back((at, self.entered, packet));
+        if at < self.next.0 {
+            self.next = (at, way);
+        }
+    }
+    /// The next packet that arrives by `now`; of those that arrive at once, the one that entered first.
+    fn pop(&mut self, now: Instant) -> Option<(Instant, Packet)> {
+        let (at, way) = self.next;
+        if at > now {
+            return None;
+        }
+        let (_, _, packet) = self.ways[way].pop_front()?;
+        let mut first = (NEVER, u64::MAX, 0);
+        for (way, packets) in self.ways.iter().enumerate() {
+            if let Some((at, entered, _)) = packets.front()
+                && (*at, *entered) < (first.0, first.1)
+            {
+                first = (*at, *entered, way);
+            }
+        }
+        self.next = (first.0, first.2);
+        Some((at, packet))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use paceline_net::{Duration, Rate, TcpFlags, TcpHeader};
+
+    const BYTES_1000: u32 = 960;
+
+    fn packet(payload_len: u32) -> Packet {
+        let tcp =
+            TcpHeader { src_port: 1, dst_port: 2, flags: TcpFlags::ACK, payload_len, ..TcpHeader::default() };
+        Packet::tcp("198.18.0.1".parse().unwrap(), "198.18.0.2".parse().unwrap(), tcp)
+    }
+    fn hop(mbps: u64, delay_ms: u64, queue: u64) -> Hop {
+        Hop {
+            rate: Rate(mbps * 1_000_000),
+            delay: Duration::from_millis(delay_ms),
+            queue: Bytes(queue),
+            ecn_threshold: None,
+            per_cell: false,
+        }
+    }
+    fn us(us: u64) -> Instant {
+        Instant::from_nanos(us * 1000)
+    }
+
+    #[test]
+    fn packets_take_their_send_time_and_the_delay_and_queue_up_to_the_limit() {
+        let mut hops = Hops::new(&[hop(8, 5, 2_000)], 1);
+        // 1000 bytes at 8 Mb/s take 1 ms; the third finds 2000 bytes and is dropped.
+        let entered = [(); 3].map(|()| hops.downlink(Instant::ZERO, 0, packet(BYTES_1000)).is_ok());
+        assert_eq!(entered, [true, true, false]);
+        for ms in [6, 7] {
+            let at = Instant::from_millis(ms);
+            assert_eq!(hops.next_arrival(), Some(at));
+            assert!(hops.poll_at_cell(at).is_some() && hops.poll_at_cell(at).is_none());
+        }
+        assert_eq!(hops.next_arrival(), None);
+    }
+
+    #[test]
+    fn a_narrow_hop_behind_a_wide_one_queues_and_drops() {
+        let mut hops = Hops::new(&[hop(8_000, 1, 100_000), hop(8, 5, 3_000)], 1);
+        // They reach the narrow hop at 1.001 ms and 1 us apart; the fourth finds 3000 bytes there.
+        let entered = [(); 4].map(|()| hops.downlink(Instant::ZERO, 0, packet(BYTES_1000)).is_ok());
+        assert_eq!(entered, [true, true, true, false]);
+        for at in [7_001, 8_001, 9_001].map(us) {
+            assert_eq!(hops.next_arrival(), Some(at));
+            assert!(hops.poll_at_cell(at).is_some());
+        }
+        // Backwards the narrow hop comes first.
+        hops.uplink(us(20_000), 0, packet(BYTES_1000)).unwrap();
+        assert_eq!(hops.next_arrival(), Some(us(27_001)));
+    }
+
+    #[test]
+    fn every_cell_has_its_own_hop_and_they_share_the_first() {
+        let own = Hop { per_cell: true, ..hop(8, 5, 1_000) };
+        let mut hops = Hops::new(&[hop(80, 1, 100_000), own], 2);
+        // 0.1 ms each on the shared hop; then one per cell fits, and the second of cell 0 does not.
+        let entered = [0, 1, 0].map(|cell| hops.downlink(Instant::ZERO, cell, packet(BYTES_1000)).is_ok());
+        assert_eq!(entered, [true, true, false]);
+        for at in [7_100, 7_200].map(us) {
+            assert_eq!(hops.next_arrival(), Some(at));
+            assert!(hops.poll_at_cell(at).is_some());
+        }
+        // Both cells send at once; on the shared hop the second waits for the first.
+        for cell in [0, 1] {
+            hops.uplink(us(10_000), cell, packet(BYTES_1000)).unwrap();
+        }
+        assert_eq!(hops.next_arrival(), Some(us(16_000)));
+        assert!(hops.poll_dropped(us(16_000)).is_none());
+        for at in [17_100, 17_200].map(us) {
+            assert_eq!(hops.next_arrival(), Some(at));
+            assert!(hops.poll_at_servers(at).is_some());
+        }
+    }
+
+    #[test]
+    fn a_queue_above_its_threshold_marks_what_is_ecn_capable() {
+        let mut hops = Hops::new(&[Hop { ecn_threshold: Some(Bytes(2_000)), ..hop(8, 0, 100_000) }], 1);
+        // Packets of 1000 bytes: the third and later find more than 2000 bytes, themselves included.
+        for ecn in [2, 2, 2, 0, 1] {
+            let mut packet = packet(BYTES_1000);
+            packet.ip.traffic_class = 0x28 | ecn;
+            hops.downlink(Instant::ZERO, 0, packet).unwrap();
+        }
+        let classes = [(); 5].map(|()| hops.poll_at_cell(us(10_000)).unwrap().ip.traffic_class);
+        assert_eq!(classes, [0x2a, 0x2a, 0x2b, 0x28, 0x2b]);
+    }
+
+    #[test]
+    fn without_hops_packets_pass_at_once() {
+        let mut hops = Hops::new(&[], 3);
+        hops.downlink(us(3_000), 2, packet(BYTES_1000)).unwrap();
+        assert_eq!(hops.next_arrival(), Some(us(3_000)));
+    }
+}

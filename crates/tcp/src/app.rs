@@ -1,0 +1,139 @@
+//! The applications above an endpoint: one that writes all at once or piece by piece, one that reads at once or at
+//! a rate.
+
+use crate::config::Source;
+use paceline_net::{Bytes, Duration, Instant, Rate};
+
+/// What the sending application has written.
+#[derive(Clone, Debug)]
+pub(crate) struct Writer {
+    /// Bytes written so far; `u64::MAX` for a source that is always ahead.
+    written: u64,
+    total: u64,
+    piece: u64,
+    interval: Duration,
+    next_at: Option<Instant>,
+}
+
+impl Writer {
+    /// An application that starts when the connection is established.
+    pub fn new(source: Source) -> Self {
+        let (piece, interval) = match source {
+            Source::Chunks { size, interval, .. } => (size.0, interval),
+            _ => (0, Duration::ZERO),
+        };
+        let total = source.total();
+        let written = if piece > 0 { 0 } else { total };
+        Self { written, total, piece, interval, next_at: None }
+    }
+    /// The connection is established: the first piece is written.
+    pub fn start(&mut self, now: Instant) {
+        if self.written < self.total {
+            self.next_at = Some(now);
+            self.on_timer(now);
+        }
+    }
+    /// Bytes written so far.
+    pub fn written(&self) -> u64 {
+        self.written
+    }
+    /// Bytes in all; `u64::MAX` for no end.
+    pub fn total(&self) -> u64 {
+        self.total
+    }
+    /// When the next piece is written.
+    pub fn deadline(&self) -> Option<Instant> {
+        self.next_at
+    }
+    /// Writes the pieces that are due.
+    pub fn on_timer(&mut self, now: Instant) {
+        while let Some(at) = self.next_at.filter(|at| *at <= now) {
+            self.written = self.written.saturating_add(self.piece).min(self.total);
+            let more = self.written < self.total;
+            self.next_at = more.then(|| at + self.interval.max(Duration::from_nanos(1)));
+        }
+    }
+}
+
+/// What the receiving application has read.
+#[derive(Clone, Debug)]
+pub(crate) struct Reader {
+    rate: Option<Rate>,
+    read: u64,
+    next_at: Option<Instant>,
+    /// Bytes that the next read takes at most: a segment.
+    piece: u64,
+}
+
+impl Reader {
+    /// An application that reads at `rate`, a full segment of `piece` bytes at a time, or all at once.
+    pub fn new(rate: Option<Rate>, piece: u32) -> Self {
+        Self { rate, read: 0, next_at: None, piece: u64::from(piece.max(1)) }
+    }
+    /// Bytes read of those that arrived in order.
+    pub fn read(&self) -> u64 {
+        self.read
+    }
+    /// Bytes up to `readable` have arrived in order.
+    pub fn on_readable(&mut self, now: Instant, readable: u64) {
+        match self.rate {
+            None => self.read = self.read.max(readable),
+            Some(rate) if readable > self.read && self.next_at.is_none() => {
+                self.next_at = Some(now + rate.time_to_send(Bytes(self.piece.min(readable - self.read))));
+            }
+            Some(_) => {}
+        }
+    }
+    /// When something is read next.
+    pub fn deadline(&self) -> Option<Instant> {
+        self.next_at
+    }
+    /// Reads what is due; true if something was.
+    pub fn on_timer(&mut self, now: Instant, readable: u64) -> bool {
+        let mut any = false;
+        while let (Some(at), Some(rate)) = (self.next_at.filter(|at| *at <= now), self.rate) {
+            self.read = self.read.max(readable.min(self.read + self.piece));
+            any = true;
+            let left = self.piece.min(readable.saturating_sub(self.read));
+            self.next_at = (left > 0).then(|| at + rate.time_to_send(Bytes(left)));
+        }
+        any
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MS: fn(u64) -> Instant = Instant::from_millis;
+
+    #[test]
+    fn pieces_come_at_their_times_and_end() {
+        let source = Source::Chunks { size: Bytes(100), interval: Duration::from_millis(10), count: 3 };
+        let mut writer = Writer::new(source);
+        assert_eq!((writer.written(), writer.total(), writer.deadline()), (0, 300, None));
+        writer.start(MS(5));
+        assert_eq!((writer.written(), writer.deadline()), (100, Some(MS(15))));
+        writer.on_timer(MS(14));
+        assert_eq!(writer.written(), 100);
+        writer.on_timer(MS(25));
+        assert_eq!((writer.written(), writer.deadline()), (300, None));
+    }
+
+    #[test]
+    fn a_slow_reader_takes_a_segment_at_a_time() {
+        let mut reader = Reader::new(Some(Rate(8_000_000)), 1000); // a segment each millisecond
+        reader.on_readable(MS(0), 2500);
+        assert_eq!((reader.read(), reader.deadline()), (0, Some(MS(1))));
+        assert!(!reader.on_timer(MS(0), 2500));
+        assert!(reader.on_timer(MS(2), 2500));
+        assert_eq!(reader.read(), 2000);
+        // The rest takes half as long.
+        assert_eq!(reader.deadline(), Some(Instant::from_nanos(2_500_000)));
+        assert!(reader.on_timer(MS(3), 2500));
+        assert_eq!((reader.read(), reader.deadline()), (2500, None));
+        let mut fast = Reader::new(None, 1000);
+        fast.on_readable(MS(0), 2500);
+        assert_eq!((fast.read(), fast.deadline()), (2500, None));
+    }
+}

@@ -1,0 +1,137 @@
+//! Defaults of hosts and simulators by name, for comparisons with what others measured. Each value is of the
+//! named program's documentation or source; what a program lacks is switched off.
+
+use crate::cc::{Abc, Variant};
+use crate::config::{DelayedAck, EndpointConfig};
+use crate::options::{BeyondWindow, EcnMode, LossRecovery, Nagle, PrrMode, RtoStyle};
+use paceline_net::{Bytes, Duration};
+use serde::{Deserialize, Serialize};
+
+/// A set of defaults.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug, Serialize, Deserialize)]
+pub enum Profile {
+    /// Linux of 2025 (6.17 and later) with its default settings.
+    #[default]
+    #[serde(rename = "linux")]
+    Linux,
+    /// ns-3 from 3.34 on with its default attributes: `TcpSocket` (SegmentSize 536, InitialCwnd 10, buffers 131072,
+    /// DelAckCount 2, DelAckTimeout 0.2 s, ConnTimeout 3 s, ConnCount and DataRetries 6, TcpNoDelay),
+    /// `TcpSocketBase` (MinRto 1 s, Sack, Timestamp, WindowScaling, LimitedTransmit), TcpCubic, TcpPrrRecovery.
+    #[serde(rename = "ns3-default")]
+    Ns3Default,
+    /// INET 4 with the defaults of `Tcp.ned`: TcpReno, mss 536, advertisedWindow 14 segments, nagleEnabled, no
+    /// delayed ACKs, limited transmit, increased initial window, SACK, timestamps or window scale.
+    #[serde(rename = "inet-default")]
+    InetDefault,
+    /// Windows XP on Ethernet: 17520 B of window, SACK without RFC 1323 options, two segments of initial window, five
+    /// retransmissions, two of a SYN.
+    #[serde(rename = "windows-xp")]
+    WindowsXp,
+    /// RFC 793 with the congestion control of RFC 2001: 64 KB of window, 536 B, no options, every segment
+    /// acknowledged, one segment of initial window, the timeouts of RFC 1122.
+    #[serde(rename = "rfc793+reno")]
+    Rfc793Reno,
+}
+
+impl Profile {
+    /// Every profile.
+    pub const ALL: [Self; 5] =
+        [Self::Linux, Self::Ns3Default, Self::InetDefault, Self::WindowsXp, Self::Rfc793Reno];
+
+    /// Sets everything that the profile has an opinion on; addresses, times and sequence numbers stay.
+    pub fn apply(self, config: &mut EndpointConfig) {
+        let fresh = EndpointConfig::new(config.local, config.remote);
+        *config = EndpointConfig { isn: config.isn, start_at: config.start_at, ..fresh };
+        match self {
+            Self::Linux => {}
+            Self::Ns3Default => ns3(config),
+            Self::InetDefault => inet(config),
+            Self::WindowsXp => windows_xp(config),
+            Self::Rfc793Reno => rfc793(config),
+        }
+    }
+}
+
+/// What only Linux and other recent hosts have.
+fn plain(config: &mut EndpointConfig) {
+    config.tail_loss_probe = false;
+    config.frto = false;
+    config.undo = false;
+    config.rto_style = RtoStyle::Rfc6298;
+    config.initial_rto = Duration::from_secs(3);
+    config.min_rto = Duration::from_secs(1);
+    config.syn_linear_timeouts = 0;
+    config.idle_restart = false;
+    config.autotune = false;
+    config.dsack = false;
+    config.sack_compression = None;
+    config.ecn = EcnMode::Off;
+    config.beyond_window = BeyondWindow::Accept;
+    config.delayed_ack =
+        DelayedAck { segments: 2, timeout: Duration::from_millis(200), quick_acks: 0, adaptive: false };
+}
+
+fn without_options(config: &mut EndpointConfig) {
+    config.sack = false;
+    config.timestamps = false;
+    config.window_scale = false;
+}
+
+fn ns3(config: &mut EndpointConfig) {
+    plain(config);
+    config.segment_size = 536;
+    config.receive_buffer = Bytes(131_072);
+    config.send_buffer = Bytes(131_072);
+    config.loss_recovery = LossRecovery::Sack;
+    config.prr = PrrMode::Rfc6937Ssrb;
+    config.nagle = Nagle::Off;
+    (config.retries, config.syn_retries) = (6, 6);
+}
+
+fn inet(config: &mut EndpointConfig) {
+    plain(config);
+    without_options(config);
+    config.variant = Variant::NewReno;
+    config.abc = Abc::Off;
+    config.segment_size = 536;
+    config.initial_window = 1;
+    config.receive_buffer = Bytes(14 * 536);
+    config.loss_recovery = LossRecovery::Reno;
+    config.prr = PrrMode::Off;
+    config.limited_transmit = false;
+    config.nagle = Nagle::Rfc896;
+    config.retries = 12;
+    config.delayed_ack.segments = 1;
+}
+
+fn windows_xp(config: &mut EndpointConfig) {
+    plain(config);
+    without_options(config);
+    config.sack = true;
+    config.variant = Variant::NewReno;
+    config.abc = Abc::Off;
+    config.segment_size = 1460;
+    config.initial_window = 2;
+    config.receive_buffer = Bytes(17_520);
+    config.loss_recovery = LossRecovery::Sack;
+    config.prr = PrrMode::Off;
+    config.limited_transmit = false;
+    config.nagle = Nagle::Rfc896;
+    config.min_rto = Duration::from_millis(300);
+    (config.retries, config.syn_retries) = (5, 2);
+}
+
+fn rfc793(config: &mut EndpointConfig) {
+    plain(config);
+    without_options(config);
+    config.variant = Variant::NewReno;
+    config.abc = Abc::Off;
+    config.segment_size = 536;
+    config.initial_window = 1;
+    config.receive_buffer = Bytes(65_535);
+    config.loss_recovery = LossRecovery::Reno;
+    config.prr = PrrMode::Off;
+    config.limited_transmit = false;
+    config.nagle = Nagle::Off;
+    config.delayed_ack.segments = 1;
+}

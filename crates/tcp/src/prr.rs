@@ -1,0 +1,161 @@
+//! Proportional rate reduction: how much may be sent for each ACK of a recovery (RFC 6937, RFC 9937).
+//!
+//! Everything is counted in bytes, but rounded up to whole segments as Linux counts them, so that a recovery begins
+//! with a segment and not after a segment's worth of fractions.
+
+use crate::options::PrrMode;
+
+/// The state of one reduction.
+#[derive(Clone, Copy, Default, Debug)]
+pub(crate) struct Prr {
+    mode: PrrMode,
+    /// RecoverFS: the flight (RFC 6937) or window (Linux) that is reduced.
+    prior: u64,
+    ssthresh: u64,
+    delivered: u64,
+    sent: u64,
+    window: u64,
+}
+
+impl Prr {
+    /// A reduction from `prior` to `ssthresh`, in bytes.
+    pub fn new(mode: PrrMode, prior: u64, ssthresh: u64) -> Self {
+        Self { mode, prior: prior.max(1), ssthresh, delivered: 0, sent: 0, window: ssthresh }
+    }
+    /// Bytes that may be in flight.
+    pub fn window(&self) -> u64 {
+        self.window
+    }
+    /// This much left.
+    pub fn on_sent(&mut self, len: u64) {
+        self.sent += len;
+    }
+    /// An acknowledgment delivered something, which leaves `in_flight`. `safe` tells that it advanced and that
+    /// nothing more was lost.
+    pub fn on_ack(&mut self, delivered: u64, in_flight: u64, mss: u64, safe: bool) {
+        if self.mode == PrrMode::Off || delivered == 0 {
+            return;
+        }
+        self.delivered += delivered;
+        let behind = self.delivered.saturating_sub(self.sent);
+        let mut allowed = if in_flight > self.ssthresh {
+            let due =
+                (u128::from(self.ssthresh) * u128::from(self.delivered)).div_ceil(u128::from(self.prior));
+            (due as u64).div_ceil(mss).saturating_mul(mss).saturating_sub(self.sent)
+        } else {
+            let limit = match self.mode {
+                PrrMode::Rfc6937Crb => behind,
+                PrrMode::Rfc6937Ssrb => behind.max(delivered) + mss,
+                PrrMode::Off | PrrMode::Rfc9937 => behind.max(delivered) + if safe { mss } else { 0 },
+            };
+            limit.min(self.ssthresh - in_flight)
+        };
+        if self.sent == 0 {
+            allowed = allowed.max(mss); // the first retransmission leaves at once
+        }
+        self.window = (in_flight + allowed).max(mss); // a window of less could send nothing
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MSS: u64 = 1000;
+
+    /// The cases that RFC 6937 works out: 20 segments and two more by limited transmit are outstanding, the window
+    /// is halved, each ACK sacks one segment. Gives the pipe and what is sent at the third ACK and each one after.
+    fn example(mode: PrrMode, lost: u64, acks: usize) -> (Vec<u64>, Vec<u64>) {
+        // 20 segments and 2 of limited transmit are outstanding; two were sacked, a third is now.
+        let (outstanding, mut sacked, mut resent) = (22, 2, 0);
+        let mut new = 0;
+        let mut prr = Prr::new(mode, 20 * MSS, 10 * MSS);
+        let (mut pipes, mut sent) = (Vec::new(), Vec::new());
+        for ack in 0..acks {
+            sacked += 1;
+            let pipe = |resent: u64, new: u64| outstanding + new - sacked - lost + resent;
+            pipes.push(pipe(resent, new));
+            prr.on_ack(MSS, pipe(resent, new) * MSS, MSS, false);
+            let mut count = 0;
+            while (pipe(resent, new) + 1) * MSS <= prr.window() {
+                if resent < lost {
+                    resent += 1
+                } else {
+                    new += 1
+                }
+                prr.on_sent(MSS);
+                count += 1;
+            }
+            sent.push(count);
+            assert!(ack > 0 || count > 0, "the first retransmission leaves at once");
+        }
+        (pipes, sent)
+    }
+
+    #[test]
+    fn after_one_loss_every_second_ack_sends_a_segment() {
+        // ceil(n * 10 / 20) segments after n ACKs: 1, 1, 2, 2, ...; the first one is the retransmission.
+        let (pipes, sent) = example(PrrMode::Rfc6937Ssrb, 1, 14);
+        assert_eq!(sent[0], 1);
+        assert_eq!(&sent[..10], [1, 0, 1, 0, 1, 0, 1, 0, 1, 0]);
+        assert_eq!(&pipes[..6], [18, 18, 17, 17, 16, 16]);
+        // All three agree above the threshold.
+        assert_eq!(example(PrrMode::Rfc6937Crb, 1, 10).1, sent[..10]);
+        assert_eq!(example(PrrMode::Rfc9937, 1, 10).1, sent[..10]);
+    }
+
+    #[test]
+    fn after_many_losses_the_reduction_bound_decides() {
+        // 15 of the 20 are lost: pipe 4 at the third SACK, far below ssthresh 10.
+        let (pipes, sent) = example(PrrMode::Rfc6937Crb, 15, 3);
+        assert_eq!((pipes, sent), (vec![4, 4, 4], vec![1, 1, 1])); // packet conservation
+        let (pipes, sent) = example(PrrMode::Rfc6937Ssrb, 15, 3);
+        assert_eq!((pipes, sent), (vec![4, 5, 6], vec![2, 2, 2])); // and one more for each ACK
+        // RFC 9937 is conservative while ACKs do not advance.
+        assert_eq!(example(PrrMode::Rfc9937, 15, 3).1, [1, 1, 1]);
+    }
+
+    #[test]
+    fn sends_seven_for_ten_delivered_while_above_the_threshold() {
+        let mut prr = Prr::new(PrrMode::Rfc9937, 100_000, 70_000);
+        let (mut in_flight, mut sent) = (99_000, 0);
+        for _ in 0..60 {
+            in_flight -= 1000;
+            prr.on_ack(1000, in_flight, 1000, false);
+            while in_flight + 1000 <= prr.window() {
+                in_flight += 1000;
+                sent += 1000;
+                prr.on_sent(1000);
+            }
+        }
+        // ceil(0.7 * 40): thirty-ninth and fortieth are behind when the flight reaches the threshold.
+        assert_eq!(sent, 42_000);
+    }
+
+    #[test]
+    fn the_first_retransmission_is_not_held_back() {
+        let mut prr = Prr::new(PrrMode::Rfc9937, 100_000, 50_000);
+        prr.on_ack(1000, 97_000, 1000, false);
+        assert_eq!(prr.window(), 98_000);
+    }
+
+    #[test]
+    fn below_the_threshold_it_grows_by_slow_start_only_when_nothing_more_was_lost() {
+        let mut prr = Prr::new(PrrMode::Rfc9937, 100_000, 70_000);
+        prr.on_sent(1000);
+        prr.on_ack(1000, 20_000, 1000, true);
+        assert_eq!(prr.window(), 22_000);
+        prr.on_sent(2000);
+        prr.on_ack(1000, 20_000, 1000, false);
+        assert_eq!(prr.window(), 21_000);
+        prr.on_ack(500_000, 60_000, 1000, true);
+        assert_eq!(prr.window(), 70_000); // never above the threshold
+    }
+
+    #[test]
+    fn without_it_the_window_is_the_threshold() {
+        let mut prr = Prr::new(PrrMode::Off, 20_000, 10_000);
+        prr.on_ack(1000, 19_000, 1000, false);
+        assert_eq!(prr.window(), 10_000);
+    }
+}

@@ -1,0 +1,32 @@
+//! The models of the fuzz targets on random bytes. `PACELINE_SWARM_SEED=17` begins at this seed.
+
+mod model;
+
+use paceline_net::Stream;
+
+const RUNS: u64 = 400;
+
+fn first_seed() -> u64 {
+    std::env::var("PACELINE_SWARM_SEED").ok().and_then(|text| text.parse().ok()).unwrap_or(0)
+}
+
+/// Runs a model on random bytes, seed by seed.
+fn swarm(name: &str, length: u64, run: fn(&[u8])) {
+    let first = first_seed();
+    for seed in first..first + RUNS {
+        println!("seed {seed}"); // shown on failure
+        let mut stream = Stream::new(seed, name);
+        let bytes: Vec<u8> = (0..stream.below(length)).map(|_| stream.next_u64() as u8).collect();
+        run(&bytes);
+    }
+}
+
+#[test]
+fn an_endpoint_survives_arbitrary_segments() {
+    swarm("segments", 2000, model::segments::run);
+}
+
+#[test]
+fn two_endpoints_finish_whatever_the_network_does() {
+    swarm("operations", 1500, model::operations::run);
+}

@@ -169,6 +169,42 @@ pub struct TcpOptions {
     pub sack: SackBlocks,
     /// An option of another kind is present, or the option list is malformed.
     pub other: bool,
+    /// Which other kinds, of those that change what a middlebox may do; a subset of what sets `other`.
+    pub foreign: ForeignOptions,
+}
+
+/// Options that tell a middlebox to keep its hands off, or to be careful, as a set.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct ForeignOptions(pub u8);
+
+impl ForeignOptions {
+    /// Multipath TCP (kind 30, RFC 8684).
+    pub const MPTCP: Self = Self(0x01);
+    /// MD5 signatures (kind 19, RFC 2385).
+    pub const MD5: Self = Self(0x02);
+    /// The authentication option (kind 29, RFC 5925).
+    pub const AUTHENTICATION: Self = Self(0x04);
+    /// Fast Open (kind 34, RFC 7413).
+    pub const FAST_OPEN: Self = Self(0x08);
+    /// Accurate ECN (kinds 172 and 174, RFC 9768).
+    pub const ACCURATE_ECN: Self = Self(0x10);
+    /// Any other kind, or a malformed list.
+    pub const UNKNOWN: Self = Self(0x80);
+
+    /// Whether any bit of `other` is set.
+    pub const fn intersects(self, other: Self) -> bool {
+        self.0 & other.0 != 0
+    }
+    /// The bits of both.
+    #[must_use]
+    pub const fn with(self, other: Self) -> Self {
+        Self(self.0 | other.0)
+    }
+    /// The bits that are not in `other`.
+    #[must_use]
+    pub const fn without(self, other: Self) -> Self {
+        Self(self.0 & !other.0)
+    }
 }
 
 /// The timestamps option (RFC 7323 §3).

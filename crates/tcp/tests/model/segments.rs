@@ -128,6 +128,7 @@ impl Model {
                 timestamps,
                 sack,
                 other: entropy.byte() == 255,
+                ..TcpOptions::default()
             },
             payload_len: if shape & 128 != 0 { u32::from(entropy.word()) } else { 0 },
         };

@@ -1,0 +1,567 @@
+//! The tables of connections and devices, and whose turn it is.
+
+use super::config::AcceleratorConfig;
+use super::control::AckSample;
+use super::device::{Device, device_key};
+use super::flow::{Context, Fate, Flow};
+use super::index::Table;
+use super::opening::Openings;
+use super::outbound::Turn;
+use super::stats::{AcceleratorStats, BypassReason};
+use super::timers::{Owner, Timers};
+use super::{FlowSnapshot, Side, Transmission};
+use paceline_net::rewrite::{checksum_is_right, packet_too_big};
+use paceline_net::{Duration, FlowKey, Instant, Node, Output, Packet, Port, SackBlocks, TcpFlags, TcpHeader};
+use std::collections::VecDeque;
+use std::net::IpAddr;
+
+/// A connection without a packet for so long gives its place to a new one, if nothing is owed.
+const IDLE: Duration = Duration::from_secs(60);
+/// Entries examined for one to give its place.
+const PROBES: u32 = 8;
+/// Every so many packets a connection's invariants are checked in depth, in debug builds.
+const DEEP_CHECK: u64 = 32;
+
+/// The mobile accelerator; see the [module](super).
+#[derive(Debug)]
+pub struct Accelerator {
+    config: AcceleratorConfig,
+    openings: Openings,
+    flows: Table<FlowKey, Flow>,
+    devices: Table<IpAddr, Device>,
+    timers: Timers,
+    /// Devices with something to send, the next first.
+    ready: VecDeque<u32>,
+    /// Connections that owe their server or client a word.
+    due: VecDeque<u32>,
+    out: VecDeque<Transmission>,
+    stats: AcceleratorStats,
+    held: u64,
+    overloaded: bool,
+    /// Being stopped, until when at the latest.
+    draining: Option<Instant>,
+    hand: u32,
+    steps: u64,
+}
+
+macro_rules! context {
+    ($self:ident, $now:expr, $device:expr) => {
+        Context {
+            now: $now,
+            config: &$self.config,
+            early: $self.draining.is_none(),
+            tight: 4 * $device.held > 3 * $self.config.device_buffer.0
+                || 4 * $self.held > 3 * $self.config.total_buffer.0,
+            full: $device.held > $self.config.device_buffer.0 || $self.held > $self.config.total_buffer.0,
+            stats: &mut $self.stats,
+            out: &mut $self.out,
+        }
+    };
+}
+
+impl Accelerator {
+    /// A machine without connections.
+    pub fn new(config: AcceleratorConfig) -> Self {
+        let config = config.clamped();
+        let seed = config.seed;
+        Self {
+            openings: Openings::new(config.max_openings, seed),
+            flows: Table::new(seed),
+            devices: Table::new(seed),
+            timers: Timers::default(),
+            ready: VecDeque::new(),
+            due: VecDeque::new(),
+            out: VecDeque::new(),
+            stats: AcceleratorStats::default(),
+            held: 0,
+            overloaded: false,
+            draining: None,
+            hand: 0,
+            steps: 0,
+            config,
+        }
+    }
+
+    /// A packet arrives from `side`.
+    pub fn input(&mut self, now: Instant, side: Side, packet: Packet) {
+        self.steps += 1;
+        let (Some(key), Some(tcp)) = (packet.flow_key(), packet.tcp_header().copied()) else {
+            self.on_other(now, side, &packet);
+            return self.pass(side, packet);
+        };
+        let key = if side == Side::Server { key } else { key.reversed() };
+        let known = self.flows.find(&key);
+        if self.config.verify_checksums && known.is_some() && !checksum_is_right(&packet) {
+            self.stats.corrupt += 1;
+            return self.pass(side, packet);
+        }
+        if tcp.flags.contains(TcpFlags::SYN) {
+            self.on_syn(key, side, &packet, &tcp);
+            return self.pass(side, packet);
+        }
+        match (known, side) {
+            (Some(slot), _) => self.on_segment(now, slot, side, packet),
+            (None, Side::Mobile) => {
+                self.openings.on_client(&key, &packet, &tcp);
+                if tcp.flags.contains(TcpFlags::RST) {
+                    self.openings.take(&key);
+                }
+                self.pass(side, packet);
+            }
+            (None, Side::Server) => self.on_unknown(now, key, packet, &tcp),
+        }
+    }
+
+    fn pass(&mut self, from: Side, packet: Packet) {
+        self.out.push_back(Transmission { side: from.other(), packet, segment: 0 });
+    }
+
+    fn on_syn(&mut self, key: FlowKey, side: Side, packet: &Packet, tcp: &TcpHeader) {
+        let known = self.flows.find(&key);
+        let server_isn = known.and_then(|slot| self.flows.get(slot)).map(|flow| flow.server_isn);
+        if side == Side::Server && server_isn == Some(tcp.seq) {
+            return; // its SYN again
+        }
+        match self.openings.on_syn(key, side, packet, tcp) {
+            Ok(forgotten) => self.stats.openings_forgotten += forgotten,
+            Err(reason) => self.stats.bypass(reason),
+        }
+        // Both ends agreed on a new connection under the same addresses and ports: the old one is gone.
+        if let (Some(slot), Some(isn)) = (known, server_isn)
+            && self.openings.get(&key).is_some_and(|opening| opening.replaces(isn))
+        {
+            self.stats.flows_ended += 1;
+            self.remove(slot);
+        }
+    }
+
+    /// A segment of the server that belongs to no accelerated connection.
+    fn on_unknown(&mut self, now: Instant, key: FlowKey, packet: Packet, tcp: &TcpHeader) {
+        if tcp.flags.contains(TcpFlags::RST) {
+            self.openings.take(&key);
+        } else if tcp.payload_len == 0 {
+            self.openings.on_server(&key, tcp);
+        } else {
+            match self.admit(now, key, &packet) {
+                Ok(slot) => return self.on_segment(now, slot, Side::Server, packet),
+                Err(reason) => {
+                    self.openings.take(&key);
+                    self.stats.bypass(reason);
+                }
+            }
+        }
+        self.pass(Side::Server, packet);
+    }
+
+    /// Takes a connection in at its server's first data.
+    fn admit(&mut self, now: Instant, key: FlowKey, packet: &Packet) -> Result<u32, BypassReason> {
+        let opened = self.openings.get(&key).ok_or(BypassReason::MidFlow)?.opened()?;
+        if packet.ip.special {
+            return Err(BypassReason::SpecialIp);
+        }
+        if self.draining.is_some() {
+            return Err(BypassReason::Draining);
+        }
+        if self.overloaded || self.held > self.config.total_buffer.0 {
+            return Err(BypassReason::Overload);
+        }
+        if self.config.verify_checksums && !checksum_is_right(packet) {
+            self.stats.corrupt += 1;
+            return Err(BypassReason::MidFlow);
+        }
+        if self.flows.len() >= self.config.max_flows && !self.make_room(now) {
+            return Err(BypassReason::TableFull);
+        }
+        let address = device_key(key.dst);
+        let device = match self.devices.find(&address) {
+            Some(device) => device,
+            None => self.devices.insert(address, Device::new(&self.config)),
+        };
+        let entry = self.devices.get_mut(device).expect("it was found or entered");
+        if entry.flows >= self.config.max_flows_per_device {
+            return Err(BypassReason::DeviceFull);
+        }
+        entry.flows += 1;
+        let uplink = self.openings.take(&key).ok_or(BypassReason::MidFlow)?.uplink;
+        let mut flow = Flow::new(now, key, device, &opened, uplink);
+        flow.real = matches!(packet.payload, paceline_net::Payload::Datagram(_));
+        self.stats.flows += 1;
+        Ok(self.flows.insert(key, flow))
+    }
+
+    /// Detaches a connection that is idle and owes nothing; whether one was found.
+    fn make_room(&mut self, now: Instant) -> bool {
+        let slots = self.flows.slots();
+        for _ in 0..PROBES.min(slots) {
+            self.hand = (self.hand + 1) % slots;
+            let idle = |flow: &Flow| now.since(flow.seen_at) > IDLE && flow.is_quiet();
+            if self.flows.get(self.hand).is_some_and(idle) {
+                self.stats.flows_detached += 1;
+                self.remove(self.hand);
+                return true;
+            }
+        }
+        false
+    }
+
+    fn on_segment(&mut self, now: Instant, slot: u32, side: Side, packet: Packet) {
+        let Some(flow) = self.flows.get_mut(slot) else { return };
+        let Some(device) = self.devices.get_mut(flow.device) else { return };
+        let mut cx = context!(self, now, device);
+        let fate = match side {
+            Side::Server => flow.on_server(&mut cx, packet),
+            Side::Mobile => {
+                flow.useful_window = device.control.useful_window();
+                let (fate, delivery) = flow.on_client(&mut cx, packet);
+                device.in_flight = device.in_flight + flow.board.in_flight() - flow.charged_in_flight;
+                flow.charged_in_flight = flow.board.in_flight();
+                if delivery.bytes > 0 {
+                    let sample = AckSample {
+                        bytes: delivery.bytes,
+                        rtt: delivery.rtt,
+                        sent_at: delivery.sent_at,
+                        in_flight: device.in_flight,
+                        app_limited: false,
+                    };
+                    device.on_ack(now, sample);
+                }
+                fate
+            }
+        };
+        match fate {
+            Fate::Pass(packet) => self.pass(side, packet),
+            Fate::Absorbed => {}
+            Fate::Over(packet) => {
+                self.stats.flows_ended += 1;
+                self.remove(slot);
+                return self.pass(side, packet);
+            }
+            Fate::Detach(packet) => {
+                self.stats.flows_detached += 1;
+                self.stats.bypass(BypassReason::Unseen);
+                self.remove(slot);
+                return self.pass(side, packet);
+            }
+        }
+        self.settle(now, slot);
+    }
+
+    /// Brings tables, timers and turns up to date with a connection that was called.
+    fn settle(&mut self, now: Instant, slot: u32) {
+        let Some(flow) = self.flows.get_mut(slot) else { return };
+        let Some(device) = self.devices.get_mut(flow.device) else { return };
+        let (held, in_flight) = (flow.store.cost(), flow.board.in_flight());
+        device.held = device.held + held - flow.charged_held;
+        self.held = self.held + held - flow.charged_held;
+        device.in_flight = device.in_flight + in_flight - flow.charged_in_flight;
+        (flow.charged_held, flow.charged_in_flight) = (held, in_flight);
+        if (flow.board.has_lost() || flow.has_unsent()) && !flow.in_backlog {
+            flow.in_backlog = true;
+            device.backlog.push_back(slot);
+        }
+        if !device.ready && !device.backlog.is_empty() {
+            device.ready = true;
+            self.ready.push_back(flow.device);
+        }
+        if let Some(at) = flow.deadline() {
+            self.timers.set(&mut flow.alarm, Owner::Flow(slot), at.max(now));
+        }
+        if (flow.ack_due || flow.news) && !flow.in_due {
+            flow.in_due = true;
+            self.due.push_back(slot);
+        }
+        if cfg!(debug_assertions) {
+            flow.check_state(&self.config);
+            if self.steps.is_multiple_of(DEEP_CHECK) {
+                flow.check_depth();
+            }
+        }
+        self.finish(now, slot);
+    }
+
+    /// Ends a connection that has come to its end.
+    fn finish(&mut self, now: Instant, slot: u32) {
+        let Some(flow) = self.flows.get_mut(slot) else { return };
+        if flow.reset.is_some() && flow.una >= flow.store.next() {
+            if let Some(packet) = flow.release_reset() {
+                self.out.push_back(Transmission { side: Side::Mobile, packet, segment: 0 });
+            }
+            self.stats.flows_ended += 1;
+            self.remove(slot);
+        } else if flow.is_over() && !flow.ack_due {
+            self.stats.flows_ended += 1;
+            self.remove(slot);
+        } else if self.draining.is_some_and(|until| flow.is_detachable() || flow.is_quiet() && until <= now) {
+            self.stats.flows_detached += 1;
+            self.remove(slot);
+        }
+    }
+
+    fn remove(&mut self, slot: u32) {
+        let Some(flow) = self.flows.remove(slot) else { return };
+        let Some(device) = self.devices.get_mut(flow.device) else { return };
+        device.held -= flow.charged_held;
+        device.in_flight -= flow.charged_in_flight;
+        device.flows -= 1;
+        self.held -= flow.charged_held;
+        device.backlog.retain(|other| *other != slot);
+        self.due.retain(|other| *other != slot);
+        if device.flows == 0 {
+            self.ready.retain(|other| *other != flow.device);
+            self.devices.remove(flow.device);
+        } else if !device.ready && !device.backlog.is_empty() {
+            device.ready = true;
+            self.ready.push_back(flow.device);
+        }
+    }
+
+    /// Not TCP: only a packet-too-big message is of interest, and it passes as well.
+    fn on_other(&mut self, now: Instant, side: Side, packet: &Packet) {
+        if side == Side::Mobile
+            && let Some(message) = packet_too_big(packet)
+            && let Some(slot) = self.flows.find(&message.key)
+            && let Some(flow) = self.flows.get_mut(slot)
+            && flow.on_packet_too_big(message.seq, message.mtu)
+        {
+            self.settle(now, slot);
+        }
+    }
+
+    /// The next packet to send. Poll until there is none before asking for the next timer.
+    pub fn poll_transmit(&mut self, now: Instant) -> Option<Transmission> {
+        if self.out.is_empty() {
+            self.send(now);
+            self.flush(now);
+        }
+        self.out.pop_front()
+    }
+
+    /// What was not said by packets that left anyway.
+    fn flush(&mut self, now: Instant) {
+        while let Some(slot) = self.due.pop_front() {
+            let Some(flow) = self.flows.get_mut(slot) else { continue };
+            flow.in_due = false;
+            let Some(device) = self.devices.get_mut(flow.device) else { continue };
+            let mut cx = context!(self, now, device);
+            if flow.ack_due {
+                flow.flush_server_ack(&mut cx);
+            }
+            if flow.news {
+                flow.emit_client_ack(&mut cx, SackBlocks::default(), false);
+            }
+            self.finish(now, slot);
+        }
+    }
+
+    /// Lets devices send in turn, a burst each.
+    fn send(&mut self, now: Instant) {
+        while let Some(id) = self.ready.pop_front() {
+            let Some(device) = self.devices.get_mut(id) else { continue };
+            device.ready = false;
+            if device.next_send_at() > now {
+                let at = device.next_send_at();
+                self.timers.set(&mut device.alarm, Owner::Device(id), at);
+                continue;
+            }
+            if self.serve(now, id)
+                && let Some(device) = self.devices.get_mut(id).filter(|device| !device.ready)
+            {
+                device.ready = true;
+                self.ready.push_back(id);
+            }
+        }
+    }
+
+    /// Lets the next connection of a device send a packet; whether one was sent.
+    fn serve(&mut self, now: Instant, id: u32) -> bool {
+        loop {
+            let Some(device) = self.devices.get_mut(id) else { return false };
+            let Some(&slot) = device.backlog.front() else {
+                device.on_idle();
+                return false;
+            };
+            let Some(flow) = self.flows.get_mut(slot) else {
+                device.backlog.pop_front();
+                continue;
+            };
+            let mut cx = context!(self, now, device);
+            let before = device.in_flight;
+            match flow.send_next(&mut cx, device) {
+                Turn::Sent { payload, wire } => {
+                    device.on_send(now, payload, wire, before);
+                    device.backlog.rotate_left(1);
+                    self.settle(now, slot);
+                    return true;
+                }
+                Turn::NoRoom => return false,
+                Turn::Nothing => {
+                    flow.in_backlog = false;
+                    device.backlog.pop_front();
+                    if let Some(at) = flow.deadline() {
+                        self.timers.set(&mut flow.alarm, Owner::Flow(slot), at.max(now));
+                    }
+                }
+            }
+        }
+    }
+
+    /// When [`Accelerator::handle_timeout`] wants to be called.
+    pub fn next_timer(&self) -> Option<Instant> {
+        let draining = self.draining.filter(|_| self.flows.len() > 0);
+        [self.timers.next(), draining].into_iter().flatten().min()
+    }
+
+    /// A timer has come. Calling early is harmless.
+    pub fn handle_timeout(&mut self, now: Instant) {
+        while let Some((at, owner)) = self.timers.pop_due(now) {
+            match owner {
+                Owner::Flow(slot) => self.on_flow_timer(now, slot, at),
+                Owner::Device(id) => {
+                    if let Some(device) = self.devices.get_mut(id)
+                        && Timers::on_entry(&mut device.alarm, at)
+                        && !device.ready
+                        && !device.backlog.is_empty()
+                    {
+                        device.ready = true;
+                        self.ready.push_back(id);
+                    }
+                }
+            }
+        }
+        if self.draining.is_some_and(|until| until <= now) {
+            self.abort(now);
+        }
+    }
+
+    fn on_flow_timer(&mut self, now: Instant, slot: u32, at: Instant) {
+        let Some(flow) = self.flows.get_mut(slot) else { return };
+        if !Timers::on_entry(&mut flow.alarm, at) {
+            return;
+        }
+        match flow.deadline() {
+            Some(deadline) if deadline <= now => {}
+            Some(deadline) => return self.timers.set(&mut flow.alarm, Owner::Flow(slot), deadline),
+            None => return,
+        }
+        if flow.reset.as_ref().is_some_and(|reset| reset.until <= now) {
+            if let Some(packet) = flow.release_reset() {
+                self.out.push_back(Transmission { side: Side::Mobile, packet, segment: 0 });
+            }
+            self.stats.flows_ended += 1;
+            return self.remove(slot);
+        }
+        let Some(device) = self.devices.get_mut(flow.device) else { return };
+        let mut cx = context!(self, now, device);
+        if flow.on_timeout(&mut cx) {
+            self.settle(now, slot);
+        } else {
+            self.reset(now, slot);
+        }
+    }
+
+    /// Resets both ends of a connection.
+    fn reset(&mut self, now: Instant, slot: u32) {
+        let Some(flow) = self.flows.get_mut(slot) else { return };
+        let Some(device) = self.devices.get_mut(flow.device) else { return };
+        flow.emit_resets(&mut context!(self, now, device));
+        self.stats.flows_reset += 1;
+        self.remove(slot);
+    }
+
+    /// Stops without harm: nothing more is acknowledged early and no connection is taken in; each goes on end to end when
+    /// all that it is owed is delivered. After `limit`, those that are still owed something are reset.
+    pub fn drain(&mut self, now: Instant, limit: Duration) {
+        self.draining = Some(now + limit);
+        for slot in 0..self.flows.slots() {
+            self.settle(now, slot);
+        }
+    }
+
+    /// Ends at once: connections that are owed nothing go on end to end, the others are reset at both ends.
+    pub fn abort(&mut self, now: Instant) {
+        self.draining.get_or_insert(now);
+        for slot in 0..self.flows.slots() {
+            if self.flows.get(slot).is_some_and(Flow::is_quiet) {
+                self.stats.flows_detached += 1;
+                self.remove(slot);
+            } else {
+                self.reset(now, slot);
+            }
+        }
+    }
+
+    /// While overloaded, no connection is taken in.
+    pub fn set_overloaded(&mut self, overloaded: bool) {
+        self.overloaded = overloaded;
+    }
+
+    /// What was done.
+    pub fn stats(&self) -> &AcceleratorStats {
+        &self.stats
+    }
+    /// Connections being accelerated.
+    pub fn flow_count(&self) -> usize {
+        self.flows.len()
+    }
+    /// Handshakes and connections without data that are remembered.
+    pub fn opening_count(&self) -> usize {
+        self.openings.len()
+    }
+    /// Bytes acknowledged to servers that clients have not acknowledged.
+    pub fn exposure(&self) -> u64 {
+        self.flows.iter().map(|(_, _, flow)| flow.exposure()).sum()
+    }
+    /// Bytes held in all, bookkeeping included.
+    pub fn held(&self) -> u64 {
+        self.held
+    }
+    /// All connections being accelerated.
+    pub fn flows(&self) -> impl Iterator<Item = FlowSnapshot> + '_ {
+        self.flows.iter().filter_map(|(_, key, flow)| {
+            let control = &self.devices.get(flow.device)?.control;
+            Some(FlowSnapshot {
+                key: *key,
+                exposure: flow.exposure(),
+                held: flow.store.cost(),
+                in_flight: flow.board.in_flight(),
+                delivered: flow.una - 1,
+                srtt: flow.rtt.srtt(),
+                rate: control.rate(),
+                window: control.window(),
+            })
+        })
+    }
+
+    /// Panics if an invariant of any connection does not hold, in debug builds.
+    pub fn invariants(&self) {
+        for (_, _, flow) in self.flows.iter() {
+            flow.check_state(&self.config);
+            flow.check_depth();
+        }
+        debug_assert_eq!(self.held, self.flows.iter().map(|(_, _, flow)| flow.charged_held).sum::<u64>());
+        for (id, _, device) in self.devices.iter() {
+            let own = || self.flows.iter().filter(|(_, _, flow)| flow.device == id);
+            debug_assert_eq!(device.flows, own().count());
+            debug_assert_eq!(device.in_flight, own().map(|(_, _, flow)| flow.charged_in_flight).sum::<u64>());
+        }
+    }
+}
+
+/// Port 0 is the side of the servers, port 1 that of the mobile devices. Packets that were absorbed end here as at an
+/// endpoint, without an output.
+impl Node for Accelerator {
+    fn handle_packet(&mut self, now: Instant, from: Port, packet: Packet) {
+        let side = if from == Side::Server.port() { Side::Server } else { Side::Mobile };
+        self.input(now, side, packet);
+    }
+    fn handle_timeout(&mut self, now: Instant) {
+        Accelerator::handle_timeout(self, now);
+    }
+    fn poll_output(&mut self, now: Instant) -> Option<Output> {
+        let Transmission { side, packet, .. } = self.poll_transmit(now)?;
+        Some(Output::Transmit(side.port(), packet))
+    }
+    fn poll_timeout(&self) -> Option<Instant> {
+        self.next_timer()
+    }
+}

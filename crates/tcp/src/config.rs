@@ -185,6 +185,9 @@ pub enum Source {
         /// Number of pieces; `u64::MAX` for no end.
         count: u64,
     },
+    /// What a relay above the endpoint writes; it also decides what is read ([`crate::Endpoint::write_to`],
+    /// [`crate::Endpoint::read_to`]).
+    Relay,
 }
 
 impl Source {
@@ -192,7 +195,7 @@ impl Source {
     pub fn total(self) -> u64 {
         match self {
             Self::Nothing => 0,
-            Self::Bulk => u64::MAX,
+            Self::Bulk | Self::Relay => u64::MAX,
             Self::File(size) => size.0,
             Self::Chunks { count: u64::MAX, .. } => u64::MAX,
             Self::Chunks { size, count, .. } => size.0.saturating_mul(count),

@@ -266,7 +266,7 @@ impl Flow {
     /// Returns false if the client is given up.
     pub fn on_timeout(&mut self, cx: &mut Context<'_>) -> bool {
         if self.reorder_at.is_some_and(|at| at <= cx.now) {
-            self.reorder_at = self.board.detect(cx.now, self.rtt.min(), self.agreed.segment);
+            self.reorder_at = self.board.detect(cx.now, self.rtt.spread(), self.agreed.segment);
         }
         if self.is_persisting() {
             if self.timer_base + self.persist_wait() <= cx.now {

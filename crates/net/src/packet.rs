@@ -167,13 +167,11 @@ pub struct TcpOptions {
     pub timestamps: Option<Timestamps>,
     /// SACK blocks (kind 5).
     pub sack: SackBlocks,
-    /// An option of another kind is present, or the option list is malformed.
-    pub other: bool,
-    /// Which other kinds, of those that change what a middlebox may do; a subset of what sets `other`.
-    pub foreign: ForeignOptions,
+    /// Options of other kinds that are present, or that the option list is malformed.
+    pub other: ForeignOptions,
 }
 
-/// Options that tell a middlebox to keep its hands off, or to be careful, as a set.
+/// Kinds of options that have no field of their own, as a set: some tell a middlebox to keep its hands off.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct ForeignOptions(pub u8);
 
@@ -191,19 +189,35 @@ impl ForeignOptions {
     /// Any other kind, or a malformed list.
     pub const UNKNOWN: Self = Self(0x80);
 
-    /// Whether any bit of `other` is set.
+    /// Whether there is any.
+    pub const fn any(self) -> bool {
+        self.0 != 0
+    }
+    /// Whether any of `other` is present.
     pub const fn intersects(self, other: Self) -> bool {
         self.0 & other.0 != 0
     }
-    /// The bits of both.
+    /// Those of both.
     #[must_use]
     pub const fn with(self, other: Self) -> Self {
         Self(self.0 | other.0)
     }
-    /// The bits that are not in `other`.
+    /// Unknown if there is none.
+    #[must_use]
+    pub const fn or_unknown(self) -> Self {
+        if self.any() { self } else { Self::UNKNOWN }
+    }
+    /// Those that are not in `other`.
     #[must_use]
     pub const fn without(self, other: Self) -> Self {
         Self(self.0 & !other.0)
+    }
+}
+
+impl From<bool> for ForeignOptions {
+    /// One that is unknown, or none.
+    fn from(present: bool) -> Self {
+        if present { Self::UNKNOWN } else { Self::default() }
     }
 }
 

@@ -98,11 +98,8 @@ fn tcp_options(tcp: &TcpSlice<'_>) -> TcpOptions {
                 }
             }
             Ok(TcpOptionElement::Timestamp(val, ecr)) => options.timestamps = Some(Timestamps { val, ecr }),
-            Err(_) => options.other = true,
+            Err(_) => options.other = foreign_options(tcp.options()).or_unknown(),
         }
-    }
-    if options.other {
-        options.foreign = foreign_options(tcp.options());
     }
     options
 }

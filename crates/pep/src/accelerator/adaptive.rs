@@ -2,16 +2,19 @@
 //!
 //! **Delivery rate**: bytes acknowledged over a stretch of at least a round trip and several TDD periods, and no faster
 //! than those bytes were sent, so that a burst of ACKs after an outage is not taken for capacity. The estimate is the
-//! highest of the last few stretches. A stretch in which there was too little to send raises it, never lowers it. Loss is
+//! highest of the last few stretches. A stretch in which there was too little to send and no queue raises it, never lowers
+//! it. Loss is
 //! not looked at.
 //!
-//! **Minimum round trip**: over ten seconds. When it is about to expire, or when the delay has stayed above it for long
-//! although little is on its way, the window shrinks for a round trip to what the path itself holds, so
-//! that a longer path is told from a queue of our own making.
+//! **Window**: rate x (minimum round trip + budget). The budget is the queue that the radio draws from until the first
+//! ACK tells of a higher capacity. It follows from the link itself: round trips near the minimum say that the queue ran
+//! empty, and a few in a hundred are wanted. A steady link is left with a short queue, a bursty one gets a longer one.
+//! While the queue stays short the capacity is not known, and the window grows up to twofold each round trip: a hundredfold jump takes
+//! eight or nine. After a drop the estimate follows with the stretches, and nothing is sent until the excess has drained.
 //!
-//! **Window**: rate x (minimum round trip + budget). With a queue shorter than half the budget the capacity is not known
-//! yet, and the window may double each round trip: a hundredfold jump takes seven. After a drop the
-//! estimate follows with the stretches, and nothing is sent until the excess has drained.
+//! **Minimum round trip**: over ten seconds. When it expires, or when every round trip of a second has been far above it,
+//! the window shrinks to below what the path itself holds until the queue is gone, and the minimum is measured anew: so a
+//! path that became longer is told from a queue of our own making.
 //!
 //! Left out: loss as a signal (a queue shorter than the budget loses what does not fit), and ECN.
 
@@ -22,13 +25,21 @@ use std::collections::VecDeque;
 /// Parameters that need no knowledge of the network.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct AdaptiveParameters {
-    /// Queueing delay to keep: what the radio can draw from until the first ACK tells of a higher capacity.
-    pub delay_budget: Duration,
+    /// Shortest queueing delay to keep.
+    pub least_budget: Duration,
+    /// Longest queueing delay to keep, on links that serve in bursts.
+    pub most_budget: Duration,
+    /// Share of round trips that may find the queue empty, 0 to 1.
+    pub starvation: f64,
 }
 
 impl Default for AdaptiveParameters {
     fn default() -> Self {
-        Self { delay_budget: Duration::from_millis(40) }
+        Self {
+            least_budget: Duration::from_millis(15),
+            most_budget: Duration::from_millis(200),
+            starvation: 0.015,
+        }
     }
 }
 
@@ -40,11 +51,22 @@ const PARTS: usize = 4;
 const MEMORY: usize = 8;
 /// Life of a minimum round-trip time.
 const MIN_RTT_LIFE: Duration = Duration::from_secs(10);
+/// All round trips of so long far above the minimum make it doubtful.
+const DOUBT: Duration = Duration::from_secs(1);
+/// Longest measurement of a new minimum.
+const MAX_PROBE: Duration = Duration::from_secs(3);
 /// What may be on its way before anything is known, and at least (RFC 6928).
 const INITIAL_WINDOW: u64 = 14_600;
 const MIN_WINDOW: u64 = 4 * 1460;
 /// Round trip assumed before one is measured, to pace the first window.
 const INITIAL_RTT: Duration = Duration::from_millis(50);
+/// Largest growth of the window in a round trip, and how fast it is reached.
+const MAX_GAIN: f64 = 2.0;
+const GAIN_STEP: f64 = 1.3;
+/// Growth of the budget for a round trip throughout which the queue was empty.
+const BUDGET_STEP: f64 = 0.1;
+/// A queueing delay below this is none.
+const LEAST_QUEUE: Duration = Duration::from_millis(2);
 
 /// The end of a part of a stretch.
 #[derive(Clone, Copy, Debug)]
@@ -53,6 +75,14 @@ struct Mark {
     delivered: u64,
     /// When the newest segment delivered by then had been sent.
     sent_at: Instant,
+}
+
+/// The search for a new minimum round trip.
+#[derive(Clone, Copy, Debug)]
+struct Probe {
+    since: Instant,
+    /// When the excess had drained, and the lowest round trip since.
+    drained: Option<(Instant, Duration)>,
 }
 
 #[derive(Clone, Debug)]
@@ -64,30 +94,48 @@ pub(super) struct Adaptive {
     /// Rate samples in bit/s, the newest last.
     samples: VecDeque<f64>,
     limited_since_mark: bool,
+    lowest_since_mark: Duration,
     /// Estimated bandwidth in bit/s; zero before the first sample.
     bandwidth: f64,
     min_rtt: Option<(Duration, Instant)>,
-    /// Lowest round trip since the window was last shrunk to look for it.
-    latest_rtt: Duration,
-    /// The queue is short: the capacity is not known.
-    growing: bool,
+    /// Lowest round trip of the current second, and when that began.
+    lowest: (Duration, Instant),
+    probe: Option<Probe>,
+    /// Queueing delay to keep, in seconds.
+    budget: f64,
+    /// The current round: when it began, its lowest round trip, and whether there was too little to send.
+    round_at: Instant,
+    round_lowest: Duration,
+    round_limited: bool,
+    sampled_at: Instant,
+    /// Factor of the bandwidth-delay product by which the window tries for more.
+    gain: f64,
     window: u64,
 }
 
 impl Adaptive {
     pub fn new(parameters: AdaptiveParameters) -> Self {
-        let delay_budget = parameters.delay_budget.max(Duration::from_millis(1));
+        let least_budget = parameters.least_budget.max(Duration::from_millis(1));
+        let most_budget = parameters.most_budget.max(least_budget);
+        let starvation = if parameters.starvation > 0.0 { parameters.starvation.min(0.5) } else { 0.001 };
         Self {
-            parameters: AdaptiveParameters { delay_budget },
+            parameters: AdaptiveParameters { least_budget, most_budget, starvation },
             delivered: 0,
             newest_sent_at: Instant::ZERO,
             marks: VecDeque::new(),
             samples: VecDeque::new(),
             limited_since_mark: false,
+            lowest_since_mark: Duration::MAX,
             bandwidth: 0.0,
             min_rtt: None,
-            latest_rtt: INITIAL_RTT,
-            growing: true,
+            lowest: (Duration::MAX, Instant::ZERO),
+            probe: None,
+            budget: (least_budget * 2).min(most_budget).as_secs_f64(),
+            round_at: Instant::ZERO,
+            round_lowest: Duration::MAX,
+            round_limited: false,
+            sampled_at: Instant::ZERO,
+            gain: MAX_GAIN,
             window: INITIAL_WINDOW,
         }
     }
@@ -95,7 +143,7 @@ impl Adaptive {
         self.min_rtt.map_or(INITIAL_RTT, |(rtt, _)| rtt)
     }
 
-    pub fn on_send(&mut self, now: Instant, _bytes: u64, in_flight_before: u64) {
+    pub fn on_send(&mut self, now: Instant, in_flight_before: u64) {
         if in_flight_before == 0 {
             // Idle time is in no stretch.
             self.marks.clear();
@@ -107,23 +155,98 @@ impl Adaptive {
     pub fn on_ack(&mut self, now: Instant, sample: &AckSample) {
         self.delivered += sample.bytes;
         self.limited_since_mark |= sample.app_limited;
+        self.round_limited |= sample.app_limited;
         if let Some(sent_at) = sample.sent_at {
             self.newest_sent_at = self.newest_sent_at.max(sent_at);
         }
         if let Some(rtt) = sample.rtt {
-            self.latest_rtt = rtt;
-            if self.min_rtt.is_none_or(|(min, at)| rtt <= min || now.since(at) > MIN_RTT_LIFE) {
-                self.min_rtt = Some((rtt, now));
-            }
+            self.on_rtt(now, rtt, sample.app_limited);
         }
         let stretch = self.min_rtt().max(MIN_STRETCH);
-        let due = self.marks.back().is_none_or(|mark| now.since(mark.at) >= stretch / PARTS as u64);
-        if due {
+        if self.marks.back().is_none_or(|mark| now.since(mark.at) >= stretch / PARTS as u64) {
             self.measure(now);
         }
-        let queue = self.latest_rtt.saturating_sub(self.min_rtt());
-        self.growing = queue < self.parameters.delay_budget / 2;
+        if now.since(self.round_at) >= self.min_rtt() {
+            self.end_round(now);
+        }
+        self.follow_probe(now, sample);
         self.update_window();
+    }
+
+    /// The budget grows for the time in which the queue was found empty, and shrinks for the time in which it was not.
+    fn adapt_budget(&mut self, now: Instant, rtt: Duration) {
+        let min_rtt = self.min_rtt();
+        let share = now.since(self.sampled_at).min(min_rtt).as_secs_f64() / min_rtt.as_secs_f64().max(1e-4);
+        let empty = rtt.saturating_sub(min_rtt) < LEAST_QUEUE.max(min_rtt / 16);
+        let step = if empty { share } else { -self.parameters.starvation * share };
+        let (least, most) = (self.parameters.least_budget, self.parameters.most_budget);
+        self.budget =
+            (self.budget * (1.0 + BUDGET_STEP * step)).clamp(least.as_secs_f64(), most.as_secs_f64());
+    }
+
+    fn on_rtt(&mut self, now: Instant, rtt: Duration, limited: bool) {
+        if self.min_rtt.is_none_or(|(min, _)| rtt <= min) {
+            self.min_rtt = Some((rtt, now));
+        }
+        self.round_lowest = self.round_lowest.min(rtt);
+        if !limited && self.probe.is_none() {
+            self.adapt_budget(now, rtt);
+        }
+        self.sampled_at = now;
+        self.lowest.0 = self.lowest.0.min(rtt);
+        self.lowest_since_mark = self.lowest_since_mark.min(rtt);
+        if let Some(Probe { drained: Some((_, lowest)), .. }) = &mut self.probe {
+            *lowest = (*lowest).min(rtt);
+        }
+    }
+
+    fn end_round(&mut self, now: Instant) {
+        if self.round_lowest < Duration::MAX {
+            let queue = self.round_lowest.saturating_sub(self.min_rtt()).as_secs_f64();
+            let short = queue < self.budget / 2.0;
+            if !self.round_limited && self.probe.is_none() {
+                self.gain = if short { (self.gain * GAIN_STEP).min(MAX_GAIN) } else { 1.0 };
+            } else if !short {
+                self.gain = 1.0;
+            }
+        }
+        (self.round_at, self.round_lowest, self.round_limited) = (now, Duration::MAX, false);
+    }
+
+    /// Starts, follows and ends the search for a new minimum round trip.
+    fn follow_probe(&mut self, now: Instant, sample: &AckSample) {
+        let Some((min, at)) = self.min_rtt else { return };
+        if let Some(probe) = &mut self.probe {
+            let over = now.since(probe.since) > MAX_PROBE;
+            match &mut probe.drained {
+                None if sample.in_flight <= self.window => {
+                    probe.drained = Some((now, sample.rtt.unwrap_or(Duration::MAX)));
+                }
+                Some((drained_at, lowest))
+                    if now.since(*drained_at) > min * 5 / 4 && *lowest < Duration::MAX =>
+                {
+                    self.min_rtt = Some((*lowest, now));
+                    self.probe = None;
+                    self.lowest = (Duration::MAX, now);
+                }
+                _ if over => {
+                    // It has not drained: nothing was learned.
+                    self.min_rtt = Some((min, now));
+                    self.probe = None;
+                    self.lowest = (Duration::MAX, now);
+                }
+                _ => {}
+            }
+            return;
+        }
+        let second = now.since(self.lowest.1) >= DOUBT.max(min * 4);
+        let far =
+            self.lowest.0 < Duration::MAX && self.lowest.0 > min + Duration::from_secs_f64(2.0 * self.budget);
+        if now.since(at) > MIN_RTT_LIFE || second && far {
+            self.probe = Some(Probe { since: now, drained: None });
+        } else if second {
+            self.lowest = (Duration::MAX, now);
+        }
     }
 
     fn measure(&mut self, now: Instant) {
@@ -132,7 +255,11 @@ impl Adaptive {
             let sent = self.newest_sent_at.since(first.sent_at);
             let span = acked.max(sent).as_secs_f64();
             let rate = 8.0 * (self.delivered - first.delivered) as f64 / span.max(1e-6);
-            if !self.limited_since_mark || rate > self.bandwidth {
+            // With a queue the link was busy, whatever was there to send.
+            let queued = self.lowest_since_mark < Duration::MAX
+                && self.lowest_since_mark > self.min_rtt() + self.parameters.least_budget;
+            let tried = queued || !self.limited_since_mark && self.probe.is_none();
+            if tried || rate > self.bandwidth {
                 self.samples.push_back(rate);
                 if self.samples.len() > MEMORY {
                     self.samples.pop_front();
@@ -141,6 +268,7 @@ impl Adaptive {
             }
         }
         self.limited_since_mark = false;
+        self.lowest_since_mark = Duration::MAX;
         self.marks.push_back(Mark { at: now, delivered: self.delivered, sent_at: self.newest_sent_at });
         if self.marks.len() > PARTS {
             self.marks.pop_front();
@@ -148,24 +276,22 @@ impl Adaptive {
     }
 
     fn update_window(&mut self) {
-        let min_rtt = self.min_rtt();
-        let mut span = min_rtt + self.parameters.delay_budget;
-        if self.growing {
-            span = span.max(min_rtt * 2);
-        }
-        let wanted = (self.bandwidth / 8.0 * span.as_secs_f64()) as u64;
-        self.window = wanted.max(if self.bandwidth > 0.0 { MIN_WINDOW } else { INITIAL_WINDOW });
-        if self.growing {
-            self.window = self.window.max(INITIAL_WINDOW);
-        }
+        let min_rtt = self.min_rtt().as_secs_f64();
+        let span = if self.probe.is_some() {
+            0.75 * min_rtt
+        } else {
+            (min_rtt + self.budget).max(self.gain * min_rtt)
+        };
+        let wanted = (self.bandwidth / 8.0 * span) as u64;
+        let least = if self.gain > 1.0 { INITIAL_WINDOW } else { MIN_WINDOW };
+        self.window = wanted.max(least);
     }
 
     pub fn rate(&self) -> Rate {
-        let rate = if self.growing {
-            let known = 3.0 * self.bandwidth;
-            let initial = 8.0 * 2.0 * INITIAL_WINDOW as f64
-                / self.min_rtt().max(Duration::from_millis(1)).as_secs_f64();
-            known.max(initial)
+        let rate = if self.gain > 1.0 {
+            let rtt = self.min_rtt().as_secs_f64().max(1e-3);
+            let initial = 8.0 * 2.0 * INITIAL_WINDOW as f64 / rtt;
+            (1.5 * self.gain * self.bandwidth).max(initial)
         } else {
             1.25 * self.bandwidth
         };

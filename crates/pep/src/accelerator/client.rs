@@ -114,7 +114,7 @@ impl Flow {
             self.rtt.on_progress();
         }
         if is_duplicate_report(tcp, ack) {
-            self.board.on_duplicate();
+            self.board.on_duplicate(self.una);
         }
         self.take_congestion_echo(tcp);
         if advances {
@@ -124,7 +124,7 @@ impl Flow {
         } else if duplicate && delivery.bytes == 0 && (same_window || moved) {
             self.on_duplicate(cx, moved && blocks.is_empty());
         }
-        self.reorder_at = self.board.detect(cx.now, min_rtt, self.agreed.segment);
+        self.reorder_at = self.board.detect(cx.now, self.rtt.spread(), self.agreed.segment);
         if self.una > self.acked || self.una >= self.edge {
             self.ack_due = true;
         }

@@ -24,7 +24,9 @@ impl Default for RateControl {
 pub struct AcceleratorConfig {
     /// The rate control, one for each device.
     pub control: RateControl,
-    /// Bytes of a connection that are held at most: the window that its server sees.
+    /// Bytes of a connection that are held at most and that the client is not known to have: the window that its server
+    /// sees. As much again is held of what the client has acknowledged selectively, so that a hole does not stop the
+    /// flow for a round trip.
     pub flow_buffer: Bytes,
     /// Bytes of a connection that may be acknowledged to its server and not yet by the client.
     pub exposure: Bytes,
@@ -63,7 +65,7 @@ impl Default for AcceleratorConfig {
         Self {
             control: RateControl::default(),
             flow_buffer: Bytes(2 << 20),
-            exposure: Bytes(2 << 20),
+            exposure: Bytes(4 << 20),
             device_buffer: Bytes(16 << 20),
             total_buffer: Bytes(1 << 30),
             max_flows: 100_000,
@@ -85,7 +87,7 @@ impl AcceleratorConfig {
     pub(super) fn clamped(mut self) -> Self {
         // A buffer below a few segments could not even fill a delayed ACK; beyond 2^29 serial numbers end.
         self.flow_buffer = Bytes(self.flow_buffer.0.clamp(16 << 10, 1 << 29));
-        self.exposure = Bytes(self.exposure.0.min(self.flow_buffer.0));
+        self.exposure = Bytes(self.exposure.0.min(2 * self.flow_buffer.0));
         self.super_packet = Bytes(self.super_packet.0.min(65_000));
         self.max_flows = self.max_flows.min(1 << 24);
         self.max_openings = self.max_openings.clamp(1, 1 << 24);

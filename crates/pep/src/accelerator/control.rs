@@ -35,9 +35,9 @@ impl Control {
         }
     }
     /// Bytes are sent to the device.
-    pub fn on_send(&mut self, now: Instant, bytes: u64, in_flight_before: u64) {
+    pub fn on_send(&mut self, now: Instant, in_flight_before: u64) {
         if let Self::Adaptive(control) = self {
-            control.on_send(now, bytes, in_flight_before);
+            control.on_send(now, in_flight_before);
         }
     }
     pub fn on_ack(&mut self, now: Instant, sample: &AckSample) {

@@ -69,8 +69,8 @@ impl Device {
         let bytes = u128::from(self.control.rate().0) * u128::from(tick.as_nanos()) / 8_000_000_000;
         (bytes as u64).clamp(segment, MAX_BURST * segment) as u32
     }
-    pub fn on_send(&mut self, now: Instant, payload: u64, wire: u64, in_flight_before: u64) {
-        self.control.on_send(now, payload, in_flight_before);
+    pub fn on_send(&mut self, now: Instant, wire: u64, in_flight_before: u64) {
+        self.control.on_send(now, in_flight_before);
         let earliest = Instant::from_nanos(now.as_nanos().saturating_sub(CATCH_UP.as_nanos()));
         self.next_send_at = self.next_send_at.max(earliest) + self.control.rate().time_to_send(Bytes(wire));
     }

@@ -248,8 +248,8 @@ impl Flow {
         );
         debug_assert!(self.edge + 1 >= self.acked, "no window of negative size");
         // The largest shift rounds a window up by 16 KiB; the FIN takes a number.
-        let most = config.flow_buffer.0.max(self.client_edge.saturating_sub(self.una)) + (1 << 14) + 1;
-        debug_assert!(next.saturating_sub(self.una) <= most.max(1 << 30), "memory is bounded");
+        let most = (2 * config.flow_buffer.0).max(self.client_edge.saturating_sub(self.una)) + (1 << 14) + 1;
+        debug_assert!(next.saturating_sub(self.una) <= most, "memory is bounded");
         debug_assert!(self.charged_in_flight == self.board.in_flight());
     }
     pub fn check_depth(&self) {

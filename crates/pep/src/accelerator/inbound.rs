@@ -224,7 +224,8 @@ impl Flow {
         } else if cx.tight || !self.complete {
             self.edge
         } else {
-            (self.una + cx.config.flow_buffer.0).max(self.edge)
+            let known = self.board.sacked_bytes().min(cx.config.flow_buffer.0);
+            (self.una + known + cx.config.flow_buffer.0).max(self.edge)
         }
     }
 

@@ -9,7 +9,7 @@ use super::opening::Openings;
 use super::outbound::Turn;
 use super::stats::{AcceleratorStats, BypassReason};
 use super::timers::{Owner, Timers};
-use super::{FlowSnapshot, Side, Transmission};
+use super::{FlowRecord, FlowSnapshot, Side, Transmission};
 use paceline_net::rewrite::{checksum_is_right, packet_too_big};
 use paceline_net::{Duration, FlowKey, Instant, Node, Output, Packet, Port, SackBlocks, TcpFlags, TcpHeader};
 use std::collections::VecDeque;
@@ -387,8 +387,8 @@ impl Accelerator {
             let mut cx = context!(self, now, device);
             let before = device.in_flight;
             match flow.send_next(&mut cx, device) {
-                Turn::Sent { payload, wire } => {
-                    device.on_send(now, payload, wire, before);
+                Turn::Sent { wire } => {
+                    device.on_send(now, wire, before);
                     device.backlog.rotate_left(1);
                     self.settle(now, slot);
                     return true;
@@ -455,16 +455,14 @@ impl Accelerator {
         if flow.on_timeout(&mut cx) {
             self.settle(now, slot);
         } else {
-            self.reset(now, slot);
+            self.reset(slot);
         }
     }
 
     /// Resets both ends of a connection.
-    fn reset(&mut self, now: Instant, slot: u32) {
-        let Some(flow) = self.flows.get_mut(slot) else { return };
-        let Some(device) = self.devices.get_mut(flow.device) else { return };
-        flow.emit_resets(&mut context!(self, now, device));
-        self.stats.flows_reset += 1;
+    fn reset(&mut self, slot: u32) {
+        let Some(record) = self.flows.get(slot).map(Flow::record) else { return };
+        self.recover([record]);
         self.remove(slot);
     }
 
@@ -485,8 +483,24 @@ impl Accelerator {
                 self.stats.flows_detached += 1;
                 self.remove(slot);
             } else {
-                self.reset(now, slot);
+                self.reset(slot);
             }
+        }
+    }
+
+    /// What a journal has to hold of the connections that are exposed.
+    pub fn journal(&self) -> impl Iterator<Item = FlowRecord> + '_ {
+        self.flows.iter().filter(|(_, _, flow)| flow.exposure() > 0).map(|(_, _, flow)| flow.record())
+    }
+
+    /// After a crash, resets both ends of the connections of a journal. Those that were not exposed need nothing: they go
+    /// on as connections whose start was not seen.
+    pub fn recover(&mut self, journal: impl IntoIterator<Item = FlowRecord>) {
+        for record in journal {
+            for (side, packet) in record.resets() {
+                self.out.push_back(Transmission { side, packet, segment: 0 });
+            }
+            self.stats.flows_reset += 1;
         }
     }
 

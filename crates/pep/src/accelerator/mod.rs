@@ -58,6 +58,7 @@ mod device;
 mod flow;
 mod inbound;
 mod index;
+mod journal;
 mod machine;
 mod opening;
 mod outbound;
@@ -77,7 +78,7 @@ pub use machine::Accelerator;
 pub use paper::PaperParameters;
 pub use stats::{AcceleratorStats, BypassReason};
 
-use paceline_net::{Duration, FlowKey, Packet, Port, Rate};
+use paceline_net::{Duration, FlowKey, Packet, Port, Rate, SeqNumber};
 
 /// Where packets enter and leave.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
@@ -112,6 +113,23 @@ pub struct Transmission {
     pub packet: Packet,
     /// Of a super-packet that was made here, payload bytes of the segments to cut it into; 0 for all others.
     pub segment: u32,
+}
+
+/// What must outlive a crash for a connection's ends not to be left hanging: where each of them stands.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct FlowRecord {
+    /// Direction from server to mobile.
+    pub key: FlowKey,
+    /// The number that the client expects of the server.
+    pub client_expects: SeqNumber,
+    /// The number that the server expects of the client.
+    pub server_expects: SeqNumber,
+    /// What the server has seen acknowledged.
+    pub server_acked: SeqNumber,
+    /// TSval for a segment in the client's name.
+    pub client_timestamp: Option<u32>,
+    /// TSval for a segment in the server's name.
+    pub server_timestamp: Option<u32>,
 }
 
 /// State of one connection.

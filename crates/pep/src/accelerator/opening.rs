@@ -98,7 +98,7 @@ impl Opening {
         // An offer of all three bits may be declined: by ECE alone (or with the nonce bit), by none, by an echo of all.
         let bits = |syn: &Syn| (syn.flags.0 & (TcpFlags::AE.0 | TcpFlags::CWR.0 | TcpFlags::ECE.0)) >> 6;
         let accepted = bits(offer) == 0b111 && ![0b000, 0b001, 0b101, 0b111].contains(&bits(answer));
-        let option = answer.options.foreign.intersects(ForeignOptions::ACCURATE_ECN);
+        let option = answer.options.other.intersects(ForeignOptions::ACCURATE_ECN);
         if accepted || option { Err(BypassReason::AccurateEcn) } else { Ok(()) }
     }
 
@@ -120,8 +120,7 @@ impl Opening {
     /// The connection as the server's first data finds it.
     pub fn opened(&self) -> Result<Opened, BypassReason> {
         let [Some(server), Some(client)] = self.syns else { return Err(BypassReason::OneSided) };
-        let fast_open =
-            server.options.foreign.with(client.options.foreign).intersects(ForeignOptions::FAST_OPEN);
+        let fast_open = server.options.other.with(client.options.other).intersects(ForeignOptions::FAST_OPEN);
         if !(server.answer || client.answer) || !(self.client_acked || fast_open) {
             return Err(BypassReason::OneSided);
         }
@@ -154,13 +153,12 @@ fn agree(server: &Syn, client: &Syn) -> Agreed {
 
 /// What forbids to touch a connection, by one side's SYN.
 fn check(packet: &Packet, tcp: &TcpHeader) -> Result<(), BypassReason> {
-    let foreign = tcp.options.foreign;
+    let foreign = tcp.options.other;
     let signed = ForeignOptions::MD5.with(ForeignOptions::AUTHENTICATION);
     // Named ones are judged by name, an offer of accurate ECN when it is answered.
     let known =
         signed.with(ForeignOptions::MPTCP).with(ForeignOptions::FAST_OPEN).with(ForeignOptions::ACCURATE_ECN);
-    let unknown =
-        tcp.options.other && (foreign == ForeignOptions::default() || foreign.without(known).0 != 0);
+    let unknown = foreign.without(known).any();
     if packet.ip.special {
         Err(BypassReason::SpecialIp)
     } else if foreign.intersects(ForeignOptions::MPTCP) {

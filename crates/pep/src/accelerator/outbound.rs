@@ -26,8 +26,8 @@ const LEAST_MTU_V6: u32 = 1280;
 /// What came of a turn to send.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Turn {
-    /// So many bytes of payload left, in so many on the wire.
-    Sent { payload: u64, wire: u64 },
+    /// A packet of so many bytes left.
+    Sent { wire: u64 },
     /// Too much is on its way already.
     NoRoom,
     /// There is nothing that may be sent.
@@ -155,7 +155,7 @@ impl Flow {
         let wire = u64::from(packet.len);
         let segment = if len > self.agreed.segment { self.agreed.segment } else { 0 };
         cx.out.push_back(Transmission { side: Side::Mobile, packet, segment });
-        Turn::Sent { payload: u64::from(len), wire }
+        Turn::Sent { wire }
     }
 
     fn server_ip(&self) -> IpHeader {
@@ -189,32 +189,6 @@ impl Flow {
         let unparsed = Unparsed { urgent: 0, flow_label: self.flow_label };
         let packet = self.build(self.server_ip(), tcp, unparsed);
         cx.out.push_back(Transmission { side: Side::Mobile, packet, segment: 0 });
-    }
-
-    /// Resets for both ends: what was acknowledged early cannot be delivered.
-    pub fn emit_resets(&mut self, cx: &mut Context<'_>) {
-        self.emit_empty(cx, self.una, TcpFlags::RST.with(TcpFlags::ACK), SackBlocks::default());
-        let ip = IpHeader {
-            src: self.key.dst,
-            dst: self.key.src,
-            traffic_class: self.uplink.traffic_class,
-            hop_limit: self.uplink.hop_limit,
-            special: false,
-        };
-        let tcp = TcpHeader {
-            src_port: self.key.dst_port,
-            dst_port: self.key.src_port,
-            // What the server is known to have is the number that it takes a reset at.
-            seq: self.uplink.una,
-            ack: self.seq(self.acked),
-            flags: TcpFlags::RST.with(TcpFlags::ACK),
-            window: 0,
-            options: TcpOptions { timestamps: self.client_timestamps(), ..TcpOptions::default() },
-            payload_len: 0,
-        };
-        let unparsed = Unparsed { urgent: 0, flow_label: self.uplink.flow_label };
-        let packet: Packet = self.build(ip, tcp, unparsed);
-        cx.out.push_back(Transmission { side: Side::Server, packet, segment: 0 });
     }
 
     /// Nothing may be sent because of the client's window alone.
@@ -266,7 +240,7 @@ impl Flow {
     /// Returns false if the client is given up.
     pub fn on_timeout(&mut self, cx: &mut Context<'_>) -> bool {
         if self.reorder_at.is_some_and(|at| at <= cx.now) {
-            self.reorder_at = self.board.detect(cx.now, self.rtt.min(), self.agreed.segment);
+            self.reorder_at = self.board.detect(cx.now, self.rtt.spread(), self.agreed.segment);
         }
         if self.is_persisting() {
             if self.timer_base + self.persist_wait() <= cx.now {

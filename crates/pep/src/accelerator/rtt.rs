@@ -42,6 +42,10 @@ impl Rtt {
     pub fn min(&self) -> Duration {
         self.min.unwrap_or_default()
     }
+    /// The shortest and the smoothed, for loss detection.
+    pub fn spread(&self) -> (Duration, Duration) {
+        (self.min(), self.srtt.unwrap_or_default())
+    }
     pub fn srtt(&self) -> Option<Duration> {
         self.srtt
     }

@@ -75,9 +75,14 @@ pub(super) struct Scoreboard {
     rack_rtt: Duration,
     /// Highest end delivered: a first transmission below it was overtaken.
     highest: u64,
+    /// That before the acknowledgment at hand, which may tell of several segments in any order.
+    highest_before: u64,
     reordered: bool,
     /// Quarters of the minimum round-trip time by which segments may overtake.
     reorder_quarters: u8,
+    widened_until: u64,
+    flight_until: u64,
+    flights_left: u8,
 }
 
 impl Scoreboard {
@@ -87,6 +92,9 @@ impl Scoreboard {
     /// Bytes sent and neither acknowledged nor known to be lost.
     pub fn in_flight(&self) -> u64 {
         self.in_flight
+    }
+    pub fn sacked_bytes(&self) -> u64 {
+        self.sacked_bytes
     }
     pub fn has_lost(&self) -> bool {
         !self.lost.is_empty()
@@ -117,6 +125,7 @@ impl Scoreboard {
         min_rtt: Duration,
     ) -> Delivery {
         let mut delivery = Delivery::default();
+        self.highest_before = self.highest;
         while let Some(record) = self.sent.pop_front_if(|record| record.end() <= una) {
             if record.is(SACKED) {
                 self.sacked_bytes -= u64::from(record.len);
@@ -138,6 +147,10 @@ impl Scoreboard {
             }
         }
         self.sacked.remove_below(una);
+        if una > self.flight_until {
+            self.flight_until = self.sent.back().map_or(una, Sent::end);
+            self.on_flight();
+        }
         let end = self.sent.back().map_or(una, Sent::end);
         for (left, right) in blocks {
             let (left, right) = (left.max(una), right.min(end));
@@ -187,7 +200,7 @@ impl Scoreboard {
                 return;
             }
         } else {
-            if record.end() < self.highest {
+            if record.end() < self.highest_before {
                 self.reordered = true;
                 self.reorder_quarters = self.reorder_quarters.max(1);
             }
@@ -203,22 +216,36 @@ impl Scoreboard {
         }
     }
 
-    /// A duplicate reached the client (DSACK): what was sent again had only been late.
-    pub fn on_duplicate(&mut self) {
+    /// A duplicate reached the client (DSACK): what was sent again had only been late. Counts once a flight, and is
+    /// forgotten when it has not happened for sixteen (RFC 8985, section 6.2, step 4).
+    pub fn on_duplicate(&mut self, una: u64) {
         self.reordered = true;
-        self.reorder_quarters = (self.reorder_quarters + 1).min(8);
+        if una >= self.widened_until {
+            self.widened_until = self.sent.back().map_or(una, Sent::end);
+            self.reorder_quarters = (self.reorder_quarters + 1).min(8);
+            self.flights_left = 16;
+        }
+    }
+    /// A flight was acknowledged.
+    fn on_flight(&mut self) {
+        self.flights_left = self.flights_left.saturating_sub(1);
+        if self.flights_left == 0 {
+            self.reorder_quarters = 1;
+        }
     }
 
-    fn reorder_window(&self, min_rtt: Duration, segment: u32) -> Duration {
+    fn reorder_window(&self, (min_rtt, srtt): (Duration, Duration), segment: u32) -> Duration {
         if !self.reordered && self.sacked_bytes >= 3 * u64::from(segment) {
             return Duration::ZERO;
         }
-        min_rtt * u64::from(self.reorder_quarters.max(1)) / 4
+        // Linux's ceiling: a repair that waits longer costs more than a segment sent in vain.
+        (min_rtt * u64::from(self.reorder_quarters.max(1)) / 4).min(srtt / 8)
     }
 
-    /// Judges what was sent before the newest delivery. Returns when to judge again.
-    pub fn detect(&mut self, now: Instant, min_rtt: Duration, segment: u32) -> Option<Instant> {
-        let window = self.reorder_window(min_rtt, segment);
+    /// Judges what was sent before the newest delivery, by the shortest and the smoothed round-trip time. Returns when
+    /// to judge again.
+    pub fn detect(&mut self, now: Instant, rtt: (Duration, Duration), segment: u32) -> Option<Instant> {
+        let window = self.reorder_window(rtt, segment);
         let (rack, rack_rtt) = (self.rack, self.rack_rtt);
         let overdue = |record: &Sent| -> Result<(), Option<Instant>> {
             if (record.at, record.end()) >= rack {

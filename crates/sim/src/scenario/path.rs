@@ -38,8 +38,10 @@ pub enum AcceleratorProfile {
 pub struct Accelerator {
     /// `adaptive` or `paper`.
     pub profile: AcceleratorProfile,
-    /// Profile `adaptive`: queueing delay to keep.
-    pub delay_budget: Duration,
+    /// Profile `adaptive`: least queueing delay to keep; the budget grows where the queue runs empty.
+    pub least_budget: Duration,
+    /// Profile `adaptive`: most queueing delay to keep.
+    pub most_budget: Duration,
     /// Profile `paper`, as are the following ones: ACKs that a bandwidth sample spans.
     pub k: u32,
     /// Weight of a new sample.
@@ -67,7 +69,8 @@ impl Default for Accelerator {
         let (config, paper) = (AcceleratorConfig::default(), PaperParameters::default());
         Self {
             profile: AcceleratorProfile::Adaptive,
-            delay_budget: AdaptiveParameters::default().delay_budget,
+            least_budget: AdaptiveParameters::default().least_budget,
+            most_budget: AdaptiveParameters::default().most_budget,
             k: paper.k,
             lambda: paper.lambda,
             alpha: paper.alpha,
@@ -92,7 +95,12 @@ impl Accelerator {
                     RateControl::Paper(PaperParameters { k, lambda, alpha, beta, mu, r_cap })
                 }
                 AcceleratorProfile::Adaptive => {
-                    RateControl::Adaptive(AdaptiveParameters { delay_budget: self.delay_budget })
+                    let (least_budget, most_budget) = (self.least_budget, self.most_budget);
+                    RateControl::Adaptive(AdaptiveParameters {
+                        least_budget,
+                        most_budget,
+                        ..AdaptiveParameters::default()
+                    })
                 }
             },
             flow_buffer: self.flow_buffer,
@@ -126,7 +134,9 @@ impl Default for SplitTcp {
 pub(super) fn check(scenario: &Scenario) -> Result<(), Problem> {
     let of = &scenario.accelerator;
     let span_ok = |span| span >= Duration::from_millis(1) && span <= Duration::from_secs(10);
-    range("accelerator.delay_budget", of.delay_budget, span_ok(of.delay_budget), "1 ms to 10 s")?;
+    range("accelerator.least_budget", of.least_budget, span_ok(of.least_budget), "1 ms to 10 s")?;
+    let ok = span_ok(of.most_budget) && of.most_budget >= of.least_budget;
+    range("accelerator.most_budget", of.most_budget, ok, "accelerator.least_budget to 10 s")?;
     range("accelerator.k", of.k, (1..=65_536).contains(&of.k), "1 to 65536 ACKs")?;
     for (key, share) in [("accelerator.lambda", of.lambda), ("accelerator.mu", of.mu)] {
         range(key, share, (0.0..=1.0).contains(&share), "0 to 1")?;
@@ -136,8 +146,7 @@ pub(super) fn check(scenario: &Scenario) -> Result<(), Problem> {
     range("accelerator.r_cap", of.r_cap, rate_ok(of.r_cap), RATE)?;
     let buffer_ok = |size| size >= Bytes(16 << 10) && size <= Bytes(1 << 29);
     range("accelerator.flow_buffer", of.flow_buffer, buffer_ok(of.flow_buffer), "16 KiB to 512 MiB")?;
-    let ok = of.exposure <= of.flow_buffer;
-    range("accelerator.exposure", of.exposure, ok, "no more than accelerator.flow_buffer")?;
+    range("accelerator.exposure", of.exposure, of.exposure <= Bytes(1 << 29), "0 B to 512 MiB")?;
     range(
         "accelerator.device_buffer",
         of.device_buffer,

@@ -6,16 +6,19 @@ use paceline_sim::{Scenario, ScenarioError, scenario};
 use std::path::Path;
 
 /// The scenarios that come with the program.
-const BUILT_IN: [(&str, &str); 3] = [
+const BUILT_IN: [(&str, &str); 5] = [
     ("uplink-limited", include_str!("../../../scenarios/uplink-limited.toml")),
     ("single-station", include_str!("../../../scenarios/single-station.toml")),
     ("ack-filter-paper", include_str!("../../../scenarios/ack-filter-paper.toml")),
+    ("accelerator-3g", include_str!("../../../scenarios/accelerator-3g.toml")),
+    ("accelerator-lte", include_str!("../../../scenarios/accelerator-lte.toml")),
 ];
 
 /// What every command that takes a scenario takes.
 #[derive(Args)]
 pub struct ScenarioArgs {
-    /// Scenario file, or the name of a built-in one: uplink-limited, single-station, ack-filter-paper
+    /// Scenario file, or the name of a built-in one: uplink-limited, single-station, ack-filter-paper, accelerator-3g,
+    /// accelerator-lte
     pub scenario: String,
     /// Set one value of the scenario, for example --set ack_filter.scheme=hybrid-opt (repeatable)
     #[arg(long = "set", value_name = "KEY=VALUE")]

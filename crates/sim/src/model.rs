@@ -19,7 +19,7 @@ use crate::pep::{self, Pep};
 use crate::scenario::{self, Direction, Scenario, Stations, Traffic};
 use crate::split::Split;
 use crate::udp::{Udp, UdpFlow, UdpStats};
-use paceline_net::{Duration, Instant, Node, Output, Packet, Port, SeqNumber, Stream};
+use paceline_net::{Bytes, Duration, Instant, Node, Output, Packet, Port, SeqNumber, Stream};
 use paceline_pep::Accelerator;
 use paceline_ran::{CORE, Cell, station_port};
 use paceline_tcp::{Endpoint, EndpointConfig, Source};
@@ -97,6 +97,8 @@ pub struct Model {
     access: NodeId,
     /// Per station, its server's host and its own; none for a real station.
     hosts: Vec<Option<(NodeId, NodeId)>>,
+    /// Per station, what each of its transfers moves; none without end.
+    sizes: Vec<Option<Bytes>>,
 }
 
 impl Model {
@@ -132,7 +134,8 @@ impl Model {
             }
             None => engine.connect((core, core_network::CELLS), (access, CORE)),
         }
-        let mut model = Self { engine, core, pep, access, hosts: Vec::new() };
+        let sizes = groups.iter().map(|group| group.file).collect();
+        let mut model = Self { engine, core, pep, access, hosts: Vec::new(), sizes };
         for (index, group) in groups.iter().enumerate() {
             if real.contains(&index) {
                 model.engine.expose((access, station_port(index)), real_station(index));
@@ -245,6 +248,10 @@ impl Model {
             (ModelNode::Udp(server), ModelNode::Udp(host)) => Some((server.stats(), host.stats())),
             _ => None,
         }
+    }
+    /// What each of a station's transfers moves; none without end.
+    pub fn transfer_size(&self, station: usize) -> Option<Bytes> {
+        self.sizes[station]
     }
     /// Number of stations.
     pub fn stations(&self) -> usize {

@@ -164,8 +164,11 @@ pub struct FlowResult {
     pub retransmissions: u64,
     /// Retransmission time-outs.
     pub timeouts: u64,
-    /// When a finite transfer was complete, in seconds.
+    /// When the sender of a finite transfer knew it to be complete, in seconds: with an accelerator before it is.
     pub completed_s: Option<f64>,
+    /// When the receiver had all of it.
+    #[serde(default)]
+    pub received_s: Option<f64>,
 }
 
 /// One moment of one station.
@@ -305,12 +308,14 @@ impl Summary {
     }
     /// `flows.csv`.
     pub fn flows_csv(&self) -> String {
-        let mut csv = String::from("seed,station,flow,bytes,retransmissions,timeouts,completed_s\n");
+        let mut csv =
+            String::from("seed,station,flow,bytes,retransmissions,timeouts,completed_s,received_s\n");
         for (run, f) in self.runs.iter().flat_map(|run| run.flows.iter().map(move |f| (run, f))) {
-            let completed = f.completed_s.map_or(String::new(), |s| format!("{s:.6}"));
+            let [completed, received] =
+                [f.completed_s, f.received_s].map(|at| at.map_or(String::new(), |s| format!("{s:.6}")));
             let _ = writeln!(
                 csv,
-                "{},{},{},{},{},{},{completed}",
+                "{},{},{},{},{},{},{completed},{received}",
                 run.seed, f.station, f.flow, f.bytes, f.retransmissions, f.timeouts
             );
         }

@@ -204,6 +204,10 @@ fn flows(model: &Model, events: &[(Instant, Event)]) -> Vec<FlowResult> {
         for (flow, (server, host)) in model.flows(station).into_iter().enumerate() {
             let (down, up) = (server.stats(), host.stats());
             let key = server.flow_key();
+            let whole = model.transfer_size(station).map(|size| size.0);
+            let received =
+                [host.stats(), server.stats()].into_iter().find(|s| Some(s.bytes_received) == whole);
+            let received_at = received.map(|stats| stats.received_at);
             let completed_at = completed.get(&key).or_else(|| completed.get(&key.reversed()));
             flows.push(FlowResult {
                 station,
@@ -212,6 +216,7 @@ fn flows(model: &Model, events: &[(Instant, Event)]) -> Vec<FlowResult> {
                 retransmissions: down.retransmitted_segments + up.retransmitted_segments,
                 timeouts: down.timeouts + up.timeouts,
                 completed_s: completed_at.map(|at| at.as_secs_f64()),
+                received_s: received_at.map(|at| at.as_secs_f64()),
             });
         }
     }

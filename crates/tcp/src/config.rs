@@ -218,6 +218,8 @@ pub struct Stats {
     pub bytes_acked: u64,
     /// Payload bytes received in order.
     pub bytes_received: u64,
+    /// When the last of them came.
+    pub received_at: Instant,
     /// Payload bytes that the application read.
     pub bytes_read: u64,
     /// Segments sent again (payload or FIN).

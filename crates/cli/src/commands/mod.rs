@@ -7,5 +7,6 @@ pub mod doctor;
 pub mod emulate;
 pub mod report;
 pub mod reproduce;
+pub mod reproduce_accelerator;
 pub mod run;
 pub mod sweep;

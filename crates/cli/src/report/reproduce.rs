@@ -68,7 +68,11 @@ impl Reproduced {
 
 impl Row {
     fn ours(&self) -> String {
-        let decimals = if self.unit.is_empty() { 4 } else { 1 };
+        let decimals = match self.unit.as_str() {
+            "" => 4,
+            "Mb/s" => 2,
+            _ => 1,
+        };
         let lines = self.ours.iter().map(|(name, mean)| {
             let Some(mean) = mean.as_f64() else { return format!("{}: not measured", escape(name)) };
             let half = self.ci95.get(name).and_then(Value::as_f64);

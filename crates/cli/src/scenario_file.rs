@@ -14,6 +14,13 @@ const BUILT_IN: [(&str, &str); 5] = [
     ("accelerator-lte", include_str!("../../../scenarios/accelerator-lte.toml")),
 ];
 
+/// The traces that come with the program: a minute each, made by `paceline trace synthetic`.
+const TRACES: [(&str, &str); 3] = [
+    ("walk", include_str!("../../../scenarios/traces/walk.trace")),
+    ("drive", include_str!("../../../scenarios/traces/drive.trace")),
+    ("train", include_str!("../../../scenarios/traces/train.trace")),
+];
+
 /// What every command that takes a scenario takes.
 #[derive(Args)]
 pub struct ScenarioArgs {
@@ -35,12 +42,24 @@ pub fn load(args: &ScenarioArgs) -> Outcome<(String, Scenario)> {
 /// Reads a scenario's text and the traces that it names: built-in ones, or files beside the scenario's.
 pub fn parse(file: &str, text: &str, set: &[String]) -> Result<Scenario, ScenarioError> {
     let folder = Path::new(file).parent().unwrap_or(Path::new(""));
-    scenario::load_with(file, text, set, &|name| {
-        let path = folder.join(name);
-        std::fs::read_to_string(&path).map_err(|error| match error.kind() {
-            std::io::ErrorKind::InvalidData => format!("{}: not a text file in UTF-8", path.display()),
-            _ => format!("{}: {error}; give a trace in mahimahi's format", path.display()),
-        })
+    scenario::load_with(file, text, set, &|name| read_trace(folder, name))
+}
+
+/// Text of a trace: a file's, sought from `folder`, or a built-in one's.
+pub fn read_trace(folder: &Path, name: &str) -> Result<String, String> {
+    let path = folder.join(name);
+    if let Some((_, text)) = TRACES.iter().find(|(other, _)| *other == name).filter(|_| !path.exists()) {
+        return Ok((*text).to_owned());
+    }
+    std::fs::read_to_string(&path).map_err(|error| match error.kind() {
+        std::io::ErrorKind::InvalidData => format!("{}: not a text file in UTF-8", path.display()),
+        _ => {
+            let names = TRACES.map(|(name, _)| name).join(", ");
+            format!(
+                "{}: {error}; give a trace in mahimahi's format, or a built-in one: {names}",
+                path.display()
+            )
+        }
     })
 }
 

@@ -10,3 +10,4 @@ pub mod reproduce;
 pub mod reproduce_accelerator;
 pub mod run;
 pub mod sweep;
+pub mod trace;

@@ -11,9 +11,11 @@
 mod cellular;
 mod fixed;
 mod pipe;
+mod synthetic;
 mod trace;
 
 pub use pipe::PipeStats;
+pub use synthetic::{MOTIONS, Motion, synthetic};
 pub use trace::{OPPORTUNITY, Trace, TraceError};
 
 use crate::agenda::Agenda;

@@ -1,0 +1,196 @@
+//! `paceline trace`: traces of delivery opportunities in mahimahi's format: look at them, make them, take them from a
+//! capture of what a link delivered.
+
+use crate::failure::{Failure, Outcome};
+use crate::output;
+use crate::scenario_file::{self, ScenarioArgs};
+use crate::table::align;
+use anyhow::Context;
+use clap::Subcommand;
+use paceline_net::{Duration, Instant, Rate};
+use paceline_sim::link::{MOTIONS, OPPORTUNITY, Trace, TraceError, synthetic};
+use paceline_sim::{Capture, simulate};
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::sync::{Arc, Mutex};
+
+#[derive(clap::Args)]
+pub struct Args {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    /// Check traces and say what they hold
+    Info {
+        /// Traces in mahimahi's format, or names of built-in ones
+        #[arg(required = true)]
+        traces: Vec<String>,
+        /// Print one line of JSON per trace
+        #[arg(long)]
+        json: bool,
+    },
+    /// Make the trace of a constant rate
+    Constant {
+        /// Bit rate, such as "12 Mb/s"
+        rate: Rate,
+        /// File to write; stdout if left out
+        #[arg(long, value_name = "FILE")]
+        out: Option<PathBuf>,
+    },
+    /// Make a trace like a cellular downlink's from a seed
+    Synthetic {
+        /// How the capacity varies: walk, drive or train
+        motion: String,
+        /// Mean bit rate
+        #[arg(long, default_value = "12 Mb/s")]
+        rate: Rate,
+        /// Highest bit rate
+        #[arg(long, default_value = "100 Mb/s")]
+        peak: Rate,
+        /// Length
+        #[arg(long, default_value = "60 s")]
+        length: Duration,
+        /// Seed
+        #[arg(long, default_value_t = 1)]
+        seed: u64,
+        /// File to write; stdout if left out
+        #[arg(long, value_name = "FILE")]
+        out: Option<PathBuf>,
+    },
+    /// Simulate a scenario and write what its cell or link delivered to a station as a trace
+    Export {
+        #[command(flatten)]
+        scenario: ScenarioArgs,
+        /// Station, by index; all of them together if left out
+        #[arg(long)]
+        station: Option<usize>,
+        /// What the stations sent instead of what they received
+        #[arg(long)]
+        uplink: bool,
+        /// File to write; stdout if left out
+        #[arg(long, value_name = "FILE")]
+        out: Option<PathBuf>,
+    },
+}
+
+pub fn run(args: &Args) -> Outcome {
+    match &args.command {
+        Command::Info { traces, json } => info(traces, *json),
+        Command::Constant { rate, out } => write(Trace::constant(rate.0), out.as_deref()),
+        Command::Synthetic { motion, rate, peak, length, seed, out } => {
+            let known = MOTIONS.iter().find(|(name, _)| name == motion);
+            let (_, of) = known.ok_or_else(|| {
+                let names = MOTIONS.map(|(name, _)| name).join(", ");
+                Failure::input(format!("{motion}: allowed: {names}"))
+            })?;
+            if length.as_millis() == 0 || *length > Duration::from_secs(86_400) {
+                return Err(Failure::input(format!("--length {length}: allowed: 1 ms to 86400 s")));
+            }
+            if *peak > Rate(100_000_000_000) || *peak < *rate || rate.0 < 1_000 {
+                return Err(Failure::input(format!(
+                    "--rate {rate}, --peak {peak}: allowed: 1 kb/s to 100 Gb/s, the peak no less than the mean"
+                )));
+            }
+            write(synthetic(of, *rate, *peak, *length, *seed), out.as_deref())
+        }
+        Command::Export { scenario, station, uplink, out } => {
+            export(scenario, *station, *uplink, out.as_deref())
+        }
+    }
+}
+
+fn info(names: &[String], json: bool) -> Outcome {
+    let head = [
+        "trace",
+        "length s",
+        "opportunities",
+        "mean Mb/s",
+        "least second",
+        "most second",
+        "longest pause ms",
+    ];
+    let mut lines = vec![head.map(str::to_owned).to_vec()];
+    let mut text = String::new();
+    for name in names {
+        let trace = scenario_file::read_trace(Path::new(""), name)
+            .and_then(|text| Trace::parse(&text).map_err(|error| error.to_string()))
+            .map_err(|error| Failure::input(format!("{name}: {error}")))?;
+        let in_second = |s: u64| {
+            let count = |ms: u64| trace.at_ms().partition_point(|at| u64::from(*at) < ms);
+            (count((s + 1) * 1000) - count(s * 1000)) as f64 * OPPORTUNITY as f64 * 8e-6
+        };
+        let whole = (0..trace.length_ms() / 1000).map(in_second);
+        let (low, high) = whole.fold((f64::INFINITY, 0.0f64), |(l, h), x| (l.min(x), h.max(x)));
+        let low = if low.is_finite() { low } else { 0.0 };
+        let first = u64::from(trace.at_ms()[0]);
+        let pauses = trace.at_ms().windows(2).map(|pair| u64::from(pair[1] - pair[0]));
+        let pause = pauses.max().unwrap_or(0).max(first);
+        let (length, count, mean) =
+            (trace.length_ms() as f64 / 1000.0, trace.at_ms().len(), trace.rate() / 1e6);
+        if json {
+            let line = serde_json::json!({
+                "trace": name, "length_s": length, "opportunities": count, "mean_mbps": mean,
+                "least_second_mbps": low, "most_second_mbps": high, "longest_pause_ms": pause,
+            });
+            text += &format!("{line}\n");
+        }
+        let cells = [
+            format!("{length:.3}"),
+            count.to_string(),
+            format!("{mean:.3}"),
+            format!("{low:.2}"),
+            format!("{high:.2}"),
+            pause.to_string(),
+        ];
+        lines.push(std::iter::once(name.clone()).chain(cells).collect());
+    }
+    output::print(&if json { text } else { align(&lines, 1) })?;
+    Ok(ExitCode::SUCCESS)
+}
+
+fn write(trace: Result<Trace, TraceError>, out: Option<&Path>) -> Outcome {
+    let text = trace.map_err(|error| Failure::input(error.to_string()))?.to_text();
+    match out {
+        Some(path) => {
+            if path.exists() {
+                return Err(Failure::input(format!("--out {}: exists; name another file", path.display())));
+            }
+            std::fs::write(path, text).with_context(|| format!("cannot write {}", path.display()))?;
+        }
+        None => output::print(&text)?,
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn export(args: &ScenarioArgs, station: Option<usize>, uplink: bool, out: Option<&Path>) -> Outcome {
+    let (_, scenario) = scenario_file::load(args)?;
+    let count = scenario.station_count() as usize;
+    if let Some(station) = station.filter(|station| *station >= count) {
+        return Err(Failure::input(format!("--station {station}: allowed: 0 to {}", count - 1)));
+    }
+    // A packet counts the four bytes that mahimahi puts before it, so that the trace carries what was carried.
+    let delivered: Arc<Mutex<Vec<(Instant, u64)>>> = Arc::default();
+    let sink = Arc::clone(&delivered);
+    let first = paceline_sim::address::station(0).0;
+    let capture: Capture = Box::new(move |now, interface, packet| {
+        let wanted = station.map_or(interface > 0, |station| interface == station as u32 + 1);
+        let down = u32::from(packet_v4(packet.ip.dst)).wrapping_sub(u32::from(first)) < count as u32;
+        if wanted && down != uplink {
+            let mut delivered = sink.lock().expect("nothing panics here");
+            delivered.push((now, u64::from(packet.len) + 4));
+        }
+    });
+    simulate(&scenario, scenario.run.seed, Some(capture), &mut |_| {});
+    let delivered = std::mem::take(&mut *delivered.lock().expect("the run is over"));
+    write(Trace::of_deliveries(delivered, scenario.run.duration), out)
+}
+
+/// Simulated stations and servers have IPv4 addresses.
+fn packet_v4(address: std::net::IpAddr) -> std::net::Ipv4Addr {
+    match address {
+        std::net::IpAddr::V4(v4) => v4,
+        std::net::IpAddr::V6(_) => std::net::Ipv4Addr::UNSPECIFIED,
+    }
+}

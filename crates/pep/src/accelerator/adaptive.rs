@@ -152,6 +152,13 @@ impl Adaptive {
         }
     }
 
+    /// A first idea of the round trip.
+    pub fn on_handshake(&mut self, now: Instant, rtt: Duration) {
+        if self.min_rtt.is_none() {
+            self.min_rtt = Some((rtt, now));
+        }
+    }
+
     pub fn on_ack(&mut self, now: Instant, sample: &AckSample) {
         self.delivered += sample.bytes;
         self.limited_since_mark |= sample.app_limited;

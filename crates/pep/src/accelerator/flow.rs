@@ -163,7 +163,7 @@ impl Flow {
             useful_window: 0,
             store: Store::new(first),
             board: Scoreboard::default(),
-            rtt: Rtt::default(),
+            rtt: Rtt::of(opened.rtt),
             overshoot: Overshoot::default(),
             duplicates: 0,
             news: false,

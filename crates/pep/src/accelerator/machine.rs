@@ -96,13 +96,13 @@ impl Accelerator {
             return self.pass(side, packet);
         }
         if tcp.flags.contains(TcpFlags::SYN) {
-            self.on_syn(key, side, &packet, &tcp);
+            self.on_syn(now, key, side, &packet, &tcp);
             return self.pass(side, packet);
         }
         match (known, side) {
             (Some(slot), _) => self.on_segment(now, slot, side, packet),
             (None, Side::Mobile) => {
-                self.openings.on_client(&key, &packet, &tcp);
+                self.openings.on_client(now, &key, &packet, &tcp);
                 if tcp.flags.contains(TcpFlags::RST) {
                     self.openings.take(&key);
                 }
@@ -116,13 +116,13 @@ impl Accelerator {
         self.out.push_back(Transmission { side: from.other(), packet, segment: 0 });
     }
 
-    fn on_syn(&mut self, key: FlowKey, side: Side, packet: &Packet, tcp: &TcpHeader) {
+    fn on_syn(&mut self, now: Instant, key: FlowKey, side: Side, packet: &Packet, tcp: &TcpHeader) {
         let known = self.flows.find(&key);
         let server_isn = known.and_then(|slot| self.flows.get(slot)).map(|flow| flow.server_isn);
         if side == Side::Server && server_isn == Some(tcp.seq) {
             return; // its SYN again
         }
-        match self.openings.on_syn(key, side, packet, tcp) {
+        match self.openings.on_syn(now, key, side, packet, tcp) {
             Ok(forgotten) => self.stats.openings_forgotten += forgotten,
             Err(reason) => self.stats.bypass(reason),
         }
@@ -182,6 +182,9 @@ impl Accelerator {
             return Err(BypassReason::DeviceFull);
         }
         entry.flows += 1;
+        if let Some(rtt) = opened.rtt {
+            entry.control.on_handshake(now, rtt);
+        }
         let uplink = self.openings.take(&key).ok_or(BypassReason::MidFlow)?.uplink;
         let mut flow = Flow::new(now, key, device, &opened, uplink);
         flow.real = matches!(packet.payload, paceline_net::Payload::Datagram(_));

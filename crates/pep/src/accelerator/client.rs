@@ -125,9 +125,7 @@ impl Flow {
             self.on_duplicate(cx, moved && blocks.is_empty());
         }
         self.reorder_at = self.board.detect(cx.now, self.rtt.spread(), self.agreed.segment);
-        if self.una > self.acked || self.una >= self.edge {
-            self.ack_due = true;
-        }
+        self.ack_due |= self.is_ack_due(cx);
         delivery
     }
 

@@ -244,11 +244,14 @@ impl Flow {
 
     /// Tells the server what has become due: called when a batch of packets has been handled.
     pub fn flush_server_ack(&mut self, cx: &mut Context<'_>) {
-        let advances = self.ack_target(cx) > self.acked;
-        if advances || self.window_update_due(cx) {
+        if self.is_ack_due(cx) {
             self.emit_server_ack(cx, None);
         }
         self.ack_due = false;
+    }
+    /// Whether there is something to tell the server.
+    pub fn is_ack_due(&self, cx: &Context<'_>) -> bool {
+        self.ack_target(cx) > self.acked || self.window_update_due(cx)
     }
 
     /// An acknowledgment in the client's name, with SACK blocks for what is missing here.

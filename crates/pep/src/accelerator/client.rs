@@ -85,7 +85,8 @@ impl Flow {
         let duplicate = ack == self.una && !carries && self.is_waiting();
         let same_window = window == self.client_window;
         let moved = edge > self.client_edge;
-        if ack > self.una || ack == self.una && tcp.seq >= self.wl1 {
+        // RFC 9293's test, and besides an edge that grows: an injected number must not shut the window for good.
+        if ack > self.una || ack == self.una && (tcp.seq >= self.wl1 || edge > self.client_edge) {
             if edge > self.client_edge || window > 0 && self.client_window == 0 {
                 self.timer_base = if self.is_waiting() { self.timer_base } else { cx.now };
             }

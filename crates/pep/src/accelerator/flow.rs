@@ -6,6 +6,7 @@
 
 use super::Transmission;
 use super::config::AcceleratorConfig;
+use super::inbound::LARGEST_PACKET;
 use super::opening::{Agreed, Opened};
 use super::overshoot::Overshoot;
 use super::rtt::Rtt;
@@ -247,9 +248,8 @@ impl Flow {
             "a prefix of the server's stream"
         );
         debug_assert!(self.edge + 1 >= self.acked, "no window of negative size");
-        // The largest shift rounds a window up by 16 KiB; the FIN takes a number.
-        let most = (2 * config.flow_buffer.0).max(self.client_edge.saturating_sub(self.una)) + (1 << 14) + 1;
-        debug_assert!(next.saturating_sub(self.una) <= most, "memory is bounded");
+        let most = 2 * config.flow_buffer.0 + LARGEST_PACKET;
+        debug_assert!(next.saturating_sub(self.una) <= most && next <= self.edge, "memory is bounded");
         debug_assert!(self.charged_in_flight == self.board.in_flight());
     }
     pub fn check_depth(&self) {

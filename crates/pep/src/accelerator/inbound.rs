@@ -13,6 +13,8 @@ use paceline_net::{
     IpHeader, Packet, Payload, SackBlocks, TcpFlags, TcpHeader, TcpOptions, Timestamps, Transport,
 };
 
+/// Payload of a super-packet at most.
+pub(super) const LARGEST_PACKET: u64 = 1 << 16;
 /// The window towards the server is told again when it can grow by this share.
 const UPDATE_SHARE: u64 = 4;
 
@@ -106,8 +108,12 @@ impl Flow {
         let next = self.store.next();
         let end = off + u64::from(tcp.payload_len);
         let known_end = self.fin.unwrap_or(u64::MAX);
-        let (from, until) = (off.max(next), end.min(self.edge).min(known_end).max(off.max(next)));
-        if cx.full && until > from {
+        // The client itself may have promised more than we keep.
+        let accepted = self.edge.min(self.una + 2 * cx.config.flow_buffer.0 + LARGEST_PACKET).min(known_end);
+        let (from, until) = (off.max(next), end.min(accepted).max(off.max(next)));
+        // What lies beyond a gap was not acknowledged: it makes room for what fills the gap.
+        let makes_room = cx.full && from == next && self.store.forget_beyond();
+        if cx.full && until > from && !makes_room {
             cx.stats.refused += 1;
             return Fate::Absorbed;
         }

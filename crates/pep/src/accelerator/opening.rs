@@ -139,16 +139,15 @@ impl Opening {
     /// A segment without SYN from the mobile side.
     fn on_client(&mut self, now: Instant, packet: &Packet, tcp: &TcpHeader) {
         let [Some(server), Some(client)] = self.syns else { return };
-        if !tcp.flags.contains(TcpFlags::ACK) || tcp.flags.contains(TcpFlags::RST) {
+        // Nothing but the server's SYN is there to be acknowledged.
+        let plausible = tcp.ack == server.isn + 1 && self.uplink.accepts_seq(tcp.seq);
+        if !tcp.flags.contains(TcpFlags::ACK) || tcp.flags.contains(TcpFlags::RST) || !plausible {
             return;
         }
         self.uplink.on_client(packet, tcp);
-        if tcp.ack == server.isn + 1 {
-            self.on_answer(now);
-            let scaled = client.options.window_scale.and(server.options.window_scale);
-            let shift = scaled.and(client.options.window_scale).unwrap_or(0).min(14);
-            self.client_edge = self.client_edge.max(1 + (u64::from(tcp.window) << shift));
-        }
+        self.on_answer(now);
+        let shift = server.options.window_scale.and(client.options.window_scale).unwrap_or(0).min(14);
+        self.client_edge = self.client_edge.max(1 + (u64::from(tcp.window) << shift));
     }
 
     /// The connection as the server's first data finds it.
@@ -286,6 +285,7 @@ impl Openings {
         if let Some(slot) = self.table.find(key)
             && let Some(opening) = self.table.get_mut(slot)
             && tcp.flags.contains(TcpFlags::ACK)
+            && opening.uplink.accepts_ack(tcp.ack)
         {
             opening.uplink.on_server_ack(tcp);
         }

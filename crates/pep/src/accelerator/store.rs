@@ -182,6 +182,13 @@ impl Store {
         }
     }
 
+    /// Forgets what is beyond the first gap; whether there was anything.
+    pub fn forget_beyond(&mut self) -> bool {
+        let any = !self.beyond.is_empty();
+        self.bytes -= self.beyond.drain(..).map(|piece| u64::from(piece.len)).sum::<u64>();
+        any
+    }
+
     fn at(&self, off: u64) -> usize {
         match self.pieces.back() {
             // New data is near the end, retransmissions near the start.

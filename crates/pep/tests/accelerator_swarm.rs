@@ -17,7 +17,7 @@ fn runs_from_many_seeds_keep_the_promises() {
         let bytes: Vec<u8> = (0..len).map(|_| stream.next_u64() as u8).collect();
         let outcome = std::panic::catch_unwind(|| model::run(&bytes));
         match outcome {
-            Ok(bytes) => delivered += bytes,
+            Ok(outcome) => delivered += outcome.delivered,
             Err(panic) => {
                 eprintln!("failed with PACELINE_SWARM_SEED={seed}");
                 std::panic::resume_unwind(panic);

@@ -241,16 +241,13 @@ impl Flow {
     /// The rules for live traffic that can be seen from the state.
     pub fn check_state(&self, config: &AcceleratorConfig) {
         let next = self.store.next();
-        debug_assert!(self.acked <= next.max(self.una), "early ACK within contiguous verified data");
-        debug_assert!(self.exposure() <= config.exposure.0, "exposure is capped");
-        debug_assert!(
-            self.una <= self.nxt && self.nxt <= self.stream_end(),
-            "a prefix of the server's stream"
-        );
-        debug_assert!(self.edge + 1 >= self.acked, "no window of negative size");
+        assert!(self.acked <= next.max(self.una), "early ACK within contiguous verified data");
+        assert!(self.exposure() <= config.exposure.0, "exposure is capped");
+        assert!(self.una <= self.nxt && self.nxt <= self.stream_end(), "a prefix of the server's stream");
+        assert!(self.edge + 1 >= self.acked, "no window of negative size");
         let most = 2 * config.flow_buffer.0 + LARGEST_PACKET;
-        debug_assert!(next.saturating_sub(self.una) <= most && next <= self.edge, "memory is bounded");
-        debug_assert!(self.charged_in_flight == self.board.in_flight());
+        assert!(next.saturating_sub(self.una) <= most && next <= self.edge, "memory is bounded");
+        assert!(self.charged_in_flight == self.board.in_flight());
     }
     pub fn check_depth(&self) {
         self.store.check(self.una);

@@ -549,17 +549,17 @@ impl Accelerator {
         })
     }
 
-    /// Panics if an invariant of any connection does not hold, in debug builds.
+    /// Panics if an invariant of any connection does not hold. Debug builds look by themselves at each packet.
     pub fn invariants(&self) {
         for (_, _, flow) in self.flows.iter() {
             flow.check_state(&self.config);
             flow.check_depth();
         }
-        debug_assert_eq!(self.held, self.flows.iter().map(|(_, _, flow)| flow.charged_held).sum::<u64>());
+        assert_eq!(self.held, self.flows.iter().map(|(_, _, flow)| flow.charged_held).sum::<u64>());
         for (id, _, device) in self.devices.iter() {
             let own = || self.flows.iter().filter(|(_, _, flow)| flow.device == id);
-            debug_assert_eq!(device.flows, own().count());
-            debug_assert_eq!(device.in_flight, own().map(|(_, _, flow)| flow.charged_in_flight).sum::<u64>());
+            assert_eq!(device.flows, own().count());
+            assert_eq!(device.in_flight, own().map(|(_, _, flow)| flow.charged_in_flight).sum::<u64>());
         }
     }
 }

@@ -27,7 +27,8 @@ const DEEP_CHECK: u64 = 32;
 pub struct Accelerator {
     config: AcceleratorConfig,
     openings: Openings,
-    flows: Table<FlowKey, Flow>,
+    /// Boxed: the slots grow by doubling.
+    flows: Table<FlowKey, Box<Flow>>,
     devices: Table<IpAddr, Device>,
     timers: Timers,
     /// Devices with something to send, the next first.
@@ -186,7 +187,7 @@ impl Accelerator {
             entry.control.on_handshake(now, rtt);
         }
         let uplink = self.openings.take(&key).ok_or(BypassReason::MidFlow)?.uplink;
-        let mut flow = Flow::new(now, key, device, &opened, uplink);
+        let mut flow = Box::new(Flow::new(now, key, device, &opened, uplink));
         flow.real = matches!(packet.payload, paceline_net::Payload::Datagram(_));
         self.stats.flows += 1;
         Ok(self.flows.insert(key, flow))
@@ -197,7 +198,7 @@ impl Accelerator {
         let slots = self.flows.slots();
         for _ in 0..PROBES.min(slots) {
             self.hand = (self.hand + 1) % slots;
-            let idle = |flow: &Flow| now.since(flow.seen_at) > IDLE && flow.is_quiet();
+            let idle = |flow: &Box<Flow>| now.since(flow.seen_at) > IDLE && flow.is_quiet();
             if self.flows.get(self.hand).is_some_and(idle) {
                 self.stats.flows_detached += 1;
                 self.remove(self.hand);
@@ -464,7 +465,7 @@ impl Accelerator {
 
     /// Resets both ends of a connection.
     fn reset(&mut self, slot: u32) {
-        let Some(record) = self.flows.get(slot).map(Flow::record) else { return };
+        let Some(record) = self.flows.get(slot).map(|flow| flow.record()) else { return };
         self.recover([record]);
         self.remove(slot);
     }
@@ -482,7 +483,7 @@ impl Accelerator {
     pub fn abort(&mut self, now: Instant) {
         self.draining.get_or_insert(now);
         for slot in 0..self.flows.slots() {
-            if self.flows.get(slot).is_some_and(Flow::is_quiet) {
+            if self.flows.get(slot).is_some_and(|flow| flow.is_quiet()) {
                 self.stats.flows_detached += 1;
                 self.remove(slot);
             } else {

@@ -35,6 +35,7 @@ determinism: ## the same bytes from debug and release builds, one seed and many
 fuzz: ## a short run of every fuzz target
 	fuzz/run.sh wire 15
 	fuzz/run.sh ack_filter 15
+	fuzz/run.sh accelerator 15
 	fuzz/run.sh tcp_segments 15
 	fuzz/run.sh tcp_operations 15
 

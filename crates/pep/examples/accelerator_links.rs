@@ -87,12 +87,6 @@ fn main() {
         for (seed, mean, spread) in [(1, 5.0, 0.5), (2, 20.0, 1.0), (3, 50.0, 0.3)] {
             let stamps = synthetic(seed, mean, spread);
             let total = capacity(&stamps, SECONDS * 1000);
-                std::fs::write(
-                    format!("{dir}/syn{mean}"),
-                    stamps.iter().map(|s| format!("{s}\n")).collect::<String>(),
-                )
-                .unwrap();
-            }
             let name = format!("synthetic {mean} Mb/s x{spread} {delay_ms}");
             row(&name, delay_ms, &|| Capacity::Trace(stamps.clone()), total, 0.0);
         }

@@ -20,7 +20,6 @@
 
 use super::control::AckSample;
 use paceline_net::{Duration, Instant, Rate};
-use std::collections::VecDeque;
 
 /// Parameters that need no knowledge of the network.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -69,7 +68,7 @@ const BUDGET_STEP: f64 = 0.1;
 const LEAST_QUEUE: Duration = Duration::from_millis(2);
 
 /// The end of a part of a stretch.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 struct Mark {
     at: Instant,
     delivered: u64,
@@ -90,9 +89,12 @@ pub(super) struct Adaptive {
     parameters: AdaptiveParameters,
     delivered: u64,
     newest_sent_at: Instant,
-    marks: VecDeque<Mark>,
-    /// Rate samples in bit/s, the newest last.
-    samples: VecDeque<f64>,
+    /// Ends of the last parts of a stretch, the oldest first.
+    marks: [Mark; PARTS],
+    mark_count: usize,
+    /// Rate samples in bit/s, the newest in the last place written.
+    samples: [f64; MEMORY],
+    next_sample: usize,
     limited_since_mark: bool,
     lowest_since_mark: Duration,
     /// Estimated bandwidth in bit/s; zero before the first sample.
@@ -122,8 +124,10 @@ impl Adaptive {
             parameters: AdaptiveParameters { least_budget, most_budget, starvation },
             delivered: 0,
             newest_sent_at: Instant::ZERO,
-            marks: VecDeque::new(),
-            samples: VecDeque::new(),
+            marks: [Mark::default(); PARTS],
+            mark_count: 0,
+            samples: [0.0; MEMORY],
+            next_sample: 0,
             limited_since_mark: false,
             lowest_since_mark: Duration::MAX,
             bandwidth: 0.0,
@@ -146,9 +150,16 @@ impl Adaptive {
     pub fn on_send(&mut self, now: Instant, in_flight_before: u64) {
         if in_flight_before == 0 {
             // Idle time is in no stretch.
-            self.marks.clear();
-            self.marks.push_back(Mark { at: now, delivered: self.delivered, sent_at: now });
+            self.mark_count = 0;
+            self.mark(Mark { at: now, delivered: self.delivered, sent_at: now });
             self.newest_sent_at = now;
+        }
+    }
+
+    /// A first idea of the round trip.
+    pub fn on_handshake(&mut self, now: Instant, rtt: Duration) {
+        if self.min_rtt.is_none() {
+            self.min_rtt = Some((rtt, now));
         }
     }
 
@@ -163,7 +174,8 @@ impl Adaptive {
             self.on_rtt(now, rtt, sample.app_limited);
         }
         let stretch = self.min_rtt().max(MIN_STRETCH);
-        if self.marks.back().is_none_or(|mark| now.since(mark.at) >= stretch / PARTS as u64) {
+        let last = self.mark_count.checked_sub(1).map(|last| self.marks[last]);
+        if last.is_none_or(|mark| now.since(mark.at) >= stretch / PARTS as u64) {
             self.measure(now);
         }
         if now.since(self.round_at) >= self.min_rtt() {
@@ -250,7 +262,8 @@ impl Adaptive {
     }
 
     fn measure(&mut self, now: Instant) {
-        if let Some(first) = self.marks.front() {
+        if self.mark_count > 0 {
+            let first = self.marks[0];
             let acked = now.since(first.at);
             let sent = self.newest_sent_at.since(first.sent_at);
             let span = acked.max(sent).as_secs_f64();
@@ -260,19 +273,22 @@ impl Adaptive {
                 && self.lowest_since_mark > self.min_rtt() + self.parameters.least_budget;
             let tried = queued || !self.limited_since_mark && self.probe.is_none();
             if tried || rate > self.bandwidth {
-                self.samples.push_back(rate);
-                if self.samples.len() > MEMORY {
-                    self.samples.pop_front();
-                }
+                self.samples[self.next_sample] = rate;
+                self.next_sample = (self.next_sample + 1) % MEMORY;
                 self.bandwidth = self.samples.iter().copied().fold(0.0, f64::max);
             }
         }
         self.limited_since_mark = false;
         self.lowest_since_mark = Duration::MAX;
-        self.marks.push_back(Mark { at: now, delivered: self.delivered, sent_at: self.newest_sent_at });
-        if self.marks.len() > PARTS {
-            self.marks.pop_front();
+        self.mark(Mark { at: now, delivered: self.delivered, sent_at: self.newest_sent_at });
+    }
+    fn mark(&mut self, mark: Mark) {
+        if self.mark_count == PARTS {
+            self.marks.rotate_left(1);
+            self.mark_count -= 1;
         }
+        self.marks[self.mark_count] = mark;
+        self.mark_count += 1;
     }
 
     fn update_window(&mut self) {

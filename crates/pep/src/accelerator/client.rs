@@ -85,7 +85,8 @@ impl Flow {
         let duplicate = ack == self.una && !carries && self.is_waiting();
         let same_window = window == self.client_window;
         let moved = edge > self.client_edge;
-        if ack > self.una || ack == self.una && tcp.seq >= self.wl1 {
+        // RFC 9293's test, and besides an edge that grows: an injected number must not shut the window for good.
+        if ack > self.una || ack == self.una && (tcp.seq >= self.wl1 || edge > self.client_edge) {
             if edge > self.client_edge || window > 0 && self.client_window == 0 {
                 self.timer_base = if self.is_waiting() { self.timer_base } else { cx.now };
             }
@@ -125,9 +126,7 @@ impl Flow {
             self.on_duplicate(cx, moved && blocks.is_empty());
         }
         self.reorder_at = self.board.detect(cx.now, self.rtt.spread(), self.agreed.segment);
-        if self.una > self.acked || self.una >= self.edge {
-            self.ack_due = true;
-        }
+        self.ack_due |= self.is_ack_due(cx);
         delivery
     }
 

@@ -40,6 +40,12 @@ impl Control {
             control.on_send(now, in_flight_before);
         }
     }
+    /// A handshake took this from the server's SYN to the client's answer.
+    pub fn on_handshake(&mut self, now: Instant, rtt: Duration) {
+        if let Self::Adaptive(control) = self {
+            control.on_handshake(now, rtt);
+        }
+    }
     pub fn on_ack(&mut self, now: Instant, sample: &AckSample) {
         match self {
             Self::Paper(control) => control.on_ack(now, sample),

@@ -6,6 +6,7 @@
 
 use super::Transmission;
 use super::config::AcceleratorConfig;
+use super::inbound::LARGEST_PACKET;
 use super::opening::{Agreed, Opened};
 use super::overshoot::Overshoot;
 use super::rtt::Rtt;
@@ -163,7 +164,7 @@ impl Flow {
             useful_window: 0,
             store: Store::new(first),
             board: Scoreboard::default(),
-            rtt: Rtt::default(),
+            rtt: Rtt::of(opened.rtt),
             overshoot: Overshoot::default(),
             duplicates: 0,
             news: false,
@@ -240,17 +241,13 @@ impl Flow {
     /// The rules for live traffic that can be seen from the state.
     pub fn check_state(&self, config: &AcceleratorConfig) {
         let next = self.store.next();
-        debug_assert!(self.acked <= next.max(self.una), "early ACK within contiguous verified data");
-        debug_assert!(self.exposure() <= config.exposure.0, "exposure is capped");
-        debug_assert!(
-            self.una <= self.nxt && self.nxt <= self.stream_end(),
-            "a prefix of the server's stream"
-        );
-        debug_assert!(self.edge + 1 >= self.acked, "no window of negative size");
-        // The largest shift rounds a window up by 16 KiB; the FIN takes a number.
-        let most = (2 * config.flow_buffer.0).max(self.client_edge.saturating_sub(self.una)) + (1 << 14) + 1;
-        debug_assert!(next.saturating_sub(self.una) <= most, "memory is bounded");
-        debug_assert!(self.charged_in_flight == self.board.in_flight());
+        assert!(self.acked <= next.max(self.una), "early ACK within contiguous verified data");
+        assert!(self.exposure() <= config.exposure.0, "exposure is capped");
+        assert!(self.una <= self.nxt && self.nxt <= self.stream_end(), "a prefix of the server's stream");
+        assert!(self.edge + 1 >= self.acked, "no window of negative size");
+        let most = 2 * config.flow_buffer.0 + LARGEST_PACKET;
+        assert!(next.saturating_sub(self.una) <= most && next <= self.edge, "memory is bounded");
+        assert!(self.charged_in_flight == self.board.in_flight());
     }
     pub fn check_depth(&self) {
         self.store.check(self.una);

@@ -13,6 +13,8 @@ use paceline_net::{
     IpHeader, Packet, Payload, SackBlocks, TcpFlags, TcpHeader, TcpOptions, Timestamps, Transport,
 };
 
+/// Payload of a super-packet at most.
+pub(super) const LARGEST_PACKET: u64 = 1 << 16;
 /// The window towards the server is told again when it can grow by this share.
 const UPDATE_SHARE: u64 = 4;
 
@@ -106,8 +108,12 @@ impl Flow {
         let next = self.store.next();
         let end = off + u64::from(tcp.payload_len);
         let known_end = self.fin.unwrap_or(u64::MAX);
-        let (from, until) = (off.max(next), end.min(self.edge).min(known_end).max(off.max(next)));
-        if cx.full && until > from {
+        // The client itself may have promised more than we keep.
+        let accepted = self.edge.min(self.una + 2 * cx.config.flow_buffer.0 + LARGEST_PACKET).min(known_end);
+        let (from, until) = (off.max(next), end.min(accepted).max(off.max(next)));
+        // What lies beyond a gap was not acknowledged: it makes room for what fills the gap.
+        let makes_room = cx.full && from == next && self.store.forget_beyond();
+        if cx.full && until > from && !makes_room {
             cx.stats.refused += 1;
             return Fate::Absorbed;
         }
@@ -244,11 +250,14 @@ impl Flow {
 
     /// Tells the server what has become due: called when a batch of packets has been handled.
     pub fn flush_server_ack(&mut self, cx: &mut Context<'_>) {
-        let advances = self.ack_target(cx) > self.acked;
-        if advances || self.window_update_due(cx) {
+        if self.is_ack_due(cx) {
             self.emit_server_ack(cx, None);
         }
         self.ack_due = false;
+    }
+    /// Whether there is something to tell the server.
+    pub fn is_ack_due(&self, cx: &Context<'_>) -> bool {
+        self.ack_target(cx) > self.acked || self.window_update_due(cx)
     }
 
     /// An acknowledgment in the client's name, with SACK blocks for what is missing here.

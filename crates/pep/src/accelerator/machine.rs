@@ -27,7 +27,8 @@ const DEEP_CHECK: u64 = 32;
 pub struct Accelerator {
     config: AcceleratorConfig,
     openings: Openings,
-    flows: Table<FlowKey, Flow>,
+    /// Boxed: the slots grow by doubling.
+    flows: Table<FlowKey, Box<Flow>>,
     devices: Table<IpAddr, Device>,
     timers: Timers,
     /// Devices with something to send, the next first.
@@ -96,13 +97,13 @@ impl Accelerator {
             return self.pass(side, packet);
         }
         if tcp.flags.contains(TcpFlags::SYN) {
-            self.on_syn(key, side, &packet, &tcp);
+            self.on_syn(now, key, side, &packet, &tcp);
             return self.pass(side, packet);
         }
         match (known, side) {
             (Some(slot), _) => self.on_segment(now, slot, side, packet),
             (None, Side::Mobile) => {
-                self.openings.on_client(&key, &packet, &tcp);
+                self.openings.on_client(now, &key, &packet, &tcp);
                 if tcp.flags.contains(TcpFlags::RST) {
                     self.openings.take(&key);
                 }
@@ -116,13 +117,13 @@ impl Accelerator {
         self.out.push_back(Transmission { side: from.other(), packet, segment: 0 });
     }
 
-    fn on_syn(&mut self, key: FlowKey, side: Side, packet: &Packet, tcp: &TcpHeader) {
+    fn on_syn(&mut self, now: Instant, key: FlowKey, side: Side, packet: &Packet, tcp: &TcpHeader) {
         let known = self.flows.find(&key);
         let server_isn = known.and_then(|slot| self.flows.get(slot)).map(|flow| flow.server_isn);
         if side == Side::Server && server_isn == Some(tcp.seq) {
             return; // its SYN again
         }
-        match self.openings.on_syn(key, side, packet, tcp) {
+        match self.openings.on_syn(now, key, side, packet, tcp) {
             Ok(forgotten) => self.stats.openings_forgotten += forgotten,
             Err(reason) => self.stats.bypass(reason),
         }
@@ -182,8 +183,11 @@ impl Accelerator {
             return Err(BypassReason::DeviceFull);
         }
         entry.flows += 1;
+        if let Some(rtt) = opened.rtt {
+            entry.control.on_handshake(now, rtt);
+        }
         let uplink = self.openings.take(&key).ok_or(BypassReason::MidFlow)?.uplink;
-        let mut flow = Flow::new(now, key, device, &opened, uplink);
+        let mut flow = Box::new(Flow::new(now, key, device, &opened, uplink));
         flow.real = matches!(packet.payload, paceline_net::Payload::Datagram(_));
         self.stats.flows += 1;
         Ok(self.flows.insert(key, flow))
@@ -194,7 +198,7 @@ impl Accelerator {
         let slots = self.flows.slots();
         for _ in 0..PROBES.min(slots) {
             self.hand = (self.hand + 1) % slots;
-            let idle = |flow: &Flow| now.since(flow.seen_at) > IDLE && flow.is_quiet();
+            let idle = |flow: &Box<Flow>| now.since(flow.seen_at) > IDLE && flow.is_quiet();
             if self.flows.get(self.hand).is_some_and(idle) {
                 self.stats.flows_detached += 1;
                 self.remove(self.hand);
@@ -461,7 +465,7 @@ impl Accelerator {
 
     /// Resets both ends of a connection.
     fn reset(&mut self, slot: u32) {
-        let Some(record) = self.flows.get(slot).map(Flow::record) else { return };
+        let Some(record) = self.flows.get(slot).map(|flow| flow.record()) else { return };
         self.recover([record]);
         self.remove(slot);
     }
@@ -479,7 +483,7 @@ impl Accelerator {
     pub fn abort(&mut self, now: Instant) {
         self.draining.get_or_insert(now);
         for slot in 0..self.flows.slots() {
-            if self.flows.get(slot).is_some_and(Flow::is_quiet) {
+            if self.flows.get(slot).is_some_and(|flow| flow.is_quiet()) {
                 self.stats.flows_detached += 1;
                 self.remove(slot);
             } else {
@@ -546,17 +550,17 @@ impl Accelerator {
         })
     }
 
-    /// Panics if an invariant of any connection does not hold, in debug builds.
+    /// Panics if an invariant of any connection does not hold. Debug builds look by themselves at each packet.
     pub fn invariants(&self) {
         for (_, _, flow) in self.flows.iter() {
             flow.check_state(&self.config);
             flow.check_depth();
         }
-        debug_assert_eq!(self.held, self.flows.iter().map(|(_, _, flow)| flow.charged_held).sum::<u64>());
+        assert_eq!(self.held, self.flows.iter().map(|(_, _, flow)| flow.charged_held).sum::<u64>());
         for (id, _, device) in self.devices.iter() {
             let own = || self.flows.iter().filter(|(_, _, flow)| flow.device == id);
-            debug_assert_eq!(device.flows, own().count());
-            debug_assert_eq!(device.in_flight, own().map(|(_, _, flow)| flow.charged_in_flight).sum::<u64>());
+            assert_eq!(device.flows, own().count());
+            assert_eq!(device.in_flight, own().map(|(_, _, flow)| flow.charged_in_flight).sum::<u64>());
         }
     }
 }

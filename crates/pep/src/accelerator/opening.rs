@@ -8,7 +8,9 @@ use super::Side;
 use super::index::Table;
 use super::stats::BypassReason;
 use super::uplink::Uplink;
-use paceline_net::{FlowKey, ForeignOptions, Packet, SeqNumber, TcpFlags, TcpHeader, TcpOptions};
+use paceline_net::{
+    Duration, FlowKey, ForeignOptions, Instant, Packet, SeqNumber, TcpFlags, TcpHeader, TcpOptions,
+};
 use std::collections::VecDeque;
 
 /// Payload bytes of a segment where no MSS option says more (RFC 9293 section 3.7.1).
@@ -50,6 +52,9 @@ pub(super) struct Opening {
     client_acked: bool,
     /// Right edge of the client's largest window, as a distance from the server's initial sequence number.
     client_edge: u64,
+    /// When the server's SYN went to the mobile side, and how long the answer took.
+    syn_at: Option<Instant>,
+    rtt: Option<Duration>,
     pub uplink: Uplink,
     serial: u64,
 }
@@ -63,16 +68,33 @@ pub(super) struct Opened {
     /// False for data under Fast Open, ahead of the client's acknowledgment.
     pub complete: bool,
     pub server_timestamp: u32,
+    /// Round-trip time of the mobile segment, as the handshake shows it.
+    pub rtt: Option<Duration>,
 }
 
 impl Opening {
     fn new(serial: u64) -> Self {
-        Self { syns: [None; 2], client_acked: false, client_edge: 0, uplink: Uplink::default(), serial }
+        Self {
+            syns: [None; 2],
+            client_acked: false,
+            client_edge: 0,
+            syn_at: None,
+            rtt: None,
+            uplink: Uplink::default(),
+            serial,
+        }
     }
 
     /// A SYN passes. `Err` tells why the connection is to be left alone.
-    fn on_syn(&mut self, side: Side, packet: &Packet, tcp: &TcpHeader) -> Result<(), BypassReason> {
+    fn on_syn(
+        &mut self,
+        now: Instant,
+        side: Side,
+        packet: &Packet,
+        tcp: &TcpHeader,
+    ) -> Result<(), BypassReason> {
         check(packet, tcp)?;
+        let again = self.syns[side as usize].is_some();
         let answer = tcp.flags.contains(TcpFlags::ACK);
         let syn = Syn { isn: tcp.seq, options: tcp.options, flags: tcp.flags, answer };
         if self.syns[side.other() as usize].is_some_and(|other| other.answer == answer) && !answer {
@@ -83,14 +105,26 @@ impl Opening {
             self.uplink.start(packet, tcp);
             // The window of a SYN is never scaled.
             self.client_edge = self.client_edge.max(1 + u64::from(tcp.window));
-            self.client_acked |= answer;
-        } else if answer {
-            self.uplink.on_server_ack(tcp);
+            if answer {
+                self.on_answer(now);
+            }
+        } else {
+            // Sent twice, its answer is nobody's (Karn).
+            self.syn_at = (!again).then_some(now);
+            if answer {
+                self.uplink.on_server_ack(tcp);
+            }
         }
         match self.syns {
             [Some(server), Some(client)] => self.accurate_ecn(&server, &client),
             _ => Ok(()),
         }
+    }
+
+    /// The client acknowledged the server's SYN.
+    fn on_answer(&mut self, now: Instant) {
+        self.client_acked = true;
+        self.rtt = self.rtt.or(self.syn_at.map(|at| now.since(at)));
     }
 
     fn accurate_ecn(&self, server: &Syn, client: &Syn) -> Result<(), BypassReason> {
@@ -103,18 +137,17 @@ impl Opening {
     }
 
     /// A segment without SYN from the mobile side.
-    fn on_client(&mut self, packet: &Packet, tcp: &TcpHeader) {
+    fn on_client(&mut self, now: Instant, packet: &Packet, tcp: &TcpHeader) {
         let [Some(server), Some(client)] = self.syns else { return };
-        if !tcp.flags.contains(TcpFlags::ACK) || tcp.flags.contains(TcpFlags::RST) {
+        // Nothing but the server's SYN is there to be acknowledged.
+        let plausible = tcp.ack == server.isn + 1 && self.uplink.accepts_seq(tcp.seq);
+        if !tcp.flags.contains(TcpFlags::ACK) || tcp.flags.contains(TcpFlags::RST) || !plausible {
             return;
         }
-        self.client_acked |= tcp.ack == server.isn + 1;
         self.uplink.on_client(packet, tcp);
-        if tcp.ack == server.isn + 1 {
-            let scaled = client.options.window_scale.and(server.options.window_scale);
-            let shift = scaled.and(client.options.window_scale).unwrap_or(0).min(14);
-            self.client_edge = self.client_edge.max(1 + (u64::from(tcp.window) << shift));
-        }
+        self.on_answer(now);
+        let shift = server.options.window_scale.and(client.options.window_scale).unwrap_or(0).min(14);
+        self.client_edge = self.client_edge.max(1 + (u64::from(tcp.window) << shift));
     }
 
     /// The connection as the server's first data finds it.
@@ -129,6 +162,7 @@ impl Opening {
             server_isn: server.isn,
             client_edge: self.client_edge,
             complete: self.client_acked,
+            rtt: self.rtt,
             server_timestamp: server.options.timestamps.map_or(0, |timestamps| timestamps.val),
         })
     }
@@ -192,6 +226,7 @@ impl Openings {
     /// A SYN passes. `Err` tells why its connection is to be left alone; `Ok` how many openings were forgotten.
     pub fn on_syn(
         &mut self,
+        now: Instant,
         key: FlowKey,
         side: Side,
         packet: &Packet,
@@ -219,7 +254,7 @@ impl Openings {
             }
         };
         let opening = self.table.get_mut(slot).expect("it was found or entered");
-        match opening.on_syn(side, packet, tcp) {
+        match opening.on_syn(now, side, packet, tcp) {
             Ok(()) => Ok(forgotten),
             Err(reason) => {
                 self.table.remove(slot);
@@ -238,11 +273,11 @@ impl Openings {
         let current = self.table.get(slot).is_some_and(|opening| opening.serial == serial);
         current && self.table.remove(slot).is_some()
     }
-    pub fn on_client(&mut self, key: &FlowKey, packet: &Packet, tcp: &TcpHeader) {
+    pub fn on_client(&mut self, now: Instant, key: &FlowKey, packet: &Packet, tcp: &TcpHeader) {
         if let Some(slot) = self.table.find(key)
             && let Some(opening) = self.table.get_mut(slot)
         {
-            opening.on_client(packet, tcp);
+            opening.on_client(now, packet, tcp);
         }
     }
     /// A segment without SYN from the server side that carries no data.
@@ -250,6 +285,7 @@ impl Openings {
         if let Some(slot) = self.table.find(key)
             && let Some(opening) = self.table.get_mut(slot)
             && tcp.flags.contains(TcpFlags::ACK)
+            && opening.uplink.accepts_ack(tcp.ack)
         {
             opening.uplink.on_server_ack(tcp);
         }

@@ -10,12 +10,13 @@ use super::store::Cut;
 use super::{Side, Transmission};
 use paceline_net::rewrite::{self, Unparsed};
 use paceline_net::{
-    Duration, Instant, IpHeader, Packet, SackBlocks, SeqNumber, TcpFlags, TcpHeader, TcpOptions, Timestamps,
+    Duration, Instant, IpHeader, SackBlocks, SeqNumber, TcpFlags, TcpHeader, TcpOptions, Timestamps,
 };
 
 /// Allowance of a tail probe for a client that delays its ACK of a lone segment (RFC 8985, section 7.2).
 const DELAYED_ACK: Duration = Duration::from_millis(200);
-const LEAST_PROBE_WAIT: Duration = Duration::from_millis(10);
+/// Radio schedulers and delayed ACKs of 40 ms take longer than a short round trip says.
+const LEAST_PROBE_WAIT: Duration = Duration::from_millis(50);
 /// Longest wait between probes of a zero window.
 const MAX_PERSIST: Duration = Duration::from_secs(60);
 

@@ -17,6 +17,12 @@ pub(super) struct Rtt {
 }
 
 impl Rtt {
+    /// Begins with what the handshake took, if it was seen.
+    pub fn of(handshake: Option<Duration>) -> Self {
+        let mut rtt = Self::default();
+        handshake.into_iter().for_each(|sample| rtt.on_sample(sample));
+        rtt
+    }
     pub fn on_sample(&mut self, rtt: Duration) {
         self.backoff = 0;
         self.min = Some(self.min.map_or(rtt, |min| min.min(rtt)));

@@ -375,15 +375,15 @@ impl Scoreboard {
         let mut expected = una;
         let (mut in_flight, mut sacked) = (0, 0);
         for record in &self.sent {
-            debug_assert!(record.off == expected && record.len > 0, "records have no gaps");
+            assert!(record.off == expected && record.len > 0, "records have no gaps");
             expected = record.end();
-            debug_assert!(!record.is(SACKED) || !record.is(LOST));
+            assert!(!record.is(SACKED) || !record.is(LOST));
             in_flight += if record.in_flight() { u64::from(record.len) } else { 0 };
             sacked += if record.is(SACKED) { u64::from(record.len) } else { 0 };
         }
-        debug_assert_eq!(expected, nxt);
-        debug_assert_eq!((in_flight, sacked), (self.in_flight, self.sacked_bytes));
-        debug_assert!(self.sacked.len() <= self.sent.len() + 1);
-        debug_assert!(self.sacked.end().is_none_or(|end| end <= nxt));
+        assert_eq!(expected, nxt);
+        assert_eq!((in_flight, sacked), (self.in_flight, self.sacked_bytes));
+        assert!(self.sacked.len() <= self.sent.len() + 1);
+        assert!(self.sacked.end().is_none_or(|end| end <= nxt));
     }
 }

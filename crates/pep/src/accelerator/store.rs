@@ -182,6 +182,13 @@ impl Store {
         }
     }
 
+    /// Forgets what is beyond the first gap; whether there was anything.
+    pub fn forget_beyond(&mut self) -> bool {
+        let any = !self.beyond.is_empty();
+        self.bytes -= self.beyond.drain(..).map(|piece| u64::from(piece.len)).sum::<u64>();
+        any
+    }
+
     fn at(&self, off: u64) -> usize {
         match self.pieces.back() {
             // New data is near the end, retransmissions near the start.
@@ -241,20 +248,20 @@ impl Store {
 
     pub fn check(&self, una: u64) {
         let mut expected = self.pieces.front().map_or(self.next, |piece| piece.off);
-        debug_assert!(expected <= una, "what the client has not acknowledged is here");
+        assert!(expected <= una, "what the client has not acknowledged is here");
         let mut bytes = 0;
         for piece in &self.pieces {
-            debug_assert!(piece.off == expected && piece.len > 0, "no gap below `next`");
+            assert!(piece.off == expected && piece.len > 0, "no gap below `next`");
             expected = piece.end();
             bytes += u64::from(piece.len);
         }
-        debug_assert_eq!(expected, self.next);
+        assert_eq!(expected, self.next);
         for piece in &self.beyond {
-            debug_assert!(piece.off >= expected && piece.off > self.next, "beyond the gap, in order");
+            assert!(piece.off >= expected && piece.off > self.next, "beyond the gap, in order");
             expected = piece.end();
             bytes += u64::from(piece.len);
         }
-        debug_assert_eq!(bytes, self.bytes);
+        assert_eq!(bytes, self.bytes);
     }
 }
 

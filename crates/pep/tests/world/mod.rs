@@ -234,6 +234,14 @@ impl World {
             delivered: Vec::new(),
         }
     }
+    /// Another connection, by its number from 1, and the last byte of its client's address.
+    pub fn add(&mut self, n: u16, client: u8, source: Source) {
+        let (mut own, mut server) = configs(n);
+        own.local = format!("198.18.0.{client}:{}", own.local.port()).parse().expect("an address");
+        server.remote = own.local;
+        self.servers.push(Endpoint::listen(server, source));
+        self.clients.push(Endpoint::connect(own, Source::Nothing));
+    }
     pub fn accelerator(&self) -> &Accelerator {
         match &self.middle {
             Middle::Accelerator(accelerator) => accelerator,

@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 use std::process::ExitCode;
 
 /// What a quick run changes, except where files must be complete.
-const QUICK: [&str; 2] = ["run.duration=25 s", "run.warmup=5 s"];
+const QUICK: [&str; 2] = ["run.duration=60 s", "run.warmup=5 s"];
 /// Folder, scenario and settings of the runs that are shown over time.
 const OVER_TIME: [(&str, &str, &[&str]); 5] = [
     ("time-3g-direct", "accelerator-3g", &["tcp.receive_buffer=64 KiB"]),
@@ -25,7 +25,7 @@ const OVER_TIME: [(&str, &str, &[&str]); 5] = [
 ];
 
 pub fn run(options: &Options) -> Outcome {
-    let seeds = options.seeds.unwrap_or(if options.quick { 2 } else { 10 });
+    let seeds = options.seeds.unwrap_or(if options.quick { 3 } else { 10 });
     let mut runs = Vec::new();
     for part in parts() {
         runs.push(sweep_part(&part, seeds, options)?);

@@ -145,7 +145,7 @@ mod tests {
     #[test]
     fn the_shipped_traces_are_what_the_generator_makes() {
         for (motion, mean, seed, text) in [
-            ("walk", 20, 1, include_str!("../../../../scenarios/traces/walk.trace")),
+            ("walk", 10, 1, include_str!("../../../../scenarios/traces/walk.trace")),
             ("drive", 12, 1, include_str!("../../../../scenarios/traces/drive.trace")),
             ("train", 8, 1, include_str!("../../../../scenarios/traces/train.trace")),
         ] {

@@ -40,8 +40,13 @@ enum Command {
     Check(commands::check::Args),
     /// Look at, make and export traces of links
     Trace(commands::trace::Args),
+    /// Compare this host's TCP, emulated, with simulated TCP on the same links
+    Parity(commands::parity::Args),
     /// Say what this host can do
     Doctor,
+    /// Read what a server sends, inside an emulation of `parity`
+    #[command(hide = true)]
+    Receive(commands::parity::ReceiveArgs),
 }
 
 fn main() -> ExitCode {
@@ -54,6 +59,8 @@ fn main() -> ExitCode {
         Command::Compare(args) => commands::compare::run(&args),
         Command::Check(args) => commands::check::run(&args),
         Command::Trace(args) => commands::trace::run(&args),
+        Command::Parity(args) => commands::parity::run(&args),
+        Command::Receive(args) => commands::parity::receive(&args),
         Command::Doctor => commands::doctor::run(),
     };
     match result {

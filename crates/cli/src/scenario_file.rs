@@ -2,30 +2,29 @@
 
 use crate::failure::{Failure, Outcome};
 use clap::Args;
+use paceline_sim::link::generated;
 use paceline_sim::{Scenario, ScenarioError, scenario};
 use std::path::Path;
 
 /// The scenarios that come with the program.
-const BUILT_IN: [(&str, &str); 5] = [
+const BUILT_IN: [(&str, &str); 10] = [
     ("uplink-limited", include_str!("../../../scenarios/uplink-limited.toml")),
     ("single-station", include_str!("../../../scenarios/single-station.toml")),
     ("ack-filter-paper", include_str!("../../../scenarios/ack-filter-paper.toml")),
     ("accelerator-3g", include_str!("../../../scenarios/accelerator-3g.toml")),
     ("accelerator-lte", include_str!("../../../scenarios/accelerator-lte.toml")),
-];
-
-/// The traces that come with the program: a minute each, made by `paceline trace synthetic`.
-const TRACES: [(&str, &str); 3] = [
-    ("walk", include_str!("../../../scenarios/traces/walk.trace")),
-    ("drive", include_str!("../../../scenarios/traces/drive.trace")),
-    ("train", include_str!("../../../scenarios/traces/train.trace")),
+    ("accelerator-trace", include_str!("../../../scenarios/accelerator-trace.toml")),
+    ("parity-fixed", include_str!("../../../scenarios/parity-fixed.toml")),
+    ("parity-loss", include_str!("../../../scenarios/parity-loss.toml")),
+    ("parity-trace", include_str!("../../../scenarios/parity-trace.toml")),
+    ("parity-cell", include_str!("../../../scenarios/parity-cell.toml")),
 ];
 
 /// What every command that takes a scenario takes.
 #[derive(Args)]
 pub struct ScenarioArgs {
     /// Scenario file, or the name of a built-in one: uplink-limited, single-station, ack-filter-paper, accelerator-3g,
-    /// accelerator-lte
+    /// accelerator-lte, accelerator-trace, parity-fixed, parity-loss, parity-trace, parity-cell
     pub scenario: String,
     /// Set one value of the scenario, for example --set ack_filter.scheme=hybrid-opt (repeatable)
     #[arg(long = "set", value_name = "KEY=VALUE")]
@@ -39,27 +38,21 @@ pub fn load(args: &ScenarioArgs) -> Outcome<(String, Scenario)> {
     Ok((name, scenario))
 }
 
-/// Reads a scenario's text and the traces that it names: built-in ones, or files beside the scenario's.
+/// Reads a scenario's text and the traces that it names: generated ones, or files beside the scenario's.
 pub fn parse(file: &str, text: &str, set: &[String]) -> Result<Scenario, ScenarioError> {
     let folder = Path::new(file).parent().unwrap_or(Path::new(""));
     scenario::load_with(file, text, set, &|name| read_trace(folder, name))
 }
 
-/// Text of a trace: a file's, sought from `folder`, or a built-in one's.
+/// Text of a trace: a generated one's, or a file's, sought from `folder`.
 pub fn read_trace(folder: &Path, name: &str) -> Result<String, String> {
-    let path = folder.join(name);
-    if let Some((_, text)) = TRACES.iter().find(|(other, _)| *other == name).filter(|_| !path.exists()) {
-        return Ok((*text).to_owned());
+    if let Some(generated) = generated(name) {
+        return generated.map(|trace| trace.to_text());
     }
+    let path = folder.join(name);
     std::fs::read_to_string(&path).map_err(|error| match error.kind() {
         std::io::ErrorKind::InvalidData => format!("{}: not a text file in UTF-8", path.display()),
-        _ => {
-            let names = TRACES.map(|(name, _)| name).join(", ");
-            format!(
-                "{}: {error}; give a trace in mahimahi's format, or a built-in one: {names}",
-                path.display()
-            )
-        }
+        _ => format!("{}: {error}; give a trace in mahimahi's format, or generated:driving", path.display()),
     })
 }
 

@@ -7,8 +7,8 @@ use crate::scenario_file::{self, ScenarioArgs};
 use crate::table::align;
 use anyhow::Context;
 use clap::Subcommand;
-use paceline_net::{Duration, Instant, Rate};
-use paceline_sim::link::{MOTIONS, OPPORTUNITY, Trace, TraceError, synthetic};
+use paceline_net::{Instant, Rate};
+use paceline_sim::link::{OPPORTUNITY, Trace, TraceError};
 use paceline_sim::{Capture, simulate};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -24,7 +24,7 @@ pub struct Args {
 enum Command {
     /// Check traces and say what they hold
     Info {
-        /// Traces in mahimahi's format, or names of built-in ones
+        /// Traces in mahimahi's format, or generated:KIND:SEED with a kind of stationary, walking or driving
         #[arg(required = true)]
         traces: Vec<String>,
         /// Print one line of JSON per trace
@@ -39,22 +39,10 @@ enum Command {
         #[arg(long, value_name = "FILE")]
         out: Option<PathBuf>,
     },
-    /// Make a trace like a cellular downlink's from a seed
-    Synthetic {
-        /// How the capacity varies: walk, drive or train
-        motion: String,
-        /// Mean bit rate
-        #[arg(long, default_value = "12 Mb/s")]
-        rate: Rate,
-        /// Highest bit rate
-        #[arg(long, default_value = "100 Mb/s")]
-        peak: Rate,
-        /// Length
-        #[arg(long, default_value = "60 s")]
-        length: Duration,
-        /// Seed
-        #[arg(long, default_value_t = 1)]
-        seed: u64,
+    /// Check a trace and write it anew, a file's or a generated one's
+    Convert {
+        /// Trace in mahimahi's format, or generated:KIND:SEED
+        trace: String,
         /// File to write; stdout if left out
         #[arg(long, value_name = "FILE")]
         out: Option<PathBuf>,
@@ -79,26 +67,18 @@ pub fn run(args: &Args) -> Outcome {
     match &args.command {
         Command::Info { traces, json } => info(traces, *json),
         Command::Constant { rate, out } => write(Trace::constant(rate.0), out.as_deref()),
-        Command::Synthetic { motion, rate, peak, length, seed, out } => {
-            let known = MOTIONS.iter().find(|(name, _)| name == motion);
-            let (_, of) = known.ok_or_else(|| {
-                let names = MOTIONS.map(|(name, _)| name).join(", ");
-                Failure::input(format!("{motion}: allowed: {names}"))
-            })?;
-            if length.as_millis() == 0 || *length > Duration::from_secs(86_400) {
-                return Err(Failure::input(format!("--length {length}: allowed: 1 ms to 86400 s")));
-            }
-            if *peak > Rate(100_000_000_000) || *peak < *rate || rate.0 < 1_000 {
-                return Err(Failure::input(format!(
-                    "--rate {rate}, --peak {peak}: allowed: 1 kb/s to 100 Gb/s, the peak no less than the mean"
-                )));
-            }
-            write(synthetic(of, *rate, *peak, *length, *seed), out.as_deref())
-        }
+        Command::Convert { trace, out } => write(Ok(read(trace)?), out.as_deref()),
         Command::Export { scenario, station, uplink, out } => {
             export(scenario, *station, *uplink, out.as_deref())
         }
     }
+}
+
+/// A trace by its name.
+fn read(name: &str) -> Outcome<Trace> {
+    let text = scenario_file::read_trace(Path::new(""), name);
+    let trace = text.and_then(|text| Trace::parse(&text).map_err(|error| error.to_string()));
+    trace.map_err(|error| Failure::input(format!("{name}: {error}")))
 }
 
 fn info(names: &[String], json: bool) -> Outcome {
@@ -114,9 +94,7 @@ fn info(names: &[String], json: bool) -> Outcome {
     let mut lines = vec![head.map(str::to_owned).to_vec()];
     let mut text = String::new();
     for name in names {
-        let trace = scenario_file::read_trace(Path::new(""), name)
-            .and_then(|text| Trace::parse(&text).map_err(|error| error.to_string()))
-            .map_err(|error| Failure::input(format!("{name}: {error}")))?;
+        let trace = read(name)?;
         let in_second = |s: u64| {
             let count = |ms: u64| trace.at_ms().partition_point(|at| u64::from(*at) < ms);
             (count((s + 1) * 1000) - count(s * 1000)) as f64 * OPPORTUNITY as f64 * 8e-6

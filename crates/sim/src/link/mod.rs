@@ -10,12 +10,12 @@
 
 mod cellular;
 mod fixed;
+mod generate;
 mod pipe;
-mod synthetic;
 mod trace;
 
+pub use generate::generated;
 pub use pipe::PipeStats;
-pub use synthetic::{MOTIONS, Motion, synthetic};
 pub use trace::{OPPORTUNITY, Trace, TraceError};
 
 use crate::agenda::Agenda;

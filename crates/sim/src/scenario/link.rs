@@ -113,7 +113,8 @@ impl Default for FixedLink {
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct TraceLink {
-    /// Trace of the downlink: a file, sought beside the scenario's, or the name of one that comes with the program.
+    /// Trace of the downlink: a file in mahimahi's format, sought beside the scenario's; or `generated:KIND:SEED` with a
+    /// kind of `stationary`, `walking` or `driving` (20, 12 and 8 Mb/s on average).
     pub downlink: TraceFile,
     /// Trace of the uplink.
     #[serde(default, skip_serializing_if = "Option::is_none")]

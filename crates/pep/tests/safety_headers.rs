@@ -4,8 +4,8 @@
 mod bed;
 
 use bed::*;
-use paceline_net::rewrite::{Unparsed, checksum_is_right};
-use paceline_net::{Bytes, Packet, SeqNumber, TcpFlags, TcpHeader, wire};
+use paceline_net::rewrite::Unparsed;
+use paceline_net::{Packet, TcpFlags, wire};
 use paceline_pep::accelerator::{AcceleratorConfig, BypassReason, Side};
 
 fn open(change: impl FnOnce(&mut Bed)) -> Bed {
@@ -21,11 +21,11 @@ fn repeated_bytes_are_acknowledged_again_and_the_first_kept() {
     bed.send(1, 3);
     bed.clear();
     let again = bed.server_data(1001, SEGMENT);
-    bed.from_server(again.clone());
+    bed.server_gives(again.clone());
     assert_eq!(bed.acked(), Some(3001));
     assert_eq!((bed.stats().server_retransmissions, bed.stats().conflicts), (1, 0));
     let other = repaired(&again, |raw| *raw.last_mut().unwrap() ^= 1);
-    bed.from_server(other);
+    bed.server_gives(other);
     assert_eq!(bed.stats().conflicts, 1);
     bed.wait(2_000);
     assert!(bed.data().len() >= 3, "the bytes are the first ones, as `data` verifies");
@@ -36,7 +36,7 @@ fn repeated_bytes_are_acknowledged_again_and_the_first_kept() {
 fn congestion_marks_are_answered_on_their_own_segment() {
     let mut bed = open(|bed| bed.ecn = true);
     let ce = repaired(&bed.server_data(1, SEGMENT), |raw| raw[1] |= 3);
-    bed.from_server(ce);
+    bed.server_gives(ce);
     let echoes =
         |bed: &Bed| bed.to_server.iter().map(header).filter(|t| t.flags.contains(TcpFlags::ECE)).count();
     assert_eq!(echoes(&bed), 1);
@@ -44,14 +44,14 @@ fn congestion_marks_are_answered_on_their_own_segment() {
     bed.send(1001, 1);
     assert_eq!(echoes(&bed), 2, "until the server answers");
     let answer = bed.server_packet(2001, ACK.with(TcpFlags::CWR), SEGMENT, |_| ());
-    bed.from_server(answer);
+    bed.server_gives(answer);
     bed.send(3001, 1);
     assert_eq!(echoes(&bed), 2);
     bed.wait(20);
     bed.clear();
     for off in [1001, 2001] {
         let echo = bed.client_packet(1, Some(off), ACK.with(TcpFlags::ECE), 100, |_| ());
-        bed.from_client(echo);
+        bed.client_gives(echo);
         assert_eq!(echoes(&bed), 0, "consumed, though the data goes on");
         bed.client_next = 101;
     }
@@ -70,13 +70,13 @@ fn keepalives_pass_and_silence_stops_early_acknowledgments() {
     bed.ack(end);
     bed.clear();
     let keepalive = bed.server_packet(end - 1, ACK, 0, |_| ());
-    bed.from_server(keepalive.clone());
+    bed.server_gives(keepalive.clone());
     assert_eq!((bed.taken_by_client(), bed.to_server.len()), (vec![keepalive], 0));
     bed.ack(end);
     assert_eq!(bed.acked(), Some(end), "the client's answer is the server's");
     bed.clear();
     let probe = bed.client_packet(0, Some(end), ACK, 0, |_| ());
-    bed.from_client(probe);
+    bed.client_gives(probe);
     assert_eq!(bed.to_server.len(), 1, "the client's own passes as well");
     bed.clear();
     let off = bed.send(end, 4);
@@ -96,7 +96,7 @@ fn urgent_data_keeps_its_pointer_and_waits_for_the_client() {
     let end = bed.send(1, 2);
     let tcp = header(&bed.server_packet(end, ACK.with(TcpFlags::URG), 500, |_| ()));
     let urgent = datagram(bed.key, tcp, Unparsed { urgent: 7, flow_label: 0 }, &payload(end, 500));
-    bed.from_server(urgent);
+    bed.server_gives(urgent);
     bed.send(end + 500, 2);
     bed.wait(20);
     assert_eq!(bed.acked(), Some(end), "nothing of it, nor behind it");
@@ -122,7 +122,7 @@ fn packet_too_big_is_validated_obeyed_and_forwarded() {
     bed.wait(20);
     bed.clear();
     let forged = icmp(&bed, end + 100_000, 600);
-    bed.from_client(forged.clone());
+    bed.client_gives(forged.clone());
     bed.wait(3);
     assert_eq!(
         (bed.taken_by_server(), bed.taken_by_client()),
@@ -130,7 +130,7 @@ fn packet_too_big_is_validated_obeyed_and_forwarded() {
         "not ours: only forwarded"
     );
     let message = icmp(&bed, 1, 600);
-    bed.from_client(message.clone());
+    bed.client_gives(message.clone());
     bed.wait(20);
     assert_eq!(bed.taken_by_server(), [message]);
     let data = bed.data();
@@ -143,7 +143,7 @@ fn packet_too_big_is_validated_obeyed_and_forwarded() {
 fn fragments_and_extension_headers_pass() {
     let mut bed = open(|_| ());
     let fragment = patched(&bed.server_data(1, SEGMENT), |raw| raw[6] |= 0x20);
-    bed.from_server(fragment.clone());
+    bed.server_gives(fragment.clone());
     assert_eq!((bed.taken_by_client(), bed.taken_by_server()), (vec![fragment], vec![]));
     // What the client got around us, it acknowledges: the connection is left alone from there.
     let ack = bed.client_packet(1, Some(1001), ACK, 0, |_| ());
@@ -152,7 +152,7 @@ fn fragments_and_extension_headers_pass() {
     bed.ack(1001);
     let beyond = bed.client_packet(1, Some(2001), ACK, 0, |_| ());
     bed.clear();
-    bed.from_client(beyond.clone());
+    bed.client_gives(beyond.clone());
     assert_eq!((bed.taken_by_server(), bed.accelerator.flow_count()), (vec![beyond], 0), "{ack:?}");
     // An IPv6 extension header in the handshake.
     let mut bed = Bed::new(AcceleratorConfig::default()).v6();
@@ -165,7 +165,7 @@ fn fragments_and_extension_headers_pass() {
         raw[4..6].copy_from_slice(&len.to_be_bytes());
     });
     assert!(extended.ip.special);
-    bed.from_client(extended);
+    bed.client_gives(extended);
     assert_eq!(bed.stats().bypassed(BypassReason::SpecialIp), 1);
 }
 
@@ -174,12 +174,12 @@ fn fragments_and_extension_headers_pass() {
 fn header_fields_are_those_of_the_original() {
     let mut bed = open(|_| ());
     let marked = repaired(&bed.server_data(1, SEGMENT), |raw| (raw[1], raw[8]) = (0xb8, 33));
-    bed.from_server(marked);
+    bed.server_gives(marked);
     let sent = &bed.to_client[0];
     assert_eq!((sent.ip.traffic_class, sent.ip.hop_limit), (0xb8, 33));
     let request =
         repaired(&bed.client_packet(1, Some(1), ACK, 10, |_| ()), |raw| (raw[1], raw[8]) = (0x28, 44));
-    bed.from_client(request);
+    bed.client_gives(request);
     bed.clear();
     bed.send(1001, 1);
     let ack = bed.to_server.last().unwrap();
@@ -191,7 +191,7 @@ fn header_fields_are_those_of_the_original() {
     let tcp = header(&bed.server_data(1, SEGMENT));
     let label = Unparsed { urgent: 0, flow_label: 0x54321 };
     let labelled = datagram(bed.key, tcp, label, &payload(1, SEGMENT));
-    bed.from_server(labelled);
+    bed.server_gives(labelled);
     assert_eq!(Unparsed::of(&bed.to_client[0]), label);
 }
 
@@ -200,7 +200,7 @@ fn header_fields_are_those_of_the_original() {
 fn corrupt_segments_are_not_believed_and_super_packets_are_cut() {
     let mut bed = open(|_| ());
     let corrupt = patched(&bed.server_data(1, SEGMENT), |raw| raw[100] ^= 4);
-    bed.from_server(corrupt.clone());
+    bed.server_gives(corrupt.clone());
     assert_eq!((bed.taken_by_client(), bed.taken_by_server()), (vec![corrupt], vec![]));
     assert_eq!(bed.stats().flows, 0, "nor is a connection taken in for it");
     // (The opening was given up with it; a new connection shows the rest.)
@@ -208,14 +208,14 @@ fn corrupt_segments_are_not_believed_and_super_packets_are_cut() {
     bed.send(1, 1);
     bed.clear();
     let corrupt = patched(&bed.server_data(1001, SEGMENT), |raw| raw[100] ^= 4);
-    bed.from_server(corrupt.clone());
+    bed.server_gives(corrupt.clone());
     assert_eq!((bed.taken_by_client(), bed.taken_by_server()), (vec![corrupt], vec![]));
     assert_eq!(bed.stats().corrupt, 1);
     let acked = patched(&bed.client_packet(1, Some(1001), ACK, 0, |_| ()), |raw| raw[30] ^= 1);
-    bed.from_client(acked.clone());
+    bed.client_gives(acked.clone());
     assert_eq!((bed.taken_by_server(), bed.exposure()), (vec![acked], 1000), "a corrupt ACK is no ACK");
     let aggregate = bed.server_data(1001, 10_500);
-    bed.from_server(aggregate);
+    bed.server_gives(aggregate);
     bed.wait(30);
     assert_eq!(bed.acked(), Some(11_501), "one ACK for all");
     let data = bed.data();
@@ -240,8 +240,8 @@ fn tunnelled_packets_pass() {
         let len = raw.len() as u16;
         raw[2..4].copy_from_slice(&len.to_be_bytes());
         let packet: Packet = wire::parse(&raw).expect("a datagram");
-        bed.from_server(packet.clone());
-        bed.from_client(packet.clone());
+        bed.server_gives(packet.clone());
+        bed.client_gives(packet.clone());
         assert_eq!((bed.taken_by_client(), bed.taken_by_server()), (vec![packet.clone()], vec![packet]));
     }
 }

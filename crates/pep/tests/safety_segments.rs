@@ -4,9 +4,9 @@
 mod bed;
 
 use bed::*;
-use paceline_net::rewrite::{Unparsed, checksum_is_right};
-use paceline_net::{Bytes, Packet, SeqNumber, TcpFlags, TcpHeader, wire};
-use paceline_pep::accelerator::{AcceleratorConfig, BypassReason, Side};
+use paceline_net::rewrite::checksum_is_right;
+use paceline_net::{Bytes, SeqNumber, TcpHeader};
+use paceline_pep::accelerator::{AcceleratorConfig, Side};
 
 fn open(change: impl FnOnce(&mut Bed)) -> Bed {
     let mut bed = Bed::open_with(AcceleratorConfig::default(), change);
@@ -34,10 +34,7 @@ fn injected_segments_change_nothing() {
         (Side::Mobile, bed.client_packet(700, Some(1001), RST, 0, |_| ())),
         // Data with an acknowledgment of what the client never sent, or far below.
         (Side::Server, bed.server_packet(end, ACK, SEGMENT, |tcp| tcp.ack += 5_000)),
-        (
-            Side::Server,
-            bed.server_packet(end, ACK, SEGMENT, |tcp| tcp.ack = tcp.ack + 0u32.wrapping_sub(1 << 29)),
-        ),
+        (Side::Server, bed.server_packet(end, ACK, SEGMENT, |tcp| tcp.ack += 0u32.wrapping_sub(1 << 29))),
         // Data far outside the window, and an old timestamp.
         (Side::Server, bed.server_packet(end + (1 << 28), ACK, SEGMENT, |_| ())),
         (
@@ -83,7 +80,7 @@ fn client_segments_carry_what_the_server_has_seen() {
         let packet = bed.client_packet(bed.client_next, Some(1), flags, len, |tcp| {
             tcp.options.sack.push(isn + 2001, isn + 3001);
         });
-        bed.from_client(packet.clone());
+        bed.client_gives(packet.clone());
         let passed = bed.to_server.pop().expect("it passes");
         let tcp = header(&passed);
         assert_eq!((bed.offset(tcp.ack), tcp.window), (end, seen.window));
@@ -96,7 +93,7 @@ fn client_segments_carry_what_the_server_has_seen() {
         bed.client_next += len;
     }
     let empty = bed.client_packet(bed.client_next + 1, Some(1), ACK, 0, |_| ());
-    bed.from_client(empty);
+    bed.client_gives(empty);
     assert!(bed.to_server.is_empty());
 }
 
@@ -110,7 +107,7 @@ fn the_server_hears_of_our_gaps_only() {
     bed.sack(1, 1001, 3001);
     assert!(bed.to_server.is_empty(), "the client's gap is ours to repair");
     let later = bed.server_data(end + 2000, SEGMENT);
-    bed.from_server(later);
+    bed.server_gives(later);
     let tcp = header(bed.to_server.last().expect("a duplicate acknowledgment at once"));
     let isn = SeqNumber(bed.server_isn);
     assert_eq!(bed.offset(tcp.ack), end);
@@ -145,7 +142,7 @@ fn duplicates_are_suppressed_and_the_loss_repaired_here() {
     let mut bed = Bed::new(AcceleratorConfig::default());
     let duplicate = bed.client_packet(1, Some(5001), ACK, 0, |_| ());
     for _ in 0..3 {
-        bed.from_client(duplicate.clone());
+        bed.client_gives(duplicate.clone());
     }
     assert_eq!(bed.taken_by_server(), vec![duplicate; 3]);
 }
@@ -183,7 +180,7 @@ fn windows_are_kept_honoured_and_probed() {
     }
     assert_eq!(edge, 48_001);
     let probe = bed.server_packet(edge - 1, ACK, 0, |_| ());
-    bed.from_server(probe);
+    bed.server_gives(probe);
     let answer = header(bed.to_server.last().expect("an answer"));
     assert_eq!((bed.offset(answer.ack), answer.window), (edge, 0));
     // The client reads on: so may the server send.
@@ -205,17 +202,17 @@ fn scale_and_timestamps_are_those_of_the_ends() {
     let real = bed.clock;
     let data = bed.server_data(1, SEGMENT);
     bed.clock = bed.clock.wrapping_add(5);
-    bed.from_server(data);
+    bed.server_gives(data);
     let early = header(bed.to_server.last().unwrap()).options.timestamps.unwrap();
     assert_eq!((early.val, early.ecr), (real, sent_at), "the client's last, and the segment's");
     let data = bed.server_data(1001, SEGMENT);
     let newest = bed.clock;
-    bed.from_server(data);
+    bed.server_gives(data);
     assert_eq!(header(bed.to_server.last().unwrap()).options.timestamps.unwrap().ecr, newest);
     // A gap: TSecr stays that of the segment that the acknowledgment waits behind.
     bed.clock = bed.clock.wrapping_add(5);
     let beyond = bed.server_data(5001, SEGMENT);
-    bed.from_server(beyond);
+    bed.server_gives(beyond);
     assert_eq!(header(bed.to_server.last().unwrap()).options.timestamps.unwrap().ecr, newest);
     bed.clear();
     bed.wait(2_000);

@@ -38,8 +38,13 @@ enum Command {
     Compare(commands::compare::Args),
     /// Validate a scenario and print it with every default filled in
     Check(commands::check::Args),
+    /// Compare this host's TCP, emulated, with simulated TCP on the same links
+    Parity(commands::parity::Args),
     /// Say what this host can do
     Doctor,
+    /// Read what a server sends, inside an emulation of `parity`
+    #[command(hide = true)]
+    Receive(commands::parity::ReceiveArgs),
 }
 
 fn main() -> ExitCode {
@@ -51,6 +56,8 @@ fn main() -> ExitCode {
         Command::Report(args) => commands::report::run(&args),
         Command::Compare(args) => commands::compare::run(&args),
         Command::Check(args) => commands::check::run(&args),
+        Command::Parity(args) => commands::parity::run(&args),
+        Command::Receive(args) => commands::parity::receive(&args),
         Command::Doctor => commands::doctor::run(),
     };
     match result {

@@ -64,6 +64,13 @@ impl Folder {
     }
     /// Writes the files of a summary and gives the folder its name.
     pub fn finish(mut self, scenario: &Scenario, summary: &Summary) -> anyhow::Result<()> {
+        // The folder has what it needs to give the same figures again.
+        let mut scenario = scenario.clone();
+        for (key, file) in scenario.link.iter_mut().flat_map(|link| link.traces_mut()) {
+            file.name = format!("{}.trace", key.rsplit('.').next().unwrap_or(key));
+            let text = file.trace.as_ref().map_or(String::new(), |trace| trace.to_text());
+            fs::write(self.path(&file.name), text).with_context(|| format!("cannot write {}", file.name))?;
+        }
         let files = [
             ("resolved.toml", scenario.to_toml()),
             ("summary.json", summary.to_json()),

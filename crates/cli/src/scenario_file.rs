@@ -2,14 +2,19 @@
 
 use crate::failure::{Failure, Outcome};
 use clap::Args;
-use paceline_sim::{Scenario, scenario};
+use paceline_sim::link::generated;
+use paceline_sim::{Scenario, ScenarioError, scenario};
 use std::path::Path;
 
 /// The scenarios that come with the program.
-const BUILT_IN: [(&str, &str); 3] = [
+const BUILT_IN: [(&str, &str); 7] = [
     ("uplink-limited", include_str!("../../../scenarios/uplink-limited.toml")),
     ("single-station", include_str!("../../../scenarios/single-station.toml")),
     ("ack-filter-paper", include_str!("../../../scenarios/ack-filter-paper.toml")),
+    ("parity-fixed", include_str!("../../../scenarios/parity-fixed.toml")),
+    ("parity-loss", include_str!("../../../scenarios/parity-loss.toml")),
+    ("parity-trace", include_str!("../../../scenarios/parity-trace.toml")),
+    ("parity-cell", include_str!("../../../scenarios/parity-cell.toml")),
 ];
 
 /// What every command that takes a scenario takes.
@@ -25,8 +30,23 @@ pub struct ScenarioArgs {
 /// Reads and checks the scenario; gives its name too.
 pub fn load(args: &ScenarioArgs) -> Outcome<(String, Scenario)> {
     let (name, text) = find(&args.scenario)?;
-    let scenario = scenario::load(&args.scenario, &text, &args.set).map_err(|e| Failure::Input(e.into()))?;
+    let scenario = parse(&args.scenario, &text, &args.set).map_err(|e| Failure::Input(e.into()))?;
     Ok((name, scenario))
+}
+
+/// Reads a scenario's text and the traces that it names: generated ones, or files beside the scenario's.
+pub fn parse(file: &str, text: &str, set: &[String]) -> Result<Scenario, ScenarioError> {
+    let folder = Path::new(file).parent().unwrap_or(Path::new(""));
+    scenario::load_with(file, text, set, &|name| {
+        if let Some(generated) = generated(name) {
+            return generated.map(|trace| trace.to_text());
+        }
+        let path = folder.join(name);
+        std::fs::read_to_string(&path).map_err(|error| match error.kind() {
+            std::io::ErrorKind::InvalidData => format!("{}: not a text file in UTF-8", path.display()),
+            _ => format!("{}: {error}; give a trace in mahimahi's format", path.display()),
+        })
+    })
 }
 
 /// Name and text of a scenario that comes with the program.

@@ -6,7 +6,7 @@ use paceline_sim::Totals;
 pub type Row = (&'static str, &'static str, usize, fn(&Totals) -> f64);
 
 /// What a table of totals shows.
-pub const ROWS: [Row; 20] = [
+pub const ROWS: [Row; 29] = [
     ("goodput", "Mb/s", 2, |t| t.goodput_mbps),
     ("upload", "Mb/s", 2, |t| t.upload_mbps),
     ("ACKs at the uplink buffers", "1/s", 0, |t| t.acks_in_per_s),
@@ -27,6 +27,15 @@ pub const ROWS: [Row; 20] = [
     ("uplink grants short of blocks", "%", 1, |t| 100.0 * t.uplink_block_limited_share),
     ("uplink grants short of power", "%", 1, |t| 100.0 * t.uplink_power_limited_share),
     ("stations that got nothing", "", 1, |t| t.stations_without_service),
+    ("link capacity downlink", "Mb/s", 2, |t| t.link_capacity_mbps),
+    ("sent by the link downlink", "Mb/s", 2, |t| t.link_sent_mbps),
+    ("time in the link's queue, mean", "ms", 1, |t| t.link_delay_mean_ms),
+    ("time in the link's queue, 95th percentile", "ms", 1, |t| t.link_delay_p95_ms),
+    ("dropped at the downlink queue", "1/s", 1, |t| t.downlink_queue_drops_per_s),
+    ("dropped at the uplink queue", "1/s", 1, |t| t.uplink_queue_drops_per_s),
+    ("lost by link or radio", "1/s", 1, |t| t.radio_losses_per_s),
+    ("UDP datagrams lost", "%", 3, |t| 100.0 * t.udp_loss_share),
+    ("UDP delay one way, mean", "ms", 1, |t| t.udp_delay_mean_ms),
 ];
 
 /// One column: its heading, its values and their confidence intervals.

@@ -43,6 +43,25 @@ fn kernel_cubic_agrees_with_simulated_cubic() {
     assert!(figure(&outer, "kernel", "goodput_mbps") > 0.9 * 75.376);
 }
 
+/// The short form of `paceline parity`: each link and control once, eight seconds.
+#[test]
+fn kernel_and_simulated_tcp_are_alike_on_every_link() {
+    let Some(outer) = Outer::new(&[]) else { return };
+    let mut command = Command::new(common::PACELINE);
+    command.args(["parity", "--quick", "--out", "parity.json"]).current_dir(outer.place.path());
+    let parity = said(&mut command);
+    println!("{}", parity.stdout);
+    assert_eq!(parity.code, 0, "{parity:?}");
+    let json: serde_json::Value = serde_json::from_str(&outer.place.read("parity.json")).unwrap();
+    for row in json["rows"].as_array().unwrap() {
+        // Where nothing but the queue loses packets, chance has no say in the goodput.
+        if row["link"] == "20 Mb/s, 40 ms" {
+            let goodput = |side: &str| row[side]["goodput_mbps"].as_f64().unwrap();
+            assert!((goodput("simulated") / goodput("kernel") - 1.0).abs() < 0.05, "{row}");
+        }
+    }
+}
+
 #[test]
 fn the_filter_saves_a_third_of_the_acks_at_no_cost_simulated_and_with_kernel_tcp() {
     let Some(outer) = Outer::new(&["curl", "python3"]) else { return };

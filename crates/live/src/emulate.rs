@@ -68,7 +68,7 @@ struct Observed {
 impl Observed {
     fn end_at(&mut self, now: Instant) {
         self.model.engine.run_until(now);
-        self.reading.end_here(&self.model);
+        self.reading.end_here(&mut self.model);
     }
 }
 
@@ -165,6 +165,7 @@ fn linger(
     scenario: &Scenario,
 ) -> anyhow::Result<()> {
     let wire = scenario.core.hops.iter().fold(paceline_net::Duration::ZERO, |sum, hop| sum + hop.delay * 2);
+    let wire = wire + scenario.link.as_ref().and_then(|link| link.delay).unwrap_or_default() * 2;
     let ended = realtime.now();
     realtime.node.end_at(ended);
     loop {

@@ -2,6 +2,7 @@
 //!
 //! The only crate that touches the system. The nodes that it drives are those of the simulator.
 
+pub mod bulk;
 pub mod clock;
 pub mod device;
 pub mod emulate;

@@ -99,6 +99,17 @@ impl Namespace {
     }
 }
 
+/// Does `work` in a thread that has a network namespace of its own, with nothing but a loopback device: what the host
+/// has is neither seen nor touched. Threads and processes that `work` starts are there too.
+pub fn apart<T: Send>(work: impl FnOnce() -> anyhow::Result<T> + Send) -> anyhow::Result<T> {
+    let inside = || {
+        unshare(CloneFlags::CLONE_NEWNET).context("cannot make a network namespace")?;
+        ip(&["link set lo up".into()])?;
+        work()
+    };
+    std::thread::scope(|scope| scope.spawn(inside).join()).unwrap_or_else(|_| bail!("the thread panicked"))
+}
+
 /// Makes the host side's device: its addresses, and routes to the stations' networks.
 pub fn host_side(
     addresses: (Ipv4Addr, Ipv6Addr),

@@ -67,7 +67,7 @@ impl Device for Tun {
         outgoing.resize(VIRTIO_NET_HDR_LEN, 0);
         match &packet.payload {
             paceline_net::Payload::Datagram(bytes) => outgoing.extend_from_slice(bytes),
-            paceline_net::Payload::Virtual(_) => outgoing.extend_from_slice(&wire::emit(packet)),
+            _ => outgoing.extend_from_slice(&wire::emit(packet)),
         }
         self.device.send_multiple(&mut self.gro, &mut self.outgoing, VIRTIO_NET_HDR_LEN).map(|_| ())
     }

@@ -5,6 +5,7 @@
 //! not vouch for (fragments, extension headers, unknown or malformed options) is marked, never guessed.
 
 use crate::seq::SeqNumber;
+use crate::time::Instant;
 use std::fmt;
 use std::net::IpAddr;
 use std::ops::{Deref, DerefMut};
@@ -74,6 +75,13 @@ pub enum Transport {
 pub enum Payload {
     /// Simulated: this many payload bytes behind the transport header.
     Virtual(u32),
+    /// Simulated likewise, with the time at which the sender made it.
+    Stamped {
+        /// Payload bytes.
+        len: u32,
+        /// When it was made.
+        at: Instant,
+    },
     /// From a device: the bytes of the whole IP datagram, headers included. The parsed headers are a view of it.
     Datagram(Box<[u8]>),
 }
@@ -391,6 +399,7 @@ impl fmt::Debug for Payload {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Virtual(len) => write!(f, "Virtual({len})"),
+            Self::Stamped { len, at } => write!(f, "Stamped({len}, {at:?})"),
             Self::Datagram(bytes) => write!(f, "Datagram({} bytes)", bytes.len()),
         }
     }

@@ -137,7 +137,7 @@ fn foreign_options(mut list: &[u8]) -> ForeignOptions {
 pub fn emit(packet: &Packet) -> Vec<u8> {
     let virtual_len = match &packet.payload {
         Payload::Datagram(bytes) => return bytes.to_vec(),
-        Payload::Virtual(len) => *len,
+        Payload::Virtual(len) | Payload::Stamped { len, .. } => *len,
     };
     let mut l4 = Vec::with_capacity(packet.len as usize);
     let protocol = match &packet.transport {

@@ -77,6 +77,39 @@ pub(crate) struct Placed {
     uplink_fading: Option<Fading>,
     /// What TPC commands have added to the power in dB: f of TS 36.213 §5.1.1.1.
     correction_db: f64,
+    power: UplinkPower,
+}
+
+/// Power control in linear terms, which every TTI needs.
+struct UplinkPower {
+    /// In mW per resource block, as the formula asks for it: without and with TPC commands.
+    open_loop_mw: f64,
+    wanted_mw: f64,
+    pcmax_mw: f64,
+    /// Gains to the served cells, and to its own.
+    gains: Vec<f64>,
+    own_gain: f64,
+}
+
+impl UplinkPower {
+    fn new(control: &PowerControl, place: &Place, served: usize) -> Self {
+        let grant = Grant::open_loop(1, place.coupling_loss_db());
+        let open_loop_mw = from_db(control.wanted_dbm(&grant));
+        Self {
+            open_loop_mw,
+            wanted_mw: open_loop_mw,
+            pcmax_mw: from_db(control.pcmax_dbm),
+            gains: place.gains_db()[..served].iter().map(|gain| from_db(*gain)).collect(),
+            own_gain: from_db(-place.coupling_loss_db()),
+        }
+    }
+    /// Power in mW per block of a transmission over `n_prb` blocks.
+    fn per_block_mw(&self, n_prb: u32) -> f64 {
+        self.wanted_mw.min(self.pcmax_mw / f64::from(n_prb.max(1)))
+    }
+    fn correct(&mut self, correction_db: f64) {
+        self.wanted_mw = self.open_loop_mw * from_db(correction_db);
+    }
 }
 
 /// The fading of a link, and its gains as they were looked at last.
@@ -188,13 +221,10 @@ impl Network {
         };
         let downlink_fading = self.models.as_ref().map(|(model, _)| fader(model, "downlink"));
         let uplink_fading = self.models.as_ref().map(|(_, model)| fader(model, "uplink"));
-        (Placed { place, receiver, downlink_fading, uplink_fading, correction_db: 0.0 }, cell)
+        let power = UplinkPower::new(&self.config.power_control, &place, self.served());
+        (Placed { place, receiver, downlink_fading, uplink_fading, correction_db: 0.0, power }, cell)
     }
 
-    /// Power in dBm per block of a transmission over `n_prb` blocks.
-    fn power_dbm(&self, placed: &Placed, n_prb: u32) -> f64 {
-        self.config.power_control.power_per_block_dbm(&placed.grant(n_prb.max(1)))
-    }
     /// SINR in dB that TPC commands aim at.
     pub fn tpc_target_db(&self) -> Option<f64> {
         self.config.tpc_target_db
@@ -216,6 +246,7 @@ impl Network {
             if db > 0.0 { wanted >= self.config.power_control.pcmax_dbm } else { wanted <= MIN_POWER_DBM };
         if !at_limit {
             placed.correction_db += db;
+            placed.power.correct(placed.correction_db);
         }
     }
 
@@ -248,8 +279,10 @@ impl Network {
     }
     /// What the eNB expects of the uplink of a station at the density that power control asks for.
     fn estimate_uplink_db(&mut self, placed: &mut Placed, cell: usize, tti: Tti) -> f64 {
-        let power = self.power_dbm(placed, 1);
-        let signal = from_db(power - placed.place.coupling_loss_db()) / self.uplink_mean_mw[cell];
+        let signal = placed.power.per_block_mw(1) * placed.power.own_gain / self.uplink_mean_mw[cell];
+        if self.models.is_none() {
+            return to_db(signal); // the same in every block
+        }
         let groups = self.uplink_mw[cell].len().div_ceil(self.groups.1);
         let sinrs = self.gains(placed, tti, false)[..groups].iter().map(|gain| signal * f64::from(*gain));
         to_db(miesm_of(Modulation::Qam16, sinrs))
@@ -284,10 +317,10 @@ impl Network {
         }
         for transmission in sent.iter().filter(|t| !t.downlink) {
             let Some((placed, own)) = radio(transmission.station) else { continue };
-            let power = self.power_dbm(placed, transmission.blocks.len());
-            for cell in (0..self.uplink_mw.len()).filter(|cell| *cell != own) {
-                let gain = placed.place.gains_db()[cell];
-                add_uplink(transmission.blocks, power, gain, &mut self.uplink_mw[cell]);
+            let power = placed.power.per_block_mw(transmission.blocks.len());
+            let others = self.uplink_mw.iter_mut().zip(&placed.power.gains).enumerate();
+            for (_, (received, gain)) in others.filter(|(cell, _)| *cell != own) {
+                add_uplink(transmission.blocks, power * gain, received);
             }
         }
         for (mean, blocks) in self.uplink_mean_mw.iter_mut().zip(&self.uplink_mw) {
@@ -309,8 +342,7 @@ impl Network {
             self.scratch = noise;
             sinr
         } else {
-            let power = self.power_dbm(placed, sent.blocks.len());
-            let signal = from_db(power - placed.place.coupling_loss_db());
+            let signal = placed.power.per_block_mw(sent.blocks.len()) * placed.power.own_gain;
             let (group, received) = (self.groups.1, &self.uplink_mw[cell]);
             let gains = self.gains(placed, tti, false);
             let blocks = sent.blocks.blocks();
@@ -398,6 +430,7 @@ impl Placed {
     /// Closed-loop power control begins anew.
     pub fn reset_correction(&mut self) {
         self.correction_db = 0.0;
+        self.power.correct(0.0);
     }
     /// What TPC commands have added to its power in dB.
     pub fn correction_db(&self) -> f64 {

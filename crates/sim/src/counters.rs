@@ -1,9 +1,10 @@
 //! What is read off a model at one moment: per station, everything that only ever grows. The figures of a run are
 //! differences between two readings.
 
-use crate::model::Model;
+use crate::link::Link;
+use crate::model::{Access, Model};
 use paceline_net::DropReason;
-use paceline_ran::LinkStats;
+use paceline_ran::{Cell, LinkStats};
 
 macro_rules! counters {
     ($(#[$doc:meta])* $name:ident { $($(#[$field_doc:meta])* $field:ident,)* }) => {
@@ -37,6 +38,12 @@ counters! {
         segments,
         /// Of these, sent before.
         retransmissions,
+        /// UDP datagrams sent.
+        udp_sent,
+        /// UDP datagrams received, either side.
+        udp_received,
+        /// Sum of their one-way delays in nanoseconds.
+        udp_delay_ns,
         /// Sum of round-trip times in nanoseconds.
         rtt_sum,
         /// Number of round-trip times.
@@ -81,10 +88,18 @@ counters! {
         headroom_reports,
         /// Sum of their values 0..=63.
         headroom_sum,
-        /// Packets dropped at the eNB's buffer.
+        /// Packets dropped at the eNB's buffer, or at a link's queue in its place.
         downlink_queue_drops,
+        /// Packets dropped at the uplink queue of a link in place of the cell.
+        uplink_queue_drops,
         /// Packets lost below the buffers, both directions.
         radio_losses,
+        /// Packets that a link's downlink has sent.
+        link_sent,
+        /// Their bytes, headers included.
+        link_bytes,
+        /// Sum of their times from arrival at the queue to last byte sent, ns.
+        link_queued_ns,
         /// Packets that PDCP's discard timer ended, both directions.
         pdcp_discards,
         /// Downlink transport blocks.
@@ -119,55 +134,88 @@ fn radio_losses(stats: &LinkStats) -> u64 {
 
 /// Reads every station.
 pub fn read(model: &Model) -> Vec<Counters> {
-    let cell = model.cell();
     let flows = model.monitor().counters();
     let read_station = |station: usize| {
-        let (flow, down, up) = (&flows[station], cell.downlink(station), cell.uplink(station));
-        let access = cell.access(station);
-        let buffer = cell.uplink_buffer(station).counters();
-        let named = |name: &str| buffer.iter().find(|(n, _)| *n == name).map_or(0, |(_, count)| *count);
-        Counters {
-            downloaded: flow.downloaded,
-            uploaded: flow.uploaded,
-            segments: flow.segments,
-            retransmissions: flow.retransmissions,
-            rtt_sum: flow.rtt_sum,
-            rtt_count: flow.rtt_count,
-            acks_in: named("acks-in"),
-            acks_discarded: named("acks-discarded"),
-            acks_sent: named("acks-out"),
-            scheduling_requests: access.requests,
-            request_failures: access.request_failures,
-            request_waits: access.request_waits,
-            request_wait_ns: access.request_wait_ns,
-            random_accesses: access.random_accesses,
-            resolved: access.resolved,
-            resolved_ttis: access.resolved_ttis,
-            preambles: access.preambles,
-            collisions: access.collisions,
-            access_failures: access.access_failures,
-            reestablishments: access.reestablishments,
-            reestablishment_ttis: access.reestablishment_ttis,
-            grants: access.grants,
-            power_limited: access.power_limited,
-            block_limited: access.block_limited,
-            headroom_reports: access.headroom_reports,
-            headroom_sum: access.headroom_sum,
-            downlink_queue_drops: down.dropped.of(DropReason::QueueFull),
-            radio_losses: radio_losses(down) + radio_losses(up),
-            pdcp_discards: down.dropped.of(DropReason::PdcpDiscard) + up.dropped.of(DropReason::PdcpDiscard),
-            downlink_blocks: down.blocks,
-            downlink_block_bytes: down.block_bytes,
-            downlink_mcs_sum: down.mcs_sum,
-            downlink_prb: down.prb,
-            downlink_harq_retransmissions: down.retransmissions,
-            uplink_blocks: up.blocks,
-            uplink_block_bytes: up.block_bytes,
-            uplink_padding_bytes: up.padding_bytes,
-            uplink_mcs_sum: up.mcs_sum,
-            uplink_prb: up.prb,
-            uplink_harq_retransmissions: up.retransmissions,
+        let mut counters = match model.access() {
+            Access::Cell(cell) => of_cell(cell, station),
+            Access::Link(link) => of_link(link, station, flows[station].acks),
+        };
+        let flow = &flows[station];
+        counters.downloaded = flow.downloaded;
+        counters.uploaded = flow.uploaded;
+        counters.segments = flow.segments;
+        counters.retransmissions = flow.retransmissions;
+        counters.rtt_sum = flow.rtt_sum;
+        counters.rtt_count = flow.rtt_count;
+        if let Some((server, host)) = model.udp(station) {
+            counters.downloaded += host.received_bytes;
+            counters.uploaded += server.received_bytes;
+            counters.rtt_sum += server.rtt_ns + host.rtt_ns;
+            counters.rtt_count += server.answers + host.answers;
+            counters.udp_sent = server.sent + host.sent;
+            counters.udp_received = server.received + host.received;
+            counters.udp_delay_ns = server.delay_ns + host.delay_ns;
         }
+        counters
     };
     (0..model.stations()).map(read_station).collect()
+}
+
+fn of_link(link: &Link, station: usize, acks: u64) -> Counters {
+    let (down, up) = (link.downlink(station), link.uplink(station));
+    Counters {
+        acks_in: acks,
+        acks_sent: acks,
+        downlink_queue_drops: down.queue_drops,
+        uplink_queue_drops: up.queue_drops,
+        radio_losses: down.losses + up.losses,
+        link_sent: down.sent,
+        link_bytes: down.sent_bytes,
+        link_queued_ns: down.queued_ns,
+        ..Counters::default()
+    }
+}
+
+fn of_cell(cell: &Cell, station: usize) -> Counters {
+    let (down, up) = (cell.downlink(station), cell.uplink(station));
+    let access = cell.access(station);
+    let buffer = cell.uplink_buffer(station).counters();
+    let named = |name: &str| buffer.iter().find(|(n, _)| *n == name).map_or(0, |(_, count)| *count);
+    Counters {
+        acks_in: named("acks-in"),
+        acks_discarded: named("acks-discarded"),
+        acks_sent: named("acks-out"),
+        scheduling_requests: access.requests,
+        request_failures: access.request_failures,
+        request_waits: access.request_waits,
+        request_wait_ns: access.request_wait_ns,
+        random_accesses: access.random_accesses,
+        resolved: access.resolved,
+        resolved_ttis: access.resolved_ttis,
+        preambles: access.preambles,
+        collisions: access.collisions,
+        access_failures: access.access_failures,
+        reestablishments: access.reestablishments,
+        reestablishment_ttis: access.reestablishment_ttis,
+        grants: access.grants,
+        power_limited: access.power_limited,
+        block_limited: access.block_limited,
+        headroom_reports: access.headroom_reports,
+        headroom_sum: access.headroom_sum,
+        downlink_queue_drops: down.dropped.of(DropReason::QueueFull),
+        radio_losses: radio_losses(down) + radio_losses(up),
+        pdcp_discards: down.dropped.of(DropReason::PdcpDiscard) + up.dropped.of(DropReason::PdcpDiscard),
+        downlink_blocks: down.blocks,
+        downlink_block_bytes: down.block_bytes,
+        downlink_mcs_sum: down.mcs_sum,
+        downlink_prb: down.prb,
+        downlink_harq_retransmissions: down.retransmissions,
+        uplink_blocks: up.blocks,
+        uplink_block_bytes: up.block_bytes,
+        uplink_padding_bytes: up.padding_bytes,
+        uplink_mcs_sum: up.mcs_sum,
+        uplink_prb: up.prb,
+        uplink_harq_retransmissions: up.retransmissions,
+        ..Counters::default()
+    }
 }

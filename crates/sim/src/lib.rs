@@ -11,12 +11,14 @@ pub mod counters;
 pub mod engine;
 pub mod hops;
 pub mod host;
+pub mod link;
 pub mod model;
 pub mod monitor;
 pub mod reproduce;
 pub mod results;
 pub mod run;
 pub mod scenario;
+pub mod udp;
 
 pub use engine::{Capture, Engine};
 pub use model::Model;

@@ -1,7 +1,7 @@
 //! Builds the network of a scenario: servers, core network, cell, stations.
 //!
 //! ```text
-//! server hosts - core (routes, monitor, hops) - cell - station hosts
+//! server hosts - core (routes, monitor, hops) - cell, or another link - station hosts
 //! ```
 //!
 //! In the emulator some stations are real: their side of the cell, and the default route of the core, lead outside
@@ -13,9 +13,11 @@ use crate::core_network::{self, Core};
 use crate::engine::{Engine, NodeId};
 use crate::hops::Hops;
 use crate::host::Host;
+use crate::link::Link;
 use crate::monitor::Monitor;
-use crate::scenario::{Direction, Scenario, Stations};
-use paceline_net::{AddressTable, Duration, Instant, Node, Output, Packet, Port, SeqNumber, Stream};
+use crate::scenario::{Direction, Scenario, Stations, Traffic};
+use crate::udp::{Udp, UdpFlow, UdpStats};
+use paceline_net::{Duration, Instant, Node, Output, Packet, Port, SeqNumber, Stream};
 use paceline_ran::{CORE, Cell, station_port};
 use paceline_tcp::{Endpoint, Source};
 use std::net::SocketAddr;
@@ -34,10 +36,23 @@ pub fn real_station(station: usize) -> Port {
 pub enum ModelNode {
     /// TCP endpoints.
     Host(Host),
+    /// UDP flows.
+    Udp(Udp),
     /// The wired network.
     Core(Box<Core>),
     /// The cell.
     Cell(Box<Cell>),
+    /// The link in its place.
+    Link(Box<Link>),
+}
+
+/// What stands between core and stations.
+#[derive(Clone, Copy)]
+pub enum Access<'a> {
+    /// A cell.
+    Cell(&'a Cell),
+    /// Another link.
+    Link(&'a Link),
 }
 
 macro_rules! forward {
@@ -46,6 +61,8 @@ macro_rules! forward {
             ModelNode::Host($node) => $call,
             ModelNode::Core($node) => $call,
             ModelNode::Cell($node) => $call,
+            ModelNode::Udp($node) => $call,
+            ModelNode::Link($node) => $call,
         }
     };
 }
@@ -70,7 +87,7 @@ pub struct Model {
     /// Runs it.
     pub engine: Engine<ModelNode>,
     core: NodeId,
-    cell: NodeId,
+    access: NodeId,
     /// Per station, its server's host and its own; none for a real station.
     hosts: Vec<Option<(NodeId, NodeId)>>,
 }
@@ -82,19 +99,29 @@ impl Model {
         let mut engine = Engine::default();
         let groups: Vec<&Stations> =
             scenario.stations.iter().flat_map(|g| std::iter::repeat_n(g, g.count as usize)).collect();
-        let cell = cell::cell(scenario, &groups, seed);
-        let serving: Vec<usize> = (0..groups.len()).map(|station| cell.serving(station)).collect();
+        let (access, serving, cells) = match &scenario.link {
+            Some(link) => {
+                let link = Link::new(link, scenario.routes(), groups.len(), seed);
+                (ModelNode::Link(Box::new(link)), vec![0; groups.len()], 1)
+            }
+            None => {
+                let cell = cell::cell(scenario, &groups, seed);
+                let serving = (0..groups.len()).map(|station| cell.serving(station)).collect();
+                let cells = cell.cells();
+                (ModelNode::Cell(Box::new(cell)), serving, cells)
+            }
+        };
         let servers = (0..groups.len()).map(|index| (address::server(index), index)).collect();
-        let hops = Hops::new(&scenario.core.hops, cell.cells());
-        let core = Core::new(station_addresses(groups.len()), servers, serving, hops);
+        let hops = Hops::new(&scenario.core.hops, cells);
+        let core = Core::new(scenario.routes(), servers, serving, hops);
         let core = engine.add(ModelNode::Core(Box::new(core)));
         engine.expose((core, core_network::OUTSIDE), HOST_SIDE);
-        let cell = engine.add(ModelNode::Cell(Box::new(cell)));
-        engine.connect((core, core_network::CELLS), (cell, CORE));
-        let mut model = Self { engine, core, cell, hosts: Vec::new() };
+        let access = engine.add(access);
+        engine.connect((core, core_network::CELLS), (access, CORE));
+        let mut model = Self { engine, core, access, hosts: Vec::new() };
         for (index, group) in groups.iter().enumerate() {
             if real.contains(&index) {
-                model.engine.expose((cell, station_port(index)), real_station(index));
+                model.engine.expose((access, station_port(index)), real_station(index));
                 model.hosts.push(None);
             } else {
                 let hosts = model.add_hosts(scenario, group, index, seed);
@@ -112,25 +139,49 @@ impl Model {
         seed: u64,
     ) -> (NodeId, NodeId) {
         let mut stream = Stream::new(seed, &format!("station{index}/traffic"));
-        let (mut server, mut station) = (Host::default(), Host::default());
         let flows = if group.direction == Direction::None { 0 } else { group.flows };
+        if group.traffic == Traffic::Udp {
+            let [server, station] = udp(group, index, flows, &mut stream).map(ModelNode::Udp);
+            return self.attach(index, server, station);
+        }
+        let (mut server, mut station) = (Host::default(), Host::default());
         for flow in 0..flows {
             let (at_server, at_station) = endpoints(scenario, group, index, flow as u16, &mut stream);
             server.add(at_server);
             station.add(at_station);
         }
-        let server = self.engine.add(ModelNode::Host(server));
-        let station = self.engine.add(ModelNode::Host(station));
+        self.attach(index, ModelNode::Host(server), ModelNode::Host(station))
+    }
+    fn attach(&mut self, index: usize, server: ModelNode, station: ModelNode) -> (NodeId, NodeId) {
+        let (server, station) = (self.engine.add(server), self.engine.add(station));
         self.engine.connect((self.core, core_network::server_port(index)), (server, Port(0)));
-        self.engine.connect((self.cell, station_port(index)), (station, Port(0)));
+        self.engine.connect((self.access, station_port(index)), (station, Port(0)));
         (server, station)
     }
 
+    /// What stands between core and stations.
+    pub fn access(&self) -> Access<'_> {
+        match self.engine.node(self.access) {
+            ModelNode::Cell(cell) => Access::Cell(cell),
+            ModelNode::Link(link) => Access::Link(link),
+            _ => unreachable!("the access's id names a cell or a link"),
+        }
+    }
     /// The cell.
+    ///
+    /// # Panics
+    /// If the scenario has another link in its place.
     pub fn cell(&self) -> &Cell {
-        match self.engine.node(self.cell) {
-            ModelNode::Cell(cell) => cell,
-            _ => unreachable!("the cell's id names a cell"),
+        match self.access() {
+            Access::Cell(cell) => cell,
+            Access::Link(_) => panic!("a scenario with [link] has no cell"),
+        }
+    }
+    /// The link in place of the cell, to ask for its capacity.
+    pub(crate) fn link_mut(&mut self) -> Option<&mut Link> {
+        match self.engine.node_mut(self.access) {
+            ModelNode::Link(link) => Some(link),
+            _ => None,
         }
     }
     /// The monitor.
@@ -140,8 +191,11 @@ impl Model {
             _ => unreachable!("the core's id names a core"),
         }
     }
-    /// Forgets the distribution of round-trip times seen so far.
-    pub fn restart_rtt(&mut self) {
+    /// Forgets the distributions of round-trip times and delays seen so far.
+    pub fn restart_distributions(&mut self) {
+        if let Some(link) = self.link_mut() {
+            link.restart_delays();
+        }
         if let ModelNode::Core(core) = self.engine.node_mut(self.core) {
             core.monitor_mut().restart_rtt();
         }
@@ -153,7 +207,15 @@ impl Model {
             (ModelNode::Host(server), ModelNode::Host(host)) => {
                 server.endpoints().zip(host.endpoints()).collect()
             }
-            _ => unreachable!("a station's ids name hosts"),
+            _ => Vec::new(),
+        }
+    }
+    /// What the server of a station with UDP flows has seen, and the station itself.
+    pub fn udp(&self, station: usize) -> Option<(&UdpStats, &UdpStats)> {
+        let (server, host) = self.hosts[station]?;
+        match (self.engine.node(server), self.engine.node(host)) {
+            (ModelNode::Udp(server), ModelNode::Udp(host)) => Some((server.stats(), host.stats())),
+            _ => None,
         }
     }
     /// Number of stations.
@@ -167,15 +229,31 @@ impl Model {
             if self.hosts[station].is_some() {
                 self.engine.capture_at((self.core, core_network::server_port(station)), 0);
             }
-            self.engine.capture_at((self.cell, station_port(station)), station as u32 + 1);
+            self.engine.capture_at((self.access, station_port(station)), station as u32 + 1);
         }
         self.engine.set_capture(capture);
     }
 }
 
-fn station_addresses(count: usize) -> AddressTable {
-    let pairs = (0..count).map(|index| (index, address::station(index)));
-    pairs.flat_map(|(index, (v4, v6))| [(v4.into(), index), (v6.into(), index)]).collect()
+/// Both sides of a station's UDP flows: the server's and the station's.
+fn udp(group: &Stations, index: usize, flows: u32, stream: &mut Stream) -> [Udp; 2] {
+    let mut sides = [Vec::new(), Vec::new()];
+    for flow in 0..flows as u16 {
+        let server = SocketAddr::new(address::server(index), SERVER_PORT + flow);
+        let station = SocketAddr::new(address::station(index).0.into(), 40_000 + flow);
+        let spread = Duration::from_secs_f64(group.start_spread.as_secs_f64() * stream.uniform());
+        let upload = group.direction == Direction::Upload;
+        let (local, remote) = if upload { (station, server) } else { (server, station) };
+        sides[usize::from(upload)].push(UdpFlow {
+            local,
+            remote,
+            rate: group.udp_rate,
+            payload: group.udp_payload,
+            start: Instant::ZERO + group.start + spread,
+            file: group.file,
+        });
+    }
+    sides.map(Udp::new)
 }
 
 /// Both ends of one connection: the server's and the station's.

@@ -8,9 +8,9 @@ mod uplink;
 pub use uplink::UplinkResult;
 
 use crate::counters::Counters;
+use crate::model::Access;
 use crate::scenario::Scenario;
 use paceline_net::{Duration, Instant};
-use paceline_ran::Cell;
 use serde::{Deserialize, Serialize};
 use statrs::distribution::{ContinuousCDF, StudentsT};
 use std::fmt::Write;
@@ -90,6 +90,20 @@ totals! {
     radio_losses_per_s,
     /// Packets that PDCP's discard timer ended, per second, both directions.
     pdcp_discards_per_s,
+    /// Packets dropped at the uplink queue of a link in place of the cell, per second.
+    uplink_queue_drops_per_s,
+    /// What the downlinks of a link in place of the cell can have carried, Mb/s, headers included.
+    link_capacity_mbps,
+    /// What they sent, Mb/s, headers and lost packets included.
+    link_sent_mbps,
+    /// Mean time of a packet from its arrival at their queue to its last byte sent, ms.
+    link_delay_mean_ms,
+    /// Its 95th percentile, ms.
+    link_delay_p95_ms,
+    /// Share of UDP datagrams that did not arrive, counting those still under way at the end.
+    udp_loss_share,
+    /// Mean one-way delay of UDP datagrams, ms.
+    udp_delay_mean_ms,
 }
 
 /// The figures of one station in one run.
@@ -173,6 +187,12 @@ pub struct Sample {
     pub uplink_queue: u64,
     /// ACKs sent so far.
     pub acks_sent: u64,
+    /// Sum of the times of a link's downlink packets from arrival to last byte sent, so far, ns.
+    pub queued_ns: u64,
+    /// Their number.
+    pub link_sent: u64,
+    /// Bytes that the downlink of a link can have carried so far; none for a cell.
+    pub capacity: Option<u64>,
 }
 
 /// Everything of one run.
@@ -298,12 +318,12 @@ impl Summary {
     }
     /// `timeseries.csv`.
     pub fn timeseries_csv(&self) -> String {
-        let header = "seed,time_s,station,downloaded,cwnd,srtt_ms,downlink_queue,uplink_queue,acks_sent\n";
+        let header = "seed,time_s,station,downloaded,cwnd,srtt_ms,downlink_queue,uplink_queue,acks_sent,link_queued_ns,link_sent,link_capacity\n";
         let mut csv = String::from(header);
         for (run, s) in self.runs.iter().flat_map(|run| run.samples.iter().map(move |s| (run, s))) {
             let _ = writeln!(
                 csv,
-                "{},{:.3},{},{},{},{:.3},{},{},{}",
+                "{},{:.3},{},{},{},{:.3},{},{},{},{},{},{}",
                 run.seed,
                 s.at.as_secs_f64(),
                 s.station,
@@ -312,7 +332,10 @@ impl Summary {
                 s.srtt_ms,
                 s.downlink_queue,
                 s.uplink_queue,
-                s.acks_sent
+                s.acks_sent,
+                s.queued_ns,
+                s.link_sent,
+                s.capacity.map_or(String::new(), |bytes| bytes.to_string())
             );
         }
         csv
@@ -370,7 +393,7 @@ fn ratio(sum: u64, count: u64) -> f64 {
 }
 
 /// What all served cells together have in a TTI.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct PerTti {
     pub downlink_prb: u64,
     pub uplink_prb: u64,
@@ -386,6 +409,8 @@ pub(crate) fn totals(stations: &[Counters], span: Duration, per_tti: PerTti, rtt
     let per_second = |count: u64| count as f64 / seconds;
     let harq = all.downlink_harq_retransmissions + all.uplink_harq_retransmissions;
     let ttis = seconds * 1000.0;
+    let of_ttis =
+        |used: u64, per_tti: u64| if per_tti == 0 { 0.0 } else { used as f64 / (ttis * per_tti as f64) };
     Totals {
         goodput_mbps: mbps(all.downloaded),
         upload_mbps: mbps(all.uploaded),
@@ -397,9 +422,9 @@ pub(crate) fn totals(stations: &[Counters], span: Duration, per_tti: PerTti, rtt
         retransmission_share: ratio(all.retransmissions, all.segments),
         jain_index: jain(stations.iter().map(|s| (s.downloaded + s.uploaded) as f64)),
         downlink_block_bytes: ratio(all.downlink_block_bytes, all.downlink_blocks),
-        downlink_prb_share: all.downlink_prb as f64 / (ttis * per_tti.downlink_prb as f64),
-        uplink_prb_share: all.uplink_prb as f64 / (ttis * per_tti.uplink_prb as f64),
-        uplink_grant_share: all.grants as f64 / (ttis * per_tti.uplink_grants as f64),
+        downlink_prb_share: of_ttis(all.downlink_prb, per_tti.downlink_prb),
+        uplink_prb_share: of_ttis(all.uplink_prb, per_tti.uplink_prb),
+        uplink_grant_share: of_ttis(all.grants, per_tti.uplink_grants),
         harq_retransmission_share: ratio(harq, all.downlink_blocks + all.uplink_blocks + harq),
         scheduling_requests_per_s: per_second(all.scheduling_requests),
         sr_wait_mean_ms: ratio(all.request_wait_ns, all.request_waits) / 1e6,
@@ -412,6 +437,13 @@ pub(crate) fn totals(stations: &[Counters], span: Duration, per_tti: PerTti, rtt
         downlink_queue_drops_per_s: per_second(all.downlink_queue_drops),
         radio_losses_per_s: per_second(all.radio_losses),
         pdcp_discards_per_s: per_second(all.pdcp_discards),
+        uplink_queue_drops_per_s: per_second(all.uplink_queue_drops),
+        link_capacity_mbps: 0.0, // the link's own affair, as its distribution of delays is
+        link_sent_mbps: mbps(all.link_bytes),
+        link_delay_mean_ms: ratio(all.link_queued_ns, all.link_sent) / 1e6,
+        link_delay_p95_ms: 0.0,
+        udp_loss_share: ratio(all.udp_sent.saturating_sub(all.udp_received), all.udp_sent),
+        udp_delay_mean_ms: ratio(all.udp_delay_ns, all.udp_received) / 1e6,
     }
 }
 
@@ -422,7 +454,16 @@ pub fn jain(shares: impl Iterator<Item = f64>) -> f64 {
 }
 
 /// One station's figures.
-pub(crate) fn station(index: usize, counters: &Counters, span: Duration, cell: &Cell) -> StationResult {
+pub(crate) fn station(
+    index: usize,
+    counters: &Counters,
+    span: Duration,
+    access: Access<'_>,
+) -> StationResult {
+    let cell = match access {
+        Access::Cell(cell) => Some(cell),
+        Access::Link(_) => None,
+    };
     let mbps = |bytes: u64| bytes as f64 * 8.0 / span.as_secs_f64() / 1e6;
     StationResult {
         station: index,
@@ -436,9 +477,9 @@ pub(crate) fn station(index: usize, counters: &Counters, span: Duration, cell: &
         uplink_mcs: ratio(counters.uplink_mcs_sum, counters.uplink_blocks),
         downlink_block_bytes: ratio(counters.downlink_block_bytes, counters.downlink_blocks),
         scheduling_requests: counters.scheduling_requests,
-        uplink: UplinkResult::new(counters, cell.power_correction_db(index)),
-        sector: cell.serving(index),
-        place: cell.place(index).map(|(point, coupling_loss_db)| PlaceResult {
+        uplink: UplinkResult::new(counters, cell.and_then(|cell| cell.power_correction_db(index))),
+        sector: cell.map_or(0, |cell| cell.serving(index)),
+        place: cell.and_then(|cell| cell.place(index)).map(|(point, coupling_loss_db)| PlaceResult {
             x_m: point.x,
             y_m: point.y,
             coupling_loss_db,

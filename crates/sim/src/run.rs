@@ -2,7 +2,7 @@
 
 use crate::counters::{self, Counters};
 use crate::engine::Capture;
-use crate::model::Model;
+use crate::model::{Access, Model};
 use crate::results::{self, FlowResult, PerTti, RunResult, Sample, Totals};
 use crate::scenario::Scenario;
 use paceline_net::{Duration, Event, FlowKey, Instant};
@@ -28,7 +28,7 @@ pub fn simulate(
         progress(next);
     }
     model.engine.run_until(end);
-    reading.end_here(&model);
+    reading.end_here(&mut model);
     reading.finish(&mut model)
 }
 
@@ -41,6 +41,8 @@ pub struct Reading {
     at_warmup: Option<Vec<Counters>>,
     samples: Vec<Sample>,
     per_tti: PerTti,
+    /// Bytes that a link's downlinks together can have carried.
+    capacity: Option<Capacity>,
     last: (Instant, Vec<Counters>),
 }
 
@@ -48,7 +50,14 @@ impl Reading {
     /// Starts reading a model.
     pub fn new(scenario: &Scenario, seed: u64, model: &Model) -> Self {
         let warmup_ends = Instant::ZERO + scenario.run.warmup;
-        let (down, up) = model.cell().resource_blocks();
+        let (per_tti, capacity) = match model.access() {
+            Access::Cell(cell) => {
+                let (down, up) = cell.resource_blocks();
+                let (downlink_prb, uplink_prb) = (u64::from(down), u64::from(up));
+                (PerTti { downlink_prb, uplink_prb, uplink_grants: cell.uplink_grants() }, None)
+            }
+            Access::Link(_) => (PerTti::default(), Some(Capacity::default())),
+        };
         Self {
             seed,
             interval: scenario.run.sample,
@@ -56,11 +65,8 @@ impl Reading {
             next_sample: Instant::ZERO + scenario.run.sample,
             at_warmup: None,
             samples: Vec::new(),
-            per_tti: PerTti {
-                downlink_prb: u64::from(down),
-                uplink_prb: u64::from(up),
-                uplink_grants: model.cell().uplink_grants(),
-            },
+            per_tti,
+            capacity,
             last: (Instant::ZERO, Vec::new()),
         }
     }
@@ -73,7 +79,10 @@ impl Reading {
         let now = model.engine.now();
         if self.at_warmup.is_none() && now >= self.warmup_ends {
             self.at_warmup = Some(counters::read(model));
-            model.restart_rtt();
+            model.restart_distributions();
+            if let Some(capacity) = &mut self.capacity {
+                capacity.at_warmup = link_capacity(model, now);
+            }
         }
         if now >= self.next_sample {
             self.samples.extend((0..model.stations()).map(|station| sample(model, station, now)));
@@ -83,8 +92,12 @@ impl Reading {
         }
     }
     /// The figures are to end at the model's present, unless it is said again later.
-    pub fn end_here(&mut self, model: &Model) {
-        self.last = (model.engine.now(), counters::read(model));
+    pub fn end_here(&mut self, model: &mut Model) {
+        let now = model.engine.now();
+        self.last = (now, counters::read(model));
+        if let Some(capacity) = &mut self.capacity {
+            capacity.last = link_capacity(model, now);
+        }
     }
     /// The figures from the end of the warm-up to where [`Reading::end_here`] was said last.
     pub fn finish(self, model: &mut Model) -> RunResult {
@@ -92,6 +105,7 @@ impl Reading {
         let (end, last) = self.last;
         // A run that ended within its warm-up counts whole, even if the model went on beyond it.
         let at_warmup = self.at_warmup.filter(|_| end > self.warmup_ends);
+        let counted_from = if at_warmup.is_some() { self.capacity.map_or(0, |c| c.at_warmup) } else { 0 };
         let started_at = if at_warmup.is_some() { self.warmup_ends } else { Instant::ZERO };
         let first = at_warmup.unwrap_or_else(|| vec![Counters::default(); last.len()]);
         let measured: Vec<Counters> =
@@ -103,12 +117,19 @@ impl Reading {
             measured_s: span.as_secs_f64(),
             totals: Totals {
                 stations_without_service: without_service(model, &measured) as f64,
+                link_capacity_mbps: self
+                    .capacity
+                    .map_or(0.0, |c| (c.last - counted_from) as f64 * 8.0 / span.as_secs_f64() / 1e6),
+                link_delay_p95_ms: match model.access() {
+                    Access::Cell(_) => 0.0,
+                    Access::Link(link) => link.downlink_delays_us().value_at_quantile(0.95) as f64 / 1000.0,
+                },
                 ..results::totals(&measured, span, self.per_tti, p95)
             },
             stations: measured
                 .iter()
                 .enumerate()
-                .map(|(i, c)| results::station(i, c, span, model.cell()))
+                .map(|(i, c)| results::station(i, c, span, model.access()))
                 .collect(),
             flows: flows(model, &events),
             samples: self.samples,
@@ -119,25 +140,54 @@ impl Reading {
 /// Stations with simulated traffic of which nothing was acknowledged.
 fn without_service(model: &Model, measured: &[Counters]) -> usize {
     let silent = |(station, c): &(usize, &Counters)| {
-        c.downloaded + c.uploaded == 0 && !model.flows(*station).is_empty()
+        c.downloaded + c.uploaded == 0 && (!model.flows(*station).is_empty() || c.udp_sent > 0)
     };
     measured.iter().enumerate().filter(silent).count()
 }
 
-fn sample(model: &Model, station: usize, at: Instant) -> Sample {
+/// Bytes that a link's downlinks can have carried, at the end of the warm-up and of the figures.
+#[derive(Clone, Copy, Debug, Default)]
+struct Capacity {
+    at_warmup: u64,
+    last: u64,
+}
+
+fn link_capacity(model: &mut Model, now: Instant) -> u64 {
+    let stations = model.stations();
+    let Some(link) = model.link_mut() else { return 0 };
+    let own = if link.per_station() { stations } else { 1 };
+    (0..own).map(|station| link.downlink_capacity(station, now)).sum()
+}
+
+fn sample(model: &mut Model, station: usize, at: Instant) -> Sample {
+    let capacity = model.link_mut().map(|link| link.downlink_capacity(station, at));
+    let model = &*model;
     let senders: Vec<_> = model.flows(station).into_iter().map(|(server, _)| server.snapshot()).collect();
-    let buffer = model.cell().uplink_buffer(station);
-    let named =
-        |name: &str| buffer.counters().iter().find(|(n, _)| *n == name).map_or(0, |(_, count)| *count);
+    let (downlink_queue, uplink_queue, acks_sent, queued_ns, link_sent) = match model.access() {
+        Access::Cell(cell) => {
+            let buffer = cell.uplink_buffer(station);
+            let acks = buffer.counters().iter().find(|(name, _)| *name == "acks-out").map_or(0, |(_, n)| *n);
+            (cell.downlink_queue(station).0, buffer.bytes().0, acks, 0, 0)
+        }
+        Access::Link(link) => {
+            let (down, up) = (link.downlink(station), link.uplink(station));
+            let acks = model.monitor().counters()[station].acks;
+            (down.queued_bytes, up.queued_bytes, acks, down.queued_ns, down.sent)
+        }
+    };
+    let received = model.udp(station).map_or(0, |(_, host)| host.received_bytes);
     Sample {
         at,
         station,
-        downloaded: model.monitor().counters()[station].downloaded,
+        downloaded: model.monitor().counters()[station].downloaded + received,
         cwnd: senders.iter().map(|sender| sender.cwnd.0).sum(),
         srtt_ms: senders.first().and_then(|sender| sender.srtt).map_or(0.0, Duration::as_millis_f64),
-        downlink_queue: model.cell().downlink_queue(station).0,
-        uplink_queue: buffer.bytes().0,
-        acks_sent: named("acks-out"),
+        downlink_queue,
+        uplink_queue,
+        acks_sent,
+        queued_ns,
+        link_sent,
+        capacity,
     }
 }
 
@@ -179,7 +229,7 @@ mod tests {
         let mut model = Model::new(&scenario, 1, &[]);
         let mut reading = Reading::new(&scenario, 1, &model);
         model.engine.run_until(Instant::from_millis(1500));
-        reading.end_here(&model);
+        reading.end_here(&mut model);
         // The model lingers for what is still on its way, beyond the warm-up.
         model.engine.run_until(Instant::from_millis(2000));
         reading.stop(&mut model);

@@ -3,9 +3,11 @@
 
 use paceline_net::{Bytes, DropReason, Duration, Instant, Rate, Stream};
 use paceline_pep::Scheme;
+use paceline_sim::link::PipeStats;
+use paceline_sim::model::Access;
 use paceline_sim::scenario::{
-    Deployment, DeploymentModel, Direction, FadingProfile, Hop, RlcMode, Scenario, Scheduler, SinrRange,
-    Stations,
+    Cellular, Deployment, DeploymentModel, Direction, FadingProfile, FixedLink, Hop, Link, RlcMode, Scenario,
+    Scheduler, SinrRange, Stations, TraceFile, TraceLink, Traffic,
 };
 use paceline_sim::{Model, scenario};
 use paceline_tcp::{
@@ -14,6 +16,7 @@ use paceline_tcp::{
 
 const SCENARIOS: u64 = 60;
 const DEPLOYMENTS: u64 = 250;
+const LINKS: u64 = 80;
 
 fn pick<T: Copy>(stream: &mut Stream, from: &[T]) -> T {
     from[stream.below(from.len() as u64) as usize]
@@ -30,7 +33,8 @@ fn random_hop(stream: &mut Stream) -> Hop {
 }
 
 fn random_stations(stream: &mut Stream) -> Stations {
-    let chunk = stream.chance(0.2).then(|| Bytes(1 + stream.below(3_000)));
+    let traffic = if stream.chance(0.2) { Traffic::Udp } else { Traffic::Tcp };
+    let chunk = (traffic == Traffic::Tcp && stream.chance(0.2)).then(|| Bytes(1 + stream.below(3_000)));
     let pieces = chunk.map_or(1, |chunk| chunk.0);
     let file = stream.chance(0.4).then(|| Bytes((1 + stream.below(2_000_000 / pieces)) * pieces));
     let low = stream.uniform_in(-10.0, 20.0);
@@ -45,6 +49,9 @@ fn random_stations(stream: &mut Stream) -> Stations {
             stream,
             &[Direction::Download, Direction::Download, Direction::Upload, Direction::None],
         ),
+        traffic,
+        udp_rate: Rate(100_000 + stream.below(20_000_000)),
+        udp_payload: Bytes(1 + stream.below(2_000)),
         file,
         chunk,
         chunk_interval: Duration::from_micros(100 + stream.below(100_000)),
@@ -150,8 +157,41 @@ fn random_scenario(stream: &mut Stream) -> Scenario {
 }
 
 fn check_books(model: &Model, seed: u64) {
-    let cell = model.cell();
     for station in 0..model.stations() {
+        if let Some((server, host)) = model.udp(station) {
+            let copies = match model.access() {
+                Access::Cell(_) => 0,
+                Access::Link(link) => link.downlink(station).copies + link.uplink(station).copies,
+            };
+            for (sender, receiver) in [(server, host), (host, server)] {
+                assert!(receiver.received <= sender.sent + copies, "seed {seed}: more received than sent");
+                assert!(sender.answers <= receiver.received + copies, "seed {seed}: more answers than sent");
+            }
+        }
+        for (server, host) in model.flows(station) {
+            for (from, to) in [(server, host), (host, server)] {
+                let (acked, received) = (from.stats().bytes_acked, to.stats().bytes_received);
+                assert!(acked <= received, "seed {seed}: {acked} bytes acknowledged, {received} received");
+                assert!(received <= from.stats().bytes_sent, "seed {seed}: more received than sent");
+            }
+        }
+    }
+    match model.access() {
+        Access::Cell(cell) => check_cell(cell, model.stations(), seed),
+        Access::Link(link) => {
+            for station in 0..model.stations() {
+                for stats in [link.downlink(station), link.uplink(station)] {
+                    let PipeStats { packets_in, copies, packets_out, queue_drops, losses, held, .. } = stats;
+                    let out = packets_out + queue_drops + losses + held;
+                    assert_eq!(packets_in + copies, out, "seed {seed}, station {station}: {stats:?}");
+                }
+            }
+        }
+    }
+}
+
+fn check_cell(cell: &paceline_ran::Cell, stations: usize, seed: u64) {
+    for station in 0..stations {
         let held = cell.held(station);
         for (name, stats, held) in
             [("downlink", cell.downlink(station), held.0), ("uplink", cell.uplink(station), held.1)]
@@ -168,13 +208,6 @@ fn check_books(model: &Model, seed: u64) {
             out + buffer.packets() as u64,
             "seed {seed}, station {station}: {counters:?}"
         );
-        for (server, host) in model.flows(station) {
-            for (from, to) in [(server, host), (host, server)] {
-                let (acked, received) = (from.stats().bytes_acked, to.stats().bytes_received);
-                assert!(acked <= received, "seed {seed}: {acked} bytes acknowledged, {received} received");
-                assert!(received <= from.stats().bytes_sent, "seed {seed}: more received than sent");
-            }
-        }
     }
 }
 
@@ -283,4 +316,111 @@ fn the_books_balance_in_random_deployments() {
     }
     assert!(moved > 10_000_000, "the swarm moved {moved} bytes");
     assert!(failures > 5 && expired > 50, "{failures} radio-link failures, {expired} discards");
+}
+
+fn random_link(stream: &mut Stream) -> Link {
+    let percent = |stream: &mut Stream| if stream.chance(0.4) { stream.uniform_in(0.0, 8.0) } else { 0.0 };
+    let mut link = Link {
+        per_station: stream.chance(0.5).then(|| stream.chance(0.5)),
+        delay: stream.chance(0.7).then(|| Duration::from_micros(stream.below(60_000))),
+        ecn_threshold: stream.chance(0.3).then_some(Bytes(1_500)),
+        loss_percent: percent(stream),
+        burst_loss_percent: percent(stream),
+        burst_packets: 1.0 + stream.uniform_in(0.0, 30.0),
+        jitter: Duration::from_micros(pick(stream, &[0, 0, 500, 20_000])),
+        duplicate_percent: percent(stream),
+        reorder_percent: percent(stream),
+        reorder_delay: Duration::from_micros(stream.below(30_000)),
+        ..Link::default()
+    };
+    match stream.below(3) {
+        0 => link.queue = Some(Bytes(1_504 + stream.below(300_000))),
+        1 => link.queue_packets = Some(1 + stream.below(200)),
+        _ => {}
+    }
+    let rate = |stream: &mut Stream| Rate(200_000 + stream.below(60_000_000));
+    let channel = |stream: &mut Stream, of: Cellular| Cellular {
+        rate_sigma: pick(stream, &[0.0, 0.3, 2.0]),
+        load_loss_percent: pick(stream, &[0.0, 10.0, 99.0]),
+        congested_share: pick(stream, &[0.001, 0.5, 1.0]),
+        ..of
+    };
+    match stream.below(4) {
+        0 => {
+            link.fixed = Some(FixedLink {
+                downlink_rate: rate(stream),
+                uplink_rate: stream.chance(0.7).then(|| rate(stream)),
+                frame: Duration::from_micros(pick(stream, &[0, 0, 5_000, 10_000])),
+                interruption: Duration::from_millis(pick(stream, &[0, 0, 50, 400])),
+                interruption_interval: Duration::from_millis(1 + stream.below(1_000)),
+            });
+        }
+        1 => {
+            let (name, trace) = (String::from("random.trace"), None);
+            let file = TraceFile { name, trace };
+            let uplink = stream.chance(0.5).then(|| file.clone());
+            let uplink_rate = uplink.is_none().then(|| rate(stream));
+            link.trace = Some(TraceLink { downlink: file, uplink, uplink_rate });
+        }
+        2 => link.hspa = Some(channel(stream, Cellular::hspa())),
+        _ => link.lte_early = Some(channel(stream, Cellular::lte_early())),
+    }
+    link
+}
+
+#[test]
+fn the_books_balance_on_random_links() {
+    let first = std::env::var("PACELINE_SWARM_SEED").ok().and_then(|seed| seed.parse().ok()).unwrap_or(0);
+    let (mut moved, mut kinds, mut ends) = (0, [0; 4], [0; 4]);
+    for seed in first..first + LINKS {
+        let mut stream = Stream::new(seed, "links");
+        let mut scenario = random_scenario(&mut stream);
+        let unset = Stations::default();
+        for group in &mut scenario.stations {
+            (group.downlink_sinr, group.uplink_sinr) = (unset.downlink_sinr, unset.uplink_sinr);
+            (group.fading, group.coherence) = (unset.fading, unset.coherence);
+        }
+        (scenario.cell, scenario.ack_filter) = (scenario::Cell::default(), scenario::AckFilter::default());
+        scenario.link = Some(random_link(&mut stream));
+        if stream.chance(0.5) {
+            scenario.tcp.ecn = EcnMode::On;
+        }
+        let mut at = 0;
+        let lines = (0..1 + stream.below(300)).map(|_| {
+            at += stream.below(4) * stream.below(4);
+            format!("{at}\n")
+        });
+        let trace = lines.collect::<String>() + &format!("{}\n", at + 1);
+        let text = scenario.to_toml();
+        let scenario = scenario::load_with("swarm.toml", &text, &[], &|_| Ok(trace.clone()))
+            .unwrap_or_else(|e| panic!("seed {seed}: {e}\n{text}"));
+        let again = scenario::load_with("swarm.toml", &scenario.to_toml(), &[], &|_| Ok(trace.clone()));
+        assert_eq!(again.unwrap(), scenario, "seed {seed}: the resolved file says the same");
+        let link = scenario.link.as_ref().unwrap();
+        let present =
+            [link.fixed.is_some(), link.trace.is_some(), link.hspa.is_some(), link.lte_early.is_some()];
+        kinds[present.iter().position(|is| *is).unwrap()] += 1;
+        let mut model = Model::new(&scenario, seed, &[]);
+        for step in 1..=6 {
+            model.engine.run_until(Instant::from_millis(500 * step));
+            check_books(&model, seed);
+        }
+        let Access::Link(link) = model.access() else { panic!("a link") };
+        for station in 0..model.stations() {
+            moved +=
+                model.monitor().counters()[station].downloaded + model.monitor().counters()[station].uploaded;
+            for stats in [link.downlink(station), link.uplink(station)] {
+                for (end, count) in
+                    ends.iter_mut().zip([stats.queue_drops, stats.losses, stats.copies, stats.marked])
+                {
+                    *end += count;
+                }
+            }
+        }
+    }
+    assert!(
+        moved > 10_000_000 && kinds.iter().all(|n| *n > 5),
+        "the swarm moved {moved} bytes over {kinds:?}"
+    );
+    assert!(ends.iter().all(|count| *count > 100), "drops, losses, copies, marks: {ends:?}");
 }

@@ -73,7 +73,7 @@ pub fn run(args: &Args) -> Outcome {
 
 /// The kernel's name of a congestion control, which it must know. Where it does not say what it knows, one word is
 /// enough.
-fn kernel_name(asked: &str) -> Outcome<&str> {
+pub fn kernel_name(asked: &str) -> Outcome<&str> {
     let known = probe::congestion_controls();
     let name = match asked.parse::<Variant>() {
         Ok(Variant::Westwood) | Err(_) => asked, // to the kernel, westwood is Westwood+

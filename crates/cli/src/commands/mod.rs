@@ -5,6 +5,7 @@ pub mod check;
 pub mod compare;
 pub mod doctor;
 pub mod emulate;
+pub mod parity;
 pub mod report;
 pub mod reproduce;
 pub mod run;

@@ -9,6 +9,7 @@ mod run;
 mod sweep;
 
 use crate::failure::{Failure, Outcome};
+use crate::scenario_file::{self, ScenarioArgs};
 use serde::de::DeserializeOwned;
 use std::path::Path;
 
@@ -28,7 +29,17 @@ pub fn page(folder: &Path) -> Outcome<String> {
         }
         (Some(summary), None) => {
             let run: run::Run = parse(folder, "summary.json", &summary)?;
-            Ok(run.page(text("timeseries.csv").as_deref(), text("resolved.toml").as_deref()))
+            let resolved = folder.join("resolved.toml");
+            let scenario = scenario_file::load(&ScenarioArgs {
+                scenario: resolved.display().to_string(),
+                set: Vec::new(),
+            });
+            let scenario = scenario.ok().map(|(_, scenario)| scenario);
+            Ok(run.page(
+                text("timeseries.csv").as_deref(),
+                text("resolved.toml").as_deref(),
+                scenario.as_ref(),
+            ))
         }
         (None, Some(swept)) => Ok(swept.page()),
         (None, None) => {

@@ -5,7 +5,7 @@ use super::html;
 use super::map;
 use crate::table;
 use paceline_sim::results::StationResult;
-use paceline_sim::{Origin, RunResult, Scenario, Totals, scenario};
+use paceline_sim::{Origin, RunResult, Scenario, Totals};
 use serde::Deserialize;
 use std::collections::BTreeMap;
 
@@ -29,25 +29,27 @@ pub struct Run {
 }
 
 impl Run {
-    /// The page. `timeseries` and `resolved` are the texts of `timeseries.csv` and `resolved.toml`.
-    pub fn page(&self, timeseries: Option<&str>, resolved: Option<&str>) -> String {
+    /// The page. `timeseries` and `resolved` are the texts of `timeseries.csv` and `resolved.toml`, `scenario` what the
+    /// latter says.
+    pub fn page(
+        &self,
+        timeseries: Option<&str>,
+        resolved: Option<&str>,
+        scenario: Option<&Scenario>,
+    ) -> String {
+        let link = scenario.is_some_and(|scenario| scenario.link.is_some());
+        let filter = if link { String::new() } else { format!(", ACK filter {}", self.scheme) };
         let runs = match self.runs.len() {
             1 => format!("seed {}", self.runs[0].seed),
             n => format!("{n} seeds, mean ± 95% confidence interval"),
         };
         let about = format!(
-            "{}, ACK filter {}, {} stations, {:.1} s measured, {runs}. Paceline {} ({}).",
-            self.mode,
-            self.scheme,
-            self.stations,
-            self.measured_s,
-            self.paceline.version,
-            self.paceline.commit
+            "{}{filter}, {} stations, {:.1} s measured, {runs}. Paceline {} ({}).",
+            self.mode, self.stations, self.measured_s, self.paceline.version, self.paceline.commit
         );
-        let scenario = resolved.and_then(|text| scenario::load("resolved.toml", text, &[]).ok());
         let mut body = html::section("Figures", &self.totals());
         body += &html::section("Station by station", &self.stations());
-        body += &html::section("Over time", &self.over_time(timeseries, scenario.as_ref()));
+        body += &html::section("Over time", &self.over_time(timeseries, scenario));
         if let Some(text) = resolved {
             body += &html::section("Scenario", &html::folded("Every value, defaults included", text));
         }
@@ -116,12 +118,14 @@ impl Run {
         let Some(stations) = timeseries.map(|text| read(text, &seed)) else { return String::new() };
         let warmup = scenario.map(|scenario| scenario.run.warmup.as_secs_f64());
         let picture = |title: &str, y: &str, value: &dyn Fn(&Moment, &Moment) -> f64| {
+            let mut series = if y == "Mb/s" { capacity(&stations, scenario) } else { Vec::new() };
+            series.extend(lines(&stations, value));
             let chart = Chart {
                 title: title.into(),
                 x: String::from("time, s"),
                 y: y.into(),
                 categories: Vec::new(),
-                series: lines(&stations, value),
+                series,
                 style: Style::Lines,
                 most: f64::INFINITY,
                 from_zero: true,
@@ -134,7 +138,10 @@ impl Run {
             picture("Goodput", "Mb/s", &|a, b| rate(b.downloaded, a.downloaded, b.time - a.time) * 8e-6),
             picture("Congestion window", "kB", &|_, b| b.cwnd / 1e3),
             picture("Smoothed round-trip time", "ms", &|_, b| if b.srtt > 0.0 { b.srtt } else { f64::NAN }),
-            picture("Queue in the eNB", "kB", &|_, b| b.downlink_queue / 1e3),
+            picture("Downlink queue", "kB", &|_, b| b.downlink_queue / 1e3),
+            picture("Time in the downlink queue", "ms", &|a, b| {
+                rate(b.queued_ns, a.queued_ns, b.link_sent - a.link_sent) / 1e6
+            }),
             picture("Queue in the uplink buffer", "kB", &|_, b| b.uplink_queue / 1e3),
             picture("ACKs sent", "1/s", &|a, b| rate(b.acks_sent, a.acks_sent, b.time - a.time)),
         ];
@@ -156,6 +163,19 @@ struct Moment {
     downlink_queue: f64,
     uplink_queue: f64,
     acks_sent: f64,
+    queued_ns: f64,
+    link_sent: f64,
+    capacity: f64,
+}
+
+/// What a link can carry, in the background: one line if the stations share it, else one each.
+fn capacity(stations: &BTreeMap<usize, Vec<Moment>>, scenario: Option<&Scenario>) -> Vec<Series> {
+    let Some(link) = scenario.and_then(|scenario| scenario.link.as_ref()) else { return Vec::new() };
+    let own = if link.per_station == Some(true) { stations.len().min(LINES) } else { 1 };
+    let mbps = |a: &Moment, b: &Moment| (b.capacity - a.capacity) / (b.time - a.time) * 8e-6;
+    let shown = stations.iter().take(own).map(|(station, moments)| (*station, moments.clone())).collect();
+    let named = |series: Series| Series { name: String::from("capacity"), faint: true, ..series };
+    lines(&shown, &mbps).into_iter().map(named).collect()
 }
 
 /// The moments of one seed, station by station; rows that are no numbers are left out.
@@ -178,6 +198,9 @@ fn read(text: &str, seed: &str) -> BTreeMap<usize, Vec<Moment>> {
                 downlink_queue: number("downlink_queue"),
                 uplink_queue: number("uplink_queue"),
                 acks_sent: number("acks_sent"),
+                queued_ns: number("link_queued_ns"),
+                link_sent: number("link_sent"),
+                capacity: number("link_capacity"),
             });
         }
     }

@@ -1,7 +1,8 @@
 //! The grid of a sweep: every combination of the values of some scenario keys, each a checked scenario.
 
 use crate::failure::{Failure, Outcome};
-use paceline_sim::{Scenario, scenario};
+use crate::scenario_file;
+use paceline_sim::Scenario;
 use serde::Serialize;
 
 /// Most points of a grid.
@@ -53,7 +54,7 @@ impl Grid {
         let checked = |values: Vec<String>| {
             let sets = axes.iter().zip(&values).map(|(axis, value)| format!("{}={value}", axis.key));
             let all: Vec<String> = set.iter().cloned().chain(sets).collect();
-            match scenario::load(file, text, &all) {
+            match scenario_file::parse(file, text, &all) {
                 Ok(scenario) => Ok(Point { values, scenario }),
                 Err(error) => Err(Failure::input(format!("point {}: {error}", label(&axes, &values)))),
             }

@@ -272,9 +272,8 @@ pub fn uplink_noise_mw(noise_figure_db: f64) -> f64 {
     from_db(noise_per_block_dbm(noise_figure_db))
 }
 
-/// Adds a transmission of `power_dbm` in each of `blocks` that reaches the cell over `gain_db`.
-pub fn add_uplink(blocks: BlockSet, power_dbm: f64, gain_db: f64, out: &mut [f64]) {
-    let received = from_db(power_dbm + gain_db);
+/// Adds a transmission of which `received` mW reach the cell in each of `blocks`.
+pub fn add_uplink(blocks: BlockSet, received: f64, out: &mut [f64]) {
     for block in blocks.blocks() {
         out[block] += received;
     }

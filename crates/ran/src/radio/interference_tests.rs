@@ -43,7 +43,7 @@ fn uplink_sinr_of_two_cells_holds_by_hand() {
     let own = CONTROL.power_per_block_dbm(&Grant::open_loop(10, 100.0));
     let other = CONTROL.power_per_block_dbm(&Grant::open_loop(4, 95.0));
     let mut out = [uplink_noise_mw(5.0); 25];
-    add_uplink(BlockSet::range(4, 4), other, -120.0, &mut out);
+    add_uplink(BlockSet::range(4, 4), from_db(other - 120.0), &mut out);
     let sinr = |block: usize| own - 100.0 - to_db(out[block]);
     // 10^-11.64473 + 10^-12.4 = 2.26606e-12 + 3.98107e-13 = 2.66417e-12 mW: -115.7444 dBm.
     assert!((sinr(4) - 15.7444).abs() < 1e-3 && (sinr(7) - 15.7444).abs() < 1e-3, "{}", sinr(4));

@@ -1,8 +1,8 @@
 //! Uplink power control of PUSCH (TS 36.213 §5.1.1.1) and the power headroom report (§5.1.1.2, TS 36.133 §9.1.8.4).
 //!
 //! `P = min(Pcmax, 10 lg M + P0 + alpha PL + Delta_TF + f)`: open loop with a fraction of the path loss, and the
-//! closed-loop term `f` as the caller accumulates it (`air`, with the commands and reports of `headroom`). Left out: PUCCH, SRS and random access power, the maximum
-//! power reduction, more than one carrier.
+//! closed-loop term `f` as the caller accumulates it (`air`, with the commands and reports of `headroom`). Left out:
+//! PUCCH, SRS and random access power, the maximum power reduction, more than one carrier.
 
 use super::{from_db, to_db};
 

@@ -1,4 +1,8 @@
-//! `make bench`: simulated seconds per CPU second, and nanoseconds of CPU per packet that a node handles.
+//! `make bench`: simulated seconds per CPU second, nanoseconds of CPU per packet that a node handles, and memory.
+//!
+//! A row is the median of five seeds in one thread. What a row costs follows the packets that it moves, so that the
+//! rate at which it moves them stands beside it. `cargo bench -p paceline-sim -- WORD` runs the rows whose name has
+//! the word in it.
 
 mod dumbbell;
 
@@ -11,89 +15,159 @@ fn cpu_ns() -> u64 {
     text.split_whitespace().next().and_then(|field| field.parse().ok()).expect("its first field is the time")
 }
 
-/// The most memory that this process has had, in MB.
-fn peak_mb() -> f64 {
+/// Memory that this process holds (`VmRSS`), or the most since [`forget_peak`] (`VmHWM`), in MB.
+fn memory_mb(field: &str) -> f64 {
     let text = std::fs::read_to_string("/proc/self/status").expect("Linux tells of memory");
-    let line = text.lines().find_map(|line| line.strip_prefix("VmHWM:")).expect("the peak is told");
+    let line = text.lines().find_map(|line| line.strip_prefix(field)?.strip_prefix(':')).expect("it is told");
     let kb: f64 = line.trim().trim_end_matches("kB").trim().parse().expect("it is a number");
     kb / 1024.0
 }
 
-/// The medians of five seeds: simulated seconds, CPU nanoseconds and packets handled, of each run.
-fn report(name: &str, mut runs: Vec<(f64, f64, u64)>) {
-    let mut median = |of: &dyn Fn(&(f64, f64, u64)) -> f64| {
-        runs.sort_by(|a, b| of(a).total_cmp(&of(b)));
-        of(&runs[runs.len() / 2])
+/// The peak of memory starts anew from what is held now.
+fn forget_peak() {
+    std::fs::write("/proc/self/clear_refs", "5").expect("Linux resets the peak");
+}
+
+/// One run of a row.
+struct Run {
+    simulated_s: f64,
+    cpu_ns: f64,
+    packets: u64,
+    mbps: f64,
+    peak_mb: f64,
+}
+
+/// The medians of a row's runs.
+fn print(name: &str, runs: &[Run]) {
+    let median = |of: &dyn Fn(&Run) -> f64| {
+        let mut values: Vec<f64> = runs.iter().map(of).collect();
+        values.sort_by(f64::total_cmp);
+        values[values.len() / 2]
     };
-    let rate = median(&|(seconds, ns, _)| seconds / (ns / 1e9));
-    let per_packet = median(&|(_, ns, packets)| ns / *packets as f64);
-    println!("{name:<44} {rate:>8.1} simulated s / CPU s  {per_packet:>6.0} ns / packet handled");
+    println!(
+        "{name:<52} {:>7.1} {:>7.0} {:>7.1} {:>7.1}",
+        median(&|run| run.simulated_s / (run.cpu_ns / 1e9)),
+        median(&|run| run.cpu_ns / run.packets as f64),
+        median(&|run| run.mbps),
+        median(&|run| run.peak_mb),
+    );
 }
 
-/// One case: name, scenario, changes to it.
-fn case(name: &str, text: &str, overrides: &[&str]) {
-    let overrides: Vec<String> = overrides.iter().map(|text| (*text).to_owned()).collect();
-    let runs = (1..=5).map(|seed| {
-        let scenario = scenario::load(name, text, &overrides).expect("the bench's scenarios are valid");
-        let mut model = Model::new(&scenario, seed, &[]);
-        let before = cpu_ns();
-        model.engine.run_until(Instant::ZERO + scenario.run.duration);
-        let spent = (cpu_ns() - before) as f64;
-        (scenario.run.duration.as_secs_f64(), spent, model.engine.packets_handled())
-    });
-    report(name, runs.collect());
-}
+/// What to run: those whose name contains it.
+struct Bench(Option<String>);
 
-/// The packet path without radio.
-fn wired() {
-    let runs = (1..=5).map(|seed| {
-        let (mut engine, core) = dumbbell::dumbbell(seed);
-        let before = cpu_ns();
-        engine.run_until(Instant::from_millis(60_000));
-        let spent = (cpu_ns() - before) as f64;
-        let goodput = dumbbell::goodput_mbps(&engine, core);
-        assert!((43.0..46.0).contains(&goodput), "seed {seed}: the hop is full, not {goodput} Mb/s");
-        (60.0, spent, engine.packets_handled())
-    });
-    report("dumbbell, 10 flows, 50 Mb/s, no radio", runs.collect());
-}
+impl Bench {
+    fn row(&self, name: &str, run: impl Fn(u64) -> Run) {
+        if self.0.as_ref().is_none_or(|word| name.contains(word)) {
+            print(name, &(1..=5).map(run).collect::<Vec<_>>());
+        }
+    }
 
-/// The paper's cell without and with what costs: fading, and neighbours with full buffers.
-fn deployments(text: &str) {
-    const RADIO: [(&str, &str, &str); 3] = [
-        ("no fading, quiet neighbours", "none", "0.0"),
-        ("EPA, quiet neighbours", "epa", "0.0"),
-        ("EPA, full buffers", "epa", "1.0"),
-    ];
-    for stations in ["10", "20", "40", "60"] {
-        for (name, fading, load) in RADIO {
-            let set = [
-                "run.duration=10 s".to_owned(),
-                "run.warmup=1 s".to_owned(),
-                format!("station.count={stations}"),
-                format!("deployment.fading={fading}"),
-                format!("deployment.neighbour_load={load}"),
-            ];
-            let set: Vec<&str> = set.iter().map(String::as_str).collect();
-            case(&format!("7 sites, {stations} stations, {name}"), text, &set);
+    /// A scenario with changes to it.
+    fn scenario(&self, name: &str, text: &str, changes: &[String]) {
+        self.row(name, |seed| {
+            let scenario = scenario::load(name, text, changes).expect("the bench's scenarios are valid");
+            forget_peak();
+            let mut model = Model::new(&scenario, seed, &[]);
+            let before = cpu_ns();
+            model.engine.run_until(Instant::ZERO + scenario.run.duration);
+            let cpu_ns = (cpu_ns() - before) as f64;
+            let simulated_s = scenario.run.duration.as_secs_f64();
+            let flows = (0..model.stations()).flat_map(|station| model.flows(station));
+            let read: u64 =
+                flows.map(|(server, station)| server.stats().bytes_read + station.stats().bytes_read).sum();
+            Run {
+                simulated_s,
+                cpu_ns,
+                packets: model.engine.packets_handled(),
+                mbps: read as f64 * 8e-6 / simulated_s,
+                peak_mb: memory_mb("VmHWM"),
+            }
+        });
+    }
+
+    /// The packet path without radio.
+    fn wired(&self) {
+        self.row("dumbbell, 10 flows, 50 Mb/s, no radio", |seed| {
+            forget_peak();
+            let (mut engine, core) = dumbbell::dumbbell(seed);
+            let before = cpu_ns();
+            engine.run_until(Instant::from_millis(60_000));
+            let cpu_ns = (cpu_ns() - before) as f64;
+            let mbps = dumbbell::goodput_mbps(&engine, core);
+            assert!((43.0..46.0).contains(&mbps), "seed {seed}: the hop is full, not {mbps} Mb/s");
+            Run {
+                simulated_s: 60.0,
+                cpu_ns,
+                packets: engine.packets_handled(),
+                mbps,
+                peak_mb: memory_mb("VmHWM"),
+            }
+        });
+    }
+
+    /// Seven three-sector sites, 20 MHz, segments of 536 bytes, proportional fair, RLC AM: without and with what
+    /// costs, fading and neighbours with full buffers; behind one link of 50 Mb/s, and with one for every cell.
+    fn published_cell(&self, text: &str) {
+        const RADIO: [(&str, &str, &str); 4] = [
+            ("no fading, quiet", "none", "0.0"),
+            ("EPA, quiet", "epa", "0.0"),
+            ("no fading, full buffers", "none", "1.0"),
+            ("EPA, full buffers", "epa", "1.0"),
+        ];
+        for (link, per_cell) in [("one link", "false"), ("link per cell", "true")] {
+            for stations in ["10", "20", "40", "60"] {
+                for (radio, fading, load) in RADIO {
+                    let changes = deployment(&[
+                        ("station.count", stations),
+                        ("deployment.fading", fading),
+                        ("deployment.neighbour_load", load),
+                        ("core.hops.3.per_cell", per_cell),
+                    ]);
+                    self.scenario(&format!("7 sites, {stations} stations, {radio}, {link}"), text, &changes);
+                }
+            }
+        }
+    }
+
+    /// Cost against sites that interfere, and against cells and stations that are simulated in full.
+    fn scale(&self, text: &str) {
+        for sites in ["1", "7", "19"] {
+            let changes = deployment(&[("deployment.sites", sites), ("station.count", "40")]);
+            self.scenario(&format!("{sites} sites, 40 stations, EPA, full buffers"), text, &changes);
+        }
+        for stations in ["100", "300", "1000"] {
+            let wide = "[{rate=\"10 Gb/s\",delay=\"8 ms\"}]";
+            let changes = deployment(&[
+                ("deployment.served_sites", "7"),
+                ("station.count", stations),
+                ("core.hops", wide),
+                ("run.duration", "3 s"),
+            ]);
+            self.scenario(&format!("21 cells served, {stations} stations, EPA"), text, &changes);
         }
     }
 }
 
+/// Changes to the published scenario, over ten seconds.
+fn deployment(changes: &[(&str, &str)]) -> Vec<String> {
+    let common = [("run.duration", "10 s"), ("run.warmup", "1 s")];
+    common.iter().chain(changes).map(|(key, value)| format!("{key}={value}")).collect()
+}
+
 fn main() {
-    let single = include_str!("../../../../scenarios/single-station.toml");
+    let word = std::env::args().skip(1).find(|argument| !argument.starts_with('-'));
+    let bench = Bench(word);
+    println!("{:<52} sim s /  ns per    Mb/s    peak", "median of five seeds, one thread");
+    println!("{:<52}  CPU s   packet   moved      MB", "");
+    bench.wired();
+    bench.scenario("single station, 72 Mb/s", include_str!("../../../../scenarios/single-station.toml"), &[]);
     let limited = include_str!("../../../../scenarios/uplink-limited.toml");
-    println!("median of five seeds, one thread");
-    wired();
-    case("single station, 72 Mb/s", single, &[]);
-    case("uplink-limited, 10 stations, basic", limited, &[]);
-    case("uplink-limited, 10 stations, hybrid-opt", limited, &["ack_filter.scheme=hybrid-opt"]);
-    case(
-        "uplink-limited, 40 stations, hybrid-opt",
-        limited,
-        &["ack_filter.scheme=hybrid-opt", "station.count=40"],
-    );
-    case("uplink-limited, 60 stations, safe", limited, &["ack_filter.scheme=safe", "station.count=60"]);
-    deployments(include_str!("../../../../scenarios/ack-filter-paper.toml"));
-    println!("{:<44} {:>8.1} MB", "peak memory of all of these", peak_mb());
+    for (stations, scheme) in [("10", "basic"), ("10", "hybrid-opt"), ("40", "hybrid-opt"), ("60", "safe")] {
+        let changes = [format!("station.count={stations}"), format!("ack_filter.scheme={scheme}")];
+        bench.scenario(&format!("uplink-limited, {stations} stations, {scheme}"), limited, &changes);
+    }
+    let published = include_str!("../../../../scenarios/ack-filter-paper.toml");
+    bench.published_cell(published);
+    bench.scale(published);
 }

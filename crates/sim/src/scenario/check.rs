@@ -23,9 +23,9 @@ pub(super) struct Problem {
     pub allowed: String,
 }
 
-const RATE: &str = "1 kb/s to 1000 Gb/s";
+pub(super) const RATE: &str = "1 kb/s to 1000 Gb/s";
 
-fn rate_ok(rate: Rate) -> bool {
+pub(super) fn rate_ok(rate: Rate) -> bool {
     rate.0 >= 1_000 && rate.0 <= 1_000_000_000_000
 }
 
@@ -45,6 +45,7 @@ pub(super) fn check(scenario: &Scenario) -> Result<(), Problem> {
         let allowed = "true, since a hop before it has per_cell = true: hops that all cells share come first";
         range(&key("per_cell"), hop.per_cell, behind_shared, allowed)?;
     }
+    super::check_link::check(scenario)?;
     cell_radio(scenario)?;
     cell_rlc(scenario)?;
     cell_access(scenario)?;
@@ -60,7 +61,7 @@ pub(super) fn check(scenario: &Scenario) -> Result<(), Problem> {
     range("station.count", count, (1..=MAX_STATIONS).contains(&count), &allowed)
 }
 
-fn range(key: &str, value: impl Display, ok: bool, allowed: &str) -> Result<(), Problem> {
+pub(super) fn range(key: &str, value: impl Display, ok: bool, allowed: &str) -> Result<(), Problem> {
     if ok {
         return Ok(());
     }
@@ -309,6 +310,7 @@ fn nothing_stated(index: usize, group: &Stations) -> Result<(), Problem> {
 
 fn stations(index: usize, group: &Stations) -> Result<(), Problem> {
     let key = |name: &str| format!("station.{index}.{name}");
+    udp(index, group)?;
     let count_ok = (1..=MAX_STATIONS).contains(&group.count);
     range(&key("count"), group.count, count_ok, &format!("1 to {MAX_STATIONS}"))?;
     let sinr_ok =
@@ -339,6 +341,18 @@ fn stations(index: usize, group: &Stations) -> Result<(), Problem> {
     range(&key("chunk_interval"), group.chunk_interval, interval_ok, "1 us to 86400 s")?;
     range(&key("start"), group.start, group.start <= MAX_DURATION, "0 s to 86400 s")?;
     range(&key("start_spread"), group.start_spread, group.start_spread <= MAX_DURATION, "0 s to 86400 s")
+}
+
+fn udp(index: usize, group: &Stations) -> Result<(), Problem> {
+    let key = |name: &str| format!("station.{index}.{name}");
+    range(&key("udp_rate"), group.udp_rate, rate_ok(group.udp_rate), RATE)?;
+    let payload_ok = group.udp_payload >= Bytes(1) && group.udp_payload <= Bytes(8_972);
+    range(&key("udp_payload"), group.udp_payload, payload_ok, "1 B to 8972 B")?;
+    if group.traffic == super::Traffic::Tcp {
+        return Ok(());
+    }
+    let chunk = group.chunk.unwrap_or(Bytes::ZERO);
+    range(&key("chunk"), chunk, group.chunk.is_none(), "left out with traffic = \"udp\"")
 }
 
 #[cfg(test)]

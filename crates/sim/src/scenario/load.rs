@@ -1,8 +1,10 @@
 //! Reads a scenario: text, then `key=value` overrides, then types, then ranges. Errors name where they stand.
 
 use super::Scenario;
-use super::check;
+use super::{check, check_link};
+use crate::link::Trace;
 use std::fmt;
+use std::sync::Arc;
 use toml_edit::{DocumentMut, Item, TableLike, Value};
 
 /// What is wrong with a scenario.
@@ -38,8 +40,19 @@ impl fmt::Display for ScenarioError {
     }
 }
 
-/// Reads the scenario `text` of `file`, with `overrides` of the form `key=value`.
+/// Reads the scenario `text` of `file`, with `overrides` of the form `key=value`. It names no further files: see
+/// [`load_with`].
 pub fn load(file: &str, text: &str, overrides: &[String]) -> Result<Scenario, ScenarioError> {
+    load_with(file, text, overrides, &|_| Err("files of scenarios are not read here".into()))
+}
+
+/// The same with a way to read the files that a scenario names; its error says what is wrong.
+pub fn load_with(
+    file: &str,
+    text: &str,
+    overrides: &[String],
+    read: &dyn Fn(&str) -> Result<String, String>,
+) -> Result<Scenario, ScenarioError> {
     let error =
         |message: String| ScenarioError { file: file.into(), line: None, key: None, value: None, message };
     if text.trim().is_empty() {
@@ -59,20 +72,38 @@ pub fn load(file: &str, text: &str, overrides: &[String]) -> Result<Scenario, Sc
     }
     let resolved = document.to_string();
     let changed = !overrides.is_empty();
-    let scenario: Scenario = toml::from_str(&resolved).map_err(|parse| {
+    let mut scenario: Scenario = toml::from_str(&resolved).map_err(|parse| {
         let start = parse.span().map_or(0, |span| span.start);
         let (key, value) = key_at(&resolved, start);
         let line = (!changed).then(|| line_of(&resolved, start));
         let (file, message) = (file.to_owned(), in_plain_words(parse.message()));
         ScenarioError { file, line, key, value, message }
     })?;
-    check::check(&scenario).map_err(|problem| ScenarioError {
+    let given = |key: &str| line_of_key(&resolved, key).is_some();
+    let place = |key: &str| if changed { None } else { line_of_key(&resolved, key) };
+    let problem = check_link::tables(&scenario, &given).and_then(|()| {
+        scenario.link.iter_mut().for_each(super::Link::resolve);
+        check::check(&scenario)
+    });
+    problem.map_err(|problem| ScenarioError {
         file: file.to_owned(),
-        line: if changed { None } else { line_of_key(&resolved, &problem.key) },
+        line: place(&problem.key),
         key: Some(problem.key),
-        value: Some(problem.value),
+        value: Some(problem.value).filter(|value| !value.is_empty()),
         message: format!("allowed: {}", problem.allowed),
     })?;
+    for (key, trace) in scenario.link.iter_mut().flat_map(super::Link::traces_mut) {
+        let bad = |message: String| ScenarioError {
+            file: file.to_owned(),
+            line: place(key),
+            key: Some(key.to_owned()),
+            value: Some(format!("{:?}", trace.name)),
+            message,
+        };
+        let text = read(&trace.name).map_err(bad)?;
+        let parsed = Trace::parse(&text).map_err(|error| bad(format!("{}: {error}", trace.name)))?;
+        trace.trace = Some(Arc::new(parsed));
+    }
     Ok(scenario)
 }
 

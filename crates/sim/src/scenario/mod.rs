@@ -3,14 +3,19 @@
 //! Every table and key of the TOML file is a field here. [`load`] reads and checks it; an error names the file,
 //! the line, the key, its value and what is allowed.
 
+mod cellular;
 mod check;
+mod check_link;
 mod deployment;
+mod link;
 mod load;
 mod sinr;
 mod tcp;
 
+pub use cellular::Cellular;
 pub use deployment::{Deployment, DeploymentModel, FadingProfile};
-pub use load::{ScenarioError, load};
+pub use link::{FixedLink, Link, TraceFile, TraceLink};
+pub use load::{ScenarioError, load, load_with};
 pub use sinr::SinrRange;
 pub use tcp::Tcp;
 
@@ -32,6 +37,9 @@ pub struct Scenario {
     /// The cell.
     #[serde(default)]
     pub cell: Cell,
+    /// Another link in place of the cell.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub link: Option<Link>,
     /// Sites around the stations; if left out, stations have the SINRs that they state.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub deployment: Option<Deployment>,
@@ -45,6 +53,11 @@ pub struct Scenario {
     #[serde(default, rename = "station")]
     pub stations: Vec<Stations>,
 }
+
+/// Tables that describe a cell.
+const CELL_TABLES: [&str; 3] = ["cell", "deployment", "ack_filter"];
+/// Keys of a station that do.
+const CELL_KEYS: [&str; 4] = ["downlink_sinr", "uplink_sinr", "fading", "coherence"];
 
 /// Table `[run]`.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
@@ -317,6 +330,12 @@ pub struct Stations {
     pub flows: u32,
     /// Which way the data go.
     pub direction: Direction,
+    /// What carries them: `tcp`, or `udp` for a probe: datagrams at a steady rate, each answered by a short one.
+    pub traffic: Traffic,
+    /// Bit rate of each UDP flow, IP and UDP headers included.
+    pub udp_rate: Rate,
+    /// Payload of a datagram.
+    pub udp_payload: Bytes,
     /// Size of each transfer; endless if left out.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub file: Option<Bytes>,
@@ -342,6 +361,9 @@ impl Default for Stations {
             coherence: Duration::from_millis(20),
             flows: 1,
             direction: Direction::Download,
+            traffic: Traffic::Tcp,
+            udp_rate: Rate(1_000_000),
+            udp_payload: Bytes(1472),
             file: None,
             chunk: None,
             chunk_interval: Duration::from_secs(1),
@@ -349,6 +371,16 @@ impl Default for Stations {
             start_spread: Duration::from_millis(100),
         }
     }
+}
+
+/// What carries a station's data.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Traffic {
+    /// TCP connections.
+    Tcp,
+    /// UDP flows of constant rate.
+    Udp,
 }
 
 /// Which way a transfer goes.
@@ -374,6 +406,22 @@ impl Scenario {
     }
     /// The scenario as a file that says everything, defaults included.
     pub fn to_toml(&self) -> String {
-        toml::to_string(self).expect("a scenario is made of tables and scalars")
+        if self.link.is_none() {
+            return toml::to_string(self).expect("a scenario is made of tables and scalars");
+        }
+        // What belongs to a cell is refused beside a link.
+        let mut table = toml::Table::try_from(self).expect("a scenario is made of tables and scalars");
+        CELL_TABLES.iter().for_each(|name| drop(table.remove(*name)));
+        let groups = table.get_mut("station").and_then(toml::Value::as_array_mut);
+        for group in groups.into_iter().flatten().filter_map(toml::Value::as_table_mut) {
+            CELL_KEYS.iter().for_each(|name| drop(group.remove(*name)));
+        }
+        toml::to_string(&table).expect("a scenario is made of tables and scalars")
+    }
+    /// The addresses of the stations as a routing table.
+    pub(crate) fn routes(&self) -> paceline_net::AddressTable {
+        let stations = 0..self.station_count() as usize;
+        let pairs = stations.map(|index| (index, crate::address::station(index)));
+        pairs.flat_map(|(index, (v4, v6))| [(v4.into(), index), (v6.into(), index)]).collect()
     }
 }

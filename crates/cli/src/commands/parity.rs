@@ -1,0 +1,347 @@
+//! `paceline parity`: the same links, once with this host's TCP in real time, once with simulated TCP.
+//!
+//! Simulated runs are many, since they cost nothing, and say how far runs of one scenario lie apart; those of the kernel
+//! take their time. Two means that differ by no more than three standard errors differ by chance alone.
+
+use super::emulate::kernel_name;
+use crate::failure::{Failure, Outcome};
+use crate::output;
+use crate::progress;
+use crate::scenario_file;
+use crate::table::align;
+use anyhow::Context;
+use paceline_live::emulate::{self, Emulation};
+use paceline_live::{bulk, netns, probe};
+use paceline_sim::results::jain;
+use paceline_sim::{RunResult, Scenario, Totals, address, simulate};
+use serde_json::json;
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::time::Duration;
+
+/// Port of the server in the emulation.
+const PORT: u16 = 5001;
+/// A link, its scenario, its congestion controls and the connections of a station.
+type Link = (&'static str, &'static str, &'static [&'static str], u16);
+/// What is compared.
+const LINKS: [Link; 5] = [
+    ("20 Mb/s, 40 ms", "parity-fixed", &CONTROLS, 1),
+    ("1% random loss", "parity-loss", &CONTROLS, 1),
+    ("cellular trace", "parity-trace", &CONTROLS, 1),
+    ("LTE cell", "parity-cell", &CONTROLS, 1),
+    ("ten on 20 Mb/s", "parity-fixed", &["bbr"], 10),
+];
+const CONTROLS: [&str; 3] = ["reno", "cubic", "bbr"];
+/// Seeds of the simulated side.
+const SIMULATED: u64 = 10;
+/// What a quick run changes.
+const QUICK: [&str; 2] = ["run.duration=8 s", "run.warmup=2 s"];
+
+#[derive(clap::Args)]
+pub struct Args {
+    /// Eight seconds a run in place of thirty
+    #[arg(long)]
+    quick: bool,
+    /// Compare on this link alone: parity-fixed, parity-loss, parity-trace or parity-cell (repeatable)
+    #[arg(long, value_name = "NAME")]
+    link: Vec<String>,
+    /// Runs of the kernel's TCP per link and control, each with a seed of its own: 3, or 1 if quick
+    #[arg(long, value_parser = clap::value_parser!(u64).range(1..=100))]
+    seeds: Option<u64>,
+    /// Set one value of the scenarios (repeatable)
+    #[arg(long = "set", value_name = "KEY=VALUE")]
+    set: Vec<String>,
+    /// File for the figures as JSON
+    #[arg(long, value_name = "FILE")]
+    out: Option<PathBuf>,
+}
+
+/// What one run came to, or the mean of several.
+#[derive(Clone, Copy, Debug)]
+struct Figures {
+    goodput_mbps: f64,
+    /// Mean time in the bottleneck's queue.
+    queue_ms: f64,
+    /// Of the data segments.
+    retransmission_share: f64,
+    /// Over the connections.
+    jain: f64,
+}
+
+/// Both sides of one link and congestion control.
+struct Pair {
+    link: &'static str,
+    control: &'static str,
+    connections: u16,
+    kernel: Figures,
+    simulated: Figures,
+    /// Three standard errors of the difference of both.
+    chance: Figures,
+    /// The 99th percentile of how late the emulator was, in ms.
+    late_ms: f64,
+}
+
+pub fn run(args: &Args) -> Outcome {
+    let names: Vec<&str> = LINKS.iter().map(|link| link.1).collect();
+    if let Some(unknown) = args.link.iter().find(|link| !names.contains(&link.as_str())) {
+        return Err(Failure::input(format!("--link {unknown}: allowed: {}", names[..4].join(", "))));
+    }
+    if let Some(problem) = probe::emulation() {
+        return Err(Failure::Failed(anyhow::anyhow!("parity: {problem}")));
+    }
+    let wanted = |link: &&Link| args.link.is_empty() || args.link.iter().any(|name| name == link.1);
+    let links: Vec<&Link> = LINKS.iter().filter(wanted).collect();
+    let bar = progress::bar(links.iter().map(|link| link.2.len() as u64).sum(), "the runs");
+    let mut pairs = Vec::new();
+    for (link, name, controls, connections) in links {
+        for control in *controls {
+            let quick: &[&str] = if args.quick { &QUICK } else { &[] };
+            let mut set =
+                vec![format!("tcp.congestion_control={control}"), format!("station.flows={connections}")];
+            if *connections > 1 {
+                set.push("station.count=1".into());
+            }
+            set.extend(quick.iter().map(|text| (*text).to_owned()).chain(args.set.iter().cloned()));
+            let text = scenario_file::built_in(name).1;
+            let scenario =
+                scenario_file::parse(name, text, &set).map_err(|error| Failure::Input(error.into()))?;
+            pairs.push(pair(link, control, &scenario, args.seeds.unwrap_or(if args.quick { 1 } else { 3 }))?);
+            bar.inc(1);
+        }
+    }
+    bar.finish_and_clear();
+    if let Some(path) = &args.out {
+        let text = serde_json::to_string_pretty(&to_json(&pairs, &args.set)).expect("figures are plain data");
+        std::fs::write(path, text + "\n").with_context(|| format!("cannot write {}", path.display()))?;
+    }
+    output::print(&describe(&pairs))?;
+    let all = pairs.iter().all(Pair::alike);
+    Ok(if all { ExitCode::SUCCESS } else { ExitCode::from(1) })
+}
+
+fn pair(link: &'static str, control: &'static str, scenario: &Scenario, seeds: u64) -> Outcome<Pair> {
+    let simulated: Vec<Figures> = (0..SIMULATED)
+        .map(|seed| {
+            let result = simulate(scenario, scenario.run.seed + seed, None, &mut |_| {});
+            let bytes: Vec<u64> = result.flows.iter().map(|flow| flow.bytes).collect();
+            Figures::of(&result, scenario, &bytes)
+        })
+        .collect();
+    let name = kernel_name(control)?;
+    let (mut kernel, mut late_ms) = (Vec::new(), 0.0_f64);
+    for seed in 0..seeds {
+        let mut scenario = scenario.clone();
+        scenario.run.seed += seed;
+        let (result, bytes, late) = netns::apart(|| emulated(&scenario, name))?;
+        kernel.push(Figures::of(&result, &scenario, &bytes));
+        late_ms = late_ms.max(late);
+    }
+    let (mean, spread) = mean_and_deviation(&simulated);
+    let errors = (1.0 / SIMULATED as f64 + 1.0 / seeds as f64).sqrt();
+    let chance = Figures::from_array(spread.to_array().map(|deviation| 3.0 * errors * deviation));
+    let connections = scenario.stations[0].flows as u16;
+    let kernel = mean_and_deviation(&kernel).0;
+    Ok(Pair { link, control, connections, kernel, simulated: mean, chance, late_ms })
+}
+
+fn mean_and_deviation(runs: &[Figures]) -> (Figures, Figures) {
+    let count = runs.len() as f64;
+    let column = |at: usize| runs.iter().map(move |run| run.to_array()[at]);
+    let mean: [f64; 4] = std::array::from_fn(|at| column(at).sum::<f64>() / count);
+    let deviation = std::array::from_fn(|at| {
+        let squares: f64 = column(at).map(|value| (value - mean[at]) * (value - mean[at])).sum();
+        (squares / (count - 1.0).max(1.0)).sqrt()
+    });
+    (Figures::from_array(mean), Figures::from_array(deviation))
+}
+
+/// Downloads by this host's TCP in every station: the figures, the bytes of each connection, and the lateness.
+fn emulated(scenario: &Scenario, control: &str) -> anyhow::Result<(RunResult, Vec<u64>, f64)> {
+    let folder = tempfile::tempdir().context("cannot make a temporary folder")?;
+    let stations: Vec<usize> = (0..scenario.station_count() as usize).collect();
+    let program = std::env::current_exe().context("cannot find this program's file")?;
+    let server = SocketAddr::new(address::HOST.0.into(), PORT);
+    let connections = scenario.stations[0].flows;
+    let command = [
+        program.to_string_lossy().into_owned(),
+        "receive".into(),
+        server.to_string(),
+        connections.to_string(),
+        scenario.run.duration.as_secs_f64().to_string(),
+        folder.path().to_string_lossy().into_owned(),
+    ];
+    let _source = bulk::Source::start(server);
+    let emulation = Emulation {
+        scenario,
+        stations: &stations,
+        command: &command,
+        congestion_control: Some(control),
+        pcap: None,
+    };
+    let report = emulate::run(&emulation)?;
+    anyhow::ensure!(!report.stopped, "stopped by a signal");
+    anyhow::ensure!(report.failed.is_empty(), "a receiving program failed");
+    let mut bytes = Vec::new();
+    for station in stations {
+        let text = std::fs::read_to_string(folder.path().join(station.to_string()))?;
+        let counts: Result<Vec<u64>, _> = text.split_whitespace().map(str::parse).collect();
+        bytes.extend(counts.context("a receiving program wrote no numbers")?);
+    }
+    Ok((report.result, bytes, report.lateness.quantile(0.99).as_secs_f64() * 1e3))
+}
+
+/// The receiving program of a station in the emulation.
+#[derive(clap::Args)]
+pub struct ReceiveArgs {
+    server: SocketAddr,
+    connections: usize,
+    seconds: f64,
+    folder: PathBuf,
+}
+
+pub fn receive(args: &ReceiveArgs) -> Outcome {
+    let station = std::env::var("PACELINE_STATION").context("runs inside an emulation alone")?;
+    let span = Duration::try_from_secs_f64(args.seconds).context("not a time")?;
+    let bytes = bulk::receive(args.server, args.connections, span)?;
+    let text: Vec<String> = bytes.iter().map(u64::to_string).collect();
+    std::fs::write(Path::new(&args.folder).join(station), text.join("\n"))
+        .context("cannot write what came")?;
+    Ok(ExitCode::SUCCESS)
+}
+
+impl Figures {
+    fn from_array([goodput_mbps, queue_ms, retransmission_share, jain]: [f64; 4]) -> Self {
+        Self { goodput_mbps, queue_ms, retransmission_share, jain }
+    }
+    fn to_array(self) -> [f64; 4] {
+        [self.goodput_mbps, self.queue_ms, self.retransmission_share, self.jain]
+    }
+    fn of(result: &RunResult, scenario: &Scenario, bytes: &[u64]) -> Self {
+        let Totals { goodput_mbps, retransmission_share, link_delay_mean_ms, .. } = result.totals;
+        let queue_ms = if scenario.link.is_some() { link_delay_mean_ms } else { by_little(result, scenario) };
+        Self {
+            goodput_mbps,
+            queue_ms,
+            retransmission_share,
+            jain: jain(bytes.iter().map(|bytes| *bytes as f64)),
+        }
+    }
+}
+
+/// Mean time in the eNB's buffers, by Little's law from what waited there.
+fn by_little(result: &RunResult, scenario: &Scenario) -> f64 {
+    let warmup = paceline_net::Instant::ZERO + scenario.run.warmup;
+    let samples = result.samples.iter().filter(|sample| sample.at >= warmup);
+    let (sum, count) = samples.fold((0, 0), |(sum, count), sample| (sum + sample.downlink_queue, count + 1));
+    let stations = result.stations.len() as f64;
+    let waiting = if count == 0 { 0.0 } else { sum as f64 / f64::from(count) * stations };
+    waiting * 8e-3 / result.totals.goodput_mbps.max(1e-9)
+}
+
+/// How two figures compare.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+enum Alike {
+    /// Within what is asked.
+    Yes,
+    /// Not, but by no more than runs of one scenario differ.
+    WithinChance,
+    No,
+}
+
+impl Pair {
+    /// Figure by figure, whether the kernel's and ours are as close as is asked of endpoints that behave alike.
+    fn verdicts(&self) -> [(&'static str, Alike); 4] {
+        let goodput = if self.control == "bbr" { 0.10 } else { 0.05 };
+        let jain = if self.connections > 1 { 0.1 / self.kernel.jain } else { f64::INFINITY };
+        // Retransmissions: a factor either way.
+        let asked = [(goodput, goodput), (0.15, 0.15), (0.3, 1.0 - 1.0 / 1.3), (jain, jain)];
+        let names = ["goodput", "queue", "retransmissions", "Jain index"];
+        let (kernel, simulated, chance) =
+            (self.kernel.to_array(), self.simulated.to_array(), self.chance.to_array());
+        std::array::from_fn(|at| {
+            let difference = simulated[at] - kernel[at];
+            let (up, down) = asked[at];
+            let alike = if difference <= up * kernel[at] && -difference <= down * kernel[at] {
+                Alike::Yes
+            } else if difference.abs() <= chance[at] {
+                Alike::WithinChance
+            } else {
+                Alike::No
+            };
+            (names[at], alike)
+        })
+    }
+    fn alike(&self) -> bool {
+        self.verdicts().iter().all(|(_, alike)| *alike != Alike::No)
+    }
+    /// The same in words.
+    fn verdict(&self) -> String {
+        let verdicts = self.verdicts();
+        let those = |wanted: Alike| {
+            let names = verdicts.iter().filter(|(_, alike)| *alike == wanted).map(|(name, _)| *name);
+            names.collect::<Vec<_>>().join(", ")
+        };
+        match (those(Alike::No), those(Alike::WithinChance)) {
+            (no, _) if !no.is_empty() => format!("not {no}"),
+            (_, chance) if !chance.is_empty() => format!("yes; {chance} within chance"),
+            _ => "yes".into(),
+        }
+    }
+}
+
+fn describe(pairs: &[Pair]) -> String {
+    let head = [
+        "link",
+        "control",
+        "Mb/s kernel",
+        "ours",
+        "queue ms kernel",
+        "ours",
+        "sent again % kernel",
+        "ours",
+        "alike",
+    ];
+    let mut lines = vec![head.map(str::to_owned).to_vec()];
+    for pair in pairs {
+        let (kernel, simulated) = (&pair.kernel, &pair.simulated);
+        lines.push(vec![
+            pair.link.into(),
+            pair.control.into(),
+            format!("{:.2}", kernel.goodput_mbps),
+            format!("{:.2}", simulated.goodput_mbps),
+            format!("{:.1}", kernel.queue_ms),
+            format!("{:.1}", simulated.queue_ms),
+            format!("{:.3}", 100.0 * kernel.retransmission_share),
+            format!("{:.3}", 100.0 * simulated.retransmission_share),
+            pair.verdict(),
+        ]);
+    }
+    let mut text = align(&lines, 2);
+    for pair in pairs.iter().filter(|pair| pair.connections > 1) {
+        text += &format!(
+            "{}, {}: Jain index of {} connections: kernel {:.3}, ours {:.3}\n",
+            pair.link, pair.control, pair.connections, pair.kernel.jain, pair.simulated.jain
+        );
+    }
+    let late = pairs.iter().map(|pair| pair.late_ms).fold(0.0, f64::max);
+    text + &format!(
+        "alike: goodput within 5% (BBR 10%), mean time in the queue within 15%, retransmissions within a factor of 1.3;\n\
+         within chance: the difference is beyond that and within three standard errors, by ten simulated runs\n\
+         emulator late by at most {late:.2} ms (99th percentile of the worst run)\n"
+    )
+}
+
+fn to_json(pairs: &[Pair], set: &[String]) -> serde_json::Value {
+    let figures = |f: &Figures| {
+        json!({"goodput_mbps": f.goodput_mbps, "queue_ms": f.queue_ms,
+            "retransmission_share": f.retransmission_share, "jain_index": f.jain})
+    };
+    let row = |pair: &Pair| {
+        json!({"link": pair.link, "control": pair.control, "connections": pair.connections,
+            "kernel": figures(&pair.kernel), "simulated": figures(&pair.simulated),
+            "three_standard_errors": figures(&pair.chance),
+            "emulator_late_p99_ms": pair.late_ms, "alike": pair.alike(), "verdict": pair.verdict()})
+    };
+    json!({"paceline": output::origin(), "set": set, "rows": pairs.iter().map(row).collect::<Vec<_>>()})
+}

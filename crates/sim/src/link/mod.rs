@@ -1,0 +1,178 @@
+//! An access link in place of the cell: the same ports, towards the core and towards every station.
+//!
+//! ```text
+//! CORE - downlink queue - downlink -> station ports
+//! CORE <- uplink - uplink queue - station ports
+//! ```
+//!
+//! All stations share both directions, or each has its own. Left out: everything of a radio but what can be measured
+//! from its ends.
+
+mod cellular;
+mod fixed;
+mod generate;
+mod pipe;
+mod trace;
+
+pub use generate::generated;
+pub use pipe::PipeStats;
+pub use trace::{OPPORTUNITY, Trace, TraceError};
+
+use crate::agenda::Agenda;
+use crate::scenario;
+use cellular::Downlink;
+use fixed::Fixed;
+use hdrhistogram::Histogram;
+use paceline_net::{AddressTable, DropReason, Instant, Node, Output, Packet, Port, Stream};
+use paceline_ran::{CORE, station_port};
+use pipe::{Outcome, Pipe, Service};
+use std::collections::VecDeque;
+use std::sync::Arc;
+use trace::Opportunities;
+
+const DOWN: usize = 0;
+const UP: usize = 1;
+
+/// The node.
+pub struct Link {
+    routes: AddressTable,
+    /// Downlink and uplink, or those of every station in turn.
+    pipes: Vec<Pipe>,
+    per_station: bool,
+    /// When each pipe is due.
+    agenda: Agenda,
+    /// Per direction, station by station.
+    stats: [Vec<PipeStats>; 2],
+    output: VecDeque<Output>,
+}
+
+impl Link {
+    /// The link of a scenario towards stations with these addresses.
+    ///
+    /// # Panics
+    /// If a trace that the scenario names has not been read.
+    pub fn new(link: &scenario::Link, routes: AddressTable, stations: usize, seed: u64) -> Self {
+        let per_station = link.per_station.unwrap_or_default();
+        let of = |station: usize| if per_station { format!("link/station{station}") } else { "link".into() };
+        let pair = |name: String| {
+            let [down, up] = services(link, seed, &name);
+            [
+                Pipe::new(link, down, seed, &format!("{name}/downlink")),
+                Pipe::new(link, up, seed, &format!("{name}/uplink")),
+            ]
+        };
+        let pairs = if per_station { stations } else { 1 };
+        let pipes: Vec<Pipe> = (0..pairs).flat_map(|station| pair(of(station))).collect();
+        let mut agenda = Agenda::default();
+        pipes.iter().for_each(|_| agenda.add());
+        let stats = [DOWN, UP].map(|_| vec![PipeStats::default(); stations]);
+        Self { routes, pipes, per_station, agenda, stats, output: VecDeque::new() }
+    }
+    /// What a station's packets did downlink.
+    pub fn downlink(&self, station: usize) -> &PipeStats {
+        &self.stats[DOWN][station]
+    }
+    /// What a station's packets did uplink.
+    pub fn uplink(&self, station: usize) -> &PipeStats {
+        &self.stats[UP][station]
+    }
+    /// Whether every station has a link of its own.
+    pub fn per_station(&self) -> bool {
+        self.per_station
+    }
+    /// Bytes that the downlink to a station can have carried by `now`; never asked for an earlier time again.
+    pub fn downlink_capacity(&mut self, station: usize, now: Instant) -> u64 {
+        let index = self.index(station, DOWN);
+        self.pipes[index].capacity(now)
+    }
+    /// Times that downlink packets of all stations spent in queues, from arrival to last byte sent, us, since the last
+    /// [`Link::restart_delays`].
+    pub fn downlink_delays_us(&self) -> Histogram<u64> {
+        let mut pipes = self.pipes.iter().step_by(2).map(Pipe::delays_us);
+        let mut all = pipes.next().expect("a link has a downlink").clone();
+        pipes.for_each(|delays| all.add(delays).expect("the bounds are the same"));
+        all
+    }
+    /// Forgets them.
+    pub fn restart_delays(&mut self) {
+        self.pipes.iter_mut().for_each(Pipe::restart_delays);
+    }
+
+    fn index(&self, station: usize, direction: usize) -> usize {
+        if self.per_station { 2 * station + direction } else { direction }
+    }
+    /// Takes what a pipe has done by `now`.
+    fn collect(&mut self, now: Instant, index: usize) {
+        let direction = index % 2;
+        while let Some(outcome) = self.pipes[index].poll(now, &mut self.stats[direction]) {
+            self.output.push_back(match outcome {
+                Outcome::Arrived(station, packet) if direction == DOWN => {
+                    Output::Transmit(station_port(station), packet)
+                }
+                Outcome::Arrived(_, packet) => Output::Transmit(CORE, packet),
+                Outcome::Lost(packet) => Output::Drop(packet, DropReason::LinkLoss),
+            });
+        }
+        self.agenda.enter(index, self.pipes[index].due());
+    }
+}
+
+impl Node for Link {
+    fn handle_packet(&mut self, now: Instant, from: Port, packet: Packet) {
+        let (direction, station) = match from {
+            CORE => (DOWN, self.routes.get(packet.ip.dst)),
+            _ => (UP, station_of(from)),
+        };
+        let Some(station) = station.filter(|station| *station < self.stats[direction].len()) else {
+            self.output.push_back(Output::Drop(packet, DropReason::NoRoute));
+            return;
+        };
+        let index = self.index(station, direction);
+        self.collect(now, index);
+        if let Err(packet) = self.pipes[index].push(now, station, packet, &mut self.stats[direction][station])
+        {
+            self.output.push_back(Output::Drop(packet, DropReason::QueueFull));
+        }
+        self.agenda.enter(index, self.pipes[index].due());
+    }
+    fn handle_timeout(&mut self, now: Instant) {
+        while let Some((_, index)) = self.agenda.first().filter(|(at, _)| *at <= now) {
+            self.collect(now, index);
+        }
+    }
+    fn poll_output(&mut self, _now: Instant) -> Option<Output> {
+        self.output.pop_front()
+    }
+    fn poll_timeout(&self) -> Option<Instant> {
+        self.agenda.first().map(|(at, _)| at)
+    }
+}
+
+/// The station behind a port.
+fn station_of(port: Port) -> Option<usize> {
+    usize::from(port.0).checked_sub(usize::from(station_port(0).0))
+}
+
+/// What serves the two directions.
+fn services(link: &scenario::Link, seed: u64, name: &str) -> [Service; 2] {
+    let stream = |direction: &str| Stream::new(seed, &format!("{name}/{direction}/interruptions"));
+    if let Some(fixed) = &link.fixed {
+        let uplink = fixed.uplink_rate.unwrap_or(fixed.downlink_rate);
+        return [("downlink", fixed.downlink_rate), ("uplink", uplink)].map(|(direction, rate)| {
+            let (length, interval) = (fixed.interruption, fixed.interruption_interval);
+            Service::Fixed(Fixed::interrupted(rate, length, interval, stream(direction)))
+        });
+    }
+    if let Some(link) = &link.trace {
+        let follow = |file: &scenario::TraceFile| {
+            let trace = file.trace.as_ref().expect("the traces of a scenario are read when it is loaded");
+            Service::Trace(Opportunities::new(Arc::clone(trace)))
+        };
+        let rate = link.uplink_rate.unwrap_or(scenario::TraceLink::UPLINK_RATE);
+        let uplink = link.uplink.as_ref().map_or_else(|| Service::Fixed(Fixed::new(rate)), follow);
+        return [follow(&link.downlink), uplink];
+    }
+    let channel = link.cellular().expect("a link is checked to have a kind");
+    let downlink = Downlink::new(channel, seed, &format!("{name}/downlink"));
+    [Service::Cellular(Box::new(downlink)), Service::Fixed(Fixed::new(channel.uplink_rate))]
+}

@@ -1,0 +1,315 @@
+//! Traces of delivery opportunities in the format of mahimahi (R. Netravali et al., USENIX ATC 2015), and a link that
+//! follows one.
+//!
+//! A line is a time in milliseconds at which 1504 bytes can leave: a packet of 1500 bytes with the four that mahimahi's
+//! TUN devices put before it, which count here too. A packet may take several opportunities, and one opportunity may
+//! carry several packets that wait for it; what nobody waits for is lost. After its last line the file starts again,
+//! the time of that line being its length.
+
+use paceline_net::{Bytes, Duration, Instant};
+use std::fmt::Write;
+use std::sync::Arc;
+
+/// Bytes of an opportunity.
+pub const OPPORTUNITY: u64 = 1504;
+/// Bytes that a packet has more than its datagram.
+pub const PACKET_INFORMATION: u64 = 4;
+/// Latest time in a trace, in ms: a day.
+const LATEST_MS: u64 = 86_400_000;
+/// Most lines of a trace.
+const MOST_LINES: usize = 50_000_000;
+
+/// A trace: times in milliseconds, in order; the last one is its length.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Trace {
+    at_ms: Vec<u32>,
+}
+
+/// What is wrong with a trace.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct TraceError {
+    /// Line from 1; none where no line is to blame.
+    pub line: Option<usize>,
+    /// What is wrong, and what is allowed.
+    pub message: String,
+}
+
+impl std::fmt::Display for TraceError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self.line {
+            Some(line) => write!(f, "line {line}: {}", self.message),
+            None => f.write_str(&self.message),
+        }
+    }
+}
+
+impl Trace {
+    /// The trace of these times in milliseconds: at least one, in order, the last one above zero.
+    pub fn new(at_ms: Vec<u32>) -> Result<Self, TraceError> {
+        let whole = |message: &str| TraceError { line: None, message: message.into() };
+        if at_ms.is_empty() {
+            return Err(whole("holds no opportunity; a trace has a time in milliseconds on every line"));
+        }
+        if let Some(index) = at_ms.windows(2).position(|pair| pair[1] < pair[0]) {
+            let (was, is) = (at_ms[index], at_ms[index + 1]);
+            let message = format!("{is} after {was}: times must not decrease");
+            return Err(TraceError { line: Some(index + 2), message });
+        }
+        if at_ms.last() == Some(&0) {
+            return Err(whole("ends at 0 ms; the last time is the length of the trace and must be above 0"));
+        }
+        Ok(Self { at_ms })
+    }
+    /// Reads mahimahi's format. Empty lines are refused, as there.
+    pub fn parse(text: &str) -> Result<Self, TraceError> {
+        let mut at_ms = Vec::new();
+        for (index, line) in text.lines().enumerate() {
+            let bad = |message: String| TraceError { line: Some(index + 1), message };
+            let shown: String = line.trim().chars().take(40).collect();
+            let what = "a whole number of milliseconds, 0 to 86400000, and nothing else";
+            let value: u64 = line.trim().parse().map_err(|_| bad(format!("`{shown}` is not {what}")))?;
+            if value > LATEST_MS {
+                return Err(bad(format!("`{shown}` is not {what}")));
+            }
+            if at_ms.len() == MOST_LINES {
+                return Err(bad(format!("more than {MOST_LINES} lines")));
+            }
+            if at_ms.last().is_some_and(|last| value < u64::from(*last)) {
+                return Err(bad(format!("{value} after {}: times must not decrease", at_ms[index - 1])));
+            }
+            at_ms.push(value as u32);
+        }
+        Self::new(at_ms)
+    }
+    /// The same format.
+    pub fn to_text(&self) -> String {
+        let mut text = String::with_capacity(self.at_ms.len() * 6);
+        for at in &self.at_ms {
+            let _ = writeln!(text, "{at}");
+        }
+        text
+    }
+    /// The trace of a constant rate in b/s: the n-th opportunity in the millisecond in which its last byte falls. It is
+    /// a second long, or as many whole seconds as make the rate exact to a thousandth, ten at most.
+    pub fn constant(rate: u64) -> Result<Self, TraceError> {
+        let bits = OPPORTUNITY * 8;
+        let error = |seconds: u64| {
+            let count = rate * seconds / bits;
+            (rate * seconds - count * bits) as f64 / (rate * seconds) as f64
+        };
+        let seconds = (1..=10).find(|s| rate * s / bits > 0 && error(*s) < 1e-3).unwrap_or(10);
+        let count = rate * seconds / bits;
+        let at = (1..=count).map(|n| (n * bits * 1000).div_ceil(rate) as u32);
+        let mut at: Vec<u32> = at.collect();
+        // The last line says how long it is.
+        if let Some(last) = at.last_mut() {
+            *last = (seconds * 1000) as u32;
+        }
+        Self::new(at).map_err(|_| TraceError {
+            line: None,
+            message: format!("{rate} b/s is less than an opportunity in ten seconds, {} b/s", bits / 10),
+        })
+    }
+    /// The trace of what was delivered: `delivered` has times and bytes in order; an opportunity stands at every 1504
+    /// bytes. It ends at `length`, with an opportunity that is there for its length if none falls on it.
+    pub fn of_deliveries(
+        delivered: impl IntoIterator<Item = (Instant, u64)>,
+        length: Duration,
+    ) -> Result<Self, TraceError> {
+        let (mut at_ms, mut bytes) = (Vec::new(), 0);
+        for (at, len) in delivered {
+            bytes += len;
+            while bytes >= OPPORTUNITY {
+                bytes -= OPPORTUNITY;
+                at_ms.push(at.as_nanos().div_ceil(1_000_000) as u32);
+            }
+        }
+        let length = length.as_nanos().div_ceil(1_000_000) as u32;
+        if at_ms.last().is_some_and(|last| *last < length) {
+            at_ms.push(length);
+        }
+        Self::new(at_ms)
+    }
+    /// Its times in milliseconds.
+    pub fn at_ms(&self) -> &[u32] {
+        &self.at_ms
+    }
+    /// Its length in milliseconds.
+    pub fn length_ms(&self) -> u64 {
+        u64::from(self.at_ms[self.at_ms.len() - 1])
+    }
+    /// Its mean rate in b/s.
+    pub fn rate(&self) -> f64 {
+        self.at_ms.len() as f64 * OPPORTUNITY as f64 * 8000.0 / self.length_ms() as f64
+    }
+    /// Opportunities up to and including `now`, repetitions counted.
+    pub fn count(&self, now: Instant) -> u64 {
+        let (rounds, rest) = (now.as_millis() / self.length_ms(), now.as_millis() % self.length_ms());
+        // A round's last opportunity is at the next one's time zero.
+        rounds * self.at_ms.len() as u64 + self.at_ms.partition_point(|at| u64::from(*at) <= rest) as u64
+    }
+}
+
+/// A direction of a link that follows a trace.
+#[derive(Clone, Debug)]
+pub(crate) struct Opportunities {
+    trace: Arc<Trace>,
+    next: usize,
+    /// Milliseconds of the rounds that are over.
+    base_ms: u64,
+    /// The opportunity in use, and what is left of it.
+    at: Instant,
+    left: u64,
+}
+
+impl Opportunities {
+    /// The trace from its beginning.
+    pub fn new(trace: Arc<Trace>) -> Self {
+        Self { trace, next: 0, base_ms: 0, at: Instant::ZERO, left: 0 }
+    }
+    /// When the first and the last byte of a packet leave that comes to the head of the queue at `start`. What is left
+    /// of the present opportunity is for packets that `waited` for it.
+    pub fn serve(&mut self, start: Instant, len: Bytes, waited: bool) -> (Instant, Instant) {
+        if !waited {
+            self.left = 0;
+            while self.next_at() <= start {
+                self.advance();
+            }
+        }
+        let (mut need, mut begins) = (len.0 + PACKET_INFORMATION, None);
+        loop {
+            if self.left == 0 {
+                self.at = self.next_at();
+                self.left = OPPORTUNITY;
+                self.advance();
+            }
+            let begins = *begins.get_or_insert(self.at);
+            let sent = self.left.min(need);
+            self.left -= sent;
+            need -= sent;
+            if need == 0 {
+                return (begins, self.at);
+            }
+        }
+    }
+    /// Bytes that can have been sent by `now`.
+    pub fn capacity(&self, now: Instant) -> u64 {
+        self.trace.count(now) * OPPORTUNITY
+    }
+    fn next_at(&self) -> Instant {
+        Instant::from_millis(self.base_ms + u64::from(self.trace.at_ms[self.next]))
+    }
+    fn advance(&mut self) {
+        self.next += 1;
+        if self.next == self.trace.at_ms.len() {
+            self.next = 0;
+            self.base_ms += self.trace.length_ms();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn ms(ms: u64) -> Instant {
+        Instant::from_millis(ms)
+    }
+    fn follow(at_ms: &[u32]) -> Opportunities {
+        Opportunities::new(Arc::new(Trace::new(at_ms.to_vec()).unwrap()))
+    }
+    fn left(at: u64) -> (Instant, Instant) {
+        (ms(at), ms(at))
+    }
+
+    #[test]
+    fn full_packets_take_an_opportunity_each_across_the_end_of_the_file() {
+        let mut link = follow(&[2, 2, 5, 10]);
+        let full = Bytes(1500);
+        assert_eq!(link.serve(ms(0), full, false), left(2));
+        for at in [2, 5, 10, 12, 12, 15, 20, 22] {
+            assert_eq!(link.serve(ms(0), full, true), left(at));
+        }
+    }
+
+    #[test]
+    fn small_packets_share_an_opportunity_and_large_ones_span_several() {
+        let mut link = follow(&[3, 6, 9]);
+        // 496 and 4 bytes: three in the first opportunity, 4 bytes are left of it for the fourth.
+        for at in [left(3), left(3), left(3), (ms(3), ms(6))] {
+            assert_eq!(link.serve(ms(0), Bytes(496), at != left(3) || link.next != 0), at);
+        }
+        // 1000 + 4 bytes fit into what is left, 1008; of the next packet 4 bytes do, 1492 go with 9 ms.
+        assert_eq!(link.serve(ms(0), Bytes(1000), true), left(6));
+        assert_eq!(link.serve(ms(0), Bytes(1492), true), (ms(6), ms(9)));
+        // A jumbo frame takes the last 12 bytes of 9 ms, all of 12 and 15, and the rest of 18.
+        assert_eq!(link.serve(ms(0), Bytes(3500), true), (ms(9), ms(18)));
+    }
+
+    #[test]
+    fn what_nobody_waits_for_is_lost() {
+        let mut link = follow(&[3, 3, 6]);
+        assert_eq!(link.serve(ms(0), Bytes(100), false), left(3));
+        // It came after the first packet had left: the rest of that opportunity, and the other one, are gone.
+        assert_eq!(link.serve(ms(3), Bytes(100), false), left(6));
+        // Just before and exactly at an opportunity: the timer comes before the packet.
+        let mut link = follow(&[3, 6]);
+        assert_eq!(link.serve(Instant::from_nanos(2_999_999), Bytes(100), false), left(3));
+        assert_eq!(link.serve(ms(6), Bytes(100), false), left(9));
+    }
+
+    #[test]
+    fn opportunities_are_counted_over_the_rounds() {
+        let trace = Trace::new(vec![0, 2, 2, 5]).unwrap();
+        let counts = [0, 1, 2, 4, 5, 7, 10].map(|at| trace.count(ms(at)));
+        assert_eq!(counts, [1, 1, 3, 3, 5, 7, 9]);
+        let mut link = follow(&[0, 2, 2, 5]);
+        let served =
+            (0..).map_while(|n| Some(link.serve(ms(0), Bytes(1500), n > 0).1).filter(|at| *at <= ms(10)));
+        assert_eq!(served.count(), 8, "all but the one at time 0, which no packet can be there for");
+        assert!((Trace::new(vec![1, 2, 3, 4]).unwrap().rate() - 1504.0 * 8000.0).abs() < 1e-6);
+    }
+
+    #[test]
+    fn files_are_read_as_they_are_written_and_bad_lines_are_named() {
+        let trace = Trace::parse("0\n1\r\n1\n 7 \n").unwrap();
+        assert_eq!(trace.at_ms(), [0, 1, 1, 7]);
+        assert_eq!(Trace::parse(&trace.to_text()), Ok(trace));
+        for (text, line, part) in [
+            ("", None, "no opportunity"),
+            ("0\n0\n", None, "above 0"),
+            ("1\n2\nx\n", Some(3), "`x` is not a whole number"),
+            ("1\n\n2\n", Some(2), "`` is not"),
+            ("1\n-2\n", Some(2), "`-2`"),
+            ("1\n2.5\n", Some(2), "`2.5`"),
+            ("5\n9\n8\n", Some(3), "8 after 9"),
+            ("86400001\n", Some(1), "86400000"),
+            ("99999999999999999999999\n", Some(1), "not a whole number"),
+        ] {
+            let error = Trace::parse(text).expect_err(text);
+            assert_eq!(error.line, line, "{text:?}: {error}");
+            assert!(error.message.contains(part), "{text:?}: {error}");
+        }
+    }
+
+    #[test]
+    fn a_constant_rate_has_its_rate_and_even_distances() {
+        for rate in [2_000_000, 12_032_000, 20_000_000, 7_777_777, 100_000] {
+            let trace = Trace::constant(rate).unwrap();
+            assert!((trace.rate() / rate as f64 - 1.0).abs() < 1.2e-1_f64.min(1.3e4 / rate as f64), "{rate}");
+            assert!(trace.length_ms().is_multiple_of(1000));
+            let apart = trace.at_ms().windows(2).map(|pair| pair[1] - pair[0]);
+            let (low, high) = apart.fold((u32::MAX, 0), |(l, h), d| (l.min(d), h.max(d)));
+            assert!(high - low <= 1 + (trace.length_ms() as u32 / 100), "{rate}: {low} to {high} ms");
+        }
+        assert!(Trace::constant(100).is_err());
+    }
+
+    #[test]
+    fn deliveries_become_opportunities() {
+        let delivered = [(ms(1), 1000), (Instant::from_nanos(2_000_001), 504), (ms(4), 4512)];
+        let trace = Trace::of_deliveries(delivered, Duration::from_millis(9)).unwrap();
+        assert_eq!(trace.at_ms(), [3, 4, 4, 4, 9]);
+        assert!(Trace::of_deliveries([(ms(1), 100)], Duration::from_millis(9)).is_err());
+    }
+}

@@ -1,0 +1,158 @@
+//! One side of UDP flows of constant rate, as a probe sends them: each datagram carries the time at which it was sent
+//! and is answered by a short one that carries the same. Port 0 is the network.
+
+use crate::agenda::NEVER;
+use paceline_net::{
+    Bytes, DropReason, Duration, Instant, IpHeader, Node, Output, Packet, Parsed, Payload, Port, Rate,
+    Transport,
+};
+use std::collections::VecDeque;
+use std::net::SocketAddr;
+
+/// Payload of an answer, bytes.
+const ANSWER: u32 = 12;
+/// The UDP header.
+const HEADER: u32 = 8;
+
+/// Flows of one sender.
+#[derive(Clone, Debug)]
+pub struct UdpFlow {
+    /// Own address and port.
+    pub local: SocketAddr,
+    /// The peer's.
+    pub remote: SocketAddr,
+    /// Bit rate, headers included.
+    pub rate: Rate,
+    /// Payload of a datagram.
+    pub payload: Bytes,
+    /// When the first one is sent.
+    pub start: Instant,
+    /// Payload bytes in all.
+    pub file: Option<Bytes>,
+}
+
+/// What a side has seen.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct UdpStats {
+    /// Datagrams sent.
+    pub sent: u64,
+    /// Datagrams received from the peer's flows.
+    pub received: u64,
+    /// Their payload bytes.
+    pub received_bytes: u64,
+    /// Sum of their one-way delays in nanoseconds.
+    pub delay_ns: u64,
+    /// Answers received to own datagrams.
+    pub answers: u64,
+    /// Sum of the round-trip times that they tell, ns.
+    pub rtt_ns: u64,
+}
+
+/// One side: it sends its flows and answers the peer's.
+#[derive(Debug, Default)]
+pub struct Udp {
+    /// Own flows, when each sends next, and bytes that it has left.
+    flows: Vec<(UdpFlow, Instant, u64)>,
+    stats: UdpStats,
+    output: VecDeque<Output>,
+}
+
+impl Udp {
+    /// A side that sends these flows.
+    pub fn new(flows: Vec<UdpFlow>) -> Self {
+        let flow = |flow: UdpFlow| {
+            let (start, left) = (flow.start, flow.file.map_or(u64::MAX, |file| file.0));
+            (flow, start, left)
+        };
+        Self { flows: flows.into_iter().map(flow).collect(), ..Self::default() }
+    }
+    /// What it has seen.
+    pub fn stats(&self) -> &UdpStats {
+        &self.stats
+    }
+    fn send(&mut self, now: Instant) {
+        for (flow, at, left) in &mut self.flows {
+            while *at <= now && *left > 0 {
+                let payload = flow.payload.0.min(*left);
+                if *left != u64::MAX {
+                    *left -= payload;
+                }
+                let packet = datagram(flow.local, flow.remote, payload as u32, *at);
+                *at += flow.rate.time_to_send(Bytes(u64::from(packet.len))).max(Duration::from_nanos(1));
+                self.stats.sent += 1;
+                self.output.push_back(Output::Transmit(Port(0), packet));
+            }
+        }
+    }
+}
+
+impl Node for Udp {
+    fn handle_packet(&mut self, now: Instant, _from: Port, packet: Packet) {
+        let (Transport::Udp { src_port, dst_port }, Payload::Stamped { len, at }) =
+            (&packet.transport, &packet.payload)
+        else {
+            self.output.push_back(Output::Drop(packet, DropReason::NoRoute));
+            return;
+        };
+        let took = now.since(*at).as_nanos();
+        let (from, to) =
+            (SocketAddr::new(packet.ip.src, *src_port), SocketAddr::new(packet.ip.dst, *dst_port));
+        if self.flows.iter().any(|(flow, ..)| flow.remote == from && flow.local == to) {
+            self.stats.answers += 1;
+            self.stats.rtt_ns += took;
+        } else {
+            self.stats.received += 1;
+            self.stats.received_bytes += u64::from(*len);
+            self.stats.delay_ns += took;
+            self.output.push_back(Output::Transmit(Port(0), datagram(to, from, ANSWER, *at)));
+        }
+    }
+    fn handle_timeout(&mut self, now: Instant) {
+        self.send(now);
+    }
+    fn poll_output(&mut self, _now: Instant) -> Option<Output> {
+        self.output.pop_front()
+    }
+    fn poll_timeout(&self) -> Option<Instant> {
+        let due = self.flows.iter().filter(|(_, _, left)| *left > 0).map(|(_, at, _)| *at);
+        due.min().filter(|at| *at != NEVER)
+    }
+}
+
+fn datagram(from: SocketAddr, to: SocketAddr, payload: u32, at: Instant) -> Packet {
+    let ip = IpHeader { src: from.ip(), dst: to.ip(), traffic_class: 0, hop_limit: 64, special: false };
+    let transport = Transport::Udp { src_port: from.port(), dst_port: to.port() };
+    let len = ip.plain_len() + HEADER + payload;
+    Parsed { ip, transport, payload: Payload::Stamped { len: payload, at }, len }.into()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn datagrams_leave_at_their_rate_and_are_answered_with_their_time() {
+        let (local, remote) = ("198.18.64.1:5001".parse().unwrap(), "198.18.128.1:40000".parse().unwrap());
+        let start = Instant::from_millis(5);
+        // 1000 bytes with headers at 1 Mb/s: one in 8 ms; the last has what is left.
+        let (rate, payload, file) = (Rate(1_000_000), Bytes(972), Some(Bytes(2000)));
+        let flow = UdpFlow { local, remote, rate, payload, start, file };
+        let (mut server, mut station) = (Udp::new(vec![flow]), Udp::default());
+        for (at, len) in [(5, 1000), (13, 1000), (21, 84)] {
+            let at = Instant::from_millis(at);
+            assert_eq!(server.poll_timeout(), Some(at));
+            server.handle_timeout(at);
+            let Some(Output::Transmit(_, packet)) = server.poll_output(at) else { panic!("a datagram") };
+            assert_eq!(packet.len, len);
+            let later = at + Duration::from_millis(30);
+            station.handle_packet(later, Port(0), packet);
+            let Some(Output::Transmit(_, answer)) = station.poll_output(later) else { panic!("an answer") };
+            assert_eq!((answer.len, answer.ip.dst), (40, local.ip()));
+            server.handle_packet(later + Duration::from_millis(12), Port(0), answer);
+        }
+        assert_eq!(server.poll_timeout(), None);
+        let (sent, seen) = (server.stats(), station.stats());
+        assert_eq!((sent.sent, sent.answers, sent.rtt_ns), (3, 3, 3 * 42_000_000));
+        assert_eq!((seen.received, seen.received_bytes, seen.delay_ns), (3, 2000, 90_000_000));
+    }
+}

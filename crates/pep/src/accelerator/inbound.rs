@@ -170,7 +170,7 @@ impl Flow {
         };
         let skip = match &packet.payload {
             Payload::Datagram(_) => rewrite::header_len(&packet) as u32,
-            Payload::Virtual(_) => 0,
+            Payload::Virtual(_) | Payload::Stamped { .. } => 0,
         };
         let payload = std::mem::replace(&mut packet.payload, Payload::Virtual(0));
         let stored = self.store.insert((off, tcp.payload_len, skip), (from, until), mark, payload);

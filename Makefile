@@ -42,6 +42,7 @@ fuzz: ## a short run of every fuzz target
 bench: ## simulated seconds per CPU second, nanoseconds per packet
 	@scripts/setup.sh build
 	cargo bench --locked -p paceline-sim
+	cargo run --release --locked -p paceline-pep --example accelerator_cost
 
 install: ## the program to ~/.cargo/bin
 	@scripts/setup.sh build

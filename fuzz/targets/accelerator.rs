@@ -2,7 +2,7 @@
 //! tests use.
 #![no_main]
 
-#[path = "../../crates/pep/tests/bed/model.rs"]
+#[path = "../../crates/pep/tests/model/mod.rs"]
 mod model;
 
 libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {

@@ -26,7 +26,7 @@ struct Bench {
 }
 
 impl Bench {
-    fn packet(&self, flow: u32, side: Side, seq: u32, ack: u32, flags: TcpFlags, len: u32) -> Packet {
+    fn packet(&self, flow: u32, side: Side, (seq, ack): (u32, u32), flags: TcpFlags, len: u32) -> Packet {
         let server: IpAddr = Ipv4Addr::new(198, 19, 0, 1).into();
         let client: IpAddr = Ipv4Addr::from(0x0a00_0000 + flow).into();
         let (src, dst, src_port, dst_port) =
@@ -62,14 +62,14 @@ impl Bench {
     fn open(&mut self) {
         let ack = TcpFlags::ACK;
         for flow in 0..self.flows {
-            let syn = self.packet(flow, Side::Mobile, 0, 0, TcpFlags::SYN, 0);
+            let syn = self.packet(flow, Side::Mobile, (0, 0), TcpFlags::SYN, 0);
             self.accelerator.input(self.now, Side::Mobile, syn);
-            let answer = self.packet(flow, Side::Server, 0, 1, TcpFlags::SYN.with(ack), 0);
+            let answer = self.packet(flow, Side::Server, (0, 1), TcpFlags::SYN.with(ack), 0);
             self.accelerator.input(self.now, Side::Server, answer);
             self.accelerator.input(
                 self.now + Duration::from_millis(10),
                 Side::Mobile,
-                self.packet(flow, Side::Mobile, 1, 1, ack, 0),
+                self.packet(flow, Side::Mobile, (1, 1), ack, 0),
             );
             self.send(flow);
         }
@@ -84,7 +84,7 @@ impl Bench {
     }
     fn send(&mut self, flow: u32) {
         for n in 0..BATCH {
-            let data = self.packet(flow, Side::Server, self.off + n * SEGMENT, 1, TcpFlags::ACK, SEGMENT);
+            let data = self.packet(flow, Side::Server, (self.off + n * SEGMENT, 1), TcpFlags::ACK, SEGMENT);
             self.accelerator.input(self.now, Side::Server, data);
         }
         self.poll();
@@ -99,7 +99,7 @@ impl Bench {
         }
         self.off += BATCH * SEGMENT;
         for flow in 0..self.flows {
-            let acked = self.packet(flow, Side::Mobile, 1, self.off, TcpFlags::ACK, 0);
+            let acked = self.packet(flow, Side::Mobile, (1, self.off), TcpFlags::ACK, 0);
             self.accelerator.input(self.now, Side::Mobile, acked);
             self.poll();
         }

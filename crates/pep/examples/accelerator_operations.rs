@@ -3,7 +3,7 @@
 //!
 //! A failure says the seed; that seed as FIRST_SEED repeats it.
 
-#[path = "../tests/bed/model.rs"]
+#[path = "../tests/model/mod.rs"]
 mod model;
 
 use paceline_net::Stream;

@@ -2,10 +2,10 @@
 
 mod world;
 
-use paceline_net::{Bytes, Duration, Instant, Rate};
+use paceline_net::{Bytes, Instant, Rate};
 use paceline_pep::AcceleratorConfig;
 use paceline_pep::accelerator::{PaperParameters, RateControl};
-use paceline_tcp::{Source, Variant};
+use paceline_tcp::{BeyondWindow, Source, Variant};
 use world::*;
 
 fn lines(rate: &str, delay_ms: u64, queue: u64) -> [Line; 2] {
@@ -104,13 +104,14 @@ fn a_hundredfold_jump_is_followed_within_a_second() {
     }
 }
 
-/// One transfer to a client with a window of 17 KB; goodput and the world.
-fn small_window(beyond: paceline_tcp::BeyondWindow, overshoot: bool) -> (f64, World) {
+/// One transfer to a client with a window of 17 KB, which reads as fast as it can or at a rate; goodput and the world.
+fn small_window(beyond: BeyondWindow, overshoot: bool, read_rate: Option<Rate>) -> (f64, World) {
     let (mut client, server) = configs(0);
     client.receive_buffer = Bytes(17_000);
     client.autotune = false;
     client.window_scale = false;
     client.beyond_window = beyond;
+    client.read_rate = read_rate;
     let config = AcceleratorConfig { overshoot, ..AcceleratorConfig::default() };
     let mut world =
         World::with((client, server), Source::Bulk, Some(config), 30, lines("5.6 Mb/s", 31, 10_000_000));
@@ -120,18 +121,35 @@ fn small_window(beyond: paceline_tcp::BeyondWindow, overshoot: bool) -> (f64, Wo
 
 #[test]
 fn small_windows_are_overshot_where_the_client_takes_it() {
-    use paceline_tcp::BeyondWindow::{Accept, Drop};
-    let (honoured, _) = small_window(Accept, false);
-    let (fast, world) = small_window(Accept, true);
+    let (honoured, _) = small_window(BeyondWindow::Accept, false, None);
+    let (fast, world) = small_window(BeyondWindow::Accept, true, None);
     assert!(honoured < 2.4, "{honoured:.2} Mb/s with a window of 17 KB");
     assert!(fast > 0.9 * 5.6 * 1448.0 / 1500.0, "{fast:.2} Mb/s");
     assert_eq!(world.accelerator().stats().overshoot_drops, 0);
-    let (safe, world) = small_window(Drop, true);
+    let (safe, _) = small_window(BeyondWindow::Drop, true, None);
     assert!(safe > 0.97 * honoured, "{safe:.2} against {honoured:.2} Mb/s");
-    println!(
-        "honoured {honoured:.2}, overshot {fast:.2}, dropping client {safe:.2} Mb/s, {:?}",
-        world.accelerator().stats()
-    );
+}
+
+/// Readers slower than the link: their windows close, and one that drops what ends beyond its edge does so.
+#[test]
+fn slow_readers_lose_nothing_by_overshoot() {
+    for beyond in [BeyondWindow::Accept, BeyondWindow::Drop] {
+        for kilobits in [300, 1_000, 1_600, 3_000] {
+            let read_rate = Some(Rate(kilobits * 1000));
+            let (honoured, _) = small_window(beyond, false, read_rate);
+            let (tried, world) = small_window(beyond, true, read_rate);
+            let stats = world.accelerator().stats();
+            println!(
+                "{beyond:?} {kilobits} kb/s: {honoured:.2}, overshot {tried:.2} Mb/s, {} drops, {} sent again of {}",
+                stats.overshoot_drops, stats.retransmissions, stats.segments_sent
+            );
+            assert!(
+                tried > 0.97 * honoured,
+                "{beyond:?} {kilobits} kb/s: {tried:.2} against {honoured:.2} Mb/s"
+            );
+            assert!(stats.retransmissions * 20 < stats.segments_sent, "{stats:?}");
+        }
+    }
 }
 
 #[test]
@@ -176,5 +194,4 @@ fn never_slower_than_plain_cubic_on_a_wandering_link() {
         assert!(fast > 0.99 * cubic, "seed {seed}: {fast:.2} against {cubic:.2} Mb/s");
         assert!(wait < bbr_wait / 2.0, "seed {seed}: {wait:.0} against {bbr_wait:.0} ms");
     }
-    let _ = Duration::ZERO;
 }

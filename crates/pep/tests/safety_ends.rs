@@ -15,17 +15,17 @@ fn handshake_passes_untouched_and_is_learned() {
         bed = if v6 { bed.v6() } else { bed };
         let options = bed.syn_options();
         let syn = bed.client_packet(0, None, SYN, 0, |tcp| tcp.options = options);
-        bed.from_client(syn.clone());
+        bed.client_gives(syn.clone());
         assert_eq!((bed.taken_by_server(), bed.taken_by_client()), (vec![syn], vec![]));
         let syn_ack = bed.server_packet(0, SYN.with(ACK), 0, |tcp| tcp.options = options);
-        bed.from_server(syn_ack.clone());
+        bed.server_gives(syn_ack.clone());
         assert_eq!((bed.taken_by_client(), bed.taken_by_server()), (vec![syn_ack], vec![]));
         let ack = bed.client_packet(1, Some(1), ACK, 0, |_| ());
-        bed.from_client(ack.clone());
+        bed.client_gives(ack.clone());
         assert_eq!((bed.taken_by_server(), bed.taken_by_client()), (vec![ack], vec![]));
         // Learned: timestamps, window scale and segment size show in the acknowledgment and in what the client gets.
         let data = bed.server_data(1, 3 * SEGMENT);
-        bed.from_server(data);
+        bed.server_gives(data);
         bed.wait(15);
         let early = header(&bed.to_server[0]);
         assert!(early.options.timestamps.is_some());
@@ -40,16 +40,16 @@ fn handshake_passes_untouched_and_is_learned() {
 fn mid_flow_simultaneous_open_and_one_sided_pass() {
     let mut bed = Bed::new(AcceleratorConfig::default());
     let data = bed.server_data(5001, SEGMENT);
-    bed.from_server(data.clone());
+    bed.server_gives(data.clone());
     assert_eq!((bed.taken_by_client(), bed.taken_by_server()), (vec![data], vec![]));
     assert_eq!(bed.stats().bypassed(BypassReason::MidFlow), 1);
 
     let mut bed = Bed::new(AcceleratorConfig::default());
     let options = bed.syn_options();
     let syn = bed.client_packet(0, None, SYN, 0, |tcp| tcp.options = options);
-    bed.from_client(syn);
+    bed.client_gives(syn);
     let syn = bed.server_packet(0, SYN, 0, |tcp| tcp.options = options);
-    bed.from_server(syn);
+    bed.server_gives(syn);
     assert_eq!(bed.stats().bypassed(BypassReason::SimultaneousOpen), 1);
     let end = bed.send(1, 2);
     assert_eq!((bed.data().len(), bed.acked(), end), (2, Some(bed.offset(SeqNumber(0))), 2001));
@@ -58,16 +58,16 @@ fn mid_flow_simultaneous_open_and_one_sided_pass() {
     // The client's packets go another way: its SYN and ACK are never seen.
     let mut bed = Bed::new(AcceleratorConfig::default());
     let syn_ack = bed.server_packet(0, SYN.with(ACK), 0, |tcp| tcp.options = options);
-    bed.from_server(syn_ack);
+    bed.server_gives(syn_ack);
     bed.send(1, 2);
     assert!(bed.to_server.is_empty());
     assert_eq!(bed.stats().bypassed(BypassReason::OneSided), 1);
     // Only the ACK is never seen.
     let mut bed = Bed::new(AcceleratorConfig::default());
     let syn = bed.client_packet(0, None, SYN, 0, |tcp| tcp.options = options);
-    bed.from_client(syn);
+    bed.client_gives(syn);
     let syn_ack = bed.server_packet(0, SYN.with(ACK), 0, |tcp| tcp.options = options);
-    bed.from_server(syn_ack);
+    bed.server_gives(syn_ack);
     bed.clear();
     bed.send(1, 2);
     assert!(bed.to_server.is_empty() && bed.accelerator.flow_count() == 0);
@@ -92,12 +92,12 @@ fn signed_multipath_and_accurate_ecn_pass() {
             if let paceline_net::Transport::Tcp(tcp) = &mut marked.transport {
                 tcp.options.other = option;
             }
-            bed.from_client(syn);
-            bed.from_server(syn_ack);
+            bed.client_gives(syn);
+            bed.server_gives(syn_ack);
             bed.ack(1);
             bed.clear();
             let sent = bed.server_data(1, SEGMENT);
-            bed.from_server(sent.clone());
+            bed.server_gives(sent.clone());
             assert_eq!((bed.taken_by_client(), bed.taken_by_server()), (vec![sent], vec![]));
             assert_eq!(bed.stats().bypassed(reason), 1, "{option:?}");
         }
@@ -108,9 +108,9 @@ fn signed_multipath_and_accurate_ecn_pass() {
         let options = bed.syn_options();
         let offer = SYN.with(TcpFlags::AE).with(TcpFlags::CWR).with(TcpFlags::ECE);
         let syn = bed.client_packet(0, None, offer, 0, |tcp| tcp.options = options);
-        bed.from_client(syn);
+        bed.client_gives(syn);
         let syn_ack = bed.server_packet(0, SYN.with(ACK).with(answer), 0, |tcp| tcp.options = options);
-        bed.from_server(syn_ack);
+        bed.server_gives(syn_ack);
         bed.ack(1);
         bed.send(1, 1);
         assert_eq!(bed.accelerator.flow_count() == 1, accelerated, "{answer:?}");
@@ -119,7 +119,7 @@ fn signed_multipath_and_accurate_ecn_pass() {
     let mut bed = Bed::open();
     bed.clear();
     let esp = patched(&bed.server_data(1, SEGMENT), |raw| raw[9] = 50);
-    bed.from_server(esp.clone());
+    bed.server_gives(esp.clone());
     assert_eq!(bed.taken_by_client(), [esp]);
 }
 
@@ -153,7 +153,7 @@ fn crash_leaves_nothing_hanging() {
     bed.accelerator = Accelerator::new(config);
     bed.clear();
     let data = bed.server_data(end, SEGMENT);
-    bed.from_server(data.clone());
+    bed.server_gives(data.clone());
     bed.ack(end + u64::from(SEGMENT));
     assert_eq!(bed.taken_by_client(), [data]);
     assert_eq!(bed.acked(), Some(end + u64::from(SEGMENT)));
@@ -180,7 +180,7 @@ fn stop_delivers_then_detaches_and_resets_only_after_the_limit() {
     assert_eq!(bed.accelerator.flow_count(), 1);
     let big = bed.client_packet(1, Some(later), ACK, 0, |tcp| tcp.window = u16::MAX);
     let before = bed.accelerator.flow_count();
-    bed.from_client(big);
+    bed.client_gives(big);
     let mut off = later;
     for _ in 0..3000 {
         if bed.accelerator.flow_count() == 0 {
@@ -195,7 +195,7 @@ fn stop_delivers_then_detaches_and_resets_only_after_the_limit() {
     assert_eq!(bed.stats().flows_detached, 1);
     bed.clear();
     let data = bed.server_data(off, SEGMENT);
-    bed.from_server(data.clone());
+    bed.server_gives(data.clone());
     bed.ack(off + 1000);
     assert_eq!(bed.taken_by_client(), [data]);
     assert_eq!(bed.acked(), Some(off + 1000));
@@ -223,7 +223,7 @@ fn overload_and_flood_are_passed_and_acknowledged_bytes_stay() {
         bed.key.dst_port = 1000 + n;
         let options = bed.syn_options();
         let syn = bed.client_packet(0, None, SYN, 0, |tcp| tcp.options = options);
-        bed.from_client(syn);
+        bed.client_gives(syn);
     }
     assert!(bed.accelerator.opening_count() <= 100);
     assert_eq!((bed.accelerator.flow_count(), bed.stats().flows), (1, 1), "a SYN is no connection");
@@ -233,7 +233,7 @@ fn overload_and_flood_are_passed_and_acknowledged_bytes_stay() {
     bed.handshake();
     bed.clear();
     let data = bed.server_data(1, SEGMENT);
-    bed.from_server(data.clone());
+    bed.server_gives(data.clone());
     assert_eq!((bed.taken_by_client(), bed.taken_by_server()), (vec![data], vec![]));
     assert_eq!(bed.stats().bypassed(BypassReason::TableFull), 1);
     // The first one has all that was acknowledged, though the client has nothing yet.
@@ -268,7 +268,7 @@ fn fin_is_acknowledged_by_the_client_alone() {
     let end = bed.send(1, 4);
     bed.clear();
     let last = bed.server_packet(end, FIN, SEGMENT, |_| ());
-    bed.from_server(last);
+    bed.server_gives(last);
     bed.wait(15);
     assert_eq!(bed.acked(), None, "neither the FIN nor the segment that carries it");
     assert!(bed.to_client.iter().any(|packet| header(packet).flags.contains(TcpFlags::FIN)));
@@ -277,7 +277,7 @@ fn fin_is_acknowledged_by_the_client_alone() {
     assert!(bed.acked().is_none_or(|acked| acked <= end), "{:?}", bed.acked());
     // The client still sends: its half is open.
     let request = bed.client_packet(1, Some(end), ACK, 300, |_| ());
-    bed.from_client(request);
+    bed.client_gives(request);
     bed.client_next = 301;
     let passed = bed.to_server.iter().find(|packet| header(packet).payload_len == 300).expect("data passes");
     assert_eq!(body(passed), payload(1, 300));
@@ -286,11 +286,11 @@ fn fin_is_acknowledged_by_the_client_alone() {
     assert_eq!(bed.exposure(), 0);
     // Then it closes as well; the connection is forgotten once the server has acknowledged that.
     let fin = bed.client_packet(301, Some(end + 1001), FIN, 0, |_| ());
-    bed.from_client(fin);
+    bed.client_gives(fin);
     assert_eq!(bed.accelerator.flow_count(), 1);
     bed.client_next = 302;
     let ack = bed.server_packet(end + 1001, ACK, 0, |_| ());
-    bed.from_server(ack.clone());
+    bed.server_gives(ack.clone());
     assert_eq!((bed.taken_by_client().last(), bed.accelerator.flow_count()), (Some(&ack), 0));
 
     // The client closes first and goes on reading.
@@ -298,7 +298,7 @@ fn fin_is_acknowledged_by_the_client_alone() {
     let end = bed.send(1, 2);
     bed.clear();
     let fin = bed.client_packet(1, Some(1), FIN, 0, |_| ());
-    bed.from_client(fin);
+    bed.client_gives(fin);
     assert!(
         bed.to_server.iter().any(|packet| header(packet).flags.contains(TcpFlags::FIN)),
         "it passes at once"
@@ -315,7 +315,7 @@ fn reset_of_the_server_waits_for_what_is_held() {
     let end = bed.send(1, 12);
     bed.clear();
     let reset = bed.server_packet(end, RST, 0, |_| ());
-    bed.from_server(reset.clone());
+    bed.server_gives(reset.clone());
     let resets = |bed: &Bed| bed.to_client.iter().filter(|p| header(p).flags.contains(TcpFlags::RST)).count();
     assert_eq!(resets(&bed), 0);
     bed.wait(20);
@@ -329,7 +329,7 @@ fn reset_of_the_server_waits_for_what_is_held() {
     bed.wait(15);
     bed.ack(3001);
     let reset = bed.server_packet(end, RST, 0, |_| ());
-    bed.from_server(reset);
+    bed.server_gives(reset);
     bed.wait(4_900);
     assert_eq!(resets(&bed), 0);
     bed.wait(200);
@@ -344,7 +344,7 @@ fn reset_of_the_client_passes_at_once() {
     bed.send(1, 12);
     bed.clear();
     let reset = bed.client_packet(1, Some(1), RST, 0, |_| ());
-    bed.from_client(reset.clone());
+    bed.client_gives(reset.clone());
     assert_eq!(bed.taken_by_server(), [reset]);
     assert_eq!((bed.accelerator.flow_count(), bed.accelerator.held()), (0, 0));
     bed.wait(2_000);
@@ -361,11 +361,11 @@ fn fast_open_data_is_not_acknowledged_before_the_client_answers() {
     if let paceline_net::Transport::Tcp(tcp) = &mut syn.transport {
         tcp.options.other = ForeignOptions::FAST_OPEN;
     }
-    bed.from_client(syn.clone());
+    bed.client_gives(syn.clone());
     assert_eq!(bed.taken_by_server(), [syn]);
     bed.client_next = 101;
     let syn_ack = bed.server_packet(0, SYN.with(ACK), 0, cookie);
-    bed.from_server(syn_ack);
+    bed.server_gives(syn_ack);
     bed.clear();
     let end = bed.send(1, 3);
     bed.wait(20);
@@ -384,12 +384,12 @@ fn reused_addresses_and_ports_are_a_new_connection() {
     let options = bed.syn_options();
     let syn = bed.client_packet(0, None, SYN, 0, |tcp| tcp.options = options);
     bed.clear();
-    bed.from_client(syn.clone());
+    bed.client_gives(syn.clone());
     assert_eq!(bed.taken_by_server(), [syn], "a SYN alone changes nothing");
     assert_eq!(bed.accelerator.flow_count(), 1);
     bed.server_isn = old.wrapping_add(0x4000_0000);
     let syn_ack = bed.server_packet(0, SYN.with(ACK), 0, |tcp| tcp.options = options);
-    bed.from_server(syn_ack.clone());
+    bed.server_gives(syn_ack.clone());
     assert_eq!((bed.taken_by_client().last(), bed.accelerator.flow_count()), (Some(&syn_ack), 0));
     bed.echo = [bed.clock; 2];
     bed.ack(1);

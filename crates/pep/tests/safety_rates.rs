@@ -1,4 +1,4 @@
-//! The rules for live traffic, third part: rates, buffers and fairness. One test for each row of the table of hazards of an
+//! The rules for live traffic, fourth part: rates, buffers and fairness. One test for each row of the table of hazards of an
 //! accelerator; the row stands in the test's documentation.
 
 mod world;

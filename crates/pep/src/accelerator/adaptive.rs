@@ -37,7 +37,7 @@ impl Default for AdaptiveParameters {
         Self {
             least_budget: Duration::from_millis(15),
             most_budget: Duration::from_millis(200),
-            starvation: 0.015,
+            starvation: 0.01,
         }
     }
 }
@@ -112,6 +112,8 @@ pub(super) struct Adaptive {
     sampled_at: Instant,
     /// Factor of the bandwidth-delay product by which the window tries for more.
     gain: f64,
+    /// No queue has been seen yet.
+    starting: bool,
     window: u64,
 }
 
@@ -140,6 +142,7 @@ impl Adaptive {
             round_limited: false,
             sampled_at: Instant::ZERO,
             gain: MAX_GAIN,
+            starting: true,
             window: INITIAL_WINDOW,
         }
     }
@@ -182,7 +185,7 @@ impl Adaptive {
             self.end_round(now);
         }
         self.follow_probe(now, sample);
-        self.update_window();
+        self.update_window(if sample.app_limited { 0 } else { sample.bytes });
     }
 
     /// The budget grows for the time in which the queue was found empty, and shrinks for the time in which it was not.
@@ -218,8 +221,10 @@ impl Adaptive {
             let short = queue < self.budget / 2.0;
             if !self.round_limited && self.probe.is_none() {
                 self.gain = if short { (self.gain * GAIN_STEP).min(MAX_GAIN) } else { 1.0 };
+                self.starting &= short;
             } else if !short {
                 self.gain = 1.0;
+                self.starting = false;
             }
         }
         (self.round_at, self.round_lowest, self.round_limited) = (now, Duration::MAX, false);
@@ -291,7 +296,7 @@ impl Adaptive {
         self.mark_count += 1;
     }
 
-    fn update_window(&mut self) {
+    fn update_window(&mut self, acked: u64) {
         let min_rtt = self.min_rtt().as_secs_f64();
         let span = if self.probe.is_some() {
             0.75 * min_rtt
@@ -300,14 +305,17 @@ impl Adaptive {
         };
         let wanted = (self.bandwidth / 8.0 * span) as u64;
         let least = if self.gain > 1.0 { INITIAL_WINDOW } else { MIN_WINDOW };
-        self.window = wanted.max(least);
+        // Slow start: what is acknowledged may be sent twice.
+        let doubled = if self.starting { self.window + acked } else { 0 };
+        self.window = wanted.max(least).max(doubled);
     }
 
     pub fn rate(&self) -> Rate {
         let rate = if self.gain > 1.0 {
             let rtt = self.min_rtt().as_secs_f64().max(1e-3);
             let initial = 8.0 * 2.0 * INITIAL_WINDOW as f64 / rtt;
-            (1.5 * self.gain * self.bandwidth).max(initial)
+            let filling = if self.starting { 12.0 * self.window as f64 / rtt } else { 0.0 };
+            (1.5 * self.gain * self.bandwidth).max(initial).max(filling)
         } else {
             1.25 * self.bandwidth
         };

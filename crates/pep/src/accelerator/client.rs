@@ -123,7 +123,7 @@ impl Flow {
             let srtt = self.rtt.srtt().unwrap_or_default();
             self.overshoot.on_progress(cx.now, window, srtt, self.useful_window);
         } else if duplicate && delivery.bytes == 0 && (same_window || moved) {
-            self.on_duplicate(cx, moved && blocks.is_empty());
+            self.on_duplicate(cx);
         }
         self.reorder_at = self.board.detect(cx.now, self.rtt.spread(), self.agreed.segment);
         self.ack_due |= self.is_ack_due(cx);
@@ -131,11 +131,15 @@ impl Flow {
     }
 
     /// A duplicate without news of delivery.
-    fn on_duplicate(&mut self, cx: &mut Context<'_>, edge_moved: bool) {
+    fn on_duplicate(&mut self, cx: &mut Context<'_>) {
         self.duplicates += 1;
         cx.stats.duplicates_suppressed += 1;
-        let dropped = edge_moved || !self.board.has_hole() && self.duplicates >= DUPLICATES;
-        if dropped && self.overshoot.is_used() && self.board.lose_beyond() {
+        // An ACK from after its arrival would acknowledge the first segment if the client had taken it. A mere window
+        // update of a slow reader looks alike, but comes alone.
+        let due = self.rtt.srtt().unwrap_or_default() * 7 / 8;
+        let overdue = self.board.first_beyond_sent_at().is_some_and(|at| cx.now.since(at) >= due);
+        let dropped = overdue && !self.board.has_hole() && self.duplicates >= DUPLICATES - 1;
+        if dropped && self.board.lose_beyond() {
             self.overshoot.on_drop(cx.now);
             cx.stats.overshoot_drops += 1;
             self.board.lose_first();

@@ -6,12 +6,11 @@ use super::device::{Device, device_key};
 use super::flow::{Context, Fate, Flow};
 use super::index::Table;
 use super::opening::Openings;
-use super::outbound::Turn;
 use super::stats::{AcceleratorStats, BypassReason};
 use super::timers::{Owner, Timers};
-use super::{FlowRecord, FlowSnapshot, Side, Transmission};
+use super::{Side, Transmission};
 use paceline_net::rewrite::{checksum_is_right, packet_too_big};
-use paceline_net::{Duration, FlowKey, Instant, Node, Output, Packet, Port, SackBlocks, TcpFlags, TcpHeader};
+use paceline_net::{Duration, FlowKey, Instant, Packet, TcpFlags, TcpHeader};
 use std::collections::VecDeque;
 use std::net::IpAddr;
 
@@ -25,26 +24,27 @@ const DEEP_CHECK: u64 = 32;
 /// The mobile accelerator; see the [module](super).
 #[derive(Debug)]
 pub struct Accelerator {
-    config: AcceleratorConfig,
-    openings: Openings,
+    pub(super) config: AcceleratorConfig,
+    pub(super) openings: Openings,
     /// Boxed: the slots grow by doubling.
-    flows: Table<FlowKey, Box<Flow>>,
-    devices: Table<IpAddr, Device>,
-    timers: Timers,
+    pub(super) flows: Table<FlowKey, Box<Flow>>,
+    pub(super) devices: Table<IpAddr, Device>,
+    pub(super) timers: Timers,
     /// Devices with something to send, the next first.
-    ready: VecDeque<u32>,
+    pub(super) ready: VecDeque<u32>,
     /// Connections that owe their server or client a word.
-    due: VecDeque<u32>,
-    out: VecDeque<Transmission>,
-    stats: AcceleratorStats,
-    held: u64,
-    overloaded: bool,
+    pub(super) due: VecDeque<u32>,
+    pub(super) out: VecDeque<Transmission>,
+    pub(super) stats: AcceleratorStats,
+    pub(super) held: u64,
+    pub(super) overloaded: bool,
     /// Being stopped, until when at the latest.
-    draining: Option<Instant>,
-    hand: u32,
-    steps: u64,
+    pub(super) draining: Option<Instant>,
+    pub(super) hand: u32,
+    pub(super) steps: u64,
 }
 
+/// What a connection is handed, out of the parts that it does not touch.
 macro_rules! context {
     ($self:ident, $now:expr, $device:expr) => {
         Context {
@@ -59,6 +59,8 @@ macro_rules! context {
         }
     };
 }
+
+pub(super) use context;
 
 impl Accelerator {
     /// A machine without connections.
@@ -198,8 +200,8 @@ impl Accelerator {
         let slots = self.flows.slots();
         for _ in 0..PROBES.min(slots) {
             self.hand = (self.hand + 1) % slots;
-            let idle = |flow: &Box<Flow>| now.since(flow.seen_at) > IDLE && flow.is_quiet();
-            if self.flows.get(self.hand).is_some_and(idle) {
+            if self.flows.get(self.hand).is_some_and(|flow| now.since(flow.seen_at) > IDLE && flow.is_quiet())
+            {
                 self.stats.flows_detached += 1;
                 self.remove(self.hand);
                 return true;
@@ -251,7 +253,7 @@ impl Accelerator {
     }
 
     /// Brings tables, timers and turns up to date with a connection that was called.
-    fn settle(&mut self, now: Instant, slot: u32) {
+    pub(super) fn settle(&mut self, now: Instant, slot: u32) {
         let Some(flow) = self.flows.get_mut(slot) else { return };
         let Some(device) = self.devices.get_mut(flow.device) else { return };
         let (held, in_flight) = (flow.store.cost(), flow.board.in_flight());
@@ -284,7 +286,7 @@ impl Accelerator {
     }
 
     /// Ends a connection that has come to its end.
-    fn finish(&mut self, now: Instant, slot: u32) {
+    pub(super) fn finish(&mut self, now: Instant, slot: u32) {
         let Some(flow) = self.flows.get_mut(slot) else { return };
         if flow.reset.is_some() && flow.una >= flow.store.next() {
             if let Some(packet) = flow.release_reset() {
@@ -301,7 +303,7 @@ impl Accelerator {
         }
     }
 
-    fn remove(&mut self, slot: u32) {
+    pub(super) fn remove(&mut self, slot: u32) {
         let Some(flow) = self.flows.remove(slot) else { return };
         let Some(device) = self.devices.get_mut(flow.device) else { return };
         device.held -= flow.charged_held;
@@ -329,257 +331,5 @@ impl Accelerator {
         {
             self.settle(now, slot);
         }
-    }
-
-    /// The next packet to send. Poll until there is none before asking for the next timer.
-    pub fn poll_transmit(&mut self, now: Instant) -> Option<Transmission> {
-        if self.out.is_empty() {
-            self.send(now);
-            self.flush(now);
-        }
-        self.out.pop_front()
-    }
-
-    /// What was not said by packets that left anyway.
-    fn flush(&mut self, now: Instant) {
-        while let Some(slot) = self.due.pop_front() {
-            let Some(flow) = self.flows.get_mut(slot) else { continue };
-            flow.in_due = false;
-            let Some(device) = self.devices.get_mut(flow.device) else { continue };
-            let mut cx = context!(self, now, device);
-            if flow.ack_due {
-                flow.flush_server_ack(&mut cx);
-            }
-            if flow.news {
-                flow.emit_client_ack(&mut cx, SackBlocks::default(), false);
-            }
-            self.finish(now, slot);
-        }
-    }
-
-    /// Lets devices send in turn, a burst each.
-    fn send(&mut self, now: Instant) {
-        while let Some(id) = self.ready.pop_front() {
-            let Some(device) = self.devices.get_mut(id) else { continue };
-            device.ready = false;
-            if device.next_send_at() > now {
-                let at = device.next_send_at();
-                self.timers.set(&mut device.alarm, Owner::Device(id), at);
-                continue;
-            }
-            if self.serve(now, id)
-                && let Some(device) = self.devices.get_mut(id).filter(|device| !device.ready)
-            {
-                device.ready = true;
-                self.ready.push_back(id);
-            }
-        }
-    }
-
-    /// Lets the next connection of a device send a packet; whether one was sent.
-    fn serve(&mut self, now: Instant, id: u32) -> bool {
-        loop {
-            let Some(device) = self.devices.get_mut(id) else { return false };
-            let Some(&slot) = device.backlog.front() else {
-                device.on_idle();
-                return false;
-            };
-            let Some(flow) = self.flows.get_mut(slot) else {
-                device.backlog.pop_front();
-                continue;
-            };
-            let mut cx = context!(self, now, device);
-            let before = device.in_flight;
-            match flow.send_next(&mut cx, device) {
-                Turn::Sent { wire } => {
-                    device.on_send(now, wire, before);
-                    device.backlog.rotate_left(1);
-                    self.settle(now, slot);
-                    return true;
-                }
-                Turn::NoRoom => return false,
-                Turn::Nothing => {
-                    flow.in_backlog = false;
-                    device.backlog.pop_front();
-                    if let Some(at) = flow.deadline() {
-                        self.timers.set(&mut flow.alarm, Owner::Flow(slot), at.max(now));
-                    }
-                }
-            }
-        }
-    }
-
-    /// When [`Accelerator::handle_timeout`] wants to be called.
-    pub fn next_timer(&self) -> Option<Instant> {
-        let draining = self.draining.filter(|_| self.flows.len() > 0);
-        [self.timers.next(), draining].into_iter().flatten().min()
-    }
-
-    /// A timer has come. Calling early is harmless.
-    pub fn handle_timeout(&mut self, now: Instant) {
-        while let Some((at, owner)) = self.timers.pop_due(now) {
-            match owner {
-                Owner::Flow(slot) => self.on_flow_timer(now, slot, at),
-                Owner::Device(id) => {
-                    if let Some(device) = self.devices.get_mut(id)
-                        && Timers::on_entry(&mut device.alarm, at)
-                        && !device.ready
-                        && !device.backlog.is_empty()
-                    {
-                        device.ready = true;
-                        self.ready.push_back(id);
-                    }
-                }
-            }
-        }
-        if self.draining.is_some_and(|until| until <= now) {
-            self.abort(now);
-        }
-    }
-
-    fn on_flow_timer(&mut self, now: Instant, slot: u32, at: Instant) {
-        let Some(flow) = self.flows.get_mut(slot) else { return };
-        if !Timers::on_entry(&mut flow.alarm, at) {
-            return;
-        }
-        match flow.deadline() {
-            Some(deadline) if deadline <= now => {}
-            Some(deadline) => return self.timers.set(&mut flow.alarm, Owner::Flow(slot), deadline),
-            None => return,
-        }
-        if flow.reset.as_ref().is_some_and(|reset| reset.until <= now) {
-            if let Some(packet) = flow.release_reset() {
-                self.out.push_back(Transmission { side: Side::Mobile, packet, segment: 0 });
-            }
-            self.stats.flows_ended += 1;
-            return self.remove(slot);
-        }
-        let Some(device) = self.devices.get_mut(flow.device) else { return };
-        let mut cx = context!(self, now, device);
-        if flow.on_timeout(&mut cx) {
-            self.settle(now, slot);
-        } else {
-            self.reset(slot);
-        }
-    }
-
-    /// Resets both ends of a connection.
-    fn reset(&mut self, slot: u32) {
-        let Some(record) = self.flows.get(slot).map(|flow| flow.record()) else { return };
-        self.recover([record]);
-        self.remove(slot);
-    }
-
-    /// Stops without harm: nothing more is acknowledged early and no connection is taken in; each goes on end to end when
-    /// all that it is owed is delivered. After `limit`, those that are still owed something are reset.
-    pub fn drain(&mut self, now: Instant, limit: Duration) {
-        self.draining = Some(now + limit);
-        for slot in 0..self.flows.slots() {
-            self.settle(now, slot);
-        }
-    }
-
-    /// Ends at once: connections that are owed nothing go on end to end, the others are reset at both ends.
-    pub fn abort(&mut self, now: Instant) {
-        self.draining.get_or_insert(now);
-        for slot in 0..self.flows.slots() {
-            if self.flows.get(slot).is_some_and(|flow| flow.is_quiet()) {
-                self.stats.flows_detached += 1;
-                self.remove(slot);
-            } else {
-                self.reset(slot);
-            }
-        }
-    }
-
-    /// What a journal has to hold of the connections that are exposed.
-    pub fn journal(&self) -> impl Iterator<Item = FlowRecord> + '_ {
-        self.flows.iter().filter(|(_, _, flow)| flow.exposure() > 0).map(|(_, _, flow)| flow.record())
-    }
-
-    /// After a crash, resets both ends of the connections of a journal. Those that were not exposed need nothing: they go
-    /// on as connections whose start was not seen.
-    pub fn recover(&mut self, journal: impl IntoIterator<Item = FlowRecord>) {
-        for record in journal {
-            for (side, packet) in record.resets() {
-                self.out.push_back(Transmission { side, packet, segment: 0 });
-            }
-            self.stats.flows_reset += 1;
-        }
-    }
-
-    /// While overloaded, no connection is taken in.
-    pub fn set_overloaded(&mut self, overloaded: bool) {
-        self.overloaded = overloaded;
-    }
-
-    /// What was done.
-    pub fn stats(&self) -> &AcceleratorStats {
-        &self.stats
-    }
-    /// Connections being accelerated.
-    pub fn flow_count(&self) -> usize {
-        self.flows.len()
-    }
-    /// Handshakes and connections without data that are remembered.
-    pub fn opening_count(&self) -> usize {
-        self.openings.len()
-    }
-    /// Bytes acknowledged to servers that clients have not acknowledged.
-    pub fn exposure(&self) -> u64 {
-        self.flows.iter().map(|(_, _, flow)| flow.exposure()).sum()
-    }
-    /// Bytes held in all, bookkeeping included.
-    pub fn held(&self) -> u64 {
-        self.held
-    }
-    /// All connections being accelerated.
-    pub fn flows(&self) -> impl Iterator<Item = FlowSnapshot> + '_ {
-        self.flows.iter().filter_map(|(_, key, flow)| {
-            let control = &self.devices.get(flow.device)?.control;
-            Some(FlowSnapshot {
-                key: *key,
-                exposure: flow.exposure(),
-                held: flow.store.cost(),
-                in_flight: flow.board.in_flight(),
-                delivered: flow.una - 1,
-                srtt: flow.rtt.srtt(),
-                rate: control.rate(),
-                window: control.window(),
-            })
-        })
-    }
-
-    /// Panics if an invariant of any connection does not hold. Debug builds look by themselves at each packet.
-    pub fn invariants(&self) {
-        for (_, _, flow) in self.flows.iter() {
-            flow.check_state(&self.config);
-            flow.check_depth();
-        }
-        assert_eq!(self.held, self.flows.iter().map(|(_, _, flow)| flow.charged_held).sum::<u64>());
-        for (id, _, device) in self.devices.iter() {
-            let own = || self.flows.iter().filter(|(_, _, flow)| flow.device == id);
-            assert_eq!(device.flows, own().count());
-            assert_eq!(device.in_flight, own().map(|(_, _, flow)| flow.charged_in_flight).sum::<u64>());
-        }
-    }
-}
-
-/// Port 0 is the side of the servers, port 1 that of the mobile devices. Packets that were absorbed end here as at an
-/// endpoint, without an output.
-impl Node for Accelerator {
-    fn handle_packet(&mut self, now: Instant, from: Port, packet: Packet) {
-        let side = if from == Side::Server.port() { Side::Server } else { Side::Mobile };
-        self.input(now, side, packet);
-    }
-    fn handle_timeout(&mut self, now: Instant) {
-        Accelerator::handle_timeout(self, now);
-    }
-    fn poll_output(&mut self, now: Instant) -> Option<Output> {
-        let Transmission { side, packet, .. } = self.poll_transmit(now)?;
-        Some(Output::Transmit(side.port(), packet))
-    }
-    fn poll_timeout(&self) -> Option<Instant> {
-        self.next_timer()
     }
 }

@@ -43,7 +43,8 @@
 //!
 //! # Files
 //!
-//! `machine` holds the tables and turns of connections (`flow`) and devices (`device`). A connection is a receiver
+//! `machine` holds the tables of connections (`flow`) and devices (`device`), `turns` says who is next, `operation` is for
+//! stopping and looking. A connection is a receiver
 //! (`inbound`, `store`), a sender (`outbound`, `scoreboard`, `rtt`, `overshoot`) and what passes upwards (`client`,
 //! `uplink`). `opening` watches handshakes. Rate controls: `paper`, `adaptive`, behind `control`.
 //!
@@ -61,6 +62,7 @@ mod index;
 mod journal;
 mod machine;
 mod opening;
+mod operation;
 mod outbound;
 mod overshoot;
 mod paper;
@@ -70,6 +72,7 @@ mod scoreboard;
 mod stats;
 mod store;
 mod timers;
+mod turns;
 mod uplink;
 
 pub use adaptive::AdaptiveParameters;

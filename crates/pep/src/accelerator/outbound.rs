@@ -42,7 +42,7 @@ impl Flow {
         if let Some(repeat) = self.board.next_lost() {
             let len = if repeat.fin { 1 } else { repeat.len.min(self.agreed.segment) };
             let end = repeat.off + u64::from(len);
-            if self.client_window == 0 && !self.force {
+            if (self.client_window == 0 || end > self.limit(cx)) && !self.force {
                 return Turn::Nothing;
             }
             if room < u64::from(len) {
@@ -57,17 +57,19 @@ impl Flow {
         self.send_new(cx, device, room)
     }
 
+    /// The right edge that sending obeys.
+    fn limit(&self, cx: &Context<'_>) -> u64 {
+        let hole = self.board.has_hole() || self.board.has_lost();
+        let extra = self.overshoot.extra(cx.now, self.client_window, hole);
+        self.client_edge + if cx.config.overshoot { extra } else { 0 }
+    }
+
     fn send_new(&mut self, cx: &mut Context<'_>, device: &Device, room: u64) -> Turn {
         if self.client_window == 0 || !self.has_unsent() {
             return Turn::Nothing;
         }
         let segment = self.agreed.segment;
-        let extra = if cx.config.overshoot {
-            self.overshoot.extra(cx.now, self.client_window, self.board.has_hole() || self.board.has_lost())
-        } else {
-            0
-        };
-        let limit = self.client_edge + extra;
+        let limit = self.limit(cx);
         if Some(self.nxt) == self.fin {
             if self.nxt >= limit && self.is_waiting() {
                 return Turn::Nothing;
@@ -278,11 +280,11 @@ impl Flow {
         cx.stats.timeouts += 1;
         self.rtt.on_timeout();
         self.timer_base = cx.now;
-        if self.board.first_is_beyond() {
+        if self.board.first_beyond_sent_at().is_some() {
             self.overshoot.on_drop(cx.now);
             self.board.lose_beyond();
         }
-        if self.rtt.backoff() > 2 {
+        if self.rtt.backoff() > 2 && self.board.has_hole() {
             // The client may have thrown away what it had selectively acknowledged (RFC 2018, section 8).
             self.board.lose_all();
         } else {

@@ -29,10 +29,6 @@ impl Overshoot {
         let open = window > 0 && 4 * window >= 3 * self.max_window;
         if open && !hole && now >= self.paused_until { self.extra } else { 0 }
     }
-    /// Whether anything beyond the edge may have been sent.
-    pub fn is_used(&self) -> bool {
-        self.extra > 0
-    }
     /// An acknowledgment advanced. `useful` is what the path holds.
     pub fn on_progress(&mut self, now: Instant, window: u64, srtt: Duration, useful: u64) {
         // The largest window fades, so that a receiver that shrank its buffer is not distrusted for good.

@@ -330,9 +330,9 @@ impl Scoreboard {
         }
     }
 
-    /// Whether the first record was sent past the client's edge.
-    pub fn first_is_beyond(&self) -> bool {
-        self.sent.front().is_some_and(|record| record.is(BEYOND))
+    /// When the first record was sent, if that was past the client's edge and it is on its way.
+    pub fn first_beyond_sent_at(&self) -> Option<Instant> {
+        self.sent.front().filter(|record| record.is(BEYOND) && record.in_flight()).map(|record| record.at)
     }
     /// The last record, for a tail probe.
     pub fn lose_last(&mut self) {

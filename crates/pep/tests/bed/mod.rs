@@ -86,12 +86,12 @@ impl Bed {
         let syn = self.syn_options();
         let ecn = if self.ecn { TcpFlags::ECE.with(TcpFlags::CWR) } else { TcpFlags(0) };
         let syn = self.client_packet(0, None, SYN.with(ecn), 0, |tcp| tcp.options = syn);
-        self.from_client(syn);
+        self.client_gives(syn);
         self.wait(1);
         let options = self.syn_options();
         let ece = if self.ecn { TcpFlags::ECE } else { TcpFlags(0) };
         let syn_ack = self.server_packet(0, SYN.with(ACK).with(ece), 0, |tcp| tcp.options = options);
-        self.from_server(syn_ack);
+        self.server_gives(syn_ack);
         self.wait(10);
         self.echo = [self.clock, self.clock];
         self.ack(1);
@@ -131,10 +131,10 @@ impl Bed {
         self.accelerator.input(self.now, side, packet);
         self.collect();
     }
-    pub fn from_server(&mut self, packet: Packet) {
+    pub fn server_gives(&mut self, packet: Packet) {
         self.input(Side::Server, packet);
     }
-    pub fn from_client(&mut self, packet: Packet) {
+    pub fn client_gives(&mut self, packet: Packet) {
         self.input(Side::Mobile, packet);
     }
     pub fn stats(&self) -> &AcceleratorStats {
@@ -172,7 +172,7 @@ impl Bed {
     pub fn send(&mut self, off: u64, count: u64) -> u64 {
         for n in 0..count {
             let packet = self.server_data(off + n * u64::from(SEGMENT), SEGMENT);
-            self.from_server(packet);
+            self.server_gives(packet);
         }
         off + count * u64::from(SEGMENT)
     }
@@ -204,7 +204,7 @@ impl Bed {
     /// The client acknowledges the stream up to `off`.
     pub fn ack(&mut self, off: u64) {
         let packet = self.client_packet(self.client_next, Some(off), ACK, 0, |_| ());
-        self.from_client(packet);
+        self.client_gives(packet);
     }
     /// The client acknowledges up to `off` and selectively a range.
     pub fn sack(&mut self, off: u64, left: u64, right: u64) {
@@ -212,7 +212,7 @@ impl Bed {
         let packet = self.client_packet(self.client_next, Some(off), ACK, 0, |tcp| {
             tcp.options.sack.push(isn + left as u32, isn + right as u32);
         });
-        self.from_client(packet);
+        self.client_gives(packet);
     }
 
     pub fn taken_by_client(&mut self) -> Vec<Packet> {

@@ -8,6 +8,9 @@
 //! - in the end, over links that lose nothing more, the client gets all that the server sent, and the connection is
 //!   forgotten.
 
+mod client;
+mod server;
+
 use paceline_net::rewrite::{self, Unparsed, checksum_is_right};
 use paceline_net::{
     Bytes, Duration, FlowKey, Instant, IpHeader, Packet, Payload, SeqNumber, TcpFlags, TcpHeader, TcpOptions,
@@ -196,7 +199,7 @@ impl Model {
         self.input(Side::Mobile, self.packet(Side::Mobile, syn, 0));
         let syn_ack = TcpHeader { options, ..self.header(Side::Server, 0, 1, TcpFlags::SYN.with(ACK), 0) };
         self.input(Side::Server, self.packet(Side::Server, syn_ack, 0));
-        self.now = self.now + Duration::from_millis(20);
+        self.now += Duration::from_millis(20);
         self.echo = [self.clock(); 2];
         self.client_ack(self.have, &[]);
         let ack = self.from_client.pop_front().expect("the handshake's last");
@@ -285,33 +288,6 @@ impl Model {
         self.now = end;
         self.collect();
     }
-    fn server_sends(&mut self, choices: &mut Choices<'_>) {
-        if self.fin.is_some() {
-            return;
-        }
-        let room = self.edge.saturating_sub(self.sent);
-        let wanted = [1, 90, 500, 500, 500, 1000, 4000, 20_000][choices.below(8)];
-        let len = room.min(wanted) as u32;
-        if len > 0 {
-            self.emit_server(self.sent, len, ACK);
-            self.sent += u64::from(len);
-        }
-    }
-    fn emit_server(&mut self, off: u64, len: u32, flags: TcpFlags) {
-        let tcp = self.header(Side::Server, off as u32, self.client_acked, flags, len);
-        let packet = self.packet(Side::Server, tcp, off);
-        self.from_server.push_back(packet);
-    }
-    fn server_repeats(&mut self, choices: &mut Choices<'_>) {
-        let outstanding = self.sent.saturating_sub(self.acked);
-        let back = if outstanding == 0 { 1 } else { u64::from(choices.byte()) * 64 % outstanding };
-        let off = (self.acked + back).min(self.sent - u64::from(self.sent > 1)).max(1);
-        let len = (self.sent - off).min(u64::from(SEGMENT)) as u32;
-        let flags = if self.fin == Some(off + u64::from(len)) { FIN } else { ACK };
-        if len > 0 || flags == FIN {
-            self.emit_server(off, len, flags);
-        }
-    }
     fn relay(&mut self, choices: &mut Choices<'_>, side: Side) {
         let queue = if side == Side::Server { &mut self.from_server } else { &mut self.from_client };
         let at = choices.below(queue.len().min(3));
@@ -347,24 +323,6 @@ impl Model {
             _ => {}
         }
     }
-    fn close(&mut self, choices: &mut Choices<'_>) {
-        match choices.below(6) {
-            0..=2 => {
-                self.fin.get_or_insert(self.sent);
-                self.emit_server(self.sent, 0, FIN);
-            }
-            3 if self.fin.is_none() => {
-                self.emit_server(self.sent, 0, RST);
-                self.hostile = true; // what is on its way may be lost with it
-            }
-            4 => {
-                self.accelerator.drain(self.now, Duration::from_secs(1000));
-                self.collect();
-            }
-            _ => self.client_fin = true,
-        }
-    }
-
     fn inject(&mut self, choices: &mut Choices<'_>) {
         let side = if choices.byte() & 1 == 0 { Side::Server } else { Side::Mobile };
         let jitter = (u32::from(choices.byte()) << choices.below(24)).wrapping_sub(1000);
@@ -375,8 +333,8 @@ impl Model {
         };
         let mut tcp = self.header(side, seq, ack, flags, 0);
         match choices.below(3) {
-            0 => tcp.seq = tcp.seq + jitter,
-            1 => tcp.ack = tcp.ack + jitter,
+            0 => tcp.seq += jitter,
+            1 => tcp.ack += jitter,
             _ => (tcp.seq, tcp.ack) = (tcp.seq + jitter, tcp.ack + jitter),
         }
         tcp.window = u16::from(choices.byte()) << 8;
@@ -397,132 +355,6 @@ impl Model {
         }
         let packet = self.packet(side, tcp, 1);
         self.input(side, packet);
-    }
-
-    /// The server gets a packet: its acknowledgment must be of something that it sent.
-    fn server_gets(&mut self, packet: &Packet) {
-        let Transport::Tcp(tcp) = packet.transport else { return };
-        if !checksum_is_right(packet) || tcp.src_port != 40_000 || tcp.dst_port != 80 {
-            return;
-        }
-        if tcp.flags.contains(TcpFlags::RST) {
-            self.over |= self.hostile;
-            return;
-        }
-        if !tcp.flags.contains(ACK) || self.over {
-            return;
-        }
-        let distance = tcp.ack.distance(SeqNumber(self.isn[0]) + self.acked as u32);
-        if distance < 0 {
-            return; // an old one
-        }
-        let ack = self.acked + distance as u64;
-        let end = self.sent + u64::from(self.fin.is_some());
-        assert!(ack <= end || self.hostile, "{ack} is acknowledged of {end}");
-        if let Some(fin) = self.fin.filter(|_| !self.hostile) {
-            assert!(ack <= fin || self.have > fin, "a FIN is acknowledged by the client alone");
-        }
-        self.acked = ack.min(end);
-        let shift = if tcp.flags.contains(TcpFlags::SYN) { 0 } else { self.shift };
-        self.edge = self.edge.max(ack.min(end) + (u64::from(tcp.window) << shift));
-        let next = SeqNumber(self.isn[1]) + self.client_acked;
-        if tcp.payload_len > 0 && tcp.seq == next {
-            self.client_acked += tcp.payload_len;
-            let ack = self.header(Side::Server, end as u32, self.client_acked, ACK, 0);
-            let packet = self.packet(Side::Server, ack, 1);
-            self.from_server.push_back(packet);
-        }
-        if let Some(timestamps) = tcp.options.timestamps {
-            self.echo[0] = timestamps.val;
-        }
-    }
-
-    fn client_gets(&mut self, packet: &Packet) {
-        let Transport::Tcp(tcp) = packet.transport else { return };
-        if !checksum_is_right(packet) || tcp.dst_port != 40_000 || tcp.src_port != 80 {
-            return;
-        }
-        let exact = tcp.seq == SeqNumber(self.isn[0]) + self.have as u32;
-        if tcp.flags.contains(TcpFlags::RST) {
-            self.over |= exact && self.hostile;
-            assert!(!exact || self.hostile, "nobody reset this connection");
-            return;
-        }
-        let off = self.offset(tcp.seq);
-        let fin = tcp.flags.contains(TcpFlags::FIN);
-        let end = off.saturating_add(u64::from(tcp.payload_len));
-        if tcp.payload_len == 0 && !fin {
-            if off < self.have {
-                self.client_ack(self.have, &[]); // a probe
-            }
-            return;
-        }
-        if off > self.have + (1 << 30) {
-            return;
-        }
-        assert!(end <= self.sent || self.hostile, "the client gets {end} of {}", self.sent);
-        if let Payload::Datagram(bytes) = &packet.payload {
-            let body = &bytes[rewrite::header_len(packet)..];
-            assert!(
-                body.iter().zip(off..).all(|(got, off)| *got == byte(off)),
-                "the server's bytes at {off}"
-            );
-        }
-        let fits = off <= self.client_edge && (!self.strict || end <= self.client_edge);
-        if fits && end > self.have {
-            self.beyond.push((off.max(self.have), end));
-            self.beyond.sort_unstable();
-            let ranges = std::mem::take(&mut self.beyond);
-            for (left, right) in ranges {
-                if left <= self.have {
-                    self.have = self.have.max(right);
-                } else {
-                    self.beyond.push((left, right));
-                }
-            }
-        }
-        if fin && end == self.have && (self.fin == Some(end) || self.hostile) {
-            self.have += 1;
-        }
-        if let Some(timestamps) = tcp.options.timestamps.filter(|_| off <= self.have) {
-            self.echo[1] = timestamps.val;
-        }
-        let blocks: Vec<(u64, u64)> = self.beyond.iter().rev().take(3).copied().collect();
-        self.client_ack(self.have, &blocks);
-    }
-    fn client_ack(&mut self, ack: u64, blocks: &[(u64, u64)]) {
-        self.client_edge = self.client_edge.max(self.have + self.window);
-        let mut tcp = self.header(Side::Mobile, self.client_sent, ack as u32, ACK, 0);
-        self.fill(&mut tcp, blocks);
-        self.from_client.push_back(self.packet(Side::Mobile, tcp, 1));
-    }
-    fn fill(&self, tcp: &mut TcpHeader, blocks: &[(u64, u64)]) {
-        let window = self.client_edge.saturating_sub(self.have) >> self.shift;
-        tcp.window = u16::try_from(window).unwrap_or(u16::MAX);
-        for (left, right) in blocks.iter().filter(|_| self.sack) {
-            let isn = SeqNumber(self.isn[0]);
-            tcp.options.sack.push(isn + *left as u32, isn + *right as u32);
-        }
-    }
-    fn client_sends(&mut self, choices: &mut Choices<'_>) {
-        let len = choices.below(200) as u32;
-        let mut tcp = self.header(Side::Mobile, self.client_sent, self.have as u32, ACK, len);
-        self.fill(&mut tcp, &[]);
-        let off = u64::from(self.client_sent);
-        self.from_client.push_back(self.packet(Side::Mobile, tcp, off));
-        self.client_sent += len;
-    }
-    /// Divided, repeated and, of a hostile client, optimistic acknowledgments.
-    fn client_acks(&mut self, choices: &mut Choices<'_>) {
-        let back = u64::from(choices.byte());
-        match choices.below(3) {
-            0 => (0..3).for_each(|_| self.client_ack(self.have, &[])),
-            1 => {
-                (0..back.min(20)).rev().for_each(|n| self.client_ack(self.have.saturating_sub(n).max(1), &[]))
-            }
-            _ if self.hostile => self.client_ack(self.have + 100 * back, &[]),
-            _ => self.client_ack(self.have, &[]),
-        }
     }
 
     /// Everything on its way arrives, some times over.

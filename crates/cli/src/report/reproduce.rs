@@ -86,10 +86,22 @@ impl Reproduced {
     }
 }
 
+/// The quantity that a value's name states, for the order of bars: rates in Mb/s, sizes in MiB.
+fn numbers(name: &str) -> f64 {
+    let start = name.find(|c: char| c.is_ascii_digit()).unwrap_or(name.len());
+    if name.starts_with('(') {
+        return 0.0; // conditions keep their order
+    }
+    let digits = name[start..].split(|c: char| !c.is_ascii_digit() && c != '.').next().unwrap_or_default();
+    let unit = if name.contains("KiB") { 1024.0 } else { 1.0 };
+    digits.parse().unwrap_or(0.0) / unit
+}
+
 impl Row {
     /// Bars of the published values and ours.
     fn picture(&self) -> String {
-        let names: Vec<&String> = self.ours.keys().filter(|name| !name.contains("% of UDP")).collect();
+        let mut names: Vec<&String> = self.ours.keys().filter(|name| !name.contains("% of UDP")).collect();
+        names.sort_by(|a, b| numbers(a).total_cmp(&numbers(b)));
         let marks = |of: &dyn Fn(&str) -> Option<f64>, half: bool| {
             let mark = |(index, name): (usize, &&String)| {
                 let half = self.ci95.get(name.as_str()).and_then(Value::as_f64).filter(|_| half);

@@ -19,6 +19,8 @@ struct Bench {
     accelerator: Accelerator,
     now: Instant,
     flows: u32,
+    /// Connections of one device.
+    per_device: u32,
     real: bool,
     /// Stream offset that all connections have reached.
     off: u32,
@@ -28,9 +30,10 @@ struct Bench {
 impl Bench {
     fn packet(&self, flow: u32, side: Side, (seq, ack): (u32, u32), flags: TcpFlags, len: u32) -> Packet {
         let server: IpAddr = Ipv4Addr::new(198, 19, 0, 1).into();
-        let client: IpAddr = Ipv4Addr::from(0x0a00_0000 + flow).into();
+        let client: IpAddr = Ipv4Addr::from(0x0a00_0000 + flow / self.per_device).into();
+        let port = 40_000 + (flow % self.per_device) as u16;
         let (src, dst, src_port, dst_port) =
-            if side == Side::Server { (server, client, 80, 40_000) } else { (client, server, 40_000, 80) };
+            if side == Side::Server { (server, client, 80, port) } else { (client, server, port, 80) };
         let clock = self.now.as_millis() as u32;
         let syn = flags.contains(TcpFlags::SYN);
         let tcp = TcpHeader {
@@ -54,6 +57,16 @@ impl Bench {
             rewrite::segment(ip, tcp, Unparsed::default(), std::iter::once(&self.body[..len as usize]))
         } else {
             Packet::tcp(src, dst, tcp)
+        }
+    }
+    /// What making the packets costs that come in.
+    fn make(&self) {
+        for flow in 0..self.flows {
+            for n in 0..BATCH {
+                let seq = self.off + n * SEGMENT;
+                std::hint::black_box(self.packet(flow, Side::Server, (seq, 1), TcpFlags::ACK, SEGMENT));
+            }
+            std::hint::black_box(self.packet(flow, Side::Mobile, (1, self.off), TcpFlags::ACK, 0));
         }
     }
     fn poll(&mut self) -> u64 {
@@ -123,37 +136,55 @@ fn resident() -> u64 {
         .expect("a number of pages")
 }
 
+fn bench(flows: u32, per_device: u32, real: bool) -> Bench {
+    let config = AcceleratorConfig {
+        max_flows: 200_000,
+        max_openings: 200_000,
+        verify_checksums: false, // as behind a device that has done it
+        ..AcceleratorConfig::default()
+    };
+    let accelerator = Accelerator::new(config);
+    let body = vec![0x5a; SEGMENT as usize];
+    let mut bench =
+        Bench { accelerator, now: Instant::from_millis(1), flows, per_device, real, off: 1, body };
+    bench.open();
+    bench.deliver();
+    bench
+}
+
 fn main() {
-    println!("{:>8} {:>10} {:>14} {:>16}", "flows", "packets", "ns / segment", "bytes / idle flow");
+    // A process of its own for each: memory that was freed and is used again would not be counted.
+    if let Some(per_device) = std::env::args().nth(1) {
+        let before = resident();
+        let bench = bench(100_000, per_device.parse().expect("connections of one device"), false);
+        let bytes = resident().saturating_sub(before) / 100_000;
+        println!(
+            "{bytes} bytes for each of {} idle flows, {per_device} a device",
+            bench.accelerator.flow_count()
+        );
+        return;
+    }
+    for per_device in ["1", "100"] {
+        let program = std::env::current_exe().expect("this program");
+        std::process::Command::new(program).arg(per_device).status().expect("it runs");
+    }
+    println!("one device a flow, batches of {BATCH} segments");
+    println!("{:>8} {:>10} {:>14} {:>28}", "flows", "packets", "ns / segment", "of that, making the input");
     for real in [false, true] {
         for flows in [10, 1_000, 100_000] {
-            let config = AcceleratorConfig {
-                max_flows: 200_000,
-                max_openings: 200_000,
-                verify_checksums: false, // as behind a device that has done it
-                ..AcceleratorConfig::default()
-            };
-            let before = resident();
-            let mut bench = Bench {
-                accelerator: Accelerator::new(config),
-                now: Instant::from_millis(1),
-                flows,
-                real,
-                off: 1,
-                body: vec![0x5a; SEGMENT as usize],
-            };
-            bench.open();
-            bench.deliver();
-            let per_flow = resident().saturating_sub(before) / u64::from(flows);
+            let mut bench = bench(flows, 1, real);
             let rounds = (2_000_000 / (flows * BATCH)).clamp(2, 20_000);
+            let per_segment = |ns: u64| ns as f64 / f64::from(rounds * flows * BATCH);
             let start = cpu_ns();
             (0..rounds).for_each(|_| bench.round());
-            let ns = (cpu_ns() - start) as f64 / f64::from(rounds * flows * BATCH);
+            let all = per_segment(cpu_ns() - start);
+            let start = cpu_ns();
+            (0..rounds).for_each(|_| bench.make());
+            let making = per_segment(cpu_ns() - start);
             assert_eq!(bench.accelerator.flow_count() as u32, flows);
             assert_eq!(bench.accelerator.stats().retransmissions, 0);
             let kind = if real { "1500 bytes" } else { "simulated" };
-            let memory = if flows >= 100_000 && !real { per_flow.to_string() } else { String::new() };
-            println!("{flows:>8} {kind:>10} {ns:>14.0} {memory:>16}");
+            println!("{flows:>8} {kind:>10} {all:>14.0} {making:>28.0}");
         }
     }
 }

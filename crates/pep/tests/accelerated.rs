@@ -2,7 +2,7 @@
 
 mod world;
 
-use paceline_net::{Bytes, Instant, Rate};
+use paceline_net::{Bytes, Duration, Instant, Rate, Stream};
 use paceline_pep::AcceleratorConfig;
 use paceline_pep::accelerator::{PaperParameters, RateControl};
 use paceline_tcp::{BeyondWindow, Source, Variant};
@@ -104,6 +104,28 @@ fn a_hundredfold_jump_is_followed_within_a_second() {
     }
 }
 
+/// Loss, reordering and late packets on every line at once, both ways.
+#[test]
+fn transfers_survive_everything_on_both_segments() {
+    for seed in 1..=6 {
+        let file = 3_000_000;
+        let mut world =
+            World::download(Source::File(Bytes(file)), adaptive(), 10, lines("20 Mb/s", 15, 400_000));
+        for (n, line) in world.wired.iter_mut().chain(&mut world.mobile).enumerate() {
+            let mut losses = Stream::new(seed, &format!("loss{n}"));
+            let mut delays = Stream::new(seed, &format!("delay{n}"));
+            line.lose = Box::new(move |_, _| losses.chance(0.01));
+            line.extra =
+                Box::new(move |_, _| Duration::from_micros(if delays.chance(0.02) { 3_000 } else { 0 }));
+        }
+        world.run_ms(60_000);
+        assert_eq!(world.received(), file, "seed {seed}");
+        let stats = world.accelerator().stats();
+        assert_eq!((stats.bytes_delivered, stats.flows_reset, stats.conflicts), (file, 0, 0), "seed {seed}");
+        assert!(stats.retransmissions * 20 < stats.segments_sent, "seed {seed}: {stats:?}");
+    }
+}
+
 /// One transfer to a client with a window of 17 KB, which reads as fast as it can or at a rate; goodput and the world.
 fn small_window(beyond: BeyondWindow, overshoot: bool, read_rate: Option<Rate>) -> (f64, World) {
     let (mut client, server) = configs(0);
@@ -167,7 +189,7 @@ fn the_published_control_follows_its_numbers() {
 #[test]
 fn never_slower_than_plain_cubic_on_a_wandering_link() {
     for seed in 1..4u64 {
-        let mut stream = paceline_net::Stream::new(seed, "capacity");
+        let mut stream = Stream::new(seed, "capacity");
         let mut log = 0.0;
         let steps: Vec<(Instant, Rate)> = (0..1500u64)
             .map(|n| {

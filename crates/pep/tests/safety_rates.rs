@@ -106,6 +106,16 @@ fn flows_of_a_device_share_equally_and_long_ones_do_not_starve_short_ones() {
     assert!(jain > 0.99, "Jain's index {jain} of {read:?}");
     assert!(world.mobile[0].percentile_ms(0.95) < 120.0);
 
+    // A client that fell silent does not hold the others up.
+    let line = Line::rate("20 Mb/s", 15, 10_000_000);
+    let mut world = World::download(Source::Bulk, adaptive(), 10, [line, up(15)]);
+    world.add(1, 1, Source::Bulk);
+    world.run_ms(3_000);
+    world.clients.truncate(1);
+    world.run_ms(20_000);
+    let rate = goodput(&world, 6_000, 20_000);
+    assert!(rate > 18.0, "{rate:.1} Mb/s beside a silent connection");
+
     // A short transfer beside two long ones of the same device.
     let line = Line::rate("20 Mb/s", 15, 10_000_000);
     let mut world = World::download(Source::Bulk, adaptive(), 10, [line, up(15)]);

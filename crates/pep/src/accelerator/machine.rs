@@ -219,8 +219,8 @@ impl Accelerator {
             Side::Mobile => {
                 flow.useful_window = device.control.useful_window();
                 let (fate, delivery) = flow.on_client(&mut cx, packet);
-                device.in_flight = device.in_flight + flow.board.in_flight() - flow.charged_in_flight;
-                flow.charged_in_flight = flow.board.in_flight();
+                device.in_flight = device.in_flight + flow.on_its_way() - flow.charged_in_flight;
+                flow.charged_in_flight = flow.on_its_way();
                 if delivery.bytes > 0 {
                     let sample = AckSample {
                         bytes: delivery.bytes,
@@ -256,12 +256,19 @@ impl Accelerator {
     pub(super) fn settle(&mut self, now: Instant, slot: u32) {
         let Some(flow) = self.flows.get_mut(slot) else { return };
         let Some(device) = self.devices.get_mut(flow.device) else { return };
-        let (held, in_flight) = (flow.store.cost(), flow.board.in_flight());
+        let (held, in_flight) = (flow.store.cost(), flow.on_its_way());
         device.held = device.held + held - flow.charged_held;
         self.held = self.held + held - flow.charged_held;
         device.in_flight = device.in_flight + in_flight - flow.charged_in_flight;
         (flow.charged_held, flow.charged_in_flight) = (held, in_flight);
-        if (flow.board.has_lost() || flow.has_unsent()) && !flow.in_backlog {
+        if flow.force && flow.in_backlog {
+            // What may leave regardless does not wait behind those that may not.
+            device.backlog.retain(|other| *other != slot);
+            device.backlog.push_front(slot);
+        } else if flow.force {
+            flow.in_backlog = true;
+            device.backlog.push_front(slot);
+        } else if (flow.board.has_lost() || flow.has_unsent()) && !flow.in_backlog {
             flow.in_backlog = true;
             device.backlog.push_back(slot);
         }

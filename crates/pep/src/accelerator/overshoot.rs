@@ -46,3 +46,31 @@ impl Overshoot {
         self.grown_at = now;
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn it_grows_by_a_window_each_round_trip_and_stops_at_what_is_useful() {
+        let (mut overshoot, rtt) = (Overshoot::default(), Duration::from_millis(60));
+        let mut at = Instant::from_millis(1000);
+        let mut seen = Vec::new();
+        for _ in 0..4 {
+            overshoot.on_progress(at, 17_000, rtt, 60_000);
+            overshoot.on_progress(at + rtt / 2, 17_000, rtt, 60_000);
+            seen.push(overshoot.extra(at, 17_000, false));
+            at += rtt;
+        }
+        assert_eq!(seen, [17_000, 34_000, 43_000, 43_000]);
+        assert_eq!(overshoot.extra(at, 17_000, true), 0, "a hole is repaired first");
+        assert_eq!(overshoot.extra(at, 12_000, false), 0, "the window shrinks");
+        overshoot.on_drop(at);
+        assert_eq!(overshoot.extra(at, 17_000, false), 0);
+        overshoot.on_progress(at + Duration::from_millis(900), 17_000, rtt, 60_000);
+        assert_eq!(overshoot.extra(at + Duration::from_millis(900), 17_000, false), 0, "it waits");
+        let later = at + Duration::from_millis(1100);
+        overshoot.on_progress(later, 17_000, rtt, 60_000);
+        assert_eq!(overshoot.extra(later, 17_000, false), 17_000);
+    }
+}

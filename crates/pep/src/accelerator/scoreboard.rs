@@ -387,3 +387,7 @@ impl Scoreboard {
         assert!(self.sacked.end().is_none_or(|end| end <= nxt));
     }
 }
+
+#[cfg(test)]
+#[path = "scoreboard_tests.rs"]
+mod tests;

@@ -140,7 +140,7 @@ impl Downlink {
     /// A packet was sent: the delay that the load adds to it; none if it is lost.
     pub fn on_sent(&mut self, now: Instant, len: Bytes) -> Option<Duration> {
         let since = now.since(self.load.at.max(self.burst_until)).as_secs_f64();
-        let load = self.load.on_sent(now, len);
+        let load = self.load.on_sent(now, len).min(self.channel.load_full);
         let channel = &self.channel;
         if now >= self.burst_until {
             let above = (load - channel.load_loss_from).max(0.0) / (1.0 - channel.load_loss_from);

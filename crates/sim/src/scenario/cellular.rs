@@ -48,7 +48,7 @@ macro_rules! table {
 
 table! {
     /// Mean rate of the downlink.
-    rate: Rate = Rate(5_600_000), Rate(62_500_000);
+    rate: Rate = Rate(5_600_000), Rate(59_500_000);
     /// The most that it ever is: the channel's peak.
     peak_rate: Rate = Rate(7_200_000), Rate(150_000_000);
     /// Standard deviation of the logarithm of the rate.
@@ -57,14 +57,16 @@ table! {
     coherence: Duration = Duration::from_millis(800), Duration::from_millis(300);
     /// Rate of the uplink, which does not vary.
     uplink_rate: Rate = Rate(2_000_000), Rate(20_000_000);
-    /// Delay added downlink in proportion to the load; the load is what was sent of late over the mean rate.
-    load_delay: Duration = Duration::from_millis(30), Duration::from_millis(90);
+    /// Delay added downlink at a load of 1, in proportion up to `load_full`; the load is what was sent of late over the mean rate.
+    load_delay: Duration = Duration::from_millis(30), Duration::from_millis(85);
     /// Percent of the downlink packets lost without congestion at every load.
     loss_percent: f64 = 0.02, 0.01;
-    /// Percent lost besides at a load of 1, and in proportion above `load_loss_from`.
-    load_loss_percent: f64 = 0.3, 17.0;
+    /// Percent that would be lost besides at a load of 1; in proportion from `load_loss_from` to `load_full`.
+    load_loss_percent: f64 = 0.3, 18.2;
     /// Load from which on the loss grows.
-    load_loss_from: f64 = 0.4, 0.083;
+    load_loss_from: f64 = 0.4, 0.085;
+    /// Load from which on neither delay nor loss grows: the published probes saw none above it but with a full queue.
+    load_full: f64 = 0.68, 0.68;
     /// Mean length of a burst of losses.
     loss_burst: Duration = Duration::from_millis(1000), Duration::from_millis(1000);
     /// Percent of the packets that are lost within a burst.

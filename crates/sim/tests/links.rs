@@ -34,9 +34,12 @@ fn link(text: &str, trace: &str, seed: u64) -> Link {
     Link::new(scenario.link.as_ref().unwrap(), routes, 2, seed)
 }
 
+/// Numbers and times in us of packets that arrived; numbers of those that ended, and why.
+type Passed = (Vec<(u32, u64)>, Vec<(u32, DropReason)>);
+
 /// What comes out of a link into which the packets go at their times: number and time of those that arrive, in
 /// order, and numbers of those that end, with the reason.
-fn pass(link: &mut Link, packets: Vec<(u64, Packet)>) -> (Vec<(u32, u64)>, Vec<(u32, DropReason)>) {
+fn pass(link: &mut Link, packets: Vec<(u64, Packet)>) -> Passed {
     let (mut arrived, mut ended) = (Vec::new(), Vec::new());
     let mut take = |link: &mut Link, now: Instant| {
         while let Some(output) = link.poll_output(now) {

@@ -63,10 +63,10 @@ const FILES: [(&str, u64); 9] = [
 /// LTE signal conditions (RSRP in dBm, SINR in dB) with the mean rate that gives their UDP goodput, and the published
 /// goodput of UDP, plain TCP and accelerated TCP, Mb/s.
 const CONDITIONS: [(&str, &str, f64, f64, f64); 4] = [
-    ("(-64, 27)", "91.6 Mb/s", 81.0, 34.0, 74.0),
-    ("(-81, 27)", "90.5 Mb/s", 80.0, 36.0, 73.0),
-    ("(-90, 27)", "62.7 Mb/s", 55.0, 30.0, 53.0),
-    ("(-110, 15)", "57 Mb/s", 50.0, 27.0, 47.0),
+    ("(-64, 27)", "95 Mb/s", 81.0, 34.0, 74.0),
+    ("(-81, 27)", "94.2 Mb/s", 80.0, 36.0, 73.0),
+    ("(-90, 27)", "64 Mb/s", 55.0, 30.0, 53.0),
+    ("(-110, 15)", "58.1 Mb/s", 50.0, 27.0, 47.0),
 ];
 const CONTROLS: [&str; 3] = ["cubic", "westwood", "veno"];
 const PROFILES: [&str; 2] = ["paper", "adaptive"];

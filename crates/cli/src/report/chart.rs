@@ -211,7 +211,9 @@ impl Chart {
             }
             context.draw_series([Circle::new((mark.x, mark.y), 4, colour.filled())])?;
             let style = ("sans-serif", 13).into_font().color(&colour);
-            let style = style.pos(Pos::new(HPos::Left, VPos::Center));
+            // Names of points that lie close together stand above and below them in turn.
+            let vertical = if index.is_multiple_of(2) { VPos::Bottom } else { VPos::Top };
+            let style = style.pos(Pos::new(HPos::Left, vertical));
             let name = short(&series.name, 32);
             context.draw_series([Text::new(name, (mark.x + 0.012 * width, mark.y), style)])?;
         }

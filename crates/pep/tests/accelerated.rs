@@ -1,4 +1,5 @@
-//! Whole transfers through the accelerator, between endpoints like Linux's: what it has to reach on links of all kinds.
+//! Whole transfers through the accelerator, between endpoints like Linux's: what it has to reach on links of all
+//! kinds.
 
 mod world;
 
@@ -126,7 +127,8 @@ fn transfers_survive_everything_on_both_segments() {
     }
 }
 
-/// One transfer to a client with a window of 17 KB, which reads as fast as it can or at a rate; goodput and the world.
+/// One transfer to a client with a window of 17 KB, which reads as fast as it can or at a rate; goodput and the
+/// world.
 fn small_window(beyond: BeyondWindow, overshoot: bool, read_rate: Option<Rate>) -> (f64, World) {
     let (mut client, server) = configs(0);
     client.receive_buffer = Bytes(17_000);

@@ -1,20 +1,20 @@
 //! The default rate control: what the path delivers is measured, and what is on its way is bounded by it.
 //!
-//! **Delivery rate**: bytes acknowledged over a stretch of at least a round trip and several TDD periods, and no faster
-//! than those bytes were sent, so that a burst of ACKs after an outage is not taken for capacity. The estimate is the
-//! highest of the last few stretches. A stretch in which there was too little to send and no queue raises it, never lowers
-//! it. Loss is
-//! not looked at.
+//! **Delivery rate**: bytes acknowledged over a stretch of at least a round trip and several TDD periods, and no
+//! faster than those bytes were sent, so that a burst of ACKs after an outage is not taken for capacity. The
+//! estimate is the highest of the last few stretches. A stretch in which there was too little to send and no queue
+//! raises it, never lowers it. Loss is not looked at.
 //!
-//! **Window**: rate x (minimum round trip + budget). The budget is the queue that the radio draws from until the first
-//! ACK tells of a higher capacity. It follows from the link itself: round trips near the minimum say that the queue ran
-//! empty, and a few in a hundred are wanted. A steady link is left with a short queue, a bursty one gets a longer one.
-//! While the queue stays short the capacity is not known, and the window grows up to twofold each round trip: a hundredfold jump takes
-//! eight or nine. After a drop the estimate follows with the stretches, and nothing is sent until the excess has drained.
+//! **Window**: rate x (minimum round trip + budget). The budget is the queue that the radio draws from until the
+//! first ACK tells of a higher capacity. It follows from the link itself: round trips near the minimum say that the
+//! queue ran empty, and a few in a hundred are wanted. A steady link is left with a short queue, a bursty one gets
+//! a longer one. While the queue stays short the capacity is not known, and the window grows up to twofold each
+//! round trip: a hundredfold jump takes eight or nine. After a drop the estimate follows with the stretches, and
+//! nothing is sent until the excess has drained.
 //!
-//! **Minimum round trip**: over ten seconds. When it expires, or when every round trip of a second has been far above it,
-//! the window shrinks to below what the path itself holds until the queue is gone, and the minimum is measured anew: so a
-//! path that became longer is told from a queue of our own making.
+//! **Minimum round trip**: over ten seconds. When it expires, or when every round trip of a second has been far
+//! above it, the window shrinks to below what the path itself holds until the queue is gone, and the minimum is
+//! measured anew: so a path that became longer is told from a queue of our own making.
 //!
 //! Left out: loss as a signal (a queue shorter than the budget loses what does not fit), and ECN.
 
@@ -188,7 +188,8 @@ impl Adaptive {
         self.update_window(if sample.app_limited { 0 } else { sample.bytes });
     }
 
-    /// The budget grows for the time in which the queue was found empty, and shrinks for the time in which it was not.
+    /// The budget grows for the time in which the queue was found empty, and shrinks for the time in which it was
+    /// not.
     fn adapt_budget(&mut self, now: Instant, rtt: Duration) {
         let min_rtt = self.min_rtt();
         let share = now.since(self.sampled_at).min(min_rtt).as_secs_f64() / min_rtt.as_secs_f64().max(1e-4);

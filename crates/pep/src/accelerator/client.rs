@@ -1,5 +1,5 @@
-//! Segments of the client: its acknowledgments are taken over, its data, FIN and reset go on with the numbers that the
-//! server has seen from us.
+//! Segments of the client: its acknowledgments are taken over, its data, FIN and reset go on with the numbers that
+//! the server has seen from us.
 
 use super::flow::{Context, Fate, Flow};
 use super::scoreboard::Delivery;

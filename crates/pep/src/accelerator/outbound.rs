@@ -1,7 +1,8 @@
 //! The sender towards the client: what goes next, and what a silent client gets.
 //!
-//! The rate control paces and bounds; the client's window bounds as well, unless overshoot is on and the client takes it. A
-//! lost segment is sent again without any change of rate. A zero window is probed with an empty segment.
+//! The rate control paces and bounds; the client's window bounds as well, unless overshoot is on and the client
+//! takes it. A lost segment is sent again without any change of rate. A zero window is probed with an empty
+//! segment.
 
 use super::config::AcceleratorConfig;
 use super::device::Device;
@@ -225,8 +226,8 @@ impl Flow {
         at
     }
 
-    /// A packet of at most `mtu` bytes fits on the way to the client (RFC 1191, RFC 8201): what is larger is cut and sent
-    /// again. Believed only if it quotes something that is on its way.
+    /// A packet of at most `mtu` bytes fits on the way to the client (RFC 1191, RFC 8201): what is larger is cut
+    /// and sent again. Believed only if it quotes something that is on its way.
     pub fn on_packet_too_big(&mut self, seq: SeqNumber, mtu: u32) -> bool {
         let quoted = self.offset(seq, self.una).is_some_and(|off| self.una <= off && off < self.nxt);
         let v4 = self.key.src.is_ipv4();

@@ -1,8 +1,8 @@
 //! What is on its way to the client: RACK (RFC 8985) over one record a segment.
 //!
-//! Every record is judged once for its first transmission, in order of its offset, and once for each repetition, in order
-//! of time: the work is constant per segment, however many are in flight. What RACK calls lost is sent again from here; a
-//! timeout sends the first segment again and leaves the rest to RACK.
+//! Every record is judged once for its first transmission, in order of its offset, and once for each repetition, in
+//! order of time: the work is constant per segment, however many are in flight. What RACK calls lost is sent again
+//! from here; a timeout sends the first segment again and leaves the rest to RACK.
 
 use super::ranges::Ranges;
 use paceline_net::{Duration, Instant};
@@ -242,8 +242,8 @@ impl Scoreboard {
         (min_rtt * u64::from(self.reorder_quarters.max(1)) / 4).min(srtt / 8)
     }
 
-    /// Judges what was sent before the newest delivery, by the shortest and the smoothed round-trip time. Returns when
-    /// to judge again.
+    /// Judges what was sent before the newest delivery, by the shortest and the smoothed round-trip time. Returns
+    /// when to judge again.
     pub fn detect(&mut self, now: Instant, rtt: (Duration, Duration), segment: u32) -> Option<Instant> {
         let window = self.reorder_window(rtt, segment);
         let (rack, rack_rtt) = (self.rack, self.rack_rtt);

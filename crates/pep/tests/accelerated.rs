@@ -57,6 +57,26 @@ fn a_clean_path_is_left_as_fast_and_without_added_retransmissions() {
     }
 }
 
+/// Queues shorter than any delay budget: they overflow, are found out, and are kept below that.
+#[test]
+fn shallow_buffers_are_found_and_not_overrun() {
+    for (rate, delay_ms, queue) in
+        [("100 Mb/s", 5, 100_000), ("20 Mb/s", 10, 20_000), ("50 Mb/s", 20, 200_000), ("10 Mb/s", 25, 15_000)]
+    {
+        let mut rates = Vec::new();
+        for accelerator in [None, adaptive()] {
+            let mut world = World::download(Source::Bulk, accelerator, 5, lines(rate, delay_ms, queue));
+            world.run_ms(20_000);
+            rates.push(goodput(&world, 0, 20_000));
+            if let Middle::Accelerator(accelerator) = &world.middle {
+                let stats = accelerator.stats();
+                assert!(stats.retransmissions * 20 < stats.segments_sent, "{rate}, {queue} bytes: {stats:?}");
+            }
+        }
+        assert!(rates[1] > 0.99 * rates[0], "{rate}, {queue} bytes: {rates:?}");
+    }
+}
+
 #[test]
 fn loss_without_congestion_does_not_lower_the_rate() {
     // As lossy as the published probes: random, and bursts of 30 ms each second.

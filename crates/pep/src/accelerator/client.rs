@@ -98,7 +98,7 @@ impl Flow {
         });
         let ranges: [Option<(u64, u64)>; 4] = collect(ranges);
         let una = self.una.max(ack);
-        let delivery = self.board.on_ack(cx.now, una, ranges.iter().flatten().copied(), min_rtt);
+        let mut delivery = self.board.on_ack(cx.now, una, ranges.iter().flatten().copied(), min_rtt);
         let payload = |off: u64| off.min(self.store.next());
         cx.stats.bytes_delivered += payload(una) - payload(self.una);
         self.una = una;
@@ -126,6 +126,7 @@ impl Flow {
             self.on_duplicate(cx);
         }
         self.reorder_at = self.board.detect(cx.now, self.rtt.spread(), self.agreed.segment);
+        delivery.lost = self.board.take_lost();
         self.ack_due |= self.is_ack_due(cx);
         delivery
     }

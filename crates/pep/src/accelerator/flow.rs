@@ -8,6 +8,7 @@ use super::Transmission;
 use super::config::AcceleratorConfig;
 use super::inbound::LARGEST_PACKET;
 use super::opening::{Agreed, Opened};
+use super::outbound::SILENT;
 use super::overshoot::Overshoot;
 use super::rtt::Rtt;
 use super::scoreboard::Scoreboard;
@@ -221,7 +222,7 @@ impl Flow {
     /// Bytes that take room on the way to the device. What a silent client was sent is long gone from the radio: it
     /// must not keep the device's other connections from sending.
     pub fn on_its_way(&self) -> u64 {
-        if self.rtt.backoff() >= 2 { 0 } else { self.board.in_flight() }
+        if self.rtt.backoff() >= SILENT { 0 } else { self.board.in_flight() }
     }
     /// Whether the client owes an answer.
     pub fn is_waiting(&self) -> bool {

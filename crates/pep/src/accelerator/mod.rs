@@ -46,7 +46,8 @@
 //! `machine` holds the tables of connections (`flow`) and devices (`device`), `turns` says who is next, `operation`
 //! is for stopping and looking. A connection is a receiver (`inbound`, `store`), a sender (`outbound`,
 //! `scoreboard`, `rtt`, `overshoot`) and what passes upwards (`client`, `uplink`). `opening` watches handshakes.
-//! Rate controls: `paper`, `adaptive`, behind `control`.
+//! Rate controls: `paper`, `adaptive` (with `shallow`),
+//! behind `control`.
 //!
 //! Left out: tunnels (a GTP-U packet passes untouched; the place to stand is N6 or SGi), acceleration of uploads,
 //! and the journal's storage, of which only the records are made here.
@@ -69,6 +70,7 @@ mod paper;
 mod ranges;
 mod rtt;
 mod scoreboard;
+mod shallow;
 mod stats;
 mod store;
 mod timers;

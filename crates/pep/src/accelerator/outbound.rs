@@ -25,6 +25,9 @@ const MAX_PERSIST: Duration = Duration::from_secs(60);
 const LEAST_MTU_V4: u32 = 552;
 const LEAST_MTU_V6: u32 = 1280;
 
+/// Timeouts in a row after which a client gets nothing but probes, and takes no room of its device's.
+pub(super) const SILENT: u8 = 2;
+
 /// What came of a turn to send.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Turn {
@@ -39,6 +42,9 @@ pub(super) enum Turn {
 impl Flow {
     /// Sends one packet, what was lost first.
     pub fn send_next(&mut self, cx: &mut Context<'_>, device: &Device) -> Turn {
+        if self.rtt.backoff() >= SILENT && !self.force {
+            return Turn::Nothing; // until it answers
+        }
         let room = if self.force { u64::MAX } else { device.room() };
         if let Some(repeat) = self.board.next_lost() {
             let len = if repeat.fin { 1 } else { repeat.len.min(self.agreed.segment) };

@@ -119,6 +119,7 @@ mod tests {
     fn ack(control: &mut Paper, at_ms: u64, rtt_ms: u64) {
         let sample = AckSample {
             bytes: 1000,
+            lost: 0,
             rtt: Some(Duration::from_millis(rtt_ms)),
             sent_at: None,
             in_flight: 0,

@@ -2,6 +2,7 @@
 //! the server has seen from us.
 
 use super::flow::{Context, Fate, Flow};
+use super::outbound::SILENT;
 use super::scoreboard::Delivery;
 use paceline_net::rewrite;
 use paceline_net::{Packet, TcpFlags, TcpHeader, Timestamps, Transport};
@@ -45,6 +46,12 @@ impl Flow {
         self.complete = true;
         self.heard_at = cx.now;
         self.window_probes = 0;
+        if self.rtt.backoff() >= SILENT {
+            // It is back: the first segment that it lacks goes at once, the rest follows.
+            self.rtt.on_progress();
+            self.timer_base = cx.now;
+            self.board.lose_first();
+        }
         let delivery = self.take_ack(cx, &tcp, ack, carries);
         let answers = std::mem::take(&mut self.probe_passed);
         (self.forward_or_absorb(cx, packet, carries || probes || answers), delivery)

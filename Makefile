@@ -2,7 +2,7 @@
 export PATH := $(HOME)/.cargo/bin:$(PATH)
 PACELINE := target/release/paceline
 
-.PHONY: build demo test lint unit privileged determinism fuzz bench install clean
+.PHONY: build demo test lint unit privileged determinism fuzz bench tables install clean
 
 build: ## the program, target/release/paceline
 	@scripts/setup.sh build
@@ -43,6 +43,9 @@ bench: ## simulated seconds per CPU second, nanoseconds per packet
 	@scripts/setup.sh build
 	cargo bench --locked -p paceline-sim
 	cargo run --release --locked -p paceline-pep --example accelerator_cost
+
+tables: ## RFC 9438's tables by simulation, down to a loss in 10^8 segments; some minutes
+	cargo run --locked --release -p paceline-tcp --example rfc9438 8
 
 install: ## the program to ~/.cargo/bin
 	@scripts/setup.sh build

@@ -6,7 +6,7 @@ use paceline_sim::Totals;
 pub type Row = (&'static str, &'static str, usize, fn(&Totals) -> f64);
 
 /// What a table of totals shows.
-pub const ROWS: [Row; 29] = [
+pub const ROWS: [Row; 41] = [
     ("goodput", "Mb/s", 2, |t| t.goodput_mbps),
     ("upload", "Mb/s", 2, |t| t.upload_mbps),
     ("ACKs at the uplink buffers", "1/s", 0, |t| t.acks_in_per_s),
@@ -27,6 +27,18 @@ pub const ROWS: [Row; 29] = [
     ("uplink grants short of blocks", "%", 1, |t| 100.0 * t.uplink_block_limited_share),
     ("uplink grants short of power", "%", 1, |t| 100.0 * t.uplink_power_limited_share),
     ("stations that got nothing", "", 1, |t| t.stations_without_service),
+    ("TCP limited by the receive window", "%", 1, |t| 100.0 * t.receive_window_share),
+    ("TCP limited by the congestion window", "%", 1, |t| 100.0 * t.congestion_window_share),
+    ("TCP limited by the send buffer", "%", 1, |t| 100.0 * t.send_buffer_share),
+    ("TCP limited by pacing", "%", 1, |t| 100.0 * t.pacing_share),
+    ("TCP without data to send", "%", 1, |t| 100.0 * t.application_share),
+    ("TCP repairing losses", "%", 1, |t| 100.0 * t.recovery_share),
+    ("TCP waiting for time-outs", "%", 1, |t| 100.0 * t.timeout_share),
+    ("TCP connecting", "%", 1, |t| 100.0 * t.handshake_share),
+    ("round trip in the downlink queue", "%", 1, |t| 100.0 * t.rtt_downlink_queue_share),
+    ("round trip in the uplink queue", "%", 1, |t| 100.0 * t.rtt_uplink_queue_share),
+    ("round trip waiting for a grant", "%", 1, |t| 100.0 * t.rtt_grant_share),
+    ("round trip in HARQ", "%", 1, |t| 100.0 * t.rtt_harq_share),
     ("link capacity downlink", "Mb/s", 2, |t| t.link_capacity_mbps),
     ("sent by the link downlink", "Mb/s", 2, |t| t.link_sent_mbps),
     ("time in the link's queue, mean", "ms", 1, |t| t.link_delay_mean_ms),

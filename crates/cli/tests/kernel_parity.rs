@@ -43,21 +43,29 @@ fn kernel_cubic_agrees_with_simulated_cubic() {
     assert!(figure(&outer, "kernel", "goodput_mbps") > 0.9 * 75.376);
 }
 
-/// The short form of `paceline parity`: each link and control once, eight seconds.
+/// The short form of `paceline parity`: each link and control once, eight seconds. The long form judges retransmissions
+/// too, and the cell's queue; here they are too few, and an emulator that is late shifts them.
 #[test]
 fn kernel_and_simulated_tcp_are_alike_on_every_link() {
     let Some(outer) = Outer::new(&[]) else { return };
     let mut command = Command::new(common::PACELINE);
     command.args(["parity", "--quick", "--out", "parity.json"]).current_dir(outer.place.path());
-    let parity = said(&mut command);
-    println!("{}", parity.stdout);
-    assert_eq!(parity.code, 0, "{parity:?}");
+    println!("{}", said(&mut command).stdout);
     let json: serde_json::Value = serde_json::from_str(&outer.place.read("parity.json")).unwrap();
-    for row in json["rows"].as_array().unwrap() {
-        // Where nothing but the queue loses packets, chance has no say in the goodput.
-        if row["link"] == "20 Mb/s, 40 ms" {
-            let goodput = |side: &str| row[side]["goodput_mbps"].as_f64().unwrap();
-            assert!((goodput("simulated") / goodput("kernel") - 1.0).abs() < 0.05, "{row}");
+    let rows = json["rows"].as_array().unwrap();
+    assert_eq!(rows.len(), 13);
+    for row in rows {
+        let of = |side: &str, name: &str| row[side][name].as_f64().unwrap();
+        let differ = |name: &str| of("simulated", name) - of("kernel", name);
+        let within = |name: &str, share: f64, chance: f64| {
+            differ(name).abs() <= share * of("kernel", name) + of("three_standard_errors", name).max(chance)
+        };
+        assert!(within("goodput_mbps", 0.1, 0.0), "{row}");
+        if row["link"] != "LTE cell" && row["emulator_late_p99_ms"].as_f64().unwrap() < 1.0 {
+            assert!(within("queue_ms", 0.15, 5.0), "{row}");
+        }
+        if row["connections"] != 1 {
+            assert!(differ("jain_index").abs() <= 0.1, "{row}");
         }
     }
 }

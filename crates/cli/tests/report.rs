@@ -40,7 +40,16 @@ fn a_run_has_stations_and_time_series() {
         ok(&place, &["run", "good.toml", "--seeds", "2", "--set", &count, "--out", out]);
         let page = page(&place, out);
         let figures = figures(&page);
-        for title in ["Goodput of each station", "ACKs of each station", "Congestion window", "ACKs sent"] {
+        assert!(
+            page.contains("Why TCP is as slow as it is") && page.contains("<td class=\"text\">limited by")
+        );
+        for title in [
+            "Goodput of each station",
+            "ACKs of each station",
+            "What the senders waited for",
+            "Congestion window",
+            "ACKs sent",
+        ] {
             assert!(figures.contains(&title), "{title}: {figures:?}");
         }
         assert!(page.matches("<svg").count() >= 8, "{figures:?}");
@@ -55,6 +64,7 @@ fn nothing_transferred_is_a_page_too() {
     ok(&place, &["run", "good.toml", "--set", "station.start=10 s", "--out", "idle"]);
     let page = page(&place, "idle");
     assert!(!figures(&page).contains(&"Goodput"), "zeros are not drawn");
+    assert!(!page.contains("Why TCP"), "there is none");
 }
 
 #[test]

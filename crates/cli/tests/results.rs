@@ -56,6 +56,7 @@ fn run_writes_its_files() {
     let place = mixed();
     let table = ok(&place, &["run", "mixed.toml", "--out", "a/b", "--seeds", "2"]);
     assert!(table.starts_with("mixed, simulated: 10 stations, 0.5 s measured, 2 runs"), "{table}");
+    assert!(table.contains("station.0, ") && table.contains(": TCP is "), "{table}");
     assert!(table.contains("goodput") && table.contains("hybrid-opt") && table.contains(" ± "), "{table}");
     let mut names: Vec<_> = place.names().iter().map(|p| p.file_name().unwrap().to_owned()).collect();
     names.retain(|name| !["a", "b", "good.toml", "mixed.toml"].iter().any(|other| name == other));
@@ -88,6 +89,11 @@ fn run_writes_its_files() {
         assert!(!csv.contains("NaN") && !csv.contains("inf"), "{file}");
         assert_eq!(lines.count(), rows, "{file}");
     }
+    for flow in summary["runs"][0]["flows"].as_array().unwrap() {
+        let shares = flow["limits"].as_object().unwrap().values().map(|share| share.as_f64().unwrap());
+        assert!((shares.sum::<f64>() - 1.0).abs() < 1e-9, "{flow}");
+    }
+    assert!(summary["groups"][0]["verdict"].as_str().is_some_and(|text| !text.is_empty()), "{summary}");
     let goodput: f64 = summary["runs"][0]["stations"].as_array().unwrap().iter().map(goodput).sum();
     let total = summary["runs"][0]["totals"]["goodput_mbps"].as_f64().unwrap();
     assert!((goodput - total).abs() < 1e-6, "stations sum up to the cell: {goodput} and {total}");

@@ -23,7 +23,7 @@ pub use packet::{
     FlowKey, ForeignOptions, IpHeader, Packet, Parsed, Payload, SackBlocks, TcpFlags, TcpHeader, TcpOptions,
     Timestamps, Transport,
 };
-pub use queue::{DropTail, SduQueue};
+pub use queue::{DropTail, SduQueue, Waited};
 pub use rng::Stream;
 pub use seq::SeqNumber;
 pub use time::{Duration, Instant};

@@ -29,11 +29,30 @@ pub trait SduQueue {
     fn bytes(&self) -> Bytes;
     /// Packets held.
     fn packets(&self) -> usize;
+    /// How long what left at the head has waited.
+    fn waited(&self) -> Waited;
     /// The next packet that ended here, and why.
     fn pop_dropped(&mut self) -> Option<(Packet, DropReason)>;
     /// What an operator wants to read: (name, count) pairs in a fixed order.
     fn counters(&self) -> Vec<(&'static str, u64)> {
         Vec::new()
+    }
+}
+
+/// How long the packets waited that left a queue at its head.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub struct Waited {
+    /// How many.
+    pub packets: u64,
+    /// Sum of their waits in nanoseconds.
+    pub ns: u64,
+}
+
+impl Waited {
+    /// A packet leaves that arrived then.
+    pub fn add(&mut self, now: Instant, arrived: Instant) {
+        self.packets += 1;
+        self.ns += now.since(arrived).as_nanos();
     }
 }
 
@@ -45,12 +64,19 @@ pub struct DropTail {
     dropped: VecDeque<(Packet, DropReason)>,
     bytes: Bytes,
     limit: Bytes,
+    waited: Waited,
 }
 
 impl DropTail {
     /// A queue that holds at most `limit` bytes; one packet is always accepted when it is empty.
     pub fn new(limit: Bytes) -> Self {
-        Self { queue: VecDeque::new(), dropped: VecDeque::new(), bytes: Bytes::ZERO, limit }
+        Self {
+            queue: VecDeque::new(),
+            dropped: VecDeque::new(),
+            bytes: Bytes::ZERO,
+            limit,
+            waited: Waited::default(),
+        }
     }
 }
 
@@ -70,8 +96,9 @@ impl SduQueue for DropTail {
             self.dropped.push_back((packet, DropReason::PdcpDiscard));
         }
     }
-    fn pop(&mut self, _now: Instant) -> Option<Packet> {
-        let (_, packet) = self.queue.pop_front()?;
+    fn pop(&mut self, now: Instant) -> Option<Packet> {
+        let (arrived, packet) = self.queue.pop_front()?;
+        self.waited.add(now, arrived);
         self.bytes = self.bytes - Bytes(u64::from(packet.len));
         Some(packet)
     }
@@ -83,6 +110,9 @@ impl SduQueue for DropTail {
     }
     fn packets(&self) -> usize {
         self.queue.len()
+    }
+    fn waited(&self) -> Waited {
+        self.waited
     }
     fn pop_dropped(&mut self) -> Option<(Packet, DropReason)> {
         self.dropped.pop_front()

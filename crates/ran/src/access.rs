@@ -122,6 +122,10 @@ impl StationAccess {
         self.regular = true;
         self.waiting_since.get_or_insert(now);
     }
+    /// Whether no block went out since data came into an empty buffer.
+    pub fn waits(&self) -> bool {
+        self.waiting_since.is_some()
+    }
     /// Which BSR is to go into the next block.
     pub fn bsr_due(&mut self, tti: Tti, has_data: bool) -> BsrDue {
         self.check_retransmission(tti, has_data);

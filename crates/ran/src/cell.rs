@@ -138,6 +138,10 @@ impl Cell {
     pub fn connected(&self, station: usize) -> bool {
         !self.stations[station].suspended()
     }
+    /// The eNB's buffer for a station.
+    pub fn downlink_buffer(&self, station: usize) -> &dyn SduQueue {
+        &*self.stations[station].downlink.buffer
+    }
     /// The uplink buffer of a station.
     pub fn uplink_buffer(&self, station: usize) -> &dyn SduQueue {
         &*self.stations[station].uplink.buffer
@@ -290,6 +294,7 @@ impl Node for Cell {
         } else {
             let station = &mut self.stations[usize::from(from.0) - 1];
             let was_empty = station.uplink_available() == 0;
+            station.account(now);
             station.uplink.stats.packets_in += 1;
             station.uplink.buffer.push(now, packet);
             if was_empty {

@@ -6,7 +6,7 @@ use crate::rlc::{self, Rlc};
 use crate::rlc_um::Reassembled;
 use crate::scheduler::{Candidate, ServedRate};
 use crate::slot::Tti;
-use paceline_net::{DropReason, Output, Packet, Port, SduQueue};
+use paceline_net::{DropReason, Instant, Output, Packet, Port, SduQueue};
 use std::collections::VecDeque;
 
 /// Block error of first transmissions that the outer loop aims at.
@@ -45,6 +45,11 @@ pub struct LinkStats {
     pub rlc_retransmissions: u64,
     /// STATUS PDUs in this direction's blocks, which report on the other direction.
     pub status_pdus: u64,
+    /// Time that packets spent in the uplink's buffer before the first block since data came into the empty buffer, over
+    /// all of them, in nanoseconds: the wait for a scheduling request, its grant, or random access.
+    pub grant_wait_ns: u64,
+    /// From the first transmission of a decoded block to the last, over these, in TTIs.
+    pub harq_wait_ttis: u64,
     /// Radio-link failures: a PDU of this direction reached maxRetxThreshold, or random access of a connected
     /// station came to nothing, which counts in the uplink.
     pub radio_link_failures: u64,
@@ -83,6 +88,8 @@ pub(crate) struct Link {
     pub stats: LinkStats,
     /// PDUs decoded, on their way through the receiver: when they reach RLC.
     decoded: VecDeque<(Tti, rlc::Pdu)>,
+    /// Until when the waits for grants are accounted for.
+    accounted_to: Instant,
     /// Storage of blocks that are done with.
     spare: Vec<Vec<rlc::Pdu>>,
 }
@@ -99,8 +106,18 @@ impl Link {
             offset_db: 0.0,
             stats: LinkStats::default(),
             decoded: VecDeque::new(),
+            accounted_to: Instant::ZERO,
             spare: Vec::new(),
         }
+    }
+    /// What is in the buffer has waited until `now`, for a first grant or not: called before anything comes into it or
+    /// leaves it, and before the reason changes.
+    pub fn account(&mut self, now: Instant, for_grant: bool) {
+        if for_grant {
+            let waited = self.buffer.packets() as u64 * now.since(self.accounted_to).as_nanos();
+            self.stats.grant_wait_ns += waited;
+        }
+        self.accounted_to = self.accounted_to.max(now);
     }
     /// This station as the scheduler sees it.
     pub fn candidate(&self, tti: Tti, station: usize, wanted_prb: u8, bits_per_prb: f64) -> Candidate {
@@ -148,6 +165,7 @@ impl Link {
             stats.retransmissions += 1;
         }
         if block.decoded {
+            stats.harq_wait_ttis += tti.since(block.first_sent_at);
             let due = tti + 1 + decode_delay;
             self.decoded.extend(block.pdu.sdus.drain(..).map(|pdu| (due, pdu)));
         }

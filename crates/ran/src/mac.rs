@@ -236,6 +236,9 @@ mod tests {
         fn bytes(&self) -> Bytes {
             self.0.bytes()
         }
+        fn waited(&self) -> paceline_net::Waited {
+            self.0.waited()
+        }
         fn pop_dropped(&mut self) -> Option<(Packet, paceline_net::DropReason)> {
             self.0.pop_dropped()
         }

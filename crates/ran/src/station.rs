@@ -19,7 +19,7 @@ use crate::random_access::{Cause, Procedure};
 use crate::rlc::Rlc;
 use crate::scheduler::precodable;
 use crate::slot::Tti;
-use paceline_net::{DropTail, Duration, Output, Stream};
+use paceline_net::{DropTail, Duration, Instant, Output, Stream};
 use std::collections::VecDeque;
 
 /// Leave to send in the uplink.
@@ -212,8 +212,13 @@ impl Station {
         }
     }
 
+    /// What is in the uplink's buffer has waited there until `now`; see [`Link::account`].
+    pub fn account(&mut self, now: Instant) {
+        self.uplink.account(now, self.access.waits());
+    }
     /// Drops SDUs whose discard timer has expired (TS 36.323 §5.4). RLC has sent no part of what is still here.
     pub fn discard(&mut self, tti: Tti, timer: Duration, output: &mut VecDeque<Output>) {
+        self.account(tti.starts_at());
         for link in [&mut self.downlink, &mut self.uplink] {
             link.buffer.expire(tti.starts_at(), timer);
             link.collect_dropped(output);
@@ -229,6 +234,7 @@ impl Station {
     }
     /// The radio link has failed: nothing is in flight or granted any more.
     pub fn disconnect(&mut self, tti: Tti, output: &mut VecDeque<Output>) {
+        self.account(tti.starts_at());
         self.downlink.reset_mac(output);
         self.uplink.reset_mac(output);
         self.access.reset();
@@ -251,6 +257,7 @@ impl Station {
         }
         self.connected = true;
         self.estimate = BufferEstimate::default();
+        self.account(tti.starts_at());
         if self.uplink_available() > 0 {
             self.access.on_data_in_empty_buffer(tti.starts_at());
         }

@@ -4,7 +4,7 @@
 mod common;
 
 use common::*;
-use paceline_net::{Instant, Node, Output, Stream};
+use paceline_net::{Instant, Node, Output, Stream, Waited};
 use paceline_ran::lte::mcs::UPLINK;
 use paceline_ran::lte::tbs::transport_block_bits;
 use paceline_ran::phy::block_error;
@@ -36,7 +36,11 @@ fn the_first_packets_latency_is_uniform_over_the_request_period() {
             let mut latencies: Vec<u64> = (0..PARTS)
                 .map(|i| {
                     let arrival = Instant::from_nanos(1_000_000_000 + i * part + part / 2);
-                    let (_, at) = first_packet(config.clone(), i, arrival);
+                    let (cell, at) = first_packet(config.clone(), i, arrival);
+                    // It waited for its first block, which then takes a TTI and two to decode.
+                    let waited = at.since(arrival).as_nanos() - 3_000_000;
+                    assert_eq!(cell.uplink_buffer(0).waited(), Waited { packets: 1, ns: waited });
+                    assert_eq!(cell.uplink(0).grant_wait_ns, waited);
                     at.since(arrival).as_nanos()
                 })
                 .collect();
@@ -275,6 +279,10 @@ fn harq_repeats_as_often_as_the_curve_and_combining_say() {
         let deviation = (p[0] * (1.0 - p[0]) / stats.blocks as f64).sqrt();
         assert!(p[0] > 0.01, "{p:?}");
         assert!((mean - expected).abs() < 4.0 * deviation, "MCS {mcs}: {mean}, by hand {expected}");
+        // Synchronous: each repetition is eight TTIs later, but for blocks that are given up or not decoded yet.
+        let undecoded = 8 * 3 * (stats.blocks_lost + 8);
+        let (waited, repeated) = (stats.harq_wait_ttis, 8 * stats.retransmissions);
+        assert!(waited <= repeated && waited + undecoded >= repeated, "{stats:?}");
         checked += stats.blocks;
     }
     assert!(checked > 20_000, "{checked}");

@@ -82,6 +82,11 @@ fn equal_stations_get_equal_shares() {
     let stations = (0..7).map(|i| station(i, 12.0, 8.0, 0.0)).collect();
     let mut cell = Cell::new(config(), stations, 1);
     let shares = saturate(&mut cell);
+    for station in 0..7 {
+        // The buffers are never empty: it is queues that packets wait in, and only at first a grant.
+        let (waited, for_grant) = (cell.uplink_buffer(station).waited(), cell.uplink(station).grant_wait_ns);
+        assert!(waited.packets > 100 && for_grant < waited.ns / 10, "{waited:?} {for_grant}");
+    }
     for direction in [|s: &(u64, u64)| s.0, |s: &(u64, u64)| s.1] {
         let mean = shares.iter().map(direction).sum::<u64>() as f64 / 7.0;
         for share in &shares {

@@ -3,7 +3,7 @@
 
 use crate::link::Link;
 use crate::model::{Access, Model};
-use paceline_net::DropReason;
+use paceline_net::{DropReason, SduQueue};
 use paceline_ran::{Cell, LinkStats};
 
 macro_rules! counters {
@@ -124,6 +124,20 @@ counters! {
         uplink_prb,
         /// Uplink HARQ retransmissions.
         uplink_harq_retransmissions,
+        /// Packets that left the eNB's buffer, or the downlink's queue of a link.
+        downlink_packets,
+        /// Time that they had spent there, over all of them, in nanoseconds.
+        downlink_buffer_wait_ns,
+        /// From the first transmission of a decoded downlink block to the last, in TTIs.
+        downlink_harq_wait_ttis,
+        /// Packets that left the station's buffer, or the uplink's queue of a link.
+        uplink_packets,
+        /// Time that they had spent there, over all of them, in nanoseconds.
+        uplink_buffer_wait_ns,
+        /// Time that packets spent there waiting for the first block since the buffer was empty.
+        grant_wait_ns,
+        /// From the first transmission of a decoded uplink block to the last, in TTIs.
+        uplink_harq_wait_ttis,
     }
 }
 
@@ -172,6 +186,10 @@ fn of_link(link: &Link, station: usize, acks: u64) -> Counters {
         link_sent: down.sent,
         link_bytes: down.sent_bytes,
         link_queued_ns: down.queued_ns,
+        downlink_packets: down.sent,
+        downlink_buffer_wait_ns: down.queued_ns,
+        uplink_packets: up.sent,
+        uplink_buffer_wait_ns: up.queued_ns,
         ..Counters::default()
     }
 }
@@ -180,6 +198,7 @@ fn of_cell(cell: &Cell, station: usize) -> Counters {
     let (down, up) = (cell.downlink(station), cell.uplink(station));
     let access = cell.access(station);
     let buffer = cell.uplink_buffer(station).counters();
+    let waits = [cell.downlink_buffer(station), cell.uplink_buffer(station)].map(SduQueue::waited);
     let named = |name: &str| buffer.iter().find(|(n, _)| *n == name).map_or(0, |(_, count)| *count);
     Counters {
         acks_in: named("acks-in"),
@@ -216,6 +235,13 @@ fn of_cell(cell: &Cell, station: usize) -> Counters {
         uplink_mcs_sum: up.mcs_sum,
         uplink_prb: up.prb,
         uplink_harq_retransmissions: up.retransmissions,
+        downlink_packets: waits[0].packets,
+        downlink_buffer_wait_ns: waits[0].ns,
+        downlink_harq_wait_ttis: down.harq_wait_ttis,
+        uplink_packets: waits[1].packets,
+        uplink_buffer_wait_ns: waits[1].ns,
+        grant_wait_ns: up.grant_wait_ns,
+        uplink_harq_wait_ttis: up.harq_wait_ttis,
         ..Counters::default()
     }
 }

@@ -3,8 +3,13 @@
 //! `summary.json` has one entry per seed and, over seeds, the mean with its 95% confidence interval (Student's t).
 //! Rates count from the end of the warm-up.
 
+mod limits;
+mod totals;
 mod uplink;
 
+pub use limits::{GroupResult, LimitShares, RadioWaits, Waits};
+pub(crate) use totals::{PerTti, totals, with_waits};
+pub use totals::{Totals, jain};
 pub use uplink::UplinkResult;
 
 use crate::counters::Counters;
@@ -14,97 +19,6 @@ use paceline_net::{Duration, Instant};
 use serde::{Deserialize, Serialize};
 use statrs::distribution::{ContinuousCDF, StudentsT};
 use std::fmt::Write;
-
-macro_rules! totals {
-    ($($(#[$doc:meta])* $field:ident,)*) => {
-        /// The figures of the whole cell in one run.
-        #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-        pub struct Totals {
-            $($(#[$doc])* pub $field: f64,)*
-        }
-        impl Totals {
-            /// The names of all figures, in order.
-            pub fn names() -> &'static [&'static str] {
-                &[$(stringify!($field)),*]
-            }
-            /// Their values, in this order.
-            pub fn values(&self) -> Vec<f64> {
-                vec![$(self.$field),*]
-            }
-            fn from_values(values: &[f64]) -> Self {
-                let mut values = values.iter().copied();
-                Self { $($field: values.next().unwrap_or_default()),* }
-            }
-        }
-    };
-}
-
-totals! {
-    /// Payload acknowledged towards the stations, Mb/s.
-    goodput_mbps,
-    /// Payload acknowledged from the stations, Mb/s.
-    upload_mbps,
-    /// Pure ACKs that reached the uplink buffers, per second.
-    acks_in_per_s,
-    /// Pure ACKs that the filter discarded, per second.
-    acks_discarded_per_s,
-    /// Pure ACKs sent over the uplink, per second.
-    acks_sent_per_s,
-    /// Mean round-trip time from data segment to ACK at the servers, ms.
-    rtt_mean_ms,
-    /// Its 95th percentile, ms.
-    rtt_p95_ms,
-    /// Share of data segments that were sent before.
-    retransmission_share,
-    /// Jain's fairness index over the stations' goodput.
-    jain_index,
-    /// Mean transport block downlink, bytes.
-    downlink_block_bytes,
-    /// Share of downlink resource blocks used.
-    downlink_prb_share,
-    /// Share of uplink resource blocks used.
-    uplink_prb_share,
-    /// Share of the uplink grants that a TTI may have that were given.
-    uplink_grant_share,
-    /// Share of transmissions that HARQ repeated, both directions.
-    harq_retransmission_share,
-    /// Scheduling requests per second.
-    scheduling_requests_per_s,
-    /// Mean time from data in an empty uplink buffer to the block that a scheduling request earned, ms.
-    sr_wait_mean_ms,
-    /// Random access procedures begun per second.
-    random_accesses_per_s,
-    /// Mean time from their begin to contention resolution, ms.
-    random_access_mean_ms,
-    /// Share of preambles that collided.
-    preamble_collision_share,
-    /// Share of uplink grants that a shortage of resource blocks kept small.
-    uplink_block_limited_share,
-    /// Share of uplink grants that the stations' power kept small.
-    uplink_power_limited_share,
-    /// Stations with simulated traffic that got nothing through: out of coverage, or starved.
-    stations_without_service,
-    /// Packets dropped at the eNB's buffers, per second.
-    downlink_queue_drops_per_s,
-    /// Packets lost below the buffers, per second, both directions: by HARQ, reassembly and radio-link failures.
-    radio_losses_per_s,
-    /// Packets that PDCP's discard timer ended, per second, both directions.
-    pdcp_discards_per_s,
-    /// Packets dropped at the uplink queue of a link in place of the cell, per second.
-    uplink_queue_drops_per_s,
-    /// What the downlinks of a link in place of the cell can have carried, Mb/s, headers included.
-    link_capacity_mbps,
-    /// What they sent, Mb/s, headers and lost packets included.
-    link_sent_mbps,
-    /// Mean time of a packet from its arrival at their queue to its last byte sent, ms.
-    link_delay_mean_ms,
-    /// Its 95th percentile, ms.
-    link_delay_p95_ms,
-    /// Share of UDP datagrams that did not arrive, counting those still under way at the end.
-    udp_loss_share,
-    /// Mean one-way delay of UDP datagrams, ms.
-    udp_delay_mean_ms,
-}
 
 /// The figures of one station in one run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -133,6 +47,8 @@ pub struct StationResult {
     pub scheduling_requests: u64,
     /// What its uplink waits for.
     pub uplink: UplinkResult,
+    /// Mean times in the radio, ms.
+    pub waits: RadioWaits,
     /// The cell that serves it: a sector of the served sites in a deployment.
     pub sector: usize,
     /// Where it stands in a deployment.
@@ -160,12 +76,22 @@ pub struct FlowResult {
     pub flow: usize,
     /// Payload bytes acknowledged in the whole run.
     pub bytes: u64,
+    /// Segments with payload sent, retransmissions included.
+    pub segments: u64,
     /// Segments sent again.
     pub retransmissions: u64,
     /// Retransmission time-outs.
     pub timeouts: u64,
     /// When a finite transfer was complete, in seconds.
     pub completed_s: Option<f64>,
+    /// From its first SYN to the last acknowledgment, or to the end of the run, in seconds.
+    pub life_s: f64,
+    /// Mean round-trip time that its sender measured, ms.
+    pub rtt_mean_ms: f64,
+    /// What its sender waited for, as shares of its life.
+    pub limits: LimitShares,
+    /// Where its round-trip time passes in the radio, as shares of it: means over its station's packets.
+    pub round_trip: RadioWaits,
 }
 
 /// One moment of one station.
@@ -208,6 +134,9 @@ pub struct RunResult {
     pub stations: Vec<StationResult>,
     /// Connection by connection.
     pub flows: Vec<FlowResult>,
+    /// Station by station, what its connections waited for.
+    #[serde(skip)]
+    pub waits: Vec<Waits>,
     /// The time series.
     #[serde(skip)]
     pub samples: Vec<Sample>,
@@ -241,6 +170,8 @@ pub struct Summary {
     pub mean: Totals,
     /// Half width of the 95% confidence interval; absent with one seed.
     pub ci95: Option<Totals>,
+    /// Why TCP is as slow as it is: group by group of simulated stations, over all runs.
+    pub groups: Vec<GroupResult>,
     /// Seed by seed.
     pub runs: Vec<RunResult>,
 }
@@ -264,6 +195,7 @@ impl Summary {
             measured_s: runs.first().map_or(0.0, |run| run.measured_s),
             mean,
             ci95,
+            groups: groups(scenario, &runs),
             runs,
         }
     }
@@ -276,15 +208,17 @@ impl Summary {
     /// `stations.csv`.
     pub fn stations_csv(&self) -> String {
         let mut csv = String::from(
-            "seed,station,goodput_mbps,upload_mbps,acks_in,acks_discarded,acks_sent,rtt_mean_ms,downlink_mcs,uplink_mcs,downlink_block_bytes,scheduling_requests,sr_wait_mean_ms,sr_failures,random_accesses,preambles,preamble_collisions,random_access_failures,random_access_mean_ms,reestablishments,reestablishment_mean_ms,uplink_grants,block_limited_share,power_limited_share,uplink_harq_retransmission_share,headroom_mean_db,sector,x_m,y_m,coupling_loss_db\n",
+            "seed,station,goodput_mbps,upload_mbps,acks_in,acks_discarded,acks_sent,rtt_mean_ms,downlink_mcs,uplink_mcs,downlink_block_bytes,scheduling_requests,sr_wait_mean_ms,sr_failures,random_accesses,preambles,preamble_collisions,random_access_failures,random_access_mean_ms,reestablishments,reestablishment_mean_ms,uplink_grants,block_limited_share,power_limited_share,uplink_harq_retransmission_share,headroom_mean_db,downlink_queue_ms,grant_ms,uplink_queue_ms,downlink_harq_ms,uplink_harq_ms,sector,x_m,y_m,coupling_loss_db\n",
         );
         for (run, s) in self.runs.iter().flat_map(|run| run.stations.iter().map(move |s| (run, s))) {
+            let waits: Vec<String> = s.waits.values().iter().map(|wait| format!("{wait:.3}")).collect();
+            let waits = waits.join(",");
             let place = s.place.map_or(String::from(",,"), |place| {
                 format!("{:.1},{:.1},{:.2}", place.x_m, place.y_m, place.coupling_loss_db)
             });
             let _ = writeln!(
                 csv,
-                "{},{},{:.6},{:.6},{},{},{},{:.3},{:.3},{:.3},{:.1},{},{},{},{place}",
+                "{},{},{:.6},{:.6},{},{},{},{:.3},{:.3},{:.3},{:.1},{},{},{waits},{},{place}",
                 run.seed,
                 s.station,
                 s.goodput_mbps,
@@ -305,14 +239,31 @@ impl Summary {
     }
     /// `flows.csv`.
     pub fn flows_csv(&self) -> String {
-        let mut csv = String::from("seed,station,flow,bytes,retransmissions,timeouts,completed_s\n");
+        let mut csv = String::from(
+            "seed,station,flow,bytes,retransmissions,timeouts,completed_s,segments,life_s,rtt_mean_ms",
+        );
+        for (names, suffix) in [(LimitShares::NAMES, "_share"), (RadioWaits::NAMES, "_rtt_share")] {
+            names.iter().for_each(|name| csv += &format!(",{name}{suffix}"));
+        }
+        csv.push('\n');
         for (run, f) in self.runs.iter().flat_map(|run| run.flows.iter().map(move |f| (run, f))) {
             let completed = f.completed_s.map_or(String::new(), |s| format!("{s:.6}"));
-            let _ = writeln!(
+            let _ = write!(
                 csv,
-                "{},{},{},{},{},{},{completed}",
-                run.seed, f.station, f.flow, f.bytes, f.retransmissions, f.timeouts
+                "{},{},{},{},{},{},{completed},{},{:.6},{:.3}",
+                run.seed,
+                f.station,
+                f.flow,
+                f.bytes,
+                f.retransmissions,
+                f.timeouts,
+                f.segments,
+                f.life_s,
+                f.rtt_mean_ms
             );
+            let shares = f.limits.values().into_iter().chain(f.round_trip.values());
+            shares.for_each(|share| csv += &format!(",{share:.6}"));
+            csv.push('\n');
         }
         csv
     }
@@ -340,6 +291,24 @@ impl Summary {
         }
         csv
     }
+}
+
+/// What the connections of each group of stations waited for; groups without are left out.
+fn groups(scenario: &Scenario, runs: &[RunResult]) -> Vec<GroupResult> {
+    let mut first = 0;
+    let mut results = Vec::new();
+    for (group, stations) in scenario.stations.iter().enumerate() {
+        let members = first..first + stations.count as usize;
+        first = members.end;
+        let mut waits = Waits::default();
+        for run in runs {
+            run.waits.iter().take(members.end).skip(members.start).for_each(|own| waits.add(own));
+        }
+        if waits.any() {
+            results.push(GroupResult::new(group, stations.count, &waits));
+        }
+    }
+    results
 }
 
 /// Mean over runs and, for two or more, the half width of its 95% confidence interval.
@@ -392,67 +361,6 @@ fn ratio(sum: u64, count: u64) -> f64 {
     if count == 0 { 0.0 } else { sum as f64 / count as f64 }
 }
 
-/// What all served cells together have in a TTI.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct PerTti {
-    pub downlink_prb: u64,
-    pub uplink_prb: u64,
-    pub uplink_grants: u64,
-}
-
-/// What a run's counters and the cells' size say.
-pub(crate) fn totals(stations: &[Counters], span: Duration, per_tti: PerTti, rtt_p95_us: u64) -> Totals {
-    let seconds = span.as_secs_f64();
-    let mut all = Counters::default();
-    stations.iter().for_each(|station| all.add(station));
-    let mbps = |bytes: u64| bytes as f64 * 8.0 / seconds / 1e6;
-    let per_second = |count: u64| count as f64 / seconds;
-    let harq = all.downlink_harq_retransmissions + all.uplink_harq_retransmissions;
-    let ttis = seconds * 1000.0;
-    let of_ttis =
-        |used: u64, per_tti: u64| if per_tti == 0 { 0.0 } else { used as f64 / (ttis * per_tti as f64) };
-    Totals {
-        goodput_mbps: mbps(all.downloaded),
-        upload_mbps: mbps(all.uploaded),
-        acks_in_per_s: per_second(all.acks_in),
-        acks_discarded_per_s: per_second(all.acks_discarded),
-        acks_sent_per_s: per_second(all.acks_sent),
-        rtt_mean_ms: ratio(all.rtt_sum, all.rtt_count) / 1e6,
-        rtt_p95_ms: rtt_p95_us as f64 / 1000.0,
-        retransmission_share: ratio(all.retransmissions, all.segments),
-        jain_index: jain(stations.iter().map(|s| (s.downloaded + s.uploaded) as f64)),
-        downlink_block_bytes: ratio(all.downlink_block_bytes, all.downlink_blocks),
-        downlink_prb_share: of_ttis(all.downlink_prb, per_tti.downlink_prb),
-        uplink_prb_share: of_ttis(all.uplink_prb, per_tti.uplink_prb),
-        uplink_grant_share: of_ttis(all.grants, per_tti.uplink_grants),
-        harq_retransmission_share: ratio(harq, all.downlink_blocks + all.uplink_blocks + harq),
-        scheduling_requests_per_s: per_second(all.scheduling_requests),
-        sr_wait_mean_ms: ratio(all.request_wait_ns, all.request_waits) / 1e6,
-        random_accesses_per_s: per_second(all.random_accesses),
-        random_access_mean_ms: ratio(all.resolved_ttis, all.resolved),
-        preamble_collision_share: ratio(all.collisions, all.preambles),
-        uplink_block_limited_share: ratio(all.block_limited, all.grants),
-        uplink_power_limited_share: ratio(all.power_limited, all.grants),
-        stations_without_service: 0.0, // who has traffic is not in the counters
-        downlink_queue_drops_per_s: per_second(all.downlink_queue_drops),
-        radio_losses_per_s: per_second(all.radio_losses),
-        pdcp_discards_per_s: per_second(all.pdcp_discards),
-        uplink_queue_drops_per_s: per_second(all.uplink_queue_drops),
-        link_capacity_mbps: 0.0, // the link's own affair, as its distribution of delays is
-        link_sent_mbps: mbps(all.link_bytes),
-        link_delay_mean_ms: ratio(all.link_queued_ns, all.link_sent) / 1e6,
-        link_delay_p95_ms: 0.0,
-        udp_loss_share: ratio(all.udp_sent.saturating_sub(all.udp_received), all.udp_sent),
-        udp_delay_mean_ms: ratio(all.udp_delay_ns, all.udp_received) / 1e6,
-    }
-}
-
-/// Jain's fairness index; 1 where nothing was shared.
-pub fn jain(shares: impl Iterator<Item = f64>) -> f64 {
-    let (n, sum, squares) = shares.fold((0.0, 0.0, 0.0), |(n, s, q), x| (n + 1.0, s + x, q + x * x));
-    if squares == 0.0 { 1.0 } else { sum * sum / (n * squares) }
-}
-
 /// One station's figures.
 pub(crate) fn station(
     index: usize,
@@ -478,6 +386,7 @@ pub(crate) fn station(
         downlink_block_bytes: ratio(counters.downlink_block_bytes, counters.downlink_blocks),
         scheduling_requests: counters.scheduling_requests,
         uplink: UplinkResult::new(counters, cell.and_then(|cell| cell.power_correction_db(index))),
+        waits: RadioWaits::new(counters),
         sector: cell.map_or(0, |cell| cell.serving(index)),
         place: cell.and_then(|cell| cell.place(index)).map(|(point, coupling_loss_db)| PlaceResult {
             x_m: point.x,
@@ -499,6 +408,7 @@ mod tests {
             totals: Totals { goodput_mbps, ..Totals::default() },
             stations: Vec::new(),
             flows: Vec::new(),
+            waits: Vec::new(),
             samples: Vec::new(),
         };
         let (mean, ci95) = mean_and_ci95(&[run(10.0), run(12.0), run(14.0)]);
@@ -506,12 +416,5 @@ mod tests {
         // t(0.975, 2) = 4.30265, s = 2, n = 3.
         assert!((ci95.unwrap().goodput_mbps - 4.30265 * 2.0 / 3.0f64.sqrt()).abs() < 1e-4);
         assert_eq!(mean_and_ci95(&[run(1.0)]).1, None);
-    }
-
-    #[test]
-    fn jain_is_one_for_equal_shares() {
-        assert_eq!(jain([2.0, 2.0].into_iter()), 1.0);
-        assert_eq!(jain([1.0, 0.0].into_iter()), 0.5);
-        assert_eq!(jain([0.0, 0.0].into_iter()), 1.0);
     }
 }

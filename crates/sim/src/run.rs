@@ -3,9 +3,10 @@
 use crate::counters::{self, Counters};
 use crate::engine::Capture;
 use crate::model::{Access, Model};
-use crate::results::{self, FlowResult, PerTti, RunResult, Sample, Totals};
+use crate::results::{self, FlowResult, LimitShares, PerTti, RadioWaits, RunResult, Sample, Totals, Waits};
 use crate::scenario::Scenario;
 use paceline_net::{Duration, Event, FlowKey, Instant};
+use paceline_tcp::Endpoint;
 use std::collections::BTreeMap;
 
 /// Simulates one seed. `progress` is told the simulated time now and then; `capture` gets the packets.
@@ -112,6 +113,11 @@ impl Reading {
             last.iter().zip(&first).map(|(last, first)| last.since(first)).collect();
         let span = end.since(started_at);
         let p95 = model.monitor().rtt_us().value_at_quantile(0.95);
+        // Connections are told of whole: so is the radio that they wait for.
+        let (flows, waits) = flows(model, &events, &last);
+        let mut all = Waits::default();
+        waits.iter().for_each(|own| all.add(own));
+        let totals = results::totals(&measured, span, self.per_tti, p95);
         RunResult {
             seed: self.seed,
             measured_s: span.as_secs_f64(),
@@ -124,14 +130,15 @@ impl Reading {
                     Access::Cell(_) => 0.0,
                     Access::Link(link) => link.downlink_delays_us().value_at_quantile(0.95) as f64 / 1000.0,
                 },
-                ..results::totals(&measured, span, self.per_tti, p95)
+                ..results::with_waits(totals, &all)
             },
             stations: measured
                 .iter()
                 .enumerate()
                 .map(|(i, c)| results::station(i, c, span, model.access()))
                 .collect(),
-            flows: flows(model, &events),
+            flows,
+            waits,
             samples: self.samples,
         }
     }
@@ -191,7 +198,8 @@ fn sample(model: &mut Model, station: usize, at: Instant) -> Sample {
     }
 }
 
-fn flows(model: &Model, events: &[(Instant, Event)]) -> Vec<FlowResult> {
+/// Connection by connection, and station by station what they waited for.
+fn flows(model: &Model, events: &[(Instant, Event)], counters: &[Counters]) -> (Vec<FlowResult>, Vec<Waits>) {
     let completed: BTreeMap<FlowKey, Instant> = events
         .iter()
         .filter_map(|(at, event)| match event {
@@ -199,23 +207,54 @@ fn flows(model: &Model, events: &[(Instant, Event)]) -> Vec<FlowResult> {
             Event::ConnectionTimedOut(_) => None,
         })
         .collect();
-    let mut flows = Vec::new();
-    for station in 0..model.stations() {
+    let now = model.engine.now();
+    let (mut flows, mut waits) = (Vec::new(), Vec::new());
+    for (station, counters) in counters.iter().enumerate() {
+        let radio = RadioWaits::new(counters);
+        let mut all = Waits::default();
         for (flow, (server, host)) in model.flows(station).into_iter().enumerate() {
-            let (down, up) = (server.stats(), host.stats());
+            let mut own = waits_of(server, now);
+            own.add(&waits_of(host, now));
+            own.flows = 1;
+            own.set_radio(&radio);
             let key = server.flow_key();
             let completed_at = completed.get(&key).or_else(|| completed.get(&key.reversed()));
             flows.push(FlowResult {
                 station,
                 flow,
-                bytes: down.bytes_acked + up.bytes_acked,
-                retransmissions: down.retransmitted_segments + up.retransmitted_segments,
-                timeouts: down.timeouts + up.timeouts,
+                bytes: own.bytes,
+                segments: own.segments,
+                retransmissions: own.retransmissions,
+                timeouts: own.timeouts,
                 completed_s: completed_at.map(|at| at.as_secs_f64()),
+                life_s: own.times.life().as_secs_f64(),
+                rtt_mean_ms: own.rtt_ms(),
+                limits: LimitShares::new(&own.times),
+                round_trip: own.round_trip(),
             });
+            all.add(&own);
         }
+        waits.push(all);
     }
-    flows
+    (flows, waits)
+}
+
+/// What one end of a connection sent and waited for.
+fn waits_of(endpoint: &Endpoint, now: Instant) -> Waits {
+    let (stats, times) = (endpoint.stats(), endpoint.limits(now));
+    let sends = !times.life().is_zero();
+    Waits {
+        times,
+        bytes: stats.bytes_acked,
+        segments: stats.segments_sent,
+        retransmissions: stats.retransmitted_segments,
+        timeouts: stats.timeouts,
+        rtt_ns: stats.rtt_ns,
+        rtt_samples: stats.rtt_samples,
+        window: if sends { endpoint.snapshot().peer_window.0 } else { 0 },
+        send_buffer: if sends { endpoint.send_buffer().0 } else { 0 },
+        ..Waits::default()
+    }
 }
 
 #[cfg(test)]

@@ -11,7 +11,8 @@ use paceline_sim::scenario::{
 };
 use paceline_sim::{Model, scenario};
 use paceline_tcp::{
-    BeyondWindow, EcnMode, LossRecovery, Nagle, NewRenoTimer, Pacing, Profile, PrrMode, RtoStyle, Variant,
+    BeyondWindow, EcnMode, Limit, LossRecovery, Nagle, NewRenoTimer, Pacing, Profile, PrrMode, RtoStyle,
+    Variant,
 };
 
 const SCENARIOS: u64 = 60;
@@ -80,6 +81,7 @@ fn random_tcp(stream: &mut Stream, tcp: &mut scenario::Tcp) {
     }
     for flag in [
         &mut tcp.newreno_careful,
+        &mut tcp.fast_convergence,
         &mut tcp.tail_loss_probe,
         &mut tcp.frto,
         &mut tcp.undo,
@@ -173,6 +175,12 @@ fn check_books(model: &Model, seed: u64) {
                 let (acked, received) = (from.stats().bytes_acked, to.stats().bytes_received);
                 assert!(acked <= received, "seed {seed}: {acked} bytes acknowledged, {received} received");
                 assert!(received <= from.stats().bytes_sent, "seed {seed}: more received than sent");
+                let times = from.limits(model.engine.now());
+                let sum: f64 = Limit::ALL.iter().map(|limit| times.share(*limit)).sum();
+                let lives = !times.life().is_zero();
+                assert!(!lives || (sum - 1.0).abs() < 1e-9, "seed {seed}: shares of {sum}: {times:?}");
+                assert!(lives || acked == 0, "seed {seed}: {acked} bytes in no time");
+                assert!(times.life() <= model.engine.now().since(Instant::ZERO), "seed {seed}: {times:?}");
             }
         }
     }

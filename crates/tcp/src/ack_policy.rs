@@ -48,6 +48,7 @@ pub(crate) struct AckPolicy {
     merged_until: Option<Instant>,
     prompt: u32,
     advanced_to: u64,
+    merged_in_all: u64,
 }
 
 impl AckPolicy {
@@ -64,7 +65,12 @@ impl AckPolicy {
             merged_until: None,
             prompt: 0,
             advanced_to: 0,
+            merged_in_all: 0,
         }
+    }
+    /// Duplicate ACKs merged with a later one so far.
+    pub fn merged_in_all(&self) -> u64 {
+        self.merged_in_all
     }
     /// Unacknowledged bytes beyond which nothing waits, with full segments of `full` bytes.
     pub fn patience(&self, full: u32) -> u64 {
@@ -143,6 +149,7 @@ impl AckPolicy {
             return false;
         }
         self.merged += 1;
+        self.merged_in_all += 1;
         let rtt = times.rcv_rtt.into_iter().chain(times.srtt).min().unwrap_or(Duration::ZERO);
         let wait = (rtt / 20).min(compression.delay) + compression.slack;
         self.merged_until.get_or_insert(now + wait);

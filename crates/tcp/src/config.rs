@@ -46,7 +46,7 @@ pub struct EndpointConfig {
     /// What partial ACKs do to the timer, without SACK.
     pub newreno_timer: NewRenoTimer,
     /// Whether duplicate ACKs of exactly what was outstanding at the last recovery or timeout are ignored, without
-    /// SACK (RFC 6582 §3.2 step 2; the "careful" variant of RFC 2582).
+    /// SACK (RFC 6582 §3.2 step 2; the "careful" variant of RFC 2582). [`LossRecovery::Reno`] believes them anyway.
     pub newreno_careful: bool,
     /// The window during fast recovery.
     pub prr: PrrMode,
@@ -105,6 +105,8 @@ pub struct EndpointConfig {
     pub window_scale: bool,
     /// How CUBIC leaves slow start before a loss.
     pub hystart: SlowStartExit,
+    /// Whether CUBIC leaves room for others when a loss comes before its former peak (RFC 9438 §4.7).
+    pub fast_convergence: bool,
     /// How `reno` and `newreno` count what was acknowledged.
     pub abc: Abc,
     /// Acknowledgment policy.
@@ -155,6 +157,7 @@ impl EndpointConfig {
             sack: true,
             window_scale: true,
             hystart: SlowStartExit::HyStart,
+            fast_convergence: true,
             abc: Abc::Unlimited,
             delayed_ack: DelayedAck::default(),
             isn: SeqNumber(1),
@@ -251,6 +254,10 @@ pub struct Stats {
     pub acks_stretched: u64,
     /// Packets ignored: foreign, malformed or unacceptable.
     pub ignored: u64,
+    /// Round-trip times measured by segments sent once.
+    pub rtt_samples: u64,
+    /// Their sum in nanoseconds.
+    pub rtt_ns: u64,
 }
 
 /// The state of an endpoint at one time.
@@ -262,6 +269,8 @@ pub struct Snapshot {
     pub ssthresh: Bytes,
     /// Bytes estimated to be in the network (pipe of RFC 6675).
     pub in_flight: Bytes,
+    /// The largest window that the peer has offered.
+    pub peer_window: Bytes,
     /// Smoothed round-trip time.
     pub srtt: Option<Duration>,
     /// Smallest round-trip time seen.

@@ -128,6 +128,7 @@ impl Connection {
             Some(arrived) => stats.bytes_received += arrived,
             None => stats.duplicate_segments_received += 1,
         }
+        stats.acks_compressed = self.receiver.acks.merged_in_all();
         stats.bytes_read = self.receiver.read();
         if self.receiver.closed() {
             self.passive_close |= !self.sender.fin_sent();

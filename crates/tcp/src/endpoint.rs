@@ -6,6 +6,7 @@ use crate::cc::{CongestionControl, Controller, Ecn};
 use crate::config::{EndpointConfig, Snapshot, Source, Stats};
 use crate::connection::Connection;
 use crate::handshake::{Agreed, ECN_SETUP, SynTimer, ecn_agreed, syn_options, syn_window, window_of};
+use crate::limits::{Limit, LimitTimes};
 use crate::options::EcnMode;
 use crate::rtt::timestamp;
 use crate::stretch::Stretch;
@@ -46,6 +47,8 @@ pub struct Endpoint {
     gave_up: bool,
     /// The control asks for ECN.
     wants_ecn: bool,
+    /// When the first SYN was sent, or came.
+    opened_at: Option<Instant>,
     /// Time of the last call: pacing needs it to tell whether a wait is over.
     last_now: Instant,
 }
@@ -79,12 +82,17 @@ impl Endpoint {
             announced: false,
             gave_up: false,
             wants_ecn,
+            opened_at: None,
             last_now: Instant::ZERO,
         }
     }
     /// Addresses and ports in the direction from this side to the peer.
     pub fn flow_key(&self) -> FlowKey {
         self.key
+    }
+    /// Most bytes in flight and unsent together.
+    pub fn send_buffer(&self) -> Bytes {
+        self.config.send_buffer
     }
     /// Counters.
     pub fn stats(&self) -> &Stats {
@@ -97,6 +105,7 @@ impl Endpoint {
                 cwnd: Bytes(u64::from(self.config.initial_window) * u64::from(self.config.segment_size)),
                 ssthresh: Bytes(u64::MAX),
                 in_flight: Bytes::ZERO,
+                peer_window: Bytes::ZERO,
                 srtt: None,
                 min_rtt: None,
                 rto: self.config.initial_rto,
@@ -109,11 +118,23 @@ impl Endpoint {
             cwnd: Bytes(sender.cwnd()),
             ssthresh: sender.control().ssthresh(),
             in_flight: Bytes(sender.in_flight()),
+            peer_window: Bytes(sender.largest_window),
             srtt: sender.rtt().srtt(),
             min_rtt: sender.rtt().min_rtt(),
             rto: sender.rtt().rto(),
             state,
             established: self.state == State::Open && !matches!(state, "time-wait" | "closed"),
+        }
+    }
+    /// What a side with data to send has waited for until `now`. A side without has waited for nothing.
+    pub fn limits(&self, now: Instant) -> LimitTimes {
+        let connection = self.connection.as_ref().filter(|_| self.state != State::SynReceived);
+        match (connection, self.opened_at) {
+            (Some(connection), _) => connection.sender.limits.times(now),
+            (None, Some(at)) if self.source.total() > 0 && self.state != State::Over => {
+                LimitTimes::only(Limit::Handshake, now.since(at))
+            }
+            _ => LimitTimes::default(),
         }
     }
     fn state_name(&self) -> &'static str {
@@ -170,11 +191,18 @@ impl Endpoint {
         let rtt = self.syn.on_answer(now);
         if let Some(connection) = &mut self.connection {
             connection.on_established(now, rtt, tcp);
+            connection.sender.begin_account(self.opened_at.unwrap_or(now));
         }
     }
-    fn reset(&mut self) {
+    fn reset(&mut self, now: Instant) {
         self.state = State::Over;
         self.syn.stop();
+        self.end_account(now);
+    }
+    fn end_account(&mut self, now: Instant) {
+        if let Some(connection) = &mut self.connection {
+            connection.sender.limits.end(now);
+        }
     }
     /// Whether the segment was of use.
     fn on_segment(&mut self, now: Instant, tcp: &TcpHeader, ecn: u8) -> bool {
@@ -184,6 +212,7 @@ impl Endpoint {
             State::Listen => {
                 let opens = has(TcpFlags::SYN) && !tcp.flags.intersects(TcpFlags::ACK.with(TcpFlags::RST));
                 if opens {
+                    self.opened_at = Some(now);
                     self.open_connection(tcp);
                     self.state = State::SynReceived;
                     self.syn.due = true;
@@ -195,7 +224,7 @@ impl Endpoint {
                     return false;
                 }
                 if has(TcpFlags::RST) {
-                    self.reset();
+                    self.reset(now);
                 } else if has(TcpFlags::SYN) {
                     self.open_connection(tcp);
                     self.establish(now, tcp);
@@ -215,7 +244,7 @@ impl Endpoint {
         if has(TcpFlags::RST) {
             let valid = tcp.seq == connection.receiver.seq_next();
             if valid {
-                self.reset();
+                self.reset(now);
             } else if connection.receiver.in_window(tcp.seq) {
                 // RFC 5961 §3.2: a peer that is really gone answers this with an exact one.
                 connection.acknowledge_now();
@@ -251,6 +280,7 @@ impl Endpoint {
     fn poll_syn(&mut self, now: Instant) -> Option<Output> {
         if self.state == State::Waiting && now >= self.config.start_at {
             self.state = State::SynSent;
+            self.opened_at = Some(now);
             self.syn.due = true;
         }
         if !self.syn.due {
@@ -306,7 +336,8 @@ impl Endpoint {
         self.stats.acks_stretched += u64::from(merged);
         leaves.map(|ack| self.transmit_marked(ack, ecn))
     }
-    fn give_up(&mut self) {
+    fn give_up(&mut self, now: Instant) {
+        self.end_account(now);
         self.state = State::Over;
         self.gave_up = true;
     }
@@ -329,12 +360,12 @@ impl Node for Endpoint {
     fn handle_timeout(&mut self, now: Instant) {
         self.last_now = now;
         if self.syn.on_timer(now, &self.config) {
-            self.give_up();
+            self.give_up(now);
         }
         if let Some(connection) = self.connection.as_mut().filter(|_| self.state == State::Open)
             && !connection.on_timer(now, &mut self.stats)
         {
-            self.give_up();
+            self.give_up(now);
         }
     }
     fn poll_output(&mut self, now: Instant) -> Option<Output> {

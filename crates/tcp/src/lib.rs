@@ -18,6 +18,7 @@ mod connection;
 mod ecn;
 pub mod endpoint;
 mod handshake;
+pub mod limits;
 pub mod options;
 mod pacing;
 pub mod profile;
@@ -32,6 +33,7 @@ mod rtt;
 mod scoreboard;
 mod sender;
 mod sender_acks;
+mod sender_limits;
 mod sender_timers;
 mod stretch;
 mod tlp;
@@ -39,6 +41,7 @@ mod tlp;
 pub use cc::{Abc, AckSample, CongestionControl, CongestionEvent, Controller, Ecn, SlowStartExit, Variant};
 pub use config::{DelayedAck, EndpointConfig, Snapshot, Source, Stats};
 pub use endpoint::Endpoint;
+pub use limits::{Limit, LimitTimes};
 pub use options::{
     BeyondWindow, EcnMode, Keepalive, LossRecovery, Nagle, NewRenoTimer, Pacing, PrrMode, RtoStyle,
     SackCompression, StretchAck,

@@ -8,6 +8,7 @@ use crate::app::Writer;
 use crate::cc::{CongestionControl, Controller};
 use crate::config::{EndpointConfig, Source, Stats};
 use crate::ecn::EcnState;
+use crate::limits::{Account, Limit};
 use crate::options::{LossRecovery, Nagle, NewRenoTimer, PrrMode};
 use crate::pacing::{Flow, Pacer};
 use crate::rate::RateSampler;
@@ -119,6 +120,8 @@ pub(crate) struct Sender {
     pub(crate) timeouts_in_row: u32,
     pub(crate) stalled_at: Option<Instant>,
     pub(crate) failed: bool,
+    /// What it waits for.
+    pub(crate) limits: Account,
 }
 
 impl Sender {
@@ -174,6 +177,7 @@ impl Sender {
             timeouts_in_row: 0,
             stalled_at: None,
             failed: false,
+            limits: Account::default(),
         }
     }
     /// The window of the peer's SYN or of the ACK that ended the handshake.
@@ -271,6 +275,7 @@ impl Sender {
             if self.sent_since_check {
                 self.check_usage(now, self.board.in_flight() >= self.cwnd());
             }
+            self.wait(now, Limit::Pacing);
             return None;
         }
         let new = self.next_new(self.rules.nagle);
@@ -281,6 +286,7 @@ impl Sender {
         if let Some(lost) = lost {
             if !self.recovery.owes_first() && !self.fits(lost.payload()) {
                 self.check_usage(now, true);
+                self.wait(now, Limit::CongestionWindow);
                 return None;
             }
             let stamp = self.rates.on_send(self.board.in_flight(), lost.len());
@@ -291,16 +297,18 @@ impl Sender {
         }
         let Some((payload, fin)) = new else {
             self.on_idle(now);
+            self.wait(now, Limit::Application);
             return None;
         };
         if !self.fits(payload) {
             self.check_usage(now, true);
+            self.wait(now, Limit::CongestionWindow);
             return None;
         }
         Some(self.send_new(now, payload, fin, rate, stats))
     }
     /// Whether so much more may be in flight.
-    fn fits(&self, payload: u32) -> bool {
+    pub(crate) fn fits(&self, payload: u32) -> bool {
         // Without limited transmit, the first duplicate ACKs make no room (RFC 3042 §1).
         let arrived = if !self.rules.limited_transmit && self.recovery.phase() == Phase::Open {
             self.board.arrived_bytes()
@@ -321,6 +329,7 @@ impl Sender {
         let (start, len) = (self.snd_nxt, u64::from(payload) + u64::from(fin));
         let first = self.board.is_empty();
         if first {
+            self.limits.on_progress(now);
             self.restart_after_idle(now);
             self.rates.on_transmit_start(now);
             self.control.on_transmit_start(now, self.rates.app_limited());
@@ -363,13 +372,17 @@ impl Sender {
         }
         segment
     }
+    /// End of what the application has written and the send buffer holds.
+    pub(crate) fn buffered(&self) -> u64 {
+        self.app.written().min(self.snd_una.saturating_add(self.send_buffer))
+    }
     /// Size of the next new segment and whether it carries FIN, as the data and the peer's window allow.
     pub(crate) fn next_new(&self, nagle: Nagle) -> Option<(u32, bool)> {
         if self.fin_sent() {
             return None;
         }
         let mss = u64::from(self.mss);
-        let buffered = self.app.written().min(self.snd_una.saturating_add(self.send_buffer));
+        let buffered = self.buffered();
         let len = buffered.saturating_sub(self.snd_nxt).min(mss);
         let last = self.snd_nxt + len == self.end();
         if len == 0 {

@@ -89,6 +89,13 @@ impl Sender {
         }
         let head_sent_at = self.board.first_sent_at();
         let sack_rtt = out.rtt(now);
+        if let Some(rtt) = sack_rtt {
+            stats.rtt_samples += 1;
+            stats.rtt_ns += rtt.as_nanos();
+        }
+        if out.bytes > 0 {
+            self.limits.on_progress(now);
+        }
         self.update_rtt(now, &out, advanced.then_some(info.echo).flatten(), clock);
         let news = News {
             advanced,
@@ -109,6 +116,9 @@ impl Sender {
             self.arm_after_ack(now);
         }
         self.report(now, &news, &out, prior_in_flight);
+        if advanced && self.complete() {
+            self.limits.end(now);
+        }
         true
     }
     /// Whether this partial ACK leaves the timer alone (RFC 6582 §4).
@@ -301,8 +311,9 @@ impl Sender {
             return None;
         }
         let three = self.dup_acks >= 3;
-        // The duplicates may be of what was sent again needlessly (RFC 6582 §3.2 step 2).
-        let reno = matches!(self.rules.recovery, LossRecovery::Reno | LossRecovery::Tahoe);
+        // The duplicates may be of what was sent again needlessly (RFC 6582 §3.2 step 2): Tahoe sends everything
+        // again, and would take the duplicates that follow for new losses (Floyd 1995, successive fast retransmits).
+        let reno = self.rules.recovery == LossRecovery::Reno;
         let end = self.recovery.end();
         let believed =
             reno || end == 0 || self.snd_una > end || (self.snd_una == end && !self.rules.newreno_careful);

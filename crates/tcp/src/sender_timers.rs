@@ -176,6 +176,7 @@ impl Sender {
             (self.failed, self.timer) = (true, None);
             return;
         }
+        self.limits.on_timeout(now);
         let phase = self.recovery.phase();
         let fresh = matches!(phase, Phase::Open | Phase::Cwr);
         let reduced = self.recovery.reduced_already(self.snd_una, self.rtt.backed_off());

@@ -25,6 +25,9 @@ struct Side {
     /// Stream bytes sent once at least.
     sent: u64,
     completed: u32,
+    /// When its first SYN was sent or came, and when its data were acknowledged.
+    opened_at: Option<Instant>,
+    completed_at: Option<Instant>,
 }
 
 struct Flow {
@@ -103,7 +106,16 @@ fn side(stream: &mut Stream, number: usize, client: bool, source: Source) -> Sid
         false => Endpoint::listen(config.clone(), source),
     };
     let before = (endpoint.snapshot(), *endpoint.stats());
-    Side { endpoint, config, received: Reassembly::default(), before, sent: 0, completed: 0 }
+    Side {
+        endpoint,
+        config,
+        received: Reassembly::default(),
+        before,
+        sent: 0,
+        completed: 0,
+        opened_at: None,
+        completed_at: None,
+    }
 }
 
 impl World {
@@ -151,16 +163,20 @@ impl World {
     fn drain(&mut self, flow: usize, side: usize) {
         let now = self.now;
         let mut leaving = Vec::new();
+        let sends = self.flows[flow].sizes[side] > 0;
         let own = &mut self.flows[flow].sides[side];
         while let Some(output) = own.endpoint.poll_output(now) {
             match output {
                 Output::Transmit(_, packet) => leaving.push(packet),
-                Output::Event(_) => own.completed += 1,
+                Output::Event(_) => {
+                    own.completed += 1;
+                    own.completed_at = Some(now);
+                }
                 Output::Drop(..) => panic!("an endpoint drops nothing"),
             }
         }
-        leaving.iter().for_each(|packet| own.on_sent(packet));
-        own.check(now);
+        leaving.iter().for_each(|packet| own.on_sent(packet, now));
+        own.check(now, sends);
         let hops = &self.flows[flow].hops;
         let hop = if side == 0 { hops.start } else { hops.end - 1 };
         for packet in leaving {
@@ -195,6 +211,7 @@ impl World {
         let tcp = arrival.packet.tcp_header().expect("an endpoint sends TCP");
         if tcp.flags.contains(TcpFlags::SYN) {
             own.received.begin(tcp.seq + 1);
+            own.opened_at.get_or_insert(next);
         }
         own.received.on_segment(&arrival.packet);
         own.endpoint.handle_packet(next, Port(0), arrival.packet);
@@ -204,8 +221,9 @@ impl World {
 }
 
 impl Side {
-    fn on_sent(&mut self, packet: &Packet) {
+    fn on_sent(&mut self, packet: &Packet, now: Instant) {
         let tcp = packet.tcp_header().expect("an endpoint sends TCP");
+        self.opened_at.get_or_insert(now);
         let end = tcp.seq + tcp.payload_len;
         let new = end.distance(self.config.isn + 1 + self.sent as u32);
         self.sent += u64::try_from(new).unwrap_or(0);
@@ -215,8 +233,12 @@ impl Side {
             assert!(tcp.ack <= most, "{tcp:?} acknowledges more than arrived");
         }
     }
-    fn check(&mut self, now: Instant) {
+    fn check(&mut self, now: Instant, sends: bool) {
         model::check(&self.endpoint, now, &self.config);
+        // What it waited for is its whole life, to the nanosecond.
+        let end = self.completed_at.unwrap_or(now);
+        let life = self.opened_at.filter(|_| sends).map_or(Duration::ZERO, |at| end.since(at));
+        assert_eq!(self.endpoint.limits(now).life(), life, "{:?}", self.endpoint.limits(now));
         let (snapshot, stats) = (self.endpoint.snapshot(), *self.endpoint.stats());
         let segment = u64::from(self.config.segment_size);
         let told = || format!("{:?}\n{:?}\n{snapshot:?} {stats:?}", self.config, self.before);

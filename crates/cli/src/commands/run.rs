@@ -67,7 +67,21 @@ pub fn describe(summary: &Summary) -> String {
     let heading =
         format!("{name}, {mode}: {stations} stations, {:.1} s measured, {runs}", summary.measured_s);
     let column = Column { name: summary.scheme.clone(), mean: &summary.mean, ci95: summary.ci95.as_ref() };
-    format!("{heading}\n{}", render(&[column]))
+    format!("{heading}\n{}{}", render(&[column]), why(summary))
+}
+
+/// Why TCP is as slow as it is: a sentence for each group of stations.
+fn why(summary: &Summary) -> String {
+    let mut text = String::new();
+    for group in &summary.groups {
+        let stations =
+            if group.stations == 1 { "1 station" } else { &format!("{} stations", group.stations) };
+        text += &format!("\nstation.{}, {stations}: TCP is {}.", group.group, group.verdict);
+    }
+    if !text.is_empty() {
+        text.push('\n');
+    }
+    text
 }
 
 fn one(

@@ -100,6 +100,7 @@ mod tests {
             downlink_block_bytes: 0.0,
             scheduling_requests: 0,
             uplink: UplinkResult::default(),
+            waits: paceline_sim::results::RadioWaits::default(),
             sector: index,
             place,
         }

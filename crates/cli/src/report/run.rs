@@ -4,7 +4,7 @@ use super::chart::{Chart, Mark, Series, Style};
 use super::html;
 use super::map;
 use crate::table;
-use paceline_sim::results::StationResult;
+use paceline_sim::results::{GroupResult, LimitShares, RadioWaits, StationResult};
 use paceline_sim::{Origin, RunResult, Scenario, Totals};
 use serde::Deserialize;
 use std::collections::BTreeMap;
@@ -25,6 +25,8 @@ pub struct Run {
     measured_s: f64,
     mean: Totals,
     ci95: Option<Totals>,
+    #[serde(default)] // a run of an earlier version has none
+    groups: Vec<GroupResult>,
     runs: Vec<RunResult>,
 }
 
@@ -48,6 +50,7 @@ impl Run {
             self.mode, self.stations, self.measured_s, self.paceline.version, self.paceline.commit
         );
         let mut body = html::section("Figures", &self.totals());
+        body += &html::section("Why TCP is as slow as it is", &self.why());
         body += &html::section("Station by station", &self.stations());
         body += &html::section("Over time", &self.over_time(timeseries, scenario));
         if let Some(text) = resolved {
@@ -68,6 +71,49 @@ impl Run {
         head.extend(self.ci95.as_ref().map(|_| String::from("95%")));
         head.push(String::new());
         html::table(&head, &lines.collect::<Vec<_>>(), 1)
+    }
+
+    /// What the connections of each group of stations waited for.
+    fn why(&self) -> String {
+        if self.groups.is_empty() {
+            return String::new();
+        }
+        let head = ["TCP is", "stations", "connections", "RTT, ms"].map(String::from);
+        let lines = self.groups.iter().map(|group| {
+            let name = format!("station.{}", group.group);
+            vec![group.verdict.clone(), name, group.flows.to_string(), format!("{:.1}", group.rtt_mean_ms)]
+        });
+        let table = html::table(&head, &lines.collect::<Vec<_>>(), 2);
+        let chart = |title: &str, y: &str, names: &[&str], of: fn(&GroupResult) -> Vec<f64>| {
+            let mark = |index: usize, (at, group): (usize, &GroupResult)| Mark {
+                x: at as f64,
+                y: 100.0 * of(group)[index],
+                half: None,
+            };
+            let series = names.iter().enumerate().map(|(index, name)| Series {
+                name: name.replace('_', " "),
+                marks: self.groups.iter().enumerate().map(|group| mark(index, group)).collect(),
+                faint: false,
+            });
+            let series = series.filter(|series| series.marks.iter().any(|mark| mark.y >= 0.05));
+            let chart = Chart {
+                title: title.into(),
+                x: String::from("group of stations"),
+                y: y.into(),
+                categories: self.groups.iter().map(|group| format!("station.{}", group.group)).collect(),
+                series: series.collect(),
+                style: Style::Stacked,
+                most: f64::INFINITY,
+                from_zero: true,
+                counts_from: None,
+            };
+            chart.figure()
+        };
+        let pictures = [
+            chart("What the senders waited for", "% of time", LimitShares::NAMES, |g| g.limits.values()),
+            chart("Where the round trip passes", "% of RTT", RadioWaits::NAMES, |g| g.round_trip.values()),
+        ];
+        format!("{table}{}", html::figures(&pictures.concat()))
     }
 
     fn stations(&self) -> String {

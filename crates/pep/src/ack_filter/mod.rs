@@ -23,7 +23,7 @@ mod stats;
 pub use scheme::{ParseSchemeError, Scheme};
 pub use stats::{AckFilterStats, KeepReason};
 
-use paceline_net::{Bytes, DropReason, Duration, Instant, Packet, SduQueue};
+use paceline_net::{Bytes, DropReason, Duration, Instant, Packet, SduQueue, Waited};
 use published::{BlockMean, Published, Threshold};
 use queue::AckQueue;
 use safe::Safe;
@@ -46,6 +46,7 @@ pub struct AckFilterConfig {
 pub struct AckFilter {
     queue: AckQueue,
     engine: Engine,
+    waited: Waited,
 }
 
 #[derive(Clone, Debug)]
@@ -69,7 +70,7 @@ impl AckFilter {
             }
             Scheme::Safe => Engine::Safe(Safe::new(config.segment)),
         };
-        Self { queue: AckQueue::new(config.limit), engine }
+        Self { queue: AckQueue::new(config.limit), engine, waited: Waited::default() }
     }
 
     /// ACKs of a connection that stay at an arrival, as of now; `None` if arrivals discard by no threshold.
@@ -117,6 +118,7 @@ impl SduQueue for AckFilter {
 
     fn pop(&mut self, now: Instant) -> Option<Packet> {
         let popped = self.queue.pop()?;
+        self.waited.add(now, popped.arrived);
         if let Engine::Safe(safe) = &mut self.engine {
             safe.on_pop(&self.queue, now, &popped);
         }
@@ -131,6 +133,9 @@ impl SduQueue for AckFilter {
     }
     fn packets(&self) -> usize {
         self.queue.packets()
+    }
+    fn waited(&self) -> Waited {
+        self.waited
     }
     fn pop_dropped(&mut self) -> Option<(Packet, DropReason)> {
         self.queue.pop_dropped()

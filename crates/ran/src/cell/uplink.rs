@@ -148,6 +148,7 @@ impl Cell {
         let bits = tbs::transport_block_bits(mcs.i_tbs, n_prb);
         let due = station.access.bsr_due(tti, has_data);
         let storage = station.uplink.storage();
+        station.account(tti.starts_at());
         let pdu = station.uplink_sender().uplink_pdu(tti, bits / 8, due, headroom, storage);
         if let Some(report) = pdu.headroom {
             station.on_headroom_sent(tti, report);

@@ -1,4 +1,4 @@
-//! The packet path alone: ten downloads through one narrow hop, without radio.
+//! The packet path alone: downloads through one narrow hop, without radio.
 //!
 //! ```text
 //! server hosts - core (50 Mb/s, 20 ms) - switch - client hosts
@@ -17,7 +17,16 @@ use paceline_tcp::{Endpoint, EndpointConfig, Source};
 use std::collections::VecDeque;
 use std::net::SocketAddr;
 
-const FLOWS: usize = 10;
+/// How wide a dumbbell is.
+#[derive(Clone, Copy)]
+pub struct Shape {
+    pub flows: usize,
+    pub rate: Rate,
+    pub delay: Duration,
+}
+
+/// Ten flows, 50 Mb/s, 20 ms.
+pub const USUAL: Shape = Shape { flows: 10, rate: Rate(50_000_000), delay: Duration::from_millis(20) };
 
 /// In place of the cell: port 0 is the core's side, port `1 + i` the client `i`.
 #[derive(Default)]
@@ -78,30 +87,31 @@ impl Node for Part {
     }
 }
 
-/// Ten downloads in segments of 536 bytes; `seed` moves their starts.
-pub fn dumbbell(seed: u64) -> (Engine<Part>, NodeId) {
-    let clients: AddressTable = (0..FLOWS).map(|i| (address::station(i).0.into(), i)).collect();
-    let servers = (0..FLOWS).map(|i| (address::server(i), i)).collect();
+/// Downloads in segments of 536 bytes; `seed` moves their starts.
+pub fn dumbbell(shape: Shape, seed: u64) -> (Engine<Part>, NodeId) {
+    let Shape { flows, rate, delay } = shape;
+    let clients: AddressTable = (0..flows).map(|i| (address::station(i).0.into(), i)).collect();
+    let servers = (0..flows).map(|i| (address::server(i), i)).collect();
     let hop = Hop {
-        rate: Rate(50_000_000),
-        delay: Duration::from_millis(20),
-        queue: Bytes(250_000), // one round-trip time
+        rate,
+        delay,
+        queue: Bytes(rate.0 / 8 * 2 * delay.as_millis() / 1000), // one round-trip time
         ecn_threshold: None,
         per_cell: false,
     };
-    let core = Core::new(clients.clone(), servers, vec![0; FLOWS], Hops::new(&[hop], 1));
+    let core = Core::new(clients.clone(), servers, vec![0; flows], Hops::new(&[hop], 1));
     let mut engine = Engine::default();
     let core = engine.add(Part::Core(Box::new(core)));
     let switch = engine.add(Part::Switch(Switch { clients, output: VecDeque::new() }));
     engine.connect((core, CELLS), (switch, Port(0)));
-    for i in 0..FLOWS {
+    for i in 0..flows {
         let addresses = [
             SocketAddr::new(address::server(i), 5001),
             SocketAddr::new(address::station(i).0.into(), 40_000),
         ];
         let config = |side: usize| EndpointConfig {
             segment_size: 536,
-            start_at: Instant::from_millis(37 * i as u64 + seed),
+            start_at: Instant::from_millis(370 * i as u64 / flows as u64 + seed),
             isn: SeqNumber(seed as u32 * 77_777 + i as u32),
             ..EndpointConfig::new(addresses[side], addresses[1 - side])
         };

@@ -6,7 +6,8 @@
 
 mod dumbbell;
 
-use paceline_net::Instant;
+use dumbbell::Shape;
+use paceline_net::{Instant, Rate};
 use paceline_sim::{Model, scenario};
 
 /// CPU time of this thread in nanoseconds.
@@ -88,22 +89,35 @@ impl Bench {
 
     /// The packet path without radio.
     fn wired(&self) {
-        self.row("dumbbell, 10 flows, 50 Mb/s, no radio", |seed| {
-            forget_peak();
-            let (mut engine, core) = dumbbell::dumbbell(seed);
-            let before = cpu_ns();
-            engine.run_until(Instant::from_millis(60_000));
-            let cpu_ns = (cpu_ns() - before) as f64;
-            let mbps = dumbbell::goodput_mbps(&engine, core);
-            assert!((43.0..46.0).contains(&mbps), "seed {seed}: the hop is full, not {mbps} Mb/s");
-            Run {
-                simulated_s: 60.0,
-                cpu_ns,
-                packets: engine.packets_handled(),
-                mbps,
-                peak_mb: memory_mb("VmHWM"),
-            }
-        });
+        let rate = |mbps: u64| Rate(mbps * 1_000_000);
+        let shapes = [
+            ("dumbbell, 10 flows, 50 Mb/s, no radio", dumbbell::USUAL),
+            (
+                "dumbbell, 100 flows, 500 Mb/s, no radio",
+                Shape { flows: 100, rate: rate(500), ..dumbbell::USUAL },
+            ),
+            ("dumbbell, 10 flows, 500 Mb/s, no radio", Shape { rate: rate(500), ..dumbbell::USUAL }),
+        ];
+        for (name, shape) in shapes {
+            let seconds = 3_000_000_000 / shape.rate.0; // as many segments each
+            self.row(name, |seed| {
+                forget_peak();
+                let (mut engine, core) = dumbbell::dumbbell(shape, seed);
+                let before = cpu_ns();
+                engine.run_until(Instant::from_millis(1000 * seconds));
+                let cpu_ns = (cpu_ns() - before) as f64;
+                let mbps = dumbbell::goodput_mbps(&engine, core);
+                let used = mbps * 1e6 / shape.rate.0 as f64;
+                assert!((0.80..0.92).contains(&used), "seed {seed}: the hop is full, not {used}");
+                Run {
+                    simulated_s: seconds as f64,
+                    cpu_ns,
+                    packets: engine.packets_handled(),
+                    mbps,
+                    peak_mb: memory_mb("VmHWM"),
+                }
+            });
+        }
     }
 
     /// Seven three-sector sites, 20 MHz, segments of 536 bytes, proportional fair, RLC AM: without and with what

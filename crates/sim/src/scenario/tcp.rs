@@ -130,6 +130,8 @@ table! {
     window_scale: bool,
     /// How CUBIC leaves slow start before a loss: `off`, `hystart` (as Linux) or `hystart++` (RFC 9406).
     hystart: SlowStartExit,
+    /// Whether CUBIC leaves room for others when a loss comes before its former peak (RFC 9438 §4.7).
+    fast_convergence: bool,
     /// How `reno` and `newreno` count what was acknowledged (RFC 3465): `off` (each ACK is one segment), `l1` or `l2`
     /// (bytes, in slow start at most L = 1 or 2 segments per ACK), or `unlimited` (bytes, as Linux).
     abc: Abc,
@@ -194,6 +196,7 @@ impl Tcp {
             dsack: config.dsack,
             window_scale: config.window_scale,
             hystart: config.hystart,
+            fast_convergence: config.fast_convergence,
             abc: config.abc,
             read_rate: config.read_rate,
         }
@@ -250,6 +253,7 @@ impl Tcp {
             dsack: self.dsack,
             window_scale: self.window_scale,
             hystart: self.hystart,
+            fast_convergence: self.fast_convergence,
             abc: self.abc,
             read_rate: self.read_rate,
             ..EndpointConfig::new(local, remote)

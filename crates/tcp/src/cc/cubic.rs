@@ -53,6 +53,7 @@ enum Detector {
 pub struct Cubic {
     window: Window,
     detector: Detector,
+    fast_convergence: bool,
     delay_min: Option<Duration>,
     /// W_max after fast convergence; zero before the first reduction.
     last_max: u32,
@@ -79,7 +80,7 @@ struct Epoch {
 
 impl Cubic {
     /// A control with full segments of `mss` bytes and an initial window of `initial` segments.
-    pub fn new(mss: u32, initial: u32, exit: SlowStartExit) -> Self {
+    pub fn new(mss: u32, initial: u32, exit: SlowStartExit, fast_convergence: bool) -> Self {
         let detector = match exit {
             SlowStartExit::Off => Detector::Off,
             SlowStartExit::HyStart => Detector::HyStart(HyStart::default()),
@@ -88,6 +89,7 @@ impl Cubic {
         Self {
             window: Window::new(mss, initial),
             detector,
+            fast_convergence,
             delay_min: None,
             last_max: 0,
             epoch: None,
@@ -102,8 +104,8 @@ impl Cubic {
     fn reduced(&mut self) -> u32 {
         self.epoch = None;
         let cwnd = u64::from(self.window.cwnd);
-        self.last_max = if self.window.cwnd < self.last_max {
-            // Fast convergence: a flow that lost before its former peak leaves room for a new one.
+        self.last_max = if self.fast_convergence && self.window.cwnd < self.last_max {
+            // Fast convergence (RFC 9438 §4.7): a flow that lost before its former peak leaves room for a new one.
             (cwnd * (BETA_SCALE + BETA) / (2 * BETA_SCALE)) as u32
         } else {
             self.window.cwnd
@@ -288,7 +290,7 @@ mod tests {
     }
 
     fn after_loss(cwnd: u32) -> Cubic {
-        let mut cubic = Cubic::new(MSS, cwnd, SlowStartExit::Off);
+        let mut cubic = Cubic::new(MSS, cwnd, SlowStartExit::Off, true);
         cubic.on_congestion(Instant::ZERO, CongestionEvent::FastRecovery, Bytes(0));
         cubic.on_congestion(Instant::ZERO, CongestionEvent::RecoveryEnd, Bytes(0));
         cubic
@@ -364,7 +366,7 @@ mod tests {
 
     #[test]
     fn hystart_sets_the_threshold_to_the_window() {
-        let mut cubic = Cubic::new(MSS, 20, SlowStartExit::HyStart);
+        let mut cubic = Cubic::new(MSS, 20, SlowStartExit::HyStart, true);
         let mut now = Instant::ZERO;
         cubic.on_ack(now, &ack(1, 50));
         for i in 0..40 {

@@ -220,7 +220,7 @@ impl Controller {
             Variant::Veno => Self::Veno(Veno::new(mss, initial)),
             Variant::Vegas => Self::Vegas(Vegas::new(mss, initial)),
             Variant::Illinois => Self::Illinois(Illinois::new(mss, initial)),
-            Variant::Cubic => Self::Cubic(Cubic::new(mss, initial, config.hystart)),
+            Variant::Cubic => Self::Cubic(Cubic::new(mss, initial, config.hystart, config.fast_convergence)),
             Variant::Bbr => Self::Bbr(Bbr::new(mss, initial, seed)),
             Variant::Bbr3 => Self::Bbr3(Bbr3::new(mss, initial, seed, sack)),
             Variant::Dctcp => Self::Dctcp(Dctcp::new(mss, initial)),

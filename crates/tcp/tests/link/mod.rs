@@ -81,6 +81,8 @@ struct Observer {
     contiguous: u64,
     beyond: BTreeMap<u64, u64>,
     fin: Option<u64>,
+    /// The newest acknowledgment that it sent.
+    acked: Option<SeqNumber>,
 }
 
 impl Observer {
@@ -107,13 +109,16 @@ impl Observer {
             self.beyond.remove(&left);
         }
     }
-    /// An acknowledgment must say exactly what arrived in order.
-    fn check_ack(&self, packet: &Packet, exact: bool) {
+    /// An acknowledgment never moves back, and says exactly what arrived in order unless something holds it up.
+    fn check_ack(&mut self, packet: &Packet, exact: bool) {
         let tcp = packet.tcp_header().expect("the endpoints speak TCP");
         let Some(isn) = self.isn.filter(|_| tcp.flags.contains(TcpFlags::ACK)) else { return };
         let fin = u64::from(self.fin == Some(self.contiguous));
         let arrived = isn + 1 + (self.contiguous + fin) as u32;
         assert!(tcp.ack <= arrived, "the ACK {:?} is beyond {arrived:?}", tcp.ack);
+        let before = *self.acked.get_or_insert(tcp.ack);
+        assert!(tcp.ack >= before, "the ACK {:?} moves back from {before:?}", tcp.ack);
+        self.acked = Some(tcp.ack);
         assert!(!exact || tcp.ack == arrived, "the ACK {:?} is not what arrived, {arrived:?}", tcp.ack);
         for (left, right) in tcp.options.sack.as_slice() {
             assert!(left < right, "a SACK block is not empty");

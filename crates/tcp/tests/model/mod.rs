@@ -93,6 +93,7 @@ pub fn mechanisms(entropy: &mut Entropy<'_>, config: EndpointConfig) -> Endpoint
         pacing: entropy.pick(&[Pacing::None, Pacing::Linux, Pacing::External(Rate(1_000_000))]),
         idle_restart: on & 32 == 0,
         hystart: entropy.pick(&[SlowStartExit::HyStart, SlowStartExit::HyStartPlusPlus, SlowStartExit::Off]),
+        fast_convergence: on & 3 != 3,
         abc: entropy.pick(&[Abc::Unlimited, Abc::Off, Abc::One, Abc::Two]),
         nagle: entropy.pick(&[Nagle::Minshall, Nagle::Off, Nagle::Rfc896]),
         keepalive: (on & 64 != 0).then(|| Keepalive {

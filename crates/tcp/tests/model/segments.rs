@@ -25,6 +25,8 @@ struct Model {
     received: Reassembly,
     /// Latest TSval of the endpoint.
     clock: u32,
+    /// The smallest segment that it may make of what its application writes.
+    smallest: u64,
 }
 
 /// Runs the model.
@@ -37,6 +39,7 @@ pub fn run(bytes: &[u8]) {
         true => Endpoint::listen(config.clone(), source),
         false => Endpoint::connect(config.clone(), source),
     };
+    let segment_size = u64::from(config.segment_size);
     let mut model = Model {
         endpoint,
         config,
@@ -45,6 +48,7 @@ pub fn run(bytes: &[u8]) {
         acked: SeqNumber(entropy.pick(&ISNS)),
         received: Reassembly::default(),
         clock: 0,
+        smallest: smallest(source).min(segment_size),
     };
     model.drain();
     while !entropy.is_empty() {
@@ -137,8 +141,8 @@ impl Model {
     }
     fn drain(&mut self) {
         // All of the buffer, lost and new, and acknowledgments.
-        let smallest = SMALLEST.min(u64::from(self.config.segment_size));
-        let most = 100 + 2 * self.config.send_buffer.0 / smallest;
+        let buffer = self.config.send_buffer.0.max(u64::from(self.config.segment_size)); // it holds one segment
+        let most = 100 + 2 * buffer / self.smallest;
         let mut count = 0;
         while let Some(output) = self.endpoint.poll_output(self.now) {
             count += 1;
@@ -156,8 +160,8 @@ impl Model {
         }
         check(&self.endpoint, self.now, &self.config);
         let (snapshot, stats) = (self.endpoint.snapshot(), self.endpoint.stats());
-        // A tail loss probe is in flight beside what it repeats.
-        let probe = u64::from(stats.tail_loss_probes > 0) * u64::from(self.config.segment_size);
+        // A tail loss probe is in flight beside what it repeats: a full segment, perhaps with FIN.
+        let probe = u64::from(stats.tail_loss_probes > 0) * (u64::from(self.config.segment_size) + 1);
         let outstanding = self.sent_end - stats.bytes_acked + probe;
         assert!(snapshot.in_flight.0 <= outstanding, "{outstanding} {snapshot:?} {stats:?}");
         assert!(stats.bytes_received <= self.received.contiguous(), "more received than sent: {stats:?}");
@@ -190,6 +194,14 @@ impl Model {
         let new = (start + i64::from(len)).max(0);
         assert!(new == 0 || start == 0, "new data in the same segment as old: {tcp:?}");
         self.sent_end += new as u64;
+    }
+}
+
+/// The smallest segment of such a source: small pieces may leave one by one, and are sent again as they were.
+fn smallest(source: Source) -> u64 {
+    match source {
+        Source::Chunks { size, .. } => size.0.clamp(1, SMALLEST),
+        _ => SMALLEST,
     }
 }
 

@@ -92,6 +92,7 @@ impl Default for Observed {
                 cwnd: Bytes::ZERO,
                 ssthresh: Bytes::ZERO,
                 in_flight: Bytes::ZERO,
+                peer_window: Bytes::ZERO,
                 srtt: Some(Duration::ZERO),
                 min_rtt: Some(Duration::ZERO),
                 rto: Duration::ZERO,

@@ -221,6 +221,7 @@ fn set_sending(config: &mut EndpointConfig, key: &str, value: &str) -> Result<bo
         "initial_window" => config.initial_window = number(value)?,
         "send_buffer" => config.send_buffer = Bytes(number(value)?),
         "hystart" => config.hystart = word(value)?,
+        "fast_convergence" => config.fast_convergence = switch(value)?,
         "abc" => config.abc = word(value)?,
         "loss_recovery" => config.loss_recovery = word(value)?,
         "newreno_timer" => config.newreno_timer = word(value)?,

@@ -1,5 +1,5 @@
 use super::*;
-use crate::results::StationResult;
+use crate::results::{RadioWaits, StationResult};
 
 const NETWORK: Network = Network {
     segment: 536.0,
@@ -24,6 +24,7 @@ fn run(seed: u64, acks: &[u64], goodput: &[f64], uplink: f64) -> RunResult {
         downlink_block_bytes: 2400.0,
         scheduling_requests: 0,
         uplink: crate::results::UplinkResult::default(),
+        waits: RadioWaits::default(),
         sector: 0,
         place: None,
     };
@@ -36,7 +37,15 @@ fn run(seed: u64, acks: &[u64], goodput: &[f64], uplink: f64) -> RunResult {
         ..Totals::default()
     };
     let stations = acks.iter().zip(goodput).enumerate().map(station).collect();
-    RunResult { seed, measured_s: 1.0, totals, stations, flows: Vec::new(), samples: Vec::new() }
+    RunResult {
+        seed,
+        measured_s: 1.0,
+        totals,
+        stations,
+        flows: Vec::new(),
+        waits: Vec::new(),
+        samples: Vec::new(),
+    }
 }
 
 /// Two stations stand for all; `goodput(scheme, stations)` and `acks(scheme)` are theirs in seed 1. Everything is

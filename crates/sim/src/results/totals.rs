@@ -1,0 +1,216 @@
+//! The figures of the whole cell in one run.
+
+use super::limits::{LimitShares, Waits};
+use super::ratio;
+use crate::counters::Counters;
+use paceline_net::Duration;
+use serde::{Deserialize, Serialize};
+
+macro_rules! totals {
+    ($($(#[$doc:meta])* $field:ident,)*) => {
+        /// The figures of the whole cell in one run.
+        #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+        pub struct Totals {
+            $($(#[$doc])* pub $field: f64,)*
+        }
+        impl Totals {
+            /// The names of all figures, in order.
+            pub fn names() -> &'static [&'static str] {
+                &[$(stringify!($field)),*]
+            }
+            /// Their values, in this order.
+            pub fn values(&self) -> Vec<f64> {
+                vec![$(self.$field),*]
+            }
+            pub(super) fn from_values(values: &[f64]) -> Self {
+                let mut values = values.iter().copied();
+                Self { $($field: values.next().unwrap_or_default()),* }
+            }
+        }
+    };
+}
+
+totals! {
+    /// Payload acknowledged towards the stations, Mb/s.
+    goodput_mbps,
+    /// Payload acknowledged from the stations, Mb/s.
+    upload_mbps,
+    /// Pure ACKs that reached the uplink buffers, per second.
+    acks_in_per_s,
+    /// Pure ACKs that the filter discarded, per second.
+    acks_discarded_per_s,
+    /// Pure ACKs sent over the uplink, per second.
+    acks_sent_per_s,
+    /// Mean round-trip time from data segment to ACK at the servers, ms.
+    rtt_mean_ms,
+    /// Its 95th percentile, ms.
+    rtt_p95_ms,
+    /// Share of data segments that were sent before.
+    retransmission_share,
+    /// Jain's fairness index over the stations' goodput.
+    jain_index,
+    /// Mean transport block downlink, bytes.
+    downlink_block_bytes,
+    /// Share of downlink resource blocks used.
+    downlink_prb_share,
+    /// Share of uplink resource blocks used.
+    uplink_prb_share,
+    /// Share of the uplink grants that a TTI may have that were given.
+    uplink_grant_share,
+    /// Share of transmissions that HARQ repeated, both directions.
+    harq_retransmission_share,
+    /// Scheduling requests per second.
+    scheduling_requests_per_s,
+    /// Mean time from data in an empty uplink buffer to the block that a scheduling request earned, ms.
+    sr_wait_mean_ms,
+    /// Random access procedures begun per second.
+    random_accesses_per_s,
+    /// Mean time from their begin to contention resolution, ms.
+    random_access_mean_ms,
+    /// Share of preambles that collided.
+    preamble_collision_share,
+    /// Share of uplink grants that a shortage of resource blocks kept small.
+    uplink_block_limited_share,
+    /// Share of uplink grants that the stations' power kept small.
+    uplink_power_limited_share,
+    /// Stations with simulated traffic that got nothing through: out of coverage, or starved.
+    stations_without_service,
+    /// Packets dropped at the eNB's buffers, per second.
+    downlink_queue_drops_per_s,
+    /// Packets lost below the buffers, per second, both directions: by HARQ, reassembly and radio-link failures.
+    radio_losses_per_s,
+    /// Packets that PDCP's discard timer ended, per second, both directions.
+    pdcp_discards_per_s,
+    /// Packets dropped at the uplink queue of a link in place of the cell, per second.
+    uplink_queue_drops_per_s,
+    /// What the downlinks of a link in place of the cell can have carried, Mb/s, headers included.
+    link_capacity_mbps,
+    /// What they sent, Mb/s, headers and lost packets included.
+    link_sent_mbps,
+    /// Mean time of a packet from its arrival at their queue to its last byte sent, ms.
+    link_delay_mean_ms,
+    /// Its 95th percentile, ms.
+    link_delay_p95_ms,
+    /// Share of UDP datagrams that did not arrive, counting those still under way at the end.
+    udp_loss_share,
+    /// Mean one-way delay of UDP datagrams, ms.
+    udp_delay_mean_ms,
+    /// Share of the connections' lives, over the whole run, that went into opening them.
+    handshake_share,
+    /// Share in which the application had written no more.
+    application_share,
+    /// Share in which the send buffer was full.
+    send_buffer_share,
+    /// Share in which the receiver's window was used up.
+    receive_window_share,
+    /// Share in which the congestion window was used up.
+    congestion_window_share,
+    /// Share in which the next segment was not due by its spacing.
+    pacing_share,
+    /// Share of fast recovery.
+    recovery_share,
+    /// Share of waits for the retransmission timer, and of the repairs after it.
+    timeout_share,
+    /// Share of the senders' mean round-trip time that packets spend in the eNB's buffer.
+    rtt_downlink_queue_share,
+    /// In the stations' buffers, waiting for a first grant.
+    rtt_grant_share,
+    /// In the stations' buffers otherwise.
+    rtt_uplink_queue_share,
+    /// In HARQ, both directions.
+    rtt_harq_share,
+}
+
+/// What all served cells together have in a TTI.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct PerTti {
+    pub downlink_prb: u64,
+    pub uplink_prb: u64,
+    pub uplink_grants: u64,
+}
+
+/// What a run's counters and the cells' size say.
+pub(crate) fn totals(stations: &[Counters], span: Duration, per_tti: PerTti, rtt_p95_us: u64) -> Totals {
+    let seconds = span.as_secs_f64();
+    let mut all = Counters::default();
+    stations.iter().for_each(|station| all.add(station));
+    let mbps = |bytes: u64| bytes as f64 * 8.0 / seconds / 1e6;
+    let per_second = |count: u64| count as f64 / seconds;
+    let harq = all.downlink_harq_retransmissions + all.uplink_harq_retransmissions;
+    let ttis = seconds * 1000.0;
+    let of_ttis =
+        |used: u64, per_tti: u64| if per_tti == 0 { 0.0 } else { used as f64 / (ttis * per_tti as f64) };
+    Totals {
+        goodput_mbps: mbps(all.downloaded),
+        upload_mbps: mbps(all.uploaded),
+        acks_in_per_s: per_second(all.acks_in),
+        acks_discarded_per_s: per_second(all.acks_discarded),
+        acks_sent_per_s: per_second(all.acks_sent),
+        rtt_mean_ms: ratio(all.rtt_sum, all.rtt_count) / 1e6,
+        rtt_p95_ms: rtt_p95_us as f64 / 1000.0,
+        retransmission_share: ratio(all.retransmissions, all.segments),
+        jain_index: jain(stations.iter().map(|s| (s.downloaded + s.uploaded) as f64)),
+        downlink_block_bytes: ratio(all.downlink_block_bytes, all.downlink_blocks),
+        downlink_prb_share: of_ttis(all.downlink_prb, per_tti.downlink_prb),
+        uplink_prb_share: of_ttis(all.uplink_prb, per_tti.uplink_prb),
+        uplink_grant_share: of_ttis(all.grants, per_tti.uplink_grants),
+        harq_retransmission_share: ratio(harq, all.downlink_blocks + all.uplink_blocks + harq),
+        scheduling_requests_per_s: per_second(all.scheduling_requests),
+        sr_wait_mean_ms: ratio(all.request_wait_ns, all.request_waits) / 1e6,
+        random_accesses_per_s: per_second(all.random_accesses),
+        random_access_mean_ms: ratio(all.resolved_ttis, all.resolved),
+        preamble_collision_share: ratio(all.collisions, all.preambles),
+        uplink_block_limited_share: ratio(all.block_limited, all.grants),
+        uplink_power_limited_share: ratio(all.power_limited, all.grants),
+        stations_without_service: 0.0, // who has traffic is not in the counters, nor what it waited for
+        downlink_queue_drops_per_s: per_second(all.downlink_queue_drops),
+        radio_losses_per_s: per_second(all.radio_losses),
+        pdcp_discards_per_s: per_second(all.pdcp_discards),
+        uplink_queue_drops_per_s: per_second(all.uplink_queue_drops),
+        link_capacity_mbps: 0.0, // the link's own affair, as its distribution of delays is
+        link_sent_mbps: mbps(all.link_bytes),
+        link_delay_mean_ms: ratio(all.link_queued_ns, all.link_sent) / 1e6,
+        link_delay_p95_ms: 0.0,
+        udp_loss_share: ratio(all.udp_sent.saturating_sub(all.udp_received), all.udp_sent),
+        udp_delay_mean_ms: ratio(all.udp_delay_ns, all.udp_received) / 1e6,
+        ..Totals::default()
+    }
+}
+
+/// The same with what the connections waited for.
+pub(crate) fn with_waits(totals: Totals, waits: &Waits) -> Totals {
+    let (limits, rtt) = (LimitShares::new(&waits.times), waits.round_trip());
+    Totals {
+        handshake_share: limits.handshake,
+        application_share: limits.application,
+        send_buffer_share: limits.send_buffer,
+        receive_window_share: limits.receive_window,
+        congestion_window_share: limits.congestion_window,
+        pacing_share: limits.pacing,
+        recovery_share: limits.recovery,
+        timeout_share: limits.timeout,
+        rtt_downlink_queue_share: rtt.downlink_queue,
+        rtt_grant_share: rtt.grant,
+        rtt_uplink_queue_share: rtt.uplink_queue,
+        rtt_harq_share: rtt.downlink_harq + rtt.uplink_harq,
+        ..totals
+    }
+}
+
+/// Jain's fairness index; 1 where nothing was shared.
+pub fn jain(shares: impl Iterator<Item = f64>) -> f64 {
+    let (n, sum, squares) = shares.fold((0.0, 0.0, 0.0), |(n, s, q), x| (n + 1.0, s + x, q + x * x));
+    if squares == 0.0 { 1.0 } else { sum * sum / (n * squares) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn jain_is_one_for_equal_shares() {
+        assert_eq!(jain([2.0, 2.0].into_iter()), 1.0);
+        assert_eq!(jain([1.0, 0.0].into_iter()), 0.5);
+        assert_eq!(jain([0.0, 0.0].into_iter()), 1.0);
+    }
+}

@@ -1,0 +1,132 @@
+//! Why TCP is slow: each cause made in turn in a scenario, and what the results call it.
+
+use paceline_sim::results::{GroupResult, LimitShares, Origin};
+use paceline_sim::{RunResult, Summary, scenario, simulate};
+
+/// The answer for the first group of stations, and the run.
+fn why(text: &str, sets: &[&str]) -> (GroupResult, RunResult) {
+    let sets: Vec<String> = sets.iter().map(|set| (*set).to_owned()).collect();
+    let text = format!("[run]\nduration = \"10 s\"\nwarmup = \"1 s\"\n{text}");
+    let scenario = scenario::load("limits.toml", &text, &sets).unwrap();
+    let run = simulate(&scenario, 3, None, &mut |_| {});
+    for flow in &run.flows {
+        let sum: f64 = flow.limits.values().iter().sum();
+        assert!((sum - 1.0).abs() < 1e-9 && flow.life_s > 0.0, "{flow:?}");
+    }
+    let origin = Origin { version: String::from("0"), commit: String::from("none") };
+    let summary = Summary::new(origin, "limits", "simulated", &scenario, vec![run.clone()]);
+    let totals = &summary.mean;
+    let sum = totals.handshake_share
+        + totals.application_share
+        + totals.send_buffer_share
+        + totals.receive_window_share
+        + totals.congestion_window_share
+        + totals.pacing_share
+        + totals.recovery_share
+        + totals.timeout_share;
+    assert!((sum - 1.0).abs() < 1e-9, "{totals:?}");
+    let csv = summary.flows_csv();
+    let columns: Vec<usize> = csv.lines().map(|line| line.split(',').count()).collect();
+    assert!(columns.iter().all(|count| *count == columns[0]), "{csv}");
+    println!("{}", summary.groups[0].verdict);
+    (summary.groups[0].clone(), run)
+}
+fn mostly(group: &GroupResult, share: fn(&LimitShares) -> f64, words: &[&str]) {
+    assert!(share(&group.limits) > 0.6, "{group:?}");
+    assert!(words.iter().all(|word| group.verdict.contains(word)), "{words:?}: {}", group.verdict);
+}
+
+const DOWNLOAD: &str = "[[station]]\ncount = 2\n";
+
+#[test]
+fn a_small_receive_window() {
+    let (group, run) = why(DOWNLOAD, &["tcp.receive_buffer=64 kB", "tcp.autotune=false"]);
+    mostly(&group, |shares| shares.receive_window, &["limited by the receive window", "64 kB at"]);
+    // What it says is what came: window over round-trip time.
+    let by_hand = 2.0 * 64.0 * 8.0 / group.rtt_mean_ms;
+    assert!((run.totals.goodput_mbps / by_hand - 1.0).abs() < 0.1, "{by_hand} {}", run.totals.goodput_mbps);
+}
+
+#[test]
+fn windows_of_17_kb_as_long_ago() {
+    let (group, _) = why(DOWNLOAD, &["tcp.profile=windows-xp"]);
+    mostly(&group, |shares| shares.receive_window, &["limited by the receive window", "18 kB at"]);
+}
+
+#[test]
+fn an_application_with_little_to_say() {
+    let chunks = format!("{DOWNLOAD}chunk = \"2 kB\"\nchunk_interval = \"200 ms\"\n");
+    let (group, _) = why(&chunks, &[]);
+    mostly(&group, |shares| shares.application, &["without data to send"]);
+}
+
+#[test]
+fn a_narrow_downlink_is_its_queue_and_the_congestion_window() {
+    let (group, _) = why(DOWNLOAD, &["cell.bandwidth=3 MHz"]);
+    mostly(
+        &group,
+        |shares| shares.congestion_window,
+        &["limited by the downlink", "congestion window", "queue"],
+    );
+    assert!(group.round_trip.downlink_queue > 0.5, "{group:?}");
+}
+
+#[test]
+fn a_path_without_a_queue_is_the_congestion_window() {
+    // Losses keep the window at what a hop of 20 ms and half as much queue holds.
+    let hop = "[[core.hops]]\nrate = \"10 Mb/s\"\ndelay = \"20 ms\"\nqueue = \"30 kB\"\n";
+    let (group, _) = why(&format!("{hop}{DOWNLOAD}"), &["tcp.congestion_control=newreno"]);
+    mostly(&group, |shares| shares.congestion_window, &["limited by the congestion window"]);
+    assert!(!group.verdict.contains("downlink"), "{}", group.verdict);
+}
+
+#[test]
+fn pacing_at_a_stated_rate() {
+    let (group, _) = why(DOWNLOAD, &["tcp.pacing=2 Mb/s"]);
+    mostly(&group, |shares| shares.pacing, &["limited by pacing", "2.0 Mb/s"]);
+}
+
+#[test]
+fn losses_that_only_timeouts_repair() {
+    // A queue of one packet behind a narrow hop, and a sender that knows no fast retransmit worth the name.
+    let hop = "[[core.hops]]\nrate = \"200 kb/s\"\ndelay = \"20 ms\"\nqueue = \"1500 B\"\n";
+    let sets = ["tcp.profile=rfc793+reno", "tcp.initial_window=4", "station.0.flows=3"];
+    let (group, run) = why(&format!("{hop}{DOWNLOAD}"), &sets);
+    mostly(&group, |shares| shares.timeout, &["waiting for time-outs"]);
+    let timeouts: u64 = run.flows.iter().map(|flow| flow.timeouts).sum();
+    assert!(group.verdict.contains(&format!("{timeouts} of them")), "{}", group.verdict);
+}
+
+#[test]
+fn a_short_uplink_is_told_apart_from_the_window_that_it_holds_up() {
+    let cell = "[cell]\nuplink_bandwidth = \"1.4 MHz\"\n";
+    let stations = "[[station]]\ncount = 10\nuplink_sinr = \"0 dB\"\n";
+    let (group, run) =
+        why(&format!("{cell}{stations}"), &["tcp.segment_size=536 B", "tcp.delayed_ack_segments=1"]);
+    assert!(group.verdict.starts_with("limited by the uplink"), "{}", group.verdict);
+    assert!(group.round_trip.uplink_queue > 0.5, "{group:?}");
+    // The parts of the round trip are means over packets: they make it up, nearly.
+    for flow in &run.flows {
+        let sum: f64 = flow.round_trip.values().iter().sum();
+        assert!(sum > 0.5 && sum < 1.15, "{flow:?}");
+    }
+}
+
+#[test]
+fn a_lone_segment_waits_for_its_acks_grant() {
+    let chat = "[[station]]\nchunk = \"500 B\"\nchunk_interval = \"300 ms\"\n";
+    let (group, run) = why(chat, &["cell.sr_period=80 ms", "core.hops=[]", "tcp.delayed_ack_segments=1"]);
+    mostly(&group, |shares| shares.application, &["without data to send"]);
+    // Each ACK finds an empty buffer: up to 80 ms to the occasion for a request, and eight to the block.
+    assert!(group.round_trip.grant > 0.6 && group.round_trip.uplink_queue < 0.1, "{group:?}");
+    let waited = run.stations[0].waits.grant;
+    assert!((waited - run.stations[0].uplink.sr_wait_mean_ms).abs() < 1.0, "{waited}");
+}
+
+#[test]
+fn a_station_without_connections_has_no_verdict() {
+    let scenario = scenario::load("idle.toml", "[[station]]\ndirection = \"none\"\n", &[]).unwrap();
+    let run = simulate(&scenario, 1, None, &mut |_| {});
+    let origin = Origin { version: String::from("0"), commit: String::from("none") };
+    assert!(Summary::new(origin, "idle", "simulated", &scenario, vec![run]).groups.is_empty());
+}

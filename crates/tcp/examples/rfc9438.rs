@@ -1,0 +1,38 @@
+//! Tables 1 to 3 of RFC 9438 by simulation, and the difference: `cargo run --release -p paceline-tcp --example
+//! rfc9438 [N]`, loss rates down to 10^-N. Up to 7 takes under a minute, 8 some minutes.
+
+#[path = "../tests/response/mod.rs"]
+mod response;
+
+use paceline_tcp::Variant;
+use response::tables::{Entry, both_curves, loss_rates, windows};
+
+/// Losses over which an entry is averaged, fewer where they are rare.
+fn periods(entry: &Entry) -> u64 {
+    (2_000_000 / entry.period).clamp(1, 50)
+}
+
+fn main() {
+    let most = std::env::args().nth(1).map_or(Ok(7), |text| text.parse());
+    let most: u32 = most.ok().filter(|most| (2..=8).contains(most)).expect("a number from 2 to 8");
+    println!(
+        "table  control   RTT/ms      1/p    printed    formula  simulated  simulated/formula  both curves"
+    );
+    let entries = (2..=most).flat_map(windows).chain(loss_rates(5 * 10u64.pow(most)));
+    for entry in entries {
+        let simulated = entry.simulated(periods(&entry));
+        let (formula, rtt) = (entry.formula(), entry.rtt.as_millis());
+        let curves = match entry.variant {
+            Variant::Cubic => format!("{:.1}", both_curves(entry.rtt, entry.period)),
+            _ => String::new(),
+        };
+        println!(
+            "{:>5}  {:8} {rtt:>7} {:>8} {:>10.1} {formula:>10.1} {simulated:>10.1}  {:>+15.2} %  {curves:>11}",
+            entry.table,
+            entry.variant.to_string(),
+            entry.period,
+            entry.printed,
+            100.0 * (simulated / formula - 1.0)
+        );
+    }
+}

@@ -1,5 +1,6 @@
-//! What the accelerator costs: nanoseconds for each data segment with its acknowledgments (two packets in, two out, their
-//! making included), and bytes for each connection: `cargo run --release -p paceline-pep --example accelerator_cost`.
+//! What the accelerator costs: nanoseconds for each data segment with its acknowledgments (two packets in, two out,
+//! their making included), and bytes for each connection: `cargo run --release -p paceline-pep --example
+//! accelerator_cost`.
 //!
 //! From ten connections to a hundred thousand, to show that neither grows with their number; simulated packets and
 //! datagrams of 1500 bytes.

@@ -1,4 +1,5 @@
-//! Whole transfers through the accelerator, between endpoints like Linux's: what it has to reach on links of all kinds.
+//! Whole transfers through the accelerator, between endpoints like Linux's: what it has to reach on links of all
+//! kinds.
 
 mod world;
 
@@ -53,6 +54,26 @@ fn a_clean_path_is_left_as_fast_and_without_added_retransmissions() {
             }
         }
         assert!(rates[1] > 0.99 * rates[0], "{rate}: {rates:?}");
+    }
+}
+
+/// Queues shorter than any delay budget: they overflow, are found out, and are kept below that.
+#[test]
+fn shallow_buffers_are_found_and_not_overrun() {
+    for (rate, delay_ms, queue) in
+        [("100 Mb/s", 5, 100_000), ("20 Mb/s", 10, 20_000), ("50 Mb/s", 20, 200_000), ("10 Mb/s", 25, 15_000)]
+    {
+        let mut rates = Vec::new();
+        for accelerator in [None, adaptive()] {
+            let mut world = World::download(Source::Bulk, accelerator, 5, lines(rate, delay_ms, queue));
+            world.run_ms(20_000);
+            rates.push(goodput(&world, 0, 20_000));
+            if let Middle::Accelerator(accelerator) = &world.middle {
+                let stats = accelerator.stats();
+                assert!(stats.retransmissions * 20 < stats.segments_sent, "{rate}, {queue} bytes: {stats:?}");
+            }
+        }
+        assert!(rates[1] > 0.99 * rates[0], "{rate}, {queue} bytes: {rates:?}");
     }
 }
 
@@ -126,7 +147,8 @@ fn transfers_survive_everything_on_both_segments() {
     }
 }
 
-/// One transfer to a client with a window of 17 KB, which reads as fast as it can or at a rate; goodput and the world.
+/// One transfer to a client with a window of 17 KB, which reads as fast as it can or at a rate; goodput and the
+/// world.
 fn small_window(beyond: BeyondWindow, overshoot: bool, read_rate: Option<Rate>) -> (f64, World) {
     let (mut client, server) = configs(0);
     client.receive_buffer = Bytes(17_000);

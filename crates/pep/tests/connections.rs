@@ -60,7 +60,8 @@ fn super_packets_come_in_and_go_out_whole() {
     let config = AcceleratorConfig { super_packet: Bytes(65_000), ..AcceleratorConfig::default() };
     let mut bed = Bed::open_with(config, |_| ());
     bed.clear();
-    // A round trip of 10 ms at a window of 14,600 bytes is paced at a burst of one segment a tick; a fast path opens it.
+    // A round trip of 10 ms at a window of 14,600 bytes is paced at a burst of one segment a tick; a fast path
+    // opens it.
     let mut off = 1;
     let mut largest = (0, 0);
     for _ in 0..60 {

@@ -123,8 +123,8 @@ fn signed_multipath_and_accurate_ecn_pass() {
     assert_eq!(bed.taken_by_client(), [esp]);
 }
 
-/// Row "crash": exposure is capped; connections with exposure 0 go on through the bypass unharmed; exposed ones are reset
-/// on both ends from the journal, never left hanging.
+/// Row "crash": exposure is capped; connections with exposure 0 go on through the bypass unharmed; exposed ones are
+/// reset on both ends from the journal, never left hanging.
 #[test]
 fn crash_leaves_nothing_hanging() {
     let config = AcceleratorConfig { exposure: Bytes(8_000), ..AcceleratorConfig::default() };
@@ -159,8 +159,8 @@ fn crash_leaves_nothing_hanging() {
     assert_eq!(bed.acked(), Some(end + u64::from(SEGMENT)));
 }
 
-/// Row "stop, upgrade, config change": early ACKs stop, what is held is delivered, detach at exposure 0; after a limit the
-/// rest is reset.
+/// Row "stop, upgrade, config change": early ACKs stop, what is held is delivered, detach at exposure 0; after a
+/// limit the rest is reset.
 #[test]
 fn stop_delivers_then_detaches_and_resets_only_after_the_limit() {
     let mut bed = Bed::open();
@@ -176,7 +176,8 @@ fn stop_delivers_then_detaches_and_resets_only_after_the_limit() {
     bed.wait(15);
     bed.ack(later);
     assert_eq!(bed.acked(), Some(later), "what the client acknowledges goes on");
-    // The right edge that the server was promised is beyond the client's: the connection stays until that is made good.
+    // The right edge that the server was promised is beyond the client's: the connection stays until that is made
+    // good.
     assert_eq!(bed.accelerator.flow_count(), 1);
     let big = bed.client_packet(1, Some(later), ACK, 0, |tcp| tcp.window = u16::MAX);
     let before = bed.accelerator.flow_count();
@@ -261,7 +262,8 @@ fn overload_and_flood_are_passed_and_acknowledged_bytes_stay() {
     assert!(have >= acked, "all of it is delivered");
 }
 
-/// Row "FIN, half-close": a FIN is never acknowledged early; the last segment is held back; directions are independent.
+/// Row "FIN, half-close": a FIN is never acknowledged early; the last segment is held back; directions are
+/// independent.
 #[test]
 fn fin_is_acknowledged_by_the_client_alone() {
     let mut bed = Bed::open();

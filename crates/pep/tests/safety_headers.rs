@@ -1,5 +1,5 @@
-//! The rules for live traffic, third part: marks, headers and packets of other kinds. One test for each row of the table of hazards
-//! of an accelerator; the row stands in the test's documentation.
+//! The rules for live traffic, third part: marks, headers and packets of other kinds. One test for each row of the
+//! table of hazards of an accelerator; the row stands in the test's documentation.
 
 mod bed;
 

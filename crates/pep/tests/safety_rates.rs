@@ -1,5 +1,5 @@
-//! The rules for live traffic, fourth part: rates, buffers and fairness. One test for each row of the table of hazards of an
-//! accelerator; the row stands in the test's documentation.
+//! The rules for live traffic, fourth part: rates, buffers and fairness. One test for each row of the table of
+//! hazards of an accelerator; the row stands in the test's documentation.
 
 mod world;
 
@@ -61,8 +61,8 @@ fn deep_buffers_are_not_filled() {
     }
 }
 
-/// Row "bandwidth estimate": from acknowledged bytes over at least an RTT and several TDD periods, never from ACK packets;
-/// app-limited samples do not lower it.
+/// Row "bandwidth estimate": from acknowledged bytes over at least an RTT and several TDD periods, never from ACK
+/// packets; app-limited samples do not lower it.
 #[test]
 fn the_estimate_counts_bytes_over_periods() {
     // Packets pass the radio in bursts each 10 ms, ACKs come back in bursts each 10 ms.

@@ -1,5 +1,5 @@
-//! The rules for live traffic, second part: what happens to single segments. One test for each row of the table of hazards
-//! of an accelerator; the row stands in the test's documentation.
+//! The rules for live traffic, second part: what happens to single segments. One test for each row of the table of
+//! hazards of an accelerator; the row stands in the test's documentation.
 
 mod bed;
 
@@ -67,8 +67,8 @@ fn injected_segments_change_nothing() {
     assert_eq!(bed.exposure(), 0);
 }
 
-/// Row "client data or FIN with an old ACK number": ACK, window, SACK and TSecr are rewritten to what the server has seen
-/// from us; only empty ACKs are dropped.
+/// Row "client data or FIN with an old ACK number": ACK, window, SACK and TSecr are rewritten to what the server
+/// has seen from us; only empty ACKs are dropped.
 #[test]
 fn client_segments_carry_what_the_server_has_seen() {
     let mut bed = open(|_| ());
@@ -147,8 +147,8 @@ fn duplicates_are_suppressed_and_the_loss_repaired_here() {
     assert_eq!(bed.taken_by_server(), vec![duplicate; 3]);
 }
 
-/// Row "window": the right edge towards the server never retreats; the client's window is honoured unless overshoot is on;
-/// own zero-window probes; the server's are answered.
+/// Row "window": the right edge towards the server never retreats; the client's window is honoured unless overshoot
+/// is on; own zero-window probes; the server's are answered.
 #[test]
 fn windows_are_kept_honoured_and_probed() {
     let config =
@@ -193,8 +193,8 @@ fn windows_are_kept_honoured_and_probed() {
     assert!(bed.to_server.iter().map(header).any(|tcp| tcp.window > 0), "the window opens");
 }
 
-/// Row "window scale, timestamps": only from a seen SYN pair; TSval = the client's last real value; TSecr of the acknowledged
-/// segment; a retransmission carries a valid TSval.
+/// Row "window scale, timestamps": only from a seen SYN pair; TSval = the client's last real value; TSecr of the
+/// acknowledged segment; a retransmission carries a valid TSval.
 #[test]
 fn scale_and_timestamps_are_those_of_the_ends() {
     let mut bed = open(|_| ());

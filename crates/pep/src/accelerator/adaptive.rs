@@ -1,24 +1,28 @@
 //! The default rate control: what the path delivers is measured, and what is on its way is bounded by it.
 //!
-//! **Delivery rate**: bytes acknowledged over a stretch of at least a round trip and several TDD periods, and no faster
-//! than those bytes were sent, so that a burst of ACKs after an outage is not taken for capacity. The estimate is the
-//! highest of the last few stretches. A stretch in which there was too little to send and no queue raises it, never lowers
-//! it. Loss is
-//! not looked at.
+//! **Delivery rate**: bytes acknowledged over a stretch of at least a round trip and several TDD periods, and no
+//! faster than those bytes were sent, so that a burst of ACKs after an outage is not taken for capacity. The
+//! estimate is the highest of the last few stretches. A stretch in which there was too little to send and no queue
+//! raises it, never lowers it.
 //!
-//! **Window**: rate x (minimum round trip + budget). The budget is the queue that the radio draws from until the first
-//! ACK tells of a higher capacity. It follows from the link itself: round trips near the minimum say that the queue ran
-//! empty, and a few in a hundred are wanted. A steady link is left with a short queue, a bursty one gets a longer one.
-//! While the queue stays short the capacity is not known, and the window grows up to twofold each round trip: a hundredfold jump takes
-//! eight or nine. After a drop the estimate follows with the stretches, and nothing is sent until the excess has drained.
+//! **Window**: rate x (minimum round trip + budget). The budget is the queue that the radio draws from until the
+//! first ACK tells of a higher capacity. It follows from the link itself: round trips near the minimum say that the
+//! queue ran empty, and about one in a hundred is wanted. A steady link is left with a short queue, a bursty one gets
+//! a longer one. While the queue stays short the capacity is not known, and the window grows up to twofold each
+//! round trip: a hundredfold jump takes eight or nine. After a drop the estimate follows with the stretches, and
+//! nothing is sent until the excess has drained.
 //!
-//! **Minimum round trip**: over ten seconds. When it expires, or when every round trip of a second has been far above it,
-//! the window shrinks to below what the path itself holds until the queue is gone, and the minimum is measured anew: so a
-//! path that became longer is told from a queue of our own making.
+//! **Minimum round trip**: over ten seconds. When it expires, or when every round trip of a second has been far
+//! above it, the window shrinks to below what the path itself holds until the queue is gone, and the minimum is
+//! measured anew: so a path that became longer is told from a queue of our own making.
 //!
-//! Left out: loss as a signal (a queue shorter than the budget loses what does not fit), and ECN.
+//! **Loss** does not lower the rate. A buffer shorter than the budget is found by trying (`shallow`), which
+//! shortens the queue and leaves the path full.
+//!
+//! Left out: ECN.
 
 use super::control::AckSample;
+use super::shallow::Shallow;
 use paceline_net::{Duration, Instant, Rate};
 
 /// Parameters that need no knowledge of the network.
@@ -110,6 +114,9 @@ pub(super) struct Adaptive {
     round_lowest: Duration,
     round_limited: bool,
     sampled_at: Instant,
+    /// Bytes delivered and found lost in the round.
+    round_bytes: (u64, u64),
+    shallow: Shallow,
     /// Factor of the bandwidth-delay product by which the window tries for more.
     gain: f64,
     /// No queue has been seen yet.
@@ -141,6 +148,8 @@ impl Adaptive {
             round_lowest: Duration::MAX,
             round_limited: false,
             sampled_at: Instant::ZERO,
+            round_bytes: (0, 0),
+            shallow: Shallow::default(),
             gain: MAX_GAIN,
             starting: true,
             window: INITIAL_WINDOW,
@@ -148,6 +157,11 @@ impl Adaptive {
     }
     fn min_rtt(&self) -> Duration {
         self.min_rtt.map_or(INITIAL_RTT, |(rtt, _)| rtt)
+    }
+
+    /// Queueing delay to keep, in seconds.
+    fn budget(&self) -> f64 {
+        self.shallow.cap().map_or(self.budget, |cap| cap.min(self.budget))
     }
 
     pub fn on_send(&mut self, now: Instant, in_flight_before: u64) {
@@ -170,6 +184,8 @@ impl Adaptive {
         self.delivered += sample.bytes;
         self.limited_since_mark |= sample.app_limited;
         self.round_limited |= sample.app_limited;
+        self.round_bytes.0 += sample.bytes;
+        self.round_bytes.1 += sample.lost;
         if let Some(sent_at) = sample.sent_at {
             self.newest_sent_at = self.newest_sent_at.max(sent_at);
         }
@@ -188,7 +204,8 @@ impl Adaptive {
         self.update_window(if sample.app_limited { 0 } else { sample.bytes });
     }
 
-    /// The budget grows for the time in which the queue was found empty, and shrinks for the time in which it was not.
+    /// The budget grows for the time in which the queue was found empty, and shrinks for the time in which it was
+    /// not.
     fn adapt_budget(&mut self, now: Instant, rtt: Duration) {
         let min_rtt = self.min_rtt();
         let share = now.since(self.sampled_at).min(min_rtt).as_secs_f64() / min_rtt.as_secs_f64().max(1e-4);
@@ -218,7 +235,9 @@ impl Adaptive {
     fn end_round(&mut self, now: Instant) {
         if self.round_lowest < Duration::MAX {
             let queue = self.round_lowest.saturating_sub(self.min_rtt()).as_secs_f64();
-            let short = queue < self.budget / 2.0;
+            let round = now.since(self.round_at).as_secs_f64();
+            self.shallow.on_round(now, self.round_bytes, queue, round);
+            let short = queue < self.budget() / 2.0;
             if !self.round_limited && self.probe.is_none() {
                 self.gain = if short { (self.gain * GAIN_STEP).min(MAX_GAIN) } else { 1.0 };
                 self.starting &= short;
@@ -228,6 +247,7 @@ impl Adaptive {
             }
         }
         (self.round_at, self.round_lowest, self.round_limited) = (now, Duration::MAX, false);
+        self.round_bytes = (0, 0);
     }
 
     /// Starts, follows and ends the search for a new minimum round trip.
@@ -301,12 +321,14 @@ impl Adaptive {
         let span = if self.probe.is_some() {
             0.75 * min_rtt
         } else {
-            (min_rtt + self.budget).max(self.gain * min_rtt)
+            // In a short buffer there is no room to try for more.
+            let gain = if self.shallow.cap().is_some() { 1.0 } else { self.gain };
+            (min_rtt + self.budget()).max(gain * min_rtt)
         };
         let wanted = (self.bandwidth / 8.0 * span) as u64;
         let least = if self.gain > 1.0 { INITIAL_WINDOW } else { MIN_WINDOW };
         // Slow start: what is acknowledged may be sent twice.
-        let doubled = if self.starting { self.window + acked } else { 0 };
+        let doubled = if self.starting && self.shallow.cap().is_none() { self.window + acked } else { 0 };
         self.window = wanted.max(least).max(doubled);
     }
 
@@ -362,6 +384,7 @@ mod tests {
                         bytes: PACKET,
                         rtt: Some(Duration::from_millis(self.now - sent_at)),
                         sent_at: Some(Instant::from_millis(sent_at)),
+                        lost: 0,
                         in_flight: self.in_flight,
                         app_limited: app < self.control.window(),
                     };

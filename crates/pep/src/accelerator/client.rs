@@ -1,7 +1,8 @@
-//! Segments of the client: its acknowledgments are taken over, its data, FIN and reset go on with the numbers that the
-//! server has seen from us.
+//! Segments of the client: its acknowledgments are taken over, its data, FIN and reset go on with the numbers that
+//! the server has seen from us.
 
 use super::flow::{Context, Fate, Flow};
+use super::outbound::SILENT;
 use super::scoreboard::Delivery;
 use paceline_net::rewrite;
 use paceline_net::{Packet, TcpFlags, TcpHeader, Timestamps, Transport};
@@ -45,6 +46,12 @@ impl Flow {
         self.complete = true;
         self.heard_at = cx.now;
         self.window_probes = 0;
+        if self.rtt.backoff() >= SILENT {
+            // It is back: the first segment that it lacks goes at once, the rest follows.
+            self.rtt.on_progress();
+            self.timer_base = cx.now;
+            self.board.lose_first();
+        }
         let delivery = self.take_ack(cx, &tcp, ack, carries);
         let answers = std::mem::take(&mut self.probe_passed);
         (self.forward_or_absorb(cx, packet, carries || probes || answers), delivery)
@@ -98,7 +105,7 @@ impl Flow {
         });
         let ranges: [Option<(u64, u64)>; 4] = collect(ranges);
         let una = self.una.max(ack);
-        let delivery = self.board.on_ack(cx.now, una, ranges.iter().flatten().copied(), min_rtt);
+        let mut delivery = self.board.on_ack(cx.now, una, ranges.iter().flatten().copied(), min_rtt);
         let payload = |off: u64| off.min(self.store.next());
         cx.stats.bytes_delivered += payload(una) - payload(self.una);
         self.una = una;
@@ -126,6 +133,7 @@ impl Flow {
             self.on_duplicate(cx);
         }
         self.reorder_at = self.board.detect(cx.now, self.rtt.spread(), self.agreed.segment);
+        delivery.lost = self.board.take_lost();
         self.ack_due |= self.is_ack_due(cx);
         delivery
     }

@@ -24,9 +24,9 @@ impl Default for RateControl {
 pub struct AcceleratorConfig {
     /// The rate control, one for each device.
     pub control: RateControl,
-    /// Bytes of a connection that are held at most and that the client is not known to have: the window that its server
-    /// sees. As much again is held of what the client has acknowledged selectively, so that a hole does not stop the
-    /// flow for a round trip.
+    /// Bytes of a connection that are held at most and that the client is not known to have: the window that its
+    /// server sees. As much again is held of what the client has acknowledged selectively, so that a hole does not
+    /// stop the flow for a round trip.
     pub flow_buffer: Bytes,
     /// Bytes of a connection that may be acknowledged to its server and not yet by the client.
     pub exposure: Bytes,

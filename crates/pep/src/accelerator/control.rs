@@ -11,6 +11,8 @@ use paceline_net::{Duration, Instant, Rate};
 pub(super) struct AckSample {
     /// Bytes newly delivered, in order or not.
     pub bytes: u64,
+    /// Bytes found lost since the last one.
+    pub lost: u64,
     /// Round-trip time of the newest segment delivered, if it was sent once.
     pub rtt: Option<Duration>,
     /// When that segment was sent.

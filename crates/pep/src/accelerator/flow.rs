@@ -1,5 +1,5 @@
-//! One accelerated connection: a receiver towards its server (`inbound`), a sender towards its client (`outbound`), and
-//! what passes the other way (`client`).
+//! One accelerated connection: a receiver towards its server (`inbound`), a sender towards its client (`outbound`),
+//! and what passes the other way (`client`).
 //!
 //! Stream positions are 64-bit offsets from the server's initial sequence number, whose SYN is offset 0: data begins
 //! at 1. Serial numbers exist on the wire only.
@@ -8,6 +8,7 @@ use super::Transmission;
 use super::config::AcceleratorConfig;
 use super::inbound::LARGEST_PACKET;
 use super::opening::{Agreed, Opened};
+use super::outbound::SILENT;
 use super::overshoot::Overshoot;
 use super::rtt::Rtt;
 use super::scoreboard::Scoreboard;
@@ -218,10 +219,10 @@ impl Flow {
         let next = self.store.next();
         next + u64::from(self.fin == Some(next))
     }
-    /// Bytes that take room on the way to the device. What a silent client was sent is long gone from the radio: it must
-    /// not keep the device's other connections from sending.
+    /// Bytes that take room on the way to the device. What a silent client was sent is long gone from the radio: it
+    /// must not keep the device's other connections from sending.
     pub fn on_its_way(&self) -> u64 {
-        if self.rtt.backoff() >= 2 { 0 } else { self.board.in_flight() }
+        if self.rtt.backoff() >= SILENT { 0 } else { self.board.in_flight() }
     }
     /// Whether the client owes an answer.
     pub fn is_waiting(&self) -> bool {

@@ -1,5 +1,5 @@
-//! The receiver towards the server (RFC 9293 section 3.10.7.4, RFC 5961, RFC 7323, RFC 2018, RFC 2883, RFC 3168): what is
-//! accepted, and what is acknowledged before the client has it.
+//! The receiver towards the server (RFC 9293 section 3.10.7.4, RFC 5961, RFC 7323, RFC 2018, RFC 2883, RFC 3168):
+//! what is accepted, and what is acknowledged before the client has it.
 //!
 //! Acknowledged early is what is contiguous, verified and held, within the exposure cap. Not acknowledged early: a
 //! FIN and the last packet ahead of it, urgent data and what follows it, and anything while the accelerator is being

@@ -224,6 +224,7 @@ impl Accelerator {
                 if delivery.bytes > 0 {
                     let sample = AckSample {
                         bytes: delivery.bytes,
+                        lost: delivery.lost,
                         rtt: delivery.rtt,
                         sent_at: delivery.sent_at,
                         in_flight: device.in_flight,

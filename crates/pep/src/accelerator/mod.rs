@@ -1,5 +1,5 @@
-//! The mobile accelerator: K. Liu, J. Y. B. Lee, "Mobile Accelerator: A New Approach to Improve TCP Performance in Mobile
-//! Data Networks" (2011), with the safety that live traffic asks for (RFC 3135, RFC 5961, RFC 9293).
+//! The mobile accelerator: K. Liu, J. Y. B. Lee, "Mobile Accelerator: A New Approach to Improve TCP Performance in
+//! Mobile Data Networks" (2011), with the safety that live traffic asks for (RFC 3135, RFC 5961, RFC 9293).
 //!
 //! It stands between servers and a mobile network and divides each connection's downlink, without terminating it: the
 //! server's segments are kept and acknowledged at once, and sent to the client at the rate that its radio takes,
@@ -8,19 +8,19 @@
 //!
 //! # Driving it
 //!
-//! No I/O and no clock: time is handed in, and never goes back. An [`Accelerator`] has two sides, [`Side::Server`] (port 0 of
-//! [`paceline_net::Node`]) and [`Side::Mobile`] (port 1).
+//! No I/O and no clock: time is handed in, and never goes back. An [`Accelerator`] has two sides, [`Side::Server`]
+//! (port 0 of [`paceline_net::Node`]) and [`Side::Mobile`] (port 1).
 //!
 //! - [`Accelerator::input`] takes a packet from a side; any number of them may come before the next step.
-//! - [`Accelerator::poll_transmit`] gives what is to be sent, until it gives `None`. What was acknowledged and what may be
-//!   sent is decided here, so that a batch of packets costs one acknowledgment.
-//! - [`Accelerator::next_timer`], asked after that, says when [`Accelerator::handle_timeout`] wants to be called, which is
-//!   followed by polling again. Calling early or late is harmless; pacing is as fine as the calls.
+//! - [`Accelerator::poll_transmit`] gives what is to be sent, until it gives `None`. What was acknowledged and what
+//!   may be sent is decided here, so that a batch of packets costs one acknowledgment.
+//! - [`Accelerator::next_timer`], asked after that, says when [`Accelerator::handle_timeout`] wants to be called,
+//!   which is followed by polling again. Calling early or late is harmless; pacing is as fine as the calls.
 //! - [`Accelerator::drain`] ends it without harm; [`Accelerator::flow_count`] is zero when it has.
 //!
-//! Packets may be simulated lengths or a device's datagrams; payload is held as it came. Super-packets come in as they are,
-//! and leave where [`AcceleratorConfig::super_packet`] allows, with the segment size beside them. Workers that
-//! share the traffic by a hash of the connection have a machine each.
+//! Packets may be simulated lengths or a device's datagrams; payload is held as it came. Super-packets come in as
+//! they are, and leave where [`AcceleratorConfig::super_packet`] allows, with the segment size beside them. Workers
+//! that share the traffic by a hash of the connection have a machine each.
 //!
 //! ```
 //! # use paceline_pep::{Accelerator, AcceleratorConfig};
@@ -43,13 +43,14 @@
 //!
 //! # Files
 //!
-//! `machine` holds the tables of connections (`flow`) and devices (`device`), `turns` says who is next, `operation` is for
-//! stopping and looking. A connection is a receiver
-//! (`inbound`, `store`), a sender (`outbound`, `scoreboard`, `rtt`, `overshoot`) and what passes upwards (`client`,
-//! `uplink`). `opening` watches handshakes. Rate controls: `paper`, `adaptive`, behind `control`.
+//! `machine` holds the tables of connections (`flow`) and devices (`device`), `turns` says who is next, `operation`
+//! is for stopping and looking. A connection is a receiver (`inbound`, `store`), a sender (`outbound`,
+//! `scoreboard`, `rtt`, `overshoot`) and what passes upwards (`client`, `uplink`). `opening` watches handshakes.
+//! Rate controls: `paper`, `adaptive` (with `shallow`),
+//! behind `control`.
 //!
-//! Left out: tunnels (a GTP-U packet passes untouched; the place to stand is N6 or SGi), acceleration of uploads, and the
-//! journal's storage, of which only the records are made here.
+//! Left out: tunnels (a GTP-U packet passes untouched; the place to stand is N6 or SGi), acceleration of uploads,
+//! and the journal's storage, of which only the records are made here.
 
 mod adaptive;
 mod client;
@@ -69,6 +70,7 @@ mod paper;
 mod ranges;
 mod rtt;
 mod scoreboard;
+mod shallow;
 mod stats;
 mod store;
 mod timers;

@@ -1,8 +1,8 @@
-//! Handshakes as they pass (RFC 9293 section 3.5, RFC 7323, RFC 2018, RFC 3168, RFC 9768): nothing is answered or altered,
-//! both sides are learned from the SYN pair, and what must not be touched is told apart.
+//! Handshakes as they pass (RFC 9293 section 3.5, RFC 7323, RFC 2018, RFC 3168, RFC 9768): nothing is answered or
+//! altered, both sides are learned from the SYN pair, and what must not be touched is told apart.
 //!
-//! The table is bounded and forgets the oldest first: a flood of SYNs costs memory up to a limit, and connections whose
-//! handshake is forgotten pass untouched.
+//! The table is bounded and forgets the oldest first: a flood of SYNs costs memory up to a limit, and connections
+//! whose handshake is forgotten pass untouched.
 
 use super::Side;
 use super::index::Table;
@@ -129,7 +129,8 @@ impl Opening {
 
     fn accurate_ecn(&self, server: &Syn, client: &Syn) -> Result<(), BypassReason> {
         let (offer, answer) = if server.answer { (client, server) } else { (server, client) };
-        // An offer of all three bits may be declined: by ECE alone (or with the nonce bit), by none, by an echo of all.
+        // An offer of all three bits may be declined: by ECE alone (or with the nonce bit), by none, by an echo of
+        // all.
         let bits = |syn: &Syn| (syn.flags.0 & (TcpFlags::AE.0 | TcpFlags::CWR.0 | TcpFlags::ECE.0)) >> 6;
         let accepted = bits(offer) == 0b111 && ![0b000, 0b001, 0b101, 0b111].contains(&bits(answer));
         let option = answer.options.other.intersects(ForeignOptions::ACCURATE_ECN);

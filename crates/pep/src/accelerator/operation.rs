@@ -12,8 +12,8 @@ impl Accelerator {
         self.remove(slot);
     }
 
-    /// Stops without harm: nothing more is acknowledged early and no connection is taken in; each goes on end to end when
-    /// all that it is owed is delivered. After `limit`, those that are still owed something are reset.
+    /// Stops without harm: nothing more is acknowledged early and no connection is taken in; each goes on end to
+    /// end when all that it is owed is delivered. After `limit`, those that are still owed something are reset.
     pub fn drain(&mut self, now: Instant, limit: Duration) {
         self.draining = Some(now + limit);
         for slot in 0..self.flows.slots() {
@@ -39,8 +39,8 @@ impl Accelerator {
         self.flows.iter().filter(|(_, _, flow)| flow.exposure() > 0).map(|(_, _, flow)| flow.record())
     }
 
-    /// After a crash, resets both ends of the connections of a journal. Those that were not exposed need nothing: they go
-    /// on as connections whose start was not seen.
+    /// After a crash, resets both ends of the connections of a journal. Those that were not exposed need nothing:
+    /// they go on as connections whose start was not seen.
     pub fn recover(&mut self, journal: impl IntoIterator<Item = FlowRecord>) {
         for record in journal {
             for (side, packet) in record.resets() {

@@ -1,7 +1,8 @@
 //! The sender towards the client: what goes next, and what a silent client gets.
 //!
-//! The rate control paces and bounds; the client's window bounds as well, unless overshoot is on and the client takes it. A
-//! lost segment is sent again without any change of rate. A zero window is probed with an empty segment.
+//! The rate control paces and bounds; the client's window bounds as well, unless overshoot is on and the client
+//! takes it. A lost segment is sent again without any change of rate. A zero window is probed with an empty
+//! segment.
 
 use super::config::AcceleratorConfig;
 use super::device::Device;
@@ -24,6 +25,9 @@ const MAX_PERSIST: Duration = Duration::from_secs(60);
 const LEAST_MTU_V4: u32 = 552;
 const LEAST_MTU_V6: u32 = 1280;
 
+/// Timeouts in a row after which a client gets nothing but probes, and takes no room of its device's.
+pub(super) const SILENT: u8 = 2;
+
 /// What came of a turn to send.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Turn {
@@ -38,6 +42,9 @@ pub(super) enum Turn {
 impl Flow {
     /// Sends one packet, what was lost first.
     pub fn send_next(&mut self, cx: &mut Context<'_>, device: &Device) -> Turn {
+        if self.rtt.backoff() >= SILENT && !self.force {
+            return Turn::Nothing; // until it answers
+        }
         let room = if self.force { u64::MAX } else { device.room() };
         if let Some(repeat) = self.board.next_lost() {
             let len = if repeat.fin { 1 } else { repeat.len.min(self.agreed.segment) };
@@ -225,8 +232,8 @@ impl Flow {
         at
     }
 
-    /// A packet of at most `mtu` bytes fits on the way to the client (RFC 1191, RFC 8201): what is larger is cut and sent
-    /// again. Believed only if it quotes something that is on its way.
+    /// A packet of at most `mtu` bytes fits on the way to the client (RFC 1191, RFC 8201): what is larger is cut
+    /// and sent again. Believed only if it quotes something that is on its way.
     pub fn on_packet_too_big(&mut self, seq: SeqNumber, mtu: u32) -> bool {
         let quoted = self.offset(seq, self.una).is_some_and(|off| self.una <= off && off < self.nxt);
         let v4 = self.key.src.is_ipv4();

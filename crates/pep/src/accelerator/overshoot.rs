@@ -1,10 +1,10 @@
 //! Sending past the client's advertised window.
 //!
-//! The window that we have seen is old by the way of the ACK: a client that reads at once has opened it
-//! further. That is a bet on ACKs under way, never on free memory, since Linux from 6.17 on drops whatever ends beyond the
-//! edge that it last sent. So the overshoot grows by a window each round trip up to what the path holds, only while the
-//! window stays near its largest and no hole is open; the first sign of a drop ends it, what was sent
-//! beyond the edge is sent again, and the next try waits, twice as long each time.
+//! The window that we have seen is old by the way of the ACK: a client that reads at once has opened it further.
+//! That is a bet on ACKs under way, never on free memory, since Linux from 6.17 on drops whatever ends beyond the
+//! edge that it last sent. So the overshoot grows by a window each round trip up to what the path holds, only while
+//! the window stays near its largest and no hole is open; the first sign of a drop ends it, what was sent beyond
+//! the edge is sent again, and the next try waits, twice as long each time.
 
 use paceline_net::{Duration, Instant};
 

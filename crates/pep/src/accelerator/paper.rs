@@ -1,14 +1,14 @@
-//! The published rate control: K. Liu, J. Y. B. Lee, "Mobile Accelerator: A New Approach to Improve TCP Performance in
-//! Mobile Data Networks" (IWCMC 2011).
+//! The published rate control: K. Liu, J. Y. B. Lee, "Mobile Accelerator: A New Approach to Improve TCP Performance
+//! in Mobile Data Networks" (IWCMC 2011).
 //!
 //! - Over each `k` ACKs the bandwidth is sampled, `R_i = (ack[i+k] - ack[i]) / (t[i+k] - t[i])`, and smoothed,
 //!   `R = (1 - lambda) R + lambda R_i`.
 //! - Each ACK with a round-trip time above `beta` sets `R_max = R`; one below `alpha` sets
 //!   `R_max = mu R_max + (1 - mu) R_cap`; in between the rate stays.
 //!
-//! Until there is a sample, `R_max` is `R_cap`. Nothing bounds the data in flight but the buffer, and no loss changes
-//! the rate. Bytes are counted when they are known to be delivered, in order or selectively acknowledged. A control serves all connections of a
-//! device, of which the paper's experiments had one.
+//! Until there is a sample, `R_max` is `R_cap`. Nothing bounds the data in flight but the buffer, and no loss
+//! changes the rate. Bytes are counted when they are known to be delivered, in order or selectively acknowledged. A
+//! control serves all connections of a device, of which the paper's experiments had one.
 
 use super::control::AckSample;
 use paceline_net::{Duration, Instant, Rate};
@@ -119,6 +119,7 @@ mod tests {
     fn ack(control: &mut Paper, at_ms: u64, rtt_ms: u64) {
         let sample = AckSample {
             bytes: 1000,
+            lost: 0,
             rtt: Some(Duration::from_millis(rtt_ms)),
             sent_at: None,
             in_flight: 0,

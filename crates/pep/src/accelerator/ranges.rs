@@ -8,7 +8,8 @@ pub(super) struct Ranges {
 }
 
 impl Ranges {
-    /// Adds `[start, end)`, tells `new` of each part that was not in the set, and returns the range that now holds it.
+    /// Adds `[start, end)`, tells `new` of each part that was not in the set, and returns the range that now holds
+    /// it.
     pub fn insert(&mut self, start: u64, end: u64, mut new: impl FnMut(u64, u64)) -> (u64, u64) {
         let first = match self.ranges.back() {
             Some(last) if last.0 <= start => self.ranges.len() - usize::from(last.1 >= start),

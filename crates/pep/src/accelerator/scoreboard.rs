@@ -1,8 +1,8 @@
 //! What is on its way to the client: RACK (RFC 8985) over one record a segment.
 //!
-//! Every record is judged once for its first transmission, in order of its offset, and once for each repetition, in order
-//! of time: the work is constant per segment, however many are in flight. What RACK calls lost is sent again from here; a
-//! timeout sends the first segment again and leaves the rest to RACK.
+//! Every record is judged once for its first transmission, in order of its offset, and once for each repetition, in
+//! order of time: the work is constant per segment, however many are in flight. What RACK calls lost is sent again
+//! from here; a timeout sends the first segment again and leaves the rest to RACK.
 
 use super::ranges::Ranges;
 use paceline_net::{Duration, Instant};
@@ -46,8 +46,8 @@ pub(super) struct Delivery {
     pub rtt: Option<Duration>,
     /// When that segment was sent.
     pub sent_at: Option<Instant>,
-    /// New bytes were selectively acknowledged.
-    pub sacked: bool,
+    /// Bytes found lost since the last acknowledgment.
+    pub lost: u64,
 }
 
 /// A segment to be sent again.
@@ -64,6 +64,8 @@ pub(super) struct Scoreboard {
     sacked: Ranges,
     sacked_bytes: u64,
     in_flight: u64,
+    /// Bytes found lost and not told yet.
+    newly_lost: u64,
     /// Offsets of records found lost, in the order found; entries may be stale.
     lost: VecDeque<u64>,
     /// Repetitions by time; entries may be stale.
@@ -182,7 +184,6 @@ impl Scoreboard {
                 let before = *record;
                 record.state = record.state & !LOST | SACKED;
                 self.sacked_bytes += u64::from(before.len);
-                delivery.sacked = true;
                 self.on_delivered(now, before, delivery, min_rtt);
             }
         }
@@ -242,8 +243,12 @@ impl Scoreboard {
         (min_rtt * u64::from(self.reorder_quarters.max(1)) / 4).min(srtt / 8)
     }
 
-    /// Judges what was sent before the newest delivery, by the shortest and the smoothed round-trip time. Returns when
-    /// to judge again.
+    /// Bytes found lost since the last call.
+    pub fn take_lost(&mut self) -> u64 {
+        std::mem::take(&mut self.newly_lost)
+    }
+    /// Judges what was sent before the newest delivery, by the shortest and the smoothed round-trip time. Returns
+    /// when to judge again.
     pub fn detect(&mut self, now: Instant, rtt: (Duration, Duration), segment: u32) -> Option<Instant> {
         let window = self.reorder_window(rtt, segment);
         let (rack, rack_rtt) = (self.rack, self.rack_rtt);
@@ -264,6 +269,7 @@ impl Scoreboard {
                 }
                 record.state |= LOST;
                 self.in_flight -= u64::from(record.len);
+                self.newly_lost += u64::from(record.len);
                 self.lost.push_back(record.off);
             }
             self.judged = record.end();
@@ -283,6 +289,7 @@ impl Scoreboard {
                 }
                 record.state |= LOST;
                 self.in_flight -= u64::from(record.len);
+                self.newly_lost += u64::from(record.len);
                 self.lost.push_back(record.off);
             }
             self.resent.pop_front();

@@ -1,5 +1,5 @@
-//! Whose turn it is: what is said when a batch of packets has been handled, devices in turn, their connections in turn, and
-//! timers.
+//! Whose turn it is: what is said when a batch of packets has been handled, devices in turn, their connections in
+//! turn, and timers.
 
 use super::flow::Context;
 use super::machine::context;

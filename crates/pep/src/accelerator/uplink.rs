@@ -1,5 +1,5 @@
-//! The other direction, which is not accelerated: what client and server have told each other there, so that packets in
-//! the client's name carry its numbers and injected ones are told (RFC 5961).
+//! The other direction, which is not accelerated: what client and server have told each other there, so that
+//! packets in the client's name carry its numbers and injected ones are told (RFC 5961).
 
 use paceline_net::rewrite::Unparsed;
 use paceline_net::{Packet, SeqNumber, TcpFlags, TcpHeader};

@@ -1,4 +1,5 @@
-//! One connection through an accelerator, driven by hand with real datagrams: what either end sends, and what comes out.
+//! One connection through an accelerator, driven by hand with real datagrams: what either end sends, and what comes
+//! out.
 #![allow(dead_code)] // each test file uses its part
 
 use paceline_net::rewrite::{self, Unparsed, checksum_is_right};

@@ -1,5 +1,5 @@
-//! A server, a client and everything that can go wrong between them, driven by bytes: the property tests, the fuzz target
-//! and the ten-million run use the same. What is asserted, beside the machine's own invariants:
+//! A server, a client and everything that can go wrong between them, driven by bytes: the property tests, the fuzz
+//! target and the ten-million run use the same. What is asserted, beside the machine's own invariants:
 //!
 //! - the client's stream is a prefix of the server's, byte by byte;
 //! - the server is never told that more was received than it sent, and its right edge never retreats;
@@ -56,7 +56,8 @@ struct Model {
     real: bool,
     /// The client drops what ends beyond its right edge.
     strict: bool,
-    /// The client acknowledges what it has not got, or injected segments may end things: nothing is promised any more.
+    /// The client acknowledges what it has not got, or injected segments may end things: nothing is promised any
+    /// more.
     hostile: bool,
     over: bool,
     operations: u64,

@@ -1,5 +1,6 @@
-//! A server, a wired link, the accelerator (or nothing), a mobile link and a client, in virtual time. Server and client
-//! are the endpoints of `paceline-tcp`; links have a rate or a trace of opportunities, a delay, a queue and faults.
+//! A server, a wired link, the accelerator (or nothing), a mobile link and a client, in virtual time. Server and
+//! client are the endpoints of `paceline-tcp`; links have a rate or a trace of opportunities, a delay, a queue and
+//! faults.
 #![allow(dead_code)] // each test file uses its part
 
 use paceline_net::{Bytes, Duration, Instant, Node, Output, Packet, Port, Rate, Stream};

@@ -35,12 +35,14 @@ determinism: ## the same bytes from debug and release builds, one seed and many
 fuzz: ## a short run of every fuzz target
 	fuzz/run.sh wire 15
 	fuzz/run.sh ack_filter 15
+	fuzz/run.sh accelerator 15
 	fuzz/run.sh tcp_segments 15
 	fuzz/run.sh tcp_operations 15
 
 bench: ## simulated seconds per CPU second, nanoseconds per packet
 	@scripts/setup.sh build
 	cargo bench --locked -p paceline-sim
+	cargo run --release --locked -p paceline-pep --example accelerator_cost
 
 tables: ## RFC 9438's tables by simulation, down to a loss in 10^8 segments; some minutes
 	cargo run --locked --release -p paceline-tcp --example rfc9438 8

@@ -1,13 +1,13 @@
 #!/bin/sh
 # Fuzzes one target for some time, on the stable toolchain: fuzz/run.sh TARGET SECONDS [libFuzzer options]
-# Targets: ack_filter, tcp_operations, tcp_segments, wire. The corpus stays in fuzz/corpus/TARGET, failing inputs in
+# Targets: accelerator, ack_filter, tcp_operations, tcp_segments, wire. The corpus stays in fuzz/corpus/TARGET, failing inputs in
 # fuzz/artifacts/TARGET.
 set -eu
-usage="usage: $0 TARGET SECONDS [libFuzzer options], TARGET one of: ack_filter tcp_operations tcp_segments wire"
+usage="usage: $0 TARGET SECONDS [libFuzzer options], TARGET one of: accelerator ack_filter tcp_operations tcp_segments wire"
 target=${1:?$usage}
 seconds=${2:?$usage}
 shift 2
-case $target in ack_filter | tcp_operations | tcp_segments | wire) ;; *) echo "$usage" >&2; exit 2 ;; esac
+case $target in accelerator | ack_filter | tcp_operations | tcp_segments | wire) ;; *) echo "$usage" >&2; exit 2 ;; esac
 cd "$(dirname "$0")"
 
 # Coverage by edges with trace of compares; without AddressSanitizer, which stable does not have: there is no unsafe

@@ -38,6 +38,8 @@ enum Command {
     Compare(commands::compare::Args),
     /// Validate a scenario and print it with every default filled in
     Check(commands::check::Args),
+    /// Look at, make and export traces of links
+    Trace(commands::trace::Args),
     /// Compare this host's TCP, emulated, with simulated TCP on the same links
     Parity(commands::parity::Args),
     /// Say what this host can do
@@ -56,6 +58,7 @@ fn main() -> ExitCode {
         Command::Report(args) => commands::report::run(&args),
         Command::Compare(args) => commands::compare::run(&args),
         Command::Check(args) => commands::check::run(&args),
+        Command::Trace(args) => commands::trace::run(&args),
         Command::Parity(args) => commands::parity::run(&args),
         Command::Receive(args) => commands::parity::receive(&args),
         Command::Doctor => commands::doctor::run(),

@@ -7,10 +7,13 @@ use paceline_sim::{Scenario, ScenarioError, scenario};
 use std::path::Path;
 
 /// The scenarios that come with the program.
-const BUILT_IN: [(&str, &str); 7] = [
+const BUILT_IN: [(&str, &str); 10] = [
     ("uplink-limited", include_str!("../../../scenarios/uplink-limited.toml")),
     ("single-station", include_str!("../../../scenarios/single-station.toml")),
     ("ack-filter-paper", include_str!("../../../scenarios/ack-filter-paper.toml")),
+    ("accelerator-3g", include_str!("../../../scenarios/accelerator-3g.toml")),
+    ("accelerator-lte", include_str!("../../../scenarios/accelerator-lte.toml")),
+    ("accelerator-trace", include_str!("../../../scenarios/accelerator-trace.toml")),
     ("parity-fixed", include_str!("../../../scenarios/parity-fixed.toml")),
     ("parity-loss", include_str!("../../../scenarios/parity-loss.toml")),
     ("parity-trace", include_str!("../../../scenarios/parity-trace.toml")),
@@ -20,7 +23,8 @@ const BUILT_IN: [(&str, &str); 7] = [
 /// What every command that takes a scenario takes.
 #[derive(Args)]
 pub struct ScenarioArgs {
-    /// Scenario file, or the name of a built-in one: uplink-limited, single-station, ack-filter-paper
+    /// Scenario file, or the name of a built-in one: uplink-limited, single-station, ack-filter-paper, accelerator-3g,
+    /// accelerator-lte, accelerator-trace, parity-fixed, parity-loss, parity-trace, parity-cell
     pub scenario: String,
     /// Set one value of the scenario, for example --set ack_filter.scheme=hybrid-opt (repeatable)
     #[arg(long = "set", value_name = "KEY=VALUE")]
@@ -37,15 +41,18 @@ pub fn load(args: &ScenarioArgs) -> Outcome<(String, Scenario)> {
 /// Reads a scenario's text and the traces that it names: generated ones, or files beside the scenario's.
 pub fn parse(file: &str, text: &str, set: &[String]) -> Result<Scenario, ScenarioError> {
     let folder = Path::new(file).parent().unwrap_or(Path::new(""));
-    scenario::load_with(file, text, set, &|name| {
-        if let Some(generated) = generated(name) {
-            return generated.map(|trace| trace.to_text());
-        }
-        let path = folder.join(name);
-        std::fs::read_to_string(&path).map_err(|error| match error.kind() {
-            std::io::ErrorKind::InvalidData => format!("{}: not a text file in UTF-8", path.display()),
-            _ => format!("{}: {error}; give a trace in mahimahi's format", path.display()),
-        })
+    scenario::load_with(file, text, set, &|name| read_trace(folder, name))
+}
+
+/// Text of a trace: a generated one's, or a file's, sought from `folder`.
+pub fn read_trace(folder: &Path, name: &str) -> Result<String, String> {
+    if let Some(generated) = generated(name) {
+        return generated.map(|trace| trace.to_text());
+    }
+    let path = folder.join(name);
+    std::fs::read_to_string(&path).map_err(|error| match error.kind() {
+        std::io::ErrorKind::InvalidData => format!("{}: not a text file in UTF-8", path.display()),
+        _ => format!("{}: {error}; give a trace in mahimahi's format, or generated:driving", path.display()),
     })
 }
 

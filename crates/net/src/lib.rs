@@ -9,6 +9,8 @@ pub mod address_table;
 pub mod node;
 pub mod packet;
 pub mod queue;
+pub mod rewrite;
+
 pub mod rng;
 pub mod seq;
 pub mod time;
@@ -18,8 +20,8 @@ pub mod wire;
 pub use address_table::AddressTable;
 pub use node::{DropReason, Event, Node, Output, Port};
 pub use packet::{
-    FlowKey, IpHeader, Packet, Parsed, Payload, SackBlocks, TcpFlags, TcpHeader, TcpOptions, Timestamps,
-    Transport,
+    FlowKey, ForeignOptions, IpHeader, Packet, Parsed, Payload, SackBlocks, TcpFlags, TcpHeader, TcpOptions,
+    Timestamps, Transport,
 };
 pub use queue::{DropTail, SduQueue, Waited};
 pub use rng::Stream;

@@ -167,8 +167,58 @@ pub struct TcpOptions {
     pub timestamps: Option<Timestamps>,
     /// SACK blocks (kind 5).
     pub sack: SackBlocks,
-    /// An option of another kind is present, or the option list is malformed.
-    pub other: bool,
+    /// Options of other kinds that are present, or that the option list is malformed.
+    pub other: ForeignOptions,
+}
+
+/// Kinds of options that have no field of their own, as a set: some tell a middlebox to keep its hands off.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct ForeignOptions(pub u8);
+
+impl ForeignOptions {
+    /// Multipath TCP (kind 30, RFC 8684).
+    pub const MPTCP: Self = Self(0x01);
+    /// MD5 signatures (kind 19, RFC 2385).
+    pub const MD5: Self = Self(0x02);
+    /// The authentication option (kind 29, RFC 5925).
+    pub const AUTHENTICATION: Self = Self(0x04);
+    /// Fast Open (kind 34, RFC 7413).
+    pub const FAST_OPEN: Self = Self(0x08);
+    /// Accurate ECN (kinds 172 and 174, RFC 9768).
+    pub const ACCURATE_ECN: Self = Self(0x10);
+    /// Any other kind, or a malformed list.
+    pub const UNKNOWN: Self = Self(0x80);
+
+    /// Whether there is any.
+    pub const fn any(self) -> bool {
+        self.0 != 0
+    }
+    /// Whether any of `other` is present.
+    pub const fn intersects(self, other: Self) -> bool {
+        self.0 & other.0 != 0
+    }
+    /// Those of both.
+    #[must_use]
+    pub const fn with(self, other: Self) -> Self {
+        Self(self.0 | other.0)
+    }
+    /// Unknown if there is none.
+    #[must_use]
+    pub const fn or_unknown(self) -> Self {
+        if self.any() { self } else { Self::UNKNOWN }
+    }
+    /// Those that are not in `other`.
+    #[must_use]
+    pub const fn without(self, other: Self) -> Self {
+        Self(self.0 & !other.0)
+    }
+}
+
+impl From<bool> for ForeignOptions {
+    /// One that is unknown, or none.
+    fn from(present: bool) -> Self {
+        if present { Self::UNKNOWN } else { Self::default() }
+    }
 }
 
 /// The timestamps option (RFC 7323 §3).

@@ -6,7 +6,7 @@
 //! [`emit`] writes simulated packets for captures, the payload as zeros, with correct checksums.
 
 use crate::packet::{
-    IpHeader, Packet, Parsed, Payload, TcpFlags, TcpHeader, TcpOptions, Timestamps, Transport,
+    ForeignOptions, IpHeader, Packet, Parsed, Payload, TcpFlags, TcpHeader, TcpOptions, Timestamps, Transport,
 };
 use crate::seq::SeqNumber;
 use etherparse::checksum::Sum16BitWords;
@@ -98,10 +98,37 @@ fn tcp_options(tcp: &TcpSlice<'_>) -> TcpOptions {
                 }
             }
             Ok(TcpOptionElement::Timestamp(val, ecr)) => options.timestamps = Some(Timestamps { val, ecr }),
-            Err(_) => options.other = true,
+            Err(_) => options.other = foreign_options(tcp.options()).or_unknown(),
         }
     }
     options
+}
+
+/// The kinds in an option list that the parser of the fields above does not know.
+fn foreign_options(mut list: &[u8]) -> ForeignOptions {
+    let mut found = ForeignOptions::default();
+    while let [kind, rest @ ..] = list {
+        let known = match kind {
+            0 => return found,
+            1 => {
+                list = rest;
+                continue;
+            }
+            2..=5 | 8 => ForeignOptions::default(),
+            19 => ForeignOptions::MD5,
+            29 => ForeignOptions::AUTHENTICATION,
+            30 => ForeignOptions::MPTCP,
+            34 => ForeignOptions::FAST_OPEN,
+            172 | 174 => ForeignOptions::ACCURATE_ECN,
+            _ => ForeignOptions::UNKNOWN,
+        };
+        found = found.with(known);
+        match rest.first().filter(|len| **len >= 2).and_then(|len| list.get(usize::from(*len)..)) {
+            Some(behind) => list = behind,
+            None => return found.with(ForeignOptions::UNKNOWN),
+        }
+    }
+    found
 }
 
 /// Writes the datagram: a device's own bytes as they came, a simulated packet with zeros for its payload.
@@ -134,7 +161,7 @@ pub fn emit(packet: &Packet) -> Vec<u8> {
     datagram
 }
 
-fn emit_tcp(out: &mut Vec<u8>, tcp: &TcpHeader) {
+pub(crate) fn emit_tcp(out: &mut Vec<u8>, tcp: &TcpHeader) {
     let data_offset = (20 + tcp.options.wire_len()) / 4;
     out.extend_from_slice(&tcp.src_port.to_be_bytes());
     out.extend_from_slice(&tcp.dst_port.to_be_bytes());

@@ -4,6 +4,8 @@
 //! the gateway, on simulated and on real packets.
 #![forbid(unsafe_code)]
 
+pub mod accelerator;
 pub mod ack_filter;
 
+pub use accelerator::{Accelerator, AcceleratorConfig, AcceleratorStats};
 pub use ack_filter::{AckFilter, AckFilterConfig, AckFilterStats, KeepReason, ParseSchemeError, Scheme};

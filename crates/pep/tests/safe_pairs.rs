@@ -132,10 +132,10 @@ fn rule_07_only_the_ack_flag() {
 
 #[test]
 fn rule_08_unknown_options_stay() {
-    kept(|c| tcp(c).options.other = true, same, KeepReason::Options);
-    kept(same, |t| tcp(t).options.other = true, KeepReason::Separated);
+    kept(|c| tcp(c).options.other = true.into(), same, KeepReason::Options);
+    kept(same, |t| tcp(t).options.other = true.into(), KeepReason::Separated);
     kept(|c| tcp(c).options.mss = Some(1460), same, KeepReason::Options);
-    let mut bed = Bed::opened_by(|syn| syn.options.other = true).flowing(40).standing(30);
+    let mut bed = Bed::opened_by(|syn| syn.options.other = true.into()).flowing(40).standing(30);
     assert_eq!(bed.queue.stats().acks_discarded, 0);
     bed.drain();
     assert!(bed.kept(KeepReason::Handshake) > 0);

@@ -14,10 +14,12 @@ pub mod host;
 pub mod link;
 pub mod model;
 pub mod monitor;
+pub mod pep;
 pub mod reproduce;
 pub mod results;
 pub mod run;
 pub mod scenario;
+pub mod split;
 pub mod udp;
 
 pub use engine::{Capture, Engine};

@@ -15,11 +15,14 @@ use crate::hops::Hops;
 use crate::host::Host;
 use crate::link::Link;
 use crate::monitor::Monitor;
-use crate::scenario::{Direction, Scenario, Stations, Traffic};
+use crate::pep::{self, Pep};
+use crate::scenario::{self, Direction, Scenario, Stations, Traffic};
+use crate::split::Split;
 use crate::udp::{Udp, UdpFlow, UdpStats};
-use paceline_net::{Duration, Instant, Node, Output, Packet, Port, SeqNumber, Stream};
+use paceline_net::{Bytes, Duration, Instant, Node, Output, Packet, Port, SeqNumber, Stream};
+use paceline_pep::Accelerator;
 use paceline_ran::{CORE, Cell, station_port};
-use paceline_tcp::{Endpoint, Source};
+use paceline_tcp::{Endpoint, EndpointConfig, Source};
 use std::net::SocketAddr;
 
 /// The engine's port towards the host side of real stations.
@@ -44,6 +47,8 @@ pub enum ModelNode {
     Cell(Box<Cell>),
     /// The link in its place.
     Link(Box<Link>),
+    /// What stands before the access.
+    Pep(Box<Pep>),
 }
 
 /// What stands between core and stations.
@@ -63,6 +68,7 @@ macro_rules! forward {
             ModelNode::Cell($node) => $call,
             ModelNode::Udp($node) => $call,
             ModelNode::Link($node) => $call,
+            ModelNode::Pep($node) => $call,
         }
     };
 }
@@ -87,9 +93,12 @@ pub struct Model {
     /// Runs it.
     pub engine: Engine<ModelNode>,
     core: NodeId,
+    pep: Option<NodeId>,
     access: NodeId,
     /// Per station, its server's host and its own; none for a real station.
     hosts: Vec<Option<(NodeId, NodeId)>>,
+    /// Per station, what each of its transfers moves; none without end.
+    sizes: Vec<Option<Bytes>>,
 }
 
 impl Model {
@@ -117,8 +126,16 @@ impl Model {
         let core = engine.add(ModelNode::Core(Box::new(core)));
         engine.expose((core, core_network::OUTSIDE), HOST_SIDE);
         let access = engine.add(access);
-        engine.connect((core, core_network::CELLS), (access, CORE));
-        let mut model = Self { engine, core, access, hosts: Vec::new() };
+        let pep = pep(scenario, groups.len(), seed).map(|pep| engine.add(ModelNode::Pep(Box::new(pep))));
+        match pep {
+            Some(pep) => {
+                engine.connect((core, core_network::CELLS), (pep, pep::SERVERS));
+                engine.connect((pep, pep::STATIONS), (access, CORE));
+            }
+            None => engine.connect((core, core_network::CELLS), (access, CORE)),
+        }
+        let sizes = groups.iter().map(|group| group.file).collect();
+        let mut model = Self { engine, core, pep, access, hosts: Vec::new(), sizes };
         for (index, group) in groups.iter().enumerate() {
             if real.contains(&index) {
                 model.engine.expose((access, station_port(index)), real_station(index));
@@ -184,8 +201,19 @@ impl Model {
             _ => None,
         }
     }
-    /// The monitor.
+    /// What stands between the core and the access, if anything does.
+    pub fn pep(&self) -> Option<&Pep> {
+        match self.engine.node(self.pep?) {
+            ModelNode::Pep(pep) => Some(pep),
+            _ => unreachable!("the id of a proxy names one"),
+        }
+    }
+    /// The monitor nearest to the stations: that of a proxy, or of the core.
     pub fn monitor(&self) -> &Monitor {
+        self.pep().map_or_else(|| self.core_monitor(), Pep::monitor)
+    }
+    /// The monitor between the servers and the core.
+    pub fn core_monitor(&self) -> &Monitor {
         match self.engine.node(self.core) {
             ModelNode::Core(core) => core.monitor(),
             _ => unreachable!("the core's id names a core"),
@@ -195,6 +223,9 @@ impl Model {
     pub fn restart_distributions(&mut self) {
         if let Some(link) = self.link_mut() {
             link.restart_delays();
+        }
+        if let Some(ModelNode::Pep(pep)) = self.pep.map(|pep| self.engine.node_mut(pep)) {
+            pep.monitor_mut().restart_rtt();
         }
         if let ModelNode::Core(core) = self.engine.node_mut(self.core) {
             core.monitor_mut().restart_rtt();
@@ -218,6 +249,10 @@ impl Model {
             _ => None,
         }
     }
+    /// What each of a station's transfers moves; none without end.
+    pub fn transfer_size(&self, station: usize) -> Option<Bytes> {
+        self.sizes[station]
+    }
     /// Number of stations.
     pub fn stations(&self) -> usize {
         self.hosts.len()
@@ -232,6 +267,32 @@ impl Model {
             self.engine.capture_at((self.access, station_port(station)), station as u32 + 1);
         }
         self.engine.set_capture(capture);
+    }
+}
+
+/// What the scenario puts before the access.
+fn pep(scenario: &Scenario, stations: usize, seed: u64) -> Option<Pep> {
+    match scenario.core.path {
+        scenario::Path::Direct => None,
+        scenario::Path::Accelerator => {
+            let config = scenario.accelerator.config(seed);
+            Some(Pep::accelerator(Accelerator::new(config), scenario.routes(), stations))
+        }
+        scenario::Path::SplitTcp => {
+            let (tcp, split) = (&scenario.tcp, &scenario.split_tcp);
+            let (control, buffer) =
+                (split.congestion_control.unwrap_or(tcp.congestion_control), split.buffer);
+            let segment_size = tcp.segment_size.0 as u32;
+            let configure = move |local, remote, side| EndpointConfig {
+                variant: if side == pep::STATIONS { control } else { Default::default() },
+                segment_size,
+                receive_buffer: buffer,
+                send_buffer: buffer,
+                ..EndpointConfig::new(local, remote)
+            };
+            let split = Split::new(Box::new(configure), buffer, Stream::new(seed, "split-tcp"));
+            Some(Pep::split(split, scenario.routes(), stations))
+        }
     }
 }
 

@@ -82,8 +82,11 @@ pub struct FlowResult {
     pub retransmissions: u64,
     /// Retransmission time-outs.
     pub timeouts: u64,
-    /// When a finite transfer was complete, in seconds.
+    /// When the sender of a finite transfer knew it to be complete, in seconds: with an accelerator before it is.
     pub completed_s: Option<f64>,
+    /// When the receiver had all of it.
+    #[serde(default)]
+    pub received_s: Option<f64>,
     /// From its first SYN to the last acknowledgment, or to the end of the run, in seconds.
     pub life_s: f64,
     /// Mean round-trip time that its sender measured, ms.
@@ -240,17 +243,18 @@ impl Summary {
     /// `flows.csv`.
     pub fn flows_csv(&self) -> String {
         let mut csv = String::from(
-            "seed,station,flow,bytes,retransmissions,timeouts,completed_s,segments,life_s,rtt_mean_ms",
+            "seed,station,flow,bytes,retransmissions,timeouts,completed_s,received_s,segments,life_s,rtt_mean_ms",
         );
         for (names, suffix) in [(LimitShares::NAMES, "_share"), (RadioWaits::NAMES, "_rtt_share")] {
             names.iter().for_each(|name| csv += &format!(",{name}{suffix}"));
         }
         csv.push('\n');
         for (run, f) in self.runs.iter().flat_map(|run| run.flows.iter().map(move |f| (run, f))) {
-            let completed = f.completed_s.map_or(String::new(), |s| format!("{s:.6}"));
+            let [completed, received] =
+                [f.completed_s, f.received_s].map(|at| at.map_or(String::new(), |s| format!("{s:.6}")));
             let _ = write!(
                 csv,
-                "{},{},{},{},{},{},{completed},{},{:.6},{:.3}",
+                "{},{},{},{},{},{},{completed},{received},{},{:.6},{:.3}",
                 run.seed,
                 f.station,
                 f.flow,

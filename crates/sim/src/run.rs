@@ -218,6 +218,10 @@ fn flows(model: &Model, events: &[(Instant, Event)], counters: &[Counters]) -> (
             own.flows = 1;
             own.set_radio(&radio);
             let key = server.flow_key();
+            let whole = model.transfer_size(station).map(|size| size.0);
+            let received =
+                [host.stats(), server.stats()].into_iter().find(|s| Some(s.bytes_received) == whole);
+            let received_at = received.map(|stats| stats.received_at);
             let completed_at = completed.get(&key).or_else(|| completed.get(&key.reversed()));
             flows.push(FlowResult {
                 station,
@@ -227,6 +231,7 @@ fn flows(model: &Model, events: &[(Instant, Event)], counters: &[Counters]) -> (
                 retransmissions: own.retransmissions,
                 timeouts: own.timeouts,
                 completed_s: completed_at.map(|at| at.as_secs_f64()),
+                received_s: received_at.map(|at| at.as_secs_f64()),
                 life_s: own.times.life().as_secs_f64(),
                 rtt_mean_ms: own.rtt_ms(),
                 limits: LimitShares::new(&own.times),

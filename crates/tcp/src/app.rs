@@ -23,14 +23,21 @@ impl Writer {
             _ => (0, Duration::ZERO),
         };
         let total = source.total();
-        let written = if piece > 0 { 0 } else { total };
+        let written = if piece > 0 || source == Source::Relay { 0 } else { total };
         Self { written, total, piece, interval, next_at: None }
     }
     /// The connection is established: the first piece is written.
     pub fn start(&mut self, now: Instant) {
-        if self.written < self.total {
+        if self.written < self.total && self.piece > 0 {
             self.next_at = Some(now);
             self.on_timer(now);
+        }
+    }
+    /// A relay has written up to `offset`, and everything if that is the `end`.
+    pub fn write_to(&mut self, offset: u64, end: bool) {
+        self.written = self.written.max(offset).min(self.total);
+        if end {
+            self.total = self.total.min(self.written);
         }
     }
     /// Bytes written so far.
@@ -63,12 +70,18 @@ pub(crate) struct Reader {
     next_at: Option<Instant>,
     /// Bytes that the next read takes at most: a segment.
     piece: u64,
+    /// Nothing is read beyond this.
+    allowed: u64,
 }
 
 impl Reader {
     /// An application that reads at `rate`, a full segment of `piece` bytes at a time, or all at once.
     pub fn new(rate: Option<Rate>, piece: u32) -> Self {
-        Self { rate, read: 0, next_at: None, piece: u64::from(piece.max(1)) }
+        Self { rate, read: 0, next_at: None, piece: u64::from(piece.max(1)), allowed: u64::MAX }
+    }
+    /// A relay reads, as far as it says.
+    pub fn allow(&mut self, offset: u64) {
+        self.allowed = offset;
     }
     /// Bytes read of those that arrived in order.
     pub fn read(&self) -> u64 {
@@ -77,7 +90,7 @@ impl Reader {
     /// Bytes up to `readable` have arrived in order.
     pub fn on_readable(&mut self, now: Instant, readable: u64) {
         match self.rate {
-            None => self.read = self.read.max(readable),
+            None => self.read = self.read.max(readable.min(self.allowed)),
             Some(rate) if readable > self.read && self.next_at.is_none() => {
                 self.next_at = Some(now + rate.time_to_send(Bytes(self.piece.min(readable - self.read))));
             }

@@ -188,6 +188,9 @@ pub enum Source {
         /// Number of pieces; `u64::MAX` for no end.
         count: u64,
     },
+    /// What a relay above the endpoint writes; it also decides what is read ([`crate::Endpoint::write_to`],
+    /// [`crate::Endpoint::read_to`]).
+    Relay,
 }
 
 impl Source {
@@ -195,7 +198,7 @@ impl Source {
     pub fn total(self) -> u64 {
         match self {
             Self::Nothing => 0,
-            Self::Bulk => u64::MAX,
+            Self::Bulk | Self::Relay => u64::MAX,
             Self::File(size) => size.0,
             Self::Chunks { count: u64::MAX, .. } => u64::MAX,
             Self::Chunks { size, count, .. } => size.0.saturating_mul(count),
@@ -218,6 +221,8 @@ pub struct Stats {
     pub bytes_acked: u64,
     /// Payload bytes received in order.
     pub bytes_received: u64,
+    /// When the last of them came.
+    pub received_at: Instant,
     /// Payload bytes that the application read.
     pub bytes_read: u64,
     /// Segments sent again (payload or FIN).

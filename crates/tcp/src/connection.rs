@@ -125,7 +125,12 @@ impl Connection {
         let arrival = Arrival { seq: tcp.seq, payload: tcp.payload_len, fin };
         let times = self.receiver.times(self.sender.rtt().srtt(), self.sender.rtt().rto());
         match self.receiver.on_arrival(now, arrival, &times) {
-            Some(arrived) => stats.bytes_received += arrived,
+            Some(arrived) => {
+                stats.bytes_received += arrived;
+                if arrived > 0 {
+                    stats.received_at = now;
+                }
+            }
             None => stats.duplicate_segments_received += 1,
         }
         stats.acks_compressed = self.receiver.acks.merged_in_all();

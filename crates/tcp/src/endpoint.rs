@@ -126,6 +126,13 @@ impl Endpoint {
             established: self.state == State::Open && !matches!(state, "time-wait" | "closed"),
         }
     }
+    pub(crate) fn connection(&self) -> Option<&Connection> {
+        self.connection.as_ref()
+    }
+    pub(crate) fn connection_mut(&mut self, now: Instant) -> Option<&mut Connection> {
+        self.last_now = now;
+        self.connection.as_mut().filter(|_| self.state == State::Open)
+    }
     /// What a side with data to send has waited for until `now`. A side without has waited for nothing.
     pub fn limits(&self, now: Instant) -> LimitTimes {
         let connection = self.connection.as_ref().filter(|_| self.state != State::SynReceived);
@@ -183,7 +190,10 @@ impl Endpoint {
         if self.syn.attempts() > 2 {
             config.initial_window = 1; // the network is in trouble (RFC 5681 §3.1; Linux allows one repetition)
         }
-        self.connection = Some(Connection::new(&config, self.source, agreed, tcp));
+        let connection = self.connection.insert(Connection::new(&config, self.source, agreed, tcp));
+        if self.source == Source::Relay {
+            connection.receiver.read_to(Instant::ZERO, 0);
+        }
     }
     /// The segment `tcp` answered the SYN.
     fn establish(&mut self, now: Instant, tcp: &TcpHeader) {

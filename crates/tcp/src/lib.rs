@@ -29,6 +29,7 @@ mod rate;
 mod receive_window;
 mod receiver;
 mod recovery;
+mod relay;
 mod rtt;
 mod scoreboard;
 mod sender;

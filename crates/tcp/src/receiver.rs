@@ -206,8 +206,20 @@ impl Receiver {
         let end = text_end + u64::from(is_fin);
         self.fin_at.map_or(end, |fin_at| end.min(fin_at + 1))
     }
+    /// A relay reads up to `offset` of what arrives.
+    pub fn read_to(&mut self, now: Instant, offset: u64) {
+        let before = self.reader.read();
+        self.reader.allow(offset);
+        self.reader.on_readable(now, self.readable());
+        if self.reader.read() > before {
+            self.window.on_progress(now, self.reader.read(), 0);
+            if self.window.opens(self.rcv_nxt, self.unread(), self.full) {
+                self.acks.now();
+            }
+        }
+    }
     /// Payload bytes that arrived in order.
-    fn readable(&self) -> u64 {
+    pub fn readable(&self) -> u64 {
         self.rcv_nxt - u64::from(self.closed())
     }
     /// Holds an out-of-order range; `None` if all of it was held already.

@@ -47,7 +47,7 @@ fn garbage(stream: &mut Stream, to_client: bool, base: (u32, u32)) -> Packet {
             sack_permitted: stream.chance(0.3),
             timestamps,
             sack,
-            other: stream.chance(0.1),
+            other: stream.chance(0.1).into(),
         },
         payload_len: if stream.chance(0.5) { 0 } else { stream.below(65_536) as u32 },
     };

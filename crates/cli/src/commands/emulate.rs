@@ -6,6 +6,7 @@ use crate::output::{self, Folder};
 use crate::scenario_file::{self, ScenarioArgs};
 use paceline_live::emulate::{self, Emulation};
 use paceline_live::probe;
+use paceline_sim::scenario::Path;
 use paceline_sim::{Summary, Variant};
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -39,6 +40,10 @@ pub struct Args {
 pub fn run(args: &Args) -> Outcome {
     let (name, scenario) = scenario_file::load(&args.scenario)?;
     let stations = stations(&args.station, scenario.station_count() as usize)?;
+    if scenario.core.path == Path::SplitTcp {
+        let why = "a simulated proxy knows of real connections only how long their data are; allowed: direct, accelerator";
+        return Err(Failure::input(format!("core.path = split-tcp: {why}")));
+    }
     let control = args.congestion_control.as_deref().map(kernel_name).transpose()?;
     if args.command.is_empty() && stations.len() > 1 {
         return Err(Failure::input("several real stations need a COMMAND: one terminal holds one shell"));

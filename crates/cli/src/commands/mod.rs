@@ -8,5 +8,7 @@ pub mod emulate;
 pub mod parity;
 pub mod report;
 pub mod reproduce;
+pub mod reproduce_accelerator;
 pub mod run;
 pub mod sweep;
+pub mod trace;

@@ -30,32 +30,35 @@ pub struct Args {
 enum Published {
     /// ACK filtering in the uplink buffer (IEEE CSCN 2018): four schemes, 10 to 60 stations
     AckFilter(Options),
+    /// The mobile accelerator (2011): probes of two mobile channels, and TCP on them with and without it
+    Accelerator(Options),
     /// Downlink geometry and coupling loss of 3GPP's deployments, beside 3GPP's own
     Calibration(calibration::Options),
 }
 
 #[derive(clap::Args)]
-struct Options {
+pub struct Options {
     /// Two seeds and shorter runs unless set otherwise
     #[arg(long)]
-    quick: bool,
+    pub quick: bool,
     /// Runs per scheme and number of stations: 10 if left out
     #[arg(long, value_parser = clap::value_parser!(u64).range(1..=10_000))]
-    seeds: Option<u64>,
+    pub seeds: Option<u64>,
     /// Runs at the same time; all cores if left out
     #[arg(long, value_parser = clap::value_parser!(u16).range(1..=1024))]
-    jobs: Option<u16>,
+    pub jobs: Option<u16>,
     /// Set one value of the scenario (repeatable); the results say so
     #[arg(long = "set", value_name = "KEY=VALUE")]
-    set: Vec<String>,
+    pub set: Vec<String>,
     /// Folder for the results; an interrupted run continues there
     #[arg(long, value_name = "DIR")]
-    out: PathBuf,
+    pub out: PathBuf,
 }
 
 pub fn run(args: &Args) -> Outcome {
     match &args.experiment {
         Published::AckFilter(options) => ack_filter(options),
+        Published::Accelerator(options) => super::reproduce_accelerator::run(options),
         Published::Calibration(options) => calibration::run(options),
     }
 }
@@ -81,12 +84,12 @@ fn ack_filter(options: &Options) -> Outcome {
     });
     let text = serde_json::to_string_pretty(&summary).expect("results are plain data") + "\n";
     sweep::write(&options.out.join("summary.json"), &text).context("cannot write summary.json")?;
-    output::print(&describe(&rows, seeds, &set))?;
+    output::print(&describe("ack-filter", &rows, seeds, &set))?;
     Ok(ExitCode::SUCCESS)
 }
 
 /// Published beside ours, and below it why.
-fn describe(rows: &[Row], seeds: u64, set: &[String]) -> String {
+pub fn describe(name: &str, rows: &[Row], seeds: u64, set: &[String]) -> String {
     let runs = if seeds == 1 {
         String::from("1 seed")
     } else {
@@ -115,7 +118,7 @@ fn describe(rows: &[Row], seeds: u64, set: &[String]) -> String {
         }
     }
     let mut text = format!(
-        "ack-filter, published beside ours: {runs}{set}\n{}unsure: not in the whole of the confidence interval\n\n",
+        "{name}, published beside ours: {runs}{set}\n{}unsure: not in the whole of the confidence interval\n\n",
         align(&lines, 3)
     );
     for row in rows {
@@ -125,7 +128,11 @@ fn describe(rows: &[Row], seeds: u64, set: &[String]) -> String {
 }
 
 fn ours(row: &Row, mean: Option<f64>, half: Option<f64>) -> String {
-    let decimals = if row.unit.is_empty() { 4 } else { 1 };
+    let decimals = match row.unit {
+        "" => 4,
+        "Mb/s" => 2,
+        _ => 1,
+    };
     let mean = mean.map_or(String::from("not measured"), |mean| format!("{mean:.decimals$}"));
     half.map_or(mean.clone(), |half| format!("{mean} ± {half:.decimals$}"))
 }

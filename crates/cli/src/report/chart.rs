@@ -51,6 +51,8 @@ pub enum Style {
     Lines,
     /// Points with their confidence intervals, joined by a line.
     Points,
+    /// Points by themselves, each with its name.
+    Scatter,
     /// Bars side by side.
     Bars,
     /// Bars on one another.
@@ -158,6 +160,7 @@ impl Chart {
             for index in 0..self.series.len() {
                 match self.style {
                     Style::Bars | Style::Stacked => self.bars(&mut context, index, &mut base)?,
+                    Style::Scatter => self.scatter(&mut context, index, x.high - x.low)?,
                     Style::Lines | Style::Points => self.points(&mut context, index, x.high - x.low)?,
                 }
             }
@@ -199,6 +202,24 @@ impl Chart {
         Ok(())
     }
 
+    fn scatter(&self, context: &mut Context<'_>, index: usize, width: f64) -> Drawn {
+        let (series, colour) = (&self.series[index], self.colour(index));
+        for mark in &series.marks {
+            if let Some((low, high)) = self.interval(mark) {
+                let style = colour.stroke_width(1).filled();
+                context.draw_series([ErrorBar::new_vertical(mark.x, low, mark.y, high, style, 7)])?;
+            }
+            context.draw_series([Circle::new((mark.x, mark.y), 4, colour.filled())])?;
+            let style = ("sans-serif", 13).into_font().color(&colour);
+            // Names of points that lie close together stand above and below them in turn.
+            let vertical = if index.is_multiple_of(2) { VPos::Bottom } else { VPos::Top };
+            let style = style.pos(Pos::new(HPos::Left, vertical));
+            let name = short(&series.name, 32);
+            context.draw_series([Text::new(name, (mark.x + 0.012 * width, mark.y), style)])?;
+        }
+        Ok(())
+    }
+
     fn bars(&self, context: &mut Context<'_>, index: usize, base: &mut [f64]) -> Drawn {
         let (series, colour) = (&self.series[index], self.colour(index));
         let beside = if self.style == Style::Bars { self.series.len() as f64 } else { 1.0 };
@@ -233,7 +254,13 @@ impl Chart {
         places.dedup();
         let (low, high) = (places.first().copied().unwrap_or(0.0), places.last().copied().unwrap_or(1.0));
         // A time axis begins with the run, not with the first sample.
-        let low = if self.style == Style::Lines && low < 0.1 * high { 0.0 } else { low };
+        let low = match self.style {
+            Style::Scatter => 0.0,
+            Style::Lines if low < 0.1 * high => 0.0,
+            _ => low,
+        };
+        // Names stand to the right of the points.
+        let high = if self.style == Style::Scatter { 1.3 * high } else { high };
         let mut ticks = Ticks::nice(low, high);
         let margin = if self.style == Style::Points { 0.05 * (high - low) } else { 0.0 };
         (ticks.low, ticks.high) = (low - margin, high + margin);

@@ -27,14 +27,13 @@ pub fn page(folder: &Path) -> Outcome<String> {
             let what = "a calibration has no pictures; its table is in summary.json";
             Err(Failure::input(format!("{}: {what}", folder.display())))
         }
+        (Some(summary), None) if summary.contains("\"reproduces\": \"accelerator\"") => {
+            let rows: reproduce::Reproduced = parse(folder, "summary.json", &summary)?;
+            parts(folder, &rows)
+        }
         (Some(summary), None) => {
             let run: run::Run = parse(folder, "summary.json", &summary)?;
-            let resolved = folder.join("resolved.toml");
-            let scenario = scenario_file::load(&ScenarioArgs {
-                scenario: resolved.display().to_string(),
-                set: Vec::new(),
-            });
-            let scenario = scenario.ok().map(|(_, scenario)| scenario);
+            let scenario = scenario_of(folder);
             Ok(run.page(
                 text("timeseries.csv").as_deref(),
                 text("resolved.toml").as_deref(),
@@ -47,6 +46,31 @@ pub fn page(folder: &Path) -> Outcome<String> {
             Err(Failure::input(format!("{}: {what}", folder.display())))
         }
     }
+}
+
+/// What was published beside ours, with the pictures of all parts: sweeps, and runs over time.
+fn parts(folder: &Path, rows: &reproduce::Reproduced) -> Outcome<String> {
+    let mut body = rows.pictures();
+    for name in &rows.over_time {
+        let folder = folder.join(name);
+        let Ok(summary) = std::fs::read_to_string(folder.join("summary.json")) else { continue };
+        let run: run::Run = parse(&folder, "summary.json", &summary)?;
+        let timeseries = std::fs::read_to_string(folder.join("timeseries.csv")).ok();
+        body += &html::section(name, &run.over_time(timeseries.as_deref(), scenario_of(&folder).as_ref()));
+    }
+    for name in &rows.parts {
+        let folder = folder.join(name);
+        let Ok(text) = std::fs::read_to_string(folder.join("sweep.json")) else { continue };
+        let swept: sweep::Sweep = parse(&folder, "sweep.json", &text)?;
+        body += &html::section(name, &swept.table());
+    }
+    Ok(rows.page(&rows.about(), &body))
+}
+
+/// The scenario of a results folder.
+fn scenario_of(folder: &Path) -> Option<paceline_sim::Scenario> {
+    let scenario = folder.join("resolved.toml").display().to_string();
+    scenario_file::load(&ScenarioArgs { scenario, set: Vec::new() }).ok().map(|(_, scenario)| scenario)
 }
 
 fn parse<T: DeserializeOwned>(folder: &Path, name: &str, text: &str) -> Outcome<T> {

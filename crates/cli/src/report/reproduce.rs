@@ -1,5 +1,6 @@
 //! What was published beside ours.
 
+use super::chart::{Chart, Mark, Series, Style};
 use super::html::{self, escape};
 use serde::Deserialize;
 use serde_json::{Map, Value};
@@ -11,6 +12,13 @@ pub struct Reproduced {
     reproduces: String,
     scenario: String,
     set: Vec<String>,
+    #[serde(default)]
+    seeds: usize,
+    /// Folders of sweeps, and of runs over time, where the experiment has several.
+    #[serde(default)]
+    pub parts: Vec<String>,
+    #[serde(default)]
+    pub over_time: Vec<String>,
     rows: Vec<Row>,
 }
 
@@ -19,6 +27,8 @@ struct Row {
     id: String,
     quantity: String,
     published: String,
+    #[serde(default)]
+    published_values: Map<String, Value>,
     ours: Map<String, Value>,
     ci95: Map<String, Value>,
     unit: String,
@@ -37,6 +47,16 @@ impl Reproduced {
             &format!("{about}{set}"),
             &(html::section("Published beside ours", &self.rows()) + pictures),
         )
+    }
+
+    /// What it is, in a sentence.
+    pub fn about(&self) -> String {
+        format!("{} seeds each, mean ± 95% confidence interval.", self.seeds)
+    }
+    /// A picture of each row whose values are named by a number or one of several, published beside ours.
+    pub fn pictures(&self) -> String {
+        let pictures: String = self.rows.iter().map(Row::picture).collect();
+        html::section("Pictures", &html::figures(&pictures))
     }
 
     fn rows(&self) -> String {
@@ -66,9 +86,56 @@ impl Reproduced {
     }
 }
 
+/// The quantity that a value's name states, for the order of bars: rates in Mb/s, sizes in MiB.
+fn numbers(name: &str) -> f64 {
+    let start = name.find(|c: char| c.is_ascii_digit()).unwrap_or(name.len());
+    if name.starts_with('(') {
+        return 0.0; // conditions keep their order
+    }
+    let digits = name[start..].split(|c: char| !c.is_ascii_digit() && c != '.').next().unwrap_or_default();
+    let unit = if name.contains("KiB") { 1024.0 } else { 1.0 };
+    digits.parse().unwrap_or(0.0) / unit
+}
+
 impl Row {
+    /// Bars of the published values and ours.
+    fn picture(&self) -> String {
+        let mut names: Vec<&String> = self.ours.keys().filter(|name| !name.contains("% of UDP")).collect();
+        names.sort_by(|a, b| numbers(a).total_cmp(&numbers(b)));
+        let marks = |of: &dyn Fn(&str) -> Option<f64>, half: bool| {
+            let mark = |(index, name): (usize, &&String)| {
+                let half = self.ci95.get(name.as_str()).and_then(Value::as_f64).filter(|_| half);
+                Some(Mark { x: index as f64, y: of(name.as_str())?, half })
+            };
+            names.iter().enumerate().filter_map(mark).collect::<Vec<Mark>>()
+        };
+        let published = marks(&|name| self.published_values.get(name)?.as_f64(), false);
+        let ours = marks(&|name| self.ours.get(name)?.as_f64(), true);
+        let series = |name: &str, marks| Series { name: name.into(), marks, faint: false };
+        let mut all = Vec::new();
+        if !published.is_empty() {
+            all.push(series("published", published));
+        }
+        all.push(series("ours", ours));
+        let chart = Chart {
+            title: format!("{}: {}", self.id, self.quantity),
+            x: String::new(),
+            y: self.unit.clone(),
+            categories: names.into_iter().map(|name| name.replace("source ", "")).collect(),
+            series: all,
+            style: Style::Bars,
+            most: f64::INFINITY,
+            from_zero: true,
+            counts_from: None,
+        };
+        chart.figure()
+    }
     fn ours(&self) -> String {
-        let decimals = if self.unit.is_empty() { 4 } else { 1 };
+        let decimals = match self.unit.as_str() {
+            "" => 4,
+            "Mb/s" => 2,
+            _ => 1,
+        };
         let lines = self.ours.iter().map(|(name, mean)| {
             let Some(mean) = mean.as_f64() else { return format!("{}: not measured", escape(name)) };
             let half = self.ci95.get(name).and_then(Value::as_f64);

@@ -159,7 +159,8 @@ impl Run {
         html::figures(&(pictures.iter().map(Chart::figure).collect::<String>() + &map))
     }
 
-    fn over_time(&self, timeseries: Option<&str>, scenario: Option<&Scenario>) -> String {
+    /// Pictures over time of the first seed.
+    pub fn over_time(&self, timeseries: Option<&str>, scenario: Option<&Scenario>) -> String {
         let Some(seed) = self.runs.first().map(|run| run.seed.to_string()) else { return String::new() };
         let Some(stations) = timeseries.map(|text| read(text, &seed)) else { return String::new() };
         let warmup = scenario.map(|scenario| scenario.run.warmup.as_secs_f64());

@@ -31,7 +31,7 @@ struct Point {
 /// Title, unit and value of a picture.
 type Figure = (&'static str, &'static str, usize, fn(&Totals) -> f64);
 
-const FIGURES: [Figure; 12] = [
+const FIGURES: [Figure; 17] = [
     ("Goodput of all stations", "Mb/s", 2, |t| t.goodput_mbps),
     ("Upload of all stations", "Mb/s", 2, |t| t.upload_mbps),
     ("ACKs sent", "1/s", 0, |t| t.acks_sent_per_s),
@@ -44,6 +44,11 @@ const FIGURES: [Figure; 12] = [
     ("Uplink blocks used", "%", 1, |t| 100.0 * t.uplink_prb_share),
     ("Blocks repeated by HARQ", "%", 1, |t| 100.0 * t.harq_retransmission_share),
     ("Scheduling requests", "1/s", 0, |t| t.scheduling_requests_per_s),
+    ("Capacity of the link", "Mb/s", 2, |t| t.link_capacity_mbps),
+    ("Time in the link's queue, mean", "ms", 1, |t| t.link_delay_mean_ms),
+    ("Time in the link's queue, 95th percentile", "ms", 1, |t| t.link_delay_p95_ms),
+    ("Lost by link or radio", "1/s", 1, |t| t.radio_losses_per_s),
+    ("UDP datagrams lost", "%", 2, |t| 100.0 * t.udp_loss_share),
 ];
 
 impl Sweep {
@@ -63,6 +68,12 @@ impl Sweep {
     /// Pictures and tables.
     pub fn body(&self) -> String {
         let pictures: String = FIGURES.iter().map(|figure| self.picture(figure)).collect();
+        let pictures = self.throughput_against_delay() + &pictures;
+        html::section("Figures over the swept keys", &html::figures(&pictures))
+            + &html::section("All points", &self.table())
+    }
+    /// A table of all points.
+    pub fn table(&self) -> String {
         let head = self.over.iter().map(|key| key.key.clone());
         let shown: Vec<&Figure> =
             FIGURES.iter().filter(|f| self.points.iter().any(|point| f.3(&point.mean) != 0.0)).collect();
@@ -76,8 +87,49 @@ impl Sweep {
             point.values.iter().cloned().chain(cells).collect::<Vec<String>>()
         };
         let lines: Vec<Vec<String>> = self.points.iter().map(line).collect();
-        html::section("Figures over the swept keys", &html::figures(&pictures))
-            + &html::section("All points", &html::table(&head, &lines, self.over.len()))
+        html::table(&head, &lines, self.over.len())
+    }
+
+    /// Goodput over the time in a link's queue: a picture for each value of the keys of the link, a point for each of
+    /// the other keys.
+    fn throughput_against_delay(&self) -> String {
+        if self.points.iter().all(|point| point.mean.link_delay_p95_ms == 0.0) || self.points.len() < 2 {
+            return String::new();
+        }
+        let of_link = |index: &usize| self.over[*index].key.starts_with("link.");
+        let named = |point: &Point, keep: &dyn Fn(&usize) -> bool| {
+            let kept = (0..self.over.len()).filter(keep).map(|index| short(&point.values[index]));
+            kept.collect::<Vec<String>>().join(", ")
+        };
+        let mut pictures: Vec<(String, Vec<Series>)> = Vec::new();
+        for point in &self.points {
+            let (link, name) = (named(point, &of_link), named(point, &|index| !of_link(index)));
+            let half = point.ci95.as_ref().map(|ci95| ci95.goodput_mbps);
+            let mark = Mark { x: point.mean.link_delay_p95_ms, y: point.mean.goodput_mbps, half };
+            let series = Series { name, marks: vec![mark], faint: false };
+            match pictures.iter_mut().find(|(other, _)| *other == link) {
+                Some((_, all)) => all.push(series),
+                None => pictures.push((link, vec![series])),
+            }
+        }
+        let figure = |(link, series): (String, Vec<Series>)| {
+            let chart = Chart {
+                title: format!(
+                    "Throughput against delay{}",
+                    if link.is_empty() { link } else { format!(": {link}") }
+                ),
+                x: String::from("time in the downlink queue, 95th percentile, ms"),
+                y: String::from("goodput, Mb/s"),
+                categories: Vec::new(),
+                series,
+                style: Style::Scatter,
+                most: f64::INFINITY,
+                from_zero: true,
+                counts_from: None,
+            };
+            chart.figure()
+        };
+        pictures.into_iter().map(figure).collect()
     }
 
     fn picture(&self, (title, unit, _, value): &Figure) -> String {
@@ -121,6 +173,13 @@ impl Sweep {
         };
         chart.figure()
     }
+}
+
+/// The last part of a path, without quotes and ending.
+fn short(value: &str) -> String {
+    let value = value.trim_matches('"');
+    let name = value.rsplit('/').next().unwrap_or(value);
+    name.strip_suffix(".trace").unwrap_or(name).to_owned()
 }
 
 impl Key {

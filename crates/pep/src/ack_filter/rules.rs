@@ -39,7 +39,11 @@ pub(super) fn plain(packet: &Packet, tcp: &TcpHeader) -> Result<(), KeepReason> 
         return Err(KeepReason::NotPlainIp);
     }
     let options = &tcp.options;
-    if options.other || options.mss.is_some() || options.window_scale.is_some() || options.sack_permitted {
+    if options.other.any()
+        || options.mss.is_some()
+        || options.window_scale.is_some()
+        || options.sack_permitted
+    {
         return Err(KeepReason::Options);
     }
     if packet.ip.ecn() != 0 {
@@ -66,7 +70,7 @@ pub(super) fn may_filter_after(syn: &TcpHeader) -> bool {
         TcpFlags::SYN.with(TcpFlags::ACK),
         TcpFlags::SYN.with(TcpFlags::ACK).with(TcpFlags::ECE),
     ];
-    allowed.contains(&syn.flags) && !syn.options.other
+    allowed.contains(&syn.flags) && !syn.options.other.any()
 }
 
 /// Whether `old` is superfluous once `new` is queued behind it, given the ACK `before` it that is kept.

@@ -149,7 +149,7 @@ impl Model {
                     3 => tcp.ack = SeqNumber(tcp.ack.0.wrapping_sub(wide)),
                     4 => tcp.ack = SeqNumber(wide << 24),
                     5 => tcp.seq = SeqNumber(tcp.seq.0.wrapping_sub(wide % 3)),
-                    6 => tcp.options.other = true,
+                    6 => tcp.options.other = true.into(),
                     7 => ip.traffic_class = value,
                     8 => ip.special = true,
                     _ => tcp.options.timestamps = None,
@@ -288,7 +288,7 @@ impl Model {
         let (c, t) = (old.tcp_header().unwrap(), new.tcp_header().unwrap());
         assert!(new.is_pure_ack() && t.ack > c.ack && t.seq >= c.seq && t.flags == c.flags);
         assert!(c.options.sack.is_empty() && t.options.sack.is_empty());
-        assert!(!c.options.other && !t.options.other);
+        assert!(!c.options.other.any() && !t.options.other.any());
         assert!(old.ip.ecn() == 0 && new.ip.ecn() == 0);
         assert_eq!(c.options.timestamps.is_some(), t.options.timestamps.is_some());
         assert!(t.ack + u32::from(t.window) >= c.ack + u32::from(c.window), "the right edge");

@@ -113,7 +113,7 @@ pub(crate) struct Downlink {
     load: Load,
     losses: Stream,
     /// The present burst of losses, or the last one, ends then.
-    lost_until: Instant,
+    burst_until: Instant,
 }
 
 impl Downlink {
@@ -124,7 +124,7 @@ impl Downlink {
             rate: VaryingRate::new(channel, Stream::new(seed, &format!("{name}/rate"))),
             load: Load { rate: channel.rate.0 as f64, bits: 0.0, at: Instant::ZERO },
             losses: Stream::new(seed, &format!("{name}/losses")),
-            lost_until: Instant::ZERO,
+            burst_until: Instant::ZERO,
         }
     }
     /// When a packet has left whose sending begins at `start` while `queued` bytes wait.
@@ -139,19 +139,20 @@ impl Downlink {
     }
     /// A packet was sent: the delay that the load adds to it; none if it is lost.
     pub fn on_sent(&mut self, now: Instant, len: Bytes) -> Option<Duration> {
-        let since = now.since(self.load.at.max(self.lost_until)).as_secs_f64();
-        let load = self.load.on_sent(now, len);
-        if now < self.lost_until {
-            return None;
-        }
+        let since = now.since(self.load.at.max(self.burst_until)).as_secs_f64();
+        let load = self.load.on_sent(now, len).min(self.channel.load_full);
         let channel = &self.channel;
-        let above = (load - channel.load_loss_from).max(0.0) / (1.0 - channel.load_loss_from);
-        let share = ((channel.loss_percent + channel.load_loss_percent * above) / 100.0).min(0.99);
-        // Bursts of mean length B at mean distances B (1 - p) / p take the share p of the time.
-        let burst = channel.loss_burst.as_secs_f64();
-        let begins = 1.0 - libm::exp(-since * share / ((1.0 - share) * burst));
-        if self.losses.chance(begins) {
-            self.lost_until = now + Duration::from_secs_f64(self.losses.exponential(burst));
+        if now >= self.burst_until {
+            let above = (load - channel.load_loss_from).max(0.0) / (1.0 - channel.load_loss_from);
+            let percent = channel.loss_percent + channel.load_loss_percent * above;
+            // Bursts of mean length B at mean distances B (1 - p) / p take the share p of the time.
+            let share = (percent / channel.burst_loss_percent).min(0.99);
+            let burst = channel.loss_burst.as_secs_f64();
+            if self.losses.chance(1.0 - libm::exp(-since * share / ((1.0 - share) * burst))) {
+                self.burst_until = now + Duration::from_secs_f64(self.losses.exponential(burst));
+            }
+        }
+        if now < self.burst_until && self.losses.chance(channel.burst_loss_percent / 100.0) {
             return None;
         }
         Some(Duration::from_secs_f64(load * channel.load_delay.as_secs_f64()))
@@ -163,10 +164,13 @@ mod tests {
     use super::*;
     use paceline_net::Rate;
 
+    /// 8 Mb/s with the variation that the tests below count on.
     fn channel() -> scenario::Cellular {
         scenario::Cellular {
             rate: Rate(8_000_000),
             peak_rate: Rate(100_000_000),
+            rate_sigma: 0.2,
+            coherence: Duration::from_millis(300),
             ..scenario::Cellular::hspa()
         }
     }
@@ -222,7 +226,14 @@ mod tests {
 
     #[test]
     fn losses_come_in_bursts_and_have_their_share() {
-        let lossy = scenario::Cellular { loss_percent: 5.0, load_loss_percent: 0.0, ..channel() };
+        let (loss_burst, burst_loss_percent) = (Duration::from_millis(30), 100.0);
+        let lossy = scenario::Cellular {
+            loss_percent: 5.0,
+            load_loss_percent: 0.0,
+            loss_burst,
+            burst_loss_percent,
+            ..channel()
+        };
         let mut downlink = Downlink::new(&lossy, 7, "test");
         let (mut lost, mut bursts, mut before) = (0u32, 0u32, false);
         const PACKETS: u32 = 1_000_000;

@@ -1,5 +1,6 @@
 //! Published results beside ours: rows of a comparison, each with what holds and why.
 
+pub mod accelerator;
 pub mod ack_filter;
 pub mod calibration;
 

@@ -11,7 +11,7 @@ use paceline_net::{Bytes, Duration, Rate};
 use serde::{Deserialize, Deserializer, Serialize};
 
 /// Propagation delay one way and queue of HSPA.
-pub(super) const HSPA_PATH: (Duration, Bytes) = (Duration::from_micros(29_000), Bytes(330_000));
+pub(super) const HSPA_PATH: (Duration, Bytes) = (Duration::from_micros(28_000), Bytes(330_000));
 /// The same of early LTE.
 pub(super) const LTE_EARLY_PATH: (Duration, Bytes) = (Duration::from_micros(11_000), Bytes(11_000_000));
 
@@ -48,28 +48,32 @@ macro_rules! table {
 
 table! {
     /// Mean rate of the downlink.
-    rate: Rate = Rate(5_300_000), Rate(62_000_000);
+    rate: Rate = Rate(5_600_000), Rate(59_500_000);
     /// The most that it ever is: the channel's peak.
-    peak_rate: Rate = Rate(7_200_000), Rate(100_000_000);
+    peak_rate: Rate = Rate(7_200_000), Rate(150_000_000);
     /// Standard deviation of the logarithm of the rate.
-    rate_sigma: f64 = 0.2, 0.2;
+    rate_sigma: f64 = 0.3, 0.2;
     /// Time in which the rate forgets itself (its correlation falls to 1/e).
-    coherence: Duration = Duration::from_millis(300), Duration::from_millis(300);
+    coherence: Duration = Duration::from_millis(800), Duration::from_millis(300);
     /// Rate of the uplink, which does not vary.
     uplink_rate: Rate = Rate(2_000_000), Rate(20_000_000);
-    /// Delay added downlink in proportion to the load; the load is what was sent of late over the mean rate.
-    load_delay: Duration = Duration::from_millis(36), Duration::from_millis(90);
+    /// Delay added downlink at a load of 1, in proportion up to `load_full`; the load is what was sent of late over the mean rate.
+    load_delay: Duration = Duration::from_millis(30), Duration::from_millis(85);
     /// Percent of the downlink packets lost without congestion at every load.
     loss_percent: f64 = 0.02, 0.01;
-    /// Percent lost besides at a load of 1, and in proportion above `load_loss_from`.
-    load_loss_percent: f64 = 0.3, 17.0;
+    /// Percent that would be lost besides at a load of 1; in proportion from `load_loss_from` to `load_full`.
+    load_loss_percent: f64 = 0.3, 18.2;
     /// Load from which on the loss grows.
-    load_loss_from: f64 = 0.4, 0.083;
-    /// Mean length of a burst of losses; within it everything is lost.
-    loss_burst: Duration = Duration::from_millis(30), Duration::from_millis(100);
+    load_loss_from: f64 = 0.4, 0.085;
+    /// Load from which on neither delay nor loss grows: the published probes saw none above it but with a full queue.
+    load_full: f64 = 0.68, 0.68;
+    /// Mean length of a burst of losses.
+    loss_burst: Duration = Duration::from_millis(1000), Duration::from_millis(1000);
+    /// Percent of the packets that are lost within a burst.
+    burst_loss_percent: f64 = 40.0, 40.0;
     /// Share of the rate that is left while the queue holds more than `congested_queue`: what layer 2 discards half
     /// sent, or repeats needlessly.
-    congested_share: f64 = 0.76, 1.0;
+    congested_share: f64 = 0.71, 1.0;
     /// Bytes in the queue from which on that holds.
     congested_queue: Bytes = Bytes(200_000), Bytes(8_000_000);
 }

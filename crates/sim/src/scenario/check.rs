@@ -46,6 +46,7 @@ pub(super) fn check(scenario: &Scenario) -> Result<(), Problem> {
         range(&key("per_cell"), hop.per_cell, behind_shared, allowed)?;
     }
     super::check_link::check(scenario)?;
+    super::path::check(scenario)?;
     cell_radio(scenario)?;
     cell_rlc(scenario)?;
     cell_access(scenario)?;

@@ -116,8 +116,12 @@ fn cellular(link: &Link) -> Result<(), Problem> {
     for (name, percent) in [("loss_percent", of.loss_percent), ("load_loss_percent", of.load_loss_percent)] {
         range(&key(name), percent, (0.0..=99.0).contains(&percent), "0 to 99")?;
     }
+    let within = of.burst_loss_percent;
+    range(&key("burst_loss_percent"), within, within > 0.0 && within <= 100.0, "more than 0, to 100")?;
     let from = of.load_loss_from;
     range(&key("load_loss_from"), from, (0.0..1.0).contains(&from), "0 to less than 1")?;
+    let full_ok = of.load_full >= from && of.load_full <= 1.0;
+    range(&key("load_full"), of.load_full, full_ok, "load_loss_from to 1")?;
     let burst = of.loss_burst;
     let ok = burst >= Duration::from_micros(1) && burst <= Duration::from_secs(60);
     range(&key("loss_burst"), burst, ok, "1 us to 60 s")?;

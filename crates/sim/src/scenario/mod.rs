@@ -9,6 +9,7 @@ mod check_link;
 mod deployment;
 mod link;
 mod load;
+mod path;
 mod sinr;
 mod tcp;
 
@@ -16,6 +17,7 @@ pub use cellular::Cellular;
 pub use deployment::{Deployment, DeploymentModel, FadingProfile};
 pub use link::{FixedLink, Link, TraceFile, TraceLink};
 pub use load::{ScenarioError, load, load_with};
+pub use path::{Accelerator, AcceleratorProfile, Path, SplitTcp};
 pub use sinr::SinrRange;
 pub use tcp::Tcp;
 
@@ -43,6 +45,12 @@ pub struct Scenario {
     /// Sites around the stations; if left out, stations have the SINRs that they state.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub deployment: Option<Deployment>,
+    /// The mobile accelerator, with `core.path = "accelerator"`.
+    #[serde(default)]
+    pub accelerator: Accelerator,
+    /// The proxy, with `core.path = "split-tcp"`.
+    #[serde(default)]
+    pub split_tcp: SplitTcp,
     /// The ACK filter in every station's uplink buffer.
     #[serde(default)]
     pub ack_filter: AckFilter,
@@ -90,6 +98,8 @@ impl Default for Run {
 pub struct Core {
     /// Hops from the servers to the eNB, in this order; each works in both directions.
     pub hops: Vec<Hop>,
+    /// What stands between the hops and the access: `direct` (nothing), `split-tcp` or `accelerator`.
+    pub path: Path,
 }
 
 impl Default for Core {
@@ -102,6 +112,7 @@ impl Default for Core {
                 ecn_threshold: None,
                 per_cell: false,
             }],
+            path: Path::Direct,
         }
     }
 }

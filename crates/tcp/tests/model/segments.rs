@@ -131,7 +131,7 @@ impl Model {
                 sack_permitted: syn && entropy.flag(),
                 timestamps,
                 sack,
-                other: entropy.byte() == 255,
+                other: (entropy.byte() == 255).into(),
             },
             payload_len: if shape & 128 != 0 { u32::from(entropy.word()) } else { 0 },
         };

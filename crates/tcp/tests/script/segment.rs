@@ -210,7 +210,7 @@ impl Pattern {
                 timestamps: timestamps
                     .map(|(val, ecr)| Timestamps { val: val.unwrap_or(0), ecr: ecr.unwrap_or(0) }),
                 sack,
-                other: self.garbage,
+                other: self.garbage.into(),
             },
             payload_len: self.len,
         };
@@ -286,7 +286,7 @@ pub fn write(packet: &Packet, base: Base) -> String {
     if packet.ip.ecn() != 0 {
         let _ = write!(text, " {}", ECN[usize::from(packet.ip.ecn())]);
     }
-    if options.other {
+    if options.other.any() {
         text.push_str(" garbage");
     }
     text

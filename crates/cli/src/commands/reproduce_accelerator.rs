@@ -1,0 +1,87 @@
+//! `paceline reproduce accelerator`: several sweeps, each in a folder of its own, and runs of one seed that show the
+//! course of time.
+
+use super::reproduce::{Options, describe};
+use crate::failure::Outcome;
+use crate::output::{self, Folder};
+use crate::scenario_file;
+use crate::sweep::{self, Grid};
+use anyhow::Context;
+use paceline_sim::reproduce::Row;
+use paceline_sim::reproduce::accelerator::{Experiment, Part, parts};
+use paceline_sim::{RunResult, Summary, simulate};
+use serde_json::{Value, json};
+use std::process::ExitCode;
+
+/// What a quick run changes, except where files must be complete.
+const QUICK: [&str; 2] = ["run.duration=60 s", "run.warmup=5 s"];
+/// Folder, scenario and settings of the runs that are shown over time.
+const OVER_TIME: [(&str, &str, &[&str]); 5] = [
+    ("time-3g-direct", "accelerator-3g", &["tcp.receive_buffer=64 KiB"]),
+    ("time-3g-accelerated", "accelerator-3g", &["core.path=accelerator"]),
+    ("time-lte-direct", "accelerator-lte", &[]),
+    ("time-lte-accelerated", "accelerator-lte", &["core.path=accelerator"]),
+    ("time-lte-adaptive", "accelerator-lte", &["core.path=accelerator", "accelerator.profile=adaptive"]),
+];
+
+pub fn run(options: &Options) -> Outcome {
+    let seeds = options.seeds.unwrap_or(if options.quick { 3 } else { 10 });
+    let mut runs = Vec::new();
+    for part in parts() {
+        runs.push(sweep_part(&part, seeds, options)?);
+    }
+    for (name, scenario, set) in OVER_TIME {
+        over_time(name, scenario, set, options)?;
+    }
+    let rows = Experiment::new(&runs).rows();
+    let summary = json!({
+        "paceline": output::origin(),
+        "reproduces": "accelerator",
+        "scenario": "accelerator-3g, accelerator-lte",
+        "seeds": seeds,
+        "set": options.set,
+        "parts": parts().iter().map(|part| part.name).collect::<Vec<_>>(),
+        "over_time": OVER_TIME.map(|(name, ..)| name),
+        "rows": rows.iter().map(Row::to_json).collect::<Value>(),
+    });
+    let text = serde_json::to_string_pretty(&summary).expect("results are plain data") + "\n";
+    sweep::write(&options.out.join("summary.json"), &text).context("cannot write summary.json")?;
+    output::print(&describe("accelerator", &rows, seeds, &options.set))?;
+    Ok(ExitCode::SUCCESS)
+}
+
+fn sweep_part(part: &Part, seeds: u64, options: &Options) -> Outcome<Vec<Vec<RunResult>>> {
+    let (name, text) = scenario_file::built_in(part.scenario);
+    let whole = part.set.iter().any(|set| set.starts_with("run.duration"));
+    let quick: &[&str] = if options.quick && !whole { &QUICK } else { &[] };
+    let mut set: Vec<String> =
+        part.set.iter().cloned().chain(quick.iter().map(|s| (*s).to_owned())).collect();
+    set.extend(user_set(part.scenario, options));
+    let over: Vec<String> =
+        part.over.iter().map(|(key, values)| format!("{key}={}", values.join(","))).collect();
+    let grid = Grid::new(name.clone(), &name, text, &set, sweep::axes(&over)?)?;
+    Ok(sweep::run(&grid, seeds, options.jobs, &options.out.join(part.name))?.0)
+}
+
+/// What the user sets, but for keys of the other channel.
+fn user_set(scenario: &str, options: &Options) -> Vec<String> {
+    let other = if scenario == "accelerator-3g" { "link.lte_early." } else { "link.hspa." };
+    options.set.iter().filter(|set| !set.starts_with(other)).cloned().collect()
+}
+
+fn over_time(name: &str, scenario: &str, set: &[&str], options: &Options) -> Outcome<()> {
+    let folder = options.out.join(name);
+    if folder.join("summary.json").exists() {
+        return Ok(()); // of the run that is continued
+    }
+    let (_, text) = scenario_file::built_in(scenario);
+    let shown = ["run.duration=30 s", "run.warmup=5 s"];
+    let mut set: Vec<String> = shown.iter().chain(set).map(|set| (*set).to_owned()).collect();
+    set.extend(user_set(scenario, options));
+    let resolved =
+        scenario_file::parse(scenario, text, &set).map_err(|e| crate::failure::Failure::Input(e.into()))?;
+    let folder = Folder::create(&folder)?;
+    let result = simulate(&resolved, resolved.run.seed, None, &mut |_| {});
+    let summary = Summary::new(output::origin(), scenario, "simulated", &resolved, vec![result]);
+    Ok(folder.finish(&resolved, &summary)?)
+}

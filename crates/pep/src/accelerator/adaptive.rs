@@ -1,0 +1,435 @@
+//! The default rate control: what the path delivers is measured, and what is on its way is bounded by it.
+//!
+//! **Delivery rate**: bytes acknowledged over a stretch of at least a round trip and several TDD periods, and no
+//! faster than those bytes were sent, so that a burst of ACKs after an outage is not taken for capacity. The
+//! estimate is the highest of the last few stretches. A stretch in which there was too little to send and no queue
+//! raises it, never lowers it.
+//!
+//! **Window**: rate x (minimum round trip + budget). The budget is the queue that the radio draws from until the
+//! first ACK tells of a higher capacity. It follows from the link itself: round trips near the minimum say that the
+//! queue ran empty, and about one in a hundred is wanted. A steady link is left with a short queue, a bursty one gets
+//! a longer one. While the queue stays short the capacity is not known, and the window grows up to twofold each
+//! round trip: a hundredfold jump takes eight or nine. After a drop the estimate follows with the stretches, and
+//! nothing is sent until the excess has drained.
+//!
+//! **Minimum round trip**: over ten seconds. When it expires, or when every round trip of a second has been far
+//! above it, the window shrinks to below what the path itself holds until the queue is gone, and the minimum is
+//! measured anew: so a path that became longer is told from a queue of our own making.
+//!
+//! **Loss** does not lower the rate. A buffer shorter than the budget is found by trying (`shallow`), which
+//! shortens the queue and leaves the path full.
+//!
+//! Left out: ECN.
+
+use super::control::AckSample;
+use super::shallow::Shallow;
+use paceline_net::{Duration, Instant, Rate};
+
+/// Parameters that need no knowledge of the network.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct AdaptiveParameters {
+    /// Shortest queueing delay to keep.
+    pub least_budget: Duration,
+    /// Longest queueing delay to keep, on links that serve in bursts.
+    pub most_budget: Duration,
+    /// Share of round trips that may find the queue empty, 0 to 1.
+    pub starvation: f64,
+}
+
+impl Default for AdaptiveParameters {
+    fn default() -> Self {
+        Self {
+            least_budget: Duration::from_millis(15),
+            most_budget: Duration::from_millis(200),
+            starvation: 0.01,
+        }
+    }
+}
+
+/// Shortest stretch of a rate sample: several periods of any TDD frame structure.
+const MIN_STRETCH: Duration = Duration::from_millis(40);
+/// Parts of a stretch at whose ends a sample is taken.
+const PARTS: usize = 4;
+/// Samples of which the highest counts.
+const MEMORY: usize = 8;
+/// Life of a minimum round-trip time.
+const MIN_RTT_LIFE: Duration = Duration::from_secs(10);
+/// All round trips of so long far above the minimum make it doubtful.
+const DOUBT: Duration = Duration::from_secs(1);
+/// Longest measurement of a new minimum.
+const MAX_PROBE: Duration = Duration::from_secs(3);
+/// What may be on its way before anything is known, and at least (RFC 6928).
+const INITIAL_WINDOW: u64 = 14_600;
+const MIN_WINDOW: u64 = 4 * 1460;
+/// Round trip assumed before one is measured, to pace the first window.
+const INITIAL_RTT: Duration = Duration::from_millis(50);
+/// Largest growth of the window in a round trip, and how fast it is reached.
+const MAX_GAIN: f64 = 2.0;
+const GAIN_STEP: f64 = 1.3;
+/// Growth of the budget for a round trip throughout which the queue was empty.
+const BUDGET_STEP: f64 = 0.1;
+/// A queueing delay below this is none.
+const LEAST_QUEUE: Duration = Duration::from_millis(2);
+
+/// The end of a part of a stretch.
+#[derive(Clone, Copy, Debug, Default)]
+struct Mark {
+    at: Instant,
+    delivered: u64,
+    /// When the newest segment delivered by then had been sent.
+    sent_at: Instant,
+}
+
+/// The search for a new minimum round trip.
+#[derive(Clone, Copy, Debug)]
+struct Probe {
+    since: Instant,
+    /// When the excess had drained, and the lowest round trip since.
+    drained: Option<(Instant, Duration)>,
+}
+
+#[derive(Clone, Debug)]
+pub(super) struct Adaptive {
+    parameters: AdaptiveParameters,
+    delivered: u64,
+    newest_sent_at: Instant,
+    /// Ends of the last parts of a stretch, the oldest first.
+    marks: [Mark; PARTS],
+    mark_count: usize,
+    /// Rate samples in bit/s, the newest in the last place written.
+    samples: [f64; MEMORY],
+    next_sample: usize,
+    limited_since_mark: bool,
+    lowest_since_mark: Duration,
+    /// Estimated bandwidth in bit/s; zero before the first sample.
+    bandwidth: f64,
+    min_rtt: Option<(Duration, Instant)>,
+    /// Lowest round trip of the current second, and when that began.
+    lowest: (Duration, Instant),
+    probe: Option<Probe>,
+    /// Queueing delay to keep, in seconds.
+    budget: f64,
+    /// The current round: when it began, its lowest round trip, and whether there was too little to send.
+    round_at: Instant,
+    round_lowest: Duration,
+    round_limited: bool,
+    sampled_at: Instant,
+    /// Bytes delivered and found lost in the round.
+    round_bytes: (u64, u64),
+    shallow: Shallow,
+    /// Factor of the bandwidth-delay product by which the window tries for more.
+    gain: f64,
+    /// No queue has been seen yet.
+    starting: bool,
+    window: u64,
+}
+
+impl Adaptive {
+    pub fn new(parameters: AdaptiveParameters) -> Self {
+        let least_budget = parameters.least_budget.max(Duration::from_millis(1));
+        let most_budget = parameters.most_budget.max(least_budget);
+        let starvation = if parameters.starvation > 0.0 { parameters.starvation.min(0.5) } else { 0.001 };
+        Self {
+            parameters: AdaptiveParameters { least_budget, most_budget, starvation },
+            delivered: 0,
+            newest_sent_at: Instant::ZERO,
+            marks: [Mark::default(); PARTS],
+            mark_count: 0,
+            samples: [0.0; MEMORY],
+            next_sample: 0,
+            limited_since_mark: false,
+            lowest_since_mark: Duration::MAX,
+            bandwidth: 0.0,
+            min_rtt: None,
+            lowest: (Duration::MAX, Instant::ZERO),
+            probe: None,
+            budget: (least_budget * 2).min(most_budget).as_secs_f64(),
+            round_at: Instant::ZERO,
+            round_lowest: Duration::MAX,
+            round_limited: false,
+            sampled_at: Instant::ZERO,
+            round_bytes: (0, 0),
+            shallow: Shallow::default(),
+            gain: MAX_GAIN,
+            starting: true,
+            window: INITIAL_WINDOW,
+        }
+    }
+    fn min_rtt(&self) -> Duration {
+        self.min_rtt.map_or(INITIAL_RTT, |(rtt, _)| rtt)
+    }
+
+    /// Queueing delay to keep, in seconds.
+    fn budget(&self) -> f64 {
+        self.shallow.cap().map_or(self.budget, |cap| cap.min(self.budget))
+    }
+
+    pub fn on_send(&mut self, now: Instant, in_flight_before: u64) {
+        if in_flight_before == 0 {
+            // Idle time is in no stretch.
+            self.mark_count = 0;
+            self.mark(Mark { at: now, delivered: self.delivered, sent_at: now });
+            self.newest_sent_at = now;
+        }
+    }
+
+    /// A first idea of the round trip.
+    pub fn on_handshake(&mut self, now: Instant, rtt: Duration) {
+        if self.min_rtt.is_none() {
+            self.min_rtt = Some((rtt, now));
+        }
+    }
+
+    pub fn on_ack(&mut self, now: Instant, sample: &AckSample) {
+        self.delivered += sample.bytes;
+        self.limited_since_mark |= sample.app_limited;
+        self.round_limited |= sample.app_limited;
+        self.round_bytes.0 += sample.bytes;
+        self.round_bytes.1 += sample.lost;
+        if let Some(sent_at) = sample.sent_at {
+            self.newest_sent_at = self.newest_sent_at.max(sent_at);
+        }
+        if let Some(rtt) = sample.rtt {
+            self.on_rtt(now, rtt, sample.app_limited);
+        }
+        let stretch = self.min_rtt().max(MIN_STRETCH);
+        let last = self.mark_count.checked_sub(1).map(|last| self.marks[last]);
+        if last.is_none_or(|mark| now.since(mark.at) >= stretch / PARTS as u64) {
+            self.measure(now);
+        }
+        if now.since(self.round_at) >= self.min_rtt() {
+            self.end_round(now);
+        }
+        self.follow_probe(now, sample);
+        self.update_window(if sample.app_limited { 0 } else { sample.bytes });
+    }
+
+    /// The budget grows for the time in which the queue was found empty, and shrinks for the time in which it was
+    /// not.
+    fn adapt_budget(&mut self, now: Instant, rtt: Duration) {
+        let min_rtt = self.min_rtt();
+        let share = now.since(self.sampled_at).min(min_rtt).as_secs_f64() / min_rtt.as_secs_f64().max(1e-4);
+        let empty = rtt.saturating_sub(min_rtt) < LEAST_QUEUE.max(min_rtt / 16);
+        let step = if empty { share } else { -self.parameters.starvation * share };
+        let (least, most) = (self.parameters.least_budget, self.parameters.most_budget);
+        self.budget =
+            (self.budget * (1.0 + BUDGET_STEP * step)).clamp(least.as_secs_f64(), most.as_secs_f64());
+    }
+
+    fn on_rtt(&mut self, now: Instant, rtt: Duration, limited: bool) {
+        if self.min_rtt.is_none_or(|(min, _)| rtt <= min) {
+            self.min_rtt = Some((rtt, now));
+        }
+        self.round_lowest = self.round_lowest.min(rtt);
+        if !limited && self.probe.is_none() {
+            self.adapt_budget(now, rtt);
+        }
+        self.sampled_at = now;
+        self.lowest.0 = self.lowest.0.min(rtt);
+        self.lowest_since_mark = self.lowest_since_mark.min(rtt);
+        if let Some(Probe { drained: Some((_, lowest)), .. }) = &mut self.probe {
+            *lowest = (*lowest).min(rtt);
+        }
+    }
+
+    fn end_round(&mut self, now: Instant) {
+        if self.round_lowest < Duration::MAX {
+            let queue = self.round_lowest.saturating_sub(self.min_rtt()).as_secs_f64();
+            let round = now.since(self.round_at).as_secs_f64();
+            self.shallow.on_round(now, self.round_bytes, queue, round);
+            let short = queue < self.budget() / 2.0;
+            if !self.round_limited && self.probe.is_none() {
+                self.gain = if short { (self.gain * GAIN_STEP).min(MAX_GAIN) } else { 1.0 };
+                self.starting &= short;
+            } else if !short {
+                self.gain = 1.0;
+                self.starting = false;
+            }
+        }
+        (self.round_at, self.round_lowest, self.round_limited) = (now, Duration::MAX, false);
+        self.round_bytes = (0, 0);
+    }
+
+    /// Starts, follows and ends the search for a new minimum round trip.
+    fn follow_probe(&mut self, now: Instant, sample: &AckSample) {
+        let Some((min, at)) = self.min_rtt else { return };
+        if let Some(probe) = &mut self.probe {
+            let over = now.since(probe.since) > MAX_PROBE;
+            match &mut probe.drained {
+                None if sample.in_flight <= self.window => {
+                    probe.drained = Some((now, sample.rtt.unwrap_or(Duration::MAX)));
+                }
+                Some((drained_at, lowest))
+                    if now.since(*drained_at) > min * 5 / 4 && *lowest < Duration::MAX =>
+                {
+                    self.min_rtt = Some((*lowest, now));
+                    self.probe = None;
+                    self.lowest = (Duration::MAX, now);
+                }
+                _ if over => {
+                    // It has not drained: nothing was learned.
+                    self.min_rtt = Some((min, now));
+                    self.probe = None;
+                    self.lowest = (Duration::MAX, now);
+                }
+                _ => {}
+            }
+            return;
+        }
+        let second = now.since(self.lowest.1) >= DOUBT.max(min * 4);
+        let far =
+            self.lowest.0 < Duration::MAX && self.lowest.0 > min + Duration::from_secs_f64(2.0 * self.budget);
+        if now.since(at) > MIN_RTT_LIFE || second && far {
+            self.probe = Some(Probe { since: now, drained: None });
+        } else if second {
+            self.lowest = (Duration::MAX, now);
+        }
+    }
+
+    fn measure(&mut self, now: Instant) {
+        if self.mark_count > 0 {
+            let first = self.marks[0];
+            let acked = now.since(first.at);
+            let sent = self.newest_sent_at.since(first.sent_at);
+            let span = acked.max(sent).as_secs_f64();
+            let rate = 8.0 * (self.delivered - first.delivered) as f64 / span.max(1e-6);
+            // With a queue the link was busy, whatever was there to send.
+            let queued = self.lowest_since_mark < Duration::MAX
+                && self.lowest_since_mark > self.min_rtt() + self.parameters.least_budget;
+            let tried = queued || !self.limited_since_mark && self.probe.is_none();
+            if tried || rate > self.bandwidth {
+                self.samples[self.next_sample] = rate;
+                self.next_sample = (self.next_sample + 1) % MEMORY;
+                self.bandwidth = self.samples.iter().copied().fold(0.0, f64::max);
+            }
+        }
+        self.limited_since_mark = false;
+        self.lowest_since_mark = Duration::MAX;
+        self.mark(Mark { at: now, delivered: self.delivered, sent_at: self.newest_sent_at });
+    }
+    fn mark(&mut self, mark: Mark) {
+        if self.mark_count == PARTS {
+            self.marks.rotate_left(1);
+            self.mark_count -= 1;
+        }
+        self.marks[self.mark_count] = mark;
+        self.mark_count += 1;
+    }
+
+    fn update_window(&mut self, acked: u64) {
+        let min_rtt = self.min_rtt().as_secs_f64();
+        let span = if self.probe.is_some() {
+            0.75 * min_rtt
+        } else {
+            // In a short buffer there is no room to try for more.
+            let gain = if self.shallow.cap().is_some() { 1.0 } else { self.gain };
+            (min_rtt + self.budget()).max(gain * min_rtt)
+        };
+        let wanted = (self.bandwidth / 8.0 * span) as u64;
+        let least = if self.gain > 1.0 { INITIAL_WINDOW } else { MIN_WINDOW };
+        // Slow start: what is acknowledged may be sent twice.
+        let doubled = if self.starting && self.shallow.cap().is_none() { self.window + acked } else { 0 };
+        self.window = wanted.max(least).max(doubled);
+    }
+
+    pub fn rate(&self) -> Rate {
+        let rate = if self.gain > 1.0 {
+            let rtt = self.min_rtt().as_secs_f64().max(1e-3);
+            let initial = 8.0 * 2.0 * INITIAL_WINDOW as f64 / rtt;
+            let filling = if self.starting { 12.0 * self.window as f64 / rtt } else { 0.0 };
+            (1.5 * self.gain * self.bandwidth).max(initial).max(filling)
+        } else {
+            1.25 * self.bandwidth
+        };
+        Rate((rate as u64).max(64_000))
+    }
+    pub fn window(&self) -> u64 {
+        self.window
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A path of `rate` bytes per millisecond and 40 ms: the control fills it, for so many milliseconds.
+    struct Path {
+        control: Adaptive,
+        now: u64,
+        /// Bytes sent and when; a queue of what has not been delivered.
+        flying: std::collections::VecDeque<(u64, u64)>,
+        in_flight: u64,
+        credit: u64,
+    }
+    const PACKET: u64 = 1000;
+
+    impl Path {
+        fn new() -> Self {
+            let control = Adaptive::new(AdaptiveParameters::default());
+            Self { control, now: 1, flying: std::collections::VecDeque::new(), in_flight: 0, credit: 0 }
+        }
+        fn run(&mut self, ms: u64, rate: u64, delay: u64, app: u64) {
+            for _ in 0..ms {
+                self.now += 1;
+                let now = Instant::from_millis(self.now);
+                self.credit = (self.credit + rate).min(rate.max(PACKET) * 2);
+                while let Some(&(sent_at, _)) =
+                    self.flying.front().filter(|(sent_at, _)| sent_at + delay <= self.now)
+                    && self.credit >= PACKET
+                {
+                    self.flying.pop_front();
+                    self.credit -= PACKET;
+                    self.in_flight -= PACKET;
+                    let sample = AckSample {
+                        bytes: PACKET,
+                        rtt: Some(Duration::from_millis(self.now - sent_at)),
+                        sent_at: Some(Instant::from_millis(sent_at)),
+                        lost: 0,
+                        in_flight: self.in_flight,
+                        app_limited: app < self.control.window(),
+                    };
+                    self.control.on_ack(now, &sample);
+                }
+                let paced = self.control.rate().0 / 8000 + PACKET;
+                let mut sent = 0;
+                while self.in_flight + PACKET <= self.control.window().min(app) && sent < paced {
+                    self.control.on_send(now, self.in_flight);
+                    self.flying.push_back((self.now, PACKET));
+                    self.in_flight += PACKET;
+                    sent += PACKET;
+                }
+            }
+        }
+        fn queue_ms(&self, rate: u64, delay: u64) -> u64 {
+            (self.in_flight / rate).saturating_sub(delay)
+        }
+    }
+
+    #[test]
+    fn the_estimate_is_the_paths_and_the_queue_short() {
+        let mut path = Path::new();
+        path.run(5_000, 2_000, 40, u64::MAX);
+        let bandwidth = path.control.bandwidth / 8000.0;
+        assert!((1_900.0..2_200.0).contains(&bandwidth), "{bandwidth} bytes a millisecond");
+        assert!(path.queue_ms(2_000, 40) < 60, "{} ms", path.queue_ms(2_000, 40));
+        path.run(30_000, 2_000, 40, u64::MAX);
+        assert!(path.queue_ms(2_000, 40) < 60, "the minimum does not creep: {} ms", path.queue_ms(2_000, 40));
+    }
+
+    #[test]
+    fn too_little_to_send_lowers_nothing() {
+        let mut path = Path::new();
+        path.run(5_000, 2_000, 40, u64::MAX);
+        path.run(5_000, 2_000, 40, 5_000);
+        assert!(path.control.bandwidth / 8000.0 > 1_900.0);
+    }
+
+    #[test]
+    fn a_longer_path_is_told_from_a_queue() {
+        let mut path = Path::new();
+        path.run(5_000, 2_000, 40, u64::MAX);
+        path.run(10_000, 2_000, 160, u64::MAX);
+        assert!(path.control.bandwidth / 8000.0 > 1_900.0, "{}", path.control.bandwidth / 8000.0);
+        assert!(path.control.min_rtt() >= Duration::from_millis(155), "{:?}", path.control.min_rtt());
+    }
+}

@@ -1,0 +1,180 @@
+//! Segments of the client: its acknowledgments are taken over, its data, FIN and reset go on with the numbers that
+//! the server has seen from us.
+
+use super::flow::{Context, Fate, Flow};
+use super::outbound::SILENT;
+use super::scoreboard::Delivery;
+use paceline_net::rewrite;
+use paceline_net::{Packet, TcpFlags, TcpHeader, Timestamps, Transport};
+
+/// Duplicates that stand for a loss where there is no SACK (RFC 5681).
+const DUPLICATES: u32 = 3;
+/// Acknowledgments so far below the last are none of this connection (RFC 5961, section 5.2), at least.
+const LEAST_REACH: u64 = 1 << 20;
+
+impl Flow {
+    /// A segment from the mobile side without SYN. The second value is what was delivered.
+    pub fn on_client(&mut self, cx: &mut Context<'_>, packet: Packet) -> (Fate, Delivery) {
+        let none = Delivery::default();
+        let Transport::Tcp(tcp) = packet.transport else { return (Fate::Pass(packet), none) };
+        self.seen_at = cx.now;
+        if tcp.flags.contains(TcpFlags::RST) {
+            let exact = self.uplink.accepts_reset(tcp.seq);
+            cx.stats.invalid += u64::from(!exact);
+            // Not exact: the server will challenge it. It changes nothing here until the number is right.
+            return (if exact { Fate::Over(packet) } else { Fate::Pass(packet) }, none);
+        }
+        let carries = tcp.payload_len > 0 || tcp.flags.intersects(TcpFlags::FIN.with(TcpFlags::URG));
+        let ack = self.offset(tcp.ack, self.una).filter(|_| tcp.flags.contains(TcpFlags::ACK));
+        let reach = cx.config.flow_buffer.0.max(LEAST_REACH);
+        let plausible = self.uplink.accepts_seq(tcp.seq) && !self.is_old_of_client(&tcp);
+        let Some(ack) = ack.filter(|ack| plausible && *ack + reach >= self.una) else {
+            cx.stats.invalid += 1;
+            return (self.forward_or_absorb(cx, packet, carries), none);
+        };
+        if ack > self.nxt {
+            if self.is_quiet() {
+                return (Fate::Detach(packet), none);
+            }
+            // Data was never sent so far: an optimistic acknowledgment, which is worth nothing.
+            cx.stats.optimistic_acks += 1;
+            return (self.forward_or_absorb(cx, packet, carries), none);
+        }
+        let probes =
+            tcp.payload_len == 0 && tcp.seq != self.uplink.next && self.uplink.next.distance(tcp.seq) == 1;
+        self.uplink.on_client(&packet, &tcp);
+        self.complete = true;
+        self.heard_at = cx.now;
+        self.window_probes = 0;
+        if self.rtt.backoff() >= SILENT {
+            // It is back: the first segment that it lacks goes at once, the rest follows.
+            self.rtt.on_progress();
+            self.timer_base = cx.now;
+            self.board.lose_first();
+        }
+        let delivery = self.take_ack(cx, &tcp, ack, carries);
+        let answers = std::mem::take(&mut self.probe_passed);
+        (self.forward_or_absorb(cx, packet, carries || probes || answers), delivery)
+    }
+
+    fn is_old_of_client(&self, tcp: &TcpHeader) -> bool {
+        let newer = |timestamps: Timestamps| timestamps.val.wrapping_sub(self.uplink.timestamp) as i32 >= 0;
+        // Segments that overtook each other differ by little; an old duplicate by more.
+        let near = |timestamps: Timestamps| self.uplink.timestamp.wrapping_sub(timestamps.val) < 1 << 16;
+        self.agreed.timestamps && !tcp.options.timestamps.is_none_or(|t| newer(t) || near(t))
+    }
+
+    /// Empty acknowledgments end here; anything else goes on with the numbers that the server has seen.
+    fn forward_or_absorb(&mut self, cx: &mut Context<'_>, mut packet: Packet, forward: bool) -> Fate {
+        let Some(tcp) = packet.tcp_header().copied() else { return Fate::Pass(packet) };
+        if !forward {
+            cx.stats.acks_absorbed += 1;
+            return Fate::Absorbed;
+        }
+        let window = self.advance_ack(cx);
+        let ecn = if self.agreed.ecn { TcpFlags::ECE.0 } else { 0 };
+        let ece = if self.echo_congestion { TcpFlags::ECE.0 } else { 0 };
+        let echo = |timestamps: Timestamps| Timestamps { ecr: self.ts_recent, ..timestamps };
+        let mut new =
+            TcpHeader { ack: self.seq(self.acked), window, flags: TcpFlags(tcp.flags.0 & !ecn | ece), ..tcp };
+        new.options.timestamps = tcp.options.timestamps.map(echo);
+        new.options.sack = self.sack_blocks(None);
+        rewrite::rewrite(&mut packet, &new);
+        Fate::Pass(packet)
+    }
+
+    fn take_ack(&mut self, cx: &mut Context<'_>, tcp: &TcpHeader, ack: u64, carries: bool) -> Delivery {
+        let min_rtt = self.rtt.min();
+        let window = u64::from(tcp.window) << self.agreed.client_shift;
+        let edge = ack + window;
+        let advances = ack > self.una;
+        let blocks = tcp.options.sack.as_slice();
+        let duplicate = ack == self.una && !carries && self.is_waiting();
+        let same_window = window == self.client_window;
+        let moved = edge > self.client_edge;
+        // RFC 9293's test, and besides an edge that grows: an injected number must not shut the window for good.
+        if ack > self.una || ack == self.una && (tcp.seq >= self.wl1 || edge > self.client_edge) {
+            if edge > self.client_edge || window > 0 && self.client_window == 0 {
+                self.timer_base = if self.is_waiting() { self.timer_base } else { cx.now };
+            }
+            (self.client_edge, self.client_window, self.wl1) = (edge, window, tcp.seq);
+        }
+        let ranges = blocks.iter().filter_map(|(left, right)| {
+            let (left, right) = (self.offset(*left, self.una)?, self.offset(*right, self.una)?);
+            (left < right && right <= self.nxt && left >= ack).then_some((left, right))
+        });
+        let ranges: [Option<(u64, u64)>; 4] = collect(ranges);
+        let una = self.una.max(ack);
+        let mut delivery = self.board.on_ack(cx.now, una, ranges.iter().flatten().copied(), min_rtt);
+        let payload = |off: u64| off.min(self.store.next());
+        cx.stats.bytes_delivered += payload(una) - payload(self.una);
+        self.una = una;
+        self.store.release(una);
+        if self.urgent.is_some_and(|(_, end)| end <= una) {
+            self.urgent = None;
+        }
+        if let Some(rtt) = delivery.rtt {
+            self.rtt.on_sample(rtt);
+        }
+        if delivery.bytes > 0 {
+            self.timer_base = cx.now;
+            self.tail_probed = false;
+            self.rtt.on_progress();
+        }
+        if is_duplicate_report(tcp, ack) {
+            self.board.on_duplicate(self.una);
+        }
+        self.take_congestion_echo(tcp);
+        if advances {
+            self.duplicates = 0;
+            let srtt = self.rtt.srtt().unwrap_or_default();
+            self.overshoot.on_progress(cx.now, window, srtt, self.useful_window);
+        } else if duplicate && delivery.bytes == 0 && (same_window || moved) {
+            self.on_duplicate(cx);
+        }
+        self.reorder_at = self.board.detect(cx.now, self.rtt.spread(), self.agreed.segment);
+        delivery.lost = self.board.take_lost();
+        self.ack_due |= self.is_ack_due(cx);
+        delivery
+    }
+
+    /// A duplicate without news of delivery.
+    fn on_duplicate(&mut self, cx: &mut Context<'_>) {
+        self.duplicates += 1;
+        cx.stats.duplicates_suppressed += 1;
+        // An ACK from after its arrival would acknowledge the first segment if the client had taken it. A mere window
+        // update of a slow reader looks alike, but comes alone.
+        let due = self.rtt.srtt().unwrap_or_default() * 7 / 8;
+        let overdue = self.board.first_beyond_sent_at().is_some_and(|at| cx.now.since(at) >= due);
+        let dropped = overdue && !self.board.has_hole() && self.duplicates >= DUPLICATES - 1;
+        if dropped && self.board.lose_beyond() {
+            self.overshoot.on_drop(cx.now);
+            cx.stats.overshoot_drops += 1;
+            self.board.lose_first();
+        } else if self.duplicates == DUPLICATES && !self.agreed.sack {
+            self.board.lose_first();
+        }
+    }
+
+    /// Congestion on the mobile segment: answered once a flight, and no business of the server's.
+    fn take_congestion_echo(&mut self, tcp: &TcpHeader) {
+        if self.agreed.ecn && tcp.flags.contains(TcpFlags::ECE) && self.una > self.cwr_until {
+            self.cwr_until = self.nxt;
+            self.cwr_due = true;
+        }
+    }
+}
+
+/// Whether the first block reports a duplicate (RFC 2883): below the acknowledgment, or inside the second.
+fn is_duplicate_report(tcp: &TcpHeader, _ack: u64) -> bool {
+    let blocks = tcp.options.sack.as_slice();
+    let Some((left, right)) = blocks.first() else { return false };
+    let inside = blocks.get(1).is_some_and(|(from, until)| left >= from && right <= until);
+    *right <= tcp.ack || inside
+}
+
+fn collect(ranges: impl Iterator<Item = (u64, u64)>) -> [Option<(u64, u64)>; 4] {
+    let mut all = [None; 4];
+    all.iter_mut().zip(ranges).for_each(|(slot, range)| *slot = Some(range));
+    all
+}

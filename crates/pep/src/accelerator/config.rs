@@ -1,0 +1,96 @@
+//! What an accelerator is built from.
+
+use super::adaptive::AdaptiveParameters;
+use super::paper::PaperParameters;
+use paceline_net::{Bytes, Duration};
+
+/// How the rate towards a device is found.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub enum RateControl {
+    /// The published control, with an operator's numbers.
+    Paper(PaperParameters),
+    /// Measured delivery rate and minimum round-trip time; no operator's number.
+    Adaptive(AdaptiveParameters),
+}
+
+impl Default for RateControl {
+    fn default() -> Self {
+        Self::Adaptive(AdaptiveParameters::default())
+    }
+}
+
+/// Parameters of an [`super::Accelerator`]. Values that make no sense count as the nearest that do.
+#[derive(Clone, PartialEq, Debug)]
+pub struct AcceleratorConfig {
+    /// The rate control, one for each device.
+    pub control: RateControl,
+    /// Bytes of a connection that are held at most and that the client is not known to have: the window that its
+    /// server sees. As much again is held of what the client has acknowledged selectively, so that a hole does not
+    /// stop the flow for a round trip.
+    pub flow_buffer: Bytes,
+    /// Bytes of a connection that may be acknowledged to its server and not yet by the client.
+    pub exposure: Bytes,
+    /// Bytes held at most for all connections of one device.
+    pub device_buffer: Bytes,
+    /// Bytes held at most in all.
+    pub total_buffer: Bytes,
+    /// Connections accelerated at once; more pass untouched.
+    pub max_flows: usize,
+    /// Connections of one device accelerated at once.
+    pub max_flows_per_device: usize,
+    /// Handshakes and connections without data that are remembered; the oldest is forgotten, and passes untouched.
+    pub max_openings: usize,
+    /// Send past the client's advertised window while the client takes it.
+    pub overshoot: bool,
+    /// Payload bytes of the largest packet towards the mobile side: 0 for single segments, up to 65,000 where
+    /// the driver cuts super-packets.
+    pub super_packet: Bytes,
+    /// Packets leave in bursts of at most this long at the paced rate: the driver's tick.
+    pub tick: Duration,
+    /// Verify TCP checksums of datagrams; off where the device below has done it.
+    pub verify_checksums: bool,
+    /// A client that owes an acknowledgment for so long stops early acknowledgments.
+    pub silence: Duration,
+    /// A client that owes an acknowledgment for so long is given up: what it was to get is lost, and both ends are
+    /// reset.
+    pub give_up: Duration,
+    /// A server's reset waits so long for what is held ahead of it.
+    pub reset_grace: Duration,
+    /// Key of the hash tables, which an outsider should not know.
+    pub seed: u64,
+}
+
+impl Default for AcceleratorConfig {
+    fn default() -> Self {
+        Self {
+            control: RateControl::default(),
+            flow_buffer: Bytes(2 << 20),
+            exposure: Bytes(4 << 20),
+            device_buffer: Bytes(16 << 20),
+            total_buffer: Bytes(1 << 30),
+            max_flows: 100_000,
+            max_flows_per_device: 1024,
+            max_openings: 65_536,
+            overshoot: true,
+            super_packet: Bytes(0),
+            tick: Duration::from_micros(250),
+            verify_checksums: true,
+            silence: Duration::from_secs(3),
+            give_up: Duration::from_secs(120),
+            reset_grace: Duration::from_secs(5),
+            seed: 0,
+        }
+    }
+}
+
+impl AcceleratorConfig {
+    pub(super) fn clamped(mut self) -> Self {
+        // A buffer below a few segments could not even fill a delayed ACK; beyond 2^29 serial numbers end.
+        self.flow_buffer = Bytes(self.flow_buffer.0.clamp(16 << 10, 1 << 29));
+        self.exposure = Bytes(self.exposure.0.min(2 * self.flow_buffer.0));
+        self.super_packet = Bytes(self.super_packet.0.min(65_000));
+        self.max_flows = self.max_flows.min(1 << 24);
+        self.max_openings = self.max_openings.clamp(1, 1 << 24);
+        self
+    }
+}

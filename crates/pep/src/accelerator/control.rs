@@ -1,0 +1,78 @@
+//! What every rate control sees and says. One control serves all connections of a device: the radio is theirs
+//! together.
+
+use super::adaptive::Adaptive;
+use super::config::RateControl;
+use super::paper::Paper;
+use paceline_net::{Duration, Instant, Rate};
+
+/// One acknowledgment of a client that brought news.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct AckSample {
+    /// Bytes newly delivered, in order or not.
+    pub bytes: u64,
+    /// Bytes found lost since the last one.
+    pub lost: u64,
+    /// Round-trip time of the newest segment delivered, if it was sent once.
+    pub rtt: Option<Duration>,
+    /// When that segment was sent.
+    pub sent_at: Option<Instant>,
+    /// Bytes on their way to the device after this.
+    pub in_flight: u64,
+    /// The rate was not tried: there was too little to send.
+    pub app_limited: bool,
+}
+
+#[derive(Clone, Debug)]
+pub(super) enum Control {
+    Paper(Paper),
+    Adaptive(Box<Adaptive>),
+}
+
+impl Control {
+    pub fn new(config: &RateControl) -> Self {
+        match config {
+            RateControl::Paper(parameters) => Self::Paper(Paper::new(*parameters)),
+            RateControl::Adaptive(parameters) => Self::Adaptive(Box::new(Adaptive::new(*parameters))),
+        }
+    }
+    /// Bytes are sent to the device.
+    pub fn on_send(&mut self, now: Instant, in_flight_before: u64) {
+        if let Self::Adaptive(control) = self {
+            control.on_send(now, in_flight_before);
+        }
+    }
+    /// A handshake took this from the server's SYN to the client's answer.
+    pub fn on_handshake(&mut self, now: Instant, rtt: Duration) {
+        if let Self::Adaptive(control) = self {
+            control.on_handshake(now, rtt);
+        }
+    }
+    pub fn on_ack(&mut self, now: Instant, sample: &AckSample) {
+        match self {
+            Self::Paper(control) => control.on_ack(now, sample),
+            Self::Adaptive(control) => control.on_ack(now, sample),
+        }
+    }
+    /// The rate to send at.
+    pub fn rate(&self) -> Rate {
+        match self {
+            Self::Paper(control) => control.rate(),
+            Self::Adaptive(control) => control.rate(),
+        }
+    }
+    /// Bytes that may be on their way.
+    pub fn window(&self) -> u64 {
+        match self {
+            Self::Paper(_) => u64::MAX,
+            Self::Adaptive(control) => control.window(),
+        }
+    }
+    /// Bytes on their way beyond which more is of no use.
+    pub fn useful_window(&self) -> u64 {
+        match self {
+            Self::Paper(control) => 2 * control.bandwidth_delay(),
+            Self::Adaptive(control) => control.window(),
+        }
+    }
+}

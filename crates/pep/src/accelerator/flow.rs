@@ -1,0 +1,262 @@
+//! One accelerated connection: a receiver towards its server (`inbound`), a sender towards its client (`outbound`),
+//! and what passes the other way (`client`).
+//!
+//! Stream positions are 64-bit offsets from the server's initial sequence number, whose SYN is offset 0: data begins
+//! at 1. Serial numbers exist on the wire only.
+
+use super::Transmission;
+use super::config::AcceleratorConfig;
+use super::inbound::LARGEST_PACKET;
+use super::opening::{Agreed, Opened};
+use super::outbound::SILENT;
+use super::overshoot::Overshoot;
+use super::rtt::Rtt;
+use super::scoreboard::Scoreboard;
+use super::stats::AcceleratorStats;
+use super::store::Store;
+use super::timers::Alarm;
+use super::uplink::Uplink;
+use paceline_net::rewrite::{self, Unparsed};
+use paceline_net::{FlowKey, Instant, IpHeader, Packet, SeqNumber, TcpHeader};
+use std::collections::VecDeque;
+
+/// What a connection is handed with every call.
+pub(super) struct Context<'a> {
+    pub now: Instant,
+    pub config: &'a AcceleratorConfig,
+    pub stats: &'a mut AcceleratorStats,
+    pub out: &'a mut VecDeque<Transmission>,
+    /// Early acknowledgments are wanted: the accelerator is not being stopped.
+    pub early: bool,
+    /// Buffers run short: windows do not open.
+    pub tight: bool,
+    /// Buffers are full: nothing new is taken.
+    pub full: bool,
+}
+
+/// What becomes of the packet that was handed in, and of the connection.
+#[derive(Debug)]
+pub(super) enum Fate {
+    /// The packet goes on as it is (or as it was rewritten).
+    Pass(Packet),
+    /// Its content was taken over.
+    Absorbed,
+    /// The connection is over; the packet goes on.
+    Over(Packet),
+    /// The connection goes on end to end, and so does the packet.
+    Detach(Packet),
+}
+
+/// A reset of the server that waits for what is held ahead of it.
+#[derive(Clone, Debug)]
+pub(super) struct PendingReset {
+    pub packet: Packet,
+    pub until: Instant,
+}
+
+#[derive(Debug)]
+pub(super) struct Flow {
+    /// Direction from server to mobile.
+    pub key: FlowKey,
+    pub device: u32,
+    pub agreed: Agreed,
+    /// The handshake is complete: false only under Fast Open, ahead of the client's acknowledgment.
+    pub complete: bool,
+    pub server_isn: SeqNumber,
+    /// Its packets are bytes, not simulated lengths.
+    pub real: bool,
+
+    // Towards the server.
+    /// What the server has seen acknowledged.
+    pub acked: u64,
+    /// The right edge that the server has seen.
+    pub edge: u64,
+    /// TS.Recent of RFC 7323, for the server.
+    pub ts_recent: u32,
+    /// Offset of the server's FIN.
+    pub fin: Option<u64>,
+    /// Urgent data: where its packet begins and where it ends.
+    pub urgent: Option<(u64, u64)>,
+    /// Congestion was experienced on the wired segment and the server has not answered.
+    pub echo_congestion: bool,
+    pub ack_due: bool,
+    pub reset: Option<PendingReset>,
+
+    // Towards the client.
+    /// What the client has acknowledged.
+    pub una: u64,
+    /// What was sent to the client.
+    pub nxt: u64,
+    /// Right edge and size of the client's window.
+    pub client_edge: u64,
+    pub client_window: u64,
+    /// Number of the segment that told the window.
+    pub wl1: SeqNumber,
+    /// The server's highest TSval, and its last TSecr.
+    pub server_timestamp: u32,
+    pub server_echo: u32,
+    pub flow_label: u32,
+    pub server_hop_limit: u8,
+    /// What the path holds, for the overshoot.
+    pub useful_window: u64,
+    pub store: Store,
+    pub board: Scoreboard,
+    pub rtt: Rtt,
+    pub overshoot: Overshoot,
+    pub duplicates: u32,
+    /// The server said something that the client has not heard.
+    pub news: bool,
+    /// The client's congestion echo is to be answered.
+    pub cwr_due: bool,
+    /// End of the flight in which the client's congestion echo was answered.
+    pub cwr_until: u64,
+    /// A probe of the server's was passed on: the client's answer is the server's.
+    pub probe_passed: bool,
+    /// One segment may leave regardless of rate and window.
+    pub force: bool,
+    pub tail_probed: bool,
+    /// Retransmission timer: since when the client owes an answer.
+    pub timer_base: Instant,
+    /// When the client was last heard while it owed an answer.
+    pub heard_at: Instant,
+    /// Unanswered probes of a zero window.
+    pub window_probes: u8,
+    pub reorder_at: Option<Instant>,
+
+    pub uplink: Uplink,
+
+    // For the tables.
+    pub alarm: Alarm,
+    pub in_backlog: bool,
+    pub in_due: bool,
+    /// What the device and the total have been charged with.
+    pub charged_in_flight: u64,
+    pub charged_held: u64,
+    pub seen_at: Instant,
+}
+
+impl Flow {
+    pub fn new(now: Instant, key: FlowKey, device: u32, opened: &Opened, uplink: Uplink) -> Self {
+        let first = 1;
+        Self {
+            key,
+            device,
+            agreed: opened.agreed,
+            complete: opened.complete,
+            server_isn: opened.server_isn,
+            real: false,
+            acked: first,
+            edge: opened.client_edge,
+            ts_recent: opened.server_timestamp,
+            fin: None,
+            urgent: None,
+            echo_congestion: false,
+            ack_due: false,
+            reset: None,
+            una: first,
+            nxt: first,
+            client_edge: opened.client_edge,
+            client_window: opened.client_edge - first,
+            wl1: uplink.next,
+            server_timestamp: opened.server_timestamp,
+            server_echo: uplink.timestamp,
+            flow_label: 0,
+            server_hop_limit: 64,
+            useful_window: 0,
+            store: Store::new(first),
+            board: Scoreboard::default(),
+            rtt: Rtt::of(opened.rtt),
+            overshoot: Overshoot::default(),
+            duplicates: 0,
+            news: false,
+            cwr_due: false,
+            cwr_until: 0,
+            probe_passed: false,
+            force: false,
+            tail_probed: false,
+            timer_base: now,
+            heard_at: now,
+            window_probes: 0,
+            reorder_at: None,
+            uplink,
+            alarm: Alarm::default(),
+            in_backlog: false,
+            in_due: false,
+            charged_in_flight: 0,
+            charged_held: 0,
+            seen_at: now,
+        }
+    }
+
+    pub fn seq(&self, off: u64) -> SeqNumber {
+        self.server_isn + off as u32
+    }
+    /// The offset of a serial number near `near`; none before the stream.
+    pub fn offset(&self, seq: SeqNumber, near: u64) -> Option<u64> {
+        near.checked_add_signed(i64::from(seq.distance(self.seq(near))))
+    }
+    /// Bytes that the server thinks delivered and that are not.
+    pub fn exposure(&self) -> u64 {
+        self.acked.saturating_sub(self.una)
+    }
+    /// Nothing is held and nothing is owed: what passes now would pass the same without us.
+    pub fn is_quiet(&self) -> bool {
+        self.stream_end() <= self.una
+            && self.board.is_empty()
+            && self.reset.is_none()
+            && self.acked <= self.una
+    }
+    /// Quiet, and the server has seen no right edge beyond the client's own.
+    pub fn is_detachable(&self) -> bool {
+        self.is_quiet() && self.edge <= self.client_edge
+    }
+    /// Both directions are closed and acknowledged.
+    pub fn is_over(&self) -> bool {
+        self.fin.is_some_and(|fin| self.una > fin && self.acked > fin) && self.uplink.finished()
+    }
+    /// Everything that the server sent in order, its FIN included.
+    pub fn stream_end(&self) -> u64 {
+        let next = self.store.next();
+        next + u64::from(self.fin == Some(next))
+    }
+    /// Bytes that take room on the way to the device. What a silent client was sent is long gone from the radio: it
+    /// must not keep the device's other connections from sending.
+    pub fn on_its_way(&self) -> u64 {
+        if self.rtt.backoff() >= SILENT { 0 } else { self.board.in_flight() }
+    }
+    /// Whether the client owes an answer.
+    pub fn is_waiting(&self) -> bool {
+        !self.board.is_empty()
+    }
+    /// Whether there is something to send that was never sent.
+    pub fn has_unsent(&self) -> bool {
+        self.nxt < self.stream_end()
+    }
+
+    /// A segment without payload, simulated or in bytes as the connection is.
+    pub fn build(&self, ip: IpHeader, tcp: TcpHeader, unparsed: Unparsed) -> Packet {
+        if self.real {
+            rewrite::segment(ip, tcp, unparsed, std::iter::empty())
+        } else {
+            let mut packet = Packet::tcp(ip.src, ip.dst, tcp);
+            packet.ip = ip;
+            packet
+        }
+    }
+
+    /// The rules for live traffic that can be seen from the state.
+    pub fn check_state(&self, config: &AcceleratorConfig) {
+        let next = self.store.next();
+        assert!(self.acked <= next.max(self.una), "early ACK within contiguous verified data");
+        assert!(self.exposure() <= config.exposure.0, "exposure is capped");
+        assert!(self.una <= self.nxt && self.nxt <= self.stream_end(), "a prefix of the server's stream");
+        assert!(self.edge + 1 >= self.acked, "no window of negative size");
+        let most = 2 * config.flow_buffer.0 + LARGEST_PACKET;
+        assert!(next.saturating_sub(self.una) <= most && next <= self.edge, "memory is bounded");
+        assert!(self.charged_in_flight == self.on_its_way());
+    }
+    pub fn check_depth(&self) {
+        self.store.check(self.una);
+        self.board.check(self.una, self.nxt);
+    }
+}

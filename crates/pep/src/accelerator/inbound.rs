@@ -1,0 +1,347 @@
+//! The receiver towards the server (RFC 9293 section 3.10.7.4, RFC 5961, RFC 7323, RFC 2018, RFC 2883, RFC 3168):
+//! what is accepted, and what is acknowledged before the client has it.
+//!
+//! Acknowledged early is what is contiguous, verified and held, within the exposure cap. Not acknowledged early: a
+//! FIN and the last packet ahead of it, urgent data and what follows it, and anything while the accelerator is being
+//! stopped, the handshake is not complete or the client is silent.
+
+use super::flow::{Context, Fate, Flow, PendingReset};
+use super::store::Mark;
+use super::{Side, Transmission};
+use paceline_net::rewrite::{self, Unparsed};
+use paceline_net::{
+    IpHeader, Packet, Payload, SackBlocks, TcpFlags, TcpHeader, TcpOptions, Timestamps, Transport,
+};
+
+/// Payload of a super-packet at most.
+pub(super) const LARGEST_PACKET: u64 = 1 << 16;
+/// The window towards the server is told again when it can grow by this share.
+const UPDATE_SHARE: u64 = 4;
+
+impl Flow {
+    /// A segment from the server side without SYN.
+    pub fn on_server(&mut self, cx: &mut Context<'_>, packet: Packet) -> Fate {
+        let Transport::Tcp(tcp) = packet.transport else { return Fate::Pass(packet) };
+        self.seen_at = cx.now;
+        let Some(off) = self.offset(tcp.seq, self.store.next()) else {
+            return self.refuse(cx);
+        };
+        if tcp.flags.contains(TcpFlags::RST) {
+            return self.on_server_reset(cx, packet, off);
+        }
+        if !tcp.flags.contains(TcpFlags::ACK) || !self.uplink.accepts_ack(tcp.ack) {
+            // What the server acknowledges went past us: so may everything.
+            if self.is_quiet() && tcp.flags.contains(TcpFlags::ACK) && tcp.ack > self.uplink.next {
+                return Fate::Detach(packet);
+            }
+            return self.refuse(cx);
+        }
+        if self.is_old(&tcp) {
+            return self.refuse(cx);
+        }
+        let fin = tcp.flags.contains(TcpFlags::FIN);
+        if tcp.payload_len == 0 && !fin {
+            return self.on_server_ack(cx, packet, off);
+        }
+        if tcp.payload_len <= 1 && off + 1 == self.store.next() && self.is_quiet() && !fin {
+            self.probe_passed = true;
+            return Fate::Pass(packet);
+        }
+        self.hear_server(&tcp);
+        self.on_data(cx, packet, off, fin)
+    }
+
+    /// PAWS (RFC 7323, section 5).
+    fn is_old(&self, tcp: &TcpHeader) -> bool {
+        let newer = |timestamps: Timestamps| timestamps.val.wrapping_sub(self.ts_recent) as i32 >= 0;
+        self.agreed.timestamps && !tcp.options.timestamps.is_none_or(newer)
+    }
+
+    /// Nothing in it is believed; an endpoint would answer with where it stands.
+    fn refuse(&mut self, cx: &mut Context<'_>) -> Fate {
+        cx.stats.invalid += 1;
+        self.emit_server_ack(cx, None);
+        Fate::Absorbed
+    }
+
+    /// The acknowledgment part of an acceptable segment.
+    fn hear_server(&mut self, tcp: &TcpHeader) {
+        self.news |= self.uplink.on_server_ack(tcp);
+        self.uplink.note_window(u32::from(tcp.window) << self.agreed.server_shift);
+        if let Some(timestamps) = tcp.options.timestamps.filter(|_| self.agreed.timestamps)
+            && timestamps.val.wrapping_sub(self.server_timestamp) as i32 >= 0
+        {
+            self.server_timestamp = timestamps.val;
+            self.server_echo = timestamps.ecr;
+        }
+        if self.agreed.ecn && tcp.flags.contains(TcpFlags::CWR) {
+            self.echo_congestion = false;
+        }
+    }
+
+    /// A segment without payload: for the client, unless it asks what we have to answer.
+    fn on_server_ack(&mut self, cx: &mut Context<'_>, mut packet: Packet, off: u64) -> Fate {
+        let tcp = *packet.tcp_header().expect("it is a segment");
+        if off < self.store.next() && !self.is_quiet() {
+            // A keepalive or a probe of the window that we advertise.
+            self.hear_server(&tcp);
+            self.emit_server_ack(cx, None);
+            return Fate::Absorbed;
+        }
+        self.hear_server(&tcp);
+        self.news = false;
+        self.probe_passed |= off < self.store.next();
+        if off > self.nxt || tcp.flags.contains(TcpFlags::CWR) {
+            // The client has not come that far: ahead of its window it would not even read the acknowledgment.
+            let seq = if off > self.nxt { self.seq(self.nxt) } else { tcp.seq };
+            let cwr = if self.agreed.ecn { TcpFlags::CWR.0 } else { 0 };
+            rewrite::rewrite(&mut packet, &TcpHeader { seq, flags: TcpFlags(tcp.flags.0 & !cwr), ..tcp });
+        }
+        Fate::Pass(packet)
+    }
+
+    fn on_data(&mut self, cx: &mut Context<'_>, packet: Packet, off: u64, fin: bool) -> Fate {
+        let tcp = *packet.tcp_header().expect("it is a segment");
+        if !tcp.options.sack.is_empty() || tcp.flags.contains(TcpFlags::ECE) {
+            self.emit_client_ack(cx, tcp.options.sack, tcp.flags.contains(TcpFlags::ECE));
+        }
+        let next = self.store.next();
+        let end = off + u64::from(tcp.payload_len);
+        let known_end = self.fin.unwrap_or(u64::MAX);
+        // The client itself may have promised more than we keep.
+        let accepted = self.edge.min(self.una + 2 * cx.config.flow_buffer.0 + LARGEST_PACKET).min(known_end);
+        let (from, until) = (off.max(next), end.min(accepted).max(off.max(next)));
+        // What lies beyond a gap was not acknowledged: it makes room for what fills the gap.
+        let makes_room = cx.full && from == next && self.store.forget_beyond();
+        if cx.full && until > from && !makes_room {
+            cx.stats.refused += 1;
+            return Fate::Absorbed;
+        }
+        if off <= self.acked
+            && let Some(timestamps) = tcp.options.timestamps
+        {
+            self.ts_recent = timestamps.val;
+        }
+        if self.agreed.ecn && packet.ip.ecn() == 3 {
+            self.echo_congestion = true;
+        }
+        if off > self.edge {
+            cx.stats.invalid += 1;
+            self.emit_server_ack(cx, None);
+            return Fate::Absorbed;
+        }
+        let duplicate = (off < next && tcp.payload_len > 0).then(|| (off, end.min(next)));
+        if tcp.flags.contains(TcpFlags::URG) && end > next {
+            let pointer = u64::from(Unparsed::of(&packet).urgent);
+            let start = self.urgent.map_or(off, |(start, _)| start.min(off)).max(1);
+            self.urgent = Some((start, (off + pointer).max(end)));
+        }
+        if fin && end <= self.edge && end >= next && self.fin.is_none_or(|known| known == end) {
+            self.fin = Some(end);
+        }
+        let in_order = self.keep(cx, packet, &tcp, (off, from, until));
+        if in_order {
+            self.ack_due = true;
+        } else {
+            self.emit_server_ack(cx, duplicate);
+        }
+        Fate::Absorbed
+    }
+
+    /// Stores `from..until` of the packet; whether it came in order and brought something.
+    fn keep(
+        &mut self,
+        cx: &mut Context<'_>,
+        mut packet: Packet,
+        tcp: &TcpHeader,
+        (off, from, until): (u64, u64, u64),
+    ) -> bool {
+        let next = self.store.next();
+        self.server_hop_limit = packet.ip.hop_limit;
+        let unparsed = Unparsed::of(&packet);
+        if packet.ip.src.is_ipv6() {
+            self.flow_label = unparsed.flow_label;
+        }
+        let mark = Mark {
+            traffic_class: self.forwarded_class(&packet.ip),
+            hop_limit: packet.ip.hop_limit,
+            push: tcp.flags.contains(TcpFlags::PSH),
+            urgent: if tcp.flags.contains(TcpFlags::URG) { unparsed.urgent } else { 0 },
+        };
+        let skip = match &packet.payload {
+            Payload::Datagram(_) => rewrite::header_len(&packet) as u32,
+            Payload::Virtual(_) | Payload::Stamped { .. } => 0,
+        };
+        let payload = std::mem::replace(&mut packet.payload, Payload::Virtual(0));
+        let stored = self.store.insert((off, tcp.payload_len, skip), (from, until), mark, payload);
+        cx.stats.bytes_in += stored.new;
+        cx.stats.conflicts += u64::from(stored.conflict);
+        if stored.new == 0 && tcp.payload_len > 0 {
+            cx.stats.server_retransmissions += 1;
+        }
+        let advanced = self.store.next() > next;
+        let closes = tcp.flags.contains(TcpFlags::FIN) && self.fin == Some(self.store.next());
+        (advanced || closes && off >= next) && self.store.beyond().next().is_none()
+    }
+
+    /// What may be acknowledged to the server now.
+    fn ack_target(&self, cx: &Context<'_>) -> u64 {
+        let mut target = self.acked.max(self.una);
+        if cx.early && self.complete && !self.is_silent(cx) {
+            let mut early = self.store.next().min(self.una + cx.config.exposure.0);
+            if self.fin.is_some() {
+                early = early.min(self.store.tail());
+            }
+            if let Some((start, _)) = self.urgent {
+                early = early.min(start);
+            }
+            target = target.max(early);
+        }
+        target
+    }
+
+    /// Whether the client owes an answer for too long.
+    pub fn is_silent(&self, cx: &Context<'_>) -> bool {
+        self.is_waiting() && cx.now.since(self.heard_at) > cx.config.silence
+    }
+
+    /// Moves what the server is told to what it may be told; returns the window field.
+    pub fn advance_ack(&mut self, cx: &mut Context<'_>) -> u16 {
+        let target = self.ack_target(cx);
+        if target > self.acked.max(self.una) {
+            cx.stats.early_acks += 1;
+        }
+        self.acked = target;
+        let shift = self.agreed.client_shift;
+        let wanted = self.wanted_edge(cx);
+        let size = |edge: u64| edge.saturating_sub(self.acked);
+        // Rounding by the shift never takes back what was promised.
+        let least = size(self.edge).div_ceil(1 << shift);
+        let field = (size(wanted) >> shift).max(least).min(65_535);
+        self.edge = self.edge.max(self.acked + (field << shift));
+        self.ack_due = false;
+        field as u16
+    }
+
+    fn wanted_edge(&self, cx: &Context<'_>) -> u64 {
+        if !cx.early {
+            // Being stopped: no more than what the client itself would offer.
+            self.client_edge.max(self.edge)
+        } else if cx.tight || !self.complete {
+            self.edge
+        } else {
+            let known = self.board.sacked_bytes().min(cx.config.flow_buffer.0);
+            (self.una + known + cx.config.flow_buffer.0).max(self.edge)
+        }
+    }
+
+    /// Whether the window that the server sees should be told anew.
+    fn window_update_due(&self, cx: &Context<'_>) -> bool {
+        let growth = self.wanted_edge(cx).saturating_sub(self.edge);
+        let seen = self.edge.saturating_sub(self.acked);
+        // More than the field can say is no growth.
+        let most = (65_535u64 << self.agreed.client_shift).saturating_sub(seen);
+        let growth = growth.min(most);
+        let segment = u64::from(self.agreed.segment);
+        seen < segment && growth >= segment
+            || growth >= (cx.config.flow_buffer.0 / UPDATE_SHARE).min(most.max(segment)).max(segment)
+                && seen < cx.config.flow_buffer.0 / 2
+    }
+
+    /// Tells the server what has become due: called when a batch of packets has been handled.
+    pub fn flush_server_ack(&mut self, cx: &mut Context<'_>) {
+        if self.is_ack_due(cx) {
+            self.emit_server_ack(cx, None);
+        }
+        self.ack_due = false;
+    }
+    /// Whether there is something to tell the server.
+    pub fn is_ack_due(&self, cx: &Context<'_>) -> bool {
+        self.ack_target(cx) > self.acked || self.window_update_due(cx)
+    }
+
+    /// An acknowledgment in the client's name, with SACK blocks for what is missing here.
+    pub fn emit_server_ack(&mut self, cx: &mut Context<'_>, duplicate: Option<(u64, u64)>) {
+        let window = self.advance_ack(cx);
+        let sack = self.sack_blocks(duplicate);
+        let ece = if self.echo_congestion { TcpFlags::ECE } else { TcpFlags(0) };
+        let tcp = TcpHeader {
+            src_port: self.key.dst_port,
+            dst_port: self.key.src_port,
+            seq: self.uplink.next,
+            ack: self.seq(self.acked),
+            flags: TcpFlags::ACK.with(ece),
+            window,
+            options: TcpOptions { timestamps: self.client_timestamps(), sack, ..TcpOptions::default() },
+            payload_len: 0,
+        };
+        let ip = IpHeader {
+            src: self.key.dst,
+            dst: self.key.src,
+            traffic_class: self.uplink.traffic_class,
+            hop_limit: self.uplink.hop_limit,
+            special: false,
+        };
+        cx.stats.acks_sent += 1;
+        let unparsed = Unparsed { urgent: 0, flow_label: self.uplink.flow_label };
+        let packet = self.build(ip, tcp, unparsed);
+        cx.out.push_back(Transmission { side: Side::Server, packet, segment: 0 });
+    }
+
+    /// The client's last real TSval, and the echo for the server.
+    pub fn client_timestamps(&self) -> Option<Timestamps> {
+        self.agreed.timestamps.then_some(Timestamps { val: self.uplink.timestamp, ecr: self.ts_recent })
+    }
+
+    /// A duplicate first (RFC 2883), then what is held beyond gaps, the highest first.
+    pub fn sack_blocks(&self, duplicate: Option<(u64, u64)>) -> SackBlocks {
+        let mut blocks = SackBlocks::default();
+        if !self.agreed.sack {
+            return blocks;
+        }
+        let room = if self.agreed.timestamps { 3 } else { 4 };
+        if let Some((left, right)) = duplicate.filter(|(left, right)| left < right && *right <= self.acked) {
+            blocks.push(self.seq(left), self.seq(right));
+        }
+        let mut joined: Vec<(u64, u64)> = Vec::new();
+        for (left, right) in self.store.beyond() {
+            match joined.last_mut() {
+                Some(last) if last.1 == left => last.1 = right,
+                _ => joined.push((left, right)),
+            }
+        }
+        for (left, right) in joined.into_iter().rev().take(room - blocks.len()) {
+            blocks.push(self.seq(left), self.seq(right));
+        }
+        blocks
+    }
+
+    fn on_server_reset(&mut self, cx: &mut Context<'_>, packet: Packet, off: u64) -> Fate {
+        let exact = [self.store.next(), self.stream_end(), self.acked].contains(&off);
+        if !exact {
+            // RFC 5961, section 3.2: a challenge, which only the true server can answer.
+            return self.refuse(cx);
+        }
+        if self.is_quiet() || self.una >= self.store.next() {
+            return Fate::Over(packet);
+        }
+        if self.reset.is_none() {
+            self.reset = Some(PendingReset { packet, until: cx.now + cx.config.reset_grace });
+        }
+        Fate::Absorbed
+    }
+
+    /// The class octet on the mobile segment: congestion of the wired one is echoed by us, so that the packet goes on
+    /// as it was sent.
+    fn forwarded_class(&self, ip: &IpHeader) -> u8 {
+        if self.agreed.ecn && ip.ecn() == 3 { ip.traffic_class & !3 | 2 } else { ip.traffic_class }
+    }
+
+    /// The server's reset, numbered so that the client takes it.
+    pub fn release_reset(&mut self) -> Option<Packet> {
+        let PendingReset { mut packet, .. } = self.reset.take()?;
+        let tcp = *packet.tcp_header()?;
+        rewrite::rewrite(&mut packet, &TcpHeader { seq: self.seq(self.una), ..tcp });
+        Some(packet)
+    }
+}

@@ -1,0 +1,343 @@
+//! The tables of connections and devices, and whose turn it is.
+
+use super::config::AcceleratorConfig;
+use super::control::AckSample;
+use super::device::{Device, device_key};
+use super::flow::{Context, Fate, Flow};
+use super::index::Table;
+use super::opening::Openings;
+use super::stats::{AcceleratorStats, BypassReason};
+use super::timers::{Owner, Timers};
+use super::{Side, Transmission};
+use paceline_net::rewrite::{checksum_is_right, packet_too_big};
+use paceline_net::{Duration, FlowKey, Instant, Packet, TcpFlags, TcpHeader};
+use std::collections::VecDeque;
+use std::net::IpAddr;
+
+/// A connection without a packet for so long gives its place to a new one, if nothing is owed.
+const IDLE: Duration = Duration::from_secs(60);
+/// Entries examined for one to give its place.
+const PROBES: u32 = 8;
+/// Every so many packets a connection's invariants are checked in depth, in debug builds.
+const DEEP_CHECK: u64 = 32;
+
+/// The mobile accelerator; see the [module](super).
+#[derive(Debug)]
+pub struct Accelerator {
+    pub(super) config: AcceleratorConfig,
+    pub(super) openings: Openings,
+    /// Boxed: the slots grow by doubling.
+    pub(super) flows: Table<FlowKey, Box<Flow>>,
+    pub(super) devices: Table<IpAddr, Device>,
+    pub(super) timers: Timers,
+    /// Devices with something to send, the next first.
+    pub(super) ready: VecDeque<u32>,
+    /// Connections that owe their server or client a word.
+    pub(super) due: VecDeque<u32>,
+    pub(super) out: VecDeque<Transmission>,
+    pub(super) stats: AcceleratorStats,
+    pub(super) held: u64,
+    pub(super) overloaded: bool,
+    /// Being stopped, until when at the latest.
+    pub(super) draining: Option<Instant>,
+    pub(super) hand: u32,
+    pub(super) steps: u64,
+}
+
+/// What a connection is handed, out of the parts that it does not touch.
+macro_rules! context {
+    ($self:ident, $now:expr, $device:expr) => {
+        Context {
+            now: $now,
+            config: &$self.config,
+            early: $self.draining.is_none(),
+            tight: 4 * $device.held > 3 * $self.config.device_buffer.0
+                || 4 * $self.held > 3 * $self.config.total_buffer.0,
+            full: $device.held > $self.config.device_buffer.0 || $self.held > $self.config.total_buffer.0,
+            stats: &mut $self.stats,
+            out: &mut $self.out,
+        }
+    };
+}
+
+pub(super) use context;
+
+impl Accelerator {
+    /// A machine without connections.
+    pub fn new(config: AcceleratorConfig) -> Self {
+        let config = config.clamped();
+        let seed = config.seed;
+        Self {
+            openings: Openings::new(config.max_openings, seed),
+            flows: Table::new(seed),
+            devices: Table::new(seed),
+            timers: Timers::default(),
+            ready: VecDeque::new(),
+            due: VecDeque::new(),
+            out: VecDeque::new(),
+            stats: AcceleratorStats::default(),
+            held: 0,
+            overloaded: false,
+            draining: None,
+            hand: 0,
+            steps: 0,
+            config,
+        }
+    }
+
+    /// A packet arrives from `side`.
+    pub fn input(&mut self, now: Instant, side: Side, packet: Packet) {
+        self.steps += 1;
+        let (Some(key), Some(tcp)) = (packet.flow_key(), packet.tcp_header().copied()) else {
+            self.on_other(now, side, &packet);
+            return self.pass(side, packet);
+        };
+        let key = if side == Side::Server { key } else { key.reversed() };
+        let known = self.flows.find(&key);
+        if self.config.verify_checksums && known.is_some() && !checksum_is_right(&packet) {
+            self.stats.corrupt += 1;
+            return self.pass(side, packet);
+        }
+        if tcp.flags.contains(TcpFlags::SYN) {
+            self.on_syn(now, key, side, &packet, &tcp);
+            return self.pass(side, packet);
+        }
+        match (known, side) {
+            (Some(slot), _) => self.on_segment(now, slot, side, packet),
+            (None, Side::Mobile) => {
+                self.openings.on_client(now, &key, &packet, &tcp);
+                if tcp.flags.contains(TcpFlags::RST) {
+                    self.openings.take(&key);
+                }
+                self.pass(side, packet);
+            }
+            (None, Side::Server) => self.on_unknown(now, key, packet, &tcp),
+        }
+    }
+
+    fn pass(&mut self, from: Side, packet: Packet) {
+        self.out.push_back(Transmission { side: from.other(), packet, segment: 0 });
+    }
+
+    fn on_syn(&mut self, now: Instant, key: FlowKey, side: Side, packet: &Packet, tcp: &TcpHeader) {
+        let known = self.flows.find(&key);
+        let server_isn = known.and_then(|slot| self.flows.get(slot)).map(|flow| flow.server_isn);
+        if side == Side::Server && server_isn == Some(tcp.seq) {
+            return; // its SYN again
+        }
+        match self.openings.on_syn(now, key, side, packet, tcp) {
+            Ok(forgotten) => self.stats.openings_forgotten += forgotten,
+            Err(reason) => self.stats.bypass(reason),
+        }
+        // Both ends agreed on a new connection under the same addresses and ports: the old one is gone.
+        if let (Some(slot), Some(isn)) = (known, server_isn)
+            && self.openings.get(&key).is_some_and(|opening| opening.replaces(isn))
+        {
+            self.stats.flows_ended += 1;
+            self.remove(slot);
+        }
+    }
+
+    /// A segment of the server that belongs to no accelerated connection.
+    fn on_unknown(&mut self, now: Instant, key: FlowKey, packet: Packet, tcp: &TcpHeader) {
+        if tcp.flags.contains(TcpFlags::RST) {
+            self.openings.take(&key);
+        } else if tcp.payload_len == 0 {
+            self.openings.on_server(&key, tcp);
+        } else {
+            match self.admit(now, key, &packet) {
+                Ok(slot) => return self.on_segment(now, slot, Side::Server, packet),
+                Err(reason) => {
+                    self.openings.take(&key);
+                    self.stats.bypass(reason);
+                }
+            }
+        }
+        self.pass(Side::Server, packet);
+    }
+
+    /// Takes a connection in at its server's first data.
+    fn admit(&mut self, now: Instant, key: FlowKey, packet: &Packet) -> Result<u32, BypassReason> {
+        let opened = self.openings.get(&key).ok_or(BypassReason::MidFlow)?.opened()?;
+        if packet.ip.special {
+            return Err(BypassReason::SpecialIp);
+        }
+        if self.draining.is_some() {
+            return Err(BypassReason::Draining);
+        }
+        if self.overloaded || self.held > self.config.total_buffer.0 {
+            return Err(BypassReason::Overload);
+        }
+        if self.config.verify_checksums && !checksum_is_right(packet) {
+            self.stats.corrupt += 1;
+            return Err(BypassReason::MidFlow);
+        }
+        if self.flows.len() >= self.config.max_flows && !self.make_room(now) {
+            return Err(BypassReason::TableFull);
+        }
+        let address = device_key(key.dst);
+        let device = match self.devices.find(&address) {
+            Some(device) => device,
+            None => self.devices.insert(address, Device::new(&self.config)),
+        };
+        let entry = self.devices.get_mut(device).expect("it was found or entered");
+        if entry.flows >= self.config.max_flows_per_device {
+            return Err(BypassReason::DeviceFull);
+        }
+        entry.flows += 1;
+        if let Some(rtt) = opened.rtt {
+            entry.control.on_handshake(now, rtt);
+        }
+        let uplink = self.openings.take(&key).ok_or(BypassReason::MidFlow)?.uplink;
+        let mut flow = Box::new(Flow::new(now, key, device, &opened, uplink));
+        flow.real = matches!(packet.payload, paceline_net::Payload::Datagram(_));
+        self.stats.flows += 1;
+        Ok(self.flows.insert(key, flow))
+    }
+
+    /// Detaches a connection that is idle and owes nothing; whether one was found.
+    fn make_room(&mut self, now: Instant) -> bool {
+        let slots = self.flows.slots();
+        for _ in 0..PROBES.min(slots) {
+            self.hand = (self.hand + 1) % slots;
+            if self.flows.get(self.hand).is_some_and(|flow| now.since(flow.seen_at) > IDLE && flow.is_quiet())
+            {
+                self.stats.flows_detached += 1;
+                self.remove(self.hand);
+                return true;
+            }
+        }
+        false
+    }
+
+    fn on_segment(&mut self, now: Instant, slot: u32, side: Side, packet: Packet) {
+        let Some(flow) = self.flows.get_mut(slot) else { return };
+        let Some(device) = self.devices.get_mut(flow.device) else { return };
+        let mut cx = context!(self, now, device);
+        let fate = match side {
+            Side::Server => flow.on_server(&mut cx, packet),
+            Side::Mobile => {
+                flow.useful_window = device.control.useful_window();
+                let (fate, delivery) = flow.on_client(&mut cx, packet);
+                device.in_flight = device.in_flight + flow.on_its_way() - flow.charged_in_flight;
+                flow.charged_in_flight = flow.on_its_way();
+                if delivery.bytes > 0 {
+                    let sample = AckSample {
+                        bytes: delivery.bytes,
+                        lost: delivery.lost,
+                        rtt: delivery.rtt,
+                        sent_at: delivery.sent_at,
+                        in_flight: device.in_flight,
+                        app_limited: false,
+                    };
+                    device.on_ack(now, sample);
+                }
+                fate
+            }
+        };
+        match fate {
+            Fate::Pass(packet) => self.pass(side, packet),
+            Fate::Absorbed => {}
+            Fate::Over(packet) => {
+                self.stats.flows_ended += 1;
+                self.remove(slot);
+                return self.pass(side, packet);
+            }
+            Fate::Detach(packet) => {
+                self.stats.flows_detached += 1;
+                self.stats.bypass(BypassReason::Unseen);
+                self.remove(slot);
+                return self.pass(side, packet);
+            }
+        }
+        self.settle(now, slot);
+    }
+
+    /// Brings tables, timers and turns up to date with a connection that was called.
+    pub(super) fn settle(&mut self, now: Instant, slot: u32) {
+        let Some(flow) = self.flows.get_mut(slot) else { return };
+        let Some(device) = self.devices.get_mut(flow.device) else { return };
+        let (held, in_flight) = (flow.store.cost(), flow.on_its_way());
+        device.held = device.held + held - flow.charged_held;
+        self.held = self.held + held - flow.charged_held;
+        device.in_flight = device.in_flight + in_flight - flow.charged_in_flight;
+        (flow.charged_held, flow.charged_in_flight) = (held, in_flight);
+        if flow.force && flow.in_backlog {
+            // What may leave regardless does not wait behind those that may not.
+            device.backlog.retain(|other| *other != slot);
+            device.backlog.push_front(slot);
+        } else if flow.force {
+            flow.in_backlog = true;
+            device.backlog.push_front(slot);
+        } else if (flow.board.has_lost() || flow.has_unsent()) && !flow.in_backlog {
+            flow.in_backlog = true;
+            device.backlog.push_back(slot);
+        }
+        if !device.ready && !device.backlog.is_empty() {
+            device.ready = true;
+            self.ready.push_back(flow.device);
+        }
+        if let Some(at) = flow.deadline() {
+            self.timers.set(&mut flow.alarm, Owner::Flow(slot), at.max(now));
+        }
+        if (flow.ack_due || flow.news) && !flow.in_due {
+            flow.in_due = true;
+            self.due.push_back(slot);
+        }
+        if cfg!(debug_assertions) {
+            flow.check_state(&self.config);
+            if self.steps.is_multiple_of(DEEP_CHECK) {
+                flow.check_depth();
+            }
+        }
+        self.finish(now, slot);
+    }
+
+    /// Ends a connection that has come to its end.
+    pub(super) fn finish(&mut self, now: Instant, slot: u32) {
+        let Some(flow) = self.flows.get_mut(slot) else { return };
+        if flow.reset.is_some() && flow.una >= flow.store.next() {
+            if let Some(packet) = flow.release_reset() {
+                self.out.push_back(Transmission { side: Side::Mobile, packet, segment: 0 });
+            }
+            self.stats.flows_ended += 1;
+            self.remove(slot);
+        } else if flow.is_over() && !flow.ack_due {
+            self.stats.flows_ended += 1;
+            self.remove(slot);
+        } else if self.draining.is_some_and(|until| flow.is_detachable() || flow.is_quiet() && until <= now) {
+            self.stats.flows_detached += 1;
+            self.remove(slot);
+        }
+    }
+
+    pub(super) fn remove(&mut self, slot: u32) {
+        let Some(flow) = self.flows.remove(slot) else { return };
+        let Some(device) = self.devices.get_mut(flow.device) else { return };
+        device.held -= flow.charged_held;
+        device.in_flight -= flow.charged_in_flight;
+        device.flows -= 1;
+        self.held -= flow.charged_held;
+        device.backlog.retain(|other| *other != slot);
+        self.due.retain(|other| *other != slot);
+        if device.flows == 0 {
+            self.ready.retain(|other| *other != flow.device);
+            self.devices.remove(flow.device);
+        } else if !device.ready && !device.backlog.is_empty() {
+            device.ready = true;
+            self.ready.push_back(flow.device);
+        }
+    }
+
+    /// Not TCP: only a packet-too-big message is of interest, and it passes as well.
+    fn on_other(&mut self, now: Instant, side: Side, packet: &Packet) {
+        if side == Side::Mobile
+            && let Some(message) = packet_too_big(packet)
+            && let Some(slot) = self.flows.find(&message.key)
+            && let Some(flow) = self.flows.get_mut(slot)
+            && flow.on_packet_too_big(message.seq, message.mtu)
+        {
+            self.settle(now, slot);
+        }
+    }
+}

@@ -1,0 +1,302 @@
+//! The sender towards the client: what goes next, and what a silent client gets.
+//!
+//! The rate control paces and bounds; the client's window bounds as well, unless overshoot is on and the client
+//! takes it. A lost segment is sent again without any change of rate. A zero window is probed with an empty
+//! segment.
+
+use super::config::AcceleratorConfig;
+use super::device::Device;
+use super::flow::{Context, Flow};
+use super::store::Cut;
+use super::{Side, Transmission};
+use paceline_net::rewrite::{self, Unparsed};
+use paceline_net::{
+    Duration, Instant, IpHeader, SackBlocks, SeqNumber, TcpFlags, TcpHeader, TcpOptions, Timestamps,
+};
+
+/// Allowance of a tail probe for a client that delays its ACK of a lone segment (RFC 8985, section 7.2).
+const DELAYED_ACK: Duration = Duration::from_millis(200);
+/// Radio schedulers and delayed ACKs of 40 ms take longer than a short round trip says.
+const LEAST_PROBE_WAIT: Duration = Duration::from_millis(50);
+/// Longest wait between probes of a zero window.
+const MAX_PERSIST: Duration = Duration::from_secs(60);
+
+/// Smaller path MTUs are not believed: Linux's floor for IPv4, RFC 8200's minimum.
+const LEAST_MTU_V4: u32 = 552;
+const LEAST_MTU_V6: u32 = 1280;
+
+/// Timeouts in a row after which a client gets nothing but probes, and takes no room of its device's.
+pub(super) const SILENT: u8 = 2;
+
+/// What came of a turn to send.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Turn {
+    /// A packet of so many bytes left.
+    Sent { wire: u64 },
+    /// Too much is on its way already.
+    NoRoom,
+    /// There is nothing that may be sent.
+    Nothing,
+}
+
+impl Flow {
+    /// Sends one packet, what was lost first.
+    pub fn send_next(&mut self, cx: &mut Context<'_>, device: &Device) -> Turn {
+        if self.rtt.backoff() >= SILENT && !self.force {
+            return Turn::Nothing; // until it answers
+        }
+        let room = if self.force { u64::MAX } else { device.room() };
+        if let Some(repeat) = self.board.next_lost() {
+            let len = if repeat.fin { 1 } else { repeat.len.min(self.agreed.segment) };
+            let end = repeat.off + u64::from(len);
+            if (self.client_window == 0 || end > self.limit(cx)) && !self.force {
+                return Turn::Nothing;
+            }
+            if room < u64::from(len) {
+                return Turn::NoRoom;
+            }
+            self.force = false;
+            self.board.on_repeat(cx.now, len, end > self.client_edge);
+            cx.stats.retransmissions += 1;
+            let cut = if repeat.fin { None } else { self.store.cut(repeat.off, len, len, end) };
+            return self.emit_data(cx, repeat.off, cut, repeat.fin);
+        }
+        self.send_new(cx, device, room)
+    }
+
+    /// The right edge that sending obeys.
+    fn limit(&self, cx: &Context<'_>) -> u64 {
+        let hole = self.board.has_hole() || self.board.has_lost();
+        let extra = self.overshoot.extra(cx.now, self.client_window, hole);
+        self.client_edge + if cx.config.overshoot { extra } else { 0 }
+    }
+
+    fn send_new(&mut self, cx: &mut Context<'_>, device: &Device, room: u64) -> Turn {
+        if self.client_window == 0 || !self.has_unsent() {
+            return Turn::Nothing;
+        }
+        let segment = self.agreed.segment;
+        let limit = self.limit(cx);
+        if Some(self.nxt) == self.fin {
+            if self.nxt >= limit && self.is_waiting() {
+                return Turn::Nothing;
+            }
+            self.start_timer(cx.now);
+            self.board.on_send(cx.now, self.nxt, 1, self.nxt >= self.client_edge, true);
+            let off = self.nxt;
+            self.nxt += 1;
+            return self.emit_data(cx, off, None, true);
+        }
+        let most = self.burst(cx.config, device);
+        let Some(mut cut) = self.store.cut(self.nxt, segment, most, limit) else { return Turn::Nothing };
+        if !cut.whole && cut.len < segment && self.is_waiting() {
+            return Turn::Nothing; // no silly window (RFC 9293, section 3.8.6.2.1)
+        }
+        if room < u64::from(cut.len.min(segment)) {
+            return Turn::NoRoom;
+        }
+        if u64::from(cut.len) > room {
+            let len = room as u32 / segment * segment;
+            cut = self.store.cut(self.nxt, segment, len.max(segment), limit).unwrap_or(cut);
+        }
+        self.start_timer(cx.now);
+        let off = self.nxt;
+        let end = off + u64::from(cut.len);
+        while self.nxt < end {
+            let len = (end - self.nxt).min(u64::from(segment)) as u32;
+            let beyond = self.nxt + u64::from(len) > self.client_edge;
+            self.board.on_send(cx.now, self.nxt, len, beyond, false);
+            self.nxt += u64::from(len);
+            cx.stats.segments_sent += 1;
+        }
+        let fin = self.fin == Some(end);
+        if fin {
+            self.board.on_send(cx.now, end, 1, end >= self.client_edge, true);
+            self.nxt += 1;
+        }
+        self.emit_data(cx, off, Some(cut), fin)
+    }
+
+    /// Payload bytes of the largest packet that may leave now.
+    fn burst(&self, config: &AcceleratorConfig, device: &Device) -> u32 {
+        let segment = self.agreed.segment;
+        let mut most = u64::from(device.burst(config.tick, segment)).min(config.super_packet.0);
+        if self.client_edge - self.una.min(self.client_edge)
+            < u64::from(self.nxt.saturating_sub(self.una) as u32)
+        {
+            // Beyond the window a drop should cost little.
+            most = most.min(self.client_window / 4);
+        }
+        (most as u32).max(segment)
+    }
+
+    fn start_timer(&mut self, now: Instant) {
+        if !self.is_waiting() {
+            self.timer_base = now;
+            self.heard_at = now;
+            self.tail_probed = false;
+        }
+    }
+
+    fn emit_data(&mut self, cx: &mut Context<'_>, off: u64, cut: Option<Cut>, fin: bool) -> Turn {
+        let mark = cut.map(|cut| cut.mark);
+        let len = cut.map_or(0, |cut| cut.len);
+        let mut flags = TcpFlags::ACK;
+        let set = |flags: &mut TcpFlags, flag, condition| {
+            if condition {
+                *flags = flags.with(flag);
+            }
+        };
+        set(&mut flags, TcpFlags::PSH, mark.is_some_and(|mark| mark.push));
+        set(&mut flags, TcpFlags::URG, mark.is_some_and(|mark| mark.urgent > 0));
+        set(&mut flags, TcpFlags::FIN, fin);
+        set(&mut flags, TcpFlags::CWR, std::mem::take(&mut self.cwr_due));
+        let mut ip = self.server_ip();
+        if let Some(mark) = mark {
+            (ip.traffic_class, ip.hop_limit) = (mark.traffic_class, mark.hop_limit);
+        }
+        let tcp = TcpHeader { payload_len: len, ..self.server_header(off, flags) };
+        let unparsed = Unparsed { urgent: mark.map_or(0, |mark| mark.urgent), flow_label: self.flow_label };
+        let packet = match cut.and_then(|cut| self.store.read(off, cut.len)) {
+            Some(parts) => rewrite::segment(ip, tcp, unparsed, parts),
+            None => self.build(ip, tcp, unparsed),
+        };
+        self.news = false;
+        let wire = u64::from(packet.len);
+        let segment = if len > self.agreed.segment { self.agreed.segment } else { 0 };
+        cx.out.push_back(Transmission { side: Side::Mobile, packet, segment });
+        Turn::Sent { wire }
+    }
+
+    fn server_ip(&self) -> IpHeader {
+        let hop_limit = self.server_hop_limit;
+        IpHeader { src: self.key.src, dst: self.key.dst, traffic_class: 0, hop_limit, special: false }
+    }
+    fn server_header(&self, off: u64, flags: TcpFlags) -> TcpHeader {
+        let timestamps = Timestamps { val: self.server_timestamp, ecr: self.server_echo };
+        let timestamps = self.agreed.timestamps.then_some(timestamps);
+        TcpHeader {
+            src_port: self.key.src_port,
+            dst_port: self.key.dst_port,
+            seq: self.seq(off),
+            ack: self.uplink.una,
+            flags,
+            window: self.uplink.window,
+            options: TcpOptions { timestamps, ..TcpOptions::default() },
+            payload_len: 0,
+        }
+    }
+
+    /// An empty segment in the server's name: news for the client that no data carries.
+    pub fn emit_client_ack(&mut self, cx: &mut Context<'_>, sack: SackBlocks, ece: bool) {
+        let flags = if ece { TcpFlags::ACK.with(TcpFlags::ECE) } else { TcpFlags::ACK };
+        self.emit_empty(cx, self.nxt, flags, sack);
+        self.news = false;
+    }
+    fn emit_empty(&mut self, cx: &mut Context<'_>, off: u64, flags: TcpFlags, sack: SackBlocks) {
+        let mut tcp = self.server_header(off, flags);
+        tcp.options.sack = sack;
+        let unparsed = Unparsed { urgent: 0, flow_label: self.flow_label };
+        let packet = self.build(self.server_ip(), tcp, unparsed);
+        cx.out.push_back(Transmission { side: Side::Mobile, packet, segment: 0 });
+    }
+
+    /// Nothing may be sent because of the client's window alone.
+    fn is_persisting(&self) -> bool {
+        !self.is_waiting() && self.has_unsent()
+            || self.client_window == 0 && self.is_waiting() && self.board.has_lost()
+    }
+    fn probe_wait(&self) -> Option<Duration> {
+        let may = self.agreed.sack && !self.tail_probed && self.rtt.backoff() == 0;
+        let srtt = self.rtt.srtt().filter(|_| may && !self.board.has_lost() && self.board.in_flight() > 0)?;
+        let lone = self.nxt - self.una <= u64::from(self.agreed.segment);
+        let wait = srtt * 2 + if lone { DELAYED_ACK } else { Duration::ZERO };
+        Some(wait.max(LEAST_PROBE_WAIT)).filter(|wait| *wait < self.rtt.rto())
+    }
+    fn persist_wait(&self) -> Duration {
+        (self.rtt.rto() * (1 << self.window_probes.min(10))).min(MAX_PERSIST)
+    }
+
+    /// When this connection wants to be called.
+    pub fn deadline(&self) -> Option<Instant> {
+        let mut at: Option<Instant> = self.reorder_at;
+        let mut earlier = |other: Instant| at = Some(at.map_or(other, |at| at.min(other)));
+        if let Some(reset) = &self.reset {
+            earlier(reset.until);
+        }
+        if self.is_persisting() {
+            earlier(self.timer_base + self.persist_wait());
+        } else if self.is_waiting() {
+            earlier(self.timer_base + self.probe_wait().unwrap_or(self.rtt.rto()));
+        }
+        at
+    }
+
+    /// A packet of at most `mtu` bytes fits on the way to the client (RFC 1191, RFC 8201): what is larger is cut
+    /// and sent again. Believed only if it quotes something that is on its way.
+    pub fn on_packet_too_big(&mut self, seq: SeqNumber, mtu: u32) -> bool {
+        let quoted = self.offset(seq, self.una).is_some_and(|off| self.una <= off && off < self.nxt);
+        let v4 = self.key.src.is_ipv4();
+        let headers = if v4 { 40 } else { 60 } + if self.agreed.timestamps { 12 } else { 0 };
+        let segment = mtu.max(if v4 { LEAST_MTU_V4 } else { LEAST_MTU_V6 }) - headers;
+        if !quoted || segment >= self.agreed.segment {
+            return false;
+        }
+        self.agreed.segment = segment;
+        self.board.lose_larger(segment);
+        true
+    }
+
+    /// Returns false if the client is given up.
+    pub fn on_timeout(&mut self, cx: &mut Context<'_>) -> bool {
+        if self.reorder_at.is_some_and(|at| at <= cx.now) {
+            self.reorder_at = self.board.detect(cx.now, self.rtt.spread(), self.agreed.segment);
+        }
+        if self.is_persisting() {
+            if self.timer_base + self.persist_wait() <= cx.now {
+                if cx.now.since(self.heard_at) > cx.config.give_up && self.window_probes > 2 {
+                    return false;
+                }
+                self.window_probes = self.window_probes.saturating_add(1);
+                self.timer_base = cx.now;
+                cx.stats.window_probes += 1;
+                self.emit_empty(cx, self.una - 1, TcpFlags::ACK, SackBlocks::default());
+            }
+            return true;
+        }
+        if !self.is_waiting() {
+            return true;
+        }
+        if let Some(wait) = self.probe_wait() {
+            if self.timer_base + wait <= cx.now {
+                self.tail_probed = true;
+                self.board.lose_last();
+                self.force = true;
+                cx.stats.tail_probes += 1;
+            }
+        } else if self.timer_base + self.rtt.rto() <= cx.now {
+            if cx.now.since(self.heard_at) > cx.config.give_up {
+                return false;
+            }
+            self.on_retransmission_timeout(cx);
+        }
+        true
+    }
+
+    fn on_retransmission_timeout(&mut self, cx: &mut Context<'_>) {
+        cx.stats.timeouts += 1;
+        self.rtt.on_timeout();
+        self.timer_base = cx.now;
+        if self.board.first_beyond_sent_at().is_some() {
+            self.overshoot.on_drop(cx.now);
+            self.board.lose_beyond();
+        }
+        if self.rtt.backoff() > 2 && self.board.has_hole() {
+            // The client may have thrown away what it had selectively acknowledged (RFC 2018, section 8).
+            self.board.lose_all();
+        } else {
+            self.board.lose_first();
+        }
+        self.force = true;
+    }
+}

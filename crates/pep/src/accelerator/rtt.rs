@@ -1,0 +1,62 @@
+//! Round-trip time of the mobile segment and the retransmission timeout (RFC 6298).
+
+use paceline_net::Duration;
+
+/// Floor of the timeout: a handover takes tens of milliseconds and is no loss.
+const MIN_RTO: Duration = Duration::from_millis(200);
+/// Ceiling of the timeout, backoff included.
+const MAX_RTO: Duration = Duration::from_secs(30);
+const INITIAL_RTO: Duration = Duration::from_secs(1);
+
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Rtt {
+    srtt: Option<Duration>,
+    var: Duration,
+    min: Option<Duration>,
+    backoff: u8,
+}
+
+impl Rtt {
+    /// Begins with what the handshake took, if it was seen.
+    pub fn of(handshake: Option<Duration>) -> Self {
+        let mut rtt = Self::default();
+        handshake.into_iter().for_each(|sample| rtt.on_sample(sample));
+        rtt
+    }
+    pub fn on_sample(&mut self, rtt: Duration) {
+        self.backoff = 0;
+        self.min = Some(self.min.map_or(rtt, |min| min.min(rtt)));
+        let Some(srtt) = self.srtt else {
+            self.srtt = Some(rtt);
+            self.var = rtt / 2;
+            return;
+        };
+        let error = rtt.saturating_sub(srtt) + srtt.saturating_sub(rtt);
+        self.var = self.var * 3 / 4 + error / 4;
+        self.srtt = Some(srtt * 7 / 8 + rtt / 8);
+    }
+    pub fn on_timeout(&mut self) {
+        self.backoff = (self.backoff + 1).min(16);
+    }
+    pub fn on_progress(&mut self) {
+        self.backoff = 0;
+    }
+    pub fn backoff(&self) -> u8 {
+        self.backoff
+    }
+    /// The shortest sample; zero before the first.
+    pub fn min(&self) -> Duration {
+        self.min.unwrap_or_default()
+    }
+    /// The shortest and the smoothed, for loss detection.
+    pub fn spread(&self) -> (Duration, Duration) {
+        (self.min(), self.srtt.unwrap_or_default())
+    }
+    pub fn srtt(&self) -> Option<Duration> {
+        self.srtt
+    }
+    pub fn rto(&self) -> Duration {
+        let base = self.srtt.map_or(INITIAL_RTO, |srtt| srtt + (self.var * 4).max(MIN_RTO));
+        (base * (1 << self.backoff)).min(MAX_RTO)
+    }
+}

@@ -1,0 +1,400 @@
+//! What is on its way to the client: RACK (RFC 8985) over one record a segment.
+//!
+//! Every record is judged once for its first transmission, in order of its offset, and once for each repetition, in
+//! order of time: the work is constant per segment, however many are in flight. What RACK calls lost is sent again
+//! from here; a timeout sends the first segment again and leaves the rest to RACK.
+
+use super::ranges::Ranges;
+use paceline_net::{Duration, Instant};
+use std::collections::VecDeque;
+
+const SACKED: u8 = 1;
+const LOST: u8 = 2;
+const RESENT: u8 = 4;
+/// Sent past the right edge that the client had advertised.
+const BEYOND: u8 = 8;
+/// The FIN: a byte of the sequence space without payload.
+const FIN: u8 = 16;
+
+/// One segment that was sent.
+#[derive(Clone, Copy, Debug)]
+struct Sent {
+    off: u64,
+    at: Instant,
+    len: u32,
+    state: u8,
+}
+
+impl Sent {
+    fn end(&self) -> u64 {
+        self.off + u64::from(self.len)
+    }
+    fn is(&self, state: u8) -> bool {
+        self.state & state != 0
+    }
+    fn in_flight(&self) -> bool {
+        !self.is(SACKED | LOST)
+    }
+}
+
+/// What an acknowledgment said.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub(super) struct Delivery {
+    /// Bytes that were not known to be delivered before.
+    pub bytes: u64,
+    /// Round-trip time of the newest segment of those, if it was sent only once.
+    pub rtt: Option<Duration>,
+    /// When that segment was sent.
+    pub sent_at: Option<Instant>,
+    /// Bytes found lost since the last acknowledgment.
+    pub lost: u64,
+}
+
+/// A segment to be sent again.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct Repeat {
+    pub off: u64,
+    pub len: u32,
+    pub fin: bool,
+}
+
+#[derive(Debug, Default)]
+pub(super) struct Scoreboard {
+    sent: VecDeque<Sent>,
+    sacked: Ranges,
+    sacked_bytes: u64,
+    in_flight: u64,
+    /// Bytes found lost and not told yet.
+    newly_lost: u64,
+    /// Offsets of records found lost, in the order found; entries may be stale.
+    lost: VecDeque<u64>,
+    /// Repetitions by time; entries may be stale.
+    resent: VecDeque<(u64, Instant)>,
+    /// First transmissions below this offset have been judged.
+    judged: u64,
+    /// The record delivered that was sent last: when, and its end.
+    rack: (Instant, u64),
+    rack_rtt: Duration,
+    /// Highest end delivered: a first transmission below it was overtaken.
+    highest: u64,
+    /// That before the acknowledgment at hand, which may tell of several segments in any order.
+    highest_before: u64,
+    reordered: bool,
+    /// Quarters of the minimum round-trip time by which segments may overtake.
+    reorder_quarters: u8,
+    widened_until: u64,
+    flight_until: u64,
+    flights_left: u8,
+}
+
+impl Scoreboard {
+    pub fn is_empty(&self) -> bool {
+        self.sent.is_empty()
+    }
+    /// Bytes sent and neither acknowledged nor known to be lost.
+    pub fn in_flight(&self) -> u64 {
+        self.in_flight
+    }
+    pub fn sacked_bytes(&self) -> u64 {
+        self.sacked_bytes
+    }
+    pub fn has_lost(&self) -> bool {
+        !self.lost.is_empty()
+    }
+    /// Whether a hole is known: something above it arrived.
+    pub fn has_hole(&self) -> bool {
+        !self.sacked.is_empty()
+    }
+
+    pub fn on_send(&mut self, now: Instant, off: u64, len: u32, beyond: bool, fin: bool) {
+        debug_assert!(self.sent.back().is_none_or(|last| last.end() == off), "new data is sent in order");
+        let state = if beyond { BEYOND } else { 0 } | if fin { FIN } else { 0 };
+        self.sent.push_back(Sent { off, at: now, len, state });
+        self.in_flight += u64::from(len);
+    }
+
+    fn find(&self, off: u64) -> Option<usize> {
+        let at = self.sent.partition_point(|record| record.end() <= off);
+        (at < self.sent.len()).then_some(at)
+    }
+
+    /// The client acknowledged everything below `una`, and the blocks.
+    pub fn on_ack(
+        &mut self,
+        now: Instant,
+        una: u64,
+        blocks: impl Iterator<Item = (u64, u64)>,
+        min_rtt: Duration,
+    ) -> Delivery {
+        let mut delivery = Delivery::default();
+        self.highest_before = self.highest;
+        while let Some(record) = self.sent.pop_front_if(|record| record.end() <= una) {
+            if record.is(SACKED) {
+                self.sacked_bytes -= u64::from(record.len);
+            } else {
+                self.on_delivered(now, record, &mut delivery, min_rtt);
+            }
+        }
+        if let Some(front) = self.sent.front_mut().filter(|front| front.off < una) {
+            let part = (una - front.off) as u32;
+            front.off = una;
+            front.len -= part;
+            if front.in_flight() {
+                self.in_flight -= u64::from(part);
+            }
+            if front.is(SACKED) {
+                self.sacked_bytes -= u64::from(part);
+            } else {
+                delivery.bytes += u64::from(part);
+            }
+        }
+        self.sacked.remove_below(una);
+        if una > self.flight_until {
+            self.flight_until = self.sent.back().map_or(una, Sent::end);
+            self.on_flight();
+        }
+        let end = self.sent.back().map_or(una, Sent::end);
+        for (left, right) in blocks {
+            let (left, right) = (left.max(una), right.min(end));
+            if left < right {
+                self.on_block(now, left, right, &mut delivery, min_rtt);
+            }
+        }
+        delivery
+    }
+
+    fn on_block(&mut self, now: Instant, left: u64, right: u64, delivery: &mut Delivery, min_rtt: Duration) {
+        let mut new = [(0, 0); 4];
+        let mut count = 0;
+        let merged = self.sacked.insert(left, right, |from, until| {
+            if let Some(slot) = new.get_mut(count) {
+                *slot = (from, until);
+            } else {
+                new[3].1 = until;
+            }
+            count += 1;
+        });
+        for &(from, until) in &new[..count.min(4)] {
+            let mut at = self.find(from).unwrap_or(self.sent.len());
+            while let Some(record) = self.sent.get_mut(at).filter(|record| record.off < until) {
+                at += 1;
+                if record.is(SACKED) || record.off < merged.0 || record.end() > merged.1 {
+                    continue;
+                }
+                let before = *record;
+                record.state = record.state & !LOST | SACKED;
+                self.sacked_bytes += u64::from(before.len);
+                self.on_delivered(now, before, delivery, min_rtt);
+            }
+        }
+    }
+
+    fn on_delivered(&mut self, now: Instant, record: Sent, delivery: &mut Delivery, min_rtt: Duration) {
+        delivery.bytes += u64::from(record.len);
+        if record.in_flight() {
+            self.in_flight -= u64::from(record.len);
+        }
+        let rtt = now.since(record.at);
+        if record.is(RESENT) {
+            // The acknowledgment of the first transmission, come late (RFC 8985, section 6.2, step 2).
+            if rtt < min_rtt {
+                return;
+            }
+        } else {
+            if record.end() < self.highest_before {
+                self.reordered = true;
+                self.reorder_quarters = self.reorder_quarters.max(1);
+            }
+            if delivery.sent_at.is_none_or(|at| at <= record.at) {
+                delivery.rtt = Some(rtt);
+                delivery.sent_at = Some(record.at);
+            }
+        }
+        self.highest = self.highest.max(record.end());
+        if (record.at, record.end()) > self.rack {
+            self.rack = (record.at, record.end());
+            self.rack_rtt = rtt;
+        }
+    }
+
+    /// A duplicate reached the client (DSACK): what was sent again had only been late. Counts once a flight, and is
+    /// forgotten when it has not happened for sixteen (RFC 8985, section 6.2, step 4).
+    pub fn on_duplicate(&mut self, una: u64) {
+        self.reordered = true;
+        if una >= self.widened_until {
+            self.widened_until = self.sent.back().map_or(una, Sent::end);
+            self.reorder_quarters = (self.reorder_quarters + 1).min(8);
+            self.flights_left = 16;
+        }
+    }
+    /// A flight was acknowledged.
+    fn on_flight(&mut self) {
+        self.flights_left = self.flights_left.saturating_sub(1);
+        if self.flights_left == 0 {
+            self.reorder_quarters = 1;
+        }
+    }
+
+    fn reorder_window(&self, (min_rtt, srtt): (Duration, Duration), segment: u32) -> Duration {
+        if !self.reordered && self.sacked_bytes >= 3 * u64::from(segment) {
+            return Duration::ZERO;
+        }
+        // Linux's ceiling: a repair that waits longer costs more than a segment sent in vain.
+        (min_rtt * u64::from(self.reorder_quarters.max(1)) / 4).min(srtt / 8)
+    }
+
+    /// Bytes found lost since the last call.
+    pub fn take_lost(&mut self) -> u64 {
+        std::mem::take(&mut self.newly_lost)
+    }
+    /// Judges what was sent before the newest delivery, by the shortest and the smoothed round-trip time. Returns
+    /// when to judge again.
+    pub fn detect(&mut self, now: Instant, rtt: (Duration, Duration), segment: u32) -> Option<Instant> {
+        let window = self.reorder_window(rtt, segment);
+        let (rack, rack_rtt) = (self.rack, self.rack_rtt);
+        let overdue = |record: &Sent| -> Result<(), Option<Instant>> {
+            if (record.at, record.end()) >= rack {
+                return Err(None);
+            }
+            let at = record.at + rack_rtt + window;
+            if at <= now { Ok(()) } else { Err(Some(at)) }
+        };
+        let mut again: Option<Instant> = None;
+        let mut at = self.find(self.judged).unwrap_or(self.sent.len());
+        while let Some(record) = self.sent.get_mut(at) {
+            if record.in_flight() && !record.is(RESENT) {
+                if let Err(later) = overdue(record) {
+                    again = later;
+                    break;
+                }
+                record.state |= LOST;
+                self.in_flight -= u64::from(record.len);
+                self.newly_lost += u64::from(record.len);
+                self.lost.push_back(record.off);
+            }
+            self.judged = record.end();
+            at += 1;
+        }
+        while let Some(&(off, sent_at)) = self.resent.front() {
+            if let Some(record) = self.find(off).map(|at| &mut self.sent[at])
+                && record.at == sent_at
+                && record.in_flight()
+            {
+                if let Err(later) = overdue(record) {
+                    again = match (again, later) {
+                        (Some(a), Some(b)) => Some(a.min(b)),
+                        (a, b) => a.or(b),
+                    };
+                    break;
+                }
+                record.state |= LOST;
+                self.in_flight -= u64::from(record.len);
+                self.newly_lost += u64::from(record.len);
+                self.lost.push_back(record.off);
+            }
+            self.resent.pop_front();
+        }
+        again
+    }
+
+    /// The first record is taken for lost, whatever was judged: a timeout, or three duplicates without SACK.
+    pub fn lose_first(&mut self) {
+        if let Some(front) = self.sent.front_mut().filter(|front| front.in_flight()) {
+            front.state |= LOST;
+            self.in_flight -= u64::from(front.len);
+            self.lost.push_front(front.off);
+        }
+    }
+    /// Everything sent past the client's edge is taken for lost, and what is behind it; whether there was any.
+    pub fn lose_beyond(&mut self) -> bool {
+        let mut any = false;
+        for record in self.sent.iter_mut().filter(|record| record.is(BEYOND) && record.in_flight()) {
+            any = true;
+            record.state |= LOST;
+            self.in_flight -= u64::from(record.len);
+            self.lost.push_back(record.off);
+        }
+        any
+    }
+    /// What does not fit the path any more is taken for lost.
+    pub fn lose_larger(&mut self, segment: u32) {
+        for record in self.sent.iter_mut().filter(|record| record.len > segment && record.in_flight()) {
+            record.state |= LOST;
+            self.in_flight -= u64::from(record.len);
+            self.lost.push_back(record.off);
+        }
+    }
+    /// Everything that is not acknowledged is taken for lost, selective acknowledgments included: the client may have
+    /// thrown it away.
+    pub fn lose_all(&mut self) {
+        self.sacked.clear();
+        self.sacked_bytes = 0;
+        self.lost.clear();
+        self.in_flight = 0;
+        for record in &mut self.sent {
+            record.state = record.state & !SACKED | LOST;
+            self.lost.push_back(record.off);
+        }
+    }
+
+    /// When the first record was sent, if that was past the client's edge and it is on its way.
+    pub fn first_beyond_sent_at(&self) -> Option<Instant> {
+        self.sent.front().filter(|record| record.is(BEYOND) && record.in_flight()).map(|record| record.at)
+    }
+    /// The last record, for a tail probe.
+    pub fn lose_last(&mut self) {
+        if let Some(last) = self.sent.back_mut().filter(|last| last.in_flight()) {
+            last.state |= LOST;
+            self.in_flight -= u64::from(last.len);
+            self.lost.push_front(last.off);
+        }
+    }
+
+    /// The next segment to send again; it stays next until [`Scoreboard::on_repeat`].
+    pub fn next_lost(&mut self) -> Option<Repeat> {
+        while let Some(&off) = self.lost.front() {
+            if let Some(record) = self.find(off).map(|at| self.sent[at]).filter(|record| record.is(LOST)) {
+                return Some(Repeat { off: record.off, len: record.len, fin: record.is(FIN) });
+            }
+            self.lost.pop_front();
+        }
+        None
+    }
+    /// The segment of `next_lost` is sent, its first `len` bytes at least: a smaller path MTU splits a record.
+    pub fn on_repeat(&mut self, now: Instant, len: u32, beyond: bool) {
+        let Some(off) = self.lost.pop_front() else { return };
+        let Some(at) = self.find(off) else { return };
+        let record = self.sent[at];
+        if len < record.len {
+            let rest = Sent { off: record.off + u64::from(len), len: record.len - len, ..record };
+            self.sent[at].len = len;
+            self.sent.insert(at + 1, rest);
+            self.lost.push_front(rest.off);
+        }
+        let record = &mut self.sent[at];
+        record.at = now;
+        record.state = record.state & !(LOST | BEYOND) | RESENT | if beyond { BEYOND } else { 0 };
+        self.in_flight += u64::from(record.len);
+        self.resent.push_back((record.off, now));
+    }
+
+    pub fn check(&self, una: u64, nxt: u64) {
+        let mut expected = una;
+        let (mut in_flight, mut sacked) = (0, 0);
+        for record in &self.sent {
+            assert!(record.off == expected && record.len > 0, "records have no gaps");
+            expected = record.end();
+            assert!(!record.is(SACKED) || !record.is(LOST));
+            in_flight += if record.in_flight() { u64::from(record.len) } else { 0 };
+            sacked += if record.is(SACKED) { u64::from(record.len) } else { 0 };
+        }
+        assert_eq!(expected, nxt);
+        assert_eq!((in_flight, sacked), (self.in_flight, self.sacked_bytes));
+        assert!(self.sacked.len() <= self.sent.len() + 1);
+        assert!(self.sacked.end().is_none_or(|end| end <= nxt));
+    }
+}
+
+#[cfg(test)]
+#[path = "scoreboard_tests.rs"]
+mod tests;

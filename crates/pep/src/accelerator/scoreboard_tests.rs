@@ -1,0 +1,98 @@
+use super::*;
+
+const SEGMENT: u32 = 1000;
+const RTT: (Duration, Duration) = (Duration::from_millis(40), Duration::from_millis(40));
+
+fn ms(ms: u64) -> Instant {
+    Instant::from_millis(ms)
+}
+/// Ten segments from offset 1, one each millisecond.
+fn flight() -> Scoreboard {
+    let mut board = Scoreboard::default();
+    (0..10).for_each(|n| board.on_send(ms(n), 1 + 1000 * n, SEGMENT, false, false));
+    board
+}
+fn ack(board: &mut Scoreboard, at: u64, una: u64, blocks: &[(u64, u64)]) -> Delivery {
+    let delivery = board.on_ack(ms(at), una, blocks.iter().copied(), RTT.0);
+    board.detect(ms(at), RTT, SEGMENT);
+    delivery
+}
+fn lost(board: &mut Scoreboard, at: u64) -> Vec<u64> {
+    std::iter::from_fn(|| {
+        let repeat = board.next_lost()?;
+        board.on_repeat(ms(at), repeat.len, false);
+        Some(repeat.off)
+    })
+    .collect()
+}
+
+#[test]
+fn holes_are_lost_once_three_segments_above_have_arrived() {
+    let mut board = flight();
+    assert_eq!(ack(&mut board, 41, 2001, &[]).rtt, Some(Duration::from_millis(40)));
+    ack(&mut board, 43, 2001, &[(3001, 5001)]);
+    assert_eq!(lost(&mut board, 43), [0; 0], "within the reordering window");
+    ack(&mut board, 44, 2001, &[(3001, 6001)]);
+    assert_eq!(lost(&mut board, 44), [2001]);
+    assert_eq!(board.in_flight(), 5000);
+    ack(&mut board, 45, 2001, &[(3001, 7001)]);
+    assert_eq!(lost(&mut board, 45), [0; 0], "once");
+    board.check(2001, 10_001);
+}
+
+#[test]
+fn a_lost_repetition_is_told_by_what_was_sent_after_it() {
+    let mut board = flight();
+    ack(&mut board, 45, 1, &[(1001, 6001)]);
+    assert_eq!(lost(&mut board, 45), [1]);
+    board.on_send(ms(46), 10_001, SEGMENT, false, false);
+    ack(&mut board, 50, 1, &[(1001, 10_001)]);
+    assert_eq!(lost(&mut board, 50), [0; 0], "what was sent before it tells nothing");
+    ack(&mut board, 87, 1, &[(1001, 11_001)]);
+    assert_eq!(lost(&mut board, 87), [1]);
+    ack(&mut board, 130, 11_001, &[]);
+    assert!(board.is_empty() && board.in_flight() == 0);
+}
+
+#[test]
+fn after_a_timeout_the_rest_is_judged_by_the_first_answer() {
+    let mut board = flight();
+    board.lose_first();
+    assert_eq!(lost(&mut board, 300), [1]);
+    // The answer to the repetition alone: everything sent before it is gone.
+    ack(&mut board, 345, 1001, &[]);
+    assert_eq!(lost(&mut board, 345), (1..10).map(|n| 1 + 1000 * n).collect::<Vec<u64>>());
+    // An outage only: the answer is to all.
+    let mut board = flight();
+    board.lose_first();
+    assert_eq!(lost(&mut board, 300), [1]);
+    ack(&mut board, 310, 10_001, &[]);
+    assert!(board.is_empty());
+}
+
+#[test]
+fn several_reports_in_one_ack_are_no_reordering() {
+    let mut board = flight();
+    ack(&mut board, 45, 1, &[(4001, 5001), (2001, 3001)]);
+    assert!(!board.reordered);
+    ack(&mut board, 46, 1, &[(1001, 3001)]);
+    assert!(board.reordered, "the second segment came after the fifth was reported");
+}
+
+#[test]
+fn partial_acknowledgments_and_smaller_segments_keep_the_books() {
+    let mut board = flight();
+    assert_eq!(ack(&mut board, 41, 1501, &[]).bytes, 1500);
+    board.check(1501, 10_001);
+    board.lose_larger(400);
+    let mut pieces = Vec::new();
+    while let Some(repeat) = board.next_lost() {
+        let len = repeat.len.min(400);
+        board.on_repeat(ms(50), len, false);
+        pieces.push((repeat.off, len));
+    }
+    assert_eq!(pieces[..3], [(1501, 400), (1901, 100), (2001, 400)]);
+    assert_eq!(pieces.iter().map(|(_, len)| len).sum::<u32>(), 8500);
+    board.check(1501, 10_001);
+    assert_eq!(board.in_flight(), 8500);
+}

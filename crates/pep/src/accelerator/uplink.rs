@@ -1,0 +1,93 @@
+//! The other direction, which is not accelerated: what client and server have told each other there, so that
+//! packets in the client's name carry its numbers and injected ones are told (RFC 5961).
+
+use paceline_net::rewrite::Unparsed;
+use paceline_net::{Packet, SeqNumber, TcpFlags, TcpHeader};
+
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Uplink {
+    /// Highest acknowledgment of the server.
+    pub una: SeqNumber,
+    /// End of what the client has sent, its SYN and FIN included.
+    pub next: SeqNumber,
+    /// The server's window as on the wire.
+    pub window: u16,
+    /// Largest window of the server in bytes.
+    max_window: u32,
+    /// The client's highest TSval.
+    pub timestamp: u32,
+    /// The number behind the client's FIN.
+    pub fin: Option<SeqNumber>,
+    /// Header fields of the client's last packet, for those in its name.
+    pub traffic_class: u8,
+    pub hop_limit: u8,
+    pub flow_label: u32,
+}
+
+/// Windows up to this are taken for possible before one has been seen.
+const LEAST_WINDOW: u32 = 65_535;
+
+impl Uplink {
+    /// The client's SYN.
+    pub fn start(&mut self, packet: &Packet, tcp: &TcpHeader) {
+        self.next = tcp.seq + 1 + tcp.payload_len;
+        self.una = tcp.seq;
+        self.timestamp = tcp.options.timestamps.map_or(0, |timestamps| timestamps.val);
+        self.note_header(packet);
+    }
+    pub fn note_header(&mut self, packet: &Packet) {
+        self.traffic_class = packet.ip.traffic_class & !3;
+        self.hop_limit = packet.ip.hop_limit;
+        self.flow_label = Unparsed::of(packet).flow_label;
+    }
+    /// A segment of the client whose numbers are plausible.
+    pub fn on_client(&mut self, packet: &Packet, tcp: &TcpHeader) {
+        let fin = u32::from(tcp.flags.contains(TcpFlags::FIN));
+        let end = tcp.seq + (tcp.payload_len + fin);
+        self.next = self.next.max(end);
+        if fin == 1 {
+            self.fin = Some(end);
+        }
+        if let Some(timestamps) = tcp.options.timestamps
+            && timestamps.val.wrapping_sub(self.timestamp) as i32 >= 0
+        {
+            self.timestamp = timestamps.val;
+        }
+        self.note_header(packet);
+    }
+    /// An acknowledgment of the server; whether it said something new.
+    pub fn on_server_ack(&mut self, tcp: &TcpHeader) -> bool {
+        let news = tcp.ack > self.una || tcp.ack == self.una && tcp.window != self.window;
+        if tcp.ack >= self.una {
+            self.una = tcp.ack;
+            self.window = tcp.window;
+        }
+        news
+    }
+    pub fn note_window(&mut self, bytes: u32) {
+        self.max_window = self.max_window.max(bytes);
+    }
+    fn possible_window(&self) -> u32 {
+        self.max_window.max(LEAST_WINDOW)
+    }
+    /// RFC 5961, section 5.2, as the client would test the server's acknowledgment.
+    pub fn accepts_ack(&self, ack: SeqNumber) -> bool {
+        let back = self.una.distance(ack);
+        ack <= self.next && back <= self.possible_window() as i32
+    }
+    /// Whether the server might accept the segment of the client.
+    pub fn accepts_seq(&self, seq: SeqNumber) -> bool {
+        let ahead = seq.distance(self.una);
+        let window = self.possible_window() as i32;
+        -window <= ahead && ahead <= window.saturating_add(1)
+    }
+    /// RFC 5961, section 3.2: a reset counts only if its number is exact. What was lost between us and the server
+    /// leaves two candidates.
+    pub fn accepts_reset(&self, seq: SeqNumber) -> bool {
+        seq == self.una || seq == self.next
+    }
+    /// The server has acknowledged the client's FIN.
+    pub fn finished(&self) -> bool {
+        self.fin.is_some_and(|fin| self.una >= fin)
+    }
+}

@@ -1,0 +1,31 @@
+//! The accelerator between a server and a client over links on which everything goes wrong, by the thousand.
+
+mod model;
+
+use paceline_net::Stream;
+
+/// `PACELINE_SWARM_SEED=17` starts at that seed and runs it alone.
+#[test]
+fn runs_from_many_seeds_keep_the_promises() {
+    let only: Option<u64> = std::env::var("PACELINE_SWARM_SEED").ok().and_then(|text| text.parse().ok());
+    let seeds = only.map_or(0..3000, |seed| seed..seed + 1);
+    let (mut delivered, mut operations) = (0, 0);
+    for seed in seeds {
+        let mut stream = Stream::new(seed, "accelerator");
+        let len = 20 + stream.below(1500);
+        let bytes: Vec<u8> = (0..len).map(|_| stream.next_u64() as u8).collect();
+        let outcome = std::panic::catch_unwind(|| model::run(&bytes));
+        match outcome {
+            Ok(outcome) => {
+                delivered += outcome.delivered;
+                operations += outcome.operations;
+            }
+            Err(panic) => {
+                eprintln!("failed with PACELINE_SWARM_SEED={seed}");
+                std::panic::resume_unwind(panic);
+            }
+        }
+    }
+    println!("{operations} operations, {delivered} bytes delivered");
+    assert!(only.is_some() || delivered > 10_000_000, "the runs come to something: {delivered} bytes");
+}

@@ -1,0 +1,308 @@
+//! One connection through an accelerator, driven by hand with real datagrams: what either end sends, and what comes
+//! out.
+#![allow(dead_code)] // each test file uses its part
+
+use paceline_net::rewrite::{self, Unparsed, checksum_is_right};
+use paceline_net::{
+    Duration, FlowKey, Instant, IpHeader, Packet, Payload, SeqNumber, TcpFlags, TcpHeader, TcpOptions,
+    Timestamps, wire,
+};
+use paceline_pep::accelerator::{Accelerator, AcceleratorConfig, AcceleratorStats, Side};
+use std::net::IpAddr;
+
+pub const SEGMENT: u32 = 1000;
+/// The client's window in bytes: 64,000 without scaling, 16 times as much with the shift of 4.
+pub const WINDOW: u16 = 64_000;
+
+pub const SYN: TcpFlags = TcpFlags::SYN;
+pub const ACK: TcpFlags = TcpFlags::ACK;
+pub const FIN: TcpFlags = TcpFlags(TcpFlags::FIN.0 | TcpFlags::ACK.0);
+pub const RST: TcpFlags = TcpFlags(TcpFlags::RST.0 | TcpFlags::ACK.0);
+
+/// The byte at a position of a stream.
+pub fn byte(off: u64) -> u8 {
+    (off.wrapping_mul(0x9e37_79b9) >> 7) as u8
+}
+
+/// The connection's numbers and what both ends would say next.
+pub struct Bed {
+    pub accelerator: Accelerator,
+    pub now: Instant,
+    pub key: FlowKey,
+    pub server_isn: u32,
+    pub client_isn: u32,
+    pub timestamps: bool,
+    pub shift: u8,
+    pub sack: bool,
+    pub ecn: bool,
+    /// Clocks of the ends in TSval.
+    pub clock: u32,
+    /// The client's sequence number, as a distance from its SYN.
+    pub client_next: u32,
+    /// TSval of the server that the client has seen last, and the client's that the server has.
+    pub echo: [u32; 2],
+    pub window: u16,
+    /// Everything that came out, not yet taken.
+    pub to_client: Vec<Packet>,
+    pub to_server: Vec<Packet>,
+}
+
+impl Bed {
+    pub fn new(config: AcceleratorConfig) -> Self {
+        let (server, client): (IpAddr, IpAddr) = ([198, 19, 0, 1].into(), [198, 18, 0, 1].into());
+        Self {
+            accelerator: Accelerator::new(config),
+            now: Instant::from_millis(1),
+            key: FlowKey { src: server, dst: client, src_port: 80, dst_port: 40_000 },
+            server_isn: 0xffff_f000,
+            client_isn: 0xffff_ff00,
+            timestamps: true,
+            shift: 4,
+            sack: true,
+            ecn: false,
+            clock: 0xffff_fff0,
+            client_next: 1,
+            echo: [0; 2],
+            window: WINDOW,
+            to_client: Vec::new(),
+            to_server: Vec::new(),
+        }
+    }
+    pub fn v6(mut self) -> Self {
+        self.key.src = "2001:db8:1::1".parse().unwrap();
+        self.key.dst = "2001:db8:2::1".parse().unwrap();
+        self
+    }
+    /// A connection past its handshake.
+    pub fn open() -> Self {
+        Self::open_with(AcceleratorConfig::default(), |_| ())
+    }
+    pub fn open_with(config: AcceleratorConfig, change: impl FnOnce(&mut Self)) -> Self {
+        let mut bed = Self::new(config);
+        change(&mut bed);
+        bed.handshake();
+        bed
+    }
+    pub fn handshake(&mut self) {
+        let syn = self.syn_options();
+        let ecn = if self.ecn { TcpFlags::ECE.with(TcpFlags::CWR) } else { TcpFlags(0) };
+        let syn = self.client_packet(0, None, SYN.with(ecn), 0, |tcp| tcp.options = syn);
+        self.client_gives(syn);
+        self.wait(1);
+        let options = self.syn_options();
+        let ece = if self.ecn { TcpFlags::ECE } else { TcpFlags(0) };
+        let syn_ack = self.server_packet(0, SYN.with(ACK).with(ece), 0, |tcp| tcp.options = options);
+        self.server_gives(syn_ack);
+        self.wait(10);
+        self.echo = [self.clock, self.clock];
+        self.ack(1);
+    }
+    pub fn syn_options(&self) -> TcpOptions {
+        TcpOptions {
+            mss: Some(SEGMENT as u16 + if self.timestamps { 12 } else { 0 }),
+            window_scale: (self.shift > 0).then_some(self.shift),
+            sack_permitted: self.sack,
+            timestamps: self.timestamps.then_some(Timestamps { val: self.clock, ecr: self.echo[0] }),
+            ..TcpOptions::default()
+        }
+    }
+    pub fn wait(&mut self, ms: u64) {
+        self.run_until(self.now + Duration::from_millis(ms));
+        self.clock = self.clock.wrapping_add(ms as u32);
+    }
+    fn run_until(&mut self, end: Instant) {
+        while let Some(at) = self.accelerator.next_timer().filter(|at| *at <= end) {
+            self.now = self.now.max(at);
+            self.accelerator.handle_timeout(self.now);
+            self.collect();
+        }
+        self.now = end;
+        self.collect();
+    }
+    fn collect(&mut self) {
+        while let Some(sent) = self.accelerator.poll_transmit(self.now) {
+            match sent.side {
+                Side::Server => self.to_server.push(sent.packet),
+                Side::Mobile => self.to_client.push(sent.packet),
+            }
+        }
+        self.accelerator.invariants();
+    }
+    pub fn input(&mut self, side: Side, packet: Packet) {
+        self.accelerator.input(self.now, side, packet);
+        self.collect();
+    }
+    pub fn server_gives(&mut self, packet: Packet) {
+        self.input(Side::Server, packet);
+    }
+    pub fn client_gives(&mut self, packet: Packet) {
+        self.input(Side::Mobile, packet);
+    }
+    pub fn stats(&self) -> &AcceleratorStats {
+        self.accelerator.stats()
+    }
+
+    /// Any segment of the server at stream offset `off` (1 is the first byte).
+    pub fn server_packet(
+        &self,
+        off: u64,
+        flags: TcpFlags,
+        len: u32,
+        change: impl FnOnce(&mut TcpHeader),
+    ) -> Packet {
+        let mut tcp = TcpHeader {
+            src_port: self.key.src_port,
+            dst_port: self.key.dst_port,
+            seq: SeqNumber(self.server_isn) + off as u32,
+            ack: SeqNumber(self.client_isn) + self.client_next,
+            flags,
+            window: 50_000,
+            options: TcpOptions {
+                timestamps: self.timestamps.then_some(Timestamps { val: self.clock, ecr: self.echo[1] }),
+                ..TcpOptions::default()
+            },
+            payload_len: len,
+        };
+        change(&mut tcp);
+        datagram(self.key, tcp, Unparsed::default(), &payload(off, len))
+    }
+    pub fn server_data(&self, off: u64, len: u32) -> Packet {
+        self.server_packet(off, ACK, len, |_| ())
+    }
+    /// `count` full segments from offset `off`; returns the offset behind them.
+    pub fn send(&mut self, off: u64, count: u64) -> u64 {
+        for n in 0..count {
+            let packet = self.server_data(off + n * u64::from(SEGMENT), SEGMENT);
+            self.server_gives(packet);
+        }
+        off + count * u64::from(SEGMENT)
+    }
+    /// Any segment of the client, which stands at `seq` and acknowledges the stream up to `ack`.
+    pub fn client_packet(
+        &self,
+        seq: u32,
+        ack: Option<u64>,
+        flags: TcpFlags,
+        len: u32,
+        change: impl FnOnce(&mut TcpHeader),
+    ) -> Packet {
+        let mut tcp = TcpHeader {
+            src_port: self.key.dst_port,
+            dst_port: self.key.src_port,
+            seq: SeqNumber(self.client_isn) + seq,
+            ack: ack.map_or(SeqNumber(0), |ack| SeqNumber(self.server_isn) + ack as u32),
+            flags,
+            window: self.window,
+            options: TcpOptions {
+                timestamps: self.timestamps.then_some(Timestamps { val: self.clock, ecr: self.echo[0] }),
+                ..TcpOptions::default()
+            },
+            payload_len: len,
+        };
+        change(&mut tcp);
+        datagram(self.key.reversed(), tcp, Unparsed::default(), &payload(u64::from(seq), len))
+    }
+    /// The client acknowledges the stream up to `off`.
+    pub fn ack(&mut self, off: u64) {
+        let packet = self.client_packet(self.client_next, Some(off), ACK, 0, |_| ());
+        self.client_gives(packet);
+    }
+    /// The client acknowledges up to `off` and selectively a range.
+    pub fn sack(&mut self, off: u64, left: u64, right: u64) {
+        let isn = SeqNumber(self.server_isn);
+        let packet = self.client_packet(self.client_next, Some(off), ACK, 0, |tcp| {
+            tcp.options.sack.push(isn + left as u32, isn + right as u32);
+        });
+        self.client_gives(packet);
+    }
+
+    pub fn taken_by_client(&mut self) -> Vec<Packet> {
+        std::mem::take(&mut self.to_client)
+    }
+    pub fn taken_by_server(&mut self) -> Vec<Packet> {
+        std::mem::take(&mut self.to_server)
+    }
+    pub fn clear(&mut self) {
+        self.to_client.clear();
+        self.to_server.clear();
+    }
+    /// Offset of a sequence number of the server's stream near its start.
+    pub fn offset(&self, seq: SeqNumber) -> u64 {
+        u64::from(seq.0.wrapping_sub(self.server_isn))
+    }
+    /// The highest acknowledgment that the server was given, as an offset.
+    pub fn acked(&self) -> Option<u64> {
+        self.to_server.iter().filter_map(|packet| packet.tcp_header()).map(|tcp| self.offset(tcp.ack)).max()
+    }
+    /// The data segments that were sent to the client: offset and length; bytes and checksums are verified.
+    pub fn data(&self) -> Vec<(u64, u32)> {
+        let with_payload = |packet: &&Packet| header(packet).payload_len > 0;
+        let check = |packet: &Packet| {
+            let tcp = header(packet);
+            let off = self.offset(tcp.seq);
+            assert!(checksum_is_right(packet));
+            assert_eq!(body(packet), payload(off, tcp.payload_len), "the server's bytes at {off}");
+            (off, tcp.payload_len)
+        };
+        self.to_client.iter().filter(with_payload).map(check).collect()
+    }
+    pub fn exposure(&self) -> u64 {
+        self.accelerator.exposure()
+    }
+}
+
+pub fn header(packet: &Packet) -> TcpHeader {
+    *packet.tcp_header().expect("a TCP segment")
+}
+pub fn payload(off: u64, len: u32) -> Vec<u8> {
+    (off..off + u64::from(len)).map(byte).collect()
+}
+/// The payload of a datagram.
+pub fn body(packet: &Packet) -> Vec<u8> {
+    let Payload::Datagram(bytes) = &packet.payload else { panic!("a datagram") };
+    bytes[rewrite::header_len(packet)..].to_vec()
+}
+pub fn bytes(packet: &Packet) -> Vec<u8> {
+    let Payload::Datagram(bytes) = &packet.payload else { panic!("a datagram") };
+    bytes.to_vec()
+}
+pub fn datagram(key: FlowKey, tcp: TcpHeader, unparsed: Unparsed, payload: &[u8]) -> Packet {
+    let ip = IpHeader { src: key.src, dst: key.dst, traffic_class: 0, hop_limit: 60, special: false };
+    rewrite::segment(ip, tcp, unparsed, std::iter::once(payload))
+}
+/// The datagram with its bytes changed, checksums as they were.
+pub fn patched(packet: &Packet, change: impl FnOnce(&mut Vec<u8>)) -> Packet {
+    let mut raw = bytes(packet);
+    change(&mut raw);
+    wire::parse(&raw).expect("still a datagram")
+}
+/// The datagram with its bytes changed and the TCP checksum (IPv4 header checksum included) made right again.
+pub fn repaired(packet: &Packet, change: impl FnOnce(&mut Vec<u8>)) -> Packet {
+    let changed = patched(packet, change);
+    let mut raw = bytes(&changed);
+    let at = if raw[0] >> 4 == 4 { usize::from(raw[0] & 15) * 4 } else { 40 };
+    if raw[0] >> 4 == 4 {
+        raw[10..12].fill(0);
+        let sum = sum(&raw[..at], 0);
+        raw[10..12].copy_from_slice(&(!sum).to_be_bytes());
+    }
+    let addresses: Vec<u8> = if raw[0] >> 4 == 4 { raw[12..20].to_vec() } else { raw[8..40].to_vec() };
+    raw[at + 16..at + 18].fill(0);
+    let l4_len = (raw.len() - at) as u32;
+    let pseudo = [&addresses[..], &[0, 6], &l4_len.to_be_bytes()].concat();
+    let total = sum(&raw[at..], u32::from(sum(&pseudo, 0)));
+    raw[at + 16..at + 18].copy_from_slice(&(!total).to_be_bytes());
+    let repaired = wire::parse(&raw).expect("still a datagram");
+    assert!(repaired.tcp_header().is_none() || repaired.ip.special || checksum_is_right(&repaired));
+    repaired
+}
+fn sum(bytes: &[u8], start: u32) -> u16 {
+    let mut sum = start;
+    for word in bytes.chunks(2) {
+        sum += u32::from(word[0]) << 8 | word.get(1).map_or(0, |low| u32::from(*low));
+    }
+    while sum > 0xffff {
+        sum = (sum & 0xffff) + (sum >> 16);
+    }
+    sum as u16
+}

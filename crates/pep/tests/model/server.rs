@@ -1,0 +1,88 @@
+//! The model's server: sends, repeats, closes, and takes acknowledgments.
+
+use super::*;
+
+impl Model {
+    pub(super) fn server_sends(&mut self, choices: &mut Choices<'_>) {
+        if self.fin.is_some() {
+            return;
+        }
+        let room = self.edge.saturating_sub(self.sent);
+        let wanted = [1, 90, 500, 500, 500, 1000, 4000, 20_000][choices.below(8)];
+        let len = room.min(wanted) as u32;
+        if len > 0 {
+            self.emit_server(self.sent, len, ACK);
+            self.sent += u64::from(len);
+        }
+    }
+    pub(super) fn emit_server(&mut self, off: u64, len: u32, flags: TcpFlags) {
+        let tcp = self.header(Side::Server, off as u32, self.client_acked, flags, len);
+        let packet = self.packet(Side::Server, tcp, off);
+        self.from_server.push_back(packet);
+    }
+    pub(super) fn server_repeats(&mut self, choices: &mut Choices<'_>) {
+        let outstanding = self.sent.saturating_sub(self.acked);
+        let back = if outstanding == 0 { 1 } else { u64::from(choices.byte()) * 64 % outstanding };
+        let off = (self.acked + back).min(self.sent - u64::from(self.sent > 1)).max(1);
+        let len = (self.sent - off).min(u64::from(SEGMENT)) as u32;
+        let flags = if self.fin == Some(off + u64::from(len)) { FIN } else { ACK };
+        if len > 0 || flags == FIN {
+            self.emit_server(off, len, flags);
+        }
+    }
+    pub(super) fn close(&mut self, choices: &mut Choices<'_>) {
+        match choices.below(6) {
+            0..=2 => {
+                self.fin.get_or_insert(self.sent);
+                self.emit_server(self.sent, 0, FIN);
+            }
+            3 if self.fin.is_none() => {
+                self.emit_server(self.sent, 0, RST);
+                self.hostile = true; // what is on its way may be lost with it
+            }
+            4 => {
+                self.accelerator.drain(self.now, Duration::from_secs(1000));
+                self.collect();
+            }
+            _ => self.client_fin = true,
+        }
+    }
+
+    /// The server gets a packet: its acknowledgment must be of something that it sent.
+    pub(super) fn server_gets(&mut self, packet: &Packet) {
+        let Transport::Tcp(tcp) = packet.transport else { return };
+        if !checksum_is_right(packet) || tcp.src_port != 40_000 || tcp.dst_port != 80 {
+            return;
+        }
+        if tcp.flags.contains(TcpFlags::RST) {
+            self.over |= self.hostile;
+            return;
+        }
+        if !tcp.flags.contains(ACK) || self.over {
+            return;
+        }
+        let distance = tcp.ack.distance(SeqNumber(self.isn[0]) + self.acked as u32);
+        if distance < 0 {
+            return; // an old one
+        }
+        let ack = self.acked + distance as u64;
+        let end = self.sent + u64::from(self.fin.is_some());
+        assert!(ack <= end || self.hostile, "{ack} is acknowledged of {end}");
+        if let Some(fin) = self.fin.filter(|_| !self.hostile) {
+            assert!(ack <= fin || self.have > fin, "a FIN is acknowledged by the client alone");
+        }
+        self.acked = ack.min(end);
+        let shift = if tcp.flags.contains(TcpFlags::SYN) { 0 } else { self.shift };
+        self.edge = self.edge.max(ack.min(end) + (u64::from(tcp.window) << shift));
+        let next = SeqNumber(self.isn[1]) + self.client_acked;
+        if tcp.payload_len > 0 && tcp.seq == next {
+            self.client_acked += tcp.payload_len;
+            let ack = self.header(Side::Server, end as u32, self.client_acked, ACK, 0);
+            let packet = self.packet(Side::Server, ack, 1);
+            self.from_server.push_back(packet);
+        }
+        if let Some(timestamps) = tcp.options.timestamps {
+            self.echo[0] = timestamps.val;
+        }
+    }
+}

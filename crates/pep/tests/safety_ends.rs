@@ -1,0 +1,403 @@
+//! The rules for live traffic, first part: how connections begin, stop and end. One test for each row of the table of
+//! hazards of an accelerator; the row stands in the test's documentation.
+
+mod bed;
+
+use bed::*;
+use paceline_net::{Bytes, Duration, ForeignOptions, SeqNumber, TcpFlags, TcpHeader};
+use paceline_pep::accelerator::{Accelerator, AcceleratorConfig, BypassReason, Side};
+
+/// Row "handshake": never answered or altered by us; both sides are learned from the passing SYN pair.
+#[test]
+fn handshake_passes_untouched_and_is_learned() {
+    for v6 in [false, true] {
+        let mut bed = Bed::new(AcceleratorConfig::default());
+        bed = if v6 { bed.v6() } else { bed };
+        let options = bed.syn_options();
+        let syn = bed.client_packet(0, None, SYN, 0, |tcp| tcp.options = options);
+        bed.client_gives(syn.clone());
+        assert_eq!((bed.taken_by_server(), bed.taken_by_client()), (vec![syn], vec![]));
+        let syn_ack = bed.server_packet(0, SYN.with(ACK), 0, |tcp| tcp.options = options);
+        bed.server_gives(syn_ack.clone());
+        assert_eq!((bed.taken_by_client(), bed.taken_by_server()), (vec![syn_ack], vec![]));
+        let ack = bed.client_packet(1, Some(1), ACK, 0, |_| ());
+        bed.client_gives(ack.clone());
+        assert_eq!((bed.taken_by_server(), bed.taken_by_client()), (vec![ack], vec![]));
+        // Learned: timestamps, window scale and segment size show in the acknowledgment and in what the client gets.
+        let data = bed.server_data(1, 3 * SEGMENT);
+        bed.server_gives(data);
+        bed.wait(15);
+        let early = header(&bed.to_server[0]);
+        assert!(early.options.timestamps.is_some());
+        assert_eq!(bed.acked(), Some(1 + 3 * u64::from(SEGMENT)));
+        assert!(u64::from(early.window) << bed.shift > 500_000, "its own buffer, scaled");
+        assert_eq!(bed.data(), [(1, SEGMENT), (1001, SEGMENT), (2001, SEGMENT)]);
+    }
+}
+
+/// Row "mid-flow start, simultaneous open, only one direction seen": bypass.
+#[test]
+fn mid_flow_simultaneous_open_and_one_sided_pass() {
+    let mut bed = Bed::new(AcceleratorConfig::default());
+    let data = bed.server_data(5001, SEGMENT);
+    bed.server_gives(data.clone());
+    assert_eq!((bed.taken_by_client(), bed.taken_by_server()), (vec![data], vec![]));
+    assert_eq!(bed.stats().bypassed(BypassReason::MidFlow), 1);
+
+    let mut bed = Bed::new(AcceleratorConfig::default());
+    let options = bed.syn_options();
+    let syn = bed.client_packet(0, None, SYN, 0, |tcp| tcp.options = options);
+    bed.client_gives(syn);
+    let syn = bed.server_packet(0, SYN, 0, |tcp| tcp.options = options);
+    bed.server_gives(syn);
+    assert_eq!(bed.stats().bypassed(BypassReason::SimultaneousOpen), 1);
+    let end = bed.send(1, 2);
+    assert_eq!((bed.data().len(), bed.acked(), end), (2, Some(bed.offset(SeqNumber(0))), 2001));
+    assert_eq!(bed.accelerator.flow_count(), 0);
+
+    // The client's packets go another way: its SYN and ACK are never seen.
+    let mut bed = Bed::new(AcceleratorConfig::default());
+    let syn_ack = bed.server_packet(0, SYN.with(ACK), 0, |tcp| tcp.options = options);
+    bed.server_gives(syn_ack);
+    bed.send(1, 2);
+    assert!(bed.to_server.is_empty());
+    assert_eq!(bed.stats().bypassed(BypassReason::OneSided), 1);
+    // Only the ACK is never seen.
+    let mut bed = Bed::new(AcceleratorConfig::default());
+    let syn = bed.client_packet(0, None, SYN, 0, |tcp| tcp.options = options);
+    bed.client_gives(syn);
+    let syn_ack = bed.server_packet(0, SYN.with(ACK), 0, |tcp| tcp.options = options);
+    bed.server_gives(syn_ack);
+    bed.clear();
+    bed.send(1, 2);
+    assert!(bed.to_server.is_empty() && bed.accelerator.flow_count() == 0);
+}
+
+/// Row "MPTCP, TCP-AO, MD5, ESP, AccECN": bypass.
+#[test]
+fn signed_multipath_and_accurate_ecn_pass() {
+    let cases = [
+        (ForeignOptions::MPTCP, BypassReason::Mptcp),
+        (ForeignOptions::AUTHENTICATION, BypassReason::Signed),
+        (ForeignOptions::MD5, BypassReason::Signed),
+        (ForeignOptions::UNKNOWN, BypassReason::UnknownOption),
+    ];
+    for (option, reason) in cases {
+        for side in [Side::Mobile, Side::Server] {
+            let mut bed = Bed::new(AcceleratorConfig::default());
+            let options = bed.syn_options();
+            let mut syn = bed.client_packet(0, None, SYN, 0, |tcp| tcp.options = options);
+            let mut syn_ack = bed.server_packet(0, SYN.with(ACK), 0, |tcp| tcp.options = options);
+            let marked = if side == Side::Mobile { &mut syn } else { &mut syn_ack };
+            if let paceline_net::Transport::Tcp(tcp) = &mut marked.transport {
+                tcp.options.other = option;
+            }
+            bed.client_gives(syn);
+            bed.server_gives(syn_ack);
+            bed.ack(1);
+            bed.clear();
+            let sent = bed.server_data(1, SEGMENT);
+            bed.server_gives(sent.clone());
+            assert_eq!((bed.taken_by_client(), bed.taken_by_server()), (vec![sent], vec![]));
+            assert_eq!(bed.stats().bypassed(reason), 1, "{option:?}");
+        }
+    }
+    // Accurate ECN, offered and accepted; offered and declined (classic ECN instead) is accelerated.
+    for (answer, accelerated) in [(TcpFlags::CWR, false), (TcpFlags::ECE, true), (TcpFlags(0), true)] {
+        let mut bed = Bed::new(AcceleratorConfig::default());
+        let options = bed.syn_options();
+        let offer = SYN.with(TcpFlags::AE).with(TcpFlags::CWR).with(TcpFlags::ECE);
+        let syn = bed.client_packet(0, None, offer, 0, |tcp| tcp.options = options);
+        bed.client_gives(syn);
+        let syn_ack = bed.server_packet(0, SYN.with(ACK).with(answer), 0, |tcp| tcp.options = options);
+        bed.server_gives(syn_ack);
+        bed.ack(1);
+        bed.send(1, 1);
+        assert_eq!(bed.accelerator.flow_count() == 1, accelerated, "{answer:?}");
+    }
+    // ESP is no TCP.
+    let mut bed = Bed::open();
+    bed.clear();
+    let esp = patched(&bed.server_data(1, SEGMENT), |raw| raw[9] = 50);
+    bed.server_gives(esp.clone());
+    assert_eq!(bed.taken_by_client(), [esp]);
+}
+
+/// Row "crash": exposure is capped; connections with exposure 0 go on through the bypass unharmed; exposed ones are
+/// reset on both ends from the journal, never left hanging.
+#[test]
+fn crash_leaves_nothing_hanging() {
+    let config = AcceleratorConfig { exposure: Bytes(8_000), ..AcceleratorConfig::default() };
+    let mut bed = Bed::open_with(config.clone(), |_| ());
+    bed.clear();
+    bed.send(1, 30);
+    assert_eq!(bed.exposure(), 8_000, "capped");
+    assert_eq!(bed.acked(), Some(8_001));
+    let journal: Vec<_> = bed.accelerator.journal().collect();
+    assert_eq!(journal.len(), 1);
+    bed.clear();
+    // The successor knows nothing but the journal.
+    bed.accelerator = Accelerator::new(config.clone());
+    bed.accelerator.recover(journal);
+    bed.wait(1);
+    let (to_client, to_server) = (bed.taken_by_client(), bed.taken_by_server());
+    let (client, server) = (header(&to_client[0]), header(&to_server[0]));
+    assert!(client.flags.contains(TcpFlags::RST) && server.flags.contains(TcpFlags::RST));
+    assert_eq!(bed.offset(client.seq), 1, "exactly what the client expects (RFC 5961)");
+    assert_eq!(server.seq, SeqNumber(bed.client_isn) + 1, "exactly what the server expects");
+
+    let mut bed = Bed::open_with(config.clone(), |_| ());
+    let end = bed.send(1, 4);
+    bed.ack(end);
+    assert_eq!((bed.exposure(), bed.accelerator.journal().count()), (0, 0));
+    bed.accelerator = Accelerator::new(config);
+    bed.clear();
+    let data = bed.server_data(end, SEGMENT);
+    bed.server_gives(data.clone());
+    bed.ack(end + u64::from(SEGMENT));
+    assert_eq!(bed.taken_by_client(), [data]);
+    assert_eq!(bed.acked(), Some(end + u64::from(SEGMENT)));
+}
+
+/// Row "stop, upgrade, config change": early ACKs stop, what is held is delivered, detach at exposure 0; after a
+/// limit the rest is reset.
+#[test]
+fn stop_delivers_then_detaches_and_resets_only_after_the_limit() {
+    let mut bed = Bed::open();
+    let end = bed.send(1, 8);
+    bed.clear();
+    bed.wait(15);
+    bed.accelerator.drain(bed.now, Duration::from_secs(10));
+    let later = bed.send(end, 2);
+    assert_eq!(bed.acked(), None, "no early acknowledgment, though {later} has come");
+    bed.wait(5);
+    bed.ack(end);
+    assert_eq!((bed.acked(), bed.exposure()), (None, 0), "the server knows that already");
+    bed.wait(15);
+    bed.ack(later);
+    assert_eq!(bed.acked(), Some(later), "what the client acknowledges goes on");
+    // The right edge that the server was promised is beyond the client's: the connection stays until that is made
+    // good.
+    assert_eq!(bed.accelerator.flow_count(), 1);
+    let big = bed.client_packet(1, Some(later), ACK, 0, |tcp| tcp.window = u16::MAX);
+    let before = bed.accelerator.flow_count();
+    bed.client_gives(big);
+    let mut off = later;
+    for _ in 0..3000 {
+        if bed.accelerator.flow_count() == 0 {
+            break;
+        }
+        off = bed.send(off, 1);
+        bed.wait(1);
+        bed.window = u16::MAX;
+        bed.ack(off);
+    }
+    assert_eq!((before, bed.accelerator.flow_count()), (1, 0), "detached at {off}");
+    assert_eq!(bed.stats().flows_detached, 1);
+    bed.clear();
+    let data = bed.server_data(off, SEGMENT);
+    bed.server_gives(data.clone());
+    bed.ack(off + 1000);
+    assert_eq!(bed.taken_by_client(), [data]);
+    assert_eq!(bed.acked(), Some(off + 1000));
+
+    let mut bed = Bed::open();
+    bed.send(1, 8);
+    bed.clear();
+    bed.accelerator.drain(bed.now, Duration::from_millis(500));
+    bed.wait(600);
+    assert_eq!(bed.accelerator.flow_count(), 0);
+    assert!(bed.to_client.iter().any(|packet| header(packet).flags.contains(TcpFlags::RST)));
+    assert!(bed.to_server.iter().any(|packet| header(packet).flags.contains(TcpFlags::RST)));
+    assert_eq!(bed.stats().flows_reset, 1);
+}
+
+/// Row "overload, SYN flood": a connection is admitted after the handshake and first data; a full table means bypass;
+/// acknowledged bytes are never dropped.
+#[test]
+fn overload_and_flood_are_passed_and_acknowledged_bytes_stay() {
+    let config = AcceleratorConfig { max_openings: 100, max_flows: 1, ..AcceleratorConfig::default() };
+    let mut bed = Bed::open_with(config, |_| ());
+    let end = bed.send(1, 20);
+    let own = bed.key;
+    for n in 0..10_000u16 {
+        bed.key.dst_port = 1000 + n;
+        let options = bed.syn_options();
+        let syn = bed.client_packet(0, None, SYN, 0, |tcp| tcp.options = options);
+        bed.client_gives(syn);
+    }
+    assert!(bed.accelerator.opening_count() <= 100);
+    assert_eq!((bed.accelerator.flow_count(), bed.stats().flows), (1, 1), "a SYN is no connection");
+    // Another connection finds the table full.
+    bed.key.dst_port = 50_000;
+    bed.client_next = 1;
+    bed.handshake();
+    bed.clear();
+    let data = bed.server_data(1, SEGMENT);
+    bed.server_gives(data.clone());
+    assert_eq!((bed.taken_by_client(), bed.taken_by_server()), (vec![data], vec![]));
+    assert_eq!(bed.stats().bypassed(BypassReason::TableFull), 1);
+    // The first one has all that was acknowledged, though the client has nothing yet.
+    bed.key = own;
+    bed.accelerator.set_overloaded(true);
+    bed.wait(20);
+    for off in [1001, 5001, 9001, 13_001, 17_001, end] {
+        bed.ack(off);
+        bed.wait(150);
+    }
+    assert_eq!(bed.stats().bytes_delivered, 20_000);
+
+    // Full buffers: what is not acknowledged is refused, what is acknowledged stays.
+    let config = AcceleratorConfig { device_buffer: Bytes(10_000), ..AcceleratorConfig::default() };
+    let mut bed = Bed::open_with(config, |_| ());
+    bed.send(1, 40);
+    assert!(bed.stats().refused > 0);
+    let acked = bed.acked().unwrap();
+    assert!(acked < 12_000 && bed.accelerator.held() < 13_000, "{acked}");
+    bed.wait(300);
+    let mut have = 1;
+    for (off, len) in bed.data() {
+        have = have.max(if off <= have { off + u64::from(len) } else { have });
+    }
+    assert!(have >= acked, "all of it is delivered");
+}
+
+/// Row "FIN, half-close": a FIN is never acknowledged early; the last segment is held back; directions are
+/// independent.
+#[test]
+fn fin_is_acknowledged_by_the_client_alone() {
+    let mut bed = Bed::open();
+    let end = bed.send(1, 4);
+    bed.clear();
+    let last = bed.server_packet(end, FIN, SEGMENT, |_| ());
+    bed.server_gives(last);
+    bed.wait(15);
+    assert_eq!(bed.acked(), None, "neither the FIN nor the segment that carries it");
+    assert!(bed.to_client.iter().any(|packet| header(packet).flags.contains(TcpFlags::FIN)));
+    bed.wait(20);
+    bed.ack(end);
+    assert!(bed.acked().is_none_or(|acked| acked <= end), "{:?}", bed.acked());
+    // The client still sends: its half is open.
+    let request = bed.client_packet(1, Some(end), ACK, 300, |_| ());
+    bed.client_gives(request);
+    bed.client_next = 301;
+    let passed = bed.to_server.iter().find(|packet| header(packet).payload_len == 300).expect("data passes");
+    assert_eq!(body(passed), payload(1, 300));
+    bed.ack(end + 1001);
+    assert_eq!(bed.acked(), Some(end + 1001), "the FIN's acknowledgment, now that the client gave it");
+    assert_eq!(bed.exposure(), 0);
+    // Then it closes as well; the connection is forgotten once the server has acknowledged that.
+    let fin = bed.client_packet(301, Some(end + 1001), FIN, 0, |_| ());
+    bed.client_gives(fin);
+    assert_eq!(bed.accelerator.flow_count(), 1);
+    bed.client_next = 302;
+    let ack = bed.server_packet(end + 1001, ACK, 0, |_| ());
+    bed.server_gives(ack.clone());
+    assert_eq!((bed.taken_by_client().last(), bed.accelerator.flow_count()), (Some(&ack), 0));
+
+    // The client closes first and goes on reading.
+    let mut bed = Bed::open();
+    let end = bed.send(1, 2);
+    bed.clear();
+    let fin = bed.client_packet(1, Some(1), FIN, 0, |_| ());
+    bed.client_gives(fin);
+    assert!(
+        bed.to_server.iter().any(|packet| header(packet).flags.contains(TcpFlags::FIN)),
+        "it passes at once"
+    );
+    bed.client_next = 2;
+    bed.send(end, 2);
+    assert_eq!(bed.acked(), Some(end + 2000), "the other direction is still accelerated");
+}
+
+/// Row "RST from the server": what is buffered is delivered for a bounded time, then it passes.
+#[test]
+fn reset_of_the_server_waits_for_what_is_held() {
+    let mut bed = Bed::open();
+    let end = bed.send(1, 12);
+    bed.clear();
+    let reset = bed.server_packet(end, RST, 0, |_| ());
+    bed.server_gives(reset.clone());
+    let resets = |bed: &Bed| bed.to_client.iter().filter(|p| header(p).flags.contains(TcpFlags::RST)).count();
+    assert_eq!(resets(&bed), 0);
+    bed.wait(20);
+    bed.ack(end);
+    assert_eq!((resets(&bed), bed.accelerator.flow_count()), (1, 0));
+    assert_eq!(header(bed.to_client.last().unwrap()).seq, header(&reset).seq);
+
+    // A client that does not answer gets it after the grace, at the number that it expects.
+    let mut bed = Bed::open();
+    let end = bed.send(1, 12);
+    bed.wait(15);
+    bed.ack(3001);
+    let reset = bed.server_packet(end, RST, 0, |_| ());
+    bed.server_gives(reset);
+    bed.wait(4_900);
+    assert_eq!(resets(&bed), 0);
+    bed.wait(200);
+    assert_eq!(resets(&bed), 1);
+    assert_eq!(bed.offset(header(bed.to_client.last().unwrap()).seq), 3001);
+}
+
+/// Row "RST from the client": forwarded at once.
+#[test]
+fn reset_of_the_client_passes_at_once() {
+    let mut bed = Bed::open();
+    bed.send(1, 12);
+    bed.clear();
+    let reset = bed.client_packet(1, Some(1), RST, 0, |_| ());
+    bed.client_gives(reset.clone());
+    assert_eq!(bed.taken_by_server(), [reset]);
+    assert_eq!((bed.accelerator.flow_count(), bed.accelerator.held()), (0, 0));
+    bed.wait(2_000);
+    assert!(bed.taken_by_client().is_empty(), "nothing more is sent to it");
+}
+
+/// Row "TFO": it passes; early ACKs only after the handshake.
+#[test]
+fn fast_open_data_is_not_acknowledged_before_the_client_answers() {
+    let mut bed = Bed::new(AcceleratorConfig::default());
+    let options = bed.syn_options();
+    let cookie = |tcp: &mut TcpHeader| tcp.options = options;
+    let mut syn = bed.client_packet(0, None, SYN, 100, cookie);
+    if let paceline_net::Transport::Tcp(tcp) = &mut syn.transport {
+        tcp.options.other = ForeignOptions::FAST_OPEN;
+    }
+    bed.client_gives(syn.clone());
+    assert_eq!(bed.taken_by_server(), [syn]);
+    bed.client_next = 101;
+    let syn_ack = bed.server_packet(0, SYN.with(ACK), 0, cookie);
+    bed.server_gives(syn_ack);
+    bed.clear();
+    let end = bed.send(1, 3);
+    bed.wait(20);
+    assert_eq!((bed.data().len(), bed.acked()), (3, None), "passed on, not acknowledged");
+    bed.ack(1001);
+    assert_eq!(bed.acked(), Some(end), "the client has answered");
+}
+
+/// Row "4-tuple reuse": a new ISN is a new connection.
+#[test]
+fn reused_addresses_and_ports_are_a_new_connection() {
+    let mut bed = Bed::open();
+    bed.send(1, 6);
+    let old = bed.server_isn;
+    (bed.client_isn, bed.client_next) = (0x1234_0000, 1);
+    let options = bed.syn_options();
+    let syn = bed.client_packet(0, None, SYN, 0, |tcp| tcp.options = options);
+    bed.clear();
+    bed.client_gives(syn.clone());
+    assert_eq!(bed.taken_by_server(), [syn], "a SYN alone changes nothing");
+    assert_eq!(bed.accelerator.flow_count(), 1);
+    bed.server_isn = old.wrapping_add(0x4000_0000);
+    let syn_ack = bed.server_packet(0, SYN.with(ACK), 0, |tcp| tcp.options = options);
+    bed.server_gives(syn_ack.clone());
+    assert_eq!((bed.taken_by_client().last(), bed.accelerator.flow_count()), (Some(&syn_ack), 0));
+    bed.echo = [bed.clock; 2];
+    bed.ack(1);
+    bed.clear();
+    let end = bed.send(1, 3);
+    bed.wait(20);
+    assert_eq!((bed.acked(), bed.data().len()), (Some(end), 3));
+    assert_eq!(bed.stats().flows, 2);
+}

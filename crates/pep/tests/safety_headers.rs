@@ -1,0 +1,280 @@
+//! The rules for live traffic, third part: marks, headers and packets of other kinds. One test for each row of the
+//! table of hazards of an accelerator; the row stands in the test's documentation.
+
+mod bed;
+
+use bed::*;
+use paceline_net::rewrite::Unparsed;
+use paceline_net::{Packet, TcpFlags, wire};
+use paceline_pep::accelerator::{AcceleratorConfig, BypassReason, Side};
+
+fn open(change: impl FnOnce(&mut Bed)) -> Bed {
+    let mut bed = Bed::open_with(AcceleratorConfig::default(), change);
+    bed.clear();
+    bed
+}
+
+/// Row "server retransmits": acknowledged again; conflicting bytes: the first are kept, and counted.
+#[test]
+fn repeated_bytes_are_acknowledged_again_and_the_first_kept() {
+    let mut bed = open(|_| ());
+    bed.send(1, 3);
+    bed.clear();
+    let again = bed.server_data(1001, SEGMENT);
+    bed.server_gives(again.clone());
+    assert_eq!(bed.acked(), Some(3001));
+    assert_eq!((bed.stats().server_retransmissions, bed.stats().conflicts), (1, 0));
+    let other = repaired(&again, |raw| *raw.last_mut().unwrap() ^= 1);
+    bed.server_gives(other);
+    assert_eq!(bed.stats().conflicts, 1);
+    bed.wait(2_000);
+    assert!(bed.data().len() >= 3, "the bytes are the first ones, as `data` verifies");
+}
+
+/// Row "classic ECN": CE from the server side is echoed by us; ECE from the client is consumed and answered with CWR.
+#[test]
+fn congestion_marks_are_answered_on_their_own_segment() {
+    let mut bed = open(|bed| bed.ecn = true);
+    let ce = repaired(&bed.server_data(1, SEGMENT), |raw| raw[1] |= 3);
+    bed.server_gives(ce);
+    let echoes =
+        |bed: &Bed| bed.to_server.iter().map(header).filter(|t| t.flags.contains(TcpFlags::ECE)).count();
+    assert_eq!(echoes(&bed), 1);
+    assert_eq!(bed.to_client.last().map(|packet| packet.ip.ecn()), Some(2), "as it was sent");
+    bed.send(1001, 1);
+    assert_eq!(echoes(&bed), 2, "until the server answers");
+    let answer = bed.server_packet(2001, ACK.with(TcpFlags::CWR), SEGMENT, |_| ());
+    bed.server_gives(answer);
+    bed.send(3001, 1);
+    assert_eq!(echoes(&bed), 2);
+    bed.wait(20);
+    bed.clear();
+    for off in [1001, 2001] {
+        let echo = bed.client_packet(1, Some(off), ACK.with(TcpFlags::ECE), 100, |_| ());
+        bed.client_gives(echo);
+        assert_eq!(echoes(&bed), 0, "consumed, though the data goes on");
+        bed.client_next = 101;
+    }
+    bed.send(4001, 4);
+    bed.wait(20);
+    let answers = bed.to_client.iter().map(header).filter(|tcp| tcp.flags.contains(TcpFlags::CWR)).count();
+    assert_eq!(answers, 1, "once a flight");
+}
+
+/// Row "keepalive": end to end; with a silent client early ACKs stop.
+#[test]
+fn keepalives_pass_and_silence_stops_early_acknowledgments() {
+    let mut bed = open(|_| ());
+    let end = bed.send(1, 2);
+    bed.wait(5);
+    bed.ack(end);
+    bed.clear();
+    let keepalive = bed.server_packet(end - 1, ACK, 0, |_| ());
+    bed.server_gives(keepalive.clone());
+    assert_eq!((bed.taken_by_client(), bed.to_server.len()), (vec![keepalive], 0));
+    bed.ack(end);
+    assert_eq!(bed.acked(), Some(end), "the client's answer is the server's");
+    bed.clear();
+    let probe = bed.client_packet(0, Some(end), ACK, 0, |_| ());
+    bed.client_gives(probe);
+    assert_eq!(bed.to_server.len(), 1, "the client's own passes as well");
+    bed.clear();
+    let off = bed.send(end, 4);
+    assert_eq!(bed.acked(), Some(off));
+    bed.wait(3_500);
+    bed.clear();
+    bed.send(off, 2);
+    assert_eq!(bed.acked(), None);
+    bed.ack(off);
+    assert_eq!(bed.acked(), Some(off + 2000), "it is heard again");
+}
+
+/// Row "URG": preserved; no early ACK across it.
+#[test]
+fn urgent_data_keeps_its_pointer_and_waits_for_the_client() {
+    let mut bed = open(|_| ());
+    let end = bed.send(1, 2);
+    let tcp = header(&bed.server_packet(end, ACK.with(TcpFlags::URG), 500, |_| ()));
+    let urgent = datagram(bed.key, tcp, Unparsed { urgent: 7, flow_label: 0 }, &payload(end, 500));
+    bed.server_gives(urgent);
+    bed.send(end + 500, 2);
+    bed.wait(20);
+    assert_eq!(bed.acked(), Some(end), "nothing of it, nor behind it");
+    let sent =
+        bed.to_client.iter().find(|packet| header(packet).flags.contains(TcpFlags::URG)).expect("it passes");
+    assert_eq!((bed.offset(header(sent).seq), Unparsed::of(sent).urgent), (end, 7));
+    bed.ack(end + 500);
+    assert_eq!(bed.acked(), Some(end + 2500));
+}
+
+/// Row "PMTU, ICMP": packet-too-big is validated, what is held is cut anew, the message is forwarded.
+#[test]
+fn packet_too_big_is_validated_obeyed_and_forwarded() {
+    let icmp = |bed: &Bed, off: u64, mtu: u16| {
+        let quoted = bytes(&bed.server_data(off, SEGMENT));
+        let mut raw = vec![0x45, 0, 0, 56, 0, 0, 0, 0, 64, 1, 0, 0, 198, 18, 0, 9, 198, 19, 0, 1];
+        raw.extend_from_slice(&[3, 4, 0, 0, 0, 0, (mtu >> 8) as u8, mtu as u8]);
+        raw.extend_from_slice(&quoted[..28]);
+        wire::parse(&raw).expect("a datagram")
+    };
+    let mut bed = open(|_| ());
+    let end = bed.send(1, 3);
+    bed.wait(20);
+    bed.clear();
+    let forged = icmp(&bed, end + 100_000, 600);
+    bed.client_gives(forged.clone());
+    bed.wait(3);
+    assert_eq!(
+        (bed.taken_by_server(), bed.taken_by_client()),
+        (vec![forged], vec![]),
+        "not ours: only forwarded"
+    );
+    let message = icmp(&bed, 1, 600);
+    bed.client_gives(message.clone());
+    bed.wait(20);
+    assert_eq!(bed.taken_by_server(), [message]);
+    let data = bed.data();
+    assert!(data.iter().all(|(_, len)| *len <= 600 - 52), "{data:?}");
+    assert_eq!(data.iter().map(|(_, len)| u64::from(*len)).sum::<u64>(), end - 1, "all of it again");
+}
+
+/// Row "fragments, extension headers": bypass.
+#[test]
+fn fragments_and_extension_headers_pass() {
+    let mut bed = open(|_| ());
+    let fragment = patched(&bed.server_data(1, SEGMENT), |raw| raw[6] |= 0x20);
+    bed.server_gives(fragment.clone());
+    assert_eq!((bed.taken_by_client(), bed.taken_by_server()), (vec![fragment], vec![]));
+    // What the client got around us, it acknowledges: the connection is left alone from there.
+    let ack = bed.client_packet(1, Some(1001), ACK, 0, |_| ());
+    bed.send(1, 1);
+    bed.wait(5);
+    bed.ack(1001);
+    let beyond = bed.client_packet(1, Some(2001), ACK, 0, |_| ());
+    bed.clear();
+    bed.client_gives(beyond.clone());
+    assert_eq!((bed.taken_by_server(), bed.accelerator.flow_count()), (vec![beyond], 0), "{ack:?}");
+    // An IPv6 extension header in the handshake.
+    let mut bed = Bed::new(AcceleratorConfig::default()).v6();
+    let options = bed.syn_options();
+    let syn = bed.client_packet(0, None, SYN, 0, |tcp| tcp.options = options);
+    let extended = patched(&syn, |raw| {
+        raw[6] = 60;
+        raw.splice(40..40, [6, 0, 1, 4, 0, 0, 0, 0]);
+        let len = raw.len() as u16 - 40;
+        raw[4..6].copy_from_slice(&len.to_be_bytes());
+    });
+    assert!(extended.ip.special);
+    bed.client_gives(extended);
+    assert_eq!(bed.stats().bypassed(BypassReason::SpecialIp), 1);
+}
+
+/// Row "DSCP, TTL, flow label": from the original.
+#[test]
+fn header_fields_are_those_of_the_original() {
+    let mut bed = open(|_| ());
+    let marked = repaired(&bed.server_data(1, SEGMENT), |raw| (raw[1], raw[8]) = (0xb8, 33));
+    bed.server_gives(marked);
+    let sent = &bed.to_client[0];
+    assert_eq!((sent.ip.traffic_class, sent.ip.hop_limit), (0xb8, 33));
+    let request =
+        repaired(&bed.client_packet(1, Some(1), ACK, 10, |_| ()), |raw| (raw[1], raw[8]) = (0x28, 44));
+    bed.client_gives(request);
+    bed.clear();
+    bed.send(1001, 1);
+    let ack = bed.to_server.last().unwrap();
+    assert_eq!((ack.ip.traffic_class, ack.ip.hop_limit), (0x28, 44), "our ACK is as the client's");
+
+    let mut bed = Bed::new(AcceleratorConfig::default()).v6();
+    bed.handshake();
+    bed.clear();
+    let tcp = header(&bed.server_data(1, SEGMENT));
+    let label = Unparsed { urgent: 0, flow_label: 0x54321 };
+    let labelled = datagram(bed.key, tcp, label, &payload(1, SEGMENT));
+    bed.server_gives(labelled);
+    assert_eq!(Unparsed::of(&bed.to_client[0]), label);
+}
+
+/// Row "checksums, GRO": a corrupt segment is never acknowledged; what exceeds the MTU is cut anew.
+#[test]
+fn corrupt_segments_are_not_believed_and_super_packets_are_cut() {
+    let mut bed = open(|_| ());
+    let corrupt = patched(&bed.server_data(1, SEGMENT), |raw| raw[100] ^= 4);
+    bed.server_gives(corrupt.clone());
+    assert_eq!((bed.taken_by_client(), bed.taken_by_server()), (vec![corrupt], vec![]));
+    assert_eq!(bed.stats().flows, 0, "nor is a connection taken in for it");
+    // (The opening was given up with it; a new connection shows the rest.)
+    let mut bed = open(|_| ());
+    bed.send(1, 1);
+    bed.clear();
+    let corrupt = patched(&bed.server_data(1001, SEGMENT), |raw| raw[100] ^= 4);
+    bed.server_gives(corrupt.clone());
+    assert_eq!((bed.taken_by_client(), bed.taken_by_server()), (vec![corrupt], vec![]));
+    assert_eq!(bed.stats().corrupt, 1);
+    let acked = patched(&bed.client_packet(1, Some(1001), ACK, 0, |_| ()), |raw| raw[30] ^= 1);
+    bed.client_gives(acked.clone());
+    assert_eq!((bed.taken_by_server(), bed.exposure()), (vec![acked], 1000), "a corrupt ACK is no ACK");
+    let aggregate = bed.server_data(1001, 10_500);
+    bed.server_gives(aggregate);
+    bed.wait(30);
+    assert_eq!(bed.acked(), Some(11_501), "one ACK for all");
+    let data = bed.data();
+    assert_eq!(data.iter().map(|(_, len)| *len).max(), Some(SEGMENT));
+    assert_eq!(data.iter().map(|(_, len)| u64::from(*len)).sum::<u64>(), 10_500);
+}
+
+/// Row "GTP-U (N3, S1-U)": the recommended place is N6 or SGi; tunnelled packets, echo and end markers pass.
+#[test]
+fn tunnelled_packets_pass() {
+    let mut bed = open(|_| ());
+    for message in [255u8, 1, 254] {
+        let inner = bytes(&bed.server_data(1, 200));
+        let mut raw = vec![0x45, 0, 0, 0, 0, 0, 0, 0, 64, 17, 0, 0, 10, 0, 0, 1, 10, 0, 0, 2];
+        let udp_len = (8 + 8 + inner.len()) as u16;
+        raw.extend_from_slice(&[0x08, 0x68, 0x08, 0x68]); // port 2152
+        raw.extend_from_slice(&udp_len.to_be_bytes());
+        raw.extend_from_slice(&[0, 0, 0x30, message]);
+        raw.extend_from_slice(&(inner.len() as u16).to_be_bytes());
+        raw.extend_from_slice(&[0, 0, 0, 9]);
+        raw.extend_from_slice(&inner);
+        let len = raw.len() as u16;
+        raw[2..4].copy_from_slice(&len.to_be_bytes());
+        let packet: Packet = wire::parse(&raw).expect("a datagram");
+        bed.server_gives(packet.clone());
+        bed.client_gives(packet.clone());
+        assert_eq!((bed.taken_by_client(), bed.taken_by_server()), (vec![packet.clone()], vec![packet]));
+    }
+}
+
+/// Row "hostile packets": bounded parsers, per-device caps.
+#[test]
+fn hostile_packets_do_no_harm_and_devices_have_caps() {
+    let config = AcceleratorConfig { max_flows_per_device: 2, ..AcceleratorConfig::default() };
+    let mut bed = Bed::open_with(config, |_| ());
+    bed.send(1, 3);
+    for port in [41_000, 41_001, 41_002] {
+        bed.key.dst_port = port;
+        bed.handshake();
+        bed.send(1, 1);
+    }
+    assert_eq!((bed.accelerator.flow_count(), bed.stats().bypassed(BypassReason::DeviceFull)), (2, 2));
+    bed.key.dst_port = 40_000;
+    // Every bit of a segment's headers turned, with the checksum made right.
+    let data = bed.server_data(3001, 60);
+    let ack = bed.client_packet(1, Some(1001), ACK, 0, |_| ());
+    for (side, packet) in [(Side::Server, data), (Side::Mobile, ack)] {
+        for bit in 0..8 * (bytes(&packet).len().min(52) as u32) {
+            let mut raw = bytes(&packet);
+            raw[bit as usize / 8] ^= 1 << (bit % 8);
+            if let Ok(strange) = wire::parse(&raw) {
+                let strange = if strange.tcp_header().is_some() && !strange.ip.special {
+                    repaired(&packet, |raw| raw[bit as usize / 8] ^= 1 << (bit % 8))
+                } else {
+                    strange
+                };
+                bed.input(side, strange);
+            }
+        }
+    }
+    assert!(bed.accelerator.held() < 100_000);
+}

@@ -1,0 +1,255 @@
+//! The rules for live traffic, second part: what happens to single segments. One test for each row of the table of
+//! hazards of an accelerator; the row stands in the test's documentation.
+
+mod bed;
+
+use bed::*;
+use paceline_net::rewrite::checksum_is_right;
+use paceline_net::{Bytes, SeqNumber, TcpHeader};
+use paceline_pep::accelerator::{AcceleratorConfig, Side};
+
+fn open(change: impl FnOnce(&mut Bed)) -> Bed {
+    let mut bed = Bed::open_with(AcceleratorConfig::default(), change);
+    bed.clear();
+    bed
+}
+
+fn older(tcp: &mut TcpHeader, by: u32) {
+    let timestamps = tcp.options.timestamps.as_mut().unwrap();
+    timestamps.val = timestamps.val.wrapping_sub(by);
+}
+
+/// Row "blind injection (RFC 5961)": validated like an endpoint before any state change.
+#[test]
+fn injected_segments_change_nothing() {
+    let mut bed = open(|_| ());
+    let end = bed.send(1, 6);
+    bed.wait(15);
+    bed.ack(1001);
+    bed.clear();
+    let before: Vec<_> = bed.accelerator.flows().collect();
+    let strange = [
+        // Resets in the window, not at its edge; resets of the client likewise.
+        (Side::Server, bed.server_packet(end + 500, RST, 0, |_| ())),
+        (Side::Mobile, bed.client_packet(700, Some(1001), RST, 0, |_| ())),
+        // Data with an acknowledgment of what the client never sent, or far below.
+        (Side::Server, bed.server_packet(end, ACK, SEGMENT, |tcp| tcp.ack += 5_000)),
+        (Side::Server, bed.server_packet(end, ACK, SEGMENT, |tcp| tcp.ack += 0u32.wrapping_sub(1 << 29))),
+        // Data far outside the window, and an old timestamp.
+        (Side::Server, bed.server_packet(end + (1 << 28), ACK, SEGMENT, |_| ())),
+        (
+            Side::Server,
+            bed.server_packet(end, ACK, SEGMENT, |tcp| {
+                older(tcp, 100_000);
+            }),
+        ),
+        // Acknowledgments of what was never sent, or with numbers of no client.
+        (Side::Mobile, bed.client_packet(1, Some(end + 9_000), ACK, 0, |_| ())),
+        (Side::Mobile, bed.client_packet(1 << 28, Some(3001), ACK, 0, |_| ())),
+        (
+            Side::Mobile,
+            bed.client_packet(1, Some(3001), ACK, 0, |tcp| {
+                older(tcp, 1_000_000);
+            }),
+        ),
+    ];
+    for (side, packet) in strange {
+        bed.input(side, packet.clone());
+        let now: Vec<_> = bed.accelerator.flows().collect();
+        assert_eq!(now, before, "{packet:?}");
+    }
+    assert!(bed.to_client.iter().all(|packet| header(packet).payload_len == 0));
+    assert!(bed.acked().is_none_or(|acked| acked <= end));
+    assert!(bed.stats().invalid + bed.stats().optimistic_acks >= 8);
+    // The connection goes on.
+    bed.wait(15);
+    bed.ack(end);
+    assert_eq!(bed.exposure(), 0);
+}
+
+/// Row "client data or FIN with an old ACK number": ACK, window, SACK and TSecr are rewritten to what the server
+/// has seen from us; only empty ACKs are dropped.
+#[test]
+fn client_segments_carry_what_the_server_has_seen() {
+    let mut bed = open(|_| ());
+    let end = bed.send(1, 5);
+    let seen = header(bed.to_server.last().unwrap());
+    bed.clear();
+    let isn = SeqNumber(bed.server_isn);
+    for (flags, len) in [(ACK, 700), (FIN, 0)] {
+        let packet = bed.client_packet(bed.client_next, Some(1), flags, len, |tcp| {
+            tcp.options.sack.push(isn + 2001, isn + 3001);
+        });
+        bed.client_gives(packet.clone());
+        let passed = bed.to_server.pop().expect("it passes");
+        let tcp = header(&passed);
+        assert_eq!((bed.offset(tcp.ack), tcp.window), (end, seen.window));
+        assert_eq!((tcp.seq, tcp.payload_len, tcp.flags), (header(&packet).seq, len, flags));
+        assert!(tcp.options.sack.is_empty(), "nothing is missing here");
+        assert_eq!(tcp.options.timestamps.unwrap().ecr, seen.options.timestamps.unwrap().ecr);
+        assert_eq!(tcp.options.timestamps.unwrap().val, bed.clock);
+        assert_eq!(body(&passed), body(&packet));
+        assert!(checksum_is_right(&passed));
+        bed.client_next += len;
+    }
+    let empty = bed.client_packet(bed.client_next + 1, Some(1), ACK, 0, |_| ());
+    bed.client_gives(empty);
+    assert!(bed.to_server.is_empty());
+}
+
+/// Row "SACK towards the server": only for what *we* lack.
+#[test]
+fn the_server_hears_of_our_gaps_only() {
+    let mut bed = open(|_| ());
+    let end = bed.send(1, 4);
+    bed.wait(15);
+    bed.clear();
+    bed.sack(1, 1001, 3001);
+    assert!(bed.to_server.is_empty(), "the client's gap is ours to repair");
+    let later = bed.server_data(end + 2000, SEGMENT);
+    bed.server_gives(later);
+    let tcp = header(bed.to_server.last().expect("a duplicate acknowledgment at once"));
+    let isn = SeqNumber(bed.server_isn);
+    assert_eq!(bed.offset(tcp.ack), end);
+    let blocks = tcp.options.sack;
+    assert_eq!(blocks.as_slice(), [(isn + (end + 2000) as u32, isn + (end + 3000) as u32)]);
+    bed.send(end, 2);
+    let tcp = header(bed.to_server.last().unwrap());
+    assert_eq!((bed.offset(tcp.ack), tcp.options.sack.is_empty()), (end + 3000, true));
+}
+
+/// Row "client's duplicate ACKs": suppressed only if the segment is in our buffer and is sent again from there.
+#[test]
+fn duplicates_are_suppressed_and_the_loss_repaired_here() {
+    for sack in [true, false] {
+        let mut bed = open(|bed| bed.sack = sack);
+        bed.send(1, 8);
+        bed.wait(20);
+        bed.clear();
+        for n in 0..4 {
+            if sack {
+                bed.sack(1, 1001, 2001 + n * 1000);
+            } else {
+                bed.ack(1);
+            }
+        }
+        bed.wait(12);
+        assert!(bed.data().contains(&(1, SEGMENT)), "sent again, SACK {sack}");
+        assert!(bed.to_server.is_empty(), "the server hears nothing");
+        assert!(bed.stats().duplicates_suppressed > 0 || sack);
+    }
+    // A connection that is not in our buffer: they pass.
+    let mut bed = Bed::new(AcceleratorConfig::default());
+    let duplicate = bed.client_packet(1, Some(5001), ACK, 0, |_| ());
+    for _ in 0..3 {
+        bed.client_gives(duplicate.clone());
+    }
+    assert_eq!(bed.taken_by_server(), vec![duplicate; 3]);
+}
+
+/// Row "window": the right edge towards the server never retreats; the client's window is honoured unless overshoot
+/// is on; own zero-window probes; the server's are answered.
+#[test]
+fn windows_are_kept_honoured_and_probed() {
+    let config =
+        AcceleratorConfig { overshoot: false, flow_buffer: Bytes(40_000), ..AcceleratorConfig::default() };
+    let mut bed = Bed::open_with(config, |bed| (bed.shift, bed.window) = (0, 8_000));
+    bed.clear();
+    let end = bed.send(1, 30);
+    bed.wait(20);
+    assert!(bed.data().iter().all(|(off, len)| off + u64::from(*len) <= 8_001), "{:?}", bed.data());
+    // The client's buffer fills up.
+    bed.window = 0;
+    bed.ack(8_001);
+    bed.clear();
+    bed.wait(3_000);
+    assert!(bed.data().is_empty());
+    let probes: Vec<TcpHeader> = bed.to_client.iter().map(header).collect();
+    assert!(!probes.is_empty() && bed.stats().window_probes == probes.len() as u64);
+    assert!(probes.iter().all(|tcp| bed.offset(tcp.seq) == 8_000), "just below what the client expects");
+    // The server fills our buffer, and probes.
+    let mut edge = 0;
+    let mut off = end;
+    for _ in 0..40 {
+        off = bed.send(off, 1);
+        for tcp in bed.taken_by_server().iter().map(header) {
+            let now = bed.offset(tcp.ack) + u64::from(tcp.window);
+            assert!(now >= edge, "{now} after {edge}");
+            edge = now;
+        }
+    }
+    assert_eq!(edge, 48_001);
+    let probe = bed.server_packet(edge - 1, ACK, 0, |_| ());
+    bed.server_gives(probe);
+    let answer = header(bed.to_server.last().expect("an answer"));
+    assert_eq!((bed.offset(answer.ack), answer.window), (edge, 0));
+    // The client reads on: so may the server send.
+    bed.clear();
+    bed.window = 8_000;
+    bed.ack(8_001);
+    bed.wait(40);
+    assert_eq!(bed.data().first().map(|first| first.0), Some(8_001));
+    bed.ack(16_001);
+    assert!(bed.to_server.iter().map(header).any(|tcp| tcp.window > 0), "the window opens");
+}
+
+/// Row "window scale, timestamps": only from a seen SYN pair; TSval = the client's last real value; TSecr of the
+/// acknowledged segment; a retransmission carries a valid TSval.
+#[test]
+fn scale_and_timestamps_are_those_of_the_ends() {
+    let mut bed = open(|_| ());
+    let sent_at = bed.clock;
+    let real = bed.clock;
+    let data = bed.server_data(1, SEGMENT);
+    bed.clock = bed.clock.wrapping_add(5);
+    bed.server_gives(data);
+    let early = header(bed.to_server.last().unwrap()).options.timestamps.unwrap();
+    assert_eq!((early.val, early.ecr), (real, sent_at), "the client's last, and the segment's");
+    let data = bed.server_data(1001, SEGMENT);
+    let newest = bed.clock;
+    bed.server_gives(data);
+    assert_eq!(header(bed.to_server.last().unwrap()).options.timestamps.unwrap().ecr, newest);
+    // A gap: TSecr stays that of the segment that the acknowledgment waits behind.
+    bed.clock = bed.clock.wrapping_add(5);
+    let beyond = bed.server_data(5001, SEGMENT);
+    bed.server_gives(beyond);
+    assert_eq!(header(bed.to_server.last().unwrap()).options.timestamps.unwrap().ecr, newest);
+    bed.clear();
+    bed.wait(2_000);
+    let again: Vec<TcpHeader> =
+        bed.to_client.iter().map(header).filter(|tcp| bed.offset(tcp.seq) == 1).collect();
+    assert!(!again.is_empty(), "sent again");
+    let highest = newest.wrapping_add(5);
+    for tcp in again {
+        let val = tcp.options.timestamps.unwrap().val;
+        assert!(val.wrapping_sub(sent_at) as i32 >= 0 && highest.wrapping_sub(val) as i32 >= 0);
+    }
+    // Neither was agreed on: neither is used.
+    let mut bed = open(|bed| (bed.timestamps, bed.shift) = (false, 0));
+    bed.send(1, 4);
+    bed.wait(10);
+    let out: Vec<TcpHeader> = bed.to_server.iter().chain(&bed.to_client).map(header).collect();
+    assert!(out.iter().all(|tcp| tcp.options.timestamps.is_none()));
+    assert_eq!(
+        bed.to_server.last().map(|packet| header(packet).window),
+        Some(u16::MAX),
+        "no scale: 64 KB at most"
+    );
+}
+
+/// Row "sequence wrap": serial compare, 64-bit offsets inside.
+#[test]
+fn numbers_wrap_without_a_trace() {
+    for isn in [u32::MAX - 2_500, 0x7fff_ff00, u32::MAX] {
+        let mut bed = open(|bed| (bed.server_isn, bed.client_isn) = (isn, isn.wrapping_sub(50)));
+        let mut off = 1;
+        for _ in 0..20 {
+            off = bed.send(off, 4);
+            bed.wait(12);
+            bed.ack(off);
+        }
+        assert_eq!(bed.stats().bytes_delivered, 80_000);
+        assert_eq!(bed.data().len(), 80);
+        assert_eq!((bed.acked(), bed.exposure()), (Some(off), 0));
+    }
+}

@@ -1,0 +1,88 @@
+//! What stands between the wired hops and the access, as a node: port 0 is the side of the servers, port 1 that of
+//! the stations, where it measures what reaches them.
+
+use crate::monitor::Monitor;
+use crate::split::Split;
+use paceline_net::{AddressTable, Instant, Node, Output, Packet, Port};
+use paceline_pep::Accelerator;
+use paceline_pep::accelerator::Side;
+
+/// The port towards the servers.
+pub const SERVERS: Port = Side::Server.port();
+/// The port towards the stations.
+pub const STATIONS: Port = Side::Mobile.port();
+
+/// Which one.
+enum Function {
+    Accelerator(Box<Accelerator>),
+    Split(Box<Split>),
+}
+
+/// A performance-enhancing proxy with a monitor.
+pub struct Pep {
+    function: Function,
+    stations: AddressTable,
+    monitor: Monitor,
+}
+
+impl Pep {
+    /// An accelerator in front of stations with these addresses.
+    pub fn accelerator(accelerator: Accelerator, stations: AddressTable, count: usize) -> Self {
+        let function = Function::Accelerator(Box::new(accelerator));
+        Self { function, stations, monitor: Monitor::new(count) }
+    }
+    /// A proxy that ends connections.
+    pub fn split(split: Split, stations: AddressTable, count: usize) -> Self {
+        Self { function: Function::Split(Box::new(split)), stations, monitor: Monitor::new(count) }
+    }
+    /// What passes on the side of the stations.
+    pub fn monitor(&self) -> &Monitor {
+        &self.monitor
+    }
+    /// The same, to restart its distributions.
+    pub fn monitor_mut(&mut self) -> &mut Monitor {
+        &mut self.monitor
+    }
+    /// The accelerator, if it is one.
+    pub fn as_accelerator(&self) -> Option<&Accelerator> {
+        match &self.function {
+            Function::Accelerator(accelerator) => Some(accelerator),
+            Function::Split(_) => None,
+        }
+    }
+    fn node(&mut self) -> &mut dyn Node {
+        match &mut self.function {
+            Function::Accelerator(accelerator) => &mut **accelerator,
+            Function::Split(split) => &mut **split,
+        }
+    }
+}
+
+impl Node for Pep {
+    fn handle_packet(&mut self, now: Instant, from: Port, packet: Packet) {
+        if from == STATIONS
+            && let Some(station) = self.stations.get(packet.ip.src)
+        {
+            self.monitor.observe(now, &packet, station, false);
+        }
+        self.node().handle_packet(now, from, packet);
+    }
+    fn handle_timeout(&mut self, now: Instant) {
+        self.node().handle_timeout(now);
+    }
+    fn poll_output(&mut self, now: Instant) -> Option<Output> {
+        let output = self.node().poll_output(now)?;
+        if let Output::Transmit(STATIONS, packet) = &output
+            && let Some(station) = self.stations.get(packet.ip.dst)
+        {
+            self.monitor.observe(now, packet, station, true);
+        }
+        Some(output)
+    }
+    fn poll_timeout(&self) -> Option<Instant> {
+        match &self.function {
+            Function::Accelerator(accelerator) => accelerator.poll_timeout(),
+            Function::Split(split) => split.poll_timeout(),
+        }
+    }
+}

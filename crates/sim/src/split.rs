@@ -1,0 +1,133 @@
+//! Split TCP (RFC 3135 §2.4), as PEPsal does it (C. Caini, R. Firrincieli, D. Lacamera, 2006): the connection that a
+//! station opens ends here, under the server's address, and another one goes on to the server under the station's.
+//!
+//! Bytes pass between the two endpoints as fast as the second one is acknowledged: the proxy holds no more than its
+//! buffer in each direction. Left out: connections that servers open, resets across the proxy, and the payload of
+//! real programs, of which a simulated endpoint knows only the length. What is not TCP passes.
+
+use crate::agenda::NEVER;
+use crate::pep::{SERVERS, STATIONS};
+use paceline_net::{
+    Bytes, DropReason, FlowKey, Instant, Node, Output, Packet, Port, SeqNumber, Stream, TcpFlags,
+};
+use paceline_tcp::{Endpoint, EndpointConfig, Source};
+use std::collections::{BTreeMap, VecDeque};
+use std::net::SocketAddr;
+
+/// Makes the configuration of an endpoint of the proxy between two addresses, for one of the two sides.
+pub type Configure = Box<dyn Fn(SocketAddr, SocketAddr, Port) -> EndpointConfig + Send>;
+
+/// The proxy.
+pub struct Split {
+    configure: Configure,
+    buffer: Bytes,
+    isn: Stream,
+    /// By the key of the direction from station to server.
+    connections: BTreeMap<FlowKey, usize>,
+    pairs: Vec<Pair>,
+    output: VecDeque<Output>,
+}
+
+/// The two connections that are one to their ends.
+struct Pair {
+    mobile: Endpoint,
+    wired: Endpoint,
+    due: Instant,
+}
+
+impl Split {
+    /// A proxy that holds at most `buffer` of a connection in each direction.
+    pub fn new(configure: Configure, buffer: Bytes, isn: Stream) -> Self {
+        let (connections, pairs, output) = (BTreeMap::new(), Vec::new(), VecDeque::new());
+        Self { configure, buffer, isn, connections, pairs, output }
+    }
+    fn open(&mut self, now: Instant, key: FlowKey) -> usize {
+        let station = SocketAddr::new(key.src, key.src_port);
+        let server = SocketAddr::new(key.dst, key.dst_port);
+        let mut isn = || SeqNumber(self.isn.next_u64() as u32);
+        let mobile = EndpointConfig { isn: isn(), ..(self.configure)(server, station, STATIONS) };
+        let wired =
+            EndpointConfig { isn: isn(), start_at: now, ..(self.configure)(station, server, SERVERS) };
+        self.pairs.push(Pair {
+            mobile: Endpoint::listen(mobile, Source::Relay),
+            wired: Endpoint::connect(wired, Source::Relay),
+            due: NEVER,
+        });
+        self.connections.insert(key, self.pairs.len() - 1);
+        self.pairs.len() - 1
+    }
+    /// Moves bytes on and takes what both endpoints send.
+    fn work(&mut self, now: Instant, index: usize) {
+        let pair = &mut self.pairs[index];
+        loop {
+            pass(now, &mut pair.wired, &mut pair.mobile, self.buffer);
+            pass(now, &mut pair.mobile, &mut pair.wired, self.buffer);
+            let before = self.output.len();
+            for (endpoint, port) in [(&mut pair.wired, SERVERS), (&mut pair.mobile, STATIONS)] {
+                while let Some(output) = endpoint.poll_output(now) {
+                    self.output.extend(match output {
+                        Output::Transmit(_, packet) => Some(Output::Transmit(port, packet)),
+                        Output::Drop(packet, reason) => Some(Output::Drop(packet, reason)),
+                        Output::Event(_) => None, // the ends tell of theirs
+                    });
+                }
+            }
+            if self.output.len() == before {
+                break;
+            }
+        }
+        let due = [&pair.wired, &pair.mobile].map(|endpoint| endpoint.poll_timeout().unwrap_or(NEVER));
+        pair.due = due[0].min(due[1]);
+    }
+}
+
+/// Passes on what has arrived at `from`, and lets it read no more than the buffer holds.
+fn pass(now: Instant, from: &mut Endpoint, to: &mut Endpoint, buffer: Bytes) {
+    to.write_to(now, from.readable(), from.peer_closed());
+    from.read_to(now, to.acknowledged().saturating_add(buffer.0));
+}
+
+impl Node for Split {
+    fn handle_packet(&mut self, now: Instant, from: Port, packet: Packet) {
+        let Some(key) = packet.flow_key() else {
+            let to = if from == SERVERS { STATIONS } else { SERVERS };
+            self.output.push_back(Output::Transmit(to, packet));
+            return;
+        };
+        let upwards = if from == STATIONS { key } else { key.reversed() };
+        let opens = packet
+            .tcp_header()
+            .is_some_and(|tcp| tcp.flags.contains(TcpFlags::SYN) && !tcp.flags.contains(TcpFlags::ACK));
+        let index = match self.connections.get(&upwards) {
+            Some(index) => *index,
+            None if opens && from == STATIONS => self.open(now, upwards),
+            None => {
+                self.output.push_back(Output::Drop(packet, DropReason::NoRoute));
+                return;
+            }
+        };
+        let pair = &mut self.pairs[index];
+        let endpoint = if from == STATIONS { &mut pair.mobile } else { &mut pair.wired };
+        endpoint.handle_packet(now, Port(0), packet);
+        self.work(now, index);
+    }
+    fn handle_timeout(&mut self, now: Instant) {
+        for index in 0..self.pairs.len() {
+            let pair = &mut self.pairs[index];
+            if pair.due <= now {
+                for endpoint in [&mut pair.wired, &mut pair.mobile] {
+                    if endpoint.poll_timeout().is_some_and(|at| at <= now) {
+                        endpoint.handle_timeout(now);
+                    }
+                }
+                self.work(now, index);
+            }
+        }
+    }
+    fn poll_output(&mut self, _now: Instant) -> Option<Output> {
+        self.output.pop_front()
+    }
+    fn poll_timeout(&self) -> Option<Instant> {
+        self.pairs.iter().map(|pair| pair.due).min().filter(|at| *at != NEVER)
+    }
+}

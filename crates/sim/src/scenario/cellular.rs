@@ -4,8 +4,9 @@
 //!
 //! Sources: a probe's round-trip times and losses at eight rates each, as published, give `delay`, `queue`, the mean
 //! rate, and how delay and loss grow with the load. Rates vary over hundreds of milliseconds, as published. Not
-//! published, so ours: the distribution of the rate (log-normal, cut at the channel's peak) and the length of a burst
-//! of losses.
+//! published, so ours: the distribution of the rate (log-normal, cut at the channel's peak), the share of HSPA's capacity
+//! that a deep queue costs, and length and share of bursts of losses. A probe does not see the last two: they were chosen
+//! so that plain TCP on LTE falls into its published range, which is therefore no prediction of this model.
 
 use paceline_net::{Bytes, Duration, Rate};
 use serde::{Deserialize, Deserializer, Serialize};
@@ -57,7 +58,8 @@ table! {
     coherence: Duration = Duration::from_millis(800), Duration::from_millis(300);
     /// Rate of the uplink, which does not vary.
     uplink_rate: Rate = Rate(2_000_000), Rate(20_000_000);
-    /// Delay added downlink at a load of 1, in proportion up to `load_full`; the load is what was sent of late over the mean rate.
+    /// Delay added downlink at a load of 1, in proportion up to `load_full`; the load is what was sent of late over the
+    /// mean rate.
     load_delay: Duration = Duration::from_millis(30), Duration::from_millis(85);
     /// Percent of the downlink packets lost without congestion at every load.
     loss_percent: f64 = 0.02, 0.01;

@@ -32,6 +32,13 @@ head -c 2000000 /dev/urandom >"$out/files/small"
 python3 -m http.server --directory "$out/files" 8000 >/dev/null 2>&1 &
 server=$!
 trap 'kill $server; rm -rf "$out/files"' EXIT
+# Not before it answers, ten seconds at most.
+tries=0
+until curl -s -o /dev/null http://127.0.0.1:8000/; do
+    tries=$((tries + 1))
+    [ "$tries" -lt 100 ] || { echo "the local server does not answer" >&2; exit 1; }
+    sleep 0.1
+done
 for scheme in basic hybrid-opt; do
     # All ten stations download for 20 s; curl's code 28 says that the time was up.
     "$paceline" emulate uplink-limited --station 0-9 --congestion-control cubic --set "ack_filter.scheme=$scheme" \

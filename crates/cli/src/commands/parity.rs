@@ -15,6 +15,7 @@ use paceline_live::{bulk, netns, probe};
 use paceline_sim::results::jain;
 use paceline_sim::{RunResult, Scenario, Totals, address, simulate};
 use serde_json::json;
+use std::fs::File;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -87,6 +88,12 @@ pub fn run(args: &Args) -> Outcome {
     if let Some(unknown) = args.link.iter().find(|link| !names.contains(&link.as_str())) {
         return Err(Failure::input(format!("--link {unknown}: allowed: {}", names[..4].join(", "))));
     }
+    // Minutes of runs are not to end at a file that cannot be written.
+    if let Some(path) = &args.out {
+        let file = File::options().create(true).append(true).open(path);
+        file.with_context(|| format!("--out {}: cannot be written", path.display()))
+            .map_err(Failure::Input)?;
+    }
     if let Some(problem) = probe::emulation() {
         return Err(Failure::Failed(anyhow::anyhow!("parity: {problem}")));
     }
@@ -111,11 +118,11 @@ pub fn run(args: &Args) -> Outcome {
         }
     }
     bar.finish_and_clear();
+    output::print(&describe(&pairs))?;
     if let Some(path) = &args.out {
         let text = serde_json::to_string_pretty(&to_json(&pairs, &args.set)).expect("figures are plain data");
         std::fs::write(path, text + "\n").with_context(|| format!("cannot write {}", path.display()))?;
     }
-    output::print(&describe(&pairs))?;
     let all = pairs.iter().all(Pair::alike);
     Ok(if all { ExitCode::SUCCESS } else { ExitCode::from(1) })
 }

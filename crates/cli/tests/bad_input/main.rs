@@ -361,3 +361,13 @@ fn extreme_valid_values() {
         assert!(!said.stdout.contains("NaN") && !said.stdout.contains("inf"), "{sets:?}: {said:?}");
     }
 }
+
+#[test]
+fn a_parity_that_cannot_end_well_does_not_begin() {
+    let place = Place::new();
+    refused(&place, &["parity"], &["--link", "parity-none"], &["parity-none", "parity-fixed"]);
+    for args in [["parity", "--out", "missing/parity.json"], ["parity", "--seeds", "0"]] {
+        let said = place.paceline(&args);
+        assert_message(&said, &args, &args[2..]);
+    }
+}

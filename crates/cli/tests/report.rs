@@ -49,6 +49,8 @@ fn a_run_has_stations_and_time_series() {
             "What the senders waited for",
             "Congestion window",
             "ACKs sent",
+            "MCS of downlink blocks",
+            "MCS of uplink blocks",
         ] {
             assert!(figures.contains(&title), "{title}: {figures:?}");
         }

@@ -4,10 +4,12 @@
 //! Rates count from the end of the warm-up.
 
 mod limits;
+mod series;
 mod totals;
 mod uplink;
 
 pub use limits::{GroupResult, LimitShares, RadioWaits, Waits};
+pub use series::Sample;
 pub(crate) use totals::{PerTti, totals, with_waits};
 pub use totals::{Totals, jain};
 pub use uplink::UplinkResult;
@@ -15,7 +17,7 @@ pub use uplink::UplinkResult;
 use crate::counters::Counters;
 use crate::model::Access;
 use crate::scenario::Scenario;
-use paceline_net::{Duration, Instant};
+use paceline_net::Duration;
 use serde::{Deserialize, Serialize};
 use statrs::distribution::{ContinuousCDF, StudentsT};
 use std::fmt::Write;
@@ -95,33 +97,6 @@ pub struct FlowResult {
     pub limits: LimitShares,
     /// Where its round-trip time passes in the radio, as shares of it: means over its station's packets.
     pub round_trip: RadioWaits,
-}
-
-/// One moment of one station.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Sample {
-    /// When.
-    pub at: Instant,
-    /// Which station.
-    pub station: usize,
-    /// Payload acknowledged so far, bytes.
-    pub downloaded: u64,
-    /// Congestion windows of its connections together, bytes.
-    pub cwnd: u64,
-    /// Smoothed round-trip time of its first connection, ms; zero before the first sample.
-    pub srtt_ms: f64,
-    /// Bytes waiting in the eNB.
-    pub downlink_queue: u64,
-    /// Bytes waiting in its uplink buffer.
-    pub uplink_queue: u64,
-    /// ACKs sent so far.
-    pub acks_sent: u64,
-    /// Sum of the times of a link's downlink packets from arrival to last byte sent, so far, ns.
-    pub queued_ns: u64,
-    /// Their number.
-    pub link_sent: u64,
-    /// Bytes that the downlink of a link can have carried so far; none for a cell.
-    pub capacity: Option<u64>,
 }
 
 /// Everything of one run.
@@ -268,30 +243,6 @@ impl Summary {
             let shares = f.limits.values().into_iter().chain(f.round_trip.values());
             shares.for_each(|share| csv += &format!(",{share:.6}"));
             csv.push('\n');
-        }
-        csv
-    }
-    /// `timeseries.csv`.
-    pub fn timeseries_csv(&self) -> String {
-        let header = "seed,time_s,station,downloaded,cwnd,srtt_ms,downlink_queue,uplink_queue,acks_sent,link_queued_ns,link_sent,link_capacity\n";
-        let mut csv = String::from(header);
-        for (run, s) in self.runs.iter().flat_map(|run| run.samples.iter().map(move |s| (run, s))) {
-            let _ = writeln!(
-                csv,
-                "{},{:.3},{},{},{},{:.3},{},{},{},{},{},{}",
-                run.seed,
-                s.at.as_secs_f64(),
-                s.station,
-                s.downloaded,
-                s.cwnd,
-                s.srtt_ms,
-                s.downlink_queue,
-                s.uplink_queue,
-                s.acks_sent,
-                s.queued_ns,
-                s.link_sent,
-                s.capacity.map_or(String::new(), |bytes| bytes.to_string())
-            );
         }
         csv
     }

@@ -6,6 +6,7 @@ use crate::model::{Access, Model};
 use crate::results::{self, FlowResult, LimitShares, PerTti, RadioWaits, RunResult, Sample, Totals, Waits};
 use crate::scenario::Scenario;
 use paceline_net::{Duration, Event, FlowKey, Instant};
+use paceline_ran::LinkStats;
 use paceline_tcp::Endpoint;
 use std::collections::BTreeMap;
 
@@ -41,6 +42,8 @@ pub struct Reading {
     next_sample: Instant,
     at_warmup: Option<Vec<Counters>>,
     samples: Vec<Sample>,
+    /// Blocks that each station's directions had sent at the last sample.
+    sent: Vec<[Blocks; 2]>,
     per_tti: PerTti,
     /// Bytes that a link's downlinks together can have carried.
     capacity: Option<Capacity>,
@@ -66,6 +69,7 @@ impl Reading {
             next_sample: Instant::ZERO + scenario.run.sample,
             at_warmup: None,
             samples: Vec::new(),
+            sent: vec![Default::default(); model.stations()],
             per_tti,
             capacity,
             last: (Instant::ZERO, Vec::new()),
@@ -86,7 +90,8 @@ impl Reading {
             }
         }
         if now >= self.next_sample {
-            self.samples.extend((0..model.stations()).map(|station| sample(model, station, now)));
+            let each = self.sent.iter_mut().enumerate();
+            self.samples.extend(each.map(|(station, sent)| sample(model, station, now, sent)));
             while self.next_sample <= now {
                 self.next_sample += self.interval;
             }
@@ -166,7 +171,26 @@ fn link_capacity(model: &mut Model, now: Instant) -> u64 {
     (0..own).map(|station| link.downlink_capacity(station, now)).sum()
 }
 
-fn sample(model: &mut Model, station: usize, at: Instant) -> Sample {
+/// Transport blocks first sent in one direction of a station.
+#[derive(Clone, Copy, Debug, Default)]
+struct Blocks {
+    mcs_sum: u64,
+    number: u64,
+}
+
+impl Blocks {
+    fn new(stats: &LinkStats) -> Self {
+        Self { mcs_sum: stats.mcs_sum, number: stats.blocks }
+    }
+    /// Mean MCS of the blocks sent after `earlier`.
+    fn mean_mcs_since(self, earlier: Self) -> Option<f64> {
+        let number = self.number - earlier.number;
+        (number > 0).then(|| (self.mcs_sum - earlier.mcs_sum) as f64 / number as f64)
+    }
+}
+
+/// Reads off a station; `sent`, its blocks at the last sample, is brought up to date.
+fn sample(model: &mut Model, station: usize, at: Instant, sent: &mut [Blocks; 2]) -> Sample {
     let capacity = model.link_mut().map(|link| link.downlink_capacity(station, at));
     let model = &*model;
     let senders: Vec<_> = model.flows(station).into_iter().map(|(server, _)| server.snapshot()).collect();
@@ -182,6 +206,10 @@ fn sample(model: &mut Model, station: usize, at: Instant) -> Sample {
             (down.queued_bytes, up.queued_bytes, acks, down.queued_ns, down.sent)
         }
     };
+    let before = *sent;
+    if let Access::Cell(cell) = model.access() {
+        *sent = [cell.downlink(station), cell.uplink(station)].map(Blocks::new);
+    }
     let received = model.udp(station).map_or(0, |(_, host)| host.received_bytes);
     Sample {
         at,
@@ -195,6 +223,8 @@ fn sample(model: &mut Model, station: usize, at: Instant) -> Sample {
         queued_ns,
         link_sent,
         capacity,
+        downlink_mcs: sent[0].mean_mcs_since(before[0]),
+        uplink_mcs: sent[1].mean_mcs_since(before[1]),
     }
 }
 

@@ -191,6 +191,8 @@ impl Run {
             }),
             picture("Queue in the uplink buffer", "kB", &|_, b| b.uplink_queue / 1e3),
             picture("ACKs sent", "1/s", &|a, b| rate(b.acks_sent, a.acks_sent, b.time - a.time)),
+            picture("MCS of downlink blocks", "MCS index", &|_, b| b.downlink_mcs),
+            picture("MCS of uplink blocks", "MCS index", &|_, b| b.uplink_mcs),
         ];
         let pictures = html::figures(&pictures.concat());
         if self.runs.len() > 1 && !pictures.is_empty() {
@@ -213,6 +215,9 @@ struct Moment {
     queued_ns: f64,
     link_sent: f64,
     capacity: f64,
+    /// Not a number where no block was sent, as of the next.
+    downlink_mcs: f64,
+    uplink_mcs: f64,
 }
 
 /// What a link can carry, in the background: one line if the stations share it, else one each.
@@ -234,7 +239,8 @@ fn read(text: &str, seed: &str) -> BTreeMap<usize, Vec<Moment>> {
     for row in rows {
         let cells: Vec<&str> = row.split(',').collect();
         let cell = |name: &str| column(name).and_then(|index| cells.get(index)).copied();
-        let number = |name: &str| cell(name).and_then(|text| text.parse::<f64>().ok()).unwrap_or(0.0);
+        let said = |name: &str| cell(name).and_then(|text| text.parse::<f64>().ok());
+        let number = |name: &str| said(name).unwrap_or(0.0);
         let Some(station) = cell("station").and_then(|text| text.parse().ok()) else { continue };
         if cell("seed") == Some(seed) {
             stations.entry(station).or_insert_with(|| vec![Moment::default()]).push(Moment {
@@ -248,6 +254,8 @@ fn read(text: &str, seed: &str) -> BTreeMap<usize, Vec<Moment>> {
                 queued_ns: number("link_queued_ns"),
                 link_sent: number("link_sent"),
                 capacity: number("link_capacity"),
+                downlink_mcs: said("downlink_mcs").unwrap_or(f64::NAN),
+                uplink_mcs: said("uplink_mcs").unwrap_or(f64::NAN),
             });
         }
     }

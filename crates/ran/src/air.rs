@@ -78,6 +78,8 @@ pub(crate) struct Placed {
     /// What TPC commands have added to the power in dB: f of TS 36.213 §5.1.1.1.
     correction_db: f64,
     power: UplinkPower,
+    /// The linear SINRs of the last CQI, and the CQI: without fading they repeat.
+    measured: (Vec<f64>, u8),
 }
 
 /// Power control in linear terms, which every TTI needs.
@@ -135,10 +137,14 @@ pub(crate) struct Network {
     uplink_noise_mw: f64,
     /// Interference and noise per uplink resource block at each served cell, in mW.
     uplink_mw: Vec<Vec<f64>>,
+    /// Whether there is interference in it, and the mean of its blocks without.
+    disturbed: Vec<bool>,
+    undisturbed_mw: f64,
     /// Their mean over blocks and the last TTIs.
     uplink_mean_mw: Vec<f64>,
-    /// What each served cell transmits in the downlink.
+    /// What each served cell transmits in the downlink, and what `activity` has of it.
     used: Vec<BlockSet>,
+    taken_up: Vec<BlockSet>,
     /// As long as the downlink has groups.
     scratch: Vec<f64>,
     /// Gains of a link without fading.
@@ -178,6 +184,7 @@ impl Network {
         let doppler = doppler_hz(config.speed_kmh, config.deployment.carrier_ghz);
         let hold = (0.1 / (std::f64::consts::TAU * doppler) * 1000.0).clamp(1.0, 100.0) as u64;
         let noise = uplink_noise_mw(config.deployment.enb_noise_figure_db);
+        let uplink_mw = vec![vec![noise; usize::from(prb.1)]; served.len()];
         Self {
             deployment,
             seed,
@@ -188,7 +195,10 @@ impl Network {
             uplink_noise_mw: noise,
             uplink_mean_mw: vec![noise; served.len()],
             used: vec![BlockSet::NONE; served.len()],
-            uplink_mw: vec![vec![noise; usize::from(prb.1)]; served.len()],
+            taken_up: vec![BlockSet::NONE; served.len()],
+            disturbed: vec![false; served.len()],
+            undisturbed_mw: mean(&uplink_mw[0]),
+            uplink_mw,
             scratch: vec![0.0; activity.groups()],
             activity,
             flat: vec![1.0; usize::from(prb.0.max(prb.1))],
@@ -222,7 +232,11 @@ impl Network {
         let downlink_fading = self.models.as_ref().map(|(model, _)| fader(model, "downlink"));
         let uplink_fading = self.models.as_ref().map(|(_, model)| fader(model, "uplink"));
         let power = UplinkPower::new(&self.config.power_control, &place, self.served());
-        (Placed { place, receiver, downlink_fading, uplink_fading, correction_db: 0.0, power }, cell)
+        let measured = (Vec::new(), 0);
+        (
+            Placed { place, receiver, downlink_fading, uplink_fading, correction_db: 0.0, power, measured },
+            cell,
+        )
     }
 
     /// SINR in dB that TPC commands aim at.
@@ -273,9 +287,12 @@ impl Network {
         for (sinr, gain) in sinrs.iter_mut().zip(self.gains(placed, tti, true)) {
             *sinr = signal * f64::from(*gain) / *sinr;
         }
-        let measured = cqi_of(&sinrs);
+        if sinrs != placed.measured.0 {
+            placed.measured.0.clone_from(&sinrs);
+            placed.measured.1 = cqi_of(&sinrs);
+        }
         self.scratch = sinrs;
-        measured
+        placed.measured.1
     }
     /// What the eNB expects of the uplink of a station at the density that power control asks for.
     fn estimate_uplink_db(&mut self, placed: &mut Placed, cell: usize, tti: Tti) -> f64 {
@@ -299,8 +316,11 @@ impl Network {
             let Some((_, cell)) = radio(transmission.station) else { continue };
             self.used[cell] = self.used[cell].with(transmission.blocks);
         }
-        for (cell, blocks) in self.used.iter().enumerate() {
-            self.activity.set_blocks(cell, *blocks);
+        for (cell, (blocks, taken_up)) in self.used.iter().zip(&mut self.taken_up).enumerate() {
+            if blocks != taken_up {
+                self.activity.set_blocks(cell, *blocks);
+                *taken_up = *blocks;
+            }
         }
         let (width, group) = (self.flat.len() as u32, self.groups.0 as u32);
         for (cell, load) in self.loads.iter().enumerate() {
@@ -311,21 +331,28 @@ impl Network {
         if sent.iter().all(|t| t.downlink) {
             return;
         }
+        let neighbours = self.config.neighbours != Load::Quiet;
         for (cell, blocks) in self.uplink_mw.iter_mut().enumerate() {
-            blocks.fill(self.uplink_noise_mw);
-            self.neighbours.add(cell, tti.0, &self.loads, blocks);
+            if self.disturbed[cell] {
+                blocks.fill(self.uplink_noise_mw);
+            }
+            if neighbours {
+                self.neighbours.add(cell, tti.0, &self.loads, blocks);
+            }
+            self.disturbed[cell] = neighbours;
         }
         for transmission in sent.iter().filter(|t| !t.downlink) {
             let Some((placed, own)) = radio(transmission.station) else { continue };
             let power = placed.power.per_block_mw(transmission.blocks.len());
             let others = self.uplink_mw.iter_mut().zip(&placed.power.gains).enumerate();
-            for (_, (received, gain)) in others.filter(|(cell, _)| *cell != own) {
+            for (cell, (received, gain)) in others.filter(|(cell, _)| *cell != own) {
                 add_uplink(transmission.blocks, power * gain, received);
+                self.disturbed[cell] = true;
             }
         }
-        for (mean, blocks) in self.uplink_mean_mw.iter_mut().zip(&self.uplink_mw) {
-            let now = blocks.iter().sum::<f64>() / blocks.len() as f64;
-            *mean += INTERFERENCE_WEIGHT * (now - *mean);
+        for (cell, blocks) in self.uplink_mw.iter().enumerate() {
+            let now = if self.disturbed[cell] { mean(blocks) } else { self.undisturbed_mw };
+            self.uplink_mean_mw[cell] += INTERFERENCE_WEIGHT * (now - self.uplink_mean_mw[cell]);
         }
     }
     /// Effective linear SINR of a transmission, after [`Network::fill`].
@@ -343,12 +370,17 @@ impl Network {
             sinr
         } else {
             let signal = placed.power.per_block_mw(sent.blocks.len()) * placed.power.own_gain;
-            let (group, received) = (self.groups.1, &self.uplink_mw[cell]);
+            let (group, received) = (self.groups.1 as u32, &self.uplink_mw[cell]);
             let gains = self.gains(placed, tti, false);
-            let blocks = sent.blocks.blocks();
-            miesm_of(modulation, blocks.map(|b| signal * f64::from(gains[b / group]) / received[b]))
+            let sinr = |b: usize| signal * f64::from(gains[(b as u32 / group) as usize]) / received[b];
+            miesm_of(modulation, sent.blocks.blocks().map(sinr))
         }
     }
+}
+
+/// Mean over resource blocks.
+fn mean(blocks: &[f64]) -> f64 {
+    blocks.iter().sum::<f64>() / blocks.len() as f64
 }
 
 /// The wideband CQI for these linear SINRs: that of each modulation has to hold for its own effective SINR, and the

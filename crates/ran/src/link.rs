@@ -90,8 +90,8 @@ pub(crate) struct Link {
     decoded: VecDeque<(Tti, rlc::Pdu)>,
     /// Until when the waits for grants are accounted for.
     accounted_to: Instant,
-    /// Storage of blocks that are done with.
-    spare: Vec<Vec<rlc::Pdu>>,
+    /// Blocks that are done with, for the storage of new ones.
+    spare: Vec<Box<Block>>,
 }
 
 impl Link {
@@ -140,7 +140,18 @@ impl Link {
     }
     /// Empty storage for the PDUs of a block.
     pub fn storage(&mut self) -> Vec<rlc::Pdu> {
-        self.spare.pop().unwrap_or_default()
+        self.spare.last_mut().map(|block| std::mem::take(&mut block.pdu.sdus)).unwrap_or_default()
+    }
+    /// Puts a block into a process.
+    pub fn start(&mut self, process: usize, block: Block) {
+        let block = match self.spare.pop() {
+            Some(mut spare) => {
+                *spare = block;
+                spare
+            }
+            None => Box::new(block),
+        };
+        self.harq.start(process, block);
     }
 
     /// Sends a block at this linear SINR and, if it is decoded, passes its RLC PDUs to the receiver. Returns whether it is.
@@ -181,12 +192,10 @@ impl Link {
         self.offset_db = (self.offset_db + step).clamp(-OUTER_LIMIT_DB, OUTER_LIMIT_DB);
     }
     /// Ends a process whose block was decoded.
-    pub fn finish(&mut self, process: usize) -> Option<Box<Block>> {
-        let mut block = self.harq.finish(process)?;
-        let sdus = std::mem::take(&mut block.pdu.sdus);
-        debug_assert!(sdus.is_empty(), "the receiver has what was decoded");
-        self.spare.push(sdus);
-        Some(block)
+    pub fn finish(&mut self, process: usize) {
+        let Some(block) = self.harq.finish(process) else { return };
+        debug_assert!(block.pdu.sdus.is_empty(), "the receiver has what was decoded");
+        self.spare.push(block);
     }
     /// Ends a block whose last transmission failed, and in UM the packets that end in it.
     pub fn give_up(&mut self, process: usize, output: &mut VecDeque<Output>) {
@@ -196,7 +205,7 @@ impl Link {
         for pdu in block.pdu.sdus.drain(..) {
             self.rlc.lost(pdu, |packet| end(stats, packet, DropReason::HarqFailed, output));
         }
-        self.spare.push(block.pdu.sdus);
+        self.spare.push(block);
     }
 
     /// Passes decoded PDUs through RLC and PDCP to the IP side, status reports to the other direction.

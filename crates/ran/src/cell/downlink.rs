@@ -86,7 +86,7 @@ impl Cell {
         station.uplink.buffer.on_peer_block(Bytes(u64::from(bits / 8)));
         let link = &mut station.downlink;
         link.serve(tti, bits);
-        link.harq.start(process, Box::new(Block::new(pdu, mcs, bits, n_prb)));
+        link.start(process, Block::new(pdu, mcs, bits, n_prb));
         self.sent.push(Sent { station: index, downlink: true, process, blocks });
     }
 }

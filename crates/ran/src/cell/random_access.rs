@@ -226,7 +226,7 @@ impl Cell {
         procedure.msg4 = Some(process);
         let bits = tbs::transport_block_bits(mcs.i_tbs, n_prb);
         let block = Block::signalling(mac::Pdu::default(), mcs, bits, blocks);
-        station.downlink.harq.start(process, Box::new(block));
+        station.downlink.start(process, block);
         self.sent.push(Sent { station: index, downlink: true, process, blocks });
         true
     }
@@ -344,7 +344,7 @@ impl Cell {
         }
         let mut block = Block::signalling(pdu, mcs, bits, grant.blocks);
         block.msg3 = Some(grant.collided);
-        station.uplink.harq.start(process, Box::new(block));
+        station.uplink.start(process, block);
     }
 
     /// A Msg3 was decoded, in time if its procedure is still on.

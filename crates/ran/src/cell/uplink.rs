@@ -156,7 +156,7 @@ impl Cell {
         station.uplink.collect_dropped(&mut self.output);
         let emptied = station.uplink_available() == 0;
         station.access.on_block(tti, access, pdu.bsr.is_some(), emptied);
-        station.uplink.harq.start(process, Box::new(Block::new(pdu, mcs, bits, n_prb)));
+        station.uplink.start(process, Block::new(pdu, mcs, bits, n_prb));
         self.sent.push(Sent { station: index, downlink: false, process, blocks });
     }
 }

@@ -116,9 +116,13 @@ pub fn miesm_of(modulation: Modulation, sinrs: impl Iterator<Item = f64>) -> f64
 pub fn miesm_weighted(modulation: Modulation, sinrs: impl Iterator<Item = (f64, u32)>) -> f64 {
     let table = &TABLES[modulation as usize];
     let (mut sum, mut count) = (0.0, 0.0);
+    let (mut last, mut lost) = (f64::NAN, 0.0);
     for (sinr, blocks) in sinrs {
+        if sinr != last {
+            (last, lost) = (sinr, table.at(sinr)); // without fading, neighbours mostly have the same
+        }
         let blocks = f64::from(blocks);
-        sum += blocks * table.at(sinr);
+        sum += blocks * lost;
         count += blocks;
     }
     if count == 0.0 { 0.0 } else { table.inverse(sum / count) }

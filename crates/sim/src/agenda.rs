@@ -49,7 +49,6 @@ impl Agenda {
         (at != NEVER).then_some((at, node))
     }
     /// Which of the two that meet for a place is due first.
-    #[inline]
     fn winner(&self, place: usize) -> u32 {
         let (a, b) = (self.winners[2 * place], self.winners[2 * place + 1]);
         if self.due[b as usize] < self.due[a as usize] { b } else { a }
@@ -57,14 +56,19 @@ impl Agenda {
     /// Plays the rounds of a node again.
     #[inline]
     fn play(&mut self, node: usize) {
-        let mut place = (self.due.len() + node) / 2;
-        while place > 0 {
-            let winner = self.winner(place);
+        let mut place = self.due.len() + node;
+        let (mut winner, mut due) = (node as u32, self.due[node]);
+        while place > 1 {
+            let other = self.winners[place ^ 1];
+            let other_due = self.due[other as usize];
+            if other_due < due {
+                (winner, due) = (other, other_due);
+            }
+            place /= 2;
             if self.winners[place] == winner && winner as usize != node {
                 break; // another node won as before: nothing changes further up
             }
             self.winners[place] = winner;
-            place /= 2;
         }
     }
 }

@@ -37,12 +37,20 @@ pub struct Engine<N> {
     /// When each node is looked at next: no later than its next timeout.
     agenda: Agenda,
     now: Instant,
+    traffic: Traffic,
+    packets: u64,
+}
+
+/// What nodes have emitted.
+#[derive(Default)]
+struct Traffic {
+    /// Packets on their way to a node.
     passing: VecDeque<(NodeId, Port, Packet)>,
+    /// What leaves the engine.
     output: VecDeque<Output>,
     capture: Option<Capture>,
     drops: BTreeMap<DropReason, u64>,
     events: Vec<(Instant, Event)>,
-    packets: u64,
 }
 
 impl<N: Node> Default for Engine<N> {
@@ -53,11 +61,7 @@ impl<N: Node> Default for Engine<N> {
             outside: BTreeMap::new(),
             agenda: Agenda::default(),
             now: Instant::ZERO,
-            passing: VecDeque::new(),
-            output: VecDeque::new(),
-            capture: None,
-            drops: BTreeMap::new(),
-            events: Vec::new(),
+            traffic: Traffic::default(),
             packets: 0,
         }
     }
@@ -94,7 +98,7 @@ impl<N: Node> Engine<N> {
     }
     /// Sends captured packets to `capture`.
     pub fn set_capture(&mut self, capture: Capture) {
-        self.capture = Some(capture);
+        self.traffic.capture = Some(capture);
     }
     fn attach(&mut self, at: (NodeId, Port), end: End) {
         let wires = &mut self.wires[at.0.0];
@@ -120,11 +124,11 @@ impl<N: Node> Engine<N> {
     }
     /// Packets that ended inside, by reason.
     pub fn drops(&self) -> &BTreeMap<DropReason, u64> {
-        &self.drops
+        &self.traffic.drops
     }
     /// Takes the events so far.
     pub fn take_events(&mut self) -> Vec<(Instant, Event)> {
-        std::mem::take(&mut self.events)
+        std::mem::take(&mut self.traffic.events)
     }
     /// Packets that nodes have handled.
     pub fn packets_handled(&self) -> u64 {
@@ -146,7 +150,7 @@ impl<N: Node> Engine<N> {
     }
     /// Carries packets on until nothing moves at this time.
     fn settle(&mut self) {
-        while let Some((node, port, packet)) = self.passing.pop_front() {
+        while let Some((node, port, packet)) = self.traffic.passing.pop_front() {
             self.packets += 1;
             self.nodes[node.0].handle_packet(self.now, port, packet);
             self.collect(node, false);
@@ -154,15 +158,19 @@ impl<N: Node> Engine<N> {
     }
     /// Takes all output of a node.
     fn collect(&mut self, id: NodeId, used: bool) {
-        while let Some(output) = self.nodes[id.0].poll_output(self.now) {
+        let (node, wires, now) = (&mut self.nodes[id.0], &self.wires[id.0], self.now);
+        while let Some(output) = node.poll_output(now) {
             match output {
-                Output::Transmit(port, packet) => self.pass(id, port, packet),
-                Output::Drop(packet, reason) => self.end(packet, reason),
-                Output::Event(event) => self.events.push((self.now, *event)),
+                Output::Transmit(port, packet) => self.traffic.pass(now, wires, port, packet),
+                Output::Drop(packet, reason) => self.traffic.end(packet, reason),
+                Output::Event(event) => self.traffic.events.push((now, *event)),
             }
         }
         self.reschedule(id, used);
     }
+}
+
+impl Traffic {
     /// A packet ends inside; those that came from outside are told of there.
     fn end(&mut self, packet: Packet, reason: DropReason) {
         *self.drops.entry(reason).or_default() += 1;
@@ -170,13 +178,14 @@ impl<N: Node> Engine<N> {
             self.output.push_back(Output::Drop(packet, reason));
         }
     }
-    fn pass(&mut self, from: NodeId, port: Port, packet: Packet) {
-        let wire = self.wires[from.0].get(usize::from(port.0)).copied().flatten();
-        let Some(wire) = wire else {
+    /// A packet leaves a node with these wires by a port.
+    #[inline]
+    fn pass(&mut self, now: Instant, wires: &[Option<Wire>], port: Port, packet: Packet) {
+        let Some(Some(wire)) = wires.get(usize::from(port.0)) else {
             return self.end(packet, DropReason::NoRoute);
         };
         if let (Some(interface), Some(capture)) = (wire.capture, &mut self.capture) {
-            capture(self.now, interface, &packet);
+            capture(now, interface, &packet);
         }
         match wire.end {
             End::Node(node, port) => self.passing.push_back((node, port, packet)),
@@ -190,15 +199,15 @@ impl<N: Node> Node for Engine<N> {
     fn handle_packet(&mut self, now: Instant, from: Port, packet: Packet) {
         self.run_until(now);
         let Some(&(node, port)) = self.outside.get(&from) else {
-            self.output.push_back(Output::Drop(packet, DropReason::NoRoute));
+            self.traffic.output.push_back(Output::Drop(packet, DropReason::NoRoute));
             return;
         };
         if let Some(Wire { capture: Some(interface), .. }) = self.wires[node.0][usize::from(port.0)]
-            && let Some(capture) = &mut self.capture
+            && let Some(capture) = &mut self.traffic.capture
         {
             capture(self.now, interface, &packet);
         }
-        self.passing.push_back((node, port, packet));
+        self.traffic.passing.push_back((node, port, packet));
         self.settle();
     }
 
@@ -216,7 +225,7 @@ impl<N: Node> Node for Engine<N> {
     }
 
     fn poll_output(&mut self, _now: Instant) -> Option<Output> {
-        self.output.pop_front()
+        self.traffic.output.pop_front()
     }
 
     fn poll_timeout(&self) -> Option<Instant> {

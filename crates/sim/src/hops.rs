@@ -12,7 +12,7 @@
 
 use crate::agenda::NEVER;
 use crate::scenario::Hop;
-use paceline_net::{Bytes, Instant, Packet};
+use paceline_net::{Bytes, Duration, Instant, Packet};
 use std::collections::VecDeque;
 
 /// Hops between the servers and the cells.
@@ -32,11 +32,15 @@ pub struct Hops {
 #[derive(Debug)]
 struct Line {
     hop: Hop,
-    /// When the line is free.
+    /// When the line is free: the last packet has left it.
     free_at: Instant,
-    /// Packets waiting for the line or on it: when they leave it, and their length.
+    /// Packets before the last one that wait for the line or are on it: when they leave it, and their length. Where the
+    /// line is wide, there are none.
     queued: VecDeque<(Instant, Bytes)>,
+    /// Their bytes and those of the last one.
     queued_bytes: Bytes,
+    /// Length of the last packet and the time to send it, which mostly is that of the next one too.
+    last_sent: (Bytes, Duration),
 }
 
 /// Packets on their way, in one queue for each way that is first in, first out, and when they arrive.
@@ -134,14 +138,22 @@ fn pass<'a>(
 
 impl Line {
     fn new(hop: &Hop) -> Self {
-        Self { hop: hop.clone(), free_at: Instant::ZERO, queued: VecDeque::new(), queued_bytes: Bytes::ZERO }
+        Self {
+            hop: hop.clone(),
+            free_at: Instant::ZERO,
+            queued: VecDeque::new(),
+            queued_bytes: Bytes::ZERO,
+            last_sent: (Bytes::ZERO, hop.rate.time_to_send(Bytes::ZERO)),
+        }
     }
     /// When a packet that arrives at `now` comes out at the far end; none if the queue is full.
     #[inline]
     fn pass(&mut self, now: Instant, packet: &mut Packet) -> Option<Instant> {
         let len = Bytes(u64::from(packet.len));
         if self.free_at <= now {
-            self.queued.clear(); // mostly: most hops are wide
+            if !self.queued.is_empty() {
+                self.queued.clear();
+            }
             self.queued_bytes = Bytes::ZERO;
         } else {
             while let Some((_, len)) = self.queued.pop_front_if(|(leaves_at, _)| *leaves_at <= now) {
@@ -150,13 +162,16 @@ impl Line {
             if self.queued_bytes + len > self.hop.queue {
                 return None;
             }
+            self.queued.push_back((self.free_at, self.last_sent.0));
         }
         if self.hop.ecn_threshold.is_some_and(|most| self.queued_bytes + len > most) && packet.ip.ecn() != 0 {
             packet.set_congestion_experienced();
         }
-        let leaves_at = self.free_at.max(now) + self.hop.rate.time_to_send(len);
+        if self.last_sent.0 != len {
+            self.last_sent = (len, self.hop.rate.time_to_send(len));
+        }
+        let leaves_at = self.free_at.max(now) + self.last_sent.1;
         self.free_at = leaves_at;
-        self.queued.push_back((leaves_at, len));
         self.queued_bytes += len;
         Some(leaves_at + self.hop.delay)
     }
@@ -180,6 +195,10 @@ impl InFlight {
             return None;
         }
         let (_, _, packet) = self.ways[way].pop_front()?;
+        if let [only] = &self.ways[..] {
+            self.next = (only.front().map_or(NEVER, |(at, _, _)| *at), 0);
+            return Some((at, packet));
+        }
         let mut first = (NEVER, u64::MAX, 0);
         for (way, packets) in self.ways.iter().enumerate() {
             if let Some((at, entered, _)) = packets.front()
@@ -196,7 +215,7 @@ impl InFlight {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use paceline_net::{Duration, Rate, TcpFlags, TcpHeader};
+    use paceline_net::{Rate, TcpFlags, TcpHeader};
 
     const BYTES_1000: u32 = 960;
 

@@ -323,9 +323,13 @@ impl fmt::Display for FlowKey {
 impl Packet {
     /// A simulated TCP segment from `key.src` to `key.dst`; ports and `payload_len` of `tcp` are used as given.
     pub fn tcp(src: IpAddr, dst: IpAddr, tcp: TcpHeader) -> Self {
-        let ip = IpHeader { src, dst, traffic_class: 0, hop_limit: 64, special: false };
-        let len = ip.plain_len() + 20 + tcp.options.wire_len() + tcp.payload_len;
-        Parsed { ip, payload: Payload::Virtual(tcp.payload_len), transport: Transport::Tcp(tcp), len }.into()
+        Parsed::tcp(src, dst, tcp).into()
+    }
+    /// The same in the place of a packet that has ended, whose memory it takes over.
+    #[must_use]
+    pub fn tcp_in_place_of(mut self, src: IpAddr, dst: IpAddr, tcp: TcpHeader) -> Self {
+        *self.0 = Parsed::tcp(src, dst, tcp);
+        self
     }
     /// The TCP header, if this is a TCP segment.
     pub fn tcp_header(&self) -> Option<&TcpHeader> {
@@ -367,6 +371,14 @@ impl Packet {
         let ecn_bits = TcpFlags::ECE.0 | TcpFlags::CWR.0;
         self.tcp_header()
             .is_some_and(|tcp| tcp.payload_len == 0 && tcp.flags.0 & !ecn_bits == TcpFlags::ACK.0)
+    }
+}
+
+impl Parsed {
+    fn tcp(src: IpAddr, dst: IpAddr, tcp: TcpHeader) -> Self {
+        let ip = IpHeader { src, dst, traffic_class: 0, hop_limit: 64, special: false };
+        let len = ip.plain_len() + 20 + tcp.options.wire_len() + tcp.payload_len;
+        Self { ip, payload: Payload::Virtual(tcp.payload_len), transport: Transport::Tcp(tcp), len }
     }
 }
 

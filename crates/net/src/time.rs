@@ -37,6 +37,12 @@ impl Instant {
     pub fn as_secs_f64(self) -> f64 {
         self.0 as f64 / 1e9
     }
+    /// The earliest of these times; none if none of them ever comes.
+    #[inline]
+    pub fn earliest<const N: usize>(times: [Option<Self>; N]) -> Option<Self> {
+        let first = times.iter().fold(Self::MAX, |first, at| first.min(at.unwrap_or(Self::MAX)));
+        (first != Self::MAX).then_some(first)
+    }
     /// Time from `earlier` to `self`; zero if `earlier` is the later one.
     pub const fn since(self, earlier: Self) -> Duration {
         Duration(self.0.saturating_sub(earlier.0))

@@ -176,6 +176,12 @@ impl Connection {
         self.receiver.on_ack_sent();
         header
     }
+    /// Whether a side that only acknowledges owes nothing: most segments that arrive lead to no other.
+    pub fn has_nothing_to_send(&self, now: Instant) -> bool {
+        self.sender.is_silent()
+            && self.receiver.deadline().is_none_or(|at| at > now)
+            && self.keepalive.is_none_or(|keepalive| !keepalive.due)
+    }
     /// An acknowledgment of what came before the mark of congestion changed (RFC 8257 §3.2).
     pub fn poll_early(&mut self, now: Instant, base: TcpHeader) -> Option<TcpHeader> {
         let (ack, echo) = self.receiver.take_early()?;
@@ -261,7 +267,6 @@ impl Connection {
     /// When [`Self::on_timer`] or a poll has something to do.
     pub fn deadline(&self, now: Instant) -> Option<Instant> {
         let keepalive = self.keepalive.filter(|_| !self.is_over()).map(|keepalive| keepalive.at);
-        let keepalive = keepalive.filter(|at| *at < Instant::MAX);
-        [self.sender.deadline(now), self.receiver.deadline(), keepalive].into_iter().flatten().min()
+        Instant::earliest([self.sender.deadline(now), self.receiver.deadline(), keepalive])
     }
 }

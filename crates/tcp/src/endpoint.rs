@@ -51,6 +51,8 @@ pub struct Endpoint {
     opened_at: Option<Instant>,
     /// Time of the last call: pacing needs it to tell whether a wait is over.
     last_now: Instant,
+    /// The last packet that ended here: the next one takes its place.
+    spare: Option<Packet>,
 }
 
 impl Endpoint {
@@ -84,6 +86,7 @@ impl Endpoint {
             wants_ecn,
             opened_at: None,
             last_now: Instant::ZERO,
+            spare: None,
         }
     }
     /// Addresses and ports in the direction from this side to the peer.
@@ -165,11 +168,15 @@ impl Endpoint {
             payload_len: 0,
         }
     }
-    fn transmit(&self, header: TcpHeader) -> Output {
+    fn transmit(&mut self, header: TcpHeader) -> Output {
         self.transmit_marked(header, 0)
     }
-    fn transmit_marked(&self, header: TcpHeader, ecn: u8) -> Output {
-        let mut packet = Packet::tcp(self.key.src, self.key.dst, header);
+    fn transmit_marked(&mut self, header: TcpHeader, ecn: u8) -> Output {
+        let (src, dst) = (self.key.src, self.key.dst);
+        let mut packet = match self.spare.take() {
+            Some(spare) => spare.tcp_in_place_of(src, dst, header),
+            None => Packet::tcp(src, dst, header),
+        };
         packet.ip.traffic_class |= ecn;
         Output::Transmit(NETWORK, packet)
     }
@@ -322,6 +329,9 @@ impl Endpoint {
         if let Some(ack) = self.stretch.poll(now) {
             return Some(self.transmit(ack));
         }
+        if self.connection.as_ref()?.has_nothing_to_send(now) {
+            return None;
+        }
         let base = self.header(SeqNumber(0), SeqNumber(0), TcpFlags::ACK);
         let connection = self.connection.as_mut()?;
         if let Some(ack) = connection.poll_early(now, base) {
@@ -366,6 +376,7 @@ impl Node for Endpoint {
         } else {
             self.stats.ignored += 1;
         }
+        self.spare = Some(packet);
     }
     fn handle_timeout(&mut self, now: Instant) {
         self.last_now = now;
@@ -404,7 +415,7 @@ impl Node for Endpoint {
         let held = connection.and_then(|_| self.stretch.deadline());
         let connection = connection.and_then(|connection| connection.deadline(self.last_now));
         let told = self.gave_up.then_some(Instant::ZERO);
-        let next = [start, self.syn.deadline(), connection, held, told].into_iter().flatten().min();
+        let next = Instant::earliest([start, self.syn.deadline(), connection, held, told]);
         next.map(|at| at.max(self.last_now))
     }
 }

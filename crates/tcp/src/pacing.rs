@@ -32,12 +32,12 @@ impl Pacer {
         Self { mode, until: Instant::ZERO, sent: 0 }
     }
     /// The rate in force, if there is one; the control's own goes first.
-    pub fn rate(&self, own: Option<Rate>, flow: &Flow) -> Option<Rate> {
+    pub fn rate(&self, own: Option<Rate>, flow: impl FnOnce() -> Flow) -> Option<Rate> {
         own.or_else(|| match self.mode {
             Pacing::None => None,
             Pacing::External(rate) => Some(rate),
             Pacing::Linux if self.sent < FREE_SEGMENTS => None,
-            Pacing::Linux => linux_rate(flow),
+            Pacing::Linux => linux_rate(&flow()),
         })
     }
     /// Until when a rate, if there is one, holds segments back.
@@ -80,25 +80,25 @@ mod tests {
     #[test]
     fn linux_paces_at_twice_the_window_then_at_a_fifth_more() {
         let mut pacer = Pacer::new(Pacing::Linux);
-        assert_eq!(pacer.rate(None, &FLOW), None); // the initial window leaves at once
+        assert_eq!(pacer.rate(None, || FLOW), None); // the initial window leaves at once
         for _ in 0..10 {
             pacer.on_sent(Instant::ZERO, 1000, None);
         }
         // 10 kB in 100 ms are 800 kb/s.
-        assert_eq!(pacer.rate(None, &FLOW), Some(Rate(1_600_000)));
-        assert_eq!(pacer.rate(None, &Flow { ssthresh: 20_000, ..FLOW }), Some(Rate(960_000)));
-        assert_eq!(pacer.rate(None, &Flow { ssthresh: 20_002, ..FLOW }), Some(Rate(1_600_000)));
+        assert_eq!(pacer.rate(None, || FLOW), Some(Rate(1_600_000)));
+        assert_eq!(pacer.rate(None, || Flow { ssthresh: 20_000, ..FLOW }), Some(Rate(960_000)));
+        assert_eq!(pacer.rate(None, || Flow { ssthresh: 20_002, ..FLOW }), Some(Rate(1_600_000)));
         assert_eq!(
-            pacer.rate(None, &Flow { ssthresh: 0, outstanding: 20_000, ..FLOW }),
+            pacer.rate(None, || Flow { ssthresh: 0, outstanding: 20_000, ..FLOW }),
             Some(Rate(1_920_000))
         );
-        assert_eq!(pacer.rate(Some(Rate(7)), &FLOW), Some(Rate(7)));
+        assert_eq!(pacer.rate(Some(Rate(7)), || FLOW), Some(Rate(7)));
     }
 
     #[test]
     fn segments_are_spaced_by_their_time_and_half_of_a_delay_is_made_up() {
         let mut pacer = Pacer::new(Pacing::External(Rate(8_000_000)));
-        assert_eq!(pacer.rate(None, &FLOW), Some(Rate(8_000_000)));
+        assert_eq!(pacer.rate(None, || FLOW), Some(Rate(8_000_000)));
         let ms = Instant::from_millis;
         pacer.on_sent(ms(10), 1000, Some(Rate(8_000_000)));
         assert_eq!(pacer.until(), ms(11));

@@ -269,7 +269,7 @@ impl Receiver {
         if self.early.is_some() {
             return Some(Instant::ZERO);
         }
-        self.acks.deadline().into_iter().chain(self.reader.deadline()).min()
+        Instant::earliest([self.acks.deadline(), self.reader.deadline()])
     }
     /// Fires the timers that are due.
     pub fn on_timer(&mut self, now: Instant, times: &Times) {

@@ -257,20 +257,29 @@ impl Sender {
         let until = self.pacer.until();
         let paced = (until > now && self.wants_to_send()).then_some(until);
         let timer = self.timer.map(|(_, at)| at);
-        [timer, self.persist_at, self.app.deadline(), paced].into_iter().flatten().min()
+        Instant::earliest([timer, self.persist_at, self.app.deadline(), paced])
     }
     fn wants_to_send(&self) -> bool {
         self.board.in_flight() < self.cwnd() && (self.snd_nxt < self.app.written() || !self.board.is_empty())
     }
 
+    /// Whether this side has no data and has sent none: it only acknowledges.
+    pub(crate) fn is_silent(&self) -> bool {
+        self.snd_nxt == 0 && self.end() == 0 && !self.close && !self.probe
+    }
+
     /// The next segment that may leave now, recorded as sent. `clock` is the timestamp it will carry.
     pub fn poll_segment(&mut self, now: Instant, clock: u32, stats: &mut Stats) -> Option<Segment> {
+        if self.is_silent() {
+            self.rates.on_app_limited(0);
+            return None;
+        }
         if self.tail.take_due()
             && let Some(segment) = self.send_tail_probe(now, clock, stats)
         {
             return Some(segment);
         }
-        let rate = self.pacer.rate(self.control.pacing_rate(), &self.flow());
+        let rate = self.pacer.rate(self.control.pacing_rate(), || self.flow());
         if rate.is_some() && now < self.pacer.until() {
             if self.sent_since_check {
                 self.check_usage(now, self.board.in_flight() >= self.cwnd());

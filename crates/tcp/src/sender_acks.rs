@@ -53,6 +53,10 @@ impl Sender {
         }
         let same_window = info.window == self.window;
         self.update_window(una, info);
+        if self.is_silent() && !info.ece {
+            self.probes_unanswered = 0; // nothing can have arrived or be lost
+            return true;
+        }
         let advanced = una > self.snd_una;
         let prior_in_flight = self.board.in_flight();
         let context = Context {

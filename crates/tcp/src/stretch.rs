@@ -50,6 +50,9 @@ impl Stretch {
     }
     /// What has waited long enough, or for another one only.
     pub fn poll(&mut self, now: Instant) -> Option<TcpHeader> {
+        if self.next.is_none() && self.held.is_none() {
+            return None; // mostly: nothing large is moved
+        }
         if let Some(next) = self.next.take() {
             return Some(self.leave(next));
         }

@@ -91,6 +91,7 @@ pub(crate) struct Link {
     /// Until when the waits for grants are accounted for.
     accounted_to: Instant,
     /// Blocks that are done with, for the storage of new ones.
+    #[expect(clippy::vec_box, reason = "a process takes the box")]
     spare: Vec<Box<Block>>,
 }
 

@@ -20,8 +20,8 @@ pub mod wire;
 pub use address_table::AddressTable;
 pub use node::{DropReason, Event, Node, Output, Port};
 pub use packet::{
-    FlowKey, ForeignOptions, IpHeader, Packet, Parsed, Payload, SackBlocks, TcpFlags, TcpHeader, TcpOptions,
-    Timestamps, Transport,
+    Checksum, FlowKey, ForeignOptions, IpHeader, Offload, Packet, Parsed, Payload, SackBlocks, TcpFlags,
+    TcpHeader, TcpOptions, Timestamps, Transport,
 };
 pub use queue::{DropTail, SduQueue, Waited};
 pub use rng::Stream;

@@ -26,6 +26,31 @@ pub struct Parsed {
     pub payload: Payload,
     /// Length of the whole IP datagram in bytes, headers included.
     pub len: u32,
+    /// What a device said beside the bytes.
+    pub offload: Offload,
+}
+
+/// Work on a datagram that one device has done, or leaves to the next. Packed: it fits where a [`Parsed`] has padding.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[repr(Rust, packed)]
+pub struct Offload {
+    /// The transport checksum.
+    pub checksum: Checksum,
+    /// Of a super-packet, payload bytes of the segments that it stands for; 0 for any other.
+    pub segment: u16,
+}
+
+/// State of a datagram's transport checksum.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Checksum {
+    /// In the bytes; nobody has looked at it.
+    #[default]
+    Unverified,
+    /// In the bytes, and found right.
+    Verified,
+    /// Not in the bytes: the field holds the sum over the pseudo-header, and a device is to complete it (Linux:
+    /// `CHECKSUM_PARTIAL`). What the datagram carries is taken for right.
+    Partial,
 }
 
 /// The IP header, version 4 or 6.
@@ -65,6 +90,8 @@ pub enum Transport {
         src_port: u16,
         /// Destination port.
         dst_port: u16,
+        /// Simulated: when the sender made it, or what it answers.
+        made_at: Option<Instant>,
     },
     /// Any other protocol, by IP protocol number, and segments that did not parse.
     Other(u8),
@@ -75,13 +102,6 @@ pub enum Transport {
 pub enum Payload {
     /// Simulated: this many payload bytes behind the transport header.
     Virtual(u32),
-    /// Simulated likewise, with the time at which the sender made it.
-    Stamped {
-        /// Payload bytes.
-        len: u32,
-        /// When it was made.
-        at: Instant,
-    },
     /// From a device: the bytes of the whole IP datagram, headers included. The parsed headers are a view of it.
     Datagram(Box<[u8]>),
 }
@@ -338,6 +358,10 @@ impl Packet {
             _ => None,
         }
     }
+    /// Whether the IP header says TCP, and be it a segment that did not parse.
+    pub fn is_tcp_protocol(&self) -> bool {
+        matches!(self.transport, Transport::Tcp(_) | Transport::Other(6))
+    }
     /// Sets Congestion Experienced (RFC 3168 §5), in the bytes of a device's datagram as well.
     pub fn set_congestion_experienced(&mut self) {
         self.ip.traffic_class |= 3;
@@ -378,7 +402,8 @@ impl Parsed {
     fn tcp(src: IpAddr, dst: IpAddr, tcp: TcpHeader) -> Self {
         let ip = IpHeader { src, dst, traffic_class: 0, hop_limit: 64, special: false };
         let len = ip.plain_len() + 20 + tcp.options.wire_len() + tcp.payload_len;
-        Self { ip, payload: Payload::Virtual(tcp.payload_len), transport: Transport::Tcp(tcp), len }
+        let (payload, offload) = (Payload::Virtual(tcp.payload_len), Offload::default());
+        Self { ip, payload, transport: Transport::Tcp(tcp), len, offload }
     }
 }
 
@@ -411,7 +436,6 @@ impl fmt::Debug for Payload {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Virtual(len) => write!(f, "Virtual({len})"),
-            Self::Stamped { len, at } => write!(f, "Stamped({len}, {at:?})"),
             Self::Datagram(bytes) => write!(f, "Datagram({} bytes)", bytes.len()),
         }
     }

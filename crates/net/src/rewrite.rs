@@ -4,7 +4,7 @@
 //! A rewritten datagram keeps everything that was not asked for: TTL, flow label, identification, urgent pointer,
 //! unknown options. Its checksum is updated by the difference (RFC 1624), so that a corrupt one stays corrupt.
 
-use crate::packet::{IpHeader, Packet, Parsed, Payload, TcpHeader, Transport};
+use crate::packet::{Checksum, IpHeader, Offload, Packet, Parsed, Payload, TcpHeader, Transport};
 use crate::seq::SeqNumber;
 use crate::wire::emit_tcp;
 use etherparse::checksum::Sum16BitWords;
@@ -41,20 +41,22 @@ pub fn header_len(packet: &Packet) -> usize {
     packet.tcp_header().map_or(packet.len, |tcp| packet.len - tcp.payload_len) as usize
 }
 
-/// A datagram with these headers around the concatenated `parts`, whose lengths must add up to `tcp.payload_len`.
+/// A datagram with these headers around the concatenated `parts`, whose lengths must add up to `tcp.payload_len`. A
+/// `checksum` that is [`Checksum::Partial`] is left to the device that sends it; else it is made here.
 ///
 /// Panics if the datagram would exceed 65,535 bytes or mixes address versions: a bug of the caller.
 pub fn segment<'a>(
     ip: IpHeader,
     tcp: TcpHeader,
     unparsed: Unparsed,
+    checksum: Checksum,
     parts: impl Iterator<Item = &'a [u8]>,
 ) -> Packet {
     let headers = ip.plain_len() + 20 + tcp.options.wire_len();
     let len = headers + tcp.payload_len;
     let mut bytes = Vec::with_capacity(len as usize);
     let l4_len = len - ip.plain_len();
-    let sum = match (ip.src, ip.dst) {
+    match (ip.src, ip.dst) {
         (IpAddr::V4(src), IpAddr::V4(dst)) => {
             let total = u16::try_from(len).expect("an IPv4 datagram has at most 65,535 bytes").to_be_bytes();
             bytes.extend_from_slice(&[0x45, ip.traffic_class, total[0], total[1], 0, 0, 0x40, 0]); // DF
@@ -63,7 +65,6 @@ pub fn segment<'a>(
             bytes.extend_from_slice(&dst.octets());
             let sum = Sum16BitWords::new().add_slice(&bytes).ones_complement();
             bytes[10..12].copy_from_slice(&sum.to_ne_bytes());
-            Sum16BitWords::new().add_4bytes(src.octets()).add_4bytes(dst.octets())
         }
         (IpAddr::V6(src), IpAddr::V6(dst)) => {
             let payload = u16::try_from(l4_len).expect("an IPv6 payload has at most 65,535 bytes");
@@ -73,41 +74,68 @@ pub fn segment<'a>(
             bytes.extend_from_slice(&[6, ip.hop_limit]);
             bytes.extend_from_slice(&src.octets());
             bytes.extend_from_slice(&dst.octets());
-            Sum16BitWords::new().add_16bytes(src.octets()).add_16bytes(dst.octets())
         }
         _ => panic!("a packet's addresses are of one IP version"),
-    };
+    }
     emit_tcp(&mut bytes, &tcp);
     let at = ip.plain_len() as usize;
     bytes[at + 18..at + 20].copy_from_slice(&unparsed.urgent.to_be_bytes());
     parts.for_each(|part| bytes.extend_from_slice(part));
     assert_eq!(bytes.len(), len as usize, "the parts make up the payload");
-    let sum = sum.add_2bytes([0, 6]).add_4bytes(l4_len.to_be_bytes()).add_slice(&bytes[at..]);
-    bytes[at + 16..at + 18].copy_from_slice(&sum.ones_complement().to_ne_bytes());
-    Parsed { ip, transport: Transport::Tcp(tcp), payload: Payload::Datagram(bytes.into()), len }.into()
+    let sum = pseudo_header(&ip).add_2bytes([0, 6]).add_4bytes(l4_len.to_be_bytes());
+    let field = match checksum {
+        Checksum::Partial => !sum.ones_complement(),
+        _ => sum.add_slice(&bytes[at..]).ones_complement(),
+    };
+    bytes[at + 16..at + 18].copy_from_slice(&field.to_ne_bytes());
+    let offload = Offload { checksum, segment: 0 };
+    Parsed { ip, transport: Transport::Tcp(tcp), payload: Payload::Datagram(bytes.into()), len, offload }
+        .into()
 }
 
-/// Whether the checksums of a device's TCP datagram, that of an IPv4 header included, are right. Simulated packets
-/// and other protocols have none to check.
+/// Takes a right checksum out of a TCP datagram, for a device to complete: what it needs to cut a super-packet.
+pub fn leave_checksum(packet: &mut Packet) {
+    let l4_len = packet.len - packet.ip.plain_len();
+    let at = packet.ip.plain_len() as usize;
+    let Parsed { ip, transport: Transport::Tcp(_), payload: Payload::Datagram(bytes), offload, .. } =
+        &mut **packet
+    else {
+        return;
+    };
+    let sum = pseudo_header(ip).add_2bytes([0, 6]).add_4bytes(l4_len.to_be_bytes());
+    bytes[at + 16..at + 18].copy_from_slice(&(!sum.ones_complement()).to_ne_bytes());
+    offload.checksum = Checksum::Partial;
+}
+
+fn pseudo_header(ip: &IpHeader) -> Sum16BitWords {
+    let mut sum = Sum16BitWords::new();
+    match (ip.src, ip.dst) {
+        (IpAddr::V4(src), IpAddr::V4(dst)) => sum.add_4bytes(src.octets()).add_4bytes(dst.octets()),
+        (IpAddr::V6(src), IpAddr::V6(dst)) => sum.add_16bytes(src.octets()).add_16bytes(dst.octets()),
+        _ => panic!("a packet's addresses are of one IP version"),
+    }
+}
+
+/// Whether the checksums of a device's TCP datagram, that of an IPv4 header included, are right; what a device has
+/// vouched for is not looked at again. Simulated packets and other protocols have none to check.
 pub fn checksum_is_right(packet: &Packet) -> bool {
     let (Payload::Datagram(bytes), Transport::Tcp(_)) = (&packet.payload, &packet.transport) else {
         return true;
     };
     let at = if bytes[0] >> 4 == 4 { 4 * usize::from(bytes[0] & 0x0f) } else { 40 };
-    let sum = match (packet.ip.src, packet.ip.dst) {
-        (IpAddr::V4(src), IpAddr::V4(dst)) => {
-            if Sum16BitWords::new().add_slice(&bytes[..at]).ones_complement() != 0 {
-                return false;
-            }
-            Sum16BitWords::new().add_4bytes(src.octets()).add_4bytes(dst.octets())
-        }
-        (IpAddr::V6(src), IpAddr::V6(dst)) => {
-            Sum16BitWords::new().add_16bytes(src.octets()).add_16bytes(dst.octets())
-        }
-        _ => return false,
-    };
+    if packet.ip.src.is_ipv4() && Sum16BitWords::new().add_slice(&bytes[..at]).ones_complement() != 0 {
+        return false;
+    }
+    if packet.offload.checksum != Checksum::Unverified {
+        return true;
+    }
     let l4_len = (bytes.len() - at) as u32;
-    sum.add_2bytes([0, 6]).add_4bytes(l4_len.to_be_bytes()).add_slice(&bytes[at..]).ones_complement() == 0
+    pseudo_header(&packet.ip)
+        .add_2bytes([0, 6])
+        .add_4bytes(l4_len.to_be_bytes())
+        .add_slice(&bytes[at..])
+        .ones_complement()
+        == 0
 }
 
 /// Changes the TCP header of a packet that passes: numbers, flags, window, timestamps and SACK blocks. Ports and
@@ -116,7 +144,7 @@ pub fn checksum_is_right(packet: &Packet) -> bool {
 pub fn rewrite(packet: &mut Packet, new: &TcpHeader) {
     let at = packet.ip.plain_len() as usize;
     let headers = header_len(packet);
-    let Parsed { ip, transport, payload, len } = &mut **packet;
+    let Parsed { ip, transport, payload, len, offload } = &mut **packet;
     let Transport::Tcp(tcp) = transport else { return };
     let Payload::Datagram(bytes) = payload else {
         *tcp = TcpHeader {
@@ -137,6 +165,9 @@ pub fn rewrite(packet: &mut Packet, new: &TcpHeader) {
     header[14..16].copy_from_slice(&new.window.to_be_bytes());
     (tcp.seq, tcp.ack, tcp.flags, tcp.window) = (new.seq, new.ack, new.flags, new.window);
     rewrite_options(&mut header[20..], tcp, new);
+    if offload.checksum == Checksum::Partial {
+        return; // neither addresses nor length have changed
+    }
     let after = sum_without_checksum(header);
     // RFC 1624, equation 3, over all words at once.
     let old = u16::from_be_bytes([header[16], header[17]]);
@@ -300,7 +331,7 @@ mod tests {
             };
             let unparsed = Unparsed { urgent: 3, flow_label: if v6 { 0xabcde } else { 0 } };
             let parts: [&[u8]; 2] = [b"he", b"llo"];
-            let built = segment(old.ip, tcp, unparsed, parts.into_iter());
+            let built = segment(old.ip, tcp, unparsed, Checksum::Unverified, parts.into_iter());
             assert!(checksum_is_right(&built));
             let Payload::Datagram(bytes) = &built.payload else { unreachable!() };
             assert_eq!(parse(bytes).unwrap(), built);

@@ -6,7 +6,8 @@
 //! [`emit`] writes simulated packets for captures, the payload as zeros, with correct checksums.
 
 use crate::packet::{
-    ForeignOptions, IpHeader, Packet, Parsed, Payload, TcpFlags, TcpHeader, TcpOptions, Timestamps, Transport,
+    ForeignOptions, IpHeader, Offload, Packet, Parsed, Payload, TcpFlags, TcpHeader, TcpOptions, Timestamps,
+    Transport,
 };
 use crate::seq::SeqNumber;
 use etherparse::checksum::Sum16BitWords;
@@ -33,12 +34,13 @@ pub fn parse(bytes: &[u8]) -> Result<Packet, WireError> {
             TcpSlice::from_slice(payload.payload).map_or(Transport::Other(6), |tcp| tcp_header(&tcp))
         }
         IpNumber::UDP => UdpSlice::from_slice(payload.payload).map_or(Transport::Other(17), |udp| {
-            Transport::Udp { src_port: udp.source_port(), dst_port: udp.destination_port() }
+            Transport::Udp { src_port: udp.source_port(), dst_port: udp.destination_port(), made_at: None }
         }),
         number => Transport::Other(number.0),
     };
     let datagram = bytes.get(..len).ok_or_else(|| WireError::Ip("length beyond the data".into()))?;
-    Ok(Parsed { ip, transport, payload: Payload::Datagram(datagram.into()), len: len as u32 }.into())
+    let (payload, offload) = (Payload::Datagram(datagram.into()), Offload::default());
+    Ok(Parsed { ip, transport, payload, len: len as u32, offload }.into())
 }
 
 fn ip_header(slice: &IpSlice<'_>) -> (IpHeader, usize) {
@@ -137,7 +139,7 @@ fn foreign_options(mut list: &[u8]) -> ForeignOptions {
 pub fn emit(packet: &Packet) -> Vec<u8> {
     let virtual_len = match &packet.payload {
         Payload::Datagram(bytes) => return bytes.to_vec(),
-        Payload::Virtual(len) | Payload::Stamped { len, .. } => *len,
+        Payload::Virtual(len) => *len,
     };
     let mut l4 = Vec::with_capacity(packet.len as usize);
     let protocol = match &packet.transport {
@@ -145,7 +147,7 @@ pub fn emit(packet: &Packet) -> Vec<u8> {
             emit_tcp(&mut l4, tcp);
             6
         }
-        Transport::Udp { src_port, dst_port } => {
+        Transport::Udp { src_port, dst_port, .. } => {
             l4.extend_from_slice(&src_port.to_be_bytes());
             l4.extend_from_slice(&dst_port.to_be_bytes());
             l4.extend_from_slice(&((8 + virtual_len) as u16).to_be_bytes());

@@ -7,7 +7,7 @@
 
 use paceline_net::rewrite::{self, Unparsed};
 use paceline_net::{
-    Duration, Instant, IpHeader, Packet, SeqNumber, TcpFlags, TcpHeader, TcpOptions, Timestamps,
+    Checksum, Duration, Instant, IpHeader, Packet, SeqNumber, TcpFlags, TcpHeader, TcpOptions, Timestamps,
 };
 use paceline_pep::accelerator::{Accelerator, AcceleratorConfig, Side};
 use std::net::{IpAddr, Ipv4Addr};
@@ -55,7 +55,13 @@ impl Bench {
         };
         if self.real {
             let ip = IpHeader { src, dst, traffic_class: 0, hop_limit: 64, special: false };
-            rewrite::segment(ip, tcp, Unparsed::default(), std::iter::once(&self.body[..len as usize]))
+            rewrite::segment(
+                ip,
+                tcp,
+                Unparsed::default(),
+                Checksum::Unverified,
+                std::iter::once(&self.body[..len as usize]),
+            )
         } else {
             Packet::tcp(src, dst, tcp)
         }

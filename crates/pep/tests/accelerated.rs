@@ -57,6 +57,24 @@ fn a_clean_path_is_left_as_fast_and_without_added_retransmissions() {
     }
 }
 
+/// More connections of one device than its buffer has room for at their full size: they share it, and none is refused
+/// what it was promised or waits for the others to end.
+#[test]
+fn a_hundred_connections_of_a_device_share_its_buffer() {
+    let mut world = World::download(Source::Bulk, adaptive(), 5, lines("100 Mb/s", 15, 1_000_000));
+    for n in 1..100 {
+        world.add(n, 1, Source::Bulk);
+    }
+    world.run_ms(10_000);
+    let refused = world.accelerator().stats().refused;
+    let mut received: Vec<u64> = world.clients.iter().map(|client| client.stats().bytes_received).collect();
+    received.sort_unstable();
+    let (least, sum) = (received[0], received.iter().sum::<u64>());
+    assert_eq!(refused, 0);
+    assert!(least * 200 > sum, "{least} bytes of {sum} for the last of a hundred");
+    assert!(sum * 8 > 900_000_000, "{sum} bytes in 10 s at 100 Mb/s");
+}
+
 /// Queues shorter than any delay budget: they overflow, are found out, and are kept below that.
 #[test]
 fn shallow_buffers_are_found_and_not_overrun() {

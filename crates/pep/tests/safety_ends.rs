@@ -392,12 +392,153 @@ fn reused_addresses_and_ports_are_a_new_connection() {
     bed.server_isn = old.wrapping_add(0x4000_0000);
     let syn_ack = bed.server_packet(0, SYN.with(ACK), 0, |tcp| tcp.options = options);
     bed.server_gives(syn_ack.clone());
-    assert_eq!((bed.taken_by_client().last(), bed.accelerator.flow_count()), (Some(&syn_ack), 0));
+    assert_eq!((bed.taken_by_client().last(), bed.accelerator.flow_count()), (Some(&syn_ack), 1));
     bed.echo = [bed.clock; 2];
     bed.ack(1);
+    assert_eq!(bed.accelerator.flow_count(), 0, "confirmed by the client");
     bed.clear();
     let end = bed.send(1, 3);
     bed.wait(20);
     assert_eq!((bed.acked(), bed.data().len()), (Some(end), 3));
     assert_eq!(bed.stats().flows, 2);
+}
+
+/// A pair of SYNs that others sent in both names ends nothing that is owed.
+#[test]
+fn a_forged_pair_of_syns_replaces_nothing() {
+    for ack in [1, 0x5000] {
+        let mut bed = Bed::open();
+        let end = bed.send(1, 6);
+        let (server_isn, client_isn, client_next) = (bed.server_isn, bed.client_isn, bed.client_next);
+        (bed.client_isn, bed.client_next) = (0x1234_0000, ack);
+        let options = bed.syn_options();
+        let syn = bed.client_packet(0, None, SYN, 0, |tcp| tcp.options = options);
+        bed.client_gives(syn);
+        bed.server_isn = server_isn.wrapping_add(0x4000_0000);
+        let syn_ack = bed.server_packet(0, SYN.with(ACK), 0, |tcp| tcp.options = options);
+        bed.server_gives(syn_ack);
+        (bed.server_isn, bed.client_isn, bed.client_next) = (server_isn, client_isn, client_next);
+        assert_eq!(bed.accelerator.flow_count(), 1);
+        bed.clear();
+        bed.ack(1);
+        bed.ack(end);
+        let last = bed.send(end, 3);
+        bed.wait(20);
+        assert_eq!((bed.accelerator.flow_count(), bed.acked(), bed.data().len()), (1, Some(last), 3));
+    }
+}
+
+/// A stop of a transfer that never pauses: as soon as its device is owed nothing, it goes on end to end, though its server
+/// was promised a wider window and more of it is held.
+#[test]
+fn a_running_transfer_is_let_go_when_nothing_is_owed() {
+    let mut bed = Bed::open();
+    let end = bed.send(1, 8);
+    bed.wait(15);
+    bed.accelerator.drain(bed.now, Duration::from_secs(30));
+    let mut off = end;
+    for _ in 0..2000 {
+        if bed.accelerator.flow_count() == 0 {
+            break;
+        }
+        // The server is always ahead of the client.
+        let next = bed.send(off, 2);
+        bed.wait(1);
+        bed.ack(off);
+        off = next;
+    }
+    assert_eq!(bed.accelerator.flow_count(), 0);
+    assert_eq!((bed.stats().flows_detached, bed.stats().flows_reset), (1, 0));
+}
+
+/// At the limit, or at once: a connection that is owed nothing is not reset because some of it is held.
+#[test]
+fn an_abort_resets_what_is_exposed_alone() {
+    let mut bed =
+        Bed::open_with(AcceleratorConfig { exposure: Bytes(0), ..AcceleratorConfig::default() }, |_| ());
+    bed.send(1, 8);
+    assert!(bed.exposure() == 0 && bed.accelerator.held() > 8_000);
+    bed.accelerator.abort(bed.now);
+    bed.wait(1);
+    assert_eq!((bed.stats().flows_detached, bed.stats().flows_reset), (1, 0));
+    let mut bed = Bed::open();
+    bed.send(1, 8);
+    assert!(bed.exposure() > 0);
+    bed.accelerator.abort(bed.now);
+    assert_eq!((bed.stats().flows_detached, bed.stats().flows_reset), (0, 1));
+}
+
+/// Row "stop, upgrade, config change": what was promised is kept, what comes follows the new parameters.
+#[test]
+fn other_parameters_hold_from_now_on_and_break_no_promise() {
+    let mut bed = Bed::open();
+    let end = bed.send(1, 20);
+    let exposure = bed.exposure();
+    assert_eq!(exposure, 20_000);
+    let small = AcceleratorConfig {
+        flow_buffer: Bytes(16 << 10),
+        exposure: Bytes(4_000),
+        max_flows: 1,
+        ..AcceleratorConfig::default()
+    };
+    bed.accelerator.set_config(small);
+    bed.clear();
+    let end = bed.send(end, 4);
+    assert_eq!(bed.exposure(), exposure, "no more is acknowledged early than was");
+    let told = bed.to_server.iter().map(|packet| bed.offset(header(packet).ack)).max();
+    assert!(told.is_none_or(|ack| ack == 20_001), "nor taken back: {told:?}");
+    let delivered = |bed: &mut Bed, end: u64| {
+        for off in (1..end).step_by(4000).chain([end]) {
+            bed.wait(50);
+            bed.ack(off);
+        }
+        assert_eq!(bed.exposure(), 0);
+    };
+    delivered(&mut bed, end);
+    let end = bed.send(end, 8);
+    assert_eq!(bed.exposure(), 4_000, "the new cap");
+    delivered(&mut bed, end);
+    bed.accelerator.set_config(AcceleratorConfig::default());
+    bed.send(end, 20);
+    assert_eq!(bed.exposure(), 20_000, "and back");
+    bed.accelerator.invariants();
+}
+
+/// Packets went past while the driver was away: who has them needs us no more. At any other time such a number is worth
+/// nothing.
+#[test]
+fn a_client_that_got_more_while_we_were_away_goes_on_end_to_end() {
+    for away in [false, true] {
+        let mut bed = Bed::open();
+        bed.clear();
+        let ours = bed.send(1, 4);
+        bed.wait(20);
+        assert_eq!((bed.acked(), bed.exposure()), (Some(ours), ours - 1), "acknowledged early");
+        let theirs = ours + 4 * u64::from(SEGMENT);
+        if away {
+            bed.accelerator.on_absence(bed.now);
+        }
+        bed.clear();
+        bed.ack(theirs);
+        if away {
+            assert_eq!((bed.acked(), bed.accelerator.flow_count()), (Some(theirs), 0));
+            assert_eq!(bed.stats().bypassed(BypassReason::Unseen), 1);
+        } else {
+            assert_eq!((bed.acked(), bed.accelerator.flow_count()), (None, 1));
+            assert_eq!(bed.stats().optimistic_acks, 1);
+        }
+    }
+    // One that is further ahead than any window, such as an injected one, is believed at no time.
+    let mut bed = Bed::open();
+    bed.accelerator.on_absence(bed.now);
+    let ours = bed.send(1, 4);
+    bed.ack(ours + 900_000_000);
+    assert_eq!((bed.stats().optimistic_acks, bed.accelerator.flow_count()), (1, 1));
+    // Long after, it is an optimistic acknowledgment again.
+    let mut bed = Bed::open();
+    bed.accelerator.on_absence(bed.now);
+    bed.wait(31_000);
+    let ours = bed.send(1, 4);
+    bed.ack(ours + 1);
+    assert_eq!((bed.stats().optimistic_acks, bed.accelerator.flow_count()), (1, 1));
 }

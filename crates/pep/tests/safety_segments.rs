@@ -67,6 +67,24 @@ fn injected_segments_change_nothing() {
     assert_eq!(bed.exposure(), 0);
 }
 
+/// Row "blind injection (RFC 5961)", section 5.2: data and FIN with an acknowledgment that no endpoint would take reach
+/// the server as they are. With ours in its place the server would take them for the client's.
+#[test]
+fn injected_data_is_not_made_acceptable() {
+    let mut bed = open(|_| ());
+    let end = bed.send(1, 6);
+    bed.clear();
+    for ack in [end as u32 + 900_000_000, 0u32.wrapping_sub(900_000_000)] {
+        for (flags, len) in [(ACK, 700), (FIN, 0)] {
+            let packet = bed.client_packet(bed.client_next + 3001, Some(1), flags, len, |tcp| tcp.ack += ack);
+            bed.client_gives(packet.clone());
+            assert_eq!(bed.to_server.pop().map(|passed| bytes(&passed)), Some(bytes(&packet)));
+        }
+    }
+    bed.ack(end);
+    assert_eq!(bed.exposure(), 0);
+}
+
 /// Row "client data or FIN with an old ACK number": ACK, window, SACK and TSecr are rewritten to what the server
 /// has seen from us; only empty ACKs are dropped.
 #[test]

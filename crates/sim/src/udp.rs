@@ -3,8 +3,8 @@
 
 use crate::agenda::NEVER;
 use paceline_net::{
-    Bytes, DropReason, Duration, Instant, IpHeader, Node, Output, Packet, Parsed, Payload, Port, Rate,
-    Transport,
+    Bytes, DropReason, Duration, Instant, IpHeader, Node, Offload, Output, Packet, Parsed, Payload, Port,
+    Rate, Transport,
 };
 use std::collections::VecDeque;
 use std::net::SocketAddr;
@@ -88,7 +88,7 @@ impl Udp {
 
 impl Node for Udp {
     fn handle_packet(&mut self, now: Instant, _from: Port, packet: Packet) {
-        let (Transport::Udp { src_port, dst_port }, Payload::Stamped { len, at }) =
+        let (Transport::Udp { src_port, dst_port, made_at: Some(at) }, Payload::Virtual(len)) =
             (&packet.transport, &packet.payload)
         else {
             self.output.push_back(Output::Drop(packet, DropReason::NoRoute));
@@ -121,9 +121,10 @@ impl Node for Udp {
 
 fn datagram(from: SocketAddr, to: SocketAddr, payload: u32, at: Instant) -> Packet {
     let ip = IpHeader { src: from.ip(), dst: to.ip(), traffic_class: 0, hop_limit: 64, special: false };
-    let transport = Transport::Udp { src_port: from.port(), dst_port: to.port() };
+    let transport = Transport::Udp { src_port: from.port(), dst_port: to.port(), made_at: Some(at) };
     let len = ip.plain_len() + HEADER + payload;
-    Parsed { ip, transport, payload: Payload::Stamped { len: payload, at }, len }.into()
+    let (payload, offload) = (Payload::Virtual(payload), Offload::default());
+    Parsed { ip, transport, payload, len, offload }.into()
 }
 
 #[cfg(test)]

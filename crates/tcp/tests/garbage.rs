@@ -99,7 +99,7 @@ fn foreign_packets_are_counted_and_disturb_nothing() {
         let mut packet = garbage(&mut stream, true, (0, 0));
         match stream.below(3) {
             0 => packet.transport = Transport::Other(47),
-            1 => packet.transport = Transport::Udp { src_port: 80, dst_port: 40_000 },
+            1 => packet.transport = Transport::Udp { src_port: 80, dst_port: 40_000, made_at: None },
             _ => packet.ip.src = "198.18.0.3".parse().expect("an address"),
         }
         let now = world.now;

@@ -7,7 +7,7 @@
 //!
 //! **Window**: rate x (minimum round trip + budget). The budget is the queue that the radio draws from until the
 //! first ACK tells of a higher capacity. It follows from the link itself: round trips near the minimum say that the
-//! queue ran empty, and about one in a hundred is wanted. A steady link is left with a short queue, a bursty one gets
+//! queue ran empty, and about one in fifty is wanted. A steady link is left with a short queue, a bursty one gets
 //! a longer one. While the queue stays short the capacity is not known, and the window grows up to twofold each
 //! round trip: a hundredfold jump takes eight or nine. After a drop the estimate follows with the stretches, and
 //! nothing is sent until the excess has drained.
@@ -16,12 +16,17 @@
 //! above it, the window shrinks to below what the path itself holds until the queue is gone, and the minimum is
 //! measured anew: so a path that became longer is told from a queue of our own making.
 //!
-//! **Loss** does not lower the rate. A buffer shorter than the budget is found by trying (`shallow`), which
+//! **Delay that grows with the load** is no queue, though it looks like one: whether the rate follows a larger window is
+//! tried now and then (`response`), and while it does the window goes on growing.
+//!
+//! **Loss** does not lower the rate, nor do the silences of a radio that fades (`fading`): they are in no stretch. A buffer shorter than the budget is found by trying (`shallow`), which
 //! shortens the queue and leaves the path full.
 //!
 //! Left out: ECN.
 
 use super::control::AckSample;
+use super::fading::LEAST_SILENCE;
+use super::response::Response;
 use super::shallow::Shallow;
 use paceline_net::{Duration, Instant, Rate};
 
@@ -40,8 +45,8 @@ impl Default for AdaptiveParameters {
     fn default() -> Self {
         Self {
             least_budget: Duration::from_millis(15),
-            most_budget: Duration::from_millis(200),
-            starvation: 0.01,
+            most_budget: Duration::from_millis(100),
+            starvation: 0.02,
         }
     }
 }
@@ -58,8 +63,9 @@ const MIN_RTT_LIFE: Duration = Duration::from_secs(10);
 const DOUBT: Duration = Duration::from_secs(1);
 /// Longest measurement of a new minimum.
 const MAX_PROBE: Duration = Duration::from_secs(3);
-/// What may be on its way before anything is known, and at least (RFC 6928).
-const INITIAL_WINDOW: u64 = 14_600;
+/// What may be on its way before anything is known: twice what RFC 6928 has for ends that do not know the path's first
+/// hop, paced over the round trip that the handshake took; and at least.
+const INITIAL_WINDOW: u64 = 29_200;
 const MIN_WINDOW: u64 = 4 * 1460;
 /// Round trip assumed before one is measured, to pace the first window.
 const INITIAL_RTT: Duration = Duration::from_millis(50);
@@ -67,7 +73,7 @@ const INITIAL_RTT: Duration = Duration::from_millis(50);
 const MAX_GAIN: f64 = 2.0;
 const GAIN_STEP: f64 = 1.3;
 /// Growth of the budget for a round trip throughout which the queue was empty.
-const BUDGET_STEP: f64 = 0.1;
+const BUDGET_STEP: f64 = 0.2;
 /// A queueing delay below this is none.
 const LEAST_QUEUE: Duration = Duration::from_millis(2);
 
@@ -92,6 +98,7 @@ struct Probe {
 pub(super) struct Adaptive {
     parameters: AdaptiveParameters,
     delivered: u64,
+    acked_at: Instant,
     newest_sent_at: Instant,
     /// Ends of the last parts of a stretch, the oldest first.
     marks: [Mark; PARTS],
@@ -114,9 +121,12 @@ pub(super) struct Adaptive {
     round_lowest: Duration,
     round_limited: bool,
     sampled_at: Instant,
+    /// The queue was empty then.
+    empty: bool,
     /// Bytes delivered and found lost in the round.
     round_bytes: (u64, u64),
     shallow: Shallow,
+    response: Response,
     /// Factor of the bandwidth-delay product by which the window tries for more.
     gain: f64,
     /// No queue has been seen yet.
@@ -132,6 +142,7 @@ impl Adaptive {
         Self {
             parameters: AdaptiveParameters { least_budget, most_budget, starvation },
             delivered: 0,
+            acked_at: Instant::ZERO,
             newest_sent_at: Instant::ZERO,
             marks: [Mark::default(); PARTS],
             mark_count: 0,
@@ -148,8 +159,10 @@ impl Adaptive {
             round_lowest: Duration::MAX,
             round_limited: false,
             sampled_at: Instant::ZERO,
+            empty: false,
             round_bytes: (0, 0),
             shallow: Shallow::default(),
+            response: Response::default(),
             gain: MAX_GAIN,
             starting: true,
             window: INITIAL_WINDOW,
@@ -164,8 +177,8 @@ impl Adaptive {
         self.shallow.cap().map_or(self.budget, |cap| cap.min(self.budget))
     }
 
-    pub fn on_send(&mut self, now: Instant, in_flight_before: u64) {
-        if in_flight_before == 0 {
+    pub fn on_send(&mut self, now: Instant, after_idle: bool) {
+        if after_idle {
             // Idle time is in no stretch.
             self.mark_count = 0;
             self.mark(Mark { at: now, delivered: self.delivered, sent_at: now });
@@ -181,11 +194,19 @@ impl Adaptive {
     }
 
     pub fn on_ack(&mut self, now: Instant, sample: &AckSample) {
+        let silent = now.since(self.acked_at);
+        self.acked_at = now;
+        let fades = silent > LEAST_SILENCE.max(self.min_rtt() / 4);
+        if sample.fades && fades {
+            // What a fade lost says nothing of the rate between fades: it is in no stretch.
+            self.mark_count = 0;
+        }
         self.delivered += sample.bytes;
         self.limited_since_mark |= sample.app_limited;
         self.round_limited |= sample.app_limited;
         self.round_bytes.0 += sample.bytes;
-        self.round_bytes.1 += sample.lost;
+        // What fades lose is no sign of a short buffer.
+        self.round_bytes.1 += if sample.fades { 0 } else { sample.lost };
         if let Some(sent_at) = sample.sent_at {
             self.newest_sent_at = self.newest_sent_at.max(sent_at);
         }
@@ -200,6 +221,12 @@ impl Adaptive {
         if now.since(self.round_at) >= self.min_rtt() {
             self.end_round(now);
         }
+        let spoiled = sample.app_limited
+            || self.gain > 1.0
+            || self.probe.is_some()
+            || fades
+            || self.shallow.cap().is_some();
+        self.response.on_ack(now, sample.bytes, sample.rtt, spoiled);
         self.follow_probe(now, sample);
         self.update_window(if sample.app_limited { 0 } else { sample.bytes });
     }
@@ -209,8 +236,14 @@ impl Adaptive {
     fn adapt_budget(&mut self, now: Instant, rtt: Duration) {
         let min_rtt = self.min_rtt();
         let share = now.since(self.sampled_at).min(min_rtt).as_secs_f64() / min_rtt.as_secs_f64().max(1e-4);
-        let empty = rtt.saturating_sub(min_rtt) < LEAST_QUEUE.max(min_rtt / 16);
-        let step = if empty { share } else { -self.parameters.starvation * share };
+        // The time until now belongs to the state that it began with: a radio that serves in turns is found empty at the
+        // end of one, and what it could have sent more is not seen.
+        let now_empty = rtt.saturating_sub(min_rtt) < LEAST_QUEUE.max(min_rtt / 16);
+        let step = if std::mem::replace(&mut self.empty, now_empty) {
+            share
+        } else {
+            -self.parameters.starvation * share
+        };
         let (least, most) = (self.parameters.least_budget, self.parameters.most_budget);
         self.budget =
             (self.budget * (1.0 + BUDGET_STEP * step)).clamp(least.as_secs_f64(), most.as_secs_f64());
@@ -277,8 +310,8 @@ impl Adaptive {
             return;
         }
         let second = now.since(self.lowest.1) >= DOUBT.max(min * 4);
-        let far =
-            self.lowest.0 < Duration::MAX && self.lowest.0 > min + Duration::from_secs_f64(2.0 * self.budget);
+        let far = self.lowest.0 < Duration::MAX
+            && self.lowest.0 > min + Duration::from_secs_f64(self.response.reach() + 2.0 * self.budget);
         if now.since(at) > MIN_RTT_LIFE || second && far {
             self.probe = Some(Probe { since: now, drained: None });
         } else if second {
@@ -322,11 +355,15 @@ impl Adaptive {
             0.75 * min_rtt
         } else {
             // In a short buffer there is no room to try for more.
-            let gain = if self.shallow.cap().is_some() { 1.0 } else { self.gain };
-            (min_rtt + self.budget()).max(gain * min_rtt)
+            if self.shallow.cap().is_some() {
+                min_rtt + self.budget()
+            } else {
+                let own = min_rtt + self.response.reach();
+                (own + self.budget()).max(self.gain * min_rtt) * self.response.factor()
+            }
         };
         let wanted = (self.bandwidth / 8.0 * span) as u64;
-        let least = if self.gain > 1.0 { INITIAL_WINDOW } else { MIN_WINDOW };
+        let least = if self.starting { INITIAL_WINDOW } else { MIN_WINDOW };
         // Slow start: what is acknowledged may be sent twice.
         let doubled = if self.starting && self.shallow.cap().is_none() { self.window + acked } else { 0 };
         self.window = wanted.max(least).max(doubled);
@@ -343,93 +380,15 @@ impl Adaptive {
         };
         Rate((rate as u64).max(64_000))
     }
+    /// Bytes that the path itself holds.
+    pub fn bandwidth_delay(&self) -> u64 {
+        (self.bandwidth / 8.0 * self.min_rtt().as_secs_f64()) as u64
+    }
     pub fn window(&self) -> u64 {
         self.window
     }
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// A path of `rate` bytes per millisecond and 40 ms: the control fills it, for so many milliseconds.
-    struct Path {
-        control: Adaptive,
-        now: u64,
-        /// Bytes sent and when; a queue of what has not been delivered.
-        flying: std::collections::VecDeque<(u64, u64)>,
-        in_flight: u64,
-        credit: u64,
-    }
-    const PACKET: u64 = 1000;
-
-    impl Path {
-        fn new() -> Self {
-            let control = Adaptive::new(AdaptiveParameters::default());
-            Self { control, now: 1, flying: std::collections::VecDeque::new(), in_flight: 0, credit: 0 }
-        }
-        fn run(&mut self, ms: u64, rate: u64, delay: u64, app: u64) {
-            for _ in 0..ms {
-                self.now += 1;
-                let now = Instant::from_millis(self.now);
-                self.credit = (self.credit + rate).min(rate.max(PACKET) * 2);
-                while let Some(&(sent_at, _)) =
-                    self.flying.front().filter(|(sent_at, _)| sent_at + delay <= self.now)
-                    && self.credit >= PACKET
-                {
-                    self.flying.pop_front();
-                    self.credit -= PACKET;
-                    self.in_flight -= PACKET;
-                    let sample = AckSample {
-                        bytes: PACKET,
-                        rtt: Some(Duration::from_millis(self.now - sent_at)),
-                        sent_at: Some(Instant::from_millis(sent_at)),
-                        lost: 0,
-                        in_flight: self.in_flight,
-                        app_limited: app < self.control.window(),
-                    };
-                    self.control.on_ack(now, &sample);
-                }
-                let paced = self.control.rate().0 / 8000 + PACKET;
-                let mut sent = 0;
-                while self.in_flight + PACKET <= self.control.window().min(app) && sent < paced {
-                    self.control.on_send(now, self.in_flight);
-                    self.flying.push_back((self.now, PACKET));
-                    self.in_flight += PACKET;
-                    sent += PACKET;
-                }
-            }
-        }
-        fn queue_ms(&self, rate: u64, delay: u64) -> u64 {
-            (self.in_flight / rate).saturating_sub(delay)
-        }
-    }
-
-    #[test]
-    fn the_estimate_is_the_paths_and_the_queue_short() {
-        let mut path = Path::new();
-        path.run(5_000, 2_000, 40, u64::MAX);
-        let bandwidth = path.control.bandwidth / 8000.0;
-        assert!((1_900.0..2_200.0).contains(&bandwidth), "{bandwidth} bytes a millisecond");
-        assert!(path.queue_ms(2_000, 40) < 60, "{} ms", path.queue_ms(2_000, 40));
-        path.run(30_000, 2_000, 40, u64::MAX);
-        assert!(path.queue_ms(2_000, 40) < 60, "the minimum does not creep: {} ms", path.queue_ms(2_000, 40));
-    }
-
-    #[test]
-    fn too_little_to_send_lowers_nothing() {
-        let mut path = Path::new();
-        path.run(5_000, 2_000, 40, u64::MAX);
-        path.run(5_000, 2_000, 40, 5_000);
-        assert!(path.control.bandwidth / 8000.0 > 1_900.0);
-    }
-
-    #[test]
-    fn a_longer_path_is_told_from_a_queue() {
-        let mut path = Path::new();
-        path.run(5_000, 2_000, 40, u64::MAX);
-        path.run(10_000, 2_000, 160, u64::MAX);
-        assert!(path.control.bandwidth / 8000.0 > 1_900.0, "{}", path.control.bandwidth / 8000.0);
-        assert!(path.control.min_rtt() >= Duration::from_millis(155), "{:?}", path.control.min_rtt());
-    }
-}
+#[path = "adaptive_tests.rs"]
+mod tests;

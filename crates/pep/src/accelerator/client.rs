@@ -2,10 +2,10 @@
 //! the server has seen from us.
 
 use super::flow::{Context, Fate, Flow};
-use super::outbound::SILENT;
+use super::outbound::MOST_DOUBTS;
 use super::scoreboard::Delivery;
 use paceline_net::rewrite;
-use paceline_net::{Packet, TcpFlags, TcpHeader, Timestamps, Transport};
+use paceline_net::{Duration, Packet, TcpFlags, TcpHeader, Timestamps, Transport};
 
 /// Duplicates that stand for a loss where there is no SACK (RFC 5681).
 const DUPLICATES: u32 = 3;
@@ -30,15 +30,18 @@ impl Flow {
         let plausible = self.uplink.accepts_seq(tcp.seq) && !self.is_old_of_client(&tcp);
         let Some(ack) = ack.filter(|ack| plausible && *ack + reach >= self.una) else {
             cx.stats.invalid += 1;
-            return (self.forward_or_absorb(cx, packet, carries), none);
+            return (Self::leave_to_server(cx, packet, carries), none);
         };
         if ack > self.nxt {
-            if self.is_quiet() {
+            // Where packets went past us, it may have got from the server what we lack, and needs us no more: it has
+            // all that was acknowledged in its name. No more than a window, though: else one injected number would do.
+            let most = self.client_edge.max(self.store.next() + reach);
+            if self.is_quiet() || cx.absent && (self.store.next()..=most).contains(&ack) {
                 return (Fate::Detach(packet), none);
             }
             // Data was never sent so far: an optimistic acknowledgment, which is worth nothing.
             cx.stats.optimistic_acks += 1;
-            return (self.forward_or_absorb(cx, packet, carries), none);
+            return (Self::leave_to_server(cx, packet, carries), none);
         }
         let probes =
             tcp.payload_len == 0 && tcp.seq != self.uplink.next && self.uplink.next.distance(tcp.seq) == 1;
@@ -46,13 +49,14 @@ impl Flow {
         self.complete = true;
         self.heard_at = cx.now;
         self.window_probes = 0;
-        if self.rtt.backoff() >= SILENT {
-            // It is back: the first segment that it lacks goes at once, the rest follows.
-            self.rtt.on_progress();
-            self.timer_base = cx.now;
-            self.board.lose_first();
-        }
+        self.rtt.on_progress();
+        let back = std::mem::take(&mut self.silent);
         let delivery = self.take_ack(cx, &tcp, ack, carries);
+        if back && self.is_waiting() {
+            // What it lacks, or what tells whether it lacks anything, goes at once.
+            self.timer_base = cx.now;
+            self.ask(cx.now);
+        }
         let answers = std::mem::take(&mut self.probe_passed);
         (self.forward_or_absorb(cx, packet, carries || probes || answers), delivery)
     }
@@ -62,6 +66,16 @@ impl Flow {
         // Segments that overtook each other differ by little; an old duplicate by more.
         let near = |timestamps: Timestamps| self.uplink.timestamp.wrapping_sub(timestamps.val) < 1 << 16;
         self.agreed.timestamps && !tcp.options.timestamps.is_none_or(|t| newer(t) || near(t))
+    }
+
+    /// What no endpoint would accept: the server sees it as it is, and judges; with our acknowledgment number it would
+    /// take injected data for the client's (RFC 5961, section 5.2).
+    fn leave_to_server(cx: &mut Context<'_>, packet: Packet, carries: bool) -> Fate {
+        if carries {
+            return Fate::Pass(packet);
+        }
+        cx.stats.acks_absorbed += 1;
+        Fate::Absorbed
     }
 
     /// Empty acknowledgments end here; anything else goes on with the numbers that the server has seen.
@@ -105,9 +119,12 @@ impl Flow {
         });
         let ranges: [Option<(u64, u64)>; 4] = collect(ranges);
         let una = self.una.max(ack);
+        let sure = self.fades || !self.agreed.sack || self.doubted >= MOST_DOUBTS || !self.has_unsent();
+        self.board.set_longest(if sure { Duration::MAX } else { self.rtt.base() });
         let mut delivery = self.board.on_ack(cx.now, una, ranges.iter().flatten().copied(), min_rtt);
         let payload = |off: u64| off.min(self.store.next());
         cx.stats.bytes_delivered += payload(una) - payload(self.una);
+        let acked = una - self.una;
         self.una = una;
         self.store.release(una);
         if self.urgent.is_some_and(|(_, end)| end <= una) {
@@ -115,24 +132,27 @@ impl Flow {
         }
         if let Some(rtt) = delivery.rtt {
             self.rtt.on_sample(rtt);
+            self.doubted = 0;
         }
         if delivery.bytes > 0 {
             self.timer_base = cx.now;
-            self.tail_probed = false;
-            self.rtt.on_progress();
+        }
+        self.doubted = self.doubted.saturating_add(u8::from(delivery.doubtful));
+        if delivery.doubtful && self.is_waiting() {
+            self.force = true; // by what is sent now, if it can be new
         }
         if is_duplicate_report(tcp, ack) {
             self.board.on_duplicate(self.una);
+            delivery.in_vain += u64::from(self.agreed.segment);
         }
         self.take_congestion_echo(tcp);
         if advances {
             self.duplicates = 0;
-            let srtt = self.rtt.srtt().unwrap_or_default();
-            self.overshoot.on_progress(cx.now, window, srtt, self.useful_window);
+            self.overshoot.on_progress(cx.now, window, acked, self.useful_window);
         } else if duplicate && delivery.bytes == 0 && (same_window || moved) {
             self.on_duplicate(cx);
         }
-        self.reorder_at = self.board.detect(cx.now, self.rtt.spread(), self.agreed.segment);
+        self.judge(cx.now);
         delivery.lost = self.board.take_lost();
         self.ack_due |= self.is_ack_due(cx);
         delivery
@@ -150,9 +170,9 @@ impl Flow {
         if dropped && self.board.lose_beyond() {
             self.overshoot.on_drop(cx.now);
             cx.stats.overshoot_drops += 1;
-            self.board.lose_first();
+            self.board.lose_first(false);
         } else if self.duplicates == DUPLICATES && !self.agreed.sack {
-            self.board.lose_first();
+            self.board.lose_first(false);
         }
     }
 

@@ -4,6 +4,13 @@ use super::adaptive::AdaptiveParameters;
 use super::paper::PaperParameters;
 use paceline_net::{Bytes, Duration};
 
+/// A device's buffer is promised to its connections in eighths of an equal share, so that they fill it together and not
+/// the first ones alone, to which more was promised while they were few: what comes past a full buffer is refused, which
+/// costs its server a timeout.
+const SHARES: u64 = 8;
+/// But each is promised this, in bytes.
+const LEAST_SHARE: u64 = 8 << 10;
+
 /// How the rate towards a device is found.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub enum RateControl {
@@ -49,6 +56,8 @@ pub struct AcceleratorConfig {
     pub tick: Duration,
     /// Verify TCP checksums of datagrams; off where the device below has done it.
     pub verify_checksums: bool,
+    /// Leave the checksums of data to the device that sends it.
+    pub partial_checksums: bool,
     /// A client that owes an acknowledgment for so long stops early acknowledgments.
     pub silence: Duration,
     /// A client that owes an acknowledgment for so long is given up: what it was to get is lost, and both ends are
@@ -75,6 +84,7 @@ impl Default for AcceleratorConfig {
             super_packet: Bytes(0),
             tick: Duration::from_micros(250),
             verify_checksums: true,
+            partial_checksums: false,
             silence: Duration::from_secs(3),
             give_up: Duration::from_secs(120),
             reset_grace: Duration::from_secs(5),
@@ -84,6 +94,11 @@ impl Default for AcceleratorConfig {
 }
 
 impl AcceleratorConfig {
+    /// What may be promised to the server of one of a device's connections ahead of what its client has, in bytes.
+    pub(super) fn share(&self, flows: usize) -> u64 {
+        let part = self.device_buffer.0 / (SHARES * flows.max(1) as u64);
+        part.max(LEAST_SHARE).min(self.flow_buffer.0)
+    }
     pub(super) fn clamped(mut self) -> Self {
         // A buffer below a few segments could not even fill a delayed ACK; beyond 2^29 serial numbers end.
         self.flow_buffer = Bytes(self.flow_buffer.0.clamp(16 << 10, 1 << 29));

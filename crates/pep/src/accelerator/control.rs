@@ -21,7 +21,13 @@ pub(super) struct AckSample {
     pub in_flight: u64,
     /// The rate was not tried: there was too little to send.
     pub app_limited: bool,
+    /// The device's radio loses what is sent while it is silent.
+    pub fades: bool,
 }
+
+/// The published control bounds nothing but the rate. Past the client's window no more is sent than this many times what
+/// the path holds: what fills a deep buffer beyond that is of no use to anybody.
+const PAPER_ROUNDS: u64 = 3;
 
 #[derive(Clone, Debug)]
 pub(super) enum Control {
@@ -37,15 +43,16 @@ impl Control {
         }
     }
     /// Bytes are sent to the device.
-    pub fn on_send(&mut self, now: Instant, in_flight_before: u64) {
+    pub fn on_send(&mut self, now: Instant, after_idle: bool) {
         if let Self::Adaptive(control) = self {
-            control.on_send(now, in_flight_before);
+            control.on_send(now, after_idle);
         }
     }
     /// A handshake took this from the server's SYN to the client's answer.
     pub fn on_handshake(&mut self, now: Instant, rtt: Duration) {
-        if let Self::Adaptive(control) = self {
-            control.on_handshake(now, rtt);
+        match self {
+            Self::Paper(control) => control.on_rtt(rtt),
+            Self::Adaptive(control) => control.on_handshake(now, rtt),
         }
     }
     pub fn on_ack(&mut self, now: Instant, sample: &AckSample) {
@@ -68,10 +75,13 @@ impl Control {
             Self::Adaptive(control) => control.window(),
         }
     }
-    /// Bytes on their way beyond which more is of no use.
-    pub fn useful_window(&self) -> u64 {
+    /// Bytes on their way beyond which more is of no use. After a fade the client drops what is past its window: where
+    /// there are fades, a queue is not worth it.
+    pub fn useful_window(&self, fades: bool) -> u64 {
         match self {
-            Self::Paper(control) => 2 * control.bandwidth_delay(),
+            Self::Paper(control) if fades => control.bandwidth_delay(),
+            Self::Adaptive(control) if fades => control.bandwidth_delay(),
+            Self::Paper(control) => PAPER_ROUNDS * control.bandwidth_delay(),
             Self::Adaptive(control) => control.window(),
         }
     }

@@ -2,6 +2,7 @@
 
 use super::config::AcceleratorConfig;
 use super::control::{AckSample, Control};
+use super::fading::Fading;
 use super::timers::Alarm;
 use paceline_net::{Bytes, Duration, Instant};
 use std::collections::VecDeque;
@@ -21,7 +22,12 @@ pub(super) struct Device {
     /// Bytes held for it, bookkeeping included.
     pub held: u64,
     pub in_flight: u64,
+    /// Bytes acknowledged to servers that it has not acknowledged.
+    pub exposure: u64,
+    /// While the machine is being stopped: since when its exposure is 0.
+    pub unexposed_since: Option<Instant>,
     pub alarm: Alarm,
+    pub fading: Fading,
     /// Whether it waits for its turn.
     pub ready: bool,
     next_send_at: Instant,
@@ -46,12 +52,19 @@ impl Device {
             flows: 0,
             held: 0,
             in_flight: 0,
+            exposure: 0,
+            unexposed_since: None,
             alarm: Alarm::default(),
+            fading: Fading::default(),
             ready: false,
             next_send_at: Instant::ZERO,
             delivered: 0,
-            app_limited_until: 0,
+            app_limited_until: 1,
         }
+    }
+    /// Payload bytes that it has acknowledged.
+    pub fn delivered(&self) -> u64 {
+        self.delivered
     }
     /// When the pacer lets the next packet go.
     pub fn next_send_at(&self) -> Instant {
@@ -69,10 +82,13 @@ impl Device {
         let bytes = u128::from(self.control.rate().0) * u128::from(tick.as_nanos()) / 8_000_000_000;
         (bytes as u64).clamp(segment, MAX_BURST * segment) as u32
     }
-    pub fn on_send(&mut self, now: Instant, wire: u64, in_flight_before: u64) {
-        self.control.on_send(now, in_flight_before);
+    pub fn on_send(&mut self, now: Instant, bytes: u64, in_flight_before: u64) {
+        // Where round trips are shorter than the pacer's pauses, nothing is in flight in most of them: that is no
+        // idleness, or there would be no stretch to take the rate from.
+        let after_idle = in_flight_before == 0 && self.app_limited_until > 0;
+        self.control.on_send(now, after_idle);
         let earliest = Instant::from_nanos(now.as_nanos().saturating_sub(CATCH_UP.as_nanos()));
-        self.next_send_at = self.next_send_at.max(earliest) + self.control.rate().time_to_send(Bytes(wire));
+        self.next_send_at = self.next_send_at.max(earliest) + self.control.rate().time_to_send(Bytes(bytes));
     }
     /// There was room in flight and nothing to fill it with.
     pub fn on_idle(&mut self) {
@@ -86,5 +102,45 @@ impl Device {
         }
         sample.app_limited = self.app_limited_until > 0;
         self.control.on_ack(now, &sample);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Round trips of 20 us, a driver that comes every 250 us, and always something to send: nothing but the rate
+    /// control limits it, also after the machine stood still for a moment.
+    #[test]
+    fn round_trips_shorter_than_the_pacers_pauses_do_not_hold_the_rate_down() {
+        let mut device = Device::new(&AcceleratorConfig::default());
+        let wire = 7240;
+        for tick in 1..8_000u64 {
+            let now = Instant::from_nanos(250_000 * tick);
+            // What a queue of 4 Gb/s takes in a tick.
+            let mut sent = 0;
+            while device.next_send_at() <= now && sent < 125_000 {
+                device.on_send(now, wire, device.in_flight);
+                device.in_flight += wire;
+                sent += wire;
+            }
+            let acked_at = now + Duration::from_micros(20);
+            let stalled = (1000..1010).contains(&tick);
+            let rtt = Some(if stalled { Duration::from_millis(300) } else { Duration::from_micros(20) });
+            let bytes = device.in_flight;
+            device.in_flight = 0;
+            let sample = AckSample {
+                bytes,
+                rtt,
+                sent_at: Some(now),
+                lost: 0,
+                in_flight: 0,
+                app_limited: false,
+                fades: false,
+            };
+            device.on_ack(acked_at, sample);
+        }
+        let rate = device.control.rate().0;
+        assert!(rate > 3_500_000_000, "{rate} bit/s of 4 Gb/s");
     }
 }

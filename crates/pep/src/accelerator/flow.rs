@@ -6,9 +6,9 @@
 
 use super::Transmission;
 use super::config::AcceleratorConfig;
+use super::exposed::NOWHERE;
 use super::inbound::LARGEST_PACKET;
 use super::opening::{Agreed, Opened};
-use super::outbound::SILENT;
 use super::overshoot::Overshoot;
 use super::rtt::Rtt;
 use super::scoreboard::Scoreboard;
@@ -17,8 +17,11 @@ use super::store::Store;
 use super::timers::Alarm;
 use super::uplink::Uplink;
 use paceline_net::rewrite::{self, Unparsed};
-use paceline_net::{FlowKey, Instant, IpHeader, Packet, SeqNumber, TcpHeader};
+use paceline_net::{Checksum, Duration, FlowKey, Instant, IpHeader, Packet, SeqNumber, TcpHeader};
 use std::collections::VecDeque;
+
+/// A connection without a packet for so long is idle.
+const IDLE: Duration = Duration::from_secs(1);
 
 /// What a connection is handed with every call.
 pub(super) struct Context<'a> {
@@ -28,6 +31,10 @@ pub(super) struct Context<'a> {
     pub out: &'a mut VecDeque<Transmission>,
     /// Early acknowledgments are wanted: the accelerator is not being stopped.
     pub early: bool,
+    /// Packets may have gone past us: see [`super::Accelerator::on_absence`].
+    pub absent: bool,
+    /// What may be promised to the server ahead of what the client has, in bytes.
+    pub share: u64,
     /// Buffers run short: windows do not open.
     pub tight: bool,
     /// Buffers are full: nothing new is taken.
@@ -99,6 +106,8 @@ pub(super) struct Flow {
     pub server_hop_limit: u8,
     /// What the path holds, for the overshoot.
     pub useful_window: u64,
+    /// Its device's radio loses what is not answered in time.
+    pub fades: bool,
     pub store: Store,
     pub board: Scoreboard,
     pub rtt: Rtt,
@@ -112,13 +121,20 @@ pub(super) struct Flow {
     pub cwr_until: u64,
     /// A probe of the server's was passed on: the client's answer is the server's.
     pub probe_passed: bool,
+    /// A handshake under the same addresses and ports has passed, which the client has not confirmed.
+    pub contested: bool,
     /// One segment may leave regardless of rate and window.
     pub force: bool,
-    pub tail_probed: bool,
     /// Retransmission timer: since when the client owes an answer.
     pub timer_base: Instant,
     /// When the client was last heard while it owed an answer.
     pub heard_at: Instant,
+    /// Nothing at all was heard of it for two timeouts: it gets nothing but probes.
+    pub silent: bool,
+    /// When it was last asked for what it owes.
+    pub asked_at: Instant,
+    /// Repetitions on suspicion acknowledged since anything told whether they were needed.
+    pub doubted: u8,
     /// Unanswered probes of a zero window.
     pub window_probes: u8,
     pub reorder_at: Option<Instant>,
@@ -132,6 +148,11 @@ pub(super) struct Flow {
     /// What the device and the total have been charged with.
     pub charged_in_flight: u64,
     pub charged_held: u64,
+    pub charged_exposure: u64,
+    /// Its place in the list of those that the journal has, and the acknowledgment that was told to the journal.
+    pub listed_at: u32,
+    pub journaled_acked: u64,
+    pub in_changed: bool,
     pub seen_at: Instant,
 }
 
@@ -163,19 +184,23 @@ impl Flow {
             flow_label: 0,
             server_hop_limit: 64,
             useful_window: 0,
+            fades: false,
             store: Store::new(first),
             board: Scoreboard::default(),
             rtt: Rtt::of(opened.rtt),
-            overshoot: Overshoot::default(),
+            overshoot: Overshoot::open(opened.client_edge - first),
             duplicates: 0,
             news: false,
             cwr_due: false,
             cwr_until: 0,
             probe_passed: false,
+            contested: false,
             force: false,
-            tail_probed: false,
             timer_base: now,
             heard_at: now,
+            silent: false,
+            asked_at: Instant::ZERO,
+            doubted: 0,
             window_probes: 0,
             reorder_at: None,
             uplink,
@@ -184,6 +209,10 @@ impl Flow {
             in_due: false,
             charged_in_flight: 0,
             charged_held: 0,
+            charged_exposure: 0,
+            listed_at: NOWHERE,
+            journaled_acked: 0,
+            in_changed: false,
             seen_at: now,
         }
     }
@@ -206,9 +235,18 @@ impl Flow {
             && self.reset.is_none()
             && self.acked <= self.una
     }
-    /// Quiet, and the server has seen no right edge beyond the client's own.
+    /// Nothing is owed, and what is held is on its way: the server still has every byte that the client may lack. The
+    /// server has seen no right edge beyond the client's own.
     pub fn is_detachable(&self) -> bool {
-        self.is_quiet() && self.edge <= self.client_edge
+        let sent = self.nxt >= self.stream_end() && !self.board.has_lost();
+        let whole = self.store.beyond().next().is_none() && self.urgent.is_none();
+        let told = !self.ack_due && !self.news && self.reset.is_none();
+        self.exposure() == 0 && sent && whole && told && self.edge <= self.client_edge
+    }
+    /// Quiet, and for so long that the server will start slowly: should it go past the client's window, that costs
+    /// little.
+    pub fn is_idle(&self, now: Instant) -> bool {
+        self.is_quiet() && now.since(self.seen_at) >= IDLE
     }
     /// Both directions are closed and acknowledged.
     pub fn is_over(&self) -> bool {
@@ -222,7 +260,7 @@ impl Flow {
     /// Bytes that take room on the way to the device. What a silent client was sent is long gone from the radio: it
     /// must not keep the device's other connections from sending.
     pub fn on_its_way(&self) -> u64 {
-        if self.rtt.backoff() >= SILENT { 0 } else { self.board.in_flight() }
+        if self.silent { 0 } else { self.board.in_flight() }
     }
     /// Whether the client owes an answer.
     pub fn is_waiting(&self) -> bool {
@@ -236,7 +274,7 @@ impl Flow {
     /// A segment without payload, simulated or in bytes as the connection is.
     pub fn build(&self, ip: IpHeader, tcp: TcpHeader, unparsed: Unparsed) -> Packet {
         if self.real {
-            rewrite::segment(ip, tcp, unparsed, std::iter::empty())
+            rewrite::segment(ip, tcp, unparsed, Checksum::Unverified, std::iter::empty())
         } else {
             let mut packet = Packet::tcp(ip.src, ip.dst, tcp);
             packet.ip = ip;

@@ -170,7 +170,7 @@ impl Flow {
         };
         let skip = match &packet.payload {
             Payload::Datagram(_) => rewrite::header_len(&packet) as u32,
-            Payload::Virtual(_) | Payload::Stamped { .. } => 0,
+            Payload::Virtual(_) => 0,
         };
         let payload = std::mem::replace(&mut packet.payload, Payload::Virtual(0));
         let stored = self.store.insert((off, tcp.payload_len, skip), (from, until), mark, payload);
@@ -224,14 +224,17 @@ impl Flow {
     }
 
     fn wanted_edge(&self, cx: &Context<'_>) -> u64 {
-        if !cx.early {
-            // Being stopped: no more than what the client itself would offer.
+        if !cx.early && self.has_unsent() {
+            // Being stopped: the server may not go on filling what has to run empty.
+            self.edge
+        } else if !cx.early {
+            // No more than what the client itself would offer.
             self.client_edge.max(self.edge)
         } else if cx.tight || !self.complete {
             self.edge
         } else {
-            let known = self.board.sacked_bytes().min(cx.config.flow_buffer.0);
-            (self.una + known + cx.config.flow_buffer.0).max(self.edge)
+            let known = self.board.sacked_bytes().min(cx.share);
+            (self.una + known + cx.share).max(self.edge)
         }
     }
 
@@ -244,8 +247,7 @@ impl Flow {
         let growth = growth.min(most);
         let segment = u64::from(self.agreed.segment);
         seen < segment && growth >= segment
-            || growth >= (cx.config.flow_buffer.0 / UPDATE_SHARE).min(most.max(segment)).max(segment)
-                && seen < cx.config.flow_buffer.0 / 2
+            || growth >= (cx.share / UPDATE_SHARE).min(most.max(segment)).max(segment) && seen < cx.share / 2
     }
 
     /// Tells the server what has become due: called when a batch of packets has been handled.

@@ -49,6 +49,12 @@ impl<K: Hash + Eq + Copy, V> Table<K, V> {
         self.recent = self.index[self.position(key)?];
         Some(self.recent)
     }
+    pub fn holds(&self, key: &K) -> bool {
+        self.slots
+            .get(self.recent as usize)
+            .is_some_and(|slot| slot.as_ref().is_some_and(|(known, _)| known == key))
+            || self.position(key).is_some()
+    }
     pub fn get(&self, slot: u32) -> Option<&V> {
         self.slots.get(slot as usize)?.as_ref().map(|(_, value)| value)
     }
@@ -109,6 +115,14 @@ impl<K: Hash + Eq + Copy, V> Table<K, V> {
             .iter()
             .enumerate()
             .filter_map(|(slot, entry)| entry.as_ref().map(|(key, value)| (slot as u32, key, value)))
+    }
+    /// The entries of `count` slots from one on.
+    pub fn range(&self, from: u32, count: u32) -> impl Iterator<Item = &(K, V)> {
+        self.slots.iter().skip(from as usize).take(count as usize).flatten()
+    }
+    /// The slot behind these, unless they are the last.
+    pub fn after(&self, from: u32, count: u32) -> Option<u32> {
+        from.checked_add(count).filter(|next| *next < self.slots())
     }
     /// Slots ever used; an upper bound of all indices.
     pub fn slots(&self) -> u32 {

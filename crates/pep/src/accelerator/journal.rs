@@ -5,7 +5,9 @@
 use super::flow::Flow;
 use super::{FlowRecord, Side};
 use paceline_net::rewrite::{self, Unparsed};
-use paceline_net::{FlowKey, IpHeader, Packet, SeqNumber, TcpFlags, TcpHeader, TcpOptions, Timestamps};
+use paceline_net::{
+    Checksum, FlowKey, IpHeader, Packet, SeqNumber, TcpFlags, TcpHeader, TcpOptions, Timestamps,
+};
 
 impl Flow {
     pub fn record(&self) -> FlowRecord {
@@ -13,6 +15,7 @@ impl Flow {
         FlowRecord {
             key: self.key,
             client_expects: self.seq(self.una),
+            client_sent: self.seq(self.nxt),
             server_expects: self.uplink.una,
             server_acked: self.seq(self.acked),
             client_timestamp: timestamps.then_some(self.uplink.timestamp),
@@ -55,5 +58,5 @@ fn reset(key: FlowKey, seq: SeqNumber, ack: SeqNumber, val: Option<u32>, ecr: Op
         options: TcpOptions { timestamps, ..TcpOptions::default() },
         payload_len: 0,
     };
-    rewrite::segment(ip, tcp, Unparsed::default(), std::iter::empty())
+    rewrite::segment(ip, tcp, Unparsed::default(), Checksum::Unverified, std::iter::empty())
 }

@@ -3,6 +3,7 @@
 use super::config::AcceleratorConfig;
 use super::control::AckSample;
 use super::device::{Device, device_key};
+use super::exposed::Exposed;
 use super::flow::{Context, Fate, Flow};
 use super::index::Table;
 use super::opening::Openings;
@@ -16,6 +17,9 @@ use std::net::IpAddr;
 
 /// A connection without a packet for so long gives its place to a new one, if nothing is owed.
 const IDLE: Duration = Duration::from_secs(60);
+/// While the machine is being stopped, a device of exposure 0 is served for so long before its connections go on end to
+/// end.
+const PATIENCE: Duration = Duration::from_secs(1);
 /// Entries examined for one to give its place.
 const PROBES: u32 = 8;
 /// Every so many packets a connection's invariants are checked in depth, in debug builds.
@@ -40,8 +44,25 @@ pub struct Accelerator {
     pub(super) overloaded: bool,
     /// Being stopped, until when at the latest.
     pub(super) draining: Option<Instant>,
+    /// While being stopped, when idle connections are looked at.
+    pub(super) look_at: Instant,
+    pub(super) exposed: Exposed,
+    /// The largest exposure and buffer of a connection that were ever allowed.
+    pub(super) widest: AcceleratorConfig,
+    /// Packets may have gone past, and so long clients may know more than we.
+    pub(super) absent_until: Instant,
     pub(super) hand: u32,
     pub(super) steps: u64,
+}
+
+/// While the machine is being stopped, whether a connection may go on end to end. What of it is held and was not
+/// acknowledged is delivered first, but not for long: its server has it.
+fn may_go(now: Instant, flow: &Flow, device: &mut Device) -> bool {
+    if device.exposure > 0 {
+        return flow.is_idle(now);
+    }
+    let since = *device.unexposed_since.get_or_insert(now);
+    flow.is_detachable() || flow.is_idle(now) || flow.reset.is_none() && now.since(since) >= PATIENCE
 }
 
 /// What a connection is handed, out of the parts that it does not touch.
@@ -51,6 +72,8 @@ macro_rules! context {
             now: $now,
             config: &$self.config,
             early: $self.draining.is_none(),
+            absent: $self.absent_until > $now,
+            share: $self.config.share($device.flows),
             tight: 4 * $device.held > 3 * $self.config.device_buffer.0
                 || 4 * $self.held > 3 * $self.config.total_buffer.0,
             full: $device.held > $self.config.device_buffer.0 || $self.held > $self.config.total_buffer.0,
@@ -79,6 +102,10 @@ impl Accelerator {
             held: 0,
             overloaded: false,
             draining: None,
+            look_at: Instant::MAX,
+            exposed: Exposed::default(),
+            widest: config.clone(),
+            absent_until: Instant::ZERO,
             hand: 0,
             steps: 0,
             config,
@@ -103,6 +130,10 @@ impl Accelerator {
             return self.pass(side, packet);
         }
         match (known, side) {
+            (Some(slot), Side::Mobile) if self.is_replaced(now, slot, &packet, &tcp) => {
+                self.end_replaced(slot);
+                self.pass(side, packet);
+            }
             (Some(slot), _) => self.on_segment(now, slot, side, packet),
             (None, Side::Mobile) => {
                 self.openings.on_client(now, &key, &packet, &tcp);
@@ -129,13 +160,33 @@ impl Accelerator {
             Ok(forgotten) => self.stats.openings_forgotten += forgotten,
             Err(reason) => self.stats.bypass(reason),
         }
-        // Both ends agreed on a new connection under the same addresses and ports: the old one is gone.
+        // Both ends agreed on a new connection under the same addresses and ports: the old one is gone. Where something
+        // is owed, a pair of SYNs is not enough, which others may have sent: the client has to confirm it.
         if let (Some(slot), Some(isn)) = (known, server_isn)
             && self.openings.get(&key).is_some_and(|opening| opening.replaces(isn))
+            && let Some(flow) = self.flows.get_mut(slot)
         {
-            self.stats.flows_ended += 1;
-            self.remove(slot);
+            flow.contested = true;
+            if flow.is_quiet() {
+                self.end_replaced(slot);
+            }
         }
+    }
+
+    /// Whether the client's segment confirms a new connection in the place of this one.
+    fn is_replaced(&mut self, now: Instant, slot: u32, packet: &Packet, tcp: &TcpHeader) -> bool {
+        let Some((key, isn)) =
+            self.flows.get(slot).filter(|flow| flow.contested).map(|flow| (flow.key, flow.server_isn))
+        else {
+            return false;
+        };
+        self.openings.on_client(now, &key, packet, tcp);
+        self.openings.get(&key).is_some_and(|opening| opening.replaces(isn) && opening.is_confirmed())
+    }
+
+    fn end_replaced(&mut self, slot: u32) {
+        self.stats.flows_ended += 1;
+        self.remove(slot);
     }
 
     /// A segment of the server that belongs to no accelerated connection.
@@ -188,8 +239,10 @@ impl Accelerator {
         if let Some(rtt) = opened.rtt {
             entry.control.on_handshake(now, rtt);
         }
+        let useful_window = entry.control.useful_window(false);
         let uplink = self.openings.take(&key).ok_or(BypassReason::MidFlow)?.uplink;
         let mut flow = Box::new(Flow::new(now, key, device, &opened, uplink));
+        flow.useful_window = useful_window;
         flow.real = matches!(packet.payload, paceline_net::Payload::Datagram(_));
         self.stats.flows += 1;
         Ok(self.flows.insert(key, flow))
@@ -217,10 +270,15 @@ impl Accelerator {
         let fate = match side {
             Side::Server => flow.on_server(&mut cx, packet),
             Side::Mobile => {
-                flow.useful_window = device.control.useful_window();
+                flow.fades = device.fading.is_likely();
+                flow.useful_window = device.control.useful_window(flow.fades);
                 let (fate, delivery) = flow.on_client(&mut cx, packet);
                 device.in_flight = device.in_flight + flow.on_its_way() - flow.charged_in_flight;
                 flow.charged_in_flight = flow.on_its_way();
+                device.fading.on_ack(now, flow.rtt.srtt().unwrap_or_default(), &delivery);
+                if let Some(rtt) = delivery.rtt {
+                    self.stats.on_round_trip(rtt, flow.rtt.min(), device.control.rate());
+                }
                 if delivery.bytes > 0 {
                     let sample = AckSample {
                         bytes: delivery.bytes,
@@ -229,6 +287,7 @@ impl Accelerator {
                         sent_at: delivery.sent_at,
                         in_flight: device.in_flight,
                         app_limited: false,
+                        fades: flow.fades,
                     };
                     device.on_ack(now, sample);
                 }
@@ -285,7 +344,7 @@ impl Accelerator {
             self.due.push_back(slot);
         }
         if cfg!(debug_assertions) {
-            flow.check_state(&self.config);
+            flow.check_state(&self.widest);
             if self.steps.is_multiple_of(DEEP_CHECK) {
                 flow.check_depth();
             }
@@ -293,9 +352,15 @@ impl Accelerator {
         self.finish(now, slot);
     }
 
-    /// Ends a connection that has come to its end.
+    /// Ends a connection that has come to its end. While the machine is being stopped, a device's connections go on
+    /// end to end together, when none is owed anything any more: those that went first would fill the radio's queue,
+    /// ahead of what the others are owed.
     pub(super) fn finish(&mut self, now: Instant, slot: u32) {
         let Some(flow) = self.flows.get_mut(slot) else { return };
+        let Some(device) = self.devices.get_mut(flow.device) else { return };
+        device.exposure -= flow.charged_exposure;
+        self.exposed.note(slot, flow);
+        device.exposure += flow.charged_exposure;
         if flow.reset.is_some() && flow.una >= flow.store.next() {
             if let Some(packet) = flow.release_reset() {
                 self.out.push_back(Transmission { side: Side::Mobile, packet, segment: 0 });
@@ -305,7 +370,7 @@ impl Accelerator {
         } else if flow.is_over() && !flow.ack_due {
             self.stats.flows_ended += 1;
             self.remove(slot);
-        } else if self.draining.is_some_and(|until| flow.is_detachable() || flow.is_quiet() && until <= now) {
+        } else if self.draining.is_some() && may_go(now, flow, device) {
             self.stats.flows_detached += 1;
             self.remove(slot);
         }
@@ -313,9 +378,11 @@ impl Accelerator {
 
     pub(super) fn remove(&mut self, slot: u32) {
         let Some(flow) = self.flows.remove(slot) else { return };
+        self.exposed.forget(slot, &flow, &mut self.flows);
         let Some(device) = self.devices.get_mut(flow.device) else { return };
         device.held -= flow.charged_held;
         device.in_flight -= flow.charged_in_flight;
+        device.exposure -= flow.charged_exposure;
         device.flows -= 1;
         self.held -= flow.charged_held;
         device.backlog.retain(|other| *other != slot);

@@ -44,10 +44,10 @@
 //! # Files
 //!
 //! `machine` holds the tables of connections (`flow`) and devices (`device`), `turns` says who is next, `operation`
-//! is for stopping and looking. A connection is a receiver (`inbound`, `store`), a sender (`outbound`,
-//! `scoreboard`, `rtt`, `overshoot`) and what passes upwards (`client`, `uplink`). `opening` watches handshakes.
-//! Rate controls: `paper`, `adaptive` (with `shallow`),
-//! behind `control`.
+//! is for stopping, changing and looking, `exposed` for what a crash must not lose. A connection is a receiver
+//! (`inbound`, `store`), a sender (`outbound`, `scoreboard`, `sent`, `rtt`, `overshoot`) and what passes upwards
+//! (`client`, `uplink`). `opening` watches handshakes. Rate controls: `paper`, `adaptive` (with `response` and
+//! `shallow`), behind `control`; `fading` says whether silence means loss.
 //!
 //! Left out: tunnels (a GTP-U packet passes untouched; the place to stand is N6 or SGi), acceleration of uploads,
 //! and the journal's storage, of which only the records are made here.
@@ -57,7 +57,10 @@ mod client;
 mod config;
 mod control;
 mod device;
+mod exposed;
+mod fading;
 mod flow;
+mod histogram;
 mod inbound;
 mod index;
 mod journal;
@@ -68,8 +71,10 @@ mod outbound;
 mod overshoot;
 mod paper;
 mod ranges;
+mod response;
 mod rtt;
 mod scoreboard;
+mod sent;
 mod shallow;
 mod stats;
 mod store;
@@ -79,11 +84,13 @@ mod uplink;
 
 pub use adaptive::AdaptiveParameters;
 pub use config::{AcceleratorConfig, RateControl};
+pub use histogram::Histogram;
 pub use machine::Accelerator;
 pub use paper::PaperParameters;
-pub use stats::{AcceleratorStats, BypassReason};
+pub use stats::{AcceleratorStats, BypassReason, Rates, Times};
 
 use paceline_net::{Duration, FlowKey, Packet, Port, Rate, SeqNumber};
+use std::net::IpAddr;
 
 /// Where packets enter and leave.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
@@ -127,6 +134,8 @@ pub struct FlowRecord {
     pub key: FlowKey,
     /// The number that the client expects of the server.
     pub client_expects: SeqNumber,
+    /// The number behind what was sent to the client.
+    pub client_sent: SeqNumber,
     /// The number that the server expects of the client.
     pub server_expects: SeqNumber,
     /// What the server has seen acknowledged.
@@ -152,8 +161,27 @@ pub struct FlowSnapshot {
     pub delivered: u64,
     /// Smoothed round-trip time of the mobile segment.
     pub srtt: Option<Duration>,
+    /// Its shortest round-trip time; zero before the first.
+    pub min_rtt: Duration,
     /// Rate towards the client's device.
     pub rate: Rate,
     /// Bytes that may be on their way to the device.
     pub window: u64,
+}
+
+/// State of one device with connections.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct DeviceSnapshot {
+    /// Its address; of IPv6 the /64.
+    pub address: IpAddr,
+    /// Connections being accelerated.
+    pub flows: usize,
+    /// Bytes held for it, bookkeeping included.
+    pub held: u64,
+    /// Bytes on their way to it.
+    pub in_flight: u64,
+    /// Payload bytes that it has acknowledged since its oldest connection was taken in.
+    pub delivered: u64,
+    /// Rate towards it.
+    pub rate: Rate,
 }

@@ -39,8 +39,9 @@ struct Syn {
     isn: SeqNumber,
     options: TcpOptions,
     flags: TcpFlags,
-    /// It answered the other's SYN.
+    /// It answered the other's SYN, with this number.
     answer: bool,
+    ack: SeqNumber,
 }
 
 /// A connection whose handshake has begun and that has had no data from its server.
@@ -96,7 +97,7 @@ impl Opening {
         check(packet, tcp)?;
         let again = self.syns[side as usize].is_some();
         let answer = tcp.flags.contains(TcpFlags::ACK);
-        let syn = Syn { isn: tcp.seq, options: tcp.options, flags: tcp.flags, answer };
+        let syn = Syn { isn: tcp.seq, options: tcp.options, flags: tcp.flags, answer, ack: tcp.ack };
         if self.syns[side.other() as usize].is_some_and(|other| other.answer == answer) && !answer {
             return Err(BypassReason::SimultaneousOpen);
         }
@@ -221,6 +222,9 @@ impl Openings {
     pub fn new(limit: usize, seed: u64) -> Self {
         Self { table: Table::new(seed), order: VecDeque::new(), limit, serial: 0 }
     }
+    pub fn set_limit(&mut self, limit: usize) {
+        self.limit = limit;
+    }
     pub fn len(&self) -> usize {
         self.table.len()
     }
@@ -302,11 +306,20 @@ impl Opening {
     /// Whether the handshake that is under way answers the SYN of another connection than that with this
     /// initial sequence number of the server.
     pub fn replaces(&self, server_isn: SeqNumber) -> bool {
-        matches!(self.syns, [Some(server), Some(_)] if server.isn != server_isn)
+        let answers = |syn: &Syn, other: &Syn| syn.answer && syn.ack == other.isn + 1;
+        matches!(&self.syns, [Some(server), Some(client)]
+            if server.isn != server_isn && (answers(server, client) || answers(client, server)))
+    }
+    /// Whether both sides have said so: the client acknowledges the server's SYN.
+    pub fn is_confirmed(&self) -> bool {
+        self.client_acked
     }
 }
 
 impl Openings {
+    pub fn holds(&self, key: &FlowKey) -> bool {
+        self.table.holds(key)
+    }
     pub fn get(&mut self, key: &FlowKey) -> Option<&Opening> {
         let slot = self.table.find(key)?;
         self.table.get(slot)

@@ -1,8 +1,14 @@
-//! What an operator does with the machine: stop it, look at it, recover after a crash.
+//! What an operator does with the machine: stop it, change it, look at it, recover after a crash.
 
+use super::flow::Flow;
 use super::stats::AcceleratorStats;
-use super::{Accelerator, FlowRecord, FlowSnapshot, Side, Transmission};
-use paceline_net::{Duration, Instant, Node, Output, Packet, Port};
+use super::{Accelerator, AcceleratorConfig, DeviceSnapshot, FlowRecord, FlowSnapshot, Side, Transmission};
+use paceline_net::{Duration, FlowKey, Instant, Node, Output, Packet, Port};
+
+/// While being stopped, between two looks at idle connections.
+const LOOK: Duration = Duration::from_millis(250);
+/// Time in which what went past is acknowledged or sent again.
+const ABSENCE: Duration = Duration::from_secs(30);
 
 impl Accelerator {
     /// Resets both ends of a connection.
@@ -16,16 +22,33 @@ impl Accelerator {
     /// end when all that it is owed is delivered. After `limit`, those that are still owed something are reset.
     pub fn drain(&mut self, now: Instant, limit: Duration) {
         self.draining = Some(now + limit);
+        self.settle_all(now);
+    }
+
+    /// Lets connections go that may.
+    pub(super) fn settle_all(&mut self, now: Instant) {
+        self.look_at = now + LOOK;
         for slot in 0..self.flows.slots() {
             self.settle(now, slot);
         }
     }
 
-    /// Ends at once: connections that are owed nothing go on end to end, the others are reset at both ends.
+    /// Other parameters from now on. What was promised is kept: buffers that shrink do so as connections move on.
+    /// Devices that are known keep their rate control; the key of the hash tables stays.
+    pub fn set_config(&mut self, config: AcceleratorConfig) {
+        let config = AcceleratorConfig { seed: self.config.seed, ..config }.clamped();
+        self.widest.exposure = self.widest.exposure.max(config.exposure);
+        self.widest.flow_buffer = self.widest.flow_buffer.max(config.flow_buffer);
+        self.openings.set_limit(config.max_openings);
+        self.config = config;
+    }
+
+    /// Ends at once: connections of exposure 0 go on end to end, since their servers have all that is held; the others
+    /// are reset at both ends.
     pub fn abort(&mut self, now: Instant) {
         self.draining.get_or_insert(now);
         for slot in 0..self.flows.slots() {
-            if self.flows.get(slot).is_some_and(|flow| flow.is_quiet()) {
+            if self.flows.get(slot).is_some_and(|flow| flow.exposure() == 0 && flow.reset.is_none()) {
                 self.stats.flows_detached += 1;
                 self.remove(slot);
             } else {
@@ -39,6 +62,21 @@ impl Accelerator {
         self.flows.iter().filter(|(_, _, flow)| flow.exposure() > 0).map(|(_, _, flow)| flow.record())
     }
 
+    /// From now on, [`Accelerator::journal_changes`] and [`Accelerator::journal_sweep`] tell what to keep.
+    pub fn keep_journal(&mut self) {
+        self.exposed.journaled = true;
+    }
+    /// What a journal has to be told before anything that was polled leaves: by slot, numbers that have changed, or
+    /// nothing for a connection that is no more. Slots are below [`AcceleratorConfig::max_flows`] and are used again.
+    pub fn journal_changes(&mut self, write: impl FnMut(u32, Option<FlowRecord>)) {
+        self.exposed.changes(&mut self.flows, write);
+    }
+    /// What it is told at leisure, of up to `count` connections: how far they have come, and which are no longer
+    /// exposed.
+    pub fn journal_sweep(&mut self, count: usize, write: impl FnMut(u32, Option<FlowRecord>)) {
+        self.exposed.sweep(count, &mut self.flows, write);
+    }
+
     /// After a crash, resets both ends of the connections of a journal. Those that were not exposed need nothing:
     /// they go on as connections whose start was not seen.
     pub fn recover(&mut self, journal: impl IntoIterator<Item = FlowRecord>) {
@@ -50,6 +88,12 @@ impl Accelerator {
         }
     }
 
+    /// The driver was away, and packets may have passed without being shown here: for a while it is believed that clients
+    /// have bytes of their servers that never came here. Such connections go on end to end.
+    pub fn on_absence(&mut self, now: Instant) {
+        self.absent_until = now + ABSENCE;
+    }
+
     /// While overloaded, no connection is taken in.
     pub fn set_overloaded(&mut self, overloaded: bool) {
         self.overloaded = overloaded;
@@ -58,6 +102,10 @@ impl Accelerator {
     /// What was done.
     pub fn stats(&self) -> &AcceleratorStats {
         &self.stats
+    }
+    /// Whether a connection (key from server to mobile) is accelerated, or may be when its server sends.
+    pub fn knows(&self, key: &FlowKey) -> bool {
+        self.flows.holds(key) || self.openings.holds(key)
     }
     /// Connections being accelerated.
     pub fn flow_count(&self) -> usize {
@@ -69,7 +117,7 @@ impl Accelerator {
     }
     /// Bytes acknowledged to servers that clients have not acknowledged.
     pub fn exposure(&self) -> u64 {
-        self.flows.iter().map(|(_, _, flow)| flow.exposure()).sum()
+        self.exposed.total
     }
     /// Bytes held in all, bookkeeping included.
     pub fn held(&self) -> u64 {
@@ -77,31 +125,52 @@ impl Accelerator {
     }
     /// All connections being accelerated.
     pub fn flows(&self) -> impl Iterator<Item = FlowSnapshot> + '_ {
-        self.flows.iter().filter_map(|(_, key, flow)| {
-            let control = &self.devices.get(flow.device)?.control;
-            Some(FlowSnapshot {
-                key: *key,
-                exposure: flow.exposure(),
-                held: flow.store.cost(),
-                in_flight: flow.board.in_flight(),
-                delivered: flow.una - 1,
-                srtt: flow.rtt.srtt(),
-                rate: control.rate(),
-                window: control.window(),
-            })
+        self.flows.iter().filter_map(|(_, key, flow)| self.snapshot(key, flow))
+    }
+    /// Connections from a slot on, and the slot from which to go on if there may be more.
+    pub fn flows_from(&self, from: u32, count: u32) -> (Vec<FlowSnapshot>, Option<u32>) {
+        let some = self.flows.range(from, count).filter_map(|(key, flow)| self.snapshot(key, flow));
+        (some.collect(), self.flows.after(from, count))
+    }
+    fn snapshot(&self, key: &FlowKey, flow: &Flow) -> Option<FlowSnapshot> {
+        let control = &self.devices.get(flow.device)?.control;
+        Some(FlowSnapshot {
+            key: *key,
+            exposure: flow.exposure(),
+            held: flow.store.cost(),
+            in_flight: flow.board.in_flight(),
+            delivered: flow.una - 1,
+            srtt: flow.rtt.srtt(),
+            min_rtt: flow.rtt.min(),
+            rate: control.rate(),
+            window: control.window(),
         })
+    }
+    /// Devices with connections, likewise.
+    pub fn devices_from(&self, from: u32, count: u32) -> (Vec<DeviceSnapshot>, Option<u32>) {
+        let some = self.devices.range(from, count).map(|(address, device)| DeviceSnapshot {
+            address: *address,
+            flows: device.flows,
+            held: device.held,
+            in_flight: device.in_flight,
+            delivered: device.delivered(),
+            rate: device.control.rate(),
+        });
+        (some.collect(), self.devices.after(from, count))
     }
 
     /// Panics if an invariant of any connection does not hold. Debug builds look by themselves at each packet.
     pub fn invariants(&self) {
         for (_, _, flow) in self.flows.iter() {
-            flow.check_state(&self.config);
+            flow.check_state(&self.widest);
             flow.check_depth();
         }
+        assert_eq!(self.exposed.total, self.flows.iter().map(|(_, _, flow)| flow.exposure()).sum::<u64>());
         assert_eq!(self.held, self.flows.iter().map(|(_, _, flow)| flow.charged_held).sum::<u64>());
         for (id, _, device) in self.devices.iter() {
             let own = || self.flows.iter().filter(|(_, _, flow)| flow.device == id);
             assert_eq!(device.flows, own().count());
+            assert_eq!(device.exposure, own().map(|(_, _, flow)| flow.exposure()).sum::<u64>());
             assert_eq!(device.in_flight, own().map(|(_, _, flow)| flow.charged_in_flight).sum::<u64>());
         }
     }

@@ -4,14 +4,14 @@
 //! takes it. A lost segment is sent again without any change of rate. A zero window is probed with an empty
 //! segment.
 
-use super::config::AcceleratorConfig;
+use super::config::{AcceleratorConfig, RateControl};
 use super::device::Device;
 use super::flow::{Context, Flow};
 use super::store::Cut;
 use super::{Side, Transmission};
 use paceline_net::rewrite::{self, Unparsed};
 use paceline_net::{
-    Duration, Instant, IpHeader, SackBlocks, SeqNumber, TcpFlags, TcpHeader, TcpOptions, Timestamps,
+    Checksum, Duration, Instant, IpHeader, SackBlocks, SeqNumber, TcpFlags, TcpHeader, TcpOptions, Timestamps,
 };
 
 /// Allowance of a tail probe for a client that delays its ACK of a lone segment (RFC 8985, section 7.2).
@@ -25,14 +25,19 @@ const MAX_PERSIST: Duration = Duration::from_secs(60);
 const LEAST_MTU_V4: u32 = 552;
 const LEAST_MTU_V6: u32 = 1280;
 
-/// Timeouts in a row after which a client gets nothing but probes, and takes no room of its device's.
-pub(super) const SILENT: u8 = 2;
+/// Answers in a row to repetitions alone after which they are taken for what they seem.
+pub(super) const MOST_DOUBTS: u8 = 16;
+/// Rates are of payload, as they are measured; a packet without much of it counts for its header.
+const LEAST_COST: u64 = 40;
+/// Timeouts' time without any word of a client after which it gets nothing but probes, and takes no room of its
+/// device's. A client that acknowledges anything, if only duplicates, is not silent.
+const SILENT_TIMEOUTS: u64 = 2;
 
 /// What came of a turn to send.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Turn {
-    /// A packet of so many bytes left.
-    Sent { wire: u64 },
+    /// A packet left that counts for so many bytes.
+    Sent { bytes: u64 },
     /// Too much is on its way already.
     NoRoom,
     /// There is nothing that may be sent.
@@ -42,7 +47,7 @@ pub(super) enum Turn {
 impl Flow {
     /// Sends one packet, what was lost first.
     pub fn send_next(&mut self, cx: &mut Context<'_>, device: &Device) -> Turn {
-        if self.rtt.backoff() >= SILENT && !self.force {
+        if self.silent && !self.force {
             return Turn::Nothing; // until it answers
         }
         let room = if self.force { u64::MAX } else { device.room() };
@@ -66,9 +71,27 @@ impl Flow {
 
     /// The right edge that sending obeys.
     fn limit(&self, cx: &Context<'_>) -> u64 {
-        let hole = self.board.has_hole() || self.board.has_lost();
-        let extra = self.overshoot.extra(cx.now, self.client_window, hole);
-        self.client_edge + if cx.config.overshoot { extra } else { 0 }
+        if !cx.config.overshoot {
+            return self.client_edge;
+        }
+        let paused = self.overshoot.is_paused(cx.now);
+        if self.board.has_lost() || paused {
+            return self.client_edge; // behind a hole a reader, however quick, has no room: it is repaired first
+        }
+        if let Some(end) = self.board.sacked_end() {
+            // Every repair is on its way. Where all that is lost is lost in fades, what is sent after one finds the
+            // window where they will have left it.
+            let repaired = if self.fades { end + self.client_window } else { 0 };
+            return self.client_edge.max(repaired);
+        }
+        let published = matches!(cx.config.control, RateControl::Paper(_));
+        let extra = if published {
+            // As published, whatever the window, unless it is zero; but not past what is of use.
+            self.useful_window.saturating_sub(self.client_window)
+        } else {
+            self.overshoot.extra(cx.now, self.client_window)
+        };
+        self.client_edge + extra
     }
 
     fn send_new(&mut self, cx: &mut Context<'_>, device: &Device, room: u64) -> Turn {
@@ -81,13 +104,14 @@ impl Flow {
             if self.nxt >= limit && self.is_waiting() {
                 return Turn::Nothing;
             }
+            self.force = false;
             self.start_timer(cx.now);
             self.board.on_send(cx.now, self.nxt, 1, self.nxt >= self.client_edge, true);
             let off = self.nxt;
             self.nxt += 1;
             return self.emit_data(cx, off, None, true);
         }
-        let most = self.burst(cx.config, device);
+        let most = if self.force { segment } else { self.burst(cx.config, device) };
         let Some(mut cut) = self.store.cut(self.nxt, segment, most, limit) else { return Turn::Nothing };
         if !cut.whole && cut.len < segment && self.is_waiting() {
             return Turn::Nothing; // no silly window (RFC 9293, section 3.8.6.2.1)
@@ -99,6 +123,7 @@ impl Flow {
             let len = room as u32 / segment * segment;
             cut = self.store.cut(self.nxt, segment, len.max(segment), limit).unwrap_or(cut);
         }
+        self.force = false;
         self.start_timer(cx.now);
         let off = self.nxt;
         let end = off + u64::from(cut.len);
@@ -134,7 +159,6 @@ impl Flow {
         if !self.is_waiting() {
             self.timer_base = now;
             self.heard_at = now;
-            self.tail_probed = false;
         }
     }
 
@@ -158,14 +182,17 @@ impl Flow {
         let tcp = TcpHeader { payload_len: len, ..self.server_header(off, flags) };
         let unparsed = Unparsed { urgent: mark.map_or(0, |mark| mark.urgent), flow_label: self.flow_label };
         let packet = match cut.and_then(|cut| self.store.read(off, cut.len)) {
-            Some(parts) => rewrite::segment(ip, tcp, unparsed, parts),
+            Some(parts) => {
+                let partial = cx.config.partial_checksums;
+                let checksum = if partial { Checksum::Partial } else { Checksum::Unverified };
+                rewrite::segment(ip, tcp, unparsed, checksum, parts)
+            }
             None => self.build(ip, tcp, unparsed),
         };
         self.news = false;
-        let wire = u64::from(packet.len);
         let segment = if len > self.agreed.segment { self.agreed.segment } else { 0 };
         cx.out.push_back(Transmission { side: Side::Mobile, packet, segment });
-        Turn::Sent { wire }
+        Turn::Sent { bytes: u64::from(len).max(LEAST_COST) }
     }
 
     fn server_ip(&self) -> IpHeader {
@@ -206,12 +233,28 @@ impl Flow {
         !self.is_waiting() && self.has_unsent()
             || self.client_window == 0 && self.is_waiting() && self.board.has_lost()
     }
-    fn probe_wait(&self) -> Option<Duration> {
-        let may = self.agreed.sack && !self.tail_probed && self.rtt.backoff() == 0;
-        let srtt = self.rtt.srtt().filter(|_| may && !self.board.has_lost() && self.board.in_flight() > 0)?;
+    /// When a segment is sent because nothing was acknowledged for long: a tail probe (RFC 8985, section 7.2), and
+    /// since radios fade for longer than a round trip, further ones until the client counts as silent.
+    fn probe_at(&self) -> Option<Instant> {
+        let may = self.agreed.sack && !self.silent && !self.board.has_lost() && self.board.in_flight() > 0;
+        let srtt = self.rtt.srtt().filter(|_| may)?;
         let lone = self.nxt - self.una <= u64::from(self.agreed.segment);
-        let wait = srtt * 2 + if lone { DELAYED_ACK } else { Duration::ZERO };
-        Some(wait.max(LEAST_PROBE_WAIT)).filter(|wait| *wait < self.rtt.rto())
+        let allowance = if lone { DELAYED_ACK } else { Duration::ZERO };
+        let first = self.timer_base + (srtt * 2 + allowance).max(LEAST_PROBE_WAIT);
+        Some(if self.asked_at < self.timer_base {
+            first
+        } else {
+            self.asked_at + (srtt * 3 / 2).max(LEAST_PROBE_WAIT)
+        })
+    }
+    fn timeout_at(&self) -> Instant {
+        // An answer to the last question is waited for: what is asked twice in a round trip cannot be told apart.
+        (self.timer_base + self.rtt.rto()).max(self.asked_at + self.rtt.srtt().unwrap_or_default() * 3 / 2)
+    }
+    /// When the client is asked next for what it owes.
+    fn ask_at(&self) -> Instant {
+        let timeout = self.timeout_at();
+        self.probe_at().map_or(timeout, |at| at.min(timeout))
     }
     fn persist_wait(&self) -> Duration {
         (self.rtt.rto() * (1 << self.window_probes.min(10))).min(MAX_PERSIST)
@@ -227,7 +270,7 @@ impl Flow {
         if self.is_persisting() {
             earlier(self.timer_base + self.persist_wait());
         } else if self.is_waiting() {
-            earlier(self.timer_base + self.probe_wait().unwrap_or(self.rtt.rto()));
+            earlier(self.ask_at());
         }
         at
     }
@@ -247,10 +290,16 @@ impl Flow {
         true
     }
 
+    /// Finds what is lost, and when to look again.
+    pub fn judge(&mut self, now: Instant) {
+        let patience = (self.fades && !self.silent).then(|| self.rtt.patience(self.timer_base));
+        self.reorder_at = self.board.detect(now, self.rtt.spread(), self.agreed.segment, patience);
+    }
+
     /// Returns false if the client is given up.
     pub fn on_timeout(&mut self, cx: &mut Context<'_>) -> bool {
         if self.reorder_at.is_some_and(|at| at <= cx.now) {
-            self.reorder_at = self.board.detect(cx.now, self.rtt.spread(), self.agreed.segment);
+            self.judge(cx.now);
         }
         if self.is_persisting() {
             if self.timer_base + self.persist_wait() <= cx.now {
@@ -267,35 +316,57 @@ impl Flow {
         if !self.is_waiting() {
             return true;
         }
-        if let Some(wait) = self.probe_wait() {
-            if self.timer_base + wait <= cx.now {
-                self.tail_probed = true;
-                self.board.lose_last();
-                self.force = true;
-                cx.stats.tail_probes += 1;
-            }
-        } else if self.timer_base + self.rtt.rto() <= cx.now {
+        if self.ask_at() > cx.now {
+            return true;
+        }
+        if cx.now.since(self.heard_at) >= self.rtt.base() * SILENT_TIMEOUTS {
+            self.silent = true;
+        }
+        if self.timeout_at() <= cx.now {
             if cx.now.since(self.heard_at) > cx.config.give_up {
                 return false;
             }
             self.on_retransmission_timeout(cx);
+        } else {
+            cx.stats.tail_probes += 1;
+            self.ask(cx.now);
         }
         true
+    }
+
+    /// One segment goes at once. New data tells as much as a repetition, and is not sent in vain if nothing was lost.
+    pub fn ask(&mut self, now: Instant) {
+        self.force = true;
+        self.asked_at = now;
+        if !self.can_ask_by_new() {
+            self.suspect();
+        }
+    }
+    /// The first segment is sent again. If it was only late, everything else is as well: what follows tells, unless
+    /// nothing follows.
+    fn suspect(&mut self) {
+        let doubts = if self.can_ask_by_new() { MOST_DOUBTS } else { 1 };
+        let known = self.fades || self.doubted >= doubts || !self.has_unsent();
+        self.board.lose_first(self.agreed.sack && !known);
+    }
+    /// Whether there is new data that the client is sure to take, whatever it lacks.
+    fn can_ask_by_new(&self) -> bool {
+        let segment = self.agreed.segment;
+        self.client_window > 0 && self.store.cut(self.nxt, segment, segment, self.client_edge).is_some()
     }
 
     fn on_retransmission_timeout(&mut self, cx: &mut Context<'_>) {
         cx.stats.timeouts += 1;
         self.rtt.on_timeout();
-        self.timer_base = cx.now;
+        (self.timer_base, self.asked_at) = (cx.now, cx.now);
         if self.board.first_beyond_sent_at().is_some() {
-            self.overshoot.on_drop(cx.now);
             self.board.lose_beyond();
         }
         if self.rtt.backoff() > 2 && self.board.has_hole() {
             // The client may have thrown away what it had selectively acknowledged (RFC 2018, section 8).
             self.board.lose_all();
         } else {
-            self.board.lose_first();
+            self.suspect();
         }
         self.force = true;
     }

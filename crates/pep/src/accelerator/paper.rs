@@ -97,12 +97,15 @@ impl Paper {
                 Some(self.smoothed.map_or(measured, |r| (1.0 - p.lambda) * r + p.lambda * measured));
         }
         let Some(rtt) = sample.rtt else { return };
-        self.min_rtt = Some(self.min_rtt.map_or(rtt, |min| min.min(rtt)));
+        self.on_rtt(rtt);
         if rtt > p.beta {
             self.rate = self.smoothed.unwrap_or(self.rate).max(FLOOR);
         } else if rtt < p.alpha {
             self.rate = p.mu * self.rate + (1.0 - p.mu) * (p.r_cap.0 as f64).max(FLOOR);
         }
+    }
+    pub fn on_rtt(&mut self, rtt: Duration) {
+        self.min_rtt = Some(self.min_rtt.map_or(rtt, |min| min.min(rtt)));
     }
     pub fn rate(&self) -> Rate {
         Rate(self.rate as u64)
@@ -124,6 +127,7 @@ mod tests {
             sent_at: None,
             in_flight: 0,
             app_limited: false,
+            fades: false,
         };
         control.on_ack(Instant::from_millis(at_ms), &sample);
     }

@@ -1,11 +1,14 @@
 //! Round-trip time of the mobile segment and the retransmission timeout (RFC 6298).
 
-use paceline_net::Duration;
+use super::scoreboard::Patience;
+use paceline_net::{Duration, Instant};
 
 /// Floor of the timeout: a handover takes tens of milliseconds and is no loss.
 const MIN_RTO: Duration = Duration::from_millis(200);
 /// Ceiling of the timeout, backoff included.
 const MAX_RTO: Duration = Duration::from_secs(30);
+/// Silence that is not even looked at: radio schedulers and delayed ACKs.
+const LEAST_ALLOWANCE: Duration = Duration::from_millis(20);
 const INITIAL_RTO: Duration = Duration::from_secs(1);
 
 #[derive(Clone, Copy, Debug, Default)]
@@ -56,7 +59,15 @@ impl Rtt {
         self.srtt
     }
     pub fn rto(&self) -> Duration {
-        let base = self.srtt.map_or(INITIAL_RTO, |srtt| srtt + (self.var * 4).max(MIN_RTO));
-        (base * (1 << self.backoff)).min(MAX_RTO)
+        (self.base() * (1 << self.backoff)).min(MAX_RTO)
+    }
+    /// How long an answer is waited for on radios that fade, nothing having been heard since `heard_at`.
+    pub fn patience(&self, heard_at: Instant) -> Patience {
+        let allowance = (self.var * 2).max(LEAST_ALLOWANCE);
+        Patience { age: self.srtt.unwrap_or(INITIAL_RTO) + allowance, from: heard_at + allowance }
+    }
+    /// The timeout without backoff.
+    pub fn base(&self) -> Duration {
+        self.srtt.map_or(INITIAL_RTO, |srtt| srtt + (self.var * 4).max(MIN_RTO)).min(MAX_RTO)
     }
 }

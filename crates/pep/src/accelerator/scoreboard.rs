@@ -5,58 +5,10 @@
 //! from here; a timeout sends the first segment again and leaves the rest to RACK.
 
 use super::ranges::Ranges;
+use super::sent::{AGAIN, BEYOND, DOUBTED, FIN, LOST, RESENT, SACKED, Sent};
+pub(super) use super::sent::{Delivery, Patience, Repeat};
 use paceline_net::{Duration, Instant};
-use std::collections::VecDeque;
-
-const SACKED: u8 = 1;
-const LOST: u8 = 2;
-const RESENT: u8 = 4;
-/// Sent past the right edge that the client had advertised.
-const BEYOND: u8 = 8;
-/// The FIN: a byte of the sequence space without payload.
-const FIN: u8 = 16;
-
-/// One segment that was sent.
-#[derive(Clone, Copy, Debug)]
-struct Sent {
-    off: u64,
-    at: Instant,
-    len: u32,
-    state: u8,
-}
-
-impl Sent {
-    fn end(&self) -> u64 {
-        self.off + u64::from(self.len)
-    }
-    fn is(&self, state: u8) -> bool {
-        self.state & state != 0
-    }
-    fn in_flight(&self) -> bool {
-        !self.is(SACKED | LOST)
-    }
-}
-
-/// What an acknowledgment said.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub(super) struct Delivery {
-    /// Bytes that were not known to be delivered before.
-    pub bytes: u64,
-    /// Round-trip time of the newest segment of those, if it was sent only once.
-    pub rtt: Option<Duration>,
-    /// When that segment was sent.
-    pub sent_at: Option<Instant>,
-    /// Bytes found lost since the last acknowledgment.
-    pub lost: u64,
-}
-
-/// A segment to be sent again.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) struct Repeat {
-    pub off: u64,
-    pub len: u32,
-    pub fin: bool,
-}
+use std::collections::{BTreeSet, VecDeque};
 
 #[derive(Debug, Default)]
 pub(super) struct Scoreboard {
@@ -66,8 +18,8 @@ pub(super) struct Scoreboard {
     in_flight: u64,
     /// Bytes found lost and not told yet.
     newly_lost: u64,
-    /// Offsets of records found lost, in the order found; entries may be stale.
-    lost: VecDeque<u64>,
+    /// Offsets of records found lost, the lowest first: what the client waits for; entries may be stale.
+    lost: BTreeSet<u64>,
     /// Repetitions by time; entries may be stale.
     resent: VecDeque<(u64, Instant)>,
     /// First transmissions below this offset have been judged.
@@ -79,6 +31,8 @@ pub(super) struct Scoreboard {
     highest: u64,
     /// That before the acknowledgment at hand, which may tell of several segments in any order.
     highest_before: u64,
+    /// An answer to a repetition does not take longer than this.
+    longest: Duration,
     reordered: bool,
     /// Quarters of the minimum round-trip time by which segments may overtake.
     reorder_quarters: u8,
@@ -106,6 +60,11 @@ impl Scoreboard {
         !self.sacked.is_empty()
     }
 
+    /// The end of what is selectively acknowledged, while there is a hole.
+    pub fn sacked_end(&self) -> Option<u64> {
+        self.sacked.end()
+    }
+
     pub fn on_send(&mut self, now: Instant, off: u64, len: u32, beyond: bool, fin: bool) {
         debug_assert!(self.sent.back().is_none_or(|last| last.end() == off), "new data is sent in order");
         let state = if beyond { BEYOND } else { 0 } | if fin { FIN } else { 0 };
@@ -118,6 +77,10 @@ impl Scoreboard {
         (at < self.sent.len()).then_some(at)
     }
 
+    /// Answers to repetitions that take longer are those of first transmissions.
+    pub fn set_longest(&mut self, longest: Duration) {
+        self.longest = longest;
+    }
     /// The client acknowledged everything below `una`, and the blocks.
     pub fn on_ack(
         &mut self,
@@ -194,10 +157,20 @@ impl Scoreboard {
         if record.in_flight() {
             self.in_flight -= u64::from(record.len);
         }
-        let rtt = now.since(record.at);
+        let mut rtt = now.since(record.at);
         if record.is(RESENT) {
+            if rtt < min_rtt && record.is(AGAIN) {
+                // It answers an earlier repetition, sent when it could have been at the latest.
+                rtt = min_rtt;
+            }
             // The acknowledgment of the first transmission, come late (RFC 8985, section 6.2, step 2).
             if rtt < min_rtt {
+                delivery.in_vain += u64::from(record.len);
+                return;
+            }
+            if record.is(DOUBTED) || rtt > self.longest {
+                // Which of the two it answers, the next data that was sent once will tell (as RFC 5682 does).
+                delivery.doubtful = true;
                 return;
             }
         } else {
@@ -211,8 +184,9 @@ impl Scoreboard {
             }
         }
         self.highest = self.highest.max(record.end());
-        if (record.at, record.end()) > self.rack {
-            self.rack = (record.at, record.end());
+        let sent_at = Instant::from_nanos(now.as_nanos().saturating_sub(rtt.as_nanos()));
+        if (sent_at, record.end()) > self.rack {
+            self.rack = (sent_at, record.end());
             self.rack_rtt = rtt;
         }
     }
@@ -247,17 +221,25 @@ impl Scoreboard {
     pub fn take_lost(&mut self) -> u64 {
         std::mem::take(&mut self.newly_lost)
     }
-    /// Judges what was sent before the newest delivery, by the shortest and the smoothed round-trip time. Returns
-    /// when to judge again.
-    pub fn detect(&mut self, now: Instant, rtt: (Duration, Duration), segment: u32) -> Option<Instant> {
+    /// Judges what was sent before the newest delivery, by the shortest and the smoothed round-trip time, and whatever
+    /// else has waited for longer than `patience`, where there is one. Returns when to judge again.
+    pub fn detect(
+        &mut self,
+        now: Instant,
+        rtt: (Duration, Duration),
+        segment: u32,
+        patience: Option<Patience>,
+    ) -> Option<Instant> {
         let window = self.reorder_window(rtt, segment);
         let (rack, rack_rtt) = (self.rack, self.rack_rtt);
         let overdue = |record: &Sent| -> Result<(), Option<Instant>> {
-            if (record.at, record.end()) >= rack {
-                return Err(None);
+            let overtaken = (record.at, record.end()) < rack;
+            let at = overtaken.then_some(record.at + rack_rtt + window);
+            let late = patience.map(|patience| (record.at + patience.age).max(patience.from));
+            match [at, late].into_iter().flatten().min() {
+                Some(at) if at <= now => Ok(()),
+                at => Err(at),
             }
-            let at = record.at + rack_rtt + window;
-            if at <= now { Ok(()) } else { Err(Some(at)) }
         };
         let mut again: Option<Instant> = None;
         let mut at = self.find(self.judged).unwrap_or(self.sent.len());
@@ -267,10 +249,10 @@ impl Scoreboard {
                     again = later;
                     break;
                 }
-                record.state |= LOST;
+                record.state = record.state & !DOUBTED | LOST;
                 self.in_flight -= u64::from(record.len);
                 self.newly_lost += u64::from(record.len);
-                self.lost.push_back(record.off);
+                self.lost.insert(record.off);
             }
             self.judged = record.end();
             at += 1;
@@ -287,10 +269,10 @@ impl Scoreboard {
                     };
                     break;
                 }
-                record.state |= LOST;
+                record.state = record.state & !DOUBTED | LOST;
                 self.in_flight -= u64::from(record.len);
                 self.newly_lost += u64::from(record.len);
-                self.lost.push_back(record.off);
+                self.lost.insert(record.off);
             }
             self.resent.pop_front();
         }
@@ -298,11 +280,13 @@ impl Scoreboard {
     }
 
     /// The first record is taken for lost, whatever was judged: a timeout, or three duplicates without SACK.
-    pub fn lose_first(&mut self) {
+    /// `doubted`: it may only be late, and new data will tell.
+    pub fn lose_first(&mut self, doubted: bool) {
         if let Some(front) = self.sent.front_mut().filter(|front| front.in_flight()) {
-            front.state |= LOST;
+            let again = if front.is(RESENT) { AGAIN } else { 0 };
+            front.state |= LOST | again | if doubted { DOUBTED } else { 0 };
             self.in_flight -= u64::from(front.len);
-            self.lost.push_front(front.off);
+            self.lost.insert(front.off);
         }
     }
     /// Everything sent past the client's edge is taken for lost, and what is behind it; whether there was any.
@@ -312,7 +296,7 @@ impl Scoreboard {
             any = true;
             record.state |= LOST;
             self.in_flight -= u64::from(record.len);
-            self.lost.push_back(record.off);
+            self.lost.insert(record.off);
         }
         any
     }
@@ -321,7 +305,7 @@ impl Scoreboard {
         for record in self.sent.iter_mut().filter(|record| record.len > segment && record.in_flight()) {
             record.state |= LOST;
             self.in_flight -= u64::from(record.len);
-            self.lost.push_back(record.off);
+            self.lost.insert(record.off);
         }
     }
     /// Everything that is not acknowledged is taken for lost, selective acknowledgments included: the client may have
@@ -333,7 +317,7 @@ impl Scoreboard {
         self.in_flight = 0;
         for record in &mut self.sent {
             record.state = record.state & !SACKED | LOST;
-            self.lost.push_back(record.off);
+            self.lost.insert(record.off);
         }
     }
 
@@ -341,35 +325,26 @@ impl Scoreboard {
     pub fn first_beyond_sent_at(&self) -> Option<Instant> {
         self.sent.front().filter(|record| record.is(BEYOND) && record.in_flight()).map(|record| record.at)
     }
-    /// The last record, for a tail probe.
-    pub fn lose_last(&mut self) {
-        if let Some(last) = self.sent.back_mut().filter(|last| last.in_flight()) {
-            last.state |= LOST;
-            self.in_flight -= u64::from(last.len);
-            self.lost.push_front(last.off);
-        }
-    }
-
     /// The next segment to send again; it stays next until [`Scoreboard::on_repeat`].
     pub fn next_lost(&mut self) -> Option<Repeat> {
-        while let Some(&off) = self.lost.front() {
+        while let Some(&off) = self.lost.first() {
             if let Some(record) = self.find(off).map(|at| self.sent[at]).filter(|record| record.is(LOST)) {
                 return Some(Repeat { off: record.off, len: record.len, fin: record.is(FIN) });
             }
-            self.lost.pop_front();
+            self.lost.pop_first();
         }
         None
     }
     /// The segment of `next_lost` is sent, its first `len` bytes at least: a smaller path MTU splits a record.
     pub fn on_repeat(&mut self, now: Instant, len: u32, beyond: bool) {
-        let Some(off) = self.lost.pop_front() else { return };
+        let Some(off) = self.lost.pop_first() else { return };
         let Some(at) = self.find(off) else { return };
         let record = self.sent[at];
         if len < record.len {
             let rest = Sent { off: record.off + u64::from(len), len: record.len - len, ..record };
             self.sent[at].len = len;
             self.sent.insert(at + 1, rest);
-            self.lost.push_front(rest.off);
+            self.lost.insert(rest.off);
         }
         let record = &mut self.sent[at];
         record.at = now;

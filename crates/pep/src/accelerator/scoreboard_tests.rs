@@ -9,12 +9,13 @@ fn ms(ms: u64) -> Instant {
 /// Ten segments from offset 1, one each millisecond.
 fn flight() -> Scoreboard {
     let mut board = Scoreboard::default();
+    board.set_longest(Duration::MAX);
     (0..10).for_each(|n| board.on_send(ms(n), 1 + 1000 * n, SEGMENT, false, false));
     board
 }
 fn ack(board: &mut Scoreboard, at: u64, una: u64, blocks: &[(u64, u64)]) -> Delivery {
     let delivery = board.on_ack(ms(at), una, blocks.iter().copied(), RTT.0);
-    board.detect(ms(at), RTT, SEGMENT);
+    board.detect(ms(at), RTT, SEGMENT, None);
     delivery
 }
 fn lost(board: &mut Scoreboard, at: u64) -> Vec<u64> {
@@ -57,14 +58,14 @@ fn a_lost_repetition_is_told_by_what_was_sent_after_it() {
 #[test]
 fn after_a_timeout_the_rest_is_judged_by_the_first_answer() {
     let mut board = flight();
-    board.lose_first();
+    board.lose_first(false);
     assert_eq!(lost(&mut board, 300), [1]);
     // The answer to the repetition alone: everything sent before it is gone.
     ack(&mut board, 345, 1001, &[]);
     assert_eq!(lost(&mut board, 345), (1..10).map(|n| 1 + 1000 * n).collect::<Vec<u64>>());
     // An outage only: the answer is to all.
     let mut board = flight();
-    board.lose_first();
+    board.lose_first(false);
     assert_eq!(lost(&mut board, 300), [1]);
     ack(&mut board, 310, 10_001, &[]);
     assert!(board.is_empty());

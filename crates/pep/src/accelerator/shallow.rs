@@ -73,7 +73,7 @@ impl Shallow {
             }
             return;
         }
-        self.lossy = if suspicious { self.lossy + 1 } else { 0 };
+        self.lossy = if suspicious { self.lossy.saturating_add(1) } else { 0 };
         if self.lossy >= IN_A_ROW && now >= self.truce_until {
             self.lossy = 0;
             let before = self.cap.map_or(queue, |cap| cap.min(queue));

@@ -1,5 +1,8 @@
 //! What an accelerator counts.
 
+use super::histogram::Histogram;
+use paceline_net::{Duration, Rate};
+
 macro_rules! bypass_reasons {
     ($($(#[$doc:meta])* $name:ident => $text:literal,)*) => {
         /// Why a connection passes untouched.
@@ -95,10 +98,26 @@ pub struct AcceleratorStats {
     pub overshoot_drops: u64,
     /// Handshakes forgotten to make room.
     pub openings_forgotten: u64,
+    /// Round-trip times of the mobile segment, in ns, as acknowledgments show them.
+    pub round_trips: Times,
+    /// Of those, what is above the connection's shortest: the queue of the mobile segment, in ns.
+    pub queue_delays: Times,
+    /// Rates towards devices at the same moments, in b/s.
+    pub rates: Rates,
     pub(super) bypassed: [u64; BypassReason::ALL.len()],
 }
 
+/// Times in ns; the first bucket ends at 1 ms.
+pub type Times = Histogram<1_000_000>;
+/// Rates in b/s; the first bucket ends at 64 kb/s.
+pub type Rates = Histogram<64_000>;
+
 impl AcceleratorStats {
+    pub(super) fn on_round_trip(&mut self, rtt: Duration, min: Duration, rate: Rate) {
+        self.round_trips.record(rtt.as_nanos());
+        self.queue_delays.record(rtt.saturating_sub(min).as_nanos());
+        self.rates.record(rate.0);
+    }
     /// Connections (for [`BypassReason::MidFlow`]: data segments) that passed untouched for `reason`.
     pub fn bypassed(&self, reason: BypassReason) -> u64 {
         self.bypassed[reason as usize]

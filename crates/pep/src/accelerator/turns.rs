@@ -69,8 +69,8 @@ impl Accelerator {
             let mut cx = context!(self, now, device);
             let before = device.in_flight;
             match flow.send_next(&mut cx, device) {
-                Turn::Sent { wire } => {
-                    device.on_send(now, wire, before);
+                Turn::Sent { bytes } => {
+                    device.on_send(now, bytes, before);
                     device.backlog.rotate_left(1);
                     self.settle(now, slot);
                     return true;
@@ -89,7 +89,7 @@ impl Accelerator {
 
     /// When [`Accelerator::handle_timeout`] wants to be called.
     pub fn next_timer(&self) -> Option<Instant> {
-        let draining = self.draining.filter(|_| self.flows.len() > 0);
+        let draining = self.draining.map(|until| until.min(self.look_at)).filter(|_| self.flows.len() > 0);
         [self.timers.next(), draining].into_iter().flatten().min()
     }
 
@@ -112,6 +112,8 @@ impl Accelerator {
         }
         if self.draining.is_some_and(|until| until <= now) {
             self.abort(now);
+        } else if self.draining.is_some() && self.look_at <= now {
+            self.settle_all(now);
         }
     }
 

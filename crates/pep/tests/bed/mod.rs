@@ -4,8 +4,8 @@
 
 use paceline_net::rewrite::{self, Unparsed, checksum_is_right};
 use paceline_net::{
-    Duration, FlowKey, Instant, IpHeader, Packet, Payload, SeqNumber, TcpFlags, TcpHeader, TcpOptions,
-    Timestamps, wire,
+    Checksum, Duration, FlowKey, Instant, IpHeader, Packet, Payload, SeqNumber, TcpFlags, TcpHeader,
+    TcpOptions, Timestamps, wire,
 };
 use paceline_pep::accelerator::{Accelerator, AcceleratorConfig, AcceleratorStats, Side};
 use std::net::IpAddr;
@@ -268,7 +268,7 @@ pub fn bytes(packet: &Packet) -> Vec<u8> {
 }
 pub fn datagram(key: FlowKey, tcp: TcpHeader, unparsed: Unparsed, payload: &[u8]) -> Packet {
     let ip = IpHeader { src: key.src, dst: key.dst, traffic_class: 0, hop_limit: 60, special: false };
-    rewrite::segment(ip, tcp, unparsed, std::iter::once(payload))
+    rewrite::segment(ip, tcp, unparsed, Checksum::Unverified, std::iter::once(payload))
 }
 /// The datagram with its bytes changed, checksums as they were.
 pub fn patched(packet: &Packet, change: impl FnOnce(&mut Vec<u8>)) -> Packet {

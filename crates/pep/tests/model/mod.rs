@@ -13,11 +13,11 @@ mod server;
 
 use paceline_net::rewrite::{self, Unparsed, checksum_is_right};
 use paceline_net::{
-    Bytes, Duration, FlowKey, Instant, IpHeader, Packet, Payload, SeqNumber, TcpFlags, TcpHeader, TcpOptions,
-    Timestamps, Transport, wire,
+    Bytes, Checksum, Duration, FlowKey, Instant, IpHeader, Packet, Payload, SeqNumber, TcpFlags, TcpHeader,
+    TcpOptions, Timestamps, Transport, wire,
 };
-use paceline_pep::accelerator::{Accelerator, AcceleratorConfig, Side};
-use std::collections::VecDeque;
+use paceline_pep::accelerator::{Accelerator, AcceleratorConfig, FlowRecord, Side};
+use std::collections::{BTreeMap, VecDeque};
 use std::net::IpAddr;
 
 const SEGMENT: u32 = 500;
@@ -46,6 +46,8 @@ impl Choices<'_> {
 
 struct Model {
     accelerator: Accelerator,
+    /// What a driver would have written down, by slot.
+    journal: BTreeMap<u32, FlowRecord>,
     now: Instant,
     key: FlowKey,
     isn: [u32; 2],
@@ -125,7 +127,12 @@ impl Model {
         };
         let wrap = u32::from(choices.byte()) << 4;
         Self {
-            accelerator: Accelerator::new(config),
+            accelerator: {
+                let mut accelerator = Accelerator::new(config);
+                accelerator.keep_journal();
+                accelerator
+            },
+            journal: BTreeMap::new(),
             now: Instant::from_millis(1),
             key: FlowKey { src, dst, src_port: 80, dst_port: 40_000 },
             isn: [u32::MAX - wrap, 0x7fff_ffff - wrap],
@@ -168,7 +175,7 @@ impl Model {
         }
         let bytes: Vec<u8> = (off..off + u64::from(tcp.payload_len)).map(byte).collect();
         let ip = IpHeader { src, dst, traffic_class: 0, hop_limit: 64, special: false };
-        rewrite::segment(ip, tcp, Unparsed::default(), std::iter::once(&bytes[..]))
+        rewrite::segment(ip, tcp, Unparsed::default(), Checksum::Unverified, std::iter::once(&bytes[..]))
     }
     fn header(&self, side: Side, seq: u32, ack: u32, flags: TcpFlags, len: u32) -> TcpHeader {
         let s = side as usize;
@@ -224,6 +231,32 @@ impl Model {
             }
         }
         assert!(self.accelerator.held() < (8 << 20) + (1 << 17), "memory is bounded");
+        self.keep_journal();
+    }
+    /// Whatever a server was told ahead of the client is in the journal before it leaves; what was swept is the truth.
+    fn keep_journal(&mut self) {
+        let journal = &mut self.journal;
+        let mut write = |slot, record: Option<FlowRecord>| match record {
+            Some(record) => drop(journal.insert(slot, record)),
+            None => drop(journal.remove(&slot)),
+        };
+        self.accelerator.journal_changes(&mut write);
+        let swept = self.now.as_nanos().is_multiple_of(3);
+        if swept {
+            self.accelerator.journal_sweep(usize::MAX, &mut write);
+        }
+        let exposed: Vec<FlowRecord> = self.accelerator.journal().collect();
+        for record in &exposed {
+            let known = self.journal.values().find(|known| known.key == record.key);
+            assert_eq!(
+                known.map(|known| known.server_acked),
+                Some(record.server_acked),
+                "it is in the journal"
+            );
+        }
+        if swept {
+            assert_eq!(self.journal.values().copied().collect::<Vec<_>>(), exposed, "and nothing else");
+        }
     }
     /// What a driver does with a super-packet.
     fn split(&mut self, packet: &Packet, segment: u32) {
@@ -238,7 +271,13 @@ impl Model {
                 let Payload::Datagram(bytes) = &packet.payload else { panic!("a datagram") };
                 let at = rewrite::header_len(packet) + start as usize;
                 let body = &bytes[at..at + len as usize];
-                let made = rewrite::segment(packet.ip, part, Unparsed::default(), std::iter::once(body));
+                let made = rewrite::segment(
+                    packet.ip,
+                    part,
+                    Unparsed::default(),
+                    Checksum::Unverified,
+                    std::iter::once(body),
+                );
                 self.to_client.push_back(made);
             } else {
                 self.to_client.push_back(self.packet(Side::Server, part, off));

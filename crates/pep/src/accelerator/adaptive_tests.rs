@@ -1,0 +1,83 @@
+use super::*;
+
+/// A path of `rate` bytes per millisecond and 40 ms: the control fills it, for so many milliseconds.
+struct Path {
+    control: Adaptive,
+    now: u64,
+    /// Bytes sent and when; a queue of what has not been delivered.
+    flying: std::collections::VecDeque<(u64, u64)>,
+    in_flight: u64,
+    credit: u64,
+}
+const PACKET: u64 = 1000;
+
+impl Path {
+    fn new() -> Self {
+        let control = Adaptive::new(AdaptiveParameters::default());
+        Self { control, now: 1, flying: std::collections::VecDeque::new(), in_flight: 0, credit: 0 }
+    }
+    fn run(&mut self, ms: u64, rate: u64, delay: u64, app: u64) {
+        for _ in 0..ms {
+            self.now += 1;
+            let now = Instant::from_millis(self.now);
+            self.credit = (self.credit + rate).min(rate.max(PACKET) * 2);
+            while let Some(&(sent_at, _)) =
+                self.flying.front().filter(|(sent_at, _)| sent_at + delay <= self.now)
+                && self.credit >= PACKET
+            {
+                self.flying.pop_front();
+                self.credit -= PACKET;
+                self.in_flight -= PACKET;
+                let sample = AckSample {
+                    bytes: PACKET,
+                    rtt: Some(Duration::from_millis(self.now - sent_at)),
+                    sent_at: Some(Instant::from_millis(sent_at)),
+                    lost: 0,
+                    in_flight: self.in_flight,
+                    app_limited: app < self.control.window(),
+                    fades: false,
+                };
+                self.control.on_ack(now, &sample);
+            }
+            let paced = self.control.rate().0 / 8000 + PACKET;
+            let mut sent = 0;
+            while self.in_flight + PACKET <= self.control.window().min(app) && sent < paced {
+                self.control.on_send(now, self.in_flight == 0);
+                self.flying.push_back((self.now, PACKET));
+                self.in_flight += PACKET;
+                sent += PACKET;
+            }
+        }
+    }
+    fn queue_ms(&self, rate: u64, delay: u64) -> u64 {
+        (self.in_flight / rate).saturating_sub(delay)
+    }
+}
+
+#[test]
+fn the_estimate_is_the_paths_and_the_queue_short() {
+    let mut path = Path::new();
+    path.run(5_000, 2_000, 40, u64::MAX);
+    let bandwidth = path.control.bandwidth / 8000.0;
+    assert!((1_900.0..2_200.0).contains(&bandwidth), "{bandwidth} bytes a millisecond");
+    assert!(path.queue_ms(2_000, 40) < 60, "{} ms", path.queue_ms(2_000, 40));
+    path.run(30_000, 2_000, 40, u64::MAX);
+    assert!(path.queue_ms(2_000, 40) < 60, "the minimum does not creep: {} ms", path.queue_ms(2_000, 40));
+}
+
+#[test]
+fn too_little_to_send_lowers_nothing() {
+    let mut path = Path::new();
+    path.run(5_000, 2_000, 40, u64::MAX);
+    path.run(5_000, 2_000, 40, 5_000);
+    assert!(path.control.bandwidth / 8000.0 > 1_900.0);
+}
+
+#[test]
+fn a_longer_path_is_told_from_a_queue() {
+    let mut path = Path::new();
+    path.run(5_000, 2_000, 40, u64::MAX);
+    path.run(10_000, 2_000, 160, u64::MAX);
+    assert!(path.control.bandwidth / 8000.0 > 1_900.0, "{}", path.control.bandwidth / 8000.0);
+    assert!(path.control.min_rtt() >= Duration::from_millis(155), "{:?}", path.control.min_rtt());
+}

@@ -1,0 +1,71 @@
+//! One segment on its way to the client, and what is said of such segments.
+
+use paceline_net::{Duration, Instant};
+
+pub(super) const SACKED: u8 = 1;
+pub(super) const LOST: u8 = 2;
+pub(super) const RESENT: u8 = 4;
+/// Sent past the right edge that the client had advertised.
+pub(super) const BEYOND: u8 = 8;
+/// The FIN: a byte of the sequence space without payload.
+pub(super) const FIN: u8 = 16;
+/// Sent again on suspicion: its acknowledgment may be that of the first transmission, come late.
+pub(super) const DOUBTED: u8 = 32;
+/// Repeated on suspicion, having been repeated before.
+pub(super) const AGAIN: u8 = 64;
+
+/// One segment that was sent.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Sent {
+    pub off: u64,
+    pub at: Instant,
+    pub len: u32,
+    pub state: u8,
+}
+
+impl Sent {
+    pub fn end(&self) -> u64 {
+        self.off + u64::from(self.len)
+    }
+    pub fn is(&self, state: u8) -> bool {
+        self.state & state != 0
+    }
+    pub fn in_flight(&self) -> bool {
+        !self.is(SACKED | LOST)
+    }
+}
+
+/// What an acknowledgment said.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub(super) struct Delivery {
+    /// Bytes that were not known to be delivered before.
+    pub bytes: u64,
+    /// Round-trip time of the newest segment of those, if it was sent only once.
+    pub rtt: Option<Duration>,
+    /// When that segment was sent.
+    pub sent_at: Option<Instant>,
+    /// Bytes found lost since the last acknowledgment.
+    pub lost: u64,
+    /// Bytes that were sent again and had not been lost.
+    pub in_vain: u64,
+    /// A segment was acknowledged that had been sent again on suspicion.
+    pub doubtful: bool,
+}
+
+/// When a segment counts as lost though nothing sent after it has arrived: where radios fade and lose, waiting for an
+/// answer costs the round trips in which the window is full.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Patience {
+    /// Time since its sending.
+    pub age: Duration,
+    /// And not before.
+    pub from: Instant,
+}
+
+/// A segment to be sent again.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct Repeat {
+    pub off: u64,
+    pub len: u32,
+    pub fin: bool,
+}

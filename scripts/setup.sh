@@ -4,10 +4,13 @@
 set -eu
 
 usage="usage: $0 build | demo | test"
+# The kernel programs are compiled by clang and loaded by libbpf, which is built with make and needs two libraries.
+compile="cc clang make pkg-config libelf.h zlib.h"
 case ${1:?$usage} in
-build) tools="cc" ;;
-demo) tools="cc ip unshare python3 curl" ;;
-test) tools="cc c++ ip unshare python3 curl iperf3 tshark openssl ss setpriv" ;;
+build) tools="$compile" ;;
+demo) tools="$compile ip unshare python3 curl" ;;
+test) tools="$compile c++ ip unshare python3 curl iperf3 tshark openssl ss setpriv ethtool
+    nginx wget ssh sshd rsync vsftpd psql /usr/lib/postgresql websockets" ;;
 *) echo "$usage" >&2; exit 2 ;;
 esac
 
@@ -16,15 +19,27 @@ package_of() {
     case $1 in
     cc) echo gcc libc6-dev ;;
     c++) echo g++ ;;
+    libelf.h) echo libelf-dev ;;
+    zlib.h) echo zlib1g-dev ;;
     ip | ss) echo iproute2 ;;
     unshare | setpriv) echo util-linux ;;
+    nginx) echo nginx-light ;;
+    ssh) echo openssh-client ;;
+    sshd) echo openssh-server ;;
+    psql | /usr/lib/postgresql) echo postgresql ;;
+    websockets) echo python3-websockets ;;
     *) echo "$1" ;;
     esac
 }
 
 missing=""
 for tool in $tools; do
-    command -v "$tool" >/dev/null 2>&1 || missing="$missing $tool"
+    case $tool in
+    *.h) [ -e "/usr/include/$tool" ] ;;
+    /*) [ -e "$tool" ] ;;
+    websockets) python3 -c "import $tool" 2>/dev/null || /usr/bin/python3 -c "import $tool" 2>/dev/null ;;
+    *) command -v "$tool" >/dev/null 2>&1 ;;
+    esac || missing="$missing $tool"
 done
 if [ -n "$missing" ]; then
     packages=$(for tool in $missing; do package_of "$tool"; done)
@@ -35,10 +50,12 @@ if [ -n "$missing" ]; then
         # shellcheck disable=SC2086
         apt-get install -y -qq --no-install-recommends $packages >/dev/null
     else
-        echo "missing commands:$missing" >&2
+        echo "missing:$missing" >&2
         echo "as root: apt-get install" $packages >&2
-        # Without a compiler nothing works; without the others some tests and a part of the demo are skipped.
-        case " $missing " in *" cc "*) exit 1 ;; esac
+        # Without the compilers nothing works; without the others some tests and a part of the demo are skipped.
+        for tool in $compile; do
+            case " $missing " in *" $tool "*) exit 1 ;; esac
+        done
     fi
 fi
 

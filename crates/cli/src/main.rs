@@ -6,6 +6,7 @@ mod commands;
 mod failure;
 mod output;
 mod progress;
+mod quantity;
 mod report;
 mod scenario_file;
 mod sweep;
@@ -28,6 +29,10 @@ enum Command {
     Run(commands::run::Args),
     /// Run a real program on this host through the modelled radio, in a network namespace
     Emulate(commands::emulate::Args),
+    /// Accelerate real traffic between two interfaces, or ask a running gateway
+    Gateway(commands::gateway::Args),
+    /// Watch a running gateway: rates, busiest devices and connections
+    Top(commands::top::Args),
     /// Simulate a grid of scenarios, several seeds each
     Sweep(commands::sweep::Args),
     /// Repeat a published experiment; show what was published beside ours
@@ -53,6 +58,8 @@ fn main() -> ExitCode {
     let result = match Cli::parse().command {
         Command::Run(args) => commands::run::run(&args),
         Command::Emulate(args) => commands::emulate::run(&args),
+        Command::Gateway(args) => commands::gateway::run(&args),
+        Command::Top(args) => commands::top::run(&args),
         Command::Sweep(args) => commands::sweep::run(&args),
         Command::Reproduce(args) => commands::reproduce::run(&args),
         Command::Report(args) => commands::report::run(&args),

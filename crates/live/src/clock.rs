@@ -3,7 +3,7 @@
 use nix::errno::Errno;
 use nix::poll::{PollFd, PollFlags, ppoll};
 use nix::sys::time::TimeSpec;
-use nix::time::{ClockId, clock_gettime};
+use nix::time::{ClockId, ClockNanosleepFlags, clock_gettime, clock_nanosleep};
 use paceline_net::{Duration, Instant};
 use std::io;
 use std::os::fd::BorrowedFd;
@@ -25,6 +25,22 @@ pub struct Monotonic {
 fn monotonic_ns() -> u64 {
     let time = clock_gettime(ClockId::CLOCK_MONOTONIC).expect("Linux has a monotonic clock");
     time.tv_sec() as u64 * 1_000_000_000 + time.tv_nsec() as u64
+}
+
+/// `CLOCK_MONOTONIC`, as kernel programs read it.
+pub fn now() -> Instant {
+    Instant::from_nanos(monotonic_ns())
+}
+
+/// Sleeps until an instant of [`now`]'s clock, or a signal.
+pub fn sleep_until(at: Instant) {
+    let at = TimeSpec::from_duration(std::time::Duration::from_nanos(at.as_nanos()));
+    let _ = clock_nanosleep(ClockId::CLOCK_MONOTONIC, ClockNanosleepFlags::TIMER_ABSTIME, &at);
+}
+
+/// Sleeps for so long, or until a signal.
+pub fn pause(time: Duration) {
+    sleep_until(now() + time);
 }
 
 impl Monotonic {

@@ -254,7 +254,7 @@ impl Drop for Programs {
 }
 
 /// Asks for exact timers and, where allowed, for real-time priority; children do not inherit it.
-fn prefer_this_thread() {
+pub(crate) fn prefer_this_thread() {
     let _ = prctl::set_timerslack(1);
     let parameters = libc::sched_param { sched_priority: 10 };
     // SAFETY: the call reads one struct that lives here; thread 0 is the calling one.

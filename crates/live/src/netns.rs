@@ -154,17 +154,20 @@ fn configure(
 }
 
 /// Runs `ip` commands in the calling thread's namespace.
-fn ip(commands: &[String]) -> anyhow::Result<()> {
-    for line in commands {
-        let output = Command::new("ip")
-            .args(line.split_whitespace())
-            .stdin(Stdio::null())
-            .output()
-            .context("cannot run `ip` (Debian: apt-get install iproute2)")?;
-        if !output.status.success() {
-            let message = String::from_utf8_lossy(&output.stderr);
-            bail!("`ip {line}` failed: {}", message.trim().replace('\n', "; "));
-        }
+pub(crate) fn ip(commands: &[String]) -> anyhow::Result<()> {
+    commands.iter().try_for_each(|line| ip_says(line).map(|_| ()))
+}
+
+/// Runs an `ip` command and gives what it prints.
+pub(crate) fn ip_says(line: &str) -> anyhow::Result<String> {
+    let output = Command::new("ip")
+        .args(line.split_whitespace())
+        .stdin(Stdio::null())
+        .output()
+        .context("cannot run `ip` (Debian: apt-get install iproute2)")?;
+    if !output.status.success() {
+        let message = String::from_utf8_lossy(&output.stderr);
+        bail!("`ip {line}` failed: {}", message.trim().replace('\n', "; "));
     }
-    Ok(())
+    Ok(String::from_utf8_lossy(&output.stdout).into_owned())
 }

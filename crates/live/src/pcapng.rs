@@ -1,15 +1,17 @@
 //! Captures as pcapng (draft-ietf-opsawg-pcapng): one interface for the servers' side, one per station; raw IP;
-//! times in nanoseconds of simulated time; the first bytes of each packet.
+//! times in nanoseconds of simulated time; the first bytes of each packet. And one connection's packets on the two
+//! sides of a gateway.
 
 use anyhow::Context;
 use paceline_net::{Instant, Packet, wire};
 use paceline_sim::Capture;
 use pcap_file::DataLink;
-use pcap_file::pcapng::PcapNgWriter;
-use pcap_file::pcapng::blocks::enhanced_packet::EnhancedPacketBlock;
+use pcap_file::pcapng::blocks::block_common::Block;
+use pcap_file::pcapng::blocks::enhanced_packet::{EnhancedPacketBlock, EnhancedPacketOption};
 use pcap_file::pcapng::blocks::interface_description::{
     InterfaceDescriptionBlock, InterfaceDescriptionOption, InterfaceTsResolution,
 };
+use pcap_file::pcapng::{PcapNgReader, PcapNgWriter};
 use std::borrow::Cow;
 use std::fs::File;
 use std::io::{BufWriter, Write};
@@ -18,6 +20,9 @@ use std::sync::{Arc, Mutex};
 
 /// Bytes kept of each packet: every header with room to spare.
 const SNAP_LEN: u32 = 256;
+/// Direction in the flags of a packet.
+const INBOUND: u32 = 1;
+const OUTBOUND: u32 = 2;
 
 type Inner = (PcapNgWriter<BufWriter<File>>, Option<anyhow::Error>);
 
@@ -34,15 +39,7 @@ pub fn create(path: &Path, stations: usize) -> anyhow::Result<(Writer, Capture)>
     let names =
         std::iter::once("servers".to_owned()).chain((0..stations).map(|index| format!("station-{index}")));
     for name in names {
-        let interface = InterfaceDescriptionBlock {
-            linktype: DataLink::RAW,
-            snaplen: SNAP_LEN,
-            options: vec![
-                InterfaceDescriptionOption::IfName(Cow::Owned(name)),
-                InterfaceDescriptionOption::IfTsResol(InterfaceTsResolution::NANO),
-            ],
-        };
-        writer.write_pcapng_block(interface).with_context(context)?;
+        writer.write_pcapng_block(interface(name)).with_context(context)?;
     }
     let inner = Arc::new(Mutex::new((writer, None)));
     let shared = Arc::clone(&inner);
@@ -55,6 +52,17 @@ pub fn create(path: &Path, stations: usize) -> anyhow::Result<(Writer, Capture)>
         }
     });
     Ok((Writer { inner }, capture))
+}
+
+fn interface(name: String) -> InterfaceDescriptionBlock<'static> {
+    InterfaceDescriptionBlock {
+        linktype: DataLink::RAW,
+        snaplen: SNAP_LEN,
+        options: vec![
+            InterfaceDescriptionOption::IfName(Cow::Owned(name)),
+            InterfaceDescriptionOption::IfTsResol(InterfaceTsResolution::NANO),
+        ],
+    }
 }
 
 fn write(
@@ -85,4 +93,53 @@ impl Writer {
         }
         inner.0.get_mut().flush().context("cannot write the capture")
     }
+}
+
+/// Packets that come in by two interfaces and leave by them.
+pub struct FlowWriter<W: Write>(PcapNgWriter<BufWriter<W>>);
+
+impl<W: Write> FlowWriter<W> {
+    /// Begins, with the names of the interfaces.
+    pub fn new(out: W, names: [&str; 2]) -> anyhow::Result<Self> {
+        let context = "cannot write the capture";
+        let mut writer = PcapNgWriter::new(BufWriter::new(out)).context(context)?;
+        for name in names {
+            writer.write_pcapng_block(interface(name.to_owned())).context(context)?;
+        }
+        Ok(Self(writer))
+    }
+    /// A datagram of `len` bytes, of which `data` are the first, `at_ns` nanoseconds after 1970.
+    pub fn write(
+        &mut self,
+        at_ns: u64,
+        interface_id: u32,
+        leaves: bool,
+        len: u32,
+        data: &[u8],
+    ) -> anyhow::Result<()> {
+        let block = EnhancedPacketBlock {
+            interface_id,
+            timestamp: std::time::Duration::from_nanos(at_ns),
+            original_len: len,
+            data: Cow::Borrowed(data),
+            options: vec![EnhancedPacketOption::Flags(if leaves { OUTBOUND } else { INBOUND })],
+        };
+        self.0.write_pcapng_block(block).context("cannot write the capture").map(|_| ())
+    }
+    /// Hands on what was written.
+    pub fn flush(&mut self) -> anyhow::Result<()> {
+        self.0.get_mut().flush().context("cannot write the capture")
+    }
+}
+
+/// Packets in a capture file.
+pub fn count(path: &Path) -> anyhow::Result<u64> {
+    let context = || format!("cannot read {}", path.display());
+    let file = File::open(path).with_context(context)?;
+    let mut reader = PcapNgReader::new(std::io::BufReader::new(file)).with_context(context)?;
+    let mut packets = 0;
+    while let Some(block) = reader.next_block() {
+        packets += u64::from(matches!(block.with_context(context)?.0, Block::EnhancedPacket(_)));
+    }
+    Ok(packets)
 }

@@ -15,8 +15,11 @@ pub struct Check {
 }
 
 const CAP_NET_ADMIN: u32 = 12;
+const CAP_NET_RAW: u32 = 13;
 const CAP_SYS_ADMIN: u32 = 21;
 const CAP_SYS_NICE: u32 = 23;
+const CAP_PERFMON: u32 = 38;
+const CAP_BPF: u32 = 39;
 
 fn has_capability(number: u32) -> bool {
     let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
@@ -38,11 +41,29 @@ pub fn emulation() -> Option<String> {
             "/dev/net/tun: {error}; load the kernel module `tun`, or give the container the device"
         ));
     }
+    missing_ip()
+}
+
+fn missing_ip() -> Option<String> {
     let found = Command::new("ip").arg("-V").stdout(Stdio::null()).stderr(Stdio::null()).status();
-    if !found.is_ok_and(|status| status.success()) {
-        return Some("needs the command `ip` (Debian: apt-get install iproute2)".into());
+    let is_there = found.is_ok_and(|status| status.success());
+    (!is_there).then(|| "needs the command `ip` (Debian: apt-get install iproute2)".into())
+}
+
+/// Why `paceline gateway` cannot work here, if it cannot.
+pub fn gateway() -> Option<String> {
+    let needed = [
+        (CAP_NET_ADMIN, "CAP_NET_ADMIN to make a bridge and attach to interfaces"),
+        (CAP_NET_RAW, "CAP_NET_RAW for its packet sockets"),
+        (CAP_BPF, "CAP_BPF to load its kernel programs"),
+        (CAP_PERFMON, "CAP_PERFMON to have them read packets"),
+    ];
+    if let Some((_, why)) = needed.iter().find(|(number, _)| !has_capability(*number)) {
+        return Some(format!(
+            "needs {why}: run as root, or give it CAP_NET_ADMIN, CAP_NET_RAW, CAP_BPF, CAP_PERFMON"
+        ));
     }
-    None
+    missing_ip().or_else(|| crate::gateway::trial().err().map(|error| format!("{error:#}")))
 }
 
 /// Congestion controls that the kernel has ready.
@@ -63,6 +84,7 @@ pub fn all() -> Vec<Check> {
         (!fs::exists("/proc/net/if_inet6").unwrap_or(false)).then(|| "the kernel has no IPv6".to_owned());
     vec![
         check("emulate", emulation(), None),
+        check("gateway", gateway(), None),
         check("real-time priority", priority, None),
         check("IPv6", ipv6, None),
         check(

@@ -1,0 +1,145 @@
+//! What a running gateway is asked.
+
+use super::{CaptureArgs, StopArgs, TableArgs, Which};
+use crate::failure::{Failure, Outcome};
+use crate::output;
+use crate::quantity::{bits, bytes};
+use anyhow::{Context, bail};
+use paceline_live::gateway::{Client, FlowStatus, Status};
+use paceline_live::pcapng;
+use paceline_net::Duration;
+use std::fmt::Write;
+use std::fs::File;
+use std::io;
+use std::net::SocketAddr;
+use std::process::ExitCode;
+
+fn client(which: &Which) -> anyhow::Result<Client> {
+    Client::find(which.control.as_deref())
+}
+
+pub fn stop(args: &StopArgs) -> Outcome {
+    let mut client = client(&args.which)?;
+    client.ask(&args.limit.map_or("stop".to_owned(), |limit| format!("stop {}", limit.as_nanos())))?;
+    client.answer()?;
+    let end = client.answer().context("the gateway has died while it was being stopped")?;
+    let count = |what: &str| end["ended"][what].as_u64().unwrap_or(0);
+    let (detached, reset) = (count("detached"), count("reset"));
+    output::print(&format!(
+        "stopped: {detached} connections go on without the gateway, {reset} were reset\n"
+    ))?;
+    Ok(if reset == 0 { ExitCode::SUCCESS } else { ExitCode::from(1) })
+}
+
+pub fn reload(which: &Which) -> Outcome {
+    let mut client = client(which)?;
+    client.ask("reload")?;
+    // What is wrong with it is in the configuration.
+    client.answer().map_err(Failure::Input)?;
+    Ok(ExitCode::SUCCESS)
+}
+
+pub fn flows(args: &TableArgs) -> Outcome {
+    let mut flows = client(&args.which)?.flows()?;
+    flows.sort_by_key(|flow| (std::cmp::Reverse(flow.delivered), flow.server, flow.mobile));
+    let text = if args.json {
+        let entry = |flow: &FlowStatus| -> anyhow::Result<serde_json::Value> {
+            let mut entry = serde_json::to_value(flow).context("a connection is no JSON")?;
+            entry["flow"] = flow.name().into();
+            Ok(entry)
+        };
+        let entries = flows.iter().map(entry).collect::<anyhow::Result<Vec<_>>>()?;
+        format!("{:#}\n", serde_json::json!({ "flows": entries }))
+    } else {
+        flow_table(&flows)
+    };
+    output::print(&text)?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// A line a connection.
+pub fn flow_table(flows: &[FlowStatus]) -> String {
+    let width = flows.iter().map(|flow| flow.name().len()).max().unwrap_or(0).max("connection".len());
+    let mut text = format!(
+        "{:width$} {:>10} {:>10} {:>9} {:>9} {:>10} {:>10}\n",
+        "connection", "delivered", "rate", "RTT ms", "queue ms", "in flight", "exposure"
+    );
+    let ms = |time: Option<f64>| time.map_or("-".to_owned(), |ms| format!("{ms:.1}"));
+    for flow in flows {
+        let _ = writeln!(
+            text,
+            "{:width$} {:>10} {:>10} {:>9} {:>9} {:>10} {:>10}",
+            flow.name(),
+            bytes(flow.delivered),
+            bits(flow.rate as f64),
+            ms(flow.rtt_ms),
+            ms(flow.queue_ms),
+            bytes(flow.in_flight),
+            bytes(flow.exposure)
+        );
+    }
+    text
+}
+
+pub fn status(args: &TableArgs) -> Outcome {
+    let status = client(&args.which)?.status()?;
+    let text = if args.json {
+        format!("{:#}\n", serde_json::to_value(&status).context("the status is no JSON")?)
+    } else {
+        status_text(&status)
+    };
+    output::print(&text)?;
+    Ok(ExitCode::SUCCESS)
+}
+
+fn status_text(status: &Status) -> String {
+    let state = if status.draining { "stopping" } else { "running" };
+    let guardian = if status.guarded { "stands by" } else { "is missing" };
+    let mut text = format!(
+        "paceline {}, process {}: {state} for {:.0} s, {} to {}, {} workers\nguardian {guardian}\n",
+        status.version, status.process, status.uptime, status.server, status.mobile, status.workers
+    );
+    let _ = writeln!(
+        text,
+        "{} connections, {} handshakes; {} held, {} exposed\n",
+        status.flows,
+        status.openings,
+        bytes(status.held),
+        bytes(status.exposure)
+    );
+    for (name, value) in status.counters.iter().filter(|(_, value)| **value > 0) {
+        let _ = writeln!(text, "{name:32} {value}");
+    }
+    text
+}
+
+/// `SERVER:PORT-DEVICE:PORT`.
+fn parse_flow(flow: &str) -> Option<(SocketAddr, SocketAddr)> {
+    let (server, mobile) = flow.split_once('-')?;
+    Some((server.parse().ok()?, mobile.parse().ok()?))
+}
+
+pub fn capture(args: &CaptureArgs) -> Outcome {
+    let (server, mobile) = parse_flow(&args.flow).ok_or_else(|| {
+        let allowed = "allowed: SERVER:PORT-DEVICE:PORT, as `paceline gateway flows` names it";
+        Failure::input(format!("{}: {allowed}", args.flow))
+    })?;
+    let time =
+        Duration::from_secs(args.seconds.unwrap_or(if args.packets < 100_000 { 3600 } else { 10 }).into());
+    let mut client = client(&args.which)?;
+    client.ask(&format!("capture {server} {mobile} {} {}", args.packets, time.as_nanos()))?;
+    client.answer()?;
+    let context = || format!("cannot write {}", args.out.display());
+    let mut file = File::create(&args.out).with_context(context)?;
+    io::copy(client.rest(), &mut file).with_context(context)?;
+    let packets = pcapng::count(&args.out)?;
+    output::message(&format!("paceline: {packets} packets in {}\n", args.out.display()));
+    if packets == 0 {
+        return Err(Failure::Failed(none_came(&args.flow).unwrap_err()));
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn none_came(flow: &str) -> anyhow::Result<()> {
+    bail!("{flow}: no packet came in this time")
+}

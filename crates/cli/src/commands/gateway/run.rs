@@ -1,0 +1,107 @@
+//! Running a gateway until it is asked to end.
+
+use super::{GuardArgs, RunArgs};
+use crate::failure::{Failure, Outcome};
+use crate::output;
+use paceline_live::gateway::{Gateway, GatewayConfig, Setup, Snapshot};
+use paceline_live::stop::{Wish, Wishes};
+use paceline_live::{gateway, probe};
+use paceline_net::Duration;
+use std::io;
+use std::os::fd::AsFd;
+use std::process::{Command, ExitCode};
+
+/// When something has gone wrong, the rest gets so long at most.
+const HASTE: Duration = Duration::from_secs(5);
+
+/// Looks for a signal between two looks at this machine's addresses: a second.
+const LOOKS_TO_TEND: u64 = 50;
+
+pub fn run(args: &RunArgs) -> Outcome {
+    let file = args.config.display().to_string();
+    let text =
+        std::fs::read_to_string(&args.config).map_err(|error| Failure::input(format!("{file}: {error}")))?;
+    let config = GatewayConfig::parse(&file, &text).map_err(Failure::input)?;
+    if args.check {
+        return Ok(ExitCode::SUCCESS);
+    }
+    if let Some(problem) = probe::gateway() {
+        return Err(Failure::Failed(anyhow::anyhow!("gateway: {problem}")));
+    }
+    let mut wishes = Wishes::register()?;
+    let mut guardian = Command::new("/proc/self/exe");
+    guardian.args(["gateway", "guard"]);
+    let version = format!("{} ({})", env!("CARGO_PKG_VERSION"), env!("PACELINE_COMMIT"));
+    let file = Some(std::path::absolute(&args.config).unwrap_or_else(|_| args.config.clone()));
+    let setup = Setup { guardian: Some(guardian), control: true, file, version };
+    let gateway = Gateway::start(config, setup)?;
+    let config = gateway.desk().config();
+    if let Some(problem) = gateway.problem() {
+        output::message(&format!("paceline: {problem}\n"));
+    }
+    output::message(&format!("paceline: accelerating from {} to {}\n", config.server, config.mobile));
+    let wanted = operate(&gateway, &mut wishes);
+    let end = gateway.join()?;
+    if args.json {
+        output::print(&json(&end))?;
+    }
+    Ok(if wanted { ExitCode::SUCCESS } else { ExitCode::from(1) })
+}
+
+/// Until all workers have ended; whether that was wanted.
+fn operate(gateway: &Gateway, wishes: &mut Wishes) -> bool {
+    let desk = gateway.desk();
+    let (mut wanted, mut hurried, mut looks) = (false, false, 0u64);
+    while !gateway.is_over() {
+        looks += 1;
+        if looks.is_multiple_of(LOOKS_TO_TEND)
+            && let Err(error) = desk.tend()
+        {
+            output::message(&format!("paceline: {error:#}\n"));
+        }
+        let mut stop = desk.stop_wanted();
+        for wish in wishes.wait() {
+            match wish {
+                Wish::Stop if wanted || stop.is_some() => {
+                    output::message("paceline: ending now; connections that are owed something are reset\n");
+                    desk.abort();
+                }
+                Wish::Stop => stop = Some(desk.config().drain),
+                Wish::Reload => output::message(&match desk.reload() {
+                    Ok(()) => "paceline: the configuration was read again\n".to_owned(),
+                    Err(problem) => format!("paceline: the configuration stays as it was: {problem}\n"),
+                }),
+            }
+        }
+        if let Some(limit) = stop.filter(|_| !wanted) {
+            wanted = true;
+            output::message(&format!("paceline: stopping; connections have {limit} to be delivered\n"));
+            desk.drain(limit);
+        }
+        if !wanted && !hurried && gateway.has_ended() {
+            hurried = true;
+            desk.drain(desk.config().drain.min(HASTE));
+        }
+    }
+    wanted
+}
+
+fn json(snapshot: &Snapshot) -> String {
+    let counters: serde_json::Map<_, _> =
+        snapshot.counters.iter().map(|(name, value)| ((*name).to_owned(), (*value).into())).collect();
+    format!("{:#}\n", serde_json::Value::Object(counters))
+}
+
+/// The guardian of a gateway: its standard input ends with the gateway, its standard output is the journal.
+pub fn guard(args: &GuardArgs) -> Outcome {
+    let own = |fd: &dyn AsFd| fd.as_fd().try_clone_to_owned().map_err(anyhow::Error::from);
+    let (life, journal) = (own(&io::stdin())?, own(&io::stdout())?);
+    let rescue = gateway::guard(life, journal, (args.server, args.mobile, args.exit))?;
+    if rescue.exposed > 0 {
+        output::message(&format!(
+            "paceline: the gateway left {} connections that were owed something: {} go on and {} were reset\n",
+            rescue.exposed, rescue.whole, rescue.reset
+        ));
+    }
+    Ok(ExitCode::SUCCESS)
+}

@@ -1,0 +1,120 @@
+//! `paceline top`: a running gateway at a glance, every second.
+
+use super::gateway::{Which, flow_table};
+use crate::failure::Outcome;
+use crate::output;
+use crate::quantity::{bits, bytes};
+use anyhow::Context;
+use paceline_live::clock;
+use paceline_live::gateway::{Client, DeviceStatus, FlowStatus, Status};
+use paceline_live::terminal::{INTERRUPT, Terminal};
+use paceline_net::Duration;
+use std::cmp::Reverse;
+use std::collections::BTreeMap;
+use std::fmt::Write;
+use std::process::ExitCode;
+
+/// Devices and connections that are shown.
+const SHOWN: usize = 10;
+const SECOND_MS: u16 = 1000;
+
+#[derive(clap::Args)]
+pub struct Args {
+    #[command(flatten)]
+    which: Which,
+}
+
+/// What a gateway tells at one time.
+struct Look {
+    status: Status,
+    devices: Vec<DeviceStatus>,
+    flows: Vec<FlowStatus>,
+}
+
+impl Look {
+    fn at(which: &Which) -> anyhow::Result<Self> {
+        let ask = || Client::find(which.control.as_deref());
+        let status = ask()?.status()?;
+        let mut client = ask()?;
+        client.ask("devices")?;
+        let devices = client.answer()?["devices"].take();
+        let devices = serde_json::from_value(devices).context("the gateway is of another version")?;
+        Ok(Self { status, devices, flows: ask()?.flows()? })
+    }
+    fn count(&self, name: &str) -> u64 {
+        self.status.counters.get(name).copied().unwrap_or(0)
+    }
+}
+
+pub fn run(args: &Args) -> Outcome {
+    let mut before = Look::at(&args.which)?;
+    let Some(terminal) = Terminal::open()? else {
+        clock::pause(Duration::from_millis(SECOND_MS.into()));
+        let now = Look::at(&args.which)?;
+        output::print(&page(&before, &now))?;
+        return Ok(ExitCode::SUCCESS);
+    };
+    loop {
+        match terminal.key(SECOND_MS) {
+            Some(b'q' | b'Q' | INTERRUPT) => return Ok(ExitCode::SUCCESS),
+            Some(_) => continue,
+            None => {}
+        }
+        let now = Look::at(&args.which)?;
+        terminal.draw(&page(&before, &now)).context("cannot write to the terminal")?;
+        before = now;
+    }
+}
+
+fn page(before: &Look, now: &Look) -> String {
+    let seconds = (now.status.uptime - before.status.uptime).max(1e-3);
+    let grown = |name: &str| now.count(name).saturating_sub(before.count(name)) as f64 / seconds;
+    let status = &now.status;
+    let mut text = format!(
+        "paceline {}  {} to {}  up {:.0} s{}\n",
+        status.version,
+        status.server,
+        status.mobile,
+        status.uptime,
+        if status.draining { "  STOPPING" } else { "" }
+    );
+    let _ = writeln!(
+        text,
+        "down {}  up {}  accelerated {}  repeated {:.1} %\n{} connections  {} handshakes  held {}  exposed {}\n",
+        bits(8.0 * grown("frame-bytes-from-servers")),
+        bits(8.0 * grown("frame-bytes-from-devices")),
+        bits(8.0 * grown("bytes-delivered")),
+        100.0 * grown("retransmissions") / (grown("segments-sent") + grown("retransmissions")).max(1.0),
+        status.flows,
+        status.openings,
+        bytes(status.held),
+        bytes(status.exposure)
+    );
+    let _ =
+        writeln!(text, "{:40} {:>6} {:>10} {:>10} {:>10}", "device", "flows", "goodput", "rate", "in flight");
+    let known: BTreeMap<_, u64> =
+        before.devices.iter().map(|device| (device.address, device.delivered)).collect();
+    for device in now.devices.iter().take(SHOWN) {
+        let since =
+            known.get(&device.address).map_or(0, |delivered| device.delivered.saturating_sub(*delivered));
+        let _ = writeln!(
+            text,
+            "{:40} {:>6} {:>10} {:>10} {:>10}",
+            device.address.to_string(),
+            device.flows,
+            bits(8.0 * since as f64 / seconds),
+            bits(device.rate as f64),
+            bytes(device.in_flight)
+        );
+    }
+    text.push('\n');
+    let known: BTreeMap<_, u64> =
+        before.flows.iter().map(|flow| ((flow.server, flow.mobile), flow.delivered)).collect();
+    let since = |flow: &FlowStatus| {
+        flow.delivered.saturating_sub(*known.get(&(flow.server, flow.mobile)).unwrap_or(&0))
+    };
+    let mut busy: Vec<&FlowStatus> = now.flows.iter().collect();
+    busy.sort_by_key(|flow| (Reverse(since(flow)), flow.server, flow.mobile));
+    let busy: Vec<FlowStatus> = busy.into_iter().take(SHOWN).cloned().collect();
+    text + &flow_table(&busy)
+}

@@ -1,0 +1,375 @@
+// What the gateway takes from the kernel, decided once for each packet.
+//
+// A packet that arrives on a port is first shown to the gateway's sockets: the fanout program chooses the worker and
+// decides, the socket filter obeys. After that comes the ingress hook, which drops in the kernel what a worker has got.
+// All three run for one packet after the other on one CPU, so that the decision waits in a per-CPU slot and no packet
+// is forwarded twice or not at all. Without sockets nobody decides, and everything goes on in the kernel.
+//
+// Left to the kernel: everything but whole, plain TCP datagrams from host to host; what is addressed to this machine;
+// prefixes that the operator leaves alone; connections that the machine does not accelerate; and all of it while a
+// worker's heartbeat is missing. Packet-too-big messages are shown to the worker and go on in the kernel.
+
+#include <linux/bpf.h>
+#include <linux/pkt_cls.h>
+#include <bpf/bpf_endian.h>
+#include <bpf/bpf_helpers.h>
+
+#define ETH_P_8021Q 0x8100
+#define ETH_P_8021AD 0x88a8
+#define ETH_P_IP 0x0800
+#define ETH_P_IPV6 0x86dd
+#define PACKET_HOST 0
+#define PACKET_OTHERHOST 3
+#define MAX_WORKERS 64
+
+#define TCP_SYN 0x02
+#define TCP_RST 0x04
+#define TCP_ACK 0x10
+
+// The layouts below are those of steering.rs.
+
+struct settings {
+	__u32 server_ifindex;
+	__u32 mobile_ifindex;
+	__u32 workers;
+	__u32 seed;
+	__u64 stale_ns;
+	__u8 bridge[6]; // address of the bridge, to which this machine may listen
+	__u8 routed;
+	__u8 unused;
+};
+
+struct pulse {
+	__u64 at; // kernel clock of the last turn, 0 for a worker that takes nothing
+	__u32 overloaded;
+	__u32 unused;
+};
+
+struct address {
+	__be32 words[4]; // IPv4 as ::ffff:a.b.c.d
+};
+
+struct prefix {
+	__u32 len;
+	struct address address;
+};
+
+struct connection {
+	struct address server;
+	struct address mobile;
+	__be16 server_port;
+	__be16 mobile_port;
+};
+
+enum verdict { PASS, COPY, TAKE };
+
+struct decision {
+	__u32 verdict;
+	__u32 ifindex;
+	__u32 len;
+	__u32 unused;
+};
+
+enum policy { ACCELERATE, FILTER, PACE, LEAVE };
+
+enum counter { TAKEN, LEFT_BY_POLICY, LEFT_BY_CONNECTION, LEFT_WITHOUT_PULSE, LEFT_BY_OVERLOAD, COUNTERS };
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct settings);
+} settings SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, MAX_WORKERS);
+	__type(key, __u32);
+	__type(value, struct pulse);
+} pulses SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct decision);
+} decisions SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, COUNTERS);
+	__type(key, __u32);
+	__type(value, __u64);
+} counters SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_LPM_TRIE);
+	__uint(max_entries, 65536);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, struct prefix);
+	__type(value, __u32);
+} policies SEC(".maps");
+
+// A router's own addresses.
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 4096);
+	__type(key, struct address);
+	__type(value, __u32);
+} local SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_LRU_HASH);
+	__uint(max_entries, 262144);
+	__type(key, struct connection);
+	__type(value, __u32);
+} left_alone SEC(".maps");
+
+struct ipv4 {
+	__u8 version_ihl, traffic_class;
+	__be16 len, id, fragment;
+	__u8 ttl, protocol;
+	__be16 checksum;
+	__be32 src, dst;
+};
+
+struct ipv6 {
+	__be32 first;
+	__be16 len;
+	__u8 next, hop_limit;
+	struct address src, dst;
+};
+
+struct tcp {
+	__be16 ports[2];
+	__be32 seq, ack;
+	__u8 offset, flags;
+	__be16 window;
+};
+
+struct seen {
+	struct connection connection;
+	__u8 flags;
+};
+
+static __always_inline void count(__u32 which)
+{
+	__u64 *counter = bpf_map_lookup_elem(&counters, &which);
+	if (counter)
+		*counter += 1;
+}
+
+// Nothing may be read past the end of what the packet has.
+#define LOAD(skb, at, to, len) bpf_skb_load_bytes_relative(skb, at, to, len, BPF_HDR_START_NET)
+
+static __always_inline void mapped(struct address *address, __be32 v4)
+{
+	address->words[0] = address->words[1] = 0;
+	address->words[2] = bpf_htonl(0xffff);
+	address->words[3] = v4;
+}
+
+static __always_inline void turn(struct connection *c, int upwards, const struct address *src,
+				 const struct address *dst, const __be16 *ports)
+{
+	for (int i = 0; i < 4; i++) {
+		c->server.words[i] = upwards ? dst->words[i] : src->words[i];
+		c->mobile.words[i] = upwards ? src->words[i] : dst->words[i];
+	}
+	c->server_port = upwards ? ports[1] : ports[0];
+	c->mobile_port = upwards ? ports[0] : ports[1];
+}
+
+// A datagram at `at`: TCP, or, with `quoted`, the beginning of one inside an ICMP message, which went the other way.
+static __always_inline int read_tcp(struct __sk_buff *skb, __u32 at, int v6, int upwards, int quoted,
+				    struct seen *seen)
+{
+	struct tcp tcp = {};
+	struct address src, dst;
+
+	if (v6) {
+		struct ipv6 ip;
+
+		if (LOAD(skb, at, &ip, sizeof(ip)) < 0 || ip.next != 6)
+			return -1;
+		src = ip.src;
+		dst = ip.dst;
+		at += sizeof(ip);
+	} else {
+		struct ipv4 ip;
+
+		if (LOAD(skb, at, &ip, sizeof(ip)) < 0 || ip.version_ihl != 0x45 || ip.protocol != 6)
+			return -1;
+		if (ip.fragment & bpf_htons(0x3fff))
+			return -1;
+		mapped(&src, ip.src);
+		mapped(&dst, ip.dst);
+		at += sizeof(ip);
+	}
+	if (LOAD(skb, at, &tcp, quoted ? 8 : sizeof(tcp)) < 0)
+		return -1;
+	if (!quoted && tcp.offset < 0x50)
+		return -1;
+	turn(&seen->connection, upwards, &src, &dst, tcp.ports);
+	seen->flags = tcp.flags;
+	return 0;
+}
+
+// What the packet is, and in `seen` the connection that it belongs to.
+static __always_inline enum verdict classify(struct __sk_buff *skb, int upwards, struct seen *seen)
+{
+	__u32 at = 0;
+	__be16 protocol = skb->protocol;
+	__u8 head[8];
+
+	if (protocol == bpf_htons(ETH_P_8021Q) || protocol == bpf_htons(ETH_P_8021AD)) {
+		// The outer tag is beside the packet; this is an inner one.
+		if (LOAD(skb, 2, &protocol, 2) < 0)
+			return PASS;
+		at = 4;
+	}
+	if (protocol == bpf_htons(ETH_P_IP)) {
+		if (LOAD(skb, at, head, 1) < 0 || head[0] != 0x45 || LOAD(skb, at + 9, head, 1) < 0)
+			return PASS;
+		if (head[0] == 6)
+			return read_tcp(skb, at, 0, upwards, 0, seen) ? PASS : TAKE;
+		if (head[0] != 1 || LOAD(skb, at + 20, head, 2) < 0 || head[0] != 3 || head[1] != 4)
+			return PASS;
+		return read_tcp(skb, at + 28, 0, !upwards, 1, seen) ? PASS : COPY;
+	}
+	if (protocol == bpf_htons(ETH_P_IPV6)) {
+		if (LOAD(skb, at + 6, head, 1) < 0)
+			return PASS;
+		if (head[0] == 6)
+			return read_tcp(skb, at, 1, upwards, 0, seen) ? PASS : TAKE;
+		if (head[0] != 58 || LOAD(skb, at + 40, head, 2) < 0 || head[0] != 2 || head[1] != 0)
+			return PASS;
+		return read_tcp(skb, at + 48, 1, !upwards, 1, seen) ? PASS : COPY;
+	}
+	return PASS;
+}
+
+// To another host, and neither to many nor to this machine.
+static __always_inline int is_for_another(struct __sk_buff *skb, const struct settings *s)
+{
+	__u8 to[6];
+
+	if (s->routed)
+		return skb->pkt_type == PACKET_HOST;
+	if (skb->pkt_type != PACKET_OTHERHOST)
+		return 0;
+	if (bpf_skb_load_bytes_relative(skb, 0, to, 6, BPF_HDR_START_MAC) < 0)
+		return 0;
+	for (int i = 0; i < 6; i++)
+		if (to[i] != s->bridge[i])
+			return 1;
+	return 0;
+}
+
+// All connections of a device (IPv6: a /64) go to one worker, which has its rate.
+static __always_inline __u32 hash_of(const struct address *mobile, __u32 seed)
+{
+	int v4 = !mobile->words[0] && !mobile->words[1] && mobile->words[2] == bpf_htonl(0xffff);
+	__u32 hash = seed;
+
+	for (int i = 0; i < 2; i++) {
+		hash ^= mobile->words[v4 ? i + 2 : i];
+		hash *= 0x9e3779b1;
+		hash ^= hash >> 15;
+	}
+	hash *= 0x85ebca6b;
+	return hash ^ hash >> 13;
+}
+
+static __always_inline enum verdict decide(struct __sk_buff *skb, __u32 *worker)
+{
+	__u32 zero = 0;
+	struct settings *s = bpf_map_lookup_elem(&settings, &zero);
+	struct prefix prefix = { .len = 128 };
+	struct pulse *pulse;
+	struct address to;
+	enum verdict verdict;
+	struct seen seen;
+	__u32 *policy;
+	int upwards;
+
+	if (!s || !s->workers || !is_for_another(skb, s))
+		return PASS;
+	upwards = skb->ifindex == s->mobile_ifindex;
+	__builtin_memset(&seen, 0, sizeof(seen));
+	verdict = classify(skb, upwards, &seen);
+	if (verdict == PASS)
+		return PASS;
+	*worker = hash_of(&seen.connection.mobile, s->seed) % s->workers;
+	pulse = bpf_map_lookup_elem(&pulses, worker);
+	if (!pulse || pulse->at + s->stale_ns < bpf_ktime_get_ns()) {
+		count(LEFT_WITHOUT_PULSE);
+		return PASS;
+	}
+	if (verdict == COPY)
+		return COPY;
+	to = upwards ? seen.connection.server : seen.connection.mobile;
+	if (s->routed && bpf_map_lookup_elem(&local, &to))
+		return PASS;
+	prefix.address = seen.connection.mobile;
+	policy = bpf_map_lookup_elem(&policies, &prefix);
+	// A filter acts on ACKs: what comes down is not its business.
+	if (policy && (*policy == LEAVE || (*policy == FILTER && !upwards))) {
+		count(LEFT_BY_POLICY);
+		return PASS;
+	}
+	if ((seen.flags & (TCP_SYN | TCP_ACK)) == TCP_SYN) {
+		if (pulse->overloaded) {
+			bpf_map_update_elem(&left_alone, &seen.connection, &zero, BPF_ANY);
+			count(LEFT_BY_OVERLOAD);
+			return PASS;
+		}
+		bpf_map_delete_elem(&left_alone, &seen.connection); // a new one
+	} else if (bpf_map_lookup_elem(&left_alone, &seen.connection)) {
+		count(LEFT_BY_CONNECTION);
+		return PASS;
+	}
+	count(TAKEN);
+	return TAKE;
+}
+
+SEC("socket")
+int gateway_fanout(struct __sk_buff *skb)
+{
+	__u32 zero = 0, worker = 0;
+	struct decision *decision = bpf_map_lookup_elem(&decisions, &zero);
+
+	if (!decision)
+		return 0;
+	decision->ifindex = skb->ifindex;
+	decision->verdict = decide(skb, &worker);
+	return worker;
+}
+
+SEC("socket")
+int gateway_filter(struct __sk_buff *skb)
+{
+	__u32 zero = 0;
+	struct decision *decision = bpf_map_lookup_elem(&decisions, &zero);
+
+	if (!decision || decision->verdict == PASS || decision->ifindex != skb->ifindex)
+		return 0;
+	decision->len = skb->len;
+	return -1;
+}
+
+SEC("tcx/ingress")
+int gateway_ingress(struct __sk_buff *skb)
+{
+	__u32 zero = 0;
+	struct decision *decision = bpf_map_lookup_elem(&decisions, &zero);
+	int taken;
+
+	if (!decision)
+		return TC_ACT_UNSPEC;
+	taken = decision->verdict == TAKE && decision->ifindex == skb->ifindex && decision->len == skb->len;
+	decision->verdict = PASS;
+	return taken ? TC_ACT_SHOT : TC_ACT_UNSPEC;
+}
+
+char LICENSE[] SEC("license") = "Apache-2.0";

@@ -1,0 +1,252 @@
+//! Where a running gateway is asked: what every way in ([`super::control`], [`super::metrics`], signals) goes
+//! through.
+
+use super::capture::{self, Captured};
+use super::config::{GatewayConfig, Mode};
+use super::guardian::Guardian;
+use super::metrics;
+use super::requests::{Page, Request, Snapshot};
+use super::status::{DeviceStatus, FlowStatus, Status};
+use super::steering::Steering;
+use crate::clock;
+use anyhow::Context;
+use paceline_net::{Duration, FlowKey, Instant};
+use paceline_pep::accelerator::{DeviceSnapshot, FlowSnapshot};
+use std::io::Write;
+use std::net::IpAddr;
+use std::os::unix::net::UnixStream;
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time;
+
+/// Longest wait for a worker's answer.
+const ANSWER: time::Duration = time::Duration::from_secs(2);
+
+/// A running gateway, as others see it.
+pub struct Desk {
+    /// Version and commit.
+    pub version: String,
+    file: Option<PathBuf>,
+    started_at: Instant,
+    config: Mutex<Arc<GatewayConfig>>,
+    /// None when the gateway has ended.
+    steering: Mutex<Option<Steering>>,
+    workers: Vec<Sender<Request>>,
+    pub(super) guardian: Mutex<Option<Guardian>>,
+    draining: AtomicBool,
+    stop: Mutex<Option<Duration>>,
+    /// Who waits for the end.
+    waiting: Mutex<Vec<UnixStream>>,
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Desk {
+    pub(super) fn new(
+        (version, file): (String, Option<PathBuf>),
+        config: GatewayConfig,
+        steering: Steering,
+        workers: Vec<Sender<Request>>,
+        guardian: Option<Guardian>,
+    ) -> Self {
+        Self {
+            version,
+            file,
+            started_at: clock::now(),
+            config: Mutex::new(Arc::new(config)),
+            steering: Mutex::new(Some(steering)),
+            workers,
+            guardian: Mutex::new(guardian),
+            draining: AtomicBool::new(false),
+            stop: Mutex::default(),
+            waiting: Mutex::default(),
+        }
+    }
+    /// The configuration that counts.
+    pub fn config(&self) -> Arc<GatewayConfig> {
+        Arc::clone(&lock(&self.config))
+    }
+
+    fn tell(&self, request: impl Fn() -> Request) {
+        for worker in &self.workers {
+            let _ = worker.send(request()); // one that has ended needs nothing
+        }
+    }
+    fn ask<T>(&self, request: impl Fn(Sender<T>) -> Request) -> Vec<T> {
+        let answers: Vec<Receiver<T>> = self
+            .workers
+            .iter()
+            .filter_map(|worker| {
+                let (answer, answers) = channel();
+                worker.send(request(answer)).ok().map(|()| answers)
+            })
+            .collect();
+        answers.into_iter().filter_map(|answers| answers.recv_timeout(ANSWER).ok()).collect()
+    }
+
+    /// What the workers tell, summed up.
+    pub fn snapshot(&self) -> Snapshot {
+        self.sum(self.ask(Request::Snapshot))
+    }
+    /// Sums up what workers tell, and adds what the kernel's part counts.
+    pub(super) fn sum(&self, parts: Vec<Snapshot>) -> Snapshot {
+        let mut all = Snapshot::default();
+        parts.into_iter().for_each(|part| all.add(part));
+        all.counters.extend(lock(&self.steering).iter().flat_map(Steering::counters));
+        all
+    }
+    /// The gateway as a whole.
+    pub fn status(&self) -> Status {
+        let (config, snapshot) = (self.config(), self.snapshot());
+        Status {
+            version: self.version.clone(),
+            process: std::process::id(),
+            server: config.server.clone(),
+            mobile: config.mobile.clone(),
+            workers: config.workers,
+            uptime: clock::now().since(self.started_at).as_secs_f64(),
+            draining: self.draining.load(Ordering::Relaxed),
+            guarded: self.is_guarded(),
+            flows: snapshot.flow_count,
+            openings: snapshot.openings,
+            exposure: snapshot.exposure,
+            held: snapshot.held,
+            counters: snapshot.counters.iter().map(|(name, value)| ((*name).to_owned(), *value)).collect(),
+        }
+    }
+    fn is_guarded(&self) -> bool {
+        lock(&self.guardian).as_mut().is_some_and(Guardian::is_well)
+    }
+    /// Prometheus' text.
+    pub fn metrics(&self) -> String {
+        metrics::text(&self.snapshot(), &self.version, self.is_guarded())
+    }
+    /// Gives all connections, some at a time, until `take` wants no more.
+    pub fn flows(&self, mut take: impl FnMut(Vec<FlowStatus>) -> bool) {
+        self.pages(Request::Flows, |page: Vec<FlowSnapshot>| {
+            take(page.into_iter().map(Into::into).collect())
+        });
+    }
+    /// The devices that have acknowledged most, as JSON.
+    pub fn top_devices(&self, count: usize) -> String {
+        let mut top: Vec<DeviceStatus> = Vec::new();
+        self.pages(Request::Devices, |page: Vec<DeviceSnapshot>| {
+            top.extend(page.into_iter().map(DeviceStatus::from));
+            top.sort_by_key(|device| (std::cmp::Reverse(device.delivered), device.address));
+            top.truncate(count);
+            true
+        });
+        serde_json::json!({ "devices": top }).to_string()
+    }
+    fn pages<T>(
+        &self,
+        request: impl Fn(u32, Sender<Page<T>>) -> Request,
+        mut take: impl FnMut(Vec<T>) -> bool,
+    ) {
+        for worker in &self.workers {
+            let mut from = Some(0);
+            while let Some(place) = from {
+                let (answer, answers) = channel();
+                if worker.send(request(place, answer)).is_err() {
+                    break;
+                }
+                let Ok((entries, next)) = answers.recv_timeout(ANSWER) else { break };
+                if !take(entries) {
+                    return;
+                }
+                from = next;
+            }
+        }
+    }
+    /// Begins to copy a connection's packets, whichever direction `key` has. None if there is no such connection.
+    pub fn capture(&self, key: FlowKey, time: Duration) -> Option<Receiver<Captured>> {
+        let known = |key: FlowKey| self.ask(|answer| Request::Knows(key, answer)).contains(&true);
+        if !known(key) && !known(key.reversed()) {
+            return None;
+        }
+        let (tap, captured) = capture::open(key, time);
+        self.tell(|| Request::Capture(tap.clone()));
+        Some(captured)
+    }
+
+    /// Reads the configuration again. What cannot change at run time must not; the error says what stands in the way,
+    /// and then everything stays.
+    pub fn reload(&self) -> Result<(), String> {
+        let path = self.file.as_ref().ok_or("the gateway was started without a file")?;
+        let file = path.display().to_string();
+        let text = std::fs::read_to_string(path).map_err(|error| format!("{file}: {error}"))?;
+        let new = GatewayConfig::parse(&file, &text)?;
+        let mut current = lock(&self.config);
+        let fixed = current.fixed_changes(&new);
+        if !fixed.is_empty() {
+            let keys = fixed.join(", ");
+            return Err(format!(
+                "{file}: cannot change while the gateway runs: {keys}; stop it and start it again"
+            ));
+        }
+        if let Some(steering) = lock(&self.steering).as_ref()
+            && current.policy != new.policy
+        {
+            steering.change_policies(&new).map_err(|error| format!("{error:#}"))?;
+        }
+        *current = Arc::new(new);
+        let config = Arc::clone(&current);
+        self.tell(|| Request::Configure(Arc::clone(&config)));
+        Ok(())
+    }
+
+    /// To be called every second or so: tells the kernel's part what has changed about this machine.
+    pub fn tend(&self) -> anyhow::Result<()> {
+        if self.config().mode != Mode::Routed {
+            return Ok(());
+        }
+        let interfaces = nix::ifaddrs::getifaddrs().context("cannot read this machine's addresses")?;
+        let addresses: Vec<IpAddr> = interfaces.filter_map(|interface| own_address(&interface)).collect();
+        lock(&self.steering).iter().try_for_each(|steering| steering.set_local(&addresses))
+    }
+    /// Asks the workers to end without harm.
+    pub fn drain(&self, limit: Duration) {
+        self.draining.store(true, Ordering::Relaxed);
+        self.tell(|| Request::Drain(limit));
+    }
+    /// Asks the workers to end now.
+    pub fn abort(&self) {
+        self.draining.store(true, Ordering::Relaxed);
+        self.tell(|| Request::Abort);
+    }
+    /// Somebody asks for the end, and wants to be told of it.
+    pub(super) fn ask_to_stop(&self, limit: Option<Duration>, stream: UnixStream) {
+        lock(&self.waiting).push(stream);
+        *lock(&self.stop) = Some(limit.unwrap_or(self.config().drain));
+    }
+    /// Whether somebody has asked for the end since the last call, and how long it may take.
+    pub fn stop_wanted(&self) -> Option<Duration> {
+        lock(&self.stop).take()
+    }
+    /// Tells who waits how it ended, and gives everything to the kernel.
+    pub(super) fn close(&self, end: &anyhow::Result<Snapshot>) {
+        let line = match end {
+            Ok(end) => {
+                let count =
+                    |name: &str| end.counters.iter().find(|(key, _)| *key == name).map_or(0, |(_, n)| *n);
+                let (detached, reset) = (count("flows-detached-at-end"), count("flows-reset-at-end"));
+                serde_json::json!({ "ended": { "detached": detached, "reset": reset } })
+            }
+            Err(error) => serde_json::json!({ "error": format!("{error:#}") }),
+        };
+        *lock(&self.steering) = None;
+        for mut stream in lock(&self.waiting).drain(..) {
+            let _ = writeln!(stream, "{line}").context("nobody waits any more");
+        }
+    }
+}
+
+fn own_address(interface: &nix::ifaddrs::InterfaceAddress) -> Option<IpAddr> {
+    let address = interface.address.as_ref()?;
+    let v4 = address.as_sockaddr_in().map(|v4| v4.ip().into());
+    v4.or_else(|| address.as_sockaddr_in6().map(|v6| v6.ip().into()))
+}

@@ -1,0 +1,49 @@
+//! What the kernel tells of network devices.
+
+use crate::netns::ip_says;
+use anyhow::Context;
+use serde::Deserialize;
+
+/// A device, as `ip` tells of it.
+#[derive(Deserialize)]
+pub struct Device {
+    /// Name.
+    pub ifname: String,
+    /// Index.
+    pub ifindex: u32,
+    /// What it is a part of.
+    pub master: Option<String>,
+    flags: Vec<String>,
+    address: Option<String>,
+    linkinfo: Option<LinkInfo>,
+}
+
+#[derive(Deserialize)]
+struct LinkInfo {
+    info_kind: Option<String>,
+}
+
+/// A device by name.
+pub fn device(name: &str) -> anyhow::Result<Device> {
+    let text = ip_says(&format!("-json -details link show dev {name}"))
+        .with_context(|| format!("there is no network interface {name}"))?;
+    let devices: Vec<Device> = serde_json::from_str(&text).context("cannot read what `ip -json` says")?;
+    devices.into_iter().next().with_context(|| format!("there is no network interface {name}"))
+}
+
+impl Device {
+    /// Whether it is a bridge.
+    pub fn is_bridge(&self) -> bool {
+        self.linkinfo.as_ref().and_then(|info| info.info_kind.as_deref()) == Some("bridge")
+    }
+    /// Whether it is switched on.
+    pub fn is_up(&self) -> bool {
+        self.flags.iter().any(|flag| flag == "UP")
+    }
+    /// Its link address.
+    pub fn ethernet_address(&self) -> anyhow::Result<[u8; 6]> {
+        let text = self.address.as_deref().unwrap_or("");
+        let bytes: Vec<u8> = text.split(':').filter_map(|byte| u8::from_str_radix(byte, 16).ok()).collect();
+        bytes.try_into().ok().with_context(|| format!("{} has no Ethernet address: {text}", self.ifname))
+    }
+}

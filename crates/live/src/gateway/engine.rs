@@ -1,0 +1,322 @@
+//! What a worker does with packets, without its sockets: whose rule is which, and the machines that apply them.
+//!
+//! Devices whose connections are accelerated and devices whose connections are only paced have a machine each; the
+//! second acknowledges nothing early. Packets pass between two networks of the same addresses untouched.
+
+use super::capture::Taps;
+use super::config::GatewayConfig;
+use super::frame::{Link, Outgoing};
+use super::journal::Writer;
+use super::links::Links;
+use super::policy::{Action, Table};
+use super::requests::{PAGE, Page, Snapshot};
+use super::steering::Role;
+use super::uplink::Uplink;
+use paceline_net::{Bytes, Duration, FlowKey, Instant, Packet, TcpFlags};
+use paceline_pep::accelerator::{Accelerator, DeviceSnapshot, FlowSnapshot, Side};
+use paceline_pep::{AcceleratorConfig, AcceleratorStats};
+
+/// What becomes of a packet that came.
+pub enum Fate {
+    /// It was taken in.
+    Taken,
+    /// It was taken in, and its connection needs nothing of this: the kernel may have it.
+    LeaveAlone(FlowKey),
+    /// It goes on as it is.
+    Passes(Outgoing),
+    /// It goes on as it is, and the kernel may have its connection.
+    PassesAlone(FlowKey, Outgoing),
+}
+
+/// Packets that took an unusual way.
+#[derive(Clone, Copy, Debug, Default)]
+struct Counters {
+    /// Of two networks under the same addresses and ports.
+    ambiguous: u64,
+    /// Made for a connection whose link header is forgotten.
+    no_link: u64,
+}
+
+/// The machines of a worker.
+pub struct Engine {
+    accelerator: Accelerator,
+    /// There if a policy asks for it.
+    pacer: Option<Accelerator>,
+    uplink: Option<Uplink>,
+    policies: Table,
+    way: Way,
+    counters: Counters,
+    /// Copies of single connections.
+    pub taps: Taps,
+    seed: u64,
+    /// The policies have changed: connections that are known stay where they are.
+    mixed: bool,
+}
+
+/// Where packets go.
+enum Way {
+    /// On, behind the link headers with which those of their connection came.
+    Across(Links),
+    /// Back to the kernel, which routes them, behind these addresses.
+    ToRouter([u8; 12]),
+}
+
+impl Way {
+    fn find(&self, key: &FlowKey, side: Side) -> Option<Link> {
+        match self {
+            Self::Across(links) => links.find(key, side),
+            Self::ToRouter(addresses) => Some(Link::plain(*addresses, key.src.is_ipv4())),
+        }
+    }
+}
+
+/// Whose link headers are remembered by a worker.
+fn connections(config: &GatewayConfig) -> usize {
+    2 * (config.limits.max_flows + config.limits.max_openings) / config.workers
+}
+
+impl Engine {
+    /// Without connections; `seed` is for hash tables, which outsiders should not know.
+    pub fn new(config: &GatewayConfig, role: Role, seed: u64) -> Self {
+        let built = config.accelerator(seed);
+        let paced = config.policy.iter().any(|policy| policy.action == Action::Pace);
+        let pacer = AcceleratorConfig { exposure: Bytes(0), ..built.clone() };
+        Self {
+            accelerator: Accelerator::new(built),
+            pacer: paced.then(|| Accelerator::new(pacer)),
+            uplink: Uplink::new(&config.filter),
+            policies: Table::new(&config.policy),
+            way: match role {
+                Role::Bridge { .. } => Way::Across(Links::new(connections(config))),
+                Role::Router { addresses, .. } => Way::ToRouter(addresses),
+            },
+            counters: Counters::default(),
+            taps: Taps::default(),
+            seed,
+            mixed: false,
+        }
+    }
+
+    /// Takes over what may change at run time. Connections stay where they are.
+    pub fn configure(&mut self, config: &GatewayConfig) {
+        let paced = config.policy.iter().any(|policy| policy.action == Action::Pace);
+        let (built, policies) = (config.accelerator(self.seed), Table::new(&config.policy));
+        let pacer = AcceleratorConfig { exposure: Bytes(0), ..built.clone() };
+        self.accelerator.set_config(built);
+        match &mut self.pacer {
+            Some(machine) => machine.set_config(pacer),
+            None => self.pacer = paced.then(|| Accelerator::new(pacer)),
+        }
+        if let Way::Across(links) = &mut self.way {
+            links.set_limit(connections(config));
+        }
+        self.mixed |= policies != self.policies;
+        self.policies = policies;
+    }
+
+    /// A packet arrived from `side`, behind `link`.
+    pub fn take(&mut self, now: Instant, side: Side, link: Link, packet: Packet) -> Fate {
+        let segment = u32::from(packet.offload.segment);
+        let link = self.leaving(link);
+        let (Some(key), Some(tcp)) = (packet.flow_key(), packet.tcp_header()) else {
+            if packet.is_tcp_protocol() {
+                return Fate::Passes(Outgoing::new(link, packet, segment));
+            }
+            // The kernel forwards it; the machines only look.
+            self.machines().for_each(|machine| machine.input(now, side, packet.clone()));
+            return Fate::Taken;
+        };
+        let key = if side == Side::Server { key } else { key.reversed() };
+        let (syn, data) = (tcp.flags.contains(TcpFlags::SYN), tcp.payload_len > 0);
+        let Self { accelerator, pacer, way, .. } = self;
+        let holds =
+            |key: &FlowKey| accelerator.knows(key) || pacer.as_ref().is_some_and(|pacer| pacer.knows(key));
+        if let Way::Across(links) = way
+            && !links.learn(key, side.other(), link, syn, holds)
+        {
+            self.counters.ambiguous += 1;
+            return Fate::Passes(Outgoing::new(link, packet, segment));
+        }
+        self.taps.on_packet(now, &key, side, false, &packet);
+        let action = self.action(&key);
+        let machine = match (action, &mut self.pacer, &mut self.uplink) {
+            (Action::Pace, Some(pacer), _) => pacer,
+            (Action::Filter, _, Some(uplink)) if side == Side::Mobile => {
+                uplink.push(now, packet);
+                return Fate::Taken;
+            }
+            (Action::Leave, _, _) if !syn => {
+                return Fate::PassesAlone(key, Outgoing::new(link, packet, segment));
+            }
+            (Action::Filter | Action::Leave, _, _) => {
+                return Fate::Passes(Outgoing::new(link, packet, segment));
+            }
+            _ => &mut self.accelerator,
+        };
+        machine.input(now, side, packet);
+        if data && !syn && side == Side::Server && !machine.knows(&key) {
+            return Fate::LeaveAlone(key);
+        }
+        Fate::Taken
+    }
+
+    /// What is done for a connection.
+    fn action(&self, key: &FlowKey) -> Action {
+        if self.mixed && self.accelerator.knows(key) {
+            Action::Accelerate
+        } else if self.mixed && self.pacer.as_ref().is_some_and(|pacer| pacer.knows(key)) {
+            Action::Pace
+        } else {
+            self.policies.action(key.dst)
+        }
+    }
+
+    /// The link header with which a packet goes on that came behind `link`.
+    pub fn leaving(&self, link: Link) -> Link {
+        match self.way {
+            Way::Across(_) => link,
+            Way::ToRouter(addresses) => link.readdressed(addresses),
+        }
+    }
+    /// The next packet to send, and by which side.
+    pub fn poll(&mut self, now: Instant) -> Option<(Side, Outgoing)> {
+        loop {
+            let (side, packet, segment) = self.next(now)?;
+            let Some(key) = packet.flow_key() else { continue }; // the kernel forwards it
+            let key = if side == Side::Mobile { key } else { key.reversed() };
+            if let Some(link) = self.way.find(&key, side) {
+                let segment = segment.max(packet.offload.segment.into());
+                self.taps.on_packet(now, &key, side, true, &packet);
+                return Some((side, Outgoing::new(link, packet, segment)));
+            }
+            self.counters.no_link += 1;
+        }
+    }
+    fn next(&mut self, now: Instant) -> Option<(Side, Packet, u32)> {
+        let made = self.machines().find_map(|machine| machine.poll_transmit(now));
+        if let Some(made) = made {
+            return Some((made.side, made.packet, made.segment));
+        }
+        Some((Side::Server, self.uplink.as_mut()?.pop(now)?, 0))
+    }
+
+    /// When [`Engine::handle_timeout`] wants to be called.
+    pub fn next_timer(&self) -> Option<Instant> {
+        let uplink = self.uplink.as_ref().and_then(Uplink::next_at);
+        self.each().filter_map(Accelerator::next_timer).chain(uplink).min()
+    }
+    /// A timer has come. Calling early is harmless.
+    pub fn handle_timeout(&mut self, now: Instant) {
+        for machine in self.machines() {
+            if machine.next_timer().is_some_and(|at| at <= now) {
+                machine.handle_timeout(now);
+            }
+        }
+    }
+
+    /// See [`Accelerator::drain`].
+    pub fn drain(&mut self, now: Instant, limit: Duration) {
+        self.machines().for_each(|machine| machine.drain(now, limit));
+    }
+    /// See [`Accelerator::abort`].
+    pub fn abort(&mut self, now: Instant) {
+        self.machines().for_each(|machine| machine.abort(now));
+    }
+    /// See [`Accelerator::on_absence`].
+    pub fn on_absence(&mut self, now: Instant) {
+        self.machines().for_each(|machine| machine.on_absence(now));
+    }
+    /// See [`Accelerator::set_overloaded`].
+    pub fn set_overloaded(&mut self, overloaded: bool) {
+        self.machines().for_each(|machine| machine.set_overloaded(overloaded));
+    }
+    /// Connections in the machines.
+    pub fn flow_count(&self) -> usize {
+        self.each().map(Accelerator::flow_count).sum()
+    }
+    /// Connections that were detached, and that were reset.
+    pub fn let_go(&self) -> (u64, u64) {
+        let stats = || self.each().map(Accelerator::stats);
+        (stats().map(|stats| stats.flows_detached).sum(), stats().map(|stats| stats.flows_reset).sum())
+    }
+    /// Handshakes and connections without data that are remembered.
+    pub fn opening_count(&self) -> usize {
+        self.each().map(Accelerator::opening_count).sum()
+    }
+    /// Whether a connection is in a machine.
+    pub fn knows(&self, key: &FlowKey) -> bool {
+        self.each().any(|machine| machine.knows(key))
+    }
+    /// Some connections, from a place on.
+    pub fn flows(&self, from: u32) -> Page<FlowSnapshot> {
+        self.page(from, Accelerator::flows_from)
+    }
+    /// Some devices, from a place on. One that has connections in both machines is there twice.
+    pub fn devices(&self, from: u32) -> Page<DeviceSnapshot> {
+        self.page(from, Accelerator::devices_from)
+    }
+    /// Places of the second machine have the highest bit set.
+    fn page<T>(&self, from: u32, ask: impl Fn(&Accelerator, u32, u32) -> Page<T>) -> Page<T> {
+        const SECOND: u32 = 1 << 31;
+        match &self.pacer {
+            Some(pacer) if from & SECOND != 0 => {
+                let (entries, next) = ask(pacer, from & !SECOND, PAGE);
+                (entries, next.map(|next| next | SECOND))
+            }
+            pacer => {
+                let (entries, next) = ask(&self.accelerator, from, PAGE);
+                (entries, next.or(pacer.as_ref().map(|_| SECOND)))
+            }
+        }
+    }
+    /// From now on the journal is kept.
+    pub fn keep_journal(&mut self) {
+        self.accelerator.keep_journal();
+    }
+    /// Brings the journal up to date before anything leaves, and looks at `sweep` connections for those that need it
+    /// no more. What is only paced is never exposed.
+    pub fn write_journal(&mut self, journal: &mut Writer, sweep: usize) {
+        let Self { accelerator, way, .. } = self;
+        let link = |key: &FlowKey, side: Side| way.find(key, side);
+        accelerator.journal_changes(|slot, record| journal.write(slot, record, link));
+        if sweep > 0 {
+            accelerator.journal_sweep(sweep, |slot, record| journal.write(slot, record, link));
+        }
+    }
+    /// Adds what the machines know to what a worker tells.
+    pub fn tell(&self, snapshot: &mut Snapshot) {
+        snapshot.flow_count = self.flow_count() as u64;
+        snapshot.openings = self.opening_count() as u64;
+        (snapshot.exposure, snapshot.held) = (self.exposure(), self.held());
+        self.each().for_each(|machine| snapshot.add_histograms(machine.stats()));
+    }
+    /// Bytes acknowledged to servers that clients have not acknowledged.
+    pub fn exposure(&self) -> u64 {
+        self.each().map(Accelerator::exposure).sum()
+    }
+    /// Bytes held.
+    pub fn held(&self) -> u64 {
+        self.each().map(Accelerator::held).sum()
+    }
+    /// What was done, by name.
+    pub fn counters(&self) -> Vec<(&'static str, u64)> {
+        let mut counters = AcceleratorStats::default().counters();
+        for machine in self.each() {
+            let own = machine.stats().counters();
+            counters.iter_mut().zip(own).for_each(|(sum, (_, value))| sum.1 += value);
+        }
+        counters.extend([
+            ("ambiguous-networks", self.counters.ambiguous),
+            ("unknown-links", self.counters.no_link),
+        ]);
+        counters.extend(self.uplink.iter().flat_map(Uplink::counters));
+        counters
+    }
+
+    fn machines(&mut self) -> impl Iterator<Item = &mut Accelerator> {
+        std::iter::once(&mut self.accelerator).chain(&mut self.pacer)
+    }
+    fn each(&self) -> impl Iterator<Item = &Accelerator> {
+        std::iter::once(&self.accelerator).chain(&self.pacer)
+    }
+}

@@ -1,0 +1,238 @@
+//! Packet sockets (packet(7)): super-packets and unfinished checksums come in and go out beside a virtio-net header,
+//! many in one call.
+//!
+//! All unsafe code of the data path is here, a system call a function.
+#![allow(unsafe_code)]
+
+use std::ffi::c_int;
+use std::io::{self, IoSlice};
+use std::mem::{size_of, size_of_val, zeroed};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
+
+/// Bytes of a virtio-net header ahead of every frame.
+pub const VNET_LEN: usize = 10;
+/// Largest frame: a 64 KB datagram with its link header.
+pub const MAX_FRAME: usize = VNET_LEN + 65_536 + 64;
+/// Messages in a call at most.
+pub const BATCH: usize = 64;
+/// Socket buffers: 100 ms of 1 Gb/s, with the kernel's bookkeeping.
+const BUFFER: c_int = 32 << 20;
+const CONTROL: usize = 64;
+/// Of linux/if_packet.h; `libc` does not have it.
+const PACKET_IGNORE_OUTGOING: c_int = 23;
+
+/// A frame that was received.
+pub struct Slot {
+    /// Room for it; the virtio-net header is first.
+    pub buffer: Box<[u8]>,
+    /// Bytes of it.
+    pub len: usize,
+    /// The VLAN tag that the kernel has taken out: TPID and TCI.
+    pub tag: Option<(u16, u16)>,
+    /// It did not fit.
+    pub truncated: bool,
+}
+
+impl Slot {
+    /// An empty one.
+    pub fn new() -> Self {
+        Self { buffer: vec![0; MAX_FRAME].into(), len: 0, tag: None, truncated: false }
+    }
+}
+
+/// A packet socket on one interface.
+pub struct PacketSocket {
+    fd: OwnedFd,
+    interface: u32,
+}
+
+fn check(result: c_int) -> io::Result<c_int> {
+    if result < 0 { Err(io::Error::last_os_error()) } else { Ok(result) }
+}
+
+impl PacketSocket {
+    /// A socket that sees nothing yet.
+    pub fn open() -> io::Result<Self> {
+        // SAFETY: the call takes no pointers.
+        let fd = check(unsafe {
+            libc::socket(libc::AF_PACKET, libc::SOCK_RAW | libc::SOCK_NONBLOCK | libc::SOCK_CLOEXEC, 0)
+        })?;
+        // SAFETY: the descriptor is new and nobody else's.
+        let socket = Self { fd: unsafe { OwnedFd::from_raw_fd(fd) }, interface: 0 };
+        let one: c_int = 1;
+        socket.set(libc::SOL_PACKET, libc::PACKET_VNET_HDR, &one)?;
+        socket.set(libc::SOL_PACKET, libc::PACKET_AUXDATA, &one)?;
+        for option in [libc::SO_RCVBUFFORCE, libc::SO_SNDBUFFORCE] {
+            socket.set(libc::SOL_SOCKET, option, &BUFFER)?;
+        }
+        Ok(socket)
+    }
+    /// A socket that only sends, by this interface.
+    pub fn open_to(interface: u32) -> io::Result<Self> {
+        let mut socket = Self::open()?;
+        socket.bind_for(interface, 0)?;
+        Ok(socket)
+    }
+    fn set<T: Copy>(&self, level: c_int, option: c_int, value: &T) -> io::Result<()> {
+        // SAFETY: the kernel reads the value's bytes, which live here.
+        check(unsafe {
+            libc::setsockopt(
+                self.fd.as_raw_fd(),
+                level,
+                option,
+                std::ptr::from_ref(value).cast(),
+                size_of_val(value) as u32,
+            )
+        })
+        .map(|_| ())
+    }
+    /// Lets a kernel program say which packets it gets.
+    pub fn filter(&self, program: BorrowedFd<'_>) -> io::Result<()> {
+        self.set(libc::SOL_SOCKET, libc::SO_ATTACH_BPF, &program.as_raw_fd())
+    }
+    /// Lets it see the first bytes of every packet, and not of those that leave.
+    pub fn watch(&self, bytes: u32) -> io::Result<()> {
+        let mut program = [libc::sock_filter { code: 6, jt: 0, jf: 0, k: bytes }]; // return `bytes`
+        let filter = libc::sock_fprog { len: 1, filter: program.as_mut_ptr() };
+        self.set(libc::SOL_SOCKET, libc::SO_ATTACH_FILTER, &filter)?;
+        let one: c_int = 1;
+        self.set(libc::SOL_PACKET, PACKET_IGNORE_OUTGOING, &one)
+    }
+    /// Opens it to what arrives on an interface.
+    pub fn bind(&mut self, interface: u32) -> io::Result<()> {
+        self.bind_for(interface, libc::ETH_P_ALL as u16)
+    }
+    fn bind_for(&mut self, interface: u32, protocol: u16) -> io::Result<()> {
+        self.interface = interface;
+        // SAFETY: all-zero bytes are a valid address.
+        let mut address: libc::sockaddr_ll = unsafe { zeroed() };
+        address.sll_family = libc::AF_PACKET as u16;
+        address.sll_protocol = protocol.to_be();
+        address.sll_ifindex = interface as i32;
+        // SAFETY: the kernel reads the address, which lives here.
+        check(unsafe {
+            libc::bind(
+                self.fd.as_raw_fd(),
+                (&raw const address).cast(),
+                size_of::<libc::sockaddr_ll>() as u32,
+            )
+        })
+        .map(|_| ())
+    }
+    /// Shares the interface with the other sockets of a group, by what a kernel program says. Packets that leave are
+    /// not seen.
+    pub fn share(&self, group: u16, program: BorrowedFd<'_>) -> io::Result<()> {
+        let how = libc::PACKET_FANOUT_EBPF | libc::PACKET_FANOUT_FLAG_IGNORE_OUTGOING;
+        self.set(libc::SOL_PACKET, libc::PACKET_FANOUT, &(u32::from(group) | how << 16))?;
+        self.set(libc::SOL_PACKET, libc::PACKET_FANOUT_DATA, &program.as_raw_fd())
+    }
+    /// Whether the interface is still there.
+    pub fn has_interface(&self) -> bool {
+        // An empty name stands for an error that nix does not see.
+        nix::net::if_::if_indextoname(self.interface).is_ok_and(|name| !name.is_empty())
+    }
+    /// A second descriptor of the socket, which keeps its place in the group.
+    pub fn keep(&self) -> io::Result<OwnedFd> {
+        self.fd.try_clone()
+    }
+    /// Packets that did not fit into the socket's buffer since the last call.
+    pub fn drops(&self) -> io::Result<u32> {
+        let mut stats = libc::tpacket_stats { tp_packets: 0, tp_drops: 0 };
+        let mut len = size_of::<libc::tpacket_stats>() as u32;
+        // SAFETY: the kernel writes at most `len` bytes into the struct.
+        check(unsafe {
+            libc::getsockopt(
+                self.fd.as_raw_fd(),
+                libc::SOL_PACKET,
+                libc::PACKET_STATISTICS,
+                (&raw mut stats).cast(),
+                &raw mut len,
+            )
+        })?;
+        Ok(stats.tp_drops)
+    }
+    /// Receives what waits, into the first slots; their number.
+    pub fn receive(&self, slots: &mut [Slot]) -> io::Result<usize> {
+        let count = slots.len().min(BATCH);
+        let mut control = [[0u8; CONTROL]; BATCH];
+        // SAFETY: all-zero bytes are valid headers and vectors: null pointers and lengths of zero.
+        let (mut headers, mut vectors): ([libc::mmsghdr; BATCH], [libc::iovec; BATCH]) =
+            unsafe { (zeroed(), zeroed()) };
+        for (n, slot) in slots.iter_mut().enumerate().take(count) {
+            vectors[n] =
+                libc::iovec { iov_base: slot.buffer.as_mut_ptr().cast(), iov_len: slot.buffer.len() };
+            headers[n].msg_hdr.msg_iov = &raw mut vectors[n];
+            headers[n].msg_hdr.msg_iovlen = 1;
+            headers[n].msg_hdr.msg_control = control[n].as_mut_ptr().cast();
+            headers[n].msg_hdr.msg_controllen = CONTROL;
+        }
+        // SAFETY: each header points to a slot's buffer and a control buffer, with their lengths; all outlive the
+        // call, and none is used otherwise meanwhile.
+        let received = unsafe {
+            libc::recvmmsg(
+                self.fd.as_raw_fd(),
+                headers.as_mut_ptr(),
+                count as u32,
+                libc::MSG_DONTWAIT,
+                std::ptr::null_mut(),
+            )
+        };
+        let received = match check(received) {
+            Ok(received) => received as usize,
+            Err(error) => match error.raw_os_error() {
+                // Nothing waits; or the interface was shut, until it is opened again.
+                Some(libc::EAGAIN | libc::ENETDOWN | libc::EINTR) => 0,
+                // A packet that cannot be told in a virtio-net header: it is lost.
+                Some(libc::EINVAL) => 0,
+                _ => return Err(error),
+            },
+        };
+        for (n, slot) in slots.iter_mut().enumerate().take(received) {
+            slot.len = headers[n].msg_len as usize;
+            slot.truncated = headers[n].msg_hdr.msg_flags & libc::MSG_TRUNC != 0;
+            slot.tag = vlan_tag(&control[n][..headers[n].msg_hdr.msg_controllen.min(CONTROL)]);
+        }
+        Ok(received)
+    }
+    /// Sends frames, each in three parts; how many of the first were taken. None are when the queue is full.
+    pub fn send(&self, frames: &[[IoSlice<'_>; 3]]) -> io::Result<usize> {
+        let count = frames.len().min(BATCH);
+        // SAFETY: all-zero bytes are valid headers: null pointers and lengths of zero.
+        let mut headers: [libc::mmsghdr; BATCH] = unsafe { zeroed() };
+        for (header, frame) in headers.iter_mut().zip(&frames[..count]) {
+            // An `IoSlice` is an iovec, as its documentation says. The kernel only reads.
+            header.msg_hdr.msg_iov = frame.as_ptr().cast_mut().cast();
+            header.msg_hdr.msg_iovlen = frame.len();
+        }
+        // SAFETY: each header points to the vectors of a frame, which outlive the call.
+        let sent = unsafe {
+            libc::sendmmsg(self.fd.as_raw_fd(), headers.as_mut_ptr(), count as u32, libc::MSG_DONTWAIT)
+        };
+        match check(sent) {
+            Ok(sent) => Ok(sent as usize),
+            Err(error) => match error.raw_os_error() {
+                Some(libc::EAGAIN | libc::ENOBUFS | libc::EINTR) => Ok(0),
+                _ => Err(error),
+            },
+        }
+    }
+}
+
+impl AsFd for PacketSocket {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.fd.as_fd()
+    }
+}
+
+/// The tag in `struct tpacket_auxdata`, the one control message that these sockets get.
+fn vlan_tag(control: &[u8]) -> Option<(u16, u16)> {
+    let (header, data) = control.split_at_checked(size_of::<libc::cmsghdr>())?;
+    let word = |at: usize| Some(u16::from_ne_bytes(data.get(at..at + 2)?.try_into().ok()?));
+    let status = u32::from_ne_bytes(data.get(..4)?.try_into().ok()?);
+    let kind = u32::from_ne_bytes(*header.last_chunk()?);
+    if kind != libc::PACKET_AUXDATA as u32 || status & libc::TP_STATUS_VLAN_VALID == 0 {
+        return None;
+    }
+    let tpid = if status & libc::TP_STATUS_VLAN_TPID_VALID != 0 { word(18)? } else { 0x8100 };
+    Some((tpid, word(16)?))
+}

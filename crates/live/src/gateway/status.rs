@@ -1,0 +1,113 @@
+//! What a gateway tells of itself, as JSON: keys stay.
+
+use paceline_net::{Duration, FlowKey};
+use paceline_pep::accelerator::{DeviceSnapshot, FlowSnapshot};
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use std::net::{IpAddr, SocketAddr};
+
+/// One connection.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct FlowStatus {
+    /// Its server.
+    pub server: SocketAddr,
+    /// Its mobile device.
+    pub mobile: SocketAddr,
+    /// Bytes acknowledged to the server that the device has not acknowledged.
+    pub exposure: u64,
+    /// Bytes held, bookkeeping included.
+    pub held: u64,
+    /// Bytes on their way to the device.
+    pub in_flight: u64,
+    /// Payload bytes that the device has acknowledged.
+    pub delivered: u64,
+    /// Smoothed round-trip time of the mobile segment, in ms.
+    pub rtt_ms: Option<f64>,
+    /// What of it is above the shortest: the queue of the mobile segment, in ms.
+    pub queue_ms: Option<f64>,
+    /// Rate towards the device, in b/s.
+    pub rate: u64,
+    /// Bytes that may be on their way to the device.
+    pub window: u64,
+}
+
+/// One device with connections.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct DeviceStatus {
+    /// Its address; of IPv6 the /64.
+    pub address: IpAddr,
+    /// Connections being accelerated.
+    pub flows: usize,
+    /// Bytes held for it, bookkeeping included.
+    pub held: u64,
+    /// Bytes on their way to it.
+    pub in_flight: u64,
+    /// Payload bytes that it has acknowledged since its oldest connection was taken in.
+    pub delivered: u64,
+    /// Rate towards it, in b/s.
+    pub rate: u64,
+}
+
+/// The gateway as a whole.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct Status {
+    /// Version and commit.
+    pub version: String,
+    /// Its process.
+    pub process: u32,
+    /// Interface towards the servers.
+    pub server: String,
+    /// Interface towards the mobile devices.
+    pub mobile: String,
+    /// Threads.
+    pub workers: usize,
+    /// Seconds since it started.
+    pub uptime: f64,
+    /// It is being stopped.
+    pub draining: bool,
+    /// A guardian stands by for a crash.
+    pub guarded: bool,
+    /// Connections being accelerated.
+    pub flows: u64,
+    /// Handshakes and connections without data that are remembered.
+    pub openings: u64,
+    /// Bytes acknowledged to servers that devices have not acknowledged.
+    pub exposure: u64,
+    /// Bytes held.
+    pub held: u64,
+    /// Everything that is counted, by name.
+    pub counters: BTreeMap<String, u64>,
+}
+
+impl From<FlowSnapshot> for FlowStatus {
+    fn from(flow: FlowSnapshot) -> Self {
+        let FlowKey { src, dst, src_port, dst_port } = flow.key;
+        let queue = flow.srtt.map(|srtt| srtt.saturating_sub(flow.min_rtt));
+        Self {
+            server: SocketAddr::new(src, src_port),
+            mobile: SocketAddr::new(dst, dst_port),
+            exposure: flow.exposure,
+            held: flow.held,
+            in_flight: flow.in_flight,
+            delivered: flow.delivered,
+            rtt_ms: flow.srtt.map(Duration::as_millis_f64),
+            queue_ms: queue.map(Duration::as_millis_f64),
+            rate: flow.rate.0,
+            window: flow.window,
+        }
+    }
+}
+
+impl FlowStatus {
+    /// The connection's name, as `paceline gateway capture` takes it.
+    pub fn name(&self) -> String {
+        format!("{}-{}", self.server, self.mobile)
+    }
+}
+
+impl From<DeviceSnapshot> for DeviceStatus {
+    fn from(device: DeviceSnapshot) -> Self {
+        let DeviceSnapshot { address, flows, held, in_flight, delivered, rate } = device;
+        Self { address, flows, held, in_flight, delivered, rate: rate.0 }
+    }
+}

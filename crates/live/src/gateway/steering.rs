@@ -1,0 +1,213 @@
+//! The kernel's part (`bpf/gateway.bpf.c`): what the workers get, and what goes on in the kernel.
+//!
+//! It is attached by a `bpf_link`, which is gone with the process however that ends. A worker that does not stamp its
+//! pulse in time gets nothing, so that a hung process is passed by as well.
+
+use super::config::{GatewayConfig, MAX_WORKERS};
+use super::policy::{Action, Policy, mapped};
+use super::socket::PacketSocket;
+use anyhow::{Context, anyhow};
+use libbpf_rs::{MapCore, MapFlags, MapHandle, Object, ObjectBuilder};
+use paceline_net::{Duration, FlowKey};
+use std::net::IpAddr;
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
+
+/// A worker without a stamp for so long gets no packets: the bypass takes less than 100 ms. Shorter, a busy machine would
+/// be taken for a hung process.
+pub const STALE: Duration = Duration::from_millis(80);
+
+const PROGRAMS: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/gateway.bpf.o"));
+
+/// The loaded programs, attached to both interfaces.
+pub struct Steering {
+    object: Object,
+    _attached: Vec<OwnedFd>,
+}
+
+/// What a worker tells the kernel's part.
+pub struct Pulse {
+    pulses: MapHandle,
+    left_alone: MapHandle,
+    worker: u32,
+}
+
+/// The two interfaces, by index.
+#[derive(Clone, Copy, Debug)]
+pub struct Ports {
+    /// Towards the servers.
+    pub server: u32,
+    /// Towards the mobile devices.
+    pub mobile: u32,
+    /// What this machine is between them.
+    pub role: Role,
+}
+
+/// What this machine is between the interfaces.
+#[derive(Clone, Copy, Debug)]
+pub enum Role {
+    /// A bridge.
+    Bridge {
+        /// Its Ethernet address.
+        address: [u8; 6],
+    },
+    /// A router.
+    Router {
+        /// Index of the device by which packets go back to the kernel.
+        exit: u32,
+        /// Ethernet addresses of what is sent there: to and from.
+        addresses: [u8; 12],
+    },
+}
+
+/// Loads the programs and attaches what would take nothing to the loopback device, for a moment.
+pub fn trial() -> anyhow::Result<()> {
+    let print = libbpf_rs::set_print(None); // the verifier's pages
+    let steering = Steering::load();
+    libbpf_rs::set_print(print);
+    let loopback = nix::net::if_::if_nametoindex("lo").context("there is no loopback device")?;
+    attach_ingress(steering?.program("gateway_ingress")?, loopback)
+        .context("the kernel has no TCX: Linux 6.6 or newer is needed")?;
+    PacketSocket::open().context("cannot open a packet socket").map(|_| ())
+}
+
+impl Steering {
+    fn load() -> anyhow::Result<Self> {
+        let object = ObjectBuilder::default()
+            .name("paceline_gateway")
+            .and_then(|builder| builder.open_memory(PROGRAMS))
+            .and_then(libbpf_rs::OpenObject::load)
+            .context("the kernel refuses the gateway's programs (Linux 6.6 or newer is needed)")?;
+        Ok(Self { object, _attached: Vec::new() })
+    }
+    /// Loads and attaches the programs. Nothing is taken before a worker stamps its pulse.
+    pub fn attach(config: &GatewayConfig, ports: Ports, seed: u32) -> anyhow::Result<Self> {
+        let mut steering = Self::load()?;
+        steering.configure(config, ports, seed)?;
+        for interface in [ports.server, ports.mobile] {
+            let link = attach_ingress(steering.program("gateway_ingress")?, interface)
+                .with_context(|| format!("cannot attach to interface {interface}"))?;
+            steering._attached.push(link);
+        }
+        Ok(steering)
+    }
+    fn configure(&self, config: &GatewayConfig, ports: Ports, seed: u32) -> anyhow::Result<()> {
+        // `struct settings`
+        let mut settings = Vec::new();
+        for word in [ports.server, ports.mobile, config.workers as u32, seed] {
+            settings.extend_from_slice(&word.to_ne_bytes());
+        }
+        settings.extend_from_slice(&STALE.as_nanos().to_ne_bytes());
+        let (bridge, routed) = match ports.role {
+            Role::Bridge { address } => (address, 0u8),
+            Role::Router { .. } => ([0; 6], 1),
+        };
+        settings.extend_from_slice(&bridge);
+        settings.extend_from_slice(&[routed, 0]);
+        self.map("settings")?.update(&0u32.to_ne_bytes(), &settings, MapFlags::ANY)?;
+        self.set_policies(config)
+    }
+    /// Replaces the prefixes that are treated differently while there are connections: the workers decide for each,
+    /// and leave to the kernel what they need not have.
+    pub fn change_policies(&self, config: &GatewayConfig) -> anyhow::Result<()> {
+        let policy =
+            config.policy.iter().cloned().map(|policy| Policy { action: Action::Accelerate, ..policy });
+        self.set_policies(&GatewayConfig { policy: policy.collect(), ..config.clone() })
+    }
+    fn set_policies(&self, config: &GatewayConfig) -> anyhow::Result<()> {
+        let map = self.map("policies")?;
+        let wanted: Vec<_> =
+            config.policy.iter().filter_map(|policy| Some((policy.key()?, policy.action))).collect();
+        let bytes = |(len, address): (u32, [u8; 16])| [&len.to_ne_bytes()[..], &address[..]].concat();
+        for (key, action) in &wanted {
+            map.update(&bytes(*key), &(*action as u32).to_ne_bytes(), MapFlags::ANY)?;
+        }
+        let kept: Vec<_> = wanted.iter().map(|(key, _)| bytes(*key)).collect();
+        let gone: Vec<_> = map.keys().filter(|key| !kept.contains(key)).collect();
+        gone.iter().try_for_each(|key| map.delete(key)).context("cannot change the policies")
+    }
+    /// Tells a router's own addresses: what is sent to them is not taken.
+    pub fn set_local(&self, addresses: &[IpAddr]) -> anyhow::Result<()> {
+        let map = self.map("local")?;
+        let wanted: Vec<Vec<u8>> = addresses.iter().map(|own| mapped(*own).octets().to_vec()).collect();
+        for key in &wanted {
+            map.update(key, &[0; 4], MapFlags::ANY)?;
+        }
+        let gone: Vec<_> = map.keys().filter(|key| !wanted.contains(key)).collect();
+        gone.iter().try_for_each(|key| map.delete(key)).context("cannot change the own addresses")
+    }
+    fn map(&self, name: &str) -> anyhow::Result<MapHandle> {
+        let map = self.object.maps().find(|map| map.name() == name);
+        let map = map.ok_or_else(|| anyhow!("the program has no map {name}"))?;
+        MapHandle::try_from(&map).with_context(|| format!("cannot open the map {name}"))
+    }
+    fn program(&self, name: &str) -> anyhow::Result<BorrowedFd<'_>> {
+        let program = self.object.progs().find(|program| program.name() == name);
+        let program = program.ok_or_else(|| anyhow!("there is no program {name}"))?;
+        // SAFETY: the object keeps the descriptor open as long as it lives.
+        #[allow(unsafe_code)]
+        Ok(unsafe { BorrowedFd::borrow_raw(program.as_fd().as_raw_fd()) })
+    }
+    /// Opens a worker's socket to an interface. Sockets of one interface are opened in the order of the workers.
+    pub fn open(&self, socket: &mut PacketSocket, interface: u32, group: u16) -> anyhow::Result<()> {
+        socket.filter(self.program("gateway_filter")?).context("cannot attach the socket filter")?;
+        socket.bind(interface).context("cannot bind a packet socket")?;
+        socket.share(group, self.program("gateway_fanout")?).context("cannot share the interface")
+    }
+    /// A worker's way to speak.
+    pub fn pulse(&self, worker: usize) -> anyhow::Result<Pulse> {
+        assert!(worker < MAX_WORKERS, "the configuration allows no more workers");
+        let (pulses, left_alone) = (self.map("pulses")?, self.map("left_alone")?);
+        Ok(Pulse { pulses, left_alone, worker: worker as u32 })
+    }
+    /// Packets by what was decided.
+    pub fn counters(&self) -> Vec<(&'static str, u64)> {
+        const NAMES: [&str; 5] = [
+            "packets-taken",
+            "packets-left-by-policy",
+            "packets-left-by-connection",
+            "packets-left-without-pulse",
+            "packets-left-by-overload",
+        ];
+        let Ok(map) = self.map("counters") else { return Vec::new() };
+        let sum = |index: u32| -> u64 {
+            let per_cpu = map.lookup_percpu(&index.to_ne_bytes(), MapFlags::ANY).ok().flatten();
+            let value = |bytes: Vec<u8>| bytes.try_into().map_or(0, u64::from_ne_bytes);
+            per_cpu.into_iter().flatten().map(value).sum()
+        };
+        (0..).zip(NAMES).map(|(index, name)| (name, sum(index))).collect()
+    }
+}
+
+impl Pulse {
+    /// The worker is well at `at_ns` of the kernel's clock (0: takes nothing more), and has room for new connections
+    /// or not.
+    pub fn stamp(&self, at_ns: u64, overloaded: bool) -> anyhow::Result<()> {
+        let value = [at_ns.to_ne_bytes(), u64::from(overloaded).to_ne_bytes()].concat();
+        self.pulses
+            .update(&self.worker.to_ne_bytes(), &value, MapFlags::ANY)
+            .context("cannot stamp the pulse")
+    }
+    /// Leaves a connection (key from server to mobile) to the kernel, until its next SYN. The oldest are forgotten,
+    /// and come here again.
+    pub fn leave_alone(&self, key: &FlowKey) {
+        let ports = [key.src_port.to_be_bytes(), key.dst_port.to_be_bytes()].concat();
+        let bytes = [&mapped(key.src).octets()[..], &mapped(key.dst).octets()[..], &ports].concat();
+        // Without a place it goes on passing through here.
+        let _ = self.left_alone.update(&bytes, &1u32.to_ne_bytes(), MapFlags::ANY);
+    }
+}
+
+/// Puts a program in front of what arrives on an interface, as long as the descriptor is open.
+fn attach_ingress(program: BorrowedFd<'_>, interface: u32) -> anyhow::Result<OwnedFd> {
+    let kind = libbpf_sys::BPF_TCX_INGRESS;
+    // SAFETY: no options are given; the call takes no other pointers.
+    #[allow(unsafe_code)]
+    let fd =
+        unsafe { libbpf_sys::bpf_link_create(program.as_raw_fd(), interface as i32, kind, std::ptr::null()) };
+    if fd < 0 {
+        return Err(std::io::Error::from_raw_os_error(-fd).into());
+    }
+    // SAFETY: the descriptor is new and nobody else's.
+    #[allow(unsafe_code)]
+    Ok(unsafe { OwnedFd::from_raw_fd(fd) })
+}

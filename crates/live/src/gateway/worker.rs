@@ -1,0 +1,391 @@
+//! One thread: an accelerator, its sockets on both interfaces, and the loop between them.
+//!
+//! A turn takes in what has arrived, lets the accelerator act on it, and sends what comes of it. While there is much
+//! traffic a turn is made once in a tick, so that packets are handled in batches; otherwise the worker sleeps until a
+//! packet or a timer comes.
+
+use super::engine::{Engine, Fate};
+use super::frame::{self, Arrival, Link, Outgoing};
+use super::journal::Writer;
+use super::requests::{Lateness, Request, Snapshot};
+use super::socket::{BATCH, PacketSocket, Slot};
+use super::steering::{Pulse, STALE};
+use crate::clock;
+use crate::emulate::prefer_this_thread;
+use anyhow::{Context, bail};
+use nix::poll::{PollFd, PollFlags, ppoll};
+use nix::sys::time::TimeSpec;
+use paceline_net::{Duration, Instant, Packet};
+use paceline_pep::accelerator::Side;
+use std::collections::VecDeque;
+use std::io::{self, IoSlice};
+use std::os::fd::AsFd;
+use std::sync::mpsc::{Receiver, TryRecvError};
+
+/// Between two stamps of the pulse.
+const STAMP: Duration = Duration::from_millis(5);
+/// After so long without a stamp the kernel may have let packets pass; shorter than that takes, to be sure.
+const ABSENCE: Duration = Duration::from_nanos(STALE.as_nanos() / 4 * 3);
+/// Longest sleep.
+const MAX_WAIT: Duration = Duration::from_millis(10);
+/// Packets in a turn from which on there is much traffic.
+const BUSY: usize = 4;
+/// Batches taken in a turn from each side: bounds the time away from the other.
+const BATCHES: usize = 4;
+/// Packets that wait for a full device; more are lost, as on a full line.
+const MAX_WAITING: usize = 4096;
+/// Between two looks at whether packets were lost because the worker is too slow.
+const LOOK: Duration = Duration::from_millis(100);
+/// Between two looks at connections that the journal has, and how many are looked at.
+const SWEEP: Duration = Duration::from_millis(10);
+const SWEPT: usize = 1024;
+/// For so long after that no connection is taken in.
+const RELIEF: Duration = Duration::from_secs(1);
+
+/// An interface, as a worker sees it.
+struct Port {
+    socket: PacketSocket,
+    /// Where packets leave, if elsewhere.
+    exit: Option<PacketSocket>,
+    waiting: VecDeque<Outgoing>,
+}
+
+impl Port {
+    fn exit(&self) -> &PacketSocket {
+        self.exit.as_ref().unwrap_or(&self.socket)
+    }
+}
+
+/// What a worker counts.
+#[derive(Clone, Copy, Debug, Default)]
+struct Counters {
+    frames_in: u64,
+    frames_out: u64,
+    /// By side.
+    bytes_in: [u64; 2],
+    /// Connections left to the kernel.
+    left_alone: u64,
+    /// Frames that no buffer had room for, ahead of the worker and behind it.
+    lost_in: u64,
+    lost_out: u64,
+    turns: u64,
+    lateness: Lateness,
+    /// Times that the worker was away for so long that packets may have passed it.
+    absences: u64,
+}
+
+/// One thread's part of the gateway.
+pub struct Worker {
+    engine: Engine,
+    /// By side.
+    ports: [Port; 2],
+    pulse: Pulse,
+    tick: Duration,
+    requests: Receiver<Request>,
+    /// Where exposed connections are written down, if anybody reads it.
+    journal: Option<Writer>,
+    swept_at: Instant,
+    slots: Vec<Slot>,
+    counters: Counters,
+    stamped_at: Instant,
+    looked_at: Instant,
+    overloaded_until: Instant,
+    draining_until: Option<Instant>,
+    /// Connections that had been detached and reset when draining began.
+    before_end: (u64, u64),
+}
+
+impl Worker {
+    /// A worker that has not started, with its sockets by side, and those by which packets leave if they are others.
+    pub fn new(
+        mut engine: Engine,
+        (sockets, exits): ([PacketSocket; 2], [Option<PacketSocket>; 2]),
+        pulse: Pulse,
+        tick: Duration,
+        (requests, journal): (Receiver<Request>, Option<Writer>),
+    ) -> Self {
+        if journal.is_some() {
+            engine.keep_journal();
+        }
+        let mut exits = exits.into_iter();
+        let port = |socket| Port { socket, exit: exits.next().flatten(), waiting: VecDeque::new() };
+        Self {
+            engine,
+            ports: sockets.map(port),
+            pulse,
+            tick,
+            requests,
+            journal,
+            swept_at: Instant::ZERO,
+            slots: (0..BATCH).map(|_| Slot::new()).collect(),
+            counters: Counters::default(),
+            stamped_at: Instant::ZERO,
+            looked_at: Instant::ZERO,
+            overloaded_until: Instant::ZERO,
+            draining_until: None,
+            before_end: (0, 0),
+        }
+    }
+
+    /// Works until it is drained. On an error the kernel forwards at once.
+    pub fn run(mut self) -> anyhow::Result<Snapshot> {
+        // Its packets come from the kernel's network threads: if it kept them from running, it would have to wait itself.
+        prefer_this_thread();
+        loop {
+            let now = clock::now();
+            self.stamp(now)?;
+            let taken = self.turn(now)?;
+            if self.take_up_requests(now) {
+                return self.end();
+            }
+            if taken >= BUSY {
+                let due = now + self.tick;
+                clock::sleep_until(due);
+                self.counters.lateness.record(clock::now().since(due).as_nanos());
+            } else {
+                self.wait(now)?;
+            }
+        }
+    }
+
+    /// Takes in, acts, sends; how many packets came.
+    fn turn(&mut self, now: Instant) -> anyhow::Result<usize> {
+        self.counters.turns += 1;
+        let taken = self.receive(now, Side::Server)? + self.receive(now, Side::Mobile)?;
+        self.engine.handle_timeout(now);
+        self.transmit(now);
+        self.write_journal(now);
+        for side in [Side::Server, Side::Mobile] {
+            self.send(side);
+        }
+        Ok(taken)
+    }
+
+    fn receive(&mut self, now: Instant, side: Side) -> anyhow::Result<usize> {
+        let mut slots = std::mem::take(&mut self.slots);
+        let mut total = 0;
+        for _ in 0..BATCHES {
+            let received = match self.ports[side as usize].socket.receive(&mut slots) {
+                Ok(received) => received,
+                Err(error) => return Err(error).context("cannot receive from an interface"),
+            };
+            for slot in &slots[..received] {
+                self.counters.bytes_in[side as usize] += slot.len as u64;
+                match frame::read(slot) {
+                    Arrival::Datagram(link, packet) => self.on_datagram(now, side, link, packet),
+                    Arrival::Unread(link, unread) => {
+                        let link = self.engine.leaving(link);
+                        self.queue(side.other(), Outgoing::unread(link, unread));
+                    }
+                    Arrival::Ignored => {}
+                }
+            }
+            total += received;
+            if received < slots.len() {
+                break;
+            }
+        }
+        self.slots = slots;
+        self.counters.frames_in += total as u64;
+        Ok(total)
+    }
+
+    fn on_datagram(&mut self, now: Instant, side: Side, link: Link, packet: Packet) {
+        match self.engine.take(now, side, link, packet) {
+            Fate::Taken => {}
+            Fate::LeaveAlone(key) => {
+                self.counters.left_alone += 1;
+                self.pulse.leave_alone(&key);
+            }
+            Fate::Passes(frame) => self.queue(side.other(), frame),
+            Fate::PassesAlone(key, frame) => {
+                self.pulse.leave_alone(&key);
+                self.queue(side.other(), frame);
+            }
+        }
+    }
+
+    /// What a server is told is in the journal before it leaves.
+    fn write_journal(&mut self, now: Instant) {
+        let Some(journal) = &mut self.journal else { return };
+        let sweep = now.since(self.swept_at) >= SWEEP;
+        if sweep {
+            self.swept_at = now;
+        }
+        self.engine.write_journal(journal, if sweep { SWEPT } else { 0 });
+    }
+
+    /// Asks for what is to be sent, unless the devices are full.
+    fn transmit(&mut self, now: Instant) {
+        while !self.is_full()
+            && let Some((side, frame)) = self.engine.poll(now)
+        {
+            self.queue(side, frame);
+        }
+    }
+    fn is_full(&self) -> bool {
+        self.ports.iter().any(|port| port.waiting.len() >= MAX_WAITING)
+    }
+
+    fn queue(&mut self, side: Side, frame: Outgoing) {
+        let waiting = &mut self.ports[side as usize].waiting;
+        if waiting.len() < 2 * MAX_WAITING {
+            waiting.push_back(frame);
+        } else {
+            self.counters.lost_out += 1;
+        }
+    }
+
+    /// Sends what waits, as long as the device takes it.
+    fn send(&mut self, side: Side) {
+        let Port { socket, exit, waiting } = &mut self.ports[side as usize];
+        let socket = exit.as_ref().unwrap_or(socket);
+        while !waiting.is_empty() {
+            let frames: Vec<[IoSlice<'_>; 3]> = waiting.iter().take(BATCH).map(Outgoing::parts).collect();
+            match socket.send(&frames) {
+                Ok(0) => return,
+                Ok(sent) => {
+                    self.counters.frames_out += sent as u64;
+                    waiting.drain(..sent);
+                }
+                // The device refuses the first, such as one that is too long, or is down: it is lost, as on a line.
+                Err(_) => {
+                    self.counters.lost_out += 1;
+                    waiting.pop_front();
+                }
+            }
+        }
+    }
+
+    /// Tells the kernel that this worker is well.
+    fn stamp(&mut self, now: Instant) -> anyhow::Result<()> {
+        if now.since(self.looked_at) >= LOOK {
+            self.looked_at = now;
+            let mut lost = 0;
+            for port in &self.ports {
+                lost += u64::from(port.socket.drops().context("cannot read a socket's counters")?);
+                if !port.socket.has_interface() {
+                    bail!("an interface is gone");
+                }
+            }
+            self.counters.lost_in += lost;
+            if lost > 0 {
+                self.overloaded_until = now + RELIEF;
+            }
+            self.engine.set_overloaded(self.overloaded_until > now);
+        }
+        if now.since(self.stamped_at) >= ABSENCE && self.stamped_at > Instant::ZERO {
+            self.counters.absences += 1;
+            self.engine.on_absence(now);
+        }
+        if now.since(self.stamped_at) >= STAMP {
+            self.stamped_at = now;
+            let closed = self.overloaded_until > now || self.draining_until.is_some();
+            self.pulse.stamp(now.as_nanos(), closed)?;
+        }
+        Ok(())
+    }
+
+    /// Whether this worker is to end.
+    fn take_up_requests(&mut self, now: Instant) -> bool {
+        loop {
+            match self.requests.try_recv() {
+                Ok(Request::Abort) => return true,
+                Ok(request) => self.take_up(now, request),
+                Err(TryRecvError::Empty) => break,
+                Err(TryRecvError::Disconnected) => return true,
+            }
+        }
+        self.draining_until.is_some_and(|until| self.engine.flow_count() == 0 || until <= now)
+    }
+
+    /// Who asked may be gone.
+    fn take_up(&mut self, now: Instant, request: Request) {
+        match request {
+            Request::Drain(limit) if self.draining_until.is_none() => {
+                self.draining_until = Some(now + limit);
+                self.before_end = self.engine.let_go();
+                // At the limit it is this thread that ends, so that what is exposed is in the journal.
+                self.engine.drain(now, limit + STAMP * 20);
+            }
+            Request::Drain(_) | Request::Abort => {}
+            Request::Snapshot(answer) => drop(answer.send(self.snapshot())),
+            Request::Flows(from, answer) => drop(answer.send(self.engine.flows(from))),
+            Request::Devices(from, answer) => drop(answer.send(self.engine.devices(from))),
+            Request::Knows(key, answer) => drop(answer.send(self.engine.knows(&key))),
+            Request::Configure(config) => {
+                self.tick = config.tick;
+                self.engine.configure(&config);
+            }
+            Request::Capture(tap) => {
+                self.engine.taps.sweep(now);
+                self.engine.taps.add(tap);
+            }
+        }
+    }
+
+    /// Gives everything to the kernel, and passes on what was already taken.
+    fn end(mut self) -> anyhow::Result<Snapshot> {
+        self.pulse.stamp(0, true)?;
+        let now = clock::now();
+        if self.draining_until.is_none() {
+            self.before_end = self.engine.let_go();
+            self.draining_until = Some(now);
+        }
+        // A reset from here misses a client that has received since it last spoke: what was exposed is left to the
+        // guardian as well.
+        let mut journal = self.journal.take();
+        if let Some(journal) = &mut journal {
+            self.engine.write_journal(journal, usize::MAX);
+        }
+        self.engine.abort(now);
+        while self.turn(clock::now())? > 0 {}
+        self.journal = journal;
+        Ok(self.snapshot())
+    }
+
+    fn wait(&mut self, now: Instant) -> anyhow::Result<()> {
+        // What is full has to be sent first.
+        let timer = self.engine.next_timer().filter(|_| !self.is_full()).unwrap_or(Instant::MAX);
+        let until = timer.min(now + MAX_WAIT);
+        let arrivals = self.ports.iter().map(|port| PollFd::new(port.socket.as_fd(), PollFlags::POLLIN));
+        let full = self.ports.iter().filter(|port| !port.waiting.is_empty());
+        let room = full.map(|port| PollFd::new(port.exit().as_fd(), PollFlags::POLLOUT));
+        let mut fds: Vec<PollFd<'_>> = arrivals.chain(room).collect();
+        let wait = until.since(clock::now());
+        if wait == Duration::ZERO {
+            return Ok(());
+        }
+        let timeout = TimeSpec::from_duration(std::time::Duration::from_nanos(wait.as_nanos()));
+        match ppoll(&mut fds, Some(timeout), None) {
+            Ok(_) | Err(nix::errno::Errno::EINTR) => Ok(()),
+            Err(error) => Err(io::Error::from(error)).context("cannot wait for packets"),
+        }
+    }
+
+    fn snapshot(&self) -> Snapshot {
+        let c = &self.counters;
+        let (now, before) = (self.engine.let_go(), self.before_end);
+        let ending = u64::from(self.draining_until.is_some());
+        let (detached, reset) = (ending * (now.0 - before.0), ending * (now.1 - before.1));
+        let mut counters = self.engine.counters();
+        counters.extend([
+            ("frames-in", c.frames_in),
+            ("frames-out", c.frames_out),
+            ("frame-bytes-in", c.bytes_in.iter().sum()),
+            ("frame-bytes-from-servers", c.bytes_in[Side::Server as usize]),
+            ("frame-bytes-from-devices", c.bytes_in[Side::Mobile as usize]),
+            ("frames-lost-in", c.lost_in),
+            ("frames-lost-out", c.lost_out),
+            ("connections-left-alone", c.left_alone),
+            ("turns", c.turns),
+            ("journal-writes", self.journal.as_ref().map_or(0, Writer::writes)),
+            ("flows-detached-at-end", detached),
+            ("flows-reset-at-end", reset),
+            ("absences", c.absences),
+        ]);
+        let mut snapshot = Snapshot { counters, lateness: c.lateness, ..Snapshot::default() };
+        self.engine.tell(&mut snapshot);
+        snapshot
+    }
+}

@@ -1,0 +1,76 @@
+//! A terminal on which a program draws and reads single keys. It is as it was when this is dropped.
+
+use anyhow::Context;
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+use nix::sys::termios::{LocalFlags, SetArg, Termios, tcgetattr, tcsetattr};
+use std::io::{self, IsTerminal, Write, stdin, stdout};
+use std::os::fd::{AsFd, AsRawFd};
+
+const ENTER: &[u8] = b"\x1b[?1049h\x1b[?25l";
+const LEAVE: &[u8] = b"\x1b[?25h\x1b[?1049l";
+/// Ctrl-C, which is read as a key.
+pub const INTERRUPT: u8 = 3;
+
+/// The terminal of standard input and output.
+pub struct Terminal {
+    before: Termios,
+}
+
+impl Terminal {
+    /// Takes it; none if there is none.
+    pub fn open() -> anyhow::Result<Option<Self>> {
+        if !stdin().is_terminal() || !stdout().is_terminal() {
+            return Ok(None);
+        }
+        let before = tcgetattr(stdin()).context("cannot read the terminal's settings")?;
+        let mut settings = before.clone();
+        settings.local_flags.remove(LocalFlags::ICANON | LocalFlags::ECHO | LocalFlags::ISIG);
+        tcsetattr(stdin(), SetArg::TCSANOW, &settings).context("cannot change the terminal's settings")?;
+        let terminal = Self { before };
+        stdout().write_all(ENTER).context("cannot write to the terminal")?;
+        Ok(Some(terminal))
+    }
+    /// Draws a page, cut to what fits.
+    pub fn draw(&self, page: &str) -> io::Result<()> {
+        let (rows, columns) = self.size();
+        let mut text = String::from("\x1b[H");
+        for line in page.lines().take(rows.saturating_sub(1)) {
+            text.extend(line.chars().take(columns));
+            text.push_str("\x1b[K\r\n");
+        }
+        text.push_str("\x1b[J");
+        let mut stdout = stdout().lock();
+        stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush())
+    }
+    /// The next key, if one is pressed in so many milliseconds.
+    pub fn key(&self, wait_ms: u16) -> Option<u8> {
+        let stdin = stdin();
+        let mut fds = [PollFd::new(stdin.as_fd(), PollFlags::POLLIN)];
+        if poll(&mut fds, PollTimeout::from(wait_ms)).ok()? == 0 {
+            return None;
+        }
+        let mut key = [0];
+        match nix::unistd::read(&stdin, &mut key) {
+            Ok(1) => Some(key[0]),
+            _ => Some(INTERRUPT), // it is gone
+        }
+    }
+    fn size(&self) -> (usize, usize) {
+        let mut size = libc::winsize { ws_row: 0, ws_col: 0, ws_xpixel: 0, ws_ypixel: 0 };
+        // SAFETY: the kernel writes a `winsize`, which lives here.
+        #[allow(unsafe_code)]
+        let told = unsafe { libc::ioctl(stdout().as_raw_fd(), libc::TIOCGWINSZ, &raw mut size) } == 0;
+        if told && size.ws_row > 0 && size.ws_col > 0 {
+            (size.ws_row.into(), size.ws_col.into())
+        } else {
+            (24, 80)
+        }
+    }
+}
+
+impl Drop for Terminal {
+    fn drop(&mut self) {
+        let _ = stdout().write_all(LEAVE).and_then(|()| stdout().flush());
+        let _ = tcsetattr(stdin(), SetArg::TCSANOW, &self.before);
+    }
+}

@@ -1,6 +1,7 @@
 //! Runs the command `paceline` for tests: bounded in time, with all it says.
 #![allow(dead_code)] // each test program uses a part
 
+pub mod bed;
 pub mod outer;
 
 use std::fs;

@@ -10,13 +10,49 @@ use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 /// One emulation at a time: they are sensitive to load.
-static TURN: Mutex<()> = Mutex::new(());
+pub static TURN: Mutex<()> = Mutex::new(());
 /// Longest life of anything that is started here.
 const LIMIT: Duration = Duration::from_secs(30);
 
-/// A namespace, held by a process that sleeps, and a folder.
+/// A network namespace, held by a process that sleeps.
+pub struct Holder(Child);
+
+impl Holder {
+    /// Makes one, with its loopback up.
+    pub fn new() -> Self {
+        let child = Command::new("unshare").args(["-n", "sleep", "300"]).stdin(Stdio::null()).spawn();
+        let holder = Self(child.expect("unshare runs"));
+        let own = fs::read_link("/proc/self/ns/net").unwrap();
+        let path = holder.path();
+        until("a namespace", || fs::read_link(&path).is_ok_and(|held| held != own).then_some(()));
+        assert_eq!(said(holder.command().args(["ip", "link", "set", "lo", "up"])).code, 0);
+        holder
+    }
+    /// The process that holds it.
+    pub fn id(&self) -> u32 {
+        self.0.id()
+    }
+    fn path(&self) -> String {
+        format!("/proc/{}/ns/net", self.id())
+    }
+    /// What is appended runs in the namespace; its process is the one that is spawned.
+    pub fn command(&self) -> Command {
+        let mut command = Command::new("nsenter");
+        command.arg(format!("--net={}", self.path())).arg("--").stdin(Stdio::null());
+        command
+    }
+}
+
+impl Drop for Holder {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+/// A namespace and a folder.
 pub struct Outer {
-    holder: Child,
+    holder: Holder,
     /// Files of this test.
     pub place: Place,
     _turn: MutexGuard<'static, ()>,
@@ -51,22 +87,12 @@ impl Outer {
             return None;
         }
         let turn = TURN.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-        let holder = Command::new("unshare").args(["-n", "sleep", "120"]).stdin(Stdio::null()).spawn();
-        let outer = Self { holder: holder.expect("unshare runs"), place: Place::new(), _turn: turn };
-        let own = fs::read_link("/proc/self/ns/net").unwrap();
-        let path = outer.namespace();
-        until("a namespace", || fs::read_link(&path).is_ok_and(|held| held != own).then_some(()));
-        assert_eq!(outer.run(&["ip", "link", "set", "lo", "up"]).code, 0);
-        Some(outer)
-    }
-    fn namespace(&self) -> String {
-        format!("/proc/{}/ns/net", self.holder.id())
+        Some(Self { holder: Holder::new(), place: Place::new(), _turn: turn })
     }
     /// A command in the namespace; its process is the one that is spawned.
     fn command(&self, argv: &[&str]) -> Command {
-        let mut command = Command::new("nsenter");
-        command.arg(format!("--net={}", self.namespace())).arg("--").args(argv);
-        command.current_dir(self.place.path()).stdin(Stdio::null()).env("SHELL", "/bin/sh");
+        let mut command = self.holder.command();
+        command.args(argv).current_dir(self.place.path()).env("SHELL", "/bin/sh");
         command
     }
     /// Runs a short command in the namespace.
@@ -94,21 +120,11 @@ impl Outer {
         server
     }
     fn spawn(&self, name: &str, argv: &[&str]) -> Program {
-        let output = |kind: &str| File::create(self.place.join(&format!("{name}.{kind}"))).unwrap();
-        let child = self.command(argv).stdout(output("stdout")).stderr(output("stderr")).spawn();
-        let files = ["stdout", "stderr"].map(|kind| self.place.join(&format!("{name}.{kind}")));
-        Program { child: child.expect("nsenter runs"), files }
+        Program::spawn(&self.place, name, &mut self.command(argv))
     }
     /// TUN devices in the namespace.
     pub fn devices(&self) -> String {
         self.run(&["ip", "-br", "link", "show", "type", "tun"]).stdout
-    }
-}
-
-impl Drop for Outer {
-    fn drop(&mut self) {
-        let _ = self.holder.kill();
-        let _ = self.holder.wait();
     }
 }
 
@@ -119,6 +135,17 @@ pub struct Program {
 }
 
 impl Program {
+    /// Starts it; what it says goes to files in the folder.
+    pub fn spawn(place: &Place, name: &str, command: &mut Command) -> Self {
+        let files = ["stdout", "stderr"].map(|kind| place.join(&format!("{name}.{kind}")));
+        let [stdout, stderr] = files.each_ref().map(|file| File::create(file).unwrap());
+        let child = command.stdout(stdout).stderr(stderr).spawn();
+        Self { child: child.expect("nsenter runs"), files }
+    }
+    /// Its process.
+    pub fn id(&self) -> u32 {
+        self.child.id()
+    }
     /// Waits for the end. A program that does not end in time fails the test.
     pub fn finish(&mut self, limit: Duration) -> Said {
         let end = Instant::now() + limit;

@@ -2,7 +2,7 @@
 export PATH := $(HOME)/.cargo/bin:$(PATH)
 PACELINE := target/release/paceline
 
-.PHONY: build demo test lint unit privileged determinism fuzz bench tables install clean
+.PHONY: build demo test lint unit privileged determinism fuzz bench bench-gateway tables install clean
 
 build: ## the program, target/release/paceline
 	@scripts/setup.sh build
@@ -25,7 +25,8 @@ unit: ## unit tests, scripts, swarms; privileged tests where root
 	cargo test --locked --workspace
 
 privileged: ## tests that need root, failing where they cannot run
-	PACELINE_REQUIRE_PRIVILEGED=1 cargo test --locked -p paceline-cli --test emulate --test kernel_parity -- --nocapture
+	PACELINE_REQUIRE_PRIVILEGED=1 cargo test --locked -p paceline-cli --test emulate --test kernel_parity --test gateway \
+		--test gateway_clients --test gateway_operation -- --nocapture
 
 determinism: ## the same bytes from debug and release builds, one seed and many
 	cargo build --locked
@@ -43,6 +44,12 @@ bench: ## simulated seconds per CPU second, nanoseconds per packet
 	@scripts/setup.sh build
 	cargo bench --locked -p paceline-sim
 	cargo run --release --locked -p paceline-pep --example accelerator_cost
+
+bench-gateway: ## CPU per gigabyte beside kernel, HAProxy and PEPsal, and gains live beside simulated; an idle machine, root
+	@scripts/setup.sh test
+	cargo build --release --locked
+	scripts/gateway_bench.py
+	scripts/gateway_gains.py
 
 tables: ## RFC 9438's tables by simulation, down to a loss in 10^8 segments; some minutes
 	cargo run --locked --release -p paceline-tcp --example rfc9438 8

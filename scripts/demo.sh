@@ -56,3 +56,12 @@ for scheme in basic hybrid-opt; do
         "http://198.18.0.1:8000/small" 2>/dev/null
 done
 INSIDE
+
+echo
+if ! "$paceline" doctor | grep -q '^gateway: yes'; then
+    "$paceline" doctor | grep '^gateway:'
+    echo "so the part with the gateway is left out"
+    exit 0
+fi
+echo "== Gateway: curl from a server (CUBIC), over a bridge and the emulated radio, without and with paceline gateway"
+scripts/demo_gateway.sh single-station 15 accelerator-lte 15

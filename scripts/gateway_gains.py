@@ -1,0 +1,139 @@
+#!/usr/bin/env python3
+"""What `paceline gateway` gains live beside what the simulator says that it does: this host's TCP, curl and Python's
+web server, through the emulated radio, over a bridge alone and with the gateway between its ports.
+
+    scripts/gateway_gains.py [--paceline PATH] [--seconds N] [--scenario NAME]... [--control NAME]...
+
+For each link and the servers' congestion control: goodput of a download that lasts, and the time of files. The
+simulator runs the same scenario with receivers as Linux has them. Needs root; its network is of its own namespaces.
+"""
+
+import argparse
+import csv
+import json
+import os
+import statistics
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+from gateway_town import Town, run
+
+LINUX = ["tcp.receive_buffer=6 MiB", "tcp.autotune=true", "tcp.beyond_window=drop"]
+LINKS: dict[str, list[str]] = {
+    "single-station": [],
+    "accelerator-3g": [],
+    "accelerator-lte": [],
+    "accelerator-trace": [],
+}
+FILES = {"64 KiB": 65_536, "1 MiB": 1_048_576, "5 MiB": 5_242_880}
+LASTING = "large"
+SERVER = "http://198.51.100.2:8000"
+
+
+def sets(settings: list[str]) -> list[str]:
+    return [word for setting in settings for word in ("--set", setting)]
+
+
+class Live:
+    """Server, box and radio; the radio's namespace routes between the box and the emulated stations."""
+
+    def __init__(self, paceline: str, control: str, folder: Path) -> None:
+        self.paceline, self.folder = paceline, folder
+        self.town = Town("198.51.100.1/24", "198.51.100.2/24")
+        self.town.inside(self.town.client, "sysctl", "-qw", "net.ipv4.ip_forward=1")
+        route = ["route", "add", "198.18.0.0/15", "via", "198.51.100.1", "congctl", control]
+        run("ip", "-n", self.town.server, *route)
+        self.town.start(self.town.server, "python3", "-m", "http.server", "--directory", str(folder), "8000")
+        (folder / "gateway.toml").write_text('server = "wired"\nmobile = "mobile"\n')
+        time.sleep(1)
+
+    def accelerate(self) -> None:
+        """Starts the gateway."""
+        self.town.start(self.town.box, self.paceline, "gateway", str(self.folder / "gateway.toml"))
+        time.sleep(1)
+
+    def curl(self, scenario: str, seed: int, name: str, seconds: int) -> tuple[float, float]:
+        """Bytes per second and seconds of a download through the radio, which ends at the latest in `seconds`."""
+        out = self.folder / "curl"
+        curl = f"curl -s --max-time {seconds} -o /dev/null -w '%{{speed_download}} %{{time_total}}' {SERVER}/{name}"
+        command = f"{curl} >{out} || test $? = 28"
+        emulate = ["emulate", scenario, *sets([*LINKS[scenario], f"run.seed={seed}", "core.path=direct"])]
+        self.town.inside(self.town.client, self.paceline, *emulate, "--", "sh", "-c", command)
+        speed, took = out.read_text().split()
+        return float(speed), float(took)
+
+
+def simulated(options: argparse.Namespace, scenario: str, control: str, path: str, size: str, folder: Path) -> float:
+    """Mb/s of a download that lasts, or seconds of a file."""
+    out = folder / "simulated"
+    settings = [*LINKS[scenario], *LINUX, f"tcp.congestion_control={control}", f"core.path={path}"]
+    settings += ["run.warmup=0 s", f"run.duration={options.seconds} s", "accelerator.profile=adaptive"]
+    if size != LASTING:
+        settings.append(f"station.file={size}")
+    run("rm", "-rf", str(out))
+    run(options.paceline, "run", scenario, "--seeds", str(options.seeds), *sets(settings), "--out", str(out))
+    if size == LASTING:
+        return float(json.loads((out / "summary.json").read_text())["mean"]["goodput_mbps"])
+    with (out / "flows.csv").open() as rows:
+        return statistics.mean(float(row["received_s"]) for row in csv.DictReader(rows) if row["received_s"])
+
+
+def compare(options: argparse.Namespace, scenario: str, control: str, folder: Path) -> None:
+    """Prints one link's lines."""
+    live: dict[tuple[str, str], float] = {}
+    town = Live(options.paceline, control, folder)
+    try:
+        for path in ("direct", "accelerator"):
+            if path == "accelerator":
+                town.accelerate()
+            seeds = range(1, options.seeds + 1)
+            rates = [town.curl(scenario, seed, LASTING, options.seconds)[0] * 8e-6 for seed in seeds]
+            live[path, LASTING] = statistics.mean(rates)
+            for size in FILES:
+                times = [town.curl(scenario, seed, size.replace(" ", ""), options.seconds)[1] for seed in seeds]
+                live[path, size] = statistics.mean(times)
+    finally:
+        town.town.close()
+    for size in (LASTING, *FILES):
+        cells = []
+        for path in ("direct", "accelerator"):
+            cells += [live[path, size], simulated(options, scenario, control, path, size, folder)]
+        gains = [cells[2] / cells[0], cells[3] / cells[1]]
+        what, unit = ("goodput", "Mb/s") if size == LASTING else (size, "s")
+        print(
+            f"{scenario:18} {control:6} {what:8} {unit:5} {cells[0]:8.2f} {cells[1]:8.2f} {cells[2]:8.2f}"
+            f" {cells[3]:8.2f} {gains[0]:7.2f} {gains[1]:7.2f} {gains[0] / gains[1] - 1:+8.1%}",
+            flush=True,
+        )
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--paceline", default="target/release/paceline", metavar="PATH")
+    parser.add_argument("--seconds", type=int, default=20, help="of a download that lasts (20)")
+    parser.add_argument("--seeds", type=int, default=3)
+    parser.add_argument("--scenario", action="append", choices=LINKS)
+    parser.add_argument("--control", action="append", choices=["cubic", "bbr", "reno"])
+    options = parser.parse_args()
+    if os.geteuid() != 0:
+        sys.exit("needs root: network namespaces, bridges and packet sockets")
+    options.paceline = os.path.abspath(options.paceline)
+    print(
+        f"{'':18} {'':6} {'':8} {'':5} {'direct':>8} {'':>8} {'gateway':>8} {'':>8} {'gain':>7}\n"
+        f"{'':31} {'':8} {'live':>8} {'sim':>8} {'live':>8} {'sim':>8} {'live':>7} {'sim':>7} {'live/sim':>8}"
+    )
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        for size, length in FILES.items():
+            (folder / size.replace(" ", "")).write_bytes(os.urandom(length))
+        (folder / LASTING).touch()
+        os.truncate(folder / LASTING, 4_000_000_000)
+        for scenario in options.scenario or LINKS:
+            for control in options.control or ["cubic", "bbr"]:
+                compare(options, scenario, control, folder)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,71 @@
+"""A client's side, a box and a server's side in three network namespaces, for what is measured on live Linux."""
+
+import os
+import subprocess
+import sys
+
+
+def run(*args: str, check: bool = True) -> str:
+    """Runs a command and gives what it prints."""
+    done = subprocess.run(args, check=False, capture_output=True, text=True)
+    if check and done.returncode != 0:
+        sys.exit(f"{' '.join(args)}: {(done.stderr or done.stdout).strip()}")
+    return done.stdout
+
+
+class Town:
+    """The box has interfaces `mobile` and `wired`, which lead to `eth0` of the two sides: as two networks that it
+    routes between, or as ports of a bridge."""
+
+    def __init__(self, client: str, server: str, routed: bool = False) -> None:
+        prefix = f"pl{os.getpid() % 100000}"
+        self.client, self.box, self.server = (prefix + name for name in ("c", "b", "s"))
+        self.processes: list[subprocess.Popen[bytes]] = []
+        for name in (self.client, self.box, self.server):
+            run("ip", "netns", "add", name)
+            run("ip", "-n", name, "link", "set", "lo", "up")
+        for host, device, address in ((self.client, "mobile", client), (self.server, "wired", server)):
+            run("ip", "link", "add", device, "netns", self.box, "type", "veth", "peer", "eth0", "netns", host)
+            self.inside(self.box, "ethtool", "-K", device, "gro", "on")
+            self.inside(host, "ethtool", "-K", "eth0", "gro", "on")
+            run("ip", "-n", host, "addr", "add", address, "dev", "eth0")
+            run("ip", "-n", host, "link", "set", "eth0", "up")
+            run("ip", "-n", self.box, "link", "set", device, "up")
+        if routed:
+            for host, device, address in ((self.client, "mobile", client), (self.server, "wired", server)):
+                gateway = address.split("/")[0].rsplit(".", 1)[0] + ".1"
+                run("ip", "-n", self.box, "addr", "add", f"{gateway}/24", "dev", device)
+                run("ip", "-n", host, "route", "add", "default", "via", gateway)
+            self.inside(self.box, "sysctl", "-qw", "net.ipv4.ip_forward=1")
+        else:
+            run("ip", "-n", self.box, "link", "add", "br0", "type", "bridge")
+            for device in ("mobile", "wired"):
+                run("ip", "-n", self.box, "link", "set", device, "master", "br0")
+            run("ip", "-n", self.box, "link", "set", "br0", "up")
+
+    def inside(self, name: str, *args: str, check: bool = True) -> str:
+        """Runs a command in a namespace."""
+        return run("ip", "netns", "exec", name, *args, check=check)
+
+    def start(self, name: str, *args: str) -> subprocess.Popen[bytes]:
+        """Starts a program in a namespace, which ends with the town."""
+        command = ["ip", "netns", "exec", name, *args]
+        process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        self.processes.append(process)
+        return process
+
+    def stop(self, process: subprocess.Popen[bytes]) -> None:
+        """Ends a program."""
+        process.terminate()
+        try:
+            process.wait(timeout=15)
+        except subprocess.TimeoutExpired:
+            process.kill()
+        self.processes.remove(process)
+
+    def close(self) -> None:
+        """Takes everything away."""
+        for process in list(self.processes):
+            self.stop(process)
+        for name in (self.client, self.box, self.server):
+            run("ip", "netns", "del", name, check=False)

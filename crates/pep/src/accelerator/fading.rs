@@ -55,3 +55,64 @@ impl Fading {
             && self.in_vain < MOST_IN_VAIN * self.lost
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SRTT: Duration = Duration::from_millis(60);
+
+    /// For so many seconds, `delivery` each millisecond but in the first 100 ms of each second, at whose end `lost` bytes
+    /// are found lost.
+    fn seen(fading: &mut Fading, from_s: u64, seconds: u64, lost: u64, in_vain: u64) {
+        for ms in from_s * 1000..(from_s + seconds) * 1000 {
+            let after = ms % 1000;
+            if after < 100 {
+                continue;
+            }
+            let first = after == 100;
+            let delivery = Delivery {
+                bytes: 5_000,
+                lost: if first { lost } else { 0 },
+                in_vain: if first { in_vain } else { 0 },
+                ..Delivery::default()
+            };
+            fading.on_ack(Instant::from_millis(1 + ms), SRTT, &delivery);
+        }
+    }
+
+    #[test]
+    fn losses_after_silences_are_fades() {
+        let mut fading = Fading::default();
+        assert!(!fading.is_likely());
+        seen(&mut fading, 0, 3, 500_000, 0);
+        assert!(fading.is_likely());
+        // Half a minute of silences without a loss: it is another radio now.
+        seen(&mut fading, 3, 60, 0, 0);
+        assert!(!fading.is_likely());
+    }
+
+    #[test]
+    fn what_came_late_was_not_lost() {
+        let mut fading = Fading::default();
+        seen(&mut fading, 0, 3, 500_000, 100_000);
+        assert!(!fading.is_likely());
+    }
+
+    #[test]
+    fn losses_without_silence_are_another_matter() {
+        let mut fading = Fading::default();
+        for ms in 1..5_000 {
+            let delivery = Delivery { bytes: 5_000, lost: 500, ..Delivery::default() };
+            fading.on_ack(Instant::from_millis(ms), SRTT, &delivery);
+        }
+        assert!(!fading.is_likely());
+    }
+
+    #[test]
+    fn little_is_no_evidence() {
+        let mut fading = Fading::default();
+        seen(&mut fading, 0, 3, 20_000, 0);
+        assert!(!fading.is_likely());
+    }
+}

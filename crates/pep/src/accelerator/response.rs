@@ -88,3 +88,61 @@ impl Response {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Round trips of 50 ms, an acknowledgment each millisecond, at a rate that depends on the window's factor.
+    fn tried(mut rate: impl FnMut(f64) -> u64, spoiled: bool, ms: u64) -> Response {
+        let mut response = Response::default();
+        for now in 1..ms {
+            let bytes = rate(response.factor());
+            response.on_ack(Instant::from_millis(now), bytes, Some(Duration::from_millis(50)), spoiled);
+        }
+        response
+    }
+
+    #[test]
+    fn a_rate_that_follows_the_window_is_no_queue() {
+        let follows = tried(|factor| (1000.0 * factor) as u64, false, 10_000);
+        assert!(follows.answer > 0.9, "{follows:?}");
+        assert_eq!(follows.reach(), MOST_REACH);
+    }
+
+    #[test]
+    fn a_full_link_answers_with_nothing_and_is_tried_less_often() {
+        let mut trials = 0;
+        let full = tried(
+            |factor| {
+                trials += u32::from(factor > 1.0);
+                1000
+            },
+            false,
+            10_000,
+        );
+        assert!(full.answer.abs() < 0.01 && full.reach() < 1e-6, "{full:?}");
+        // One phase of four.
+        assert!((2_000..3_000).contains(&trials), "{trials} ms of 10 s with a larger window");
+    }
+
+    #[test]
+    fn what_was_learned_is_unlearned_when_the_link_fills() {
+        let mut at = 0;
+        let response = tried(
+            |factor| {
+                at += 1;
+                if at < 5_000 { (1000.0 * factor) as u64 } else { 1000 }
+            },
+            false,
+            20_000,
+        );
+        assert!(response.reach() < 0.01, "{response:?}");
+    }
+
+    #[test]
+    fn phases_that_something_else_bounds_teach_nothing() {
+        let spoiled = tried(|factor| (1000.0 * factor) as u64, true, 10_000);
+        assert_eq!((spoiled.answer, spoiled.reach()), (0.0, 0.0));
+    }
+}

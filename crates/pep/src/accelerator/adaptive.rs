@@ -19,8 +19,8 @@
 //! **Delay that grows with the load** is no queue, though it looks like one: whether the rate follows a larger window is
 //! tried now and then (`response`), and while it does the window goes on growing.
 //!
-//! **Loss** does not lower the rate, nor do the silences of a radio that fades (`fading`): they are in no stretch. A buffer shorter than the budget is found by trying (`shallow`), which
-//! shortens the queue and leaves the path full.
+//! **Loss** does not lower the rate, nor do the silences of a radio that fades (`fading`): they are in no stretch. A buffer
+//! shorter than the budget is found by trying (`shallow`), which shortens the queue and leaves the path full.
 //!
 //! Left out: ECN.
 

@@ -19,8 +19,10 @@ const SINUSOIDS: usize = 16;
 const POWERS: usize = 8;
 /// Seconds of a TTI.
 const TTI_SECONDS: f64 = 1e-3;
-/// Frequencies are evaluated in groups of this many.
-const LANES: usize = 8;
+/// Sinusoids and frequencies are worked on in groups of this many, which every processor has instructions for.
+const LANES: usize = 4;
+/// Groups of sinusoids per tap.
+const PARTS: usize = SINUSOIDS / LANES;
 
 /// Delay and mean power of the taps.
 #[derive(Clone, PartialEq, Debug)]
@@ -87,32 +89,42 @@ pub fn subband_centres(resource_blocks: u32, blocks: u32) -> Vec<f64> {
 pub struct FadingModel {
     profile: Profile,
     frequencies: usize,
-    /// Per tap and group of frequencies: the amplitude of a sinusoid times the phase of the delay.
-    twiddles: Vec<Complex<LANES>>,
-    groups: usize,
+    /// Per group of frequencies and tap: the amplitude of a sinusoid times the phase of the delay.
+    twiddles: Vec<Complex>,
 }
 
 /// Complex numbers in two arrays.
 #[derive(Clone, Copy, Debug)]
-struct Complex<const N: usize> {
-    re: [f32; N],
-    im: [f32; N],
+struct Complex {
+    re: [f32; LANES],
+    im: [f32; LANES],
 }
 
-impl<const N: usize> Complex<N> {
-    const ZERO: Self = Self { re: [0.0; N], im: [0.0; N] };
+impl Complex {
+    const ZERO: Self = Self { re: [0.0; LANES], im: [0.0; LANES] };
 
-    /// Turns each number by its rotation.
+    /// The products, number by number.
     #[inline(always)]
-    fn turn(&mut self, by: &Self) {
-        for i in 0..N {
-            let re = self.re[i] * by.re[i] - self.im[i] * by.im[i];
-            self.im[i] = self.re[i] * by.im[i] + self.im[i] * by.re[i];
-            self.re[i] = re;
+    fn times(&self, by: &Self) -> Self {
+        Self {
+            re: std::array::from_fn(|i| self.re[i] * by.re[i] - self.im[i] * by.im[i]),
+            im: std::array::from_fn(|i| self.re[i] * by.im[i] + self.im[i] * by.re[i]),
         }
     }
+    #[inline(always)]
+    fn plus(&self, other: &Self) -> Self {
+        Self {
+            re: std::array::from_fn(|i| self.re[i] + other.re[i]),
+            im: std::array::from_fn(|i| self.im[i] + other.im[i]),
+        }
+    }
+    /// Squares of their sizes.
+    #[inline(always)]
+    fn powers(&self) -> [f32; LANES] {
+        std::array::from_fn(|i| self.re[i] * self.re[i] + self.im[i] * self.im[i])
+    }
     /// Unit numbers at angles in turns.
-    fn at_turns(turns: &[f64; N]) -> Self {
+    fn at_turns(turns: &[f64; LANES]) -> Self {
         let pairs = turns.map(|turns| libm::sincos(TAU * (turns - turns.floor())));
         Self { re: pairs.map(|pair| pair.1 as f32), im: pairs.map(|pair| pair.0 as f32) }
     }
@@ -121,24 +133,19 @@ impl<const N: usize> Complex<N> {
 impl FadingModel {
     /// The channel with `profile` at `frequencies_hz` from the carrier.
     pub fn new(profile: Profile, frequencies_hz: &[f64]) -> Self {
-        let groups = frequencies_hz.len().div_ceil(LANES);
-        let mut twiddles = Vec::with_capacity(profile.taps.len() * groups);
-        for (delay, power) in &profile.taps {
-            let amplitude = (power / SINUSOIDS as f64).sqrt() as f32;
-            for group in frequencies_hz.chunks(LANES) {
+        let mut twiddles = Vec::with_capacity(profile.taps.len() * frequencies_hz.len().div_ceil(LANES));
+        for group in frequencies_hz.chunks(LANES) {
+            for (delay, power) in &profile.taps {
+                let amplitude = (power / SINUSOIDS as f64).sqrt() as f32;
                 let mut turns = [0.0; LANES];
                 for (turns, frequency) in turns.iter_mut().zip(group) {
                     *turns = -frequency * delay;
                 }
-                let mut twiddle = Complex::at_turns(&turns);
-                for i in 0..LANES {
-                    twiddle.re[i] *= amplitude;
-                    twiddle.im[i] *= amplitude;
-                }
-                twiddles.push(twiddle);
+                let Complex { re, im } = Complex::at_turns(&turns);
+                twiddles.push(Complex { re: re.map(|re| re * amplitude), im: im.map(|im| im * amplitude) });
             }
         }
-        Self { profile, frequencies: frequencies_hz.len(), twiddles, groups }
+        Self { profile, frequencies: frequencies_hz.len(), twiddles }
     }
     /// Number of frequencies.
     pub fn frequencies(&self) -> usize {
@@ -150,7 +157,7 @@ impl FadingModel {
     }
 }
 
-/// One tap of one link.
+/// One tap of one link, its sinusoids in groups.
 #[derive(Clone, Debug)]
 struct Tap {
     /// Turns per TTI of each sinusoid.
@@ -158,10 +165,18 @@ struct Tap {
     /// Turns at TTI 0.
     start: [f64; SINUSOIDS],
     /// Rotation over 1, 2, 4 .. TTIs.
-    powers: [Complex<SINUSOIDS>; POWERS],
+    powers: [[Complex; PARTS]; POWERS],
     /// The sinusoids at the last multiple of 256 and of 16 TTIs.
-    coarse: Complex<SINUSOIDS>,
-    fine: Complex<SINUSOIDS>,
+    coarse: [Complex; PARTS],
+    fine: [Complex; PARTS],
+}
+
+/// Unit numbers of all sinusoids at angles in turns.
+fn at_turns(turns: impl Fn(usize) -> f64) -> [Complex; PARTS] {
+    std::array::from_fn(|part| {
+        let turns = std::array::from_fn(|i| turns(part * LANES + i));
+        Complex::at_turns(&turns)
+    })
 }
 
 impl Tap {
@@ -172,27 +187,26 @@ impl Tap {
             rate[i] = doppler_hz * TTI_SECONDS * libm::cos(angle);
             start[i] = stream.uniform();
         }
-        let mut powers = [Complex::ZERO; POWERS];
-        for (bit, power) in powers.iter_mut().enumerate() {
-            *power = Complex::at_turns(&rate.map(|rate| rate * f64::from(1u32 << bit)));
-        }
-        Self { rate, start, powers, coarse: Complex::ZERO, fine: Complex::ZERO }
+        let powers = std::array::from_fn(|bit| at_turns(|i| rate[i] * f64::from(1u32 << bit)));
+        let none = [Complex::ZERO; PARTS];
+        Self { rate, start, powers, coarse: none, fine: none }
     }
     fn load_coarse(&mut self, tti: u64) {
-        let turns = std::array::from_fn(|i| self.start[i] + self.rate[i] * tti as f64);
-        self.coarse = Complex::at_turns(&turns);
+        self.coarse = at_turns(|i| self.start[i] + self.rate[i] * tti as f64);
     }
     /// `from` after the steps of those bits of `tti` that are set, the largest first.
     #[inline(always)]
     fn stepped(
         &self,
-        mut from: Complex<SINUSOIDS>,
+        mut from: [Complex; PARTS],
         tti: u64,
         bits: std::ops::Range<usize>,
-    ) -> Complex<SINUSOIDS> {
+    ) -> [Complex; PARTS] {
         for bit in bits.rev() {
             if tti >> bit & 1 == 1 {
-                from.turn(&self.powers[bit]);
+                for (number, power) in from.iter_mut().zip(&self.powers[bit]) {
+                    *number = number.times(power);
+                }
             }
         }
         from
@@ -217,60 +231,51 @@ impl Fader {
     /// Power gains with mean 1 during `tti` at the frequencies of the model this fader was drawn from; `gains`
     /// has one place for each.
     pub fn power_gains(&mut self, model: &FadingModel, tti: u64, gains: &mut [f32]) {
-        self.respond(model, tti, |group, sum| {
-            let at = group * LANES;
-            let count = LANES.min(gains.len() - at);
-            let power: [f32; LANES] = std::array::from_fn(|i| sum.re[i] * sum.re[i] + sum.im[i] * sum.im[i]);
-            gains[at..at + count].copy_from_slice(&power[..count]);
-        });
-    }
-    /// Calls `take` with the complex gains of every group of frequencies.
-    #[inline(always)]
-    fn respond(&mut self, model: &FadingModel, tti: u64, mut take: impl FnMut(usize, &Complex<LANES>)) {
-        let mut sums = [Complex::<LANES>::ZERO; MAX_TAPS];
-        self.tap_sums(tti, &mut sums);
-        for group in 0..model.groups {
-            let mut total = Complex::<LANES>::ZERO;
-            for (tap, sum) in sums.iter().enumerate().take(self.taps.len()) {
-                let twiddle = &model.twiddles[tap * model.groups + group];
-                for i in 0..LANES {
-                    total.re[i] += sum.re[i] * twiddle.re[i] - sum.im[i] * twiddle.im[i];
-                    total.im[i] += sum.re[i] * twiddle.im[i] + sum.im[i] * twiddle.re[i];
-                }
-            }
-            take(group, &total);
+        let mut sums = [Complex::ZERO; MAX_TAPS];
+        let sums = self.tap_sums(tti, &mut sums);
+        let (groups, rest) = gains.as_chunks_mut::<LANES>();
+        let mut twiddles = model.twiddles.chunks_exact(sums.len());
+        for (gains, twiddles) in groups.iter_mut().zip(&mut twiddles) {
+            *gains = response(sums, twiddles).powers();
+        }
+        if let Some(twiddles) = twiddles.next() {
+            rest.copy_from_slice(&response(sums, twiddles).powers()[..rest.len()]);
         }
     }
     /// The sum of the sinusoids of every tap, repeated in all lanes.
-    fn tap_sums(&mut self, tti: u64, sums: &mut [Complex<LANES>; MAX_TAPS]) {
+    fn tap_sums<'a>(&mut self, tti: u64, sums: &'a mut [Complex; MAX_TAPS]) -> &'a [Complex] {
         let (coarse_at, fine_at) = (tti >> POWERS, tti >> (POWERS / 2));
         let (new_coarse, new_fine) = (coarse_at != self.coarse_at, fine_at != self.fine_at);
-        for (tap, sum) in self.taps.iter_mut().zip(sums) {
+        for (tap, sum) in self.taps.iter_mut().zip(sums.iter_mut()) {
             if new_coarse {
                 tap.load_coarse(coarse_at << POWERS);
             }
             if new_fine {
                 tap.fine = tap.stepped(tap.coarse, tti, POWERS / 2..POWERS);
             }
-            let now = tap.stepped(tap.fine, tti, 0..POWERS / 2);
-            *sum = Complex { re: [total(&now.re); LANES], im: [total(&now.im); LANES] };
+            *sum = total(&tap.stepped(tap.fine, tti, 0..POWERS / 2));
         }
         (self.coarse_at, self.fine_at) = (coarse_at, fine_at);
+        &sums[..self.taps.len()]
     }
+}
+
+/// The complex gains of a group of frequencies, from the sums of the taps and their twiddles.
+#[inline(always)]
+fn response(sums: &[Complex], twiddles: &[Complex]) -> Complex {
+    sums.iter().zip(twiddles).fold(Complex::ZERO, |total, (sum, twiddle)| total.plus(&sum.times(twiddle)))
 }
 
 /// Taps of the longest profile.
 const MAX_TAPS: usize = 12;
 
-/// The sum, by halves.
+/// The sum of all sinusoids in every lane, by halves.
 #[inline(always)]
-fn total(values: &[f32; SINUSOIDS]) -> f32 {
-    let mut eight = [0.0f32; 8];
-    for i in 0..8 {
-        eight[i] = values[i] + values[i + 8];
-    }
-    let four = [eight[0] + eight[4], eight[1] + eight[5], eight[2] + eight[6], eight[3] + eight[7]];
-    (four[0] + four[2]) + (four[1] + four[3])
+fn total(sinusoids: &[Complex; PARTS]) -> Complex {
+    let [a, b, c, d] = sinusoids;
+    let four = a.plus(c).plus(&b.plus(d));
+    let sum = |four: &[f32; LANES]| [(four[0] + four[2]) + (four[1] + four[3]); LANES];
+    Complex { re: sum(&four.re), im: sum(&four.im) }
 }
 
 #[cfg(test)]

@@ -6,10 +6,13 @@ fn fader(model: &FadingModel, doppler: f64, index: u64) -> Fader {
 
 /// Complex gains of the first frequencies.
 fn response(fader: &mut Fader, model: &FadingModel, tti: u64) -> Vec<(f64, f64)> {
+    let mut sums = [Complex::ZERO; MAX_TAPS];
+    let sums = fader.tap_sums(tti, &mut sums);
     let mut values = Vec::new();
-    fader.respond(model, tti, |_, sum| {
-        values.extend((0..LANES).map(|i| (f64::from(sum.re[i]), f64::from(sum.im[i]))));
-    });
+    for twiddles in model.twiddles.chunks_exact(sums.len()) {
+        let gains = super::response(sums, twiddles);
+        values.extend((0..LANES).map(|i| (f64::from(gains.re[i]), f64::from(gains.im[i]))));
+    }
     values.truncate(model.frequencies());
     values
 }

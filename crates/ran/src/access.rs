@@ -127,7 +127,7 @@ impl StationAccess {
         self.waiting_since.is_some()
     }
     /// Which BSR is to go into the next block.
-    pub fn bsr_due(&mut self, tti: Tti, has_data: bool) -> BsrDue {
+    pub fn bsr_due(&mut self, tti: Tti, has_data: impl FnOnce() -> bool) -> BsrDue {
         self.check_retransmission(tti, has_data);
         match self.periodic_at {
             _ if self.regular => BsrDue::Regular,
@@ -151,10 +151,15 @@ impl StationAccess {
         }
     }
     /// Whether a scheduling request goes out in `tti`. Called only where no grant is at hand.
-    pub fn scheduling_request(&mut self, tti: Tti, config: &AccessConfig, has_data: bool) -> Request {
+    pub fn scheduling_request(
+        &mut self,
+        tti: Tti,
+        config: &AccessConfig,
+        has_data: impl FnOnce() -> bool,
+    ) -> Request {
         self.check_retransmission(tti, has_data);
-        let occasion = tti.0 % config.sr_period == self.sr_offset % config.sr_period;
-        if !self.regular || !occasion || tti < self.prohibited_until {
+        let occasion = || tti.0 % config.sr_period == self.sr_offset % config.sr_period;
+        if !self.regular || tti < self.prohibited_until || !occasion() {
             return Request::None;
         }
         if self.counter >= config.dsr_trans_max {
@@ -166,10 +171,10 @@ impl StationAccess {
         self.stats.requests += 1;
         Request::Sent
     }
-    fn check_retransmission(&mut self, tti: Tti, has_data: bool) {
+    fn check_retransmission(&mut self, tti: Tti, has_data: impl FnOnce() -> bool) {
         if self.retx_at.is_some_and(|at| at <= tti) {
             self.retx_at = None;
-            self.regular |= has_data;
+            self.regular |= has_data();
         }
     }
 }
@@ -261,7 +266,7 @@ mod tests {
     fn requests(access: &mut StationAccess, config: &AccessConfig, until: u64) -> (Vec<u64>, Option<u64>) {
         let mut sent = Vec::new();
         for tti in 0..until {
-            match access.scheduling_request(Tti(tti), config, true) {
+            match access.scheduling_request(Tti(tti), config, || true) {
                 Request::Sent => sent.push(tti),
                 Request::Failed => return (sent, Some(tti)),
                 Request::None => {}
@@ -294,8 +299,8 @@ mod tests {
     fn a_block_with_a_report_ends_the_count() {
         let mut access = StationAccess::new(0);
         access.on_data_in_empty_buffer(Instant::from_nanos(500_000));
-        assert_eq!(access.scheduling_request(Tti(10), &CONFIG, true), Request::Sent);
-        assert_eq!(access.scheduling_request(Tti(40), &CONFIG, true), Request::Sent);
+        assert_eq!(access.scheduling_request(Tti(10), &CONFIG, || true), Request::Sent);
+        assert_eq!(access.scheduling_request(Tti(40), &CONFIG, || true), Request::Sent);
         access.on_block(Tti(48), &CONFIG, true, false);
         // From 0.5 ms to 48 ms.
         assert_eq!((access.stats.request_waits, access.stats.request_wait_ns), (1, 47_500_000));
@@ -312,26 +317,26 @@ mod tests {
             let config = AccessConfig { periodic_bsr, retx_bsr, ..CONFIG };
             let mut access = StationAccess::new(0);
             access.on_data_in_empty_buffer(Instant::ZERO);
-            assert_eq!(access.bsr_due(Tti(8), true), BsrDue::Regular);
+            assert_eq!(access.bsr_due(Tti(8), || true), BsrDue::Regular);
             access.on_block(Tti(8), &config, true, false);
             let first = periodic_bsr.min(retx_bsr);
-            assert_eq!(access.bsr_due(Tti(8 + first - 1), true), BsrDue::None);
+            assert_eq!(access.bsr_due(Tti(8 + first - 1), || true), BsrDue::None);
             let due = if periodic_bsr < retx_bsr { BsrDue::Periodic } else { BsrDue::Regular };
-            assert_eq!(access.bsr_due(Tti(8 + first), true), due);
+            assert_eq!(access.bsr_due(Tti(8 + first), || true), due);
             // A block without a report moves the retransmission timer alone.
             let mut access = StationAccess::new(0);
             access.on_data_in_empty_buffer(Instant::ZERO);
             access.on_block(Tti(8), &config, true, false);
             access.on_block(Tti(9), &config, false, false);
             let request = |access: &mut StationAccess, tti| {
-                access.scheduling_request(Tti(tti), &AccessConfig { sr_period: 1, ..config }, true)
+                access.scheduling_request(Tti(tti), &AccessConfig { sr_period: 1, ..config }, || true)
             };
             assert_eq!(request(&mut access, 9 + retx_bsr - 1), Request::None);
             assert_eq!(request(&mut access, 9 + retx_bsr), Request::Sent, "data wait and no grant came");
             // Without data the timer triggers nothing.
             let mut access = StationAccess::new(0);
             access.on_block(Tti(8), &config, true, true);
-            assert_eq!(access.scheduling_request(Tti(20_000), &config, false), Request::None);
+            assert_eq!(access.scheduling_request(Tti(20_000), &config, || false), Request::None);
         }
     }
 }

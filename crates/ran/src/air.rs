@@ -6,6 +6,11 @@
 //! have no fast fading; there is one receive antenna; the uplink's estimate for link adaptation is the eNB's
 //! sounding with the mean interference of the last TTIs.
 
+mod placed;
+mod wideband_cqi;
+
+pub(crate) use placed::Placed;
+
 use crate::channel::Channel;
 use crate::harq::Block;
 use crate::headroom::{Headroom, HeadroomConfig};
@@ -13,15 +18,16 @@ use crate::lte::cqi;
 use crate::radio::effective_sinr::{miesm_of, miesm_weighted};
 use crate::radio::fading::{doppler_hz, subband_centres};
 use crate::radio::interference::{add_uplink, uplink_noise_mw};
-use crate::radio::power_control::{Grant, headroom_index};
+use crate::radio::power_control::headroom_index;
 use crate::radio::{
-    Activity, Association, BlockSet, Deployment, DeploymentConfig, DownlinkReceiver, Fader, FadingModel,
-    Load, Modulation, Point, PowerControl, Profile, Region, Station as Place, UplinkNeighbours, from_db,
-    to_db,
+    Activity, Association, BlockSet, Deployment, DeploymentConfig, DownlinkReceiver, FadingModel, Load,
+    Modulation, PowerControl, Profile, Region, UplinkNeighbours, from_db, to_db,
 };
 use crate::scheduler::group_size;
 use crate::slot::Tti;
 use paceline_net::Stream;
+use placed::{Fading, UplinkPower};
+use std::ops::Range;
 
 /// Share of a TTI in the mean uplink interference.
 const INTERFERENCE_WEIGHT: f64 = 0.05;
@@ -67,59 +73,6 @@ pub(crate) enum StationRadio {
     Stated(Channel, Channel),
     /// It stands in the deployment.
     Placed(Box<Placed>),
-}
-
-/// A station in the deployment.
-pub(crate) struct Placed {
-    place: Place,
-    receiver: DownlinkReceiver,
-    downlink_fading: Option<Fading>,
-    uplink_fading: Option<Fading>,
-    /// What TPC commands have added to the power in dB: f of TS 36.213 §5.1.1.1.
-    correction_db: f64,
-    power: UplinkPower,
-    /// The linear SINRs of the last CQI, and the CQI: without fading they repeat.
-    measured: (Vec<f64>, u8),
-}
-
-/// Power control in linear terms, which every TTI needs.
-struct UplinkPower {
-    /// In mW per resource block, as the formula asks for it: without and with TPC commands.
-    open_loop_mw: f64,
-    wanted_mw: f64,
-    pcmax_mw: f64,
-    /// Gains to the served cells, and to its own.
-    gains: Vec<f64>,
-    own_gain: f64,
-}
-
-impl UplinkPower {
-    fn new(control: &PowerControl, place: &Place, served: usize) -> Self {
-        let grant = Grant::open_loop(1, place.coupling_loss_db());
-        let open_loop_mw = from_db(control.wanted_dbm(&grant));
-        Self {
-            open_loop_mw,
-            wanted_mw: open_loop_mw,
-            pcmax_mw: from_db(control.pcmax_dbm),
-            gains: place.gains_db()[..served].iter().map(|gain| from_db(*gain)).collect(),
-            own_gain: from_db(-place.coupling_loss_db()),
-        }
-    }
-    /// Power in mW per block of a transmission over `n_prb` blocks.
-    fn per_block_mw(&self, n_prb: u32) -> f64 {
-        self.wanted_mw.min(self.pcmax_mw / f64::from(n_prb.max(1)))
-    }
-    fn correct(&mut self, correction_db: f64) {
-        self.wanted_mw = self.open_loop_mw * from_db(correction_db);
-    }
-}
-
-/// The fading of a link, and its gains as they were looked at last.
-struct Fading {
-    fader: Fader,
-    /// Power gains per resource block group.
-    gains: Vec<f32>,
-    at: Option<u64>,
 }
 
 /// The network around the simulated cells, and this TTI's use of it.
@@ -226,8 +179,7 @@ impl Network {
         let doppler = doppler_hz(self.config.speed_kmh, self.config.deployment.carrier_ghz);
         let fader = |model: &FadingModel, direction: &str| {
             let mut stream = Stream::new(self.seed, &format!("{name}/{direction}/fading"));
-            let fader = Fader::new(model, doppler, &mut stream);
-            Fading { fader, gains: vec![1.0; model.frequencies()], at: None }
+            Fading::new(model, doppler, &mut stream)
         };
         let downlink_fading = self.models.as_ref().map(|(model, _)| fader(model, "downlink"));
         let uplink_fading = self.models.as_ref().map(|(_, model)| fader(model, "uplink"));
@@ -264,32 +216,36 @@ impl Network {
         }
     }
 
-    /// Power gains per resource block group of a station's link. They are held for so long that the phases of the
-    /// fastest paths turn by no more than a tenth of a radian.
-    fn gains<'a>(&'a self, placed: &'a mut Placed, tti: Tti, downlink: bool) -> &'a [f32] {
-        let Some((down, up)) = &self.models else { return &self.flat };
+    /// Power gains of these resource block groups of a station's link. They are held for so long that the phases of
+    /// the fastest paths turn by no more than a tenth of a radian.
+    fn gains<'a>(
+        &'a self,
+        placed: &'a mut Placed,
+        tti: Tti,
+        downlink: bool,
+        groups: Range<usize>,
+    ) -> &'a [f32] {
+        let Some((down, up)) = &self.models else { return &self.flat[groups] };
         let (model, fading) =
             if downlink { (down, &mut placed.downlink_fading) } else { (up, &mut placed.uplink_fading) };
-        let Some(Fading { fader, gains, at }) = fading else { return &self.flat };
-        let held_at = tti.0 - tti.0 % self.hold;
-        if *at != Some(held_at) {
-            *at = Some(held_at);
-            fader.power_gains(model, held_at, gains);
+        match fading {
+            Some(fading) => fading.gains(model, tti.0 - tti.0 % self.hold, groups),
+            None => &self.flat[groups],
         }
-        gains
     }
 
     /// The wideband CQI that a station measures, with the downlink as it was last used.
     fn measure_cqi(&mut self, placed: &mut Placed, tti: Tti) -> u8 {
         let mut sinrs = std::mem::take(&mut self.scratch);
-        placed.receiver.interference_mw(&self.activity, &mut sinrs);
+        let groups = 0..sinrs.len();
+        placed.receiver.interference_mw(&self.activity, 0, &mut sinrs);
         let signal = placed.receiver.signal_mw();
-        for (sinr, gain) in sinrs.iter_mut().zip(self.gains(placed, tti, true)) {
+        for (sinr, gain) in sinrs.iter_mut().zip(self.gains(placed, tti, true, groups)) {
             *sinr = signal * f64::from(*gain) / *sinr;
         }
         if sinrs != placed.measured.0 {
             placed.measured.0.clone_from(&sinrs);
-            placed.measured.1 = cqi_of(&sinrs);
+            placed.measured.1 = wideband_cqi::of(&sinrs);
         }
         self.scratch = sinrs;
         placed.measured.1
@@ -301,7 +257,8 @@ impl Network {
             return to_db(signal); // the same in every block
         }
         let groups = self.uplink_mw[cell].len().div_ceil(self.groups.1);
-        let sinrs = self.gains(placed, tti, false)[..groups].iter().map(|gain| signal * f64::from(*gain));
+        let gains = self.gains(placed, tti, false, 0..groups);
+        let sinrs = gains.iter().map(|gain| signal * f64::from(*gain));
         to_db(miesm_of(Modulation::Qam16, sinrs))
     }
     /// Takes up what is sent in this TTI. `cell_of` and `placed` know the stations.
@@ -358,22 +315,25 @@ impl Network {
     /// Effective linear SINR of a transmission, after [`Network::fill`].
     fn sinr(&mut self, placed: &mut Placed, cell: usize, tti: Tti, sent: &Sent, qm: u8) -> f64 {
         let modulation = Modulation::of_order(qm);
+        let group = if sent.downlink { self.groups.0 } else { self.groups.1 };
+        let groups = sent.blocks.span(group);
         if sent.downlink {
             let mut noise = std::mem::take(&mut self.scratch);
-            placed.receiver.interference_mw(&self.activity, &mut noise);
-            let (group, signal) = (self.groups.0, placed.receiver.signal_mw());
-            let gains = self.gains(placed, tti, true);
-            let groups = sent.blocks.groups(group as u32).zip(gains.iter().zip(&noise));
-            let sinrs = groups.map(|(blocks, (gain, noise))| (signal * f64::from(*gain) / noise, blocks));
+            placed.receiver.interference_mw(&self.activity, groups.start, &mut noise[groups.clone()]);
+            let signal = placed.receiver.signal_mw();
+            let gains = self.gains(placed, tti, true, groups.clone());
+            let used = sent.blocks.groups(group as u32, groups.start);
+            let sinrs = used.zip(gains.iter().zip(&noise[groups]));
+            let sinrs = sinrs.map(|(blocks, (gain, noise))| (signal * f64::from(*gain) / noise, blocks));
             let sinr = miesm_weighted(modulation, sinrs);
             self.scratch = noise;
             sinr
         } else {
             let signal = placed.power.per_block_mw(sent.blocks.len()) * placed.power.own_gain;
-            let (group, received) = (self.groups.1 as u32, &self.uplink_mw[cell]);
-            let gains = self.gains(placed, tti, false);
-            let sinr = |b: usize| signal * f64::from(gains[(b as u32 / group) as usize]) / received[b];
-            miesm_of(modulation, sent.blocks.blocks().map(sinr))
+            let (first, received) = (groups.start, &self.uplink_mw[cell]);
+            let gains = self.gains(placed, tti, false, groups);
+            let sinr = |b: usize| signal * f64::from(gains[b / group - first]) / received[b];
+            miesm_weighted(modulation, sent.blocks.blocks().map(|block| (sinr(block), 1)))
         }
     }
 }
@@ -381,18 +341,6 @@ impl Network {
 /// Mean over resource blocks.
 fn mean(blocks: &[f64]) -> f64 {
     blocks.iter().sum::<f64>() / blocks.len() as f64
-}
-
-/// The wideband CQI for these linear SINRs: that of each modulation has to hold for its own effective SINR, and the
-/// highest counts.
-fn cqi_of(sinrs: &[f64]) -> u8 {
-    let of = |modulation| cqi::of_sinr(to_db(miesm_of(modulation, sinrs.iter().copied())));
-    let high = of(Modulation::Qam64);
-    if high >= 10 {
-        return high;
-    }
-    let middle = of(Modulation::Qam16).min(9);
-    if middle >= 7 { middle } else { of(Modulation::Qpsk).min(6) }
 }
 
 /// Number of cells that share one [`crate::Cell`] node.
@@ -446,30 +394,5 @@ impl StationRadio {
             Self::Stated(..) => None,
             Self::Placed(placed) => Some(placed),
         }
-    }
-}
-
-impl Placed {
-    /// Where it stands, in metres from the served site.
-    pub fn position(&self) -> Point {
-        self.place.position()
-    }
-    /// A transmission in so many blocks, as power control sees it.
-    fn grant(&self, blocks: u32) -> Grant {
-        let path_loss_db = self.place.coupling_loss_db();
-        Grant { correction_db: self.correction_db, ..Grant::open_loop(blocks, path_loss_db) }
-    }
-    /// Closed-loop power control begins anew.
-    pub fn reset_correction(&mut self) {
-        self.correction_db = 0.0;
-        self.power.correct(0.0);
-    }
-    /// What TPC commands have added to its power in dB.
-    pub fn correction_db(&self) -> f64 {
-        self.correction_db
-    }
-    /// Coupling loss to the serving cell in dB.
-    pub fn coupling_loss_db(&self) -> f64 {
-        self.place.coupling_loss_db()
     }
 }

@@ -246,6 +246,9 @@ impl Cell {
             }
             return;
         }
+        if !station.downlink.has_news(tti) && !station.uplink.has_news(tti) {
+            return;
+        }
         // In AM data can come up by themselves: reports and repetitions.
         let was_empty = station.uplink.rlc.repeats() && station.uplink_available() == 0;
         let Station { downlink, uplink, .. } = station;
@@ -268,16 +271,23 @@ fn bits_per_prb(i_tbs: u8, n_prb: u8) -> f64 {
 
 /// The fewest resource blocks whose transport block holds `needed` bytes, at most `max`.
 fn prb_for(i_tbs: u8, needed: u64, max: u8) -> u8 {
-    let fits = |n_prb: u8| u64::from(tbs::transport_block_bits(i_tbs, n_prb) / 8) >= needed;
-    if fits(1) {
+    let bytes = |n_prb: u8| u64::from(tbs::transport_block_bits(i_tbs, n_prb) / 8);
+    if bytes(1) >= needed {
         return 1; // the one entry that breaks the order is at one resource block
     }
-    let (mut low, mut high) = (1, max);
-    while high - low > 1 {
-        let middle = low + (high - low) / 2;
-        if fits(middle) { high = middle } else { low = middle }
+    let most = bytes(max);
+    if most < needed {
+        return max;
     }
-    high
+    // Sizes are nearly proportional to blocks: from there it is a few steps.
+    let mut n_prb = (needed * u64::from(max) / most).clamp(2, u64::from(max)) as u8;
+    while bytes(n_prb) < needed {
+        n_prb += 1;
+    }
+    while n_prb > 2 && bytes(n_prb - 1) >= needed {
+        n_prb -= 1;
+    }
+    n_prb
 }
 
 impl Node for Cell {
@@ -320,5 +330,23 @@ impl Node for Cell {
 
     fn poll_timeout(&self) -> Option<Instant> {
         self.next_tti.map(Tti::starts_at)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_fewest_blocks_are_those_of_a_search_from_one_on() {
+        for i_tbs in 0..tbs::I_TBS_COUNT as u8 {
+            for max in [1, 2, 6, 25, 100, 110] {
+                for needed in (0..13_000).step_by(7) {
+                    let fits = |n: &u8| u64::from(tbs::transport_block_bits(i_tbs, *n) / 8) >= needed;
+                    let expected = (1..=max).find(fits).unwrap_or(max);
+                    assert_eq!(prb_for(i_tbs, needed, max), expected, "{i_tbs}, {needed} bytes, {max}");
+                }
+            }
+        }
     }
 }

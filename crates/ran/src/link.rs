@@ -134,6 +134,10 @@ impl Link {
     pub fn idle_below(&self) -> bool {
         self.harq.idle() && self.decoded.is_empty() && self.rlc.idle()
     }
+    /// Data waiting: above, in RLC, and reports about the other direction.
+    pub fn available(&self, reverse: &Self) -> u64 {
+        self.rlc.available(&*self.buffer) + u64::from(reverse.rlc.status_len())
+    }
     /// Packets held.
     pub fn held(&self) -> u64 {
         let decoded: u64 = self.decoded.iter().map(|(_, pdu)| pdu.held()).sum();
@@ -209,6 +213,10 @@ impl Link {
         self.spare.push(block);
     }
 
+    /// Whether [`Link::hand_up`] has anything to do: a PDU has passed the receiver, or RLC's time has come.
+    pub fn has_news(&self, tti: Tti) -> bool {
+        self.decoded.front().is_some_and(|(due, _)| *due <= tti) || self.rlc.due(tti)
+    }
     /// Passes decoded PDUs through RLC and PDCP to the IP side, status reports to the other direction.
     pub fn hand_up(
         &mut self,

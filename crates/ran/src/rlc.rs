@@ -162,6 +162,13 @@ impl Rlc {
             am.on_status(status);
         }
     }
+    /// Whether [`Rlc::tick`] may do something.
+    pub fn due(&self, tti: Tti) -> bool {
+        match self {
+            Self::Um(um) => um.rx.expires_at().is_some_and(|at| at <= tti),
+            Self::Am(am) => am.due(tti),
+        }
+    }
     /// Timers expire; calling early is harmless.
     pub fn tick(&mut self, tti: Tti, above: &dyn SduQueue, out: &mut Vec<Reassembled>) {
         match self {

@@ -185,6 +185,10 @@ impl Am {
     pub fn on_status(&mut self, status: &Status) {
         self.tx.on_status(status, &mut self.sdus);
     }
+    /// Whether [`Am::tick`] may do something.
+    pub fn due(&self, tti: Tti) -> bool {
+        self.rx.due(tti) || self.tx.due(tti)
+    }
     /// Time passes at both ends.
     pub fn tick(&mut self, tti: Tti, above: &dyn SduQueue) {
         self.rx.tick(tti);

@@ -180,11 +180,11 @@ impl Station {
 
     /// Data waiting in the uplink: above, in RLC, and reports about the downlink.
     pub fn uplink_available(&self) -> u64 {
-        self.uplink.rlc.available(&*self.uplink.buffer) + u64::from(self.downlink.rlc.status_len())
+        self.uplink.available(&self.downlink)
     }
     /// Data waiting in the downlink: above, in RLC, and reports about the uplink.
     pub fn downlink_available(&self) -> u64 {
-        self.downlink.rlc.available(&*self.downlink.buffer) + u64::from(self.uplink.rlc.status_len())
+        self.downlink.available(&self.uplink)
     }
     /// Whether a downlink block would carry anything: a stalled window holds data back.
     pub fn downlink_sendable(&self) -> bool {
@@ -220,8 +220,10 @@ impl Station {
     pub fn discard(&mut self, tti: Tti, timer: Duration, output: &mut VecDeque<Output>) {
         self.account(tti.starts_at());
         for link in [&mut self.downlink, &mut self.uplink] {
-            link.buffer.expire(tti.starts_at(), timer);
-            link.collect_dropped(output);
+            if link.buffer.packets() > 0 {
+                link.buffer.expire(tti.starts_at(), timer);
+                link.collect_dropped(output);
+            }
         }
     }
     /// Whether it has no connection.

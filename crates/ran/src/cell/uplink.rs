@@ -10,7 +10,7 @@ use crate::radio::BlockSet;
 use crate::random_access::Cause;
 use crate::scheduler::{self, Budget};
 use crate::slot::Tti;
-use crate::station::Grant;
+use crate::station::{Grant, Station};
 
 impl Cell {
     /// The eNB learns how uplink blocks of four TTIs ago went, and which scheduling requests came.
@@ -128,12 +128,12 @@ impl Cell {
             return;
         }
         let access = &self.config.access;
-        let has_data = station.uplink_available() > 0;
         let Some(grant) = station.grants.pop_front_if(|grant| grant.sent_at == tti) else {
             if station.procedure.is_some() {
                 return;
             }
-            match station.access.scheduling_request(tti, access, has_data) {
+            let Station { access: requests, uplink, downlink, .. } = station;
+            match requests.scheduling_request(tti, access, || uplink.available(downlink) > 0) {
                 Request::Sent if self.responder.hears_request(access.sr_detection) => {
                     station.estimate.on_request(tti);
                 }
@@ -146,7 +146,8 @@ impl Cell {
         let Grant { mcs, blocks, .. } = grant;
         let n_prb = blocks.len() as u8;
         let bits = tbs::transport_block_bits(mcs.i_tbs, n_prb);
-        let due = station.access.bsr_due(tti, has_data);
+        let has_data = station.uplink_available() > 0;
+        let due = station.access.bsr_due(tti, || has_data);
         let storage = station.uplink.storage();
         station.account(tti.starts_at());
         let pdu = station.uplink_sender().uplink_pdu(tti, bits / 8, due, headroom, storage);

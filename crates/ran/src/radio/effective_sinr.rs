@@ -6,6 +6,7 @@
 //! nearly nothing is. SINRs are linear; below -30 dB and above 40 dB they count as those. Left out: several
 //! layers, the spread of channel estimates.
 
+use super::to_db;
 use std::sync::LazyLock;
 
 /// Modulation of a transmission.
@@ -67,34 +68,56 @@ const FIRST: u64 = ((1023 + OCTAVES.0) as u64) << STEP_BITS;
 /// Linear SINRs at the ends of what is looked up: -30 dB and 40 dB.
 const LIMITS: (f64, f64) = (1e-3, 1e4);
 
-struct Table {
-    lost: [f64; ENTRIES],
+/// The part of a bit that is lost at the SINR of an entry, and what is added to it up to the next.
+#[derive(Clone, Copy)]
+struct Entry {
+    lost: f64,
+    step: f64,
 }
 
-static TABLES: LazyLock<[Table; 3]> = LazyLock::new(|| {
-    [Modulation::Qpsk, Modulation::Qam16, Modulation::Qam64]
-        .map(|modulation| Table { lost: std::array::from_fn(|index| modulation.lost(grid(index))) })
-});
+struct Table {
+    entries: [Entry; ENTRIES - 1],
+    /// The parts lost at all entries, which fall, and where they come to the values whose upper bits are the index.
+    lost: [f64; ENTRIES],
+    places: Vec<u16>,
+}
+
+static TABLES: LazyLock<[Table; 3]> =
+    LazyLock::new(|| [Modulation::Qpsk, Modulation::Qam16, Modulation::Qam64].map(Table::new));
 
 /// The linear SINR of an entry.
 fn grid(index: usize) -> f64 {
     f64::from_bits((FIRST + index as u64) << SHIFT)
 }
 
+/// Bits of a part lost that are below those which a search begins with: eight places per octave.
+const PLACE_SHIFT: u32 = 52 - 3;
+/// The places up to 2.
+const PLACES: u64 = 1024 << 3;
+
 impl Table {
+    fn new(modulation: Modulation) -> Self {
+        let lost: [f64; ENTRIES] = std::array::from_fn(|index| modulation.lost(grid(index)));
+        let entries =
+            std::array::from_fn(|index| Entry { lost: lost[index], step: lost[index + 1] - lost[index] });
+        let place = |from| lost.partition_point(|entry| *entry >= f64::from_bits(from << PLACE_SHIFT)) as u16;
+        Self { entries, lost, places: (0..=PLACES).map(place).collect() }
+    }
     /// The part of a bit lost at a linear SINR.
-    #[inline]
+    #[inline(always)]
     fn at(&self, sinr: f64) -> f64 {
         let bits = sinr.clamp(LIMITS.0, LIMITS.1).to_bits();
-        let index = ((bits >> SHIFT) - FIRST) as usize;
+        let Entry { lost, step } = self.entries[((bits >> SHIFT) - FIRST) as usize];
         // The rest of the mantissa is how far the next entry is gone to.
-        let rest = (bits & ((1 << SHIFT) - 1)) as f64 * (1.0 / (1u64 << SHIFT) as f64);
-        self.lost[index] + rest * (self.lost[index + 1] - self.lost[index])
+        let rest = bits << STEP_BITS & ((1 << 52) - 1);
+        lost + (f64::from_bits(1.0f64.to_bits() | rest) - 1.0) * step
     }
     /// The linear SINR at which this part of a bit is lost.
     fn inverse(&self, lost: f64) -> f64 {
         // Entries fall: the last that is not below the value.
-        let after = self.lost.partition_point(|entry| *entry >= lost);
+        let place = (lost.to_bits() >> PLACE_SHIFT).min(PLACES - 1) as usize;
+        let (from, to) = (usize::from(self.places[place + 1]), usize::from(self.places[place]));
+        let after = from + self.lost[from..to].partition_point(|entry| *entry >= lost);
         let index = after.clamp(1, ENTRIES - 1) - 1;
         let (from, to) = (self.lost[index], self.lost[index + 1]);
         let rest = (from - lost) / (from - to);
@@ -108,29 +131,45 @@ pub fn miesm(modulation: Modulation, sinrs: &[f64]) -> f64 {
 }
 
 /// The same of any sequence.
-pub fn miesm_of(modulation: Modulation, sinrs: impl Iterator<Item = f64>) -> f64 {
-    miesm_weighted(modulation, sinrs.map(|sinr| (sinr, 1)))
+pub fn miesm_of(modulation: Modulation, sinrs: impl ExactSizeIterator<Item = f64>) -> f64 {
+    if sinrs.len() == 0 { 0.0 } else { TABLES[modulation as usize].inverse(mean_lost(modulation, sinrs)) }
 }
 
-/// The same where each SINR is that of as many blocks.
+/// The part of a bit that is lost on average over resource blocks with these linear SINRs, at least one.
+pub fn mean_lost(modulation: Modulation, sinrs: impl ExactSizeIterator<Item = f64>) -> f64 {
+    let table = &TABLES[modulation as usize];
+    let count = sinrs.len() as f64;
+    sinrs.fold(0.0, |sum, sinr| sum + table.at(sinr)) / count
+}
+
+/// Most of a bit that may be lost on average for an effective SINR of so many dB, below the largest that counts.
+pub fn most_lost(modulation: Modulation, db: f64) -> f64 {
+    let table = &TABLES[modulation as usize];
+    let (mut holds, mut fails) = (0, 1.0f64.to_bits());
+    while fails - holds > 1 {
+        let middle = holds + (fails - holds) / 2;
+        match to_db(table.inverse(f64::from_bits(middle))) >= db {
+            true => holds = middle,
+            false => fails = middle,
+        }
+    }
+    f64::from_bits(holds)
+}
+
+/// Effective linear SINR where each SINR is that of as many blocks; zero for none.
 pub fn miesm_weighted(modulation: Modulation, sinrs: impl Iterator<Item = (f64, u32)>) -> f64 {
     let table = &TABLES[modulation as usize];
-    let (mut sum, mut count) = (0.0, 0.0);
-    let (mut last, mut lost) = (f64::NAN, 0.0);
+    let (mut sum, mut count) = (0.0, 0);
     for (sinr, blocks) in sinrs {
-        if sinr != last {
-            (last, lost) = (sinr, table.at(sinr)); // without fading, neighbours mostly have the same
-        }
-        let blocks = f64::from(blocks);
-        sum += blocks * lost;
+        sum += f64::from(blocks) * table.at(sinr);
         count += blocks;
     }
-    if count == 0.0 { 0.0 } else { table.inverse(sum / count) }
+    if count == 0 { 0.0 } else { table.inverse(sum / f64::from(count)) }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::{from_db, to_db};
+    use super::super::from_db;
     use super::*;
     use paceline_net::Stream;
 
@@ -214,6 +253,34 @@ mod tests {
     fn tables_fall_everywhere() {
         for table in TABLES.iter() {
             assert!(table.lost.windows(2).all(|pair| pair[1] < pair[0] && pair[1] > 0.0));
+        }
+    }
+
+    #[test]
+    fn the_way_back_finds_the_entries_around_every_value() {
+        let mut stream = Stream::new(2, "losses");
+        for table in TABLES.iter() {
+            let drawn = (0..20_000).map(|_| libm::exp(-stream.uniform_in(-0.01, 60.0)));
+            let entries = table.lost.iter().flat_map(|entry| [entry.next_down(), *entry, entry.next_up()]);
+            for lost in drawn.chain(entries).chain([0.0, 1.0, 1.5]) {
+                let after = table.lost.partition_point(|entry| *entry >= lost);
+                let index = after.clamp(1, ENTRIES - 1) - 1;
+                let (from, to) = (table.lost[index], table.lost[index + 1]);
+                let rest = (from - lost) / (from - to);
+                let plain = grid(index) + rest * (grid(index + 1) - grid(index));
+                assert_eq!(table.inverse(lost), plain.clamp(LIMITS.0, LIMITS.1), "{lost:e}");
+            }
+        }
+    }
+
+    #[test]
+    fn the_most_that_may_be_lost_stands_between_two_sinrs() {
+        for (index, modulation) in ALL.into_iter().enumerate() {
+            for db in [-6.94, 0.0, 9.3, 19.83] {
+                let most = most_lost(modulation, db);
+                let sinr = |lost| to_db(TABLES[index].inverse(lost));
+                assert!(sinr(most) >= db && sinr(most.next_up()) < db, "{modulation:?} {db}");
+            }
         }
     }
 

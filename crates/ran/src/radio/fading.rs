@@ -12,15 +12,18 @@ use super::deployment::RB_HZ;
 use super::from_db;
 use paceline_net::Stream;
 use std::f64::consts::TAU;
+use std::ops::Range;
 
 /// Sinusoids per tap.
 const SINUSOIDS: usize = 16;
 /// Steps of 1, 2, 4 .. 128 TTIs.
 const POWERS: usize = 8;
+/// Phases are kept of the last multiples of 256, 16 and 4 TTIs: what is stepped from there has these powers.
+const LEVELS: [usize; 3] = [POWERS, 4, 2];
 /// Seconds of a TTI.
 const TTI_SECONDS: f64 = 1e-3;
 /// Sinusoids and frequencies are worked on in groups of this many, which every processor has instructions for.
-const LANES: usize = 4;
+pub const LANES: usize = 4;
 /// Groups of sinusoids per tap.
 const PARTS: usize = SINUSOIDS / LANES;
 
@@ -151,6 +154,11 @@ impl FadingModel {
     pub fn frequencies(&self) -> usize {
         self.frequencies
     }
+    /// The twiddles of a group of frequencies, tap by tap.
+    fn group(&self, group: usize) -> &[Complex] {
+        let taps = self.profile.taps.len();
+        &self.twiddles[group * taps..(group + 1) * taps]
+    }
     /// Its profile.
     pub fn profile(&self) -> &Profile {
         &self.profile
@@ -166,9 +174,8 @@ struct Tap {
     start: [f64; SINUSOIDS],
     /// Rotation over 1, 2, 4 .. TTIs.
     powers: [[Complex; PARTS]; POWERS],
-    /// The sinusoids at the last multiple of 256 and of 16 TTIs.
-    coarse: [Complex; PARTS],
-    fine: [Complex; PARTS],
+    /// The sinusoids where [`LEVELS`] says.
+    held: [[Complex; PARTS]; LEVELS.len()],
 }
 
 /// Unit numbers of all sinusoids at angles in turns.
@@ -188,28 +195,33 @@ impl Tap {
             start[i] = stream.uniform();
         }
         let powers = std::array::from_fn(|bit| at_turns(|i| rate[i] * f64::from(1u32 << bit)));
-        let none = [Complex::ZERO; PARTS];
-        Self { rate, start, powers, coarse: none, fine: none }
+        Self { rate, start, powers, held: [[Complex::ZERO; PARTS]; LEVELS.len()] }
     }
-    fn load_coarse(&mut self, tti: u64) {
-        self.coarse = at_turns(|i| self.start[i] + self.rate[i] * tti as f64);
-    }
-    /// `from` after the steps of those bits of `tti` that are set, the largest first.
+    /// The sum of the sinusoids in `tti`; what is held is out of date from level `stale` on.
     #[inline(always)]
-    fn stepped(
-        &self,
-        mut from: [Complex; PARTS],
-        tti: u64,
-        bits: std::ops::Range<usize>,
-    ) -> [Complex; PARTS] {
-        for bit in bits.rev() {
-            if tti >> bit & 1 == 1 {
-                for (number, power) in from.iter_mut().zip(&self.powers[bit]) {
-                    *number = number.times(power);
+    fn sum(&mut self, tti: u64, stale: usize) -> Complex {
+        if stale == 0 {
+            let from = (tti >> POWERS << POWERS) as f64;
+            self.held[0] = at_turns(|i| self.start[i] + self.rate[i] * from);
+        }
+        for level in stale.max(1)..LEVELS.len() {
+            self.held[level] = self.stepped(level - 1, tti, LEVELS[level]..LEVELS[level - 1]);
+        }
+        total(&self.stepped(LEVELS.len() - 1, tti, 0..LEVELS[LEVELS.len() - 1]))
+    }
+    /// What is held at a level after the steps of those bits of `tti` that are set, the largest first.
+    #[inline(always)]
+    fn stepped(&self, level: usize, tti: u64, bits: Range<usize>) -> [Complex; PARTS] {
+        let mut numbers = self.held[level];
+        // Part by part: all of them and the powers would not fit into the registers.
+        for (part, number) in numbers.iter_mut().enumerate() {
+            for bit in bits.clone().rev() {
+                if tti >> bit & 1 == 1 {
+                    *number = number.times(&self.powers[bit][part]);
                 }
             }
         }
-        from
+        numbers
     }
 }
 
@@ -217,46 +229,33 @@ impl Tap {
 #[derive(Clone, Debug)]
 pub struct Fader {
     taps: Vec<Tap>,
-    /// Which multiples of 256 and of 16 TTIs the taps hold.
-    coarse_at: u64,
-    fine_at: u64,
+    /// Their sums in the TTI that was asked for last, each repeated in all lanes.
+    sums: Vec<Complex>,
+    at: Option<u64>,
 }
 
 impl Fader {
     /// Draws a link of `model` with a maximum Doppler frequency; zero gives a channel that never changes.
     pub fn new(model: &FadingModel, doppler_hz: f64, stream: &mut Stream) -> Self {
-        let taps = (0..model.profile.taps.len()).map(|_| Tap::new(doppler_hz, stream)).collect();
-        Self { taps, coarse_at: u64::MAX, fine_at: u64::MAX }
+        let taps: Vec<Tap> = (0..model.profile.taps.len()).map(|_| Tap::new(doppler_hz, stream)).collect();
+        Self { sums: vec![Complex::ZERO; taps.len()], taps, at: None }
     }
-    /// Power gains with mean 1 during `tti` at the frequencies of the model this fader was drawn from; `gains`
-    /// has one place for each.
-    pub fn power_gains(&mut self, model: &FadingModel, tti: u64, gains: &mut [f32]) {
-        let mut sums = [Complex::ZERO; MAX_TAPS];
-        let sums = self.tap_sums(tti, &mut sums);
-        let (groups, rest) = gains.as_chunks_mut::<LANES>();
-        let mut twiddles = model.twiddles.chunks_exact(sums.len());
-        for (gains, twiddles) in groups.iter_mut().zip(&mut twiddles) {
-            *gains = response(sums, twiddles).powers();
+    /// Goes to a TTI, earlier or later.
+    pub fn go_to(&mut self, tti: u64) {
+        let stale = match self.at {
+            Some(at) if at == tti => return,
+            Some(at) => LEVELS.iter().position(|bits| at >> bits != tti >> bits).unwrap_or(LEVELS.len()),
+            None => 0,
+        };
+        for (sum, tap) in self.sums.iter_mut().zip(&mut self.taps) {
+            *sum = tap.sum(tti, stale);
         }
-        if let Some(twiddles) = twiddles.next() {
-            rest.copy_from_slice(&response(sums, twiddles).powers()[..rest.len()]);
-        }
+        self.at = Some(tti);
     }
-    /// The sum of the sinusoids of every tap, repeated in all lanes.
-    fn tap_sums<'a>(&mut self, tti: u64, sums: &'a mut [Complex; MAX_TAPS]) -> &'a [Complex] {
-        let (coarse_at, fine_at) = (tti >> POWERS, tti >> (POWERS / 2));
-        let (new_coarse, new_fine) = (coarse_at != self.coarse_at, fine_at != self.fine_at);
-        for (tap, sum) in self.taps.iter_mut().zip(sums.iter_mut()) {
-            if new_coarse {
-                tap.load_coarse(coarse_at << POWERS);
-            }
-            if new_fine {
-                tap.fine = tap.stepped(tap.coarse, tti, POWERS / 2..POWERS);
-            }
-            *sum = total(&tap.stepped(tap.fine, tti, 0..POWERS / 2));
-        }
-        (self.coarse_at, self.fine_at) = (coarse_at, fine_at);
-        &sums[..self.taps.len()]
+    /// Power gains with mean 1 in the TTI that it was sent to, at four frequencies of the model this fader was drawn
+    /// from: those from `4 * group` on; beyond the last they mean nothing.
+    pub fn power_gains(&self, model: &FadingModel, group: usize) -> [f32; LANES] {
+        response(&self.sums, model.group(group)).powers()
     }
 }
 
@@ -265,9 +264,6 @@ impl Fader {
 fn response(sums: &[Complex], twiddles: &[Complex]) -> Complex {
     sums.iter().zip(twiddles).fold(Complex::ZERO, |total, (sum, twiddle)| total.plus(&sum.times(twiddle)))
 }
-
-/// Taps of the longest profile.
-const MAX_TAPS: usize = 12;
 
 /// The sum of all sinusoids in every lane, by halves.
 #[inline(always)]

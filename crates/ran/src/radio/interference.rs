@@ -12,6 +12,7 @@ use super::from_db;
 use super::geometry::Region;
 use super::link_budget::{Association, Deployment, Station};
 use super::power_control::{Grant, PowerControl};
+use std::ops::Range;
 
 /// Most blocks of a set.
 const MAX_BLOCKS: usize = 128;
@@ -60,12 +61,20 @@ impl BlockSet {
     pub fn is_empty(self) -> bool {
         self.0 == 0
     }
-    /// How many of its blocks lie in each group of so many, at most 4, from the first to the last with any.
-    pub fn groups(self, group: u32) -> impl Iterator<Item = u32> {
+    /// The groups of so many blocks from the first to the last with any of its blocks; none for no block.
+    pub fn span(self, group: usize) -> Range<usize> {
+        if self.is_empty() {
+            return 0..0;
+        }
+        let last = u128::BITS - 1 - self.0.leading_zeros();
+        self.0.trailing_zeros() as usize / group..last as usize / group + 1
+    }
+    /// How many of its blocks lie in each group of so many, at most 4, from the group `first` to the last with any.
+    pub fn groups(self, group: u32, first: usize) -> impl Iterator<Item = u32> {
         // Not every processor counts bits in one step, and groups are small.
         const ONES: [u8; 16] = [0, 1, 1, 2, 1, 2, 2, 3, 1, 2, 2, 3, 2, 3, 3, 4];
         debug_assert!(group <= 4, "TS 36.213 Table 7.1.6.1-1 has groups of up to 4 blocks");
-        let (mut left, mask) = (self.0, (1 << group) - 1);
+        let (mut left, mask) = (self.0 >> (first as u32 * group), (1 << group) - 1);
         std::iter::from_fn(move || {
             let blocks = (left != 0).then(|| u32::from(ONES[(left as usize & mask) & 15]));
             left >>= group;
@@ -165,7 +174,7 @@ const LANES: usize = 8;
 pub struct Activity {
     resource_blocks: u32,
     group: u32,
-    /// Groups of a row: a multiple of the lanes.
+    /// Length of a row: its groups, and behind them room for lanes that begin anywhere.
     width: usize,
     rows: Vec<f32>,
     /// Cells that transmit everything, and cells whose row has to be looked at; the others transmit nothing.
@@ -176,7 +185,7 @@ pub struct Activity {
 impl Activity {
     /// All cells quiet.
     pub fn new(cells: usize, resource_blocks: u32, group: u32) -> Self {
-        let width = (resource_blocks.div_ceil(group) as usize).next_multiple_of(LANES);
+        let width = (resource_blocks.div_ceil(group) as usize).next_multiple_of(LANES) + LANES;
         let rows = vec![0.0; cells * width];
         Self { resource_blocks, group, width, rows, full: Vec::new(), partial: Vec::new() }
     }
@@ -192,8 +201,8 @@ impl Activity {
         set_member(&mut self.partial, cell, !empty && !full);
         if !empty && !full {
             let (mut rest, mask) = (blocks.0 & all.0, BlockSet::range(0, self.group).0);
-            let group = self.group;
-            for share in self.row_mut(cell) {
+            let (group, groups) = (self.group, self.groups());
+            for share in &mut self.row_mut(cell)[..groups] {
                 *share = f32::from(u8::from(rest & mask != 0));
                 rest >>= group;
             }
@@ -251,14 +260,17 @@ impl DownlinkReceiver {
     pub fn signal_mw(&self) -> f64 {
         self.signal_mw
     }
-    /// Writes interference and noise in mW in a block of each group.
-    pub fn interference_mw(&self, activity: &Activity, out: &mut [f64]) {
+    /// Writes interference and noise in mW in a block of each group from `first` on.
+    pub fn interference_mw(&self, activity: &Activity, first: usize, out: &mut [f64]) {
         let full: f32 = activity.full.iter().map(|cell| self.interferers_mw[*cell]).sum();
         let everywhere = self.noise_mw + f64::from(full);
+        if activity.partial.is_empty() {
+            return out.fill(everywhere);
+        }
         for (chunk, out) in out.chunks_mut(LANES).enumerate() {
             let mut sums = [0.0f32; LANES];
             for cell in &activity.partial {
-                let from = cell * activity.width + chunk * LANES;
+                let from = cell * activity.width + first + chunk * LANES;
                 for (sum, share) in sums.iter_mut().zip(&activity.rows[from..from + LANES]) {
                     *sum += self.interferers_mw[*cell] * share;
                 }

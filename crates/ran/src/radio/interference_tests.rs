@@ -23,7 +23,7 @@ fn downlink_sinr_of_two_cells_holds_by_hand() {
     let mut activity = Activity::new(2, 50, 1);
     activity.set_blocks(0, BlockSet::range(0, 50));
     activity.set_blocks(1, BlockSet::range(10, 5));
-    receiver.interference_mw(&activity, &mut out);
+    receiver.interference_mw(&activity, 0, &mut out);
     for (block, interference) in out.iter().enumerate() {
         // Quiet: 112.4473 - 80.9897 = 31.4576 dB. Busy: 5 - 10 lg(1 + 10^-2.64576) = 4.9902 dB.
         let expected = if (10..15).contains(&block) { 4.9902 } else { 31.4576 };
@@ -32,7 +32,7 @@ fn downlink_sinr_of_two_cells_holds_by_hand() {
     }
     // Half the power in all blocks: -89.0000 dBm, 8.0103 dB less the noise's 0.0196.
     activity.set_share(1, 0.5);
-    receiver.interference_mw(&activity, &mut out);
+    receiver.interference_mw(&activity, 0, &mut out);
     assert!(out.iter().all(|half| (to_db(receiver.signal_mw() / half) - (8.0103 - 0.0196)).abs() < 1e-3));
 }
 
@@ -59,13 +59,13 @@ fn full_neighbours_give_the_geometry() {
         let mut out = [0.0; 50];
         let mut activity = Activity::new(57, 50, 1);
         (0..57).for_each(|cell| activity.set_blocks(cell, BlockSet::range(0, 50)));
-        receiver.interference_mw(&activity, &mut out);
+        receiver.interference_mw(&activity, 0, &mut out);
         for interference in out {
             let sinr = to_db(receiver.signal_mw() / interference);
             assert!((sinr - deployment.geometry_db(&station)).abs() < 1e-5);
         }
         let mut quiet = [0.0; 50];
-        receiver.interference_mw(&Activity::new(57, 50, 1), &mut quiet);
+        receiver.interference_mw(&Activity::new(57, 50, 1), 0, &mut quiet);
         assert!((to_db(quiet[0]) - noise_per_block_dbm(9.0)).abs() < 1e-9);
     }
 }

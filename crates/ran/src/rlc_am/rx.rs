@@ -166,6 +166,12 @@ impl Rx {
         self.vr_x = self.vr_h();
     }
 
+    /// Whether [`Rx::tick`] may do something: a timer expires, or a report waits that is not due yet.
+    pub fn due(&self, tti: Tti) -> bool {
+        self.t_reordering.is_some_and(|at| at <= tti)
+            || !self.polls.is_empty()
+            || self.status_triggered && !self.status_due
+    }
     /// Timers expire (§5.1.3.2.4).
     pub fn tick(&mut self, tti: Tti) {
         if self.t_reordering.is_some_and(|at| at <= tti) {

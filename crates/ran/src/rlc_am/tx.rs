@@ -257,6 +257,10 @@ impl Tx {
         self.failed |= count >= self.config.max_retx_threshold;
     }
 
+    /// Whether [`Tx::tick`] may do something.
+    pub fn due(&self, tti: Tti) -> bool {
+        !self.window.is_empty() && self.t_poll_retransmit.is_none_or(|at| at <= tti)
+    }
     /// t-PollRetransmit expires (§5.2.2.3).
     pub fn tick(&mut self, tti: Tti, above: &dyn SduQueue, sdus: &Sdus) {
         if self.window.is_empty() {

@@ -95,12 +95,12 @@ impl Fading {
     /// Power gains in a TTI of these groups, which are not none; before them stands what was left there.
     pub fn gains(&mut self, model: &FadingModel, tti: u64, groups: Range<usize>) -> &[f32] {
         if self.at != Some(tti) {
-            self.fader.go_to(tti);
+            self.fader.go_to(model, tti);
             (self.at, self.known) = (Some(tti), 0);
         }
         for lanes in groups.start / LANES..groups.end.div_ceil(LANES) {
             if self.known >> lanes & 1 == 0 {
-                self.gains[lanes] = self.fader.power_gains(model, lanes);
+                self.gains[lanes] = self.fader.power_gains(lanes);
                 self.known |= 1 << lanes;
             }
         }

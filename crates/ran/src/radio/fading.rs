@@ -5,8 +5,10 @@
 //! each sixteenth of the circle: its autocorrelation over drawings is exactly `J0(2 pi f_d tau)`. The channel is
 //! evaluated at given frequencies and held over a TTI. A value depends on the drawing and the TTI only: phases are
 //! computed from the absolute time every 256 TTIs, and turned from there by fixed powers of the rotation per TTI,
-//! always in the same order, so that any sequence of queries gives the same bits. Left out: line of sight in taps,
-//! correlation between antennas (draw one fader each), changes of speed.
+//! always in the same order, so that any sequence of queries gives the same bits. Slow channels are evaluated at
+//! nodes 2^n TTIs apart, at which the fastest path has turned by no more than 0.3 rad, and follow the cubic through
+//! the four nodes around: of a path's gain that misses `0.3^4 * 3/128`, 0.0002, at most. Left out: line of sight in
+//! taps, correlation between antennas (draw one fader each), changes of speed.
 
 use super::deployment::RB_HZ;
 use super::from_db;
@@ -18,8 +20,10 @@ use std::ops::Range;
 const SINUSOIDS: usize = 16;
 /// Steps of 1, 2, 4 .. 128 TTIs.
 const POWERS: usize = 8;
-/// Phases are kept of the last multiples of 256, 16 and 4 TTIs: what is stepped from there has these powers.
-const LEVELS: [usize; 3] = [POWERS, 4, 2];
+/// Nodes that a response is interpolated from.
+const NODES: usize = 4;
+/// Most that the fastest path's phase turns from one node to the next, in radians.
+const MAX_TURN: f64 = 0.3;
 /// Seconds of a TTI.
 const TTI_SECONDS: f64 = 1e-3;
 /// Sinusoids and frequencies are worked on in groups of this many, which every processor has instructions for.
@@ -121,6 +125,10 @@ impl Complex {
             im: std::array::from_fn(|i| self.im[i] + other.im[i]),
         }
     }
+    #[inline(always)]
+    fn scaled(&self, by: f32) -> Self {
+        Self { re: self.re.map(|re| re * by), im: self.im.map(|im| im * by) }
+    }
     /// Squares of their sizes.
     #[inline(always)]
     fn powers(&self) -> [f32; LANES] {
@@ -174,8 +182,9 @@ struct Tap {
     start: [f64; SINUSOIDS],
     /// Rotation over 1, 2, 4 .. TTIs.
     powers: [[Complex; PARTS]; POWERS],
-    /// The sinusoids where [`LEVELS`] says.
-    held: [[Complex; PARTS]; LEVELS.len()],
+    /// The sinusoids at the last multiple of 256 and of 16 TTIs.
+    coarse: [Complex; PARTS],
+    fine: [Complex; PARTS],
 }
 
 /// Unit numbers of all sinusoids at angles in turns.
@@ -195,33 +204,29 @@ impl Tap {
             start[i] = stream.uniform();
         }
         let powers = std::array::from_fn(|bit| at_turns(|i| rate[i] * f64::from(1u32 << bit)));
-        Self { rate, start, powers, held: [[Complex::ZERO; PARTS]; LEVELS.len()] }
+        let none = [Complex::ZERO; PARTS];
+        Self { rate, start, powers, coarse: none, fine: none }
     }
-    /// The sum of the sinusoids in `tti`; what is held is out of date from level `stale` on.
-    #[inline(always)]
-    fn sum(&mut self, tti: u64, stale: usize) -> Complex {
-        if stale == 0 {
-            let from = (tti >> POWERS << POWERS) as f64;
-            self.held[0] = at_turns(|i| self.start[i] + self.rate[i] * from);
+    /// Lets everything happen so many TTIs later.
+    fn delay(&mut self, ttis: u32) {
+        for (start, rate) in self.start.iter_mut().zip(&self.rate) {
+            *start -= rate * f64::from(ttis);
         }
-        for level in stale.max(1)..LEVELS.len() {
-            self.held[level] = self.stepped(level - 1, tti, LEVELS[level]..LEVELS[level - 1]);
-        }
-        total(&self.stepped(LEVELS.len() - 1, tti, 0..LEVELS[LEVELS.len() - 1]))
     }
-    /// What is held at a level after the steps of those bits of `tti` that are set, the largest first.
+    fn load_coarse(&mut self, tti: u64) {
+        self.coarse = at_turns(|i| self.start[i] + self.rate[i] * tti as f64);
+    }
+    /// `from` after the steps of those bits of `tti` that are set, the largest first.
     #[inline(always)]
-    fn stepped(&self, level: usize, tti: u64, bits: Range<usize>) -> [Complex; PARTS] {
-        let mut numbers = self.held[level];
-        // Part by part: all of them and the powers would not fit into the registers.
-        for (part, number) in numbers.iter_mut().enumerate() {
-            for bit in bits.clone().rev() {
-                if tti >> bit & 1 == 1 {
-                    *number = number.times(&self.powers[bit][part]);
+    fn stepped(&self, mut from: [Complex; PARTS], tti: u64, bits: Range<usize>) -> [Complex; PARTS] {
+        for bit in bits.rev() {
+            if tti >> bit & 1 == 1 {
+                for (number, power) in from.iter_mut().zip(&self.powers[bit]) {
+                    *number = number.times(power);
                 }
             }
         }
-        numbers
+        from
     }
 }
 
@@ -229,34 +234,100 @@ impl Tap {
 #[derive(Clone, Debug)]
 pub struct Fader {
     taps: Vec<Tap>,
-    /// Their sums in the TTI that was asked for last, each repeated in all lanes.
+    /// Which multiples of 256 and of 16 TTIs the taps hold.
+    coarse_at: u64,
+    fine_at: u64,
+    /// The sums of the taps at the node computed last, each repeated in all lanes.
     sums: Vec<Complex>,
-    at: Option<u64>,
+    /// TTIs between nodes, as a power of two.
+    spacing: u32,
+    /// Responses at the nodes that were needed last, and which nodes they are.
+    nodes: [Vec<Complex>; NODES],
+    held: [u64; NODES],
+    /// Weights of the nodes in the TTI that it was sent to.
+    weights: [f32; NODES],
 }
 
 impl Fader {
     /// Draws a link of `model` with a maximum Doppler frequency; zero gives a channel that never changes.
     pub fn new(model: &FadingModel, doppler_hz: f64, stream: &mut Stream) -> Self {
-        let taps: Vec<Tap> = (0..model.profile.taps.len()).map(|_| Tap::new(doppler_hz, stream)).collect();
-        Self { sums: vec![Complex::ZERO; taps.len()], taps, at: None }
-    }
-    /// Goes to a TTI, earlier or later.
-    pub fn go_to(&mut self, tti: u64) {
-        let stale = match self.at {
-            Some(at) if at == tti => return,
-            Some(at) => LEVELS.iter().position(|bits| at >> bits != tti >> bits).unwrap_or(LEVELS.len()),
-            None => 0,
-        };
-        for (sum, tap) in self.sums.iter_mut().zip(&mut self.taps) {
-            *sum = tap.sum(tti, stale);
+        let mut taps: Vec<Tap> =
+            (0..model.profile.taps.len()).map(|_| Tap::new(doppler_hz, stream)).collect();
+        let turn = TAU * doppler_hz * TTI_SECONDS;
+        let fits = |spacing: &u32| turn * f64::from(1u32 << spacing) <= MAX_TURN;
+        let spacing = (1..=POWERS as u32).rev().find(fits).unwrap_or(0);
+        if spacing > 0 {
+            taps.iter_mut().for_each(|tap| tap.delay(1 << spacing));
         }
-        self.at = Some(tti);
+        let groups = model.frequencies.div_ceil(LANES);
+        Self {
+            coarse_at: u64::MAX,
+            fine_at: u64::MAX,
+            sums: vec![Complex::ZERO; taps.len()],
+            taps,
+            spacing,
+            nodes: std::array::from_fn(|_| vec![Complex::ZERO; groups]),
+            held: [u64::MAX; NODES],
+            weights: [1.0, 0.0, 0.0, 0.0],
+        }
     }
-    /// Power gains with mean 1 in the TTI that it was sent to, at four frequencies of the model this fader was drawn
-    /// from: those from `4 * group` on; beyond the last they mean nothing.
-    pub fn power_gains(&self, model: &FadingModel, group: usize) -> [f32; LANES] {
-        response(&self.sums, model.group(group)).powers()
+    /// Goes to a TTI, earlier or later; `model` is the one that this fader was drawn from.
+    pub fn go_to(&mut self, model: &FadingModel, tti: u64) {
+        if self.spacing == 0 {
+            return self.compute_node(model, tti, 0);
+        }
+        // The taps are one node late, so that the node before the first one is node 0.
+        let first = tti >> self.spacing;
+        for node in first..first + NODES as u64 {
+            let place = node as usize % NODES;
+            if self.held[place] != node {
+                self.held[place] = node;
+                self.compute_node(model, node << self.spacing, place);
+            }
+        }
+        let rest = tti & ((1 << self.spacing) - 1);
+        let weights = lagrange(rest as f64 / f64::from(1u32 << self.spacing));
+        for (node, weight) in (first..).zip(weights) {
+            self.weights[node as usize % NODES] = weight as f32;
+        }
     }
+    fn compute_node(&mut self, model: &FadingModel, tti: u64, place: usize) {
+        let (coarse_at, fine_at) = (tti >> POWERS, tti >> (POWERS / 2));
+        let (new_coarse, new_fine) = (coarse_at != self.coarse_at, fine_at != self.fine_at);
+        for (tap, sum) in self.taps.iter_mut().zip(&mut self.sums) {
+            if new_coarse {
+                tap.load_coarse(coarse_at << POWERS);
+            }
+            if new_fine {
+                tap.fine = tap.stepped(tap.coarse, tti, POWERS / 2..POWERS);
+            }
+            *sum = total(&tap.stepped(tap.fine, tti, 0..POWERS / 2));
+        }
+        (self.coarse_at, self.fine_at) = (coarse_at, fine_at);
+        for (group, node) in self.nodes[place].iter_mut().enumerate() {
+            *node = response(&self.sums, model.group(group));
+        }
+    }
+    /// The complex gains at a group of frequencies.
+    #[inline(always)]
+    fn response(&self, group: usize) -> Complex {
+        if self.spacing == 0 {
+            return self.nodes[0][group];
+        }
+        let weighted = |node: usize| self.nodes[node][group].scaled(self.weights[node]);
+        weighted(0).plus(&weighted(1)).plus(&weighted(2).plus(&weighted(3)))
+    }
+    /// Power gains with mean 1 in the TTI that it was sent to, at the four frequencies from `4 * group` on; beyond the
+    /// last they mean nothing.
+    pub fn power_gains(&self, group: usize) -> [f32; LANES] {
+        self.response(group).powers()
+    }
+}
+
+/// Weights of the values at -1, 0, 1 and 2 in the cubic through them, between 0 and 1.
+fn lagrange(x: f64) -> [f64; NODES] {
+    let (a, b, c) = (x + 1.0, x - 1.0, x - 2.0);
+    [-x * b * c / 6.0, a * b * c / 2.0, -a * x * c / 2.0, a * x * b / 6.0]
 }
 
 /// The complex gains of a group of frequencies, from the sums of the taps and their twiddles.

@@ -86,6 +86,8 @@ pub(crate) struct Network {
     /// Fading at the resource block groups of the downlink and the uplink.
     models: Option<(FadingModel, FadingModel)>,
     groups: (usize, usize),
+    /// Which group each uplink resource block belongs to.
+    uplink_group: Vec<usize>,
     /// Noise per uplink resource block at the eNB, in mW.
     uplink_noise_mw: f64,
     /// Interference and noise per uplink resource block at each served cell, in mW.
@@ -145,6 +147,7 @@ impl Network {
             neighbours,
             models,
             groups: (groups[0] as usize, groups[1] as usize),
+            uplink_group: (0..usize::from(prb.1)).map(|block| block / groups[1] as usize).collect(),
             uplink_noise_mw: noise,
             uplink_mean_mw: vec![noise; served.len()],
             used: vec![BlockSet::NONE; served.len()],
@@ -207,6 +210,9 @@ impl Network {
     /// A station takes up the TPC command of a grant for `n_prb` blocks; at the limits of its power, none that leads
     /// beyond them.
     pub fn command(&self, placed: &mut Placed, n_prb: u8, db: f64) {
+        if db == 0.0 {
+            return;
+        }
         let wanted = self.config.power_control.wanted_dbm(&placed.grant(u32::from(n_prb)));
         let at_limit =
             if db > 0.0 { wanted >= self.config.power_control.pcmax_dbm } else { wanted <= MIN_POWER_DBM };
@@ -332,15 +338,23 @@ impl Network {
             let signal = placed.power.per_block_mw(sent.blocks.len()) * placed.power.own_gain;
             let (first, received) = (groups.start, &self.uplink_mw[cell]);
             let gains = self.gains(placed, tti, false, groups);
-            let sinr = |b: usize| signal * f64::from(gains[b / group - first]) / received[b];
-            miesm_weighted(modulation, sent.blocks.blocks().map(|block| (sinr(block), 1)))
+            let gain = |block: usize| f64::from(gains[self.uplink_group[block] - first]);
+            let sinrs = sent.blocks.blocks().map(|block| (signal * gain(block) / received[block], 1));
+            miesm_weighted(modulation, sinrs)
         }
     }
 }
 
-/// Mean over resource blocks.
+/// Mean over resource blocks, added up side by side.
 fn mean(blocks: &[f64]) -> f64 {
-    blocks.iter().sum::<f64>() / blocks.len() as f64
+    let (lanes, rest) = blocks.as_chunks::<8>();
+    let mut sums = [0.0; 8];
+    for lane in lanes {
+        for (sum, block) in sums.iter_mut().zip(lane) {
+            *sum += block;
+        }
+    }
+    (sums.iter().sum::<f64>() + rest.iter().sum::<f64>()) / blocks.len() as f64
 }
 
 /// Number of cells that share one [`crate::Cell`] node.

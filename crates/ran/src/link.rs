@@ -122,8 +122,7 @@ impl Link {
     }
     /// This station as the scheduler sees it.
     pub fn candidate(&self, tti: Tti, station: usize, wanted_prb: u8, bits_per_prb: f64) -> Candidate {
-        let (last_served, served) = (self.last_served, self.served.at(tti));
-        Candidate { station, wanted_prb, last_served, bits_per_prb, served }
+        Candidate::new(station, wanted_prb, self.last_served, bits_per_prb, self.served.at(tti))
     }
     /// A block of `bits` is scheduled.
     pub fn serve(&mut self, tti: Tti, bits: u32) {

@@ -25,6 +25,14 @@ pub struct Candidate {
     pub bits_per_prb: f64,
     /// Bits per TTI that it was served of late.
     pub served: f64,
+    priority: f64,
+}
+
+impl Candidate {
+    /// A station that wants so many resource blocks.
+    pub fn new(station: usize, wanted_prb: u8, last_served: Tti, bits_per_prb: f64, served: f64) -> Self {
+        Self { station, wanted_prb, last_served, bits_per_prb, served, priority: 0.0 }
+    }
 }
 
 /// Bits per TTI that a station was served, as an exponential mean.
@@ -92,7 +100,8 @@ pub fn allocate(
     // By place among the candidates, not by number: the stations of a sector have gaps between theirs.
     candidates.sort_unstable_by_key(|c| c.station);
     candidates.rotate_left((tti.0 % candidates.len().max(1) as u64) as usize);
-    candidates.sort_by(|a, b| policy.priority(tti, b).total_cmp(&policy.priority(tti, a)));
+    candidates.iter_mut().for_each(|c| c.priority = policy.priority(tti, c));
+    candidates.sort_by(|a, b| b.priority.total_cmp(&a.priority));
     let first = candidates.len().min(budget.max_grants);
     let ranked = &mut candidates[..first];
     if policy == Policy::RoundRobin {
@@ -151,7 +160,7 @@ mod tests {
     use super::*;
 
     fn candidate(station: usize, wanted_prb: u8, bits_per_prb: f64, served: f64) -> Candidate {
-        Candidate { station, wanted_prb, last_served: Tti(0), bits_per_prb, served }
+        Candidate::new(station, wanted_prb, Tti(0), bits_per_prb, served)
     }
 
     fn shares(wanted: &[u8], budget: Budget) -> Vec<(usize, u8)> {

@@ -160,8 +160,12 @@ pub fn most_lost(modulation: Modulation, db: f64) -> f64 {
 pub fn miesm_weighted(modulation: Modulation, sinrs: impl Iterator<Item = (f64, u32)>) -> f64 {
     let table = &TABLES[modulation as usize];
     let (mut sum, mut count) = (0.0, 0);
+    let (mut last, mut lost) = (f64::NAN, 0.0);
     for (sinr, blocks) in sinrs {
-        sum += f64::from(blocks) * table.at(sinr);
+        if sinr != last {
+            (last, lost) = (sinr, table.at(sinr)); // neighbours often have the same
+        }
+        sum += f64::from(blocks) * lost;
         count += blocks;
     }
     if count == 0 { 0.0 } else { table.inverse(sum / f64::from(count)) }

@@ -42,12 +42,16 @@ impl BlockSet {
     }
     /// Its lowest `count` blocks; fewer if it has fewer.
     #[must_use]
-    pub fn lowest(self, count: u32) -> Self {
-        let mut rest = self.0;
-        for _ in 0..count {
-            rest &= rest.wrapping_sub(1);
+    pub fn lowest(self, mut count: u32) -> Self {
+        // Run by run: blocks mostly lie side by side.
+        let (mut rest, mut taken) = (self, Self::NONE);
+        while count > 0 && !rest.is_empty() {
+            let first = rest.0.trailing_zeros();
+            let run = (!(rest.0 >> first)).trailing_zeros().min(count);
+            let blocks = Self::range(first, run);
+            (taken, rest, count) = (taken.with(blocks), rest.without(blocks), count - run);
         }
-        Self(self.0 & !rest)
+        taken
     }
     /// Whether a block is in it.
     pub fn contains(self, block: u32) -> bool {

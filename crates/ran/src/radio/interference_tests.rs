@@ -3,6 +3,7 @@ use super::super::deployment::DeploymentConfig;
 use super::super::geometry::Point;
 use super::super::to_db;
 use super::*;
+use paceline_net::Stream;
 
 const CONTROL: PowerControl = PowerControl { pcmax_dbm: 23.0, p0_dbm: -80.0, alpha: 0.8, delta_mcs: false };
 
@@ -48,6 +49,40 @@ fn uplink_sinr_of_two_cells_holds_by_hand() {
     // 10^-11.64473 + 10^-12.4 = 2.26606e-12 + 3.98107e-13 = 2.66417e-12 mW: -115.7444 dBm.
     assert!((sinr(4) - 15.7444).abs() < 1e-3 && (sinr(7) - 15.7444).abs() < 1e-3, "{}", sinr(4));
     assert!((sinr(3) - 16.4473).abs() < 1e-3 && (sinr(8) - 16.4473).abs() < 1e-3);
+}
+
+#[test]
+fn the_lowest_blocks_are_those_of_a_walk() {
+    let mut stream = Stream::new(6, "blocks");
+    for _ in 0..5000 {
+        let mut set = BlockSet::NONE;
+        for _ in 0..stream.below(5) {
+            set = set.with(BlockSet::range(stream.below(100) as u32, stream.below(29) as u32));
+        }
+        for count in [0, 1, 2, 7, 30, 100, 128] {
+            let walked = set.blocks().take(count as usize);
+            let expected =
+                walked.fold(BlockSet::NONE, |all, block| all.with(BlockSet::range(block as u32, 1)));
+            assert_eq!(set.lowest(count), expected, "{count} of {set:?}");
+        }
+    }
+    assert_eq!(BlockSet::range(0, 128).lowest(128), BlockSet::range(0, 128));
+}
+
+#[test]
+fn groups_span_what_is_used() {
+    let mut stream = Stream::new(7, "blocks");
+    for group in 1..=4 {
+        for _ in 0..2000 {
+            let sets = [0; 3].map(|_| BlockSet::range(stream.below(100) as u32, stream.below(29) as u32));
+            let set = sets[0].with(sets[1]).with(sets[2]);
+            let all: Vec<u32> = set.groups(group, 0).collect();
+            let span = set.span(group as usize);
+            assert_eq!(span.end, all.len());
+            assert!(all[..span.start].iter().all(|blocks| *blocks == 0) && all.get(span.start) != Some(&0));
+            assert!(set.groups(group, span.start).eq(all[span.start..].iter().copied()));
+        }
+    }
 }
 
 #[test]

@@ -75,6 +75,18 @@ pub(crate) enum StationRadio {
     Placed(Box<Placed>),
 }
 
+/// A CQI report: the CQI, or, until somebody asks for it, what it follows from.
+pub(crate) enum Report {
+    Known(u8),
+    Measured(Measurement),
+}
+
+/// Interference and noise in mW per block of each downlink group, as a station measured them in a TTI.
+pub(crate) struct Measurement {
+    tti: Tti,
+    noise_mw: Vec<f64>,
+}
+
 /// The network around the simulated cells, and this TTI's use of it.
 pub(crate) struct Network {
     config: RadioConfig,
@@ -102,6 +114,8 @@ pub(crate) struct Network {
     taken_up: Vec<BlockSet>,
     /// As long as the downlink has groups.
     scratch: Vec<f64>,
+    /// Storage of measurements.
+    spare: Vec<Vec<f64>>,
     /// Gains of a link without fading.
     flat: Vec<f32>,
     /// TTIs for which gains are held.
@@ -156,6 +170,7 @@ impl Network {
             undisturbed_mw: mean(&uplink_mw[0]),
             uplink_mw,
             scratch: vec![0.0; activity.groups()],
+            spare: Vec::new(),
             activity,
             flat: vec![1.0; usize::from(prb.0.max(prb.1))],
             hold,
@@ -197,6 +212,12 @@ impl Network {
     /// SINR in dB that TPC commands aim at.
     pub fn tpc_target_db(&self) -> Option<f64> {
         self.config.tpc_target_db
+    }
+    /// A report is out of date.
+    pub fn forget(&mut self, report: Report) {
+        if let Report::Measured(measurement) = report {
+            self.spare.push(measurement.noise_mw);
+        }
     }
     /// Timers of power headroom reports.
     pub fn headroom_config(&self) -> &HeadroomConfig {
@@ -240,20 +261,24 @@ impl Network {
         }
     }
 
-    /// The wideband CQI that a station measures, with the downlink as it was last used.
-    fn measure_cqi(&mut self, placed: &mut Placed, tti: Tti) -> u8 {
-        let mut sinrs = std::mem::take(&mut self.scratch);
-        let groups = 0..sinrs.len();
-        placed.receiver.interference_mw(&self.activity, 0, &mut sinrs);
+    /// What a station's CQI will follow from, with the downlink as it was last used.
+    fn measure(&mut self, placed: &Placed, tti: Tti) -> Measurement {
+        let mut noise_mw = self.spare.pop().unwrap_or_else(|| vec![0.0; self.activity.groups()]);
+        placed.receiver.interference_mw(&self.activity, 0, &mut noise_mw);
+        Measurement { tti, noise_mw }
+    }
+    /// The wideband CQI of a measurement.
+    fn cqi(&mut self, placed: &mut Placed, measurement: Measurement) -> u8 {
+        let Measurement { tti, noise_mw: mut sinrs } = measurement;
         let signal = placed.receiver.signal_mw();
-        for (sinr, gain) in sinrs.iter_mut().zip(self.gains(placed, tti, true, groups)) {
+        for (sinr, gain) in sinrs.iter_mut().zip(self.gains(placed, tti, true, 0..self.activity.groups())) {
             *sinr = signal * f64::from(*gain) / *sinr;
         }
         if sinrs != placed.measured.0 {
             placed.measured.0.clone_from(&sinrs);
             placed.measured.1 = wideband_cqi::of(&sinrs);
         }
-        self.scratch = sinrs;
+        self.spare.push(sinrs);
         placed.measured.1
     }
     /// What the eNB expects of the uplink of a station at the density that power control asks for.
@@ -363,13 +388,25 @@ pub(crate) fn served_count(network: Option<&Network>) -> usize {
 }
 
 impl StationRadio {
-    /// The wideband CQI that the station measures.
-    pub fn measure_cqi(&mut self, network: &mut Option<Network>, tti: Tti) -> u8 {
+    /// The station measures the wideband CQI.
+    pub fn measure_cqi(&mut self, network: &mut Option<Network>, tti: Tti) -> Report {
         match (self, network) {
-            (Self::Stated(downlink, _), _) => cqi::of_sinr(downlink.sinr_db(tti)),
-            (Self::Placed(placed), Some(network)) => network.measure_cqi(placed, tti),
+            (Self::Stated(downlink, _), _) => Report::Known(cqi::of_sinr(downlink.sinr_db(tti))),
+            (Self::Placed(placed), Some(network)) => Report::Measured(network.measure(placed, tti)),
             (Self::Placed(_), None) => unreachable!("a placed station has a network"),
         }
+    }
+    /// The CQI of a report, which knows it from then on.
+    pub fn cqi(&mut self, network: &mut Option<Network>, report: &mut Report) -> u8 {
+        let cqi = match (self, network, std::mem::replace(report, Report::Known(0))) {
+            (_, _, Report::Known(cqi)) => cqi,
+            (Self::Placed(placed), Some(network), Report::Measured(measurement)) => {
+                network.cqi(placed, measurement)
+            }
+            _ => unreachable!("what is measured is placed in a network"),
+        };
+        *report = Report::Known(cqi);
+        cqi
     }
     /// What the eNB expects of the uplink: SINR in dB.
     pub fn estimate_uplink(&mut self, network: &mut Option<Network>, cell: usize, tti: Tti) -> f64 {

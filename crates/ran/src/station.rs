@@ -6,7 +6,7 @@
 //! to the station at once.
 
 use crate::access::{BufferEstimate, StationAccess};
-use crate::air::{Network, StationRadio};
+use crate::air::{Network, Report, StationRadio};
 use crate::channel::Channel;
 use crate::config::{CellConfig, StationConfig, StationLink};
 use crate::headroom::{Headroom, HeadroomTimers, KnownHeadroom};
@@ -45,7 +45,7 @@ pub(crate) struct Station {
     /// Resource blocks that the next grant should have, and whether the station's power keeps them so few.
     pub wanted: (u8, bool),
     /// CQI reports on their way, with the TTI of their use; the last one in use is at the front.
-    cqi_reports: VecDeque<(Tti, u8)>,
+    cqi_reports: VecDeque<(Tti, Report)>,
     /// Whether it has a connection: without one it neither sends nor receives data.
     connected: bool,
     headroom: HeadroomTimers,
@@ -100,9 +100,9 @@ impl Station {
             failed_at: None,
         }
     }
-    /// The CQI that the scheduler knows in `tti`. Stations report on even when idle; after a pause the report in
-    /// use is one of the moment of waking.
-    pub fn reported_cqi(&mut self, tti: Tti, cell: &CellConfig, network: &mut Option<Network>) -> u8 {
+    /// The station reports its CQI if it is time. Stations report on even when idle; after a pause the report in use
+    /// is one of the moment of waking.
+    pub fn report_cqi(&mut self, tti: Tti, cell: &CellConfig, network: &mut Option<Network>) {
         let periodic = tti.0.is_multiple_of(cell.cqi_period);
         let stale =
             self.cqi_reports.back().is_none_or(|(due, _)| tti.since(*due) > cell.cqi_period + cell.cqi_delay);
@@ -115,9 +115,14 @@ impl Station {
             self.cqi_reports.push_back((due, report));
         }
         while self.cqi_reports.get(1).is_some_and(|(due, _)| *due <= tti) {
-            self.cqi_reports.pop_front();
+            if let (Some((_, report)), Some(network)) = (self.cqi_reports.pop_front(), network.as_mut()) {
+                network.forget(report);
+            }
         }
-        self.cqi_reports.front().map_or(0, |(_, report)| *report)
+    }
+    /// The CQI that the scheduler knows.
+    pub fn known_cqi(&mut self, network: &mut Option<Network>) -> u8 {
+        self.cqi_reports.front_mut().map_or(0, |(_, report)| self.radio.cqi(network, report))
     }
     /// The downlink MCS for the CQI that the scheduler knows. The outer loop moves within what lies between CQIs.
     pub fn downlink_mcs(&self, cqi: u8, cell: &CellConfig) -> Option<&'static Mcs> {

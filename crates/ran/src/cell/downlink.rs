@@ -21,11 +21,12 @@ impl Cell {
             let index = self.members[cell][at];
             let repeated = self.retransmit_downlink(tti, index, &mut free, &mut max_grants);
             let station = &mut self.stations[index];
-            let cqi = station.reported_cqi(tti, &self.config, &mut self.network);
+            station.report_cqi(tti, &self.config, &mut self.network);
             let ready = !station.suspended() && station.downlink_sendable();
             if repeated || !ready || station.downlink.harq.free().is_none() {
                 continue;
             }
+            let cqi = station.known_cqi(&mut self.network);
             let Some(mcs) = station.downlink_mcs(cqi, &self.config) else { continue };
             station.downlink.mcs = Some(mcs);
             let needed = mac::needed(&station.downlink.rlc, &station.uplink.rlc, &*station.downlink.buffer);

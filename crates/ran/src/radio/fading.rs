@@ -4,7 +4,7 @@
 //! A tap is the sum of 16 sinusoids of equal power with random phases, whose angles of arrival are drawn one from
 //! each sixteenth of the circle: its autocorrelation over drawings is exactly `J0(2 pi f_d tau)`. The channel is
 //! evaluated at given frequencies and held over a TTI. A value depends on the drawing and the TTI only: phases are
-//! computed from the absolute time every 256 TTIs, and turned from there by fixed powers of the rotation per TTI,
+//! computed from the absolute time every 1024 TTIs, and turned from there by fixed powers of the rotation per TTI,
 //! always in the same order, so that any sequence of queries gives the same bits. Slow channels are evaluated at
 //! nodes 2^n TTIs apart, at which the fastest path has turned by no more than 0.3 rad, and follow the cubic through
 //! the four nodes around: of a path's gain that misses `0.3^4 * 3/128`, 0.0002, at most. Left out: line of sight in
@@ -14,14 +14,14 @@ use super::deployment::RB_HZ;
 use super::from_db;
 use paceline_net::Stream;
 use std::f64::consts::TAU;
-use std::ops::Range;
 
 /// Sinusoids per tap.
 const SINUSOIDS: usize = 16;
-/// Steps of 1, 2, 4 .. 128 TTIs.
-const POWERS: usize = 8;
-/// Nodes that a response is interpolated from.
+/// Steps of 1, 2, 4 .. 512 TTIs.
+const POWERS: usize = 10;
+/// Nodes that a response is interpolated from, and that are kept: going back a little computes none again.
 const NODES: usize = 4;
+const KEPT: usize = 8;
 /// Most that the fastest path's phase turns from one node to the next, in radians.
 const MAX_TURN: f64 = 0.3;
 /// Seconds of a TTI.
@@ -162,11 +162,6 @@ impl FadingModel {
     pub fn frequencies(&self) -> usize {
         self.frequencies
     }
-    /// The twiddles of a group of frequencies, tap by tap.
-    fn group(&self, group: usize) -> &[Complex] {
-        let taps = self.profile.taps.len();
-        &self.twiddles[group * taps..(group + 1) * taps]
-    }
     /// Its profile.
     pub fn profile(&self) -> &Profile {
         &self.profile
@@ -182,7 +177,7 @@ struct Tap {
     start: [f64; SINUSOIDS],
     /// Rotation over 1, 2, 4 .. TTIs.
     powers: [[Complex; PARTS]; POWERS],
-    /// The sinusoids at the last multiple of 256 and of 16 TTIs.
+    /// The sinusoids at the last multiple of 1024 and of 32 TTIs.
     coarse: [Complex; PARTS],
     fine: [Complex; PARTS],
 }
@@ -216,17 +211,23 @@ impl Tap {
     fn load_coarse(&mut self, tti: u64) {
         self.coarse = at_turns(|i| self.start[i] + self.rate[i] * tti as f64);
     }
-    /// `from` after the steps of those bits of `tti` that are set, the largest first.
+    /// `from` after the steps of five bits of `tti` from `low` on, as far as they are set, the largest first.
     #[inline(always)]
-    fn stepped(&self, mut from: [Complex; PARTS], tti: u64, bits: Range<usize>) -> [Complex; PARTS] {
-        for bit in bits.rev() {
-            if tti >> bit & 1 == 1 {
-                for (number, power) in from.iter_mut().zip(&self.powers[bit]) {
-                    *number = number.times(power);
-                }
-            }
-        }
+    fn stepped(&self, mut from: [Complex; PARTS], tti: u64, low: usize) -> [Complex; PARTS] {
+        // Written out: as a loop, compilers leave the numbers in memory.
+        self.step(&mut from, tti, low + 4);
+        self.step(&mut from, tti, low + 3);
+        self.step(&mut from, tti, low + 2);
+        self.step(&mut from, tti, low + 1);
+        self.step(&mut from, tti, low);
         from
+    }
+    #[inline(always)]
+    fn step(&self, numbers: &mut [Complex; PARTS], tti: u64, bit: usize) {
+        if tti >> bit & 1 == 1 {
+            let [a, b, c, d] = &self.powers[bit];
+            *numbers = [numbers[0].times(a), numbers[1].times(b), numbers[2].times(c), numbers[3].times(d)];
+        }
     }
 }
 
@@ -234,17 +235,18 @@ impl Tap {
 #[derive(Clone, Debug)]
 pub struct Fader {
     taps: Vec<Tap>,
-    /// Which multiples of 256 and of 16 TTIs the taps hold.
+    /// Which multiples of 1024 and of 32 TTIs the taps hold.
     coarse_at: u64,
     fine_at: u64,
     /// The sums of the taps at the node computed last, each repeated in all lanes.
     sums: Vec<Complex>,
     /// TTIs between nodes, as a power of two.
     spacing: u32,
-    /// Responses at the nodes that were needed last, and which nodes they are.
-    nodes: [Vec<Complex>; NODES],
-    held: [u64; NODES],
-    /// Weights of the nodes in the TTI that it was sent to.
+    /// Per group of frequencies, the responses at the nodes that are kept, and which nodes they are.
+    nodes: Vec<[Complex; KEPT]>,
+    held: [u64; KEPT],
+    /// Places of the nodes that the TTI that it was sent to is interpolated from, and their weights.
+    places: [usize; NODES],
     weights: [f32; NODES],
 }
 
@@ -266,8 +268,9 @@ impl Fader {
             sums: vec![Complex::ZERO; taps.len()],
             taps,
             spacing,
-            nodes: std::array::from_fn(|_| vec![Complex::ZERO; groups]),
-            held: [u64::MAX; NODES],
+            nodes: vec![[Complex::ZERO; KEPT]; groups],
+            held: [u64::MAX; KEPT],
+            places: [0; NODES],
             weights: [1.0, 0.0, 0.0, 0.0],
         }
     }
@@ -278,18 +281,15 @@ impl Fader {
         }
         // The taps are one node late, so that the node before the first one is node 0.
         let first = tti >> self.spacing;
-        for node in first..first + NODES as u64 {
-            let place = node as usize % NODES;
+        self.places = std::array::from_fn(|node| (first as usize + node) % KEPT);
+        for (node, place) in (first..).zip(self.places) {
             if self.held[place] != node {
                 self.held[place] = node;
                 self.compute_node(model, node << self.spacing, place);
             }
         }
         let rest = tti & ((1 << self.spacing) - 1);
-        let weights = lagrange(rest as f64 / f64::from(1u32 << self.spacing));
-        for (node, weight) in (first..).zip(weights) {
-            self.weights[node as usize % NODES] = weight as f32;
-        }
+        self.weights = lagrange(rest as f64 / f64::from(1u32 << self.spacing)).map(|weight| weight as f32);
     }
     fn compute_node(&mut self, model: &FadingModel, tti: u64, place: usize) {
         let (coarse_at, fine_at) = (tti >> POWERS, tti >> (POWERS / 2));
@@ -299,22 +299,23 @@ impl Fader {
                 tap.load_coarse(coarse_at << POWERS);
             }
             if new_fine {
-                tap.fine = tap.stepped(tap.coarse, tti, POWERS / 2..POWERS);
+                tap.fine = tap.stepped(tap.coarse, tti, POWERS / 2);
             }
-            *sum = total(&tap.stepped(tap.fine, tti, 0..POWERS / 2));
+            *sum = total(&tap.stepped(tap.fine, tti, 0));
         }
         (self.coarse_at, self.fine_at) = (coarse_at, fine_at);
-        for (group, node) in self.nodes[place].iter_mut().enumerate() {
-            *node = response(&self.sums, model.group(group));
+        for (nodes, twiddles) in self.nodes.iter_mut().zip(model.twiddles.chunks_exact(self.sums.len())) {
+            nodes[place] = response(&self.sums, twiddles);
         }
     }
     /// The complex gains at a group of frequencies.
     #[inline(always)]
     fn response(&self, group: usize) -> Complex {
+        let nodes = &self.nodes[group];
         if self.spacing == 0 {
-            return self.nodes[0][group];
+            return nodes[0];
         }
-        let weighted = |node: usize| self.nodes[node][group].scaled(self.weights[node]);
+        let weighted = |node: usize| nodes[self.places[node] % KEPT].scaled(self.weights[node]);
         weighted(0).plus(&weighted(1)).plus(&weighted(2).plus(&weighted(3)))
     }
     /// Power gains with mean 1 in the TTI that it was sent to, at the four frequencies from `4 * group` on; beyond the

@@ -56,13 +56,21 @@ impl HeadroomTimers {
 const REMEMBERED: usize = 256;
 
 /// The eNB's side.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub(crate) struct KnownHeadroom {
     /// Headroom in dB of a transmission in one resource block, and when the report was sent.
     one_block_db: Option<(f64, Tti)>,
     /// TPC commands since then, by the TTI in which they take effect, and their sum.
     commands: VecDeque<(Tti, f64)>,
     commanded_db: f64,
+    /// What was left last in dB, and as a ratio.
+    left: (f64, f64),
+}
+
+impl Default for KnownHeadroom {
+    fn default() -> Self {
+        Self { one_block_db: None, commands: VecDeque::new(), commanded_db: 0.0, left: (0.0, 1.0) }
+    }
 }
 
 impl KnownHeadroom {
@@ -87,9 +95,12 @@ impl KnownHeadroom {
         }
     }
     /// Most resource blocks up to `limit` that the power allows after this command, as far as the eNB knows.
-    pub fn max_blocks(&self, limit: u8, command_db: f64) -> u8 {
-        let blocks = from_db(self.left_db() - command_db.max(0.0)) + 1e-9;
-        blocks.clamp(1.0, f64::from(limit)) as u8
+    pub fn max_blocks(&mut self, limit: u8, command_db: f64) -> u8 {
+        let left_db = self.left_db() - command_db.max(0.0);
+        if self.left.0 != left_db {
+            self.left = (left_db, from_db(left_db));
+        }
+        (self.left.1 + 1e-9).clamp(1.0, f64::from(limit)) as u8
     }
     /// The command for what is missing: none upwards that would leave no power for one block.
     pub fn command_db(&self, missing_db: f64) -> f64 {

@@ -8,6 +8,7 @@
 //! blocks by their frequency is left out.
 
 use crate::slot::Tti;
+use std::sync::LazyLock;
 
 /// Time constant in TTIs of the served rate that proportional fairness looks at.
 const SERVED_WINDOW: f64 = 100.0;
@@ -35,6 +36,13 @@ impl Candidate {
     }
 }
 
+/// What is left of a served rate after so many TTIs.
+fn decay(ttis: u64) -> f64 {
+    libm::exp(-(ttis as f64) / SERVED_WINDOW)
+}
+/// The same for what mostly passes between two looks at it.
+static DECAY: LazyLock<Vec<f64>> = LazyLock::new(|| (0..512).map(decay).collect());
+
 /// Bits per TTI that a station was served, as an exponential mean.
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
 pub struct ServedRate {
@@ -45,7 +53,8 @@ pub struct ServedRate {
 impl ServedRate {
     /// The mean in `tti`.
     pub fn at(&self, tti: Tti) -> f64 {
-        self.mean * libm::exp(-(tti.since(self.at) as f64) / SERVED_WINDOW)
+        let ttis = tti.since(self.at);
+        self.mean * DECAY.get(ttis as usize).copied().unwrap_or_else(|| decay(ttis))
     }
     /// `bits` are served in `tti`.
     pub fn add(&mut self, tti: Tti, bits: u32) {
@@ -88,6 +97,15 @@ pub struct Budget {
     pub granularity: u8,
 }
 
+/// Sorts candidates by the policy.
+fn rank(tti: Tti, policy: Policy, candidates: &mut [Candidate]) {
+    // By place among the candidates, not by number: the stations of a sector have gaps between theirs.
+    candidates.sort_unstable_by_key(|c| c.station);
+    candidates.rotate_left((tti.0 % candidates.len() as u64) as usize);
+    candidates.iter_mut().for_each(|c| c.priority = policy.priority(tti, c));
+    candidates.sort_by(|a, b| b.priority.total_cmp(&a.priority));
+}
+
 /// Sorts `candidates` by the policy and gives out the budget: pairs of station and resource blocks.
 pub fn allocate(
     tti: Tti,
@@ -97,11 +115,9 @@ pub fn allocate(
     out: &mut Vec<(usize, u8)>,
 ) {
     out.clear();
-    // By place among the candidates, not by number: the stations of a sector have gaps between theirs.
-    candidates.sort_unstable_by_key(|c| c.station);
-    candidates.rotate_left((tti.0 % candidates.len().max(1) as u64) as usize);
-    candidates.iter_mut().for_each(|c| c.priority = policy.priority(tti, c));
-    candidates.sort_by(|a, b| b.priority.total_cmp(&a.priority));
+    if candidates.len() > 1 {
+        rank(tti, policy, candidates);
+    }
     let first = candidates.len().min(budget.max_grants);
     let ranked = &mut candidates[..first];
     if policy == Policy::RoundRobin {

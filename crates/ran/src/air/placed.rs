@@ -81,28 +81,25 @@ pub(super) struct Fading {
     fader: Fader,
     /// Power gains per resource block group, in lanes, and which lanes hold those of TTI `at`.
     gains: Vec<[f32; LANES]>,
-    known: u64,
+    known: Range<usize>,
     at: Option<u64>,
 }
 
 impl Fading {
     pub fn new(model: &FadingModel, doppler_hz: f64, stream: &mut Stream) -> Self {
-        let lanes = model.frequencies().div_ceil(LANES);
-        assert!(lanes <= u64::BITS as usize, "a carrier has at most 128 resource blocks");
-        let fader = Fader::new(model, doppler_hz, stream);
-        Self { fader, gains: vec![[1.0; LANES]; lanes], known: 0, at: None }
+        let gains = vec![[1.0; LANES]; model.frequencies().div_ceil(LANES)];
+        Self { fader: Fader::new(model, doppler_hz, stream), gains, known: 0..0, at: None }
     }
-    /// Power gains in a TTI of these groups, which are not none; before them stands what was left there.
+    /// Power gains in a TTI of these groups.
     pub fn gains(&mut self, model: &FadingModel, tti: u64, groups: Range<usize>) -> &[f32] {
         if self.at != Some(tti) {
             self.fader.go_to(model, tti);
-            (self.at, self.known) = (Some(tti), 0);
+            (self.at, self.known) = (Some(tti), 0..0);
         }
-        for lanes in groups.start / LANES..groups.end.div_ceil(LANES) {
-            if self.known >> lanes & 1 == 0 {
-                self.gains[lanes] = self.fader.power_gains(lanes);
-                self.known |= 1 << lanes;
-            }
+        let lanes = groups.start / LANES..groups.end.div_ceil(LANES);
+        if lanes.start < self.known.start || self.known.end < lanes.end {
+            self.fader.power_gains(lanes.clone(), &mut self.gains[lanes.clone()]);
+            self.known = lanes;
         }
         &self.gains.as_flattened()[groups]
     }

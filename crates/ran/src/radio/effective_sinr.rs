@@ -90,18 +90,21 @@ fn grid(index: usize) -> f64 {
     f64::from_bits((FIRST + index as u64) << SHIFT)
 }
 
-/// Bits of a part lost that are below those which a search begins with: eight places per octave.
-const PLACE_SHIFT: u32 = 52 - 3;
-/// The places up to 2.
-const PLACES: u64 = 1024 << 3;
+/// Bits of a part lost that are below those which a search begins with: 32 places per octave.
+const PLACE_SHIFT: u32 = 52 - 5;
+/// The upper bits of the first place, from 2^-40 on, and places up to 2; what is less is searched for.
+const FIRST_PLACE: u64 = (1023 - 40) << 5;
+const PLACES: u64 = 41 << 5;
 
 impl Table {
     fn new(modulation: Modulation) -> Self {
         let lost: [f64; ENTRIES] = std::array::from_fn(|index| modulation.lost(grid(index)));
         let entries =
             std::array::from_fn(|index| Entry { lost: lost[index], step: lost[index + 1] - lost[index] });
-        let place = |from| lost.partition_point(|entry| *entry >= f64::from_bits(from << PLACE_SHIFT)) as u16;
-        Self { entries, lost, places: (0..=PLACES).map(place).collect() }
+        let least = |place| f64::from_bits((FIRST_PLACE + place) << PLACE_SHIFT);
+        let entries_from = |place| lost.partition_point(|entry| *entry >= least(place)) as u16;
+        let places = std::iter::once(ENTRIES as u16).chain((1..=PLACES).map(entries_from)).collect();
+        Self { entries, lost, places }
     }
     /// The part of a bit lost at a linear SINR.
     #[inline(always)]
@@ -115,7 +118,7 @@ impl Table {
     /// The linear SINR at which this part of a bit is lost.
     fn inverse(&self, lost: f64) -> f64 {
         // Entries fall: the last that is not below the value.
-        let place = (lost.to_bits() >> PLACE_SHIFT).min(PLACES - 1) as usize;
+        let place = (lost.to_bits() >> PLACE_SHIFT).saturating_sub(FIRST_PLACE).min(PLACES - 1) as usize;
         let (from, to) = (usize::from(self.places[place + 1]), usize::from(self.places[place]));
         let after = from + self.lost[from..to].partition_point(|entry| *entry >= lost);
         let index = after.clamp(1, ENTRIES - 1) - 1;

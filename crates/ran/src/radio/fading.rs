@@ -14,6 +14,7 @@ use super::deployment::RB_HZ;
 use super::from_db;
 use paceline_net::Stream;
 use std::f64::consts::TAU;
+use std::ops::Range;
 
 /// Sinusoids per tap.
 const SINUSOIDS: usize = 16;
@@ -308,20 +309,24 @@ impl Fader {
             nodes[place] = response(&self.sums, twiddles);
         }
     }
-    /// The complex gains at a group of frequencies.
+    /// The complex gains of some groups of four frequencies, one by one.
     #[inline(always)]
-    fn response(&self, group: usize) -> Complex {
-        let nodes = &self.nodes[group];
-        if self.spacing == 0 {
-            return nodes[0];
-        }
-        let weighted = |node: usize| nodes[self.places[node] % KEPT].scaled(self.weights[node]);
-        weighted(0).plus(&weighted(1)).plus(&weighted(2).plus(&weighted(3)))
+    fn responses(&self, groups: Range<usize>) -> impl Iterator<Item = Complex> {
+        let ([a, b, c, d], [at_a, at_b, at_c, at_d]) = (self.weights, self.places.map(|place| place % KEPT));
+        self.nodes[groups].iter().map(move |nodes| match self.spacing {
+            0 => nodes[0],
+            _ => {
+                let (before, behind) = (nodes[at_b].scaled(b), nodes[at_c].scaled(c));
+                nodes[at_a].scaled(a).plus(&before).plus(&behind.plus(&nodes[at_d].scaled(d)))
+            }
+        })
     }
-    /// Power gains with mean 1 in the TTI that it was sent to, at the four frequencies from `4 * group` on; beyond the
-    /// last they mean nothing.
-    pub fn power_gains(&self, group: usize) -> [f32; LANES] {
-        self.response(group).powers()
+    /// Power gains with mean 1 in the TTI that it was sent to, of some groups of four frequencies; beyond the last
+    /// frequency they mean nothing.
+    pub fn power_gains(&self, groups: Range<usize>, out: &mut [[f32; LANES]]) {
+        for (out, response) in out.iter_mut().zip(self.responses(groups)) {
+            *out = response.powers();
+        }
     }
 }
 

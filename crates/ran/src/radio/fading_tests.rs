@@ -8,8 +8,7 @@ fn fader(model: &FadingModel, doppler: f64, index: u64) -> Fader {
 fn response(fader: &mut Fader, model: &FadingModel, tti: u64) -> Vec<(f64, f64)> {
     fader.go_to(model, tti);
     let mut values = Vec::new();
-    for group in 0..model.frequencies().div_ceil(LANES) {
-        let gains = fader.response(group);
+    for gains in fader.responses(0..model.frequencies().div_ceil(LANES)) {
         values.extend((0..LANES).map(|i| (f64::from(gains.re[i]), f64::from(gains.im[i]))));
     }
     values.truncate(model.frequencies());
@@ -19,8 +18,9 @@ fn response(fader: &mut Fader, model: &FadingModel, tti: u64) -> Vec<(f64, f64)>
 /// Power gains at all frequencies.
 fn powers<const N: usize>(fader: &mut Fader, model: &FadingModel, tti: u64) -> [f32; N] {
     fader.go_to(model, tti);
-    let mut gains = (0..N.div_ceil(LANES)).flat_map(|group| fader.power_gains(group));
-    std::array::from_fn(|_| gains.next().unwrap())
+    let mut gains = vec![[0.0; LANES]; N.div_ceil(LANES)];
+    fader.power_gains(0..gains.len(), &mut gains);
+    std::array::from_fn(|i| gains.as_flattened()[i])
 }
 
 #[test]

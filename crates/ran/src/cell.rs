@@ -303,7 +303,7 @@ impl Node for Cell {
             link.collect_dropped(&mut self.output);
         } else {
             let station = &mut self.stations[usize::from(from.0) - 1];
-            let was_empty = station.uplink_available() == 0;
+            let was_empty = station.uplink.buffer.packets() == 0 && station.uplink_available() == 0;
             station.account(now);
             station.uplink.stats.packets_in += 1;
             station.uplink.buffer.push(now, packet);

@@ -9,7 +9,7 @@
 use crate::lte::mcs::Mcs;
 use crate::mac;
 use crate::phy;
-use crate::radio::{BlockSet, to_db};
+use crate::radio::BlockSet;
 use crate::rlc;
 use crate::slot::Tti;
 
@@ -78,7 +78,7 @@ impl Block {
         self.transmissions += 1;
         self.sent_at = tti;
         self.combined_sinr += sinr;
-        let error = phy::block_error(self.mcs, self.bits, to_db(self.combined_sinr));
+        let error = phy::block_error_at(self.mcs, self.bits, self.combined_sinr);
         self.decoded = !self.collides() && draw >= error;
     }
 }

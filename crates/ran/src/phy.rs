@@ -5,7 +5,9 @@
 //! `1 - (1 - p)^C`. HARQ combining adds the linear SINRs of all transmissions (Chase). Left out: the gain of
 //! incremental redundancy, feedback errors, PDCCH decoding errors.
 
-use crate::lte::mcs::Mcs;
+use crate::lte::mcs::{self, Mcs};
+use crate::lte::tbs::I_TBS_COUNT;
+use crate::radio::{from_db, to_db};
 use std::sync::LazyLock;
 
 /// Largest turbo code block in bits, with its 24-bit CRC (TS 36.212 §5.1.2).
@@ -42,7 +44,22 @@ impl Shape {
     }
 }
 
-/// Probability that a transport block of `tb_bits` with this MCS fails at `sinr_db`.
+/// Linear SINR by I_TBS from which no block fails, however short it is.
+static SURE: LazyLock<[f64; I_TBS_COUNT]> = LazyLock::new(|| {
+    let tail_db = 6.0 * Shape::new(0).sigma_db + 0.01;
+    std::array::from_fn(|i_tbs| {
+        let curves = mcs::DOWNLINK.iter().chain(&mcs::UPLINK).filter(|mcs| usize::from(mcs.i_tbs) == i_tbs);
+        let s50_db = curves.map(|mcs| mcs.s50_1024_db.max(mcs.s50_6144_db)).fold(f64::NEG_INFINITY, f64::max);
+        from_db(s50_db + tail_db)
+    })
+});
+
+/// Probability that a transport block of `tb_bits` with this MCS fails at a linear SINR.
+pub fn block_error_at(mcs: &Mcs, tb_bits: u32, sinr: f64) -> f64 {
+    if sinr > SURE[usize::from(mcs.i_tbs)] { 0.0 } else { block_error(mcs, tb_bits, to_db(sinr)) }
+}
+
+/// The same at `sinr_db`.
 pub fn block_error(mcs: &Mcs, tb_bits: u32, sinr_db: f64) -> f64 {
     let shape = Shape::of(tb_bits);
     let s50 = mcs.s50_1024_db + shape.position * (mcs.s50_6144_db - mcs.s50_1024_db);
@@ -83,6 +100,22 @@ mod tests {
         let one = 0.5 * libm::erfc(0.2 / sigma / 2.0f64.sqrt());
         let expected = 1.0 - libm::pow(1.0 - one, 13.0);
         assert!((block_error(mcs, 75_376, s50 + 0.2) - expected).abs() < 1e-9);
+    }
+
+    #[test]
+    fn what_cannot_fail_is_told_without_the_curve() {
+        for mcs in mcs::DOWNLINK.iter().chain(&mcs::UPLINK) {
+            for bits in [16, 56, 1000, 6120, 75_376] {
+                for step in -100..400 {
+                    let sinr = from_db(f64::from(step) * 0.1);
+                    assert_eq!(
+                        block_error_at(mcs, bits, sinr),
+                        block_error(mcs, bits, to_db(sinr)),
+                        "{mcs:?} {bits}"
+                    );
+                }
+            }
+        }
     }
 
     #[test]

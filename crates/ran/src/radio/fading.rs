@@ -241,8 +241,9 @@ pub struct Fader {
     fine_at: u64,
     /// The sums of the taps at the node computed last, each repeated in all lanes.
     sums: Vec<Complex>,
-    /// TTIs between nodes, as a power of two.
+    /// TTIs between nodes, as a power of two, and what a TTI is of that.
     spacing: u32,
+    step: f64,
     /// Per group of frequencies, the responses at the nodes that are kept, and which nodes they are.
     nodes: Vec<[Complex; KEPT]>,
     held: [u64; KEPT],
@@ -269,6 +270,7 @@ impl Fader {
             sums: vec![Complex::ZERO; taps.len()],
             taps,
             spacing,
+            step: 1.0 / f64::from(1u32 << spacing),
             nodes: vec![[Complex::ZERO; KEPT]; groups],
             held: [u64::MAX; KEPT],
             places: [0; NODES],
@@ -290,7 +292,7 @@ impl Fader {
             }
         }
         let rest = tti & ((1 << self.spacing) - 1);
-        self.weights = lagrange(rest as f64 / f64::from(1u32 << self.spacing)).map(|weight| weight as f32);
+        self.weights = lagrange(rest as f64 * self.step).map(|weight| weight as f32);
     }
     fn compute_node(&mut self, model: &FadingModel, tti: u64, place: usize) {
         let (coarse_at, fine_at) = (tti >> POWERS, tti >> (POWERS / 2));
@@ -332,8 +334,9 @@ impl Fader {
 
 /// Weights of the values at -1, 0, 1 and 2 in the cubic through them, between 0 and 1.
 fn lagrange(x: f64) -> [f64; NODES] {
+    const SIXTH: f64 = 1.0 / 6.0;
     let (a, b, c) = (x + 1.0, x - 1.0, x - 2.0);
-    [-x * b * c / 6.0, a * b * c / 2.0, -a * x * c / 2.0, a * x * b / 6.0]
+    [-x * b * c * SIXTH, a * b * c * 0.5, -a * x * c * 0.5, a * x * b * SIXTH]
 }
 
 /// The complex gains of a group of frequencies, from the sums of the taps and their twiddles.

@@ -97,8 +97,11 @@ pub struct Budget {
     pub granularity: u8,
 }
 
-/// Sorts candidates by the policy.
-fn rank(tti: Tti, policy: Policy, candidates: &mut [Candidate]) {
+/// Sorts candidates by the policy, the one to be served first at the front.
+pub fn rank(tti: Tti, policy: Policy, candidates: &mut [Candidate]) {
+    if candidates.len() < 2 {
+        return;
+    }
     // By place among the candidates, not by number: the stations of a sector have gaps between theirs.
     candidates.sort_unstable_by_key(|c| c.station);
     candidates.rotate_left((tti.0 % candidates.len() as u64) as usize);
@@ -114,10 +117,13 @@ pub fn allocate(
     budget: Budget,
     out: &mut Vec<(usize, u8)>,
 ) {
+    rank(tti, policy, candidates);
+    hand_out(policy, candidates, budget, out);
+}
+
+/// Gives out the budget to candidates in the order of their rank: pairs of station and resource blocks.
+pub fn hand_out(policy: Policy, candidates: &mut [Candidate], budget: Budget, out: &mut Vec<(usize, u8)>) {
     out.clear();
-    if candidates.len() > 1 {
-        rank(tti, policy, candidates);
-    }
     let first = candidates.len().min(budget.max_grants);
     let ranked = &mut candidates[..first];
     if policy == Policy::RoundRobin {

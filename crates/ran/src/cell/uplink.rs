@@ -8,7 +8,7 @@ use crate::lte::tbs;
 use crate::mac;
 use crate::radio::BlockSet;
 use crate::random_access::Cause;
-use crate::scheduler::{self, Budget};
+use crate::scheduler::{self, Budget, Candidate, Policy};
 use crate::slot::Tti;
 use crate::station::{Grant, Station};
 
@@ -75,22 +75,14 @@ impl Cell {
             if station.estimate.bytes() == 0 || station.suspended() || msg3 {
                 continue;
             }
-            let Some((mcs, max_prb)) = station.uplink_mcs(tti, &self.config, &mut self.network) else {
-                continue;
-            };
-            station.uplink.mcs = Some(mcs);
-            let needed = mac::block_needed(u64::from(station.estimate.bytes()), 1);
-            let unlimited = prb_for(mcs.i_tbs, needed, self.config.uplink_prb);
-            let wanted_prb = unlimited.min(max_prb);
-            station.wanted = (wanted_prb, wanted_prb < unlimited);
-            let bits_per_prb = bits_per_prb(mcs.i_tbs, self.config.uplink_prb);
-            self.candidates.push(station.uplink.candidate(tti, index, wanted_prb, bits_per_prb));
+            self.candidates.push(station.uplink.candidate(tti, index, 0, 0.0));
         }
         self.move_repetitions(process, &mut free);
         let budget =
             Budget { n_prb: free.len() as u8, max_grants: self.config.uplink_grants, granularity: 1 };
         let policy = self.config.uplink_scheduler;
-        scheduler::allocate(tti, policy, &mut self.candidates, budget, &mut self.allocations);
+        self.rank_uplink(tti, policy);
+        scheduler::hand_out(policy, &mut self.candidates, budget, &mut self.allocations);
         for at in 0..self.allocations.len() {
             let (index, n_prb) = self.allocations[at];
             let station = &mut self.stations[index];
@@ -104,6 +96,43 @@ impl Cell {
             station.grant(sent_at, mcs, blocks);
             self.resolve_by_grant(tti, index);
         }
+    }
+
+    /// Puts the candidates in the order of their rank, with what each wants, and leaves out those that cannot send.
+    fn rank_uplink(&mut self, tti: Tti, policy: Policy) {
+        // Turns do not ask how good a channel is: only those that get one have to be looked at. A stated channel is
+        // looked at always, since it goes on by draws.
+        let by_turns = policy == Policy::RoundRobin && self.network.is_some();
+        if by_turns {
+            scheduler::rank(tti, policy, &mut self.candidates);
+        }
+        let most = if by_turns { self.config.uplink_grants } else { self.candidates.len() };
+        let mut kept = 0;
+        for at in 0..self.candidates.len() {
+            if kept == most {
+                break;
+            }
+            if let Some(candidate) = self.uplink_candidate(tti, self.candidates[at].station) {
+                self.candidates[kept] = candidate;
+                kept += 1;
+            }
+        }
+        self.candidates.truncate(kept);
+        if !by_turns {
+            scheduler::rank(tti, policy, &mut self.candidates);
+        }
+    }
+    /// What a station would be granted; none if its SINR is too low for any MCS.
+    fn uplink_candidate(&mut self, tti: Tti, index: usize) -> Option<Candidate> {
+        let station = &mut self.stations[index];
+        let (mcs, max_prb) = station.uplink_mcs(tti, &self.config, &mut self.network)?;
+        station.uplink.mcs = Some(mcs);
+        let needed = mac::block_needed(u64::from(station.estimate.bytes()), 1);
+        let unlimited = prb_for(mcs.i_tbs, needed, self.config.uplink_prb);
+        let wanted_prb = unlimited.min(max_prb);
+        station.wanted = (wanted_prb, wanted_prb < unlimited);
+        let bits_per_prb = bits_per_prb(mcs.i_tbs, self.config.uplink_prb);
+        Some(station.uplink.candidate(tti, index, wanted_prb, bits_per_prb))
     }
 
     /// The station sends the block of this TTI: a retransmission, a granted new one, or a scheduling request.

@@ -14,7 +14,7 @@ pub(crate) use placed::Placed;
 pub(crate) use station_radio::{Report, StationRadio};
 
 use crate::headroom::{Headroom, HeadroomConfig};
-use crate::radio::effective_sinr::{miesm_of, miesm_weighted};
+use crate::radio::effective_sinr::{Mean, miesm_of};
 use crate::radio::fading::{doppler_hz, subband_centres};
 use crate::radio::interference::{add_uplink, uplink_noise_mw};
 use crate::radio::power_control::headroom_index;
@@ -78,8 +78,6 @@ pub(crate) struct Network {
     /// Fading at the resource block groups of the downlink and the uplink.
     models: Option<(FadingModel, FadingModel)>,
     groups: (usize, usize),
-    /// Which group each uplink resource block belongs to.
-    uplink_group: Vec<usize>,
     /// Noise per uplink resource block at the eNB, in mW.
     uplink_noise_mw: f64,
     /// Interference and noise per uplink resource block at each served cell, in mW.
@@ -141,7 +139,6 @@ impl Network {
             neighbours,
             models,
             groups: (groups[0] as usize, groups[1] as usize),
-            uplink_group: (0..usize::from(prb.1)).map(|block| block / groups[1] as usize).collect(),
             uplink_noise_mw: noise,
             uplink_mean_mw: vec![noise; served.len()],
             used: vec![BlockSet::NONE; served.len()],
@@ -328,25 +325,32 @@ impl Network {
         let modulation = Modulation::of_order(qm);
         let group = if sent.downlink { self.groups.0 } else { self.groups.1 };
         let groups = sent.blocks.span(group);
+        let mut mean = Mean::new(modulation);
         if sent.downlink {
             let mut noise = std::mem::take(&mut self.scratch);
             placed.receiver.interference_mw(&self.activity, groups.start, &mut noise[groups.clone()]);
             let signal = placed.receiver.signal_mw();
             let gains = self.gains(placed, tti, true, groups.clone());
             let used = sent.blocks.groups(group as u32, groups.start);
-            let sinrs = used.zip(gains.iter().zip(&noise[groups]));
-            let sinrs = sinrs.map(|(blocks, (gain, noise))| (signal * f64::from(*gain) / noise, blocks));
-            let sinr = miesm_weighted(modulation, sinrs);
+            for (blocks, (gain, noise)) in used.zip(gains.iter().zip(&noise[groups])) {
+                mean.add(signal * f64::from(*gain) / noise, blocks);
+            }
             self.scratch = noise;
-            sinr
         } else {
             let signal = placed.power.per_block_mw(sent.blocks.len()) * placed.power.own_gain;
-            let (first, received) = (groups.start, &self.uplink_mw[cell]);
-            let gains = self.gains(placed, tti, false, groups);
-            let gain = |block: usize| f64::from(gains[self.uplink_group[block] - first]);
-            let sinrs = sent.blocks.blocks().map(|block| (signal * gain(block) / received[block], 1));
-            miesm_weighted(modulation, sinrs)
+            let received = &self.uplink_mw[cell];
+            let gains = self.gains(placed, tti, false, groups.clone());
+            let used = sent.blocks.groups(group as u32, groups.start);
+            for (at, (blocks, gain)) in groups.zip(used.zip(gains)) {
+                let signal = signal * f64::from(*gain);
+                for (block, received) in (at * group..).zip(received[at * group..].iter().take(group)) {
+                    if blocks as usize == group || sent.blocks.contains(block as u32) {
+                        mean.add(signal / received, 1);
+                    }
+                }
+            }
         }
+        mean.sinr()
     }
 }
 

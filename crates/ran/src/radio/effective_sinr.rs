@@ -159,19 +159,33 @@ pub fn most_lost(modulation: Modulation, db: f64) -> f64 {
     f64::from_bits(holds)
 }
 
-/// Effective linear SINR where each SINR is that of as many blocks; zero for none.
-pub fn miesm_weighted(modulation: Modulation, sinrs: impl Iterator<Item = (f64, u32)>) -> f64 {
-    let table = &TABLES[modulation as usize];
-    let (mut sum, mut count) = (0.0, 0);
-    let (mut last, mut lost) = (f64::NAN, 0.0);
-    for (sinr, blocks) in sinrs {
-        if sinr != last {
-            (last, lost) = (sinr, table.at(sinr)); // neighbours often have the same
-        }
-        sum += f64::from(blocks) * lost;
-        count += blocks;
+/// The effective SINR of blocks that are added one after the other.
+pub struct Mean {
+    table: &'static Table,
+    sum: f64,
+    blocks: u32,
+    /// The last SINR and what it loses: neighbours often have the same.
+    last: (f64, f64),
+}
+
+impl Mean {
+    /// Of no block yet.
+    pub fn new(modulation: Modulation) -> Self {
+        Self { table: &TABLES[modulation as usize], sum: 0.0, blocks: 0, last: (f64::NAN, 0.0) }
     }
-    if count == 0 { 0.0 } else { table.inverse(sum / f64::from(count)) }
+    /// Adds so many blocks with this linear SINR.
+    #[inline(always)]
+    pub fn add(&mut self, sinr: f64, blocks: u32) {
+        if sinr != self.last.0 {
+            self.last = (sinr, self.table.at(sinr));
+        }
+        self.sum += f64::from(blocks) * self.last.1;
+        self.blocks += blocks;
+    }
+    /// The effective linear SINR; zero for no block.
+    pub fn sinr(&self) -> f64 {
+        if self.blocks == 0 { 0.0 } else { self.table.inverse(self.sum / f64::from(self.blocks)) }
+    }
 }
 
 #[cfg(test)]

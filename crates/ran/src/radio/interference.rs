@@ -78,10 +78,18 @@ impl BlockSet {
         // Not every processor counts bits in one step, and groups are small.
         const ONES: [u8; 16] = [0, 1, 1, 2, 1, 2, 2, 3, 1, 2, 2, 3, 2, 3, 3, 4];
         debug_assert!(group <= 4, "TS 36.213 Table 7.1.6.1-1 has groups of up to 4 blocks");
-        let (mut left, mask) = (self.0 >> (first as u32 * group), (1 << group) - 1);
+        // A word at a time, of which every size of group is a divisor.
+        const WORD: u32 = 60;
+        let (mut rest, mask) = (self.0 >> (first as u32 * group), (1 << group) - 1);
+        let (mut word, mut left) = (0, 0);
         std::iter::from_fn(move || {
-            let blocks = (left != 0).then(|| u32::from(ONES[(left as usize & mask) & 15]));
-            left >>= group;
+            if left == 0 {
+                (word, left) = (rest as u64 & ((1 << WORD) - 1), WORD / group);
+                rest >>= WORD;
+            }
+            let blocks = (word != 0 || rest != 0).then(|| u32::from(ONES[(word & mask) as usize & 15]));
+            word >>= group;
+            left -= 1;
             blocks
         })
     }

@@ -4,10 +4,10 @@
 //! those that the accelerator holds.
 
 use super::frame::Link;
-use paceline_net::FlowKey;
+use paceline_net::{FlowKey, HashKey};
 use paceline_pep::accelerator::Side;
 #[allow(clippy::disallowed_types)]
-// with a random key, since outsiders choose what is in it; never iterated in order
+// with a key that outsiders, who choose what is in it, do not know; never iterated in order
 use std::collections::HashMap;
 
 #[derive(Clone, Copy, Default)]
@@ -19,15 +19,17 @@ struct Entry {
 /// Link headers by connection, in the direction from server to mobile.
 #[allow(clippy::disallowed_types)]
 pub struct Links {
-    recent: HashMap<FlowKey, Entry>,
-    older: HashMap<FlowKey, Entry>,
+    recent: HashMap<FlowKey, Entry, HashKey>,
+    older: HashMap<FlowKey, Entry, HashKey>,
+    key: HashKey,
     limit: usize,
 }
 
 impl Links {
     /// An empty table for so many connections at once, and as many forgotten ones.
-    pub fn new(limit: usize) -> Self {
-        Self { recent: Default::default(), older: Default::default(), limit }
+    pub fn new(limit: usize, seed: u64) -> Self {
+        let key = HashKey::new(seed);
+        Self { recent: HashMap::with_hasher(key), older: HashMap::with_hasher(key), key, limit }
     }
     /// Another limit, from now on.
     pub fn set_limit(&mut self, limit: usize) {
@@ -55,7 +57,8 @@ impl Links {
             return anew && entry.learn(side, link);
         }
         if self.recent.len() >= self.limit {
-            let older = std::mem::replace(&mut self.older, std::mem::take(&mut self.recent));
+            let recent = std::mem::replace(&mut self.recent, HashMap::with_hasher(self.key));
+            let older = std::mem::replace(&mut self.older, recent);
             self.recent.extend(older.into_iter().filter(|(key, _)| held(key)));
         }
         let mut entry = self.older.remove(&key).unwrap_or_default();

@@ -8,14 +8,14 @@ use super::engine::{Engine, Fate};
 use super::frame::{self, Arrival, Link, Outgoing};
 use super::journal::Writer;
 use super::requests::{Lateness, Request, Snapshot};
-use super::socket::{BATCH, PacketSocket, Slot};
-use super::steering::{Pulse, STALE};
+use super::socket::{BATCH, PacketSocket, Slot, keep_freed_memory};
+use super::steering::{Left, Pulse, STALE};
 use crate::clock;
 use crate::emulate::prefer_this_thread;
 use anyhow::{Context, bail};
 use nix::poll::{PollFd, PollFlags, ppoll};
 use nix::sys::time::TimeSpec;
-use paceline_net::{Duration, Instant, Packet};
+use paceline_net::{Duration, FlowKey, Instant, Packet};
 use paceline_pep::accelerator::Side;
 use std::collections::VecDeque;
 use std::io::{self, IoSlice};
@@ -28,8 +28,9 @@ const STAMP: Duration = Duration::from_millis(5);
 const ABSENCE: Duration = Duration::from_nanos(STALE.as_nanos() / 4 * 3);
 /// Longest sleep.
 const MAX_WAIT: Duration = Duration::from_millis(10);
-/// Packets in a turn from which on there is much traffic.
+/// Packets or bytes in a turn from which on there is much traffic.
 const BUSY: usize = 4;
+const BUSY_BYTES: u64 = 16 << 10;
 /// Batches taken in a turn from each side: bounds the time away from the other.
 const BATCHES: usize = 4;
 /// Packets that wait for a full device; more are lost, as on a full line.
@@ -65,6 +66,8 @@ struct Counters {
     bytes_in: [u64; 2],
     /// Connections left to the kernel.
     left_alone: u64,
+    /// Times that a connection's upload was left to the kernel.
+    resting: u64,
     /// Frames that no buffer had room for, ahead of the worker and behind it.
     lost_in: u64,
     lost_out: u64,
@@ -86,6 +89,8 @@ pub struct Worker {
     journal: Option<Writer>,
     swept_at: Instant,
     slots: Vec<Slot>,
+    /// Connections whose upload is left to the kernel at the end of the turn.
+    resting: Vec<FlowKey>,
     counters: Counters,
     stamped_at: Instant,
     looked_at: Instant,
@@ -118,6 +123,7 @@ impl Worker {
             journal,
             swept_at: Instant::ZERO,
             slots: (0..BATCH).map(|_| Slot::new()).collect(),
+            resting: Vec::new(),
             counters: Counters::default(),
             stamped_at: Instant::ZERO,
             looked_at: Instant::ZERO,
@@ -131,14 +137,16 @@ impl Worker {
     pub fn run(mut self) -> anyhow::Result<Snapshot> {
         // Its packets come from the kernel's network threads: if it kept them from running, it would have to wait itself.
         prefer_this_thread();
+        keep_freed_memory();
         loop {
-            let now = clock::now();
+            let (now, before) = (clock::now(), self.counters.bytes_in);
             self.stamp(now)?;
             let taken = self.turn(now)?;
+            let bytes: u64 = self.counters.bytes_in.iter().zip(before).map(|(all, before)| all - before).sum();
             if self.take_up_requests(now) {
                 return self.end();
             }
-            if taken >= BUSY {
+            if taken >= BUSY || bytes >= BUSY_BYTES {
                 let due = now + self.tick;
                 clock::sleep_until(due);
                 self.counters.lateness.record(clock::now().since(due).as_nanos());
@@ -158,6 +166,13 @@ impl Worker {
         for side in [Side::Server, Side::Mobile] {
             self.send(side);
         }
+        // What was taken of them is ahead of what the kernel gets.
+        for key in self.resting.drain(..) {
+            if self.engine.rests(&key) {
+                self.counters.resting += 1;
+                self.pulse.leave_alone(&key, Left::Upload);
+            }
+        }
         Ok(taken)
     }
 
@@ -169,8 +184,8 @@ impl Worker {
                 Ok(received) => received,
                 Err(error) => return Err(error).context("cannot receive from an interface"),
             };
-            for slot in &slots[..received] {
-                self.counters.bytes_in[side as usize] += slot.len as u64;
+            for slot in &mut slots[..received] {
+                self.counters.bytes_in[side as usize] += slot.len() as u64;
                 match frame::read(slot) {
                     Arrival::Datagram(link, packet) => self.on_datagram(now, side, link, packet),
                     Arrival::Unread(link, unread) => {
@@ -195,11 +210,13 @@ impl Worker {
             Fate::Taken => {}
             Fate::LeaveAlone(key) => {
                 self.counters.left_alone += 1;
-                self.pulse.leave_alone(&key);
+                self.pulse.leave_alone(&key, Left::Whole);
             }
+            Fate::Rests(key) => self.resting.push(key),
+            Fate::TakenBack(key) => self.pulse.take_back(&key),
             Fate::Passes(frame) => self.queue(side.other(), frame),
             Fate::PassesAlone(key, frame) => {
-                self.pulse.leave_alone(&key);
+                self.pulse.leave_alone(&key, Left::Whole);
                 self.queue(side.other(), frame);
             }
         }
@@ -241,7 +258,15 @@ impl Worker {
         let Port { socket, exit, waiting } = &mut self.ports[side as usize];
         let socket = exit.as_ref().unwrap_or(socket);
         while !waiting.is_empty() {
-            let frames: Vec<[IoSlice<'_>; 3]> = waiting.iter().take(BATCH).map(Outgoing::parts).collect();
+            let mut parts: Vec<IoSlice<'_>> = Vec::with_capacity(4 * BATCH);
+            let mut ends = [0; BATCH];
+            for (frame, end) in waiting.iter().zip(&mut ends) {
+                frame.add_parts(&mut parts);
+                *end = parts.len();
+            }
+            let starts = std::iter::once(0).chain(ends);
+            let ranges = starts.zip(ends).take(waiting.len());
+            let frames: Vec<&[IoSlice<'_>]> = ranges.map(|(from, until)| &parts[from..until]).collect();
             match socket.send(&frames) {
                 Ok(0) => return,
                 Ok(sent) => {
@@ -378,6 +403,7 @@ impl Worker {
             ("frames-lost-in", c.lost_in),
             ("frames-lost-out", c.lost_out),
             ("connections-left-alone", c.left_alone),
+            ("uploads-left-alone", c.resting),
             ("turns", c.turns),
             ("journal-writes", self.journal.as_ref().map_or(0, Writer::writes)),
             ("flows-detached-at-end", detached),

@@ -3,7 +3,7 @@
 //!
 //! Acknowledged early is what is contiguous, verified and held, within the exposure cap. Not acknowledged early: a
 //! FIN and the last packet ahead of it, urgent data and what follows it, and anything while the accelerator is being
-//! stopped, the handshake is not complete or the client is silent.
+//! stopped, the handshake is not complete, the client is silent or has not been heard since it rested.
 
 use super::flow::{Context, Fate, Flow, PendingReset};
 use super::store::Mark;
@@ -29,6 +29,14 @@ impl Flow {
         if tcp.flags.contains(TcpFlags::RST) {
             return self.on_server_reset(cx, packet, off);
         }
+        if self.uplink.resting {
+            // Believed is what stands exactly where its stream goes on: nothing else tells it from injected segments.
+            if off != self.store.next() || !tcp.flags.contains(TcpFlags::ACK) || self.is_old(&tcp) {
+                return Fate::Detach(packet);
+            }
+            self.uplink.resume(&tcp);
+        }
+        self.uplink.catch_up(&tcp);
         if !tcp.flags.contains(TcpFlags::ACK) || !self.uplink.accepts_ack(tcp.ack) {
             // What the server acknowledges went past us: so may everything.
             if self.is_quiet() && tcp.flags.contains(TcpFlags::ACK) && tcp.ack > self.uplink.next {
@@ -48,6 +56,7 @@ impl Flow {
             return Fate::Pass(packet);
         }
         self.hear_server(&tcp);
+        self.uplink.on_server_data();
         self.on_data(cx, packet, off, fin)
     }
 
@@ -187,7 +196,7 @@ impl Flow {
     /// What may be acknowledged to the server now.
     fn ack_target(&self, cx: &Context<'_>) -> u64 {
         let mut target = self.acked.max(self.una);
-        if cx.early && self.complete && !self.is_silent(cx) {
+        if cx.early && self.complete && !self.uplink.uncertain && !self.is_silent(cx) {
             let mut early = self.store.next().min(self.una + cx.config.exposure.0);
             if self.fin.is_some() {
                 early = early.min(self.store.tail());
@@ -287,7 +296,7 @@ impl Flow {
         cx.stats.acks_sent += 1;
         let unparsed = Unparsed { urgent: 0, flow_label: self.uplink.flow_label };
         let packet = self.build(ip, tcp, unparsed);
-        cx.out.push_back(Transmission { side: Side::Server, packet, segment: 0 });
+        cx.out.push_back(Transmission::whole(Side::Server, packet));
     }
 
     /// The client's last real TSval, and the echo for the server.

@@ -320,6 +320,11 @@ impl Openings {
     pub fn holds(&self, key: &FlowKey) -> bool {
         self.table.holds(key)
     }
+    /// The other direction of a connection whose handshake is complete.
+    pub fn uplink(&mut self, key: &FlowKey) -> Option<&mut Uplink> {
+        let slot = self.table.find(key)?;
+        self.table.get_mut(slot).filter(|opening| opening.client_acked).map(|opening| &mut opening.uplink)
+    }
     pub fn get(&mut self, key: &FlowKey) -> Option<&Opening> {
         let slot = self.table.find(key)?;
         self.table.get(slot)

@@ -97,7 +97,7 @@ def packets(town: Town, gateway: Gateway, options: argparse.Namespace) -> None:
     rate, seconds, count = options.packets, 5, 8000
     generator = Generator(town.client, town.server)
     flows = [Flow(number, per_device=4) for number in range(count)]
-    generator.play(lives(OPEN, flows, 200), 0.01)
+    generator.play(lives(OPEN, flows, 200), 0.01, 0.004)
     time.sleep(0.5)
     rounds = int(rate * seconds / 2 / count)
     # An acknowledgment follows its segment by as many packets as there are connections.
@@ -159,9 +159,9 @@ def connections(town: Town, gateway: Gateway, options: argparse.Namespace) -> No
     rate, seconds = options.connections, 5
     generator = Generator(town.client, town.server)
     flows = [Flow(number, per_device=16) for number in range(rate * seconds)]
-    steps = lives(OPEN + TALK + CLOSE, flows, rate // 200)
+    steps = lives(OPEN + TALK + CLOSE, flows, rate // 100)
     change = Change(gateway)
-    took = generator.play(steps, 0.005)
+    took = generator.play(steps, 0.01, 0.002)
     time.sleep(1)
     seen = change.end()
     tell("new connections offered", len(flows) / took, "a second", f"{rate:,}", len(flows) / took > 0.95 * rate)
@@ -177,7 +177,7 @@ def idle(town: Town, gateway: Gateway, options: argparse.Namespace) -> None:
     count = 100_000
     generator = Generator(town.client, town.server)
     before = gateway.memory()
-    generator.play(lives(OPEN + TALK, [Flow(number, per_device=10) for number in range(count)], 50), 0.005)
+    generator.play(lives(OPEN + TALK, [Flow(number, per_device=10) for number in range(count)], 200), 0.02, 0.004)
     time.sleep(1)
     status, memory = gateway.status(), gateway.memory()
     tell("idle connections held", status["flows"], "", f"{count:,}", status["flows"] == count)
@@ -290,6 +290,10 @@ def main() -> None:
         addresses = ("10.77.1.2/16", "10.77.2.2/16") if name == "flood" else ("", "")
         town = Town(*addresses)
         try:
+            if name != "flood":
+                for host in (town.client, town.server):
+                    # What is sent there is thrown away, and should cost little.
+                    town.inside(host, "ethtool", "-K", "eth0", "gro", "off")
             with tempfile.TemporaryDirectory() as folder:
                 MADE_UP[name](town, Gateway(town, options.paceline, Path(folder)), options)
         finally:

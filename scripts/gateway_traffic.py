@@ -124,11 +124,12 @@ class Generator:
             done += max(count, 0)
         self.sent += done
 
-    def play(self, steps: list[list[tuple[bool, Batch]]], pause: float) -> float:
-        """Sends each step's batches; steps begin `pause` seconds apart. The time that it took."""
+    def play(self, steps: list[list[tuple[bool, Batch]]], pause: float, least: float = 0.0) -> float:
+        """Sends each step's batches; steps begin `pause` seconds apart, and `least` after the end of the one before
+        where that is late. The time that it took."""
         start = time.monotonic()
         for n, step in enumerate(steps):
-            wait = start + n * pause - time.monotonic()
+            wait = max(start + n * pause - time.monotonic(), least)
             if wait > 0:
                 time.sleep(wait)
             for up, batch in step:

@@ -360,8 +360,7 @@ mod tests {
             assert_eq!(parse(bytes).unwrap(), built);
             assert_eq!(Unparsed::of(&built), unparsed);
             assert_eq!(&bytes[header_len(&built)..], b"hello");
-            let whole =
-                segment(old.ip, tcp, unparsed, Checksum::Partial, [&b"hello"[..]].into_iter());
+            let whole = segment(old.ip, tcp, unparsed, Checksum::Partial, [&b"hello"[..]].into_iter());
             let split = headers(old.ip, tcp, unparsed);
             let (Payload::Datagram(whole_bytes), Payload::Datagram(bytes)) = (&whole.payload, &split.payload)
             else {

@@ -22,9 +22,8 @@ pub enum Fate {
     Taken,
     /// It was taken in, and its connection needs nothing of this: the kernel may have it.
     LeaveAlone(FlowKey),
-    /// It was taken in, and its connection only uploads: the kernel may have that, if it still [`Engine::rests`] when
-    /// what was taken in has been sent.
-    Rests(FlowKey),
+    /// It was taken in, and its connection only uploads, for which it may [`Engine::rest`].
+    Uploads(FlowKey),
     /// It was taken in, and with it its connection, of which the kernel had the upload.
     TakenBack(FlowKey),
     /// It goes on as it is.
@@ -163,14 +162,14 @@ impl Engine {
         match side {
             Side::Server if data && !syn && !machine.knows(&key) => Fate::LeaveAlone(key),
             Side::Server if resting => Fate::TakenBack(key),
-            Side::Mobile if data && machine.rest(&key) => Fate::Rests(key),
+            Side::Mobile if data && machine.may_rest(&key) => Fate::Uploads(key),
             _ => Fate::Taken,
         }
     }
 
-    /// Whether the kernel may have a connection's upload.
-    pub fn rests(&mut self, key: &FlowKey) -> bool {
-        self.machines().any(|machine| machine.is_resting(key))
+    /// Leaves a connection's upload to the kernel, if it still may be.
+    pub fn rest(&mut self, key: &FlowKey) -> bool {
+        self.machines().any(|machine| machine.rest(key))
     }
 
     /// What is done for a connection.

@@ -7,9 +7,10 @@
 use super::engine::{Engine, Fate};
 use super::frame::{self, Arrival, Link, Outgoing};
 use super::journal::Writer;
-use super::requests::{Lateness, Request, Snapshot};
+use super::requests::{Request, Snapshot};
 use super::socket::{BATCH, PacketSocket, Slot, keep_freed_memory};
 use super::steering::{Left, Pulse, STALE};
+use super::tally::Counters;
 use crate::clock;
 use crate::emulate::prefer_this_thread;
 use anyhow::{Context, bail};
@@ -26,8 +27,11 @@ use std::sync::mpsc::{Receiver, TryRecvError};
 const STAMP: Duration = Duration::from_millis(5);
 /// After so long without a stamp the kernel may have let packets pass; shorter than that takes, to be sure.
 const ABSENCE: Duration = Duration::from_nanos(STALE.as_nanos() / 4 * 3);
-/// Longest sleep.
+/// Longest sleep, and while somebody asks one question after the other: what is asked wakes nobody.
 const MAX_WAIT: Duration = Duration::from_millis(10);
+const ASKED_WAIT: Duration = Duration::from_micros(500);
+/// Since the last question.
+const ASKING: Duration = Duration::from_millis(50);
 /// Packets or bytes in a turn from which on there is much traffic.
 const BUSY: usize = 4;
 const BUSY_BYTES: u64 = 16 << 10;
@@ -57,26 +61,6 @@ impl Port {
     }
 }
 
-/// What a worker counts.
-#[derive(Clone, Copy, Debug, Default)]
-struct Counters {
-    frames_in: u64,
-    frames_out: u64,
-    /// By side.
-    bytes_in: [u64; 2],
-    /// Connections left to the kernel.
-    left_alone: u64,
-    /// Times that a connection's upload was left to the kernel.
-    resting: u64,
-    /// Frames that no buffer had room for, ahead of the worker and behind it.
-    lost_in: u64,
-    lost_out: u64,
-    turns: u64,
-    lateness: Lateness,
-    /// Times that the worker was away for so long that packets may have passed it.
-    absences: u64,
-}
-
 /// One thread's part of the gateway.
 pub struct Worker {
     engine: Engine,
@@ -89,13 +73,15 @@ pub struct Worker {
     journal: Option<Writer>,
     swept_at: Instant,
     slots: Vec<Slot>,
-    /// Connections whose upload is left to the kernel at the end of the turn.
-    resting: Vec<FlowKey>,
+    /// Connections that only upload, and whether more may have come of them than was taken in.
+    uploads: Vec<FlowKey>,
+    behind: bool,
     counters: Counters,
     stamped_at: Instant,
     looked_at: Instant,
     overloaded_until: Instant,
     draining_until: Option<Instant>,
+    asked_at: Instant,
     /// Connections that had been detached and reset when draining began.
     before_end: (u64, u64),
 }
@@ -123,12 +109,14 @@ impl Worker {
             journal,
             swept_at: Instant::ZERO,
             slots: (0..BATCH).map(|_| Slot::new()).collect(),
-            resting: Vec::new(),
+            uploads: Vec::new(),
+            behind: false,
             counters: Counters::default(),
             stamped_at: Instant::ZERO,
             looked_at: Instant::ZERO,
             overloaded_until: Instant::ZERO,
             draining_until: None,
+            asked_at: Instant::ZERO,
             before_end: (0, 0),
         }
     }
@@ -142,7 +130,8 @@ impl Worker {
             let (now, before) = (clock::now(), self.counters.bytes_in);
             self.stamp(now)?;
             let taken = self.turn(now)?;
-            let bytes: u64 = self.counters.bytes_in.iter().zip(before).map(|(all, before)| all - before).sum();
+            let bytes: u64 =
+                self.counters.bytes_in.iter().zip(before).map(|(all, before)| all - before).sum();
             if self.take_up_requests(now) {
                 return self.end();
             }
@@ -166,14 +155,19 @@ impl Worker {
         for side in [Side::Server, Side::Mobile] {
             self.send(side);
         }
-        // What was taken of them is ahead of what the kernel gets.
-        for key in self.resting.drain(..) {
-            if self.engine.rests(&key) {
+        self.let_uploads_go();
+        Ok(taken)
+    }
+
+    /// Leaves uploads to the kernel, of which everything that came here has been sent: it would be overtaken.
+    fn let_uploads_go(&mut self) {
+        let behind = self.behind || !self.ports[Side::Server as usize].waiting.is_empty();
+        for key in self.uploads.drain(..) {
+            if !behind && self.engine.rest(&key) {
                 self.counters.resting += 1;
                 self.pulse.leave_alone(&key, Left::Upload);
             }
         }
-        Ok(taken)
     }
 
     fn receive(&mut self, now: Instant, side: Side) -> anyhow::Result<usize> {
@@ -196,7 +190,8 @@ impl Worker {
                 }
             }
             total += received;
-            if received < slots.len() {
+            self.behind = received == slots.len();
+            if !self.behind {
                 break;
             }
         }
@@ -212,7 +207,8 @@ impl Worker {
                 self.counters.left_alone += 1;
                 self.pulse.leave_alone(&key, Left::Whole);
             }
-            Fate::Rests(key) => self.resting.push(key),
+            Fate::Uploads(key) if self.uploads.last() == Some(&key) => {}
+            Fate::Uploads(key) => self.uploads.push(key),
             Fate::TakenBack(key) => self.pulse.take_back(&key),
             Fate::Passes(frame) => self.queue(side.other(), frame),
             Fate::PassesAlone(key, frame) => {
@@ -316,7 +312,10 @@ impl Worker {
         loop {
             match self.requests.try_recv() {
                 Ok(Request::Abort) => return true,
-                Ok(request) => self.take_up(now, request),
+                Ok(request) => {
+                    self.asked_at = now;
+                    self.take_up(now, request);
+                }
                 Err(TryRecvError::Empty) => break,
                 Err(TryRecvError::Disconnected) => return true,
             }
@@ -372,7 +371,8 @@ impl Worker {
     fn wait(&mut self, now: Instant) -> anyhow::Result<()> {
         // What is full has to be sent first.
         let timer = self.engine.next_timer().filter(|_| !self.is_full()).unwrap_or(Instant::MAX);
-        let until = timer.min(now + MAX_WAIT);
+        let most = if now.since(self.asked_at) < ASKING { ASKED_WAIT } else { MAX_WAIT };
+        let until = timer.min(now + most);
         let arrivals = self.ports.iter().map(|port| PollFd::new(port.socket.as_fd(), PollFlags::POLLIN));
         let full = self.ports.iter().filter(|port| !port.waiting.is_empty());
         let room = full.map(|port| PollFd::new(port.exit().as_fd(), PollFlags::POLLOUT));
@@ -389,28 +389,17 @@ impl Worker {
     }
 
     fn snapshot(&self) -> Snapshot {
-        let c = &self.counters;
         let (now, before) = (self.engine.let_go(), self.before_end);
         let ending = u64::from(self.draining_until.is_some());
         let (detached, reset) = (ending * (now.0 - before.0), ending * (now.1 - before.1));
         let mut counters = self.engine.counters();
+        counters.extend(self.counters.named());
         counters.extend([
-            ("frames-in", c.frames_in),
-            ("frames-out", c.frames_out),
-            ("frame-bytes-in", c.bytes_in.iter().sum()),
-            ("frame-bytes-from-servers", c.bytes_in[Side::Server as usize]),
-            ("frame-bytes-from-devices", c.bytes_in[Side::Mobile as usize]),
-            ("frames-lost-in", c.lost_in),
-            ("frames-lost-out", c.lost_out),
-            ("connections-left-alone", c.left_alone),
-            ("uploads-left-alone", c.resting),
-            ("turns", c.turns),
             ("journal-writes", self.journal.as_ref().map_or(0, Writer::writes)),
             ("flows-detached-at-end", detached),
             ("flows-reset-at-end", reset),
-            ("absences", c.absences),
         ]);
-        let mut snapshot = Snapshot { counters, lateness: c.lateness, ..Snapshot::default() };
+        let mut snapshot = Snapshot { counters, lateness: self.counters.lateness, ..Snapshot::default() };
         self.engine.tell(&mut snapshot);
         snapshot
     }

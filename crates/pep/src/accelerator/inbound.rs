@@ -29,12 +29,18 @@ impl Flow {
         if tcp.flags.contains(TcpFlags::RST) {
             return self.on_server_reset(cx, packet, off);
         }
+        let fin = tcp.flags.contains(TcpFlags::FIN);
         if self.uplink.resting {
-            // Believed is what stands exactly where its stream goes on: nothing else tells it from injected segments.
-            if off != self.store.next() || !tcp.flags.contains(TcpFlags::ACK) || self.is_old(&tcp) {
-                return Fate::Detach(packet);
+            let acceptable = tcp.flags.contains(TcpFlags::ACK) && !self.is_old(&tcp);
+            if tcp.payload_len > 0 || fin {
+                // Believed is what stands exactly where its stream goes on: nothing else tells it from injected segments.
+                if off != self.store.next() || !acceptable {
+                    return Fate::Detach(packet);
+                }
+                self.uplink.resume(&tcp);
+            } else if !acceptable || !self.uplink.accepts_ack(tcp.ack) {
+                return Fate::Pass(packet); // others like it go past
             }
-            self.uplink.resume(&tcp);
         }
         self.uplink.catch_up(&tcp);
         if !tcp.flags.contains(TcpFlags::ACK) || !self.uplink.accepts_ack(tcp.ack) {
@@ -47,7 +53,6 @@ impl Flow {
         if self.is_old(&tcp) {
             return self.refuse(cx);
         }
-        let fin = tcp.flags.contains(TcpFlags::FIN);
         if tcp.payload_len == 0 && !fin {
             return self.on_server_ack(cx, packet, off);
         }
@@ -196,7 +201,7 @@ impl Flow {
     /// What may be acknowledged to the server now.
     fn ack_target(&self, cx: &Context<'_>) -> u64 {
         let mut target = self.acked.max(self.una);
-        if cx.early && self.complete && !self.uplink.uncertain && !self.is_silent(cx) {
+        if cx.early && self.is_heard() && !self.is_silent(cx) {
             let mut early = self.store.next().min(self.una + cx.config.exposure.0);
             if self.fin.is_some() {
                 early = early.min(self.store.tail());
@@ -209,6 +214,10 @@ impl Flow {
         target
     }
 
+    /// Whether the client has told what may be said in its name.
+    fn is_heard(&self) -> bool {
+        self.complete && !self.uplink.uncertain
+    }
     /// Whether the client owes an answer for too long.
     pub fn is_silent(&self, cx: &Context<'_>) -> bool {
         self.is_waiting() && cx.now.since(self.heard_at) > cx.config.silence
@@ -239,7 +248,7 @@ impl Flow {
         } else if !cx.early {
             // No more than what the client itself would offer.
             self.client_edge.max(self.edge)
-        } else if cx.tight || !self.complete {
+        } else if cx.tight || !self.is_heard() {
             self.edge
         } else {
             let known = self.board.sacked_bytes().min(cx.share);

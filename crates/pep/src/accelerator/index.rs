@@ -20,7 +20,13 @@ pub(super) struct Table<K, V> {
 
 impl<K: Hash + Eq + Copy, V> Table<K, V> {
     pub fn new(seed: u64) -> Self {
-        Self { slots: Vec::new(), free: Vec::new(), index: vec![EMPTY; 16], key: HashKey::new(seed), recent: 0 }
+        Self {
+            slots: Vec::new(),
+            free: Vec::new(),
+            index: vec![EMPTY; 16],
+            key: HashKey::new(seed),
+            recent: 0,
+        }
     }
     pub fn len(&self) -> usize {
         self.slots.len() - self.free.len()

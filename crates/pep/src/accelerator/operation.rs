@@ -94,21 +94,23 @@ impl Accelerator {
         self.absent_until = now + ABSENCE;
     }
 
-    /// Lets a connection (key from server to mobile) rest that only uploads, if nothing is owed: from now on its client's
-    /// segments without SYN, FIN or RST and its server's without those and without data may go past; all others must come
-    /// here. Whether it rests.
+    /// Whether a connection (key from server to mobile) does nothing but upload, so that it may rest.
+    pub fn may_rest(&mut self, key: &FlowKey) -> bool {
+        self.draining.is_none()
+            && match self.flows.find(key).and_then(|slot| self.flows.get(slot)) {
+                Some(flow) => flow.may_rest(),
+                None => self.openings.uplink(key).is_some_and(|uplink| uplink.may_rest()),
+            }
+    }
+    /// Lets a connection rest if it may: from now on its client's segments without SYN, FIN or RST and its server's without
+    /// those and without data may go past; all others must come here. Whether it rests.
     pub fn rest(&mut self, key: &FlowKey) -> bool {
-        if self.draining.is_some() {
-            return false;
-        }
+        let may = self.may_rest(key);
         if let Some(flow) = self.flows.find(key).and_then(|slot| self.flows.get_mut(slot)) {
-            let may = flow.may_rest();
             flow.uplink.resting |= may;
-            return may;
+        } else if let Some(uplink) = self.openings.uplink(key) {
+            uplink.resting |= may;
         }
-        let Some(uplink) = self.openings.uplink(key) else { return false };
-        let may = uplink.may_rest();
-        uplink.resting |= may;
         may
     }
     /// Whether a connection rests. Its server's next data end that.

@@ -92,6 +92,16 @@ pub(super) struct Store {
     bytes: u64,
 }
 
+/// An empty queue keeps room for so many entries.
+const KEPT: usize = 16;
+
+/// What a transfer needed, an idle connection does not keep: there are many more of those.
+pub(super) fn give_back<T>(queue: &mut VecDeque<T>) {
+    if queue.is_empty() && queue.capacity() > KEPT {
+        *queue = VecDeque::new();
+    }
+}
+
 /// Bytes of bookkeeping that a piece costs beside its payload, counted against the buffers.
 pub(super) const PIECE_COST: u64 = 64;
 
@@ -186,6 +196,8 @@ impl Store {
         while let Some(piece) = self.pieces.pop_front_if(|piece| piece.end() <= off) {
             self.bytes -= u64::from(piece.len);
         }
+        give_back(&mut self.pieces);
+        give_back(&mut self.beyond);
     }
 
     /// Forgets what is beyond the first gap; whether there was anything.
@@ -323,6 +335,17 @@ mod tests {
                 store.check(sent);
             }
         }
+    }
+
+    #[test]
+    fn what_is_empty_again_keeps_no_room_for_a_transfer() {
+        let mut store = Store::new(0);
+        for off in (0..100_000).step_by(100) {
+            store.insert((off, 100, 7), (off, off + 100), Mark::default(), datagram(off, 100));
+        }
+        assert!(store.pieces.capacity() >= 1000);
+        store.release(100_000);
+        assert!(store.pieces.capacity() <= KEPT && store.cost() == 0);
     }
 
     #[test]

@@ -97,7 +97,8 @@ impl Uplink {
     /// What the server acknowledges may have gone past us until the client is heard.
     pub fn catch_up(&mut self, tcp: &TcpHeader) {
         let ahead = tcp.ack.distance(self.next);
-        if self.uncertain && (0..=self.possible_window() as i32).contains(&ahead) {
+        let says = self.uncertain && tcp.flags.contains(TcpFlags::ACK);
+        if says && (0..=self.possible_window() as i32).contains(&ahead) {
             self.next = tcp.ack;
         }
     }

@@ -224,7 +224,7 @@ fn paced_connections_get_no_early_acknowledgments_and_filtered_ones_lose_acks_on
     let rule =
         |prefix: &str, action: &str| format!("[[policy]]\nprefix = \"{prefix}\"\naction = \"{action}\"\n");
     let rules =
-        [rule("10.0.0.0/8", "pace"), rule("fd09::/64", "filter"), "[filter]\nrate = \"500 kb/s\"\n".into()];
+        [rule("10.0.0.0/8", "pace"), rule("fd09::/64", "filter"), "[filter]\nrate = \"200 kb/s\"\n".into()];
     let gateway = bed.gateway(&format!("{PLAIN}{}", rules.concat()));
     bed.download("file", HTTP);
     bed.download("file", HTTP6);

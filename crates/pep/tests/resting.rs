@@ -157,14 +157,30 @@ fn what_does_not_fit_lets_the_connection_go_on_end_to_end() {
     let data = bed.client_packet(bed.client_next, Some(off), ACK, SEGMENT, |_| ());
     bed.client_gives(data.clone());
     assert_eq!((bed.taken_by_server(), bed.accelerator.flow_count()), (vec![data], 0));
+}
 
-    // The client's end.
-    let (mut bed, off) = resting(true);
-    bed.client_next += 500_000_000;
-    let fin = bed.client_packet(bed.client_next, Some(off), FIN, 0, |_| ());
-    bed.client_gives(fin.clone());
-    assert_eq!(bed.taken_by_server(), [fin]);
-    assert_eq!((bed.accelerator.flow_count(), bed.stats().flows_reset), (0, 0));
+#[test]
+fn a_client_that_ends_its_upload_is_answered_as_ever() {
+    for answered in [false, true] {
+        let (mut bed, off) = resting(answered);
+        bed.client_next = bed.client_next.wrapping_add(500_000_000);
+        let fin = bed.client_packet(bed.client_next, Some(off), FIN, 0, |_| ());
+        bed.client_gives(fin.clone());
+        assert_eq!(bed.taken_by_server(), [fin]);
+        bed.client_next += 1;
+        let end = bed.send(off, 5);
+        let last = bed.server_packet(end, FIN, 0, |_| ());
+        bed.server_gives(last);
+        bed.wait(1);
+        assert_eq!(bed.data().len(), 5);
+        bed.ack(off);
+        assert_eq!(bed.acked(), Some(end - 1000), "all but the packet ahead of the end");
+        bed.wait(10);
+        bed.ack(end + 1);
+        bed.wait(1);
+        assert_eq!((bed.accelerator.flow_count(), bed.stats().flows_ended), (0, 1));
+        assert_eq!((bed.stats().flows_detached, bed.stats().flows_reset), (0, 0));
+    }
 }
 
 #[test]

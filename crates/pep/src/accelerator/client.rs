@@ -30,7 +30,9 @@ impl Flow {
         let plausible = self.uplink.accepts_seq(tcp.seq) && !self.is_old_of_client(&tcp);
         let Some(ack) = ack.filter(|ack| plausible && *ack + reach >= self.una) else {
             if self.uplink.resting {
-                return (Fate::Detach(packet), none); // segments have gone past us, and this one has not
+                // Segments have gone past us, and this one has not. An end is what comes here.
+                let ends = self.uplink.note_end(&tcp);
+                return (if ends { Fate::Pass(packet) } else { Fate::Detach(packet) }, none);
             }
             cx.stats.invalid += 1;
             return (Self::leave_to_server(cx, packet, carries), none);

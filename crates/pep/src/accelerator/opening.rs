@@ -143,6 +143,9 @@ impl Opening {
         let [Some(server), Some(client)] = self.syns else { return };
         // Nothing but the server's SYN is there to be acknowledged.
         let plausible = tcp.ack == server.isn + 1 && self.uplink.accepts_seq(tcp.seq);
+        if !plausible && self.uplink.note_end(tcp) {
+            return;
+        }
         if !tcp.flags.contains(TcpFlags::ACK) || tcp.flags.contains(TcpFlags::RST) || !plausible {
             return;
         }

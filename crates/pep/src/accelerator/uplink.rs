@@ -86,6 +86,14 @@ impl Uplink {
     pub fn may_rest(&self) -> bool {
         self.uploaded >= UPLOAD && self.fin.is_none() && !self.uncertain && !self.resting
     }
+    /// Whether the segment is the end of a client that rests. It is believed when the server has acknowledged as much.
+    pub fn note_end(&mut self, tcp: &TcpHeader) -> bool {
+        let ends = self.resting && tcp.flags.contains(TcpFlags::FIN);
+        if ends {
+            self.fin = Some(tcp.seq + (tcp.payload_len + 1));
+        }
+        ends
+    }
     /// The server's data end a rest. What it has of the client, and the timestamp that it knows, is all that is sure.
     pub fn resume(&mut self, tcp: &TcpHeader) {
         (self.resting, self.uncertain, self.uploaded) = (false, true, 0);

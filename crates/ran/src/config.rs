@@ -21,8 +21,10 @@ pub struct CellConfig {
     pub uplink_prb: u8,
     /// Uplink resource blocks at the band's edges that PUCCH takes.
     pub pucch_prb: u8,
-    /// How resource blocks are shared.
+    /// How resource blocks of the downlink are shared.
     pub scheduler: Policy,
+    /// How those of the uplink are shared.
+    pub uplink_scheduler: Policy,
     /// Downlink assignments that PDCCH can carry per TTI.
     pub downlink_grants: usize,
     /// Uplink grants that PDCCH can carry per TTI.

@@ -119,7 +119,7 @@ fn a_station_out_of_coverage_gets_nothing_and_holds_nothing_up() {
 /// A second of stations with always full buffers at these SINRs, without block errors.
 fn contention(scheduler: Policy, sinrs: &[(f64, f64)]) -> Cell {
     let stations = sinrs.iter().enumerate().map(|(i, (down, up))| station(i, *down, *up, 0.0)).collect();
-    let mut cell = Cell::new(CellConfig { scheduler, ..config() }, stations, 1);
+    let mut cell = Cell::new(CellConfig { scheduler, uplink_scheduler: scheduler, ..config() }, stations, 1);
     saturate(&mut cell);
     cell
 }
@@ -162,6 +162,20 @@ fn proportional_fairness_shares_time_and_the_best_station_takes_all_by_max_ci() 
         let best = shares(Policy::MaxCi);
         assert!(best[2] > 0.97, "{name}: {best:.3?}");
     }
+}
+
+#[test]
+fn each_direction_has_its_own_scheduler() {
+    let sinrs = [(4.0, 2.0), (19.0, 13.0)];
+    let stations = sinrs.iter().enumerate().map(|(i, (down, up))| station(i, *down, *up, 0.0)).collect();
+    let config = CellConfig { scheduler: Policy::MaxCi, uplink_scheduler: Policy::RoundRobin, ..config() };
+    let mut cell = Cell::new(config, stations, 1);
+    saturate(&mut cell);
+    let shares = DIRECTIONS.map(|(_, of)| {
+        let blocks = [0, 1].map(|station| of(&cell, station).prb as f64);
+        blocks[1] / (blocks[0] + blocks[1])
+    });
+    assert!(shares[0] > 0.97 && (shares[1] - 0.5).abs() < 0.03, "{shares:?}");
 }
 
 /// A deployed cell with closed-loop power control, and the coupling loss of its only station.

@@ -81,6 +81,14 @@ fn radio_config(deployment: &scenario::Deployment, cell: &scenario::Cell) -> Rad
     }
 }
 
+fn policy(scheduler: scenario::Scheduler) -> Policy {
+    match scheduler {
+        scenario::Scheduler::RoundRobin => Policy::RoundRobin,
+        scenario::Scheduler::ProportionalFair => Policy::ProportionalFair,
+        scenario::Scheduler::MaxCi => Policy::MaxCi,
+    }
+}
+
 fn cell_config(cell: &scenario::Cell) -> CellConfig {
     let blocks = |hertz: paceline_net::units::Hertz| {
         resource_blocks(hertz.0 / 1000).expect("the scenario's bandwidths were checked")
@@ -91,11 +99,8 @@ fn cell_config(cell: &scenario::Cell) -> CellConfig {
         downlink_prb: blocks(cell.bandwidth),
         uplink_prb: blocks(cell.uplink_bandwidth.unwrap_or(cell.bandwidth)),
         pucch_prb: cell.pucch_prb,
-        scheduler: match cell.scheduler {
-            scenario::Scheduler::RoundRobin => Policy::RoundRobin,
-            scenario::Scheduler::ProportionalFair => Policy::ProportionalFair,
-            scenario::Scheduler::MaxCi => Policy::MaxCi,
-        },
+        scheduler: policy(cell.scheduler),
+        uplink_scheduler: policy(cell.uplink_scheduler.unwrap_or(cell.scheduler)),
         downlink_grants: cell.downlink_grants,
         uplink_grants: cell.uplink_grants,
         max_harq_tx: cell.max_harq_tx,

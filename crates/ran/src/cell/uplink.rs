@@ -89,7 +89,7 @@ impl Cell {
         self.move_repetitions(process, &mut free);
         let budget =
             Budget { n_prb: free.len() as u8, max_grants: self.config.uplink_grants, granularity: 1 };
-        let policy = self.config.scheduler;
+        let policy = self.config.uplink_scheduler;
         scheduler::allocate(tti, policy, &mut self.candidates, budget, &mut self.allocations);
         for at in 0..self.allocations.len() {
             let (index, n_prb) = self.allocations[at];

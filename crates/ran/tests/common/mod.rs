@@ -28,6 +28,7 @@ pub fn config() -> CellConfig {
         uplink_prb: 100,
         pucch_prb: 4,
         scheduler: Policy::RoundRobin,
+        uplink_scheduler: Policy::RoundRobin,
         downlink_grants: 10,
         uplink_grants: 10,
         max_harq_tx: 4,

@@ -153,6 +153,9 @@ pub struct Cell {
     pub pucch_prb: u8,
     /// Scheduler: `round-robin`, `proportional-fair` or `max-ci`.
     pub scheduler: Scheduler,
+    /// Scheduler of the uplink; as the downlink's if left out.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub uplink_scheduler: Option<Scheduler>,
     /// Downlink assignments per TTI: 80 CCEs of 20 MHz and three PDCCH symbols, half of them, at level 4.
     pub downlink_grants: usize,
     /// Uplink grants per TTI, likewise.
@@ -244,6 +247,7 @@ impl Default for Cell {
             uplink_bandwidth: None,
             pucch_prb: 4,
             scheduler: Scheduler::RoundRobin,
+            uplink_scheduler: None,
             downlink_grants: 10,
             uplink_grants: 10,
             max_harq_tx: 4,

@@ -16,11 +16,13 @@ struct Entry {
     links: [Option<Link>; 2],
 }
 
-/// Link headers by connection, in the direction from server to mobile.
 #[allow(clippy::disallowed_types)]
+type Entries = HashMap<FlowKey, Entry, HashKey>;
+
+/// Link headers by connection, in the direction from server to mobile.
 pub struct Links {
-    recent: HashMap<FlowKey, Entry, HashKey>,
-    older: HashMap<FlowKey, Entry, HashKey>,
+    recent: Entries,
+    older: Entries,
     key: HashKey,
     limit: usize,
 }
@@ -29,7 +31,7 @@ impl Links {
     /// An empty table for so many connections at once, and as many forgotten ones.
     pub fn new(limit: usize, seed: u64) -> Self {
         let key = HashKey::new(seed);
-        Self { recent: HashMap::with_hasher(key), older: HashMap::with_hasher(key), key, limit }
+        Self { recent: Entries::with_hasher(key), older: Entries::with_hasher(key), key, limit }
     }
     /// Another limit, from now on.
     pub fn set_limit(&mut self, limit: usize) {
@@ -57,7 +59,7 @@ impl Links {
             return anew && entry.learn(side, link);
         }
         if self.recent.len() >= self.limit {
-            let recent = std::mem::replace(&mut self.recent, HashMap::with_hasher(self.key));
+            let recent = std::mem::replace(&mut self.recent, Entries::with_hasher(self.key));
             let older = std::mem::replace(&mut self.older, recent);
             self.recent.extend(older.into_iter().filter(|(key, _)| held(key)));
         }

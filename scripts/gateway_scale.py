@@ -123,10 +123,10 @@ def packets(town: Town, gateway: Gateway, options: argparse.Namespace) -> None:
     tell("small packets, acted on: offered", sent / took, "a second", f"{rate:,}", sent / took > 0.97 * rate)
     tell("small packets, acted on: lost or not delivered", lost, "packets", "0", lost == 0)
     tell("small packets, acted on: repeated", seen["retransmissions"], "packets", "0", seen["retransmissions"] == 0)
-    tell("small packets, acted on: of one core's time for them", change.worker / took, "s/s", "under 1", True)
-    tell("small packets, acted on: a second of the worker's time", sent / max(change.worker, 0.01), "", "400,000",
-         sent / max(change.worker, 0.01) >= 400_000)  # fmt: skip
-    print(f"    all of the machine: {change.busy / took:.2f} CPUs, with the generator; turns: {seen['turns'] / took:,.0f}/s")
+    each = sent / max(change.worker, 0.01)
+    tell("small packets, acted on: for a second of worker's CPU", each, "packets", "400,000", each >= 400_000)
+    print(f"    workers' time: {change.worker / took:.2f} s/s")
+    print(f"    all of the machine: {change.busy / took:.2f} CPUs; turns: {seen['turns'] / took:,.0f}/s")
 
 
 def left_alone(town: Town, gateway: Gateway, options: argparse.Namespace) -> None:

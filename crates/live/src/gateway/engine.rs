@@ -132,6 +132,7 @@ impl Engine {
         };
         let key = if side == Side::Server { key } else { key.reversed() };
         let (syn, data) = (tcp.flags.contains(TcpFlags::SYN), tcp.payload_len > 0);
+        let ends_rest = side == Side::Server && (data || tcp.flags.contains(TcpFlags::FIN));
         let Self { accelerator, pacer, way, .. } = self;
         let holds =
             |key: &FlowKey| accelerator.knows(key) || pacer.as_ref().is_some_and(|pacer| pacer.knows(key));
@@ -157,7 +158,7 @@ impl Engine {
             }
             _ => &mut self.accelerator,
         };
-        let resting = data && side == Side::Server && machine.is_resting(&key);
+        let resting = ends_rest && machine.is_resting(&key);
         machine.input(now, side, packet);
         match side {
             Side::Server if data && !syn && !machine.knows(&key) => Fate::LeaveAlone(key),

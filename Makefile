@@ -45,10 +45,11 @@ bench: ## simulated seconds per CPU second, nanoseconds per packet
 	cargo bench --locked -p paceline-sim
 	cargo run --release --locked -p paceline-pep --example accelerator_cost
 
-bench-gateway: ## CPU per gigabyte beside kernel, HAProxy and PEPsal, and gains live beside simulated; an idle machine, root
+bench-gateway: ## CPU per gigabyte beside kernel, HAProxy and PEPsal, scale, and gains live beside simulated; an idle machine, root
 	@scripts/setup.sh test
 	cargo build --release --locked
 	scripts/gateway_bench.py
+	scripts/gateway_scale.py
 	scripts/gateway_gains.py
 
 tables: ## RFC 9438's tables by simulation, down to a loss in 10^8 segments; some minutes

@@ -15,7 +15,7 @@ def run(*args: str, check: bool = True) -> str:
 
 class Town:
     """The box has interfaces `mobile` and `wired`, which lead to `eth0` of the two sides: as two networks that it
-    routes between, or as ports of a bridge."""
+    routes between, or as ports of a bridge. Sides without addresses only carry frames."""
 
     def __init__(self, client: str, server: str, routed: bool = False) -> None:
         prefix = f"pl{os.getpid() % 100000}"
@@ -28,7 +28,8 @@ class Town:
             run("ip", "link", "add", device, "netns", self.box, "type", "veth", "peer", "eth0", "netns", host)
             self.inside(self.box, "ethtool", "-K", device, "gro", "on")
             self.inside(host, "ethtool", "-K", "eth0", "gro", "on")
-            run("ip", "-n", host, "addr", "add", address, "dev", "eth0")
+            if address:
+                run("ip", "-n", host, "addr", "add", address, "dev", "eth0")
             run("ip", "-n", host, "link", "set", "eth0", "up")
             run("ip", "-n", self.box, "link", "set", device, "up")
         if routed:

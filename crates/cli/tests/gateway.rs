@@ -51,6 +51,45 @@ fn downloads_are_accelerated_and_byte_exact_over_ipv4_and_ipv6() {
     bed.download("file", HTTP);
 }
 
+/// Twice on one connection: a file up, the same file down; then up once more, and both ends close.
+const MIRROR: &str = "python3 -c 'import socket,sys
+def take(s, size):
+    parts=[]
+    while size:
+        part=s.recv(min(size,1<<20)); assert part; parts.append(part); size-=len(part)
+    return b\"\".join(parts)
+size=20_000_000
+if sys.argv[1]==\"serve\":
+    s=socket.create_server((\"::\",9000),family=socket.AF_INET6,dualstack_ipv6=True)
+    for _ in range(2):
+        c,_=s.accept()
+        for _ in range(2): c.sendall(take(c,size))
+        take(c,size); assert c.recv(1)==b\"\"; c.close()
+else:
+    s=socket.create_connection((sys.argv[1],9000)); sent=open(\"file\",\"rb\").read()
+    for _ in range(2):
+        s.sendall(sent); assert take(s,size)==sent
+    s.sendall(sent); s.shutdown(1); assert s.recv(1)==b\"\"; print(\"whole\")' ";
+
+#[test]
+fn the_kernel_has_uploads_and_what_comes_back_on_the_same_connection_is_accelerated() {
+    let Some(bed) = Bed::new(&["python3"]) else { return };
+    bed.place.write("file", random_bytes(20_000_000));
+    let mut server = bed.serve("mirror", 9000, &format!("{MIRROR} serve"));
+    let gateway = bed.gateway(PLAIN);
+    for address in [SERVER, SERVER6] {
+        assert_eq!(bed.shell(&bed.client, &format!("{MIRROR} {address}")).stdout, "whole\n");
+    }
+    assert_eq!(server.finish(std::time::Duration::from_secs(10)).code, 0);
+    let counters = bed.stop(gateway);
+    assert!(count(&counters, "uploads-left-alone") >= 6, "{counters}");
+    assert!(count(&counters, "frame-bytes-from-devices") < 60_000_000, "half of it and more: {counters}");
+    assert_eq!((count(&counters, "flows"), count(&counters, "flows-detached")), (2, 0), "{counters}");
+    assert_eq!(count(&counters, "flows-ended"), 2, "{counters}");
+    assert_eq!(count(&counters, "bytes-delivered"), 80_000_000, "{counters}");
+    assert!(count(&counters, "early-acks") > 10, "{counters}");
+}
+
 #[test]
 fn without_offloads_packets_are_single_and_the_same() {
     let Some(bed) = Bed::new(&["curl", "python3", "ethtool"]) else { return };
@@ -186,7 +225,7 @@ fn paced_connections_get_no_early_acknowledgments_and_filtered_ones_lose_acks_on
     let rule =
         |prefix: &str, action: &str| format!("[[policy]]\nprefix = \"{prefix}\"\naction = \"{action}\"\n");
     let rules =
-        [rule("10.0.0.0/8", "pace"), rule("fd09::/64", "filter"), "[filter]\nrate = \"500 kb/s\"\n".into()];
+        [rule("10.0.0.0/8", "pace"), rule("fd09::/64", "filter"), "[filter]\nrate = \"200 kb/s\"\n".into()];
     let gateway = bed.gateway(&format!("{PLAIN}{}", rules.concat()));
     bed.download("file", HTTP);
     bed.download("file", HTTP6);

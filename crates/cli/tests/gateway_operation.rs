@@ -10,12 +10,8 @@ use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-/// Towards the client: what makes transfers last, and keeps bytes in the gateway. Its queue has room for a hundred
-/// connections.
-const SLOW: &str = "tc qdisc replace dev mob root tbf rate 200mbit burst 100kb limit 16mb";
-
-/// So that a hundred connections of one device find room in its buffer.
-const SMALL: &str = "[accelerator]\nflow_buffer = \"64 KiB\"\n";
+/// Towards the client: what makes transfers last, and keeps bytes in the gateway.
+const SLOW: &str = "tc qdisc replace dev mob root tbf rate 200mbit burst 100kb limit 1mb";
 
 fn bed(size: u64) -> Option<Bed> {
     let bed = Bed::new(&["curl", "python3", "tc"])?;
@@ -70,7 +66,7 @@ fn a_stop_with_running_transfers_harms_none() {
     const TRANSFERS: u64 = 100;
     let Some(bed) = bed(3_000_000) else { return };
     let _server = serve(&bed);
-    let mut gateway = bed.gateway(&config(&bed, SMALL));
+    let mut gateway = bed.gateway(&config(&bed, ""));
     let fetch = fetch(&bed, TRANSFERS);
     running(&bed, TRANSFERS);
     let said = ask(&bed, &["stop", "--limit", "10s"]);
@@ -91,7 +87,7 @@ fn sigterm_drains_and_a_second_one_ends_at_once() {
     const TRANSFERS: u64 = 30;
     let Some(bed) = bed(3_000_000) else { return };
     let _server = serve(&bed);
-    let mut gateway = bed.gateway(&config(&bed, SMALL));
+    let mut gateway = bed.gateway(&config(&bed, ""));
     let transfers = fetch(&bed, TRANSFERS);
     running(&bed, TRANSFERS);
     gateway.signal("TERM");
@@ -99,7 +95,7 @@ fn sigterm_drains_and_a_second_one_ends_at_once() {
     assert_eq!(end.code, 0, "{end:?}");
     assert_eq!(ends(transfers), (TRANSFERS, 0));
 
-    let mut gateway = bed.gateway(&config(&bed, SMALL));
+    let mut gateway = bed.gateway(&config(&bed, ""));
     let transfers = fetch(&bed, TRANSFERS);
     running(&bed, TRANSFERS);
     gateway.signal("TERM");
@@ -116,7 +112,7 @@ fn after_kill_9_no_transfer_hangs() {
     const TRANSFERS: u64 = 100;
     let Some(bed) = bed(3_000_000) else { return };
     let _server = serve(&bed);
-    let mut gateway = bed.gateway(&config(&bed, SMALL));
+    let mut gateway = bed.gateway(&config(&bed, ""));
     let quiet = "python3 -c 'import socket,sys,time
 c=socket.create_connection((\"10.9.0.1\",9001)); c.sendall(b\"a\"); assert c.recv(1)==b\"a\"; print(\"ready\",flush=True)
 time.sleep(6); c.sendall(b\"b\"); assert c.recv(1)==b\"b\"; print(\"went on\")'";
@@ -146,7 +142,7 @@ while b:=c.recv(1): c.sendall(b)'",
     });
     eprintln!("{report}");
     // Another gateway can start at once, and connections are accelerated as before.
-    let gateway = bed.gateway(&config(&bed, SMALL));
+    let gateway = bed.gateway(&config(&bed, ""));
     assert_eq!(ends(fetch(&bed, 5)), (5, 0));
     assert!(bed.stop(gateway)["flows"].as_u64().unwrap() >= 4);
 }

@@ -22,9 +22,11 @@
 #define PACKET_OTHERHOST 3
 #define MAX_WORKERS 64
 
+#define TCP_FIN 0x01
 #define TCP_SYN 0x02
 #define TCP_RST 0x04
 #define TCP_ACK 0x10
+#define TCP_URG 0x20
 
 // The layouts below are those of steering.rs.
 
@@ -69,6 +71,9 @@ struct decision {
 	__u32 len;
 	__u32 unused;
 };
+
+// What is known of a connection that is left to the kernel: all of it, or the upload alone.
+enum left { WHOLE, UPLOAD };
 
 enum policy { ACCELERATE, FILTER, PACE, LEAVE };
 
@@ -150,6 +155,7 @@ struct tcp {
 struct seen {
 	struct connection connection;
 	__u8 flags;
+	__u8 has_data;
 };
 
 static __always_inline void count(__u32 which)
@@ -186,6 +192,7 @@ static __always_inline int read_tcp(struct __sk_buff *skb, __u32 at, int v6, int
 {
 	struct tcp tcp = {};
 	struct address src, dst;
+	__u32 len;
 
 	if (v6) {
 		struct ipv6 ip;
@@ -194,6 +201,7 @@ static __always_inline int read_tcp(struct __sk_buff *skb, __u32 at, int v6, int
 			return -1;
 		src = ip.src;
 		dst = ip.dst;
+		len = bpf_ntohs(ip.len);
 		at += sizeof(ip);
 	} else {
 		struct ipv4 ip;
@@ -204,6 +212,7 @@ static __always_inline int read_tcp(struct __sk_buff *skb, __u32 at, int v6, int
 			return -1;
 		mapped(&src, ip.src);
 		mapped(&dst, ip.dst);
+		len = bpf_ntohs(ip.len) - sizeof(ip);
 		at += sizeof(ip);
 	}
 	if (LOAD(skb, at, &tcp, quoted ? 8 : sizeof(tcp)) < 0)
@@ -212,6 +221,7 @@ static __always_inline int read_tcp(struct __sk_buff *skb, __u32 at, int v6, int
 		return -1;
 	turn(&seen->connection, upwards, &src, &dst, tcp.ports);
 	seen->flags = tcp.flags;
+	seen->has_data = len != (__u32)(tcp.offset >> 4) * 4;
 	return 0;
 }
 
@@ -281,6 +291,12 @@ static __always_inline __u32 hash_of(const struct address *mobile, __u32 seed)
 	return hash ^ hash >> 13;
 }
 
+// The client's data, and the server's acknowledgments of them. What begins, ends or is urgent is none of that.
+static __always_inline int is_upload(const struct seen *seen, int upwards)
+{
+	return !(seen->flags & (TCP_FIN | TCP_SYN | TCP_RST | TCP_URG)) && (upwards || !seen->has_data);
+}
+
 static __always_inline enum verdict decide(struct __sk_buff *skb, __u32 *worker)
 {
 	__u32 zero = 0;
@@ -290,7 +306,7 @@ static __always_inline enum verdict decide(struct __sk_buff *skb, __u32 *worker)
 	struct address to;
 	enum verdict verdict;
 	struct seen seen;
-	__u32 *policy;
+	__u32 *policy, *left;
 	int upwards;
 
 	if (!s || !s->workers || !is_for_another(skb, s))
@@ -325,9 +341,12 @@ static __always_inline enum verdict decide(struct __sk_buff *skb, __u32 *worker)
 			return PASS;
 		}
 		bpf_map_delete_elem(&left_alone, &seen.connection); // a new one
-	} else if (bpf_map_lookup_elem(&left_alone, &seen.connection)) {
-		count(LEFT_BY_CONNECTION);
-		return PASS;
+	} else {
+		left = bpf_map_lookup_elem(&left_alone, &seen.connection);
+		if (left && (*left == WHOLE || is_upload(&seen, upwards))) {
+			count(LEFT_BY_CONNECTION);
+			return PASS;
+		}
 	}
 	count(TAKEN);
 	return TAKE;

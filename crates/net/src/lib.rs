@@ -6,6 +6,7 @@
 #![forbid(unsafe_code)]
 
 pub mod address_table;
+pub mod keyed_hash;
 pub mod node;
 pub mod packet;
 pub mod queue;
@@ -18,6 +19,7 @@ pub mod units;
 pub mod wire;
 
 pub use address_table::AddressTable;
+pub use keyed_hash::{HashKey, KeyedHasher};
 pub use node::{DropReason, Event, Node, Output, Port};
 pub use packet::{
     Checksum, FlowKey, ForeignOptions, IpHeader, Offload, Packet, Parsed, Payload, SackBlocks, TcpFlags,

@@ -52,10 +52,30 @@ pub fn segment<'a>(
     checksum: Checksum,
     parts: impl Iterator<Item = &'a [u8]>,
 ) -> Packet {
-    let headers = ip.plain_len() + 20 + tcp.options.wire_len();
-    let len = headers + tcp.payload_len;
+    let len = datagram_len(&ip, &tcp);
     let mut bytes = Vec::with_capacity(len as usize);
-    let l4_len = len - ip.plain_len();
+    emit_headers(&mut bytes, &ip, &tcp, unparsed);
+    parts.for_each(|part| bytes.extend_from_slice(part));
+    assert_eq!(bytes.len(), len as usize, "the parts make up the payload");
+    finish(ip, tcp, checksum, bytes)
+}
+
+/// The headers alone of a datagram whose payload stays where it is: the packet is as long as with it, its bytes are
+/// not. The checksum is [`Checksum::Partial`].
+///
+/// Panics as [`segment`] does.
+pub fn headers(ip: IpHeader, tcp: TcpHeader, unparsed: Unparsed) -> Packet {
+    let mut bytes = Vec::with_capacity((datagram_len(&ip, &tcp) - tcp.payload_len) as usize);
+    emit_headers(&mut bytes, &ip, &tcp, unparsed);
+    finish(ip, tcp, Checksum::Partial, bytes)
+}
+
+fn datagram_len(ip: &IpHeader, tcp: &TcpHeader) -> u32 {
+    ip.plain_len() + 20 + tcp.options.wire_len() + tcp.payload_len
+}
+
+fn emit_headers(bytes: &mut Vec<u8>, ip: &IpHeader, tcp: &TcpHeader, unparsed: Unparsed) {
+    let len = datagram_len(ip, tcp);
     match (ip.src, ip.dst) {
         (IpAddr::V4(src), IpAddr::V4(dst)) => {
             let total = u16::try_from(len).expect("an IPv4 datagram has at most 65,535 bytes").to_be_bytes();
@@ -63,10 +83,11 @@ pub fn segment<'a>(
             bytes.extend_from_slice(&[ip.hop_limit, 6, 0, 0]);
             bytes.extend_from_slice(&src.octets());
             bytes.extend_from_slice(&dst.octets());
-            let sum = Sum16BitWords::new().add_slice(&bytes).ones_complement();
+            let sum = Sum16BitWords::new().add_slice(bytes).ones_complement();
             bytes[10..12].copy_from_slice(&sum.to_ne_bytes());
         }
         (IpAddr::V6(src), IpAddr::V6(dst)) => {
+            let l4_len = len - ip.plain_len();
             let payload = u16::try_from(l4_len).expect("an IPv6 payload has at most 65,535 bytes");
             let first = 0x6000_0000 | u32::from(ip.traffic_class) << 20 | unparsed.flow_label & 0xf_ffff;
             bytes.extend_from_slice(&first.to_be_bytes());
@@ -77,12 +98,14 @@ pub fn segment<'a>(
         }
         _ => panic!("a packet's addresses are of one IP version"),
     }
-    emit_tcp(&mut bytes, &tcp);
+    emit_tcp(bytes, tcp);
     let at = ip.plain_len() as usize;
     bytes[at + 18..at + 20].copy_from_slice(&unparsed.urgent.to_be_bytes());
-    parts.for_each(|part| bytes.extend_from_slice(part));
-    assert_eq!(bytes.len(), len as usize, "the parts make up the payload");
-    let sum = pseudo_header(&ip).add_2bytes([0, 6]).add_4bytes(l4_len.to_be_bytes());
+}
+
+fn finish(ip: IpHeader, tcp: TcpHeader, checksum: Checksum, mut bytes: Vec<u8>) -> Packet {
+    let (len, at) = (datagram_len(&ip, &tcp), ip.plain_len() as usize);
+    let sum = pseudo_header(&ip).add_2bytes([0, 6]).add_4bytes((len - ip.plain_len()).to_be_bytes());
     let field = match checksum {
         Checksum::Partial => !sum.ones_complement(),
         _ => sum.add_slice(&bytes[at..]).ones_complement(),
@@ -337,6 +360,14 @@ mod tests {
             assert_eq!(parse(bytes).unwrap(), built);
             assert_eq!(Unparsed::of(&built), unparsed);
             assert_eq!(&bytes[header_len(&built)..], b"hello");
+            let whole = segment(old.ip, tcp, unparsed, Checksum::Partial, [&b"hello"[..]].into_iter());
+            let split = headers(old.ip, tcp, unparsed);
+            let (Payload::Datagram(whole_bytes), Payload::Datagram(bytes)) = (&whole.payload, &split.payload)
+            else {
+                unreachable!()
+            };
+            assert_eq!([&bytes[..], b"hello"].concat(), whole_bytes[..]);
+            assert_eq!((split.len, split.offload), (whole.len, whole.offload));
         }
     }
 }

@@ -24,6 +24,29 @@ pub enum WireError {
 
 /// Reads a datagram. Bytes behind the IP length (padding) are cut off. The packet owns a copy of the datagram.
 pub fn parse(bytes: &[u8]) -> Result<Packet, WireError> {
+    let (ip, transport, len) = headers(bytes)?;
+    Ok(with_bytes(ip, transport, bytes[..len].into()))
+}
+
+/// Reads a datagram as [`parse`] does, into a packet that takes the bytes over. An error gives them back.
+pub fn parse_owned(mut bytes: Vec<u8>) -> Result<Packet, (WireError, Vec<u8>)> {
+    match headers(&bytes) {
+        Ok((ip, transport, len)) => {
+            bytes.truncate(len);
+            Ok(with_bytes(ip, transport, bytes.into()))
+        }
+        Err(error) => Err((error, bytes)),
+    }
+}
+
+fn with_bytes(ip: IpHeader, transport: Transport, datagram: Box<[u8]>) -> Packet {
+    let len = datagram.len() as u32;
+    let (payload, offload) = (Payload::Datagram(datagram), Offload::default());
+    Parsed { ip, transport, payload, len, offload }.into()
+}
+
+/// What the headers say, and the length of the datagram, which is all there.
+fn headers(bytes: &[u8]) -> Result<(IpHeader, Transport, usize), WireError> {
     let slice = IpSlice::from_slice(bytes).map_err(|error| WireError::Ip(error.to_string()))?;
     let (ip, len) = ip_header(&slice);
     let payload = slice.payload();
@@ -38,9 +61,10 @@ pub fn parse(bytes: &[u8]) -> Result<Packet, WireError> {
         }),
         number => Transport::Other(number.0),
     };
-    let datagram = bytes.get(..len).ok_or_else(|| WireError::Ip("length beyond the data".into()))?;
-    let (payload, offload) = (Payload::Datagram(datagram.into()), Offload::default());
-    Ok(Parsed { ip, transport, payload, len: len as u32, offload }.into())
+    if len > bytes.len() {
+        return Err(WireError::Ip("length beyond the data".into()));
+    }
+    Ok((ip, transport, len))
 }
 
 fn ip_header(slice: &IpSlice<'_>) -> (IpHeader, usize) {
@@ -343,6 +367,16 @@ mod tests {
         assert!(parse(&padded).unwrap().is_pure_ack(), "Ethernet padding is no payload");
         assert!(parse(&bytes[..39]).is_err());
         assert!(parse(&[]).is_err());
+    }
+
+    #[test]
+    fn a_packet_may_take_the_bytes_over() {
+        let tcp = TcpHeader { src_port: 1, dst_port: 2, flags: TcpFlags::ACK, ..TcpHeader::default() };
+        let bytes = emit(&Packet::tcp("10.0.0.1".parse().unwrap(), "10.0.0.2".parse().unwrap(), tcp));
+        let padded = [&bytes[..], &[0; 6]].concat();
+        assert_eq!(parse_owned(padded.clone()).unwrap(), parse(&padded).unwrap());
+        let (_, returned) = parse_owned(bytes[..39].to_vec()).unwrap_err();
+        assert_eq!(returned, bytes[..39]);
     }
 
     #[test]

@@ -306,11 +306,18 @@ def victim(address, number):
 
 
 def uphill(address, number):
-    """One upload of so many bytes, whose digest comes back."""
+    """One upload of so many bytes, at 12 MB a second, whose digest comes back."""
     connection = connect(address, "digest")
     data = payload("1", number)
     digest = hashlib.sha256(data).hexdigest().encode()
-    sender = threading.Thread(target=lambda: (connection.sendall(data), connection.shutdown(socket.SHUT_WR)))
+
+    def send():
+        for at in range(0, number, 600_000):
+            connection.sendall(data[at : at + 600_000])
+            time.sleep(0.05)
+        connection.shutdown(socket.SHUT_WR)
+
+    sender = threading.Thread(target=send)
     sender.start()
     same(everything(connection), digest + data)
 

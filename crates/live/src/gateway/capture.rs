@@ -8,7 +8,7 @@ use crate::pcapng::FlowWriter;
 use anyhow::Context;
 use nix::time::{ClockId, clock_gettime};
 use paceline_net::{Duration, FlowKey, Instant, Packet, Payload};
-use paceline_pep::accelerator::Side;
+use paceline_pep::accelerator::{Side, Stretch};
 use std::io::Write;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, TrySendError, sync_channel};
 use std::time;
@@ -58,8 +58,16 @@ impl Taps {
     pub fn sweep(&mut self, now: Instant) {
         self.0.retain(|tap| now < tap.until);
     }
-    /// A packet of the connection (key from server to mobile) comes in by an interface, or leaves by it.
-    pub fn on_packet(&mut self, at: Instant, key: &FlowKey, side: Side, leaves: bool, packet: &Packet) {
+    /// A packet of the connection (key from server to mobile) comes in by an interface, or leaves by it, with its payload
+    /// beside it, if it is not in it.
+    pub fn on_packet(
+        &mut self,
+        at: Instant,
+        key: &FlowKey,
+        (side, leaves): (Side, bool),
+        packet: &Packet,
+        body: &[Stretch],
+    ) {
         if self.0.is_empty() {
             return;
         }
@@ -68,7 +76,8 @@ impl Taps {
             if tap.key != *key && tap.key.reversed() != *key {
                 return true;
             }
-            let data = bytes[..bytes.len().min(SNAP_LEN)].to_vec();
+            let payload = body.iter().flat_map(|stretch| stretch.as_bytes());
+            let data = bytes.iter().chain(payload).take(SNAP_LEN).copied().collect();
             let captured = Captured { at, side, leaves, len: packet.len, data };
             !matches!(tap.packets.try_send(captured), Err(TrySendError::Disconnected(_)))
         });

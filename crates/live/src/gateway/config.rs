@@ -13,7 +13,7 @@ pub const MAX_WORKERS: usize = 64;
 /// An interface's name has at most so many bytes (Linux: IFNAMSIZ).
 const MAX_NAME: usize = 15;
 /// Payload bytes of a super-packet at most, so that with headers it has a 16-bit length.
-const SUPER_PACKET: Bytes = Bytes(65_000);
+const SUPER_PACKET: Bytes = Bytes(65_400);
 
 /// Keys that a running gateway takes over.
 const CHANGEABLE: [&str; 5] = ["tick", "drain", "policy", "limits", "accelerator"];
@@ -197,6 +197,7 @@ impl GatewayConfig {
             max_openings: self.limits.max_openings / share,
             super_packet: SUPER_PACKET,
             partial_checksums: true,
+            gather: true,
             tick: self.tick.max(Duration::from_micros(250)),
             ..self.accelerator.config(seed)
         }

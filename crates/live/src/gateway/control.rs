@@ -18,6 +18,8 @@ use super::status::{FlowStatus, Status};
 use crate::clock;
 use anyhow::{Context, bail};
 use paceline_net::{Duration, FlowKey};
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
 use std::fs;
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::net::SocketAddr;
@@ -115,14 +117,14 @@ fn answer(mut stream: UnixStream, desk: &Desk) -> anyhow::Result<()> {
     BufReader::new((&stream).take(MAX_REQUEST)).read_line(&mut line)?;
     let words: Vec<&str> = line.split_whitespace().collect();
     match words[..] {
-        ["status"] => writeln!(stream, "{}", serde_json::to_string(&desk.status())?)?,
+        ["status"] => say(&mut stream, &desk.status())?,
         ["devices"] => writeln!(stream, "{}", desk.top_devices(TOP))?,
         ["flows"] => {
-            desk.flows(|flows| writeln!(stream, "{}", serde_json::json!({ "flows": flows })).is_ok());
-            writeln!(stream, "{}", serde_json::json!({ "end": true }))?;
+            desk.flows(|flows| say(&mut stream, &Flows { flows, ..Flows::default() }).is_ok());
+            say(&mut stream, &serde_json::json!({ "end": true }))?;
         }
         ["reload"] => match desk.reload() {
-            Ok(()) => writeln!(stream, "{}", serde_json::json!({ "reloaded": true }))?,
+            Ok(()) => say(&mut stream, &serde_json::json!({ "reloaded": true }))?,
             Err(problem) => refuse(&mut stream, &problem)?,
         },
         ["stop"] => stop(stream, desk, None)?,
@@ -145,12 +147,30 @@ fn answer(mut stream: UnixStream, desk: &Desk) -> anyhow::Result<()> {
     Ok(())
 }
 
+/// A line of the answer to `flows`.
+#[derive(Default, Serialize, Deserialize)]
+#[serde(default)]
+struct Flows {
+    flows: Vec<FlowStatus>,
+    #[serde(skip_serializing)]
+    end: bool,
+    #[serde(skip_serializing)]
+    error: Option<String>,
+}
+
+/// A line, in one piece: each piece is a system call.
+fn say(stream: &mut UnixStream, what: &impl Serialize) -> anyhow::Result<()> {
+    let mut line = serde_json::to_vec(what)?;
+    line.push(b'\n');
+    stream.write_all(&line).map_err(Into::into)
+}
+
 fn refuse(stream: &mut UnixStream, problem: &str) -> anyhow::Result<()> {
-    writeln!(stream, "{}", serde_json::json!({ "error": problem })).map_err(Into::into)
+    say(stream, &serde_json::json!({ "error": problem }))
 }
 
 fn stop(mut stream: UnixStream, desk: &Desk, limit: Option<Duration>) -> anyhow::Result<()> {
-    writeln!(stream, "{}", serde_json::json!({ "stopping": true }))?;
+    say(&mut stream, &serde_json::json!({ "stopping": true }))?;
     desk.ask_to_stop(limit, stream);
     Ok(())
 }
@@ -167,7 +187,7 @@ fn capture(
     let Some(captured) = desk.capture(key, time) else {
         return refuse(&mut stream, &format!("{server}-{mobile}: no such connection is accelerated"));
     };
-    writeln!(stream, "{}", serde_json::json!({ "capturing": true }))?;
+    say(&mut stream, &serde_json::json!({ "capturing": true }))?;
     capture::write(stream, &captured, packets, time)
 }
 
@@ -210,16 +230,18 @@ impl Client {
     }
     /// The next line of the answer, parsed; none at the end. An answer that is an error is an error.
     pub fn line(&mut self) -> anyhow::Result<Option<serde_json::Value>> {
-        let mut line = String::new();
-        if self.lines.read_line(&mut line).context("the gateway does not answer")? == 0 {
-            return Ok(None);
-        }
-        let value: serde_json::Value =
-            serde_json::from_str(&line).context("the gateway's answer is no JSON")?;
+        let Some(value) = self.read::<serde_json::Value>()? else { return Ok(None) };
         match value.get("error").and_then(|error| error.as_str()) {
             Some(error) => bail!("{error}"),
             None => Ok(Some(value)),
         }
+    }
+    fn read<T: DeserializeOwned>(&mut self) -> anyhow::Result<Option<T>> {
+        let mut line = String::new();
+        if self.lines.read_line(&mut line).context("the gateway does not answer")? == 0 {
+            return Ok(None);
+        }
+        serde_json::from_str(&line).map(Some).context("the gateway's answer is not what was asked for")
     }
     /// The next line, which has to come.
     pub fn answer(&mut self) -> anyhow::Result<serde_json::Value> {
@@ -237,15 +259,16 @@ impl Client {
     /// All its connections.
     pub fn flows(&mut self) -> anyhow::Result<Vec<FlowStatus>> {
         self.ask("flows")?;
-        let mut flows = Vec::new();
+        let mut all = Vec::new();
         loop {
-            let mut line = self.answer()?;
-            if line.get("end").is_some() {
-                return Ok(flows);
+            let line: Flows = self.read()?.context("the gateway ended without an answer")?;
+            if let Some(error) = line.error {
+                bail!("{error}");
             }
-            let page: Vec<FlowStatus> =
-                serde_json::from_value(line["flows"].take()).context("the gateway is of another version")?;
-            flows.extend(page);
+            if line.end {
+                return Ok(all);
+            }
+            all.extend(line.flows);
         }
     }
 }

@@ -13,7 +13,7 @@ use super::requests::{PAGE, Page, Snapshot};
 use super::steering::Role;
 use super::uplink::Uplink;
 use paceline_net::{Bytes, Duration, FlowKey, Instant, Packet, TcpFlags};
-use paceline_pep::accelerator::{Accelerator, DeviceSnapshot, FlowSnapshot, Side};
+use paceline_pep::accelerator::{Accelerator, DeviceSnapshot, FlowSnapshot, Side, Transmission};
 use paceline_pep::{AcceleratorConfig, AcceleratorStats};
 
 /// What becomes of a packet that came.
@@ -22,6 +22,10 @@ pub enum Fate {
     Taken,
     /// It was taken in, and its connection needs nothing of this: the kernel may have it.
     LeaveAlone(FlowKey),
+    /// It was taken in, and its connection only uploads, for which it may [`Engine::rest`].
+    Uploads(FlowKey),
+    /// It was taken in, and with it its connection, of which the kernel had the upload.
+    TakenBack(FlowKey),
     /// It goes on as it is.
     Passes(Outgoing),
     /// It goes on as it is, and the kernel may have its connection.
@@ -87,7 +91,7 @@ impl Engine {
             uplink: Uplink::new(&config.filter),
             policies: Table::new(&config.policy),
             way: match role {
-                Role::Bridge { .. } => Way::Across(Links::new(connections(config))),
+                Role::Bridge { .. } => Way::Across(Links::new(connections(config), !seed)),
                 Role::Router { addresses, .. } => Way::ToRouter(addresses),
             },
             counters: Counters::default(),
@@ -128,6 +132,7 @@ impl Engine {
         };
         let key = if side == Side::Server { key } else { key.reversed() };
         let (syn, data) = (tcp.flags.contains(TcpFlags::SYN), tcp.payload_len > 0);
+        let ends_rest = side == Side::Server && (data || tcp.flags.contains(TcpFlags::FIN));
         let Self { accelerator, pacer, way, .. } = self;
         let holds =
             |key: &FlowKey| accelerator.knows(key) || pacer.as_ref().is_some_and(|pacer| pacer.knows(key));
@@ -137,7 +142,7 @@ impl Engine {
             self.counters.ambiguous += 1;
             return Fate::Passes(Outgoing::new(link, packet, segment));
         }
-        self.taps.on_packet(now, &key, side, false, &packet);
+        self.taps.on_packet(now, &key, (side, false), &packet, &[]);
         let action = self.action(&key);
         let machine = match (action, &mut self.pacer, &mut self.uplink) {
             (Action::Pace, Some(pacer), _) => pacer,
@@ -153,11 +158,19 @@ impl Engine {
             }
             _ => &mut self.accelerator,
         };
+        let resting = ends_rest && machine.is_resting(&key);
         machine.input(now, side, packet);
-        if data && !syn && side == Side::Server && !machine.knows(&key) {
-            return Fate::LeaveAlone(key);
+        match side {
+            Side::Server if data && !syn && !machine.knows(&key) => Fate::LeaveAlone(key),
+            Side::Server if resting => Fate::TakenBack(key),
+            Side::Mobile if data && machine.may_rest(&key) => Fate::Uploads(key),
+            _ => Fate::Taken,
         }
-        Fate::Taken
+    }
+
+    /// Leaves a connection's upload to the kernel, if it still may be.
+    pub fn rest(&mut self, key: &FlowKey) -> bool {
+        self.machines().any(|machine| machine.rest(key))
     }
 
     /// What is done for a connection.
@@ -181,23 +194,23 @@ impl Engine {
     /// The next packet to send, and by which side.
     pub fn poll(&mut self, now: Instant) -> Option<(Side, Outgoing)> {
         loop {
-            let (side, packet, segment) = self.next(now)?;
+            let Transmission { side, packet, segment, body } = self.next(now)?;
             let Some(key) = packet.flow_key() else { continue }; // the kernel forwards it
             let key = if side == Side::Mobile { key } else { key.reversed() };
             if let Some(link) = self.way.find(&key, side) {
                 let segment = segment.max(packet.offload.segment.into());
-                self.taps.on_packet(now, &key, side, true, &packet);
-                return Some((side, Outgoing::new(link, packet, segment)));
+                self.taps.on_packet(now, &key, (side, true), &packet, &body);
+                return Some((side, Outgoing::gathered(link, packet, segment, body)));
             }
             self.counters.no_link += 1;
         }
     }
-    fn next(&mut self, now: Instant) -> Option<(Side, Packet, u32)> {
-        let made = self.machines().find_map(|machine| machine.poll_transmit(now));
-        if let Some(made) = made {
-            return Some((made.side, made.packet, made.segment));
+    fn next(&mut self, now: Instant) -> Option<Transmission> {
+        if let Some(made) = self.machines().find_map(|machine| machine.poll_transmit(now)) {
+            return Some(made);
         }
-        Some((Side::Server, self.uplink.as_mut()?.pop(now)?, 0))
+        let packet = self.uplink.as_mut()?.pop(now)?;
+        Some(Transmission { side: Side::Server, packet, segment: 0, body: Vec::new() })
     }
 
     /// When [`Engine::handle_timeout`] wants to be called.

@@ -3,6 +3,7 @@
 use super::socket::{Slot, VNET_LEN};
 use paceline_net::rewrite::{header_len, leave_checksum};
 use paceline_net::{Checksum, Packet, Payload, TcpFlags, wire};
+use paceline_pep::accelerator::Stretch;
 use std::io::IoSlice;
 
 const NEEDS_CSUM: u8 = 1;
@@ -11,7 +12,12 @@ const GSO_TCPV4: u8 = 1;
 const GSO_TCPV6: u8 = 4;
 const GSO_ECN: u8 = 0x80;
 const TCP: u8 = 6;
+/// Bytes of an Ethernet header and of a tag behind it.
+const ETHERNET: usize = 14;
+const TAG: usize = 4;
 const VLAN: [u16; 2] = [0x8100, 0x88a8];
+/// A datagram of up to so many bytes is copied; a longer one takes the buffer along that it was received in.
+const COPIED: usize = 2048;
 /// Place of the checksum in a TCP header.
 const CHECKSUM_AT: u16 = 16;
 
@@ -81,20 +87,20 @@ pub struct Unread {
 
 /// Link header and first bytes of a frame that need not be whole.
 pub fn peek(slot: &Slot) -> Option<(Link, &[u8])> {
-    split(slot.buffer.get(VNET_LEN..slot.len)?, slot.tag)
+    let (link, at) = link(slot)?;
+    Some((link, slot.rest.get(at..)?))
 }
 
 /// Reads a frame.
-pub fn read(slot: &Slot) -> Arrival {
-    let Some((vnet, frame)) = slot.buffer.get(..slot.len).and_then(|all| all.split_at_checked(VNET_LEN))
-    else {
-        return Arrival::Ignored;
+pub fn read(slot: &mut Slot) -> Arrival {
+    let Some((link, at)) = link(slot).filter(|_| !slot.truncated) else { return Arrival::Ignored };
+    let parsed = match &mut slot.rest {
+        rest if at > 0 || rest.len() <= COPIED => wire::parse(&rest[at..]).ok(),
+        rest => wire::parse_owned(std::mem::take(rest)).map_err(|(_, bytes)| *rest = bytes).ok(),
     };
-    let Some((link, datagram)) = split(frame, slot.tag).filter(|_| !slot.truncated) else {
-        return Arrival::Ignored;
-    };
-    match wire::parse(datagram) {
-        Ok(mut packet) => {
+    let vnet = *slot.head.first_chunk::<VNET_LEN>().unwrap_or(&[0; VNET_LEN]);
+    match parsed {
+        Some(mut packet) => {
             packet.offload.checksum = match vnet[0] {
                 flags if flags & NEEDS_CSUM != 0 => Checksum::Partial,
                 flags if flags & DATA_VALID != 0 => Checksum::Verified,
@@ -105,39 +111,36 @@ pub fn read(slot: &Slot) -> Arrival {
             }
             Arrival::Datagram(link, packet)
         }
-        Err(_) if is_tcp(datagram) => {
-            let mut vnet: [u8; VNET_LEN] = vnet.try_into().unwrap_or_default();
+        None if is_tcp(&slot.rest[at..]) => {
+            let mut vnet = vnet;
             vnet[0] &= NEEDS_CSUM;
-            let start = u16::from_ne_bytes([vnet[6], vnet[7]]);
-            let start = start.saturating_sub((frame.len() - datagram.len()) as u16);
-            Arrival::Unread(link, Unread { vnet, start, datagram: datagram.into() })
+            let start = u16::from_ne_bytes([vnet[6], vnet[7]]).saturating_sub((ETHERNET + at) as u16);
+            Arrival::Unread(link, Unread { vnet, start, datagram: slot.rest[at..].into() })
         }
-        Err(_) => Arrival::Ignored,
+        None => Arrival::Ignored,
     }
 }
 
-/// Link header, with the tag that the kernel had taken out, and the rest.
-fn split(frame: &[u8], tag: Option<(u16, u16)>) -> Option<(Link, &[u8])> {
+/// Link header, with the tag that the kernel had taken out, and where the datagram begins in the rest of the frame.
+fn link(slot: &Slot) -> Option<(Link, usize)> {
+    let frame: &[u8; ETHERNET] = slot.head.get(VNET_LEN..slot.head_len)?.try_into().ok()?;
     let mut link = Link { bytes: [0; Link::MAX], len: 12 };
-    link.bytes[..12].copy_from_slice(frame.get(..12)?);
-    let mut push = |word: u16| {
+    link.bytes[..12].copy_from_slice(&frame[..12]);
+    let mut push = |bytes: &[u8]| {
         let at = usize::from(link.len);
-        link.bytes[at..at + 2].copy_from_slice(&word.to_be_bytes());
-        link.len += 2;
+        link.bytes[at..at + bytes.len()].copy_from_slice(bytes);
+        link.len += bytes.len() as u8;
     };
-    if let Some((tpid, tci)) = tag {
-        push(tpid);
-        push(tci);
+    if let Some((tpid, tci)) = slot.tag {
+        push(&tpid.to_be_bytes());
+        push(&tci.to_be_bytes());
     }
-    let word = |at: usize| Some(u16::from_be_bytes([*frame.get(at)?, *frame.get(at + 1)?]));
-    let mut at = 12;
-    if VLAN.contains(&word(at)?) {
-        push(word(at)?);
-        push(word(at + 2)?);
-        at += 4;
+    push(&frame[12..]);
+    let tagged = VLAN.contains(&u16::from_be_bytes([frame[12], frame[13]]));
+    if tagged {
+        push(slot.rest.get(..TAG)?);
     }
-    push(word(at)?);
-    Some((link, frame.get(at + 2..)?))
+    Some((link, if tagged { TAG } else { 0 }))
 }
 
 /// As the kernel program sees it.
@@ -151,19 +154,26 @@ fn is_tcp(datagram: &[u8]) -> bool {
 
 /// A frame to send.
 pub struct Outgoing {
-    vnet: [u8; VNET_LEN],
-    link: Link,
+    /// Virtio-net header and link header.
+    head: [u8; VNET_LEN + Link::MAX],
+    head_len: u8,
     body: Body,
 }
 
 enum Body {
-    Packet(Packet),
+    /// A packet, and its payload if that is elsewhere.
+    Packet(Packet, Vec<Stretch>),
     Bytes(Box<[u8]>),
 }
 
 impl Outgoing {
-    /// A TCP datagram behind `link`, to be cut into segments of `segment` payload bytes where it is longer.
-    pub fn new(link: Link, mut packet: Packet, segment: u32) -> Self {
+    /// A TCP datagram with all its bytes behind `link`, to be cut into segments of `segment` payload bytes where it is
+    /// longer.
+    pub fn new(link: Link, packet: Packet, segment: u32) -> Self {
+        Self::gathered(link, packet, segment, Vec::new())
+    }
+    /// The same with its payload beside it, if any.
+    pub fn gathered(link: Link, mut packet: Packet, segment: u32, body: Vec<Stretch>) -> Self {
         let mut vnet = [0; VNET_LEN];
         let payload = packet.tcp_header().map_or(0, |tcp| tcp.payload_len);
         let cut = segment > 0 && payload > segment;
@@ -184,7 +194,7 @@ impl Outgoing {
             vnet[1] = kind | if reduced { GSO_ECN } else { 0 };
             vnet[4..6].copy_from_slice(&(segment as u16).to_ne_bytes());
         }
-        Self { vnet, link, body: Body::Packet(packet) }
+        Self::behind(vnet, link, Body::Packet(packet, body))
     }
     /// A datagram that is not understood, behind `link`.
     pub fn unread(link: Link, unread: Unread) -> Self {
@@ -192,17 +202,26 @@ impl Outgoing {
         if vnet[0] != 0 {
             vnet[6..8].copy_from_slice(&(start + u16::from(link.len)).to_ne_bytes());
         }
-        Self { vnet, link, body: Body::Bytes(datagram) }
+        Self::behind(vnet, link, Body::Bytes(datagram))
     }
-    /// Header, link header and datagram.
-    pub fn parts(&self) -> [IoSlice<'_>; 3] {
-        let body: &[u8] = match &self.body {
-            Body::Bytes(bytes) => bytes,
-            Body::Packet(packet) => match &packet.payload {
-                Payload::Datagram(bytes) => bytes,
-                Payload::Virtual(_) => &[], // none comes from a device
-            },
-        };
-        [IoSlice::new(&self.vnet), IoSlice::new(self.link.as_bytes()), IoSlice::new(body)]
+    fn behind(vnet: [u8; VNET_LEN], link: Link, body: Body) -> Self {
+        let mut head = [0; VNET_LEN + Link::MAX];
+        head[..VNET_LEN].copy_from_slice(&vnet);
+        head[VNET_LEN..].copy_from_slice(&link.bytes);
+        Self { head, head_len: VNET_LEN as u8 + link.len, body }
+    }
+    /// Adds headers and datagram to `parts`.
+    pub fn add_parts<'a>(&'a self, parts: &mut Vec<IoSlice<'a>>) {
+        parts.push(IoSlice::new(&self.head[..usize::from(self.head_len)]));
+        match &self.body {
+            Body::Bytes(bytes) => parts.push(IoSlice::new(bytes)),
+            Body::Packet(packet, body) => {
+                // Simulated packets do not come here.
+                if let Payload::Datagram(bytes) = &packet.payload {
+                    parts.push(IoSlice::new(bytes));
+                }
+                parts.extend(body.iter().map(|stretch| IoSlice::new(stretch.as_bytes())));
+            }
+        }
     }
 }

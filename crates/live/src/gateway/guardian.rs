@@ -340,7 +340,9 @@ fn send(sockets: &Sockets, side: Side, link: Option<Link>, packet: &Packet) {
 }
 
 fn transmit(socket: &PacketSocket, link: Link, packet: &Packet) {
-    let _ = socket.send(&[Outgoing::new(link, packet.clone(), 0).parts()]);
+    let (frame, mut parts) = (Outgoing::new(link, packet.clone(), 0), Vec::new());
+    frame.add_parts(&mut parts);
+    let _ = socket.send(&[&parts]);
 }
 
 /// Headers of a plain TCP datagram that may be cut off behind them.

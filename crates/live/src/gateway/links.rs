@@ -4,10 +4,10 @@
 //! those that the accelerator holds.
 
 use super::frame::Link;
-use paceline_net::FlowKey;
+use paceline_net::{FlowKey, HashKey};
 use paceline_pep::accelerator::Side;
 #[allow(clippy::disallowed_types)]
-// with a random key, since outsiders choose what is in it; never iterated in order
+// with a key that outsiders, who choose what is in it, do not know; never iterated in order
 use std::collections::HashMap;
 
 #[derive(Clone, Copy, Default)]
@@ -16,18 +16,22 @@ struct Entry {
     links: [Option<Link>; 2],
 }
 
-/// Link headers by connection, in the direction from server to mobile.
 #[allow(clippy::disallowed_types)]
+type Entries = HashMap<FlowKey, Entry, HashKey>;
+
+/// Link headers by connection, in the direction from server to mobile.
 pub struct Links {
-    recent: HashMap<FlowKey, Entry>,
-    older: HashMap<FlowKey, Entry>,
+    recent: Entries,
+    older: Entries,
+    key: HashKey,
     limit: usize,
 }
 
 impl Links {
     /// An empty table for so many connections at once, and as many forgotten ones.
-    pub fn new(limit: usize) -> Self {
-        Self { recent: Default::default(), older: Default::default(), limit }
+    pub fn new(limit: usize, seed: u64) -> Self {
+        let key = HashKey::new(seed);
+        Self { recent: Entries::with_hasher(key), older: Entries::with_hasher(key), key, limit }
     }
     /// Another limit, from now on.
     pub fn set_limit(&mut self, limit: usize) {
@@ -55,7 +59,8 @@ impl Links {
             return anew && entry.learn(side, link);
         }
         if self.recent.len() >= self.limit {
-            let older = std::mem::replace(&mut self.older, std::mem::take(&mut self.recent));
+            let recent = std::mem::replace(&mut self.recent, Entries::with_hasher(self.key));
+            let older = std::mem::replace(&mut self.older, recent);
             self.recent.extend(older.into_iter().filter(|(key, _)| held(key)));
         }
         let mut entry = self.older.remove(&key).unwrap_or_default();

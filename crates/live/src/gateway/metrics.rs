@@ -34,7 +34,7 @@ const LABELLED: [(&str, &str, &str, &str); 3] = [
 ];
 
 /// What the others count, by the name that `paceline gateway status` shows.
-pub const HELP: [(&str, &str); 42] = [
+pub const HELP: [(&str, &str); 43] = [
     ("flows", "Connections taken into acceleration"),
     ("flows-ended", "Accelerated connections that ended"),
     ("flows-detached", "Accelerated connections that went on end to end"),
@@ -66,6 +66,7 @@ pub const HELP: [(&str, &str); 42] = [
     ("frames-lost-in", "Frames lost because a worker was too slow"),
     ("frames-lost-out", "Frames lost because an interface was too slow"),
     ("connections-left-alone", "Connections handed back to the kernel"),
+    ("uploads-left-alone", "Times that the kernel was given a connection's upload"),
     ("ambiguous-networks", "Packets of two networks under the same addresses and ports"),
     ("unknown-links", "Packets made for a connection whose link header is forgotten"),
     ("absences", "Times that a worker was away for so long that packets may have passed it"),

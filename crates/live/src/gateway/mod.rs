@@ -31,6 +31,7 @@ mod router;
 mod socket;
 mod status;
 mod steering;
+mod tally;
 mod uplink;
 mod worker;
 

@@ -11,22 +11,29 @@ use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 
 /// Bytes of a virtio-net header ahead of every frame.
 pub const VNET_LEN: usize = 10;
-/// Largest frame: a 64 KB datagram with its link header.
-pub const MAX_FRAME: usize = VNET_LEN + 65_536 + 64;
+/// With that and an Ethernet header, bytes ahead of what mostly is a datagram.
+pub const HEAD_LEN: usize = VNET_LEN + 14;
+/// Largest datagram, with the tag that may be ahead of it.
+const MAX_REST: usize = 65_536 + 64;
 /// Messages in a call at most.
 pub const BATCH: usize = 64;
 /// Socket buffers: 100 ms of 1 Gb/s, with the kernel's bookkeeping.
 const BUFFER: c_int = 32 << 20;
 const CONTROL: usize = 64;
+/// Freed memory that is kept.
+#[cfg(target_env = "gnu")]
+const KEPT: c_int = 64 << 20;
 /// Of linux/if_packet.h; `libc` does not have it.
 const PACKET_IGNORE_OUTGOING: c_int = 23;
 
 /// A frame that was received.
 pub struct Slot {
-    /// Room for it; the virtio-net header is first.
-    pub buffer: Box<[u8]>,
-    /// Bytes of it.
-    pub len: usize,
+    /// The virtio-net header and the first bytes of the frame.
+    pub head: [u8; HEAD_LEN],
+    /// Bytes of that.
+    pub head_len: usize,
+    /// What follows. Whoever wants to keep it takes it.
+    pub rest: Vec<u8>,
     /// The VLAN tag that the kernel has taken out: TPID and TCI.
     pub tag: Option<(u16, u16)>,
     /// It did not fit.
@@ -36,8 +43,29 @@ pub struct Slot {
 impl Slot {
     /// An empty one.
     pub fn new() -> Self {
-        Self { buffer: vec![0; MAX_FRAME].into(), len: 0, tag: None, truncated: false }
+        Self { head: [0; HEAD_LEN], head_len: 0, rest: Vec::new(), tag: None, truncated: false }
     }
+    /// Bytes of the frame and its header.
+    pub fn len(&self) -> usize {
+        self.head_len + self.rest.len()
+    }
+    /// Room for the largest frame: where to write it.
+    fn vectors(&mut self) -> [libc::iovec; 2] {
+        self.rest.clear();
+        self.rest.reserve_exact(MAX_REST);
+        [
+            libc::iovec { iov_base: self.head.as_mut_ptr().cast(), iov_len: HEAD_LEN },
+            libc::iovec { iov_base: self.rest.as_mut_ptr().cast(), iov_len: MAX_REST },
+        ]
+    }
+}
+
+/// Lets the process keep memory that is freed, up to a limit: buffers come and go by the thousand in a second, and what is
+/// given back to the kernel comes back as pages to be cleared.
+pub fn keep_freed_memory() {
+    #[cfg(target_env = "gnu")]
+    // SAFETY: the call takes no pointers; any thread may make it.
+    let _ = unsafe { libc::mallopt(libc::M_TRIM_THRESHOLD, KEPT) };
 }
 
 /// A packet socket on one interface.
@@ -156,17 +184,16 @@ impl PacketSocket {
         let count = slots.len().min(BATCH);
         let mut control = [[0u8; CONTROL]; BATCH];
         // SAFETY: all-zero bytes are valid headers and vectors: null pointers and lengths of zero.
-        let (mut headers, mut vectors): ([libc::mmsghdr; BATCH], [libc::iovec; BATCH]) =
+        let (mut headers, mut vectors): ([libc::mmsghdr; BATCH], [[libc::iovec; 2]; BATCH]) =
             unsafe { (zeroed(), zeroed()) };
         for (n, slot) in slots.iter_mut().enumerate().take(count) {
-            vectors[n] =
-                libc::iovec { iov_base: slot.buffer.as_mut_ptr().cast(), iov_len: slot.buffer.len() };
-            headers[n].msg_hdr.msg_iov = &raw mut vectors[n];
-            headers[n].msg_hdr.msg_iovlen = 1;
+            vectors[n] = slot.vectors();
+            headers[n].msg_hdr.msg_iov = vectors[n].as_mut_ptr();
+            headers[n].msg_hdr.msg_iovlen = vectors[n].len();
             headers[n].msg_hdr.msg_control = control[n].as_mut_ptr().cast();
             headers[n].msg_hdr.msg_controllen = CONTROL;
         }
-        // SAFETY: each header points to a slot's buffer and a control buffer, with their lengths; all outlive the
+        // SAFETY: each header points to a slot's buffers and a control buffer, with the room in them; all outlive the
         // call, and none is used otherwise meanwhile.
         let received = unsafe {
             libc::recvmmsg(
@@ -188,14 +215,17 @@ impl PacketSocket {
             },
         };
         for (n, slot) in slots.iter_mut().enumerate().take(received) {
-            slot.len = headers[n].msg_len as usize;
+            let len = headers[n].msg_len as usize;
+            slot.head_len = len.min(HEAD_LEN);
+            // SAFETY: the kernel fills the buffers one after the other, and never past the room that it was told.
+            unsafe { slot.rest.set_len(len - slot.head_len) };
             slot.truncated = headers[n].msg_hdr.msg_flags & libc::MSG_TRUNC != 0;
             slot.tag = vlan_tag(&control[n][..headers[n].msg_hdr.msg_controllen.min(CONTROL)]);
         }
         Ok(received)
     }
-    /// Sends frames, each in three parts; how many of the first were taken. None are when the queue is full.
-    pub fn send(&self, frames: &[[IoSlice<'_>; 3]]) -> io::Result<usize> {
+    /// Sends frames, each in parts; how many of the first were taken. None are when the queue is full.
+    pub fn send(&self, frames: &[&[IoSlice<'_>]]) -> io::Result<usize> {
         let count = frames.len().min(BATCH);
         // SAFETY: all-zero bytes are valid headers: null pointers and lengths of zero.
         let mut headers: [libc::mmsghdr; BATCH] = unsafe { zeroed() };

@@ -189,12 +189,33 @@ impl Pulse {
     }
     /// Leaves a connection (key from server to mobile) to the kernel, until its next SYN. The oldest are forgotten,
     /// and come here again.
-    pub fn leave_alone(&self, key: &FlowKey) {
-        let ports = [key.src_port.to_be_bytes(), key.dst_port.to_be_bytes()].concat();
-        let bytes = [&mapped(key.src).octets()[..], &mapped(key.dst).octets()[..], &ports].concat();
+    pub fn leave_alone(&self, key: &FlowKey, left: Left) {
         // Without a place it goes on passing through here.
-        let _ = self.left_alone.update(&bytes, &1u32.to_ne_bytes(), MapFlags::ANY);
+        let _ = self.left_alone.update(&bytes_of(key), &(left as u32).to_ne_bytes(), MapFlags::ANY);
     }
+    /// Takes one back.
+    pub fn take_back(&self, key: &FlowKey) {
+        let _ = self.left_alone.delete(&bytes_of(key)); // it may have been forgotten
+    }
+}
+
+/// What of a connection is left to the kernel.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Left {
+    /// All of it.
+    Whole = 0,
+    /// The client's data and the server's acknowledgments of them.
+    Upload = 1,
+}
+
+/// `struct connection`
+fn bytes_of(key: &FlowKey) -> [u8; 36] {
+    let mut bytes = [0; 36];
+    bytes[..16].copy_from_slice(&mapped(key.src).octets());
+    bytes[16..32].copy_from_slice(&mapped(key.dst).octets());
+    bytes[32..34].copy_from_slice(&key.src_port.to_be_bytes());
+    bytes[34..].copy_from_slice(&key.dst_port.to_be_bytes());
+    bytes
 }
 
 /// Puts a program in front of what arrives on an interface, as long as the descriptor is open.

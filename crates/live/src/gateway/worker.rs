@@ -7,15 +7,16 @@
 use super::engine::{Engine, Fate};
 use super::frame::{self, Arrival, Link, Outgoing};
 use super::journal::Writer;
-use super::requests::{Lateness, Request, Snapshot};
-use super::socket::{BATCH, PacketSocket, Slot};
-use super::steering::{Pulse, STALE};
+use super::requests::{Request, Snapshot};
+use super::socket::{BATCH, PacketSocket, Slot, keep_freed_memory};
+use super::steering::{Left, Pulse, STALE};
+use super::tally::Counters;
 use crate::clock;
 use crate::emulate::prefer_this_thread;
 use anyhow::{Context, bail};
 use nix::poll::{PollFd, PollFlags, ppoll};
 use nix::sys::time::TimeSpec;
-use paceline_net::{Duration, Instant, Packet};
+use paceline_net::{Duration, FlowKey, Instant, Packet};
 use paceline_pep::accelerator::Side;
 use std::collections::VecDeque;
 use std::io::{self, IoSlice};
@@ -26,10 +27,14 @@ use std::sync::mpsc::{Receiver, TryRecvError};
 const STAMP: Duration = Duration::from_millis(5);
 /// After so long without a stamp the kernel may have let packets pass; shorter than that takes, to be sure.
 const ABSENCE: Duration = Duration::from_nanos(STALE.as_nanos() / 4 * 3);
-/// Longest sleep.
+/// Longest sleep, and while somebody asks one question after the other: what is asked wakes nobody.
 const MAX_WAIT: Duration = Duration::from_millis(10);
-/// Packets in a turn from which on there is much traffic.
+const ASKED_WAIT: Duration = Duration::from_micros(500);
+/// Since the last question.
+const ASKING: Duration = Duration::from_millis(50);
+/// Packets or bytes in a turn from which on there is much traffic.
 const BUSY: usize = 4;
+const BUSY_BYTES: u64 = 16 << 10;
 /// Batches taken in a turn from each side: bounds the time away from the other.
 const BATCHES: usize = 4;
 /// Packets that wait for a full device; more are lost, as on a full line.
@@ -56,24 +61,6 @@ impl Port {
     }
 }
 
-/// What a worker counts.
-#[derive(Clone, Copy, Debug, Default)]
-struct Counters {
-    frames_in: u64,
-    frames_out: u64,
-    /// By side.
-    bytes_in: [u64; 2],
-    /// Connections left to the kernel.
-    left_alone: u64,
-    /// Frames that no buffer had room for, ahead of the worker and behind it.
-    lost_in: u64,
-    lost_out: u64,
-    turns: u64,
-    lateness: Lateness,
-    /// Times that the worker was away for so long that packets may have passed it.
-    absences: u64,
-}
-
 /// One thread's part of the gateway.
 pub struct Worker {
     engine: Engine,
@@ -86,11 +73,15 @@ pub struct Worker {
     journal: Option<Writer>,
     swept_at: Instant,
     slots: Vec<Slot>,
+    /// Connections that only upload, and whether more may have come of them than was taken in.
+    uploads: Vec<FlowKey>,
+    behind: bool,
     counters: Counters,
     stamped_at: Instant,
     looked_at: Instant,
     overloaded_until: Instant,
     draining_until: Option<Instant>,
+    asked_at: Instant,
     /// Connections that had been detached and reset when draining began.
     before_end: (u64, u64),
 }
@@ -118,11 +109,14 @@ impl Worker {
             journal,
             swept_at: Instant::ZERO,
             slots: (0..BATCH).map(|_| Slot::new()).collect(),
+            uploads: Vec::new(),
+            behind: false,
             counters: Counters::default(),
             stamped_at: Instant::ZERO,
             looked_at: Instant::ZERO,
             overloaded_until: Instant::ZERO,
             draining_until: None,
+            asked_at: Instant::ZERO,
             before_end: (0, 0),
         }
     }
@@ -131,14 +125,17 @@ impl Worker {
     pub fn run(mut self) -> anyhow::Result<Snapshot> {
         // Its packets come from the kernel's network threads: if it kept them from running, it would have to wait itself.
         prefer_this_thread();
+        keep_freed_memory();
         loop {
-            let now = clock::now();
+            let (now, before) = (clock::now(), self.counters.bytes_in);
             self.stamp(now)?;
             let taken = self.turn(now)?;
+            let bytes: u64 =
+                self.counters.bytes_in.iter().zip(before).map(|(all, before)| all - before).sum();
             if self.take_up_requests(now) {
                 return self.end();
             }
-            if taken >= BUSY {
+            if taken >= BUSY || bytes >= BUSY_BYTES {
                 let due = now + self.tick;
                 clock::sleep_until(due);
                 self.counters.lateness.record(clock::now().since(due).as_nanos());
@@ -158,7 +155,19 @@ impl Worker {
         for side in [Side::Server, Side::Mobile] {
             self.send(side);
         }
+        self.let_uploads_go();
         Ok(taken)
+    }
+
+    /// Leaves uploads to the kernel, of which everything that came here has been sent: it would be overtaken.
+    fn let_uploads_go(&mut self) {
+        let behind = self.behind || !self.ports[Side::Server as usize].waiting.is_empty();
+        for key in self.uploads.drain(..) {
+            if !behind && self.engine.rest(&key) {
+                self.counters.resting += 1;
+                self.pulse.leave_alone(&key, Left::Upload);
+            }
+        }
     }
 
     fn receive(&mut self, now: Instant, side: Side) -> anyhow::Result<usize> {
@@ -169,8 +178,8 @@ impl Worker {
                 Ok(received) => received,
                 Err(error) => return Err(error).context("cannot receive from an interface"),
             };
-            for slot in &slots[..received] {
-                self.counters.bytes_in[side as usize] += slot.len as u64;
+            for slot in &mut slots[..received] {
+                self.counters.bytes_in[side as usize] += slot.len() as u64;
                 match frame::read(slot) {
                     Arrival::Datagram(link, packet) => self.on_datagram(now, side, link, packet),
                     Arrival::Unread(link, unread) => {
@@ -181,7 +190,8 @@ impl Worker {
                 }
             }
             total += received;
-            if received < slots.len() {
+            self.behind = received == slots.len();
+            if !self.behind {
                 break;
             }
         }
@@ -195,11 +205,14 @@ impl Worker {
             Fate::Taken => {}
             Fate::LeaveAlone(key) => {
                 self.counters.left_alone += 1;
-                self.pulse.leave_alone(&key);
+                self.pulse.leave_alone(&key, Left::Whole);
             }
+            Fate::Uploads(key) if self.uploads.last() == Some(&key) => {}
+            Fate::Uploads(key) => self.uploads.push(key),
+            Fate::TakenBack(key) => self.pulse.take_back(&key),
             Fate::Passes(frame) => self.queue(side.other(), frame),
             Fate::PassesAlone(key, frame) => {
-                self.pulse.leave_alone(&key);
+                self.pulse.leave_alone(&key, Left::Whole);
                 self.queue(side.other(), frame);
             }
         }
@@ -241,7 +254,15 @@ impl Worker {
         let Port { socket, exit, waiting } = &mut self.ports[side as usize];
         let socket = exit.as_ref().unwrap_or(socket);
         while !waiting.is_empty() {
-            let frames: Vec<[IoSlice<'_>; 3]> = waiting.iter().take(BATCH).map(Outgoing::parts).collect();
+            let mut parts: Vec<IoSlice<'_>> = Vec::with_capacity(4 * BATCH);
+            let mut ends = [0; BATCH];
+            for (frame, end) in waiting.iter().zip(&mut ends) {
+                frame.add_parts(&mut parts);
+                *end = parts.len();
+            }
+            let starts = std::iter::once(0).chain(ends);
+            let ranges = starts.zip(ends).take(waiting.len());
+            let frames: Vec<&[IoSlice<'_>]> = ranges.map(|(from, until)| &parts[from..until]).collect();
             match socket.send(&frames) {
                 Ok(0) => return,
                 Ok(sent) => {
@@ -291,7 +312,10 @@ impl Worker {
         loop {
             match self.requests.try_recv() {
                 Ok(Request::Abort) => return true,
-                Ok(request) => self.take_up(now, request),
+                Ok(request) => {
+                    self.asked_at = now;
+                    self.take_up(now, request);
+                }
                 Err(TryRecvError::Empty) => break,
                 Err(TryRecvError::Disconnected) => return true,
             }
@@ -347,7 +371,8 @@ impl Worker {
     fn wait(&mut self, now: Instant) -> anyhow::Result<()> {
         // What is full has to be sent first.
         let timer = self.engine.next_timer().filter(|_| !self.is_full()).unwrap_or(Instant::MAX);
-        let until = timer.min(now + MAX_WAIT);
+        let most = if now.since(self.asked_at) < ASKING { ASKED_WAIT } else { MAX_WAIT };
+        let until = timer.min(now + most);
         let arrivals = self.ports.iter().map(|port| PollFd::new(port.socket.as_fd(), PollFlags::POLLIN));
         let full = self.ports.iter().filter(|port| !port.waiting.is_empty());
         let room = full.map(|port| PollFd::new(port.exit().as_fd(), PollFlags::POLLOUT));
@@ -364,27 +389,17 @@ impl Worker {
     }
 
     fn snapshot(&self) -> Snapshot {
-        let c = &self.counters;
         let (now, before) = (self.engine.let_go(), self.before_end);
         let ending = u64::from(self.draining_until.is_some());
         let (detached, reset) = (ending * (now.0 - before.0), ending * (now.1 - before.1));
         let mut counters = self.engine.counters();
+        counters.extend(self.counters.named());
         counters.extend([
-            ("frames-in", c.frames_in),
-            ("frames-out", c.frames_out),
-            ("frame-bytes-in", c.bytes_in.iter().sum()),
-            ("frame-bytes-from-servers", c.bytes_in[Side::Server as usize]),
-            ("frame-bytes-from-devices", c.bytes_in[Side::Mobile as usize]),
-            ("frames-lost-in", c.lost_in),
-            ("frames-lost-out", c.lost_out),
-            ("connections-left-alone", c.left_alone),
-            ("turns", c.turns),
             ("journal-writes", self.journal.as_ref().map_or(0, Writer::writes)),
             ("flows-detached-at-end", detached),
             ("flows-reset-at-end", reset),
-            ("absences", c.absences),
         ]);
-        let mut snapshot = Snapshot { counters, lateness: c.lateness, ..Snapshot::default() };
+        let mut snapshot = Snapshot { counters, lateness: self.counters.lateness, ..Snapshot::default() };
         self.engine.tell(&mut snapshot);
         snapshot
     }

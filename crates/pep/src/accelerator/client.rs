@@ -29,6 +29,11 @@ impl Flow {
         let reach = cx.config.flow_buffer.0.max(LEAST_REACH);
         let plausible = self.uplink.accepts_seq(tcp.seq) && !self.is_old_of_client(&tcp);
         let Some(ack) = ack.filter(|ack| plausible && *ack + reach >= self.una) else {
+            if self.uplink.resting {
+                // Segments have gone past us, and this one has not. An end is what comes here.
+                let ends = self.uplink.note_end(&tcp);
+                return (if ends { Fate::Pass(packet) } else { Fate::Detach(packet) }, none);
+            }
             cx.stats.invalid += 1;
             return (Self::leave_to_server(cx, packet, carries), none);
         };
@@ -45,6 +50,7 @@ impl Flow {
         }
         let probes =
             tcp.payload_len == 0 && tcp.seq != self.uplink.next && self.uplink.next.distance(tcp.seq) == 1;
+        let uncertain = self.uplink.uncertain;
         self.uplink.on_client(&packet, &tcp);
         self.complete = true;
         self.heard_at = cx.now;
@@ -58,7 +64,7 @@ impl Flow {
             self.ask(cx.now);
         }
         let answers = std::mem::take(&mut self.probe_passed);
-        (self.forward_or_absorb(cx, packet, carries || probes || answers), delivery)
+        (self.forward_or_absorb(cx, packet, carries || probes || answers || uncertain), delivery)
     }
 
     fn is_old_of_client(&self, tcp: &TcpHeader) -> bool {

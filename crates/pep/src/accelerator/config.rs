@@ -11,6 +11,9 @@ const SHARES: u64 = 8;
 /// But each is promised this, in bytes.
 const LEAST_SHARE: u64 = 8 << 10;
 
+/// With headers and two VLAN tags ahead, a super-packet stays below the 65,536 bytes up to which devices cut.
+const MOST_SUPER_PACKET: u64 = 65_400;
+
 /// How the rate towards a device is found.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub enum RateControl {
@@ -49,7 +52,7 @@ pub struct AcceleratorConfig {
     pub max_openings: usize,
     /// Send past the client's advertised window while the client takes it.
     pub overshoot: bool,
-    /// Payload bytes of the largest packet towards the mobile side: 0 for single segments, up to 65,000 where
+    /// Payload bytes of the largest packet towards the mobile side: 0 for single segments, up to 65,400 where
     /// the driver cuts super-packets.
     pub super_packet: Bytes,
     /// Packets leave in bursts of at most this long at the paced rate: the driver's tick.
@@ -58,6 +61,9 @@ pub struct AcceleratorConfig {
     pub verify_checksums: bool,
     /// Leave the checksums of data to the device that sends it.
     pub partial_checksums: bool,
+    /// Data leaves without a copy where that pays: as headers, their checksum partial, with
+    /// [`super::Transmission::body`] beside them.
+    pub gather: bool,
     /// A client that owes an acknowledgment for so long stops early acknowledgments.
     pub silence: Duration,
     /// A client that owes an acknowledgment for so long is given up: what it was to get is lost, and both ends are
@@ -85,6 +91,7 @@ impl Default for AcceleratorConfig {
             tick: Duration::from_micros(250),
             verify_checksums: true,
             partial_checksums: false,
+            gather: false,
             silence: Duration::from_secs(3),
             give_up: Duration::from_secs(120),
             reset_grace: Duration::from_secs(5),
@@ -103,7 +110,7 @@ impl AcceleratorConfig {
         // A buffer below a few segments could not even fill a delayed ACK; beyond 2^29 serial numbers end.
         self.flow_buffer = Bytes(self.flow_buffer.0.clamp(16 << 10, 1 << 29));
         self.exposure = Bytes(self.exposure.0.min(2 * self.flow_buffer.0));
-        self.super_packet = Bytes(self.super_packet.0.min(65_000));
+        self.super_packet = Bytes(self.super_packet.0.min(MOST_SUPER_PACKET));
         self.max_flows = self.max_flows.min(1 << 24);
         self.max_openings = self.max_openings.clamp(1, 1 << 24);
         self

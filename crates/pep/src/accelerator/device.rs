@@ -10,8 +10,6 @@ use std::net::{IpAddr, Ipv6Addr};
 
 /// A pacer that was called late may catch up by this.
 const CATCH_UP: Duration = Duration::from_millis(2);
-/// Longest packet burst, in segments: what a radio's scheduler takes in one go anyway.
-const MAX_BURST: u64 = 16;
 
 #[derive(Debug)]
 pub(super) struct Device {
@@ -78,9 +76,8 @@ impl Device {
     }
     /// Payload bytes of one burst.
     pub fn burst(&self, tick: Duration, segment: u32) -> u32 {
-        let segment = u64::from(segment);
         let bytes = u128::from(self.control.rate().0) * u128::from(tick.as_nanos()) / 8_000_000_000;
-        (bytes as u64).clamp(segment, MAX_BURST * segment) as u32
+        u32::try_from(bytes).unwrap_or(u32::MAX).max(segment)
     }
     pub fn on_send(&mut self, now: Instant, bytes: u64, in_flight_before: u64) {
         // Where round trips are shorter than the pacer's pauses, nothing is in flight in most of them: that is no

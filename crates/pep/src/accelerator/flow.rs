@@ -243,6 +243,12 @@ impl Flow {
         let told = !self.ack_due && !self.news && self.reset.is_none();
         self.exposure() == 0 && sent && whole && told && self.edge <= self.client_edge
     }
+    /// An upload to which nothing is owed, either way.
+    pub fn may_rest(&self) -> bool {
+        let told =
+            !self.ack_due && !self.news && !self.echo_congestion && !self.cwr_due && !self.probe_passed;
+        self.uplink.may_rest() && self.is_quiet() && told && !self.contested && self.fin.is_none()
+    }
     /// Quiet, and for so long that the server will start slowly: should it go past the client's window, that costs
     /// little.
     pub fn is_idle(&self, now: Instant) -> bool {

@@ -3,7 +3,7 @@
 //!
 //! Acknowledged early is what is contiguous, verified and held, within the exposure cap. Not acknowledged early: a
 //! FIN and the last packet ahead of it, urgent data and what follows it, and anything while the accelerator is being
-//! stopped, the handshake is not complete or the client is silent.
+//! stopped, the handshake is not complete, the client is silent or has not been heard since it rested.
 
 use super::flow::{Context, Fate, Flow, PendingReset};
 use super::store::Mark;
@@ -29,6 +29,20 @@ impl Flow {
         if tcp.flags.contains(TcpFlags::RST) {
             return self.on_server_reset(cx, packet, off);
         }
+        let fin = tcp.flags.contains(TcpFlags::FIN);
+        if self.uplink.resting {
+            let acceptable = tcp.flags.contains(TcpFlags::ACK) && !self.is_old(&tcp);
+            if tcp.payload_len > 0 || fin {
+                // Believed is what stands exactly where its stream goes on: nothing else tells it from injected segments.
+                if off != self.store.next() || !acceptable {
+                    return Fate::Detach(packet);
+                }
+                self.uplink.resume(&tcp);
+            } else if !acceptable || !self.uplink.accepts_ack(tcp.ack) {
+                return Fate::Pass(packet); // others like it go past
+            }
+        }
+        self.uplink.catch_up(&tcp);
         if !tcp.flags.contains(TcpFlags::ACK) || !self.uplink.accepts_ack(tcp.ack) {
             // What the server acknowledges went past us: so may everything.
             if self.is_quiet() && tcp.flags.contains(TcpFlags::ACK) && tcp.ack > self.uplink.next {
@@ -39,7 +53,6 @@ impl Flow {
         if self.is_old(&tcp) {
             return self.refuse(cx);
         }
-        let fin = tcp.flags.contains(TcpFlags::FIN);
         if tcp.payload_len == 0 && !fin {
             return self.on_server_ack(cx, packet, off);
         }
@@ -48,6 +61,7 @@ impl Flow {
             return Fate::Pass(packet);
         }
         self.hear_server(&tcp);
+        self.uplink.on_server_data();
         self.on_data(cx, packet, off, fin)
     }
 
@@ -187,7 +201,7 @@ impl Flow {
     /// What may be acknowledged to the server now.
     fn ack_target(&self, cx: &Context<'_>) -> u64 {
         let mut target = self.acked.max(self.una);
-        if cx.early && self.complete && !self.is_silent(cx) {
+        if cx.early && self.is_heard() && !self.is_silent(cx) {
             let mut early = self.store.next().min(self.una + cx.config.exposure.0);
             if self.fin.is_some() {
                 early = early.min(self.store.tail());
@@ -200,6 +214,10 @@ impl Flow {
         target
     }
 
+    /// Whether the client has told what may be said in its name.
+    fn is_heard(&self) -> bool {
+        self.complete && !self.uplink.uncertain
+    }
     /// Whether the client owes an answer for too long.
     pub fn is_silent(&self, cx: &Context<'_>) -> bool {
         self.is_waiting() && cx.now.since(self.heard_at) > cx.config.silence
@@ -230,7 +248,7 @@ impl Flow {
         } else if !cx.early {
             // No more than what the client itself would offer.
             self.client_edge.max(self.edge)
-        } else if cx.tight || !self.complete {
+        } else if cx.tight || !self.is_heard() {
             self.edge
         } else {
             let known = self.board.sacked_bytes().min(cx.share);
@@ -287,7 +305,7 @@ impl Flow {
         cx.stats.acks_sent += 1;
         let unparsed = Unparsed { urgent: 0, flow_label: self.uplink.flow_label };
         let packet = self.build(ip, tcp, unparsed);
-        cx.out.push_back(Transmission { side: Side::Server, packet, segment: 0 });
+        cx.out.push_back(Transmission::whole(Side::Server, packet));
     }
 
     /// The client's last real TSval, and the echo for the server.

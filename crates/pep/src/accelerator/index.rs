@@ -1,7 +1,8 @@
 //! A hash index from keys to slots, and the slots: constant cost from ten connections to a hundred thousand, no
 //! iteration, and a key of the hash that an outsider does not know.
 
-use std::hash::{Hash, Hasher};
+use paceline_net::HashKey;
+use std::hash::{BuildHasher, Hash};
 
 const EMPTY: u32 = u32::MAX;
 
@@ -12,23 +13,26 @@ pub(super) struct Table<K, V> {
     free: Vec<u32>,
     /// Open addressing with linear probing; a power of two long, at most half full.
     index: Vec<u32>,
-    seed: u64,
+    key: HashKey,
     /// The slot of the last look-up: trains of packets skip the search.
     recent: u32,
 }
 
 impl<K: Hash + Eq + Copy, V> Table<K, V> {
     pub fn new(seed: u64) -> Self {
-        Self { slots: Vec::new(), free: Vec::new(), index: vec![EMPTY; 16], seed, recent: 0 }
+        Self {
+            slots: Vec::new(),
+            free: Vec::new(),
+            index: vec![EMPTY; 16],
+            key: HashKey::new(seed),
+            recent: 0,
+        }
     }
     pub fn len(&self) -> usize {
         self.slots.len() - self.free.len()
     }
-    #[expect(deprecated, reason = "SipHash with a key of our own: `RandomState` differs from run to run")]
     fn home(&self, key: &K) -> usize {
-        let mut hasher = std::hash::SipHasher::new_with_keys(self.seed, !self.seed);
-        key.hash(&mut hasher);
-        hasher.finish() as usize & (self.index.len() - 1)
+        self.key.hash_one(key) as usize & (self.index.len() - 1)
     }
     fn position(&self, key: &K) -> Option<usize> {
         let mut at = self.home(key);

@@ -147,7 +147,7 @@ impl Accelerator {
     }
 
     fn pass(&mut self, from: Side, packet: Packet) {
-        self.out.push_back(Transmission { side: from.other(), packet, segment: 0 });
+        self.out.push_back(Transmission::whole(from.other(), packet));
     }
 
     fn on_syn(&mut self, now: Instant, key: FlowKey, side: Side, packet: &Packet, tcp: &TcpHeader) {
@@ -363,7 +363,7 @@ impl Accelerator {
         device.exposure += flow.charged_exposure;
         if flow.reset.is_some() && flow.una >= flow.store.next() {
             if let Some(packet) = flow.release_reset() {
-                self.out.push_back(Transmission { side: Side::Mobile, packet, segment: 0 });
+                self.out.push_back(Transmission::whole(Side::Mobile, packet));
             }
             self.stats.flows_ended += 1;
             self.remove(slot);

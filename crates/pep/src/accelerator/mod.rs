@@ -45,7 +45,7 @@
 //!
 //! `machine` holds the tables of connections (`flow`) and devices (`device`), `turns` says who is next, `operation`
 //! is for stopping, changing and looking, `exposed` for what a crash must not lose. A connection is a receiver
-//! (`inbound`, `store`), a sender (`outbound`, `scoreboard`, `sent`, `rtt`, `overshoot`) and what passes upwards
+//! (`inbound`, `store`, `stretch`), a sender (`outbound`, `scoreboard`, `sent`, `rtt`, `overshoot`) and what passes upwards
 //! (`client`, `uplink`). `opening` watches handshakes. Rate controls: `paper`, `adaptive` (with `response` and
 //! `shallow`), behind `control`; `fading` says whether silence means loss.
 //!
@@ -78,6 +78,7 @@ mod sent;
 mod shallow;
 mod stats;
 mod store;
+mod stretch;
 mod timers;
 mod turns;
 mod uplink;
@@ -88,6 +89,7 @@ pub use histogram::Histogram;
 pub use machine::Accelerator;
 pub use paper::PaperParameters;
 pub use stats::{AcceleratorStats, BypassReason, Rates, Times};
+pub use stretch::Stretch;
 
 use paceline_net::{Duration, FlowKey, Packet, Port, Rate, SeqNumber};
 use std::net::IpAddr;
@@ -125,6 +127,15 @@ pub struct Transmission {
     pub packet: Packet,
     /// Of a super-packet that was made here, payload bytes of the segments to cut it into; 0 for all others.
     pub segment: u32,
+    /// The payload, if it is not among the packet's bytes: see [`AcceleratorConfig::gather`].
+    pub body: Vec<Stretch>,
+}
+
+impl Transmission {
+    /// A packet with all its bytes.
+    pub(crate) fn whole(side: Side, packet: Packet) -> Self {
+        Self { side, packet, segment: 0, body: Vec::new() }
+    }
 }
 
 /// What must outlive a crash for a connection's ends not to be left hanging: where each of them stands.

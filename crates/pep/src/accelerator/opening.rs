@@ -143,6 +143,9 @@ impl Opening {
         let [Some(server), Some(client)] = self.syns else { return };
         // Nothing but the server's SYN is there to be acknowledged.
         let plausible = tcp.ack == server.isn + 1 && self.uplink.accepts_seq(tcp.seq);
+        if !plausible && self.uplink.note_end(tcp) {
+            return;
+        }
         if !tcp.flags.contains(TcpFlags::ACK) || tcp.flags.contains(TcpFlags::RST) || !plausible {
             return;
         }
@@ -319,6 +322,11 @@ impl Opening {
 impl Openings {
     pub fn holds(&self, key: &FlowKey) -> bool {
         self.table.holds(key)
+    }
+    /// The other direction of a connection whose handshake is complete.
+    pub fn uplink(&mut self, key: &FlowKey) -> Option<&mut Uplink> {
+        let slot = self.table.find(key)?;
+        self.table.get_mut(slot).filter(|opening| opening.client_acked).map(|opening| &mut opening.uplink)
     }
     pub fn get(&mut self, key: &FlowKey) -> Option<&Opening> {
         let slot = self.table.find(key)?;

@@ -82,7 +82,7 @@ impl Accelerator {
     pub fn recover(&mut self, journal: impl IntoIterator<Item = FlowRecord>) {
         for record in journal {
             for (side, packet) in record.resets() {
-                self.out.push_back(Transmission { side, packet, segment: 0 });
+                self.out.push_back(Transmission::whole(side, packet));
             }
             self.stats.flows_reset += 1;
         }
@@ -92,6 +92,33 @@ impl Accelerator {
     /// have bytes of their servers that never came here. Such connections go on end to end.
     pub fn on_absence(&mut self, now: Instant) {
         self.absent_until = now + ABSENCE;
+    }
+
+    /// Whether a connection (key from server to mobile) does nothing but upload, so that it may rest.
+    pub fn may_rest(&mut self, key: &FlowKey) -> bool {
+        self.draining.is_none()
+            && match self.flows.find(key).and_then(|slot| self.flows.get(slot)) {
+                Some(flow) => flow.may_rest(),
+                None => self.openings.uplink(key).is_some_and(|uplink| uplink.may_rest()),
+            }
+    }
+    /// Lets a connection rest if it may: from now on its client's segments without SYN, FIN or RST and its server's without
+    /// those and without data may go past; all others must come here. Whether it rests.
+    pub fn rest(&mut self, key: &FlowKey) -> bool {
+        let may = self.may_rest(key);
+        if let Some(flow) = self.flows.find(key).and_then(|slot| self.flows.get_mut(slot)) {
+            flow.uplink.resting |= may;
+        } else if let Some(uplink) = self.openings.uplink(key) {
+            uplink.resting |= may;
+        }
+        may
+    }
+    /// Whether a connection rests. Its server's next data end that.
+    pub fn is_resting(&mut self, key: &FlowKey) -> bool {
+        match self.flows.find(key).and_then(|slot| self.flows.get(slot)) {
+            Some(flow) => flow.uplink.resting,
+            None => self.openings.uplink(key).is_some_and(|uplink| uplink.resting),
+        }
     }
 
     /// While overloaded, no connection is taken in.
@@ -177,7 +204,7 @@ impl Accelerator {
 }
 
 /// Port 0 is the side of the servers, port 1 that of the mobile devices. Packets that were absorbed end here as at an
-/// endpoint, without an output.
+/// endpoint, without an output. Not with [`AcceleratorConfig::gather`].
 impl Node for Accelerator {
     fn handle_packet(&mut self, now: Instant, from: Port, packet: Packet) {
         let side = if from == Side::Server.port() { Side::Server } else { Side::Mobile };
@@ -187,7 +214,8 @@ impl Node for Accelerator {
         Accelerator::handle_timeout(self, now);
     }
     fn poll_output(&mut self, now: Instant) -> Option<Output> {
-        let Transmission { side, packet, .. } = self.poll_transmit(now)?;
+        let Transmission { side, packet, body, .. } = self.poll_transmit(now)?;
+        debug_assert!(body.is_empty(), "a node's packets are whole");
         Some(Output::Transmit(side.port(), packet))
     }
     fn poll_timeout(&self) -> Option<Instant> {

@@ -29,6 +29,10 @@ const LEAST_MTU_V6: u32 = 1280;
 pub(super) const MOST_DOUBTS: u8 = 16;
 /// Rates are of payload, as they are measured; a packet without much of it counts for its header.
 const LEAST_COST: u64 = 40;
+/// Payload of less is copied: that costs less than to share it.
+const LEAST_GATHERED: u32 = 512;
+/// Payload in more parts is copied: what the kernel gathers for one packet is limited, and a part has a price.
+const MOST_PARTS: usize = 64;
 /// Timeouts' time without any word of a client after which it gets nothing but probes, and takes no room of its
 /// device's. A client that acknowledges anything, if only duplicates, is not silent.
 const SILENT_TIMEOUTS: u64 = 2;
@@ -181,17 +185,21 @@ impl Flow {
         }
         let tcp = TcpHeader { payload_len: len, ..self.server_header(off, flags) };
         let unparsed = Unparsed { urgent: mark.map_or(0, |mark| mark.urgent), flow_label: self.flow_label };
-        let packet = match cut.and_then(|cut| self.store.read(off, cut.len)) {
-            Some(parts) => {
+        let gathers = cx.config.gather && len >= LEAST_GATHERED;
+        let body = if gathers { self.store.share(off, len, MOST_PARTS) } else { None };
+        let packet = match (&body, cut.and_then(|cut| self.store.read(off, cut.len))) {
+            (Some(_), _) => rewrite::headers(ip, tcp, unparsed),
+            (None, Some(parts)) => {
                 let partial = cx.config.partial_checksums;
                 let checksum = if partial { Checksum::Partial } else { Checksum::Unverified };
                 rewrite::segment(ip, tcp, unparsed, checksum, parts)
             }
-            None => self.build(ip, tcp, unparsed),
+            (None, None) => self.build(ip, tcp, unparsed),
         };
         self.news = false;
         let segment = if len > self.agreed.segment { self.agreed.segment } else { 0 };
-        cx.out.push_back(Transmission { side: Side::Mobile, packet, segment });
+        let body = body.unwrap_or_default();
+        cx.out.push_back(Transmission { side: Side::Mobile, packet, segment, body });
         Turn::Sent { bytes: u64::from(len).max(LEAST_COST) }
     }
 
@@ -225,7 +233,7 @@ impl Flow {
         tcp.options.sack = sack;
         let unparsed = Unparsed { urgent: 0, flow_label: self.flow_label };
         let packet = self.build(self.server_ip(), tcp, unparsed);
-        cx.out.push_back(Transmission { side: Side::Mobile, packet, segment: 0 });
+        cx.out.push_back(Transmission::whole(Side::Mobile, packet));
     }
 
     /// Nothing may be sent because of the client's window alone.

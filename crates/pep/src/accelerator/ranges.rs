@@ -1,5 +1,6 @@
 //! A set of stream offsets as sorted, disjoint, non-adjacent ranges.
 
+use super::store::give_back;
 use std::collections::VecDeque;
 
 #[derive(Clone, Debug, Default)]
@@ -44,6 +45,10 @@ impl Ranges {
             }
             self.ranges.pop_front();
         }
+    }
+    /// Gives memory back that an empty set does not need.
+    pub fn give_back(&mut self) {
+        give_back(&mut self.ranges);
     }
     pub fn is_empty(&self) -> bool {
         self.ranges.is_empty()

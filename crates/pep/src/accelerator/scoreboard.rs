@@ -7,6 +7,7 @@
 use super::ranges::Ranges;
 use super::sent::{AGAIN, BEYOND, DOUBTED, FIN, LOST, RESENT, SACKED, Sent};
 pub(super) use super::sent::{Delivery, Patience, Repeat};
+use super::store::give_back;
 use paceline_net::{Duration, Instant};
 use std::collections::{BTreeSet, VecDeque};
 
@@ -123,6 +124,8 @@ impl Scoreboard {
                 self.on_block(now, left, right, &mut delivery, min_rtt);
             }
         }
+        give_back(&mut self.sent);
+        self.sacked.give_back();
         delivery
     }
 
@@ -276,6 +279,7 @@ impl Scoreboard {
             }
             self.resent.pop_front();
         }
+        give_back(&mut self.resent);
         again
     }
 

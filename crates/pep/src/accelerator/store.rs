@@ -1,11 +1,14 @@
 //! The bytes of one connection that came from the server and that the client has not acknowledged, as they came: a
-//! simulated length or a device's datagram, held once and not copied.
+//! simulated length or a device's datagram, held once and not copied, neither here nor, where the driver gathers what it
+//! sends, on the way out.
 //!
 //! Pieces keep the boundaries of the packets that brought them, with the DSCP, TTL and PSH of their own. Where a
 //! server sends a byte again, the first one stays.
 
+use super::stretch::Stretch;
 use paceline_net::Payload;
 use std::collections::VecDeque;
+use std::sync::Arc;
 
 /// What a packet's header says of its payload.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -27,37 +30,36 @@ struct Piece {
     /// Bytes of the datagram ahead of the stretch.
     skip: u32,
     mark: Mark,
-    payload: Payload,
+    /// None in simulation.
+    datagram: Option<Arc<Box<[u8]>>>,
 }
 
 impl Piece {
     fn end(&self) -> u64 {
         self.off + u64::from(self.len)
     }
+    /// Where the bytes from `from` to `until` are in the datagram.
+    fn place(&self, from: u64, until: u64) -> (usize, usize) {
+        let at = self.skip as usize + (from - self.off) as usize;
+        (at, at + (until - from) as usize)
+    }
     /// The bytes from `from` to `until`; none in simulation.
     fn bytes(&self, from: u64, until: u64) -> Option<&[u8]> {
-        let Payload::Datagram(bytes) = &self.payload else { return None };
-        let at = self.skip as usize + (from - self.off) as usize;
-        Some(&bytes[at..at + (until - from) as usize])
+        let (at, end) = self.place(from, until);
+        Some(&self.datagram.as_ref()?[at..end])
     }
     /// The part of it from `from` to `until`.
     fn part(&self, from: u64, until: u64) -> Self {
-        Self { payload: self.payload.clone(), ..self.clone_meta(from, until) }
+        self.clone().into_part(from, until)
     }
-    fn clone_meta(&self, from: u64, until: u64) -> Self {
+    fn into_part(self, from: u64, until: u64) -> Self {
         let ahead = (from - self.off) as u32;
         let mark = Mark {
             push: self.mark.push && until == self.end(),
             urgent: u16::try_from(u32::from(self.mark.urgent).saturating_sub(ahead)).unwrap_or(0),
             ..self.mark
         };
-        let len = (until - from) as u32;
-        Self { off: from, len, skip: self.skip + ahead, mark, payload: Payload::Virtual(len) }
-    }
-    /// The payload moves into the part.
-    fn into_part(mut self, from: u64, until: u64) -> Self {
-        let payload = std::mem::replace(&mut self.payload, Payload::Virtual(0));
-        Self { payload, ..self.clone_meta(from, until) }
+        Self { off: from, len: (until - from) as u32, skip: self.skip + ahead, mark, ..self }
     }
 }
 
@@ -88,6 +90,16 @@ pub(super) struct Store {
     beyond: VecDeque<Piece>,
     next: u64,
     bytes: u64,
+}
+
+/// An empty queue keeps room for so many entries.
+const KEPT: usize = 16;
+
+/// What a transfer needed, an idle connection does not keep: there are many more of those.
+pub(super) fn give_back<T>(queue: &mut VecDeque<T>) {
+    if queue.is_empty() && queue.capacity() > KEPT {
+        *queue = VecDeque::new();
+    }
 }
 
 /// Bytes of bookkeeping that a piece costs beside its payload, counted against the buffers.
@@ -123,7 +135,11 @@ impl Store {
         mark: Mark,
         payload: Payload,
     ) -> Stored {
-        let packet = Piece { off, len, skip, mark, payload };
+        let datagram = match payload {
+            Payload::Datagram(bytes) => Some(Arc::new(bytes)),
+            Payload::Virtual(_) => None,
+        };
+        let packet = Piece { off, len, skip, mark, datagram };
         if from == self.next && self.beyond.is_empty() && from < until {
             self.next = until;
             self.bytes += until - from;
@@ -180,6 +196,8 @@ impl Store {
         while let Some(piece) = self.pieces.pop_front_if(|piece| piece.end() <= off) {
             self.bytes -= u64::from(piece.len);
         }
+        give_back(&mut self.pieces);
+        give_back(&mut self.beyond);
     }
 
     /// Forgets what is beyond the first gap; whether there was anything.
@@ -233,17 +251,27 @@ impl Store {
         Some(Cut { len: len as u32, mark, whole })
     }
 
+    /// The pieces that have a part of a stretch that is held, and the part; `None` in simulation.
+    fn parts(&self, off: u64, len: u32) -> Option<impl Iterator<Item = (&Piece, u64, u64)>> {
+        let (at, end) = (self.at(off), off + u64::from(len));
+        self.pieces.get(at)?.datagram.as_ref()?;
+        let parts = self.pieces.range(at..).take_while(move |piece| piece.off < end);
+        Some(parts.map(move |piece| (piece, off.max(piece.off), end.min(piece.end()))))
+    }
     /// The bytes of a stretch that is held; `None` in simulation.
     pub fn read(&self, off: u64, len: u32) -> Option<impl Iterator<Item = &[u8]>> {
-        let (at, end) = (self.at(off), off + u64::from(len));
-        let first = self.pieces.get(at)?;
-        first.bytes(off, off)?;
-        Some(
-            self.pieces
-                .range(at..)
-                .take_while(move |piece| piece.off < end)
-                .filter_map(move |piece| piece.bytes(off.max(piece.off), end.min(piece.end()))),
-        )
+        Some(self.parts(off, len)?.filter_map(|(piece, from, until)| piece.bytes(from, until)))
+    }
+    /// The same without a copy; `None` where it would be in more than `most` parts as well.
+    pub fn share(&self, off: u64, len: u32, most: usize) -> Option<Vec<Stretch>> {
+        if self.parts(off, len)?.nth(most).is_some() {
+            return None;
+        }
+        let share = |(piece, from, until): (&Piece, u64, u64)| {
+            let (at, end) = piece.place(from, until);
+            Some(Stretch::new(piece.datagram.as_ref()?, at, end))
+        };
+        self.parts(off, len)?.map(share).collect()
     }
 
     pub fn check(&self, una: u64) {
@@ -298,12 +326,26 @@ mod tests {
                     let read: Vec<u8> = store.read(sent, cut.len).unwrap().flatten().copied().collect();
                     assert!(read.iter().zip(sent..).all(|(byte, off)| *byte == stream_byte(off)));
                     assert_eq!(read.len(), cut.len as usize);
+                    let shared = store.share(sent, cut.len, usize::MAX).unwrap();
+                    assert_eq!(shared.iter().map(Stretch::as_bytes).collect::<Vec<_>>().concat(), read);
+                    assert_eq!(store.share(sent, cut.len, shared.len() - 1), None);
                     sent += u64::from(cut.len);
                 }
                 store.release(sent.saturating_sub(400));
                 store.check(sent);
             }
         }
+    }
+
+    #[test]
+    fn what_is_empty_again_keeps_no_room_for_a_transfer() {
+        let mut store = Store::new(0);
+        for off in (0..100_000).step_by(100) {
+            store.insert((off, 100, 7), (off, off + 100), Mark::default(), datagram(off, 100));
+        }
+        assert!(store.pieces.capacity() >= 1000);
+        store.release(100_000);
+        assert!(store.pieces.capacity() <= KEPT && store.cost() == 0);
     }
 
     #[test]

@@ -129,7 +129,7 @@ impl Accelerator {
         }
         if flow.reset.as_ref().is_some_and(|reset| reset.until <= now) {
             if let Some(packet) = flow.release_reset() {
-                self.out.push_back(Transmission { side: Side::Mobile, packet, segment: 0 });
+                self.out.push_back(Transmission::whole(Side::Mobile, packet));
             }
             self.stats.flows_ended += 1;
             return self.remove(slot);

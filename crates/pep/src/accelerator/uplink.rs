@@ -1,5 +1,9 @@
 //! The other direction, which is not accelerated: what client and server have told each other there, so that
 //! packets in the client's name carry its numbers and injected ones are told (RFC 5961).
+//!
+//! A connection that does nothing but upload may rest: the client's segments and the server's acknowledgments go past
+//! us. What we know of them is old then. The server's next data, which come here, tell what it has of the client, and
+//! nothing is said in the client's name until the client itself has been heard.
 
 use paceline_net::rewrite::Unparsed;
 use paceline_net::{Packet, SeqNumber, TcpFlags, TcpHeader};
@@ -22,8 +26,16 @@ pub(super) struct Uplink {
     pub traffic_class: u8,
     pub hop_limit: u8,
     pub flow_label: u32,
+    /// The client's segments go past us.
+    pub resting: bool,
+    /// They did, and the client has not been heard since.
+    pub uncertain: bool,
+    /// Bytes of the client since its server sent any.
+    uploaded: u64,
 }
 
+/// So much of an upload makes it one: a request is shorter.
+const UPLOAD: u64 = 256 << 10;
 /// Windows up to this are taken for possible before one has been seen.
 const LEAST_WINDOW: u32 = 65_535;
 
@@ -44,7 +56,9 @@ impl Uplink {
     pub fn on_client(&mut self, packet: &Packet, tcp: &TcpHeader) {
         let fin = u32::from(tcp.flags.contains(TcpFlags::FIN));
         let end = tcp.seq + (tcp.payload_len + fin);
+        self.uncertain &= end < self.next;
         self.next = self.next.max(end);
+        self.uploaded += u64::from(tcp.payload_len);
         if fin == 1 {
             self.fin = Some(end);
         }
@@ -63,6 +77,38 @@ impl Uplink {
             self.window = tcp.window;
         }
         news
+    }
+    /// The server sent data.
+    pub fn on_server_data(&mut self) {
+        self.uploaded = 0;
+    }
+    /// Whether this is an upload, and nothing else that would have to be seen here.
+    pub fn may_rest(&self) -> bool {
+        self.uploaded >= UPLOAD && self.fin.is_none() && !self.uncertain && !self.resting
+    }
+    /// Whether the segment is the end of a client that rests. It is believed when the server has acknowledged as much.
+    pub fn note_end(&mut self, tcp: &TcpHeader) -> bool {
+        let ends = self.resting && tcp.flags.contains(TcpFlags::FIN);
+        if ends {
+            self.fin = Some(tcp.seq + (tcp.payload_len + 1));
+        }
+        ends
+    }
+    /// The server's data end a rest. What it has of the client, and the timestamp that it knows, is all that is sure.
+    pub fn resume(&mut self, tcp: &TcpHeader) {
+        (self.resting, self.uncertain, self.uploaded) = (false, true, 0);
+        (self.una, self.next) = (tcp.ack, tcp.ack);
+        if let Some(timestamps) = tcp.options.timestamps {
+            self.timestamp = timestamps.ecr;
+        }
+    }
+    /// What the server acknowledges may have gone past us until the client is heard.
+    pub fn catch_up(&mut self, tcp: &TcpHeader) {
+        let ahead = tcp.ack.distance(self.next);
+        let says = self.uncertain && tcp.flags.contains(TcpFlags::ACK);
+        if says && (0..=self.possible_window() as i32).contains(&ahead) {
+            self.next = tcp.ack;
+        }
     }
     pub fn note_window(&mut self, bytes: u32) {
         self.max_window = self.max_window.max(bytes);

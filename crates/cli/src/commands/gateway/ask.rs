@@ -8,6 +8,7 @@ use anyhow::{Context, bail};
 use paceline_live::gateway::{Client, FlowStatus, Status};
 use paceline_live::pcapng;
 use paceline_net::Duration;
+use serde::Serialize;
 use std::fmt::Write;
 use std::fs::File;
 use std::io;
@@ -39,17 +40,24 @@ pub fn reload(which: &Which) -> Outcome {
     Ok(ExitCode::SUCCESS)
 }
 
+#[derive(Serialize)]
+struct Flows<'a> {
+    flows: Vec<Named<'a>>,
+}
+
+#[derive(Serialize)]
+struct Named<'a> {
+    flow: String,
+    #[serde(flatten)]
+    state: &'a FlowStatus,
+}
+
 pub fn flows(args: &TableArgs) -> Outcome {
     let mut flows = client(&args.which)?.flows()?;
     flows.sort_by_key(|flow| (std::cmp::Reverse(flow.delivered), flow.server, flow.mobile));
     let text = if args.json {
-        let entry = |flow: &FlowStatus| -> anyhow::Result<serde_json::Value> {
-            let mut entry = serde_json::to_value(flow).context("a connection is no JSON")?;
-            entry["flow"] = flow.name().into();
-            Ok(entry)
-        };
-        let entries = flows.iter().map(entry).collect::<anyhow::Result<Vec<_>>>()?;
-        format!("{:#}\n", serde_json::json!({ "flows": entries }))
+        let flows = flows.iter().map(|state| Named { flow: state.name(), state }).collect();
+        serde_json::to_string_pretty(&Flows { flows }).context("a connection is no JSON")? + "\n"
     } else {
         flow_table(&flows)
     };

@@ -1,0 +1,202 @@
+//! Uploads that go past the accelerator: when they may, and how it takes their connections back.
+
+mod bed;
+
+use bed::*;
+use paceline_net::Duration;
+use paceline_pep::accelerator::AcceleratorConfig;
+
+/// The client sends so many bytes, which its server acknowledges.
+fn upload(bed: &mut Bed, off: u64, bytes: u32) {
+    for _ in 0..bytes / SEGMENT {
+        let data = bed.client_packet(bed.client_next, Some(off), ACK, SEGMENT, |_| ());
+        bed.client_gives(data);
+        bed.client_next = bed.client_next.wrapping_add(SEGMENT);
+        let ack = bed.server_packet(off, ACK, 0, |_| ());
+        bed.server_gives(ack);
+    }
+}
+
+/// A connection that rests; with `answered`, its server has sent data before.
+fn resting(answered: bool) -> (Bed, u64) {
+    let mut bed = Bed::open();
+    let mut off = 1;
+    if answered {
+        off = bed.send(off, 3);
+        bed.wait(20);
+        bed.ack(off);
+        bed.wait(20);
+    }
+    let key = bed.key;
+    upload(&mut bed, off, 200_000);
+    assert!(!bed.accelerator.rest(&key), "a request may be so long");
+    upload(&mut bed, off, 100_000);
+    assert!(!bed.accelerator.is_resting(&key));
+    assert!(bed.accelerator.rest(&key) && bed.accelerator.is_resting(&key));
+    assert!(!bed.accelerator.may_rest(&key), "it does already");
+    bed.clear();
+    (bed, off)
+}
+
+#[test]
+fn the_servers_data_end_a_rest_and_are_accelerated() {
+    for answered in [false, true] {
+        let (mut bed, mut off) = resting(answered);
+        for _ in 0..3 {
+            off = resume(&mut bed, off);
+            upload(&mut bed, off, 300_000);
+            assert!(bed.accelerator.rest(&bed.key));
+            bed.clear();
+        }
+        assert_eq!(bed.stats().flows_detached, 0);
+    }
+}
+
+#[test]
+fn acknowledgments_that_come_here_all_the_same_end_no_rest() {
+    for answered in [false, true] {
+        let (mut bed, off) = resting(answered);
+        let known = bed.server_packet(off, ACK, 0, |_| ());
+        bed.client_next += 5_000;
+        let unknown = bed.server_packet(off, ACK, 0, |_| ());
+        for ack in [known, unknown] {
+            bed.server_gives(ack.clone());
+            assert_eq!(bed.taken_by_client(), [ack]);
+        }
+        assert!(bed.accelerator.is_resting(&bed.key) && bed.to_server.is_empty());
+        let _ = resume(&mut bed, off);
+    }
+}
+
+/// The server sends after a rest of days; returns where its stream has come to.
+fn resume(bed: &mut Bed, off: u64) -> u64 {
+    // Gigabytes that were not seen here.
+    bed.wait(100_000_000);
+    bed.client_next = bed.client_next.wrapping_add(3_100_000_000);
+    bed.echo = [bed.echo[0], bed.clock];
+    let end = bed.send(off, 2);
+    bed.wait(1);
+    assert!(!bed.accelerator.is_resting(&bed.key) && bed.accelerator.knows(&bed.key));
+    assert_eq!(bed.data(), [(off, SEGMENT), (off + 1000, SEGMENT)]);
+    assert!(bed.to_server.is_empty(), "nothing is said for a client that was not heard");
+    bed.clear();
+    // More of the client has gone past; its server acknowledges it.
+    bed.client_next = bed.client_next.wrapping_add(40_000);
+    let ack = bed.server_packet(end, ACK, 0, |_| ());
+    bed.server_gives(ack.clone());
+    assert_eq!(bed.taken_by_client().len(), 1);
+    // Its first word goes on, with what we have acknowledged.
+    bed.client_next = bed.client_next.wrapping_add(10_000);
+    bed.ack(off);
+    let heard = bed.taken_by_server();
+    assert_eq!(heard.len(), 1);
+    assert_eq!((header(&heard[0]).seq, bed.offset(header(&heard[0]).ack)), (ack_seq(bed), end));
+    // From now on everything is as ever.
+    let before = bed.stats().invalid;
+    let end = bed.send(end, 4);
+    bed.wait(1);
+    assert_eq!(bed.acked(), Some(end));
+    assert_eq!(header(bed.to_server.last().unwrap()).seq, ack_seq(bed));
+    let data = bed.data();
+    bed.wait(10);
+    bed.ack(end);
+    bed.wait(10);
+    assert_eq!((data.len(), bed.exposure(), bed.stats().invalid), (4, 0, before));
+    end
+}
+
+fn ack_seq(bed: &Bed) -> paceline_net::SeqNumber {
+    paceline_net::SeqNumber(bed.client_isn) + bed.client_next
+}
+
+#[test]
+fn it_rests_only_if_nothing_is_owed() {
+    let mut bed = Bed::open();
+    let key = bed.key;
+    let off = bed.send(1, 3);
+    upload(&mut bed, 1, 300_000);
+    assert!(!bed.accelerator.rest(&key), "the client lacks what was acknowledged for it");
+    bed.ack(off);
+    assert!(bed.accelerator.rest(&key));
+
+    // Data in between is a conversation.
+    let mut bed = Bed::open();
+    upload(&mut bed, 1, 200_000);
+    let off = bed.send(1, 1);
+    bed.wait(20);
+    bed.ack(off);
+    upload(&mut bed, off, 200_000);
+    assert!(!bed.accelerator.rest(&key));
+
+    // What ends needs to be seen.
+    let mut bed = Bed::open();
+    upload(&mut bed, 1, 300_000);
+    let fin = bed.client_packet(bed.client_next, Some(1), FIN, 0, |_| ());
+    bed.client_gives(fin);
+    assert!(!bed.accelerator.rest(&key));
+
+    let mut bed = Bed::open();
+    upload(&mut bed, 1, 300_000);
+    bed.accelerator.drain(bed.now, Duration::from_secs(1));
+    assert!(!bed.accelerator.rest(&key));
+    assert!(!Bed::new(AcceleratorConfig::default()).accelerator.rest(&key), "it is not known");
+}
+
+#[test]
+fn what_does_not_fit_lets_the_connection_go_on_end_to_end() {
+    // A gap in the server's stream: what was lost is between the ends.
+    let (mut bed, off) = resting(true);
+    let ahead = bed.server_data(off + 5_000, SEGMENT);
+    bed.server_gives(ahead.clone());
+    assert_eq!((bed.taken_by_client(), bed.accelerator.flow_count()), (vec![ahead], 0));
+    assert!(bed.taken_by_server().is_empty());
+
+    // A segment of the client that comes here though others have gone past.
+    let (mut bed, off) = resting(true);
+    bed.client_next += 500_000_000;
+    let data = bed.client_packet(bed.client_next, Some(off), ACK, SEGMENT, |_| ());
+    bed.client_gives(data.clone());
+    assert_eq!((bed.taken_by_server(), bed.accelerator.flow_count()), (vec![data], 0));
+}
+
+#[test]
+fn a_client_that_ends_its_upload_is_answered_as_ever() {
+    for answered in [false, true] {
+        let (mut bed, off) = resting(answered);
+        bed.client_next = bed.client_next.wrapping_add(500_000_000);
+        let fin = bed.client_packet(bed.client_next, Some(off), FIN, 0, |_| ());
+        bed.client_gives(fin.clone());
+        assert_eq!(bed.taken_by_server(), [fin]);
+        bed.client_next += 1;
+        let end = bed.send(off, 5);
+        let last = bed.server_packet(end, FIN, 0, |_| ());
+        bed.server_gives(last);
+        bed.wait(1);
+        assert_eq!(bed.data().len(), 5);
+        bed.ack(off);
+        assert_eq!(bed.acked(), Some(end - 1000), "all but the packet ahead of the end");
+        bed.wait(10);
+        bed.ack(end + 1);
+        bed.wait(1);
+        assert_eq!((bed.accelerator.flow_count(), bed.stats().flows_ended), (0, 1));
+        assert_eq!((bed.stats().flows_detached, bed.stats().flows_reset), (0, 0));
+    }
+}
+
+#[test]
+fn forged_acknowledgments_of_a_rested_connection_reach_no_further_than_a_window() {
+    let (mut bed, off) = resting(true);
+    let _ = bed.send(off, 1);
+    bed.clear();
+    let seq = bed.client_next;
+    bed.client_next = seq.wrapping_add(1 << 30);
+    let forged = bed.server_packet(off + 1000, ACK, 0, |_| ());
+    bed.server_gives(forged);
+    assert!(bed.taken_by_client().is_empty(), "no server acknowledges what no window allowed");
+    // The client is believed as before.
+    bed.client_next = seq;
+    bed.ack(off + 1000);
+    bed.wait(1);
+    assert_eq!((bed.exposure(), bed.stats().flows_detached), (0, 0));
+    assert_eq!(header(bed.to_server.last().unwrap()).seq, ack_seq(&bed));
+}

@@ -9,7 +9,7 @@ use paceline_net::rewrite::{self, Unparsed};
 use paceline_net::{
     Checksum, Duration, Instant, IpHeader, Packet, SeqNumber, TcpFlags, TcpHeader, TcpOptions, Timestamps,
 };
-use paceline_pep::accelerator::{Accelerator, AcceleratorConfig, Side};
+use paceline_pep::accelerator::{Accelerator, AcceleratorConfig, Side, Transmission};
 use std::net::{IpAddr, Ipv4Addr};
 
 const SEGMENT: u32 = 1448;
@@ -25,6 +25,8 @@ struct Bench {
     real: bool,
     /// Stream offset that all connections have reached.
     off: u32,
+    /// Of each connection, what its client has.
+    reached: Vec<u32>,
     body: Vec<u8>,
 }
 
@@ -77,7 +79,17 @@ impl Bench {
         }
     }
     fn poll(&mut self) -> u64 {
-        std::iter::from_fn(|| self.accelerator.poll_transmit(self.now)).count() as u64
+        let mut count = 0;
+        while let Some(Transmission { side, packet, .. }) = self.accelerator.poll_transmit(self.now) {
+            count += 1;
+            let (Some(tcp), IpAddr::V4(client)) = (packet.tcp_header(), packet.ip.dst) else { continue };
+            if side == Side::Mobile && tcp.payload_len > 0 {
+                let device = client.to_bits() - 0x0a00_0000;
+                let flow = device * self.per_device + u32::from(tcp.dst_port - 40_000);
+                self.reached[flow as usize] = (tcp.seq + tcp.payload_len).0;
+            }
+        }
+        count
     }
     fn open(&mut self) {
         let ack = TcpFlags::ACK;
@@ -119,7 +131,8 @@ impl Bench {
         }
         self.off += BATCH * SEGMENT;
         for flow in 0..self.flows {
-            let acked = self.packet(flow, Side::Mobile, (1, self.off), TcpFlags::ACK, 0);
+            let reached = self.reached[flow as usize];
+            let acked = self.packet(flow, Side::Mobile, (1, reached), TcpFlags::ACK, 0);
             self.accelerator.input(self.now, Side::Mobile, acked);
             self.poll();
         }
@@ -152,8 +165,9 @@ fn bench(flows: u32, per_device: u32, real: bool) -> Bench {
     };
     let accelerator = Accelerator::new(config);
     let body = vec![0x5a; SEGMENT as usize];
-    let mut bench =
-        Bench { accelerator, now: Instant::from_millis(1), flows, per_device, real, off: 1, body };
+    let reached = vec![1; flows as usize];
+    let now = Instant::from_millis(1);
+    let mut bench = Bench { accelerator, now, flows, per_device, real, off: 1, reached, body };
     bench.open();
     bench.deliver();
     bench

@@ -116,6 +116,36 @@ fn loss_without_congestion_does_not_lower_the_rate() {
     assert!(share > 0.97, "bursts: {share:.3} of UDP's goodput");
 }
 
+/// Fades of 50 to 300 ms that lose everything, each 1.2 s, with a client whose window is little more than the path holds
+/// (0.8 MB), on a path whose delay grows to twice as much while data flow: between the fades the link is nearly always
+/// in use for what the client lacks.
+#[test]
+fn fades_cost_little_more_than_their_time() {
+    let (mut client, server) = configs(0);
+    client.receive_buffer = Bytes(1 << 20);
+    client.autotune = false;
+    client.beyond_window = BeyondWindow::Accept;
+    let [mut down, up] = lines("80 Mb/s", 20, 10_000_000);
+    let mut lengths = Stream::new(3, "fades");
+    let fades: Vec<u64> = (0..100).map(|_| 50 + lengths.below(250)).collect();
+    let lost: u64 = fades[2..25].iter().sum();
+    down.lose = Box::new(move |_, at: Instant| at.as_millis() % 1200 < fades[at.as_millis() as usize / 1200]);
+    // What was sent of late, as a share of what a link of 80 Mb/s takes in 200 ms.
+    let (mut load, mut last) = (0.0_f64, Instant::ZERO);
+    down.extra = Box::new(move |_, at: Instant| {
+        load *= 1.0 - (at.since(last).as_secs_f64() / 0.2).min(1.0);
+        load = (load + 1500.0 * 8.0 / (0.2 * 80e6)).min(1.0);
+        last = at;
+        Duration::from_secs_f64(0.04 * load)
+    });
+    let mut world = World::with((client, server), Source::Bulk, adaptive(), 10, [down, up]);
+    world.run_ms(30_000);
+    let open = 1.0 - lost as f64 / 27_600.0;
+    let share = goodput(&world, 2_400, 30_000) / (80.0 * 1448.0 / 1500.0 * open);
+    assert!(share > 0.95, "{share:.3} of what the link carries between fades");
+    assert_eq!(world.accelerator().stats().overshoot_drops, 0);
+}
+
 #[test]
 fn a_hundredfold_jump_is_followed_within_a_second() {
     for delay_ms in [10, 30] {

@@ -17,7 +17,9 @@
 //! measured anew: so a path that became longer is told from a queue of our own making.
 //!
 //! **Delay that grows with the load** is no queue, though it looks like one: whether the rate follows a larger window is
-//! tried now and then (`response`), and while it does the window goes on growing.
+//! tried now and then (`response`), and while it does the window goes on growing. On a radio that fades, the first round
+//! trips after a silence are those of a path without load: they shorten the minimum, but not its sum with what was found,
+//! which is bounded by the shortest round trip once the rate has been up for a while.
 //!
 //! **Loss** does not lower the rate, nor do the silences of a radio that fades (`fading`): they are in no stretch. A buffer
 //! shorter than the budget is found by trying (`shallow`), which shortens the queue and leaves the path full.
@@ -26,6 +28,7 @@
 
 use super::control::AckSample;
 use super::fading::LEAST_SILENCE;
+use super::loaded::Loaded;
 use super::response::Response;
 use super::shallow::Shallow;
 use paceline_net::{Duration, Instant, Rate};
@@ -131,6 +134,9 @@ pub(super) struct Adaptive {
     gain: f64,
     /// No queue has been seen yet.
     starting: bool,
+    /// Its silences lose what is sent.
+    fades: bool,
+    loaded: Loaded,
     window: u64,
 }
 
@@ -165,6 +171,8 @@ impl Adaptive {
             response: Response::default(),
             gain: MAX_GAIN,
             starting: true,
+            fades: false,
+            loaded: Loaded::default(),
             window: INITIAL_WINDOW,
         }
     }
@@ -197,9 +205,14 @@ impl Adaptive {
         let silent = now.since(self.acked_at);
         self.acked_at = now;
         let fades = silent > LEAST_SILENCE.max(self.min_rtt() / 4);
+        self.fades = sample.fades;
         if sample.fades && fades {
             // What a fade lost says nothing of the rate between fades: it is in no stretch.
             self.mark_count = 0;
+            if let Some(rtt) = self.loaded.on_fade(now) {
+                // No round trip under load is shorter than the path's own delay.
+                self.response.bound(rtt.saturating_sub(self.min_rtt()).as_secs_f64());
+            }
         }
         self.delivered += sample.bytes;
         self.limited_since_mark |= sample.app_limited;
@@ -231,6 +244,16 @@ impl Adaptive {
         self.update_window(if sample.app_limited { 0 } else { sample.bytes });
     }
 
+    fn set_min_rtt(&mut self, now: Instant, rtt: Duration) {
+        if self.fades
+            && let Some((min, _)) = self.min_rtt
+        {
+            // A silence leaves the path without load: a shorter round trip then does not disprove what was found under load.
+            self.response.shift(min.as_secs_f64() - rtt.as_secs_f64());
+        }
+        self.min_rtt = Some((rtt, now));
+    }
+
     /// The budget grows for the time in which the queue was found empty, and shrinks for the time in which it was
     /// not.
     fn adapt_budget(&mut self, now: Instant, rtt: Duration) {
@@ -251,8 +274,9 @@ impl Adaptive {
 
     fn on_rtt(&mut self, now: Instant, rtt: Duration, limited: bool) {
         if self.min_rtt.is_none_or(|(min, _)| rtt <= min) {
-            self.min_rtt = Some((rtt, now));
+            self.set_min_rtt(now, rtt);
         }
+        self.loaded.on_rtt(now, rtt, self.min_rtt());
         self.round_lowest = self.round_lowest.min(rtt);
         if !limited && self.probe.is_none() {
             self.adapt_budget(now, rtt);
@@ -295,7 +319,8 @@ impl Adaptive {
                 Some((drained_at, lowest))
                     if now.since(*drained_at) > min * 5 / 4 && *lowest < Duration::MAX =>
                 {
-                    self.min_rtt = Some((*lowest, now));
+                    let lowest = *lowest;
+                    self.set_min_rtt(now, lowest);
                     self.probe = None;
                     self.lowest = (Duration::MAX, now);
                 }
@@ -326,6 +351,7 @@ impl Adaptive {
             let sent = self.newest_sent_at.since(first.sent_at);
             let span = acked.max(sent).as_secs_f64();
             let rate = 8.0 * (self.delivered - first.delivered) as f64 / span.max(1e-6);
+            self.loaded.on_rate(now, rate, self.bandwidth);
             // With a queue the link was busy, whatever was there to send.
             let queued = self.lowest_since_mark < Duration::MAX
                 && self.lowest_since_mark > self.min_rtt() + self.parameters.least_budget;
@@ -354,11 +380,11 @@ impl Adaptive {
         let span = if self.probe.is_some() {
             0.75 * min_rtt
         } else {
+            let own = min_rtt + self.response.reach();
             // In a short buffer there is no room to try for more.
             if self.shallow.cap().is_some() {
-                min_rtt + self.budget()
+                own + self.budget()
             } else {
-                let own = min_rtt + self.response.reach();
                 (own + self.budget()).max(self.gain * min_rtt) * self.response.factor()
             }
         };
@@ -382,7 +408,7 @@ impl Adaptive {
     }
     /// Bytes that the path itself holds.
     pub fn bandwidth_delay(&self) -> u64 {
-        (self.bandwidth / 8.0 * self.min_rtt().as_secs_f64()) as u64
+        (self.bandwidth / 8.0 * (self.min_rtt().as_secs_f64() + self.response.reach())) as u64
     }
     pub fn window(&self) -> u64 {
         self.window

@@ -81,3 +81,28 @@ fn a_longer_path_is_told_from_a_queue() {
     assert!(path.control.bandwidth / 8000.0 > 1_900.0, "{}", path.control.bandwidth / 8000.0);
     assert!(path.control.min_rtt() >= Duration::from_millis(155), "{:?}", path.control.min_rtt());
 }
+
+/// On a radio that fades the first round trip after a silence is short, since the path is without load: the window is
+/// that of the loaded path all the same.
+#[test]
+fn a_silence_does_not_shrink_the_window() {
+    let mut path = Path::new();
+    path.run(5_000, 2_000, 80, u64::MAX);
+    let before = path.control.window();
+    let mut acked = |at: u64, rtt: u64| {
+        let sample = AckSample {
+            bytes: PACKET,
+            rtt: Some(Duration::from_millis(rtt)),
+            sent_at: Some(Instant::from_millis(at - rtt)),
+            lost: 0,
+            in_flight: path.in_flight,
+            app_limited: true,
+            fades: true,
+        };
+        path.control.on_ack(Instant::from_millis(at), &sample);
+    };
+    acked(5_200, 30);
+    assert_eq!(path.control.min_rtt(), Duration::from_millis(30));
+    let after = path.control.window();
+    assert!(after as f64 > 0.9 * before as f64, "{after} of {before} bytes");
+}

@@ -126,7 +126,9 @@ impl Flow {
         let ranges: [Option<(u64, u64)>; 4] = collect(ranges);
         let una = self.una.max(ack);
         let sure = self.fades || !self.agreed.sack || self.doubted >= MOST_DOUBTS || !self.has_unsent();
-        self.board.set_longest(if sure { Duration::MAX } else { self.rtt.base() });
+        let longest = if sure { Duration::MAX } else { self.rtt.base() };
+        let shortest = self.rtt.srtt().filter(|_| self.fades).unwrap_or_default() / 2;
+        self.board.set_plausible(shortest, longest);
         let mut delivery = self.board.on_ack(cx.now, una, ranges.iter().flatten().copied(), min_rtt);
         let payload = |off: u64| off.min(self.store.next());
         cx.stats.bytes_delivered += payload(una) - payload(self.una);
@@ -147,7 +149,8 @@ impl Flow {
         if delivery.doubtful && self.is_waiting() {
             self.force = true; // by what is sent now, if it can be new
         }
-        if is_duplicate_report(tcp, ack) {
+        let reported = is_duplicate_report(tcp, ack);
+        if reported {
             self.board.on_duplicate(self.una);
             delivery.in_vain += u64::from(self.agreed.segment);
         }
@@ -155,7 +158,7 @@ impl Flow {
         if advances {
             self.duplicates = 0;
             self.overshoot.on_progress(cx.now, window, acked, self.useful_window);
-        } else if duplicate && delivery.bytes == 0 && (same_window || moved) {
+        } else if duplicate && !reported && delivery.bytes == 0 && (same_window || moved) {
             self.on_duplicate(cx);
         }
         self.judge(cx.now);
@@ -174,8 +177,11 @@ impl Flow {
         let overdue = self.board.first_beyond_sent_at().is_some_and(|at| cx.now.since(at) >= due);
         let dropped = overdue && !self.board.has_hole() && self.duplicates >= DUPLICATES - 1;
         if dropped && self.board.lose_beyond() {
-            self.overshoot.on_drop(cx.now);
-            cx.stats.overshoot_drops += 1;
+            // What a fade left behind a hole tells nothing of the reader.
+            if !self.fades {
+                self.overshoot.on_drop(cx.now);
+                cx.stats.overshoot_drops += 1;
+            }
             self.board.lose_first(false);
         } else if self.duplicates == DUPLICATES && !self.agreed.sack {
             self.board.lose_first(false);

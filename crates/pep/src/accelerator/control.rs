@@ -75,12 +75,19 @@ impl Control {
             Self::Adaptive(control) => control.window(),
         }
     }
-    /// Bytes on their way beyond which more is of no use. After a fade the client drops what is past its window: where
-    /// there are fades, a queue is not worth it.
-    pub fn useful_window(&self, fades: bool) -> u64 {
+    /// Bytes that the path holds without a queue, where a round trip takes `srtt` of late.
+    pub fn path(&self, srtt: Duration) -> u64 {
+        match self {
+            Self::Paper(control) => (control.rate().0 as f64 / 8.0 * srtt.as_secs_f64()) as u64,
+            Self::Adaptive(control) => control.bandwidth_delay(),
+        }
+    }
+    /// Bytes on their way beyond which more is of no use. What is past the client's window when a fade ends it drops:
+    /// where there are fades, a queue is not worth it.
+    pub fn useful_window(&self, fades: bool, srtt: Duration) -> u64 {
         match self {
             Self::Paper(control) if fades => control.bandwidth_delay(),
-            Self::Adaptive(control) if fades => control.bandwidth_delay(),
+            Self::Adaptive(_) if fades => self.path(srtt),
             Self::Paper(control) => PAPER_ROUNDS * control.bandwidth_delay(),
             Self::Adaptive(control) => control.window(),
         }

@@ -70,9 +70,13 @@ impl Device {
     }
     /// Bytes that fit into flight.
     pub fn room(&self) -> u64 {
+        self.room_in(self.control.window())
+    }
+    /// The same in a window of so many bytes.
+    pub fn room_in(&self, window: u64) -> u64 {
         // A lone segment always fits, however large.
         let least = if self.in_flight == 0 { 1 << 16 } else { 0 };
-        self.control.window().saturating_sub(self.in_flight).max(least)
+        window.min(self.control.window()).saturating_sub(self.in_flight).max(least)
     }
     /// Payload bytes of one burst.
     pub fn burst(&self, tick: Duration, segment: u32) -> u32 {

@@ -11,9 +11,10 @@ use paceline_net::{Duration, Instant};
 
 /// Time after which the past counts half: that of some fades.
 const MEMORY: Duration = Duration::from_secs(10);
-/// Least share of lost bytes, and largest of those sent again that had not been lost.
+/// Least share of lost bytes, and largest of those sent again that had not been lost: repeating is a guess, and right
+/// most times where what is silent has faded.
 const LEAST_LOSS: f64 = 0.01;
-const MOST_IN_VAIN: f64 = 0.05;
+const MOST_IN_VAIN: f64 = 0.15;
 /// Least silence, beside a quarter of the round trip.
 pub(super) const LEAST_SILENCE: Duration = Duration::from_millis(20);
 /// Bytes lost before anything is concluded.

@@ -106,6 +106,8 @@ pub(super) struct Flow {
     pub server_hop_limit: u8,
     /// What the path holds, for the overshoot.
     pub useful_window: u64,
+    /// What it holds without a queue.
+    pub path: u64,
     /// Its device's radio loses what is not answered in time.
     pub fades: bool,
     pub store: Store,
@@ -184,6 +186,7 @@ impl Flow {
             flow_label: 0,
             server_hop_limit: 64,
             useful_window: 0,
+            path: 0,
             fades: false,
             store: Store::new(first),
             board: Scoreboard::default(),
@@ -302,5 +305,20 @@ impl Flow {
     pub fn check_depth(&self) {
         self.store.check(self.una);
         self.board.check(self.una, self.nxt);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::mem::size_of;
+
+    /// A connection costs a kilobyte beside what is held for it: itself, its slot, and its part of an index that is at
+    /// least a quarter full.
+    #[test]
+    fn a_connection_costs_a_kilobyte() {
+        let slot = size_of::<Option<(FlowKey, Box<Flow>)>>();
+        let all = size_of::<Flow>() + slot + 4 * size_of::<u32>();
+        assert!(all <= 1024, "{} + {slot}, in all {all} bytes", size_of::<Flow>());
     }
 }

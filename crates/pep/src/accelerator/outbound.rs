@@ -54,11 +54,20 @@ impl Flow {
         if self.silent && !self.force {
             return Turn::Nothing; // until it answers
         }
-        let room = if self.force { u64::MAX } else { device.room() };
+        let fading = self.is_fading(cx.now);
+        let room = if self.force {
+            u64::MAX
+        } else if fading {
+            device.room_in(self.path)
+        } else {
+            device.room()
+        };
         if let Some(repeat) = self.board.next_lost() {
             let len = if repeat.fin { 1 } else { repeat.len.min(self.agreed.segment) };
             let end = repeat.off + u64::from(len);
-            if (self.client_window == 0 || end > self.limit(cx)) && !self.force {
+            // Everything below it is on its way: where losses are fades, it arrives in order, whatever the window was.
+            let limited = fading || !self.fades || !self.board.is_front_on_its_way();
+            if (self.client_window == 0 || limited && end > self.limit(cx)) && !self.force {
                 return Turn::Nothing;
             }
             if room < u64::from(len) {
@@ -73,20 +82,31 @@ impl Flow {
         self.send_new(cx, device, room)
     }
 
+    /// Whether a fade is likely under way: what is sent is a guess, of which no more is made than the path holds, and of
+    /// what the client is sure to take when it ends.
+    fn is_fading(&self, now: Instant) -> bool {
+        self.fades && self.is_waiting() && now >= self.rtt.patience(self.heard_at).from
+    }
+
     /// The right edge that sending obeys.
     fn limit(&self, cx: &Context<'_>) -> u64 {
         if !cx.config.overshoot {
+            return self.client_edge;
+        }
+        if self.is_fading(cx.now) {
             return self.client_edge;
         }
         let paused = self.overshoot.is_paused(cx.now);
         if self.board.has_lost() || paused {
             return self.client_edge; // behind a hole a reader, however quick, has no room: it is repaired first
         }
-        if let Some(end) = self.board.sacked_end() {
+        if let Some(end) = self.board.sacked_end().filter(|_| self.board.is_front_on_its_way()) {
             // Every repair is on its way. Where all that is lost is lost in fades, what is sent after one finds the
             // window where they will have left it.
-            let repaired = if self.fades { end + self.client_window } else { 0 };
+            let repaired = if self.fades { end + self.client_window.max(self.useful_window) } else { 0 };
             return self.client_edge.max(repaired);
+        } else if self.board.has_hole() {
+            return self.client_edge;
         }
         let published = matches!(cx.config.control, RateControl::Paper(_));
         let extra = if published {
@@ -300,7 +320,7 @@ impl Flow {
 
     /// Finds what is lost, and when to look again.
     pub fn judge(&mut self, now: Instant) {
-        let patience = (self.fades && !self.silent).then(|| self.rtt.patience(self.timer_base));
+        let patience = (self.fades && !self.silent).then(|| self.rtt.patience(self.heard_at));
         self.reorder_at = self.board.detect(now, self.rtt.spread(), self.agreed.segment, patience);
     }
 

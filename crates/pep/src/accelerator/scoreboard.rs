@@ -28,12 +28,16 @@ pub(super) struct Scoreboard {
     /// The record delivered that was sent last: when, and its end.
     rack: (Instant, u64),
     rack_rtt: Duration,
+    /// When what was delivered had been sent, at the latest.
+    newest: Instant,
     /// Highest end delivered: a first transmission below it was overtaken.
     highest: u64,
     /// That before the acknowledgment at hand, which may tell of several segments in any order.
     highest_before: u64,
-    /// An answer to a repetition does not take longer than this.
+    /// An answer to a repetition does not take longer than this, and where radios fade and much is repeated on
+    /// suspicion, hardly less than that.
     longest: Duration,
+    shortest: Duration,
     reordered: bool,
     /// Quarters of the minimum round-trip time by which segments may overtake.
     reorder_quarters: u8,
@@ -78,9 +82,9 @@ impl Scoreboard {
         (at < self.sent.len()).then_some(at)
     }
 
-    /// Answers to repetitions that take longer are those of first transmissions.
-    pub fn set_longest(&mut self, longest: Duration) {
-        self.longest = longest;
+    /// Answers to repetitions that take longer are those of first transmissions, and those that take less may be.
+    pub fn set_plausible(&mut self, shortest: Duration, longest: Duration) {
+        (self.shortest, self.longest) = (shortest, longest);
     }
     /// The client acknowledged everything below `una`, and the blocks.
     pub fn on_ack(
@@ -157,6 +161,7 @@ impl Scoreboard {
 
     fn on_delivered(&mut self, now: Instant, record: Sent, delivery: &mut Delivery, min_rtt: Duration) {
         delivery.bytes += u64::from(record.len);
+        self.newest = self.newest.max(record.at);
         if record.in_flight() {
             self.in_flight -= u64::from(record.len);
         }
@@ -169,6 +174,9 @@ impl Scoreboard {
             // The acknowledgment of the first transmission, come late (RFC 8985, section 6.2, step 2).
             if rtt < min_rtt {
                 delivery.in_vain += u64::from(record.len);
+                return;
+            }
+            if rtt < self.shortest {
                 return;
             }
             if record.is(DOUBTED) || rtt > self.longest {
@@ -325,6 +333,10 @@ impl Scoreboard {
         }
     }
 
+    /// Whether the first record was sent after everything that has arrived: then it is ahead of all that is sent now.
+    pub fn is_front_on_its_way(&self) -> bool {
+        self.sent.front().is_none_or(|front| front.in_flight() && front.at >= self.newest)
+    }
     /// When the first record was sent, if that was past the client's edge and it is on its way.
     pub fn first_beyond_sent_at(&self) -> Option<Instant> {
         self.sent.front().filter(|record| record.is(BEYOND) && record.in_flight()).map(|record| record.at)

@@ -9,7 +9,7 @@ fn ms(ms: u64) -> Instant {
 /// Ten segments from offset 1, one each millisecond.
 fn flight() -> Scoreboard {
     let mut board = Scoreboard::default();
-    board.set_longest(Duration::MAX);
+    board.set_plausible(Duration::ZERO, Duration::MAX);
     (0..10).for_each(|n| board.on_send(ms(n), 1 + 1000 * n, SEGMENT, false, false));
     board
 }
@@ -96,4 +96,35 @@ fn partial_acknowledgments_and_smaller_segments_keep_the_books() {
     assert_eq!(pieces.iter().map(|(_, len)| len).sum::<u32>(), 8500);
     board.check(1501, 10_001);
     assert_eq!(board.in_flight(), 8500);
+}
+
+#[test]
+fn the_front_is_on_its_way_when_it_was_sent_after_what_has_arrived() {
+    let mut board = flight();
+    assert!(board.is_front_on_its_way());
+    ack(&mut board, 43, 1, &[(1001, 2001)]);
+    assert!(!board.is_front_on_its_way(), "the second has arrived, sent later");
+    ack(&mut board, 44, 1, &[(1001, 4001)]);
+    assert_eq!(lost(&mut board, 44), [1]);
+    assert!(board.is_front_on_its_way(), "its repetition is ahead of what is sent now");
+    ack(&mut board, 49, 1, &[(1001, 9001)]);
+    assert!(board.is_front_on_its_way());
+    board.on_send(ms(50), 10_001, SEGMENT, false, false);
+    ack(&mut board, 92, 1, &[(1001, 11_001)]);
+    assert!(!board.is_front_on_its_way(), "the repetition was overtaken");
+}
+
+/// A repetition on suspicion in a fade, and an answer sooner than is likely: of the first transmission, which says
+/// nothing of what was sent between the two.
+#[test]
+fn an_answer_that_comes_too_soon_condemns_nothing() {
+    for (shortest, condemned) in [(0, 8), (50, 0)] {
+        let mut board = flight();
+        board.set_plausible(Duration::from_millis(shortest), Duration::MAX);
+        board.lose_first(false);
+        assert_eq!(lost(&mut board, 100), [1]);
+        let delivery = ack(&mut board, 145, 1001, &[]);
+        assert_eq!((delivery.bytes, delivery.in_vain), (1000, 0));
+        assert_eq!(lost(&mut board, 145).len().min(8), condemned, "{shortest} ms");
+    }
 }

@@ -336,7 +336,7 @@ impl Endpoint {
         let connection = self.connection.as_mut()?;
         if let Some(ack) = connection.poll_early(now, base) {
             self.stats.pure_acks_sent += 1;
-            return Some(self.transmit(ack));
+            return Some(self.transmit_past_held(ack));
         }
         // Blocks must not wait behind data that cannot carry them.
         if !connection.owes_blocks(now)
@@ -346,7 +346,7 @@ impl Endpoint {
             return Some(self.transmit_marked(header, ecn));
         }
         if let Some(probe) = connection.poll_probe(now, base) {
-            return Some(self.transmit(probe));
+            return Some(self.transmit_past_held(probe));
         }
         let full = connection.full();
         let ack = connection.poll_ack(now, base)?;
@@ -355,6 +355,11 @@ impl Endpoint {
         let (leaves, merged) = self.stretch.send(now, ack, full);
         self.stats.acks_stretched += u64::from(merged);
         leaves.map(|ack| self.transmit_marked(ack, ecn))
+    }
+    /// What is held below TCP is no newer, and would go back behind it.
+    fn transmit_past_held(&mut self, header: TcpHeader) -> Output {
+        self.stats.acks_stretched += u64::from(self.stretch.supersede(header.ack));
+        self.transmit(header)
     }
     fn give_up(&mut self, now: Instant) {
         self.end_account(now);

@@ -30,3 +30,9 @@ fn an_endpoint_survives_arbitrary_segments() {
 fn two_endpoints_finish_whatever_the_network_does() {
     swarm("operations", 1500, model::operations::run);
 }
+
+/// Inputs that fuzzing found, each named after what went wrong.
+#[test]
+fn what_was_found_once_stays_right() {
+    model::segments::run(include_bytes!("found/early-ack-past-a-held-one"));
+}

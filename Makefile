@@ -33,12 +33,12 @@ determinism: ## the same bytes from debug and release builds, one seed and many
 	cargo build --release --locked
 	scripts/determinism.sh
 
-fuzz: ## a short run of every fuzz target
-	fuzz/run.sh wire 15
-	fuzz/run.sh ack_filter 15
-	fuzz/run.sh accelerator 15
-	fuzz/run.sh tcp_segments 15
-	fuzz/run.sh tcp_operations 15
+fuzz: ## a short run of every fuzz target, the same each time; fuzz/run.sh TARGET SECONDS for a long one
+	fuzz/run.sh wire 15 -seed=1
+	fuzz/run.sh ack_filter 15 -seed=1
+	fuzz/run.sh accelerator 15 -seed=1
+	fuzz/run.sh tcp_segments 15 -seed=1
+	fuzz/run.sh tcp_operations 15 -seed=1
 
 bench: ## simulated seconds per CPU second, nanoseconds per packet
 	@scripts/setup.sh build

@@ -121,7 +121,8 @@ impl Bench {
     }
 
     /// Seven three-sector sites, 20 MHz, segments of 536 bytes, proportional fair, RLC AM: without and with what
-    /// costs, fading and neighbours with full buffers; behind one link of 50 Mb/s, and with one for every cell.
+    /// costs, fading and neighbours with full buffers. First as published; then with windows that grow, which have
+    /// more packets in flight, behind one link of 50 Mb/s and with one for every cell.
     fn published_cell(&self, text: &str) {
         const RADIO: [(&str, &str, &str); 4] = [
             ("no fading, quiet", "none", "0.0"),
@@ -129,16 +130,21 @@ impl Bench {
             ("no fading, full buffers", "none", "1.0"),
             ("EPA, full buffers", "epa", "1.0"),
         ];
-        for (link, per_cell) in [("one link", "false"), ("link per cell", "true")] {
+        let sets: [(&str, &[(&str, &str)]); 3] = [
+            ("as published", &[]),
+            ("one link", &[GROWING[0], GROWING[1], ("core.hops.3.per_cell", "false")]),
+            ("link per cell", &GROWING),
+        ];
+        for (name, set) in sets {
             for stations in ["10", "20", "40", "60"] {
                 for (radio, fading, load) in RADIO {
-                    let changes = deployment(&[
+                    let own = [
                         ("station.count", stations),
                         ("deployment.fading", fading),
                         ("deployment.neighbour_load", load),
-                        ("core.hops.3.per_cell", per_cell),
-                    ]);
-                    self.scenario(&format!("7 sites, {stations} stations, {radio}, {link}"), text, &changes);
+                    ];
+                    let changes = deployment(&[&own[..], set].concat());
+                    self.scenario(&format!("7 sites, {stations} stations, {radio}, {name}"), text, &changes);
                 }
             }
         }
@@ -147,31 +153,30 @@ impl Bench {
     /// Cost against sites that interfere, and against cells and stations that are simulated in full.
     fn scale(&self, text: &str) {
         for sites in ["1", "7", "19"] {
-            let changes = deployment(&[("deployment.sites", sites), ("station.count", "40")]);
+            let own = [("deployment.sites", sites), ("station.count", "40")];
+            let changes = deployment(&[&own[..], &GROWING].concat());
             self.scenario(&format!("{sites} sites, 40 stations, EPA, full buffers"), text, &changes);
         }
         for stations in ["100", "300", "1000"] {
             let wide = "[{rate=\"10 Gb/s\",delay=\"8 ms\"}]";
-            let changes = deployment(&[
+            let own = [
                 ("deployment.served_sites", "7"),
                 ("station.count", stations),
                 ("core.hops", wide),
                 ("run.duration", "3 s"),
-            ]);
+            ];
+            let changes = deployment(&[&own[..], &GROWING].concat());
             self.scenario(&format!("21 cells served, {stations} stations, EPA"), text, &changes);
         }
     }
 }
 
-/// Changes to the published scenario, over ten seconds, with windows that grow: its own leave three quarters of the
-/// packets away.
+/// Windows that grow.
+const GROWING: [(&str, &str); 2] = [("tcp.receive_buffer", "6 MiB"), ("tcp.autotune", "true")];
+
+/// Changes to the published scenario, over ten seconds.
 fn deployment(changes: &[(&str, &str)]) -> Vec<String> {
-    let common = [
-        ("run.duration", "10 s"),
-        ("run.warmup", "1 s"),
-        ("tcp.receive_buffer", "6 MiB"),
-        ("tcp.autotune", "true"),
-    ];
+    let common = [("run.duration", "10 s"), ("run.warmup", "1 s")];
     common.iter().chain(changes).map(|(key, value)| format!("{key}={value}")).collect()
 }
 

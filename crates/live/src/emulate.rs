@@ -17,6 +17,8 @@ use paceline_sim::address;
 use paceline_sim::model::{HOST_SIDE, real_station};
 use paceline_sim::{Model, Reading, RunResult, Scenario};
 use signal_hook::consts::{SIGCHLD, SIGINT, SIGTERM};
+use std::fs::File;
+use std::io::Write;
 use std::path::Path;
 use std::process::{Child, Command, ExitStatus};
 use std::sync::Arc;
@@ -118,6 +120,7 @@ pub fn run(emulation: &Emulation<'_>) -> anyhow::Result<Report> {
     let reading = Reading::new(scenario, scenario.run.seed, &model);
     let mut programs = Programs::start(namespaces, emulation.command)?;
     prefer_this_thread();
+    let _awake = stay_awake();
     let mut realtime = Realtime::new(Observed { model, reading }, Monotonic::start(), devices);
     drive(&mut realtime, &signals, &mut programs)?;
     linger(&mut realtime, &signals, scenario)?;
@@ -251,6 +254,14 @@ impl Drop for Programs {
         self.signal(Signal::SIGKILL);
         self.running.iter_mut().for_each(|(_, child)| drop(child.wait()));
     }
+}
+
+/// Keeps idle processors from sleeping while the file is open (PM QoS, `/dev/cpu_dma_latency`): a virtual processor
+/// that halts is woken by its host, which takes up to a millisecond. Without the right to it, timers run later.
+fn stay_awake() -> Option<File> {
+    let mut file = File::options().write(true).open("/dev/cpu_dma_latency").ok()?;
+    file.write_all(&0_i32.to_ne_bytes()).ok()?;
+    Some(file)
 }
 
 /// Asks for exact timers and, where allowed, for real-time priority; children do not inherit it.

@@ -11,6 +11,7 @@ use paceline_net::{Bytes, Duration, Instant, Node, Output, Packet, Port};
 use paceline_tcp::{DelayedAck, Endpoint, EndpointConfig, SlowStartExit, Source, Variant};
 use std::collections::VecDeque;
 
+pub mod law;
 pub mod tables;
 
 const SEGMENT: u32 = 100;

@@ -1,5 +1,6 @@
 //! RFC 9438 §5: Tables 1 to 3, for Reno and for CUBIC with C = 0.4.
 
+use super::law::law;
 use super::response;
 use paceline_net::Duration;
 use paceline_tcp::Variant;
@@ -36,6 +37,10 @@ impl Entry {
             _ => 0.75,
         };
         self.formula() / below
+    }
+    /// By the control's law alone, over `periods` losses.
+    pub fn by_law(&self, periods: u64) -> f64 {
+        law(self, self.peak().round() as u64, periods)
     }
     /// By simulation, over `periods` losses.
     pub fn simulated(&self, periods: u64) -> f64 {

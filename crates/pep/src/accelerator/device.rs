@@ -3,6 +3,7 @@
 use super::config::AcceleratorConfig;
 use super::control::{AckSample, Control};
 use super::fading::Fading;
+use super::index::Keyed;
 use super::timers::Alarm;
 use paceline_net::{Bytes, Duration, Instant};
 use std::collections::VecDeque;
@@ -13,6 +14,7 @@ const CATCH_UP: Duration = Duration::from_millis(2);
 
 #[derive(Debug)]
 pub(super) struct Device {
+    pub address: IpAddr,
     pub control: Control,
     /// Connections with something to send, the next first.
     pub backlog: VecDeque<u32>,
@@ -34,6 +36,13 @@ pub(super) struct Device {
     app_limited_until: u64,
 }
 
+impl Keyed for Device {
+    type Key = IpAddr;
+    fn key(&self) -> IpAddr {
+        self.address
+    }
+}
+
 /// The device of an address: an IPv6 device owns its /64.
 pub(super) fn device_key(address: IpAddr) -> IpAddr {
     match address {
@@ -43,8 +52,9 @@ pub(super) fn device_key(address: IpAddr) -> IpAddr {
 }
 
 impl Device {
-    pub fn new(config: &AcceleratorConfig) -> Self {
+    pub fn new(address: IpAddr, config: &AcceleratorConfig) -> Self {
         Self {
+            address,
             control: Control::new(&config.control),
             backlog: VecDeque::new(),
             flows: 0,
@@ -114,7 +124,7 @@ mod tests {
     /// control limits it, also after the machine stood still for a moment.
     #[test]
     fn round_trips_shorter_than_the_pacers_pauses_do_not_hold_the_rate_down() {
-        let mut device = Device::new(&AcceleratorConfig::default());
+        let mut device = Device::new(Ipv6Addr::LOCALHOST.into(), &AcceleratorConfig::default());
         let wire = 7240;
         for tick in 1..8_000u64 {
             let now = Instant::from_nanos(250_000 * tick);

@@ -7,7 +7,6 @@
 use super::FlowRecord;
 use super::flow::Flow;
 use super::index::Table;
-use paceline_net::FlowKey;
 
 /// Not in the list.
 pub(super) const NOWHERE: u32 = u32::MAX;
@@ -46,25 +45,21 @@ impl Exposed {
         }
     }
     /// A connection was taken out of `flows`.
-    pub fn forget(&mut self, slot: u32, flow: &Flow, flows: &mut Table<FlowKey, Box<Flow>>) {
+    pub fn forget(&mut self, slot: u32, flow: &Flow, flows: &mut Table<Flow>) {
         self.total -= flow.charged_exposure;
         if flow.listed_at != NOWHERE {
             self.gone.push(slot);
             self.unlist(flow.listed_at, flows);
         }
     }
-    fn unlist(&mut self, at: u32, flows: &mut Table<FlowKey, Box<Flow>>) {
+    fn unlist(&mut self, at: u32, flows: &mut Table<Flow>) {
         self.list.swap_remove(at as usize);
         if let Some(moved) = self.list.get(at as usize).and_then(|slot| flows.get_mut(*slot)) {
             moved.listed_at = at;
         }
     }
     /// What has to be written before anything leaves; `None` for a slot that is empty now.
-    pub fn changes(
-        &mut self,
-        flows: &mut Table<FlowKey, Box<Flow>>,
-        mut write: impl FnMut(u32, Option<FlowRecord>),
-    ) {
+    pub fn changes(&mut self, flows: &mut Table<Flow>, mut write: impl FnMut(u32, Option<FlowRecord>)) {
         // A slot may have got another connection since.
         self.gone.drain(..).for_each(|slot| write(slot, None));
         for slot in self.changed.drain(..) {
@@ -80,7 +75,7 @@ impl Exposed {
     pub fn sweep(
         &mut self,
         count: usize,
-        flows: &mut Table<FlowKey, Box<Flow>>,
+        flows: &mut Table<Flow>,
         mut write: impl FnMut(u32, Option<FlowRecord>),
     ) {
         if count >= self.list.len() {

@@ -8,6 +8,7 @@ use super::Transmission;
 use super::config::AcceleratorConfig;
 use super::exposed::NOWHERE;
 use super::inbound::LARGEST_PACKET;
+use super::index::Keyed;
 use super::opening::{Agreed, Opened};
 use super::overshoot::Overshoot;
 use super::rtt::Rtt;
@@ -156,6 +157,13 @@ pub(super) struct Flow {
     pub journaled_acked: u64,
     pub in_changed: bool,
     pub seen_at: Instant,
+}
+
+impl Keyed for Flow {
+    type Key = FlowKey;
+    fn key(&self) -> FlowKey {
+        self.key
+    }
 }
 
 impl Flow {
@@ -317,7 +325,7 @@ mod tests {
     /// least a quarter full.
     #[test]
     fn a_connection_costs_a_kilobyte() {
-        let slot = size_of::<Option<(FlowKey, Box<Flow>)>>();
+        let slot = size_of::<Option<Box<Flow>>>();
         let all = size_of::<Flow>() + slot + 4 * size_of::<u32>();
         assert!(all <= 1024, "{} + {slot}, in all {all} bytes", size_of::<Flow>());
     }

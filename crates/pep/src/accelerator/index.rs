@@ -1,15 +1,24 @@
-//! A hash index from keys to slots, and the slots: constant cost from ten connections to a hundred thousand, no
+//! A hash index from keys to slots, and the slots: constant work from ten connections to a hundred thousand, no
 //! iteration, and a key of the hash that an outsider does not know.
+//!
+//! Entries are boxed and hold their keys: with many of them a look-up waits for memory once, for the entry itself, and
+//! slots, which grow by doubling, are small.
 
 use paceline_net::HashKey;
 use std::hash::{BuildHasher, Hash};
 
 const EMPTY: u32 = u32::MAX;
 
-/// Slots with keys. Indices stay valid until the entry is removed.
+/// What is found by a key of its own, which does not change.
+pub(super) trait Keyed {
+    type Key: Hash + Eq + Copy;
+    fn key(&self) -> Self::Key;
+}
+
+/// Entries by slot. Slots stay valid until the entry is removed.
 #[derive(Debug)]
-pub(super) struct Table<K, V> {
-    slots: Vec<Option<(K, V)>>,
+pub(super) struct Table<V> {
+    slots: Vec<Option<Box<V>>>,
     free: Vec<u32>,
     /// Open addressing with linear probing; a power of two long, at most half full.
     index: Vec<u32>,
@@ -18,7 +27,7 @@ pub(super) struct Table<K, V> {
     recent: u32,
 }
 
-impl<K: Hash + Eq + Copy, V> Table<K, V> {
+impl<V: Keyed> Table<V> {
     pub fn new(seed: u64) -> Self {
         Self {
             slots: Vec::new(),
@@ -31,42 +40,41 @@ impl<K: Hash + Eq + Copy, V> Table<K, V> {
     pub fn len(&self) -> usize {
         self.slots.len() - self.free.len()
     }
-    fn home(&self, key: &K) -> usize {
+    fn home(&self, key: &V::Key) -> usize {
         self.key.hash_one(key) as usize & (self.index.len() - 1)
     }
-    fn position(&self, key: &K) -> Option<usize> {
+    fn position(&self, key: &V::Key) -> Option<usize> {
         let mut at = self.home(key);
         while self.index[at] != EMPTY {
-            if self.slots[self.index[at] as usize].as_ref().is_some_and(|(known, _)| known == key) {
+            if self.get(self.index[at]).is_some_and(|entry| entry.key() == *key) {
                 return Some(at);
             }
             at = (at + 1) & (self.index.len() - 1);
         }
         None
     }
-    pub fn find(&mut self, key: &K) -> Option<u32> {
-        if let Some(Some((known, _))) = self.slots.get(self.recent as usize)
-            && known == key
-        {
+    pub fn find(&mut self, key: &V::Key) -> Option<u32> {
+        if self.is_recent(key) {
             return Some(self.recent);
         }
         self.recent = self.index[self.position(key)?];
         Some(self.recent)
     }
-    pub fn holds(&self, key: &K) -> bool {
-        self.slots
-            .get(self.recent as usize)
-            .is_some_and(|slot| slot.as_ref().is_some_and(|(known, _)| known == key))
-            || self.position(key).is_some()
+    pub fn holds(&self, key: &V::Key) -> bool {
+        self.is_recent(key) || self.position(key).is_some()
+    }
+    fn is_recent(&self, key: &V::Key) -> bool {
+        self.get(self.recent).is_some_and(|entry| entry.key() == *key)
     }
     pub fn get(&self, slot: u32) -> Option<&V> {
-        self.slots.get(slot as usize)?.as_ref().map(|(_, value)| value)
+        self.slots.get(slot as usize)?.as_deref()
     }
     pub fn get_mut(&mut self, slot: u32) -> Option<&mut V> {
-        self.slots.get_mut(slot as usize)?.as_mut().map(|(_, value)| value)
+        self.slots.get_mut(slot as usize)?.as_deref_mut()
     }
-    /// Enters a key that is not there.
-    pub fn insert(&mut self, key: K, value: V) -> u32 {
+    /// Enters what is not there.
+    pub fn insert(&mut self, entry: V) -> u32 {
+        let key = entry.key();
         debug_assert!(self.position(&key).is_none(), "a key is entered once");
         if 2 * (self.len() + 1) > self.index.len() {
             self.grow();
@@ -75,18 +83,18 @@ impl<K: Hash + Eq + Copy, V> Table<K, V> {
             self.slots.push(None);
             self.slots.len() as u32 - 1
         });
-        self.slots[slot as usize] = Some((key, value));
+        self.slots[slot as usize] = Some(Box::new(entry));
         self.place(slot, &key);
         slot
     }
     pub fn remove(&mut self, slot: u32) -> Option<V> {
-        let key = self.slots.get(slot as usize)?.as_ref().map(|(key, _)| *key)?;
+        let key = self.get(slot)?.key();
         let mut hole = self.position(&key)?;
         let mask = self.index.len() - 1;
         // Entries behind the hole move back unless that would put them ahead of their home.
         let mut at = (hole + 1) & mask;
         while self.index[at] != EMPTY {
-            let home = self.slots[self.index[at] as usize].as_ref().map_or(at, |(key, _)| self.home(key));
+            let home = self.get(self.index[at]).map_or(at, |entry| self.home(&entry.key()));
             if at.wrapping_sub(home) & mask >= at.wrapping_sub(hole) & mask {
                 self.index[hole] = self.index[at];
                 hole = at;
@@ -95,9 +103,9 @@ impl<K: Hash + Eq + Copy, V> Table<K, V> {
         }
         self.index[hole] = EMPTY;
         self.free.push(slot);
-        self.slots[slot as usize].take().map(|(_, value)| value)
+        self.slots[slot as usize].take().map(|entry| *entry)
     }
-    fn place(&mut self, slot: u32, key: &K) {
+    fn place(&mut self, slot: u32, key: &V::Key) {
         let mut at = self.home(key);
         while self.index[at] != EMPTY {
             at = (at + 1) & (self.index.len() - 1);
@@ -107,22 +115,21 @@ impl<K: Hash + Eq + Copy, V> Table<K, V> {
     fn grow(&mut self) {
         self.index = vec![EMPTY; 2 * self.index.len()];
         for slot in 0..self.slots.len() as u32 {
-            if let Some((key, _)) = self.slots[slot as usize].as_ref() {
-                let key = *key;
+            if let Some(key) = self.get(slot).map(Keyed::key) {
                 self.place(slot, &key);
             }
         }
     }
     /// All entries by slot.
-    pub fn iter(&self) -> impl Iterator<Item = (u32, &K, &V)> {
+    pub fn iter(&self) -> impl Iterator<Item = (u32, &V)> {
         self.slots
             .iter()
             .enumerate()
-            .filter_map(|(slot, entry)| entry.as_ref().map(|(key, value)| (slot as u32, key, value)))
+            .filter_map(|(slot, entry)| entry.as_deref().map(|entry| (slot as u32, entry)))
     }
     /// The entries of `count` slots from one on.
-    pub fn range(&self, from: u32, count: u32) -> impl Iterator<Item = &(K, V)> {
-        self.slots.iter().skip(from as usize).take(count as usize).flatten()
+    pub fn range(&self, from: u32, count: u32) -> impl Iterator<Item = &V> {
+        self.slots.iter().skip(from as usize).take(count as usize).flatten().map(Box::as_ref)
     }
     /// The slot behind these, unless they are the last.
     pub fn after(&self, from: u32, count: u32) -> Option<u32> {
@@ -140,18 +147,25 @@ mod tests {
     use paceline_net::Stream;
     use std::collections::BTreeMap;
 
+    impl Keyed for (u64, u64) {
+        type Key = u64;
+        fn key(&self) -> u64 {
+            self.0
+        }
+    }
+
     #[test]
     fn agrees_with_an_ordered_map_on_random_operations() {
         let mut stream = Stream::new(9, "table");
-        let (mut table, mut model) = (Table::new(3), BTreeMap::new());
+        let (mut table, mut model) = (Table::<(u64, u64)>::new(3), BTreeMap::new());
         for step in 0..100_000u64 {
             let key = stream.below(700);
             match (table.find(&key), stream.chance(0.5)) {
-                (Some(slot), true) => assert_eq!(table.remove(slot), model.remove(&key)),
-                (Some(slot), false) => assert_eq!(table.get(slot), model.get(&key)),
+                (Some(slot), true) => assert_eq!(table.remove(slot).map(|entry| entry.1), model.remove(&key)),
+                (Some(slot), false) => assert_eq!(table.get(slot).map(|entry| &entry.1), model.get(&key)),
                 (None, _) => {
                     assert!(!model.contains_key(&key));
-                    table.insert(key, step);
+                    table.insert((key, step));
                     model.insert(key, step);
                 }
             }
@@ -159,7 +173,7 @@ mod tests {
         }
         assert!(model.iter().all(|(key, value)| {
             let slot = table.find(key).unwrap();
-            table.get(slot) == Some(value)
+            table.get(slot).map(|entry| &entry.1) == Some(value)
         }));
     }
 }

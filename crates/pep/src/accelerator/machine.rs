@@ -13,7 +13,6 @@ use super::{Side, Transmission};
 use paceline_net::rewrite::{checksum_is_right, packet_too_big};
 use paceline_net::{Duration, FlowKey, Instant, Packet, TcpFlags, TcpHeader};
 use std::collections::VecDeque;
-use std::net::IpAddr;
 
 /// A connection without a packet for so long gives its place to a new one, if nothing is owed.
 const IDLE: Duration = Duration::from_secs(60);
@@ -30,9 +29,8 @@ const DEEP_CHECK: u64 = 32;
 pub struct Accelerator {
     pub(super) config: AcceleratorConfig,
     pub(super) openings: Openings,
-    /// Boxed: the slots grow by doubling.
-    pub(super) flows: Table<FlowKey, Box<Flow>>,
-    pub(super) devices: Table<IpAddr, Device>,
+    pub(super) flows: Table<Flow>,
+    pub(super) devices: Table<Device>,
     pub(super) timers: Timers,
     /// Devices with something to send, the next first.
     pub(super) ready: VecDeque<u32>,
@@ -229,7 +227,7 @@ impl Accelerator {
         let address = device_key(key.dst);
         let device = match self.devices.find(&address) {
             Some(device) => device,
-            None => self.devices.insert(address, Device::new(&self.config)),
+            None => self.devices.insert(Device::new(address, &self.config)),
         };
         let entry = self.devices.get_mut(device).expect("it was found or entered");
         if entry.flows >= self.config.max_flows_per_device {
@@ -241,11 +239,11 @@ impl Accelerator {
         }
         let useful_window = entry.control.useful_window(false, Duration::ZERO);
         let uplink = self.openings.take(&key).ok_or(BypassReason::MidFlow)?.uplink;
-        let mut flow = Box::new(Flow::new(now, key, device, &opened, uplink));
+        let mut flow = Flow::new(now, key, device, &opened, uplink);
         flow.useful_window = useful_window;
         flow.real = matches!(packet.payload, paceline_net::Payload::Datagram(_));
         self.stats.flows += 1;
-        Ok(self.flows.insert(key, flow))
+        Ok(self.flows.insert(flow))
     }
 
     /// Detaches a connection that is idle and owes nothing; whether one was found.

@@ -5,7 +5,7 @@
 //! whose handshake is forgotten pass untouched.
 
 use super::Side;
-use super::index::Table;
+use super::index::{Keyed, Table};
 use super::stats::BypassReason;
 use super::uplink::Uplink;
 use paceline_net::{
@@ -47,6 +47,7 @@ struct Syn {
 /// A connection whose handshake has begun and that has had no data from its server.
 #[derive(Clone, Debug)]
 pub(super) struct Opening {
+    key: FlowKey,
     /// By [`Side`]: that of the server, that of the mobile.
     syns: [Option<Syn>; 2],
     /// The client acknowledged the server's SYN.
@@ -58,6 +59,13 @@ pub(super) struct Opening {
     rtt: Option<Duration>,
     pub uplink: Uplink,
     serial: u64,
+}
+
+impl Keyed for Opening {
+    type Key = FlowKey;
+    fn key(&self) -> FlowKey {
+        self.key
+    }
 }
 
 /// What an opening becomes at the server's first data.
@@ -74,8 +82,9 @@ pub(super) struct Opened {
 }
 
 impl Opening {
-    fn new(serial: u64) -> Self {
+    fn new(key: FlowKey, serial: u64) -> Self {
         Self {
+            key,
             syns: [None; 2],
             client_acked: false,
             client_edge: 0,
@@ -214,7 +223,7 @@ fn check(packet: &Packet, tcp: &TcpHeader) -> Result<(), BypassReason> {
 /// All openings, keyed in the direction from server to mobile.
 #[derive(Debug)]
 pub(super) struct Openings {
-    table: Table<FlowKey, Opening>,
+    table: Table<Opening>,
     /// In the order of their start; entries may be stale.
     order: VecDeque<(u64, u32)>,
     limit: usize,
@@ -272,7 +281,7 @@ impl Openings {
     }
     fn enter(&mut self, key: FlowKey) -> u32 {
         self.serial += 1;
-        let slot = self.table.insert(key, Opening::new(self.serial));
+        let slot = self.table.insert(Opening::new(key, self.serial));
         self.order.push_back((self.serial, slot));
         slot
     }

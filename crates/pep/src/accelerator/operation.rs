@@ -59,7 +59,7 @@ impl Accelerator {
 
     /// What a journal has to hold of the connections that are exposed.
     pub fn journal(&self) -> impl Iterator<Item = FlowRecord> + '_ {
-        self.flows.iter().filter(|(_, _, flow)| flow.exposure() > 0).map(|(_, _, flow)| flow.record())
+        self.flows.iter().filter(|(_, flow)| flow.exposure() > 0).map(|(_, flow)| flow.record())
     }
 
     /// From now on, [`Accelerator::journal_changes`] and [`Accelerator::journal_sweep`] tell what to keep.
@@ -152,17 +152,17 @@ impl Accelerator {
     }
     /// All connections being accelerated.
     pub fn flows(&self) -> impl Iterator<Item = FlowSnapshot> + '_ {
-        self.flows.iter().filter_map(|(_, key, flow)| self.snapshot(key, flow))
+        self.flows.iter().filter_map(|(_, flow)| self.snapshot(flow))
     }
     /// Connections from a slot on, and the slot from which to go on if there may be more.
     pub fn flows_from(&self, from: u32, count: u32) -> (Vec<FlowSnapshot>, Option<u32>) {
-        let some = self.flows.range(from, count).filter_map(|(key, flow)| self.snapshot(key, flow));
+        let some = self.flows.range(from, count).filter_map(|flow| self.snapshot(flow));
         (some.collect(), self.flows.after(from, count))
     }
-    fn snapshot(&self, key: &FlowKey, flow: &Flow) -> Option<FlowSnapshot> {
+    fn snapshot(&self, flow: &Flow) -> Option<FlowSnapshot> {
         let control = &self.devices.get(flow.device)?.control;
         Some(FlowSnapshot {
-            key: *key,
+            key: flow.key,
             exposure: flow.exposure(),
             held: flow.store.cost(),
             in_flight: flow.board.in_flight(),
@@ -175,8 +175,8 @@ impl Accelerator {
     }
     /// Devices with connections, likewise.
     pub fn devices_from(&self, from: u32, count: u32) -> (Vec<DeviceSnapshot>, Option<u32>) {
-        let some = self.devices.range(from, count).map(|(address, device)| DeviceSnapshot {
-            address: *address,
+        let some = self.devices.range(from, count).map(|device| DeviceSnapshot {
+            address: device.address,
             flows: device.flows,
             held: device.held,
             in_flight: device.in_flight,
@@ -188,17 +188,17 @@ impl Accelerator {
 
     /// Panics if an invariant of any connection does not hold. Debug builds look by themselves at each packet.
     pub fn invariants(&self) {
-        for (_, _, flow) in self.flows.iter() {
+        for (_, flow) in self.flows.iter() {
             flow.check_state(&self.widest);
             flow.check_depth();
         }
-        assert_eq!(self.exposed.total, self.flows.iter().map(|(_, _, flow)| flow.exposure()).sum::<u64>());
-        assert_eq!(self.held, self.flows.iter().map(|(_, _, flow)| flow.charged_held).sum::<u64>());
-        for (id, _, device) in self.devices.iter() {
-            let own = || self.flows.iter().filter(|(_, _, flow)| flow.device == id);
+        assert_eq!(self.exposed.total, self.flows.iter().map(|(_, flow)| flow.exposure()).sum::<u64>());
+        assert_eq!(self.held, self.flows.iter().map(|(_, flow)| flow.charged_held).sum::<u64>());
+        for (id, device) in self.devices.iter() {
+            let own = || self.flows.iter().filter(|(_, flow)| flow.device == id);
             assert_eq!(device.flows, own().count());
-            assert_eq!(device.exposure, own().map(|(_, _, flow)| flow.exposure()).sum::<u64>());
-            assert_eq!(device.in_flight, own().map(|(_, _, flow)| flow.charged_in_flight).sum::<u64>());
+            assert_eq!(device.exposure, own().map(|(_, flow)| flow.exposure()).sum::<u64>());
+            assert_eq!(device.in_flight, own().map(|(_, flow)| flow.charged_in_flight).sum::<u64>());
         }
     }
 }

@@ -326,7 +326,7 @@ mod tests {
     #[test]
     fn a_connection_costs_a_kilobyte() {
         let slot = size_of::<Option<Box<Flow>>>();
-        let all = size_of::<Flow>() + slot + 4 * size_of::<u32>();
+        let all = size_of::<Flow>() + slot + 4 * size_of::<u64>();
         assert!(all <= 1024, "{} + {slot}, in all {all} bytes", size_of::<Flow>());
     }
 }

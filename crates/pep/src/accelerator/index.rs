@@ -7,7 +7,21 @@
 use paceline_net::HashKey;
 use std::hash::{BuildHasher, Hash};
 
-const EMPTY: u32 = u32::MAX;
+/// A place of the index. The hash tells other keys apart without a look at their entries, and where a place would be in a
+/// larger index.
+#[derive(Clone, Copy, Debug)]
+struct Place {
+    hash: u32,
+    slot: u32,
+}
+
+const EMPTY: Place = Place { hash: 0, slot: u32::MAX };
+
+impl Place {
+    fn is_empty(self) -> bool {
+        self.slot == EMPTY.slot
+    }
+}
 
 /// What is found by a key of its own, which does not change.
 pub(super) trait Keyed {
@@ -21,7 +35,7 @@ pub(super) struct Table<V> {
     slots: Vec<Option<Box<V>>>,
     free: Vec<u32>,
     /// Open addressing with linear probing; a power of two long, at most half full.
-    index: Vec<u32>,
+    index: Vec<Place>,
     key: HashKey,
     /// The slot of the last look-up: trains of packets skip the search.
     recent: u32,
@@ -40,16 +54,24 @@ impl<V: Keyed> Table<V> {
     pub fn len(&self) -> usize {
         self.slots.len() - self.free.len()
     }
-    fn home(&self, key: &V::Key) -> usize {
-        self.key.hash_one(key) as usize & (self.index.len() - 1)
+    fn hash(&self, key: &V::Key) -> u32 {
+        self.key.hash_one(key) as u32
+    }
+    fn mask(&self) -> usize {
+        self.index.len() - 1
+    }
+    fn home(&self, hash: u32) -> usize {
+        hash as usize & self.mask()
     }
     fn position(&self, key: &V::Key) -> Option<usize> {
-        let mut at = self.home(key);
-        while self.index[at] != EMPTY {
-            if self.get(self.index[at]).is_some_and(|entry| entry.key() == *key) {
+        let hash = self.hash(key);
+        let mut at = self.home(hash);
+        while !self.index[at].is_empty() {
+            let place = self.index[at];
+            if place.hash == hash && self.get(place.slot).is_some_and(|entry| entry.key() == *key) {
                 return Some(at);
             }
-            at = (at + 1) & (self.index.len() - 1);
+            at = (at + 1) & self.mask();
         }
         None
     }
@@ -57,7 +79,7 @@ impl<V: Keyed> Table<V> {
         if self.is_recent(key) {
             return Some(self.recent);
         }
-        self.recent = self.index[self.position(key)?];
+        self.recent = self.index[self.position(key)?].slot;
         Some(self.recent)
     }
     pub fn holds(&self, key: &V::Key) -> bool {
@@ -84,17 +106,17 @@ impl<V: Keyed> Table<V> {
             self.slots.len() as u32 - 1
         });
         self.slots[slot as usize] = Some(Box::new(entry));
-        self.place(slot, &key);
+        self.place(Place { hash: self.hash(&key), slot });
         slot
     }
     pub fn remove(&mut self, slot: u32) -> Option<V> {
         let key = self.get(slot)?.key();
         let mut hole = self.position(&key)?;
-        let mask = self.index.len() - 1;
+        let mask = self.mask();
         // Entries behind the hole move back unless that would put them ahead of their home.
         let mut at = (hole + 1) & mask;
-        while self.index[at] != EMPTY {
-            let home = self.get(self.index[at]).map_or(at, |entry| self.home(&entry.key()));
+        while !self.index[at].is_empty() {
+            let home = self.home(self.index[at].hash);
             if at.wrapping_sub(home) & mask >= at.wrapping_sub(hole) & mask {
                 self.index[hole] = self.index[at];
                 hole = at;
@@ -105,19 +127,18 @@ impl<V: Keyed> Table<V> {
         self.free.push(slot);
         self.slots[slot as usize].take().map(|entry| *entry)
     }
-    fn place(&mut self, slot: u32, key: &V::Key) {
-        let mut at = self.home(key);
-        while self.index[at] != EMPTY {
-            at = (at + 1) & (self.index.len() - 1);
+    fn place(&mut self, place: Place) {
+        let mut at = self.home(place.hash);
+        while !self.index[at].is_empty() {
+            at = (at + 1) & self.mask();
         }
-        self.index[at] = slot;
+        self.index[at] = place;
     }
     fn grow(&mut self) {
-        self.index = vec![EMPTY; 2 * self.index.len()];
-        for slot in 0..self.slots.len() as u32 {
-            if let Some(key) = self.get(slot).map(Keyed::key) {
-                self.place(slot, &key);
-            }
+        let larger = vec![EMPTY; 2 * self.index.len()];
+        for place in std::mem::replace(&mut self.index, larger).into_iter().filter(|place| !place.is_empty())
+        {
+            self.place(place);
         }
     }
     /// All entries by slot.

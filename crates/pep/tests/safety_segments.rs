@@ -165,20 +165,6 @@ fn duplicates_are_suppressed_and_the_loss_repaired_here() {
     assert_eq!(bed.taken_by_server(), vec![duplicate; 3]);
 }
 
-/// Without SACK all that was sent behind a loss counts as in flight: it must not hold the repetition back.
-#[test]
-fn a_fast_retransmit_goes_out_though_the_window_is_full() {
-    let mut bed = open(|bed| bed.sack = false);
-    bed.send(1, 200);
-    bed.wait(30);
-    let sent = bed.data().len();
-    assert!(sent < 200, "the window is full");
-    bed.clear();
-    (0..3).for_each(|_| bed.ack(1));
-    bed.wait(1);
-    assert_eq!(bed.data(), [(1, SEGMENT)], "after {sent} segments");
-}
-
 /// Row "window": the right edge towards the server never retreats; the client's window is honoured unless overshoot
 /// is on; own zero-window probes; the server's are answered.
 #[test]

@@ -152,6 +152,11 @@ impl Adaptive {
         self.floor.rtt()
     }
 
+    /// The path's own delay beyond the minimum, in seconds. Elsewhere `floor` finds it sooner than rates that vary by
+    /// themselves tell; on a radio that fades its searches take a while.
+    fn reach(&self) -> f64 {
+        if self.fades { self.response.reach() } else { 0.0 }
+    }
     /// Queueing delay to keep, in seconds.
     fn budget(&self) -> f64 {
         self.shallow.cap().map_or(self.budget, |cap| cap.min(self.budget))
@@ -207,7 +212,7 @@ impl Adaptive {
             || fades
             || self.shallow.cap().is_some();
         self.response.on_ack(now, sample.bytes, sample.rtt, spoiled);
-        let slack = Duration::from_secs_f64(self.response.reach() + 2.0 * self.budget);
+        let slack = Duration::from_secs_f64(self.reach() + 2.0 * self.budget);
         let may_try = !sample.app_limited && !self.starting && self.shallow.cap().is_none();
         if let Some(rise) = self.floor.follow(now, sample, self.window, slack, may_try) {
             // The path's own delay is now in the minimum.
@@ -296,7 +301,7 @@ impl Adaptive {
         let span = if let Some(span) = self.floor.span() {
             span
         } else {
-            let own = min_rtt + self.response.reach();
+            let own = min_rtt + self.reach();
             // In a short buffer there is no room to try for more.
             if self.shallow.cap().is_some() {
                 own + self.budget()
@@ -328,7 +333,7 @@ impl Adaptive {
     }
     /// Bytes that the path itself holds.
     pub fn bandwidth_delay(&self) -> u64 {
-        (self.bandwidth / 8.0 * (self.min_rtt().as_secs_f64() + self.response.reach())) as u64
+        (self.bandwidth / 8.0 * (self.min_rtt().as_secs_f64() + self.reach())) as u64
     }
     pub fn window(&self) -> u64 {
         self.window

@@ -14,8 +14,8 @@
 //!
 //! **Minimum round trip**: that of the path at its load, found by windows that are small now and then (`floor`).
 //!
-//! **Delay that grows with the load** is no queue, though it looks like one: whether the rate follows a larger window is
-//! tried as well (`response`), and while it does the window goes on growing. What is found by either counts once.
+//! **Delay that grows with the load** is no queue, though it looks like one. On a radio that fades that search takes a while:
+//! whether the rate follows a larger window is tried as well (`response`), and while it does the window goes on growing.
 //!
 //! **Loss** does not lower the rate, nor do the silences of a radio that fades (`fading`): they are in no stretch. A buffer
 //! shorter than the budget is found by trying (`shallow`), which shortens the queue and leaves the path full.

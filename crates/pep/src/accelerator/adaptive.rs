@@ -12,14 +12,10 @@
 //! round trip: a hundredfold jump takes eight or nine. After a drop the estimate follows with the stretches, and
 //! nothing is sent until the excess has drained.
 //!
-//! **Minimum round trip**: over ten seconds. When it expires, or when every round trip of a second has been far
-//! above it, the window shrinks to below what the path itself holds until the queue is gone, and the minimum is
-//! measured anew: so a path that became longer is told from a queue of our own making.
+//! **Minimum round trip**: that of the path at its load, found by windows that are small now and then (`floor`).
 //!
-//! **Delay that grows with the load** is no queue, though it looks like one: whether the rate follows a larger window is
-//! tried now and then (`response`), and while it does the window goes on growing. On a radio that fades, the first round
-//! trips after a silence are those of a path without load: they shorten the minimum, but not its sum with what was found,
-//! which is bounded by the shortest round trip once the rate has been up for a while.
+//! **Delay that grows with the load** is no queue, though it looks like one. On a radio that fades that search takes a while:
+//! whether the rate follows a larger window is tried as well (`response`), and while it does the window goes on growing.
 //!
 //! **Loss** does not lower the rate, nor do the silences of a radio that fades (`fading`): they are in no stretch. A buffer
 //! shorter than the budget is found by trying (`shallow`), which shortens the queue and leaves the path full.
@@ -28,7 +24,7 @@
 
 use super::control::AckSample;
 use super::fading::LEAST_SILENCE;
-use super::loaded::Loaded;
+use super::floor::Floor;
 use super::response::Response;
 use super::shallow::Shallow;
 use paceline_net::{Duration, Instant, Rate};
@@ -40,7 +36,8 @@ pub struct AdaptiveParameters {
     pub least_budget: Duration,
     /// Longest queueing delay to keep, on links that serve in bursts.
     pub most_budget: Duration,
-    /// Share of round trips that may find the queue empty, 0 to 1.
+    /// Share of round trips that may find the queue empty, 0 to 1. Half of it where the radio fades: a fade itself leaves the
+    /// link idle, which no queue prevents.
     pub starvation: f64,
 }
 
@@ -60,25 +57,15 @@ const MIN_STRETCH: Duration = Duration::from_millis(40);
 const PARTS: usize = 4;
 /// Samples of which the highest counts.
 const MEMORY: usize = 8;
-/// Life of a minimum round-trip time.
-const MIN_RTT_LIFE: Duration = Duration::from_secs(10);
-/// All round trips of so long far above the minimum make it doubtful.
-const DOUBT: Duration = Duration::from_secs(1);
-/// Longest measurement of a new minimum.
-const MAX_PROBE: Duration = Duration::from_secs(3);
 /// What may be on its way before anything is known: twice what RFC 6928 has for ends that do not know the path's first
 /// hop, paced over the round trip that the handshake took; and at least.
 const INITIAL_WINDOW: u64 = 29_200;
 const MIN_WINDOW: u64 = 4 * 1460;
-/// Round trip assumed before one is measured, to pace the first window.
-const INITIAL_RTT: Duration = Duration::from_millis(50);
 /// Largest growth of the window in a round trip, and how fast it is reached.
 const MAX_GAIN: f64 = 2.0;
 const GAIN_STEP: f64 = 1.3;
 /// Growth of the budget for a round trip throughout which the queue was empty.
 const BUDGET_STEP: f64 = 0.2;
-/// A queueing delay below this is none.
-const LEAST_QUEUE: Duration = Duration::from_millis(2);
 
 /// The end of a part of a stretch.
 #[derive(Clone, Copy, Debug, Default)]
@@ -87,14 +74,6 @@ struct Mark {
     delivered: u64,
     /// When the newest segment delivered by then had been sent.
     sent_at: Instant,
-}
-
-/// The search for a new minimum round trip.
-#[derive(Clone, Copy, Debug)]
-struct Probe {
-    since: Instant,
-    /// When the excess had drained, and the lowest round trip since.
-    drained: Option<(Instant, Duration)>,
 }
 
 #[derive(Clone, Debug)]
@@ -113,10 +92,7 @@ pub(super) struct Adaptive {
     lowest_since_mark: Duration,
     /// Estimated bandwidth in bit/s; zero before the first sample.
     bandwidth: f64,
-    min_rtt: Option<(Duration, Instant)>,
-    /// Lowest round trip of the current second, and when that began.
-    lowest: (Duration, Instant),
-    probe: Option<Probe>,
+    floor: Floor,
     /// Queueing delay to keep, in seconds.
     budget: f64,
     /// The current round: when it began, its lowest round trip, and whether there was too little to send.
@@ -136,7 +112,6 @@ pub(super) struct Adaptive {
     starting: bool,
     /// Its silences lose what is sent.
     fades: bool,
-    loaded: Loaded,
     window: u64,
 }
 
@@ -157,9 +132,7 @@ impl Adaptive {
             limited_since_mark: false,
             lowest_since_mark: Duration::MAX,
             bandwidth: 0.0,
-            min_rtt: None,
-            lowest: (Duration::MAX, Instant::ZERO),
-            probe: None,
+            floor: Floor::default(),
             budget: (least_budget * 2).min(most_budget).as_secs_f64(),
             round_at: Instant::ZERO,
             round_lowest: Duration::MAX,
@@ -172,14 +145,18 @@ impl Adaptive {
             gain: MAX_GAIN,
             starting: true,
             fades: false,
-            loaded: Loaded::default(),
             window: INITIAL_WINDOW,
         }
     }
     fn min_rtt(&self) -> Duration {
-        self.min_rtt.map_or(INITIAL_RTT, |(rtt, _)| rtt)
+        self.floor.rtt()
     }
 
+    /// The path's own delay beyond the minimum, in seconds. Elsewhere `floor` finds it sooner than rates that vary by
+    /// themselves tell; on a radio that fades its searches take a while.
+    fn reach(&self) -> f64 {
+        if self.fades { self.response.reach() } else { 0.0 }
+    }
     /// Queueing delay to keep, in seconds.
     fn budget(&self) -> f64 {
         self.shallow.cap().map_or(self.budget, |cap| cap.min(self.budget))
@@ -196,9 +173,7 @@ impl Adaptive {
 
     /// A first idea of the round trip.
     pub fn on_handshake(&mut self, now: Instant, rtt: Duration) {
-        if self.min_rtt.is_none() {
-            self.min_rtt = Some((rtt, now));
-        }
+        self.floor.on_handshake(now, rtt);
     }
 
     pub fn on_ack(&mut self, now: Instant, sample: &AckSample) {
@@ -209,10 +184,7 @@ impl Adaptive {
         if sample.fades && fades {
             // What a fade lost says nothing of the rate between fades: it is in no stretch.
             self.mark_count = 0;
-            if let Some(rtt) = self.loaded.on_fade(now) {
-                // No round trip under load is shorter than the path's own delay.
-                self.response.bound(rtt.saturating_sub(self.min_rtt()).as_secs_f64());
-            }
+            self.floor.on_fade(now);
         }
         self.delivered += sample.bytes;
         self.limited_since_mark |= sample.app_limited;
@@ -236,22 +208,17 @@ impl Adaptive {
         }
         let spoiled = sample.app_limited
             || self.gain > 1.0
-            || self.probe.is_some()
+            || self.floor.is_searching()
             || fades
             || self.shallow.cap().is_some();
         self.response.on_ack(now, sample.bytes, sample.rtt, spoiled);
-        self.follow_probe(now, sample);
-        self.update_window(if sample.app_limited { 0 } else { sample.bytes });
-    }
-
-    fn set_min_rtt(&mut self, now: Instant, rtt: Duration) {
-        if self.fades
-            && let Some((min, _)) = self.min_rtt
-        {
-            // A silence leaves the path without load: a shorter round trip then does not disprove what was found under load.
-            self.response.shift(min.as_secs_f64() - rtt.as_secs_f64());
+        let slack = Duration::from_secs_f64(self.reach() + 2.0 * self.budget);
+        let may_try = !sample.app_limited && !self.starting && self.shallow.cap().is_none();
+        if let Some(rise) = self.floor.follow(now, sample, self.window, slack, may_try) {
+            // The path's own delay is now in the minimum.
+            self.response.shift(-rise);
         }
-        self.min_rtt = Some((rtt, now));
+        self.update_window(if sample.app_limited { 0 } else { sample.bytes });
     }
 
     /// The budget grows for the time in which the queue was found empty, and shrinks for the time in which it was
@@ -261,32 +228,23 @@ impl Adaptive {
         let share = now.since(self.sampled_at).min(min_rtt).as_secs_f64() / min_rtt.as_secs_f64().max(1e-4);
         // The time until now belongs to the state that it began with: a radio that serves in turns is found empty at the
         // end of one, and what it could have sent more is not seen.
-        let now_empty = rtt.saturating_sub(min_rtt) < LEAST_QUEUE.max(min_rtt / 16);
-        let step = if std::mem::replace(&mut self.empty, now_empty) {
-            share
-        } else {
-            -self.parameters.starvation * share
-        };
+        let now_empty = self.floor.is_near(rtt);
+        let starvation = self.parameters.starvation * if self.fades { 0.5 } else { 1.0 };
+        let step = if std::mem::replace(&mut self.empty, now_empty) { share } else { -starvation * share };
         let (least, most) = (self.parameters.least_budget, self.parameters.most_budget);
         self.budget =
             (self.budget * (1.0 + BUDGET_STEP * step)).clamp(least.as_secs_f64(), most.as_secs_f64());
     }
 
     fn on_rtt(&mut self, now: Instant, rtt: Duration, limited: bool) {
-        if self.min_rtt.is_none_or(|(min, _)| rtt <= min) {
-            self.set_min_rtt(now, rtt);
-        }
-        self.loaded.on_rtt(now, rtt, self.min_rtt());
-        self.round_lowest = self.round_lowest.min(rtt);
-        if !limited && self.probe.is_none() {
-            self.adapt_budget(now, rtt);
+        self.lowest_since_mark = self.lowest_since_mark.min(rtt);
+        if self.floor.on_rtt(now, rtt, self.fades) {
+            self.round_lowest = self.round_lowest.min(rtt);
+            if !limited && !self.floor.is_searching() {
+                self.adapt_budget(now, rtt);
+            }
         }
         self.sampled_at = now;
-        self.lowest.0 = self.lowest.0.min(rtt);
-        self.lowest_since_mark = self.lowest_since_mark.min(rtt);
-        if let Some(Probe { drained: Some((_, lowest)), .. }) = &mut self.probe {
-            *lowest = (*lowest).min(rtt);
-        }
     }
 
     fn end_round(&mut self, now: Instant) {
@@ -295,7 +253,7 @@ impl Adaptive {
             let round = now.since(self.round_at).as_secs_f64();
             self.shallow.on_round(now, self.round_bytes, queue, round);
             let short = queue < self.budget() / 2.0;
-            if !self.round_limited && self.probe.is_none() {
+            if !self.round_limited && !self.floor.is_searching() {
                 self.gain = if short { (self.gain * GAIN_STEP).min(MAX_GAIN) } else { 1.0 };
                 self.starting &= short;
             } else if !short {
@@ -307,43 +265,6 @@ impl Adaptive {
         self.round_bytes = (0, 0);
     }
 
-    /// Starts, follows and ends the search for a new minimum round trip.
-    fn follow_probe(&mut self, now: Instant, sample: &AckSample) {
-        let Some((min, at)) = self.min_rtt else { return };
-        if let Some(probe) = &mut self.probe {
-            let over = now.since(probe.since) > MAX_PROBE;
-            match &mut probe.drained {
-                None if sample.in_flight <= self.window => {
-                    probe.drained = Some((now, sample.rtt.unwrap_or(Duration::MAX)));
-                }
-                Some((drained_at, lowest))
-                    if now.since(*drained_at) > min * 5 / 4 && *lowest < Duration::MAX =>
-                {
-                    let lowest = *lowest;
-                    self.set_min_rtt(now, lowest);
-                    self.probe = None;
-                    self.lowest = (Duration::MAX, now);
-                }
-                _ if over => {
-                    // It has not drained: nothing was learned.
-                    self.min_rtt = Some((min, now));
-                    self.probe = None;
-                    self.lowest = (Duration::MAX, now);
-                }
-                _ => {}
-            }
-            return;
-        }
-        let second = now.since(self.lowest.1) >= DOUBT.max(min * 4);
-        let far = self.lowest.0 < Duration::MAX
-            && self.lowest.0 > min + Duration::from_secs_f64(self.response.reach() + 2.0 * self.budget);
-        if now.since(at) > MIN_RTT_LIFE || second && far {
-            self.probe = Some(Probe { since: now, drained: None });
-        } else if second {
-            self.lowest = (Duration::MAX, now);
-        }
-    }
-
     fn measure(&mut self, now: Instant) {
         if self.mark_count > 0 {
             let first = self.marks[0];
@@ -351,11 +272,11 @@ impl Adaptive {
             let sent = self.newest_sent_at.since(first.sent_at);
             let span = acked.max(sent).as_secs_f64();
             let rate = 8.0 * (self.delivered - first.delivered) as f64 / span.max(1e-6);
-            self.loaded.on_rate(now, rate, self.bandwidth);
+            self.floor.loaded.on_rate(now, rate, self.bandwidth);
             // With a queue the link was busy, whatever was there to send.
             let queued = self.lowest_since_mark < Duration::MAX
                 && self.lowest_since_mark > self.min_rtt() + self.parameters.least_budget;
-            let tried = queued || !self.limited_since_mark && self.probe.is_none();
+            let tried = queued || !self.limited_since_mark && !self.floor.is_searching();
             if tried || rate > self.bandwidth {
                 self.samples[self.next_sample] = rate;
                 self.next_sample = (self.next_sample + 1) % MEMORY;
@@ -377,10 +298,10 @@ impl Adaptive {
 
     fn update_window(&mut self, acked: u64) {
         let min_rtt = self.min_rtt().as_secs_f64();
-        let span = if self.probe.is_some() {
-            0.75 * min_rtt
+        let span = if let Some(span) = self.floor.span() {
+            span
         } else {
-            let own = min_rtt + self.response.reach();
+            let own = min_rtt + self.reach();
             // In a short buffer there is no room to try for more.
             if self.shallow.cap().is_some() {
                 own + self.budget()
@@ -406,12 +327,21 @@ impl Adaptive {
         };
         Rate((rate as u64).max(64_000))
     }
+    /// In bit/s; zero before it was measured.
+    pub fn bandwidth(&self) -> f64 {
+        self.bandwidth
+    }
     /// Bytes that the path itself holds.
     pub fn bandwidth_delay(&self) -> u64 {
-        (self.bandwidth / 8.0 * (self.min_rtt().as_secs_f64() + self.response.reach())) as u64
+        (self.bandwidth / 8.0 * (self.min_rtt().as_secs_f64() + self.reach())) as u64
     }
     pub fn window(&self) -> u64 {
         self.window
+    }
+    /// A little more than may be on its way: else a client's window that ends there counts as too little to send, and nothing
+    /// is learned. In a short buffer there is nothing to be learned, and before the first queue the window doubles anyway.
+    pub fn useful_window(&self) -> u64 {
+        if self.starting || self.shallow.cap().is_some() { self.window } else { self.window / 8 * 9 }
     }
 }
 

@@ -76,11 +76,19 @@ impl Control {
         }
     }
     /// Bytes that the path holds without a queue, where a round trip takes `srtt` of late.
-    pub fn path(&self, srtt: Duration) -> u64 {
+    fn path(&self, srtt: Duration) -> u64 {
         match self {
             Self::Paper(control) => (control.rate().0 as f64 / 8.0 * srtt.as_secs_f64()) as u64,
             Self::Adaptive(control) => control.bandwidth_delay(),
         }
+    }
+    /// Bytes that it takes in so much time.
+    pub fn taken_in(&self, time: Duration) -> u64 {
+        let rate = match self {
+            Self::Paper(control) => control.rate().0 as f64,
+            Self::Adaptive(control) => control.bandwidth(),
+        };
+        (rate / 8.0 * time.as_secs_f64()) as u64
     }
     /// Bytes on their way beyond which more is of no use. What is past the client's window when a fade ends it drops:
     /// where there are fades, a queue is not worth it.
@@ -89,7 +97,7 @@ impl Control {
             Self::Paper(control) if fades => control.bandwidth_delay(),
             Self::Adaptive(_) if fades => self.path(srtt),
             Self::Paper(control) => PAPER_ROUNDS * control.bandwidth_delay(),
-            Self::Adaptive(control) => control.window(),
+            Self::Adaptive(control) => control.useful_window(),
         }
     }
 }

@@ -86,7 +86,7 @@ impl Device {
     pub fn room_in(&self, window: u64) -> u64 {
         // A lone segment always fits, however large.
         let least = if self.in_flight == 0 { 1 << 16 } else { 0 };
-        window.min(self.control.window()).saturating_sub(self.in_flight).max(least)
+        window.saturating_sub(self.in_flight).max(least)
     }
     /// Payload bytes of one burst.
     pub fn burst(&self, tick: Duration, segment: u32) -> u32 {

@@ -11,8 +11,9 @@ use paceline_net::{Duration, Instant};
 
 /// Time after which the past counts half: that of some fades.
 const MEMORY: Duration = Duration::from_secs(10);
-/// Least share of lost bytes, and largest of those sent again that had not been lost: repeating is a guess, and right
-/// most times where what is silent has faded.
+/// Least share of lost bytes, and largest of those sent again that had not been lost. A repetition in vain costs its own time
+/// on the radio, one that is not made costs that of the window it holds up: the share may be large. Where nothing is lost
+/// it comes near 1; what a queue delivers after a fade makes a tenth of it, which must not end the guessing.
 const LEAST_LOSS: f64 = 0.01;
 const MOST_IN_VAIN: f64 = 0.15;
 /// Least silence, beside a quarter of the round trip.

@@ -107,8 +107,6 @@ pub(super) struct Flow {
     pub server_hop_limit: u8,
     /// What the path holds, for the overshoot.
     pub useful_window: u64,
-    /// What it holds without a queue.
-    pub path: u64,
     /// Its device's radio loses what is not answered in time.
     pub fades: bool,
     pub store: Store,
@@ -194,7 +192,6 @@ impl Flow {
             flow_label: 0,
             server_hop_limit: 64,
             useful_window: 0,
-            path: 0,
             fades: false,
             store: Store::new(first),
             board: Scoreboard::default(),

@@ -2,7 +2,7 @@
 //!
 //! A fade leaves the path without load and without a queue. Where delay grows with the load, the round trips right after
 //! it are those of another path; those from a moment later on are an upper bound of what the path's own delay is at the
-//! rate, and hold until the next looks.
+//! rate, and hold until the next looks: the silences empty the queue, and now and then a small window does (`floor`).
 
 use paceline_net::{Duration, Instant};
 
@@ -34,18 +34,30 @@ impl Loaded {
             self.since = now;
         }
     }
-    /// A round trip, and the shortest of all.
-    pub fn on_rtt(&mut self, now: Instant, rtt: Duration, min_rtt: Duration) {
-        if now.since(self.since) >= LOADING.max(min_rtt * 4) {
+    /// A round trip, and the shortest of all; whether it is one under load.
+    pub fn on_rtt(&mut self, now: Instant, rtt: Duration, min_rtt: Duration) -> bool {
+        let loaded = self.is_loaded(now, min_rtt);
+        if loaded {
             self.lowest = self.lowest.min(rtt);
         }
+        loaded
     }
-    /// A fade has emptied the queue: the lowest round trip under load, when it is time to look.
-    pub fn on_fade(&mut self, now: Instant) -> Option<Duration> {
+    fn is_loaded(&self, now: Instant, min_rtt: Duration) -> bool {
+        now.since(self.since) >= LOADING.max(min_rtt * 4)
+    }
+    /// A fade has emptied the queue.
+    pub fn on_fade(&mut self, now: Instant) {
         self.since = now;
-        if now.since(self.looked_at) < LOOK {
-            return None;
-        }
+    }
+    /// The lowest round trip under load since the last look, when it is time to look: soon if all were far above what is
+    /// known.
+    pub fn due(&self, now: Instant, min_rtt: Duration) -> Option<Duration> {
+        let known = self.lowest < Duration::MAX && self.is_loaded(now, min_rtt);
+        let wait = if self.lowest > min_rtt * 5 / 4 { LOOK } else { LOOK * 3 };
+        (known && now.since(self.looked_at) >= wait).then_some(self.lowest)
+    }
+    /// The lowest round trip under load since the last look.
+    pub fn look(&mut self, now: Instant) -> Option<Duration> {
         self.looked_at = now;
         Some(std::mem::replace(&mut self.lowest, Duration::MAX)).filter(|lowest| *lowest < Duration::MAX)
     }
@@ -59,22 +71,34 @@ mod tests {
     fn round_trips_right_after_a_fade_and_at_low_rates_do_not_count() {
         let mut loaded = Loaded::default();
         let (ms, min) = (Duration::from_millis, Duration::from_millis(30));
-        assert_eq!(loaded.on_fade(Instant::from_millis(4_000)), None, "nothing was seen");
+        loaded.on_fade(Instant::from_millis(4_000));
+        assert_eq!(loaded.due(Instant::from_millis(4_000), min), None, "nothing was seen");
         for at in 4_001..9_000 {
             let now = Instant::from_millis(at);
-            loaded.on_rate(now, if (5_000..5_500).contains(&at) { 1.0 } else { 9.0 }, 10.0);
+            let slow = (5_000..5_500).contains(&at);
+            loaded.on_rate(now, if slow { 1.0 } else { 9.0 }, 10.0);
             let rtt = match at {
                 ..4_250 => 30,
-                5_000..5_700 => 40,
+                5_000..5_749 => 40,
                 _ => 80,
             };
-            loaded.on_rtt(now, ms(rtt), min);
-            if at == 6_000 {
-                assert_eq!(loaded.on_fade(now), None, "too early to look");
-            }
+            let counts = loaded.on_rtt(now, ms(rtt), min);
+            assert_eq!(counts, rtt == 80, "at {at} ms");
         }
-        // After the fade at 6 s the rate was up again at once.
-        assert_eq!(loaded.on_fade(Instant::from_millis(9_000)), Some(ms(80)));
-        assert_eq!(loaded.on_fade(Instant::from_millis(13_000)), None);
+        let now = Instant::from_millis(9_000);
+        assert_eq!(loaded.due(now, min), Some(ms(80)));
+        assert_eq!(loaded.look(now), Some(ms(80)));
+        assert_eq!(loaded.look(now), None, "that was all");
+    }
+
+    #[test]
+    fn what_was_expected_is_looked_at_less_often() {
+        let mut loaded = Loaded::default();
+        let rtt = Duration::from_millis(80);
+        loaded.look(Instant::from_millis(1_000));
+        loaded.on_rtt(Instant::from_millis(2_000), rtt, rtt);
+        assert_eq!(loaded.due(Instant::from_millis(5_000), rtt), None);
+        assert_eq!(loaded.due(Instant::from_millis(5_000), rtt / 2), Some(rtt));
+        assert_eq!(loaded.due(Instant::from_millis(10_000), rtt), Some(rtt));
     }
 }

@@ -271,7 +271,6 @@ impl Accelerator {
                 flow.fades = device.fading.is_likely();
                 let srtt = flow.rtt.srtt().unwrap_or_default();
                 flow.useful_window = device.control.useful_window(flow.fades, srtt);
-                flow.path = device.control.path(srtt);
                 let (fate, delivery) = flow.on_client(&mut cx, packet);
                 device.in_flight = device.in_flight + flow.on_its_way() - flow.charged_in_flight;
                 flow.charged_in_flight = flow.on_its_way();

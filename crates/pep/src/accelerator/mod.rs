@@ -59,6 +59,7 @@ mod control;
 mod device;
 mod exposed;
 mod fading;
+mod floor;
 mod flow;
 mod histogram;
 mod inbound;

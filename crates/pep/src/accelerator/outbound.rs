@@ -33,6 +33,10 @@ const LEAST_COST: u64 = 40;
 const LEAST_GATHERED: u32 = 512;
 /// Payload in more parts is copied: what the kernel gathers for one packet is limited, and a part has a price.
 const MOST_PARTS: usize = 64;
+/// In a fade, what is sent counts as on its way until patience with it ends: of what the radio takes in that time, so much
+/// may be. Then it has something to send whenever the fade ends. All of it would be more than it takes, since the rate is the
+/// highest of late, and a queue of guesses makes answers late, and these more guesses.
+const GUESSED: f64 = 0.85;
 /// Timeouts' time without any word of a client after which it gets nothing but probes, and takes no room of its
 /// device's. A client that acknowledges anything, if only duplicates, is not silent.
 const SILENT_TIMEOUTS: u64 = 2;
@@ -58,7 +62,8 @@ impl Flow {
         let room = if self.force {
             u64::MAX
         } else if fading {
-            device.room_in(self.path)
+            let time = self.rtt.patience(self.heard_at).age;
+            device.room_in((GUESSED * device.control.taken_in(time) as f64) as u64)
         } else {
             device.room()
         };

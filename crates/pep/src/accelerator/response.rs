@@ -48,10 +48,6 @@ impl Response {
     pub fn shift(&mut self, by: f64) {
         self.reach = (self.reach + by).clamp(0.0, MOST_REACH);
     }
-    /// It is no more than so many seconds.
-    pub fn bound(&mut self, most: f64) {
-        self.reach = self.reach.min(most);
-    }
     /// Factor of the window.
     pub fn factor(&self) -> f64 {
         if self.high { TRIAL } else { 1.0 }
@@ -149,16 +145,13 @@ mod tests {
     }
 
     #[test]
-    fn a_shorter_minimum_leaves_the_sum_and_a_bound_holds() {
+    fn another_minimum_leaves_the_sum() {
         let mut response = tried(|factor| (1000.0 * factor) as u64, false, 2_000);
         let reach = response.reach();
         response.shift(0.02);
         assert!((response.reach() - reach - 0.02).abs() < 1e-9);
         response.shift(-0.5);
         assert_eq!(response.reach(), 0.0);
-        response.shift(0.1);
-        response.bound(0.03);
-        assert_eq!(response.reach(), 0.03);
     }
 
     #[test]

@@ -5,7 +5,9 @@ web server, through the emulated radio, over a bridge alone and with the gateway
     scripts/gateway_gains.py [--paceline PATH] [--seconds N] [--scenario NAME]... [--control NAME]...
 
 For each link and the servers' congestion control: goodput of a download that lasts, and the time of files. The
-simulator runs the same scenario with receivers as Linux has them. Needs root; its network is of its own namespaces.
+simulator runs the same scenario with receivers as Linux has them, with many seeds, which also tell how far runs lie
+apart: the last column says whether both gains are within 10% of each other, and if not, whether by more than chance,
+three standard errors. Needs root; its network is of its own namespaces.
 """
 
 import argparse
@@ -29,11 +31,26 @@ LINKS: dict[str, list[str]] = {
 }
 FILES = {"64 KiB": 65_536, "1 MiB": 1_048_576, "5 MiB": 5_242_880}
 LASTING = "large"
+# Seeds of the simulator.
+SIMULATED = 20
+# How far a live gain may be from the simulated one.
+WITHIN = 0.1
 SERVER = "http://198.51.100.2:8000"
 
 
 def sets(settings: list[str]) -> list[str]:
     return [word for setting in settings for word in ("--set", setting)]
+
+
+class Runs(list[float]):
+    """What runs with different seeds came to."""
+
+    def mean(self) -> float:
+        return statistics.mean(self)
+
+    def variance_of_mean(self, count: int) -> float:
+        """Of `count` runs like these, over the square of the mean."""
+        return statistics.variance(self) / count / self.mean() ** 2
 
 
 class Live:
@@ -65,19 +82,20 @@ class Live:
         return float(speed), float(took)
 
 
-def simulated(options: argparse.Namespace, scenario: str, control: str, path: str, size: str, folder: Path) -> float:
-    """Mb/s of a download that lasts, or seconds of a file."""
+def simulated(options: argparse.Namespace, scenario: str, control: str, path: str, size: str, folder: Path) -> Runs:
+    """Mb/s of downloads that last, or seconds of a file."""
     out = folder / "simulated"
     settings = [*LINKS[scenario], *LINUX, f"tcp.congestion_control={control}", f"core.path={path}"]
     settings += ["run.warmup=0 s", f"run.duration={options.seconds} s", "accelerator.profile=adaptive"]
     if size != LASTING:
         settings.append(f"station.file={size}")
     run("rm", "-rf", str(out))
-    run(options.paceline, "run", scenario, "--seeds", str(options.seeds), *sets(settings), "--out", str(out))
+    run(options.paceline, "run", scenario, "--seeds", str(SIMULATED), *sets(settings), "--out", str(out))
     if size == LASTING:
-        return float(json.loads((out / "summary.json").read_text())["mean"]["goodput_mbps"])
+        totals = [one["totals"] for one in json.loads((out / "summary.json").read_text())["runs"]]
+        return Runs([float(one["goodput_mbps"]) for one in totals])
     with (out / "flows.csv").open() as rows:
-        return statistics.mean(float(row["received_s"]) for row in csv.DictReader(rows) if row["received_s"])
+        return Runs([float(row["received_s"]) for row in csv.DictReader(rows) if row["received_s"]])
 
 
 def compare(options: argparse.Namespace, scenario: str, control: str, folder: Path) -> None:
@@ -97,14 +115,18 @@ def compare(options: argparse.Namespace, scenario: str, control: str, folder: Pa
     finally:
         town.town.close()
     for size in (LASTING, *FILES):
-        cells = []
+        cells, variance = [], 0.0
         for path in ("direct", "accelerator"):
-            cells += [live[path, size], simulated(options, scenario, control, path, size, folder)]
+            runs = simulated(options, scenario, control, path, size, folder)
+            cells += [live[path, size], runs.mean()]
+            variance += runs.variance_of_mean(options.seeds) + runs.variance_of_mean(len(runs))
         gains = [cells[2] / cells[0], cells[3] / cells[1]]
+        difference, chance = gains[0] / gains[1] - 1, 3 * variance**0.5
+        verdict = "yes" if abs(difference) <= WITHIN else "within chance" if abs(difference) <= chance else "no"
         what, unit = ("goodput", "Mb/s") if size == LASTING else (size, "s")
         print(
             f"{scenario:18} {control:6} {what:8} {unit:5} {cells[0]:8.2f} {cells[1]:8.2f} {cells[2]:8.2f}"
-            f" {cells[3]:8.2f} {gains[0]:7.2f} {gains[1]:7.2f} {gains[0] / gains[1] - 1:+8.1%}",
+            f" {cells[3]:8.2f} {gains[0]:7.2f} {gains[1]:7.2f} {difference:+8.1%} {chance:6.1%}  {verdict}",
             flush=True,
         )
 
@@ -113,7 +135,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--paceline", default="target/release/paceline", metavar="PATH")
     parser.add_argument("--seconds", type=int, default=20, help="of a download that lasts (20)")
-    parser.add_argument("--seeds", type=int, default=3)
+    parser.add_argument("--seeds", type=int, default=3, help="of the live runs (3)")
     parser.add_argument("--scenario", action="append", choices=LINKS)
     parser.add_argument("--control", action="append", choices=["cubic", "bbr", "reno"])
     options = parser.parse_args()
@@ -122,7 +144,7 @@ def main() -> None:
     options.paceline = os.path.abspath(options.paceline)
     print(
         f"{'':18} {'':6} {'':8} {'':5} {'direct':>8} {'':>8} {'gateway':>8} {'':>8} {'gain':>7}\n"
-        f"{'':31} {'':8} {'live':>8} {'sim':>8} {'live':>8} {'sim':>8} {'live':>7} {'sim':>7} {'live/sim':>8}"
+        f"{'':31} {'':8} {'live':>8} {'sim':>8} {'live':>8} {'sim':>8} {'live':>7} {'sim':>7} {'live/sim':>8} {'chance':>6}  alike"
     )
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)

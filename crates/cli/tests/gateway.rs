@@ -5,6 +5,7 @@
 
 mod common;
 
+use common::PACELINE;
 use common::bed::{Bed, PLAIN, SERVER, SERVER6};
 use common::outer::{random_bytes, until};
 use serde_json::Value;
@@ -88,6 +89,37 @@ fn the_kernel_has_uploads_and_what_comes_back_on_the_same_connection_is_accelera
     assert_eq!(count(&counters, "flows-ended"), 2, "{counters}");
     assert_eq!(count(&counters, "bytes-delivered"), 80_000_000, "{counters}");
     assert!(count(&counters, "early-acks") > 10, "{counters}");
+}
+
+#[test]
+fn the_mobile_side_is_learned_from_who_opens_connections() {
+    let Some(bed) = Bed::new(&["curl", "python3"]) else { return };
+    bed.place.write("file", random_bytes(2_000_000));
+    let _server = bed.serve_files();
+    // The wrong way round.
+    bed.place.write("box.toml", "sides = \"learned\"\nserver = \"mob\"\nmobile = \"srv\"\n");
+    let start = || {
+        let mut gateway = bed.start(&bed.middle, "gateway", &format!("{PACELINE} gateway box.toml --json"));
+        until("a look", || gateway.so_far().stderr.contains("looking whether").then_some(()));
+        gateway
+    };
+    let mut idle = start();
+    idle.signal("TERM");
+    assert_eq!(idle.finish(std::time::Duration::from_secs(5)).code, 0);
+    let mut gateway = start();
+    // The bridge may take a moment to be there.
+    bed.shell(
+        &bed.client,
+        &format!("curl -sS --retry 5 --retry-all-errors --max-time 10 -o first {HTTP}/file"),
+    );
+    (0..2).for_each(|_| bed.download("file", HTTP));
+    until("accelerating", || gateway.so_far().stderr.contains("accelerating from srv to mob").then_some(()));
+    bed.download("file", HTTP);
+    bed.download("file", HTTP6);
+    gateway.signal("HUP");
+    until("a reload", || gateway.so_far().stderr.contains("was read again").then_some(()));
+    let counters = bed.stop(gateway);
+    assert!(count(&counters, "flows") >= 2 && count(&counters, "early-acks") > 0, "{counters}");
 }
 
 #[test]
@@ -268,23 +300,7 @@ fn iperf3_runs_both_ways_at_once() {
 #[test]
 fn a_router_accelerates_what_it_forwards_and_keeps_what_is_its_own() {
     let Some(bed) = Bed::new(&["curl", "python3"]) else { return };
-    // Two networks, and the box between them.
-    bed.shell(
-        &bed.middle,
-        "ip addr add 10.9.0.254/32 dev mob; ip route add 10.9.0.2 dev mob; ip route add 10.20.0.1 dev srv; \
-         ip addr add 10.20.0.254/32 dev srv; ip -6 addr add fd09::fe/128 dev mob nodad; \
-         ip -6 addr add fd20::fe/128 dev srv nodad; ip -6 route add fd09::2 dev mob; ip -6 route add fd20::1 dev srv; \
-         echo 1 > /proc/sys/net/ipv4/ip_forward; echo 1 > /proc/sys/net/ipv6/conf/all/forwarding",
-    );
-    bed.shell(
-        &bed.client,
-        "ip route add 10.20.0.0/24 via 10.9.0.254; ip -6 route add fd20::/64 via fd09::fe",
-    );
-    bed.shell(
-        &bed.server,
-        "ip addr flush dev srv0; ip addr add 10.20.0.1/24 dev srv0; ip route add default via 10.20.0.254; \
-         ip -6 addr add fd20::1/64 dev srv0 nodad; ip -6 route add default via fd20::fe",
-    );
+    bed.route();
     bed.place.write("file", random_bytes(10_000_000));
     let _server = bed.serve_files();
     let own = bed.start(&bed.middle, "own", "python3 -m http.server --bind :: 8001");

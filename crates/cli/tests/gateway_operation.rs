@@ -39,7 +39,10 @@ fn serve(bed: &Bed) -> Program {
 }
 /// Begins so many transfers at once; one that gets nothing for ten seconds hangs.
 fn fetch(bed: &Bed, transfers: u64) -> Program {
-    let line = format!("python3 transfers.py fetch {SERVER} 9000 {transfers} file 10");
+    fetch_from(bed, SERVER, transfers)
+}
+fn fetch_from(bed: &Bed, server: &str, transfers: u64) -> Program {
+    let line = format!("python3 transfers.py fetch {server} 9000 {transfers} file 10");
     bed.start(&bed.client, "fetch", &line)
 }
 /// Waits until most of so many connections are accelerated, and something is owed.
@@ -145,6 +148,27 @@ while b:=c.recv(1): c.sendall(b)'",
     let gateway = bed.gateway(&config(&bed, ""));
     assert_eq!(ends(fetch(&bed, 5)), (5, 0));
     assert!(bed.stop(gateway)["flows"].as_u64().unwrap() >= 4);
+}
+
+/// As a router, and over IPv6.
+#[test]
+fn after_kill_9_of_a_router_no_transfer_hangs() {
+    const TRANSFERS: u64 = 40;
+    let Some(bed) = bed(3_000_000) else { return };
+    bed.route();
+    let _server = serve(&bed);
+    for server in ["10.20.0.1", "fd20::1"] {
+        let mut gateway = bed.gateway(&config(&bed, "mode = \"routed\"\n"));
+        let transfers = fetch_from(&bed, server, TRANSFERS);
+        let before = running(&bed, TRANSFERS);
+        gateway.signal("KILL");
+        let _ = gateway.finish(Duration::from_secs(5));
+        let (whole, reset) = ends(transfers);
+        eprintln!("{server}: killed with {} exposed: {whole} whole, {reset} reset", before["exposure"]);
+        assert!(whole + reset == TRANSFERS && reset > 0, "{before}");
+        // The kernel's routes carry what is new.
+        assert_eq!(ends(fetch_from(&bed, server, 3)), (3, 0));
+    }
 }
 
 #[test]

@@ -56,6 +56,26 @@ impl Bed {
             self.shell(&self.middle, &format!("ip link set {port} up"));
         }
     }
+    /// Makes the box a router between the client's network and another one, 10.20.0.0/24 and fd20::/64, in which the server
+    /// is number 1.
+    pub fn route(&self) {
+        self.shell(
+            &self.middle,
+            "ip addr add 10.9.0.254/32 dev mob; ip route add 10.9.0.2 dev mob; ip route add 10.20.0.1 dev srv; \
+             ip addr add 10.20.0.254/32 dev srv; ip -6 addr add fd09::fe/128 dev mob nodad; \
+             ip -6 addr add fd20::fe/128 dev srv nodad; ip -6 route add fd09::2 dev mob; ip -6 route add fd20::1 dev srv; \
+             echo 1 > /proc/sys/net/ipv4/ip_forward; echo 1 > /proc/sys/net/ipv6/conf/all/forwarding",
+        );
+        self.shell(
+            &self.client,
+            "ip route add 10.20.0.0/24 via 10.9.0.254; ip -6 route add fd20::/64 via fd09::fe",
+        );
+        self.shell(
+            &self.server,
+            "ip addr flush dev srv0; ip addr add 10.20.0.1/24 dev srv0; ip route add default via 10.20.0.254; \
+             ip -6 addr add fd20::1/64 dev srv0 nodad; ip -6 route add default via fd20::fe",
+        );
+    }
     /// Runs a shell command, which has to end well, in a namespace.
     pub fn shell(&self, place: &Holder, line: &str) -> Said {
         let said = self.try_shell(place, line);

@@ -250,7 +250,7 @@ fn stalls(town: &Town) {
 fn idle(town: &Town) {
     let seconds =
         std::env::var("PACELINE_IDLE").map_or(10, |seconds| seconds.parse().expect("whole seconds"));
-    assert!(seconds <= 80, "PACELINE_IDLE: {seconds}, up to 80 seconds allowed");
+    assert!(seconds <= 180, "PACELINE_IDLE: {seconds}, up to 180 seconds allowed");
     talk(town, "idle", SOCKETS, seconds);
 }
 

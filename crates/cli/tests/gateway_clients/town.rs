@@ -165,7 +165,7 @@ impl Town {
     }
     /// Runs a command in a home; a minute and a half is the limit.
     pub fn run(&self, home: &str, argv: &[&str]) -> Said {
-        said(&mut self.command(home, &[&["timeout", "-k", "5", "90"], argv].concat()))
+        said(&mut self.command(home, &[&["timeout", "-k", "5", "200"], argv].concat()))
     }
     /// Runs a shell script in a home.
     pub fn shell(&self, home: &str, script: &str) -> Said {

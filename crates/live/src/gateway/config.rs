@@ -31,6 +31,17 @@ pub enum Mode {
     Routed,
 }
 
+/// How it is known which interface is towards what.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Sides {
+    /// As the configuration says.
+    #[default]
+    Configured,
+    /// By connections, which are opened from the mobile side: `server` and `mobile` may be the wrong way round.
+    Learned,
+}
+
 /// The gateway's configuration.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -42,6 +53,9 @@ pub struct GatewayConfig {
     pub server: String,
     /// Interface towards the mobile devices.
     pub mobile: String,
+    /// Whether these two are so, or to be found out first: `configured` or `learned`.
+    #[serde(default)]
+    pub sides: Sides,
     /// Bridge that is made where the interfaces are in none; they stay in it afterwards. With `routed`, a pair of
     /// devices by which packets go back to the kernel: this name, and with an `r` behind it.
     #[serde(default = "default_bridge")]
@@ -133,6 +147,17 @@ impl GatewayConfig {
         let config: Self = toml::from_str(text).map_err(|error| format!("{file}: {error}"))?;
         config.check().map_err(|problem| format!("{file}: {problem}"))?;
         Ok(config)
+    }
+
+    /// Takes the interfaces the other way round.
+    pub fn swap_sides(&mut self) {
+        std::mem::swap(&mut self.server, &mut self.mobile);
+    }
+    /// What was found out for this configuration holds for a new one.
+    pub fn orient(&self, new: &mut Self) {
+        if self.sides == Sides::Learned && (&self.server, &self.mobile) == (&new.mobile, &new.server) {
+            new.swap_sides();
+        }
     }
 
     /// Keys that differ and cannot be changed while the gateway runs.
@@ -230,6 +255,7 @@ mod tests {
             ("tick = \"1 s\"", "tick = 1 s", "10 us to 5 ms"),
             ("bridge = \"a/b\"", "bridge = \"a/b\"", "the name of a network interface"),
             ("mode = \"switch\"", "switch", "bridge"),
+            ("sides = \"guessed\"", "guessed", "learned"),
             ("control = \"box.sock\"", "control = \"box.sock\"", "an absolute path"),
             ("metrics = \"9464\"", "9464", "socket address"),
             ("colour = 1", "colour", "expected"),

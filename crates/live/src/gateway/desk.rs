@@ -179,8 +179,9 @@ impl Desk {
         let path = self.file.as_ref().ok_or("the gateway was started without a file")?;
         let file = path.display().to_string();
         let text = std::fs::read_to_string(path).map_err(|error| format!("{file}: {error}"))?;
-        let new = GatewayConfig::parse(&file, &text)?;
+        let mut new = GatewayConfig::parse(&file, &text)?;
         let mut current = lock(&self.config);
+        current.orient(&mut new);
         let fixed = current.fixed_changes(&new);
         if !fixed.is_empty() {
             let keys = fixed.join(", ");

@@ -3,7 +3,7 @@
 use super::{GuardArgs, RunArgs};
 use crate::failure::{Failure, Outcome};
 use crate::output;
-use paceline_live::gateway::{Gateway, GatewayConfig, Setup, Snapshot};
+use paceline_live::gateway::{Gateway, GatewayConfig, Setup, Sides, Snapshot};
 use paceline_live::stop::{Wish, Wishes};
 use paceline_live::{gateway, probe};
 use paceline_net::Duration;
@@ -29,6 +29,15 @@ pub fn run(args: &RunArgs) -> Outcome {
         return Err(Failure::Failed(anyhow::anyhow!("gateway: {problem}")));
     }
     let mut wishes = Wishes::register()?;
+    if config.sides == Sides::Learned {
+        output::message(&format!(
+            "paceline: looking whether connections are opened from {} or from {}; the kernel forwards meanwhile\n",
+            config.mobile, config.server
+        ));
+    }
+    let Some(config) = gateway::settle(config, || !wishes.wait().contains(&Wish::Stop))? else {
+        return Ok(ExitCode::SUCCESS);
+    };
     let mut guardian = Command::new("/proc/self/exe");
     guardian.args(["gateway", "guard"]);
     let version = format!("{} ({})", env!("CARGO_PKG_VERSION"), env!("PACELINE_COMMIT"));

@@ -2,47 +2,59 @@
 //!
 //! What is taken at once costs less each: the kernel merges what follows one another, and worker, server and client are
 //! woken less often. While there is much traffic, packets are gathered for a tick, and for longer while that brings less
-//! than pays. What is much is a rate, so that a longer pause does not make more of the same traffic. Many packets
-//! with few bytes gain nothing by waiting, and light traffic is not gathered at all.
+//! than pays. What is much is a rate: a worker that wakes for every packet never finds many, and a longer pause does not
+//! make more of the same traffic. Light traffic is not gathered at all.
 
 use super::socket::BATCH;
-use paceline_net::Duration;
+use paceline_net::{Duration, Instant};
 
-/// Packets or bytes in a tick from which on there is much traffic.
-const BUSY: u64 = 4;
-const BUSY_BYTES: u64 = 16 << 10;
+/// Packets and bytes in a tick from which on there is much traffic.
+const BUSY: f64 = 4.0;
+const BUSY_BYTES: f64 = 16_384.0;
+/// Packets in a tick from which on more of them at once pay.
+const HEAVY: f64 = 16.0;
 /// Bytes of a turn beyond which a longer pause gains nothing: what is held until then should stay in a processor's cache.
 const WANTED_BYTES: u64 = 256 << 10;
-/// Longest pause, unless the tick is longer.
+/// Longest pause, unless the tick is longer, and the time over which rates are measured.
 const MOST: Duration = Duration::from_micros(500);
 
 /// Finds the pauses between turns.
 pub struct Gathering {
     tick: Duration,
     pause: Duration,
+    turned_at: Instant,
+    /// Packets and bytes of a tick.
+    rates: [f64; 2],
 }
 
 impl Gathering {
     /// Pauses of a tick at least.
     pub fn new(tick: Duration) -> Self {
-        Self { tick, pause: tick }
+        Self { tick, pause: tick, turned_at: Instant::ZERO, rates: [0.0; 2] }
     }
     /// Another tick, from now on.
     pub fn set_tick(&mut self, tick: Duration) {
         *self = Self::new(tick);
     }
-    /// A turn brought so much. How long after its beginning the next one is made; none if that waits for a packet.
-    pub fn on_turn(&mut self, packets: usize, bytes: u64) -> Option<Duration> {
-        let (tick, pause) = (self.tick.as_nanos(), self.pause.as_nanos());
-        let (much, heavy) =
-            (packets as u64 * tick >= BUSY * pause, bytes.saturating_mul(tick) >= BUSY_BYTES * pause);
-        let longer = heavy && bytes < WANTED_BYTES && packets < BATCH;
-        self.pause = if longer { self.pause * 5 / 4 } else { self.pause * 3 / 4 };
-        self.pause = self.pause.clamp(self.tick, MOST.max(self.tick));
-        if !much && !heavy {
+    /// A turn that began `now` brought so much. How long after its beginning the next one is made; none if that waits for
+    /// a packet.
+    pub fn on_turn(&mut self, now: Instant, packets: usize, bytes: u64) -> Option<Duration> {
+        let (tick, most) = (self.tick.as_nanos() as f64, MOST.max(self.tick));
+        let since = now.since(self.turned_at).min(most).as_nanos() as f64;
+        self.turned_at = now;
+        let memory = most.as_nanos() as f64;
+        for (rate, new) in self.rates.iter_mut().zip([packets as f64, bytes as f64]) {
+            *rate = (*rate * memory + new * tick) / (memory + since);
+        }
+        let [packet_rate, byte_rate] = self.rates;
+        if packet_rate < BUSY && byte_rate < BUSY_BYTES {
             self.pause = self.tick;
             return None;
         }
+        let pays = packet_rate >= HEAVY || byte_rate >= BUSY_BYTES;
+        let longer = pays && bytes < WANTED_BYTES && packets < BATCH;
+        self.pause = if longer { self.pause * 5 / 4 } else { self.pause * 3 / 4 };
+        self.pause = self.pause.clamp(self.tick, most);
         Some(self.pause)
     }
 }
@@ -53,50 +65,63 @@ mod tests {
 
     const TICK: Duration = Duration::from_micros(100);
 
-    /// The pause at which a steady load settles; packets of so many bytes.
-    fn settled(bytes_per_second: u64, packet: u64) -> Option<Duration> {
-        let mut gathering = Gathering::new(TICK);
-        let (mut pause, mut waiting) = (Some(TICK), 0);
-        for _ in 0..200 {
-            waiting += bytes_per_second * pause.unwrap_or(TICK).as_nanos() / 1_000_000_000;
-            let packets = waiting / packet;
-            waiting -= packets * packet;
-            pause = gathering.on_turn(packets as usize, packets * packet);
-        }
-        pause
+    /// A steady load of so many packets a second: the pauses at last, none where the worker wakes for each packet.
+    fn settled(gathering: &mut Gathering, packets_per_second: u64, packet: u64) -> Vec<Option<Duration>> {
+        let gap = 1_000_000_000 / packets_per_second;
+        let (mut now, mut taken) = (gathering.turned_at.as_nanos(), 0);
+        let start = now;
+        let mut turn = || {
+            let packets = (now - start) / gap - taken;
+            taken += packets;
+            let pause = gathering.on_turn(Instant::from_nanos(now), packets as usize, packets * packet);
+            now = pause.map_or(start + (taken + 1) * gap, |pause| now + pause.as_nanos());
+            pause
+        };
+        (0..2000).for_each(|_| drop(turn()));
+        (0..20).map(|_| turn()).collect()
+    }
+    fn fresh(packets_per_second: u64, packet: u64) -> Vec<Option<Duration>> {
+        settled(&mut Gathering::new(TICK), packets_per_second, packet)
     }
 
     #[test]
-    fn light_traffic_is_not_gathered() {
-        assert_eq!(settled(2_000_000, 1500), None);
+    fn light_traffic_is_not_gathered_whatever_was_before() {
+        assert_eq!(fresh(20_000, 64), [None; 20]);
         let mut gathering = Gathering::new(TICK);
-        for _ in 0..20 {
-            assert!(gathering.on_turn(4, 64 << 10).is_some());
-        }
-        // What was heavy in a tick is not heavy in five.
-        assert_eq!(gathering.on_turn(2, 40_000), None);
-        assert_eq!(gathering.on_turn(4, 6000), Some(TICK));
+        assert_eq!(settled(&mut gathering, 10_000, 50_000), [Some(MOST); 20]);
+        assert_eq!(settled(&mut gathering, 2_000, 50_000), [None; 20]);
+        // A request, an answer of ten segments: nobody waits.
+        let later = Instant::from_nanos(gathering.turned_at.as_nanos() + 1_000_000);
+        assert_eq!(gathering.on_turn(later, 10, 15_000), None);
+    }
+
+    #[test]
+    fn a_worker_that_wakes_for_every_packet_notices_that_there_are_many() {
+        assert_eq!(fresh(70_000, 64), [Some(TICK); 20]);
     }
 
     #[test]
     fn the_more_comes_the_less_long_it_is_gathered() {
-        let gigabit = 125_000_000;
-        assert_eq!(settled(3 * gigabit, 50_000), Some(MOST));
-        let ten = settled(10 * gigabit, 50_000).unwrap();
-        assert!((TICK * 3 / 2..TICK * 3).contains(&ten), "{ten:?}");
-        assert!(settled(40 * gigabit, 60_000).unwrap() < TICK * 5 / 4);
+        let within = |pauses: &[Option<Duration>], least: Duration, most: Duration| {
+            pauses.iter().all(|pause| pause.is_some_and(|pause| least <= pause && pause <= most))
+        };
+        // 3, 10 and 40 Gb/s in super-packets.
+        assert_eq!(fresh(7_500, 50_000), [Some(MOST); 20]);
+        let ten = fresh(25_000, 50_000);
+        assert!(within(&ten, TICK * 3 / 2, TICK * 3), "{ten:?}");
+        let forty = fresh(100_000, 50_000);
+        assert!(within(&forty, TICK, TICK * 5 / 4), "{forty:?}");
+        // Small packets: as many as are taken in a call.
+        let small = fresh(300_000, 64);
+        assert!(within(&small, TICK * 3 / 2, TICK * 3), "{small:?}");
     }
 
     #[test]
-    fn small_packets_gain_nothing_by_waiting() {
-        assert_eq!(settled(64_000_000, 64), Some(TICK));
-    }
-
-    #[test]
-    fn a_tick_that_is_longer_stays() {
+    fn a_longer_tick_stays_and_another_is_taken_over() {
         let mut gathering = Gathering::new(Duration::from_millis(2));
-        assert_eq!(gathering.on_turn(40, 4 << 20), Some(Duration::from_millis(2)));
+        let now = Instant::from_millis(9);
+        assert_eq!(gathering.on_turn(now, 4000, 4 << 20), Some(Duration::from_millis(2)));
         gathering.set_tick(TICK);
-        assert_eq!(gathering.on_turn(4, 1), Some(TICK));
+        assert_eq!(gathering.on_turn(now, 200, 1), Some(TICK));
     }
 }

@@ -132,7 +132,7 @@ impl Worker {
             if self.take_up_requests(now) {
                 return self.end();
             }
-            if let Some(pause) = self.gathering.on_turn(taken, bytes) {
+            if let Some(pause) = self.gathering.on_turn(now, taken, bytes) {
                 let due = now + pause;
                 clock::sleep_until(due);
                 self.counters.lateness.record(clock::now().since(due).as_nanos());

@@ -86,7 +86,8 @@ def simulated(options: argparse.Namespace, scenario: str, control: str, path: st
     """Mb/s of downloads that last, or seconds of a file."""
     out = folder / "simulated"
     settings = [*LINKS[scenario], *LINUX, f"tcp.congestion_control={control}", f"core.path={path}"]
-    settings += ["run.warmup=0 s", f"run.duration={options.seconds} s", "accelerator.profile=adaptive"]
+    settings += ["run.warmup=0 s", f"run.duration={options.seconds} s", "station.start_spread=0 s"]
+    settings.append("accelerator.profile=adaptive")
     if size != LASTING:
         settings.append(f"station.file={size}")
     run("rm", "-rf", str(out))

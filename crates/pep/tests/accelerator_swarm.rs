@@ -29,3 +29,9 @@ fn runs_from_many_seeds_keep_the_promises() {
     println!("{operations} operations, {delivered} bytes delivered");
     assert!(only.is_some() || delivered > 10_000_000, "the runs come to something: {delivered} bytes");
 }
+
+/// What fuzzing has found.
+#[test]
+fn a_fast_retransmit_is_not_held_back_by_what_was_sent_behind_it() {
+    model::run(include_bytes!("found/fast-retransmit-behind-a-full-window"));
+}

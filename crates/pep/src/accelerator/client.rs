@@ -184,7 +184,9 @@ impl Flow {
             }
             self.board.lose_first(false);
         } else if self.duplicates == DUPLICATES && !self.agreed.sack {
+            // Fast retransmit: what has arrived since still counts as in flight, and must not hold it back.
             self.board.lose_first(false);
+            self.force = true;
         }
     }
 

@@ -77,7 +77,9 @@ mod tests {
             now = pause.map_or(start + (taken + 1) * gap, |pause| now + pause.as_nanos());
             pause
         };
-        (0..2000).for_each(|_| drop(turn()));
+        for _ in 0..2000 {
+            turn();
+        }
         (0..20).map(|_| turn()).collect()
     }
     fn fresh(packets_per_second: u64, packet: u64) -> Vec<Option<Duration>> {

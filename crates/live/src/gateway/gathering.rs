@@ -1,18 +1,19 @@
 //! How long a worker gathers packets before it takes them.
 //!
 //! What is taken at once costs less each: the kernel merges what follows one another, and worker, server and client are
-//! woken less often. While there is much traffic, packets are gathered for a tick, and for longer while that brings less
-//! than pays. What is much is a rate: a worker that wakes for every packet never finds many, and a longer pause does not
-//! make more of the same traffic. Light traffic is not gathered at all.
+//! woken less often. After a turn that brought much, packets are gathered for a tick. At high rates they are gathered
+//! whatever the last turn brought, since a worker that wakes for every packet never finds many, and for longer while that
+//! brings less than pays. Light traffic is not gathered at all, nor is one connection whose ends wait for each other.
 
 use super::socket::BATCH;
 use paceline_net::{Duration, Instant};
 
-/// Packets and bytes in a tick from which on there is much traffic.
-const BUSY: f64 = 4.0;
-const BUSY_BYTES: f64 = 16_384.0;
-/// Packets in a tick from which on more of them at once pay.
-const HEAVY: f64 = 16.0;
+/// Packets or bytes that are much for a turn.
+const MUCH: usize = 4;
+const MUCH_BYTES: u64 = 16 << 10;
+/// Packets or bytes in a tick that are a high rate.
+const HIGH: f64 = 16.0;
+const HIGH_BYTES: f64 = MUCH_BYTES as f64;
 /// Bytes of a turn beyond which a longer pause gains nothing: what is held until then should stay in a processor's cache.
 const WANTED_BYTES: u64 = 256 << 10;
 /// Longest pause, unless the tick is longer, and the time over which rates are measured.
@@ -47,12 +48,12 @@ impl Gathering {
             *rate = (*rate * memory + new * tick) / (memory + since);
         }
         let [packet_rate, byte_rate] = self.rates;
-        if packet_rate < BUSY && byte_rate < BUSY_BYTES {
+        let high = packet_rate >= HIGH || byte_rate >= HIGH_BYTES;
+        if !high && packets < MUCH && bytes < MUCH_BYTES {
             self.pause = self.tick;
             return None;
         }
-        let pays = packet_rate >= HEAVY || byte_rate >= BUSY_BYTES;
-        let longer = pays && bytes < WANTED_BYTES && packets < BATCH;
+        let longer = high && bytes < WANTED_BYTES && packets < BATCH;
         self.pause = if longer { self.pause * 5 / 4 } else { self.pause * 3 / 4 };
         self.pause = self.pause.clamp(self.tick, most);
         Some(self.pause)
@@ -88,18 +89,25 @@ mod tests {
 
     #[test]
     fn light_traffic_is_not_gathered_whatever_was_before() {
-        assert_eq!(fresh(20_000, 64), [None; 20]);
+        assert_eq!(fresh(100_000, 64), [None; 20]);
         let mut gathering = Gathering::new(TICK);
         assert_eq!(settled(&mut gathering, 10_000, 50_000), [Some(MOST); 20]);
-        assert_eq!(settled(&mut gathering, 2_000, 50_000), [None; 20]);
-        // A request, an answer of ten segments: nobody waits.
-        let later = Instant::from_nanos(gathering.turned_at.as_nanos() + 1_000_000);
-        assert_eq!(gathering.on_turn(later, 10, 15_000), None);
+        assert_eq!(settled(&mut gathering, 100_000, 64), [None; 20]);
+    }
+
+    #[test]
+    fn much_at_once_is_followed_by_a_tick() {
+        let mut gathering = Gathering::new(TICK);
+        let at = |n: u64| Instant::from_millis(n);
+        assert_eq!(gathering.on_turn(at(7), 3, 4500), None);
+        assert_eq!(gathering.on_turn(at(14), 4, 6000), Some(TICK));
+        assert_eq!(gathering.on_turn(at(21), 1, 40_000), Some(TICK));
+        assert_eq!(gathering.on_turn(at(28), 0, 0), None);
     }
 
     #[test]
     fn a_worker_that_wakes_for_every_packet_notices_that_there_are_many() {
-        assert_eq!(fresh(70_000, 64), [Some(TICK); 20]);
+        assert!(fresh(200_000, 64).iter().all(|pause| pause.is_some_and(|pause| pause > TICK * 2)));
     }
 
     #[test]

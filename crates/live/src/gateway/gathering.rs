@@ -92,7 +92,7 @@ mod tests {
         assert_eq!(fresh(100_000, 64), [None; 20]);
         let mut gathering = Gathering::new(TICK);
         assert_eq!(settled(&mut gathering, 10_000, 50_000), [Some(MOST); 20]);
-        assert_eq!(settled(&mut gathering, 100_000, 64), [None; 20]);
+        assert_eq!(settled(&mut gathering, 30_000, 64), [None; 20]);
     }
 
     #[test]

@@ -426,8 +426,10 @@ impl Model {
             self.fin = Some(self.sent);
         }
         let end = self.sent + 1;
-        for round in 0..4000 {
-            if self.have == end && self.acked == end {
+        for round in 0.. {
+            // Sixteen seconds; more where round trips took many: a timeout is one and four times its deviation.
+            let srtt = self.accelerator.flows().filter_map(|flow| flow.srtt).max().unwrap_or_default();
+            if self.have == end && self.acked == end || round >= (2 * srtt.as_millis()).max(4000) {
                 break;
             }
             if round % 60 == 0 {

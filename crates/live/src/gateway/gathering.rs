@@ -12,7 +12,7 @@ use paceline_net::{Duration, Instant};
 const MUCH: usize = 4;
 const MUCH_BYTES: u64 = 16 << 10;
 /// Packets or bytes in a tick that are a high rate.
-const HIGH: f64 = 16.0;
+const HIGH: f64 = 8.0;
 const HIGH_BYTES: f64 = MUCH_BYTES as f64;
 /// Bytes of a turn beyond which a longer pause gains nothing: what is held until then should stay in a processor's cache.
 const WANTED_BYTES: u64 = 256 << 10;
@@ -89,7 +89,7 @@ mod tests {
 
     #[test]
     fn light_traffic_is_not_gathered_whatever_was_before() {
-        assert_eq!(fresh(100_000, 64), [None; 20]);
+        assert_eq!(fresh(60_000, 64), [None; 20]);
         let mut gathering = Gathering::new(TICK);
         assert_eq!(settled(&mut gathering, 10_000, 50_000), [Some(MOST); 20]);
         assert_eq!(settled(&mut gathering, 30_000, 64), [None; 20]);

@@ -426,10 +426,11 @@ impl Model {
             self.fin = Some(self.sent);
         }
         let end = self.sent + 1;
+        let mut longest = Duration::ZERO;
         for round in 0.. {
             // Sixteen seconds; more where round trips took many: a timeout is one and four times its deviation.
-            let srtt = self.accelerator.flows().filter_map(|flow| flow.srtt).max().unwrap_or_default();
-            if self.have == end && self.acked == end || round >= (2 * srtt.as_millis()).max(4000) {
+            longest = self.accelerator.flows().filter_map(|flow| flow.srtt).fold(longest, Duration::max);
+            if self.have == end && self.acked == end || round >= (2 * longest.as_millis()).max(4000) {
                 break;
             }
             if round % 60 == 0 {

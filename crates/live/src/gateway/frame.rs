@@ -154,19 +154,22 @@ fn is_tcp(datagram: &[u8]) -> bool {
 
 /// A frame to send.
 pub struct Outgoing {
-    /// Virtio-net header and link header.
-    head: [u8; VNET_LEN + Link::MAX],
+    /// Virtio-net header, link header, and the datagram, or what of it is beside its payload, if there is room for it:
+    /// what is sent in one part costs less.
+    head: [u8; Self::ROOM],
     head_len: u8,
+    /// What follows.
     body: Body,
 }
 
 enum Body {
-    /// A packet, and its payload if that is elsewhere.
-    Packet(Packet, Vec<Stretch>),
+    /// A packet for which there was no room, and payload that is elsewhere.
+    Packet(Option<Packet>, Vec<Stretch>),
     Bytes(Box<[u8]>),
 }
 
 impl Outgoing {
+    const ROOM: usize = 192;
     /// A TCP datagram with all its bytes behind `link`, to be cut into segments of `segment` payload bytes where it is
     /// longer.
     pub fn new(link: Link, packet: Packet, segment: u32) -> Self {
@@ -194,7 +197,14 @@ impl Outgoing {
             vnet[1] = kind | if reduced { GSO_ECN } else { 0 };
             vnet[4..6].copy_from_slice(&(segment as u16).to_ne_bytes());
         }
-        Self::behind(vnet, link, Body::Packet(packet, body))
+        let mut out = Self::behind(vnet, link, Body::Bytes(Box::default()));
+        // Simulated packets do not come here.
+        let rest = match &packet.payload {
+            Payload::Datagram(bytes) if out.add(bytes) => None,
+            _ => Some(packet),
+        };
+        out.body = Body::Packet(rest, body);
+        out
     }
     /// A datagram that is not understood, behind `link`.
     pub fn unread(link: Link, unread: Unread) -> Self {
@@ -205,22 +215,29 @@ impl Outgoing {
         Self::behind(vnet, link, Body::Bytes(datagram))
     }
     fn behind(vnet: [u8; VNET_LEN], link: Link, body: Body) -> Self {
-        let mut head = [0; VNET_LEN + Link::MAX];
-        head[..VNET_LEN].copy_from_slice(&vnet);
-        head[VNET_LEN..].copy_from_slice(&link.bytes);
-        Self { head, head_len: VNET_LEN as u8 + link.len, body }
+        let mut out = Self { head: [0; Self::ROOM], head_len: 0, body };
+        out.add(&vnet);
+        out.add(link.as_bytes());
+        out
+    }
+    /// Whether there was room for it.
+    fn add(&mut self, bytes: &[u8]) -> bool {
+        let at = usize::from(self.head_len);
+        let Some(room) = self.head.get_mut(at..at + bytes.len()) else { return false };
+        room.copy_from_slice(bytes);
+        self.head_len += bytes.len() as u8;
+        true
     }
     /// Adds headers and datagram to `parts`.
     pub fn add_parts<'a>(&'a self, parts: &mut Vec<IoSlice<'a>>) {
         parts.push(IoSlice::new(&self.head[..usize::from(self.head_len)]));
         match &self.body {
             Body::Bytes(bytes) => parts.push(IoSlice::new(bytes)),
-            Body::Packet(packet, body) => {
-                // Simulated packets do not come here.
-                if let Payload::Datagram(bytes) = &packet.payload {
+            Body::Packet(rest, stretches) => {
+                if let Some(Payload::Datagram(bytes)) = rest.as_ref().map(|packet| &packet.payload) {
                     parts.push(IoSlice::new(bytes));
                 }
-                parts.extend(body.iter().map(|stretch| IoSlice::new(stretch.as_bytes())));
+                parts.extend(stretches.iter().map(|stretch| IoSlice::new(stretch.as_bytes())));
             }
         }
     }

@@ -21,6 +21,7 @@ mod desk;
 mod device;
 mod engine;
 mod frame;
+mod gathering;
 mod guardian;
 mod journal;
 mod learn;

@@ -1,11 +1,11 @@
 //! One thread: an accelerator, its sockets on both interfaces, and the loop between them.
 //!
 //! A turn takes in what has arrived, lets the accelerator act on it, and sends what comes of it. While there is much
-//! traffic a turn is made once in a tick, so that packets are handled in batches; otherwise the worker sleeps until a
-//! packet or a timer comes.
+//! traffic, packets are gathered between turns; otherwise the worker sleeps until a packet or a timer comes.
 
 use super::engine::{Engine, Fate};
 use super::frame::{self, Arrival, Link, Outgoing};
+use super::gathering::Gathering;
 use super::journal::Writer;
 use super::requests::{Request, Snapshot};
 use super::socket::{BATCH, PacketSocket, Slot, keep_freed_memory};
@@ -32,9 +32,6 @@ const MAX_WAIT: Duration = Duration::from_millis(10);
 const ASKED_WAIT: Duration = Duration::from_micros(500);
 /// Since the last question.
 const ASKING: Duration = Duration::from_millis(50);
-/// Packets or bytes in a turn from which on there is much traffic.
-const BUSY: usize = 4;
-const BUSY_BYTES: u64 = 16 << 10;
 /// Batches taken in a turn from each side: bounds the time away from the other.
 const BATCHES: usize = 4;
 /// Packets that wait for a full device; more are lost, as on a full line.
@@ -67,7 +64,7 @@ pub struct Worker {
     /// By side.
     ports: [Port; 2],
     pulse: Pulse,
-    tick: Duration,
+    gathering: Gathering,
     requests: Receiver<Request>,
     /// Where exposed connections are written down, if anybody reads it.
     journal: Option<Writer>,
@@ -104,7 +101,7 @@ impl Worker {
             engine,
             ports: sockets.map(port),
             pulse,
-            tick,
+            gathering: Gathering::new(tick),
             requests,
             journal,
             swept_at: Instant::ZERO,
@@ -135,8 +132,8 @@ impl Worker {
             if self.take_up_requests(now) {
                 return self.end();
             }
-            if taken >= BUSY || bytes >= BUSY_BYTES {
-                let due = now + self.tick;
+            if let Some(pause) = self.gathering.on_turn(now, taken, bytes) {
+                let due = now + pause;
                 clock::sleep_until(due);
                 self.counters.lateness.record(clock::now().since(due).as_nanos());
             } else {
@@ -338,7 +335,7 @@ impl Worker {
             Request::Devices(from, answer) => drop(answer.send(self.engine.devices(from))),
             Request::Knows(key, answer) => drop(answer.send(self.engine.knows(&key))),
             Request::Configure(config) => {
-                self.tick = config.tick;
+                self.gathering.set_tick(config.tick);
                 self.engine.configure(&config);
             }
             Request::Capture(tap) => {

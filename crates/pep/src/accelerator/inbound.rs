@@ -154,7 +154,9 @@ impl Flow {
             self.fin = Some(end);
         }
         let in_order = self.keep(cx, packet, &tcp, (off, from, until));
-        if in_order {
+        // A FIN again, though it stands where the stream goes on: its acknowledgment was lost.
+        let repeats = fin && tcp.payload_len == 0 && known_end == end;
+        if in_order && !repeats {
             self.ack_due = true;
         } else {
             self.emit_server_ack(cx, duplicate);

@@ -32,10 +32,6 @@ fn runs_from_many_seeds_keep_the_promises() {
 
 /// What fuzzing has found.
 #[test]
-fn a_fast_retransmit_is_not_held_back_by_what_was_sent_behind_it() {
-    model::run(include_bytes!("found/fast-retransmit-behind-a-full-window"));
-}
-#[test]
 fn a_fin_that_comes_again_is_acknowledged_again() {
     model::run(include_bytes!("found/fin-whose-acknowledgment-was-lost"));
 }

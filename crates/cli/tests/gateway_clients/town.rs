@@ -163,7 +163,7 @@ impl Town {
         command.current_dir(self.place.path()).stdin(Stdio::null());
         command
     }
-    /// Runs a command in a home; a minute and a half is the limit.
+    /// Runs a command in a home; 200 seconds are the limit: connections may idle for minutes.
     pub fn run(&self, home: &str, argv: &[&str]) -> Said {
         said(&mut self.command(home, &[&["timeout", "-k", "5", "200"], argv].concat()))
     }

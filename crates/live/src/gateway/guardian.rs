@@ -159,12 +159,8 @@ impl Rescuer {
         entries: Vec<Entry>,
         now: Instant,
     ) -> anyhow::Result<Self> {
-        let open = |interface: u32| -> anyhow::Result<PacketSocket> {
-            let mut socket = PacketSocket::open().context("cannot open a packet socket")?;
-            socket.watch(LOOK).context("cannot attach a filter")?;
-            socket.bind(interface).context("cannot bind a packet socket")?;
-            Ok(socket)
-        };
+        let open =
+            |interface| PacketSocket::open_watching(interface, LOOK).context("cannot open a packet socket");
         let sides = [open(interfaces[0])?, open(interfaces[1])?];
         let exit = exit.map(PacketSocket::open_to).transpose().context("cannot open a packet socket")?;
         let sockets = Sockets { sides, exit };

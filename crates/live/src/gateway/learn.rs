@@ -53,6 +53,8 @@ pub fn settle(
         }
         Mode::Routed => [device(&config.server)?.ifindex, device(&config.mobile)?.ifindex],
     };
+    let open =
+        |interface| PacketSocket::open_watching(interface, LOOK).context("cannot open a packet socket");
     let sockets = [open(interfaces[0])?, open(interfaces[1])?];
     let mut slots: Vec<Slot> = (0..BATCH).map(|_| Slot::new()).collect();
     let mut tally = Tally::default();
@@ -69,11 +71,4 @@ pub fn settle(
         }
     }
     Ok(None)
-}
-
-fn open(interface: u32) -> anyhow::Result<PacketSocket> {
-    let mut socket = PacketSocket::open().context("cannot open a packet socket")?;
-    socket.watch(LOOK).context("cannot attach a filter")?;
-    socket.bind(interface).context("cannot bind a packet socket")?;
-    Ok(socket)
 }

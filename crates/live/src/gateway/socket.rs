@@ -118,8 +118,15 @@ impl PacketSocket {
     pub fn filter(&self, program: BorrowedFd<'_>) -> io::Result<()> {
         self.set(libc::SOL_SOCKET, libc::SO_ATTACH_BPF, &program.as_raw_fd())
     }
+    /// A socket that sees the first bytes of what arrives on an interface.
+    pub fn open_watching(interface: u32, bytes: u32) -> io::Result<Self> {
+        let mut socket = Self::open()?;
+        socket.watch(bytes)?;
+        socket.bind(interface)?;
+        Ok(socket)
+    }
     /// Lets it see the first bytes of every packet, and not of those that leave.
-    pub fn watch(&self, bytes: u32) -> io::Result<()> {
+    fn watch(&self, bytes: u32) -> io::Result<()> {
         let mut program = [libc::sock_filter { code: 6, jt: 0, jf: 0, k: bytes }]; // return `bytes`
         let filter = libc::sock_fprog { len: 1, filter: program.as_mut_ptr() };
         self.set(libc::SOL_SOCKET, libc::SO_ATTACH_FILTER, &filter)?;

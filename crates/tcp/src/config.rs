@@ -1,6 +1,6 @@
 //! What an endpoint is given and what it tells: parameters with the defaults of Linux, counters, a snapshot.
 
-use crate::cc::{Abc, SlowStartExit, Variant};
+use crate::cc::{Abc, CwndUnit, SlowStartExit, Variant};
 use crate::options::{
     BeyondWindow, EcnMode, Keepalive, LossRecovery, Nagle, NewRenoTimer, Pacing, PrrMode, RtoStyle,
     SackCompression, StretchAck,
@@ -109,6 +109,8 @@ pub struct EndpointConfig {
     pub fast_convergence: bool,
     /// How `reno` and `newreno` count what was acknowledged.
     pub abc: Abc,
+    /// What the window of `tahoe`, `reno`, `newreno` and `cubic` counts.
+    pub cwnd_unit: CwndUnit,
     /// Acknowledgment policy.
     pub delayed_ack: DelayedAck,
     /// Initial sequence number.
@@ -159,6 +161,7 @@ impl EndpointConfig {
             hystart: SlowStartExit::HyStart,
             fast_convergence: true,
             abc: Abc::Unlimited,
+            cwnd_unit: CwndUnit::Segments,
             delayed_ack: DelayedAck::default(),
             isn: SeqNumber(1),
             start_at: Instant::ZERO,

@@ -39,7 +39,9 @@ mod sender_timers;
 mod stretch;
 mod tlp;
 
-pub use cc::{Abc, AckSample, CongestionControl, CongestionEvent, Controller, Ecn, SlowStartExit, Variant};
+pub use cc::{
+    Abc, AckSample, CongestionControl, CongestionEvent, Controller, CwndUnit, Ecn, SlowStartExit, Variant,
+};
 pub use config::{DelayedAck, EndpointConfig, Snapshot, Source, Stats};
 pub use endpoint::Endpoint;
 pub use limits::{Limit, LimitTimes};

@@ -1,7 +1,7 @@
 //! Defaults of hosts and simulators by name, for comparisons with what others measured. Each value is of the
 //! named program's documentation or source; what a program lacks is switched off.
 
-use crate::cc::{Abc, Variant};
+use crate::cc::{Abc, CwndUnit, Variant};
 use crate::config::{DelayedAck, EndpointConfig};
 use crate::options::{BeyondWindow, EcnMode, LossRecovery, Nagle, PrrMode, RtoStyle};
 use paceline_net::{Bytes, Duration};
@@ -93,6 +93,7 @@ fn inet(config: &mut EndpointConfig) {
     without_options(config);
     config.variant = Variant::NewReno;
     config.abc = Abc::Off;
+    config.cwnd_unit = CwndUnit::Bytes;
     config.segment_size = 536;
     config.initial_window = 1;
     config.receive_buffer = Bytes(14 * 536);
@@ -110,6 +111,7 @@ fn windows_xp(config: &mut EndpointConfig) {
     config.sack = true;
     config.variant = Variant::NewReno;
     config.abc = Abc::Off;
+    config.cwnd_unit = CwndUnit::Bytes;
     config.segment_size = 1460;
     config.initial_window = 2;
     config.receive_buffer = Bytes(17_520);
@@ -126,6 +128,7 @@ fn rfc793(config: &mut EndpointConfig) {
     without_options(config);
     config.variant = Variant::NewReno;
     config.abc = Abc::Off;
+    config.cwnd_unit = CwndUnit::Bytes;
     config.segment_size = 536;
     config.initial_window = 1;
     config.receive_buffer = Bytes(65_535);

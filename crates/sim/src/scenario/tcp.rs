@@ -3,8 +3,8 @@
 
 use paceline_net::{Bytes, Duration, Rate};
 use paceline_tcp::{
-    Abc, BeyondWindow, DelayedAck, EcnMode, EndpointConfig, Keepalive, LossRecovery, Nagle, NewRenoTimer,
-    Pacing, Profile, PrrMode, RtoStyle, SackCompression, SlowStartExit, StretchAck, Variant,
+    Abc, BeyondWindow, CwndUnit, DelayedAck, EcnMode, EndpointConfig, Keepalive, LossRecovery, Nagle,
+    NewRenoTimer, Pacing, Profile, PrrMode, RtoStyle, SackCompression, SlowStartExit, StretchAck, Variant,
 };
 use serde::{Deserialize, Serialize};
 
@@ -135,6 +135,9 @@ table! {
     /// How `reno` and `newreno` count what was acknowledged (RFC 3465): `off` (each ACK is one segment), `l1` or `l2`
     /// (bytes, in slow start at most L = 1 or 2 segments per ACK), or `unlimited` (bytes, as Linux).
     abc: Abc,
+    /// What the window of `tahoe`, `reno`, `newreno` and `cubic` counts: whole `segments`, as Linux, or `bytes`, as
+    /// RFC 5681 and RFC 9438.
+    cwnd_unit: CwndUnit,
 }
 
 impl Default for Tcp {
@@ -198,6 +201,7 @@ impl Tcp {
             hystart: config.hystart,
             fast_convergence: config.fast_convergence,
             abc: config.abc,
+            cwnd_unit: config.cwnd_unit,
             read_rate: config.read_rate,
         }
     }
@@ -255,6 +259,7 @@ impl Tcp {
             hystart: self.hystart,
             fast_convergence: self.fast_convergence,
             abc: self.abc,
+            cwnd_unit: self.cwnd_unit,
             read_rate: self.read_rate,
             ..EndpointConfig::new(local, remote)
         }

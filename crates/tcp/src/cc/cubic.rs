@@ -2,13 +2,15 @@
 //! fast convergence, the Reno-friendly region, and HyStart or HyStart++. Times of the curve have the grain of a 1 ms
 //! tick; a pause in sending is no part of them.
 //!
-//! Where Linux and RFC 9438 part, this follows Linux: the Reno estimate keeps its slope above the former window
-//! (§4.3 would raise it to one segment per round trip), a timeout forgets W_max, and undoing a reduction does not
-//! bring back K.
+//! Where Linux and RFC 9438 part, this follows Linux: whole segments, a curve that is looked at every 31 ms, the Reno
+//! estimate keeps its slope above the former window (§4.3 would raise it to one segment per round trip), a timeout
+//! forgets W_max, and undoing a reduction does not bring back K. A window that counts bytes follows the RFC
+//! ([`Curve`](super::cubic_curve::Curve)).
 
+use super::cubic_curve::Curve;
 use super::hystart::HyStart;
 use super::hystart_pp::HyStartPlusPlus;
-use super::window::Window;
+use super::window::{CwndUnit, Window};
 use super::{AckSample, CongestionControl, CongestionEvent};
 use paceline_net::{Bytes, Duration, Instant};
 use serde::{Deserialize, Serialize};
@@ -64,6 +66,11 @@ pub struct Cubic {
     last_ms: u64,
     last_sent_ms: u64,
     snd_nxt: u64,
+    /// Where the window counts bytes: the stage under way, and what an undoing brings back.
+    curve: Option<Curve>,
+    before: Option<Curve>,
+    /// The window before the last reduction, in counts.
+    cwnd_prior: u32,
 }
 
 /// One stretch of growth between two reductions.
@@ -80,14 +87,14 @@ struct Epoch {
 
 impl Cubic {
     /// A control with full segments of `mss` bytes and an initial window of `initial` segments.
-    pub fn new(mss: u32, initial: u32, exit: SlowStartExit, fast_convergence: bool) -> Self {
+    pub fn new(unit: CwndUnit, mss: u32, initial: u32, exit: SlowStartExit, fast_convergence: bool) -> Self {
         let detector = match exit {
             SlowStartExit::Off => Detector::Off,
             SlowStartExit::HyStart => Detector::HyStart(HyStart::default()),
             SlowStartExit::HyStartPlusPlus => Detector::PlusPlus(HyStartPlusPlus::default()),
         };
         Self {
-            window: Window::new(mss, initial),
+            window: Window::counting(unit, mss, initial),
             detector,
             fast_convergence,
             delay_min: None,
@@ -98,11 +105,16 @@ impl Cubic {
             last_ms: 0,
             last_sent_ms: 0,
             snd_nxt: 0,
+            curve: None,
+            before: None,
+            cwnd_prior: 0,
         }
     }
     /// Sets W_max and gives the threshold of a reduction.
     fn reduced(&mut self) -> u32 {
         self.epoch = None;
+        self.before = self.curve.take();
+        self.cwnd_prior = self.window.cwnd;
         let cwnd = u64::from(self.window.cwnd);
         self.last_max = if self.fast_convergence && self.window.cwnd < self.last_max {
             // Fast convergence (RFC 9438 §4.7): a flow that lost before its former peak leaves room for a new one.
@@ -110,11 +122,11 @@ impl Cubic {
         } else {
             self.window.cwnd
         };
-        ((cwnd * BETA / BETA_SCALE) as u32).max(2)
+        self.window.share(BETA, BETA_SCALE)
     }
     /// Forgets the curve and begins a new slow start, after a timeout.
     fn reset(&mut self, now: Instant) {
-        self.epoch = None;
+        (self.epoch, self.curve) = (None, None);
         self.delay_min = None;
         (self.last_max, self.every, self.last_cwnd, self.last_ms) = (0, 0, 0, 0);
         if let Detector::HyStart(hystart) = &mut self.detector {
@@ -165,6 +177,18 @@ impl Cubic {
     }
 }
 
+impl Cubic {
+    /// The window after `acked` bytes were acknowledged, in bytes.
+    fn follow_curve(&mut self, now: Instant, acked: u32, srtt: Duration) {
+        let mss = f64::from(self.window.mss);
+        let segments = |bytes: u32| f64::from(bytes) / mss;
+        let (cwnd, last_max, prior) = (self.window.cwnd, self.last_max, self.cwnd_prior);
+        let begin = || Curve::new(now, segments(cwnd), segments(last_max), segments(prior));
+        let curve = self.curve.get_or_insert_with(begin);
+        self.window.set((curve.grow(now, segments(acked), srtt) * mss) as u64);
+    }
+}
+
 impl Epoch {
     fn new(now_ms: u64, cwnd: u32, last_max: u32, acked: u32) -> Self {
         let below = u64::from(last_max.saturating_sub(cwnd));
@@ -206,6 +230,9 @@ impl CongestionControl for Cubic {
             let pause = now_ms.saturating_sub(self.last_sent_ms);
             epoch.start_ms = (epoch.start_ms + pause).min(now_ms);
         }
+        if let Some(curve) = &mut self.curve {
+            curve.pause(now, Duration::from_millis(now_ms.saturating_sub(self.last_sent_ms)));
+        }
     }
     fn on_sent(&mut self, now: Instant, _len: Bytes, _in_flight: Bytes) {
         self.last_sent_ms = now.as_millis();
@@ -224,15 +251,22 @@ impl CongestionControl for Cubic {
         if sample.in_recovery || !sample.advanced || !sample.cwnd_limited {
             return;
         }
-        let mut acked = self.window.segments(sample.acked);
+        let mut acked = self.window.counts(sample.acked);
         if self.window.in_slow_start() {
             acked = match &mut self.detector {
-                Detector::PlusPlus(detector) if self.window.is_initial() => detector.growth(acked),
+                Detector::PlusPlus(detector) if self.window.is_initial() => {
+                    detector.growth(acked, self.window.segment)
+                }
                 _ => acked,
             };
             acked = self.window.slow_start(acked);
         }
-        if acked > 0 {
+        if acked == 0 {
+            return;
+        }
+        if self.window.counts_bytes() {
+            self.follow_curve(now, acked, sample.srtt.unwrap_or(Duration::ZERO));
+        } else {
             self.update(now, acked);
             self.window.increase(self.every, acked);
         }
@@ -258,10 +292,14 @@ impl CongestionControl for Cubic {
                 self.window.restart(None, in_flight);
                 self.reset(now);
             }
-            CongestionEvent::Undo => self.window.undo(),
+            CongestionEvent::Undo => {
+                self.window.undo();
+                self.curve = self.before.take();
+            }
         }
     }
     fn on_idle(&mut self, _now: Instant, cwnd: Bytes) {
+        self.curve = None;
         self.window.shrink(cwnd);
     }
     fn cwnd(&self) -> Bytes {
@@ -273,106 +311,5 @@ impl CongestionControl for Cubic {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    const MSS: u32 = 1000;
-
-    fn ack(segments: u64, rtt_ms: u64) -> AckSample {
-        AckSample {
-            acked: Bytes(segments * u64::from(MSS)),
-            advanced: true,
-            cwnd_limited: true,
-            rtt: Some(Duration::from_millis(rtt_ms)),
-            srtt: Some(Duration::from_millis(rtt_ms)),
-            ..Default::default()
-        }
-    }
-
-    fn after_loss(cwnd: u32) -> Cubic {
-        let mut cubic = Cubic::new(MSS, cwnd, SlowStartExit::Off, true);
-        cubic.on_congestion(Instant::ZERO, CongestionEvent::FastRecovery, Bytes(0));
-        cubic.on_congestion(Instant::ZERO, CongestionEvent::RecoveryEnd, Bytes(0));
-        cubic
-    }
-
-    #[test]
-    fn growth_follows_the_curve_of_rfc_9438() {
-        // W_max 1000, RTT 100 ms: the cubic region rules. Feed one window of ACKs per RTT, spread over it.
-        let mut cubic = after_loss(1000);
-        let start = f64::from(cubic.window.cwnd);
-        assert_eq!(start, 700.0);
-        let k = libm::cbrt((1000.0 - start) / 0.4);
-        let mut now = Instant::ZERO;
-        for _ in 0..140 {
-            for _ in 0..20 {
-                now += Duration::from_millis(5);
-                let segments = u64::from(cubic.window.cwnd) / 20;
-                cubic.on_ack(now, &ack(segments, 100));
-            }
-            let t = now.as_secs_f64();
-            let expected = 0.4 * (t - k) * (t - k) * (t - k) + 1000.0;
-            let got = f64::from(cubic.window.cwnd);
-            assert!((got - expected).abs() / expected < 0.03, "t={t} cwnd={got} expected={expected}");
-        }
-    }
-
-    #[test]
-    fn fast_convergence_lowers_the_peak_after_a_second_loss_below_it() {
-        let mut cubic = after_loss(1000);
-        assert_eq!((cubic.last_max, cubic.window.cwnd), (1000, 700));
-        cubic.on_congestion(Instant::ZERO, CongestionEvent::FastRecovery, Bytes(0));
-        assert_eq!(cubic.last_max, 700 * (1024 + 717) / 2048);
-        assert_eq!(cubic.ssthresh(), Bytes(490 * 1000));
-    }
-
-    #[test]
-    fn short_round_trips_grow_at_least_as_reno_would() {
-        // W_max 20, RTT 10 ms: the Reno-friendly region rules, at 3 (1-beta)/(1+beta) = 0.53 segments per RTT.
-        let mut cubic = after_loss(20);
-        let mut now = Instant::ZERO;
-        for _ in 0..40 {
-            now += Duration::from_millis(10);
-            cubic.on_ack(now, &ack(u64::from(cubic.window.cwnd), 10));
-        }
-        let expected = 14.0 + 40.0 * 0.53;
-        let got = f64::from(cubic.window.cwnd);
-        assert!((got - expected).abs() < 3.0, "{got} {expected}");
-    }
-
-    #[test]
-    fn a_pause_is_no_part_of_the_curve() {
-        let mut cubic = after_loss(1000);
-        let mut other = cubic.clone();
-        for control in [&mut cubic, &mut other] {
-            control.on_ack(Instant::from_millis(100), &ack(700, 100));
-            control.on_sent(Instant::from_millis(100), Bytes(1000), Bytes(1000));
-        }
-        cubic.on_transmit_start(Instant::from_millis(60_000), true);
-        cubic.on_ack(Instant::from_millis(60_100), &ack(700, 100));
-        other.on_ack(Instant::from_millis(200), &ack(700, 100));
-        assert_eq!(cubic.window.cwnd, other.window.cwnd);
-    }
-
-    #[test]
-    fn a_timeout_restarts_from_one_segment_and_forgets_the_peak() {
-        let mut cubic = after_loss(100);
-        cubic.on_congestion(Instant::ZERO, CongestionEvent::Timeout, Bytes(0));
-        assert_eq!((cubic.cwnd(), cubic.last_max), (Bytes(1000), 0));
-        assert_eq!(cubic.ssthresh(), Bytes(49_000));
-        cubic.on_congestion(Instant::ZERO, CongestionEvent::RepeatedTimeout, Bytes(0));
-        assert_eq!(cubic.ssthresh(), Bytes(49_000));
-    }
-
-    #[test]
-    fn hystart_sets_the_threshold_to_the_window() {
-        let mut cubic = Cubic::new(MSS, 20, SlowStartExit::HyStart, true);
-        let mut now = Instant::ZERO;
-        cubic.on_ack(now, &ack(1, 50));
-        for i in 0..40 {
-            now += Duration::from_millis(3);
-            cubic.on_ack(now, &AckSample { snd_una: 1000, snd_nxt: 1_000_000 + i, ..ack(1, 60) });
-        }
-        assert!(cubic.ssthresh().0 < 60_000, "{:?}", cubic.ssthresh());
-    }
-}
+#[path = "cubic_tests.rs"]
+mod tests;

@@ -52,7 +52,7 @@ impl HyStart {
             self.restart(now, sample.snd_nxt);
         }
         // Rounds are counted from the first on, so that the first one judged does not begin in its middle.
-        if window.cwnd < LOW_WINDOW {
+        if window.cwnd / window.segment < LOW_WINDOW {
             return false;
         }
         if now.since(self.last_ack) <= ACK_DELTA {

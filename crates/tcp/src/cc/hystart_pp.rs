@@ -69,9 +69,9 @@ impl HyStartPlusPlus {
         }
         false
     }
-    /// Segments that the window grows by for `acked` acknowledged.
-    pub fn growth(&mut self, acked: u32) -> u32 {
-        let acked = acked.min(LIMIT);
+    /// What the window grows by for `acked` counts acknowledged, of which a segment has `segment`.
+    pub fn growth(&mut self, acked: u32, segment: u32) -> u32 {
+        let acked = acked.min(LIMIT * segment);
         let Some(conservative) = &mut self.conservative else { return acked };
         conservative.rest += acked;
         let grown = conservative.rest / CSS_GROWTH_DIVISOR;
@@ -103,10 +103,10 @@ mod tests {
     fn a_risen_rtt_slows_growth_for_five_rounds_and_ends_slow_start() {
         let mut detector = HyStartPlusPlus::default();
         assert_eq!((round(&mut detector, 80), round(&mut detector, 89)), (0, 0));
-        assert_eq!(detector.growth(6), 6);
+        assert_eq!(detector.growth(6, 1), 6);
         assert!(detector.conservative.is_none());
         round(&mut detector, 101); // 89 + 89/8 = 100.1
-        assert_eq!((detector.growth(6), detector.growth(6)), (1, 2));
+        assert_eq!((detector.growth(6, 1), detector.growth(6, 1)), (1, 2));
         for _ in 0..4 {
             assert_eq!(round(&mut detector, 101), 0);
         }
@@ -135,6 +135,7 @@ mod tests {
 
     #[test]
     fn one_ack_adds_eight_segments_at_most() {
-        assert_eq!(HyStartPlusPlus::default().growth(40), 8);
+        assert_eq!(HyStartPlusPlus::default().growth(40, 1), 8);
+        assert_eq!(HyStartPlusPlus::default().growth(40_000, 1000), 8000);
     }
 }

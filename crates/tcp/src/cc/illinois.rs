@@ -123,7 +123,7 @@ impl CongestionControl for Illinois {
         if !sample.cwnd_limited {
             return;
         }
-        let mut acked = self.window.segments(sample.acked);
+        let mut acked = self.window.counts(sample.acked);
         if self.window.in_slow_start() {
             acked = self.window.slow_start(acked);
         }

@@ -8,6 +8,7 @@ mod bbr3;
 mod bbr3_cycle;
 mod bbr_estimates;
 mod cubic;
+mod cubic_curve;
 mod dctcp;
 mod hystart;
 mod hystart_pp;
@@ -36,6 +37,7 @@ pub use vegas::Vegas;
 pub use veno::Veno;
 pub use westwood::Westwood;
 pub use westwood_plus::WestwoodPlus;
+pub use window::CwndUnit;
 
 use crate::config::EndpointConfig;
 use crate::rate::{LossSample, RateSample};
@@ -213,14 +215,22 @@ impl Controller {
         let initial = config.initial_window;
         let seed = u64::from(config.isn.0) << 16 | u64::from(config.local.port());
         match config.variant {
-            Variant::Tahoe => Self::Tahoe(Tahoe::new(mss, initial)),
-            Variant::Reno | Variant::NewReno => Self::Reno(Reno::new(mss, initial, config.abc)),
+            Variant::Tahoe => Self::Tahoe(Tahoe::new(config.cwnd_unit, mss, initial)),
+            Variant::Reno | Variant::NewReno => {
+                Self::Reno(Reno::new(config.cwnd_unit, mss, initial, config.abc))
+            }
             Variant::Westwood => Self::Westwood(Westwood::new(mss, initial)),
             Variant::WestwoodPlus => Self::WestwoodPlus(WestwoodPlus::new(mss, initial)),
             Variant::Veno => Self::Veno(Veno::new(mss, initial)),
             Variant::Vegas => Self::Vegas(Vegas::new(mss, initial)),
             Variant::Illinois => Self::Illinois(Illinois::new(mss, initial)),
-            Variant::Cubic => Self::Cubic(Cubic::new(mss, initial, config.hystart, config.fast_convergence)),
+            Variant::Cubic => Self::Cubic(Cubic::new(
+                config.cwnd_unit,
+                mss,
+                initial,
+                config.hystart,
+                config.fast_convergence,
+            )),
             Variant::Bbr => Self::Bbr(Bbr::new(mss, initial, seed)),
             Variant::Bbr3 => Self::Bbr3(Bbr3::new(mss, initial, seed, sack)),
             Variant::Dctcp => Self::Dctcp(Dctcp::new(mss, initial)),

@@ -45,7 +45,7 @@ impl Prague {
         u32::try_from(ratio).unwrap_or(u32::MAX)
     }
     fn grow(&mut self, unmarked: Bytes) {
-        let mut acked = self.window.segments(unmarked);
+        let mut acked = self.window.counts(unmarked);
         if self.window.in_slow_start() {
             acked = self.window.slow_start(acked);
         }

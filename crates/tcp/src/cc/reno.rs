@@ -3,7 +3,7 @@
 //!
 //! Growth is by ACKs, by bytes with the limit of RFC 3465, or by bytes without a limit as Linux `reno`.
 
-use super::window::Window;
+use super::window::{CwndUnit, Window};
 use super::{AckSample, CongestionControl, CongestionEvent};
 use paceline_net::{Bytes, Instant};
 use serde::{Deserialize, Serialize};
@@ -37,8 +37,8 @@ pub struct Reno {
 
 impl Reno {
     /// A control with full segments of `mss` bytes and an initial window of `initial` segments.
-    pub fn new(mss: u32, initial: u32, abc: Abc) -> Self {
-        Self { window: Window::new(mss, initial), abc, after_timeout: false }
+    pub fn new(unit: CwndUnit, mss: u32, initial: u32, abc: Abc) -> Self {
+        Self { window: Window::counting(unit, mss, initial), abc, after_timeout: false }
     }
     /// Bytes that an acknowledgment of `acked` counts for.
     fn counted(&self, acked: Bytes) -> Bytes {
@@ -84,7 +84,7 @@ mod tests {
         AckSample { acked: Bytes(acked), advanced: true, cwnd_limited: true, ..Default::default() }
     }
     fn reno(abc: Abc) -> Reno {
-        Reno::new(1000, 10, abc)
+        Reno::new(CwndUnit::Segments, 1000, 10, abc)
     }
 
     #[test]
@@ -120,7 +120,7 @@ mod tests {
 
     #[test]
     fn after_a_timeout_the_limit_is_one_until_the_threshold() {
-        let mut reno = Reno::new(1000, 40, Abc::Two);
+        let mut reno = Reno::new(CwndUnit::Segments, 1000, 40, Abc::Two);
         reno.on_congestion(Instant::ZERO, CongestionEvent::Timeout, Bytes(0));
         assert_eq!((reno.cwnd(), reno.ssthresh()), (Bytes(1000), Bytes(20_000)));
         for _ in 0..19 {

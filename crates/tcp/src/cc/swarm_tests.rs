@@ -2,9 +2,10 @@ use super::*;
 use crate::rate::RateSample;
 use paceline_net::Stream;
 
-fn control(variant: Variant, mss: u32) -> Controller {
+fn control(variant: Variant, cwnd_unit: CwndUnit, mss: u32) -> Controller {
     let address = "198.18.0.1:80".parse().unwrap();
-    Controller::new(&EndpointConfig { variant, ..EndpointConfig::new(address, address) }, mss, true)
+    let config = EndpointConfig { variant, cwnd_unit, ..EndpointConfig::new(address, address) };
+    Controller::new(&config, mss, true)
 }
 /// A span of any order of magnitude, up to hours.
 fn span(stream: &mut Stream) -> Duration {
@@ -71,7 +72,8 @@ fn no_control_leaves_its_bounds() {
             println!("{variant} seed {seed}"); // shown on failure
             let mut stream = Stream::new(seed, "controls");
             let mss = 1 + stream.below(9000) as u32;
-            let mut control = control(variant, mss);
+            let mut control =
+                control(variant, if seed % 2 == 0 { CwndUnit::Segments } else { CwndUnit::Bytes }, mss);
             let (mut now, mut totals) = (Instant::ZERO, [0; 4]);
             if stream.chance(0.8) {
                 let rtt = stream.chance(0.8).then(|| span(&mut stream));
@@ -98,7 +100,7 @@ fn no_control_leaves_its_bounds() {
 #[test]
 fn what_a_control_wants_of_ecn_and_of_the_sender() {
     for variant in Variant::ALL {
-        let control = control(variant, 1448);
+        let control = control(variant, CwndUnit::Segments, 1448);
         let ecn = match variant {
             Variant::Dctcp => Ecn::Ect0,
             Variant::Prague => Ecn::Ect1,

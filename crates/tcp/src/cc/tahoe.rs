@@ -1,7 +1,7 @@
 //! Tahoe (Jacobson, 1988), for teaching: the growth of Reno, but every loss empties the pipe. The window falls to
 //! one segment, the threshold to half, and what is not known to have arrived is sent again from the loss on.
 
-use super::window::Window;
+use super::window::{CwndUnit, Window};
 use super::{AckSample, CongestionControl, CongestionEvent};
 use paceline_net::{Bytes, Instant};
 
@@ -13,8 +13,8 @@ pub struct Tahoe {
 
 impl Tahoe {
     /// A control with full segments of `mss` bytes and an initial window of `initial` segments.
-    pub fn new(mss: u32, initial: u32) -> Self {
-        Self { window: Window::new(mss, initial) }
+    pub fn new(unit: CwndUnit, mss: u32, initial: u32) -> Self {
+        Self { window: Window::counting(unit, mss, initial) }
     }
 }
 
@@ -53,7 +53,7 @@ mod tests {
     #[test]
     fn every_loss_leaves_one_segment_and_half_the_threshold() {
         for event in [CongestionEvent::FastRecovery, CongestionEvent::Timeout] {
-            let mut tahoe = Tahoe::new(1000, 40);
+            let mut tahoe = Tahoe::new(CwndUnit::Segments, 1000, 40);
             tahoe.on_congestion(Instant::ZERO, event, Bytes(30_000));
             assert_eq!((tahoe.cwnd(), tahoe.ssthresh()), (Bytes(1000), Bytes(20_000)));
             let ack =

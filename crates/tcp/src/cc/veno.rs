@@ -60,7 +60,7 @@ impl CongestionControl for Veno {
         if !known || self.window.in_slow_start() || self.backlog < BETA {
             self.window.grow(sample.acked);
         } else {
-            let acked = self.window.segments(sample.acked);
+            let acked = self.window.counts(sample.acked);
             if self.window.count_window(acked) {
                 if self.grow {
                     self.window.cwnd += 1;

@@ -1,31 +1,54 @@
-//! The window that the loss-based variants share: whole segments, slow start, additive increase, the reaction to
-//! a reduction and its undoing, with the integer arithmetic of Linux.
+//! The window that the loss-based variants share: slow start, additive increase, the reaction to a reduction and its
+//! undoing. It counts whole segments with the integer arithmetic of Linux, or bytes as RFC 5681 does.
 
 use super::CongestionEvent;
 use paceline_net::Bytes;
+use serde::{Deserialize, Serialize};
 
 /// A threshold that was never set.
 pub(super) const INFINITE: u32 = u32::MAX >> 1;
 
-/// Congestion window and threshold in segments.
+/// What a window counts.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug, Serialize, Deserialize)]
+pub enum CwndUnit {
+    /// Whole segments, as Linux and ns-3's TcpCubic.
+    #[default]
+    #[serde(rename = "segments")]
+    Segments,
+    /// Bytes, as RFC 5681 and RFC 9438 have it, and BSD, Windows and INET.
+    #[serde(rename = "bytes")]
+    Bytes,
+}
+
+/// Congestion window and threshold, in counts: segments, or bytes.
 #[derive(Clone, Debug)]
 pub(super) struct Window {
     pub mss: u32,
+    /// Counts of a full segment: 1, or its bytes.
+    pub segment: u32,
     pub cwnd: u32,
     pub ssthresh: u32,
-    /// Acknowledged segments counted towards the next increase by one.
-    count: u32,
-    /// Acknowledged bytes that do not make up a segment yet.
+    /// What was acknowledged, towards the next increase by one count.
+    count: u64,
+    /// Acknowledged bytes that do not make up a count yet.
     partial: u64,
     prior_cwnd: u32,
     prior_ssthresh: u32,
 }
 
 impl Window {
+    /// A window that counts segments.
     pub fn new(mss: u32, initial: u32) -> Self {
+        Self::counting(CwndUnit::Segments, mss, initial)
+    }
+    /// A window of `initial` segments of `mss` bytes.
+    pub fn counting(unit: CwndUnit, mss: u32, initial: u32) -> Self {
+        let mss = mss.max(1);
+        let segment = if unit == CwndUnit::Bytes { mss } else { 1 };
         Self {
-            mss: mss.max(1),
-            cwnd: initial.max(1),
+            mss,
+            segment,
+            cwnd: initial.max(1).saturating_mul(segment).min(INFINITE - 1),
             ssthresh: INFINITE,
             count: 0,
             partial: 0,
@@ -34,13 +57,20 @@ impl Window {
         }
     }
     pub fn bytes(&self) -> Bytes {
-        Bytes(u64::from(self.cwnd) * u64::from(self.mss))
+        Bytes(u64::from(self.cwnd) * self.unit())
+    }
+    pub fn counts_bytes(&self) -> bool {
+        self.segment > 1
+    }
+    /// Bytes of one count.
+    fn unit(&self) -> u64 {
+        u64::from(self.mss / self.segment)
     }
     pub fn ssthresh_bytes(&self) -> Bytes {
         if self.ssthresh >= INFINITE {
             return Bytes(u64::MAX);
         }
-        Bytes(u64::from(self.ssthresh) * u64::from(self.mss))
+        Bytes(u64::from(self.ssthresh) * self.unit())
     }
     pub fn in_slow_start(&self) -> bool {
         self.cwnd < self.ssthresh
@@ -49,15 +79,15 @@ impl Window {
     pub fn is_initial(&self) -> bool {
         self.ssthresh >= INFINITE
     }
-    /// Whole segments acknowledged, keeping the remainder for the next time.
-    pub fn segments(&mut self, acked: Bytes) -> u32 {
+    /// Whole counts acknowledged, keeping the remainder for the next time.
+    pub fn counts(&mut self, acked: Bytes) -> u32 {
         let total = self.partial + acked.0;
-        self.partial = total % u64::from(self.mss);
-        u32::try_from(total / u64::from(self.mss)).unwrap_or(u32::MAX)
+        self.partial = total % self.unit();
+        u32::try_from(total / self.unit()).unwrap_or(u32::MAX)
     }
     /// Growth of Reno by `acked` bytes: slow start to the threshold, then one segment per window.
     pub fn grow(&mut self, acked: Bytes) {
-        let mut acked = self.segments(acked);
+        let mut acked = self.counts(acked);
         if self.in_slow_start() {
             acked = self.slow_start(acked);
         }
@@ -67,11 +97,11 @@ impl Window {
     }
     /// Half the window, as Reno answers a loss.
     pub fn half(&self) -> u32 {
-        (self.cwnd / 2).max(2)
+        (self.cwnd / 2).max(2 * self.segment)
     }
     /// The share `count / scale` of the window, at least two segments.
     pub fn share(&self, count: u64, scale: u64) -> u32 {
-        ((u64::from(self.cwnd) * count / scale) as u32).max(2)
+        ((u64::from(self.cwnd) * count / scale) as u32).max(2 * self.segment)
     }
     /// What every event does to a window whose reductions lead to `ssthresh`.
     pub fn react(&mut self, event: CongestionEvent, ssthresh: u32, in_flight: Bytes) {
@@ -87,36 +117,38 @@ impl Window {
             CongestionEvent::Undo => self.undo(),
         }
     }
-    /// Slow start up to the threshold; returns the acknowledged segments that are left over.
+    /// Slow start up to the threshold; returns the acknowledged counts that are left over.
     pub fn slow_start(&mut self, acked: u32) -> u32 {
         let cwnd = self.cwnd.saturating_add(acked).min(self.ssthresh).max(self.cwnd);
         let rest = acked - (cwnd - self.cwnd);
         self.cwnd = cwnd;
         rest
     }
-    /// One segment more for each `every` acknowledged.
+    /// One segment more for each `every` counts acknowledged.
     pub fn increase(&mut self, every: u32, acked: u32) {
+        let every = u64::from(every);
         // A rate that has just risen must not release the whole credit of the slower one.
         if self.count >= every {
             self.count = 0;
             self.cwnd += 1;
         }
-        self.count = self.count.saturating_add(acked);
+        self.count += u64::from(acked) * u64::from(self.segment);
         if self.count >= every {
-            self.cwnd = self.cwnd.saturating_add(self.count / every);
+            let more = u32::try_from(self.count / every).unwrap_or(INFINITE);
+            self.cwnd = self.cwnd.saturating_add(more);
             self.count %= every;
         }
         self.cwnd = self.cwnd.min(INFINITE - 1);
     }
-    /// Counts acknowledged segments; true when they make up a window.
+    /// Adds up what is acknowledged; true when it makes up a window.
     pub fn count_window(&mut self, acked: u32) -> bool {
-        let full = self.count >= self.cwnd;
-        self.count = if full { 0 } else { self.count.saturating_add(acked) };
+        let full = self.count >= u64::from(self.cwnd);
+        self.count = if full { 0 } else { self.count + u64::from(acked) };
         full
     }
     /// Sets the window, within bounds.
     pub fn set(&mut self, cwnd: u64) {
-        self.cwnd = cwnd.clamp(1, u64::from(INFINITE) - 1) as u32;
+        self.cwnd = cwnd.clamp(u64::from(self.segment), u64::from(INFINITE) - 1) as u32;
     }
     /// Enters a fast recovery: the window falls to the threshold when it ends.
     pub fn reduce(&mut self, ssthresh: u32) {
@@ -134,8 +166,7 @@ impl Window {
             self.save();
             self.ssthresh = ssthresh;
         }
-        let left = u32::try_from(in_flight.0 / u64::from(self.mss)).unwrap_or(INFINITE);
-        self.cwnd = left.min(INFINITE - 1) + 1;
+        self.set((in_flight.0 / self.unit()).saturating_add(u64::from(self.segment)));
         self.count = 0;
     }
     /// Falls to `cwnd` because it was not used.
@@ -143,7 +174,7 @@ impl Window {
         if !self.in_slow_start() {
             self.ssthresh = self.ssthresh.max(self.cwnd / 2 + self.cwnd / 4);
         }
-        self.cwnd = self.cwnd.min((cwnd.0 / u64::from(self.mss)) as u32).max(1);
+        self.set((cwnd.0 / self.unit()).min(u64::from(self.cwnd)));
         self.count = 0;
     }
     /// Takes the last reduction back.
@@ -177,7 +208,21 @@ mod tests {
         assert_eq!(window.cwnd, 10);
         window.increase(10, 1);
         assert_eq!(window.cwnd, 11);
-        assert_eq!((window.segments(Bytes(1500)), window.segments(Bytes(600))), (1, 1));
+        assert_eq!((window.counts(Bytes(1500)), window.counts(Bytes(600))), (1, 1));
+    }
+
+    #[test]
+    fn bytes_grow_by_a_segment_per_window_and_are_halved_exactly() {
+        let mut window = Window::counting(CwndUnit::Bytes, 1000, 11);
+        (window.ssthresh, window.cwnd) = (window.half(), window.half());
+        assert_eq!(window.bytes(), Bytes(5500));
+        for _ in 0..11 {
+            window.grow(Bytes(500));
+        }
+        // The square grows by 2 * 1000 * 5500 when it is continuous; the window of an ACK is the one before it.
+        assert!((6422..6432).contains(&window.cwnd), "{}", window.cwnd);
+        window.restart(Some(window.half()), Bytes(0));
+        assert_eq!(window.bytes(), Bytes(1000));
     }
 
     #[test]

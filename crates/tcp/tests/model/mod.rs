@@ -6,8 +6,9 @@ pub mod segments;
 
 use paceline_net::{Bytes, Duration, Instant, Node, Packet, Rate, SeqNumber, TcpFlags};
 use paceline_tcp::{
-    Abc, BeyondWindow, DelayedAck, EcnMode, Endpoint, EndpointConfig, Keepalive, LossRecovery, Nagle,
-    NewRenoTimer, Pacing, PrrMode, RtoStyle, SackCompression, SlowStartExit, Source, StretchAck, Variant,
+    Abc, BeyondWindow, CwndUnit, DelayedAck, EcnMode, Endpoint, EndpointConfig, Keepalive, LossRecovery,
+    Nagle, NewRenoTimer, Pacing, PrrMode, RtoStyle, SackCompression, SlowStartExit, Source, StretchAck,
+    Variant,
 };
 use std::collections::BTreeMap;
 
@@ -95,6 +96,7 @@ pub fn mechanisms(entropy: &mut Entropy<'_>, config: EndpointConfig) -> Endpoint
         hystart: entropy.pick(&[SlowStartExit::HyStart, SlowStartExit::HyStartPlusPlus, SlowStartExit::Off]),
         fast_convergence: on & 3 != 3,
         abc: entropy.pick(&[Abc::Unlimited, Abc::Off, Abc::One, Abc::Two]),
+        cwnd_unit: entropy.pick(&[CwndUnit::Segments, CwndUnit::Bytes]),
         nagle: entropy.pick(&[Nagle::Minshall, Nagle::Off, Nagle::Rfc896]),
         keepalive: (on & 64 != 0).then(|| Keepalive {
             idle: Duration::from_secs(20),

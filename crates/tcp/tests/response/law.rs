@@ -1,20 +1,21 @@
-//! The law of a congestion control alone under the RFC's deterministic losses: acknowledgments evenly over the round trip,
-//! and a loss that halves the window at once. No sender repairs anything here; what differs from the whole endpoint's
-//! window is what repairs cost.
+//! The law of a congestion control alone under the RFC's deterministic losses, in whole segments or in bytes:
+//! acknowledgments evenly over the round trip, and a loss that reduces the window at once. No sender repairs anything
+//! here; what differs from the whole endpoint's window is what repairs cost.
 
 use super::tables::Entry;
 use paceline_net::{Bytes, Instant};
 use paceline_tcp::{
-    AckSample, CongestionControl, CongestionEvent, Controller, EndpointConfig, SlowStartExit,
+    AckSample, CongestionControl, CongestionEvent, Controller, CwndUnit, EndpointConfig, SlowStartExit,
 };
 
 const SEGMENT: u64 = 1000;
 
 /// The average window in segments over `periods` losses, after as many to settle.
-pub fn law(entry: &Entry, peak: u64, periods: u64) -> f64 {
+pub fn law(entry: &Entry, unit: CwndUnit, peak: u64, periods: u64) -> f64 {
     let addresses = ["198.18.0.1:5000", "198.18.0.2:80"].map(|text| text.parse().expect("an address"));
     let config = EndpointConfig {
         variant: entry.variant,
+        cwnd_unit: unit,
         initial_window: peak as u32,
         hystart: SlowStartExit::Off,
         fast_convergence: false,

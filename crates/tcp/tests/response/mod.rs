@@ -8,8 +8,9 @@
 #![allow(dead_code)] // the test and the example each use their part
 
 use paceline_net::{Bytes, Duration, Instant, Node, Output, Packet, Port};
-use paceline_tcp::{DelayedAck, Endpoint, EndpointConfig, SlowStartExit, Source, Variant};
+use paceline_tcp::{CwndUnit, DelayedAck, Endpoint, EndpointConfig, SlowStartExit, Source};
 use std::collections::VecDeque;
+use tables::Entry;
 
 pub mod law;
 pub mod tables;
@@ -62,16 +63,18 @@ impl Path {
     }
 }
 
-/// The average window of `variant` in segments, that is what is delivered per round-trip time, when one of `period`
+/// The average window of an entry's control in segments, that is what is delivered per round-trip time, when one of its `period`
 /// segments is lost: over `periods` periods after as many to settle.
 ///
 /// The first segment is the first to be lost, out of a window of `peak` segments, the top of the cycle. To start there
 /// matters: around CUBIC's plateau the window hardly depends on the time, so that its cycle draws others in so slowly
 /// (by the cube of the distance) that it takes thousands of losses.
-pub fn response(variant: Variant, rtt: Duration, period: u64, peak: u64, periods: u64) -> f64 {
+pub fn response(entry: &Entry, unit: CwndUnit, peak: u64, periods: u64) -> f64 {
+    let (variant, rtt, period) = (entry.variant, entry.rtt, entry.period);
     let addresses = ["198.18.0.1:5000", "198.18.0.2:80"].map(|text| text.parse().expect("an address"));
     let config = |local: usize| EndpointConfig {
         variant,
+        cwnd_unit: unit,
         initial_window: peak as u32,
         segment_size: SEGMENT,
         receive_buffer: Bytes(1 << 30),

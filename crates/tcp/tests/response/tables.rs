@@ -3,7 +3,7 @@
 use super::law::law;
 use super::response;
 use paceline_net::Duration;
-use paceline_tcp::Variant;
+use paceline_tcp::{CwndUnit, Variant};
 
 /// One entry of a table.
 #[derive(Clone, Copy, Debug)]
@@ -38,13 +38,13 @@ impl Entry {
         };
         self.formula() / below
     }
-    /// By the control's law alone, over `periods` losses.
-    pub fn by_law(&self, periods: u64) -> f64 {
-        law(self, self.peak().round() as u64, periods)
+    /// By the control's law alone, in this unit, over `periods` losses.
+    pub fn by_law(&self, unit: CwndUnit, periods: u64) -> f64 {
+        law(self, unit, self.peak().round() as u64, periods)
     }
-    /// By simulation, over `periods` losses.
-    pub fn simulated(&self, periods: u64) -> f64 {
-        response(self.variant, self.rtt, self.period, self.peak().round() as u64, periods)
+    /// By simulation of whole endpoints, over `periods` losses.
+    pub fn simulated(&self, unit: CwndUnit, periods: u64) -> f64 {
+        response(self, unit, self.peak().round() as u64, periods)
     }
 }
 

@@ -223,6 +223,7 @@ fn set_sending(config: &mut EndpointConfig, key: &str, value: &str) -> Result<bo
         "hystart" => config.hystart = word(value)?,
         "fast_convergence" => config.fast_convergence = switch(value)?,
         "abc" => config.abc = word(value)?,
+        "cwnd_unit" => config.cwnd_unit = word(value)?,
         "loss_recovery" => config.loss_recovery = word(value)?,
         "newreno_timer" => config.newreno_timer = word(value)?,
         "newreno_careful" => config.newreno_careful = switch(value)?,

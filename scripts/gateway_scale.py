@@ -18,6 +18,7 @@ import sys
 import tempfile
 import time
 from pathlib import Path
+from typing import Any
 
 from gateway_bench import busy_seconds
 from gateway_town import Town, run
@@ -53,11 +54,11 @@ class Gateway:
     def ask(self, *args: str) -> str:
         return run(self.paceline, *args, "--control", self.socket)
 
-    def status(self) -> dict:
-        return json.loads(self.ask("gateway", "status", "--json"))
+    def status(self) -> dict[str, Any]:
+        return dict(json.loads(self.ask("gateway", "status", "--json")))
 
     def counters(self) -> dict[str, int]:
-        return self.status()["counters"]
+        return dict(self.status()["counters"])
 
     def memory(self) -> float:
         """Resident memory in MB (10^6 bytes)."""
@@ -151,7 +152,7 @@ def left_alone(town: Town, gateway: Gateway, options: argparse.Namespace) -> Non
 
 def received(namespace: str) -> int:
     stats = json.loads(run("ip", "-n", namespace, "-s", "-j", "link", "show", "dev", "eth0"))
-    return stats[0]["stats64"]["rx"]["packets"]
+    return int(stats[0]["stats64"]["rx"]["packets"])
 
 
 def connections(town: Town, gateway: Gateway, options: argparse.Namespace) -> None:

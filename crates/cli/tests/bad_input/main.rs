@@ -117,6 +117,7 @@ fn types() {
         ),
         ("[tcp]\nhystart = true\n[[station]]\n", &["bad.toml:2: tcp.hystart", "string"]),
         ("[tcp]\nabc = \"l3\"\n[[station]]\n", &["bad.toml:2: tcp.abc", "`l2`"]),
+        ("[tcp]\ncwnd_unit = \"mss\"\n[[station]]\n", &["bad.toml:2: tcp.cwnd_unit", "`bytes`"]),
         ("[tcp]\nhystart = \"yes\"\n[[station]]\n", &["bad.toml:2: tcp.hystart", "`hystart++`"]),
         (
             "[tcp]\ncongestion_control = \"bbr2\"\n[[station]]\n",

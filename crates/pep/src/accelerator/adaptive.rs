@@ -7,7 +7,7 @@
 //!
 //! **Window**: rate x (minimum round trip + budget). The budget is the queue that the radio draws from until the
 //! first ACK tells of a higher capacity. It follows from the link itself: round trips near the minimum say that the
-//! queue ran empty, and about one in fifty is wanted. A steady link is left with a short queue, a bursty one gets
+//! queue ran empty, and about one in forty is wanted. A steady link is left with a short queue, a bursty one gets
 //! a longer one. While the queue stays short the capacity is not known, and the window grows up to twofold each
 //! round trip: a hundredfold jump takes eight or nine. After a drop the estimate follows with the stretches, and
 //! nothing is sent until the excess has drained.
@@ -46,7 +46,7 @@ impl Default for AdaptiveParameters {
         Self {
             least_budget: Duration::from_millis(15),
             most_budget: Duration::from_millis(100),
-            starvation: 0.02,
+            starvation: 0.025,
         }
     }
 }

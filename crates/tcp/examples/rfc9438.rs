@@ -17,12 +17,12 @@ fn main() {
     let most = std::env::args().nth(1).map_or(Ok(7), |text| text.parse());
     let most: u32 = most.ok().filter(|most| (2..=8).contains(most)).expect("a number from 2 to 8");
     println!(
-        "table  control   RTT/ms      1/p    printed    formula   law            bytes          segments       both curves"
+        "table  control   RTT/ms      1/p    printed    formula        law            bytes         segments     both curves"
     );
     let entries = (2..=most).flat_map(windows).chain(loss_rates(5 * 10u64.pow(most)));
     for entry in entries {
         let (formula, rtt, periods) = (entry.formula(), entry.rtt.as_millis(), periods(&entry));
-        let beside = |window: f64| format!("{window:>8.1} {:>+5.1}%", 100.0 * (window / formula - 1.0));
+        let beside = |window: f64| format!("{window:>10.1} {:>+5.1}%", 100.0 * (window / formula - 1.0));
         let curves = match entry.variant {
             Variant::Cubic => format!("{:.1}", both_curves(entry.rtt, entry.period)),
             _ => String::new(),

@@ -8,6 +8,8 @@ use super::*;
 pub(super) struct Promises {
     /// Right edge of what the server may send, as it was told last while the connection was accelerated.
     edge: Option<i64>,
+    /// A stranger's handshake may have taken the connection's place, without its window scale.
+    pub replaced: bool,
     /// The highest TSval from each side.
     newest: [Option<u32>; 2],
 }
@@ -53,7 +55,7 @@ impl Model {
         }
         // Others may be the client's own, with numbers that an endpoint would refuse: those pass as they are.
         let plain = tcp.payload_len == 0 && tcp.flags.0 & !TcpFlags::PSH.with(TcpFlags::ECE).0 == ACK.0;
-        if side == Side::Server && plain {
+        if side == Side::Server && plain && !self.promises.replaced {
             let ack =
                 i64::from(tcp.ack.distance(SeqNumber(self.isn[0]) + self.have as u32)) + self.have as i64;
             let edge = ack + (i64::from(tcp.window) << self.shift);

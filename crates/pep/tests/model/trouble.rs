@@ -61,6 +61,7 @@ impl Model {
         if (plausible_ack || ends || exact || hits_reset || !tcp.options.sack.is_empty()) && !self.hostile {
             return;
         }
+        self.promises.replaced |= flags.contains(TcpFlags::SYN);
         let packet = self.packet(side, tcp, 1);
         self.input(side, packet);
     }

@@ -165,6 +165,25 @@ fn duplicates_are_suppressed_and_the_loss_repaired_here() {
     assert_eq!(bed.taken_by_server(), vec![duplicate; 3]);
 }
 
+/// Without SACK all that was sent behind a loss counts as in flight, which may be more than the window by then: it must not
+/// hold the repetition back.
+#[test]
+fn a_fast_retransmit_goes_out_though_more_is_in_flight_than_the_window() {
+    let mut bed = open(|bed| bed.sack = false);
+    bed.send(1, 200);
+    // A radio that takes a segment in 50 ms.
+    for n in 1..=10 {
+        bed.wait(50);
+        bed.ack(1 + n * u64::from(SEGMENT));
+    }
+    let flow = bed.accelerator.flows().next().unwrap();
+    assert!(flow.in_flight > flow.window + 2 * u64::from(SEGMENT), "{flow:?}");
+    bed.clear();
+    (0..3).for_each(|_| bed.ack(10_001));
+    bed.wait(1);
+    assert_eq!(bed.data(), [(10_001, SEGMENT)]);
+}
+
 /// Row "window": the right edge towards the server never retreats; the client's window is honoured unless overshoot
 /// is on; own zero-window probes; the server's are answered.
 #[test]

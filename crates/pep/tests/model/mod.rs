@@ -3,20 +3,24 @@
 //!
 //! - the client's stream is a prefix of the server's, byte by byte;
 //! - the server is never told that more was received than it sent, and its right edge never retreats;
+//! - timestamps are the ends' own, and connections that are not accelerated pass untouched;
 //! - empty or not, nothing but the server's bytes reaches the client, with right checksums;
 //! - memory is bounded by the configuration;
 //! - in the end, over links that lose nothing more, the client gets all that the server sent, and the connection is
 //!   forgotten.
 
 mod client;
+mod promises;
 mod server;
+mod trouble;
 
 use paceline_net::rewrite::{self, Unparsed, checksum_is_right};
 use paceline_net::{
     Bytes, Checksum, Duration, FlowKey, Instant, IpHeader, Packet, Payload, SeqNumber, TcpFlags, TcpHeader,
     TcpOptions, Timestamps, Transport, wire,
 };
-use paceline_pep::accelerator::{Accelerator, AcceleratorConfig, FlowRecord, Side};
+use paceline_pep::accelerator::{Accelerator, AcceleratorConfig, FlowRecord, Side, Transmission};
+use promises::Promises;
 use std::collections::{BTreeMap, VecDeque};
 use std::net::IpAddr;
 
@@ -83,6 +87,7 @@ struct Model {
     client_acked: u32,
     client_fin: bool,
     echo: [u32; 2],
+    promises: Promises,
 }
 
 /// What came of a run.
@@ -160,6 +165,7 @@ impl Model {
             client_acked: 1,
             client_fin: false,
             echo: [0; 2],
+            promises: Promises::default(),
         }
     }
     fn clock(&self) -> u32 {
@@ -218,20 +224,20 @@ impl Model {
         }
     }
 
-    fn input(&mut self, side: Side, packet: Packet) {
-        self.accelerator.input(self.now, side, packet);
-        self.collect();
-    }
     fn collect(&mut self) {
         while let Some(sent) = self.accelerator.poll_transmit(self.now) {
-            match sent.side {
-                Side::Server => self.to_server.push_back(sent.packet),
-                Side::Mobile if sent.segment > 0 => self.split(&sent.packet, sent.segment),
-                Side::Mobile => self.to_client.push_back(sent.packet),
-            }
+            self.leave(sent);
         }
         assert!(self.accelerator.held() < (8 << 20) + (1 << 17), "memory is bounded");
         self.keep_journal();
+    }
+    fn leave(&mut self, sent: Transmission) {
+        self.check(sent.side, &sent.packet);
+        match sent.side {
+            Side::Server => self.to_server.push_back(sent.packet),
+            Side::Mobile if sent.segment > 0 => self.split(&sent.packet, sent.segment),
+            Side::Mobile => self.to_client.push_back(sent.packet),
+        }
     }
     /// Whatever a server was told ahead of the client is in the journal before it leaves; what was swept is the truth.
     fn keep_journal(&mut self) {
@@ -335,68 +341,6 @@ impl Model {
             self.input(side, packet);
         }
     }
-    /// Loss, duplication, corruption.
-    fn disturb(&mut self, choices: &mut Choices<'_>) {
-        let (what, which) = (choices.below(3), choices.below(4));
-        let queues = [&mut self.to_client, &mut self.to_server, &mut self.from_server, &mut self.from_client];
-        let queue = queues.into_iter().nth(which).expect("four queues");
-        let at = choices.below(queue.len());
-        match (what, queue.get(at).cloned()) {
-            (0, Some(_)) => drop(queue.remove(at)),
-            (1, Some(packet)) => queue.push_back(packet),
-            (_, Some(packet)) => {
-                // Two turned bits can make a checksum right again, and TCP has nothing else.
-                if let Payload::Datagram(bytes) = &packet.payload
-                    && checksum_is_right(&packet)
-                {
-                    let mut raw = bytes.to_vec();
-                    let bit = choices.byte() as usize * 37 % (raw.len() * 8);
-                    raw[bit / 8] ^= 1 << (bit % 8);
-                    match wire::parse(&raw) {
-                        Ok(corrupt) => queue[at] = corrupt,
-                        Err(_) => drop(queue.remove(at)),
-                    }
-                } else {
-                    queue.remove(at);
-                }
-            }
-            _ => {}
-        }
-    }
-    fn inject(&mut self, choices: &mut Choices<'_>) {
-        let side = if choices.byte() & 1 == 0 { Side::Server } else { Side::Mobile };
-        let jitter = (u32::from(choices.byte()) << choices.below(24)).wrapping_sub(1000);
-        let flags = TcpFlags([ACK.0, RST.0, ACK.0, FIN.0, 0x012, 0x038, 0, 0x004][choices.below(8)]);
-        let (seq, ack) = match side {
-            Side::Server => (self.sent as u32, self.client_sent),
-            Side::Mobile => (self.client_sent, self.have as u32),
-        };
-        let mut tcp = self.header(side, seq, ack, flags, 0);
-        match choices.below(3) {
-            0 => tcp.seq += jitter,
-            1 => tcp.ack += jitter,
-            _ => (tcp.seq, tcp.ack) = (tcp.seq + jitter, tcp.ack + jitter),
-        }
-        tcp.window = u16::from(choices.byte()) << 8;
-        if choices.byte() & 1 != 0 {
-            let left = SeqNumber(self.isn[0]) + (self.have as u32).wrapping_add(jitter);
-            tcp.options.sack.push(left, left + 700);
-        }
-        // Without right numbers nothing may happen; with them, an attacker on the path can do anything.
-        let plausible_ack =
-            side == Side::Mobile && tcp.ack.distance(SeqNumber(self.isn[0]) + self.have as u32) > 0;
-        let exact = tcp.seq == self.header(side, seq, ack, flags, 0).seq;
-        let ends = flags.intersects(TcpFlags::RST.with(TcpFlags::FIN).with(TcpFlags::SYN));
-        let numbers = self.accelerator.journal().next();
-        let hits_reset = flags.contains(TcpFlags::RST)
-            && numbers.is_some_and(|record| [record.server_acked, record.server_expects].contains(&tcp.seq));
-        if (plausible_ack || ends || exact || hits_reset || !tcp.options.sack.is_empty()) && !self.hostile {
-            return;
-        }
-        let packet = self.packet(side, tcp, 1);
-        self.input(side, packet);
-    }
-
     /// Everything on its way arrives, some times over.
     fn run_quietly(&mut self, rounds: usize) {
         for _ in 0..rounds {

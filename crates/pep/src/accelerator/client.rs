@@ -1,7 +1,6 @@
 //! Segments of the client: its acknowledgments are taken over, its data, FIN and reset go on with the numbers that
 //! the server has seen from us.
 
-use super::fading::LEAST_SILENCE;
 use super::flow::{Context, Fate, Flow};
 use super::outbound::MOST_DOUBTS;
 use super::scoreboard::Delivery;
@@ -54,10 +53,6 @@ impl Flow {
         let uncertain = self.uplink.uncertain;
         self.uplink.on_client(&packet, &tcp);
         self.complete = true;
-        let srtt = self.rtt.srtt().unwrap_or_default();
-        if self.is_waiting() && cx.now.since(self.heard_at) > LEAST_SILENCE.max(srtt / 4) {
-            self.silent_until = cx.now + srtt;
-        }
         self.heard_at = cx.now;
         self.window_probes = 0;
         self.rtt.on_progress();
@@ -182,8 +177,8 @@ impl Flow {
         let overdue = self.board.first_beyond_sent_at().is_some_and(|at| cx.now.since(at) >= due);
         let dropped = overdue && !self.board.has_hole() && self.duplicates >= DUPLICATES - 1;
         if dropped && self.board.lose_beyond() {
-            // What a fade left behind a hole tells nothing of the reader, known as one or not.
-            if !self.fades && cx.now >= self.silent_until {
+            // What a fade left behind a hole tells nothing of the reader.
+            if !self.fades {
                 self.overshoot.on_drop(cx.now);
                 cx.stats.overshoot_drops += 1;
             }

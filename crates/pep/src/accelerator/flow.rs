@@ -130,8 +130,6 @@ pub(super) struct Flow {
     pub timer_base: Instant,
     /// When the client was last heard while it owed an answer.
     pub heard_at: Instant,
-    /// What is found missing until then, a silence may have lost.
-    pub silent_until: Instant,
     /// Nothing at all was heard of it for two timeouts: it gets nothing but probes.
     pub silent: bool,
     /// When it was last asked for what it owes.
@@ -208,7 +206,6 @@ impl Flow {
             force: false,
             timer_base: now,
             heard_at: now,
-            silent_until: Instant::ZERO,
             silent: false,
             asked_at: Instant::ZERO,
             doubted: 0,

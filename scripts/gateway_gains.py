@@ -22,7 +22,18 @@ from pathlib import Path
 
 from gateway_town import Town, run
 
-LINUX = ["tcp.receive_buffer=6 MiB", "tcp.autotune=true", "tcp.beyond_window=drop"]
+LINUX = [
+    "tcp.profile=linux",
+    "tcp.segment_size=1448 B",
+    "tcp.receive_buffer=6 MiB",
+    "tcp.autotune=true",
+    "tcp.beyond_window=drop",
+    "tcp.timestamps=true",
+    "tcp.dsack=true",
+    "tcp.delayed_ack_timeout=40 ms",
+    "tcp.delayed_ack_adaptive=true",
+    "tcp.quick_acks=16",
+]
 LINKS: dict[str, list[str]] = {
     "single-station": [],
     "accelerator-3g": [],

@@ -46,3 +46,17 @@ fn profiles_differ_as_it_says() {
         }
     }
 }
+
+#[test]
+fn what_linux_lacked_stands_there() {
+    let (now, then) = (tcp("linux"), tcp("linux-2.6"));
+    let differ = now.iter().zip(&then).filter(|(now, then)| now != then);
+    let said: Vec<_> = rows().into_iter().filter(|row| row.len() == 3).collect();
+    let differ: Vec<_> =
+        differ.map(|(now, then)| vec![now.0.clone(), now.1.clone(), then.1.clone()]).collect();
+    let sorted = |mut rows: Vec<Vec<String>>| {
+        rows.sort();
+        rows
+    };
+    assert_eq!(sorted(said), sorted(differ));
+}

@@ -31,12 +31,17 @@ pub enum Profile {
     /// acknowledged, one segment of initial window, the timeouts of RFC 1122.
     #[serde(rename = "rfc793+reno")]
     Rfc793Reno,
+    /// Linux 2.6.32 to 2.6.38 (end of 2009 to 2011): CUBIC with HyStart, three segments of initial window (RFC 3390),
+    /// SACK recovery with rate halving, without PRR (3.2), tail loss probes (3.10) and RACK (4.4), SYNs repeated after
+    /// 3 s and five times, windows of up to 4 MiB.
+    #[serde(rename = "linux-2.6")]
+    Linux26,
 }
 
 impl Profile {
     /// Every profile.
-    pub const ALL: [Self; 5] =
-        [Self::Linux, Self::Ns3Default, Self::InetDefault, Self::WindowsXp, Self::Rfc793Reno];
+    pub const ALL: [Self; 6] =
+        [Self::Linux, Self::Ns3Default, Self::InetDefault, Self::WindowsXp, Self::Rfc793Reno, Self::Linux26];
 
     /// Sets everything that the profile has an opinion on; addresses, times and sequence numbers stay.
     pub fn apply(self, config: &mut EndpointConfig) {
@@ -44,6 +49,7 @@ impl Profile {
         *config = EndpointConfig { isn: config.isn, start_at: config.start_at, ..fresh };
         match self {
             Self::Linux => {}
+            Self::Linux26 => linux_26(config),
             Self::Ns3Default => ns3(config),
             Self::InetDefault => inet(config),
             Self::WindowsXp => windows_xp(config),
@@ -75,6 +81,19 @@ fn without_options(config: &mut EndpointConfig) {
     config.sack = false;
     config.timestamps = false;
     config.window_scale = false;
+}
+
+fn linux_26(config: &mut EndpointConfig) {
+    config.initial_window = 3;
+    config.loss_recovery = LossRecovery::Sack;
+    // Rate halving lets at most one segment follow each that left, as the conservative bound does.
+    config.prr = PrrMode::Rfc6937Crb;
+    config.tail_loss_probe = false;
+    config.initial_rto = Duration::from_secs(3);
+    (config.syn_retries, config.syn_linear_timeouts) = (5, 0);
+    config.receive_buffer = Bytes(4 << 20);
+    config.sack_compression = None;
+    config.beyond_window = BeyondWindow::Accept;
 }
 
 fn ns3(config: &mut EndpointConfig) {

@@ -101,7 +101,8 @@ impl Flow {
         if self.is_fading(cx.now) {
             return self.client_edge;
         }
-        let paused = self.overshoot.is_paused(cx.now);
+        let published = matches!(cx.config.control, RateControl::Paper(_));
+        let paused = !published && self.overshoot.is_paused(cx.now);
         if self.board.has_lost() || paused {
             return self.client_edge; // behind a hole a reader, however quick, has no room: it is repaired first
         }
@@ -113,7 +114,6 @@ impl Flow {
         } else if self.board.has_hole() {
             return self.client_edge;
         }
-        let published = matches!(cx.config.control, RateControl::Paper(_));
         let extra = if published {
             // As published, whatever the window, unless it is zero; but not past what is of use.
             self.useful_window.saturating_sub(self.client_window)

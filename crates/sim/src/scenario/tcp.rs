@@ -15,7 +15,7 @@ macro_rules! table {
         #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
         #[serde(from = "File")]
         pub struct Tcp {
-            /// Whose defaults: `linux`, `ns3-default`, `inet-default`, `windows-xp` or `rfc793+reno`.
+            /// Whose defaults: `linux`, `linux-2.6`, `ns3-default`, `inet-default`, `windows-xp` or `rfc793+reno`.
             pub profile: Profile,
             $($(#[$doc])* pub $key: $type,)*
             /// How fast the receiving application reads; at once if left out.

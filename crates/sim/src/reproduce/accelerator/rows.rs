@@ -211,8 +211,10 @@ impl<'a> Experiment<'a> {
                 }
                 _ => false,
             };
-            ordered += usize::from(figures.windows(2).all(rises));
-            surely += usize::from(figures.windows(2).all(clear));
+            // Both windows alone may be alike: a short file never fills the smaller one.
+            let against = [[figures[0], figures[2]], [figures[1], figures[2]]];
+            ordered += usize::from(against.iter().all(|pair| rises(pair)));
+            surely += usize::from(against.iter().all(|pair| clear(pair)));
             if let (Some(direct), Some(fast)) = (figures[1].mean, figures[2].mean) {
                 gains.push(format!("{file} {:+.0}%", 100.0 * (fast / direct - 1.0)));
             }
@@ -231,7 +233,7 @@ impl<'a> Experiment<'a> {
             holds: ordered == FILES.len(),
             surely: surely == FILES.len(),
             why: format!(
-                "accelerated > 64 KB > 17 KB at {ordered} of {} sizes; against 64 KB: {}",
+                "accelerated above both at {ordered} of {} sizes; against 64 KB: {}",
                 FILES.len(),
                 gains.join(", ")
             ),

@@ -60,7 +60,8 @@ pub struct Accelerator {
     pub exposure: Bytes,
     /// Bytes held at most for all connections of a device.
     pub device_buffer: Bytes,
-    /// Whether to send past the client's advertised window while the client takes it.
+    /// Whether to send past the client's advertised window: profile `adaptive` while the client takes it; `paper`, as
+    /// published, until the window is empty, which wastes the radio's time where receivers drop it (Linux from 6.17 on).
     pub overshoot: bool,
 }
 

@@ -278,3 +278,16 @@ fn hostile_packets_do_no_harm_and_devices_have_caps() {
     }
     assert!(bed.accelerator.held() < 100_000);
 }
+
+/// Row "checksums, GRO": a client with longer frames than the server gets what the server would have sent, since nothing says
+/// that the path between takes more.
+#[test]
+fn no_segment_is_longer_than_the_servers_own() {
+    let mut bed = open(|bed| bed.longer = 7_500);
+    bed.send(1, 1);
+    bed.clear();
+    let aggregate = bed.server_data(1001, 10_500);
+    bed.server_gives(aggregate);
+    bed.wait(30);
+    assert_eq!(bed.data().iter().map(|(_, len)| *len).max(), Some(SEGMENT));
+}

@@ -193,7 +193,9 @@ fn agree(server: &Syn, client: &Syn) -> Agreed {
         && answer.flags.contains(ece)
         && !answer.flags.contains(cwr)
         && !(offer.flags.contains(ae) && answer.flags.contains(cwr));
-    let mss = u32::from(client.options.mss.unwrap_or(DEFAULT_MSS));
+    let mss = client.options.mss.unwrap_or(DEFAULT_MSS);
+    // The client may have longer frames than the path: no longer than the server's own, which would have sent them.
+    let mss = u32::from(server.options.mss.map_or(mss, |own| own.min(mss)));
     let segment = mss.saturating_sub(if timestamps { 12 } else { 0 }).max(MIN_SEGMENT);
     let sack = server.options.sack_permitted && client.options.sack_permitted;
     Agreed { client_shift, server_shift, timestamps, sack, ecn, segment }

@@ -33,6 +33,8 @@ pub struct Bed {
     pub client_isn: u32,
     pub timestamps: bool,
     pub shift: u8,
+    /// How much longer the client's frames may be than the server's.
+    pub longer: u16,
     pub sack: bool,
     pub ecn: bool,
     /// Clocks of the ends in TSval.
@@ -58,6 +60,7 @@ impl Bed {
             client_isn: 0xffff_ff00,
             timestamps: true,
             shift: 4,
+            longer: 0,
             sack: true,
             ecn: false,
             clock: 0xffff_fff0,
@@ -84,7 +87,8 @@ impl Bed {
         bed
     }
     pub fn handshake(&mut self) {
-        let syn = self.syn_options();
+        let mut syn = self.syn_options();
+        syn.mss = syn.mss.map(|mss| mss + self.longer);
         let ecn = if self.ecn { TcpFlags::ECE.with(TcpFlags::CWR) } else { TcpFlags(0) };
         let syn = self.client_packet(0, None, SYN.with(ecn), 0, |tcp| tcp.options = syn);
         self.client_gives(syn);

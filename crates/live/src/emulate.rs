@@ -106,7 +106,8 @@ pub fn run(emulation: &Emulation<'_>) -> anyhow::Result<Report> {
     let options = LinkOptions {
         congestion_control: emulation.congestion_control.map(str::to_owned),
         // The kernel's segments have timestamps, whatever the scenario's: its packets are as long.
-        segment_size: scenario.tcp.segment_size.0 - if scenario.tcp.timestamps { 0 } else { 12 },
+        segment_size: scenario.tcp.segment_size.0
+            - if scenario.tcp.timestamps { 0 } else { netns::TIMESTAMPS },
     };
     let mut devices = vec![(HOST_SIDE, netns::host_side(address::HOST, STATION_NETWORKS, &options)?)];
     let mut namespaces = Vec::new();

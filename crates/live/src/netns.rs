@@ -27,7 +27,7 @@ const MTU: u64 = 1500;
 /// IPv4 and TCP headers.
 const HEADERS_V4: u64 = 40;
 /// The timestamps option, which the MSS does not count.
-const TIMESTAMPS: u64 = 12;
+pub const TIMESTAMPS: u64 = 12;
 /// IPv6 and TCP headers.
 const HEADERS_V6: u64 = 60;
 

@@ -5,9 +5,9 @@ web server, through the emulated radio, over a bridge alone and with the gateway
     scripts/gateway_gains.py [--paceline PATH] [--seconds N] [--scenario NAME]... [--control NAME]...
 
 For each link and the servers' congestion control: goodput of a download that lasts, and the time of files. The
-simulator runs the same scenario with receivers as Linux has them, with many seeds, which also tell how far runs lie
-apart: the last column says whether both gains are within 10% of each other, and if not, whether by more than chance,
-three standard errors. Needs root; its network is of its own namespaces.
+simulator runs the same scenario with receivers as Linux has them and with the same seeds, so through the same fades. The
+last column says whether both gains are within 10% of each other, and if not, whether by more than chance: three
+standard errors of the mean over the seeds. Needs root; its network is of its own namespaces.
 """
 
 import argparse
@@ -42,8 +42,7 @@ LINKS: dict[str, list[str]] = {
 }
 FILES = {"64 KiB": 65_536, "1 MiB": 1_048_576, "5 MiB": 5_242_880}
 LASTING = "large"
-# Seeds of the simulator.
-SIMULATED = 20
+PATHS = ("direct", "accelerator")
 # How far a live gain may be from the simulated one.
 WITHIN = 0.1
 SERVER = "http://198.51.100.2:8000"
@@ -53,15 +52,7 @@ def sets(settings: list[str]) -> list[str]:
     return [word for setting in settings for word in ("--set", setting)]
 
 
-class Runs(list[float]):
-    """What runs with different seeds came to."""
-
-    def mean(self) -> float:
-        return statistics.mean(self)
-
-    def variance_of_mean(self, count: int) -> float:
-        """Of `count` runs like these, over the square of the mean."""
-        return statistics.variance(self) / count / self.mean() ** 2
+Runs = list[float]  # by seed
 
 
 class Live:
@@ -102,38 +93,48 @@ def simulated(options: argparse.Namespace, scenario: str, control: str, path: st
     if size != LASTING:
         settings.append(f"station.file={size}")
     run("rm", "-rf", str(out))
-    run(options.paceline, "run", scenario, "--seeds", str(SIMULATED), *sets(settings), "--out", str(out))
+    run(options.paceline, "run", scenario, "--seeds", str(options.seeds), *sets(settings), "--out", str(out))
     if size == LASTING:
         totals = [one["totals"] for one in json.loads((out / "summary.json").read_text())["runs"]]
-        return Runs([float(one["goodput_mbps"]) for one in totals])
+        return [float(one["goodput_mbps"]) for one in totals]
     with (out / "flows.csv").open() as rows:
-        return Runs([float(row["received_s"]) for row in csv.DictReader(rows) if row["received_s"]])
+        return [float(row["received_s"] or options.seconds) for row in csv.DictReader(rows)]
+
+
+def live_runs(options: argparse.Namespace, scenario: str, control: str, folder: Path) -> dict[tuple[str, str], Runs]:
+    """By path and size."""
+    live: dict[tuple[str, str], Runs] = {}
+    town = Live(options.paceline, control, folder)
+    seeds = range(1, options.seeds + 1)
+    try:
+        for path in PATHS:
+            if path == "accelerator":
+                town.accelerate()
+            rates = [town.curl(scenario, seed, LASTING, options.seconds)[0] * 8e-6 for seed in seeds]
+            live[path, LASTING] = rates
+            for size in FILES:
+                name = size.replace(" ", "")
+                live[path, size] = [town.curl(scenario, seed, name, options.seconds)[1] for seed in seeds]
+    finally:
+        town.town.close()
+    return live
 
 
 def compare(options: argparse.Namespace, scenario: str, control: str, folder: Path) -> None:
     """Prints one link's lines."""
-    live: dict[tuple[str, str], float] = {}
-    town = Live(options.paceline, control, folder)
-    try:
-        for path in ("direct", "accelerator"):
-            if path == "accelerator":
-                town.accelerate()
-            seeds = range(1, options.seeds + 1)
-            rates = [town.curl(scenario, seed, LASTING, options.seconds)[0] * 8e-6 for seed in seeds]
-            live[path, LASTING] = statistics.mean(rates)
-            for size in FILES:
-                times = [town.curl(scenario, seed, size.replace(" ", ""), options.seconds)[1] for seed in seeds]
-                live[path, size] = statistics.mean(times)
-    finally:
-        town.town.close()
+    live = live_runs(options, scenario, control, folder)
     for size in (LASTING, *FILES):
-        cells, variance = [], 0.0
-        for path in ("direct", "accelerator"):
-            runs = simulated(options, scenario, control, path, size, folder)
-            cells += [live[path, size], runs.mean()]
-            variance += runs.variance_of_mean(options.seeds) + runs.variance_of_mean(len(runs))
+        by_path = [(live[path, size], simulated(options, scenario, control, path, size, folder)) for path in PATHS]
+        if options.each:
+            for path, (ours, theirs) in zip(PATHS, by_path, strict=True):
+                print(f"{path} {size}: live {ours}, simulated {theirs}", file=sys.stderr)
+        cells = [statistics.mean(runs) for both in by_path for runs in both]
         gains = [cells[2] / cells[0], cells[3] / cells[1]]
-        difference, chance = gains[0] / gains[1] - 1, 3 * variance**0.5
+        # The channel of a seed is the same on either side: what differs is the rest.
+        (direct, model), (gateway, model_gateway) = by_path
+        ratios = [(b / a) / (d / c) for a, b, c, d in zip(direct, gateway, model, model_gateway, strict=True)]
+        chance = 3 * statistics.stdev(ratios) / len(ratios) ** 0.5
+        difference = gains[0] / gains[1] - 1
         verdict = "yes" if abs(difference) <= WITHIN else "within chance" if abs(difference) <= chance else "no"
         what, unit = ("goodput", "Mb/s") if size == LASTING else (size, "s")
         print(
@@ -147,7 +148,8 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--paceline", default="target/release/paceline", metavar="PATH")
     parser.add_argument("--seconds", type=int, default=20, help="of a download that lasts (20)")
-    parser.add_argument("--seeds", type=int, default=3, help="of the live runs (3)")
+    parser.add_argument("--seeds", type=int, default=3, help="runs of each kind, two at least (3)")
+    parser.add_argument("--each", action="store_true", help="tell every run, on stderr")
     parser.add_argument("--scenario", action="append", choices=LINKS)
     parser.add_argument("--control", action="append", choices=["cubic", "bbr", "reno"])
     options = parser.parse_args()

@@ -34,8 +34,10 @@ LINUX = [
     "tcp.delayed_ack_adaptive=true",
     "tcp.quick_acks=16",
 ]
+# The simulated accelerator stands at the radio's end of the core, the gateway at the servers': it is short.
+CORE = 'core.hops=[{ rate = "1 Gb/s", delay = "1 ms" }]'
 LINKS: dict[str, list[str]] = {
-    "single-station": [],
+    "single-station": [CORE],
     "accelerator-3g": [],
     "accelerator-lte": [],
     "accelerator-trace": [],

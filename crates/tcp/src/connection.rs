@@ -102,8 +102,8 @@ impl Connection {
             return false;
         }
         if has_data {
-            if let Some(ms) = echo.map(|echo| clock.wrapping_sub(echo)).filter(|ms| *ms < u32::MAX / 2) {
-                self.receiver.on_rtt(ms);
+            if let Some(echo) = echo.filter(|echo| clock.wrapping_sub(*echo) < u32::MAX / 2) {
+                self.receiver.on_echo(echo, clock.wrapping_sub(echo));
             }
             self.on_data(now, tcp, ecn, stats);
         } else if self.receiver.is_probe(tcp.seq) {

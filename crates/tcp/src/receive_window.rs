@@ -22,6 +22,8 @@ pub(crate) struct ReceiveWindow {
     read_before: u64,
     round_start: Instant,
     rtt: Option<Duration>,
+    /// The timestamp that was echoed last.
+    echo: Option<u32>,
     tunes: bool,
 }
 
@@ -39,6 +41,7 @@ impl ReceiveWindow {
             read_before: 0,
             round_start: Instant::ZERO,
             rtt: None,
+            echo: None,
             tunes: config.autotune,
         }
     }
@@ -80,10 +83,15 @@ impl ReceiveWindow {
     pub fn rtt(&self) -> Option<Duration> {
         self.rtt
     }
-    /// A round-trip time as the receiver sees it, in milliseconds.
-    pub fn on_rtt(&mut self, ms: u32) {
+    /// A segment with data echoed our timestamp `echo`, `ms` after it left. An echo counts once: a sender that has nothing
+    /// newer to echo repeats it, however long ago that was. A shorter round-trip time counts at once, as in Linux since
+    /// 6.16, a longer one for an eighth.
+    pub fn on_echo(&mut self, echo: u32, ms: u32) {
+        if self.echo.replace(echo) == Some(echo) {
+            return;
+        }
         let sample = Duration::from_millis(u64::from(ms.max(1)));
-        self.rtt = Some(self.rtt.map_or(sample, |rtt| (rtt * 7 + sample) / 8));
+        self.rtt = Some(self.rtt.map_or(sample, |rtt| sample.min((rtt * 7 + sample) / 8)));
     }
     /// A segment of `payload` bytes arrived, and the application has read up to `read_to`.
     pub fn on_progress(&mut self, now: Instant, read_to: u64, payload: u32) {
@@ -99,7 +107,7 @@ impl ReceiveWindow {
         let read = read_to.saturating_sub(self.read_before);
         if read > self.space {
             // Twice what was read, for a sender that doubles each round trip, and twice the growth on top.
-            let room = 2 * read + 16 * segment;
+            let room = 2 * read;
             let growth = u128::from(room) * u128::from(read - self.space) / u128::from(self.space);
             let wanted = u128::from(room) + 2 * growth;
             self.clamp = self.clamp.max(wanted.min(u128::from(self.limit)) as u64);
@@ -131,7 +139,7 @@ mod tests {
     fn a_tuned_window_grows_with_what_is_read_up_to_the_buffer() {
         let config = config(4 << 20, true);
         let mut window = ReceiveWindow::new(&config, config.scale_shift());
-        window.on_rtt(100);
+        window.on_echo(7, 100);
         let (mut received, mut cwnd, mut sizes) = (0, 14_480, Vec::new());
         for round in 1..=12 {
             for _ in 0..cwnd / 1448 {
@@ -143,6 +151,18 @@ mod tests {
         }
         assert!(sizes.is_sorted() && sizes[0] == 65_536, "{sizes:?}");
         assert_eq!(sizes.last(), Some(&(4 << 20)));
+    }
+
+    #[test]
+    fn an_echo_counts_once_and_a_shorter_round_trip_at_once() {
+        let config = config(4 << 20, true);
+        let mut window = ReceiveWindow::new(&config, config.scale_shift());
+        let mut rtt_after = |echo, ms| {
+            window.on_echo(echo, ms);
+            window.rtt().unwrap().as_millis()
+        };
+        assert_eq!([rtt_after(1, 80), rtt_after(1, 160), rtt_after(1, 20)], [80, 80, 80]);
+        assert_eq!([rtt_after(2, 160), rtt_after(3, 40), rtt_after(3, 400)], [90, 40, 40]);
     }
 
     #[test]

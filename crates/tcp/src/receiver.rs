@@ -260,9 +260,9 @@ impl Receiver {
         }
         self.recent = kept;
     }
-    /// A sample of the round-trip time by the timestamps option, in milliseconds.
-    pub fn on_rtt(&mut self, ms: u32) {
-        self.window.on_rtt(ms);
+    /// A segment with data echoed a timestamp `ms` milliseconds after it left.
+    pub fn on_echo(&mut self, echo: u32, ms: u32) {
+        self.window.on_echo(echo, ms);
     }
     /// When [`Self::on_timer`] has something to do or an acknowledgment must leave; `Instant::ZERO` for at once.
     pub fn deadline(&self) -> Option<Instant> {

@@ -155,6 +155,8 @@ def main() -> None:
     parser.add_argument("--scenario", action="append", choices=LINKS)
     parser.add_argument("--control", action="append", choices=["cubic", "bbr", "reno"])
     options = parser.parse_args()
+    if options.seeds < 2:
+        parser.error(f"--seeds {options.seeds}: two at least, or nothing tells how far runs lie apart")
     if os.geteuid() != 0:
         sys.exit("needs root: network namespaces, bridges and packet sockets")
     options.paceline = os.path.abspath(options.paceline)

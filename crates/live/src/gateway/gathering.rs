@@ -15,7 +15,7 @@ const MANY: usize = 4;
 const HIGH: f64 = 8.0;
 const HIGH_BYTES: f64 = 16384.0;
 /// Bytes of a turn after which a pause gains nothing. Of 16 KiB to 256 KiB, with pauses of up to 100 us to 1 ms, this and
-/// [`MOST`] took the least processor time for a byte and moved the most.
+/// [`MOST`] were among the best both in processor time for a byte and in what was moved.
 const ENOUGH_BYTES: u64 = 32 << 10;
 /// Longest pause, unless the tick is longer, and the time over which rates are measured.
 const MOST: Duration = Duration::from_micros(300);

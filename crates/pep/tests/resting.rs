@@ -3,7 +3,7 @@
 mod bed;
 
 use bed::*;
-use paceline_net::Duration;
+use paceline_net::{Duration, Timestamps};
 use paceline_pep::accelerator::AcceleratorConfig;
 
 /// The client sends so many bytes, which its server acknowledges.
@@ -146,10 +146,24 @@ fn it_rests_only_if_nothing_is_owed() {
 fn what_does_not_fit_lets_the_connection_go_on_end_to_end() {
     // A gap in the server's stream: what was lost is between the ends.
     let (mut bed, off) = resting(true);
-    let ahead = bed.server_data(off + 5_000, SEGMENT);
-    bed.server_gives(ahead.clone());
-    assert_eq!((bed.taken_by_client(), bed.accelerator.flow_count()), (vec![ahead], 0));
+    let ahead: Vec<_> = (1..5).map(|n| bed.server_data(off + n * 1_000, SEGMENT)).collect();
+    for packet in &ahead[..3] {
+        bed.server_gives(packet.clone());
+        assert!(bed.taken_by_client().is_empty() && bed.accelerator.is_resting(&bed.key));
+    }
+    assert!(bed.accelerator.held() >= 3_000);
+    bed.server_gives(ahead[3].clone());
+    assert_eq!((bed.taken_by_client(), bed.accelerator.flow_count()), (ahead, 0));
     assert!(bed.taken_by_server().is_empty());
+    assert_eq!(bed.accelerator.held(), 0);
+
+    // Beyond any window, and across what the client has.
+    for (at, len) in [(10_000_000, SEGMENT), (-500, SEGMENT)] {
+        let (mut bed, off) = resting(true);
+        let strange = bed.server_data(off.wrapping_add_signed(at), len);
+        bed.server_gives(strange.clone());
+        assert_eq!((bed.taken_by_client(), bed.accelerator.flow_count()), (vec![strange], 0));
+    }
 
     // A segment of the client that comes here though others have gone past.
     let (mut bed, off) = resting(true);
@@ -157,6 +171,59 @@ fn what_does_not_fit_lets_the_connection_go_on_end_to_end() {
     let data = bed.client_packet(bed.client_next, Some(off), ACK, SEGMENT, |_| ());
     bed.client_gives(data.clone());
     assert_eq!((bed.taken_by_server(), bed.accelerator.flow_count()), (vec![data], 0));
+}
+
+#[test]
+fn what_overtakes_the_end_of_a_rest_waits_for_it() {
+    for answered in [false, true] {
+        let (mut bed, off) = resting(answered);
+        let packets: Vec<_> = (0..4).map(|n| bed.server_data(off + n * 1_000, SEGMENT)).collect();
+        for n in [2, 3, 1, 0] {
+            bed.server_gives(packets[n].clone());
+        }
+        bed.wait(1);
+        let expected: Vec<_> = (0..4).map(|n| (off + n * 1_000, SEGMENT)).collect();
+        assert_eq!(bed.data(), expected);
+        assert!(!bed.accelerator.is_resting(&bed.key) && bed.taken_by_server().is_empty());
+        bed.wait(10);
+        bed.ack(off + 4_000);
+        bed.wait(1);
+        assert_eq!((bed.acked(), bed.exposure()), (Some(off + 4_000), 0));
+        assert_eq!((bed.stats().flows_detached, bed.stats().invalid), (0, 0));
+    }
+}
+
+/// A probe of the server's window, what it sends again, segments that are too old.
+#[test]
+fn a_rest_goes_on_whatever_is_between_the_ends() {
+    for answered in [false, true] {
+        let (mut bed, off) = resting(answered);
+        bed.client_next = bed.client_next.wrapping_add(500_000_000);
+        let probe = bed.client_packet(bed.client_next - 1, Some(off), ACK, 0, |_| ());
+        bed.client_gives(probe.clone());
+        assert_eq!(bed.taken_by_server(), [probe]);
+        let old = bed.server_packet(off, ACK, SEGMENT, |tcp| {
+            tcp.options.timestamps =
+                tcp.options.timestamps.map(|own| Timestamps { val: own.val.wrapping_sub(1 << 20), ..own });
+        });
+        let mut between = vec![old];
+        if answered {
+            between.push(bed.server_data(off - 2_000, SEGMENT));
+        }
+        for packet in between {
+            bed.server_gives(packet.clone());
+            assert_eq!(bed.taken_by_client(), [packet]);
+        }
+        assert!(bed.accelerator.is_resting(&bed.key) && bed.to_server.is_empty());
+        let _ = resume(&mut bed, off);
+
+        // An acknowledgment of what never came here: the server's data went past.
+        let (mut bed, off) = resting(answered);
+        bed.client_next = bed.client_next.wrapping_add(500_000_000);
+        let knows = bed.client_packet(bed.client_next, Some(off + 5_000), ACK, 0, |_| ());
+        bed.client_gives(knows.clone());
+        assert_eq!((bed.taken_by_server(), bed.accelerator.flow_count()), (vec![knows], 0));
+    }
 }
 
 #[test]

@@ -30,9 +30,10 @@ impl Flow {
         let plausible = self.uplink.accepts_seq(tcp.seq) && !self.is_old_of_client(&tcp);
         let Some(ack) = ack.filter(|ack| plausible && *ack + reach >= self.una) else {
             if self.uplink.resting {
-                // Segments have gone past us, and this one has not. An end is what comes here.
-                let ends = self.uplink.note_end(&tcp);
-                return (if ends { Fate::Pass(packet) } else { Fate::Detach(packet) }, none);
+                // Others have gone past us, and this one has not. What comes here are an end, and what carries nothing:
+                // a probe of a closed window, a keepalive.
+                let usual = self.uplink.note_end(&tcp) || !carries && ack.is_some_and(|ack| ack <= self.nxt);
+                return (if usual { Fate::Pass(packet) } else { Fate::Detach(packet) }, none);
             }
             cx.stats.invalid += 1;
             return (Self::leave_to_server(cx, packet, carries), none);

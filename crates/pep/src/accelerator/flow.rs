@@ -110,6 +110,8 @@ pub(super) struct Flow {
     /// Its device's radio loses what is not answered in time.
     pub fades: bool,
     pub store: Store,
+    /// Packets of the server, ahead of those that end a rest.
+    pub ahead: Vec<Packet>,
     pub board: Scoreboard,
     pub rtt: Rtt,
     pub overshoot: Overshoot,
@@ -194,6 +196,7 @@ impl Flow {
             useful_window: 0,
             fades: false,
             store: Store::new(first),
+            ahead: Vec::new(),
             board: Scoreboard::default(),
             rtt: Rtt::of(opened.rtt),
             overshoot: Overshoot::open(opened.client_edge - first),
@@ -235,6 +238,10 @@ impl Flow {
     /// Bytes that the server thinks delivered and that are not.
     pub fn exposure(&self) -> u64 {
         self.acked.saturating_sub(self.una)
+    }
+    /// Bytes held, bookkeeping included.
+    pub fn held(&self) -> u64 {
+        self.store.cost() + self.ahead.iter().map(|packet| u64::from(packet.len)).sum::<u64>()
     }
     /// Nothing is held and nothing is owed: what passes now would pass the same without us.
     pub fn is_quiet(&self) -> bool {

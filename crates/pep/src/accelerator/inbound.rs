@@ -15,6 +15,8 @@ use paceline_net::{
 
 /// Payload of a super-packet at most.
 pub(super) const LARGEST_PACKET: u64 = 1 << 16;
+/// Packets of the server that wait for what they have overtaken, at the end of a rest.
+const AHEAD: usize = 3;
 /// The window towards the server is told again when it can grow by this share.
 const UPDATE_SHARE: u64 = 4;
 
@@ -35,7 +37,12 @@ impl Flow {
             if tcp.payload_len > 0 || fin {
                 // Believed is what stands exactly where its stream goes on: nothing else tells it from injected segments.
                 if off != self.store.next() || !acceptable {
-                    return Fate::Detach(packet);
+                    return self.while_resting(
+                        cx,
+                        packet,
+                        (off, off + u64::from(tcp.payload_len)),
+                        acceptable,
+                    );
                 }
                 self.uplink.resume(&tcp);
             } else if !acceptable || !self.uplink.accepts_ack(tcp.ack) {
@@ -63,6 +70,29 @@ impl Flow {
         self.hear_server(&tcp);
         self.uplink.on_server_data();
         self.on_data(cx, packet, off, fin)
+    }
+
+    /// Data of the server that do not stand where its stream goes on. What the client has, or would not take, is
+    /// between the two. What is ahead may have been overtaken by what is missing, so a few packets wait for it; more of
+    /// them tell of a loss (as duplicates do in RFC 5681), which the ends repair.
+    fn while_resting(
+        &mut self,
+        cx: &Context<'_>,
+        packet: Packet,
+        (off, end): (u64, u64),
+        acceptable: bool,
+    ) -> Fate {
+        let next = self.store.next();
+        if end <= next || !acceptable {
+            return Fate::Pass(packet);
+        }
+        if off < next || end > self.edge || cx.full || self.ahead.len() >= AHEAD {
+            return Fate::Detach(packet);
+        }
+        let seq = |packet: &Packet| packet.tcp_header().map(|tcp| tcp.seq);
+        let place = self.ahead.partition_point(|other| seq(other) < seq(&packet));
+        self.ahead.insert(place, packet);
+        Fate::Absorbed
     }
 
     /// PAWS (RFC 7323, section 5).

@@ -77,6 +77,7 @@ mod response;
 mod rtt;
 mod scoreboard;
 mod sent;
+mod settle;
 mod shallow;
 mod stats;
 mod store;

@@ -164,7 +164,7 @@ impl Accelerator {
         Some(FlowSnapshot {
             key: flow.key,
             exposure: flow.exposure(),
-            held: flow.store.cost(),
+            held: flow.held(),
             in_flight: flow.board.in_flight(),
             delivered: flow.una - 1,
             srtt: flow.rtt.srtt(),

@@ -6,8 +6,8 @@
 //! raises it, never lowers it.
 //!
 //! **Window**: rate x (minimum round trip + budget). The budget is the queue that the radio draws from until the
-//! first ACK tells of a higher capacity. It follows from the link itself: round trips near the minimum say that the
-//! queue ran empty, and about one in forty is wanted. A steady link is left with a short queue, a bursty one gets
+//! first ACK tells of a higher capacity. It follows from the link itself: round trips within a packet's time of the
+//! minimum say that the queue ran empty, and about one in thirty is wanted. A steady link is left with a short queue, a bursty one gets
 //! a longer one. While the queue stays short the capacity is not known, and the window grows up to twofold each
 //! round trip: a hundredfold jump takes eight or nine. After a drop the estimate follows with the stretches, and
 //! nothing is sent until the excess has drained.
@@ -36,7 +36,7 @@ pub struct AdaptiveParameters {
     pub least_budget: Duration,
     /// Longest queueing delay to keep, on links that serve in bursts.
     pub most_budget: Duration,
-    /// Share of round trips that may find the queue empty, 0 to 1. Half of it where the radio fades: a fade itself leaves the
+    /// Share of round trips that may find the queue empty, 0 to 1. A third of it where the radio fades: a fade itself leaves the
     /// link idle, which no queue prevents.
     pub starvation: f64,
 }
@@ -46,7 +46,7 @@ impl Default for AdaptiveParameters {
         Self {
             least_budget: Duration::from_millis(15),
             most_budget: Duration::from_millis(100),
-            starvation: 0.025,
+            starvation: 0.035,
         }
     }
 }
@@ -64,6 +64,13 @@ const MIN_WINDOW: u64 = 4 * 1460;
 /// Largest growth of the window in a round trip, and how fast it is reached.
 const MAX_GAIN: f64 = 2.0;
 const GAIN_STEP: f64 = 1.3;
+/// Of `starvation`, what is wanted where the radio fades.
+const FADING_SHARE: f64 = 1.0 / 3.0;
+/// Pacing rate as a factor of the bandwidth: that is a mean over stretches, and what a radio takes and acknowledges comes
+/// in bursts. What they make room for is sent soon; how much that is, the window says.
+const PACING: f64 = 2.0;
+/// The same where the radio fades, and loses what is sent meanwhile.
+const FADING_PACING: f64 = 1.25;
 /// Growth of the budget for a round trip throughout which the queue was empty.
 const BUDGET_STEP: f64 = 0.2;
 
@@ -229,7 +236,7 @@ impl Adaptive {
         // The time until now belongs to the state that it began with: a radio that serves in turns is found empty at the
         // end of one, and what it could have sent more is not seen.
         let now_empty = self.floor.is_near(rtt);
-        let starvation = self.parameters.starvation * if self.fades { 0.5 } else { 1.0 };
+        let starvation = self.parameters.starvation * if self.fades { FADING_SHARE } else { 1.0 };
         let step = if std::mem::replace(&mut self.empty, now_empty) { share } else { -starvation * share };
         let (least, most) = (self.parameters.least_budget, self.parameters.most_budget);
         self.budget =
@@ -281,6 +288,7 @@ impl Adaptive {
                 self.samples[self.next_sample] = rate;
                 self.next_sample = (self.next_sample + 1) % MEMORY;
                 self.bandwidth = self.samples.iter().copied().fold(0.0, f64::max);
+                self.floor.on_bandwidth(self.bandwidth);
             }
         }
         self.limited_since_mark = false;
@@ -323,7 +331,7 @@ impl Adaptive {
             let filling = if self.starting { 12.0 * self.window as f64 / rtt } else { 0.0 };
             (1.5 * self.gain * self.bandwidth).max(initial).max(filling)
         } else {
-            1.25 * self.bandwidth
+            self.bandwidth * if self.fades { FADING_PACING } else { PACING }
         };
         Rate((rate as u64).max(64_000))
     }

@@ -26,6 +26,9 @@ const MAX_SEARCH: Duration = Duration::from_secs(3);
 const INITIAL: Duration = Duration::from_millis(50);
 /// A queueing delay below this is none.
 const LEAST_QUEUE: Duration = Duration::from_millis(2);
+/// Bits of a packet, and the longest time that it is taken to need.
+const PACKET: f64 = 12_000.0;
+const LONGEST_PACKET: Duration = Duration::from_millis(100);
 /// Of what the path holds, what is sent in a search.
 const KEPT: f64 = 0.75;
 
@@ -58,6 +61,8 @@ pub(super) struct Floor {
     /// No trial before then, and how long the last pause was.
     trial_at: Instant,
     pause: Duration,
+    /// What a packet needs at the path's rate.
+    packet_time: Duration,
     pub loaded: Loaded,
 }
 
@@ -65,10 +70,14 @@ impl Floor {
     pub fn rtt(&self) -> Duration {
         self.min.map_or(INITIAL, |(rtt, _)| rtt)
     }
-    /// Whether a round trip of so long has no queue in it.
+    /// The path carries so many bit/s.
+    pub fn on_bandwidth(&mut self, bandwidth: f64) {
+        self.packet_time = Duration::from_secs_f64(PACKET / bandwidth.max(1.0)).min(LONGEST_PACKET);
+    }
+    /// Whether a round trip of so long has no queue in it: less than a packet, or what a path varies by itself.
     pub fn is_near(&self, rtt: Duration) -> bool {
         let min = self.rtt();
-        rtt.saturating_sub(min) < LEAST_QUEUE.max(min / 16)
+        rtt.saturating_sub(min) < LEAST_QUEUE.max(min / 16).max(self.packet_time)
     }
     pub fn is_searching(&self) -> bool {
         self.search.is_some()

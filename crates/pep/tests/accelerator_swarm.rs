@@ -35,3 +35,8 @@ fn runs_from_many_seeds_keep_the_promises() {
 fn a_fin_that_comes_again_is_acknowledged_again() {
     model::run(include_bytes!("found/fin-whose-acknowledgment-was-lost"));
 }
+
+#[test]
+fn what_has_a_wrong_checksum_is_not_learned_in_a_handshake_either() {
+    model::run(include_bytes!("found/acknowledgment-with-a-wrong-checksum"));
+}

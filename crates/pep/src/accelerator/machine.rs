@@ -104,7 +104,10 @@ impl Accelerator {
         };
         let key = if side == Side::Server { key } else { key.reversed() };
         let known = self.flows.find(&key);
-        if self.config.verify_checksums && known.is_some() && !checksum_is_right(&packet) {
+        // Of a handshake, what is wrong would be learned as well.
+        let mut opens = || tcp.flags.contains(TcpFlags::SYN) || self.openings.get(&key).is_some();
+        let matters = known.is_some() || !packet.ip.special && opens();
+        if self.config.verify_checksums && matters && !checksum_is_right(&packet) {
             self.stats.corrupt += 1;
             return self.pass(side, packet);
         }
@@ -201,10 +204,6 @@ impl Accelerator {
         }
         if self.overloaded || self.held > self.config.total_buffer.0 {
             return Err(BypassReason::Overload);
-        }
-        if self.config.verify_checksums && !checksum_is_right(packet) {
-            self.stats.corrupt += 1;
-            return Err(BypassReason::MidFlow);
         }
         if self.flows.len() >= self.config.max_flows && !self.make_room(now) {
             return Err(BypassReason::TableFull);

@@ -13,6 +13,7 @@ mod client;
 mod promises;
 mod server;
 mod trouble;
+mod upload;
 
 use paceline_net::rewrite::{self, Unparsed, checksum_is_right};
 use paceline_net::{
@@ -87,6 +88,9 @@ struct Model {
     client_acked: u32,
     client_fin: bool,
     echo: [u32; 2],
+    /// Uploads go past the machine, and how often they began to.
+    past: bool,
+    rests: u64,
     promises: Promises,
 }
 
@@ -97,6 +101,8 @@ pub struct Outcome {
     pub delivered: u64,
     /// Operations of both sides.
     pub operations: u64,
+    /// Times that an upload went past.
+    pub rests: u64,
 }
 
 /// Runs the operations that the bytes stand for, then lets the links heal.
@@ -110,7 +116,7 @@ pub fn run(bytes: &[u8]) -> Outcome {
         model.accelerator.invariants();
     }
     model.finish();
-    Outcome { delivered: model.have, operations: model.operations }
+    Outcome { delivered: model.have, operations: model.operations, rests: model.rests }
 }
 
 impl Model {
@@ -165,6 +171,8 @@ impl Model {
             client_acked: 1,
             client_fin: false,
             echo: [0; 2],
+            past: false,
+            rests: 0,
             promises: Promises::default(),
         }
     }
@@ -320,7 +328,11 @@ impl Model {
             19 => self.client_acks(choices),
             20 => self.inject(choices),
             21 => self.run_quietly(choices.below(20)),
-            22 if choices.byte() > 240 => self.close(choices),
+            22 => match choices.byte() {
+                241.. => self.close(choices),
+                200.. => self.client_uploads(choices),
+                _ => self.run_quietly(2),
+            },
             _ => self.run_quietly(2),
         }
     }
@@ -338,20 +350,20 @@ impl Model {
         let queue = if side == Side::Server { &mut self.from_server } else { &mut self.from_client };
         let at = choices.below(queue.len().min(3));
         if let Some(packet) = queue.remove(at) {
-            self.input(side, packet);
+            self.arrive(side, packet);
         }
     }
     /// Everything on its way arrives, some times over.
     fn run_quietly(&mut self, rounds: usize) {
         for _ in 0..rounds {
             while let Some(packet) = self.from_server.pop_front() {
-                self.input(Side::Server, packet);
+                self.arrive(Side::Server, packet);
             }
             while let Some(packet) = self.to_client.pop_front() {
                 self.client_gets(&packet);
             }
             while let Some(packet) = self.from_client.pop_front() {
-                self.input(Side::Mobile, packet);
+                self.arrive(Side::Mobile, packet);
             }
             while let Some(packet) = self.to_server.pop_front() {
                 self.server_gets(&packet);

@@ -7,7 +7,7 @@ use super::*;
 #[derive(Default)]
 pub(super) struct Promises {
     /// Right edge of what the server may send, as it was told last while the connection was accelerated.
-    edge: Option<i64>,
+    pub edge: Option<i64>,
     /// A stranger's handshake may have taken the connection's place, without its window scale.
     pub replaced: bool,
     /// The highest TSval from each side.
@@ -32,7 +32,7 @@ impl Model {
     }
 
     /// A packet comes from `side`.
-    fn note(&mut self, side: Side, packet: &Packet) {
+    pub(super) fn note(&mut self, side: Side, packet: &Packet) {
         let timestamps = packet.tcp_header().and_then(|tcp| tcp.options.timestamps);
         if let Some(timestamps) = timestamps.filter(|_| checksum_is_right(packet)) {
             let newest = &mut self.promises.newest[side as usize];

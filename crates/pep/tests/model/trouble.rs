@@ -63,6 +63,6 @@ impl Model {
         }
         self.promises.replaced |= flags.contains(TcpFlags::SYN);
         let packet = self.packet(side, tcp, 1);
-        self.input(side, packet);
+        self.arrive(side, packet);
     }
 }

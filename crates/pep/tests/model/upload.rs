@@ -1,0 +1,45 @@
+//! Uploads that go past the machine, as a driver lets them: by the packet alone, and by what the machine says of the
+//! connection.
+
+use super::*;
+
+impl Model {
+    /// A packet comes from `side`, to the driver.
+    pub(super) fn arrive(&mut self, side: Side, packet: Packet) {
+        let Some(tcp) = packet.tcp_header().copied() else { return self.input(side, packet) };
+        let begins_or_ends = TcpFlags::SYN.with(FIN).with(RST).with(TcpFlags::URG).0 & !ACK.0;
+        let data = tcp.payload_len > 0;
+        if self.past && tcp.flags.0 & begins_or_ends == 0 && (side == Side::Mobile || !data) {
+            self.note(side, &packet);
+            self.promises.edge = None; // the client tells of its own
+            match side {
+                Side::Server => self.to_client.push_back(packet),
+                Side::Mobile => self.to_server.push_back(packet),
+            }
+            return;
+        }
+        let key = self.key;
+        let taken_back = side == Side::Server
+            && (data || tcp.flags.contains(TcpFlags::FIN))
+            && self.accelerator.is_resting(&key);
+        self.input(side, packet);
+        if taken_back {
+            self.past &= self.accelerator.is_resting(&key);
+        } else if side == Side::Mobile && data && self.accelerator.rest(&key) {
+            self.past = true;
+            self.rests += 1;
+        }
+    }
+    /// The client sends much, as its window allows, and again what was lost.
+    pub(super) fn client_uploads(&mut self, choices: &mut Choices<'_>) {
+        for _ in 0..choices.below(32) {
+            let off = self.client_acked;
+            let len = 30_000;
+            let mut tcp = self.header(Side::Mobile, off, self.have as u32, ACK, len);
+            self.fill(&mut tcp, &[]);
+            self.from_client.push_back(self.packet(Side::Mobile, tcp, off.into()));
+            self.client_sent = self.client_sent.max(off + len);
+            self.run_quietly(1);
+        }
+    }
+}

@@ -36,7 +36,7 @@ pub struct AdaptiveParameters {
     pub least_budget: Duration,
     /// Longest queueing delay to keep, on links that serve in bursts.
     pub most_budget: Duration,
-    /// Share of round trips that may find the queue empty, 0 to 1. A third of it where the radio fades: a fade itself leaves the
+    /// Share of round trips that may find the queue empty, 0 to 1. Two fifths of it where the radio fades: a fade itself leaves the
     /// link idle, which no queue prevents.
     pub starvation: f64,
 }
@@ -46,7 +46,7 @@ impl Default for AdaptiveParameters {
         Self {
             least_budget: Duration::from_millis(15),
             most_budget: Duration::from_millis(100),
-            starvation: 0.035,
+            starvation: 0.03,
         }
     }
 }
@@ -65,10 +65,10 @@ const MIN_WINDOW: u64 = 4 * 1460;
 const MAX_GAIN: f64 = 2.0;
 const GAIN_STEP: f64 = 1.3;
 /// Of `starvation`, what is wanted where the radio fades.
-const FADING_SHARE: f64 = 1.0 / 3.0;
+const FADING_SHARE: f64 = 0.4;
 /// Pacing rate as a factor of the bandwidth: that is a mean over stretches, and what a radio takes and acknowledges comes
 /// in bursts. What they make room for is sent soon; how much that is, the window says.
-const PACING: f64 = 2.0;
+const PACING: f64 = 3.0;
 /// The same where the radio fades, and loses what is sent meanwhile.
 const FADING_PACING: f64 = 1.25;
 /// Growth of the budget for a round trip throughout which the queue was empty.

@@ -7,10 +7,10 @@
 //!
 //! **Window**: rate x (minimum round trip + budget). The budget is the queue that the radio draws from until the
 //! first ACK tells of a higher capacity. It follows from the link itself: round trips within a packet's time of the
-//! minimum say that the queue ran empty, and about one in thirty is wanted. A steady link is left with a short queue, a bursty one gets
-//! a longer one. While the queue stays short the capacity is not known, and the window grows up to twofold each
-//! round trip: a hundredfold jump takes eight or nine. After a drop the estimate follows with the stretches, and
-//! nothing is sent until the excess has drained.
+//! minimum say that the queue ran empty, and about one in thirty is wanted. A steady link is left with a short queue, a
+//! bursty one gets a longer one. While the queue stays short the capacity is not known, and the window grows up to
+//! twofold each round trip: a hundredfold jump takes eight or nine. After a drop the estimate follows with the
+//! stretches, and nothing is sent until the excess has drained.
 //!
 //! **Minimum round trip**: that of the path at its load, found by windows that are small now and then (`floor`).
 //!
@@ -36,8 +36,8 @@ pub struct AdaptiveParameters {
     pub least_budget: Duration,
     /// Longest queueing delay to keep, on links that serve in bursts.
     pub most_budget: Duration,
-    /// Share of round trips that may find the queue empty, 0 to 1. Two fifths of it where the radio fades: a fade itself leaves the
-    /// link idle, which no queue prevents.
+    /// Share of round trips that may find the queue empty, 0 to 1. Two fifths of it where the radio fades: a fade
+    /// itself leaves the link idle, which no queue prevents.
     pub starvation: f64,
 }
 
@@ -325,14 +325,15 @@ impl Adaptive {
     }
 
     pub fn rate(&self) -> Rate {
-        let rate = if self.gain > 1.0 {
+        let trying = self.gain > 1.0;
+        let pace = if self.fades && !trying { FADING_PACING } else { PACING };
+        let mut rate = pace * self.bandwidth;
+        if trying {
             let rtt = self.min_rtt().as_secs_f64().max(1e-3);
             let initial = 8.0 * 2.0 * INITIAL_WINDOW as f64 / rtt;
             let filling = if self.starting { 12.0 * self.window as f64 / rtt } else { 0.0 };
-            (1.5 * self.gain * self.bandwidth).max(initial).max(filling)
-        } else {
-            self.bandwidth * if self.fades { FADING_PACING } else { PACING }
-        };
+            rate = rate.max(initial).max(filling);
+        }
         Rate((rate as u64).max(64_000))
     }
     /// In bit/s; zero before it was measured.

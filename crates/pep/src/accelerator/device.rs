@@ -9,8 +9,11 @@ use paceline_net::{Bytes, Duration, Instant};
 use std::collections::VecDeque;
 use std::net::{IpAddr, Ipv6Addr};
 
-/// A pacer that was called late may catch up by this.
+/// A pacer that was called late may catch up by this, or by a few segments.
 const CATCH_UP: Duration = Duration::from_millis(2);
+/// What may leave at once after a pause: an initial window as RFC 3390 has it. An answer so short need not wait, nor a
+/// timer be set for each of its segments.
+const BUCKET: Bytes = Bytes(4380);
 
 #[derive(Debug)]
 pub(super) struct Device {
@@ -98,8 +101,10 @@ impl Device {
         // idleness, or there would be no stretch to take the rate from.
         let after_idle = in_flight_before == 0 && self.app_limited_until > 0;
         self.control.on_send(now, after_idle);
-        let earliest = Instant::from_nanos(now.as_nanos().saturating_sub(CATCH_UP.as_nanos()));
-        self.next_send_at = self.next_send_at.max(earliest) + self.control.rate().time_to_send(Bytes(bytes));
+        let rate = self.control.rate();
+        let credit = CATCH_UP.max(rate.time_to_send(BUCKET));
+        let earliest = Instant::from_nanos(now.as_nanos().saturating_sub(credit.as_nanos()));
+        self.next_send_at = self.next_send_at.max(earliest) + rate.time_to_send(Bytes(bytes));
     }
     /// There was room in flight and nothing to fill it with.
     pub fn on_idle(&mut self) {

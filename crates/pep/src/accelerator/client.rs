@@ -136,7 +136,7 @@ impl Flow {
         let acked = una - self.una;
         self.una = una;
         self.store.release(una);
-        if self.urgent.is_some_and(|(_, end)| end <= una) {
+        if self.urgent.as_ref().is_some_and(|urgent| urgent.1 <= una) {
             self.urgent = None;
         }
         if let Some(rtt) = delivery.rtt {

@@ -5,6 +5,7 @@
 //! at 1. Serial numbers exist on the wire only.
 
 use super::Transmission;
+use super::ahead::Ahead;
 use super::config::AcceleratorConfig;
 use super::exposed::NOWHERE;
 use super::inbound::LARGEST_PACKET;
@@ -84,11 +85,11 @@ pub(super) struct Flow {
     /// Offset of the server's FIN.
     pub fin: Option<u64>,
     /// Urgent data: where its packet begins and where it ends.
-    pub urgent: Option<(u64, u64)>,
+    pub urgent: Option<Box<(u64, u64)>>,
     /// Congestion was experienced on the wired segment and the server has not answered.
     pub echo_congestion: bool,
     pub ack_due: bool,
-    pub reset: Option<PendingReset>,
+    pub reset: Option<Box<PendingReset>>,
 
     // Towards the client.
     /// What the client has acknowledged.
@@ -111,7 +112,7 @@ pub(super) struct Flow {
     pub fades: bool,
     pub store: Store,
     /// Packets of the server, ahead of those that end a rest.
-    pub ahead: Vec<Packet>,
+    pub ahead: Ahead,
     pub board: Scoreboard,
     pub rtt: Rtt,
     pub overshoot: Overshoot,
@@ -140,7 +141,8 @@ pub(super) struct Flow {
     pub doubted: u8,
     /// Unanswered probes of a zero window.
     pub window_probes: u8,
-    pub reorder_at: Option<Instant>,
+    /// When to look for losses again; [`Instant::MAX`] for never.
+    pub reorder_at: Instant,
 
     pub uplink: Uplink,
 
@@ -196,7 +198,7 @@ impl Flow {
             useful_window: 0,
             fades: false,
             store: Store::new(first),
-            ahead: Vec::new(),
+            ahead: Ahead::default(),
             board: Scoreboard::default(),
             rtt: Rtt::of(opened.rtt),
             overshoot: Overshoot::open(opened.client_edge - first),
@@ -213,7 +215,7 @@ impl Flow {
             asked_at: Instant::ZERO,
             doubted: 0,
             window_probes: 0,
-            reorder_at: None,
+            reorder_at: Instant::MAX,
             uplink,
             alarm: Alarm::default(),
             in_backlog: false,
@@ -325,12 +327,12 @@ mod tests {
     use super::*;
     use std::mem::size_of;
 
-    /// A connection costs a kilobyte beside what is held for it: itself, its slot, and its part of an index that is at
-    /// least a quarter full.
+    /// A connection costs a kilobyte beside what is held for it: itself, its slot, its part of an index that is at least a
+    /// quarter full, and the room that queues keep for a few segments.
     #[test]
     fn a_connection_costs_a_kilobyte() {
         let slot = size_of::<Option<Box<Flow>>>();
         let all = size_of::<Flow>() + slot + 4 * size_of::<u64>();
-        assert!(all <= 1024, "{} + {slot}, in all {all} bytes", size_of::<Flow>());
+        assert!(all <= 800, "{} + {slot}, in all {all} bytes", size_of::<Flow>());
     }
 }

@@ -15,8 +15,6 @@ use paceline_net::{
 
 /// Payload of a super-packet at most.
 pub(super) const LARGEST_PACKET: u64 = 1 << 16;
-/// Packets of the server that wait for what they have overtaken, at the end of a rest.
-const AHEAD: usize = 3;
 /// The window towards the server is told again when it can grow by this share.
 const UPDATE_SHARE: u64 = 4;
 
@@ -86,12 +84,10 @@ impl Flow {
         if end <= next || !acceptable {
             return Fate::Pass(packet);
         }
-        if off < next || end > self.edge || cx.full || self.ahead.len() >= AHEAD {
+        if off < next || end > self.edge || cx.full || self.ahead.is_full() {
             return Fate::Detach(packet);
         }
-        let seq = |packet: &Packet| packet.tcp_header().map(|tcp| tcp.seq);
-        let place = self.ahead.partition_point(|other| seq(other) < seq(&packet));
-        self.ahead.insert(place, packet);
+        self.ahead.insert(packet);
         Fate::Absorbed
     }
 
@@ -177,8 +173,8 @@ impl Flow {
         let duplicate = (off < next && tcp.payload_len > 0).then(|| (off, end.min(next)));
         if tcp.flags.contains(TcpFlags::URG) && end > next {
             let pointer = u64::from(Unparsed::of(&packet).urgent);
-            let start = self.urgent.map_or(off, |(start, _)| start.min(off)).max(1);
-            self.urgent = Some((start, (off + pointer).max(end)));
+            let start = self.urgent.as_ref().map_or(off, |urgent| urgent.0.min(off)).max(1);
+            self.urgent = Some(Box::new((start, (off + pointer).max(end))));
         }
         if fin && end <= self.edge && end >= next && self.fin.is_none_or(|known| known == end) {
             self.fin = Some(end);
@@ -238,8 +234,8 @@ impl Flow {
             if self.fin.is_some() {
                 early = early.min(self.store.tail());
             }
-            if let Some((start, _)) = self.urgent {
-                early = early.min(start);
+            if let Some(urgent) = &self.urgent {
+                early = early.min(urgent.0);
             }
             target = target.max(early);
         }
@@ -378,7 +374,8 @@ impl Flow {
             return Fate::Over(packet);
         }
         if self.reset.is_none() {
-            self.reset = Some(PendingReset { packet, until: cx.now + cx.config.reset_grace });
+            let until = cx.now + cx.config.reset_grace;
+            self.reset = Some(Box::new(PendingReset { packet, until }));
         }
         Fate::Absorbed
     }
@@ -391,7 +388,7 @@ impl Flow {
 
     /// The server's reset, numbered so that the client takes it.
     pub fn release_reset(&mut self) -> Option<Packet> {
-        let PendingReset { mut packet, .. } = self.reset.take()?;
+        let PendingReset { mut packet, .. } = *self.reset.take()?;
         let tcp = *packet.tcp_header()?;
         rewrite::rewrite(&mut packet, &TcpHeader { seq: self.seq(self.una), ..tcp });
         Some(packet)

@@ -53,6 +53,7 @@
 //! and the journal's storage, of which only the records are made here.
 
 mod adaptive;
+mod ahead;
 mod client;
 mod config;
 mod control;

@@ -295,8 +295,8 @@ impl Flow {
 
     /// When this connection wants to be called.
     pub fn deadline(&self) -> Option<Instant> {
-        let mut at: Option<Instant> = self.reorder_at;
-        let mut earlier = |other: Instant| at = Some(at.map_or(other, |at| at.min(other)));
+        let mut at = self.reorder_at;
+        let mut earlier = |other: Instant| at = at.min(other);
         if let Some(reset) = &self.reset {
             earlier(reset.until);
         }
@@ -305,7 +305,7 @@ impl Flow {
         } else if self.is_waiting() {
             earlier(self.ask_at());
         }
-        at
+        (at < Instant::MAX).then_some(at)
     }
 
     /// A packet of at most `mtu` bytes fits on the way to the client (RFC 1191, RFC 8201): what is larger is cut
@@ -326,12 +326,13 @@ impl Flow {
     /// Finds what is lost, and when to look again.
     pub fn judge(&mut self, now: Instant) {
         let patience = (self.fades && !self.silent).then(|| self.rtt.patience(self.heard_at));
-        self.reorder_at = self.board.detect(now, self.rtt.spread(), self.agreed.segment, patience);
+        let again = self.board.detect(now, self.rtt.spread(), self.agreed.segment, patience);
+        self.reorder_at = again.unwrap_or(Instant::MAX);
     }
 
     /// Returns false if the client is given up.
     pub fn on_timeout(&mut self, cx: &mut Context<'_>) -> bool {
-        if self.reorder_at.is_some_and(|at| at <= cx.now) {
+        if self.reorder_at <= cx.now {
             self.judge(cx.now);
         }
         if self.is_persisting() {

@@ -13,10 +13,16 @@ const INITIAL_RTO: Duration = Duration::from_secs(1);
 
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Rtt {
-    srtt: Option<Duration>,
-    var: Duration,
-    min: Option<Duration>,
+    seen: Option<Seen>,
     backoff: u8,
+}
+
+/// What samples have told: smoothed, its variation, and the shortest.
+#[derive(Clone, Copy, Debug)]
+struct Seen {
+    srtt: Duration,
+    var: Duration,
+    min: Duration,
 }
 
 impl Rtt {
@@ -28,15 +34,13 @@ impl Rtt {
     }
     pub fn on_sample(&mut self, rtt: Duration) {
         self.backoff = 0;
-        self.min = Some(self.min.map_or(rtt, |min| min.min(rtt)));
-        let Some(srtt) = self.srtt else {
-            self.srtt = Some(rtt);
-            self.var = rtt / 2;
+        let Some(Seen { srtt, var, min }) = self.seen else {
+            self.seen = Some(Seen { srtt: rtt, var: rtt / 2, min: rtt });
             return;
         };
         let error = rtt.saturating_sub(srtt) + srtt.saturating_sub(rtt);
-        self.var = self.var * 3 / 4 + error / 4;
-        self.srtt = Some(srtt * 7 / 8 + rtt / 8);
+        self.seen =
+            Some(Seen { srtt: srtt * 7 / 8 + rtt / 8, var: var * 3 / 4 + error / 4, min: min.min(rtt) });
     }
     pub fn on_timeout(&mut self) {
         self.backoff = (self.backoff + 1).min(16);
@@ -49,25 +53,26 @@ impl Rtt {
     }
     /// The shortest sample; zero before the first.
     pub fn min(&self) -> Duration {
-        self.min.unwrap_or_default()
+        self.seen.map_or(Duration::ZERO, |seen| seen.min)
     }
     /// The shortest and the smoothed, for loss detection.
     pub fn spread(&self) -> (Duration, Duration) {
-        (self.min(), self.srtt.unwrap_or_default())
+        (self.min(), self.srtt().unwrap_or_default())
     }
     pub fn srtt(&self) -> Option<Duration> {
-        self.srtt
+        self.seen.map(|seen| seen.srtt)
     }
     pub fn rto(&self) -> Duration {
         (self.base() * (1 << self.backoff)).min(MAX_RTO)
     }
     /// How long an answer is waited for on radios that fade, nothing having been heard since `heard_at`.
     pub fn patience(&self, heard_at: Instant) -> Patience {
-        let allowance = (self.var * 2).max(LEAST_ALLOWANCE);
-        Patience { age: self.srtt.unwrap_or(INITIAL_RTO) + allowance, from: heard_at + allowance }
+        let var = self.seen.map_or(Duration::ZERO, |seen| seen.var);
+        let allowance = (var * 2).max(LEAST_ALLOWANCE);
+        Patience { age: self.srtt().unwrap_or(INITIAL_RTO) + allowance, from: heard_at + allowance }
     }
     /// The timeout without backoff.
     pub fn base(&self) -> Duration {
-        self.srtt.map_or(INITIAL_RTO, |srtt| srtt + (self.var * 4).max(MIN_RTO)).min(MAX_RTO)
+        self.seen.map_or(INITIAL_RTO, |seen| seen.srtt + (seen.var * 4).max(MIN_RTO)).min(MAX_RTO)
     }
 }

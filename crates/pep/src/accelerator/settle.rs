@@ -27,7 +27,7 @@ impl Accelerator {
     /// What had overtaken the end of a rest comes behind it.
     pub(super) fn follow(&mut self, now: Instant, slot: u32) {
         let Some(flow) = self.flows.get_mut(slot).filter(|flow| !flow.uplink.resting) else { return };
-        for packet in std::mem::take(&mut flow.ahead) {
+        for packet in flow.ahead.take() {
             self.input(now, Side::Server, packet);
         }
     }
@@ -98,7 +98,7 @@ impl Accelerator {
 
     pub(super) fn remove(&mut self, slot: u32) {
         let Some(mut flow) = self.flows.remove(slot) else { return };
-        for packet in std::mem::take(&mut flow.ahead) {
+        for packet in flow.ahead.take() {
             self.pass(Side::Server, packet);
         }
         self.exposed.forget(slot, &flow, &mut self.flows);

@@ -106,8 +106,8 @@ impl Accelerator {
         let known = self.flows.find(&key);
         // Of a handshake, what is wrong would be learned as well.
         let mut opens = || tcp.flags.contains(TcpFlags::SYN) || self.openings.get(&key).is_some();
-        let matters = known.is_some() || !packet.ip.special && opens();
-        if self.config.verify_checksums && matters && !checksum_is_right(&packet) {
+        let mut matters = || known.is_some() || !packet.ip.special && opens();
+        if self.config.verify_checksums && matters() && !checksum_is_right(&packet) {
             self.stats.corrupt += 1;
             return self.pass(side, packet);
         }

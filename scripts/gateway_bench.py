@@ -3,6 +3,7 @@
 HAProxy and PEPsal, on the same three network namespaces, one after another in each round.
 
     scripts/gateway_bench.py [--paceline PATH] [--pepsal PATH] [--rounds N] [--gigabytes N] [--hosts-tso]
+                             [--control NAME]
 
 Client and server are iperf3, packets between hosts are 1514 bytes long, and the box merges and splits them (GRO, TSO).
 CPU time is the machine's, all of it (/proc/stat): client, server, box and what the kernel does in interrupts. Nothing
@@ -52,6 +53,11 @@ def pepsal(path: str) -> Callable[[Town, Path], None]:
             town.box, "iptables", "-t", "mangle", "-A", "PREROUTING", "-i", "mobile", "-p", "tcp",
             "-j", "TPROXY", "--on-port", "5000", "--tproxy-mark", "1",
         )  # fmt: skip
+        # What the servers answer is addressed to the client, and is the box's all the same.
+        town.inside(
+            town.box, "iptables", "-t", "mangle", "-A", "PREROUTING", "-i", "wired", "-p", "tcp",
+            "-m", "socket", "--transparent", "-j", "MARK", "--set-mark", "1",
+        )  # fmt: skip
         town.start(town.box, "sh", "-c", f"ulimit -n 65536; exec {path} -f -p 5000")
 
     return start
@@ -76,6 +82,9 @@ def measure(
         if not options.hosts_tso:
             for host in (town.client, town.server):
                 town.inside(host, "ethtool", "-K", "eth0", "tso", "off", "gso", "off")
+        if options.control:
+            for host in (town.client, town.box, town.server):
+                town.inside(host, "sysctl", "-qw", f"net.ipv4.tcp_congestion_control={options.control}")
         with tempfile.TemporaryDirectory() as folder:
             prepare(town, Path(folder))
             town.start(town.server, "iperf3", "-s")
@@ -99,6 +108,7 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--gigabytes", type=int, default=4)
     parser.add_argument("--streams", type=int, default=1)
+    parser.add_argument("--control", help="congestion control of all senders instead of this machine's")
     parser.add_argument("--only", default="", help="names to measure, separated by commas")
     parser.add_argument("--hosts-tso", action="store_true", help="64 KB super-packets end to end")
     parser.add_argument("--config", type=Path, help="the gateway's settings instead of the defaults")

@@ -47,16 +47,12 @@ fn fetch_from(bed: &Bed, server: &str, transfers: u64) -> Program {
 }
 /// Waits until most of so many connections are accelerated, and something is owed.
 fn running(bed: &Bed, transfers: u64) -> Value {
-    let mut last = Value::Null;
-    // Longer than the first retransmission of a SYN takes: a neighbour may not be known yet.
-    let end = std::time::Instant::now() + Duration::from_secs(10);
-    while std::time::Instant::now() < end {
-        last = status(bed);
-        if last["flows"].as_u64() >= Some(transfers * 6 / 10) && last["exposure"].as_u64() > Some(100_000) {
-            return last;
-        }
-    }
-    panic!("the transfers do not run: {last}");
+    // By time: a first SYN that waits for a neighbour is sent again after a second.
+    until("the transfers to run", || {
+        let now = status(bed);
+        let owed = now["exposure"].as_u64() > Some(100_000);
+        (now["flows"].as_u64() >= Some(transfers * 6 / 10) && owed).then_some(now)
+    })
 }
 /// How the transfers ended: whole and reset ones. None may hang or be wrong.
 fn ends(mut fetch: Program) -> (u64, u64) {

@@ -242,6 +242,20 @@ fn a_probe_sees_the_published_early_lte() {
     );
 }
 
+/// Copies that wait in the queue make answers to repetitions look quick, and those more repetitions: seeds in which that
+/// went on for half a minute. A tenth of what is sent is lost.
+#[test]
+fn repetitions_in_fades_do_not_feed_on_themselves() {
+    let text = include_str!("../../../scenarios/accelerator-lte.toml");
+    let set = ["link.lte_early.rate=58.1 Mb/s", "core.path=accelerator", "accelerator.profile=adaptive"];
+    let set = set.map(String::from);
+    for seed in [3, 8] {
+        let scenario = scenario::load("lte.toml", text, &set).unwrap();
+        let share = simulate(&scenario, seed, None, &mut |_| {}).totals.retransmission_share;
+        assert!((0.05..0.14).contains(&share), "{share} sent again with seed {seed}");
+    }
+}
+
 #[test]
 fn proxies_carry_files_whole_and_an_accelerator_passes_a_small_window() {
     let run = |path: &str| {

@@ -9,6 +9,10 @@ use paceline_net::{Duration, Packet, TcpFlags, TcpHeader, Timestamps, Transport}
 
 /// Duplicates that stand for a loss where there is no SACK (RFC 5681).
 const DUPLICATES: u32 = 3;
+/// Where radios fade, so many segments that came twice tell that copies wait in the queue ahead of what is sent now. The
+/// answer to a repetition may then be that to a copy before it, and makes the round trip look short; by that more would
+/// be repeated, and so on. Until something is acknowledged that was sent once, no such answer says what was lost.
+const COPIES: u16 = 64;
 /// Acknowledgments so far below the last are none of this connection (RFC 5961, section 5.2), at least.
 const LEAST_REACH: u64 = 1 << 20;
 
@@ -128,7 +132,10 @@ impl Flow {
         let una = self.una.max(ack);
         let sure = self.fades || !self.agreed.sack || self.doubted >= MOST_DOUBTS || !self.has_unsent();
         let longest = if sure { Duration::MAX } else { self.rtt.base() };
-        let shortest = self.rtt.srtt().filter(|_| self.fades).unwrap_or_default() / 2;
+        let shortest = match self.rtt.srtt().filter(|_| self.fades) {
+            Some(_) if self.told_twice >= COPIES => Duration::MAX,
+            srtt => srtt.unwrap_or_default() / 2,
+        };
         self.board.set_plausible(shortest, longest);
         let mut delivery = self.board.on_ack(cx.now, una, ranges.iter().flatten().copied(), min_rtt);
         let payload = |off: u64| off.min(self.store.next());
@@ -142,6 +149,7 @@ impl Flow {
         if let Some(rtt) = delivery.rtt {
             self.rtt.on_sample(rtt);
             self.doubted = 0;
+            self.told_twice = 0;
         }
         if delivery.bytes > 0 {
             self.timer_base = cx.now;
@@ -151,6 +159,8 @@ impl Flow {
             self.force = true; // by what is sent now, if it can be new
         }
         let reported = is_duplicate_report(tcp, ack);
+        let pure = duplicate && !reported && delivery.bytes == 0 && (same_window || moved);
+        self.told_twice = self.told_twice.saturating_add(u16::from(reported || pure));
         if reported {
             self.board.on_duplicate(self.una);
             delivery.in_vain += u64::from(self.agreed.segment);
@@ -159,7 +169,7 @@ impl Flow {
         if advances {
             self.duplicates = 0;
             self.overshoot.on_progress(cx.now, window, acked, self.useful_window);
-        } else if duplicate && !reported && delivery.bytes == 0 && (same_window || moved) {
+        } else if pure {
             self.on_duplicate(cx);
         }
         self.judge(cx.now);

@@ -117,6 +117,8 @@ pub(super) struct Flow {
     pub rtt: Rtt,
     pub overshoot: Overshoot,
     pub duplicates: u32,
+    /// Segments that came to the client twice, since a round trip was measured.
+    pub told_twice: u16,
     /// The server said something that the client has not heard.
     pub news: bool,
     /// The client's congestion echo is to be answered.
@@ -203,6 +205,7 @@ impl Flow {
             rtt: Rtt::of(opened.rtt),
             overshoot: Overshoot::open(opened.client_edge - first),
             duplicates: 0,
+            told_twice: 0,
             news: false,
             cwr_due: false,
             cwr_until: 0,

@@ -37,6 +37,10 @@ const MOST_PARTS: usize = 64;
 /// may be. Then it has something to send whenever the fade ends. All of it would be more than it takes, since the rate is the
 /// highest of late, and a queue of guesses makes answers late, and these more guesses.
 const GUESSED: f64 = 0.85;
+/// Guesses thin out after so many times of patience, to this share: the longer a fade, the older is the rate, and what is
+/// guessed beyond the radio's own rate is a queue of copies when it ends.
+const GUESSES_THIN_AFTER: f64 = 2.0;
+const LEAST_GUESSES: f64 = 0.3;
 /// Timeouts' time without any word of a client after which it gets nothing but probes, and takes no room of its
 /// device's. A client that acknowledges anything, if only duplicates, is not silent.
 const SILENT_TIMEOUTS: u64 = 2;
@@ -52,6 +56,12 @@ pub(super) enum Turn {
     Nothing,
 }
 
+/// Share of the guesses that are made after a silence, patience being so long.
+fn thinned(patience: Duration, silence: Duration) -> f64 {
+    let share = GUESSES_THIN_AFTER * patience.as_secs_f64() / silence.as_secs_f64().max(1e-3);
+    share.clamp(LEAST_GUESSES, 1.0)
+}
+
 impl Flow {
     /// Sends one packet, what was lost first.
     pub fn send_next(&mut self, cx: &mut Context<'_>, device: &Device) -> Turn {
@@ -63,7 +73,8 @@ impl Flow {
             u64::MAX
         } else if fading {
             let time = self.rtt.patience(self.heard_at).age;
-            device.room_in((GUESSED * device.control.taken_in(time) as f64) as u64)
+            let share = GUESSED * thinned(time, cx.now.since(self.heard_at));
+            device.room_in((share * device.control.taken_in(time) as f64) as u64)
         } else {
             device.room()
         };

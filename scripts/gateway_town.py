@@ -1,5 +1,6 @@
 """A client's side, a box and a server's side in three network namespaces, for what is measured on live Linux."""
 
+import itertools
 import os
 import subprocess
 import sys
@@ -17,8 +18,10 @@ class Town:
     """The box has interfaces `mobile` and `wired`, which lead to `eth0` of the two sides: as two networks that it
     routes between, or as ports of a bridge. Sides without addresses only carry frames."""
 
+    numbers = itertools.count()
+
     def __init__(self, client: str, server: str, routed: bool = False) -> None:
-        prefix = f"pl{os.getpid() % 100000}"
+        prefix = f"pl{os.getpid() % 100000}-{next(self.numbers)}"
         self.client, self.box, self.server = (prefix + name for name in ("c", "b", "s"))
         self.processes: list[subprocess.Popen[bytes]] = []
         for name in (self.client, self.box, self.server):

@@ -28,6 +28,8 @@ pub(super) struct AckSample {
 /// The published control bounds nothing but the rate. Past the client's window no more is sent than this many times what
 /// the path holds: what fills a deep buffer beyond that is of no use to anybody.
 const PAPER_ROUNDS: u64 = 3;
+/// Where the radio fades, tenths of what the path holds that are of use.
+const FADING_TENTHS: u64 = 11;
 
 #[derive(Clone, Debug)]
 pub(super) enum Control {
@@ -75,13 +77,6 @@ impl Control {
             Self::Adaptive(control) => control.window(),
         }
     }
-    /// Bytes that the path holds without a queue, where a round trip takes `srtt` of late.
-    fn path(&self, srtt: Duration) -> u64 {
-        match self {
-            Self::Paper(control) => (control.rate().0 as f64 / 8.0 * srtt.as_secs_f64()) as u64,
-            Self::Adaptive(control) => control.bandwidth_delay(),
-        }
-    }
     /// Bytes that it takes in so much time.
     pub fn taken_in(&self, time: Duration) -> u64 {
         let rate = match self {
@@ -91,11 +86,12 @@ impl Control {
         (rate / 8.0 * time.as_secs_f64()) as u64
     }
     /// Bytes on their way beyond which more is of no use. What is past the client's window when a fade ends it drops:
-    /// where there are fades, a queue is not worth it.
-    pub fn useful_window(&self, fades: bool, srtt: Duration) -> u64 {
+    /// where there are fades, a queue is not worth it, but a little more than the path is: a client's window that is as large
+    /// as the path was would hide that the radio has become faster.
+    pub fn useful_window(&self, fades: bool) -> u64 {
         match self {
             Self::Paper(control) if fades => control.bandwidth_delay(),
-            Self::Adaptive(_) if fades => self.path(srtt),
+            Self::Adaptive(control) if fades => control.bandwidth_delay() / 10 * FADING_TENTHS,
             Self::Paper(control) => PAPER_ROUNDS * control.bandwidth_delay(),
             Self::Adaptive(control) => control.useful_window(),
         }

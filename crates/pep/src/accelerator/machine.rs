@@ -221,7 +221,7 @@ impl Accelerator {
         if let Some(rtt) = opened.rtt {
             entry.control.on_handshake(now, rtt);
         }
-        let useful_window = entry.control.useful_window(false, Duration::ZERO);
+        let useful_window = entry.control.useful_window(false);
         let uplink = self.openings.take(&key).ok_or(BypassReason::MidFlow)?.uplink;
         let mut flow = Flow::new(now, key, device, &opened, uplink);
         flow.useful_window = useful_window;
@@ -253,8 +253,7 @@ impl Accelerator {
             Side::Server => flow.on_server(&mut cx, packet),
             Side::Mobile => {
                 flow.fades = device.fading.is_likely();
-                let srtt = flow.rtt.srtt().unwrap_or_default();
-                flow.useful_window = device.control.useful_window(flow.fades, srtt);
+                flow.useful_window = device.control.useful_window(flow.fades);
                 let (fate, delivery) = flow.on_client(&mut cx, packet);
                 device.in_flight = device.in_flight + flow.on_its_way() - flow.charged_in_flight;
                 flow.charged_in_flight = flow.on_its_way();

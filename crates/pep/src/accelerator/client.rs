@@ -12,7 +12,7 @@ const DUPLICATES: u32 = 3;
 /// Where radios fade, so many segments that came twice tell that copies wait in the queue ahead of what is sent now. The
 /// answer to a repetition may then be that to a copy before it, and makes the round trip look short; by that more would
 /// be repeated, and so on. Until something is acknowledged that was sent once, no such answer says what was lost.
-const COPIES: u16 = 64;
+const COPIES: u8 = 64;
 /// Acknowledgments so far below the last are none of this connection (RFC 5961, section 5.2), at least.
 const LEAST_REACH: u64 = 1 << 20;
 
@@ -160,7 +160,7 @@ impl Flow {
         }
         let reported = is_duplicate_report(tcp, ack);
         let pure = duplicate && !reported && delivery.bytes == 0 && (same_window || moved);
-        self.told_twice = self.told_twice.saturating_add(u16::from(reported || pure));
+        self.told_twice = self.told_twice.saturating_add(u8::from(reported || pure));
         if reported {
             self.board.on_duplicate(self.una);
             delivery.in_vain += u64::from(self.agreed.segment);

@@ -118,7 +118,7 @@ pub(super) struct Flow {
     pub overshoot: Overshoot,
     pub duplicates: u32,
     /// Segments that came to the client twice, since a round trip was measured.
-    pub told_twice: u16,
+    pub told_twice: u8,
     /// The server said something that the client has not heard.
     pub news: bool,
     /// The client's congestion echo is to be answered.

@@ -39,6 +39,8 @@ fn stations_of_every_link_download_through_the_gateway() {
         let count = |name: &str| counters[name].as_u64().unwrap_or_else(|| panic!("{name}: {counters}"));
         // How many they are depends on how much comes in a turn: all of the file is thirty super-packets.
         assert!(count("early-acks") > 0, "{link}: {counters}");
+        // The gateway itself has sent all of it, in segments of 1460 bytes at most.
+        assert!(count("segments-sent") >= 2_000_000 / 1460, "{link}: {counters}");
         assert_eq!((count("flows"), count("bytes-delivered") / 2_000_000), (1, 1), "{link}: {counters}");
     }
 }

@@ -15,9 +15,9 @@ import sys
 import time
 from pathlib import Path
 
-from gateway_traffic import LIBC, SOL_PACKET
+from gateway_traffic import LIBC, PACKET_VNET_HDR, SOL_PACKET
 
-PACKET_VNET_HDR, PACKET_IGNORE_OUTGOING, SO_RCVBUFFORCE = 15, 23, 33
+PACKET_IGNORE_OUTGOING, SO_RCVBUFFORCE = 23, 33
 ETH_P_ALL = 3
 BATCH, BUFFER, TICK = 64, 32 << 20, 100e-6
 DONTWAIT = 0x40
@@ -73,6 +73,8 @@ class Direction:
 
 
 def main() -> None:
+    if len(sys.argv) != 2:
+        sys.exit("wanted: the file for the result")
     mobile, wired = opened("mobile"), opened("wired")
     directions = [Direction(mobile, wired), Direction(wired, mobile)]
     over: list[int] = []

@@ -55,11 +55,11 @@ pub fn settle(
     };
     let open =
         |interface| PacketSocket::open_watching(interface, LOOK).context("cannot open a packet socket");
-    let sockets = [open(interfaces[0])?, open(interfaces[1])?];
+    let mut sockets = [open(interfaces[0])?, open(interfaces[1])?];
     let mut slots: Vec<Slot> = (0..BATCH).map(|_| Slot::new()).collect();
     let mut tally = Tally::default();
     while waiting() {
-        for (interface, socket) in sockets.iter().enumerate() {
+        for (interface, socket) in sockets.iter_mut().enumerate() {
             let received = socket.receive(&mut slots).unwrap_or(0);
             slots[..received].iter_mut().for_each(|slot| tally.count(interface, &frame::read(slot)));
         }

@@ -29,6 +29,7 @@ mod links;
 mod metrics;
 mod policy;
 mod requests;
+mod ring;
 mod router;
 mod socket;
 mod status;

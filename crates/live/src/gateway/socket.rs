@@ -1,9 +1,10 @@
 //! Packet sockets (packet(7)): super-packets and unfinished checksums come in and go out beside a virtio-net header,
 //! many in one call.
 //!
-//! All unsafe code of the data path is here, a system call a function.
+//! All unsafe code of the data path is here, a system call a function, and in [`super::ring`].
 #![allow(unsafe_code)]
 
+use super::ring::{Ring, Taken};
 use std::ffi::c_int;
 use std::io::{self, IoSlice};
 use std::mem::{size_of, size_of_val, zeroed};
@@ -49,6 +50,19 @@ impl Slot {
     pub fn len(&self) -> usize {
         self.head_len + self.rest.len()
     }
+    /// Holds a frame now that came whole, in two parts.
+    pub fn fill(&mut self, head: &[u8], rest: &[u8], tag: Option<(u16, u16)>) {
+        self.head[..head.len()].copy_from_slice(head);
+        self.head_len = head.len();
+        self.rest.clear();
+        self.rest.extend_from_slice(rest);
+        (self.tag, self.truncated) = (tag, false);
+    }
+    /// Holds nothing of a frame that is lost.
+    fn lose(&mut self) {
+        self.fill(&[], &[], None);
+        self.truncated = true;
+    }
     /// Room for the largest frame: where to write it.
     fn vectors(&mut self) -> [libc::iovec; 2] {
         self.rest.clear();
@@ -72,10 +86,22 @@ pub fn keep_freed_memory() {
 pub struct PacketSocket {
     fd: OwnedFd,
     interface: u32,
+    /// Short frames come in by it, if it is there.
+    ring: Option<Ring>,
+    /// Frames that the queue had no room for, since the last look.
+    cut: u32,
 }
 
-fn check(result: c_int) -> io::Result<c_int> {
+/// The result of a system call.
+pub fn check(result: c_int) -> io::Result<c_int> {
     if result < 0 { Err(io::Error::last_os_error()) } else { Ok(result) }
+}
+
+/// Sets an option of a socket.
+pub fn set<T: Copy>(socket: BorrowedFd<'_>, level: c_int, option: c_int, value: &T) -> io::Result<()> {
+    let (at, len) = (std::ptr::from_ref(value).cast(), size_of_val(value) as u32);
+    // SAFETY: the kernel reads the value's bytes, which live here.
+    check(unsafe { libc::setsockopt(socket.as_raw_fd(), level, option, at, len) }).map(|_| ())
 }
 
 impl PacketSocket {
@@ -86,7 +112,8 @@ impl PacketSocket {
             libc::socket(libc::AF_PACKET, libc::SOCK_RAW | libc::SOCK_NONBLOCK | libc::SOCK_CLOEXEC, 0)
         })?;
         // SAFETY: the descriptor is new and nobody else's.
-        let socket = Self { fd: unsafe { OwnedFd::from_raw_fd(fd) }, interface: 0 };
+        let fd = unsafe { OwnedFd::from_raw_fd(fd) };
+        let socket = Self { fd, interface: 0, ring: None, cut: 0 };
         let one: c_int = 1;
         socket.set(libc::SOL_PACKET, libc::PACKET_VNET_HDR, &one)?;
         socket.set(libc::SOL_PACKET, libc::PACKET_AUXDATA, &one)?;
@@ -102,17 +129,12 @@ impl PacketSocket {
         Ok(socket)
     }
     fn set<T: Copy>(&self, level: c_int, option: c_int, value: &T) -> io::Result<()> {
-        // SAFETY: the kernel reads the value's bytes, which live here.
-        check(unsafe {
-            libc::setsockopt(
-                self.fd.as_raw_fd(),
-                level,
-                option,
-                std::ptr::from_ref(value).cast(),
-                size_of_val(value) as u32,
-            )
-        })
-        .map(|_| ())
+        set(self.as_fd(), level, option, value)
+    }
+    /// Lets it receive short frames by shared memory. It must not be bound yet.
+    pub fn share_memory(&mut self) -> io::Result<()> {
+        self.ring = Some(Ring::new(self.as_fd())?);
+        Ok(())
     }
     /// Lets a kernel program say which packets it gets.
     pub fn filter(&self, program: BorrowedFd<'_>) -> io::Result<()> {
@@ -170,8 +192,8 @@ impl PacketSocket {
     pub fn keep(&self) -> io::Result<OwnedFd> {
         self.fd.try_clone()
     }
-    /// Packets that did not fit into the socket's buffer since the last call.
-    pub fn drops(&self) -> io::Result<u32> {
+    /// Packets that did not fit into the socket's buffers since the last call.
+    pub fn drops(&mut self) -> io::Result<u32> {
         let mut stats = libc::tpacket_stats { tp_packets: 0, tp_drops: 0 };
         let mut len = size_of::<libc::tpacket_stats>() as u32;
         // SAFETY: the kernel writes at most `len` bytes into the struct.
@@ -184,16 +206,57 @@ impl PacketSocket {
                 &raw mut len,
             )
         })?;
-        Ok(stats.tp_drops)
+        Ok(stats.tp_drops + std::mem::take(&mut self.cut))
+    }
+    /// Forgets an error that waits, such as that the interface was shut: with shared memory nobody else asks for it.
+    pub fn clear_error(&self) -> io::Result<()> {
+        nix::sys::socket::getsockopt(self, nix::sys::socket::sockopt::SocketError)
+            .map(|_| ())
+            .map_err(io::Error::from)
     }
     /// Receives what waits, into the first slots; their number.
-    pub fn receive(&self, slots: &mut [Slot]) -> io::Result<usize> {
+    pub fn receive(&mut self, slots: &mut [Slot]) -> io::Result<usize> {
         let count = slots.len().min(BATCH);
+        let Some(ring) = &mut self.ring else {
+            return self.receive_queued(&mut slots[..count].iter_mut().collect::<Vec<_>>());
+        };
+        let (mut received, mut queued) = (0, Vec::new());
+        for slot in &mut slots[..count] {
+            match ring.take(slot) {
+                Some(Taken::Whole) => {}
+                Some(Taken::Queued) => queued.push(slot),
+                Some(Taken::Cut) => {
+                    slot.lose();
+                    self.cut += 1;
+                }
+                None => break,
+            }
+            received += 1;
+        }
+        self.receive_promised(&mut queued)?;
+        Ok(received)
+    }
+    /// Receives as many as there are slots, which are in the queue, or were: one that cannot be told in a virtio-net header
+    /// is lost.
+    fn receive_promised(&mut self, mut slots: &mut [&mut Slot]) -> io::Result<()> {
+        let mut tries = slots.len();
+        while !slots.is_empty() && tries > 0 {
+            let received = self.receive_queued(slots)?;
+            slots = &mut slots[received..];
+            tries -= 1;
+        }
+        slots.iter_mut().for_each(|slot| slot.lose());
+        self.cut += slots.len() as u32;
+        Ok(())
+    }
+    /// Receives what is in the queue, into the first slots; their number.
+    fn receive_queued(&self, slots: &mut [&mut Slot]) -> io::Result<usize> {
+        let count = slots.len();
         let mut control = [[0u8; CONTROL]; BATCH];
         // SAFETY: all-zero bytes are valid headers and vectors: null pointers and lengths of zero.
         let (mut headers, mut vectors): ([libc::mmsghdr; BATCH], [[libc::iovec; 2]; BATCH]) =
             unsafe { (zeroed(), zeroed()) };
-        for (n, slot) in slots.iter_mut().enumerate().take(count) {
+        for (n, slot) in slots.iter_mut().enumerate() {
             vectors[n] = slot.vectors();
             headers[n].msg_hdr.msg_iov = vectors[n].as_mut_ptr();
             headers[n].msg_hdr.msg_iovlen = vectors[n].len();

@@ -150,6 +150,7 @@ impl Steering {
     /// Opens a worker's socket to an interface. Sockets of one interface are opened in the order of the workers.
     pub fn open(&self, socket: &mut PacketSocket, interface: u32, group: u16) -> anyhow::Result<()> {
         socket.filter(self.program("gateway_filter")?).context("cannot attach the socket filter")?;
+        socket.share_memory().context("cannot share memory with a packet socket")?;
         socket.bind(interface).context("cannot bind a packet socket")?;
         socket.share(group, self.program("gateway_fanout")?).context("cannot share the interface")
     }

@@ -280,7 +280,7 @@ impl Worker {
         if now.since(self.looked_at) >= LOOK {
             self.looked_at = now;
             let mut lost = 0;
-            for port in &self.ports {
+            for port in &mut self.ports {
                 lost += u64::from(port.socket.drops().context("cannot read a socket's counters")?);
                 if !port.socket.has_interface() {
                     bail!("an interface is gone");
@@ -380,9 +380,14 @@ impl Worker {
         }
         let timeout = TimeSpec::from_duration(std::time::Duration::from_nanos(wait.as_nanos()));
         match ppoll(&mut fds, Some(timeout), None) {
-            Ok(_) | Err(nix::errno::Errno::EINTR) => Ok(()),
-            Err(error) => Err(io::Error::from(error)).context("cannot wait for packets"),
+            Ok(_) | Err(nix::errno::Errno::EINTR) => {}
+            Err(error) => return Err(io::Error::from(error)).context("cannot wait for packets"),
         }
+        let failed = |fd: &PollFd<'_>| fd.revents().is_some_and(|events| events.contains(PollFlags::POLLERR));
+        for (port, _) in self.ports.iter().zip(fds).filter(|(_, fd)| failed(fd)) {
+            port.socket.clear_error().context("cannot read a socket's error")?;
+        }
+        Ok(())
     }
 
     fn snapshot(&self) -> Snapshot {

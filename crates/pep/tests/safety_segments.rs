@@ -165,6 +165,26 @@ fn duplicates_are_suppressed_and_the_loss_repaired_here() {
     assert_eq!(bed.taken_by_server(), vec![duplicate; 3]);
 }
 
+/// RFC 2018, section 8: a client may throw away what it has acknowledged selectively, as Linux does when its buffer is full.
+/// Where its acknowledgment stops at such data it lacks them, and gets them without waiting for a timeout.
+#[test]
+fn what_a_client_has_thrown_away_again_it_gets_again() {
+    let mut bed = open(|_| ());
+    let end = bed.send(1, 8);
+    bed.wait(20);
+    bed.sack(1, 1001, 6001);
+    bed.wait(20);
+    bed.clear();
+    bed.ack(1001);
+    bed.wait(12);
+    let again: Vec<(u64, u32)> = (1..6).map(|n| (1001 + 1000 * n - 1000, SEGMENT)).collect();
+    assert!(bed.data().starts_with(&again), "{:?}", bed.data());
+    assert_eq!(bed.stats().timeouts, 0);
+    bed.ack(end);
+    let flow = bed.accelerator.flows().next().unwrap();
+    assert_eq!((flow.in_flight, bed.exposure()), (0, 0));
+}
+
 /// Without SACK all that was sent behind a loss counts as in flight, which may be more than the window by then: it must not
 /// hold the repetition back.
 #[test]

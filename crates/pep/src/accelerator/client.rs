@@ -165,6 +165,9 @@ impl Flow {
             self.board.on_duplicate(self.una);
             delivery.in_vain += u64::from(self.agreed.segment);
         }
+        if self.board.has_reneged() {
+            self.board.lose_all();
+        }
         self.take_congestion_echo(tcp);
         if advances {
             self.duplicates = 0;

@@ -320,6 +320,11 @@ impl Scoreboard {
             self.lost.insert(record.off);
         }
     }
+    /// Whether the client has thrown away what it had selectively acknowledged (RFC 2018, section 8): it lacks what begins
+    /// where it stands. Linux does so when its buffer is full.
+    pub fn has_reneged(&self) -> bool {
+        self.sent.front().is_some_and(|front| front.is(SACKED))
+    }
     /// Everything that is not acknowledged is taken for lost, selective acknowledgments included: the client may have
     /// thrown it away.
     pub fn lose_all(&mut self) {

@@ -82,6 +82,8 @@ impl Model {
     pub(super) fn client_acks(&mut self, choices: &mut Choices<'_>) {
         let back = u64::from(choices.byte());
         match choices.below(3) {
+            // Thrown away, selectively acknowledged or not (RFC 2018, section 8).
+            0 if back >= 128 => self.beyond.clear(),
             0 => (0..3).for_each(|_| self.client_ack(self.have, &[])),
             1 => {
                 (0..back.min(20)).rev().for_each(|n| self.client_ack(self.have.saturating_sub(n).max(1), &[]))

@@ -1,5 +1,6 @@
-"""What packet sockets cost by themselves: frames from one interface to the other, in calls of as many as a worker of
-`paceline gateway` makes, and nothing done with them. Frames of a direction are all as long as its first.
+"""What packet sockets cost by themselves: frames from one interface to the other by recvmmsg and sendmmsg, in calls of as
+many as a worker of `paceline gateway` sends, and nothing done with them. Frames of a direction are all as long as its
+first.
 
     scripts/gateway_floor.py RESULT
 

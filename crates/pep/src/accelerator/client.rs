@@ -158,7 +158,7 @@ impl Flow {
         if delivery.doubtful && self.is_waiting() {
             self.force = true; // by what is sent now, if it can be new
         }
-        let reported = is_duplicate_report(tcp, ack);
+        let reported = is_duplicate_report(tcp);
         let pure = duplicate && !reported && delivery.bytes == 0 && (same_window || moved);
         self.told_twice = self.told_twice.saturating_add(u8::from(reported || pure));
         if reported {
@@ -214,7 +214,7 @@ impl Flow {
 }
 
 /// Whether the first block reports a duplicate (RFC 2883): below the acknowledgment, or inside the second.
-fn is_duplicate_report(tcp: &TcpHeader, _ack: u64) -> bool {
+fn is_duplicate_report(tcp: &TcpHeader) -> bool {
     let blocks = tcp.options.sack.as_slice();
     let Some((left, right)) = blocks.first() else { return false };
     let inside = blocks.get(1).is_some_and(|(from, until)| left >= from && right <= until);

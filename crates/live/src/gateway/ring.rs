@@ -104,3 +104,104 @@ fn vlan_tag(status: u32, header: &libc::tpacket2_hdr) -> Option<(u16, u16)> {
     let tpid = if known { header.tp_vlan_tpid } else { 0x8100 };
     (status & libc::TP_STATUS_VLAN_VALID != 0).then_some((tpid, header.tp_vlan_tci))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::device::device;
+    use super::super::socket::{BATCH, PacketSocket};
+    use super::*;
+    use crate::netns::{apart, ip};
+    use nix::sched::{CloneFlags, unshare};
+    use std::io::IoSlice;
+    use std::os::fd::AsFd;
+
+    /// Long frames are of 300 bytes and more: they do not fit into a place.
+    const LENGTHS: [usize; 4] = [60, 300, 120, 1400];
+
+    /// A socket that sends, and one that receives at the other end of a wire of their own, in a thread whose network is
+    /// its own. Nothing where that is not allowed.
+    fn wired(check: impl FnOnce(&PacketSocket, &mut PacketSocket) + Send) {
+        apart(|| {
+            if let Err(error) = unshare(CloneFlags::CLONE_NEWNET) {
+                println!("cannot be tested here: no network namespace: {error}");
+                return Ok(());
+            }
+            // The hosts are to say nothing by themselves. A kernel without IPv6 has no such file.
+            let _ = std::fs::write("/proc/sys/net/ipv6/conf/default/disable_ipv6", "1");
+            ip(&[
+                "link add near type veth peer name far".into(),
+                "link set near up".into(),
+                "link set far up".into(),
+            ])?;
+            let sender = PacketSocket::open_to(device("near")?.ifindex)?;
+            let mut receiver = PacketSocket::open()?;
+            receiver.share_memory()?;
+            receiver.bind(device("far")?.ifindex)?;
+            check(&sender, &mut receiver);
+            Ok(())
+        })
+        .unwrap();
+    }
+    fn frame(number: u32, len: usize) -> Vec<u8> {
+        let head = [&[0; VNET_LEN][..], &[0xff; 6], &[2, 0, 0, 0, 0, 1], &[0x88, 0xb5]].concat();
+        let body = number.to_be_bytes().into_iter().cycle();
+        head.into_iter().chain(body).take(VNET_LEN + len).collect()
+    }
+    fn send(socket: &PacketSocket, frames: &[Vec<u8>]) {
+        let parts: Vec<[IoSlice<'_>; 1]> = frames.iter().map(|frame| [IoSlice::new(frame)]).collect();
+        let mut left: Vec<&[IoSlice<'_>]> = parts.iter().map(<[_; 1]>::as_slice).collect();
+        while !left.is_empty() {
+            let sent = socket.send(&left).unwrap();
+            left.drain(..sent);
+        }
+    }
+    /// What has come: the frames, and how many were lost that had left a sign.
+    fn received(socket: &mut PacketSocket) -> (Vec<Vec<u8>>, usize) {
+        let mut slots: Vec<Slot> = (0..BATCH).map(|_| Slot::new()).collect();
+        let (mut all, mut lost) = (Vec::new(), 0);
+        loop {
+            let count = socket.receive(&mut slots).unwrap();
+            for slot in &slots[..count] {
+                if slot.truncated {
+                    lost += 1;
+                } else {
+                    all.push([&slot.head[..slot.head_len], &slot.rest].concat());
+                }
+            }
+            if count == 0 {
+                return (all, lost);
+            }
+        }
+    }
+
+    #[test]
+    fn short_and_long_frames_come_whole_and_in_order_round_after_round() {
+        wired(|sender, receiver| {
+            for first in (0..3 * PLACES as u32).step_by(1000) {
+                let number = |n: u32| frame(first + n, LENGTHS[(n as usize / 3) % LENGTHS.len()]);
+                let frames: Vec<Vec<u8>> = (0..1000).map(number).collect();
+                send(sender, &frames);
+                assert_eq!(received(receiver), (frames, 0));
+            }
+            assert_eq!(receiver.drops().unwrap(), 0);
+        });
+    }
+
+    #[test]
+    fn what_finds_no_place_or_no_room_in_the_queue_is_counted() {
+        wired(|sender, receiver| {
+            let over: Vec<Vec<u8>> = (0..PLACES as u32 + 500).map(|n| frame(n, 60)).collect();
+            send(sender, &over);
+            assert_eq!(received(receiver), (over[..PLACES].to_vec(), 0));
+            assert_eq!(receiver.drops().unwrap(), 500);
+            set(receiver.as_fd(), libc::SOL_SOCKET, libc::SO_RCVBUF, &20_000).unwrap();
+            let long: Vec<Vec<u8>> = (0..100).map(|n| frame(n, 1400)).collect();
+            send(sender, &long);
+            let (came, lost) = received(receiver);
+            assert!((1..100).contains(&came.len()) && came == long[..came.len()], "{} came", came.len());
+            assert_eq!((came.len() + lost, receiver.drops().unwrap() as usize), (100, lost));
+            send(sender, &long[..3]);
+            assert_eq!(received(receiver), (long[..3].to_vec(), 0), "the queue has room again");
+        });
+    }
+}

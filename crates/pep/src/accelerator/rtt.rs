@@ -7,8 +7,11 @@ use paceline_net::{Duration, Instant};
 const MIN_RTO: Duration = Duration::from_millis(200);
 /// Ceiling of the timeout, backoff included.
 const MAX_RTO: Duration = Duration::from_secs(30);
-/// Silence that is not even looked at: radio schedulers and delayed ACKs.
+/// What an answer may take longer than usual: radio schedulers and delayed ACKs.
 const LEAST_ALLOWANCE: Duration = Duration::from_millis(20);
+/// Silence that is not even looked at: a repetition in the radio takes this long. While it lasts nothing makes room for
+/// anything new, and when a fade ends the radio has been idle for as long.
+const LEAST_SILENCE: Duration = Duration::from_millis(10);
 const INITIAL_RTO: Duration = Duration::from_secs(1);
 
 #[derive(Clone, Copy, Debug, Default)]
@@ -69,7 +72,8 @@ impl Rtt {
     pub fn patience(&self, heard_at: Instant) -> Patience {
         let var = self.seen.map_or(Duration::ZERO, |seen| seen.var);
         let allowance = (var * 2).max(LEAST_ALLOWANCE);
-        Patience { age: self.srtt().unwrap_or(INITIAL_RTO) + allowance, from: heard_at + allowance }
+        let silence = (var * 2).max(LEAST_SILENCE);
+        Patience { age: self.srtt().unwrap_or(INITIAL_RTO) + allowance, from: heard_at + silence }
     }
     /// The timeout without backoff.
     pub fn base(&self) -> Duration {

@@ -189,13 +189,11 @@ impl Flow {
         // update of a slow reader looks alike, but comes alone.
         let due = self.rtt.srtt().unwrap_or_default() * 7 / 8;
         let overdue = self.board.first_beyond_sent_at().is_some_and(|at| cx.now.since(at) >= due);
-        let dropped = overdue && !self.board.has_hole() && self.duplicates >= DUPLICATES - 1;
+        // Where radios fade, duplicates are answers to guesses that came twice, and what a hole kept out is lost with the hole.
+        let dropped = overdue && !self.fades && !self.board.has_hole() && self.duplicates >= DUPLICATES - 1;
         if dropped && self.board.lose_beyond() {
-            // What a fade left behind a hole tells nothing of the reader.
-            if !self.fades {
-                self.overshoot.on_drop(cx.now);
-                cx.stats.overshoot_drops += 1;
-            }
+            self.overshoot.on_drop(cx.now);
+            cx.stats.overshoot_drops += 1;
             self.board.lose_first(false);
         } else if self.duplicates == DUPLICATES && !self.agreed.sack {
             // Fast retransmit: what has arrived since still counts as in flight, and must not hold it back.

@@ -33,17 +33,12 @@ const LEAST_COST: u64 = 40;
 const LEAST_GATHERED: u32 = 512;
 /// Payload in more parts is copied: what the kernel gathers for one packet is limited, and a part has a price.
 const MOST_PARTS: usize = 64;
-/// In a fade, what is sent counts as on its way until patience with it ends: of what the radio takes in that time, so much
-/// may be. Then it has something to send whenever the fade ends. All of it would be more than it takes, since the rate is the
-/// highest of late, and a queue of guesses makes answers late, and these more guesses.
-const GUESSED: f64 = 0.85;
-/// Guesses thin out after so many times of patience, to this share: the longer a fade, the older is the rate, and what is
-/// guessed beyond the radio's own rate is a queue of copies when it ends.
-const GUESSES_THIN_AFTER: f64 = 2.0;
-const LEAST_GUESSES: f64 = 0.3;
 /// Timeouts' time without any word of a client after which it gets nothing but probes, and takes no room of its
 /// device's. A client that acknowledges anything, if only duplicates, is not silent.
 const SILENT_TIMEOUTS: u64 = 2;
+/// The same where the radio fades: fades outlast two timeouts now and then. When one ends with nothing on its way, the
+/// radio waits for the next probe, and these come ever later.
+const FADING_TIMEOUTS: u64 = 8;
 
 /// What came of a turn to send.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -56,12 +51,6 @@ pub(super) enum Turn {
     Nothing,
 }
 
-/// Share of the guesses that are made after a silence, patience being so long.
-fn thinned(patience: Duration, silence: Duration) -> f64 {
-    let share = GUESSES_THIN_AFTER * patience.as_secs_f64() / silence.as_secs_f64().max(1e-3);
-    share.clamp(LEAST_GUESSES, 1.0)
-}
-
 impl Flow {
     /// Sends one packet, what was lost first.
     pub fn send_next(&mut self, cx: &mut Context<'_>, device: &Device) -> Turn {
@@ -72,9 +61,9 @@ impl Flow {
         let room = if self.force {
             u64::MAX
         } else if fading {
-            let time = self.rtt.patience(self.heard_at).age;
-            let share = GUESSED * thinned(time, cx.now.since(self.heard_at));
-            device.room_in((share * device.control.taken_in(time) as f64) as u64)
+            // What is sent counts as on its way until patience with it ends: as much as the radio takes in that time may be.
+            // Then it has something to send whenever the fade ends.
+            device.room_in(device.control.taken_in(self.rtt.patience(self.heard_at).age))
         } else {
             device.room()
         };
@@ -338,6 +327,9 @@ impl Flow {
     pub fn judge(&mut self, now: Instant) {
         let patience = (self.fades && !self.silent).then(|| self.rtt.patience(self.heard_at));
         let again = self.board.detect(now, self.rtt.spread(), self.agreed.segment, patience);
+        if self.fades {
+            self.board.lose_from(self.client_edge);
+        }
         self.reorder_at = again.unwrap_or(Instant::MAX);
     }
 
@@ -364,7 +356,8 @@ impl Flow {
         if self.ask_at() > cx.now {
             return true;
         }
-        if cx.now.since(self.heard_at) >= self.rtt.base() * SILENT_TIMEOUTS {
+        let timeouts = if self.fades { FADING_TIMEOUTS } else { SILENT_TIMEOUTS };
+        if cx.now.since(self.heard_at) >= self.rtt.base() * timeouts {
             self.silent = true;
         }
         if self.timeout_at() <= cx.now {

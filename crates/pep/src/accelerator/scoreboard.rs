@@ -312,6 +312,20 @@ impl Scoreboard {
         }
         any
     }
+    /// While the first record is lost, a client takes nothing that begins at its window's edge or past it: what is on its way
+    /// there is lost as well.
+    pub fn lose_from(&mut self, edge: u64) {
+        let doomed = |record: &Sent| record.off >= edge && record.in_flight();
+        if !self.sent.front().is_some_and(|front| front.is(LOST)) || !self.sent.back().is_some_and(doomed) {
+            return;
+        }
+        let from = self.sent.partition_point(|record| record.off < edge);
+        for record in self.sent.range_mut(from..).filter(|record| record.in_flight()) {
+            record.state |= LOST;
+            self.in_flight -= u64::from(record.len);
+            self.lost.insert(record.off);
+        }
+    }
     /// What does not fit the path any more is taken for lost.
     pub fn lose_larger(&mut self, segment: u32) {
         for record in self.sent.iter_mut().filter(|record| record.len > segment && record.in_flight()) {

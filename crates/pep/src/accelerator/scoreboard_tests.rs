@@ -42,6 +42,22 @@ fn holes_are_lost_once_three_segments_above_have_arrived() {
 }
 
 #[test]
+fn what_lies_past_the_window_is_lost_with_the_first_hole() {
+    let mut board = flight();
+    ack(&mut board, 41, 2001, &[]);
+    board.lose_from(7001);
+    assert_eq!(lost(&mut board, 41), [0; 0], "nothing is missing");
+    ack(&mut board, 45, 2001, &[(3001, 7001)]);
+    board.lose_from(7001);
+    assert_eq!(board.in_flight(), 0);
+    assert_eq!(lost(&mut board, 45), [2001, 7001, 8001, 9001], "in order, behind what the client lacks");
+    board.lose_from(7001);
+    assert_eq!(lost(&mut board, 46), [0; 0], "what was sent after the first is in time");
+    ack(&mut board, 90, 10_001, &[]);
+    assert!(board.is_empty() && board.in_flight() == 0);
+}
+
+#[test]
 fn a_lost_repetition_is_told_by_what_was_sent_after_it() {
     let mut board = flight();
     ack(&mut board, 45, 1, &[(1001, 6001)]);

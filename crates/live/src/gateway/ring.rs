@@ -10,7 +10,7 @@ use std::os::fd::{AsRawFd, BorrowedFd};
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-/// Bytes of a place, the kernel's header of 80 included: an acknowledgment with all options, or a line of a terminal.
+/// Bytes of a place. The kernel leaves 180 of them to the frame: an acknowledgment with all options, or a line of a terminal.
 const PLACE: usize = 256;
 /// As many frames wait at most, whatever their length: 40 ms of 400,000 a second.
 const PLACES: usize = 16_384;

@@ -126,7 +126,7 @@ impl Flow {
         }
         let ranges = blocks.iter().filter_map(|(left, right)| {
             let (left, right) = (self.offset(*left, self.una)?, self.offset(*right, self.una)?);
-            (left < right && right <= self.nxt && left >= ack).then_some((left, right))
+            (left < right && right <= self.nxt && left > ack).then_some((left, right))
         });
         let ranges: [Option<(u64, u64)>; 4] = collect(ranges);
         let una = self.una.max(ack);
@@ -165,7 +165,7 @@ impl Flow {
             self.board.on_duplicate(self.una);
             delivery.in_vain += u64::from(self.agreed.segment);
         }
-        if self.board.has_reneged() {
+        if advances && self.board.has_reneged() {
             self.board.lose_all();
         }
         self.take_congestion_echo(tcp);

@@ -185,6 +185,21 @@ fn what_a_client_has_thrown_away_again_it_gets_again() {
     assert_eq!((flow.in_flight, bed.exposure()), (0, 0));
 }
 
+/// A block that begins where the acknowledgment stands contradicts it, and says nothing: clients that lie so get nothing
+/// again.
+#[test]
+fn blocks_that_contradict_their_acknowledgment_have_nothing_sent_again() {
+    let mut bed = open(|_| ());
+    let end = bed.send(1, 8);
+    bed.wait(20);
+    bed.clear();
+    for off in [1001, 1002, 1003] {
+        bed.sack(off, off, end);
+        bed.wait(5);
+    }
+    assert_eq!((bed.data(), bed.stats().retransmissions), (vec![], 0));
+}
+
 /// Without SACK all that was sent behind a loss counts as in flight, which may be more than the window by then: it must not
 /// hold the repetition back.
 #[test]

@@ -155,7 +155,8 @@ pub fn text(snapshot: &Snapshot, version: &str, guarded: bool) -> String {
     let help = "Round-trip times of the mobile segment above the connection's shortest";
     text.histogram("queue_delay_seconds", help, &snapshot.queue_delays, 1e-9);
     let help = "Rates towards devices when their round-trip time was measured";
-    text.histogram("rate_bits_per_second", help, &snapshot.rates, 1.0);
+    // Kept in bit/s; Prometheus' base unit is the byte.
+    text.histogram("rate_bytes_per_second", help, &snapshot.rates, 0.125);
     let help = "How late workers woke for their turns";
     text.histogram("worker_lateness_seconds", help, &snapshot.lateness, 1e-9);
     text.counters(&snapshot.counters);

@@ -2,7 +2,7 @@
 //! the server has seen from us.
 
 use super::flow::{Context, Fate, Flow};
-use super::outbound::MOST_DOUBTS;
+use super::recovery::MOST_DOUBTS;
 use super::scoreboard::Delivery;
 use paceline_net::rewrite;
 use paceline_net::{Duration, Packet, TcpFlags, TcpHeader, Timestamps, Transport};

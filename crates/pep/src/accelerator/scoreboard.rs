@@ -254,36 +254,31 @@ impl Scoreboard {
         };
         let mut again: Option<Instant> = None;
         let mut at = self.find(self.judged).unwrap_or(self.sent.len());
-        while let Some(record) = self.sent.get_mut(at) {
-            if record.in_flight() && !record.is(RESENT) {
-                if let Err(later) = overdue(record) {
-                    again = later;
-                    break;
-                }
-                record.state = record.state & !DOUBTED | LOST;
-                self.in_flight -= u64::from(record.len);
-                self.newly_lost += u64::from(record.len);
-                self.lost.insert(record.off);
+        while let Some(record) = self.sent.get(at) {
+            let waits = record.in_flight() && !record.is(RESENT);
+            if waits && let Err(later) = overdue(record) {
+                again = later;
+                break;
             }
             self.judged = record.end();
+            if waits {
+                self.lose_judged(at);
+            }
             at += 1;
         }
         while let Some(&(off, sent_at)) = self.resent.front() {
-            if let Some(record) = self.find(off).map(|at| &mut self.sent[at])
-                && record.at == sent_at
-                && record.in_flight()
+            if let Some(at) = self.find(off)
+                && self.sent[at].at == sent_at
+                && self.sent[at].in_flight()
             {
-                if let Err(later) = overdue(record) {
+                if let Err(later) = overdue(&self.sent[at]) {
                     again = match (again, later) {
                         (Some(a), Some(b)) => Some(a.min(b)),
                         (a, b) => a.or(b),
                     };
                     break;
                 }
-                record.state = record.state & !DOUBTED | LOST;
-                self.in_flight -= u64::from(record.len);
-                self.newly_lost += u64::from(record.len);
-                self.lost.insert(record.off);
+                self.lose_judged(at);
             }
             self.resent.pop_front();
         }
@@ -291,48 +286,52 @@ impl Scoreboard {
         again
     }
 
+    /// A record on its way is taken for lost.
+    fn lose(&mut self, at: usize) {
+        let record = &mut self.sent[at];
+        record.state |= LOST;
+        self.in_flight -= u64::from(record.len);
+        self.lost.insert(record.off);
+    }
+    fn lose_judged(&mut self, at: usize) {
+        self.sent[at].state &= !DOUBTED;
+        self.newly_lost += u64::from(self.sent[at].len);
+        self.lose(at);
+    }
+    /// Of the records from a place on, those on their way that are like this; whether there were any.
+    fn lose_all_like(&mut self, from: usize, like: impl Fn(&Sent) -> bool) -> bool {
+        let before = self.in_flight;
+        for at in from..self.sent.len() {
+            if self.sent[at].in_flight() && like(&self.sent[at]) {
+                self.lose(at);
+            }
+        }
+        self.in_flight < before
+    }
     /// The first record is taken for lost, whatever was judged: a timeout, or three duplicates without SACK.
     /// `doubted`: it may only be late, and new data will tell.
     pub fn lose_first(&mut self, doubted: bool) {
         if let Some(front) = self.sent.front_mut().filter(|front| front.in_flight()) {
             let again = if front.is(RESENT) { AGAIN } else { 0 };
-            front.state |= LOST | again | if doubted { DOUBTED } else { 0 };
-            self.in_flight -= u64::from(front.len);
-            self.lost.insert(front.off);
+            front.state |= again | if doubted { DOUBTED } else { 0 };
+            self.lose(0);
         }
     }
-    /// Everything sent past the client's edge is taken for lost, and what is behind it; whether there was any.
+    /// Everything sent past the client's edge is taken for lost; whether there was any.
     pub fn lose_beyond(&mut self) -> bool {
-        let mut any = false;
-        for record in self.sent.iter_mut().filter(|record| record.is(BEYOND) && record.in_flight()) {
-            any = true;
-            record.state |= LOST;
-            self.in_flight -= u64::from(record.len);
-            self.lost.insert(record.off);
-        }
-        any
+        self.lose_all_like(0, |record| record.is(BEYOND))
     }
     /// While the first record is lost, a client takes nothing that begins at its window's edge or past it: what is on its way
     /// there is lost as well.
     pub fn lose_from(&mut self, edge: u64) {
         let doomed = |record: &Sent| record.off >= edge && record.in_flight();
-        if !self.sent.front().is_some_and(|front| front.is(LOST)) || !self.sent.back().is_some_and(doomed) {
-            return;
-        }
-        let from = self.sent.partition_point(|record| record.off < edge);
-        for record in self.sent.range_mut(from..).filter(|record| record.in_flight()) {
-            record.state |= LOST;
-            self.in_flight -= u64::from(record.len);
-            self.lost.insert(record.off);
+        if self.sent.front().is_some_and(|front| front.is(LOST)) && self.sent.back().is_some_and(doomed) {
+            self.lose_all_like(self.sent.partition_point(|record| record.off < edge), |_| true);
         }
     }
     /// What does not fit the path any more is taken for lost.
     pub fn lose_larger(&mut self, segment: u32) {
-        for record in self.sent.iter_mut().filter(|record| record.len > segment && record.in_flight()) {
-            record.state |= LOST;
-            self.in_flight -= u64::from(record.len);
-            self.lost.insert(record.off);
-        }
+        self.lose_all_like(0, |record| record.len > segment);
     }
     /// Whether the client has thrown away what it had selectively acknowledged (RFC 2018, section 8): it lacks what begins
     /// where it stands. Linux does so when its buffer is full.

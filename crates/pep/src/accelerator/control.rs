@@ -31,17 +31,19 @@ const PAPER_ROUNDS: u64 = 3;
 /// Where the radio fades, tenths of what the path holds that are of use.
 const FADING_TENTHS: u64 = 11;
 
+/// In one piece with its device: with many devices a look behind a pointer waits for memory once more.
 #[derive(Clone, Debug)]
+#[allow(clippy::large_enum_variant)]
 pub(super) enum Control {
     Paper(Paper),
-    Adaptive(Box<Adaptive>),
+    Adaptive(Adaptive),
 }
 
 impl Control {
     pub fn new(config: &RateControl) -> Self {
         match config {
             RateControl::Paper(parameters) => Self::Paper(Paper::new(*parameters)),
-            RateControl::Adaptive(parameters) => Self::Adaptive(Box::new(Adaptive::new(*parameters))),
+            RateControl::Adaptive(parameters) => Self::Adaptive(Adaptive::new(*parameters)),
         }
     }
     /// Bytes are sent to the device.

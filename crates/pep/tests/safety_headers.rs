@@ -5,7 +5,7 @@ mod bed;
 
 use bed::*;
 use paceline_net::rewrite::Unparsed;
-use paceline_net::{Packet, TcpFlags, wire};
+use paceline_net::{Duration, Packet, TcpFlags, wire};
 use paceline_pep::accelerator::{AcceleratorConfig, BypassReason, Side};
 
 fn open(change: impl FnOnce(&mut Bed)) -> Bed {
@@ -136,6 +136,36 @@ fn packet_too_big_is_validated_obeyed_and_forwarded() {
     let data = bed.data();
     assert!(data.iter().all(|(_, len)| *len <= 600 - 52), "{data:?}");
     assert_eq!(data.iter().map(|(_, len)| u64::from(*len)).sum::<u64>(), end - 1, "all of it again");
+}
+
+/// Row "PMTU, ICMP" where no message comes: a path that swallows full segments is found out, and nothing else is.
+#[test]
+fn a_path_that_swallows_full_segments_is_found_out() {
+    // What fits arrives 20 ms later, from the end of an outage on.
+    let transfer = |fits: u32, outage_ms: u64| {
+        let mut bed = open(|_| ());
+        let start = bed.now;
+        let (end, mut has) = (bed.send(1, 40), 1);
+        let mut got = vec![false; end as usize];
+        while has < end {
+            assert!(bed.now.since(start) < Duration::from_secs(20), "at {has} of {end}");
+            let sent: Vec<(u64, u32)> = bed.data();
+            bed.clear();
+            bed.wait(20);
+            let arrives = bed.now.since(start) > Duration::from_millis(outage_ms);
+            for (off, len) in sent.into_iter().filter(|(_, len)| *len <= fits && arrives) {
+                got[off as usize..(off + u64::from(len)) as usize].fill(true);
+                has = (has..end).find(|at| !got[*at as usize]).unwrap_or(end);
+                bed.ack(has);
+            }
+        }
+        (bed.now.since(start), bed.stats().black_holes)
+    };
+    let (took, found) = transfer(700, 0);
+    assert!(found == 1 && took < Duration::from_secs(5), "{found} after {took:?}");
+    for outage_ms in (0..10_000).step_by(700) {
+        assert_eq!(transfer(SEGMENT, outage_ms).1, 0, "an outage of {outage_ms} ms");
+    }
 }
 
 /// Row "fragments, extension headers": bypass.

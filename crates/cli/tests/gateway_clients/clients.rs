@@ -2,7 +2,7 @@
 
 use crate::common::outer::have;
 use crate::servers::{FILES, IPERF3, MPTCP, SHORT, SOCKETS, WEBSOCKET};
-use crate::town::{CLIENT, KINDS, SERVER, Town};
+use crate::town::{CLIENT, KINDS, NARROW, SERVER, Town};
 use serde_json::Value;
 use std::fs;
 
@@ -31,6 +31,7 @@ pub const ALL: &[Case] = &[
     ("multipath", &[], multipath),
     ("fast open", &[], fast_open),
     ("other kernels", &["curl", "nginx", "openssl"], kinds),
+    ("black hole", &["curl", "nginx", "ethtool"], black_hole),
 ];
 
 /// The server as URLs and `sockets.py` have it.
@@ -288,6 +289,24 @@ fn kind(town: &Town, home: &str) {
     for what in ["client-fin-first", "stalls"] {
         let said = town.talk(home, what, &SERVER.v4(), SOCKETS, 11);
         assert_eq!(said.code, 0, "{what}: {said:?}");
+    }
+}
+
+/// The client takes no frames of more than 1300 bytes, its SYN speaks of 1500, and nobody tells the server: without a gateway
+/// it would get nothing.
+fn black_hole(town: &Town) {
+    if std::env::var_os("PACELINE_MIDDLE").is_some() {
+        return println!("black hole: only the gateway finds it out");
+    }
+    let port = format!("h{}", NARROW.number);
+    town.must("yard", &format!("ethtool -K {port} tso off gso off")); // the last hop sees single segments
+    let script = "ip link set dev eth0 mtu 1300 && ip route replace 10.77.0.0/24 dev eth0 advmss 1460 && \
+                  ip -6 route change fd77::/64 dev eth0 proto kernel metric 256 advmss 1440";
+    town.must(NARROW.name, script);
+    for (version, host) in addresses() {
+        let got = format!("narrow-{version}");
+        town.must(NARROW.name, &format!("curl -sSfg --max-time 60 -o {got} http://{host}/large"));
+        exact(town, &got, "large");
     }
 }
 

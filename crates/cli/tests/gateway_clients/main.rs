@@ -12,11 +12,11 @@ mod servers;
 mod town;
 
 use middle::Middle;
-use town::{CLIENT, KINDS, Town};
+use town::{CLIENT, KINDS, NARROW, Town};
 
 #[test]
 fn real_programs_at_once() {
-    let homes = [&[CLIENT][..], &KINDS].concat();
+    let homes = [&[CLIENT, NARROW][..], &KINDS].concat();
     let Some(town) = Town::new(&homes) else { return };
     let _servers = servers::start(&town);
     let middle = Middle::start(&town, "workers = 2\n");
@@ -33,5 +33,6 @@ fn real_programs_at_once() {
     assert!(failed.is_empty(), "{} of {} failed", failed.len(), cases.len());
     if only.is_empty() {
         counters.assert_some("early-acks");
+        counters.assert_some("black-holes");
     }
 }

@@ -46,6 +46,8 @@ pub const KINDS: [Home; 5] = [
     client("ecn", 14, "ipv4/tcp_ecn=1"),
     Home { mtu: 9000, ..client("jumbo", 16, "") },
 ];
+/// A client behind a path that can be made to swallow long packets.
+pub const NARROW: Home = client("narrow", 17, "");
 /// A host of evil intent on the clients' side.
 pub const ATTACKER: Home = client("attacker", 66, "");
 

@@ -34,7 +34,7 @@ const LABELLED: [(&str, &str, &str, &str); 3] = [
 ];
 
 /// What the others count, by the name that `paceline gateway status` shows.
-pub const HELP: [(&str, &str); 43] = [
+pub const HELP: [(&str, &str); 44] = [
     ("flows", "Connections taken into acceleration"),
     ("flows-ended", "Accelerated connections that ended"),
     ("flows-detached", "Accelerated connections that went on end to end"),
@@ -57,6 +57,7 @@ pub const HELP: [(&str, &str); 43] = [
     ("optimistic-acks", "Acknowledgments of bytes that were never sent"),
     ("refused", "Segments not taken because buffers were full"),
     ("overshoot-drops", "Times that a device dropped what was sent past its window"),
+    ("black-holes", "Connections whose full segments were swallowed on the way to the device"),
     ("openings-forgotten", "Handshakes forgotten to make room"),
     ("frames-in", "Frames received by the workers"),
     ("frames-out", "Frames sent by the workers"),

@@ -165,6 +165,10 @@ impl Flow {
             self.board.on_duplicate(self.una);
             delivery.in_vain += u64::from(self.agreed.segment);
         }
+        if let Some(segment) = self.black_hole.on_delivery(delivery.longest, advances) {
+            self.shorten(segment);
+            cx.stats.black_holes += 1;
+        }
         if advances && self.board.has_reneged() {
             self.board.lose_all();
         }

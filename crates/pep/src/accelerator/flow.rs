@@ -6,6 +6,7 @@
 
 use super::Transmission;
 use super::ahead::Ahead;
+use super::black_hole::BlackHole;
 use super::config::AcceleratorConfig;
 use super::exposed::NOWHERE;
 use super::inbound::LARGEST_PACKET;
@@ -116,6 +117,7 @@ pub(super) struct Flow {
     pub board: Scoreboard,
     pub rtt: Rtt,
     pub overshoot: Overshoot,
+    pub black_hole: BlackHole,
     pub duplicates: u32,
     /// Segments that came to the client twice, since a round trip was measured.
     pub told_twice: u8,
@@ -204,6 +206,7 @@ impl Flow {
             board: Scoreboard::default(),
             rtt: Rtt::of(opened.rtt),
             overshoot: Overshoot::open(opened.client_edge - first),
+            black_hole: BlackHole::default(),
             duplicates: 0,
             told_twice: 0,
             news: false,

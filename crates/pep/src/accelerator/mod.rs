@@ -45,15 +45,16 @@
 //!
 //! `machine` holds the tables of connections (`flow`) and devices (`device`), `turns` says who is next, `operation`
 //! is for stopping, changing and looking, `exposed` for what a crash must not lose. A connection is a receiver
-//! (`inbound`, `store`, `stretch`), a sender (`outbound`, `recovery`, `scoreboard`, `sent`, `rtt`, `overshoot`) and what
-//! passes upwards (`client`, `uplink`). `opening` watches handshakes. Rate controls: `paper`, `adaptive` (with `response`,
-//! `loaded` and `shallow`), behind `control`; `fading` says whether silence means loss.
+//! (`inbound`, `store`, `stretch`), a sender (`outbound`, `recovery`, `black_hole`, `scoreboard`, `sent`, `rtt`,
+//! `overshoot`) and what passes upwards (`client`, `uplink`). `opening` watches handshakes. Rate controls: `paper`,
+//! `adaptive` (with `response`, `loaded` and `shallow`), behind `control`; `fading` says whether silence means loss.
 //!
 //! Left out: tunnels (a GTP-U packet passes untouched; the place to stand is N6 or SGi), acceleration of uploads,
 //! and the journal's storage, of which only the records are made here.
 
 mod adaptive;
 mod ahead;
+mod black_hole;
 mod client;
 mod config;
 mod control;

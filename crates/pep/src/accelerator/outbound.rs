@@ -53,7 +53,8 @@ impl Flow {
             device.room()
         };
         if let Some(repeat) = self.board.next_lost() {
-            let len = if repeat.fin { 1 } else { repeat.len.min(self.agreed.segment) };
+            let whole = if repeat.fin { 1 } else { repeat.len.min(self.agreed.segment) };
+            let len = if repeat.off == self.una { self.black_hole.cut(whole) } else { whole };
             let end = repeat.off + u64::from(len);
             // Everything below it is on its way: where losses are fades, it arrives in order, whatever the window was.
             let limited = fading || !self.fades || !self.board.is_front_on_its_way();
@@ -65,6 +66,9 @@ impl Flow {
             }
             self.force = false;
             self.board.on_repeat(cx.now, len, end > self.client_edge);
+            if len < whole {
+                self.black_hole.on_cut(len);
+            }
             cx.stats.retransmissions += 1;
             let cut = if repeat.fin { None } else { self.store.cut(repeat.off, len, len, end) };
             return self.emit_data(cx, repeat.off, cut, repeat.fin);
@@ -256,8 +260,12 @@ impl Flow {
         if !quoted || segment >= self.agreed.segment {
             return false;
         }
+        self.shorten(segment);
+        true
+    }
+    /// No segment is longer from now on.
+    pub fn shorten(&mut self, segment: u32) {
         self.agreed.segment = segment;
         self.board.lose_larger(segment);
-        true
     }
 }

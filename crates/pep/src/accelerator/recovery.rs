@@ -140,6 +140,7 @@ impl Flow {
     fn on_retransmission_timeout(&mut self, cx: &mut Context<'_>) {
         cx.stats.timeouts += 1;
         self.rtt.on_timeout();
+        self.black_hole.on_timeout();
         (self.timer_base, self.asked_at) = (cx.now, cx.now);
         if self.board.first_beyond_sent_at().is_some() {
             self.board.lose_beyond();

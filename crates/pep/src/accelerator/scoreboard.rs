@@ -161,6 +161,7 @@ impl Scoreboard {
 
     fn on_delivered(&mut self, now: Instant, record: Sent, delivery: &mut Delivery, min_rtt: Duration) {
         delivery.bytes += u64::from(record.len);
+        delivery.longest = delivery.longest.max(record.len);
         self.newest = self.newest.max(record.at);
         if record.in_flight() {
             self.in_flight -= u64::from(record.len);

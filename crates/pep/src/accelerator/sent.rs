@@ -48,6 +48,8 @@ pub(super) struct Delivery {
     pub lost: u64,
     /// Bytes that were sent again and had not been lost.
     pub in_vain: u64,
+    /// Length of the longest of those segments.
+    pub longest: u32,
     /// A segment was acknowledged that had been sent again on suspicion.
     pub doubtful: bool,
 }

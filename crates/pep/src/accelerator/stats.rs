@@ -96,6 +96,8 @@ pub struct AcceleratorStats {
     pub refused: u64,
     /// Times that a client dropped what was sent past its window.
     pub overshoot_drops: u64,
+    /// Connections whose full segments were swallowed on the way to the client.
+    pub black_holes: u64,
     /// Handshakes forgotten to make room.
     pub openings_forgotten: u64,
     /// Round-trip times of the mobile segment, in ns, as acknowledgments show them.
@@ -150,6 +152,7 @@ impl AcceleratorStats {
             ("optimistic-acks", self.optimistic_acks),
             ("refused", self.refused),
             ("overshoot-drops", self.overshoot_drops),
+            ("black-holes", self.black_holes),
             ("openings-forgotten", self.openings_forgotten),
         ];
         counters.extend(BypassReason::ALL.map(|reason| (reason.name(), self.bypassed(reason))));

@@ -1,0 +1,108 @@
+//! Whether the path to the client swallows what is as long as segments are and does not say so (RFC 4821, section 7.7; RFC
+//! 8899, section 4.3): a hop with a smaller MTU whose packet-too-big messages are lost. A server can find out by its own
+//! timeouts, but of what was acknowledged early it never misses anything: it has to be found out here.
+//!
+//! After some timeouts in a row only a piece of the first segment is sent. An outage may end with it as well: it is a
+//! black hole if a piece helps twice and nothing longer was delivered in between. Then all segments are cut.
+//!
+//! Left out: probing whether the path has become wider; what is known ends with the connection.
+
+/// Lengths of a piece: RFC 4821's base, and Linux's floor for IPv4 without headers.
+const PIECES: [u16; 2] = [1024, 512];
+/// Timeouts in a row after which a piece is sent; and after which the shorter one is.
+const PATIENCE: u8 = 3;
+const LONG_PATIENCE: u8 = 5;
+
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct BlackHole {
+    /// Since the client last acknowledged more.
+    timeouts: u8,
+    /// Length of the piece that was sent since then, or of the one that helped.
+    piece: u16,
+    is_sent: bool,
+    has_helped: bool,
+}
+
+impl BlackHole {
+    pub fn on_timeout(&mut self) {
+        self.timeouts = self.timeouts.saturating_add(1);
+    }
+    /// What is to be sent of the first segment, which is so long.
+    pub fn cut(&self, len: u32) -> u32 {
+        let due = if self.has_helped { self.timeouts > 0 } else { self.timeouts >= PATIENCE };
+        let known = if self.has_helped { self.piece } else { u16::MAX };
+        let from = usize::from(self.timeouts >= LONG_PATIENCE);
+        let fits = |piece: &&u16| **piece <= known && u32::from(**piece) < len;
+        PIECES[from..].iter().find(fits).filter(|_| due).map_or(len, |piece| u32::from(*piece))
+    }
+    /// No more than so much of it is sent.
+    pub fn on_cut(&mut self, len: u32) {
+        (self.piece, self.is_sent) = (len as u16, true);
+    }
+    /// The client got segments, the longest of which is so long; the first one among them, if it `advances`. Returns the
+    /// length that segments must not exceed once that is known.
+    pub fn on_delivery(&mut self, longest: u32, advances: bool) -> Option<u32> {
+        if longest > u32::from(self.piece).max(u32::from(PIECES[1])) {
+            *self = Self::default();
+        }
+        if !advances {
+            return None;
+        }
+        self.timeouts = 0;
+        if !std::mem::take(&mut self.is_sent) {
+            return None;
+        }
+        if std::mem::replace(&mut self.has_helped, true) {
+            let piece = u32::from(self.piece);
+            *self = Self::default();
+            return Some(piece);
+        }
+        None
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn timeouts(hole: &mut BlackHole, count: u8) -> u32 {
+        (0..count).for_each(|_| hole.on_timeout());
+        let len = hole.cut(1448);
+        if len < 1448 {
+            hole.on_cut(len);
+        }
+        len
+    }
+
+    #[test]
+    fn it_is_one_if_a_piece_helps_twice() {
+        let mut hole = BlackHole::default();
+        assert_eq!((timeouts(&mut hole, 2), timeouts(&mut hole, 1)), (1448, 1024));
+        assert_eq!(hole.on_delivery(1024, true), None);
+        assert_eq!(hole.on_delivery(424, true), None, "the rest of that segment");
+        assert_eq!((hole.cut(1448), timeouts(&mut hole, 1)), (1448, 1024), "sooner now");
+        assert_eq!(hole.on_delivery(1024, true), Some(1024));
+        assert_eq!(timeouts(&mut hole, 2), 1448, "it begins anew");
+    }
+
+    #[test]
+    fn a_shorter_piece_follows_and_short_segments_are_left_alone() {
+        let mut hole = BlackHole::default();
+        assert_eq!((timeouts(&mut hole, 4), timeouts(&mut hole, 1)), (1024, 512));
+        assert_eq!((hole.cut(1000), hole.cut(500)), (512, 500));
+        assert_eq!(hole.on_delivery(512, true), None);
+        assert_eq!(timeouts(&mut hole, 1), 512, "what has helped");
+        assert_eq!(hole.on_delivery(512, true), Some(512));
+    }
+
+    #[test]
+    fn an_outage_is_none() {
+        let mut hole = BlackHole::default();
+        for _ in 0..10 {
+            assert_eq!(timeouts(&mut hole, 3), 1024);
+            assert_eq!(hole.on_delivery(1024, true), None);
+            assert_eq!(hole.on_delivery(1448, false), None, "longer ones arrive again");
+            assert_eq!(hole.on_delivery(1448, true), None);
+        }
+    }
+}

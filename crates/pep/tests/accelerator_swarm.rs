@@ -9,7 +9,7 @@ use paceline_net::Stream;
 fn runs_from_many_seeds_keep_the_promises() {
     let only: Option<u64> = std::env::var("PACELINE_SWARM_SEED").ok().and_then(|text| text.parse().ok());
     let seeds = only.map_or(0..3000, |seed| seed..seed + 1);
-    let (mut delivered, mut operations, mut rests) = (0, 0, 0);
+    let (mut delivered, mut operations, mut rests, mut black_holes) = (0, 0, 0, 0);
     for seed in seeds {
         let mut stream = Stream::new(seed, "accelerator");
         let len = 20 + stream.below(1500);
@@ -20,6 +20,7 @@ fn runs_from_many_seeds_keep_the_promises() {
                 delivered += outcome.delivered;
                 operations += outcome.operations;
                 rests += outcome.rests;
+                black_holes += outcome.black_holes;
             }
             Err(panic) => {
                 eprintln!("failed with PACELINE_SWARM_SEED={seed}");
@@ -27,8 +28,11 @@ fn runs_from_many_seeds_keep_the_promises() {
             }
         }
     }
-    println!("{operations} operations, {delivered} bytes delivered, {rests} uploads past");
+    println!(
+        "{operations} operations, {delivered} bytes delivered, {rests} uploads past, {black_holes} black holes"
+    );
     assert!(only.is_some() || rests > 300, "uploads went past {rests} times");
+    assert!(only.is_some() || black_holes > 100, "{black_holes} paths were found to swallow segments");
     assert!(only.is_some() || delivered > 10_000_000, "the runs come to something: {delivered} bytes");
 }
 

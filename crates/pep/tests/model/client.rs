@@ -8,6 +8,9 @@ impl Model {
         if !checksum_is_right(packet) || tcp.dst_port != 40_000 || tcp.src_port != 80 {
             return;
         }
+        if tcp.payload_len > self.fits {
+            return;
+        }
         let exact = tcp.seq == SeqNumber(self.isn[0]) + self.have as u32;
         if tcp.flags.contains(TcpFlags::RST) {
             self.over |= exact && self.hostile;

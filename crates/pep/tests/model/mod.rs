@@ -26,6 +26,9 @@ use std::collections::{BTreeMap, VecDeque};
 use std::net::IpAddr;
 
 const SEGMENT: u32 = 500;
+/// The same where the path to the client swallows what is longer than it takes, until links heal.
+const LONG_SEGMENT: u32 = 1200;
+const TAKEN: u32 = 600;
 const ACK: TcpFlags = TcpFlags::ACK;
 const FIN: TcpFlags = TcpFlags(TcpFlags::FIN.0 | TcpFlags::ACK.0);
 const RST: TcpFlags = TcpFlags(TcpFlags::RST.0 | TcpFlags::ACK.0);
@@ -63,6 +66,9 @@ struct Model {
     real: bool,
     /// The client drops what ends beyond its right edge.
     strict: bool,
+    /// Length of full segments, and of those that the path to the client takes.
+    segment: u32,
+    fits: u32,
     /// The client acknowledges what it has not got, or injected segments may end things: nothing is promised any
     /// more.
     hostile: bool,
@@ -97,6 +103,8 @@ struct Model {
 /// What came of a run.
 #[derive(Clone, Copy, Default, Debug)]
 pub struct Outcome {
+    /// Paths found to swallow full segments.
+    pub black_holes: u64,
     /// Bytes that the client got in order.
     pub delivered: u64,
     /// Operations of both sides.
@@ -116,7 +124,12 @@ pub fn run(bytes: &[u8]) -> Outcome {
         model.accelerator.invariants();
     }
     model.finish();
-    Outcome { delivered: model.have, operations: model.operations, rests: model.rests }
+    Outcome {
+        black_holes: model.accelerator.stats().black_holes,
+        delivered: model.have,
+        operations: model.operations,
+        rests: model.rests,
+    }
 }
 
 impl Model {
@@ -137,6 +150,7 @@ impl Model {
             ([198, 19, 0, 1].into(), [198, 18, 0, 1].into())
         };
         let wrap = u32::from(choices.byte()) << 4;
+        let swallows = mode & 128 != 0 && limits & 128 != 0;
         Self {
             accelerator: {
                 let mut accelerator = Accelerator::new(config);
@@ -152,6 +166,8 @@ impl Model {
             shift: if mode & 8 != 0 { 3 } else { 0 },
             real: mode & 16 != 0,
             strict: mode & 32 != 0,
+            segment: if swallows { LONG_SEGMENT } else { SEGMENT },
+            fits: if swallows { TAKEN } else { u32::MAX },
             hostile: mode & 64 != 0,
             over: false,
             operations: 0,
@@ -211,7 +227,7 @@ impl Model {
     }
     fn open(&mut self) {
         let options = TcpOptions {
-            mss: Some(SEGMENT as u16 + if self.timestamps { 12 } else { 0 }),
+            mss: Some(self.segment as u16 + if self.timestamps { 12 } else { 0 }),
             window_scale: (self.shift > 0).then_some(self.shift),
             sack_permitted: self.sack,
             timestamps: self.timestamps.then_some(Timestamps { val: self.clock(), ecr: 0 }),
@@ -377,7 +393,7 @@ impl Model {
         if self.hostile || self.over {
             return;
         }
-        self.window = 60_000;
+        (self.window, self.fits) = (60_000, u32::MAX);
         if self.fin.is_none() {
             self.fin = Some(self.sent);
         }
@@ -393,7 +409,7 @@ impl Model {
                 // The server's timeout; the client tells of its window.
                 let mut off = self.acked.min(self.sent);
                 for _ in 0..50 {
-                    let len = (self.sent - off).min(u64::from(SEGMENT)) as u32;
+                    let len = (self.sent - off).min(u64::from(self.segment)) as u32;
                     let flags = if off + u64::from(len) == self.sent { FIN } else { ACK };
                     self.emit_server(off, len, flags);
                     off += u64::from(len);

@@ -24,7 +24,7 @@ impl Model {
         let outstanding = self.sent.saturating_sub(self.acked);
         let back = if outstanding == 0 { 1 } else { u64::from(choices.byte()) * 64 % outstanding };
         let off = (self.acked + back).min(self.sent - u64::from(self.sent > 1)).max(1);
-        let len = (self.sent - off).min(u64::from(SEGMENT)) as u32;
+        let len = (self.sent - off).min(u64::from(self.segment)) as u32;
         let flags = if self.fin == Some(off + u64::from(len)) { FIN } else { ACK };
         if len > 0 || flags == FIN {
             self.emit_server(off, len, flags);

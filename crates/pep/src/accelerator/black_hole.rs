@@ -3,9 +3,10 @@
 //! timeouts, but of what was acknowledged early it never misses anything: it has to be found out here.
 //!
 //! After some timeouts in a row only a piece of the first segment is sent. An outage may end with it as well: it is a
-//! black hole if a piece helps twice and nothing longer was delivered in between. Then all segments are cut.
+//! black hole if a piece helps twice and nothing longer was delivered in between. Then all segments are cut, and those of the
+//! device's next connections.
 //!
-//! Left out: probing whether the path has become wider; what is known ends with the connection.
+//! Left out: probing whether the path has become wider; what is known ends with the device's last connection.
 
 /// Lengths of a piece: RFC 4821's base, and Linux's floor for IPv4 without headers.
 const PIECES: [u16; 2] = [1024, 512];

@@ -167,6 +167,7 @@ impl Flow {
         }
         if let Some(segment) = self.black_hole.on_delivery(delivery.longest, advances) {
             self.shorten(segment);
+            delivery.black_hole = true;
             cx.stats.black_holes += 1;
         }
         if advances && self.board.has_reneged() {

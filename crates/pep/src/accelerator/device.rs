@@ -31,6 +31,9 @@ pub(super) struct Device {
     pub unexposed_since: Option<Instant>,
     pub alarm: Alarm,
     pub fading: Fading,
+    /// Bytes of TCP's options and payload that fit on the way to it, as far as its connections have found out: one path is
+    /// theirs (RFC 8201, section 5.2).
+    pub longest: u32,
     /// Whether it waits for its turn.
     pub ready: bool,
     next_send_at: Instant,
@@ -67,6 +70,7 @@ impl Device {
             unexposed_since: None,
             alarm: Alarm::default(),
             fading: Fading::default(),
+            longest: u32::MAX,
             ready: false,
             next_send_at: Instant::ZERO,
             delivered: 0,

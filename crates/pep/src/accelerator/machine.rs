@@ -221,10 +221,11 @@ impl Accelerator {
         if let Some(rtt) = opened.rtt {
             entry.control.on_handshake(now, rtt);
         }
-        let useful_window = entry.control.useful_window(false);
+        let (useful_window, longest) = (entry.control.useful_window(false), entry.longest);
         let uplink = self.openings.take(&key).ok_or(BypassReason::MidFlow)?.uplink;
         let mut flow = Flow::new(now, key, device, &opened, uplink);
         flow.useful_window = useful_window;
+        flow.limit_to(longest);
         flow.real = matches!(packet.payload, paceline_net::Payload::Datagram(_));
         self.stats.flows += 1;
         Ok(self.flows.insert(flow))
@@ -257,6 +258,9 @@ impl Accelerator {
                 let (fate, delivery) = flow.on_client(&mut cx, packet);
                 device.in_flight = device.in_flight + flow.on_its_way() - flow.charged_in_flight;
                 flow.charged_in_flight = flow.on_its_way();
+                if delivery.black_hole {
+                    device.longest = flow.longest();
+                }
                 device.fading.on_ack(now, flow.rtt.srtt().unwrap_or_default(), &delivery);
                 if let Some(rtt) = delivery.rtt {
                     self.stats.on_round_trip(rtt, flow.rtt.min(), device.control.rate());
@@ -303,6 +307,9 @@ impl Accelerator {
             && let Some(flow) = self.flows.get_mut(slot)
             && flow.on_packet_too_big(message.seq, message.mtu)
         {
+            if let Some(device) = self.devices.get_mut(flow.device) {
+                device.longest = flow.longest();
+            }
             self.settle(now, slot);
         }
     }

@@ -255,13 +255,24 @@ impl Flow {
     pub fn on_packet_too_big(&mut self, seq: SeqNumber, mtu: u32) -> bool {
         let quoted = self.offset(seq, self.una).is_some_and(|off| self.una <= off && off < self.nxt);
         let v4 = self.key.src.is_ipv4();
-        let headers = if v4 { 40 } else { 60 } + if self.agreed.timestamps { 12 } else { 0 };
+        let headers = if v4 { 40 } else { 60 } + self.option_bytes();
         let segment = mtu.max(if v4 { LEAST_MTU_V4 } else { LEAST_MTU_V6 }) - headers;
         if !quoted || segment >= self.agreed.segment {
             return false;
         }
         self.shorten(segment);
         true
+    }
+    /// Bytes of TCP's options and payload in a full segment.
+    pub fn longest(&self) -> u32 {
+        self.agreed.segment + self.option_bytes()
+    }
+    fn option_bytes(&self) -> u32 {
+        if self.agreed.timestamps { 12 } else { 0 }
+    }
+    /// No segment has more: what other connections have found out of the path.
+    pub fn limit_to(&mut self, longest: u32) {
+        self.agreed.segment = self.agreed.segment.min(longest - self.option_bytes());
     }
     /// No segment is longer from now on.
     pub fn shorten(&mut self, segment: u32) {

@@ -50,6 +50,8 @@ pub(super) struct Delivery {
     pub in_vain: u64,
     /// Length of the longest of those segments.
     pub longest: u32,
+    /// It showed that longer segments are swallowed.
+    pub black_hole: bool,
     /// A segment was acknowledged that had been sent again on suspicion.
     pub doubtful: bool,
 }

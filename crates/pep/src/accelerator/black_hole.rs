@@ -9,54 +9,66 @@
 //! Left out: probing whether the path has become wider; what is known ends with the device's last connection.
 
 /// Lengths of a piece: RFC 4821's base, and Linux's floor for IPv4 without headers.
-const PIECES: [u16; 2] = [1024, 512];
+const PIECES: [u32; 2] = [1024, 512];
 /// Timeouts in a row after which a piece is sent; and after which the shorter one is.
 const PATIENCE: u8 = 3;
 const LONG_PATIENCE: u8 = 5;
+
+/// How far it is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+enum Stage {
+    #[default]
+    Unsuspected,
+    Tried,
+    Helped,
+    TriedAgain,
+}
 
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct BlackHole {
     /// Since the client last acknowledged more.
     timeouts: u8,
-    /// Length of the piece that was sent since then, or of the one that helped.
-    piece: u16,
-    is_sent: bool,
-    has_helped: bool,
+    stage: Stage,
+    /// Which piece was tried last.
+    piece: u8,
 }
 
 impl BlackHole {
     pub fn on_timeout(&mut self) {
         self.timeouts = self.timeouts.saturating_add(1);
     }
+    fn has_helped(&self) -> bool {
+        matches!(self.stage, Stage::Helped | Stage::TriedAgain)
+    }
     /// What is to be sent of the first segment, which is so long.
     pub fn cut(&self, len: u32) -> u32 {
-        let due = if self.has_helped { self.timeouts > 0 } else { self.timeouts >= PATIENCE };
-        let known = if self.has_helped { self.piece } else { u16::MAX };
-        let from = usize::from(self.timeouts >= LONG_PATIENCE);
-        let fits = |piece: &&u16| **piece <= known && u32::from(**piece) < len;
-        PIECES[from..].iter().find(fits).filter(|_| due).map_or(len, |piece| u32::from(*piece))
+        let due = if self.has_helped() { self.timeouts > 0 } else { self.timeouts >= PATIENCE };
+        let shorter = usize::from(self.timeouts >= LONG_PATIENCE);
+        let from = if self.has_helped() { shorter.max(self.piece.into()) } else { shorter };
+        PIECES[from..].iter().copied().find(|piece| due && *piece < len).unwrap_or(len)
     }
     /// No more than so much of it is sent.
     pub fn on_cut(&mut self, len: u32) {
-        (self.piece, self.is_sent) = (len as u16, true);
+        self.piece = PIECES.iter().take_while(|piece| **piece > len).count() as u8;
+        self.stage = if self.has_helped() { Stage::TriedAgain } else { Stage::Tried };
     }
     /// The client got segments, the longest of which is so long; the first one among them, if it `advances`. Returns the
     /// length that segments must not exceed once that is known.
     pub fn on_delivery(&mut self, longest: u32, advances: bool) -> Option<u32> {
-        if longest > u32::from(self.piece).max(u32::from(PIECES[1])) {
+        let piece = PIECES[usize::from(self.piece)];
+        if longest > piece {
             *self = Self::default();
         }
-        if !advances {
-            return None;
-        }
-        self.timeouts = 0;
-        if !std::mem::take(&mut self.is_sent) {
-            return None;
-        }
-        if std::mem::replace(&mut self.has_helped, true) {
-            let piece = u32::from(self.piece);
-            *self = Self::default();
-            return Some(piece);
+        if advances {
+            self.timeouts = 0;
+            match self.stage {
+                Stage::Tried => self.stage = Stage::Helped,
+                Stage::TriedAgain => {
+                    *self = Self::default();
+                    return Some(piece);
+                }
+                Stage::Unsuspected | Stage::Helped => {}
+            }
         }
         None
     }

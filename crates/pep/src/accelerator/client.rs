@@ -8,7 +8,7 @@ use paceline_net::rewrite;
 use paceline_net::{Duration, Packet, TcpFlags, TcpHeader, Timestamps, Transport};
 
 /// Duplicates that stand for a loss where there is no SACK (RFC 5681).
-const DUPLICATES: u32 = 3;
+const DUPLICATES: u8 = 3;
 /// Where radios fade, so many segments that came twice tell that copies wait in the queue ahead of what is sent now. The
 /// answer to a repetition may then be that to a copy before it, and makes the round trip look short; by that more would
 /// be repeated, and so on. Until something is acknowledged that was sent once, no such answer says what was lost.
@@ -188,7 +188,7 @@ impl Flow {
 
     /// A duplicate without news of delivery.
     fn on_duplicate(&mut self, cx: &mut Context<'_>) {
-        self.duplicates += 1;
+        self.duplicates = self.duplicates.saturating_add(1);
         cx.stats.duplicates_suppressed += 1;
         // An ACK from after its arrival would acknowledge the first segment if the client had taken it. A mere window
         // update of a slow reader looks alike, but comes alone.

@@ -118,7 +118,7 @@ pub(super) struct Flow {
     pub rtt: Rtt,
     pub overshoot: Overshoot,
     pub black_hole: BlackHole,
-    pub duplicates: u32,
+    pub duplicates: u8,
     /// Segments that came to the client twice, since a round trip was measured.
     pub told_twice: u8,
     /// The server said something that the client has not heard.

@@ -5,7 +5,7 @@ mod bed;
 
 use bed::*;
 use paceline_net::rewrite::checksum_is_right;
-use paceline_net::{Bytes, SeqNumber, TcpHeader};
+use paceline_net::{Bytes, Duration, SeqNumber, TcpHeader};
 use paceline_pep::accelerator::{AcceleratorConfig, Side};
 
 fn open(change: impl FnOnce(&mut Bed)) -> Bed {
@@ -198,6 +198,30 @@ fn blocks_that_contradict_their_acknowledgment_have_nothing_sent_again() {
         bed.wait(5);
     }
     assert_eq!((bed.data(), bed.stats().retransmissions), (vec![], 0));
+}
+
+/// A whole flight is lost, and behind it the path is shorter than it ever was: each repetition is answered as if its first
+/// transmission had only come late. The second timeout tells that none had, and not each segment waits for one of its own.
+#[test]
+fn a_lost_flight_is_sent_again_though_the_path_has_become_shorter() {
+    for sack in [false, true] {
+        let mut bed = open(|bed| bed.sack = sack);
+        let (start, end) = (bed.now, bed.send(1, 20));
+        bed.clear();
+        let mut has = 1;
+        while has < end {
+            assert!(bed.now.since(start) < Duration::from_secs(3), "SACK {sack}: at {has} of {end}");
+            bed.wait(1);
+            let sent = bed.data();
+            bed.clear();
+            // Until the first one arrives all others are lost.
+            let lost = |off: u64| off > 1 && has == 1;
+            for (off, len) in sent.into_iter().filter(|(off, _)| !lost(*off)).collect::<Vec<_>>() {
+                has = if off == has { has + u64::from(len) } else { has };
+                bed.ack(has);
+            }
+        }
+    }
 }
 
 /// Without SACK all that was sent behind a loss counts as in flight, which may be more than the window by then: it must not

@@ -148,7 +148,7 @@ impl Flow {
         if self.rtt.backoff() > 2 && self.board.has_hole() {
             // The client may have thrown away what it had selectively acknowledged (RFC 2018, section 8).
             self.board.lose_all();
-        } else {
+        } else if !self.board.lose_flight() {
             self.suspect();
         }
         self.force = true;

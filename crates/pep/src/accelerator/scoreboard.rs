@@ -38,6 +38,9 @@ pub(super) struct Scoreboard {
     /// suspicion, hardly less than that.
     longest: Duration,
     shortest: Duration,
+    /// Of what was delivered since anything that was sent once, some repetition was answered sooner than any answer ever
+    /// came: it may have come in vain, or the path has become shorter.
+    hasty: bool,
     reordered: bool,
     /// Quarters of the minimum round-trip time by which segments may overtake.
     reorder_quarters: u8,
@@ -175,6 +178,7 @@ impl Scoreboard {
             // The acknowledgment of the first transmission, come late (RFC 8985, section 6.2, step 2).
             if rtt < min_rtt {
                 delivery.in_vain += u64::from(record.len);
+                self.hasty = true;
                 return;
             }
             if rtt < self.shortest {
@@ -186,6 +190,7 @@ impl Scoreboard {
                 return;
             }
         } else {
+            self.hasty = false;
             if record.end() < self.highest_before {
                 self.reordered = true;
                 self.reorder_quarters = self.reorder_quarters.max(1);
@@ -317,6 +322,11 @@ impl Scoreboard {
             front.state |= again | if doubted { DOUBTED } else { 0 };
             self.lose(0);
         }
+    }
+    /// After a timeout behind such an answer, nothing of the flight had come late, or it would have followed: all of it is
+    /// taken for lost; whether it is so.
+    pub fn lose_flight(&mut self) -> bool {
+        self.hasty && self.lose_all_like(0, |_| true)
     }
     /// Everything sent past the client's edge is taken for lost; whether there was any.
     pub fn lose_beyond(&mut self) -> bool {

@@ -400,9 +400,10 @@ impl Model {
         let end = self.sent + 1;
         let mut longest = Duration::ZERO;
         for round in 0.. {
-            // Sixteen seconds; more where round trips took many: a timeout is one and four times its deviation.
+            // Sixteen seconds; more where round trips took many: a timeout is one and four times its deviation, which is
+            // up to twice as long behind a round trip far above the others.
             longest = self.accelerator.flows().filter_map(|flow| flow.srtt).fold(longest, Duration::max);
-            if self.have == end && self.acked == end || round >= (2 * longest.as_millis()).max(4000) {
+            if self.have == end && self.acked == end || round >= (3 * longest.as_millis()).max(4000) {
                 break;
             }
             if round % 60 == 0 {

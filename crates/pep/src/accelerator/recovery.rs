@@ -148,8 +148,8 @@ impl Flow {
         if self.rtt.backoff() > 2 && self.board.has_hole() {
             // The client may have thrown away what it had selectively acknowledged (RFC 2018, section 8).
             self.board.lose_all();
-        } else if !self.board.lose_flight() {
-            self.suspect();
+        } else if self.fades || !self.board.lose_flight() {
+            self.suspect(); // where radios fade, patience with the flight ends by itself
         }
         self.force = true;
     }

@@ -259,7 +259,7 @@ impl Accelerator {
                 device.in_flight = device.in_flight + flow.on_its_way() - flow.charged_in_flight;
                 flow.charged_in_flight = flow.on_its_way();
                 if delivery.black_hole {
-                    device.longest = flow.longest();
+                    device.longest = device.longest.min(flow.longest());
                 }
                 device.fading.on_ack(now, flow.rtt.srtt().unwrap_or_default(), &delivery);
                 if let Some(rtt) = delivery.rtt {
@@ -308,7 +308,7 @@ impl Accelerator {
             && flow.on_packet_too_big(message.seq, message.mtu)
         {
             if let Some(device) = self.devices.get_mut(flow.device) {
-                device.longest = flow.longest();
+                device.longest = device.longest.min(flow.longest());
             }
             self.settle(now, slot);
         }

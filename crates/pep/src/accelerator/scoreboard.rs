@@ -38,8 +38,8 @@ pub(super) struct Scoreboard {
     /// suspicion, hardly less than that.
     longest: Duration,
     shortest: Duration,
-    /// Of what was delivered since anything that was sent once, some repetition was answered sooner than any answer ever
-    /// came: it may have come in vain, or the path has become shorter.
+    /// A repetition was answered sooner than anything ever was, and nothing that was sent once has arrived since: either it
+    /// was sent in vain, or the path has become shorter.
     hasty: bool,
     reordered: bool,
     /// Quarters of the minimum round-trip time by which segments may overtake.

@@ -96,12 +96,18 @@ impl Flow {
             cx.stats.acks_absorbed += 1;
             return Fate::Absorbed;
         }
+        // From the echo in data a server takes the round trip to the client, which its receive window grows by (Linux), so
+        // they keep their own: the client has not seen what has just come here. What acknowledges that goes ahead of them.
+        let data = tcp.payload_len > 0;
+        if data && self.is_ack_due(cx) {
+            self.emit_server_ack(cx, None);
+        }
         let window = self.advance_ack(cx);
         let ecn = if self.agreed.ecn { TcpFlags::ECE.0 } else { 0 };
         let ece = if self.echo_congestion { TcpFlags::ECE.0 } else { 0 };
-        let echo = |timestamps: Timestamps| Timestamps { ecr: self.ts_recent, ..timestamps };
         let mut new =
             TcpHeader { ack: self.seq(self.acked), window, flags: TcpFlags(tcp.flags.0 & !ecn | ece), ..tcp };
+        let echo = |own: Timestamps| if data { own } else { Timestamps { ecr: self.ts_recent, ..own } };
         new.options.timestamps = tcp.options.timestamps.map(echo);
         new.options.sack = self.sack_blocks(None);
         rewrite::rewrite(&mut packet, &new);

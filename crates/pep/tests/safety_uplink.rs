@@ -3,7 +3,7 @@
 mod bed;
 
 use bed::*;
-use paceline_net::TcpHeader;
+use paceline_net::{SeqNumber, TcpHeader};
 use paceline_pep::accelerator::{AcceleratorConfig, Side};
 
 fn open(change: impl FnOnce(&mut Bed)) -> Bed {
@@ -47,5 +47,44 @@ fn data_of_the_client_keep_their_own_echo_and_news_goes_ahead_of_them() {
         let fin = bed.client_packet(bed.client_next, Some(off), FIN, 0, |_| ());
         bed.client_gives(fin);
         assert_eq!(echo(&header(&bed.to_server[0])), bed.clock);
+    }
+}
+
+/// Row "window": a client whose reader stands still ignores all that stands past its window, the acknowledgments of its own
+/// upload among it, though more than its window was sent to it.
+#[test]
+fn an_upload_is_acknowledged_though_the_reader_of_the_download_stands_still() {
+    for remnant in [0, 496] {
+        let window = (16_000 + remnant as u16) >> 4;
+        let mut bed = open(|bed| bed.window = window);
+        let mut end = bed.send(1, 20);
+        bed.wait(10);
+        assert_eq!(bed.data().last().map(|(off, _)| *off), Some(19_001), "past the window");
+        // It takes what fits; the rest of its window is too small for a segment.
+        bed.window = remnant as u16 >> 4;
+        for _ in 0..2 {
+            bed.ack(16_001);
+            bed.wait(2);
+        }
+        for n in 0..40 {
+            let data = bed.client_packet(bed.client_next, Some(16_001), ACK, SEGMENT, |_| ());
+            bed.client_gives(data);
+            bed.client_next += SEGMENT;
+            bed.wait(100);
+            bed.clear();
+            // Passed on, and made of what comes with data.
+            if n % 2 == 0 {
+                let ack = bed.server_packet(end, ACK, 0, |_| ());
+                bed.server_gives(ack);
+            } else {
+                end = bed.send(end, 1);
+            }
+            let told: Vec<TcpHeader> = bed.taken_by_client().iter().map(header).collect();
+            let takes = |tcp: &&TcpHeader| (16_001..=16_001 + remnant).contains(&bed.offset(tcp.seq));
+            let ack = SeqNumber(bed.client_isn) + bed.client_next;
+            assert!(told.iter().filter(takes).any(|tcp| tcp.ack == ack), "{remnant}, {n}: {told:?}");
+            bed.wait(100);
+            bed.ack(16_001);
+        }
     }
 }

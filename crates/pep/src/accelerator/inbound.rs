@@ -131,9 +131,10 @@ impl Flow {
         self.hear_server(&tcp);
         self.news = false;
         self.probe_passed |= off < self.store.next();
-        if off > self.nxt || tcp.flags.contains(TcpFlags::CWR) {
+        let readable = self.readable();
+        if off > readable || tcp.flags.contains(TcpFlags::CWR) {
             // The client has not come that far: ahead of its window it would not even read the acknowledgment.
-            let seq = if off > self.nxt { self.seq(self.nxt) } else { tcp.seq };
+            let seq = if off > readable { self.seq(readable) } else { tcp.seq };
             let cwr = if self.agreed.ecn { TcpFlags::CWR.0 } else { 0 };
             rewrite::rewrite(&mut packet, &TcpHeader { seq, flags: TcpFlags(tcp.flags.0 & !cwr), ..tcp });
         }

@@ -239,8 +239,17 @@ impl Flow {
     /// An empty segment in the server's name: news for the client that no data carries.
     pub fn emit_client_ack(&mut self, cx: &mut Context<'_>, sack: SackBlocks, ece: bool) {
         let flags = if ece { TcpFlags::ACK.with(TcpFlags::ECE) } else { TcpFlags::ACK };
-        self.emit_empty(cx, self.nxt, flags, sack);
+        self.emit_empty(cx, self.readable(), flags, sack);
         self.news = false;
+    }
+    /// Where an empty segment stands for the client to read it (RFC 9293, section 3.10.7.4): behind all that it was sent, which
+    /// arrives ahead. Not where its window takes no further segment: what was sent past that is dropped, and this would be.
+    pub fn readable(&self) -> u64 {
+        if self.client_window < u64::from(self.agreed.segment) {
+            self.nxt.min(self.client_edge).max(self.una)
+        } else {
+            self.nxt
+        }
     }
     pub fn emit_empty(&mut self, cx: &mut Context<'_>, off: u64, flags: TcpFlags, sack: SackBlocks) {
         let mut tcp = self.server_header(off, flags);

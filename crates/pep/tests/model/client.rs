@@ -20,6 +20,11 @@ impl Model {
         let off = self.offset(tcp.seq);
         let fin = tcp.flags.contains(TcpFlags::FIN);
         let end = off.saturating_add(u64::from(tcp.payload_len));
+        // RFC 9293, section 3.10.7.4: of what stands elsewhere nothing is believed, whatever it acknowledges.
+        let fits = off <= self.client_edge && (!self.strict || end <= self.client_edge);
+        if fits && end + u64::from(fin) >= self.have {
+            self.hear(tcp.ack);
+        }
         if tcp.payload_len == 0 && !fin {
             if off < self.have {
                 self.client_ack(self.have, &[]); // a probe
@@ -37,7 +42,6 @@ impl Model {
                 "the server's bytes at {off}"
             );
         }
-        let fits = off <= self.client_edge && (!self.strict || end <= self.client_edge);
         if fits && end > self.have {
             self.beyond.push((off.max(self.have), end));
             self.beyond.sort_unstable();
@@ -58,6 +62,13 @@ impl Model {
         }
         let blocks: Vec<(u64, u64)> = self.beyond.iter().rev().take(3).copied().collect();
         self.client_ack(self.have, &blocks);
+    }
+    /// An acknowledgment of what the client has sent.
+    fn hear(&mut self, ack: SeqNumber) {
+        let heard = ack.distance(SeqNumber(self.isn[1]) + self.client_heard);
+        if heard > 0 && heard as u32 <= self.client_sent - self.client_heard {
+            self.client_heard += heard as u32;
+        }
     }
     pub(super) fn client_ack(&mut self, ack: u64, blocks: &[(u64, u64)]) {
         self.client_edge = self.client_edge.max(self.have + self.window);

@@ -6,8 +6,8 @@
 //! - timestamps are the ends' own, and connections that are not accelerated pass untouched;
 //! - empty or not, nothing but the server's bytes reaches the client, with right checksums;
 //! - memory is bounded by the configuration;
-//! - in the end, over links that lose nothing more, the client gets all that the server sent, and the connection is
-//!   forgotten.
+//! - in the end, over links that lose nothing more, the client hears that the server has all that it sent, though its own
+//!   reader may stand still; then it gets all that the server sent, and the connection is forgotten.
 
 mod client;
 mod promises;
@@ -85,13 +85,14 @@ struct Model {
     acked: u64,
     edge: u64,
     fin: Option<u64>,
-    /// The client: received in order, beyond, right edge advertised, window, own data sent and acknowledged.
+    /// The client: received in order, beyond, right edge advertised, window, own data sent, acknowledged, and known to be.
     have: u64,
     beyond: Vec<(u64, u64)>,
     client_edge: u64,
     window: u64,
     client_sent: u32,
     client_acked: u32,
+    client_heard: u32,
     client_fin: bool,
     echo: [u32; 2],
     /// Uploads go past the machine, and how often they began to.
@@ -185,6 +186,7 @@ impl Model {
             window: 30_000,
             client_sent: 1,
             client_acked: 1,
+            client_heard: 1,
             client_fin: false,
             echo: [0; 2],
             past: false,
@@ -393,6 +395,7 @@ impl Model {
         if self.hostile || self.over {
             return;
         }
+        self.finish_upload();
         (self.window, self.fits) = (60_000, u32::MAX);
         if self.fin.is_none() {
             self.fin = Some(self.sent);

@@ -73,11 +73,14 @@ impl Model {
         }
         self.acked = ack.min(end);
         let shift = if tcp.flags.contains(TcpFlags::SYN) { 0 } else { self.shift };
-        self.edge = self.edge.max(ack.min(end) + (u64::from(tcp.window) << shift));
+        let edge = ack.min(end) + (u64::from(tcp.window) << shift);
+        self.edge = self.edge.max(edge);
         let next = SeqNumber(self.isn[1]) + self.client_acked;
-        if tcp.payload_len > 0 && tcp.seq == next {
-            self.client_acked += tcp.payload_len;
-            let ack = self.header(Side::Server, end as u32, self.client_acked, ACK, 0);
+        if tcp.payload_len > 0 && tcp.seq <= next {
+            let known = next.distance(tcp.seq) as u32;
+            self.client_acked += tcp.payload_len.saturating_sub(known);
+            // Not past a window that has become smaller (Linux: tcp_acceptable_seq).
+            let ack = self.header(Side::Server, end.min(edge) as u32, self.client_acked, ACK, 0);
             let packet = self.packet(Side::Server, ack, 1);
             self.from_server.push_back(packet);
         }

@@ -42,4 +42,33 @@ impl Model {
             self.run_quietly(1);
         }
     }
+    /// The links lose nothing more; the client's reader stands still, and the client sends until it hears that all of it has
+    /// arrived.
+    pub(super) fn finish_upload(&mut self) {
+        // What is read at once is sent past the window, and some is on its way when the reader stops.
+        for window in [30_000, 30_000, 30_000, 0] {
+            self.window = window;
+            self.server_sends(&mut Choices(&[7]));
+            self.server_sends(&mut Choices(&[7]));
+            self.run_quietly(1);
+        }
+        self.client_sent += 100;
+        for round in 0..4000 {
+            if self.client_heard == self.client_sent {
+                return;
+            }
+            if round % 50 == 0 {
+                let off = self.client_heard.min(self.client_acked);
+                let len = (self.client_sent - off).min(30_000);
+                let mut tcp = self.header(Side::Mobile, off, self.have as u32, ACK, len);
+                self.fill(&mut tcp, &[]);
+                self.from_client.push_back(self.packet(Side::Mobile, tcp, off.into()));
+            }
+            self.run_quietly(1);
+            self.accelerator.invariants();
+        }
+        let (heard, acked, sent) = (self.client_heard, self.client_acked, self.client_sent);
+        let flows: Vec<_> = self.accelerator.flows().collect();
+        panic!("the client hears of {heard}, the server has {acked} of {sent}: {flows:?}");
+    }
 }

@@ -67,7 +67,7 @@ pub struct AcceleratorConfig {
     /// A client that owes an acknowledgment for so long stops early acknowledgments.
     pub silence: Duration,
     /// A client that owes an acknowledgment for so long is given up: what it was to get is lost, and both ends are
-    /// reset.
+    /// reset; if nothing was acknowledged ahead of it, its connection goes on end to end.
     pub give_up: Duration,
     /// A server's reset waits so long for what is held ahead of it.
     pub reset_grace: Duration,

@@ -11,10 +11,16 @@ const LOOK: Duration = Duration::from_millis(250);
 const ABSENCE: Duration = Duration::from_secs(30);
 
 impl Accelerator {
-    /// Resets both ends of a connection.
-    pub(super) fn reset(&mut self, slot: u32) {
-        let Some(record) = self.flows.get(slot).map(|flow| flow.record()) else { return };
-        self.recover([record]);
+    /// Ends our part in a connection: it goes on end to end if nothing is owed, since its server has all that is held; else
+    /// both ends are reset.
+    pub(super) fn give_up(&mut self, slot: u32) {
+        let Some(flow) = self.flows.get(slot) else { return };
+        if flow.exposure() == 0 && flow.reset.is_none() {
+            self.stats.flows_detached += 1;
+        } else {
+            let record = flow.record();
+            self.recover([record]);
+        }
         self.remove(slot);
     }
 
@@ -48,12 +54,7 @@ impl Accelerator {
     pub fn abort(&mut self, now: Instant) {
         self.draining.get_or_insert(now);
         for slot in 0..self.flows.slots() {
-            if self.flows.get(slot).is_some_and(|flow| flow.exposure() == 0 && flow.reset.is_none()) {
-                self.stats.flows_detached += 1;
-                self.remove(slot);
-            } else {
-                self.reset(slot);
-            }
+            self.give_up(slot);
         }
     }
 

@@ -1,0 +1,39 @@
+//! The rules for live traffic, sixth part: ends that are silent or gone, and clients that know more than we.
+
+mod bed;
+
+use bed::*;
+use paceline_net::{Bytes, TcpFlags};
+use paceline_pep::accelerator::AcceleratorConfig;
+
+fn is_reset(packet: &paceline_net::Packet) -> bool {
+    header(packet).flags.contains(TcpFlags::RST)
+}
+
+/// Row "crash": connections with exposure 0 go on unharmed; so they do when a client has been silent for long. How long a
+/// server waits for it is the server's business.
+#[test]
+fn a_silent_client_that_is_owed_nothing_is_left_to_its_server() {
+    // Nothing is acknowledged early; an answer so short that it comes with its FIN; all of it is owed.
+    for (pace, fin, reset) in [(true, false, false), (false, true, false), (false, false, true)] {
+        let exposure = if pace { Bytes(0) } else { AcceleratorConfig::default().exposure };
+        let config = AcceleratorConfig { exposure, ..AcceleratorConfig::default() };
+        let mut bed = Bed::open_with(config, |_| ());
+        if fin {
+            let last = bed.server_packet(1, FIN, 900, |_| ());
+            bed.server_gives(last);
+        } else {
+            bed.send(1, 2);
+        }
+        bed.wait(50);
+        assert_eq!(bed.exposure() > 0, reset);
+        bed.wait(300_000);
+        let (down, up) = (bed.to_client.iter().any(is_reset), bed.to_server.iter().any(is_reset));
+        assert_eq!((down, up, bed.accelerator.flow_count()), (reset, reset, 0));
+        assert_eq!(bed.stats().flows_detached, u64::from(!reset));
+        bed.clear();
+        let again = bed.server_data(1, 900);
+        bed.server_gives(again.clone());
+        assert_eq!((bed.taken_by_client(), bed.taken_by_server()), (vec![again], vec![]), "end to end");
+    }
+}

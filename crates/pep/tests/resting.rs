@@ -267,3 +267,31 @@ fn forged_acknowledgments_of_a_rested_connection_reach_no_further_than_a_window(
     assert_eq!((bed.exposure(), bed.stats().flows_detached), (0, 0));
     assert_eq!(header(bed.to_server.last().unwrap()).seq, ack_seq(&bed));
 }
+
+/// More than 64 KiB between here and the server, which only its window tells to be possible, before it has sent any data.
+#[test]
+fn an_upload_over_a_long_path_is_followed_from_the_beginning() {
+    let mut bed = Bed::open();
+    for _ in 0..5 {
+        let mut ends = Vec::new();
+        for _ in 0..100 {
+            let data = bed.client_packet(bed.client_next, Some(1), ACK, SEGMENT, |_| ());
+            bed.client_gives(data);
+            bed.client_next += SEGMENT;
+            ends.push(bed.client_next);
+        }
+        let all = bed.client_next;
+        for end in ends {
+            bed.client_next = end;
+            let ack = bed.server_packet(1, ACK, 0, |_| ());
+            bed.server_gives(ack);
+        }
+        bed.client_next = all;
+    }
+    assert!(bed.accelerator.may_rest(&bed.key), "500 kB");
+    bed.clear();
+    let end = bed.send(1, 4);
+    bed.wait(5);
+    assert_eq!((bed.acked(), bed.accelerator.flow_count()), (Some(end), 1), "the answer is accelerated");
+    assert_eq!(bed.stats().flows_detached, 0);
+}

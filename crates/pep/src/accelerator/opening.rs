@@ -164,6 +164,18 @@ impl Opening {
         self.client_edge = self.client_edge.max(1 + (u64::from(tcp.window) << shift));
     }
 
+    /// A segment without SYN and without data from the server side.
+    fn on_server(&mut self, tcp: &TcpHeader) {
+        if !tcp.flags.contains(TcpFlags::ACK) || !self.uplink.accepts_ack(tcp.ack) {
+            return;
+        }
+        self.uplink.on_server_ack(tcp);
+        // An upload over a long path has more on its way than any window without scaling.
+        if let [Some(server), Some(client)] = &self.syns {
+            self.uplink.note_window(u32::from(tcp.window) << agree(server, client).server_shift);
+        }
+    }
+
     /// The connection as the server's first data finds it.
     pub fn opened(&self) -> Result<Opened, BypassReason> {
         let [Some(server), Some(client)] = self.syns else { return Err(BypassReason::OneSided) };
@@ -303,10 +315,8 @@ impl Openings {
     pub fn on_server(&mut self, key: &FlowKey, tcp: &TcpHeader) {
         if let Some(slot) = self.table.find(key)
             && let Some(opening) = self.table.get_mut(slot)
-            && tcp.flags.contains(TcpFlags::ACK)
-            && opening.uplink.accepts_ack(tcp.ack)
         {
-            opening.uplink.on_server_ack(tcp);
+            opening.on_server(tcp);
         }
     }
     /// Ends the opening of `key` and gives it away.

@@ -295,3 +295,35 @@ fn an_upload_over_a_long_path_is_followed_from_the_beginning() {
     assert_eq!((bed.acked(), bed.accelerator.flow_count()), (Some(end), 1), "the answer is accelerated");
     assert_eq!(bed.stats().flows_detached, 0);
 }
+
+/// A reset's number is that of what went past: the connection is over all the same, when nothing is owed.
+#[test]
+fn a_client_that_aborts_its_upload_leaves_nothing_behind() {
+    for (answered, resumed) in [(false, false), (true, false), (true, true)] {
+        let (mut bed, off) = resting(answered);
+        let mut have = off;
+        if resumed {
+            have = bed.send(off, 1);
+            bed.wait(20);
+        }
+        let flows = bed.accelerator.flow_count();
+        bed.client_next = bed.client_next.wrapping_add(500_000_000);
+        let reset = bed.client_packet(bed.client_next, Some(have), RST, 0, |_| ());
+        bed.clear();
+        bed.client_gives(reset.clone());
+        assert_eq!(bed.taken_by_server(), [reset]);
+        if resumed {
+            assert_eq!(bed.accelerator.flow_count(), flows, "the client may lack something");
+        } else {
+            assert_eq!((bed.accelerator.flow_count(), bed.accelerator.opening_count()), (0, 0));
+        }
+    }
+    // Before and after a rest it has to be exact (RFC 5961).
+    let mut bed = Bed::open();
+    let off = bed.send(1, 1);
+    bed.wait(20);
+    bed.ack(off);
+    let reset = bed.client_packet(bed.client_next + 5, Some(off), RST, 0, |_| ());
+    bed.client_gives(reset);
+    assert_eq!(bed.accelerator.flow_count(), 1);
+}

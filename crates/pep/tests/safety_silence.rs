@@ -4,7 +4,7 @@ mod bed;
 
 use bed::*;
 use paceline_net::{Bytes, TcpFlags};
-use paceline_pep::accelerator::AcceleratorConfig;
+use paceline_pep::accelerator::{AcceleratorConfig, BypassReason};
 
 fn is_reset(packet: &paceline_net::Packet) -> bool {
     header(packet).flags.contains(TcpFlags::RST)
@@ -35,5 +35,41 @@ fn a_silent_client_that_is_owed_nothing_is_left_to_its_server() {
         let again = bed.server_data(1, 900);
         bed.server_gives(again.clone());
         assert_eq!((bed.taken_by_client(), bed.taken_by_server()), (vec![again], vec![]), "end to end");
+    }
+}
+
+/// Row "hostile packets": per-device caps. They are for what is in use: connections whose ends have vanished without a word
+/// do not keep a device's places.
+#[test]
+fn connections_whose_ends_are_gone_do_not_keep_a_devices_places() {
+    for places in [1, 40] {
+        let config = AcceleratorConfig { max_flows_per_device: places, ..AcceleratorConfig::default() };
+        let mut bed = Bed::new(config);
+        let connect = |bed: &mut Bed| {
+            bed.key.dst_port += 1;
+            bed.client_next = 1;
+            bed.handshake();
+            let end = bed.send(1, 3);
+            bed.wait(20);
+            bed.ack(end);
+            bed.accelerator.flow_count()
+        };
+        for _ in 0..places {
+            connect(&mut bed);
+        }
+        bed.wait(30_000);
+        assert_eq!((connect(&mut bed), bed.stats().bypassed(BypassReason::DeviceFull)), (places, 1));
+        bed.wait(60_000);
+        for _ in 0..places {
+            connect(&mut bed);
+        }
+        let stats = bed.stats();
+        assert_eq!((stats.bypassed(BypassReason::DeviceFull), stats.flows), (1, 2 * places as u64));
+        assert_eq!((stats.flows_detached, stats.flows_reset), (places as u64, 0));
+        assert_eq!(bed.accelerator.flow_count(), places);
+        // Others have places of their own, and are not made to give theirs.
+        bed.wait(90_000);
+        bed.key.dst = [198, 18, 0, 2].into();
+        assert_eq!(connect(&mut bed), places + 1);
     }
 }

@@ -5,7 +5,7 @@ use super::flow::{Context, Fate, Flow};
 use super::recovery::MOST_DOUBTS;
 use super::scoreboard::Delivery;
 use paceline_net::rewrite;
-use paceline_net::{Duration, Packet, TcpFlags, TcpHeader, Timestamps, Transport};
+use paceline_net::{Duration, Packet, SeqNumber, TcpFlags, TcpHeader, Timestamps, Transport};
 
 /// Duplicates that stand for a loss where there is no SACK (RFC 5681).
 const DUPLICATES: u8 = 3;
@@ -23,10 +23,7 @@ impl Flow {
         let Transport::Tcp(tcp) = packet.transport else { return (Fate::Pass(packet), none) };
         self.seen_at = cx.now;
         if tcp.flags.contains(TcpFlags::RST) {
-            let exact = self.uplink.accepts_reset(tcp.seq);
-            cx.stats.invalid += u64::from(!exact);
-            // Not exact: the server will challenge it. It changes nothing here until the number is right.
-            return (if exact { Fate::Over(packet) } else { Fate::Pass(packet) }, none);
+            return (self.on_client_reset(cx, packet, tcp.seq), none);
         }
         let carries = tcp.payload_len > 0 || tcp.flags.intersects(TcpFlags::FIN.with(TcpFlags::URG));
         let ack = self.offset(tcp.ack, self.una).filter(|_| tcp.flags.contains(TcpFlags::ACK));
@@ -70,6 +67,18 @@ impl Flow {
         }
         let answers = std::mem::take(&mut self.probe_passed);
         (self.forward_or_absorb(cx, packet, carries || probes || answers || uncertain), delivery)
+    }
+
+    fn on_client_reset(&mut self, cx: &mut Context<'_>, packet: Packet, seq: SeqNumber) -> Fate {
+        // Where the client stands is not known once its segments have gone past us. The server judges, and where nothing is
+        // owed, a connection that goes on does so without us.
+        let unknown = self.uplink.resting || self.uplink.uncertain;
+        if self.uplink.accepts_reset(seq) || unknown && self.is_quiet() {
+            return Fate::Over(packet);
+        }
+        // Not exact: the server will challenge it. It changes nothing here until the number is right.
+        cx.stats.invalid += 1;
+        Fate::Pass(packet)
     }
 
     fn is_old_of_client(&self, tcp: &TcpHeader) -> bool {

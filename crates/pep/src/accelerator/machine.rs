@@ -13,11 +13,14 @@ use super::{Side, Transmission};
 use paceline_net::rewrite::{checksum_is_right, packet_too_big};
 use paceline_net::{Duration, FlowKey, Instant, Packet, TcpFlags, TcpHeader};
 use std::collections::VecDeque;
+use std::net::IpAddr;
 
 /// A connection without a packet for so long gives its place to a new one, if nothing is owed.
 const IDLE: Duration = Duration::from_secs(60);
-/// Entries examined for one to give its place.
+/// Entries examined for one to give its place; and for one of the same device, whose may be few among them. A device that
+/// is idle throughout has room again after some attempts.
 const PROBES: u32 = 8;
+const DEVICE_PROBES: u32 = 256;
 
 /// The mobile accelerator; see the [module](super).
 #[derive(Debug)]
@@ -205,18 +208,18 @@ impl Accelerator {
         if self.overloaded || self.held > self.config.total_buffer.0 {
             return Err(BypassReason::Overload);
         }
-        if self.flows.len() >= self.config.max_flows && !self.make_room(now) {
+        let address = device_key(key.dst);
+        if !self.has_place(now, address) {
+            return Err(BypassReason::DeviceFull);
+        }
+        if self.flows.len() >= self.config.max_flows && !self.make_room(now, PROBES, |_| true) {
             return Err(BypassReason::TableFull);
         }
-        let address = device_key(key.dst);
         let device = match self.devices.find(&address) {
             Some(device) => device,
             None => self.devices.insert(Device::new(address, &self.config)),
         };
         let entry = self.devices.get_mut(device).expect("it was found or entered");
-        if entry.flows >= self.config.max_flows_per_device {
-            return Err(BypassReason::DeviceFull);
-        }
         entry.flows += 1;
         if let Some(rtt) = opened.rtt {
             entry.control.on_handshake(now, rtt);
@@ -231,13 +234,21 @@ impl Accelerator {
         Ok(self.flows.insert(flow))
     }
 
-    /// Detaches a connection that is idle and owes nothing; whether one was found.
-    fn make_room(&mut self, now: Instant) -> bool {
+    /// Whether one more connection of a device may be accelerated, another one making room if need be.
+    fn has_place(&mut self, now: Instant, address: IpAddr) -> bool {
+        let device = self.devices.find(&address);
+        let flows = device.and_then(|device| self.devices.get(device)).map_or(0, |device| device.flows);
+        flows < self.config.max_flows_per_device
+            || self.make_room(now, DEVICE_PROBES, |flow| Some(flow.device) == device)
+    }
+
+    /// Detaches a connection, of those that may, that is idle and owes nothing; whether one was found.
+    fn make_room(&mut self, now: Instant, probes: u32, may: impl Fn(&Flow) -> bool) -> bool {
         let slots = self.flows.slots();
-        for _ in 0..PROBES.min(slots) {
+        for _ in 0..probes.min(slots) {
             self.hand = (self.hand + 1) % slots;
-            if self.flows.get(self.hand).is_some_and(|flow| now.since(flow.seen_at) > IDLE && flow.is_quiet())
-            {
+            let idle = |flow: &Flow| now.since(flow.seen_at) > IDLE && flow.is_quiet();
+            if self.flows.get(self.hand).is_some_and(|flow| may(flow) && idle(flow)) {
                 self.stats.flows_detached += 1;
                 self.remove(self.hand);
                 return true;

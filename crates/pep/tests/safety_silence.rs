@@ -73,3 +73,87 @@ fn connections_whose_ends_are_gone_do_not_keep_a_devices_places() {
         assert_eq!(connect(&mut bed), places + 1);
     }
 }
+
+/// The server's next segments went past us (fragments, IP options, another path), and the client has them with all that it
+/// got from us: it says so again and again, whatever it is asked.
+#[test]
+fn a_client_that_has_what_never_came_here_goes_on_end_to_end() {
+    for (sack, timestamps, window) in
+        [(true, true, WINDOW), (false, true, WINDOW), (true, false, WINDOW), (true, true, 0)]
+    {
+        let mut bed = Bed::open_with(AcceleratorConfig::default(), |bed| {
+            (bed.sack, bed.timestamps) = (sack, timestamps);
+        });
+        let mut off = bed.send(1, 4);
+        bed.wait(20);
+        if window == 0 {
+            // What is held behind a closed window went past as well.
+            bed.window = 0;
+            bed.ack(off);
+            bed.wait(100);
+            off = bed.send(off, 1);
+        }
+        let theirs = off + 3000;
+        let mut heard = 0;
+        for _ in 0..100 {
+            bed.clear();
+            bed.wait(100);
+            if bed.to_client.is_empty() {
+                continue;
+            }
+            // It answers what it gets.
+            bed.clear();
+            let answer = bed.client_packet(bed.client_next, Some(theirs), ACK, 0, |_| ());
+            bed.client_gives(answer.clone());
+            heard += 1;
+            if bed.accelerator.flow_count() == 0 {
+                assert_eq!(bed.to_server, [answer], "the server hears it");
+                break;
+            }
+        }
+        assert_eq!((bed.accelerator.flow_count(), bed.stats().flows_reset), (0, 0), "after {heard} answers");
+        assert_eq!((bed.stats().bypassed(BypassReason::Unseen), bed.exposure()), (1, 0));
+        assert!(heard >= 2, "one alone is not believed");
+    }
+}
+
+/// Row "blind injection (RFC 5961)": acknowledgments of what never came here release nothing that the client lacks, how many of
+/// them there are, as long as the client itself says otherwise.
+#[test]
+fn injected_acknowledgments_of_what_never_came_here_release_nothing() {
+    // Nobody was asked: it does not matter how often they come.
+    let mut bed = Bed::open();
+    let end = bed.send(1, 4);
+    bed.wait(20);
+    (0..100).for_each(|_| bed.ack(end + 1000));
+    assert_eq!((bed.exposure(), bed.accelerator.flow_count()), (end - 1, 1));
+    // All of it is lost again and again; the client answers what it gets with what it lacks.
+    for _ in 0..30 {
+        bed.clear();
+        bed.wait(100);
+        if !bed.data().is_empty() {
+            bed.ack(end + 1000);
+            bed.ack(1);
+            bed.ack(end + 1000);
+        }
+        assert_eq!((bed.exposure(), bed.accelerator.flow_count()), (end - 1, 1));
+    }
+    // Numbers that no server can have come to are not believed however often they come.
+    for _ in 0..30 {
+        bed.clear();
+        bed.wait(100);
+        bed.ack(end + 900_000_000);
+        assert_eq!((bed.exposure(), bed.accelerator.flow_count()), (end - 1, 1));
+    }
+    // Nor those of what is held here and was not sent.
+    let mut bed = Bed::open_with(AcceleratorConfig::default(), |bed| bed.window = 250);
+    bed.send(1, 30);
+    bed.wait(20);
+    let sent = bed.data().iter().map(|(off, len)| off + u64::from(*len)).max().unwrap();
+    assert!(sent < 20_000, "{sent}");
+    for _ in 0..30 {
+        bed.wait(100);
+        bed.ack(sent + 1000);
+        assert_eq!((bed.exposure(), bed.accelerator.flow_count()), (30_000, 1));
+    }
+}

@@ -13,6 +13,8 @@ const DUPLICATES: u8 = 3;
 /// answer to a repetition may then be that to a copy before it, and makes the round trip look short; by that more would
 /// be repeated, and so on. Until something is acknowledged that was sent once, no such answer says what was lost.
 const COPIES: u8 = 64;
+/// Answers in a row, with no other between them, that claim what never came here, before they are believed.
+const INSISTENCE: u8 = 2;
 /// Acknowledgments so far below the last are none of this connection (RFC 5961, section 5.2), at least.
 const LEAST_REACH: u64 = 1 << 20;
 
@@ -40,10 +42,7 @@ impl Flow {
             return (Self::leave_to_server(cx, packet, carries), none);
         };
         if ack > self.nxt {
-            // Where packets went past us, it may have got from the server what we lack, and needs us no more: it has
-            // all that was acknowledged in its name. No more than a window, though: else one injected number would do.
-            let most = self.client_edge.max(self.store.next() + reach);
-            if self.is_quiet() || cx.absent && (self.store.next()..=most).contains(&ack) {
+            if self.is_quiet() || self.has_unseen(cx, ack, reach) {
                 return (Fate::Detach(packet), none);
             }
             // Data was never sent so far: an optimistic acknowledgment, which is worth nothing.
@@ -67,6 +66,20 @@ impl Flow {
         }
         let answers = std::mem::take(&mut self.probe_passed);
         (self.forward_or_absorb(cx, packet, carries || probes || answers || uncertain), delivery)
+    }
+
+    /// Whether an acknowledgment of more than was sent from here is believed. Where packets went past us, the client may
+    /// have got from the server what we lack, and needs us no more: it has all that was acknowledged in its name. No more
+    /// than a window, though, and not once: else one injected number would do. A client that was asked for what it owes
+    /// answers; if this comes twice and nothing else, it is its answer.
+    fn has_unseen(&mut self, cx: &Context<'_>, ack: u64, reach: u64) -> bool {
+        let most = self.client_edge.max(self.store.next() + reach);
+        if !(self.store.next()..=most).contains(&ack) || self.reset.is_some() && !cx.absent {
+            return false;
+        }
+        let asked = self.asked_at > self.heard_at || self.window_probes > 0;
+        self.uplink.claims += u8::from(asked);
+        cx.absent || self.uplink.claims >= INSISTENCE
     }
 
     fn on_client_reset(&mut self, cx: &mut Context<'_>, packet: Packet, seq: SeqNumber) -> Fate {

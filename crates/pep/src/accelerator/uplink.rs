@@ -30,6 +30,8 @@ pub(super) struct Uplink {
     pub resting: bool,
     /// They did, and the client has not been heard since.
     pub uncertain: bool,
+    /// How often the client was asked for what it owes and has acknowledged what never came here, and nothing else since.
+    pub claims: u8,
     /// Bytes of the client since its server sent any.
     uploaded: u64,
 }
@@ -56,6 +58,7 @@ impl Uplink {
     pub fn on_client(&mut self, packet: &Packet, tcp: &TcpHeader) {
         let fin = u32::from(tcp.flags.contains(TcpFlags::FIN));
         let end = tcp.seq + (tcp.payload_len + fin);
+        self.claims = 0;
         self.uncertain &= end < self.next;
         self.next = self.next.max(end);
         self.uploaded += u64::from(tcp.payload_len);

@@ -349,6 +349,7 @@ impl Model {
             22 => match choices.byte() {
                 241.. => self.close(choices),
                 200.. => self.client_uploads(choices),
+                180.. => self.go_past(),
                 _ => self.run_quietly(2),
             },
             _ => self.run_quietly(2),

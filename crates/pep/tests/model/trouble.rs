@@ -31,6 +31,13 @@ impl Model {
             _ => {}
         }
     }
+    /// What the server has sent takes another way, around the machine: it may be fragments, or a route has changed.
+    pub(super) fn go_past(&mut self) {
+        while let Some(packet) = self.from_server.pop_front() {
+            self.note(Side::Server, &packet);
+            self.to_client.push_back(packet);
+        }
+    }
     pub(super) fn inject(&mut self, choices: &mut Choices<'_>) {
         let side = if choices.byte() & 1 == 0 { Side::Server } else { Side::Mobile };
         let jitter = (u32::from(choices.byte()) << choices.below(24)).wrapping_sub(1000);

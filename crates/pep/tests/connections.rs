@@ -3,8 +3,8 @@
 mod bed;
 
 use bed::*;
-use paceline_net::Bytes;
-use paceline_pep::accelerator::{AcceleratorConfig, Side};
+use paceline_net::{Bytes, TcpFlags, TcpOptions};
+use paceline_pep::accelerator::{AcceleratorConfig, BypassReason, Side};
 
 /// As FTP in active mode does.
 #[test]
@@ -89,4 +89,64 @@ fn super_packets_come_in_and_go_out_whole() {
     }
     assert!(largest.0 >= 4 * SEGMENT && largest.1 == SEGMENT, "{largest:?}");
     assert_eq!(bed.stats().conflicts, 0);
+}
+
+/// A connection whose SYN was sent twice, the second time with less; the answer is to the first.
+fn answered_late(
+    (first, second): (TcpFlags, TcpFlags),
+    strip: impl FnOnce(&mut TcpOptions),
+    answer: TcpFlags,
+) -> Bed {
+    let mut bed = Bed::new(AcceleratorConfig::default());
+    let options = bed.syn_options();
+    let mut less = options;
+    strip(&mut less);
+    for (flags, options) in [(first, options), (second, less)] {
+        let syn = bed.client_packet(0, None, SYN.with(flags), 0, |tcp| tcp.options = options);
+        bed.client_gives(syn);
+        bed.wait(1000);
+    }
+    let syn_ack = bed.server_packet(0, SYN.with(ACK).with(answer), 0, |tcp| tcp.options = options);
+    bed.server_gives(syn_ack);
+    bed.wait(10);
+    bed.echo = [bed.clock; 2];
+    bed.ack(1);
+    bed.clear();
+    bed
+}
+
+/// RFC 3168, section 6.1.1.1, and RFC 9768, section 3.1.4: ECN may be given up with the second SYN, while the answer to the
+/// first is on its way.
+#[test]
+fn the_answer_to_a_syn_may_be_to_the_one_before() {
+    let none = TcpFlags(0);
+    let classic = TcpFlags::ECE.with(TcpFlags::CWR);
+    let accurate = classic.with(TcpFlags::AE);
+    for offers in [(classic, none), (accurate, classic), (accurate, none)] {
+        let mut bed = answered_late(offers, |_| (), TcpFlags::ECE);
+        let marked = repaired(&bed.server_data(1, SEGMENT), |raw| raw[1] = 3);
+        bed.server_gives(marked);
+        let echoed = bed.to_server.iter().all(|packet| header(packet).flags.contains(TcpFlags::ECE));
+        assert!(echoed && !bed.to_server.is_empty(), "classic ECN was agreed on");
+        assert_eq!(bed.to_client.last().map(|packet| packet.ip.ecn()), Some(2));
+    }
+    // Accurate ECN in each of its answers, whatever the second SYN was.
+    let (cwr, ece, ae) = (TcpFlags::CWR, TcpFlags::ECE, TcpFlags::AE);
+    for answer in [cwr, cwr.with(ece), ae, ae.with(cwr)] {
+        for second in [classic, none] {
+            let mut bed = answered_late((accurate, second), |_| (), answer);
+            bed.send(1, 1);
+            assert_eq!((bed.accelerator.flow_count(), bed.to_server.len()), (0, 0), "{answer:?}");
+            assert_eq!(bed.stats().bypassed(BypassReason::AccurateEcn), 1);
+        }
+    }
+    // What the second SYN does not offer, the first did.
+    let mut bed = answered_late((none, none), |less| *less = TcpOptions::default(), none);
+    let end = bed.send(1, 3);
+    bed.wait(20);
+    let early = header(bed.to_server.last().expect("acknowledged early"));
+    assert!(early.options.timestamps.is_some() && u64::from(early.window) << bed.shift > 500_000);
+    assert_eq!((bed.acked(), bed.data().len()), (Some(end), 3));
+    bed.ack(end);
+    assert_eq!((bed.exposure(), bed.stats().invalid), (0, 0));
 }

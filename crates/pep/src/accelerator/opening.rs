@@ -44,6 +44,23 @@ struct Syn {
     ack: SeqNumber,
 }
 
+impl Syn {
+    /// Sent again, it may offer less (RFC 3168, section 6.1.1.1; RFC 9768, section 3.1.4), while the answer to the one
+    /// `before` is on its way: an answer agrees to nothing that was not offered.
+    fn unite(self, before: &Self) -> Self {
+        let (own, old) = (self.options, before.options);
+        let options = TcpOptions {
+            mss: own.mss.or(old.mss),
+            window_scale: own.window_scale.or(old.window_scale),
+            sack_permitted: own.sack_permitted || old.sack_permitted,
+            timestamps: own.timestamps.or(old.timestamps),
+            other: own.other.with(old.other),
+            ..own
+        };
+        Self { options, flags: self.flags.with(before.flags), ..self }
+    }
+}
+
 /// A connection whose handshake has begun and that has had no data from its server.
 #[derive(Clone, Debug)]
 pub(super) struct Opening {
@@ -104,13 +121,14 @@ impl Opening {
         tcp: &TcpHeader,
     ) -> Result<(), BypassReason> {
         check(packet, tcp)?;
-        let again = self.syns[side as usize].is_some();
+        let before = self.syns[side as usize];
         let answer = tcp.flags.contains(TcpFlags::ACK);
         let syn = Syn { isn: tcp.seq, options: tcp.options, flags: tcp.flags, answer, ack: tcp.ack };
         if self.syns[side.other() as usize].is_some_and(|other| other.answer == answer) && !answer {
             return Err(BypassReason::SimultaneousOpen);
         }
-        self.syns[side as usize] = Some(syn);
+        let offer = before.filter(|before| !before.answer && !answer);
+        self.syns[side as usize] = Some(offer.map_or(syn, |before| syn.unite(&before)));
         if side == Side::Mobile {
             self.uplink.start(packet, tcp);
             // The window of a SYN is never scaled.
@@ -120,31 +138,18 @@ impl Opening {
             }
         } else {
             // Sent twice, its answer is nobody's (Karn).
-            self.syn_at = (!again).then_some(now);
+            self.syn_at = before.is_none().then_some(now);
             if answer {
                 self.uplink.on_server_ack(tcp);
             }
         }
-        match self.syns {
-            [Some(server), Some(client)] => self.accurate_ecn(&server, &client),
-            _ => Ok(()),
-        }
+        Ok(())
     }
 
     /// The client acknowledged the server's SYN.
     fn on_answer(&mut self, now: Instant) {
         self.client_acked = true;
         self.rtt = self.rtt.or(self.syn_at.map(|at| now.since(at)));
-    }
-
-    fn accurate_ecn(&self, server: &Syn, client: &Syn) -> Result<(), BypassReason> {
-        let (offer, answer) = if server.answer { (client, server) } else { (server, client) };
-        // An offer of all three bits may be declined: by ECE alone (or with the nonce bit), by none, by an echo of
-        // all.
-        let bits = |syn: &Syn| (syn.flags.0 & (TcpFlags::AE.0 | TcpFlags::CWR.0 | TcpFlags::ECE.0)) >> 6;
-        let accepted = bits(offer) == 0b111 && ![0b000, 0b001, 0b101, 0b111].contains(&bits(answer));
-        let option = answer.options.other.intersects(ForeignOptions::ACCURATE_ECN);
-        if accepted || option { Err(BypassReason::AccurateEcn) } else { Ok(()) }
     }
 
     /// A segment without SYN from the mobile side.
@@ -200,11 +205,9 @@ fn agree(server: &Syn, client: &Syn) -> Agreed {
     let (server_shift, client_shift) = scaled.map_or((0, 0), |(s, c)| (s.min(14), c.min(14)));
     let timestamps = server.options.timestamps.is_some() && client.options.timestamps.is_some();
     let (offer, answer) = if server.answer { (client, server) } else { (server, client) };
-    let (ece, cwr, ae) = (TcpFlags::ECE, TcpFlags::CWR, TcpFlags::AE);
-    let ecn = offer.flags.contains(ece.with(cwr))
-        && answer.flags.contains(ece)
-        && !answer.flags.contains(cwr)
-        && !(offer.flags.contains(ae) && answer.flags.contains(cwr));
+    let (ece, cwr) = (TcpFlags::ECE, TcpFlags::CWR);
+    let ecn =
+        offer.flags.contains(ece.with(cwr)) && answer.flags.contains(ece) && !answer.flags.contains(cwr);
     let mss = client.options.mss.unwrap_or(DEFAULT_MSS);
     // The client may have longer frames than the path: no longer than the server's own, which would have sent them.
     let mss = u32::from(server.options.mss.map_or(mss, |own| own.min(mss)));
@@ -229,9 +232,20 @@ fn check(packet: &Packet, tcp: &TcpHeader) -> Result<(), BypassReason> {
         Err(BypassReason::Signed)
     } else if unknown {
         Err(BypassReason::UnknownOption)
+    } else if accepts_accurate_ecn(tcp) {
+        Err(BypassReason::AccurateEcn)
     } else {
         Ok(())
     }
+}
+
+/// Whether a SYN accepts accurate ECN, be it offered by the SYN that was seen last or by one before. An offer is declined
+/// by ECE alone (or with the nonce bit), by none, by an echo of all.
+fn accepts_accurate_ecn(tcp: &TcpHeader) -> bool {
+    let bits = (tcp.flags.0 & (TcpFlags::AE.0 | TcpFlags::CWR.0 | TcpFlags::ECE.0)) >> 6;
+    let accepts = ![0b000, 0b001, 0b101, 0b111].contains(&bits);
+    tcp.flags.contains(TcpFlags::ACK)
+        && (accepts || tcp.options.other.intersects(ForeignOptions::ACCURATE_ECN))
 }
 
 /// All openings, keyed in the direction from server to mobile.

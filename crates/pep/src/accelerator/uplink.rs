@@ -46,7 +46,8 @@ impl Uplink {
     pub fn start(&mut self, packet: &Packet, tcp: &TcpHeader) {
         self.next = tcp.seq + 1 + tcp.payload_len;
         self.una = tcp.seq;
-        self.timestamp = tcp.options.timestamps.map_or(0, |timestamps| timestamps.val);
+        // Sent again it may have none, though the answer is to the one before.
+        self.timestamp = tcp.options.timestamps.map_or(self.timestamp, |timestamps| timestamps.val);
         self.note_header(packet);
     }
     pub fn note_header(&mut self, packet: &Packet) {

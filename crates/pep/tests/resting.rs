@@ -327,3 +327,24 @@ fn a_client_that_aborts_its_upload_leaves_nothing_behind() {
     bed.client_gives(reset);
     assert_eq!(bed.accelerator.flow_count(), 1);
 }
+
+/// RFC 7323, section 5.5: after a rest of months no timestamp is old, whether or not the client has uploaded all the while.
+#[test]
+fn a_rest_may_last_for_months() {
+    for (answered, idle) in [(false, false), (true, false), (false, true), (true, true)] {
+        for days in [25, 40, 90] {
+            let (mut bed, off) = resting(answered);
+            bed.wait(days * 24 * 3600 * 1000);
+            bed.echo[1] = if idle { bed.echo[1] } else { bed.clock };
+            let end = bed.send(off, 2);
+            bed.echo[0] = bed.clock;
+            bed.wait(20);
+            bed.ack(end);
+            let end = bed.send(end, 2);
+            bed.wait(20);
+            assert_eq!((bed.data().len(), bed.acked(), bed.stats().invalid), (4, Some(end), 0), "{days}");
+            bed.ack(end);
+            assert_eq!((bed.exposure(), bed.stats().flows_detached), (0, 0));
+        }
+    }
+}

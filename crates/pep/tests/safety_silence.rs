@@ -4,7 +4,9 @@ mod bed;
 
 use bed::*;
 use paceline_net::{Bytes, TcpFlags};
-use paceline_pep::accelerator::{AcceleratorConfig, BypassReason};
+use paceline_pep::accelerator::{AcceleratorConfig, BypassReason, Side};
+
+const DAY: u64 = 24 * 3600 * 1000;
 
 fn is_reset(packet: &paceline_net::Packet) -> bool {
     header(packet).flags.contains(TcpFlags::RST)
@@ -155,5 +157,67 @@ fn injected_acknowledgments_of_what_never_came_here_release_nothing() {
         bed.wait(100);
         bed.ack(sent + 1000);
         assert_eq!((bed.exposure(), bed.accelerator.flow_count()), (30_000, 1));
+    }
+}
+
+/// RFC 7323, sections 4.3 and 5.5: what a server says without data renews its timestamp as well, or the timestamps would come
+/// round to what looks old.
+#[test]
+fn a_server_that_only_acknowledges_for_a_month_is_believed() {
+    let mut bed = Bed::open();
+    let off = bed.send(1, 2);
+    bed.wait(20);
+    bed.ack(off);
+    for day in 0..30 {
+        bed.wait(DAY);
+        bed.clear();
+        let data = bed.client_packet(bed.client_next, Some(off), ACK, 10, |_| ());
+        bed.client_gives(data);
+        bed.client_next += 10;
+        let ack = bed.server_packet(off, ACK, 0, |_| ());
+        bed.server_gives(ack);
+        bed.echo[0] = bed.clock;
+        assert_eq!((bed.to_client.len(), bed.to_server.len()), (1, 1), "day {day}");
+    }
+    bed.clear();
+    let end = bed.send(off, 1);
+    bed.wait(10);
+    assert_eq!((bed.data(), bed.acked(), bed.stats().invalid), (vec![(off, SEGMENT)], Some(end), 0));
+    let old = bed.server_packet(end, ACK, SEGMENT, |tcp| {
+        tcp.options.timestamps.as_mut().unwrap().val = bed.clock.wrapping_sub(1000);
+    });
+    bed.server_gives(old);
+    assert_eq!(bed.stats().invalid, 1, "what is old is refused as ever");
+}
+
+/// RFC 7323, section 5.5: after 24 days without a word no timestamp is old, of either end.
+#[test]
+fn ends_that_were_silent_for_a_month_are_believed() {
+    for (first, days) in [Side::Server, Side::Mobile].into_iter().flat_map(|s| [(s, 24), (s, 26), (s, 40)]) {
+        let mut bed = Bed::open();
+        let off = bed.send(1, 2);
+        bed.wait(20);
+        bed.ack(off);
+        bed.wait(days * DAY + DAY * 9 / 10);
+        bed.clear();
+        bed.echo = [bed.echo[0], bed.clock];
+        if first == Side::Mobile {
+            let request = bed.client_packet(bed.client_next, Some(off), ACK, 10, |_| ());
+            bed.client_gives(request);
+            bed.client_next += 10;
+        }
+        let end = bed.send(off, 3);
+        bed.echo = [bed.clock; 2];
+        bed.wait(20);
+        bed.ack(end);
+        bed.wait(20);
+        assert_eq!((bed.data().len(), bed.acked(), bed.exposure()), (3, Some(end), 0), "{first:?}, {days}");
+        // What either was told is as new as what it says.
+        let recent = |packets: &[paceline_net::Packet]| {
+            let of = |packet| header(packet).options.timestamps.unwrap().val;
+            packets.iter().map(of).all(|val| bed.clock.wrapping_sub(val) < 1000)
+        };
+        assert!(recent(&bed.to_client) && recent(&bed.to_server), "{first:?}, {days}");
+        assert_eq!((bed.stats().invalid, bed.stats().flows_reset), (0, 0));
     }
 }

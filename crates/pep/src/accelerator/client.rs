@@ -30,7 +30,7 @@ impl Flow {
         let carries = tcp.payload_len > 0 || tcp.flags.intersects(TcpFlags::FIN.with(TcpFlags::URG));
         let ack = self.offset(tcp.ack, self.una).filter(|_| tcp.flags.contains(TcpFlags::ACK));
         let reach = cx.config.flow_buffer.0.max(LEAST_REACH);
-        let plausible = self.uplink.accepts_seq(tcp.seq) && !self.is_old_of_client(&tcp);
+        let plausible = self.uplink.accepts_seq(tcp.seq) && !self.is_old_of_client(cx.now, &tcp);
         let Some(ack) = ack.filter(|ack| plausible && *ack + reach >= self.una) else {
             if self.uplink.resting {
                 // Others have gone past us, and this one has not. What comes here are an end, and what carries nothing:
@@ -52,7 +52,7 @@ impl Flow {
         let probes =
             tcp.payload_len == 0 && tcp.seq != self.uplink.next && self.uplink.next.distance(tcp.seq) == 1;
         let uncertain = self.uplink.uncertain;
-        self.uplink.on_client(&packet, &tcp);
+        self.uplink.on_client(cx.now, &packet, &tcp);
         self.complete = true;
         self.heard_at = cx.now;
         self.window_probes = 0;
@@ -92,13 +92,6 @@ impl Flow {
         // Not exact: the server will challenge it. It changes nothing here until the number is right.
         cx.stats.invalid += 1;
         Fate::Pass(packet)
-    }
-
-    fn is_old_of_client(&self, tcp: &TcpHeader) -> bool {
-        let newer = |timestamps: Timestamps| timestamps.val.wrapping_sub(self.uplink.timestamp) as i32 >= 0;
-        // Segments that overtook each other differ by little; an old duplicate by more.
-        let near = |timestamps: Timestamps| self.uplink.timestamp.wrapping_sub(timestamps.val) < 1 << 16;
-        self.agreed.timestamps && !tcp.options.timestamps.is_none_or(|t| newer(t) || near(t))
     }
 
     /// What no endpoint would accept: the server sees it as it is, and judges; with our acknowledgment number it would

@@ -6,11 +6,12 @@
 //! stopped, the handshake is not complete, the client is silent or has not been heard since it rested.
 
 use super::flow::{Context, Fate, Flow, PendingReset};
+use super::paws::is_newer;
 use super::store::Mark;
 use super::{Side, Transmission};
 use paceline_net::rewrite::{self, Unparsed};
 use paceline_net::{
-    IpHeader, Packet, Payload, SackBlocks, TcpFlags, TcpHeader, TcpOptions, Timestamps, Transport,
+    Instant, IpHeader, Packet, Payload, SackBlocks, TcpFlags, TcpHeader, TcpOptions, Transport,
 };
 
 /// Payload of a super-packet at most.
@@ -31,7 +32,7 @@ impl Flow {
         }
         let fin = tcp.flags.contains(TcpFlags::FIN);
         if self.uplink.resting {
-            let acceptable = tcp.flags.contains(TcpFlags::ACK) && !self.is_old(&tcp);
+            let acceptable = tcp.flags.contains(TcpFlags::ACK) && !self.is_old(cx.now, &tcp);
             if tcp.payload_len > 0 || fin {
                 // Believed is what stands exactly where its stream goes on: nothing else tells it from injected segments.
                 if off != self.store.next() || !acceptable {
@@ -55,7 +56,7 @@ impl Flow {
             }
             return self.refuse(cx);
         }
-        if self.is_old(&tcp) {
+        if self.is_old(cx.now, &tcp) {
             return self.refuse(cx);
         }
         if tcp.payload_len == 0 && !fin {
@@ -65,7 +66,7 @@ impl Flow {
             self.probe_passed = true;
             return Fate::Pass(packet);
         }
-        self.hear_server(&tcp);
+        self.hear_server(cx.now, &tcp);
         self.uplink.on_server_data();
         self.on_data(cx, packet, off, fin)
     }
@@ -91,12 +92,6 @@ impl Flow {
         Fate::Absorbed
     }
 
-    /// PAWS (RFC 7323, section 5).
-    fn is_old(&self, tcp: &TcpHeader) -> bool {
-        let newer = |timestamps: Timestamps| timestamps.val.wrapping_sub(self.ts_recent) as i32 >= 0;
-        self.agreed.timestamps && !tcp.options.timestamps.is_none_or(newer)
-    }
-
     /// Nothing in it is believed; an endpoint would answer with where it stands.
     fn refuse(&mut self, cx: &mut Context<'_>) -> Fate {
         cx.stats.invalid += 1;
@@ -105,11 +100,12 @@ impl Flow {
     }
 
     /// The acknowledgment part of an acceptable segment.
-    fn hear_server(&mut self, tcp: &TcpHeader) {
+    fn hear_server(&mut self, now: Instant, tcp: &TcpHeader) {
         self.news |= self.uplink.on_server_ack(tcp);
         self.uplink.note_window(u32::from(tcp.window) << self.agreed.server_shift);
         if let Some(timestamps) = tcp.options.timestamps.filter(|_| self.agreed.timestamps)
-            && timestamps.val.wrapping_sub(self.server_timestamp) as i32 >= 0
+            && (is_newer(timestamps, self.server_timestamp)
+                || self.uplink.renewed.is_forgotten(now, Side::Server))
         {
             self.server_timestamp = timestamps.val;
             self.server_echo = timestamps.ecr;
@@ -124,12 +120,15 @@ impl Flow {
         let tcp = *packet.tcp_header().expect("it is a segment");
         if off < self.store.next() && !self.is_quiet() {
             // A keepalive or a probe of the window that we advertise.
-            self.hear_server(&tcp);
+            self.hear_server(cx.now, &tcp);
             self.emit_server_ack(cx, None);
             return Fate::Absorbed;
         }
-        self.hear_server(&tcp);
+        self.hear_server(cx.now, &tcp);
         self.news = false;
+        if off == self.acked || off + 1 == self.acked {
+            self.renew(cx.now, &tcp); // where a server stands, and where it probes
+        }
         self.probe_passed |= off < self.store.next();
         let readable = self.readable();
         if off > readable || tcp.flags.contains(TcpFlags::CWR) {
@@ -158,10 +157,8 @@ impl Flow {
             cx.stats.refused += 1;
             return Fate::Absorbed;
         }
-        if off <= self.acked
-            && let Some(timestamps) = tcp.options.timestamps
-        {
-            self.ts_recent = timestamps.val;
+        if off <= self.acked {
+            self.renew(cx.now, &tcp);
         }
         if self.agreed.ecn && packet.ip.ecn() == 3 {
             self.echo_congestion = true;
@@ -230,7 +227,7 @@ impl Flow {
     /// What may be acknowledged to the server now.
     fn ack_target(&self, cx: &Context<'_>) -> u64 {
         let mut target = self.acked.max(self.una);
-        if cx.early && self.is_heard() && !self.is_silent(cx) {
+        if cx.early && self.is_heard(cx) && !self.is_silent(cx) {
             let mut early = self.store.next().min(self.una + cx.config.exposure.0);
             if self.fin.is_some() {
                 early = early.min(self.store.tail());
@@ -244,8 +241,8 @@ impl Flow {
     }
 
     /// Whether the client has told what may be said in its name.
-    fn is_heard(&self) -> bool {
-        self.complete && !self.uplink.uncertain
+    fn is_heard(&self, cx: &Context<'_>) -> bool {
+        self.complete && !self.uplink.uncertain && !self.is_clock_forgotten(cx.now)
     }
     /// Whether the client owes an answer for too long.
     pub fn is_silent(&self, cx: &Context<'_>) -> bool {
@@ -277,7 +274,7 @@ impl Flow {
         } else if !cx.early {
             // No more than what the client itself would offer.
             self.client_edge.max(self.edge)
-        } else if cx.tight || !self.is_heard() {
+        } else if cx.tight || !self.is_heard(cx) {
             self.edge
         } else {
             let known = self.board.sacked_bytes().min(cx.share);
@@ -311,6 +308,9 @@ impl Flow {
 
     /// An acknowledgment in the client's name, with SACK blocks for what is missing here.
     pub fn emit_server_ack(&mut self, cx: &mut Context<'_>, duplicate: Option<(u64, u64)>) {
+        if self.is_clock_forgotten(cx.now) {
+            return;
+        }
         let window = self.advance_ack(cx);
         let sack = self.sack_blocks(duplicate);
         let ece = if self.echo_congestion { TcpFlags::ECE } else { TcpFlags(0) };
@@ -335,11 +335,6 @@ impl Flow {
         let unparsed = Unparsed { urgent: 0, flow_label: self.uplink.flow_label };
         let packet = self.build(ip, tcp, unparsed);
         cx.out.push_back(Transmission::whole(Side::Server, packet));
-    }
-
-    /// The client's last real TSval, and the echo for the server.
-    pub fn client_timestamps(&self) -> Option<Timestamps> {
-        self.agreed.timestamps.then_some(Timestamps { val: self.uplink.timestamp, ecr: self.ts_recent })
     }
 
     /// A duplicate first (RFC 2883), then what is held beyond gaps, the highest first.

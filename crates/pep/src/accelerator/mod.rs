@@ -45,7 +45,7 @@
 //!
 //! `machine` holds the tables of connections (`flow`) and devices (`device`), `turns` says who is next, `operation`
 //! is for stopping, changing and looking, `exposed` for what a crash must not lose. A connection is a receiver
-//! (`inbound`, `store`, `stretch`), a sender (`outbound`, `recovery`, `black_hole`, `scoreboard`, `sent`, `rtt`,
+//! (`inbound`, `paws`, `store`, `stretch`), a sender (`outbound`, `recovery`, `black_hole`, `scoreboard`, `sent`, `rtt`,
 //! `overshoot`) and what passes upwards (`client`, `uplink`). `opening` watches handshakes. Rate controls: `paper`,
 //! `adaptive` (with `response`, `loaded` and `shallow`), behind `control`; `fading` says whether silence means loss.
 //!
@@ -74,6 +74,7 @@ mod operation;
 mod outbound;
 mod overshoot;
 mod paper;
+mod paws;
 mod ranges;
 mod recovery;
 mod response;

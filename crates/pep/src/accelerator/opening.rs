@@ -130,7 +130,7 @@ impl Opening {
         let offer = before.filter(|before| !before.answer && !answer);
         self.syns[side as usize] = Some(offer.map_or(syn, |before| syn.unite(&before)));
         if side == Side::Mobile {
-            self.uplink.start(packet, tcp);
+            self.uplink.start(now, packet, tcp);
             // The window of a SYN is never scaled.
             self.client_edge = self.client_edge.max(1 + u64::from(tcp.window));
             if answer {
@@ -139,6 +139,7 @@ impl Opening {
         } else {
             // Sent twice, its answer is nobody's (Karn).
             self.syn_at = before.is_none().then_some(now);
+            self.uplink.renewed.on(now, Side::Server);
             if answer {
                 self.uplink.on_server_ack(tcp);
             }
@@ -163,7 +164,7 @@ impl Opening {
         if !tcp.flags.contains(TcpFlags::ACK) || tcp.flags.contains(TcpFlags::RST) || !plausible {
             return;
         }
-        self.uplink.on_client(packet, tcp);
+        self.uplink.on_client(now, packet, tcp);
         self.on_answer(now);
         let shift = server.options.window_scale.and(client.options.window_scale).unwrap_or(0).min(14);
         self.client_edge = self.client_edge.max(1 + (u64::from(tcp.window) << shift));

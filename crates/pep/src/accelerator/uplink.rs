@@ -5,8 +5,10 @@
 //! us. What we know of them is old then. The server's next data, which come here, tell what it has of the client, and
 //! nothing is said in the client's name until the client itself has been heard.
 
+use super::Side;
+use super::paws::{Renewed, is_newer};
 use paceline_net::rewrite::Unparsed;
-use paceline_net::{Packet, SeqNumber, TcpFlags, TcpHeader};
+use paceline_net::{Instant, Packet, SeqNumber, TcpFlags, TcpHeader};
 
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Uplink {
@@ -32,6 +34,7 @@ pub(super) struct Uplink {
     pub uncertain: bool,
     /// How often the client was asked for what it owes and has acknowledged what never came here, and nothing else since.
     pub claims: u8,
+    pub renewed: Renewed,
     /// Bytes of the client since its server sent any.
     uploaded: u64,
 }
@@ -43,7 +46,8 @@ const LEAST_WINDOW: u32 = 65_535;
 
 impl Uplink {
     /// The client's SYN.
-    pub fn start(&mut self, packet: &Packet, tcp: &TcpHeader) {
+    pub fn start(&mut self, now: Instant, packet: &Packet, tcp: &TcpHeader) {
+        self.renewed.on(now, Side::Mobile);
         self.next = tcp.seq + 1 + tcp.payload_len;
         self.una = tcp.seq;
         // Sent again it may have none, though the answer is to the one before.
@@ -56,7 +60,7 @@ impl Uplink {
         self.flow_label = Unparsed::of(packet).flow_label;
     }
     /// A segment of the client whose numbers are plausible.
-    pub fn on_client(&mut self, packet: &Packet, tcp: &TcpHeader) {
+    pub fn on_client(&mut self, now: Instant, packet: &Packet, tcp: &TcpHeader) {
         let fin = u32::from(tcp.flags.contains(TcpFlags::FIN));
         let end = tcp.seq + (tcp.payload_len + fin);
         self.claims = 0;
@@ -67,9 +71,10 @@ impl Uplink {
             self.fin = Some(end);
         }
         if let Some(timestamps) = tcp.options.timestamps
-            && timestamps.val.wrapping_sub(self.timestamp) as i32 >= 0
+            && (is_newer(timestamps, self.timestamp) || self.renewed.is_forgotten(now, Side::Mobile))
         {
             self.timestamp = timestamps.val;
+            self.renewed.on(now, Side::Mobile);
         }
         self.note_header(packet);
     }

@@ -88,3 +88,43 @@ fn an_upload_is_acknowledged_though_the_reader_of_the_download_stands_still() {
         }
     }
 }
+
+/// Row "window": what is said in the client's name stands where its server reads it. A client that probes a closed window with
+/// a byte has sent past it.
+#[test]
+fn acknowledgments_do_not_stand_past_the_servers_closed_window() {
+    let mut bed = open(|_| ());
+    let mut off = bed.send(1, 2);
+    bed.wait(20);
+    bed.ack(off);
+    let data = bed.client_packet(bed.client_next, Some(off), ACK, SEGMENT, |_| ());
+    bed.client_gives(data);
+    bed.client_next += SEGMENT;
+    let full = bed.server_packet(off, ACK, 0, |tcp| tcp.window = 0);
+    bed.server_gives(full.clone());
+    bed.wait(500);
+    let probe = bed.client_packet(bed.client_next, Some(off), ACK, 1, |_| ());
+    bed.client_gives(probe);
+    bed.wait(5);
+    bed.server_gives(full);
+    bed.clear();
+    let expects = SeqNumber(bed.client_isn) + bed.client_next;
+    for _ in 0..3 {
+        for n in 0..2 {
+            let data = bed.server_packet(off + n * 1000, ACK, SEGMENT, |tcp| tcp.window = 0);
+            bed.server_gives(data);
+        }
+        off += 2000;
+        bed.wait(30);
+        bed.ack(off);
+        let up: Vec<TcpHeader> = bed.taken_by_server().iter().map(header).collect();
+        assert!(up.iter().all(|tcp| tcp.seq == expects), "{up:?}");
+        assert_eq!(up.last().map(|tcp| bed.offset(tcp.ack)), Some(off));
+    }
+    // It opens: the byte is taken, and from then on it is where the client stands.
+    bed.client_next += 1;
+    let open = bed.server_packet(off, ACK, 0, |_| ());
+    bed.server_gives(open);
+    bed.send(off, 1);
+    assert_eq!(header(bed.to_server.last().unwrap()).seq, expects + 1u32);
+}

@@ -317,7 +317,7 @@ impl Flow {
         let tcp = TcpHeader {
             src_port: self.key.dst_port,
             dst_port: self.key.src_port,
-            seq: self.uplink.next,
+            seq: self.uplink.readable(self.agreed.server_shift),
             ack: self.seq(self.acked),
             flags: TcpFlags::ACK.with(ece),
             window,

@@ -119,6 +119,12 @@ impl Uplink {
             self.next = tcp.ack;
         }
     }
+    /// Where a segment in the client's name stands for its server to read it: not past a window that is shut, though the client
+    /// may have sent a byte past it to probe it (RFC 9293, section 3.8.6.1).
+    pub fn readable(&self, server_shift: u8) -> SeqNumber {
+        let window = u32::from(self.window) << server_shift;
+        if self.next.distance(self.una) > window as i32 { self.una + window } else { self.next }
+    }
     pub fn note_window(&mut self, bytes: u32) {
         self.max_window = self.max_window.max(bytes);
     }

@@ -7,7 +7,8 @@
 //! - empty or not, nothing but the server's bytes reaches the client, with right checksums;
 //! - memory is bounded by the configuration;
 //! - in the end, over links that lose nothing more, the client hears that the server has all that it sent, though its own
-//!   reader may stand still; then it gets all that the server sent, and the connection is forgotten.
+//!   reader may stand still; then it gets all that the server sent, though that reads nothing any more, and the connection
+//!   is forgotten.
 
 mod client;
 mod promises;
@@ -85,6 +86,8 @@ struct Model {
     acked: u64,
     edge: u64,
     fin: Option<u64>,
+    /// Its window for what the client sends, as on the wire.
+    server_window: u16,
     /// The client: received in order, beyond, right edge advertised, window, own data sent, acknowledged, and known to be.
     have: u64,
     beyond: Vec<(u64, u64)>,
@@ -180,6 +183,7 @@ impl Model {
             acked: 1,
             edge: 1,
             fin: None,
+            server_window: 60_000,
             have: 1,
             beyond: Vec::new(),
             client_edge: 1,
@@ -219,7 +223,7 @@ impl Model {
             seq: SeqNumber(self.isn[s]) + seq,
             ack: SeqNumber(self.isn[1 - s]) + ack,
             flags,
-            window: 60_000,
+            window: if side == Side::Server { self.server_window } else { 60_000 },
             options: TcpOptions {
                 timestamps: self.timestamps.then_some(timestamps),
                 ..TcpOptions::default()
@@ -397,6 +401,7 @@ impl Model {
             return;
         }
         self.finish_upload();
+        self.probe_server();
         (self.window, self.fits) = (60_000, u32::MAX);
         if self.fin.is_none() {
             self.fin = Some(self.sent);

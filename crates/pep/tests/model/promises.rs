@@ -10,6 +10,8 @@ pub(super) struct Promises {
     pub edge: Option<i64>,
     /// A stranger's handshake may have taken the connection's place, without its window scale.
     pub replaced: bool,
+    /// A stranger's segment may have been believed where the client stands: it was within a window of that.
+    pub misplaced: bool,
     /// The highest TSval from each side.
     newest: [Option<u32>; 2],
 }

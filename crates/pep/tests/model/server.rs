@@ -61,6 +61,13 @@ impl Model {
         if !tcp.flags.contains(ACK) || self.over {
             return;
         }
+        // RFC 9293, section 3.10.7.4: of what stands elsewhere nothing is believed, whatever it acknowledges. Old data is answered.
+        let next = SeqNumber(self.isn[1]) + self.client_acked;
+        let window = i32::from(self.server_window) << self.shift;
+        let probed = i32::from(self.accelerator.flow_count() == 0); // what passes is the ends' own affair
+        if tcp.payload_len == 0 && tcp.seq < next || tcp.seq.distance(next) > window.max(probed) {
+            return;
+        }
         let distance = tcp.ack.distance(SeqNumber(self.isn[0]) + self.acked as u32);
         if distance < 0 {
             return; // an old one
@@ -75,10 +82,9 @@ impl Model {
         let shift = if tcp.flags.contains(TcpFlags::SYN) { 0 } else { self.shift };
         let edge = ack.min(end) + (u64::from(tcp.window) << shift);
         self.edge = self.edge.max(edge);
-        let next = SeqNumber(self.isn[1]) + self.client_acked;
         if tcp.payload_len > 0 && tcp.seq <= next {
             let known = next.distance(tcp.seq) as u32;
-            self.client_acked += tcp.payload_len.saturating_sub(known);
+            self.client_acked += tcp.payload_len.saturating_sub(known).min(window as u32);
             // Not past a window that has become smaller (Linux: tcp_acceptable_seq).
             let ack = self.header(Side::Server, end.min(edge) as u32, self.client_acked, ACK, 0);
             let packet = self.packet(Side::Server, ack, 1);

@@ -68,6 +68,8 @@ impl Model {
         if (plausible_ack || ends || exact || hits_reset || !tcp.options.sack.is_empty()) && !self.hostile {
             return;
         }
+        let ahead = tcp.seq.distance(SeqNumber(self.isn[1]) + self.client_sent);
+        self.promises.misplaced |= side == Side::Mobile && (1..1 << 20).contains(&ahead);
         self.promises.replaced |= flags.contains(TcpFlags::SYN);
         let packet = self.packet(side, tcp, 1);
         self.arrive(side, packet);

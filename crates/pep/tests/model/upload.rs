@@ -42,6 +42,21 @@ impl Model {
             self.run_quietly(1);
         }
     }
+    /// The server's reader stands still, and the client probes its window with a byte that is not taken; from then on it stands
+    /// behind that.
+    pub(super) fn probe_server(&mut self) {
+        if self.promises.misplaced {
+            return;
+        }
+        self.server_window = 0;
+        self.emit_server(self.acked.min(self.sent), 0, ACK);
+        self.run_quietly(1);
+        let mut tcp = self.header(Side::Mobile, self.client_sent, self.have as u32, ACK, 1);
+        self.fill(&mut tcp, &[]);
+        self.from_client.push_back(self.packet(Side::Mobile, tcp, self.client_sent.into()));
+        self.client_sent += 1;
+        self.run_quietly(1);
+    }
     /// The links lose nothing more; the client's reader stands still, and the client sends until it hears that all of it has
     /// arrived.
     pub(super) fn finish_upload(&mut self) {

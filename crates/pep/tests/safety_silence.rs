@@ -3,7 +3,7 @@
 mod bed;
 
 use bed::*;
-use paceline_net::{Bytes, TcpFlags};
+use paceline_net::{Bytes, Duration, TcpFlags};
 use paceline_pep::accelerator::{AcceleratorConfig, BypassReason, Side};
 
 const DAY: u64 = 24 * 3600 * 1000;
@@ -156,8 +156,35 @@ fn injected_acknowledgments_of_what_never_came_here_release_nothing() {
     for _ in 0..30 {
         bed.wait(100);
         bed.ack(sent + 1000);
+        bed.ack(1);
         assert_eq!((bed.exposure(), bed.accelerator.flow_count()), (30_000, 1));
     }
+}
+
+/// The same where the server sent it again, through us this time: what the client has of it holds nothing up.
+#[test]
+fn what_a_client_has_of_what_is_held_here_does_not_stop_the_rest() {
+    let mut bed = Bed::open();
+    let off = bed.send(1, 4);
+    bed.wait(20);
+    // Ten segments go around us, and the client falls silent; they come again here with more behind them.
+    let mut have = off + 10_000;
+    bed.wait(700);
+    let end = bed.send(off, 30);
+    bed.clear();
+    let since = bed.now;
+    while have < end {
+        assert!(bed.now.since(since) < Duration::from_secs(6), "at {have} of {end}");
+        bed.wait(50);
+        let sent = bed.data();
+        bed.clear();
+        for (off, len) in sent {
+            have = if off <= have { have.max(off + u64::from(len)) } else { have };
+            bed.ack(have);
+        }
+    }
+    bed.ack(end);
+    assert_eq!((bed.exposure(), bed.accelerator.flow_count(), bed.stats().flows_reset), (0, 1, 0));
 }
 
 /// RFC 7323, sections 4.3 and 5.5: what a server says without data renews its timestamp as well, or the timestamps would come

@@ -31,7 +31,7 @@ impl Flow {
         let ack = self.offset(tcp.ack, self.una).filter(|_| tcp.flags.contains(TcpFlags::ACK));
         let reach = cx.config.flow_buffer.0.max(LEAST_REACH);
         let plausible = self.uplink.accepts_seq(tcp.seq) && !self.is_old_of_client(cx.now, &tcp);
-        let Some(ack) = ack.filter(|ack| plausible && *ack + reach >= self.una) else {
+        let Some(mut ack) = ack.filter(|ack| plausible && *ack + reach >= self.una) else {
             if self.uplink.resting {
                 // Others have gone past us, and this one has not. What comes here are an end, and what carries nothing:
                 // a probe of a closed window, a keepalive.
@@ -42,12 +42,17 @@ impl Flow {
             return (Self::leave_to_server(cx, packet, carries), none);
         };
         if ack > self.nxt {
-            if self.is_quiet() || self.has_unseen(cx, ack, reach) {
+            if !self.is_quiet() && !self.has_unseen(cx, ack, reach) {
+                // Data was never sent so far: an optimistic acknowledgment, which is worth nothing.
+                cx.stats.optimistic_acks += 1;
+                return (Self::leave_to_server(cx, packet, carries), none);
+            }
+            if ack >= self.store.next() && self.reset.is_none() {
                 return (Fate::Detach(packet), none);
             }
-            // Data was never sent so far: an optimistic acknowledgment, which is worth nothing.
-            cx.stats.optimistic_acks += 1;
-            return (Self::leave_to_server(cx, packet, carries), none);
+            // What is held beyond goes on from there.
+            self.nxt = self.nxt.max(ack.min(self.store.next()));
+            ack = self.nxt;
         }
         let probes =
             tcp.payload_len == 0 && tcp.seq != self.uplink.next && self.uplink.next.distance(tcp.seq) == 1;
@@ -73,11 +78,10 @@ impl Flow {
     /// than a window, though, and not once: else one injected number would do. A client that was asked for what it owes
     /// answers; if this comes twice and nothing else, it is its answer.
     fn has_unseen(&mut self, cx: &Context<'_>, ack: u64, reach: u64) -> bool {
-        let most = self.client_edge.max(self.store.next() + reach);
-        if !(self.store.next()..=most).contains(&ack) || self.reset.is_some() && !cx.absent {
+        let asked = self.asked_at > self.heard_at || self.window_probes > 0;
+        if ack > self.client_edge.max(self.store.next() + reach) {
             return false;
         }
-        let asked = self.asked_at > self.heard_at || self.window_probes > 0;
         self.uplink.claims += u8::from(asked);
         cx.absent || self.uplink.claims >= INSISTENCE
     }

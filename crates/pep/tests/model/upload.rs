@@ -33,7 +33,7 @@ impl Model {
     /// The client sends much, as its window allows, and again what was lost.
     pub(super) fn client_uploads(&mut self, choices: &mut Choices<'_>) {
         for _ in 0..choices.below(32) {
-            let off = self.client_acked;
+            let off = self.client_heard;
             let len = 30_000;
             let mut tcp = self.header(Side::Mobile, off, self.have as u32, ACK, len);
             self.fill(&mut tcp, &[]);
@@ -68,7 +68,8 @@ impl Model {
             self.run_quietly(1);
         }
         self.client_sent += 100;
-        for round in 0..4000 {
+        // Two timeouts, of half a minute at most, until it is believed what went around the machine.
+        for round in 0..16_000 {
             if self.client_heard == self.client_sent {
                 return;
             }

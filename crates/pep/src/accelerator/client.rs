@@ -3,16 +3,12 @@
 
 use super::flow::{Context, Fate, Flow};
 use super::recovery::MOST_DOUBTS;
-use super::scoreboard::Delivery;
+use super::scoreboard::{Answers, Delivery};
 use paceline_net::rewrite;
 use paceline_net::{Duration, Packet, SeqNumber, TcpFlags, TcpHeader, Timestamps, Transport};
 
 /// Duplicates that stand for a loss where there is no SACK (RFC 5681).
 const DUPLICATES: u8 = 3;
-/// Where radios fade, so many segments that came twice tell that copies wait in the queue ahead of what is sent now. The
-/// answer to a repetition may then be that to a copy before it, and makes the round trip look short; by that more would
-/// be repeated, and so on. Until something is acknowledged that was sent once, no such answer says what was lost.
-const COPIES: u8 = 64;
 /// Answers in a row, with no other between them, that claim what never came here, before they are believed.
 const INSISTENCE: u8 = 2;
 /// Acknowledgments so far below the last are none of this connection (RFC 5961, section 5.2), at least.
@@ -134,7 +130,6 @@ impl Flow {
     }
 
     fn take_ack(&mut self, cx: &mut Context<'_>, tcp: &TcpHeader, ack: u64, carries: bool) -> Delivery {
-        let min_rtt = self.rtt.min();
         let window = u64::from(tcp.window) << self.agreed.client_shift;
         let edge = ack + window;
         let advances = ack > self.una;
@@ -155,14 +150,8 @@ impl Flow {
         });
         let ranges: [Option<(u64, u64)>; 4] = collect(ranges);
         let una = self.una.max(ack);
-        let sure = self.fades || !self.agreed.sack || self.doubted >= MOST_DOUBTS || !self.has_unsent();
-        let longest = if sure { Duration::MAX } else { self.rtt.base() };
-        let shortest = match self.rtt.srtt().filter(|_| self.fades) {
-            Some(_) if self.told_twice >= COPIES => Duration::MAX,
-            srtt => srtt.unwrap_or_default() / 2,
-        };
-        self.board.set_plausible(shortest, longest);
-        let mut delivery = self.board.on_ack(cx.now, una, ranges.iter().flatten().copied(), min_rtt);
+        let answers = self.answers();
+        let mut delivery = self.board.on_ack(cx.now, una, ranges.iter().flatten().copied(), &answers);
         let payload = |off: u64| off.min(self.store.next());
         cx.stats.bytes_delivered += payload(una) - payload(self.una);
         let acked = una - self.una;
@@ -174,7 +163,6 @@ impl Flow {
         if let Some(rtt) = delivery.rtt {
             self.rtt.on_sample(rtt);
             self.doubted = 0;
-            self.told_twice = 0;
         }
         if delivery.bytes > 0 {
             self.timer_base = cx.now;
@@ -185,7 +173,6 @@ impl Flow {
         }
         let reported = is_duplicate_report(tcp);
         let pure = duplicate && !reported && delivery.bytes == 0 && (same_window || moved);
-        self.told_twice = self.told_twice.saturating_add(u8::from(reported || pure));
         if reported {
             self.board.on_duplicate(self.una);
             delivery.in_vain += u64::from(self.agreed.segment);
@@ -209,6 +196,18 @@ impl Flow {
         delivery.lost = self.board.take_lost();
         self.ack_due |= self.is_ack_due(cx);
         delivery
+    }
+
+    /// What answers to repetitions are measured by.
+    fn answers(&self) -> Answers {
+        let sure = self.fades || !self.agreed.sack || self.doubted >= MOST_DOUBTS || !self.has_unsent();
+        let fading = |time: Duration| if self.fades { time } else { Duration::ZERO };
+        Answers {
+            least: self.rtt.min(),
+            shortest: fading(self.rtt.srtt().unwrap_or_default() / 2),
+            longest: if sure { Duration::MAX } else { self.rtt.base() },
+            usual: fading(self.rtt.patience(self.heard_at).age),
+        }
     }
 
     /// A duplicate without news of delivery.

@@ -119,8 +119,6 @@ pub(super) struct Flow {
     pub overshoot: Overshoot,
     pub black_hole: BlackHole,
     pub duplicates: u8,
-    /// Segments that came to the client twice, since a round trip was measured.
-    pub told_twice: u8,
     /// The server said something that the client has not heard.
     pub news: bool,
     /// The client's congestion echo is to be answered.
@@ -208,7 +206,6 @@ impl Flow {
             overshoot: Overshoot::open(opened.client_edge - first),
             black_hole: BlackHole::default(),
             duplicates: 0,
-            told_twice: 0,
             news: false,
             cwr_due: false,
             cwr_until: 0,

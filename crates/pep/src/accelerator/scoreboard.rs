@@ -6,7 +6,7 @@
 
 use super::ranges::Ranges;
 use super::sent::{AGAIN, BEYOND, DOUBTED, FIN, LOST, RESENT, SACKED, Sent};
-pub(super) use super::sent::{Delivery, Patience, Repeat};
+pub(super) use super::sent::{Answers, Delivery, Patience, Repeat};
 use super::store::give_back;
 use paceline_net::{Duration, Instant};
 use std::collections::{BTreeSet, VecDeque};
@@ -34,10 +34,6 @@ pub(super) struct Scoreboard {
     highest: u64,
     /// That before the acknowledgment at hand, which may tell of several segments in any order.
     highest_before: u64,
-    /// An answer to a repetition does not take longer than this, and where radios fade and much is repeated on
-    /// suspicion, hardly less than that.
-    longest: Duration,
-    shortest: Duration,
     /// A repetition was answered sooner than anything ever was, and nothing that was sent once has arrived since: either it
     /// was sent in vain, or the path has become shorter.
     hasty: bool,
@@ -76,7 +72,7 @@ impl Scoreboard {
     pub fn on_send(&mut self, now: Instant, off: u64, len: u32, beyond: bool, fin: bool) {
         debug_assert!(self.sent.back().is_none_or(|last| last.end() == off), "new data is sent in order");
         let state = if beyond { BEYOND } else { 0 } | if fin { FIN } else { 0 };
-        self.sent.push_back(Sent { off, at: now, len, state });
+        self.sent.push_back(Sent { off, at: now, len, gap_ms: 0, state });
         self.in_flight += u64::from(len);
     }
 
@@ -85,17 +81,13 @@ impl Scoreboard {
         (at < self.sent.len()).then_some(at)
     }
 
-    /// Answers to repetitions that take longer are those of first transmissions, and those that take less may be.
-    pub fn set_plausible(&mut self, shortest: Duration, longest: Duration) {
-        (self.shortest, self.longest) = (shortest, longest);
-    }
     /// The client acknowledged everything below `una`, and the blocks.
     pub fn on_ack(
         &mut self,
         now: Instant,
         una: u64,
         blocks: impl Iterator<Item = (u64, u64)>,
-        min_rtt: Duration,
+        answers: &Answers,
     ) -> Delivery {
         let mut delivery = Delivery::default();
         self.highest_before = self.highest;
@@ -103,7 +95,7 @@ impl Scoreboard {
             if record.is(SACKED) {
                 self.sacked_bytes -= u64::from(record.len);
             } else {
-                self.on_delivered(now, record, &mut delivery, min_rtt);
+                self.on_delivered(now, record, &mut delivery, answers);
             }
         }
         if let Some(front) = self.sent.front_mut().filter(|front| front.off < una) {
@@ -128,7 +120,7 @@ impl Scoreboard {
         for (left, right) in blocks {
             let (left, right) = (left.max(una), right.min(end));
             if left < right {
-                self.on_block(now, left, right, &mut delivery, min_rtt);
+                self.on_block(now, left, right, &mut delivery, answers);
             }
         }
         give_back(&mut self.sent);
@@ -136,7 +128,7 @@ impl Scoreboard {
         delivery
     }
 
-    fn on_block(&mut self, now: Instant, left: u64, right: u64, delivery: &mut Delivery, min_rtt: Duration) {
+    fn on_block(&mut self, now: Instant, left: u64, right: u64, delivery: &mut Delivery, answers: &Answers) {
         let mut new = [(0, 0); 4];
         let mut count = 0;
         let merged = self.sacked.insert(left, right, |from, until| {
@@ -157,12 +149,12 @@ impl Scoreboard {
                 let before = *record;
                 record.state = record.state & !LOST | SACKED;
                 self.sacked_bytes += u64::from(before.len);
-                self.on_delivered(now, before, delivery, min_rtt);
+                self.on_delivered(now, before, delivery, answers);
             }
         }
     }
 
-    fn on_delivered(&mut self, now: Instant, record: Sent, delivery: &mut Delivery, min_rtt: Duration) {
+    fn on_delivered(&mut self, now: Instant, record: Sent, delivery: &mut Delivery, answers: &Answers) {
         delivery.bytes += u64::from(record.len);
         delivery.longest = delivery.longest.max(record.len);
         self.newest = self.newest.max(record.at);
@@ -171,20 +163,20 @@ impl Scoreboard {
         }
         let mut rtt = now.since(record.at);
         if record.is(RESENT) {
-            if rtt < min_rtt && record.is(AGAIN) {
+            if rtt < answers.least && record.is(AGAIN) {
                 // It answers an earlier repetition, sent when it could have been at the latest.
-                rtt = min_rtt;
+                rtt = answers.least;
             }
             // The acknowledgment of the first transmission, come late (RFC 8985, section 6.2, step 2).
-            if rtt < min_rtt {
+            if rtt < answers.least {
                 delivery.in_vain += u64::from(record.len);
                 self.hasty = true;
                 return;
             }
-            if rtt < self.shortest {
+            if rtt < answers.shortest || rtt + record.gap() <= answers.usual {
                 return;
             }
-            if record.is(DOUBTED) || rtt > self.longest {
+            if record.is(DOUBTED) || rtt > answers.longest {
                 // Which of the two it answers, the next data that was sent once will tell (as RFC 5682 does).
                 delivery.doubtful = true;
                 return;
@@ -392,7 +384,7 @@ impl Scoreboard {
             self.lost.insert(rest.off);
         }
         let record = &mut self.sent[at];
-        record.at = now;
+        record.send_again(now);
         record.state = record.state & !(LOST | BEYOND) | RESENT | if beyond { BEYOND } else { 0 };
         self.in_flight += u64::from(record.len);
         self.resent.push_back((record.off, now));

@@ -20,10 +20,19 @@ pub(super) struct Sent {
     pub off: u64,
     pub at: Instant,
     pub len: u32,
+    /// Between the last two times that it was sent; a minute at most.
+    pub gap_ms: u16,
     pub state: u8,
 }
 
 impl Sent {
+    pub fn send_again(&mut self, now: Instant) {
+        self.gap_ms = u16::try_from(now.since(self.at).as_millis()).unwrap_or(u16::MAX);
+        self.at = now;
+    }
+    pub fn gap(&self) -> Duration {
+        Duration::from_millis(u64::from(self.gap_ms))
+    }
     pub fn end(&self) -> u64 {
         self.off + u64::from(self.len)
     }
@@ -54,6 +63,20 @@ pub(super) struct Delivery {
     pub black_hole: bool,
     /// A segment was acknowledged that had been sent again on suspicion.
     pub doubtful: bool,
+}
+
+/// How long answers take: an acknowledgment of what was sent several times does not say which copy it answers.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Answers {
+    /// The shortest round trip that was ever seen.
+    pub least: Duration,
+    /// One to a repetition takes hardly less than this where radios fade and much is repeated on suspicion,
+    pub shortest: Duration,
+    /// and no longer than this elsewhere.
+    pub longest: Duration,
+    /// Where radios fade, the copy before is answered within this time, or it was lost. As long as it may be the one that is
+    /// answered, the round trip of the last would look short; by that more would be repeated, and so on.
+    pub usual: Duration,
 }
 
 /// When a segment counts as lost though nothing sent after it has arrived: where radios fade and lose, waiting for an

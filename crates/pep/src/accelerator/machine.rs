@@ -17,10 +17,10 @@ use std::net::IpAddr;
 
 /// A connection without a packet for so long gives its place to a new one, if nothing is owed.
 const IDLE: Duration = Duration::from_secs(60);
-/// Entries examined for one to give its place; and for one of the same device, whose may be few among them. A device that
-/// is idle throughout has room again after some attempts.
+/// Entries examined for one to give its place; and for one of the same device, whose may be few among them: a device that
+/// is idle throughout has room again after some attempts, and one that is not costs little with each.
 const PROBES: u32 = 8;
-const DEVICE_PROBES: u32 = 256;
+const DEVICE_PROBES: u32 = 32;
 
 /// The mobile accelerator; see the [module](super).
 #[derive(Debug)]

@@ -163,13 +163,19 @@ fn a_path_that_swallows_full_segments_is_found_out() {
     };
     let (took, found, mut bed) = transfer(700, 0);
     assert!(found == 1 && took < Duration::from_secs(5), "{found} after {took:?}");
-    // The device's next connection knows it from the beginning.
-    bed.key.dst_port += 1;
-    bed.handshake();
-    bed.clear();
-    bed.send(1, 3);
-    bed.wait(20);
-    assert!(!bed.data().is_empty() && bed.data().iter().all(|(_, len)| *len <= 700), "{:?}", bed.data());
+    let start = bed.now;
+    // The device's next connection knows it from the beginning, and one that begins ten minutes later tries again.
+    for (minutes, longest) in [(0, 512..=700), (9, 512..=700), (10, SEGMENT..=SEGMENT)] {
+        bed.now = start + Duration::from_secs(60 * minutes);
+        bed.key.dst_port += 1;
+        bed.handshake();
+        bed.clear();
+        let end = bed.send(1, 3);
+        bed.wait(20);
+        let sent = bed.data().iter().map(|(_, len)| *len).max().expect("it is sent");
+        assert!(longest.contains(&sent), "{sent} bytes after {minutes} minutes");
+        bed.ack(end);
+    }
     for outage_ms in (0..10_000).step_by(700) {
         assert_eq!(transfer(SEGMENT, outage_ms).1, 0, "an outage of {outage_ms} ms");
     }

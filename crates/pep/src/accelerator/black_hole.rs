@@ -6,7 +6,8 @@
 //! black hole if a piece helps twice and nothing longer was delivered in between. Then all segments are cut, and those of the
 //! device's next connections.
 //!
-//! Left out: probing whether the path has become wider; what is known ends with the device's last connection.
+//! Left out: probing whether the path has become wider. A connection keeps its segments; what is known of a device ends with its
+//! last connection, or after ten minutes.
 
 /// Lengths of a piece: RFC 4821's base, and Linux's floor for IPv4 without headers.
 const PIECES: [u32; 2] = [1024, 512];

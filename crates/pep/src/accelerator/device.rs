@@ -15,6 +15,10 @@ const CATCH_UP: Duration = Duration::from_millis(2);
 /// timer be set for each of its segments.
 const BUCKET: Bytes = Bytes(4380);
 
+/// The path to a device may change: what is known of its MTU is found out anew after so long (RFC 1191, section 6.3; RFC
+/// 8201, section 5.3).
+const PATH_KNOWN_FOR: Duration = Duration::from_secs(600);
+
 #[derive(Debug)]
 pub(super) struct Device {
     pub address: IpAddr,
@@ -31,9 +35,10 @@ pub(super) struct Device {
     pub unexposed_since: Option<Instant>,
     pub alarm: Alarm,
     pub fading: Fading,
-    /// Bytes of TCP's options and payload that fit on the way to it, as far as its connections have found out: one path is
-    /// theirs (RFC 8201, section 5.2).
-    pub longest: u32,
+    /// Bytes of TCP's options and payload that fit on the way to it, as far as its connections have found out, and until when
+    /// that counts: one path is theirs (RFC 8201, section 5.2).
+    longest: u32,
+    longest_until: Instant,
     /// Whether it waits for its turn.
     pub ready: bool,
     next_send_at: Instant,
@@ -71,6 +76,7 @@ impl Device {
             alarm: Alarm::default(),
             fading: Fading::default(),
             longest: u32::MAX,
+            longest_until: Instant::MAX,
             ready: false,
             next_send_at: Instant::ZERO,
             delivered: 0,
@@ -80,6 +86,19 @@ impl Device {
     /// Payload bytes that it has acknowledged.
     pub fn delivered(&self) -> u64 {
         self.delivered
+    }
+    /// What fits on the way to it when a connection begins.
+    pub fn longest(&mut self, now: Instant) -> u32 {
+        if now >= self.longest_until {
+            (self.longest, self.longest_until) = (u32::MAX, Instant::MAX);
+        }
+        self.longest
+    }
+    /// A connection has found out what fits.
+    pub fn limit_to(&mut self, now: Instant, longest: u32) {
+        if longest < self.longest {
+            (self.longest, self.longest_until) = (longest, now + PATH_KNOWN_FOR);
+        }
     }
     /// When the pacer lets the next packet go.
     pub fn next_send_at(&self) -> Instant {

@@ -224,7 +224,7 @@ impl Accelerator {
         if let Some(rtt) = opened.rtt {
             entry.control.on_handshake(now, rtt);
         }
-        let (useful_window, longest) = (entry.control.useful_window(false), entry.longest);
+        let (useful_window, longest) = (entry.control.useful_window(false), entry.longest(now));
         let uplink = self.openings.take(&key).ok_or(BypassReason::MidFlow)?.uplink;
         let mut flow = Flow::new(now, key, device, &opened, uplink);
         flow.useful_window = useful_window;
@@ -270,7 +270,7 @@ impl Accelerator {
                 device.in_flight = device.in_flight + flow.on_its_way() - flow.charged_in_flight;
                 flow.charged_in_flight = flow.on_its_way();
                 if delivery.black_hole {
-                    device.longest = device.longest.min(flow.longest());
+                    device.limit_to(now, flow.longest());
                 }
                 device.fading.on_ack(now, flow.rtt.srtt().unwrap_or_default(), &delivery);
                 if let Some(rtt) = delivery.rtt {
@@ -319,7 +319,7 @@ impl Accelerator {
             && flow.on_packet_too_big(message.seq, message.mtu)
         {
             if let Some(device) = self.devices.get_mut(flow.device) {
-                device.longest = device.longest.min(flow.longest());
+                device.limit_to(now, flow.longest());
             }
             self.settle(now, slot);
         }

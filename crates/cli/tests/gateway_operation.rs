@@ -1,6 +1,8 @@
 //! Operating the live gateway: stop, reload, crash, and what it tells of itself. Needs root; says so and does nothing
 //! otherwise, but fails where `PACELINE_REQUIRE_PRIVILEGED` is set.
 
+#![allow(clippy::disallowed_methods)] // real time
+
 mod common;
 
 use common::bed::{Bed, PLAIN, SERVER};
@@ -322,4 +324,71 @@ fn four_capabilities_are_enough() {
     assert_eq!(status(&bed)["guarded"], true);
     let counters = bed.stop(gateway);
     assert!(counters["flows"].as_u64().unwrap() >= 2, "{counters}");
+}
+
+/// A SYN under the addresses and ports of every connection to port 9000, from whom it may be.
+const SYNS: &str = "python3 -c 'import socket,struct,subprocess
+s=socket.socket(socket.AF_INET,socket.SOCK_RAW,socket.IPPROTO_TCP)
+own,server=[socket.inet_aton(a) for a in (\"10.9.0.2\",\"10.9.0.1\")]
+said=subprocess.check_output([\"ss\",\"-Hnt\",\"dport\",\"=\",\":9000\"],text=True)
+for line in said.splitlines():
+    port=int(line.split()[3].rsplit(\":\",1)[1])
+    head=lambda c: struct.pack(\">HHIIBBHHH\",port,9000,12345,0,5<<4,2,8192,c,0)
+    total=sum(struct.unpack(\">16H\",own+server+struct.pack(\">HH\",6,20)+head(0)))
+    total=(total&65535)+(total>>16); total=(total&65535)+(total>>16)
+    s.sendto(head(65535-total),(\"10.9.0.1\",0))
+print(len(said.splitlines()))'";
+
+/// While no connection is taken in, a SYN goes past the workers; connections that they have stay theirs.
+#[test]
+fn a_syn_on_a_live_connection_does_not_take_it_away_during_a_stop() {
+    const TRANSFERS: u64 = 20;
+    let Some(bed) = bed(1_000_000) else { return };
+    bed.shell(&bed.middle, &SLOW.replace("200mbit", "20mbit"));
+    let _server = serve(&bed);
+    let mut gateway = bed.gateway(&config(&bed, ""));
+    let transfers = fetch(&bed, TRANSFERS);
+    running(&bed, TRANSFERS);
+    gateway.signal("TERM");
+    until("the stop", || gateway.so_far().stderr.contains("stopping").then_some(()));
+    // The pulse tells the kernel's part within some milliseconds.
+    std::thread::sleep(Duration::from_millis(30));
+    let before = status(&bed);
+    let sent: u64 = bed.shell(&bed.client, SYNS).stdout.trim().parse().unwrap();
+    assert!(before["flows"].as_u64() > Some(TRANSFERS / 2) && sent >= TRANSFERS / 2, "{sent}: {before}");
+    let end = gateway.finish(Duration::from_secs(40));
+    assert_eq!(end.code, 0, "{end:?}");
+    let counters: Value = serde_json::from_str(&end.stdout).unwrap();
+    assert!(counters["packets-left-by-overload"].as_u64() >= Some(sent), "{counters}");
+    assert_eq!(counters["flows-reset"], 0, "{counters}");
+    assert_eq!(ends(transfers), (TRANSFERS, 0));
+}
+
+#[test]
+fn a_connection_that_begins_during_a_stop_is_the_kernels_from_its_handshake_on() {
+    let Some(bed) = bed(10_000_000) else { return };
+    let _server = bed.serve_files();
+    let sink = "python3 -c 'import socket
+c,_=socket.create_server((\"\",9000)).accept()
+while c.recv(1<<20): pass
+c.sendall(b\"all\")'";
+    let _sink = bed.serve("sink", 9000, sink);
+    let mut gateway = bed.gateway(&config(&bed, ""));
+    // A client that hardly reads is owed something for long.
+    let _owed = bed.start(&bed.client, "owed", "curl -s --limit-rate 20k -o owed http://10.9.0.1:8000/file");
+    until("a debt", || (status(&bed)["exposure"].as_u64() > Some(100_000)).then_some(()));
+    gateway.signal("TERM");
+    until("the stop", || gateway.so_far().stderr.contains("stopping").then_some(()));
+    std::thread::sleep(Duration::from_millis(500));
+    let before = status(&bed);
+    let upload = "python3 -c 'import socket; c=socket.create_connection((\"10.9.0.1\",9000))
+c.sendfile(open(\"file\",\"rb\")); c.shutdown(1); print(c.recv(3).decode())'";
+    assert_eq!(bed.shell(&bed.client, upload).stdout, "all\n");
+    bed.download("file", "http://10.9.0.1:8000");
+    let after = status(&bed);
+    let grown = |name: &str| count(&after, name) - count(&before, name);
+    assert_eq!(grown("packets-left-by-overload"), 2, "{before} {after}");
+    assert!(grown("packets-left-by-connection") > 100 && grown("packets-taken") < 50, "{before} {after}");
+    gateway.signal("TERM");
+    assert_eq!(gateway.finish(Duration::from_secs(5)).code, 0);
 }

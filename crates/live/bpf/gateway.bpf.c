@@ -72,8 +72,14 @@ struct decision {
 	__u32 unused;
 };
 
-// What is known of a connection that is left to the kernel: all of it, or the upload alone.
-enum left { WHOLE, UPLOAD };
+// What of a connection is left to the kernel: all of it, or the upload alone. And what went past the worker of a new one's
+// handshake: a SYN from the servers or from the devices, and the other end's answer.
+enum what { WHOLE = 1, UPLOAD = 2, SYN_DOWN = 4, SYN_UP = 8, ANSWERED = 16 };
+
+struct left {
+	__u32 what;
+	__u32 confirmation; // acknowledgment number of the handshake's third segment, if it was answered
+};
 
 enum policy { ACCELERATE, FILTER, PACE, LEAVE };
 
@@ -127,7 +133,7 @@ struct {
 	__uint(type, BPF_MAP_TYPE_LRU_HASH);
 	__uint(max_entries, 262144);
 	__type(key, struct connection);
-	__type(value, __u32);
+	__type(value, struct left);
 } left_alone SEC(".maps");
 
 struct ipv4 {
@@ -154,6 +160,7 @@ struct tcp {
 
 struct seen {
 	struct connection connection;
+	__u32 seq, ack;
 	__u8 flags;
 	__u8 has_data;
 };
@@ -220,6 +227,8 @@ static __always_inline int read_tcp(struct __sk_buff *skb, __u32 at, int v6, int
 	if (!quoted && tcp.offset < 0x50)
 		return -1;
 	turn(&seen->connection, upwards, &src, &dst, tcp.ports);
+	seen->seq = bpf_ntohl(tcp.seq);
+	seen->ack = bpf_ntohl(tcp.ack);
 	seen->flags = tcp.flags;
 	seen->has_data = len != (__u32)(tcp.offset >> 4) * 4;
 	return 0;
@@ -297,6 +306,37 @@ static __always_inline int is_upload(const struct seen *seen, int upwards)
 	return !(seen->flags & (TCP_FIN | TCP_SYN | TCP_RST | TCP_URG)) && (upwards || !seen->has_data);
 }
 
+// While a worker takes in no new connections, a SYN goes past it. Anybody can send a SYN of a connection that the worker has,
+// for which it may owe something: the connection is a new one, and the kernel's, when both ends have agreed on it.
+static __always_inline void let_past(const struct connection *connection, int upwards)
+{
+	struct left *left = bpf_map_lookup_elem(&left_alone, connection);
+	struct left syn = { .what = upwards ? SYN_UP : SYN_DOWN };
+
+	if (left)
+		left->what |= syn.what;
+	else
+		bpf_map_update_elem(&left_alone, connection, &syn, BPF_ANY);
+}
+
+// Whether the kernel has the packet's connection, or what this is of it.
+static __always_inline int is_left_alone(const struct seen *seen, int upwards)
+{
+	struct left *left = bpf_map_lookup_elem(&left_alone, &seen->connection);
+
+	if (!left)
+		return 0;
+	if ((seen->flags & TCP_SYN) && (left->what & (upwards ? SYN_DOWN : SYN_UP))) {
+		left->confirmation = seen->seq + 1;
+		left->what |= ANSWERED;
+		return 1;
+	}
+	if ((left->what & ANSWERED) && (left->what & (upwards ? SYN_UP : SYN_DOWN)) &&
+	    (seen->flags & TCP_ACK) && seen->ack == left->confirmation)
+		left->what = WHOLE;
+	return (left->what & WHOLE) || ((left->what & UPLOAD) && is_upload(seen, upwards));
+}
+
 static __always_inline enum verdict decide(struct __sk_buff *skb, __u32 *worker)
 {
 	__u32 zero = 0;
@@ -306,7 +346,7 @@ static __always_inline enum verdict decide(struct __sk_buff *skb, __u32 *worker)
 	struct address to;
 	enum verdict verdict;
 	struct seen seen;
-	__u32 *policy, *left;
+	__u32 *policy;
 	int upwards;
 
 	if (!s || !s->workers || !is_for_another(skb, s))
@@ -336,17 +376,14 @@ static __always_inline enum verdict decide(struct __sk_buff *skb, __u32 *worker)
 	}
 	if ((seen.flags & (TCP_SYN | TCP_ACK)) == TCP_SYN) {
 		if (pulse->overloaded) {
-			bpf_map_update_elem(&left_alone, &seen.connection, &zero, BPF_ANY);
+			let_past(&seen.connection, upwards);
 			count(LEFT_BY_OVERLOAD);
 			return PASS;
 		}
 		bpf_map_delete_elem(&left_alone, &seen.connection); // a new one
-	} else {
-		left = bpf_map_lookup_elem(&left_alone, &seen.connection);
-		if (left && (*left == WHOLE || is_upload(&seen, upwards))) {
-			count(LEFT_BY_CONNECTION);
-			return PASS;
-		}
+	} else if (is_left_alone(&seen, upwards)) {
+		count(LEFT_BY_CONNECTION);
+		return PASS;
 	}
 	count(TAKEN);
 	return TAKE;

@@ -191,8 +191,10 @@ impl Pulse {
     /// Leaves a connection (key from server to mobile) to the kernel, until its next SYN. The oldest are forgotten,
     /// and come here again.
     pub fn leave_alone(&self, key: &FlowKey, left: Left) {
+        // `struct left`
+        let value = [(left as u32).to_ne_bytes(), [0; 4]].concat();
         // Without a place it goes on passing through here.
-        let _ = self.left_alone.update(&bytes_of(key), &(left as u32).to_ne_bytes(), MapFlags::ANY);
+        let _ = self.left_alone.update(&bytes_of(key), &value, MapFlags::ANY);
     }
     /// Takes one back.
     pub fn take_back(&self, key: &FlowKey) {
@@ -200,13 +202,13 @@ impl Pulse {
     }
 }
 
-/// What of a connection is left to the kernel.
+/// What of a connection is left to the kernel: `enum what`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Left {
     /// All of it.
-    Whole = 0,
+    Whole = 1,
     /// The client's data and the server's acknowledgments of them.
-    Upload = 1,
+    Upload = 2,
 }
 
 /// `struct connection`

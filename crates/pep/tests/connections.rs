@@ -3,7 +3,7 @@
 mod bed;
 
 use bed::*;
-use paceline_net::{Bytes, TcpFlags, TcpOptions};
+use paceline_net::{Bytes, Duration, TcpFlags, TcpOptions};
 use paceline_pep::accelerator::{AcceleratorConfig, BypassReason, Side};
 
 /// As FTP in active mode does.
@@ -23,6 +23,27 @@ fn connections_opened_by_the_server_are_accelerated() {
     let end = bed.send(1, 5);
     bed.wait(20);
     assert_eq!((bed.acked(), bed.data().len()), (Some(end), 5));
+}
+
+/// Packets may have gone past meanwhile: what was known of handshakes is worth nothing.
+#[test]
+fn after_a_stop_that_is_taken_back_only_new_connections_are_accelerated() {
+    let mut bed = Bed::new(AcceleratorConfig::default());
+    bed.handshake();
+    bed.accelerator.drain(bed.now, Duration::from_secs(1));
+    bed.wait(5_000);
+    bed.accelerator.resume();
+    bed.clear();
+    let data = bed.server_data(5_001, SEGMENT);
+    bed.server_gives(data.clone());
+    assert_eq!((bed.taken_by_client(), bed.stats().bypassed(BypassReason::MidFlow)), (vec![data], 1));
+    bed.key.dst_port = 2_000;
+    (bed.client_next, bed.server_isn, bed.client_isn) = (1, 1 << 20, 1 << 18);
+    bed.handshake();
+    bed.clear();
+    let end = bed.send(1, 5);
+    bed.wait(2_000);
+    assert_eq!((bed.acked(), bed.accelerator.flow_count()), (Some(end), 1));
 }
 
 #[test]

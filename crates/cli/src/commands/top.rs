@@ -76,7 +76,11 @@ fn page(before: &Look, now: &Look) -> String {
         status.server,
         status.mobile,
         status.uptime,
-        if status.draining { "  STOPPING" } else { "" }
+        match (status.draining, status.aside) {
+            (true, _) => "  STOPPING",
+            (false, true) => "  ASIDE",
+            (false, false) => "",
+        }
     );
     let _ = writeln!(
         text,

@@ -1,8 +1,11 @@
 //! Bridge mode: the kernel bridge below the gateway forwards what the gateway does not take, and everything when there
 //! is no gateway. It stays when the gateway ends, since without it nothing would be forwarded.
+//!
+//! The gateway sends by one of its two interfaces what came by the other. A bridge with more ports would send elsewhere
+//! what is for a host behind them, and one that filters by VLAN would change tags: neither can be below the gateway.
 
 use super::config::GatewayConfig;
-use super::device::device;
+use super::device::{Device, device, ports};
 use super::steering::{Ports, Role};
 use crate::netns::ip;
 use anyhow::{Context, bail};
@@ -29,6 +32,7 @@ pub fn join(config: &GatewayConfig) -> anyhow::Result<Ports> {
     if !found.is_bridge() {
         bail!("{} and {} are in {bridge}, which is no bridge", config.server, config.mobile);
     }
+    check(&found, &ports(&bridge)?, config)?;
     for port in [&server, &mobile] {
         if port.master.is_none() {
             ip(&[format!("link set {} master {bridge}", port.ifname)])
@@ -42,4 +46,69 @@ pub fn join(config: &GatewayConfig) -> anyhow::Result<Ports> {
     // It takes the address of a port as it gets one.
     let role = Role::Bridge { address: device(&bridge)?.ethernet_address()? };
     Ok(Ports { server: server.ifindex, mobile: mobile.ifindex, role })
+}
+
+/// The address of the bridge as it is now, and what stands in the gateway's way.
+pub fn look(config: &GatewayConfig) -> anyhow::Result<([u8; 6], anyhow::Result<()>)> {
+    let server = device(&config.server)?;
+    let Some(name) = server.master else { bail!("{} is in no bridge any more", config.server) };
+    let (bridge, ports) = (device(&name)?, ports(&name)?);
+    Ok((bridge.ethernet_address()?, check(&bridge, &ports, config)))
+}
+
+/// Whether a bridge with these ports can be below the gateway.
+fn check(bridge: &Device, ports: &[Device], config: &GatewayConfig) -> anyhow::Result<()> {
+    let (name, [server, mobile]) = (&bridge.ifname, [&config.server, &config.mobile]);
+    let mut others = ports.iter().map(|port| &port.ifname).filter(|port| ![server, mobile].contains(port));
+    if let Some(other) = others.next() {
+        let all: Vec<&str> = ports.iter().map(|port| port.ifname.as_str()).collect();
+        bail!(
+            "ports of {name} = {}: allowed: {server} and {mobile} alone, since the gateway sends by one what comes by \
+             the other, also what is for a host elsewhere: `ip link set {other} nomaster`",
+            all.join(", ")
+        );
+    }
+    if bridge.filters_vlans() {
+        bail!(
+            "vlan_filtering of {name} = 1: allowed: 0, since the gateway leaves VLAN tags as they are: `ip link set \
+             {name} type bridge vlan_filtering 0`"
+        );
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::device::read;
+    use super::*;
+
+    /// What `ip -json -details link` says of a bridge, and of ports.
+    fn said(bridge: &str, names: &[&str]) -> (Device, Vec<Device>) {
+        let port =
+            |name: &&str| format!(r#"{{"ifname":"{name}","ifindex":3,"master":"br0","flags":["UP"]}}"#);
+        let bridge = format!(
+            r#"[{{"ifname":"br0","ifindex":2,"flags":["UP"],"address":"02:00:00:00:00:01",
+                "linkinfo":{{"info_kind":"bridge","info_data":{{"stp_state":0,{bridge}}}}}}}]"#
+        );
+        let ports = names.iter().map(port).collect::<Vec<_>>().join(",");
+        (read(&bridge).unwrap().remove(0), read(&format!("[{ports}]")).unwrap())
+    }
+
+    #[test]
+    fn a_bridge_has_two_ports_and_does_not_filter() {
+        let config = GatewayConfig::parse("box.toml", "server = \"srv\"\nmobile = \"mob\"\n").unwrap();
+        let check = |bridge: &str, names: &[&str]| {
+            let (bridge, ports) = said(bridge, names);
+            check(&bridge, &ports, &config).map_err(|error| error.to_string())
+        };
+        let plain = r#""vlan_filtering":0"#;
+        for ports in [&["mob", "srv"][..], &["srv"], &[]] {
+            assert_eq!(check(plain, ports), Ok(()));
+        }
+        let error = check(plain, &["mob", "lan3", "srv"]).unwrap_err();
+        assert!(error.starts_with("ports of br0 = mob, lan3, srv: allowed: srv and mob alone"), "{error}");
+        assert!(error.ends_with("`ip link set lan3 nomaster`"), "{error}");
+        let error = check(r#""vlan_filtering":1"#, &["mob", "srv"]).unwrap_err();
+        assert!(error.starts_with("vlan_filtering of br0 = 1: allowed: 0"), "{error}");
+    }
 }

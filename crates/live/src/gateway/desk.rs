@@ -1,6 +1,7 @@
 //! Where a running gateway is asked: what every way in ([`super::control`], [`super::metrics`], signals) goes
 //! through.
 
+use super::bridge;
 use super::capture::{self, Captured};
 use super::config::{GatewayConfig, Mode};
 use super::guardian::Guardian;
@@ -36,6 +37,7 @@ pub struct Desk {
     workers: Vec<Sender<Request>>,
     pub(super) guardian: Mutex<Option<Guardian>>,
     draining: AtomicBool,
+    aside: AtomicBool,
     stop: Mutex<Option<Duration>>,
     /// Who waits for the end.
     waiting: Mutex<Vec<UnixStream>>,
@@ -62,6 +64,7 @@ impl Desk {
             workers,
             guardian: Mutex::new(guardian),
             draining: AtomicBool::new(false),
+            aside: AtomicBool::new(false),
             stop: Mutex::default(),
             waiting: Mutex::default(),
         }
@@ -110,6 +113,7 @@ impl Desk {
             workers: config.workers,
             uptime: clock::now().since(self.started_at).as_secs_f64(),
             draining: self.draining.load(Ordering::Relaxed),
+            aside: self.is_aside(),
             guarded: self.is_guarded(),
             flows: snapshot.flow_count,
             openings: snapshot.openings,
@@ -117,6 +121,10 @@ impl Desk {
             held: snapshot.held,
             counters: snapshot.counters.iter().map(|(name, value)| ((*name).to_owned(), *value)).collect(),
         }
+    }
+    /// Whether the gateway has stepped aside.
+    pub fn is_aside(&self) -> bool {
+        self.aside.load(Ordering::Relaxed)
     }
     fn is_guarded(&self) -> bool {
         lock(&self.guardian).as_mut().is_some_and(Guardian::is_well)
@@ -200,10 +208,17 @@ impl Desk {
         Ok(())
     }
 
-    /// To be called every second or so: tells the kernel's part what has changed about this machine.
+    /// To be called every second or so: tells the kernel's part what has changed about this machine. Where something
+    /// stands in the gateway's way, which is the error then, the kernel has everything until it is gone.
     pub fn tend(&self) -> anyhow::Result<()> {
-        if self.config().mode != Mode::Routed {
-            return Ok(());
+        let config = self.config();
+        if config.mode == Mode::Bridge {
+            let (address, fit) = bridge::look(&config)?;
+            lock(&self.steering).iter().try_for_each(|steering| steering.set_bridge(address))?;
+            if self.aside.swap(fit.is_err(), Ordering::Relaxed) != fit.is_err() {
+                self.tell(|| Request::Aside(fit.is_err().then_some(config.drain)));
+            }
+            return fit;
         }
         let interfaces = nix::ifaddrs::getifaddrs().context("cannot read this machine's addresses")?;
         let addresses: Vec<IpAddr> = interfaces.filter_map(|interface| own_address(&interface)).collect();

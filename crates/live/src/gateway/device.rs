@@ -21,20 +21,43 @@ pub struct Device {
 #[derive(Deserialize)]
 struct LinkInfo {
     info_kind: Option<String>,
+    info_data: Option<InfoData>,
+}
+
+#[derive(Deserialize)]
+struct InfoData {
+    vlan_filtering: Option<u8>,
 }
 
 /// A device by name.
 pub fn device(name: &str) -> anyhow::Result<Device> {
     let text = ip_says(&format!("-json -details link show dev {name}"))
         .with_context(|| format!("there is no network interface {name}"))?;
-    let devices: Vec<Device> = serde_json::from_str(&text).context("cannot read what `ip -json` says")?;
+    let devices = read(&text)?;
     devices.into_iter().next().with_context(|| format!("there is no network interface {name}"))
+}
+
+/// What is in a bridge.
+pub fn ports(bridge: &str) -> anyhow::Result<Vec<Device>> {
+    let text = ip_says(&format!("-json -details link show master {bridge}"))
+        .with_context(|| format!("there is no bridge {bridge}"))?;
+    read(&text)
+}
+
+/// What `ip -json -details link` says.
+pub fn read(text: &str) -> anyhow::Result<Vec<Device>> {
+    serde_json::from_str(text).context("cannot read what `ip -json` says")
 }
 
 impl Device {
     /// Whether it is a bridge.
     pub fn is_bridge(&self) -> bool {
         self.linkinfo.as_ref().and_then(|info| info.info_kind.as_deref()) == Some("bridge")
+    }
+    /// Whether it is a bridge that looks at VLAN tags.
+    pub fn filters_vlans(&self) -> bool {
+        let data = self.linkinfo.as_ref().and_then(|info| info.info_data.as_ref());
+        data.and_then(|data| data.vlan_filtering).is_some_and(|value| value != 0)
     }
     /// Whether it is switched on.
     pub fn is_up(&self) -> bool {

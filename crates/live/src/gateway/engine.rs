@@ -231,6 +231,10 @@ impl Engine {
     pub fn drain(&mut self, now: Instant, limit: Duration) {
         self.machines().for_each(|machine| machine.drain(now, limit));
     }
+    /// See [`Accelerator::resume`].
+    pub fn resume(&mut self) {
+        self.machines().for_each(Accelerator::resume);
+    }
     /// See [`Accelerator::abort`].
     pub fn abort(&mut self, now: Instant) {
         self.machines().for_each(|machine| machine.abort(now));

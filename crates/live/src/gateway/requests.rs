@@ -18,6 +18,9 @@ pub enum Request {
     /// Stop without harm: no connection is taken in, and when all have been delivered what was acknowledged for them,
     /// or after this time, the worker ends.
     Drain(Duration),
+    /// Step aside: no connection is taken in, those that are here are let go as by [`Request::Drain`] in this time, and then
+    /// the kernel has everything. Without a time, come back.
+    Aside(Option<Duration>),
     /// Stop now: what is exposed is reset.
     Abort,
     /// Tell what is going on.

@@ -65,6 +65,9 @@ pub struct Status {
     pub uptime: f64,
     /// It is being stopped.
     pub draining: bool,
+    /// It has stepped aside, since something stands in its way.
+    #[serde(default)]
+    pub aside: bool,
     /// A guardian stands by for a crash.
     pub guarded: bool,
     /// Connections being accelerated.

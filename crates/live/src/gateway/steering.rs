@@ -18,6 +18,9 @@ pub const STALE: Duration = Duration::from_millis(80);
 
 const PROGRAMS: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/gateway.bpf.o"));
 
+/// Where `struct settings` has the bridge's address.
+const BRIDGE: std::ops::Range<usize> = 24..30;
+
 /// The loaded programs, attached to both interfaces.
 pub struct Steering {
     object: Object,
@@ -105,6 +108,17 @@ impl Steering {
         settings.extend_from_slice(&[routed, 0]);
         self.map("settings")?.update(&0u32.to_ne_bytes(), &settings, MapFlags::ANY)?;
         self.set_policies(config)
+    }
+    /// Tells a bridge's own address, which changes with its ports: what is sent to it is not taken.
+    pub fn set_bridge(&self, address: [u8; 6]) -> anyhow::Result<()> {
+        let (map, zero) = (self.map("settings")?, 0u32.to_ne_bytes());
+        let settings = map.lookup(&zero, MapFlags::ANY)?;
+        let mut settings = settings.context("the program has no settings")?;
+        if settings[BRIDGE] != address {
+            settings[BRIDGE].copy_from_slice(&address);
+            map.update(&zero, &settings, MapFlags::ANY).context("cannot change the bridge's address")?;
+        }
+        Ok(())
     }
     /// Replaces the prefixes that are treated differently while there are connections: the workers decide for each,
     /// and leave to the kernel what they need not have.

@@ -78,6 +78,8 @@ pub struct Worker {
     looked_at: Instant,
     overloaded_until: Instant,
     draining_until: Option<Instant>,
+    /// The kernel is to have everything for the time being.
+    aside: bool,
     asked_at: Instant,
     /// Connections that had been detached and reset when draining began.
     before_end: (u64, u64),
@@ -113,6 +115,7 @@ impl Worker {
             looked_at: Instant::ZERO,
             overloaded_until: Instant::ZERO,
             draining_until: None,
+            aside: false,
             asked_at: Instant::ZERO,
             before_end: (0, 0),
         }
@@ -298,8 +301,9 @@ impl Worker {
         }
         if now.since(self.stamped_at) >= STAMP {
             self.stamped_at = now;
-            let closed = self.overloaded_until > now || self.draining_until.is_some();
-            self.pulse.stamp(now.as_nanos(), closed)?;
+            let closed = self.overloaded_until > now || self.draining_until.is_some() || self.aside;
+            let away = self.aside && self.engine.flow_count() == 0;
+            self.pulse.stamp(if away { 0 } else { now.as_nanos() }, closed)?;
         }
         Ok(())
     }
@@ -329,7 +333,14 @@ impl Worker {
                 // At the limit it is this thread that ends, so that what is exposed is in the journal.
                 self.engine.drain(now, limit + STAMP * 20);
             }
-            Request::Drain(_) | Request::Abort => {}
+            Request::Aside(limit) if self.draining_until.is_none() => {
+                self.aside = limit.is_some();
+                match limit {
+                    Some(limit) => self.engine.drain(now, limit),
+                    None => self.engine.resume(),
+                }
+            }
+            Request::Drain(_) | Request::Aside(_) | Request::Abort => {}
             Request::Snapshot(answer) => drop(answer.send(self.snapshot())),
             Request::Flows(from, answer) => drop(answer.send(self.engine.flows(from))),
             Request::Devices(from, answer) => drop(answer.send(self.engine.devices(from))),

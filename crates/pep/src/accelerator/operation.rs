@@ -1,6 +1,7 @@
 //! What an operator does with the machine: stop it, change it, look at it, recover after a crash.
 
 use super::flow::Flow;
+use super::opening::Openings;
 use super::stats::AcceleratorStats;
 use super::{Accelerator, AcceleratorConfig, DeviceSnapshot, FlowRecord, FlowSnapshot, Side, Transmission};
 use paceline_net::{Duration, FlowKey, Instant, Node, Output, Packet, Port};
@@ -29,6 +30,14 @@ impl Accelerator {
     pub fn drain(&mut self, now: Instant, limit: Duration) {
         self.draining = Some(now + limit);
         self.settle_all(now);
+    }
+
+    /// Takes connections in again after [`Accelerator::drain`]. Packets may have gone past meanwhile: connections whose
+    /// handshake was seen before count as those that were not seen to begin.
+    pub fn resume(&mut self) {
+        self.draining = None;
+        self.look_at = Instant::MAX;
+        self.openings = Openings::new(self.config.max_openings, self.config.seed);
     }
 
     /// Lets connections go that may.

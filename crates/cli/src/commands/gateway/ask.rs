@@ -101,7 +101,11 @@ pub fn status(args: &TableArgs) -> Outcome {
 }
 
 fn status_text(status: &Status) -> String {
-    let state = if status.draining { "stopping" } else { "running" };
+    let state = match (status.draining, status.aside) {
+        (true, _) => "stopping",
+        (false, true) => "running, aside,",
+        (false, false) => "running",
+    };
     let guardian = if status.guarded { "stands by" } else { "is missing" };
     let mut text = format!(
         "paceline {}, process {}: {state} for {:.0} s, {} to {}, {} workers\nguardian {guardian}\n",

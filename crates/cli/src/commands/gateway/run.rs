@@ -3,7 +3,7 @@
 use super::{GuardArgs, RunArgs};
 use crate::failure::{Failure, Outcome};
 use crate::output;
-use paceline_live::gateway::{Gateway, GatewayConfig, Setup, Sides, Snapshot};
+use paceline_live::gateway::{Desk, Gateway, GatewayConfig, Setup, Sides, Snapshot};
 use paceline_live::stop::{Wish, Wishes};
 use paceline_live::{gateway, probe};
 use paceline_net::Duration;
@@ -60,13 +60,11 @@ pub fn run(args: &RunArgs) -> Outcome {
 /// Until all workers have ended; whether that was wanted.
 fn operate(gateway: &Gateway, wishes: &mut Wishes) -> bool {
     let desk = gateway.desk();
-    let (mut wanted, mut hurried, mut looks) = (false, false, 0u64);
+    let (mut wanted, mut hurried, mut looks, mut problem) = (false, false, 0u64, None);
     while !gateway.is_over() {
         looks += 1;
-        if looks.is_multiple_of(LOOKS_TO_TEND)
-            && let Err(error) = desk.tend()
-        {
-            output::message(&format!("paceline: {error:#}\n"));
+        if looks.is_multiple_of(LOOKS_TO_TEND) {
+            tend(desk, &mut problem);
         }
         let mut stop = desk.stop_wanted();
         for wish in wishes.wait() {
@@ -93,6 +91,20 @@ fn operate(gateway: &Gateway, wishes: &mut Wishes) -> bool {
         }
     }
     wanted
+}
+
+/// Looks at what is around the gateway. What is wrong there is said once, and when it is over.
+fn tend(desk: &Desk, problem: &mut Option<String>) {
+    let found = desk.tend().err().map(|error| format!("{error:#}"));
+    if found == *problem {
+        return;
+    }
+    let aside = if desk.is_aside() { "; the kernel forwards meanwhile" } else { "" };
+    output::message(&match &found {
+        Some(problem) => format!("paceline: {problem}{aside}\n"),
+        None => "paceline: what stood in the way is gone\n".to_owned(),
+    });
+    *problem = found;
 }
 
 fn json(snapshot: &Snapshot) -> String {

@@ -58,6 +58,21 @@ fn a_bridge_with_a_third_port_is_refused_and_left_as_it_was() {
     assert_eq!(count(&counters, "flows"), 0);
 }
 
+#[test]
+fn a_port_that_merges_more_than_a_datagram_is_refused() {
+    let Some(bed) = Bed::new(&[]) else { return };
+    for mode in ["bridge", "routed"] {
+        bed.place.write("box.toml", format!("mode = \"{mode}\"\n{PLAIN}"));
+        bed.shell(&bed.middle, "ip link set mob gro_max_size 185000");
+        let said = bed.try_shell(&bed.middle, &format!("timeout 10 {PACELINE} gateway box.toml"));
+        assert!(said.code == 1 && said.stderr.contains("gro_max_size of mob = 185000: allowed: up to 65536"));
+        let bridges = bed.shell(&bed.middle, "ip -br link show type bridge").stdout;
+        assert_eq!(bridges, "", "nothing was made");
+    }
+    bed.shell(&bed.middle, "ip link set mob gro_max_size 65536");
+    bed.stop(bed.gateway(PLAIN));
+}
+
 /// While there is a third port, the kernel forwards: the host behind it is reached, and connections that were accelerated
 /// come to their end.
 #[test]

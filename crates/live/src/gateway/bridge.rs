@@ -13,6 +13,8 @@ use anyhow::{Context, bail};
 /// Makes the interfaces ports of one bridge if they are not, and gives their indices.
 pub fn join(config: &GatewayConfig) -> anyhow::Result<Ports> {
     let (server, mobile) = (device(&config.server)?, device(&config.mobile)?);
+    server.check_merging()?;
+    mobile.check_merging()?;
     let bridge = match (&server.master, &mobile.master) {
         (Some(one), Some(other)) if one != other => bail!(
             "{} is in {one} and {} in {other}: both have to be in one bridge, or in none",
@@ -53,7 +55,8 @@ pub fn look(config: &GatewayConfig) -> anyhow::Result<([u8; 6], anyhow::Result<(
     let server = device(&config.server)?;
     let Some(name) = server.master else { bail!("{} is in no bridge any more", config.server) };
     let (bridge, ports) = (device(&name)?, ports(&name)?);
-    Ok((bridge.ethernet_address()?, check(&bridge, &ports, config)))
+    let merging = || ports.iter().try_for_each(Device::check_merging);
+    Ok((bridge.ethernet_address()?, check(&bridge, &ports, config).and_then(|()| merging())))
 }
 
 /// Whether a bridge with these ports can be below the gateway.

@@ -1,8 +1,11 @@
 //! What the kernel tells of network devices.
 
 use crate::netns::ip_says;
-use anyhow::Context;
+use anyhow::{Context, bail};
 use serde::Deserialize;
+
+/// Bytes of a merged packet at most; what Linux has by default.
+const LONGEST: u64 = 65_536;
 
 /// A device, as `ip` tells of it.
 #[derive(Deserialize)]
@@ -16,6 +19,9 @@ pub struct Device {
     flags: Vec<String>,
     address: Option<String>,
     linkinfo: Option<LinkInfo>,
+    gro_max_size: Option<u64>,
+    /// `ip` tells it since its version 6.3.
+    gro_ipv4_max_size: Option<u64>,
 }
 
 #[derive(Deserialize)]
@@ -59,6 +65,21 @@ impl Device {
         let data = self.linkinfo.as_ref().and_then(|info| info.info_data.as_ref());
         data.and_then(|data| data.vlan_filtering).is_some_and(|value| value != 0)
     }
+    /// Refuses a device whose merged packets may be longer than a datagram (BIG TCP): their length is in no header that the
+    /// gateway reads.
+    pub fn check_merging(&self) -> anyhow::Result<()> {
+        let sizes = [("gro_max_size", self.gro_max_size), ("gro_ipv4_max_size", self.gro_ipv4_max_size)];
+        for (key, size) in sizes {
+            if let Some(size) = size.filter(|size| *size > LONGEST) {
+                let name = &self.ifname;
+                bail!(
+                    "{key} of {name} = {size}: allowed: up to {LONGEST}, since the gateway takes no longer \
+                     packets: `ip link set {name} {key} {LONGEST}`"
+                );
+            }
+        }
+        Ok(())
+    }
     /// Whether it is switched on.
     pub fn is_up(&self) -> bool {
         self.flags.iter().any(|flag| flag == "UP")
@@ -68,5 +89,24 @@ impl Device {
         let text = self.address.as_deref().unwrap_or("");
         let bytes: Vec<u8> = text.split(':').filter_map(|byte| u8::from_str_radix(byte, 16).ok()).collect();
         bytes.try_into().ok().with_context(|| format!("{} has no Ethernet address: {text}", self.ifname))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::read;
+
+    #[test]
+    fn packets_longer_than_a_datagram_are_refused() {
+        let device = |sizes: &str| {
+            let text = format!(r#"[{{"ifname":"eth0","ifindex":2,"flags":[]{sizes}}}]"#);
+            read(&text).unwrap()[0].check_merging().map_err(|error| error.to_string())
+        };
+        assert_eq!(device(""), Ok(()), "an older `ip` does not tell");
+        assert_eq!(device(r#","gro_max_size":65536,"gro_ipv4_max_size":65536"#), Ok(()));
+        let error = device(r#","gro_max_size":185000,"gro_ipv4_max_size":65536"#).unwrap_err();
+        assert!(error.starts_with("gro_max_size of eth0 = 185000: allowed: up to 65536"), "{error}");
+        let error = device(r#","gro_max_size":65536,"gro_ipv4_max_size":185000"#).unwrap_err();
+        assert!(error.starts_with("gro_ipv4_max_size of eth0 = 185000: allowed: up to 65536"), "{error}");
     }
 }

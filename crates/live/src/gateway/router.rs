@@ -14,6 +14,8 @@ use std::fs;
 /// Makes the pair and gives the indices of the interfaces.
 pub fn join(config: &GatewayConfig) -> anyhow::Result<Ports> {
     let (server, mobile) = (device(&config.server)?, device(&config.mobile)?);
+    server.check_merging()?;
+    mobile.check_merging()?;
     check_forwarding(config)?;
     let (own, kernels) = names(config);
     let _ = ip(&[format!("link del {own}")]); // one that was left; there may be none

@@ -4,7 +4,10 @@ mod common;
 
 use common::bed::{Bed, STEP};
 use common::*;
-use paceline_net::{Bytes, Instant, SduQueue, SeqNumber, TcpFlags};
+use paceline_net::rewrite::{self, Unparsed};
+use paceline_net::{
+    Bytes, Checksum, Instant, Packet, Payload, SduQueue, SeqNumber, TcpFlags, TcpHeader, wire,
+};
 use paceline_pep::KeepReason;
 
 #[test]
@@ -30,6 +33,15 @@ fn rule_15_counts_from_the_ack_that_has_left() {
         bed.standing(1).queue.packets()
     });
     assert!(outcomes.contains(&1) && outcomes.contains(&2), "{outcomes:?}");
+}
+
+/// The other end's segments are no longer than the SYN allows.
+#[test]
+fn rule_15_counts_the_segments_of_the_connection() {
+    let mut bed = Bed::opened_by(|syn| syn.options.mss = Some(268)).flowing(40).standing(30);
+    let left = bed.drain();
+    let most = left.windows(2).map(|pair| number(&pair[1]).wrapping_sub(number(&pair[0]))).max();
+    assert_eq!(most, Some(8 * 268));
 }
 
 #[test]
@@ -104,6 +116,47 @@ fn rule_16_off_for_connections_seen_in_mid_stream() {
     assert_eq!(bed.queue.stats().acks_discarded, 0);
     bed.drain();
     assert_eq!(bed.kept(KeepReason::MidStream), 200);
+}
+
+/// A SYN that is sent again with less may come behind one that was answered.
+#[test]
+fn rule_14_what_the_first_syn_offered_counts() {
+    let accurate = |syn: &mut TcpHeader| {
+        syn.flags = syn.flags.with(TcpFlags::AE).with(TcpFlags::CWR).with(TcpFlags::ECE)
+    };
+    for offers in [false, true] {
+        let mut bed = Bed::opened_by(|syn| {
+            if offers {
+                accurate(syn)
+            }
+        });
+        bed.push(segment(0, 0, |tcp| (tcp.flags, tcp.seq) = (TcpFlags::SYN, SeqNumber(0))));
+        bed.queue.pop(bed.now);
+        let mut bed = bed.flowing(40).standing(30);
+        assert_eq!(bed.queue.stats().acks_discarded == 0, offers);
+        bed.drain();
+        assert_eq!(bed.kept(KeepReason::Handshake) == 70, offers);
+    }
+}
+
+/// A damaged ACK makes nothing superfluous: its receiver will drop it.
+#[test]
+fn rule_2_what_is_damaged_supersedes_nothing() {
+    let datagram = |packet: &Packet| {
+        let tcp = *packet.tcp_header().expect("a segment");
+        rewrite::segment(packet.ip, tcp, Unparsed::default(), Checksum::Unverified, std::iter::empty())
+    };
+    for damaged in [false, true] {
+        let mut bed = Bed::ready();
+        bed.push(segment(0, bed.next, |tcp| tcp.flags = tcp.flags.with(TcpFlags::PSH)));
+        let (kept, old, new) = (bed.ack(), datagram(&bed.ack()), datagram(&bed.ack()));
+        let Payload::Datagram(bytes) = &new.payload else { panic!("a datagram") };
+        let mut bytes = bytes.to_vec();
+        bytes[20 + 15] ^= u8::from(damaged); // its window
+        [kept, old.clone(), wire::parse(&bytes).expect("a datagram")].into_iter().for_each(|p| bed.push(p));
+        assert_eq!(bed.drain().contains(&old), damaged);
+        assert_eq!(bed.kept(KeepReason::Corrupt) > 0, damaged);
+    }
 }
 
 #[test]

@@ -93,7 +93,7 @@ pub struct GatewayConfig {
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Filter {
-    /// Rate of the line: an ACK filter needs a queue.
+    /// Rate of the line, which the workers share: an ACK filter needs a queue.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub rate: Option<Rate>,
     /// Bytes of the queue, of each worker.

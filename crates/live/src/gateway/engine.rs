@@ -11,10 +11,11 @@ use super::links::Links;
 use super::policy::{Action, Table};
 use super::requests::{PAGE, Page, Snapshot};
 use super::steering::Role;
-use super::uplink::Uplink;
+use super::uplink::{Line, Uplink};
 use paceline_net::{Bytes, Duration, FlowKey, Instant, Packet, TcpFlags};
 use paceline_pep::accelerator::{Accelerator, DeviceSnapshot, FlowSnapshot, Side, Transmission};
 use paceline_pep::{AcceleratorConfig, AcceleratorStats};
+use std::sync::Arc;
 
 /// What becomes of a packet that came.
 pub enum Fate {
@@ -81,14 +82,14 @@ fn connections(config: &GatewayConfig) -> usize {
 
 impl Engine {
     /// Without connections; `seed` is for hash tables, which outsiders should not know.
-    pub fn new(config: &GatewayConfig, role: Role, seed: u64) -> Self {
+    pub fn new(config: &GatewayConfig, role: Role, line: Arc<Line>, seed: u64) -> Self {
         let built = config.accelerator(seed);
         let paced = config.policy.iter().any(|policy| policy.action == Action::Pace);
         let pacer = AcceleratorConfig { exposure: Bytes(0), ..built.clone() };
         Self {
             accelerator: Accelerator::new(built),
             pacer: paced.then(|| Accelerator::new(pacer)),
-            uplink: Uplink::new(&config.filter),
+            uplink: Uplink::new(&config.filter, line),
             policies: Table::new(&config.policy),
             way: match role {
                 Role::Bridge { .. } => Way::Across(Links::new(connections(config), !seed)),
@@ -114,7 +115,10 @@ impl Engine {
         if let Way::Across(links) = &mut self.way {
             links.set_limit(connections(config));
         }
-        self.mixed |= policies != self.policies;
+        if policies != self.policies {
+            self.mixed = true;
+            self.release();
+        }
         self.policies = policies;
     }
 
@@ -230,6 +234,10 @@ impl Engine {
     /// See [`Accelerator::drain`].
     pub fn drain(&mut self, now: Instant, limit: Duration) {
         self.machines().for_each(|machine| machine.drain(now, limit));
+    }
+    /// What waits for the line to the servers leaves at once.
+    pub fn release(&mut self) {
+        self.uplink.iter_mut().for_each(Uplink::release);
     }
     /// See [`Accelerator::resume`].
     pub fn resume(&mut self) {

@@ -64,6 +64,7 @@ use std::sync::Arc;
 use std::sync::mpsc::{Sender, channel};
 use std::thread::{self, JoinHandle};
 use steering::{Ports, Role, Steering};
+use uplink::Line;
 use worker::Worker;
 
 /// What a gateway has around it.
@@ -187,6 +188,7 @@ fn prepare(
     journal: Option<&Journal>,
 ) -> anyhow::Result<(Vec<Prepared>, Vec<OwnedFd>)> {
     let (mut prepared, mut places) = (Vec::new(), Vec::new());
+    let line = Arc::<Line>::default();
     for index in 0..config.workers {
         let mut open = |interface: u32| -> anyhow::Result<PacketSocket> {
             let mut socket = PacketSocket::open().context("cannot open a packet socket")?;
@@ -202,7 +204,7 @@ fn prepare(
         };
         let exits = || exit.map(PacketSocket::open_to).transpose().context("cannot open a packet socket");
         let exits = [exits()?, exits()?];
-        let engine = Engine::new(config, ports.role, seed.wrapping_add(index as u64));
+        let engine = Engine::new(config, ports.role, Arc::clone(&line), seed.wrapping_add(index as u64));
         let (sender, requests) = channel();
         let writer: Option<Writer> = journal.map(|journal| journal.writer(index));
         let worker =

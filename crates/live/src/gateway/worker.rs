@@ -23,6 +23,8 @@ use std::io::{self, IoSlice};
 use std::os::fd::AsFd;
 use std::sync::mpsc::{Receiver, TryRecvError};
 
+/// At the end full sockets are waited for as long.
+const LAST_WAIT: Duration = Duration::from_millis(50);
 /// Between two stamps of the pulse.
 const STAMP: Duration = Duration::from_millis(5);
 /// After so long without a stamp the kernel may have let packets pass; shorter than that takes, to be sure.
@@ -336,7 +338,10 @@ impl Worker {
             Request::Aside(limit) if self.draining_until.is_none() => {
                 self.aside = limit.is_some();
                 match limit {
-                    Some(limit) => self.engine.drain(now, limit),
+                    Some(limit) => {
+                        self.engine.release();
+                        self.engine.drain(now, limit);
+                    }
                     None => self.engine.resume(),
                 }
             }
@@ -358,6 +363,9 @@ impl Worker {
 
     /// Gives everything to the kernel, and passes on what was already taken.
     fn end(mut self) -> anyhow::Result<Snapshot> {
+        // The kernel's packets would overtake what waits for the line.
+        self.engine.release();
+        self.turn(clock::now())?;
         self.pulse.stamp(0, true)?;
         let now = clock::now();
         if self.draining_until.is_none() {
@@ -371,7 +379,14 @@ impl Worker {
             self.engine.write_journal(journal, usize::MAX);
         }
         self.engine.abort(now);
-        while self.turn(clock::now())? > 0 {}
+        loop {
+            self.engine.release();
+            let taken = self.turn(clock::now())?;
+            let waits = self.ports.iter().any(|port| !port.waiting.is_empty());
+            if taken == 0 && !(waits && clock::now().since(now) < LAST_WAIT) {
+                break;
+            }
+        }
         self.journal = journal;
         Ok(self.snapshot())
     }

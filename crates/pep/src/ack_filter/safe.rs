@@ -28,7 +28,7 @@
 //! | 17 standing queue | `Standing` |
 //! | 18 no congestion signal | `queue`: its own drop reason and counter |
 //! | 19 bounded state | `flows`: entered at a SYN only, at a bounded number, forgotten by age |
-//! | 20 counters | `stats`; exception list and live comparison of filtered with other flows: the gateway, which sees both directions |
+//! | 20 counters | `stats`; exceptions: the gateway's policies; filtered flows beside others: left out |
 //! | 21 before PDCP numbers | by the queue's place: whole packets, ahead of the link |
 //! | 22 thinner upstream | `judge` |
 //!
@@ -39,7 +39,8 @@ use super::flows::{FlowId, FlowTable};
 use super::queue::{AckQueue, Popped, SlotId};
 use super::rules::{self, Kept, Limits};
 use super::stats::KeepReason;
-use paceline_net::{Bytes, Duration, Instant, Packet, SeqNumber, TcpFlags, TcpHeader};
+use paceline_net::rewrite::checksum_is_right;
+use paceline_net::{Bytes, Duration, Instant, Packet, Payload, SeqNumber, TcpFlags, TcpHeader};
 
 /// Rule 16: segments acknowledged before the filter starts.
 const FIRST_SEGMENTS: u64 = 64;
@@ -104,7 +105,10 @@ enum Phase {
 struct Flow {
     phase: Phase,
     shift: u8,
-    /// The last SYN, until it gave the round-trip time.
+    /// Payload bytes of the other end's segments, at most.
+    segment: u32,
+    /// The sequence number of its SYN, and when the first of them came, until that gave the round-trip time.
+    isn: SeqNumber,
     syn: Option<Instant>,
     rtt: Option<Duration>,
     /// The next sequence number, from what was sent.
@@ -152,7 +156,7 @@ impl Safe {
         let is_ack = packet.is_pure_ack();
         let known = self.find(queue, now, &packet);
         let verdict = match &known {
-            Ok((flow, tcp)) if is_ack => self.flows.state(*flow).judge(&packet, tcp, now, self.segment),
+            Ok((flow, tcp)) if is_ack => self.flows.state(*flow).judge(&packet, tcp, now),
             Ok(_) => Err(KeepReason::Separated), // no ACK, so never counted
             Err(reason) => Err(*reason),
         };
@@ -167,7 +171,7 @@ impl Safe {
         let listed_in = match &known {
             Ok((flow, tcp)) => {
                 self.make_way(queue, *flow, tcp, verdict.is_ok().then_some(thinning), now);
-                self.flows.state(*flow).note(tcp, is_ack, now);
+                self.flows.state(*flow).note(tcp, is_ack, now, self.segment);
                 verdict.is_ok().then_some(*flow)
             }
             Err(_) => None,
@@ -220,6 +224,9 @@ impl Safe {
         if packet.ip.special {
             return Err(KeepReason::NotPlainIp);
         }
+        if tcp.payload_len == 0 && is_damaged(packet) {
+            return Err(KeepReason::Corrupt);
+        }
         if tcp.flags.contains(TcpFlags::SYN) {
             let busy = |flow| queue.listed_of(flow) > 0;
             let flow = self.flows.enter(now, key, busy).ok_or(KeepReason::NoState)?;
@@ -241,7 +248,7 @@ impl Safe {
     ) -> Thinning {
         let state = *self.flows.state(flow);
         let limits = Limits {
-            max_bytes: rules::MAX_SEGMENTS.saturating_mul(self.segment),
+            max_bytes: rules::MAX_SEGMENTS.saturating_mul(state.segment.into()),
             max_gap: rules::max_gap(state.rtt),
             shift: state.shift,
         };
@@ -277,16 +284,27 @@ impl Safe {
     }
 }
 
+/// What its receiver will drop makes nothing superfluous, and tells nothing. Of data only the numbers would be of use, which are
+/// not worth the sum: they make ACKs stay at worst.
+fn is_damaged(packet: &Packet) -> bool {
+    let whole = |bytes: &[u8]| bytes.len() == packet.len as usize;
+    matches!(&packet.payload, Payload::Datagram(bytes) if whole(bytes)) && !checksum_is_right(packet)
+}
+
 fn header(queue: &AckQueue, id: SlotId) -> Option<(&Packet, &TcpHeader)> {
     let packet = queue.packet(id);
     packet.tcp_header().map(|tcp| (packet, tcp))
 }
 
 impl Flow {
-    fn open(syn: &TcpHeader, now: Instant) -> Self {
+    /// `segment`: payload of a full-sized segment on the usual path.
+    fn open(syn: &TcpHeader, now: Instant, segment: u64) -> Self {
+        let segment = u32::try_from(segment).unwrap_or(u32::MAX);
         Self {
             phase: if rules::may_filter_after(syn) { Phase::Open } else { Phase::Barred },
             shift: syn.options.window_scale.unwrap_or(0).min(14),
+            segment: syn.options.mss.map_or(segment, |mss| segment.min(mss.into())).max(1),
+            isn: syn.seq,
             syn: (!syn.flags.contains(TcpFlags::ACK)).then_some(now),
             next: syn.seq,
             arrived: now,
@@ -294,8 +312,19 @@ impl Flow {
         }
     }
 
+    /// A SYN. Sent again it may offer less (RFC 3168, section 6.1.1.1; RFC 9768, section 3.1.4), while the answer to the one
+    /// before is on its way: what that offered counts as well, and the round trip is no shorter than from the first.
+    fn reopen(&mut self, syn: &TcpHeader, now: Instant, segment: u64) {
+        let before = std::mem::replace(self, Self::open(syn, now, segment));
+        if before.phase != Phase::Unknown && before.isn == self.isn && before.last.is_none() {
+            self.phase = if before.phase == Phase::Barred { Phase::Barred } else { self.phase };
+            self.shift = self.shift.max(before.shift);
+            self.syn = before.syn;
+        }
+    }
+
     /// Whether a pure ACK is a plain one, by all rules that need no other ACK of the queue.
-    fn judge(&self, packet: &Packet, tcp: &TcpHeader, now: Instant, segment: u64) -> Result<(), KeepReason> {
+    fn judge(&self, packet: &Packet, tcp: &TcpHeader, now: Instant) -> Result<(), KeepReason> {
         match self.phase {
             Phase::Unknown => return Err(KeepReason::MidStream),
             Phase::Barred => return Err(KeepReason::Handshake),
@@ -304,7 +333,7 @@ impl Flow {
         }
         rules::plain(packet, tcp)?;
         let Some((ack, window)) = self.last else { return Err(KeepReason::FirstSegments) };
-        let advance = tcp.ack.distance(ack);
+        let (advance, segment) = (tcp.ack.distance(ack), u64::from(self.segment));
         let checks = [
             (!tcp.options.sack.is_empty(), KeepReason::Sack),
             (advance < 0, KeepReason::OldAck),
@@ -321,9 +350,9 @@ impl Flow {
     }
 
     /// Remembers an accepted segment.
-    fn note(&mut self, tcp: &TcpHeader, is_ack: bool, now: Instant) {
+    fn note(&mut self, tcp: &TcpHeader, is_ack: bool, now: Instant, segment: u64) {
         if tcp.flags.contains(TcpFlags::SYN) {
-            *self = Self::open(tcp, now);
+            self.reopen(tcp, now, segment);
         }
         let flag = |flag| u32::from(tcp.flags.contains(flag));
         let end = tcp.seq + (tcp.payload_len + flag(TcpFlags::SYN) + flag(TcpFlags::FIN));

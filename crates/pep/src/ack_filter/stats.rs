@@ -27,6 +27,8 @@ keep_reasons! {
     Separated => "separated",
     /// A fragment, IPv4 option, IPv6 extension header, or lengths that do not agree (rule 5).
     NotPlainIp => "not-plain-ip",
+    /// Its checksum is wrong: its receiver will drop it, so that it makes nothing superfluous (rule 2).
+    Corrupt => "corrupt",
     /// A TCP option other than timestamps, or a malformed one (rule 8).
     Options => "options",
     /// Acknowledges less than an earlier ACK (rule 9).

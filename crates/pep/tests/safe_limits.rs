@@ -38,7 +38,11 @@ fn rule_15_counts_from_the_ack_that_has_left() {
 /// The other end's segments are no longer than the SYN allows.
 #[test]
 fn rule_15_counts_the_segments_of_the_connection() {
-    let mut bed = Bed::opened_by(|syn| syn.options.mss = Some(268)).flowing(40).standing(30);
+    let mut bed = Bed::opened_by(|syn| syn.options.mss = Some(268));
+    // Sent again it may say less.
+    bed.push(segment(0, 0, |tcp| (tcp.flags, tcp.seq) = (TcpFlags::SYN, SeqNumber(0))));
+    bed.queue.pop(bed.now);
+    let mut bed = bed.flowing(40).standing(30);
     let left = bed.drain();
     let most = left.windows(2).map(|pair| number(&pair[1]).wrapping_sub(number(&pair[0]))).max();
     assert_eq!(most, Some(8 * 268));

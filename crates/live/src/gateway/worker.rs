@@ -305,6 +305,9 @@ impl Worker {
             self.stamped_at = now;
             let closed = self.overloaded_until > now || self.draining_until.is_some() || self.aside;
             let away = self.aside && self.engine.flow_count() == 0;
+            if away {
+                self.engine.release();
+            }
             self.pulse.stamp(if away { 0 } else { now.as_nanos() }, closed)?;
         }
         Ok(())
@@ -365,8 +368,9 @@ impl Worker {
     fn end(mut self) -> anyhow::Result<Snapshot> {
         // The kernel's packets would overtake what waits for the line.
         self.engine.release();
-        self.turn(clock::now())?;
+        let passed_on = self.turn(clock::now());
         self.pulse.stamp(0, true)?;
+        passed_on?;
         let now = clock::now();
         if self.draining_until.is_none() {
             self.before_end = self.engine.let_go();

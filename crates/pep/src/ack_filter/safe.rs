@@ -319,6 +319,7 @@ impl Flow {
         if before.phase != Phase::Unknown && before.isn == self.isn && before.last.is_none() {
             self.phase = if before.phase == Phase::Barred { Phase::Barred } else { self.phase };
             self.shift = self.shift.max(before.shift);
+            self.segment = self.segment.min(before.segment);
             self.syn = before.syn;
         }
     }

@@ -22,30 +22,52 @@ fn compare(outer: &Outer, folders: &[&str]) {
     println!("{}", said(command.arg("compare").args(folders).current_dir(outer.place.path())).stdout);
 }
 
+/// Times that a link is looked at: the kernel's TCP runs in real time, and what else a shared machine does shows in it
+/// (a pause of some milliseconds ends CUBIC's slow start early). Two programs that really differ do so each time.
+const LOOKS: usize = 3;
+
 #[test]
 fn kernel_cubic_agrees_with_simulated_cubic() {
     let Some(outer) = Outer::new(&["iperf3"]) else { return };
     let _server = outer.serve("iperf3", 5201, &["iperf3", "-s"]);
-    let download = ["iperf3", "-c", "198.18.0.1", "-R", "-t", "16"];
-    let options = ["--congestion-control", "cubic", "--out", "kernel", "--"];
-    let emulated = outer.emulate(SINGLE, &[&options[..], &download[..]].concat());
-    assert_eq!(emulated.code, 0, "{emulated:?}");
-    println!("{}", emulated.stderr);
+    outer.place.write("radio.toml", SINGLE);
     let simulated =
         outer.place.paceline(&["run", "radio.toml", "--set", "run.duration=16s", "--out", "simulated"]);
     assert_eq!(simulated.code, 0, "{simulated:?}");
-    compare(&outer, &["simulated", "kernel"]);
-    for name in ["goodput_mbps", "rtt_mean_ms"] {
-        let (simulated, kernel) = (figure(&outer, "simulated", name), figure(&outer, "kernel", name));
-        assert!((kernel / simulated - 1.0).abs() < 0.1, "{name}: simulated {simulated}, kernel {kernel}");
+    let mut apart = String::new();
+    for look in 1..=LOOKS {
+        let folder = format!("kernel-{look}");
+        let options = ["--congestion-control", "cubic", "--out", &folder, "--"];
+        let download = ["iperf3", "-c", "198.18.0.1", "-R", "-t", "16"];
+        let emulated = outer.emulate(SINGLE, &[&options[..], &download[..]].concat());
+        assert_eq!(emulated.code, 0, "{emulated:?}");
+        println!("look {look}:\n{}", emulated.stderr);
+        compare(&outer, &["simulated", &folder]);
+        apart = unlike(&outer, &folder);
+        if apart.is_empty() {
+            return;
+        }
+        println!("look {look}: {apart}");
     }
-    // The peak transport block carries 75,376 bits per TTI.
-    assert!(figure(&outer, "kernel", "goodput_mbps") > 0.9 * 75.376);
+    panic!("{apart}");
 }
 
-/// Times that a link is looked at: the kernel's TCP runs in real time, and what else a shared machine does shows in it.
-/// Two programs that really differ do so each time.
-const LOOKS: usize = 3;
+/// What differs between the simulated run and one with the kernel's CUBIC.
+fn unlike(outer: &Outer, folder: &str) -> String {
+    let mut apart = String::new();
+    for name in ["goodput_mbps", "rtt_mean_ms"] {
+        let (simulated, kernel) = (figure(outer, "simulated", name), figure(outer, folder, name));
+        if (kernel / simulated - 1.0).abs() >= 0.1 {
+            apart += &format!("{name}: simulated {simulated}, kernel {kernel}; ");
+        }
+    }
+    // The peak transport block carries 75,376 bits per TTI.
+    let goodput = figure(outer, folder, "goodput_mbps");
+    if goodput <= 0.9 * 75.376 {
+        apart += &format!("goodput_mbps: kernel {goodput} of 75.376; ");
+    }
+    apart
+}
 
 /// The short form of `paceline parity`: each link and control once, eight seconds.
 #[test]

@@ -19,7 +19,7 @@ use crate::pep::{self, Pep};
 use crate::scenario::{self, Direction, Scenario, Stations, Traffic};
 use crate::split::Split;
 use crate::udp::{Udp, UdpFlow, UdpStats};
-use paceline_net::{Bytes, Duration, Instant, Node, Output, Packet, Port, SeqNumber, Stream};
+use paceline_net::{AddressTable, Bytes, Duration, Instant, Node, Output, Packet, Port, SeqNumber, Stream};
 use paceline_pep::Accelerator;
 use paceline_ran::{CORE, Cell, station_port};
 use paceline_tcp::{Endpoint, EndpointConfig, Source};
@@ -121,19 +121,30 @@ impl Model {
             }
         };
         let servers = (0..groups.len()).map(|index| (address::server(index), index)).collect();
-        let hops = Hops::new(&scenario.core.hops, cells);
-        let core = Core::new(scenario.routes(), servers, serving, hops);
-        let core = engine.add(ModelNode::Core(Box::new(core)));
+        let pep = pep(scenario, groups.len(), seed);
+        let (before, behind) = match &pep {
+            Some(_) => scenario.core.around_path(),
+            None => (&scenario.core.hops[..], &[][..]),
+        };
+        let part = |servers: AddressTable, hops| {
+            let hops = Hops::new(hops, cells);
+            ModelNode::Core(Box::new(Core::new(scenario.routes(), servers, serving.clone(), hops)))
+        };
+        let core = engine.add(part(servers, before));
         engine.expose((core, core_network::OUTSIDE), HOST_SIDE);
         let access = engine.add(access);
-        let pep = pep(scenario, groups.len(), seed).map(|pep| engine.add(ModelNode::Pep(Box::new(pep))));
-        match pep {
-            Some(pep) => {
-                engine.connect((core, core_network::CELLS), (pep, pep::SERVERS));
-                engine.connect((pep, pep::STATIONS), (access, CORE));
-            }
-            None => engine.connect((core, core_network::CELLS), (access, CORE)),
+        let pep = pep.map(|pep| engine.add(ModelNode::Pep(Box::new(pep))));
+        let mut towards_cells = (core, core_network::CELLS);
+        if let Some(pep) = pep {
+            engine.connect(towards_cells, (pep, pep::SERVERS));
+            towards_cells = (pep, pep::STATIONS);
         }
+        if !behind.is_empty() {
+            let far = engine.add(part(AddressTable::default(), behind));
+            engine.connect(towards_cells, (far, core_network::OUTSIDE));
+            towards_cells = (far, core_network::CELLS);
+        }
+        engine.connect(towards_cells, (access, CORE));
         let sizes = groups.iter().map(|group| group.file).collect();
         let mut model = Self { engine, core, pep, access, hosts: Vec::new(), sizes };
         for (index, group) in groups.iter().enumerate() {
@@ -344,6 +355,10 @@ fn endpoints(
         Direction::Upload => {
             (Endpoint::listen(at_server, Source::Nothing), Endpoint::connect(at_station, data))
         }
-        _ => (Endpoint::listen(at_server, data), Endpoint::connect(at_station, Source::Nothing)),
+        _ => {
+            at_server.request = group.request.unwrap_or(Bytes::ZERO);
+            let request = group.request.map_or(Source::Nothing, Source::Request);
+            (Endpoint::listen(at_server, data), Endpoint::connect(at_station, request))
+        }
     }
 }

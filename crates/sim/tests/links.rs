@@ -4,7 +4,7 @@ use paceline_net::{DropReason, Instant, Node, Output, Packet, SeqNumber, TcpFlag
 use paceline_ran::{CORE, station_port};
 use paceline_sim::link::{Link, Trace};
 use paceline_sim::model::Access;
-use paceline_sim::{Model, Scenario, address, scenario, simulate};
+use paceline_sim::{Model, RunResult, Scenario, address, scenario, simulate};
 
 /// A datagram of `len` bytes towards station 0, with a number.
 fn packet(number: u32, len: u32, ecn: u8) -> Packet {
@@ -286,6 +286,56 @@ fn proxies_carry_files_whole_and_an_accelerator_passes_a_small_window() {
 }
 
 #[test]
+fn a_request_goes_before_the_file_on_every_path() {
+    for path in ["direct", "split-tcp", "accelerator"] {
+        let run = |request: &str| {
+            let text = format!(
+                "[run]\nduration = \"5 s\"\nwarmup = \"0 s\"\n[core]\npath = \"{path}\"\n[link]\ndelay = \"30 ms\"\n\
+                 [link.fixed]\ndownlink_rate = \"6 Mb/s\"\nuplink_rate = \"80 kb/s\"\n\
+                 [[station]]\nfile = \"40 kB\"\nstart_spread = \"0 s\"\n{request}\n"
+            );
+            simulate(&with_trace(&text, ""), 3, None, &mut |_| {})
+        };
+        let (without, with) = (run(""), run("request = \"1 kB\""));
+        let received = |result: &RunResult| result.flows[0].received_s.expect("the file is there");
+        // A thousand bytes and two headers at 80 kb/s; the acknowledgments of the file wait no longer than before.
+        let more = received(&with) - received(&without);
+        assert!((0.1..0.12).contains(&more), "{path}: {more} s");
+        assert!(with.flows[0].completed_s.is_some(), "{path}: {:?}", with.flows);
+        let shares: f64 = with.flows[0].limits.values().iter().sum();
+        assert!((shares - 1.0).abs() < 1e-9, "{path}: {:?}", with.flows);
+    }
+}
+
+#[test]
+fn what_stands_in_the_path_stands_between_the_hops_that_it_is_said_to() {
+    let run = |path: &str, after: &str| {
+        let text = format!(
+            "[run]\nduration = \"8 s\"\nwarmup = \"0 s\"\n[core]\npath = \"{path}\"\n{after}\n\
+             hops = [{{ rate = \"1 Gb/s\", delay = \"1 ms\" }}, {{ rate = \"50 Mb/s\", delay = \"40 ms\" }}]\n\
+             [link]\ndelay = \"10 ms\"\n[link.fixed]\ndownlink_rate = \"6 Mb/s\"\n\
+             [[station]]\nfile = \"200 kB\"\nrequest = \"100 B\"\nstart_spread = \"0 s\"\n\
+             [[station]]\ndirection = \"upload\"\nfile = \"100 kB\"\n"
+        );
+        let result = simulate(&with_trace(&text, ""), 3, None, &mut |_| {});
+        assert!(
+            result.flows.iter().all(|flow| flow.received_s.is_some()),
+            "{path} {after}: {:?}",
+            result.flows
+        );
+        (result.flows[0].rtt_mean_ms, result.flows[0].received_s.unwrap())
+    };
+    for path in ["split-tcp", "accelerator"] {
+        let (behind_all, _) = run(path, "");
+        assert_eq!(run(path, "path_after = 2").0, behind_all, "{path}");
+        // The server hears from what stands behind the first hop after 2 ms, but for the handshake of an accelerator.
+        let (near, _) = run(path, "path_after = 1");
+        assert!(behind_all > 80.0 && near < 0.5 * behind_all, "{path}: {behind_all} ms, {near} ms");
+    }
+    assert_eq!(run("direct", "path_after = 0"), run("direct", ""), "there is nothing to place");
+}
+
+#[test]
 fn a_udp_upload_is_measured_at_the_server() {
     let text = "[run]\nduration = \"5 s\"\nwarmup = \"1 s\"\n[core]\nhops = []\n[link]\ndelay = \"10 ms\"\n\
                 [link.fixed]\ndownlink_rate = \"10 Mb/s\"\nuplink_rate = \"2 Mb/s\"\n\
@@ -362,6 +412,8 @@ fn what_the_tables_may_not_say_is_named() {
         ("downlink_sinr = \"3 dB\"", "beside [link]"),
         ("traffic = \"udp\"\nchunk = \"1 kB\"", "udp"),
         ("udp_payload = \"0 B\"", "1 B to"),
+        ("traffic = \"udp\"\nrequest = \"1 kB\"", "downloads by TCP"),
+        ("direction = \"upload\"\nrequest = \"1 kB\"", "downloads by TCP"),
         ("traffic = \"icmp\"", "tcp"),
     ] {
         let error = fails(&format!("[link.fixed]\n[[station]]\n{keys}\n"), "");

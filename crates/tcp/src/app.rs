@@ -13,24 +13,45 @@ pub(crate) struct Writer {
     piece: u64,
     interval: Duration,
     next_at: Option<Instant>,
+    /// Payload of the peer that comes first; zero once it was there.
+    request: u64,
+    /// It learns of the connection when the handshake's last segment has left: what it writes goes behind that.
+    asks: bool,
 }
 
 impl Writer {
-    /// An application that starts when the connection is established.
-    pub fn new(source: Source) -> Self {
+    /// An application that starts when the connection is established, or when `request` bytes have come after that.
+    pub fn new(source: Source, request: Bytes) -> Self {
         let (piece, interval) = match source {
             Source::Chunks { size, interval, .. } => (size.0, interval),
+            Source::Request(size) => (size.0, Duration::ZERO),
             _ => (0, Duration::ZERO),
         };
         let total = source.total();
-        let written = if piece > 0 || source == Source::Relay { 0 } else { total };
-        Self { written, total, piece, interval, next_at: None }
+        let later = piece > 0 || source == Source::Relay || request > Bytes::ZERO;
+        let written = if later { 0 } else { total };
+        let asks = matches!(source, Source::Request(_));
+        Self { written, total, piece, interval, next_at: None, request: request.0, asks }
     }
     /// The connection is established: the first piece is written.
     pub fn start(&mut self, now: Instant) {
-        if self.written < self.total && self.piece > 0 {
+        if self.request == 0 && self.written < self.total && self.piece > 0 {
             self.next_at = Some(now);
-            self.on_timer(now);
+            if !self.asks {
+                self.on_timer(now);
+            }
+        }
+    }
+    /// The peer's bytes up to `readable` have come: an answer begins when the request is whole.
+    pub fn on_readable(&mut self, now: Instant, readable: u64) {
+        if self.request == 0 || readable < self.request {
+            return;
+        }
+        self.request = 0;
+        if self.piece > 0 {
+            self.start(now);
+        } else {
+            self.written = self.total;
         }
     }
     /// A relay has written up to `offset`, and everything if that is the `end`.
@@ -123,7 +144,7 @@ mod tests {
     #[test]
     fn pieces_come_at_their_times_and_end() {
         let source = Source::Chunks { size: Bytes(100), interval: Duration::from_millis(10), count: 3 };
-        let mut writer = Writer::new(source);
+        let mut writer = Writer::new(source, Bytes::ZERO);
         assert_eq!((writer.written(), writer.total(), writer.deadline()), (0, 300, None));
         writer.start(MS(5));
         assert_eq!((writer.written(), writer.deadline()), (100, Some(MS(15))));
@@ -131,6 +152,23 @@ mod tests {
         assert_eq!(writer.written(), 100);
         writer.on_timer(MS(25));
         assert_eq!((writer.written(), writer.deadline()), (300, None));
+    }
+
+    #[test]
+    fn an_answer_begins_when_the_request_is_whole() {
+        let chunks = Source::Chunks { size: Bytes(100), interval: Duration::from_millis(10), count: 3 };
+        for (source, first) in [(Source::File(Bytes(300)), 300), (chunks, 100)] {
+            let mut writer = Writer::new(source, Bytes(200));
+            writer.start(MS(5));
+            writer.on_readable(MS(6), 199);
+            assert_eq!((writer.written(), writer.total(), writer.deadline()), (0, 300, None));
+            writer.on_readable(MS(7), 200);
+            assert_eq!(writer.written(), first);
+            writer.on_readable(MS(8), 400);
+            assert_eq!(writer.written(), first, "an answer is given once");
+            writer.on_timer(MS(27));
+            assert_eq!(writer.written(), 300);
+        }
     }
 
     #[test]

@@ -83,6 +83,8 @@ pub struct EndpointConfig {
     pub ecn: EcnMode,
     /// How fast the application reads; at once if left out.
     pub read_rate: Option<Rate>,
+    /// Payload of the peer that the application has to have before it writes: a request, which it answers.
+    pub request: Bytes,
     /// Segments that reach beyond the advertised window.
     pub beyond_window: BeyondWindow,
     /// Report duplicates by DSACK (RFC 2883).
@@ -148,6 +150,7 @@ impl EndpointConfig {
             keepalive: None,
             ecn: EcnMode::Passive,
             read_rate: None,
+            request: Bytes::ZERO,
             beyond_window: BeyondWindow::Drop,
             dsack: true,
             sack_compression: Some(SackCompression::default()),
@@ -182,6 +185,8 @@ pub enum Source {
     Bulk,
     /// This many bytes, then FIN.
     File(Bytes),
+    /// This many bytes, as a client asks for what the peer is to send; it closes when the peer has closed.
+    Request(Bytes),
     /// Pieces written one by one, then FIN: telemetry, or a chat.
     Chunks {
         /// Bytes of a piece.
@@ -202,14 +207,18 @@ impl Source {
         match self {
             Self::Nothing => 0,
             Self::Bulk | Self::Relay => u64::MAX,
-            Self::File(size) => size.0,
+            Self::File(size) | Self::Request(size) => size.0,
             Self::Chunks { count: u64::MAX, .. } => u64::MAX,
             Self::Chunks { size, count, .. } => size.0.saturating_mul(count),
         }
     }
+    /// Whether it closes when it has sent everything, whatever the peer does.
+    pub(crate) fn closes_first(self) -> bool {
+        !matches!(self, Self::Nothing | Self::Request(_))
+    }
     /// Whether it ends, and the connection with it.
     pub fn is_finite(self) -> bool {
-        !matches!(self, Self::Nothing) && self.total() != u64::MAX
+        self.closes_first() && self.total() != u64::MAX
     }
 }
 

@@ -135,6 +135,7 @@ impl Connection {
         }
         stats.acks_compressed = self.receiver.acks.merged_in_all();
         stats.bytes_read = self.receiver.read();
+        self.sender.app.on_readable(now, self.receiver.readable());
         if self.receiver.closed() {
             self.passive_close |= !self.sender.fin_sent();
             self.sender.close();

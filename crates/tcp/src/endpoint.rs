@@ -97,6 +97,10 @@ impl Endpoint {
     pub fn send_buffer(&self) -> Bytes {
         self.config.send_buffer
     }
+    /// Whether what this side sends is a request, and the peer's answer is what the connection is for.
+    pub fn only_asks(&self) -> bool {
+        matches!(self.source, Source::Request(_))
+    }
     /// Counters.
     pub fn stats(&self) -> &Stats {
         &self.stats
@@ -136,8 +140,12 @@ impl Endpoint {
         self.last_now = now;
         self.connection.as_mut().filter(|_| self.state == State::Open)
     }
-    /// What a side with data to send has waited for until `now`. A side without has waited for nothing.
+    /// What a side with data to send has waited for until `now`. A side without has waited for nothing, nor has one that
+    /// only asks for the peer's.
     pub fn limits(&self, now: Instant) -> LimitTimes {
+        if self.only_asks() {
+            return LimitTimes::default();
+        }
         let connection = self.connection.as_ref().filter(|_| self.state != State::SynReceived);
         match (connection, self.opened_at) {
             (Some(connection), _) => connection.sender.limits.times(now),

@@ -286,6 +286,8 @@ fn tcp_and_station_values_out_of_range() {
         ("station.0.flows=0", "1 to 1000 connections per station"),
         ("station.0.flows=4294967296", "4294967295"),
         ("station.0.file=0 B", "1 B to 1024 GiB"),
+        ("station.0.request=0 B", "1 B to 1 MiB"),
+        ("core.path_after=2", "0 to 1, the hops in core.hops"),
         ("station.0.start=86401 s", "0 s to 86400 s"),
         ("station.0.start_spread=86401 s", "0 s to 86400 s"),
     ]);
@@ -333,6 +335,7 @@ fn extreme_valid_values() {
         &["station.start=86400 s", "station.start_spread=86400 s"],
         &["station.file=1024 GiB"],
         &["station.file=1 B", "station.flows=1000"],
+        &["station.file=1 B", "station.request=1 MiB"],
         &["station.count=1000"],
         &["tcp.receive_buffer=1 GiB", "tcp.send_buffer=1 GiB", "tcp.initial_window=1000"],
         &["cell.downlink_buffer=1 GiB", "cell.uplink_buffer=1 GiB"],

@@ -1,6 +1,6 @@
 //! What a scenario's values may be, beyond their types.
 
-use super::{Scenario, SinrRange, Stations, Tcp};
+use super::{Direction, Scenario, SinrRange, Stations, Tcp};
 use paceline_net::units::Hertz;
 use paceline_net::{Bytes, Duration, Rate};
 use paceline_ran::resource_blocks;
@@ -32,6 +32,10 @@ pub(super) fn rate_ok(rate: Rate) -> bool {
 /// The first value that is not allowed.
 pub(super) fn check(scenario: &Scenario) -> Result<(), Problem> {
     run(scenario)?;
+    let hops = scenario.core.hops.len();
+    if let Some(after) = scenario.core.path_after {
+        range("core.path_after", after, after <= hops, &format!("0 to {hops}, the hops in core.hops"))?;
+    }
     for (index, hop) in scenario.core.hops.iter().enumerate() {
         let key = |name: &str| format!("core.hops.{index}.{name}");
         range(&key("rate"), hop.rate, rate_ok(hop.rate), RATE)?;
@@ -331,6 +335,11 @@ fn stations(index: usize, group: &Stations) -> Result<(), Problem> {
     )?;
     if let Some(file) = group.file {
         range(&key("file"), file, file >= Bytes(1) && file <= Bytes(1 << 40), "1 B to 1024 GiB")?;
+    }
+    if let Some(request) = group.request {
+        let of = group.direction == Direction::Download && group.traffic == super::Traffic::Tcp;
+        range(&key("request"), request, of, "left out but for downloads by TCP")?;
+        range(&key("request"), request, request >= Bytes(1) && request <= Bytes(1 << 20), "1 B to 1 MiB")?;
     }
     if let Some(chunk) = group.chunk {
         range(&key("chunk"), chunk, chunk >= Bytes(1) && chunk <= Bytes(1 << 30), "1 B to 1 GiB")?;

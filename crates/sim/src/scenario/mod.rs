@@ -98,8 +98,18 @@ impl Default for Run {
 pub struct Core {
     /// Hops from the servers to the eNB, in this order; each works in both directions.
     pub hops: Vec<Hop>,
-    /// What stands between the hops and the access: `direct` (nothing), `split-tcp` or `accelerator`.
+    /// What stands in the way: `direct` (nothing), `split-tcp` or `accelerator`.
     pub path: Path,
+    /// How many of the hops lie between the servers and that; all of them if left out.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub path_after: Option<usize>,
+}
+
+impl Core {
+    /// The hops between the servers and what stands in the way, and those behind it.
+    pub(crate) fn around_path(&self) -> (&[Hop], &[Hop]) {
+        self.hops.split_at(self.path_after.unwrap_or(self.hops.len()))
+    }
 }
 
 impl Default for Core {
@@ -113,6 +123,7 @@ impl Default for Core {
                 per_cell: false,
             }],
             path: Path::Direct,
+            path_after: None,
         }
     }
 }
@@ -354,6 +365,10 @@ pub struct Stations {
     /// Size of each transfer; endless if left out.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub file: Option<Bytes>,
+    /// What a station sends first in a download, as a web client asks for it: the server's data follow. Without it they
+    /// follow the handshake.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub request: Option<Bytes>,
     /// Bytes of a piece, where the application writes one now and then instead of all at once; `file` is then the sum
     /// of all.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -380,6 +395,7 @@ impl Default for Stations {
             udp_rate: Rate(1_000_000),
             udp_payload: Bytes(1472),
             file: None,
+            request: None,
             chunk: None,
             chunk_interval: Duration::from_secs(1),
             start: Duration::ZERO,

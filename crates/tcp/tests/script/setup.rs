@@ -139,6 +139,7 @@ fn source(text: &str) -> Result<Source, String> {
     match text.split_once(' ') {
         None if text == "nothing" => Ok(Source::Nothing),
         None if text == "bulk" => Ok(Source::Bulk),
+        Some(("request", size)) => Ok(Source::Request(Bytes(number(size)?))),
         Some(("file", size)) => Ok(Source::File(Bytes(number(size)?))),
         Some(("chunks", rest)) => match rest.split_whitespace().collect::<Vec<_>>()[..] {
             [size, interval, count] => Ok(Source::Chunks {
@@ -149,7 +150,7 @@ fn source(text: &str) -> Result<Source, String> {
             _ => Err("chunks are BYTES INTERVAL COUNT".into()),
         },
         _ => Err(format!(
-            "`{text}` is not a source: nothing, bulk, file BYTES, or chunks BYTES INTERVAL COUNT"
+            "`{text}` is not a source: nothing, bulk, file BYTES, request BYTES, or chunks BYTES INTERVAL COUNT"
         )),
     }
 }
@@ -191,6 +192,7 @@ fn set_common(config: &mut EndpointConfig, key: &str, value: &str) -> Result<boo
         "segment_size" => config.segment_size = number(value)?,
         "receive_buffer" => config.receive_buffer = Bytes(number(value)?),
         "autotune" => config.autotune = switch(value)?,
+        "request" => config.request = Bytes(number(value)?),
         "read_rate" => config.read_rate = Some(value.parse().map_err(|error| format!("{error}"))?),
         "beyond_window" => config.beyond_window = word(value)?,
         "timestamps" => config.timestamps = switch(value)?,

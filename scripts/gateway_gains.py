@@ -7,7 +7,8 @@ web server, through the emulated radio, over a bridge alone and with the gateway
 For each link and the servers' congestion control: goodput of a download that lasts, and the time of files. The
 simulator runs the same scenario with receivers as Linux has them and with the same seeds, so through the same fades; a
 file's simulated time is the mean of several starts. The last column says whether both gains are within 10% of each
-other, and if not, whether by more than chance: three standard errors of the mean over the seeds. Needs root; its network is of its own namespaces.
+other, and if not, whether by more than chance: three standard errors of the mean over the seeds. Needs root; its
+network is of its own namespaces.
 """
 
 import argparse

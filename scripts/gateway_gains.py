@@ -35,18 +35,14 @@ LINUX = [
     "tcp.delayed_ack_adaptive=true",
     "tcp.quick_acks=16",
 ]
-CORE = 'core.hops=[{ rate = "1 Gb/s", delay = "1 ms" }]'
-LINKS: dict[str, list[str]] = {
-    "single-station": [CORE],
-    "accelerator-3g": [],
-    "accelerator-lte": [],
-    "accelerator-trace": [],
-}
+# Each link with the delay of its core.
+LINKS = {"single-station": "1 ms", "accelerator-3g": "1 ms", "accelerator-lte": "1 ms", "accelerator-trace": "5 ms"}
 FILES = {"64 KiB": 65_536, "1 MiB": 1_048_576, "5 MiB": 5_242_880}
 LASTING = "large"
 PATHS = ("direct", "accelerator")
-# The gateway is at the servers, and the emulator has the core between it and the radio.
-PLACE = "core.path_after=0"
+# The gateway is at the servers, a pair of virtual devices away, and the emulator has the core between it and the radio.
+NEAR = '{ rate = "10 Gb/s", delay = "100 us" }'
+PLACE = "core.path_after=1"
 # What curl sends first: on the cell's uplink it waits for a grant of its own.
 REQUEST = "station.request=90 B"
 # Milliseconds after which the simulated file is asked for: curl begins at any time of the cell's 10 ms between requests
@@ -55,6 +51,12 @@ STARTS = [5 * step for step in range(8)]
 # How far a live gain may be from the simulated one.
 WITHIN = 0.1
 SERVER = "http://198.51.100.2:8000"
+
+
+def core(scenario: str, *near: str) -> str:
+    """The setting of the core's hops."""
+    hops = [*near, f'{{ rate = "1 Gb/s", delay = "{LINKS[scenario]}" }}']
+    return f"core.hops=[{', '.join(hops)}]"
 
 
 def sets(settings: list[str]) -> list[str]:
@@ -87,7 +89,7 @@ class Live:
         out = self.folder / "curl"
         curl = f"curl -s --max-time {seconds} -o /dev/null -w '%{{speed_download}} %{{time_total}}' {SERVER}/{name}"
         command = f"{curl} >{out} || test $? = 28"
-        emulate = ["emulate", scenario, *sets([*LINKS[scenario], f"run.seed={seed}", "core.path=direct"])]
+        emulate = ["emulate", scenario, *sets([core(scenario), f"run.seed={seed}", "core.path=direct"])]
         self.town.inside(self.town.client, self.paceline, *emulate, "--", "sh", "-c", command)
         speed, took = out.read_text().split()
         return float(speed), float(took)
@@ -96,8 +98,8 @@ class Live:
 def simulated(options: argparse.Namespace, scenario: str, control: str, path: str, size: str, folder: Path) -> Runs:
     """Mb/s of downloads that last, or seconds of a file."""
     out = folder / "simulated"
-    settings = [*LINKS[scenario], *LINUX, f"tcp.congestion_control={control}", f"core.path={path}"]
-    settings += ["run.warmup=0 s", f"run.duration={options.seconds} s", "station.start_spread=0 s", REQUEST, PLACE]
+    settings = [core(scenario, NEAR), PLACE, *LINUX, f"tcp.congestion_control={control}", f"core.path={path}"]
+    settings += ["run.warmup=0 s", f"run.duration={options.seconds} s", "station.start_spread=0 s", REQUEST]
     settings.append("accelerator.profile=adaptive")
     by_start = []
     for start in [0] if size == LASTING else STARTS:

@@ -243,14 +243,18 @@ fn flows(model: &Model, events: &[(Instant, Event)], counters: &[Counters]) -> (
         let radio = RadioWaits::new(counters);
         let mut all = Waits::default();
         for (flow, (server, host)) in model.flows(station).into_iter().enumerate() {
+            // A request is not what the flow is for.
+            let asks = host.only_asks();
             let mut own = waits_of(server, now);
-            own.add(&waits_of(host, now));
+            if !asks {
+                own.add(&waits_of(host, now));
+            }
             own.flows = 1;
             own.set_radio(&radio);
             let key = server.flow_key();
             let whole = model.transfer_size(station).map(|size| size.0);
-            let received =
-                [host.stats(), server.stats()].into_iter().find(|s| Some(s.bytes_received) == whole);
+            let ends = if asks { vec![host] } else { vec![host, server] };
+            let received = ends.into_iter().map(Endpoint::stats).find(|s| Some(s.bytes_received) == whole);
             let received_at = received.map(|stats| stats.received_at);
             let completed_at = completed.get(&key).or_else(|| completed.get(&key.reversed()));
             flows.push(FlowResult {

@@ -288,20 +288,25 @@ fn proxies_carry_files_whole_and_an_accelerator_passes_a_small_window() {
 #[test]
 fn a_request_goes_before_the_file_on_every_path() {
     for path in ["direct", "split-tcp", "accelerator"] {
-        let run = |request: &str| {
+        let run = |duration: &str, file: &str, request: &str| {
             let text = format!(
-                "[run]\nduration = \"5 s\"\nwarmup = \"0 s\"\n[core]\npath = \"{path}\"\n[link]\ndelay = \"30 ms\"\n\
+                "[run]\nduration = \"{duration}\"\nwarmup = \"0 s\"\n[core]\npath = \"{path}\"\n[link]\ndelay = \"30 ms\"\n\
                  [link.fixed]\ndownlink_rate = \"6 Mb/s\"\nuplink_rate = \"80 kb/s\"\n\
-                 [[station]]\nfile = \"40 kB\"\nstart_spread = \"0 s\"\n{request}\n"
+                 [[station]]\nfile = \"{file}\"\nstart_spread = \"0 s\"\n{request}\n"
             );
             simulate(&with_trace(&text, ""), 3, None, &mut |_| {})
         };
-        let (without, with) = (run(""), run("request = \"1 kB\""));
+        let (without, with) = (run("5 s", "40 kB", ""), run("5 s", "40 kB", "request = \"1 kB\""));
         let received = |result: &RunResult| result.flows[0].received_s.expect("the file is there");
         // A thousand bytes and two headers at 80 kb/s; the acknowledgments of the file wait no longer than before.
         let more = received(&with) - received(&without);
         assert!((0.1..0.12).contains(&more), "{path}: {more} s");
         assert!(with.flows[0].completed_s.is_some(), "{path}: {:?}", with.flows);
+        assert_eq!(with.flows[0].bytes, 40_000, "{path}: the request is not part of the file");
+        // A request as long as the file is not the file.
+        let at = received(&run("5 s", "1 kB", "request = \"1 kB\""));
+        let cut = run(&format!("{} ms", (at * 1000.0) as u64 - 5), "1 kB", "request = \"1 kB\"");
+        assert_eq!(cut.flows[0].received_s, None, "{path}: {:?}", cut.flows);
         let shares: f64 = with.flows[0].limits.values().iter().sum();
         assert!((shares - 1.0).abs() < 1e-9, "{path}: {:?}", with.flows);
     }

@@ -19,7 +19,11 @@ fn upload(bed: &mut Bed, off: u64, bytes: u32) {
 
 /// A connection that rests; with `answered`, its server has sent data before.
 fn resting(answered: bool) -> (Bed, u64) {
-    let mut bed = Bed::open();
+    resting_with(answered, |_| ())
+}
+
+fn resting_with(answered: bool, change: impl FnOnce(&mut Bed)) -> (Bed, u64) {
+    let mut bed = Bed::open_with(AcceleratorConfig::default(), change);
     let mut off = 1;
     if answered {
         off = bed.send(off, 3);
@@ -347,4 +351,53 @@ fn a_rest_may_last_for_months() {
             assert_eq!((bed.exposure(), bed.stats().flows_detached), (0, 0));
         }
     }
+}
+
+/// The server's data waited here while much more of the upload went past: their acknowledgment is too old for the client to
+/// read them (RFC 5961, section 5.2), and what both ends say by now is further on than any window allows.
+#[test]
+fn data_that_were_overtaken_by_more_than_a_window_arrive_all_the_same() {
+    for shift in [0, 4] {
+        for past in [30_000, 49_000, 60_000, 400_000, 790_000, 810_000, 1_700_000, 40_000_000] {
+            for (answered, uploads) in [(false, false), (false, true), (true, false), (true, true)] {
+                overtaken(shift, past, answered, uploads);
+            }
+        }
+    }
+}
+
+fn overtaken(shift: u8, past: u32, answered: bool, uploads: bool) {
+    let largest = 50_000 << shift;
+    let (mut bed, off) = resting_with(answered, |bed| bed.shift = shift);
+    let (end, mut have, mut acked) = (off + u64::from(SEGMENT), off, None);
+    bed.server_gives(bed.server_data(off, SEGMENT));
+    bed.client_next = bed.client_next.wrapping_add(past);
+    bed.echo[1] = bed.clock;
+    for round in 0..20 {
+        acked = acked.max(bed.acked());
+        let (sent, said) = (bed.taken_by_client(), bed.taken_by_server());
+        // The client reads what is not too old, and tells where it stands.
+        for tcp in sent.iter().map(header).filter(|tcp| tcp.payload_len > 0) {
+            let behind = ack_seq(&bed).distance(tcp.ack);
+            assert!(behind >= 0, "the client has not sent so much");
+            have = if behind <= largest { end } else { have };
+            bed.ack(have);
+        }
+        if acked == Some(end) && have == end {
+            return;
+        }
+        // The server acknowledges what it gets, and repeats what it was not told to have arrived.
+        if said.iter().any(|packet| header(packet).payload_len > 0) {
+            bed.server_gives(bed.server_packet(end, ACK, 0, |_| ()));
+        }
+        bed.wait(100);
+        if round % 2 == 1 && acked != Some(end) {
+            bed.server_gives(bed.server_data(off, SEGMENT));
+        }
+        if uploads {
+            let data = bed.client_packet(bed.client_next - SEGMENT, Some(have), ACK, SEGMENT, |_| ());
+            bed.client_gives(data);
+        }
+    }
+    panic!("{past} went past a shift of {shift}, answered {answered}, uploads {uploads}: {have} of {end}");
 }

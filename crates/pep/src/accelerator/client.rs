@@ -34,6 +34,9 @@ impl Flow {
                 let usual = self.uplink.note_end(&tcp) || !carries && ack.is_some_and(|ack| ack <= self.nxt);
                 return (if usual { Fate::Pass(packet) } else { Fate::Detach(packet) }, none);
             }
+            if ack.is_some() {
+                self.uplink.note_claim(&tcp);
+            }
             cx.stats.invalid += 1;
             return (Self::leave_to_server(cx, packet, carries), none);
         };

@@ -32,6 +32,8 @@ pub(super) struct Uplink {
     pub resting: bool,
     /// They did, and the client has not been heard since.
     pub uncertain: bool,
+    /// Meanwhile the client has said that it stands here, further on than a window from what we know.
+    claimed: Option<SeqNumber>,
     /// How often the client was asked for what it owes and has acknowledged what never came here, and nothing else since.
     pub claims: u8,
     pub renewed: Renewed,
@@ -64,7 +66,9 @@ impl Uplink {
         let fin = u32::from(tcp.flags.contains(TcpFlags::FIN));
         let end = tcp.seq + (tcp.payload_len + fin);
         self.claims = 0;
-        self.uncertain &= end < self.next;
+        // Further on than its server's window, what we know is so old that the client would not read it.
+        let far = tcp.seq.distance(self.una) > self.max_window.saturating_add(1) as i32;
+        self.uncertain &= end < self.next || far;
         self.next = self.next.max(end);
         self.uploaded += u64::from(tcp.payload_len);
         if fin == 1 {
@@ -105,17 +109,26 @@ impl Uplink {
     }
     /// The server's data end a rest. What it has of the client, and the timestamp that it knows, is all that is sure.
     pub fn resume(&mut self, tcp: &TcpHeader) {
-        (self.resting, self.uncertain, self.uploaded) = (false, true, 0);
+        (self.resting, self.uncertain, self.uploaded, self.claimed) = (false, true, 0, None);
         (self.una, self.next) = (tcp.ack, tcp.ack);
         if let Some(timestamps) = tcp.options.timestamps {
             self.timestamp = timestamps.ecr;
         }
     }
-    /// What the server acknowledges may have gone past us until the client is heard.
+    /// The client tells where it stands, as far ahead as no window allows. It alone is not believed.
+    pub fn note_claim(&mut self, tcp: &TcpHeader) {
+        if self.uncertain && tcp.flags.contains(TcpFlags::ACK) {
+            self.claimed = Some(tcp.seq);
+        }
+    }
+    /// What the server acknowledges may have gone past us until the client is heard: up to a window, or however much where the
+    /// client says the same. While the data that end a rest wait here, several windows may go past.
     pub fn catch_up(&mut self, tcp: &TcpHeader) {
-        let ahead = tcp.ack.distance(self.next);
         let says = self.uncertain && tcp.flags.contains(TcpFlags::ACK);
-        if says && (0..=self.possible_window() as i32).contains(&ahead) {
+        let window = self.possible_window() as i32;
+        let ahead = tcp.ack.distance(self.next);
+        let agreed = self.claimed.is_some_and(|claimed| claimed.distance(tcp.ack).abs() <= window);
+        if says && ahead >= 0 && (ahead <= window || agreed) {
             self.next = tcp.ack;
         }
     }

@@ -8,13 +8,14 @@ use super::config::GatewayConfig;
 use super::device::{Device, device, ports};
 use super::steering::{Ports, Role};
 use crate::netns::ip;
-use anyhow::{Context, bail};
+use anyhow::{Context, anyhow, bail};
 
 /// Makes the interfaces ports of one bridge if they are not, and gives their indices.
 pub fn join(config: &GatewayConfig) -> anyhow::Result<Ports> {
     let (server, mobile) = (device(&config.server)?, device(&config.mobile)?);
     server.check_merging()?;
     mobile.check_merging()?;
+    let mut made = false;
     let bridge = match (&server.master, &mobile.master) {
         (Some(one), Some(other)) if one != other => bail!(
             "{} is in {one} and {} in {other}: both have to be in one bridge, or in none",
@@ -23,7 +24,8 @@ pub fn join(config: &GatewayConfig) -> anyhow::Result<Ports> {
         ),
         (Some(bridge), _) | (None, Some(bridge)) => bridge.clone(),
         (None, None) => {
-            if device(&config.bridge).is_err() {
+            made = device(&config.bridge).is_err();
+            if made {
                 ip(&[format!("link add {} type bridge stp_state 0 forward_delay 0", config.bridge)])
                     .context("cannot make the bridge")?;
             }
@@ -32,15 +34,18 @@ pub fn join(config: &GatewayConfig) -> anyhow::Result<Ports> {
     };
     let found = device(&bridge)?;
     if !found.is_bridge() {
+        if server.master.is_none() && mobile.master.is_none() {
+            bail!("bridge = {bridge:?}: allowed: a bridge, or a name that no device has");
+        }
         bail!("{} and {} are in {bridge}, which is no bridge", config.server, config.mobile);
     }
-    check(&found, &ports(&bridge)?, config)?;
-    for port in [&server, &mobile] {
-        if port.master.is_none() {
-            ip(&[format!("link set {} master {bridge}", port.ifname)])
-                .with_context(|| format!("cannot make {} a port of {bridge}", port.ifname))?;
+    check(&found, &ports(&bridge)?, [&server, &mobile])?;
+    let new: Vec<&Device> = [&server, &mobile].into_iter().filter(|port| port.master.is_none()).collect();
+    add(&bridge, &new).inspect_err(|_| {
+        if made {
+            let _ = ip(&[format!("link del {bridge}")]);
         }
-    }
+    })?;
     // What is on already needs no privileges of `ip`.
     for device in [&server, &mobile, &found].into_iter().filter(|device| !device.is_up()) {
         ip(&[format!("link set {} up", device.ifname)])?;
@@ -50,20 +55,48 @@ pub fn join(config: &GatewayConfig) -> anyhow::Result<Ports> {
     Ok(Ports { server: server.ifindex, mobile: mobile.ifindex, role })
 }
 
-/// The address of the bridge as it is now, and what stands in the gateway's way.
-pub fn look(config: &GatewayConfig) -> anyhow::Result<([u8; 6], anyhow::Result<()>)> {
-    let server = device(&config.server)?;
-    let Some(name) = server.master else { bail!("{} is in no bridge any more", config.server) };
-    let (bridge, ports) = (device(&name)?, ports(&name)?);
+/// Makes these interfaces ports of a bridge, or none of them: one with addresses is not reached by them as a port.
+fn add(bridge: &str, new: &[&Device]) -> anyhow::Result<()> {
+    for (n, port) in new.iter().enumerate() {
+        let added = ip(&[format!("link set {} master {bridge}", port.ifname)])
+            .with_context(|| format!("cannot make {} a port of {bridge}", port.ifname));
+        if added.is_err() {
+            let back: Vec<String> =
+                new[..n].iter().map(|port| format!("link set {} nomaster", port.ifname)).collect();
+            let _ = ip(&back);
+            return added;
+        }
+    }
+    Ok(())
+}
+
+/// The address of the bridge as it is now, if there is one, and what stands in the gateway's way.
+pub fn look(config: &GatewayConfig) -> anyhow::Result<(Option<[u8; 6]>, anyhow::Result<()>)> {
+    let (server, mobile) = (device(&config.server)?, device(&config.mobile)?);
+    let Some(name) = &server.master else { return Ok((None, Err(gone(&server)))) };
+    let (bridge, ports) = (device(name)?, ports(name)?);
+    let address = Some(bridge.ethernet_address()?);
+    if mobile.master.as_ref() != Some(name) {
+        return Ok((address, Err(gone(&mobile))));
+    }
     let merging = || ports.iter().try_for_each(Device::check_merging);
-    Ok((bridge.ethernet_address()?, check(&bridge, &ports, config).and_then(|()| merging())))
+    Ok((address, check(&bridge, &ports, [&server, &mobile]).and_then(|()| merging())))
+}
+
+fn gone(port: &Device) -> anyhow::Error {
+    let name = &port.ifname;
+    match &port.master {
+        Some(other) => anyhow!("{name} is in {other} now: allowed: one bridge for both interfaces"),
+        None => anyhow!("{name} is in no bridge any more"),
+    }
 }
 
 /// Whether a bridge with these ports can be below the gateway.
-fn check(bridge: &Device, ports: &[Device], config: &GatewayConfig) -> anyhow::Result<()> {
-    let (name, [server, mobile]) = (&bridge.ifname, [&config.server, &config.mobile]);
-    let mut others = ports.iter().map(|port| &port.ifname).filter(|port| ![server, mobile].contains(port));
-    if let Some(other) = others.next() {
+fn check(bridge: &Device, ports: &[Device], [server, mobile]: [&Device; 2]) -> anyhow::Result<()> {
+    // An interface may have several names.
+    let is_own = |port: &&Device| [server.ifindex, mobile.ifindex].contains(&port.ifindex);
+    let (name, [server, mobile]) = (&bridge.ifname, [&server.ifname, &mobile.ifname]);
+    if let Some(Device { ifname: other, .. }) = ports.iter().find(|port| !is_own(port)) {
         let all: Vec<&str> = ports.iter().map(|port| port.ifname.as_str()).collect();
         bail!(
             "ports of {name} = {}: allowed: {server} and {mobile} alone, since the gateway sends by one what comes by \
@@ -87,8 +120,10 @@ mod tests {
 
     /// What `ip -json -details link` says of a bridge, and of ports.
     fn said(bridge: &str, names: &[&str]) -> (Device, Vec<Device>) {
-        let port =
-            |name: &&str| format!(r#"{{"ifname":"{name}","ifindex":3,"master":"br0","flags":["UP"]}}"#);
+        let port = |name: &&str| {
+            let index = 3 + ["srv", "mob", "lan3"].iter().position(|known| known == name).unwrap();
+            format!(r#"{{"ifname":"{name}","ifindex":{index},"master":"br0","flags":["UP"]}}"#)
+        };
         let bridge = format!(
             r#"[{{"ifname":"br0","ifindex":2,"flags":["UP"],"address":"02:00:00:00:00:01",
                 "linkinfo":{{"info_kind":"bridge","info_data":{{"stp_state":0,{bridge}}}}}}}]"#
@@ -99,10 +134,10 @@ mod tests {
 
     #[test]
     fn a_bridge_has_two_ports_and_does_not_filter() {
-        let config = GatewayConfig::parse("box.toml", "server = \"srv\"\nmobile = \"mob\"\n").unwrap();
         let check = |bridge: &str, names: &[&str]| {
             let (bridge, ports) = said(bridge, names);
-            check(&bridge, &ports, &config).map_err(|error| error.to_string())
+            let (_, own) = said(r#""vlan_filtering":0"#, &["srv", "mob"]);
+            check(&bridge, &ports, [&own[0], &own[1]]).map_err(|error| error.to_string())
         };
         let plain = r#""vlan_filtering":0"#;
         for ports in [&["mob", "srv"][..], &["srv"], &[]] {

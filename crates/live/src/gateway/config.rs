@@ -5,11 +5,14 @@ use paceline_net::{Bytes, Duration, Rate};
 use paceline_pep::AcceleratorConfig;
 use paceline_sim::scenario::Accelerator;
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeSet;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
 /// Workers at most: a limit of the kernel program.
 pub const MAX_WORKERS: usize = 64;
+/// Prefixes at most: another limit of the kernel program, where IPv4 as a whole may take one.
+const MAX_POLICIES: usize = 65_535;
 /// An interface's name has at most so many bytes (Linux: IFNAMSIZ).
 const MAX_NAME: usize = 15;
 /// Payload bytes of a super-packet at most, so that with headers it has a 16-bit length.
@@ -164,7 +167,7 @@ impl GatewayConfig {
     pub fn fixed_changes(&self, new: &Self) -> Vec<String> {
         let table = |config: &Self| toml::Table::try_from(config).unwrap_or_default();
         let (old, new) = (table(self), table(new));
-        let keys: std::collections::BTreeSet<&String> = old.keys().chain(new.keys()).collect();
+        let keys: BTreeSet<&String> = old.keys().chain(new.keys()).collect();
         let fixed = keys.into_iter().filter(|key| !CHANGEABLE.contains(&key.as_str()));
         fixed.filter(|key| old.get(*key) != new.get(*key)).cloned().collect()
     }
@@ -209,7 +212,13 @@ impl GatewayConfig {
             );
         }
         range("filter.queue", self.filter.queue, Bytes(3000), Bytes(1 << 32))?;
-        self.policy.iter().try_for_each(Policy::check)
+        range("number of policies", self.policy.len(), 0, MAX_POLICIES)?;
+        self.policy.iter().try_for_each(Policy::check)?;
+        let mut prefixes = BTreeSet::new();
+        if let Some(twice) = self.policy.iter().find(|policy| !prefixes.insert(policy.key())) {
+            return Err(format!("policy.prefix = {:?}: allowed: each prefix once", twice.prefix));
+        }
+        self.accelerator.check()
     }
 
     /// What a worker's accelerator is built from.
@@ -241,6 +250,8 @@ mod tests {
     use super::*;
 
     const LEAST: &str = "server = \"eth0\"\nmobile = \"eth1\"\n";
+    const TWICE: &str = "[[policy]]\nprefix = \"10.0.0.0/8\"\naction = \"leave\"\n\
+                         [[policy]]\nprefix = \"10.0.0.0/8\"\naction = \"pace\"";
 
     #[test]
     fn two_interfaces_are_enough() {
@@ -264,6 +275,14 @@ mod tests {
             ("[[policy]]\nprefix = \"10.0.0.1/8\"\naction = \"leave\"", "10.0.0.1/8", "10.0.0.0/8"),
             ("[[policy]]\nprefix = \"10.0.0.0/8\"\naction = \"stop\"", "stop", "leave"),
             ("[[policy]]\nprefix = \"10.0.0.0/8\"\naction = \"filter\"", "\"filter\"", "filter.rate"),
+            ("[accelerator]\nk = 0", "accelerator.k = 0", "1 to 65536"),
+            ("[accelerator]\ndevice_buffer = \"0 B\"", "accelerator.device_buffer = 0 B", "at least 16 KiB"),
+            (
+                "[accelerator]\nmost_budget = \"1 ms\"",
+                "accelerator.most_budget = 1 ms",
+                "accelerator.least_budget",
+            ),
+            (TWICE, "policy.prefix = \"10.0.0.0/8\"", "each prefix once"),
         ] {
             let error = GatewayConfig::parse("box.toml", &format!("{LEAST}{line}")).unwrap_err();
             assert!(

@@ -21,9 +21,9 @@ use paceline_net::{Duration, FlowKey};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use std::fs;
-use std::io::{self, BufRead, BufReader, Read, Write};
+use std::io::{BufRead, BufReader, Read, Write};
 use std::net::SocketAddr;
-use std::os::unix::fs::PermissionsExt;
+use std::os::unix::fs::{FileTypeExt, PermissionsExt};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -60,9 +60,10 @@ impl Control {
             }
         };
         let context = || format!("cannot listen at {}", path.display());
-        match fs::remove_file(&path) {
-            Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error).with_context(context)?,
-            _ => {}
+        match fs::metadata(&path) {
+            Ok(left) if left.file_type().is_socket() => fs::remove_file(&path).with_context(context)?,
+            Ok(_) => bail!("control = {:?}: allowed: a socket, or nothing that is there", path.display()),
+            Err(_) => {} // what else is wrong is found below
         }
         let listener = UnixListener::bind(&path).with_context(context)?;
         fs::set_permissions(&path, fs::Permissions::from_mode(0o600)).with_context(context)?;
@@ -270,5 +271,27 @@ impl Client {
             }
             all.extend(line.flows);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nothing_but_a_socket_that_was_left_gives_way_to_a_new_one() {
+        let folder = std::env::temp_dir().join(format!("paceline-control-{}", std::process::id()));
+        fs::create_dir_all(&folder).unwrap();
+        let (file, socket) = (folder.join("box.toml"), folder.join("left.sock"));
+        fs::write(&file, "server").unwrap();
+        drop(UnixListener::bind(&socket).unwrap());
+        let open = |path: &Path| Control::open(Some(path), ("eth0", "eth1")).map(|_| ());
+        let refused = open(&file).map_err(|error| format!("{error:#}"));
+        let kept = fs::read_to_string(&file);
+        let opened = open(&socket);
+        fs::remove_dir_all(&folder).unwrap();
+        assert_eq!(kept.unwrap(), "server");
+        assert!(refused.unwrap_err().contains("box.toml\": allowed: "));
+        assert!(opened.is_ok(), "{opened:?}");
     }
 }

@@ -7,6 +7,7 @@ use super::config::{GatewayConfig, Mode};
 use super::guardian::Guardian;
 use super::metrics;
 use super::requests::{Page, Request, Snapshot};
+use super::router;
 use super::status::{DeviceStatus, FlowStatus, Status};
 use super::steering::Steering;
 use crate::clock;
@@ -35,12 +36,21 @@ pub struct Desk {
     /// None when the gateway has ended.
     steering: Mutex<Option<Steering>>,
     workers: Vec<Sender<Request>>,
+    /// By worker.
+    told: Mutex<Vec<Told>>,
     pub(super) guardian: Mutex<Option<Guardian>>,
     draining: AtomicBool,
     aside: AtomicBool,
     stop: Mutex<Option<Duration>>,
     /// Who waits for the end.
     waiting: Mutex<Vec<UnixStream>>,
+}
+
+/// What a worker has told last. It still counts when the worker has ended, or does not answer: counters never fall.
+#[derive(Clone, Default)]
+struct Told {
+    snapshot: Snapshot,
+    ended: bool,
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -61,6 +71,7 @@ impl Desk {
             started_at: clock::now(),
             config: Mutex::new(Arc::new(config)),
             steering: Mutex::new(Some(steering)),
+            told: Mutex::new(vec![Told::default(); workers.len()]),
             workers,
             guardian: Mutex::new(guardian),
             draining: AtomicBool::new(false),
@@ -79,21 +90,35 @@ impl Desk {
             let _ = worker.send(request()); // one that has ended needs nothing
         }
     }
-    fn ask<T>(&self, request: impl Fn(Sender<T>) -> Request) -> Vec<T> {
-        let answers: Vec<Receiver<T>> = self
+    /// What each worker answers, if it does.
+    fn ask<T>(&self, request: impl Fn(Sender<T>) -> Request) -> Vec<Option<T>> {
+        let answers: Vec<Option<Receiver<T>>> = self
             .workers
             .iter()
-            .filter_map(|worker| {
+            .map(|worker| {
                 let (answer, answers) = channel();
                 worker.send(request(answer)).ok().map(|()| answers)
             })
             .collect();
-        answers.into_iter().filter_map(|answers| answers.recv_timeout(ANSWER).ok()).collect()
+        answers.into_iter().map(|answers| answers?.recv_timeout(ANSWER).ok()).collect()
     }
 
     /// What the workers tell, summed up.
     pub fn snapshot(&self) -> Snapshot {
-        self.sum(self.ask(Request::Snapshot))
+        let answers = self.ask(Request::Snapshot);
+        let mut told = lock(&self.told);
+        for (told, answer) in told.iter_mut().zip(answers) {
+            if let Some(answer) = answer.filter(|_| !told.ended) {
+                told.snapshot = answer;
+            }
+        }
+        self.sum(told.iter().map(|told| told.snapshot.clone()).collect())
+    }
+    /// A worker has ended, with these last words.
+    pub(super) fn note_end(&self, worker: usize, last: &Snapshot) {
+        if let Some(told) = lock(&self.told).get_mut(worker) {
+            *told = Told { snapshot: last.clone(), ended: true };
+        }
     }
     /// Sums up what workers tell, and adds what the kernel's part counts.
     pub(super) fn sum(&self, parts: Vec<Snapshot>) -> Snapshot {
@@ -172,7 +197,7 @@ impl Desk {
     }
     /// Begins to copy a connection's packets, whichever direction `key` has. None if there is no such connection.
     pub fn capture(&self, key: FlowKey, time: Duration) -> Option<Receiver<Captured>> {
-        let known = |key: FlowKey| self.ask(|answer| Request::Knows(key, answer)).contains(&true);
+        let known = |key: FlowKey| self.ask(|answer| Request::Knows(key, answer)).contains(&Some(true));
         if !known(key) && !known(key.reversed()) {
             return None;
         }
@@ -212,17 +237,27 @@ impl Desk {
     /// stands in the gateway's way, which is the error then, the kernel has everything until it is gone.
     pub fn tend(&self) -> anyhow::Result<()> {
         let config = self.config();
-        if config.mode == Mode::Bridge {
-            let (address, fit) = bridge::look(&config)?;
-            lock(&self.steering).iter().try_for_each(|steering| steering.set_bridge(address))?;
-            if self.aside.swap(fit.is_err(), Ordering::Relaxed) != fit.is_err() {
-                self.tell(|| Request::Aside(fit.is_err().then_some(config.drain)));
+        let fit = match config.mode {
+            Mode::Bridge => {
+                let (address, fit) = bridge::look(&config)?;
+                let set =
+                    |steering: &Steering| address.map_or(Ok(()), |address| steering.set_bridge(address));
+                lock(&self.steering).iter().try_for_each(set)?;
+                fit
             }
-            return fit;
+            Mode::Routed => {
+                let interfaces =
+                    nix::ifaddrs::getifaddrs().context("cannot read this machine's addresses")?;
+                let addresses: Vec<IpAddr> =
+                    interfaces.filter_map(|interface| own_address(&interface)).collect();
+                lock(&self.steering).iter().try_for_each(|steering| steering.set_local(&addresses))?;
+                router::look(&config)?
+            }
+        };
+        if self.aside.swap(fit.is_err(), Ordering::Relaxed) != fit.is_err() {
+            self.tell(|| Request::Aside(fit.is_err().then_some(config.drain)));
         }
-        let interfaces = nix::ifaddrs::getifaddrs().context("cannot read this machine's addresses")?;
-        let addresses: Vec<IpAddr> = interfaces.filter_map(|interface| own_address(&interface)).collect();
-        lock(&self.steering).iter().try_for_each(|steering| steering.set_local(&addresses))
+        fit
     }
     /// Asks the workers to end without harm.
     pub fn drain(&self, limit: Duration) {

@@ -58,7 +58,14 @@ pub fn read(text: &str) -> anyhow::Result<Vec<Device>> {
 impl Device {
     /// Whether it is a bridge.
     pub fn is_bridge(&self) -> bool {
-        self.linkinfo.as_ref().and_then(|info| info.info_kind.as_deref()) == Some("bridge")
+        self.is("bridge")
+    }
+    /// Whether it is one of a pair of devices.
+    pub fn is_of_a_pair(&self) -> bool {
+        self.is("veth")
+    }
+    fn is(&self, kind: &str) -> bool {
+        self.linkinfo.as_ref().and_then(|info| info.info_kind.as_deref()) == Some(kind)
     }
     /// Whether it is a bridge that looks at VLAN tags.
     pub fn filters_vlans(&self) -> bool {

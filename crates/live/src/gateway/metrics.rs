@@ -6,17 +6,18 @@
 use super::desk::Desk;
 use super::requests::Snapshot;
 use crate::clock;
+use paceline_net::Duration;
 use paceline_pep::accelerator::Histogram;
 use std::fmt::Write as _;
 use std::io::{self, Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::sync::Arc;
 use std::thread;
-use std::time::Duration;
+use std::time;
 
 /// A request's head has at most so many bytes.
 const MAX_REQUEST: usize = 8192;
-/// A client that is slower is left.
+/// A client that is slower is left: others wait meanwhile.
 const PATIENCE: Duration = Duration::from_secs(2);
 /// Devices that are told of.
 pub const TOP: usize = 20;
@@ -171,7 +172,7 @@ pub fn serve(listener: TcpListener, desk: Arc<Desk>) -> io::Result<()> {
             match stream {
                 Ok(stream) => drop(answer(stream, &desk)), // who asked may be gone
                 // Out of descriptors, perhaps: not in a circle.
-                Err(_) => clock::pause(paceline_net::Duration::from_millis(100)),
+                Err(_) => clock::pause(Duration::from_millis(100)),
             }
         }
     })?;
@@ -179,8 +180,7 @@ pub fn serve(listener: TcpListener, desk: Arc<Desk>) -> io::Result<()> {
 }
 
 fn answer(mut stream: TcpStream, desk: &Desk) -> io::Result<()> {
-    stream.set_read_timeout(Some(PATIENCE))?;
-    stream.set_write_timeout(Some(PATIENCE))?;
+    stream.set_write_timeout(Some(time::Duration::from_nanos(PATIENCE.as_nanos())))?;
     let head = read_head(&mut stream)?;
     let mut words = head.split_whitespace();
     let (method, path) = (words.next().unwrap_or(""), words.next().unwrap_or(""));
@@ -200,8 +200,14 @@ fn answer(mut stream: TcpStream, desk: &Desk) -> io::Result<()> {
 fn read_head(stream: &mut TcpStream) -> io::Result<String> {
     let mut head = Vec::new();
     let mut part = [0; 1024];
+    let until = clock::now() + PATIENCE;
     // The first line is what is wanted, but a client may not like to be cut off before it has said all.
     while !head.windows(4).any(|end| end == b"\r\n\r\n") && head.len() < MAX_REQUEST {
+        let wait = until.since(clock::now());
+        if wait.is_zero() {
+            return Err(io::ErrorKind::TimedOut.into());
+        }
+        stream.set_read_timeout(Some(time::Duration::from_nanos(wait.as_nanos())))?;
         match stream.read(&mut part)? {
             0 => break,
             len => head.extend_from_slice(&part[..len]),
@@ -249,6 +255,24 @@ mod tests {
         assert!(text.contains("paceline_bypassed_total{reason=\"mptcp\"} 0\n"), "{text}");
         assert!(text.contains("paceline_packets_left_total{by=\"policy\"} 3\n"), "{text}");
         assert!(text.contains("paceline_build_info{version=\"0.1 (x)\"} 1\n"), "{text}");
+    }
+
+    #[test]
+    fn a_client_that_says_a_byte_now_and_then_is_left() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let mut client = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+        let (mut stream, _) = listener.accept().unwrap();
+        let slow = thread::spawn(move || {
+            while client.write_all(b"G").is_ok() {
+                clock::pause(Duration::from_millis(100));
+            }
+        });
+        let began = clock::now();
+        let head = read_head(&mut stream);
+        let took = clock::now().since(began);
+        drop(stream);
+        slow.join().unwrap();
+        assert!(head.is_err() && took < Duration::from_secs(4), "{took}: {head:?}");
     }
 
     #[test]

@@ -87,6 +87,8 @@ pub struct Gateway {
     workers: Vec<JoinHandle<anyhow::Result<Snapshot>>>,
     /// A worker that has ended keeps its place among the others, which would get its packets otherwise.
     _places: Vec<OwnedFd>,
+    /// The pair of devices, if there is one.
+    _claim: Option<PacketSocket>,
     control: Option<Control>,
     problem: Option<String>,
 }
@@ -114,6 +116,10 @@ impl Gateway {
             Mode::Bridge => bridge::join(&config)?,
             Mode::Routed => router::join(&config)?,
         };
+        let claim = match ports.role {
+            Role::Bridge { .. } => None,
+            Role::Router { exit, .. } => Some(router::claim(&config, exit)?),
+        };
         let steering = Steering::attach(&config, ports, seed as u32)?;
         let journal = setup.guardian.as_ref().map(|_| Journal::new(config.workers)).transpose()?;
         let (prepared, places) = prepare(&config, &steering, ports, seed, journal.as_ref())?;
@@ -125,7 +131,9 @@ impl Gateway {
         let mut workers = Vec::new();
         for (index, worker) in ready.into_iter().enumerate() {
             let thread = thread::Builder::new().name(format!("worker{index}"));
-            workers.push(thread.spawn(move || worker.run()).context("cannot start a worker")?);
+            let own = Arc::clone(&desk);
+            let work = move || worker.run().inspect(|last| own.note_end(index, last));
+            workers.push(thread.spawn(work).context("cannot start a worker")?);
         }
         let (control, listener): (Option<Control>, Option<UnixListener>) = control.unzip();
         if let Some(listener) = listener {
@@ -134,7 +142,7 @@ impl Gateway {
         if let Some(listener) = metrics {
             metrics::serve(listener, Arc::clone(&desk))?;
         }
-        let gateway = Self { desk, workers, _places: places, control, problem };
+        let gateway = Self { desk, workers, _places: places, _claim: claim, control, problem };
         gateway.desk.tend()?;
         Ok(gateway)
     }
@@ -164,7 +172,10 @@ impl Gateway {
         let ends: Vec<_> =
             ends.map(|end| end.unwrap_or_else(|_| Err(anyhow!("a worker panicked")))).collect();
         let end = ends.into_iter().collect::<anyhow::Result<Vec<_>>>().map(|parts| self.desk.sum(parts));
-        self.desk.close(&end);
+        // Who waits is told when nothing is left that would be in another gateway's way.
+        let desk = Arc::clone(&self.desk);
+        drop(self);
+        desk.close(&end);
         end
     }
 }
@@ -192,8 +203,7 @@ fn prepare(
     for index in 0..config.workers {
         let mut open = |interface: u32| -> anyhow::Result<PacketSocket> {
             let mut socket = PacketSocket::open().context("cannot open a packet socket")?;
-            // A group is known by number in the network namespace; an interface's is good.
-            steering.open(&mut socket, interface, interface as u16)?;
+            steering.open(&mut socket, interface, config.workers)?;
             places.push(socket.keep()?);
             Ok(socket)
         };

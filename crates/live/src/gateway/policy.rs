@@ -1,6 +1,7 @@
 //! What is done for a mobile device, by its address.
 
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv6Addr};
 
 /// An entry `[[policy]]`.
@@ -29,29 +30,41 @@ pub enum Action {
     Leave = 3,
 }
 
-/// Rules by prefix, the longest first.
+/// Length and IPv6 or IPv4-mapped address of a prefix, as the kernel program has them.
+pub(super) type Key = (u32, [u8; 16]);
+/// All IPv4 addresses.
+const V4: Key = (96, [0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff, 0, 0, 0, 0]);
+
+/// What is done by prefix, of a configuration that was checked. A prefix of IPv6 is not meant for IPv4 addresses, which look
+/// as if it covered them: they have a rule of their own.
+pub(super) fn rules(policies: &[Policy]) -> BTreeMap<Key, Action> {
+    let rule = |policy: &Policy| Some((policy.key()?, policy.action));
+    let mut rules: BTreeMap<Key, Action> = policies.iter().filter_map(rule).collect();
+    if !rules.is_empty() {
+        rules.entry(V4).or_default();
+    }
+    rules
+}
+
+/// What is done by the length of a prefix and its bits: the price of a packet is one of lengths, not of prefixes.
 #[derive(PartialEq, Eq)]
-pub(super) struct Table(Vec<(u32, u128, Action)>);
+pub(super) struct Table(BTreeMap<u32, BTreeMap<u128, Action>>);
 
 impl Table {
     /// Of a configuration that was checked.
     pub fn new(policies: &[Policy]) -> Self {
-        let row = |policy: &Policy| {
-            let (len, address) = policy.key()?;
-            Some((len, u128::from_be_bytes(address), policy.action))
-        };
-        let mut rows: Vec<_> = policies.iter().filter_map(row).collect();
-        rows.sort_by_key(|(len, _, _)| std::cmp::Reverse(*len));
-        Self(rows)
+        let mut table: BTreeMap<u32, BTreeMap<u128, Action>> = BTreeMap::new();
+        for ((len, address), action) in rules(policies) {
+            table.entry(len).or_default().insert(u128::from_be_bytes(address), action);
+        }
+        Self(table)
     }
-    /// What is done for a mobile device.
+    /// What is done for a mobile device: the longest prefix counts.
     pub fn action(&self, mobile: IpAddr) -> Action {
         let address = mapped(mobile).to_bits();
-        let covers = |len: u32, prefix: u128| (address ^ prefix).checked_shr(128 - len).unwrap_or(0) == 0;
-        self.0
-            .iter()
-            .find(|(len, prefix, _)| covers(*len, *prefix))
-            .map_or(Action::default(), |(_, _, action)| *action)
+        let network = |len: u32| address & u128::MAX.checked_shl(128 - len).unwrap_or(0);
+        let mut found = self.0.iter().rev().filter_map(|(len, prefixes)| prefixes.get(&network(*len)));
+        found.next().copied().unwrap_or_default()
     }
 }
 
@@ -80,8 +93,8 @@ impl Policy {
     pub(super) fn check(&self) -> Result<(), String> {
         self.parsed().map(|_| ())
     }
-    /// The kernel program's key: length and IPv6 or IPv4-mapped address.
-    pub(super) fn key(&self) -> Option<(u32, [u8; 16])> {
+    /// The kernel program's key.
+    pub(super) fn key(&self) -> Option<Key> {
         let (address, len) = self.parsed().ok()?;
         let len = if address.is_ipv4() { 96 + u32::from(len) } else { len.into() };
         Some((len, mapped(address).octets()))
@@ -122,6 +135,21 @@ mod tests {
         assert_eq!(key("2001:db8::1/128").0, 128);
     }
 
+    /// Sixty thousand prefixes, and as many packets.
+    #[test]
+    fn prefixes_may_be_many() {
+        let prefix = |n: u32| format!("{}/24", std::net::Ipv4Addr::from_bits(n << 8));
+        let policy = |n| Policy { prefix: prefix(n), action: Action::Pace };
+        let table = Table::new(&(0..60_000).map(policy).collect::<Vec<_>>());
+        let began = crate::clock::now();
+        for n in 0..60_000 {
+            let inside = std::net::Ipv4Addr::from_bits(n << 8 | 7).into();
+            assert_eq!(table.action(inside), Action::Pace);
+        }
+        let took = crate::clock::now().since(began);
+        assert!(took < paceline_net::Duration::from_secs(1), "{took}");
+    }
+
     #[test]
     fn the_longest_prefix_counts() {
         let rule = |prefix: &str, action| Policy { prefix: prefix.into(), action };
@@ -142,5 +170,9 @@ mod tests {
             assert_eq!(table.action(address.parse().unwrap()), action, "{address}");
         }
         assert_eq!(Table::new(&[]).action("10.0.0.1".parse().unwrap()), Action::Accelerate);
+        let table = Table::new(&[rule("::/0", Action::Leave)]);
+        for (address, action) in [("10.0.0.1", Action::Accelerate), ("2001:db8::1", Action::Leave)] {
+            assert_eq!(table.action(address.parse().unwrap()), action, "{address}");
+        }
     }
 }

@@ -2,29 +2,43 @@
 //! routing like any packet that arrives: it comes in by a device of our own, a pair of which the gateway holds the
 //! other end. So the kernel finds neighbours, decrements hop limits, and applies routes and filters.
 //!
-//! The pair is made anew at each start and removed at an orderly end; after another end it is left, and carries nothing.
+//! The pair is made at the start and removed at an orderly end. After another end it is left, and carries nothing but what a
+//! guardian sends; the next gateway takes it over.
 
 use super::config::GatewayConfig;
 use super::device::device;
+use super::socket::PacketSocket;
 use super::steering::{Ports, Role};
 use crate::netns::ip;
-use anyhow::{Context, bail};
+use anyhow::{Context, anyhow, bail};
 use std::fs;
 
 /// Makes the pair and gives the indices of the interfaces.
 pub fn join(config: &GatewayConfig) -> anyhow::Result<Ports> {
     let (server, mobile) = (device(&config.server)?, device(&config.mobile)?);
-    server.check_merging()?;
-    mobile.check_merging()?;
-    check_forwarding(config)?;
+    for port in [&server, &mobile] {
+        port.check_merging()?;
+        if !port.is_up() {
+            bail!("{0} is shut: `ip link set {0} up`", port.ifname);
+        }
+    }
+    check(config)?;
     let (own, kernels) = names(config);
-    let _ = ip(&[format!("link del {own}")]); // one that was left; there may be none
+    match (device(&own), device(&kernels)) {
+        (Err(_), Err(_)) => {
+            ip(&[format!("link add {own} mtu 65535 type veth peer name {kernels} mtu 65535")])
+                .context("cannot make the pair of devices")?;
+        }
+        (Ok(one), Ok(other)) if one.is_of_a_pair() && other.is_of_a_pair() => {} // it was left
+        _ => bail!(
+            "bridge = {own:?}: allowed with mode = \"routed\": a name that no device has, nor with an `r` behind it"
+        ),
+    }
     ip(&[
-        format!("link add {own} mtu 65535 type veth peer name {kernels} mtu 65535"),
         format!("link set {own} addrgenmode none arp off up"),
         format!("link set {kernels} addrgenmode none arp off up"),
     ])
-    .context("cannot make the pair of devices")?;
+    .context("cannot set up the pair of devices")?;
     for (family, key, value) in
         [("ipv4", "forwarding", "1"), ("ipv4", "rp_filter", "0"), ("ipv6", "forwarding", "1")]
     {
@@ -36,9 +50,30 @@ pub fn join(config: &GatewayConfig) -> anyhow::Result<Ports> {
     }
     let (own, kernels) = (device(&own)?, device(&kernels)?);
     let addresses = [kernels.ethernet_address()?, own.ethernet_address()?].concat();
-    let addresses = addresses.try_into().map_err(|_| anyhow::anyhow!("two addresses have twelve bytes"))?;
+    let addresses = addresses.try_into().map_err(|_| anyhow!("two addresses have twelve bytes"))?;
     let role = Role::Router { exit: own.ifindex, addresses };
     Ok(Ports { server: server.ifindex, mobile: mobile.ifindex, role })
+}
+
+/// Takes the pair for this gateway alone, as long as the socket is open.
+pub fn claim(config: &GatewayConfig, exit: u32) -> anyhow::Result<PacketSocket> {
+    match PacketSocket::open_alone(exit) {
+        Err(error) if PacketSocket::is_taken(&error) => {
+            bail!("bridge = {:?}: allowed: a name that no other gateway uses", config.bridge)
+        }
+        claim => claim.context("cannot open a packet socket"),
+    }
+}
+
+/// What stands in the gateway's way, if anything: what it sends would not be forwarded.
+pub fn look(config: &GatewayConfig) -> anyhow::Result<anyhow::Result<()>> {
+    let (own, kernels) = names(config);
+    for name in [&own, &kernels] {
+        if !device(name)?.is_up() {
+            return Ok(Err(anyhow!("{name} is shut, by which the gateway sends: `ip link set {name} up`")));
+        }
+    }
+    Ok(check(config).and_then(|()| check_filter(config, &kernels)))
 }
 
 /// Removes the pair.
@@ -55,7 +90,8 @@ fn sysctl(family: &str, interface: &str, key: &str) -> String {
     format!("/proc/sys/net/{family}/conf/{interface}/{key}")
 }
 
-fn check_forwarding(config: &GatewayConfig) -> anyhow::Result<()> {
+/// Whether the kernel forwards what comes by the interfaces.
+fn check(config: &GatewayConfig) -> anyhow::Result<()> {
     let on = |family: &str, interface: &str| {
         fs::read_to_string(sysctl(family, interface, "forwarding")).is_ok_and(|value| value.trim() == "1")
     };
@@ -67,10 +103,15 @@ fn check_forwarding(config: &GatewayConfig) -> anyhow::Result<()> {
             );
         }
     }
-    let strict = fs::read_to_string(sysctl("ipv4", "all", "rp_filter"));
+    check_filter(config, "all")
+}
+
+/// Whether the kernel takes from the pair what came by another interface.
+fn check_filter(config: &GatewayConfig, interface: &str) -> anyhow::Result<()> {
+    let strict = fs::read_to_string(sysctl("ipv4", interface, "rp_filter"));
     if strict.is_ok_and(|value| value.trim() == "1") {
         bail!(
-            "net.ipv4.conf.all.rp_filter = 1: allowed: 0 or 2, since what the gateway sends comes by {}",
+            "net.ipv4.conf.{interface}.rp_filter = 1: allowed: 0 or 2, since what the gateway sends comes by {}",
             names(config).1
         );
     }

@@ -24,6 +24,8 @@ const CONTROL: usize = 64;
 /// Freed memory that is kept.
 #[cfg(target_env = "gnu")]
 const KEPT: c_int = 64 << 20;
+/// An EtherType for local experiments, which nothing sends.
+const UNUSED: u16 = 0x88b6;
 /// Of linux/if_packet.h; `libc` does not have it.
 const PACKET_IGNORE_OUTGOING: c_int = 23;
 
@@ -176,12 +178,28 @@ impl PacketSocket {
         })
         .map(|_| ())
     }
-    /// Shares the interface with the other sockets of a group, by what a kernel program says. Packets that leave are
-    /// not seen.
-    pub fn share(&self, group: u16, program: BorrowedFd<'_>) -> io::Result<()> {
+    /// Shares the interface with the other sockets of a group, so many in all, by what a kernel program says. Packets that
+    /// leave are not seen.
+    pub fn share(&self, group: u16, members: u32, program: BorrowedFd<'_>) -> io::Result<()> {
         let how = libc::PACKET_FANOUT_EBPF | libc::PACKET_FANOUT_FLAG_IGNORE_OUTGOING;
-        self.set(libc::SOL_PACKET, libc::PACKET_FANOUT, &(u32::from(group) | how << 16))?;
+        self.join(group, how, members)?;
         self.set(libc::SOL_PACKET, libc::PACKET_FANOUT_DATA, &program.as_raw_fd())
+    }
+    /// Whether this is the error of a group that others have.
+    pub fn is_taken(error: &io::Error) -> bool {
+        matches!(error.raw_os_error(), Some(libc::ENOSPC | libc::EINVAL))
+    }
+    /// A socket that gets nothing, and of which an interface has one only: its number is that of a group.
+    pub fn open_alone(interface: u32) -> io::Result<Self> {
+        let mut socket = Self::open()?;
+        socket.bind_for(interface, UNUSED)?;
+        socket.join(interface as u16, libc::PACKET_FANOUT_HASH, 1)?;
+        Ok(socket)
+    }
+    /// Joins a group of at most so many members, whom all of them have to name alike: `struct fanout_args` of
+    /// linux/if_packet.h.
+    fn join(&self, group: u16, how: u32, members: u32) -> io::Result<()> {
+        self.set(libc::SOL_PACKET, libc::PACKET_FANOUT, &[u32::from(group) | how << 16, members])
     }
     /// Whether the interface is still there.
     pub fn has_interface(&self) -> bool {

@@ -4,11 +4,12 @@
 //! pulse in time gets nothing, so that a hung process is passed by as well.
 
 use super::config::{GatewayConfig, MAX_WORKERS};
-use super::policy::{Action, Policy, mapped};
+use super::policy::{Action, Key, Policy, mapped, rules};
 use super::socket::PacketSocket;
-use anyhow::{Context, anyhow};
+use anyhow::{Context, anyhow, bail};
 use libbpf_rs::{MapCore, MapFlags, MapHandle, Object, ObjectBuilder};
 use paceline_net::{Duration, FlowKey};
+use std::collections::BTreeSet;
 use std::net::IpAddr;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 
@@ -129,13 +130,12 @@ impl Steering {
     }
     fn set_policies(&self, config: &GatewayConfig) -> anyhow::Result<()> {
         let map = self.map("policies")?;
-        let wanted: Vec<_> =
-            config.policy.iter().filter_map(|policy| Some((policy.key()?, policy.action))).collect();
-        let bytes = |(len, address): (u32, [u8; 16])| [&len.to_ne_bytes()[..], &address[..]].concat();
+        let wanted = rules(&config.policy);
+        let bytes = |(len, address): &Key| [&len.to_ne_bytes()[..], &address[..]].concat();
         for (key, action) in &wanted {
-            map.update(&bytes(*key), &(*action as u32).to_ne_bytes(), MapFlags::ANY)?;
+            map.update(&bytes(key), &(*action as u32).to_ne_bytes(), MapFlags::ANY)?;
         }
-        let kept: Vec<_> = wanted.iter().map(|(key, _)| bytes(*key)).collect();
+        let kept: BTreeSet<_> = wanted.keys().map(bytes).collect();
         let gone: Vec<_> = map.keys().filter(|key| !kept.contains(key)).collect();
         gone.iter().try_for_each(|key| map.delete(key)).context("cannot change the policies")
     }
@@ -161,12 +161,20 @@ impl Steering {
         #[allow(unsafe_code)]
         Ok(unsafe { BorrowedFd::borrow_raw(program.as_fd().as_raw_fd()) })
     }
-    /// Opens a worker's socket to an interface. Sockets of one interface are opened in the order of the workers.
-    pub fn open(&self, socket: &mut PacketSocket, interface: u32, group: u16) -> anyhow::Result<()> {
+    /// Opens a worker's socket to an interface. Sockets of one interface are opened in the order of the workers, so many in
+    /// all: those of another gateway would get what this one's program says.
+    pub fn open(&self, socket: &mut PacketSocket, interface: u32, workers: usize) -> anyhow::Result<()> {
         socket.filter(self.program("gateway_filter")?).context("cannot attach the socket filter")?;
         socket.share_memory().context("cannot share memory with a packet socket")?;
         socket.bind(interface).context("cannot bind a packet socket")?;
-        socket.share(group, self.program("gateway_fanout")?).context("cannot share the interface")
+        // A group is known by number in the network namespace; an interface's is good.
+        match socket.share(interface as u16, workers as u32, self.program("gateway_fanout")?) {
+            Err(error) if PacketSocket::is_taken(&error) => {
+                let name = nix::net::if_::if_indextoname(interface).unwrap_or_default();
+                bail!("another gateway works at {}", name.to_string_lossy())
+            }
+            shared => shared.context("cannot share the interface"),
+        }
     }
     /// A worker's way to speak.
     pub fn pulse(&self, worker: usize) -> anyhow::Result<Pulse> {

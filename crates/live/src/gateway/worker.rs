@@ -287,7 +287,7 @@ impl Worker {
             let mut lost = 0;
             for port in &mut self.ports {
                 lost += u64::from(port.socket.drops().context("cannot read a socket's counters")?);
-                if !port.socket.has_interface() {
+                if !port.socket.has_interface() || !port.exit().has_interface() {
                     bail!("an interface is gone");
                 }
             }
@@ -332,7 +332,11 @@ impl Worker {
     /// Who asked may be gone.
     fn take_up(&mut self, now: Instant, request: Request) {
         match request {
-            Request::Drain(limit) if self.draining_until.is_none() => {
+            // Who asks again may shorten it.
+            Request::Drain(limit) if self.draining_until.is_some() => {
+                self.draining_until = self.draining_until.min(Some(now + limit));
+            }
+            Request::Drain(limit) => {
                 self.draining_until = Some(now + limit);
                 self.before_end = self.engine.let_go();
                 // At the limit it is this thread that ends, so that what is exposed is in the journal.
@@ -348,7 +352,7 @@ impl Worker {
                     None => self.engine.resume(),
                 }
             }
-            Request::Drain(_) | Request::Aside(_) | Request::Abort => {}
+            Request::Aside(_) | Request::Abort => {}
             Request::Snapshot(answer) => drop(answer.send(self.snapshot())),
             Request::Flows(from, answer) => drop(answer.send(self.engine.flows(from))),
             Request::Devices(from, answer) => drop(answer.send(self.engine.devices(from))),

@@ -17,6 +17,11 @@ impl Model {
             assert!(!exact || self.hostile, "nobody reset this connection");
             return;
         }
+        // RFC 5961, section 5.2: what acknowledges less than the largest window behind is not read.
+        let behind = (SeqNumber(self.isn[1]) + self.client_heard).distance(tcp.ack);
+        if behind > 60_000 << self.shift {
+            return self.client_ack(self.have, &[]);
+        }
         let off = self.offset(tcp.seq);
         let fin = tcp.flags.contains(TcpFlags::FIN);
         let end = off.saturating_add(u64::from(tcp.payload_len));

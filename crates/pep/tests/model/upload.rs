@@ -30,9 +30,13 @@ impl Model {
             self.rests += 1;
         }
     }
-    /// The client sends much, as its window allows, and again what was lost.
+    /// The client sends much, as its window allows, and again what was lost. What the server has sent before may wait for the
+    /// machine meanwhile, while windows go past it.
     pub(super) fn client_uploads(&mut self, choices: &mut Choices<'_>) {
-        for _ in 0..choices.below(32) {
+        let choice = choices.byte();
+        let waits = self.past && choice & 32 != 0;
+        let mut waiting = if waits { std::mem::take(&mut self.from_server) } else { VecDeque::new() };
+        for _ in 0..choice % 32 {
             let off = self.client_heard;
             let len = 30_000;
             let mut tcp = self.header(Side::Mobile, off, self.have as u32, ACK, len);
@@ -41,6 +45,8 @@ impl Model {
             self.client_sent = self.client_sent.max(off + len);
             self.run_quietly(1);
         }
+        waiting.append(&mut self.from_server);
+        self.from_server = waiting;
     }
     /// The server's reader stands still, and the client probes its window with a byte that is not taken; from then on it stands
     /// behind that.

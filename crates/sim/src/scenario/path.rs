@@ -87,6 +87,11 @@ impl Default for Accelerator {
 }
 
 impl Accelerator {
+    /// Whether its values are allowed; the error names key, value and what is allowed.
+    pub fn check(&self) -> Result<(), String> {
+        let said = |Problem { key, value, allowed }| format!("{key} = {value}: allowed: {allowed}");
+        accelerator(self).map_err(said)
+    }
     /// What the accelerator is built from.
     pub fn config(&self, seed: u64) -> AcceleratorConfig {
         let Self { k, lambda, alpha, beta, mu, r_cap, .. } = *self;
@@ -133,7 +138,18 @@ impl Default for SplitTcp {
 
 /// The values of the two tables.
 pub(super) fn check(scenario: &Scenario) -> Result<(), Problem> {
-    let of = &scenario.accelerator;
+    accelerator(&scenario.accelerator)?;
+    let buffer = scenario.split_tcp.buffer;
+    range("split_tcp.buffer", buffer, buffer_ok(buffer), BUFFER)
+}
+
+const BUFFER: &str = "16 KiB to 512 MiB";
+
+fn buffer_ok(size: Bytes) -> bool {
+    size >= Bytes(16 << 10) && size <= Bytes(1 << 29)
+}
+
+fn accelerator(of: &Accelerator) -> Result<(), Problem> {
     let span_ok = |span| span >= Duration::from_millis(1) && span <= Duration::from_secs(10);
     range("accelerator.least_budget", of.least_budget, span_ok(of.least_budget), "1 ms to 10 s")?;
     let ok = span_ok(of.most_budget) && of.most_budget >= of.least_budget;
@@ -145,15 +161,12 @@ pub(super) fn check(scenario: &Scenario) -> Result<(), Problem> {
     range("accelerator.alpha", of.alpha, span_ok(of.alpha), "1 ms to 10 s")?;
     range("accelerator.beta", of.beta, span_ok(of.beta) && of.beta >= of.alpha, "accelerator.alpha to 10 s")?;
     range("accelerator.r_cap", of.r_cap, rate_ok(of.r_cap), RATE)?;
-    let buffer_ok = |size| size >= Bytes(16 << 10) && size <= Bytes(1 << 29);
-    range("accelerator.flow_buffer", of.flow_buffer, buffer_ok(of.flow_buffer), "16 KiB to 512 MiB")?;
+    range("accelerator.flow_buffer", of.flow_buffer, buffer_ok(of.flow_buffer), BUFFER)?;
     range("accelerator.exposure", of.exposure, of.exposure <= Bytes(1 << 29), "0 B to 512 MiB")?;
     range(
         "accelerator.device_buffer",
         of.device_buffer,
         of.device_buffer >= Bytes(16 << 10),
         "at least 16 KiB",
-    )?;
-    let buffer = scenario.split_tcp.buffer;
-    range("split_tcp.buffer", buffer, buffer_ok(buffer), "16 KiB to 512 MiB")
+    )
 }

@@ -131,15 +131,20 @@ fn parse_flow(flow: &str) -> Option<(SocketAddr, SocketAddr)> {
     Some((server.parse().ok()?, mobile.parse().ok()?))
 }
 
+/// How many packets are captured at most, and for how long. Who says how many waits for them.
+fn bounds(args: &CaptureArgs) -> (u64, Duration) {
+    let seconds = args.seconds.unwrap_or(if args.packets.is_some() { 3600 } else { 10 });
+    (args.packets.unwrap_or(100_000), Duration::from_secs(seconds.into()))
+}
+
 pub fn capture(args: &CaptureArgs) -> Outcome {
     let (server, mobile) = parse_flow(&args.flow).ok_or_else(|| {
         let allowed = "allowed: SERVER:PORT-DEVICE:PORT, as `paceline gateway flows` names it";
         Failure::input(format!("{}: {allowed}", args.flow))
     })?;
-    let time =
-        Duration::from_secs(args.seconds.unwrap_or(if args.packets < 100_000 { 3600 } else { 10 }).into());
+    let (packets, time) = bounds(args);
     let mut client = client(&args.which)?;
-    client.ask(&format!("capture {server} {mobile} {} {}", args.packets, time.as_nanos()))?;
+    client.ask(&format!("capture {server} {mobile} {packets} {}", time.as_nanos()))?;
     client.answer()?;
     let context = || format!("cannot write {}", args.out.display());
     let mut file = File::create(&args.out).with_context(context)?;
@@ -154,4 +159,30 @@ pub fn capture(args: &CaptureArgs) -> Outcome {
 
 fn none_came(flow: &str) -> anyhow::Result<()> {
     bail!("{flow}: no packet came in this time")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_capture_takes_ten_seconds_unless_something_is_said() {
+        let bounds = |seconds, packets| {
+            let which = Which { control: None };
+            let (count, time) = bounds(&CaptureArgs {
+                which,
+                flow: String::new(),
+                out: "one.pcapng".into(),
+                seconds,
+                packets,
+            });
+            (count, time.as_secs_f64() as u64)
+        };
+        assert_eq!(bounds(None, None), (100_000, 10));
+        assert_eq!(bounds(Some(5), None), (100_000, 5));
+        for packets in [1, 100_000, 1_000_000] {
+            assert_eq!(bounds(None, Some(packets)), (packets, 3600));
+            assert_eq!(bounds(Some(60), Some(packets)), (packets, 60));
+        }
+    }
 }

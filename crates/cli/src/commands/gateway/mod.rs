@@ -88,9 +88,9 @@ struct CaptureArgs {
     /// End after so many seconds [default: 10, with --packets 3600]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=3600))]
     seconds: Option<u32>,
-    /// End after so many packets
-    #[arg(long, value_name = "N", default_value_t = 100_000, value_parser = clap::value_parser!(u64).range(1..=10_000_000))]
-    packets: u64,
+    /// End after so many packets [default: 100000]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=10_000_000))]
+    packets: Option<u64>,
 }
 
 #[derive(clap::Args)]

@@ -80,10 +80,12 @@ fn operate(gateway: &Gateway, wishes: &mut Wishes) -> bool {
                 }),
             }
         }
-        if let Some(limit) = stop.filter(|_| !wanted) {
+        if let Some(limit) = stop {
+            if !wanted {
+                output::message(&format!("paceline: stopping; connections have {limit} to be delivered\n"));
+            }
             wanted = true;
-            output::message(&format!("paceline: stopping; connections have {limit} to be delivered\n"));
-            desk.drain(limit);
+            desk.drain(limit); // a shorter limit than the first one counts
         }
         if !wanted && !hurried && gateway.has_ended() {
             hurried = true;

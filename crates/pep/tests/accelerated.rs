@@ -75,6 +75,39 @@ fn a_hundred_connections_of_a_device_share_its_buffer() {
     assert!(sum * 8 > 900_000_000, "{sum} bytes in 10 s at 100 Mb/s");
 }
 
+/// As a phone has them: what rests needs no part of the device's buffer.
+#[test]
+fn idle_connections_take_no_window_from_a_download() {
+    let mut world = World::download(Source::Bulk, adaptive(), 50, lines("100 Mb/s", 15, 1_000_000));
+    let hour = Duration::from_secs(3600);
+    for n in 1..=60 {
+        world.add(n, 1, Source::Chunks { size: Bytes(1_000), interval: hour, count: u64::MAX });
+    }
+    world.run_ms(10_000);
+    assert_eq!(world.accelerator().flow_count(), 61);
+    let rate = goodput(&world, 2_000, 10_000);
+    assert!(rate > 95.0, "{rate:.1} Mb/s beside 60 idle connections");
+}
+
+/// They were promised the room of a device that rests, each of them.
+#[test]
+fn connections_that_all_wake_at_once_share_the_buffer() {
+    let config = AcceleratorConfig { device_buffer: Bytes(4 << 20), ..AcceleratorConfig::default() };
+    let mut world = World::download(Source::Nothing, Some(config), 15, lines("20 Mb/s", 15, 1_000_000));
+    for n in 1..=40 {
+        let begun = u64::from(n) * 500;
+        world.run_ms(begun);
+        let interval = Duration::from_millis(30_000 - begun);
+        world.add(n, 1, Source::Chunks { size: Bytes(500_000), interval, count: 2 });
+    }
+    world.run_ms(29_000);
+    assert_eq!(world.received(), 40 * 500_000);
+    world.run_ms(60_000);
+    let stats = world.accelerator().stats();
+    assert_eq!(world.received(), 40 * 1_000_000);
+    assert_eq!(stats.refused, 0, "{stats:?}");
+}
+
 /// Queues shorter than any delay budget: they overflow, are found out, and are kept below that.
 #[test]
 fn shallow_buffers_are_found_and_not_overrun() {

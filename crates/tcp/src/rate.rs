@@ -3,6 +3,9 @@
 
 use paceline_net::{Bytes, Duration, Instant, Rate};
 
+/// A path without any delay, which there is in simulations alone, has a rate as well: Linux' clock ticks once in this time.
+const LEAST_INTERVAL: Duration = Duration::from_micros(1);
+
 /// What a segment remembers of its sending.
 #[derive(Clone, Copy, Default, Debug)]
 pub(crate) struct RateStamp {
@@ -125,7 +128,7 @@ impl RateSampler {
         let valid = min_rtt.is_none_or(|min| interval >= min);
         RateSample {
             delivered: Bytes(self.delivered - stamp.delivered),
-            interval: if valid { interval } else { Duration::ZERO },
+            interval: if valid { interval.max(LEAST_INTERVAL) } else { Duration::ZERO },
             prior_delivered: Bytes(stamp.delivered),
             lost: self.lost_since(stamp),
             tx_in_flight: Bytes(u64::from(stamp.in_flight)),
@@ -159,6 +162,15 @@ mod tests {
             (Bytes(2000), Bytes(500), Bytes(2000))
         );
         assert_eq!(sample.rate(), Some(Rate::of(Bytes(2000), Duration::from_millis(110))));
+    }
+
+    #[test]
+    fn a_path_that_takes_no_time_has_a_rate() {
+        let mut sampler = RateSampler::default();
+        let stamp = sampler.on_send(0, 1000);
+        sampler.on_delivered(Instant::ZERO, 1000, stamp, Instant::ZERO);
+        let sample = sampler.take(Instant::ZERO, Some(Duration::ZERO));
+        assert_eq!(sample.rate(), Some(Rate(8_000_000_000)));
     }
 
     #[test]

@@ -101,9 +101,10 @@ impl Default for AcceleratorConfig {
 }
 
 impl AcceleratorConfig {
-    /// What may be promised to the server of one of a device's connections ahead of what its client has, in bytes.
-    pub(super) fn share(&self, flows: usize) -> u64 {
-        let part = self.device_buffer.0 / (SHARES * flows.max(1) as u64);
+    /// What may be promised to the server of one of a device's connections ahead of what its client has, in bytes. `busy` of
+    /// them have something on the way.
+    pub(super) fn share(&self, busy: usize) -> u64 {
+        let part = self.device_buffer.0 / (SHARES * busy.max(1) as u64);
         part.max(LEAST_SHARE).min(self.flow_buffer.0)
     }
     pub(super) fn clamped(mut self) -> Self {

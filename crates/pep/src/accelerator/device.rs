@@ -26,6 +26,8 @@ pub(super) struct Device {
     /// Connections with something to send, the next first.
     pub backlog: VecDeque<u32>,
     pub flows: usize,
+    /// Those of them that have something on the way: the others need no part of its buffer.
+    pub busy: usize,
     /// Bytes held for it, bookkeeping included.
     pub held: u64,
     pub in_flight: u64,
@@ -69,6 +71,7 @@ impl Device {
             control: Control::new(&config.control),
             backlog: VecDeque::new(),
             flows: 0,
+            busy: 0,
             held: 0,
             in_flight: 0,
             exposure: 0,

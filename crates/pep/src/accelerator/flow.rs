@@ -156,6 +156,7 @@ pub(super) struct Flow {
     pub charged_in_flight: u64,
     pub charged_held: u64,
     pub charged_exposure: u64,
+    pub counted_busy: bool,
     /// Its place in the list of those that the journal has, and the acknowledgment that was told to the journal.
     pub listed_at: u32,
     pub journaled_acked: u64,
@@ -226,6 +227,7 @@ impl Flow {
             charged_in_flight: 0,
             charged_held: 0,
             charged_exposure: 0,
+            counted_busy: false,
             listed_at: NOWHERE,
             journaled_acked: 0,
             in_changed: false,

@@ -228,7 +228,10 @@ impl Flow {
     fn ack_target(&self, cx: &Context<'_>) -> u64 {
         let mut target = self.acked.max(self.una);
         if cx.early && self.is_heard(cx) && !self.is_silent(cx) {
-            let mut early = self.store.next().min(self.una + cx.config.exposure.0);
+            // More than today's share may have been promised while others were idle. It is taken, but not acknowledged early:
+            // so the server waits, and the buffer lasts for all.
+            let mut early =
+                self.store.next().min(self.una + cx.config.exposure.0).min(self.promised_edge(cx));
             if self.fin.is_some() {
                 early = early.min(self.store.tail());
             }
@@ -277,9 +280,12 @@ impl Flow {
         } else if cx.tight || !self.is_heard(cx) {
             self.edge
         } else {
-            let known = self.board.sacked_bytes().min(cx.share);
-            (self.una + known + cx.share).max(self.edge)
+            self.promised_edge(cx).max(self.edge)
         }
+    }
+    /// How far the server may be ahead of the client, as things are now.
+    fn promised_edge(&self, cx: &Context<'_>) -> u64 {
+        self.una + self.board.sacked_bytes().min(cx.share) + cx.share
     }
 
     /// Whether the window that the server sees should be told anew.

@@ -59,7 +59,7 @@ macro_rules! context {
             config: &$self.config,
             early: $self.draining.is_none(),
             absent: $self.absent_until > $now,
-            share: $self.config.share($device.flows),
+            share: $self.config.share($device.busy),
             tight: 4 * $device.held > 3 * $self.config.device_buffer.0
                 || 4 * $self.held > 3 * $self.config.total_buffer.0,
             full: $device.held > $self.config.device_buffer.0 || $self.held > $self.config.total_buffer.0,

@@ -41,6 +41,9 @@ impl Accelerator {
         self.held = self.held + held - flow.charged_held;
         device.in_flight = device.in_flight + in_flight - flow.charged_in_flight;
         (flow.charged_held, flow.charged_in_flight) = (held, in_flight);
+        let busy = !flow.is_quiet();
+        device.busy = device.busy + usize::from(busy) - usize::from(flow.counted_busy);
+        flow.counted_busy = busy;
         if flow.force && flow.in_backlog {
             // What may leave regardless does not wait behind those that may not.
             device.backlog.retain(|other| *other != slot);
@@ -107,6 +110,7 @@ impl Accelerator {
         device.in_flight -= flow.charged_in_flight;
         device.exposure -= flow.charged_exposure;
         device.flows -= 1;
+        device.busy -= usize::from(flow.counted_busy);
         self.held -= flow.charged_held;
         device.backlog.retain(|other| *other != slot);
         self.due.retain(|other| *other != slot);

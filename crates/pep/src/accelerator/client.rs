@@ -196,7 +196,7 @@ impl Flow {
             self.on_duplicate(cx);
         }
         self.judge(cx.now);
-        delivery.lost = self.board.take_lost();
+        (delivery.lost, delivery.lost_beyond) = self.board.take_lost();
         self.ack_due |= self.is_ack_due(cx);
         delivery
     }

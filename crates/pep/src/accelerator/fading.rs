@@ -41,7 +41,9 @@ impl Fading {
         self.acked_at = now;
         self.delivered += delivery.bytes as f64;
         if now <= self.silent_until {
-            self.lost += delivery.lost as f64;
+            // What was past its edge the client may have dropped. Where there are fades, little is, and for the radio's sake.
+            let beyond = if self.is_likely() { delivery.lost_beyond } else { 0 };
+            self.lost += (delivery.lost + beyond) as f64;
         }
         self.in_vain += delivery.in_vain as f64;
         if now.since(self.halved_at) > MEMORY {

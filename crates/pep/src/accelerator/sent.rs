@@ -53,8 +53,10 @@ pub(super) struct Delivery {
     pub rtt: Option<Duration>,
     /// When that segment was sent.
     pub sent_at: Option<Instant>,
-    /// Bytes found lost since the last acknowledgment.
+    /// Bytes found lost since the last acknowledgment: within the client's edge as it was when they were sent,
     pub lost: u64,
+    /// and past it, which the client may have dropped.
+    pub lost_beyond: u64,
     /// Bytes that were sent again and had not been lost.
     pub in_vain: u64,
     /// Length of the longest of those segments.

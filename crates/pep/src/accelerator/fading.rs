@@ -114,6 +114,22 @@ mod tests {
     }
 
     #[test]
+    fn what_a_client_drops_past_its_edge_is_no_fade() {
+        let mut fading = Fading::default();
+        let after_silence = |fading: &mut Fading, lost, lost_beyond| {
+            for s in 0..3 {
+                let delivery = Delivery { bytes: 500_000, lost, lost_beyond, ..Delivery::default() };
+                fading.on_ack(fading.acked_at + Duration::from_secs(1 + s), SRTT, &delivery);
+            }
+        };
+        after_silence(&mut fading, 10_000, 500_000);
+        assert!(!fading.is_likely());
+        // Where there are fades, what is sent past it is what the fade before left no room for.
+        after_silence(&mut fading, 100_000, 500_000);
+        assert!(fading.is_likely() && fading.lost > 500_000.0, "{fading:?}");
+    }
+
+    #[test]
     fn little_is_no_evidence() {
         let mut fading = Fading::default();
         seen(&mut fading, 0, 3, 20_000, 0);

@@ -542,3 +542,43 @@ fn a_client_that_got_more_while_we_were_away_goes_on_end_to_end() {
     bed.ack(ours + 1);
     assert_eq!((bed.stats().optimistic_acks, bed.accelerator.flow_count()), (1, 1));
 }
+
+/// While the driver was away much more than a window went past. Both ends say where they stand, neither alone is believed,
+/// and one number is not enough.
+#[test]
+fn both_ends_far_ahead_go_on_end_to_end() {
+    for (owes, probe) in [(true, true), (true, false), (false, true), (false, false)] {
+        for (server, client) in [(true, true), (true, false), (false, true)] {
+            let mut bed = Bed::open();
+            let ours = bed.send(1, 4);
+            bed.wait(20);
+            if !owes {
+                bed.ack(ours);
+            }
+            // The client's window is shut, or not.
+            bed.window = if probe { 0 } else { bed.window };
+            bed.ack(if owes { 1 } else { ours });
+            bed.accelerator.on_absence(bed.now);
+            bed.wait(40_000);
+            bed.clear();
+            let theirs = ours + 10_000_000;
+            for _ in 0..3 {
+                if server {
+                    let len = if probe { 0 } else { SEGMENT };
+                    let packet = bed.server_packet(theirs - u64::from(probe), ACK, len, |_| ());
+                    bed.server_gives(packet);
+                    assert!(!bed.taken_by_client().is_empty(), "the client is asked");
+                }
+                if client {
+                    bed.ack(theirs);
+                }
+                bed.wait(300);
+            }
+            let gone = bed.accelerator.flow_count() == 0;
+            assert_eq!(gone, client && (server || !owes), "{owes} {probe}: {server} {client}");
+            if gone {
+                assert_eq!(bed.acked(), Some(theirs), "it was passed on");
+            }
+        }
+    }
+}

@@ -74,11 +74,12 @@ impl Flow {
 
     /// Whether an acknowledgment of more than was sent from here is believed. Where packets went past us, the client may
     /// have got from the server what we lack, and needs us no more: it has all that was acknowledged in its name. No more
-    /// than a window, though, and not once: else one injected number would do. A client that was asked for what it owes
-    /// answers; if this comes twice and nothing else, it is its answer.
+    /// than a window, though, unless its server has said that it stands there, and not once: else one injected number would
+    /// do. A client that was asked for what it owes answers; if this comes twice and nothing else, it is its answer.
     fn has_unseen(&mut self, cx: &Context<'_>, ack: u64, reach: u64) -> bool {
         let asked = self.asked_at > self.heard_at || self.window_probes > 0;
-        if ack > self.client_edge.max(self.store.next() + reach) {
+        let told = self.server_at.abs_diff(ack) <= reach;
+        if ack > self.client_edge.max(self.store.next() + reach) && !told {
             return false;
         }
         self.uplink.claims += u8::from(asked);

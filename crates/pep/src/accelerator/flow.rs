@@ -90,6 +90,8 @@ pub(super) struct Flow {
     /// Congestion was experienced on the wired segment and the server has not answered.
     pub echo_congestion: bool,
     pub ack_due: bool,
+    /// Where the server was heard beyond any edge that it was told here; 0 for never.
+    pub server_at: u64,
     pub reset: Option<Box<PendingReset>>,
 
     // Towards the client.
@@ -188,6 +190,7 @@ impl Flow {
             urgent: None,
             echo_congestion: false,
             ack_due: false,
+            server_at: 0,
             reset: None,
             una: first,
             nxt: first,

@@ -59,6 +59,9 @@ impl Flow {
         if self.is_old(cx.now, &tcp) {
             return self.refuse(cx);
         }
+        if off > self.edge {
+            self.on_far_server(cx, off);
+        }
         if tcp.payload_len == 0 && !fin {
             return self.on_server_ack(cx, packet, off);
         }
@@ -69,6 +72,17 @@ impl Flow {
         self.hear_server(cx.now, &tcp);
         self.uplink.on_server_data();
         self.on_data(cx, packet, off, fin)
+    }
+
+    /// The server stands where it could not by what it was told here: packets have gone past us, or this is injected. The
+    /// client is asked, and tells which if it says that it stands there as well.
+    fn on_far_server(&mut self, cx: &mut Context<'_>, off: u64) {
+        self.server_at = off;
+        let answered = self.heard_at >= self.asked_at;
+        if answered || cx.now.since(self.asked_at) > self.rtt.base() {
+            self.asked_at = cx.now;
+            self.emit_empty(cx, self.una - 1, TcpFlags::ACK, SackBlocks::default());
+        }
     }
 
     /// Data of the server that do not stand where its stream goes on. What the client has, or would not take, is

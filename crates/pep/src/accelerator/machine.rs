@@ -272,16 +272,14 @@ impl Accelerator {
                 if delivery.black_hole {
                     device.limit_to(now, flow.longest());
                 }
-                let taken_in = |time| device.control.taken_in(time);
-                device.fading.on_ack(now, flow.rtt.srtt().unwrap_or_default(), taken_in, &delivery);
+                device.fading.on_ack(now, flow.rtt.srtt().unwrap_or_default(), &delivery);
                 if let Some(rtt) = delivery.rtt {
                     self.stats.on_round_trip(rtt, flow.rtt.min(), device.control.rate());
                 }
-                device.lost += delivery.lost;
                 if delivery.bytes > 0 {
                     let sample = AckSample {
                         bytes: delivery.bytes,
-                        lost: std::mem::take(&mut device.lost),
+                        lost: delivery.lost,
                         rtt: delivery.rtt,
                         sent_at: delivery.sent_at,
                         in_flight: device.in_flight,

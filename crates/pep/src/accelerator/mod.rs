@@ -68,7 +68,6 @@ mod inbound;
 mod index;
 mod journal;
 mod loaded;
-mod losses;
 mod machine;
 mod opening;
 mod operation;

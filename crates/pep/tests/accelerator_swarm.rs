@@ -46,3 +46,9 @@ fn a_fin_that_comes_again_is_acknowledged_again() {
 fn what_has_a_wrong_checksum_is_not_learned_in_a_handshake_either() {
     model::run(include_bytes!("found/acknowledgment-with-a-wrong-checksum"));
 }
+
+/// A client that lacks what it had selectively acknowledged, and goes on talking: each packet of it ends the backoff.
+#[test]
+fn what_a_talking_client_threw_away_is_sent_again_at_the_first_timeout() {
+    model::run(include_bytes!("found/thrown-away-while-it-talks"));
+}

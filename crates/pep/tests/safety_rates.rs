@@ -61,6 +61,22 @@ fn deep_buffers_are_not_filled() {
     }
 }
 
+/// Buffers of a few packets: what is sent again is little, and the path is full all the same.
+#[test]
+fn short_buffers_are_not_overrun() {
+    for (rate, delay_ms, packets) in
+        [("20 Mb/s", 20, 10), ("20 Mb/s", 20, 20), ("5 Mb/s", 10, 5), ("80 Mb/s", 30, 20)]
+    {
+        let line = Line::rate(rate, delay_ms, packets * 1500);
+        let mut world = World::download(Source::Bulk, adaptive(), 10, [line, up(delay_ms)]);
+        world.run_ms(20_000);
+        let stats = world.accelerator().stats();
+        let again = stats.retransmissions as f64 / (stats.segments_sent + stats.retransmissions) as f64;
+        let share = goodput(&world, 0, 20_000) * 1e6 / rate.parse::<Rate>().unwrap().0 as f64;
+        assert!(again < 0.2 && share > 0.8, "{rate}, {packets} packets: {again:.2} again, {share:.2} of it");
+    }
+}
+
 /// Row "bandwidth estimate": from acknowledged bytes over at least an RTT and several TDD periods, never from ACK
 /// packets; app-limited samples do not lower it.
 #[test]

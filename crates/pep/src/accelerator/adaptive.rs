@@ -18,7 +18,8 @@
 //! whether the rate follows a larger window is tried as well (`response`), and while it does the window goes on growing.
 //!
 //! **Loss** does not lower the rate, nor do the silences of a radio that fades (`fading`): they are in no stretch. A buffer
-//! shorter than the budget is found by trying (`shallow`), which shortens the queue and leaves the path full.
+//! shorter than the budget is found by trying (`shallow`), which shortens the queue and leaves the path full. After round
+//! trips that lost more than radios lose, what is sent goes out evenly: a buffer of a few packets loses bursts alone.
 //!
 //! Left out: ECN.
 
@@ -26,7 +27,7 @@ use super::control::AckSample;
 use super::fading::LEAST_SILENCE;
 use super::floor::Floor;
 use super::response::Response;
-use super::shallow::Shallow;
+use super::shallow::{Round, Shallow, is_lossy};
 use paceline_net::{Duration, Instant, Rate};
 
 /// Parameters that need no knowledge of the network.
@@ -34,7 +35,7 @@ use paceline_net::{Duration, Instant, Rate};
 pub struct AdaptiveParameters {
     /// Shortest queueing delay to keep.
     pub least_budget: Duration,
-    /// Longest queueing delay to keep, on links that serve in bursts.
+    /// Longest queueing delay to keep, on links that serve in bursts; one and a half round trips where that is more.
     pub most_budget: Duration,
     /// Share of round trips that may find the queue empty, 0 to 1. Two fifths of it where the radio fades: a fade
     /// itself leaves the link idle, which no queue prevents.
@@ -69,8 +70,15 @@ const FADING_SHARE: f64 = 0.4;
 /// Pacing rate as a factor of the bandwidth: that is a mean over stretches, and what a radio takes and acknowledges comes
 /// in bursts. What they make room for is sent soon; how much that is, the window says.
 const PACING: f64 = 3.0;
-/// The same where the radio fades, and loses what is sent meanwhile.
-const FADING_PACING: f64 = 1.25;
+/// The same where a burst would be lost: the radio fades, or a buffer is short.
+const EVEN_PACING: f64 = 1.25;
+/// For so many round trips it is so after one that lost more than radios lose; unless there was a silence in the last few,
+/// in which a fade may have lost as much.
+const EVEN_ROUNDS: u8 = 100;
+const SILENT_LATELY: u64 = 3;
+/// A radio that changes within a round trip asks for a queue as long as that: on long paths the budget may reach so many
+/// halves of it.
+const LONG_PATH: u64 = 3;
 /// Growth of the budget for a round trip throughout which the queue was empty.
 const BUDGET_STEP: f64 = 0.2;
 
@@ -97,6 +105,7 @@ pub(super) struct Adaptive {
     next_sample: usize,
     limited_since_mark: bool,
     lowest_since_mark: Duration,
+    lost_since_mark: u64,
     /// Estimated bandwidth in bit/s; zero before the first sample.
     bandwidth: f64,
     floor: Floor,
@@ -111,6 +120,10 @@ pub(super) struct Adaptive {
     empty: bool,
     /// Bytes delivered and found lost in the round.
     round_bytes: (u64, u64),
+    /// The last silence as long as a fade.
+    silent_at: Instant,
+    /// Round trips for which what is sent goes out evenly.
+    even: u8,
     shallow: Shallow,
     response: Response,
     /// Factor of the bandwidth-delay product by which the window tries for more.
@@ -138,6 +151,7 @@ impl Adaptive {
             next_sample: 0,
             limited_since_mark: false,
             lowest_since_mark: Duration::MAX,
+            lost_since_mark: 0,
             bandwidth: 0.0,
             floor: Floor::default(),
             budget: (least_budget * 2).min(most_budget).as_secs_f64(),
@@ -147,6 +161,8 @@ impl Adaptive {
             sampled_at: Instant::ZERO,
             empty: false,
             round_bytes: (0, 0),
+            silent_at: Instant::ZERO,
+            even: 0,
             shallow: Shallow::default(),
             response: Response::default(),
             gain: MAX_GAIN,
@@ -188,6 +204,9 @@ impl Adaptive {
         self.acked_at = now;
         let fades = silent > LEAST_SILENCE.max(self.min_rtt() / 4);
         self.fades = sample.fades;
+        if fades {
+            self.silent_at = now;
+        }
         if sample.fades && fades {
             // What a fade lost says nothing of the rate between fades: it is in no stretch.
             self.mark_count = 0;
@@ -198,7 +217,9 @@ impl Adaptive {
         self.round_limited |= sample.app_limited;
         self.round_bytes.0 += sample.bytes;
         // What fades lose is no sign of a short buffer.
-        self.round_bytes.1 += if sample.fades { 0 } else { sample.lost };
+        let lost = if sample.fades { 0 } else { sample.lost };
+        self.round_bytes.1 += lost;
+        self.lost_since_mark += lost;
         if let Some(sent_at) = sample.sent_at {
             self.newest_sent_at = self.newest_sent_at.max(sent_at);
         }
@@ -238,7 +259,8 @@ impl Adaptive {
         let now_empty = self.floor.is_near(rtt);
         let starvation = self.parameters.starvation * if self.fades { FADING_SHARE } else { 1.0 };
         let step = if std::mem::replace(&mut self.empty, now_empty) { share } else { -starvation * share };
-        let (least, most) = (self.parameters.least_budget, self.parameters.most_budget);
+        let least = self.parameters.least_budget;
+        let most = self.parameters.most_budget.max(min_rtt * LONG_PATH / 2);
         self.budget =
             (self.budget * (1.0 + BUDGET_STEP * step)).clamp(least.as_secs_f64(), most.as_secs_f64());
     }
@@ -255,10 +277,19 @@ impl Adaptive {
     }
 
     fn end_round(&mut self, now: Instant) {
-        if self.round_lowest < Duration::MAX {
-            let queue = self.round_lowest.saturating_sub(self.min_rtt()).as_secs_f64();
-            let round = now.since(self.round_at).as_secs_f64();
-            self.shallow.on_round(now, self.round_bytes, queue, round);
+        let known = self.round_lowest < Duration::MAX;
+        let queue = known.then(|| self.round_lowest.saturating_sub(self.min_rtt()).as_secs_f64());
+        let (delivered, lost) = self.round_bytes;
+        let seconds = now.since(self.round_at).as_secs_f64();
+        let round = Round { delivered, lost, queue, seconds, bandwidth: self.bandwidth };
+        self.shallow.on_round(now, &round);
+        let silent_lately = now.since(self.silent_at) < self.min_rtt() * SILENT_LATELY;
+        if round.is_lossy() && !silent_lately {
+            self.even = EVEN_ROUNDS;
+        } else {
+            self.even = self.even.saturating_sub(1);
+        }
+        if let Some(queue) = queue {
             let short = queue < self.budget() / 2.0;
             if !self.round_limited && !self.floor.is_searching() {
                 self.gain = if short { (self.gain * GAIN_STEP).min(MAX_GAIN) } else { 1.0 };
@@ -283,7 +314,10 @@ impl Adaptive {
             // With a queue the link was busy, whatever was there to send.
             let queued = self.lowest_since_mark < Duration::MAX
                 && self.lowest_since_mark > self.min_rtt() + self.parameters.least_budget;
-            let tried = queued || !self.limited_since_mark && !self.floor.is_searching();
+            // And what it lost was more than it takes: else an estimate that is too high would never be tried, nor fall.
+            let last = self.marks[self.mark_count - 1];
+            let overrun = is_lossy(self.delivered - last.delivered, self.lost_since_mark);
+            let tried = queued || overrun || !self.limited_since_mark && !self.floor.is_searching();
             if tried || rate > self.bandwidth {
                 self.samples[self.next_sample] = rate;
                 self.next_sample = (self.next_sample + 1) % MEMORY;
@@ -293,6 +327,7 @@ impl Adaptive {
         }
         self.limited_since_mark = false;
         self.lowest_since_mark = Duration::MAX;
+        self.lost_since_mark = 0;
         self.mark(Mark { at: now, delivered: self.delivered, sent_at: self.newest_sent_at });
     }
     fn mark(&mut self, mark: Mark) {
@@ -325,8 +360,9 @@ impl Adaptive {
     }
 
     pub fn rate(&self) -> Rate {
-        let trying = self.gain > 1.0;
-        let pace = if self.fades && !trying { FADING_PACING } else { PACING };
+        let trying = self.gain > 1.0 && self.even == 0;
+        let bursts = !self.fades && self.even == 0 && self.shallow.cap().is_none();
+        let pace = if trying || bursts { PACING } else { EVEN_PACING };
         let mut rate = pace * self.bandwidth;
         if trying {
             let rtt = self.min_rtt().as_secs_f64().max(1e-3);

@@ -109,3 +109,73 @@ fn a_silence_does_not_shrink_the_window() {
     let after = path.control.window();
     assert!(after as f64 > 0.9 * before as f64, "{after} of {before} bytes");
 }
+
+/// Acknowledgments of 40 ms, one each ten milliseconds, half of what was sent being lost in each.
+fn lossy(control: &mut Adaptive, from: u64, until: u64, every: usize) {
+    for at in (from..until).step_by(every) {
+        let sample = AckSample {
+            bytes: 10_000,
+            rtt: Some(Duration::from_millis(40)),
+            sent_at: Some(Instant::from_millis(at - 40)),
+            lost: 10_000,
+            in_flight: 40_000,
+            app_limited: false,
+            fades: false,
+        };
+        control.on_ack(Instant::from_millis(at), &sample);
+    }
+}
+
+#[test]
+fn a_path_that_loses_bursts_is_sent_none() {
+    let mut control = Adaptive::new(AdaptiveParameters::default());
+    lossy(&mut control, 1_000, 1_400, 5);
+    let pace = control.rate().0 as f64 / control.bandwidth();
+    assert!(control.gain > 1.0 && pace < 1.3, "{pace} times the bandwidth");
+}
+
+#[test]
+fn what_a_silence_lost_is_no_burst() {
+    let mut control = Adaptive::new(AdaptiveParameters::default());
+    lossy(&mut control, 1_000, 3_000, 50);
+    assert_eq!(control.even, 0, "each of these is a silence");
+}
+
+/// The estimate is that of a faster path, and what is sent by it is lost: though there is too little to send and no queue, it
+/// falls.
+#[test]
+fn an_estimate_that_loses_what_it_sends_falls() {
+    let mut path = Path::new();
+    path.run(5_000, 2_000, 40, u64::MAX);
+    let mut control = path.control;
+    for at in (5_100..7_000).step_by(5) {
+        let sample = AckSample {
+            bytes: 2_000,
+            rtt: Some(Duration::from_millis(40)),
+            sent_at: Some(Instant::from_millis(at - 40)),
+            lost: 8_000,
+            in_flight: 40_000,
+            app_limited: true,
+            fades: false,
+        };
+        control.on_ack(Instant::from_millis(at), &sample);
+    }
+    assert!(control.bandwidth / 8000.0 < 450.0, "{} bytes a millisecond", control.bandwidth / 8000.0);
+}
+
+/// A radio whose rate changes within a round trip, one of which is longer than the longest budget of short paths.
+#[test]
+fn on_a_long_path_the_budget_lasts_for_its_changes() {
+    let largest_budget = |delay| {
+        let mut path = Path::new();
+        let mut largest = 0.0_f64;
+        for _ in 0..150 {
+            path.run(250, 8_000, delay, u64::MAX);
+            path.run(250, 300, delay, u64::MAX);
+            largest = largest.max(path.control.budget);
+        }
+        largest
+    };
+    let (short, long) = (largest_budget(40), largest_budget(200));
+    assert!(short <= 0.1 && (0.12..=0.3).contains(&long), "{short} s and {long} s");
+}

@@ -197,7 +197,7 @@ impl Flow {
             self.on_duplicate(cx);
         }
         self.judge(cx.now);
-        (delivery.lost, delivery.lost_beyond) = self.board.take_lost();
+        self.board.take_lost(&mut delivery);
         self.ack_due |= self.is_ack_due(cx);
         delivery
     }

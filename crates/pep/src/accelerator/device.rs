@@ -37,6 +37,8 @@ pub(super) struct Device {
     pub unexposed_since: Option<Instant>,
     pub alarm: Alarm,
     pub fading: Fading,
+    /// Bytes found lost that the control was not told of: acknowledgments that deliver nothing tell of losses as well.
+    pub lost: u64,
     /// Bytes of TCP's options and payload that fit on the way to it, as far as its connections have found out, and until when
     /// that counts: one path is theirs (RFC 8201, section 5.2).
     longest: u32,
@@ -78,6 +80,7 @@ impl Device {
             unexposed_since: None,
             alarm: Alarm::default(),
             fading: Fading::default(),
+            lost: 0,
             longest: u32::MAX,
             longest_until: Instant::MAX,
             ready: false,

@@ -4,7 +4,7 @@
 //! deep buffer behind it), or it fades and loses what is sent meanwhile. The first asks for patience, the second for
 //! repetition: with the client's window full of what was lost, nothing else can be sent. Which of them it is, a device's
 //! own past tells: the share of segments that were found lost after a silence, and how many were sent again for nothing.
-//! Losses without silence are another matter: a full buffer, or noise.
+//! Losses without silence are another matter: a full buffer, or noise; so are, until fades are known, losses here and there.
 
 use super::scoreboard::Delivery;
 use paceline_net::{Duration, Instant};
@@ -18,6 +18,8 @@ const LEAST_LOSS: f64 = 0.01;
 const MOST_IN_VAIN: f64 = 0.15;
 /// Least silence, beside a quarter of the round trip.
 pub(super) const LEAST_SILENCE: Duration = Duration::from_millis(20);
+/// And the least that the radio would have taken meanwhile, in bytes: on a slow one a few segments are as long.
+const LEAST_MISSED: u64 = 30_000;
 /// Bytes lost before anything is concluded.
 const LEAST_LOST: f64 = 100_000.0;
 
@@ -33,17 +35,25 @@ pub(super) struct Fading {
 }
 
 impl Fading {
-    /// An acknowledgment of the device, whose smoothed round-trip time is `srtt`.
-    pub fn on_ack(&mut self, now: Instant, srtt: Duration, delivery: &Delivery) {
-        if now.since(self.acked_at) > LEAST_SILENCE.max(srtt / 4) {
+    /// An acknowledgment of the device, whose smoothed round-trip time is `srtt`, and which takes so much in some time.
+    pub fn on_ack(
+        &mut self,
+        now: Instant,
+        srtt: Duration,
+        taken_in: impl Fn(Duration) -> u64,
+        delivery: &Delivery,
+    ) {
+        let silence = now.since(self.acked_at);
+        if silence > LEAST_SILENCE.max(srtt / 4) && taken_in(silence) >= LEAST_MISSED {
             self.silent_until = now + srtt;
         }
         self.acked_at = now;
         self.delivered += delivery.bytes as f64;
         if now <= self.silent_until {
             // What was past its edge the client may have dropped. Where there are fades, little is, and for the radio's sake.
-            let beyond = if self.is_likely() { delivery.lost_beyond } else { 0 };
-            self.lost += (delivery.lost + beyond) as f64;
+            let lost =
+                if self.is_likely() { delivery.lost + delivery.lost_beyond } else { delivery.lost_in_runs };
+            self.lost += lost as f64;
         }
         self.in_vain += delivery.in_vain as f64;
         if now.since(self.halved_at) > MEMORY {
@@ -65,6 +75,8 @@ mod tests {
     use super::*;
 
     const SRTT: Duration = Duration::from_millis(60);
+    /// What a radio of 400 Mb/s takes in some time.
+    const FAST: fn(Duration) -> u64 = |time| time.as_millis() * 50_000;
 
     /// For so many seconds, `delivery` each millisecond but in the first 100 ms of each second, at whose end `lost` bytes
     /// are found lost.
@@ -78,10 +90,11 @@ mod tests {
             let delivery = Delivery {
                 bytes: 5_000,
                 lost: if first { lost } else { 0 },
+                lost_in_runs: if first { lost } else { 0 },
                 in_vain: if first { in_vain } else { 0 },
                 ..Delivery::default()
             };
-            fading.on_ack(Instant::from_millis(1 + ms), SRTT, &delivery);
+            fading.on_ack(Instant::from_millis(1 + ms), SRTT, FAST, &delivery);
         }
     }
 
@@ -104,11 +117,40 @@ mod tests {
     }
 
     #[test]
+    fn on_a_slow_radio_a_few_segments_take_as_long_as_a_silence() {
+        let mut fading = Fading::default();
+        let slow = |silence: Duration| silence.as_millis() * 100;
+        let delivery = Delivery { bytes: 5_000, lost: 50_000, lost_in_runs: 50_000, ..Delivery::default() };
+        for ms in (100..60_000).step_by(100) {
+            fading.on_ack(Instant::from_millis(ms), SRTT, slow, &delivery);
+        }
+        assert!(!fading.is_likely());
+    }
+
+    #[test]
+    fn losses_here_and_there_tell_of_no_fades_and_are_theirs_where_there_are_some() {
+        let mut fading = Fading::default();
+        let after_silences = |fading: &mut Fading, lost_in_runs| {
+            for s in 0..3 {
+                let delivery =
+                    Delivery { bytes: 500_000, lost: 200_000, lost_in_runs, ..Delivery::default() };
+                fading.on_ack(fading.acked_at + Duration::from_secs(1 + s), SRTT, FAST, &delivery);
+            }
+        };
+        after_silences(&mut fading, 30_000);
+        assert!(!fading.is_likely(), "{fading:?}");
+        after_silences(&mut fading, 100_000);
+        let lost = fading.lost;
+        after_silences(&mut fading, 0);
+        assert!(fading.is_likely() && fading.lost > lost, "{fading:?}");
+    }
+
+    #[test]
     fn losses_without_silence_are_another_matter() {
         let mut fading = Fading::default();
         for ms in 1..5_000 {
-            let delivery = Delivery { bytes: 5_000, lost: 500, ..Delivery::default() };
-            fading.on_ack(Instant::from_millis(ms), SRTT, &delivery);
+            let delivery = Delivery { bytes: 5_000, lost: 500, lost_in_runs: 500, ..Delivery::default() };
+            fading.on_ack(Instant::from_millis(ms), SRTT, FAST, &delivery);
         }
         assert!(!fading.is_likely());
     }
@@ -118,8 +160,9 @@ mod tests {
         let mut fading = Fading::default();
         let after_silence = |fading: &mut Fading, lost, lost_beyond| {
             for s in 0..3 {
-                let delivery = Delivery { bytes: 500_000, lost, lost_beyond, ..Delivery::default() };
-                fading.on_ack(fading.acked_at + Duration::from_secs(1 + s), SRTT, &delivery);
+                let delivery =
+                    Delivery { bytes: 500_000, lost, lost_beyond, lost_in_runs: lost, ..Delivery::default() };
+                fading.on_ack(fading.acked_at + Duration::from_secs(1 + s), SRTT, FAST, &delivery);
             }
         };
         after_silence(&mut fading, 10_000, 500_000);

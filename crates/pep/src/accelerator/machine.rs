@@ -272,14 +272,16 @@ impl Accelerator {
                 if delivery.black_hole {
                     device.limit_to(now, flow.longest());
                 }
-                device.fading.on_ack(now, flow.rtt.srtt().unwrap_or_default(), &delivery);
+                let taken_in = |time| device.control.taken_in(time);
+                device.fading.on_ack(now, flow.rtt.srtt().unwrap_or_default(), taken_in, &delivery);
                 if let Some(rtt) = delivery.rtt {
                     self.stats.on_round_trip(rtt, flow.rtt.min(), device.control.rate());
                 }
+                device.lost += delivery.lost;
                 if delivery.bytes > 0 {
                     let sample = AckSample {
                         bytes: delivery.bytes,
-                        lost: delivery.lost,
+                        lost: std::mem::take(&mut device.lost),
                         rtt: delivery.rtt,
                         sent_at: delivery.sent_at,
                         in_flight: device.in_flight,

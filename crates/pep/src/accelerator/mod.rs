@@ -68,6 +68,7 @@ mod inbound;
 mod index;
 mod journal;
 mod loaded;
+mod losses;
 mod machine;
 mod opening;
 mod operation;

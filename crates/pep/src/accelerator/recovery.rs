@@ -145,7 +145,8 @@ impl Flow {
         if self.board.first_beyond_sent_at().is_some() {
             self.board.lose_beyond();
         }
-        if self.rtt.backoff() > 2 && self.board.has_hole() {
+        let in_vain = self.rtt.backoff() > 2 && self.board.has_hole();
+        if in_vain || self.board.has_reneged() {
             // The client may have thrown away what it had selectively acknowledged (RFC 2018, section 8).
             self.board.lose_all();
         } else if self.fades || !self.board.lose_flight() {

@@ -4,6 +4,7 @@
 //! order of time: the work is constant per segment, however many are in flight. What RACK calls lost is sent again
 //! from here; a timeout sends the first segment again and leaves the rest to RACK.
 
+use super::losses::Losses;
 use super::ranges::Ranges;
 use super::sent::{AGAIN, BEYOND, DOUBTED, FIN, LOST, RESENT, SACKED, Sent};
 pub(super) use super::sent::{Answers, Delivery, Patience, Repeat};
@@ -17,9 +18,7 @@ pub(super) struct Scoreboard {
     sacked: Ranges,
     sacked_bytes: u64,
     in_flight: u64,
-    /// Bytes found lost and not told yet, and those that were sent past the client's edge.
-    newly_lost: u64,
-    newly_lost_beyond: u64,
+    losses: Losses,
     /// Offsets of records found lost, the lowest first: what the client waits for; entries may be stale.
     lost: BTreeSet<u64>,
     /// Repetitions by time; entries may be stale.
@@ -227,9 +226,9 @@ impl Scoreboard {
         (min_rtt * u64::from(self.reorder_quarters.max(1)) / 4).min(srtt / 8)
     }
 
-    /// Bytes found lost since the last call: within the client's edge as it was when they were sent, and past it.
-    pub fn take_lost(&mut self) -> (u64, u64) {
-        (std::mem::take(&mut self.newly_lost), std::mem::take(&mut self.newly_lost_beyond))
+    /// Tells of what was found lost since the last call.
+    pub fn take_lost(&mut self, delivery: &mut Delivery) {
+        self.losses.take(delivery);
     }
     /// Judges what was sent before the newest delivery, by the shortest and the smoothed round-trip time, and whatever
     /// else has waited for longer than `patience`, where there is one. Returns when to judge again.
@@ -294,12 +293,7 @@ impl Scoreboard {
     }
     fn lose_judged(&mut self, at: usize) {
         self.sent[at].state &= !DOUBTED;
-        let len = u64::from(self.sent[at].len);
-        if self.sent[at].is(BEYOND) {
-            self.newly_lost_beyond += len;
-        } else {
-            self.newly_lost += len;
-        }
+        self.losses.on_lost(&self.sent[at]);
         self.lose(at);
     }
     /// Of the records from a place on, those on their way that are like this; whether there were any.

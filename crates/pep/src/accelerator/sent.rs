@@ -57,6 +57,8 @@ pub(super) struct Delivery {
     pub lost: u64,
     /// and past it, which the client may have dropped.
     pub lost_beyond: u64,
+    /// Of the first, those in runs as long as a silence of the radio makes them.
+    pub lost_in_runs: u64,
     /// Bytes that were sent again and had not been lost.
     pub in_vain: u64,
     /// Length of the longest of those segments.

@@ -129,6 +129,10 @@ impl Device {
         // Where round trips are shorter than the pacer's pauses, nothing is in flight in most of them: that is no
         // idleness, or there would be no stretch to take the rate from.
         let after_idle = in_flight_before == 0 && self.app_limited_until > 0;
+        if after_idle {
+            // What was on its way then has arrived or is lost. While that is sent again there is enough to send.
+            self.app_limited_until = 0;
+        }
         self.control.on_send(now, after_idle);
         let rate = self.control.rate();
         let credit = CATCH_UP.max(rate.time_to_send(BUCKET));
@@ -154,37 +158,64 @@ impl Device {
 mod tests {
     use super::*;
 
-    /// Round trips of 20 us, a driver that comes every 250 us, and always something to send: nothing but the rate
-    /// control limits it, also after the machine stood still for a moment.
-    #[test]
-    fn round_trips_shorter_than_the_pacers_pauses_do_not_hold_the_rate_down() {
-        let mut device = Device::new(Ipv6Addr::LOCALHOST.into(), &AcceleratorConfig::default());
-        let wire = 7240;
-        for tick in 1..8_000u64 {
+    const WIRE: u64 = 7240;
+
+    /// Round trips of 20 us, a driver that comes every 250 us, and always something to send, for ticks from one to another:
+    /// nothing but the rate control limits what a path of 4 Gb/s takes.
+    fn drive(device: &mut Device, ticks: std::ops::Range<u64>, rtt: impl Fn(u64) -> Duration) {
+        for tick in ticks {
             let now = Instant::from_nanos(250_000 * tick);
             // What a queue of 4 Gb/s takes in a tick.
             let mut sent = 0;
             while device.next_send_at() <= now && sent < 125_000 {
-                device.on_send(now, wire, device.in_flight);
-                device.in_flight += wire;
-                sent += wire;
+                device.on_send(now, WIRE, device.in_flight);
+                device.in_flight += WIRE;
+                sent += WIRE;
             }
-            let acked_at = now + Duration::from_micros(20);
-            let stalled = (1000..1010).contains(&tick);
-            let rtt = Some(if stalled { Duration::from_millis(300) } else { Duration::from_micros(20) });
-            let bytes = device.in_flight;
-            device.in_flight = 0;
-            let sample = AckSample {
-                bytes,
-                rtt,
-                sent_at: Some(now),
-                lost: 0,
-                in_flight: 0,
-                app_limited: false,
-                fades: false,
-            };
-            device.on_ack(acked_at, sample);
+            let bytes = std::mem::take(&mut device.in_flight);
+            if bytes > 0 {
+                let rtt = rtt(tick);
+                device.on_ack(now + Duration::from_micros(20), answer(now, bytes, rtt, 0));
+            }
         }
+    }
+    fn answer(sent_at: Instant, bytes: u64, rtt: Duration, lost: u64) -> AckSample {
+        AckSample {
+            bytes,
+            rtt: Some(rtt),
+            sent_at: Some(sent_at),
+            lost,
+            in_flight: 0,
+            app_limited: false,
+            fades: false,
+        }
+    }
+
+    #[test]
+    fn round_trips_shorter_than_the_pacers_pauses_do_not_hold_the_rate_down() {
+        let mut device = Device::new(Ipv6Addr::LOCALHOST.into(), &AcceleratorConfig::default());
+        let stalled = |tick| (1000..1010).contains(&tick);
+        // Also after the machine stood still for a moment.
+        let rtt = |tick| if stalled(tick) { Duration::from_millis(300) } else { Duration::from_micros(20) };
+        drive(&mut device, 1..8_000, rtt);
+        let rate = device.control.rate().0;
+        assert!(rate > 3_500_000_000, "{rate} bit/s of 4 Gb/s");
+    }
+
+    /// All that was on its way when there was nothing more to send is lost, a little is delivered by chance, and what is sent
+    /// again is as much as there is: that is not too little to send.
+    #[test]
+    fn repetitions_of_what_was_lost_when_nothing_more_was_there_find_the_rate() {
+        let mut device = Device::new(Ipv6Addr::LOCALHOST.into(), &AcceleratorConfig::default());
+        device.in_flight = 100_000_000;
+        device.on_idle();
+        device.in_flight = 0;
+        for ms in (1..=200).step_by(10) {
+            let now = Instant::from_millis(ms);
+            device.on_ack(now, answer(now, 500, Duration::from_micros(20), 1_000_000));
+        }
+        assert!(device.control.rate().0 < 2_000_000, "{}", device.control.rate().0);
+        drive(&mut device, 1_000..5_000, |_| Duration::from_micros(20));
         let rate = device.control.rate().0;
         assert!(rate > 3_500_000_000, "{rate} bit/s of 4 Gb/s");
     }

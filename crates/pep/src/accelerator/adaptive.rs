@@ -35,7 +35,8 @@ use paceline_net::{Duration, Instant, Rate};
 pub struct AdaptiveParameters {
     /// Shortest queueing delay to keep.
     pub least_budget: Duration,
-    /// Longest queueing delay to keep, on links that serve in bursts; one and a half round trips where that is more.
+    /// Longest queueing delay to keep, on links that serve in bursts; one and a half round trips, or pauses of the radio,
+    /// where that is more.
     pub most_budget: Duration,
     /// Share of round trips that may find the queue empty, 0 to 1. Two fifths of it where the radio fades: a fade
     /// itself leaves the link idle, which no queue prevents.
@@ -54,6 +55,13 @@ impl Default for AdaptiveParameters {
 
 /// Shortest stretch of a rate sample: several periods of any TDD frame structure.
 const MIN_STRETCH: Duration = Duration::from_millis(40);
+/// A radio that serves in turns, or stops now and then: a stretch and the budget are no shorter than so many halves of its
+/// pauses, or the rate would be that of its turns, and the queue would not last until the next. A pause counts if the radio
+/// would have taken so many bytes in it, no more than so much of it, and is forgotten within this time.
+const PAUSE_HALVES: u64 = 3;
+const LEAST_PAUSED: f64 = 30_000.0;
+const LONGEST_PAUSE: Duration = Duration::from_millis(200);
+const PAUSE_MEMORY: f64 = 1.0;
 /// Parts of a stretch at whose ends a sample is taken.
 const PARTS: usize = 4;
 /// Samples of which the highest counts.
@@ -120,6 +128,8 @@ pub(super) struct Adaptive {
     empty: bool,
     /// Bytes delivered and found lost in the round.
     round_bytes: (u64, u64),
+    /// Longest pause of the radio lately.
+    pause: Duration,
     /// The last silence as long as a fade.
     silent_at: Instant,
     /// Round trips for which what is sent goes out evenly.
@@ -161,6 +171,7 @@ impl Adaptive {
             sampled_at: Instant::ZERO,
             empty: false,
             round_bytes: (0, 0),
+            pause: Duration::ZERO,
             silent_at: Instant::ZERO,
             even: 0,
             shallow: Shallow::default(),
@@ -191,6 +202,7 @@ impl Adaptive {
             self.mark_count = 0;
             self.mark(Mark { at: now, delivered: self.delivered, sent_at: now });
             self.newest_sent_at = now;
+            self.acked_at = now + self.min_rtt(); // not before then is an answer missing
         }
     }
 
@@ -212,6 +224,7 @@ impl Adaptive {
             self.mark_count = 0;
             self.floor.on_fade(now);
         }
+        self.note_pause(silent, sample.fades);
         self.delivered += sample.bytes;
         self.limited_since_mark |= sample.app_limited;
         self.round_limited |= sample.app_limited;
@@ -226,7 +239,7 @@ impl Adaptive {
         if let Some(rtt) = sample.rtt {
             self.on_rtt(now, rtt, sample.app_limited);
         }
-        let stretch = self.min_rtt().max(MIN_STRETCH);
+        let stretch = self.min_rtt().max(MIN_STRETCH).max(self.pause * PAUSE_HALVES / 2);
         let last = self.mark_count.checked_sub(1).map(|last| self.marks[last]);
         if last.is_none_or(|mark| now.since(mark.at) >= stretch / PARTS as u64) {
             self.measure(now);
@@ -249,6 +262,16 @@ impl Adaptive {
         self.update_window(if sample.app_limited { 0 } else { sample.bytes });
     }
 
+    /// Nothing was acknowledged for so long.
+    fn note_pause(&mut self, silent: Duration, fades: bool) {
+        let forgotten = (silent.as_secs_f64() / PAUSE_MEMORY).min(1.0);
+        self.pause = Duration::from_secs_f64(self.pause.as_secs_f64() * (1.0 - forgotten));
+        let missed = self.bandwidth / 8.0 * silent.as_secs_f64();
+        if silent > LEAST_SILENCE && missed > LEAST_PAUSED && !fades {
+            self.pause = self.pause.max(silent.min(LONGEST_PAUSE));
+        }
+    }
+
     /// The budget grows for the time in which the queue was found empty, and shrinks for the time in which it was
     /// not.
     fn adapt_budget(&mut self, now: Instant, rtt: Duration) {
@@ -260,7 +283,8 @@ impl Adaptive {
         let starvation = self.parameters.starvation * if self.fades { FADING_SHARE } else { 1.0 };
         let step = if std::mem::replace(&mut self.empty, now_empty) { share } else { -starvation * share };
         let least = self.parameters.least_budget;
-        let most = self.parameters.most_budget.max(min_rtt * LONG_PATH / 2);
+        let most =
+            self.parameters.most_budget.max(min_rtt * LONG_PATH / 2).max(self.pause * PAUSE_HALVES / 2);
         self.budget =
             (self.budget * (1.0 + BUDGET_STEP * step)).clamp(least.as_secs_f64(), most.as_secs_f64());
     }

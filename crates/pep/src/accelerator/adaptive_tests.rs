@@ -179,3 +179,29 @@ fn on_a_long_path_the_budget_lasts_for_its_changes() {
     let (short, long) = (largest_budget(40), largest_budget(200));
     assert!(short <= 0.1 && (0.12..=0.3).contains(&long), "{short} s and {long} s");
 }
+
+/// Turns of 40 ms at three times the rate, and pauses of 80.
+#[test]
+fn the_rate_of_a_radio_that_serves_in_turns_is_that_of_turns_and_pauses() {
+    let mut path = Path::new();
+    for _ in 0..100 {
+        path.run(40, 6_000, 40, u64::MAX);
+        path.run(80, 0, 40, u64::MAX);
+    }
+    let rate = path.control.bandwidth() / 8000.0;
+    assert!((1_800.0..3_600.0).contains(&rate), "{rate} bytes a millisecond of 2000 on average");
+    let pause = path.control.pause.as_secs_f64();
+    assert!((0.06..0.09).contains(&pause), "{pause} s");
+    path.run(5_000, 2_000, 40, u64::MAX);
+    assert!(path.control.pause < Duration::from_millis(1), "it is forgotten");
+}
+
+#[test]
+fn idle_time_is_no_pause() {
+    let mut path = Path::new();
+    path.run(2_000, 2_000, 40, u64::MAX);
+    path.run(200, 2_000, 40, 0);
+    path.now += 1_000;
+    path.run(200, 2_000, 40, u64::MAX);
+    assert_eq!(path.control.pause, Duration::ZERO);
+}

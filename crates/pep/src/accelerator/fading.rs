@@ -5,6 +5,7 @@
 //! repetition: with the client's window full of what was lost, nothing else can be sent. Which of them it is, a device's
 //! own past tells: the share of segments that were found lost after a silence, and how many were sent again for nothing.
 //! Losses without silence are another matter: a full buffer, or noise; so are, until fades are known, losses here and there.
+//! So is what a buffer had no room for while a radio stopped: that goes on afterwards where it had been.
 
 use super::scoreboard::Delivery;
 use paceline_net::{Duration, Instant};
@@ -20,6 +21,8 @@ const MOST_IN_VAIN: f64 = 0.15;
 pub(super) const LEAST_SILENCE: Duration = Duration::from_millis(20);
 /// And the least that the radio would have taken meanwhile, in bytes: on a slow one a few segments are as long.
 const LEAST_MISSED: u64 = 30_000;
+/// Silences of which nothing is known are no fades where so many times more are known to be none.
+const MOSTLY: f64 = 3.0;
 /// Bytes lost before anything is concluded.
 const LEAST_LOST: f64 = 100_000.0;
 
@@ -28,6 +31,12 @@ pub(super) struct Fading {
     delivered: f64,
     lost: f64,
     in_vain: f64,
+    /// What the radio would have taken in silences after which it went on where it had been: it had stopped. And in those
+    /// after which something was missing.
+    stopped: f64,
+    faded: f64,
+    /// Of the first, what the last one adds once more follows: a lone acknowledgment may have been delayed in the client.
+    goes_on: u64,
     halved_at: Instant,
     acked_at: Instant,
     /// What is found lost until then was lost in a silence.
@@ -44,8 +53,11 @@ impl Fading {
         delivery: &Delivery,
     ) {
         let silence = now.since(self.acked_at);
-        if silence > LEAST_SILENCE.max(srtt / 4) && taken_in(silence) >= LEAST_MISSED {
-            self.silent_until = now + srtt;
+        let missed = taken_in(silence);
+        if silence > LEAST_SILENCE.max(srtt / 4) && missed >= LEAST_MISSED {
+            self.on_silence(now, srtt, missed, delivery.skipped);
+        } else {
+            self.stopped += std::mem::take(&mut self.goes_on) as f64;
         }
         self.acked_at = now;
         self.delivered += delivery.bytes as f64;
@@ -58,8 +70,21 @@ impl Fading {
         self.in_vain += delivery.in_vain as f64;
         if now.since(self.halved_at) > MEMORY {
             self.halved_at = now;
-            (self.delivered, self.lost, self.in_vain) =
-                (self.delivered / 2.0, self.lost / 2.0, self.in_vain / 2.0);
+            let Self { delivered, lost, in_vain, stopped, faded, .. } = self;
+            [delivered, lost, in_vain, stopped, faded].into_iter().for_each(|count| *count /= 2.0);
+        }
+    }
+    /// A silence has ended in which the radio would have taken `missed` bytes, with something that is so much further on than
+    /// what had arrived before it. Not known where that was sent again: it is then what most others were.
+    fn on_silence(&mut self, now: Instant, srtt: Duration, missed: u64, skipped: Option<u64>) {
+        self.goes_on = 0;
+        match skipped {
+            Some(skipped) if skipped < LEAST_MISSED => self.goes_on = missed,
+            None if MOSTLY * self.faded < self.stopped => {}
+            _ => {
+                self.silent_until = now + srtt;
+                self.faded += if skipped.is_some() { missed as f64 } else { 0.0 };
+            }
         }
     }
     /// Whether silence means loss.
@@ -67,6 +92,7 @@ impl Fading {
         self.lost > LEAST_LOST
             && self.lost > LEAST_LOSS * self.delivered
             && self.in_vain < MOST_IN_VAIN * self.lost
+            && self.stopped < self.lost
     }
 }
 
@@ -114,6 +140,41 @@ mod tests {
         let mut fading = Fading::default();
         seen(&mut fading, 0, 3, 500_000, 100_000);
         assert!(!fading.is_likely());
+    }
+
+    /// For so many seconds, each tenth of a second a silence of 50 ms, ended by what is `skipped` further on than what came
+    /// before it; then more, and a run of losses is found.
+    fn silences(fading: &mut Fading, seconds: u64, skipped: Option<u64>, more: bool) {
+        let from = fading.acked_at.as_nanos() / 1_000_000;
+        for ms in (from..from + seconds * 1000).step_by(100) {
+            let first = Delivery { bytes: 5_000, skipped, ..Delivery::default() };
+            fading.on_ack(Instant::from_millis(ms + 100), SRTT, FAST, &first);
+            let lost = if more { 50_000 } else { 0 };
+            let next = Delivery { bytes: 50_000, lost, lost_in_runs: lost, ..Delivery::default() };
+            fading.on_ack(Instant::from_millis(ms + if more { 101 } else { 150 }), SRTT, FAST, &next);
+        }
+    }
+
+    #[test]
+    fn a_radio_that_goes_on_where_it_was_had_stopped() {
+        let mut fading = Fading::default();
+        silences(&mut fading, 20, Some(LEAST_MISSED - 1), true);
+        assert!(!fading.is_likely(), "{fading:?}");
+        // What ends a silence was sent again: it is what the others were.
+        silences(&mut fading, 20, None, true);
+        assert!(!fading.is_likely() && fading.lost == 0.0, "{fading:?}");
+        let mut fading = Fading::default();
+        silences(&mut fading, 20, Some(LEAST_MISSED), true);
+        assert!(fading.is_likely(), "{fading:?}");
+    }
+
+    #[test]
+    fn a_lone_acknowledgment_in_a_silence_does_not_end_it() {
+        let mut fading = Fading::default();
+        silences(&mut fading, 2, Some(0), false);
+        assert_eq!(fading.stopped, 0.0);
+        silences(&mut fading, 2, Some(0), true);
+        assert!(fading.stopped > 0.0);
     }
 
     #[test]

@@ -123,6 +123,10 @@ impl Scoreboard {
                 self.on_block(now, left, right, &mut delivery, answers);
             }
         }
+        if delivery.rtt.is_some() && self.highest > self.highest_before {
+            let beyond = self.highest.saturating_sub(self.highest_before.max(una));
+            delivery.skipped = Some(beyond.saturating_sub(delivery.bytes));
+        }
         give_back(&mut self.sent);
         self.sacked.give_back();
         delivery

@@ -149,3 +149,13 @@ fn an_answer_that_may_be_that_of_the_copy_before_condemns_nothing() {
         assert_eq!(lost(&mut board, 145).len().min(8), condemned, "{shortest:?}, {usual:?}");
     }
 }
+
+#[test]
+fn what_is_missing_before_the_newest_is_skipped() {
+    let mut board = flight();
+    assert_eq!(ack(&mut board, 40, 2001, &[]).skipped, Some(0));
+    assert_eq!(ack(&mut board, 41, 2001, &[(5001, 6001)]).skipped, Some(3000));
+    assert_eq!(ack(&mut board, 42, 2001, &[(5001, 7001)]).skipped, Some(0));
+    assert_eq!(ack(&mut board, 43, 3001, &[(5001, 7001)]).skipped, None, "nothing newer");
+    assert_eq!(ack(&mut board, 44, 8001, &[]).skipped, Some(0), "and all between");
+}

@@ -59,6 +59,8 @@ pub(super) struct Delivery {
     pub lost_beyond: u64,
     /// Of the first, those in runs as long as a silence of the radio makes them.
     pub lost_in_runs: u64,
+    /// Bytes missing between all that had been delivered before and the newest segment, if that was sent once.
+    pub skipped: Option<u64>,
     /// Bytes that were sent again and had not been lost.
     pub in_vain: u64,
     /// Length of the longest of those segments.

@@ -1,0 +1,48 @@
+//! The accelerator on radios that serve in turns and stop in between, as loaded cells and discontinuous reception do.
+
+use paceline_sim::results::Totals;
+use paceline_sim::{scenario, simulate};
+
+/// Half a minute of turns with two opportunities a millisecond, and pauses, of so many milliseconds each on average.
+fn turns(turn: u64, pause: u64) -> String {
+    let (mut now, mut state, mut text) = (0, 1u64, String::new());
+    while now < 30_000 {
+        let mut about = |mean: u64| {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            mean * (30 + (state >> 33) % 140) / 100
+        };
+        let until = now + about(turn).max(1);
+        (now..until).for_each(|ms| text += &format!("{ms}\n{ms}\n"));
+        now = until + about(pause);
+    }
+    text
+}
+
+fn run(trace: &str, queue: &str) -> Totals {
+    let text = include_str!("../../../scenarios/accelerator-trace.toml");
+    let set = ["run.duration=30 s", "core.path=accelerator"].map(String::from);
+    let set = [set.to_vec(), vec![format!("link.queue={queue}")]].concat();
+    let scenario = scenario::load_with("pauses.toml", text, &set, &|_| Ok(trace.to_owned())).unwrap();
+    simulate(&scenario, 1, None, &mut |_| {}).totals
+}
+
+/// The rate is that of turns and pauses together, and the queue lasts from one turn to the next.
+#[test]
+fn a_radio_that_serves_in_turns_is_used_without_a_long_queue() {
+    for (turn, pause) in [(40, 110), (150, 130), (60, 125)] {
+        let totals = run(&turns(turn, pause), "4 MB");
+        let share = totals.link_sent_mbps / totals.link_capacity_mbps;
+        let cycles = totals.link_delay_p95_ms / (turn + pause) as f64;
+        assert!(share > 0.93 && cycles < 3.0, "{turn} and {pause} ms: {share:.3} used, {cycles:.1} cycles");
+    }
+}
+
+/// What a buffer has no room for while the radio stops is not lost in a fade: repeated on suspicion it would be dropped again.
+#[test]
+fn what_overflows_in_a_pause_is_not_repeated_on_suspicion() {
+    for (turn, pause) in [(40, 110), (150, 130), (60, 200)] {
+        let totals = run(&turns(turn, pause), "200 kB");
+        let again = totals.retransmission_share;
+        assert!(again < 0.3, "{turn} and {pause} ms: {again:.2} sent again");
+    }
+}

@@ -18,10 +18,10 @@ fn turns(turn: u64, pause: u64) -> String {
     text
 }
 
-fn run(trace: &str, queue: &str) -> Totals {
+fn run(trace: &str, queue: &str, jitter: &str) -> Totals {
     let text = include_str!("../../../scenarios/accelerator-trace.toml");
-    let set = ["run.duration=30 s", "core.path=accelerator"].map(String::from);
-    let set = [set.to_vec(), vec![format!("link.queue={queue}")]].concat();
+    let set = ["run.duration=30 s", "core.path=accelerator"].map(String::from).to_vec();
+    let set = [set, vec![format!("link.queue={queue}"), format!("link.jitter={jitter}")]].concat();
     let scenario = scenario::load_with("pauses.toml", text, &set, &|_| Ok(trace.to_owned())).unwrap();
     simulate(&scenario, 1, None, &mut |_| {}).totals
 }
@@ -30,10 +30,21 @@ fn run(trace: &str, queue: &str) -> Totals {
 #[test]
 fn a_radio_that_serves_in_turns_is_used_without_a_long_queue() {
     for (turn, pause) in [(40, 110), (150, 130), (60, 125)] {
-        let totals = run(&turns(turn, pause), "4 MB");
+        let totals = run(&turns(turn, pause), "4 MB", "0 ms");
         let share = totals.link_sent_mbps / totals.link_capacity_mbps;
         let cycles = totals.link_delay_p95_ms / (turn + pause) as f64;
         assert!(share > 0.93 && cycles < 3.0, "{turn} and {pause} ms: {share:.3} used, {cycles:.1} cycles");
+    }
+}
+
+/// Every round trip has a pause in it, so that none tells of an empty queue: the window must not shrink with the rate that it
+/// allows itself.
+#[test]
+fn long_pauses_do_not_starve_it() {
+    for (turn, pause, jitter) in [(20, 190, "0 ms"), (25, 230, "0 ms"), (35, 150, "20 ms")] {
+        let totals = run(&turns(turn, pause), "1 MB", jitter);
+        let share = totals.link_sent_mbps / totals.link_capacity_mbps;
+        assert!(share > 0.5, "{turn} and {pause} ms: {share:.3} used");
     }
 }
 
@@ -41,7 +52,7 @@ fn a_radio_that_serves_in_turns_is_used_without_a_long_queue() {
 #[test]
 fn what_overflows_in_a_pause_is_not_repeated_on_suspicion() {
     for (turn, pause) in [(40, 110), (150, 130), (60, 200)] {
-        let totals = run(&turns(turn, pause), "200 kB");
+        let totals = run(&turns(turn, pause), "200 kB", "0 ms");
         let again = totals.retransmission_share;
         assert!(again < 0.3, "{turn} and {pause} ms: {again:.2} sent again");
     }

@@ -55,11 +55,13 @@ impl Default for AdaptiveParameters {
 
 /// Shortest stretch of a rate sample: several periods of any TDD frame structure.
 const MIN_STRETCH: Duration = Duration::from_millis(40);
-/// A radio that serves in turns, or stops now and then: a stretch and the budget are no shorter than so many halves of its
-/// pauses, or the rate would be that of its turns, and the queue would not last until the next. A pause counts if the radio
-/// would have taken so many bytes in it, no more than so much of it, and is forgotten within this time.
+/// A radio that serves in turns, or stops now and then: a stretch is no shorter than so many halves of its pauses, or the rate
+/// would be that of its turns, and the budget may reach as far, or the queue would not last until the next. It is no shorter
+/// than a quarter: where every round trip has a pause in it none is short, and the queue is never found empty. A pause
+/// counts if the radio would have taken so many bytes in it, no more than so much of it, and is forgotten within this time.
 const PAUSE_HALVES: u64 = 3;
-const LEAST_PAUSED: f64 = 30_000.0;
+const PAUSE_PARTS: u64 = 4;
+const LEAST_PAUSED: f64 = 6_000.0;
 const LONGEST_PAUSE: Duration = Duration::from_millis(200);
 const PAUSE_MEMORY: f64 = 1.0;
 /// Parts of a stretch at whose ends a sample is taken.
@@ -267,7 +269,8 @@ impl Adaptive {
         let forgotten = (silent.as_secs_f64() / PAUSE_MEMORY).min(1.0);
         self.pause = Duration::from_secs_f64(self.pause.as_secs_f64() * (1.0 - forgotten));
         let missed = self.bandwidth / 8.0 * silent.as_secs_f64();
-        if silent > LEAST_SILENCE && missed > LEAST_PAUSED && !fades {
+        // While it is not known what the path holds, too little was on its way.
+        if silent > LEAST_SILENCE && missed > LEAST_PAUSED && !fades && !self.starting {
             self.pause = self.pause.max(silent.min(LONGEST_PAUSE));
         }
     }
@@ -282,7 +285,7 @@ impl Adaptive {
         let now_empty = self.floor.is_near(rtt);
         let starvation = self.parameters.starvation * if self.fades { FADING_SHARE } else { 1.0 };
         let step = if std::mem::replace(&mut self.empty, now_empty) { share } else { -starvation * share };
-        let least = self.parameters.least_budget;
+        let least = self.parameters.least_budget.max(self.pause / PAUSE_PARTS);
         let most =
             self.parameters.most_budget.max(min_rtt * LONG_PATH / 2).max(self.pause * PAUSE_HALVES / 2);
         self.budget =

@@ -192,6 +192,7 @@ fn the_rate_of_a_radio_that_serves_in_turns_is_that_of_turns_and_pauses() {
     assert!((1_800.0..3_600.0).contains(&rate), "{rate} bytes a millisecond of 2000 on average");
     let pause = path.control.pause.as_secs_f64();
     assert!((0.06..0.09).contains(&pause), "{pause} s");
+    assert!(path.control.budget >= pause / 4.0, "{} s", path.control.budget);
     path.run(5_000, 2_000, 40, u64::MAX);
     assert!(path.control.pause < Duration::from_millis(1), "it is forgotten");
 }

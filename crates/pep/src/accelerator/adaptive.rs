@@ -1,9 +1,9 @@
 //! The default rate control: what the path delivers is measured, and what is on its way is bounded by it.
 //!
-//! **Delivery rate**: bytes acknowledged over a stretch of at least a round trip and several TDD periods, and no
-//! faster than those bytes were sent, so that a burst of ACKs after an outage is not taken for capacity. The
-//! estimate is the highest of the last few stretches. A stretch in which there was too little to send and no queue
-//! raises it, never lowers it.
+//! **Delivery rate**: bytes acknowledged over a stretch of at least a round trip, several TDD periods and one and a half pauses
+//! of the radio, and no faster than those bytes were sent, so that neither a radio's turns nor a burst of ACKs after an outage
+//! are taken for capacity. The estimate is the highest of the last few stretches. A stretch in which there was too little to
+//! send and no queue raises it, never lowers it.
 //!
 //! **Window**: rate x (minimum round trip + budget). The budget is the queue that the radio draws from until the
 //! first ACK tells of a higher capacity. It follows from the link itself: round trips within a packet's time of the

@@ -4,23 +4,23 @@ use super::sent::{BEYOND, Delivery, Sent};
 
 /// A silence of the radio loses what was sent meanwhile, one segment after the other: so many bytes at least. Noise and full
 /// queues mostly let some through in between.
-const LONG_RUN: u64 = 14_600;
+const LONG_RUN: u32 = 14_600;
 
 #[derive(Debug, Default)]
 pub(super) struct Losses {
     /// Bytes within the client's edge as it was when they were sent, and past it.
-    within: u64,
-    beyond: u64,
+    within: u32,
+    beyond: u32,
     /// Of the first, those in long runs.
-    in_runs: u64,
+    in_runs: u32,
     /// Bytes of the run at hand, and where it ends.
-    run: u64,
+    run: u32,
     run_end: u64,
 }
 
 impl Losses {
     pub fn on_lost(&mut self, record: &Sent) {
-        let len = u64::from(record.len);
+        let len = record.len;
         if record.is(BEYOND) {
             self.beyond += len;
             return;
@@ -36,9 +36,9 @@ impl Losses {
     }
     /// What was found lost since the last call.
     pub fn take(&mut self, delivery: &mut Delivery) {
-        delivery.lost = std::mem::take(&mut self.within);
-        delivery.lost_beyond = std::mem::take(&mut self.beyond);
-        delivery.lost_in_runs = std::mem::take(&mut self.in_runs);
+        delivery.lost = u64::from(std::mem::take(&mut self.within));
+        delivery.lost_beyond = u64::from(std::mem::take(&mut self.beyond));
+        delivery.lost_in_runs = u64::from(std::mem::take(&mut self.in_runs));
     }
 }
 

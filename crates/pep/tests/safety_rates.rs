@@ -77,6 +77,24 @@ fn short_buffers_are_not_overrun() {
     }
 }
 
+/// The same where the client has no SACK, and what it holds above a hole is not known.
+#[test]
+fn short_buffers_are_not_overrun_where_there_is_no_sack() {
+    for (rate, delay_ms, packets) in
+        [("20 Mb/s", 20, 50), ("50 Mb/s", 5, 50), ("50 Mb/s", 20, 100), ("80 Mb/s", 20, 100)]
+    {
+        let line = Line::rate(rate, delay_ms, packets * 1500);
+        let mut config = configs(0);
+        config.0.sack = false;
+        let mut world = World::with(config, Source::Bulk, adaptive(), 10, [line, up(delay_ms)]);
+        world.run_ms(20_000);
+        let stats = world.accelerator().stats();
+        let again = stats.retransmissions as f64 / (stats.segments_sent + stats.retransmissions) as f64;
+        let share = goodput(&world, 0, 20_000) * 1e6 / rate.parse::<Rate>().unwrap().0 as f64;
+        assert!(again < 0.2 && share > 0.8, "{rate}, {packets} packets: {again:.2} again, {share:.2} of it");
+    }
+}
+
 /// Row "bandwidth estimate": from acknowledged bytes over at least an RTT and several TDD periods, never from ACK
 /// packets; app-limited samples do not lower it.
 #[test]

@@ -144,6 +144,8 @@ pub(super) struct Adaptive {
     starting: bool,
     /// Its silences lose what is sent.
     fades: bool,
+    /// The last that answered has no SACK.
+    unselective: bool,
     window: u64,
 }
 
@@ -181,6 +183,7 @@ impl Adaptive {
             gain: MAX_GAIN,
             starting: true,
             fades: false,
+            unselective: false,
             window: INITIAL_WINDOW,
         }
     }
@@ -218,6 +221,7 @@ impl Adaptive {
         self.acked_at = now;
         let fades = silent > LEAST_SILENCE.max(self.min_rtt() / 4);
         self.fades = sample.fades;
+        self.unselective = sample.unselective;
         if fades {
             self.silent_at = now;
         }
@@ -308,7 +312,8 @@ impl Adaptive {
         let queue = known.then(|| self.round_lowest.saturating_sub(self.min_rtt()).as_secs_f64());
         let (delivered, lost) = self.round_bytes;
         let seconds = now.since(self.round_at).as_secs_f64();
-        let round = Round { delivered, lost, queue, seconds, bandwidth: self.bandwidth };
+        let unselective = self.unselective;
+        let round = Round { delivered, lost, queue, seconds, bandwidth: self.bandwidth, unselective };
         self.shallow.on_round(now, &round);
         let silent_lately = now.since(self.silent_at) < self.min_rtt() * SILENT_LATELY;
         if round.is_lossy() && !silent_lately {
@@ -316,7 +321,10 @@ impl Adaptive {
         } else {
             self.even = self.even.saturating_sub(1);
         }
-        if let Some(queue) = queue {
+        if unselective && round.is_lossy() {
+            self.gain = 1.0; // meanwhile no round trip tells of the queue
+            self.starting = false;
+        } else if let Some(queue) = queue {
             let short = queue < self.budget() / 2.0;
             if !self.round_limited && !self.floor.is_searching() {
                 self.gain = if short { (self.gain * GAIN_STEP).min(MAX_GAIN) } else { 1.0 };

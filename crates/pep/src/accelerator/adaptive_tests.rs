@@ -36,6 +36,7 @@ impl Path {
                     in_flight: self.in_flight,
                     app_limited: app < self.control.window(),
                     fades: false,
+                    unselective: false,
                 };
                 self.control.on_ack(now, &sample);
             }
@@ -101,6 +102,7 @@ fn a_silence_does_not_shrink_the_window() {
             in_flight: path.in_flight,
             app_limited: true,
             fades: true,
+            unselective: false,
         };
         path.control.on_ack(Instant::from_millis(at), &sample);
     };
@@ -121,6 +123,7 @@ fn lossy(control: &mut Adaptive, from: u64, until: u64, every: usize) {
             in_flight: 40_000,
             app_limited: false,
             fades: false,
+            unselective: false,
         };
         control.on_ack(Instant::from_millis(at), &sample);
     }
@@ -157,6 +160,7 @@ fn an_estimate_that_loses_what_it_sends_falls() {
             in_flight: 40_000,
             app_limited: true,
             fades: false,
+            unselective: false,
         };
         control.on_ack(Instant::from_millis(at), &sample);
     }

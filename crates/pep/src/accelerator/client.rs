@@ -7,7 +7,7 @@ use super::scoreboard::{Answers, Delivery};
 use paceline_net::rewrite;
 use paceline_net::{Duration, Packet, SeqNumber, TcpFlags, TcpHeader, Timestamps, Transport};
 
-/// Duplicates that stand for a loss where there is no SACK (RFC 5681).
+/// Duplicates that stand for a drop past the client's edge.
 const DUPLICATES: u8 = 3;
 /// Answers in a row, with no other between them, that claim what never came here, before they are believed.
 const INSISTENCE: u8 = 2;
@@ -172,6 +172,7 @@ impl Flow {
             self.timer_base = cx.now;
         }
         self.doubted = self.doubted.saturating_add(u8::from(delivery.doubtful));
+        self.force |= advances && self.board.is_recovering() && self.board.is_front_lost();
         if delivery.doubtful && self.is_waiting() {
             self.force = true; // by what is sent now, if it can be new
         }
@@ -194,7 +195,7 @@ impl Flow {
             self.duplicates = 0;
             self.overshoot.on_progress(cx.now, window, acked, self.useful_window);
         } else if pure {
-            self.on_duplicate(cx);
+            delivery.bytes += self.on_duplicate(cx);
         }
         self.judge(cx.now);
         self.board.take_lost(&mut delivery);
@@ -214,8 +215,8 @@ impl Flow {
         }
     }
 
-    /// A duplicate without news of delivery.
-    fn on_duplicate(&mut self, cx: &mut Context<'_>) {
+    /// A duplicate that says no more: where there is no SACK, that something has arrived, and not what. Returns how much.
+    fn on_duplicate(&mut self, cx: &mut Context<'_>) -> u64 {
         self.duplicates = self.duplicates.saturating_add(1);
         cx.stats.duplicates_suppressed += 1;
         // An ACK from after its arrival would acknowledge the first segment if the client had taken it. A mere window
@@ -228,11 +229,12 @@ impl Flow {
             self.overshoot.on_drop(cx.now);
             cx.stats.overshoot_drops += 1;
             self.board.lose_first(false);
-        } else if self.duplicates == DUPLICATES && !self.agreed.sack {
-            // Fast retransmit: what has arrived since still counts as in flight, and must not hold it back.
-            self.board.lose_first(false);
-            self.force = true;
+            return 0;
         }
+        let due = self.rtt.srtt().unwrap_or_default() * 2;
+        let (arrived, lost) = self.board.on_bare_duplicate(cx.now, self.agreed.segment, due);
+        self.force |= lost;
+        arrived
     }
 
     /// Congestion on the mobile segment: answered once a flight, and no business of the server's.

@@ -23,6 +23,8 @@ pub(super) struct AckSample {
     pub app_limited: bool,
     /// The device's radio loses what is sent while it is silent.
     pub fades: bool,
+    /// The client has no SACK: all that a queue has lost in several round trips is found at once.
+    pub unselective: bool,
 }
 
 /// The published control bounds nothing but the rate. Past the client's window no more is sent than this many times what

@@ -188,6 +188,7 @@ mod tests {
             in_flight: 0,
             app_limited: false,
             fades: false,
+            unselective: false,
         }
     }
 

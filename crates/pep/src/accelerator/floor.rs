@@ -218,6 +218,7 @@ mod tests {
                 in_flight: window,
                 app_limited: false,
                 fades: false,
+                unselective: false,
             };
             floor.on_rtt(now, rtt, false);
             let slack = Duration::from_millis(60);
@@ -252,6 +253,7 @@ mod tests {
             in_flight: 6_000,
             app_limited: false,
             fades: true,
+            unselective: false,
         };
         floor.on_handshake(Instant::ZERO, Duration::from_millis(20));
         floor.on_fade(at(5_000));

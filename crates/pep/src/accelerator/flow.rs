@@ -205,7 +205,7 @@ impl Flow {
             fades: false,
             store: Store::new(first),
             ahead: Ahead::default(),
-            board: Scoreboard::default(),
+            board: if opened.agreed.sack { Scoreboard::default() } else { Scoreboard::without_sack() },
             rtt: Rtt::of(opened.rtt),
             overshoot: Overshoot::open(opened.client_edge - first),
             black_hole: BlackHole::default(),

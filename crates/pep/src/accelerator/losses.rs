@@ -34,6 +34,10 @@ impl Losses {
             self.in_runs += self.run;
         }
     }
+    /// So much is missing, no one knows where.
+    pub fn on_missing(&mut self, bytes: u64) {
+        self.within += u32::try_from(bytes).unwrap_or(u32::MAX);
+    }
     /// What was found lost since the last call.
     pub fn take(&mut self, delivery: &mut Delivery) {
         delivery.lost = u64::from(std::mem::take(&mut self.within));

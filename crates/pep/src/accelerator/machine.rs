@@ -287,6 +287,7 @@ impl Accelerator {
                         in_flight: device.in_flight,
                         app_limited: false,
                         fades: flow.fades,
+                        unselective: !flow.agreed.sack,
                     };
                     device.on_ack(now, sample);
                 }

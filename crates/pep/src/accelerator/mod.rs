@@ -45,7 +45,7 @@
 //!
 //! `machine` holds the tables of connections (`flow`) and devices (`device`), `turns` says who is next, `operation`
 //! is for stopping, changing and looking, `exposed` for what a crash must not lose. A connection is a receiver
-//! (`inbound`, `paws`, `store`, `stretch`), a sender (`outbound`, `recovery`, `black_hole`, `scoreboard`, `sent`, `rtt`,
+//! (`inbound`, `paws`, `store`, `stretch`), a sender (`outbound`, `recovery`, `black_hole`, `scoreboard` with `newreno`, `sent`, `rtt`,
 //! `overshoot`) and what passes upwards (`client`, `uplink`). `opening` watches handshakes. Rate controls: `paper`,
 //! `adaptive` (with `response`, `loaded` and `shallow`), behind `control`; `fading` says whether silence means loss.
 //!

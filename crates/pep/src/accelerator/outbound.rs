@@ -100,7 +100,7 @@ impl Flow {
             // window where they will have left it.
             let repaired = if self.fades { end + self.client_window.max(self.useful_window) } else { 0 };
             return self.client_edge.max(repaired);
-        } else if self.board.has_hole() {
+        } else if self.board.has_hole() || self.board.is_recovering() {
             return self.client_edge;
         }
         let extra = if published {

@@ -128,6 +128,7 @@ mod tests {
             in_flight: 0,
             app_limited: false,
             fades: false,
+            unselective: false,
         };
         control.on_ack(Instant::from_millis(at_ms), &sample);
     }

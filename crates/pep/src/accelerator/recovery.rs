@@ -142,6 +142,7 @@ impl Flow {
         self.rtt.on_timeout();
         self.black_hole.on_timeout();
         (self.timer_base, self.asked_at) = (cx.now, cx.now);
+        self.board.on_timeout_without_sack();
         if self.board.first_beyond_sent_at().is_some() {
             self.board.lose_beyond();
         }

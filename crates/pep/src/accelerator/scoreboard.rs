@@ -2,8 +2,11 @@
 //!
 //! Every record is judged once for its first transmission, in order of its offset, and once for each repetition, in
 //! order of time: the work is constant per segment, however many are in flight. What RACK calls lost is sent again
-//! from here; a timeout sends the first segment again and leaves the rest to RACK.
+//! from here; a timeout sends the first segment again and leaves the rest to RACK. Clients without SACK have `newreno`.
 
+mod newreno;
+
+use self::newreno::NewReno;
 use super::losses::Losses;
 use super::ranges::Ranges;
 use super::sent::{AGAIN, BEYOND, DOUBTED, FIN, LOST, RESENT, SACKED, Sent};
@@ -19,6 +22,8 @@ pub(super) struct Scoreboard {
     sacked_bytes: u64,
     in_flight: u64,
     losses: Losses,
+    /// Where the client has no SACK.
+    newreno: Option<Box<NewReno>>,
     /// Offsets of records found lost, the lowest first: what the client waits for; entries may be stale.
     lost: BTreeSet<u64>,
     /// Repetitions by time; entries may be stale.
@@ -49,12 +54,15 @@ impl Scoreboard {
     pub fn is_empty(&self) -> bool {
         self.sent.is_empty()
     }
-    /// Bytes sent and neither acknowledged nor known to be lost.
+    /// Bytes sent and neither acknowledged nor known to be lost, nor to have arrived.
     pub fn in_flight(&self) -> u64 {
-        self.in_flight
+        self.in_flight - self.newreno.as_ref().map_or(0, |reno| reno.held().min(self.in_flight))
     }
     pub fn sacked_bytes(&self) -> u64 {
         self.sacked_bytes
+    }
+    pub fn is_front_lost(&self) -> bool {
+        self.sent.front().is_some_and(|front| front.is(LOST))
     }
     pub fn has_lost(&self) -> bool {
         !self.lost.is_empty()
@@ -91,6 +99,7 @@ impl Scoreboard {
     ) -> Delivery {
         let mut delivery = Delivery::default();
         self.highest_before = self.highest;
+        let cover = self.cover(now, una, answers.least);
         while let Some(record) = self.sent.pop_front_if(|record| record.end() <= una) {
             if record.is(SACKED) {
                 self.sacked_bytes -= u64::from(record.len);
@@ -126,6 +135,9 @@ impl Scoreboard {
         if delivery.rtt.is_some() && self.highest > self.highest_before {
             let beyond = self.highest.saturating_sub(self.highest_before.max(una));
             delivery.skipped = Some(beyond.saturating_sub(delivery.bytes));
+        }
+        if let Some(cover) = cover {
+            self.uncover(now, una, cover, &mut delivery);
         }
         give_back(&mut self.sent);
         self.sacked.give_back();
@@ -245,8 +257,9 @@ impl Scoreboard {
     ) -> Option<Instant> {
         let window = self.reorder_window(rtt, segment);
         let (rack, rack_rtt) = (self.rack, self.rack_rtt);
+        let ordered = self.newreno.is_none();
         let overdue = |record: &Sent| -> Result<(), Option<Instant>> {
-            let overtaken = (record.at, record.end()) < rack;
+            let overtaken = ordered && (record.at, record.end()) < rack;
             let at = overtaken.then_some(record.at + rack_rtt + window);
             let late = patience.map(|patience| (record.at + patience.age).max(patience.from));
             match [at, late].into_iter().flatten().min() {
@@ -332,7 +345,7 @@ impl Scoreboard {
     /// there is lost as well.
     pub fn lose_from(&mut self, edge: u64) {
         let doomed = |record: &Sent| record.off >= edge && record.in_flight();
-        if self.sent.front().is_some_and(|front| front.is(LOST)) && self.sent.back().is_some_and(doomed) {
+        if self.is_front_lost() && self.sent.back().is_some_and(doomed) {
             self.lose_all_like(self.sent.partition_point(|record| record.off < edge), |_| true);
         }
     }

@@ -4,6 +4,8 @@
 //!
 //! Less than one segment in ten, or a single burst, is let be: radios lose as much. What was found fades within
 //! seconds, so that a mistake, or a buffer that was another path's, does not last.
+//!
+//! A client without SACK tells late, and of several round trips at once: the first of them counts, and there is no trial.
 
 use paceline_net::{Duration, Instant};
 
@@ -24,6 +26,8 @@ const KEPT: f64 = 0.6;
 const STARVED: u8 = 4;
 /// So is one whose bandwidth has become this much smaller: what was taken for a queue was no queue.
 const SHRUNK: f64 = 2.0;
+/// Of a segment: what waits for no more than one waits for none.
+const SEGMENT_BITS: f64 = 12_000.0;
 const FIRST_TRUCE: Duration = Duration::from_secs(10);
 const MAX_TRUCE: Duration = Duration::from_secs(120);
 
@@ -72,6 +76,8 @@ pub(super) struct Round {
     pub seconds: f64,
     /// What the path is taken to deliver, in bit/s.
     pub bandwidth: f64,
+    /// Round trips of losses in a row that ask for a trial are told as one.
+    pub unselective: bool,
 }
 
 impl Round {
@@ -91,7 +97,9 @@ impl Shallow {
     }
     /// A round trip ended.
     pub fn on_round(&mut self, now: Instant, round: &Round) {
-        self.queue = round.queue.unwrap_or(self.queue);
+        let queue = round.queue.unwrap_or(self.queue);
+        // What is told late was lost from the longest queue that there has been.
+        self.queue = if round.unselective { queue.max(self.queue) } else { queue };
         if let Some(trial) = &mut self.trial {
             trial.rounds += 1;
             if trial.rounds > SETTLING {
@@ -111,14 +119,19 @@ impl Shallow {
             return;
         }
         self.lossy = if round.is_lossy() { self.lossy.saturating_add(1) } else { 0 };
-        if self.lossy >= IN_A_ROW && now >= self.truce_until {
+        let in_a_row = if round.unselective { 1 } else { IN_A_ROW };
+        if self.lossy >= in_a_row && now >= self.truce_until {
             self.lossy = 0;
             let before = self.cap.map_or(self.queue, |cap| cap.min(self.queue));
+            self.queue = 0.0;
             (self.cap, self.capped_at) = (Some((KEPT * before).max(0.001)), round.bandwidth);
-            self.trial = Some(Trial { loss: round.loss(), rounds: 0, delivered: 0, lost: 0 });
+            // Nor could a trial tell what was lost in it, and what before.
+            let trial = Trial { loss: round.loss(), rounds: 0, delivered: 0, lost: 0 };
+            self.trial = (!round.unselective).then_some(trial);
         } else if let Some(cap) = &mut self.cap {
             *cap += FADING * round.seconds * cap.max(LEAST_GROWING);
-            let empty = round.queue.is_some_and(|queue| queue < *cap / 4.0);
+            let segment = SEGMENT_BITS / round.bandwidth.max(1.0);
+            let empty = round.queue.is_some_and(|queue| queue < segment.max(*cap / 4.0));
             self.starved = if empty { self.starved + 1 } else { 0 };
             if self.starved >= STARVED || SHRUNK * round.bandwidth < self.capped_at {
                 (self.cap, self.starved) = (None, 0);
@@ -140,7 +153,8 @@ mod tests {
     }
     fn go(shallow: &mut Shallow, ms: u64, rounds: u64, lost: u64, queue: Option<f64>, bandwidth: f64) -> u64 {
         for n in 1..=rounds {
-            let round = Round { delivered: 80_000, lost, queue, seconds: 0.05, bandwidth };
+            let round =
+                Round { delivered: 80_000, lost, queue, seconds: 0.05, bandwidth, unselective: false };
             shallow.on_round(Instant::from_millis(ms + 50 * n), &round);
         }
         ms + 50 * rounds

@@ -123,7 +123,7 @@ impl Shallow {
         if self.lossy >= in_a_row && now >= self.truce_until {
             self.lossy = 0;
             let before = self.cap.map_or(self.queue, |cap| cap.min(self.queue));
-            self.queue = 0.0;
+            self.queue = if round.unselective { 0.0 } else { self.queue };
             (self.cap, self.capped_at) = (Some((KEPT * before).max(0.001)), round.bandwidth);
             // Nor could a trial tell what was lost in it, and what before.
             let trial = Trial { loss: round.loss(), rounds: 0, delivered: 0, lost: 0 };

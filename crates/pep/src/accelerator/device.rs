@@ -89,7 +89,7 @@ impl Device {
             app_limited_until: 1,
         }
     }
-    /// Payload bytes that it has acknowledged.
+    /// Payload bytes that it has acknowledged; of a client without SACK, what arrives twice counts twice.
     pub fn delivered(&self) -> u64 {
         self.delivered
     }

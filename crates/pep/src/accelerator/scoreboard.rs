@@ -37,8 +37,6 @@ pub(super) struct Scoreboard {
     newest: Instant,
     /// Highest end delivered: a first transmission below it was overtaken.
     highest: u64,
-    /// That before the acknowledgment at hand, which may tell of several segments in any order.
-    highest_before: u64,
     /// A repetition was answered sooner than anything ever was, and nothing that was sent once has arrived since: either it
     /// was sent in vain, or the path has become shorter.
     hasty: bool,
@@ -97,8 +95,7 @@ impl Scoreboard {
         blocks: impl Iterator<Item = (u64, u64)>,
         answers: &Answers,
     ) -> Delivery {
-        let mut delivery = Delivery::default();
-        self.highest_before = self.highest;
+        let mut delivery = Delivery { highest_before: self.highest, ..Delivery::default() };
         let cover = self.cover(now, una, answers.least);
         while let Some(record) = self.sent.pop_front_if(|record| record.end() <= una) {
             if record.is(SACKED) {
@@ -132,8 +129,8 @@ impl Scoreboard {
                 self.on_block(now, left, right, &mut delivery, answers);
             }
         }
-        if delivery.rtt.is_some() && self.highest > self.highest_before {
-            let beyond = self.highest.saturating_sub(self.highest_before.max(una));
+        if delivery.rtt.is_some() && self.highest > delivery.highest_before {
+            let beyond = self.highest.saturating_sub(delivery.highest_before.max(una));
             delivery.skipped = Some(beyond.saturating_sub(delivery.bytes));
         }
         if let Some(cover) = cover {
@@ -199,7 +196,7 @@ impl Scoreboard {
             }
         } else {
             self.hasty = false;
-            if record.end() < self.highest_before {
+            if record.end() < delivery.highest_before {
                 self.reordered = true;
                 self.reorder_quarters = self.reorder_quarters.max(1);
             }

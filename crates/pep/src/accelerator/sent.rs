@@ -49,6 +49,8 @@ impl Sent {
 pub(super) struct Delivery {
     /// Bytes that were not known to be delivered before.
     pub bytes: u64,
+    /// The highest end that had been delivered: an acknowledgment may tell of several segments in any order.
+    pub highest_before: u64,
     /// Round-trip time of the newest segment of those, if it was sent only once.
     pub rtt: Option<Duration>,
     /// When that segment was sent.

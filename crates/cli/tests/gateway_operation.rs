@@ -44,11 +44,7 @@ fn fetch(bed: &Bed, transfers: u64) -> Program {
     fetch_from(bed, SERVER, transfers)
 }
 fn fetch_from(bed: &Bed, server: &str, transfers: u64) -> Program {
-    fetch_with(bed, server, transfers, 10)
-}
-/// One that gets nothing for so many seconds hangs.
-fn fetch_with(bed: &Bed, server: &str, transfers: u64, silence: u64) -> Program {
-    let line = format!("python3 transfers.py fetch {server} 9000 {transfers} file {silence}");
+    let line = format!("python3 transfers.py fetch {server} 9000 {transfers} file 10");
     bed.start(&bed.client, "fetch", &line)
 }
 /// Waits until most of so many connections are accelerated, and something is owed.
@@ -351,8 +347,7 @@ fn a_syn_on_a_live_connection_does_not_take_it_away_during_a_stop() {
     bed.shell(&bed.middle, &SLOW.replace("200mbit", "20mbit"));
     let _server = serve(&bed);
     let mut gateway = bed.gateway(&config(&bed, ""));
-    // Once the gateway has gone, the servers overload the slow link, and a timeout that is doubled thrice takes over 10 s.
-    let transfers = fetch_with(&bed, SERVER, TRANSFERS, 40);
+    let transfers = fetch(&bed, TRANSFERS);
     running(&bed, TRANSFERS);
     gateway.signal("TERM");
     until("the stop", || gateway.so_far().stderr.contains("stopping").then_some(()));

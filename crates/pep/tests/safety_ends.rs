@@ -4,7 +4,7 @@
 mod bed;
 
 use bed::*;
-use paceline_net::{Bytes, Duration, ForeignOptions, SeqNumber, TcpFlags, TcpHeader};
+use paceline_net::{Bytes, ForeignOptions, SeqNumber, TcpFlags, TcpHeader};
 use paceline_pep::accelerator::{Accelerator, AcceleratorConfig, BypassReason, Side};
 
 /// Row "handshake": never answered or altered by us; both sides are learned from the passing SYN pair.
@@ -157,59 +157,6 @@ fn crash_leaves_nothing_hanging() {
     bed.ack(end + u64::from(SEGMENT));
     assert_eq!(bed.taken_by_client(), [data]);
     assert_eq!(bed.acked(), Some(end + u64::from(SEGMENT)));
-}
-
-/// Row "stop, upgrade, config change": early ACKs stop, what is held is delivered, detach at exposure 0; after a
-/// limit the rest is reset.
-#[test]
-fn stop_delivers_then_detaches_and_resets_only_after_the_limit() {
-    let mut bed = Bed::open();
-    let end = bed.send(1, 8);
-    bed.clear();
-    bed.wait(15);
-    bed.accelerator.drain(bed.now, Duration::from_secs(10));
-    let later = bed.send(end, 2);
-    assert_eq!(bed.acked(), None, "no early acknowledgment, though {later} has come");
-    bed.wait(5);
-    bed.ack(end);
-    assert_eq!((bed.acked(), bed.exposure()), (None, 0), "the server knows that already");
-    bed.wait(15);
-    bed.ack(later);
-    assert_eq!(bed.acked(), Some(later), "what the client acknowledges goes on");
-    // The right edge that the server was promised is beyond the client's: the connection stays until that is made
-    // good.
-    assert_eq!(bed.accelerator.flow_count(), 1);
-    let big = bed.client_packet(1, Some(later), ACK, 0, |tcp| tcp.window = u16::MAX);
-    let before = bed.accelerator.flow_count();
-    bed.client_gives(big);
-    let mut off = later;
-    for _ in 0..3000 {
-        if bed.accelerator.flow_count() == 0 {
-            break;
-        }
-        off = bed.send(off, 1);
-        bed.wait(1);
-        bed.window = u16::MAX;
-        bed.ack(off);
-    }
-    assert_eq!((before, bed.accelerator.flow_count()), (1, 0), "detached at {off}");
-    assert_eq!(bed.stats().flows_detached, 1);
-    bed.clear();
-    let data = bed.server_data(off, SEGMENT);
-    bed.server_gives(data.clone());
-    bed.ack(off + 1000);
-    assert_eq!(bed.taken_by_client(), [data]);
-    assert_eq!(bed.acked(), Some(off + 1000));
-
-    let mut bed = Bed::open();
-    bed.send(1, 8);
-    bed.clear();
-    bed.accelerator.drain(bed.now, Duration::from_millis(500));
-    bed.wait(600);
-    assert_eq!(bed.accelerator.flow_count(), 0);
-    assert!(bed.to_client.iter().any(|packet| header(packet).flags.contains(TcpFlags::RST)));
-    assert!(bed.to_server.iter().any(|packet| header(packet).flags.contains(TcpFlags::RST)));
-    assert_eq!(bed.stats().flows_reset, 1);
 }
 
 /// Row "overload, SYN flood": a connection is admitted after the handshake and first data; a full table means bypass;
@@ -426,82 +373,6 @@ fn a_forged_pair_of_syns_replaces_nothing() {
         bed.wait(20);
         assert_eq!((bed.accelerator.flow_count(), bed.acked(), bed.data().len()), (1, Some(last), 3));
     }
-}
-
-/// A stop of a transfer that never pauses: as soon as its device is owed nothing, it goes on end to end, though its server
-/// was promised a wider window and more of it is held.
-#[test]
-fn a_running_transfer_is_let_go_when_nothing_is_owed() {
-    let mut bed = Bed::open();
-    let end = bed.send(1, 8);
-    bed.wait(15);
-    bed.accelerator.drain(bed.now, Duration::from_secs(30));
-    let mut off = end;
-    for _ in 0..2000 {
-        if bed.accelerator.flow_count() == 0 {
-            break;
-        }
-        // The server is always ahead of the client.
-        let next = bed.send(off, 2);
-        bed.wait(1);
-        bed.ack(off);
-        off = next;
-    }
-    assert_eq!(bed.accelerator.flow_count(), 0);
-    assert_eq!((bed.stats().flows_detached, bed.stats().flows_reset), (1, 0));
-}
-
-/// At the limit, or at once: a connection that is owed nothing is not reset because some of it is held.
-#[test]
-fn an_abort_resets_what_is_exposed_alone() {
-    let mut bed =
-        Bed::open_with(AcceleratorConfig { exposure: Bytes(0), ..AcceleratorConfig::default() }, |_| ());
-    bed.send(1, 8);
-    assert!(bed.exposure() == 0 && bed.accelerator.held() > 8_000);
-    bed.accelerator.abort(bed.now);
-    bed.wait(1);
-    assert_eq!((bed.stats().flows_detached, bed.stats().flows_reset), (1, 0));
-    let mut bed = Bed::open();
-    bed.send(1, 8);
-    assert!(bed.exposure() > 0);
-    bed.accelerator.abort(bed.now);
-    assert_eq!((bed.stats().flows_detached, bed.stats().flows_reset), (0, 1));
-}
-
-/// Row "stop, upgrade, config change": what was promised is kept, what comes follows the new parameters.
-#[test]
-fn other_parameters_hold_from_now_on_and_break_no_promise() {
-    let mut bed = Bed::open();
-    let end = bed.send(1, 20);
-    let exposure = bed.exposure();
-    assert_eq!(exposure, 20_000);
-    let small = AcceleratorConfig {
-        flow_buffer: Bytes(16 << 10),
-        exposure: Bytes(4_000),
-        max_flows: 1,
-        ..AcceleratorConfig::default()
-    };
-    bed.accelerator.set_config(small);
-    bed.clear();
-    let end = bed.send(end, 4);
-    assert_eq!(bed.exposure(), exposure, "no more is acknowledged early than was");
-    let told = bed.to_server.iter().map(|packet| bed.offset(header(packet).ack)).max();
-    assert!(told.is_none_or(|ack| ack == 20_001), "nor taken back: {told:?}");
-    let delivered = |bed: &mut Bed, end: u64| {
-        for off in (1..end).step_by(4000).chain([end]) {
-            bed.wait(50);
-            bed.ack(off);
-        }
-        assert_eq!(bed.exposure(), 0);
-    };
-    delivered(&mut bed, end);
-    let end = bed.send(end, 8);
-    assert_eq!(bed.exposure(), 4_000, "the new cap");
-    delivered(&mut bed, end);
-    bed.accelerator.set_config(AcceleratorConfig::default());
-    bed.send(end, 20);
-    assert_eq!(bed.exposure(), 20_000, "and back");
-    bed.accelerator.invariants();
 }
 
 /// Packets went past while the driver was away: who has them needs us no more. At any other time such a number is worth

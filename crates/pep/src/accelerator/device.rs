@@ -28,13 +28,15 @@ pub(super) struct Device {
     pub flows: usize,
     /// Those of them that have something on the way: the others need no part of its buffer.
     pub busy: usize,
+    /// Those of them that have more to send than is under way.
+    pub behind: usize,
     /// Bytes held for it, bookkeeping included.
     pub held: u64,
     pub in_flight: u64,
     /// Bytes acknowledged to servers that it has not acknowledged.
     pub exposure: u64,
-    /// While the machine is being stopped: since when its exposure is 0.
-    pub unexposed_since: Option<Instant>,
+    /// While the machine is being stopped: since when its exposure is 0 and none of its connections is behind.
+    pub settled_since: Option<Instant>,
     pub alarm: Alarm,
     pub fading: Fading,
     /// Bytes found lost that the control was not told of: acknowledgments that deliver nothing tell of losses as well.
@@ -74,10 +76,11 @@ impl Device {
             backlog: VecDeque::new(),
             flows: 0,
             busy: 0,
+            behind: 0,
             held: 0,
             in_flight: 0,
             exposure: 0,
-            unexposed_since: None,
+            settled_since: None,
             alarm: Alarm::default(),
             fading: Fading::default(),
             lost: 0,

@@ -159,6 +159,7 @@ pub(super) struct Flow {
     pub charged_held: u64,
     pub charged_exposure: u64,
     pub counted_busy: bool,
+    pub counted_behind: bool,
     /// Its place in the list of those that the journal has, and the acknowledgment that was told to the journal.
     pub listed_at: u32,
     pub journaled_acked: u64,
@@ -231,6 +232,7 @@ impl Flow {
             charged_held: 0,
             charged_exposure: 0,
             counted_busy: false,
+            counted_behind: false,
             listed_at: NOWHERE,
             journaled_acked: 0,
             in_changed: false,
@@ -260,13 +262,11 @@ impl Flow {
             && self.reset.is_none()
             && self.acked <= self.una
     }
-    /// Nothing is owed, and what is held is on its way: the server still has every byte that the client may lack. The
-    /// server has seen no right edge beyond the client's own.
-    pub fn is_detachable(&self) -> bool {
-        let sent = self.nxt >= self.stream_end() && !self.board.has_lost();
-        let whole = self.store.beyond().next().is_none() && self.urgent.is_none();
-        let told = !self.ack_due && !self.news && self.reset.is_none();
-        self.exposure() == 0 && sent && whole && told && self.edge <= self.client_edge
+    /// More waits to be sent than is under way, to a client that takes it.
+    pub fn is_behind(&self) -> bool {
+        let under_way = self.board.in_flight().max(u64::from(2 * self.agreed.segment));
+        let waits = self.stream_end().saturating_sub(self.nxt);
+        waits > 2 * under_way && self.client_window > 0 && !self.silent
     }
     /// An upload to which nothing is owed, either way.
     pub fn may_rest(&self) -> bool {

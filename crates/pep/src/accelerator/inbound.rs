@@ -285,12 +285,11 @@ impl Flow {
     }
 
     fn wanted_edge(&self, cx: &Context<'_>) -> u64 {
-        if !cx.early && self.has_unsent() {
-            // Being stopped: the server may not go on filling what has to run empty.
-            self.edge
-        } else if !cx.early {
-            // No more than what the client itself would offer.
-            self.client_edge.max(self.edge)
+        if !cx.early {
+            // Being stopped: what is held has to run empty, so the server is let on no further than what is under way to
+            // the client allows, and no further than the client itself would.
+            let under_way = self.board.in_flight().max(u64::from(2 * self.agreed.segment));
+            self.client_edge.min(self.nxt + under_way).max(self.edge)
         } else if cx.tight || !self.is_heard(cx) {
             self.edge
         } else {

@@ -14,14 +14,13 @@ const ABSENCE: Duration = Duration::from_secs(30);
 impl Accelerator {
     /// Ends our part in a connection: it goes on end to end if nothing is owed, since its server has all that is held; else
     /// both ends are reset.
-    pub(super) fn give_up(&mut self, slot: u32) {
+    pub(super) fn give_up(&mut self, now: Instant, slot: u32) {
         let Some(flow) = self.flows.get(slot) else { return };
         if flow.exposure() == 0 && flow.reset.is_none() {
-            self.stats.flows_detached += 1;
-        } else {
-            let record = flow.record();
-            self.recover([record]);
+            return self.let_go(now, slot);
         }
+        let record = flow.record();
+        self.recover([record]);
         self.remove(slot);
     }
 
@@ -63,7 +62,7 @@ impl Accelerator {
     pub fn abort(&mut self, now: Instant) {
         self.draining.get_or_insert(now);
         for slot in 0..self.flows.slots() {
-            self.give_up(slot);
+            self.give_up(now, slot);
         }
     }
 

@@ -76,6 +76,19 @@ impl Flow {
         self.send_new(cx, device, room)
     }
 
+    /// Sends all that is held and that the client takes, what was lost first, regardless of the rate.
+    pub fn send_rest(&mut self, cx: &mut Context<'_>, device: &Device) {
+        if self.silent {
+            return;
+        }
+        while self.board.has_lost() || self.has_unsent() {
+            self.force = true;
+            if !matches!(self.send_next(cx, device), Turn::Sent { .. }) {
+                return;
+            }
+        }
+    }
+
     /// Whether a fade is likely under way: what is sent is a guess, of which no more is made than the path holds, and of
     /// what the client is sure to take when it ends.
     fn is_fading(&self, now: Instant) -> bool {

@@ -2,25 +2,30 @@
 //! leaves them.
 
 use super::device::Device;
-use super::flow::Flow;
+use super::flow::{Context, Flow};
+use super::machine::context;
 use super::timers::Owner;
 use super::{Accelerator, Side, Transmission};
 use paceline_net::{Duration, Instant};
 
-/// While the machine is being stopped, a device of exposure 0 is served for so long before its connections go on end to
-/// end.
-const PATIENCE: Duration = Duration::from_secs(1);
+/// While the machine is being stopped, a device's connections stay for so long when all that was waiting here has left.
+/// The round trips that their servers see, and so their timers, become those of the path meanwhile.
+const SETTLING: Duration = Duration::from_secs(1);
 /// Every so many packets a connection's invariants are checked in depth, in debug builds.
 const DEEP_CHECK: u64 = 32;
 
-/// While the machine is being stopped, whether a connection may go on end to end. What of it is held and was not
-/// acknowledged is delivered first, but not for long: its server has it.
+/// While the machine is being stopped, whether a connection may go on end to end. A device's connections do so together,
+/// when none is owed anything and none has more waiting here than is under way: those that went first would fill the
+/// radio's queue, ahead of what the others wait for.
 fn may_go(now: Instant, flow: &Flow, device: &mut Device) -> bool {
-    if device.exposure > 0 {
-        return flow.is_idle(now);
+    if flow.is_idle(now) {
+        return true;
     }
-    let since = *device.unexposed_since.get_or_insert(now);
-    flow.is_detachable() || flow.is_idle(now) || flow.reset.is_none() && now.since(since) >= PATIENCE
+    if device.exposure > 0 || device.behind > 0 {
+        return false;
+    }
+    let since = *device.settled_since.get_or_insert(now);
+    now.since(since) >= SETTLING && flow.reset.is_none()
 }
 
 impl Accelerator {
@@ -44,6 +49,9 @@ impl Accelerator {
         let busy = !flow.is_quiet();
         device.busy = device.busy + usize::from(busy) - usize::from(flow.counted_busy);
         flow.counted_busy = busy;
+        let behind = flow.is_behind();
+        device.behind = device.behind + usize::from(behind) - usize::from(flow.counted_behind);
+        flow.counted_behind = behind;
         if flow.force && flow.in_backlog {
             // What may leave regardless does not wait behind those that may not.
             device.backlog.retain(|other| *other != slot);
@@ -75,9 +83,7 @@ impl Accelerator {
         self.finish(now, slot);
     }
 
-    /// Ends a connection that has come to its end. While the machine is being stopped, a device's connections go on
-    /// end to end together, when none is owed anything any more: those that went first would fill the radio's queue,
-    /// ahead of what the others are owed.
+    /// Ends a connection that has come to its end, or that may go on end to end while the machine is being stopped.
     pub(super) fn finish(&mut self, now: Instant, slot: u32) {
         let Some(flow) = self.flows.get_mut(slot) else { return };
         let Some(device) = self.devices.get_mut(flow.device) else { return };
@@ -94,9 +100,22 @@ impl Accelerator {
             self.stats.flows_ended += 1;
             self.remove(slot);
         } else if self.draining.is_some() && may_go(now, flow, device) {
-            self.stats.flows_detached += 1;
-            self.remove(slot);
+            self.let_go(now, slot);
         }
+    }
+
+    /// Lets a connection of exposure 0 go on end to end. What of it is held and was not sent leaves with it, as it would
+    /// have left without us. Its server has all that, but would repeat what was lost at the end of a flight only when its
+    /// timer comes, which it has set by the long round trips of a machine that is being stopped: after seconds.
+    pub(super) fn let_go(&mut self, now: Instant, slot: u32) {
+        self.stats.flows_detached += 1;
+        if let Some(flow) = self.flows.get_mut(slot)
+            && let Some(device) = self.devices.get_mut(flow.device)
+        {
+            let mut cx = context!(self, now, device);
+            flow.send_rest(&mut cx, device);
+        }
+        self.remove(slot);
     }
 
     pub(super) fn remove(&mut self, slot: u32) {
@@ -111,6 +130,7 @@ impl Accelerator {
         device.exposure -= flow.charged_exposure;
         device.flows -= 1;
         device.busy -= usize::from(flow.counted_busy);
+        device.behind -= usize::from(flow.counted_behind);
         self.held -= flow.charged_held;
         device.backlog.retain(|other| *other != slot);
         self.due.retain(|other| *other != slot);

@@ -139,7 +139,7 @@ impl Accelerator {
         if flow.on_timeout(&mut cx) {
             self.settle(now, slot);
         } else {
-            self.give_up(slot);
+            self.give_up(now, slot);
         }
     }
 }

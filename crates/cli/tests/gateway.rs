@@ -260,30 +260,6 @@ fn several_workers_share_devices_and_ends_are_told_apart() {
 }
 
 #[test]
-fn paced_connections_get_no_early_acknowledgments_and_filtered_ones_lose_acks_only() {
-    let Some(bed) = Bed::new(&["curl", "python3", "ethtool"]) else { return };
-    // Super-packets have one ACK each, of which none is too many.
-    for (place, device) in [(&bed.client, "cli0"), (&bed.server, "srv0")] {
-        bed.shell(place, &format!("ethtool -K {device} tso off gso off gro off"));
-    }
-    // Reno has no HyStart, which may end slow start at the first ACKs that wait, and then hardly any do.
-    bed.shell(&bed.server, "echo reno > /proc/sys/net/ipv4/tcp_congestion_control");
-    bed.place.write("file", random_bytes(10_000_000));
-    let _server = bed.serve_files();
-    let rule =
-        |prefix: &str, action: &str| format!("[[policy]]\nprefix = \"{prefix}\"\naction = \"{action}\"\n");
-    let rules =
-        [rule("10.0.0.0/8", "pace"), rule("fd09::/64", "filter"), "[filter]\nrate = \"200 kb/s\"\n".into()];
-    let gateway = bed.gateway(&format!("{PLAIN}{}", rules.concat()));
-    bed.download("file", HTTP);
-    bed.download("file", HTTP6);
-    let counters = bed.stop(gateway);
-    assert_eq!((count(&counters, "flows"), count(&counters, "early-acks")), (1, 0), "{counters}");
-    assert!(count(&counters, "bytes-delivered") >= 10_000_000, "{counters}");
-    assert!(count(&counters, "filter-acks-discarded") > 100, "{counters}");
-}
-
-#[test]
 fn an_interface_that_goes_ends_the_gateway_with_an_error() {
     let Some(bed) = Bed::new(&[]) else { return };
     let mut gateway = bed.gateway(PLAIN);

@@ -23,9 +23,15 @@ const PATIENCE: Duration = Duration::from_secs(2);
 pub const TOP: usize = 20;
 
 /// Counters that are one metric with a label, by the beginning of their names.
-const LABELLED: [(&str, &str, &str, &str); 3] = [
+const LABELLED: [(&str, &str, &str, &str); 4] = [
     ("bypassed-", "bypassed", "reason", "Connections that pass untouched (mid-flow: their data segments)"),
     ("packets-left-by-", "packets_left", "by", "Packets left to the kernel"),
+    (
+        "kept-",
+        "filter_acks_kept",
+        "reason",
+        "Acknowledgments that the ACK filter let through, by the rule that spoke for them last",
+    ),
     (
         "packets-left-without-",
         "packets_left_without",

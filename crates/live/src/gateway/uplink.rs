@@ -77,16 +77,15 @@ impl Uplink {
         let at = if self.released > 0 { Instant::ZERO } else { self.line.free_at() };
         (self.queue.packets() > 0).then_some(at)
     }
-    /// What went through.
+    /// What went through, and why ACKs were let through.
     pub fn counters(&self) -> Vec<(&'static str, u64)> {
-        const NAMES: [(&str, &str); 3] = [
-            ("acks-in", "filter-acks-in"),
-            ("acks-discarded", "filter-acks-discarded"),
-            ("queue-drops", "filter-queue-drops"),
-        ];
-        let own = self.queue.counters();
-        let value = |name: &str| own.iter().find(|(own, _)| *own == name).map_or(0, |(_, value)| *value);
-        NAMES.iter().map(|(name, ours)| (*ours, value(name))).collect()
+        let name = |own: &'static str| match own {
+            "acks-in" => Some("filter-acks-in"),
+            "acks-discarded" => Some("filter-acks-discarded"),
+            "queue-drops" => Some("filter-queue-drops"),
+            _ => own.starts_with("kept-").then_some(own),
+        };
+        self.queue.counters().into_iter().filter_map(|(own, value)| Some((name(own)?, value))).collect()
     }
 }
 

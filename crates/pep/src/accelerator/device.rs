@@ -28,7 +28,7 @@ pub(super) struct Device {
     pub flows: usize,
     /// Those of them that have something on the way: the others need no part of its buffer.
     pub busy: usize,
-    /// Those of them that have more to send than is under way.
+    /// Those of them that are [behind](super::flow::Flow::is_behind).
     pub behind: usize,
     /// Bytes held for it, bookkeeping included.
     pub held: u64,

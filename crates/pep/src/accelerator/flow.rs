@@ -262,11 +262,15 @@ impl Flow {
             && self.reset.is_none()
             && self.acked <= self.una
     }
-    /// More waits to be sent than is under way, to a client that takes it.
+    /// Bytes on their way, and not less than a client acknowledges at once.
+    pub fn under_way(&self) -> u64 {
+        self.board.in_flight().max(u64::from(2 * self.agreed.segment))
+    }
+    /// Much more waits to be sent than is under way, to a client that takes it. A machine that is being stopped lets the
+    /// server fill up to what is under way: that alone is not behind.
     pub fn is_behind(&self) -> bool {
-        let under_way = self.board.in_flight().max(u64::from(2 * self.agreed.segment));
         let waits = self.stream_end().saturating_sub(self.nxt);
-        waits > 2 * under_way && self.client_window > 0 && !self.silent
+        waits > 2 * self.under_way() && self.client_window > 0 && !self.silent
     }
     /// An upload to which nothing is owed, either way.
     pub fn may_rest(&self) -> bool {

@@ -288,8 +288,7 @@ impl Flow {
         if !cx.early {
             // Being stopped: what is held has to run empty, so the server is let on no further than what is under way to
             // the client allows, and no further than the client itself would.
-            let under_way = self.board.in_flight().max(u64::from(2 * self.agreed.segment));
-            self.client_edge.min(self.nxt + under_way).max(self.edge)
+            self.client_edge.min(self.nxt + self.under_way()).max(self.edge)
         } else if cx.tight || !self.is_heard(cx) {
             self.edge
         } else {

@@ -15,13 +15,17 @@ const SETTLING: Duration = Duration::from_secs(1);
 const DEEP_CHECK: u64 = 32;
 
 /// While the machine is being stopped, whether a connection may go on end to end. A device's connections do so together,
-/// when none is owed anything and none has more waiting here than is under way: those that went first would fill the
-/// radio's queue, ahead of what the others wait for.
+/// when none is owed anything and none is behind: those that went first would fill the radio's queue, ahead of what the
+/// others wait for.
 fn may_go(now: Instant, flow: &Flow, device: &mut Device) -> bool {
     if flow.is_idle(now) {
         return true;
     }
-    if device.exposure > 0 || device.behind > 0 {
+    if device.exposure > 0 {
+        device.settled_since = None; // of an earlier stop that was called off
+        return false;
+    }
+    if device.behind > 0 {
         return false;
     }
     let since = *device.settled_since.get_or_insert(now);

@@ -99,6 +99,7 @@ fn the_kernel_has_uploads_and_what_comes_back_on_the_same_connection_is_accelera
         return eprintln!("not judged: this machine dropped {dropped} packets between its devices meanwhile");
     }
     assert!(count(&counters, "uploads-left-alone") >= 6, "{counters}");
+    assert!(count(&counters, "packets-sent-across") > 100, "{counters}");
     assert!(count(&counters, "frame-bytes-from-devices") < 60_000_000, "half of it and more: {counters}");
     assert_eq!((count(&counters, "flows"), count(&counters, "flows-detached")), (2, 0), "{counters}");
     assert_eq!(count(&counters, "flows-ended"), 2, "{counters}");

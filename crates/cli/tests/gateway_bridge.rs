@@ -112,6 +112,54 @@ fn a_third_port_that_comes_is_stepped_aside_for_and_back_when_it_goes() {
     assert_eq!((count(&counters, "flows"), count(&counters, "flows-reset")), (3, 0), "{counters}");
 }
 
+/// Sends the file at 2 MB/s, and waits until the other end has it.
+const SLOW_UPLOAD: &str = "python3 -c 'import socket,time
+s=socket.create_connection((\"10.9.0.1\",9000))
+with open(\"file\",\"rb\") as f:
+    while part:=f.read(20_000): s.sendall(part); time.sleep(.01)
+s.shutdown(1); print(s.recv(3).decode())'";
+const SINK: &str = "python3 -c 'import socket
+c,_=socket.create_server((\"\",9000)).accept(); f=open(\"uploaded\",\"wb\")
+while part:=c.recv(1<<20): f.write(part)
+f.close(); c.sendall(b\"all\")'";
+
+/// An upload goes from port to port in the kernel, but not what the bridge would drop, and it does not mind a crash.
+#[test]
+fn an_upload_goes_past_the_bridge_and_no_further_than_by_it() {
+    let Some(bed) = Bed::new(&["python3", "ethtool"]) else { return };
+    bed.place.write("file", random_bytes(20_000_000));
+    bed.shell(&bed.client, "ethtool -K cli0 tso off gso off");
+    let _sink = bed.serve("sink", 9000, SINK);
+    let control = format!("control = \"{}\"\n", bed.place.join("ctl").display());
+    let mut gateway = bed.gateway(&format!("{control}{PLAIN}"));
+    let mut upload = bed.start(&bed.client, "upload", SLOW_UPLOAD);
+    let counted = |name: &str| {
+        let said = bed.place.paceline(&["gateway", "status", "--json", "--control", "ctl"]);
+        let status: Value = serde_json::from_str(&said.stdout).unwrap_or_else(|_| panic!("{said:?}"));
+        count(&status["counters"], name)
+    };
+    let until_more = |name: &str, more: u64| {
+        let before = counted(name);
+        until(name, || (counted(name) > before + more).then_some(()));
+    };
+    until_more("packets-sent-across", 1000);
+    // Shorter than the client's packets: the machine is looked at every second.
+    bed.shell(&bed.middle, "ip link set srv mtu 1300");
+    until_more("packets-left-by-connection", 0);
+    std::thread::sleep(std::time::Duration::from_millis(1000));
+    let received = || std::fs::metadata(bed.place.join("uploaded")).unwrap().len();
+    let before = received();
+    until_more("packets-left-by-connection", 0); // sent again
+    assert_eq!(received(), before, "the port carries no such packets");
+    bed.shell(&bed.middle, "ip link set srv mtu 1500");
+    until_more("packets-sent-across", 1000);
+    assert!(received() < 18_000_000, "the crash is in its middle");
+    gateway.signal("KILL");
+    let said = upload.finish(std::time::Duration::from_secs(30));
+    assert_eq!((said.code, said.stdout.as_str()), (0, "all\n"), "{said:?}");
+    bed.assert_same("file", "uploaded");
+}
+
 #[test]
 fn a_bridge_whose_address_changes_is_reached_by_the_new_one() {
     let Some(bed) = Bed::new(&["curl", "python3"]) else { return };

@@ -8,6 +8,9 @@
 // Left to the kernel: everything but whole, plain TCP datagrams from host to host; what is addressed to this machine;
 // prefixes that the operator leaves alone; connections that the machine does not accelerate; and all of it while a
 // worker's heartbeat is missing. Packet-too-big messages are shown to the worker and go on in the kernel.
+//
+// An upload of an accelerated connection, which is not the worker's while it lasts, goes from port to port from here: past
+// the bridge's rules, as all else of its connection, and at less cost than by the bridge.
 
 #include <linux/bpf.h>
 #include <linux/pkt_cls.h>
@@ -39,6 +42,8 @@ struct settings {
 	__u8 bridge[6]; // address of the bridge, to which this machine may listen
 	__u8 routed;
 	__u8 unused;
+	__u32 across; // longest frame that either port carries, 0: the bridge has to forward
+	__u32 unused2;
 };
 
 struct pulse {
@@ -63,7 +68,7 @@ struct connection {
 	__be16 mobile_port;
 };
 
-enum verdict { PASS, COPY, TAKE };
+enum verdict { PASS, ACROSS, COPY, TAKE };
 
 struct decision {
 	__u32 verdict;
@@ -83,7 +88,7 @@ struct left {
 
 enum policy { ACCELERATE, FILTER, PACE, LEAVE };
 
-enum counter { TAKEN, LEFT_BY_POLICY, LEFT_BY_CONNECTION, LEFT_WITHOUT_PULSE, LEFT_BY_OVERLOAD, COUNTERS };
+enum counter { TAKEN, LEFT_BY_POLICY, LEFT_BY_CONNECTION, LEFT_WITHOUT_PULSE, LEFT_BY_OVERLOAD, SENT_ACROSS, COUNTERS };
 
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
@@ -319,8 +324,8 @@ static __always_inline void let_past(const struct connection *connection, int up
 		bpf_map_update_elem(&left_alone, connection, &syn, BPF_ANY);
 }
 
-// Whether the kernel has the packet's connection, or what this is of it.
-static __always_inline int is_left_alone(const struct seen *seen, int upwards)
+// What of the packet's connection the kernel has, if this is of it: WHOLE, UPLOAD, or nothing.
+static __always_inline enum what left_alone_of(const struct seen *seen, int upwards)
 {
 	struct left *left = bpf_map_lookup_elem(&left_alone, &seen->connection);
 
@@ -329,12 +334,14 @@ static __always_inline int is_left_alone(const struct seen *seen, int upwards)
 	if ((seen->flags & TCP_SYN) && (left->what & (upwards ? SYN_DOWN : SYN_UP))) {
 		left->confirmation = seen->seq + 1;
 		left->what |= ANSWERED;
-		return 1;
+		return WHOLE;
 	}
 	if ((left->what & ANSWERED) && (left->what & (upwards ? SYN_UP : SYN_DOWN)) &&
 	    (seen->flags & TCP_ACK) && seen->ack == left->confirmation)
 		left->what = WHOLE;
-	return (left->what & WHOLE) || ((left->what & UPLOAD) && is_upload(seen, upwards));
+	if (left->what & WHOLE)
+		return WHOLE;
+	return (left->what & UPLOAD) && is_upload(seen, upwards) ? UPLOAD : 0;
 }
 
 static __always_inline enum verdict decide(struct __sk_buff *skb, __u32 *worker)
@@ -346,6 +353,7 @@ static __always_inline enum verdict decide(struct __sk_buff *skb, __u32 *worker)
 	struct address to;
 	enum verdict verdict;
 	struct seen seen;
+	enum what what;
 	__u32 *policy;
 	int upwards;
 
@@ -381,7 +389,9 @@ static __always_inline enum verdict decide(struct __sk_buff *skb, __u32 *worker)
 			return PASS;
 		}
 		bpf_map_delete_elem(&left_alone, &seen.connection); // a new one
-	} else if (is_left_alone(&seen, upwards)) {
+	} else if ((what = left_alone_of(&seen, upwards))) {
+		if (what == UPLOAD && s->across)
+			return ACROSS;
 		count(LEFT_BY_CONNECTION);
 		return PASS;
 	}
@@ -411,7 +421,21 @@ int gateway_filter(struct __sk_buff *skb)
 	if (!decision || decision->verdict == PASS || decision->ifindex != skb->ifindex)
 		return 0;
 	decision->len = skb->len;
-	return -1;
+	return decision->verdict == ACROSS ? 0 : -1;
+}
+
+// By the other port, if the bridge would send it: it drops what is too long for a port.
+static __always_inline int send_across(struct __sk_buff *skb)
+{
+	__u32 zero = 0;
+	struct settings *s = bpf_map_lookup_elem(&settings, &zero);
+
+	if (!s || (skb->len > s->across && !skb->gso_size)) {
+		count(LEFT_BY_CONNECTION);
+		return TC_ACT_UNSPEC;
+	}
+	count(SENT_ACROSS);
+	return bpf_redirect(skb->ifindex == s->mobile_ifindex ? s->server_ifindex : s->mobile_ifindex, 0);
 }
 
 SEC("tcx/ingress")
@@ -419,13 +443,15 @@ int gateway_ingress(struct __sk_buff *skb)
 {
 	__u32 zero = 0;
 	struct decision *decision = bpf_map_lookup_elem(&decisions, &zero);
-	int taken;
+	enum verdict verdict;
 
 	if (!decision)
 		return TC_ACT_UNSPEC;
-	taken = decision->verdict == TAKE && decision->ifindex == skb->ifindex && decision->len == skb->len;
+	verdict = decision->ifindex == skb->ifindex && decision->len == skb->len ? decision->verdict : PASS;
 	decision->verdict = PASS;
-	return taken ? TC_ACT_SHOT : TC_ACT_UNSPEC;
+	if (verdict == ACROSS)
+		return send_across(skb);
+	return verdict == TAKE ? TC_ACT_SHOT : TC_ACT_UNSPEC;
 }
 
 char LICENSE[] SEC("license") = "Apache-2.0";

@@ -6,9 +6,12 @@
 
 use super::config::GatewayConfig;
 use super::device::{Device, device, ports};
-use super::steering::{Ports, Role};
+use super::steering::{Bridge, Ports, Role};
 use crate::netns::ip;
 use anyhow::{Context, anyhow, bail};
+
+/// Bytes ahead of a datagram.
+const HEADER_AND_TAG: u32 = 14 + 4;
 
 /// Makes the interfaces ports of one bridge if they are not, and gives their indices.
 pub fn join(config: &GatewayConfig) -> anyhow::Result<Ports> {
@@ -70,17 +73,24 @@ fn add(bridge: &str, new: &[&Device]) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// The address of the bridge as it is now, if there is one, and what stands in the gateway's way.
-pub fn look(config: &GatewayConfig) -> anyhow::Result<(Option<[u8; 6]>, anyhow::Result<()>)> {
+/// The bridge as it is now, if there is one, and what stands in the gateway's way.
+pub fn look(config: &GatewayConfig) -> anyhow::Result<(Option<Bridge>, anyhow::Result<()>)> {
     let (server, mobile) = (device(&config.server)?, device(&config.mobile)?);
     let Some(name) = &server.master else { return Ok((None, Err(gone(&server)))) };
     let (bridge, ports) = (device(name)?, ports(name)?);
-    let address = Some(bridge.ethernet_address()?);
-    if mobile.master.as_ref() != Some(name) {
-        return Ok((address, Err(gone(&mobile))));
-    }
     let merging = || ports.iter().try_for_each(Device::check_merging);
-    Ok((address, check(&bridge, &ports, [&server, &mobile]).and_then(|()| merging())))
+    let fit = match mobile.master.as_ref() == Some(name) {
+        true => check(&bridge, &ports, [&server, &mobile]).and_then(|()| merging()),
+        false => Err(gone(&mobile)),
+    };
+    let longest_frame = if fit.is_ok() { longest_frame(&bridge, [&server, &mobile]) } else { None };
+    Ok((Some(Bridge { address: bridge.ethernet_address()?, longest_frame }), fit))
+}
+
+/// Bytes of the longest frame that goes from port to port whatever else it is. The kernel's bridge allows for a tag.
+fn longest_frame(bridge: &Device, ports: [&Device; 2]) -> Option<u32> {
+    let [server, mobile] = ports.map(|port| port.mtu.saturating_add(HEADER_AND_TAG));
+    (!bridge.spans_a_tree()).then_some(server.min(mobile))
 }
 
 fn gone(port: &Device) -> anyhow::Error {
@@ -122,11 +132,11 @@ mod tests {
     fn said(bridge: &str, names: &[&str]) -> (Device, Vec<Device>) {
         let port = |name: &&str| {
             let index = 3 + ["srv", "mob", "lan3"].iter().position(|known| known == name).unwrap();
-            format!(r#"{{"ifname":"{name}","ifindex":{index},"master":"br0","flags":["UP"]}}"#)
+            format!(r#"{{"ifname":"{name}","ifindex":{index},"mtu":1500,"master":"br0","flags":["UP"]}}"#)
         };
         let bridge = format!(
-            r#"[{{"ifname":"br0","ifindex":2,"flags":["UP"],"address":"02:00:00:00:00:01",
-                "linkinfo":{{"info_kind":"bridge","info_data":{{"stp_state":0,{bridge}}}}}}}]"#
+            r#"[{{"ifname":"br0","ifindex":2,"mtu":1500,"flags":["UP"],"address":"02:00:00:00:00:01",
+                "linkinfo":{{"info_kind":"bridge","info_data":{{{bridge}}}}}}}]"#
         );
         let ports = names.iter().map(port).collect::<Vec<_>>().join(",");
         (read(&bridge).unwrap().remove(0), read(&format!("[{ports}]")).unwrap())
@@ -148,5 +158,18 @@ mod tests {
         assert!(error.ends_with("`ip link set lan3 nomaster`"), "{error}");
         let error = check(r#""vlan_filtering":1"#, &["mob", "srv"]).unwrap_err();
         assert!(error.starts_with("vlan_filtering of br0 = 1: allowed: 0"), "{error}");
+    }
+
+    #[test]
+    fn frames_that_either_port_carries_go_across_unless_a_port_may_be_shut() {
+        let longest = |bridge: &str, mtus: [u32; 2]| {
+            let (bridge, mut ports) = said(bridge, &["srv", "mob"]);
+            ports.iter_mut().zip(mtus).for_each(|(port, mtu)| port.mtu = mtu);
+            longest_frame(&bridge, [&ports[0], &ports[1]])
+        };
+        let [off, on] = [r#""stp_state":0"#, r#""stp_state":1"#];
+        assert_eq!(longest(off, [1500, 9000]), Some(1518));
+        assert_eq!(longest(off, [9000, 1280]), Some(1298));
+        assert_eq!(longest(on, [1500, 1500]), None);
     }
 }

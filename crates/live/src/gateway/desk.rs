@@ -239,9 +239,8 @@ impl Desk {
         let config = self.config();
         let fit = match config.mode {
             Mode::Bridge => {
-                let (address, fit) = bridge::look(&config)?;
-                let set =
-                    |steering: &Steering| address.map_or(Ok(()), |address| steering.set_bridge(address));
+                let (bridge, fit) = bridge::look(&config)?;
+                let set = |steering: &Steering| bridge.iter().try_for_each(|now| steering.set_bridge(now));
                 lock(&self.steering).iter().try_for_each(set)?;
                 fit
             }

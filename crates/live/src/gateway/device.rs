@@ -17,6 +17,8 @@ pub struct Device {
     /// What it is a part of.
     pub master: Option<String>,
     flags: Vec<String>,
+    /// Longest datagram, in bytes.
+    pub mtu: u32,
     address: Option<String>,
     linkinfo: Option<LinkInfo>,
     gro_max_size: Option<u64>,
@@ -33,6 +35,7 @@ struct LinkInfo {
 #[derive(Deserialize)]
 struct InfoData {
     vlan_filtering: Option<u8>,
+    stp_state: Option<u8>,
 }
 
 /// A device by name.
@@ -69,8 +72,15 @@ impl Device {
     }
     /// Whether it is a bridge that looks at VLAN tags.
     pub fn filters_vlans(&self) -> bool {
+        self.has_on(|data| data.vlan_filtering)
+    }
+    /// Whether it is a bridge that may keep a port shut (IEEE 802.1D's spanning tree).
+    pub fn spans_a_tree(&self) -> bool {
+        self.has_on(|data| data.stp_state)
+    }
+    fn has_on(&self, key: impl Fn(&InfoData) -> Option<u8>) -> bool {
         let data = self.linkinfo.as_ref().and_then(|info| info.info_data.as_ref());
-        data.and_then(|data| data.vlan_filtering).is_some_and(|value| value != 0)
+        data.and_then(key).is_some_and(|value| value != 0)
     }
     /// Refuses a device whose merged packets may be longer than a datagram (BIG TCP): their length is in no header that the
     /// gateway reads.
@@ -106,7 +116,7 @@ mod tests {
     #[test]
     fn packets_longer_than_a_datagram_are_refused() {
         let device = |sizes: &str| {
-            let text = format!(r#"[{{"ifname":"eth0","ifindex":2,"flags":[]{sizes}}}]"#);
+            let text = format!(r#"[{{"ifname":"eth0","ifindex":2,"mtu":1500,"flags":[]{sizes}}}]"#);
             read(&text).unwrap()[0].check_merging().map_err(|error| error.to_string())
         };
         assert_eq!(device(""), Ok(()), "an older `ip` does not tell");

@@ -41,7 +41,7 @@ const LABELLED: [(&str, &str, &str, &str); 4] = [
 ];
 
 /// What the others count, by the name that `paceline gateway status` shows.
-pub const HELP: [(&str, &str); 44] = [
+pub const HELP: [(&str, &str); 45] = [
     ("flows", "Connections taken into acceleration"),
     ("flows-ended", "Accelerated connections that ended"),
     ("flows-detached", "Accelerated connections that went on end to end"),
@@ -80,6 +80,7 @@ pub const HELP: [(&str, &str); 44] = [
     ("absences", "Times that a worker was away for so long that packets may have passed it"),
     ("turns", "Turns of the workers"),
     ("packets-taken", "Packets taken out of the kernel's way"),
+    ("packets-sent-across", "Packets of uploads sent from port to port in the kernel, past the bridge"),
     ("filter-acks-in", "Empty acknowledgments that came to the ACK filter"),
     ("filter-acks-discarded", "Acknowledgments that the ACK filter took out"),
     ("filter-queue-drops", "Packets dropped because the filtered line's queue was full"),

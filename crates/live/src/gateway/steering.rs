@@ -21,6 +21,8 @@ const PROGRAMS: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/gateway.bpf.o"
 
 /// Where `struct settings` has the bridge's address.
 const BRIDGE: std::ops::Range<usize> = 24..30;
+/// And the longest frame that goes from port to port in the kernel.
+const ACROSS: std::ops::Range<usize> = 32..36;
 
 /// The loaded programs, attached to both interfaces.
 pub struct Steering {
@@ -44,6 +46,16 @@ pub struct Ports {
     pub mobile: u32,
     /// What this machine is between them.
     pub role: Role,
+}
+
+/// What the kernel's part has to know of a bridge, and what changes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Bridge {
+    /// Its own address, which changes with its ports: what is sent to it is not taken.
+    pub address: [u8; 6],
+    /// The longest frame that goes from one of its ports to the other, in bytes; nothing where the bridge has to decide whether
+    /// a frame goes there.
+    pub longest_frame: Option<u32>,
 }
 
 /// What this machine is between the interfaces.
@@ -107,17 +119,19 @@ impl Steering {
         };
         settings.extend_from_slice(&bridge);
         settings.extend_from_slice(&[routed, 0]);
+        settings.extend_from_slice(&[0; 8]); // nothing goes across before the bridge has been looked at
         self.map("settings")?.update(&0u32.to_ne_bytes(), &settings, MapFlags::ANY)?;
         self.set_policies(config)
     }
-    /// Tells a bridge's own address, which changes with its ports: what is sent to it is not taken.
-    pub fn set_bridge(&self, address: [u8; 6]) -> anyhow::Result<()> {
+    /// Tells what a bridge is like now.
+    pub fn set_bridge(&self, bridge: &Bridge) -> anyhow::Result<()> {
         let (map, zero) = (self.map("settings")?, 0u32.to_ne_bytes());
-        let settings = map.lookup(&zero, MapFlags::ANY)?;
-        let mut settings = settings.context("the program has no settings")?;
-        if settings[BRIDGE] != address {
-            settings[BRIDGE].copy_from_slice(&address);
-            map.update(&zero, &settings, MapFlags::ANY).context("cannot change the bridge's address")?;
+        let old = map.lookup(&zero, MapFlags::ANY)?.context("the program has no settings")?;
+        let mut settings = old.clone();
+        settings[BRIDGE].copy_from_slice(&bridge.address);
+        settings[ACROSS].copy_from_slice(&bridge.longest_frame.unwrap_or(0).to_ne_bytes());
+        if settings != old {
+            map.update(&zero, &settings, MapFlags::ANY).context("cannot change the bridge's settings")?;
         }
         Ok(())
     }
@@ -184,12 +198,13 @@ impl Steering {
     }
     /// Packets by what was decided.
     pub fn counters(&self) -> Vec<(&'static str, u64)> {
-        const NAMES: [&str; 5] = [
+        const NAMES: [&str; 6] = [
             "packets-taken",
             "packets-left-by-policy",
             "packets-left-by-connection",
             "packets-left-without-pulse",
             "packets-left-by-overload",
+            "packets-sent-across",
         ];
         let Ok(map) = self.map("counters") else { return Vec::new() };
         let sum = |index: u32| -> u64 {

@@ -131,7 +131,7 @@ fn an_upload_goes_past_the_bridge_and_no_further_than_by_it() {
     bed.shell(&bed.client, "ethtool -K cli0 tso off gso off");
     let _sink = bed.serve("sink", 9000, SINK);
     let control = format!("control = \"{}\"\n", bed.place.join("ctl").display());
-    let mut gateway = bed.gateway(&format!("{control}{PLAIN}"));
+    let gateway = bed.gateway(&format!("{control}{PLAIN}"));
     let mut upload = bed.start(&bed.client, "upload", SLOW_UPLOAD);
     let counted = |name: &str| {
         let said = bed.place.paceline(&["gateway", "status", "--json", "--control", "ctl"]);

@@ -8,9 +8,9 @@ For each link and the servers' congestion control: goodput of a download that la
 simulator runs the same scenario with receivers as Linux has them and with the same seeds, so through the same fades; a
 file's simulated time is the mean of several starts. The last column says whether both gains are within 10% of each
 other, and if not, whether by more than chance: three standard errors of the mean over the seeds. A file of a megabyte
-over `single-station` takes CUBIC one of two times: HyStart ends its slow start, or does not, by less than a
-millisecond of the round trip, live as in the simulator (near hops of 300 us and of 1 ms). Needs root; its
-network is of its own namespaces.
+over `single-station` takes CUBIC one of two times: its round trips there come in steps of 4 ms, as the cell grants, and
+HyStart ends slow start when one is more than 4 ms above the shortest (24.00 ms of 19.99), so that live microseconds
+decide, and in the simulator, where both are exact, none does. Needs root; its network is of its own namespaces.
 """
 
 import argparse

@@ -74,8 +74,8 @@ def gateway(path: str, settings: str) -> Callable[[Town, Path], None]:
 
 def measure(
     name: str, routed: bool, prepare: Callable[[Town, Path], None], options: argparse.Namespace
-) -> tuple[float, float]:
-    """CPU seconds per gigabyte, and gigabits per second."""
+) -> tuple[float, float] | None:
+    """CPU seconds per gigabyte, and gigabits per second; none of a transfer that does not come to its end."""
     addresses = ("10.77.1.2/24", "10.77.2.2/24") if routed else ("10.77.1.2/16", "10.77.2.2/16")
     town = Town(*addresses, routed=routed)
     try:
@@ -95,7 +95,11 @@ def measure(
             before, started = busy_seconds(), time.monotonic()
             out = town.inside(town.client, *client, f"{options.gigabytes * 1000 // options.streams}M")
             spent, took = busy_seconds() - before, time.monotonic() - started
-            moved = json.loads(out)["end"]["sum_received"]["bytes"] / 1e9
+            said = json.loads(out)
+            if "error" in said:
+                print(f"{name}: no figure, since iperf3 says: {said['error']}", file=sys.stderr)
+                return None
+            moved = said["end"]["sum_received"]["bytes"] / 1e9
             return spent / moved, moved * 8 / took
     finally:
         town.close()
@@ -134,7 +138,11 @@ def main() -> None:
     for turn in range(options.rounds):
         for name, routed, prepare in boxes:
             print(f"round {turn + 1}: {name}", file=sys.stderr)
-            figures[name].append(measure(name, routed, prepare, options))
+            if figure := measure(name, routed, prepare, options):
+                figures[name].append(figure)
+    figures = {name: values for name, values in figures.items() if values}
+    if boxes[0][0] not in figures:
+        sys.exit(f"{boxes[0][0]}: no figures, to which the others are compared")
     base = statistics.median(cost for cost, _ in figures[boxes[0][0]])
     print(f"{'':16} {'CPU s/GB':>9} {'to first':>9} {'Gb/s':>7}")
     for name, values in figures.items():

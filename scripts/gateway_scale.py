@@ -338,6 +338,8 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=3, help="pairs of transfers at 1 Gb/s, at least 2")
     parser.add_argument("what", nargs="*", choices=[[], *MADE_UP, *REAL], metavar="WHAT")
     options = parser.parse_args()
+    if options.rounds < 2:
+        parser.error(f"--rounds {options.rounds}: two at least, or nothing tells how far pairs lie apart")
     if os.geteuid() != 0:
         sys.exit("needs root: network namespaces, bridges and packet sockets")
     options.paceline = os.path.abspath(options.paceline)

@@ -207,8 +207,11 @@ fn vlan_tags_come_out_as_they_went_in() {
     for url in ["http://10.7.0.1:8000", "http://10.8.0.1:8000", "http://10.7.0.1:8000"] {
         bed.download("file", url);
     }
-    upload(&bed, "10.7.0.1");
+    for host in ["10.7.0.1", "10.8.0.1"] {
+        upload(&bed, host);
+    }
     let counters = bed.stop(gateway);
+    assert!(count(&counters, "packets-sent-across") > 1000, "{counters}");
     assert!(count(&counters, "flows") >= 3 && count(&counters, "early-acks") > 10, "{counters}");
     assert_eq!(count(&counters, "ambiguous-networks"), 0, "{counters}");
 }

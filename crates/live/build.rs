@@ -4,9 +4,10 @@ use std::path::PathBuf;
 use std::process::Command;
 
 const SOURCE: &str = "bpf/gateway.bpf.c";
+const FOLDER: &str = "bpf";
 
 fn main() {
-    println!("cargo:rerun-if-changed={SOURCE}");
+    println!("cargo:rerun-if-changed={FOLDER}");
     let variable = |name: &str| std::env::var(name).unwrap_or_else(|_| panic!("cargo sets {name}"));
     let out = PathBuf::from(variable("OUT_DIR")).join("gateway.bpf.o");
     let arch = variable("CARGO_CFG_TARGET_ARCH");

@@ -25,23 +25,6 @@ fn dropped_between_devices() -> u64 {
     all.lines().filter_map(column).sum()
 }
 
-/// Receives one upload into a file.
-const SINK: &str = "python3 -c 'import socket,shutil
-s=socket.create_server((\"::\",9000),family=socket.AF_INET6,dualstack_ipv6=True)
-c,_=s.accept(); f=open(\"uploaded\",\"wb\"); shutil.copyfileobj(c.makefile(\"rb\"),f); f.close(); c.close()'";
-
-fn upload(bed: &Bed, to: &str) {
-    let _ = std::fs::remove_file(bed.place.join("uploaded"));
-    let mut sink = bed.serve("sink", 9000, SINK);
-    let send = format!(
-        "python3 -c 'import socket; s=socket.create_connection((\"{to}\",9000)); s.sendfile(open(\"file\",\"rb\")); \
-         s.shutdown(1); s.recv(1)'"
-    );
-    bed.shell(&bed.client, &send);
-    assert_eq!(sink.finish(std::time::Duration::from_secs(10)).code, 0);
-    bed.assert_same("file", "uploaded");
-}
-
 #[test]
 fn downloads_are_accelerated_and_byte_exact_over_ipv4_and_ipv6() {
     let Some(bed) = Bed::new(&["curl", "python3"]) else { return };
@@ -50,8 +33,8 @@ fn downloads_are_accelerated_and_byte_exact_over_ipv4_and_ipv6() {
     let gateway = bed.gateway(PLAIN);
     bed.download("file", HTTP);
     bed.download("file", HTTP6);
-    upload(&bed, SERVER);
-    upload(&bed, SERVER6);
+    bed.upload(SERVER);
+    bed.upload(SERVER6);
     let counters = bed.stop(gateway);
     assert!(count(&counters, "flows") >= 2, "{counters}");
     assert!(count(&counters, "early-acks") > 10, "{counters}");
@@ -150,7 +133,7 @@ fn without_offloads_packets_are_single_and_the_same() {
     let gateway = bed.gateway(PLAIN);
     bed.download("file", HTTP);
     bed.download("file", HTTP6);
-    upload(&bed, SERVER);
+    bed.upload(SERVER);
     let counters = bed.stop(gateway);
     assert!(count(&counters, "early-acks") > 10 && count(&counters, "corrupt") == 0, "{counters}");
 }
@@ -208,7 +191,7 @@ fn vlan_tags_come_out_as_they_went_in() {
         bed.download("file", url);
     }
     for host in ["10.7.0.1", "10.8.0.1"] {
-        upload(&bed, host);
+        bed.upload(host);
     }
     let counters = bed.stop(gateway);
     assert!(count(&counters, "packets-sent-across") > 1000, "{counters}");
@@ -301,7 +284,7 @@ fn a_router_accelerates_what_it_forwards_and_keeps_what_is_its_own() {
     let gateway = bed.gateway(&format!("mode = \"routed\"\n{PLAIN}"));
     bed.download("file", "http://10.20.0.1:8000");
     bed.download("file", "http://[fd20::1]:8000");
-    upload(&bed, "10.20.0.1");
+    bed.upload("10.20.0.1");
     // The box's own server is not the gateway's business.
     bed.download("file", "http://10.9.0.254:8001");
     bed.download("file", "http://[fd20::fe]:8001");

@@ -14,6 +14,7 @@ pub mod rewrite;
 
 pub mod rng;
 pub mod seq;
+pub mod split;
 pub mod time;
 pub mod units;
 pub mod wire;

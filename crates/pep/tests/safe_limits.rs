@@ -9,6 +9,7 @@ use paceline_net::{
     Bytes, Checksum, Instant, Packet, Payload, SduQueue, SeqNumber, TcpFlags, TcpHeader, wire,
 };
 use paceline_pep::KeepReason;
+use paceline_pep::ack_filter::Holdout;
 
 #[test]
 fn rule_15_one_kept_ack_acknowledges_at_most_eight_segments() {
@@ -219,6 +220,21 @@ fn rule_20_every_ack_is_counted_once() {
     let counters = bed.queue.counters();
     assert!(counters.contains(&("kept-mid-stream", 1)));
     assert_eq!(counters.len(), 7 + KeepReason::ALL.len());
+}
+
+/// Of a connection that is held out nothing goes, and everything is known when it is no more.
+#[test]
+fn rule_20_some_connections_are_left_unfiltered_for_comparison() {
+    let mut bed = Bed::ready();
+    let discarded = bed.queue.stats().acks_discarded;
+    bed.queue.set_holdout(Holdout::ALL);
+    let mut bed = bed.standing(40);
+    assert_eq!(bed.queue.stats().acks_discarded, discarded);
+    bed.drain();
+    assert!(bed.kept(KeepReason::HeldOut) >= 39);
+    bed.queue.set_holdout(Holdout::default());
+    let bed = bed.standing(40);
+    assert!(bed.queue.stats().acks_discarded > discarded + 10);
 }
 
 #[test]

@@ -11,6 +11,10 @@ use std::time::Duration;
 pub const CLIENT: &str = "10.9.0.2";
 pub const SERVER: &str = "10.9.0.1";
 pub const SERVER6: &str = "fd09::1";
+/// Receives one upload into a file.
+const SINK: &str = "python3 -c 'import socket,shutil
+s=socket.create_server((\"::\",9000),family=socket.AF_INET6,dualstack_ipv6=True)
+c,_=s.accept(); f=open(\"uploaded\",\"wb\"); shutil.copyfileobj(c.makefile(\"rb\"),f); f.close(); c.close()'";
 /// The gateway between the two.
 pub const PLAIN: &str = "server = \"srv\"\nmobile = \"mob\"\n";
 
@@ -128,6 +132,18 @@ impl Bed {
         let said = self.shell(&self.client, &format!("curl -sS --max-time 30 -o {name} '{url}/{file}'"));
         assert_eq!(said.stderr, "");
         self.assert_same(file, name);
+    }
+    /// Uploads the file named `file`, which has to come as it was.
+    pub fn upload(&self, to: &str) {
+        let _ = std::fs::remove_file(self.place.join("uploaded"));
+        let mut sink = self.serve("sink", 9000, SINK);
+        let send = format!(
+            "python3 -c 'import socket; s=socket.create_connection((\"{to}\",9000)); \
+             s.sendfile(open(\"file\",\"rb\")); s.shutdown(1); s.recv(1)'"
+        );
+        self.shell(&self.client, &send);
+        assert_eq!(sink.finish(Duration::from_secs(10)).code, 0);
+        self.assert_same("file", "uploaded");
     }
     /// Two files are equal.
     pub fn assert_same(&self, one: &str, other: &str) {

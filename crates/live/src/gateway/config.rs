@@ -3,6 +3,7 @@
 use super::policy::{Action, Policy};
 use paceline_net::{Bytes, Duration, Rate};
 use paceline_pep::AcceleratorConfig;
+use paceline_pep::ack_filter::Comparison;
 use paceline_sim::scenario::Accelerator;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
@@ -101,11 +102,15 @@ pub struct Filter {
     pub rate: Option<Rate>,
     /// Bytes of the queue, of each worker.
     pub queue: Bytes,
+    /// Share of the connections that are not filtered, so that the others can be compared with them; 0 compares nothing.
+    pub holdout: f64,
+    /// How long connections are compared before they are dealt anew.
+    pub period: Duration,
 }
 
 impl Default for Filter {
     fn default() -> Self {
-        Self { rate: None, queue: Bytes(1 << 20) }
+        Self { rate: None, queue: Bytes(1 << 20), holdout: 0.1, period: Comparison::PERIOD }
     }
 }
 
@@ -211,7 +216,9 @@ impl GatewayConfig {
                     .into(),
             );
         }
-        range("filter.queue", self.filter.queue, Bytes(3000), Bytes(1 << 32))?;
+        range("filter.holdout", self.filter.holdout, 0.0, 0.5)?;
+        range("filter.period", self.filter.period, Duration::from_millis(100), Duration::from_secs(600))?;
+        range("filter.queue", self.filter.queue, Bytes(9000), Bytes(1 << 32))?;
         range("number of policies", self.policy.len(), 0, MAX_POLICIES)?;
         self.policy.iter().try_for_each(Policy::check)?;
         let mut prefixes = BTreeSet::new();
@@ -275,6 +282,9 @@ mod tests {
             ("[[policy]]\nprefix = \"10.0.0.1/8\"\naction = \"leave\"", "10.0.0.1/8", "10.0.0.0/8"),
             ("[[policy]]\nprefix = \"10.0.0.0/8\"\naction = \"stop\"", "stop", "leave"),
             ("[[policy]]\nprefix = \"10.0.0.0/8\"\naction = \"filter\"", "\"filter\"", "filter.rate"),
+            ("[filter]\nholdout = 0.6", "filter.holdout = 0.6", "0 to 0.5"),
+            ("[filter]\nperiod = \"1 ms\"", "filter.period = 1 ms", "100 ms to 10 min"),
+            ("[filter]\nqueue = \"1 kB\"", "filter.queue = 1 kB", "9 kB to 4 GiB"),
             ("[accelerator]\nk = 0", "accelerator.k = 0", "1 to 65536"),
             ("[accelerator]\ndevice_buffer = \"0 B\"", "accelerator.device_buffer = 0 B", "at least 16 KiB"),
             (

@@ -3,9 +3,11 @@
 
 use super::bridge;
 use super::capture::{self, Captured};
+use super::comparison::Watch;
 use super::config::{GatewayConfig, Mode};
 use super::guardian::Guardian;
 use super::metrics;
+use super::random;
 use super::requests::{Page, Request, Snapshot};
 use super::router;
 use super::status::{DeviceStatus, FlowStatus, Status};
@@ -14,6 +16,7 @@ use crate::clock;
 use anyhow::Context;
 use paceline_net::{Duration, FlowKey, Instant};
 use paceline_pep::accelerator::{DeviceSnapshot, FlowSnapshot};
+use paceline_pep::ack_filter::Finding;
 use std::io::Write;
 use std::net::IpAddr;
 use std::os::unix::net::UnixStream;
@@ -35,6 +38,8 @@ pub struct Desk {
     config: Mutex<Arc<GatewayConfig>>,
     /// None when the gateway has ended.
     steering: Mutex<Option<Steering>>,
+    /// None where nothing is compared.
+    watch: Mutex<Option<Watch>>,
     workers: Vec<Sender<Request>>,
     /// By worker.
     told: Mutex<Vec<Told>>,
@@ -69,6 +74,7 @@ impl Desk {
             version,
             file,
             started_at: clock::now(),
+            watch: Mutex::new(Watch::new(&config.filter)),
             config: Mutex::new(Arc::new(config)),
             steering: Mutex::new(Some(steering)),
             told: Mutex::new(vec![Told::default(); workers.len()]),
@@ -125,6 +131,7 @@ impl Desk {
         let mut all = Snapshot::default();
         parts.into_iter().for_each(|part| all.add(part));
         all.counters.extend(lock(&self.steering).iter().flat_map(Steering::counters));
+        all.filter_stopped = self.filter_stopped().is_some();
         all
     }
     /// The gateway as a whole.
@@ -140,12 +147,17 @@ impl Desk {
             draining: self.draining.load(Ordering::Relaxed),
             aside: self.is_aside(),
             guarded: self.is_guarded(),
+            filter_stopped: self.filter_stopped().map(|finding| finding.to_string()),
             flows: snapshot.flow_count,
             openings: snapshot.openings,
             exposure: snapshot.exposure,
             held: snapshot.held,
             counters: snapshot.counters.iter().map(|(name, value)| ((*name).to_owned(), *value)).collect(),
         }
+    }
+    /// What the ACK filter was taken out of use for.
+    fn filter_stopped(&self) -> Option<Finding> {
+        lock(&self.watch).as_ref().and_then(Watch::found)
     }
     /// Whether the gateway has stepped aside.
     pub fn is_aside(&self) -> bool {
@@ -227,6 +239,7 @@ impl Desk {
         {
             steering.change_policies(&new).map_err(|error| format!("{error:#}"))?;
         }
+        *lock(&self.watch) = Watch::new(&new.filter); // a filter that was stopped gets another chance
         *current = Arc::new(new);
         let config = Arc::clone(&current);
         self.tell(|| Request::Configure(Arc::clone(&config)));
@@ -257,6 +270,18 @@ impl Desk {
             self.tell(|| Request::Aside(fit.is_err().then_some(config.drain)));
         }
         fit
+    }
+    /// To be called several times a second: looks whether the ACK filter does harm, which is told once. It is out of use then.
+    pub fn compare(&self) -> anyhow::Result<Option<Finding>> {
+        let (steering, mut watch) = (lock(&self.steering), lock(&self.watch));
+        let (Some(steering), Some(watch)) = (steering.as_ref(), watch.as_mut()) else { return Ok(None) };
+        let now = clock::now();
+        if !watch.is_due(now) {
+            return Ok(None);
+        }
+        let holdout = watch.next(now, steering, random()? as u32)?;
+        self.tell(|| Request::HoldOut(holdout));
+        Ok(watch.found())
     }
     /// Asks the workers to end without harm.
     pub fn drain(&self, limit: Duration) {

@@ -14,6 +14,7 @@ use super::steering::Role;
 use super::uplink::{Line, Uplink};
 use paceline_net::{Bytes, Duration, FlowKey, Instant, Packet, TcpFlags};
 use paceline_pep::accelerator::{Accelerator, DeviceSnapshot, FlowSnapshot, Side, Transmission};
+use paceline_pep::ack_filter::Holdout;
 use paceline_pep::{AcceleratorConfig, AcceleratorStats};
 use std::sync::Arc;
 
@@ -238,6 +239,10 @@ impl Engine {
     /// What waits for the line to the servers leaves at once.
     pub fn release(&mut self) {
         self.uplink.iter_mut().for_each(Uplink::release);
+    }
+    /// From now on the ACKs of these connections are not filtered.
+    pub fn set_holdout(&mut self, holdout: Holdout) {
+        self.uplink.iter_mut().for_each(|uplink| uplink.set_holdout(holdout));
     }
     /// See [`Accelerator::resume`].
     pub fn resume(&mut self) {

@@ -23,9 +23,27 @@ const PATIENCE: Duration = Duration::from_secs(2);
 pub const TOP: usize = 20;
 
 /// Counters that are one metric with a label, by the beginning of their names.
-const LABELLED: [(&str, &str, &str, &str); 4] = [
+const LABELLED: [(&str, &str, &str, &str); 7] = [
     ("bypassed-", "bypassed", "reason", "Connections that pass untouched (mid-flow: their data segments)"),
     ("packets-left-by-", "packets_left", "by", "Packets left to the kernel"),
+    (
+        "compared-bytes-",
+        "filter_compared_bytes",
+        "group",
+        "Payload bytes that servers sent to connections that are compared",
+    ),
+    (
+        "compared-repeated-",
+        "filter_repeated_bytes",
+        "group",
+        "Of the bytes that servers sent to connections that are compared, such as had been sent before",
+    ),
+    (
+        "compared-timeouts-",
+        "filter_timeouts",
+        "group",
+        "Times that servers sent something again to connections that are compared, after a silence",
+    ),
     (
         "kept-",
         "filter_acks_kept",
@@ -159,6 +177,8 @@ pub fn text(snapshot: &Snapshot, version: &str, guarded: bool) -> String {
     );
     text.gauge("held_bytes", "Bytes held for devices", snapshot.held);
     text.gauge("guardian_up", "A guardian stands by for a crash", u8::from(guarded));
+    let stopped = u8::from(snapshot.filter_stopped);
+    text.gauge("filter_stopped", "The ACK filter was found to do harm, and is out of use", stopped);
     let help = "Round-trip times of the mobile segment";
     text.histogram("rtt_seconds", help, &snapshot.round_trips, 1e-9);
     let help = "Round-trip times of the mobile segment above the connection's shortest";

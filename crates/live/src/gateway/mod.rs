@@ -15,6 +15,7 @@
 
 mod bridge;
 mod capture;
+mod comparison;
 mod config;
 mod control;
 mod desk;

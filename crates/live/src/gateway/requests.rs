@@ -4,6 +4,7 @@ use super::capture::Tap;
 use super::config::GatewayConfig;
 use paceline_net::{Duration, FlowKey};
 use paceline_pep::accelerator::{DeviceSnapshot, FlowSnapshot, Histogram};
+use paceline_pep::ack_filter::Holdout;
 use paceline_pep::{AcceleratorStats, accelerator};
 use std::sync::Arc;
 use std::sync::mpsc::Sender;
@@ -33,6 +34,8 @@ pub enum Request {
     Knows(FlowKey, Sender<bool>),
     /// Take over what may change at run time.
     Configure(Arc<GatewayConfig>),
+    /// Filter the ACKs of other connections than these.
+    HoldOut(Holdout),
     /// Copy a connection's packets.
     Capture(Tap),
 }
@@ -61,6 +64,8 @@ pub struct Snapshot {
     pub rates: accelerator::Rates,
     /// How late the worker woke for its turns, in ns.
     pub lateness: Lateness,
+    /// The ACK filter was found to do harm, and is out of use.
+    pub filter_stopped: bool,
 }
 
 impl Snapshot {

@@ -70,6 +70,9 @@ pub struct Status {
     pub aside: bool,
     /// A guardian stands by for a crash.
     pub guarded: bool,
+    /// Why the ACK filter is out of use, if it was found to do harm.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub filter_stopped: Option<String>,
     /// Connections being accelerated.
     pub flows: u64,
     /// Handshakes and connections without data that are remembered.

@@ -4,11 +4,12 @@
 //! pulse in time gets nothing, so that a hung process is passed by as well.
 
 use super::config::{GatewayConfig, MAX_WORKERS};
-use super::policy::{Action, Key, Policy, mapped, rules};
+use super::policy::{Action, Key, mapped, rules};
 use super::socket::PacketSocket;
 use anyhow::{Context, anyhow, bail};
 use libbpf_rs::{MapCore, MapFlags, MapHandle, Object, ObjectBuilder};
 use paceline_net::{Duration, FlowKey};
+use paceline_pep::ack_filter::{Group, Holdout, Sent};
 use std::collections::BTreeSet;
 use std::net::IpAddr;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
@@ -21,6 +22,8 @@ const PROGRAMS: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/gateway.bpf.o"
 
 /// Where `struct settings` has the bridge's address.
 const BRIDGE: std::ops::Range<usize> = 24..30;
+/// A policy of the kernel's program alone: the workers decide, and may filter.
+const MAY_FILTER: u32 = 4;
 /// And the longest frame that goes from port to port in the kernel.
 const ACROSS: std::ops::Range<usize> = 32..36;
 
@@ -121,7 +124,7 @@ impl Steering {
         settings.extend_from_slice(&[routed, 0]);
         settings.extend_from_slice(&[0; 8]); // nothing goes across before the bridge has been looked at
         self.map("settings")?.update(&0u32.to_ne_bytes(), &settings, MapFlags::ANY)?;
-        self.set_policies(config)
+        self.set_policies(config, |action| action as u32)
     }
     /// Tells what a bridge is like now.
     pub fn set_bridge(&self, bridge: &Bridge) -> anyhow::Result<()> {
@@ -138,16 +141,17 @@ impl Steering {
     /// Replaces the prefixes that are treated differently while there are connections: the workers decide for each,
     /// and leave to the kernel what they need not have.
     pub fn change_policies(&self, config: &GatewayConfig) -> anyhow::Result<()> {
-        let policy =
-            config.policy.iter().cloned().map(|policy| Policy { action: Action::Accelerate, ..policy });
-        self.set_policies(&GatewayConfig { policy: policy.collect(), ..config.clone() })
+        self.set_policies(config, |action| match action {
+            Action::Filter => MAY_FILTER,
+            _ => Action::Accelerate as u32,
+        })
     }
-    fn set_policies(&self, config: &GatewayConfig) -> anyhow::Result<()> {
+    fn set_policies(&self, config: &GatewayConfig, number: impl Fn(Action) -> u32) -> anyhow::Result<()> {
         let map = self.map("policies")?;
         let wanted = rules(&config.policy);
         let bytes = |(len, address): &Key| [&len.to_ne_bytes()[..], &address[..]].concat();
         for (key, action) in &wanted {
-            map.update(&bytes(key), &(*action as u32).to_ne_bytes(), MapFlags::ANY)?;
+            map.update(&bytes(key), &number(*action).to_ne_bytes(), MapFlags::ANY)?;
         }
         let kept: BTreeSet<_> = wanted.keys().map(bytes).collect();
         let gone: Vec<_> = map.keys().filter(|key| !kept.contains(key)).collect();
@@ -196,6 +200,35 @@ impl Steering {
         let (pulses, left_alone) = (self.map("pulses")?, self.map("left_alone")?);
         Ok(Pulse { pulses, left_alone, worker: worker as u32 })
     }
+    /// Deals the connections of devices whose ACKs are filtered into groups to compare.
+    pub fn set_holdout(&self, holdout: Holdout) -> anyhow::Result<()> {
+        // `struct holdout`
+        let value = [holdout.salt.to_ne_bytes(), holdout.share.to_ne_bytes()].concat();
+        self.map("holdouts")?
+            .update(&0u32.to_ne_bytes(), &value, MapFlags::ANY)
+            .context("cannot change what is compared")
+    }
+    /// What servers have sent to a group so far.
+    pub fn sent_to(&self, group: Group) -> anyhow::Result<Sent> {
+        let index = match group {
+            Group::HeldOut => 0u32,
+            Group::Matched => 1,
+        };
+        let per_cpu = self.map("compared")?.lookup_percpu(&index.to_ne_bytes(), MapFlags::ANY)?;
+        // `struct traffic`
+        let word = |bytes: &[u8], at: usize| {
+            bytes
+                .get(8 * at..8 * (at + 1))
+                .and_then(|word| word.try_into().ok())
+                .map_or(0, u64::from_ne_bytes)
+        };
+        let add = |sum: Sent, bytes: Vec<u8>| Sent {
+            bytes: sum.bytes + word(&bytes, 0),
+            repeated: sum.repeated + word(&bytes, 1),
+            timeouts: sum.timeouts + word(&bytes, 2),
+        };
+        Ok(per_cpu.into_iter().flatten().fold(Sent::default(), add))
+    }
     /// Packets by what was decided.
     pub fn counters(&self) -> Vec<(&'static str, u64)> {
         const NAMES: [&str; 6] = [
@@ -212,7 +245,18 @@ impl Steering {
             let value = |bytes: Vec<u8>| bytes.try_into().map_or(0, u64::from_ne_bytes);
             per_cpu.into_iter().flatten().map(value).sum()
         };
-        (0..).zip(NAMES).map(|(index, name)| (name, sum(index))).collect()
+        let mut counters: Vec<_> = (0..).zip(NAMES).map(|(index, name)| (name, sum(index))).collect();
+        let [filtered, held_out] = [Group::Matched, Group::HeldOut].map(|group| self.sent_to(group));
+        let (filtered, held_out) = (filtered.unwrap_or_default(), held_out.unwrap_or_default());
+        counters.extend([
+            ("compared-bytes-filtered", filtered.bytes),
+            ("compared-bytes-held-out", held_out.bytes),
+            ("compared-repeated-filtered", filtered.repeated),
+            ("compared-repeated-held-out", held_out.repeated),
+            ("compared-timeouts-filtered", filtered.timeouts),
+            ("compared-timeouts-held-out", held_out.timeouts),
+        ]);
+        counters
     }
 }
 

@@ -2,7 +2,9 @@
 //! it the ACK filter with the rules for live traffic. Without a queue nothing is discarded.
 
 use super::config::Filter;
+use paceline_net::split::split;
 use paceline_net::{Bytes, Duration, Instant, Packet, Rate, SduQueue};
+use paceline_pep::ack_filter::Holdout;
 use paceline_pep::{AckFilter, AckFilterConfig, Scheme};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -35,6 +37,8 @@ impl Line {
 /// The queue of one worker.
 pub struct Uplink {
     queue: AckFilter,
+    /// What is longer fills much of the queue.
+    short: Bytes,
     rate: Rate,
     line: Arc<Line>,
     /// So many packets leave without regard to the line.
@@ -47,14 +51,21 @@ impl Uplink {
         let config =
             AckFilterConfig { scheme: Scheme::Safe, limit: filter.queue, segment: SEGMENT, header: Bytes(0) };
         let rate = filter.rate?;
-        Some(Self { queue: AckFilter::new(config), rate, line, released: 0 })
+        let short = Bytes(filter.queue.0 / 8);
+        Some(Self { queue: AckFilter::new(config), short, rate, line, released: 0 })
     }
-    /// A packet arrives.
+    /// A packet arrives. A super-packet that would be a burst on the line, or fill a short queue, is cut: what comes behind it
+    /// is not to wait for all of it.
     pub fn push(&mut self, now: Instant, packet: Packet) {
         if self.queue.packets() == 0 {
             self.line.has_been_free(before(now, BURST));
         }
-        self.queue.push(now, packet);
+        let len = Bytes(packet.len.into());
+        if self.rate.time_to_send(len) > BURST || len > self.short {
+            split(packet).into_iter().for_each(|part| self.queue.push(now, part));
+        } else {
+            self.queue.push(now, packet);
+        }
         while self.queue.pop_dropped().is_some() {}
     }
     /// The next packet, if the line is free.
@@ -71,6 +82,10 @@ impl Uplink {
     /// What waits leaves at once: what comes later goes another way, and is not to overtake it.
     pub fn release(&mut self) {
         self.released = self.queue.packets();
+    }
+    /// From now on the ACKs of these connections are not filtered.
+    pub fn set_holdout(&mut self, holdout: Holdout) {
+        self.queue.set_holdout(holdout);
     }
     /// When the next one can leave.
     pub fn next_at(&self) -> Option<Instant> {
@@ -115,7 +130,8 @@ mod tests {
         Packet::tcp([198, 18, 0, 1].into(), [198, 18, 0, 2].into(), tcp)
     }
     fn uplinks(number: usize) -> Vec<Uplink> {
-        let (filter, line) = (Filter { rate: Some(RATE), queue: Bytes(1 << 24) }, Arc::default());
+        let filter = Filter { rate: Some(RATE), queue: Bytes(1 << 24), ..Filter::default() };
+        let line = Arc::default();
         let uplinks = std::iter::repeat_with(|| Uplink::new(&filter, Arc::clone(&line)));
         uplinks.take(number).map(|uplink| uplink.expect("there is a rate")).collect()
     }

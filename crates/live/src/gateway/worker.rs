@@ -361,6 +361,7 @@ impl Worker {
                 self.gathering.set_tick(config.tick);
                 self.engine.configure(&config);
             }
+            Request::HoldOut(holdout) => self.engine.set_holdout(holdout),
             Request::Capture(tap) => {
                 self.engine.taps.sweep(now);
                 self.engine.taps.add(tap);

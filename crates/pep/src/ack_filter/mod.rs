@@ -12,7 +12,9 @@
 //! Left out: time-driven release (the filter never holds a packet), the opposite direction (only the ACKs' own
 //! direction is seen), and tunnels or VLANs, for each of which a caller keeps a filter of its own.
 
+mod comparison;
 mod flows;
+mod holdout;
 mod published;
 mod queue;
 mod rules;
@@ -20,6 +22,8 @@ mod safe;
 mod scheme;
 mod stats;
 
+pub use comparison::{Comparison, Finding, Harm, Sent};
+pub use holdout::{Group, Holdout};
 pub use scheme::{ParseSchemeError, Scheme};
 pub use stats::{AckFilterStats, KeepReason};
 
@@ -78,6 +82,13 @@ impl AckFilter {
         match &self.engine {
             Engine::Published(published) => published.threshold(),
             Engine::Safe(_) => None,
+        }
+    }
+
+    /// From now on nothing of these connections is discarded. The published schemes know no exceptions.
+    pub fn set_holdout(&mut self, holdout: Holdout) {
+        if let Engine::Safe(safe) = &mut self.engine {
+            safe.holdout = holdout;
         }
     }
 

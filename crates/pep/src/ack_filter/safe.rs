@@ -28,7 +28,7 @@
 //! | 17 standing queue | `Standing` |
 //! | 18 no congestion signal | `queue`: its own drop reason and counter |
 //! | 19 bounded state | `flows`: entered at a SYN only, at a bounded number, forgotten by age |
-//! | 20 counters | `stats`; exceptions: the gateway's policies; filtered flows beside others: left out |
+//! | 20 counters, comparison | `stats`; exceptions: the gateway's policies; filtered connections beside others: `holdout`, `comparison` |
 //! | 21 before PDCP numbers | by the queue's place: whole packets, ahead of the link |
 //! | 22 thinner upstream | `judge` |
 //!
@@ -36,6 +36,7 @@
 //! side, it is unknown. Timestamps give none here, as the segments that carry the echo go the other way.
 
 use super::flows::{FlowId, FlowTable};
+use super::holdout::{Group, Holdout};
 use super::queue::{AckQueue, Popped, SlotId};
 use super::rules::{self, Kept, Limits};
 use super::stats::KeepReason;
@@ -144,11 +145,18 @@ pub(super) struct Safe {
     flows: FlowTable<Flow>,
     standing: Standing,
     segment: u64,
+    /// Connections of which nothing is discarded.
+    pub holdout: Holdout,
 }
 
 impl Safe {
     pub fn new(segment: Bytes) -> Self {
-        Self { flows: FlowTable::new(), standing: Standing::default(), segment: segment.0 }
+        Self {
+            flows: FlowTable::new(),
+            standing: Standing::default(),
+            segment: segment.0,
+            holdout: Holdout::default(),
+        }
     }
 
     pub fn push(&mut self, queue: &mut AckQueue, now: Instant, packet: Packet) {
@@ -156,7 +164,7 @@ impl Safe {
         let is_ack = packet.is_pure_ack();
         let known = self.find(queue, now, &packet);
         let verdict = match &known {
-            Ok((flow, tcp)) if is_ack => self.flows.state(*flow).judge(&packet, tcp, now),
+            Ok((flow, tcp)) if is_ack => self.judge(*flow, &packet, tcp, now),
             Ok(_) => Err(KeepReason::Separated), // no ACK, so never counted
             Err(reason) => Err(*reason),
         };
@@ -236,6 +244,13 @@ impl Safe {
         let full = self.flows.is_full();
         let missing = if full { KeepReason::NoState } else { KeepReason::MidStream };
         flow.map(|flow| (flow, *tcp)).ok_or(missing)
+    }
+
+    /// Whether a pure ACK may make others superfluous, and become so.
+    fn judge(&mut self, flow: FlowId, ack: &Packet, tcp: &TcpHeader, now: Instant) -> Result<(), KeepReason> {
+        self.flows.state(flow).judge(ack, tcp, now)?;
+        let group = ack.flow_key().and_then(|key| self.holdout.group(&key));
+        if group == Some(Group::HeldOut) { Err(KeepReason::HeldOut) } else { Ok(()) }
     }
 
     /// What a plain ACK that arrives makes superfluous.

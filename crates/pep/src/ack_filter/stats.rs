@@ -71,6 +71,8 @@ keep_reasons! {
     NoState => "no-state",
     /// Another filter seems to be upstream (rule 22).
     ThinnedUpstream => "thinned-upstream",
+    /// The connection is one of those that are not filtered, for comparison (rule 20).
+    HeldOut => "held-out",
 }
 
 /// What went through a filter. Every ACK that came in was discarded, dropped, sent or is held.

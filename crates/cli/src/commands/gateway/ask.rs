@@ -111,6 +111,9 @@ fn status_text(status: &Status) -> String {
         "paceline {}, process {}: {state} for {:.0} s, {} to {}, {} workers\nguardian {guardian}\n",
         status.version, status.process, status.uptime, status.server, status.mobile, status.workers
     );
+    if let Some(why) = &status.filter_stopped {
+        let _ = writeln!(text, "the ACK filter is out of use: {why}");
+    }
     let _ = writeln!(
         text,
         "{} connections, {} handshakes; {} held, {} exposed\n",

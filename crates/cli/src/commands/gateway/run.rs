@@ -66,6 +66,7 @@ fn operate(gateway: &Gateway, wishes: &mut Wishes) -> bool {
         if looks.is_multiple_of(LOOKS_TO_TEND) {
             tend(desk, &mut problem);
         }
+        compare(desk);
         let mut stop = desk.stop_wanted();
         for wish in wishes.wait() {
             match wish {
@@ -107,6 +108,15 @@ fn tend(desk: &Desk, problem: &mut Option<String>) {
         None => "paceline: what stood in the way is gone\n".to_owned(),
     });
     *problem = found;
+}
+
+/// Looks whether the ACK filter does harm. That it cannot be looked at is no reason to say so every second.
+fn compare(desk: &Desk) {
+    if let Ok(Some(finding)) = desk.compare() {
+        output::message(&format!(
+            "paceline: the ACK filter is out of use until the configuration is read again: {finding}\n"
+        ));
+    }
 }
 
 fn json(snapshot: &Snapshot) -> String {

@@ -283,7 +283,7 @@ mod tests {
             ("[[policy]]\nprefix = \"10.0.0.0/8\"\naction = \"stop\"", "stop", "leave"),
             ("[[policy]]\nprefix = \"10.0.0.0/8\"\naction = \"filter\"", "\"filter\"", "filter.rate"),
             ("[filter]\nholdout = 0.6", "filter.holdout = 0.6", "0 to 0.5"),
-            ("[filter]\nperiod = \"1 ms\"", "filter.period = 1 ms", "100 ms to 10 min"),
+            ("[filter]\nperiod = \"1 ms\"", "filter.period = 1 ms", "100 ms to 600 s"),
             ("[filter]\nqueue = \"1 kB\"", "filter.queue = 1 kB", "9 kB to 4 GiB"),
             ("[accelerator]\nk = 0", "accelerator.k = 0", "1 to 65536"),
             ("[accelerator]\ndevice_buffer = \"0 B\"", "accelerator.device_buffer = 0 B", "at least 16 KiB"),

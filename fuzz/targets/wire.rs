@@ -1,8 +1,10 @@
 //! The packet parser under arbitrary bytes: it never panics, what it says agrees with the length of the bytes, and
-//! a TCP packet without anything special gives the same headers again when it is written and read.
+//! a TCP packet without anything special gives the same headers again when it is written and read. Cut as a super-packet,
+//! its parts have its payload.
 #![no_main]
 
-use paceline_net::{Payload, Transport, wire};
+use paceline_net::split::split;
+use paceline_net::{Checksum, Packet, Payload, Transport, wire};
 
 libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
     let Ok(packet) = wire::parse(bytes) else { return };
@@ -14,6 +16,7 @@ libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
     if let Payload::Datagram(datagram) = &packet.payload {
         assert_eq!(datagram[..], bytes[..len], "the datagram's own bytes");
     }
+    check_split(&packet);
     let Transport::Tcp(tcp) = &packet.transport else { return };
     let headers = packet.ip.plain_len() + 20;
     assert!(headers + tcp.payload_len <= packet.len, "payload and headers fit into the datagram");
@@ -36,3 +39,23 @@ libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
     assert_eq!(read.transport, packet.transport);
     assert_eq!(read.len, len);
 });
+
+fn check_split(packet: &Packet) {
+    let mut whole = packet.clone();
+    whole.offload.checksum = Checksum::Partial;
+    whole.offload.segment = 1 + packet.len as u16 % 97;
+    let payload = |packet: &Packet| match (&packet.transport, &packet.payload) {
+        (Transport::Tcp(tcp), Payload::Datagram(bytes)) => {
+            bytes[bytes.len() - tcp.payload_len as usize..].to_vec()
+        }
+        _ => Vec::new(),
+    };
+    let wanted = payload(&whole);
+    let parts = split(whole);
+    for part in parts.iter().filter(|_| parts.len() > 1) {
+        let Payload::Datagram(bytes) = &part.payload else { continue };
+        let read = wire::parse(bytes).expect("a part can be read");
+        assert_eq!((read.ip, &read.transport, read.len), (part.ip, &part.transport, part.len));
+    }
+    assert_eq!(parts.iter().flat_map(payload).collect::<Vec<_>>(), wanted);
+}

@@ -1,33 +1,34 @@
 //! Old segments, told by their timestamps (RFC 7323, section 5): of the server, and of the client with an allowance for those
-//! that overtook each other. A timestamp that was heard 24 days ago says nothing (section 5.5): the end's clock, if it ticks
-//! every millisecond, may have come round since.
+//! that overtook each other. A timestamp that was heard half an hour ago says nothing: the end's clock, if it ticks every
+//! microsecond, as Linux's may, may be half round since. (Section 5.5 has 24 days, for milliseconds.)
 
 use super::Side;
 use super::flow::Flow;
 use paceline_net::{Instant, TcpHeader, Timestamps};
 
-const MILLISECONDS_PER_DAY: u64 = 24 * 3600 * 1000;
-/// As in Linux (TCP_PAWS_24DAYS). Counted from midnight to midnight, which may be most of a day less.
-const DAYS: u16 = 24;
+/// Of the marks by which time is counted, which come round in half a year.
+const SECONDS_PER_MARK: u64 = 256;
+/// Linux has 2147 s (TCP_PAWS_WRAP). Counted from mark to mark this is at most 2048 s, and may be 1792 s.
+const MARKS: u16 = 8;
 /// Segments of the client that overtook each other differ by little; an old duplicate by more.
 const OVERTAKEN: u32 = 1 << 16;
 
-/// On which days of the machine the ends' timestamps were renewed, by [`Side`].
+/// At which marks of the machine's time the ends' timestamps were renewed, by [`Side`].
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Renewed([u16; 2]);
 
 impl Renewed {
     pub fn on(&mut self, now: Instant, side: Side) {
-        self.0[side as usize] = day(now);
+        self.0[side as usize] = mark(now);
     }
     /// Whether what is known of an end's clock says nothing any more.
     pub fn is_forgotten(self, now: Instant, side: Side) -> bool {
-        day(now).wrapping_sub(self.0[side as usize]) >= DAYS
+        mark(now).wrapping_sub(self.0[side as usize]) >= MARKS
     }
 }
 
-fn day(now: Instant) -> u16 {
-    (now.as_millis() / MILLISECONDS_PER_DAY) as u16
+fn mark(now: Instant) -> u16 {
+    (now.as_millis() / 1000 / SECONDS_PER_MARK) as u16
 }
 
 pub(super) fn is_newer(timestamps: Timestamps, than: u32) -> bool {

@@ -331,17 +331,20 @@ fn four_capabilities_are_enough() {
 fn transfers_survive_hangs_in_their_middle() {
     let Some(bed) = Bed::new(&["curl", "python3"]) else { return };
     bed.place.write("file", random_bytes(60_000_000));
+    // The line is what is slow: clients that read slowly may leave nothing to be said during a hang.
+    bed.shell(&bed.middle, "tc qdisc replace dev mob root tbf rate 500mbit burst 100kb limit 4mb");
     let _server = bed.serve_files();
     let gateway = bed.gateway(PLAIN);
     let download = |n: u32| {
-        let line = format!("curl -sS --max-time 40 --limit-rate 15M -o got{n} {HTTP}/file");
+        let line = format!("curl -sS --max-time 40 -o got{n} {HTTP}/file");
         bed.start(&bed.client, &format!("curl{n}"), &line)
     };
     let mut downloads: Vec<_> = (0..4).map(download).collect();
     for _ in 0..3 {
         std::thread::sleep(std::time::Duration::from_millis(700));
         gateway.signal("STOP");
-        std::thread::sleep(std::time::Duration::from_millis(300));
+        // Servers repeat something after 200 ms, and more after 400 more.
+        std::thread::sleep(std::time::Duration::from_millis(500));
         gateway.signal("CONT");
     }
     for (n, download) in downloads.iter_mut().enumerate() {

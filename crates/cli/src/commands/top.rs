@@ -71,7 +71,7 @@ fn page(before: &Look, now: &Look) -> String {
     let grown = |name: &str| now.count(name).saturating_sub(before.count(name)) as f64 / seconds;
     let status = &now.status;
     let mut text = format!(
-        "paceline {}  {} to {}  up {:.0} s{}\n",
+        "paceline {}  {} to {}  up {:.0} s{}{}\n",
         status.version,
         status.server,
         status.mobile,
@@ -80,7 +80,8 @@ fn page(before: &Look, now: &Look) -> String {
             (true, _) => "  STOPPING",
             (false, true) => "  ASIDE",
             (false, false) => "",
-        }
+        },
+        if status.filter_stopped.is_some() { "  ACK FILTER STOPPED" } else { "" }
     );
     let _ = writeln!(
         text,

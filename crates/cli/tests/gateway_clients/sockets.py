@@ -1,6 +1,7 @@
 """Both ends of connections that no common program makes. `sockets.py serve PORT [mptcp]`, `hold PORT`, or `sockets.py TALK ADDRESS PORT
 [NUMBER]`, which ends with 0 if every byte was right. A connection opens with a line: what to do, and arguments."""
 
+import fcntl
 import hashlib
 import os
 import random
@@ -14,6 +15,7 @@ MPTCP = 262
 SOL_MPTCP, MPTCP_INFO = 284, 1
 MSG_FASTOPEN = 0x20000000
 TCPI_OPT_SYN_DATA = 32
+SIOCOUTQ = 0x5411
 MB = 1_000_000
 DIGESTS = {}  # what clients said after the server's FIN
 
@@ -55,6 +57,14 @@ def reset(connection):
     connection.close()
 
 
+def wait_for_acknowledgments(connection):
+    """A reset takes with it what has not left."""
+    end = time.monotonic() + 20
+    while int.from_bytes(fcntl.ioctl(connection, SIOCOUTQ, bytes(4)), sys.byteorder) > 0:
+        assert time.monotonic() < end, "nobody acknowledges"
+        time.sleep(0.01)
+
+
 def serve_one(connection):
     do, *arguments = line(connection)
     if do == "get":  # SEED LENGTH
@@ -79,7 +89,7 @@ def serve_one(connection):
         connection.sendall(data[half + 1 :])
     elif do == "reset":  # SEED LENGTH
         connection.sendall(payload(arguments[0], int(arguments[1])))
-        time.sleep(0.3)
+        wait_for_acknowledgments(connection)
         return reset(connection)
     elif do == "endless":  # TOKEN: until the client resets
         try:

@@ -85,7 +85,8 @@ static __always_inline void compare(const struct seen *seen)
 		return;
 	if (seen->flags & TCP_SYN)
 		bpf_map_delete_elem(&progress, &seen->connection);
-	if (!seen->payload || (seen->flags & TCP_SYN))
+	// A data offset past the datagram's end makes the difference of the two wrap round.
+	if (!seen->payload || seen->payload > 0xffff || (seen->flags & TCP_SYN))
 		return;
 	group = group_of(&seen->connection, holdout);
 	traffic = bpf_map_lookup_elem(&compared, &group);

@@ -22,10 +22,10 @@ const PROGRAMS: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/gateway.bpf.o"
 
 /// Where `struct settings` has the bridge's address.
 const BRIDGE: std::ops::Range<usize> = 24..30;
-/// A policy of the kernel's program alone: the workers decide, and may filter.
-const MAY_FILTER: u32 = 4;
 /// And the longest frame that goes from port to port in the kernel.
 const ACROSS: std::ops::Range<usize> = 32..36;
+/// A policy of the kernel's program alone: the workers decide, and may filter.
+const MAY_FILTER: u32 = 4;
 
 /// The loaded programs, attached to both interfaces.
 pub struct Steering {

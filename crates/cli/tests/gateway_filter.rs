@@ -131,6 +131,10 @@ fn a_filter_that_does_harm_is_stopped() {
     let ([filtered, held_out], [bytes, other]) = (groups("repeated"), groups("bytes"));
     assert!(filtered > 2 * held_out, "{counters}");
     assert!(bytes < 2 * other && other < 2 * bytes, "{counters}");
+    assert!(
+        bytes + other < 1_000_000_000,
+        "segments that are shorter than their headers do not count: {counters}"
+    );
 }
 
 /// Super-packets are cut ahead of a queue and a line that are short for them.

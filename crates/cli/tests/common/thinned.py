@@ -24,12 +24,12 @@ def summed(data):
     return ~((total & 0xFFFF) + (total >> 16)) & 0xFFFF
 
 
-def datagram(up, flow, flags, seq, ack, payload=0):
+def datagram(up, flow, flags, seq, ack, payload=0, offset=5):
     """Without a checksum over the payload, which nobody looks at."""
     src, dst = (CLIENT, SERVER) if up else (SERVER, CLIENT)
     ports = (FIRST_PORT + flow, HTTP) if up else (HTTP, FIRST_PORT + flow)
     ip = struct.pack("!BBHHHBBH", 0x45, 0, 40 + payload, 0, 0x4000, 64, 6, 0) + src + dst
-    tcp = struct.pack("!HHIIBBHHH", *ports, seq, ack, 0x50, flags, 60_000, 0, 0)
+    tcp = struct.pack("!HHIIBBHHH", *ports, seq, ack, offset << 4, flags, 60_000, 0, 0)
     check = summed(src + dst + struct.pack("!HH", 6, 20 + payload) + tcp)
     return ip[:10] + struct.pack("!H", summed(ip)) + ip[12:] + tcp[:16] + struct.pack("!H", check) + tcp[18:]
 
@@ -57,8 +57,9 @@ class Downloads:
         self.sent, self.acked = [SERVER_ISN + 1] * FLOWS, [SERVER_ISN + 1] * FLOWS
         self.repeated = 0
 
-    def say(self, up, flow, flags, seq, ack, payload=0):
-        frame = (self.up if up else self.down) + datagram(up, flow, flags, seq, ack, payload) + bytes(payload)
+    def say(self, up, flow, flags, seq, ack, payload=0, offset=5):
+        head = self.up if up else self.down
+        frame = head + datagram(up, flow, flags, seq, ack, payload, offset) + bytes(payload)
         (self.client if up else self.server).send(frame)
 
     def data(self, flow, seq):
@@ -73,8 +74,9 @@ class Downloads:
             self.say(True, flow, ACK, CLIENT_ISN + 1, SERVER_ISN + 1)
 
     def tick(self):
-        """Some segments of each, and of every second one an acknowledgment."""
+        """Some segments of each, and of every second one an acknowledgment; and one whose header would end behind it."""
         for flow in range(FLOWS):
+            self.say(False, flow, ACK, self.sent[flow], CLIENT_ISN + 1, offset=15)
             for _ in range(TRAIN):
                 for _ in range(2):
                     self.data(flow, self.sent[flow])

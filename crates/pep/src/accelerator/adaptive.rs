@@ -14,6 +14,8 @@
 //!
 //! **Minimum round trip**: that of the path at its load, found by windows that are small now and then (`floor`).
 //!
+//! Where layer 2 delivers late and in order (`stalls`), the budget is no shorter than that takes.
+//!
 //! **Delay that grows with the load** is no queue, though it looks like one. On a radio that fades that search takes a while:
 //! whether the rate follows a larger window is tried as well (`response`), and while it does the window goes on growing.
 //!
@@ -28,6 +30,7 @@ use super::fading::LEAST_SILENCE;
 use super::floor::Floor;
 use super::response::Response;
 use super::shallow::{Round, Shallow, is_lossy};
+use super::stalls::Stalls;
 use paceline_net::{Duration, Instant, Rate};
 
 /// Parameters that need no knowledge of the network.
@@ -64,6 +67,8 @@ const PAUSE_PARTS: u64 = 4;
 const LEAST_PAUSED: f64 = 6_000.0;
 const LONGEST_PAUSE: Duration = Duration::from_millis(200);
 const PAUSE_MEMORY: f64 = 1.0;
+/// Quarters of a stall that the budget is at least: what the path itself holds meanwhile, and a little.
+const STALL_QUARTERS: u64 = 5;
 /// Parts of a stretch at whose ends a sample is taken.
 const PARTS: usize = 4;
 /// Samples of which the highest counts.
@@ -132,6 +137,7 @@ pub(super) struct Adaptive {
     round_bytes: (u64, u64),
     /// Longest pause of the radio lately.
     pause: Duration,
+    stalls: Stalls,
     /// The last silence as long as a fade.
     silent_at: Instant,
     /// Round trips for which what is sent goes out evenly.
@@ -176,6 +182,7 @@ impl Adaptive {
             empty: false,
             round_bytes: (0, 0),
             pause: Duration::ZERO,
+            stalls: Stalls::default(),
             silent_at: Instant::ZERO,
             even: 0,
             shallow: Shallow::default(),
@@ -230,7 +237,7 @@ impl Adaptive {
             self.mark_count = 0;
             self.floor.on_fade(now);
         }
-        self.note_pause(silent, sample.fades);
+        self.note_pause(now, silent, sample.fades);
         self.delivered += sample.bytes;
         self.limited_since_mark |= sample.app_limited;
         self.round_limited |= sample.app_limited;
@@ -269,13 +276,16 @@ impl Adaptive {
     }
 
     /// Nothing was acknowledged for so long.
-    fn note_pause(&mut self, silent: Duration, fades: bool) {
+    fn note_pause(&mut self, now: Instant, silent: Duration, fades: bool) {
+        self.stalls.on_ack(now, silent, self.delivered);
         let forgotten = (silent.as_secs_f64() / PAUSE_MEMORY).min(1.0);
         self.pause = Duration::from_secs_f64(self.pause.as_secs_f64() * (1.0 - forgotten));
         let missed = self.bandwidth / 8.0 * silent.as_secs_f64();
         // While it is not known what the path holds, too little was on its way.
         if silent > LEAST_SILENCE && missed > LEAST_PAUSED && !fades && !self.starting {
-            self.pause = self.pause.max(silent.min(LONGEST_PAUSE));
+            let pause = silent.min(LONGEST_PAUSE);
+            self.pause = self.pause.max(pause);
+            self.stalls.on_pause(now, pause, self.delivered, self.bandwidth / 8.0 * pause.as_secs_f64());
         }
     }
 
@@ -289,11 +299,12 @@ impl Adaptive {
         let now_empty = self.floor.is_near(rtt);
         let starvation = self.parameters.starvation * if self.fades { FADING_SHARE } else { 1.0 };
         let step = if std::mem::replace(&mut self.empty, now_empty) { share } else { -starvation * share };
-        let least = self.parameters.least_budget.max(self.pause / PAUSE_PARTS);
+        let stall = self.stalls.longest() * STALL_QUARTERS / 4;
+        let least = self.parameters.least_budget.max(self.pause / PAUSE_PARTS).max(stall);
         let most =
             self.parameters.most_budget.max(min_rtt * LONG_PATH / 2).max(self.pause * PAUSE_HALVES / 2);
         self.budget =
-            (self.budget * (1.0 + BUDGET_STEP * step)).clamp(least.as_secs_f64(), most.as_secs_f64());
+            (self.budget * (1.0 + BUDGET_STEP * step)).clamp(least.as_secs_f64(), most.max(least).as_secs_f64());
     }
 
     fn on_rtt(&mut self, now: Instant, rtt: Duration, limited: bool) {

@@ -47,7 +47,7 @@
 //! is for stopping, changing and looking, `exposed` for what a crash must not lose. A connection is a receiver
 //! (`inbound`, `paws`, `store`, `stretch`), a sender (`outbound`, `recovery`, `black_hole`, `scoreboard` with `newreno`, `sent`, `rtt`,
 //! `overshoot`) and what passes upwards (`client`, `uplink`). `opening` watches handshakes. Rate controls: `paper`,
-//! `adaptive` (with `response`, `loaded` and `shallow`), behind `control`; `fading` says whether silence means loss.
+//! `adaptive` (with `floor`, `response`, `loaded`, `shallow` and `stalls`), behind `control`; `fading` says whether silence means loss.
 //!
 //! Left out: tunnels (a GTP-U packet passes untouched; the place to stand is N6 or SGi), acceleration of uploads,
 //! and the journal's storage, of which only the records are made here.
@@ -84,6 +84,7 @@ mod scoreboard;
 mod sent;
 mod settle;
 mod shallow;
+mod stalls;
 mod stats;
 mod store;
 mod stretch;

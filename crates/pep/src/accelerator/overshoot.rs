@@ -4,7 +4,8 @@
 //! That is a bet on ACKs under way, never on free memory, since Linux from 6.17 on drops whatever ends beyond the
 //! edge that it last sent. So the overshoot grows by what is acknowledged, a window each round trip, up to what the
 //! path holds, and only while the window stays near its largest and no hole is open; the first sign of a drop ends it, what was sent beyond
-//! the edge is sent again, and the next try waits, twice as long each time.
+//! the edge is sent again, and the next try waits, twice as long each time until it has gone well for ten times as long: what
+//! looked like a drop may have been a fade.
 
 use paceline_net::{Duration, Instant};
 
@@ -12,6 +13,8 @@ const FIRST_PAUSE: Duration = Duration::from_secs(1);
 /// How much slower the overshoot grows after a drop.
 const CAUTION: u64 = 8;
 const MAX_PAUSE: Duration = Duration::from_secs(300);
+/// So many pauses without a drop, and the last one is forgotten.
+const FORGOTTEN: u64 = 10;
 
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Overshoot {
@@ -41,6 +44,9 @@ impl Overshoot {
     pub fn on_progress(&mut self, now: Instant, window: u64, acked: u64, useful: u64) {
         // The largest window fades, so that a receiver that shrank its buffer is not distrusted for good.
         self.max_window = window.max(self.max_window - self.max_window / 256);
+        if now >= self.paused_until + self.pause * FORGOTTEN {
+            self.pause = Duration::ZERO;
+        }
         if now >= self.paused_until {
             // Once bitten, so slowly that the next drop costs little.
             let grown = if self.pause.is_zero() { acked } else { acked / CAUTION };
@@ -77,5 +83,8 @@ mod tests {
         let later = at + Duration::from_millis(1100);
         overshoot.on_progress(later, 17_000, 1_700, 60_000);
         assert_eq!(overshoot.extra(later, 17_000), 1_700 / CAUTION);
+        let forgotten = later + FIRST_PAUSE * FORGOTTEN;
+        overshoot.on_progress(forgotten, 17_000, 1_700, 60_000);
+        assert_eq!(overshoot.extra(forgotten, 17_000), 1_700 / CAUTION + 1_700);
     }
 }

@@ -112,6 +112,7 @@ pub(crate) struct Downlink {
     rate: VaryingRate,
     load: Load,
     losses: Stream,
+    errors: Stream,
     /// The present burst of losses, or the last one, ends then.
     burst_until: Instant,
 }
@@ -124,6 +125,7 @@ impl Downlink {
             rate: VaryingRate::new(channel, Stream::new(seed, &format!("{name}/rate"))),
             load: Load { rate: channel.rate.0 as f64, bits: 0.0, at: Instant::ZERO },
             losses: Stream::new(seed, &format!("{name}/losses")),
+            errors: Stream::new(seed, &format!("{name}/errors")),
             burst_until: Instant::ZERO,
         }
     }
@@ -137,7 +139,7 @@ impl Downlink {
     pub fn capacity(&mut self, now: Instant) -> u64 {
         self.rate.capacity(now)
     }
-    /// A packet was sent: the delay that the load adds to it; none if it is lost.
+    /// A packet was sent: the delay that the load and errors add to it; none if it is lost.
     pub fn on_sent(&mut self, now: Instant, len: Bytes) -> Option<Duration> {
         let since = now.since(self.load.at.max(self.burst_until)).as_secs_f64();
         let load = self.load.on_sent(now, len).min(self.channel.load_full);
@@ -155,7 +157,9 @@ impl Downlink {
         if now < self.burst_until && self.losses.chance(channel.burst_loss_percent / 100.0) {
             return None;
         }
-        Some(Duration::from_secs_f64(load * channel.load_delay.as_secs_f64()))
+        let again = self.errors.chance(channel.error_percent / 100.0);
+        let error_delay = if again { channel.error_delay } else { Duration::ZERO };
+        Some(Duration::from_secs_f64(load * channel.load_delay.as_secs_f64()) + error_delay)
     }
 }
 

@@ -112,8 +112,15 @@ fn cellular(link: &Link) -> Result<(), Problem> {
     let ok = coherence >= Duration::from_millis(1) && coherence <= Duration::from_secs(1000);
     range(&key("coherence"), coherence, ok, "1 ms to 1000 s")?;
     range(&key("uplink_rate"), uplink_rate, rate_ok(uplink_rate), RATE)?;
-    range(&key("load_delay"), load_delay, load_delay <= Duration::from_secs(10), "0 s to 10 s")?;
-    for (name, percent) in [("loss_percent", of.loss_percent), ("load_loss_percent", of.load_loss_percent)] {
+    for (name, delay) in [("load_delay", load_delay), ("error_delay", of.error_delay)] {
+        range(&key(name), delay, delay <= Duration::from_secs(10), "0 s to 10 s")?;
+    }
+    let percents = [
+        ("error_percent", of.error_percent),
+        ("loss_percent", of.loss_percent),
+        ("load_loss_percent", of.load_loss_percent),
+    ];
+    for (name, percent) in percents {
         range(&key(name), percent, (0.0..=99.0).contains(&percent), "0 to 99")?;
     }
     let within = of.burst_loss_percent;

@@ -67,6 +67,9 @@ const PAUSE_PARTS: u64 = 4;
 const LEAST_PAUSED: f64 = 6_000.0;
 const LONGEST_PAUSE: Duration = Duration::from_millis(200);
 const PAUSE_MEMORY: f64 = 1.0;
+/// A round trip does not end with the first answer after a silence but this part of it later: what was held up comes at
+/// once, and its last packets have hardly waited.
+const ROUND_HELD: u64 = 16;
 /// Quarters of a stall that the budget is at least: what the path itself holds meanwhile, and a little.
 const STALL_QUARTERS: u64 = 5;
 /// Parts of a stretch at whose ends a sample is taken.
@@ -128,6 +131,7 @@ pub(super) struct Adaptive {
     budget: f64,
     /// The current round: when it began, its lowest round trip, and whether there was too little to send.
     round_at: Instant,
+    round_until: Instant,
     round_lowest: Duration,
     round_limited: bool,
     sampled_at: Instant,
@@ -176,6 +180,7 @@ impl Adaptive {
             floor: Floor::default(),
             budget: (least_budget * 2).min(most_budget).as_secs_f64(),
             round_at: Instant::ZERO,
+            round_until: Instant::ZERO,
             round_lowest: Duration::MAX,
             round_limited: false,
             sampled_at: Instant::ZERO,
@@ -257,7 +262,10 @@ impl Adaptive {
         if last.is_none_or(|mark| now.since(mark.at) >= stretch / PARTS as u64) {
             self.measure(now);
         }
-        if now.since(self.round_at) >= self.min_rtt() {
+        if silent > LEAST_SILENCE && silent <= LONGEST_PAUSE {
+            self.round_until = now + silent / ROUND_HELD;
+        }
+        if now.since(self.round_at) >= self.min_rtt() && now >= self.round_until {
             self.end_round(now);
         }
         let spoiled = sample.app_limited

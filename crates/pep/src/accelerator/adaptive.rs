@@ -7,7 +7,7 @@
 //!
 //! **Window**: rate x (minimum round trip + budget). The budget is the queue that the radio draws from until the
 //! first ACK tells of a higher capacity. It follows from the link itself: round trips within a packet's time of the
-//! minimum say that the queue ran empty, and about one in thirty is wanted. A steady link is left with a short queue, a
+//! minimum say that the queue ran empty, and one in twenty is wanted. A steady link is left with a short queue, a
 //! bursty one gets a longer one. While the queue stays short the capacity is not known, and the window grows up to
 //! twofold each round trip: a hundredfold jump takes eight or nine. After a drop the estimate follows with the
 //! stretches, and nothing is sent until the excess has drained.
@@ -30,7 +30,7 @@ use super::fading::LEAST_SILENCE;
 use super::floor::Floor;
 use super::response::Response;
 use super::shallow::{Round, Shallow, is_lossy};
-use super::stalls::Stalls;
+use super::stalls::{LEAST_MISSED, Stalls};
 use paceline_net::{Duration, Instant, Rate};
 
 /// Parameters that need no knowledge of the network.
@@ -51,7 +51,7 @@ impl Default for AdaptiveParameters {
         Self {
             least_budget: Duration::from_millis(15),
             most_budget: Duration::from_millis(100),
-            starvation: 0.03,
+            starvation: 0.05,
         }
     }
 }
@@ -70,8 +70,6 @@ const PAUSE_MEMORY: f64 = 1.0;
 /// A round trip does not end with the first answer after a silence but this part of it later: what was held up comes at
 /// once, and its last packets have hardly waited.
 const ROUND_HELD: u64 = 16;
-/// Quarters of a stall that the budget is at least: what the path itself holds meanwhile, and a little.
-const STALL_QUARTERS: u64 = 5;
 /// Parts of a stretch at whose ends a sample is taken.
 const PARTS: usize = 4;
 /// Samples of which the highest counts.
@@ -262,9 +260,6 @@ impl Adaptive {
         if last.is_none_or(|mark| now.since(mark.at) >= stretch / PARTS as u64) {
             self.measure(now);
         }
-        if silent > LEAST_SILENCE && silent <= LONGEST_PAUSE {
-            self.round_until = now + silent / ROUND_HELD;
-        }
         if now.since(self.round_at) >= self.min_rtt() && now >= self.round_until {
             self.end_round(now);
         }
@@ -289,6 +284,9 @@ impl Adaptive {
         let forgotten = (silent.as_secs_f64() / PAUSE_MEMORY).min(1.0);
         self.pause = Duration::from_secs_f64(self.pause.as_secs_f64() * (1.0 - forgotten));
         let missed = self.bandwidth / 8.0 * silent.as_secs_f64();
+        if silent > LEAST_SILENCE && silent <= LONGEST_PAUSE && (self.starting || missed > LEAST_MISSED) {
+            self.round_until = now + silent / ROUND_HELD;
+        }
         // While it is not known what the path holds, too little was on its way.
         if silent > LEAST_SILENCE && missed > LEAST_PAUSED && !fades && !self.starting {
             let pause = silent.min(LONGEST_PAUSE);
@@ -307,12 +305,12 @@ impl Adaptive {
         let now_empty = self.floor.is_near(rtt);
         let starvation = self.parameters.starvation * if self.fades { FADING_SHARE } else { 1.0 };
         let step = if std::mem::replace(&mut self.empty, now_empty) { share } else { -starvation * share };
-        let stall = self.stalls.longest() * STALL_QUARTERS / 4;
+        let stall = self.stalls.longest() * PAUSE_HALVES / 2;
         let least = self.parameters.least_budget.max(self.pause / PAUSE_PARTS).max(stall);
         let most =
             self.parameters.most_budget.max(min_rtt * LONG_PATH / 2).max(self.pause * PAUSE_HALVES / 2);
-        self.budget =
-            (self.budget * (1.0 + BUDGET_STEP * step)).clamp(least.as_secs_f64(), most.max(least).as_secs_f64());
+        self.budget = (self.budget * (1.0 + BUDGET_STEP * step))
+            .clamp(least.as_secs_f64(), most.max(least).as_secs_f64());
     }
 
     fn on_rtt(&mut self, now: Instant, rtt: Duration, limited: bool) {
@@ -438,9 +436,9 @@ impl Adaptive {
         self.window
     }
     /// A little more than may be on its way: else a client's window that ends there counts as too little to send, and nothing
-    /// is learned. In a short buffer there is nothing to be learned, and before the first queue the window doubles anyway.
+    /// is learned. In a short buffer there is nothing to be learned.
     pub fn useful_window(&self) -> u64 {
-        if self.starting || self.shallow.cap().is_some() { self.window } else { self.window / 8 * 9 }
+        if self.shallow.cap().is_some() { self.window } else { self.window / 8 * 9 }
     }
 }
 

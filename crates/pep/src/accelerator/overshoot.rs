@@ -4,7 +4,7 @@
 //! That is a bet on ACKs under way, never on free memory, since Linux from 6.17 on drops whatever ends beyond the
 //! edge that it last sent. So the overshoot grows by what is acknowledged, a window each round trip, up to what the
 //! path holds, and only while the window stays near its largest and no hole is open; the first sign of a drop ends it, what was sent beyond
-//! the edge is sent again, and the next try waits, twice as long each time until it has gone well for ten times as long: what
+//! the edge is sent again, and the next try waits, twice as long each time until it has gone well for thirty times as long: what
 //! looked like a drop may have been a fade.
 
 use paceline_net::{Duration, Instant};
@@ -14,7 +14,7 @@ const FIRST_PAUSE: Duration = Duration::from_secs(1);
 const CAUTION: u64 = 8;
 const MAX_PAUSE: Duration = Duration::from_secs(300);
 /// So many pauses without a drop, and the last one is forgotten.
-const FORGOTTEN: u64 = 10;
+const FORGOTTEN: u64 = 30;
 
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Overshoot {

@@ -10,9 +10,11 @@ use paceline_net::{Duration, Instant};
 /// What was missed has come within this part of the pause,
 const AT_ONCE: u64 = 24;
 /// this share of it.
-const CAUGHT_UP: f64 = 0.9;
-/// A stall is forgotten within so much time, in seconds: what comes now and then is worth no queue.
-const MEMORY: f64 = 0.3;
+const CAUGHT_UP: f64 = 0.6;
+/// That is at least so many bytes: of a few packets none can say how fast they come.
+pub(super) const LEAST_MISSED: f64 = 15_000.0;
+/// A stall is forgotten within so much time, in seconds.
+const MEMORY: f64 = 3.0;
 
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Stalls {
@@ -48,7 +50,7 @@ impl Stalls {
     }
     /// The radio delivered nothing for so long, and would have taken so many bytes.
     pub fn on_pause(&mut self, now: Instant, pause: Duration, delivered: u64, missed: f64) {
-        self.ended = Some(Ended { pause, at: now, delivered, missed });
+        self.ended = (missed >= LEAST_MISSED).then_some(Ended { pause, at: now, delivered, missed });
     }
 }
 
@@ -93,7 +95,7 @@ mod tests {
     #[test]
     fn a_stall_is_forgotten() {
         let (mut stalls, mut now) = (paused(Duration::from_millis(2)), Instant::from_millis(5_000));
-        for _ in 0..1_000 {
+        for _ in 0..20_000 {
             now += Duration::from_millis(1);
             stalls.on_ack(now, Duration::from_millis(1), 2_000_000);
         }

@@ -92,6 +92,8 @@ const EVEN_PACING: f64 = 1.25;
 /// in which a fade may have lost as much.
 const EVEN_ROUNDS: u8 = 100;
 const SILENT_LATELY: u64 = 3;
+/// Round trips in which what was lost is sent again and acknowledged.
+const REPAIR: u64 = 3;
 /// A radio that changes within a round trip asks for a queue as long as that: on long paths the budget may reach so many
 /// halves of it.
 const LONG_PATH: u64 = 3;
@@ -154,6 +156,8 @@ pub(super) struct Adaptive {
     fades: bool,
     /// The last that answered has no SACK.
     unselective: bool,
+    /// Until then what such a client acknowledges may have been counted as it arrived.
+    repaired_until: Instant,
     window: u64,
 }
 
@@ -194,6 +198,7 @@ impl Adaptive {
             starting: true,
             fades: false,
             unselective: false,
+            repaired_until: Instant::ZERO,
             window: INITIAL_WINDOW,
         }
     }
@@ -249,6 +254,9 @@ impl Adaptive {
         let lost = if sample.fades { 0 } else { sample.lost };
         self.round_bytes.1 += lost;
         self.lost_since_mark += lost;
+        if sample.unselective && lost > 0 {
+            self.repaired_until = now + self.min_rtt() * REPAIR;
+        }
         if let Some(sent_at) = sample.sent_at {
             self.newest_sent_at = self.newest_sent_at.max(sent_at);
         }
@@ -284,14 +292,19 @@ impl Adaptive {
         let forgotten = (silent.as_secs_f64() / PAUSE_MEMORY).min(1.0);
         self.pause = Duration::from_secs_f64(self.pause.as_secs_f64() * (1.0 - forgotten));
         let missed = self.bandwidth / 8.0 * silent.as_secs_f64();
-        if silent > LEAST_SILENCE && silent <= LONGEST_PAUSE && (self.starting || missed > LEAST_MISSED) {
+        // Without SACK a hole that is filled looks like it.
+        let counts = !self.unselective && (self.starting || missed > LEAST_MISSED);
+        if silent > LEAST_SILENCE && silent <= LONGEST_PAUSE && counts && self.round_until <= self.round_at {
             self.round_until = now + silent / ROUND_HELD;
         }
         // While it is not known what the path holds, too little was on its way.
         if silent > LEAST_SILENCE && missed > LEAST_PAUSED && !fades && !self.starting {
             let pause = silent.min(LONGEST_PAUSE);
             self.pause = self.pause.max(pause);
-            self.stalls.on_pause(now, pause, self.delivered, self.bandwidth / 8.0 * pause.as_secs_f64());
+            if !self.unselective {
+                let missed = self.bandwidth / 8.0 * pause.as_secs_f64();
+                self.stalls.on_pause(now, pause, self.delivered, missed);
+            }
         }
     }
 
@@ -361,7 +374,10 @@ impl Adaptive {
             let acked = now.since(first.at);
             let sent = self.newest_sent_at.since(first.sent_at);
             let span = acked.max(sent).as_secs_f64();
-            let rate = 8.0 * (self.delivered - first.delivered) as f64 / span.max(1e-6);
+            let mut rate = 8.0 * (self.delivered - first.delivered) as f64 / span.max(1e-6);
+            if now < self.repaired_until {
+                rate = rate.min(self.bandwidth);
+            }
             self.floor.loaded.on_rate(now, rate, self.bandwidth);
             // With a queue the link was busy, whatever was there to send.
             let queued = self.lowest_since_mark < Duration::MAX

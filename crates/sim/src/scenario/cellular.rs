@@ -27,7 +27,7 @@ use paceline_net::{Bytes, Duration, Rate};
 use serde::{Deserialize, Deserializer, Serialize};
 
 /// Propagation delay one way and queue of HSPA.
-pub(super) const HSPA_PATH: (Duration, Bytes) = (Duration::from_micros(25_500), Bytes(330_000));
+pub(super) const HSPA_PATH: (Duration, Bytes) = (Duration::from_micros(25_750), Bytes(330_000));
 /// The same of early LTE.
 pub(super) const LTE_EARLY_PATH: (Duration, Bytes) = (Duration::from_micros(11_000), Bytes(11_000_000));
 
@@ -74,9 +74,9 @@ table! {
     /// Rate of the uplink, which does not vary.
     uplink_rate: Rate = Rate(2_000_000), Rate(20_000_000);
     /// Percent of the downlink packets with a block that has to be sent again.
-    error_percent: f64 = 9.0, 0.0;
+    error_percent: f64 = 12.0, 0.0;
     /// How much later these come; what was sent meanwhile waits for them, since layer 2 delivers in order.
-    error_delay: Duration = Duration::from_millis(60), Duration::ZERO;
+    error_delay: Duration = Duration::from_millis(50), Duration::ZERO;
     /// Delay added downlink at a load of 1, in proportion up to `load_full`; the load is what was sent of late over the
     /// mean rate.
     load_delay: Duration = Duration::ZERO, Duration::from_millis(85);

@@ -1,6 +1,8 @@
 //! The downlink of a mobile channel whose rate varies, with the delay and the losses that grow with its load. What the
 //! parameters are and where they come from: [`scenario::Cellular`](crate::scenario::Cellular).
 //!
+//! Some packets have a block that is sent again: they come later, and the pipe lets none that follows overtake them.
+//!
 //! The logarithm of the rate is a first-order autoregressive process, in steps of 10 ms. Bursts of losses come so often
 //! that their share of the time is what the load of the moment says.
 
@@ -226,6 +228,27 @@ mod tests {
             let capacity = meter.capacity(at);
             assert!(capacity.abs_diff(n * 1_500) <= 10, "{n}: {capacity}");
         }
+    }
+
+    #[test]
+    fn a_share_of_the_packets_comes_later() {
+        let late = Duration::from_millis(50);
+        let channel = scenario::Cellular {
+            error_percent: 12.0,
+            error_delay: late,
+            loss_percent: 0.0,
+            load_loss_percent: 0.0,
+            load_delay: Duration::ZERO,
+            ..channel()
+        };
+        let mut downlink = Downlink::new(&channel, 7, "test");
+        let delays: Vec<Duration> = (0..100_000)
+            .map(|n| downlink.on_sent(Instant::from_millis(2 * n), Bytes(1_000)).unwrap())
+            .collect();
+        assert!(delays.iter().all(|delay| [Duration::ZERO, late].contains(delay)));
+        let share = delays.iter().filter(|delay| **delay == late).count() as f64 / 1e5;
+        // A standard error of 0.001; four of them.
+        assert!((share - 0.12).abs() < 0.0042, "{share}");
     }
 
     #[test]

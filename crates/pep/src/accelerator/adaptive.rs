@@ -7,7 +7,7 @@
 //!
 //! **Window**: rate x (minimum round trip + budget). The budget is the queue that the radio draws from until the
 //! first ACK tells of a higher capacity. It follows from the link itself: round trips within a packet's time of the
-//! minimum say that the queue ran empty, and one in twenty is wanted. A steady link is left with a short queue, a
+//! minimum say that the queue ran empty, and one in twenty-five is wanted. A steady link is left with a short queue, a
 //! bursty one gets a longer one. While the queue stays short the capacity is not known, and the window grows up to
 //! twofold each round trip: a hundredfold jump takes eight or nine. After a drop the estimate follows with the
 //! stretches, and nothing is sent until the excess has drained.
@@ -51,7 +51,7 @@ impl Default for AdaptiveParameters {
         Self {
             least_budget: Duration::from_millis(15),
             most_budget: Duration::from_millis(100),
-            starvation: 0.05,
+            starvation: 0.04,
         }
     }
 }
@@ -70,6 +70,8 @@ const PAUSE_MEMORY: f64 = 1.0;
 /// A round trip does not end with the first answer after a silence but this part of it later: what was held up comes at
 /// once, and its last packets have hardly waited.
 const ROUND_HELD: u64 = 16;
+/// Quarters of a stall that the budget is at least: what the path itself holds meanwhile, and a little.
+const STALL_QUARTERS: u64 = 5;
 /// Parts of a stretch at whose ends a sample is taken.
 const PARTS: usize = 4;
 /// Samples of which the highest counts.
@@ -318,7 +320,7 @@ impl Adaptive {
         let now_empty = self.floor.is_near(rtt);
         let starvation = self.parameters.starvation * if self.fades { FADING_SHARE } else { 1.0 };
         let step = if std::mem::replace(&mut self.empty, now_empty) { share } else { -starvation * share };
-        let stall = self.stalls.longest() * PAUSE_HALVES / 2;
+        let stall = self.stalls.longest() * STALL_QUARTERS / 4;
         let least = self.parameters.least_budget.max(self.pause / PAUSE_PARTS).max(stall);
         let most =
             self.parameters.most_budget.max(min_rtt * LONG_PATH / 2).max(self.pause * PAUSE_HALVES / 2);

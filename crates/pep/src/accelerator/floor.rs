@@ -49,7 +49,7 @@ enum Aim {
 struct Search {
     since: Instant,
     aim: Aim,
-    /// When the excess had drained, and the lowest round trip since.
+    /// When the excess had drained, and the lowest round trip of what was sent since.
     drained: Option<(Instant, Duration)>,
 }
 
@@ -113,7 +113,10 @@ impl Floor {
             self.min = Some((rtt, now));
         }
         self.lowest = Some(self.lowest.map_or(rtt, |lowest| lowest.min(rtt)));
-        if let Some(Search { drained: Some((_, lowest)), .. }) = &mut self.search {
+        // What was sent before the excess had drained has waited for it.
+        if let Some(Search { drained: Some((at, lowest)), .. }) = &mut self.search
+            && now.since(*at) >= rtt
+        {
             *lowest = (*lowest).min(rtt);
         }
         true
@@ -132,7 +135,7 @@ impl Floor {
         if let Some(search) = &mut self.search {
             match search.drained {
                 None if sample.in_flight <= window => {
-                    search.drained = Some((now, sample.rtt.unwrap_or(Duration::MAX)));
+                    search.drained = Some((now, Duration::MAX));
                 }
                 Some((drained_at, lowest)) => {
                     let aim = search.aim;
@@ -239,6 +242,32 @@ mod tests {
         let (floor, rise, _) = searched(|_| 80);
         assert_eq!(floor.rtt(), Duration::from_millis(80));
         assert!((rise - 0.04).abs() < 1e-9, "{rise}");
+    }
+
+    #[test]
+    fn what_waited_through_an_outage_is_no_round_trip_of_the_path() {
+        let mut floor = Floor::default();
+        let (at, ms) = (Instant::from_millis, Duration::from_millis);
+        floor.on_handshake(at(0), ms(40));
+        let ack = |rtt| AckSample {
+            bytes: 100,
+            lost: 0,
+            rtt: Some(rtt),
+            sent_at: None,
+            in_flight: 3_000,
+            app_limited: false,
+            fades: false,
+            unselective: false,
+        };
+        // Twelve seconds of silence, and what was in the queue all the while.
+        for n in 12_000..12_200 {
+            floor.on_rtt(at(n), ms(11_900), false);
+            floor.follow(at(n), &ack(ms(11_900)), 3_000, Duration::ZERO, true);
+        }
+        assert_eq!((floor.rtt(), floor.is_searching()), (ms(40), true));
+        floor.on_rtt(at(12_200), ms(50), false);
+        floor.follow(at(12_200), &ack(ms(50)), 3_000, Duration::ZERO, true);
+        assert_eq!((floor.rtt(), floor.is_searching()), (ms(50), false));
     }
 
     #[test]

@@ -13,6 +13,8 @@ const AT_ONCE: u64 = 24;
 const CAUGHT_UP: f64 = 0.6;
 /// That is at least so many bytes: of a few packets none can say how fast they come.
 pub(super) const LEAST_MISSED: f64 = 15_000.0;
+/// And the pause is no longer: what is sent again comes sooner, or the radio was away.
+const LONGEST: Duration = Duration::from_millis(100);
 /// A stall is forgotten within so much time, in seconds.
 const MEMORY: f64 = 3.0;
 
@@ -50,7 +52,12 @@ impl Stalls {
     }
     /// The radio delivered nothing for so long, and would have taken so many bytes.
     pub fn on_pause(&mut self, now: Instant, pause: Duration, delivered: u64, missed: f64) {
-        self.ended = (missed >= LEAST_MISSED).then_some(Ended { pause, at: now, delivered, missed });
+        self.ended = (missed >= LEAST_MISSED && pause <= LONGEST).then_some(Ended {
+            pause,
+            at: now,
+            delivered,
+            missed,
+        });
     }
 }
 

@@ -133,6 +133,7 @@ pub(super) struct Adaptive {
     budget: f64,
     /// The current round: when it began, its lowest round trip, and whether there was too little to send.
     round_at: Instant,
+    /// It does not end before then.
     round_until: Instant,
     round_lowest: Duration,
     round_limited: bool,
@@ -301,11 +302,9 @@ impl Adaptive {
         }
         // While it is not known what the path holds, too little was on its way.
         if silent > LEAST_SILENCE && missed > LEAST_PAUSED && !fades && !self.starting {
-            let pause = silent.min(LONGEST_PAUSE);
-            self.pause = self.pause.max(pause);
+            self.pause = self.pause.max(silent.min(LONGEST_PAUSE));
             if !self.unselective {
-                let missed = self.bandwidth / 8.0 * pause.as_secs_f64();
-                self.stalls.on_pause(now, pause, self.delivered, missed);
+                self.stalls.on_pause(now, silent, self.delivered, missed);
             }
         }
     }

@@ -1,7 +1,7 @@
 //! Pauses after which all comes at once that was sent meanwhile: layer 2 waited for a block that was sent again, and
-//! delivers in order (RLC in acknowledged mode, 3GPP TS 36.322, section 5.1.3.2; reordering after HARQ, TS 25.321, section 11.6.2). The radio went on: a
-//! path that stalls holds as much more as it sends in a stall, and round trips as short as the shortest are rare without any
-//! queue.
+//! delivers in order (RLC in acknowledged mode, 3GPP TS 36.322, section 5.1.3.2; reordering after HARQ, TS 25.321, section
+//! 11.6.2). The radio went on: a path that stalls holds as much more as it sends in a stall, and round trips as short as the
+//! shortest are rare without any queue.
 //!
 //! A radio that serves in turns looks alike where a turn takes next to no time, and asks for the same.
 

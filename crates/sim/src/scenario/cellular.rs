@@ -16,7 +16,7 @@
 //! longer than a probe of the same rate. Share and delay were chosen so that the probe's round trips stay within a fifth of
 //! the published ones and the plateau of row 2b, a round trip of 85 to 97 ms where the probe's takes 69, is met. On early LTE
 //! delay grows in proportion to the load (`load_delay`), which fits its probe as well as blocks that are late would; with
-//! those, unlike on HSPA, nothing published is met that is not met without.
+//! those the published rate control falls short of its row 2f.
 //!
 //! Not published, so ours: the distribution of the rate (log-normal, cut at the peak), and how losses come. A probe's
 //! means do not see the last; that losses come as fades, which lose everything for a while, is suggested by what the paper

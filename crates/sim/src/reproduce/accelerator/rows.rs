@@ -179,10 +179,11 @@ impl<'a> Experiment<'a> {
             holds: values.iter().all(|v| v.ours.is(level)),
             surely: values.iter().all(|v| v.ours.surely(level)),
             why: format!(
-                "the window of 17,520 bytes limits all of them alike: at our mean round-trip time of {rtt:.0} ms it carries {:.2} Mb/s; the published plateau is that of {:.0} to {:.0} ms. The published probe takes 69 ms at this rate, ours {probe:.0}: trains of packets wait longer for each other's late blocks",
+                "the window of 17,520 bytes limits all of them alike: at our mean round-trip time of {rtt:.0} ms it carries {:.2} Mb/s; the published plateau is that of {:.0} to {:.0} ms. The published probe takes {:.0} ms at 1.6 Mb/s, ours {probe:.0}: trains of packets wait longer for each other's late blocks",
                 17_520.0 * 8.0 / rtt / 1000.0,
                 17_520.0 * 8.0 / 1650.0,
-                17_520.0 * 8.0 / 1450.0
+                17_520.0 * 8.0 / 1450.0,
+                PROBE_3G[1].1
             ),
             values,
         }

@@ -45,6 +45,7 @@ bench: ## simulated seconds per CPU second, nanoseconds per packet
 	@scripts/setup.sh build
 	cargo bench --locked -p paceline-sim
 	cargo run --release --locked -p paceline-pep --example accelerator_cost
+	cargo run --release --locked -p paceline-pep --example accelerator_memory
 
 bench-gateway: ## CPU per gigabyte beside kernel, HAProxy and PEPsal, scale, and gains live beside simulated; an idle machine, root
 	@scripts/setup.sh test

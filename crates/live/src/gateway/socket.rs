@@ -21,9 +21,6 @@ pub const BATCH: usize = 64;
 /// Socket buffers: 100 ms of 1 Gb/s, with the kernel's bookkeeping.
 const BUFFER: c_int = 32 << 20;
 const CONTROL: usize = 64;
-/// Freed memory that is kept.
-#[cfg(target_env = "gnu")]
-const KEPT: c_int = 64 << 20;
 /// An EtherType for local experiments, which nothing sends.
 const UNUSED: u16 = 0x88b6;
 /// Of linux/if_packet.h; `libc` does not have it.
@@ -74,14 +71,6 @@ impl Slot {
             libc::iovec { iov_base: self.rest.as_mut_ptr().cast(), iov_len: MAX_REST },
         ]
     }
-}
-
-/// Lets the process keep memory that is freed, up to a limit: buffers come and go by the thousand in a second, and what is
-/// given back to the kernel comes back as pages to be cleared.
-pub fn keep_freed_memory() {
-    #[cfg(target_env = "gnu")]
-    // SAFETY: the call takes no pointers; any thread may make it.
-    let _ = unsafe { libc::mallopt(libc::M_TRIM_THRESHOLD, KEPT) };
 }
 
 /// A packet socket on one interface.

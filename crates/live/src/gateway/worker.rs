@@ -8,7 +8,7 @@ use super::frame::{self, Arrival, Link, Outgoing};
 use super::gathering::Gathering;
 use super::journal::Writer;
 use super::requests::{Request, Snapshot};
-use super::socket::{BATCH, PacketSocket, Slot, keep_freed_memory};
+use super::socket::{BATCH, PacketSocket, Slot};
 use super::steering::{Left, Pulse, STALE};
 use super::tally::Counters;
 use crate::clock;
@@ -127,7 +127,6 @@ impl Worker {
     pub fn run(mut self) -> anyhow::Result<Snapshot> {
         // Its packets come from the kernel's network threads: if it kept them from running, it would have to wait itself.
         prefer_this_thread();
-        keep_freed_memory();
         loop {
             let (now, before) = (clock::now(), self.counters.bytes_in);
             self.stamp(now)?;

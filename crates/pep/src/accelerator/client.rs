@@ -179,7 +179,7 @@ impl Flow {
         let reported = is_duplicate_report(tcp);
         let pure = duplicate && !reported && delivery.bytes == 0 && (same_window || moved);
         if reported {
-            self.board.on_duplicate(self.una);
+            self.board.on_duplicate(cx.now, self.una);
             delivery.in_vain += u64::from(self.agreed.segment);
         }
         if let Some(segment) = self.black_hole.on_delivery(delivery.longest, advances) {
@@ -219,6 +219,9 @@ impl Flow {
     fn on_duplicate(&mut self, cx: &mut Context<'_>) -> u64 {
         self.duplicates = self.duplicates.saturating_add(1);
         cx.stats.duplicates_suppressed += 1;
+        if self.fades && self.agreed.sack {
+            self.board.on_vain(cx.now); // it answers a guess
+        }
         // An ACK from after its arrival would acknowledge the first segment if the client had taken it. A mere window
         // update of a slow reader looks alike, but comes alone.
         let due = self.rtt.srtt().unwrap_or_default() * 7 / 8;

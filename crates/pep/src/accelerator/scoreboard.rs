@@ -40,6 +40,8 @@ pub(super) struct Scoreboard {
     /// A repetition was answered sooner than anything ever was, and nothing that was sent once has arrived since: either it
     /// was sent in vain, or the path has become shorter.
     hasty: bool,
+    /// When something was last seen to have been sent again in vain.
+    vain_at: Instant,
     reordered: bool,
     /// Quarters of the minimum round-trip time by which segments may overtake.
     reorder_quarters: u8,
@@ -186,7 +188,9 @@ impl Scoreboard {
                 self.hasty = true;
                 return;
             }
-            if rtt < answers.shortest || rtt + record.gap() <= answers.usual {
+            // Where copies have come behind what they repeat, the queue is longer than anything tells, and this is the answer to
+            // one sent earlier: by the round trip of the last, all that waits between them would be sent again, and so on.
+            if rtt < answers.shortest || rtt + record.gap() <= answers.usual || record.at < self.vain_at {
                 return;
             }
             if record.is(DOUBTED) || rtt > answers.longest {
@@ -215,13 +219,18 @@ impl Scoreboard {
 
     /// A duplicate reached the client (DSACK): what was sent again had only been late. Counts once a flight, and is
     /// forgotten when it has not happened for sixteen (RFC 8985, section 6.2, step 4).
-    pub fn on_duplicate(&mut self, una: u64) {
+    pub fn on_duplicate(&mut self, now: Instant, una: u64) {
         self.reordered = true;
+        self.on_vain(now);
         if una >= self.widened_until {
             self.widened_until = self.sent.back().map_or(una, Sent::end);
             self.reorder_quarters = (self.reorder_quarters + 1).min(8);
             self.flights_left = 16;
         }
+    }
+    /// Something that was sent again came behind what it repeats.
+    pub fn on_vain(&mut self, now: Instant) {
+        self.vain_at = now;
     }
     /// A flight was acknowledged.
     fn on_flight(&mut self) {

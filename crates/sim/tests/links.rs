@@ -302,6 +302,23 @@ fn what_layer_2_holds_up_does_not_hold_the_accelerator_back() {
     }
 }
 
+/// After a fade the queue is long, and answers are to what was sent before the last guess: that must not make more guesses.
+#[test]
+fn behind_a_large_window_a_fade_leaves_no_queue_of_repetitions() {
+    let text = "[run]\nduration = \"100 s\"\nwarmup = \"10 s\"\n[core]\npath = \"accelerator\"\n\
+         hops = [{ rate = \"1 Gb/s\", delay = \"1 ms\" }]\n\
+         [tcp]\nprofile = \"linux-2.6\"\nreceive_buffer = \"16 MiB\"\nautotune = false\nsegment_size = \"1460 B\"\n\
+         timestamps = false\ndsack = false\ndelayed_ack_timeout = \"200 ms\"\ndelayed_ack_adaptive = false\nquick_acks = 0\n\
+         beyond_window = \"accept\"\n[link.lte_early]\nrate = \"95 Mb/s\"\n[[station]]\n";
+    for seed in [2, 4, 10] {
+        let totals = simulate(&with_trace(text, ""), seed, None, &mut |_| {}).totals;
+        let lost = totals.radio_losses_per_s * 1500.0 * 8e-6 / totals.link_sent_mbps;
+        let again = totals.retransmission_share;
+        println!("seed {seed}: {again:.3} sent again, {lost:.3} lost");
+        assert!(again < lost + 0.03, "seed {seed}: {again:.3} sent again, {lost:.3} lost");
+    }
+}
+
 #[test]
 fn a_request_goes_before_the_file_on_every_path() {
     for path in ["direct", "split-tcp", "accelerator"] {

@@ -148,14 +148,14 @@ fn thousands_of_idle_connections() {
     let Some(town) = town() else { return };
     let port = 7005;
     let _server = town.serve("hold", port, &["python3", "sockets.py", "hold", &port.to_string()]);
-    let middle = Middle::start(&town, "[limits]\nmax_flows_per_device = 20000\n");
+    let middle = Middle::start_in_small_pages(&town, "[limits]\nmax_flows_per_device = 20000\n");
     let before = middle.memory();
     let argv = ["python3", "sockets.py", "hoard", &SERVER.v4(), &port.to_string(), "9000"];
     let mut hoard: Program = town.start(CLIENT.name, "hoard", &argv);
     until("nine thousand connections", || hoard.so_far().stdout.contains("held").then_some(()));
     let grown = middle.memory() - before;
     println!("9,000 idle connections: {grown:.1} MB more than {before:.1} MB");
-    assert!(grown < 18.0, "{grown:.1} MB: more than 2 kB for a connection");
+    assert!(grown < 13.5, "{grown:.1} MB: more than 1.5 kB for a connection");
     drop(hoard);
     println!("{}", middle.stop());
 }

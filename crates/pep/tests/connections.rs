@@ -171,3 +171,40 @@ fn the_answer_to_a_syn_may_be_to_the_one_before() {
     bed.ack(end);
     assert_eq!((bed.exposure(), bed.stats().invalid), (0, 0));
 }
+
+/// With so many that a look ahead pays: it takes what it does not know, and more than it looks at.
+#[test]
+fn what_is_expected_among_thousands_of_connections_is_handled_as_ever() {
+    const CONNECTIONS: u16 = 5_100;
+    let config = AcceleratorConfig { max_flows_per_device: 10_000, ..AcceleratorConfig::default() };
+    let mut bed = Bed::new(config);
+    for n in 0..CONNECTIONS {
+        bed.key.dst_port = 2_000 + n;
+        bed.client_next = 1;
+        bed.handshake();
+        let end = bed.send(1, 1);
+        bed.wait(2);
+        bed.ack(end);
+        bed.clear();
+    }
+    assert_eq!(bed.accelerator.flow_count(), usize::from(CONNECTIONS));
+    let next = 1 + u64::from(SEGMENT);
+    // The last hundred ports belong to nobody.
+    let ports = (0..CONNECTIONS + 100).step_by(50).map(|n| 2_000 + n);
+    let batch: Vec<_> = ports
+        .map(|port| {
+            bed.key.dst_port = port;
+            bed.server_data(next, SEGMENT)
+        })
+        .collect();
+    bed.accelerator.expect(Side::Server, &batch);
+    for packet in &batch {
+        bed.server_gives(packet.clone());
+    }
+    bed.wait(1_000);
+    let acks: Vec<_> = bed.taken_by_server().iter().map(|ack| header(ack).ack).collect();
+    assert_eq!(acks.len(), batch.len() - 2, "each connection's server is answered");
+    assert_eq!(bed.stats().bypassed(BypassReason::MidFlow), 2);
+    let answers = bed.taken_by_client();
+    bed.accelerator.expect(Side::Mobile, &answers);
+}

@@ -5,7 +5,7 @@
 
 use super::capture::Taps;
 use super::config::GatewayConfig;
-use super::frame::{Link, Outgoing};
+use super::frame::{Arrival, Link, Outgoing};
 use super::journal::Writer;
 use super::links::Links;
 use super::policy::{Action, Table};
@@ -121,6 +121,12 @@ impl Engine {
             self.release();
         }
         self.policies = policies;
+    }
+
+    /// These arrivals are taken next.
+    pub fn expect(&self, side: Side, arrivals: &[Arrival]) {
+        let packets = arrivals.iter().filter_map(Arrival::packet);
+        self.each().for_each(|machine| machine.expect(side, packets.clone()));
     }
 
     /// A packet arrived from `side`, behind `link`.

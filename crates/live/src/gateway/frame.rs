@@ -77,6 +77,13 @@ pub enum Arrival {
     Ignored,
 }
 
+impl Arrival {
+    /// The datagram, if it is understood.
+    pub fn packet(&self) -> Option<&Packet> {
+        if let Self::Datagram(_, packet) = self { Some(packet) } else { None }
+    }
+}
+
 /// A datagram that is not understood.
 pub struct Unread {
     vnet: [u8; VNET_LEN],

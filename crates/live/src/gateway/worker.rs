@@ -72,6 +72,8 @@ pub struct Worker {
     journal: Option<Writer>,
     swept_at: Instant,
     slots: Vec<Slot>,
+    /// What is in them, while it is handled.
+    arrivals: Vec<Arrival>,
     /// Connections that only upload, and whether more may have come of them than was taken in.
     uploads: Vec<FlowKey>,
     behind: bool,
@@ -110,6 +112,7 @@ impl Worker {
             journal,
             swept_at: Instant::ZERO,
             slots: (0..BATCH).map(|_| Slot::new()).collect(),
+            arrivals: Vec::with_capacity(BATCH),
             uploads: Vec::new(),
             behind: false,
             counters: Counters::default(),
@@ -173,6 +176,7 @@ impl Worker {
 
     fn receive(&mut self, now: Instant, side: Side) -> anyhow::Result<usize> {
         let mut slots = std::mem::take(&mut self.slots);
+        let mut arrivals = std::mem::take(&mut self.arrivals);
         let mut total = 0;
         for _ in 0..BATCHES {
             let received = match self.ports[side as usize].socket.receive(&mut slots) {
@@ -181,7 +185,11 @@ impl Worker {
             };
             for slot in &mut slots[..received] {
                 self.counters.bytes_in[side as usize] += slot.len() as u64;
-                match frame::read(slot) {
+                arrivals.push(frame::read(slot));
+            }
+            self.engine.expect(side, &arrivals);
+            for arrival in arrivals.drain(..) {
+                match arrival {
                     Arrival::Datagram(link, packet) => self.on_datagram(now, side, link, packet),
                     Arrival::Unread(link, unread) => {
                         let link = self.engine.leaving(link);
@@ -196,7 +204,7 @@ impl Worker {
                 break;
             }
         }
-        self.slots = slots;
+        (self.slots, self.arrivals) = (slots, arrivals);
         self.counters.frames_in += total as u64;
         Ok(total)
     }

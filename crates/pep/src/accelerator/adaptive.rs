@@ -32,6 +32,7 @@ use super::response::Response;
 use super::shallow::{Round, Shallow, is_lossy};
 use super::stalls::{LEAST_MISSED, Stalls};
 use paceline_net::{Duration, Instant, Rate};
+use std::hint::black_box;
 
 /// Parameters that need no knowledge of the network.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -440,6 +441,13 @@ impl Adaptive {
             rate = rate.max(initial).max(filling);
         }
         Rate((rate as u64).max(64_000))
+    }
+    /// Reads each of its cache lines.
+    pub fn look_at(&self) {
+        self.floor.look_at();
+        black_box((self.stalls.longest(), self.shallow.cap(), self.response.reach(), self.delivered));
+        black_box((self.marks[PARTS - 1].delivered, self.samples[MEMORY - 1]));
+        black_box((self.bandwidth, self.round_at, self.window));
     }
     /// In bit/s; zero before it was measured.
     pub fn bandwidth(&self) -> f64 {

@@ -48,6 +48,12 @@ impl Control {
             RateControl::Adaptive(parameters) => Self::Adaptive(Adaptive::new(*parameters)),
         }
     }
+    /// Reads what an acknowledgment needs.
+    pub fn look_at(&self) {
+        if let Self::Adaptive(control) = self {
+            control.look_at();
+        }
+    }
     /// Bytes are sent to the device.
     pub fn on_send(&mut self, now: Instant, after_idle: bool) {
         if let Self::Adaptive(control) = self {

@@ -7,6 +7,7 @@ use super::index::Keyed;
 use super::timers::Alarm;
 use paceline_net::{Bytes, Duration, Instant};
 use std::collections::VecDeque;
+use std::hint::black_box;
 use std::net::{IpAddr, Ipv6Addr};
 
 /// A pacer that was called late may catch up by this, or by a few segments.
@@ -91,6 +92,11 @@ impl Device {
             delivered: 0,
             app_limited_until: 1,
         }
+    }
+    /// Reads each of its cache lines, as far as packets do.
+    pub fn look_at(&self) {
+        self.control.look_at();
+        black_box((self.held, self.fading, self.delivered, self.ready));
     }
     /// Payload bytes that it has acknowledged; of a client without SACK, what arrives twice counts twice.
     pub fn delivered(&self) -> u64 {

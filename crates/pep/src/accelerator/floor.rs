@@ -15,6 +15,7 @@
 use super::control::AckSample;
 use super::loaded::Loaded;
 use paceline_net::{Duration, Instant};
+use std::hint::black_box;
 
 /// Life of a minimum round-trip time.
 const LIFE: Duration = Duration::from_secs(10);
@@ -71,6 +72,10 @@ pub(super) struct Floor {
 impl Floor {
     pub fn rtt(&self) -> Duration {
         self.min.map_or(INITIAL, |(rtt, _)| rtt)
+    }
+    /// Reads each of its cache lines.
+    pub fn look_at(&self) {
+        black_box((self.min, self.second, self.packet_time));
     }
     /// The path carries so many bit/s.
     pub fn on_bandwidth(&mut self, bandwidth: f64) {

@@ -22,6 +22,7 @@ use super::uplink::Uplink;
 use paceline_net::rewrite::{self, Unparsed};
 use paceline_net::{Checksum, Duration, FlowKey, Instant, IpHeader, Packet, SeqNumber, TcpHeader};
 use std::collections::VecDeque;
+use std::hint::black_box;
 
 /// A connection without a packet for so long is idle.
 const IDLE: Duration = Duration::from_secs(1);
@@ -238,6 +239,13 @@ impl Flow {
             in_changed: false,
             seen_at: now,
         }
+    }
+
+    /// Reads each of its cache lines, as far as packets do.
+    pub fn look_at(&self) {
+        black_box((self.rtt, self.store.next(), self.uplink, self.acked, self.overshoot, self.asked_at));
+        black_box((self.agreed, self.key.dst_port, self.window_probes));
+        self.board.look_at();
     }
 
     pub fn seq(&self, off: u64) -> SeqNumber {

@@ -82,8 +82,12 @@ impl<V: Keyed> Table<V> {
         self.recent = self.index[self.position(key)?].slot;
         Some(self.recent)
     }
+    /// The same without a memory of it.
+    pub fn peek(&self, key: &V::Key) -> Option<u32> {
+        if self.is_recent(key) { Some(self.recent) } else { Some(self.index[self.position(key)?].slot) }
+    }
     pub fn holds(&self, key: &V::Key) -> bool {
-        self.is_recent(key) || self.position(key).is_some()
+        self.peek(key).is_some()
     }
     fn is_recent(&self, key: &V::Key) -> bool {
         self.get(self.recent).is_some_and(|entry| entry.key() == *key)

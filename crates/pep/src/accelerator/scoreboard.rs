@@ -14,6 +14,7 @@ pub(super) use super::sent::{Answers, Delivery, Patience, Repeat};
 use super::store::give_back;
 use paceline_net::{Duration, Instant};
 use std::collections::{BTreeSet, VecDeque};
+use std::hint::black_box;
 
 #[derive(Debug, Default)]
 pub(super) struct Scoreboard {
@@ -51,6 +52,17 @@ pub(super) struct Scoreboard {
 }
 
 impl Scoreboard {
+    /// Reads each of its cache lines.
+    pub fn look_at(&self) {
+        black_box((
+            self.sent.len(),
+            self.sacked_bytes,
+            self.resent.len(),
+            self.rack,
+            self.highest,
+            self.flight_until,
+        ));
+    }
     pub fn is_empty(&self) -> bool {
         self.sent.is_empty()
     }

@@ -126,7 +126,9 @@ impl Engine {
     /// These arrivals are taken next.
     pub fn expect(&self, side: Side, arrivals: &[Arrival]) {
         let packets = arrivals.iter().filter_map(Arrival::packet);
-        self.each().for_each(|machine| machine.expect(side, packets.clone()));
+        for machine in self.each() {
+            machine.expect(side, packets.clone());
+        }
     }
 
     /// A packet arrived from `side`, behind `link`.

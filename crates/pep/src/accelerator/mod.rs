@@ -45,9 +45,8 @@
 //!
 //! `machine` holds the tables of connections (`flow`) and devices (`device`), `turns` says who is next, `operation`
 //! is for stopping, changing and looking, `expected` for reading ahead, `exposed` for what a crash must not lose. A
-//! connection is a receiver
-//! (`inbound`, `paws`, `store`, `stretch`), a sender (`outbound`, `recovery`, `black_hole`, `scoreboard` with `newreno`, `sent`, `rtt`,
-//! `overshoot`) and what passes upwards (`client`, `uplink`). `opening` watches handshakes. Rate controls: `paper`,
+//! connection is a receiver (`inbound`, `paws`, `store`, `stretch`), a sender (`outbound`, `recovery`, `black_hole`,
+//! `scoreboard` with `newreno`, `sent`, `rtt`, `overshoot`) and what passes upwards (`client`, `uplink`). `opening` watches handshakes. Rate controls: `paper`,
 //! `adaptive` (with `floor`, `response`, `loaded`, `shallow` and `stalls`), behind `control`; `fading` says whether silence means loss.
 //!
 //! Left out: tunnels (a GTP-U packet passes untouched; the place to stand is N6 or SGi), acceleration of uploads,

@@ -28,6 +28,7 @@
 use super::control::AckSample;
 use super::fading::LEAST_SILENCE;
 use super::floor::Floor;
+use super::held::Held;
 use super::response::Response;
 use super::shallow::{Round, Shallow, is_lossy};
 use super::stalls::{LEAST_MISSED, Stalls};
@@ -100,6 +101,8 @@ const REPAIR: u64 = 3;
 /// A radio that changes within a round trip asks for a queue as long as that: on long paths the budget may reach so many
 /// halves of it.
 const LONG_PATH: u64 = 3;
+/// A radio that has lost a part of what was sent will lose some again within so long.
+const LEAKY: Duration = Duration::from_secs(5);
 /// Growth of the budget for a round trip throughout which the queue was empty.
 const BUDGET_STEP: f64 = 0.2;
 
@@ -108,6 +111,7 @@ const BUDGET_STEP: f64 = 0.2;
 struct Mark {
     at: Instant,
     delivered: u64,
+    lost: u64,
     /// When the newest segment delivered by then had been sent.
     sent_at: Instant,
 }
@@ -115,7 +119,9 @@ struct Mark {
 #[derive(Clone, Debug)]
 pub(super) struct Adaptive {
     parameters: AdaptiveParameters,
+    /// Bytes, of all times.
     delivered: u64,
+    lost: u64,
     acked_at: Instant,
     newest_sent_at: Instant,
     /// Ends of the last parts of a stretch, the oldest first.
@@ -126,7 +132,6 @@ pub(super) struct Adaptive {
     next_sample: usize,
     limited_since_mark: bool,
     lowest_since_mark: Duration,
-    lost_since_mark: u64,
     /// Estimated bandwidth in bit/s; zero before the first sample.
     bandwidth: f64,
     floor: Floor,
@@ -151,12 +156,15 @@ pub(super) struct Adaptive {
     /// Round trips for which what is sent goes out evenly.
     even: u8,
     shallow: Shallow,
+    held: Held,
+    /// The radio has lost a part of what was sent, and is taken for one that does until then.
+    leaky_until: Instant,
     response: Response,
     /// Factor of the bandwidth-delay product by which the window tries for more.
     gain: f64,
     /// No queue has been seen yet.
     starting: bool,
-    /// Its silences lose what is sent.
+    /// It loses what is sent in its silences, or a part of it without any.
     fades: bool,
     /// The last that answered has no SACK.
     unselective: bool,
@@ -173,6 +181,7 @@ impl Adaptive {
         Self {
             parameters: AdaptiveParameters { least_budget, most_budget, starvation },
             delivered: 0,
+            lost: 0,
             acked_at: Instant::ZERO,
             newest_sent_at: Instant::ZERO,
             marks: [Mark::default(); PARTS],
@@ -181,7 +190,6 @@ impl Adaptive {
             next_sample: 0,
             limited_since_mark: false,
             lowest_since_mark: Duration::MAX,
-            lost_since_mark: 0,
             bandwidth: 0.0,
             floor: Floor::default(),
             budget: (least_budget * 2).min(most_budget).as_secs_f64(),
@@ -197,6 +205,8 @@ impl Adaptive {
             silent_at: Instant::ZERO,
             even: 0,
             shallow: Shallow::default(),
+            held: Held::default(),
+            leaky_until: Instant::ZERO,
             response: Response::default(),
             gain: MAX_GAIN,
             starting: true,
@@ -224,8 +234,9 @@ impl Adaptive {
         if after_idle {
             // Idle time is in no stretch.
             self.mark_count = 0;
-            self.mark(Mark { at: now, delivered: self.delivered, sent_at: now });
+            self.held.on_idle();
             self.newest_sent_at = now;
+            self.mark(now);
             self.acked_at = now + self.min_rtt(); // not before then is an answer missing
         }
     }
@@ -236,6 +247,9 @@ impl Adaptive {
     }
 
     pub fn on_ack(&mut self, now: Instant, sample: &AckSample) {
+        // What fades lose is no sign of a short buffer.
+        let lost = if sample.fades { 0 } else { sample.lost };
+        let sample = &AckSample { fades: sample.fades || now < self.leaky_until, ..*sample };
         let silent = now.since(self.acked_at);
         self.acked_at = now;
         let fades = silent > LEAST_SILENCE.max(self.min_rtt() / 4);
@@ -254,10 +268,8 @@ impl Adaptive {
         self.limited_since_mark |= sample.app_limited;
         self.round_limited |= sample.app_limited;
         self.round_bytes.0 += sample.bytes;
-        // What fades lose is no sign of a short buffer.
-        let lost = if sample.fades { 0 } else { sample.lost };
         self.round_bytes.1 += lost;
-        self.lost_since_mark += lost;
+        self.lost += lost;
         if sample.unselective && lost > 0 {
             self.repaired_until = now + self.min_rtt() * REPAIR;
         }
@@ -330,13 +342,15 @@ impl Adaptive {
 
     fn on_rtt(&mut self, now: Instant, rtt: Duration, limited: bool) {
         self.lowest_since_mark = self.lowest_since_mark.min(rtt);
-        if self.floor.on_rtt(now, rtt, self.fades) {
+        let counts = self.floor.on_rtt(now, rtt, self.fades);
+        if counts {
             self.round_lowest = self.round_lowest.min(rtt);
             if !limited && !self.floor.is_searching() {
                 self.adapt_budget(now, rtt);
             }
         }
         self.sampled_at = now;
+        self.held.on_queue(now, rtt.saturating_sub(self.min_rtt()), self.delivered, counts);
     }
 
     fn end_round(&mut self, now: Instant) {
@@ -344,6 +358,12 @@ impl Adaptive {
         let queue = known.then(|| self.round_lowest.saturating_sub(self.min_rtt()).as_secs_f64());
         let (delivered, lost) = self.round_bytes;
         let seconds = now.since(self.round_at).as_secs_f64();
+        let elsewhere = self.is_lost_elsewhere();
+        if elsewhere && is_lossy(delivered, lost) && self.held.had_much_room() {
+            self.leaky_until = now + LEAKY;
+        }
+        self.held.on_round(seconds, lost);
+        let lost = if elsewhere { 0 } else { lost };
         let unselective = self.unselective;
         let round = Round { delivered, lost, queue, seconds, bandwidth: self.bandwidth, unselective };
         self.shallow.on_round(now, &round);
@@ -370,9 +390,14 @@ impl Adaptive {
         self.round_bytes = (0, 0);
     }
 
+    /// Whether what is lost is not what the buffer had no room for. Without SACK it was lost at an unknown time.
+    fn is_lost_elsewhere(&self) -> bool {
+        !self.unselective && self.held.had_room()
+    }
+
     fn measure(&mut self, now: Instant) {
         if self.mark_count > 0 {
-            let first = self.marks[0];
+            let (first, last) = (self.marks[0], self.marks[self.mark_count - 1]);
             let acked = now.since(first.at);
             let sent = self.newest_sent_at.since(first.sent_at);
             let span = acked.max(sent).as_secs_f64();
@@ -380,13 +405,19 @@ impl Adaptive {
             if now < self.repaired_until {
                 rate = rate.min(self.bandwidth);
             }
+            let lost = self.lost - last.lost;
+            let elsewhere = lost > 0 && self.is_lost_elsewhere();
+            if elsewhere {
+                // The radio has sent it. Of how fast that is, what arrives tells.
+                let taken = (self.delivered - first.delivered) + (self.lost - first.lost);
+                rate = rate.max(self.bandwidth.min(8.0 * taken as f64 / span.max(1e-6)));
+            }
             self.floor.loaded.on_rate(now, rate, self.bandwidth);
             // With a queue the link was busy, whatever was there to send.
             let queued = self.lowest_since_mark < Duration::MAX
                 && self.lowest_since_mark > self.min_rtt() + self.parameters.least_budget;
             // And what it lost was more than it takes: else an estimate that is too high would never be tried, nor fall.
-            let last = self.marks[self.mark_count - 1];
-            let overrun = is_lossy(self.delivered - last.delivered, self.lost_since_mark);
+            let overrun = !elsewhere && is_lossy(self.delivered - last.delivered, lost);
             let tried = queued || overrun || !self.limited_since_mark && !self.floor.is_searching();
             if tried || rate > self.bandwidth {
                 self.samples[self.next_sample] = rate;
@@ -397,15 +428,15 @@ impl Adaptive {
         }
         self.limited_since_mark = false;
         self.lowest_since_mark = Duration::MAX;
-        self.lost_since_mark = 0;
-        self.mark(Mark { at: now, delivered: self.delivered, sent_at: self.newest_sent_at });
+        self.mark(now);
     }
-    fn mark(&mut self, mark: Mark) {
+    fn mark(&mut self, now: Instant) {
         if self.mark_count == PARTS {
             self.marks.rotate_left(1);
             self.mark_count -= 1;
         }
-        self.marks[self.mark_count] = mark;
+        let (delivered, lost, sent_at) = (self.delivered, self.lost, self.newest_sent_at);
+        self.marks[self.mark_count] = Mark { at: now, delivered, lost, sent_at };
         self.mark_count += 1;
     }
 

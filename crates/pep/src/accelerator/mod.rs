@@ -64,6 +64,7 @@ mod exposed;
 mod fading;
 mod floor;
 mod flow;
+mod held;
 mod histogram;
 mod inbound;
 mod index;

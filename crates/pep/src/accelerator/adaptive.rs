@@ -1,20 +1,14 @@
 //! The default rate control: what the path delivers is measured, and what is on its way is bounded by it.
 //!
-//! **Delivery rate**: bytes acknowledged over a stretch of at least a round trip, several TDD periods and one and a half pauses
-//! of the radio, and no faster than those bytes were sent, so that neither a radio's turns nor a burst of ACKs after an outage
-//! are taken for capacity. The estimate is the highest of the last few stretches. A stretch in which there was too little to
-//! send and no queue raises it, never lowers it.
+//! **Delivery rate**: the highest of the last few stretches (`stretches`) of at least a round trip, several TDD periods and one
+//! and a half pauses of the radio.
 //!
-//! **Window**: rate x (minimum round trip + budget). The budget is the queue that the radio draws from until the
-//! first ACK tells of a higher capacity. It follows from the link itself: round trips within a packet's time of the
-//! minimum say that the queue ran empty, and one in twenty-five is wanted. A steady link is left with a short queue, a
-//! bursty one gets a longer one. While the queue stays short the capacity is not known, and the window grows up to
-//! twofold each round trip: a hundredfold jump takes eight or nine. After a drop the estimate follows with the
-//! stretches, and nothing is sent until the excess has drained.
+//! **Window**: rate x (minimum round trip + `budget`), the queue that the radio draws from until the first ACK tells of a
+//! higher capacity. While the queue stays short the capacity is not known, and the window grows up to twofold each round
+//! trip: a hundredfold jump takes eight or nine. After a drop the estimate follows with the stretches, and nothing is sent
+//! until the excess has drained.
 //!
 //! **Minimum round trip**: that of the path at its load, found by windows that are small now and then (`floor`).
-//!
-//! Where layer 2 delivers late and in order (`stalls`), the budget is no shorter than that takes.
 //!
 //! **Delay that grows with the load** is no queue, though it looks like one. On a radio that fades that search takes a while:
 //! whether the rate follows a larger window is tried as well (`response`), and while it does the window goes on growing.
@@ -22,16 +16,19 @@
 //! **Loss** does not lower the rate, nor do the silences of a radio that fades (`fading`): they are in no stretch. A buffer
 //! shorter than the budget is found by trying (`shallow`), which shortens the queue and leaves the path full. After round
 //! trips that lost more than radios lose, what is sent goes out evenly: a buffer of a few packets loses bursts alone.
+//! What was lost while the buffer had room (`held`) was lost by a radio that fades in part, without a silence.
 //!
 //! Left out: ECN.
 
+use super::budget::{Budget, LONGEST_PAUSE, Silence};
 use super::control::AckSample;
 use super::fading::LEAST_SILENCE;
 use super::floor::Floor;
 use super::held::Held;
 use super::response::Response;
 use super::shallow::{Round, Shallow, is_lossy};
-use super::stalls::{LEAST_MISSED, Stalls};
+use super::stalls::LEAST_MISSED;
+use super::stretches::{Circumstances, Stretches};
 use paceline_net::{Duration, Instant, Rate};
 use std::hint::black_box;
 
@@ -60,24 +57,9 @@ impl Default for AdaptiveParameters {
 
 /// Shortest stretch of a rate sample: several periods of any TDD frame structure.
 const MIN_STRETCH: Duration = Duration::from_millis(40);
-/// A radio that serves in turns, or stops now and then: a stretch is no shorter than so many halves of its pauses, or the rate
-/// would be that of its turns, and the budget may reach as far, or the queue would not last until the next. It is no shorter
-/// than a quarter: where every round trip has a pause in it none is short, and the queue is never found empty. A pause
-/// counts if the radio would have taken so many bytes in it, no more than so much of it, and is forgotten within this time.
-const PAUSE_HALVES: u64 = 3;
-const PAUSE_PARTS: u64 = 4;
-const LEAST_PAUSED: f64 = 6_000.0;
-const LONGEST_PAUSE: Duration = Duration::from_millis(200);
-const PAUSE_MEMORY: f64 = 1.0;
 /// A round trip does not end with the first answer after a silence but this part of it later: what was held up comes at
 /// once, and its last packets have hardly waited.
 const ROUND_HELD: u64 = 16;
-/// Quarters of a stall that the budget is at least: what the path itself holds meanwhile, and a little.
-const STALL_QUARTERS: u64 = 5;
-/// Parts of a stretch at whose ends a sample is taken.
-const PARTS: usize = 4;
-/// Samples of which the highest counts.
-const MEMORY: usize = 8;
 /// What may be on its way before anything is known: twice what RFC 6928 has for ends that do not know the path's first
 /// hop, paced over the round trip that the handshake took; and at least.
 const INITIAL_WINDOW: u64 = 29_200;
@@ -85,8 +67,6 @@ const MIN_WINDOW: u64 = 4 * 1460;
 /// Largest growth of the window in a round trip, and how fast it is reached.
 const MAX_GAIN: f64 = 2.0;
 const GAIN_STEP: f64 = 1.3;
-/// Of `starvation`, what is wanted where the radio fades.
-const FADING_SHARE: f64 = 0.4;
 /// Pacing rate as a factor of the bandwidth: that is a mean over stretches, and what a radio takes and acknowledges comes
 /// in bursts. What they make room for is sent soon; how much that is, the window says.
 const PACING: f64 = 3.0;
@@ -98,59 +78,22 @@ const EVEN_ROUNDS: u8 = 100;
 const SILENT_LATELY: u64 = 3;
 /// Round trips in which what was lost is sent again and acknowledged.
 const REPAIR: u64 = 3;
-/// A radio that changes within a round trip asks for a queue as long as that: on long paths the budget may reach so many
-/// halves of it.
-const LONG_PATH: u64 = 3;
-/// A radio that has lost a part of what was sent will lose some again within so long.
-const LEAKY: Duration = Duration::from_secs(5);
-/// Growth of the budget for a round trip throughout which the queue was empty.
-const BUDGET_STEP: f64 = 0.2;
-
-/// The end of a part of a stretch.
-#[derive(Clone, Copy, Debug, Default)]
-struct Mark {
-    at: Instant,
-    delivered: u64,
-    lost: u64,
-    /// When the newest segment delivered by then had been sent.
-    sent_at: Instant,
-}
-
+/// A radio that has lost a part of what was sent is taken for one that does for so long: that of some fades.
+const LEAKY: Duration = Duration::from_secs(10);
 #[derive(Clone, Debug)]
 pub(super) struct Adaptive {
-    parameters: AdaptiveParameters,
-    /// Bytes, of all times.
-    delivered: u64,
-    lost: u64,
     acked_at: Instant,
-    newest_sent_at: Instant,
-    /// Ends of the last parts of a stretch, the oldest first.
-    marks: [Mark; PARTS],
-    mark_count: usize,
-    /// Rate samples in bit/s, the newest in the last place written.
-    samples: [f64; MEMORY],
-    next_sample: usize,
-    limited_since_mark: bool,
-    lowest_since_mark: Duration,
-    /// Estimated bandwidth in bit/s; zero before the first sample.
-    bandwidth: f64,
+    stretches: Stretches,
     floor: Floor,
-    /// Queueing delay to keep, in seconds.
-    budget: f64,
+    budget: Budget,
     /// The current round: when it began, its lowest round trip, and whether there was too little to send.
     round_at: Instant,
     /// It does not end before then.
     round_until: Instant,
     round_lowest: Duration,
     round_limited: bool,
-    sampled_at: Instant,
-    /// The queue was empty then.
-    empty: bool,
     /// Bytes delivered and found lost in the round.
     round_bytes: (u64, u64),
-    /// Longest pause of the radio lately.
-    pause: Duration,
-    stalls: Stalls,
     /// The last silence as long as a fade.
     silent_at: Instant,
     /// Round trips for which what is sent goes out evenly.
@@ -175,33 +118,17 @@ pub(super) struct Adaptive {
 
 impl Adaptive {
     pub fn new(parameters: AdaptiveParameters) -> Self {
-        let least_budget = parameters.least_budget.max(Duration::from_millis(1));
-        let most_budget = parameters.most_budget.max(least_budget);
-        let starvation = if parameters.starvation > 0.0 { parameters.starvation.min(0.5) } else { 0.001 };
+        let AdaptiveParameters { least_budget, most_budget, starvation } = parameters;
         Self {
-            parameters: AdaptiveParameters { least_budget, most_budget, starvation },
-            delivered: 0,
-            lost: 0,
             acked_at: Instant::ZERO,
-            newest_sent_at: Instant::ZERO,
-            marks: [Mark::default(); PARTS],
-            mark_count: 0,
-            samples: [0.0; MEMORY],
-            next_sample: 0,
-            limited_since_mark: false,
-            lowest_since_mark: Duration::MAX,
-            bandwidth: 0.0,
+            stretches: Stretches::default(),
             floor: Floor::default(),
-            budget: (least_budget * 2).min(most_budget).as_secs_f64(),
+            budget: Budget::new(least_budget, most_budget, starvation),
             round_at: Instant::ZERO,
             round_until: Instant::ZERO,
             round_lowest: Duration::MAX,
             round_limited: false,
-            sampled_at: Instant::ZERO,
-            empty: false,
             round_bytes: (0, 0),
-            pause: Duration::ZERO,
-            stalls: Stalls::default(),
             silent_at: Instant::ZERO,
             even: 0,
             shallow: Shallow::default(),
@@ -227,16 +154,14 @@ impl Adaptive {
     }
     /// Queueing delay to keep, in seconds.
     fn budget(&self) -> f64 {
-        self.shallow.cap().map_or(self.budget, |cap| cap.min(self.budget))
+        let budget = self.budget.seconds();
+        self.shallow.cap().map_or(budget, |cap| cap.min(budget))
     }
 
     pub fn on_send(&mut self, now: Instant, after_idle: bool) {
         if after_idle {
-            // Idle time is in no stretch.
-            self.mark_count = 0;
+            self.stretches.on_idle(now);
             self.held.on_idle();
-            self.newest_sent_at = now;
-            self.mark(now);
             self.acked_at = now + self.min_rtt(); // not before then is an answer missing
         }
     }
@@ -259,29 +184,22 @@ impl Adaptive {
             self.silent_at = now;
         }
         if sample.fades && fades {
-            // What a fade lost says nothing of the rate between fades: it is in no stretch.
-            self.mark_count = 0;
+            self.stretches.on_fade();
             self.floor.on_fade(now);
         }
         self.note_pause(now, silent, sample.fades);
-        self.delivered += sample.bytes;
-        self.limited_since_mark |= sample.app_limited;
+        self.stretches.on_ack(sample.bytes, lost, sample.sent_at, sample.app_limited);
         self.round_limited |= sample.app_limited;
         self.round_bytes.0 += sample.bytes;
         self.round_bytes.1 += lost;
-        self.lost += lost;
         if sample.unselective && lost > 0 {
             self.repaired_until = now + self.min_rtt() * REPAIR;
-        }
-        if let Some(sent_at) = sample.sent_at {
-            self.newest_sent_at = self.newest_sent_at.max(sent_at);
         }
         if let Some(rtt) = sample.rtt {
             self.on_rtt(now, rtt, sample.app_limited);
         }
-        let stretch = self.min_rtt().max(MIN_STRETCH).max(self.pause * PAUSE_HALVES / 2);
-        let last = self.mark_count.checked_sub(1).map(|last| self.marks[last]);
-        if last.is_none_or(|mark| now.since(mark.at) >= stretch / PARTS as u64) {
+        let stretch = self.min_rtt().max(MIN_STRETCH).max(self.budget.stretch());
+        if self.stretches.is_due(now, stretch) {
             self.measure(now);
         }
         if now.since(self.round_at) >= self.min_rtt() && now >= self.round_until {
@@ -293,7 +211,7 @@ impl Adaptive {
             || fades
             || self.shallow.cap().is_some();
         self.response.on_ack(now, sample.bytes, sample.rtt, spoiled);
-        let slack = Duration::from_secs_f64(self.reach() + 2.0 * self.budget);
+        let slack = Duration::from_secs_f64(self.reach() + 2.0 * self.budget.seconds());
         let may_try = !sample.app_limited && !self.starting && self.shallow.cap().is_none();
         if let Some(rise) = self.floor.follow(now, sample, self.window, slack, may_try) {
             // The path's own delay is now in the minimum.
@@ -304,53 +222,36 @@ impl Adaptive {
 
     /// Nothing was acknowledged for so long.
     fn note_pause(&mut self, now: Instant, silent: Duration, fades: bool) {
-        self.stalls.on_ack(now, silent, self.delivered);
-        let forgotten = (silent.as_secs_f64() / PAUSE_MEMORY).min(1.0);
-        self.pause = Duration::from_secs_f64(self.pause.as_secs_f64() * (1.0 - forgotten));
-        let missed = self.bandwidth / 8.0 * silent.as_secs_f64();
+        let missed = self.bandwidth() / 8.0 * silent.as_secs_f64();
         // Without SACK a hole that is filled looks like it.
         let counts = !self.unselective && (self.starting || missed > LEAST_MISSED);
         if silent > LEAST_SILENCE && silent <= LONGEST_PAUSE && counts && self.round_until <= self.round_at {
             self.round_until = now + silent / ROUND_HELD;
         }
-        // While it is not known what the path holds, too little was on its way.
-        if silent > LEAST_SILENCE && missed > LEAST_PAUSED && !fades && !self.starting {
-            self.pause = self.pause.max(silent.min(LONGEST_PAUSE));
-            if !self.unselective {
-                self.stalls.on_pause(now, silent, self.delivered, missed);
-            }
-        }
-    }
-
-    /// The budget grows for the time in which the queue was found empty, and shrinks for the time in which it was
-    /// not.
-    fn adapt_budget(&mut self, now: Instant, rtt: Duration) {
-        let min_rtt = self.min_rtt();
-        let share = now.since(self.sampled_at).min(min_rtt).as_secs_f64() / min_rtt.as_secs_f64().max(1e-4);
-        // The time until now belongs to the state that it began with: a radio that serves in turns is found empty at the
-        // end of one, and what it could have sent more is not seen.
-        let now_empty = self.floor.is_near(rtt);
-        let starvation = self.parameters.starvation * if self.fades { FADING_SHARE } else { 1.0 };
-        let step = if std::mem::replace(&mut self.empty, now_empty) { share } else { -starvation * share };
-        let stall = self.stalls.longest() * STALL_QUARTERS / 4;
-        let least = self.parameters.least_budget.max(self.pause / PAUSE_PARTS).max(stall);
-        let most =
-            self.parameters.most_budget.max(min_rtt * LONG_PATH / 2).max(self.pause * PAUSE_HALVES / 2);
-        self.budget = (self.budget * (1.0 + BUDGET_STEP * step))
-            .clamp(least.as_secs_f64(), most.max(least).as_secs_f64());
+        let silence = Silence {
+            lasted: silent,
+            delivered: self.stretches.delivered(),
+            missed,
+            // While it is not known what the path holds, too little was on its way.
+            paused: !fades && !self.starting,
+            selective: !self.unselective,
+        };
+        self.budget.on_ack(now, &silence);
     }
 
     fn on_rtt(&mut self, now: Instant, rtt: Duration, limited: bool) {
-        self.lowest_since_mark = self.lowest_since_mark.min(rtt);
+        self.stretches.on_rtt(rtt);
         let counts = self.floor.on_rtt(now, rtt, self.fades);
         if counts {
             self.round_lowest = self.round_lowest.min(rtt);
-            if !limited && !self.floor.is_searching() {
-                self.adapt_budget(now, rtt);
-            }
         }
-        self.sampled_at = now;
-        self.held.on_queue(now, rtt.saturating_sub(self.min_rtt()), self.delivered, counts);
+        if counts && !limited && !self.floor.is_searching() {
+            self.budget.on_queue(now, self.floor.is_near(rtt), self.min_rtt(), self.fades);
+        } else {
+            self.budget.on_other(now);
+        }
+        let waited = rtt.saturating_sub(self.min_rtt());
+        self.held.on_queue(now, waited, self.stretches.delivered(), counts);
     }
 
     fn end_round(&mut self, now: Instant) {
@@ -358,16 +259,16 @@ impl Adaptive {
         let queue = known.then(|| self.round_lowest.saturating_sub(self.min_rtt()).as_secs_f64());
         let (delivered, lost) = self.round_bytes;
         let seconds = now.since(self.round_at).as_secs_f64();
-        let elsewhere = self.is_lost_elsewhere();
-        if elsewhere && is_lossy(delivered, lost) && self.held.had_much_room() {
+        let silent_lately = now.since(self.silent_at) < self.min_rtt() * SILENT_LATELY;
+        if !self.unselective && !silent_lately && is_lossy(delivered, lost) && self.held.had_much_room() {
             self.leaky_until = now + LEAKY;
         }
-        self.held.on_round(seconds, lost);
+        let elsewhere = self.is_lost_elsewhere(now);
+        self.held.on_round(now, lost);
         let lost = if elsewhere { 0 } else { lost };
         let unselective = self.unselective;
-        let round = Round { delivered, lost, queue, seconds, bandwidth: self.bandwidth, unselective };
+        let round = Round { delivered, lost, queue, seconds, bandwidth: self.bandwidth(), unselective };
         self.shallow.on_round(now, &round);
-        let silent_lately = now.since(self.silent_at) < self.min_rtt() * SILENT_LATELY;
         if round.is_lossy() && !silent_lately {
             self.even = EVEN_ROUNDS;
         } else {
@@ -391,53 +292,22 @@ impl Adaptive {
     }
 
     /// Whether what is lost is not what the buffer had no room for. Without SACK it was lost at an unknown time.
-    fn is_lost_elsewhere(&self) -> bool {
-        !self.unselective && self.held.had_room()
+    fn is_lost_elsewhere(&self, now: Instant) -> bool {
+        now < self.leaky_until && !self.unselective && self.held.had_room() && self.stretches.is_reached(now)
     }
 
     fn measure(&mut self, now: Instant) {
-        if self.mark_count > 0 {
-            let (first, last) = (self.marks[0], self.marks[self.mark_count - 1]);
-            let acked = now.since(first.at);
-            let sent = self.newest_sent_at.since(first.sent_at);
-            let span = acked.max(sent).as_secs_f64();
-            let mut rate = 8.0 * (self.delivered - first.delivered) as f64 / span.max(1e-6);
-            if now < self.repaired_until {
-                rate = rate.min(self.bandwidth);
-            }
-            let lost = self.lost - last.lost;
-            let elsewhere = lost > 0 && self.is_lost_elsewhere();
-            if elsewhere {
-                // The radio has sent it. Of how fast that is, what arrives tells.
-                let taken = (self.delivered - first.delivered) + (self.lost - first.lost);
-                rate = rate.max(self.bandwidth.min(8.0 * taken as f64 / span.max(1e-6)));
-            }
-            self.floor.loaded.on_rate(now, rate, self.bandwidth);
-            // With a queue the link was busy, whatever was there to send.
-            let queued = self.lowest_since_mark < Duration::MAX
-                && self.lowest_since_mark > self.min_rtt() + self.parameters.least_budget;
-            // And what it lost was more than it takes: else an estimate that is too high would never be tried, nor fall.
-            let overrun = !elsewhere && is_lossy(self.delivered - last.delivered, lost);
-            let tried = queued || overrun || !self.limited_since_mark && !self.floor.is_searching();
-            if tried || rate > self.bandwidth {
-                self.samples[self.next_sample] = rate;
-                self.next_sample = (self.next_sample + 1) % MEMORY;
-                self.bandwidth = self.samples.iter().copied().fold(0.0, f64::max);
-                self.floor.on_bandwidth(self.bandwidth);
-            }
+        let before = self.bandwidth();
+        let of = Circumstances {
+            busy: self.min_rtt() + self.budget.least(),
+            sparing: self.floor.is_searching(),
+            lost_elsewhere: self.is_lost_elsewhere(now),
+            repaired: now < self.repaired_until,
+        };
+        if let Some(rate) = self.stretches.measure(now, &of) {
+            self.floor.loaded.on_rate(now, rate, before);
+            self.floor.on_bandwidth(self.bandwidth());
         }
-        self.limited_since_mark = false;
-        self.lowest_since_mark = Duration::MAX;
-        self.mark(now);
-    }
-    fn mark(&mut self, now: Instant) {
-        if self.mark_count == PARTS {
-            self.marks.rotate_left(1);
-            self.mark_count -= 1;
-        }
-        let (delivered, lost, sent_at) = (self.delivered, self.lost, self.newest_sent_at);
-        self.marks[self.mark_count] = Mark { at: now, delivered, lost, sent_at };
-        self.mark_count += 1;
     }
 
     fn update_window(&mut self, acked: u64) {
@@ -453,7 +323,7 @@ impl Adaptive {
                 (own + self.budget()).max(self.gain * min_rtt) * self.response.factor()
             }
         };
-        let wanted = (self.bandwidth / 8.0 * span) as u64;
+        let wanted = (self.bandwidth() / 8.0 * span) as u64;
         let least = if self.starting { INITIAL_WINDOW } else { MIN_WINDOW };
         // Slow start: what is acknowledged may be sent twice.
         let doubled = if self.starting && self.shallow.cap().is_none() { self.window + acked } else { 0 };
@@ -464,7 +334,7 @@ impl Adaptive {
         let trying = self.gain > 1.0 && self.even == 0;
         let bursts = !self.fades && self.even == 0 && self.shallow.cap().is_none();
         let pace = if trying || bursts { PACING } else { EVEN_PACING };
-        let mut rate = pace * self.bandwidth;
+        let mut rate = pace * self.bandwidth();
         if trying {
             let rtt = self.min_rtt().as_secs_f64().max(1e-3);
             let initial = 8.0 * 2.0 * INITIAL_WINDOW as f64 / rtt;
@@ -476,17 +346,18 @@ impl Adaptive {
     /// Reads each of its cache lines.
     pub fn look_at(&self) {
         self.floor.look_at();
-        black_box((self.stalls.longest(), self.shallow.cap(), self.response.reach(), self.delivered));
-        black_box((self.marks[PARTS - 1].delivered, self.samples[MEMORY - 1]));
-        black_box((self.bandwidth, self.round_at, self.window));
+        self.stretches.look_at();
+        self.budget.look_at();
+        black_box((self.shallow.cap(), self.held.had_room(), self.response.reach()));
+        black_box((self.acked_at, self.round_at, self.window));
     }
     /// In bit/s; zero before it was measured.
     pub fn bandwidth(&self) -> f64 {
-        self.bandwidth
+        self.stretches.bandwidth()
     }
     /// Bytes that the path itself holds.
     pub fn bandwidth_delay(&self) -> u64 {
-        (self.bandwidth / 8.0 * (self.min_rtt().as_secs_f64() + self.reach())) as u64
+        (self.bandwidth() / 8.0 * (self.min_rtt().as_secs_f64() + self.reach())) as u64
     }
     pub fn window(&self) -> u64 {
         self.window

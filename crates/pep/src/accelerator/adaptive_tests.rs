@@ -59,7 +59,7 @@ impl Path {
 fn the_estimate_is_the_paths_and_the_queue_short() {
     let mut path = Path::new();
     path.run(5_000, 2_000, 40, u64::MAX);
-    let bandwidth = path.control.bandwidth / 8000.0;
+    let bandwidth = path.control.bandwidth() / 8000.0;
     assert!((1_900.0..2_200.0).contains(&bandwidth), "{bandwidth} bytes a millisecond");
     assert!(path.queue_ms(2_000, 40) < 60, "{} ms", path.queue_ms(2_000, 40));
     path.run(30_000, 2_000, 40, u64::MAX);
@@ -71,7 +71,7 @@ fn too_little_to_send_lowers_nothing() {
     let mut path = Path::new();
     path.run(5_000, 2_000, 40, u64::MAX);
     path.run(5_000, 2_000, 40, 5_000);
-    assert!(path.control.bandwidth / 8000.0 > 1_900.0);
+    assert!(path.control.bandwidth() / 8000.0 > 1_900.0);
 }
 
 #[test]
@@ -79,7 +79,7 @@ fn a_longer_path_is_told_from_a_queue() {
     let mut path = Path::new();
     path.run(5_000, 2_000, 40, u64::MAX);
     path.run(10_000, 2_000, 160, u64::MAX);
-    assert!(path.control.bandwidth / 8000.0 > 1_900.0, "{}", path.control.bandwidth / 8000.0);
+    assert!(path.control.bandwidth() / 8000.0 > 1_900.0, "{}", path.control.bandwidth() / 8000.0);
     assert!(path.control.min_rtt() >= Duration::from_millis(155), "{:?}", path.control.min_rtt());
 }
 
@@ -164,7 +164,7 @@ fn an_estimate_that_loses_what_it_sends_falls() {
         };
         control.on_ack(Instant::from_millis(at), &sample);
     }
-    assert!(control.bandwidth / 8000.0 < 450.0, "{} bytes a millisecond", control.bandwidth / 8000.0);
+    assert!(control.bandwidth() / 8000.0 < 450.0, "{} bytes a millisecond", control.bandwidth() / 8000.0);
 }
 
 /// A radio whose rate changes within a round trip, one of which is longer than the longest budget of short paths.
@@ -176,7 +176,7 @@ fn on_a_long_path_the_budget_lasts_for_its_changes() {
         for _ in 0..150 {
             path.run(250, 8_000, delay, u64::MAX);
             path.run(250, 300, delay, u64::MAX);
-            largest = largest.max(path.control.budget);
+            largest = largest.max(path.control.budget.seconds());
         }
         largest
     };
@@ -194,11 +194,11 @@ fn the_rate_of_a_radio_that_serves_in_turns_is_that_of_turns_and_pauses() {
     }
     let rate = path.control.bandwidth() / 8000.0;
     assert!((1_800.0..3_600.0).contains(&rate), "{rate} bytes a millisecond of 2000 on average");
-    let pause = path.control.pause.as_secs_f64();
-    assert!((0.06..0.09).contains(&pause), "{pause} s");
-    assert!(path.control.budget >= pause / 4.0, "{} s", path.control.budget);
+    let (stretch, budget) = (path.control.budget.stretch().as_secs_f64(), path.control.budget.seconds());
+    assert!((0.09..0.135).contains(&stretch), "{stretch} s are one and a half pauses");
+    assert!(budget >= stretch / 6.0, "{budget} s");
     path.run(5_000, 2_000, 40, u64::MAX);
-    assert!(path.control.pause < Duration::from_millis(1), "it is forgotten");
+    assert!(path.control.budget.stretch() < Duration::from_millis(1), "it is forgotten");
 }
 
 #[test]
@@ -208,5 +208,5 @@ fn idle_time_is_no_pause() {
     path.run(200, 2_000, 40, 0);
     path.now += 1_000;
     path.run(200, 2_000, 40, u64::MAX);
-    assert_eq!(path.control.pause, Duration::ZERO);
+    assert_eq!(path.control.budget.stretch(), Duration::ZERO);
 }

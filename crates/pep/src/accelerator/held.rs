@@ -9,8 +9,8 @@
 use paceline_net::{Duration, Instant};
 use std::collections::VecDeque;
 
-/// Time in seconds within which what was held is forgotten.
-const MEMORY: f64 = 20.0;
+/// What was held is forgotten after this time, or twice as long.
+const MEMORY: Duration = Duration::from_secs(10);
 /// Of packets that arrive sooner after each other only the first is looked at, and what was delivered is remembered for so
 /// many. Where a queue lasts for longer than that nothing is said of it.
 const APART: Duration = Duration::from_millis(4);
@@ -20,8 +20,9 @@ const CLEARLY: u64 = 2;
 
 #[derive(Clone, Debug, Default)]
 pub(super) struct Held {
-    /// Bytes held without loss; it fades.
-    most: f64,
+    /// Bytes held without loss, in this time and in that before it, and when this one began.
+    most: [u64; 2],
+    since: Instant,
     /// In this round trip: the shortest queue that a packet has found, in bytes.
     shortest: Option<u64>,
     /// The longest in it, and in the last one that told of any. What is found lost was sent in either.
@@ -51,11 +52,13 @@ impl Held {
             self.shortest = Some(self.shortest.map_or(least, |shortest| shortest.min(least)));
         }
     }
-    /// A round trip of so many seconds ended, in which so much was found lost.
-    pub fn on_round(&mut self, seconds: f64, lost: u64) {
-        self.most *= 1.0 - (seconds / MEMORY).min(1.0);
+    /// A round trip ended in which so much was found lost.
+    pub fn on_round(&mut self, now: Instant, lost: u64) {
+        if now.since(self.since) > MEMORY {
+            (self.most, self.since) = ([0, self.most[0]], now);
+        }
         if let (Some(shortest), 0) = (self.shortest.take(), lost) {
-            self.most = self.most.max(shortest as f64);
+            self.most[0] = self.most[0].max(shortest);
         }
         if self.longest[0].is_some() {
             self.longest = [None, self.longest[0]];
@@ -75,6 +78,104 @@ impl Held {
     }
     fn had_held(&self, times: u64) -> bool {
         let [this, last] = self.longest;
-        last.is_some_and(|last| last.max(this.unwrap_or(0)).saturating_mul(times) < self.most as u64)
+        let most = self.most[0].max(self.most[1]);
+        last.is_some_and(|last| last.max(this.unwrap_or(0)).saturating_mul(times) < most)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const RTT_MS: u64 = 100;
+    /// Bytes a millisecond.
+    const RATE: u64 = 10_000;
+
+    struct Bed {
+        held: Held,
+        ms: u64,
+        delivered: u64,
+    }
+    impl Bed {
+        /// After a second in which a packet waits for 40 ms, and none is lost: 400,000 bytes.
+        fn new() -> Self {
+            let mut bed = Self { held: Held::default(), ms: 0, delivered: 0 };
+            (0..10).for_each(|_| bed.round(RATE, Some(40), 0));
+            bed
+        }
+        /// A round trip at a rate, in which packets that count wait for so long, if any arrives that tells.
+        fn pass(&mut self, rate: u64, waited: Option<u64>) {
+            for _ in 0..RTT_MS {
+                self.ms += 1;
+                self.delivered += rate;
+                if let Some(waited) = waited {
+                    let now = Instant::from_millis(self.ms);
+                    self.held.on_queue(now, Duration::from_millis(waited), self.delivered, true);
+                }
+            }
+        }
+        /// It ends, and something was lost.
+        fn round(&mut self, rate: u64, waited: Option<u64>, lost: u64) {
+            self.pass(rate, waited);
+            self.held.on_round(Instant::from_millis(self.ms), lost);
+        }
+    }
+
+    #[test]
+    fn while_less_waits_than_was_held_without_loss_there_is_room() {
+        let mut bed = Bed::new();
+        bed.round(RATE, Some(25), 1);
+        assert!(bed.held.had_room() && !bed.held.had_much_room());
+        (0..2).for_each(|_| bed.round(RATE, Some(10), 1));
+        assert!(bed.held.had_much_room());
+        bed.round(RATE, Some(45), 1);
+        bed.pass(RATE, Some(10));
+        assert!(!bed.held.had_room(), "what is lost may have been sent in the round trip before");
+    }
+
+    #[test]
+    fn it_is_bytes_that_a_buffer_holds() {
+        let mut bed = Bed::new();
+        (0..2).for_each(|_| bed.round(RATE / 4, Some(50), 1));
+        assert!(bed.held.had_much_room(), "a quarter of the rate, and it takes longer");
+        (0..2).for_each(|_| bed.round(RATE * 2, Some(30), 1));
+        assert!(!bed.held.had_room(), "less time, and more bytes");
+    }
+
+    #[test]
+    fn without_word_of_a_queue_it_is_what_it_was() {
+        let mut bed = Bed::new();
+        (0..2).for_each(|_| bed.round(RATE, Some(45), 1));
+        (0..5).for_each(|_| bed.round(RATE, None, 1));
+        assert!(!bed.held.had_room(), "only answers to repetitions came");
+        assert!(!Held::default().had_room());
+    }
+
+    #[test]
+    fn what_lost_something_has_not_held_it() {
+        let mut bed = Bed { held: Held::default(), ms: 0, delivered: 0 };
+        (0..10).for_each(|_| bed.round(RATE, Some(40), 1));
+        (0..2).for_each(|_| bed.round(RATE, Some(10), 1));
+        assert!(!bed.held.had_room());
+    }
+
+    #[test]
+    fn a_longer_wait_than_is_remembered_says_nothing() {
+        let mut bed = Bed::new();
+        (0..2).for_each(|_| bed.round(RATE / 100, Some(300), 1));
+        assert!(!bed.held.had_room());
+        let mut bed = Bed::new();
+        bed.held.on_idle();
+        bed.pass(RATE / 100, Some(50));
+        assert!(!bed.held.had_room(), "of before it was idle nothing is remembered");
+    }
+
+    #[test]
+    fn what_was_held_is_forgotten() {
+        let mut bed = Bed::new();
+        (0..80).for_each(|_| bed.round(RATE, Some(10), 1));
+        assert!(bed.held.had_room());
+        (0..120).for_each(|_| bed.round(RATE, Some(10), 1));
+        assert!(!bed.held.had_room());
     }
 }

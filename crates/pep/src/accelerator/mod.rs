@@ -47,7 +47,7 @@
 //! is for stopping, changing and looking, `expected` for reading ahead, `exposed` for what a crash must not lose. A
 //! connection is a receiver (`inbound`, `paws`, `store`, `stretch`), a sender (`outbound`, `recovery`, `black_hole`,
 //! `scoreboard` with `newreno`, `sent`, `rtt`, `overshoot`) and what passes upwards (`client`, `uplink`). `opening` watches handshakes. Rate controls: `paper`,
-//! `adaptive` (with `floor`, `response`, `loaded`, `shallow` and `stalls`), behind `control`; `fading` says whether silence means loss.
+//! `adaptive` (with `stretches`, `floor`, `response`, `loaded`, `budget`, `stalls`, `shallow` and `held`), behind `control`; `fading` says whether silence means loss.
 //!
 //! Left out: tunnels (a GTP-U packet passes untouched; the place to stand is N6 or SGi), acceleration of uploads,
 //! and the journal's storage, of which only the records are made here.
@@ -55,6 +55,7 @@
 mod adaptive;
 mod ahead;
 mod black_hole;
+mod budget;
 mod client;
 mod config;
 mod control;
@@ -90,6 +91,7 @@ mod stalls;
 mod stats;
 mod store;
 mod stretch;
+mod stretches;
 mod timers;
 mod turns;
 mod uplink;

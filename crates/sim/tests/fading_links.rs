@@ -1,0 +1,71 @@
+//! The accelerator over links whose radio fades, loses a part, or delivers late.
+
+use paceline_sim::{Totals, scenario, simulate};
+
+fn totals(text: &str, set: &[&str], seed: u64) -> Totals {
+    let set: Vec<String> = set.iter().map(|value| (*value).to_owned()).collect();
+    let scenario = scenario::load("links.toml", text, &set).unwrap_or_else(|error| panic!("{error}"));
+    simulate(&scenario, seed, None, &mut |_| {}).totals
+}
+
+/// Copies that wait in the queue make answers to repetitions look quick, and those more repetitions: seeds in which that
+/// went on for half a minute. A tenth of what is sent is lost.
+#[test]
+fn repetitions_in_fades_do_not_feed_on_themselves() {
+    let text = include_str!("../../../scenarios/accelerator-lte.toml");
+    let set = ["link.lte_early.rate=58.1 Mb/s", "core.path=accelerator", "accelerator.profile=adaptive"];
+    for seed in [3, 8] {
+        let share = totals(text, &set, seed).retransmission_share;
+        assert!((0.05..0.14).contains(&share), "{share} sent again with seed {seed}");
+    }
+}
+
+/// Blocks that are late hold up what follows them: round trips grow with the rate, and no queue is there.
+#[test]
+fn what_layer_2_holds_up_does_not_hold_the_accelerator_back() {
+    let share = |seed| {
+        let text = "[run]\nduration = \"100 s\"\nwarmup = \"10 s\"\n[core]\npath = \"accelerator\"\n\
+             [link.hspa]\nloss_percent = 0.0\nload_loss_percent = 0.0\n[[station]]\n";
+        let totals = totals(text, &[], seed);
+        (totals.link_sent_mbps / totals.link_capacity_mbps, totals.link_delay_p95_ms)
+    };
+    for seed in 1..=3 {
+        let (share, queue_ms) = share(seed);
+        println!("seed {seed}: {share:.3} of the capacity, queue {queue_ms:.0} ms");
+        assert!(share > 0.94 && queue_ms < 120.0, "seed {seed}: {share:.3}, {queue_ms:.0} ms");
+    }
+}
+
+/// Bursts in which the radio loses a part of what it sends: there is no silence, and neither the rate nor the buffer has
+/// become smaller. Taken for either, two thirds of the capacity and 86% were used.
+#[test]
+fn a_radio_that_loses_a_part_is_no_slower_one() {
+    for (percent, least) in [(70, 0.95), (40, 0.88)] {
+        let text = format!(
+            "[run]\nduration = \"60 s\"\nwarmup = \"10 s\"\n[core]\npath = \"accelerator\"\n\
+             [tcp]\nreceive_buffer = \"16 MiB\"\nautotune = false\n\
+             [link.lte_early]\nrate = \"95 Mb/s\"\nburst_loss_percent = {percent}.0\n[[station]]\n"
+        );
+        let totals = totals(&text, &[], 2);
+        let share = totals.link_sent_mbps / totals.link_capacity_mbps;
+        println!("{percent}% lost in bursts: {share:.3} of the capacity");
+        assert!(share > least, "{percent}%: {share:.3} of the capacity");
+    }
+}
+
+/// After a fade the queue is long, and answers are to what was sent before the last guess: that must not make more guesses.
+#[test]
+fn behind_a_large_window_a_fade_leaves_no_queue_of_repetitions() {
+    let text = "[run]\nduration = \"100 s\"\nwarmup = \"10 s\"\n[core]\npath = \"accelerator\"\n\
+         hops = [{ rate = \"1 Gb/s\", delay = \"1 ms\" }]\n\
+         [tcp]\nprofile = \"linux-2.6\"\nreceive_buffer = \"16 MiB\"\nautotune = false\nsegment_size = \"1460 B\"\n\
+         timestamps = false\ndsack = false\ndelayed_ack_timeout = \"200 ms\"\ndelayed_ack_adaptive = false\nquick_acks = 0\n\
+         beyond_window = \"accept\"\n[link.lte_early]\nrate = \"95 Mb/s\"\n[[station]]\n";
+    for seed in [2, 4, 10] {
+        let totals = totals(text, &[], seed);
+        let lost = totals.radio_losses_per_s * 1500.0 * 8e-6 / totals.link_sent_mbps;
+        let again = totals.retransmission_share;
+        println!("seed {seed}: {again:.3} sent again, {lost:.3} lost");
+        assert!(again < lost + 0.03, "seed {seed}: {again:.3} sent again, {lost:.3} lost");
+    }
+}

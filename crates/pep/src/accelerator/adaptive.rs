@@ -260,11 +260,12 @@ impl Adaptive {
         let (delivered, lost) = self.round_bytes;
         let seconds = now.since(self.round_at).as_secs_f64();
         let silent_lately = now.since(self.silent_at) < self.min_rtt() * SILENT_LATELY;
-        if !self.unselective && !silent_lately && is_lossy(delivered, lost) && self.held.had_much_room() {
+        let lossy = is_lossy(delivered, lost);
+        if !self.unselective && !silent_lately && lossy && self.held.had_much_room() {
             self.leaky_until = now + LEAKY;
         }
         let elsewhere = self.is_lost_elsewhere(now);
-        self.held.on_round(now, lost);
+        self.held.on_round(now, lost, lossy);
         let lost = if elsewhere { 0 } else { lost };
         let unselective = self.unselective;
         let round = Round { delivered, lost, queue, seconds, bandwidth: self.bandwidth(), unselective };

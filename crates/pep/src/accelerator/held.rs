@@ -11,6 +11,8 @@ use std::collections::VecDeque;
 
 /// What was held is forgotten after this time, or twice as long.
 const MEMORY: Duration = Duration::from_secs(10);
+/// No one asks where nothing is lost: for so long after a loss queues are watched.
+const WATCHED: Duration = Duration::from_secs(20);
 /// Of packets that arrive sooner after each other only the first is looked at, and what was delivered is remembered for so
 /// many. Where a queue lasts for longer than that nothing is said of it.
 const APART: Duration = Duration::from_millis(4);
@@ -20,6 +22,13 @@ const CLEARLY: u64 = 2;
 
 #[derive(Clone, Debug, Default)]
 pub(super) struct Held {
+    /// Most devices lose little, and have none.
+    watch: Option<Box<Watch>>,
+}
+
+#[derive(Clone, Debug, Default)]
+struct Watch {
+    until: Instant,
     /// Bytes held without loss, in this time and in that before it, and when this one began.
     most: [u64; 2],
     since: Instant,
@@ -35,6 +44,38 @@ impl Held {
     /// A packet has arrived that had waited for so long; with it so many bytes were delivered in all. `counts`: its wait was
     /// that of a queue, for sure.
     pub fn on_queue(&mut self, now: Instant, waited: Duration, delivered: u64, counts: bool) {
+        if let Some(watch) = &mut self.watch {
+            watch.on_queue(now, waited, delivered, counts);
+        }
+    }
+    /// A round trip ended in which so much was found lost; whether that was more than radios lose.
+    pub fn on_round(&mut self, now: Instant, lost: u64, lossy: bool) {
+        if lossy {
+            self.watch.get_or_insert_default().until = now + WATCHED;
+        }
+        self.watch = self.watch.take().filter(|watch| now < watch.until);
+        if let Some(watch) = &mut self.watch {
+            watch.on_round(now, lost);
+        }
+    }
+    /// Nothing was on its way for a while.
+    pub fn on_idle(&mut self) {
+        if let Some(watch) = &mut self.watch {
+            watch.past.clear();
+        }
+    }
+    /// Whether the buffer has held more than it did lately.
+    pub fn had_room(&self) -> bool {
+        self.watch.as_ref().is_some_and(|watch| watch.has_held(1))
+    }
+    /// Whether it has held far more.
+    pub fn had_much_room(&self) -> bool {
+        self.watch.as_ref().is_some_and(|watch| watch.has_held(CLEARLY))
+    }
+}
+
+impl Watch {
+    fn on_queue(&mut self, now: Instant, waited: Duration, delivered: u64, counts: bool) {
         if self.past.back().is_some_and(|(at, _)| now.since(*at) < APART) {
             return;
         }
@@ -52,8 +93,7 @@ impl Held {
             self.shortest = Some(self.shortest.map_or(least, |shortest| shortest.min(least)));
         }
     }
-    /// A round trip ended in which so much was found lost.
-    pub fn on_round(&mut self, now: Instant, lost: u64) {
+    fn on_round(&mut self, now: Instant, lost: u64) {
         if now.since(self.since) > MEMORY {
             (self.most, self.since) = ([0, self.most[0]], now);
         }
@@ -64,19 +104,8 @@ impl Held {
             self.longest = [None, self.longest[0]];
         }
     }
-    /// Nothing was on its way for a while.
-    pub fn on_idle(&mut self) {
-        self.past.clear();
-    }
-    /// Whether the buffer has held more than it did lately.
-    pub fn had_room(&self) -> bool {
-        self.had_held(1)
-    }
-    /// Whether it has held far more.
-    pub fn had_much_room(&self) -> bool {
-        self.had_held(CLEARLY)
-    }
-    fn had_held(&self, times: u64) -> bool {
+    /// So many times as much as lately.
+    fn has_held(&self, times: u64) -> bool {
         let [this, last] = self.longest;
         let most = self.most[0].max(self.most[1]);
         last.is_some_and(|last| last.max(this.unwrap_or(0)).saturating_mul(times) < most)
@@ -100,6 +129,7 @@ mod tests {
         /// After a second in which a packet waits for 40 ms, and none is lost: 400,000 bytes.
         fn new() -> Self {
             let mut bed = Self { held: Held::default(), ms: 0, delivered: 0 };
+            bed.round(RATE, Some(40), 1);
             (0..10).for_each(|_| bed.round(RATE, Some(40), 0));
             bed
         }
@@ -117,7 +147,7 @@ mod tests {
         /// It ends, and something was lost.
         fn round(&mut self, rate: u64, waited: Option<u64>, lost: u64) {
             self.pass(rate, waited);
-            self.held.on_round(Instant::from_millis(self.ms), lost);
+            self.held.on_round(Instant::from_millis(self.ms), lost, lost > 0);
         }
     }
 
@@ -168,6 +198,16 @@ mod tests {
         bed.held.on_idle();
         bed.pass(RATE / 100, Some(50));
         assert!(!bed.held.had_room(), "of before it was idle nothing is remembered");
+    }
+
+    #[test]
+    fn where_nothing_is_lost_nothing_is_watched() {
+        let mut bed = Bed { held: Held::default(), ms: 0, delivered: 0 };
+        (0..10).for_each(|_| bed.round(RATE, Some(40), 0));
+        assert!(bed.held.watch.is_none() && !bed.held.had_room());
+        let mut bed = Bed::new();
+        (0..200).for_each(|_| bed.round(RATE, Some(20), 0));
+        assert!(bed.held.watch.is_none(), "nor later than some time after a loss");
     }
 
     #[test]

@@ -16,8 +16,8 @@ const LEAST_PAUSED: f64 = 6_000.0;
 pub(super) const LONGEST_PAUSE: Duration = Duration::from_millis(200);
 const PAUSE_MEMORY: f64 = 1.0;
 /// A stretch of the rate is no shorter than so many halves of the pauses, or the rate would be that of the turns, and the
-/// budget may reach as far, or the queue would not last until the next. It is no shorter than a quarter: where every round
-/// trip has a pause in it none is short, and the queue is never found empty.
+/// budget may reach as far, or the queue would not last until the next. The budget is no shorter than a quarter of them: where
+/// every round trip has a pause in it none is short, and the queue is never found empty.
 const PAUSE_HALVES: u64 = 3;
 const PAUSE_PARTS: u64 = 4;
 /// Quarters of a stall that the budget is at least: what the path itself holds meanwhile, and a little.
@@ -120,5 +120,58 @@ impl Budget {
     /// Reads each of its cache lines.
     pub fn look_at(&self) {
         black_box((self.least, self.pause, self.stalls.longest()));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const RTT: Duration = Duration::from_millis(40);
+
+    fn budget() -> Budget {
+        Budget::new(Duration::from_millis(15), Duration::from_millis(100), 0.04)
+    }
+    /// Round trips of so many, the queue found empty in one of `every`.
+    fn found_empty(budget: &mut Budget, round_trips: u64, every: u64) {
+        for n in 1..=round_trips {
+            budget.on_queue(Instant::from_millis(40 * n), n % every == 0, RTT, false);
+        }
+    }
+
+    #[test]
+    fn an_empty_queue_makes_it_grow_and_one_in_twenty_five_is_wanted() {
+        let mut rarely = budget();
+        found_empty(&mut rarely, 2_000, 100);
+        assert!(rarely.seconds() < 0.02, "{rarely:?}");
+        let mut often = budget();
+        found_empty(&mut often, 2_000, 10);
+        assert!((often.seconds() - 0.1).abs() < 0.01, "{often:?}");
+    }
+
+    #[test]
+    fn a_pause_of_the_radio_is_bridged_and_forgotten() {
+        let mut budget = budget();
+        let silence =
+            |lasted, missed, paused| Silence { lasted, delivered: 0, missed, paused, selective: true };
+        let pause = Duration::from_millis(120);
+        budget.on_ack(Instant::from_millis(120), &silence(pause, 1e6, false));
+        budget.on_ack(Instant::from_millis(240), &silence(pause, 1e3, true));
+        assert_eq!(budget.stretch(), Duration::ZERO, "a fade, and a slow radio");
+        budget.on_ack(Instant::from_millis(360), &silence(pause, 1e6, true));
+        budget.on_queue(Instant::from_millis(360), false, RTT, false);
+        assert_eq!(budget.stretch(), pause * 3 / 2);
+        assert!(budget.seconds() >= 0.03, "{budget:?}");
+        for ms in 361..3_000 {
+            budget.on_ack(Instant::from_millis(ms), &silence(Duration::from_millis(1), 0.0, true));
+        }
+        assert!(budget.stretch() < Duration::from_millis(20), "{budget:?}");
+    }
+
+    #[test]
+    fn what_is_asked_for_in_vain_is_mended() {
+        let budget = Budget::new(Duration::ZERO, Duration::ZERO, f64::NAN);
+        assert_eq!(budget.least(), Duration::from_millis(1));
+        assert!(budget.seconds() > 0.0 && budget.starvation > 0.0, "{budget:?}");
     }
 }

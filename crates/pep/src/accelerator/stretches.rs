@@ -173,3 +173,69 @@ impl Stretches {
         black_box((self.samples[MEMORY - 1], self.bandwidth));
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const OF: Circumstances = Circumstances {
+        busy: Duration::from_millis(60),
+        sparing: false,
+        lost_elsewhere: false,
+        repaired: false,
+    };
+
+    /// For so many parts of 10 ms: so many bytes arrive a millisecond, and so many are found lost.
+    fn run(stretches: &mut Stretches, ms: &mut u64, parts: u64, bytes: u64, lost: u64, of: &Circumstances) {
+        for _ in 0..parts {
+            for _ in 0..10 {
+                *ms += 1;
+                stretches.on_ack(bytes, lost, Some(Instant::from_millis(*ms - 40)), false);
+                stretches.on_rtt(Duration::from_millis(40));
+            }
+            stretches.measure(Instant::from_millis(*ms), of);
+        }
+    }
+    /// After half a second of 8 Mb/s.
+    fn known() -> (Stretches, u64) {
+        let (mut stretches, mut ms) = (Stretches::default(), 1_000);
+        stretches.on_idle(Instant::from_millis(ms - 40));
+        run(&mut stretches, &mut ms, 50, 1_000, 0, &OF);
+        assert!((stretches.bandwidth() - 8e6).abs() < 1e5, "{stretches:?}");
+        (stretches, ms)
+    }
+
+    #[test]
+    fn what_the_radio_lost_it_has_sent() {
+        let (mut stretches, mut ms) = known();
+        run(&mut stretches, &mut ms, 30, 500, 400, &Circumstances { lost_elsewhere: true, ..OF });
+        assert!((7.1e6..7.3e6).contains(&stretches.bandwidth()), "{stretches:?}");
+        run(&mut stretches, &mut ms, 30, 500, 400, &OF);
+        assert!((stretches.bandwidth() - 4e6).abs() < 1e5, "what the buffer lost it has not: {stretches:?}");
+    }
+
+    #[test]
+    fn losses_raise_no_estimate() {
+        let (mut stretches, mut ms) = known();
+        run(&mut stretches, &mut ms, 30, 1_000, 1_000, &Circumstances { lost_elsewhere: true, ..OF });
+        assert!((stretches.bandwidth() - 8e6).abs() < 1e5, "{stretches:?}");
+    }
+
+    #[test]
+    fn an_estimate_that_nothing_comes_near_is_not_reached() {
+        let (mut stretches, mut ms) = known();
+        run(&mut stretches, &mut ms, 90, 500, 500, &Circumstances { lost_elsewhere: true, ..OF });
+        assert!(stretches.is_reached(Instant::from_millis(ms)));
+        run(&mut stretches, &mut ms, 20, 500, 500, &Circumstances { lost_elsewhere: true, ..OF });
+        assert!(!stretches.is_reached(Instant::from_millis(ms)), "{stretches:?}");
+    }
+
+    #[test]
+    fn bytes_are_not_faster_than_they_were_sent() {
+        let (mut stretches, ms) = known();
+        // All of the last 100 ms at once.
+        stretches.on_ack(100_000, 0, Some(Instant::from_millis(ms + 60)), false);
+        let rate = stretches.measure(Instant::from_millis(ms + 10), &OF);
+        assert!(rate.is_some_and(|rate| rate < 9e6), "{rate:?}");
+    }
+}

@@ -261,7 +261,7 @@ impl Adaptive {
         let seconds = now.since(self.round_at).as_secs_f64();
         let silent_lately = now.since(self.silent_at) < self.min_rtt() * SILENT_LATELY;
         let lossy = is_lossy(delivered, lost);
-        if !self.unselective && !silent_lately && lossy && self.held.had_much_room() {
+        if !self.unselective && !silent_lately && lossy && self.held.had_much_room(now) {
             self.leaky_until = now + LEAKY;
         }
         let elsewhere = self.is_lost_elsewhere(now);
@@ -294,7 +294,10 @@ impl Adaptive {
 
     /// Whether what is lost is not what the buffer had no room for. Without SACK it was lost at an unknown time.
     fn is_lost_elsewhere(&self, now: Instant) -> bool {
-        now < self.leaky_until && !self.unselective && self.held.had_room() && self.stretches.is_reached(now)
+        now < self.leaky_until
+            && !self.unselective
+            && self.held.had_room(now)
+            && self.stretches.is_reached(now)
     }
 
     fn measure(&mut self, now: Instant) {
@@ -349,7 +352,8 @@ impl Adaptive {
         self.floor.look_at();
         self.stretches.look_at();
         self.budget.look_at();
-        black_box((self.shallow.cap(), self.held.had_room(), self.response.reach()));
+        self.held.look_at();
+        black_box((self.shallow.cap(), self.response.reach()));
         black_box((self.acked_at, self.round_at, self.window));
     }
     /// In bit/s; zero before it was measured.

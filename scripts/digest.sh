@@ -1,0 +1,35 @@
+#!/bin/sh
+# Prints a SHA-256 of the results of sixteen short runs, one line each, so that a change that only renames or moves
+# code can be shown to leave every figure as it was:
+#   scripts/digest.sh target/release/paceline > before; (change, build); scripts/digest.sh target/release/paceline | diff before -
+# The digest covers the figures alone: `origin` holds the commit and is left out.
+set -eu
+paceline=${1:?usage: $0 PROGRAM}
+
+digest() {
+    label=$1
+    shift
+    figures=$("$paceline" run "$@" --seeds 2 --json | sed '/"origin": {/,/}/d; /"commit"/d; /"version"/d')
+    printf '%s  %s\n' "$(printf '%s' "$figures" | sha256sum | cut -c 1-16)" "$label"
+}
+
+short="--set run.duration=5s --set run.warmup=1s"
+# shellcheck disable=SC2086
+{
+    digest "uplink-limited, basic" uplink-limited $short --set ack_filter.scheme=basic
+    digest "uplink-limited, hybrid-opt, RLC AM" uplink-limited $short --set ack_filter.scheme=hybrid-opt --set cell.rlc=am
+    digest "uplink-limited, safe" uplink-limited $short --set ack_filter.scheme=safe
+    digest "single-station, BBR" single-station $short --set tcp.congestion_control=bbr
+    digest "single-station, accelerator" single-station $short --set core.path=accelerator
+    digest "ack-filter-paper" ack-filter-paper $short --set ack_filter.scheme='hybrid(6)'
+    digest "ack-filter-paper, random access" ack-filter-paper $short --set cell.initial_access=true --set station.count=20
+    digest "three cells of seven sites" ack-filter-paper $short --set deployment.model=umi-38901 --set deployment.fading=etu
+    digest "parity-cell, Prague" parity-cell $short --set tcp.congestion_control=prague
+    digest "parity-fixed, BBRv3" parity-fixed $short --set tcp.congestion_control=bbr3
+    digest "parity-loss, Illinois" parity-loss $short --set tcp.congestion_control=illinois
+    digest "accelerator-3g, paper" accelerator-3g $short --set core.path=accelerator
+    digest "accelerator-lte, adaptive" accelerator-lte $short --set core.path=accelerator --set accelerator.profile=adaptive
+    digest "accelerator-trace, adaptive" accelerator-trace $short --set core.path=accelerator
+    digest "accelerator-trace, split TCP" accelerator-trace $short --set core.path=split-tcp
+    digest "accelerator-trace, UDP" accelerator-trace $short --set station.traffic=udp --set "station.udp_rate=5 Mb/s"
+}

@@ -2,14 +2,15 @@
 # Prints a SHA-256 of the results of sixteen short runs, one line each, so that a change that only renames or moves
 # code can be shown to leave every figure as it was:
 #   scripts/digest.sh target/release/paceline > before; (change, build); scripts/digest.sh target/release/paceline | diff before -
-# The digest covers the figures alone: `origin` holds the commit and is left out.
+# The digest leaves the program's commit out.
 set -eu
 paceline=${1:?usage: $0 PROGRAM}
 
 digest() {
     label=$1
     shift
-    figures=$("$paceline" run "$@" --seeds 2 --json | sed '/"origin": {/,/}/d; /"commit"/d; /"version"/d')
+    figures=$("$paceline" run "$@" --seeds 2 --json)
+    figures=$(printf '%s' "$figures" | sed '/"commit"/d')
     printf '%s  %s\n' "$(printf '%s' "$figures" | sha256sum | cut -c 1-16)" "$label"
 }
 

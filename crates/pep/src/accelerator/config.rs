@@ -1,7 +1,7 @@
 //! What an accelerator is built from.
 
-use super::adaptive::AdaptiveParameters;
-use super::paper::PaperParameters;
+use crate::accelerator::rate::adaptive::AdaptiveParameters;
+use crate::accelerator::rate::paper::PaperParameters;
 use paceline_net::{Bytes, Duration};
 
 /// A device's buffer is promised to its connections in eighths of an equal share, so that they fill it together and not
@@ -29,7 +29,7 @@ impl Default for RateControl {
     }
 }
 
-/// Parameters of an [`super::Accelerator`]. Values that make no sense count as the nearest that do.
+/// Parameters of an [`crate::accelerator::Accelerator`]. Values that make no sense count as the nearest that do.
 #[derive(Clone, PartialEq, Debug)]
 pub struct AcceleratorConfig {
     /// The rate control, one for each device.
@@ -62,7 +62,7 @@ pub struct AcceleratorConfig {
     /// Leave the checksums of data to the device that sends it.
     pub partial_checksums: bool,
     /// Data leaves without a copy where that pays: as headers, their checksum partial, with
-    /// [`super::Transmission::body`] beside them.
+    /// [`crate::accelerator::Transmission::body`] beside them.
     pub gather: bool,
     /// A client that owes an acknowledgment for so long stops early acknowledgments.
     pub silence: Duration,
@@ -103,11 +103,11 @@ impl Default for AcceleratorConfig {
 impl AcceleratorConfig {
     /// What may be promised to the server of one of a device's connections ahead of what its client has, in bytes. `busy` of
     /// them have something on the way.
-    pub(super) fn share(&self, busy: usize) -> u64 {
+    pub(in crate::accelerator) fn share(&self, busy: usize) -> u64 {
         let part = self.device_buffer.0 / (SHARES * busy.max(1) as u64);
         part.max(LEAST_SHARE).min(self.flow_buffer.0)
     }
-    pub(super) fn clamped(mut self) -> Self {
+    pub(in crate::accelerator) fn clamped(mut self) -> Self {
         // A buffer below a few segments could not even fill a delayed ACK; beyond 2^29 serial numbers end.
         self.flow_buffer = Bytes(self.flow_buffer.0.clamp(16 << 10, 1 << 29));
         self.exposure = Bytes(self.exposure.0.min(2 * self.flow_buffer.0));

@@ -52,57 +52,20 @@
 //! Left out: tunnels (a GTP-U packet passes untouched; the place to stand is N6 or SGi), acceleration of uploads,
 //! and the journal's storage, of which only the records are made here.
 
-mod adaptive;
-mod ahead;
-mod black_hole;
-mod budget;
-mod client;
 mod config;
-mod control;
-mod device;
-mod expected;
-mod exposed;
-mod fading;
-mod floor;
 mod flow;
-mod held;
 mod histogram;
-mod inbound;
-mod index;
-mod journal;
-mod loaded;
-mod losses;
 mod machine;
-mod opening;
-mod operation;
-mod outbound;
-mod overshoot;
-mod paper;
-mod paws;
-mod ranges;
-mod recovery;
-mod response;
-mod rtt;
-mod scoreboard;
-mod sent;
-mod settle;
-mod shallow;
-mod stalls;
+mod rate;
 mod stats;
-mod store;
-mod stretch;
-mod stretches;
-mod timers;
-mod turns;
-mod uplink;
 
-pub use adaptive::AdaptiveParameters;
 pub use config::{AcceleratorConfig, RateControl};
+pub use flow::from_server::payload_slice::Stretch;
 pub use histogram::Histogram;
 pub use machine::Accelerator;
-pub use paper::PaperParameters;
+pub use rate::adaptive::AdaptiveParameters;
+pub use rate::paper::PaperParameters;
 pub use stats::{AcceleratorStats, BypassReason, Rates, Times};
-pub use stretch::Stretch;
 
 use paceline_net::{Duration, FlowKey, Packet, Port, Rate, SeqNumber};
 use std::net::IpAddr;

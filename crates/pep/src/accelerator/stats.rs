@@ -1,6 +1,6 @@
 //! What an accelerator counts.
 
-use super::histogram::Histogram;
+use crate::accelerator::histogram::Histogram;
 use paceline_net::{Duration, Rate};
 
 macro_rules! bypass_reasons {
@@ -106,7 +106,7 @@ pub struct AcceleratorStats {
     pub queue_delays: Times,
     /// Rates towards devices at the same moments, in b/s.
     pub rates: Rates,
-    pub(super) bypassed: [u64; BypassReason::ALL.len()],
+    pub(in crate::accelerator) bypassed: [u64; BypassReason::ALL.len()],
 }
 
 /// Times in ns; the first bucket ends at 1 ms.
@@ -115,7 +115,7 @@ pub type Times = Histogram<1_000_000>;
 pub type Rates = Histogram<64_000>;
 
 impl AcceleratorStats {
-    pub(super) fn on_round_trip(&mut self, rtt: Duration, min: Duration, rate: Rate) {
+    pub(in crate::accelerator) fn on_round_trip(&mut self, rtt: Duration, min: Duration, rate: Rate) {
         self.round_trips.record(rtt.as_nanos());
         self.queue_delays.record(rtt.saturating_sub(min).as_nanos());
         self.rates.record(rate.0);
@@ -124,7 +124,7 @@ impl AcceleratorStats {
     pub fn bypassed(&self, reason: BypassReason) -> u64 {
         self.bypassed[reason as usize]
     }
-    pub(super) fn bypass(&mut self, reason: BypassReason) {
+    pub(in crate::accelerator) fn bypass(&mut self, reason: BypassReason) {
         self.bypassed[reason as usize] += 1;
     }
     /// All counters with their names, in a fixed order.

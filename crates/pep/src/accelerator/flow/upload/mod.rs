@@ -1,0 +1,4 @@
+//! (to be written)
+
+pub(in crate::accelerator) mod client;
+pub(in crate::accelerator) mod uplink;

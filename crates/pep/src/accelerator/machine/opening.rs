@@ -1,0 +1,371 @@
+//! Handshakes as they pass (RFC 9293 section 3.5, RFC 7323, RFC 2018, RFC 3168, RFC 9768): nothing is answered or
+//! altered, both sides are learned from the SYN pair, and what must not be touched is told apart.
+//!
+//! The table is bounded and forgets the oldest first: a flood of SYNs costs memory up to a limit, and connections
+//! whose handshake is forgotten pass untouched.
+
+use crate::accelerator::Side;
+use crate::accelerator::flow::upload::uplink::Uplink;
+use crate::accelerator::machine::index::{Keyed, Table};
+use crate::accelerator::stats::BypassReason;
+use paceline_net::{
+    Duration, FlowKey, ForeignOptions, Instant, Packet, SeqNumber, TcpFlags, TcpHeader, TcpOptions,
+};
+use std::collections::VecDeque;
+
+/// Payload bytes of a segment where no MSS option says more (RFC 9293 section 3.7.1).
+const DEFAULT_MSS: u16 = 536;
+/// Below this even a hostile MSS does not bring us.
+const MIN_SEGMENT: u32 = 64;
+
+/// What both sides agreed on.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(in crate::accelerator) struct Agreed {
+    /// Shift of the windows that the client advertises, and we in its name.
+    pub client_shift: u8,
+    /// Shift of the server's windows.
+    pub server_shift: u8,
+    pub timestamps: bool,
+    pub sack: bool,
+    /// Classic ECN.
+    pub ecn: bool,
+    /// Payload bytes of a segment to the client.
+    pub segment: u32,
+}
+
+/// One side's SYN.
+#[derive(Clone, Copy, Debug)]
+struct Syn {
+    isn: SeqNumber,
+    options: TcpOptions,
+    flags: TcpFlags,
+    /// It answered the other's SYN, with this number.
+    answer: bool,
+    ack: SeqNumber,
+}
+
+impl Syn {
+    /// Sent again, it may offer less (RFC 3168, section 6.1.1.1; RFC 9768, section 3.1.4), while the answer to the one
+    /// `before` is on its way: an answer agrees to nothing that was not offered.
+    fn unite(self, before: &Self) -> Self {
+        let (own, old) = (self.options, before.options);
+        let options = TcpOptions {
+            mss: own.mss.or(old.mss),
+            window_scale: own.window_scale.or(old.window_scale),
+            sack_permitted: own.sack_permitted || old.sack_permitted,
+            timestamps: own.timestamps.or(old.timestamps),
+            other: own.other.with(old.other),
+            ..own
+        };
+        Self { options, flags: self.flags.with(before.flags), ..self }
+    }
+}
+
+/// A connection whose handshake has begun and that has had no data from its server.
+#[derive(Clone, Debug)]
+pub(in crate::accelerator) struct Opening {
+    key: FlowKey,
+    /// By [`Side`]: that of the server, that of the mobile.
+    syns: [Option<Syn>; 2],
+    /// The client acknowledged the server's SYN.
+    client_acked: bool,
+    /// Right edge of the client's largest window, as a distance from the server's initial sequence number.
+    client_edge: u64,
+    /// When the server's SYN went to the mobile side, and how long the answer took.
+    syn_at: Option<Instant>,
+    rtt: Option<Duration>,
+    pub uplink: Uplink,
+    serial: u64,
+}
+
+impl Keyed for Opening {
+    type Key = FlowKey;
+    fn key(&self) -> FlowKey {
+        self.key
+    }
+}
+
+/// What an opening becomes at the server's first data.
+#[derive(Clone, Copy, Debug)]
+pub(in crate::accelerator) struct Opened {
+    pub agreed: Agreed,
+    pub server_isn: SeqNumber,
+    pub client_edge: u64,
+    /// False for data under Fast Open, ahead of the client's acknowledgment.
+    pub complete: bool,
+    pub server_timestamp: u32,
+    /// Round-trip time of the mobile segment, as the handshake shows it.
+    pub rtt: Option<Duration>,
+}
+
+impl Opening {
+    fn new(key: FlowKey, serial: u64) -> Self {
+        Self {
+            key,
+            syns: [None; 2],
+            client_acked: false,
+            client_edge: 0,
+            syn_at: None,
+            rtt: None,
+            uplink: Uplink::default(),
+            serial,
+        }
+    }
+
+    /// A SYN passes. `Err` tells why the connection is to be left alone.
+    fn on_syn(
+        &mut self,
+        now: Instant,
+        side: Side,
+        packet: &Packet,
+        tcp: &TcpHeader,
+    ) -> Result<(), BypassReason> {
+        check(packet, tcp)?;
+        let before = self.syns[side as usize];
+        let answer = tcp.flags.contains(TcpFlags::ACK);
+        let syn = Syn { isn: tcp.seq, options: tcp.options, flags: tcp.flags, answer, ack: tcp.ack };
+        if self.syns[side.other() as usize].is_some_and(|other| other.answer == answer) && !answer {
+            return Err(BypassReason::SimultaneousOpen);
+        }
+        let offer = before.filter(|before| !before.answer && !answer);
+        self.syns[side as usize] = Some(offer.map_or(syn, |before| syn.unite(&before)));
+        if side == Side::Mobile {
+            self.uplink.start(now, packet, tcp);
+            // The window of a SYN is never scaled.
+            self.client_edge = self.client_edge.max(1 + u64::from(tcp.window));
+            if answer {
+                self.on_answer(now);
+            }
+        } else {
+            // Sent twice, its answer is nobody's (Karn).
+            self.syn_at = before.is_none().then_some(now);
+            self.uplink.renewed.on(now, Side::Server);
+            if answer {
+                self.uplink.on_server_ack(tcp);
+            }
+        }
+        Ok(())
+    }
+
+    /// The client acknowledged the server's SYN.
+    fn on_answer(&mut self, now: Instant) {
+        self.client_acked = true;
+        self.rtt = self.rtt.or(self.syn_at.map(|at| now.since(at)));
+    }
+
+    /// A segment without SYN from the mobile side.
+    fn on_client(&mut self, now: Instant, packet: &Packet, tcp: &TcpHeader) {
+        let [Some(server), Some(client)] = self.syns else { return };
+        // Nothing but the server's SYN is there to be acknowledged.
+        let plausible = tcp.ack == server.isn + 1 && self.uplink.accepts_seq(tcp.seq);
+        if !plausible && self.uplink.note_end(tcp) {
+            return;
+        }
+        if !tcp.flags.contains(TcpFlags::ACK) || tcp.flags.contains(TcpFlags::RST) || !plausible {
+            return;
+        }
+        self.uplink.on_client(now, packet, tcp);
+        self.on_answer(now);
+        let shift = server.options.window_scale.and(client.options.window_scale).unwrap_or(0).min(14);
+        self.client_edge = self.client_edge.max(1 + (u64::from(tcp.window) << shift));
+    }
+
+    /// A segment without SYN and without data from the server side.
+    fn on_server(&mut self, tcp: &TcpHeader) {
+        if !tcp.flags.contains(TcpFlags::ACK) || !self.uplink.accepts_ack(tcp.ack) {
+            return;
+        }
+        self.uplink.on_server_ack(tcp);
+        // An upload over a long path has more on its way than any window without scaling.
+        if let [Some(server), Some(client)] = &self.syns {
+            self.uplink.note_window(u32::from(tcp.window) << agree(server, client).server_shift);
+        }
+    }
+
+    /// The connection as the server's first data finds it.
+    pub fn opened(&self) -> Result<Opened, BypassReason> {
+        let [Some(server), Some(client)] = self.syns else { return Err(BypassReason::OneSided) };
+        let fast_open = server.options.other.with(client.options.other).intersects(ForeignOptions::FAST_OPEN);
+        if !(server.answer || client.answer) || !(self.client_acked || fast_open) {
+            return Err(BypassReason::OneSided);
+        }
+        Ok(Opened {
+            agreed: agree(&server, &client),
+            server_isn: server.isn,
+            client_edge: self.client_edge,
+            complete: self.client_acked,
+            rtt: self.rtt,
+            server_timestamp: server.options.timestamps.map_or(0, |timestamps| timestamps.val),
+        })
+    }
+}
+
+fn agree(server: &Syn, client: &Syn) -> Agreed {
+    let scaled = server.options.window_scale.zip(client.options.window_scale);
+    // RFC 7323, section 2.3: a larger shift counts as 14.
+    let (server_shift, client_shift) = scaled.map_or((0, 0), |(s, c)| (s.min(14), c.min(14)));
+    let timestamps = server.options.timestamps.is_some() && client.options.timestamps.is_some();
+    let (offer, answer) = if server.answer { (client, server) } else { (server, client) };
+    let (ece, cwr) = (TcpFlags::ECE, TcpFlags::CWR);
+    let ecn =
+        offer.flags.contains(ece.with(cwr)) && answer.flags.contains(ece) && !answer.flags.contains(cwr);
+    let mss = client.options.mss.unwrap_or(DEFAULT_MSS);
+    // The client may have longer frames than the path: no longer than the server's own, which would have sent them.
+    let mss = u32::from(server.options.mss.map_or(mss, |own| own.min(mss)));
+    let segment = mss.saturating_sub(if timestamps { 12 } else { 0 }).max(MIN_SEGMENT);
+    let sack = server.options.sack_permitted && client.options.sack_permitted;
+    Agreed { client_shift, server_shift, timestamps, sack, ecn, segment }
+}
+
+/// What forbids to touch a connection, by one side's SYN.
+fn check(packet: &Packet, tcp: &TcpHeader) -> Result<(), BypassReason> {
+    let foreign = tcp.options.other;
+    let signed = ForeignOptions::MD5.with(ForeignOptions::AUTHENTICATION);
+    // Named ones are judged by name, an offer of accurate ECN when it is answered.
+    let known =
+        signed.with(ForeignOptions::MPTCP).with(ForeignOptions::FAST_OPEN).with(ForeignOptions::ACCURATE_ECN);
+    let unknown = foreign.without(known).any();
+    if packet.ip.special {
+        Err(BypassReason::SpecialIp)
+    } else if foreign.intersects(ForeignOptions::MPTCP) {
+        Err(BypassReason::Mptcp)
+    } else if foreign.intersects(signed) {
+        Err(BypassReason::Signed)
+    } else if unknown {
+        Err(BypassReason::UnknownOption)
+    } else if accepts_accurate_ecn(tcp) {
+        Err(BypassReason::AccurateEcn)
+    } else {
+        Ok(())
+    }
+}
+
+/// Whether a SYN accepts accurate ECN, be it offered by the SYN that was seen last or by one before. An offer is declined
+/// by ECE alone (or with the nonce bit), by none, by an echo of all.
+fn accepts_accurate_ecn(tcp: &TcpHeader) -> bool {
+    let bits = (tcp.flags.0 & (TcpFlags::AE.0 | TcpFlags::CWR.0 | TcpFlags::ECE.0)) >> 6;
+    let accepts = ![0b000, 0b001, 0b101, 0b111].contains(&bits);
+    tcp.flags.contains(TcpFlags::ACK)
+        && (accepts || tcp.options.other.intersects(ForeignOptions::ACCURATE_ECN))
+}
+
+/// All openings, keyed in the direction from server to mobile.
+#[derive(Debug)]
+pub(in crate::accelerator) struct Openings {
+    table: Table<Opening>,
+    /// In the order of their start; entries may be stale.
+    order: VecDeque<(u64, u32)>,
+    limit: usize,
+    serial: u64,
+}
+
+impl Openings {
+    pub fn new(limit: usize, seed: u64) -> Self {
+        Self { table: Table::new(seed), order: VecDeque::new(), limit, serial: 0 }
+    }
+    pub fn set_limit(&mut self, limit: usize) {
+        self.limit = limit;
+    }
+    pub fn len(&self) -> usize {
+        self.table.len()
+    }
+    /// A SYN passes. `Err` tells why its connection is to be left alone; `Ok` how many openings were forgotten.
+    pub fn on_syn(
+        &mut self,
+        now: Instant,
+        key: FlowKey,
+        side: Side,
+        packet: &Packet,
+        tcp: &TcpHeader,
+    ) -> Result<u64, BypassReason> {
+        let mut forgotten = 0;
+        let repeats = |opening: &Opening| {
+            let known = opening.syns[side as usize].map(|syn| syn.isn);
+            known == Some(tcp.seq)
+                || known.is_none() && tcp.flags.contains(TcpFlags::ACK)
+                || known.is_none() && opening.syns[side.other() as usize].is_some_and(|syn| !syn.answer)
+        };
+        let slot = match self.table.find(&key) {
+            Some(slot) if self.table.get(slot).is_some_and(repeats) => slot,
+            Some(slot) => {
+                // A new initial sequence number is a new connection.
+                self.table.remove(slot);
+                self.enter(key)
+            }
+            None => {
+                while self.table.len() >= self.limit || self.order.len() >= 2 * self.limit {
+                    forgotten += u64::from(self.forget_oldest());
+                }
+                self.enter(key)
+            }
+        };
+        let opening = self.table.get_mut(slot).expect("it was found or entered");
+        match opening.on_syn(now, side, packet, tcp) {
+            Ok(()) => Ok(forgotten),
+            Err(reason) => {
+                self.table.remove(slot);
+                Err(reason)
+            }
+        }
+    }
+    fn enter(&mut self, key: FlowKey) -> u32 {
+        self.serial += 1;
+        let slot = self.table.insert(Opening::new(key, self.serial));
+        self.order.push_back((self.serial, slot));
+        slot
+    }
+    fn forget_oldest(&mut self) -> bool {
+        let Some((serial, slot)) = self.order.pop_front() else { return false };
+        let current = self.table.get(slot).is_some_and(|opening| opening.serial == serial);
+        current && self.table.remove(slot).is_some()
+    }
+    pub fn on_client(&mut self, now: Instant, key: &FlowKey, packet: &Packet, tcp: &TcpHeader) {
+        if let Some(slot) = self.table.find(key)
+            && let Some(opening) = self.table.get_mut(slot)
+        {
+            opening.on_client(now, packet, tcp);
+        }
+    }
+    /// A segment without SYN from the server side that carries no data.
+    pub fn on_server(&mut self, key: &FlowKey, tcp: &TcpHeader) {
+        if let Some(slot) = self.table.find(key)
+            && let Some(opening) = self.table.get_mut(slot)
+        {
+            opening.on_server(tcp);
+        }
+    }
+    /// Ends the opening of `key` and gives it away.
+    pub fn take(&mut self, key: &FlowKey) -> Option<Opening> {
+        let slot = self.table.find(key)?;
+        self.table.remove(slot)
+    }
+}
+
+impl Opening {
+    /// Whether the handshake that is under way answers the SYN of another connection than that with this
+    /// initial sequence number of the server.
+    pub fn replaces(&self, server_isn: SeqNumber) -> bool {
+        let answers = |syn: &Syn, other: &Syn| syn.answer && syn.ack == other.isn + 1;
+        matches!(&self.syns, [Some(server), Some(client)]
+            if server.isn != server_isn && (answers(server, client) || answers(client, server)))
+    }
+    /// Whether both sides have said so: the client acknowledges the server's SYN.
+    pub fn is_confirmed(&self) -> bool {
+        self.client_acked
+    }
+}
+
+impl Openings {
+    pub fn holds(&self, key: &FlowKey) -> bool {
+        self.table.holds(key)
+    }
+    /// The other direction of a connection whose handshake is complete.
+    pub fn uplink(&mut self, key: &FlowKey) -> Option<&mut Uplink> {
+        let slot = self.table.find(key)?;
+        self.table.get_mut(slot).filter(|opening| opening.client_acked).map(|opening| &mut opening.uplink)
+    }
+    pub fn get(&mut self, key: &FlowKey) -> Option<&Opening> {
+        let slot = self.table.find(key)?;
+        self.table.get(slot)
+    }
+}

@@ -8,6 +8,7 @@ mod output;
 mod progress;
 mod quantity;
 mod report;
+mod results_folder;
 mod scenario_file;
 mod sweep;
 mod table;

@@ -2,7 +2,8 @@
 
 use super::run::describe;
 use crate::failure::{Failure, Outcome};
-use crate::output::{self, Folder};
+use crate::output;
+use crate::results_folder::ResultsFolder;
 use crate::scenario_file::{self, ScenarioArgs};
 use paceline_live::emulate::{self, Emulation};
 use paceline_live::probe;
@@ -51,7 +52,7 @@ pub fn run(args: &Args) -> Outcome {
     if let Some(problem) = probe::emulation() {
         return Err(Failure::Failed(anyhow::anyhow!("emulate: {problem}")));
     }
-    let folder = args.out.as_deref().map(Folder::create).transpose()?;
+    let folder = args.out.as_deref().map(ResultsFolder::create).transpose()?;
     let pcap = folder.as_ref().filter(|_| args.pcap).map(|folder| folder.path("emulated.pcapng"));
     let emulation = Emulation {
         scenario: &scenario,

@@ -1,6 +1,5 @@
 //! One file a command.
 
-pub mod calibration;
 pub mod check;
 pub mod compare;
 pub mod doctor;
@@ -9,7 +8,6 @@ pub mod gateway;
 pub mod parity;
 pub mod report;
 pub mod reproduce;
-pub mod reproduce_accelerator;
 pub mod run;
 pub mod sweep;
 pub mod top;

@@ -1,8 +1,9 @@
 //! `paceline run`: simulates a scenario, one run per seed, on all cores.
 
 use crate::failure::{Failure, Outcome};
-use crate::output::{self, Folder};
+use crate::output;
 use crate::progress;
+use crate::results_folder::ResultsFolder;
 use crate::scenario_file::{self, ScenarioArgs};
 use crate::table::{Column, render};
 use anyhow::Context;
@@ -39,7 +40,7 @@ pub fn run(args: &Args) -> Outcome {
     let (name, scenario) = scenario_file::load(&args.scenario)?;
     let last = scenario.run.seed.checked_add(args.seeds - 1);
     let last = last.ok_or_else(|| Failure::input("run.seed plus --seeds is beyond the largest seed"))?;
-    let folder = args.out.as_deref().map(Folder::create).transpose()?;
+    let folder = args.out.as_deref().map(ResultsFolder::create).transpose()?;
     let pool = rayon::ThreadPoolBuilder::new().num_threads(args.jobs.unwrap_or(0).into()).build();
     let pool = pool.context("cannot start threads")?;
     let bar = progress::bar(args.seeds * scenario.run.duration.as_millis(), "simulated time");
@@ -87,7 +88,7 @@ fn why(summary: &Summary) -> String {
 fn one(
     scenario: &Scenario,
     seed: u64,
-    folder: Option<&Folder>,
+    folder: Option<&ResultsFolder>,
     bar: &ProgressBar,
 ) -> anyhow::Result<RunResult> {
     let mut writer = None;

@@ -4,6 +4,7 @@ mod axis;
 mod chart;
 mod html;
 mod map;
+mod over_time;
 mod reproduce;
 mod run;
 mod sweep;

@@ -1,33 +1,49 @@
-//! All jobs of a sweep, a job being one point with one seed, on all cores.
+//! Runs the jobs of a sweep on all cores. A job is one point of the grid with one seed.
 //!
-//! The largest jobs start first and each core takes the next one when it is free, so that no core waits for another
-//! at the end.
+//! The largest jobs start first, and every core takes the next job when it is free, so that no core idles at the end.
 
 use super::grid::{Grid, Point};
 use super::parts::Parts;
 use crate::failure::{Failure, Outcome};
 use crate::progress;
+use anyhow::Context;
 use indicatif::ProgressBar;
 use paceline_net::Instant;
 use paceline_sim::{RunResult, Scenario, simulate};
-use std::sync::Mutex;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use rayon::iter::{ParallelBridge, ParallelIterator};
+use std::cmp::Reverse;
 
 struct Job<'a> {
+    /// Index of the point in the grid.
     point: usize,
+    /// Index of the result among the results of all points and seeds.
     slot: usize,
     seed: u64,
     scenario: &'a Scenario,
 }
 
 impl Job<'_> {
-    /// How much work it is, roughly: simulated milliseconds of all stations.
+    /// Estimated work: simulated milliseconds, summed over the stations.
     fn size(&self) -> u64 {
         self.scenario.run.duration.as_millis().max(1) * self.scenario.station_count()
     }
+    /// Simulates the job and stores its result among the parts.
+    fn run(&self, parts: &Parts, bar: &ProgressBar) -> anyhow::Result<(usize, RunResult)> {
+        let stations = self.scenario.station_count();
+        let mut last = Instant::ZERO;
+        let mut run = simulate(self.scenario, self.seed, None, &mut |now| {
+            bar.inc(now.since(last).as_millis() * stations);
+            last = now;
+        });
+        run.samples = Vec::new();
+        parts.store(self.point, &run)?;
+        Ok((self.slot, run))
+    }
 }
 
-/// Simulates what `parts` does not hold yet; gives the runs of every point in the order of their seeds.
+/// Simulates every job that has no result in `parts`. Gives the runs of every point in the order of their seeds.
+///
+/// After an error no further job is started; jobs that run then are finished and stored.
 pub fn run(grid: &Grid, seeds: u64, threads: usize, parts: &Parts) -> Outcome<Vec<Vec<RunResult>>> {
     let mut results: Vec<Option<RunResult>> = Vec::new();
     let mut jobs = Vec::new();
@@ -40,48 +56,17 @@ pub fn run(grid: &Grid, seeds: u64, threads: usize, parts: &Parts) -> Outcome<Ve
             results.push(done);
         }
     }
-    jobs.sort_by_key(|job| std::cmp::Reverse(job.size()));
+    jobs.sort_by_key(|job| Reverse(job.size()));
     let bar = progress::bar(jobs.iter().map(Job::size).sum(), "the work");
-    let shared = Shared { jobs: &jobs, next: AtomicUsize::new(0), parts, bar: &bar, done: Mutex::default() };
-    let done = std::thread::scope(|scope| {
-        let worker = || scope.spawn(|| shared.work());
-        let workers: Vec<_> = (0..threads.clamp(1, jobs.len().max(1))).map(|_| worker()).collect();
-        let ends = workers.into_iter().map(|worker| worker.join().expect("a simulation does not panic"));
-        ends.collect::<anyhow::Result<Vec<()>>>()
-    });
+    let pool = rayon::ThreadPoolBuilder::new().num_threads(threads.clamp(1, jobs.len().max(1))).build();
+    let pool = pool.context("cannot start threads").map_err(Failure::Failed)?;
+    // `par_bridge` hands out the jobs one by one in their order; a split into ranges would start small ones first.
+    let done: anyhow::Result<Vec<_>> =
+        pool.install(|| jobs.iter().par_bridge().map(|job| job.run(parts, &bar)).collect());
     bar.finish_and_clear();
-    done.map_err(Failure::Failed)?;
-    for (slot, run) in shared.done.into_inner().expect("no worker panicked") {
+    for (slot, run) in done.map_err(Failure::Failed)? {
         results[slot] = Some(run);
     }
     let mut runs = results.into_iter().map(|run| run.expect("every job was done"));
     Ok(grid.points.iter().map(|_| runs.by_ref().take(seeds as usize).collect()).collect())
-}
-
-struct Shared<'a> {
-    jobs: &'a [Job<'a>],
-    next: AtomicUsize,
-    parts: &'a Parts,
-    bar: &'a ProgressBar,
-    done: Mutex<Vec<(usize, RunResult)>>,
-}
-
-impl Shared<'_> {
-    /// One core's work: the next job until there is none. After a failure nobody starts another.
-    fn work(&self) -> anyhow::Result<()> {
-        while let Some(job) = self.jobs.get(self.next.fetch_add(1, Ordering::Relaxed)) {
-            let stations = job.scenario.station_count();
-            let mut last = Instant::ZERO;
-            let mut run = simulate(job.scenario, job.seed, None, &mut |now| {
-                self.bar.inc(now.since(last).as_millis() * stations);
-                last = now;
-            });
-            run.samples = Vec::new();
-            self.parts.store(job.point, &run).inspect_err(|_| {
-                self.next.store(self.jobs.len(), Ordering::Relaxed);
-            })?;
-            self.done.lock().expect("no worker panicked").push((job.slot, run));
-        }
-        Ok(())
-    }
 }

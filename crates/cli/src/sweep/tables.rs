@@ -6,7 +6,6 @@ use crate::table::align;
 use paceline_sim::results::mean_and_ci95;
 use paceline_sim::{RunResult, Totals};
 use serde_json::{Value, json};
-use std::fmt::Write;
 
 /// Heading, decimals and value of the totals in the printed table.
 type Shown = (&'static str, usize, fn(&Totals) -> f64);
@@ -35,37 +34,38 @@ impl<'a> Swept<'a> {
     pub fn new(grid: &'a Grid, runs: &'a [Vec<RunResult>]) -> Self {
         Self { grid, runs, figures: runs.iter().map(|runs| mean_and_ci95(runs)).collect() }
     }
-    /// `sweep.csv`: a row per point.
+    /// `sweep.csv`: one row per point, with mean and half width of the confidence interval of every total.
     pub fn sweep_csv(&self) -> String {
-        let mut csv = self.keys();
-        for name in Totals::names() {
-            let _ = write!(csv, ",{name},{name}_ci95");
-        }
-        csv.push('\n');
-        for (point, (mean, ci95)) in self.figures.iter().enumerate() {
-            csv += &self.values(point);
-            let ci95 = ci95.as_ref().map(Totals::values);
-            for (index, mean) in mean.values().iter().enumerate() {
-                let half = ci95.as_ref().map_or(String::new(), |all| format!("{:.6}", all[index]));
-                let _ = write!(csv, ",{mean:.6},{half}");
-            }
-            csv.push('\n');
-        }
-        csv
+        let mut header = key_fields(self.grid.axes.iter().map(|axis| axis.key.clone()));
+        header.extend(Totals::names().iter().flat_map(|name| [(*name).to_owned(), format!("{name}_ci95")]));
+        let rows = self.grid.points.iter().zip(&self.figures).map(|(point, (mean, ci95))| {
+            let half_widths = ci95.as_ref().map(Totals::values);
+            let half_width =
+                |index: usize| half_widths.as_ref().map_or(String::new(), |all| number(all[index]));
+            let means = mean.values();
+            let figures =
+                means.iter().enumerate().flat_map(|(index, mean)| [number(*mean), half_width(index)]);
+            let mut row = key_fields(point.values.iter().cloned());
+            row.extend(figures);
+            row
+        });
+        to_csv(std::iter::once(header).chain(rows))
     }
-    /// `runs.csv`: a row per point and seed.
+    /// `runs.csv`: one row per point and seed, with every total.
     pub fn runs_csv(&self) -> String {
-        let mut csv = format!("{},seed,{}\n", self.keys(), Totals::names().join(","));
-        for (point, runs) in self.runs.iter().enumerate() {
-            for run in runs {
-                let _ = write!(csv, "{},{}", self.values(point), run.seed);
-                for value in run.totals.values() {
-                    let _ = write!(csv, ",{value:.6}");
-                }
-                csv.push('\n');
-            }
-        }
-        csv
+        let mut header = key_fields(self.grid.axes.iter().map(|axis| axis.key.clone()));
+        header.push(String::from("seed"));
+        header.extend(Totals::names().iter().map(|name| (*name).to_owned()));
+        let points = self.grid.points.iter().zip(self.runs);
+        let rows = points.flat_map(|(point, runs)| {
+            runs.iter().map(|run| {
+                let mut row = key_fields(point.values.iter().cloned());
+                row.push(run.seed.to_string());
+                row.extend(run.totals.values().iter().map(|value| number(*value)));
+                row
+            })
+        });
+        to_csv(std::iter::once(header).chain(rows))
     }
     /// `sweep.json`.
     pub fn json(&self) -> String {
@@ -115,21 +115,34 @@ impl<'a> Swept<'a> {
         }
         format!("{name}, simulated: {points} points, {runs}\n{}", align(&lines, self.grid.axes.len()))
     }
-    fn keys(&self) -> String {
-        let keys: Vec<String> = self.grid.axes.iter().map(|axis| quoted(&axis.key)).collect();
-        keys.join(",")
-    }
-    fn values(&self, point: usize) -> String {
-        let values: Vec<String> = self.grid.points[point].values.iter().map(|v| quoted(v)).collect();
-        values.join(",")
-    }
 }
 
-/// A field of a CSV file (RFC 4180).
-fn quoted(field: &str) -> String {
-    if field.contains([',', '"', '\n', '\r']) {
-        format!("\"{}\"", field.replace('"', "\"\""))
-    } else {
-        field.to_owned()
+/// The fields of the swept keys; a grid without keys has one empty field, so that every table has a first column.
+fn key_fields(fields: impl Iterator<Item = String>) -> Vec<String> {
+    let fields: Vec<String> = fields.collect();
+    if fields.is_empty() { vec![String::new()] } else { fields }
+}
+
+/// A figure with the six decimals that all tables of results have.
+fn number(value: f64) -> String {
+    format!("{value:.6}")
+}
+
+fn to_csv(rows: impl Iterator<Item = Vec<String>>) -> String {
+    let mut writer = csv::Writer::from_writer(Vec::new());
+    for row in rows {
+        writer.write_record(row).expect("rows are equally long, and memory can be written to");
+    }
+    String::from_utf8(writer.into_inner().expect("memory can be written to")).expect("fields are UTF-8")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn fields_are_quoted_where_rfc_4180_asks_for_it() {
+        let fields = ["basic", "a,b", "\"5 MHz\"", ""].map(String::from).to_vec();
+        assert_eq!(to_csv(std::iter::once(fields)), "basic,\"a,b\",\"\"\"5 MHz\"\"\",\n");
     }
 }

@@ -1,6 +1,6 @@
 //! Running a gateway until it is asked to end.
 
-use super::{GuardArgs, RunArgs};
+use super::options::{GuardArgs, RunArgs};
 use crate::failure::{Failure, Outcome};
 use crate::output;
 use paceline_live::gateway::{Desk, Gateway, GatewayConfig, Setup, Sides, Snapshot};

@@ -1,9 +1,11 @@
 //! `paceline reproduce accelerator`: several sweeps, each in a folder of its own, and runs of one seed that show the
 //! course of time.
 
-use super::reproduce::{Options, describe};
-use crate::failure::Outcome;
-use crate::output::{self, Folder};
+use super::options::Options;
+use super::rows::describe;
+use crate::failure::{Failure, Outcome};
+use crate::output;
+use crate::results_folder::ResultsFolder;
 use crate::scenario_file;
 use crate::sweep::{self, Grid};
 use anyhow::Context;
@@ -78,9 +80,8 @@ fn over_time(name: &str, scenario: &str, set: &[&str], options: &Options) -> Out
     let shown = ["run.duration=30 s", "run.warmup=5 s"];
     let mut set: Vec<String> = shown.iter().chain(set).map(|set| (*set).to_owned()).collect();
     set.extend(user_set(scenario, options));
-    let resolved =
-        scenario_file::parse(scenario, text, &set).map_err(|e| crate::failure::Failure::Input(e.into()))?;
-    let folder = Folder::create(&folder)?;
+    let resolved = scenario_file::parse(scenario, text, &set).map_err(|e| Failure::Input(e.into()))?;
+    let folder = ResultsFolder::create(&folder)?;
     let result = simulate(&resolved, resolved.run.seed, None, &mut |_| {});
     let summary = Summary::new(output::origin(), scenario, "simulated", &resolved, vec![result]);
     Ok(folder.finish(&resolved, &summary)?)

@@ -1,6 +1,6 @@
 //! What a running gateway is asked.
 
-use super::{CaptureArgs, StopArgs, TableArgs, Which};
+use super::options::{CaptureArgs, StopArgs, TableArgs, Which};
 use crate::failure::{Failure, Outcome};
 use crate::output;
 use crate::quantity::{bits, bytes};

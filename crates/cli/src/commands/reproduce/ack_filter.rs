@@ -1,0 +1,43 @@
+//! `paceline reproduce ack-filter`: ACK filtering in the uplink buffer (Ohta et al., IEEE CSCN 2018).
+
+use super::options::Options;
+use super::rows::describe;
+use crate::failure::Outcome;
+use crate::output;
+use crate::scenario_file;
+use crate::sweep::{self, Grid};
+use anyhow::Context;
+use paceline_sim::reproduce::Row;
+use paceline_sim::reproduce::ack_filter::{Experiment, Network, SCHEMES, STATIONS};
+use serde_json::{Value, json};
+use std::process::ExitCode;
+
+/// The built-in scenario of the experiment.
+const SCENARIO: &str = "ack-filter-paper";
+/// Settings of `--quick`. Chosen for a first look within minutes; the results list them under `set`.
+const QUICK: [&str; 2] = ["run.duration=10 s", "run.warmup=4 s"];
+
+pub fn run(options: &Options) -> Outcome {
+    let (name, text) = scenario_file::built_in(SCENARIO);
+    let quick: &[&str] = if options.quick { &QUICK } else { &[] };
+    let set: Vec<String> = quick.iter().map(|set| (*set).to_owned()).chain(options.set.clone()).collect();
+    let stations: Vec<String> = STATIONS.iter().map(u64::to_string).collect();
+    let over =
+        [format!("ack_filter.scheme={}", SCHEMES.join(",")), format!("station.count={}", stations.join(","))];
+    let grid = Grid::new(name.clone(), &name, text, &set, sweep::axes(&over)?)?;
+    let seeds = options.seeds.unwrap_or(if options.quick { 2 } else { 10 });
+    let (runs, _) = sweep::run(&grid, seeds, options.jobs, &options.out)?;
+    let rows = Experiment::new(Network::of(&grid.points[0].scenario), &runs).rows();
+    let summary = json!({
+        "paceline": output::origin(),
+        "reproduces": "ack-filter",
+        "scenario": name,
+        "seeds": seeds,
+        "set": set,
+        "rows": rows.iter().map(Row::to_json).collect::<Value>(),
+    });
+    let text = serde_json::to_string_pretty(&summary).expect("results are plain data") + "\n";
+    sweep::write(&options.out.join("summary.json"), &text).context("cannot write summary.json")?;
+    output::print(&describe("ack-filter", &rows, seeds, &set))?;
+    Ok(ExitCode::SUCCESS)
+}

@@ -1,0 +1,35 @@
+//! `paceline reproduce`: repeats a published experiment and prints the published values beside the simulated ones.
+
+mod accelerator;
+mod ack_filter;
+mod calibration;
+mod options;
+mod rows;
+
+use crate::failure::Outcome;
+use clap::Subcommand;
+use options::Options;
+
+#[derive(clap::Args)]
+pub struct Args {
+    #[command(subcommand)]
+    experiment: Experiment,
+}
+
+#[derive(Subcommand)]
+enum Experiment {
+    /// ACK filtering in the uplink buffer (IEEE CSCN 2018): four schemes, 10 to 60 stations
+    AckFilter(Options),
+    /// The mobile accelerator (2011): probes of two mobile channels, and TCP on them with and without it
+    Accelerator(Options),
+    /// Downlink geometry and coupling loss of 3GPP's deployments, beside 3GPP's own
+    Calibration(calibration::Options),
+}
+
+pub fn run(args: &Args) -> Outcome {
+    match &args.experiment {
+        Experiment::AckFilter(options) => ack_filter::run(options),
+        Experiment::Accelerator(options) => accelerator::run(options),
+        Experiment::Calibration(options) => calibration::run(options),
+    }
+}

@@ -81,6 +81,17 @@ fn results_count_every_packet_that_the_cell_drops() {
 }
 
 #[test]
+fn served_cells_are_three_per_served_site() {
+    let deployed = |sites| format!("[deployment]\nserved_sites = {sites}\n[[station]]\ncount = 3\n");
+    let stated = "[[station]]\n".to_owned();
+    for (text, cells) in [(stated, 1), (deployed(1), 3), (deployed(2), 6), (deployed(7), 21)] {
+        let scenario = scenario::load("test.toml", &text, &[]).unwrap();
+        let model = Model::new(&scenario, 1, &[]);
+        assert_eq!((scenario.served_cells(), model.cell().cells()), (cells, cells), "{text}");
+    }
+}
+
+#[test]
 fn every_cell_has_the_rate_of_its_own_hop() {
     let text = "[run]\nduration = \"12 s\"\nwarmup = \"4 s\"\n\
                 [core]\nhops = [{ rate = \"1 Gb/s\", delay = \"5 ms\" }, \

@@ -431,9 +431,10 @@ impl Scenario {
     pub fn station_count(&self) -> u64 {
         self.stations.iter().map(|group| group.count).fold(0, u64::saturating_add)
     }
-    /// Cells whose stations are simulated: the sectors of the middle site, or the one of stated SINRs.
+    /// Cells whose stations are simulated: all sectors of the served sites, or the one cell of stated SINRs.
     pub fn served_cells(&self) -> usize {
-        if self.deployment.is_some() { paceline_ran::radio::geometry::SECTORS } else { 1 }
+        let sectors = paceline_ran::radio::geometry::SECTORS;
+        self.deployment.as_ref().map_or(1, |deployment| sectors * deployment.served_sites as usize)
     }
     /// The scenario as a file that says everything, defaults included.
     pub fn to_toml(&self) -> String {

@@ -157,7 +157,9 @@ fn a_hop_of_every_cell_counts_once_per_cell() {
     let shared = "{ rate = \"100 Mb/s\", delay = \"1 ms\" }";
     let own = |rate| format!("{{ rate = \"{rate} Mb/s\", delay = \"1 ms\", per_cell = true }}");
     let (site, cell) = ("[deployment]\n[[station]]\n", "[[station]]\n");
-    for (rate, rest, expected) in [(30, site, 90.0), (50, site, 100.0), (50, cell, 50.0)] {
+    let two_sites = "[deployment]\nserved_sites = 2\n[[station]]\n";
+    let cases = [(30, site, 90.0), (50, site, 100.0), (50, cell, 50.0), (10, two_sites, 60.0)];
+    for (rate, rest, expected) in cases {
         let text = format!("[core]\nhops = [{shared}, {}]\n{rest}", own(rate));
         assert_eq!(mbps(&text), Some(expected), "{text}");
     }

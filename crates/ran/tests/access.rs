@@ -5,9 +5,9 @@ mod common;
 
 use common::*;
 use paceline_net::{Instant, Node, Output, Stream, Waited};
+use paceline_ran::lte::block_errors::block_error;
 use paceline_ran::lte::mcs::UPLINK;
 use paceline_ran::lte::tbs::transport_block_bits;
-use paceline_ran::phy::block_error;
 use paceline_ran::{CORE, Cell, CellConfig, Tti, station_port};
 
 /// From the scheduling request to the packet in the core: grant 4 later, PUSCH 8 later, 1 long, 2 to decode.

@@ -1,8 +1,9 @@
 //! A station in the deployment: its place, what it receives, the fading of its links, and its power.
 
+use crate::decibel::from_db;
 use crate::radio::fading::LANES;
 use crate::radio::power_control::Grant;
-use crate::radio::{DownlinkReceiver, Fader, FadingModel, Point, PowerControl, Station as Place, from_db};
+use crate::radio::{DownlinkReceiver, Fader, FadingModel, Point, PowerControl, Station as Place};
 use paceline_net::Stream;
 use std::ops::Range;
 

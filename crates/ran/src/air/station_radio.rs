@@ -1,10 +1,12 @@
 //! What a station's radio is asked for, whether its SINR is stated or follows from its place.
 
-use super::{Network, Placed, Sent};
-use crate::channel::Channel;
-use crate::harq::Block;
+use super::cqi_report::Report;
+use super::network::{Network, Sent};
+use super::placed::Placed;
+use super::stated_channel::Channel;
+use crate::decibel::from_db;
 use crate::lte::cqi;
-use crate::radio::from_db;
+use crate::mac::harq::Block;
 use crate::slot::Tti;
 
 /// What the air knows of one station.
@@ -13,18 +15,6 @@ pub(crate) enum StationRadio {
     Stated(Channel, Channel),
     /// It stands in the deployment.
     Placed(Box<Placed>),
-}
-
-/// A CQI report: the CQI, or, until somebody asks for it, what it follows from.
-pub(crate) enum Report {
-    Known(u8),
-    Measured(Measurement),
-}
-
-/// Interference and noise in mW per block of each downlink group, as a station measured them in a TTI.
-pub(crate) struct Measurement {
-    pub tti: Tti,
-    pub noise_mw: Vec<f64>,
 }
 
 impl StationRadio {

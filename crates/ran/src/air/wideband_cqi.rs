@@ -36,8 +36,8 @@ pub(super) fn of(sinrs: &[f64]) -> u8 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::decibel::{from_db, to_db};
     use crate::radio::effective_sinr::miesm;
-    use crate::radio::{from_db, to_db};
     use paceline_net::Stream;
 
     /// By effective SINRs in dB.

@@ -1,19 +1,20 @@
 //! The cell's downlink of a TTI: repetitions that are due first (TS 36.213 §7), new blocks share the rest.
 
-use super::{Cell, bits_per_prb, prb_for};
+use super::enb::Cell;
 use crate::air::Sent;
-use crate::harq::{self, Block};
 use crate::lte::tbs;
-use crate::mac;
-use crate::radio::BlockSet;
-use crate::scheduler::{self, Budget};
+use crate::lte::tbs::{bits_per_prb, prb_for};
+use crate::mac::harq::{self, Block};
+use crate::mac::pdu as mac;
+use crate::mac::scheduler::{self, Budget};
+use crate::prb::PrbSet;
 use crate::slot::Tti;
 use paceline_net::Bytes;
 
 impl Cell {
     /// Allocates a cell's PDSCH of this TTI: retransmissions that are due first, new blocks share the rest.
     pub(super) fn schedule_downlink(&mut self, tti: Tti, cell: usize) {
-        let mut free = BlockSet::range(0, u32::from(self.config.downlink_prb));
+        let mut free = PrbSet::range(0, u32::from(self.config.downlink_prb));
         let mut max_grants = self.config.downlink_grants;
         self.respond(tti, cell, &mut free, &mut max_grants);
         self.candidates.clear();
@@ -34,7 +35,7 @@ impl Cell {
             let bits_per_prb = bits_per_prb(mcs.i_tbs, self.config.downlink_prb);
             self.candidates.push(station.downlink.candidate(tti, index, wanted_prb, bits_per_prb));
         }
-        let granularity = scheduler::group_size(self.config.downlink_prb);
+        let granularity = crate::prb::group_size(self.config.downlink_prb);
         let budget = Budget { n_prb: free.len() as u8, max_grants, granularity };
         let policy = self.config.scheduler;
         scheduler::allocate(tti, policy, &mut self.candidates, budget, &mut self.allocations);
@@ -51,7 +52,7 @@ impl Cell {
         &mut self,
         tti: Tti,
         index: usize,
-        free: &mut BlockSet,
+        free: &mut PrbSet,
         max_grants: &mut usize,
     ) -> bool {
         let link = &mut self.stations[index].downlink;
@@ -77,7 +78,7 @@ impl Cell {
         repeated
     }
 
-    fn transmit_downlink(&mut self, tti: Tti, index: usize, blocks: BlockSet) {
+    fn transmit_downlink(&mut self, tti: Tti, index: usize, blocks: PrbSet) {
         let station = &mut self.stations[index];
         let (Some(mcs), Some(process)) = (station.downlink.mcs, station.downlink.harq.free()) else { return };
         let n_prb = blocks.len() as u8;

@@ -6,20 +6,21 @@
 //! by the next grant, a request for a connection by Msg4, a block of the downlink with HARQ. A repetition whose
 //! resource blocks a Msg3 or the PRACH takes is moved (TS 36.321 §5.4.2.1, adaptive), or waits eight TTIs.
 
-use super::{Cell, GRANT_DELAY, Sent, prb_for};
-use crate::harq::{self, Block};
+use super::enb::{Cell, GRANT_DELAY};
+use super::responder::{Heard, Responder, Response};
+use crate::air::Sent;
+use crate::decibel::to_db;
+use crate::lte::block_errors;
 use crate::lte::mcs::{DOWNLINK, Mcs, UPLINK};
+use crate::lte::tbs::prb_for;
 use crate::lte::{bsr, tbs};
-use crate::mac;
-use crate::phy;
-use crate::radio::{BlockSet, to_db};
-use crate::random_access::{
+use crate::mac::harq::{self, Block};
+use crate::mac::pdu as mac;
+use crate::mac::random_access::{
     Cause, Expiry, MSG3_DELAY, Msg3, PRACH_BLOCKS, Procedure, WINDOW_STARTS, detection, is_occasion,
 };
-use crate::scheduler::group_size;
+use crate::prb::{PrbSet, group_size};
 use crate::slot::Tti;
-use paceline_net::Stream;
-use std::collections::VecDeque;
 
 /// In place of a HARQ process: a response, which has none.
 const RESPONSE: usize = usize::MAX;
@@ -37,53 +38,6 @@ const BSR: u32 = 2;
 const MSG4_BYTES: u64 = 40;
 /// TTIs from Msg4 until the station acts on it: those of the downlink's feedback.
 const MSG4_PROCESSING: u64 = 4;
-
-/// A preamble that was heard.
-struct Heard {
-    occasion: Tti,
-    cell: usize,
-    /// Who sent it.
-    stations: Vec<usize>,
-}
-
-/// A response PDU of this TTI.
-struct Response {
-    occasion: Tti,
-    cell: usize,
-    answered: Vec<(BlockSet, Vec<usize>)>,
-}
-
-/// What the eNB keeps for random access and scheduling requests.
-pub(super) struct Responder {
-    draws: Stream,
-    request_draws: Stream,
-    /// Stations with a procedure.
-    active: Vec<usize>,
-    heard: VecDeque<Heard>,
-    on_air: Vec<Response>,
-    /// Where Msg3s go: TTI, cell and blocks.
-    granted: Vec<(Tti, usize, BlockSet)>,
-    /// Stations whose Msg3 asks for a connection.
-    asked: Vec<usize>,
-}
-
-impl Responder {
-    pub fn new(seed: u64) -> Self {
-        Self {
-            draws: Stream::new(seed, "cell0/random-access"),
-            request_draws: Stream::new(seed, "cell0/scheduling-requests"),
-            active: Vec::new(),
-            heard: VecDeque::new(),
-            on_air: Vec::new(),
-            granted: Vec::new(),
-            asked: Vec::new(),
-        }
-    }
-    /// Whether a scheduling request is heard.
-    pub fn hears_request(&mut self, probability: f64) -> bool {
-        probability >= 1.0 || self.request_draws.chance(probability)
-    }
-}
 
 /// The most robust scheme that carries `bytes` on at most `max_prb` blocks, and the blocks it takes.
 fn robust(table: &'static [Mcs], bytes: u64, max_prb: u8) -> (&'static Mcs, u8) {
@@ -139,25 +93,25 @@ impl Cell {
     }
 
     /// Uplink blocks of a cell that are not the scheduler's: those of the PRACH and of Msg3s.
-    pub(super) fn random_access_blocks(&self, sent_at: Tti, cell: usize) -> BlockSet {
-        let of_msg3 = |(at, of, _): &&(Tti, usize, BlockSet)| (*at, *of) == (sent_at, cell);
+    pub(super) fn random_access_blocks(&self, sent_at: Tti, cell: usize) -> PrbSet {
+        let of_msg3 = |(at, of, _): &&(Tti, usize, PrbSet)| (*at, *of) == (sent_at, cell);
         let msg3 = self.responder.granted.iter().filter(of_msg3);
         msg3.fold(self.prach(sent_at), |taken, (_, _, blocks)| taken.with(*blocks))
     }
-    fn prach(&self, tti: Tti) -> BlockSet {
+    fn prach(&self, tti: Tti) -> PrbSet {
         let config = &self.config.random_access;
         if !config.initial || !is_occasion(config.prach_index, tti) {
-            return BlockSet::NONE;
+            return PrbSet::NONE;
         }
         self.pusch().lowest(PRACH_BLOCKS)
     }
 
     /// Finds other blocks for the repetitions of these stations, as far as there are any.
-    pub(super) fn move_repetitions(&mut self, process: usize, free: &mut BlockSet) {
+    pub(super) fn move_repetitions(&mut self, process: usize, free: &mut PrbSet) {
         for index in self.displaced.drain(..) {
             let Some(block) = self.stations[index].uplink.harq.block(process) else { continue };
             let n_prb = u32::from(block.n_prb);
-            block.blocks = if free.len() >= n_prb { free.lowest(n_prb) } else { BlockSet::NONE };
+            block.blocks = if free.len() >= n_prb { free.lowest(n_prb) } else { PrbSet::NONE };
             *free = free.without(block.blocks);
         }
     }
@@ -193,7 +147,7 @@ impl Cell {
     }
 
     /// Msg4s and a response PDU of this TTI, before other downlink data.
-    pub(super) fn respond(&mut self, tti: Tti, cell: usize, free: &mut BlockSet, max_grants: &mut usize) {
+    pub(super) fn respond(&mut self, tti: Tti, cell: usize, free: &mut PrbSet, max_grants: &mut usize) {
         if self.responder.active.is_empty() {
             return;
         }
@@ -210,7 +164,7 @@ impl Cell {
         }
     }
 
-    fn send_msg4(&mut self, index: usize, free: &mut BlockSet, max_grants: &mut usize) -> bool {
+    fn send_msg4(&mut self, index: usize, free: &mut PrbSet, max_grants: &mut usize) -> bool {
         let station = &mut self.stations[index];
         let Some(procedure) = station.procedure.as_mut().filter(|procedure| procedure.contending()) else {
             return true; // the timer came first
@@ -236,13 +190,13 @@ impl Cell {
         tti: Tti,
         cell: usize,
         occasion: Tti,
-        free: &mut BlockSet,
+        free: &mut PrbSet,
         max_grants: &mut usize,
     ) {
         let group = u32::from(group_size(self.config.downlink_prb));
         let mut places = self.msg3_places(tti + MSG3_DELAY, cell);
         let (_, msg3_prb) = self.msg3_shape();
-        let mut answered: Vec<(BlockSet, Vec<usize>)> = Vec::new();
+        let mut answered: Vec<(PrbSet, Vec<usize>)> = Vec::new();
         let mut taken = 0;
         while answered.len() < self.config.random_access.responses {
             let of_occasion = |heard: &Heard| heard.cell == cell && heard.occasion == occasion;
@@ -273,7 +227,7 @@ impl Cell {
     }
 
     /// Blocks that Msg3s may take in `sent_at`.
-    fn msg3_places(&self, sent_at: Tti, cell: usize) -> BlockSet {
+    fn msg3_places(&self, sent_at: Tti, cell: usize) -> PrbSet {
         let process = harq::Processes::of(sent_at);
         let mut free = self.pusch().without(self.random_access_blocks(sent_at, cell));
         for station in self.responder.active.iter().map(|index| &self.stations[*index]) {
@@ -307,7 +261,7 @@ impl Cell {
                     continue;
                 };
                 let sinr = station.radio.sinr(&mut self.network, response.cell, tti, &sent, &block);
-                if self.responder.draws.uniform() < phy::block_error(mcs, bits, to_db(sinr)) {
+                if self.responder.draws.uniform() < block_errors::block_error(mcs, bits, to_db(sinr)) {
                     continue;
                 }
                 procedure.on_backoff(self.config.random_access.backoff);

@@ -1,16 +1,17 @@
 //! The cell's uplink: what the eNB takes up, what it grants four TTIs ahead (TS 36.213 §8), what stations send.
 
-use super::{Cell, GRANT_DELAY, bits_per_prb, prb_for};
-use crate::access::Request;
+use super::enb::{Cell, GRANT_DELAY};
+use super::station::{Grant, Station};
 use crate::air::Sent;
-use crate::harq::{self, Block};
 use crate::lte::tbs;
-use crate::mac;
-use crate::radio::BlockSet;
-use crate::random_access::Cause;
-use crate::scheduler::{self, Budget, Candidate, Policy};
+use crate::lte::tbs::{bits_per_prb, prb_for};
+use crate::mac::harq::{self, Block};
+use crate::mac::pdu as mac;
+use crate::mac::random_access::Cause;
+use crate::mac::scheduler::{self, Budget, Candidate, Policy};
+use crate::mac::scheduling_request::Request;
+use crate::prb::PrbSet;
 use crate::slot::Tti;
-use crate::station::{Grant, Station};
 
 impl Cell {
     /// The eNB learns how uplink blocks of four TTIs ago went, and which scheduling requests came.
@@ -48,9 +49,9 @@ impl Cell {
     }
 
     /// The uplink's resource blocks without those of PUCCH, which lies at both edges of the band.
-    pub(super) fn pusch(&self) -> BlockSet {
+    pub(super) fn pusch(&self) -> PrbSet {
         let (pucch, prb) = (u32::from(self.config.pucch_prb), u32::from(self.config.uplink_prb));
-        BlockSet::range(pucch / 2, prb - pucch)
+        PrbSet::range(pucch / 2, prb - pucch)
     }
 
     /// Allocates a cell's PUSCH of `tti + 4`: random access has what it needs, non-adaptive retransmissions keep
@@ -86,7 +87,7 @@ impl Cell {
         for at in 0..self.allocations.len() {
             let (index, n_prb) = self.allocations[at];
             let station = &mut self.stations[index];
-            let blocks = free.lowest(u32::from(scheduler::precodable(n_prb)));
+            let blocks = free.lowest(u32::from(crate::prb::precodable(n_prb)));
             let Some(mcs) = station.uplink.mcs else { continue };
             free = free.without(blocks);
             let bytes = tbs::transport_block_bits(mcs.i_tbs, blocks.len() as u8) / 8;

@@ -2,6 +2,7 @@
 
 mod csv;
 
+pub mod block_errors;
 pub mod bsr;
 pub mod cqi;
 pub mod mcs;

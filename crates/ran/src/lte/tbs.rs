@@ -33,6 +33,32 @@ pub fn transport_block_bits(i_tbs: u8, n_prb: u8) -> u32 {
     TABLE[usize::from(n_prb) - 1][usize::from(i_tbs)]
 }
 
+/// Bits that one of all resource blocks carries.
+pub fn bits_per_prb(i_tbs: u8, n_prb: u8) -> f64 {
+    f64::from(transport_block_bits(i_tbs, n_prb)) / f64::from(n_prb)
+}
+
+/// The fewest resource blocks whose transport block holds `needed` bytes, at most `max`.
+pub fn prb_for(i_tbs: u8, needed: u64, max: u8) -> u8 {
+    let bytes = |n_prb: u8| u64::from(transport_block_bits(i_tbs, n_prb) / 8);
+    if bytes(1) >= needed {
+        return 1; // the one entry that breaks the order is at one resource block
+    }
+    let most = bytes(max);
+    if most < needed {
+        return max;
+    }
+    // Sizes are nearly proportional to blocks: from there it is a few steps.
+    let mut n_prb = (needed * u64::from(max) / most).clamp(2, u64::from(max)) as u8;
+    while bytes(n_prb) < needed {
+        n_prb += 1;
+    }
+    while n_prb > 2 && bytes(n_prb - 1) >= needed {
+        n_prb -= 1;
+    }
+    n_prb
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -54,6 +80,19 @@ mod tests {
                 // I_TBS 6 at one resource block is the table's only exception.
                 if n_prb > 1 && !(i_tbs == 6 && n_prb < 4) {
                     assert!(bits >= transport_block_bits(i_tbs, n_prb - 1), "I_TBS {i_tbs}, {n_prb} PRB");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn the_fewest_blocks_are_those_of_a_search_from_one_on() {
+        for i_tbs in 0..I_TBS_COUNT as u8 {
+            for max in [1, 2, 6, 25, 100, 110] {
+                for needed in (0..13_000).step_by(7) {
+                    let fits = |n: &u8| u64::from(transport_block_bits(i_tbs, *n) / 8) >= needed;
+                    let expected = (1..=max).find(fits).unwrap_or(max);
+                    assert_eq!(prb_for(i_tbs, needed, max), expected, "{i_tbs}, {needed} bytes, {max}");
                 }
             }
         }

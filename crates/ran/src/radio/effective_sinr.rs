@@ -6,7 +6,7 @@
 //! nearly nothing is. SINRs are linear; below -30 dB and above 40 dB they count as those. Left out: several
 //! layers, the spread of channel estimates.
 
-use super::to_db;
+use crate::decibel::to_db;
 use std::sync::LazyLock;
 
 /// Modulation of a transmission.
@@ -190,8 +190,8 @@ impl Mean {
 
 #[cfg(test)]
 mod tests {
-    use super::super::from_db;
     use super::*;
+    use crate::decibel::from_db;
     use paceline_net::Stream;
 
     /// Effective linear SINR `-beta ln(mean(exp(-sinr / beta)))`; zero for no resource blocks.

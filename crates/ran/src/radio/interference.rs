@@ -7,102 +7,12 @@
 //! same power control. Interferers have their mean gains: their fast fading is left out, and so are control
 //! channels, reference symbols of idle blocks, and interference within a cell.
 
-use super::deployment::noise_per_block_dbm;
-use super::from_db;
-use super::geometry::Region;
-use super::link_budget::{Association, Deployment, Station};
+use super::deployment::geometry::Region;
+use super::deployment::link_budget::{Association, Deployment, Station};
+use super::deployment::parameters::noise_per_block_dbm;
 use super::power_control::{Grant, PowerControl};
-use std::ops::Range;
-
-/// Most blocks of a set.
-const MAX_BLOCKS: usize = 128;
-
-/// A set of resource blocks of one carrier, at most 128.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct BlockSet(u128);
-
-impl BlockSet {
-    /// No block.
-    pub const NONE: Self = Self(0);
-
-    /// `count` blocks from `first` on.
-    pub fn range(first: u32, count: u32) -> Self {
-        let ones = if count >= 128 { u128::MAX } else { (1 << count) - 1 };
-        Self(ones << first)
-    }
-    /// The blocks of both sets.
-    #[must_use]
-    pub fn with(self, other: Self) -> Self {
-        Self(self.0 | other.0)
-    }
-    /// The blocks of this set that are not in the other.
-    #[must_use]
-    pub fn without(self, other: Self) -> Self {
-        Self(self.0 & !other.0)
-    }
-    /// Its lowest `count` blocks; fewer if it has fewer.
-    #[must_use]
-    pub fn lowest(self, mut count: u32) -> Self {
-        // Run by run: blocks mostly lie side by side.
-        let (mut rest, mut taken) = (self, Self::NONE);
-        while count > 0 && !rest.is_empty() {
-            let first = rest.0.trailing_zeros();
-            let run = (!(rest.0 >> first)).trailing_zeros().min(count);
-            let blocks = Self::range(first, run);
-            (taken, rest, count) = (taken.with(blocks), rest.without(blocks), count - run);
-        }
-        taken
-    }
-    /// Whether a block is in it.
-    pub fn contains(self, block: u32) -> bool {
-        self.0 >> block & 1 == 1
-    }
-    /// Number of blocks.
-    pub fn len(self) -> u32 {
-        self.0.count_ones()
-    }
-    /// Whether no block is in it.
-    pub fn is_empty(self) -> bool {
-        self.0 == 0
-    }
-    /// The groups of so many blocks from the first to the last with any of its blocks; none for no block.
-    pub fn span(self, group: usize) -> Range<usize> {
-        if self.is_empty() {
-            return 0..0;
-        }
-        let last = u128::BITS - 1 - self.0.leading_zeros();
-        self.0.trailing_zeros() as usize / group..last as usize / group + 1
-    }
-    /// How many of its blocks lie in each group of so many, at most 4, from the group `first` to the last with any.
-    pub fn groups(self, group: u32, first: usize) -> impl Iterator<Item = u32> {
-        // Not every processor counts bits in one step, and groups are small.
-        const ONES: [u8; 16] = [0, 1, 1, 2, 1, 2, 2, 3, 1, 2, 2, 3, 2, 3, 3, 4];
-        debug_assert!(group <= 4, "TS 36.213 Table 7.1.6.1-1 has groups of up to 4 blocks");
-        // A word at a time, of which every size of group is a divisor.
-        const WORD: u32 = 60;
-        let (mut rest, mask) = (self.0 >> (first as u32 * group), (1 << group) - 1);
-        let (mut word, mut left) = (0, 0);
-        std::iter::from_fn(move || {
-            if left == 0 {
-                (word, left) = (rest as u64 & ((1 << WORD) - 1), WORD / group);
-                rest >>= WORD;
-            }
-            let blocks = (word != 0 || rest != 0).then(|| u32::from(ONES[(word & mask) as usize & 15]));
-            word >>= group;
-            left -= 1;
-            blocks
-        })
-    }
-    /// Its blocks in ascending order.
-    pub fn blocks(self) -> impl Iterator<Item = usize> {
-        let mut left = self.0;
-        std::iter::from_fn(move || {
-            let block = (left != 0).then(|| left.trailing_zeros() as usize);
-            left &= left.wrapping_sub(1);
-            block
-        })
-    }
-}
+use crate::decibel::from_db;
+use crate::prb::{MAX_BLOCKS, PrbSet};
 
 /// What a cell transmits that is not simulated.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -126,10 +36,10 @@ impl Load {
         }
     }
     /// The blocks that `cell` transmits in `tti`, in groups of `group` blocks.
-    pub fn blocks(self, resource_blocks: u32, group: u32, seed: u64, cell: usize, tti: u64) -> BlockSet {
+    pub fn blocks(self, resource_blocks: u32, group: u32, seed: u64, cell: usize, tti: u64) -> PrbSet {
         match self {
-            Self::Quiet => BlockSet::NONE,
-            Self::Full => BlockSet::range(0, resource_blocks),
+            Self::Quiet => PrbSet::NONE,
+            Self::Full => PrbSet::range(0, resource_blocks),
             Self::Share(_) => {
                 let (state, threshold) = (cell_state(seed, cell, tti), self.threshold());
                 let group = group.max(1);
@@ -140,19 +50,9 @@ impl Load {
                 });
                 // Each set bit stands for the blocks of its group, the last of which may be cut off.
                 let spread = (0..group).fold(0, |spread, block| spread | used << block);
-                BlockSet(spread & BlockSet::range(0, resource_blocks).0)
+                PrbSet::from_bits(spread & PrbSet::range(0, resource_blocks).bits())
             }
         }
-    }
-}
-
-/// Resource blocks of a group in downlink allocations (TS 36.213 Table 7.1.6.1-1).
-pub fn group_size(resource_blocks: u32) -> u32 {
-    match resource_blocks {
-        0..=10 => 1,
-        11..=26 => 2,
-        27..=63 => 3,
-        _ => 4,
     }
 }
 
@@ -206,13 +106,13 @@ impl Activity {
         self.resource_blocks.div_ceil(self.group) as usize
     }
     /// The cell transmits these blocks at full power.
-    pub fn set_blocks(&mut self, cell: usize, blocks: BlockSet) {
-        let all = BlockSet::range(0, self.resource_blocks);
-        let (empty, full) = (blocks.is_empty(), blocks.0 & all.0 == all.0);
+    pub fn set_blocks(&mut self, cell: usize, blocks: PrbSet) {
+        let all = PrbSet::range(0, self.resource_blocks);
+        let (empty, full) = (blocks.is_empty(), all.without(blocks).is_empty());
         set_member(&mut self.full, cell, full);
         set_member(&mut self.partial, cell, !empty && !full);
         if !empty && !full {
-            let (mut rest, mask) = (blocks.0 & all.0, BlockSet::range(0, self.group).0);
+            let (mut rest, mask) = (blocks.bits() & all.bits(), PrbSet::range(0, self.group).bits());
             let (group, groups) = (self.group, self.groups());
             for share in &mut self.row_mut(cell)[..groups] {
                 *share = f32::from(u8::from(rest & mask != 0));
@@ -300,7 +200,7 @@ pub fn uplink_noise_mw(noise_figure_db: f64) -> f64 {
 }
 
 /// Adds a transmission of which `received` mW reach the cell in each of `blocks`.
-pub fn add_uplink(blocks: BlockSet, received: f64, out: &mut [f64]) {
+pub fn add_uplink(blocks: PrbSet, received: f64, out: &mut [f64]) {
     for block in blocks.blocks() {
         out[block] += received;
     }

@@ -1,20 +1,8 @@
-use super::super::antenna::Pattern;
-use super::super::deployment::DeploymentConfig;
-use super::super::geometry::Point;
-use super::super::to_db;
 use super::*;
-use paceline_net::Stream;
+use crate::decibel::to_db;
+use crate::radio::{DeploymentConfig, Pattern, Point};
 
 const CONTROL: PowerControl = PowerControl { pcmax_dbm: 23.0, p0_dbm: -80.0, alpha: 0.8, delta_mcs: false };
-
-#[test]
-fn sets_of_blocks() {
-    let set = BlockSet::range(3, 4).with(BlockSet::range(99, 1));
-    assert_eq!(set.blocks().collect::<Vec<_>>(), [3, 4, 5, 6, 99]);
-    assert_eq!((set.len(), set.contains(6), set.contains(7), set.is_empty()), (5, true, false, false));
-    assert_eq!(BlockSet::range(0, 128).len(), 128);
-    assert_eq!([6, 15, 25, 50, 75, 100].map(group_size), [1, 2, 2, 3, 4, 4]);
-}
 
 #[test]
 fn downlink_sinr_of_two_cells_holds_by_hand() {
@@ -22,8 +10,8 @@ fn downlink_sinr_of_two_cells_holds_by_hand() {
     let receiver = DownlinkReceiver::from_gains(&[-110.0, -115.0], 0, 29.0103, -112.4473);
     let mut out = [0.0; 50];
     let mut activity = Activity::new(2, 50, 1);
-    activity.set_blocks(0, BlockSet::range(0, 50));
-    activity.set_blocks(1, BlockSet::range(10, 5));
+    activity.set_blocks(0, PrbSet::range(0, 50));
+    activity.set_blocks(1, PrbSet::range(10, 5));
     receiver.interference_mw(&activity, 0, &mut out);
     for (block, interference) in out.iter().enumerate() {
         // Quiet: 112.4473 - 80.9897 = 31.4576 dB. Busy: 5 - 10 lg(1 + 10^-2.64576) = 4.9902 dB.
@@ -44,45 +32,11 @@ fn uplink_sinr_of_two_cells_holds_by_hand() {
     let own = CONTROL.power_per_block_dbm(&Grant::open_loop(10, 100.0));
     let other = CONTROL.power_per_block_dbm(&Grant::open_loop(4, 95.0));
     let mut out = [uplink_noise_mw(5.0); 25];
-    add_uplink(BlockSet::range(4, 4), from_db(other - 120.0), &mut out);
+    add_uplink(PrbSet::range(4, 4), from_db(other - 120.0), &mut out);
     let sinr = |block: usize| own - 100.0 - to_db(out[block]);
     // 10^-11.64473 + 10^-12.4 = 2.26606e-12 + 3.98107e-13 = 2.66417e-12 mW: -115.7444 dBm.
     assert!((sinr(4) - 15.7444).abs() < 1e-3 && (sinr(7) - 15.7444).abs() < 1e-3, "{}", sinr(4));
     assert!((sinr(3) - 16.4473).abs() < 1e-3 && (sinr(8) - 16.4473).abs() < 1e-3);
-}
-
-#[test]
-fn the_lowest_blocks_are_those_of_a_walk() {
-    let mut stream = Stream::new(6, "blocks");
-    for _ in 0..5000 {
-        let mut set = BlockSet::NONE;
-        for _ in 0..stream.below(5) {
-            set = set.with(BlockSet::range(stream.below(100) as u32, stream.below(29) as u32));
-        }
-        for count in [0, 1, 2, 7, 30, 100, 128] {
-            let walked = set.blocks().take(count as usize);
-            let expected =
-                walked.fold(BlockSet::NONE, |all, block| all.with(BlockSet::range(block as u32, 1)));
-            assert_eq!(set.lowest(count), expected, "{count} of {set:?}");
-        }
-    }
-    assert_eq!(BlockSet::range(0, 128).lowest(128), BlockSet::range(0, 128));
-}
-
-#[test]
-fn groups_span_what_is_used() {
-    let mut stream = Stream::new(7, "blocks");
-    for group in 1..=4 {
-        for _ in 0..2000 {
-            let sets = [0; 3].map(|_| BlockSet::range(stream.below(100) as u32, stream.below(29) as u32));
-            let set = sets[0].with(sets[1]).with(sets[2]);
-            let all: Vec<u32> = set.groups(group, 0).collect();
-            let span = set.span(group as usize);
-            assert_eq!(span.end, all.len());
-            assert!(all[..span.start].iter().all(|blocks| *blocks == 0) && all.get(span.start) != Some(&0));
-            assert!(set.groups(group, span.start).eq(all[span.start..].iter().copied()));
-        }
-    }
 }
 
 #[test]
@@ -93,7 +47,7 @@ fn full_neighbours_give_the_geometry() {
         let receiver = DownlinkReceiver::new(&deployment, &station);
         let mut out = [0.0; 50];
         let mut activity = Activity::new(57, 50, 1);
-        (0..57).for_each(|cell| activity.set_blocks(cell, BlockSet::range(0, 50)));
+        (0..57).for_each(|cell| activity.set_blocks(cell, PrbSet::range(0, 50)));
         receiver.interference_mw(&activity, 0, &mut out);
         for interference in out {
             let sinr = to_db(receiver.signal_mw() / interference);
@@ -111,7 +65,7 @@ fn a_load_uses_its_share_of_blocks_independently() {
     for share in [0.1, 0.5, 0.9] {
         let load = Load::Share(share);
         let (mut used, mut both, mut next) = (0.0, 0.0, 0.0);
-        let mut last = BlockSet::NONE;
+        let mut last = PrbSet::NONE;
         for tti in 0..n {
             let set = load.blocks(50, 3, 1, 7, tti);
             let other = load.blocks(50, 3, 1, 8, tti);
@@ -129,8 +83,8 @@ fn a_load_uses_its_share_of_blocks_independently() {
             "{share}"
         );
     }
-    assert_eq!(Load::Full.blocks(25, 2, 1, 0, 5), BlockSet::range(0, 25));
-    assert_eq!(Load::Quiet.blocks(25, 2, 1, 0, 5), BlockSet::NONE);
+    assert_eq!(Load::Full.blocks(25, 2, 1, 0, 5), PrbSet::range(0, 25));
+    assert_eq!(Load::Quiet.blocks(25, 2, 1, 0, 5), PrbSet::NONE);
 }
 
 #[test]

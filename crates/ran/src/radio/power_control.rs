@@ -4,7 +4,7 @@
 //! closed-loop term `f` as the caller accumulates it (`air`, with the commands and reports of `headroom`). Left out:
 //! PUCCH, SRS and random access power, the maximum power reduction, more than one carrier.
 
-use super::{from_db, to_db};
+use crate::decibel::{from_db, to_db};
 
 /// The values that alpha may take (TS 36.331, `UplinkPowerControlCommon`).
 pub const ALPHAS: [f64; 8] = [0.0, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0];

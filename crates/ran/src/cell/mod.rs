@@ -1,0 +1,24 @@
+//! An LTE FDD eNB with its stations as one [`paceline_net::Node`] ([`Cell`]).
+//!
+//! Downlink data enter at the port [`CORE`] and leave at [`station_port`]; uplink data go the other way. In a TTI with
+//! work ([`enb`]), in this order: `downlink` and `uplink` hand decoded PDUs to the receivers, the eNB processes uplink
+//! HARQ feedback and scheduling requests, `random_access` steps its procedures, both directions are scheduled, the
+//! stations transmit, and [`crate::air`] decides which blocks are decoded.
+//!
+//! - `enb`: the node, the order of a TTI; `config`: its parameters.
+//! - `downlink`, `uplink`, `random_access`: the eNB's work in a TTI; `responder`: state of random access in the eNB.
+//! - `station`: one station; `link`: one of its directions (buffer, RLC, HARQ); `link_stats`: counters of a direction.
+
+mod config;
+mod downlink;
+mod enb;
+mod link;
+mod link_stats;
+mod random_access;
+mod responder;
+mod station;
+mod uplink;
+
+pub use config::{CellConfig, StationConfig, StationLink};
+pub use enb::{CORE, Cell, station_port};
+pub use link_stats::{DropCounts, LinkStats};

@@ -1,0 +1,325 @@
+//! Contention-based random access, the station's side (TS 36.321 §5.1) with the PRACH of TS 36.211 §5.7 in FDD: a
+//! preamble in a PRACH occasion, the response in its window, Msg3 with HARQ, contention resolution, backoff and
+//! another attempt. The eNB's side is `cell/random_access.rs`.
+//!
+//! Detection follows 3GPP's assumption for system simulations (TR 37.868 Table 6.2.2.1.1): the i-th preamble is
+//! detected with probability `1 - e^-i`, which stands for power ramping. Stations that chose the same preamble in the
+//! same occasion are heard as one: all of them take the response, their Msg3s collide and none is decoded (no
+//! capture). Left out: preamble formats 1 to 3, group B, dedicated preambles, the timing advance, what preambles do to
+//! other cells, release of a connection that is idle, and the timers of RRC (T300, T301, T311): a station tries until
+//! it succeeds.
+
+use crate::prb::PrbSet;
+use crate::slot::Tti;
+use paceline_net::Stream;
+
+/// TTIs from a preamble to the first of its response window (§5.1.4).
+pub const WINDOW_STARTS: u64 = 3;
+/// TTIs from a response to Msg3 (TS 36.213 §6.1.1).
+pub const MSG3_DELAY: u64 = 6;
+/// TTIs that a station needs after a window without its response (TS 36.213 §6.1).
+const NEXT_ATTEMPT: u64 = 4;
+/// Resource blocks of the PRACH (TS 36.211 §5.7.3).
+pub const PRACH_BLOCKS: u32 = 6;
+
+/// Parameters of random access; times in TTIs.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct RandomAccessConfig {
+    /// Whether stations start without a connection. Then the PRACH takes its blocks from PUSCH.
+    pub initial: bool,
+    /// prach-ConfigIndex, 0..=15: preamble format 0.
+    pub prach_index: u8,
+    /// numberOfRA-Preambles: those that stations choose from.
+    pub preambles: u64,
+    /// preambleTransMax.
+    pub max_preambles: u32,
+    /// ra-ResponseWindowSize.
+    pub response_window: u64,
+    /// Random access responses per TTI and cell.
+    pub responses: usize,
+    /// Backoff in each response.
+    pub backoff: u64,
+    /// mac-ContentionResolutionTimer.
+    pub contention_timer: u64,
+    /// maxHARQ-Msg3Tx.
+    pub max_msg3_tx: u32,
+    /// Signalling from contention resolution to the first user data of a new connection.
+    pub setup: u64,
+    /// From a radio-link failure until a cell is selected.
+    pub cell_selection: u64,
+    /// Signalling of RRC connection re-establishment after contention resolution.
+    pub reestablishment: u64,
+}
+
+/// Whether preambles of format 0 can be sent in `tti` (TS 36.211 Table 5.7.1-2, indices 0 to 15).
+pub fn is_occasion(prach_index: u8, tti: Tti) -> bool {
+    let (subframe, even) = (tti.0 % 10, (tti.0 / 10).is_multiple_of(2));
+    match prach_index {
+        0 => even && subframe == 1,
+        1 => even && subframe == 4,
+        2 => even && subframe == 7,
+        3 => subframe == 1,
+        4 => subframe == 4,
+        5 => subframe == 7,
+        6 => subframe % 5 == 1,
+        7 => subframe % 5 == 2,
+        8 => subframe % 5 == 3,
+        9 => subframe % 3 == 1,
+        10 => subframe % 3 == 2,
+        11 => subframe > 0 && subframe % 3 == 0,
+        12 => subframe % 2 == 0,
+        13 => subframe % 2 == 1,
+        14 => true,
+        15 => even && subframe == 9,
+        _ => unreachable!("indices above 15 are refused"),
+    }
+}
+
+/// Probability that the eNB detects the `transmission`-th preamble of an attempt, counted from 1.
+pub fn detection(transmission: u32) -> f64 {
+    1.0 - libm::exp(-f64::from(transmission))
+}
+
+/// Why a station accesses at random (TS 36.300 §10.1.5).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Cause {
+    /// It has data and no connection.
+    Initial,
+    /// Its scheduling requests were not answered: Msg3 carries its C-RNTI and a BSR.
+    SchedulingRequest,
+    /// Its radio link failed.
+    Reestablishment,
+}
+
+/// The grant in a response.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub(crate) struct Msg3 {
+    pub sent_at: Tti,
+    pub blocks: PrbSet,
+    /// Whether another station uses it too.
+    pub collided: bool,
+}
+
+#[derive(Clone, Copy, PartialEq, Debug)]
+enum Step {
+    /// The next preamble goes out at the first occasion from then on.
+    Ready(Tti),
+    /// A preamble was sent.
+    Responding(Tti),
+    /// A response was received.
+    Granted(Msg3),
+    /// Msg3 is on its way, in this process; the timer runs.
+    Contending { until: Tti, process: usize },
+    /// Contention is resolved; service begins then.
+    Resolved(Tti),
+}
+
+/// What a timer has ended.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Expiry {
+    /// Nothing.
+    None,
+    /// This attempt; another follows.
+    Attempt,
+    /// preambleTransMax attempts: a random access problem.
+    Problem,
+}
+
+/// A random access procedure of one station.
+#[derive(Clone, Debug)]
+pub(crate) struct Procedure {
+    pub cause: Cause,
+    /// When it began.
+    pub started_at: Tti,
+    step: Step,
+    /// PREAMBLE_TRANSMISSION_COUNTER less one.
+    transmissions: u32,
+    /// The backoff of the last response.
+    backoff: u64,
+    /// The downlink process that carries Msg4.
+    pub msg4: Option<usize>,
+}
+
+impl Procedure {
+    /// A procedure whose first preamble goes out no earlier than `at`.
+    pub fn new(cause: Cause, at: Tti) -> Self {
+        Self { cause, started_at: at, step: Step::Ready(at), transmissions: 0, backoff: 0, msg4: None }
+    }
+    /// Sends a preamble in an occasion if one is due: which, and for which time.
+    pub fn preamble(&mut self, tti: Tti, preambles: u64, draws: &mut Stream) -> Option<(u64, u32)> {
+        if !matches!(self.step, Step::Ready(at) if at <= tti) {
+            return None;
+        }
+        self.step = Step::Responding(tti);
+        self.transmissions += 1;
+        Some((draws.below(preambles), self.transmissions))
+    }
+    /// Whether it waits for the response to a preamble of `occasion`.
+    pub fn expects_response(&self, occasion: Tti) -> bool {
+        self.step == Step::Responding(occasion)
+    }
+    /// A response to any preamble of the station's occasion was received.
+    pub fn on_backoff(&mut self, backoff: u64) {
+        self.backoff = backoff;
+    }
+    /// The response to its own preamble was received.
+    pub fn on_response(&mut self, grant: Msg3) {
+        self.step = Step::Granted(grant);
+    }
+    /// The Msg3 that is sent for the first time in `tti`, if any.
+    pub fn msg3(&self, tti: Tti) -> Option<Msg3> {
+        match self.step {
+            Step::Granted(grant) if grant.sent_at == tti => Some(grant),
+            _ => None,
+        }
+    }
+    /// Msg3 went out (again) in this process: the timer starts again.
+    pub fn on_msg3(&mut self, tti: Tti, process: usize, timer: u64) {
+        let until = tti + timer;
+        match &mut self.step {
+            Step::Contending { until: running, .. } => *running = until,
+            Step::Granted(_) => {
+                self.step = Step::Contending { until, process };
+            }
+            _ => {}
+        }
+    }
+    /// Whether this uplink process carries its Msg3.
+    pub fn msg3_in(&self, process: usize) -> bool {
+        matches!(self.step, Step::Contending { process: own, .. } if own == process)
+    }
+    /// Whether Msg3 was sent and not answered.
+    pub fn contending(&self) -> bool {
+        matches!(self.step, Step::Contending { .. })
+    }
+    /// Contention is resolved; service begins `at`.
+    pub fn resolve(&mut self, at: Tti) {
+        self.step = Step::Resolved(at);
+    }
+    /// Whether service begins.
+    pub fn complete(&self, tti: Tti) -> bool {
+        matches!(self.step, Step::Resolved(at) if at <= tti)
+    }
+    /// Lets timers expire. After a failed attempt the next waits for a backoff that is drawn from what the last
+    /// response said; after the last one everything begins again.
+    pub fn expire(&mut self, tti: Tti, config: &RandomAccessConfig, draws: &mut Stream) -> Expiry {
+        let ready = match self.step {
+            Step::Responding(at) if tti >= at + WINDOW_STARTS + config.response_window => {
+                at + WINDOW_STARTS + config.response_window - 1 + NEXT_ATTEMPT
+            }
+            Step::Contending { until, .. } if tti >= until => tti,
+            _ => return Expiry::None,
+        };
+        self.step = Step::Ready(ready + draws.below(self.backoff + 1));
+        self.msg4 = None;
+        if self.transmissions < config.max_preambles {
+            return Expiry::Attempt;
+        }
+        self.transmissions = 0;
+        Expiry::Problem
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const CONFIG: RandomAccessConfig = RandomAccessConfig {
+        initial: true,
+        prach_index: 3,
+        preambles: 52,
+        max_preambles: 3,
+        response_window: 10,
+        responses: 3,
+        backoff: 20,
+        contention_timer: 48,
+        max_msg3_tx: 4,
+        setup: 50,
+        cell_selection: 50,
+        reestablishment: 25,
+    };
+
+    #[test]
+    fn occasions_are_those_of_the_table() {
+        // TS 36.211 Table 5.7.1-2: subframes in an even and in an odd frame.
+        let table: [(&[u64], &[u64]); 16] = [
+            (&[1], &[]),
+            (&[4], &[]),
+            (&[7], &[]),
+            (&[1], &[1]),
+            (&[4], &[4]),
+            (&[7], &[7]),
+            (&[1, 6], &[1, 6]),
+            (&[2, 7], &[2, 7]),
+            (&[3, 8], &[3, 8]),
+            (&[1, 4, 7], &[1, 4, 7]),
+            (&[2, 5, 8], &[2, 5, 8]),
+            (&[3, 6, 9], &[3, 6, 9]),
+            (&[0, 2, 4, 6, 8], &[0, 2, 4, 6, 8]),
+            (&[1, 3, 5, 7, 9], &[1, 3, 5, 7, 9]),
+            (&[0, 1, 2, 3, 4, 5, 6, 7, 8, 9], &[0, 1, 2, 3, 4, 5, 6, 7, 8, 9]),
+            (&[9], &[]),
+        ];
+        for (index, (even, odd)) in table.into_iter().enumerate() {
+            let of = |frame: u64| -> Vec<u64> {
+                (0..10).filter(|subframe| is_occasion(index as u8, Tti(10 * frame + subframe))).collect()
+            };
+            assert_eq!((of(4), of(7)), (even.to_vec(), odd.to_vec()), "index {index}");
+        }
+    }
+
+    #[test]
+    fn an_attempt_without_response_is_repeated_after_its_window_and_backoff() {
+        let mut draws = Stream::new(1, "test");
+        let mut procedure = Procedure::new(Cause::Initial, Tti(5));
+        assert_eq!(procedure.preamble(Tti(4), 52, &mut draws), None);
+        for attempt in 1..=3 {
+            let at = Tti(1000 * u64::from(attempt) + 1);
+            let (preamble, transmission) = procedure.preamble(at, 52, &mut draws).unwrap();
+            assert!(preamble < 52 && transmission == attempt);
+            procedure.on_backoff(20);
+            assert_eq!(procedure.expire(at + 12, &CONFIG, &mut draws), Expiry::None, "the window's last TTI");
+            let expected = if attempt < 3 { Expiry::Attempt } else { Expiry::Problem };
+            assert_eq!(procedure.expire(at + 13, &CONFIG, &mut draws), expected);
+            let Step::Ready(next) = procedure.step else { panic!("{procedure:?}") };
+            assert!((at + 16..=at + 36).contains(&next), "{next:?}");
+        }
+        assert_eq!(procedure.preamble(Tti(9001), 52, &mut draws).unwrap().1, 1, "and everything anew");
+    }
+
+    #[test]
+    fn every_transmission_of_msg3_starts_the_timer_again() {
+        let mut draws = Stream::new(1, "test");
+        let mut procedure = Procedure::new(Cause::Initial, Tti(0));
+        procedure.preamble(Tti(1), 52, &mut draws).unwrap();
+        procedure.on_response(Msg3 { sent_at: Tti(10), blocks: PrbSet::range(2, 3), collided: true });
+        assert!(procedure.msg3(Tti(9)).is_none() && procedure.msg3(Tti(10)).is_some());
+        procedure.on_msg3(Tti(10), 2, CONFIG.contention_timer);
+        procedure.on_msg3(Tti(18), 2, CONFIG.contention_timer);
+        assert!(procedure.msg3_in(2) && !procedure.msg3_in(3));
+        assert_eq!(procedure.expire(Tti(65), &CONFIG, &mut draws), Expiry::None);
+        assert_eq!(procedure.expire(Tti(66), &CONFIG, &mut draws), Expiry::Attempt);
+        // No backoff was received: the next preamble may go out at once.
+        assert_eq!(procedure.step, Step::Ready(Tti(66)));
+    }
+
+    #[test]
+    fn stations_of_one_occasion_collide_as_often_as_the_closed_form_says() {
+        let mut draws = Stream::new(7, "collisions");
+        for (preambles, stations) in [(52u64, 2usize), (52, 10), (64, 30), (8, 5), (4, 2), (64, 100)] {
+            let rounds = 400_000 / stations;
+            let mut collided = 0;
+            for _ in 0..rounds {
+                let mut chosen = [0usize; 64];
+                for _ in 0..stations {
+                    let mut procedure = Procedure::new(Cause::Initial, Tti(0));
+                    chosen[procedure.preamble(Tti(0), preambles, &mut draws).unwrap().0 as usize] += 1;
+                }
+                collided += chosen.iter().filter(|count| **count > 1).sum::<usize>();
+            }
+            let share = collided as f64 / (rounds * stations) as f64;
+            let expected = 1.0 - libm::pow(1.0 - 1.0 / preambles as f64, (stations - 1) as f64);
+            assert!((share - expected).abs() < 0.01, "{preambles}, {stations}: {share} of {expected}");
+        }
+    }
+}

@@ -1,0 +1,129 @@
+//! Distributions over random drops, and the ones that 3GPP found: coupling loss and downlink geometry of TR 38.901
+//! §7.8.1 at 6 GHz, as percentiles in a data file. For case 1 there are none to be had as numbers.
+
+use super::geometry::Region;
+use super::link_budget::{Association, Deployment};
+use super::parameters::DeploymentConfig;
+
+/// Distributions over random drops of stations.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Calibration {
+    /// Downlink SINR in dB with every cell transmitting, ascending.
+    pub geometry_db: Vec<f64>,
+    /// The same without noise.
+    pub geometry_without_noise_db: Vec<f64>,
+    /// Coupling loss in dB to the serving cell, ascending.
+    pub coupling_loss_db: Vec<f64>,
+}
+
+/// Drops `stations` stations uniformly over all sites, each served by its best cell.
+pub fn calibrate(config: &DeploymentConfig, stations: usize, seed: u64) -> Calibration {
+    let deployment = Deployment::new(config.clone(), seed);
+    let mut result = Calibration {
+        geometry_db: Vec::with_capacity(stations),
+        geometry_without_noise_db: Vec::with_capacity(stations),
+        coupling_loss_db: Vec::with_capacity(stations),
+    };
+    for index in 0..stations {
+        let station = deployment.place(&format!("drop{index}"), Region::AllSites, Association::Best);
+        result.geometry_db.push(deployment.geometry_db(&station));
+        result.geometry_without_noise_db.push(deployment.geometry_without_noise_db(&station));
+        result.coupling_loss_db.push(station.coupling_loss_db());
+    }
+    for values in
+        [&mut result.geometry_db, &mut result.geometry_without_noise_db, &mut result.coupling_loss_db]
+    {
+        values.sort_by(f64::total_cmp);
+    }
+    result
+}
+
+/// The value below which `share` of the ascending `sorted` lies, interpolated.
+///
+/// # Panics
+/// If there are no values.
+pub fn percentile(sorted: &[f64], share: f64) -> f64 {
+    let position = share.clamp(0.0, 1.0) * (sorted.len() - 1) as f64;
+    let index = (position.floor() as usize).min(sorted.len().saturating_sub(2));
+    let next = sorted[(index + 1).min(sorted.len() - 1)];
+    sorted[index] + (position - index as f64) * (next - sorted[index])
+}
+
+/// Percentiles that 3GPP's companies found in the median.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Reference {
+    /// `uma` or `umi`: [`DeploymentConfig::uma_38901`] or [`DeploymentConfig::umi_38901`].
+    pub scenario: &'static str,
+    /// `coupling_loss_db` or `geometry_db`, the latter without noise.
+    pub quantity: &'static str,
+    /// Share of the stations below, and the value.
+    pub percentiles: Vec<(f64, f64)>,
+}
+
+/// The published distributions.
+pub fn references() -> Vec<Reference> {
+    let mut rows =
+        include_str!("../../../data/calibration_38901.csv").lines().filter(|row| !row.starts_with('#'));
+    let share = |name: &str| name.trim_start_matches('p').parse::<f64>().unwrap_or(f64::NAN) / 100.0;
+    let shares: Vec<f64> =
+        rows.next().into_iter().flat_map(|row| row.split(',').skip(2)).map(share).collect();
+    let read = |row: &'static str| {
+        let mut fields = row.split(',');
+        let (scenario, quantity) = (fields.next()?, fields.next()?);
+        let values = fields.filter_map(|field| field.parse().ok());
+        Some(Reference { scenario, quantity, percentiles: shares.iter().copied().zip(values).collect() })
+    };
+    rows.filter_map(read).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn distributions_of_tr_38901_are_reached() {
+        let references = references();
+        assert_eq!(references.len(), 4);
+        let uma = calibrate(&DeploymentConfig::uma_38901(), 20_000, 1);
+        let umi = calibrate(&DeploymentConfig::umi_38901(), 20_000, 1);
+        for reference in references {
+            let result = if reference.scenario == "uma" { &uma } else { &umi };
+            let (values, tolerance) = match reference.quantity {
+                "coupling_loss_db" => (&result.coupling_loss_db, 1.3),
+                _ => (&result.geometry_without_noise_db, 0.7),
+            };
+            assert_eq!(reference.percentiles.len(), 19);
+            for (share, expected) in reference.percentiles {
+                let got = percentile(values, share);
+                let name = (reference.scenario, reference.quantity);
+                assert!((got - expected).abs() < tolerance, "{name:?} {share} {got} {expected}");
+            }
+        }
+    }
+
+    /// No table of 3GPP's own distributions is public for case 1: these are the figures of this model, so that a
+    /// change shows.
+    #[test]
+    fn case_1_keeps_its_distributions() {
+        let of = |config: &DeploymentConfig| {
+            let result = calibrate(config, 20_000, 1);
+            [result.geometry_db, result.coupling_loss_db]
+                .map(|v| [0.05, 0.5, 0.95].map(|p| percentile(&v, p)))
+        };
+        for (config, expected) in [
+            (DeploymentConfig::case1(), [[-2.0, 6.5, 19.3], [93.5, 112.3, 127.8]]),
+            (DeploymentConfig::case1_2d(), [[-3.5, 3.2, 16.9], [88.7, 106.9, 120.4]]),
+        ] {
+            let got = of(&config);
+            let pairs = got.as_flattened().iter().zip(expected.as_flattened());
+            assert!(pairs.into_iter().all(|(a, b)| (a - b).abs() < 0.06), "{got:?}");
+        }
+    }
+
+    #[test]
+    fn percentiles_interpolate() {
+        let values = [1.0, 2.0, 4.0];
+        assert_eq!([0.0, 0.25, 0.5, 0.75, 1.0].map(|p| percentile(&values, p)), [1.0, 1.5, 2.0, 3.0, 4.0]);
+        assert_eq!(percentile(&[7.0], 0.3), 7.0);
+    }
+}

@@ -1,0 +1,251 @@
+//! Coupling gains between stations and cells, and what they make of the downlink when every cell transmits all
+//! the time (the geometry of TR 36.814 A.2.2 and TR 38.901 §7.8.1).
+//!
+//! A coupling gain is what is left between the antenna ports: path loss, shadowing, penetration, both antennas.
+//! Line of sight and shadowing belong to the site; a moving station finds new ones along its way (line of sight
+//! with the 50 m of TR 38.901 Table 7.6.3.1-2). Fast fading comes on top. Left out: gains of several antennas, body
+//! loss, handover margins.
+
+use super::geometry::{BORESIGHTS_DEG, Layout, Point, Region, SECTORS};
+use super::parameters::{DeploymentConfig, Penetration, noise_per_block_dbm};
+use crate::decibel::{from_db, to_db};
+use crate::radio::propagation::path_loss::Heights;
+use crate::radio::propagation::shadowing::{self, Shadowing};
+use paceline_net::Stream;
+
+/// Distance in metres over which the correlation of line of sight falls to 1/e.
+const SIGHT_CORRELATION_M: f64 = 50.0;
+/// Shadowing of stations indoors: standard deviation in dB and correlation distance in metres (TR 38.901 Table
+/// 7.5-6, O2I).
+const INDOOR_SHADOWING: (f64, f64) = (7.0, 7.0);
+
+/// The cell that a station is served by.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Association {
+    /// The cell with the largest coupling gain.
+    Best,
+    /// The best sector of one site, even where another site is better.
+    BestOfSite(usize),
+}
+
+/// A station in the network.
+#[derive(Clone, Debug)]
+pub struct Station {
+    position: Point,
+    height_m: f64,
+    /// Metres behind the wall; `None` outdoors.
+    indoor_m: Option<f64>,
+    penetration_db: f64,
+    shadowing: Shadowing,
+    /// Standard normal deviates that decide on line of sight, per site.
+    sight: Vec<f64>,
+    sight_stream: Stream,
+    los: Vec<bool>,
+    gains_db: Vec<f64>,
+    serving: usize,
+}
+
+impl Station {
+    /// Where it stands.
+    pub fn position(&self) -> Point {
+        self.position
+    }
+    /// Height of its antenna in metres.
+    pub fn height_m(&self) -> f64 {
+        self.height_m
+    }
+    /// Whether it is in a building.
+    pub fn indoor(&self) -> bool {
+        self.indoor_m.is_some()
+    }
+    /// Whether it sees the site of `cell`.
+    pub fn line_of_sight(&self, cell: usize) -> bool {
+        self.los[cell / SECTORS]
+    }
+    /// Coupling gain in dB of every cell, negative: the mean over fast fading.
+    pub fn gains_db(&self) -> &[f64] {
+        &self.gains_db
+    }
+    /// The cell that serves it.
+    pub fn serving(&self) -> usize {
+        self.serving
+    }
+    /// Coupling loss in dB to the serving cell.
+    pub fn coupling_loss_db(&self) -> f64 {
+        -self.gains_db[self.serving]
+    }
+}
+
+/// A network with its propagation.
+#[derive(Clone, Debug)]
+pub struct Deployment {
+    config: DeploymentConfig,
+    layout: Layout,
+    seed: u64,
+}
+
+impl Deployment {
+    /// A network; what is drawn in it depends on `seed` and the names of the stations.
+    ///
+    /// # Panics
+    /// If the number of sites is not 1, 7 or 19.
+    pub fn new(config: DeploymentConfig, seed: u64) -> Self {
+        let layout = Layout::new(config.sites, config.isd_m, config.wrap_around);
+        Self { config, layout, seed }
+    }
+    /// Its parameters.
+    pub fn config(&self) -> &DeploymentConfig {
+        &self.config
+    }
+    /// Its sites.
+    pub fn layout(&self) -> &Layout {
+        &self.layout
+    }
+    /// Number of cells.
+    pub fn cells(&self) -> usize {
+        self.layout.cells()
+    }
+    /// Places the station `name` uniformly in `region`.
+    pub fn place(&self, name: &str, region: Region, association: Association) -> Station {
+        let mut stream = Stream::new(self.seed, &format!("{name}/place"));
+        let position = self.layout.place(region, self.config.min_distance_m, &mut stream);
+        self.station_at(name, position, association)
+    }
+    /// Places the station `name` uniformly among the places that `cell` serves, near it or far away; `None` if
+    /// 100,000 attempts found none, as with sectors whose antennas are the same in all directions.
+    pub fn place_served_by(&self, name: &str, cell: usize) -> Option<Station> {
+        let mut attempts = (0..100_000).map(|attempt| {
+            self.place(&format!("{name}/attempt{attempt}"), Region::AllSites, Association::Best)
+        });
+        attempts.find(|station| station.serving == cell)
+    }
+    /// The station `name` at a given place.
+    pub fn station_at(&self, name: &str, position: Point, association: Association) -> Station {
+        let sites = self.config.sites;
+        let mut sight_stream = Stream::new(self.seed, &format!("{name}/sight"));
+        let sight = (0..sites).map(|_| sight_stream.normal()).collect();
+        let mut indoor_stream = Stream::new(self.seed, &format!("{name}/indoor"));
+        let (height_m, indoor_m, penetration_db) = self.draw_building(&mut indoor_stream);
+        let mut station = Station {
+            position,
+            height_m,
+            indoor_m,
+            penetration_db,
+            shadowing: Shadowing::new(sites, Stream::new(self.seed, &format!("{name}/shadowing"))),
+            sight,
+            sight_stream,
+            los: vec![false; sites],
+            gains_db: vec![0.0; self.cells()],
+            serving: 0,
+        };
+        self.update(&mut station);
+        self.associate(&mut station, association);
+        station
+    }
+    /// Moves a station to `to` along a straight line. Its serving cell stays.
+    pub fn advance(&self, station: &mut Station, to: Point) {
+        let way_m = to.minus(station.position).norm();
+        if way_m > 0.0 {
+            let Station { shadowing, los, indoor_m, .. } = station;
+            let model = self.config.model;
+            shadowing.advance(way_m, |site| match indoor_m {
+                Some(_) => INDOOR_SHADOWING.1,
+                None => model.correlation_m(los[site]),
+            });
+            for value in &mut station.sight {
+                *value = shadowing::step(*value, way_m / SIGHT_CORRELATION_M, &mut station.sight_stream);
+            }
+        }
+        station.position = self.layout.wrapped(to);
+        self.update(station);
+    }
+    /// Chooses the serving cell anew.
+    pub fn associate(&self, station: &mut Station, association: Association) {
+        let cells = match association {
+            Association::Best => 0..self.cells(),
+            Association::BestOfSite(site) => SECTORS * site..SECTORS * (site + 1),
+        };
+        let gains = &station.gains_db;
+        let best = cells.max_by(|a, b| gains[*a].total_cmp(&gains[*b]));
+        station.serving = best.expect("a site has sectors");
+    }
+    /// Downlink SINR in dB of a station when every cell transmits in all resource blocks.
+    pub fn geometry_db(&self, station: &Station) -> f64 {
+        let power = from_db(self.config.enb_power_per_block_dbm());
+        let noise = from_db(noise_per_block_dbm(self.config.ue_noise_figure_db));
+        self.carrier_over(station, noise / power)
+    }
+    /// The same without noise, as the calibration of TR 38.901 states it.
+    pub fn geometry_without_noise_db(&self, station: &Station) -> f64 {
+        self.carrier_over(station, 0.0)
+    }
+    /// Serving gain over the sum of the others and `noise`, in dB.
+    fn carrier_over(&self, station: &Station, noise: f64) -> f64 {
+        let others = station.gains_db.iter().enumerate().filter(|(cell, _)| *cell != station.serving);
+        let interference: f64 = others.map(|(_, gain)| from_db(*gain)).sum();
+        station.gains_db[station.serving] - to_db(interference + noise)
+    }
+    /// Height, metres behind the wall, and penetration loss in dB of a new station.
+    fn draw_building(&self, stream: &mut Stream) -> (f64, Option<f64>, f64) {
+        let outdoor_m = self.config.heights.ut_m;
+        match self.config.penetration {
+            Penetration::Fixed(loss) => (outdoor_m, None, loss),
+            Penetration::Indoor38901(share) => {
+                if !stream.chance(share) {
+                    return (outdoor_m, None, 0.0);
+                }
+                // Table 7.2-1: 4 to 8 floors, the station on one of them; 3 m each.
+                let floors = 4 + stream.below(5);
+                let floor = stream.below(floors);
+                let inside = stream.uniform_in(0.0, 25.0).min(stream.uniform_in(0.0, 25.0));
+                let wall = wall_loss_db(stream.chance(0.5), self.config.carrier_ghz, stream.normal());
+                (outdoor_m + 3.0 * floor as f64, Some(inside), wall + 0.5 * inside)
+            }
+        }
+    }
+    /// Computes line of sight and gains at the present place.
+    fn update(&self, station: &mut Station) {
+        let config = &self.config;
+        let heights = Heights { ut_m: station.height_m, ..config.heights };
+        for site in 0..config.sites {
+            let ray = self.layout.ray(site, station.position);
+            let outdoors = ray.distance_m - station.indoor_m.unwrap_or(0.0);
+            let chance = config.model.los_probability_at(outdoors.max(0.0), station.height_m);
+            let los = normal_below(station.sight[site]) < chance;
+            station.los[site] = los;
+            let sigma = match station.indoor_m {
+                Some(_) => INDOOR_SHADOWING.0,
+                None => config.model.shadowing_db(los),
+            };
+            let loss = config.model.loss_db(los, ray.distance_m, config.carrier_ghz, heights)
+                + sigma * station.shadowing.deviations(site)
+                + station.penetration_db;
+            let rise = config.heights.bs_m - station.height_m;
+            let depression = libm::atan2(rise, ray.distance_m).to_degrees();
+            for (sector, boresight) in BORESIGHTS_DEG.into_iter().enumerate() {
+                let antenna = config.antenna.gain_db(ray.azimuth_deg - boresight, depression);
+                let gain = antenna + config.ue_antenna_dbi - loss;
+                station.gains_db[SECTORS * site + sector] = gain.min(-config.min_coupling_loss_db);
+            }
+        }
+    }
+}
+
+/// Probability that a standard normal deviate lies below `x`.
+fn normal_below(x: f64) -> f64 {
+    0.5 * libm::erfc(-x * std::f64::consts::FRAC_1_SQRT_2)
+}
+
+/// Loss through the outer wall in dB (TR 38.901 Tables 7.4.3-1 and 7.4.3-2) with a standard normal `deviate`.
+fn wall_loss_db(high: bool, f_ghz: f64, deviate: f64) -> f64 {
+    let concrete = from_db(-(5.0 + 4.0 * f_ghz));
+    if high {
+        5.0 - to_db(0.7 * from_db(-(23.0 + 0.3 * f_ghz)) + 0.3 * concrete) + 6.5 * deviate
+    } else {
+        5.0 - to_db(0.3 * from_db(-(2.0 + 0.2 * f_ghz)) + 0.7 * concrete) + 4.4 * deviate
+    }
+}
+
+#[cfg(test)]
+#[path = "link_budget_tests.rs"]
+mod tests;

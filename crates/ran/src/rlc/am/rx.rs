@@ -1,0 +1,238 @@
+//! The receiving side of an AM entity (TS 36.322 §5.1.3.2) and its status reports (§5.2.3).
+
+use super::config::AmConfig;
+use super::pdu::{Pdu, WINDOW, distance, plus};
+use super::ranges::Ranges;
+use super::status::{Nack, Status, TO_THE_END, len_of};
+use crate::slot::Tti;
+use std::collections::VecDeque;
+
+/// What has come of one PDU.
+#[derive(Clone, Debug, Default)]
+struct Slot {
+    /// Where it begins in the stream of SDUs; known once a part has come.
+    start: u64,
+    /// The bytes that have come, while some are missing.
+    parts: Ranges,
+    /// Its length, once the last byte has come.
+    len: Option<u32>,
+    complete: bool,
+}
+
+impl Slot {
+    fn has(&self, pdu: &Pdu) -> bool {
+        self.complete || self.parts.contains(pdu.so, pdu.so + pdu.data)
+    }
+    fn place(&mut self, pdu: &Pdu) {
+        self.start = pdu.start;
+        if pdu.last {
+            self.len = Some(pdu.so + pdu.data);
+        }
+        if pdu.so == 0 && pdu.last {
+            self.complete = true; // a whole PDU: no need to add up parts
+        } else {
+            self.parts.insert(pdu.so, pdu.so + pdu.data);
+            self.complete = self.len.is_some_and(|len| self.parts.contains(0, len));
+        }
+    }
+    /// Calls `missing` for every stretch that has not come.
+    fn gaps(&self, sn: u16, missing: &mut impl FnMut(Nack)) {
+        if self.complete {
+            return;
+        }
+        if self.parts.is_empty() {
+            return missing(Nack { sn, stretch: None });
+        }
+        let mut at = 0;
+        for (from, to) in &self.parts.0 {
+            if *from > at {
+                missing(Nack { sn, stretch: Some((at, *from)) });
+            }
+            at = *to;
+        }
+        if self.len.is_none() {
+            missing(Nack { sn, stretch: Some((at, TO_THE_END)) });
+        }
+    }
+}
+
+/// The receiving side.
+#[derive(Clone, Debug)]
+pub(super) struct Rx {
+    config: AmConfig,
+    reordering: u64,
+    /// VR(R): the first number not completely received.
+    vr_r: u16,
+    /// VR(MS): the highest ACK_SN that a STATUS PDU may state.
+    vr_ms: u16,
+    /// VR(X): one behind the number that started t-Reordering.
+    vr_x: u16,
+    /// From VR(R) to VR(H).
+    slots: VecDeque<Slot>,
+    t_reordering: Option<Tti>,
+    t_status_prohibit: Option<Tti>,
+    /// Numbers of polls that wait for reordering to reach them.
+    polls: Vec<u16>,
+    status_triggered: bool,
+    /// A STATUS PDU may be sent now.
+    status_due: bool,
+    /// Position in the stream of SDUs up to which every byte has come.
+    in_sequence: u64,
+}
+
+impl Rx {
+    pub fn new(config: AmConfig, reordering: u64) -> Self {
+        Self {
+            config,
+            reordering,
+            vr_r: 0,
+            vr_ms: 0,
+            vr_x: 0,
+            slots: VecDeque::new(),
+            t_reordering: None,
+            t_status_prohibit: None,
+            polls: Vec::new(),
+            status_triggered: false,
+            status_due: false,
+            in_sequence: 0,
+        }
+    }
+    pub fn reestablish(&mut self) {
+        *self = Self::new(self.config, self.reordering);
+    }
+    /// VR(H): one behind the highest number received.
+    fn vr_h(&self) -> u16 {
+        plus(self.vr_r, self.slots.len() as u16)
+    }
+    /// VR(MR): one behind the receiving window.
+    fn vr_mr(&self) -> u16 {
+        plus(self.vr_r, WINDOW)
+    }
+    pub fn in_sequence(&self) -> u64 {
+        self.in_sequence
+    }
+    pub fn idle(&self) -> bool {
+        self.t_reordering.is_none() && !self.status_triggered
+    }
+
+    /// A PDU or segment arrives (§5.1.3.2.2 and §5.1.3.2.3).
+    pub fn receive(&mut self, tti: Tti, pdu: &Pdu) {
+        let at = usize::from(distance(pdu.sn, self.vr_r));
+        let discarded = at >= usize::from(WINDOW) || self.slots.get(at).is_some_and(|slot| slot.has(pdu));
+        if !discarded {
+            if at >= self.slots.len() {
+                self.slots.resize_with(at + 1, Slot::default);
+            }
+            self.slots[at].place(pdu);
+            self.vr_ms = self.first_missing(self.vr_ms);
+            self.move_window();
+            self.update_reordering(tti);
+        }
+        if pdu.poll && discarded {
+            self.status_triggered = true;
+        } else if pdu.poll {
+            self.polls.push(pdu.sn);
+        }
+        self.answer_polls(tti);
+    }
+
+    /// The first number at or above `from` that is not completely received.
+    fn first_missing(&self, from: u16) -> u16 {
+        let at = usize::from(distance(from, self.vr_r));
+        let complete = self.slots.iter().skip(at).take_while(|slot| slot.complete).count();
+        plus(from, complete as u16)
+    }
+    fn move_window(&mut self) {
+        while let Some(slot) = self.slots.pop_front_if(|slot| slot.complete) {
+            self.in_sequence = slot.start + u64::from(slot.len.unwrap_or(0));
+            self.vr_r = plus(self.vr_r, 1);
+        }
+        // What is in sequence of the next PDU can be reassembled already.
+        if let Some(slot) = self.slots.front()
+            && let Some((0, to)) = slot.parts.first()
+        {
+            self.in_sequence = slot.start + u64::from(to);
+        }
+    }
+    fn update_reordering(&mut self, tti: Tti) {
+        let outside = distance(self.vr_x, self.vr_r) >= WINDOW && self.vr_x != self.vr_mr();
+        if self.vr_x == self.vr_r || outside {
+            self.t_reordering = None;
+        }
+        if self.t_reordering.is_none() && !self.slots.is_empty() {
+            self.start_reordering(tti);
+        }
+    }
+    fn start_reordering(&mut self, tti: Tti) {
+        self.t_reordering = Some(tti + self.reordering);
+        self.vr_x = self.vr_h();
+    }
+
+    /// Whether [`Rx::tick`] may do something: a timer expires, or a report waits that is not due yet.
+    pub fn due(&self, tti: Tti) -> bool {
+        self.t_reordering.is_some_and(|at| at <= tti)
+            || !self.polls.is_empty()
+            || self.status_triggered && !self.status_due
+    }
+    /// Timers expire (§5.1.3.2.4).
+    pub fn tick(&mut self, tti: Tti) {
+        if self.t_reordering.is_some_and(|at| at <= tti) {
+            self.t_reordering = None;
+            self.vr_ms = self.first_missing(self.vr_x);
+            if self.vr_h() != self.vr_ms {
+                self.start_reordering(tti);
+            }
+            self.status_triggered = true;
+        }
+        self.answer_polls(tti);
+    }
+    /// Triggers a status report for each poll that HARQ cannot overtake any more.
+    fn answer_polls(&mut self, tti: Tti) {
+        let (vr_r, reported) = (self.vr_r, distance(self.vr_ms, self.vr_r));
+        let waiting = |sn: &u16| (reported..WINDOW).contains(&distance(*sn, vr_r));
+        let before = self.polls.len();
+        self.polls.retain(waiting);
+        self.status_triggered |= self.polls.len() < before;
+        if self.t_status_prohibit.is_some_and(|at| at <= tti) {
+            self.t_status_prohibit = None;
+        }
+        self.status_due = self.status_triggered && self.t_status_prohibit.is_none();
+    }
+
+    /// Calls `missing` for every stretch that has not come below VR(MS).
+    fn missing(&self, missing: &mut impl FnMut(Nack)) {
+        let reported = usize::from(distance(self.vr_ms, self.vr_r));
+        for (offset, slot) in self.slots.iter().take(reported).enumerate() {
+            slot.gaps(plus(self.vr_r, offset as u16), missing);
+        }
+    }
+    pub fn status_len(&self) -> u32 {
+        if !self.status_due {
+            return 0;
+        }
+        let mut bits = 0;
+        self.missing(&mut |nack| bits += nack.bits());
+        len_of(bits)
+    }
+    /// Writes the STATUS PDU that is due, up to where it fits: ACK_SN is the first missing number that it does not
+    /// name. Gaps of a PDU that is named already can be left out, as it does not count as confirmed.
+    pub fn pull_status(&mut self, tti: Tti, room: u32) -> Option<Status> {
+        if !self.status_due || room < len_of(0) {
+            return None;
+        }
+        let (mut nacks, mut bits, mut full, mut ack_sn) = (Vec::<Nack>::new(), 0, false, None);
+        self.missing(&mut |nack| {
+            full |= len_of(bits + nack.bits()) > room;
+            if !full {
+                bits += nack.bits();
+                nacks.push(nack);
+            } else if nacks.last().is_none_or(|last| last.sn != nack.sn) {
+                ack_sn.get_or_insert(nack.sn);
+            }
+        });
+        self.status_triggered = false;
+        self.status_due = false;
+        self.t_status_prohibit = Some(tti + self.config.t_status_prohibit);
+        Some(Status { ack_sn: ack_sn.unwrap_or(self.vr_ms), nacks, len: len_of(bits) })
+    }
+}

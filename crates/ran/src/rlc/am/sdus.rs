@@ -1,0 +1,81 @@
+//! The SDUs of one direction as a stream of bytes: what PDUs are cut from, and where packets live until they are
+//! delivered.
+
+use super::pdu::{MAX_DATA, header_len};
+use crate::rlc::Reassembled;
+use paceline_net::Packet;
+use std::collections::VecDeque;
+
+#[derive(Clone, Debug)]
+struct Sdu {
+    /// Position behind its last byte.
+    end: u64,
+    /// The packet, until it is delivered.
+    packet: Option<Packet>,
+}
+
+/// From the oldest SDU that an unacknowledged PDU touches to the newest that was numbered.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Sdus {
+    queue: VecDeque<Sdu>,
+    end: u64,
+    /// How many at the front of the queue are delivered.
+    delivered: usize,
+}
+
+impl Sdus {
+    /// Appends a packet whose PDCP PDU has this many bytes.
+    pub fn push(&mut self, packet: Packet, bytes: u32) {
+        self.end += u64::from(bytes);
+        self.queue.push_back(Sdu { end: self.end, packet: Some(packet) });
+    }
+    /// Position behind the last byte of the newest SDU.
+    pub fn end(&self) -> u64 {
+        self.end
+    }
+    /// Packets not delivered.
+    pub fn held(&self) -> u64 {
+        (self.queue.len() - self.delivered) as u64
+    }
+    /// The elements that the bytes from `from` to `to` consist of.
+    pub fn elements(&self, from: u64, to: u64) -> u32 {
+        let first = self.queue.partition_point(|sdu| sdu.end <= from);
+        self.queue.range(first..).take_while(|sdu| sdu.end < to).count() as u32 + 1
+    }
+    /// How many of the bytes from `from` to `to` a PDU segment of `room` bytes can hold.
+    pub fn fit(&self, from: u64, to: u64, room: u32) -> u32 {
+        let first = self.queue.partition_point(|sdu| sdu.end <= from);
+        let mut reach = from;
+        for (elements, sdu) in (1..).zip(self.queue.range(first..)) {
+            let data = room.saturating_sub(header_len(true, elements)).min(MAX_DATA);
+            let limit = from + u64::from(data);
+            if limit <= reach {
+                break; // no byte of this element fits
+            }
+            reach = sdu.end.min(to).min(limit);
+            if reach < sdu.end || reach == to {
+                break;
+            }
+        }
+        (reach - from) as u32
+    }
+    /// Delivers every packet that ends at or before `position`.
+    pub fn deliver(&mut self, position: u64, out: &mut Vec<Reassembled>) {
+        while let Some(sdu) = self.queue.get_mut(self.delivered).filter(|sdu| sdu.end <= position) {
+            out.push(Reassembled::Sdu(sdu.packet.take().expect("an SDU is delivered once")));
+            self.delivered += 1;
+        }
+    }
+    /// Forgets the SDUs that end at or before `position`: the peer has confirmed them.
+    pub fn release(&mut self, position: u64) {
+        while self.queue.front().is_some_and(|sdu| sdu.end <= position) {
+            debug_assert!(self.delivered > 0, "what is confirmed was delivered");
+            self.queue.pop_front();
+            self.delivered -= 1;
+        }
+    }
+    /// The packets not delivered.
+    pub fn into_packets(self) -> impl Iterator<Item = Packet> + use<> {
+        self.queue.into_iter().filter_map(|sdu| sdu.packet)
+    }
+}

@@ -1,0 +1,291 @@
+//! One direction of a bearer over a channel that loses and delays data and reports.
+
+use super::pdu::header_len;
+use super::status::Nack;
+use super::*;
+use crate::rlc::Reassembled;
+use crate::slot::Tti;
+use paceline_net::{Bytes, DropTail, Instant, Packet, SduQueue, SeqNumber, Stream, TcpFlags, TcpHeader};
+
+const CONFIG: AmConfig = AmConfig {
+    t_poll_retransmit: 60,
+    poll_pdu: Some(16),
+    poll_byte: Some(25_000),
+    max_retx_threshold: 1000, // above what the standard allows: short reports need many repetitions
+    t_status_prohibit: 20,
+};
+
+fn packet(id: u32, payload_len: u32) -> Packet {
+    let tcp = TcpHeader {
+        src_port: 1,
+        dst_port: 2,
+        seq: SeqNumber(id),
+        flags: TcpFlags::ACK,
+        payload_len,
+        ..TcpHeader::default()
+    };
+    Packet::tcp("198.18.0.1".parse().unwrap(), "198.18.0.2".parse().unwrap(), tcp)
+}
+fn ids(out: &[Reassembled]) -> Vec<u32> {
+    let id = |r: &Reassembled| match r {
+        Reassembled::Sdu(packet) => packet.tcp_header().unwrap().seq.0,
+        Reassembled::Incomplete(_) => panic!("AM delivers nothing incomplete"),
+    };
+    out.iter().map(id).collect()
+}
+/// A buffer with `count` packets of `40 + payload_len` bytes.
+fn filled(count: u32, payload_len: u32) -> DropTail {
+    let mut queue = DropTail::new(Bytes(1 << 30));
+    (0..count).for_each(|i| queue.push(Instant::ZERO, packet(i, payload_len)));
+    queue
+}
+fn am(config: AmConfig) -> Am {
+    Am::new(config, 40)
+}
+
+/// A bearer direction with what is in flight on both ways.
+struct Bed {
+    am: Am,
+    queue: DropTail,
+    data: Vec<(u64, Pdu)>,
+    reports: Vec<(u64, Status)>,
+    out: Vec<Reassembled>,
+    statuses: u64,
+    segments: u64,
+}
+
+impl Bed {
+    /// One TTI: what is due arrives, then a block of `room` bytes goes each way.
+    fn step(&mut self, tti: u64, room: u32, report_room: u32, fate: &mut dyn FnMut() -> Option<u64>) {
+        while let Some(at) = self.data.iter().position(|(due, _)| *due <= tti) {
+            let (_, pdu) = self.data.remove(at);
+            self.am.receive(Tti(tti), &pdu, &mut self.out);
+        }
+        while let Some(at) = self.reports.iter().position(|(due, _)| *due <= tti) {
+            let (_, status) = self.reports.remove(at);
+            self.am.on_status(&status);
+        }
+        self.am.tick(Tti(tti), &self.queue);
+        let delay = fate();
+        let mut left = room;
+        while let Some(pdu) = self.am.pull(Tti(tti), &mut self.queue, left) {
+            assert!(pdu.len <= left && pdu.data > 0);
+            left -= pdu.len;
+            self.segments += u64::from(pdu.segment);
+            if let Some(delay) = delay {
+                self.data.push((tti + delay, pdu));
+            }
+        }
+        let expected = self.am.status_len();
+        if let Some(status) = self.am.pull_status(Tti(tti), report_room) {
+            assert_eq!(status.len, expected.min(status.len));
+            self.statuses += 1;
+            if let Some(delay) = fate() {
+                self.reports.push((tti + delay, status));
+            }
+        }
+    }
+}
+
+/// Sends 2000 packets in blocks of random size; `loss` of the blocks vanish in either direction.
+fn exchange(seed: u64, loss: f64, report_room: u32) -> Bed {
+    let mut stream = Stream::new(seed, "rlc-am");
+    let mut sizes = Stream::new(seed, "sizes");
+    let (queue, data) = (filled(2000, 400), Vec::new());
+    let mut bed =
+        Bed { am: am(CONFIG), queue, data, reports: Vec::new(), out: Vec::new(), statuses: 0, segments: 0 };
+    let mut tti = 0;
+    while bed.am.held() + bed.queue.packets() as u64 > 0 || !bed.am.idle() || bed.am.available(&bed.queue) > 0
+    {
+        let room = sizes.below(2500) as u32;
+        let mut fate = || (!stream.chance(loss)).then(|| 4 + 8 * stream.below(4));
+        bed.step(tti, room, report_room, &mut fate);
+        assert_eq!(bed.out.len() as u64 + bed.am.held() + bed.queue.packets() as u64, 2000, "seed {seed}");
+        tti += 1;
+        assert!(tti < 60_000, "seed {seed}: it comes to an end");
+    }
+    assert!(!bed.am.failed());
+    bed
+}
+
+#[test]
+fn everything_arrives_in_order_and_once_under_heavy_loss() {
+    for seed in 0..20 {
+        let bed = exchange(seed, 0.3, 1000);
+        assert!(ids(&bed.out).iter().copied().eq(0..2000), "seed {seed}");
+        assert!(bed.segments > 10, "repetitions were cut");
+    }
+}
+
+#[test]
+fn short_reports_only_take_longer() {
+    for seed in 0..10 {
+        assert!(ids(&exchange(seed, 0.3, 9).out).iter().copied().eq(0..2000), "seed {seed}");
+    }
+}
+
+#[test]
+fn without_loss_nothing_is_repeated() {
+    for seed in 0..5 {
+        let bed = exchange(seed, 0.0, 1000);
+        assert!(ids(&bed.out).iter().copied().eq(0..2000));
+        assert_eq!(bed.segments, 0);
+        assert!((10..200).contains(&bed.statuses), "{}", bed.statuses);
+    }
+}
+
+#[test]
+fn headers_have_the_lengths_of_the_table() {
+    // Data 2 B, segment 4 B, and 1.5 B for each element but the last.
+    assert_eq!([1, 2, 3, 4].map(|n| header_len(false, n)), [2, 4, 5, 7]);
+    assert_eq!([1, 2, 3].map(|n| header_len(true, n)), [4, 6, 7]);
+    // STATUS: 15 bits, 12 per NACK, 42 with offsets.
+    let whole = Nack { sn: 0, stretch: None };
+    let part = Nack { sn: 0, stretch: Some((1, 2)) };
+    assert_eq!((whole.bits(), part.bits()), (12, 42));
+    assert_eq!([0, 12, 24, 42, 54].map(status::len_of), [2, 4, 5, 8, 9]);
+    // Three 42-byte PDCP PDUs in one PDU; then 50 bytes: one element, a length indicator and 4 bytes more.
+    let pdu = am(CONFIG).pull(Tti(0), &mut filled(3, 0), 1000).unwrap();
+    assert_eq!((pdu.data, pdu.len), (126, 131));
+    let pdu = am(CONFIG).pull(Tti(0), &mut filled(2, 0), 50).unwrap();
+    assert_eq!((pdu.data, pdu.len), (46, 50));
+}
+
+#[test]
+fn a_repetition_is_cut_to_the_grant_and_gaps_are_reported() {
+    let (mut am, mut queue, mut out) = (am(CONFIG), filled(3, 358), Vec::new());
+    let lost = am.pull(Tti(0), &mut queue, 1000).unwrap();
+    assert_eq!((lost.len, lost.poll, lost.segment), (1000, false, false));
+    let second = am.pull(Tti(1), &mut queue, 1000).unwrap();
+    assert!(second.poll, "the buffer is empty");
+    am.receive(Tti(5), &second, &mut out);
+    assert_eq!(am.status_len(), 0, "reordering may still bring the first");
+    am.tick(Tti(45), &queue);
+    let status = am.pull_status(Tti(45), 100).unwrap();
+    assert_eq!(status, Status { ack_sn: 2, nacks: vec![Nack { sn: 0, stretch: None }], len: 4 });
+    am.on_status(&status);
+    assert_eq!(am.available(&queue), u64::from(lost.data));
+
+    let parts: Vec<Pdu> = std::iter::from_fn(|| am.pull(Tti(50), &mut queue, 404)).collect();
+    assert_eq!(parts.iter().map(|p| p.data).sum::<u32>(), lost.data);
+    assert!(parts.iter().all(|p| p.segment && p.sn == 0 && p.retransmission && p.len <= 404));
+    // The first has one element; the second crosses from the first SDU (400 bytes) into the second.
+    assert_eq!(parts.iter().map(|p| (p.so, p.data)).collect::<Vec<_>>(), [(0, 400), (400, 400), (800, 195)]);
+    assert_eq!(parts.iter().map(|p| p.last).collect::<Vec<_>>(), [false, false, true]);
+    assert!(parts[2].poll);
+
+    am.receive(Tti(55), &parts[0], &mut out);
+    assert_eq!(ids(&out), [0], "what is in sequence goes up");
+    am.receive(Tti(55), &parts[2], &mut out);
+    (56..200).for_each(|tti| am.rx.tick(Tti(tti)));
+    let status = am.pull_status(Tti(200), 100).unwrap();
+    let gap = Nack { sn: 0, stretch: Some((400, 800)) };
+    assert_eq!(status, Status { ack_sn: 2, nacks: vec![gap], len: 8 });
+    am.on_status(&status);
+    let again = am.pull(Tti(205), &mut queue, 1000).unwrap();
+    assert_eq!((again.so, again.data, again.len, again.last), (400, 400, 404, false));
+    am.receive(Tti(210), &again, &mut out);
+    am.receive(Tti(210), &again, &mut out);
+    assert_eq!(ids(&out), [0, 1, 2]);
+    assert_eq!(am.held(), 0);
+}
+
+#[test]
+fn polls_follow_the_counters() {
+    let config = AmConfig { poll_pdu: Some(4), poll_byte: None, ..CONFIG };
+    let (mut by_pdu, mut queue) = (am(config), filled(100, 358));
+    let polls: Vec<bool> = (0..9).map(|t| by_pdu.pull(Tti(t), &mut queue, 402).unwrap().poll).collect();
+    assert_eq!(polls, [false, false, false, true, false, false, false, true, false]);
+    let config = AmConfig { poll_pdu: None, poll_byte: Some(1000), ..CONFIG };
+    let (mut by_byte, mut queue) = (am(config), filled(100, 358));
+    let polls: Vec<bool> = (0..6).map(|t| by_byte.pull(Tti(t), &mut queue, 402).unwrap().poll).collect();
+    assert_eq!(polls, [false, false, true, false, false, true]);
+}
+
+#[test]
+fn a_full_window_stalls_polls_and_goes_on() {
+    let config = AmConfig { poll_pdu: None, poll_byte: None, ..CONFIG };
+    let (mut am, mut queue, mut out) = (am(config), filled(600, 358), Vec::new());
+    let pdus: Vec<Pdu> = (0..).map_while(|t| am.pull(Tti(t), &mut queue, 402)).collect();
+    assert_eq!(pdus.len(), 512);
+    assert_eq!(pdus.iter().position(|pdu| pdu.poll), Some(511));
+    assert!(!am.sendable(&queue) && am.available(&queue) > 0);
+    // Nobody answers: after t-PollRetransmit the newest goes out again, with a poll.
+    am.tick(Tti(570), &queue);
+    assert!(am.pull(Tti(570), &mut queue, 402).is_none());
+    am.tick(Tti(571), &queue);
+    let again = am.pull(Tti(571), &mut queue, 402).unwrap();
+    assert_eq!((again.sn, again.poll, again.segment), (511, true, false));
+    assert!(am.pull(Tti(571), &mut queue, 402).is_none());
+    pdus.iter().for_each(|pdu| am.receive(Tti(580), pdu, &mut out));
+    let status = am.pull_status(Tti(580), 100).unwrap();
+    assert_eq!((status.ack_sn, status.len), (512, 2));
+    am.on_status(&status);
+    assert!(am.sendable(&queue));
+    let rest = (0..).map_while(|t| am.pull(Tti(600 + t), &mut queue, 402)).count();
+    assert_eq!(rest, 88);
+}
+
+#[test]
+fn reports_keep_their_distance_and_repeated_polls_are_answered() {
+    let (mut am, mut queue, mut out) = (am(CONFIG), filled(1, 0), Vec::new());
+    let pdu = am.pull(Tti(0), &mut queue, 100).unwrap();
+    am.receive(Tti(4), &pdu, &mut out);
+    assert_eq!(am.status_len(), 2);
+    assert!(am.pull_status(Tti(4), 1).is_none(), "no room");
+    assert!(am.pull_status(Tti(4), 2).is_some());
+    am.receive(Tti(8), &pdu, &mut out);
+    assert_eq!((am.status_len(), out.len()), (0, 1), "t-StatusProhibit runs; nothing is delivered twice");
+    am.tick(Tti(23), &queue);
+    assert_eq!(am.status_len(), 0);
+    am.tick(Tti(24), &queue);
+    assert_eq!(am.status_len(), 2);
+}
+
+#[test]
+fn a_report_cut_short_claims_nothing_that_it_leaves_out() {
+    let (mut am, mut queue, mut out) = (am(CONFIG), filled(20, 358), Vec::new());
+    let pdus: Vec<Pdu> = (0..20).map(|t| am.pull(Tti(t), &mut queue, 402).unwrap()).collect();
+    pdus.iter().skip(1).step_by(2).for_each(|pdu| am.receive(Tti(20), pdu, &mut out));
+    // t-Reordering runs for the first gap, and again for those behind it.
+    am.tick(Tti(60), &queue);
+    assert_eq!(am.status_len(), (15u32 + 12).div_ceil(8));
+    am.tick(Tti(100), &queue);
+    assert_eq!(am.status_len(), (15u32 + 10 * 12).div_ceil(8));
+    let status = am.pull_status(Tti(100), 6).unwrap(); // 48 bits: two of ten
+    assert_eq!(status.nacks.iter().map(|nack| nack.sn).collect::<Vec<_>>(), [0, 2]);
+    assert_eq!((status.ack_sn, status.len), (4, 5));
+}
+
+#[test]
+fn a_pdu_that_never_arrives_ends_in_failure() {
+    let config = AmConfig { max_retx_threshold: 4, ..CONFIG };
+    let (mut am, mut queue) = (am(config), filled(3, 0));
+    assert!(am.pull(Tti(0), &mut queue, 60).is_some());
+    let (mut sent, mut failed_at) = (0, None);
+    for tti in 1..1000 {
+        am.tick(Tti(tti), &queue);
+        failed_at = failed_at.or(am.failed().then_some(tti));
+        sent += u64::from(failed_at.is_none() && am.pull(Tti(tti), &mut queue, 60).is_some());
+    }
+    // Two more PDUs take the other bytes, then four repetitions and the fifth expiry of t-PollRetransmit.
+    assert_eq!((sent, failed_at), (2 + 4, Some(2 + 5 * 60)));
+    let packets: Vec<Packet> = am.reestablish().collect();
+    assert_eq!(packets.len(), 3);
+    assert!(!am.failed() && am.idle() && am.held() == 0 && am.available(&queue) == 0);
+    let (mut queue, mut out) = (filled(1, 0), Vec::new());
+    let pdu = am.pull(Tti(2000), &mut queue, 60).unwrap();
+    assert_eq!(pdu.sn, 0);
+    am.receive(Tti(2004), &pdu, &mut out);
+    assert_eq!(out.len(), 1);
+}
+
+#[test]
+fn a_lost_pdu_is_repeated_though_its_successors_were_discarded() {
+    let (mut am, mut queue) = (am(CONFIG), filled(2, 0));
+    assert!(!am.pull(Tti(0), &mut queue, 44).unwrap().poll);
+    while queue.pop(Instant::ZERO).is_some() {}
+    (1..=61).for_each(|tti| am.tick(Tti(tti), &queue));
+    let again = am.pull(Tti(61), &mut queue, 44).unwrap();
+    assert_eq!((again.sn, again.poll, again.retransmission), (0, true, true));
+}

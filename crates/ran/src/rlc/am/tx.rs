@@ -1,0 +1,286 @@
+//! The transmitting side of an AM entity (TS 36.322 §5.1.3.1), its repetitions (§5.2.1) and polls (§5.2.2).
+
+use super::config::AmConfig;
+use super::pdu::{MAX_DATA, MAX_LENGTH_INDICATOR, MODULUS, Pdu, WINDOW, distance, header_len, plus};
+use super::ranges::Ranges;
+use super::sdus::Sdus;
+use super::status::{Nack, Status, TO_THE_END};
+use crate::pdcp;
+use crate::slot::Tti;
+use paceline_net::SduQueue;
+use std::collections::VecDeque;
+
+/// A PDU that was sent and is not acknowledged, or waits for an older one.
+#[derive(Clone, Debug)]
+struct Sent {
+    /// Where it begins in the stream of SDUs.
+    start: u64,
+    /// Bytes of data.
+    len: u32,
+    acknowledged: bool,
+    /// RETX_COUNT; none before it was considered for retransmission.
+    retx_count: Option<u32>,
+    /// What waits to be repeated.
+    pending: Ranges,
+}
+
+/// The transmitting side.
+#[derive(Clone, Debug)]
+pub(super) struct Tx {
+    config: AmConfig,
+    /// VT(A): the first number not acknowledged.
+    vt_a: u16,
+    poll_sn: u16,
+    pdu_without_poll: u32,
+    byte_without_poll: u64,
+    t_poll_retransmit: Option<Tti>,
+    /// t-PollRetransmit has expired: the next PDU polls.
+    poll_due: bool,
+    /// From VT(A) to VT(S).
+    window: VecDeque<Sent>,
+    /// Position of the first byte never sent in the stream of SDUs.
+    sent: u64,
+    pdcp: pdcp::Tx,
+    retx_bytes: u64,
+    retx_pdus: u32,
+    failed: bool,
+}
+
+impl Tx {
+    pub fn new(config: AmConfig) -> Self {
+        Self {
+            config,
+            vt_a: 0,
+            poll_sn: 0,
+            pdu_without_poll: 0,
+            byte_without_poll: 0,
+            t_poll_retransmit: None,
+            poll_due: false,
+            window: VecDeque::new(),
+            sent: 0,
+            pdcp: pdcp::Tx::default(),
+            retx_bytes: 0,
+            retx_pdus: 0,
+            failed: false,
+        }
+    }
+    /// Starts again; PDCP counts on.
+    pub fn reestablish(&mut self) {
+        *self = Self { pdcp: std::mem::take(&mut self.pdcp), ..Self::new(self.config) };
+    }
+    /// VT(S): the number of the next new PDU.
+    fn vt_s(&self) -> u16 {
+        plus(self.vt_a, self.window.len() as u16)
+    }
+    /// VT(S) has reached VT(MS) = VT(A) + AM_Window_Size.
+    fn stalled(&self) -> bool {
+        self.window.len() >= usize::from(WINDOW)
+    }
+    fn unsent(&self, sdus: &Sdus) -> u64 {
+        sdus.end() - self.sent
+    }
+    pub fn available_below(&self, sdus: &Sdus) -> u64 {
+        self.retx_bytes + self.unsent(sdus)
+    }
+    pub fn available(&self, above: &dyn SduQueue, sdus: &Sdus) -> u64 {
+        self.available_below(sdus) + self.pdcp.available(above).0
+    }
+    pub fn sendable(&self, above: &dyn SduQueue, sdus: &Sdus) -> bool {
+        self.retx_pdus > 0 || (!self.stalled() && self.available(above, sdus) > 0)
+    }
+    pub fn retransmissions_pending(&self) -> u32 {
+        self.retx_pdus
+    }
+    pub fn partial(&self, sdus: &Sdus) -> u64 {
+        u64::from(self.unsent(sdus) > 0)
+    }
+    pub fn idle(&self) -> bool {
+        self.t_poll_retransmit.is_none()
+    }
+    pub fn failed(&self) -> bool {
+        self.failed
+    }
+    /// Whether nothing waits to be sent: PDUs that wait for acknowledgment do not count.
+    fn buffers_empty(&self, above: &dyn SduQueue, sdus: &Sdus) -> bool {
+        self.retx_pdus == 0 && self.unsent(sdus) == 0 && above.packets() == 0
+    }
+
+    /// A PDU of at most `room` bytes, repetitions first (§5.1.3.1).
+    pub fn pull(&mut self, tti: Tti, above: &mut dyn SduQueue, sdus: &mut Sdus, room: u32) -> Option<Pdu> {
+        let mut pdu = if self.retx_pdus > 0 {
+            self.repeat(sdus, room)?
+        } else {
+            self.assemble(tti, above, sdus, room)?
+        };
+        let counted = self.config.poll_pdu.is_some_and(|limit| self.pdu_without_poll >= limit)
+            || self.config.poll_byte.is_some_and(|limit| self.byte_without_poll >= limit);
+        if self.poll_due || counted || self.stalled() || self.buffers_empty(above, sdus) {
+            pdu.poll = true;
+            self.on_poll(tti);
+        }
+        Some(pdu)
+    }
+    /// A poll goes out (§5.2.2.1).
+    fn on_poll(&mut self, tti: Tti) {
+        self.poll_due = false;
+        self.pdu_without_poll = 0;
+        self.byte_without_poll = 0;
+        self.poll_sn = plus(self.vt_s(), MODULUS - 1);
+        self.t_poll_retransmit = Some(tti + self.config.t_poll_retransmit);
+    }
+
+    /// A new PDU from the SDUs.
+    fn assemble(&mut self, tti: Tti, above: &mut dyn SduQueue, sdus: &mut Sdus, room: u32) -> Option<Pdu> {
+        if self.stalled() {
+            return None;
+        }
+        let (start, mut elements, mut data, mut last_element) = (self.sent, 0, 0, 0);
+        loop {
+            let left =
+                room.saturating_sub(header_len(false, elements + 1)).min(MAX_DATA).saturating_sub(data);
+            if left == 0 || last_element > MAX_LENGTH_INDICATOR {
+                break;
+            }
+            if self.unsent(sdus) == 0 {
+                let Some(sdu) = self.pdcp.pull(tti.starts_at(), above) else { break };
+                let bytes = sdu.bytes();
+                sdus.push(sdu.packet, bytes);
+            }
+            last_element = self.unsent(sdus).min(u64::from(left)) as u32;
+            self.sent += u64::from(last_element);
+            data += last_element;
+            elements += 1;
+        }
+        if data == 0 {
+            return None;
+        }
+        let sn = self.vt_s();
+        let pending = Ranges::default();
+        self.window.push_back(Sent { start, len: data, acknowledged: false, retx_count: None, pending });
+        self.pdu_without_poll += 1;
+        self.byte_without_poll += u64::from(data);
+        let len = header_len(false, elements) + data;
+        let (segment, poll, retransmission) = (false, false, false);
+        Some(Pdu { sn, start, so: 0, data, last: true, segment, poll, retransmission, len })
+    }
+
+    /// The lowest number that waits to be repeated, as a whole or as the segment that fits (§5.2.1).
+    fn repeat(&mut self, sdus: &Sdus, room: u32) -> Option<Pdu> {
+        let at = self.window.iter().position(|pdu| !pdu.pending.is_empty())?;
+        let sent = &mut self.window[at];
+        let (from, to) = sent.pending.first()?;
+        let begin = sent.start + u64::from(from);
+        let whole_len = header_len(false, sdus.elements(begin, sent.start + u64::from(to))) + (to - from);
+        let whole = (from, to) == (0, sent.len) && whole_len <= room;
+        let data = if whole { to } else { sdus.fit(begin, sent.start + u64::from(to), room) };
+        if data == 0 {
+            return None;
+        }
+        let len = if whole {
+            whole_len
+        } else {
+            header_len(true, sdus.elements(begin, begin + u64::from(data))) + data
+        };
+        sent.pending.remove_front(data);
+        self.retx_bytes -= u64::from(data);
+        self.retx_pdus -= u32::from(sent.pending.is_empty());
+        Some(Pdu {
+            sn: plus(self.vt_a, at as u16),
+            start: sent.start,
+            so: from,
+            data,
+            last: from + data == sent.len,
+            segment: !whole,
+            poll: false,
+            retransmission: true,
+            len,
+        })
+    }
+
+    /// A STATUS PDU arrives (§5.2.1, §5.2.2.2). One that a later one has overtaken is ignored.
+    pub fn on_status(&mut self, status: &Status, sdus: &mut Sdus) {
+        let reported = usize::from(distance(status.ack_sn, self.vt_a));
+        if reported > self.window.len() {
+            return;
+        }
+        if usize::from(distance(self.poll_sn, self.vt_a)) < reported {
+            self.t_poll_retransmit = None;
+        }
+        let below = |nack: &&Nack| usize::from(distance(nack.sn, self.vt_a)) >= reported;
+        let mut nacks = &status.nacks[status.nacks.iter().take_while(below).count()..];
+        for at in 0..reported {
+            let sn = plus(self.vt_a, at as u16);
+            let of_this = nacks.iter().take_while(|nack| nack.sn == sn).count();
+            let (missing, rest) = nacks.split_at(of_this);
+            nacks = rest;
+            if missing.is_empty() {
+                self.acknowledge(at);
+            } else {
+                self.consider(at, missing.iter().map(|nack| nack.stretch));
+            }
+        }
+        while self.window.pop_front_if(|pdu| pdu.acknowledged).is_some() {
+            self.vt_a = plus(self.vt_a, 1);
+        }
+        sdus.release(self.window.front().map_or(self.sent, |pdu| pdu.start));
+    }
+    fn acknowledge(&mut self, at: usize) {
+        let pdu = &mut self.window[at];
+        pdu.acknowledged = true;
+        if !pdu.pending.is_empty() {
+            self.retx_bytes -= u64::from(pdu.pending.bytes());
+            self.retx_pdus -= 1;
+            pdu.pending = Ranges::default();
+        }
+    }
+    /// Considers stretches of a PDU for retransmission; RETX_COUNT rises once, and only if any was not pending.
+    fn consider(&mut self, at: usize, stretches: impl Iterator<Item = Option<(u32, u32)>>) {
+        let pdu = &mut self.window[at];
+        if pdu.acknowledged {
+            return;
+        }
+        let before = pdu.pending.bytes();
+        for stretch in stretches {
+            let (from, to) = stretch.unwrap_or((0, TO_THE_END));
+            if from < to.min(pdu.len) {
+                pdu.pending.insert(from, to.min(pdu.len));
+            }
+        }
+        let added = pdu.pending.bytes() - before;
+        if added == 0 {
+            return;
+        }
+        self.retx_bytes += u64::from(added);
+        self.retx_pdus += u32::from(before == 0);
+        let count = pdu.retx_count.map_or(0, |count| count + 1);
+        pdu.retx_count = Some(count);
+        self.failed |= count >= self.config.max_retx_threshold;
+    }
+
+    /// Whether [`Tx::tick`] may do something.
+    pub fn due(&self, tti: Tti) -> bool {
+        !self.window.is_empty() && self.t_poll_retransmit.is_none_or(|at| at <= tti)
+    }
+    /// t-PollRetransmit expires (§5.2.2.3).
+    pub fn tick(&mut self, tti: Tti, above: &dyn SduQueue, sdus: &Sdus) {
+        if self.window.is_empty() {
+            return;
+        }
+        match self.t_poll_retransmit {
+            Some(at) if at <= tti => {
+                self.t_poll_retransmit = None;
+                self.poll_due = true;
+                if self.stalled() || self.buffers_empty(above, sdus) {
+                    // VT(S) - 1, or VT(A) if that one is confirmed already.
+                    let newest = self.window.len() - 1;
+                    let at = if self.window[newest].acknowledged { 0 } else { newest };
+                    self.consider(at, std::iter::once(None));
+                }
+            }
+            Some(_) => {}
+            // The discard timer took what was to follow a PDU without a poll: act as though it had polled.
+            None if self.buffers_empty(above, sdus) => self.on_poll(tti),
+            None => {}
+        }
+    }
+}

@@ -1,0 +1,200 @@
+//! RLC of one direction of a bearer, in the mode that the cell is configured for (TS 36.322).
+//!
+//! The transmitting and the receiving side sit together, as do the two ends of everything in this simulator: what
+//! one sends reaches the other only through transport blocks.
+
+use super::am::{self, Am, AmConfig};
+use super::reassembled::Reassembled;
+use super::um;
+use crate::slot::Tti;
+use paceline_net::{Packet, SduQueue};
+
+/// Mode and parameters; t-Reordering, which both modes have, stands with the cell.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum RlcConfig {
+    /// Unacknowledged mode.
+    #[default]
+    Um,
+    /// Acknowledged mode.
+    Am(AmConfig),
+}
+
+/// What RLC puts into a transport block.
+#[derive(Clone, PartialEq, Debug)]
+pub enum Pdu {
+    /// UM data.
+    Um(um::Pdu),
+    /// AM data.
+    Am(am::Pdu),
+    /// An AM status report about the other direction.
+    Status(am::Status),
+}
+
+impl Pdu {
+    /// Length with its header.
+    pub fn bytes(&self) -> u32 {
+        match self {
+            Self::Um(pdu) => pdu.len,
+            Self::Am(pdu) => pdu.len,
+            Self::Status(status) => status.len,
+        }
+    }
+    /// Packets that travel in it: in AM they stay with the bearer.
+    pub fn held(&self) -> u64 {
+        match self {
+            Self::Um(pdu) => pdu.elements.iter().filter(|element| element.last.is_some()).count() as u64,
+            Self::Am(_) | Self::Status(_) => 0,
+        }
+    }
+}
+
+/// Both sides of unacknowledged mode.
+#[derive(Clone, Debug)]
+pub struct Um {
+    tx: um::Tx,
+    rx: um::Rx,
+}
+
+/// One direction of a bearer.
+#[derive(Clone, Debug)]
+pub enum Rlc {
+    /// In unacknowledged mode.
+    Um(Box<Um>),
+    /// In acknowledged mode.
+    Am(Box<Am>),
+}
+
+impl Rlc {
+    /// Both sides at their start; t-Reordering lasts this many TTIs.
+    pub fn new(config: RlcConfig, t_reordering: u64) -> Self {
+        match config {
+            RlcConfig::Um => {
+                let um = Um { tx: um::Tx::default(), rx: um::Rx::new(t_reordering) };
+                Self::Um(Box::new(um))
+            }
+            RlcConfig::Am(config) => Self::Am(Box::new(Am::new(config, t_reordering))),
+        }
+    }
+    /// Bytes that wait here and in the buffer above (TS 36.322 §4.5), without RLC headers.
+    pub fn available(&self, above: &dyn SduQueue) -> u64 {
+        match self {
+            Self::Um(um) => um.tx.available(above),
+            Self::Am(am) => am.available(above),
+        }
+    }
+    /// Of these, the bytes that wait here.
+    pub fn available_below(&self) -> u64 {
+        match self {
+            Self::Um(um) => um.tx.partial_left(),
+            Self::Am(am) => am.available_below(),
+        }
+    }
+    /// Whether a transmission opportunity would be used.
+    pub fn sendable(&self, above: &dyn SduQueue) -> bool {
+        match self {
+            Self::Um(um) => um.tx.available(above) > 0,
+            Self::Am(am) => am.sendable(above),
+        }
+    }
+    /// SDUs that were sent in part.
+    pub fn partial(&self) -> u64 {
+        match self {
+            Self::Um(um) => um.tx.held(),
+            Self::Am(am) => am.partial(),
+        }
+    }
+    /// PDUs that wait to be repeated.
+    pub fn retransmissions_pending(&self) -> u32 {
+        match self {
+            Self::Um(_) => 0,
+            Self::Am(am) => am.retransmissions_pending(),
+        }
+    }
+    /// Length of the STATUS PDU about this direction that waits to go the other way; zero if there is none.
+    pub fn status_len(&self) -> u32 {
+        match self {
+            Self::Um(_) => 0,
+            Self::Am(am) => am.status_len(),
+        }
+    }
+    /// Packets held at both ends.
+    pub fn held(&self) -> u64 {
+        match self {
+            Self::Um(um) => um.tx.held() + um.rx.held(),
+            Self::Am(am) => am.held(),
+        }
+    }
+    /// Whether nothing here needs time to pass.
+    pub fn idle(&self) -> bool {
+        match self {
+            Self::Um(um) => um.rx.expires_at().is_none(),
+            Self::Am(am) => am.idle(),
+        }
+    }
+    /// Whether data can come up here without a packet from above.
+    pub fn repeats(&self) -> bool {
+        matches!(self, Self::Am(_))
+    }
+    /// A data PDU of at most `room` bytes.
+    pub fn pull(&mut self, tti: Tti, above: &mut dyn SduQueue, room: u32) -> Option<Pdu> {
+        match self {
+            Self::Um(um) => um.tx.pull(tti.starts_at(), above, room).map(Pdu::Um),
+            Self::Am(am) => am.pull(tti, above, room).map(Pdu::Am),
+        }
+    }
+    /// The STATUS PDU about this direction, cut to `room` bytes.
+    pub fn pull_status(&mut self, tti: Tti, room: u32) -> Option<Pdu> {
+        match self {
+            Self::Um(_) => None,
+            Self::Am(am) => am.pull_status(tti, room).map(Pdu::Status),
+        }
+    }
+    /// A data PDU arrives at the receiving side.
+    pub fn receive(&mut self, tti: Tti, pdu: Pdu, out: &mut Vec<Reassembled>) {
+        match (self, pdu) {
+            (Self::Um(um), Pdu::Um(pdu)) => um.rx.receive(tti, pdu, out, &mut um.tx),
+            (Self::Am(am), Pdu::Am(pdu)) => am.receive(tti, &pdu, out),
+            _ => unreachable!("both sides of a bearer are in one mode"),
+        }
+    }
+    /// A STATUS PDU about this direction arrives at the transmitting side.
+    pub fn on_status(&mut self, status: &am::Status) {
+        if let Self::Am(am) = self {
+            am.on_status(status);
+        }
+    }
+    /// Whether [`Rlc::tick`] may do something.
+    pub fn due(&self, tti: Tti) -> bool {
+        match self {
+            Self::Um(um) => um.rx.expires_at().is_some_and(|at| at <= tti),
+            Self::Am(am) => am.due(tti),
+        }
+    }
+    /// Timers expire; calling early is harmless.
+    pub fn tick(&mut self, tti: Tti, above: &dyn SduQueue, out: &mut Vec<Reassembled>) {
+        match self {
+            Self::Um(um) => um.rx.expire(tti, out, &mut um.tx),
+            Self::Am(am) => am.tick(tti, above),
+        }
+    }
+    /// A PDU was lost on the way: calls `ended` with the packets that end with it.
+    pub fn lost(&mut self, pdu: Pdu, mut ended: impl FnMut(Packet)) {
+        if let (Self::Um(um), Pdu::Um(mut pdu)) = (self, pdu) {
+            pdu.elements.drain(..).filter_map(|element| element.last).for_each(&mut ended);
+            um.tx.recycle(pdu.elements);
+        }
+    }
+    /// Whether the transmitting side reports a radio-link failure.
+    pub fn failed(&self) -> bool {
+        match self {
+            Self::Um(_) => false,
+            Self::Am(am) => am.failed(),
+        }
+    }
+    /// Starts both sides again: calls `ended` with the packets that were under way.
+    pub fn reestablish(&mut self, ended: impl FnMut(Packet)) {
+        if let Self::Am(am) = self {
+            am.reestablish().for_each(ended);
+        }
+    }
+}

@@ -1,0 +1,361 @@
+//! RLC unacknowledged mode (TS 36.322): segmentation and concatenation into PDUs of exactly the size that MAC
+//! offers, reordering and reassembly at the receiver.
+//!
+//! 10-bit sequence numbers, window 512. The header is 2 bytes, and 12 bits more for each SDU element but the
+//! last. An element carries its packet with its last byte; lost PDUs cost the SDUs that they touch. Left out: the
+//! detection of duplicates inside the window, since HARQ delivers a block once.
+
+use super::reassembled::Reassembled;
+use crate::pdcp;
+use crate::slot::Tti;
+use paceline_net::{Instant, Packet, SduQueue};
+
+/// Number of sequence numbers.
+const MODULUS: u16 = 1024;
+/// UM_Window_Size for 10-bit sequence numbers (§7.2).
+const WINDOW: u16 = 512;
+/// Fixed part of the header with a 10-bit sequence number (§6.2.1.3).
+const HEADER: u32 = 2;
+/// Largest value of a length indicator: 11 bits. A longer element can only be the last of its PDU.
+const MAX_LENGTH_INDICATOR: u32 = 2047;
+
+/// Header bytes of a PDU with this many SDU elements.
+pub const fn header_len(elements: u32) -> u32 {
+    HEADER + (3 * elements.saturating_sub(1)).div_ceil(2)
+}
+
+/// A whole SDU or a part of one inside a PDU.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Element {
+    /// PDCP COUNT of the SDU it belongs to.
+    pub count: u32,
+    /// Bytes carried.
+    pub len: u32,
+    /// Whether the SDU's first byte is in it.
+    pub first: bool,
+    /// The SDU, if its last byte is in it.
+    pub last: Option<Packet>,
+}
+
+/// A UM data PDU.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Pdu {
+    /// Sequence number.
+    pub sn: u16,
+    /// Its elements in order.
+    pub elements: Vec<Element>,
+    /// Length with its header.
+    pub len: u32,
+}
+
+/// The transmitting entity.
+#[derive(Clone, Debug, Default)]
+pub struct Tx {
+    /// VT(US): the sequence number of the next PDU.
+    vt_us: u16,
+    pdcp: pdcp::Tx,
+    /// The SDU that was sent in part, and how many bytes of it.
+    partial: Option<(pdcp::Pdu, u32)>,
+    spare: Vec<Vec<Element>>,
+}
+
+impl Tx {
+    /// Bytes that wait here and in the buffer above (TS 36.322 §4.5), without RLC headers.
+    pub fn available(&self, above: &dyn SduQueue) -> u64 {
+        self.partial_left() + self.pdcp.available(above).0
+    }
+    /// Bytes left of the SDU that was sent in part.
+    pub fn partial_left(&self) -> u64 {
+        self.partial.as_ref().map_or(0, |(pdu, sent)| u64::from(pdu.bytes() - sent))
+    }
+    /// Packets held here.
+    pub fn held(&self) -> u64 {
+        u64::from(self.partial.is_some())
+    }
+    /// Gives back the elements' storage of a PDU that is done with.
+    pub fn recycle(&mut self, mut elements: Vec<Element>) {
+        elements.clear();
+        if self.spare.len() < 16 {
+            self.spare.push(elements);
+        }
+    }
+
+    /// A PDU of at most `room` bytes, header included; none if there is nothing to send or no room for a byte.
+    pub fn pull(&mut self, now: Instant, above: &mut dyn SduQueue, room: u32) -> Option<Pdu> {
+        let mut elements = self.spare.pop().unwrap_or_default();
+        let mut data = 0;
+        loop {
+            let header = header_len(elements.len() as u32 + 1);
+            let left = room.saturating_sub(header + data);
+            if left == 0 || elements.last().is_some_and(|e: &Element| e.len > MAX_LENGTH_INDICATOR) {
+                break;
+            }
+            let Some((pdu, sent)) = self.partial.take().or_else(|| Some((self.pdcp.pull(now, above)?, 0)))
+            else {
+                break;
+            };
+            let len = (pdu.bytes() - sent).min(left);
+            data += len;
+            let (count, first) = (pdu.count, sent == 0);
+            let whole = sent + len == pdu.bytes();
+            let last = if whole {
+                Some(pdu.packet)
+            } else {
+                self.partial = Some((pdu, sent + len));
+                None
+            };
+            elements.push(Element { count, len, first, last });
+            if !whole {
+                break;
+            }
+        }
+        if elements.is_empty() {
+            self.recycle(elements);
+            return None;
+        }
+        let sn = self.vt_us;
+        self.vt_us = (sn + 1) % MODULUS;
+        let len = header_len(elements.len() as u32) + data;
+        Some(Pdu { sn, elements, len })
+    }
+}
+
+/// The receiving entity.
+#[derive(Clone, Debug)]
+pub struct Rx {
+    /// VR(UR): earliest sequence number still considered for reordering.
+    vr_ur: u16,
+    /// VR(UX): one behind the number that started t-Reordering.
+    vr_ux: u16,
+    /// VR(UH): one behind the highest number received.
+    vr_uh: u16,
+    t_reordering: u64,
+    expires_at: Option<Tti>,
+    /// PDUs received ahead of VR(UR).
+    waiting: Vec<Pdu>,
+    /// The SDU whose parts so far are all here.
+    assembling: Option<u32>,
+}
+
+impl Rx {
+    /// A receiver whose t-Reordering lasts this many TTIs.
+    pub fn new(t_reordering: u64) -> Self {
+        Self {
+            vr_ur: 0,
+            vr_ux: 0,
+            vr_uh: 0,
+            t_reordering,
+            expires_at: None,
+            waiting: Vec::new(),
+            assembling: None,
+        }
+    }
+    /// When t-Reordering expires, if it runs.
+    pub fn expires_at(&self) -> Option<Tti> {
+        self.expires_at
+    }
+    /// Packets held: those whose last byte is in a waiting PDU.
+    pub fn held(&self) -> u64 {
+        self.waiting.iter().flat_map(|pdu| &pdu.elements).filter(|element| element.last.is_some()).count()
+            as u64
+    }
+
+    /// Distance of `sn` above the lower edge of the reordering window, modulo the number space.
+    fn offset(&self, sn: u16) -> u16 {
+        (sn + 2 * MODULUS - (self.vr_uh + MODULUS - WINDOW)) % MODULUS
+    }
+    /// Whether `sn` lies in [VR(UH) - window, VR(UH)).
+    fn in_window(&self, sn: u16) -> bool {
+        self.offset(sn) < WINDOW
+    }
+
+    /// A PDU arrives (§5.1.2.2.2 and §5.1.2.2.3). `storage` gets back element vectors that are empty again.
+    pub fn receive(&mut self, tti: Tti, pdu: Pdu, out: &mut Vec<Reassembled>, storage: &mut Tx) {
+        let sn = pdu.sn;
+        if self.in_window(sn) && self.offset(sn) < self.offset(self.vr_ur) {
+            return discard(pdu, out, storage); // it comes after t-Reordering gave it up
+        }
+        self.waiting.push(pdu);
+        if !self.in_window(sn) {
+            self.vr_uh = (sn + 1) % MODULUS;
+            if !self.in_window(self.vr_ur) {
+                let edge = (self.vr_uh + MODULUS - WINDOW) % MODULUS;
+                self.deliver_below(edge, out, storage);
+            }
+        }
+        self.deliver_received(out, storage);
+        self.update_timer(tti);
+    }
+
+    /// t-Reordering expires (§5.1.2.2.4); calling early is harmless.
+    pub fn expire(&mut self, tti: Tti, out: &mut Vec<Reassembled>, storage: &mut Tx) {
+        if self.expires_at.is_none_or(|at| at > tti) {
+            return;
+        }
+        self.expires_at = None;
+        self.deliver_below(self.vr_ux, out, storage);
+        self.deliver_received(out, storage);
+        self.update_timer(tti);
+    }
+
+    /// Stops waiting for everything before `edge` and reassembles what is there, in order.
+    fn deliver_below(&mut self, edge: u16, out: &mut Vec<Reassembled>, storage: &mut Tx) {
+        while self.vr_ur != edge {
+            match self.take(self.vr_ur) {
+                Some(pdu) => self.reassemble(pdu, out, storage),
+                None => self.assembling = None,
+            }
+            self.vr_ur = (self.vr_ur + 1) % MODULUS;
+        }
+    }
+    /// Moves VR(UR) over everything received in sequence.
+    fn deliver_received(&mut self, out: &mut Vec<Reassembled>, storage: &mut Tx) {
+        while let Some(pdu) = self.take(self.vr_ur) {
+            self.reassemble(pdu, out, storage);
+            self.vr_ur = (self.vr_ur + 1) % MODULUS;
+        }
+    }
+    fn take(&mut self, sn: u16) -> Option<Pdu> {
+        let at = self.waiting.iter().position(|pdu| pdu.sn == sn)?;
+        Some(self.waiting.swap_remove(at))
+    }
+
+    fn update_timer(&mut self, tti: Tti) {
+        let ux_passed =
+            self.offset(self.vr_ux) <= self.offset(self.vr_ur) || !self.in_window_or_top(self.vr_ux);
+        if self.expires_at.is_some() && ux_passed {
+            self.expires_at = None;
+        }
+        if self.expires_at.is_none() && self.vr_uh != self.vr_ur {
+            self.expires_at = Some(tti + self.t_reordering);
+            self.vr_ux = self.vr_uh;
+        }
+    }
+    fn in_window_or_top(&self, sn: u16) -> bool {
+        self.in_window(sn) || sn == self.vr_uh
+    }
+
+    fn reassemble(&mut self, mut pdu: Pdu, out: &mut Vec<Reassembled>, storage: &mut Tx) {
+        for element in pdu.elements.drain(..) {
+            let continues = element.first || self.assembling == Some(element.count);
+            match element.last {
+                Some(packet) if continues => out.push(Reassembled::Sdu(packet)),
+                Some(packet) => out.push(Reassembled::Incomplete(packet)),
+                None => {
+                    self.assembling = continues.then_some(element.count);
+                    continue;
+                }
+            }
+            self.assembling = None;
+        }
+        storage.recycle(pdu.elements);
+    }
+}
+
+/// Ends the packets of a PDU that comes too late.
+fn discard(mut pdu: Pdu, out: &mut Vec<Reassembled>, storage: &mut Tx) {
+    out.extend(pdu.elements.drain(..).filter_map(|element| element.last).map(Reassembled::Incomplete));
+    storage.recycle(pdu.elements);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use paceline_net::{Bytes, DropTail, SeqNumber, Stream, TcpFlags, TcpHeader};
+
+    fn packet(id: u32, payload_len: u32) -> Packet {
+        let tcp = TcpHeader {
+            src_port: 1,
+            dst_port: 2,
+            seq: SeqNumber(id),
+            flags: TcpFlags::ACK,
+            payload_len,
+            ..TcpHeader::default()
+        };
+        Packet::tcp("198.18.0.1".parse().unwrap(), "198.18.0.2".parse().unwrap(), tcp)
+    }
+    fn id(packet: &Packet) -> u32 {
+        packet.tcp_header().unwrap().seq.0
+    }
+    fn filled(count: u32, payload_len: u32) -> DropTail {
+        let mut queue = DropTail::new(Bytes(1 << 30));
+        (0..count).for_each(|i| queue.push(Instant::ZERO, packet(i, payload_len)));
+        queue
+    }
+
+    #[test]
+    fn pdus_fill_the_room_exactly_and_headers_count() {
+        // Three 42-byte PDCP PDUs: 2 + 3 bytes of header for three elements.
+        let (mut tx, mut queue) = (Tx::default(), filled(3, 0));
+        let pdu = tx.pull(Instant::ZERO, &mut queue, 1000).unwrap();
+        assert_eq!((pdu.elements.len(), pdu.len), (3, 3 * 42 + 5));
+        assert!(tx.pull(Instant::ZERO, &mut queue, 1000).is_none());
+        // 50 bytes: one whole element (2 + 42), then 2 for the indicator and 4 bytes of the next.
+        let mut queue = filled(2, 0);
+        let pdu = tx.pull(Instant::ZERO, &mut queue, 50).unwrap();
+        assert_eq!((pdu.len, pdu.elements[1].len), (50, 4));
+        assert_eq!(tx.available(&queue), 38);
+        let rest = tx.pull(Instant::ZERO, &mut queue, 1000).unwrap();
+        assert_eq!((rest.elements[0].len, rest.elements[0].first), (38, false));
+        assert!(tx.pull(Instant::ZERO, &mut filled(1, 0), 2).is_none(), "a header alone is no PDU");
+    }
+
+    #[test]
+    fn a_long_element_ends_its_pdu() {
+        let (mut tx, mut queue) = (Tx::default(), filled(2, 3000));
+        let pdu = tx.pull(Instant::ZERO, &mut queue, 9000).unwrap();
+        assert_eq!(pdu.elements.len(), 1, "a length indicator has 11 bits");
+    }
+
+    /// Sends `count` packets in PDUs of random size, loses and delays PDUs at random, and returns what comes out.
+    fn exchange(seed: u64, loss: f64, max_delay: u64) -> (Vec<u32>, u64) {
+        let mut stream = Stream::new(seed, "rlc");
+        let (mut tx, mut queue) = (Tx::default(), filled(3000, 400));
+        let (mut rx, mut out) = (Rx::new(50), Vec::new());
+        let mut in_flight: Vec<(u64, Pdu)> = Vec::new();
+        let mut lost = 0;
+        for tti in 0..6000 {
+            rx.expire(Tti(tti), &mut out, &mut tx);
+            while let Some(at) = in_flight.iter().position(|(due, _)| *due <= tti) {
+                let (_, pdu) = in_flight.remove(at);
+                rx.receive(Tti(tti), pdu, &mut out, &mut tx);
+            }
+            let room = stream.below(2000) as u32;
+            if let Some(pdu) = tx.pull(Instant::ZERO, &mut queue, room) {
+                if stream.chance(loss) {
+                    lost += pdu.elements.iter().filter(|e| e.last.is_some()).count() as u64;
+                } else {
+                    in_flight.push((tti + 8 * stream.below(max_delay / 8 + 1), pdu));
+                }
+            }
+        }
+        assert_eq!(rx.held() + tx.held() + queue.packets() as u64, 0);
+        let incomplete = out.iter().filter(|r| matches!(r, Reassembled::Incomplete(_))).count() as u64;
+        let delivered = out.iter().filter_map(|r| match r {
+            Reassembled::Sdu(packet) => Some(id(packet)),
+            Reassembled::Incomplete(_) => None,
+        });
+        (delivered.collect(), lost + incomplete)
+    }
+
+    #[test]
+    fn reordering_within_the_timer_loses_nothing() {
+        for seed in 0..10 {
+            let (delivered, lost) = exchange(seed, 0.0, 32);
+            assert_eq!(lost, 0, "seed {seed}");
+            assert!(delivered.iter().copied().eq(0..3000), "seed {seed}");
+        }
+    }
+
+    #[test]
+    fn losses_cost_their_packets_only_and_order_holds() {
+        for seed in 0..10 {
+            for max_delay in [32, 120] {
+                let (delivered, lost) = exchange(seed, 0.1, max_delay);
+                assert!(delivered.windows(2).all(|w| w[0] < w[1]), "seed {seed}: in order, once");
+                assert_eq!(delivered.len() as u64 + lost, 3000, "seed {seed}: every packet ends once");
+                assert!(delivered.len() > 1000, "seed {seed}");
+            }
+        }
+    }
+}

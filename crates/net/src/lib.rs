@@ -1,25 +1,24 @@
-//! The vocabulary that every other crate speaks: time, units, sequence numbers, packets, the [`Node`]
-//! contract, bounded queues and named random streams.
+//! The types that every other crate uses: time, units, sequence numbers, packets, the [`Node`] contract, bounded
+//! queues and named random streams.
 //!
-//! Pure: no sockets, no threads, no wall clock, no global state. Everything here gives the same bits on every
-//! machine.
+//! No sockets, threads, wall clock or global state: the same input gives the same bits on every machine.
 #![forbid(unsafe_code)]
 
 pub mod address_table;
+pub mod datagram;
 pub mod keyed_hash;
 pub mod node;
 pub mod packet;
 pub mod queue;
-pub mod rewrite;
-
 pub mod rng;
 pub mod seq;
-pub mod split;
+#[cfg(any(test, feature = "test-support"))]
+pub mod test_support;
 pub mod time;
 pub mod units;
-pub mod wire;
 
 pub use address_table::AddressTable;
+pub use datagram::{rewrite, split, wire};
 pub use keyed_hash::{HashKey, KeyedHasher};
 pub use node::{DropReason, Event, Node, Output, Port};
 pub use packet::{

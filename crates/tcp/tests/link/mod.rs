@@ -4,6 +4,7 @@
 
 pub mod shared;
 
+use paceline_net::test_support::Reassembly;
 use paceline_net::{
     Bytes, Duration, Event, Instant, Node, Output, Packet, Port, Rate, SeqNumber, Stream, TcpFlags, Transport,
 };
@@ -74,14 +75,11 @@ impl Direction {
     }
 }
 
-/// What reached one side, by an own account.
+/// Checks the acknowledgments of one side against the segments that reached it.
 #[derive(Default)]
 struct Observer {
-    isn: Option<SeqNumber>,
-    contiguous: u64,
-    beyond: BTreeMap<u64, u64>,
-    fin: Option<u64>,
-    /// The newest acknowledgment that it sent.
+    received: Reassembly,
+    /// The newest acknowledgment that the side has sent.
     acked: Option<SeqNumber>,
 }
 
@@ -89,37 +87,25 @@ impl Observer {
     fn on_delivered(&mut self, packet: &Packet) {
         let tcp = packet.tcp_header().expect("the endpoints speak TCP");
         if tcp.flags.contains(TcpFlags::SYN) {
-            self.isn.get_or_insert(tcp.seq);
-            return;
+            self.received.begin(tcp.seq + 1);
         }
-        let Some(isn) = self.isn else { return };
-        let at = (self.contiguous as i64) + i64::from(tcp.seq.distance(isn + 1 + self.contiguous as u32));
-        let end = at + i64::from(tcp.payload_len);
-        if tcp.flags.contains(TcpFlags::FIN) {
-            self.fin = Some(end as u64);
-        }
-        if end > self.contiguous as i64 {
-            let slot = self.beyond.entry(at.max(0) as u64).or_default();
-            *slot = (*slot).max(end as u64);
-        }
-        while let Some((&left, &right)) =
-            self.beyond.first_key_value().filter(|(left, _)| **left <= self.contiguous)
-        {
-            self.contiguous = self.contiguous.max(right);
-            self.beyond.remove(&left);
-        }
+        self.received.on_segment(packet);
     }
-    /// An acknowledgment never moves back, and says exactly what arrived in order unless something holds it up.
+    /// An acknowledgment never moves back and never exceeds the bytes received in order; with `exact` it equals them.
     fn check_ack(&mut self, packet: &Packet, exact: bool) {
         let tcp = packet.tcp_header().expect("the endpoints speak TCP");
-        let Some(isn) = self.isn.filter(|_| tcp.flags.contains(TcpFlags::ACK)) else { return };
-        let fin = u64::from(self.fin == Some(self.contiguous));
-        let arrived = isn + 1 + (self.contiguous + fin) as u32;
-        assert!(tcp.ack <= arrived, "the ACK {:?} is beyond {arrived:?}", tcp.ack);
+        let Some(received) = self.received.ack().filter(|_| tcp.flags.contains(TcpFlags::ACK)) else {
+            return;
+        };
+        assert!(tcp.ack <= received, "the ACK {:?} is beyond {received:?}", tcp.ack);
         let before = *self.acked.get_or_insert(tcp.ack);
         assert!(tcp.ack >= before, "the ACK {:?} moves back from {before:?}", tcp.ack);
         self.acked = Some(tcp.ack);
-        assert!(!exact || tcp.ack == arrived, "the ACK {:?} is not what arrived, {arrived:?}", tcp.ack);
+        assert!(
+            !exact || tcp.ack == received,
+            "the ACK {:?} differs from {received:?}, which was received",
+            tcp.ack
+        );
         for (left, right) in tcp.options.sack.as_slice() {
             assert!(left < right, "a SACK block is not empty");
         }
@@ -232,10 +218,10 @@ impl World {
     }
     /// Payload bytes that arrived at the server in order, by the observer's account.
     pub fn observed_at_server(&self) -> u64 {
-        self.observers[1].contiguous
+        self.observers[1].received.contiguous()
     }
     pub fn observed_at_client(&self) -> u64 {
-        self.observers[0].contiguous
+        self.observers[0].received.contiguous()
     }
 }
 

@@ -4,13 +4,13 @@
 pub mod operations;
 pub mod segments;
 
-use paceline_net::{Bytes, Duration, Instant, Node, Packet, Rate, SeqNumber, TcpFlags};
+pub use paceline_net::test_support::Reassembly;
+use paceline_net::{Bytes, Duration, Instant, Node, Rate, SeqNumber};
 use paceline_tcp::{
     Abc, BeyondWindow, CwndUnit, DelayedAck, EcnMode, Endpoint, EndpointConfig, Keepalive, LossRecovery,
     Nagle, NewRenoTimer, Pacing, PrrMode, RtoStyle, SackCompression, SlowStartExit, Source, StretchAck,
     Variant,
 };
-use std::collections::BTreeMap;
 
 /// Bytes as a source of numbers; zeros when they run out.
 pub struct Entropy<'a>(&'a [u8]);
@@ -113,59 +113,6 @@ pub fn mechanisms(entropy: &mut Entropy<'_>, config: EndpointConfig) -> Endpoint
         retries: 1000,
         syn_retries: 1000,
         ..config
-    }
-}
-
-/// What one side received, by an account that shares no code with the endpoint. Offsets count from the first byte.
-#[derive(Default)]
-pub struct Reassembly {
-    first: Option<SeqNumber>,
-    contiguous: u64,
-    beyond: BTreeMap<u64, u64>,
-    fin: Option<u64>,
-}
-
-impl Reassembly {
-    /// The stream begins at this number.
-    pub fn begin(&mut self, first: SeqNumber) {
-        self.first.get_or_insert(first);
-    }
-    pub fn begun(&self) -> bool {
-        self.first.is_some()
-    }
-    /// A segment arrived.
-    pub fn on_segment(&mut self, packet: &Packet) {
-        let tcp = packet.tcp_header().expect("a TCP segment");
-        if tcp.flags.contains(TcpFlags::SYN) {
-            return;
-        }
-        let Some(next) = self.next() else { return };
-        let start = self.contiguous as i64 + i64::from(tcp.seq.distance(next));
-        let end = start + i64::from(tcp.payload_len);
-        if tcp.flags.contains(TcpFlags::FIN) && end >= 0 {
-            self.fin.get_or_insert(end as u64);
-        }
-        if end > self.contiguous as i64 {
-            let slot = self.beyond.entry(start.max(0) as u64).or_default();
-            *slot = (*slot).max(end as u64);
-        }
-        while let Some((&left, &right)) =
-            self.beyond.first_key_value().filter(|(left, _)| **left <= self.contiguous)
-        {
-            self.contiguous = self.contiguous.max(right);
-            self.beyond.remove(&left);
-        }
-    }
-    /// Bytes that arrived without a gap.
-    pub fn contiguous(&self) -> u64 {
-        self.contiguous
-    }
-    fn next(&self) -> Option<SeqNumber> {
-        self.first.map(|first| first + self.contiguous as u32)
-    }
-    /// The largest acknowledgment that may be sent.
-    pub fn largest_ack(&self) -> Option<SeqNumber> {
-        self.next().map(|next| next + u32::from(self.fin.is_some()))
     }
 }
 

@@ -177,7 +177,10 @@ impl Model {
         }
         let syn = tcp.flags.contains(TcpFlags::SYN);
         if tcp.flags.contains(TcpFlags::ACK) {
-            assert!(!self.received.begun() || tcp.ack >= self.acked, "an acknowledgment went back: {tcp:?}");
+            assert!(
+                !self.received.has_begun() || tcp.ack >= self.acked,
+                "an acknowledgment went back: {tcp:?}"
+            );
             self.received.begin(tcp.ack);
             let most = self.received.largest_ack().expect("it began");
             assert!(tcp.ack <= most, "{tcp:?} acknowledges more than {most:?}");

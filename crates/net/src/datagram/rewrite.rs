@@ -4,9 +4,9 @@
 //! A rewritten datagram keeps everything that was not asked for: TTL, flow label, identification, urgent pointer,
 //! unknown options. Its checksum is updated by the difference (RFC 1624), so that a corrupt one stays corrupt.
 
+use super::wire::emit_tcp;
 use crate::packet::{Checksum, IpHeader, Offload, Packet, Parsed, Payload, TcpHeader, Transport};
 use crate::seq::SeqNumber;
-use crate::wire::emit_tcp;
 use etherparse::checksum::Sum16BitWords;
 use std::net::IpAddr;
 
@@ -291,22 +291,17 @@ pub fn packet_too_big(packet: &Packet) -> Option<PacketTooBig> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::wire::{emit, parse};
+    use crate::datagram::wire::{emit, parse};
+    use crate::test_support::segment as tcp_segment;
     use crate::{TcpFlags, TcpOptions, Timestamps};
+    use std::net::Ipv6Addr;
 
     fn packet(v6: bool, options: TcpOptions) -> Packet {
-        let (src, dst) = if v6 { ("2001:2::1", "2001:2::2") } else { ("198.18.0.1", "198.18.0.2") };
-        let tcp = TcpHeader {
-            src_port: 80,
-            dst_port: 4000,
-            seq: SeqNumber(7),
-            ack: SeqNumber(8),
-            flags: TcpFlags::ACK,
-            window: 500,
-            options,
-            payload_len: 101,
-        };
-        parse(&emit(&Packet::tcp(src.parse().unwrap(), dst.parse().unwrap(), tcp))).unwrap()
+        let packet =
+            tcp_segment().seq(7).ack(8).window(500).payload_len(101).with(|tcp| tcp.options = options);
+        let v6_hosts = [1, 2].map(|host| Ipv6Addr::new(0x2001, 2, 0, 0, 0, 0, 0, host));
+        let packet = if v6 { packet.between(v6_hosts[0], v6_hosts[1]) } else { packet };
+        parse(&emit(&packet.build())).unwrap()
     }
 
     #[test]

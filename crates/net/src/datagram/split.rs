@@ -3,8 +3,8 @@
 //! Every segment has the headers of the whole, with unknown options, urgent pointer and flow label. FIN and PSH are the last
 //! one's, CWR is the first one's, IPv4 identifications count up.
 
+use super::rewrite::{header_len, leave_checksum};
 use crate::packet::{Checksum, Offload, Packet, Parsed, Payload, TcpFlags, TcpHeader, Transport};
-use crate::rewrite::{header_len, leave_checksum};
 use etherparse::checksum::Sum16BitWords;
 
 /// The segments of a super-packet, in order; of any other packet, itself alone. Checksums are left to the device, as that of
@@ -72,7 +72,7 @@ fn set_length(datagram: &mut [u8], number: u32) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::rewrite::{self, Unparsed, checksum_is_right};
+    use crate::datagram::rewrite::{self, Unparsed, checksum_is_right};
     use crate::{IpHeader, SeqNumber, TcpOptions, Timestamps, wire};
 
     fn whole(v6: bool, payload: &[u8], segment: u16) -> Packet {

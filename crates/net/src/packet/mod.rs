@@ -4,7 +4,10 @@
 //! The headers carry what the rules of an ACK filter or an accelerator ask for. Anything that the parser could
 //! not vouch for (fragments, extension headers, unknown or malformed options) is marked, never guessed.
 
-use crate::seq::SeqNumber;
+mod tcp;
+
+pub use tcp::{FlowKey, ForeignOptions, SackBlocks, TcpFlags, TcpHeader, TcpOptions, Timestamps};
+
 use crate::time::Instant;
 use std::fmt;
 use std::net::IpAddr;
@@ -104,240 +107,6 @@ pub enum Payload {
     Virtual(u32),
     /// From a device: the bytes of the whole IP datagram, headers included. The parsed headers are a view of it.
     Datagram(Box<[u8]>),
-}
-
-/// A TCP header (RFC 9293 §3.1).
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct TcpHeader {
-    /// Source port.
-    pub src_port: u16,
-    /// Destination port.
-    pub dst_port: u16,
-    /// SEG.SEQ.
-    pub seq: SeqNumber,
-    /// SEG.ACK; meaningful with the ACK flag.
-    pub ack: SeqNumber,
-    /// Control bits.
-    pub flags: TcpFlags,
-    /// SEG.WND as on the wire, before window scaling.
-    pub window: u16,
-    /// Options.
-    pub options: TcpOptions,
-    /// Payload bytes, from the IP length (Ethernet padding does not count).
-    pub payload_len: u32,
-}
-
-/// The control bits of a TCP header, with the reserved bits: the low 12 bits of octets 13 and 14.
-#[derive(Clone, Copy, PartialEq, Eq, Default)]
-pub struct TcpFlags(pub u16);
-
-impl TcpFlags {
-    /// No more data from sender.
-    pub const FIN: Self = Self(0x001);
-    /// Synchronise sequence numbers.
-    pub const SYN: Self = Self(0x002);
-    /// Reset the connection.
-    pub const RST: Self = Self(0x004);
-    /// Push function.
-    pub const PSH: Self = Self(0x008);
-    /// The acknowledgment field is significant.
-    pub const ACK: Self = Self(0x010);
-    /// The urgent pointer is significant.
-    pub const URG: Self = Self(0x020);
-    /// ECN echo (RFC 3168).
-    pub const ECE: Self = Self(0x040);
-    /// Congestion window reduced (RFC 3168).
-    pub const CWR: Self = Self(0x080);
-    /// Accurate ECN (RFC 9768), formerly the nonce sum.
-    pub const AE: Self = Self(0x100);
-
-    /// Whether every bit of `other` is set.
-    pub const fn contains(self, other: Self) -> bool {
-        self.0 & other.0 == other.0
-    }
-    /// Whether any bit of `other` is set.
-    pub const fn intersects(self, other: Self) -> bool {
-        self.0 & other.0 != 0
-    }
-    /// The bits of both.
-    #[must_use]
-    pub const fn with(self, other: Self) -> Self {
-        Self(self.0 | other.0)
-    }
-}
-
-impl fmt::Debug for TcpFlags {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        const NAMES: [&str; 9] = ["FIN", "SYN", "RST", "PSH", "ACK", "URG", "ECE", "CWR", "AE"];
-        let set = NAMES.iter().enumerate().filter(|(bit, _)| self.0 & (1 << bit) != 0);
-        f.debug_list().entries(set.map(|(_, name)| *name)).finish()
-    }
-}
-
-/// The TCP options that matter to a middlebox; anything else sets `other`.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct TcpOptions {
-    /// Maximum segment size (kind 2).
-    pub mss: Option<u16>,
-    /// Window scale shift (kind 3, RFC 7323).
-    pub window_scale: Option<u8>,
-    /// SACK permitted (kind 4, RFC 2018).
-    pub sack_permitted: bool,
-    /// Timestamps (kind 8, RFC 7323).
-    pub timestamps: Option<Timestamps>,
-    /// SACK blocks (kind 5).
-    pub sack: SackBlocks,
-    /// Options of other kinds that are present, or that the option list is malformed.
-    pub other: ForeignOptions,
-}
-
-/// Kinds of options that have no field of their own, as a set: some tell a middlebox to keep its hands off.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct ForeignOptions(pub u8);
-
-impl ForeignOptions {
-    /// Multipath TCP (kind 30, RFC 8684).
-    pub const MPTCP: Self = Self(0x01);
-    /// MD5 signatures (kind 19, RFC 2385).
-    pub const MD5: Self = Self(0x02);
-    /// The authentication option (kind 29, RFC 5925).
-    pub const AUTHENTICATION: Self = Self(0x04);
-    /// Fast Open (kind 34, RFC 7413).
-    pub const FAST_OPEN: Self = Self(0x08);
-    /// Accurate ECN (kinds 172 and 174, RFC 9768).
-    pub const ACCURATE_ECN: Self = Self(0x10);
-    /// Any other kind, or a malformed list.
-    pub const UNKNOWN: Self = Self(0x80);
-
-    /// Whether there is any.
-    pub const fn any(self) -> bool {
-        self.0 != 0
-    }
-    /// Whether any of `other` is present.
-    pub const fn intersects(self, other: Self) -> bool {
-        self.0 & other.0 != 0
-    }
-    /// Those of both.
-    #[must_use]
-    pub const fn with(self, other: Self) -> Self {
-        Self(self.0 | other.0)
-    }
-    /// Unknown if there is none.
-    #[must_use]
-    pub const fn or_unknown(self) -> Self {
-        if self.any() { self } else { Self::UNKNOWN }
-    }
-    /// Those that are not in `other`.
-    #[must_use]
-    pub const fn without(self, other: Self) -> Self {
-        Self(self.0 & !other.0)
-    }
-}
-
-impl From<bool> for ForeignOptions {
-    /// One that is unknown, or none.
-    fn from(present: bool) -> Self {
-        if present { Self::UNKNOWN } else { Self::default() }
-    }
-}
-
-/// The timestamps option (RFC 7323 §3).
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct Timestamps {
-    /// TSval.
-    pub val: u32,
-    /// TSecr.
-    pub ecr: u32,
-}
-
-/// Up to four SACK blocks: half-open ranges `[left, right)` in the order of the wire, the newest first.
-#[derive(Clone, Copy, PartialEq, Eq, Default)]
-pub struct SackBlocks {
-    blocks: [(SeqNumber, SeqNumber); 4],
-    len: u8,
-}
-
-impl SackBlocks {
-    /// The blocks present.
-    pub fn as_slice(&self) -> &[(SeqNumber, SeqNumber)] {
-        &self.blocks[..usize::from(self.len)]
-    }
-    /// Adds a block at the end; a fifth is ignored, since the option cannot carry it.
-    pub fn push(&mut self, left: SeqNumber, right: SeqNumber) {
-        if let Some(slot) = self.blocks.get_mut(usize::from(self.len)) {
-            *slot = (left, right);
-            self.len += 1;
-        }
-    }
-    /// Whether there is no block.
-    pub fn is_empty(&self) -> bool {
-        self.len == 0
-    }
-    /// Number of blocks.
-    pub fn len(&self) -> usize {
-        usize::from(self.len)
-    }
-}
-
-impl fmt::Debug for SackBlocks {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_list().entries(self.as_slice()).finish()
-    }
-}
-
-impl TcpOptions {
-    /// Length on the wire in bytes, padded to a multiple of four, in the layout that Linux writes.
-    pub fn wire_len(&self) -> u32 {
-        let mut len = 0;
-        if self.mss.is_some() {
-            len += 4;
-        }
-        if self.window_scale.is_some() {
-            len += 4; // NOP + kind 3
-        }
-        len += match (self.timestamps.is_some(), self.sack_permitted) {
-            (true, _) => 12, // NOP NOP + kind 8, or SACK-permitted in place of the NOPs
-            (false, true) => 4,
-            (false, false) => 0,
-        };
-        if !self.sack.is_empty() {
-            len += 4 + 8 * self.sack.len() as u32; // NOP NOP + kind 5
-        }
-        len
-    }
-}
-
-/// Addresses and ports of one direction of a TCP connection.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
-pub struct FlowKey {
-    /// Source address.
-    pub src: IpAddr,
-    /// Destination address.
-    pub dst: IpAddr,
-    /// Source port.
-    pub src_port: u16,
-    /// Destination port.
-    pub dst_port: u16,
-}
-
-impl FlowKey {
-    /// The key of the other direction.
-    #[must_use]
-    pub const fn reversed(self) -> Self {
-        Self { src: self.dst, dst: self.src, src_port: self.dst_port, dst_port: self.src_port }
-    }
-}
-
-impl fmt::Display for FlowKey {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        use std::net::SocketAddr;
-        write!(
-            f,
-            "{} > {}",
-            SocketAddr::new(self.src, self.src_port),
-            SocketAddr::new(self.dst, self.dst_port)
-        )
-    }
 }
 
 impl Packet {
@@ -444,19 +213,11 @@ impl fmt::Debug for Payload {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::seq::SeqNumber;
+    use crate::test_support::{segment, tcp_mut};
 
     fn ack() -> Packet {
-        let tcp = TcpHeader {
-            src_port: 5000,
-            dst_port: 80,
-            seq: SeqNumber(1),
-            ack: SeqNumber(2),
-            flags: TcpFlags::ACK,
-            window: 1000,
-            options: TcpOptions { timestamps: Some(Timestamps { val: 1, ecr: 2 }), ..Default::default() },
-            payload_len: 0,
-        };
-        Packet::tcp("198.18.0.2".parse().unwrap(), "198.18.0.1".parse().unwrap(), tcp)
+        segment().seq(1).ack(2).window(1000).timestamps(1, 2).build()
     }
 
     #[test]
@@ -470,13 +231,10 @@ mod tests {
     fn psh_or_payload_make_it_no_pure_ack() {
         for change in [
             |tcp: &mut TcpHeader| tcp.flags = tcp.flags.with(TcpFlags::PSH),
-            |tcp: &mut TcpHeader| {
-                tcp.payload_len = 1;
-            },
+            |tcp: &mut TcpHeader| tcp.payload_len = 1,
         ] {
             let mut packet = ack();
-            let Transport::Tcp(tcp) = &mut packet.transport else { unreachable!() };
-            change(tcp);
+            change(tcp_mut(&mut packet));
             assert!(!packet.is_pure_ack());
         }
     }

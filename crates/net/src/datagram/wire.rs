@@ -187,7 +187,7 @@ pub fn emit(packet: &Packet) -> Vec<u8> {
     datagram
 }
 
-pub(crate) fn emit_tcp(out: &mut Vec<u8>, tcp: &TcpHeader) {
+pub(super) fn emit_tcp(out: &mut Vec<u8>, tcp: &TcpHeader) {
     let data_offset = (20 + tcp.options.wire_len()) / 4;
     out.extend_from_slice(&tcp.src_port.to_be_bytes());
     out.extend_from_slice(&tcp.dst_port.to_be_bytes());
@@ -279,7 +279,16 @@ fn ip_bytes(packet: &Packet, protocol: u8, l4_len: usize) -> Vec<u8> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::test_support::{CLIENT, SERVER, segment};
     use proptest::prelude::*;
+    use std::net::Ipv6Addr;
+
+    const V4: [IpAddr; 2] = [CLIENT, SERVER];
+    const V6: [IpAddr; 2] = [v6(1), v6(2)];
+
+    const fn v6(host: u16) -> IpAddr {
+        IpAddr::V6(Ipv6Addr::new(0x2001, 2, 0, 0, 0, 0, 0, host))
+    }
 
     fn options() -> impl Strategy<Value = TcpOptions> {
         let sack = proptest::collection::vec((any::<u32>(), any::<u32>()), 0..=3);
@@ -304,12 +313,12 @@ mod tests {
             options in options(), v6: bool, ports: (u16, u16), seq: u32, ack: u32, flags in 0u16..0x1000,
             window: u16, payload_len in 0u32..1500, traffic_class: u8,
         ) {
-            let (src, dst) = if v6 { ("2001:2::1", "2001:2::2") } else { ("198.18.0.1", "198.18.0.2") };
+            let [src, dst] = if v6 { V6 } else { V4 };
             let tcp = TcpHeader {
                 src_port: ports.0, dst_port: ports.1, seq: SeqNumber(seq), ack: SeqNumber(ack),
                 flags: TcpFlags(flags), window, options, payload_len,
             };
-            let mut packet = Packet::tcp(src.parse().unwrap(), dst.parse().unwrap(), tcp);
+            let mut packet = Packet::tcp(src, dst, tcp);
             packet.ip.traffic_class = traffic_class;
             let bytes = emit(&packet);
             prop_assert_eq!(bytes.len(), packet.len as usize);
@@ -334,19 +343,10 @@ mod tests {
 
     #[test]
     fn checksums_are_right() {
-        let addresses = [("198.18.0.1", "198.18.0.2"), ("2001:2::1", "2001:2::2")];
-        for (payload_len, (src, dst)) in (0..9).flat_map(|len| addresses.map(|pair| (len, pair))) {
-            let tcp = TcpHeader {
-                src_port: 40_000,
-                dst_port: 5001,
-                seq: SeqNumber(0x1234_5678),
-                ack: SeqNumber(0x9abc_def0),
-                flags: TcpFlags::ACK,
-                window: 0x4321,
-                options: TcpOptions { mss: Some(1460), ..Default::default() },
-                payload_len,
-            };
-            let bytes = emit(&Packet::tcp(src.parse().unwrap(), dst.parse().unwrap(), tcp));
+        for (payload_len, [src, dst]) in (0..9).flat_map(|len| [V4, V6].map(|pair| (len, pair))) {
+            let numbers = segment().ports(40_000, 5001).seq(0x1234_5678).ack(0x9abc_def0).window(0x4321);
+            let packet = numbers.between(src, dst).payload_len(payload_len);
+            let bytes = emit(&packet.with(|tcp| tcp.options.mss = Some(1460)).build());
             let (addresses, l4) = if bytes[0] >> 4 == 4 {
                 (&bytes[12..20], &bytes[20..])
             } else {
@@ -360,8 +360,7 @@ mod tests {
 
     #[test]
     fn padding_is_cut_and_truncation_refused() {
-        let tcp = TcpHeader { src_port: 1, dst_port: 2, flags: TcpFlags::ACK, ..TcpHeader::default() };
-        let bytes = emit(&Packet::tcp("10.0.0.1".parse().unwrap(), "10.0.0.2".parse().unwrap(), tcp));
+        let bytes = emit(&segment().build());
         let padded = [&bytes[..], &[0; 6]].concat();
         assert_eq!(parse(&padded).unwrap().len, 40);
         assert!(parse(&padded).unwrap().is_pure_ack(), "Ethernet padding is no payload");
@@ -371,8 +370,7 @@ mod tests {
 
     #[test]
     fn a_packet_may_take_the_bytes_over() {
-        let tcp = TcpHeader { src_port: 1, dst_port: 2, flags: TcpFlags::ACK, ..TcpHeader::default() };
-        let bytes = emit(&Packet::tcp("10.0.0.1".parse().unwrap(), "10.0.0.2".parse().unwrap(), tcp));
+        let bytes = emit(&segment().build());
         let padded = [&bytes[..], &[0; 6]].concat();
         assert_eq!(parse_owned(padded.clone()).unwrap(), parse(&padded).unwrap());
         let (_, returned) = parse_owned(bytes[..39].to_vec()).unwrap_err();
@@ -381,8 +379,7 @@ mod tests {
 
     #[test]
     fn an_ipv6_payload_length_of_zero_has_no_transport() {
-        let tcp = TcpHeader { src_port: 1, dst_port: 2, flags: TcpFlags::ACK, ..TcpHeader::default() };
-        let mut bytes = emit(&Packet::tcp("2001:2::1".parse().unwrap(), "2001:2::2".parse().unwrap(), tcp));
+        let mut bytes = emit(&segment().between(V6[0], V6[1]).build());
         bytes[4..6].copy_from_slice(&[0, 0]);
         let packet = parse(&bytes).unwrap();
         assert_eq!((packet.len, packet.tcp_header()), (40, None));
@@ -390,8 +387,7 @@ mod tests {
 
     #[test]
     fn fragments_and_ip_options_are_special() {
-        let tcp = TcpHeader { src_port: 1, dst_port: 2, flags: TcpFlags::ACK, ..TcpHeader::default() };
-        let mut bytes = emit(&Packet::tcp("10.0.0.1".parse().unwrap(), "10.0.0.2".parse().unwrap(), tcp));
+        let mut bytes = emit(&segment().build());
         bytes[6] = 0x20; // more fragments
         let packet = parse(&bytes).unwrap();
         assert!(packet.ip.special && packet.tcp_header().is_none());

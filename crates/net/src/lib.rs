@@ -25,7 +25,7 @@ pub use packet::{
     Checksum, FlowKey, ForeignOptions, IpHeader, Offload, Packet, Parsed, Payload, SackBlocks, TcpFlags,
     TcpHeader, TcpOptions, Timestamps, Transport,
 };
-pub use queue::{DropTail, SduQueue, Waited};
+pub use queue::{DropTail, QueueCounters, SduQueue, Waited};
 pub use rng::Stream;
 pub use seq::SeqNumber;
 pub use time::{Duration, Instant};

@@ -33,9 +33,40 @@ pub trait SduQueue {
     fn waited(&self) -> Waited;
     /// The next packet that ended here, and why.
     fn pop_dropped(&mut self) -> Option<(Packet, DropReason)>;
-    /// What an operator wants to read: (name, count) pairs in a fixed order.
-    fn counters(&self) -> Vec<(&'static str, u64)> {
-        Vec::new()
+    /// Counters since the queue was made.
+    fn counters(&self) -> QueueCounters;
+}
+
+/// Packets that passed a queue, by outcome. Every packet that arrived has left at the head, was discarded, was dropped,
+/// has expired or is still in the queue.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub struct QueueCounters {
+    /// Packets that arrived.
+    pub packets_in: u64,
+    /// Packets that left at the head.
+    pub packets_out: u64,
+    /// Pure ACKs among the packets that arrived.
+    pub acks_in: u64,
+    /// Pure ACKs among the packets that left.
+    pub acks_out: u64,
+    /// Pure ACKs discarded because a later ACK supersedes them; no congestion signal.
+    pub acks_discarded: u64,
+    /// Packets dropped on arrival because the queue was full.
+    pub queue_drops: u64,
+    /// Packets dropped because they waited longer than PDCP's discard timer allows.
+    pub expired: u64,
+}
+
+impl QueueCounters {
+    /// Counts an arrival.
+    pub fn count_in(&mut self, packet: &Packet) {
+        self.packets_in += 1;
+        self.acks_in += u64::from(packet.is_pure_ack());
+    }
+    /// Counts a departure at the head.
+    pub fn count_out(&mut self, packet: &Packet) {
+        self.packets_out += 1;
+        self.acks_out += u64::from(packet.is_pure_ack());
     }
 }
 
@@ -65,6 +96,7 @@ pub struct DropTail {
     bytes: Bytes,
     limit: Bytes,
     waited: Waited,
+    counters: QueueCounters,
 }
 
 impl DropTail {
@@ -76,14 +108,17 @@ impl DropTail {
             bytes: Bytes::ZERO,
             limit,
             waited: Waited::default(),
+            counters: QueueCounters::default(),
         }
     }
 }
 
 impl SduQueue for DropTail {
     fn push(&mut self, now: Instant, packet: Packet) {
+        self.counters.count_in(&packet);
         let len = Bytes(u64::from(packet.len));
         if !self.queue.is_empty() && self.bytes + len > self.limit {
+            self.counters.queue_drops += 1;
             self.dropped.push_back((packet, DropReason::QueueFull));
             return;
         }
@@ -93,12 +128,14 @@ impl SduQueue for DropTail {
     fn expire(&mut self, now: Instant, lifetime: Duration) {
         while let Some((_, packet)) = self.queue.pop_front_if(|(arrived, _)| *arrived + lifetime <= now) {
             self.bytes = self.bytes - Bytes(u64::from(packet.len));
+            self.counters.expired += 1;
             self.dropped.push_back((packet, DropReason::PdcpDiscard));
         }
     }
     fn pop(&mut self, now: Instant) -> Option<Packet> {
         let (arrived, packet) = self.queue.pop_front()?;
         self.waited.add(now, arrived);
+        self.counters.count_out(&packet);
         self.bytes = self.bytes - Bytes(u64::from(packet.len));
         Some(packet)
     }
@@ -116,5 +153,8 @@ impl SduQueue for DropTail {
     }
     fn pop_dropped(&mut self) -> Option<(Packet, DropReason)> {
         self.dropped.pop_front()
+    }
+    fn counters(&self) -> QueueCounters {
+        self.counters
     }
 }

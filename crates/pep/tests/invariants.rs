@@ -39,7 +39,7 @@ proptest! {
         queue.on_grant(Instant::ZERO, Bytes(room), OVERHEAD);
         let fit = u32::try_from(room / ACK_COST).unwrap().clamp(1, acks);
         let expected = thirds * (acks - fit) / 3;
-        prop_assert_eq!(queue.stats().acks_discarded, u64::from(expected));
+        prop_assert_eq!(queue.counters().acks_discarded, u64::from(expected));
         prop_assert_eq!(queue.packets() as u32, acks - expected);
     }
 }

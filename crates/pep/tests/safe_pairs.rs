@@ -65,15 +65,15 @@ fn rule_02_nothing_goes_for_an_ack_that_is_not_accepted() {
         if n % 10 < 2 {
             bed.queue.pop(bed.now);
         }
-        let (discarded, dropped) = (bed.queue.stats().acks_discarded, bed.queue.stats().queue_drops);
+        let (discarded, dropped) = (bed.queue.counters().acks_discarded, bed.queue.counters().queue_drops);
         let ack = bed.ack();
         bed.push(ack.clone());
         bed.wait(1);
-        if bed.queue.stats().queue_drops > dropped {
+        if bed.queue.counters().queue_drops > dropped {
             refused += 1;
-            assert_eq!(bed.queue.stats().acks_discarded, discarded);
+            assert_eq!(bed.queue.counters().acks_discarded, discarded);
         } else {
-            accepted += u32::from(bed.queue.stats().acks_discarded == discarded + 1);
+            accepted += u32::from(bed.queue.counters().acks_discarded == discarded + 1);
         }
     }
     assert!(refused > 0 && accepted > 0, "{refused} {accepted}");
@@ -136,7 +136,7 @@ fn rule_08_unknown_options_stay() {
     kept(same, |t| tcp(t).options.other = true.into(), KeepReason::Separated);
     kept(|c| tcp(c).options.mss = Some(1460), same, KeepReason::Options);
     let mut bed = Bed::opened_by(|syn| syn.options.other = true.into()).flowing(40).standing(30);
-    assert_eq!(bed.queue.stats().acks_discarded, 0);
+    assert_eq!(bed.queue.counters().acks_discarded, 0);
     bed.drain();
     assert!(bed.kept(KeepReason::Handshake) > 0);
 }
@@ -248,6 +248,6 @@ fn rule_14_ecn_stays() {
     let ecn = TcpFlags::ECE.with(TcpFlags::CWR);
     for (offer, filtered) in [(ecn, true), (ecn.with(TcpFlags::AE), false), (TcpFlags::AE, false)] {
         let bed = Bed::opened_by(|syn| syn.flags = TcpFlags::SYN.with(offer)).flowing(40).standing(30);
-        assert_eq!(bed.queue.stats().acks_discarded > 0, filtered, "{offer:?}");
+        assert_eq!(bed.queue.counters().acks_discarded > 0, filtered, "{offer:?}");
     }
 }

@@ -199,11 +199,10 @@ fn of_cell(cell: &Cell, station: usize) -> Counters {
     let access = cell.access(station);
     let buffer = cell.uplink_buffer(station).counters();
     let waits = [cell.downlink_buffer(station), cell.uplink_buffer(station)].map(SduQueue::waited);
-    let named = |name: &str| buffer.iter().find(|(n, _)| *n == name).map_or(0, |(_, count)| *count);
     Counters {
-        acks_in: named("acks-in"),
-        acks_discarded: named("acks-discarded"),
-        acks_sent: named("acks-out"),
+        acks_in: buffer.acks_in,
+        acks_discarded: buffer.acks_discarded,
+        acks_sent: buffer.acks_out,
         scheduling_requests: access.requests,
         request_failures: access.request_failures,
         request_waits: access.request_waits,

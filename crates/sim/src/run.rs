@@ -197,8 +197,7 @@ fn sample(model: &mut Model, station: usize, at: Instant, sent: &mut [Blocks; 2]
     let (downlink_queue, uplink_queue, acks_sent, queued_ns, link_sent) = match model.access() {
         Access::Cell(cell) => {
             let buffer = cell.uplink_buffer(station);
-            let acks = buffer.counters().iter().find(|(name, _)| *name == "acks-out").map_or(0, |(_, n)| *n);
-            (cell.downlink_queue(station).0, buffer.bytes().0, acks, 0, 0)
+            (cell.downlink_queue(station).0, buffer.bytes().0, buffer.counters().acks_out, 0, 0)
         }
         Access::Link(link) => {
             let (down, up) = (link.downlink(station), link.uplink(station));

@@ -221,10 +221,9 @@ fn check_cell(cell: &paceline_ran::Cell, stations: usize, seed: u64) {
         }
         let buffer = cell.uplink_buffer(station);
         let counters = buffer.counters();
-        let named = |name: &str| counters.iter().find(|(n, _)| *n == name).unwrap().1;
-        let out = named("packets-out") + named("acks-discarded") + named("queue-drops") + named("expired");
+        let out = counters.packets_out + counters.acks_discarded + counters.queue_drops + counters.expired;
         assert_eq!(
-            named("packets-in"),
+            counters.packets_in,
             out + buffer.packets() as u64,
             "seed {seed}, station {station}: {counters:?}"
         );

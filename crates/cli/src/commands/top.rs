@@ -6,7 +6,7 @@ use crate::output;
 use crate::quantity::{bits, bytes};
 use anyhow::Context;
 use paceline_live::clock;
-use paceline_live::gateway::{Client, DeviceStatus, FlowStatus, Status};
+use paceline_live::gateway::{Client, Counter, DeviceStatus, FlowStatus, Status};
 use paceline_live::terminal::{INTERRUPT, Terminal};
 use paceline_net::Duration;
 use std::cmp::Reverse;
@@ -41,8 +41,8 @@ impl Look {
         let devices = serde_json::from_value(devices).context("the gateway is of another version")?;
         Ok(Self { status, devices, flows: ask()?.flows()? })
     }
-    fn count(&self, name: &str) -> u64 {
-        self.status.counters.get(name).copied().unwrap_or(0)
+    fn count(&self, counter: Counter) -> u64 {
+        self.status.counters.get(counter.name()).copied().unwrap_or(0)
     }
 }
 
@@ -68,7 +68,7 @@ pub fn run(args: &Args) -> Outcome {
 
 fn page(before: &Look, now: &Look) -> String {
     let seconds = (now.status.uptime - before.status.uptime).max(1e-3);
-    let grown = |name: &str| now.count(name).saturating_sub(before.count(name)) as f64 / seconds;
+    let grown = |counter| now.count(counter).saturating_sub(before.count(counter)) as f64 / seconds;
     let status = &now.status;
     let mut text = format!(
         "paceline {}  {} to {}  up {:.0} s{}{}\n",
@@ -86,10 +86,11 @@ fn page(before: &Look, now: &Look) -> String {
     let _ = writeln!(
         text,
         "down {}  up {}  accelerated {}  repeated {:.1} %\n{} connections  {} handshakes  held {}  exposed {}\n",
-        bits(8.0 * grown("frame-bytes-from-servers")),
-        bits(8.0 * grown("frame-bytes-from-devices")),
-        bits(8.0 * grown("bytes-delivered")),
-        100.0 * grown("retransmissions") / (grown("segments-sent") + grown("retransmissions")).max(1.0),
+        bits(8.0 * grown(Counter::FrameBytesFromServers)),
+        bits(8.0 * grown(Counter::FrameBytesFromDevices)),
+        bits(8.0 * grown(Counter::BytesDelivered)),
+        100.0 * grown(Counter::Retransmissions)
+            / (grown(Counter::SegmentsSent) + grown(Counter::Retransmissions)).max(1.0),
         status.flows,
         status.openings,
         bytes(status.held),

@@ -5,6 +5,7 @@ use super::bridge;
 use super::capture::{self, Captured};
 use super::comparison::Watch;
 use super::config::{GatewayConfig, Mode};
+use super::counter::Counter;
 use super::guardian::Guardian;
 use super::metrics;
 use super::random;
@@ -152,7 +153,7 @@ impl Desk {
             openings: snapshot.openings,
             exposure: snapshot.exposure,
             held: snapshot.held,
-            counters: snapshot.counters.iter().map(|(name, value)| ((*name).to_owned(), *value)).collect(),
+            counters: snapshot.counters.by_name(),
         }
     }
     /// What the ACK filter was taken out of use for.
@@ -306,9 +307,8 @@ impl Desk {
     pub(super) fn close(&self, end: &anyhow::Result<Snapshot>) {
         let line = match end {
             Ok(end) => {
-                let count =
-                    |name: &str| end.counters.iter().find(|(key, _)| *key == name).map_or(0, |(_, n)| *n);
-                let (detached, reset) = (count("flows-detached-at-end"), count("flows-reset-at-end"));
+                let detached = end.counters.get(Counter::FlowsDetachedAtEnd);
+                let reset = end.counters.get(Counter::FlowsResetAtEnd);
                 serde_json::json!({ "ended": { "detached": detached, "reset": reset } })
             }
             Err(error) => serde_json::json!({ "error": format!("{error:#}") }),

@@ -5,6 +5,7 @@
 
 use super::capture::Taps;
 use super::config::GatewayConfig;
+use super::counter::{Counter, CounterValues};
 use super::frame::{Arrival, Link, Outgoing};
 use super::journal::Writer;
 use super::links::Links;
@@ -13,9 +14,9 @@ use super::requests::{PAGE, Page, Snapshot};
 use super::steering::Role;
 use super::uplink::{Line, Uplink};
 use paceline_net::{Bytes, Duration, FlowKey, Instant, Packet, TcpFlags};
+use paceline_pep::AcceleratorConfig;
 use paceline_pep::accelerator::{Accelerator, DeviceSnapshot, FlowSnapshot, Side, Transmission};
 use paceline_pep::ack_filter::Holdout;
-use paceline_pep::{AcceleratorConfig, AcceleratorStats};
 use std::sync::Arc;
 
 /// What becomes of a packet that came.
@@ -34,15 +35,6 @@ pub enum Fate {
     PassesAlone(FlowKey, Outgoing),
 }
 
-/// Packets that took an unusual way.
-#[derive(Clone, Copy, Debug, Default)]
-struct Counters {
-    /// Of two networks under the same addresses and ports.
-    ambiguous: u64,
-    /// Made for a connection whose link header is forgotten.
-    no_link: u64,
-}
-
 /// The machines of a worker.
 pub struct Engine {
     accelerator: Accelerator,
@@ -51,7 +43,10 @@ pub struct Engine {
     uplink: Option<Uplink>,
     policies: Table,
     way: Way,
-    counters: Counters,
+    /// Packets of two networks under the same addresses and ports.
+    ambiguous_networks: u64,
+    /// Packets made for a connection whose link header is forgotten.
+    unknown_links: u64,
     /// Copies of single connections.
     pub taps: Taps,
     seed: u64,
@@ -96,7 +91,8 @@ impl Engine {
                 Role::Bridge { .. } => Way::Across(Links::new(connections(config), !seed)),
                 Role::Router { addresses, .. } => Way::ToRouter(addresses),
             },
-            counters: Counters::default(),
+            ambiguous_networks: 0,
+            unknown_links: 0,
             taps: Taps::default(),
             seed,
             mixed: false,
@@ -152,7 +148,7 @@ impl Engine {
         if let Way::Across(links) = way
             && !links.learn(key, side.other(), link, syn, holds)
         {
-            self.counters.ambiguous += 1;
+            self.ambiguous_networks += 1;
             return Fate::Passes(Outgoing::new(link, packet, segment));
         }
         self.taps.on_packet(now, &key, (side, false), &packet, &[]);
@@ -215,7 +211,7 @@ impl Engine {
                 self.taps.on_packet(now, &key, (side, true), &packet, &body);
                 return Some((side, Outgoing::gathered(link, packet, segment, body)));
             }
-            self.counters.no_link += 1;
+            self.unknown_links += 1;
         }
     }
     fn next(&mut self, now: Instant) -> Option<Transmission> {
@@ -336,18 +332,15 @@ impl Engine {
     pub fn held(&self) -> u64 {
         self.each().map(Accelerator::held).sum()
     }
-    /// What was done, by name.
-    pub fn counters(&self) -> Vec<(&'static str, u64)> {
-        let mut counters = AcceleratorStats::default().counters();
-        for machine in self.each() {
-            let own = machine.stats().counters();
-            counters.iter_mut().zip(own).for_each(|(sum, (_, value))| sum.1 += value);
-        }
+    /// Counters of the machines and of the filter.
+    pub fn counters(&self) -> CounterValues {
+        let mut counters = CounterValues::default();
+        self.each().for_each(|machine| counters.add_accelerator(machine.stats()));
         counters.extend([
-            ("ambiguous-networks", self.counters.ambiguous),
-            ("unknown-links", self.counters.no_link),
+            (Counter::AmbiguousNetworks, self.ambiguous_networks),
+            (Counter::UnknownLinks, self.unknown_links),
         ]);
-        counters.extend(self.uplink.iter().flat_map(Uplink::counters));
+        self.uplink.iter().for_each(|uplink| uplink.add_counters(&mut counters));
         counters
     }
 

@@ -3,6 +3,7 @@
 //! Devices are no labels: their number has no bound, and a series for each that ever came would stay in the
 //! monitoring system's memory.
 
+use super::counter::{CounterValues, Family};
 use super::desk::Desk;
 use super::requests::Snapshot;
 use crate::clock;
@@ -21,91 +22,6 @@ const MAX_REQUEST: usize = 8192;
 const PATIENCE: Duration = Duration::from_secs(2);
 /// Devices that are told of.
 pub const TOP: usize = 20;
-
-/// Counters that are one metric with a label, by the beginning of their names.
-const LABELLED: [(&str, &str, &str, &str); 7] = [
-    ("bypassed-", "bypassed", "reason", "Connections that pass untouched (mid-flow: their data segments)"),
-    ("packets-left-by-", "packets_left", "by", "Packets left to the kernel"),
-    (
-        "compared-bytes-",
-        "filter_compared_bytes",
-        "group",
-        "Payload bytes that servers sent to connections that are compared",
-    ),
-    (
-        "compared-repeated-",
-        "filter_repeated_bytes",
-        "group",
-        "Of the bytes that servers sent to connections that are compared, such as had been sent before",
-    ),
-    (
-        "compared-timeouts-",
-        "filter_timeouts",
-        "group",
-        "Times that servers sent something again to connections that are compared, after a silence",
-    ),
-    (
-        "kept-",
-        "filter_acks_kept",
-        "reason",
-        "Acknowledgments that the ACK filter let through, by the rule that spoke for them last",
-    ),
-    (
-        "packets-left-without-",
-        "packets_left_without",
-        "missing",
-        "Packets left to the kernel, a worker being absent",
-    ),
-];
-
-/// What the others count, by the name that `paceline gateway status` shows.
-pub const HELP: [(&str, &str); 45] = [
-    ("flows", "Connections taken into acceleration"),
-    ("flows-ended", "Accelerated connections that ended"),
-    ("flows-detached", "Accelerated connections that went on end to end"),
-    ("flows-reset", "Connections reset at both ends by the gateway"),
-    ("bytes-in", "Payload bytes taken from servers"),
-    ("bytes-delivered", "Payload bytes acknowledged by mobile devices"),
-    ("acks-sent", "Acknowledgments sent to servers"),
-    ("early-acks", "Acknowledgments sent to servers for what devices did not have yet"),
-    ("acks-absorbed", "Empty acknowledgments of devices that were not passed on"),
-    ("duplicates-suppressed", "Duplicate acknowledgments of devices that were not passed on"),
-    ("segments-sent", "Segments sent to devices for the first time"),
-    ("retransmissions", "Segments sent to devices again"),
-    ("timeouts", "Retransmission timeouts"),
-    ("tail-probes", "Probes of a tail that was not acknowledged"),
-    ("window-probes", "Probes of devices' zero windows"),
-    ("server-retransmissions", "Segments of servers that brought nothing new"),
-    ("conflicts", "Segments of servers that brought other bytes under known numbers"),
-    ("corrupt", "Segments with a wrong checksum"),
-    ("invalid", "Segments with numbers that no endpoint would accept"),
-    ("optimistic-acks", "Acknowledgments of bytes that were never sent"),
-    ("refused", "Segments not taken because buffers were full"),
-    ("overshoot-drops", "Times that a device dropped what was sent past its window"),
-    ("black-holes", "Connections whose full segments were swallowed on the way to the device"),
-    ("openings-forgotten", "Handshakes forgotten to make room"),
-    ("frames-in", "Frames received by the workers"),
-    ("frames-out", "Frames sent by the workers"),
-    ("frame-bytes-in", "Bytes of frames received by the workers"),
-    ("frame-bytes-from-servers", "Bytes of frames received on the servers' side"),
-    ("frame-bytes-from-devices", "Bytes of frames received on the devices' side"),
-    ("frames-lost-in", "Frames lost because a worker was too slow"),
-    ("frames-lost-out", "Frames lost because an interface was too slow"),
-    ("connections-left-alone", "Connections handed back to the kernel"),
-    ("uploads-left-alone", "Times that the kernel was given a connection's upload"),
-    ("ambiguous-networks", "Packets of two networks under the same addresses and ports"),
-    ("unknown-links", "Packets made for a connection whose link header is forgotten"),
-    ("absences", "Times that a worker was away for so long that packets may have passed it"),
-    ("turns", "Turns of the workers"),
-    ("packets-taken", "Packets taken out of the kernel's way"),
-    ("packets-sent-across", "Packets of uploads sent from port to port in the kernel, past the bridge"),
-    ("filter-acks-in", "Empty acknowledgments that came to the ACK filter"),
-    ("filter-acks-discarded", "Acknowledgments that the ACK filter took out"),
-    ("filter-queue-drops", "Packets dropped because the filtered line's queue was full"),
-    ("flows-detached-at-end", "Connections that went on end to end while the gateway was being stopped"),
-    ("flows-reset-at-end", "Connections reset while the gateway was being stopped"),
-    ("journal-writes", "Records written to the journal of exposed connections"),
-];
 
 /// The text of a scrape.
 struct Text(String);
@@ -140,23 +56,19 @@ impl Text {
         self.value(&format!("{name}_sum"), "", histogram.sum() as f64 * unit);
         self.value(&format!("{name}_count"), "", sum);
     }
-    fn counters(&mut self, counters: &[(&'static str, u64)]) {
-        for (prefix, name, label, help) in LABELLED {
+    fn counters(&mut self, counters: &CounterValues) {
+        for family in Family::ALL {
+            let (name, label) = family.metric();
             let name = format!("{name}_total");
-            self.head(&name, "counter", help);
-            for (counter, value) in counters {
-                if let Some(rest) = counter.strip_prefix(prefix) {
-                    self.value(&name, &format!("{{{label}=\"{rest}\"}}"), value);
-                }
+            self.head(&name, "counter", family.help());
+            for (counter, value) in counters.iter().filter(|(counter, _)| counter.family() == Some(family)) {
+                let of = counter.name().trim_start_matches(family.prefix());
+                self.value(&name, &format!("{{{label}=\"{of}\"}}"), value);
             }
         }
-        for (counter, value) in counters {
-            if LABELLED.iter().any(|(prefix, ..)| counter.starts_with(prefix)) {
-                continue;
-            }
-            let name = format!("{}_total", counter.replace('-', "_"));
-            let help = HELP.iter().find(|(known, _)| known == counter).map_or(*counter, |(_, help)| help);
-            self.head(&name, "counter", help);
+        for (counter, value) in counters.iter().filter(|(counter, _)| counter.family().is_none()) {
+            let name = format!("{}_total", counter.name().replace('-', "_"));
+            self.head(&name, "counter", counter.help());
             self.value(&name, "", value);
         }
     }
@@ -246,13 +158,15 @@ fn read_head(stream: &mut TcpStream) -> io::Result<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::gateway::counter::Counter;
     use paceline_pep::AcceleratorStats;
     use std::collections::{BTreeMap, BTreeSet};
 
     #[test]
     fn the_text_keeps_the_rules_of_the_format() {
-        let mut counters = AcceleratorStats::default().counters();
-        counters.extend([("packets-left-by-policy", 3), ("packets-left-without-pulse", 1), ("turns", 7)]);
+        let mut counters = CounterValues::default();
+        counters.add_accelerator(&AcceleratorStats::default());
+        counters.extend([(Counter::LeftByPolicy, 3), (Counter::LeftWithoutPulse, 1), (Counter::Turns, 7)]);
         let mut snapshot = Snapshot { counters, flow_count: 5, ..Snapshot::default() };
         [900_000, 2_500_000, u64::MAX / 4].iter().for_each(|rtt| snapshot.round_trips.record(*rtt));
         let text = text(&snapshot, "0.1 (\"x\")", true);
@@ -300,13 +214,5 @@ mod tests {
         drop(stream);
         slow.join().unwrap();
         assert!(head.is_err() && took < Duration::from_secs(4), "{took}: {head:?}");
-    }
-
-    #[test]
-    fn every_counter_of_the_accelerator_is_explained() {
-        for (name, _) in AcceleratorStats::default().counters() {
-            let labelled = LABELLED.iter().any(|(prefix, ..)| name.starts_with(prefix));
-            assert!(labelled || HELP.iter().any(|(known, _)| *known == name), "{name}");
-        }
     }
 }

@@ -2,6 +2,7 @@
 
 use super::capture::Tap;
 use super::config::GatewayConfig;
+use super::counter::CounterValues;
 use paceline_net::{Duration, FlowKey};
 use paceline_pep::accelerator::{DeviceSnapshot, FlowSnapshot, Histogram};
 use paceline_pep::ack_filter::Holdout;
@@ -46,8 +47,8 @@ pub type Lateness = Histogram<1000>;
 /// What a worker tells.
 #[derive(Clone, Debug, Default)]
 pub struct Snapshot {
-    /// Everything that is counted, by name.
-    pub counters: Vec<(&'static str, u64)>,
+    /// All counters.
+    pub counters: CounterValues,
     /// Connections being accelerated.
     pub flow_count: u64,
     /// Handshakes and connections without data that are remembered.
@@ -77,11 +78,7 @@ impl Snapshot {
     }
     /// Adds what another worker tells.
     pub fn add(&mut self, part: Self) {
-        if self.counters.is_empty() {
-            self.counters = part.counters;
-        } else {
-            self.counters.iter_mut().zip(part.counters).for_each(|(sum, (_, value))| sum.1 += value);
-        }
+        self.counters.add(&part.counters);
         self.flow_count += part.flow_count;
         self.openings += part.openings;
         self.exposure += part.exposure;

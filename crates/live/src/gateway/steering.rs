@@ -4,6 +4,7 @@
 //! pulse in time gets nothing, so that a hung process is passed by as well.
 
 use super::config::{GatewayConfig, MAX_WORKERS};
+use super::counter::Counter;
 use super::policy::{Action, Key, mapped, rules};
 use super::socket::PacketSocket;
 use anyhow::{Context, anyhow, bail};
@@ -230,14 +231,15 @@ impl Steering {
         Ok(per_cpu.into_iter().flatten().fold(Sent::default(), add))
     }
     /// Packets by what was decided.
-    pub fn counters(&self) -> Vec<(&'static str, u64)> {
-        const NAMES: [&str; 6] = [
-            "packets-taken",
-            "packets-left-by-policy",
-            "packets-left-by-connection",
-            "packets-left-without-pulse",
-            "packets-left-by-overload",
-            "packets-sent-across",
+    pub fn counters(&self) -> Vec<(Counter, u64)> {
+        // In the order of `enum counter` in bpf/gateway.bpf.c.
+        const DECISIONS: [Counter; 6] = [
+            Counter::PacketsTaken,
+            Counter::LeftByPolicy,
+            Counter::LeftByConnection,
+            Counter::LeftWithoutPulse,
+            Counter::LeftByOverload,
+            Counter::PacketsSentAcross,
         ];
         let Ok(map) = self.map("counters") else { return Vec::new() };
         let sum = |index: u32| -> u64 {
@@ -245,16 +247,17 @@ impl Steering {
             let value = |bytes: Vec<u8>| bytes.try_into().map_or(0, u64::from_ne_bytes);
             per_cpu.into_iter().flatten().map(value).sum()
         };
-        let mut counters: Vec<_> = (0..).zip(NAMES).map(|(index, name)| (name, sum(index))).collect();
+        let mut counters: Vec<_> =
+            (0..).zip(DECISIONS).map(|(index, counter)| (counter, sum(index))).collect();
         let [filtered, held_out] = [Group::Matched, Group::HeldOut].map(|group| self.sent_to(group));
         let (filtered, held_out) = (filtered.unwrap_or_default(), held_out.unwrap_or_default());
         counters.extend([
-            ("compared-bytes-filtered", filtered.bytes),
-            ("compared-bytes-held-out", held_out.bytes),
-            ("compared-repeated-filtered", filtered.repeated),
-            ("compared-repeated-held-out", held_out.repeated),
-            ("compared-timeouts-filtered", filtered.timeouts),
-            ("compared-timeouts-held-out", held_out.timeouts),
+            (Counter::ComparedBytesFiltered, filtered.bytes),
+            (Counter::ComparedBytesHeldOut, held_out.bytes),
+            (Counter::ComparedRepeatedFiltered, filtered.repeated),
+            (Counter::ComparedRepeatedHeldOut, held_out.repeated),
+            (Counter::ComparedTimeoutsFiltered, filtered.timeouts),
+            (Counter::ComparedTimeoutsHeldOut, held_out.timeouts),
         ]);
         counters
     }

@@ -1,5 +1,6 @@
 //! What a worker counts beside its machines.
 
+use super::counter::Counter;
 use super::requests::Lateness;
 use paceline_pep::accelerator::Side;
 
@@ -24,20 +25,20 @@ pub struct Counters {
 }
 
 impl Counters {
-    /// All of them by name.
-    pub fn named(&self) -> [(&'static str, u64); 11] {
+    /// The counters with their values.
+    pub fn values(&self) -> [(Counter, u64); 11] {
         [
-            ("frames-in", self.frames_in),
-            ("frames-out", self.frames_out),
-            ("frame-bytes-in", self.bytes_in.iter().sum()),
-            ("frame-bytes-from-servers", self.bytes_in[Side::Server as usize]),
-            ("frame-bytes-from-devices", self.bytes_in[Side::Mobile as usize]),
-            ("frames-lost-in", self.lost_in),
-            ("frames-lost-out", self.lost_out),
-            ("connections-left-alone", self.left_alone),
-            ("uploads-left-alone", self.resting),
-            ("turns", self.turns),
-            ("absences", self.absences),
+            (Counter::FramesIn, self.frames_in),
+            (Counter::FramesOut, self.frames_out),
+            (Counter::FrameBytesIn, self.bytes_in.iter().sum()),
+            (Counter::FrameBytesFromServers, self.bytes_in[Side::Server as usize]),
+            (Counter::FrameBytesFromDevices, self.bytes_in[Side::Mobile as usize]),
+            (Counter::FramesLostIn, self.lost_in),
+            (Counter::FramesLostOut, self.lost_out),
+            (Counter::ConnectionsLeftAlone, self.left_alone),
+            (Counter::UploadsLeftAlone, self.resting),
+            (Counter::Turns, self.turns),
+            (Counter::Absences, self.absences),
         ]
     }
 }

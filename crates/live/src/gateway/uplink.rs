@@ -2,10 +2,11 @@
 //! it the ACK filter with the rules for live traffic. Without a queue nothing is discarded.
 
 use super::config::Filter;
+use super::counter::{Counter, CounterValues};
 use paceline_net::split::split;
 use paceline_net::{Bytes, Duration, Instant, Packet, Rate, SduQueue};
 use paceline_pep::ack_filter::Holdout;
-use paceline_pep::{AckFilter, AckFilterConfig, Scheme};
+use paceline_pep::{AckFilter, AckFilterConfig, KeepReason, Scheme};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -92,15 +93,15 @@ impl Uplink {
         let at = if self.released > 0 { Instant::ZERO } else { self.line.free_at() };
         (self.queue.packets() > 0).then_some(at)
     }
-    /// What went through, and why ACKs were let through.
-    pub fn counters(&self) -> Vec<(&'static str, u64)> {
-        let name = |own: &'static str| match own {
-            "acks-in" => Some("filter-acks-in"),
-            "acks-discarded" => Some("filter-acks-discarded"),
-            "queue-drops" => Some("filter-queue-drops"),
-            _ => own.starts_with("kept-").then_some(own),
-        };
-        self.queue.counters().into_iter().filter_map(|(own, value)| Some((name(own)?, value))).collect()
+    /// Adds the counters of the filter.
+    pub fn add_counters(&self, counters: &mut CounterValues) {
+        let stats = self.queue.stats();
+        counters.extend([
+            (Counter::FilterAcksIn, stats.queue.acks_in),
+            (Counter::FilterAcksDiscarded, stats.queue.acks_discarded),
+            (Counter::FilterQueueDrops, stats.queue.queue_drops),
+        ]);
+        counters.extend(KeepReason::ALL.map(|reason| (Counter::Kept(reason), stats.kept(reason))));
     }
 }
 

@@ -3,6 +3,7 @@
 //! A turn takes in what has arrived, lets the accelerator act on it, and sends what comes of it. While there is much
 //! traffic, packets are gathered between turns; otherwise the worker sleeps until a packet or a timer comes.
 
+use super::counter::Counter;
 use super::engine::{Engine, Fate};
 use super::frame::{self, Arrival, Link, Outgoing};
 use super::gathering::Gathering;
@@ -437,11 +438,11 @@ impl Worker {
         let ending = u64::from(self.draining_until.is_some());
         let (detached, reset) = (ending * (now.0 - before.0), ending * (now.1 - before.1));
         let mut counters = self.engine.counters();
-        counters.extend(self.counters.named());
+        counters.extend(self.counters.values());
         counters.extend([
-            ("journal-writes", self.journal.as_ref().map_or(0, Writer::writes)),
-            ("flows-detached-at-end", detached),
-            ("flows-reset-at-end", reset),
+            (Counter::JournalWrites, self.journal.as_ref().map_or(0, Writer::writes)),
+            (Counter::FlowsDetachedAtEnd, detached),
+            (Counter::FlowsResetAtEnd, reset),
         ]);
         let mut snapshot = Snapshot { counters, lateness: self.counters.lateness, ..Snapshot::default() };
         self.engine.tell(&mut snapshot);

@@ -127,35 +127,4 @@ impl AcceleratorStats {
     pub(in crate::accelerator) fn bypass(&mut self, reason: BypassReason) {
         self.bypassed[reason as usize] += 1;
     }
-    /// All counters with their names, in a fixed order.
-    pub fn counters(&self) -> Vec<(&'static str, u64)> {
-        let mut counters = vec![
-            ("flows", self.flows),
-            ("flows-ended", self.flows_ended),
-            ("flows-detached", self.flows_detached),
-            ("flows-reset", self.flows_reset),
-            ("bytes-in", self.bytes_in),
-            ("bytes-delivered", self.bytes_delivered),
-            ("acks-sent", self.acks_sent),
-            ("early-acks", self.early_acks),
-            ("acks-absorbed", self.acks_absorbed),
-            ("duplicates-suppressed", self.duplicates_suppressed),
-            ("segments-sent", self.segments_sent),
-            ("retransmissions", self.retransmissions),
-            ("timeouts", self.timeouts),
-            ("tail-probes", self.tail_probes),
-            ("window-probes", self.window_probes),
-            ("server-retransmissions", self.server_retransmissions),
-            ("conflicts", self.conflicts),
-            ("corrupt", self.corrupt),
-            ("invalid", self.invalid),
-            ("optimistic-acks", self.optimistic_acks),
-            ("refused", self.refused),
-            ("overshoot-drops", self.overshoot_drops),
-            ("black-holes", self.black_holes),
-            ("openings-forgotten", self.openings_forgotten),
-        ];
-        counters.extend(BypassReason::ALL.map(|reason| (reason.name(), self.bypassed(reason))));
-        counters
-    }
 }

@@ -27,7 +27,7 @@ pub use holdout::{Group, Holdout};
 pub use scheme::{ParseSchemeError, Scheme};
 pub use stats::{AckFilterStats, KeepReason};
 
-use paceline_net::{Bytes, DropReason, Duration, Instant, Packet, SduQueue, Waited};
+use paceline_net::{Bytes, DropReason, Duration, Instant, Packet, QueueCounters, SduQueue, Waited};
 use published::{BlockMean, Published, Threshold};
 use queue::AckQueue;
 use safe::Safe;
@@ -92,7 +92,7 @@ impl AckFilter {
         }
     }
 
-    /// What went through.
+    /// Counters of packets and of the reasons for which ACKs were kept.
     pub fn stats(&self) -> &AckFilterStats {
         &self.queue.stats
     }
@@ -100,7 +100,7 @@ impl AckFilter {
 
 impl SduQueue for AckFilter {
     fn push(&mut self, now: Instant, packet: Packet) {
-        self.queue.stats.count_in(&packet);
+        self.queue.stats.queue.count_in(&packet);
         match &mut self.engine {
             Engine::Published(published) => published.push(&mut self.queue, now, packet),
             Engine::Safe(safe) => safe.push(&mut self.queue, now, packet),
@@ -151,21 +151,7 @@ impl SduQueue for AckFilter {
     fn pop_dropped(&mut self) -> Option<(Packet, DropReason)> {
         self.queue.pop_dropped()
     }
-
-    fn counters(&self) -> Vec<(&'static str, u64)> {
-        let stats = self.stats();
-        let mut counters = vec![
-            ("packets-in", stats.packets_in),
-            ("packets-out", stats.packets_out),
-            ("acks-in", stats.acks_in),
-            ("acks-out", stats.acks_out),
-            ("acks-discarded", stats.acks_discarded),
-            ("queue-drops", stats.queue_drops),
-            ("expired", stats.expired),
-        ];
-        if let Engine::Safe(_) = self.engine {
-            counters.extend(KeepReason::ALL.map(|reason| (reason.name(), stats.kept(reason))));
-        }
-        counters
+    fn counters(&self) -> QueueCounters {
+        self.queue.stats.queue
     }
 }

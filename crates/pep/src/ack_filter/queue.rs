@@ -135,7 +135,7 @@ impl AckQueue {
 
     /// Drops an arrival that was not accepted.
     pub fn refuse(&mut self, packet: Packet) {
-        self.stats.queue_drops += 1;
+        self.stats.queue.queue_drops += 1;
         self.dropped.push_back((packet, DropReason::QueueFull));
     }
 
@@ -207,7 +207,7 @@ impl AckQueue {
     pub fn discard(&mut self, id: SlotId) {
         assert!(self.slots[id.0 as usize].flow != NIL, "only listed ACKs are discarded");
         let packet = self.take(id);
-        self.stats.acks_discarded += 1;
+        self.stats.queue.acks_discarded += 1;
         self.dropped.push_back((packet, DropReason::AckFiltered));
     }
 
@@ -224,7 +224,7 @@ impl AckQueue {
     pub fn expire_head(&mut self) {
         if let Some(id) = some(self.fifo.head) {
             let packet = self.take(id);
-            self.stats.expired += 1;
+            self.stats.queue.expired += 1;
             self.dropped.push_back((packet, DropReason::PdcpDiscard));
         }
     }

@@ -1,6 +1,6 @@
-//! What a filter counts.
+//! Counters of an ACK filter.
 
-use paceline_net::Packet;
+use paceline_net::{Packet, QueueCounters};
 
 macro_rules! keep_reasons {
     ($($(#[$doc:meta])* $name:ident => $text:literal,)*) => {
@@ -75,23 +75,11 @@ keep_reasons! {
     HeldOut => "held-out",
 }
 
-/// What went through a filter. Every ACK that came in was discarded, dropped, sent or is held.
+/// Counters of an ACK filter: those of every queue, and the reasons for the ACKs that it kept.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct AckFilterStats {
-    /// Packets that arrived.
-    pub packets_in: u64,
-    /// Packets that left at the head.
-    pub packets_out: u64,
-    /// Of those that arrived, pure ACKs.
-    pub acks_in: u64,
-    /// Of those that left, pure ACKs.
-    pub acks_out: u64,
-    /// ACKs discarded as superseded; no congestion signal.
-    pub acks_discarded: u64,
-    /// Arrivals that found the buffer full.
-    pub queue_drops: u64,
-    /// Packets that waited longer than PDCP's discard timer allows.
-    pub expired: u64,
+    /// Counters that every queue has.
+    pub queue: QueueCounters,
     kept: [u64; KeepReason::ALL.len()],
 }
 
@@ -100,13 +88,8 @@ impl AckFilterStats {
     pub fn kept(&self, reason: KeepReason) -> u64 {
         self.kept[reason as usize]
     }
-    pub(super) fn count_in(&mut self, packet: &Packet) {
-        self.packets_in += 1;
-        self.acks_in += u64::from(packet.is_pure_ack());
-    }
     pub(super) fn count_out(&mut self, packet: &Packet, kept: Option<KeepReason>) {
-        self.packets_out += 1;
-        self.acks_out += u64::from(packet.is_pure_ack());
+        self.queue.count_out(packet);
         if let Some(reason) = kept {
             self.kept[reason as usize] += 1;
         }

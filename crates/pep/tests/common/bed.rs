@@ -63,7 +63,7 @@ impl Bed {
     /// Past the first segments, with a standing queue and ACKs being discarded.
     pub fn ready() -> Self {
         let bed = Self::open().flowing(40).standing(30);
-        assert!(bed.queue.stats().acks_discarded > 5);
+        assert!(bed.queue.counters().acks_discarded > 5);
         bed
     }
     pub fn kept(&self, reason: KeepReason) -> u64 {

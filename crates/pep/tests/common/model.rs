@@ -90,7 +90,7 @@ pub fn run(bytes: &[u8]) -> u64 {
     }
     while model.pop() {}
     assert_eq!(model.pushed, model.popped + model.dropped, "every packet leaves");
-    model.filter.stats().acks_discarded
+    model.filter.counters().acks_discarded
 }
 
 impl Model {
@@ -362,13 +362,13 @@ impl Model {
     }
 
     fn check_state(&self) {
-        let (filter, stats) = (&self.filter, self.filter.stats());
+        let (filter, counters) = (&self.filter, self.filter.counters());
         assert_eq!(filter.packets(), self.held.len());
         assert_eq!(filter.bytes(), Bytes(self.bytes()));
         assert_eq!(filter.head_len(), self.held.first().map(|held| Bytes(held.packet.len.into())));
         assert!(self.held.len() == 1 || self.bytes() <= self.limit);
-        assert_eq!((stats.packets_in, stats.packets_out), (self.pushed, self.popped));
-        assert_eq!(stats.acks_discarded + stats.queue_drops, self.dropped);
+        assert_eq!((counters.packets_in, counters.packets_out), (self.pushed, self.popped));
+        assert_eq!(counters.acks_discarded + counters.queue_drops, self.dropped);
         assert!(self.held.iter().all(|held| matches!(held.packet.transport, Transport::Tcp(_))));
     }
 }

@@ -242,6 +242,9 @@ mod tests {
         fn pop_dropped(&mut self) -> Option<(Packet, paceline_net::DropReason)> {
             self.0.pop_dropped()
         }
+        fn counters(&self) -> paceline_net::QueueCounters {
+            self.0.counters()
+        }
     }
 
     #[test]

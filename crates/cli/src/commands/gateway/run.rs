@@ -120,9 +120,7 @@ fn compare(desk: &Desk) {
 }
 
 fn json(snapshot: &Snapshot) -> String {
-    let counters: serde_json::Map<_, _> =
-        snapshot.counters.iter().map(|(name, value)| ((*name).to_owned(), (*value).into())).collect();
-    format!("{:#}\n", serde_json::Value::Object(counters))
+    format!("{:#}\n", serde_json::json!(snapshot.counters.by_name()))
 }
 
 /// The guardian of a gateway: its standard input ends with the gateway, its standard output is the journal.

@@ -25,18 +25,18 @@ WIDTH = 110
 
 SUBJECT = re.compile(
     r"(?:^|(?<=[.:;!?] ))"
-    r"(?:What|That which|Whoever|Whatever|Whichever|Who|It|They|This (?:is|was|has|does|makes|says|lets)|"
+    r"(?:What|That which|Whoever|Whatever|Whichever|Who|It|This (?:is|was|has|does|makes|says|lets)|"
     r"That (?:is|was|has|does|makes)|Those (?:that|which|who)|One that|None that|Nobody|Everybody|Somebody)\b[^?]*$"
 )
 RIDDLE = re.compile(
-    r"\b(?:of|for|from|than|by|to|with|at|behind|ahead of|past|beyond|after|before|in|on|into|and|or|is|are|was|"
+    r"\b(?:of|for|from|than|by|to|with|at|behind|ahead of|past|beyond|after|before|in|on|into|is|are|was|"
     r"takes|gives|says|sends|holds|keeps|finds|counts|does|do|has|have|about|until|whether|only|all|,|see|say)"
     r" (?:what|who|whom|whoever|whatever|that which) (?!to\b)",
 )
 METAPHORS = (
     r"in vain|keeps? the books|runs? dry|ran dry|\bnews\b|is believed|are believed|believed to|asks? for patience|"
     r"\bpatience\b|promise[sd]?\b|speaks? for|speaks? of|\briddle|\bsettle[sd]?\b|at rest\b|\bowed\b|\bowes?\b|"
-    r"\bdoubted\b|\bmistrust|\bhonest(?:ly)?\b|\bguess(?:es)?\b|tells? of|told of|a coin|\bgoes? hungry|\bstarv"
+    r"\bdoubted\b|\bmistrust|\bguess(?:es)?\b|tells? of|told of|a coin|\bgoes? hungry|\bstarv"
 )
 METAPHOR = re.compile(METAPHORS)
 CONSTANT = re.compile(r"^\s*(?:pub(?:\([^)]*\))?\s+)?const\s+([A-Z][A-Z0-9_]*)\s*:\s*([^=]+)=")

@@ -4,6 +4,7 @@
 - Every link to a file, and every path in backticks that begins with a folder of the repository, exists.
 - ARCHITECTURE.md has at most two printed pages.
 - Every decision has its four sections and stands in the index; numbers have no gap.
+- Every document stands in docs/SUMMARY.md, the site's contents.
 - A release in CHANGELOG.md has at most a dozen entries; CITATION.cff names the version of Cargo.toml.
 - Every word of docs/glossary.md stands in the code or the documents beside it, and has a meaning.
 """
@@ -61,6 +62,16 @@ def decisions() -> Iterator[str]:
             yield f"docs/decisions/{page.name}: missing in README.md"
 
 
+def contents() -> Iterator[str]:
+    """Documents that the site does not have."""
+    folder = REPOSITORY / "docs"
+    summary = (folder / "SUMMARY.md").read_text(encoding="utf-8")
+    for path in sorted(folder.rglob("*.md")):
+        name = str(path.relative_to(folder))
+        if name != "SUMMARY.md" and f"({name})" not in summary:
+            yield f"docs/SUMMARY.md: {name} is missing"
+
+
 def versions() -> Iterator[str]:
     """Faults of ARCHITECTURE.md, CHANGELOG.md and CITATION.cff."""
     lines = (REPOSITORY / "ARCHITECTURE.md").read_text(encoding="utf-8").count("\n")
@@ -102,7 +113,7 @@ def glossary() -> Iterator[str]:
 
 def main() -> int:
     faults = [fault for path in documents() for fault in links(path)]
-    faults += [*decisions(), *versions(), *glossary()]
+    faults += [*decisions(), *contents(), *versions(), *glossary()]
     for fault in faults:
         print(fault)
     print(f"{len(faults)} faults in {len(documents())} documents", file=sys.stderr)

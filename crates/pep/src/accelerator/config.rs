@@ -1,77 +1,61 @@
-//! What an accelerator is built from.
+//! Configuration of the accelerator: buffer limits, table sizes, timeouts, and the choice of rate control.
 
-use crate::accelerator::rate::adaptive::AdaptiveParameters;
-use crate::accelerator::rate::paper::PaperParameters;
+use crate::accelerator::rate::RateControl;
 use paceline_net::{Bytes, Duration};
 
-/// A device's buffer is promised to its connections in eighths of an equal share, so that they fill it together and not
-/// the first ones alone, to which more was promised while they were few: what comes past a full buffer is refused, which
-/// costs its server a timeout.
-const SHARES: u64 = 8;
-/// But each is promised this, in bytes.
-const LEAST_SHARE: u64 = 8 << 10;
+/// One over the part of a device's equal share that each connection's window may fill. Chosen: connections then fill the
+/// device's buffer together; with full shares the first ones, whose windows were granted while they were few, would
+/// fill it alone, and a segment that arrives at a full buffer is refused, which costs its server a timeout.
+const SHARE_DIVISOR: u64 = 8;
+/// Smallest share of a connection. Chosen: a few segments keep a connection going.
+const MIN_SHARE_BYTES: u64 = 8 << 10;
+/// Largest super-packet: with headers and two VLAN tags it stays below the 65,536 bytes (GSO_LEGACY_MAX_SIZE of Linux)
+/// that devices segment.
+const MAX_SUPER_PACKET_BYTES: u64 = 65_400;
 
-/// With headers and two VLAN tags ahead, a super-packet stays below the 65,536 bytes up to which devices cut.
-const MOST_SUPER_PACKET: u64 = 65_400;
-
-/// How the rate towards a device is found.
-#[derive(Clone, Copy, PartialEq, Debug)]
-pub enum RateControl {
-    /// The published control, with an operator's numbers.
-    Paper(PaperParameters),
-    /// Measured delivery rate and minimum round-trip time; no operator's number.
-    Adaptive(AdaptiveParameters),
-}
-
-impl Default for RateControl {
-    fn default() -> Self {
-        Self::Adaptive(AdaptiveParameters::default())
-    }
-}
-
-/// Parameters of an [`crate::accelerator::Accelerator`]. Values that make no sense count as the nearest that do.
+/// Parameters of an [`crate::accelerator::Accelerator`]. Impossible values count as the nearest possible ones.
 #[derive(Clone, PartialEq, Debug)]
 pub struct AcceleratorConfig {
-    /// The rate control, one for each device.
+    /// The rate control of each device.
     pub control: RateControl,
-    /// Bytes of a connection that are held at most and that the client is not known to have: the window that its
-    /// server sees. As much again is held of what the client has acknowledged selectively, so that a hole does not
-    /// stop the flow for a round trip.
+    /// Largest number of bytes held of a connection that the client has not acknowledged: the window that the server
+    /// sees. As many again are held of what the client has SACKed, so that a hole does not stop the server for a
+    /// round trip. At least 16 KiB, at most 2^29.
     pub flow_buffer: Bytes,
-    /// Bytes of a connection that may be acknowledged to its server and not yet by the client.
+    /// Largest exposure of a connection: bytes acknowledged to its server and not yet by its client.
     pub exposure: Bytes,
     /// Bytes held at most for all connections of one device.
     pub device_buffer: Bytes,
-    /// Bytes held at most in all.
+    /// Bytes held at most for all connections.
     pub total_buffer: Bytes,
     /// Connections accelerated at once; more pass untouched.
     pub max_flows: usize,
     /// Connections of one device accelerated at once.
     pub max_flows_per_device: usize,
-    /// Handshakes and connections without data that are remembered; the oldest is forgotten, and passes untouched.
+    /// Handshakes and connections without data in the table. The oldest makes room and then passes untouched.
     pub max_openings: usize,
-    /// Send past the client's advertised window while the client takes it.
+    /// Send past the client's advertised window while the client accepts it.
     pub overshoot: bool,
-    /// Payload bytes of the largest packet towards the mobile side: 0 for single segments, up to 65,400 where
-    /// the driver cuts super-packets.
+    /// Payload bytes of the largest packet towards the mobile side: 0 for single segments, up to 65,400 where the
+    /// driver segments super-packets.
     pub super_packet: Bytes,
-    /// Packets leave in bursts of at most this long at the paced rate: the driver's tick.
+    /// Longest burst at the paced rate: the period in which the driver calls.
     pub tick: Duration,
-    /// Verify TCP checksums of datagrams; off where the device below has done it.
+    /// Verify the TCP checksums of datagrams. Off where the device below has verified them.
     pub verify_checksums: bool,
-    /// Leave the checksums of data to the device that sends it.
+    /// Leave the checksums of data to the device that sends it (checksum offload).
     pub partial_checksums: bool,
-    /// Data leaves without a copy where that pays: as headers, their checksum partial, with
-    /// [`crate::accelerator::Transmission::body`] beside them.
+    /// Send large payloads without copying: the packet has headers with a partial checksum, and the payload stands in
+    /// [`crate::accelerator::Transmission::body`].
     pub gather: bool,
-    /// A client that owes an acknowledgment for so long stops early acknowledgments.
+    /// Early acknowledgments stop when a client has not sent an outstanding acknowledgment for this long.
     pub silence: Duration,
-    /// A client that owes an acknowledgment for so long is given up: what it was to get is lost, and both ends are
-    /// reset; if nothing was acknowledged ahead of it, its connection goes on end to end.
+    /// A client that has not sent an outstanding acknowledgment for this long is given up. Both ends are reset; where
+    /// nothing was acknowledged early, the connection continues end to end instead.
     pub give_up: Duration,
-    /// A server's reset waits so long for what is held ahead of it.
+    /// How long a server's reset waits for the delivery of the data ahead of it.
     pub reset_grace: Duration,
-    /// Key of the hash tables, which an outsider should not know.
+    /// Secret key of the hash tables, against collisions made on purpose.
     pub seed: u64,
 }
 
@@ -101,17 +85,18 @@ impl Default for AcceleratorConfig {
 }
 
 impl AcceleratorConfig {
-    /// What may be promised to the server of one of a device's connections ahead of what its client has, in bytes. `busy` of
-    /// them have something on the way.
-    pub(in crate::accelerator) fn share(&self, busy: usize) -> u64 {
-        let part = self.device_buffer.0 / (SHARES * busy.max(1) as u64);
-        part.max(LEAST_SHARE).min(self.flow_buffer.0)
+    /// Bytes that one of a device's connections may hold beyond its client's acknowledgments, where `busy` of them
+    /// have data in flight.
+    pub(in crate::accelerator) fn buffer_share(&self, busy: usize) -> u64 {
+        let part = self.device_buffer.0 / (SHARE_DIVISOR * busy.max(1) as u64);
+        part.max(MIN_SHARE_BYTES).min(self.flow_buffer.0)
     }
     pub(in crate::accelerator) fn clamped(mut self) -> Self {
-        // A buffer below a few segments could not even fill a delayed ACK; beyond 2^29 serial numbers end.
+        // A smaller buffer than a few segments could not fill a delayed ACK; a larger one than 2^29 bytes would make
+        // comparisons of 32-bit sequence numbers ambiguous.
         self.flow_buffer = Bytes(self.flow_buffer.0.clamp(16 << 10, 1 << 29));
         self.exposure = Bytes(self.exposure.0.min(2 * self.flow_buffer.0));
-        self.super_packet = Bytes(self.super_packet.0.min(MOST_SUPER_PACKET));
+        self.super_packet = Bytes(self.super_packet.0.min(MAX_SUPER_PACKET_BYTES));
         self.max_flows = self.max_flows.min(1 << 24);
         self.max_openings = self.max_openings.clamp(1, 1 << 24);
         self

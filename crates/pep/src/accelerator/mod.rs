@@ -59,10 +59,11 @@ mod machine;
 mod rate;
 mod stats;
 
-pub use config::{AcceleratorConfig, RateControl};
+pub use config::AcceleratorConfig;
 pub use flow::from_server::payload_slice::Stretch;
 pub use histogram::Histogram;
 pub use machine::Accelerator;
+pub use rate::RateControl;
 pub use rate::adaptive::AdaptiveParameters;
 pub use rate::paper::PaperParameters;
 pub use stats::{AcceleratorStats, BypassReason, Rates, Times};

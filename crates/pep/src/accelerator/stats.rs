@@ -115,7 +115,7 @@ pub type Times = Histogram<1_000_000>;
 pub type Rates = Histogram<64_000>;
 
 impl AcceleratorStats {
-    pub(in crate::accelerator) fn on_round_trip(&mut self, rtt: Duration, min: Duration, rate: Rate) {
+    pub(in crate::accelerator) fn on_rtt(&mut self, rtt: Duration, min: Duration, rate: Rate) {
         self.round_trips.record(rtt.as_nanos());
         self.queue_delays.record(rtt.saturating_sub(min).as_nanos());
         self.rates.record(rate.0);

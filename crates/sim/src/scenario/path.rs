@@ -70,8 +70,8 @@ impl Default for Accelerator {
         let (config, paper) = (AcceleratorConfig::default(), PaperParameters::default());
         Self {
             profile: AcceleratorProfile::Adaptive,
-            least_budget: AdaptiveParameters::default().least_budget,
-            most_budget: AdaptiveParameters::default().most_budget,
+            least_budget: AdaptiveParameters::default().min_target_delay,
+            most_budget: AdaptiveParameters::default().max_target_delay,
             k: paper.k,
             lambda: paper.lambda,
             alpha: paper.alpha,
@@ -100,14 +100,11 @@ impl Accelerator {
                 AcceleratorProfile::Paper => {
                     RateControl::Paper(PaperParameters { k, lambda, alpha, beta, mu, r_cap })
                 }
-                AcceleratorProfile::Adaptive => {
-                    let (least_budget, most_budget) = (self.least_budget, self.most_budget);
-                    RateControl::Adaptive(AdaptiveParameters {
-                        least_budget,
-                        most_budget,
-                        ..AdaptiveParameters::default()
-                    })
-                }
+                AcceleratorProfile::Adaptive => RateControl::Adaptive(AdaptiveParameters {
+                    min_target_delay: self.least_budget,
+                    max_target_delay: self.most_budget,
+                    ..AdaptiveParameters::default()
+                }),
             },
             flow_buffer: self.flow_buffer,
             exposure: self.exposure,

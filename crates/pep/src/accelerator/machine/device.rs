@@ -3,8 +3,9 @@
 use crate::accelerator::config::AcceleratorConfig;
 use crate::accelerator::machine::index::Keyed;
 use crate::accelerator::machine::timers::Alarm;
+use crate::accelerator::rate::RateController;
 use crate::accelerator::rate::fading::Fading;
-use crate::accelerator::rate::{AckSample, Control};
+use crate::accelerator::rate::sample::AckSample;
 use paceline_net::{Bytes, Duration, Instant};
 use std::collections::VecDeque;
 use std::hint::black_box;
@@ -23,7 +24,7 @@ const PATH_KNOWN_FOR: Duration = Duration::from_secs(600);
 #[derive(Debug)]
 pub(in crate::accelerator) struct Device {
     pub address: IpAddr,
-    pub control: Control,
+    pub control: RateController,
     /// Connections with something to send, the next first.
     pub backlog: VecDeque<u32>,
     pub flows: usize,
@@ -73,7 +74,7 @@ impl Device {
     pub fn new(address: IpAddr, config: &AcceleratorConfig) -> Self {
         Self {
             address,
-            control: Control::new(&config.control),
+            control: RateController::new(&config.control),
             backlog: VecDeque::new(),
             flows: 0,
             busy: 0,
@@ -95,7 +96,7 @@ impl Device {
     }
     /// Reads each of its cache lines, as far as packets do.
     pub fn look_at(&self) {
-        self.control.look_at();
+        self.control.prefetch();
         black_box((self.held, self.fading, self.delivered, self.ready));
     }
     /// Payload bytes that it has acknowledged; of a client without SACK, what arrives twice counts twice.
@@ -153,7 +154,7 @@ impl Device {
         self.app_limited_until = (self.delivered + self.in_flight).max(1);
     }
     pub fn on_ack(&mut self, now: Instant, mut sample: AckSample) {
-        self.delivered += sample.bytes;
+        self.delivered += sample.delivered;
         sample.in_flight = self.in_flight;
         if self.delivered > self.app_limited_until {
             self.app_limited_until = 0;
@@ -190,14 +191,14 @@ mod tests {
     }
     fn answer(sent_at: Instant, bytes: u64, rtt: Duration, lost: u64) -> AckSample {
         AckSample {
-            bytes,
+            delivered: bytes,
             rtt: Some(rtt),
             sent_at: Some(sent_at),
             lost,
             in_flight: 0,
             app_limited: false,
-            fades: false,
-            unselective: false,
+            fading: false,
+            without_sack: false,
         }
     }
 

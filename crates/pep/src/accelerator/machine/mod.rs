@@ -18,7 +18,7 @@ use crate::accelerator::machine::exposed::Exposed;
 use crate::accelerator::machine::index::Table;
 use crate::accelerator::machine::opening::Openings;
 use crate::accelerator::machine::timers::Timers;
-use crate::accelerator::rate::AckSample;
+use crate::accelerator::rate::sample::{AckSample, LossSample};
 use crate::accelerator::stats::{AcceleratorStats, BypassReason};
 use crate::accelerator::{Side, Transmission};
 use paceline_net::rewrite::{checksum_is_right, packet_too_big};
@@ -70,7 +70,7 @@ macro_rules! context {
             config: &$self.config,
             early: $self.draining.is_none(),
             absent: $self.absent_until > $now,
-            share: $self.config.share($device.busy),
+            share: $self.config.buffer_share($device.busy),
             tight: 4 * $device.held > 3 * $self.config.device_buffer.0
                 || 4 * $self.held > 3 * $self.config.total_buffer.0,
             full: $device.held > $self.config.device_buffer.0 || $self.held > $self.config.total_buffer.0,
@@ -275,7 +275,7 @@ impl Accelerator {
         let fate = match side {
             Side::Server => flow.on_server(&mut cx, packet),
             Side::Mobile => {
-                flow.fades = device.fading.is_likely();
+                flow.fades = device.fading.is_detected();
                 flow.useful_window = device.control.useful_window(flow.fades);
                 let (fate, delivery) = flow.on_client(&mut cx, packet);
                 device.in_flight = device.in_flight + flow.on_its_way() - flow.charged_in_flight;
@@ -283,22 +283,30 @@ impl Accelerator {
                 if delivery.black_hole {
                     device.limit_to(now, flow.longest());
                 }
-                let taken_in = |time| device.control.taken_in(time);
-                device.fading.on_ack(now, flow.rtt.srtt().unwrap_or_default(), taken_in, &delivery);
+                let losses = LossSample {
+                    delivered: delivery.bytes,
+                    lost: delivery.lost,
+                    lost_beyond_window: delivery.lost_beyond,
+                    lost_in_runs: delivery.lost_in_runs,
+                    spurious: delivery.in_vain,
+                    skipped: delivery.skipped,
+                };
+                let capacity_in = |time| device.control.capacity_in(time);
+                device.fading.on_ack(now, flow.rtt.srtt().unwrap_or_default(), capacity_in, &losses);
                 if let Some(rtt) = delivery.rtt {
-                    self.stats.on_round_trip(rtt, flow.rtt.min(), device.control.rate());
+                    self.stats.on_rtt(rtt, flow.rtt.min(), device.control.rate());
                 }
                 device.lost += delivery.lost;
                 if delivery.bytes > 0 {
                     let sample = AckSample {
-                        bytes: delivery.bytes,
+                        delivered: delivery.bytes,
                         lost: std::mem::take(&mut device.lost),
                         rtt: delivery.rtt,
                         sent_at: delivery.sent_at,
                         in_flight: device.in_flight,
                         app_limited: false,
-                        fades: flow.fades,
-                        unselective: !flow.agreed.sack,
+                        fading: flow.fades,
+                        without_sack: !flow.agreed.sack,
                     };
                     device.on_ack(now, sample);
                 }

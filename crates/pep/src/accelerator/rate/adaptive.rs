@@ -1,376 +1,387 @@
-//! The default rate control: what the path delivers is measured, and what is on its way is bounded by it.
+//! The default rate control: it measures the capacity of the path to a device and bounds the data in flight.
 //!
-//! **Delivery rate**: the highest of the last few stretches (`stretches`) of at least a round trip, several TDD periods and one
-//! and a half pauses of the radio.
+//! **Window**: delivery rate x (minimum RTT + target delay). The target delay is the queue from which the radio sends
+//! until the first ACK shows a higher capacity. While the queue stays short the capacity is not known, and the window
+//! grows up to twofold each round trip: a hundredfold capacity is reached in eight or nine. When the capacity falls, the
+//! delivery rate follows within an interval, and nothing is sent until the excess has drained.
 //!
-//! **Window**: rate x (minimum round trip + `budget`), the queue that the radio draws from until the first ACK tells of a
-//! higher capacity. While the queue stays short the capacity is not known, and the window grows up to twofold each round
-//! trip: a hundredfold jump takes eight or nine. After a drop the estimate follows with the stretches, and nothing is sent
-//! until the excess has drained.
+//! **Inputs**: `delivery_rate`, `min_rtt`, `target_delay`. On a radio that fades, where probes of the minimum RTT take
+//! a while, `load_delay` adds the delay that grows with the load.
 //!
-//! **Minimum round trip**: that of the path at its load, found by windows that are small now and then (`floor`).
-//!
-//! **Delay that grows with the load** is no queue, though it looks like one. On a radio that fades that search takes a while:
-//! whether the rate follows a larger window is tried as well (`response`), and while it does the window goes on growing.
-//!
-//! **Loss** does not lower the rate, nor do the silences of a radio that fades (`fading`): they are in no stretch. A buffer
-//! shorter than the budget is found by trying (`shallow`), which shortens the queue and leaves the path full. After round
-//! trips that lost more than radios lose, what is sent goes out evenly: a buffer of a few packets loses bursts alone.
-//! What was lost while the buffer had room (`held`) was lost by a radio that fades in part, without a silence.
-//!
-//! Left out: ECN.
+//! **Loss** does not lower the rate by itself. A buffer shorter than the target delay is found by `short_buffer`, which
+//! caps the queue. After lossy round trips packets are paced evenly, since a buffer of a few packets drops bursts.
+//! Losses while the buffer had room (`buffer_high_water`), and in the silences of a radio that fades (`fading`), are the
+//! radio's. Left out: ECN.
 
-use crate::accelerator::rate::AckSample;
-use crate::accelerator::rate::buffer_high_water::Held;
-use crate::accelerator::rate::delivery_rate::{Circumstances, Stretches};
-use crate::accelerator::rate::fading::LEAST_SILENCE;
-use crate::accelerator::rate::in_order_stalls::LEAST_MISSED;
-use crate::accelerator::rate::load_delay::Response;
-use crate::accelerator::rate::min_rtt::Floor;
-use crate::accelerator::rate::short_buffer::{Round, Shallow, is_lossy};
-use crate::accelerator::rate::target_delay::{Budget, LONGEST_PAUSE, Silence};
+use crate::accelerator::rate::buffer_high_water::BufferHighWater;
+use crate::accelerator::rate::delivery_rate::{DeliveryRate, SampleConditions};
+use crate::accelerator::rate::fading::MIN_SILENCE;
+use crate::accelerator::rate::in_order_stalls::MIN_MISSED_BYTES;
+use crate::accelerator::rate::load_delay::LoadDelay;
+use crate::accelerator::rate::min_rtt::MinRtt;
+use crate::accelerator::rate::sample::AckSample;
+use crate::accelerator::rate::short_buffer::{Round, ShortBuffer, is_lossy};
+use crate::accelerator::rate::target_delay::{AckGap, MAX_PAUSE, TargetDelay};
 use paceline_net::{Duration, Instant, Rate};
 use std::hint::black_box;
 
-/// Parameters that need no knowledge of the network.
+/// Parameters of the adaptive control; none depends on the network.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct AdaptiveParameters {
-    /// Shortest queueing delay to keep.
-    pub least_budget: Duration,
-    /// Longest queueing delay to keep, on links that serve in bursts; one and a half round trips, or pauses of the radio,
-    /// where that is more.
-    pub most_budget: Duration,
-    /// Share of round trips that may find the queue empty, 0 to 1. Two fifths of it where the radio fades: a fade
-    /// itself leaves the link idle, which no queue prevents.
-    pub starvation: f64,
+    /// Shortest queueing delay to keep; at least 1 ms.
+    pub min_target_delay: Duration,
+    /// Longest queueing delay to keep on links that serve in bursts. Where one and a half round trips, or one and a half
+    /// pauses of the radio, are longer, the limit is that.
+    pub max_target_delay: Duration,
+    /// Share of round trips that may find the queue empty, above 0 and up to 0.5. On a radio that fades two fifths of it
+    /// apply: a fade itself leaves the link idle, which no queue prevents.
+    pub empty_queue_share: f64,
 }
 
 impl Default for AdaptiveParameters {
     fn default() -> Self {
         Self {
-            least_budget: Duration::from_millis(15),
-            most_budget: Duration::from_millis(100),
-            starvation: 0.04,
+            min_target_delay: Duration::from_millis(15),
+            max_target_delay: Duration::from_millis(100),
+            empty_queue_share: 0.04,
         }
     }
 }
 
-/// Shortest stretch of a rate sample: several periods of any TDD frame structure.
-const MIN_STRETCH: Duration = Duration::from_millis(40);
-/// A round trip does not end with the first answer after a silence but this part of it later: what was held up comes at
-/// once, and its last packets have hardly waited.
-const ROUND_HELD: u64 = 16;
-/// What may be on its way before anything is known: twice what RFC 6928 has for ends that do not know the path's first
-/// hop, paced over the round trip that the handshake took; and at least.
+/// Shortest interval of a delivery-rate sample. Chosen: several periods of any TDD configuration, which last 10 ms at
+/// most (TS 36.211 table 4.2-2).
+const MIN_RATE_INTERVAL: Duration = Duration::from_millis(40);
+/// A round does not end with the first ACK after a silence, but this fraction of the silence later. Chosen: the bytes
+/// held up arrive at once, and only the last of them had a short queue.
+const ROUND_EXTENSION_FRACTION: u64 = 16;
+/// Window before anything is measured: twice the 10 segments of RFC 6928, since the accelerator stands next to the
+/// radio and paces the window over the handshake's RTT.
 const INITIAL_WINDOW: u64 = 29_200;
+/// Smallest window in bytes. Chosen: four segments let a client with delayed ACKs acknowledge at once.
 const MIN_WINDOW: u64 = 4 * 1460;
-/// Largest growth of the window in a round trip, and how fast it is reached.
-const MAX_GAIN: f64 = 2.0;
-const GAIN_STEP: f64 = 1.3;
-/// Pacing rate as a factor of the bandwidth: that is a mean over stretches, and what a radio takes and acknowledges comes
-/// in bursts. What they make room for is sent soon; how much that is, the window says.
-const PACING: f64 = 3.0;
-/// The same where a burst would be lost: the radio fades, or a buffer is short.
-const EVEN_PACING: f64 = 1.25;
-/// For so many round trips it is so after one that lost more than radios lose; unless there was a silence in the last few,
-/// in which a fade may have lost as much.
-const EVEN_ROUNDS: u8 = 100;
-const SILENT_LATELY: u64 = 3;
-/// Round trips in which what was lost is sent again and acknowledged.
-const REPAIR: u64 = 3;
-/// A radio that has lost a part of what was sent is taken for one that does for so long: that of some fades.
-const LEAKY: Duration = Duration::from_secs(10);
+/// Largest growth of the window in a round trip, and the factor by which the growth itself rises. Chosen: the maximum
+/// is that of slow start (RFC 5681), and reached in three round trips.
+const MAX_WINDOW_GAIN: f64 = 2.0;
+const WINDOW_GAIN_STEP: f64 = 1.3;
+/// Pacing rate as a factor of the bandwidth. Chosen: the bandwidth is a mean over an interval, while a radio takes and
+/// acknowledges data in bursts; the room that a burst of ACKs makes is to be filled soon. The window bounds the amount.
+const PACING_GAIN: f64 = 3.0;
+/// The same where bursts would be lost: on a radio that fades, or ahead of a short buffer. Chosen.
+const EVEN_PACING_GAIN: f64 = 1.25;
+/// Round trips with even pacing after a lossy one, unless a silence came within the last few round trips, whose fade may
+/// have caused the losses. Chosen.
+const EVEN_PACING_ROUNDS: u8 = 100;
+const SILENCE_ROUNDS: u64 = 3;
+/// Round trips that the recovery of a client without SACK takes. Chosen.
+const RECOVERY_ROUNDS: u64 = 3;
+/// How long a radio that lost packets while the buffer had room is assumed to go on doing so. Chosen: several fades.
+const LOSSY_RADIO_FOR: Duration = Duration::from_secs(10);
+
+/// State of the adaptive control of one device.
 #[derive(Clone, Debug)]
 pub(in crate::accelerator) struct Adaptive {
-    acked_at: Instant,
-    stretches: Stretches,
-    floor: Floor,
-    budget: Budget,
-    /// The current round: when it began, its lowest round trip, and whether there was too little to send.
-    round_at: Instant,
-    /// It does not end before then.
-    round_until: Instant,
-    round_lowest: Duration,
-    round_limited: bool,
+    last_ack_at: Instant,
+    delivery_rate: DeliveryRate,
+    min_rtt: MinRtt,
+    target_delay: TargetDelay,
+    /// The current round: when it began, the earliest time of its end, its lowest RTT, and whether the sender was
+    /// application-limited in it.
+    round_start: Instant,
+    round_min_end: Instant,
+    round_lowest_rtt: Duration,
+    round_app_limited: bool,
     /// Bytes delivered and found lost in the round.
     round_bytes: (u64, u64),
-    /// The last silence as long as a fade.
-    silent_at: Instant,
-    /// Round trips for which what is sent goes out evenly.
-    even: u8,
-    shallow: Shallow,
-    held: Held,
-    /// The radio has lost a part of what was sent, and is taken for one that does until then.
-    leaky_until: Instant,
-    response: Response,
-    /// Factor of the bandwidth-delay product by which the window tries for more.
-    gain: f64,
-    /// No queue has been seen yet.
-    starting: bool,
-    /// It loses what is sent in its silences, or a part of it without any.
-    fades: bool,
-    /// The last that answered has no SACK.
-    unselective: bool,
-    /// Until then what such a client acknowledges may have been counted as it arrived.
-    repaired_until: Instant,
+    /// End of the last silence long enough for a fade.
+    last_silence_at: Instant,
+    /// Round trips for which pacing stays even.
+    even_pacing_rounds: u8,
+    short_buffer: ShortBuffer,
+    buffer_high_water: BufferHighWater,
+    /// Until then the radio is assumed to lose some packets while the buffer has room.
+    lossy_radio_until: Instant,
+    load_delay: LoadDelay,
+    /// Factor of the bandwidth-delay product by which the window probes for more capacity.
+    window_gain: f64,
+    /// No queue has been seen yet, as in BBR's startup.
+    startup: bool,
+    /// The radio loses packets in its silences, or some of them without a silence.
+    fading: bool,
+    /// The client that sent the last acknowledgment does not use SACK.
+    without_sack: bool,
+    /// Until then bytes that such a client acknowledges may have been counted when its duplicate ACKs came.
+    recovery_until: Instant,
     window: u64,
 }
 
 impl Adaptive {
     pub fn new(parameters: AdaptiveParameters) -> Self {
-        let AdaptiveParameters { least_budget, most_budget, starvation } = parameters;
+        let AdaptiveParameters { min_target_delay, max_target_delay, empty_queue_share } = parameters;
         Self {
-            acked_at: Instant::ZERO,
-            stretches: Stretches::default(),
-            floor: Floor::default(),
-            budget: Budget::new(least_budget, most_budget, starvation),
-            round_at: Instant::ZERO,
-            round_until: Instant::ZERO,
-            round_lowest: Duration::MAX,
-            round_limited: false,
+            last_ack_at: Instant::ZERO,
+            delivery_rate: DeliveryRate::default(),
+            min_rtt: MinRtt::default(),
+            target_delay: TargetDelay::new(min_target_delay, max_target_delay, empty_queue_share),
+            round_start: Instant::ZERO,
+            round_min_end: Instant::ZERO,
+            round_lowest_rtt: Duration::MAX,
+            round_app_limited: false,
             round_bytes: (0, 0),
-            silent_at: Instant::ZERO,
-            even: 0,
-            shallow: Shallow::default(),
-            held: Held::default(),
-            leaky_until: Instant::ZERO,
-            response: Response::default(),
-            gain: MAX_GAIN,
-            starting: true,
-            fades: false,
-            unselective: false,
-            repaired_until: Instant::ZERO,
+            last_silence_at: Instant::ZERO,
+            even_pacing_rounds: 0,
+            short_buffer: ShortBuffer::default(),
+            buffer_high_water: BufferHighWater::default(),
+            lossy_radio_until: Instant::ZERO,
+            load_delay: LoadDelay::default(),
+            window_gain: MAX_WINDOW_GAIN,
+            startup: true,
+            fading: false,
+            without_sack: false,
+            recovery_until: Instant::ZERO,
             window: INITIAL_WINDOW,
         }
     }
     fn min_rtt(&self) -> Duration {
-        self.floor.rtt()
+        self.min_rtt.rtt()
     }
 
-    /// The path's own delay beyond the minimum, in seconds. Elsewhere `floor` finds it sooner than rates that vary by
-    /// themselves tell; on a radio that fades its searches take a while.
-    fn reach(&self) -> f64 {
-        if self.fades { self.response.reach() } else { 0.0 }
+    /// Delay of the path beyond its minimum RTT that is no queue, in seconds. Only on a radio that fades: elsewhere the
+    /// probes of `min_rtt` find it sooner than rates that vary by themselves.
+    fn load_delay(&self) -> f64 {
+        if self.fading { self.load_delay.seconds() } else { 0.0 }
     }
     /// Queueing delay to keep, in seconds.
-    fn budget(&self) -> f64 {
-        let budget = self.budget.seconds();
-        self.shallow.cap().map_or(budget, |cap| cap.min(budget))
+    fn queue_to_keep(&self) -> f64 {
+        let target = self.target_delay.seconds();
+        self.short_buffer.cap().map_or(target, |cap| cap.min(target))
     }
 
     pub fn on_send(&mut self, now: Instant, after_idle: bool) {
         if after_idle {
-            self.stretches.on_idle(now);
-            self.held.on_idle();
-            self.acked_at = now + self.min_rtt(); // not before then is an answer missing
+            self.delivery_rate.on_idle(now);
+            self.buffer_high_water.on_idle();
+            self.last_ack_at = now + self.min_rtt(); // no ACK is missing before then
         }
     }
 
-    /// A first idea of the round trip.
     pub fn on_handshake(&mut self, now: Instant, rtt: Duration) {
-        self.floor.on_handshake(now, rtt);
+        self.min_rtt.on_handshake(now, rtt);
     }
 
     pub fn on_ack(&mut self, now: Instant, sample: &AckSample) {
-        // What fades lose is no sign of a short buffer.
-        let lost = if sample.fades { 0 } else { sample.lost };
-        let sample = &AckSample { fades: sample.fades || now < self.leaky_until, ..*sample };
-        let silent = now.since(self.acked_at);
-        self.acked_at = now;
-        let fades = silent > LEAST_SILENCE.max(self.min_rtt() / 4);
-        self.fades = sample.fades;
-        self.unselective = sample.unselective;
-        if fades {
-            self.silent_at = now;
+        // Losses of fades are no sign of a short buffer.
+        let lost = if sample.fading { 0 } else { sample.lost };
+        let sample = &AckSample { fading: sample.fading || now < self.lossy_radio_until, ..*sample };
+        let gap = now.since(self.last_ack_at);
+        self.last_ack_at = now;
+        let silence = gap > MIN_SILENCE.max(self.min_rtt() / 4);
+        self.fading = sample.fading;
+        self.without_sack = sample.without_sack;
+        if silence {
+            self.last_silence_at = now;
         }
-        if sample.fades && fades {
-            self.stretches.on_fade();
-            self.floor.on_fade(now);
+        if sample.fading && silence {
+            self.delivery_rate.on_fade();
+            self.min_rtt.on_fade(now);
         }
-        self.note_pause(now, silent, sample.fades);
-        self.stretches.on_ack(sample.bytes, lost, sample.sent_at, sample.app_limited);
-        self.round_limited |= sample.app_limited;
-        self.round_bytes.0 += sample.bytes;
+        self.on_gap(now, gap, sample.fading);
+        self.delivery_rate.on_ack(sample.delivered, lost, sample.sent_at, sample.app_limited);
+        self.round_app_limited |= sample.app_limited;
+        self.round_bytes.0 += sample.delivered;
         self.round_bytes.1 += lost;
-        if sample.unselective && lost > 0 {
-            self.repaired_until = now + self.min_rtt() * REPAIR;
+        if sample.without_sack && lost > 0 {
+            self.recovery_until = now + self.min_rtt() * RECOVERY_ROUNDS;
         }
         if let Some(rtt) = sample.rtt {
             self.on_rtt(now, rtt, sample.app_limited);
         }
-        let stretch = self.min_rtt().max(MIN_STRETCH).max(self.budget.stretch());
-        if self.stretches.is_due(now, stretch) {
+        let interval = self.min_rtt().max(MIN_RATE_INTERVAL).max(self.target_delay.min_rate_interval());
+        if self.delivery_rate.is_due(now, interval) {
             self.measure(now);
         }
-        if now.since(self.round_at) >= self.min_rtt() && now >= self.round_until {
+        if now.since(self.round_start) >= self.min_rtt() && now >= self.round_min_end {
             self.end_round(now);
         }
-        let spoiled = sample.app_limited
-            || self.gain > 1.0
-            || self.floor.is_searching()
-            || fades
-            || self.shallow.cap().is_some();
-        self.response.on_ack(now, sample.bytes, sample.rtt, spoiled);
-        let slack = Duration::from_secs_f64(self.reach() + 2.0 * self.budget.seconds());
-        let may_try = !sample.app_limited && !self.starting && self.shallow.cap().is_none();
-        if let Some(rise) = self.floor.follow(now, sample, self.window, slack, may_try) {
-            // The path's own delay is now in the minimum.
-            self.response.shift(-rise);
+        let not_window_limited = sample.app_limited
+            || self.window_gain > 1.0
+            || self.min_rtt.is_probing()
+            || silence
+            || self.short_buffer.cap().is_some();
+        self.load_delay.on_ack(now, sample.delivered, sample.rtt, not_window_limited);
+        let slack = Duration::from_secs_f64(self.load_delay() + 2.0 * self.target_delay.seconds());
+        let may_probe = !sample.app_limited && !self.startup && self.short_buffer.cap().is_none();
+        if let Some(rise) = self.min_rtt.update(now, sample, self.window, slack, may_probe) {
+            // The load delay is now part of the minimum RTT.
+            self.load_delay.shift(-rise);
         }
-        self.update_window(if sample.app_limited { 0 } else { sample.bytes });
+        self.update_window(if sample.app_limited { 0 } else { sample.delivered });
     }
 
-    /// Nothing was acknowledged for so long.
-    fn note_pause(&mut self, now: Instant, silent: Duration, fades: bool) {
-        let missed = self.bandwidth() / 8.0 * silent.as_secs_f64();
-        // Without SACK a hole that is filled looks like it.
-        let counts = !self.unselective && (self.starting || missed > LEAST_MISSED);
-        if silent > LEAST_SILENCE && silent <= LONGEST_PAUSE && counts && self.round_until <= self.round_at {
-            self.round_until = now + silent / ROUND_HELD;
+    /// The time since the previous acknowledgment.
+    fn on_gap(&mut self, now: Instant, gap: Duration, fading: bool) {
+        let missed = self.bandwidth() / 8.0 * gap.as_secs_f64();
+        // Without SACK a repaired hole looks like a pause.
+        let counts = !self.without_sack && (self.startup || missed > MIN_MISSED_BYTES);
+        if gap > MIN_SILENCE && gap <= MAX_PAUSE && counts && self.round_min_end <= self.round_start {
+            self.round_min_end = now + gap / ROUND_EXTENSION_FRACTION;
         }
-        let silence = Silence {
-            lasted: silent,
-            delivered: self.stretches.delivered(),
+        let gap = AckGap {
+            length: gap,
+            delivered: self.delivery_rate.delivered(),
             missed,
-            // While it is not known what the path holds, too little was on its way.
-            paused: !fades && !self.starting,
-            selective: !self.unselective,
+            // In startup too little was in flight to fill the path.
+            may_be_pause: !fading && !self.startup,
+            with_sack: !self.without_sack,
         };
-        self.budget.on_ack(now, &silence);
+        self.target_delay.on_ack(now, &gap);
     }
 
-    fn on_rtt(&mut self, now: Instant, rtt: Duration, limited: bool) {
-        self.stretches.on_rtt(rtt);
-        let counts = self.floor.on_rtt(now, rtt, self.fades);
+    fn on_rtt(&mut self, now: Instant, rtt: Duration, app_limited: bool) {
+        self.delivery_rate.on_rtt(rtt);
+        let counts = self.min_rtt.on_rtt(now, rtt, self.fading);
         if counts {
-            self.round_lowest = self.round_lowest.min(rtt);
+            self.round_lowest_rtt = self.round_lowest_rtt.min(rtt);
         }
-        if counts && !limited && !self.floor.is_searching() {
-            self.budget.on_queue(now, self.floor.is_near(rtt), self.min_rtt(), self.fades);
+        if counts && !app_limited && !self.min_rtt.is_probing() {
+            let empty = self.min_rtt.is_without_queue(rtt);
+            self.target_delay.on_sample(now, empty, self.min_rtt(), self.fading);
         } else {
-            self.budget.on_other(now);
+            self.target_delay.on_unusable_sample(now);
         }
-        let waited = rtt.saturating_sub(self.min_rtt());
-        self.held.on_queue(now, waited, self.stretches.delivered(), counts);
+        let queueing_delay = rtt.saturating_sub(self.min_rtt());
+        self.buffer_high_water.on_delivered(now, queueing_delay, self.delivery_rate.delivered(), counts);
     }
 
     fn end_round(&mut self, now: Instant) {
-        let known = self.round_lowest < Duration::MAX;
-        let queue = known.then(|| self.round_lowest.saturating_sub(self.min_rtt()).as_secs_f64());
+        let known = self.round_lowest_rtt < Duration::MAX;
+        let queue = known.then(|| self.round_lowest_rtt.saturating_sub(self.min_rtt()).as_secs_f64());
         let (delivered, lost) = self.round_bytes;
-        let seconds = now.since(self.round_at).as_secs_f64();
-        let silent_lately = now.since(self.silent_at) < self.min_rtt() * SILENT_LATELY;
+        let seconds = now.since(self.round_start).as_secs_f64();
+        let recent_silence = now.since(self.last_silence_at) < self.min_rtt() * SILENCE_ROUNDS;
         let lossy = is_lossy(delivered, lost);
-        if !self.unselective && !silent_lately && lossy && self.held.had_much_room(now) {
-            self.leaky_until = now + LEAKY;
+        if !self.without_sack && !recent_silence && lossy && self.buffer_high_water.had_clear_room(now) {
+            self.lossy_radio_until = now + LOSSY_RADIO_FOR;
         }
-        let elsewhere = self.is_lost_elsewhere(now);
-        self.held.on_round(now, lost, lossy);
-        let lost = if elsewhere { 0 } else { lost };
-        let unselective = self.unselective;
-        let round = Round { delivered, lost, queue, seconds, bandwidth: self.bandwidth(), unselective };
-        self.shallow.on_round(now, &round);
-        if round.is_lossy() && !silent_lately {
-            self.even = EVEN_ROUNDS;
+        let radio_loss = self.is_radio_loss(now);
+        self.buffer_high_water.on_round(now, lost, lossy);
+        let lost = if radio_loss { 0 } else { lost };
+        let without_sack = self.without_sack;
+        let round = Round { delivered, lost, queue, seconds, bandwidth: self.bandwidth(), without_sack };
+        self.short_buffer.on_round(now, &round);
+        if round.is_lossy() && !recent_silence {
+            self.even_pacing_rounds = EVEN_PACING_ROUNDS;
         } else {
-            self.even = self.even.saturating_sub(1);
+            self.even_pacing_rounds = self.even_pacing_rounds.saturating_sub(1);
         }
-        if unselective && round.is_lossy() {
-            self.gain = 1.0; // meanwhile no round trip tells of the queue
-            self.starting = false;
-        } else if let Some(queue) = queue {
-            let short = queue < self.budget() / 2.0;
-            if !self.round_limited && !self.floor.is_searching() {
-                self.gain = if short { (self.gain * GAIN_STEP).min(MAX_GAIN) } else { 1.0 };
-                self.starting &= short;
-            } else if !short {
-                self.gain = 1.0;
-                self.starting = false;
-            }
-        }
-        (self.round_at, self.round_lowest, self.round_limited) = (now, Duration::MAX, false);
+        self.update_gain(queue, without_sack && round.is_lossy());
+        (self.round_start, self.round_lowest_rtt, self.round_app_limited) = (now, Duration::MAX, false);
         self.round_bytes = (0, 0);
     }
 
-    /// Whether what is lost is not what the buffer had no room for. Without SACK it was lost at an unknown time.
-    fn is_lost_elsewhere(&self, now: Instant) -> bool {
-        now < self.leaky_until
-            && !self.unselective
-            && self.held.had_room(now)
-            && self.stretches.is_reached(now)
+    /// Adapts the window's growth to the shortest queueing delay of a round, in seconds. `recovering`: a client without
+    /// SACK lost packets, and gives no RTT samples meanwhile.
+    fn update_gain(&mut self, queue: Option<f64>, recovering: bool) {
+        if recovering {
+            self.window_gain = 1.0;
+            self.startup = false;
+        } else if let Some(queue) = queue {
+            let short = queue < self.queue_to_keep() / 2.0;
+            if !self.round_app_limited && !self.min_rtt.is_probing() {
+                let grown = (self.window_gain * WINDOW_GAIN_STEP).min(MAX_WINDOW_GAIN);
+                self.window_gain = if short { grown } else { 1.0 };
+                self.startup &= short;
+            } else if !short {
+                self.window_gain = 1.0;
+                self.startup = false;
+            }
+        }
+    }
+
+    /// Whether current losses are the radio's, because the buffer had room for the packets. Not known without SACK, where
+    /// the time of a loss is unknown.
+    fn is_radio_loss(&self, now: Instant) -> bool {
+        now < self.lossy_radio_until
+            && !self.without_sack
+            && self.buffer_high_water.had_room(now)
+            && self.delivery_rate.is_confirmed(now)
     }
 
     fn measure(&mut self, now: Instant) {
-        let before = self.bandwidth();
-        let of = Circumstances {
-            busy: self.min_rtt() + self.budget.least(),
-            sparing: self.floor.is_searching(),
-            lost_elsewhere: self.is_lost_elsewhere(now),
-            repaired: now < self.repaired_until,
+        let bandwidth_before = self.bandwidth();
+        let conditions = SampleConditions {
+            queue_rtt: self.min_rtt() + self.target_delay.min(),
+            window_reduced: self.min_rtt.is_probing(),
+            radio_loss: self.is_radio_loss(now),
+            counted_twice: now < self.recovery_until,
         };
-        if let Some(rate) = self.stretches.measure(now, &of) {
-            self.floor.loaded.on_rate(now, rate, before);
-            self.floor.on_bandwidth(self.bandwidth());
+        if let Some(rate) = self.delivery_rate.measure(now, &conditions) {
+            self.min_rtt.loaded.on_rate(now, rate, bandwidth_before);
+            self.min_rtt.on_bandwidth(self.bandwidth());
         }
     }
 
     fn update_window(&mut self, acked: u64) {
         let min_rtt = self.min_rtt().as_secs_f64();
-        let span = if let Some(span) = self.floor.span() {
+        let span = if let Some(span) = self.min_rtt.probe_window_seconds() {
             span
         } else {
-            let own = min_rtt + self.reach();
-            // In a short buffer there is no room to try for more.
-            if self.shallow.cap().is_some() {
-                own + self.budget()
+            let path = min_rtt + self.load_delay();
+            // A short buffer has no room for probes of more capacity.
+            if self.short_buffer.cap().is_some() {
+                path + self.queue_to_keep()
             } else {
-                (own + self.budget()).max(self.gain * min_rtt) * self.response.factor()
+                (path + self.queue_to_keep()).max(self.window_gain * min_rtt)
+                    * self.load_delay.window_factor()
             }
         };
-        let wanted = (self.bandwidth() / 8.0 * span) as u64;
-        let least = if self.starting { INITIAL_WINDOW } else { MIN_WINDOW };
-        // Slow start: what is acknowledged may be sent twice.
-        let doubled = if self.starting && self.shallow.cap().is_none() { self.window + acked } else { 0 };
-        self.window = wanted.max(least).max(doubled);
+        let window = (self.bandwidth() / 8.0 * span) as u64;
+        let min = if self.startup { INITIAL_WINDOW } else { MIN_WINDOW };
+        // Slow start: the window grows by the bytes acknowledged.
+        let slow_start = self.startup && self.short_buffer.cap().is_none();
+        let doubled = if slow_start { self.window + acked } else { 0 };
+        self.window = window.max(min).max(doubled);
     }
 
+    /// Pacing rate.
     pub fn rate(&self) -> Rate {
-        let trying = self.gain > 1.0 && self.even == 0;
-        let bursts = !self.fades && self.even == 0 && self.shallow.cap().is_none();
-        let pace = if trying || bursts { PACING } else { EVEN_PACING };
-        let mut rate = pace * self.bandwidth();
-        if trying {
+        let probing = self.window_gain > 1.0 && self.even_pacing_rounds == 0;
+        let bursts = !self.fading && self.even_pacing_rounds == 0 && self.short_buffer.cap().is_none();
+        let gain = if probing || bursts { PACING_GAIN } else { EVEN_PACING_GAIN };
+        let mut rate = gain * self.bandwidth();
+        if probing {
             let rtt = self.min_rtt().as_secs_f64().max(1e-3);
             let initial = 8.0 * 2.0 * INITIAL_WINDOW as f64 / rtt;
-            let filling = if self.starting { 12.0 * self.window as f64 / rtt } else { 0.0 };
+            // One and a half windows per round trip.
+            let filling = if self.startup { 12.0 * self.window as f64 / rtt } else { 0.0 };
             rate = rate.max(initial).max(filling);
         }
         Rate((rate as u64).max(64_000))
     }
-    /// Reads each of its cache lines.
-    pub fn look_at(&self) {
-        self.floor.look_at();
-        self.stretches.look_at();
-        self.budget.look_at();
-        self.held.look_at();
-        black_box((self.shallow.cap(), self.response.reach()));
-        black_box((self.acked_at, self.round_at, self.window));
+    /// Loads its cache lines.
+    pub fn prefetch(&self) {
+        self.min_rtt.prefetch();
+        self.delivery_rate.prefetch();
+        self.target_delay.prefetch();
+        self.buffer_high_water.prefetch();
+        black_box((self.short_buffer.cap(), self.load_delay.seconds()));
+        black_box((self.last_ack_at, self.round_start, self.window));
     }
-    /// In bit/s; zero before it was measured.
+    /// Estimated bandwidth in bit/s; zero before the first sample.
     pub fn bandwidth(&self) -> f64 {
-        self.stretches.bandwidth()
+        self.delivery_rate.bandwidth()
     }
-    /// Bytes that the path itself holds.
+    /// Bandwidth-delay product in bytes, without a queue.
     pub fn bandwidth_delay(&self) -> u64 {
-        (self.bandwidth() / 8.0 * (self.min_rtt().as_secs_f64() + self.reach())) as u64
+        (self.bandwidth() / 8.0 * (self.min_rtt().as_secs_f64() + self.load_delay())) as u64
     }
     pub fn window(&self) -> u64 {
         self.window
     }
-    /// A little more than may be on its way: else a client's window that ends there counts as too little to send, and nothing
-    /// is learned. In a short buffer there is nothing to be learned.
+    /// Bytes in flight up to which sending past the client's advertised window is useful: a little more than the window.
+    /// A client's window of exactly the same size would make every sample application-limited, and the estimate could
+    /// not grow. Ahead of a short buffer it must not grow.
     pub fn useful_window(&self) -> u64 {
-        if self.shallow.cap().is_some() { self.window } else { self.window / 8 * 9 }
+        if self.short_buffer.cap().is_some() { self.window } else { self.window / 8 * 9 }
     }
 }
 

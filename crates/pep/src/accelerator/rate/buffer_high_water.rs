@@ -1,123 +1,125 @@
-//! What the buffer before the radio has lately held without losing any of it. What is lost while less than that waits is not
-//! lost there: radios lose a part of what they send for some time, on a fading channel or through interference, and no
-//! silence tells of it. Such losses are no sign of a buffer that is too short (`shallow`), nor of a rate that is too high.
+//! High-water mark of the buffer ahead of the radio: the most bytes that it has recently held without losing any.
 //!
-//! Buffers hold bytes: what was delivered while a packet waited had been before it. The rate says less, as it was another one
-//! while the queue grew. What a buffer was seen to hold is forgotten in time: others may fill it as well, and some are
-//! bounded by time.
+//! Packets lost while the buffer holds less than that were lost by the radio: on a fading channel or under interference
+//! it loses a part of the packets for some time, without a silence. Such losses mean neither a short buffer
+//! (`short_buffer`) nor a rate above capacity.
+//!
+//! Buffers hold bytes: the bytes delivered while a packet waited had been ahead of it. Delay times rate would say less,
+//! since the rate changes while a queue grows. The mark is forgotten after a while: other traffic may fill the same
+//! buffer, and some buffers are bounded by time. Devices without losses have no state here.
 
 use paceline_net::{Duration, Instant};
 use std::collections::VecDeque;
 use std::hint::black_box;
 
-/// What was held is forgotten after this time, or twice as long.
-const MEMORY: Duration = Duration::from_secs(10);
-/// No one asks where nothing is lost: for so long after a loss queues are watched.
-const WATCHED: Duration = Duration::from_secs(20);
-/// Of packets that arrive sooner after each other only the first is looked at, and what was delivered is remembered for so
-/// many. Where a queue lasts for longer than that nothing is said of it.
-const APART: Duration = Duration::from_millis(4);
-const REMEMBERED: usize = 64;
-/// What was lost while so much less waited than was held leaves no doubt.
-const CLEARLY: u64 = 2;
+/// A high-water mark is forgotten after this time to twice this time. Chosen.
+const PERIOD: Duration = Duration::from_secs(10);
+/// The queue is tracked for this long after a lossy round trip. Chosen: the longest life of a mark.
+const TRACKED_FOR: Duration = Duration::from_secs(20);
+/// Spacing and number of the remembered delivery totals. A longer wait than both together gives no upper bound of the
+/// queue. Chosen: 256 ms covers the default maximum of the target delay.
+const TOTAL_SPACING: Duration = Duration::from_millis(4);
+const TOTAL_COUNT: usize = 64;
+/// A buffer that has held this many times its present content clearly had room. Chosen.
+const CLEAR_FACTOR: u64 = 2;
 
+/// High-water mark of one device's buffer.
 #[derive(Clone, Debug, Default)]
-pub(in crate::accelerator) struct Held {
-    /// Most devices lose little, and have none.
-    watch: Option<Box<Watch>>,
+pub(in crate::accelerator) struct BufferHighWater {
+    tracker: Option<Box<Tracker>>,
 }
 
 #[derive(Clone, Debug, Default)]
-struct Watch {
+struct Tracker {
     until: Instant,
-    /// Bytes held without loss, in this time and in that before it, and when this one began.
-    most: [u64; 2],
-    since: Instant,
-    /// In this round trip: the shortest queue that a packet has found, in bytes.
-    shortest: Option<u64>,
-    /// The longest in it, and in the last one that told of any. What is found lost was sent in either.
-    longest: [Option<u64>; 2],
-    /// When how much had been delivered in all, the oldest first.
-    past: VecDeque<(Instant, u64)>,
+    /// Bytes held without loss: the maxima of this period and the previous one, and when this one began.
+    high_water: [u64; 2],
+    period_start: Instant,
+    /// In this round trip: bytes of the queue that every packet found at least.
+    standing_queue: Option<u64>,
+    /// Bytes of the longest queue in this round trip, and in the last one with a sample: a packet that is found lost
+    /// was sent in either.
+    longest_queue: [Option<u64>; 2],
+    /// When how many bytes had been delivered in total, the oldest first.
+    totals: VecDeque<(Instant, u64)>,
 }
 
-impl Held {
-    /// A packet has arrived that had waited for so long; with it so many bytes were delivered in all. `counts`: its wait was
-    /// that of a queue, for sure.
-    pub fn on_queue(&mut self, now: Instant, waited: Duration, delivered: u64, counts: bool) {
-        if let Some(watch) = &mut self.watch {
-            watch.on_queue(now, waited, delivered, counts);
+impl BufferHighWater {
+    /// A packet was delivered that had waited for `queueing_delay`; with it, `delivered` bytes were in total.
+    /// `is_queue`: the delay is sure to be that of a queue.
+    pub fn on_delivered(&mut self, now: Instant, queueing_delay: Duration, delivered: u64, is_queue: bool) {
+        if let Some(tracker) = &mut self.tracker {
+            tracker.on_delivered(now, queueing_delay, delivered, is_queue);
         }
     }
-    /// A round trip ended in which so much was found lost; whether that was more than radios lose.
+    /// A round trip ended. `lost`: bytes found lost in it; `lossy`: more than radios usually lose.
     pub fn on_round(&mut self, now: Instant, lost: u64, lossy: bool) {
-        self.watch = self.watch.take().filter(|watch| now < watch.until);
+        self.tracker = self.tracker.take().filter(|tracker| now < tracker.until);
         if lossy {
-            self.watch.get_or_insert_default().until = now + WATCHED;
+            self.tracker.get_or_insert_default().until = now + TRACKED_FOR;
         }
-        if let Some(watch) = &mut self.watch {
-            watch.on_round(now, lost);
+        if let Some(tracker) = &mut self.tracker {
+            tracker.on_round(now, lost);
         }
     }
-    /// Nothing was on its way for a while.
+    /// Nothing was in flight for a while.
     pub fn on_idle(&mut self) {
-        if let Some(watch) = &mut self.watch {
-            watch.past.clear();
+        if let Some(tracker) = &mut self.tracker {
+            tracker.totals.clear();
         }
     }
-    /// Whether the buffer has held more than it did lately.
+    /// Whether the buffer has held more than it did when the latest losses happened.
     pub fn had_room(&self, now: Instant) -> bool {
-        self.had_held(now, 1)
+        self.has_held(now, 1)
     }
-    /// Whether it has held far more.
-    pub fn had_much_room(&self, now: Instant) -> bool {
-        self.had_held(now, CLEARLY)
+    /// Whether it has held more than twice as much.
+    pub fn had_clear_room(&self, now: Instant) -> bool {
+        self.has_held(now, CLEAR_FACTOR)
     }
-    /// What was seen before a long silence may be another path's.
-    fn had_held(&self, now: Instant, times: u64) -> bool {
-        self.watch.as_ref().is_some_and(|watch| now < watch.until && watch.has_held(times))
+    fn has_held(&self, now: Instant, factor: u64) -> bool {
+        // After a long silence the mark may be that of another path.
+        self.tracker.as_ref().is_some_and(|tracker| now < tracker.until && tracker.has_held(factor))
     }
-    /// Reads each of its cache lines that most devices have.
-    pub fn look_at(&self) {
-        black_box(self.watch.is_some());
+    /// Loads the cache line that every device has.
+    pub fn prefetch(&self) {
+        black_box(self.tracker.is_some());
     }
 }
 
-impl Watch {
-    fn on_queue(&mut self, now: Instant, waited: Duration, delivered: u64, counts: bool) {
-        if self.past.back().is_some_and(|(at, _)| now.since(*at) < APART) {
+impl Tracker {
+    fn on_delivered(&mut self, now: Instant, queueing_delay: Duration, delivered: u64, is_queue: bool) {
+        if self.totals.back().is_some_and(|(at, _)| now.since(*at) < TOTAL_SPACING) {
             return;
         }
-        if self.past.len() == REMEMBERED {
-            self.past.pop_front();
+        if self.totals.len() == TOTAL_COUNT {
+            self.totals.pop_front();
         }
-        self.past.push_back((now, delivered));
-        let came_at = Instant::from_nanos(now.as_nanos().saturating_sub(waited.as_nanos()));
-        let after = self.past.partition_point(|(at, _)| *at < came_at);
-        // It came between two of them: so much at least had been before it, and no more than so much.
-        let least = delivered - self.past.get(after).map_or(delivered, |(_, bytes)| *bytes);
-        let most = after.checked_sub(1).map_or(u64::MAX, |before| delivered - self.past[before].1);
-        self.longest[0] = self.longest[0].max(Some(most));
-        if counts {
-            self.shortest = Some(self.shortest.map_or(least, |shortest| shortest.min(least)));
+        self.totals.push_back((now, delivered));
+        let queued_at = Instant::from_nanos(now.as_nanos().saturating_sub(queueing_delay.as_nanos()));
+        let after = self.totals.partition_point(|(at, _)| *at < queued_at);
+        // The packet was queued between two remembered totals, which bound the bytes ahead of it.
+        let at_least = delivered - self.totals.get(after).map_or(delivered, |(_, bytes)| *bytes);
+        let at_most = after.checked_sub(1).map_or(u64::MAX, |before| delivered - self.totals[before].1);
+        self.longest_queue[0] = self.longest_queue[0].max(Some(at_most));
+        if is_queue {
+            self.standing_queue = Some(self.standing_queue.map_or(at_least, |bytes| bytes.min(at_least)));
         }
     }
     fn on_round(&mut self, now: Instant, lost: u64) {
-        if now.since(self.since) > MEMORY {
-            (self.most, self.since) = ([0, self.most[0]], now);
+        if now.since(self.period_start) > PERIOD {
+            (self.high_water, self.period_start) = ([0, self.high_water[0]], now);
         }
-        if let (Some(shortest), 0) = (self.shortest.take(), lost) {
-            self.most[0] = self.most[0].max(shortest);
+        if let (Some(bytes), 0) = (self.standing_queue.take(), lost) {
+            self.high_water[0] = self.high_water[0].max(bytes);
         }
-        if self.longest[0].is_some() {
-            self.longest = [None, self.longest[0]];
+        if self.longest_queue[0].is_some() {
+            self.longest_queue = [None, self.longest_queue[0]];
         }
     }
-    /// So many times as much as lately.
-    fn has_held(&self, times: u64) -> bool {
-        let [this, last] = self.longest;
-        let most = self.most[0].max(self.most[1]);
-        last.is_some_and(|last| last.max(this.unwrap_or(0)).saturating_mul(times) < most)
+    fn has_held(&self, factor: u64) -> bool {
+        let [this, last] = self.longest_queue;
+        let high_water = self.high_water[0].max(self.high_water[1]);
+        last.is_some_and(|last| last.max(this.unwrap_or(0)).saturating_mul(factor) < high_water)
     }
 }
 
@@ -126,30 +128,34 @@ mod tests {
     use super::*;
 
     const RTT_MS: u64 = 100;
-    /// Bytes a millisecond.
+    /// Bytes per millisecond.
     const RATE: u64 = 10_000;
 
-    struct Bed {
-        held: Held,
+    struct Path {
+        buffer: BufferHighWater,
         ms: u64,
         delivered: u64,
     }
-    impl Bed {
-        /// After a second in which a packet waits for 40 ms, and none is lost: 400,000 bytes.
+
+    impl Path {
         fn new() -> Self {
-            let mut bed = Self { held: Held::default(), ms: 0, delivered: 0 };
-            bed.round(RATE, Some(40), 1);
-            (0..10).for_each(|_| bed.round(RATE, Some(40), 0));
-            bed
+            Self { buffer: BufferHighWater::default(), ms: 0, delivered: 0 }
         }
-        /// A round trip at a rate, in which packets that count wait for so long, if any arrives that tells.
-        fn pass(&mut self, rate: u64, waited: Option<u64>) {
+        /// After a second in which packets waited for 40 ms and none was lost: 400,000 bytes.
+        fn with_high_water() -> Self {
+            let mut path = Self::new();
+            path.round(RATE, Some(40), 1);
+            (0..10).for_each(|_| path.round(RATE, Some(40), 0));
+            path
+        }
+        /// A round trip at `rate`, in which packets waited for `waited_ms`; `None` without an RTT sample.
+        fn deliver(&mut self, rate: u64, waited_ms: Option<u64>) {
             for _ in 0..RTT_MS {
                 self.ms += 1;
                 self.delivered += rate;
-                if let Some(waited) = waited {
-                    let now = Instant::from_millis(self.ms);
-                    self.held.on_queue(now, Duration::from_millis(waited), self.delivered, true);
+                if let Some(ms) = waited_ms {
+                    let waited = Duration::from_millis(ms);
+                    self.buffer.on_delivered(self.now(), waited, self.delivered, true);
                 }
             }
         }
@@ -157,91 +163,93 @@ mod tests {
             Instant::from_millis(self.ms)
         }
         fn had_room(&self) -> bool {
-            self.held.had_room(self.now())
+            self.buffer.had_room(self.now())
         }
-        /// It ends, and something was lost.
-        fn round(&mut self, rate: u64, waited: Option<u64>, lost: u64) {
-            self.pass(rate, waited);
-            self.held.on_round(Instant::from_millis(self.ms), lost, lost > 0);
+        fn had_clear_room(&self) -> bool {
+            self.buffer.had_clear_room(self.now())
+        }
+        fn round(&mut self, rate: u64, waited_ms: Option<u64>, lost: u64) {
+            self.deliver(rate, waited_ms);
+            self.buffer.on_round(self.now(), lost, lost > 0);
         }
     }
 
     #[test]
-    fn while_less_waits_than_was_held_without_loss_there_is_room() {
-        let mut bed = Bed::new();
-        bed.round(RATE, Some(25), 1);
-        assert!(bed.had_room() && !bed.held.had_much_room(bed.now()));
-        (0..2).for_each(|_| bed.round(RATE, Some(10), 1));
-        assert!(bed.held.had_much_room(bed.now()));
-        bed.round(RATE, Some(45), 1);
-        bed.pass(RATE, Some(10));
-        assert!(!bed.had_room(), "what is lost may have been sent in the round trip before");
+    fn a_queue_below_the_high_water_mark_leaves_room() {
+        let mut path = Path::with_high_water();
+        path.round(RATE, Some(25), 1);
+        assert!(path.had_room() && !path.had_clear_room());
+        (0..2).for_each(|_| path.round(RATE, Some(10), 1));
+        assert!(path.had_clear_room());
+        path.round(RATE, Some(45), 1);
+        path.deliver(RATE, Some(10));
+        assert!(!path.had_room(), "a lost packet may have been sent in the round trip before");
     }
 
     #[test]
-    fn it_is_bytes_that_a_buffer_holds() {
-        let mut bed = Bed::new();
-        (0..2).for_each(|_| bed.round(RATE / 4, Some(50), 1));
-        assert!(bed.held.had_much_room(bed.now()), "a quarter of the rate, and it takes longer");
-        (0..2).for_each(|_| bed.round(RATE * 2, Some(30), 1));
-        assert!(!bed.had_room(), "less time, and more bytes");
+    fn the_mark_counts_bytes_and_not_time() {
+        let mut path = Path::with_high_water();
+        (0..2).for_each(|_| path.round(RATE / 4, Some(50), 1));
+        assert!(path.had_clear_room(), "a longer wait at a quarter of the rate");
+        (0..2).for_each(|_| path.round(RATE * 2, Some(30), 1));
+        assert!(!path.had_room(), "a shorter wait and more bytes");
     }
 
     #[test]
-    fn without_word_of_a_queue_it_is_what_it_was() {
-        let mut bed = Bed::new();
-        (0..2).for_each(|_| bed.round(RATE, Some(45), 1));
-        (0..5).for_each(|_| bed.round(RATE, None, 1));
-        assert!(!bed.had_room(), "only answers to repetitions came");
-        assert!(!Held::default().had_room(Instant::ZERO));
+    fn without_rtt_samples_the_queue_is_taken_as_unchanged() {
+        let mut path = Path::with_high_water();
+        (0..2).for_each(|_| path.round(RATE, Some(45), 1));
+        (0..5).for_each(|_| path.round(RATE, None, 1));
+        assert!(!path.had_room(), "only retransmissions were acknowledged");
+        assert!(!BufferHighWater::default().had_room(Instant::ZERO));
     }
 
     #[test]
-    fn what_lost_something_has_not_held_it() {
-        let mut bed = Bed { held: Held::default(), ms: 0, delivered: 0 };
-        (0..10).for_each(|_| bed.round(RATE, Some(40), 1));
-        (0..2).for_each(|_| bed.round(RATE, Some(10), 1));
-        assert!(!bed.had_room());
+    fn a_queue_that_lost_packets_sets_no_mark() {
+        let mut path = Path::new();
+        (0..10).for_each(|_| path.round(RATE, Some(40), 1));
+        (0..2).for_each(|_| path.round(RATE, Some(10), 1));
+        assert!(!path.had_room());
     }
 
     #[test]
-    fn a_longer_wait_than_is_remembered_says_nothing() {
-        let mut bed = Bed::new();
-        (0..2).for_each(|_| bed.round(RATE / 100, Some(300), 1));
-        assert!(!bed.had_room());
-        let mut bed = Bed::new();
-        bed.held.on_idle();
-        bed.pass(RATE / 100, Some(50));
-        assert!(!bed.had_room(), "of before it was idle nothing is remembered");
+    fn a_wait_longer_than_the_remembered_totals_leaves_the_queue_unknown() {
+        let mut path = Path::with_high_water();
+        (0..2).for_each(|_| path.round(RATE / 100, Some(300), 1));
+        assert!(!path.had_room());
+        let mut path = Path::with_high_water();
+        path.buffer.on_idle();
+        path.deliver(RATE / 100, Some(50));
+        assert!(!path.had_room(), "totals from before idle time do not count");
     }
 
     #[test]
-    fn where_nothing_is_lost_nothing_is_watched() {
-        let mut bed = Bed { held: Held::default(), ms: 0, delivered: 0 };
-        (0..10).for_each(|_| bed.round(RATE, Some(40), 0));
-        assert!(bed.held.watch.is_none() && !bed.had_room());
-        let mut bed = Bed::new();
-        (0..200).for_each(|_| bed.round(RATE, Some(20), 0));
-        assert!(bed.held.watch.is_none(), "nor later than some time after a loss");
+    fn a_path_without_losses_is_not_tracked() {
+        let mut path = Path::new();
+        (0..10).for_each(|_| path.round(RATE, Some(40), 0));
+        assert!(path.buffer.tracker.is_none() && !path.had_room());
+        let mut path = Path::with_high_water();
+        (0..200).for_each(|_| path.round(RATE, Some(20), 0));
+        assert!(path.buffer.tracker.is_none(), "20 s after the last loss tracking ends");
     }
 
     #[test]
-    fn after_a_long_silence_it_may_be_another_path() {
-        let mut bed = Bed::new();
-        (0..2).for_each(|_| bed.round(RATE, Some(10), 1));
-        assert!(bed.had_room());
-        bed.ms += 60_000;
-        assert!(!bed.had_room());
-        (0..3).for_each(|_| bed.round(RATE, Some(10), 1));
-        assert!(!bed.had_room(), "the next loss does not bring it back");
+    fn the_mark_does_not_outlive_a_long_silence() {
+        let mut path = Path::with_high_water();
+        (0..2).for_each(|_| path.round(RATE, Some(10), 1));
+        assert!(path.had_room());
+        path.ms += 60_000;
+        assert!(!path.had_room());
+        (0..3).for_each(|_| path.round(RATE, Some(10), 1));
+        assert!(!path.had_room(), "the next loss does not bring it back");
     }
 
     #[test]
-    fn what_was_held_is_forgotten() {
-        let mut bed = Bed::new();
-        (0..80).for_each(|_| bed.round(RATE, Some(10), 1));
-        assert!(bed.had_room());
-        (0..120).for_each(|_| bed.round(RATE, Some(10), 1));
-        assert!(!bed.had_room());
+    fn the_mark_is_forgotten_within_twenty_seconds() {
+        let mut path = Path::with_high_water();
+        (0..80).for_each(|_| path.round(RATE, Some(10), 1));
+        assert!(path.had_room());
+        (0..120).for_each(|_| path.round(RATE, Some(10), 1));
+        assert!(!path.had_room());
     }
 }

@@ -1,63 +1,63 @@
-//! Pauses after which all comes at once that was sent meanwhile: layer 2 waited for a block that was sent again, and
-//! delivers in order (RLC in acknowledged mode, 3GPP TS 36.322, section 5.1.3.2; reordering after HARQ, TS 25.321, section
-//! 11.6.2). The radio went on: a path that stalls holds as much more as it sends in a stall, and round trips as short as the
-//! shortest are rare without any queue.
+//! In-order delivery stalls of layer 2: a transport block is retransmitted, and everything behind it waits so that it
+//! is delivered in order (RLC acknowledged mode, TS 36.322 5.1.3.2; reordering after HARQ, TS 25.321 11.6.2).
 //!
-//! A radio that serves in turns looks alike where a turn takes next to no time, and asks for the same.
+//! A stall shows as a pause without acknowledgments, after which the bytes of the whole pause arrive at once. The
+//! radio kept sending, so the path holds one more stall's worth of data, and round-trip times near the minimum are
+//! rare even without a standing queue. `target_delay` keeps the queue at least as long as the longest recent stall.
+//!
+//! Not told apart: a radio that serves its stations in short turns. It needs the same queue.
 
 use paceline_net::{Duration, Instant};
 
-/// What was missed has come within this part of the pause,
-const AT_ONCE: u64 = 24;
-/// this share of it.
-const CAUGHT_UP: f64 = 0.6;
-/// That is at least so many bytes: of a few packets none can say how fast they come.
-pub(in crate::accelerator) const LEAST_MISSED: f64 = 15_000.0;
-/// And the pause is no longer: what is sent again comes sooner, or the radio was away.
-const LONGEST: Duration = Duration::from_millis(100);
-/// A stall is forgotten within so much time, in seconds.
-const MEMORY: f64 = 3.0;
+/// The bytes of the pause have to arrive within this fraction of it. Chosen.
+const BURST_FRACTION: u64 = 24;
+/// Share of the bytes that the radio could have sent in the pause which has to arrive so soon. Chosen.
+const BURST_SHARE: f64 = 0.6;
+/// Smallest number of those bytes. Chosen: a few packets do not show how fast they arrive.
+pub(in crate::accelerator) const MIN_MISSED_BYTES: f64 = 15_000.0;
+/// Longest stall. Chosen: layer 2 retransmits sooner; a longer pause is an outage.
+const MAX_STALL: Duration = Duration::from_millis(100);
+/// Time in which a stall is forgotten. Chosen.
+const MEMORY_SECONDS: f64 = 3.0;
 
+/// The longest recent stall of a device.
 #[derive(Clone, Copy, Debug, Default)]
-pub(in crate::accelerator) struct Stalls {
+pub(in crate::accelerator) struct InOrderStalls {
     longest: Duration,
-    /// The last pause, until it is known what followed.
-    ended: Option<Ended>,
+    /// The last pause, until the bytes after it show whether it was a stall.
+    candidate: Option<Pause>,
 }
 
 #[derive(Clone, Copy, Debug)]
-struct Ended {
-    pause: Duration,
-    at: Instant,
-    /// Bytes delivered before that, and what the radio would have taken in it.
+struct Pause {
+    length: Duration,
+    ended_at: Instant,
+    /// Bytes delivered before its end, and bytes that the radio could have delivered in it.
     delivered: u64,
     missed: f64,
 }
 
-impl Stalls {
-    /// The longest of late.
+impl InOrderStalls {
+    /// The longest recent stall, decaying with time.
     pub fn longest(&self) -> Duration {
         self.longest
     }
-    /// An acknowledgment, after `silent`; `delivered` without what it acknowledges.
-    pub fn on_ack(&mut self, now: Instant, silent: Duration, delivered: u64) {
-        let forgotten = (silent.as_secs_f64() / MEMORY).min(1.0);
+    /// An acknowledgment `gap` after the previous one. `delivered`: bytes delivered before it.
+    pub fn on_ack(&mut self, now: Instant, gap: Duration, delivered: u64) {
+        let forgotten = (gap.as_secs_f64() / MEMORY_SECONDS).min(1.0);
         self.longest = Duration::from_secs_f64(self.longest.as_secs_f64() * (1.0 - forgotten));
-        if let Some(ended) = self.ended.filter(|ended| now.since(ended.at) >= ended.pause / AT_ONCE) {
-            self.ended = None;
-            if (delivered - ended.delivered) as f64 >= CAUGHT_UP * ended.missed {
-                self.longest = self.longest.max(ended.pause);
+        let is_over = |pause: &Pause| now.since(pause.ended_at) >= pause.length / BURST_FRACTION;
+        if let Some(pause) = self.candidate.filter(is_over) {
+            self.candidate = None;
+            if (delivered - pause.delivered) as f64 >= BURST_SHARE * pause.missed {
+                self.longest = self.longest.max(pause.length);
             }
         }
     }
-    /// The radio delivered nothing for so long, and would have taken so many bytes.
-    pub fn on_pause(&mut self, now: Instant, pause: Duration, delivered: u64, missed: f64) {
-        self.ended = (missed >= LEAST_MISSED && pause <= LONGEST).then_some(Ended {
-            pause,
-            at: now,
-            delivered,
-            missed,
-        });
+    /// A pause of `length` ends, in which the radio could have delivered `missed` bytes.
+    pub fn on_pause(&mut self, now: Instant, length: Duration, delivered: u64, missed: f64) {
+        let may_be_stall = missed >= MIN_MISSED_BYTES && length <= MAX_STALL;
+        self.candidate = may_be_stall.then_some(Pause { length, ended_at: now, delivered, missed });
     }
 }
 
@@ -67,17 +67,17 @@ mod tests {
 
     const PAUSE: Duration = Duration::from_millis(60);
 
-    /// Pauses of 60 ms, after each 60,000 bytes within so long, and then the rate of 1,000 bytes a millisecond for as long.
-    fn paused(within: Duration) -> Stalls {
-        let (mut stalls, mut now, mut delivered) = (Stalls::default(), Instant::from_millis(1), 0);
+    /// Ten pauses of 60 ms. After each, 60,000 bytes arrive within `burst`, then 1,000 bytes per millisecond for 60 ms.
+    fn after_pauses(burst: Duration) -> InOrderStalls {
+        let (mut stalls, mut now, mut delivered) = (InOrderStalls::default(), Instant::from_millis(1), 0);
         for _ in 0..10 {
             now += PAUSE;
             stalls.on_ack(now, PAUSE, delivered);
             stalls.on_pause(now, PAUSE, delivered, 60_000.0);
             for _ in 0..60 {
                 delivered += 1_000;
-                now += within / 60;
-                stalls.on_ack(now, within / 60, delivered);
+                now += burst / 60;
+                stalls.on_ack(now, burst / 60, delivered);
             }
             for _ in 0..60 {
                 delivered += 1_000;
@@ -89,19 +89,19 @@ mod tests {
     }
 
     #[test]
-    fn what_comes_at_once_was_held_up() {
-        let stalls = paused(Duration::from_millis(2));
+    fn a_pause_whose_bytes_arrive_at_once_is_a_stall() {
+        let stalls = after_pauses(Duration::from_millis(2));
         assert!(stalls.longest() > PAUSE * 3 / 4, "{stalls:?}");
     }
 
     #[test]
-    fn what_comes_as_fast_as_the_link_is_was_in_its_queue() {
-        assert_eq!(paused(Duration::from_millis(50)).longest(), Duration::ZERO);
+    fn a_pause_whose_bytes_arrive_at_the_links_rate_is_none() {
+        assert_eq!(after_pauses(Duration::from_millis(50)).longest(), Duration::ZERO);
     }
 
     #[test]
     fn a_stall_is_forgotten() {
-        let (mut stalls, mut now) = (paused(Duration::from_millis(2)), Instant::from_millis(5_000));
+        let (mut stalls, mut now) = (after_pauses(Duration::from_millis(2)), Instant::from_millis(5_000));
         for _ in 0..20_000 {
             now += Duration::from_millis(1);
             stalls.on_ack(now, Duration::from_millis(1), 2_000_000);

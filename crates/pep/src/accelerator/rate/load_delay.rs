@@ -1,94 +1,102 @@
-//! How the path answers a larger window, found by trying: on a full link more data in flight is a longer queue and
-//! nothing else, on a path whose delay grows with its load it is a higher rate. Round-trip times alone cannot tell the
-//! two apart; a control that takes every delay for a queue of its own starves itself on the second.
+//! Delay of the path that grows with its load and is no queue, measured by probing for bandwidth.
 //!
-//! Now and then the window is a quarter larger for two round trips. What is sent in the second of them, against what
-//! was sent before, is the answer: 1 if the rate follows the window, 0 if it does not. While it follows, the delay
-//! that is taken for the path's own (`reach`) grows; when it does not, it shrinks.
+//! On a full link, more data in flight lengthens the queue and nothing else. On a path whose delay grows with its load
+//! (layer 2 retransmissions, scheduling), more data in flight gives a higher rate. Round-trip times cannot tell the
+//! two apart, and a control that takes all delay for its own queue would send too little on the second.
+//!
+//! Now and then the window is a quarter larger for two round trips, and the delivery rate of the second is compared
+//! with that before: the response is 1 if the rate grows with the window, 0 if it stays. While it grows, the estimate
+//! of the load delay grows too; otherwise it shrinks.
 
 use paceline_net::{Duration, Instant};
 
-/// Factor of the window in a trial.
-const TRIAL: f64 = 1.25;
-/// Weight of a new answer.
-const WEIGHT: f64 = 0.2;
-/// Answers above which there is no queue, and below which there is one.
-const FOLLOWS: f64 = 0.5;
-const STANDS: f64 = 0.25;
-/// Growth of `reach` after a trial, as a share of the round trip, and its decay.
-const GROWTH: f64 = 0.1;
+/// Factor of the window in a probe, and phases without a probe between two of them where the rate does not respond.
+/// Chosen: large enough to show in the rate of a single round trip.
+const PROBE_GAIN: f64 = 1.25;
+const PHASES_BETWEEN_PROBES: u8 = 3;
+/// Weight of a new response in the smoothed one. Chosen.
+const RESPONSE_WEIGHT: f64 = 0.2;
+/// Smoothed responses above which the load delay grows, and below which it shrinks. Chosen: in between the measurements
+/// are too noisy to decide.
+const RESPONDING: f64 = 0.5;
+const NOT_RESPONDING: f64 = 0.25;
+/// Growth of the load delay after a probe, as a share of the round-trip time, its decay, and its maximum. Chosen.
+const GROWTH_OF_RTT: f64 = 0.1;
 const DECAY: f64 = 0.8;
-const MOST_REACH: f64 = 0.2;
-/// Phases without a trial between two of them while the window does not matter.
-const REST: u8 = 3;
+const MAX_LOAD_DELAY_SECONDS: f64 = 0.2;
 
+/// Load delay of the path to a device, and the state of its bandwidth probe.
 #[derive(Clone, Copy, Debug, Default)]
-pub(in crate::accelerator) struct Response {
-    /// The phase: its beginning, the round trip then, whether it is a trial.
-    since: Instant,
-    rtt: Duration,
-    high: bool,
-    /// Bytes of its second half; something else than the window bounded the rate.
-    bytes: u64,
-    spoiled: bool,
+pub(in crate::accelerator) struct LoadDelay {
+    /// The current phase of two round trips: when it began, the RTT then, whether it is a probe.
+    phase_start: Instant,
+    phase_rtt: Duration,
+    probing: bool,
+    /// Bytes delivered in the phase's second round trip.
+    phase_bytes: u64,
+    /// Something other than the window limited the rate in this phase.
+    invalid: bool,
     latest_rtt: Duration,
-    /// Rate of the last phase without a trial.
-    low: Option<f64>,
-    rest: u8,
-    answer: f64,
-    reach: f64,
+    /// Bytes per second in the last phase without a probe.
+    baseline_rate: Option<f64>,
+    /// Phases until the next probe.
+    pause: u8,
+    response: f64,
+    seconds: f64,
 }
 
-impl Response {
-    /// Delay that is the path's own beyond its minimum, in seconds.
-    pub fn reach(&self) -> f64 {
-        self.reach
+impl LoadDelay {
+    /// Delay of the path beyond its minimum RTT that is no queue, in seconds.
+    pub fn seconds(&self) -> f64 {
+        self.seconds
     }
-    /// The minimum is shorter by so many seconds, and the path's own delay is not.
+    /// Adds `by` seconds, when the minimum RTT has changed by as much in the other direction.
     pub fn shift(&mut self, by: f64) {
-        self.reach = (self.reach + by).clamp(0.0, MOST_REACH);
+        self.seconds = (self.seconds + by).clamp(0.0, MAX_LOAD_DELAY_SECONDS);
     }
-    /// Factor of the window.
-    pub fn factor(&self) -> f64 {
-        if self.high { TRIAL } else { 1.0 }
+    /// Factor of the window: above 1 during a bandwidth probe.
+    pub fn window_factor(&self) -> f64 {
+        if self.probing { PROBE_GAIN } else { 1.0 }
     }
-    /// `bytes` were delivered. `spoiled`: the window is not what bounds the rate.
-    pub fn on_ack(&mut self, now: Instant, bytes: u64, rtt: Option<Duration>, spoiled: bool) {
+    /// An acknowledgment of `bytes`. `invalid`: something other than the window limits the rate.
+    pub fn on_ack(&mut self, now: Instant, bytes: u64, rtt: Option<Duration>, invalid: bool) {
         self.latest_rtt = rtt.unwrap_or(self.latest_rtt);
-        self.spoiled |= spoiled;
-        let age = now.since(self.since);
-        if age > self.rtt {
-            self.bytes += bytes;
+        self.invalid |= invalid;
+        let age = now.since(self.phase_start);
+        if age > self.phase_rtt {
+            self.phase_bytes += bytes;
         }
-        if age >= self.rtt * 2 {
+        if age >= self.phase_rtt * 2 {
             self.end_phase(now, age);
         }
     }
     fn end_phase(&mut self, now: Instant, age: Duration) {
-        let seconds = age.saturating_sub(self.rtt).as_secs_f64();
-        let usable = !self.spoiled && self.bytes > 0 && seconds > 0.0;
-        let rate = usable.then(|| self.bytes as f64 / seconds);
-        if self.high {
-            self.high = false;
-            if let (Some(before), Some(tried)) = (self.low, rate) {
-                self.learn(((tried / before - 1.0) / (TRIAL - 1.0)).clamp(-1.0, 2.0));
+        let seconds = age.saturating_sub(self.phase_rtt).as_secs_f64();
+        let usable = !self.invalid && self.phase_bytes > 0 && seconds > 0.0;
+        let rate = usable.then(|| self.phase_bytes as f64 / seconds);
+        if self.probing {
+            self.probing = false;
+            if let (Some(baseline), Some(probed)) = (self.baseline_rate, rate) {
+                self.on_response(((probed / baseline - 1.0) / (PROBE_GAIN - 1.0)).clamp(-1.0, 2.0));
             }
         } else {
-            self.low = rate;
-            self.rest = self.rest.saturating_sub(1);
-            if self.rest == 0 && rate.is_some() {
-                self.high = true;
-                self.rest = if self.answer < STANDS { REST } else { 0 };
+            self.baseline_rate = rate;
+            self.pause = self.pause.saturating_sub(1);
+            if self.pause == 0 && rate.is_some() {
+                self.probing = true;
+                self.pause = if self.response < NOT_RESPONDING { PHASES_BETWEEN_PROBES } else { 0 };
             }
         }
-        (self.since, self.rtt, self.bytes, self.spoiled) = (now, self.latest_rtt, 0, false);
+        (self.phase_start, self.phase_rtt) = (now, self.latest_rtt);
+        (self.phase_bytes, self.invalid) = (0, false);
     }
-    fn learn(&mut self, answer: f64) {
-        self.answer += WEIGHT * (answer - self.answer);
-        if self.answer > FOLLOWS {
-            self.reach = (self.reach + GROWTH * self.latest_rtt.as_secs_f64()).min(MOST_REACH);
-        } else if self.answer < STANDS {
-            self.reach *= DECAY;
+    fn on_response(&mut self, response: f64) {
+        self.response += RESPONSE_WEIGHT * (response - self.response);
+        if self.response > RESPONDING {
+            self.seconds =
+                (self.seconds + GROWTH_OF_RTT * self.latest_rtt.as_secs_f64()).min(MAX_LOAD_DELAY_SECONDS);
+        } else if self.response < NOT_RESPONDING {
+            self.seconds *= DECAY;
         }
     }
 }
@@ -97,43 +105,43 @@ impl Response {
 mod tests {
     use super::*;
 
-    /// Round trips of 50 ms, an acknowledgment each millisecond, at a rate that depends on the window's factor.
-    fn tried(mut rate: impl FnMut(f64) -> u64, spoiled: bool, ms: u64) -> Response {
-        let mut response = Response::default();
+    /// Acknowledgments each millisecond, round-trip times of 50 ms, and bytes that depend on the window's factor.
+    fn probe(mut bytes: impl FnMut(f64) -> u64, invalid: bool, ms: u64) -> LoadDelay {
+        let mut delay = LoadDelay::default();
         for now in 1..ms {
-            let bytes = rate(response.factor());
-            response.on_ack(Instant::from_millis(now), bytes, Some(Duration::from_millis(50)), spoiled);
+            let bytes = bytes(delay.window_factor());
+            delay.on_ack(Instant::from_millis(now), bytes, Some(Duration::from_millis(50)), invalid);
         }
-        response
+        delay
     }
 
     #[test]
-    fn a_rate_that_follows_the_window_is_no_queue() {
-        let follows = tried(|factor| (1000.0 * factor) as u64, false, 10_000);
-        assert!(follows.answer > 0.9, "{follows:?}");
-        assert_eq!(follows.reach(), MOST_REACH);
+    fn a_rate_that_grows_with_the_window_shows_load_delay() {
+        let delay = probe(|factor| (1000.0 * factor) as u64, false, 10_000);
+        assert!(delay.response > 0.9, "{delay:?}");
+        assert_eq!(delay.seconds(), MAX_LOAD_DELAY_SECONDS);
     }
 
     #[test]
-    fn a_full_link_answers_with_nothing_and_is_tried_less_often() {
-        let mut trials = 0;
-        let full = tried(
+    fn a_full_link_shows_none_and_is_probed_less_often() {
+        let mut probing_ms = 0;
+        let full = probe(
             |factor| {
-                trials += u32::from(factor > 1.0);
+                probing_ms += u32::from(factor > 1.0);
                 1000
             },
             false,
             10_000,
         );
-        assert!(full.answer.abs() < 0.01 && full.reach() < 1e-6, "{full:?}");
+        assert!(full.response.abs() < 0.01 && full.seconds() < 1e-6, "{full:?}");
         // One phase of four.
-        assert!((2_000..3_000).contains(&trials), "{trials} ms of 10 s with a larger window");
+        assert!((2_000..3_000).contains(&probing_ms), "{probing_ms} ms of 10 s with a larger window");
     }
 
     #[test]
-    fn what_was_learned_is_unlearned_when_the_link_fills() {
+    fn load_delay_decays_when_the_link_becomes_full() {
         let mut at = 0;
-        let response = tried(
+        let delay = probe(
             |factor| {
                 at += 1;
                 if at < 5_000 { (1000.0 * factor) as u64 } else { 1000 }
@@ -141,22 +149,22 @@ mod tests {
             false,
             20_000,
         );
-        assert!(response.reach() < 0.01, "{response:?}");
+        assert!(delay.seconds() < 0.01, "{delay:?}");
     }
 
     #[test]
-    fn another_minimum_leaves_the_sum() {
-        let mut response = tried(|factor| (1000.0 * factor) as u64, false, 2_000);
-        let reach = response.reach();
-        response.shift(0.02);
-        assert!((response.reach() - reach - 0.02).abs() < 1e-9);
-        response.shift(-0.5);
-        assert_eq!(response.reach(), 0.0);
+    fn a_shift_is_added_and_stays_above_zero() {
+        let mut delay = probe(|factor| (1000.0 * factor) as u64, false, 2_000);
+        let seconds = delay.seconds();
+        delay.shift(0.02);
+        assert!((delay.seconds() - seconds - 0.02).abs() < 1e-9);
+        delay.shift(-0.5);
+        assert_eq!(delay.seconds(), 0.0);
     }
 
     #[test]
-    fn phases_that_something_else_bounds_teach_nothing() {
-        let spoiled = tried(|factor| (1000.0 * factor) as u64, true, 10_000);
-        assert_eq!((spoiled.answer, spoiled.reach()), (0.0, 0.0));
+    fn phases_that_something_else_limits_do_not_count() {
+        let delay = probe(|factor| (1000.0 * factor) as u64, true, 10_000);
+        assert_eq!((delay.response, delay.seconds()), (0.0, 0.0));
     }
 }

@@ -1,40 +1,42 @@
-//! The delay of a path at its rate, on a radio that fades: the shortest round trip once the rate has been up for a while.
+//! Minimum round-trip time under load, for a radio that fades: the lowest RTT once the rate has been near the bandwidth
+//! for a while.
 //!
-//! A fade leaves the path without load and without a queue. Where delay grows with the load, the round trips right after
-//! it are those of another path; those from a moment later on are an upper bound of what the path's own delay is at the
-//! rate, and hold until the next looks: the silences empty the queue, and now and then a small window does (`floor`).
+//! A fade empties the path. Where delay grows with load, the RTTs right after a fade are those of an unloaded path and
+//! too short to size the window by. RTTs from a moment later on bound the loaded path's delay from above. The bound
+//! is tightened when the queue is empty: after a silence, and when `min_rtt` reduces the window for a probe.
 
 use paceline_net::{Duration, Instant};
 
-/// Share of the bandwidth above which the path is loaded.
-const LOADED: f64 = 0.75;
-/// Least time until its delay has followed, beside four round trips.
-const LOADING: Duration = Duration::from_millis(250);
-/// Time between looks: some fades.
-const LOOK: Duration = Duration::from_secs(3);
+/// Share of the bandwidth from which a rate counts as load. Chosen.
+const LOADED_SHARE: f64 = 0.75;
+/// Shortest time under load until the delay has followed, if four round trips are shorter. Chosen.
+const LOADING_TIME: Duration = Duration::from_millis(250);
+/// Time between two measurements. Chosen: it holds several fades.
+const INTERVAL: Duration = Duration::from_secs(3);
 
+/// The loaded path's RTT since the last measurement.
 #[derive(Clone, Copy, Debug)]
-pub(in crate::accelerator) struct Loaded {
+pub(in crate::accelerator) struct LoadedRtt {
     /// Since when the rate has been near the bandwidth.
-    since: Instant,
+    loaded_since: Instant,
     lowest: Duration,
-    looked_at: Instant,
+    measured_at: Instant,
 }
 
-impl Default for Loaded {
+impl Default for LoadedRtt {
     fn default() -> Self {
-        Self { since: Instant::ZERO, lowest: Duration::MAX, looked_at: Instant::ZERO }
+        Self { loaded_since: Instant::ZERO, lowest: Duration::MAX, measured_at: Instant::ZERO }
     }
 }
 
-impl Loaded {
-    /// A rate was measured, in bit/s.
+impl LoadedRtt {
+    /// A delivery-rate sample and the bandwidth, in bit/s.
     pub fn on_rate(&mut self, now: Instant, rate: f64, bandwidth: f64) {
-        if rate < LOADED * bandwidth {
-            self.since = now;
+        if rate < LOADED_SHARE * bandwidth {
+            self.loaded_since = now;
         }
     }
-    /// A round trip, and the shortest of all; whether it is one under load.
+    /// An RTT sample; returns whether it was taken under load.
     pub fn on_rtt(&mut self, now: Instant, rtt: Duration, min_rtt: Duration) -> bool {
         let loaded = self.is_loaded(now, min_rtt);
         if loaded {
@@ -43,22 +45,22 @@ impl Loaded {
         loaded
     }
     fn is_loaded(&self, now: Instant, min_rtt: Duration) -> bool {
-        now.since(self.since) >= LOADING.max(min_rtt * 4)
+        now.since(self.loaded_since) >= LOADING_TIME.max(min_rtt * 4)
     }
-    /// A fade has emptied the queue.
+    /// A fade ended: the path is without load.
     pub fn on_fade(&mut self, now: Instant) {
-        self.since = now;
+        self.loaded_since = now;
     }
-    /// The lowest round trip under load since the last look, when it is time to look: soon if all were far above what is
-    /// known.
+    /// The lowest RTT under load since the last measurement, when another one is due: after one interval if all RTTs
+    /// were far above the minimum, otherwise after three.
     pub fn due(&self, now: Instant, min_rtt: Duration) -> Option<Duration> {
         let known = self.lowest < Duration::MAX && self.is_loaded(now, min_rtt);
-        let wait = if self.lowest > min_rtt * 5 / 4 { LOOK } else { LOOK * 3 };
-        (known && now.since(self.looked_at) >= wait).then_some(self.lowest)
+        let interval = if self.lowest > min_rtt * 5 / 4 { INTERVAL } else { INTERVAL * 3 };
+        (known && now.since(self.measured_at) >= interval).then_some(self.lowest)
     }
-    /// The lowest round trip under load since the last look.
-    pub fn look(&mut self, now: Instant) -> Option<Duration> {
-        self.looked_at = now;
+    /// Ends a measurement: returns the lowest RTT under load since the previous one.
+    pub fn take(&mut self, now: Instant) -> Option<Duration> {
+        self.measured_at = now;
         Some(std::mem::replace(&mut self.lowest, Duration::MAX)).filter(|lowest| *lowest < Duration::MAX)
     }
 }
@@ -68,11 +70,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn round_trips_right_after_a_fade_and_at_low_rates_do_not_count() {
-        let mut loaded = Loaded::default();
+    fn round_trips_after_a_fade_and_at_low_rates_do_not_count() {
+        let mut loaded = LoadedRtt::default();
         let (ms, min) = (Duration::from_millis, Duration::from_millis(30));
         loaded.on_fade(Instant::from_millis(4_000));
-        assert_eq!(loaded.due(Instant::from_millis(4_000), min), None, "nothing was seen");
+        assert_eq!(loaded.due(Instant::from_millis(4_000), min), None, "no sample yet");
         for at in 4_001..9_000 {
             let now = Instant::from_millis(at);
             let slow = (5_000..5_500).contains(&at);
@@ -87,15 +89,15 @@ mod tests {
         }
         let now = Instant::from_millis(9_000);
         assert_eq!(loaded.due(now, min), Some(ms(80)));
-        assert_eq!(loaded.look(now), Some(ms(80)));
-        assert_eq!(loaded.look(now), None, "that was all");
+        assert_eq!(loaded.take(now), Some(ms(80)));
+        assert_eq!(loaded.take(now), None, "a measurement forgets its samples");
     }
 
     #[test]
-    fn what_was_expected_is_looked_at_less_often() {
-        let mut loaded = Loaded::default();
+    fn an_rtt_near_the_minimum_is_measured_less_often() {
+        let mut loaded = LoadedRtt::default();
         let rtt = Duration::from_millis(80);
-        loaded.look(Instant::from_millis(1_000));
+        loaded.take(Instant::from_millis(1_000));
         loaded.on_rtt(Instant::from_millis(2_000), rtt, rtt);
         assert_eq!(loaded.due(Instant::from_millis(5_000), rtt), None);
         assert_eq!(loaded.due(Instant::from_millis(5_000), rtt / 2), Some(rtt));

@@ -1,5 +1,13 @@
-//! What every rate control sees and says. One control serves all connections of a device: the radio is theirs
-//! together.
+//! Rate control towards one mobile device: how fast to send, and how many bytes may be in flight. One controller
+//! serves all connections of a device, because they share its radio.
+//!
+//! Data moves one way. Each acknowledgment of a client becomes an `AckSample` (`sample`) and goes to
+//! `RateController::on_ack`; the sender then reads `rate` and `window`. Two controls exist: `paper`, as published, and
+//! `adaptive`, the default. `adaptive` feeds the sample to its estimators and combines their results:
+//! `delivery_rate` (capacity), `min_rtt` with `loaded_rtt` (propagation delay), `load_delay` (delay that grows with
+//! load and is no queue), `target_delay` with `in_order_stalls` (standing queue to keep), `short_buffer` and
+//! `buffer_high_water` (whether losses come from a full buffer). `fading` decides, beside the control, whether the
+//! packets that a silent radio leaves unanswered are lost or late.
 
 pub(in crate::accelerator) mod adaptive;
 pub(in crate::accelerator) mod buffer_high_water;
@@ -10,69 +18,67 @@ pub(in crate::accelerator) mod load_delay;
 pub(in crate::accelerator) mod loaded_rtt;
 pub(in crate::accelerator) mod min_rtt;
 pub(in crate::accelerator) mod paper;
+pub(in crate::accelerator) mod sample;
 pub(in crate::accelerator) mod short_buffer;
 pub(in crate::accelerator) mod target_delay;
 
-use crate::accelerator::config::RateControl;
-use crate::accelerator::rate::adaptive::Adaptive;
-use crate::accelerator::rate::paper::Paper;
+use crate::accelerator::rate::adaptive::{Adaptive, AdaptiveParameters};
+use crate::accelerator::rate::paper::{Paper, PaperParameters};
+use crate::accelerator::rate::sample::AckSample;
 use paceline_net::{Duration, Instant, Rate};
 
-/// One acknowledgment of a client that brought news.
-#[derive(Clone, Copy, Debug)]
-pub(in crate::accelerator) struct AckSample {
-    /// Bytes newly delivered, in order or not.
-    pub bytes: u64,
-    /// Bytes found lost since the last one.
-    pub lost: u64,
-    /// Round-trip time of the newest segment delivered, if it was sent once.
-    pub rtt: Option<Duration>,
-    /// When that segment was sent.
-    pub sent_at: Option<Instant>,
-    /// Bytes on their way to the device after this.
-    pub in_flight: u64,
-    /// The rate was not tried: there was too little to send.
-    pub app_limited: bool,
-    /// The device's radio loses what is sent while it is silent.
-    pub fades: bool,
-    /// The client has no SACK: all that a queue has lost in several round trips is found at once.
-    pub unselective: bool,
+/// Which rate control runs towards each device, with its parameters.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub enum RateControl {
+    /// The control of Liu and Lee (2011), which needs the operator's capacity and round-trip times.
+    Paper(PaperParameters),
+    /// From measured delivery rate and minimum round-trip time; needs no knowledge of the network.
+    Adaptive(AdaptiveParameters),
 }
 
-/// The published control bounds nothing but the rate. Past the client's window no more is sent than this many times what
-/// the path holds: what fills a deep buffer beyond that is of no use to anybody.
-const PAPER_ROUNDS: u64 = 3;
-/// Where the radio fades, tenths of what the path holds that are of use.
-const FADING_TENTHS: u64 = 11;
+impl Default for RateControl {
+    fn default() -> Self {
+        Self::Adaptive(AdaptiveParameters::default())
+    }
+}
 
-/// In one piece with its device: with many devices a look behind a pointer waits for memory once more.
+/// Data sent past the client's advertised window is limited to this many bandwidth-delay products where the published
+/// control runs, which has no window of its own. Chosen: more only fills a deep buffer.
+const PAPER_OVERSHOOT_BDPS: u64 = 3;
+/// The same limit for the adaptive control on a radio that fades, in tenths of the bandwidth-delay product. Chosen: a
+/// queue past the client's window is dropped by the client when a fade ends, yet with no margin at all a client's
+/// window of one bandwidth-delay product would hide that the radio has become faster.
+const FADING_OVERSHOOT_BDP_TENTHS: u64 = 11;
+
+/// The state of a device's rate control. It lies inside the device, not behind a pointer: with many devices each
+/// pointer costs one more cache miss per packet.
 #[derive(Clone, Debug)]
 #[allow(clippy::large_enum_variant)]
-pub(in crate::accelerator) enum Control {
+pub(in crate::accelerator) enum RateController {
     Paper(Paper),
     Adaptive(Adaptive),
 }
 
-impl Control {
-    pub fn new(config: &RateControl) -> Self {
-        match config {
+impl RateController {
+    pub fn new(control: &RateControl) -> Self {
+        match control {
             RateControl::Paper(parameters) => Self::Paper(Paper::new(*parameters)),
             RateControl::Adaptive(parameters) => Self::Adaptive(Adaptive::new(*parameters)),
         }
     }
-    /// Reads what an acknowledgment needs.
-    pub fn look_at(&self) {
+    /// Loads the cache lines that an acknowledgment needs.
+    pub fn prefetch(&self) {
         if let Self::Adaptive(control) = self {
-            control.look_at();
+            control.prefetch();
         }
     }
-    /// Bytes are sent to the device.
+    /// Bytes are sent to the device; `after_idle` if nothing was in flight and nothing was waiting.
     pub fn on_send(&mut self, now: Instant, after_idle: bool) {
         if let Self::Adaptive(control) = self {
             control.on_send(now, after_idle);
         }
     }
-    /// A handshake took this from the server's SYN to the client's answer.
+    /// Round-trip time of a handshake, from the SYN segment sent to the client until its answer.
     pub fn on_handshake(&mut self, now: Instant, rtt: Duration) {
         match self {
             Self::Paper(control) => control.on_rtt(rtt),
@@ -85,36 +91,34 @@ impl Control {
             Self::Adaptive(control) => control.on_ack(now, sample),
         }
     }
-    /// The rate to send at.
+    /// Pacing rate.
     pub fn rate(&self) -> Rate {
         match self {
             Self::Paper(control) => control.rate(),
             Self::Adaptive(control) => control.rate(),
         }
     }
-    /// Bytes that may be on their way.
+    /// Bytes that may be in flight to the device.
     pub fn window(&self) -> u64 {
         match self {
             Self::Paper(_) => u64::MAX,
             Self::Adaptive(control) => control.window(),
         }
     }
-    /// Bytes that it takes in so much time.
-    pub fn taken_in(&self, time: Duration) -> u64 {
+    /// Bytes that the path delivers in `time` at its estimated capacity.
+    pub fn capacity_in(&self, time: Duration) -> u64 {
         let rate = match self {
             Self::Paper(control) => control.rate().0 as f64,
             Self::Adaptive(control) => control.bandwidth(),
         };
         (rate / 8.0 * time.as_secs_f64()) as u64
     }
-    /// Bytes on their way beyond which more is of no use. What is past the client's window when a fade ends it drops:
-    /// where there are fades, a queue is not worth it, but a little more than the path is: a client's window that is as large
-    /// as the path was would hide that the radio has become faster.
-    pub fn useful_window(&self, fades: bool) -> u64 {
+    /// Bytes in flight beyond which sending past the client's advertised window gains nothing.
+    pub fn useful_window(&self, fading: bool) -> u64 {
         match self {
-            Self::Paper(control) if fades => control.bandwidth_delay(),
-            Self::Adaptive(control) if fades => control.bandwidth_delay() / 10 * FADING_TENTHS,
-            Self::Paper(control) => PAPER_ROUNDS * control.bandwidth_delay(),
+            Self::Paper(control) if fading => control.bandwidth_delay(),
+            Self::Adaptive(control) if fading => control.bandwidth_delay() / 10 * FADING_OVERSHOOT_BDP_TENTHS,
+            Self::Paper(control) => PAPER_OVERSHOOT_BDPS * control.bandwidth_delay(),
             Self::Adaptive(control) => control.useful_window(),
         }
     }

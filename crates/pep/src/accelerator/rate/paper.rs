@@ -1,38 +1,38 @@
-//! The published rate control: K. Liu, J. Y. B. Lee, "Mobile Accelerator: A New Approach to Improve TCP Performance
-//! in Mobile Data Networks" (IWCMC 2011).
+//! The published rate control: K. Liu, J. Y. B. Lee, "Mobile Accelerator: A New Approach to Improve TCP Performance in
+//! Mobile Data Networks" (IWCMC 2011).
 //!
-//! - Over each `k` ACKs the bandwidth is sampled, `R_i = (ack[i+k] - ack[i]) / (t[i+k] - t[i])`, and smoothed,
+//! - Each `k` ACKs give a bandwidth sample, `R_i = (ack[i+k] - ack[i]) / (t[i+k] - t[i])`, which is smoothed:
 //!   `R = (1 - lambda) R + lambda R_i`.
 //! - Each ACK with a round-trip time above `beta` sets `R_max = R`; one below `alpha` sets
 //!   `R_max = mu R_max + (1 - mu) R_cap`; in between the rate stays.
 //!
-//! Until there is a sample, `R_max` is `R_cap`. Nothing bounds the data in flight but the buffer, and no loss
-//! changes the rate. Bytes are counted when they are known to be delivered, in order or selectively acknowledged. A
-//! control serves all connections of a device, of which the paper's experiments had one.
+//! Before the first sample `R_max` is `R_cap`. Only the buffer bounds the data in flight, and losses do not change the
+//! rate. Unlike the paper, whose experiments had one connection, one control serves all connections of a device, and
+//! SACKed bytes count as delivered.
 
-use crate::accelerator::rate::AckSample;
+use crate::accelerator::rate::sample::AckSample;
 use paceline_net::{Duration, Instant, Rate};
 use std::collections::VecDeque;
 
-/// The published parameters.
+/// Parameters of the published control, by the paper's symbols.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct PaperParameters {
-    /// ACKs that a bandwidth sample spans; at least 1.
+    /// ACKs of a bandwidth sample; at least 1.
     pub k: u32,
     /// Weight of a new sample, 0 to 1.
     pub lambda: f64,
     /// Below this round-trip time the rate grows.
     pub alpha: Duration,
-    /// Above this round-trip time the rate falls to the measured one.
+    /// Above this round-trip time the rate becomes the measured bandwidth.
     pub beta: Duration,
     /// Weight of the old rate when it grows, 0 to 1.
     pub mu: f64,
-    /// The rate to grow to: the operator's number.
+    /// The rate to grow to: the radio's capacity, which the operator has to know.
     pub r_cap: Rate,
 }
 
 impl Default for PaperParameters {
-    /// As published for 3G.
+    /// The paper's values for 3G.
     fn default() -> Self {
         Self {
             k: 250,
@@ -46,19 +46,19 @@ impl Default for PaperParameters {
 }
 
 impl PaperParameters {
-    /// As published for LTE.
+    /// The paper's values for LTE.
     pub fn lte() -> Self {
         Self { r_cap: Rate(100_000_000), ..Self::default() }
     }
 }
 
-/// Slower than this, a pacer would look stuck: one segment in a second and a half.
-const FLOOR: f64 = 8_000.0;
+/// Lowest rate. Chosen: one segment of 1500 bytes in 1.5 s; a slower pacer would look stuck.
+const MIN_RATE_BPS: f64 = 8_000.0;
 
 #[derive(Clone, Debug)]
 pub(in crate::accelerator) struct Paper {
     parameters: PaperParameters,
-    /// Bytes delivered in all, and the last `k` ACKs with what they brought it to.
+    /// Bytes delivered in total, and that total at each of the last `k` ACKs.
     delivered: u64,
     acks: VecDeque<(Instant, u64)>,
     /// The smoothed bandwidth in bit/s.
@@ -77,16 +77,16 @@ impl Paper {
             mu: unit(parameters.mu),
             ..parameters
         };
-        let rate = (parameters.r_cap.0 as f64).max(FLOOR);
+        let rate = (parameters.r_cap.0 as f64).max(MIN_RATE_BPS);
         Self { parameters, delivered: 0, acks: VecDeque::new(), smoothed: None, rate, min_rtt: None }
     }
 
     pub fn on_ack(&mut self, now: Instant, sample: &AckSample) {
-        if sample.bytes == 0 {
+        if sample.delivered == 0 {
             return;
         }
         let p = self.parameters;
-        self.delivered += sample.bytes;
+        self.delivered += sample.delivered;
         self.acks.push_back((now, self.delivered));
         if self.acks.len() > p.k as usize
             && let Some((at, delivered)) = self.acks.pop_front()
@@ -99,9 +99,9 @@ impl Paper {
         let Some(rtt) = sample.rtt else { return };
         self.on_rtt(rtt);
         if rtt > p.beta {
-            self.rate = self.smoothed.unwrap_or(self.rate).max(FLOOR);
+            self.rate = self.smoothed.unwrap_or(self.rate).max(MIN_RATE_BPS);
         } else if rtt < p.alpha {
-            self.rate = p.mu * self.rate + (1.0 - p.mu) * (p.r_cap.0 as f64).max(FLOOR);
+            self.rate = p.mu * self.rate + (1.0 - p.mu) * (p.r_cap.0 as f64).max(MIN_RATE_BPS);
         }
     }
     pub fn on_rtt(&mut self, rtt: Duration) {
@@ -120,22 +120,14 @@ mod tests {
     use super::*;
 
     fn ack(control: &mut Paper, at_ms: u64, rtt_ms: u64) {
-        let sample = AckSample {
-            bytes: 1000,
-            lost: 0,
-            rtt: Some(Duration::from_millis(rtt_ms)),
-            sent_at: None,
-            in_flight: 0,
-            app_limited: false,
-            fades: false,
-            unselective: false,
-        };
+        let sample =
+            AckSample { delivered: 1000, rtt: Some(Duration::from_millis(rtt_ms)), ..AckSample::default() };
         control.on_ack(Instant::from_millis(at_ms), &sample);
     }
 
-    /// Rows by hand: one ACK of 1000 bytes each 4 ms is 2 Mb/s.
+    /// Calculated by hand: one ACK of 1000 bytes each 4 ms is 2 Mb/s.
     #[test]
-    fn the_rate_is_the_papers_to_the_letter() {
+    fn the_rate_follows_the_papers_formulas() {
         let mut control = Paper::new(PaperParameters { k: 5, ..PaperParameters::default() });
         assert_eq!(control.rate(), Rate(5_600_000));
         for n in 0..5 {
@@ -143,7 +135,7 @@ mod tests {
         }
         assert_eq!(control.rate(), Rate(5_600_000), "no sample before k ACKs have followed the first");
         ack(&mut control, 20, 300);
-        assert_eq!(control.rate(), Rate(2_000_000), "above beta: what is measured");
+        assert_eq!(control.rate(), Rate(2_000_000), "above beta: the measured rate");
         ack(&mut control, 24, 200);
         assert_eq!(control.rate(), Rate(2_000_000), "in between: unchanged");
         ack(&mut control, 28, 100);

@@ -1,141 +1,158 @@
-//! Whether losses come from a buffer shorter than the delay budget, found by trying: the queue is kept shorter for
-//! a few round trips, never below what the path itself holds. If the losses stop, the queue stays short and grows
-//! slowly; if not, they have other causes, and are not looked at for a while.
+//! Drop-tail buffers that are shorter than the target delay, found by trial: the queue is kept shorter for a few
+//! round trips, never below the bandwidth-delay product. If the losses stop, the queue stays short and grows slowly;
+//! if not, they have another cause, and losses are ignored for a while.
 //!
-//! Less than one segment in ten, or a single burst, is let be: radios lose as much. What was found fades within
-//! seconds, so that a mistake, or a buffer that was another path's, does not last.
+//! Fewer losses than one segment in ten, or a single burst, start no trial: radios lose as much. A cap grows back within
+//! seconds, so that a mistake, or the buffer of a previous path, does not last.
 //!
-//! A client without SACK tells late, and of several round trips at once: the first of them counts, and there is no trial.
+//! A client without SACK reveals its losses late, those of several round trips at once. The cap is then set after the
+//! first lossy round trip and without a trial, which could not tell losses during it from those before.
 
 use paceline_net::{Duration, Instant};
 
-/// Share of bytes lost in a round trip that asks for a trial, and the least number of bytes.
-const SUSPICIOUS: f64 = 0.1;
-/// Round trips in a row.
-const IN_A_ROW: u8 = 3;
-/// Growth of the queue that is kept, per second: a share of it, or of this many seconds where it is shorter.
-const FADING: f64 = 0.08;
-const LEAST_GROWING: f64 = 0.015;
-const LEAST_LOST: u64 = 3000;
-/// Round trips until what was sent before a trial has been judged, and until its end.
-const SETTLING: u8 = 3;
-const TRIAL: u8 = 8;
-/// Of the queue that lost, what is kept.
-const KEPT: f64 = 0.6;
-/// Round trips with an almost empty queue after which the path is another one.
-const STARVED: u8 = 4;
-/// So is one whose bandwidth has become this much smaller: what was taken for a queue was no queue.
-const SHRUNK: f64 = 2.0;
-/// Of a segment: what waits for no more than one waits for none.
+/// Share of bytes lost in a round trip from which it is lossy, and the smallest number of lost bytes. Chosen: radios
+/// lose less, and two segments are no sample.
+const LOSSY_SHARE: f64 = 0.1;
+const MIN_LOST_BYTES: u64 = 3000;
+/// Consecutive lossy round trips that start a trial. Chosen: a single burst is no short buffer.
+const LOSSY_ROUNDS: u8 = 3;
+/// Growth of the cap per second, as a share of it, or of this many seconds where it is shorter. Chosen.
+const CAP_GROWTH: f64 = 0.08;
+const MIN_GROWING_CAP_SECONDS: f64 = 0.015;
+/// Round trips of a trial, and how many of them at its beginning do not count. Chosen: the packets sent before the trial
+/// are acknowledged or found lost within these.
+const TRIAL_ROUNDS: u8 = 8;
+const UNCOUNTED_ROUNDS: u8 = 3;
+/// Queue in a trial, as a share of the queue that lost packets. Chosen.
+const CAP_SHARE: f64 = 0.6;
+/// Consecutive round trips with an almost empty queue after which the cap is removed: the path has changed. Chosen.
+const EMPTY_ROUNDS: u8 = 4;
+/// A bandwidth that has fallen by this factor removes the cap as well: the capped delay was no queue. Chosen.
+const BANDWIDTH_FALL: f64 = 2.0;
+/// Bits of a full-sized segment of 1500 bytes: a queue that waits no longer than one is empty.
+/// Chosen: the MTU of Ethernet, which most paths have.
 const SEGMENT_BITS: f64 = 12_000.0;
-const FIRST_TRUCE: Duration = Duration::from_secs(10);
-const MAX_TRUCE: Duration = Duration::from_secs(120);
+/// Time after a trial without success in which losses are ignored: at first, and at most; it doubles. Chosen.
+const FIRST_BACKOFF: Duration = Duration::from_secs(10);
+const MAX_BACKOFF: Duration = Duration::from_secs(120);
 
 #[derive(Clone, Copy, Debug)]
 struct Trial {
-    /// Share lost before it.
-    loss: f64,
+    /// Share of bytes lost before it.
+    loss_before: f64,
     rounds: u8,
     delivered: u64,
     lost: u64,
 }
 
+/// The cap on the queueing delay of a device, if its path has a short buffer.
 #[derive(Clone, Copy, Debug, Default)]
-pub(in crate::accelerator) struct Shallow {
-    /// Longest queue to keep, in seconds, while one is known.
+pub(in crate::accelerator) struct ShortBuffer {
+    /// Longest queueing delay to keep, in seconds.
     cap: Option<f64>,
-    /// The bandwidth when it was set.
-    capped_at: f64,
+    /// Bandwidth in bit/s when the cap was set.
+    bandwidth_at_cap: f64,
     trial: Option<Trial>,
-    /// Losses are not looked at until then, and for how long the last time.
-    truce_until: Instant,
-    truce: Duration,
-    starved: u8,
-    lossy: u8,
-    /// Shortest queue of the last round trip that showed one.
+    /// Losses are ignored until then, and how long the last backoff was.
+    backoff_until: Instant,
+    backoff: Duration,
+    empty_rounds: u8,
+    lossy_rounds: u8,
+    /// Queueing delay in seconds, the shortest of the last round trip that gave a sample.
     queue: f64,
 }
 
-/// Whether more was lost than radios lose, of so much.
+/// Whether more was lost than radios usually lose.
 pub(in crate::accelerator) fn is_lossy(delivered: u64, lost: u64) -> bool {
-    lost >= LEAST_LOST && share_lost(delivered, lost) > SUSPICIOUS
+    lost >= MIN_LOST_BYTES && loss_share(delivered, lost) > LOSSY_SHARE
 }
-fn share_lost(delivered: u64, lost: u64) -> f64 {
+fn loss_share(delivered: u64, lost: u64) -> f64 {
     lost as f64 / (delivered + lost).max(1) as f64
 }
 
-/// What a round trip brought.
+/// A finished round trip.
 #[derive(Clone, Copy, Debug, Default)]
 pub(in crate::accelerator) struct Round {
     /// Bytes delivered and found lost.
     pub delivered: u64,
     pub lost: u64,
-    /// The queue was never shorter than so many seconds, if anything told of it.
+    /// Shortest queueing delay in it, in seconds; `None` without an RTT sample.
     pub queue: Option<f64>,
-    /// How long it took, in seconds.
+    /// Its length, in seconds.
     pub seconds: f64,
-    /// What the path is taken to deliver, in bit/s.
+    /// The path's estimated bandwidth in bit/s.
     pub bandwidth: f64,
-    /// Round trips of losses in a row that ask for a trial are told as one.
-    pub unselective: bool,
+    /// The client does not use SACK: the losses may be those of several round trips.
+    pub without_sack: bool,
 }
 
 impl Round {
-    /// Whether more was lost than radios lose.
+    /// Whether more was lost than radios usually lose.
     pub fn is_lossy(&self) -> bool {
         is_lossy(self.delivered, self.lost)
     }
-    fn loss(&self) -> f64 {
-        share_lost(self.delivered, self.lost)
+    fn loss_share(&self) -> f64 {
+        loss_share(self.delivered, self.lost)
     }
 }
 
-impl Shallow {
-    /// Longest queue to keep, in seconds.
+impl ShortBuffer {
+    /// Longest queueing delay to keep, in seconds; `None` while no short buffer is known.
     pub fn cap(&self) -> Option<f64> {
         self.cap
     }
-    /// A round trip ended.
     pub fn on_round(&mut self, now: Instant, round: &Round) {
         let queue = round.queue.unwrap_or(self.queue);
-        // What is told late was lost from the longest queue that there has been.
-        self.queue = if round.unselective { queue.max(self.queue) } else { queue };
-        if let Some(trial) = &mut self.trial {
-            trial.rounds += 1;
-            if trial.rounds > SETTLING {
-                trial.delivered += round.delivered;
-                trial.lost += round.lost;
-            }
-            if trial.rounds >= TRIAL {
-                let after = trial.lost as f64 / (trial.delivered + trial.lost).max(1) as f64;
-                let helped = after < trial.loss / 2.0;
-                self.trial = None;
-                if !helped {
-                    self.truce = (self.truce * 2).max(FIRST_TRUCE).min(MAX_TRUCE);
-                    self.truce_until = now + self.truce;
-                    self.cap = None;
-                }
-            }
+        // Without SACK, losses are found late: they may stem from the longest queue since the last cap.
+        self.queue = if round.without_sack { queue.max(self.queue) } else { queue };
+        if self.trial.is_some() {
+            self.continue_trial(now, round);
             return;
         }
-        self.lossy = if round.is_lossy() { self.lossy.saturating_add(1) } else { 0 };
-        let in_a_row = if round.unselective { 1 } else { IN_A_ROW };
-        if self.lossy >= in_a_row && now >= self.truce_until {
-            self.lossy = 0;
-            let before = self.cap.map_or(self.queue, |cap| cap.min(self.queue));
-            self.queue = if round.unselective { 0.0 } else { self.queue };
-            (self.cap, self.capped_at) = (Some((KEPT * before).max(0.001)), round.bandwidth);
-            // Nor could a trial tell what was lost in it, and what before.
-            let trial = Trial { loss: round.loss(), rounds: 0, delivered: 0, lost: 0 };
-            self.trial = (!round.unselective).then_some(trial);
-        } else if let Some(cap) = &mut self.cap {
-            *cap += FADING * round.seconds * cap.max(LEAST_GROWING);
-            let segment = SEGMENT_BITS / round.bandwidth.max(1.0);
-            let empty = round.queue.is_some_and(|queue| queue < segment.max(*cap / 4.0));
-            self.starved = if empty { self.starved + 1 } else { 0 };
-            if self.starved >= STARVED || SHRUNK * round.bandwidth < self.capped_at {
-                (self.cap, self.starved) = (None, 0);
+        self.lossy_rounds = if round.is_lossy() { self.lossy_rounds.saturating_add(1) } else { 0 };
+        let needed = if round.without_sack { 1 } else { LOSSY_ROUNDS };
+        if self.lossy_rounds >= needed && now >= self.backoff_until {
+            self.set_cap(round);
+        } else {
+            self.grow_cap(round);
+        }
+    }
+
+    fn continue_trial(&mut self, now: Instant, round: &Round) {
+        let Some(trial) = &mut self.trial else { return };
+        trial.rounds += 1;
+        if trial.rounds > UNCOUNTED_ROUNDS {
+            trial.delivered += round.delivered;
+            trial.lost += round.lost;
+        }
+        if trial.rounds >= TRIAL_ROUNDS {
+            let successful = loss_share(trial.delivered, trial.lost) < trial.loss_before / 2.0;
+            self.trial = None;
+            if !successful {
+                self.backoff = (self.backoff * 2).max(FIRST_BACKOFF).min(MAX_BACKOFF);
+                self.backoff_until = now + self.backoff;
+                self.cap = None;
             }
+        }
+    }
+
+    fn set_cap(&mut self, round: &Round) {
+        self.lossy_rounds = 0;
+        let queue = self.cap.map_or(self.queue, |cap| cap.min(self.queue));
+        self.queue = if round.without_sack { 0.0 } else { self.queue };
+        (self.cap, self.bandwidth_at_cap) = (Some((CAP_SHARE * queue).max(0.001)), round.bandwidth);
+        let trial = Trial { loss_before: round.loss_share(), rounds: 0, delivered: 0, lost: 0 };
+        self.trial = (!round.without_sack).then_some(trial);
+    }
+
+    fn grow_cap(&mut self, round: &Round) {
+        let Some(cap) = &mut self.cap else { return };
+        *cap += CAP_GROWTH * round.seconds * cap.max(MIN_GROWING_CAP_SECONDS);
+        let segment_time = SEGMENT_BITS / round.bandwidth.max(1.0);
+        let empty = round.queue.is_some_and(|queue| queue < segment_time.max(*cap / 4.0));
+        self.empty_rounds = if empty { self.empty_rounds + 1 } else { 0 };
+        if self.empty_rounds >= EMPTY_ROUNDS || BANDWIDTH_FALL * round.bandwidth < self.bandwidth_at_cap {
+            (self.cap, self.empty_rounds) = (None, 0);
         }
     }
 }
@@ -144,57 +161,73 @@ impl Shallow {
 mod tests {
     use super::*;
 
-    /// Round trips of 50 ms in which a full queue of 20 ms loses a fifth, until a cap is there.
-    fn capped() -> (Shallow, u64) {
-        let mut shallow = Shallow::default();
-        let ms = go(&mut shallow, 0, 3, 20_000, Some(0.02), 1e7);
-        assert!((shallow.cap().unwrap() - KEPT * 0.02).abs() < 1e-9, "{shallow:?}");
-        (shallow, ms)
+    struct Path {
+        buffer: ShortBuffer,
+        ms: u64,
     }
-    fn go(shallow: &mut Shallow, ms: u64, rounds: u64, lost: u64, queue: Option<f64>, bandwidth: f64) -> u64 {
-        for n in 1..=rounds {
-            let round =
-                Round { delivered: 80_000, lost, queue, seconds: 0.05, bandwidth, unselective: false };
-            shallow.on_round(Instant::from_millis(ms + 50 * n), &round);
+
+    impl Path {
+        fn new() -> Self {
+            Self { buffer: ShortBuffer::default(), ms: 0 }
         }
-        ms + 50 * rounds
+        /// After three round trips in which a full queue of 20 ms lost a fifth.
+        fn with_cap() -> Self {
+            let mut path = Self::new();
+            path.run(3, 20_000, Some(0.02), 1e7);
+            path.assert_capped();
+            path
+        }
+        /// Round trips of 50 ms with 80,000 bytes delivered in each.
+        fn run(&mut self, rounds: u64, lost: u64, queue: Option<f64>, bandwidth: f64) {
+            for _ in 0..rounds {
+                self.ms += 50;
+                let (delivered, seconds, without_sack) = (80_000, 0.05, false);
+                let round = Round { delivered, lost, queue, seconds, bandwidth, without_sack };
+                self.buffer.on_round(Instant::from_millis(self.ms), &round);
+            }
+        }
+        #[track_caller]
+        fn assert_capped(&self) {
+            let cap = self.buffer.cap().expect("a cap");
+            assert!((cap - CAP_SHARE * 0.02).abs() < 1e-9, "{:?}", self.buffer);
+        }
     }
 
     #[test]
     fn a_cap_that_ends_the_losses_stays_and_grows_slowly() {
-        let (mut shallow, ms) = capped();
-        go(&mut shallow, ms, 8 + 200, 0, Some(0.01), 1e7);
-        let cap = shallow.cap().unwrap();
+        let mut path = Path::with_cap();
+        path.run(8 + 200, 0, Some(0.01), 1e7);
+        let cap = path.buffer.cap().unwrap();
         assert!((0.015..0.05).contains(&cap), "{cap} s after ten seconds");
     }
 
     #[test]
-    fn one_that_does_not_is_given_up_for_a_while() {
-        let (mut shallow, ms) = capped();
-        let ms = go(&mut shallow, ms, 8, 20_000, Some(0.01), 1e7);
-        assert_eq!(shallow.cap(), None);
-        let ms = go(&mut shallow, ms, 190, 20_000, Some(0.02), 1e7);
-        assert_eq!(shallow.cap(), None, "{ms} ms");
-        go(&mut shallow, ms, 12, 20_000, Some(0.02), 1e7);
-        assert!(shallow.cap().is_some());
+    fn a_cap_that_does_not_end_them_is_removed_for_ten_seconds() {
+        let mut path = Path::with_cap();
+        path.run(8, 20_000, Some(0.01), 1e7);
+        assert_eq!(path.buffer.cap(), None);
+        path.run(190, 20_000, Some(0.02), 1e7);
+        assert_eq!(path.buffer.cap(), None, "{} ms", path.ms);
+        path.run(12, 20_000, Some(0.02), 1e7);
+        assert!(path.buffer.cap().is_some());
     }
 
     #[test]
-    fn round_trips_that_tell_of_no_queue_tell_of_losses() {
-        let mut shallow = Shallow::default();
-        let ms = go(&mut shallow, 0, 1, 0, Some(0.02), 1e7);
-        let ms = go(&mut shallow, ms, 3, 20_000, None, 1e7);
-        assert!((shallow.cap().unwrap() - KEPT * 0.02).abs() < 1e-9, "{shallow:?}");
-        go(&mut shallow, ms, 100, 0, None, 1e7);
-        assert!(shallow.cap().is_some(), "and of no empty one");
+    fn losses_count_in_round_trips_without_an_rtt_sample() {
+        let mut path = Path::new();
+        path.run(1, 0, Some(0.02), 1e7);
+        path.run(3, 20_000, None, 1e7);
+        path.assert_capped();
+        path.run(100, 0, None, 1e7);
+        assert!(path.buffer.cap().is_some(), "no sample does not mean an empty queue");
     }
 
     #[test]
-    fn a_cap_under_which_the_path_shrinks_was_none() {
-        let (mut shallow, ms) = capped();
-        let ms = go(&mut shallow, ms, 10, 0, Some(0.01), 6e6);
-        assert!(shallow.cap().is_some());
-        go(&mut shallow, ms, 1, 0, Some(0.01), 4e6);
-        assert_eq!(shallow.cap(), None);
+    fn a_fall_of_the_bandwidth_to_less_than_half_removes_the_cap() {
+        let mut path = Path::with_cap();
+        path.run(10, 0, Some(0.01), 6e6);
+        assert!(path.buffer.cap().is_some());
+        path.run(1, 0, Some(0.01), 4e6);
+        assert_eq!(path.buffer.cap(), None);
     }
 }

@@ -4,10 +4,11 @@
 //! takes it. A lost segment is sent again without any change of rate: what is lost, and when nothing else would tell,
 //! `recovery` says.
 
-use crate::accelerator::config::{AcceleratorConfig, RateControl};
+use crate::accelerator::config::AcceleratorConfig;
 use crate::accelerator::flow::from_server::store::Cut;
 use crate::accelerator::flow::{Context, Flow};
 use crate::accelerator::machine::device::Device;
+use crate::accelerator::rate::RateControl;
 use crate::accelerator::{Side, Transmission};
 use paceline_net::rewrite::{self, Unparsed};
 use paceline_net::{
@@ -48,7 +49,7 @@ impl Flow {
         } else if fading {
             // What is sent counts as on its way until patience with it ends: as much as the radio takes in that time may be.
             // Then it has something to send whenever the fade ends.
-            device.room_in(device.control.taken_in(self.rtt.patience(self.heard_at).age))
+            device.room_in(device.control.capacity_in(self.rtt.patience(self.heard_at).age))
         } else {
             device.room()
         };

@@ -210,7 +210,7 @@ fn who_waits_for_a_stop_is_told_when_another_gateway_can_start() {
         }
         let mut gateway = bed.gateway(&config(&bed, &format!("workers = 8\n{mode}")));
         let mut stream = UnixStream::connect(bed.place.join("ctl")).unwrap();
-        stream.write_all(b"stop\n").unwrap();
+        stream.write_all(b"{\"stop\":{}}\n").unwrap();
         let lines = BufReader::new(stream).lines().map(Result::unwrap);
         let said: Vec<String> = lines.take(2).collect();
         assert!(!bed.place.join("ctl").exists(), "{said:?}");

@@ -39,7 +39,7 @@ fn wait() {
 
 /// What an operator wants of a program that runs on and on.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Wish {
+pub enum OperatorSignal {
     /// SIGINT or SIGTERM.
     Stop,
     /// SIGHUP.
@@ -47,17 +47,17 @@ pub enum Wish {
 }
 
 /// SIGINT, SIGTERM and SIGHUP, each time anew.
-pub struct Wishes(Signals);
+pub struct OperatorSignals(Signals);
 
-impl Wishes {
+impl OperatorSignals {
     /// From here on the signals no longer end the process by themselves.
     pub fn register() -> anyhow::Result<Self> {
         Signals::new([SIGINT, SIGTERM, SIGHUP]).map(Self).context("cannot catch signals")
     }
     /// Waits for a moment; what has come.
-    pub fn wait(&mut self) -> Vec<Wish> {
+    pub fn wait(&mut self) -> Vec<OperatorSignal> {
         wait();
-        let wish = |number| if number == SIGHUP { Wish::Reload } else { Wish::Stop };
-        self.0.pending().map(wish).collect()
+        let signal = |number| if number == SIGHUP { OperatorSignal::Reload } else { OperatorSignal::Stop };
+        self.0.pending().map(signal).collect()
     }
 }

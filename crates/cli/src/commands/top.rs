@@ -35,11 +35,7 @@ impl Look {
     fn at(which: &Which) -> anyhow::Result<Self> {
         let ask = || Client::find(which.control.as_deref());
         let status = ask()?.status()?;
-        let mut client = ask()?;
-        client.ask("devices")?;
-        let devices = client.answer()?["devices"].take();
-        let devices = serde_json::from_value(devices).context("the gateway is of another version")?;
-        Ok(Self { status, devices, flows: ask()?.flows()? })
+        Ok(Self { status, devices: ask()?.devices()?, flows: ask()?.flows()? })
     }
     fn count(&self, counter: Counter) -> u64 {
         self.status.counters.get(counter.name()).copied().unwrap_or(0)

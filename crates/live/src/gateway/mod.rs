@@ -1,63 +1,50 @@
-//! The live gateway: the accelerator between two interfaces of this machine.
+//! The live gateway: the accelerator between two network interfaces of this machine.
 //!
-//! The interfaces are ports of a kernel bridge. What the gateway wants, a kernel program takes out of the bridge's way
-//! and hands to a worker by packet sockets ([`steering`], `bpf/gateway.bpf.c`); everything else the kernel forwards.
-//! When the process ends, hangs or dies, the kernel forwards everything.
+//! - `interfaces` joins the two interfaces by a kernel bridge or router, which forwards everything that the gateway does
+//!   not take, and everything if the gateway ends, hangs or dies.
+//! - `datapath`: kernel programs (`bpf/`) take TCP packets out of the bridge or router, and packet sockets hand them to
+//!   the workers.
+//! - `worker`: a thread with an accelerator for its share of the devices. Its packets leave by the packet sockets.
+//! - `control_plane`: commands and metrics, by a Unix socket, signals and HTTP.
+//! - `crash_recovery`: a journal of unfinished promises to servers, and a second process that clears them after a crash.
 //!
-//! A [`worker`] is a thread with an [`engine`] of its own, which has all connections of some of the devices. What
-//! is asked from outside it takes up between turns.
-//!
-//! It is asked and changed through a [`Desk`], by a control socket, signals and HTTP. What a crash would leave hanging
-//! is in a [`journal`], which a [`guardian`] looks after.
-//!
-//! Left out: tunnels, and bridge features that look into packets (`ebtables`, STP states), which what the gateway
-//! takes does not pass.
+//! Left out: tunnels, and the bridge's features that inspect packets (`ebtables`, STP states), which taken packets bypass.
 
-mod bridge;
-mod capture;
-mod comparison;
 mod config;
-mod control;
+mod control_plane;
 mod counter;
-mod desk;
-mod device;
-mod engine;
-mod frame;
-mod gathering;
-mod guardian;
-mod journal;
-mod learn;
-mod links;
-mod metrics;
+mod crash_recovery;
+mod datapath;
+mod interfaces;
 mod policy;
-mod requests;
-mod ring;
-mod router;
-mod socket;
-mod status;
-mod steering;
-mod tally;
-mod uplink;
+mod random;
 mod worker;
 
 pub use config::{Filter, GatewayConfig, Limits, Mode, Sides};
-pub use control::{Client, FOLDER};
+pub use control_plane::client::Client;
+pub use control_plane::control_socket::FOLDER;
+pub use control_plane::metrics::text as metrics_text;
+pub use control_plane::operations::ControlPlane;
+pub use control_plane::protocol::{Request, Response, StopReport};
+pub use control_plane::requests::Snapshot;
+pub use control_plane::status::{DeviceStatus, FlowStatus, Status};
 pub use counter::{Counter, CounterValues};
-pub use desk::Desk;
-pub use guardian::{Rescue, guard};
-pub use learn::settle;
-pub use metrics::text as metrics_text;
+pub use crash_recovery::guardian::{Rescue, guard};
+pub use datapath::steering::trial;
+pub use interfaces::side_detection::detect_sides;
 pub use policy::{Action, Policy};
-pub use requests::{Request, Snapshot};
-pub use status::{DeviceStatus, FlowStatus, Status};
-pub use steering::trial;
 
 use anyhow::{Context, anyhow};
-use control::Control;
-use engine::Engine;
-use guardian::Guardian;
-use journal::{Journal, Writer};
-use socket::PacketSocket;
+use control_plane::control_socket::ControlSocket;
+use control_plane::http;
+use control_plane::requests::WorkerRequest;
+use crash_recovery::guardian::Guardian;
+use crash_recovery::journal::{Journal, Writer};
+use datapath::socket::PacketSocket;
+use datapath::steering::Steering;
+use interfaces::ports::{Ports, Role};
+use interfaces::{bridge, router};
+use random::random;
 use std::net::TcpListener;
 use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixListener;
@@ -66,9 +53,9 @@ use std::process::Command;
 use std::sync::Arc;
 use std::sync::mpsc::{Sender, channel};
 use std::thread::{self, JoinHandle};
-use steering::{Ports, Role, Steering};
-use uplink::Line;
-use worker::Worker;
+use worker::engine::Engine;
+use worker::event_loop::Worker;
+use worker::uplink::Line;
 
 /// What a gateway has around it.
 #[derive(Default)]
@@ -86,25 +73,25 @@ pub struct Setup {
 
 /// A running gateway. Dropping it gives everything to the kernel, without waiting for what is owed.
 pub struct Gateway {
-    desk: Arc<Desk>,
+    control_plane: Arc<ControlPlane>,
     workers: Vec<JoinHandle<anyhow::Result<Snapshot>>>,
     /// A worker that has ended keeps its place among the others, which would get its packets otherwise.
     _places: Vec<OwnedFd>,
     /// The pair of devices, if there is one.
     _claim: Option<PacketSocket>,
-    control: Option<Control>,
+    control: Option<ControlSocket>,
     problem: Option<String>,
 }
 
 /// A worker that has not started.
-type Prepared = (Sender<Request>, Worker);
+type Prepared = (Sender<WorkerRequest>, Worker);
 
 impl Gateway {
     /// Joins the interfaces and starts the workers.
     pub fn start(config: GatewayConfig, setup: Setup) -> anyhow::Result<Self> {
         let (mut control, mut problem) = (None, None);
         if setup.control {
-            match Control::open(config.control.as_deref(), (&config.server, &config.mobile)) {
+            match ControlSocket::open(config.control.as_deref(), (&config.server, &config.mobile)) {
                 Ok(opened) => control = Some(opened),
                 Err(error) if config.control.is_some() => return Err(error),
                 Err(error) => problem = Some(format!("cannot be asked while it runs: {error:#}")),
@@ -130,43 +117,44 @@ impl Gateway {
         let guardian =
             guardian.map(|(command, journal)| Guardian::start(command, journal, ports)).transpose()?;
         let (senders, ready): (Vec<_>, Vec<_>) = prepared.into_iter().unzip();
-        let desk = Arc::new(Desk::new((setup.version, setup.file), config, steering, senders, guardian));
+        let control_plane =
+            Arc::new(ControlPlane::new((setup.version, setup.file), config, steering, senders, guardian));
         let mut workers = Vec::new();
         for (index, worker) in ready.into_iter().enumerate() {
             let thread = thread::Builder::new().name(format!("worker{index}"));
-            let own = Arc::clone(&desk);
+            let own = Arc::clone(&control_plane);
             let work = move || worker.run().inspect(|last| own.note_end(index, last));
             workers.push(thread.spawn(work).context("cannot start a worker")?);
         }
-        let (control, listener): (Option<Control>, Option<UnixListener>) = control.unzip();
+        let (control, listener): (Option<ControlSocket>, Option<UnixListener>) = control.unzip();
         if let Some(listener) = listener {
-            Control::serve(listener, Arc::clone(&desk))?;
+            ControlSocket::serve(listener, Arc::clone(&control_plane))?;
         }
         if let Some(listener) = metrics {
-            metrics::serve(listener, Arc::clone(&desk))?;
+            http::serve(listener, Arc::clone(&control_plane))?;
         }
-        let gateway = Self { desk, workers, _places: places, _claim: claim, control, problem };
-        gateway.desk.tend()?;
+        let gateway = Self { control_plane, workers, _places: places, _claim: claim, control, problem };
+        gateway.control_plane.check_interfaces()?;
         Ok(gateway)
     }
     /// What others ask it by.
-    pub fn desk(&self) -> &Desk {
-        &self.desk
+    pub fn control_plane(&self) -> &ControlPlane {
+        &self.control_plane
     }
     /// Where its control socket is.
     pub fn control(&self) -> Option<&std::path::Path> {
-        self.control.as_ref().map(Control::path)
+        self.control.as_ref().map(ControlSocket::path)
     }
     /// What is missing, though it runs.
     pub fn problem(&self) -> Option<&str> {
         self.problem.as_deref()
     }
     /// Whether any worker has ended.
-    pub fn has_ended(&self) -> bool {
+    pub fn any_worker_finished(&self) -> bool {
         self.workers.iter().any(JoinHandle::is_finished)
     }
     /// Whether all workers have.
-    pub fn is_over(&self) -> bool {
+    pub fn has_finished(&self) -> bool {
         self.workers.iter().all(JoinHandle::is_finished)
     }
     /// Waits for the workers, which were asked to end, and tells what they did.
@@ -174,19 +162,20 @@ impl Gateway {
         let ends = std::mem::take(&mut self.workers).into_iter().map(JoinHandle::join);
         let ends: Vec<_> =
             ends.map(|end| end.unwrap_or_else(|_| Err(anyhow!("a worker panicked")))).collect();
-        let end = ends.into_iter().collect::<anyhow::Result<Vec<_>>>().map(|parts| self.desk.sum(parts));
+        let end =
+            ends.into_iter().collect::<anyhow::Result<Vec<_>>>().map(|parts| self.control_plane.sum(parts));
         // Who waits is told when nothing is left that would be in another gateway's way.
-        let desk = Arc::clone(&self.desk);
+        let control_plane = Arc::clone(&self.control_plane);
         drop(self);
-        desk.close(&end);
+        control_plane.close(&end);
         end
     }
 }
 
 impl Drop for Gateway {
     fn drop(&mut self) {
-        self.desk.abort();
-        let config = self.desk.config();
+        self.control_plane.abort();
+        let config = self.control_plane.config();
         if config.mode == Mode::Routed {
             router::leave(&config);
         }
@@ -225,12 +214,4 @@ fn prepare(
         prepared.push((sender, worker));
     }
     Ok((prepared, places))
-}
-
-/// A key that an outsider does not know.
-fn random() -> anyhow::Result<u64> {
-    let mut bytes = [0; 8];
-    let mut file = std::fs::File::open("/dev/urandom").context("cannot open /dev/urandom")?;
-    std::io::Read::read_exact(&mut file, &mut bytes).context("cannot read /dev/urandom")?;
-    Ok(u64::from_ne_bytes(bytes))
 }

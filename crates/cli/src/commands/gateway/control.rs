@@ -5,7 +5,7 @@ use crate::failure::{Failure, Outcome};
 use crate::output;
 use crate::quantity::{bits, bytes};
 use anyhow::{Context, bail};
-use paceline_live::gateway::{Client, FlowStatus, Status};
+use paceline_live::gateway::{Client, FlowStatus, Request, Status, StopReport};
 use paceline_live::pcapng;
 use paceline_net::Duration;
 use serde::Serialize;
@@ -20,12 +20,7 @@ fn client(which: &Which) -> anyhow::Result<Client> {
 }
 
 pub fn stop(args: &StopArgs) -> Outcome {
-    let mut client = client(&args.which)?;
-    client.ask(&args.limit.map_or("stop".to_owned(), |limit| format!("stop {}", limit.as_nanos())))?;
-    client.answer()?;
-    let end = client.answer().context("the gateway has died while it was being stopped")?;
-    let count = |what: &str| end["ended"][what].as_u64().unwrap_or(0);
-    let (detached, reset) = (count("detached"), count("reset"));
+    let StopReport { detached, reset } = client(&args.which)?.stop(args.limit)?;
     output::print(&format!(
         "stopped: {detached} connections go on without the gateway, {reset} were reset\n"
     ))?;
@@ -34,9 +29,9 @@ pub fn stop(args: &StopArgs) -> Outcome {
 
 pub fn reload(which: &Which) -> Outcome {
     let mut client = client(which)?;
-    client.ask("reload")?;
-    // What is wrong with it is in the configuration.
-    client.answer().map_err(Failure::Input)?;
+    client.send(&Request::Reload)?;
+    // A refused reload is a fault of the configuration.
+    client.receive().map_err(Failure::Input)?;
     Ok(ExitCode::SUCCESS)
 }
 
@@ -147,11 +142,10 @@ pub fn capture(args: &CaptureArgs) -> Outcome {
     })?;
     let (packets, time) = bounds(args);
     let mut client = client(&args.which)?;
-    client.ask(&format!("capture {server} {mobile} {packets} {}", time.as_nanos()))?;
-    client.answer()?;
+    let capture = client.capture(Request::Capture { server, mobile, packets, time })?;
     let context = || format!("cannot write {}", args.out.display());
     let mut file = File::create(&args.out).with_context(context)?;
-    io::copy(client.rest(), &mut file).with_context(context)?;
+    io::copy(capture, &mut file).with_context(context)?;
     let packets = pcapng::count(&args.out)?;
     output::message(&format!("paceline: {packets} packets in {}\n", args.out.display()));
     if packets == 0 {

@@ -3,8 +3,8 @@
 use super::options::{GuardArgs, RunArgs};
 use crate::failure::{Failure, Outcome};
 use crate::output;
-use paceline_live::gateway::{Desk, Gateway, GatewayConfig, Setup, Sides, Snapshot};
-use paceline_live::stop::{Wish, Wishes};
+use paceline_live::gateway::{ControlPlane, Gateway, GatewayConfig, Setup, Sides, Snapshot};
+use paceline_live::stop::{OperatorSignal, OperatorSignals};
 use paceline_live::{gateway, probe};
 use paceline_net::Duration;
 use std::io;
@@ -28,14 +28,15 @@ pub fn run(args: &RunArgs) -> Outcome {
     if let Some(problem) = probe::gateway() {
         return Err(Failure::Failed(anyhow::anyhow!("gateway: {problem}")));
     }
-    let mut wishes = Wishes::register()?;
+    let mut signals = OperatorSignals::register()?;
     if config.sides == Sides::Learned {
         output::message(&format!(
             "paceline: looking whether connections are opened from {} or from {}; the kernel forwards meanwhile\n",
             config.mobile, config.server
         ));
     }
-    let Some(config) = gateway::settle(config, || !wishes.wait().contains(&Wish::Stop))? else {
+    let Some(config) = gateway::detect_sides(config, || !signals.wait().contains(&OperatorSignal::Stop))?
+    else {
         return Ok(ExitCode::SUCCESS);
     };
     let mut guardian = Command::new("/proc/self/exe");
@@ -44,12 +45,12 @@ pub fn run(args: &RunArgs) -> Outcome {
     let file = Some(std::path::absolute(&args.config).unwrap_or_else(|_| args.config.clone()));
     let setup = Setup { guardian: Some(guardian), control: true, file, version };
     let gateway = Gateway::start(config, setup)?;
-    let config = gateway.desk().config();
+    let config = gateway.control_plane().config();
     if let Some(problem) = gateway.problem() {
         output::message(&format!("paceline: {problem}\n"));
     }
     output::message(&format!("paceline: accelerating from {} to {}\n", config.server, config.mobile));
-    let wanted = operate(&gateway, &mut wishes);
+    let wanted = operate(&gateway, &mut signals);
     let end = gateway.join()?;
     if args.json {
         output::print(&json(&end))?;
@@ -58,24 +59,24 @@ pub fn run(args: &RunArgs) -> Outcome {
 }
 
 /// Until all workers have ended; whether that was wanted.
-fn operate(gateway: &Gateway, wishes: &mut Wishes) -> bool {
-    let desk = gateway.desk();
+fn operate(gateway: &Gateway, signals: &mut OperatorSignals) -> bool {
+    let control_plane = gateway.control_plane();
     let (mut wanted, mut hurried, mut looks, mut problem) = (false, false, 0u64, None);
-    while !gateway.is_over() {
+    while !gateway.has_finished() {
         looks += 1;
         if looks.is_multiple_of(LOOKS_TO_TEND) {
-            tend(desk, &mut problem);
+            tend(control_plane, &mut problem);
         }
-        compare(desk);
-        let mut stop = desk.stop_wanted();
-        for wish in wishes.wait() {
-            match wish {
-                Wish::Stop if wanted || stop.is_some() => {
+        compare(control_plane);
+        let mut stop = control_plane.take_requested_stop();
+        for signal in signals.wait() {
+            match signal {
+                OperatorSignal::Stop if wanted || stop.is_some() => {
                     output::message("paceline: ending now; connections that are owed something are reset\n");
-                    desk.abort();
+                    control_plane.abort();
                 }
-                Wish::Stop => stop = Some(desk.config().drain),
-                Wish::Reload => output::message(&match desk.reload() {
+                OperatorSignal::Stop => stop = Some(control_plane.config().drain),
+                OperatorSignal::Reload => output::message(&match control_plane.reload() {
                     Ok(()) => "paceline: the configuration was read again\n".to_owned(),
                     Err(problem) => format!("paceline: the configuration stays as it was: {problem}\n"),
                 }),
@@ -86,23 +87,23 @@ fn operate(gateway: &Gateway, wishes: &mut Wishes) -> bool {
                 output::message(&format!("paceline: stopping; connections have {limit} to be delivered\n"));
             }
             wanted = true;
-            desk.drain(limit); // a shorter limit than the first one counts
+            control_plane.drain(limit); // a shorter limit than the first one counts
         }
-        if !wanted && !hurried && gateway.has_ended() {
+        if !wanted && !hurried && gateway.any_worker_finished() {
             hurried = true;
-            desk.drain(desk.config().drain.min(HASTE));
+            control_plane.drain(control_plane.config().drain.min(HASTE));
         }
     }
     wanted
 }
 
 /// Looks at what is around the gateway. What is wrong there is said once, and when it is over.
-fn tend(desk: &Desk, problem: &mut Option<String>) {
-    let found = desk.tend().err().map(|error| format!("{error:#}"));
+fn tend(control_plane: &ControlPlane, problem: &mut Option<String>) {
+    let found = control_plane.check_interfaces().err().map(|error| format!("{error:#}"));
     if found == *problem {
         return;
     }
-    let aside = if desk.is_aside() { "; the kernel forwards meanwhile" } else { "" };
+    let aside = if control_plane.is_aside() { "; the kernel forwards meanwhile" } else { "" };
     output::message(&match &found {
         Some(problem) => format!("paceline: {problem}{aside}\n"),
         None => "paceline: what stood in the way is gone\n".to_owned(),
@@ -111,8 +112,8 @@ fn tend(desk: &Desk, problem: &mut Option<String>) {
 }
 
 /// Looks whether the ACK filter does harm. That it cannot be looked at is no reason to say so every second.
-fn compare(desk: &Desk) {
-    if let Ok(Some(finding)) = desk.compare() {
+fn compare(control_plane: &ControlPlane) {
+    if let Ok(Some(finding)) = control_plane.compare_filter() {
         output::message(&format!(
             "paceline: the ACK filter is out of use until the configuration is read again: {finding}\n"
         ));

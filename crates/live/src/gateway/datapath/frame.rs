@@ -1,6 +1,6 @@
 //! Frames as packet sockets have them: virtio-net header, link header (Ethernet with up to two VLAN tags), datagram.
 
-use super::socket::{Slot, VNET_LEN};
+use super::slot::{Slot, VNET_LEN};
 use paceline_net::rewrite::{header_len, leave_checksum};
 use paceline_net::{Checksum, Packet, Payload, TcpFlags, wire};
 use paceline_pep::accelerator::Stretch;

@@ -6,7 +6,7 @@
 //! traffic, one connection whose ends wait for each other, and whatever comes after a turn that brought many bytes: the
 //! kernel has merged those already, their price is by the byte, and a pause would only lengthen the servers' round trips.
 
-use super::socket::BATCH;
+use crate::gateway::datapath::socket::BATCH;
 use paceline_net::{Duration, Instant};
 
 /// Packets that are many for a turn.
@@ -21,7 +21,7 @@ const ENOUGH_BYTES: u64 = 32 << 10;
 const MOST: Duration = Duration::from_micros(300);
 
 /// Finds the pauses between turns.
-pub struct Gathering {
+pub struct Batching {
     tick: Duration,
     pause: Duration,
     turned_at: Instant,
@@ -29,7 +29,7 @@ pub struct Gathering {
     rates: [f64; 2],
 }
 
-impl Gathering {
+impl Batching {
     /// Pauses of a tick at least.
     pub fn new(tick: Duration) -> Self {
         Self { tick, pause: tick, turned_at: Instant::ZERO, rates: [0.0; 2] }
@@ -69,7 +69,7 @@ mod tests {
     const TICK: Duration = Duration::from_micros(100);
 
     /// A steady load of so many packets a second: the pauses at last, none where the worker wakes for each packet.
-    fn settled(gathering: &mut Gathering, packets_per_second: u64, packet: u64) -> Vec<Option<Duration>> {
+    fn settled(gathering: &mut Batching, packets_per_second: u64, packet: u64) -> Vec<Option<Duration>> {
         let gap = 1_000_000_000 / packets_per_second;
         let (mut now, mut taken) = (gathering.turned_at.as_nanos(), 0);
         let start = now;
@@ -86,20 +86,20 @@ mod tests {
         (0..20).map(|_| turn()).collect()
     }
     fn fresh(packets_per_second: u64, packet: u64) -> Vec<Option<Duration>> {
-        settled(&mut Gathering::new(TICK), packets_per_second, packet)
+        settled(&mut Batching::new(TICK), packets_per_second, packet)
     }
 
     #[test]
     fn light_traffic_is_not_gathered_whatever_was_before() {
         assert_eq!(fresh(60_000, 64), [None; 20]);
-        let mut gathering = Gathering::new(TICK);
+        let mut gathering = Batching::new(TICK);
         assert!(settled(&mut gathering, 200_000, 64).iter().all(Option::is_some));
         assert_eq!(settled(&mut gathering, 30_000, 64), [None; 20]);
     }
 
     #[test]
     fn many_at_once_are_followed_by_a_tick_and_many_bytes_by_none() {
-        let mut gathering = Gathering::new(TICK);
+        let mut gathering = Batching::new(TICK);
         let at = |n: u64| Instant::from_millis(n);
         assert_eq!(gathering.on_turn(at(7), 3, 4500), None);
         assert_eq!(gathering.on_turn(at(14), 4, 6000), Some(TICK));
@@ -136,7 +136,7 @@ mod tests {
 
     #[test]
     fn a_longer_tick_stays_and_another_is_taken_over() {
-        let mut gathering = Gathering::new(Duration::from_millis(2));
+        let mut gathering = Batching::new(Duration::from_millis(2));
         let now = Instant::from_millis(9);
         assert_eq!(gathering.on_turn(now, 400, 30_000), Some(Duration::from_millis(2)));
         gathering.set_tick(TICK);

@@ -1,8 +1,8 @@
 //! The line towards the servers, for devices whose ACKs are filtered: a queue that is served at the line's rate, and in
 //! it the ACK filter with the rules for live traffic. Without a queue nothing is discarded.
 
-use super::config::Filter;
-use super::counter::{Counter, CounterValues};
+use crate::gateway::config::Filter;
+use crate::gateway::counter::{Counter, CounterValues};
 use paceline_net::split::split;
 use paceline_net::{Bytes, Duration, Instant, Packet, Rate, SduQueue};
 use paceline_pep::ack_filter::Holdout;

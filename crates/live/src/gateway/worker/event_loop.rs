@@ -3,17 +3,18 @@
 //! A turn takes in what has arrived, lets the accelerator act on it, and sends what comes of it. While there is much
 //! traffic, packets are gathered between turns; otherwise the worker sleeps until a packet or a timer comes.
 
-use super::counter::Counter;
+use super::batching::Batching;
+use super::counters::Counters;
 use super::engine::{Engine, Fate};
-use super::frame::{self, Arrival, Link, Outgoing};
-use super::gathering::Gathering;
-use super::journal::Writer;
-use super::requests::{Request, Snapshot};
-use super::socket::{BATCH, PacketSocket, Slot};
-use super::steering::{Left, Pulse, STALE};
-use super::tally::Counters;
 use crate::clock;
 use crate::emulate::prefer_this_thread;
+use crate::gateway::control_plane::requests::{Snapshot, WorkerRequest};
+use crate::gateway::counter::Counter;
+use crate::gateway::crash_recovery::journal::Writer;
+use crate::gateway::datapath::frame::{self, Arrival, Link, Outgoing};
+use crate::gateway::datapath::slot::Slot;
+use crate::gateway::datapath::socket::{BATCH, PacketSocket};
+use crate::gateway::datapath::steering::{Left, Pulse, STALE};
 use anyhow::{Context, bail};
 use nix::poll::{PollFd, PollFlags, ppoll};
 use nix::sys::time::TimeSpec;
@@ -67,8 +68,8 @@ pub struct Worker {
     /// By side.
     ports: [Port; 2],
     pulse: Pulse,
-    gathering: Gathering,
-    requests: Receiver<Request>,
+    batching: Batching,
+    requests: Receiver<WorkerRequest>,
     /// Where exposed connections are written down, if anybody reads it.
     journal: Option<Writer>,
     swept_at: Instant,
@@ -97,7 +98,7 @@ impl Worker {
         (sockets, exits): ([PacketSocket; 2], [Option<PacketSocket>; 2]),
         pulse: Pulse,
         tick: Duration,
-        (requests, journal): (Receiver<Request>, Option<Writer>),
+        (requests, journal): (Receiver<WorkerRequest>, Option<Writer>),
     ) -> Self {
         if journal.is_some() {
             engine.keep_journal();
@@ -108,7 +109,7 @@ impl Worker {
             engine,
             ports: sockets.map(port),
             pulse,
-            gathering: Gathering::new(tick),
+            batching: Batching::new(tick),
             requests,
             journal,
             swept_at: Instant::ZERO,
@@ -140,7 +141,7 @@ impl Worker {
             if self.take_up_requests(now) {
                 return self.end();
             }
-            if let Some(pause) = self.gathering.on_turn(now, taken, bytes) {
+            if let Some(pause) = self.batching.on_turn(now, taken, bytes) {
                 let due = now + pause;
                 clock::sleep_until(due);
                 self.counters.lateness.record(clock::now().since(due).as_nanos());
@@ -325,7 +326,7 @@ impl Worker {
     fn take_up_requests(&mut self, now: Instant) -> bool {
         loop {
             match self.requests.try_recv() {
-                Ok(Request::Abort) => return true,
+                Ok(WorkerRequest::Abort) => return true,
                 Ok(request) => {
                     self.asked_at = now;
                     self.take_up(now, request);
@@ -338,19 +339,19 @@ impl Worker {
     }
 
     /// Who asked may be gone.
-    fn take_up(&mut self, now: Instant, request: Request) {
+    fn take_up(&mut self, now: Instant, request: WorkerRequest) {
         match request {
             // Who asks again may shorten it.
-            Request::Drain(limit) if self.draining_until.is_some() => {
+            WorkerRequest::Drain(limit) if self.draining_until.is_some() => {
                 self.draining_until = self.draining_until.min(Some(now + limit));
             }
-            Request::Drain(limit) => {
+            WorkerRequest::Drain(limit) => {
                 self.draining_until = Some(now + limit);
                 self.before_end = self.engine.let_go();
                 // At the limit it is this thread that ends, so that what is exposed is in the journal.
                 self.engine.drain(now, limit + STAMP * 20);
             }
-            Request::Aside(limit) if self.draining_until.is_none() => {
+            WorkerRequest::Aside(limit) if self.draining_until.is_none() => {
                 self.aside = limit.is_some();
                 match limit {
                     Some(limit) => {
@@ -360,17 +361,17 @@ impl Worker {
                     None => self.engine.resume(),
                 }
             }
-            Request::Aside(_) | Request::Abort => {}
-            Request::Snapshot(answer) => drop(answer.send(self.snapshot())),
-            Request::Flows(from, answer) => drop(answer.send(self.engine.flows(from))),
-            Request::Devices(from, answer) => drop(answer.send(self.engine.devices(from))),
-            Request::Knows(key, answer) => drop(answer.send(self.engine.knows(&key))),
-            Request::Configure(config) => {
-                self.gathering.set_tick(config.tick);
+            WorkerRequest::Aside(_) | WorkerRequest::Abort => {}
+            WorkerRequest::Snapshot(answer) => drop(answer.send(self.snapshot())),
+            WorkerRequest::Flows(from, answer) => drop(answer.send(self.engine.flows(from))),
+            WorkerRequest::Devices(from, answer) => drop(answer.send(self.engine.devices(from))),
+            WorkerRequest::Knows(key, answer) => drop(answer.send(self.engine.knows(&key))),
+            WorkerRequest::Configure(config) => {
+                self.batching.set_tick(config.tick);
                 self.engine.configure(&config);
             }
-            Request::HoldOut(holdout) => self.engine.set_holdout(holdout),
-            Request::Capture(tap) => {
+            WorkerRequest::HoldOut(holdout) => self.engine.set_holdout(holdout),
+            WorkerRequest::Capture(tap) => {
                 self.engine.taps.sweep(now);
                 self.engine.taps.add(tap);
             }

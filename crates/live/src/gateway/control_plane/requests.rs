@@ -1,8 +1,8 @@
 //! What a worker is asked from outside, and what it answers. It looks between turns, every 10 ms or more often.
 
 use super::capture::Tap;
-use super::config::GatewayConfig;
-use super::counter::CounterValues;
+use crate::gateway::config::GatewayConfig;
+use crate::gateway::counter::CounterValues;
 use paceline_net::{Duration, FlowKey};
 use paceline_pep::accelerator::{DeviceSnapshot, FlowSnapshot, Histogram};
 use paceline_pep::ack_filter::Holdout;
@@ -16,11 +16,11 @@ pub type Page<T> = (Vec<T>, Option<u32>);
 pub const PAGE: u32 = 1024;
 
 /// What a worker is asked.
-pub enum Request {
+pub enum WorkerRequest {
     /// Stop without harm: no connection is taken in, and when all have been delivered what was acknowledged for them,
     /// or after this time, the worker ends.
     Drain(Duration),
-    /// Step aside: no connection is taken in, those that are here are let go as by [`Request::Drain`] in this time, and then
+    /// Step aside: no connection is taken in, those that are here are let go as by [`WorkerRequest::Drain`] in this time, and then
     /// the kernel has everything. Without a time, come back.
     Aside(Option<Duration>),
     /// Stop now: what is exposed is reset.
@@ -65,7 +65,7 @@ pub struct Snapshot {
     pub rates: accelerator::Rates,
     /// How late the worker woke for its turns, in ns.
     pub lateness: Lateness,
-    /// The ACK filter was found to do harm, and is out of use.
+    /// The ACK filter was found to do harm, and is switched off.
     pub filter_stopped: bool,
 }
 

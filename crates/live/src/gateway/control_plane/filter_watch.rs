@@ -1,13 +1,13 @@
 //! Whether the ACK filter does harm, on live traffic: deals connections anew every period, reads what the kernel's part
 //! saw their servers send, and takes the filter out of use where [`Comparison`] finds that servers send more again.
 
-use super::config::Filter;
-use super::steering::Steering;
+use crate::gateway::config::Filter;
+use crate::gateway::datapath::steering::Steering;
 use paceline_net::{Duration, Instant};
 use paceline_pep::ack_filter::{Comparison, Finding, Group, Holdout, Sent};
 
 /// A filter that is watched.
-pub struct Watch {
+pub struct FilterWatch {
     comparison: Comparison,
     share: f64,
     period: Duration,
@@ -17,7 +17,7 @@ pub struct Watch {
     found: Option<Finding>,
 }
 
-impl Watch {
+impl FilterWatch {
     /// Of a filter that is to be compared with nothing there is none.
     pub fn new(filter: &Filter) -> Option<Self> {
         (filter.rate.is_some() && filter.holdout > 0.0).then(|| Self {
@@ -34,11 +34,11 @@ impl Watch {
         self.found.is_none() && self.began.is_none_or(|began| now.since(began) >= self.period)
     }
     /// What speaks against the filter, which is out of use since.
-    pub fn found(&self) -> Option<Finding> {
+    pub fn finding(&self) -> Option<Finding> {
         self.found
     }
     /// A period is over, and the next one begins. Whose ACKs are not filtered in it.
-    pub fn next(&mut self, now: Instant, steering: &Steering, salt: u32) -> anyhow::Result<Holdout> {
+    pub fn next_period(&mut self, now: Instant, steering: &Steering, salt: u32) -> anyhow::Result<Holdout> {
         let sent = [steering.sent_to(Group::Matched)?, steering.sent_to(Group::HeldOut)?];
         let [filtered, held_out] = [0, 1].map(|group| difference(sent[group], self.before[group]));
         if self.began.is_some() {

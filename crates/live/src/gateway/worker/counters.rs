@@ -1,7 +1,7 @@
 //! What a worker counts beside its machines.
 
-use super::counter::Counter;
-use super::requests::Lateness;
+use crate::gateway::control_plane::requests::Lateness;
+use crate::gateway::counter::Counter;
 use paceline_pep::accelerator::Side;
 
 /// What a worker counts.

@@ -1,11 +1,13 @@
 //! Which interface is towards the servers, where the configuration leaves it open: connections are opened from the mobile
 //! side and answered from the other. Until that is clear the kernel forwards everything.
 
-use super::config::{GatewayConfig, Mode, Sides};
+use super::bridge;
 use super::device::device;
-use super::frame::{self, Arrival};
-use super::socket::{PacketSocket, Slot};
-use super::{bridge, steering::Ports};
+use super::ports::Ports;
+use crate::gateway::config::{GatewayConfig, Mode, Sides};
+use crate::gateway::datapath::frame::{self, Arrival};
+use crate::gateway::datapath::slot::Slot;
+use crate::gateway::datapath::socket::PacketSocket;
 use anyhow::{Context, bail};
 use paceline_net::{FlowKey, TcpFlags};
 use std::collections::BTreeSet;
@@ -46,7 +48,7 @@ impl Tally {
 
 /// The configuration with `server` and `mobile` as they really are: at once, or when connections have shown it. `waiting`
 /// is called again and again meanwhile, lets some time pass, and may end it; there is no configuration then.
-pub fn settle(
+pub fn detect_sides(
     mut config: GatewayConfig,
     mut waiting: impl FnMut() -> bool,
 ) -> anyhow::Result<Option<GatewayConfig>> {
@@ -85,8 +87,8 @@ pub fn settle(
 
 #[cfg(test)]
 mod tests {
-    use super::super::frame::Link;
     use super::*;
+    use crate::gateway::datapath::frame::Link;
     use paceline_net::{Packet, SeqNumber, TcpHeader, TcpOptions};
 
     fn answer(port: u16) -> Arrival {

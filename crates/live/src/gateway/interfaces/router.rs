@@ -5,10 +5,10 @@
 //! The pair is made at the start and removed at an orderly end. After another end it is left, and carries nothing but what a
 //! guardian sends; the next gateway takes it over.
 
-use super::config::GatewayConfig;
 use super::device::device;
-use super::socket::PacketSocket;
-use super::steering::{Ports, Role};
+use super::ports::{Ports, Role};
+use crate::gateway::config::GatewayConfig;
+use crate::gateway::datapath::socket::PacketSocket;
 use crate::netns::ip;
 use anyhow::{Context, anyhow, bail};
 use std::fs;
@@ -66,7 +66,7 @@ pub fn claim(config: &GatewayConfig, exit: u32) -> anyhow::Result<PacketSocket> 
 }
 
 /// What stands in the gateway's way, if anything: what it sends would not be forwarded.
-pub fn look(config: &GatewayConfig) -> anyhow::Result<anyhow::Result<()>> {
+pub fn inspect(config: &GatewayConfig) -> anyhow::Result<anyhow::Result<()>> {
     let (own, kernels) = names(config);
     for name in [&own, &kernels] {
         if !device(name)?.is_up() {

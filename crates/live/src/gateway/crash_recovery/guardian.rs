@@ -12,11 +12,12 @@
 //!
 //! A SYN under the same addresses and ports is a new connection, which is left alone.
 
-use super::frame::{self, Link, Outgoing};
 use super::journal::{self, Entry, Journal};
-use super::socket::{BATCH, PacketSocket, Slot};
-use super::steering::{Ports, Role};
 use crate::clock;
+use crate::gateway::datapath::frame::{self, Link, Outgoing};
+use crate::gateway::datapath::slot::Slot;
+use crate::gateway::datapath::socket::{BATCH, PacketSocket};
+use crate::gateway::interfaces::ports::{Ports, Role};
 use anyhow::Context;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use paceline_net::rewrite::{self, Unparsed};
@@ -52,7 +53,7 @@ pub struct Guardian {
 
 impl Guardian {
     /// Starts it: `command` has to call [`guard`] with its standard input and output and these arguments.
-    pub(super) fn start(mut command: Command, journal: &Journal, ports: Ports) -> anyhow::Result<Self> {
+    pub(crate) fn start(mut command: Command, journal: &Journal, ports: Ports) -> anyhow::Result<Self> {
         command.args([ports.server.to_string(), ports.mobile.to_string()]);
         if let Role::Router { exit, .. } = ports.role {
             command.arg(exit.to_string());
@@ -64,7 +65,7 @@ impl Guardian {
         Ok(Self { process, _life: life })
     }
     /// Whether it still runs.
-    pub fn is_well(&mut self) -> bool {
+    pub fn is_running(&mut self) -> bool {
         matches!(self.process.try_wait(), Ok(None))
     }
 }

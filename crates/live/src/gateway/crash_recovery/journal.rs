@@ -9,7 +9,7 @@
 
 #![allow(unsafe_code)]
 
-use super::frame::Link;
+use crate::gateway::datapath::frame::Link;
 use anyhow::{Context, bail};
 use nix::sys::memfd::{MFdFlags, memfd_create};
 use paceline_net::{FlowKey, SeqNumber};
@@ -23,7 +23,7 @@ use std::sync::atomic::{AtomicU64, Ordering, fence};
 /// Words of a record.
 const WORDS: usize = 16;
 /// Words ahead of the records: what there is, and for each worker how many slots were ever used.
-const HEADER: usize = 8 * (1 + super::config::MAX_WORKERS);
+const HEADER: usize = 8 * (1 + crate::gateway::config::MAX_WORKERS);
 /// Marks the layout.
 const MAGIC: u64 = u64::from_be_bytes(*b"pacejnl1");
 /// Slots of all workers together: what the configuration allows at most.
@@ -172,7 +172,7 @@ impl Writer {
         let FlowKey { src, dst, src_port, dst_port } = record.key;
         put(PORTS, u64::from(src_port) | u64::from(dst_port) << 16 | u64::from(src.is_ipv4()) << 32);
         for (n, address) in [src, dst].into_iter().enumerate() {
-            let bits = super::policy::mapped(address).to_bits();
+            let bits = crate::gateway::policy::mapped(address).to_bits();
             put(ADDRESSES + 2 * n, bits as u64);
             put(ADDRESSES + 2 * n + 1, (bits >> 64) as u64);
         }
@@ -204,7 +204,7 @@ pub fn read(file: &File) -> anyhow::Result<Vec<Entry>> {
     fence(Ordering::Acquire);
     let words = memory.words();
     let word = |at: usize| words[at].load(Ordering::Relaxed);
-    let workers = (word(1) as usize).clamp(1, super::config::MAX_WORKERS);
+    let workers = (word(1) as usize).clamp(1, crate::gateway::config::MAX_WORKERS);
     if word(0) != MAGIC {
         bail!("this is no journal");
     }

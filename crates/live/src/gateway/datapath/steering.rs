@@ -3,10 +3,11 @@
 //! It is attached by a `bpf_link`, which is gone with the process however that ends. A worker that does not stamp its
 //! pulse in time gets nothing, so that a hung process is passed by as well.
 
-use super::config::{GatewayConfig, MAX_WORKERS};
-use super::counter::Counter;
-use super::policy::{Action, Key, mapped, rules};
 use super::socket::PacketSocket;
+use crate::gateway::config::{GatewayConfig, MAX_WORKERS};
+use crate::gateway::counter::Counter;
+use crate::gateway::interfaces::ports::{Bridge, Ports, Role};
+use crate::gateway::policy::{Action, Key, mapped, rules};
 use anyhow::{Context, anyhow, bail};
 use libbpf_rs::{MapCore, MapFlags, MapHandle, Object, ObjectBuilder};
 use paceline_net::{Duration, FlowKey};
@@ -39,44 +40,6 @@ pub struct Pulse {
     pulses: MapHandle,
     left_alone: MapHandle,
     worker: u32,
-}
-
-/// The two interfaces, by index.
-#[derive(Clone, Copy, Debug)]
-pub struct Ports {
-    /// Towards the servers.
-    pub server: u32,
-    /// Towards the mobile devices.
-    pub mobile: u32,
-    /// What this machine is between them.
-    pub role: Role,
-}
-
-/// What the kernel's part has to know of a bridge, and what changes.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Bridge {
-    /// Its own address, which changes with its ports: what is sent to it is not taken.
-    pub address: [u8; 6],
-    /// The longest frame that goes from one of its ports to the other, in bytes; nothing where the bridge has to decide whether
-    /// a frame goes there.
-    pub longest_frame: Option<u32>,
-}
-
-/// What this machine is between the interfaces.
-#[derive(Clone, Copy, Debug)]
-pub enum Role {
-    /// A bridge.
-    Bridge {
-        /// Its Ethernet address.
-        address: [u8; 6],
-    },
-    /// A router.
-    Router {
-        /// Index of the device by which packets go back to the kernel.
-        exit: u32,
-        /// Ethernet addresses of what is sent there: to and from.
-        addresses: [u8; 12],
-    },
 }
 
 /// Loads the programs and attaches what would take nothing to the loopback device, for a moment.

@@ -3,16 +3,16 @@
 //! Devices whose connections are accelerated and devices whose connections are only paced have a machine each; the
 //! second acknowledges nothing early. Packets pass between two networks of the same addresses untouched.
 
-use super::capture::Taps;
-use super::config::GatewayConfig;
-use super::counter::{Counter, CounterValues};
-use super::frame::{Arrival, Link, Outgoing};
-use super::journal::Writer;
-use super::links::Links;
-use super::policy::{Action, Table};
-use super::requests::{PAGE, Page, Snapshot};
-use super::steering::Role;
 use super::uplink::{Line, Uplink};
+use crate::gateway::config::GatewayConfig;
+use crate::gateway::control_plane::capture::Taps;
+use crate::gateway::control_plane::requests::{PAGE, Page, Snapshot};
+use crate::gateway::counter::{Counter, CounterValues};
+use crate::gateway::crash_recovery::journal::Writer;
+use crate::gateway::datapath::frame::{Arrival, Link, Outgoing};
+use crate::gateway::datapath::links::Links;
+use crate::gateway::interfaces::ports::Role;
+use crate::gateway::policy::{Action, Table};
 use paceline_net::{Bytes, Duration, FlowKey, Instant, Packet, TcpFlags};
 use paceline_pep::AcceleratorConfig;
 use paceline_pep::accelerator::{Accelerator, DeviceSnapshot, FlowSnapshot, Side, Transmission};

@@ -4,9 +4,9 @@
 //! The gateway sends by one of its two interfaces what came by the other. A bridge with more ports would send elsewhere
 //! what is for a host behind them, and one that filters by VLAN would change tags: neither can be below the gateway.
 
-use super::config::GatewayConfig;
 use super::device::{Device, device, ports};
-use super::steering::{Bridge, Ports, Role};
+use super::ports::{Bridge, Ports, Role};
+use crate::gateway::config::GatewayConfig;
 use crate::netns::ip;
 use anyhow::{Context, anyhow, bail};
 
@@ -74,7 +74,7 @@ fn add(bridge: &str, new: &[&Device]) -> anyhow::Result<()> {
 }
 
 /// The bridge as it is now, if there is one, and what stands in the gateway's way.
-pub fn look(config: &GatewayConfig) -> anyhow::Result<(Option<Bridge>, anyhow::Result<()>)> {
+pub fn inspect(config: &GatewayConfig) -> anyhow::Result<(Option<Bridge>, anyhow::Result<()>)> {
     let (server, mobile) = (device(&config.server)?, device(&config.mobile)?);
     let Some(name) = &server.master else { return Ok((None, Err(gone(&server)))) };
     let (bridge, ports) = (device(name)?, ports(name)?);
@@ -125,8 +125,8 @@ fn check(bridge: &Device, ports: &[Device], [server, mobile]: [&Device; 2]) -> a
 
 #[cfg(test)]
 mod tests {
-    use super::super::device::read;
     use super::*;
+    use crate::gateway::interfaces::device::read;
 
     /// What `ip -json -details link` says of a bridge, and of ports.
     fn said(bridge: &str, names: &[&str]) -> (Device, Vec<Device>) {

@@ -3,25 +3,10 @@
 //! Devices are no labels: their number has no bound, and a series for each that ever came would stay in the
 //! monitoring system's memory.
 
-use super::counter::{CounterValues, Family};
-use super::desk::Desk;
 use super::requests::Snapshot;
-use crate::clock;
-use paceline_net::Duration;
+use crate::gateway::counter::{CounterValues, Family};
 use paceline_pep::accelerator::Histogram;
 use std::fmt::Write as _;
-use std::io::{self, Read, Write};
-use std::net::{TcpListener, TcpStream};
-use std::sync::Arc;
-use std::thread;
-use std::time;
-
-/// A request's head has at most so many bytes.
-const MAX_REQUEST: usize = 8192;
-/// A client that is slower is left: others wait meanwhile.
-const PATIENCE: Duration = Duration::from_secs(2);
-/// Devices that are told of.
-pub const TOP: usize = 20;
 
 /// The text of a scrape.
 struct Text(String);
@@ -104,57 +89,6 @@ pub fn text(snapshot: &Snapshot, version: &str, guarded: bool) -> String {
     text.0
 }
 
-/// Answers HTTP requests, one at a time.
-pub fn serve(listener: TcpListener, desk: Arc<Desk>) -> io::Result<()> {
-    thread::Builder::new().name("metrics".into()).spawn(move || {
-        for stream in listener.incoming() {
-            match stream {
-                Ok(stream) => drop(answer(stream, &desk)), // who asked may be gone
-                // Out of descriptors, perhaps: not in a circle.
-                Err(_) => clock::pause(Duration::from_millis(100)),
-            }
-        }
-    })?;
-    Ok(())
-}
-
-fn answer(mut stream: TcpStream, desk: &Desk) -> io::Result<()> {
-    stream.set_write_timeout(Some(time::Duration::from_nanos(PATIENCE.as_nanos())))?;
-    let head = read_head(&mut stream)?;
-    let mut words = head.split_whitespace();
-    let (method, path) = (words.next().unwrap_or(""), words.next().unwrap_or(""));
-    let (status, kind, body) = match (method, path.split('?').next().unwrap_or("")) {
-        ("GET", "/metrics") => ("200 OK", "text/plain; version=0.0.4; charset=utf-8", desk.metrics()),
-        ("GET", "/devices") => ("200 OK", "application/json", format!("{}\n", desk.top_devices(TOP))),
-        ("GET", _) => ("404 Not Found", "text/plain", "there are /metrics and /devices\n".into()),
-        _ => ("405 Method Not Allowed", "text/plain", "GET alone is allowed\n".into()),
-    };
-    write!(
-        stream,
-        "HTTP/1.1 {status}\r\nContent-Type: {kind}\r\nContent-Length: {}\r\nConnection: close\r\n\r\n{body}",
-        body.len()
-    )
-}
-
-fn read_head(stream: &mut TcpStream) -> io::Result<String> {
-    let mut head = Vec::new();
-    let mut part = [0; 1024];
-    let until = clock::now() + PATIENCE;
-    // The first line is what is wanted, but a client may not like to be cut off before it has said all.
-    while !head.windows(4).any(|end| end == b"\r\n\r\n") && head.len() < MAX_REQUEST {
-        let wait = until.since(clock::now());
-        if wait.is_zero() {
-            return Err(io::ErrorKind::TimedOut.into());
-        }
-        stream.set_read_timeout(Some(time::Duration::from_nanos(wait.as_nanos())))?;
-        match stream.read(&mut part)? {
-            0 => break,
-            len => head.extend_from_slice(&part[..len]),
-        }
-    }
-    Ok(String::from_utf8_lossy(&head).into_owned())
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -196,23 +130,5 @@ mod tests {
         assert!(text.contains("paceline_bypassed_total{reason=\"mptcp\"} 0\n"), "{text}");
         assert!(text.contains("paceline_packets_left_total{by=\"policy\"} 3\n"), "{text}");
         assert!(text.contains("paceline_build_info{version=\"0.1 (x)\"} 1\n"), "{text}");
-    }
-
-    #[test]
-    fn a_client_that_says_a_byte_now_and_then_is_left() {
-        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-        let mut client = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
-        let (mut stream, _) = listener.accept().unwrap();
-        let slow = thread::spawn(move || {
-            while client.write_all(b"G").is_ok() {
-                clock::pause(Duration::from_millis(100));
-            }
-        });
-        let began = clock::now();
-        let head = read_head(&mut stream);
-        let took = clock::now().since(began);
-        drop(stream);
-        slow.join().unwrap();
-        assert!(head.is_err() && took < Duration::from_secs(4), "{took}: {head:?}");
     }
 }

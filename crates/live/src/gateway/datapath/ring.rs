@@ -3,7 +3,8 @@
 //! place says so: what came is read in order.
 #![allow(unsafe_code)]
 
-use super::socket::{HEAD_LEN, Slot, VNET_LEN, set};
+use super::slot::{HEAD_LEN, Slot, VNET_LEN};
+use super::system_call::set_option;
 use std::ffi::c_int;
 use std::io;
 use std::os::fd::{AsRawFd, BorrowedFd};
@@ -39,15 +40,20 @@ unsafe impl Send for Ring {}
 impl Ring {
     /// Lets a socket that is not bound yet receive by shared memory.
     pub fn new(socket: BorrowedFd<'_>) -> io::Result<Self> {
-        set(socket, libc::SOL_PACKET, libc::PACKET_VERSION, &(libc::tpacket_versions::TPACKET_V2 as c_int))?;
-        set(socket, libc::SOL_PACKET, libc::PACKET_COPY_THRESH, &1)?;
+        set_option(
+            socket,
+            libc::SOL_PACKET,
+            libc::PACKET_VERSION,
+            &(libc::tpacket_versions::TPACKET_V2 as c_int),
+        )?;
+        set_option(socket, libc::SOL_PACKET, libc::PACKET_COPY_THRESH, &1)?;
         let request = libc::tpacket_req {
             tp_block_size: BLOCK as u32,
             tp_block_nr: (PLACES * PLACE / BLOCK) as u32,
             tp_frame_size: PLACE as u32,
             tp_frame_nr: PLACES as u32,
         };
-        set(socket, libc::SOL_PACKET, libc::PACKET_RX_RING, &request)?;
+        set_option(socket, libc::SOL_PACKET, libc::PACKET_RX_RING, &request)?;
         let (access, kind) = (libc::PROT_READ | libc::PROT_WRITE, libc::MAP_SHARED);
         // SAFETY: a mapping at a place of the kernel's choice touches nothing that is there already.
         let start =
@@ -108,9 +114,9 @@ fn vlan_tag(status: u32, header: &libc::tpacket2_hdr) -> Option<(u16, u16)> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::device::device;
-    use super::super::socket::{BATCH, PacketSocket};
     use super::*;
+    use crate::gateway::datapath::socket::{BATCH, PacketSocket};
+    use crate::gateway::interfaces::device::device;
     use crate::netns::{apart, ip};
     use nix::sched::{CloneFlags, unshare};
     use std::io::IoSlice;
@@ -197,7 +203,7 @@ mod tests {
             send(sender, &over);
             assert_eq!(received(receiver), (over[..PLACES].to_vec(), 0));
             assert_eq!(receiver.drops().unwrap(), 500);
-            set(receiver.as_fd(), libc::SOL_SOCKET, libc::SO_RCVBUF, &20_000).unwrap();
+            set_option(receiver.as_fd(), libc::SOL_SOCKET, libc::SO_RCVBUF, &20_000).unwrap();
             let long: Vec<Vec<u8>> = (0..100).map(|n| frame(n, 1400)).collect();
             send(sender, &long);
             let (came, lost) = received(receiver);

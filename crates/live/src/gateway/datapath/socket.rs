@@ -5,17 +5,13 @@
 #![allow(unsafe_code)]
 
 use super::ring::{Ring, Taken};
+use super::slot::{HEAD_LEN, Slot};
+use super::system_call::{check, set_option};
 use std::ffi::c_int;
 use std::io::{self, IoSlice};
-use std::mem::{size_of, size_of_val, zeroed};
+use std::mem::{size_of, zeroed};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 
-/// Bytes of a virtio-net header ahead of every frame.
-pub const VNET_LEN: usize = 10;
-/// With that and an Ethernet header, bytes ahead of what mostly is a datagram.
-pub const HEAD_LEN: usize = VNET_LEN + 14;
-/// Largest datagram, with the tag that may be ahead of it.
-const MAX_REST: usize = 65_536 + 64;
 /// Messages in a call at most.
 pub const BATCH: usize = 64;
 /// Socket buffers: 100 ms of 1 Gb/s, with the kernel's bookkeeping.
@@ -26,53 +22,6 @@ const UNUSED: u16 = 0x88b6;
 /// Of linux/if_packet.h; `libc` does not have it.
 const PACKET_IGNORE_OUTGOING: c_int = 23;
 
-/// A frame that was received.
-pub struct Slot {
-    /// The virtio-net header and the first bytes of the frame.
-    pub head: [u8; HEAD_LEN],
-    /// Bytes of that.
-    pub head_len: usize,
-    /// What follows. Whoever wants to keep it takes it.
-    pub rest: Vec<u8>,
-    /// The VLAN tag that the kernel has taken out: TPID and TCI.
-    pub tag: Option<(u16, u16)>,
-    /// It did not fit.
-    pub truncated: bool,
-}
-
-impl Slot {
-    /// An empty one.
-    pub fn new() -> Self {
-        Self { head: [0; HEAD_LEN], head_len: 0, rest: Vec::new(), tag: None, truncated: false }
-    }
-    /// Bytes of the frame and its header.
-    pub fn len(&self) -> usize {
-        self.head_len + self.rest.len()
-    }
-    /// Holds a frame now that came whole, in two parts.
-    pub fn fill(&mut self, head: &[u8], rest: &[u8], tag: Option<(u16, u16)>) {
-        self.head[..head.len()].copy_from_slice(head);
-        self.head_len = head.len();
-        self.rest.clear();
-        self.rest.extend_from_slice(rest);
-        (self.tag, self.truncated) = (tag, false);
-    }
-    /// Holds nothing of a frame that is lost.
-    fn lose(&mut self) {
-        self.fill(&[], &[], None);
-        self.truncated = true;
-    }
-    /// Room for the largest frame: where to write it.
-    fn vectors(&mut self) -> [libc::iovec; 2] {
-        self.rest.clear();
-        self.rest.reserve_exact(MAX_REST);
-        [
-            libc::iovec { iov_base: self.head.as_mut_ptr().cast(), iov_len: HEAD_LEN },
-            libc::iovec { iov_base: self.rest.as_mut_ptr().cast(), iov_len: MAX_REST },
-        ]
-    }
-}
-
 /// A packet socket on one interface.
 pub struct PacketSocket {
     fd: OwnedFd,
@@ -81,18 +30,6 @@ pub struct PacketSocket {
     ring: Option<Ring>,
     /// Frames that the queue had no room for, since the last look.
     cut: u32,
-}
-
-/// The result of a system call.
-pub fn check(result: c_int) -> io::Result<c_int> {
-    if result < 0 { Err(io::Error::last_os_error()) } else { Ok(result) }
-}
-
-/// Sets an option of a socket.
-pub fn set<T: Copy>(socket: BorrowedFd<'_>, level: c_int, option: c_int, value: &T) -> io::Result<()> {
-    let (at, len) = (std::ptr::from_ref(value).cast(), size_of_val(value) as u32);
-    // SAFETY: the kernel reads the value's bytes, which live here.
-    check(unsafe { libc::setsockopt(socket.as_raw_fd(), level, option, at, len) }).map(|_| ())
 }
 
 impl PacketSocket {
@@ -120,7 +57,7 @@ impl PacketSocket {
         Ok(socket)
     }
     fn set<T: Copy>(&self, level: c_int, option: c_int, value: &T) -> io::Result<()> {
-        set(self.as_fd(), level, option, value)
+        set_option(self.as_fd(), level, option, value)
     }
     /// Lets it receive short frames by shared memory. It must not be bound yet.
     pub fn share_memory(&mut self) -> io::Result<()> {
@@ -233,7 +170,7 @@ impl PacketSocket {
                 Some(Taken::Whole) => {}
                 Some(Taken::Queued) => queued.push(slot),
                 Some(Taken::Cut) => {
-                    slot.lose();
+                    slot.mark_lost();
                     self.cut += 1;
                 }
                 None => break,
@@ -252,7 +189,7 @@ impl PacketSocket {
             slots = &mut slots[received..];
             tries -= 1;
         }
-        slots.iter_mut().for_each(|slot| slot.lose());
+        slots.iter_mut().for_each(|slot| slot.mark_lost());
         self.cut += slots.len() as u32;
         Ok(())
     }

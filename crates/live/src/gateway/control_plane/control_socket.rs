@@ -1,0 +1,209 @@
+//! The control socket: a Unix stream socket on which a running gateway answers the requests of [`super::protocol`].
+
+use super::capture;
+use super::operations::{ControlPlane, TOP_DEVICES};
+use super::protocol::{Request, Response};
+use crate::clock;
+use anyhow::{Context, bail};
+use paceline_net::{Duration, FlowKey};
+use std::fs;
+use std::io::{BufRead, BufReader, Read};
+use std::net::SocketAddr;
+use std::os::unix::fs::{FileTypeExt, PermissionsExt};
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread;
+use std::time;
+
+/// Folder of the control sockets whose configuration names no other place.
+pub const FOLDER: &str = "/run/paceline";
+/// Longest request line. Chosen: the longest valid request, a capture between IPv6 addresses, has about 200 bytes.
+const MAX_REQUEST_BYTES: u64 = 1024;
+/// Requests answered at the same time; further connections are closed. Chosen: far more than operators have, few enough
+/// threads to be harmless.
+const MAX_CLIENTS: usize = 32;
+/// A client that does not send its request, or does not read its answer, for this long is disconnected. Chosen: longer
+/// than a person notices, so that a stalled client does not keep a thread.
+const CLIENT_TIMEOUT: time::Duration = time::Duration::from_secs(5);
+/// Pause after a failed accept(2). Chosen: the usual error is a lack of descriptors, which lasts.
+const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
+
+/// An open control socket. Its file is removed when it is dropped.
+pub struct ControlSocket {
+    path: PathBuf,
+}
+
+impl ControlSocket {
+    /// Listens at `path`, or in the default folder under a name made of the interfaces' names.
+    pub fn open(path: Option<&Path>, (server, mobile): (&str, &str)) -> anyhow::Result<(Self, UnixListener)> {
+        let default = |end: &str| Path::new(FOLDER).join(format!("{server}-{mobile}{end}.sock"));
+        let path = match path {
+            Some(path) if is_alive(path) => bail!("control = {:?}: a gateway listens there", path.display()),
+            Some(path) => path.to_owned(),
+            None => {
+                fs::create_dir_all(FOLDER).with_context(|| format!("cannot make {FOLDER}"))?;
+                // In another network namespace, interfaces may have the same names.
+                let taken = is_alive(&default(""));
+                default(&if taken { format!("-{}", std::process::id()) } else { String::new() })
+            }
+        };
+        let context = || format!("cannot listen at {}", path.display());
+        match fs::metadata(&path) {
+            Ok(stale) if stale.file_type().is_socket() => fs::remove_file(&path).with_context(context)?,
+            Ok(_) => bail!("control = {:?}: allowed: a socket, or nothing that is there", path.display()),
+            Err(_) => {} // bind(2) reports any other problem
+        }
+        let listener = UnixListener::bind(&path).with_context(context)?;
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o600)).with_context(context)?;
+        Ok((Self { path }, listener))
+    }
+    /// The socket's file.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+    /// Answers requests, each in a thread of its own.
+    pub fn serve(listener: UnixListener, control_plane: Arc<ControlPlane>) -> anyhow::Result<()> {
+        let clients = Arc::new(AtomicUsize::new(0));
+        let accept = move || {
+            for stream in listener.incoming() {
+                let Ok(stream) = stream else {
+                    clock::pause(ACCEPT_PAUSE);
+                    continue;
+                };
+                if clients.load(Ordering::Relaxed) >= MAX_CLIENTS {
+                    continue; // dropping the stream closes it
+                }
+                clients.fetch_add(1, Ordering::Relaxed);
+                let (control_plane, clients_here) = (Arc::clone(&control_plane), Arc::clone(&clients));
+                let work = move || {
+                    let _ = answer(stream, &control_plane); // the client may have disconnected
+                    clients_here.fetch_sub(1, Ordering::Relaxed);
+                };
+                if thread::Builder::new().name("request".into()).spawn(work).is_err() {
+                    clients.fetch_sub(1, Ordering::Relaxed);
+                }
+            }
+        };
+        thread::Builder::new().name("control".into()).spawn(accept).context("cannot start a thread")?;
+        Ok(())
+    }
+}
+
+impl Drop for ControlSocket {
+    fn drop(&mut self) {
+        let _ = fs::remove_file(&self.path);
+    }
+}
+
+fn is_alive(path: &Path) -> bool {
+    UnixStream::connect(path).is_ok()
+}
+
+fn answer(mut stream: UnixStream, control_plane: &ControlPlane) -> anyhow::Result<()> {
+    stream.set_read_timeout(Some(CLIENT_TIMEOUT))?;
+    stream.set_write_timeout(Some(CLIENT_TIMEOUT))?;
+    let mut line = Vec::new();
+    BufReader::new((&stream).take(MAX_REQUEST_BYTES)).read_until(b'\n', &mut line)?;
+    let request = match parse(&line) {
+        Ok(request) => request,
+        Err(problem) => return Response::Error(problem).write_line(&mut stream),
+    };
+    match request {
+        Request::Status => Response::Status(Box::new(control_plane.status())).write_line(&mut stream),
+        Request::Devices => Response::Devices(control_plane.top_devices(TOP_DEVICES)).write_line(&mut stream),
+        Request::Flows => {
+            control_plane.flows(|flows| Response::Flows(flows).write_line(&mut stream).is_ok());
+            Response::End.write_line(&mut stream)
+        }
+        Request::Reload => {
+            let reloaded = control_plane.reload();
+            reloaded.map_or_else(Response::Error, |()| Response::Reloaded).write_line(&mut stream)
+        }
+        Request::Stop { limit } => {
+            Response::Stopping.write_line(&mut stream)?;
+            control_plane.request_stop(limit, stream);
+            Ok(())
+        }
+        Request::Capture { server, mobile, packets, time } => {
+            capture(stream, control_plane, (server, mobile), (packets, time))
+        }
+    }
+}
+
+/// Parses a request line. The error says what is wrong and which requests there are.
+fn parse(line: &[u8]) -> Result<Request, String> {
+    if line.len() as u64 == MAX_REQUEST_BYTES && line.last() != Some(&b'\n') {
+        return Err(format!("request refused: allowed: a line of up to {MAX_REQUEST_BYTES} bytes"));
+    }
+    serde_json::from_slice(line).map_err(|error| {
+        format!(
+            "request refused: {error}; allowed: one JSON line, \"status\", \"flows\", \"devices\", \"reload\", \
+             {{\"stop\":{{\"limit\":TIME}}}} or {{\"capture\":{{\"server\":..., \"mobile\":..., \"packets\":..., \
+             \"time\":TIME}}}}"
+        )
+    })
+}
+
+fn capture(
+    mut stream: UnixStream,
+    control_plane: &ControlPlane,
+    (server, mobile): (SocketAddr, SocketAddr),
+    (packets, time): (u64, Duration),
+) -> anyhow::Result<()> {
+    let key =
+        FlowKey { src: server.ip(), dst: mobile.ip(), src_port: server.port(), dst_port: mobile.port() };
+    let (packets, time) = (packets.min(capture::MAX_PACKETS), time.min(capture::MAX_TIME));
+    let Some(captured) = control_plane.capture(key, time) else {
+        let problem = format!("{server}-{mobile}: no such connection is accelerated");
+        return Response::Error(problem).write_line(&mut stream);
+    };
+    Response::Capturing.write_line(&mut stream)?;
+    capture::write(stream, &captured, packets, time)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_stale_socket_is_replaced_and_any_other_file_is_kept() {
+        let folder = std::env::temp_dir().join(format!("paceline-control-{}", std::process::id()));
+        fs::create_dir_all(&folder).unwrap();
+        let (file, socket) = (folder.join("box.toml"), folder.join("stale.sock"));
+        fs::write(&file, "server").unwrap();
+        drop(UnixListener::bind(&socket).unwrap());
+        let open = |path: &Path| ControlSocket::open(Some(path), ("eth0", "eth1")).map(|_| ());
+        let refused = open(&file).map_err(|error| format!("{error:#}"));
+        let kept = fs::read_to_string(&file);
+        let opened = open(&socket);
+        fs::remove_dir_all(&folder).unwrap();
+        assert_eq!(kept.unwrap(), "server");
+        assert!(refused.unwrap_err().contains("box.toml\": allowed: "));
+        assert!(opened.is_ok(), "{opened:?}");
+    }
+
+    #[test]
+    fn a_malformed_request_is_refused_with_its_fault_and_the_allowed_requests() {
+        for (line, fault) in [
+            (&b""[..], "EOF"),
+            (b"status\n", "expected value"),
+            (b"\"restart\"\n", "unknown variant `restart`"),
+            (b"{\"status\":{}}\n", "status"),
+            (b"{\"stop\":{\"limit\":5}}\n", "quantity with its unit"),
+            (b"{\"stop\":{\"limit\":\"10 parsecs\"}}\n", "parsecs"),
+            (b"{\"stop\":{\"hurry\":true}}\n", "unknown field `hurry`"),
+            (b"{\"capture\":{\"server\":\"here\"}}\n", "socket address"),
+            (b"\"status\" \"stop\"\n", "trailing"),
+            (b"\"stat\xff\"\n", "invalid"),
+        ] {
+            let problem = parse(line).unwrap_err();
+            assert!(problem.contains(fault) && problem.contains("allowed: "), "{problem}");
+        }
+        let problem = parse(&[b'"'; MAX_REQUEST_BYTES as usize]).unwrap_err();
+        assert!(problem.contains("up to 1024 bytes"), "{problem}");
+        assert_eq!(parse(b"\"status\"\n"), Ok(Request::Status));
+        assert_eq!(parse(b"{\"stop\":{}}"), Ok(Request::Stop { limit: None }));
+    }
+}

@@ -1,0 +1,336 @@
+//! The operations on a running gateway: status, reload, stop, capture, and the checks that are repeated while it runs.
+//!
+//! [`ControlPlane`] is shared by the threads of the control socket, the HTTP server and the program's main thread. It
+//! sends requests to the workers by channels and never touches their connections itself.
+
+use super::capture::{self, Captured};
+use super::filter_watch::FilterWatch;
+use super::metrics;
+use super::protocol::{Response, StopReport};
+use super::requests::{Page, Snapshot, WorkerRequest};
+use super::status::{DeviceStatus, FlowStatus, Status};
+use crate::clock;
+use crate::gateway::config::{GatewayConfig, Mode};
+use crate::gateway::counter::Counter;
+use crate::gateway::crash_recovery::guardian::Guardian;
+use crate::gateway::datapath::steering::Steering;
+use crate::gateway::interfaces::{bridge, router};
+use crate::gateway::random::random;
+use anyhow::Context;
+use paceline_net::{Duration, FlowKey, Instant};
+use paceline_pep::accelerator::{DeviceSnapshot, FlowSnapshot};
+use paceline_pep::ack_filter::Finding;
+use std::net::IpAddr;
+use std::os::unix::net::UnixStream;
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time;
+/// Longest wait for a worker's answer. Chosen: a worker looks for requests every 10 ms; one that does not answer for
+/// this long hangs.
+const ANSWER_TIMEOUT: time::Duration = time::Duration::from_secs(2);
+/// Devices in the list of those that have acknowledged most. Chosen: a page of a terminal.
+pub const TOP_DEVICES: usize = 20;
+
+/// A running gateway, as its operator sees it.
+pub struct ControlPlane {
+    /// Version and commit.
+    pub version: String,
+    file: Option<PathBuf>,
+    started_at: Instant,
+    config: Mutex<Arc<GatewayConfig>>,
+    /// None after the gateway has ended.
+    steering: Mutex<Option<Steering>>,
+    /// None if no connections are compared.
+    filter_watch: Mutex<Option<FilterWatch>>,
+    workers: Vec<Sender<WorkerRequest>>,
+    /// By worker.
+    last_snapshots: Mutex<Vec<LastSnapshot>>,
+    guardian: Mutex<Option<Guardian>>,
+    draining: AtomicBool,
+    aside: AtomicBool,
+    /// The time limit of a stop that was requested and is not yet taken up.
+    requested_stop: Mutex<Option<Duration>>,
+    /// Clients that wait for the end of the gateway.
+    stop_clients: Mutex<Vec<UnixStream>>,
+}
+
+/// A worker's last snapshot. It is summed as well after the worker has ended or if it does not answer, so that counters
+/// never fall.
+#[derive(Clone, Default)]
+struct LastSnapshot {
+    snapshot: Snapshot,
+    ended: bool,
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl ControlPlane {
+    pub(crate) fn new(
+        (version, file): (String, Option<PathBuf>),
+        config: GatewayConfig,
+        steering: Steering,
+        workers: Vec<Sender<WorkerRequest>>,
+        guardian: Option<Guardian>,
+    ) -> Self {
+        Self {
+            version,
+            file,
+            started_at: clock::now(),
+            filter_watch: Mutex::new(FilterWatch::new(&config.filter)),
+            config: Mutex::new(Arc::new(config)),
+            steering: Mutex::new(Some(steering)),
+            last_snapshots: Mutex::new(vec![LastSnapshot::default(); workers.len()]),
+            workers,
+            guardian: Mutex::new(guardian),
+            draining: AtomicBool::new(false),
+            aside: AtomicBool::new(false),
+            requested_stop: Mutex::default(),
+            stop_clients: Mutex::default(),
+        }
+    }
+    /// The configuration in force.
+    pub fn config(&self) -> Arc<GatewayConfig> {
+        Arc::clone(&lock(&self.config))
+    }
+
+    fn send_to_all(&self, request: impl Fn() -> WorkerRequest) {
+        for worker in &self.workers {
+            let _ = worker.send(request()); // the worker may have ended
+        }
+    }
+    /// Each worker's answer; None from a worker that has ended or does not answer in time.
+    fn ask_all<T>(&self, request: impl Fn(Sender<T>) -> WorkerRequest) -> Vec<Option<T>> {
+        let answers: Vec<Option<Receiver<T>>> = self
+            .workers
+            .iter()
+            .map(|worker| {
+                let (answer, answers) = channel();
+                worker.send(request(answer)).ok().map(|()| answers)
+            })
+            .collect();
+        answers.into_iter().map(|answers| answers?.recv_timeout(ANSWER_TIMEOUT).ok()).collect()
+    }
+
+    /// The sum of the workers' snapshots, with the kernel programs' counters.
+    pub fn snapshot(&self) -> Snapshot {
+        let answers = self.ask_all(WorkerRequest::Snapshot);
+        let mut last = lock(&self.last_snapshots);
+        for (last, answer) in last.iter_mut().zip(answers) {
+            if let Some(answer) = answer.filter(|_| !last.ended) {
+                last.snapshot = answer;
+            }
+        }
+        self.sum(last.iter().map(|last| last.snapshot.clone()).collect())
+    }
+    /// Keeps the snapshot of a worker that has ended.
+    pub(crate) fn note_end(&self, worker: usize, snapshot: &Snapshot) {
+        if let Some(last) = lock(&self.last_snapshots).get_mut(worker) {
+            *last = LastSnapshot { snapshot: snapshot.clone(), ended: true };
+        }
+    }
+    /// Sums snapshots of workers, and adds the kernel programs' counters.
+    pub(crate) fn sum(&self, parts: Vec<Snapshot>) -> Snapshot {
+        let mut all = Snapshot::default();
+        parts.into_iter().for_each(|part| all.add(part));
+        all.counters.extend(lock(&self.steering).iter().flat_map(Steering::counters));
+        all.filter_stopped = self.filter_stopped().is_some();
+        all
+    }
+    /// State and counters of the gateway.
+    pub fn status(&self) -> Status {
+        let (config, snapshot) = (self.config(), self.snapshot());
+        Status {
+            version: self.version.clone(),
+            process: std::process::id(),
+            server: config.server.clone(),
+            mobile: config.mobile.clone(),
+            workers: config.workers,
+            uptime: clock::now().since(self.started_at).as_secs_f64(),
+            draining: self.draining.load(Ordering::Relaxed),
+            aside: self.is_aside(),
+            guarded: self.is_guarded(),
+            filter_stopped: self.filter_stopped().map(|finding| finding.to_string()),
+            flows: snapshot.flow_count,
+            openings: snapshot.openings,
+            exposure: snapshot.exposure,
+            held: snapshot.held,
+            counters: snapshot.counters.by_name(),
+        }
+    }
+    /// The comparison's finding for which the ACK filter was switched off.
+    fn filter_stopped(&self) -> Option<Finding> {
+        lock(&self.filter_watch).as_ref().and_then(FilterWatch::finding)
+    }
+    /// Whether the gateway leaves all connections to the kernel because it cannot work between its interfaces.
+    pub fn is_aside(&self) -> bool {
+        self.aside.load(Ordering::Relaxed)
+    }
+    fn is_guarded(&self) -> bool {
+        lock(&self.guardian).as_mut().is_some_and(Guardian::is_running)
+    }
+    /// All metrics in Prometheus' text format.
+    pub fn metrics(&self) -> String {
+        metrics::text(&self.snapshot(), &self.version, self.is_guarded())
+    }
+    /// Passes all accelerated connections to `take`, a page at a time, until it returns false.
+    pub fn flows(&self, mut take: impl FnMut(Vec<FlowStatus>) -> bool) {
+        self.pages(WorkerRequest::Flows, |page: Vec<FlowSnapshot>| {
+            take(page.into_iter().map(Into::into).collect())
+        });
+    }
+    /// The `count` devices that have acknowledged most.
+    pub fn top_devices(&self, count: usize) -> Vec<DeviceStatus> {
+        let mut top: Vec<DeviceStatus> = Vec::new();
+        self.pages(WorkerRequest::Devices, |page: Vec<DeviceSnapshot>| {
+            top.extend(page.into_iter().map(DeviceStatus::from));
+            top.sort_by_key(|device| (std::cmp::Reverse(device.delivered), device.address));
+            top.truncate(count);
+            true
+        });
+        top
+    }
+    fn pages<T>(
+        &self,
+        request: impl Fn(u32, Sender<Page<T>>) -> WorkerRequest,
+        mut take: impl FnMut(Vec<T>) -> bool,
+    ) {
+        for worker in &self.workers {
+            let mut from = Some(0);
+            while let Some(start) = from {
+                let (answer, answers) = channel();
+                if worker.send(request(start, answer)).is_err() {
+                    break;
+                }
+                let Ok((entries, next)) = answers.recv_timeout(ANSWER_TIMEOUT) else { break };
+                if !take(entries) {
+                    return;
+                }
+                from = next;
+            }
+        }
+    }
+    /// Starts to copy a connection's packets; `key` may have either direction. None if there is no such connection.
+    pub fn capture(&self, key: FlowKey, time: Duration) -> Option<Receiver<Captured>> {
+        let known =
+            |key: FlowKey| self.ask_all(|answer| WorkerRequest::Knows(key, answer)).contains(&Some(true));
+        if !known(key) && !known(key.reversed()) {
+            return None;
+        }
+        let (tap, captured) = capture::open(key, time);
+        self.send_to_all(|| WorkerRequest::Capture(tap.clone()));
+        Some(captured)
+    }
+
+    /// Reads the configuration file again. On an error, such as a changed key that is fixed at run time, the old
+    /// configuration stays in force; the error names the keys.
+    pub fn reload(&self) -> Result<(), String> {
+        let path = self.file.as_ref().ok_or("the gateway was started without a file")?;
+        let file = path.display().to_string();
+        let text = std::fs::read_to_string(path).map_err(|error| format!("{file}: {error}"))?;
+        let mut new = GatewayConfig::parse(&file, &text)?;
+        let mut current = lock(&self.config);
+        current.orient(&mut new);
+        let fixed = current.fixed_changes(&new);
+        if !fixed.is_empty() {
+            let keys = fixed.join(", ");
+            return Err(format!(
+                "{file}: cannot change while the gateway runs: {keys}; stop it and start it again"
+            ));
+        }
+        if let Some(steering) = lock(&self.steering).as_ref()
+            && current.policy != new.policy
+        {
+            steering.change_policies(&new).map_err(|error| format!("{error:#}"))?;
+        }
+        *lock(&self.filter_watch) = FilterWatch::new(&new.filter); // a filter that was switched off is on again
+        *current = Arc::new(new);
+        let config = Arc::clone(&current);
+        self.send_to_all(|| WorkerRequest::Configure(Arc::clone(&config)));
+        Ok(())
+    }
+
+    /// Checks the interfaces, and tells the kernel programs what has changed there. To be called about once a second.
+    /// If the gateway cannot work between its interfaces, the error says why, and the kernel forwards everything until
+    /// the problem is gone.
+    pub fn check_interfaces(&self) -> anyhow::Result<()> {
+        let config = self.config();
+        let fit = match config.mode {
+            Mode::Bridge => {
+                let (bridge, fit) = bridge::inspect(&config)?;
+                let set = |steering: &Steering| bridge.iter().try_for_each(|now| steering.set_bridge(now));
+                lock(&self.steering).iter().try_for_each(set)?;
+                fit
+            }
+            Mode::Routed => {
+                let interfaces =
+                    nix::ifaddrs::getifaddrs().context("cannot read this machine's addresses")?;
+                let addresses: Vec<IpAddr> =
+                    interfaces.filter_map(|interface| own_address(&interface)).collect();
+                lock(&self.steering).iter().try_for_each(|steering| steering.set_local(&addresses))?;
+                router::inspect(&config)?
+            }
+        };
+        if self.aside.swap(fit.is_err(), Ordering::Relaxed) != fit.is_err() {
+            self.send_to_all(|| WorkerRequest::Aside(fit.is_err().then_some(config.drain)));
+        }
+        fit
+    }
+    /// Ends a period of the ACK filter's comparison if it is over, and starts the next one. To be called several times a
+    /// second. Returns, once, the finding for which the filter is switched off.
+    pub fn compare_filter(&self) -> anyhow::Result<Option<Finding>> {
+        let (steering, mut watch) = (lock(&self.steering), lock(&self.filter_watch));
+        let (Some(steering), Some(watch)) = (steering.as_ref(), watch.as_mut()) else { return Ok(None) };
+        let now = clock::now();
+        if !watch.is_due(now) {
+            return Ok(None);
+        }
+        let holdout = watch.next_period(now, steering, random()? as u32)?;
+        self.send_to_all(|| WorkerRequest::HoldOut(holdout));
+        Ok(watch.finding())
+    }
+    /// Lets the workers end when their connections have been delivered everything that was acknowledged for them, or
+    /// after `limit`.
+    pub fn drain(&self, limit: Duration) {
+        self.draining.store(true, Ordering::Relaxed);
+        self.send_to_all(|| WorkerRequest::Drain(limit));
+    }
+    /// Lets the workers end at once.
+    pub fn abort(&self) {
+        self.draining.store(true, Ordering::Relaxed);
+        self.send_to_all(|| WorkerRequest::Abort);
+    }
+    /// A client requests a stop. It gets a [`StopReport`] on `stream` when the gateway has ended.
+    pub(crate) fn request_stop(&self, limit: Option<Duration>, stream: UnixStream) {
+        lock(&self.stop_clients).push(stream);
+        *lock(&self.requested_stop) = Some(limit.unwrap_or(self.config().drain));
+    }
+    /// The time limit of a stop that was requested since the last call.
+    pub fn take_requested_stop(&self) -> Option<Duration> {
+        lock(&self.requested_stop).take()
+    }
+    /// Detaches the kernel programs, and reports the end to the clients that wait for it.
+    pub(crate) fn close(&self, end: &anyhow::Result<Snapshot>) {
+        let response = match end {
+            Ok(end) => {
+                let detached = end.counters.get(Counter::FlowsDetachedAtEnd);
+                let reset = end.counters.get(Counter::FlowsResetAtEnd);
+                Response::Ended(StopReport { detached, reset })
+            }
+            Err(error) => Response::Error(format!("{error:#}")),
+        };
+        *lock(&self.steering) = None;
+        for mut stream in lock(&self.stop_clients).drain(..) {
+            let _ = response.write_line(&mut stream); // the client may have disconnected
+        }
+    }
+}
+
+fn own_address(interface: &nix::ifaddrs::InterfaceAddress) -> Option<IpAddr> {
+    let address = interface.address.as_ref()?;
+    let v4 = address.as_sockaddr_in().map(|v4| v4.ip().into());
+    v4.or_else(|| address.as_sockaddr_in6().map(|v6| v6.ip().into()))
+}

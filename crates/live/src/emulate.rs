@@ -15,7 +15,7 @@ use nix::sys::signal::{Signal, kill};
 use paceline_net::{Instant, Node, Output, Packet, Port};
 use paceline_sim::address;
 use paceline_sim::model::{HOST_SIDE, real_station};
-use paceline_sim::{Model, Reading, RunResult, Scenario};
+use paceline_sim::{Model, Recorder, RunResult, Scenario};
 use signal_hook::consts::{SIGCHLD, SIGINT, SIGTERM};
 use std::fs::File;
 use std::io::Write;
@@ -64,13 +64,13 @@ pub struct Report {
 /// The model with its readings, as one node.
 struct Observed {
     model: Model,
-    reading: Reading,
+    recorder: Recorder,
 }
 
 impl Observed {
     fn end_at(&mut self, now: Instant) {
         self.model.engine.run_until(now);
-        self.reading.end_here(&mut self.model);
+        self.recorder.record_end(&mut self.model);
     }
 }
 
@@ -80,15 +80,15 @@ impl Node for Observed {
     }
     fn handle_timeout(&mut self, now: Instant) {
         self.model.engine.run_until(now);
-        if self.reading.next_stop() <= now {
-            self.reading.stop(&mut self.model);
+        if self.recorder.next_at() <= now {
+            self.recorder.record(&mut self.model);
         }
     }
     fn poll_output(&mut self, now: Instant) -> Option<Output> {
         self.model.engine.poll_output(now)
     }
     fn poll_timeout(&self) -> Option<Instant> {
-        let stop = self.reading.next_stop();
+        let stop = self.recorder.next_at();
         Some(self.model.engine.poll_timeout().map_or(stop, |at| at.min(stop)))
     }
 }
@@ -119,17 +119,17 @@ pub fn run(emulation: &Emulation<'_>) -> anyhow::Result<Report> {
         namespaces.push((*station, namespace));
     }
     let signals = Signals::register()?;
-    let reading = Reading::new(scenario, scenario.run.seed, &model);
+    let recorder = Recorder::new(scenario, scenario.run.seed);
     let mut programs = Programs::start(namespaces, emulation.command)?;
     prefer_this_thread();
     let _awake = stay_awake();
-    let mut realtime = Realtime::new(Observed { model, reading }, Monotonic::start(), devices);
+    let mut realtime = Realtime::new(Observed { model, recorder }, Monotonic::start(), devices);
     drive(&mut realtime, &signals, &mut programs)?;
     linger(&mut realtime, &signals, scenario)?;
 
     let lateness = realtime.lateness().clone();
-    let Observed { mut model, reading } = realtime.into_node();
-    let result = reading.finish(&mut model);
+    let Observed { mut model, recorder } = realtime.into_node();
+    let result = recorder.finish(&mut model);
     if let Some(file) = capture_file {
         drop(model);
         file.finish()?;

@@ -1,30 +1,30 @@
-//! From a scenario file to results, one way: `scenario -> model -> engine -> run -> results`.
+//! From a scenario file to results, one way: `scenario -> model -> engine -> counters -> results`.
+//!
+//! [`scenario`] reads a file; [`Model`] builds its network as nodes of an [`Engine`]: hosts (`endpoints`), the core
+//! network, a proxy if there is one, and the access, a cell or a [`link`]. [`simulate`] runs the engine, has the
+//! model read (`counters`), and computes figures ([`results`]). [`reproduce`] sets them beside published ones.
 //!
 //! Pure: no sockets, no threads, no wall clock. The emulator runs the same [`Model`] in real time.
 #![forbid(unsafe_code)]
 
 pub mod address;
-mod agenda;
-mod cell;
 pub mod core_network;
-pub mod counters;
+mod counters;
+mod endpoints;
 pub mod engine;
-pub mod hops;
-pub mod host;
 pub mod link;
 pub mod model;
-pub mod monitor;
-pub mod pep;
+mod proxy;
 pub mod reproduce;
 pub mod results;
-pub mod run;
+mod run;
 pub mod scenario;
-pub mod split;
-pub mod udp;
 
+pub use core_network::hops;
+pub use endpoints::host;
 pub use engine::{Capture, Engine};
 pub use model::Model;
 pub use paceline_tcp::Variant;
 pub use results::{Origin, RunResult, Summary, Totals};
-pub use run::{Reading, simulate};
+pub use run::{Recorder, simulate};
 pub use scenario::{Scenario, ScenarioError};

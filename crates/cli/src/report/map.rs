@@ -100,7 +100,7 @@ mod tests {
             downlink_block_bytes: 0.0,
             scheduling_requests: 0,
             uplink: UplinkResult::default(),
-            waits: paceline_sim::results::RadioWaits::default(),
+            waits: paceline_sim::results::RadioDelays::default(),
             sector: index,
             place,
         }

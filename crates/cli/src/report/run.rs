@@ -5,7 +5,7 @@ use super::html;
 use super::map;
 use super::over_time;
 use crate::table;
-use paceline_sim::results::{GroupResult, LimitShares, RadioWaits, StationResult};
+use paceline_sim::results::{GroupResult, LimitShares, RadioDelays, StationResult};
 use paceline_sim::{Origin, RunResult, Scenario, Totals};
 use serde::Deserialize;
 
@@ -106,7 +106,7 @@ impl Run {
         };
         let pictures = [
             chart("What the senders waited for", "% of time", LimitShares::NAMES, |g| g.limits.values()),
-            chart("Where the round trip passes", "% of RTT", RadioWaits::NAMES, |g| g.round_trip.values()),
+            chart("Where the round trip passes", "% of RTT", RadioDelays::NAMES, |g| g.round_trip.values()),
         ];
         format!("{table}{}", html::figures(&pictures.concat()))
     }

@@ -18,7 +18,7 @@ pub use generate::generated;
 pub use pipe::PipeStats;
 pub use trace::{OPPORTUNITY, Trace, TraceError};
 
-use crate::agenda::Agenda;
+use crate::engine::Agenda;
 use crate::scenario;
 use cellular::Downlink;
 use fixed::Fixed;

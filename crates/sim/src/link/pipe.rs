@@ -9,7 +9,7 @@
 use super::cellular::Downlink;
 use super::fixed::Fixed;
 use super::trace::{Opportunities, PACKET_INFORMATION};
-use crate::agenda::NEVER;
+use crate::engine::NEVER;
 use crate::scenario;
 use hdrhistogram::Histogram;
 use paceline_net::{Bytes, Duration, Instant, Packet, Stream};

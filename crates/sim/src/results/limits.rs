@@ -6,8 +6,8 @@
 //! a packet in each buffer and of a block in HARQ; these are stated as shares of the connection's mean round-trip
 //! time. What is left is the wires and the hops with their queues, the servers, delayed ACKs and RLC's reordering.
 
-use super::ratio;
-use crate::counters::Counters;
+use super::statistics::ratio;
+use crate::counters::{ConnectionReading, Counters};
 use paceline_tcp::{Limit, LimitTimes};
 use serde::{Deserialize, Serialize};
 
@@ -69,7 +69,7 @@ impl LimitShares {
 
 shares! {
     /// Mean times that the packets of a station spend in the radio, ms.
-    RadioWaits {
+    RadioDelays {
         /// A packet in the eNB's buffer.
         downlink_queue,
         /// A packet in the station's buffer while it waits for the first block since the buffer was empty: scheduling
@@ -84,7 +84,7 @@ shares! {
     }
 }
 
-impl RadioWaits {
+impl RadioDelays {
     /// What these counters say.
     pub(crate) fn new(c: &Counters) -> Self {
         // Packets that a filter discards wait for a grant too, and leave no more.
@@ -119,7 +119,7 @@ impl RadioWaits {
 
 /// What several connections waited for: their sums.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Waits {
+pub struct SenderSums {
     pub(crate) times: LimitTimes,
     pub(crate) flows: u64,
     pub(crate) bytes: u64,
@@ -131,11 +131,29 @@ pub struct Waits {
     /// Largest window that a receiver has offered.
     pub(crate) window: u64,
     pub(crate) send_buffer: u64,
-    /// [`RadioWaits`] for each measured round-trip time, summed: a connection counts as often as in their mean.
+    /// [`RadioDelays`] for each measured round-trip time, summed: a connection counts as often as in their mean.
     pub(crate) radio: [f64; 5],
 }
 
-impl Waits {
+impl SenderSums {
+    /// Sums over the ends of one connection, whose station's packets had these mean radio delays.
+    pub(crate) fn of_connection(connection: &ConnectionReading, radio: &RadioDelays) -> Self {
+        let mut sums = Self { flows: 1, ..Self::default() };
+        for sender in &connection.senders {
+            sums.times.add(&sender.times);
+            sums.bytes += sender.bytes_acked;
+            sums.segments += sender.segments;
+            sums.retransmissions += sender.retransmissions;
+            sums.timeouts += sender.timeouts;
+            sums.rtt_ns += sender.rtt_ns;
+            sums.rtt_samples += sender.rtt_samples;
+            sums.window = sums.window.max(sender.window_bytes);
+            sums.send_buffer = sums.send_buffer.max(sender.send_buffer_bytes);
+        }
+        let samples = sums.rtt_samples as f64;
+        sums.radio.iter_mut().zip(radio.values()).for_each(|(sum, delay)| *sum = delay * samples);
+        sums
+    }
     /// Whether there was a connection.
     pub(crate) fn any(&self) -> bool {
         !self.times.life().is_zero()
@@ -154,20 +172,15 @@ impl Waits {
         self.send_buffer = self.send_buffer.max(other.send_buffer);
         self.radio.iter_mut().zip(other.radio).for_each(|(sum, wait)| *sum += wait);
     }
-    /// The radio of the station that these connections belong to.
-    pub(crate) fn set_radio(&mut self, waits: &RadioWaits) {
-        let samples = self.rtt_samples as f64;
-        self.radio.iter_mut().zip(waits.values()).for_each(|(sum, wait)| *sum = wait * samples);
-    }
     /// Mean round-trip time, ms.
     pub(crate) fn rtt_ms(&self) -> f64 {
         ratio(self.rtt_ns, self.rtt_samples) / 1e6
     }
     /// Where it passes.
-    pub(crate) fn round_trip(&self) -> RadioWaits {
+    pub(crate) fn round_trip(&self) -> RadioDelays {
         let [downlink_queue, grant, uplink_queue, downlink_harq, uplink_harq] =
             self.radio.map(|sum| if self.rtt_samples == 0 { 0.0 } else { sum / self.rtt_samples as f64 });
-        let waits = RadioWaits { downlink_queue, grant, uplink_queue, downlink_harq, uplink_harq };
+        let waits = RadioDelays { downlink_queue, grant, uplink_queue, downlink_harq, uplink_harq };
         waits.shares_of(self.rtt_ms())
     }
     /// Payload bits per second of connections' lives.
@@ -259,13 +272,13 @@ pub struct GroupResult {
     /// Shares of their lives.
     pub limits: LimitShares,
     /// Shares of the round-trip time.
-    pub round_trip: RadioWaits,
+    pub round_trip: RadioDelays,
     /// The answer in words.
     pub verdict: String,
 }
 
 impl GroupResult {
-    pub(crate) fn new(group: usize, stations: u64, waits: &Waits) -> Self {
+    pub(crate) fn new(group: usize, stations: u64, waits: &SenderSums) -> Self {
         Self {
             group,
             stations,

@@ -1,8 +1,8 @@
 //! The figures of the whole cell in one run.
 
-use super::limits::{LimitShares, Waits};
-use super::ratio;
-use crate::counters::Counters;
+use super::limits::{LimitShares, SenderSums};
+use super::statistics::{jain, mbps, ratio};
+use crate::counters::{Counters, RadioCapacity};
 use paceline_net::Duration;
 use serde::{Deserialize, Serialize};
 
@@ -121,39 +121,30 @@ totals! {
     rtt_harq_share,
 }
 
-/// What all served cells together have in a TTI.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct PerTti {
-    pub downlink_prb: u64,
-    pub uplink_prb: u64,
-    pub uplink_grants: u64,
-}
-
-/// What a run's counters and the cells' size say.
-pub(crate) fn totals(stations: &[Counters], span: Duration, per_tti: PerTti, rtt_p95_us: u64) -> Totals {
+/// Figures that follow from counters over the measured interval `span`. Those of senders, distributions and a link's
+/// capacity are left at zero.
+pub(super) fn of_counters(stations: &[Counters], span: Duration, capacity: RadioCapacity) -> Totals {
     let seconds = span.as_secs_f64();
     let mut all = Counters::default();
     stations.iter().for_each(|station| all.add(station));
-    let mbps = |bytes: u64| bytes as f64 * 8.0 / seconds / 1e6;
     let per_second = |count: u64| count as f64 / seconds;
     let harq = all.downlink_harq_retransmissions + all.uplink_harq_retransmissions;
     let ttis = seconds * 1000.0;
     let of_ttis =
         |used: u64, per_tti: u64| if per_tti == 0 { 0.0 } else { used as f64 / (ttis * per_tti as f64) };
     Totals {
-        goodput_mbps: mbps(all.downloaded),
-        upload_mbps: mbps(all.uploaded),
+        goodput_mbps: mbps(all.downloaded, seconds),
+        upload_mbps: mbps(all.uploaded, seconds),
         acks_in_per_s: per_second(all.acks_in),
         acks_discarded_per_s: per_second(all.acks_discarded),
         acks_sent_per_s: per_second(all.acks_sent),
         rtt_mean_ms: ratio(all.rtt_sum, all.rtt_count) / 1e6,
-        rtt_p95_ms: rtt_p95_us as f64 / 1000.0,
         retransmission_share: ratio(all.retransmissions, all.segments),
         jain_index: jain(stations.iter().map(|s| (s.downloaded + s.uploaded) as f64)),
         downlink_block_bytes: ratio(all.downlink_block_bytes, all.downlink_blocks),
-        downlink_prb_share: of_ttis(all.downlink_prb, per_tti.downlink_prb),
-        uplink_prb_share: of_ttis(all.uplink_prb, per_tti.uplink_prb),
-        uplink_grant_share: of_ttis(all.grants, per_tti.uplink_grants),
+        downlink_prb_share: of_ttis(all.downlink_prb, capacity.downlink_prb),
+        uplink_prb_share: of_ttis(all.uplink_prb, capacity.uplink_prb),
+        uplink_grant_share: of_ttis(all.grants, capacity.uplink_grants),
         harq_retransmission_share: ratio(harq, all.downlink_blocks + all.uplink_blocks + harq),
         scheduling_requests_per_s: per_second(all.scheduling_requests),
         sr_wait_mean_ms: ratio(all.request_wait_ns, all.request_waits) / 1e6,
@@ -162,24 +153,21 @@ pub(crate) fn totals(stations: &[Counters], span: Duration, per_tti: PerTti, rtt
         preamble_collision_share: ratio(all.collisions, all.preambles),
         uplink_block_limited_share: ratio(all.block_limited, all.grants),
         uplink_power_limited_share: ratio(all.power_limited, all.grants),
-        stations_without_service: 0.0, // who has traffic is not in the counters, nor what it waited for
         downlink_queue_drops_per_s: per_second(all.downlink_queue_drops),
         radio_losses_per_s: per_second(all.radio_losses),
         pdcp_discards_per_s: per_second(all.pdcp_discards),
         uplink_queue_drops_per_s: per_second(all.uplink_queue_drops),
-        link_capacity_mbps: 0.0, // the link's own affair, as its distribution of delays is
-        link_sent_mbps: mbps(all.link_bytes),
+        link_sent_mbps: mbps(all.link_bytes, seconds),
         link_delay_mean_ms: ratio(all.link_queued_ns, all.link_sent) / 1e6,
-        link_delay_p95_ms: 0.0,
         udp_loss_share: ratio(all.udp_sent.saturating_sub(all.udp_received), all.udp_sent),
         udp_delay_mean_ms: ratio(all.udp_delay_ns, all.udp_received) / 1e6,
         ..Totals::default()
     }
 }
 
-/// The same with what the connections waited for.
-pub(crate) fn with_waits(totals: Totals, waits: &Waits) -> Totals {
-    let (limits, rtt) = (LimitShares::new(&waits.times), waits.round_trip());
+/// `totals` with the figures of all senders.
+pub(super) fn with_senders(totals: Totals, senders: &SenderSums) -> Totals {
+    let (limits, rtt) = (LimitShares::new(&senders.times), senders.round_trip());
     Totals {
         handshake_share: limits.handshake,
         application_share: limits.application,
@@ -194,23 +182,5 @@ pub(crate) fn with_waits(totals: Totals, waits: &Waits) -> Totals {
         rtt_uplink_queue_share: rtt.uplink_queue,
         rtt_harq_share: rtt.downlink_harq + rtt.uplink_harq,
         ..totals
-    }
-}
-
-/// Jain's fairness index; 1 where nothing was shared.
-pub fn jain(shares: impl Iterator<Item = f64>) -> f64 {
-    let (n, sum, squares) = shares.fold((0.0, 0.0, 0.0), |(n, s, q), x| (n + 1.0, s + x, q + x * x));
-    if squares == 0.0 { 1.0 } else { sum * sum / (n * squares) }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn jain_is_one_for_equal_shares() {
-        assert_eq!(jain([2.0, 2.0].into_iter()), 1.0);
-        assert_eq!(jain([1.0, 0.0].into_iter()), 0.5);
-        assert_eq!(jain([0.0, 0.0].into_iter()), 1.0);
     }
 }

@@ -1,6 +1,6 @@
 //! Which resource limits a station's uplink: the wait for a grant, random access, resource blocks, power, HARQ.
 
-use super::ratio;
+use super::statistics::ratio;
 use crate::counters::Counters;
 use serde::{Deserialize, Serialize};
 
@@ -47,26 +47,6 @@ pub struct UplinkResult {
 }
 
 impl UplinkResult {
-    /// Its columns of `stations.csv`.
-    pub(super) fn csv(&self) -> String {
-        format!(
-            "{:.3},{},{},{},{},{},{:.3},{},{:.3},{},{:.4},{:.4},{:.4},{}",
-            self.sr_wait_mean_ms,
-            self.sr_failures,
-            self.random_accesses,
-            self.preambles,
-            self.preamble_collisions,
-            self.random_access_failures,
-            self.random_access_mean_ms,
-            self.reestablishments,
-            self.reestablishment_mean_ms,
-            self.grants,
-            self.block_limited_share,
-            self.power_limited_share,
-            self.harq_retransmission_share,
-            self.headroom_mean_db.map_or(String::new(), |db| format!("{db:.2}"))
-        )
-    }
     /// The figures that these counters say.
     pub(super) fn new(counters: &Counters, power_correction_db: Option<f64>) -> Self {
         let c = counters;

@@ -1,5 +1,5 @@
 use super::*;
-use crate::results::{RadioWaits, StationResult};
+use crate::results::{RadioDelays, StationResult};
 
 const NETWORK: Network = Network {
     segment: 536.0,
@@ -24,7 +24,7 @@ fn run(seed: u64, acks: &[u64], goodput: &[f64], uplink: f64) -> RunResult {
         downlink_block_bytes: 2400.0,
         scheduling_requests: 0,
         uplink: crate::results::UplinkResult::default(),
-        waits: RadioWaits::default(),
+        waits: RadioDelays::default(),
         sector: 0,
         place: None,
     };
@@ -43,7 +43,7 @@ fn run(seed: u64, acks: &[u64], goodput: &[f64], uplink: f64) -> RunResult {
         totals,
         stations,
         flows: Vec::new(),
-        waits: Vec::new(),
+        senders: Vec::new(),
         samples: Vec::new(),
     }
 }

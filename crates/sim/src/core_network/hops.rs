@@ -10,7 +10,7 @@
 //! hops is known when it enters, so that it costs one event, not one per hop. Uplink the same holds for a cell's own
 //! hops, and again for the shared ones, which packets of several cells enter in the order of time.
 
-use crate::agenda::NEVER;
+use crate::engine::NEVER;
 use crate::scenario::Hop;
 use paceline_net::{Bytes, Duration, Instant, Packet};
 use std::collections::VecDeque;

@@ -1,6 +1,6 @@
 //! A host with TCP endpoints; port 0 is its network interface.
 
-use crate::agenda::NEVER;
+use crate::engine::NEVER;
 use paceline_net::{DropReason, FlowKey, Instant, Node, Output, Packet, Port};
 use paceline_tcp::Endpoint;
 use std::collections::VecDeque;

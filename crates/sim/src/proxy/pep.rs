@@ -1,16 +1,11 @@
 //! What stands between the wired hops and the access, as a node: port 0 is the side of the servers, port 1 that of
 //! the stations, where it measures what reaches them.
 
-use crate::monitor::Monitor;
-use crate::split::Split;
+use super::STATIONS;
+use super::split::Split;
+use crate::core_network::Monitor;
 use paceline_net::{AddressTable, Instant, Node, Output, Packet, Port};
 use paceline_pep::Accelerator;
-use paceline_pep::accelerator::Side;
-
-/// The port towards the servers.
-pub const SERVERS: Port = Side::Server.port();
-/// The port towards the stations.
-pub const STATIONS: Port = Side::Mobile.port();
 
 /// Which one.
 enum Function {

@@ -4,7 +4,10 @@
 //! goes, the emulator in real time; neither changes what it does. Events of equal time happen in the order in
 //! which they were scheduled. A packet passes a wire at once: links with rate and delay are nodes.
 
-use crate::agenda::{Agenda, NEVER};
+mod agenda;
+
+pub(crate) use agenda::{Agenda, NEVER};
+
 use paceline_net::{DropReason, Event, Instant, Node, Output, Packet, Payload, Port};
 use std::collections::{BTreeMap, VecDeque};
 

@@ -1,7 +1,7 @@
 //! One side of UDP flows of constant rate, as a probe sends them: each datagram carries the time at which it was sent
 //! and is answered by a short one that carries the same. Port 0 is the network.
 
-use crate::agenda::NEVER;
+use crate::engine::NEVER;
 use paceline_net::{
     Bytes, DropReason, Duration, Instant, IpHeader, Node, Offload, Output, Packet, Parsed, Payload, Port,
     Rate, Transport,

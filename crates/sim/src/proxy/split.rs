@@ -5,8 +5,8 @@
 //! buffer in each direction. Left out: connections that servers open, resets across the proxy, and the payload of
 //! real programs, of which a simulated endpoint knows only the length. What is not TCP passes.
 
-use crate::agenda::NEVER;
-use crate::pep::{SERVERS, STATIONS};
+use super::{SERVERS, STATIONS};
+use crate::engine::NEVER;
 use paceline_net::{
     Bytes, DropReason, FlowKey, Instant, Node, Output, Packet, Port, SeqNumber, Stream, TcpFlags,
 };

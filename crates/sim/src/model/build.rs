@@ -1,105 +1,24 @@
-//! Builds the network of a scenario: servers, core network, cell, stations.
-//!
-//! ```text
-//! server hosts - core (routes, monitor, hops) - cell, or another link - station hosts
-//! ```
-//!
-//! In the emulator some stations are real: their side of the cell, and the default route of the core, lead outside
-//! instead of to hosts.
+//! Builds the nodes of a model and their wires.
 
+use super::{HOST_SIDE, Model, ModelNode, cell_config, real_station};
 use crate::address;
-use crate::cell;
+use crate::core_network::hops::Hops;
 use crate::core_network::{self, Core};
+use crate::endpoints::{Host, Udp, UdpFlow};
 use crate::engine::{Engine, NodeId};
-use crate::hops::Hops;
-use crate::host::Host;
 use crate::link::Link;
-use crate::monitor::Monitor;
-use crate::pep::{self, Pep};
+use crate::proxy::{self, Pep, Split};
 use crate::scenario::{self, Direction, Scenario, Stations, Traffic};
-use crate::split::Split;
-use crate::udp::{Udp, UdpFlow, UdpStats};
-use paceline_net::{AddressTable, Bytes, Duration, Instant, Node, Output, Packet, Port, SeqNumber, Stream};
+use paceline_net::{AddressTable, Bytes, Duration, Instant, Port, SeqNumber, Stream};
 use paceline_pep::Accelerator;
-use paceline_ran::{CORE, Cell, station_port};
+use paceline_ran::{CORE, station_port};
 use paceline_tcp::{Endpoint, EndpointConfig, Source};
 use std::net::SocketAddr;
 
-/// The engine's port towards the host side of real stations.
-pub const HOST_SIDE: Port = Port(0);
-/// First port number of the servers.
+/// TCP or UDP port of a server's first flow; chosen: no service has it by default.
 const SERVER_PORT: u16 = 5001;
-
-/// The engine's port towards a real station.
-pub fn real_station(station: usize) -> Port {
-    station_port(station)
-}
-
-/// One of the kinds of node in a model.
-pub enum ModelNode {
-    /// TCP endpoints.
-    Host(Host),
-    /// UDP flows.
-    Udp(Udp),
-    /// The wired network.
-    Core(Box<Core>),
-    /// The cell.
-    Cell(Box<Cell>),
-    /// The link in its place.
-    Link(Box<Link>),
-    /// What stands before the access.
-    Pep(Box<Pep>),
-}
-
-/// What stands between core and stations.
-#[derive(Clone, Copy)]
-pub enum Access<'a> {
-    /// A cell.
-    Cell(&'a Cell),
-    /// Another link.
-    Link(&'a Link),
-}
-
-macro_rules! forward {
-    ($self:ident, $node:ident => $call:expr) => {
-        match $self {
-            ModelNode::Host($node) => $call,
-            ModelNode::Core($node) => $call,
-            ModelNode::Cell($node) => $call,
-            ModelNode::Udp($node) => $call,
-            ModelNode::Link($node) => $call,
-            ModelNode::Pep($node) => $call,
-        }
-    };
-}
-
-impl Node for ModelNode {
-    fn handle_packet(&mut self, now: Instant, from: Port, packet: Packet) {
-        forward!(self, node => node.handle_packet(now, from, packet));
-    }
-    fn handle_timeout(&mut self, now: Instant) {
-        forward!(self, node => node.handle_timeout(now));
-    }
-    fn poll_output(&mut self, now: Instant) -> Option<Output> {
-        forward!(self, node => node.poll_output(now))
-    }
-    fn poll_timeout(&self) -> Option<Instant> {
-        forward!(self, node => node.poll_timeout())
-    }
-}
-
-/// The network of a scenario.
-pub struct Model {
-    /// Runs it.
-    pub engine: Engine<ModelNode>,
-    core: NodeId,
-    pep: Option<NodeId>,
-    access: NodeId,
-    /// Per station, its server's host and its own; none for a real station.
-    hosts: Vec<Option<(NodeId, NodeId)>>,
-    /// Per station, what each of its transfers moves; none without end.
-    sizes: Vec<Option<Bytes>>,
-}
+/// TCP or UDP port of a station's first flow; chosen within the dynamic ports of Linux.
+const STATION_PORT: u16 = 40_000;
 
 impl Model {
     /// Builds the network. Stations listed in `real` have no simulated traffic; their packets pass the engine's
@@ -114,7 +33,7 @@ impl Model {
                 (ModelNode::Link(Box::new(link)), vec![0; groups.len()], 1)
             }
             None => {
-                let cell = cell::cell(scenario, &groups, seed);
+                let cell = cell_config::cell(scenario, &groups, seed);
                 let serving = (0..groups.len()).map(|station| cell.serving(station)).collect();
                 let cells = cell.cells();
                 (ModelNode::Cell(Box::new(cell)), serving, cells)
@@ -136,8 +55,8 @@ impl Model {
         let pep = pep.map(|pep| engine.add(ModelNode::Pep(Box::new(pep))));
         let mut towards_cells = (core, core_network::CELLS);
         if let Some(pep) = pep {
-            engine.connect(towards_cells, (pep, pep::SERVERS));
-            towards_cells = (pep, pep::STATIONS);
+            engine.connect(towards_cells, (pep, proxy::SERVERS));
+            towards_cells = (pep, proxy::STATIONS);
         }
         if !behind.is_empty() {
             let far = engine.add(part(AddressTable::default(), behind));
@@ -186,99 +105,6 @@ impl Model {
         self.engine.connect((self.access, station_port(index)), (station, Port(0)));
         (server, station)
     }
-
-    /// What stands between core and stations.
-    pub fn access(&self) -> Access<'_> {
-        match self.engine.node(self.access) {
-            ModelNode::Cell(cell) => Access::Cell(cell),
-            ModelNode::Link(link) => Access::Link(link),
-            _ => unreachable!("the access's id names a cell or a link"),
-        }
-    }
-    /// The cell.
-    ///
-    /// # Panics
-    /// If the scenario has another link in its place.
-    pub fn cell(&self) -> &Cell {
-        match self.access() {
-            Access::Cell(cell) => cell,
-            Access::Link(_) => panic!("a scenario with [link] has no cell"),
-        }
-    }
-    /// The link in place of the cell, to ask for its capacity.
-    pub(crate) fn link_mut(&mut self) -> Option<&mut Link> {
-        match self.engine.node_mut(self.access) {
-            ModelNode::Link(link) => Some(link),
-            _ => None,
-        }
-    }
-    /// What stands between the core and the access, if anything does.
-    pub fn pep(&self) -> Option<&Pep> {
-        match self.engine.node(self.pep?) {
-            ModelNode::Pep(pep) => Some(pep),
-            _ => unreachable!("the id of a proxy names one"),
-        }
-    }
-    /// The monitor nearest to the stations: that of a proxy, or of the core.
-    pub fn monitor(&self) -> &Monitor {
-        self.pep().map_or_else(|| self.core_monitor(), Pep::monitor)
-    }
-    /// The monitor between the servers and the core.
-    pub fn core_monitor(&self) -> &Monitor {
-        match self.engine.node(self.core) {
-            ModelNode::Core(core) => core.monitor(),
-            _ => unreachable!("the core's id names a core"),
-        }
-    }
-    /// Forgets the distributions of round-trip times and delays seen so far.
-    pub fn restart_distributions(&mut self) {
-        if let Some(link) = self.link_mut() {
-            link.restart_delays();
-        }
-        if let Some(ModelNode::Pep(pep)) = self.pep.map(|pep| self.engine.node_mut(pep)) {
-            pep.monitor_mut().restart_rtt();
-        }
-        if let ModelNode::Core(core) = self.engine.node_mut(self.core) {
-            core.monitor_mut().restart_rtt();
-        }
-    }
-    /// The endpoints of a station's server and of the station itself, pair by pair; none for a real station.
-    pub fn flows(&self, station: usize) -> Vec<(&Endpoint, &Endpoint)> {
-        let Some((server, host)) = self.hosts[station] else { return Vec::new() };
-        match (self.engine.node(server), self.engine.node(host)) {
-            (ModelNode::Host(server), ModelNode::Host(host)) => {
-                server.endpoints().zip(host.endpoints()).collect()
-            }
-            _ => Vec::new(),
-        }
-    }
-    /// What the server of a station with UDP flows has seen, and the station itself.
-    pub fn udp(&self, station: usize) -> Option<(&UdpStats, &UdpStats)> {
-        let (server, host) = self.hosts[station]?;
-        match (self.engine.node(server), self.engine.node(host)) {
-            (ModelNode::Udp(server), ModelNode::Udp(host)) => Some((server.stats(), host.stats())),
-            _ => None,
-        }
-    }
-    /// What each of a station's transfers moves; none without end.
-    pub fn transfer_size(&self, station: usize) -> Option<Bytes> {
-        self.sizes[station]
-    }
-    /// Number of stations.
-    pub fn stations(&self) -> usize {
-        self.hosts.len()
-    }
-    /// Captures at the servers' side (interface 0) and at every station (interface `1 + index`).
-    pub fn capture(&mut self, capture: crate::engine::Capture) {
-        self.engine.capture_at((self.core, core_network::OUTSIDE), 0);
-        for station in 0..self.stations() {
-            if self.hosts[station].is_some() {
-                self.engine.capture_at((self.core, core_network::server_port(station)), 0);
-            }
-            self.engine.capture_at((self.access, station_port(station)), station as u32 + 1);
-        }
-        self.engine.set_capture(capture);
-    }
 }
 
 /// What the scenario puts before the access.
@@ -295,7 +121,7 @@ fn pep(scenario: &Scenario, stations: usize, seed: u64) -> Option<Pep> {
                 (split.congestion_control.unwrap_or(tcp.congestion_control), split.buffer);
             let segment_size = tcp.segment_size.0 as u32;
             let configure = move |local, remote, side| EndpointConfig {
-                variant: if side == pep::STATIONS { control } else { Default::default() },
+                variant: if side == proxy::STATIONS { control } else { Default::default() },
                 segment_size,
                 receive_buffer: buffer,
                 send_buffer: buffer,
@@ -312,7 +138,7 @@ fn udp(group: &Stations, index: usize, flows: u32, stream: &mut Stream) -> [Udp;
     let mut sides = [Vec::new(), Vec::new()];
     for flow in 0..flows as u16 {
         let server = SocketAddr::new(address::server(index), SERVER_PORT + flow);
-        let station = SocketAddr::new(address::station(index).0.into(), 40_000 + flow);
+        let station = SocketAddr::new(address::station(index).0.into(), STATION_PORT + flow);
         let spread = Duration::from_secs_f64(group.start_spread.as_secs_f64() * stream.uniform());
         let upload = group.direction == Direction::Upload;
         let (local, remote) = if upload { (station, server) } else { (server, station) };
@@ -337,7 +163,7 @@ fn endpoints(
     stream: &mut Stream,
 ) -> (Endpoint, Endpoint) {
     let server = SocketAddr::new(address::server(index), SERVER_PORT + flow);
-    let station = SocketAddr::new(address::station(index).0.into(), 40_000 + flow);
+    let station = SocketAddr::new(address::station(index).0.into(), STATION_PORT + flow);
     let spread = Duration::from_secs_f64(group.start_spread.as_secs_f64() * stream.uniform());
     let mut at_server = scenario.tcp.config(server, station);
     let mut at_station = scenario.tcp.config(station, server);

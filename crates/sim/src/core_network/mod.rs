@@ -8,8 +8,12 @@
 //! What is for a station goes down the hops; everything else goes to the server that has its address, or outside.
 //! Stations reach each other by no route.
 
-use crate::hops::Hops;
-use crate::monitor::Monitor;
+pub mod hops;
+mod monitor;
+
+pub use monitor::Monitor;
+
+use hops::Hops;
 use paceline_net::{AddressTable, DropReason, Instant, Node, Output, Packet, Port};
 use std::collections::VecDeque;
 

@@ -1,0 +1,235 @@
+//! Reads a model at one moment.
+
+use super::connections::{self, ConnectionReading};
+use super::station::Counters;
+use crate::link::Link;
+use crate::model::{Access, Model};
+use paceline_net::{DropReason, Duration, Instant, SduQueue};
+use paceline_ran::{Cell, LinkStats};
+
+/// State of a model at one moment.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Reading {
+    /// Simulated time of the reading.
+    pub at: Instant,
+    pub stations: Vec<StationReading>,
+    /// Bytes that the downlinks of a link could have carried so far, all together; none for a cell.
+    pub link_capacity_bytes: Option<u64>,
+}
+
+/// State of one station at one moment.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct StationReading {
+    pub counters: Counters,
+    /// Congestion windows of the servers' endpoints, summed, bytes.
+    pub cwnd_bytes: u64,
+    /// Smoothed round-trip time at the server's endpoint of the first connection.
+    pub srtt: Option<Duration>,
+    /// Bytes in the eNB's downlink buffer, or in the downlink queue of a link.
+    pub downlink_queue_bytes: u64,
+    /// Bytes in the station's uplink buffer, or in the uplink queue of a link.
+    pub uplink_queue_bytes: u64,
+    /// Bytes that the station's downlink could have carried so far; none for a cell.
+    pub link_capacity_bytes: Option<u64>,
+}
+
+/// State of a model at the end of the run, as far as it is not counted.
+#[derive(Clone, Debug)]
+pub(crate) struct EndReading {
+    /// 95th percentile of the round-trip times since the end of the warm-up, us.
+    pub rtt_p95_us: u64,
+    /// 95th percentile of the queueing and sending times of a link's downlink since then, us; none for a cell.
+    pub link_delay_p95_us: Option<u64>,
+    pub radio: RadioCapacity,
+    /// Connections of each station.
+    pub connections: Vec<Vec<ConnectionReading>>,
+    /// Each station's relation to its cell; none for a link.
+    pub cells: Option<Vec<CellReading>>,
+}
+
+/// Capacity of all served cells together, per TTI; zeros for a link.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct RadioCapacity {
+    pub downlink_prb: u64,
+    pub uplink_prb: u64,
+    pub uplink_grants: u64,
+}
+
+/// Relation of one station to its cell.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct CellReading {
+    /// Index of the serving cell.
+    pub serving: usize,
+    /// Metres east and north of the middle site, and coupling loss to the serving cell in dB; in a deployment.
+    pub place: Option<(f64, f64, f64)>,
+    /// Sum of the TPC commands at the end, dB; in a deployment.
+    pub power_correction_db: Option<f64>,
+}
+
+/// Reads counters and gauges of every station.
+pub(crate) fn read(model: &mut Model) -> Reading {
+    let at = model.engine.now();
+    let stations = model.stations();
+    let mut link_capacity_bytes = None;
+    let mut own_capacity = vec![None; stations];
+    if let Some(link) = model.link_mut() {
+        own_capacity = (0..stations).map(|station| Some(link.downlink_capacity(station, at))).collect();
+        let pipes = if link.per_station() { stations } else { 1 };
+        link_capacity_bytes = Some(own_capacity.iter().take(pipes).flatten().sum());
+    }
+    let model = &*model;
+    let read = |(station, link_capacity_bytes)| StationReading {
+        link_capacity_bytes,
+        ..read_station(model, station)
+    };
+    Reading { at, stations: own_capacity.into_iter().enumerate().map(read).collect(), link_capacity_bytes }
+}
+
+fn read_station(model: &Model, station: usize) -> StationReading {
+    let senders: Vec<_> = model.flows(station).into_iter().map(|(server, _)| server.snapshot()).collect();
+    let (access, downlink_queue_bytes, uplink_queue_bytes) = match model.access() {
+        Access::Cell(cell) => {
+            let queues = (cell.downlink_queue(station).0, cell.uplink_buffer(station).bytes().0);
+            (of_cell(cell, station), queues.0, queues.1)
+        }
+        Access::Link(link) => {
+            let queues = (link.downlink(station).queued_bytes, link.uplink(station).queued_bytes);
+            (of_link(link, station, model.monitor().counters()[station].acks), queues.0, queues.1)
+        }
+    };
+    StationReading {
+        counters: with_transport(access, model, station),
+        cwnd_bytes: senders.iter().map(|sender| sender.cwnd.0).sum(),
+        srtt: senders.first().and_then(|sender| sender.srtt),
+        downlink_queue_bytes,
+        uplink_queue_bytes,
+        link_capacity_bytes: None,
+    }
+}
+
+/// Reads a model at the end of its run. Takes the engine's events: call it once.
+pub(crate) fn read_end(model: &mut Model) -> EndReading {
+    let connections = connections::read(model);
+    let rtt_p95_us = model.monitor().rtt_us().value_at_quantile(0.95);
+    match model.access() {
+        Access::Cell(cell) => {
+            let (downlink_prb, uplink_prb) = cell.resource_blocks();
+            let radio = RadioCapacity {
+                downlink_prb: u64::from(downlink_prb),
+                uplink_prb: u64::from(uplink_prb),
+                uplink_grants: cell.uplink_grants(),
+            };
+            let of = |station| CellReading {
+                serving: cell.serving(station),
+                place: cell.place(station).map(|(point, loss_db)| (point.x, point.y, loss_db)),
+                power_correction_db: cell.power_correction_db(station),
+            };
+            let cells = Some((0..model.stations()).map(of).collect());
+            EndReading { rtt_p95_us, link_delay_p95_us: None, radio, connections, cells }
+        }
+        Access::Link(link) => {
+            let p95 = link.downlink_delays_us().value_at_quantile(0.95);
+            let radio = RadioCapacity::default();
+            EndReading { rtt_p95_us, link_delay_p95_us: Some(p95), radio, connections, cells: None }
+        }
+    }
+}
+
+/// Adds the counters of TCP and UDP to those of the access.
+fn with_transport(access: Counters, model: &Model, station: usize) -> Counters {
+    let flow = &model.monitor().counters()[station];
+    let mut counters = Counters {
+        downloaded: flow.downloaded,
+        uploaded: flow.uploaded,
+        segments: flow.segments,
+        retransmissions: flow.retransmissions,
+        rtt_sum: flow.rtt_sum,
+        rtt_count: flow.rtt_count,
+        ..access
+    };
+    if let Some((server, host)) = model.udp(station) {
+        counters.downloaded += host.received_bytes;
+        counters.uploaded += server.received_bytes;
+        counters.rtt_sum += server.rtt_ns + host.rtt_ns;
+        counters.rtt_count += server.answers + host.answers;
+        counters.udp_sent = server.sent + host.sent;
+        counters.udp_received = server.received + host.received;
+        counters.udp_delay_ns = server.delay_ns + host.delay_ns;
+    }
+    counters
+}
+
+fn radio_losses(stats: &LinkStats) -> u64 {
+    use DropReason::{HarqFailed, RadioLinkFailure, RlcReassembly};
+    [HarqFailed, RlcReassembly, RadioLinkFailure].iter().map(|reason| stats.dropped.of(*reason)).sum()
+}
+
+fn of_link(link: &Link, station: usize, acks: u64) -> Counters {
+    let (down, up) = (link.downlink(station), link.uplink(station));
+    Counters {
+        acks_in: acks,
+        acks_sent: acks,
+        downlink_queue_drops: down.queue_drops,
+        uplink_queue_drops: up.queue_drops,
+        radio_losses: down.losses + up.losses,
+        link_sent: down.sent,
+        link_bytes: down.sent_bytes,
+        link_queued_ns: down.queued_ns,
+        downlink_packets: down.sent,
+        downlink_buffer_wait_ns: down.queued_ns,
+        uplink_packets: up.sent,
+        uplink_buffer_wait_ns: up.queued_ns,
+        ..Counters::default()
+    }
+}
+
+fn of_cell(cell: &Cell, station: usize) -> Counters {
+    let (down, up) = (cell.downlink(station), cell.uplink(station));
+    let access = cell.access(station);
+    let buffer = cell.uplink_buffer(station).counters();
+    let waits = [cell.downlink_buffer(station), cell.uplink_buffer(station)].map(SduQueue::waited);
+    Counters {
+        acks_in: buffer.acks_in,
+        acks_discarded: buffer.acks_discarded,
+        acks_sent: buffer.acks_out,
+        scheduling_requests: access.requests,
+        request_failures: access.request_failures,
+        request_waits: access.request_waits,
+        request_wait_ns: access.request_wait_ns,
+        random_accesses: access.random_accesses,
+        resolved: access.resolved,
+        resolved_ttis: access.resolved_ttis,
+        preambles: access.preambles,
+        collisions: access.collisions,
+        access_failures: access.access_failures,
+        reestablishments: access.reestablishments,
+        reestablishment_ttis: access.reestablishment_ttis,
+        grants: access.grants,
+        power_limited: access.power_limited,
+        block_limited: access.block_limited,
+        headroom_reports: access.headroom_reports,
+        headroom_sum: access.headroom_sum,
+        downlink_queue_drops: down.dropped.of(DropReason::QueueFull),
+        radio_losses: radio_losses(down) + radio_losses(up),
+        pdcp_discards: down.dropped.of(DropReason::PdcpDiscard) + up.dropped.of(DropReason::PdcpDiscard),
+        downlink_blocks: down.blocks,
+        downlink_block_bytes: down.block_bytes,
+        downlink_mcs_sum: down.mcs_sum,
+        downlink_prb: down.prb,
+        downlink_harq_retransmissions: down.retransmissions,
+        uplink_blocks: up.blocks,
+        uplink_block_bytes: up.block_bytes,
+        uplink_padding_bytes: up.padding_bytes,
+        uplink_mcs_sum: up.mcs_sum,
+        uplink_prb: up.prb,
+        uplink_harq_retransmissions: up.retransmissions,
+        downlink_packets: waits[0].packets,
+        downlink_buffer_wait_ns: waits[0].ns,
+        downlink_harq_wait_ttis: down.harq_wait_ttis,
+        uplink_packets: waits[1].packets,
+        uplink_buffer_wait_ns: waits[1].ns,
+        grant_wait_ns: up.grant_wait_ns,
+        uplink_harq_wait_ttis: up.harq_wait_ttis,
+        ..Counters::default()
+    }
+}

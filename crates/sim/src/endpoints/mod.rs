@@ -1,0 +1,9 @@
+//! Traffic sources and sinks of a model: a [`host::Host`] has the TCP endpoints behind one address, [`Udp`] one side of
+//! constant-rate UDP flows. Each is a node whose port 0 is its network interface. A station and its server have one
+//! node each; the core network and the access carry packets between the two.
+
+pub mod host;
+mod udp;
+
+pub(crate) use host::Host;
+pub(crate) use udp::{Udp, UdpFlow, UdpStats};

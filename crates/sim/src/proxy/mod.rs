@@ -1,0 +1,22 @@
+//! Performance-enhancing proxies (RFC 3135) in the path between servers and stations.
+//!
+//! ```text
+//! servers - core network - SERVERS [Pep: accelerator or split TCP] STATIONS - hops behind it, access - stations
+//! ```
+//!
+//! [`Pep`] is the node: it hands packets to the [`Accelerator`](paceline_pep::Accelerator) or to [`Split`], and
+//! measures on the stations' side, since early acknowledgments hide the stations from the servers' side.
+
+mod pep;
+mod split;
+
+pub use pep::Pep;
+pub(crate) use split::Split;
+
+use paceline_net::Port;
+use paceline_pep::accelerator::Side;
+
+/// Port towards the servers.
+pub(crate) const SERVERS: Port = Side::Server.port();
+/// Port towards the stations.
+pub(crate) const STATIONS: Port = Side::Mobile.port();

@@ -1,0 +1,22 @@
+//! Figures of a run and of several runs, and the tables that they are written as.
+//!
+//! The last part of the one-way path `model -> counters -> results`: [`Record`], plain data, comes in; figures go out.
+//! A [`RunResult`] holds the figures of one seed: totals, stations, connections and the time series. A [`Summary`]
+//! holds all seeds of a scenario and, over seeds, means with their 95% confidence intervals (Student's t). Rates and
+//! means cover the time after the warm-up; figures of connections cover the whole run. [`tables`] writes CSV.
+
+mod limits;
+mod run;
+mod statistics;
+mod summary;
+mod tables;
+mod totals;
+mod uplink;
+
+pub use limits::{GroupResult, LimitShares, RadioDelays, SenderSums};
+pub(crate) use run::Record;
+pub use run::{FlowResult, PlaceResult, RunResult, Sample, StationResult};
+pub use statistics::{jain, mean_and_half};
+pub use summary::{Origin, Summary, mean_and_ci95};
+pub use totals::Totals;
+pub use uplink::UplinkResult;

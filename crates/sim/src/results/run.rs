@@ -1,0 +1,283 @@
+//! Figures of one run.
+
+use super::limits::{LimitShares, RadioDelays, SenderSums};
+use super::statistics::{mbps, ratio};
+use super::totals::{self, Totals};
+use super::uplink::UplinkResult;
+use crate::counters::{CellReading, ConnectionReading, Counters, EndReading, Reading, StationReading};
+use paceline_net::{Duration, Instant};
+use serde::{Deserialize, Serialize};
+
+/// Figures of one run.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct RunResult {
+    /// Seed of the random streams.
+    pub seed: u64,
+    /// Length of the measured interval, seconds: from the end of the warm-up to the end of the run.
+    pub measured_s: f64,
+    /// Figures of all stations together.
+    pub totals: Totals,
+    /// Figures of each station.
+    pub stations: Vec<StationResult>,
+    /// Figures of each connection of the simulated stations.
+    pub flows: Vec<FlowResult>,
+    /// Sums over the senders of each station's connections.
+    #[serde(skip)]
+    pub senders: Vec<SenderSums>,
+    /// Time series: each station at each sample.
+    #[serde(skip)]
+    pub samples: Vec<Sample>,
+}
+
+/// Figures of one station in one run.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct StationResult {
+    /// Index from 0.
+    pub station: usize,
+    /// Downloaded payload that the station acknowledged, Mb/s.
+    pub goodput_mbps: f64,
+    /// Uploaded payload that the server acknowledged, Mb/s.
+    pub upload_mbps: f64,
+    /// Pure ACKs that arrived at the uplink buffer.
+    pub acks_in: u64,
+    /// Pure ACKs that the ACK filter discarded.
+    pub acks_discarded: u64,
+    /// Pure ACKs that left the uplink buffer.
+    pub acks_sent: u64,
+    /// Mean round-trip time, ms.
+    pub rtt_mean_ms: f64,
+    /// Mean MCS index of downlink transport blocks.
+    pub downlink_mcs: f64,
+    /// Mean MCS index of uplink transport blocks.
+    pub uplink_mcs: f64,
+    /// Mean size of downlink transport blocks, bytes: S_TBS of the per-station optimum (Ohta et al. 2018).
+    pub downlink_block_bytes: f64,
+    /// Scheduling requests sent.
+    pub scheduling_requests: u64,
+    /// Resources that limit the uplink.
+    pub uplink: UplinkResult,
+    /// Mean delays in the radio access, ms.
+    pub waits: RadioDelays,
+    /// Index of the serving cell; in a deployment a sector of the served sites.
+    pub sector: usize,
+    /// Position, in a deployment.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub place: Option<PlaceResult>,
+}
+
+/// Position of a station in a deployment.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct PlaceResult {
+    /// Metres east of the middle site.
+    pub x_m: f64,
+    /// Metres north of the middle site.
+    pub y_m: f64,
+    /// Coupling loss to the serving cell, dB: path loss, shadowing, penetration and antenna gains.
+    pub coupling_loss_db: f64,
+}
+
+/// Figures of one connection of a simulated station, over the whole run.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct FlowResult {
+    /// Index of the station.
+    pub station: usize,
+    /// Index of the connection within the station.
+    pub flow: usize,
+    /// Payload bytes acknowledged.
+    pub bytes: u64,
+    /// Segments with payload sent, retransmissions included.
+    pub segments: u64,
+    /// Segments retransmitted.
+    pub retransmissions: u64,
+    /// Retransmission timeouts.
+    pub timeouts: u64,
+    /// Time at which the sender of a finite transfer had every byte acknowledged, seconds. An accelerator acknowledges
+    /// early: then this is before `received_s`.
+    pub completed_s: Option<f64>,
+    /// Time at which the receiver of a finite transfer had every byte, seconds.
+    #[serde(default)]
+    pub received_s: Option<f64>,
+    /// Time from the first SYN to the last acknowledgment, or to the end of the run, seconds.
+    pub life_s: f64,
+    /// Mean round-trip time that the sender measured, ms.
+    pub rtt_mean_ms: f64,
+    /// Shares of the lifetime by what limited the sender.
+    pub limits: LimitShares,
+    /// Radio delays of the station's packets as shares of the mean round-trip time.
+    pub round_trip: RadioDelays,
+}
+
+/// One sample of one station. Bytes, ACKs and packets count from the start of the run.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Sample {
+    /// Simulated time.
+    pub at: Instant,
+    /// Index of the station.
+    pub station: usize,
+    /// Downloaded payload bytes acknowledged so far.
+    pub downloaded: u64,
+    /// Congestion windows of the servers' endpoints, summed, bytes.
+    pub cwnd: u64,
+    /// Smoothed round-trip time of the first connection, ms; zero before its first measurement.
+    pub srtt_ms: f64,
+    /// Bytes in the eNB's downlink buffer.
+    pub downlink_queue: u64,
+    /// Bytes in the station's uplink buffer.
+    pub uplink_queue: u64,
+    /// Pure ACKs sent so far.
+    pub acks_sent: u64,
+    /// Sum over a link's downlink packets so far of the time from arrival to the last byte sent, ns.
+    pub queued_ns: u64,
+    /// Packets in this sum.
+    pub link_sent: u64,
+    /// Bytes that the downlink of a link could have carried so far; none for a cell.
+    pub capacity: Option<u64>,
+    /// Mean MCS index of downlink transport blocks since the previous sample; none without a block.
+    pub downlink_mcs: Option<f64>,
+    /// Mean MCS index of uplink transport blocks since the previous sample; none without a block.
+    pub uplink_mcs: Option<f64>,
+}
+
+/// Readings of one run, from which its figures are computed.
+#[derive(Debug)]
+pub(crate) struct Record {
+    pub seed: u64,
+    /// Start of the measured interval with the reading there; none if it is the start of the run.
+    pub first: Option<(Instant, Reading)>,
+    pub last: Reading,
+    pub end: EndReading,
+    pub samples: Vec<Sample>,
+}
+
+impl RunResult {
+    /// Figures from readings.
+    pub(crate) fn new(record: Record) -> Self {
+        let Record { seed, first, last, end, samples } = record;
+        let started_at = first.as_ref().map_or(Instant::ZERO, |(at, _)| *at);
+        let span = last.at.since(started_at);
+        let measured = measured(first.as_ref().map(|(_, reading)| reading), &last);
+        let (flows, senders) = flows(&end.connections, &last.stations);
+        let mut all = SenderSums::default();
+        senders.iter().for_each(|own| all.add(own));
+        let totals = totals::of_counters(&measured, span, end.radio);
+        let capacity = last.link_capacity_bytes.map(|bytes| {
+            bytes - first.as_ref().and_then(|(_, reading)| reading.link_capacity_bytes).unwrap_or(0)
+        });
+        let totals = Totals {
+            rtt_p95_ms: end.rtt_p95_us as f64 / 1000.0,
+            stations_without_service: without_service(&measured, &end.connections) as f64,
+            link_capacity_mbps: capacity.map_or(0.0, |bytes| mbps(bytes, span.as_secs_f64())),
+            link_delay_p95_ms: end.link_delay_p95_us.map_or(0.0, |us| us as f64 / 1000.0),
+            ..totals::with_senders(totals, &all)
+        };
+        let cell = |index: usize| end.cells.as_ref().map(|cells| &cells[index]);
+        let stations = measured.iter().enumerate();
+        let stations = stations.map(|(index, c)| StationResult::new(index, c, span, cell(index))).collect();
+        Self { seed, measured_s: span.as_secs_f64(), totals, stations, flows, senders, samples }
+    }
+}
+
+/// Differences of the stations' counters over the measured interval.
+fn measured(first: Option<&Reading>, last: &Reading) -> Vec<Counters> {
+    let last = last.stations.iter().map(|station| &station.counters);
+    match first {
+        Some(first) => last.zip(&first.stations).map(|(last, first)| last.since(&first.counters)).collect(),
+        None => last.cloned().collect(),
+    }
+}
+
+/// Number of stations with simulated traffic that got no payload acknowledged.
+fn without_service(measured: &[Counters], connections: &[Vec<ConnectionReading>]) -> usize {
+    let starved = |(c, connections): &(&Counters, &Vec<ConnectionReading>)| {
+        c.downloaded + c.uploaded == 0 && (!connections.is_empty() || c.udp_sent > 0)
+    };
+    measured.iter().zip(connections).filter(starved).count()
+}
+
+/// Figures of each connection, and sums over each station's senders. Both cover the whole run, as do the radio delays
+/// that they are compared with.
+fn flows(
+    connections: &[Vec<ConnectionReading>],
+    stations: &[StationReading],
+) -> (Vec<FlowResult>, Vec<SenderSums>) {
+    let (mut flows, mut senders) = (Vec::new(), Vec::new());
+    for (station, (connections, reading)) in connections.iter().zip(stations).enumerate() {
+        let radio = RadioDelays::new(&reading.counters);
+        let mut all = SenderSums::default();
+        for (flow, connection) in connections.iter().enumerate() {
+            let own = SenderSums::of_connection(connection, &radio);
+            flows.push(FlowResult {
+                station,
+                flow,
+                bytes: own.bytes,
+                segments: own.segments,
+                retransmissions: own.retransmissions,
+                timeouts: own.timeouts,
+                completed_s: connection.completed_at.map(Instant::as_secs_f64),
+                received_s: connection.received_at.map(Instant::as_secs_f64),
+                life_s: own.times.life().as_secs_f64(),
+                rtt_mean_ms: own.rtt_ms(),
+                limits: LimitShares::new(&own.times),
+                round_trip: own.round_trip(),
+            });
+            all.add(&own);
+        }
+        senders.push(all);
+    }
+    (flows, senders)
+}
+
+impl StationResult {
+    fn new(index: usize, c: &Counters, span: Duration, cell: Option<&CellReading>) -> Self {
+        let seconds = span.as_secs_f64();
+        Self {
+            station: index,
+            goodput_mbps: mbps(c.downloaded, seconds),
+            upload_mbps: mbps(c.uploaded, seconds),
+            acks_in: c.acks_in,
+            acks_discarded: c.acks_discarded,
+            acks_sent: c.acks_sent,
+            rtt_mean_ms: ratio(c.rtt_sum, c.rtt_count) / 1e6,
+            downlink_mcs: ratio(c.downlink_mcs_sum, c.downlink_blocks),
+            uplink_mcs: ratio(c.uplink_mcs_sum, c.uplink_blocks),
+            downlink_block_bytes: ratio(c.downlink_block_bytes, c.downlink_blocks),
+            scheduling_requests: c.scheduling_requests,
+            uplink: UplinkResult::new(c, cell.and_then(|cell| cell.power_correction_db)),
+            waits: RadioDelays::new(c),
+            sector: cell.map_or(0, |cell| cell.serving),
+            place: cell.and_then(|cell| cell.place).map(|(x_m, y_m, coupling_loss_db)| PlaceResult {
+                x_m,
+                y_m,
+                coupling_loss_db,
+            }),
+        }
+    }
+}
+
+impl Sample {
+    /// Samples of all stations; `previous` is the reading of the sample before, none for the first one.
+    pub(crate) fn of_stations(reading: &Reading, previous: Option<&Reading>) -> Vec<Self> {
+        let stations = reading.stations.iter().enumerate();
+        let samples = stations.map(|(station, of)| {
+            let c = &of.counters;
+            let since = previous.map_or_else(|| c.clone(), |old| c.since(&old.stations[station].counters));
+            let mean_mcs = |sum: u64, blocks: u64| (blocks > 0).then(|| ratio(sum, blocks));
+            Self {
+                at: reading.at,
+                station,
+                downloaded: c.downloaded,
+                cwnd: of.cwnd_bytes,
+                srtt_ms: of.srtt.map_or(0.0, Duration::as_millis_f64),
+                downlink_queue: of.downlink_queue_bytes,
+                uplink_queue: of.uplink_queue_bytes,
+                acks_sent: c.acks_sent,
+                queued_ns: c.link_queued_ns,
+                link_sent: c.link_sent,
+                capacity: of.link_capacity_bytes,
+                downlink_mcs: mean_mcs(since.downlink_mcs_sum, since.downlink_blocks),
+                uplink_mcs: mean_mcs(since.uplink_mcs_sum, since.uplink_blocks),
+            }
+        });
+        samples.collect()
+    }
+}

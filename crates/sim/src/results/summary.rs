@@ -1,0 +1,150 @@
+//! Figures of all runs of a scenario.
+
+use super::limits::{GroupResult, SenderSums};
+use super::run::RunResult;
+use super::statistics::mean_and_half;
+use super::tables;
+use super::totals::Totals;
+use crate::scenario::Scenario;
+use serde::{Deserialize, Serialize};
+
+/// Program that made a result.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Origin {
+    /// Version of Paceline.
+    pub version: String,
+    /// Commit from which it was built.
+    pub commit: String,
+}
+
+/// All runs of a scenario: `summary.json`.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Summary {
+    /// Program that made it.
+    pub paceline: Origin,
+    /// Name of the scenario.
+    pub scenario: String,
+    /// `simulated` or `emulated`.
+    pub mode: &'static str,
+    /// Scheme of the ACK filter.
+    pub scheme: String,
+    /// Number of stations.
+    pub stations: u64,
+    /// Length of the measured interval of a run, seconds.
+    pub measured_s: f64,
+    /// Means over seeds.
+    pub mean: Totals,
+    /// Half widths of the 95% confidence intervals of the means; none with one seed.
+    pub ci95: Option<Totals>,
+    /// What limited TCP, for each group of stations with simulated connections, over all runs.
+    pub groups: Vec<GroupResult>,
+    /// Each run.
+    pub runs: Vec<RunResult>,
+}
+
+impl Summary {
+    /// Summarises the runs of one scenario.
+    pub fn new(
+        paceline: Origin,
+        name: &str,
+        mode: &'static str,
+        scenario: &Scenario,
+        runs: Vec<RunResult>,
+    ) -> Self {
+        let (mean, ci95) = mean_and_ci95(&runs);
+        Self {
+            paceline,
+            scenario: name.to_owned(),
+            mode,
+            scheme: scenario.ack_filter.scheme.to_string(),
+            stations: scenario.station_count(),
+            measured_s: runs.first().map_or(0.0, |run| run.measured_s),
+            mean,
+            ci95,
+            groups: groups(scenario, &runs),
+            runs,
+        }
+    }
+    /// Text of `summary.json`.
+    pub fn to_json(&self) -> String {
+        let mut text = serde_json::to_string_pretty(self).expect("results are plain data");
+        text.push('\n');
+        text
+    }
+    /// Text of `stations.csv`.
+    pub fn stations_csv(&self) -> String {
+        tables::stations(&self.runs)
+    }
+    /// Text of `flows.csv`.
+    pub fn flows_csv(&self) -> String {
+        tables::flows(&self.runs)
+    }
+    /// Text of `timeseries.csv`.
+    pub fn timeseries_csv(&self) -> String {
+        tables::timeseries(&self.runs)
+    }
+}
+
+/// What limited the connections of each group of stations. Groups without simulated connections are left out.
+fn groups(scenario: &Scenario, runs: &[RunResult]) -> Vec<GroupResult> {
+    let mut first = 0;
+    let mut results = Vec::new();
+    for (group, stations) in scenario.stations.iter().enumerate() {
+        let members = first..first + stations.count as usize;
+        first = members.end;
+        let mut sums = SenderSums::default();
+        for run in runs {
+            run.senders.iter().take(members.end).skip(members.start).for_each(|own| sums.add(own));
+        }
+        if sums.any() {
+            results.push(GroupResult::new(group, stations.count, &sums));
+        }
+    }
+    results
+}
+
+/// Means over runs and, for two or more, the half widths of their 95% confidence intervals.
+pub fn mean_and_ci95(runs: &[RunResult]) -> (Totals, Option<Totals>) {
+    let columns: Vec<Vec<f64>> = transpose(runs.iter().map(|run| run.totals.values()));
+    let figures: Vec<(f64, Option<f64>)> = columns.iter().map(|column| mean_and_half(column)).collect();
+    let means: Vec<f64> = figures.iter().map(|(mean, _)| *mean).collect();
+    let halves: Option<Vec<f64>> = figures.iter().map(|(_, half)| *half).collect();
+    (
+        Totals::from_values(&means),
+        halves.filter(|_| runs.len() > 1).map(|halves| Totals::from_values(&halves)),
+    )
+}
+
+fn transpose(rows: impl Iterator<Item = Vec<f64>>) -> Vec<Vec<f64>> {
+    let mut columns = Vec::new();
+    for row in rows {
+        columns.resize_with(row.len(), Vec::new);
+        for (column, value) in columns.iter_mut().zip(row) {
+            column.push(value);
+        }
+    }
+    columns
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn confidence_intervals_follow_student() {
+        let run = |goodput_mbps| RunResult {
+            seed: 1,
+            measured_s: 1.0,
+            totals: Totals { goodput_mbps, ..Totals::default() },
+            stations: Vec::new(),
+            flows: Vec::new(),
+            senders: Vec::new(),
+            samples: Vec::new(),
+        };
+        let (mean, ci95) = mean_and_ci95(&[run(10.0), run(12.0), run(14.0)]);
+        assert_eq!(mean.goodput_mbps, 12.0);
+        // t(0.975, 2) = 4.30265, s = 2, n = 3.
+        assert!((ci95.unwrap().goodput_mbps - 4.30265 * 2.0 / 3.0f64.sqrt()).abs() < 1e-4);
+        assert_eq!(mean_and_ci95(&[run(1.0)]).1, None);
+    }
+}

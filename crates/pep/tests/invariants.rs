@@ -17,10 +17,10 @@ proptest! {
         model::run(&bytes);
     }
 
-    /// Long-lived connections under one scheme, where the safe one comes to act.
+    /// Long connections under the safe scheme, which discards ACKs only there.
     #[test]
     fn safe_runs_keep_the_invariants(bytes in prop::collection::vec(any::<u8>(), 0..400), flow in 0u8..4) {
-        // A SYN, its departure, and a train of ACKs under a large limit.
+        // A SYN, its departure, and trains of ACKs under a large limit.
         let flow = flow << 4;
         let operation = |op: u8| (0..=255u8).find(|b| b >> 4 == flow >> 4 && b % 10 == op).unwrap();
         let mut run = vec![7, 255, operation(5), 7, 1, 8, 80];
@@ -28,12 +28,12 @@ proptest! {
             run.extend([operation(2), 31]);
         }
         run.extend(bytes);
-        prop_assert!(model::run(&run) > 0, "the trains are thinned");
+        prop_assert!(model::run(&run) > 0, "ACKs of the trains are discarded");
     }
 
-    /// With nothing but equal ACKs of one connection, the published formula holds to the letter.
+    /// With equal ACKs of one connection the number of discards is that of the paper's formula.
     #[test]
-    fn passive_formula(acks in 1u32..60, room in 0u64..3000, thirds in 0u32..=3) {
+    fn passive_discards_are_those_of_the_formula(acks in 1u32..60, room in 0u64..3000, thirds in 0u32..=3) {
         let mut queue = filter(&format!("passive({})", f64::from(thirds) / 3.0));
         push_all(&mut queue, (0..acks).map(|n| ack(0, n.wrapping_mul(536).wrapping_sub(9000))));
         queue.on_grant(Instant::ZERO, Bytes(room), OVERHEAD);

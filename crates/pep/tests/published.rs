@@ -1,4 +1,4 @@
-//! The published schemes: worked examples and the corners where the publication is silent.
+//! The schemes of Ohta et al. (IEEE CSCN 2018): the paper's worked example, and cases on which the paper is silent.
 
 mod common;
 
@@ -10,34 +10,34 @@ fn grant(queue: &mut AckFilter, room: u64) {
     queue.on_grant(Instant::ZERO, Bytes(room), OVERHEAD);
 }
 
-/// ACKs 100 to 104 and a grant for `room` bytes: what remains.
-fn five_acks(scheme: &str, room: u64) -> Vec<u32> {
+/// The ACKs that remain of 100 to 104 after a grant of `room` bytes.
+fn remaining_of_five(scheme: &str, room: u64) -> Vec<u32> {
     let mut queue = filter(scheme);
     push_all(&mut queue, (100..105).map(|n| ack(0, n)));
     grant(&mut queue, room);
-    let gone = discarded(&mut queue);
+    let discarded = discarded(&mut queue);
     let left = drain(&mut queue);
-    assert_eq!([gone, left.clone()].concat(), [100, 101, 102, 103, 104], "the oldest go");
+    assert_eq!([discarded, left.clone()].concat(), [100, 101, 102, 103, 104], "the oldest are discarded");
     left
 }
 
 #[test]
 fn passive_worked_example_two_of_five_fit() {
-    assert_eq!(five_acks("passive(1)", 2 * ACK_COST), [103, 104]);
-    assert_eq!(five_acks("passive(0.6666666666666666)", 2 * ACK_COST), [102, 103, 104]);
-    assert_eq!(five_acks("passive(0)", 2 * ACK_COST), [100, 101, 102, 103, 104]);
-    assert_eq!(five_acks("basic", 2 * ACK_COST), [100, 101, 102, 103, 104]);
+    assert_eq!(remaining_of_five("passive(1)", 2 * ACK_COST), [103, 104]);
+    assert_eq!(remaining_of_five("passive(0.6666666666666666)", 2 * ACK_COST), [102, 103, 104]);
+    assert_eq!(remaining_of_five("passive(0)", 2 * ACK_COST), [100, 101, 102, 103, 104]);
+    assert_eq!(remaining_of_five("basic", 2 * ACK_COST), [100, 101, 102, 103, 104]);
 }
 
 #[test]
 fn passive_counts_an_ack_that_fits_in_part_as_not_fitting() {
-    assert_eq!(five_acks("granted", 3 * ACK_COST - 1), [103, 104]);
-    assert_eq!(five_acks("granted", 3 * ACK_COST), [102, 103, 104]);
-    assert_eq!(five_acks("granted", 5 * ACK_COST), [100, 101, 102, 103, 104]);
+    assert_eq!(remaining_of_five("granted", 3 * ACK_COST - 1), [103, 104]);
+    assert_eq!(remaining_of_five("granted", 3 * ACK_COST), [102, 103, 104]);
+    assert_eq!(remaining_of_five("granted", 5 * ACK_COST), [100, 101, 102, 103, 104]);
 }
 
 #[test]
-fn passive_share_is_robust_to_rounding() {
+fn passive_share_is_not_rounded_down_by_floating_point() {
     // 0.29 * 100 is 28.999999999999996 in floating point.
     let mut queue = filter("passive(0.29)");
     push_all(&mut queue, (0..101).map(|n| ack(0, n)));
@@ -47,9 +47,9 @@ fn passive_share_is_robust_to_rounding() {
 
 #[test]
 fn passive_keeps_one_for_a_grant_smaller_than_an_ack() {
-    assert_eq!(five_acks("granted", ACK_COST - 1), [104]);
-    assert_eq!(five_acks("granted", 0), [104]);
-    assert_eq!(five_acks("passive(0.5)", 10), [102, 103, 104], "half of four that do not fit");
+    assert_eq!(remaining_of_five("granted", ACK_COST - 1), [104]);
+    assert_eq!(remaining_of_five("granted", 0), [104]);
+    assert_eq!(remaining_of_five("passive(0.5)", 10), [102, 103, 104], "half of four that do not fit");
 }
 
 #[test]
@@ -61,8 +61,8 @@ fn passive_never_discards_all_of_a_connection() {
 }
 
 #[test]
-fn passive_data_takes_room_and_is_never_discarded() {
-    // Room for the data and two ACKs.
+fn passive_data_takes_room_and_is_not_discarded() {
+    // The grant has room for the data and two ACKs.
     let mut queue = filter("granted");
     push_all(&mut queue, [ack(0, 1), ack(0, 2), data(0, 2, 100), ack(0, 3), ack(0, 4)]);
     grant(&mut queue, 158 + 2 * ACK_COST);
@@ -71,8 +71,8 @@ fn passive_data_takes_room_and_is_never_discarded() {
 }
 
 #[test]
-fn passive_no_ack_goes_for_data_that_does_not_fit() {
-    // The data ends what the grant carries: of the ACKs ahead of it the newest two go out now.
+fn passive_no_ack_is_discarded_for_data_that_does_not_fit() {
+    // The data ends the range that the grant carries, whose newest two ACKs leave now.
     let mut queue = filter("granted");
     push_all(
         &mut queue,
@@ -84,7 +84,7 @@ fn passive_no_ack_goes_for_data_that_does_not_fit() {
 }
 
 #[test]
-fn passive_data_at_the_head_leaves_the_newest_ack() {
+fn passive_with_data_at_the_head_the_newest_ack_stays() {
     let mut queue = filter("granted");
     push_all(&mut queue, [data(0, 1, 1400)].into_iter().chain((2..8).map(|n| ack(0, n))));
     grant(&mut queue, 100);
@@ -104,7 +104,7 @@ fn active_keeps_the_newest_of_each_connection() {
 }
 
 #[test]
-fn active_holds_across_the_wrap() {
+fn active_compares_across_the_sequence_wrap() {
     let mut queue = filter("highest");
     push_all(&mut queue, [u32::MAX - 1, 5, 10].map(|n| ack(0, n)));
     assert_eq!(drain(&mut queue), [10]);
@@ -120,27 +120,27 @@ fn hybrid_discards_at_arrival_and_grant() {
 }
 
 #[test]
-fn hybrid_opt_follows_the_mean_block() {
+fn hybrid_opt_follows_the_mean_transport_block() {
     let mut queue = filter("hybrid-opt");
     assert_eq!(queue.threshold(), None);
     push_all(&mut queue, (0..10).map(|n| ack(0, n)));
     assert_eq!(queue.packets(), 10, "no arrival discard before the first block");
     queue.on_peer_block(Bytes::ZERO);
-    assert_eq!(queue.threshold(), None, "an empty block says nothing");
+    assert_eq!(queue.threshold(), None, "an empty block does not count");
     queue.on_peer_block(Bytes(1188)); // 2 * (536 + 58): one ACK
     assert_eq!(queue.threshold(), Some(1));
     queue.on_peer_block(Bytes(1188 * 9));
-    assert_eq!(queue.threshold(), Some(5), "the plain mean at first");
+    assert_eq!(queue.threshold(), Some(5), "the arithmetic mean at first");
     push_all(&mut queue, [ack(0, 10)]);
     assert_eq!(drain(&mut queue), [6, 7, 8, 9, 10]);
     for _ in 0..20_000 {
         queue.on_peer_block(Bytes(100));
     }
-    assert_eq!(queue.threshold(), Some(1), "adapts, and at least 1");
+    assert_eq!(queue.threshold(), Some(1), "the mean adapts, and the threshold is at least 1");
 }
 
 #[test]
-fn duplicates_and_the_ack_that_they_repeat_stay() {
+fn duplicates_and_the_ack_that_they_repeat_are_kept() {
     for scheme in ["highest", "granted", "hybrid(1)"] {
         let mut queue = filter(scheme);
         push_all(&mut queue, [1, 2, 2, 2, 2, 3, 4].map(|n| ack(0, n)));
@@ -151,7 +151,7 @@ fn duplicates_and_the_ack_that_they_repeat_stay() {
 }
 
 #[test]
-fn a_duplicate_with_sack_and_another_window_stays() {
+fn a_duplicate_with_sack_and_another_window_is_kept() {
     let mut queue = filter("highest");
     let sack = |window| {
         segment(0, 1, move |tcp| {
@@ -164,7 +164,7 @@ fn a_duplicate_with_sack_and_another_window_stays() {
 }
 
 #[test]
-fn a_window_update_supersedes() {
+fn a_window_update_supersedes_an_ack() {
     let mut queue = filter("highest");
     push_all(&mut queue, [ack(0, 1), segment(0, 1, |tcp| tcp.window = 2000)]);
     let left = queue.pop(Instant::ZERO).unwrap();
@@ -173,14 +173,14 @@ fn a_window_update_supersedes() {
 }
 
 #[test]
-fn an_old_ack_passes_and_supersedes_nothing() {
+fn an_old_ack_is_kept_and_supersedes_nothing() {
     let mut queue = filter("highest");
     push_all(&mut queue, [ack(0, 10), ack(0, 5), ack(0, 20)]);
     assert_eq!(drain(&mut queue), [5, 20]);
 }
 
 #[test]
-fn only_pure_acks_go() {
+fn only_pure_acks_are_discarded() {
     let flags = |flag: TcpFlags| move |tcp: &mut paceline_net::TcpHeader| tcp.flags = tcp.flags.with(flag);
     let mut special = ack(0, 9);
     special.ip.special = true;
@@ -203,7 +203,7 @@ fn only_pure_acks_go() {
 }
 
 #[test]
-fn a_syn_ends_the_old_connection() {
+fn acks_ahead_of_a_syn_are_kept() {
     let mut queue = filter("highest");
     let syn = segment(0, 0, |tcp| tcp.flags = TcpFlags::SYN);
     push_all(&mut queue, [ack(0, 10), syn, ack(0, 5), ack(0, 6)]);
@@ -211,7 +211,7 @@ fn a_syn_ends_the_old_connection() {
 }
 
 #[test]
-fn a_full_buffer_drops_the_arrival_unless_it_makes_its_own_room() {
+fn a_full_buffer_drops_an_arrival_unless_it_supersedes_enough() {
     let config =
         |scheme| AckFilterConfig { scheme, limit: Bytes(2 * 52), segment: Bytes(536), header: Bytes(58) };
     let mut queue = AckFilter::new(config(Scheme::Active { threshold: 2 }));
@@ -259,7 +259,7 @@ fn counters_add_up() {
 }
 
 #[test]
-fn packets_beyond_the_discard_timer_end_from_the_head() {
+fn packets_older_than_the_discard_timer_are_dropped_from_the_head() {
     for scheme in ["basic", "highest", "safe"] {
         let mut queue = filter(scheme);
         let at = Instant::from_millis;

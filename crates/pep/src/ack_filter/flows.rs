@@ -1,14 +1,15 @@
-//! A bounded table of connections. Keys are compared in full; a connection that finds no place is simply not
-//! known, and a scheme does not filter what it does not know.
+//! A bounded table of connections with the state that a scheme keeps of each. Keys are compared in full (safety rule 1).
+//! A connection for which the table has no room has no state and is not filtered (safety rule 19).
 
 use paceline_net::{Duration, FlowKey, Instant};
 use std::collections::BTreeMap;
 
-/// Connections known at once. A station has tens; a gateway's queue in front of one cell has thousands.
+/// Connections in the table at once. Chosen: a station has tens, a gateway's queue ahead of one cell has thousands.
 pub(super) const MAX_FLOWS: usize = 16_384;
-/// A connection without a segment for so long is forgotten when another needs its place.
+/// A connection without a segment for this long may be replaced by another. Chosen: the filter stands down on sparse
+/// connections anyway, so that little is lost.
 pub(super) const IDLE: Duration = Duration::from_secs(60);
-/// Entries examined for one to forget when a new connection finds the table full: bounds the work per packet.
+/// Entries examined for one to replace when a new connection finds the table full. Chosen: bounds the work per packet.
 const PROBES: usize = 8;
 
 /// Index of a connection in the table.
@@ -27,9 +28,9 @@ struct Entry<S> {
 pub(super) struct FlowTable<S> {
     index: BTreeMap<FlowKey, u32>,
     entries: Vec<Entry<S>>,
-    /// The connection of the last look-up: trains of ACKs skip the search.
+    /// The connection of the last look-up: a train of ACKs of one connection skips the search.
     recent: usize,
-    /// Where the search for an entry to forget goes on.
+    /// Where the search for an entry to replace continues (as a clock hand).
     hand: usize,
 }
 
@@ -38,7 +39,7 @@ impl<S: Default> FlowTable<S> {
         Self { index: BTreeMap::new(), entries: Vec::new(), recent: 0, hand: 0 }
     }
 
-    /// The connection of `key`, if it is known.
+    /// The connection of `key`, if the table has it.
     pub fn find(&mut self, now: Instant, key: FlowKey) -> Option<FlowId> {
         let at = match self.entries.get(self.recent) {
             Some(entry) if entry.key == key => self.recent,
@@ -49,15 +50,20 @@ impl<S: Default> FlowTable<S> {
         Some(FlowId(at as u32))
     }
 
-    /// The connection of `key`, entered if there is a place. `busy` tells whether a connection still has listed
-    /// ACKs in the queue, so that its index must not be given away.
-    pub fn enter(&mut self, now: Instant, key: FlowKey, busy: impl Fn(FlowId) -> bool) -> Option<FlowId> {
+    /// The connection of `key`, inserted if there is room. `busy`: whether a connection has candidates in the queue, so
+    /// that its index must not be reused.
+    pub fn find_or_insert(
+        &mut self,
+        now: Instant,
+        key: FlowKey,
+        busy: impl Fn(FlowId) -> bool,
+    ) -> Option<FlowId> {
         if let Some(known) = self.find(now, key) {
             return Some(known);
         }
         let entry = Entry { key, seen: now, state: S::default() };
         let at = if self.is_full() {
-            let at = self.forgettable(now, busy)?;
+            let at = self.replaceable(now, busy)?;
             self.index.remove(&self.entries[at].key);
             self.entries[at] = entry;
             at
@@ -70,12 +76,12 @@ impl<S: Default> FlowTable<S> {
         Some(FlowId(at as u32))
     }
 
-    /// Whether a new connection has to wait for another to be forgotten.
+    /// Whether a new connection needs the place of another.
     pub fn is_full(&self) -> bool {
         self.entries.len() >= MAX_FLOWS
     }
 
-    fn forgettable(&mut self, now: Instant, busy: impl Fn(FlowId) -> bool) -> Option<usize> {
+    fn replaceable(&mut self, now: Instant, busy: impl Fn(FlowId) -> bool) -> Option<usize> {
         for _ in 0..PROBES {
             self.hand = (self.hand + 1) % self.entries.len();
             if now.since(self.entries[self.hand].seen) > IDLE && !busy(FlowId(self.hand as u32)) {
@@ -100,22 +106,22 @@ mod tests {
     }
 
     #[test]
-    fn a_full_table_knows_no_more_until_one_is_idle() {
+    fn a_full_table_takes_a_new_connection_only_in_place_of_an_idle_one() {
         let mut table: FlowTable<u32> = FlowTable::new();
         let free = |_: FlowId| false;
         for n in 0..MAX_FLOWS as u32 {
-            let flow = table.enter(Instant::ZERO, key(n), free).unwrap();
+            let flow = table.find_or_insert(Instant::ZERO, key(n), free).unwrap();
             *table.state(flow) = n;
         }
         let newcomer = key(MAX_FLOWS as u32);
-        assert_eq!(table.enter(Instant::ZERO, newcomer, free), None);
-        let known = table.enter(Instant::ZERO, key(7), free).unwrap();
+        assert_eq!(table.find_or_insert(Instant::ZERO, newcomer, free), None);
+        let known = table.find_or_insert(Instant::ZERO, key(7), free).unwrap();
         assert_eq!(*table.state(known), 7);
 
         let later = Instant::ZERO + IDLE + Duration::from_nanos(1);
-        assert_eq!(table.enter(later, newcomer, |_| true), None, "busy entries stay");
-        let flow = table.enter(later, newcomer, free).unwrap();
-        assert_eq!(*table.state(flow), 0, "a reused entry starts afresh");
+        assert_eq!(table.find_or_insert(later, newcomer, |_| true), None, "busy entries stay");
+        let flow = table.find_or_insert(later, newcomer, free).unwrap();
+        assert_eq!(*table.state(flow), 0, "a reused entry has new state");
         assert_eq!(table.index.len(), MAX_FLOWS);
     }
 }

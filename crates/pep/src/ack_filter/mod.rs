@@ -1,18 +1,16 @@
-//! The ACK filter: a buffer in front of a link that is short of capacity, which discards acknowledgments that
-//! later ones in the same buffer have made superfluous.
+//! The ACK filter: a buffer ahead of a slow link that discards TCP acknowledgments which later ones in the same buffer
+//! supersede (RFC 3449 5.2.1). Acknowledgments are cumulative, so the sender learns the same from fewer of them, and the
+//! slow link carries less. docs/ack-filter.md explains schemes, safety rules and limits.
 //!
-//! Two families share one queue (`queue`): the schemes of the published experiment (`published`), which act as
-//! printed so that their figures can be compared, and the safe scheme (`safe`), which obeys the rules for
-//! live traffic. RFC 3449 (section 5.2) describes the idea and its hazards.
+//! Two families share one queue (`queue`). The schemes of Y. Ohta et al., "Controlling TCP ACK Transmission: Suitable
+//! Value of Discard Ratio in LTE-Advanced Pro" (IEEE CSCN 2018), act as published, so that their figures can be compared
+//! (`published`). The safe scheme obeys the rules for live traffic (`safe`).
 //!
-//! Common to both: only pure ACKs are ever discarded, the newest ACK of a connection always gets through, nothing is
-//! delayed, edited, merged or reordered, discards are counted apart from drops, connections are compared by
-//! their full addresses and ports, and their number is bounded: a connection without a place in the table is not filtered.
-//!
-//! Left out: time-driven release (the filter never holds a packet), the opposite direction (only the ACKs' own
-//! direction is seen), and tunnels or VLANs, for each of which a caller keeps a filter of its own.
+//! Left out: the opposite direction, which the filter does not see; tunnels and VLANs, where the caller keeps a filter
+//! for each.
 
 mod comparison;
+mod connection;
 mod flows;
 mod holdout;
 mod published;
@@ -20,6 +18,7 @@ mod queue;
 mod rules;
 mod safe;
 mod scheme;
+mod standing_queue;
 mod stats;
 
 pub use comparison::{Comparison, Finding, Harm, Sent};
@@ -32,16 +31,16 @@ use published::{BlockMean, Published, Threshold};
 use queue::AckQueue;
 use safe::Safe;
 
-/// What a filter is built from.
+/// Configuration of an ACK filter.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct AckFilterConfig {
-    /// What to discard, and when.
+    /// Which ACKs are discarded, and when.
     pub scheme: Scheme,
-    /// Bytes that the buffer holds at most; an arrival beyond them is dropped.
+    /// Bytes that the buffer holds at most; a packet that does not fit is dropped.
     pub limit: Bytes,
-    /// Payload bytes of the data segments that are acknowledged.
+    /// Payload bytes of the acknowledged data segments.
     pub segment: Bytes,
-    /// Bytes of headers that each of them carries over the link: 58 in the published experiment.
+    /// Bytes of headers of each data segment on the link: 58 in Ohta et al.
     pub header: Bytes,
 }
 
@@ -55,7 +54,7 @@ pub struct AckFilter {
 
 #[derive(Clone, Debug)]
 enum Engine {
-    /// Also the basic scheme: no threshold, no discard at grants.
+    /// Also the basic scheme, which has no threshold and discards nothing at grants.
     Published(Published),
     Safe(Safe),
 }
@@ -77,7 +76,7 @@ impl AckFilter {
         Self { queue: AckQueue::new(config.limit), engine, waited: Waited::default() }
     }
 
-    /// ACKs of a connection that stay at an arrival, as of now; `None` if arrivals discard by no threshold.
+    /// Number of ACKs of a connection that stay at an arrival now; `None` for schemes without a threshold.
     pub fn threshold(&self) -> Option<u32> {
         match &self.engine {
             Engine::Published(published) => published.threshold(),
@@ -85,7 +84,8 @@ impl AckFilter {
         }
     }
 
-    /// From now on nothing of these connections is discarded. The published schemes know no exceptions.
+    /// From now on no ACK of these connections is discarded by the safe scheme. The published schemes have no
+    /// exceptions.
     pub fn set_holdout(&mut self, holdout: Holdout) {
         if let Engine::Safe(safe) = &mut self.engine {
             safe.holdout = holdout;
@@ -119,8 +119,8 @@ impl SduQueue for AckFilter {
         }
     }
 
-    /// Packets leave in the order of their arrival, so that the oldest is at the head. A safe scheme measures the
-    /// gap ahead of the next ACK from the last one that was sent, which an expired one was not.
+    /// The safe scheme is not told: it measures the gap between kept ACKs from the last one sent, and an expired ACK was
+    /// not sent.
     fn expire(&mut self, now: Instant, lifetime: Duration) {
         while self.queue.head().is_some_and(|head| self.queue.arrived(head) + lifetime <= now) {
             self.queue.expire_head();

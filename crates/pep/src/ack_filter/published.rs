@@ -1,45 +1,31 @@
-//! The published schemes: Ohta et al., "Controlling TCP ACK Transmission: Suitable Value of Discard Ratio in
+//! The published schemes: Y. Ohta et al., "Controlling TCP ACK Transmission: Suitable Value of Discard Ratio in
 //! LTE-Advanced Pro" (IEEE CSCN 2018).
 //!
-//! **Which ACKs.** A pure ACK is listed, which makes it one that may be discarded, unless it is a duplicate (the
-//! acknowledgment number of the connection's last segment again, with the same window or with SACK blocks) or
-//! acknowledges less than an earlier one. The ACK that a duplicate repeats is unlisted as well: without it, the
-//! first duplicate would be the one that advances, and the sender would count one too few for fast retransmit.
-//! A SYN or RST ends what is listed, since the numbers behind it are another connection's; so does an ACK number
-//! more than the largest window beyond one that is listed, for which "earlier" would lose its meaning. The newest listed ACK
-//! of each connection stays whatever the rule asks for.
+//! **Candidates.** A pure ACK is a candidate for discarding unless it is a duplicate (the last acknowledgment number
+//! again, with the same window or with SACK blocks) or acknowledges less than an earlier one. The ACK that a duplicate
+//! repeats stops being a candidate: without it the first duplicate would be the ACK that advances, and the sender would
+//! count one duplicate too few for fast retransmit. A SYN, a RST, or an acknowledgment number further ahead than the
+//! largest window ends all candidates of its connection. The newest candidate of a connection is never discarded.
 //!
-//! **Arrival** (Active): the oldest listed ACKs of the connection go until at most `T` are left, the arrival
-//! included. Room so gained counts when the buffer is full, and nothing goes unless the arrival is accepted.
+//! **Arrival** (Active): the oldest candidates of the connection are discarded until at most `T` are left, the arriving ACK
+//! included, and only if the buffer accepts the arriving ACK in the room so gained.
 //!
-//! **Grant** (Passive): of the listed ACKs that do not fit, the oldest share `ratio`, over all connections. What
-//! fits is the stretch of the queue that the grant carries when every ACK in it is made to count:
-//! - The head of the queue fills the room, packet by packet, each with its overhead. A packet of which only a
-//!   part has room does not fit, since an ACK is of use when its last byte has arrived. If nothing fits whole,
-//!   the head is sent in part and an ACK there counts as one that fits.
-//! - An ACK without room, listed or duplicate, pushes out the oldest discardable ACKs of the stretch, since those
-//!   are the ones that the discard would take. With nothing but equal ACKs in the queue this gives the count of the published example.
-//! - A packet that is no such ACK is never discarded and takes its room; when it does not fit, it ends the stretch, and
-//!   so does an ACK for which too little can be pushed out. No ACK ahead of it goes for its sake: that would
-//!   trade an acknowledgment that this grant carries for one that waits behind the packet.
-//! - All listed ACKs outside the stretch do not fit: those pushed out and those behind its end.
+//! **Grant** (Passive): of the candidates that do not fit the grant, the oldest share `ratio` is discarded, over all
+//! connections. `served_range` determines which fit, a point on which the paper is silent.
 //!
-//! A grant so never carries an older acknowledgment of a lone connection than it would have without the filter.
-//! The work is in proportion to the ACKs that fit and those that do not fit ahead of the stretch's end, the latter
-//! of which go with ratio 1; a smaller ratio looks at 1/ratio times as many as it discards.
-//!
-//! Left out: rules 8 to 17 of the safe scheme; these are the published rules, to be measured, not deployed.
+//! Left out: the safety rules 8 to 17. These schemes are for measurements, not for live traffic.
 
 use super::flows::{FlowId, FlowTable};
 use super::queue::{AckQueue, SlotId};
 use paceline_net::{Bytes, Instant, Packet, SeqNumber, TcpFlags, TcpHeader};
 
-/// Blocks after which the mean transport block forgets: it is long-term, yet follows a station that moves.
+/// Transport blocks over which the mean size is taken. Chosen: the paper's long-term mean, which yet follows a station
+/// that moves.
 const MEAN_BLOCKS: u32 = 1000;
-/// A product that is an integer on paper may be just below it in floating point (2/3 * 3).
+/// Added before a product is truncated. Chosen: a product such as 0.29 * 100 may be just below the integer in floating
+/// point.
 const ROUNDING: f64 = 1e-9;
-
-/// The largest window (RFC 7323, section 2.2): no true acknowledgment advances by more.
+/// Bytes of the largest window (RFC 7323 2.2): no valid acknowledgment advances by more.
 const MAX_ADVANCE: i32 = 1 << 30;
 
 /// How many ACKs of a connection stay at an arrival.
@@ -47,13 +33,13 @@ const MAX_ADVANCE: i32 = 1 << 30;
 pub(super) enum Threshold {
     /// All.
     None,
-    /// So many.
+    /// `T`.
     Fixed(u32),
-    /// As many as one mean transport block of the other direction causes.
+    /// `T_opt`: the ACKs that a mean transport block of the other direction causes.
     Measured(BlockMean),
 }
 
-/// The long-term mean of the other direction's transport blocks: cumulative at first, then exponential.
+/// Long-term mean of the other direction's transport block sizes (`S_TBS`): cumulative at first, then exponential.
 #[derive(Clone, Debug)]
 pub(super) struct BlockMean {
     mean: f64,
@@ -74,20 +60,20 @@ impl BlockMean {
         }
     }
     fn threshold(&self) -> Option<u32> {
-        // The cast saturates, and truncates as the published floor does.
+        // The cast saturates, and truncates as the paper's floor function does.
         (self.blocks > 0).then(|| ((self.mean / self.per_ack) as u32).max(1))
     }
 }
 
-/// What is remembered of a connection: the last acknowledgment and window.
+/// The last acknowledgment number and window of a connection.
 #[derive(Clone, Copy, Debug, Default)]
-struct Last(Option<(SeqNumber, u16)>);
+struct LastAck(Option<(SeqNumber, u16)>);
 
 /// The part of the queue that a grant carries.
-struct Stretch {
-    /// Listed ACKs in it.
-    fits: u32,
-    /// Serial numbers of the first ACK that stays in it and of the first packet behind it.
+struct ServedRange {
+    /// Candidates in it.
+    fitting: u32,
+    /// Serial numbers of the first candidate in it that is not displaced, and of the first packet behind it.
     from: u64,
     until: u64,
 }
@@ -95,9 +81,9 @@ struct Stretch {
 /// State of a published scheme.
 #[derive(Clone, Debug)]
 pub(super) struct Published {
-    flows: FlowTable<Last>,
+    flows: FlowTable<LastAck>,
     threshold: Threshold,
-    /// Share discarded at grants.
+    /// Share of the candidates that do not fit a grant which is discarded.
     ratio: f64,
 }
 
@@ -116,8 +102,8 @@ impl Published {
         }
     }
 
-    /// Whether there is anything to remember connections for.
-    fn acts(&self) -> bool {
+    /// Whether the scheme discards anything, so that it needs the state of connections.
+    fn is_active(&self) -> bool {
         self.ratio > 0.0 || !matches!(self.threshold, Threshold::None)
     }
 
@@ -129,9 +115,10 @@ impl Published {
 
     pub fn push(&mut self, queue: &mut AckQueue, now: Instant, packet: Packet) {
         let known = match (packet.flow_key(), packet.tcp_header()) {
-            (Some(key), Some(tcp)) if !packet.ip.special && self.acts() => {
-                self.flows.enter(now, key, |flow| queue.listed_of(flow) > 0).map(|flow| (flow, *tcp))
-            }
+            (Some(key), Some(tcp)) if !packet.ip.special && self.is_active() => self
+                .flows
+                .find_or_insert(now, key, |flow| queue.candidates_of(flow) > 0)
+                .map(|flow| (flow, *tcp)),
             _ => None,
         };
         let Some((flow, tcp)) = known else {
@@ -145,11 +132,13 @@ impl Published {
         let last = self.flows.state(flow).0;
         let duplicate = packet.is_pure_ack() && last.is_some_and(|last| is_duplicate(&tcp, last));
         let advances = last.is_none_or(|(ack, _)| tcp.ack >= ack);
-        let listable = packet.is_pure_ack() && advances && !duplicate;
+        let is_candidate = packet.is_pure_ack() && advances && !duplicate;
         let restarts = tcp.flags.intersects(TcpFlags::SYN.with(TcpFlags::RST))
             || tcp.flags.contains(TcpFlags::ACK) && advances && is_beyond(queue, flow, last, tcp.ack);
         let excess = match self.threshold() {
-            Some(threshold) if listable && !restarts => (queue.listed_of(flow) + 1).saturating_sub(threshold),
+            Some(threshold) if is_candidate && !restarts => {
+                (queue.candidates_of(flow) + 1).saturating_sub(threshold)
+            }
             _ => 0,
         };
         if !queue.accepts(&packet, length_of_oldest(queue, flow, excess)) {
@@ -157,21 +146,21 @@ impl Published {
             return;
         }
         for _ in 0..excess {
-            let oldest = queue.oldest_of(flow).expect("the excess is listed");
+            let oldest = queue.oldest_of(flow).expect("the excess are candidates");
             queue.discard(oldest);
         }
         if restarts {
-            queue.unlist_all(flow);
+            queue.protect_all(flow);
         }
-        self.note(queue, flow, &tcp, duplicate);
-        let id = queue.append(now, packet, listable.then_some(flow));
+        self.on_accepted(queue, flow, &tcp, duplicate);
+        let id = queue.append(now, packet, is_candidate.then_some(flow));
         if duplicate {
-            queue.mark_news(id);
+            queue.let_displace(id);
         }
     }
 
-    /// Remembers an accepted segment, and unlists what it forbids to discard.
-    fn note(&mut self, queue: &mut AckQueue, flow: FlowId, tcp: &TcpHeader, duplicate: bool) {
+    /// Records a segment that the queue has accepted, and protects the ACK that a duplicate repeats.
+    fn on_accepted(&mut self, queue: &mut AckQueue, flow: FlowId, tcp: &TcpHeader, duplicate: bool) {
         let last = &mut self.flows.state(flow).0;
         if tcp.flags.intersects(TcpFlags::SYN.with(TcpFlags::RST)) {
             *last = None;
@@ -180,7 +169,7 @@ impl Published {
                 && let Some(newest) = queue.newest_of(flow)
                 && queue.packet(newest).tcp_header().is_some_and(|repeated| repeated.ack == tcp.ack)
             {
-                queue.unlist(newest);
+                queue.protect(newest);
             }
             if last.is_none_or(|(ack, _)| tcp.ack >= ack) {
                 *last = Some((tcp.ack, tcp.window));
@@ -189,33 +178,33 @@ impl Published {
     }
 
     pub fn on_grant(&mut self, queue: &mut AckQueue, room: Bytes, overhead: Bytes) {
-        if self.ratio == 0.0 || queue.listed() < 2 {
+        if self.ratio == 0.0 || queue.candidates() < 2 {
             return;
         }
-        let stretch = stretch(queue, room, overhead);
-        let excess = queue.listed() - stretch.fits;
-        let mut share = (self.ratio * f64::from(excess) + ROUNDING) as u32;
-        let mut next = queue.listed_head();
+        let served = served_range(queue, room, overhead);
+        let excess = queue.candidates() - served.fitting;
+        let mut to_discard = (self.ratio * f64::from(excess) + ROUNDING) as u32;
+        let mut next = queue.first_candidate();
         while let Some(id) = next
-            && share > 0
+            && to_discard > 0
         {
-            next = queue.listed_next(id);
-            let fits = (stretch.from..stretch.until).contains(&queue.serial(id));
+            next = queue.next_candidate(id);
+            let fits = (served.from..served.until).contains(&queue.serial(id));
             if !fits && !queue.is_newest(id) {
                 queue.discard(id);
-                share -= 1;
+                to_discard -= 1;
             }
         }
     }
 }
 
-/// Whether a pure ACK repeats the last acknowledgment: RFC 5681's test, and RFC 6675's, since a receiver whose
-/// buffer shrinks may change the window as well.
+/// Whether a pure ACK is a duplicate by RFC 5681, or by RFC 6675: a receiver whose buffer fills may change the window
+/// while it repeats the acknowledgment number.
 fn is_duplicate(tcp: &TcpHeader, (ack, window): (SeqNumber, u16)) -> bool {
     tcp.ack == ack && (tcp.window == window || !tcp.options.sack.is_empty())
 }
 
-/// Whether an acknowledgment is further ahead than any true one can be.
+/// Whether an acknowledgment number is further ahead than any valid one.
 fn is_beyond(queue: &AckQueue, flow: FlowId, last: Option<(SeqNumber, u16)>, ack: SeqNumber) -> bool {
     let oldest = queue.oldest_of(flow).and_then(|id| queue.packet(id).tcp_header());
     let advance = |from: SeqNumber| ack.distance(from);
@@ -228,51 +217,63 @@ fn length_of_oldest(queue: &AckQueue, flow: FlowId, count: u32) -> Bytes {
     oldest.take(count as usize).fold(Bytes::ZERO, |sum, id| sum + queue.len_of(id))
 }
 
-/// The first ACK from `id` on that may be discarded.
-fn discardable(queue: &AckQueue, mut id: Option<SlotId>) -> Option<SlotId> {
+/// The first candidate from `id` on that is not the newest of its connection.
+fn first_discardable(queue: &AckQueue, mut id: Option<SlotId>) -> Option<SlotId> {
     while let Some(at) = id
         && queue.is_newest(at)
     {
-        id = queue.listed_next(at);
+        id = queue.next_candidate(at);
     }
     id
 }
 
-/// Finds what a grant of `room` carries; see the module's text.
-fn stretch(queue: &AckQueue, room: Bytes, overhead: Bytes) -> Stretch {
-    // Saturating, for an overhead that no link has.
+/// Determines the range of the queue that a grant of `room` bytes carries, `overhead` bytes added to each packet:
+///
+/// - The range begins at the head and takes packet after packet. A packet of which only a part has room does not fit,
+///   since an ACK is useful only once its last byte has arrived. If no packet fits whole, the head is sent in part, and a
+///   candidate there counts as fitting.
+/// - A candidate or duplicate ACK without room displaces the oldest discardable candidates of the range, because those
+///   are the ones that will be discarded. With only equal ACKs in the queue this gives the counts of the paper's example.
+/// - Any other packet is never discarded and takes its room. When it does not fit, it ends the range, as does an ACK for
+///   which too little can be displaced. No ACK ahead of such a packet is displaced for it: that would exchange an
+///   acknowledgment that this grant carries for one that waits behind the packet.
+/// - Candidates outside the range do not fit: those displaced and those behind its end.
+///
+/// So a grant never carries an older acknowledgment of a lone connection than without the filter. The work is
+/// proportional to the candidates in the range and those displaced, which `ratio` 1 then discards.
+fn served_range(queue: &AckQueue, room: Bytes, overhead: Bytes) -> ServedRange {
+    // Saturating, for absurd overheads.
     let cost = |id| queue.len_of(id).0.saturating_add(overhead.0);
-    let mut oldest = discardable(queue, queue.listed_head());
-    // Bytes used, and of these the ones that pushing out could give back.
-    let (mut used, mut yielding, mut fits) = (0, 0, 0);
+    let mut oldest = first_discardable(queue, queue.first_candidate());
+    // Bytes used, those of them that displacing could free, and candidates that fit.
+    let (mut used, mut displaceable, mut fitting) = (0, 0, 0);
     let mut next = queue.head();
     while let Some(id) = next {
-        let pushes = queue.is_news(id);
-        let give = if pushes { yielding } else { 0 };
-        if cost(id).saturating_add(used - give) > room.0 {
+        let freeable = if queue.displaces(id) { displaceable } else { 0 };
+        if cost(id).saturating_add(used - freeable) > room.0 {
             break;
         }
         while cost(id).saturating_add(used) > room.0 {
-            let out = oldest.expect("what yields is listed");
-            used -= cost(out);
-            yielding -= cost(out);
-            fits -= 1;
-            oldest = discardable(queue, queue.listed_next(out));
+            let displaced = oldest.expect("displaceable bytes are those of candidates");
+            used -= cost(displaced);
+            displaceable -= cost(displaced);
+            fitting -= 1;
+            oldest = first_discardable(queue, queue.next_candidate(displaced));
         }
         used += cost(id);
-        if queue.is_listed(id) {
-            fits += 1;
+        if queue.is_candidate(id) {
+            fitting += 1;
             if !queue.is_newest(id) {
-                yielding += cost(id);
+                displaceable += cost(id);
             }
         }
         next = queue.next(id);
     }
-    if used == 0 && next.is_some_and(|id| queue.is_listed(id)) {
-        fits = 1;
+    if used == 0 && next.is_some_and(|id| queue.is_candidate(id)) {
+        fitting = 1;
     }
-    Stretch {
-        fits,
+    ServedRange {
+        fitting,
         from: oldest.map_or(u64::MAX, |id| queue.serial(id)),
         until: next.map_or(u64::MAX, |id| queue.serial(id)),
     }

@@ -1,29 +1,30 @@
-//! The buffer that all schemes share: one FIFO of packets, with the ACKs that a scheme may discard listed twice
-//! more, per connection and overall, both in the order of the queue.
+//! The buffer that all schemes share: a FIFO of packets. The ACKs that a scheme may discard, its *candidates*, are
+//! linked twice more in the order of the queue: all of them, and those of each connection.
 //!
-//! Slots live in a slab and the three orders are doubly linked by index, so that an ACK in the middle is found
-//! and removed in constant time and the steady state allocates nothing. Discarding is only ever done here, which
-//! is where "a listed pure ACK, counted apart from drops" is true for every scheme.
+//! Slots live in a slab, and the three lists are doubly linked by index: an ACK in the middle is found and removed in
+//! constant time, and a queue that has reached its length allocates nothing. All discards happen here, and only
+//! candidates are discarded, counted apart from drops (safety rules 4 and 18).
 
 use super::flows::FlowId;
 use super::stats::{AckFilterStats, KeepReason};
 use paceline_net::{Bytes, DropReason, Instant, Packet};
 use std::collections::VecDeque;
 
+/// No slot. By definition an index that no slab reaches.
 const NIL: u32 = u32::MAX;
 
 /// A place in the queue, valid until its packet leaves.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct SlotId(u32);
 
-/// One of the orders that a slot can be linked in.
+/// A list in which a slot can be linked.
 #[derive(Clone, Copy)]
 enum Chain {
     /// All packets.
     Fifo,
-    /// The listed ACKs of all connections.
-    Listed,
-    /// The listed ACKs of one connection.
+    /// The candidates of all connections.
+    Candidates,
+    /// The candidates of one connection.
     Flow,
 }
 
@@ -40,7 +41,9 @@ struct List {
     len: u32,
 }
 
+/// By definition: a slot that is in no list.
 const UNLINKED: Link = Link { prev: NIL, next: NIL };
+/// By definition: a list without slots.
 const EMPTY: List = List { head: NIL, tail: NIL, len: 0 };
 
 #[derive(Clone, Debug)]
@@ -50,18 +53,18 @@ struct Slot {
     /// Position in the order of arrival.
     serial: u64,
     arrived: Instant,
-    /// The connection that lists this slot; `NIL` if it must not be discarded.
+    /// The connection of a candidate; `NIL` for a packet that must not be discarded.
     flow: u32,
-    /// An ACK that is worth more than older listed ones; stays so when it is unlisted.
-    news: bool,
+    /// An ACK that may displace older candidates from a grant; stays so when it stops being a candidate.
+    displaces: bool,
     kept: Option<KeepReason>,
 }
 
-/// What left at the head.
+/// A packet that left at the head.
 pub(super) struct Popped {
     pub packet: Packet,
     pub arrived: Instant,
-    /// The connection that listed it until now.
+    /// Its connection, if the packet was a candidate.
     pub flow: Option<FlowId>,
 }
 
@@ -71,7 +74,7 @@ pub(super) struct AckQueue {
     slots: Vec<Slot>,
     free: u32,
     fifo: List,
-    listed: List,
+    candidates: List,
     flows: Vec<List>,
     dropped: VecDeque<(Packet, DropReason)>,
     bytes: Bytes,
@@ -117,7 +120,7 @@ impl AckQueue {
             slots: Vec::new(),
             free: NIL,
             fifo: EMPTY,
-            listed: EMPTY,
+            candidates: EMPTY,
             flows: Vec::new(),
             dropped: VecDeque::new(),
             bytes: Bytes::ZERO,
@@ -127,19 +130,18 @@ impl AckQueue {
         }
     }
 
-    /// Whether `packet` may join once `freed` bytes have been discarded for it. One packet is always accepted
-    /// when the queue is empty.
+    /// Whether `packet` fits once `freed` bytes have been discarded for it. An empty queue accepts any packet.
     pub fn accepts(&self, packet: &Packet, freed: Bytes) -> bool {
         self.fifo.len == 0 || self.bytes.saturating_sub(freed) + len_of(packet) <= self.limit
     }
 
-    /// Drops an arrival that was not accepted.
+    /// Drops a packet that was not accepted.
     pub fn refuse(&mut self, packet: Packet) {
         self.stats.queue.queue_drops += 1;
         self.dropped.push_back((packet, DropReason::QueueFull));
     }
 
-    /// Appends a packet that was accepted; with a `flow`, as an ACK that the scheme may discard later.
+    /// Appends an accepted packet; with a `flow`, as a candidate.
     pub fn append(&mut self, now: Instant, packet: Packet, flow: Option<FlowId>) -> SlotId {
         self.bytes += len_of(&packet);
         let slot = Slot {
@@ -148,7 +150,7 @@ impl AckQueue {
             serial: self.serial,
             arrived: now,
             flow: flow.map_or(NIL, |flow| flow.0),
-            news: flow.is_some(),
+            displaces: flow.is_some(),
             kept: None,
         };
         self.serial += 1;
@@ -169,31 +171,31 @@ impl AckQueue {
             if self.flows.len() <= flow.0 as usize {
                 self.flows.resize(flow.0 as usize + 1, EMPTY);
             }
-            link(&mut self.slots, Chain::Listed, &mut self.listed, id);
+            link(&mut self.slots, Chain::Candidates, &mut self.candidates, id);
             link(&mut self.slots, Chain::Flow, &mut self.flows[flow.0 as usize], id);
         }
         SlotId(id)
     }
 
-    /// Makes a listed ACK one that is never discarded.
-    pub fn unlist(&mut self, id: SlotId) {
+    /// Makes a candidate an ACK that is never discarded.
+    pub fn protect(&mut self, id: SlotId) {
         let flow = std::mem::replace(&mut self.slots[id.0 as usize].flow, NIL);
         if flow != NIL {
-            unlink(&mut self.slots, Chain::Listed, &mut self.listed, id.0);
+            unlink(&mut self.slots, Chain::Candidates, &mut self.candidates, id.0);
             unlink(&mut self.slots, Chain::Flow, &mut self.flows[flow as usize], id.0);
         }
     }
 
-    /// Unlists every ACK of a connection.
-    pub fn unlist_all(&mut self, flow: FlowId) {
+    /// Protects all candidates of a connection.
+    pub fn protect_all(&mut self, flow: FlowId) {
         while let Some(id) = self.oldest_of(flow) {
-            self.unlist(id);
+            self.protect(id);
         }
     }
 
-    /// Removes a packet from everywhere.
+    /// Removes a packet from all lists.
     fn take(&mut self, id: SlotId) -> Packet {
-        self.unlist(id);
+        self.protect(id);
         unlink(&mut self.slots, Chain::Fifo, &mut self.fifo, id.0);
         let slot = &mut self.slots[id.0 as usize];
         slot.links[0].next = self.free;
@@ -203,9 +205,9 @@ impl AckQueue {
         packet
     }
 
-    /// Discards a listed ACK.
+    /// Discards a candidate.
     pub fn discard(&mut self, id: SlotId) {
-        assert!(self.slots[id.0 as usize].flow != NIL, "only listed ACKs are discarded");
+        assert!(self.slots[id.0 as usize].flow != NIL, "only candidates are discarded");
         let packet = self.take(id);
         self.stats.queue.acks_discarded += 1;
         self.dropped.push_back((packet, DropReason::AckFiltered));
@@ -244,22 +246,22 @@ impl AckQueue {
     pub fn next(&self, id: SlotId) -> Option<SlotId> {
         some(self.slots[id.0 as usize].links[Chain::Fifo as usize].next)
     }
-    /// The oldest listed ACK of all connections.
-    pub fn listed_head(&self) -> Option<SlotId> {
-        some(self.listed.head)
+    /// The oldest candidate of all connections.
+    pub fn first_candidate(&self) -> Option<SlotId> {
+        some(self.candidates.head)
     }
-    pub fn listed_next(&self, id: SlotId) -> Option<SlotId> {
-        some(self.slots[id.0 as usize].links[Chain::Listed as usize].next)
+    pub fn next_candidate(&self, id: SlotId) -> Option<SlotId> {
+        some(self.slots[id.0 as usize].links[Chain::Candidates as usize].next)
     }
-    /// Listed ACKs of all connections.
-    pub fn listed(&self) -> u32 {
-        self.listed.len
+    /// Number of candidates of all connections.
+    pub fn candidates(&self) -> u32 {
+        self.candidates.len
     }
     fn list(&self, flow: FlowId) -> &List {
         self.flows.get(flow.0 as usize).unwrap_or(&EMPTY)
     }
-    /// Listed ACKs of a connection.
-    pub fn listed_of(&self, flow: FlowId) -> u32 {
+    /// Number of candidates of a connection.
+    pub fn candidates_of(&self, flow: FlowId) -> u32 {
         self.list(flow).len
     }
     pub fn oldest_of(&self, flow: FlowId) -> Option<SlotId> {
@@ -268,26 +270,26 @@ impl AckQueue {
     pub fn newest_of(&self, flow: FlowId) -> Option<SlotId> {
         some(self.list(flow).tail)
     }
-    /// The next listed ACK of the same connection.
+    /// The next candidate of the same connection.
     pub fn newer_of_flow(&self, id: SlotId) -> Option<SlotId> {
         some(self.slots[id.0 as usize].links[Chain::Flow as usize].next)
     }
-    /// The previous listed ACK of the same connection.
+    /// The previous candidate of the same connection.
     pub fn older_of_flow(&self, id: SlotId) -> Option<SlotId> {
         some(self.slots[id.0 as usize].links[Chain::Flow as usize].prev)
     }
-    pub fn is_listed(&self, id: SlotId) -> bool {
+    pub fn is_candidate(&self, id: SlotId) -> bool {
         self.slots[id.0 as usize].flow != NIL
     }
-    /// Whether this ACK is worth more than older listed ones.
-    pub fn is_news(&self, id: SlotId) -> bool {
-        self.slots[id.0 as usize].news
+    /// Whether this ACK may displace older candidates from a grant.
+    pub fn displaces(&self, id: SlotId) -> bool {
+        self.slots[id.0 as usize].displaces
     }
-    /// Says so of an ACK that is not listed.
-    pub fn mark_news(&mut self, id: SlotId) {
-        self.slots[id.0 as usize].news = true;
+    /// Lets an ACK that is no candidate displace older candidates.
+    pub fn let_displace(&mut self, id: SlotId) {
+        self.slots[id.0 as usize].displaces = true;
     }
-    /// Whether this is the newest listed ACK of its connection.
+    /// Whether this is the newest candidate of its connection.
     pub fn is_newest(&self, id: SlotId) -> bool {
         let flow = self.slots[id.0 as usize].flow;
         flow != NIL && self.flows[flow as usize].tail == id.0
@@ -304,7 +306,7 @@ impl AckQueue {
     pub fn arrived(&self, id: SlotId) -> Instant {
         self.slots[id.0 as usize].arrived
     }
-    /// Records why an ACK is kept; the last reason counts when it leaves.
+    /// Records why an ACK is kept; the last reason is counted when the ACK leaves.
     pub fn keep(&mut self, id: SlotId, reason: KeepReason) {
         self.slots[id.0 as usize].kept = Some(reason);
     }

@@ -1,10 +1,11 @@
-//! The names of the schemes, as a scenario file writes them.
+//! The schemes of the ACK filter and their names in a scenario file. All but `safe` are those of Ohta et al. (IEEE CSCN
+//! 2018); docs/ack-filter.md has their formulas.
 
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::str::FromStr;
 
-/// The threshold that the published work found best as one value for a whole cell.
+/// The threshold that Ohta et al. found best as one value for a whole cell.
 const BEST_SINGLE_THRESHOLD: u32 = 6;
 
 /// Which ACKs a filter discards, and when.
@@ -30,11 +31,11 @@ pub enum Scheme {
     },
     /// `Hybrid` with a threshold that follows the mean transport block in the other direction.
     HybridOpt,
-    /// At arrivals, what the rules for live traffic allow.
+    /// At each arrival, the older ACKs that the safety rules for live traffic allow to discard.
     Safe,
 }
 
-/// Why a text names no scheme.
+/// The error for a text that names no scheme.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[error(
     "`{text}` is not an ACK filter scheme{why}: allowed are basic, passive(RATIO) with RATIO from 0 to 1, \
@@ -115,7 +116,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_name_round_trips() {
+    fn every_name_parses_and_prints() {
         for (text, scheme, shown) in [
             ("basic", Scheme::Basic, "basic"),
             ("passive(0.6667)", Scheme::Passive { ratio: 0.6667 }, "passive(0.6667)"),
@@ -139,7 +140,7 @@ mod tests {
     }
 
     #[test]
-    fn wrong_names_say_what_is_allowed() {
+    fn errors_list_the_allowed_names() {
         for text in [
             "",
             "Basic",

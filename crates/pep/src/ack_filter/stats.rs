@@ -4,15 +4,14 @@ use paceline_net::{Packet, QueueCounters};
 
 macro_rules! keep_reasons {
     ($($(#[$doc:meta])* $name:ident => $text:literal,)*) => {
-        /// Why the safe scheme let an ACK through. Each ACK that leaves counts under one reason, the last that
-        /// was found.
+        /// Why the safe scheme kept an ACK. Each ACK that leaves is counted under one reason: the last one found.
         #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
         pub enum KeepReason { $($(#[$doc])* $name,)* }
 
         impl KeepReason {
-            /// All reasons, in the order of the counters.
+            /// All reasons, in the order of the counters. By definition.
             pub const ALL: [Self; [$($text),*].len()] = [$(Self::$name),*];
-            /// The name of the counter; names do not change.
+            /// The name of the counter; part of the interface, never changed.
             pub const fn name(self) -> &'static str {
                 match self { $(Self::$name => concat!("kept-", $text),)* }
             }
@@ -21,41 +20,41 @@ macro_rules! keep_reasons {
 }
 
 keep_reasons! {
-    /// No later ACK of the connection made it superfluous while it was queued (rule 2).
+    /// No later ACK of the connection superseded it while it was queued (rule 2).
     Newest => "newest",
-    /// Behind it came a segment that is no plain ACK, and superseding does not reach across one (rule 4).
+    /// A segment that is no plain ACK followed: no ACK is discarded across one (rule 4).
     Separated => "separated",
-    /// A fragment, IPv4 option, IPv6 extension header, or lengths that do not agree (rule 5).
+    /// A fragment, IPv4 option, IPv6 extension header, or inconsistent lengths (rule 5).
     NotPlainIp => "not-plain-ip",
-    /// Its checksum is wrong: its receiver will drop it, so that it makes nothing superfluous (rule 2).
+    /// Its checksum is wrong: its receiver will drop it, so it supersedes nothing (rule 2).
     Corrupt => "corrupt",
     /// A TCP option other than timestamps, or a malformed one (rule 8).
     Options => "options",
-    /// Acknowledges less than an earlier ACK (rule 9).
+    /// It acknowledges less than an earlier ACK (rule 9).
     OldAck => "old-ack",
-    /// Not at the last sequence number seen: keepalive, probe, or a gap (rule 10).
+    /// Its sequence number is not the next one: a keepalive, a probe, or a gap (rule 10).
     Probe => "probe",
-    /// Timestamps that run backwards or that only one of the two ACKs carries (rule 11).
+    /// Timestamps run backwards, or only one of the two ACKs carries them (rule 11).
     Timestamps => "timestamps",
-    /// Carries SACK blocks (rules 9, 12).
+    /// It carries SACK blocks (rules 9, 12).
     Sack => "sack",
     /// The first advance after duplicate ACKs (rule 12).
     FirstAdvance => "first-advance",
     /// A duplicate ACK (rule 13).
     Duplicate => "duplicate",
-    /// Changes the window only, opens it from zero, closes it, or its right edge is beyond the later one's (rule 13).
+    /// It changes only the window, opens it from zero, closes it, or its right edge is beyond the later ACK's (rule 13).
     Window => "window",
     /// ECN bits in the IP header (rule 14).
     IpEcn => "ip-ecn",
-    /// ECE or CWR differ from the next or the previous ACK's (rule 14).
+    /// ECE or CWR differ from those of the next or the previous ACK (rule 14).
     EcnEcho => "ecn-echo",
     /// The handshake offered accurate ECN or an option that forbids filtering (rules 8, 14).
     Handshake => "handshake",
-    /// Without it one ACK would acknowledge too many segments (rule 15).
+    /// Without it, one ACK would acknowledge too many segments (rule 15).
     SegmentFloor => "segment-floor",
-    /// Without it the gap between two ACKs would be too long (rule 15).
+    /// Without it, the gap between two ACKs would be too long (rule 15).
     TimeFloor => "time-floor",
-    /// Among the first segments of the connection (rule 16).
+    /// It acknowledges one of the first 64 segments of the connection (rule 16).
     FirstSegments => "first-segments",
     /// The connection is closing (rule 16).
     Closing => "closing",
@@ -71,7 +70,7 @@ keep_reasons! {
     NoState => "no-state",
     /// Another filter seems to be upstream (rule 22).
     ThinnedUpstream => "thinned-upstream",
-    /// The connection is one of those that are not filtered, for comparison (rule 20).
+    /// The connection is held out for comparison (rule 20).
     HeldOut => "held-out",
 }
 
@@ -84,7 +83,7 @@ pub struct AckFilterStats {
 }
 
 impl AckFilterStats {
-    /// ACKs that the safe scheme let through for `reason`.
+    /// ACKs that the safe scheme kept for `reason`.
     pub fn kept(&self, reason: KeepReason) -> u64 {
         self.kept[reason as usize]
     }

@@ -1,9 +1,10 @@
-//! Drives a filter with operations decoded from bytes, beside a simple model of what it may do. Any bytes are a
-//! valid run, so that property tests and the fuzzer share it.
+//! Runs operations decoded from bytes on an ACK filter and on a simple model of it, and compares the two. Any bytes are
+//! a valid run, so that property tests and the fuzzer share it.
 
+use paceline_net::test_support;
 use paceline_net::{
     Bytes, DropReason, Duration, FlowKey, Instant, IpHeader, Packet, Payload, SduQueue, SeqNumber, TcpFlags,
-    TcpHeader, TcpOptions, Timestamps, Transport,
+    TcpHeader, Transport,
 };
 use paceline_pep::{AckFilter, AckFilterConfig, Scheme};
 use std::collections::BTreeMap;
@@ -11,18 +12,18 @@ use std::net::IpAddr;
 
 const SCHEMES: [&str; 8] =
     ["basic", "granted", "passive(0.6667)", "highest", "active(3)", "hybrid(2)", "hybrid-opt", "safe"];
-/// Small, so that short runs get past the first segments of a connection.
+/// Payload bytes of a segment; few, so that short runs get past the first 64 segments of a connection.
 const SEGMENT: u32 = 4;
 const FLOWS: u8 = 4;
 
-/// A held packet.
-struct Held {
+/// A packet in the queue.
+struct Queued {
     packet: Packet,
     key: Option<FlowKey>,
     /// A published scheme may discard it.
-    listed: bool,
-    /// An ACK that was listed when it arrived, or a duplicate.
-    news: bool,
+    candidate: bool,
+    /// It was a candidate when it arrived, or is a duplicate.
+    displaces: bool,
 }
 
 /// The end of a connection that sends ACKs.
@@ -39,10 +40,10 @@ struct Model {
     scheme: Scheme,
     limit: u64,
     now: Instant,
-    held: Vec<Held>,
-    /// Last acknowledgment and window of each connection, as the published schemes remember them.
+    queued: Vec<Queued>,
+    /// Last acknowledgment number and window of each connection, as in the published schemes.
     last: BTreeMap<FlowKey, (SeqNumber, u16)>,
-    /// The last kept segment with an ACK that left, of each connection.
+    /// Acknowledgment number of the last segment of each connection that left the queue.
     left: BTreeMap<FlowKey, SeqNumber>,
     senders: [Sender; FLOWS as usize],
     pushed: u64,
@@ -61,7 +62,7 @@ impl Source<'_> {
     }
 }
 
-/// Runs the operations and panics where the filter does what it must not. Returns how many ACKs were discarded.
+/// Runs the operations; panics where the filter violates an invariant. Returns how many ACKs were discarded.
 pub fn run(bytes: &[u8]) -> u64 {
     let mut source = Source(bytes);
     let scheme: Scheme = SCHEMES[usize::from(source.byte()) % SCHEMES.len()].parse().unwrap();
@@ -77,7 +78,7 @@ pub fn run(bytes: &[u8]) -> u64 {
         scheme,
         limit,
         now: Instant::ZERO,
-        held: Vec::new(),
+        queued: Vec::new(),
         last: BTreeMap::new(),
         left: BTreeMap::new(),
         senders: [0, 1, 2, 3].map(sender),
@@ -128,21 +129,21 @@ impl Model {
         }
     }
 
-    /// An ACK that advances by `bytes`; by 0 it is a duplicate.
+    /// An ACK of `bytes` more; of 0 more it is a duplicate.
     fn ack(&mut self, flow: u8, bytes: u32) {
         self.senders[usize::from(flow)].ack += bytes;
         self.segment(flow, |_, _| ());
     }
 
-    /// A segment with one or two things about it that are out of the ordinary.
+    /// A segment with one or two unusual header fields.
     fn unusual(&mut self, flow: u8, source: &mut Source) {
         let (advance, count) = (u32::from(source.byte() % 8), 1 + source.byte() % 2);
         self.senders[usize::from(flow)].ack += advance;
         let changes: Vec<(u8, u8)> = (0..count).map(|_| (source.byte(), source.byte())).collect();
         self.segment(flow, |tcp, ip| {
-            for (what, value) in changes {
+            for (field, value) in changes {
                 let wide = u32::from(value);
-                match what % 10 {
+                match field % 10 {
                     0 => tcp.flags.0 ^= 1 << (value % 12),
                     1 => tcp.window = u16::from(value) * 8,
                     2 => tcp.options.sack.push(tcp.ack + wide * 2, tcp.ack + (wide * 3 + 1)),
@@ -158,23 +159,14 @@ impl Model {
         });
     }
 
-    /// Pushes a segment of a connection and checks what became of it.
+    /// Pushes a segment of a connection and checks which packets that discards or drops.
     fn segment(&mut self, flow: u8, change: impl FnOnce(&mut TcpHeader, &mut IpHeader)) {
         let sender = &mut self.senders[usize::from(flow)];
         sender.clock = sender.clock.wrapping_add(1);
-        let mut tcp = TcpHeader {
-            src_port: 5000 + u16::from(flow / 2),
-            dst_port: 80,
-            seq: sender.seq,
-            ack: sender.ack,
-            flags: TcpFlags::ACK,
-            window: sender.window,
-            options: TcpOptions {
-                timestamps: Some(Timestamps { val: sender.clock, ecr: sender.clock }),
-                ..Default::default()
-            },
-            payload_len: 0,
-        };
+        let (seq, ack, clock) = (sender.seq.0, sender.ack.0, sender.clock);
+        let ports = (5000 + u16::from(flow / 2), 80);
+        let header = test_support::segment().ports(ports.0, ports.1).seq(seq).ack(ack).window(sender.window);
+        let mut tcp = header.timestamps(clock, clock).header();
         let (src, dst): (IpAddr, IpAddr) = match flow % 2 {
             0 => ([198, 18, 0, 2].into(), [198, 18, 0, 1].into()),
             _ => ([0x2001, 0xdb8, 0, 0, 0, 0, 0, 2].into(), [0x2001, 0xdb8, 0, 0, 0, 0, 0, 1].into()),
@@ -184,52 +176,56 @@ impl Model {
         sender.seq += tcp.payload_len;
         let mut packet = Packet::tcp(src, dst, tcp);
         packet.ip = ip;
-        // Every packet is told from all others by its bytes, which the filter must not look at nor touch.
+        // The payload identifies the packet; the filter must neither read nor change it.
         packet.payload = Payload::Datagram(self.pushed.to_be_bytes().into());
         self.push(packet);
     }
 
     fn push(&mut self, packet: Packet) {
         let key = packet.flow_key().filter(|_| !packet.ip.special);
-        let (listed, repeats) = self.classify(key, &packet);
+        let (candidate, duplicate) = self.classify(key, &packet);
         self.filter.push(self.now, packet.clone());
         self.pushed += 1;
         let before = self.bytes();
-        self.held.push(Held { packet, key, listed, news: listed || repeats });
-        let arrived = self.held.len() - 1;
+        self.queued.push(Queued { packet, key, candidate, displaces: candidate || duplicate });
+        let arrived = self.queued.len() - 1;
         let mut accepted = true;
-        let mut gone = Vec::new();
+        let mut discarded = Vec::new();
         while let Some((packet, reason)) = self.filter.pop_dropped() {
             self.dropped += 1;
-            let at = self.held.iter().position(|held| held.packet == packet).expect("drops were held");
+            let at = self
+                .queued
+                .iter()
+                .position(|queued| queued.packet == packet)
+                .expect("a dropped packet was in the queue");
             match reason {
                 DropReason::QueueFull => {
                     assert_eq!(at, arrived, "only an arrival finds the buffer full");
                     assert!(arrived > 0 && before + u64::from(packet.len) > self.limit);
                     accepted = false;
                 }
-                DropReason::AckFiltered => gone.push(at),
+                DropReason::AckFiltered => discarded.push(at),
                 other => panic!("{other:?}"),
             }
         }
-        assert!(accepted || gone.is_empty(), "nothing goes for an arrival that is not accepted");
+        assert!(accepted || discarded.is_empty(), "a dropped arrival discards nothing");
         if !accepted {
-            self.held.pop();
+            self.queued.pop();
         } else {
-            for at in &gone {
+            for at in &discarded {
                 self.check_discard(*at);
-                assert_eq!(self.held[*at].key, key, "an arrival supersedes its own connection only");
+                assert_eq!(self.queued[*at].key, key, "an arrival supersedes its own connection only");
                 if self.scheme == Scheme::Safe {
-                    self.check_safe(*at, arrived, &gone);
+                    self.check_safe(*at, arrived, &discarded);
                 }
             }
-            self.note(key, arrived, repeats);
-            self.remove(gone);
+            self.record(key, arrived, duplicate);
+            self.remove(discarded);
         }
         self.check_state();
         if let (Scheme::Active { threshold } | Scheme::Hybrid { threshold }, Some(_)) = (self.scheme, key) {
-            let listed = self.held.iter().filter(|held| held.key == key && held.listed).count();
-            assert!(listed <= threshold as usize, "{listed} ACKs stay");
+            let candidate = self.queued.iter().filter(|queued| queued.key == key && queued.candidate).count();
+            assert!(candidate <= threshold as usize, "{candidate} ACKs stay");
         }
     }
 
@@ -238,53 +234,56 @@ impl Model {
         let (Some(key), Some(tcp)) = (key, packet.tcp_header()) else { return (false, false) };
         let Some((ack, window)) = self.last.get(&key) else { return (packet.is_pure_ack(), false) };
         let same_window = tcp.window == *window || !tcp.options.sack.is_empty();
-        let repeats = packet.is_pure_ack() && tcp.ack == *ack && same_window;
-        (packet.is_pure_ack() && tcp.ack >= *ack && !repeats, repeats)
+        let duplicate = packet.is_pure_ack() && tcp.ack == *ack && same_window;
+        (packet.is_pure_ack() && tcp.ack >= *ack && !duplicate, duplicate)
     }
 
-    fn note(&mut self, key: Option<FlowKey>, arrived: usize, repeats: bool) {
+    fn record(&mut self, key: Option<FlowKey>, arrived: usize, duplicate: bool) {
         let Some(key) = key else { return };
-        let tcp = *self.held[arrived].packet.tcp_header().unwrap();
-        let ends = tcp.flags.intersects(TcpFlags::SYN.with(TcpFlags::RST));
+        let tcp = *self.queued[arrived].packet.tcp_header().unwrap();
+        let restarts = tcp.flags.intersects(TcpFlags::SYN.with(TcpFlags::RST));
         let last = self.last.get(&key).copied();
         let advances = tcp.flags.contains(TcpFlags::ACK) && last.is_none_or(|(ack, _)| tcp.ack >= ack);
-        let mut older: Vec<&mut Held> =
-            self.held[..arrived].iter_mut().filter(|held| held.key == Some(key) && held.listed).collect();
-        let ack_of = |held: &Held| held.packet.tcp_header().unwrap().ack;
-        let far = |from: SeqNumber| !(0..=1 << 30).contains(&tcp.ack.distance(from));
-        let oldest = older.first().map(|held| ack_of(held));
-        let jumps = advances && (last.is_some_and(|(ack, _)| far(ack)) || oldest.is_some_and(far));
-        if ends || jumps {
-            older.iter_mut().for_each(|held| held.listed = false);
-        } else if repeats && let Some(newest) = older.last_mut() {
-            newest.listed = ack_of(newest) != tcp.ack;
+        let mut older: Vec<&mut Queued> = self.queued[..arrived]
+            .iter_mut()
+            .filter(|queued| queued.key == Some(key) && queued.candidate)
+            .collect();
+        let ack_of = |queued: &Queued| queued.packet.tcp_header().unwrap().ack;
+        let beyond_window = |from: SeqNumber| !(0..=1 << 30).contains(&tcp.ack.distance(from));
+        let oldest = older.first().map(|queued| ack_of(queued));
+        let jumps = advances
+            && (last.is_some_and(|(ack, _)| beyond_window(ack)) || oldest.is_some_and(beyond_window));
+        if restarts || jumps {
+            older.iter_mut().for_each(|queued| queued.candidate = false);
+        } else if duplicate && let Some(newest) = older.last_mut() {
+            newest.candidate = ack_of(newest) != tcp.ack;
         }
-        if ends {
+        if restarts {
             self.last.remove(&key);
         } else if advances {
             self.last.insert(key, (tcp.ack, tcp.window));
         }
     }
 
-    /// What holds for every discard, of whatever scheme.
+    /// Checks a discard by the invariants of all schemes.
     fn check_discard(&self, at: usize) {
-        let Held { packet, key, listed, .. } = &self.held[at];
+        let Queued { packet, key, candidate, .. } = &self.queued[at];
         assert!(packet.is_pure_ack() && !packet.ip.special && key.is_some(), "{packet:?}");
         assert!(self.scheme != Scheme::Basic);
         let ack = packet.tcp_header().unwrap().ack;
-        let superseded = self.held[at + 1..].iter().any(|later| {
+        let superseded = self.queued[at + 1..].iter().any(|later| {
             later.key == *key
                 && later.packet.is_pure_ack()
                 && later.packet.tcp_header().is_some_and(|tcp| tcp.ack >= ack)
         });
-        assert!(superseded, "the newest ACK gets through");
-        assert!(*listed || self.scheme == Scheme::Safe, "duplicates and old ACKs stay");
+        assert!(superseded, "the newest ACK is kept");
+        assert!(*candidate || self.scheme == Scheme::Safe, "duplicates and old ACKs are kept");
     }
 
-    /// What holds besides for a discard by the safe scheme.
-    fn check_safe(&self, at: usize, arrived: usize, gone: &[usize]) {
-        let (old, new) = (&self.held[at].packet, &self.held[arrived].packet);
-        let key = self.held[at].key.unwrap();
+    /// Checks a discard by the invariants of the safe scheme.
+    fn check_safe(&self, at: usize, arrived: usize, discarded: &[usize]) {
+        let (old, new) = (&self.queued[at].packet, &self.queued[arrived].packet);
+        let key = self.queued[at].key.unwrap();
         let (c, t) = (old.tcp_header().unwrap(), new.tcp_header().unwrap());
         assert!(new.is_pure_ack() && t.ack > c.ack && t.seq >= c.seq && t.flags == c.flags);
         assert!(c.options.sack.is_empty() && t.options.sack.is_empty());
@@ -292,62 +291,66 @@ impl Model {
         assert!(old.ip.ecn() == 0 && new.ip.ecn() == 0);
         assert_eq!(c.options.timestamps.is_some(), t.options.timestamps.is_some());
         assert!(t.ack + u32::from(t.window) >= c.ack + u32::from(c.window), "the right edge");
-        let kept = |n: &usize| self.held[*n].key == Some(key) && !gone.contains(n);
-        let ahead = (0..at).rev().find(kept).map(|n| self.held[n].packet.tcp_header().unwrap().ack);
+        let kept = |n: &usize| self.queued[*n].key == Some(key) && !discarded.contains(n);
+        let ahead = (0..at).rev().find(kept).map(|n| self.queued[n].packet.tcp_header().unwrap().ack);
         let ahead = ahead.or(self.left.get(&key).copied()).expect("there was an ACK before");
         let newly_acked = t.ack.distance(ahead);
         assert!((0..=8 * SEGMENT as i32).contains(&newly_acked), "{newly_acked} bytes by one ACK");
     }
 
-    fn remove(&mut self, mut gone: Vec<usize>) {
-        gone.sort_unstable();
-        for at in gone.into_iter().rev() {
-            self.held.remove(at);
+    fn remove(&mut self, mut discarded: Vec<usize>) {
+        discarded.sort_unstable();
+        for at in discarded.into_iter().rev() {
+            self.queued.remove(at);
         }
     }
 
     /// Packets from the head that fit whole, and the last ACK among them.
-    fn carried(held: &[&Held], room: u64) -> Option<u64> {
+    fn carried(queued: &[&Queued], room: u64) -> Option<u64> {
         let mut used = 0;
-        let fits = held.iter().take_while(|held| {
-            used += u64::from(held.packet.len) + 6;
+        let fits = queued.iter().take_while(|queued| {
+            used += u64::from(queued.packet.len) + 6;
             used <= room
         });
-        let last = fits.filter(|held| held.news).last()?;
+        let last = fits.filter(|queued| queued.displaces).last()?;
         let Payload::Datagram(tag) = &last.packet.payload else { unreachable!() };
         Some(u64::from_be_bytes(tag[..].try_into().unwrap()))
     }
 
     fn grant(&mut self, room: u64) {
-        let all: Vec<&Held> = self.held.iter().collect();
+        let all: Vec<&Queued> = self.queued.iter().collect();
         let without = Self::carried(&all, room);
         self.filter.on_grant(self.now, Bytes(room), Bytes(6));
-        let mut gone = Vec::new();
+        let mut discarded = Vec::new();
         while let Some((packet, reason)) = self.filter.pop_dropped() {
             assert_eq!(reason, DropReason::AckFiltered);
             self.dropped += 1;
-            let at = self.held.iter().position(|held| held.packet == packet).expect("drops were held");
+            let at = self
+                .queued
+                .iter()
+                .position(|queued| queued.packet == packet)
+                .expect("a dropped packet was in the queue");
             self.check_discard(at);
-            gone.push(at);
+            discarded.push(at);
         }
         let grants_act =
             matches!(self.scheme, Scheme::Passive { .. } | Scheme::Hybrid { .. } | Scheme::HybridOpt);
-        assert!(grants_act || gone.is_empty());
-        assert!(gone.is_sorted(), "the oldest go first");
-        self.remove(gone);
-        let all: Vec<&Held> = self.held.iter().collect();
-        let lone = all.iter().all(|held| held.key == all[0].key);
+        assert!(grants_act || discarded.is_empty());
+        assert!(discarded.is_sorted(), "the oldest are discarded first");
+        self.remove(discarded);
+        let all: Vec<&Queued> = self.queued.iter().collect();
+        let lone = all.iter().all(|queued| queued.key == all[0].key);
         assert!(!lone || Self::carried(&all, room) >= without, "a grant carries no older ACK than without");
         self.check_state();
     }
 
     fn pop(&mut self) -> bool {
         let popped = self.filter.pop(self.now);
-        if self.held.is_empty() {
+        if self.queued.is_empty() {
             assert_eq!(popped, None);
             return false;
         }
-        let Held { packet, key, .. } = self.held.remove(0);
+        let Queued { packet, key, .. } = self.queued.remove(0);
         if let (Some(key), Some(tcp)) = (key, packet.tcp_header()) {
             self.left.insert(key, tcp.ack);
         }
@@ -358,17 +361,17 @@ impl Model {
     }
 
     fn bytes(&self) -> u64 {
-        self.held.iter().map(|held| u64::from(held.packet.len)).sum()
+        self.queued.iter().map(|queued| u64::from(queued.packet.len)).sum()
     }
 
     fn check_state(&self) {
         let (filter, counters) = (&self.filter, self.filter.counters());
-        assert_eq!(filter.packets(), self.held.len());
+        assert_eq!(filter.packets(), self.queued.len());
         assert_eq!(filter.bytes(), Bytes(self.bytes()));
-        assert_eq!(filter.head_len(), self.held.first().map(|held| Bytes(held.packet.len.into())));
-        assert!(self.held.len() == 1 || self.bytes() <= self.limit);
+        assert_eq!(filter.head_len(), self.queued.first().map(|queued| Bytes(queued.packet.len.into())));
+        assert!(self.queued.len() == 1 || self.bytes() <= self.limit);
         assert_eq!((counters.packets_in, counters.packets_out), (self.pushed, self.popped));
         assert_eq!(counters.acks_discarded + counters.queue_drops, self.dropped);
-        assert!(self.held.iter().all(|held| matches!(held.packet.transport, Transport::Tcp(_))));
+        assert!(self.queued.iter().all(|queued| matches!(queued.packet.transport, Transport::Tcp(_))));
     }
 }

@@ -58,7 +58,7 @@ impl FilterWatch {
 fn difference(now: Sent, before: Sent) -> Sent {
     Sent {
         bytes: now.bytes - before.bytes,
-        repeated: now.repeated - before.repeated,
+        retransmitted: now.retransmitted - before.retransmitted,
         timeouts: now.timeouts - before.timeouts,
     }
 }

@@ -188,7 +188,7 @@ impl Steering {
         };
         let add = |sum: Sent, bytes: Vec<u8>| Sent {
             bytes: sum.bytes + word(&bytes, 0),
-            repeated: sum.repeated + word(&bytes, 1),
+            retransmitted: sum.retransmitted + word(&bytes, 1),
             timeouts: sum.timeouts + word(&bytes, 2),
         };
         Ok(per_cpu.into_iter().flatten().fold(Sent::default(), add))
@@ -217,8 +217,8 @@ impl Steering {
         counters.extend([
             (Counter::ComparedBytesFiltered, filtered.bytes),
             (Counter::ComparedBytesHeldOut, held_out.bytes),
-            (Counter::ComparedRepeatedFiltered, filtered.repeated),
-            (Counter::ComparedRepeatedHeldOut, held_out.repeated),
+            (Counter::ComparedRepeatedFiltered, filtered.retransmitted),
+            (Counter::ComparedRepeatedHeldOut, held_out.retransmitted),
             (Counter::ComparedTimeoutsFiltered, filtered.timeouts),
             (Counter::ComparedTimeoutsHeldOut, held_out.timeouts),
         ]);

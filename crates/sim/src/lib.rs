@@ -1,8 +1,9 @@
 //! From a scenario file to results, one way: `scenario -> model -> engine -> counters -> results`.
 //!
-//! [`scenario`] reads a file; [`Model`] builds its network as nodes of an [`Engine`]: hosts (`endpoints`), the core
-//! network, a proxy if there is one, and the access, a cell or a [`link`]. [`simulate`] runs the engine, has the
-//! model read (`counters`), and computes figures ([`results`]). [`reproduce`] sets them beside published ones.
+//! [`scenario`] reads a file; [`Model`] builds its network as nodes of an [`Engine`]: hosts (`endpoints`),
+//! the core network, a proxy if there is one, and the access, a cell or a [`link`]. [`simulate`] runs the
+//! engine, has the model read (`counters`), and computes figures ([`results`]). [`reproduce`] sets them
+//! beside published ones.
 //!
 //! Pure: no sockets, no threads, no wall clock. The emulator runs the same [`Model`] in real time.
 #![forbid(unsafe_code)]

@@ -1,4 +1,5 @@
-//! Runs a model and has it read at the right times: at the end of the warm-up, at every sample, and at the end.
+//! Runs a model and has it read at the right times: at the end of the warm-up, at every sample, and at the
+//! end.
 
 use crate::counters::{self, Reading};
 use crate::engine::Capture;
@@ -7,7 +8,8 @@ use crate::results::{Record, RunResult, Sample};
 use crate::scenario::Scenario;
 use paceline_net::{Duration, Instant};
 
-/// Simulates one seed. `progress` is called with the simulated time at each sample; `capture` receives the packets.
+/// Simulates one seed. `progress` is called with the simulated time at each sample; `capture` receives the
+/// packets.
 pub fn simulate(
     scenario: &Scenario,
     seed: u64,
@@ -31,7 +33,8 @@ pub fn simulate(
     recorder.finish(&mut model)
 }
 
-/// Schedules the readings of one run. The emulator drives it in real time as [`simulate`] does in simulated time.
+/// Schedules the readings of one run. The emulator drives it in real time as [`simulate`] does in simulated
+/// time.
 pub struct Recorder {
     seed: u64,
     sample_interval: Duration,
@@ -81,8 +84,8 @@ impl Recorder {
     pub fn record_end(&mut self, model: &mut Model) {
         self.at_end = counters::read(model);
     }
-    /// Figures from the end of the warm-up to the last call of [`Recorder::record_end`]. A run that ended within its
-    /// warm-up counts from its start, even if the model ran on beyond the warm-up.
+    /// Figures from the end of the warm-up to the last call of [`Recorder::record_end`]. A run that ended
+    /// within its warm-up counts from its start, even if the model ran on beyond the warm-up.
     pub fn finish(self, model: &mut Model) -> RunResult {
         let ended_after_warmup = self.at_end.at > self.warmup_ends;
         let first = self.at_warmup.filter(|_| ended_after_warmup);

@@ -353,5 +353,4 @@ fn a_datagram_sent_to_a_port_without_a_wire_leaves_as_a_drop() {
     datagram.payload = Payload::Datagram(vec![0; 20].into());
     engine.handle_packet(Instant::ZERO, Port(0), datagram.clone());
     assert_eq!(engine.poll_output(Instant::ZERO), Some(Output::Drop(datagram, DropReason::NoRoute)));
-    assert_eq!(engine.drops().get(&DropReason::NoRoute), Some(&1));
 }

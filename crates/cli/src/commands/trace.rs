@@ -8,7 +8,7 @@ use crate::table::align;
 use anyhow::Context;
 use clap::Subcommand;
 use paceline_net::{Instant, Rate};
-use paceline_sim::link::{OPPORTUNITY, Trace, TraceError};
+use paceline_sim::link::{OPPORTUNITY_BYTES, Trace, TraceError};
 use paceline_sim::{Capture, simulate};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -97,7 +97,7 @@ fn info(names: &[String], json: bool) -> Outcome {
         let trace = read(name)?;
         let in_second = |s: u64| {
             let count = |ms: u64| trace.at_ms().partition_point(|at| u64::from(*at) < ms);
-            (count((s + 1) * 1000) - count(s * 1000)) as f64 * OPPORTUNITY as f64 * 8e-6
+            (count((s + 1) * 1000) - count(s * 1000)) as f64 * OPPORTUNITY_BYTES as f64 * 8e-6
         };
         let whole = (0..trace.length_ms() / 1000).map(in_second);
         let (low, high) = whole.fold((f64::INFINITY, 0.0f64), |(l, h), x| (l.min(x), h.max(x)));

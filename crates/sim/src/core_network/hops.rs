@@ -1,14 +1,16 @@
-//! The wired hops between servers and eNB: each with a rate, a propagation delay and a drop-tail queue, the same in
-//! both directions; above a threshold the queue marks ECN-capable packets (RFC 3168). Those next to the eNB may exist once per cell, as the S1 links of several eNBs do.
+//! Wired hops between servers and eNB. A hop has a rate, a propagation delay and a drop-tail queue, the same
+//! in both directions. Above a threshold the queue marks ECN-capable packets (RFC 3168). Hops next to the eNB
+//! may exist once per cell, as the S1 links of several eNBs do.
 //!
 //! ```text
 //! servers - shared - shared -+- cell 0's - cell 0
 //!                            +- cell 1's - cell 1
 //! ```
 //!
-//! Packets enter at the ends alone and every hop is first in, first out. Downlink, what happens to a packet at all
-//! hops is known when it enters, so that it costs one event, not one per hop. Uplink the same holds for a cell's own
-//! hops, and again for the shared ones, which packets of several cells enter in the order of time.
+//! Every hop is first in, first out, and packets enter at the two ends only. So the passage of a downlink
+//! packet through all hops is computed when it enters, and costs one event instead of one per hop. An uplink
+//! packet costs two where a cell has own hops: packets of several cells enter the shared hops in the order of
+//! their arrival there.
 
 use crate::engine::NEVER;
 use crate::scenario::Hop;
@@ -18,12 +20,12 @@ use std::collections::VecDeque;
 /// Hops between the servers and the cells.
 #[derive(Debug)]
 pub struct Hops {
-    /// Towards the cells, and from them; lines in the order in which packets pass them.
+    /// Shared hops in the downlink and in the uplink, in the order in which packets pass them.
     shared: [Vec<Line>; 2],
-    /// Per cell, likewise.
+    /// Own hops of each cell, likewise.
     own: Vec<[Vec<Line>; 2]>,
     to_cells: InFlight,
-    /// Between the cells' own hops and the shared ones.
+    /// Uplink packets between a cell's own hops and the shared ones.
     to_shared: InFlight,
     to_servers: InFlight,
 }
@@ -32,67 +34,71 @@ pub struct Hops {
 #[derive(Debug)]
 struct Line {
     hop: Hop,
-    /// When the line is free: the last packet has left it.
+    /// Time at which the last packet has been sent.
     free_at: Instant,
-    /// Packets before the last one that wait for the line or are on it: when they leave it, and their length. Where the
-    /// line is wide, there are none.
+    /// Packets before the last one that are queued or being sent: the times at which they have been sent, and
+    /// their lengths.
     queued: VecDeque<(Instant, Bytes)>,
-    /// Their bytes and those of the last one.
+    /// Bytes of these packets and of the last one.
     queued_bytes: Bytes,
-    /// Length of the last packet and the time to send it, which mostly is that of the next one too.
+    /// Length of the last packet and the time to send it: mostly the next packet is as long.
     last_sent: (Bytes, Duration),
 }
 
-/// Packets on their way, in one queue for each way that is first in, first out, and when they arrive.
+/// Packets under way with their arrival times: one queue per path, each first in, first out.
 #[derive(Debug)]
 struct InFlight {
-    ways: Vec<VecDeque<(Instant, u64, Packet)>>,
+    paths: Vec<VecDeque<(Instant, u64, Packet)>>,
     entered: u64,
-    /// The next arrival and its way.
+    /// The next arrival and its path.
     next: (Instant, usize),
 }
 
+/// Index of the downlink in a pair of directions.
 const DOWN: usize = 0;
+/// Index of the uplink.
 const UP: usize = 1;
 
 impl Hops {
-    /// These hops, in the order from the servers to the cells; those `per_cell` come last.
+    /// Hops in the order from the servers to the cells; those that exist `per_cell` are last.
     pub fn new(hops: &[Hop], cells: usize) -> Self {
         let shared = hops.iter().take_while(|hop| !hop.per_cell).count();
         let (shared, own) = hops.split_at(shared);
-        let ways = if own.is_empty() { 1 } else { cells };
+        let paths = if own.is_empty() { 1 } else { cells };
         Self {
-            shared: both_ways(shared),
-            own: (0..ways).map(|_| both_ways(own)).collect(),
-            to_cells: InFlight::new(ways),
-            to_shared: InFlight::new(ways),
+            shared: both_directions(shared),
+            own: (0..paths).map(|_| both_directions(own)).collect(),
+            to_cells: InFlight::new(paths),
+            to_shared: InFlight::new(paths),
             to_servers: InFlight::new(1),
         }
     }
-    /// A packet for a station of `cell` enters; it comes back if a queue drops it.
+    /// A packet for a station of `cell` enters. Err returns the packet if a queue is full.
     pub fn downlink(&mut self, now: Instant, cell: usize, mut packet: Packet) -> Result<(), Packet> {
-        let way = cell.min(self.own.len() - 1);
-        let lines = self.shared[DOWN].iter_mut().chain(&mut self.own[way][DOWN]);
+        let path = cell.min(self.own.len() - 1);
+        let lines = self.shared[DOWN].iter_mut().chain(&mut self.own[path][DOWN]);
         match pass(lines, now, &mut packet) {
-            Some(at) => self.to_cells.push(way, at, packet),
+            Some(at) => self.to_cells.push(path, at, packet),
             None => return Err(packet),
         }
         Ok(())
     }
-    /// A packet of a station of `cell` enters; it comes back if a queue drops it.
+    /// A packet of a station of `cell` enters. Err returns the packet if a queue of the cell's own hops is
+    /// full.
     pub fn uplink(&mut self, now: Instant, cell: usize, mut packet: Packet) -> Result<(), Packet> {
-        let way = cell.min(self.own.len() - 1);
-        let lines = &mut self.own[way][UP];
+        let path = cell.min(self.own.len() - 1);
+        let lines = &mut self.own[path][UP];
         if lines.is_empty() {
             return self.enter_shared(now, packet);
         }
         match pass(lines.iter_mut(), now, &mut packet) {
-            Some(at) => self.to_shared.push(way, at, packet),
+            Some(at) => self.to_shared.push(path, at, packet),
             None => return Err(packet),
         }
         Ok(())
     }
-    /// The next packet that has come from the cells' own hops to the shared ones and is dropped there.
+    /// The next packet that is dropped between a cell's own hops and the shared ones. Call until none is
+    /// left.
     pub fn poll_dropped(&mut self, now: Instant) -> Option<Packet> {
         while let Some((at, packet)) = self.to_shared.pop(now) {
             if let Err(packet) = self.enter_shared(at, packet) {
@@ -101,15 +107,15 @@ impl Hops {
         }
         None
     }
-    /// The next packet that has reached its cell.
+    /// The next packet that has arrived at its cell.
     pub fn poll_at_cell(&mut self, now: Instant) -> Option<Packet> {
         self.to_cells.pop(now).map(|(_, packet)| packet)
     }
-    /// The next packet that has reached the servers; to be asked after [`Hops::poll_dropped`].
+    /// The next packet that has arrived at the servers. Call [`Hops::poll_dropped`] first.
     pub fn poll_at_servers(&mut self, now: Instant) -> Option<Packet> {
         self.to_servers.pop(now).map(|(_, packet)| packet)
     }
-    /// When the next packet arrives anywhere.
+    /// Time of the next arrival at a cell, at the shared hops or at the servers.
     pub fn next_arrival(&self) -> Option<Instant> {
         let at = self.to_cells.next.0.min(self.to_shared.next.0).min(self.to_servers.next.0);
         (at != NEVER).then_some(at)
@@ -123,11 +129,11 @@ impl Hops {
     }
 }
 
-fn both_ways(hops: &[Hop]) -> [Vec<Line>; 2] {
+fn both_directions(hops: &[Hop]) -> [Vec<Line>; 2] {
     [hops.iter().map(Line::new).collect(), hops.iter().rev().map(Line::new).collect()]
 }
 
-/// When a packet that enters the first line at `now` comes out of the last one; none if a queue is full.
+/// Time at which a packet that enters the first line at `now` leaves the last one; none if a queue is full.
 fn pass<'a>(
     mut lines: impl Iterator<Item = &'a mut Line>,
     now: Instant,
@@ -146,7 +152,7 @@ impl Line {
             last_sent: (Bytes::ZERO, hop.rate.time_to_send(Bytes::ZERO)),
         }
     }
-    /// When a packet that arrives at `now` comes out at the far end; none if the queue is full.
+    /// Time at which a packet that arrives at `now` reaches the far end; none if the queue is full.
     #[inline]
     fn pass(&mut self, now: Instant, packet: &mut Packet) -> Option<Instant> {
         let len = Bytes(u64::from(packet.len));
@@ -178,33 +184,33 @@ impl Line {
 }
 
 impl InFlight {
-    fn new(ways: usize) -> Self {
-        Self { ways: (0..ways).map(|_| VecDeque::new()).collect(), entered: 0, next: (NEVER, 0) }
+    fn new(paths: usize) -> Self {
+        Self { paths: (0..paths).map(|_| VecDeque::new()).collect(), entered: 0, next: (NEVER, 0) }
     }
-    fn push(&mut self, way: usize, at: Instant, packet: Packet) {
+    fn push(&mut self, path: usize, at: Instant, packet: Packet) {
         self.entered += 1;
-        self.ways[way].push_back((at, self.entered, packet));
+        self.paths[path].push_back((at, self.entered, packet));
         if at < self.next.0 {
-            self.next = (at, way);
+            self.next = (at, path);
         }
     }
-    /// The next packet that arrives by `now`; of those that arrive at once, the one that entered first.
+    /// The next packet that has arrived by `now`; of equal arrival times, the one that entered first.
     fn pop(&mut self, now: Instant) -> Option<(Instant, Packet)> {
-        let (at, way) = self.next;
+        let (at, path) = self.next;
         if at > now {
             return None;
         }
-        let (_, _, packet) = self.ways[way].pop_front()?;
-        if let [only] = &self.ways[..] {
+        let (_, _, packet) = self.paths[path].pop_front()?;
+        if let [only] = &self.paths[..] {
             self.next = (only.front().map_or(NEVER, |(at, _, _)| *at), 0);
             return Some((at, packet));
         }
         let mut first = (NEVER, u64::MAX, 0);
-        for (way, packets) in self.ways.iter().enumerate() {
+        for (path, packets) in self.paths.iter().enumerate() {
             if let Some((at, entered, _)) = packets.front()
                 && (*at, *entered) < (first.0, first.1)
             {
-                first = (*at, *entered, way);
+                first = (*at, *entered, path);
             }
         }
         self.next = (first.0, first.2);
@@ -238,7 +244,7 @@ mod tests {
     }
 
     #[test]
-    fn packets_take_their_send_time_and_the_delay_and_queue_up_to_the_limit() {
+    fn packets_take_send_time_and_delay_and_queue_up_to_the_limit() {
         let mut hops = Hops::new(&[hop(8, 5, 2_000)], 1);
         // 1000 bytes at 8 Mb/s take 1 ms; the third finds 2000 bytes and is dropped.
         let entered = [(); 3].map(|()| hops.downlink(Instant::ZERO, 0, packet(BYTES_1000)).is_ok());
@@ -254,14 +260,14 @@ mod tests {
     #[test]
     fn a_narrow_hop_behind_a_wide_one_queues_and_drops() {
         let mut hops = Hops::new(&[hop(8_000, 1, 100_000), hop(8, 5, 3_000)], 1);
-        // They reach the narrow hop at 1.001 ms and 1 us apart; the fourth finds 3000 bytes there.
+        // The packets reach the narrow hop from 1.001 ms on, 1 us apart; the fourth finds 3000 bytes there.
         let entered = [(); 4].map(|()| hops.downlink(Instant::ZERO, 0, packet(BYTES_1000)).is_ok());
         assert_eq!(entered, [true, true, true, false]);
         for at in [7_001, 8_001, 9_001].map(us) {
             assert_eq!(hops.next_arrival(), Some(at));
             assert!(hops.poll_at_cell(at).is_some());
         }
-        // Backwards the narrow hop comes first.
+        // In the uplink the narrow hop is first.
         hops.uplink(us(20_000), 0, packet(BYTES_1000)).unwrap();
         assert_eq!(hops.next_arrival(), Some(us(27_001)));
     }
@@ -277,7 +283,7 @@ mod tests {
             assert_eq!(hops.next_arrival(), Some(at));
             assert!(hops.poll_at_cell(at).is_some());
         }
-        // Both cells send at once; on the shared hop the second waits for the first.
+        // Both cells send at the same time; on the shared hop the second packet waits for the first.
         for cell in [0, 1] {
             hops.uplink(us(10_000), cell, packet(BYTES_1000)).unwrap();
         }
@@ -290,7 +296,7 @@ mod tests {
     }
 
     #[test]
-    fn a_queue_above_its_threshold_marks_what_is_ecn_capable() {
+    fn a_queue_above_its_threshold_marks_ecn_capable_packets() {
         let mut hops = Hops::new(&[Hop { ecn_threshold: Some(Bytes(2_000)), ..hop(8, 0, 100_000) }], 1);
         // Packets of 1000 bytes: the third and later find more than 2000 bytes, themselves included.
         for ecn in [2, 2, 2, 0, 1] {

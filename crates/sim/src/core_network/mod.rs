@@ -1,12 +1,13 @@
-//! The core network as one node: routes between servers, the outside and the cells' stations, with the wired hops
-//! towards the cells and the measuring point where the servers are.
+//! The core network as one node: routes, a monitor at the servers' side, and the wired hops towards the
+//! cells.
 //!
 //! ```text
 //! servers, outside - routes - monitor - hops - cells
 //! ```
 //!
-//! What is for a station goes down the hops; everything else goes to the server that has its address, or outside.
-//! Stations reach each other by no route.
+//! A packet for a station's address passes the monitor and then the hops, and leaves by [`CELLS`]. A packet
+//! from a station passes the hops, then the monitor, and leaves by the port of the server that has its
+//! destination address, or by [`OUTSIDE`]. There is no route from station to station.
 
 pub mod hops;
 mod monitor;
@@ -17,21 +18,21 @@ use hops::Hops;
 use paceline_net::{AddressTable, DropReason, Instant, Node, Output, Packet, Port};
 use std::collections::VecDeque;
 
-/// The port towards the cells.
+/// Port towards the cells.
 pub const CELLS: Port = Port(0);
-/// The port towards everything without a route of its own.
+/// Port of the default route: to real servers in an emulation, or towards the servers behind a proxy.
 pub const OUTSIDE: Port = Port(1);
 
-/// The port towards a server.
+/// Port towards a server.
 pub fn server_port(server: usize) -> Port {
     Port(u16::try_from(server + 2).expect("a core has fewer than 65,534 servers"))
 }
 
-/// The wired network.
+/// The core network.
 pub struct Core {
     stations: AddressTable,
     servers: AddressTable,
-    /// The cell of every station.
+    /// Serving cell of each station.
     serving: Vec<usize>,
     hops: Hops,
     monitor: Monitor,
@@ -39,21 +40,21 @@ pub struct Core {
 }
 
 impl Core {
-    /// A core with these addresses of stations and servers; `serving` has the cell of every station.
+    /// A core network with routes to these addresses; `serving` has the cell of each station.
     pub fn new(stations: AddressTable, servers: AddressTable, serving: Vec<usize>, hops: Hops) -> Self {
         let monitor = Monitor::new(serving.len());
         Self { stations, servers, serving, hops, monitor, output: VecDeque::new() }
     }
-    /// What is measured between servers and hops.
+    /// The monitor between the servers and the hops.
     pub fn monitor(&self) -> &Monitor {
         &self.monitor
     }
-    /// The same, to restart its distributions.
+    /// The monitor, for restarting its distribution.
     pub fn monitor_mut(&mut self) -> &mut Monitor {
         &mut self.monitor
     }
 
-    fn down(&mut self, now: Instant, from: Port, packet: Packet) {
+    fn downlink(&mut self, now: Instant, from: Port, packet: Packet) {
         let Some(station) = self.stations.get(packet.ip.dst) else {
             return self.route(from, packet);
         };
@@ -62,8 +63,9 @@ impl Core {
             self.output.push_back(Output::Drop(packet, DropReason::QueueFull));
         }
     }
-    fn up(&mut self, now: Instant, packet: Packet) {
-        // What a real station sends under an address that it was not given passes by the first cell.
+    fn uplink(&mut self, now: Instant, packet: Packet) {
+        // A real station may send from any address: packets from an unknown one pass the hops of the first
+        // cell.
         let cell = self.stations.get(packet.ip.src).map_or(0, |station| self.serving[station]);
         if let Err(packet) = self.hops.uplink(now, cell, packet) {
             self.output.push_back(Output::Drop(packet, DropReason::QueueFull));
@@ -78,7 +80,7 @@ impl Core {
             None => self.route(CELLS, packet),
         }
     }
-    /// To a server or outside, but not back.
+    /// Sends a packet to a server or outside, unless that is where it came from.
     fn route(&mut self, from: Port, packet: Packet) {
         let port = self.servers.get(packet.ip.dst).map_or(OUTSIDE, server_port);
         self.output.push_back(match port == from {
@@ -91,8 +93,8 @@ impl Core {
 impl Node for Core {
     fn handle_packet(&mut self, now: Instant, from: Port, packet: Packet) {
         match from {
-            CELLS => self.up(now, packet),
-            _ => self.down(now, from, packet),
+            CELLS => self.uplink(now, packet),
+            _ => self.downlink(now, from, packet),
         }
     }
     fn handle_timeout(&mut self, now: Instant) {

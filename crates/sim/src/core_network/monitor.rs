@@ -1,32 +1,35 @@
-//! What passes between the servers and the core network, measured the same way for simulated and for real TCP.
+//! A measuring point on the path of packets, between the servers and the core network or at a proxy. It reads
+//! packets only, and so measures simulated and real TCP the same way.
 //!
-//! Per station: bytes acknowledged, data segments and retransmissions, pure ACKs, and round-trip times from a data
-//! segment to the ACK that covers it (none from segments sent more than once, as in Karn's rule, nor from those that
-//! were outstanding then). Round-trip times of uploads are not seen from here.
+//! Per station it counts acknowledged bytes, data segments, retransmissions and pure ACKs, and measures
+//! round-trip times of downloads from a data segment to the ACK that covers it. Retransmitted segments, and
+//! those that were outstanding at a retransmission, give no sample (Karn's algorithm, RFC 6298 section 3).
+//! Left out: round-trip times of uploads, which cannot be measured on the receiver's side.
 
 use hdrhistogram::Histogram;
 use paceline_net::{FlowKey, Instant, Packet, SeqNumber, TcpFlags, TcpHeader};
 use std::collections::{BTreeMap, VecDeque};
 
-/// Connections followed at most, of all stations; more pass without being measured.
+/// Most flows (a connection has one per direction of data) with state; packets of further ones are not
+/// measured. Chosen: bounds memory against real traffic that opens any number of connections.
 const MAX_FLOWS: usize = 100_000;
-/// Unacknowledged segments remembered per connection.
+/// Most unacknowledged segments with a send time per flow. Chosen: 64 MB of segments of 1 kB; bounds memory.
 const MAX_SEGMENTS: usize = 65_536;
 
-/// Counters of one station.
+/// Counters of one station, by its packets.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct FlowCounters {
-    /// Payload bytes acknowledged towards the station.
+    /// Downloaded payload bytes that the station acknowledged.
     pub downloaded: u64,
-    /// Payload bytes acknowledged from the station.
+    /// Uploaded payload bytes that the server acknowledged.
     pub uploaded: u64,
-    /// Data segments seen.
+    /// Segments with payload, both directions.
     pub segments: u64,
-    /// Of these, sent before.
+    /// Of these, retransmissions.
     pub retransmissions: u64,
-    /// Pure ACKs that came from the station.
+    /// Pure ACKs from the station.
     pub acks: u64,
-    /// Sum of round-trip times in nanoseconds.
+    /// Sum of the round-trip times, ns.
     pub rtt_sum: u64,
     /// Number of round-trip times.
     pub rtt_count: u64,
@@ -37,80 +40,81 @@ pub struct FlowCounters {
 struct Flow {
     snd_una: SeqNumber,
     snd_max: SeqNumber,
-    /// Samples end at or before this are ambiguous.
+    /// Segments that end here or before give no round-trip time.
     ambiguous_below: SeqNumber,
+    /// Ends of unacknowledged segments and their send times.
     sent: VecDeque<(SeqNumber, Instant)>,
 }
 
 /// The measuring point.
 pub struct Monitor {
-    /// Per station, the directions of its connections that carry data: towards the servers, and from them.
+    /// Per station, flows with data towards the servers and flows with data from the servers.
     flows: Vec<[BTreeMap<FlowKey, Flow>; 2]>,
-    /// Entries in all of these.
-    followed: usize,
+    /// Number of flows of all stations.
+    flow_count: usize,
     counters: Vec<FlowCounters>,
     rtt_us: Histogram<u64>,
 }
 
 impl Monitor {
-    /// A monitor of this many stations.
+    /// A monitor of `stations` stations.
     pub fn new(stations: usize) -> Self {
         Self {
             flows: (0..stations).map(|_| Default::default()).collect(),
-            followed: 0,
+            flow_count: 0,
             counters: vec![FlowCounters::default(); stations],
             rtt_us: new_histogram(),
         }
     }
-    /// Counters of every station.
+    /// Counters of each station.
     pub fn counters(&self) -> &[FlowCounters] {
         &self.counters
     }
-    /// Round-trip times in microseconds since the last [`Monitor::restart_rtt`].
+    /// Distribution of the round-trip times since the last [`Monitor::restart_rtt`], us.
     pub fn rtt_us(&self) -> &Histogram<u64> {
         &self.rtt_us
     }
-    /// Forgets the distribution of round-trip times.
+    /// Clears the distribution of round-trip times.
     pub fn restart_rtt(&mut self) {
         self.rtt_us = new_histogram();
     }
 
-    /// A packet of `station` passes, from the servers or towards them.
+    /// A packet of `station` passes, in the direction from the servers or towards them.
     pub fn observe(&mut self, now: Instant, packet: &Packet, station: usize, from_servers: bool) {
         let (Some(tcp), Some(key)) = (packet.tcp_header(), packet.flow_key()) else { return };
         if !from_servers && packet.is_pure_ack() {
             self.counters[station].acks += 1;
         }
-        let way = (station, usize::from(from_servers));
+        let direction = usize::from(from_servers);
         if tcp.flags.intersects(TcpFlags::SYN.with(TcpFlags::RST)) {
-            let known = self.flows[way.0][way.1].remove(&key); // the four-tuple starts anew
-            self.followed -= usize::from(known.is_some());
+            let known = self.flows[station][direction].remove(&key); // a new connection
+            self.flow_count -= usize::from(known.is_some());
         }
         if tcp.payload_len > 0 {
-            self.on_data(now, way, key, tcp);
+            self.on_data(now, station, direction, key, tcp);
         }
-        if tcp.flags.contains(TcpFlags::ACK) && !self.flows[way.0][1 - way.1].is_empty() {
+        if tcp.flags.contains(TcpFlags::ACK) && !self.flows[station][1 - direction].is_empty() {
             self.on_ack(now, station, key.reversed(), tcp.ack, !from_servers);
         }
     }
-    fn on_data(&mut self, now: Instant, (station, way): (usize, usize), key: FlowKey, tcp: &TcpHeader) {
+    fn on_data(&mut self, now: Instant, station: usize, direction: usize, key: FlowKey, tcp: &TcpHeader) {
         let (start, end) = (tcp.seq, tcp.seq + tcp.payload_len);
-        if self.followed >= MAX_FLOWS && !self.flows[station][way].contains_key(&key) {
-            // Those with nothing outstanding can be found anew.
+        if self.flow_count >= MAX_FLOWS && !self.flows[station][direction].contains_key(&key) {
+            // A flow without outstanding segments loses nothing if its state is made again.
             let tables = self.flows.iter_mut().flatten();
-            self.followed = tables
+            self.flow_count = tables
                 .map(|flows| {
                     flows.retain(|_, flow| !flow.sent.is_empty());
                     flows.len()
                 })
                 .sum();
-            if self.followed >= MAX_FLOWS {
+            if self.flow_count >= MAX_FLOWS {
                 return;
             }
         }
-        let followed = &mut self.followed;
-        let flow = self.flows[station][way].entry(key).or_insert_with(|| {
-            *followed += 1;
+        let flow_count = &mut self.flow_count;
+        let flow = self.flows[station][direction].entry(key).or_insert_with(|| {
+            *flow_count += 1;
             Flow { snd_una: start, snd_max: start, ambiguous_below: start, sent: VecDeque::new() }
         });
         let counters = &mut self.counters[station];
@@ -122,13 +126,13 @@ impl Monitor {
             }
         } else {
             counters.retransmissions += 1;
-            // What was sent so far may wait behind the hole that is filled: its ACK says nothing of its own way.
+            // Segments behind the hole are acknowledged when the retransmission arrives, not when they do.
             flow.ambiguous_below = flow.snd_max;
         }
     }
     fn on_ack(&mut self, now: Instant, station: usize, key: FlowKey, ack: SeqNumber, download: bool) {
         let Some(flow) = self.flows[station][usize::from(download)].get_mut(&key) else { return };
-        // A FIN counts one beyond the data; anything further was never sent.
+        // A FIN takes one sequence number beyond the data; no byte beyond was sent.
         let ack = ack.min(flow.snd_max);
         if ack <= flow.snd_una {
             return;
@@ -187,7 +191,7 @@ mod tests {
     }
 
     #[test]
-    fn every_byte_counts_once_across_the_wrap_and_a_fin_counts_none() {
+    fn each_byte_counts_once_across_the_sequence_wrap_and_a_fin_does_not_count() {
         let mut monitor = monitor();
         let start = u32::MAX - 1500;
         for (n, ms) in [(0, 0), (1, 1), (2, 2), (1, 30), (3, 31)] {
@@ -202,7 +206,7 @@ mod tests {
     }
 
     #[test]
-    fn a_connection_that_starts_anew_is_counted_anew() {
+    fn a_syn_on_a_known_four_tuple_starts_a_new_connection() {
         let mut monitor = monitor();
         data(&mut monitor, 0, 1000);
         ack(&mut monitor, 10, 2000);
@@ -218,13 +222,13 @@ mod tests {
     }
 
     #[test]
-    fn what_a_hole_holds_back_gives_no_round_trip_time() {
+    fn segments_behind_a_hole_give_no_round_trip_time() {
         let mut monitor = monitor();
         for n in 0..5 {
             data(&mut monitor, u64::from(n), 1000 * n);
         }
         ack(&mut monitor, 20, 1000);
-        // The second is lost; the others are there, and its repetition acknowledges all of them.
+        // The second segment is lost; the ACK of its retransmission covers those behind it.
         data(&mut monitor, 300, 1000);
         ack(&mut monitor, 320, 5000);
         data(&mut monitor, 330, 5000);

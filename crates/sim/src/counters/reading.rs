@@ -38,7 +38,8 @@ pub(crate) struct StationReading {
 pub(crate) struct EndReading {
     /// 95th percentile of the round-trip times since the end of the warm-up, us.
     pub rtt_p95_us: u64,
-    /// 95th percentile of the queueing and sending times of a link's downlink since then, us; none for a cell.
+    /// 95th percentile of the queueing and sending times of a link's downlink since then, us; none for a
+    /// cell.
     pub link_delay_p95_us: Option<u64>,
     pub radio: RadioCapacity,
     /// Connections of each station.
@@ -60,7 +61,8 @@ pub(crate) struct RadioCapacity {
 pub(crate) struct CellReading {
     /// Index of the serving cell.
     pub serving: usize,
-    /// Metres east and north of the middle site, and coupling loss to the serving cell in dB; in a deployment.
+    /// Metres east and north of the middle site, and coupling loss to the serving cell in dB; in a
+    /// deployment.
     pub place: Option<(f64, f64, f64)>,
     /// Sum of the TPC commands at the end, dB; in a deployment.
     pub power_correction_db: Option<f64>,

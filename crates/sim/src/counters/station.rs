@@ -1,5 +1,5 @@
-//! Counters of one station since the start of the run. Every field only grows: a figure over an interval is the
-//! difference between two readings.
+//! Counters of one station since the start of the run. Every field only grows: a figure over an interval is
+//! the difference between two readings.
 
 macro_rules! counters {
     ($(#[$doc:meta])* $name:ident { $($(#[$field_doc:meta])* $field:ident,)* }) => {

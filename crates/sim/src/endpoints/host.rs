@@ -1,20 +1,24 @@
-//! A host with TCP endpoints; port 0 is its network interface.
+//! A host: the TCP endpoints behind one network interface, port 0.
+//!
+//! Left out: ports without an endpoint do not answer by a reset; their packets are dropped.
 
 use crate::engine::NEVER;
 use paceline_net::{DropReason, FlowKey, Instant, Node, Output, Packet, Port};
 use paceline_tcp::Endpoint;
 use std::collections::VecDeque;
 
-/// Endpoints behind one address.
+/// TCP endpoints, found by the four-tuple of a packet.
 #[derive(Default)]
 pub struct Host {
     endpoints: Vec<(FlowKey, Endpoint)>,
-    /// When each endpoint is due, and the earliest of these.
+    /// Next timeout of each endpoint.
     due: Vec<Instant>,
-    next: Option<Instant>,
-    /// Endpoints that something happened to: no other one has output.
-    busy: VecDeque<usize>,
-    astray: VecDeque<Packet>,
+    /// The earliest of these.
+    next_due: Option<Instant>,
+    /// Endpoints that had a packet or a timeout: only these may have output.
+    active: VecDeque<usize>,
+    /// Packets for no endpoint.
+    unmatched: VecDeque<Packet>,
 }
 
 impl Host {
@@ -22,14 +26,14 @@ impl Host {
     pub fn add(&mut self, endpoint: Endpoint) {
         self.due.push(endpoint.poll_timeout().unwrap_or(NEVER));
         self.endpoints.push((endpoint.flow_key(), endpoint));
-        self.find_next();
+        self.update_next_due();
     }
     /// The endpoints.
     pub fn endpoints(&self) -> impl Iterator<Item = &Endpoint> {
         self.endpoints.iter().map(|(_, endpoint)| endpoint)
     }
-    fn find_next(&mut self) {
-        self.next = self.due.iter().copied().min().filter(|at| *at != NEVER);
+    fn update_next_due(&mut self) {
+        self.next_due = self.due.iter().copied().min().filter(|at| *at != NEVER);
     }
 }
 
@@ -39,34 +43,34 @@ impl Node for Host {
         match self.endpoints.iter().position(|(own, _)| Some(*own) == key) {
             Some(index) => {
                 self.endpoints[index].1.handle_packet(now, Port(0), packet);
-                self.busy.push_back(index);
+                self.active.push_back(index);
             }
-            None => self.astray.push_back(packet),
+            None => self.unmatched.push_back(packet),
         }
     }
     fn handle_timeout(&mut self, now: Instant) {
         for (index, (_, endpoint)) in self.endpoints.iter_mut().enumerate() {
             if self.due[index] <= now {
                 endpoint.handle_timeout(now);
-                self.busy.push_back(index);
+                self.active.push_back(index);
             }
         }
     }
     fn poll_output(&mut self, now: Instant) -> Option<Output> {
-        while let Some(&index) = self.busy.front() {
+        while let Some(&index) = self.active.front() {
             let endpoint = &mut self.endpoints[index].1;
             if let Some(output) = endpoint.poll_output(now) {
                 return Some(output);
             }
             self.due[index] = endpoint.poll_timeout().unwrap_or(NEVER);
-            self.busy.pop_front();
-            if self.busy.is_empty() {
-                self.find_next();
+            self.active.pop_front();
+            if self.active.is_empty() {
+                self.update_next_due();
             }
         }
-        self.astray.pop_front().map(|packet| Output::Drop(packet, DropReason::NoRoute))
+        self.unmatched.pop_front().map(|packet| Output::Drop(packet, DropReason::NoRoute))
     }
     fn poll_timeout(&self) -> Option<Instant> {
-        self.next
+        self.next_due
     }
 }

@@ -1,6 +1,8 @@
-//! Traffic sources and sinks of a model: a [`host::Host`] has the TCP endpoints behind one address, [`Udp`] one side of
-//! constant-rate UDP flows. Each is a node whose port 0 is its network interface. A station and its server have one
-//! node each; the core network and the access carry packets between the two.
+//! Traffic sources and sinks of a model: a [`Host`] has TCP endpoints, [`Udp`] one side of constant-rate UDP
+//! flows.
+//!
+//! Each is a node whose port 0 is its network interface. A station has one such node and so has its server;
+//! the core network and the access carry packets between the two.
 
 pub mod host;
 mod udp;

@@ -1,5 +1,8 @@
-//! One side of UDP flows of constant rate, as a probe sends them: each datagram carries the time at which it was sent
-//! and is answered by a short one that carries the same. Port 0 is the network.
+//! One side of constant-rate UDP flows with which a path is probed for loss, one-way delay and round-trip
+//! time.
+//!
+//! Each datagram carries its send time. The receiver answers it by a short datagram that carries the same
+//! time. Port 0 is the network interface.
 
 use crate::engine::NEVER;
 use paceline_net::{
@@ -9,49 +12,49 @@ use paceline_net::{
 use std::collections::VecDeque;
 use std::net::SocketAddr;
 
-/// Payload of an answer, bytes.
-const ANSWER: u32 = 12;
-/// The UDP header.
-const HEADER: u32 = 8;
+/// Payload of an answer. Chosen: an IPv4 datagram of 40 bytes, as long as a TCP ACK without options.
+const ANSWER_BYTES: u32 = 12;
+/// UDP header (RFC 768).
+const HEADER_BYTES: u32 = 8;
 
-/// Flows of one sender.
+/// A flow of one sender.
 #[derive(Clone, Debug)]
 pub struct UdpFlow {
     /// Own address and port.
     pub local: SocketAddr,
-    /// The peer's.
+    /// The peer's address and port.
     pub remote: SocketAddr,
-    /// Bit rate, headers included.
+    /// Bit rate with IP and UDP headers.
     pub rate: Rate,
-    /// Payload of a datagram.
+    /// Payload of each datagram but the last.
     pub payload: Bytes,
-    /// When the first one is sent.
+    /// Time of the first datagram.
     pub start: Instant,
-    /// Payload bytes in all.
+    /// Payload of all datagrams; none for a flow without end.
     pub file: Option<Bytes>,
 }
 
-/// What a side has seen.
+/// Counters of one side.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct UdpStats {
     /// Datagrams sent.
     pub sent: u64,
     /// Datagrams received from the peer's flows.
     pub received: u64,
-    /// Their payload bytes.
+    /// Payload bytes of these datagrams.
     pub received_bytes: u64,
-    /// Sum of their one-way delays in nanoseconds.
+    /// Sum of the one-way delays of these datagrams, ns.
     pub delay_ns: u64,
-    /// Answers received to own datagrams.
+    /// Answers received.
     pub answers: u64,
-    /// Sum of the round-trip times that they tell, ns.
+    /// Sum of the round-trip times of answered datagrams, ns.
     pub rtt_ns: u64,
 }
 
-/// One side: it sends its flows and answers the peer's.
+/// One side: the sender of its own flows and the receiver of the peer's.
 #[derive(Debug, Default)]
 pub struct Udp {
-    /// Own flows, when each sends next, and bytes that it has left.
+    /// Own flows with the time of the next datagram and the payload bytes left to send.
     flows: Vec<(UdpFlow, Instant, u64)>,
     stats: UdpStats,
     output: VecDeque<Output>,
@@ -66,7 +69,7 @@ impl Udp {
         };
         Self { flows: flows.into_iter().map(flow).collect(), ..Self::default() }
     }
-    /// What it has seen.
+    /// Counters of this side.
     pub fn stats(&self) -> &UdpStats {
         &self.stats
     }
@@ -104,7 +107,7 @@ impl Node for Udp {
             self.stats.received += 1;
             self.stats.received_bytes += u64::from(*len);
             self.stats.delay_ns += took;
-            self.output.push_back(Output::Transmit(Port(0), datagram(to, from, ANSWER, *at)));
+            self.output.push_back(Output::Transmit(Port(0), datagram(to, from, ANSWER_BYTES, *at)));
         }
     }
     fn handle_timeout(&mut self, now: Instant) {
@@ -122,7 +125,7 @@ impl Node for Udp {
 fn datagram(from: SocketAddr, to: SocketAddr, payload: u32, at: Instant) -> Packet {
     let ip = IpHeader { src: from.ip(), dst: to.ip(), traffic_class: 0, hop_limit: 64, special: false };
     let transport = Transport::Udp { src_port: from.port(), dst_port: to.port(), made_at: Some(at) };
-    let len = ip.plain_len() + HEADER + payload;
+    let len = ip.plain_len() + HEADER_BYTES + payload;
     let (payload, offload) = (Payload::Virtual(payload), Offload::default());
     Parsed { ip, transport, payload, len, offload }.into()
 }
@@ -132,10 +135,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn datagrams_leave_at_their_rate_and_are_answered_with_their_time() {
+    fn datagrams_leave_at_the_flows_rate_and_answers_carry_their_send_time() {
         let (local, remote) = ("198.18.64.1:5001".parse().unwrap(), "198.18.128.1:40000".parse().unwrap());
         let start = Instant::from_millis(5);
-        // 1000 bytes with headers at 1 Mb/s: one in 8 ms; the last has what is left.
+        // 1000 bytes with headers at 1 Mb/s take 8 ms; the last datagram has the remaining 56 bytes of
+        // payload.
         let (rate, payload, file) = (Rate(1_000_000), Bytes(972), Some(Bytes(2000)));
         let flow = UdpFlow { local, remote, rate, payload, start, file };
         let (mut server, mut station) = (Udp::new(vec![flow]), Udp::default());

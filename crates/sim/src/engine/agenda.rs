@@ -1,25 +1,28 @@
-//! Which node is due next: a tournament of all nodes' times. To enter a time costs one comparison per round, half as
-//! many as a heap, and nothing stale is ever left behind.
+//! The agenda: the due time of every node, as a tournament tree whose root is the earliest.
+//!
+//! Entering a time costs one comparison per level, half as many as a binary heap, and replaces the node's old
+//! entry.
 
 use paceline_net::Instant;
 
-/// A time that never comes.
+/// Due time of a node without a timeout.
 pub(crate) const NEVER: Instant = Instant::MAX;
 
-/// The times of all nodes; equal times go in the order in which they were entered.
+/// Due times of all nodes. Of equal times, the one entered first is first.
 #[derive(Debug, Default)]
 pub(crate) struct Agenda {
     nodes: usize,
-    /// Per node, when it is due, and in which order that was entered; up to a power of two, without a node, never.
+    /// Due time of each node and the serial number of its entry; padded with [`NEVER`] to a power of two.
     due: Vec<(Instant, u64)>,
-    /// A binary tree: place 1 has the winner of all, places `2 * i` and `2 * i + 1` the two that met for place `i`;
-    /// the second half are the nodes themselves.
+    /// Binary tree of node indices: place `i` has the earlier of places `2 * i` and `2 * i + 1`, place 1 the
+    /// earliest of all; the second half of the places are the nodes themselves.
     winners: Vec<u32>,
+    /// Serial number of the last entry.
     entered: u64,
 }
 
 impl Agenda {
-    /// Adds a node, which is never due yet.
+    /// Adds a node that is not due.
     pub fn add(&mut self) {
         self.nodes += 1;
         if self.nodes > self.due.len() {
@@ -29,33 +32,33 @@ impl Agenda {
             (1..places).rev().for_each(|place| self.winners[place] = self.winner(place));
         }
     }
-    /// When a node is due.
+    /// Due time of a node.
     #[inline]
     pub fn due(&self, node: usize) -> Instant {
         self.due[node].0
     }
-    /// Enters when a node is due, in place of what was entered before.
+    /// Replaces the due time of a node.
     #[inline]
     pub fn enter(&mut self, node: usize, at: Instant) {
         self.entered += 1;
         self.due[node] = (at, self.entered);
-        self.play(node);
+        self.update(node);
     }
-    /// The next time and its node.
+    /// The earliest due time and its node; none if no node is due.
     #[inline]
     pub fn first(&self) -> Option<(Instant, usize)> {
         let node = *self.winners.get(1)? as usize;
         let (at, _) = self.due[node];
         (at != NEVER).then_some((at, node))
     }
-    /// Which of the two that meet for a place is due first.
+    /// The node that is due first of the two below a place.
     fn winner(&self, place: usize) -> u32 {
         let (a, b) = (self.winners[2 * place], self.winners[2 * place + 1]);
         if self.due[b as usize] < self.due[a as usize] { b } else { a }
     }
-    /// Plays the rounds of a node again.
+    /// Updates the places from a node to the root.
     #[inline]
-    fn play(&mut self, node: usize) {
+    fn update(&mut self, node: usize) {
         let mut place = self.due.len() + node;
         let (mut winner, mut due) = (node as u32, self.due[node]);
         while place > 1 {
@@ -66,7 +69,7 @@ impl Agenda {
             }
             place /= 2;
             if self.winners[place] == winner && winner as usize != node {
-                break; // another node won as before: nothing changes further up
+                break; // the winner is another node, as before: places nearer to the root stay
             }
             self.winners[place] = winner;
         }
@@ -79,7 +82,7 @@ mod tests {
     use paceline_net::Stream;
 
     #[test]
-    fn the_first_is_the_earliest_and_of_equal_times_the_one_entered_first() {
+    fn first_is_the_earliest_time_and_of_equal_times_the_one_entered_first() {
         for seed in 0..100 {
             let mut stream = Stream::new(seed, "agenda");
             let (mut agenda, mut naive) = (Agenda::default(), Vec::new());

@@ -1,8 +1,12 @@
-//! The event engine: nodes, the wires between their ports, and time.
+//! The event engine: nodes, the wires between their ports, and simulated time.
 //!
-//! An engine is itself a [`Node`]: its ports are the wires that lead outside. The simulator runs it as fast as it
-//! goes, the emulator in real time; neither changes what it does. Events of equal time happen in the order in
-//! which they were scheduled. A packet passes a wire at once: links with rate and delay are nodes.
+//! The agenda has the next timeout of every node. The engine advances to the earliest one, calls that node's
+//! `handle_timeout`, collects the packets that it emits, and hands each over its wire to the next node until
+//! no node emits any more. A packet takes no time on a wire: links with rate and delay are nodes. Timeouts at
+//! the same time run in the order in which they were entered.
+//!
+//! An engine is itself a [`Node`], whose ports are the wires that lead outside. The simulator runs it as fast
+//! as possible, the emulator in real time, with the same results.
 
 mod agenda;
 
@@ -15,7 +19,7 @@ use std::collections::{BTreeMap, VecDeque};
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub struct NodeId(usize);
 
-/// Where a wire ends.
+/// The end of a wire.
 #[derive(Clone, Copy, PartialEq, Debug)]
 enum End {
     Node(NodeId, Port),
@@ -25,11 +29,11 @@ enum End {
 #[derive(Clone, Copy, Debug)]
 struct Wire {
     end: End,
-    /// Interface under which packets that pass are captured.
+    /// Interface number for captured packets; none if packets on this wire are not captured.
     capture: Option<u32>,
 }
 
-/// Receives copies of the packets that pass captured wires.
+/// Called with each packet on a captured wire: time, interface number, packet.
 pub type Capture = Box<dyn FnMut(Instant, u32, &Packet) + Send>;
 
 /// Nodes and wires.
@@ -37,22 +41,21 @@ pub struct Engine<N> {
     nodes: Vec<N>,
     wires: Vec<Vec<Option<Wire>>>,
     outside: BTreeMap<Port, (NodeId, Port)>,
-    /// When each node is looked at next: no later than its next timeout.
+    /// Time of each node's next check: at its next timeout or earlier.
     agenda: Agenda,
     now: Instant,
     traffic: Traffic,
     packets: u64,
 }
 
-/// What nodes have emitted.
+/// Output of the nodes.
 #[derive(Default)]
 struct Traffic {
-    /// Packets on their way to a node.
+    /// Packets for a node, in order of emission.
     passing: VecDeque<(NodeId, Port, Packet)>,
-    /// What leaves the engine.
+    /// Output that leaves the engine.
     output: VecDeque<Output>,
     capture: Option<Capture>,
-    drops: BTreeMap<DropReason, u64>,
     events: Vec<(Instant, Event)>,
 }
 
@@ -80,17 +83,17 @@ impl<N: Node> Engine<N> {
         self.reschedule(id, true);
         id
     }
-    /// Connects two ports, both ways.
+    /// Connects two ports by a wire in each direction.
     pub fn connect(&mut self, a: (NodeId, Port), b: (NodeId, Port)) {
         self.attach(a, End::Node(b.0, b.1));
         self.attach(b, End::Node(a.0, a.1));
     }
-    /// Leads a node's port outside, as a port of the engine.
+    /// Makes a node's port a port of the engine.
     pub fn expose(&mut self, inside: (NodeId, Port), outside: Port) {
         self.attach(inside, End::Outside(outside));
         self.outside.insert(outside, inside);
     }
-    /// Captures what passes the wire at a port, in both directions, under an interface number.
+    /// Captures the packets of both directions on the wire at a port, under an interface number.
     pub fn capture_at(&mut self, at: (NodeId, Port), interface: u32) {
         let wire = self.wires[at.0.0][usize::from(at.1.0)].as_mut().expect("a captured port is connected");
         wire.capture = Some(interface);
@@ -113,7 +116,7 @@ impl<N: Node> Engine<N> {
         wires[index] = Some(Wire { end, capture: None });
     }
 
-    /// The present.
+    /// Simulated time.
     pub fn now(&self) -> Instant {
         self.now
     }
@@ -121,46 +124,43 @@ impl<N: Node> Engine<N> {
     pub fn node(&self, id: NodeId) -> &N {
         &self.nodes[id.0]
     }
-    /// A node, to read out what it collects.
+    /// A node, for readings that change it.
     pub fn node_mut(&mut self, id: NodeId) -> &mut N {
         &mut self.nodes[id.0]
     }
-    /// Packets that ended inside, by reason.
-    pub fn drops(&self) -> &BTreeMap<DropReason, u64> {
-        &self.traffic.drops
-    }
-    /// Takes the events so far.
+    /// Takes the events since the last call, with their times.
     pub fn take_events(&mut self) -> Vec<(Instant, Event)> {
         std::mem::take(&mut self.traffic.events)
     }
-    /// Packets that nodes have handled.
+    /// Calls of `handle_packet`: each packet counts once per node on its path.
     pub fn packets_handled(&self) -> u64 {
         self.packets
     }
-    /// Runs every event up to and including `until`.
+    /// Runs all events up to and including `until`.
     pub fn run_until(&mut self, until: Instant) {
         self.handle_timeout(until);
         self.now = self.now.max(until);
     }
 
-    /// Enters a node's next timeout. An entry that comes too early stays until it is `used`: timeouts that only ever
-    /// move away, as a retransmission timer does with every ACK, cost nothing until the early one has come.
-    fn reschedule(&mut self, id: NodeId, used: bool) {
+    /// Enters a node's next timeout in the agenda. An entry that is too early stays until its time has come
+    /// (`expired`): a retransmission timer moves later with every ACK, and so costs one agenda entry per
+    /// timeout, not one per ACK.
+    fn reschedule(&mut self, id: NodeId, expired: bool) {
         let at = self.nodes[id.0].poll_timeout().map_or(NEVER, |at| at.max(self.now));
-        if used || at < self.agenda.due(id.0) {
+        if expired || at < self.agenda.due(id.0) {
             self.agenda.enter(id.0, at);
         }
     }
-    /// Carries packets on until nothing moves at this time.
-    fn settle(&mut self) {
+    /// Delivers packets until no node emits any more at this time.
+    fn deliver(&mut self) {
         while let Some((node, port, packet)) = self.traffic.passing.pop_front() {
             self.packets += 1;
             self.nodes[node.0].handle_packet(self.now, port, packet);
             self.collect(node, false);
         }
     }
-    /// Takes all output of a node.
-    fn collect(&mut self, id: NodeId, used: bool) {
+    /// Takes all output of a node and reschedules it.
+    fn collect(&mut self, id: NodeId, expired: bool) {
         let (node, wires, now) = (&mut self.nodes[id.0], &self.wires[id.0], self.now);
         while let Some(output) = node.poll_output(now) {
             match output {
@@ -169,19 +169,18 @@ impl<N: Node> Engine<N> {
                 Output::Event(event) => self.traffic.events.push((now, *event)),
             }
         }
-        self.reschedule(id, used);
+        self.reschedule(id, expired);
     }
 }
 
 impl Traffic {
-    /// A packet ends inside; those that came from outside are told of there.
+    /// A packet is dropped. A drop of a real datagram is also output, since it came from outside.
     fn end(&mut self, packet: Packet, reason: DropReason) {
-        *self.drops.entry(reason).or_default() += 1;
         if matches!(packet.payload, Payload::Datagram(_)) {
             self.output.push_back(Output::Drop(packet, reason));
         }
     }
-    /// A packet leaves a node with these wires by a port.
+    /// Forwards a packet that left a node with these wires by a port.
     #[inline]
     fn pass(&mut self, now: Instant, wires: &[Option<Wire>], port: Port, packet: Packet) {
         let Some(Some(wire)) = wires.get(usize::from(port.0)) else {
@@ -198,7 +197,7 @@ impl Traffic {
 }
 
 impl<N: Node> Node for Engine<N> {
-    /// A packet comes in from outside, after every event that is due by then.
+    /// A packet arrives from outside. Events that are due by then run first.
     fn handle_packet(&mut self, now: Instant, from: Port, packet: Packet) {
         self.run_until(now);
         let Some(&(node, port)) = self.outside.get(&from) else {
@@ -211,7 +210,7 @@ impl<N: Node> Node for Engine<N> {
             capture(self.now, interface, &packet);
         }
         self.traffic.passing.push_back((node, port, packet));
-        self.settle();
+        self.deliver();
     }
 
     fn handle_timeout(&mut self, now: Instant) {
@@ -220,7 +219,7 @@ impl<N: Node> Node for Engine<N> {
             if self.nodes[node].poll_timeout().is_some_and(|due| due <= self.now) {
                 self.nodes[node].handle_timeout(self.now);
                 self.collect(NodeId(node), true);
-                self.settle();
+                self.deliver();
             } else {
                 self.reschedule(NodeId(node), true);
             }

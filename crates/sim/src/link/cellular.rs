@@ -1,42 +1,45 @@
-//! The downlink of a mobile channel whose rate varies, with the delay and the losses that grow with its load. What the
-//! parameters are and where they come from: [`scenario::Cellular`](crate::scenario::Cellular).
+//! The downlink of a mobile channel of 2011 (HSPA, early LTE): its rate varies, and its delay and its losses
+//! grow with the load. [`scenario::Cellular`](crate::scenario::Cellular) has the parameters and their
+//! sources.
 //!
-//! Some packets have a block that is sent again: they come later, and the pipe lets none that follows overtake them.
-//!
-//! The logarithm of the rate is a first-order autoregressive process, in steps of 10 ms. Bursts of losses come so often
-//! that their share of the time is what the load of the moment says.
+//! The logarithm of the rate is a first-order autoregressive process in steps of 10 ms. Losses come in
+//! bursts, whose share of the time follows the load of the moment. Some packets have a transport block that
+//! is retransmitted: they arrive later, and no later packet overtakes them, since layer 2 delivers in order.
 
 use crate::scenario;
 use paceline_net::{Bytes, Duration, Instant, Stream};
 
-/// Step of the rate process.
-const STEP: Duration = Duration::from_millis(10);
-/// Time over which the load is a mean.
-const LOAD_OVER_S: f64 = 0.2;
+/// Step of the rate process. Chosen: short against the coherence times, 300 ms and more.
+const RATE_STEP: Duration = Duration::from_millis(10);
+/// Time constant of the exponential mean that is the load. Chosen; the channels' load parameters were calibrated
+/// on the published probes with this value (crates/sim/tests/links.rs).
+const LOAD_TIME_CONSTANT_S: f64 = 0.2;
 
-/// A rate that varies.
+/// A rate with log-normal variation.
 #[derive(Clone, Debug)]
 pub(crate) struct VaryingRate {
-    /// Of the logarithm: mean, standard deviation, correlation from step to step.
+    /// Mean and standard deviation of the logarithm of the rate.
     mean_ln: f64,
     sigma: f64,
+    /// Correlation of the state from step to step.
     step_correlation: f64,
+    /// Upper limit of the rate, b/s.
     peak: u64,
     stream: Stream,
-    /// The state, standard normal.
+    /// State of the process; standard normal.
     state: f64,
     /// End of the present step, and its rate in b/s.
     until: Instant,
     rate: u64,
-    /// Bits times nanoseconds per second of all steps that are over.
-    passed: u128,
+    /// Capacity of all past steps: b/s times ns.
+    past: u128,
 }
 
 impl VaryingRate {
-    /// The process of a channel.
+    /// The rate process of a channel.
     pub fn new(channel: &scenario::Cellular, mut stream: Stream) -> Self {
         let sigma = channel.rate_sigma;
-        let correlation = libm::exp(-STEP.as_secs_f64() / channel.coherence.as_secs_f64());
+        let correlation = libm::exp(-RATE_STEP.as_secs_f64() / channel.coherence.as_secs_f64());
         let state = stream.normal();
         let mut process = Self {
             mean_ln: libm::log(channel.rate.0 as f64) - sigma * sigma / 2.0,
@@ -45,9 +48,9 @@ impl VaryingRate {
             peak: channel.peak_rate.0,
             stream,
             state,
-            until: Instant::ZERO + STEP,
+            until: Instant::ZERO + RATE_STEP,
             rate: 0,
-            passed: 0,
+            past: 0,
         };
         process.rate = process.rate_of_state();
         process
@@ -56,58 +59,61 @@ impl VaryingRate {
         (libm::exp(self.mean_ln + self.sigma * self.state) as u64).clamp(1_000, self.peak)
     }
     fn step(&mut self) {
-        self.passed += u128::from(self.rate) * u128::from(STEP.as_nanos());
+        self.past += u128::from(self.rate) * u128::from(RATE_STEP.as_nanos());
         let rho = self.step_correlation;
         self.state = rho * self.state + libm::sqrt(1.0 - rho * rho) * self.stream.normal();
         self.rate = self.rate_of_state();
-        self.until += STEP;
+        self.until += RATE_STEP;
     }
-    /// When `len` bytes have left whose sending begins at `start`, at `share` thousandths of the rate. Starts do not
-    /// go back.
-    pub fn serve(&mut self, start: Instant, len: Bytes, share: u64) -> Instant {
+    /// Time at which `len` bytes have been sent from `start` on, at `permille` thousandths of the rate.
+    /// `start` must not decrease from call to call.
+    pub fn serve(&mut self, start: Instant, len: Bytes, permille: u64) -> Instant {
         let mut need = u128::from(len.0) * 8 * 1_000_000_000 * 1_000;
         let mut at = start;
         loop {
             while self.until <= at {
                 self.step();
             }
-            let rate = u128::from(self.rate) * u128::from(share);
-            let can = rate * u128::from(self.until.since(at).as_nanos());
-            if need <= can {
+            let rate = u128::from(self.rate) * u128::from(permille);
+            let capacity = rate * u128::from(self.until.since(at).as_nanos());
+            if need <= capacity {
                 return at + Duration::from_nanos(need.div_ceil(rate) as u64);
             }
-            need -= can;
+            need -= capacity;
             at = self.until;
         }
     }
-    /// Bytes that can have been sent by `now`; never asked for an earlier time again.
+    /// Bytes that could have been sent by `now`. `now` must not decrease from call to call.
     pub fn capacity(&mut self, now: Instant) -> u64 {
         while self.until <= now {
             self.step();
         }
-        let step = STEP.as_nanos() - self.until.since(now).as_nanos();
-        ((self.passed + u128::from(self.rate) * u128::from(step)) / 8_000_000_000) as u64
+        let step = RATE_STEP.as_nanos() - self.until.since(now).as_nanos();
+        ((self.past + u128::from(self.rate) * u128::from(step)) / 8_000_000_000) as u64
     }
 }
 
-/// What was sent of late, over the mean rate.
+/// Load: the exponential mean of the sent bit rate as a share of the channel's mean rate.
 #[derive(Clone, Debug)]
 struct Load {
-    rate: f64,
+    /// Mean rate of the channel, b/s.
+    mean_rate: f64,
+    /// Sent bits, weighted by age.
     bits: f64,
+    /// Time of the last update.
     at: Instant,
 }
 
 impl Load {
     fn on_sent(&mut self, now: Instant, len: Bytes) -> f64 {
-        self.bits *= libm::exp(-now.since(self.at).as_secs_f64() / LOAD_OVER_S);
+        self.bits *= libm::exp(-now.since(self.at).as_secs_f64() / LOAD_TIME_CONSTANT_S);
         self.bits += len.0 as f64 * 8.0;
         self.at = now;
-        (self.bits / (LOAD_OVER_S * self.rate)).min(1.0)
+        (self.bits / (LOAD_TIME_CONSTANT_S * self.mean_rate)).min(1.0)
     }
 }
 
-/// The downlink.
+/// The downlink of a channel as a service.
 #[derive(Clone, Debug)]
 pub(crate) struct Downlink {
     channel: scenario::Cellular,
@@ -115,33 +121,34 @@ pub(crate) struct Downlink {
     load: Load,
     losses: Stream,
     errors: Stream,
-    /// The present burst of losses, or the last one, ends then.
+    /// End of the present or last burst of losses.
     burst_until: Instant,
 }
 
 impl Downlink {
-    /// The downlink of a channel; its streams are named after `name`.
+    /// The downlink of a channel. `name` is the prefix of the names of its random streams.
     pub fn new(channel: &scenario::Cellular, seed: u64, name: &str) -> Self {
         Self {
             channel: channel.clone(),
             rate: VaryingRate::new(channel, Stream::new(seed, &format!("{name}/rate"))),
-            load: Load { rate: channel.rate.0 as f64, bits: 0.0, at: Instant::ZERO },
+            load: Load { mean_rate: channel.rate.0 as f64, bits: 0.0, at: Instant::ZERO },
             losses: Stream::new(seed, &format!("{name}/losses")),
             errors: Stream::new(seed, &format!("{name}/errors")),
             burst_until: Instant::ZERO,
         }
     }
-    /// When a packet has left whose sending begins at `start` while `queued` bytes wait.
+    /// Time at which a packet has been sent from `start` on, with `queued` bytes in the queue.
     pub fn serve(&mut self, start: Instant, len: Bytes, queued: Bytes) -> Instant {
         let congested = queued > self.channel.congested_queue;
-        let share = if congested { (self.channel.congested_share * 1000.0).round() as u64 } else { 1000 };
-        self.rate.serve(start, len, share.max(1))
+        let permille = if congested { (self.channel.congested_share * 1000.0).round() as u64 } else { 1000 };
+        self.rate.serve(start, len, permille.max(1))
     }
-    /// Bytes that can have been sent by `now` without congestion.
+    /// Bytes that could have been sent by `now` without congestion.
     pub fn capacity(&mut self, now: Instant) -> u64 {
         self.rate.capacity(now)
     }
-    /// A packet was sent: the delay that the load and errors add to it; none if it is lost.
+    /// A packet has been sent. Returns its extra delay by load and retransmission; none if the packet is
+    /// lost.
     pub fn on_sent(&mut self, now: Instant, len: Bytes) -> Option<Duration> {
         let since = now.since(self.load.at.max(self.burst_until)).as_secs_f64();
         let load = self.load.on_sent(now, len).min(self.channel.load_full);
@@ -149,7 +156,7 @@ impl Downlink {
         if now >= self.burst_until {
             let above = (load - channel.load_loss_from).max(0.0) / (1.0 - channel.load_loss_from);
             let percent = channel.loss_percent + channel.load_loss_percent * above;
-            // Bursts of mean length B at mean distances B (1 - p) / p take the share p of the time.
+            // Bursts of mean length B with mean gaps of B (1 - p) / p cover the share p of the time.
             let share = (percent / channel.burst_loss_percent).min(0.99);
             let burst = channel.loss_burst.as_secs_f64();
             if self.losses.chance(1.0 - libm::exp(-since * share / ((1.0 - share) * burst))) {
@@ -159,8 +166,8 @@ impl Downlink {
         if now < self.burst_until && self.losses.chance(channel.burst_loss_percent / 100.0) {
             return None;
         }
-        let again = self.errors.chance(channel.error_percent / 100.0);
-        let error_delay = if again { channel.error_delay } else { Duration::ZERO };
+        let retransmitted = self.errors.chance(channel.error_percent / 100.0);
+        let error_delay = if retransmitted { channel.error_delay } else { Duration::ZERO };
         Some(Duration::from_secs_f64(load * channel.load_delay.as_secs_f64()) + error_delay)
     }
 }
@@ -170,7 +177,7 @@ mod tests {
     use super::*;
     use paceline_net::Rate;
 
-    /// 8 Mb/s with the variation that the tests below count on.
+    /// 8 Mb/s with a known variation.
     fn channel() -> scenario::Cellular {
         scenario::Cellular {
             rate: Rate(8_000_000),
@@ -183,9 +190,9 @@ mod tests {
 
     #[test]
     fn a_rate_without_variation_is_constant() {
-        let still = scenario::Cellular { rate_sigma: 0.0, ..channel() };
-        let mut rate = VaryingRate::new(&still, Stream::new(1, "rate"));
-        // 1000 bytes a millisecond, and a little more for the truncated logarithm.
+        let constant = scenario::Cellular { rate_sigma: 0.0, ..channel() };
+        let mut rate = VaryingRate::new(&constant, Stream::new(1, "rate"));
+        // 1000 bytes per ms, and less than 1 us more since the rate is truncated to whole b/s.
         let mut at = Instant::ZERO;
         for n in 1..=100 {
             at = rate.serve(at, Bytes(1_000), 1000);
@@ -195,7 +202,7 @@ mod tests {
     }
 
     #[test]
-    fn the_rate_has_the_mean_and_the_correlation_that_are_asked_for() {
+    fn the_rate_has_the_configured_mean_deviation_and_correlation() {
         let mut process = VaryingRate::new(&channel(), Stream::new(3, "rate"));
         let mut bytes = 0;
         let mut rates = Vec::new();
@@ -206,7 +213,8 @@ mod tests {
         }
         let n = rates.len() as f64;
         let mean = rates.iter().sum::<f64>() / n;
-        // Sixty steps between independent values: a standard error of 0.2 / sqrt(100000 / 60) = 0.5%; four of them.
+        // Values 60 steps apart are nearly independent: a standard error of 0.2 / sqrt(100000 / 60) = 0.5%.
+        // Four of them.
         assert!((mean / 10_000.0 - 1.0).abs() < 0.02, "{mean}");
         let around = |lag: usize| {
             let pairs = rates.iter().zip(&rates[lag..]);
@@ -219,7 +227,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_served_is_what_the_capacity_says() {
+    fn back_to_back_packets_use_the_whole_capacity() {
         let mut rate = VaryingRate::new(&channel(), Stream::new(5, "rate"));
         let mut meter = rate.clone();
         let mut at = Instant::ZERO;
@@ -231,7 +239,7 @@ mod tests {
     }
 
     #[test]
-    fn a_share_of_the_packets_comes_later() {
+    fn the_configured_share_of_packets_arrives_later() {
         let late = Duration::from_millis(50);
         let channel = scenario::Cellular {
             error_percent: 12.0,
@@ -247,12 +255,12 @@ mod tests {
             .collect();
         assert!(delays.iter().all(|delay| [Duration::ZERO, late].contains(delay)));
         let share = delays.iter().filter(|delay| **delay == late).count() as f64 / 1e5;
-        // A standard error of 0.001; four of them.
+        // The standard error is 0.001; four of them.
         assert!((share - 0.12).abs() < 0.0042, "{share}");
     }
 
     #[test]
-    fn losses_come_in_bursts_and_have_their_share() {
+    fn losses_come_in_bursts_with_the_configured_share() {
         let (loss_burst, burst_loss_percent) = (Duration::from_millis(30), 100.0);
         let lossy = scenario::Cellular {
             loss_percent: 5.0,
@@ -271,12 +279,12 @@ mod tests {
             before = is;
         }
         let share = f64::from(lost) / f64::from(PACKETS);
-        // Some 3300 bursts: a standard error of about 2.5%; four of them.
+        // About 3300 bursts: a standard error of about 2.5%. Four of them.
         assert!((share - 0.05).abs() < 0.005, "{share}");
         let length = f64::from(lost) / f64::from(bursts);
         assert!(
             (length - 15.5).abs() < 1.6,
-            "bursts of 30 ms have 15 packets, and are cut to whole ones: {length}"
+            "a burst of 30 ms has 15 packets on average, rounded up: {length}"
         );
     }
 }

@@ -1,50 +1,50 @@
-//! A constant rate, with interruptions as handovers make them.
+//! A service of constant rate, with interruptions such as handovers cause.
 //!
-//! What is not sent when an interruption begins goes on after it. Frames are the pipe's matter: they hold back what
-//! was sent.
+//! A packet that is being sent when an interruption begins continues after it. The frame time of a `fixed`
+//! link is in the pipe, since it delays packets that have been sent.
 
 use paceline_net::{Bytes, Duration, Instant, Rate, Stream};
 
-/// A direction of a link of constant rate.
+/// A service of constant rate.
 #[derive(Clone, Debug)]
 pub(crate) struct Fixed {
     rate: Rate,
     interruptions: Option<Interruptions>,
 }
 
-/// Random interruptions; they are looked at in the order of time.
+/// Random interruptions of fixed length, read in order of time.
 #[derive(Clone, Debug)]
 struct Interruptions {
     length: Duration,
     interval: Duration,
     stream: Stream,
-    /// The one that is next, or now.
+    /// Start of the present or next interruption.
     begins: Instant,
-    /// Sum of those that are over.
-    passed: Duration,
+    /// Sum of the lengths of past interruptions.
+    past: Duration,
 }
 
 impl Fixed {
-    /// A rate that is always there.
+    /// A rate without interruptions.
     pub fn new(rate: Rate) -> Self {
         Self { rate, interruptions: None }
     }
-    /// The same, interrupted for `length` at exponential distances of mean `interval`.
+    /// A rate with interruptions of `length`; the times between them are exponential with mean `interval`.
     pub fn interrupted(rate: Rate, length: Duration, interval: Duration, stream: Stream) -> Self {
         if length.is_zero() {
             return Self::new(rate);
         }
-        let (begins, passed) = (Instant::ZERO, Duration::ZERO);
-        let mut interruptions = Interruptions { length, interval, stream, begins, passed };
-        interruptions.begins = Instant::ZERO + interruptions.distance();
+        let (begins, past) = (Instant::ZERO, Duration::ZERO);
+        let mut interruptions = Interruptions { length, interval, stream, begins, past };
+        interruptions.begins = Instant::ZERO + interruptions.draw_interval();
         Self { rate, interruptions: Some(interruptions) }
     }
-    /// When `len` bytes have left whose sending may begin at `start`.
+    /// Time at which `len` bytes have been sent that may be sent from `start` on.
     pub fn serve(&mut self, start: Instant, len: Bytes) -> Instant {
         let (mut at, mut left) = (start, self.rate.time_to_send(len));
         let Some(interruptions) = &mut self.interruptions else { return at + left };
         loop {
-            interruptions.pass(at);
+            interruptions.advance(at);
             if at >= interruptions.begins {
                 at = interruptions.begins + interruptions.length;
                 continue;
@@ -57,26 +57,26 @@ impl Fixed {
             at = interruptions.begins + interruptions.length;
         }
     }
-    /// Bytes that can have been sent by `now`; never asked for an earlier time again.
+    /// Bytes that could have been sent by `now`. `now` must not decrease from call to call.
     pub fn capacity(&mut self, now: Instant) -> u64 {
         let mut open = now.since(Instant::ZERO);
         if let Some(interruptions) = &mut self.interruptions {
-            interruptions.pass(now);
-            open = open.saturating_sub(interruptions.passed + now.since(interruptions.begins));
+            interruptions.advance(now);
+            open = open.saturating_sub(interruptions.past + now.since(interruptions.begins));
         }
         (u128::from(open.as_nanos()) * u128::from(self.rate.0) / 8_000_000_000) as u64
     }
 }
 
 impl Interruptions {
-    fn distance(&mut self) -> Duration {
+    fn draw_interval(&mut self) -> Duration {
         Duration::from_secs_f64(self.stream.exponential(self.interval.as_secs_f64()))
     }
-    /// Leaves those behind that are over at `now`.
-    fn pass(&mut self, now: Instant) {
+    /// Advances to the interruption that is present or next at `now`.
+    fn advance(&mut self, now: Instant) {
         while now >= self.begins + self.length {
-            self.passed += self.length;
-            self.begins = self.begins + self.length + self.distance();
+            self.past += self.length;
+            self.begins = self.begins + self.length + self.draw_interval();
         }
     }
 }
@@ -86,17 +86,17 @@ mod tests {
     use super::*;
 
     #[test]
-    fn sending_goes_on_after_an_interruption_and_the_capacity_is_what_can_be_sent() {
+    fn sending_continues_after_an_interruption_and_back_to_back_packets_use_the_whole_capacity() {
         let stream = Stream::new(1, "test");
         let ms = Duration::from_millis;
         let mut fixed = Fixed::interrupted(Rate(8_000_000), ms(50), ms(200), stream);
         let mut meter = fixed.clone();
         let begins = fixed.interruptions.as_ref().unwrap().begins;
-        // 1000 bytes a millisecond: what would last until 10 ms into the interruption ends 10 ms after it.
+        // 1000 bytes per ms: sending that would end 10 ms into the interruption ends 10 ms after it.
         let start = begins.since(Instant::ZERO).saturating_sub(ms(30));
         let end = fixed.serve(Instant::ZERO + start, Bytes(40_000));
         assert_eq!(end, begins + ms(60));
-        // Back to back for ten seconds: all of the capacity is used.
+        // Back-to-back packets for ten seconds use all of the capacity.
         let (mut at, mut sent) = (end, 0);
         while at < Instant::from_millis(10_000) {
             at = fixed.serve(at, Bytes(1_000));

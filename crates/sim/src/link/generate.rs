@@ -1,37 +1,51 @@
-//! Traces of cellular links that are generated, not recorded: for comparisons that need no file of anybody's.
+//! Generated traces of cellular links, for comparisons without recorded trace files.
 //!
-//! The rate is log-normal: the exponential of two Ornstein-Uhlenbeck processes, a slow one (shadowing, the load of the
-//! cell) and a fast one (what fading leaves after scheduling); now and then it is nothing, as in a handover. The numbers
-//! of each kind are assumptions, of the order of recorded LTE traces: no trace was fitted. Left out: that the rate may
-//! follow what is sent.
+//! The logarithm of the rate is the sum of two Ornstein-Uhlenbeck processes: a slow one (shadowing, the load
+//! of the cell) and a fast one (the part of fading that scheduling does not remove). Random outages, as in
+//! handovers, set the rate to zero. The parameters are assumptions of the order of recorded LTE traces; none
+//! was fitted. Left out: a rate that depends on the sent traffic.
 
-use super::trace::{OPPORTUNITY, Trace};
+use super::trace::{OPPORTUNITY_BYTES, Trace};
 use paceline_net::Stream;
 
-/// A kind of link.
+/// Parameters of one kind of link.
 struct Kind {
     name: &'static str,
-    /// Mean rate in b/s, outages left out.
-    mean: f64,
-    /// Standard deviation of the logarithm of the rate, and time constant in ms: slow and fast.
+    /// Mean rate outside of outages, b/s.
+    mean_rate: f64,
+    /// Standard deviation of the logarithm of the rate and time constant in ms, of the slow and the fast
+    /// process.
     slow: (f64, f64),
     fast: (f64, f64),
-    /// Mean time between outages and mean length of one, in ms; none if zero.
+    /// Mean time between outages and mean length of one, ms; no outages if zero.
     outage: (f64, f64),
 }
 
+/// The kinds of links. Chosen: see the module's text.
 const KINDS: [Kind; 3] = [
-    Kind { name: "stationary", mean: 20e6, slow: (0.2, 5000.0), fast: (0.2, 50.0), outage: (0.0, 0.0) },
-    Kind { name: "walking", mean: 12e6, slow: (0.5, 3000.0), fast: (0.3, 80.0), outage: (30_000.0, 100.0) },
-    Kind { name: "driving", mean: 8e6, slow: (0.9, 2000.0), fast: (0.4, 30.0), outage: (15_000.0, 300.0) },
+    Kind { name: "stationary", mean_rate: 20e6, slow: (0.2, 5000.0), fast: (0.2, 50.0), outage: (0.0, 0.0) },
+    Kind {
+        name: "walking",
+        mean_rate: 12e6,
+        slow: (0.5, 3000.0),
+        fast: (0.3, 80.0),
+        outage: (30_000.0, 100.0),
+    },
+    Kind {
+        name: "driving",
+        mean_rate: 8e6,
+        slow: (0.9, 2000.0),
+        fast: (0.4, 30.0),
+        outage: (15_000.0, 300.0),
+    },
 ];
-/// Length of a trace.
+/// Length of a trace. Chosen: some outages of each kind that has them.
 const LENGTH_MS: u32 = 120_000;
-/// What the names of generated traces begin with.
+/// Prefix of the names of generated traces.
 const PREFIX: &str = "generated:";
 
-/// The trace that a name such as `generated:driving` or `generated:walking:7` stands for, with its seed (1 if left out);
-/// none if the name is a file's. The error says what is allowed.
+/// The trace with a name such as `generated:driving` or `generated:walking:7`; the last part is the seed, 1
+/// if left out. None if the name has another prefix and so is a file's. The error lists the allowed names.
 pub fn generated(name: &str) -> Option<Result<Trace, String>> {
     let rest = name.strip_prefix(PREFIX)?;
     let (kind, seed) = rest.split_once(':').unwrap_or((rest, "1"));
@@ -45,20 +59,22 @@ pub fn generated(name: &str) -> Option<Result<Trace, String>> {
     }))
 }
 
-/// A stationary Gaussian process of deviation 1 whose memory fades with a time constant, in steps of a millisecond.
+/// A stationary Ornstein-Uhlenbeck process of standard deviation 1, in steps of 1 ms.
 struct OrnsteinUhlenbeck {
     value: f64,
-    keep: f64,
+    /// Correlation from step to step.
+    correlation: f64,
     stream: Stream,
 }
 
 impl OrnsteinUhlenbeck {
     fn new(time_constant_ms: f64, mut stream: Stream) -> Self {
-        Self { value: stream.normal(), keep: libm::exp(-1.0 / time_constant_ms), stream }
+        Self { value: stream.normal(), correlation: libm::exp(-1.0 / time_constant_ms), stream }
     }
     fn step(&mut self) -> f64 {
         let value = self.value;
-        self.value = self.keep * value + (1.0 - self.keep * self.keep).sqrt() * self.stream.normal();
+        self.value = self.correlation * value
+            + (1.0 - self.correlation * self.correlation).sqrt() * self.stream.normal();
         value
     }
 }
@@ -79,15 +95,15 @@ impl Kind {
                 next = resumes + outages.exponential(self.outage.0);
             }
             if f64::from(ms) >= resumes {
-                bytes += self.mean * libm::exp(logarithm) / 8000.0;
+                bytes += self.mean_rate * libm::exp(logarithm) / 8000.0;
             }
-            while bytes >= OPPORTUNITY as f64 {
-                bytes -= OPPORTUNITY as f64;
+            while bytes >= OPPORTUNITY_BYTES as f64 {
+                bytes -= OPPORTUNITY_BYTES as f64;
                 at_ms.push(ms);
             }
         }
         if at_ms.last() != Some(&LENGTH_MS) {
-            at_ms.push(LENGTH_MS); // says how long it is
+            at_ms.push(LENGTH_MS); // the last line is the length
         }
         Trace::new(at_ms).expect("times rise and the last one is above zero")
     }
@@ -98,7 +114,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_name_is_a_trace_and_another_seed_another_one() {
+    fn a_trace_depends_on_its_name_and_seed_alone() {
         let trace = |name| generated(name).unwrap().unwrap();
         assert_eq!(trace("generated:driving"), trace("generated:driving:1"));
         assert_ne!(trace("generated:driving"), trace("generated:driving:2"));
@@ -110,14 +126,14 @@ mod tests {
     }
 
     #[test]
-    fn the_mean_is_the_kinds_and_driving_varies_most() {
+    fn each_kind_has_its_mean_rate_and_driving_varies_most() {
         let mut before = 0.0;
         for kind in &KINDS {
             let traces: Vec<Trace> = (0..40).map(|seed| kind.trace(seed)).collect();
             let mean = traces.iter().map(Trace::rate).sum::<f64>() / 40.0;
             let on = 1.0 - kind.outage.1 / (kind.outage.0 + kind.outage.1).max(1.0);
-            assert!((mean / (kind.mean * on) - 1.0).abs() < 0.1, "{}: {mean}", kind.name);
-            // Opportunities per tenth of a second, over all traces: deviation by mean.
+            assert!((mean / (kind.mean_rate * on) - 1.0).abs() < 0.1, "{}: {mean}", kind.name);
+            // Standard deviation over mean of the opportunities per 100 ms, over all traces.
             let mut counts = vec![0.0; 1200 * 40];
             for (seed, trace) in traces.iter().enumerate() {
                 trace.at_ms().iter().for_each(|at| counts[seed * 1200 + (*at as usize - 1) / 100] += 1.0);

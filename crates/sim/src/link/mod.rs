@@ -1,12 +1,15 @@
-//! An access link in place of the cell: the same ports, towards the core and towards every station.
+//! An access link in place of a cell, with the same ports: one towards the core network, one towards each
+//! station.
 //!
 //! ```text
 //! CORE - downlink queue - downlink -> station ports
 //! CORE <- uplink - uplink queue - station ports
 //! ```
 //!
-//! All stations share both directions, or each has its own. Left out: everything of a radio but what can be measured
-//! from its ends.
+//! Each direction is a [`Pipe`]: a queue, a service (`fixed` rate, a `trace` of delivery opportunities, or a
+//! `cellular` channel), then losses and delays. All stations share one pair of pipes, or each has its own.
+//! `generate` makes traces. Left out: the layers of a radio; a link has only what can be measured from its
+//! two ends.
 
 mod cellular;
 mod fixed;
@@ -16,7 +19,7 @@ mod trace;
 
 pub use generate::generated;
 pub use pipe::PipeStats;
-pub use trace::{OPPORTUNITY, Trace, TraceError};
+pub use trace::{OPPORTUNITY_BYTES, Trace, TraceError};
 
 use crate::engine::Agenda;
 use crate::scenario;
@@ -30,27 +33,29 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use trace::Opportunities;
 
+/// Index of the downlink in a pair of directions.
 const DOWN: usize = 0;
+/// Index of the uplink.
 const UP: usize = 1;
 
-/// The node.
+/// An access link as a node.
 pub struct Link {
     routes: AddressTable,
-    /// Downlink and uplink, or those of every station in turn.
+    /// Downlink and uplink; with own pipes, those of each station in turn.
     pipes: Vec<Pipe>,
     per_station: bool,
-    /// When each pipe is due.
+    /// Next event of each pipe.
     agenda: Agenda,
-    /// Per direction, station by station.
+    /// Counters per direction and station.
     stats: [Vec<PipeStats>; 2],
     output: VecDeque<Output>,
 }
 
 impl Link {
-    /// The link of a scenario towards stations with these addresses.
+    /// The link of a scenario, with routes to the stations' addresses.
     ///
     /// # Panics
-    /// If a trace that the scenario names has not been read.
+    /// If a trace file that the scenario names has not been loaded.
     pub fn new(link: &scenario::Link, routes: AddressTable, stations: usize, seed: u64) -> Self {
         let per_station = link.per_station.unwrap_or_default();
         let of = |station: usize| if per_station { format!("link/station{station}") } else { "link".into() };
@@ -68,32 +73,33 @@ impl Link {
         let stats = [DOWN, UP].map(|_| vec![PipeStats::default(); stations]);
         Self { routes, pipes, per_station, agenda, stats, output: VecDeque::new() }
     }
-    /// What a station's packets did downlink.
+    /// Downlink counters of a station.
     pub fn downlink(&self, station: usize) -> &PipeStats {
         &self.stats[DOWN][station]
     }
-    /// What a station's packets did uplink.
+    /// Uplink counters of a station.
     pub fn uplink(&self, station: usize) -> &PipeStats {
         &self.stats[UP][station]
     }
-    /// Whether every station has a link of its own.
+    /// Whether each station has its own pair of pipes.
     pub fn per_station(&self) -> bool {
         self.per_station
     }
-    /// Bytes that the downlink to a station can have carried by `now`; never asked for an earlier time again.
+    /// Bytes that the downlink to a station could have carried by `now`. `now` must not decrease from call to
+    /// call.
     pub fn downlink_capacity(&mut self, station: usize, now: Instant) -> u64 {
         let index = self.index(station, DOWN);
         self.pipes[index].capacity(now)
     }
-    /// Times that downlink packets of all stations spent in queues, from arrival to last byte sent, us, since the last
-    /// [`Link::restart_delays`].
+    /// Distribution over the downlink packets of all stations of the time from arrival to the last byte sent,
+    /// us, since the last [`Link::restart_delays`].
     pub fn downlink_delays_us(&self) -> Histogram<u64> {
         let mut pipes = self.pipes.iter().step_by(2).map(Pipe::delays_us);
         let mut all = pipes.next().expect("a link has a downlink").clone();
         pipes.for_each(|delays| all.add(delays).expect("the bounds are the same"));
         all
     }
-    /// Forgets them.
+    /// Clears this distribution.
     pub fn restart_delays(&mut self) {
         self.pipes.iter_mut().for_each(Pipe::restart_delays);
     }
@@ -148,12 +154,12 @@ impl Node for Link {
     }
 }
 
-/// The station behind a port.
+/// The station at a port; none for the core network's.
 fn station_of(port: Port) -> Option<usize> {
     usize::from(port.0).checked_sub(usize::from(station_port(0).0))
 }
 
-/// What serves the two directions.
+/// Services of the downlink and the uplink.
 fn services(link: &scenario::Link, seed: u64, name: &str) -> [Service; 2] {
     let stream = |direction: &str| Stream::new(seed, &format!("{name}/{direction}/interruptions"));
     if let Some(fixed) = &link.fixed {

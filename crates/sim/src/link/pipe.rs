@@ -1,21 +1,21 @@
-//! One direction of a link: a queue, what serves it, and what happens on the way after it.
+//! One direction of a link: a drop-tail queue, its service, and the impairments behind it.
 //!
 //! ```text
 //! drop-tail queue - service - loss, duplication - delay, jitter, reordering
 //! ```
 //!
-//! Losses come after the service: what is lost has used the link, as on a radio.
+//! Losses come after the service: a lost packet has used the link's capacity, as on a radio.
 
 use super::cellular::Downlink;
 use super::fixed::Fixed;
-use super::trace::{Opportunities, PACKET_INFORMATION};
+use super::trace::{Opportunities, PACKET_INFORMATION_BYTES};
 use crate::engine::NEVER;
 use crate::scenario;
 use hdrhistogram::Histogram;
 use paceline_net::{Bytes, Duration, Instant, Packet, Stream};
 use std::collections::{BTreeMap, VecDeque};
 
-/// What a direction can carry.
+/// The process that serves a queue: it determines when packets have been sent.
 #[derive(Clone, Debug)]
 pub(crate) enum Service {
     Fixed(Fixed),
@@ -24,7 +24,8 @@ pub(crate) enum Service {
 }
 
 impl Service {
-    /// When the first and the last byte of a packet leave that comes to the head of the queue at `start`.
+    /// Times at which the first and the last byte of a packet are sent that is at the head of the queue from
+    /// `start` on.
     fn serve(&mut self, start: Instant, len: Bytes, waited: bool, queued: Bytes) -> (Instant, Instant) {
         match self {
             Self::Fixed(fixed) => (start, fixed.serve(start, len)),
@@ -39,93 +40,102 @@ impl Service {
             Self::Cellular(downlink) => downlink.capacity(now),
         }
     }
-    /// Bytes that a packet counts in the queue.
+    /// Bytes of a packet that count against the queue's limit.
     fn size(&self, packet: &Packet) -> Bytes {
-        let more = if matches!(self, Self::Trace(_)) { PACKET_INFORMATION } else { 0 };
+        let more = if matches!(self, Self::Trace(_)) { PACKET_INFORMATION_BYTES } else { 0 };
         Bytes(u64::from(packet.len) + more)
     }
 }
 
-/// What one station's packets did in one direction.
+/// Counters of one station's packets in one direction.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct PipeStats {
-    /// Packets that came in.
+    /// Packets that entered.
     pub packets_in: u64,
     /// Packets that arrived, copies included.
     pub packets_out: u64,
     /// Copies made.
     pub copies: u64,
-    /// Packets that found the queue full.
+    /// Packets dropped by the full queue.
     pub queue_drops: u64,
-    /// Packets lost after they were sent.
+    /// Packets lost after the service.
     pub losses: u64,
-    /// Packets marked with Congestion Experienced.
+    /// Packets marked with Congestion Experienced (RFC 3168).
     pub marked: u64,
-    /// Packets sent, lost ones included.
+    /// Packets that the service has sent, lost ones included.
     pub sent: u64,
-    /// Their bytes.
+    /// Bytes of these packets.
     pub sent_bytes: u64,
-    /// Sum of their times from arrival to last byte sent, ns.
+    /// Sum of the times of these packets from arrival to the last byte sent, ns.
     pub queued_ns: u64,
-    /// Packets inside.
+    /// Packets in the queue, in service or under way.
     pub held: u64,
-    /// Bytes waiting or being sent.
+    /// Bytes in the queue and in service.
     pub queued_bytes: u64,
 }
 
-/// What came out of [`Pipe::poll`].
+/// A packet that leaves a pipe: arrived at a station's end, or lost.
 #[derive(Debug)]
 pub(crate) enum Outcome {
     Arrived(usize, Packet),
     Lost(Packet),
 }
 
+/// A packet in the queue or in service.
 #[derive(Debug)]
-struct Waiting {
+struct Queued {
     packet: Packet,
     station: usize,
     arrived: Instant,
 }
 
-/// Random losses, copies and delays of one direction.
+/// Impairments behind the service of one direction: random losses, copies and delays.
 #[derive(Debug)]
-struct Way {
+struct Impairments {
+    /// Probability of a single loss.
     loss: f64,
-    /// Probability to begin a burst of losses, and to end it.
+    /// Probabilities per packet that a burst of losses begins, and that it ends.
     burst: (f64, f64),
     in_burst: bool,
+    /// Probability that a packet is duplicated.
     copy: f64,
-    hold: f64,
-    held_for: Duration,
+    /// Probability that a packet is held back and so overtaken.
+    reorder: f64,
+    /// Extra delay of such a packet.
+    reorder_delay: Duration,
+    /// Largest random extra delay.
     jitter: Duration,
     delay: Duration,
+    /// Packets leave the link at multiples of this time only.
     frame: Duration,
     stream: Stream,
-    /// When the last packet arrives that was not held back: none comes before it.
-    last: Instant,
+    /// Latest arrival of a packet that was not held back: later packets do not arrive before it.
+    last_arrival: Instant,
 }
 
-/// One direction.
+/// One direction of a link.
 #[derive(Debug)]
 pub(crate) struct Pipe {
     service: Service,
-    /// The same, to ask for its capacity: the other one may have looked ahead.
+    /// A copy of the service for reading its capacity: `service` itself may be ahead of the present time.
     meter: Service,
+    /// Limits of the queue in packets and in bytes.
     limit: (Option<u64>, Option<Bytes>),
     ecn_threshold: Option<Bytes>,
-    queue: VecDeque<Waiting>,
+    queue: VecDeque<Queued>,
     queue_bytes: Bytes,
-    /// The packet at the head, when its first and its last byte leave.
-    head: Option<(Instant, Instant, Waiting)>,
-    way: Way,
-    flying: BTreeMap<(Instant, u64), (usize, Packet)>,
+    /// The packet in service, with the times at which its first and its last byte are sent.
+    head: Option<(Instant, Instant, Queued)>,
+    impairments: Impairments,
+    /// Packets under way by arrival time, with their stations.
+    under_way: BTreeMap<(Instant, u64), (usize, Packet)>,
     serial: u64,
-    /// Times from arrival to last byte sent, us.
+    /// Distribution of the time from arrival to the last byte sent, us.
     delays_us: Histogram<u64>,
 }
 
 impl Pipe {
-    /// A direction of `link`; the random streams of its way are named after `name`.
+    /// One direction of `link`. `name` is the prefix of the names of its random streams.
     pub fn new(link: &scenario::Link, service: Service, seed: u64, name: &str) -> Self {
         Self {
             meter: service.clone(),
@@ -135,13 +145,14 @@ impl Pipe {
             queue: VecDeque::new(),
             queue_bytes: Bytes::ZERO,
             head: None,
-            way: Way::new(link, Stream::new(seed, &format!("{name}/way"))),
-            flying: BTreeMap::new(),
+            impairments: Impairments::new(link, Stream::new(seed, &format!("{name}/way"))),
+            under_way: BTreeMap::new(),
             serial: 0,
             delays_us: new_histogram(),
         }
     }
-    /// A packet of `station` comes in, after everything that is due by `now`; it comes back if the queue is full.
+    /// A packet of `station` enters. Poll the events due by `now` first. Err returns the packet if the queue
+    /// is full.
     pub fn push(
         &mut self,
         now: Instant,
@@ -151,11 +162,12 @@ impl Pipe {
     ) -> Result<(), Packet> {
         stats.packets_in += 1;
         let size = self.service.size(&packet);
-        // A head that has not begun is still in the queue.
-        let unbegun =
+        // A packet whose first byte has not been sent counts as queued.
+        let unsent_head =
             self.head.as_ref().filter(|(begins, _, _)| *begins > now).map(|(_, _, head)| &head.packet);
-        let bytes = self.queue_bytes + unbegun.map_or(Bytes::ZERO, |packet| self.service.size(packet)) + size;
-        let packets = self.queue.len() as u64 + u64::from(unbegun.is_some()) + 1;
+        let bytes =
+            self.queue_bytes + unsent_head.map_or(Bytes::ZERO, |packet| self.service.size(packet)) + size;
+        let packets = self.queue.len() as u64 + u64::from(unsent_head.is_some()) + 1;
         if self.limit.0.is_some_and(|limit| packets > limit)
             || self.limit.1.is_some_and(|limit| bytes > limit)
         {
@@ -168,31 +180,32 @@ impl Pipe {
         }
         stats.held += 1;
         stats.queued_bytes += u64::from(packet.len);
-        let waiting = Waiting { packet, station, arrived: now };
+        let waiting = Queued { packet, station, arrived: now };
         if self.head.is_some() {
             self.queue_bytes += size;
             self.queue.push_back(waiting);
         } else {
-            self.begin(now, waiting, false);
+            self.serve_next(now, waiting, false);
         }
         Ok(())
     }
-    fn begin(&mut self, now: Instant, waiting: Waiting, waited: bool) {
+    fn serve_next(&mut self, now: Instant, waiting: Queued, waited: bool) {
         let len = Bytes(u64::from(waiting.packet.len));
         let (begins, ends) = self.service.serve(now, len, waited, self.queue_bytes);
         self.head = Some((begins, ends, waiting));
     }
-    /// When something happens next.
+    /// Time of the next event.
     pub fn due(&self) -> Instant {
         let sent = self.head.as_ref().map_or(NEVER, |(_, ends, _)| *ends);
-        let arrives = self.flying.first_key_value().map_or(NEVER, |((at, _), _)| *at);
+        let arrives = self.under_way.first_key_value().map_or(NEVER, |((at, _), _)| *at);
         sent.min(arrives)
     }
-    /// The next thing that has happened by `now`. `stats` are all stations' of this direction.
+    /// The next packet that has arrived or was lost by `now`. `stats` has the counters of all stations in
+    /// this direction.
     pub fn poll(&mut self, now: Instant, stats: &mut [PipeStats]) -> Option<Outcome> {
         loop {
             let sent = self.head.as_ref().map_or(NEVER, |(_, ends, _)| *ends);
-            if let Some(entry) = self.flying.first_entry().filter(|entry| entry.key().0 <= now.min(sent)) {
+            if let Some(entry) = self.under_way.first_entry().filter(|entry| entry.key().0 <= now.min(sent)) {
                 let (station, packet) = entry.remove();
                 stats[station].packets_out += 1;
                 stats[station].held -= 1;
@@ -204,7 +217,7 @@ impl Pipe {
             let (_, ends, head) = self.head.take()?;
             if let Some(next) = self.queue.pop_front() {
                 self.queue_bytes = self.queue_bytes - self.service.size(&next.packet);
-                self.begin(ends, next, true);
+                self.serve_next(ends, next, true);
             }
             let of = &mut stats[head.station];
             let (len, queued) = (u64::from(head.packet.len), ends.since(head.arrived).as_nanos());
@@ -213,49 +226,50 @@ impl Pipe {
             of.queued_bytes -= len;
             of.queued_ns += queued;
             self.delays_us.saturating_record(queued / 1000);
-            if let Some(packet) = self.leave(ends, head, of) {
+            if let Some(packet) = self.on_sent(ends, head, of) {
                 of.losses += 1;
                 of.held -= 1;
                 return Some(Outcome::Lost(packet));
             }
         }
     }
-    /// A packet was sent; it comes back if it is lost.
-    fn leave(&mut self, now: Instant, head: Waiting, stats: &mut PipeStats) -> Option<Packet> {
-        let Waiting { packet, station, .. } = head;
+    /// A packet has been sent: starts its way to the far end, or returns it if it is lost.
+    fn on_sent(&mut self, now: Instant, head: Queued, stats: &mut PipeStats) -> Option<Packet> {
+        let Queued { packet, station, .. } = head;
         let load_delay = match &mut self.service {
             Service::Cellular(downlink) => downlink.on_sent(now, Bytes(u64::from(packet.len))),
             _ => Some(Duration::ZERO),
         };
-        let (Some(load_delay), false) = (load_delay, self.way.loses()) else { return Some(packet) };
-        let at = self.way.arrival(now, load_delay);
-        if self.way.stream.chance(self.way.copy) {
+        let (Some(load_delay), false) = (load_delay, self.impairments.loses()) else { return Some(packet) };
+        let at = self.impairments.arrival(now, load_delay);
+        if self.impairments.stream.chance(self.impairments.copy) {
             stats.copies += 1;
             stats.held += 1;
-            self.fly(at, station, packet.clone());
+            self.enter_path(at, station, packet.clone());
         }
-        self.fly(at, station, packet);
+        self.enter_path(at, station, packet);
         None
     }
-    fn fly(&mut self, at: Instant, station: usize, packet: Packet) {
+    fn enter_path(&mut self, at: Instant, station: usize, packet: Packet) {
         self.serial += 1;
-        self.flying.insert((at, self.serial), (station, packet));
+        self.under_way.insert((at, self.serial), (station, packet));
     }
-    /// Bytes that can have been sent by `now`; never asked for an earlier time again.
+    /// Bytes that could have been sent by `now`. `now` must not decrease from call to call.
     pub fn capacity(&mut self, now: Instant) -> u64 {
         self.meter.capacity(now)
     }
-    /// Times from arrival to last byte sent, us, since the last [`Pipe::restart_delays`].
+    /// Distribution of the time from arrival to the last byte sent, us, since the last
+    /// [`Pipe::restart_delays`].
     pub fn delays_us(&self) -> &Histogram<u64> {
         &self.delays_us
     }
-    /// Forgets them.
+    /// Clears this distribution.
     pub fn restart_delays(&mut self) {
         self.delays_us = new_histogram();
     }
 }
 
-impl Way {
+impl Impairments {
     fn new(link: &scenario::Link, stream: Stream) -> Self {
         let share = link.burst_loss_percent / 100.0;
         let ends = 1.0 / link.burst_packets.max(1.0);
@@ -266,13 +280,13 @@ impl Way {
             burst: (begins, ends),
             in_burst: false,
             copy: link.duplicate_percent / 100.0,
-            hold: link.reorder_percent / 100.0,
-            held_for: link.reorder_delay,
+            reorder: link.reorder_percent / 100.0,
+            reorder_delay: link.reorder_delay,
             jitter: link.jitter,
             delay: link.delay.unwrap_or_default(),
             frame: link.fixed.as_ref().map_or(Duration::ZERO, |fixed| fixed.frame),
             stream,
-            last: Instant::ZERO,
+            last_arrival: Instant::ZERO,
         }
     }
     fn loses(&mut self) -> bool {
@@ -282,7 +296,7 @@ impl Way {
         }
         self.in_burst || self.stream.chance(self.loss)
     }
-    /// When a packet arrives that was sent at `now`.
+    /// Arrival time of a packet that was sent at `now`.
     fn arrival(&mut self, now: Instant, load_delay: Duration) -> Instant {
         let frame = self.frame.as_nanos().max(1);
         let sent = Instant::from_nanos(now.as_nanos().div_ceil(frame).saturating_mul(frame));
@@ -290,11 +304,11 @@ impl Way {
         if !self.jitter.is_zero() {
             at += Duration::from_secs_f64(self.jitter.as_secs_f64() * self.stream.uniform());
         }
-        if self.stream.chance(self.hold) {
-            return at.max(self.last) + self.held_for;
+        if self.stream.chance(self.reorder) {
+            return at.max(self.last_arrival) + self.reorder_delay;
         }
-        self.last = at.max(self.last);
-        self.last
+        self.last_arrival = at.max(self.last_arrival);
+        self.last_arrival
     }
 }
 

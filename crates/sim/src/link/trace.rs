@@ -1,36 +1,36 @@
-//! Traces of delivery opportunities in the format of mahimahi (R. Netravali et al., USENIX ATC 2015), and a link that
-//! follows one.
+//! Traces of delivery opportunities in the format of mahimahi (R. Netravali et al., USENIX ATC 2015), and the
+//! service of a link that follows one.
 //!
-//! A line is a time in milliseconds at which 1504 bytes can leave: a packet of 1500 bytes with the four that mahimahi's
-//! TUN devices put before it, which count here too. A packet may take several opportunities, and one opportunity may
-//! carry several packets that wait for it; what nobody waits for is lost. After its last line the file starts again,
-//! the time of that line being its length.
+//! Each line is a time in milliseconds at which 1504 bytes can be sent: a packet of 1500 bytes and the four
+//! bytes that mahimahi's TUN devices put before it, which count here too. A packet may use several
+//! opportunities, and several queued packets may share one; an opportunity with an empty queue is lost. The
+//! trace repeats after its last line, whose time is its length.
 
 use paceline_net::{Bytes, Duration, Instant};
 use std::fmt::Write;
 use std::sync::Arc;
 
-/// Bytes of an opportunity.
-pub const OPPORTUNITY: u64 = 1504;
-/// Bytes that a packet has more than its datagram.
-pub const PACKET_INFORMATION: u64 = 4;
-/// Latest time in a trace, in ms: a day.
+/// Bytes of an opportunity, as in mahimahi.
+pub const OPPORTUNITY_BYTES: u64 = 1504;
+/// Bytes that Linux puts before each packet of a TUN device (`struct tun_pi`); mahimahi counts them.
+pub const PACKET_INFORMATION_BYTES: u64 = 4;
+/// Latest time in a trace: a day. Chosen: longer than any published trace; bounds memory.
 const LATEST_MS: u64 = 86_400_000;
-/// Most lines of a trace.
-const MOST_LINES: usize = 50_000_000;
+/// Most lines of a trace. Chosen: 200 MB in memory; bounds it against a wrong file.
+const MAX_LINES: usize = 50_000_000;
 
-/// A trace: times in milliseconds, in order; the last one is its length.
+/// A trace: times of opportunities in milliseconds, in order. The last one is its length.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Trace {
     at_ms: Vec<u32>,
 }
 
-/// What is wrong with a trace.
+/// Error in a trace.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct TraceError {
-    /// Line from 1; none where no line is to blame.
+    /// Line from 1; none if the error is in no single line.
     pub line: Option<usize>,
-    /// What is wrong, and what is allowed.
+    /// The error, and the allowed values.
     pub message: String,
 }
 
@@ -44,7 +44,10 @@ impl std::fmt::Display for TraceError {
 }
 
 impl Trace {
-    /// The trace of these times in milliseconds: at least one, in order, the last one above zero.
+    /// A trace of these times in milliseconds.
+    ///
+    /// # Errors
+    /// If there is none, one is before its predecessor, or the last one is zero.
     pub fn new(at_ms: Vec<u32>) -> Result<Self, TraceError> {
         let whole = |message: &str| TraceError { line: None, message: message.into() };
         if at_ms.is_empty() {
@@ -60,7 +63,10 @@ impl Trace {
         }
         Ok(Self { at_ms })
     }
-    /// Reads mahimahi's format. Empty lines are refused, as there.
+    /// Reads mahimahi's format.
+    ///
+    /// # Errors
+    /// If a line is not a time, or is empty, which mahimahi refuses too; as [`Trace::new`].
     pub fn parse(text: &str) -> Result<Self, TraceError> {
         let mut at_ms = Vec::new();
         for (index, line) in text.lines().enumerate() {
@@ -71,8 +77,8 @@ impl Trace {
             if value > LATEST_MS {
                 return Err(bad(format!("`{shown}` is not {what}")));
             }
-            if at_ms.len() == MOST_LINES {
-                return Err(bad(format!("more than {MOST_LINES} lines")));
+            if at_ms.len() == MAX_LINES {
+                return Err(bad(format!("more than {MAX_LINES} lines")));
             }
             if at_ms.last().is_some_and(|last| value < u64::from(*last)) {
                 return Err(bad(format!("{value} after {}: times must not decrease", at_ms[index - 1])));
@@ -81,7 +87,7 @@ impl Trace {
         }
         Self::new(at_ms)
     }
-    /// The same format.
+    /// Text in this format.
     pub fn to_text(&self) -> String {
         let mut text = String::with_capacity(self.at_ms.len() * 6);
         for at in &self.at_ms {
@@ -89,10 +95,13 @@ impl Trace {
         }
         text
     }
-    /// The trace of a constant rate in b/s: the n-th opportunity in the millisecond in which its last byte falls. It is
-    /// a second long, or as many whole seconds as make the rate exact to a thousandth, ten at most.
+    /// A trace of a constant rate in b/s: opportunity n is in the millisecond in which its last byte would be
+    /// sent. The trace is as many whole seconds long as make its rate exact to a thousandth, at most ten.
+    ///
+    /// # Errors
+    /// If the rate is less than one opportunity in ten seconds.
     pub fn constant(rate: u64) -> Result<Self, TraceError> {
-        let bits = OPPORTUNITY * 8;
+        let bits = OPPORTUNITY_BYTES * 8;
         let error = |seconds: u64| {
             let count = rate * seconds / bits;
             (rate * seconds - count * bits) as f64 / (rate * seconds) as f64
@@ -101,7 +110,7 @@ impl Trace {
         let count = rate * seconds / bits;
         let at = (1..=count).map(|n| (n * bits * 1000).div_ceil(rate) as u32);
         let mut at: Vec<u32> = at.collect();
-        // The last line says how long it is.
+        // The last line is the length of the trace.
         if let Some(last) = at.last_mut() {
             *last = (seconds * 1000) as u32;
         }
@@ -110,8 +119,11 @@ impl Trace {
             message: format!("{rate} b/s is less than an opportunity in ten seconds, {} b/s", bits / 10),
         })
     }
-    /// The trace of what was delivered: `delivered` has times and bytes in order; an opportunity stands at every 1504
-    /// bytes. It ends at `length`, with an opportunity that is there for its length if none falls on it.
+    /// A trace from measured deliveries, times and bytes in order: one opportunity per 1504 bytes. If none is
+    /// at `length`, one is added there, since the last line is the length of the trace.
+    ///
+    /// # Errors
+    /// If fewer than 1504 bytes were delivered.
     pub fn of_deliveries(
         delivered: impl IntoIterator<Item = (Instant, u64)>,
         length: Duration,
@@ -119,8 +131,8 @@ impl Trace {
         let (mut at_ms, mut bytes) = (Vec::new(), 0);
         for (at, len) in delivered {
             bytes += len;
-            while bytes >= OPPORTUNITY {
-                bytes -= OPPORTUNITY;
+            while bytes >= OPPORTUNITY_BYTES {
+                bytes -= OPPORTUNITY_BYTES;
                 at_ms.push(at.as_nanos().div_ceil(1_000_000) as u32);
             }
         }
@@ -130,45 +142,46 @@ impl Trace {
         }
         Self::new(at_ms)
     }
-    /// Its times in milliseconds.
+    /// Times of the opportunities, ms.
     pub fn at_ms(&self) -> &[u32] {
         &self.at_ms
     }
-    /// Its length in milliseconds.
+    /// Length, ms.
     pub fn length_ms(&self) -> u64 {
         u64::from(self.at_ms[self.at_ms.len() - 1])
     }
-    /// Its mean rate in b/s.
+    /// Mean rate, b/s.
     pub fn rate(&self) -> f64 {
-        self.at_ms.len() as f64 * OPPORTUNITY as f64 * 8000.0 / self.length_ms() as f64
+        self.at_ms.len() as f64 * OPPORTUNITY_BYTES as f64 * 8000.0 / self.length_ms() as f64
     }
-    /// Opportunities up to and including `now`, repetitions counted.
+    /// Number of opportunities up to and including `now`, over all repetitions.
     pub fn count(&self, now: Instant) -> u64 {
         let (rounds, rest) = (now.as_millis() / self.length_ms(), now.as_millis() % self.length_ms());
-        // A round's last opportunity is at the next one's time zero.
+        // The last opportunity of a repetition is at time zero of the next one.
         rounds * self.at_ms.len() as u64 + self.at_ms.partition_point(|at| u64::from(*at) <= rest) as u64
     }
 }
 
-/// A direction of a link that follows a trace.
+/// A service that follows a trace.
 #[derive(Clone, Debug)]
 pub(crate) struct Opportunities {
     trace: Arc<Trace>,
     next: usize,
-    /// Milliseconds of the rounds that are over.
+    /// Start of the present repetition, ms.
     base_ms: u64,
-    /// The opportunity in use, and what is left of it.
+    /// Time of the opportunity in use, and its unused bytes.
     at: Instant,
     left: u64,
 }
 
 impl Opportunities {
-    /// The trace from its beginning.
+    /// A service at the beginning of a trace.
     pub fn new(trace: Arc<Trace>) -> Self {
         Self { trace, next: 0, base_ms: 0, at: Instant::ZERO, left: 0 }
     }
-    /// When the first and the last byte of a packet leave that comes to the head of the queue at `start`. What is left
-    /// of the present opportunity is for packets that `waited` for it.
+    /// Times at which the first and the last byte of a packet are sent that is at the head of the queue from
+    /// `start` on. Unused bytes of the present opportunity are for packets that were queued (`waited`) at its
+    /// time.
     pub fn serve(&mut self, start: Instant, len: Bytes, waited: bool) -> (Instant, Instant) {
         if !waited {
             self.left = 0;
@@ -176,11 +189,11 @@ impl Opportunities {
                 self.advance();
             }
         }
-        let (mut need, mut begins) = (len.0 + PACKET_INFORMATION, None);
+        let (mut need, mut begins) = (len.0 + PACKET_INFORMATION_BYTES, None);
         loop {
             if self.left == 0 {
                 self.at = self.next_at();
-                self.left = OPPORTUNITY;
+                self.left = OPPORTUNITY_BYTES;
                 self.advance();
             }
             let begins = *begins.get_or_insert(self.at);
@@ -192,9 +205,9 @@ impl Opportunities {
             }
         }
     }
-    /// Bytes that can have been sent by `now`.
+    /// Bytes that could have been sent by `now`.
     pub fn capacity(&self, now: Instant) -> u64 {
-        self.trace.count(now) * OPPORTUNITY
+        self.trace.count(now) * OPPORTUNITY_BYTES
     }
     fn next_at(&self) -> Instant {
         Instant::from_millis(self.base_ms + u64::from(self.trace.at_ms[self.next]))
@@ -235,43 +248,45 @@ mod tests {
     #[test]
     fn small_packets_share_an_opportunity_and_large_ones_span_several() {
         let mut link = follow(&[3, 6, 9]);
-        // 496 and 4 bytes: three in the first opportunity, 4 bytes are left of it for the fourth.
+        // 496 + 4 bytes each: three packets fit into the first opportunity, and 4 bytes of the fourth.
         for at in [left(3), left(3), left(3), (ms(3), ms(6))] {
             assert_eq!(link.serve(ms(0), Bytes(496), at != left(3) || link.next != 0), at);
         }
-        // 1000 + 4 bytes fit into what is left, 1008; of the next packet 4 bytes do, 1492 go with 9 ms.
+        // 1008 bytes are left of 6 ms: 1000 + 4 of this packet fit, and 4 of the next, whose other 1492 use 9
+        // ms.
         assert_eq!(link.serve(ms(0), Bytes(1000), true), left(6));
         assert_eq!(link.serve(ms(0), Bytes(1492), true), (ms(6), ms(9)));
-        // A jumbo frame takes the last 12 bytes of 9 ms, all of 12 and 15, and the rest of 18.
+        // A jumbo frame uses the last 12 bytes of 9 ms, all of 12 and 15 ms, and a part of 18 ms.
         assert_eq!(link.serve(ms(0), Bytes(3500), true), (ms(9), ms(18)));
     }
 
     #[test]
-    fn what_nobody_waits_for_is_lost() {
+    fn opportunities_with_an_empty_queue_are_lost() {
         let mut link = follow(&[3, 3, 6]);
         assert_eq!(link.serve(ms(0), Bytes(100), false), left(3));
-        // It came after the first packet had left: the rest of that opportunity, and the other one, are gone.
+        // This packet came after the first one was sent: the rest of that opportunity and the second one at 3
+        // ms are lost.
         assert_eq!(link.serve(ms(3), Bytes(100), false), left(6));
-        // Just before and exactly at an opportunity: the timer comes before the packet.
+        // Arrivals just before an opportunity and exactly at one: at equal times the opportunity is first.
         let mut link = follow(&[3, 6]);
         assert_eq!(link.serve(Instant::from_nanos(2_999_999), Bytes(100), false), left(3));
         assert_eq!(link.serve(ms(6), Bytes(100), false), left(9));
     }
 
     #[test]
-    fn opportunities_are_counted_over_the_rounds() {
+    fn opportunities_are_counted_over_repetitions() {
         let trace = Trace::new(vec![0, 2, 2, 5]).unwrap();
         let counts = [0, 1, 2, 4, 5, 7, 10].map(|at| trace.count(ms(at)));
         assert_eq!(counts, [1, 1, 3, 3, 5, 7, 9]);
         let mut link = follow(&[0, 2, 2, 5]);
         let served =
             (0..).map_while(|n| Some(link.serve(ms(0), Bytes(1500), n > 0).1).filter(|at| *at <= ms(10)));
-        assert_eq!(served.count(), 8, "all but the one at time 0, which no packet can be there for");
+        assert_eq!(served.count(), 8, "all but the one at time 0, before any packet");
         assert!((Trace::new(vec![1, 2, 3, 4]).unwrap().rate() - 1504.0 * 8000.0).abs() < 1e-6);
     }
 
     #[test]
-    fn files_are_read_as_they_are_written_and_bad_lines_are_named() {
+    fn traces_survive_writing_and_reading_and_errors_name_the_line() {
         let trace = Trace::parse("0\n1\r\n1\n 7 \n").unwrap();
         assert_eq!(trace.at_ms(), [0, 1, 1, 7]);
         assert_eq!(Trace::parse(&trace.to_text()), Ok(trace));
@@ -293,7 +308,7 @@ mod tests {
     }
 
     #[test]
-    fn a_constant_rate_has_its_rate_and_even_distances() {
+    fn a_constant_trace_has_its_rate_and_even_intervals() {
         for rate in [2_000_000, 12_032_000, 20_000_000, 7_777_777, 100_000] {
             let trace = Trace::constant(rate).unwrap();
             assert!((trace.rate() / rate as f64 - 1.0).abs() < 1.2e-1_f64.min(1.3e4 / rate as f64), "{rate}");
@@ -306,7 +321,7 @@ mod tests {
     }
 
     #[test]
-    fn deliveries_become_opportunities() {
+    fn deliveries_give_an_opportunity_per_1504_bytes() {
         let delivered = [(ms(1), 1000), (Instant::from_nanos(2_000_001), 504), (ms(4), 4512)];
         let trace = Trace::of_deliveries(delivered, Duration::from_millis(9)).unwrap();
         assert_eq!(trace.at_ms(), [3, 4, 4, 4, 9]);

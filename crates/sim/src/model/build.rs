@@ -15,14 +15,14 @@ use paceline_ran::{CORE, station_port};
 use paceline_tcp::{Endpoint, EndpointConfig, Source};
 use std::net::SocketAddr;
 
-/// TCP or UDP port of a server's first flow; chosen: no service has it by default.
+/// TCP or UDP port of a server's first flow. Chosen: the port of an iperf 2 server.
 const SERVER_PORT: u16 = 5001;
-/// TCP or UDP port of a station's first flow; chosen within the dynamic ports of Linux.
+/// TCP or UDP port of a station's first flow. Chosen: within Linux's default `ip_local_port_range`.
 const STATION_PORT: u16 = 40_000;
 
 impl Model {
-    /// Builds the network. Stations listed in `real` have no simulated traffic; their packets pass the engine's
-    /// ports [`real_station`] and [`HOST_SIDE`].
+    /// Builds the network of a scenario. Stations listed in `real` have no simulated traffic: their packets
+    /// pass the engine's ports [`real_station`] and [`HOST_SIDE`].
     pub fn new(scenario: &Scenario, seed: u64, real: &[usize]) -> Self {
         let mut engine = Engine::default();
         let groups: Vec<&Stations> =
@@ -41,7 +41,7 @@ impl Model {
         };
         let servers = (0..groups.len()).map(|index| (address::server(index), index)).collect();
         let pep = pep(scenario, groups.len(), seed);
-        let (before, behind) = match &pep {
+        let (hops_before, hops_behind) = match &pep {
             Some(_) => scenario.core.around_path(),
             None => (&scenario.core.hops[..], &[][..]),
         };
@@ -49,7 +49,7 @@ impl Model {
             let hops = Hops::new(hops, cells);
             ModelNode::Core(Box::new(Core::new(scenario.routes(), servers, serving.clone(), hops)))
         };
-        let core = engine.add(part(servers, before));
+        let core = engine.add(part(servers, hops_before));
         engine.expose((core, core_network::OUTSIDE), HOST_SIDE);
         let access = engine.add(access);
         let pep = pep.map(|pep| engine.add(ModelNode::Pep(Box::new(pep))));
@@ -58,10 +58,10 @@ impl Model {
             engine.connect(towards_cells, (pep, proxy::SERVERS));
             towards_cells = (pep, proxy::STATIONS);
         }
-        if !behind.is_empty() {
-            let far = engine.add(part(AddressTable::default(), behind));
-            engine.connect(towards_cells, (far, core_network::OUTSIDE));
-            towards_cells = (far, core_network::CELLS);
+        if !hops_behind.is_empty() {
+            let behind = engine.add(part(AddressTable::default(), hops_behind));
+            engine.connect(towards_cells, (behind, core_network::OUTSIDE));
+            towards_cells = (behind, core_network::CELLS);
         }
         engine.connect(towards_cells, (access, CORE));
         let sizes = groups.iter().map(|group| group.file).collect();
@@ -107,7 +107,7 @@ impl Model {
     }
 }
 
-/// What the scenario puts before the access.
+/// The proxy of a scenario, if it has one.
 fn pep(scenario: &Scenario, stations: usize, seed: u64) -> Option<Pep> {
     match scenario.core.path {
         scenario::Path::Direct => None,
@@ -133,7 +133,7 @@ fn pep(scenario: &Scenario, stations: usize, seed: u64) -> Option<Pep> {
     }
 }
 
-/// Both sides of a station's UDP flows: the server's and the station's.
+/// UDP nodes of a station's server and of the station.
 fn udp(group: &Stations, index: usize, flows: u32, stream: &mut Stream) -> [Udp; 2] {
     let mut sides = [Vec::new(), Vec::new()];
     for flow in 0..flows as u16 {
@@ -154,7 +154,7 @@ fn udp(group: &Stations, index: usize, flows: u32, stream: &mut Stream) -> [Udp;
     sides.map(Udp::new)
 }
 
-/// Both ends of one connection: the server's and the station's.
+/// Endpoints of one TCP connection: the server's and the station's.
 fn endpoints(
     scenario: &Scenario,
     group: &Stations,

@@ -1,4 +1,5 @@
-//! A scenario's tables as the cell's configuration: what TOML says in units, the radio counts in TTIs and blocks.
+//! Converts a scenario's tables to the configuration of a cell: times with units become TTIs, bandwidths
+//! become PRBs.
 
 use crate::address;
 use crate::scenario::{self, DeploymentModel, RlcMode, Scenario, Stations};
@@ -10,7 +11,7 @@ use paceline_ran::{
     RandomAccessConfig, RlcConfig, StationConfig, StationLink, resource_blocks,
 };
 
-/// The cell of a scenario; `groups` has the table of every station.
+/// The cell of a scenario; `groups` has the `[[station]]` table of each station.
 pub(crate) fn cell(scenario: &Scenario, groups: &[&Stations], seed: u64) -> Cell {
     let stations = groups.iter().enumerate().map(|(index, group)| {
         let mut place = Stream::new(seed, &format!("station{index}/place"));
@@ -90,14 +91,14 @@ fn policy(scheduler: scenario::Scheduler) -> Policy {
 }
 
 fn cell_config(cell: &scenario::Cell) -> CellConfig {
-    let blocks = |hertz: paceline_net::units::Hertz| {
+    let prb = |hertz: paceline_net::units::Hertz| {
         resource_blocks(hertz.0 / 1000).expect("the scenario's bandwidths were checked")
     };
     CellConfig {
         radio: None,
         outer_loop: cell.outer_loop,
-        downlink_prb: blocks(cell.bandwidth),
-        uplink_prb: blocks(cell.uplink_bandwidth.unwrap_or(cell.bandwidth)),
+        downlink_prb: prb(cell.bandwidth),
+        uplink_prb: prb(cell.uplink_bandwidth.unwrap_or(cell.bandwidth)),
         pucch_prb: cell.pucch_prb,
         scheduler: policy(cell.scheduler),
         uplink_scheduler: policy(cell.uplink_scheduler.unwrap_or(cell.scheduler)),

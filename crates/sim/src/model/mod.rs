@@ -4,9 +4,10 @@
 //! server hosts - core network - [proxy - hops behind it] - access: cell or link - station hosts
 //! ```
 //!
-//! [`Model::new`] (in `build`, with the cell's configuration from `cell_config`) makes the nodes and wires. The
-//! engine moves packets; the accessors here expose the nodes, and `counters` reads them. In the emulator some stations
-//! are real: their port of the access, and the core network's port for everything else, lead outside the engine.
+//! [`Model::new`] (in `build`, with the cell's configuration from `cell_config`) makes the nodes and wires.
+//! The engine moves packets; the accessors here expose the nodes, and `counters` reads them. In the emulator
+//! some stations are real: their port of the access, and the core network's port for everything else, lead
+//! outside the engine.
 
 mod build;
 mod cell_config;
@@ -20,36 +21,36 @@ use paceline_net::{Bytes, Instant, Node, Output, Packet, Port};
 use paceline_ran::{Cell, station_port};
 use paceline_tcp::Endpoint;
 
-/// The engine's port towards the host side of real stations.
+/// Port of the engine to which the core network's default route leads: the emulator's own host.
 pub const HOST_SIDE: Port = Port(0);
 
-/// The engine's port towards a real station.
+/// Port of the engine towards a real station.
 pub fn real_station(station: usize) -> Port {
     station_port(station)
 }
 
-/// One of the kinds of node in a model.
+/// A node of a model.
 pub enum ModelNode {
-    /// TCP endpoints.
+    /// A host with TCP endpoints.
     Host(Host),
-    /// UDP flows.
+    /// One side of UDP flows.
     Udp(Udp),
-    /// The wired network.
+    /// A core network.
     Core(Box<Core>),
-    /// The cell.
+    /// A cell.
     Cell(Box<Cell>),
-    /// The link in its place.
+    /// An access link in place of a cell.
     Link(Box<Link>),
-    /// What stands before the access.
+    /// A proxy.
     Pep(Box<Pep>),
 }
 
-/// What stands between core and stations.
+/// The access of a model: the node between the core network and the stations.
 #[derive(Clone, Copy)]
 pub enum Access<'a> {
     /// A cell.
     Cell(&'a Cell),
-    /// Another link.
+    /// An access link in place of a cell.
     Link(&'a Link),
 }
 
@@ -83,19 +84,19 @@ impl Node for ModelNode {
 
 /// The network of a scenario.
 pub struct Model {
-    /// Runs it.
+    /// Runs the nodes.
     pub engine: Engine<ModelNode>,
     core: NodeId,
     pep: Option<NodeId>,
     access: NodeId,
-    /// Per station, its server's host and its own; none for a real station.
+    /// Per station, the nodes of its server and of the station itself; none for a real station.
     hosts: Vec<Option<(NodeId, NodeId)>>,
-    /// Per station, what each of its transfers moves; none without end.
+    /// Per station, the size of each of its transfers; none for transfers without end.
     sizes: Vec<Option<Bytes>>,
 }
 
 impl Model {
-    /// What stands between core and stations.
+    /// The access.
     pub fn access(&self) -> Access<'_> {
         match self.engine.node(self.access) {
             ModelNode::Cell(cell) => Access::Cell(cell),
@@ -106,39 +107,39 @@ impl Model {
     /// The cell.
     ///
     /// # Panics
-    /// If the scenario has another link in its place.
+    /// If the scenario has a `[link]` in place of a cell.
     pub fn cell(&self) -> &Cell {
         match self.access() {
             Access::Cell(cell) => cell,
             Access::Link(_) => panic!("a scenario with [link] has no cell"),
         }
     }
-    /// The link in place of the cell, to ask for its capacity.
+    /// The access link, for reading its capacity, which advances a copy of its service; none for a cell.
     pub(crate) fn link_mut(&mut self) -> Option<&mut Link> {
         match self.engine.node_mut(self.access) {
             ModelNode::Link(link) => Some(link),
             _ => None,
         }
     }
-    /// What stands between the core and the access, if anything does.
+    /// The proxy, if there is one.
     pub fn pep(&self) -> Option<&Pep> {
         match self.engine.node(self.pep?) {
             ModelNode::Pep(pep) => Some(pep),
             _ => unreachable!("the id of a proxy names one"),
         }
     }
-    /// The monitor nearest to the stations: that of a proxy, or of the core.
+    /// The monitor nearest to the stations: that of the proxy, else of the core network.
     pub fn monitor(&self) -> &Monitor {
         self.pep().map_or_else(|| self.core_monitor(), Pep::monitor)
     }
-    /// The monitor between the servers and the core.
-    pub fn core_monitor(&self) -> &Monitor {
+    /// The monitor between the servers and the core network.
+    fn core_monitor(&self) -> &Monitor {
         match self.engine.node(self.core) {
             ModelNode::Core(core) => core.monitor(),
             _ => unreachable!("the core's id names a core"),
         }
     }
-    /// Forgets the distributions of round-trip times and delays seen so far.
+    /// Clears the distributions of round-trip times and of a link's delays.
     pub fn restart_distributions(&mut self) {
         if let Some(link) = self.link_mut() {
             link.restart_delays();
@@ -150,7 +151,8 @@ impl Model {
             core.monitor_mut().restart_rtt();
         }
     }
-    /// The endpoints of a station's server and of the station itself, pair by pair; none for a real station.
+    /// Per TCP connection of a station, the endpoints of its server and of the station; none for a real
+    /// station.
     pub fn flows(&self, station: usize) -> Vec<(&Endpoint, &Endpoint)> {
         let Some((server, host)) = self.hosts[station] else { return Vec::new() };
         match (self.engine.node(server), self.engine.node(host)) {
@@ -160,7 +162,7 @@ impl Model {
             _ => Vec::new(),
         }
     }
-    /// What the server of a station with UDP flows has seen, and the station itself.
+    /// UDP counters of a station's server and of the station; none without UDP flows.
     pub fn udp(&self, station: usize) -> Option<(&UdpStats, &UdpStats)> {
         let (server, host) = self.hosts[station]?;
         match (self.engine.node(server), self.engine.node(host)) {
@@ -168,7 +170,7 @@ impl Model {
             _ => None,
         }
     }
-    /// What each of a station's transfers moves; none without end.
+    /// Size of each of a station's transfers; none for transfers without end.
     pub fn transfer_size(&self, station: usize) -> Option<Bytes> {
         self.sizes[station]
     }
@@ -176,7 +178,7 @@ impl Model {
     pub fn stations(&self) -> usize {
         self.hosts.len()
     }
-    /// Captures at the servers' side (interface 0) and at every station (interface `1 + index`).
+    /// Captures packets at the servers (interface 0) and at every station (interface `1 + index`).
     pub fn capture(&mut self, capture: crate::engine::Capture) {
         self.engine.capture_at((self.core, core_network::OUTSIDE), 0);
         for station in 0..self.stations() {

@@ -4,8 +4,8 @@
 //! servers - core network - SERVERS [Pep: accelerator or split TCP] STATIONS - hops behind it, access - stations
 //! ```
 //!
-//! [`Pep`] is the node: it hands packets to the [`Accelerator`](paceline_pep::Accelerator) or to [`Split`], and
-//! measures on the stations' side, since early acknowledgments hide the stations from the servers' side.
+//! [`Pep`] is the node: it hands packets to the [`Accelerator`](paceline_pep::Accelerator) or to [`Split`],
+//! and measures on the stations' side, since early acknowledgments hide the stations from the servers' side.
 
 mod pep;
 mod split;

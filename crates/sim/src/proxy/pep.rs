@@ -1,5 +1,4 @@
-//! What stands between the wired hops and the access, as a node: port 0 is the side of the servers, port 1 that of
-//! the stations, where it measures what reaches them.
+//! A performance-enhancing proxy as a node, with a monitor on its stations' side.
 
 use super::STATIONS;
 use super::split::Split;
@@ -7,13 +6,13 @@ use crate::core_network::Monitor;
 use paceline_net::{AddressTable, Instant, Node, Output, Packet, Port};
 use paceline_pep::Accelerator;
 
-/// Which one.
+/// Kind of proxy.
 enum Function {
     Accelerator(Box<Accelerator>),
     Split(Box<Split>),
 }
 
-/// A performance-enhancing proxy with a monitor.
+/// A proxy and its monitor.
 pub struct Pep {
     function: Function,
     stations: AddressTable,
@@ -21,29 +20,22 @@ pub struct Pep {
 }
 
 impl Pep {
-    /// An accelerator in front of stations with these addresses.
+    /// An accelerator in front of `count` stations with these addresses.
     pub fn accelerator(accelerator: Accelerator, stations: AddressTable, count: usize) -> Self {
         let function = Function::Accelerator(Box::new(accelerator));
         Self { function, stations, monitor: Monitor::new(count) }
     }
-    /// A proxy that ends connections.
+    /// Split TCP in front of `count` stations with these addresses.
     pub fn split(split: Split, stations: AddressTable, count: usize) -> Self {
         Self { function: Function::Split(Box::new(split)), stations, monitor: Monitor::new(count) }
     }
-    /// What passes on the side of the stations.
+    /// The monitor on the stations' side.
     pub fn monitor(&self) -> &Monitor {
         &self.monitor
     }
-    /// The same, to restart its distributions.
+    /// The monitor, for restarting its distribution.
     pub fn monitor_mut(&mut self) -> &mut Monitor {
         &mut self.monitor
-    }
-    /// The accelerator, if it is one.
-    pub fn as_accelerator(&self) -> Option<&Accelerator> {
-        match &self.function {
-            Function::Accelerator(accelerator) => Some(accelerator),
-            Function::Split(_) => None,
-        }
     }
     fn node(&mut self) -> &mut dyn Node {
         match &mut self.function {

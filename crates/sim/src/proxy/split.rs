@@ -1,9 +1,11 @@
-//! Split TCP (RFC 3135 §2.4), as PEPsal does it (C. Caini, R. Firrincieli, D. Lacamera, 2006): the connection that a
-//! station opens ends here, under the server's address, and another one goes on to the server under the station's.
+//! Split TCP (RFC 3135 section 2.4), as PEPsal does it (C. Caini, R. Firrincieli, D. Lacamera, 2006): the
+//! proxy terminates a station's connection under the server's address, and opens a second connection to the
+//! server under the station's address.
 //!
-//! Bytes pass between the two endpoints as fast as the second one is acknowledged: the proxy holds no more than its
-//! buffer in each direction. Left out: connections that servers open, resets across the proxy, and the payload of
-//! real programs, of which a simulated endpoint knows only the length. What is not TCP passes.
+//! The proxy reads bytes from one connection and writes them to the other, and stops reading while its buffer
+//! for that direction is full. Other packets than TCP pass unchanged. Left out: connections that servers
+//! open, resets across the proxy, and the payload of real programs, since a simulated endpoint has only its
+//! length.
 
 use super::{SERVERS, STATIONS};
 use crate::engine::NEVER;
@@ -14,29 +16,31 @@ use paceline_tcp::{Endpoint, EndpointConfig, Source};
 use std::collections::{BTreeMap, VecDeque};
 use std::net::SocketAddr;
 
-/// Makes the configuration of an endpoint of the proxy between two addresses, for one of the two sides.
+/// Function from local address, remote address and side (`SERVERS` or `STATIONS`) to the configuration of an
+/// endpoint.
 pub type Configure = Box<dyn Fn(SocketAddr, SocketAddr, Port) -> EndpointConfig + Send>;
 
-/// The proxy.
+/// A split-TCP proxy.
 pub struct Split {
     configure: Configure,
     buffer: Bytes,
     isn: Stream,
-    /// By the key of the direction from station to server.
+    /// Index into `pairs` by the key from station to server.
     connections: BTreeMap<FlowKey, usize>,
     pairs: Vec<Pair>,
     output: VecDeque<Output>,
 }
 
-/// The two connections that are one to their ends.
+/// The two endpoints of one proxied connection.
 struct Pair {
     mobile: Endpoint,
     wired: Endpoint,
+    /// Next timeout of the two.
     due: Instant,
 }
 
 impl Split {
-    /// A proxy that holds at most `buffer` of a connection in each direction.
+    /// A proxy that buffers at most `buffer` bytes per connection and direction.
     pub fn new(configure: Configure, buffer: Bytes, isn: Stream) -> Self {
         let (connections, pairs, output) = (BTreeMap::new(), Vec::new(), VecDeque::new());
         Self { configure, buffer, isn, connections, pairs, output }
@@ -56,19 +60,19 @@ impl Split {
         self.connections.insert(key, self.pairs.len() - 1);
         self.pairs.len() - 1
     }
-    /// Moves bytes on and takes what both endpoints send.
-    fn work(&mut self, now: Instant, index: usize) {
+    /// Relays bytes between the endpoints of a pair, and takes their output.
+    fn relay(&mut self, now: Instant, index: usize) {
         let pair = &mut self.pairs[index];
         loop {
-            pass(now, &mut pair.wired, &mut pair.mobile, self.buffer);
-            pass(now, &mut pair.mobile, &mut pair.wired, self.buffer);
+            relay_bytes(now, &mut pair.wired, &mut pair.mobile, self.buffer);
+            relay_bytes(now, &mut pair.mobile, &mut pair.wired, self.buffer);
             let before = self.output.len();
             for (endpoint, port) in [(&mut pair.wired, SERVERS), (&mut pair.mobile, STATIONS)] {
                 while let Some(output) = endpoint.poll_output(now) {
                     self.output.extend(match output {
                         Output::Transmit(_, packet) => Some(Output::Transmit(port, packet)),
                         Output::Drop(packet, reason) => Some(Output::Drop(packet, reason)),
-                        Output::Event(_) => None, // the ends tell of theirs
+                        Output::Event(_) => None, // the connection's own ends report events
                     });
                 }
             }
@@ -81,8 +85,8 @@ impl Split {
     }
 }
 
-/// Passes on what has arrived at `from`, and lets it read no more than the buffer holds.
-fn pass(now: Instant, from: &mut Endpoint, to: &mut Endpoint, buffer: Bytes) {
+/// Writes the bytes that `from` has received to `to`, and lets `from` read as far as the buffer allows.
+fn relay_bytes(now: Instant, from: &mut Endpoint, to: &mut Endpoint, buffer: Bytes) {
     to.write_to(now, from.readable(), from.peer_closed());
     from.read_to(now, to.acknowledged().saturating_add(buffer.0));
 }
@@ -109,7 +113,7 @@ impl Node for Split {
         let pair = &mut self.pairs[index];
         let endpoint = if from == STATIONS { &mut pair.mobile } else { &mut pair.wired };
         endpoint.handle_packet(now, Port(0), packet);
-        self.work(now, index);
+        self.relay(now, index);
     }
     fn handle_timeout(&mut self, now: Instant) {
         for index in 0..self.pairs.len() {
@@ -120,7 +124,7 @@ impl Node for Split {
                         endpoint.handle_timeout(now);
                     }
                 }
-                self.work(now, index);
+                self.relay(now, index);
             }
         }
     }

@@ -1,10 +1,11 @@
 //! Why TCP is slow here: what the senders waited for, and where the round trip passes in the radio.
 //!
-//! A connection's life, from its first SYN to the last acknowledgment or the end of the run, is divided among the
-//! things that kept its sender from sending more ([`paceline_tcp::Limit`]): exact times, whose shares sum to 1. Where
-//! a window is what it waits for, the next question is where the round trip passes. The cell measures the mean time of
-//! a packet in each buffer and of a block in HARQ; these are stated as shares of the connection's mean round-trip
-//! time. What is left is the wires and the hops with their queues, the servers, delayed ACKs and RLC's reordering.
+//! A connection's life, from its first SYN to the last acknowledgment or the end of the run, is divided among
+//! the things that kept its sender from sending more ([`paceline_tcp::Limit`]): exact times, whose shares sum
+//! to 1. Where a window is what it waits for, the next question is where the round trip passes. The cell
+//! measures the mean time of a packet in each buffer and of a block in HARQ; these are stated as shares of
+//! the connection's mean round-trip time. What is left is the wires and the hops with their queues, the
+//! servers, delayed ACKs and RLC's reordering.
 
 use super::statistics::ratio;
 use crate::counters::{ConnectionReading, Counters};
@@ -30,7 +31,8 @@ macro_rules! shares {
 }
 
 shares! {
-    /// Shares of connections' lives by what their senders waited for; the sum is 1 where there was a connection.
+    /// Shares of connections' lives by what their senders waited for; the sum is 1 where there was a
+    /// connection.
     LimitShares {
         /// Opening the connection.
         handshake,
@@ -72,8 +74,8 @@ shares! {
     RadioDelays {
         /// A packet in the eNB's buffer.
         downlink_queue,
-        /// A packet in the station's buffer while it waits for the first block since the buffer was empty: scheduling
-        /// request, grant, random access.
+        /// A packet in the station's buffer while it waits for the first block since the buffer was empty:
+        /// scheduling request, grant, random access.
         grant,
         /// A packet in the station's buffer otherwise.
         uplink_queue,
@@ -97,8 +99,8 @@ impl RadioDelays {
             uplink_harq: ratio(c.uplink_harq_wait_ttis, c.uplink_blocks),
         }
     }
-    /// As shares of a round-trip time in ms; zeros without one. None is above 1: packets that were lost may have waited
-    /// longer than any that was acknowledged.
+    /// As shares of a round-trip time in ms; zeros without one. None is above 1: packets that were lost may
+    /// have waited longer than any that was acknowledged.
     pub(crate) fn shares_of(&self, rtt_ms: f64) -> Self {
         let share = |wait: f64| if rtt_ms > 0.0 { (wait / rtt_ms).min(1.0) } else { 0.0 };
         Self {
@@ -131,7 +133,8 @@ pub struct SenderSums {
     /// Largest window that a receiver has offered.
     pub(crate) window: u64,
     pub(crate) send_buffer: u64,
-    /// [`RadioDelays`] for each measured round-trip time, summed: a connection counts as often as in their mean.
+    /// [`RadioDelays`] for each measured round-trip time, summed: a connection counts as often as in their
+    /// mean.
     pub(crate) radio: [f64; 5],
 }
 

@@ -91,8 +91,8 @@ pub struct FlowResult {
     pub retransmissions: u64,
     /// Retransmission timeouts.
     pub timeouts: u64,
-    /// Time at which the sender of a finite transfer had every byte acknowledged, seconds. An accelerator acknowledges
-    /// early: then this is before `received_s`.
+    /// Time at which the sender of a finite transfer had every byte acknowledged, seconds. An accelerator
+    /// acknowledges early: then this is before `received_s`.
     pub completed_s: Option<f64>,
     /// Time at which the receiver of a finite transfer had every byte, seconds.
     #[serde(default)]
@@ -194,8 +194,8 @@ fn without_service(measured: &[Counters], connections: &[Vec<ConnectionReading>]
     measured.iter().zip(connections).filter(starved).count()
 }
 
-/// Figures of each connection, and sums over each station's senders. Both cover the whole run, as do the radio delays
-/// that they are compared with.
+/// Figures of each connection, and sums over each station's senders. Both cover the whole run, as do the
+/// radio delays that they are compared with.
 fn flows(
     connections: &[Vec<ConnectionReading>],
     stations: &[StationReading],

@@ -15,7 +15,8 @@ pub fn mean_and_half(values: &[f64]) -> (f64, Option<f64>) {
     (mean, half)
 }
 
-/// Rounds to six digits: statrs computes Student's quantile with the platform's functions, whose last digits differ.
+/// Rounds to six digits: statrs computes Student's quantile with the platform's functions, whose last digits
+/// differ.
 fn six_digits(x: f64) -> f64 {
     format!("{x:.5e}").parse().unwrap_or(x)
 }

@@ -212,7 +212,8 @@ pub(super) fn timeseries(runs: &[RunResult]) -> String {
     text(runs.iter().flat_map(|run| run.samples.iter().map(|sample| SampleRow::new(run, sample))))
 }
 
-/// The header and the rows. The crate writes the header with the first row: an empty table takes it from a default row.
+/// The header and the rows. The crate writes the header with the first row: an empty table takes it from a
+/// default row.
 fn text<Row: Serialize + Default>(rows: impl Iterator<Item = Row>) -> String {
     let mut rows = rows.peekable();
     if rows.peek().is_none() {

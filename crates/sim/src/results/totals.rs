@@ -77,7 +77,8 @@ totals! {
     stations_without_service,
     /// Packets dropped at the eNB's buffers, per second.
     downlink_queue_drops_per_s,
-    /// Packets lost below the buffers, per second, both directions: by HARQ, reassembly and radio-link failures.
+    /// Packets lost below the buffers, per second, both directions: by HARQ, reassembly and radio-link
+    /// failures.
     radio_losses_per_s,
     /// Packets that PDCP's discard timer ended, per second, both directions.
     pdcp_discards_per_s,
@@ -121,8 +122,8 @@ totals! {
     rtt_harq_share,
 }
 
-/// Figures that follow from counters over the measured interval `span`. Those of senders, distributions and a link's
-/// capacity are left at zero.
+/// Figures that follow from counters over the measured interval `span`. Those of senders, distributions and a
+/// link's capacity are left at zero.
 pub(super) fn of_counters(stations: &[Counters], span: Duration, capacity: RadioCapacity) -> Totals {
     let seconds = span.as_secs_f64();
     let mut all = Counters::default();

@@ -1,4 +1,5 @@
-//! Which resource limits a station's uplink: the wait for a grant, random access, resource blocks, power, HARQ.
+//! Which resource limits a station's uplink: the wait for a grant, random access, resource blocks, power,
+//! HARQ.
 
 use super::statistics::ratio;
 use crate::counters::Counters;

@@ -17,9 +17,10 @@ test: ## everything that CI checks
 	@scripts/setup.sh test
 	$(MAKE) --no-print-directory lint unit determinism fuzz
 
-lint:
+lint: ## formatting, clippy, circles of files, and the Python scripts by ruff and mypy
 	cargo fmt --all --check
 	cargo clippy --locked --workspace --all-targets -- -D warnings
+	scripts/lint_python.sh
 
 unit: ## unit tests, scripts, swarms; privileged tests where root
 	cargo test --locked --workspace

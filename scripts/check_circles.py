@@ -18,11 +18,10 @@ from pathlib import Path
 REPOSITORY = Path(__file__).resolve().parent.parent
 Module = tuple[str, ...]
 
-COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.S)
-STRING = re.compile(r'b?"(?:[^"\\]|\\.)*"|r#*".*?"#*', re.S)
+COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.DOTALL)
+STRING = re.compile(r'b?"(?:[^"\\]|\\.)*"|r#*".*?"#*', re.DOTALL)
 CHARACTER = re.compile(r"'(?:\\.[^']*|[^'\\])'")
 USE = re.compile(r"(pub(?:\([^)]*\))?\s+)?use\s+([^;]+);")
-PATH = re.compile(r"\b(?:crate|self|super)(?:::\w+)+")
 MODULE = re.compile(r"(?:#\[path\s*=\s*PATH\]\s*)?(?:pub(?:\([^)]*\))?\s+)?mod\s+(\w+)\s*;")
 
 
@@ -49,7 +48,9 @@ class Source:
                         self.reexports[name] = target
                 else:
                     self.uses.add(target)
-        for path in PATH.findall(USE.sub("", text)):
+        heads = "|".join(["crate", "self", "super", *sorted(self.children)])
+        paths = re.compile(rf"(?<![\w:])(?:{heads})(?:::\w+)+")
+        for path in paths.findall(USE.sub("", text)):
             target = self.resolve(tuple(path.split("::")))
             if target is not None:
                 self.uses.add(target)

@@ -1,7 +1,9 @@
 #!/bin/sh
-# Installs what is missing: scripts/setup.sh build | demo | test
-# Rust comes by rustup where there is no cargo, the rest from Debian's packages where we are root.
+# Installs missing tools: scripts/setup.sh build | demo | test
+# Rust is installed by rustup, other programs as Debian packages (needs root), linters for Python from PyPI into the
+# virtual environment target/python.
 set -eu
+cd "$(dirname "$0")/.."
 
 usage="usage: $0 build | demo | test"
 # The kernel programs are compiled by clang and loaded by libbpf, which is built with make and needs two libraries.
@@ -10,7 +12,7 @@ case ${1:?$usage} in
 build) tools="$compile" ;;
 demo) tools="$compile ip unshare python3 curl" ;;
 test) tools="$compile c++ ip unshare python3 curl iperf3 tshark openssl ss setpriv ethtool
-    nginx wget ssh sshd rsync vsftpd psql /usr/lib/postgresql websockets" ;;
+    nginx wget ssh sshd rsync vsftpd psql /usr/lib/postgresql websockets ensurepip" ;;
 *) echo "$usage" >&2; exit 2 ;;
 esac
 
@@ -28,6 +30,7 @@ package_of() {
     sshd) echo openssh-server ;;
     psql | /usr/lib/postgresql) echo postgresql ;;
     websockets) echo python3-websockets ;;
+    ensurepip) echo python3-venv ;;
     *) echo "$1" ;;
     esac
 }
@@ -37,7 +40,8 @@ for tool in $tools; do
     case $tool in
     *.h) [ -e "/usr/include/$tool" ] ;;
     /*) [ -e "$tool" ] ;;
-    websockets) python3 -c "import $tool" 2>/dev/null || /usr/bin/python3 -c "import $tool" 2>/dev/null ;;
+    websockets | ensurepip)
+        python3 -c "import $tool" 2>/dev/null || /usr/bin/python3 -c "import $tool" 2>/dev/null ;;
     *) command -v "$tool" >/dev/null 2>&1 ;;
     esac || missing="$missing $tool"
 done
@@ -52,7 +56,7 @@ if [ -n "$missing" ]; then
     else
         echo "missing:$missing" >&2
         echo "as root: apt-get install" $packages >&2
-        # Without the compilers nothing works; without the others some tests and a part of the demo are skipped.
+        # The build fails without the compilers. Without the other programs, tests and parts of the demo are skipped.
         for tool in $compile; do
             case " $missing " in *" $tool "*) exit 1 ;; esac
         done
@@ -64,5 +68,18 @@ if ! command -v cargo >/dev/null 2>&1; then
     echo "installing Rust by rustup" >&2
     curl --proto '=https' --tlsv1.2 -sSf https://sh.rustup.rs | sh -s -- -y --profile minimal --default-toolchain none
 fi
-# The pinned toolchain, by itself the first time that cargo runs here.
+# rustup installs the pinned toolchain on the first call of cargo.
 cargo --version >&2
+
+# Pinned, since new versions of linters have new rules.
+linters="ruff==0.17.6 mypy==2.4.1"
+installed=target/python/installed
+if [ "$1" = test ] && [ "$(cat "$installed" 2>/dev/null)" != "$linters" ]; then
+    echo "installing: $linters" >&2
+    # shellcheck disable=SC2086
+    if python3 -m venv target/python && target/python/bin/pip install --quiet $linters; then
+        echo "$linters" >"$installed"
+    else
+        echo "cannot install $linters: the Python scripts are not checked" >&2
+    fi
+fi

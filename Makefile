@@ -27,8 +27,7 @@ unit: ## unit tests, scripts, swarms; privileged tests where root
 
 privileged: ## tests that need root, failing where they cannot run
 	PACELINE_REQUIRE_PRIVILEGED=1 cargo test --locked -p paceline-cli --test emulate --test kernel_parity --test gateway \
-		--test gateway_bridge --test gateway_clients --test gateway_filter --test gateway_mistakes \
-		--test gateway_operation --test gateway_radio -- --nocapture
+		--test gateway_clients -- --nocapture
 
 determinism: ## the same bytes from debug and release builds, one seed and many
 	cargo build --locked

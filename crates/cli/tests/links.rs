@@ -1,87 +1,81 @@
-//! Links from the command line: runs and sweeps on them, traces, the accelerator's reproduction.
+//! Links from the command line: runs and sweeps on links, traces, and `paceline reproduce accelerator`.
 
 mod common;
 
-use common::Place;
+use common::TestDir;
 use serde_json::Value;
 
 const LINK: &str = "[run]\nduration = \"4 s\"\nwarmup = \"1 s\"\n[link]\n[link.trace]\ndownlink = \"own.trace\"\n\
                     uplink_rate = \"5 Mb/s\"\n[[station]]\ncount = 2\n";
 
-fn good(place: &Place, args: &[&str]) -> String {
-    let said = place.paceline(args);
-    assert_eq!(said.code, 0, "{args:?}: {said:?}");
-    said.stdout
-}
-
 #[test]
-fn a_run_on_a_trace_gives_the_same_from_its_own_folder() {
-    let place = Place::new();
-    std::fs::create_dir(place.join("deep")).unwrap();
-    place.write("deep/link.toml", LINK);
-    place.write("deep/own.trace", "1\n3\n3\n4\n8\n");
-    let table = good(&place, &["run", "deep/link.toml", "--out", "out"]);
+fn a_run_on_a_trace_is_repeated_from_its_results_folder() {
+    let dir = TestDir::new();
+    std::fs::create_dir(dir.join("deep")).unwrap();
+    dir.write("deep/link.toml", LINK);
+    dir.write("deep/own.trace", "1\n3\n3\n4\n8\n");
+    let table = dir.paceline_ok(&["run", "deep/link.toml", "--out", "out"]);
     assert!(table.contains("link capacity downlink") && !table.contains("MCS"), "{table}");
-    assert_eq!(place.read("out/downlink.trace"), "1\n3\n3\n4\n8\n");
-    // Five opportunities in 8 ms.
-    let json: Value = serde_json::from_str(&place.read("out/summary.json")).unwrap();
+    assert_eq!(dir.read("out/downlink.trace"), "1\n3\n3\n4\n8\n");
+    // Five opportunities of 1504 bytes in 8 ms.
+    let json: Value = serde_json::from_str(&dir.read("out/summary.json")).unwrap();
     let capacity = json["mean"]["link_capacity_mbps"].as_f64().unwrap();
     assert!((capacity - 5.0 * 1504.0 * 8.0 / 8e3).abs() < 0.02, "{capacity}");
     assert!(json["mean"]["goodput_mbps"].as_f64().unwrap() > 0.9 * capacity, "{json}");
-    let resolved = place.read("out/resolved.toml");
+    let resolved = dir.read("out/resolved.toml");
     assert!(!resolved.contains("[cell]") && resolved.contains("downlink = \"downlink.trace\""), "{resolved}");
-    good(&place, &["run", "out/resolved.toml", "--out", "again"]);
-    assert_eq!(place.read("again/timeseries.csv"), place.read("out/timeseries.csv"));
-    good(&place, &["report", "out"]);
-    let page = place.read("out/report.html");
+    dir.paceline_ok(&["run", "out/resolved.toml", "--out", "again"]);
+    assert_eq!(dir.read("again/timeseries.csv"), dir.read("out/timeseries.csv"));
+    dir.paceline_ok(&["report", "out"]);
+    let page = dir.read("out/report.html");
     assert!(page.contains("capacity") && page.contains("Time in the downlink queue"), "{page}");
     assert!(!page.contains("NaN"), "{page}");
 }
 
 #[test]
 fn a_sweep_over_paths_shows_throughput_against_delay() {
-    let place = Place::new();
-    place.write("link.toml", LINK);
-    place.write("own.trace", "1\n3\n3\n4\n8\n");
+    let dir = TestDir::new();
+    dir.write("link.toml", LINK);
+    dir.write("own.trace", "1\n3\n3\n4\n8\n");
     let over = [
         "--over",
         "core.path=direct,split-tcp,accelerator",
         "--over",
         "link.trace.downlink=own.trace,generated:walking:3",
     ];
-    good(&place, &[&["sweep", "link.toml", "--out", "grid"][..], &over].concat());
-    good(&place, &["report", "grid"]);
-    let page = place.read("grid/report.html");
+    dir.paceline_ok(&[&["sweep", "link.toml", "--out", "grid"][..], &over].concat());
+    dir.paceline_ok(&["report", "grid"]);
+    let page = dir.read("grid/report.html");
     assert_eq!(page.matches("<figcaption>Throughput against delay: ").count(), 2, "{page}");
     assert!(page.contains("split-tcp") && !page.contains("NaN"));
 }
 
 #[test]
-fn traces_are_read_made_and_taken_from_links() {
-    let place = Place::new();
-    let constant = good(&place, &["trace", "constant", "12.032 Mb/s"]);
+fn traces_are_read_generated_and_exported_from_links() {
+    let dir = TestDir::new();
+    let constant = dir.paceline_ok(&["trace", "constant", "12.032 Mb/s"]);
     assert_eq!(constant.lines().take(3).collect::<Vec<_>>(), ["1", "2", "3"]);
-    place.write("constant.trace", &constant);
-    place.write("crlf.trace", constant.replace('\n', "\r\n"));
-    assert_eq!(good(&place, &["trace", "convert", "crlf.trace"]), constant);
-    let info = good(&place, &["trace", "info", "constant.trace", "--json"]);
+    dir.write("constant.trace", &constant);
+    dir.write("crlf.trace", constant.replace('\n', "\r\n"));
+    assert_eq!(dir.paceline_ok(&["trace", "convert", "crlf.trace"]), constant);
+    let info = dir.paceline_ok(&["trace", "info", "constant.trace", "--json"]);
     let json: Value = serde_json::from_str(&info).unwrap();
     assert_eq!((json["opportunities"].as_u64(), json["longest_pause_ms"].as_u64()), (Some(1000), Some(1)));
     assert!((json["mean_mbps"].as_f64().unwrap() - 12.032).abs() < 1e-9, "{json}");
-    // What a link of the constant trace delivers to a greedy station is that trace, but for its start.
-    place.write("link.toml", LINK.replace("count = 2", "count = 1").replace("own.trace", "constant.trace"));
-    good(&place, &["trace", "export", "link.toml", "--out", "delivered.trace"]);
-    let info = good(&place, &["trace", "info", "delivered.trace", "--json"]);
+    // A greedy station on a link with the constant trace receives that trace, except during slow start.
+    dir.write("link.toml", LINK.replace("count = 2", "count = 1").replace("own.trace", "constant.trace"));
+    dir.paceline_ok(&["trace", "export", "link.toml", "--out", "delivered.trace"]);
+    let info = dir.paceline_ok(&["trace", "info", "delivered.trace", "--json"]);
     let json: Value = serde_json::from_str(&info).unwrap();
     assert!((json["most_second_mbps"].as_f64().unwrap() / 12.032 - 1.0).abs() < 0.01, "{json}");
     assert_eq!(json["length_s"].as_f64(), Some(4.0));
-    // From a cell too, and uplink.
-    place.write("cell.toml", "[run]\nduration = \"2 s\"\nwarmup = \"1 s\"\n[[station]]\n");
+    // The same for a cell, and for the uplink.
+    dir.write("cell.toml", "[run]\nduration = \"2 s\"\nwarmup = \"1 s\"\n[[station]]\n");
     for more in [&[][..], &["--uplink"], &["--station", "0"]] {
-        let trace = good(&place, &[&["trace", "export", "cell.toml"][..], more].concat());
+        let trace = dir.paceline_ok(&[&["trace", "export", "cell.toml"][..], more].concat());
         assert!(trace.lines().count() > 10 && trace.ends_with("2000\n"), "{more:?}");
     }
-    place.write("bad.trace", "1\n2\nthree\n");
+    dir.write("bad.trace", "1\n2\nthree\n");
     for (args, part) in [
         (&["trace", "info", "bad.trace"][..], "bad.trace: line 3: `three`"),
         (&["trace", "info", "missing.trace"], "missing.trace"),
@@ -93,23 +87,23 @@ fn traces_are_read_made_and_taken_from_links() {
         (&["run", "link.toml", "--set", "cell.bandwidth=20 MHz"], "not both"),
         (&["emulate", "link.toml", "--set", "core.path=split-tcp", "--", "true"], "split-tcp"),
     ] {
-        let said = place.paceline(args);
-        assert!(said.code == 2 && said.stderr.contains(part), "{args:?}, {part:?}: {said:?}");
+        let output = dir.paceline(args);
+        assert!(output.code == 2 && output.stderr.contains(part), "{args:?}, {part:?}: {output:?}");
     }
 }
 
 #[test]
-fn the_accelerators_rows_are_published_beside_ours() {
-    let place = Place::new();
+fn the_accelerators_rows_compare_published_values_with_ours() {
+    let dir = TestDir::new();
     let short = ["--seeds", "1", "--set", "run.duration=3 s", "--set", "run.warmup=1 s"];
     let args = [&["reproduce", "accelerator", "--quick", "--out", "out"][..], &short].concat();
-    let table = good(&place, &args);
+    let table = dir.paceline_ok(&args);
     assert!(table.starts_with("accelerator, published beside ours: 1 seed"), "{table}");
-    let json: Value = serde_json::from_str(&place.read("out/summary.json")).unwrap();
+    let json: Value = serde_json::from_str(&dir.read("out/summary.json")).unwrap();
     let rows = json["rows"].as_array().unwrap();
     let ids: Vec<&str> = rows.iter().map(|row| row["id"].as_str().unwrap()).collect();
-    let rest = ["2a", "2a-adaptive", "2b", "2c", "2c-adaptive", "2d", "2e", "2f", "2f-adaptive", "2g"];
-    assert_eq!(ids, [&["3G-rtt", "3G-loss", "LTE-rtt", "LTE-loss"][..], &rest].concat());
+    let claims = ["2a", "2a-adaptive", "2b", "2c", "2c-adaptive", "2d", "2e", "2f", "2f-adaptive", "2g"];
+    assert_eq!(ids, [&["3G-rtt", "3G-loss", "LTE-rtt", "LTE-loss"][..], &claims].concat());
     for row in rows {
         assert!(
             row["holds"].is_boolean() && row["why"].as_str().is_some_and(|why| !why.contains("NaN")),
@@ -117,9 +111,9 @@ fn the_accelerators_rows_are_published_beside_ours() {
         );
         assert!(row["ours"].as_object().is_some_and(|ours| !ours.is_empty()), "{row}");
     }
-    // Again, it continues: nothing is simulated anew.
-    assert_eq!(good(&place, &args), table);
-    good(&place, &["report", "out"]);
-    let page = place.read("out/report.html");
+    // The second time, the finished parts are used.
+    assert_eq!(dir.paceline_ok(&args), table);
+    dir.paceline_ok(&["report", "out"]);
+    let page = dir.read("out/report.html");
     assert!(page.contains("time-lte-adaptive") && page.matches("<svg").count() > 20 && !page.contains("NaN"));
 }

@@ -1,26 +1,24 @@
-//! `paceline reproduce ack-filter`: nine rows, the same at any number of jobs, resumable, with a page.
+//! `paceline reproduce ack-filter`: nine rows, equal at any number of jobs, resumed after an interruption, and a page.
 
 mod common;
 
-use common::Place;
+use common::TestDir;
 use serde_json::Value;
 
 const TINY: [&str; 7] =
     ["reproduce", "ack-filter", "--quick", "--set", "run.duration=600 ms", "--set", "run.warmup=200 ms"];
 
-fn reproduce(place: &Place, out: &str, more: &[&str]) -> String {
-    let said = place.paceline(&[&TINY[..], &["--out", out], more].concat());
-    assert!(said.code == 0 && said.stderr.is_empty(), "{said:?}");
-    said.stdout
+fn reproduce(dir: &TestDir, out: &str, more: &[&str]) -> String {
+    dir.paceline_ok(&[&TINY[..], &["--out", out], more].concat())
 }
 
 #[test]
-fn nine_rows_published_beside_ours() {
-    let place = Place::new();
-    let table = reproduce(&place, "out", &[]);
+fn nine_rows_compare_published_values_with_ours() {
+    let dir = TestDir::new();
+    let table = reproduce(&dir, "out", &[]);
     assert!(table.starts_with("ack-filter, published beside ours: 2 seeds"), "{table}");
     assert!(!table.contains("NaN") && !table.contains("inf "), "{table}");
-    let text = place.read("out/summary.json");
+    let text = dir.read("out/summary.json");
     let json: Value = serde_json::from_str(&text).unwrap();
     assert_eq!((&json["reproduces"], &json["seeds"]), (&"ack-filter".into(), &2.into()));
     assert_eq!(json["set"].as_array().map(Vec::len), Some(4));
@@ -41,32 +39,31 @@ fn nine_rows_published_beside_ours() {
         assert!(row["ours"].as_object().unwrap().values().all(|v| v.is_number() || v.is_null()), "{row}");
         assert!(table.contains(&format!("{}  published: ", row["id"].as_str().unwrap())), "{table}");
     }
-    assert_eq!(place.read("out/runs.csv").lines().count(), 1 + 24 * 2);
-    assert_eq!(place.read("out/sweep.csv").lines().count(), 1 + 24);
-    let said = place.paceline(&["report", "out"]);
-    assert_eq!(said.code, 0, "{said:?}");
-    let page = place.read("out/report.html");
+    assert_eq!(dir.read("out/runs.csv").lines().count(), 1 + 24 * 2);
+    assert_eq!(dir.read("out/sweep.csv").lines().count(), 1 + 24);
+    dir.paceline_ok(&["report", "out"]);
+    let page = dir.read("out/report.html");
     assert!(page.contains("Published beside ours") && page.contains("<svg") && !page.contains("NaN"));
 }
 
 #[test]
-fn the_same_bytes_at_any_number_of_jobs_and_after_an_interruption() {
-    let place = Place::new();
-    let one = reproduce(&place, "one", &["--jobs", "1"]);
-    let three = reproduce(&place, "three", &["--jobs", "3"]);
+fn results_are_equal_at_any_number_of_jobs_and_after_an_interruption() {
+    let dir = TestDir::new();
+    let one = reproduce(&dir, "one", &["--jobs", "1"]);
+    let three = reproduce(&dir, "three", &["--jobs", "3"]);
     assert_eq!(one, three);
     let files =
-        |out: &str| ["summary.json", "sweep.csv", "runs.csv"].map(|n| place.read(&format!("{out}/{n}")));
+        |out: &str| ["summary.json", "sweep.csv", "runs.csv"].map(|n| dir.read(&format!("{out}/{n}")));
     assert_eq!(files("one"), files("three"));
-    std::fs::remove_file(place.join("one/summary.json")).unwrap();
-    std::fs::remove_file(place.join("one/parts/point-0011-seed-2.json")).unwrap();
-    assert_eq!(reproduce(&place, "one", &[]), one);
+    std::fs::remove_file(dir.join("one/summary.json")).unwrap();
+    std::fs::remove_file(dir.join("one/parts/point-0011-seed-2.json")).unwrap();
+    assert_eq!(reproduce(&dir, "one", &[]), one);
     assert_eq!(files("one"), files("three"));
 }
 
 #[test]
-fn bad_arguments() {
-    let place = Place::new();
+fn bad_arguments_are_refused() {
+    let dir = TestDir::new();
     for (args, part) in [
         (&["reproduce", "ack-filter"][..], "--out"),
         (&["reproduce", "nothing", "--out", "new"], "nothing"),
@@ -75,9 +72,12 @@ fn bad_arguments() {
         (&["reproduce", "ack-filter", "--out", "new", "--set", "run.sed=1"], "run.sed"),
         (&["reproduce", "ack-filter", "--out", "good.toml"], "is a file"),
     ] {
-        let before = place.names();
-        let said = place.paceline(args);
-        assert!(said.code == 2 && said.stdout.is_empty() && said.stderr.contains(part), "{args:?}: {said:?}");
-        assert_eq!(place.names(), before, "{args:?} wrote something");
+        let before = dir.paths();
+        let output = dir.paceline(args);
+        assert!(
+            output.code == 2 && output.stdout.is_empty() && output.stderr.contains(part),
+            "{args:?}: {output:?}"
+        );
+        assert_eq!(dir.paths(), before, "{args:?} wrote something");
     }
 }

@@ -1,12 +1,12 @@
-//! What `run`, `check` and `compare` write: files, the same bytes every time, captures that other programs read.
+//! Output of `run`, `check` and `compare`: the files, equal bytes for equal input, captures that tshark reads.
 
 mod common;
 
-use common::{Place, has, tshark};
+use common::{TestDir, has_program, tshark};
 use serde_json::Value;
 use std::io::Write;
 
-/// Ten stations, three of which fetch small files; half a second counts.
+/// Ten stations, three of which download small files; half a second is measured.
 const MIXED: &str = r#"
 [run]
 duration = "1 s"
@@ -34,17 +34,10 @@ count = 3
 file = "30 kB"
 "#;
 
-fn mixed() -> Place {
-    let place = Place::new();
-    place.write("mixed.toml", MIXED);
-    place
-}
-
-/// Runs a command that must do its work without a word on stderr; gives stdout.
-fn ok(place: &Place, args: &[&str]) -> String {
-    let said = place.paceline(args);
-    assert!(said.code == 0 && said.stderr.is_empty(), "{args:?}: {said:?}");
-    said.stdout
+fn mixed() -> TestDir {
+    let dir = TestDir::new();
+    dir.write("mixed.toml", MIXED);
+    dir
 }
 
 fn json(text: &str) -> Value {
@@ -52,18 +45,18 @@ fn json(text: &str) -> Value {
 }
 
 #[test]
-fn run_writes_its_files() {
-    let place = mixed();
-    let table = ok(&place, &["run", "mixed.toml", "--out", "a/b", "--seeds", "2"]);
+fn run_writes_five_files() {
+    let dir = mixed();
+    let table = dir.paceline_ok(&["run", "mixed.toml", "--out", "a/b", "--seeds", "2"]);
     assert!(table.starts_with("mixed, simulated: 10 stations, 0.5 s measured, 2 runs"), "{table}");
     assert!(table.contains("station.0, ") && table.contains(": TCP is "), "{table}");
     assert!(table.contains("goodput") && table.contains("hybrid-opt") && table.contains(" ± "), "{table}");
-    let mut names: Vec<_> = place.names().iter().map(|p| p.file_name().unwrap().to_owned()).collect();
+    let mut names: Vec<_> = dir.paths().iter().map(|p| p.file_name().unwrap().to_owned()).collect();
     names.retain(|name| !["a", "b", "good.toml", "mixed.toml"].iter().any(|other| name == other));
     names.sort();
     assert_eq!(names, ["flows.csv", "resolved.toml", "stations.csv", "summary.json", "timeseries.csv"]);
 
-    let summary = json(&place.read("a/b/summary.json"));
+    let summary = json(&dir.read("a/b/summary.json"));
     assert_eq!(summary["mode"], "simulated");
     assert_eq!(summary["scenario"], "mixed");
     assert_eq!(summary["scheme"], "hybrid-opt");
@@ -80,7 +73,7 @@ fn run_writes_its_files() {
         ("flows.csv", 30, "seed,station,flow,bytes"),
         ("timeseries.csv", 200, "seed,time_s,station,downloaded"),
     ] {
-        let csv = place.read(&format!("a/b/{file}"));
+        let csv = dir.read(&format!("a/b/{file}"));
         let mut lines = csv.lines();
         let header = lines.next().unwrap();
         assert!(header.starts_with(first), "{file}: {header}");
@@ -104,39 +97,39 @@ fn goodput(station: &Value) -> f64 {
 }
 
 #[test]
-fn equal_input_gives_equal_bytes() {
-    let place = mixed();
+fn equal_input_gives_equal_files() {
+    let dir = mixed();
     for (out, jobs) in [("one", "1"), ("two", "2"), ("again", "2")] {
-        ok(&place, &["run", "mixed.toml", "--seeds", "4", "--jobs", jobs, "--out", out]);
+        dir.paceline_ok(&["run", "mixed.toml", "--seeds", "4", "--jobs", jobs, "--out", out]);
     }
     for file in ["summary.json", "stations.csv", "flows.csv", "timeseries.csv", "resolved.toml"] {
-        let one = place.read(&format!("one/{file}"));
-        assert!(one == place.read(&format!("two/{file}")), "{file} depends on --jobs");
-        assert!(one == place.read(&format!("again/{file}")), "{file} differs between runs");
+        let one = dir.read(&format!("one/{file}"));
+        assert!(one == dir.read(&format!("two/{file}")), "{file} depends on --jobs");
+        assert!(one == dir.read(&format!("again/{file}")), "{file} differs between runs");
     }
-    let printed = ok(&place, &["run", "mixed.toml", "--seeds", "4", "--json"]);
-    assert!(printed == place.read("one/summary.json"), "--json prints the file");
-    let other = ok(&place, &["run", "mixed.toml", "--seeds", "4", "--json", "--set", "run.seed=2"]);
+    let printed = dir.paceline_ok(&["run", "mixed.toml", "--seeds", "4", "--json"]);
+    assert!(printed == dir.read("one/summary.json"), "--json prints the file");
+    let other = dir.paceline_ok(&["run", "mixed.toml", "--seeds", "4", "--json", "--set", "run.seed=2"]);
     assert_ne!(printed, other, "another seed is another run");
     assert_eq!(json(&printed)["runs"][1], json(&other)["runs"][0], "a seed does not depend on the others");
 }
 
 #[test]
-fn the_resolved_scenario_is_the_same_scenario() {
-    let place = mixed();
+fn the_resolved_scenario_gives_the_same_results() {
+    let dir = mixed();
     let sets = ["--set", "cell.bandwidth=10 MHz", "--set", "station.1.count=1", "--set", "tcp.hystart=off"];
     let run = [&["run", "mixed.toml", "--out", "first"][..], &sets].concat();
-    ok(&place, &run);
-    // The scenario's name is its file's: the same name gives the same bytes.
-    let resolved = place.read("first/resolved.toml");
-    std::fs::create_dir(place.join("copy")).unwrap();
-    place.write("copy/mixed.toml", &resolved);
-    ok(&place, &["run", "copy/mixed.toml", "--out", "second"]);
-    assert!(place.read("first/summary.json") == place.read("second/summary.json"), "other results");
-    assert_eq!(resolved, place.read("second/resolved.toml"));
+    dir.paceline_ok(&run);
+    // The name of the file is part of the results: the copy has the same name.
+    let resolved = dir.read("first/resolved.toml");
+    std::fs::create_dir(dir.join("copy")).unwrap();
+    dir.write("copy/mixed.toml", &resolved);
+    dir.paceline_ok(&["run", "copy/mixed.toml", "--out", "second"]);
+    assert!(dir.read("first/summary.json") == dir.read("second/summary.json"), "other results");
+    assert_eq!(resolved, dir.read("second/resolved.toml"));
 
-    assert_eq!(ok(&place, &["check", "first/resolved.toml"]), resolved);
-    assert_eq!(ok(&place, &[&["check", "mixed.toml"][..], &sets].concat()), resolved);
+    assert_eq!(dir.paceline_ok(&["check", "first/resolved.toml"]), resolved);
+    assert_eq!(dir.paceline_ok(&[&["check", "mixed.toml"][..], &sets].concat()), resolved);
     assert!(
         resolved.contains("bandwidth = \"10 MHz\"") && resolved.contains("hystart = \"off\""),
         "{resolved}"
@@ -145,90 +138,89 @@ fn the_resolved_scenario_is_the_same_scenario() {
 
 #[test]
 fn built_in_scenarios() {
-    let place = Place::new();
+    let dir = TestDir::new();
     for name in ["uplink-limited", "single-station"] {
-        let resolved = ok(&place, &["check", name]);
-        place.write("resolved.toml", &resolved);
-        assert_eq!(ok(&place, &["check", "resolved.toml"]), resolved);
+        let resolved = dir.paceline_ok(&["check", name]);
+        dir.write("resolved.toml", &resolved);
+        assert_eq!(dir.paceline_ok(&["check", "resolved.toml"]), resolved);
         let short = ["run", name, "--set", "run.duration=1 s", "--set", "run.warmup=200 ms"];
-        let table = ok(&place, &short);
+        let table = dir.paceline_ok(&short);
         assert!(table.starts_with(&format!("{name}, simulated: ")), "{table}");
     }
-    // A file of that name comes first.
-    place.write("single-station", common::GOOD);
-    assert!(ok(&place, &["check", "single-station"]).contains("duration = \"300 ms\""));
+    // A file in the folder takes precedence over a built-in scenario.
+    dir.write("single-station", common::GOOD);
+    assert!(dir.paceline_ok(&["check", "single-station"]).contains("duration = \"300 ms\""));
 }
 
 #[test]
 fn compare_shows_results_side_by_side() {
-    let place = mixed();
+    let dir = mixed();
     for (out, scheme) in [("plain", "basic"), ("filtered", "hybrid(6)")] {
         let scheme = format!("ack_filter.scheme={scheme}");
-        ok(&place, &["run", "mixed.toml", "--set", &scheme, "--out", out, "--seeds", "2"]);
+        dir.paceline_ok(&["run", "mixed.toml", "--set", &scheme, "--out", out, "--seeds", "2"]);
     }
-    let table = ok(&place, &["compare", "plain", "filtered"]);
+    let table = dir.paceline_ok(&["compare", "plain", "filtered"]);
     let line =
         |name: &str| table.lines().find(|line| line.contains(name)).unwrap_or_else(|| panic!("{table}"));
     let heading = line("basic");
     assert!(heading.find("basic") < heading.find("hybrid(6)"), "{table}");
     for (out, column) in [("plain", 0), ("filtered", 1)] {
-        let mean =
-            json(&place.read(&format!("{out}/summary.json")))["mean"]["goodput_mbps"].as_f64().unwrap();
+        let mean = json(&dir.read(&format!("{out}/summary.json")))["mean"]["goodput_mbps"].as_f64().unwrap();
         let shown: Vec<&str> = line("goodput").split_whitespace().filter(|word| word.contains('.')).collect();
         assert_eq!(shown[2 * column], format!("{mean:.2}"), "{table}");
     }
-    // What is zero everywhere is left out.
+    // Rows that are zero in every column are left out.
     assert!(line("ACKs discarded").contains(" 0 ± 0 "), "{table}");
-    let alone = ok(&place, &["compare", "plain"]);
+    let alone = dir.paceline_ok(&["compare", "plain"]);
     assert!(alone.contains("ACKs sent") && !alone.contains("ACKs discarded"), "{alone}");
 }
 
 #[test]
-fn results_folders_that_exist() {
-    let place = Place::new();
-    std::fs::create_dir(place.join("empty")).unwrap();
-    std::fs::create_dir(place.join("aim")).unwrap();
-    std::os::unix::fs::symlink("aim", place.join("link")).unwrap();
+fn empty_folders_and_links_are_accepted_as_results_folders() {
+    let dir = TestDir::new();
+    std::fs::create_dir(dir.join("empty")).unwrap();
+    std::fs::create_dir(dir.join("aim")).unwrap();
+    std::os::unix::fs::symlink("aim", dir.join("link")).unwrap();
     for (out, summary) in
         [("empty", "empty/summary.json"), ("link", "aim/summary.json"), ("x/", "x/summary.json")]
     {
-        ok(&place, &["run", "good.toml", "--out", out]);
-        assert!(place.join(summary).is_file(), "{out}");
+        dir.paceline_ok(&["run", "good.toml", "--out", out]);
+        assert!(dir.join(summary).is_file(), "{out}");
     }
-    assert!(place.join("link").is_symlink());
+    assert!(dir.join("link").is_symlink());
     let hidden: Vec<_> =
-        place.names().into_iter().filter(|p| p.to_string_lossy().contains(".partial")).collect();
+        dir.paths().into_iter().filter(|p| p.to_string_lossy().contains(".partial")).collect();
     assert!(hidden.is_empty(), "{hidden:?}");
 }
 
 #[test]
 fn two_runs_do_not_share_a_folder() {
-    let place = Place::new();
-    std::fs::create_dir(place.join(".out.partial")).unwrap();
-    place.write(".out.partial/summary.json", "left by an interrupted run");
-    // The first is stopped in the middle while the second tries.
-    let said = place.shell(
+    let dir = TestDir::new();
+    std::fs::create_dir(dir.join(".out.partial")).unwrap();
+    dir.write(".out.partial/summary.json", "left by an interrupted run");
+    // The first run is killed after the second one has been refused.
+    let output = dir.shell(
         "$PACELINE run good.toml --set 'run.duration=10000 s' --out out & first=$!\n\
          for n in 1 2 3 4 5 6 7 8 9; do test -e .out.partial/summary.json || break; sleep 0.1; done\n\
          $PACELINE run good.toml --out out; echo $? > code; kill $first; wait $first",
     );
-    assert_eq!((place.read("code").as_str(), said.stdout.as_str()), ("2\n", ""), "{said:?}");
-    assert!(said.stderr.contains("--out out: ") && said.stderr.contains("another run"), "{said:?}");
-    ok(&place, &["run", "good.toml", "--out", "out"]);
-    assert!(!place.join(".out.partial").exists() && place.join("out/summary.json").is_file());
+    assert_eq!((dir.read("code").as_str(), output.stdout.as_str()), ("2\n", ""), "{output:?}");
+    assert!(output.stderr.contains("--out out: ") && output.stderr.contains("another run"), "{output:?}");
+    dir.paceline_ok(&["run", "good.toml", "--out", "out"]);
+    assert!(!dir.join(".out.partial").exists() && dir.join("out/summary.json").is_file());
 }
 
 #[test]
 fn captures_are_read_by_tshark() {
-    if !has("tshark") {
+    if !has_program("tshark") {
         let _ = writeln!(std::io::stderr(), "skipped: no tshark on this host");
         return;
     }
-    let place = mixed();
-    ok(&place, &["run", "mixed.toml", "--out", "out", "--pcap", "--seeds", "2"]);
-    assert!(place.join("out/seed-2.pcapng").is_file());
-    let file = place.join("out/seed-1.pcapng").display().to_string();
-    // Severity: 8388608 is an error. What is lost or late on a radio is reported below that.
+    let dir = mixed();
+    dir.paceline_ok(&["run", "mixed.toml", "--out", "out", "--pcap", "--seeds", "2"]);
+    assert!(dir.join("out/seed-2.pcapng").is_file());
+    let file = dir.join("out/seed-1.pcapng").display().to_string();
+    // Severity 8388608 is an error; lost and reordered segments have a lower one.
     let bad =
         tshark(&file, "_ws.malformed || _ws.expert.severity >= 8388608", &["frame.number", "_ws.expert"]);
     assert!(bad.is_empty(), "{} bad packets, such as {:?}", bad.len(), bad[0]);
@@ -239,15 +231,19 @@ fn captures_are_read_by_tshark() {
     assert!(all.len() > 1000, "{} packets", all.len());
     let times: Vec<f64> = all.iter().map(|packet| packet[0].parse().unwrap()).collect();
     assert!(times.is_sorted() && times[0] >= 0.0 && *times.last().unwrap() <= 1.0, "{times:?}");
-    let mut whole = 0;
+    let mut complete_packets = 0;
     for packet in &all {
         // 1 is good, 2 unverified.
         assert_eq!(packet[5], "1", "IP checksum: {packet:?}");
         let complete = packet[2] == packet[3];
-        whole += usize::from(complete);
+        complete_packets += usize::from(complete);
         assert_eq!(packet[4], if complete { "1" } else { "2" }, "TCP checksum: {packet:?}");
     }
-    assert!(whole > 200 && whole < all.len(), "{whole} of {} packets are whole", all.len());
+    assert!(
+        complete_packets > 200 && complete_packets < all.len(),
+        "{complete_packets} of {} packets are complete",
+        all.len()
+    );
     for name in (0..10).map(|station| format!("station-{station}")).chain(["servers".into()]) {
         assert!(all.iter().any(|packet| packet[1] == name), "nothing on {name}");
     }
@@ -255,9 +251,9 @@ fn captures_are_read_by_tshark() {
 }
 
 #[test]
-fn a_capture_changes_nothing() {
-    let place = mixed();
-    ok(&place, &["run", "mixed.toml", "--out", "with", "--pcap"]);
-    ok(&place, &["run", "mixed.toml", "--out", "without"]);
-    assert!(place.read("with/summary.json") == place.read("without/summary.json"));
+fn a_capture_does_not_change_the_results() {
+    let dir = mixed();
+    dir.paceline_ok(&["run", "mixed.toml", "--out", "with", "--pcap"]);
+    dir.paceline_ok(&["run", "mixed.toml", "--out", "without"]);
+    assert!(dir.read("with/summary.json") == dir.read("without/summary.json"));
 }

@@ -1,13 +1,13 @@
-//! Bad input to `run`, `check` and `emulate`: exit code 2, one message that says what to change, and nothing written.
+//! Bad input to `run`, `check` and `emulate`: exit code 2, a message that says what to change, and no file written.
 
 #[path = "../common/mod.rs"]
 mod common;
 mod options;
 
-use common::{Place, Said};
+use common::{Output, TestDir};
 
-/// Checks that all of `commands` refuse these arguments with one message that has all the parts.
-fn refused(place: &Place, commands: &[&str], args: &[&str], parts: &[&str]) {
+/// Checks that all of `commands` refuse these arguments with one message that contains all `parts`.
+fn refused(dir: &TestDir, commands: &[&str], args: &[&str], parts: &[&str]) {
     for command in commands {
         let mut all = vec![*command];
         all.extend(args);
@@ -17,17 +17,17 @@ fn refused(place: &Place, commands: &[&str], args: &[&str], parts: &[&str]) {
         if *command == "emulate" && !args.contains(&"--") {
             all.extend(["--", "true"]);
         }
-        let before = place.names();
-        let said = place.paceline(&all);
-        assert_message(&said, &all, parts);
-        assert_eq!(place.names(), before, "{all:?} wrote something");
+        let before = dir.paths();
+        let output = dir.paceline(&all);
+        assert_message(&output, &all, parts);
+        assert_eq!(dir.paths(), before, "{all:?} wrote something");
     }
 }
 
-fn assert_message(said: &Said, args: &[&str], parts: &[&str]) {
-    let message = &said.stderr;
-    assert_eq!(said.code, 2, "{args:?}: {said:?}");
-    assert_eq!(said.stdout, "", "{args:?}");
+fn assert_message(output: &Output, args: &[&str], parts: &[&str]) {
+    let message = &output.stderr;
+    assert_eq!(output.code, 2, "{args:?}: {output:?}");
+    assert_eq!(output.stdout, "", "{args:?}");
     let own = message.starts_with("paceline: ") && message.lines().count() == 1;
     assert!(own || message.starts_with("error: "), "{args:?}: {message}");
     for part in parts {
@@ -37,28 +37,28 @@ fn assert_message(said: &Said, args: &[&str], parts: &[&str]) {
 
 const ALL: [&str; 3] = ["run", "check", "emulate"];
 
-/// Scenario texts, and what the message about each says.
+/// Checks scenario texts, each with parts of the message that refuses it.
 fn refused_texts(cases: &[(&str, &[&str])]) {
-    let place = Place::new();
+    let dir = TestDir::new();
     for (text, parts) in cases {
-        place.write("bad.toml", text);
-        refused(&place, &ALL, &["bad.toml"], parts);
+        dir.write("bad.toml", text);
+        refused(&dir, &ALL, &["bad.toml"], parts);
     }
 }
 
-/// Values set on the command line, and what the message about each says is allowed.
+/// Checks values set on the command line, each with the allowed range in the message.
 fn refused_values(cases: &[(&str, &str)]) {
-    let place = Place::new();
+    let dir = TestDir::new();
     for (set, allowed) in cases {
         let (key, value) = set.split_once('=').expect("key=value");
-        refused(&place, &["check"], &["good.toml", "--set", set], &["good.toml: ", key, value, allowed]);
+        refused(&dir, &["check"], &["good.toml", "--set", set], &["good.toml: ", key, value, allowed]);
     }
     let (set, allowed) = cases[0];
-    refused(&place, &ALL, &["good.toml", "--set", set], &[allowed]);
+    refused(&dir, &ALL, &["good.toml", "--set", set], &[allowed]);
 }
 
 #[test]
-fn unknown_keys() {
+fn unknown_keys_are_refused() {
     refused_texts(&[
         ("[run]\nsed = 3\n[[station]]\n", &["bad.toml:2: run.sed = 3", "unknown field", "`seed`"]),
         ("[radio]\n[[station]]\n", &["bad.toml:1: radio", "unknown field", "`cell`"]),
@@ -73,7 +73,7 @@ fn unknown_keys() {
 }
 
 #[test]
-fn units() {
+fn wrong_units_are_refused() {
     refused_texts(&[
         (
             "[run]\nduration = \"5 Mb/s\"\n[[station]]\n",
@@ -103,7 +103,7 @@ fn units() {
 }
 
 #[test]
-fn types() {
+fn wrong_types_are_refused() {
     refused_texts(&[
         ("[run]\nseed = \"one\"\n[[station]]\n", &["bad.toml:2: run.seed = \"one\"", "whole number"]),
         ("[run]\nseed = 1.5\n[[station]]\n", &["bad.toml:2: run.seed = 1.5", "whole number"]),
@@ -139,7 +139,7 @@ fn types() {
 }
 
 #[test]
-fn broken_files() {
+fn broken_files_are_refused() {
     refused_texts(&[
         ("[cell\n", &["bad.toml:1: "]),
         ("[[station]]\ncount = \n", &["bad.toml:2: "]),
@@ -152,26 +152,26 @@ fn broken_files() {
         (" \n\t\n", &["bad.toml: ", "empty", "[[station]]"]),
         ("# only a comment\n", &["bad.toml: station.count = 0", "1 to 1000"]),
     ]);
-    let place = Place::new();
-    place.write(
+    let dir = TestDir::new();
+    dir.write(
         "garbage",
         (0..5000u32).map(|n| (n.wrapping_mul(2_654_435_761) >> 13) as u8).collect::<Vec<_>>(),
     );
     let built_in = "uplink-limited, single-station";
-    refused(&place, &ALL, &["garbage"], &["garbage: ", "UTF-8"]);
-    refused(&place, &ALL, &["missing.toml"], &["missing.toml: ", "No such file", built_in]);
-    refused(&place, &ALL, &["."], &[".: ", "directory", built_in]);
-    refused(&place, &ALL, &["good.toml/x"], &["good.toml/x: ", "directory"]);
-    refused(&place, &ALL, &[""], &[built_in]);
-    refused(&place, &ALL, &["/dev/null"], &["/dev/null: ", "empty"]);
-    place.write("deep.toml", format!("x = {}", "[".repeat(100_000)));
-    refused(&place, &ALL, &["deep.toml"], &["deep.toml:1: "]);
-    place.write("many.toml", "[[station]]\n".repeat(100_000));
-    refused(&place, &ALL, &["many.toml"], &["many.toml", "station.count = 100000", "1 to 1000"]);
+    refused(&dir, &ALL, &["garbage"], &["garbage: ", "UTF-8"]);
+    refused(&dir, &ALL, &["missing.toml"], &["missing.toml: ", "No such file", built_in]);
+    refused(&dir, &ALL, &["."], &[".: ", "directory", built_in]);
+    refused(&dir, &ALL, &["good.toml/x"], &["good.toml/x: ", "directory"]);
+    refused(&dir, &ALL, &[""], &[built_in]);
+    refused(&dir, &ALL, &["/dev/null"], &["/dev/null: ", "empty"]);
+    dir.write("deep.toml", format!("x = {}", "[".repeat(100_000)));
+    refused(&dir, &ALL, &["deep.toml"], &["deep.toml:1: "]);
+    dir.write("many.toml", "[[station]]\n".repeat(100_000));
+    refused(&dir, &ALL, &["many.toml"], &["many.toml", "station.count = 100000", "1 to 1000"]);
 }
 
 #[test]
-fn numbers_of_stations() {
+fn wrong_numbers_of_stations_are_refused() {
     const U64_MAX: &str = "18446744073709551615";
     const I64_MAX: &str = "9223372036854775807";
     let twice = |count: &str| format!("[[station]]\ncount = {count}\n[[station]]\ncount = {count}\n");
@@ -190,7 +190,7 @@ fn numbers_of_stations() {
 }
 
 #[test]
-fn run_and_core_values_out_of_range() {
+fn run_and_core_values_out_of_range_are_refused() {
     refused_values(&[
         ("run.duration=0 s", "1 ms to 86400 s"),
         ("run.duration=86401 s", "1 ms to 86400 s"),
@@ -198,7 +198,7 @@ fn run_and_core_values_out_of_range() {
         ("run.warmup=18446744073 s", "less than run.duration"),
         ("run.sample=1 us", "1 ms or more"),
     ]);
-    let place = Place::new();
+    let dir = TestDir::new();
     for (hop, parts) in [
         ("{rate=\"1 b/s\",delay=\"0 s\"}", ["core.hops.0.rate = 1 b/s", "1 kb/s to 1000 Gb/s"]),
         ("{rate=\"1001 Gb/s\",delay=\"0 s\"}", ["core.hops.0.rate = 1001 Gb/s", "1 kb/s to 1000 Gb/s"]),
@@ -214,12 +214,12 @@ fn run_and_core_values_out_of_range() {
             ["core.hops.1.per_cell = false", "hops that all cells share come first"],
         ),
     ] {
-        refused(&place, &["check"], &["good.toml", "--set", &format!("core.hops=[{hop}]")], &parts);
+        refused(&dir, &["check"], &["good.toml", "--set", &format!("core.hops=[{hop}]")], &parts);
     }
 }
 
 #[test]
-fn cell_values_out_of_range() {
+fn cell_values_out_of_range_are_refused() {
     refused_values(&[
         ("cell.bandwidth=21 MHz", "1.4, 3, 5, 10, 15 or 20 MHz"),
         ("cell.bandwidth=0 Hz", "1.4, 3, 5, 10, 15 or 20 MHz"),
@@ -260,13 +260,13 @@ fn cell_values_out_of_range() {
         ("ack_filter.scheme=hybrid(0)", "T from 1"),
         ("ack_filter.scheme=passive(2)", "RATIO from 0 to 1"),
     ]);
-    let place = Place::new();
+    let dir = TestDir::new();
     let narrow = ["good.toml", "--set", "cell.uplink_bandwidth=1.4 MHz", "--set", "cell.pucch_prb=6"];
-    refused(&place, &ALL, &narrow, &["cell.pucch_prb = 6", "0 to 5", "uplink's 6 resource blocks"]);
+    refused(&dir, &ALL, &narrow, &["cell.pucch_prb = 6", "0 to 5", "uplink's 6 resource blocks"]);
 }
 
 #[test]
-fn tcp_and_station_values_out_of_range() {
+fn tcp_and_station_values_out_of_range_are_refused() {
     refused_values(&[
         ("tcp.segment_size=63 B", "64 B to 8948 B"),
         ("tcp.segment_size=8949 B", "64 B to 8948 B"),
@@ -291,14 +291,14 @@ fn tcp_and_station_values_out_of_range() {
         ("station.0.start=86401 s", "0 s to 86400 s"),
         ("station.0.start_spread=86401 s", "0 s to 86400 s"),
     ]);
-    let place = Place::new();
+    let dir = TestDir::new();
     let reversed = ["good.toml", "--set", "station.uplink_sinr=[\"5 dB\", \"1 dB\"]"];
-    refused(&place, &ALL, &reversed, &["[\"5 dB\", \"1 dB\"]", "the lower end of a range first"]);
+    refused(&dir, &ALL, &reversed, &["[\"5 dB\", \"1 dB\"]", "the lower end of a range first"]);
 }
 
 #[test]
-fn forms_of_set() {
-    let place = Place::new();
+fn malformed_settings_are_refused() {
+    let dir = TestDir::new();
     for (set, part) in [
         ("", "write key=value"),
         ("cell.bandwidth", "write key=value"),
@@ -317,17 +317,17 @@ fn forms_of_set() {
         ("cell.bandwidth=\"10 MHz", "cell.bandwidth"),
         ("run.seed=1\nrun.duration=\"1 s\"", "run.seed"),
     ] {
-        refused(&place, &ALL, &["good.toml", "--set", set], &["good.toml: ", part]);
+        refused(&dir, &ALL, &["good.toml", "--set", set], &["good.toml: ", part]);
     }
-    refused(&place, &ALL, &["good.toml", "--set"], &["--set"]);
-    place.write("two.toml", "[[station]]\n[[station]]\n");
-    refused(&place, &ALL, &["two.toml", "--set", "station.count=2"], &["write station.0 to station.1"]);
+    refused(&dir, &ALL, &["good.toml", "--set"], &["--set"]);
+    dir.write("two.toml", "[[station]]\n[[station]]\n");
+    refused(&dir, &ALL, &["two.toml", "--set", "station.count=2"], &["write station.0 to station.1"]);
 }
 
-/// Values at the ends of their ranges are simulated without panic and in bounded time.
+/// Values at the ends of their ranges are simulated without a panic, a hang or infinite figures.
 #[test]
-fn extreme_valid_values() {
-    let place = Place::new();
+fn extreme_valid_values_are_simulated() {
+    let dir = TestDir::new();
     for sets in [
         &["run.sample=18446744073 s"][..],
         &["run.seed=9223372036854775807"],
@@ -359,19 +359,19 @@ fn extreme_valid_values() {
     ] {
         let mut args = vec!["run", "good.toml"];
         sets.iter().for_each(|set| args.extend(["--set", set]));
-        let said = place.paceline(&args);
-        assert!(said.code == 0 && said.stderr.is_empty(), "{sets:?}: {said:?}");
-        assert!(said.stdout.starts_with("good, simulated: "), "{sets:?}: {said:?}");
-        assert!(!said.stdout.contains("NaN") && !said.stdout.contains("inf"), "{sets:?}: {said:?}");
+        let output = dir.paceline(&args);
+        assert!(output.code == 0 && output.stderr.is_empty(), "{sets:?}: {output:?}");
+        assert!(output.stdout.starts_with("good, simulated: "), "{sets:?}: {output:?}");
+        assert!(!output.stdout.contains("NaN") && !output.stdout.contains("inf"), "{sets:?}: {output:?}");
     }
 }
 
 #[test]
-fn a_parity_that_cannot_end_well_does_not_begin() {
-    let place = Place::new();
-    refused(&place, &["parity"], &["--link", "parity-none"], &["parity-none", "parity-fixed"]);
+fn bad_arguments_of_parity_are_refused_before_a_run() {
+    let dir = TestDir::new();
+    refused(&dir, &["parity"], &["--link", "parity-none"], &["parity-none", "parity-fixed"]);
     for args in [["parity", "--out", "missing/parity.json"], ["parity", "--seeds", "0"]] {
-        let said = place.paceline(&args);
-        assert_message(&said, &args, &args[2..]);
+        let output = dir.paceline(&args);
+        assert_message(&output, &args, &args[2..]);
     }
 }

@@ -1,11 +1,11 @@
-//! Options, results folders, and standard output that cannot be written to.
+//! Bad options, results folders that cannot be used, and standard output that cannot be written to.
 
-use crate::common::{GOOD, Place};
+use crate::common::{GOOD, TestDir};
 use crate::{assert_message, refused};
 
 #[test]
-fn options() {
-    let place = Place::new();
+fn bad_options_are_refused() {
+    let dir = TestDir::new();
     let radio = ["run", "emulate"];
     for (commands, args, parts) in [
         (&radio[..1], &["--seeds", "0"][..], &["--seeds", "'0'", "1..=10000"][..]),
@@ -24,26 +24,29 @@ fn options() {
         (&radio[1..], &["--station", "1-0"], &["--station 1-0", "0 to 0"]),
         (&radio[1..], &["--station", "99999999999999999999"], &["--station 99999999999999999999"]),
     ] {
-        refused(&place, commands, &[&["good.toml"], args].concat(), parts);
+        refused(&dir, commands, &[&["good.toml"], args].concat(), parts);
     }
     for args in [&["run", "good.toml", "--pcap"][..], &["emulate", "good.toml", "--pcap", "--", "true"]] {
-        assert_message(&place.paceline(args), args, &["--out"]);
+        assert_message(&dir.paceline(args), args, &["--out"]);
     }
     let several = ["emulate", "good.toml", "--set", "station.count=10", "--station", "0-9", "--out", "new"];
-    assert_message(&place.paceline(&several), &several, &["COMMAND"]);
+    assert_message(&dir.paceline(&several), &several, &["COMMAND"]);
     let beyond = ["emulate", "good.toml", "--set", "station.count=3", "--station", "0,2-3", "--", "true"];
-    assert_message(&place.paceline(&beyond), &beyond, &["--station 2-3", "0 to 2", "0-2"]);
+    assert_message(&dir.paceline(&beyond), &beyond, &["--station 2-3", "0 to 2", "0-2"]);
     for args in [&[][..], &["run"], &["check"], &["emulate"], &["compare"], &["simulate"]] {
-        let said = place.paceline(args);
-        assert!(said.code == 2 && said.stdout.is_empty() && !said.stderr.is_empty(), "{args:?}: {said:?}");
+        let output = dir.paceline(args);
+        assert!(
+            output.code == 2 && output.stdout.is_empty() && !output.stderr.is_empty(),
+            "{args:?}: {output:?}"
+        );
     }
 }
 
 #[test]
-fn results_folders() {
-    let place = Place::new();
-    std::fs::create_dir_all(place.join("full/inner")).unwrap();
-    std::os::unix::fs::symlink("nowhere", place.join("dangling")).unwrap();
+fn unusable_results_folders_are_refused() {
+    let dir = TestDir::new();
+    std::fs::create_dir_all(dir.join("full/inner")).unwrap();
+    std::os::unix::fs::symlink("nowhere", dir.join("dangling")).unwrap();
     let cases = [
         ("full", "not empty"),
         ("good.toml", "is a file"),
@@ -56,18 +59,18 @@ fn results_folders() {
         ("dangling", "--out dangling"),
     ];
     for (out, part) in cases {
-        refused(&place, &["run"], &["good.toml", "--out", out], &["--out", part]);
+        refused(&dir, &["run"], &["good.toml", "--out", out], &["--out", part]);
     }
     let long = "x".repeat(300);
-    refused(&place, &["run"], &["good.toml", "--out", &long], &["--out", "cannot be written"]);
-    assert_eq!(place.read("good.toml"), GOOD);
+    refused(&dir, &["run"], &["good.toml", "--out", &long], &["--out", "cannot be written"]);
+    assert_eq!(dir.read("good.toml"), GOOD);
 }
 
 #[test]
-fn compare_of_no_results() {
-    let place = Place::new();
-    std::fs::create_dir(place.join("empty")).unwrap();
-    std::fs::create_dir(place.join("bad")).unwrap();
+fn folders_without_results_are_not_compared() {
+    let dir = TestDir::new();
+    std::fs::create_dir(dir.join("empty")).unwrap();
+    std::fs::create_dir(dir.join("bad")).unwrap();
     for (text, part) in [
         ("", "EOF"),
         ("{", "EOF"),
@@ -78,25 +81,25 @@ fn compare_of_no_results() {
         ("{\"mean\": {\"goodput_mbps\": \"1\"}}", "mean"),
         ("\u{0}", "line 1"),
     ] {
-        place.write("bad/summary.json", text);
+        dir.write("bad/summary.json", text);
         let args = ["compare", "bad"];
-        assert_message(&place.paceline(&args), &args, &["bad/summary.json", part]);
+        assert_message(&dir.paceline(&args), &args, &["bad/summary.json", part]);
     }
     for folder in ["empty", "missing", "good.toml"] {
         let args = ["compare", folder];
-        assert_message(&place.paceline(&args), &args, &[&format!("{folder}/summary.json")]);
+        assert_message(&dir.paceline(&args), &args, &[&format!("{folder}/summary.json")]);
     }
 }
 
 #[test]
-fn a_file_that_cannot_be_written_to() {
-    let place = Place::new();
+fn a_closed_pipe_is_no_error_and_a_full_device_is() {
+    let dir = TestDir::new();
     for args in ["check good.toml", "run good.toml", "run good.toml --json", "doctor"] {
-        let closed = place.shell(&format!("(sleep 0.2; $PACELINE {args}; echo $? >&2) | true"));
-        assert_eq!(closed.stderr, "0\n", "{args}: a reader that has gone is no failure");
-        let full = place.shell(&format!("$PACELINE {args} > /dev/full"));
+        let closed = dir.shell(&format!("(sleep 0.2; $PACELINE {args}; echo $? >&2) | true"));
+        assert_eq!(closed.stderr, "0\n", "{args}: a closed pipe is no error");
+        let full = dir.shell(&format!("$PACELINE {args} > /dev/full"));
         assert_eq!(full.code, 1, "{args}: {full:?}");
         assert!(full.stderr.starts_with("paceline: cannot write to standard output: "), "{full:?}");
     }
-    assert_eq!(place.shell("$PACELINE check missing.toml 2> /dev/full").code, 2);
+    assert_eq!(dir.shell("$PACELINE check missing.toml 2> /dev/full").code, 2);
 }

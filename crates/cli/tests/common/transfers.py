@@ -1,35 +1,42 @@
-"""Many transfers at once: `serve PORT FILE` sends the file to whoever connects; `fetch HOST PORT COUNT FILE SECONDS`
-says how that many of them end, as JSON: whole, wrong, reset, or hanging."""
+"""Many downloads of one file at once.
 
-import hashlib, json, socket, sys, threading
+`transfers.py serve PORT FILE` sends the file to every client. `transfers.py fetch HOST PORT COUNT FILE SECONDS` prints as
+JSON how many downloads ended in which way: whole, wrong, reset, or hanging (nothing received for so many seconds).
+"""
+
+import contextlib
+import hashlib
+import json
+import socket
+import sys
+import threading
+from pathlib import Path
 
 
-def serve(port, name):
+def serve(port: int, name: str) -> None:
     listener = socket.create_server(("::", port), family=socket.AF_INET6, dualstack_ipv6=True, backlog=1024)
 
-    def send(connection):
-        try:
-            with connection, open(name, "rb") as file:
-                connection.sendfile(file)
-        except OSError:
-            pass
+    def send(connection: socket.socket) -> None:
+        with contextlib.suppress(OSError), connection, Path(name).open("rb") as file:
+            connection.sendfile(file)
 
     while True:
         connection, _ = listener.accept()
         threading.Thread(target=send, args=(connection,), daemon=True).start()
 
 
-def fetch(host, port, count, name, seconds):
-    wanted = hashlib.sha256(open(name, "rb").read()).digest()
-    ends, lock = {"whole": 0, "wrong": 0, "reset": 0, "hanging": 0}, threading.Lock()
+def fetch(host: str, port: int, count: int, name: str, seconds: float) -> None:
+    expected = hashlib.sha256(Path(name).read_bytes()).digest()
+    ends = {"whole": 0, "wrong": 0, "reset": 0, "hanging": 0}
+    lock = threading.Lock()
 
-    def receive():
+    def receive() -> None:
         digest = hashlib.sha256()
         try:
             with socket.create_connection((host, port), timeout=seconds) as connection:
                 while part := connection.recv(1 << 16):
                     digest.update(part)
-            end = "whole" if digest.digest() == wanted else "wrong"
+            end = "whole" if digest.digest() == expected else "wrong"
         except TimeoutError:
             end = "hanging"
         except OSError:

@@ -1,151 +1,157 @@
-//! How emulations end: exit codes, signals, and what is left behind.
+//! The end of an emulation: exit codes, signals, and no devices, namespaces or processes left behind.
 
-use crate::common::outer::{Outer, have, namespace_in_use, random_bytes, runs, signal, skip, until};
-use crate::common::{PACELINE, Place};
-use crate::{ONE, SHORTLY, assert_good, assert_report, http, summary};
+use crate::common::emulation::EmulationHost;
+use crate::common::namespace::{
+    have_programs, is_running, namespace_in_use, random_bytes, signal, skip, wait_for,
+};
+use crate::common::{PACELINE, TestDir};
+use crate::{ONE, assert_good, assert_report, summary};
 use serde_json::Value;
-use std::time::Duration;
 
-/// A program that says who and where it is and then waits.
-const WAIT: &str = "echo $$ > pid; readlink /proc/self/ns/net > ns; exec sleep 25";
+/// A program that writes its process and its namespace to files and sleeps, far longer than the hang guard.
+const WAIT: &str = "echo $$ > pid; readlink /proc/self/ns/net > ns; exec sleep 1000";
 
 #[test]
-fn exit_codes_and_output() {
-    let Some(outer) = Outer::new(&[]) else { return };
-    let said =
-        outer.emulate(ONE, &["--", "sh", "-c", "echo $PACELINE_STATION $PACELINE_HOST $PACELINE_HOST6"]);
-    assert_good(&said);
-    assert_eq!(said.stdout, "0 198.18.0.1 2001:2::1\n");
-    let said = outer.emulate(ONE, &["--json", "--", "true"]);
-    assert_good(&said);
-    let json: Value = serde_json::from_str(&said.stdout).expect("it is JSON");
+fn exit_code_and_messages_tell_how_programs_ended() {
+    let Some(host) = EmulationHost::new(&[]) else { return };
+    let output =
+        host.emulate(ONE, &["--", "sh", "-c", "echo $PACELINE_STATION $PACELINE_HOST $PACELINE_HOST6"]);
+    assert_good(&output);
+    assert_eq!(output.stdout, "0 198.18.0.1 2001:2::1\n");
+    let output = host.emulate(ONE, &["--json", "--", "true"]);
+    assert_good(&output);
+    let json: Value = serde_json::from_str(&output.stdout).expect("it is JSON");
     assert_eq!(json["mode"], "emulated");
 
-    let said = outer.emulate(ONE, &["--", "sh", "-c", "exit 7"]);
+    let output = host.emulate(ONE, &["--", "sh", "-c", "exit 7"]);
     assert_eq!(
-        (said.code, said.stderr.contains("station 0 ended with exit status: 7")),
+        (output.code, output.stderr.contains("station 0 ended with exit status: 7")),
         (1, true),
-        "{said:?}"
+        "{output:?}"
     );
     let two = ["--station", "0-1", "--", "sh", "-c", "exit $PACELINE_STATION"];
-    let said = outer.emulate(&ONE.replace("direction", "count = 2\ndirection"), &two);
+    let output = host.emulate(&ONE.replace("direction", "count = 2\ndirection"), &two);
     assert_eq!(
-        (said.code, said.stderr.contains("station 1 ended with exit status: 1")),
+        (output.code, output.stderr.contains("station 1 ended with exit status: 1")),
         (1, true),
-        "{said:?}"
+        "{output:?}"
     );
-    assert!(!said.stderr.contains("station 0 ended"), "{said:?}");
-    let said = outer.emulate(ONE, &["--", "sh", "-c", "kill -9 $$"]);
-    assert_eq!((said.code, said.stderr.contains("signal: 9 (SIGKILL)")), (1, true), "{said:?}");
+    assert!(!output.stderr.contains("station 0 ended"), "{output:?}");
+    let output = host.emulate(ONE, &["--", "sh", "-c", "kill -9 $$"]);
+    assert_eq!((output.code, output.stderr.contains("signal: 9 (SIGKILL)")), (1, true), "{output:?}");
     for (program, why) in [("no-such-program", "No such file"), ("/tmp", "Permission denied")] {
-        let said = outer.emulate(ONE, &["--out", "out", "--", program]);
+        let output = host.emulate(ONE, &["--out", "out", "--", program]);
         let message = format!("paceline: cannot run `{program}`: {why}");
-        assert!(said.code == 1 && said.stderr.starts_with(&message) && said.stdout.is_empty(), "{said:?}");
-        assert_eq!(said.stderr.lines().count(), 1, "{said:?}");
-        assert!(outer.place.names().iter().all(|name| !name.to_string_lossy().contains("out/")), "{program}");
-        assert!(!outer.place.join("out").exists() && !outer.place.join(".out.partial").exists());
+        assert!(
+            output.code == 1 && output.stderr.starts_with(&message) && output.stdout.is_empty(),
+            "{output:?}"
+        );
+        assert_eq!(output.stderr.lines().count(), 1, "{output:?}");
+        assert!(host.dir.paths().iter().all(|name| !name.to_string_lossy().contains("out/")), "{program}");
+        assert!(!host.dir.join("out").exists() && !host.dir.join(".out.partial").exists());
     }
-    assert_eq!(outer.devices(), "");
+    assert_eq!(host.tun_devices(), "");
 }
 
 #[test]
-fn a_signal_ends_program_and_devices() {
-    let Some(outer) = Outer::new(&[]) else { return };
+fn a_signal_ends_programs_and_removes_devices() {
+    let Some(host) = EmulationHost::new(&[]) else { return };
     for name in ["INT", "TERM"] {
-        let mut paceline = outer.start(ONE, &["--out", name, "--", "sh", "-c", WAIT]);
-        let (pid, ns) = waiting(&outer);
-        assert!(runs(pid) && namespace_in_use(&ns) && outer.devices().starts_with("paceline0"));
+        let mut paceline = host.start(ONE, &["--out", name, "--", "sh", "-c", WAIT]);
+        let (pid, ns) = process_and_namespace(&host);
+        assert!(is_running(pid) && namespace_in_use(&ns) && host.tun_devices().starts_with("paceline0"));
         paceline.signal(name);
-        let said = paceline.finish(SHORTLY);
-        assert_eq!(said.code, 1, "SIG{name}: {said:?}");
-        assert_report(&said);
-        assert!(!runs(pid) && !namespace_in_use(&ns), "SIG{name} left something");
-        assert_eq!(outer.devices(), "", "SIG{name}");
-        assert_eq!(summary(&outer, name)["mode"], "emulated", "results are kept");
+        let output = paceline.finish();
+        assert_eq!(output.code, 1, "SIG{name}: {output:?}");
+        assert_report(&output);
+        assert!(!is_running(pid) && !namespace_in_use(&ns), "SIG{name} left a process or a namespace");
+        assert_eq!(host.tun_devices(), "", "SIG{name}");
+        assert_eq!(summary(&host, name)["mode"], "emulated", "results are kept");
     }
-    // A program that does not listen is killed.
-    let deaf = format!("trap '' INT TERM; {WAIT}");
-    let mut paceline = outer.start(ONE, &["--", "sh", "-c", &deaf]);
-    let (pid, ns) = waiting(&outer);
+    // A program that ignores SIGTERM is killed.
+    let stubborn = format!("trap '' INT TERM; {WAIT}");
+    let mut paceline = host.start(ONE, &["--", "sh", "-c", &stubborn]);
+    let (pid, ns) = process_and_namespace(&host);
     paceline.signal("TERM");
-    let said = paceline.finish(SHORTLY);
-    assert!(said.code == 1 && said.stderr.contains("SIGKILL"), "{said:?}");
-    assert!(!runs(pid) && !namespace_in_use(&ns));
+    let output = paceline.finish();
+    assert!(output.code == 1 && output.stderr.contains("SIGKILL"), "{output:?}");
+    assert!(!is_running(pid) && !namespace_in_use(&ns));
 }
 
-/// Process and namespace of [`WAIT`], once it runs.
-fn waiting(outer: &Outer) -> (u32, String) {
-    let read =
-        |name: &str| std::fs::read_to_string(outer.place.join(name)).ok().filter(|t| t.ends_with('\n'));
-    let (pid, ns) = until("the program", || Some((read("pid")?, read("ns")?)));
-    ["pid", "ns"].iter().for_each(|name| std::fs::remove_file(outer.place.join(name)).unwrap());
+/// Waits until [`WAIT`] runs; gives its process and its namespace.
+fn process_and_namespace(host: &EmulationHost) -> (u32, String) {
+    let read = |name: &str| std::fs::read_to_string(host.dir.join(name)).ok().filter(|t| t.ends_with('\n'));
+    let (pid, ns) = wait_for("the program", || Some((read("pid")?, read("ns")?)));
+    ["pid", "ns"].iter().for_each(|name| std::fs::remove_file(host.dir.join(name)).unwrap());
     (pid.trim().parse().unwrap(), ns.trim().to_owned())
 }
 
 #[test]
 fn a_killed_program_ends_the_emulation() {
-    let Some(outer) = Outer::new(&[]) else { return };
-    let mut paceline = outer.start(ONE, &["--", "sh", "-c", WAIT]);
-    let (pid, ns) = waiting(&outer);
+    let Some(host) = EmulationHost::new(&[]) else { return };
+    let mut paceline = host.start(ONE, &["--", "sh", "-c", WAIT]);
+    let (pid, ns) = process_and_namespace(&host);
     signal(pid, "KILL");
-    let said = paceline.finish(SHORTLY);
-    assert!(said.code == 1 && said.stderr.contains("station 0 ended with signal: 9 (SIGKILL)"), "{said:?}");
-    assert_report(&said);
+    let output = paceline.finish();
+    assert!(
+        output.code == 1 && output.stderr.contains("station 0 ended with signal: 9 (SIGKILL)"),
+        "{output:?}"
+    );
+    assert_report(&output);
     assert!(!namespace_in_use(&ns));
-    assert_eq!(outer.devices(), "");
+    assert_eq!(host.tun_devices(), "");
 }
 
 #[test]
-fn nothing_is_left_when_paceline_is_killed() {
-    let Some(outer) = Outer::new(&[]) else { return };
+fn a_killed_paceline_leaves_no_process_namespace_or_device() {
+    let Some(host) = EmulationHost::new(&[]) else { return };
     let scenario = ONE.replace("direction", "count = 2\ndirection");
     for script in [WAIT, &format!("trap '' TERM HUP INT; {WAIT}")] {
-        let mut paceline = outer.start(&scenario, &["--out", "out", "--", "sh", "-c", script]);
-        let (pid, ns) = waiting(&outer);
+        let mut paceline = host.start(&scenario, &["--out", "out", "--", "sh", "-c", script]);
+        let (pid, ns) = process_and_namespace(&host);
         paceline.signal("KILL");
-        paceline.finish(SHORTLY);
-        until("the end of the program", || (!runs(pid) && !namespace_in_use(&ns)).then_some(()));
-        until("the end of the device", || outer.devices().is_empty().then_some(()));
-        assert!(!outer.place.join("out").exists(), "half results under the name of whole ones");
+        paceline.finish();
+        wait_for("the end of the program", || (!is_running(pid) && !namespace_in_use(&ns)).then_some(()));
+        wait_for("the end of the device", || host.tun_devices().is_empty().then_some(()));
+        assert!(!host.dir.join("out").exists(), "partial results under the final name");
     }
-    // The next emulation is not in its way.
-    assert_good(&outer.emulate(ONE, &["--out", "out", "--", "true"]));
-    assert!(outer.place.join("out/summary.json").exists() && !outer.place.join(".out.partial").exists());
+    // The next emulation takes over the partial folder.
+    assert_good(&host.emulate(ONE, &["--out", "out", "--", "true"]));
+    assert!(host.dir.join("out/summary.json").exists() && !host.dir.join(".out.partial").exists());
 }
 
 #[test]
-fn a_second_emulation_in_one_namespace_is_refused_and_disturbs_nothing() {
-    let Some(outer) = Outer::new(&["python3", "curl"]) else { return };
-    let file = random_bytes(3_000_000);
-    outer.place.write("file", &file);
-    let _http = http(&outer);
+fn a_second_emulation_in_one_namespace_is_refused_without_harm_to_the_first() {
+    let Some(host) = EmulationHost::new(&["python3", "curl"]) else { return };
+    host.dir.write("file", random_bytes(3_000_000));
+    let _server = host.serve_files();
     let script = "echo $$ > pid; echo x > ns; exec curl -sSf -o got http://198.18.0.1:8000/file";
-    let mut first = outer.start(ONE, &["--", "sh", "-c", script]);
-    waiting(&outer);
-    let second = outer.run(&[PACELINE, "emulate", "radio.toml", "--", "true"]);
+    let mut first = host.start(ONE, &["--", "sh", "-c", script]);
+    process_and_namespace(&host);
+    let second = host.run(&[PACELINE, "emulate", "radio.toml", "--", "true"]);
     assert!(second.code == 1 && second.stderr.lines().count() == 1, "{second:?}");
     println!("{}", second.stderr);
-    assert_good(&first.finish(Duration::from_secs(20)));
-    assert!(std::fs::read(outer.place.join("got")).unwrap() == file);
+    assert_good(&first.finish());
+    host.dir.assert_same("file", "got");
 }
 
 #[test]
-fn without_privileges_it_says_what_is_missing() {
-    let place = Place::new();
+fn without_privileges_the_message_names_the_missing_capability() {
+    let dir = TestDir::new();
     let drop = "setpriv --reuid 65534 --regid 65534 --clear-groups --bounding-set -all --inh-caps=-all";
-    if place.shell("id -u").stdout != "0\n" {
-        let said = place.paceline(&["emulate", "single-station", "--", "true"]);
-        assert!(said.code == 1 && said.stderr.contains("CAP_NET_ADMIN"), "{said:?}");
+    if dir.shell("id -u").stdout != "0\n" {
+        let output = dir.paceline(&["emulate", "single-station", "--", "true"]);
+        assert!(output.code == 1 && output.stderr.contains("CAP_NET_ADMIN"), "{output:?}");
         return;
     }
-    if !have(&["setpriv"]) || place.shell(&format!("{drop} \"$PACELINE\" --version")).code != 0 {
+    if !have_programs(&["setpriv"]) || dir.shell(&format!("{drop} \"$PACELINE\" --version")).code != 0 {
         skip("the program cannot be run by another user here");
         return;
     }
-    let said = place.shell(&format!("{drop} $PACELINE emulate single-station -- true"));
-    assert_eq!((said.code, said.stdout.as_str()), (1, ""), "{said:?}");
-    assert!(said.stderr.starts_with("paceline: emulate: needs CAP_NET_ADMIN"), "{said:?}");
-    assert!(said.stderr.contains("run as root") && said.stderr.lines().count() == 1, "{said:?}");
-    let doctor = place.shell(&format!("{drop} $PACELINE doctor"));
+    let output = dir.shell(&format!("{drop} $PACELINE emulate single-station -- true"));
+    assert_eq!((output.code, output.stdout.as_str()), (1, ""), "{output:?}");
+    assert!(output.stderr.starts_with("paceline: emulate: needs CAP_NET_ADMIN"), "{output:?}");
+    assert!(output.stderr.contains("run as root") && output.stderr.lines().count() == 1, "{output:?}");
+    let doctor = dir.shell(&format!("{drop} $PACELINE doctor"));
     assert!(doctor.code == 0 && doctor.stdout.contains("emulate: no: needs CAP_NET_ADMIN"), "{doctor:?}");
 }

@@ -1,77 +1,68 @@
-//! How a gateway may end: killed, stopped, hung. Connections through it end well, or are reset; none waits for ever.
+//! A gateway that is stopped, killed or hangs: transfers complete or are reset, and none hangs.
 
-use crate::middle::Middle;
+use crate::middlebox::Middlebox;
+use crate::network::{CLIENT, Network, SERVER};
 use crate::servers::{SOCKETS, sockets};
-use crate::town::{CLIENT, SERVER, Town};
 use std::thread::{scope, sleep};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-/// Bytes of each of a hundred downloads.
-const EACH: u64 = 400_000;
+/// Size of each of a hundred downloads.
+const DOWNLOAD_BYTES: u64 = 400_000;
 
-/// A town whose link to clients makes a hundred downloads last some seconds.
-fn town() -> Option<Town> {
-    let town = Town::new(&[CLIENT])?;
-    town.shape("100mbit", "200k");
-    Some(town)
+/// A network with a slow link to the client, so that a hundred downloads last some seconds.
+fn slow_network() -> Option<Network> {
+    let network = Network::new(&[CLIENT])?;
+    network.shape("100mbit", "200k");
+    Some(network)
 }
 
-/// A hundred downloads at once, and how many ended in which way.
-fn herd(town: &Town) -> Vec<(u32, String)> {
-    let said = town.talk(CLIENT.name, "herd", &SERVER.v4(), SOCKETS, EACH);
-    assert_eq!(said.code, 0, "{said:?}");
+/// Runs a hundred downloads at once; gives how many ended in which way.
+fn hundred_downloads(network: &Network) -> Vec<(u32, String)> {
+    let output = network.exchange(CLIENT.name, "hundred-downloads", &SERVER.v4(), SOCKETS, DOWNLOAD_BYTES);
+    assert_eq!(output.code, 0, "{output:?}");
     let line = |line: &str| {
         let (count, end) = line.split_once(' ').expect("count and end");
         (count.parse().expect("a count"), end.to_owned())
     };
-    said.stdout.lines().map(line).collect()
-}
-
-fn well(town: &Town, what: &str, number: u64) -> String {
-    let said = town.talk(CLIENT.name, what, &SERVER.v4(), SOCKETS, number);
-    assert_eq!(said.code, 0, "{what}: {said:?}");
-    said.stdout
+    output.stdout.lines().map(line).collect()
 }
 
 #[test]
-fn a_stop_lets_a_hundred_downloads_finish() {
-    let Some(town) = town() else { return };
-    let _servers = sockets(&town);
-    let mut middle = Middle::start(&town, "");
+fn a_stop_lets_a_hundred_downloads_complete() {
+    let Some(network) = slow_network() else { return };
+    let _servers = sockets(&network);
+    let mut middlebox = Middlebox::start(&network, "");
     scope(|scope| {
-        let downloads = scope.spawn(|| herd(&town));
-        let idle = scope.spawn(|| well(&town, "idle", 6));
-        let upload = scope.spawn(|| well(&town, "uphill", 40_000_000));
+        let downloads = scope.spawn(|| hundred_downloads(&network));
+        let idle = scope.spawn(|| network.exchange_ok("idle", 6));
+        let upload = scope.spawn(|| network.exchange_ok("upload", 40_000_000));
         sleep(Duration::from_millis(1500));
-        let start = Instant::now();
-        middle.signal("TERM");
-        let counters = middle.ended(Duration::from_secs(35));
-        println!("stopped after {:.1} s: {counters}", start.elapsed().as_secs_f64());
+        middlebox.signal("TERM");
+        let counters = middlebox.ended();
+        println!("{counters}");
         assert_eq!(downloads.join().unwrap(), [(100, "exact".to_owned())]);
         idle.join().unwrap();
         upload.join().unwrap();
         counters.assert_some("early-acks");
     });
-    well(&town, "get", 1); // the bridge alone
+    network.exchange_ok("get", 1); // by the bridge alone
 }
 
 #[test]
-fn a_kill_leaves_nobody_waiting() {
-    let Some(town) = town() else { return };
-    let _servers = sockets(&town);
-    let middle = Middle::start(&town, "");
+fn after_a_kill_no_connection_hangs() {
+    let Some(network) = slow_network() else { return };
+    let _servers = sockets(&network);
+    let middlebox = Middlebox::start(&network, "");
     scope(|scope| {
-        // Nothing is owed to these.
-        let idle = scope.spawn(|| well(&town, "idle", 6));
+        // Idle connections and uploads have no exposure: they must go on.
+        let idle = scope.spawn(|| network.exchange_ok("idle", 6));
         sleep(Duration::from_secs(1));
-        let upload = scope.spawn(|| well(&town, "uphill", 40_000_000));
-        let downloads = scope.spawn(|| herd(&town));
+        let upload = scope.spawn(|| network.exchange_ok("upload", 40_000_000));
+        let downloads = scope.spawn(|| hundred_downloads(&network));
         sleep(Duration::from_millis(1500));
-        middle.signal("KILL");
-        let through = Instant::now();
-        well(&town, "get", 1);
-        println!("a new download after the kill: {:.1} s", through.elapsed().as_secs_f64());
-        let again = Middle::start(&town, "");
+        middlebox.signal("KILL");
+        network.exchange_ok("get", 1);
+        let again = Middlebox::start(&network, "");
         idle.join().expect("an idle connection goes on");
         upload.join().expect("an upload goes on");
         let ends = downloads.join().unwrap();
@@ -82,44 +73,44 @@ fn a_kill_leaves_nobody_waiting() {
 }
 
 #[test]
-fn while_it_hangs_the_kernel_forwards() {
-    let Some(town) = town() else { return };
-    let _servers = sockets(&town);
-    let middle = Middle::start(&town, "");
+fn the_kernel_forwards_while_the_gateway_hangs() {
+    let Some(network) = slow_network() else { return };
+    let _servers = sockets(&network);
+    let middlebox = Middlebox::start(&network, "");
     scope(|scope| {
-        // Held in turn: connections at rest, with little, with much on its way down, and on its way up.
-        let idle = scope.spawn(|| well(&town, "idle", 6));
-        let drip = scope.spawn(|| well(&town, "drip", 3));
-        let ping = scope.spawn(|| well(&town, "ping", 4));
+        // Connections without data, with little data, with downloads and with uploads in progress.
+        let idle = scope.spawn(|| network.exchange_ok("idle", 6));
+        let drip = scope.spawn(|| network.exchange_ok("drip", 3));
+        let ping = scope.spawn(|| network.exchange_ok("ping", 4));
         sleep(Duration::from_secs(1));
-        let upload = scope.spawn(|| well(&town, "uphill", 30_000_000));
-        let downloads = scope.spawn(|| herd(&town));
+        let upload = scope.spawn(|| network.exchange_ok("upload", 30_000_000));
+        let downloads = scope.spawn(|| hundred_downloads(&network));
         sleep(Duration::from_secs(1));
-        middle.signal("STOP");
-        well(&town, "short", 200);
-        middle.signal("CONT");
-        well(&town, "get", 2);
-        idle.join().expect("a connection at rest goes on");
-        drip.join().expect("a connection with little on its way goes on");
-        ping.join().expect("questions are answered");
+        middlebox.signal("STOP");
+        network.exchange_ok("short", 200);
+        middlebox.signal("CONT");
+        network.exchange_ok("get", 2);
+        idle.join().expect("an idle connection goes on");
+        drip.join().expect("a connection with little data goes on");
+        ping.join().expect("requests are answered");
         upload.join().expect("an upload goes on");
         assert_eq!(downloads.join().unwrap(), [(100, "exact".to_owned())]);
     });
-    println!("{}", middle.stop());
+    println!("{}", middlebox.stop());
 }
 
 #[test]
-fn starts_and_stops_are_not_noticed() {
-    let Some(town) = town() else { return };
-    let _servers = sockets(&town);
+fn repeated_starts_and_stops_do_no_harm() {
+    let Some(network) = slow_network() else { return };
+    let _servers = sockets(&network);
     scope(|scope| {
-        let ends = scope.spawn(|| herd(&town));
-        let idle = scope.spawn(|| well(&town, "idle", 6));
+        let ends = scope.spawn(|| hundred_downloads(&network));
+        let idle = scope.spawn(|| network.exchange_ok("idle", 6));
         for _ in 0..6 {
-            let mut middle = Middle::start(&town, "drain = \"20 s\"");
+            let mut middlebox = Middlebox::start(&network, "drain = \"20 s\"");
             sleep(Duration::from_millis(500));
-            middle.signal("TERM");
-            middle.ended(Duration::from_secs(25));
+            middlebox.signal("TERM");
+            middlebox.ended();
         }
         assert_eq!(ends.join().unwrap(), [(100, "exact".to_owned())]);
         idle.join().unwrap();

@@ -1,68 +1,68 @@
-//! The servers, each with a configuration of its own in the test's folder and without the host's.
+//! The servers. Each has its own configuration in the test's folder; the host's configuration is not used.
 
-use crate::common::has;
-use crate::common::outer::{Program, random_bytes};
-use crate::town::{SERVER, Town};
+use crate::common::has_program;
+use crate::common::namespace::{Program, random_bytes};
+use crate::network::{Network, SERVER};
 use std::fs;
 use std::os::unix::fs::symlink;
 
-/// Ports of `sockets.py`: everything, the same for short connections, and Multipath TCP.
+/// Port of `sockets.py serve`.
 pub const SOCKETS: u16 = 7000;
-/// Short connections have a process of their own.
+/// Port of a second process of `sockets.py serve`, for the many short connections.
 pub const SHORT: u16 = 7001;
-/// Multipath TCP.
+/// Port of `sockets.py serve` with Multipath TCP.
 pub const MPTCP: u16 = 7002;
-/// A WebSocket.
+/// Port of the WebSocket server.
 pub const WEBSOCKET: u16 = 7003;
-/// Servers of `iperf3`, one for each direction.
+/// Ports of the servers of `iperf3`, one for each direction.
 pub const IPERF3: [u16; 3] = [5201, 5202, 5203];
-/// Files in `www`, with their lengths.
+/// Files in `www`, with their lengths in bytes.
 pub const FILES: [(&str, u64); 3] = [("small", 5_000), ("middle", 2_000_000), ("large", 12_000_000)];
 
-/// Starts those that this host has.
-pub fn start(town: &Town) -> Vec<Program> {
-    let place = &town.place;
-    fs::create_dir(place.join("www")).unwrap();
+/// Starts the servers that are installed on this host.
+pub fn start(network: &Network) -> Vec<Program> {
+    let dir = &network.dir;
+    fs::create_dir(dir.join("www")).unwrap();
     for (name, length) in FILES {
-        place.write(&format!("www/{name}"), random_bytes(length));
+        dir.write(&format!("www/{name}"), random_bytes(length));
     }
-    town.must(SERVER.name, "mkdir -m 777 www/in empty && chmod 755 www empty");
-    let mut servers = sockets(town);
+    network.shell_ok(SERVER.name, "mkdir -m 777 www/in empty && chmod 755 www empty");
+    let mut servers = sockets(network);
     for (program, serve) in [
-        ("nginx", nginx as fn(&Town) -> Vec<Program>),
+        ("nginx", nginx as fn(&Network) -> Vec<Program>),
         ("iperf3", iperf3),
         ("sshd", sshd),
         ("rsync", rsync),
         ("vsftpd", vsftpd),
         ("psql", postgresql),
     ] {
-        if has(program) {
-            servers.extend(serve(town));
+        if has_program(program) {
+            servers.extend(serve(network));
         }
     }
     servers
 }
 
-/// `sockets.py` on its ports.
-pub fn sockets(town: &Town) -> Vec<Program> {
+/// Starts `sockets.py serve` on its three ports.
+pub fn sockets(network: &Network) -> Vec<Program> {
     let serve = |port: u16, kind: &[&str]| {
         let number = port.to_string();
         let argv = [&["python3", "sockets.py", "serve", &number], kind].concat();
-        town.serve(&format!("sockets-{port}"), port, &argv)
+        network.serve(&format!("sockets-{port}"), port, &argv)
     };
     vec![serve(SOCKETS, &[]), serve(SHORT, &[]), serve(MPTCP, &["mptcp"])]
 }
 
-fn nginx(town: &Town) -> Vec<Program> {
-    town.must(
+fn nginx(network: &Network) -> Vec<Program> {
+    network.shell_ok(
         SERVER.name,
         "openssl req -x509 -newkey rsa:2048 -nodes -days 2 -subj /CN=server -keyout key.pem -out cert.pem",
     );
-    let root = town.place.path().display();
+    let root = network.dir.path().display();
     let temporary: String = ["client_body", "proxy", "fastcgi", "uwsgi", "scgi"]
         .map(|kind| format!("{kind}_temp_path {root}/{kind};\n"))
         .concat();
-    town.place.write(
+    network.dir.write(
         "nginx.conf",
         format!(
             "user root; daemon off; master_process off; pid {root}/nginx.pid; error_log {root}/nginx.log;\n\
@@ -74,24 +74,25 @@ fn nginx(town: &Town) -> Vec<Program> {
         ),
     );
     let file = format!("{root}/nginx.conf");
-    vec![town.serve("nginx", 80, &["nginx", "-e", "stderr", "-c", &file])]
+    vec![network.serve("nginx", 80, &["nginx", "-e", "stderr", "-c", &file])]
 }
 
-fn iperf3(town: &Town) -> Vec<Program> {
-    let serve =
-        |port: u16| town.serve(&format!("iperf3-{port}"), port, &["iperf3", "-s", "-p", &port.to_string()]);
+fn iperf3(network: &Network) -> Vec<Program> {
+    let serve = |port: u16| {
+        network.serve(&format!("iperf3-{port}"), port, &["iperf3", "-s", "-p", &port.to_string()])
+    };
     IPERF3.map(serve).into()
 }
 
-/// The server of `ssh` with keys and settings of its own. It wants a folder in `/run`, which is given to it alone.
-fn sshd(town: &Town) -> Vec<Program> {
-    let root = town.place.path().display().to_string();
-    town.must(
+/// The server of `ssh` with its own keys. It needs the folder `/run/sshd`, which is made in a mount namespace of its own.
+fn sshd(network: &Network) -> Vec<Program> {
+    let root = network.dir.path().display().to_string();
+    network.shell_ok(
         SERVER.name,
         "ssh-keygen -q -t ed25519 -N '' -f host-key && ssh-keygen -q -t ed25519 -N '' -f user-key && \
          cp user-key.pub authorized",
     );
-    town.place.write(
+    network.dir.write(
         "sshd_config",
         format!(
             "Port 2222\nHostKey {root}/host-key\nPidFile none\nAuthorizedKeysFile {root}/authorized\n\
@@ -99,34 +100,38 @@ fn sshd(town: &Town) -> Vec<Program> {
              Subsystem sftp internal-sftp\n"
         ),
     );
-    town.place.write(
+    network.dir.write(
         "ssh_config",
         format!(
             "Host *\nPort 2222\nUser root\nIdentityFile {root}/user-key\nIdentitiesOnly yes\nBatchMode yes\n\
              StrictHostKeyChecking no\nUserKnownHostsFile /dev/null\nLogLevel ERROR\n"
         ),
     );
-    // sshd refuses to be called by a relative name.
+    // sshd must be started by its absolute path.
     let script = "mount -t tmpfs none /run && mkdir -m 755 /run/sshd && \
                   exec $(command -v sshd) -D -e -f $PWD/sshd_config";
-    vec![town.serve("sshd", 2222, &["unshare", "-m", "sh", "-c", script])]
+    vec![network.serve("sshd", 2222, &["unshare", "-m", "sh", "-c", script])]
 }
 
-fn rsync(town: &Town) -> Vec<Program> {
-    let root = town.place.path().display();
-    town.place.write(
+fn rsync(network: &Network) -> Vec<Program> {
+    let root = network.dir.path().display();
+    network.dir.write(
         "rsyncd.conf",
         format!(
             "port = 8730\nuse chroot = no\nuid = root\ngid = root\n[www]\npath = {root}/www\nread only = no\n"
         ),
     );
-    vec![town.serve("rsync", 8730, &["rsync", "--daemon", "--no-detach", "--config=rsyncd.conf", "--ipv4"])]
+    vec![network.serve(
+        "rsync",
+        8730,
+        &["rsync", "--daemon", "--no-detach", "--config=rsyncd.conf", "--ipv4"],
+    )]
 }
 
-/// Anonymous, and connects to the client for data.
-fn vsftpd(town: &Town) -> Vec<Program> {
-    let root = town.place.path().display();
-    town.place.write(
+/// An FTP server for anonymous users that opens data connections to the client (active mode).
+fn vsftpd(network: &Network) -> Vec<Program> {
+    let root = network.dir.path().display();
+    network.dir.write(
         "vsftpd.conf",
         format!(
             "listen=YES\nbackground=NO\nlisten_port=2121\nanonymous_enable=YES\nlocal_enable=NO\n\
@@ -136,26 +141,26 @@ fn vsftpd(town: &Town) -> Vec<Program> {
         ),
     );
     let file = format!("{root}/vsftpd.conf");
-    vec![town.serve("vsftpd", 2121, &["vsftpd", &file])]
+    vec![network.serve("vsftpd", 2121, &["vsftpd", &file])]
 }
 
-/// A cluster of its own, which nobody else may own but its user.
-fn postgresql(town: &Town) -> Vec<Program> {
+/// A PostgreSQL cluster, which must belong to the user that the server runs as.
+fn postgresql(network: &Network) -> Vec<Program> {
     let versions = fs::read_dir("/usr/lib/postgresql").into_iter().flatten().filter_map(Result::ok);
     let Some(version) = versions.last() else { return Vec::new() };
-    symlink(version.path().join("bin"), town.place.join("pg")).unwrap();
-    let become_it = "setpriv --reuid postgres --regid postgres --clear-groups --";
-    town.must(
+    symlink(version.path().join("bin"), network.dir.join("pg")).unwrap();
+    let as_postgres = "setpriv --reuid postgres --regid postgres --clear-groups --";
+    network.shell_ok(
         SERVER.name,
         &format!(
             "mkdir -m 700 data && chown postgres: data && \
-             {become_it} pg/initdb -D data -A trust --no-sync --no-instructions -E UTF8 --locale=C -U postgres"
+             {as_postgres} pg/initdb -D data -A trust --no-sync --no-instructions -E UTF8 --locale=C -U postgres"
         ),
     );
     let argv = "pg/postgres -D data -p 5433 -k '' -c listen_addresses=* -c fsync=off \
                 -c shared_buffers=16MB -c hba_file=hba.conf";
-    town.place.write("hba.conf", "host all all all trust\n");
-    let hba = town.place.join("hba.conf").display().to_string();
+    network.dir.write("hba.conf", "host all all all trust\n");
+    let hba = network.dir.join("hba.conf").display().to_string();
     let argv = argv.replace("hba.conf", &hba);
-    vec![town.serve("postgres", 5433, &["sh", "-c", &format!("exec {become_it} {argv}")])]
+    vec![network.serve("postgres", 5433, &["sh", "-c", &format!("exec {as_postgres} {argv}")])]
 }

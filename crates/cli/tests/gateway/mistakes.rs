@@ -1,0 +1,240 @@
+//! Mistakes of an operator, and changes of interfaces and routes while the gateway runs.
+
+use crate::common::namespace::{Program, random_bytes, wait_for};
+use crate::common::testbed::{
+    HTTP, HTTP6, INTERFACES, Testbed, counter, wait_for_message, wait_for_messages,
+};
+use crate::common::{Output, PACELINE};
+use std::io::{BufRead, BufReader, Write};
+use std::os::unix::net::UnixStream;
+use std::thread::sleep;
+use std::time::Duration;
+
+/// The server's files where the middlebox is a router.
+const ROUTED: &str = "http://10.20.0.1:8000";
+
+/// A testbed with a file of so many bytes.
+fn with_file(size: u64) -> Option<Testbed> {
+    let testbed = Testbed::new(&["curl", "python3"])?;
+    testbed.dir.write("file", random_bytes(size));
+    Some(testbed)
+}
+/// Starts a gateway that is expected to end by itself, beside the one that runs.
+fn second_gateway(testbed: &Testbed, config: &str) -> Output {
+    testbed.dir.write("second.toml", config);
+    testbed.try_shell(&testbed.middlebox, &format!("{PACELINE} gateway second.toml"))
+}
+/// A download by a client that reads slowly, so that the connection stays exposed: data are acknowledged to the server
+/// that the client has not acknowledged.
+fn exposed_download(testbed: &Testbed) -> Program {
+    let line = format!("curl -s --limit-rate 20k -o exposed {HTTP}/file");
+    let download = testbed.start(&testbed.client, "exposed", &line);
+    let exposure_and_delivered = || {
+        let status = testbed.status();
+        (status["exposure"].as_u64().unwrap(), counter(&status["counters"], "bytes-delivered"))
+    };
+    // The exposure is lasting once the client's receive buffer is full: no more bytes are delivered.
+    wait_for("lasting exposure", || {
+        let (exposure_before, delivered_before) = exposure_and_delivered();
+        sleep(Duration::from_millis(500));
+        let (exposure, delivered) = exposure_and_delivered();
+        (exposure_before.min(exposure) > 100_000 && delivered - delivered_before < 100_000).then_some(())
+    });
+    download
+}
+
+#[test]
+fn a_second_gateway_on_an_interface_is_refused() {
+    let Some(testbed) = with_file(2_000_000) else { return };
+    let _server = testbed.serve_files();
+    let gateway = testbed.gateway(&testbed.config(""));
+    for workers in [1, 2] {
+        let output = second_gateway(&testbed, &format!("workers = {workers}\n{INTERFACES}"));
+        assert!(output.code == 1 && output.stderr.contains("another gateway works at srv"), "{output:?}");
+        testbed.download("file", HTTP);
+        assert_eq!(testbed.counter("flows"), workers);
+    }
+    testbed.stop(gateway);
+}
+
+#[test]
+fn two_routed_gateways_need_devices_of_different_names() {
+    let Some(testbed) = with_file(2_000_000) else { return };
+    testbed.route();
+    testbed.shell(
+        &testbed.middlebox,
+        "ip link add one type veth peer name two; ip link set one up; ip link set two up",
+    );
+    let _server = testbed.serve_files();
+    let gateway = testbed.gateway(&testbed.config("mode = \"routed\"\n"));
+    let other = "mode = \"routed\"\nserver = \"one\"\nmobile = \"two\"\n";
+    let output = second_gateway(&testbed, other);
+    assert!(output.code == 1 && output.stderr.contains("bridge = \"paceline0\""), "{output:?}");
+    testbed.download("file", ROUTED);
+    assert_eq!(testbed.counter("flows"), 1);
+    // A device of another kind is not replaced either.
+    testbed.shell(&testbed.middlebox, "ip link add br7 type bridge");
+    let output = second_gateway(&testbed, &format!("bridge = \"br7\"\n{other}"));
+    assert!(output.code == 1 && output.stderr.contains("bridge = \"br7\""), "{output:?}");
+    testbed.shell(&testbed.middlebox, "ip link show br7");
+    // An interface that is down receives no packets.
+    testbed.shell(&testbed.middlebox, "ip link set one down");
+    let output = second_gateway(&testbed, &format!("bridge = \"pair\"\n{other}"));
+    assert!(output.code == 1 && output.stderr.contains("`ip link set one up`"), "{output:?}");
+    testbed.stop(gateway);
+}
+
+/// The gateway hands packets back to the kernel by a pair of devices. While the kernel does not accept packets there, the
+/// gateway must take none.
+#[test]
+fn the_gateway_steps_aside_while_the_router_refuses_its_packets() {
+    let Some(testbed) = with_file(2_000_000) else { return };
+    testbed.route();
+    let _server = testbed.serve_files();
+    let mut gateway = testbed.gateway(&testbed.config("mode = \"routed\"\n"));
+    testbed.download("file", ROUTED);
+    let changes = [
+        ("echo 1 > /proc/sys/net/ipv4/conf/all/rp_filter", "echo 0 > /proc/sys/net/ipv4/conf/all/rp_filter"),
+        (
+            "echo 1 > /proc/sys/net/ipv4/conf/paceline0r/rp_filter",
+            "echo 0 > /proc/sys/net/ipv4/conf/paceline0r/rp_filter",
+        ),
+        ("ip link set paceline0r down", "ip link set paceline0r up"),
+    ];
+    for (n, (change, back)) in (1..).zip(changes) {
+        testbed.shell(&testbed.middlebox, change);
+        wait_for_messages(&mut gateway, "the kernel forwards meanwhile", n);
+        wait_for("a bypassed connection", || (!testbed.accelerates("file", ROUTED)).then_some(()));
+        testbed.shell(&testbed.middlebox, back);
+        wait_for_messages(&mut gateway, "what stood in the way is gone", n);
+        wait_for("an accelerated connection", || testbed.accelerates("file", ROUTED).then_some(()));
+    }
+    testbed.shell(&testbed.middlebox, "ip link del paceline0");
+    let output = gateway.finish();
+    assert!(output.code == 1 && output.stderr.contains("an interface is gone"), "{output:?}");
+    testbed.download("file", ROUTED);
+}
+
+#[test]
+fn interfaces_that_cannot_be_bridged_are_not_changed() {
+    let Some(testbed) = with_file(1) else { return };
+    let output = second_gateway(&testbed, &format!("bridge = \"lo\"\n{INTERFACES}"));
+    assert!(output.code == 1 && output.stderr.contains("bridge = \"lo\": allowed: a bridge"), "{output:?}");
+    let loopback = "server = \"srv\"\nmobile = \"lo\"\n";
+    for (prepare, bridge) in [("true", ""), ("ip link add br5 type bridge", "bridge = \"br5\"\n")] {
+        testbed.shell(&testbed.middlebox, prepare);
+        let output = second_gateway(&testbed, &format!("{bridge}{loopback}"));
+        assert!(output.code == 1 && output.stderr.contains("cannot make lo a port"), "{output:?}");
+        let links = testbed.shell(&testbed.middlebox, "ip -br link; ip -d link show srv").stdout;
+        assert!(!links.contains("paceline0") && !links.contains("master"), "{links}");
+        assert_eq!(links.contains("br5"), !bridge.is_empty(), "{links}");
+    }
+}
+
+#[test]
+fn the_gateway_steps_aside_while_a_port_is_not_in_the_bridge() {
+    let Some(testbed) = with_file(1_000_000) else { return };
+    let _server = testbed.serve_files();
+    let mut gateway = testbed.gateway(&testbed.config(""));
+    for (n, port) in (1..).zip(["mob", "srv"]) {
+        testbed.shell(&testbed.middlebox, &format!("ip link set {port} nomaster"));
+        let message = format!("{port} is in no bridge any more; the kernel forwards meanwhile");
+        wait_for_message(&mut gateway, &message);
+        assert_eq!(testbed.status()["aside"], true);
+        testbed.shell(&testbed.middlebox, &format!("ip link set {port} master paceline0"));
+        wait_for_messages(&mut gateway, "what stood in the way is gone", n);
+        wait_for("an accelerated connection", || testbed.accelerates("file", HTTP).then_some(()));
+    }
+    testbed.stop(gateway);
+}
+
+#[test]
+fn an_interface_removed_while_the_sides_are_learned_ends_the_gateway() {
+    let Some(testbed) = with_file(1) else { return };
+    testbed.dir.write("gateway.toml", format!("sides = \"learned\"\n{INTERFACES}"));
+    let mut gateway =
+        testbed.start(&testbed.middlebox, "gateway", &format!("{PACELINE} gateway gateway.toml"));
+    wait_for("the bridge", || {
+        let ports = testbed.try_shell(&testbed.middlebox, "ip -br link show master paceline0").stdout;
+        (ports.contains("mob") && ports.contains("srv")).then_some(())
+    });
+    sleep(Duration::from_millis(300));
+    gateway.output_so_far();
+    testbed.shell(&testbed.middlebox, "ip link del mob");
+    let output = gateway.finish();
+    assert!(output.code == 1 && output.stderr.contains("an interface is gone"), "{output:?}");
+}
+
+#[test]
+fn a_second_stop_with_a_shorter_limit_counts() {
+    let Some(testbed) = with_file(10_000_000) else { return };
+    let _server = testbed.serve_files();
+    let mut gateway = testbed.gateway(&testbed.config("drain = \"3600 s\"\n"));
+    let _download = exposed_download(&testbed);
+    gateway.signal("TERM");
+    wait_for_message(&mut gateway, "stopping");
+    // The hang guard is far below the first limit, an hour.
+    let output = testbed.dir.paceline(&["gateway", "stop", "--limit", "1s", "--control", "ctl"]);
+    assert!(output.code == 1 && output.stdout.contains(" 1 were reset"), "{output:?}");
+    assert_eq!(gateway.finish().code, 0);
+}
+
+#[test]
+fn the_answer_to_a_stop_comes_when_another_gateway_can_start() {
+    let Some(testbed) = with_file(1) else { return };
+    for mode in ["", "mode = \"routed\"\n"] {
+        if !mode.is_empty() {
+            testbed.shell(&testbed.middlebox, "ip link del paceline0");
+            testbed.route();
+        }
+        let mut gateway = testbed.gateway(&testbed.config(&format!("workers = 8\n{mode}")));
+        let mut stream = UnixStream::connect(testbed.dir.join("ctl")).unwrap();
+        stream.write_all(b"{\"stop\":{}}\n").unwrap();
+        let lines = BufReader::new(stream).lines().map(Result::unwrap);
+        let answers: Vec<String> = lines.take(2).collect();
+        assert!(!testbed.dir.join("ctl").exists(), "{answers:?}");
+        assert!(answers[1].contains("ended"), "{answers:?}");
+        if !mode.is_empty() {
+            let links = testbed.shell(&testbed.middlebox, "ip -br link").stdout;
+            assert!(!links.contains("paceline0"), "{links}");
+        }
+        assert_eq!(gateway.finish().code, 0);
+    }
+}
+
+/// A monitoring system takes a decrease for a restart of the counter.
+#[test]
+fn counters_do_not_decrease_when_one_of_several_workers_has_ended() {
+    let Some(testbed) = with_file(10_000_000) else { return };
+    let _server = testbed.serve_files();
+    let mut gateway = testbed.gateway(&testbed.config("workers = 4\n"));
+    for host in 10..20 {
+        testbed.shell(&testbed.client, &format!("ip addr add 10.9.0.{host}/24 dev cli0"));
+        testbed.download_from(Some(&format!("10.9.0.{host}")), "file", HTTP);
+    }
+    let _download = exposed_download(&testbed);
+    let before = testbed.status();
+    gateway.signal("TERM");
+    wait_for_message(&mut gateway, "stopping");
+    sleep(Duration::from_millis(500));
+    let after = testbed.status();
+    assert!(after["draining"] == true && after["exposure"].as_u64() > Some(0), "{after}");
+    for (name, value) in before["counters"].as_object().unwrap() {
+        assert!(after["counters"][name].as_u64() >= value.as_u64(), "{name}: {before} {after}");
+    }
+    gateway.signal("TERM");
+    assert_eq!(gateway.finish().code, 0);
+}
+
+#[test]
+fn a_policy_for_all_of_ipv6_does_not_apply_to_ipv4() {
+    let Some(testbed) = with_file(1_000_000) else { return };
+    let _server = testbed.serve_files();
+    let rule = "[[policy]]\nprefix = \"::/0\"\naction = \"leave\"\n";
+    let gateway = testbed.gateway(&format!("{}{rule}", testbed.config("")));
+    testbed.download("file", HTTP);
+    testbed.download("file", HTTP6);
+    let counters = testbed.stop(gateway);
+    assert_eq!(counters["flows"], 1, "{counters}");
+    assert!(counters["packets-left-by-policy"].as_u64() > Some(10), "{counters}");
+}

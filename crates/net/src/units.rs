@@ -2,7 +2,9 @@
 //! in integers. A number without a unit is refused: the error says which units exist.
 
 use crate::time::{Duration, Instant};
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
+use std::borrow::Cow;
 use std::fmt;
 use std::ops::{Add, AddAssign, Sub};
 use std::str::FromStr;
@@ -173,7 +175,27 @@ macro_rules! text_form {
             }
         }
         serde_as_text!($type, $example);
+        impl JsonSchema for $type {
+            fn schema_name() -> Cow<'static, str> {
+                stringify!($type).into()
+            }
+            fn json_schema(_: &mut SchemaGenerator) -> Schema {
+                let suffixes = $table.map(|(unit, _)| unit).join("|");
+                quantity_schema($what, $units, r"[0-9]+(\.[0-9]{1,9})?", &suffixes)
+            }
+        }
     };
+}
+
+/// JSON schema of a quantity: a string of a number and a unit. `x-quantity` names the quantity, `x-units` the units that
+/// the error message of its parser names.
+fn quantity_schema(quantity: &str, units: &str, number: &str, suffixes: &str) -> Schema {
+    json_schema!({
+        "type": "string",
+        "pattern": format!(r"^\s*{number}\s*({suffixes})\s*$"),
+        "x-quantity": quantity,
+        "x-units": units,
+    })
 }
 
 macro_rules! serde_as_text {
@@ -251,6 +273,14 @@ impl fmt::Display for Db {
     }
 }
 serde_as_text!(Db, "-3.5 dB");
+impl JsonSchema for Db {
+    fn schema_name() -> Cow<'static, str> {
+        "Db".into()
+    }
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        quantity_schema("a ratio in decibels", "dB", r"[-+]?[0-9]+(\.[0-9]*)?", "dB")
+    }
+}
 
 impl Db {
     /// The linear ratio.

@@ -1,12 +1,14 @@
 //! The mechanisms that an endpoint may have or lack, by the names that scenario files use.
 
 use paceline_net::{Duration, Rate};
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize};
+use std::borrow::Cow;
 use std::fmt;
 use std::str::FromStr;
 
 /// How losses are told and repaired. Without SACK on the connection, `sack` and `rack` work as `newreno`, as in Linux.
-#[derive(Clone, Copy, PartialEq, Eq, Default, Debug, Serialize, Deserialize)]
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum LossRecovery {
     /// 4.3BSD Tahoe: the third duplicate ACK starts a slow start from one segment.
@@ -31,7 +33,7 @@ impl LossRecovery {
 }
 
 /// What partial ACKs do to the retransmission timer (RFC 6582 §4).
-#[derive(Clone, Copy, PartialEq, Eq, Default, Debug, Serialize, Deserialize)]
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum NewRenoTimer {
     /// Only the first one of a recovery restarts it: with many losses the timer takes over.
@@ -42,7 +44,7 @@ pub enum NewRenoTimer {
 }
 
 /// The window during fast recovery.
-#[derive(Clone, Copy, PartialEq, Eq, Default, Debug, Serialize, Deserialize)]
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum PrrMode {
     /// The threshold from the start (RFC 6675 §5, RFC 5681): half a window passes in silence.
@@ -57,7 +59,7 @@ pub enum PrrMode {
 }
 
 /// How the retransmission timeout follows from the round-trip times.
-#[derive(Clone, Copy, PartialEq, Eq, Default, Debug, Serialize, Deserialize)]
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum RtoStyle {
     /// The variance has the floor and decays once per round trip: never less than SRTT and the floor.
@@ -68,7 +70,7 @@ pub enum RtoStyle {
 }
 
 /// Small segments while others are outstanding.
-#[derive(Clone, Copy, PartialEq, Eq, Default, Debug, Serialize, Deserialize)]
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Nagle {
     /// They leave at once (TCP_NODELAY).
@@ -81,7 +83,7 @@ pub enum Nagle {
 }
 
 /// Segments that reach beyond the advertised window.
-#[derive(Clone, Copy, PartialEq, Eq, Default, Debug, Serialize, Deserialize)]
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum BeyondWindow {
     /// Accepted whole if they begin inside. Linux before 6.17.
@@ -92,7 +94,7 @@ pub enum BeyondWindow {
 }
 
 /// Explicit Congestion Notification (RFC 3168), by the values of Linux's `tcp_ecn`.
-#[derive(Clone, Copy, PartialEq, Eq, Default, Debug, Serialize, Deserialize)]
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum EcnMode {
     /// Neither asked for nor accepted: `tcp_ecn = 0`.
@@ -154,6 +156,22 @@ impl FromStr for Pacing {
             "linux" => Ok(Self::Linux),
             _ => text.parse().map(Self::External).map_err(|_| ParsePacingError(text.to_owned())),
         }
+    }
+}
+
+impl JsonSchema for Pacing {
+    fn schema_name() -> Cow<'static, str> {
+        "Pacing".into()
+    }
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        let mut rate = Rate::json_schema(generator);
+        rate.insert("title".into(), "a bit rate".into());
+        rate.insert("description".into(), "At this rate.".into());
+        json_schema!({ "anyOf": [
+            { "type": "string", "const": "none", "description": "As fast as the window allows, in bursts." },
+            { "type": "string", "const": "linux", "description": "At the rate that Linux derives from window and RTT." },
+            rate,
+        ] })
     }
 }
 

@@ -5,10 +5,11 @@ use crate::cc::{Abc, CwndUnit, Variant};
 use crate::config::{DelayedAck, EndpointConfig};
 use crate::options::{BeyondWindow, EcnMode, LossRecovery, Nagle, PrrMode, RtoStyle};
 use paceline_net::{Bytes, Duration};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// A set of defaults.
-#[derive(Clone, Copy, PartialEq, Eq, Default, Debug, Serialize, Deserialize)]
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug, Serialize, Deserialize, JsonSchema)]
 pub enum Profile {
     /// Linux of 2025 (6.17 and later) with its default settings.
     #[default]

@@ -1,7 +1,9 @@
 //! The schemes of the ACK filter and their names in a scenario file. All but `safe` are those of Ohta et al. (IEEE CSCN
 //! 2018); docs/ack-filter.md has their formulas.
 
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize};
+use std::borrow::Cow;
 use std::fmt;
 use std::str::FromStr;
 
@@ -108,6 +110,31 @@ impl TryFrom<String> for Scheme {
 impl From<Scheme> for String {
     fn from(scheme: Scheme) -> Self {
         scheme.to_string()
+    }
+}
+
+impl JsonSchema for Scheme {
+    fn schema_name() -> Cow<'static, str> {
+        "Scheme".into()
+    }
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        let word = |name: &str, meaning: &str| json_schema!({ "const": name, "description": meaning });
+        let with = |form: &str, pattern: &str, meaning: &str| {
+            json_schema!({ "title": form, "pattern": pattern, "description": meaning })
+        };
+        json_schema!({ "type": "string", "anyOf": [
+            word("basic", "No filter: a drop-tail queue."),
+            with("passive(RATIO)", r"^passive\s*\(\s*(0(\.[0-9]+)?|1(\.0+)?)\s*\)$", "At each grant the oldest \
+                RATIO (0 to 1) of the ACKs that do not fit into it are discarded."),
+            word("granted", "The same as `passive(1)`, the published \"Granted ACK\"."),
+            with("active(T)", r"^active\s*\(\s*[1-9][0-9]*\s*\)$", "At each arrival all but the newest T ACKs of the \
+                connection are discarded."),
+            word("highest", "The same as `active(1)`, the published \"Highest ACK\"."),
+            with("hybrid(T)", r"^hybrid(\s*\(\s*([1-9][0-9]*|opt)\s*\))?$", &format!("`active(T)` at arrivals and \
+                `granted` at grants; without (T), T is {BEST_SINGLE_THRESHOLD}.")),
+            word("hybrid-opt", "`hybrid(T)` with a T that follows the mean transport block of the downlink."),
+            word("safe", "At arrivals, with the rules for live traffic."),
+        ] })
     }
 }
 

@@ -13,6 +13,7 @@ use super::hystart_pp::HyStartPlusPlus;
 use super::window::{CwndUnit, Window};
 use super::{AckSample, CongestionControl, CongestionEvent};
 use paceline_net::{Bytes, Duration, Instant};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// beta in 1/1024.
@@ -28,7 +29,7 @@ const RENO_SCALE: u64 = 8 * (BETA_SCALE + BETA) / 3 / (BETA_SCALE - BETA);
 const REFRESH_MS: u64 = 31;
 
 /// How slow start may end before a loss does it.
-#[derive(Clone, Copy, PartialEq, Eq, Default, Debug, Serialize, Deserialize)]
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug, Serialize, Deserialize, JsonSchema)]
 pub enum SlowStartExit {
     /// Not at all.
     #[serde(rename = "off")]

@@ -6,10 +6,11 @@
 use super::window::{CwndUnit, Window};
 use super::{AckSample, CongestionControl, CongestionEvent};
 use paceline_net::{Bytes, Instant};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// How Reno counts what was acknowledged (RFC 3465).
-#[derive(Clone, Copy, PartialEq, Eq, Default, Debug, Serialize, Deserialize)]
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug, Serialize, Deserialize, JsonSchema)]
 pub enum Abc {
     /// Each ACK counts one segment, however much it acknowledges (RFC 5681 §3.1).
     #[serde(rename = "off")]

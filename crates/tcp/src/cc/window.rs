@@ -3,13 +3,14 @@
 
 use super::CongestionEvent;
 use paceline_net::Bytes;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// A threshold that was never set.
 pub(super) const INFINITE: u32 = u32::MAX >> 1;
 
 /// What a window counts.
-#[derive(Clone, Copy, PartialEq, Eq, Default, Debug, Serialize, Deserialize)]
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug, Serialize, Deserialize, JsonSchema)]
 pub enum CwndUnit {
     /// Whole segments, as Linux and ns-3's TcpCubic.
     #[default]

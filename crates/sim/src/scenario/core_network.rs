@@ -1,0 +1,104 @@
+//! Tables `[core]` and `core.hops`: the wired path between the servers and the eNB.
+
+use super::limits::{self, Limit, Problem, Section, at_least, key, quantities, rates, relation};
+use super::path::Path;
+use paceline_net::{Bytes, Duration, Rate};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// Table `[core]`.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+#[schemars(transform = limits::describe::<Self>)]
+pub struct Core {
+    /// The hops from the servers to the eNB, in this order. Each hop works in both directions.
+    pub hops: Vec<Hop>,
+    /// The proxy between the hops and the access: none, a TCP proxy, or the mobile accelerator.
+    pub path: Path,
+    /// The number of hops between the servers and the proxy. If left out, the proxy stands behind all hops.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub path_after: Option<usize>,
+}
+
+impl Core {
+    /// The hops between the servers and the proxy, and the hops between the proxy and the access.
+    pub(crate) fn around_path(&self) -> (&[Hop], &[Hop]) {
+        self.hops.split_at(self.path_after.unwrap_or(self.hops.len()))
+    }
+}
+
+impl Default for Core {
+    fn default() -> Self {
+        Self {
+            hops: vec![Hop {
+                rate: Rate(1_000_000_000),
+                delay: Duration::from_millis(5),
+                queue: default_hop_queue(),
+                ecn_threshold: None,
+                per_cell: false,
+            }],
+            path: Path::Direct,
+            path_after: None,
+        }
+    }
+}
+
+/// One wired hop.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[schemars(transform = limits::describe::<Self>)]
+pub struct Hop {
+    /// Bit rate of the hop.
+    pub rate: Rate,
+    /// Propagation delay in one direction.
+    pub delay: Duration,
+    /// Size of the drop-tail queue in front of the hop, in each direction.
+    #[serde(default = "default_hop_queue")]
+    pub queue: Bytes,
+    /// Queue length above which ECN-capable packets are marked (RFC 3168). If left out, no packet is marked.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ecn_threshold: Option<Bytes>,
+    /// Whether each served cell has a hop of its own with these values, like the S1 links of several eNBs. Hops that
+    /// all cells share stand before hops of the cells.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    #[schemars(extend("default" = bool::default()))]
+    pub per_cell: bool,
+}
+
+/// Chosen: 32 ms at the default rate of 1 Gb/s, a deep router buffer.
+fn default_hop_queue() -> Bytes {
+    Bytes(4_000_000)
+}
+
+impl Section for Core {
+    fn limits() -> Vec<Limit<Self>> {
+        let within = |core: &Self| core.path_after.is_none_or(|after| after <= core.hops.len());
+        let message = |core: &Self| format!("0 to {}, the hops in core.hops", core.hops.len());
+        vec![relation!(path_after?, "0 to the number of hops in core.hops", within).message(message)]
+    }
+}
+
+impl Section for Hop {
+    fn limits() -> Vec<Limit<Self>> {
+        let below_queue = |hop: &Self| hop.ecn_threshold.is_none_or(|threshold| threshold <= hop.queue);
+        vec![
+            key!(rate, rates()),
+            key!(delay, quantities("0 s", "10 s")),
+            key!(queue, at_least("1500 B")),
+            relation!(ecn_threshold?, "no more than the hop's queue", below_queue),
+        ]
+    }
+}
+
+/// Checks table and hops.
+pub(super) fn check(core: &Core) -> Result<(), Problem> {
+    limits::check("core", core)?;
+    for (index, hop) in core.hops.iter().enumerate() {
+        let path = format!("core.hops.{index}");
+        limits::check(&path, hop)?;
+        let in_order = hop.per_cell || core.hops[..index].iter().all(|hop| !hop.per_cell);
+        let allowed = "true, since a hop before it has per_cell = true: hops that all cells share come first";
+        Problem::unless(in_order, &format!("{path}.per_cell"), hop.per_cell, allowed)?;
+    }
+    Ok(())
+}

@@ -2,7 +2,7 @@
 export PATH := $(HOME)/.cargo/bin:$(PATH)
 PACELINE := target/release/paceline
 
-.PHONY: build demo test lint unit privileged determinism fuzz bench bench-gateway tables site install clean
+.PHONY: build demo test lint unit privileged determinism fuzz bench bench-gateway tables docs site install clean
 
 build: ## the program, target/release/paceline
 	@scripts/setup.sh build
@@ -56,6 +56,11 @@ bench-gateway: ## CPU per gigabyte beside kernel, HAProxy and PEPsal, scale, and
 
 tables: ## RFC 9438's tables by simulation, down to a loss in 10^8 segments; some minutes
 	cargo run --locked --release -p paceline-tcp --example rfc9438 8
+
+docs: ## docs/scenario.md and the JSON schema of scenarios, from the definitions in the code
+	cargo build --locked -p paceline-cli
+	target/debug/paceline check --reference > docs/scenario.md
+	target/debug/paceline check --schema > docs/scenario.schema.json
 
 site: ## the documentation as a site with search, target/site/index.html
 	@scripts/setup.sh build

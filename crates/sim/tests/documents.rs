@@ -1,8 +1,142 @@
-//! docs/tcp.md says what is: every key, every default, every profile.
+//! The documents agree with the code: docs/scenario.md and docs/scenario.schema.json are generated from it, docs/tcp.md
+//! has every key of `[tcp]` with its default in every profile.
 
-use paceline_sim::scenario;
+use paceline_sim::scenario::reference::{self, Default, Entry};
+use paceline_sim::{Scenario, scenario};
+use serde_json::Value;
+use std::collections::BTreeSet;
 
 const TEXT: &str = include_str!("../../../docs/tcp.md");
+
+#[test]
+fn the_reference_of_scenarios_is_current() {
+    let current = |file: &str, committed: &str, generated: &str| {
+        assert!(committed == generated, "docs/{file} is not current: `make docs` generates it again");
+    };
+    current("scenario.md", include_str!("../../../docs/scenario.md"), &reference::markdown());
+    let schema = serde_json::to_string_pretty(&reference::schema()).unwrap() + "\n";
+    current("scenario.schema.json", include_str!("../../../docs/scenario.schema.json"), &schema);
+}
+
+#[test]
+fn the_example_in_the_reference_is_a_scenario() {
+    let text = reference::markdown();
+    let example = text.split("```toml\n").nth(1).and_then(|rest| rest.split("```").next()).expect("an example");
+    scenario::load("example.toml", example, &[]).unwrap();
+}
+
+/// All entries of the reference.
+fn entries() -> Vec<Entry> {
+    reference::tables().into_iter().flat_map(|table| table.entries).collect()
+}
+
+/// Dotted paths of all keys in a TOML text, without indices.
+fn keys(text: &str) -> BTreeSet<String> {
+    fn collect(keys: &mut BTreeSet<String>, path: &str, value: &toml::Value) {
+        match value {
+            toml::Value::Table(table) => table.iter().for_each(|(key, value)| {
+                let path = if path.is_empty() { key.clone() } else { format!("{path}.{key}") };
+                if !value.is_table() {
+                    keys.insert(path.clone());
+                }
+                collect(keys, &path, value);
+            }),
+            toml::Value::Array(values) => values.iter().for_each(|value| collect(keys, path, value)),
+            _ => {}
+        }
+    }
+    let mut keys = BTreeSet::new();
+    collect(&mut keys, "", &toml::Value::Table(text.parse().expect("TOML")));
+    keys
+}
+
+fn load(text: &str) -> Result<Scenario, String> {
+    scenario::load_with("test.toml", text, &[], &|_| Ok(String::from("1\n"))).map_err(|error| error.to_string())
+}
+
+/// Scenarios that together have every table.
+const TABLES: [&str; 5] = [
+    "[deployment]\n[[station]]\n",
+    "[link.fixed]\n[[station]]\n",
+    "[link.trace]\ndownlink = \"generated:driving\"\n[[station]]\n",
+    "[link.hspa]\n[[station]]\n",
+    "[link.lte_early]\n[[station]]\n",
+];
+
+#[test]
+fn every_key_of_a_scenario_has_an_entry() {
+    let known: BTreeSet<String> = entries().into_iter().map(|entry| entry.path).collect();
+    let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scenarios");
+    let files = std::fs::read_dir(folder).unwrap().map(|file| file.unwrap().path());
+    let written = files.filter(|file| file.extension().is_some_and(|extension| extension == "toml"));
+    let written: Vec<String> = written.map(|file| std::fs::read_to_string(file).unwrap()).collect();
+    assert!(written.len() >= 10, "scenarios are found");
+    let resolved = TABLES.iter().map(|text| load(text).unwrap().to_toml());
+    for text in resolved.chain(written) {
+        for key in keys(&text) {
+            assert!(known.contains(&key) || key == "station", "{key} has no entry");
+        }
+    }
+}
+
+/// A value of the key: its default, a value that the schema allows, or for quantities one from the list.
+fn example(entry: &Entry) -> String {
+    let text = match (&entry.default, &entry.values[..]) {
+        (Default::Value(value), _) => return value.clone(),
+        (_, [(word, _), ..]) => word.clone(),
+        _ => match entry.kind.as_str() {
+            "boolean" => return "true".into(),
+            "whole number" => return "1".into(),
+            "duration" => "50 ms".into(),
+            "size" => "2000 B".into(),
+            "bit rate" => "5 Mb/s".into(),
+            "frequency" => "5 MHz".into(),
+            "ratio in decibels" => "10 dB".into(),
+            "string" => "generated:driving".into(),
+            kind => panic!("{}: {kind} has no example", entry.path),
+        },
+    };
+    format!("\"{text}\"")
+}
+
+#[test]
+fn the_loader_accepts_every_entry() {
+    const HOP: &str = "[core]\nhops = [{ rate = \"1 Gb/s\", delay = \"1 ms\" }]\n";
+    for entry in entries() {
+        let value = example(&entry);
+        let base = TABLES.iter().find(|text| entry.path.starts_with(text[1..].split(']').next().unwrap()));
+        let base = match &entry.path {
+            path if path.starts_with("core.hops.") => format!("{HOP}[[station]]\n"),
+            path if base.is_none() && path.starts_with("link.") => TABLES[1].to_owned(),
+            _ => base.map_or("[[station]]\n", |text| *text).to_owned(),
+        };
+        let load = |set: &[String]| scenario::load_with("test.toml", &base, set, &|_| Ok(String::from("1\n")));
+        let set = load(&[format!("{}={value}", entry.path)]);
+        let set = set.unwrap_or_else(|error| panic!("{} = {value}: {error}", entry.path));
+        if matches!(entry.default, Default::Value(_)) {
+            assert_eq!(set, load(&[]).unwrap(), "{} = {value} is not the default", entry.path);
+        }
+        assert!(!entry.meaning.is_empty() && entry.meaning.ends_with('.'), "{}: no meaning", entry.path);
+    }
+}
+
+#[test]
+fn the_schema_has_every_entry_with_its_description() {
+    let schema = reference::schema();
+    assert_eq!(schema["$schema"], "https://json-schema.org/draft/2020-12/schema");
+    for entry in entries() {
+        let mut at = &schema;
+        for part in entry.path.split('.') {
+            let table = if at["items"].is_object() { &at["items"] } else { at };
+            at = &table["properties"][part];
+        }
+        let description = at["description"].as_str().unwrap_or_else(|| panic!("{} is missing", entry.path));
+        assert!(description.starts_with(&entry.meaning), "{}", entry.path);
+        assert!(!entry.kind.contains("number") || at["type"].is_string(), "{}", entry.path);
+    }
+    let left: Vec<&String> = schema.as_object().unwrap().keys().filter(|key| key.starts_with("x-")).collect();
+    assert_eq!((left, &schema["properties"]["link"]["oneOf"][3]["required"][0]), (vec![], &Value::from("lte_early")));
+}
 
 /// Rows of the document's tables, cell by cell, without the marks of code.
 fn rows() -> Vec<Vec<String>> {

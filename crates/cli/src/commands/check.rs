@@ -1,18 +1,135 @@
-//! `paceline check`: validates a scenario and prints the resolved file.
+//! `paceline check`: validates a scenario and prints it with all defaults. It also prints the reference of the scenario
+//! file: one entry, the whole document, or the JSON schema.
 
-use crate::failure::Outcome;
+use crate::failure::{Failure, Outcome};
 use crate::output;
 use crate::scenario_file::{self, ScenarioArgs};
+use crate::table::align;
+use paceline_sim::scenario::reference::{self, Default, Entry, Table};
+use std::fmt::Write;
 use std::process::ExitCode;
 
 #[derive(clap::Args)]
 pub struct Args {
     #[command(flatten)]
-    scenario: ScenarioArgs,
+    scenario: Option<ScenarioArgs>,
+    #[command(flatten)]
+    reference: ReferenceArgs,
+}
+
+#[derive(clap::Args)]
+#[group(multiple = false)]
+struct ReferenceArgs {
+    /// Print the entry of a scenario key, for example cell.uplink_bandwidth, or the keys of a table
+    #[arg(long, value_name = "KEY", conflicts_with = "ScenarioArgs")]
+    explain: Option<String>,
+    /// Print the JSON schema of scenario files, for editors
+    #[arg(long, conflicts_with = "ScenarioArgs")]
+    schema: bool,
+    /// Print the reference of scenario files, a Markdown document
+    #[arg(long, conflicts_with = "ScenarioArgs")]
+    reference: bool,
 }
 
 pub fn run(args: &Args) -> Outcome {
-    let (_, scenario) = scenario_file::load(&args.scenario)?;
-    output::print(&scenario.to_toml())?;
+    let text = match (&args.reference, &args.scenario) {
+        (ReferenceArgs { explain: Some(key), .. }, _) => explain(key)?,
+        (ReferenceArgs { schema: true, .. }, _) => {
+            serde_json::to_string_pretty(&reference::schema()).expect("a schema is plain data") + "\n"
+        }
+        (ReferenceArgs { reference: true, .. }, _) => reference::markdown(),
+        (_, Some(scenario)) => scenario_file::load(scenario)?.1.to_toml(),
+        (_, None) => {
+            return Err(Failure::input("give a scenario, or --explain KEY, --schema or --reference"));
+        }
+    };
+    output::print(&text)?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// The entry of a key, or the keys of a table.
+fn explain(asked: &str) -> Outcome<String> {
+    let path = without_indices(asked);
+    let tables = reference::tables();
+    let entries = || tables.iter().flat_map(|table| &table.entries);
+    if let Some(table) = tables.iter().find(|table| table.path == path) {
+        return Ok(describe_table(table, &tables));
+    }
+    if let Some(entry) = entries().find(|entry| entry.path == path) {
+        return Ok(describe_entry(entry));
+    }
+    let known = entries().map(|entry| &entry.path).chain(tables.iter().map(|table| &table.path));
+    let similar = similar(&path, known);
+    let hint =
+        if similar.is_empty() { String::new() } else { format!("; did you mean {}?", similar.join(", ")) };
+    Err(Failure::input(format!("--explain {asked}: no key of a scenario{hint}")))
+}
+
+/// A path as the reference has it: `station.0.count` and `[[station]]` without index and brackets.
+fn without_indices(path: &str) -> String {
+    let parts = path.trim_matches(['[', ']', ' ']).split('.');
+    let names: Vec<&str> = parts.filter(|part| part.parse::<usize>().is_err()).collect();
+    names.join(".")
+}
+
+/// Up to three known paths that resemble `path`, or whose last parts resemble its last part.
+fn similar<'a>(path: &str, known: impl Iterator<Item = &'a String>) -> Vec<String> {
+    // Chosen: includes one or two wrong letters in a key of scenarios, and excludes the names of other keys.
+    const LEAST_SIMILARITY: f64 = 0.7;
+    let similarity = |other: &str| {
+        let parts = strsim::normalized_levenshtein(last_part(other), last_part(path));
+        parts.max(strsim::normalized_levenshtein(other, path))
+    };
+    let mut scored: Vec<(f64, &String)> = known.map(|other| (similarity(other), other)).collect();
+    scored.retain(|(similarity, _)| *similarity >= LEAST_SIMILARITY);
+    scored.sort_by(|a, b| b.0.total_cmp(&a.0));
+    scored.into_iter().take(3).map(|(_, path)| path.clone()).collect()
+}
+
+fn last_part(path: &str) -> &str {
+    path.rsplit('.').next().unwrap_or(path)
+}
+
+fn describe_table(table: &Table, tables: &[Table]) -> String {
+    let mut text = format!("{}\n  {}\n", heading(table), table.meaning);
+    if !table.entries.is_empty() {
+        let mut lines = vec![["key", "default", "meaning"].map(str::to_owned).to_vec()];
+        lines.extend(table.entries.iter().map(|entry| {
+            let first = entry.meaning.split_inclusive(". ").next().unwrap_or_default();
+            vec![entry.path.clone(), default(entry), first.trim_end().to_owned()]
+        }));
+        let _ = write!(text, "\n{}", align(&lines, 3));
+    }
+    let inner = format!("{}.", table.path);
+    let inner = tables.iter().filter(|other| other.path.starts_with(&inner));
+    inner.for_each(|other| {
+        let _ = write!(text, "\n{}\n  {}\n", heading(other), other.meaning);
+    });
+    text
+}
+
+fn heading(table: &Table) -> String {
+    if table.repeated { format!("[[{}]]", table.path) } else { format!("[{}]", table.path) }
+}
+
+fn describe_entry(entry: &Entry) -> String {
+    let Entry { path, kind, unit, allowed, meaning, values, .. } = entry;
+    let mut text = format!("{path}\n  {meaning}\n\n  type:    {kind}\n");
+    if !unit.is_empty() {
+        let _ = writeln!(text, "  unit:    {unit}");
+    }
+    let _ = writeln!(text, "  default: {}\n  allowed: {allowed}", default(entry));
+    let width = values.iter().map(|(word, _)| word.len()).max().unwrap_or(0);
+    for (word, meaning) in values {
+        let _ = writeln!(text, "    {word:width$}  {meaning}");
+    }
+    text
+}
+
+fn default(entry: &Entry) -> String {
+    match &entry.default {
+        Default::Value(text) | Default::Computed(text) => text.clone(),
+        Default::LeftOut => "left out".to_owned(),
+        Default::Required => "required".to_owned(),
+    }
 }

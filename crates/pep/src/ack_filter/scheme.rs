@@ -119,9 +119,7 @@ impl JsonSchema for Scheme {
     }
     fn json_schema(_: &mut SchemaGenerator) -> Schema {
         let word = |name: &str, meaning: &str| json_schema!({ "const": name, "description": meaning });
-        let with = |form: &str, pattern: &str, meaning: &str| {
-            json_schema!({ "title": form, "pattern": pattern, "description": meaning })
-        };
+        let with = |form: &str, pattern: &str, meaning: &str| json_schema!({ "title": form, "pattern": pattern, "description": meaning });
         json_schema!({ "type": "string", "anyOf": [
             word("basic", "No filter: a drop-tail queue."),
             with("passive(RATIO)", r"^passive\s*\(\s*(0(\.[0-9]+)?|1(\.0+)?)\s*\)$", "At each grant the oldest \

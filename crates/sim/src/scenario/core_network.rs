@@ -65,7 +65,7 @@ pub struct Hop {
     pub per_cell: bool,
 }
 
-/// Chosen: 32 ms at the default rate of 1 Gb/s, a deep router buffer.
+/// Default queue of a hop. Chosen: 32 ms at the default rate of 1 Gb/s.
 fn default_hop_queue() -> Bytes {
     Bytes(4_000_000)
 }
@@ -74,7 +74,11 @@ impl Section for Core {
     fn limits() -> Vec<Limit<Self>> {
         let within = |core: &Self| core.path_after.is_none_or(|after| after <= core.hops.len());
         let message = |core: &Self| format!("0 to {}, the hops in core.hops", core.hops.len());
-        vec![relation!(path_after?, "0 to the number of hops in core.hops", within).message(message)]
+        vec![
+            relation!(path_after?, "0 to the number of hops in core.hops", within)
+                .message(message)
+                .unit("hops"),
+        ]
     }
 }
 

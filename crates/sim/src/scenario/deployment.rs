@@ -1,44 +1,49 @@
 //! Table `[deployment]`: sites, propagation and power control around the stations.
 //!
-//! The sectors of the served sites are simulated with their stations, which stand where one of them is the best cell;
-//! the cells of the other sites transmit at the stated load. Parameter sets are those of
-//! `crates/ran/src/radio/deployment.rs`, with their sources.
+//! The sectors of the served sites are simulated with their stations. Each station stands where one of these sectors is
+//! its best cell. The cells of the other sites transmit at the stated load. The parameter sets and their sources are in
+//! `crates/ran/src/radio/deployment.rs`.
 
+use super::limits::{self, Limit, Section, key, numbers, one_of, one_of_ms, quantities, relation};
 use paceline_net::Duration;
 use paceline_net::units::Db;
+use paceline_ran::radio::power_control;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// A network of sites.
-#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+/// Table `[deployment]`.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
+#[schemars(transform = limits::describe::<Self>)]
 pub struct Deployment {
-    /// Parameter set: `3gpp-case1`, `3gpp-case3`, `uma-m2135`, `umi-m2135`, `uma-38901` or `umi-38901`.
+    /// Parameter set of sites, antennas and propagation.
     pub model: DeploymentModel,
-    /// Sites of three sectors: 1, 7 or 19.
+    /// The number of sites, each with three sectors.
     pub sites: u32,
-    /// Sites whose cells are simulated with their stations, the middle one first: 1 to `sites`.
+    /// The number of sites whose cells are simulated with their stations, the middle one first.
     pub served_sites: u32,
-    /// Whether copies of the network surround it (7 or 19 sites).
+    /// Whether copies of the network surround it, so that outer sites have neighbours on all sides (7 or 19 sites).
     pub wrap_around: bool,
-    /// Share of resource blocks that the other sites' cells use, in both directions: 0 quiet, 1 full buffer.
+    /// Share of resource blocks that the cells of the other sites use in both directions: 0 is no load, 1 full buffer.
     pub neighbour_load: f64,
-    /// Fast fading of the stations' links (TS 36.101 Annex B.2): `none`, `epa`, `eva` or `etu`.
+    /// Fast fading of the stations' links (TS 36.101 Annex B.2).
     pub fading: FadingProfile,
-    /// Speed of the stations in km/h, for the Doppler spread alone.
+    /// Speed of the stations. Only the Doppler spread follows from it: stations keep their places.
     pub speed_kmh: f64,
-    /// P0 of uplink power control in dBm per resource block (TS 36.213 §5.1.1.1).
+    /// P0 of uplink power control, per resource block (TS 36.213 §5.1.1.1).
     pub p0_dbm: f64,
-    /// Share of the path loss that the uplink compensates: 0, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9 or 1.
+    /// Share of the path loss that uplink power control compensates (TS 36.213 §5.1.1.1).
     pub alpha: f64,
-    /// SINR that TPC commands in uplink grants aim at (TS 36.213 §5.1.1.1, accumulated); open loop if left out.
+    /// SINR at which TPC commands in uplink grants aim (TS 36.213 §5.1.1.1, accumulated). If left out, power control is
+    /// open loop.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tpc_target: Option<Db>,
-    /// periodicPHR-Timer: 10, 20, 50, 100, 200, 500 or 1000 ms (TS 36.331); 0 for infinity.
+    /// periodicPHR-Timer (TS 36.331); 0 for infinity.
     pub periodic_phr_timer: Duration,
-    /// prohibitPHR-Timer: 0, 10, 20, 50, 100, 200, 500 or 1000 ms (TS 36.331).
+    /// prohibitPHR-Timer (TS 36.331).
     pub prohibit_phr_timer: Duration,
-    /// dl-PathlossChange that triggers a report: 1, 3 or 6 dB (TS 36.331); 0 for infinity. Stations stand still here,
-    /// and fast fading does not count.
+    /// dl-PathlossChange that triggers a power headroom report (TS 36.331); 0 for infinity. The path loss is without
+    /// fast fading.
     pub path_loss_change_db: u32,
 }
 
@@ -62,13 +67,37 @@ impl Default for Deployment {
     }
 }
 
-/// A parameter set.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+impl Section for Deployment {
+    fn limits() -> Vec<Limit<Self>> {
+        let among_sites = |deployment: &Self| (1..=deployment.sites).contains(&deployment.served_sites);
+        let several = |deployment: &Self| !deployment.wrap_around || deployment.sites > 1;
+        let timers = || one_of_ms(&[0, 10, 20, 50, 100, 200, 500, 1000]);
+        vec![
+            key!(sites, one_of(&[1, 7, 19]).unit("sites")),
+            relation!(served_sites, "1 to sites", among_sites)
+                .message(|deployment| format!("1 to deployment.sites, {}", deployment.sites))
+                .unit("sites"),
+            relation!(wrap_around, "false with one site", several),
+            key!(neighbour_load, numbers(0.0..=1.0)),
+            key!(speed_kmh, numbers(0.0..=500.0).unit("km/h")),
+            // p0-NominalPUSCH and p0-UE-PUSCH of TS 36.331 together.
+            key!(p0_dbm, numbers(-134.0..=31.0).unit("dBm")),
+            key!(alpha, one_of(&power_control::ALPHAS)),
+            key!(tpc_target?, quantities("-10 dB", "40 dB")),
+            key!(periodic_phr_timer, timers()),
+            key!(prohibit_phr_timer, timers()),
+            key!(path_loss_change_db, one_of(&[0, 1, 3, 6]).unit("dB")),
+        ]
+    }
+}
+
+/// Parameter set of a deployment.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 pub enum DeploymentModel {
     /// 3GPP case 1, TR 36.814 Table A.2.1.1-1: 500 m between sites.
     #[serde(rename = "3gpp-case1")]
     Case1,
-    /// 3GPP case 3: 1732 m.
+    /// 3GPP case 3, TR 36.814 Table A.2.1.1-1: 1732 m between sites.
     #[serde(rename = "3gpp-case3")]
     Case3,
     /// Urban macro of ITU-R M.2135.
@@ -85,8 +114,8 @@ pub enum DeploymentModel {
     Umi38901,
 }
 
-/// A tapped delay line.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+/// Tapped delay line of fast fading.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum FadingProfile {
     /// Constant channels.
@@ -100,7 +129,7 @@ pub enum FadingProfile {
 }
 
 impl FadingProfile {
-    /// Its name in the table of taps.
+    /// The name in the table of taps.
     pub fn name(self) -> &'static str {
         match self {
             Self::None => "none",

@@ -93,6 +93,10 @@ impl<S: 'static> Limit<S> {
         let (text, schema) = (text.to_owned(), Map::new());
         Self { key, text, schema, unit: "", refused: Box::new(refused), message: None }
     }
+    /// States the unit of a plain number.
+    pub fn unit(self, unit: &'static str) -> Self {
+        Self { unit, ..self }
+    }
     /// The error's text, in place of the reference's.
     pub fn message(self, message: fn(&S) -> String) -> Self {
         Self { message: Some(message), ..self }
@@ -102,11 +106,7 @@ impl<S: 'static> Limit<S> {
 /// `key!(KEY, ALLOWED)`: a limit of a key of the table `Self`; `KEY?` where the key may be left out.
 macro_rules! key {
     ($key:ident, $allowed:expr) => {
-        $crate::scenario::limits::Limit::new(
-            stringify!($key),
-            |section: &Self| Some(&section.$key),
-            $allowed,
-        )
+        $crate::scenario::limits::Limit::new(stringify!($key), |section: &Self| Some(&section.$key), $allowed)
     };
     ($key:ident?, $allowed:expr) => {
         $crate::scenario::limits::Limit::new(
@@ -218,6 +218,14 @@ pub(super) fn one_of_ms(list: &[u64]) -> Allowed<Duration> {
     Allowed::new(format!("one of {} ms", join(list)), move |value| values.contains(value))
 }
 
+/// Durations from `low` to `high` in steps, or of a list, in milliseconds.
+pub(super) fn steps_or_one_of_ms(low: u64, high: u64, step: u64, list: &[u64]) -> Allowed<Duration> {
+    let steps = (low..=high).step_by(step as usize);
+    let values: Vec<Duration> = steps.chain(list.iter().copied()).map(Duration::from_millis).collect();
+    let text = format!("one of {low}, {}, .. {high}, {} ms", low + step, join(list));
+    Allowed::new(text, move |value| values.contains(value))
+}
+
 /// Durations of whole milliseconds.
 pub(super) fn whole_ms(range: RangeInclusive<u64>) -> Allowed<Duration> {
     let text = format!("{} to {} ms, whole milliseconds", range.start(), range.end());
@@ -225,6 +233,20 @@ pub(super) fn whole_ms(range: RangeInclusive<u64>) -> Allowed<Duration> {
         value.as_nanos().is_multiple_of(1_000_000) && range.contains(&value.as_millis())
     };
     Allowed::new(text, test)
+}
+
+/// Values by name as a text, such as `20 ms (fixed, trace); 11 ms (lte_early)`.
+pub(super) fn by_name(values: impl IntoIterator<Item = (String, String)>) -> String {
+    let mut groups: Vec<(String, Vec<String>)> = Vec::new();
+    for (name, value) in values {
+        match groups.iter_mut().find(|(other, _)| *other == value) {
+            Some((_, names)) => names.push(name),
+            None => groups.push((value, vec![name])),
+        }
+    }
+    let groups: Vec<String> =
+        groups.iter().map(|(value, names)| format!("{value} ({})", names.join(", "))).collect();
+    groups.join("; ")
 }
 
 fn join(list: &[impl Display]) -> String {
@@ -278,7 +300,7 @@ fn properties(schema: &mut Schema) -> &mut Map<String, Value> {
 }
 
 /// The keys of a struct, in the order of its declaration.
-fn keys<F: for<'de> Deserialize<'de>>() -> &'static [&'static str] {
+pub(super) fn keys<F: for<'de> Deserialize<'de>>() -> &'static [&'static str] {
     struct Keys<'a>(&'a mut &'static [&'static str]);
     impl<'de> Deserializer<'de> for Keys<'_> {
         type Error = NoValue;

@@ -1,59 +1,63 @@
-//! Table `[link]`: an access link in place of the cell. It holds what every link has, and exactly one table of a
-//! kind, which says what the link can carry: `fixed`, `trace`, `hspa` or `lte_early`.
+//! Table `[link]`: an access link in place of the cell. The table has the keys of all links and exactly one inner table,
+//! whose name is the kind of link: `fixed`, `trace`, `hspa` or `lte_early`.
 
 use super::cellular::{self, Cellular};
+use super::limits::{self, Limit, Problem, Section, key, numbers, quantities, rates, relation};
 use crate::link::Trace;
 use paceline_net::{Bytes, Duration, Rate};
+use schemars::{JsonSchema, Schema};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use std::sync::Arc;
 
 /// Table `[link]`.
-#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
+#[schemars(transform = limits::describe::<Self>, transform = one_kind)]
 pub struct Link {
-    /// Whether every station has a link of its own; if not, all share one. Default: own with `hspa` and `lte_early`,
-    /// shared with `fixed` and `trace`.
+    /// Whether each station has a link of its own. If false, all stations share one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub per_station: Option<bool>,
-    /// Propagation delay, one way. Default: 20 ms with `fixed` and `trace`; `hspa` and `lte_early` have their own.
+    /// Propagation delay in one direction.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub delay: Option<Duration>,
-    /// Queue of each direction in bytes, drop-tail; what is being sent does not count. Default, where there is no
-    /// `queue_packets`: 256 kB with `fixed` and `trace`; `hspa` and `lte_early` have their own.
+    /// Size of the drop-tail queue of each direction. The packet that is being sent does not count.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub queue: Option<Bytes>,
-    /// The same in packets, in place of `queue`.
+    /// Size of the queue in packets, in place of `queue`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub queue_packets: Option<u64>,
-    /// Bytes in the queue above which ECN-capable packets are marked (RFC 3168); none are if left out.
+    /// Queue length above which ECN-capable packets are marked (RFC 3168). If left out, no packet is marked.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ecn_threshold: Option<Bytes>,
-    /// Percent of the packets that are lost one by one, after they were sent; each direction.
+    /// Share of the packets that are lost independently of each other, in each direction. A lost packet has used the
+    /// link.
     pub loss_percent: f64,
-    /// Percent of the packets that are lost in bursts (Gilbert-Elliott: nothing is lost between bursts, everything in
-    /// them), after they were sent.
+    /// Share of the packets that are lost in bursts, in each direction (Gilbert-Elliott: no packet is lost between
+    /// bursts, each packet in a burst).
     pub burst_loss_percent: f64,
-    /// Mean length of such a burst in packets.
+    /// Mean length of a burst of losses.
     pub burst_packets: f64,
-    /// Delay added to each packet, evenly distributed up to this; order is kept.
+    /// Largest additional delay of a packet, uniformly distributed from 0. Packets keep their order.
     pub jitter: Duration,
-    /// Percent of the packets that arrive twice.
+    /// Share of the packets that arrive twice.
     pub duplicate_percent: f64,
-    /// Percent of the packets that are held back and may be overtaken.
+    /// Share of the packets that are delayed by `reorder_delay` while later packets may overtake them.
     pub reorder_percent: f64,
-    /// For how long they are held.
+    /// Additional delay of the packets of `reorder_percent`.
     pub reorder_delay: Duration,
-    /// A constant rate.
+    /// A link of constant rate.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub fixed: Option<FixedLink>,
-    /// A recorded or generated trace.
+    /// A link that follows a recorded or generated trace.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub trace: Option<TraceLink>,
     /// An HSPA channel of 2011.
     #[serde(skip_serializing_if = "Option::is_none", deserialize_with = "Cellular::read_hspa")]
+    #[schemars(schema_with = "Cellular::hspa_schema")]
     pub hspa: Option<Cellular>,
     /// A pre-production LTE channel of 2011.
     #[serde(skip_serializing_if = "Option::is_none", deserialize_with = "Cellular::read_lte_early")]
+    #[schemars(schema_with = "Cellular::lte_early_schema")]
     pub lte_early: Option<Cellular>,
 }
 
@@ -80,20 +84,68 @@ impl Default for Link {
     }
 }
 
+impl Section for Link {
+    fn limits() -> Vec<Limit<Self>> {
+        let percent = || numbers(0.0..=100.0).unit("percent");
+        let below_queue = |link: &Self| match (link.ecn_threshold, link.queue) {
+            (Some(threshold), Some(queue)) => threshold <= queue,
+            _ => true,
+        };
+        // Otherwise the gap between two bursts would be shorter than a packet.
+        let bursts_apart = |link: &Self| {
+            let share = link.burst_loss_percent / 100.0;
+            share >= 1.0 || share / (1.0 - share) <= link.burst_packets
+        };
+        vec![
+            key!(delay?, quantities("0 s", "10 s")),
+            key!(queue?, quantities("1504 B", "1 GiB")),
+            key!(queue_packets?, numbers(1..=1_000_000).unit("packets")),
+            relation!(ecn_threshold?, "no more than queue", below_queue),
+            key!(loss_percent, percent()),
+            key!(burst_loss_percent, percent()),
+            key!(duplicate_percent, percent()),
+            key!(reorder_percent, percent()),
+            key!(burst_packets, numbers(1.0..=1e6).unit("packets")),
+            relation!(burst_packets, "at least b / (100 - b), b being burst_loss_percent", bursts_apart),
+            key!(jitter, quantities("0 s", "10 s")),
+            key!(reorder_delay, quantities("0 s", "10 s")),
+        ]
+    }
+    fn computed_defaults() -> Vec<(&'static str, String)> {
+        let of_kinds = |show: fn(&Self) -> String| {
+            let kinds = Self::one_of_each_kind();
+            limits::by_name(kinds.iter().map(|(kind, link)| ((*kind).to_owned(), show(link))))
+        };
+        vec![
+            ("per_station", of_kinds(|link| link.per_station.unwrap_or_default().to_string())),
+            ("delay", of_kinds(|link| link.delay.unwrap_or_default().to_string())),
+            ("queue", of_kinds(|link| link.queue.unwrap_or_default().to_string())),
+        ]
+    }
+}
+
+/// Requires exactly one of the tables of a kind.
+fn one_kind(schema: &mut Schema) {
+    let kinds: Vec<_> =
+        Link::default().kinds().map(|(kind, _)| serde_json::json!({ "required": [kind] })).into();
+    schema.insert("oneOf".to_owned(), kinds.into());
+}
+
 /// Table `[link.fixed]`.
-#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
+#[schemars(transform = limits::describe::<Self>)]
 pub struct FixedLink {
-    /// Bit rate towards the stations.
+    /// Bit rate of the downlink.
     pub downlink_rate: Rate,
-    /// Bit rate from them; as the downlink's if left out.
+    /// Bit rate of the uplink. If left out, that of the downlink.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub uplink_rate: Option<Rate>,
-    /// Packets leave at multiples of this time alone, as in the frames of a TDD carrier; 0 for at once.
+    /// Packets leave only at multiples of this time, as in the frames of a TDD carrier. 0: at once.
     pub frame: Duration,
-    /// For so long nothing is sent now and then, as during a handover; 0 for never.
+    /// Length of the interruptions in which no packet is sent, as during a handover. 0: no interruptions.
     pub interruption: Duration,
-    /// Mean time from the end of an interruption to the next (exponential), in each direction by itself.
+    /// Mean time from the end of an interruption to the next, exponentially distributed, in each direction by itself.
     pub interruption_interval: Duration,
 }
 
@@ -109,32 +161,60 @@ impl Default for FixedLink {
     }
 }
 
+impl Section for FixedLink {
+    fn limits() -> Vec<Limit<Self>> {
+        vec![
+            key!(downlink_rate, rates()),
+            key!(uplink_rate?, rates()),
+            key!(frame, quantities("0 s", "1 s")),
+            key!(interruption, quantities("0 s", "60 s")),
+            key!(interruption_interval, quantities("1 ms", "86400 s")),
+        ]
+    }
+}
+
 /// Table `[link.trace]`.
-#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
+#[schemars(transform = limits::describe::<Self>)]
 pub struct TraceLink {
-    /// Trace of the downlink: a file in mahimahi's format, sought beside the scenario's; or `generated:KIND:SEED` with a
-    /// kind of `stationary`, `walking` or `driving` (20, 12 and 8 Mb/s on average).
+    /// Trace of the downlink: a file in the format of mahimahi, whose path is relative to the scenario's folder, or
+    /// `generated:KIND` or `generated:KIND:SEED`. KIND is `stationary`, `walking` or `driving` (20, 12 and 8 Mb/s on
+    /// average).
+    #[schemars(with = "String", extend("x-limits" = TRACE_NAMES))]
     pub downlink: TraceFile,
-    /// Trace of the uplink.
+    /// Trace of the uplink, named as that of the downlink. If left out, the uplink has the constant rate `uplink_rate`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<String>", extend("x-limits" = TRACE_NAMES))]
     pub uplink: Option<TraceFile>,
-    /// Bit rate of the uplink where it has no trace.
+    /// Bit rate of an uplink without trace.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub uplink_rate: Option<Rate>,
 }
 
+/// Names of traces, as the reference states them.
+const TRACE_NAMES: &str = "a path, generated:KIND or generated:KIND:SEED";
+
 impl TraceLink {
-    /// Bit rate of an uplink without trace, unless stated.
+    /// Default bit rate of an uplink without trace. Chosen: more than the acknowledgments of any generated trace need.
     pub const UPLINK_RATE: Rate = Rate(20_000_000);
 }
 
-/// A trace by its name, and what the file holds once it was read.
+impl Section for TraceLink {
+    fn limits() -> Vec<Limit<Self>> {
+        vec![key!(uplink_rate?, rates())]
+    }
+    fn computed_defaults() -> Vec<(&'static str, String)> {
+        vec![("uplink_rate", Self::UPLINK_RATE.to_string())]
+    }
+}
+
+/// The name of a trace, and the trace once its file has been read.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct TraceFile {
-    /// As the scenario names it.
+    /// The name in the scenario.
     pub name: String,
-    /// What it holds; `None` until the scenario's files have been read.
+    /// The trace; `None` until the scenario's files have been read.
     pub trace: Option<Arc<Trace>>,
 }
 
@@ -150,23 +230,32 @@ impl<'de> Deserialize<'de> for TraceFile {
 }
 
 impl Link {
-    /// The traces that it names, and the keys that name them.
+    /// The tables of a kind, and whether the scenario has them.
+    pub(super) fn kinds(&self) -> [(&'static str, bool); 4] {
+        [
+            ("fixed", self.fixed.is_some()),
+            ("trace", self.trace.is_some()),
+            ("hspa", self.hspa.is_some()),
+            ("lte_early", self.lte_early.is_some()),
+        ]
+    }
+    /// The traces of the link, with the keys that name them.
     pub fn traces_mut(&mut self) -> Vec<(&'static str, &mut TraceFile)> {
         let Some(TraceLink { downlink, uplink, .. }) = &mut self.trace else { return Vec::new() };
         let uplink = uplink.iter_mut().map(|file| ("link.trace.uplink", file));
         std::iter::once(("link.trace.downlink", downlink)).chain(uplink).collect()
     }
-    /// The channel of 2011, if it is one.
+    /// The channel of 2011, if the link is one.
     pub fn cellular(&self) -> Option<&Cellular> {
         self.hspa.as_ref().or(self.lte_early.as_ref())
     }
-    /// Fills in what the kind decides.
+    /// Fills in the defaults that depend on the kind.
     pub(super) fn resolve(&mut self) {
         self.per_station.get_or_insert(self.cellular().is_some());
         let (delay, queue) = match (&self.hspa, &self.lte_early) {
             (Some(_), _) => cellular::HSPA_PATH,
             (_, Some(_)) => cellular::LTE_EARLY_PATH,
-            _ => (Duration::from_millis(20), Bytes(256_000)),
+            _ => DEFAULT_PATH,
         };
         self.delay.get_or_insert(delay);
         if self.queue_packets.is_none() {
@@ -176,4 +265,35 @@ impl Link {
             trace.uplink_rate.get_or_insert(TraceLink::UPLINK_RATE);
         }
     }
+    /// A link of each kind with its defaults.
+    fn one_of_each_kind() -> [(&'static str, Self); 4] {
+        let trace = TraceLink { downlink: TraceFile::default(), uplink: None, uplink_rate: None };
+        [
+            ("fixed", Self { fixed: Some(FixedLink::default()), ..Self::default() }),
+            ("trace", Self { trace: Some(trace), ..Self::default() }),
+            ("hspa", Self { hspa: Some(Cellular::hspa()), ..Self::default() }),
+            ("lte_early", Self { lte_early: Some(Cellular::lte_early()), ..Self::default() }),
+        ]
+        .map(|(kind, mut link)| {
+            link.resolve();
+            (kind, link)
+        })
+    }
+}
+
+/// Default propagation delay in one direction and queue of `fixed` and `trace`. Chosen: a round trip of 40 ms, and 100 ms
+/// of queue at 20 Mb/s.
+const DEFAULT_PATH: (Duration, Bytes) = (Duration::from_millis(20), Bytes(256_000));
+
+/// Checks the table and the table of its kind.
+pub(super) fn check(link: &Link) -> Result<(), Problem> {
+    limits::check("link", link)?;
+    if let Some(trace) = &link.trace {
+        limits::check("link.trace", trace)?;
+    }
+    if let Some(fixed) = &link.fixed {
+        limits::check("link.fixed", fixed)?;
+    }
+    let kind = if link.hspa.is_some() { "link.hspa" } else { "link.lte_early" };
+    link.cellular().map_or(Ok(()), |channel| limits::check(kind, channel))
 }

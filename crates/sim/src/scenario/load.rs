@@ -1,7 +1,7 @@
 //! Reads a scenario: text, then `key=value` overrides, then types, then ranges. Errors name where they stand.
 
 use super::Scenario;
-use super::{check, check_link};
+use super::check;
 use crate::link::Trace;
 use std::fmt;
 use std::sync::Arc;
@@ -81,7 +81,7 @@ pub fn load_with(
     })?;
     let given = |key: &str| line_of_key(&resolved, key).is_some();
     let place = |key: &str| if changed { None } else { line_of_key(&resolved, key) };
-    let problem = check_link::tables(&scenario, &given).and_then(|()| {
+    let problem = check::exclusions(&scenario, &given).and_then(|()| {
         scenario.link.iter_mut().for_each(super::Link::resolve);
         check::check(&scenario)
     });

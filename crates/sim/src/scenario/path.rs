@@ -1,67 +1,70 @@
-//! What stands between the core's hops and the access: key `core.path`, and the tables `[accelerator]` and
-//! `[split_tcp]` with the parameters of the two.
+//! The proxy between the hops of the core network and the access: key `core.path`, and the tables `[accelerator]` and
+//! `[split_tcp]` with its parameters.
 
-use super::Scenario;
-use super::check::{Problem, RATE, range, rate_ok};
+use super::limits::{self, Limit, Problem, Section, at_least, key, numbers, quantities, rates, relation};
 use paceline_net::{Bytes, Duration, Rate};
 use paceline_pep::AcceleratorConfig;
 use paceline_pep::accelerator::{AdaptiveParameters, PaperParameters, RateControl};
 use paceline_tcp::Variant;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// What the packets pass between the hops and the access.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+/// The proxy in the path of the packets.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Path {
-    /// Nothing.
+    /// No proxy.
     #[default]
     Direct,
-    /// A proxy that ends every TCP connection and opens another (RFC 3135 §2.4).
+    /// A proxy that terminates each TCP connection and opens another (RFC 3135 §2.4); see `[split_tcp]`.
     SplitTcp,
-    /// The mobile accelerator.
+    /// The mobile accelerator; see `[accelerator]`.
     Accelerator,
 }
 
-/// How the accelerator finds the rate.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+/// Rate control of the accelerator.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum AcceleratorProfile {
-    /// From measured delivery rate and round-trip time.
+    /// The rate follows from the measured delivery rate and round-trip time.
     Adaptive,
-    /// As published, with an operator's numbers.
+    /// The published rate control, with the operator's parameters.
     Paper,
 }
 
 /// Table `[accelerator]`.
-#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
+#[schemars(transform = limits::describe::<Self>)]
 pub struct Accelerator {
-    /// `adaptive` or `paper`.
+    /// Rate control.
     pub profile: AcceleratorProfile,
-    /// Profile `adaptive`: least queueing delay to keep; the budget grows where the queue runs empty.
+    /// Profile `adaptive`: smallest queueing delay that the rate control aims at. The aim grows where the queue becomes
+    /// empty.
     pub least_budget: Duration,
-    /// Profile `adaptive`: most queueing delay to keep.
+    /// Profile `adaptive`: largest queueing delay that the rate control aims at.
     pub most_budget: Duration,
-    /// Profile `paper`, as are the following ones: ACKs that a bandwidth sample spans.
+    /// Profile `paper`: the number of ACKs that a bandwidth sample spans.
     pub k: u32,
-    /// Weight of a new sample.
+    /// Profile `paper`: weight of a new bandwidth sample.
     pub lambda: f64,
-    /// Below this round-trip time the rate grows.
+    /// Profile `paper`: round-trip time below which the rate grows.
     pub alpha: Duration,
-    /// Above this round-trip time the rate falls to the measured one.
+    /// Profile `paper`: round-trip time above which the rate falls to the measured rate.
     pub beta: Duration,
-    /// Weight of the old rate when it grows.
+    /// Profile `paper`: weight of the old rate when the rate grows.
     pub mu: f64,
-    /// The rate to grow to: 5.6 Mb/s on 3G and 100 Mb/s on LTE, as published.
+    /// Profile `paper`: the rate towards which the rate grows; as published, 5.6 Mb/s on 3G and 100 Mb/s on LTE.
     pub r_cap: Rate,
-    /// Bytes of a connection held at most: the window that its server sees.
+    /// Largest number of bytes in the buffer of a connection: the window that its server sees.
     pub flow_buffer: Bytes,
-    /// Bytes of a connection that may be acknowledged to the server and not yet by the client.
+    /// Largest number of bytes of a connection that are acknowledged to the server and not yet by the client.
     pub exposure: Bytes,
-    /// Bytes held at most for all connections of a device.
+    /// Largest number of bytes in the buffers of all connections of a device.
     pub device_buffer: Bytes,
-    /// Whether to send past the client's advertised window: profile `adaptive` while the client takes it; `paper`, as
-    /// published, until the window is empty, which wastes the radio's time where receivers drop it (Linux from 6.17 on).
+    /// Whether to send past the client's advertised window. Profile `adaptive` does so while the client accepts it;
+    /// profile `paper`, as published, until the window is empty, which wastes radio time where receivers drop these
+    /// segments (Linux from 6.17 on).
     pub overshoot: bool,
 }
 
@@ -86,13 +89,36 @@ impl Default for Accelerator {
     }
 }
 
-impl Accelerator {
-    /// Whether its values are allowed; the error names key, value and what is allowed.
-    pub fn check(&self) -> Result<(), String> {
-        let said = |Problem { key, value, allowed }| format!("{key} = {value}: allowed: {allowed}");
-        accelerator(self).map_err(said)
+impl Section for Accelerator {
+    fn limits() -> Vec<Limit<Self>> {
+        let span = || quantities("1 ms", "10 s");
+        vec![
+            key!(least_budget, span()),
+            relation!(most_budget, "accelerator.least_budget to 10 s", |table| {
+                table.most_budget >= table.least_budget && table.most_budget <= Duration::from_secs(10)
+            }),
+            key!(k, numbers(1..=65_536).unit("ACKs")),
+            key!(lambda, numbers(0.0..=1.0)),
+            key!(mu, numbers(0.0..=1.0)),
+            key!(alpha, span()),
+            relation!(beta, "accelerator.alpha to 10 s", |table| {
+                table.beta >= table.alpha && table.beta <= Duration::from_secs(10)
+            }),
+            key!(r_cap, rates()),
+            key!(flow_buffer, quantities("16 KiB", "512 MiB")),
+            key!(exposure, quantities("0 B", "512 MiB")),
+            key!(device_buffer, at_least("16 KiB")),
+        ]
     }
-    /// What the accelerator is built from.
+}
+
+impl Accelerator {
+    /// Checks the values. The error names key, value and allowed values.
+    pub fn check(&self) -> Result<(), String> {
+        let text = |Problem { key, value, allowed }| format!("{key} = {value}: allowed: {allowed}");
+        limits::check("accelerator", self).map_err(text)
+    }
+    /// The configuration of the accelerator. `seed` is the key of its hash tables.
     pub fn config(&self, seed: u64) -> AcceleratorConfig {
         let Self { k, lambda, alpha, beta, mu, r_cap, .. } = *self;
         AcceleratorConfig {
@@ -116,14 +142,15 @@ impl Accelerator {
     }
 }
 
-/// Table `[split_tcp]`. What it does not say is Linux's.
-#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+/// Table `[split_tcp]`. All other parameters of the proxy are those of Linux.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
+#[schemars(transform = limits::describe::<Self>)]
 pub struct SplitTcp {
-    /// Congestion control towards the stations; that of `[tcp]` if left out.
+    /// Congestion control towards the stations. If left out, that of `[tcp]`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub congestion_control: Option<Variant>,
-    /// Bytes of a connection and direction that the proxy holds at most.
+    /// Size of the proxy's buffer for each connection and direction.
     pub buffer: Bytes,
 }
 
@@ -133,37 +160,8 @@ impl Default for SplitTcp {
     }
 }
 
-/// The values of the two tables.
-pub(super) fn check(scenario: &Scenario) -> Result<(), Problem> {
-    accelerator(&scenario.accelerator)?;
-    let buffer = scenario.split_tcp.buffer;
-    range("split_tcp.buffer", buffer, buffer_ok(buffer), BUFFER)
-}
-
-const BUFFER: &str = "16 KiB to 512 MiB";
-
-fn buffer_ok(size: Bytes) -> bool {
-    size >= Bytes(16 << 10) && size <= Bytes(1 << 29)
-}
-
-fn accelerator(of: &Accelerator) -> Result<(), Problem> {
-    let span_ok = |span| span >= Duration::from_millis(1) && span <= Duration::from_secs(10);
-    range("accelerator.least_budget", of.least_budget, span_ok(of.least_budget), "1 ms to 10 s")?;
-    let ok = span_ok(of.most_budget) && of.most_budget >= of.least_budget;
-    range("accelerator.most_budget", of.most_budget, ok, "accelerator.least_budget to 10 s")?;
-    range("accelerator.k", of.k, (1..=65_536).contains(&of.k), "1 to 65536 ACKs")?;
-    for (key, share) in [("accelerator.lambda", of.lambda), ("accelerator.mu", of.mu)] {
-        range(key, share, (0.0..=1.0).contains(&share), "0 to 1")?;
+impl Section for SplitTcp {
+    fn limits() -> Vec<Limit<Self>> {
+        vec![key!(buffer, quantities("16 KiB", "512 MiB"))]
     }
-    range("accelerator.alpha", of.alpha, span_ok(of.alpha), "1 ms to 10 s")?;
-    range("accelerator.beta", of.beta, span_ok(of.beta) && of.beta >= of.alpha, "accelerator.alpha to 10 s")?;
-    range("accelerator.r_cap", of.r_cap, rate_ok(of.r_cap), RATE)?;
-    range("accelerator.flow_buffer", of.flow_buffer, buffer_ok(of.flow_buffer), BUFFER)?;
-    range("accelerator.exposure", of.exposure, of.exposure <= Bytes(1 << 29), "0 B to 512 MiB")?;
-    range(
-        "accelerator.device_buffer",
-        of.device_buffer,
-        of.device_buffer >= Bytes(16 << 10),
-        "at least 16 KiB",
-    )
 }

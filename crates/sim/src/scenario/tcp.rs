@@ -1,34 +1,45 @@
-//! Table `[tcp]`: TCP at both ends. A profile gives every default; a key in the file goes before it. The resolved
-//! scenario states them all.
+//! Table `[tcp]`: TCP at both ends. A profile gives the default of every other key. The resolved scenario states all keys.
 
+use super::limits::{self, Allowed, Limit, Section, key, numbers, quantities, rates, relation};
 use paceline_net::{Bytes, Duration, Rate};
 use paceline_tcp::{
     Abc, BeyondWindow, CwndUnit, DelayedAck, EcnMode, EndpointConfig, Keepalive, LossRecovery, Nagle,
     NewRenoTimer, Pacing, Profile, PrrMode, RtoStyle, SackCompression, SlowStartExit, StretchAck, Variant,
 };
+use schemars::{JsonSchema, Schema};
 use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
 
-/// Declares the table as it is used, where every key has a value, and as a file may have it.
+/// Default longest delay of an ACK below TCP. Chosen: the order of a modem's transmission interval.
+const STRETCH_ACK_TIMEOUT: Duration = Duration::from_millis(5);
+
+/// Declares the table twice: as it is used, where every key has a value, and as a file may have it.
 macro_rules! table {
-    ($($(#[$doc:meta])* $key:ident: $type:ty,)*) => {
+    (
+        profile { $(#[$profile_doc:meta])* }
+        keys { $($(#[$doc:meta])* $key:ident: $type:ty,)* }
+        optional { $($(#[$optional_doc:meta])* $optional:ident: $optional_type:ty,)* }
+    ) => {
         /// Table `[tcp]`.
-        #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+        #[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
         #[serde(from = "File")]
         pub struct Tcp {
-            /// Whose defaults: `linux`, `linux-2.6`, `ns3-default`, `inet-default`, `windows-xp` or `rfc793+reno`.
-            pub profile: Profile,
+            $(#[$profile_doc])* pub profile: Profile,
             $($(#[$doc])* pub $key: $type,)*
-            /// How fast the receiving application reads; at once if left out.
-            #[serde(skip_serializing_if = "Option::is_none")]
-            pub read_rate: Option<Rate>,
+            $(
+                $(#[$optional_doc])*
+                #[serde(skip_serializing_if = "Option::is_none")]
+                pub $optional: Option<$optional_type>,
+            )*
         }
 
-        #[derive(Default, Deserialize)]
+        #[derive(Default, Deserialize, JsonSchema)]
         #[serde(deny_unknown_fields, default)]
+        #[schemars(transform = limits::order::<Self>, transform = limits::limit::<Tcp>, transform = linux_defaults)]
         struct File {
-            profile: Profile,
-            $($key: Option<$type>,)*
-            read_rate: Option<Rate>,
+            $(#[$profile_doc])* profile: Profile,
+            $($(#[$doc])* $key: Option<$type>,)*
+            $($(#[$optional_doc])* $optional: Option<$optional_type>,)*
         }
 
         impl From<File> for Tcp {
@@ -37,7 +48,7 @@ macro_rules! table {
                 $(if let Some(value) = file.$key {
                     tcp.$key = value;
                 })*
-                tcp.read_rate = file.read_rate;
+                $(tcp.$optional = file.$optional;)*
                 tcp
             }
         }
@@ -45,99 +56,173 @@ macro_rules! table {
 }
 
 table! {
-    /// Congestion control of the senders: `tahoe`, `reno`, `newreno`, `westwood` (as first published), `westwood+` (Linux
-    /// `westwood`), `veno`, `vegas`, `illinois`, `cubic`, `bbr` (version 1), `bbr3`, `dctcp` or `prague`.
-    congestion_control: Variant,
-    /// Payload bytes of a full segment.
-    segment_size: Bytes,
-    /// Initial window in segments (RFC 6928).
-    initial_window: u32,
-    /// How losses are told and repaired: `tahoe`, `reno`, `newreno`, `sack` or `rack`.
-    loss_recovery: LossRecovery,
-    /// What partial ACKs do to the timer without SACK: `impatient` or `slow-but-steady` (RFC 6582).
-    newreno_timer: NewRenoTimer,
-    /// Whether duplicate ACKs of what the last recovery ended with are ignored, without SACK (RFC 6582).
-    newreno_careful: bool,
-    /// The window during fast recovery: `off`, `rfc6937-crb`, `rfc6937-ssrb` or `rfc9937`.
-    prr: PrrMode,
-    /// Tail loss probes, with `rack` (RFC 8985).
-    tail_loss_probe: bool,
-    /// Detection of spurious timeouts (RFC 5682).
-    frto: bool,
-    /// Whether reductions that prove needless are taken back.
-    undo: bool,
-    /// New segments in answer to the first duplicate ACKs (RFC 3042).
-    limited_transmit: bool,
-    /// How the retransmission time-out is computed: `linux` or `rfc6298`.
-    rto_style: RtoStyle,
-    /// Lower bound of the retransmission time-out: of its variance term in `linux`, of the whole in `rfc6298`.
-    min_rto: Duration,
-    /// Retransmission time-out before the first sample.
-    initial_rto: Duration,
-    /// Time-outs in a row that end a connection, in the time that they take from `min_rto` on.
-    retries: u32,
-    /// Repetitions of a SYN before giving up.
-    syn_retries: u32,
-    /// Repetitions of a SYN before its time-out doubles.
-    syn_linear_timeouts: u32,
-    /// Spacing of segments: `none`, `linux`, or a rate; controls with a rate of their own keep it.
-    pacing: Pacing,
-    /// Whether a window that was not used shrinks (RFC 2861).
-    idle_restart: bool,
-    /// Small segments while others are outstanding: `off`, `rfc896` or `minshall`.
-    nagle: Nagle,
-    /// Probes of silent connections.
-    keepalive: bool,
-    /// Silence before the first one.
-    keepalive_idle: Duration,
-    /// Distance of further ones.
-    keepalive_interval: Duration,
-    /// Unanswered ones that end a connection.
-    keepalive_probes: u32,
-    /// Explicit Congestion Notification: `off`, `on` or `passive` (accepted but not asked for).
-    ecn: EcnMode,
-    /// Largest receive window.
-    receive_buffer: Bytes,
-    /// Whether the receive window starts small and grows with the transfer, as in Linux.
-    autotune: bool,
-    /// Largest amount of data in flight.
-    send_buffer: Bytes,
-    /// Segments per delayed ACK.
-    delayed_ack_segments: u32,
-    /// Longest delay of an ACK; the shortest one where it adapts.
-    delayed_ack_timeout: Duration,
-    /// Whether the delay follows the distance of segments, and ping-pong traffic ends quick ACKs.
-    delayed_ack_adaptive: bool,
-    /// ACKs sent at once at the start and after pauses.
-    quick_acks: u32,
-    /// Whether duplicate ACKs are merged within a millisecond.
-    sack_compression: bool,
-    /// Segments per ACK that leaves below TCP, as modems thin them out; 1 for all ACKs.
-    stretch_ack_segments: u32,
-    /// Longest time for which one is held there.
-    stretch_ack_timeout: Duration,
-    /// Whether duplicate ACKs are held there too.
-    stretch_ack_duplicates: bool,
-    /// Segments beyond the window: `accept` or `drop`.
-    beyond_window: BeyondWindow,
-    /// The timestamps option (RFC 7323).
-    timestamps: bool,
-    /// Selective acknowledgments (RFC 2018).
-    sack: bool,
-    /// Reports of duplicates (RFC 2883).
-    dsack: bool,
-    /// The window scale option (RFC 7323).
-    window_scale: bool,
-    /// How CUBIC leaves slow start before a loss: `off`, `hystart` (as Linux) or `hystart++` (RFC 9406).
-    hystart: SlowStartExit,
-    /// Whether CUBIC leaves room for others when a loss comes before its former peak (RFC 9438 §4.7).
-    fast_convergence: bool,
-    /// How `reno` and `newreno` count what was acknowledged (RFC 3465): `off` (each ACK is one segment), `l1` or `l2`
-    /// (bytes, in slow start at most L = 1 or 2 segments per ACK), or `unlimited` (bytes, as Linux).
-    abc: Abc,
-    /// What the window of `tahoe`, `reno`, `newreno` and `cubic` counts: whole `segments`, as Linux, or `bytes`, as
-    /// RFC 5681 and RFC 9438.
-    cwnd_unit: CwndUnit,
+    profile {
+        /// The set of defaults.
+    }
+    keys {
+        /// Congestion control of the senders.
+        congestion_control: Variant,
+        /// Payload of a full segment.
+        segment_size: Bytes,
+        /// Initial congestion window (RFC 6928).
+        initial_window: u32,
+        /// Detection and repair of losses.
+        loss_recovery: LossRecovery,
+        /// Effect of partial ACKs on the retransmission timer, without SACK (RFC 6582 §4).
+        newreno_timer: NewRenoTimer,
+        /// Whether duplicate ACKs at the recovery point of the last recovery are ignored, without SACK (RFC 6582 §4.1).
+        newreno_careful: bool,
+        /// Congestion window during fast recovery (proportional rate reduction).
+        prr: PrrMode,
+        /// Tail loss probes, with `loss_recovery = "rack"` (RFC 8985).
+        tail_loss_probe: bool,
+        /// Detection of spurious timeouts: F-RTO (RFC 5682).
+        frto: bool,
+        /// Whether reductions of the congestion window that prove spurious are undone.
+        undo: bool,
+        /// Whether the first duplicate ACKs let new segments go: limited transmit (RFC 3042).
+        limited_transmit: bool,
+        /// Computation of the retransmission timeout (RTO).
+        rto_style: RtoStyle,
+        /// Lower bound of the RTO: of its variance term with `rto_style = "linux"`, of the whole with `rfc6298`.
+        min_rto: Duration,
+        /// RTO before the first round-trip time sample.
+        initial_rto: Duration,
+        /// Consecutive timeouts that end a connection, as the time that they take with backoff from `min_rto` (Linux
+        /// tcp_retries2).
+        retries: u32,
+        /// Retransmissions of a SYN before the connection attempt fails.
+        syn_retries: u32,
+        /// Retransmissions of a SYN before its RTO doubles.
+        syn_linear_timeouts: u32,
+        /// Spacing of segments. Congestion controls with a pacing rate of their own keep it.
+        pacing: Pacing,
+        /// Whether the congestion window shrinks while it is not used (RFC 2861).
+        idle_restart: bool,
+        /// Delay of small segments while others are outstanding.
+        nagle: Nagle,
+        /// Keepalive probes on idle connections.
+        keepalive: bool,
+        /// Idle time before the first keepalive probe.
+        keepalive_idle: Duration,
+        /// Time between keepalive probes.
+        keepalive_interval: Duration,
+        /// Unanswered keepalive probes that end a connection.
+        keepalive_probes: u32,
+        /// Explicit Congestion Notification (RFC 3168).
+        ecn: EcnMode,
+        /// Largest receive window.
+        receive_buffer: Bytes,
+        /// Whether the receive window starts small and grows with the transfer, as in Linux.
+        autotune: bool,
+        /// Largest number of bytes in flight.
+        send_buffer: Bytes,
+        /// Full segments for which one delayed ACK is sent.
+        delayed_ack_segments: u32,
+        /// Longest delay of an ACK; with `delayed_ack_adaptive` the shortest.
+        delayed_ack_timeout: Duration,
+        /// Whether the delay of ACKs adapts to the time between segments, and interactive traffic ends quick ACKs, as in
+        /// Linux.
+        delayed_ack_adaptive: bool,
+        /// ACKs that are sent at once at the start of a connection and after idle times.
+        quick_acks: u32,
+        /// Whether duplicate ACKs within a millisecond are merged, as in Linux.
+        sack_compression: bool,
+        /// Full segments for which one ACK leaves where a modem below TCP thins out ACKs. 1: no thinning.
+        stretch_ack_segments: u32,
+        /// Longest delay of an ACK by this thinning.
+        stretch_ack_timeout: Duration,
+        /// Whether duplicate ACKs are thinned out too.
+        stretch_ack_duplicates: bool,
+        /// Segments that reach beyond the advertised window.
+        beyond_window: BeyondWindow,
+        /// The timestamps option (RFC 7323).
+        timestamps: bool,
+        /// Selective acknowledgments (RFC 2018).
+        sack: bool,
+        /// SACK blocks for duplicate segments: D-SACK (RFC 2883).
+        dsack: bool,
+        /// The window scale option (RFC 7323).
+        window_scale: bool,
+        /// End of CUBIC's slow start before a loss.
+        hystart: SlowStartExit,
+        /// CUBIC's fast convergence: a loss below the former maximum window releases bandwidth (RFC 9438 §4.7).
+        fast_convergence: bool,
+        /// Appropriate byte counting of `reno` and `newreno` (RFC 3465).
+        abc: Abc,
+        /// Unit of the congestion window of `tahoe`, `reno`, `newreno` and `cubic`.
+        cwnd_unit: CwndUnit,
+    }
+    optional {
+        /// Rate at which the receiving application reads. If left out, the application reads at once.
+        read_rate: Rate,
+    }
+}
+
+impl Section for Tcp {
+    fn limits() -> Vec<Limit<Self>> {
+        const ONE_GIB: Bytes = Bytes(1 << 30);
+        const BUFFER: &str = "tcp.segment_size to 1 GiB";
+        let rto = || quantities("1 ms", "60 s");
+        let retries = |unit: &'static str| numbers(0..=255).unit(unit);
+        let keepalive = || quantities("1 ms", "86400 s");
+        let pacing = |pacing: &Pacing| match pacing {
+            Pacing::External(rate) => (Rate(1_000)..=Rate(1_000_000_000_000)).contains(rate),
+            Pacing::None | Pacing::Linux => true,
+        };
+        let at_most_500_ms = |delay: &Duration| *delay <= Duration::from_millis(500);
+        vec![
+            key!(segment_size, quantities("64 B", "8948 B")),
+            key!(initial_window, numbers(1..=1000).unit("segments")),
+            relation!(receive_buffer, BUFFER, |tcp| {
+                tcp.receive_buffer >= tcp.segment_size && tcp.receive_buffer <= ONE_GIB
+            }),
+            relation!(send_buffer, BUFFER, |tcp| {
+                tcp.send_buffer >= tcp.segment_size && tcp.send_buffer <= ONE_GIB
+            }),
+            key!(delayed_ack_segments, numbers(1..=64).unit("segments")),
+            key!(delayed_ack_timeout, Allowed::new("0 to 500 ms (RFC 9293 §3.8.6.3)", at_most_500_ms)),
+            key!(quick_acks, numbers(0..=1000).unit("ACKs")),
+            key!(stretch_ack_segments, numbers(1..=64).unit("segments")),
+            key!(stretch_ack_timeout, Allowed::new("0 to 500 ms", at_most_500_ms)),
+            key!(read_rate?, rates()),
+            key!(min_rto, rto()),
+            key!(initial_rto, rto()),
+            key!(retries, retries("timeouts")),
+            key!(syn_retries, retries("retransmissions")),
+            key!(syn_linear_timeouts, retries("retransmissions")),
+            key!(keepalive_probes, retries("probes")),
+            key!(keepalive_idle, keepalive()),
+            key!(keepalive_interval, keepalive()),
+            key!(pacing, Allowed::new("none, linux, or 1 kb/s to 1000 Gb/s", pacing)),
+        ]
+    }
+    /// The defaults of the profiles, where they differ.
+    fn computed_defaults() -> Vec<(&'static str, String)> {
+        let tables = Profile::ALL.map(|profile| keys_and_values(&Self::of(profile)));
+        let values = |key: &str| {
+            tables.iter().filter_map(|table| Some((text(&table["profile"]), text(table.get(key)?)))).collect()
+        };
+        let keys = limits::keys::<Self>().iter().filter(|key| **key != "profile");
+        let all = keys.map(|key| -> (&str, Vec<(String, String)>) { (*key, values(key)) });
+        let different = all.filter(|(_, values)| values.iter().any(|(_, value)| *value != values[0].1));
+        different.map(|(key, values)| (key, limits::by_name(values))).collect()
+    }
+}
+
+fn linux_defaults(schema: &mut Schema) {
+    limits::defaults(schema, &Tcp::default());
+}
+
+fn keys_and_values(table: &Tcp) -> Map<String, Value> {
+    match serde_json::to_value(table) {
+        Ok(Value::Object(table)) => table,
+        _ => unreachable!("a table has keys and values"),
+    }
+}
+
+fn text(value: &Value) -> String {
+    value.as_str().map_or_else(|| value.to_string(), str::to_owned)
 }
 
 impl Default for Tcp {
@@ -147,7 +232,7 @@ impl Default for Tcp {
 }
 
 impl Tcp {
-    /// The defaults of a profile.
+    /// The table with the defaults of a profile.
     pub fn of(profile: Profile) -> Self {
         let nowhere = std::net::SocketAddr::from(([0, 0, 0, 0], 0));
         let mut config = EndpointConfig::new(nowhere, nowhere);
@@ -189,9 +274,7 @@ impl Tcp {
             quick_acks: config.delayed_ack.quick_acks,
             sack_compression: config.sack_compression.is_some(),
             stretch_ack_segments: config.stretch_ack.map_or(1, |stretch| stretch.segments),
-            stretch_ack_timeout: config
-                .stretch_ack
-                .map_or(Duration::from_millis(5), |stretch| stretch.timeout),
+            stretch_ack_timeout: config.stretch_ack.map_or(STRETCH_ACK_TIMEOUT, |stretch| stretch.timeout),
             stretch_ack_duplicates: config.stretch_ack.is_some_and(|stretch| stretch.hold_duplicates),
             beyond_window: config.beyond_window,
             timestamps: config.timestamps,

@@ -6,7 +6,9 @@ use std::fmt;
 use std::str::FromStr;
 
 /// A congestion control algorithm by name.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Debug, Serialize, Deserialize, JsonSchema)]
+#[derive(
+    Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Debug, Serialize, Deserialize, JsonSchema,
+)]
 #[serde(rename_all = "lowercase")]
 pub enum Variant {
     /// Jacobson 1988: every loss starts again from one segment.

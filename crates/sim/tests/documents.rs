@@ -21,7 +21,8 @@ fn the_reference_of_scenarios_is_current() {
 #[test]
 fn the_example_in_the_reference_is_a_scenario() {
     let text = reference::markdown();
-    let example = text.split("```toml\n").nth(1).and_then(|rest| rest.split("```").next()).expect("an example");
+    let example =
+        text.split("```toml\n").nth(1).and_then(|rest| rest.split("```").next()).expect("an example");
     scenario::load("example.toml", example, &[]).unwrap();
 }
 
@@ -51,7 +52,8 @@ fn keys(text: &str) -> BTreeSet<String> {
 }
 
 fn load(text: &str) -> Result<Scenario, String> {
-    scenario::load_with("test.toml", text, &[], &|_| Ok(String::from("1\n"))).map_err(|error| error.to_string())
+    scenario::load_with("test.toml", text, &[], &|_| Ok(String::from("1\n")))
+        .map_err(|error| error.to_string())
 }
 
 /// Scenarios that together have every table.
@@ -110,7 +112,8 @@ fn the_loader_accepts_every_entry() {
             path if base.is_none() && path.starts_with("link.") => TABLES[1].to_owned(),
             _ => base.map_or("[[station]]\n", |text| *text).to_owned(),
         };
-        let load = |set: &[String]| scenario::load_with("test.toml", &base, set, &|_| Ok(String::from("1\n")));
+        let load =
+            |set: &[String]| scenario::load_with("test.toml", &base, set, &|_| Ok(String::from("1\n")));
         let set = load(&[format!("{}={value}", entry.path)]);
         let set = set.unwrap_or_else(|error| panic!("{} = {value}: {error}", entry.path));
         if matches!(entry.default, Default::Value(_)) {
@@ -135,7 +138,10 @@ fn the_schema_has_every_entry_with_its_description() {
         assert!(!entry.kind.contains("number") || at["type"].is_string(), "{}", entry.path);
     }
     let left: Vec<&String> = schema.as_object().unwrap().keys().filter(|key| key.starts_with("x-")).collect();
-    assert_eq!((left, &schema["properties"]["link"]["oneOf"][3]["required"][0]), (vec![], &Value::from("lte_early")));
+    assert_eq!(
+        (left, &schema["properties"]["link"]["oneOf"][3]["required"][0]),
+        (vec![], &Value::from("lte_early"))
+    );
 }
 
 /// Rows of the document's tables, cell by cell, without the marks of code.

@@ -54,6 +54,8 @@ pub(super) fn check<S: Section>(path: &str, section: &S) -> Result<(), Problem> 
     Ok(())
 }
 
+type Refused<S> = Box<dyn Fn(&S) -> Option<String>>;
+
 /// A limit of one key of the table `S`; made by [`key!`] and [`relation!`].
 pub(super) struct Limit<S> {
     key: &'static str,
@@ -64,7 +66,7 @@ pub(super) struct Limit<S> {
     /// Unit of a plain number.
     unit: &'static str,
     /// Gives the value as text if it is not allowed.
-    refused: Box<dyn Fn(&S) -> Option<String>>,
+    refused: Refused<S>,
     /// The error's text where values of other keys stand in it.
     message: Option<fn(&S) -> String>,
 }
@@ -203,9 +205,9 @@ where
 }
 
 /// Numbers of a list.
-pub(super) fn one_of<T: Display + PartialEq + Serialize + 'static>(list: &[T]) -> Allowed<T>
+pub(super) fn one_of<T>(list: &[T]) -> Allowed<T>
 where
-    T: Copy,
+    T: Copy + Display + PartialEq + Serialize + 'static,
 {
     let values = list.to_vec();
     Allowed::new(format!("one of {}", join(list)), move |value| values.contains(value))

@@ -197,8 +197,8 @@ fn what_is_expected_among_thousands_of_connections_is_handled_as_ever() {
             bed.server_data(next, SEGMENT)
         })
         .collect();
-    assert_eq!(bed.accelerator.expect(Side::Server, &batch), 64);
-    assert_eq!(bed.accelerator.expect(Side::Server, batch.iter().rev()), 62, "two are of nobody");
+    assert_eq!(bed.accelerator.prefetch(Side::Server, &batch), 64);
+    assert_eq!(bed.accelerator.prefetch(Side::Server, batch.iter().rev()), 62, "two are of nobody");
     for packet in &batch {
         bed.server_gives(packet.clone());
     }
@@ -210,10 +210,10 @@ fn what_is_expected_among_thousands_of_connections_is_handled_as_ever() {
         bed.key.dst_port = port;
         bed.client_packet(1, Some(next + u64::from(SEGMENT)), ACK, 0, |_| ())
     });
-    assert_eq!(bed.accelerator.expect(Side::Mobile, &acks), 2);
+    assert_eq!(bed.accelerator.prefetch(Side::Mobile, &acks), 2);
     let few = Bed::open();
     assert_eq!(
-        few.accelerator.expect(Side::Server, &[few.server_data(1, SEGMENT)]),
+        few.accelerator.prefetch(Side::Server, &[few.server_data(1, SEGMENT)]),
         0,
         "with few it does not pay"
     );

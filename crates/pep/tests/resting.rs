@@ -33,11 +33,11 @@ fn resting_with(answered: bool, change: impl FnOnce(&mut Bed)) -> (Bed, u64) {
     }
     let key = bed.key;
     upload(&mut bed, off, 200_000);
-    assert!(!bed.accelerator.rest(&key), "a request may be so long");
+    assert!(!bed.accelerator.offload(&key), "a request may be so long");
     upload(&mut bed, off, 100_000);
-    assert!(!bed.accelerator.is_resting(&key));
-    assert!(bed.accelerator.rest(&key) && bed.accelerator.is_resting(&key));
-    assert!(!bed.accelerator.may_rest(&key), "it does already");
+    assert!(!bed.accelerator.is_offloaded(&key));
+    assert!(bed.accelerator.offload(&key) && bed.accelerator.is_offloaded(&key));
+    assert!(!bed.accelerator.may_offload(&key), "it does already");
     bed.clear();
     (bed, off)
 }
@@ -49,7 +49,7 @@ fn the_servers_data_end_a_rest_and_are_accelerated() {
         for _ in 0..3 {
             off = resume(&mut bed, off);
             upload(&mut bed, off, 300_000);
-            assert!(bed.accelerator.rest(&bed.key));
+            assert!(bed.accelerator.offload(&bed.key));
             bed.clear();
         }
         assert_eq!(bed.stats().flows_detached, 0);
@@ -67,7 +67,7 @@ fn acknowledgments_that_come_here_all_the_same_end_no_rest() {
             bed.server_gives(ack.clone());
             assert_eq!(bed.taken_by_client(), [ack]);
         }
-        assert!(bed.accelerator.is_resting(&bed.key) && bed.to_server.is_empty());
+        assert!(bed.accelerator.is_offloaded(&bed.key) && bed.to_server.is_empty());
         let _ = resume(&mut bed, off);
     }
 }
@@ -80,7 +80,7 @@ fn resume(bed: &mut Bed, off: u64) -> u64 {
     bed.echo = [bed.echo[0], bed.clock];
     let end = bed.send(off, 2);
     bed.wait(1);
-    assert!(!bed.accelerator.is_resting(&bed.key) && bed.accelerator.knows(&bed.key));
+    assert!(!bed.accelerator.is_offloaded(&bed.key) && bed.accelerator.knows(&bed.key));
     assert_eq!(bed.data(), [(off, SEGMENT), (off + 1000, SEGMENT)]);
     assert!(bed.to_server.is_empty(), "nothing is said for a client that was not heard");
     bed.clear();
@@ -119,9 +119,9 @@ fn it_rests_only_if_nothing_is_owed() {
     let key = bed.key;
     let off = bed.send(1, 3);
     upload(&mut bed, 1, 300_000);
-    assert!(!bed.accelerator.rest(&key), "the client lacks what was acknowledged for it");
+    assert!(!bed.accelerator.offload(&key), "the client lacks what was acknowledged for it");
     bed.ack(off);
-    assert!(bed.accelerator.rest(&key));
+    assert!(bed.accelerator.offload(&key));
 
     // Data in between is a conversation.
     let mut bed = Bed::open();
@@ -130,20 +130,20 @@ fn it_rests_only_if_nothing_is_owed() {
     bed.wait(20);
     bed.ack(off);
     upload(&mut bed, off, 200_000);
-    assert!(!bed.accelerator.rest(&key));
+    assert!(!bed.accelerator.offload(&key));
 
     // What ends needs to be seen.
     let mut bed = Bed::open();
     upload(&mut bed, 1, 300_000);
     let fin = bed.client_packet(bed.client_next, Some(1), FIN, 0, |_| ());
     bed.client_gives(fin);
-    assert!(!bed.accelerator.rest(&key));
+    assert!(!bed.accelerator.offload(&key));
 
     let mut bed = Bed::open();
     upload(&mut bed, 1, 300_000);
     bed.accelerator.drain(bed.now, Duration::from_secs(1));
-    assert!(!bed.accelerator.rest(&key));
-    assert!(!Bed::new(AcceleratorConfig::default()).accelerator.rest(&key), "it is not known");
+    assert!(!bed.accelerator.offload(&key));
+    assert!(!Bed::new(AcceleratorConfig::default()).accelerator.offload(&key), "it is not known");
 }
 
 #[test]
@@ -153,7 +153,7 @@ fn what_does_not_fit_lets_the_connection_go_on_end_to_end() {
     let ahead: Vec<_> = (1..5).map(|n| bed.server_data(off + n * 1_000, SEGMENT)).collect();
     for packet in &ahead[..3] {
         bed.server_gives(packet.clone());
-        assert!(bed.taken_by_client().is_empty() && bed.accelerator.is_resting(&bed.key));
+        assert!(bed.taken_by_client().is_empty() && bed.accelerator.is_offloaded(&bed.key));
     }
     assert!(bed.accelerator.held() >= 3_000);
     bed.server_gives(ahead[3].clone());
@@ -188,7 +188,7 @@ fn what_overtakes_the_end_of_a_rest_waits_for_it() {
         bed.wait(1);
         let expected: Vec<_> = (0..4).map(|n| (off + n * 1_000, SEGMENT)).collect();
         assert_eq!(bed.data(), expected);
-        assert!(!bed.accelerator.is_resting(&bed.key) && bed.taken_by_server().is_empty());
+        assert!(!bed.accelerator.is_offloaded(&bed.key) && bed.taken_by_server().is_empty());
         bed.wait(10);
         bed.ack(off + 4_000);
         bed.wait(1);
@@ -218,7 +218,7 @@ fn a_rest_goes_on_whatever_is_between_the_ends() {
             bed.server_gives(packet.clone());
             assert_eq!(bed.taken_by_client(), [packet]);
         }
-        assert!(bed.accelerator.is_resting(&bed.key) && bed.to_server.is_empty());
+        assert!(bed.accelerator.is_offloaded(&bed.key) && bed.to_server.is_empty());
         let _ = resume(&mut bed, off);
 
         // An acknowledgment of what never came here: the server's data went past.
@@ -292,7 +292,7 @@ fn an_upload_over_a_long_path_is_followed_from_the_beginning() {
         }
         bed.client_next = all;
     }
-    assert!(bed.accelerator.may_rest(&bed.key), "500 kB");
+    assert!(bed.accelerator.may_offload(&bed.key), "500 kB");
     bed.clear();
     let end = bed.send(1, 4);
     bed.wait(5);

@@ -76,7 +76,7 @@ impl Bench {
     fn pass(&mut self, packets: &mut Vec<(Side, Packet)>) {
         let start = Clock::now();
         if let Some(side) = packets.first().map(|(side, _)| *side) {
-            self.accelerator.expect(side, packets.iter().map(|(_, packet)| packet));
+            self.accelerator.prefetch(side, packets.iter().map(|(_, packet)| packet));
         }
         for (side, packet) in packets.drain(..) {
             self.accelerator.input(self.now, side, packet);

@@ -41,16 +41,14 @@
 //! }
 //! ```
 //!
-//! # Files
+//! # Parts
 //!
-//! `machine` holds the tables of connections (`flow`) and devices (`device`), `turns` says who is next, `operation`
-//! is for stopping, changing and looking, `expected` for reading ahead, `exposed` for what a crash must not lose. A
-//! connection is a receiver (`inbound`, `paws`, `store`, `stretch`), a sender (`outbound`, `recovery`, `black_hole`,
-//! `scoreboard` with `newreno`, `sent`, `rtt`, `overshoot`) and what passes upwards (`client`, `uplink`). `opening` watches handshakes. Rate controls: `paper`,
-//! `adaptive` (with `stretches`, `floor`, `response`, `loaded`, `budget`, `stalls`, `shallow` and `held`), behind `control`; `fading` says whether silence means loss.
+//! `machine` has the tables of connections and devices, the order of sending and the operator's calls. Each connection is
+//! a `flow`: a receiver towards its server, a sender towards its client, and the upload that passes. `rate` measures
+//! each device's path and sets its rate and window. Calls go from `machine` to `flow` to `rate`, never back.
 //!
-//! Left out: tunnels (a GTP-U packet passes untouched; the place to stand is N6 or SGi), acceleration of uploads,
-//! and the journal's storage, of which only the records are made here.
+//! Left out: tunnels (a GTP-U packet passes untouched; the place for an accelerator is N6 or SGi), acceleration of
+//! uploads, and the storage of the journal.
 
 mod config;
 mod flow;
@@ -60,7 +58,7 @@ mod rate;
 mod stats;
 
 pub use config::AcceleratorConfig;
-pub use flow::from_server::payload_slice::Stretch;
+pub use flow::from_server::payload_slice::PayloadSlice;
 pub use histogram::Histogram;
 pub use machine::Accelerator;
 pub use rate::RateControl;
@@ -105,7 +103,7 @@ pub struct Transmission {
     /// Of a super-packet that was made here, payload bytes of the segments to cut it into; 0 for all others.
     pub segment: u32,
     /// The payload, if it is not among the packet's bytes: see [`AcceleratorConfig::gather`].
-    pub body: Vec<Stretch>,
+    pub body: Vec<PayloadSlice>,
 }
 
 impl Transmission {

@@ -21,11 +21,11 @@ impl Model {
         let key = self.key;
         let taken_back = side == Side::Server
             && (data || tcp.flags.contains(TcpFlags::FIN))
-            && self.accelerator.is_resting(&key);
+            && self.accelerator.is_offloaded(&key);
         self.input(side, packet);
         if taken_back {
-            self.past &= self.accelerator.is_resting(&key);
-        } else if side == Side::Mobile && data && self.accelerator.rest(&key) {
+            self.past &= self.accelerator.is_offloaded(&key);
+        } else if side == Side::Mobile && data && self.accelerator.offload(&key) {
             self.past = true;
             self.rests += 1;
         }

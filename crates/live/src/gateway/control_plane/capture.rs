@@ -8,7 +8,7 @@ use crate::pcapng::FlowWriter;
 use anyhow::Context;
 use nix::time::{ClockId, clock_gettime};
 use paceline_net::{Duration, FlowKey, Instant, Packet, Payload};
-use paceline_pep::accelerator::{Side, Stretch};
+use paceline_pep::accelerator::{PayloadSlice, Side};
 use std::io::Write;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, TrySendError, sync_channel};
 use std::time;
@@ -66,7 +66,7 @@ impl Taps {
         key: &FlowKey,
         (side, leaves): (Side, bool),
         packet: &Packet,
-        body: &[Stretch],
+        body: &[PayloadSlice],
     ) {
         if self.0.is_empty() {
             return;

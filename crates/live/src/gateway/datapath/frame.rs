@@ -3,7 +3,7 @@
 use super::slot::{Slot, VNET_LEN};
 use paceline_net::rewrite::{header_len, leave_checksum};
 use paceline_net::{Checksum, Packet, Payload, TcpFlags, wire};
-use paceline_pep::accelerator::Stretch;
+use paceline_pep::accelerator::PayloadSlice;
 use std::io::IoSlice;
 
 const NEEDS_CSUM: u8 = 1;
@@ -171,7 +171,7 @@ pub struct Outgoing {
 
 enum Body {
     /// A packet for which there was no room, and payload that is elsewhere.
-    Packet(Option<Packet>, Vec<Stretch>),
+    Packet(Option<Packet>, Vec<PayloadSlice>),
     Bytes(Box<[u8]>),
 }
 
@@ -183,7 +183,7 @@ impl Outgoing {
         Self::gathered(link, packet, segment, Vec::new())
     }
     /// The same with its payload beside it, if any.
-    pub fn gathered(link: Link, mut packet: Packet, segment: u32, body: Vec<Stretch>) -> Self {
+    pub fn gathered(link: Link, mut packet: Packet, segment: u32, body: Vec<PayloadSlice>) -> Self {
         let mut vnet = [0; VNET_LEN];
         let payload = packet.tcp_header().map_or(0, |tcp| tcp.payload_len);
         let cut = segment > 0 && payload > segment;

@@ -123,7 +123,7 @@ impl Engine {
     pub fn expect(&self, side: Side, arrivals: &[Arrival]) {
         let packets = arrivals.iter().filter_map(Arrival::packet);
         for machine in self.each() {
-            machine.expect(side, packets.clone());
+            machine.prefetch(side, packets.clone());
         }
     }
 
@@ -167,19 +167,19 @@ impl Engine {
             }
             _ => &mut self.accelerator,
         };
-        let resting = ends_rest && machine.is_resting(&key);
+        let resting = ends_rest && machine.is_offloaded(&key);
         machine.input(now, side, packet);
         match side {
             Side::Server if data && !syn && !machine.knows(&key) => Fate::LeaveAlone(key),
             Side::Server if resting => Fate::TakenBack(key),
-            Side::Mobile if data && machine.may_rest(&key) => Fate::Uploads(key),
+            Side::Mobile if data && machine.may_offload(&key) => Fate::Uploads(key),
             _ => Fate::Taken,
         }
     }
 
     /// Leaves a connection's upload to the kernel, if it still may be.
     pub fn rest(&mut self, key: &FlowKey) -> bool {
-        self.machines().any(|machine| machine.rest(key))
+        self.machines().any(|machine| machine.offload(key))
     }
 
     /// What is done for a connection.

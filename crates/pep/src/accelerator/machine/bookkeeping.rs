@@ -1,149 +1,153 @@
-//! After a connection was called: tables, timers and turns are brought up to date, and one that has come to its end
-//! leaves them.
+//! Bookkeeping after each call of a connection: totals, queues, timers and the journal are updated, and a connection
+//! that has ended is removed.
 
-use crate::accelerator::flow::{Context, Flow};
-use crate::accelerator::machine::context;
+use crate::accelerator::flow::Flow;
 use crate::accelerator::machine::device::Device;
 use crate::accelerator::machine::timers::Owner;
-use crate::accelerator::{Accelerator, Side, Transmission};
+use crate::accelerator::{Accelerator, Side};
 use paceline_net::{Duration, Instant};
 
-/// While the machine is being stopped, a device's connections stay for so long when all that was waiting here has left.
-/// The round trips that their servers see, and so their timers, become those of the path meanwhile.
-const SETTLING: Duration = Duration::from_secs(1);
-/// Every so many packets a connection's invariants are checked in depth, in debug builds.
-const DEEP_CHECK: u64 = 32;
+/// While draining, the connections of a device stay for this long after none of them is backlogged. Meanwhile the round
+/// trips that their servers measure, and so the servers' timeouts, become those of the whole path. Chosen: a few round
+/// trips.
+const DETACH_DELAY: Duration = Duration::from_secs(1);
+/// In debug builds the invariants of store and scoreboard are checked once in this many packets. Chosen: the checks take
+/// time that grows with the window.
+const DEEP_CHECK_PACKETS: u64 = 32;
 
-/// While the machine is being stopped, whether a connection may go on end to end. A device's connections do so together,
-/// when none is owed anything and none is behind: those that went first would fill the radio's queue, ahead of what the
-/// others wait for.
-fn may_go(now: Instant, flow: &Flow, device: &mut Device) -> bool {
+/// Whether a connection may be detached while the machine drains. The connections of a device are detached together,
+/// when no byte is exposed and none is backlogged: the first ones would else fill the radio's queue ahead of the
+/// other ones' stored data.
+fn may_detach(now: Instant, flow: &Flow, device: &mut Device) -> bool {
     if flow.is_idle(now) {
         return true;
     }
     if device.exposure > 0 {
-        device.settled_since = None; // of an earlier stop that was called off
+        device.detachable_since = None; // of an earlier drain that was cancelled
         return false;
     }
-    if device.behind > 0 {
+    if device.backlogged > 0 {
         return false;
     }
-    let since = *device.settled_since.get_or_insert(now);
-    now.since(since) >= SETTLING && flow.reset.is_none()
+    let since = *device.detachable_since.get_or_insert(now);
+    now.since(since) >= DETACH_DELAY && !flow.has_pending_reset()
 }
 
 impl Accelerator {
-    /// What had overtaken the end of a rest comes behind it.
-    pub(in crate::accelerator) fn follow(&mut self, now: Instant, slot: u32) {
-        let Some(flow) = self.flows.get_mut(slot).filter(|flow| !flow.uplink.resting) else { return };
-        for packet in flow.ahead.take() {
+    /// Handles the server's segments that were held back until the offload of the upload ended.
+    pub(super) fn input_held_back(&mut self, now: Instant, slot: u32) {
+        let Some(entry) = self.flows.get_mut(slot) else { return };
+        if entry.flow.upload().is_offloaded() {
+            return;
+        }
+        for packet in entry.flow.from_server_mut().take_held_back() {
             self.input(now, Side::Server, packet);
         }
     }
 
-    /// Brings tables, timers and turns up to date with a connection that was called.
-    pub(in crate::accelerator) fn settle(&mut self, now: Instant, slot: u32) {
-        let Some(flow) = self.flows.get_mut(slot) else { return };
-        let Some(device) = self.devices.get_mut(flow.device) else { return };
-        let (held, in_flight) = (flow.held(), flow.on_its_way());
-        device.held = device.held + held - flow.charged_held;
-        self.held = self.held + held - flow.charged_held;
-        device.in_flight = device.in_flight + in_flight - flow.charged_in_flight;
-        (flow.charged_held, flow.charged_in_flight) = (held, in_flight);
-        let busy = !flow.is_quiet();
-        device.busy = device.busy + usize::from(busy) - usize::from(flow.counted_busy);
-        flow.counted_busy = busy;
-        let behind = flow.is_behind();
-        device.behind = device.behind + usize::from(behind) - usize::from(flow.counted_behind);
-        flow.counted_behind = behind;
-        if flow.force && flow.in_backlog {
-            // What may leave regardless does not wait behind those that may not.
-            device.backlog.retain(|other| *other != slot);
+    /// Updates totals, queues and timers after a call of a connection.
+    pub(super) fn update(&mut self, now: Instant, slot: u32) {
+        let Some(entry) = self.flows.get_mut(slot) else { return };
+        let Some(device) = self.devices.get_mut(entry.device) else { return };
+        let (flow, charged) = (&mut entry.flow, &mut entry.charged);
+        let (held, in_flight) = (flow.held(), flow.to_client().in_flight());
+        device.held = device.held + held - charged.held;
+        self.shared.held = self.shared.held + held - charged.held;
+        device.in_flight = device.in_flight + in_flight - charged.in_flight;
+        (charged.held, charged.in_flight) = (held, in_flight);
+        let active = !flow.is_transparent();
+        device.active = device.active + usize::from(active) - usize::from(entry.counted_active);
+        entry.counted_active = active;
+        let backlogged = flow.is_backlogged();
+        device.backlogged =
+            device.backlogged + usize::from(backlogged) - usize::from(entry.counted_backlogged);
+        entry.counted_backlogged = backlogged;
+        if flow.to_client().has_send_now() {
+            // It does not wait behind connections that may not send.
+            if entry.in_backlog {
+                device.backlog.retain(|other| *other != slot);
+            }
+            entry.in_backlog = true;
             device.backlog.push_front(slot);
-        } else if flow.force {
-            flow.in_backlog = true;
-            device.backlog.push_front(slot);
-        } else if (flow.board.has_lost() || flow.has_unsent()) && !flow.in_backlog {
-            flow.in_backlog = true;
+        } else if flow.has_data_to_send() && !entry.in_backlog {
+            entry.in_backlog = true;
             device.backlog.push_back(slot);
         }
         if !device.ready && !device.backlog.is_empty() {
             device.ready = true;
-            self.ready.push_back(flow.device);
+            self.ready.push_back(entry.device);
         }
         if let Some(at) = flow.deadline() {
-            self.timers.set(&mut flow.alarm, Owner::Flow(slot), at.max(now));
+            self.timers.set(&mut entry.alarm, Owner::Flow(slot), at.max(now));
         }
-        if (flow.ack_due || flow.news) && !flow.in_due {
-            flow.in_due = true;
+        if flow.has_ack_due() && !entry.in_due {
+            entry.in_due = true;
             self.due.push_back(slot);
         }
         if cfg!(debug_assertions) {
-            flow.check_state(&self.widest);
-            if self.steps.is_multiple_of(DEEP_CHECK) {
+            flow.check_state(&self.largest_limits);
+            if self.packets.is_multiple_of(DEEP_CHECK_PACKETS) {
                 flow.check_depth();
             }
         }
-        self.finish(now, slot);
+        self.end_if_done(now, slot);
     }
 
-    /// Ends a connection that has come to its end, or that may go on end to end while the machine is being stopped.
-    pub(in crate::accelerator) fn finish(&mut self, now: Instant, slot: u32) {
-        let Some(flow) = self.flows.get_mut(slot) else { return };
-        let Some(device) = self.devices.get_mut(flow.device) else { return };
-        device.exposure -= flow.charged_exposure;
-        self.exposed.note(slot, flow);
-        device.exposure += flow.charged_exposure;
-        if flow.reset.is_some() && flow.una >= flow.store.next() {
-            if let Some(packet) = flow.release_reset() {
-                self.out.push_back(Transmission::whole(Side::Mobile, packet));
-            }
-            self.stats.flows_ended += 1;
+    /// Updates the exposure. Removes a connection that has ended, or that may be detached while the machine drains.
+    pub(super) fn end_if_done(&mut self, now: Instant, slot: u32) {
+        let Some(entry) = self.flows.get_mut(slot) else { return };
+        let Some(device) = self.devices.get_mut(entry.device) else { return };
+        device.exposure -= entry.charged.exposure;
+        self.journal.update(slot, entry);
+        device.exposure += entry.charged.exposure;
+        let flow = &entry.flow;
+        if flow.is_reset_deliverable() {
+            self.end_with_reset(slot);
+        } else if flow.is_closed() && !flow.is_server_ack_due() {
+            self.shared.stats.flows_ended += 1;
             self.remove(slot);
-        } else if flow.is_over() && !flow.ack_due {
-            self.stats.flows_ended += 1;
-            self.remove(slot);
-        } else if self.draining.is_some() && may_go(now, flow, device) {
-            self.let_go(now, slot);
+        } else if self.shared.draining.is_some() && may_detach(now, flow, device) {
+            self.detach(now, slot);
         }
     }
 
-    /// Lets a connection of exposure 0 go on end to end. What of it is held and was not sent leaves with it, as it would
-    /// have left without us. Its server has all that, but would repeat what was lost at the end of a flight only when its
-    /// timer comes, which it has set by the long round trips of a machine that is being stopped: after seconds.
-    pub(in crate::accelerator) fn let_go(&mut self, now: Instant, slot: u32) {
-        self.stats.flows_detached += 1;
-        if let Some(flow) = self.flows.get_mut(slot)
-            && let Some(device) = self.devices.get_mut(flow.device)
+    /// Ends the acceleration of a connection with exposure 0, which continues end to end. Its stored unsent data is sent
+    /// at once. The server would send it as well, but the last segments of a flight only after its timeout, which
+    /// the long round trips of a draining machine have raised to seconds.
+    pub(super) fn detach(&mut self, now: Instant, slot: u32) {
+        self.shared.stats.flows_detached += 1;
+        if let Some(entry) = self.flows.get_mut(slot)
+            && let Some(device) = self.devices.get_mut(entry.device)
         {
-            let mut cx = context!(self, now, device);
-            flow.send_rest(&mut cx, device);
+            entry.flow.send_remaining(&mut self.shared.context(now, device), device.path());
         }
         self.remove(slot);
     }
 
-    pub(in crate::accelerator) fn remove(&mut self, slot: u32) {
-        let Some(mut flow) = self.flows.remove(slot) else { return };
-        for packet in flow.ahead.take() {
-            self.pass(Side::Server, packet);
+    /// Removes a connection from all tables and totals; segments that were held back are forwarded.
+    pub(super) fn remove(&mut self, slot: u32) {
+        let Some(mut entry) = self.flows.remove(slot) else { return };
+        for packet in entry.flow.from_server_mut().take_held_back() {
+            self.shared.pass(Side::Server, packet);
         }
-        self.exposed.forget(slot, &flow, &mut self.flows);
-        let Some(device) = self.devices.get_mut(flow.device) else { return };
-        device.held -= flow.charged_held;
-        device.in_flight -= flow.charged_in_flight;
-        device.exposure -= flow.charged_exposure;
+        self.journal.remove(slot, &entry, &mut self.flows);
+        let (id, charged) = (entry.device, entry.charged);
+        let Some(device) = self.devices.get_mut(id) else { return };
+        device.held -= charged.held;
+        device.in_flight -= charged.in_flight;
+        device.exposure -= charged.exposure;
         device.flows -= 1;
-        device.busy -= usize::from(flow.counted_busy);
-        device.behind -= usize::from(flow.counted_behind);
-        self.held -= flow.charged_held;
+        device.active -= usize::from(entry.counted_active);
+        device.backlogged -= usize::from(entry.counted_backlogged);
+        self.shared.held -= charged.held;
         device.backlog.retain(|other| *other != slot);
         self.due.retain(|other| *other != slot);
         if device.flows == 0 {
-            self.ready.retain(|other| *other != flow.device);
-            self.devices.remove(flow.device);
+            self.ready.retain(|other| *other != id);
+            self.devices.remove(id);
         } else if !device.ready && !device.backlog.is_empty() {
             device.ready = true;
-            self.ready.push_back(flow.device);
+            self.ready.push_back(id);
         }
     }
 }

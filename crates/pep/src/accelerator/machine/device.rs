@@ -1,6 +1,7 @@
-//! A mobile device: the rate control and the pacing that its connections share, and the round robin among them.
+//! A mobile device: the rate control and the pacer that its connections share, and the round robin among them.
 
 use crate::accelerator::config::AcceleratorConfig;
+use crate::accelerator::flow::to_client::path::DevicePath;
 use crate::accelerator::machine::index::Keyed;
 use crate::accelerator::machine::timers::Alarm;
 use crate::accelerator::rate::RateController;
@@ -11,47 +12,46 @@ use std::collections::VecDeque;
 use std::hint::black_box;
 use std::net::{IpAddr, Ipv6Addr};
 
-/// A pacer that was called late may catch up by this, or by a few segments.
-const CATCH_UP: Duration = Duration::from_millis(2);
-/// What may leave at once after a pause: an initial window as RFC 3390 has it. An answer so short need not wait, nor a
-/// timer be set for each of its segments.
-const BUCKET: Bytes = Bytes(4380);
-
-/// The path to a device may change: what is known of its MTU is found out anew after so long (RFC 1191, section 6.3; RFC
-/// 8201, section 5.3).
-const PATH_KNOWN_FOR: Duration = Duration::from_secs(600);
+/// Time that a pacer which was called late may catch up. Chosen: a few ticks of a driver.
+const PACING_CREDIT: Duration = Duration::from_millis(2);
+/// Bytes that may be sent at once after a pause: the initial window of RFC 3390. Short responses need no pacing timer.
+const INITIAL_BURST: Bytes = Bytes(4380);
+/// Lifetime of a path MTU: the path to a device may change (RFC 1191, section 6.3; RFC 8201, section 5.3).
+const PATH_MTU_LIFETIME: Duration = Duration::from_secs(600);
 
 #[derive(Debug)]
 pub(in crate::accelerator) struct Device {
     pub address: IpAddr,
     pub control: RateController,
-    /// Connections with something to send, the next first.
+    /// Connections with something to send, in the order of their turns.
     pub backlog: VecDeque<u32>,
     pub flows: usize,
-    /// Those of them that have something on the way: the others need no part of its buffer.
-    pub busy: usize,
-    /// Those of them that are [behind](crate::accelerator::flow::Flow::is_behind).
-    pub behind: usize,
-    /// Bytes held for it, bookkeeping included.
+    /// Connections that are not [transparent](crate::accelerator::flow::Flow::is_transparent). The others need no share
+    /// of the buffer.
+    pub active: usize,
+    /// Connections that are [backlogged](crate::accelerator::flow::Flow::is_backlogged).
+    pub backlogged: usize,
+    /// Bytes stored for it, bookkeeping included.
     pub held: u64,
     pub in_flight: u64,
     /// Bytes acknowledged to servers that it has not acknowledged.
     pub exposure: u64,
-    /// While the machine is being stopped: since when its exposure is 0 and none of its connections is behind.
-    pub settled_since: Option<Instant>,
+    /// While draining: since when its exposure is 0 and none of its connections is backlogged.
+    pub detachable_since: Option<Instant>,
     pub alarm: Alarm,
     pub fading: Fading,
-    /// Bytes found lost that the control was not told of: acknowledgments that deliver nothing tell of losses as well.
-    pub lost: u64,
-    /// Bytes of TCP's options and payload that fit on the way to it, as far as its connections have found out, and until when
-    /// that counts: one path is theirs (RFC 8201, section 5.2).
+    /// Lost bytes that the rate control has not been told: ACKs that deliver nothing report losses as well.
+    pub unreported_lost: u64,
+    /// Bytes of TCP options and payload that the path allows, as its connections have found out, and until when that
+    /// holds (RFC 8201, section 5.2: a path MTU is shared by the connections).
     longest: u32,
     longest_until: Instant,
-    /// Whether it waits for its turn.
+    /// In the machine's queue of devices with something to send.
     pub ready: bool,
     next_send_at: Instant,
     delivered: u64,
-    /// Until so much is delivered, samples tell of the source, not of the path.
+    /// Samples are application limited until this many bytes are delivered; 0 for not application limited
+    /// (`app_limited` of draft-cheng-iccrg-delivery-rate-estimation).
     app_limited_until: u64,
 }
 
@@ -62,7 +62,7 @@ impl Keyed for Device {
     }
 }
 
-/// The device of an address: an IPv6 device owns its /64.
+/// The key of a device: its IPv4 address, or the /64 of its IPv6 address, which belongs to it alone.
 pub(in crate::accelerator) fn device_key(address: IpAddr) -> IpAddr {
     match address {
         IpAddr::V4(_) => address,
@@ -77,15 +77,15 @@ impl Device {
             control: RateController::new(&config.control),
             backlog: VecDeque::new(),
             flows: 0,
-            busy: 0,
-            behind: 0,
+            active: 0,
+            backlogged: 0,
             held: 0,
             in_flight: 0,
             exposure: 0,
-            settled_since: None,
+            detachable_since: None,
             alarm: Alarm::default(),
             fading: Fading::default(),
-            lost: 0,
+            unreported_lost: 0,
             longest: u32::MAX,
             longest_until: Instant::MAX,
             ready: false,
@@ -94,62 +94,53 @@ impl Device {
             app_limited_until: 1,
         }
     }
-    /// Reads each of its cache lines, as far as packets do.
-    pub fn look_at(&self) {
+    /// Reads each cache line that packets need.
+    pub fn prefetch(&self) {
         self.control.prefetch();
         black_box((self.held, self.fading, self.delivered, self.ready));
     }
-    /// Payload bytes that it has acknowledged; of a client without SACK, what arrives twice counts twice.
+    /// Payload bytes that it has acknowledged. Of a client without SACK, segments that arrive twice count twice.
     pub fn delivered(&self) -> u64 {
         self.delivered
     }
-    /// What fits on the way to it when a connection begins.
+    /// Bytes of TCP options and payload that the path allows for a new connection.
     pub fn longest(&mut self, now: Instant) -> u32 {
         if now >= self.longest_until {
             (self.longest, self.longest_until) = (u32::MAX, Instant::MAX);
         }
         self.longest
     }
-    /// A connection has found out what fits.
+    /// A connection has found out the path MTU.
     pub fn limit_to(&mut self, now: Instant, longest: u32) {
         if longest < self.longest {
-            (self.longest, self.longest_until) = (longest, now + PATH_KNOWN_FOR);
+            (self.longest, self.longest_until) = (longest, now + PATH_MTU_LIFETIME);
         }
     }
-    /// When the pacer lets the next packet go.
+    /// When the pacer allows the next packet.
     pub fn next_send_at(&self) -> Instant {
         self.next_send_at
     }
-    /// Bytes that fit into flight.
-    pub fn room(&self) -> u64 {
-        self.room_in(self.control.window())
+    /// The path as its connections see it.
+    pub fn path(&self) -> DevicePath<'_> {
+        DevicePath { control: &self.control, in_flight: self.in_flight }
     }
-    /// The same in a window of so many bytes.
-    pub fn room_in(&self, window: u64) -> u64 {
-        // A lone segment always fits, however large.
-        let least = if self.in_flight == 0 { 1 << 16 } else { 0 };
-        window.saturating_sub(self.in_flight).max(least)
-    }
-    /// Payload bytes of one burst.
-    pub fn burst(&self, tick: Duration, segment: u32) -> u32 {
-        let bytes = u128::from(self.control.rate().0) * u128::from(tick.as_nanos()) / 8_000_000_000;
-        u32::try_from(bytes).unwrap_or(u32::MAX).max(segment)
-    }
+    /// A packet was sent that counts for `bytes`, with `in_flight_before` bytes in flight.
     pub fn on_send(&mut self, now: Instant, bytes: u64, in_flight_before: u64) {
-        // Where round trips are shorter than the pacer's pauses, nothing is in flight in most of them: that is no
-        // idleness, or there would be no stretch to take the rate from.
+        // Round trips shorter than the pacer's pauses leave nothing in flight in most pauses. That is not idleness: there
+        // would never be a delivery-rate sample.
         let after_idle = in_flight_before == 0 && self.app_limited_until > 0;
         if after_idle {
-            // What was on its way then has arrived or is lost. While that is sent again there is enough to send.
+            // Everything in flight at that time has arrived or is lost, so the samples from now on are of new data or of
+            // retransmissions, and there is enough of either.
             self.app_limited_until = 0;
         }
         self.control.on_send(now, after_idle);
         let rate = self.control.rate();
-        let credit = CATCH_UP.max(rate.time_to_send(BUCKET));
+        let credit = PACING_CREDIT.max(rate.time_to_send(INITIAL_BURST));
         let earliest = Instant::from_nanos(now.as_nanos().saturating_sub(credit.as_nanos()));
         self.next_send_at = self.next_send_at.max(earliest) + rate.time_to_send(Bytes(bytes));
     }
-    /// There was room in flight and nothing to fill it with.
+    /// The window had room, and there was nothing to send: samples are application limited.
     pub fn on_idle(&mut self) {
         self.app_limited_until = (self.delivered + self.in_flight).max(1);
     }
@@ -168,14 +159,14 @@ impl Device {
 mod tests {
     use super::*;
 
+    /// Bytes of a packet.
     const WIRE: u64 = 7240;
 
-    /// Round trips of 20 us, a driver that comes every 250 us, and always something to send, for ticks from one to another:
-    /// nothing but the rate control limits what a path of 4 Gb/s takes.
+    /// Drives a path of 4 Gb/s with a driver tick of 250 us and unlimited data: only the rate control limits the rate.
     fn drive(device: &mut Device, ticks: std::ops::Range<u64>, rtt: impl Fn(u64) -> Duration) {
         for tick in ticks {
             let now = Instant::from_nanos(250_000 * tick);
-            // What a queue of 4 Gb/s takes in a tick.
+            // The queue takes 4 Gb/s for one tick.
             let mut sent = 0;
             while device.next_send_at() <= now && sent < 125_000 {
                 device.on_send(now, WIRE, device.in_flight);
@@ -185,11 +176,11 @@ mod tests {
             let bytes = std::mem::take(&mut device.in_flight);
             if bytes > 0 {
                 let rtt = rtt(tick);
-                device.on_ack(now + Duration::from_micros(20), answer(now, bytes, rtt, 0));
+                device.on_ack(now + Duration::from_micros(20), ack(now, bytes, rtt, 0));
             }
         }
     }
-    fn answer(sent_at: Instant, bytes: u64, rtt: Duration, lost: u64) -> AckSample {
+    fn ack(sent_at: Instant, bytes: u64, rtt: Duration, lost: u64) -> AckSample {
         AckSample {
             delivered: bytes,
             rtt: Some(rtt),
@@ -203,27 +194,27 @@ mod tests {
     }
 
     #[test]
-    fn round_trips_shorter_than_the_pacers_pauses_do_not_hold_the_rate_down() {
+    fn round_trips_shorter_than_the_pacers_pauses_do_not_limit_the_rate() {
         let mut device = Device::new(Ipv6Addr::LOCALHOST.into(), &AcceleratorConfig::default());
         let stalled = |tick| (1000..1010).contains(&tick);
-        // Also after the machine stood still for a moment.
+        // A pause of the machine in between changes nothing.
         let rtt = |tick| if stalled(tick) { Duration::from_millis(300) } else { Duration::from_micros(20) };
         drive(&mut device, 1..8_000, rtt);
         let rate = device.control.rate().0;
         assert!(rate > 3_500_000_000, "{rate} bit/s of 4 Gb/s");
     }
 
-    /// All that was on its way when there was nothing more to send is lost, a little is delivered by chance, and what is sent
-    /// again is as much as there is: that is not too little to send.
+    /// All data in flight at the end of a transfer is lost, but for a few bytes: its retransmissions are not application
+    /// limited.
     #[test]
-    fn repetitions_of_what_was_lost_when_nothing_more_was_there_find_the_rate() {
+    fn retransmissions_of_the_last_flight_find_the_rate() {
         let mut device = Device::new(Ipv6Addr::LOCALHOST.into(), &AcceleratorConfig::default());
         device.in_flight = 100_000_000;
         device.on_idle();
         device.in_flight = 0;
         for ms in (1..=200).step_by(10) {
             let now = Instant::from_millis(ms);
-            device.on_ack(now, answer(now, 500, Duration::from_micros(20), 1_000_000));
+            device.on_ack(now, ack(now, 500, Duration::from_micros(20), 1_000_000));
         }
         assert!(device.control.rate().0 < 2_000_000, "{}", device.control.rate().0);
         drive(&mut device, 1_000..5_000, |_| Duration::from_micros(20));

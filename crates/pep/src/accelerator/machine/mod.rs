@@ -1,89 +1,76 @@
-//! The tables of connections and devices, and whose turn it is.
+//! The machine around the connections: tables, timers and the order of sending.
+//!
+//! [`Accelerator::input`] finds the connection of a packet (`index`, `entry`) or follows its handshake (`opening`), and
+//! admits a connection at its server's first data. After each call of a connection, `bookkeeping` updates the totals of
+//! its device (`device`) and of the machine (`shared`), the `timers`, the queues of `transmit` and the `journal`.
+//! `transmit` lets devices send in turn. `admin` has the operator's calls; `prefetch` warms the caches.
 
-pub(in crate::accelerator) mod admin;
-pub(in crate::accelerator) mod bookkeeping;
-pub(in crate::accelerator) mod device;
-pub(in crate::accelerator) mod exposed;
-pub(in crate::accelerator) mod index;
-pub(in crate::accelerator) mod journal;
-pub(in crate::accelerator) mod opening;
-pub(in crate::accelerator) mod prefetch;
-pub(in crate::accelerator) mod timers;
-pub(in crate::accelerator) mod transmit;
+mod admin;
+mod bookkeeping;
+mod device;
+mod entry;
+mod index;
+mod journal;
+mod opening;
+mod prefetch;
+mod shared;
+mod timers;
+mod transmit;
 
+use crate::accelerator::Side;
 use crate::accelerator::config::AcceleratorConfig;
-use crate::accelerator::flow::{Context, Fate, Flow};
+use crate::accelerator::flow::Flow;
+use crate::accelerator::flow::context::Verdict;
+use crate::accelerator::flow::to_client::delivery::Delivery;
 use crate::accelerator::machine::device::{Device, device_key};
-use crate::accelerator::machine::exposed::Exposed;
+use crate::accelerator::machine::entry::FlowEntry;
 use crate::accelerator::machine::index::Table;
+use crate::accelerator::machine::journal::Journal;
 use crate::accelerator::machine::opening::Openings;
+use crate::accelerator::machine::shared::Shared;
 use crate::accelerator::machine::timers::Timers;
 use crate::accelerator::rate::sample::{AckSample, LossSample};
 use crate::accelerator::stats::{AcceleratorStats, BypassReason};
-use crate::accelerator::{Side, Transmission};
 use paceline_net::rewrite::{checksum_is_right, packet_too_big};
-use paceline_net::{Duration, FlowKey, Instant, Packet, TcpFlags, TcpHeader};
+use paceline_net::{Duration, FlowKey, Instant, Packet, Payload, TcpFlags, TcpHeader};
 use std::collections::VecDeque;
 use std::net::IpAddr;
 
-/// A connection without a packet for so long gives its place to a new one, if nothing is owed.
-const IDLE: Duration = Duration::from_secs(60);
-/// Entries examined for one to give its place; and for one of the same device, whose may be few among them: a device that
-/// is idle throughout has room again after some attempts, and one that is not costs little with each.
-const PROBES: u32 = 8;
-const DEVICE_PROBES: u32 = 32;
+/// A transparent connection without a packet for this long gives its place in a full table to a new one. Chosen: long against
+/// the pauses of an active user.
+const REPLACEABLE_AFTER: Duration = Duration::from_secs(60);
+/// Entries examined to find one that gives its place. Chosen: the cost of an attempt is bounded, and another packet makes
+/// another attempt.
+const REPLACEMENT_PROBES: u32 = 8;
+/// The same for one of the same device, whose connections may be few in the table. Chosen: more probes, bounded as well.
+const DEVICE_REPLACEMENT_PROBES: u32 = 32;
 
 /// The mobile accelerator; see the [module](super).
 #[derive(Debug)]
 pub struct Accelerator {
-    pub(in crate::accelerator) config: AcceleratorConfig,
-    pub(in crate::accelerator) openings: Openings,
-    pub(in crate::accelerator) flows: Table<Flow>,
-    pub(in crate::accelerator) devices: Table<Device>,
-    pub(in crate::accelerator) timers: Timers,
-    /// Devices with something to send, the next first.
-    pub(in crate::accelerator) ready: VecDeque<u32>,
-    /// Connections that owe their server or client a word.
-    pub(in crate::accelerator) due: VecDeque<u32>,
-    pub(in crate::accelerator) out: VecDeque<Transmission>,
-    pub(in crate::accelerator) stats: AcceleratorStats,
-    pub(in crate::accelerator) held: u64,
-    pub(in crate::accelerator) overloaded: bool,
-    /// Being stopped, until when at the latest.
-    pub(in crate::accelerator) draining: Option<Instant>,
-    /// While being stopped, when idle connections are looked at.
-    pub(in crate::accelerator) look_at: Instant,
-    pub(in crate::accelerator) exposed: Exposed,
-    /// The largest exposure and buffer of a connection that were ever allowed.
-    pub(in crate::accelerator) widest: AcceleratorConfig,
-    /// Packets may have gone past, and so long clients may know more than we.
-    pub(in crate::accelerator) absent_until: Instant,
-    pub(in crate::accelerator) hand: u32,
-    pub(in crate::accelerator) steps: u64,
+    shared: Shared,
+    openings: Openings,
+    flows: Table<FlowEntry>,
+    devices: Table<Device>,
+    timers: Timers,
+    /// Devices with something to send, in the order of their turns.
+    ready: VecDeque<u32>,
+    /// Connections with an ACK due to either end.
+    due: VecDeque<u32>,
+    overloaded: bool,
+    /// While draining, when connections are examined again.
+    next_drain_check: Instant,
+    journal: Journal,
+    /// The largest exposure and buffer of a connection that were ever configured.
+    largest_limits: AcceleratorConfig,
+    /// Slot at which the last search for a replaceable connection ended.
+    replacement_slot: u32,
+    /// Packets handled.
+    packets: u64,
 }
-
-/// What a connection is handed, out of the parts that it does not touch.
-macro_rules! context {
-    ($self:ident, $now:expr, $device:expr) => {
-        Context {
-            now: $now,
-            config: &$self.config,
-            early: $self.draining.is_none(),
-            absent: $self.absent_until > $now,
-            share: $self.config.buffer_share($device.busy),
-            tight: 4 * $device.held > 3 * $self.config.device_buffer.0
-                || 4 * $self.held > 3 * $self.config.total_buffer.0,
-            full: $device.held > $self.config.device_buffer.0 || $self.held > $self.config.total_buffer.0,
-            stats: &mut $self.stats,
-            out: &mut $self.out,
-        }
-    };
-}
-
-pub(in crate::accelerator) use context;
 
 impl Accelerator {
-    /// A machine without connections.
+    /// An accelerator without connections.
     pub fn new(config: AcceleratorConfig) -> Self {
         let config = config.clamped();
         let seed = config.seed;
@@ -94,45 +81,40 @@ impl Accelerator {
             timers: Timers::default(),
             ready: VecDeque::new(),
             due: VecDeque::new(),
-            out: VecDeque::new(),
-            stats: AcceleratorStats::default(),
-            held: 0,
             overloaded: false,
-            draining: None,
-            look_at: Instant::MAX,
-            exposed: Exposed::default(),
-            widest: config.clone(),
-            absent_until: Instant::ZERO,
-            hand: 0,
-            steps: 0,
-            config,
+            next_drain_check: Instant::MAX,
+            journal: Journal::default(),
+            largest_limits: config.clone(),
+            replacement_slot: 0,
+            packets: 0,
+            shared: Shared::new(config),
         }
     }
 
     /// A packet arrives from `side`.
     pub fn input(&mut self, now: Instant, side: Side, packet: Packet) {
-        self.steps += 1;
+        self.packets += 1;
         let (Some(key), Some(tcp)) = (packet.flow_key(), packet.tcp_header().copied()) else {
             self.on_other(now, side, &packet);
-            return self.pass(side, packet);
+            return self.shared.pass(side, packet);
         };
         let key = if side == Side::Server { key } else { key.reversed() };
         let known = self.flows.find(&key);
-        // Of a handshake, what is wrong would be learned as well.
+        // Nothing is learned from a corrupt handshake either.
         let mut opens = || tcp.flags.contains(TcpFlags::SYN) || self.openings.get(&key).is_some();
         let mut matters = || known.is_some() || !packet.ip.special && opens();
-        if self.config.verify_checksums && matters() && !checksum_is_right(&packet) {
-            self.stats.corrupt += 1;
-            return self.pass(side, packet);
+        if self.shared.config.verify_checksums && matters() && !checksum_is_right(&packet) {
+            self.shared.stats.corrupt += 1;
+            return self.shared.pass(side, packet);
         }
         if tcp.flags.contains(TcpFlags::SYN) {
             self.on_syn(now, key, side, &packet, &tcp);
-            return self.pass(side, packet);
+            return self.shared.pass(side, packet);
         }
         match (known, side) {
             (Some(slot), Side::Mobile) if self.is_replaced(now, slot, &packet, &tcp) => {
                 self.end_replaced(slot);
-                self.pass(side, packet);
+                self.shared.pass(side, packet);
             }
             (Some(slot), _) => self.on_segment(now, slot, side, packet),
             (None, Side::Mobile) => {
@@ -140,34 +122,30 @@ impl Accelerator {
                 if tcp.flags.contains(TcpFlags::RST) {
                     self.openings.take(&key);
                 }
-                self.pass(side, packet);
+                self.shared.pass(side, packet);
             }
             (None, Side::Server) => self.on_unknown(now, key, packet, &tcp),
         }
     }
 
-    pub(in crate::accelerator) fn pass(&mut self, from: Side, packet: Packet) {
-        self.out.push_back(Transmission::whole(from.other(), packet));
-    }
-
     fn on_syn(&mut self, now: Instant, key: FlowKey, side: Side, packet: &Packet, tcp: &TcpHeader) {
         let known = self.flows.find(&key);
-        let server_isn = known.and_then(|slot| self.flows.get(slot)).map(|flow| flow.server_isn);
+        let server_isn = known.and_then(|slot| self.flows.get(slot)).map(|entry| entry.flow.server_isn());
         if side == Side::Server && server_isn == Some(tcp.seq) {
-            return; // its SYN again
+            return; // a retransmission of the known connection's SYN
         }
         match self.openings.on_syn(now, key, side, packet, tcp) {
-            Ok(forgotten) => self.stats.openings_forgotten += forgotten,
-            Err(reason) => self.stats.bypass(reason),
+            Ok(forgotten) => self.shared.stats.openings_forgotten += forgotten,
+            Err(reason) => self.shared.stats.bypass(reason),
         }
-        // Both ends agreed on a new connection under the same addresses and ports: the old one is gone. Where something
-        // is owed, a pair of SYNs is not enough, which others may have sent: the client has to confirm it.
+        // Both ends agreed on a new connection with the same addresses and ports, so the old one has ended. If the old one
+        // is not transparent, the client must confirm the handshake: the two SYNs may be forged.
         if let (Some(slot), Some(isn)) = (known, server_isn)
             && self.openings.get(&key).is_some_and(|opening| opening.replaces(isn))
-            && let Some(flow) = self.flows.get_mut(slot)
+            && let Some(entry) = self.flows.get_mut(slot)
         {
-            flow.contested = true;
-            if flow.is_quiet() {
+            entry.replacement_pending = true;
+            if entry.flow.is_transparent() {
                 self.end_replaced(slot);
             }
         }
@@ -175,17 +153,16 @@ impl Accelerator {
 
     /// Whether the client's segment confirms a new connection in the place of this one.
     fn is_replaced(&mut self, now: Instant, slot: u32, packet: &Packet, tcp: &TcpHeader) -> bool {
-        let Some((key, isn)) =
-            self.flows.get(slot).filter(|flow| flow.contested).map(|flow| (flow.key, flow.server_isn))
-        else {
+        let Some(entry) = self.flows.get(slot).filter(|entry| entry.replacement_pending) else {
             return false;
         };
+        let (key, isn) = (entry.flow.key(), entry.flow.server_isn());
         self.openings.on_client(now, &key, packet, tcp);
         self.openings.get(&key).is_some_and(|opening| opening.replaces(isn) && opening.is_confirmed())
     }
 
     fn end_replaced(&mut self, slot: u32) {
-        self.stats.flows_ended += 1;
+        self.shared.stats.flows_ended += 1;
         self.remove(slot);
     }
 
@@ -200,68 +177,73 @@ impl Accelerator {
                 Ok(slot) => return self.on_segment(now, slot, Side::Server, packet),
                 Err(reason) => {
                     self.openings.take(&key);
-                    self.stats.bypass(reason);
+                    self.shared.stats.bypass(reason);
                 }
             }
         }
-        self.pass(Side::Server, packet);
+        self.shared.pass(Side::Server, packet);
     }
 
-    /// Takes a connection in at its server's first data.
+    /// Admits a connection at its server's first data.
     fn admit(&mut self, now: Instant, key: FlowKey, packet: &Packet) -> Result<u32, BypassReason> {
-        let opened = self.openings.get(&key).ok_or(BypassReason::MidFlow)?.opened()?;
+        let handshake = self.openings.get(&key).ok_or(BypassReason::MidFlow)?.handshake()?;
         if packet.ip.special {
             return Err(BypassReason::SpecialIp);
         }
-        if self.draining.is_some() {
+        if self.shared.draining.is_some() {
             return Err(BypassReason::Draining);
         }
-        if self.overloaded || self.held > self.config.total_buffer.0 {
+        if self.overloaded || self.shared.held > self.shared.config.total_buffer.0 {
             return Err(BypassReason::Overload);
         }
         let address = device_key(key.dst);
         if !self.has_place(now, address) {
             return Err(BypassReason::DeviceFull);
         }
-        if self.flows.len() >= self.config.max_flows && !self.make_room(now, PROBES, |_| true) {
+        if self.flows.len() >= self.shared.config.max_flows
+            && !self.make_room(now, REPLACEMENT_PROBES, |_| true)
+        {
             return Err(BypassReason::TableFull);
         }
-        let device = match self.devices.find(&address) {
-            Some(device) => device,
-            None => self.devices.insert(Device::new(address, &self.config)),
+        let slot = match self.devices.find(&address) {
+            Some(slot) => slot,
+            None => self.devices.insert(Device::new(address, &self.shared.config)),
         };
-        let entry = self.devices.get_mut(device).expect("it was found or entered");
-        entry.flows += 1;
-        if let Some(rtt) = opened.rtt {
-            entry.control.on_handshake(now, rtt);
+        let device = self.devices.get_mut(slot).expect("it was found or inserted");
+        device.flows += 1;
+        if let Some(rtt) = handshake.rtt {
+            device.control.on_handshake(now, rtt);
         }
-        let (useful_window, longest) = (entry.control.useful_window(false), entry.longest(now));
-        let uplink = self.openings.take(&key).ok_or(BypassReason::MidFlow)?.uplink;
-        let mut flow = Flow::new(now, key, device, &opened, uplink);
-        flow.useful_window = useful_window;
+        let (useful_window, longest) = (device.control.useful_window(false), device.longest(now));
+        let upload = self.openings.take(&key).ok_or(BypassReason::MidFlow)?.upload;
+        let real = matches!(packet.payload, Payload::Datagram(_));
+        let mut flow = Flow::new(now, key, &handshake, upload, real);
+        flow.set_path(false, useful_window);
         flow.limit_to(longest);
-        flow.real = matches!(packet.payload, paceline_net::Payload::Datagram(_));
-        self.stats.flows += 1;
-        Ok(self.flows.insert(flow))
+        self.shared.stats.flows += 1;
+        Ok(self.flows.insert(FlowEntry::new(flow, slot)))
     }
 
-    /// Whether one more connection of a device may be accelerated, another one making room if need be.
+    /// Whether one more connection of a device may be accelerated, in the place of another one if need be.
     fn has_place(&mut self, now: Instant, address: IpAddr) -> bool {
         let device = self.devices.find(&address);
         let flows = device.and_then(|device| self.devices.get(device)).map_or(0, |device| device.flows);
-        flows < self.config.max_flows_per_device
-            || self.make_room(now, DEVICE_PROBES, |flow| Some(flow.device) == device)
+        flows < self.shared.config.max_flows_per_device
+            || self.make_room(now, DEVICE_REPLACEMENT_PROBES, |entry| Some(entry.device) == device)
     }
 
-    /// Detaches a connection, of those that may, that is idle and owes nothing; whether one was found.
-    fn make_room(&mut self, now: Instant, probes: u32, may: impl Fn(&Flow) -> bool) -> bool {
+    /// Detaches a transparent connection without recent packets, of those for which `may` holds. Whether one was found
+    /// within `probes` entries.
+    fn make_room(&mut self, now: Instant, probes: u32, may: impl Fn(&FlowEntry) -> bool) -> bool {
         let slots = self.flows.slots();
+        let is_unused =
+            |flow: &Flow| now.since(flow.last_packet_at()) > REPLACEABLE_AFTER && flow.is_transparent();
         for _ in 0..probes.min(slots) {
-            self.hand = (self.hand + 1) % slots;
-            let idle = |flow: &Flow| now.since(flow.seen_at) > IDLE && flow.is_quiet();
-            if self.flows.get(self.hand).is_some_and(|flow| may(flow) && idle(flow)) {
-                self.stats.flows_detached += 1;
-                self.remove(self.hand);
+            self.replacement_slot = (self.replacement_slot + 1) % slots;
+            let slot = self.replacement_slot;
+            if self.flows.get(slot).is_some_and(|entry| may(entry) && is_unused(&entry.flow)) {
+                self.shared.stats.flows_detached += 1;
+                self.remove(slot);
                 return true;
             }
         }
@@ -269,81 +251,95 @@ impl Accelerator {
     }
 
     fn on_segment(&mut self, now: Instant, slot: u32, side: Side, packet: Packet) {
-        let Some(flow) = self.flows.get_mut(slot) else { return };
-        let Some(device) = self.devices.get_mut(flow.device) else { return };
-        let mut cx = context!(self, now, device);
-        let fate = match side {
-            Side::Server => flow.on_server(&mut cx, packet),
+        let Some(entry) = self.flows.get_mut(slot) else { return };
+        let Some(device) = self.devices.get_mut(entry.device) else { return };
+        let mut cx = self.shared.context(now, device);
+        let verdict = match side {
+            Side::Server => entry.flow.on_server(&mut cx, packet),
             Side::Mobile => {
-                flow.fades = device.fading.is_detected();
-                flow.useful_window = device.control.useful_window(flow.fades);
-                let (fate, delivery) = flow.on_client(&mut cx, packet);
-                device.in_flight = device.in_flight + flow.on_its_way() - flow.charged_in_flight;
-                flow.charged_in_flight = flow.on_its_way();
-                if delivery.black_hole {
-                    device.limit_to(now, flow.longest());
-                }
-                let losses = LossSample {
-                    delivered: delivery.bytes,
-                    lost: delivery.lost,
-                    lost_beyond_window: delivery.lost_beyond,
-                    lost_in_runs: delivery.lost_in_runs,
-                    spurious: delivery.in_vain,
-                    skipped: delivery.skipped,
-                };
-                let capacity_in = |time| device.control.capacity_in(time);
-                device.fading.on_ack(now, flow.rtt.srtt().unwrap_or_default(), capacity_in, &losses);
-                if let Some(rtt) = delivery.rtt {
-                    self.stats.on_rtt(rtt, flow.rtt.min(), device.control.rate());
-                }
-                device.lost += delivery.lost;
-                if delivery.bytes > 0 {
-                    let sample = AckSample {
-                        delivered: delivery.bytes,
-                        lost: std::mem::take(&mut device.lost),
-                        rtt: delivery.rtt,
-                        sent_at: delivery.sent_at,
-                        in_flight: device.in_flight,
-                        app_limited: false,
-                        fading: flow.fades,
-                        without_sack: !flow.agreed.sack,
-                    };
-                    device.on_ack(now, sample);
-                }
-                fate
+                let fading = device.fading.is_detected();
+                entry.flow.set_path(fading, device.control.useful_window(fading));
+                let (verdict, delivery) = entry.flow.on_client(&mut cx, packet);
+                on_delivery(now, entry, device, &mut self.shared.stats, &delivery);
+                verdict
             }
         };
-        match fate {
-            Fate::Pass(packet) => self.pass(side, packet),
-            Fate::Absorbed => {}
-            Fate::Over(packet) => {
-                self.stats.flows_ended += 1;
+        match verdict {
+            Verdict::Pass(packet) => self.shared.pass(side, packet),
+            Verdict::Absorbed => {}
+            Verdict::Ended(packet) => {
+                self.shared.stats.flows_ended += 1;
                 self.remove(slot);
-                return self.pass(side, packet);
+                return self.shared.pass(side, packet);
             }
-            Fate::Detach(packet) => {
-                self.stats.flows_detached += 1;
-                self.stats.bypass(BypassReason::Unseen);
+            Verdict::Detach(packet) => {
+                self.shared.stats.flows_detached += 1;
+                self.shared.stats.bypass(BypassReason::Unseen);
                 self.remove(slot);
-                return self.pass(side, packet);
+                return self.shared.pass(side, packet);
             }
         }
-        self.settle(now, slot);
-        self.follow(now, slot);
+        self.update(now, slot);
+        self.input_held_back(now, slot);
     }
 
-    /// Not TCP: only a packet-too-big message is of interest, and it passes as well.
+    /// A packet other than TCP. A packet-too-big message is used, and forwarded as well.
     fn on_other(&mut self, now: Instant, side: Side, packet: &Packet) {
         if side == Side::Mobile
             && let Some(message) = packet_too_big(packet)
             && let Some(slot) = self.flows.find(&message.key)
-            && let Some(flow) = self.flows.get_mut(slot)
-            && flow.on_packet_too_big(message.seq, message.mtu)
+            && let Some(entry) = self.flows.get_mut(slot)
+            && entry.flow.on_packet_too_big(message.seq, message.mtu)
         {
-            if let Some(device) = self.devices.get_mut(flow.device) {
-                device.limit_to(now, flow.longest());
+            if let Some(device) = self.devices.get_mut(entry.device) {
+                device.limit_to(now, entry.flow.longest());
             }
-            self.settle(now, slot);
+            self.update(now, slot);
         }
+    }
+}
+
+/// Reports an ACK of a connection's client to its device's rate control and detection of fading.
+fn on_delivery(
+    now: Instant,
+    entry: &mut FlowEntry,
+    device: &mut Device,
+    stats: &mut AcceleratorStats,
+    delivery: &Delivery,
+) {
+    let FlowEntry { flow, charged, .. } = entry;
+    let rtt = flow.to_client().rtt();
+    let in_flight = flow.to_client().in_flight();
+    device.in_flight = device.in_flight + in_flight - charged.in_flight;
+    charged.in_flight = in_flight;
+    if delivery.black_hole {
+        device.limit_to(now, flow.longest());
+    }
+    let losses = LossSample {
+        delivered: delivery.bytes,
+        lost: delivery.lost,
+        lost_beyond_window: delivery.lost_beyond_window,
+        lost_in_runs: delivery.lost_in_runs,
+        spurious: delivery.spurious,
+        skipped: delivery.skipped,
+    };
+    let capacity_in = |time| device.control.capacity_in(time);
+    device.fading.on_ack(now, rtt.srtt().unwrap_or_default(), capacity_in, &losses);
+    if let Some(sample) = delivery.rtt {
+        stats.on_rtt(sample, rtt.min(), device.control.rate());
+    }
+    device.unreported_lost += delivery.lost;
+    if delivery.bytes > 0 {
+        let sample = AckSample {
+            delivered: delivery.bytes,
+            lost: std::mem::take(&mut device.unreported_lost),
+            rtt: delivery.rtt,
+            sent_at: delivery.sent_at,
+            in_flight: device.in_flight,
+            app_limited: false,
+            fading: flow.to_client().is_fading(),
+            without_sack: !flow.has_sack(),
+        };
+        device.on_ack(now, sample);
     }
 }

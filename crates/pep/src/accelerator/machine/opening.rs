@@ -5,7 +5,9 @@
 //! whose handshake is forgotten pass untouched.
 
 use crate::accelerator::Side;
-use crate::accelerator::flow::upload::uplink::Uplink;
+use crate::accelerator::flow::connection::{Handshake, Negotiated};
+use crate::accelerator::flow::paws::Epoch;
+use crate::accelerator::flow::upload::Upload;
 use crate::accelerator::machine::index::{Keyed, Table};
 use crate::accelerator::stats::BypassReason;
 use paceline_net::{
@@ -17,21 +19,6 @@ use std::collections::VecDeque;
 const DEFAULT_MSS: u16 = 536;
 /// Below this even a hostile MSS does not bring us.
 const MIN_SEGMENT: u32 = 64;
-
-/// What both sides agreed on.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(in crate::accelerator) struct Agreed {
-    /// Shift of the windows that the client advertises, and we in its name.
-    pub client_shift: u8,
-    /// Shift of the server's windows.
-    pub server_shift: u8,
-    pub timestamps: bool,
-    pub sack: bool,
-    /// Classic ECN.
-    pub ecn: bool,
-    /// Payload bytes of a segment to the client.
-    pub segment: u32,
-}
 
 /// One side's SYN.
 #[derive(Clone, Copy, Debug)]
@@ -74,7 +61,9 @@ pub(in crate::accelerator) struct Opening {
     /// When the server's SYN went to the mobile side, and how long the answer took.
     syn_at: Option<Instant>,
     rtt: Option<Duration>,
-    pub uplink: Uplink,
+    /// When the server's timestamp was recorded.
+    server_epoch: Epoch,
+    pub upload: Upload,
     serial: u64,
 }
 
@@ -83,19 +72,6 @@ impl Keyed for Opening {
     fn key(&self) -> FlowKey {
         self.key
     }
-}
-
-/// What an opening becomes at the server's first data.
-#[derive(Clone, Copy, Debug)]
-pub(in crate::accelerator) struct Opened {
-    pub agreed: Agreed,
-    pub server_isn: SeqNumber,
-    pub client_edge: u64,
-    /// False for data under Fast Open, ahead of the client's acknowledgment.
-    pub complete: bool,
-    pub server_timestamp: u32,
-    /// Round-trip time of the mobile segment, as the handshake shows it.
-    pub rtt: Option<Duration>,
 }
 
 impl Opening {
@@ -107,7 +83,8 @@ impl Opening {
             client_edge: 0,
             syn_at: None,
             rtt: None,
-            uplink: Uplink::default(),
+            server_epoch: Epoch::default(),
+            upload: Upload::default(),
             serial,
         }
     }
@@ -130,7 +107,7 @@ impl Opening {
         let offer = before.filter(|before| !before.answer && !answer);
         self.syns[side as usize] = Some(offer.map_or(syn, |before| syn.unite(&before)));
         if side == Side::Mobile {
-            self.uplink.start(now, packet, tcp);
+            self.upload.on_syn(now, packet, tcp);
             // The window of a SYN is never scaled.
             self.client_edge = self.client_edge.max(1 + u64::from(tcp.window));
             if answer {
@@ -139,9 +116,9 @@ impl Opening {
         } else {
             // Sent twice, its answer is nobody's (Karn).
             self.syn_at = before.is_none().then_some(now);
-            self.uplink.renewed.on(now, Side::Server);
+            self.server_epoch = Epoch::at(now);
             if answer {
-                self.uplink.on_server_ack(tcp);
+                self.upload.record_server_ack(tcp);
             }
         }
         Ok(())
@@ -157,14 +134,14 @@ impl Opening {
     fn on_client(&mut self, now: Instant, packet: &Packet, tcp: &TcpHeader) {
         let [Some(server), Some(client)] = self.syns else { return };
         // Nothing but the server's SYN is there to be acknowledged.
-        let plausible = tcp.ack == server.isn + 1 && self.uplink.accepts_seq(tcp.seq);
-        if !plausible && self.uplink.note_end(tcp) {
+        let plausible = tcp.ack == server.isn + 1 && self.upload.accepts_seq(tcp.seq);
+        if !plausible && self.upload.note_offloaded_fin(tcp) {
             return;
         }
         if !tcp.flags.contains(TcpFlags::ACK) || tcp.flags.contains(TcpFlags::RST) || !plausible {
             return;
         }
-        self.uplink.on_client(now, packet, tcp);
+        self.upload.on_client(now, packet, tcp);
         self.on_answer(now);
         let shift = server.options.window_scale.and(client.options.window_scale).unwrap_or(0).min(14);
         self.client_edge = self.client_edge.max(1 + (u64::from(tcp.window) << shift));
@@ -172,25 +149,28 @@ impl Opening {
 
     /// A segment without SYN and without data from the server side.
     fn on_server(&mut self, tcp: &TcpHeader) {
-        if !tcp.flags.contains(TcpFlags::ACK) || !self.uplink.accepts_ack(tcp.ack) {
+        if !tcp.flags.contains(TcpFlags::ACK) || !self.upload.accepts_ack(tcp.ack) {
             return;
         }
-        self.uplink.on_server_ack(tcp);
+        self.upload.record_server_ack(tcp);
         // An upload over a long path has more on its way than any window without scaling.
         if let [Some(server), Some(client)] = &self.syns {
-            self.uplink.note_window(u32::from(tcp.window) << agree(server, client).server_shift);
+            self.upload.note_window(u32::from(tcp.window) << negotiate(server, client).server_shift);
         }
     }
 
     /// The connection as the server's first data finds it.
-    pub fn opened(&self) -> Result<Opened, BypassReason> {
+    pub fn handshake(&self) -> Result<Handshake, BypassReason> {
         let [Some(server), Some(client)] = self.syns else { return Err(BypassReason::OneSided) };
         let fast_open = server.options.other.with(client.options.other).intersects(ForeignOptions::FAST_OPEN);
         if !(server.answer || client.answer) || !(self.client_acked || fast_open) {
             return Err(BypassReason::OneSided);
         }
-        Ok(Opened {
-            agreed: agree(&server, &client),
+        let negotiated = negotiate(&server, &client);
+        Ok(Handshake {
+            negotiated,
+            segment: segment_size(&server, &client, negotiated.timestamps),
+            server_epoch: self.server_epoch,
             server_isn: server.isn,
             client_edge: self.client_edge,
             complete: self.client_acked,
@@ -200,7 +180,7 @@ impl Opening {
     }
 }
 
-fn agree(server: &Syn, client: &Syn) -> Agreed {
+fn negotiate(server: &Syn, client: &Syn) -> Negotiated {
     let scaled = server.options.window_scale.zip(client.options.window_scale);
     // RFC 7323, section 2.3: a larger shift counts as 14.
     let (server_shift, client_shift) = scaled.map_or((0, 0), |(s, c)| (s.min(14), c.min(14)));
@@ -209,12 +189,16 @@ fn agree(server: &Syn, client: &Syn) -> Agreed {
     let (ece, cwr) = (TcpFlags::ECE, TcpFlags::CWR);
     let ecn =
         offer.flags.contains(ece.with(cwr)) && answer.flags.contains(ece) && !answer.flags.contains(cwr);
+    let sack = server.options.sack_permitted && client.options.sack_permitted;
+    Negotiated { client_shift, server_shift, timestamps, sack, ecn }
+}
+
+/// Payload bytes of a full segment to the client.
+fn segment_size(server: &Syn, client: &Syn, timestamps: bool) -> u32 {
     let mss = client.options.mss.unwrap_or(DEFAULT_MSS);
     // The client may have longer frames than the path: no longer than the server's own, which would have sent them.
     let mss = u32::from(server.options.mss.map_or(mss, |own| own.min(mss)));
-    let segment = mss.saturating_sub(if timestamps { 12 } else { 0 }).max(MIN_SEGMENT);
-    let sack = server.options.sack_permitted && client.options.sack_permitted;
-    Agreed { client_shift, server_shift, timestamps, sack, ecn, segment }
+    mss.saturating_sub(if timestamps { 12 } else { 0 }).max(MIN_SEGMENT)
 }
 
 /// What forbids to touch a connection, by one side's SYN.
@@ -360,9 +344,9 @@ impl Openings {
         self.table.holds(key)
     }
     /// The other direction of a connection whose handshake is complete.
-    pub fn uplink(&mut self, key: &FlowKey) -> Option<&mut Uplink> {
+    pub fn upload(&mut self, key: &FlowKey) -> Option<&mut Upload> {
         let slot = self.table.find(key)?;
-        self.table.get_mut(slot).filter(|opening| opening.client_acked).map(|opening| &mut opening.uplink)
+        self.table.get_mut(slot).filter(|opening| opening.client_acked).map(|opening| &mut opening.upload)
     }
     pub fn get(&mut self, key: &FlowKey) -> Option<&Opening> {
         let slot = self.table.find(key)?;

@@ -1,36 +1,36 @@
-//! Looking ahead. With many connections a good part of what a packet costs is waiting for memory, for its connection and
-//! its device. A driver that has several packets says so before it hands in the first: what they concern is looked at
-//! together, and the waits overlap. Nothing else comes of it.
+//! Prefetching of connections. With many connections a large part of a packet's cost is the memory latency of its
+//! connection and device. A driver with several packets announces them, and their cache misses overlap.
 
 use crate::accelerator::Side;
 use crate::accelerator::machine::Accelerator;
 use paceline_net::Packet;
 
-/// Connections from which on it pays. Fewer are in a processor's own caches anyway, where a look costs more than it saves.
-const MANY: usize = 5_000;
-/// Connections that are looked at together: with their devices 110 kB, which stay near until their packets come.
-const TOGETHER: usize = 64;
+/// Connections above which prefetching pays. Chosen: the state of fewer connections fits into a processor's caches.
+const MIN_FLOWS: usize = 5_000;
+/// Connections that are prefetched together. Chosen: with their devices 110 kB, which stay cached until their packets
+/// are handled.
+const MAX_BATCH: usize = 64;
 
 impl Accelerator {
-    /// These packets arrive from `side` next, in this order; at best there are a few dozen of them. Returns how many
-    /// connections were looked at.
-    pub fn expect<'a>(&self, side: Side, packets: impl IntoIterator<Item = &'a Packet>) -> usize {
-        if self.flows.len() < MANY {
+    /// Announces packets that arrive from `side` next, in this order, at best a few dozen. Returns the number of
+    /// connections prefetched. Without any other effect.
+    pub fn prefetch<'a>(&self, side: Side, packets: impl IntoIterator<Item = &'a Packet>) -> usize {
+        if self.flows.len() < MIN_FLOWS {
             return 0;
         }
-        let mut slots = [None; TOGETHER];
+        let mut slots = [None; MAX_BATCH];
         let (mut count, mut last) = (0, None);
         for key in packets.into_iter().filter_map(Packet::flow_key) {
-            if count < TOGETHER && last.replace(key) != Some(key) {
+            if count < MAX_BATCH && last.replace(key) != Some(key) {
                 let key = if side == Side::Server { key } else { key.reversed() };
                 slots[count] = self.flows.peek(&key);
                 count += 1;
             }
         }
-        // No round of a loop waits for what another reads.
-        let flows = || slots.iter().flatten().filter_map(|slot| self.flows.get(*slot));
-        flows().for_each(|flow| flow.look_at());
-        flows().filter_map(|flow| self.devices.get(flow.device)).for_each(|device| device.look_at());
-        flows().count()
+        // No iteration of a loop depends on a read of another, so their cache misses overlap.
+        let entries = || slots.iter().flatten().filter_map(|slot| self.flows.get(*slot));
+        entries().for_each(|entry| entry.prefetch());
+        entries().filter_map(|entry| self.devices.get(entry.device)).for_each(|device| device.prefetch());
+        entries().count()
     }
 }

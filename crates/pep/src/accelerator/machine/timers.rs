@@ -1,21 +1,21 @@
-//! When the machine wants to be called. Each connection and each device has one deadline; a deadline that moves away
-//! costs nothing: its early entry stays and looks again when it comes.
+//! The deadlines of connections and devices, one each. A deadline that moves later costs nothing: its earlier entry
+//! stays in the heap, and the owner's deadline is examined again when it comes.
 
 use paceline_net::Instant;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-/// Whose deadline it is.
+/// The owner of a deadline, by slot.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(in crate::accelerator) enum Owner {
     Flow(u32),
     Device(u32),
 }
 
-/// One owner's place in the heap.
+/// An owner's valid entry in the heap.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::accelerator) struct Alarm {
-    /// Time of the entry that counts; later ones of the same owner are stale.
+    /// Time of the valid entry; later entries of the same owner are stale. [`Instant::MAX`] for none.
     entry_at: Instant,
 }
 
@@ -25,27 +25,26 @@ impl Default for Alarm {
     }
 }
 
-/// All deadlines.
 #[derive(Debug, Default)]
 pub(in crate::accelerator) struct Timers {
     heap: BinaryHeap<Reverse<(Instant, Owner)>>,
 }
 
 impl Timers {
-    /// The owner wants to be called at `at` or earlier.
+    /// Requires an entry of the owner at `at` or earlier.
     pub fn set(&mut self, alarm: &mut Alarm, owner: Owner, at: Instant) {
         if at < alarm.entry_at {
             alarm.entry_at = at;
             self.heap.push(Reverse((at, owner)));
         }
     }
-    /// An entry was popped: whether it is the one that counts.
+    /// An entry was popped. Whether it is the valid one.
     pub fn on_entry(alarm: &mut Alarm, at: Instant) -> bool {
-        let counts = alarm.entry_at == at;
-        if counts {
+        let valid = alarm.entry_at == at;
+        if valid {
             alarm.entry_at = Instant::MAX;
         }
-        counts
+        valid
     }
     pub fn pop_due(&mut self, now: Instant) -> Option<(Instant, Owner)> {
         let Reverse((at, _)) = self.heap.peek()?;

@@ -1,41 +1,32 @@
-//! Whose turn it is: what is said when a batch of packets has been handled, devices in turn, their connections in
-//! turn, and timers.
+//! The order of sending: devices in turn, the connections of a device in turn, then ACKs that no other packet has
+//! carried; and the timers.
 
-use crate::accelerator::flow::Context;
-use crate::accelerator::flow::to_client::outbound::Turn;
-use crate::accelerator::machine::context;
+use crate::accelerator::flow::to_client::SendOutcome;
 use crate::accelerator::machine::timers::{Owner, Timers};
 use crate::accelerator::{Accelerator, Side, Transmission};
-use paceline_net::{Instant, SackBlocks};
+use paceline_net::Instant;
 
 impl Accelerator {
-    /// The next packet to send. Poll until there is none before asking for the next timer.
+    /// The next packet to send. Must be polled until it is `None` before [`Accelerator::next_timer`] is asked.
     pub fn poll_transmit(&mut self, now: Instant) -> Option<Transmission> {
-        if self.out.is_empty() {
+        if self.shared.out.is_empty() {
             self.send(now);
-            self.flush(now);
+            self.flush_acks(now);
         }
-        self.out.pop_front()
+        self.shared.out.pop_front()
     }
 
-    /// What was not said by packets that left anyway.
-    fn flush(&mut self, now: Instant) {
+    fn flush_acks(&mut self, now: Instant) {
         while let Some(slot) = self.due.pop_front() {
-            let Some(flow) = self.flows.get_mut(slot) else { continue };
-            flow.in_due = false;
-            let Some(device) = self.devices.get_mut(flow.device) else { continue };
-            let mut cx = context!(self, now, device);
-            if flow.ack_due {
-                flow.flush_server_ack(&mut cx);
-            }
-            if flow.news {
-                flow.emit_client_ack(&mut cx, SackBlocks::default(), false);
-            }
-            self.finish(now, slot);
+            let Some(entry) = self.flows.get_mut(slot) else { continue };
+            entry.in_due = false;
+            let Some(device) = self.devices.get_mut(entry.device) else { continue };
+            entry.flow.flush_acks(&mut self.shared.context(now, device));
+            self.end_if_done(now, slot);
         }
     }
 
-    /// Lets devices send in turn, a burst each.
+    /// Lets devices send in turn, one packet each.
     fn send(&mut self, now: Instant) {
         while let Some(id) = self.ready.pop_front() {
             let Some(device) = self.devices.get_mut(id) else { continue };
@@ -54,7 +45,7 @@ impl Accelerator {
         }
     }
 
-    /// Lets the next connection of a device send a packet; whether one was sent.
+    /// Lets the next connection of a device send a packet. Whether one was sent.
     fn serve(&mut self, now: Instant, id: u32) -> bool {
         loop {
             let Some(device) = self.devices.get_mut(id) else { return false };
@@ -62,38 +53,39 @@ impl Accelerator {
                 device.on_idle();
                 return false;
             };
-            let Some(flow) = self.flows.get_mut(slot) else {
+            let Some(entry) = self.flows.get_mut(slot) else {
                 device.backlog.pop_front();
                 continue;
             };
-            let mut cx = context!(self, now, device);
+            let mut cx = self.shared.context(now, device);
             let before = device.in_flight;
-            match flow.send_next(&mut cx, device) {
-                Turn::Sent { bytes } => {
+            match entry.flow.send_next(&mut cx, device.path()) {
+                SendOutcome::Sent { bytes } => {
                     device.on_send(now, bytes, before);
                     device.backlog.rotate_left(1);
-                    self.settle(now, slot);
+                    self.update(now, slot);
                     return true;
                 }
-                Turn::NoRoom => return false,
-                Turn::Nothing => {
-                    flow.in_backlog = false;
+                SendOutcome::NoRoom => return false,
+                SendOutcome::Nothing => {
+                    entry.in_backlog = false;
                     device.backlog.pop_front();
-                    if let Some(at) = flow.deadline() {
-                        self.timers.set(&mut flow.alarm, Owner::Flow(slot), at.max(now));
+                    if let Some(at) = entry.flow.deadline() {
+                        self.timers.set(&mut entry.alarm, Owner::Flow(slot), at.max(now));
                     }
                 }
             }
         }
     }
 
-    /// When [`Accelerator::handle_timeout`] wants to be called.
+    /// When [`Accelerator::handle_timeout`] is to be called next.
     pub fn next_timer(&self) -> Option<Instant> {
-        let draining = self.draining.map(|until| until.min(self.look_at)).filter(|_| self.flows.len() > 0);
+        let draining = self.shared.draining.filter(|_| self.flows.len() > 0);
+        let draining = draining.map(|until| until.min(self.next_drain_check));
         [self.timers.next(), draining].into_iter().flatten().min()
     }
 
-    /// A timer has come. Calling early is harmless.
+    /// Handles the timers that are due. Harmless when none is.
     pub fn handle_timeout(&mut self, now: Instant) {
         while let Some((at, owner)) = self.timers.pop_due(now) {
             match owner {
@@ -110,36 +102,41 @@ impl Accelerator {
                 }
             }
         }
-        if self.draining.is_some_and(|until| until <= now) {
+        let Some(until) = self.shared.draining else { return };
+        if until <= now {
             self.abort(now);
-        } else if self.draining.is_some() && self.look_at <= now {
-            self.settle_all(now);
+        } else if self.next_drain_check <= now {
+            self.update_all(now);
         }
     }
 
     fn on_flow_timer(&mut self, now: Instant, slot: u32, at: Instant) {
-        let Some(flow) = self.flows.get_mut(slot) else { return };
-        if !Timers::on_entry(&mut flow.alarm, at) {
+        let Some(entry) = self.flows.get_mut(slot) else { return };
+        if !Timers::on_entry(&mut entry.alarm, at) {
             return;
         }
-        match flow.deadline() {
+        match entry.flow.deadline() {
             Some(deadline) if deadline <= now => {}
-            Some(deadline) => return self.timers.set(&mut flow.alarm, Owner::Flow(slot), deadline),
+            Some(deadline) => return self.timers.set(&mut entry.alarm, Owner::Flow(slot), deadline),
             None => return,
         }
-        if flow.reset.as_ref().is_some_and(|reset| reset.until <= now) {
-            if let Some(packet) = flow.release_reset() {
-                self.out.push_back(Transmission::whole(Side::Mobile, packet));
-            }
-            self.stats.flows_ended += 1;
-            return self.remove(slot);
+        if entry.flow.is_reset_overdue(now) {
+            return self.end_with_reset(slot);
         }
-        let Some(device) = self.devices.get_mut(flow.device) else { return };
-        let mut cx = context!(self, now, device);
-        if flow.on_timeout(&mut cx) {
-            self.settle(now, slot);
+        let Some(device) = self.devices.get_mut(entry.device) else { return };
+        if entry.flow.on_timeout(&mut self.shared.context(now, device)) {
+            self.update(now, slot);
         } else {
-            self.give_up(now, slot);
+            self.detach_or_reset(now, slot);
         }
+    }
+
+    /// Ends a connection that its server has reset, and forwards the reset.
+    pub(super) fn end_with_reset(&mut self, slot: u32) {
+        if let Some(packet) = self.flows.get_mut(slot).and_then(|entry| entry.flow.release_reset()) {
+            self.shared.out.push_back(Transmission::whole(Side::Mobile, packet));
+        }
+        self.shared.stats.flows_ended += 1;
+        self.remove(slot);
     }
 }

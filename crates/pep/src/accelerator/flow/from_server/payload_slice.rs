@@ -1,18 +1,18 @@
-//! Bytes that a server sent, shared between the buffer that keeps them until the client has them and what is on its
-//! way out: a driver that gathers never copies them.
+//! Payload bytes of a server's packet, shared between the store and the packets that carry them to the client: a driver
+//! that gathers (scatter-gather I/O) sends them without a copy.
 
 use std::fmt;
 use std::sync::Arc;
 
-/// Part of a datagram that came. It stays as long as anybody has it.
+/// Part of a received datagram. The datagram's memory is freed with its last slice.
 #[derive(Clone, PartialEq, Eq)]
-pub struct Stretch {
+pub struct PayloadSlice {
     datagram: Arc<Box<[u8]>>,
     from: u32,
     until: u32,
 }
 
-impl Stretch {
+impl PayloadSlice {
     /// The bytes `from..until` of `datagram`.
     pub(in crate::accelerator) fn new(datagram: &Arc<Box<[u8]>>, from: usize, until: usize) -> Self {
         debug_assert!(from <= until && until <= datagram.len(), "within the datagram");
@@ -24,8 +24,8 @@ impl Stretch {
     }
 }
 
-impl fmt::Debug for Stretch {
+impl fmt::Debug for PayloadSlice {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Stretch({} bytes)", self.until - self.from)
+        write!(f, "PayloadSlice({} bytes)", self.until - self.from)
     }
 }

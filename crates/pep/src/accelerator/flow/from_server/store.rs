@@ -5,7 +5,8 @@
 //! Pieces keep the boundaries of the packets that brought them, with the DSCP, TTL and PSH of their own. Where a
 //! server sends a byte again, the first one stays.
 
-use crate::accelerator::flow::from_server::payload_slice::Stretch;
+use crate::accelerator::flow::from_server::payload_slice::PayloadSlice;
+use crate::accelerator::flow::memory::shrink_if_empty;
 use paceline_net::Payload;
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -69,7 +70,7 @@ pub(in crate::accelerator) struct Cut {
     pub len: u32,
     pub mark: Mark,
     /// Whether the stretch ends where a packet of the server ended.
-    pub whole: bool,
+    pub ends_packet: bool,
 }
 
 /// What became of an arrival.
@@ -92,13 +93,6 @@ pub(in crate::accelerator) struct Store {
     bytes: u64,
 }
 
-/// What a transfer needed, an idle connection does not keep: there are many more of those.
-pub(in crate::accelerator) fn give_back<T>(queue: &mut VecDeque<T>) {
-    if queue.is_empty() && queue.capacity() > 0 {
-        *queue = VecDeque::new();
-    }
-}
-
 /// Bytes of bookkeeping that a piece costs beside its payload, counted against the buffers.
 pub(in crate::accelerator) const PIECE_COST: u64 = 64;
 
@@ -118,7 +112,7 @@ impl Store {
     pub fn cost(&self) -> u64 {
         self.bytes + PIECE_COST * (self.pieces.len() + self.beyond.len()) as u64
     }
-    /// Stretches held beyond the first gap, lowest first, adjacent ones not joined.
+    /// PayloadSlicees held beyond the first gap, lowest first, adjacent ones not joined.
     pub fn beyond(&self) -> impl Iterator<Item = (u64, u64)> + '_ {
         self.beyond.iter().map(|piece| (piece.off, piece.end()))
     }
@@ -198,8 +192,8 @@ impl Store {
         while let Some(piece) = self.pieces.pop_front_if(|piece| piece.end() <= off) {
             self.bytes -= u64::from(piece.len);
         }
-        give_back(&mut self.pieces);
-        give_back(&mut self.beyond);
+        shrink_if_empty(&mut self.pieces);
+        shrink_if_empty(&mut self.beyond);
     }
 
     /// Forgets what is beyond the first gap; whether there was anything.
@@ -248,9 +242,9 @@ impl Store {
             len += (next.end().min(limit) - next.off).min(most - len);
             last = next;
         }
-        let whole = off + len == last.end();
-        let mark = Mark { push: last.mark.push && whole, urgent, ..piece.mark };
-        Some(Cut { len: len as u32, mark, whole })
+        let ends_packet = off + len == last.end();
+        let mark = Mark { push: last.mark.push && ends_packet, urgent, ..piece.mark };
+        Some(Cut { len: len as u32, mark, ends_packet })
     }
 
     /// The pieces that have a part of a stretch that is held, and the part; `None` in simulation.
@@ -265,13 +259,13 @@ impl Store {
         Some(self.parts(off, len)?.filter_map(|(piece, from, until)| piece.bytes(from, until)))
     }
     /// The same without a copy; `None` where it would be in more than `most` parts as well.
-    pub fn share(&self, off: u64, len: u32, most: usize) -> Option<Vec<Stretch>> {
+    pub fn share(&self, off: u64, len: u32, most: usize) -> Option<Vec<PayloadSlice>> {
         if self.parts(off, len)?.nth(most).is_some() {
             return None;
         }
         let share = |(piece, from, until): (&Piece, u64, u64)| {
             let (at, end) = piece.place(from, until);
-            Some(Stretch::new(piece.datagram.as_ref()?, at, end))
+            Some(PayloadSlice::new(piece.datagram.as_ref()?, at, end))
         };
         self.parts(off, len)?.map(share).collect()
     }
@@ -329,7 +323,7 @@ mod tests {
                     assert!(read.iter().zip(sent..).all(|(byte, off)| *byte == stream_byte(off)));
                     assert_eq!(read.len(), cut.len as usize);
                     let shared = store.share(sent, cut.len, usize::MAX).unwrap();
-                    assert_eq!(shared.iter().map(Stretch::as_bytes).collect::<Vec<_>>().concat(), read);
+                    assert_eq!(shared.iter().map(PayloadSlice::as_bytes).collect::<Vec<_>>().concat(), read);
                     assert_eq!(store.share(sent, cut.len, shared.len() - 1), None);
                     sent += u64::from(cut.len);
                 }

@@ -42,14 +42,14 @@ impl BlackHole {
         matches!(self.stage, Stage::Helped | Stage::TriedAgain)
     }
     /// What is to be sent of the first segment, which is so long.
-    pub fn cut(&self, len: u32) -> u32 {
+    pub fn probe_len(&self, len: u32) -> u32 {
         let due = if self.has_helped() { self.timeouts > 0 } else { self.timeouts >= PATIENCE };
         let shorter = usize::from(self.timeouts >= LONG_PATIENCE);
         let from = if self.has_helped() { shorter.max(self.piece.into()) } else { shorter };
         PIECES[from..].iter().copied().find(|piece| due && *piece < len).unwrap_or(len)
     }
     /// No more than so much of it is sent.
-    pub fn on_cut(&mut self, len: u32) {
+    pub fn on_probe(&mut self, len: u32) {
         self.piece = PIECES.iter().take_while(|piece| **piece > len).count() as u8;
         self.stage = if self.has_helped() { Stage::TriedAgain } else { Stage::Tried };
     }
@@ -81,9 +81,9 @@ mod tests {
 
     fn timeouts(hole: &mut BlackHole, count: u8) -> u32 {
         (0..count).for_each(|_| hole.on_timeout());
-        let len = hole.cut(1448);
+        let len = hole.probe_len(1448);
         if len < 1448 {
-            hole.on_cut(len);
+            hole.on_probe(len);
         }
         len
     }
@@ -94,7 +94,7 @@ mod tests {
         assert_eq!((timeouts(&mut hole, 2), timeouts(&mut hole, 1)), (1448, 1024));
         assert_eq!(hole.on_delivery(1024, true), None);
         assert_eq!(hole.on_delivery(424, true), None, "the rest of that segment");
-        assert_eq!((hole.cut(1448), timeouts(&mut hole, 1)), (1448, 1024), "sooner now");
+        assert_eq!((hole.probe_len(1448), timeouts(&mut hole, 1)), (1448, 1024), "sooner now");
         assert_eq!(hole.on_delivery(1024, true), Some(1024));
         assert_eq!(timeouts(&mut hole, 2), 1448, "it begins anew");
     }
@@ -103,7 +103,7 @@ mod tests {
     fn a_shorter_piece_follows_and_short_segments_are_left_alone() {
         let mut hole = BlackHole::default();
         assert_eq!((timeouts(&mut hole, 4), timeouts(&mut hole, 1)), (1024, 512));
-        assert_eq!((hole.cut(1000), hole.cut(500)), (512, 500));
+        assert_eq!((hole.probe_len(1000), hole.probe_len(500)), (512, 500));
         assert_eq!(hole.on_delivery(512, true), None);
         assert_eq!(timeouts(&mut hole, 1), 512, "what has helped");
         assert_eq!(hole.on_delivery(512, true), Some(512));

@@ -1,6 +1,7 @@
 //! What was found lost and has not been told yet, by what it may tell of.
 
-use crate::accelerator::flow::to_client::sent::{BEYOND, Delivery, Sent};
+use crate::accelerator::flow::to_client::delivery::Delivery;
+use crate::accelerator::flow::to_client::sent::{PAST_EDGE, Sent};
 
 /// A silence of the radio loses what was sent meanwhile, one segment after the other: so many bytes at least. Noise and full
 /// queues mostly let some through in between.
@@ -21,7 +22,7 @@ pub(in crate::accelerator) struct Losses {
 impl Losses {
     pub fn on_lost(&mut self, record: &Sent) {
         let len = record.len;
-        if record.is(BEYOND) {
+        if record.is(PAST_EDGE) {
             self.beyond += len;
             return;
         }
@@ -41,7 +42,7 @@ impl Losses {
     /// What was found lost since the last call.
     pub fn take(&mut self, delivery: &mut Delivery) {
         delivery.lost = u64::from(std::mem::take(&mut self.within));
-        delivery.lost_beyond = u64::from(std::mem::take(&mut self.beyond));
+        delivery.lost_beyond_window = u64::from(std::mem::take(&mut self.beyond));
         delivery.lost_in_runs = u64::from(std::mem::take(&mut self.in_runs));
     }
 }
@@ -57,7 +58,7 @@ mod tests {
         }
         let mut delivery = Delivery::default();
         losses.take(&mut delivery);
-        (delivery.lost, delivery.lost_beyond, delivery.lost_in_runs)
+        (delivery.lost, delivery.lost_beyond_window, delivery.lost_in_runs)
     }
 
     #[test]
@@ -77,6 +78,6 @@ mod tests {
     fn losses_here_and_there_and_past_the_edge_are_no_run() {
         let mut losses = Losses::default();
         assert_eq!(lost(&mut losses, (0..60).step_by(2), 0), (30_000, 0, 0));
-        assert_eq!(lost(&mut losses, 60..120, BEYOND), (0, 60_000, 0));
+        assert_eq!(lost(&mut losses, 60..120, PAST_EDGE), (0, 60_000, 0));
     }
 }

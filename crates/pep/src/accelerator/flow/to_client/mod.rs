@@ -1,11 +1,202 @@
-//! (to be written)
+//! The sending side of a connection: the accelerator in the server's place, towards the client.
+//!
+//! `send` chooses the next segment within the rate control's room (`path`), the client's `window` and the `overshoot`
+//! past it; `emit` makes the packet, `path_mtu` and `black_hole` limit its size. `acks` takes the client's ACKs to the
+//! `scoreboard` (`records` of `sent` segments, SACK `ranges`, `newreno`, `losses`) and to the estimates (`rtt`).
+//! `recovery` has the timers: loss detection, tail probes, retransmission timeouts, window probes.
 
-pub(in crate::accelerator) mod black_hole;
+mod acks;
+mod black_hole;
+pub(in crate::accelerator) mod delivery;
+mod emit;
 pub(in crate::accelerator) mod losses;
-pub(in crate::accelerator) mod outbound;
-pub(in crate::accelerator) mod overshoot;
-pub(in crate::accelerator) mod ranges;
-pub(in crate::accelerator) mod recovery;
+pub(in crate::accelerator) mod newreno;
+mod overshoot;
+pub(in crate::accelerator) mod path;
+mod path_mtu;
+mod ranges;
+mod records;
+mod recovery;
 pub(in crate::accelerator) mod rtt;
 pub(in crate::accelerator) mod scoreboard;
+mod send;
 pub(in crate::accelerator) mod sent;
+mod window;
+
+use crate::accelerator::flow::connection::Handshake;
+use crate::accelerator::flow::context::Context;
+use crate::accelerator::flow::to_client::black_hole::BlackHole;
+use crate::accelerator::flow::to_client::overshoot::Overshoot;
+use crate::accelerator::flow::to_client::rtt::Rtt;
+use crate::accelerator::flow::to_client::scoreboard::Scoreboard;
+use crate::accelerator::flow::to_client::window::ClientWindow;
+use paceline_net::{Instant, SeqNumber};
+use std::hint::black_box;
+
+/// The result of an attempt to send.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(in crate::accelerator) enum SendOutcome {
+    /// A packet was sent that counts for so many bytes.
+    Sent { bytes: u64 },
+    /// The rate control's window is full.
+    NoRoom,
+    /// There is nothing that may be sent.
+    Nothing,
+}
+
+#[derive(Debug)]
+pub(in crate::accelerator) struct ToClient {
+    /// End of the data that the client has acknowledged (SND.UNA).
+    una: u64,
+    /// End of the data that was sent (SND.NXT).
+    nxt: u64,
+    window: ClientWindow,
+    /// Payload bytes of a full segment.
+    segment: u32,
+    /// Bytes in flight beyond which more does not raise the throughput: the bound of the overshoot.
+    useful_window: u64,
+    /// The device's radio fades: it loses segments during outages (see `rate::fading`).
+    fading: bool,
+    scoreboard: Scoreboard,
+    rtt: Rtt,
+    overshoot: Overshoot,
+    black_hole: BlackHole,
+    /// Duplicate ACKs in a row.
+    duplicates: u8,
+    /// The next data segment carries CWR, the answer to the client's ECE.
+    cwr_due: bool,
+    /// End of the flight in which the client's ECE was last answered.
+    cwr_until: u64,
+    /// One segment may be sent regardless of rate and window.
+    send_now: bool,
+    /// Start of the retransmission timer, or of the persist timer.
+    timer_base: Instant,
+    /// Arrival of the client's last segment, or when the first outstanding segment was sent.
+    last_response_at: Instant,
+    /// The client has not responded for several timeouts: it is sent probes only, and its segments do not count as in
+    /// flight.
+    unresponsive: bool,
+    /// When the last probe was sent: a tail probe, a timeout's retransmission, or an empty segment.
+    last_probe_at: Instant,
+    /// Ambiguous ACKs since the last round-trip sample: they may answer either copy of a segment.
+    ambiguous_acks: u8,
+    /// Unanswered probes of a zero window.
+    window_probes: u8,
+    /// When to detect losses again; [`Instant::MAX`] for never.
+    reorder_at: Instant,
+}
+
+impl ToClient {
+    /// `client_seq` is the client's next sequence number.
+    pub fn new(now: Instant, handshake: &Handshake, client_seq: SeqNumber) -> Self {
+        let first = 1;
+        let size = handshake.client_edge - first;
+        Self {
+            una: first,
+            nxt: first,
+            window: ClientWindow::new(handshake.client_edge, size, client_seq),
+            segment: handshake.segment,
+            useful_window: 0,
+            fading: false,
+            scoreboard: Scoreboard::new(handshake.negotiated.sack),
+            rtt: Rtt::new(handshake.rtt),
+            overshoot: Overshoot::new(size),
+            black_hole: BlackHole::default(),
+            duplicates: 0,
+            cwr_due: false,
+            cwr_until: 0,
+            send_now: false,
+            timer_base: now,
+            last_response_at: now,
+            unresponsive: false,
+            last_probe_at: Instant::ZERO,
+            ambiguous_acks: 0,
+            window_probes: 0,
+            reorder_at: Instant::MAX,
+        }
+    }
+    /// Reads each cache line that packets need.
+    pub fn prefetch(&self) {
+        black_box((self.rtt, self.overshoot, self.una, self.last_probe_at, self.window_probes));
+        self.scoreboard.prefetch();
+    }
+
+    /// End of the data that the client has acknowledged.
+    pub fn una(&self) -> u64 {
+        self.una
+    }
+    /// End of the data that was sent.
+    pub fn nxt(&self) -> u64 {
+        self.nxt
+    }
+    pub fn window(&self) -> &ClientWindow {
+        &self.window
+    }
+    /// Payload bytes of a full segment.
+    pub fn segment(&self) -> u32 {
+        self.segment
+    }
+    pub fn rtt(&self) -> &Rtt {
+        &self.rtt
+    }
+    pub fn is_fading(&self) -> bool {
+        self.fading
+    }
+    pub fn set_path(&mut self, fading: bool, useful_window: u64) {
+        self.fading = fading;
+        self.useful_window = useful_window;
+    }
+    /// Whether the client has not acknowledged everything that was sent.
+    pub fn has_outstanding(&self) -> bool {
+        !self.scoreboard.is_empty()
+    }
+    pub fn has_lost(&self) -> bool {
+        self.scoreboard.has_lost()
+    }
+    pub fn sacked_bytes(&self) -> u64 {
+        self.scoreboard.sacked_bytes()
+    }
+    /// Bytes that occupy the path to the device. The segments of an unresponsive client left the radio long ago: they must
+    /// not keep the device's other connections from sending.
+    pub fn in_flight(&self) -> u64 {
+        if self.unresponsive { 0 } else { self.scoreboard.in_flight() }
+    }
+    /// Bytes sent and not acknowledged or lost, of an unresponsive client as well.
+    pub fn sent_in_flight(&self) -> u64 {
+        self.scoreboard.in_flight()
+    }
+    /// Bytes in flight, two segments at least: a client with delayed ACKs acknowledges two segments at once.
+    pub fn flight_allowance(&self) -> u64 {
+        self.scoreboard.in_flight().max(u64::from(2 * self.segment))
+    }
+    /// Whether the unsent data before `stream_end` exceeds twice the data in flight, and the client accepts data.
+    pub fn is_backlogged(&self, stream_end: u64) -> bool {
+        let unsent = stream_end.saturating_sub(self.nxt);
+        unsent > 2 * self.flight_allowance() && !self.window.is_closed() && !self.unresponsive
+    }
+    /// Whether the client's ECE is still to be answered.
+    pub fn has_reply_due(&self) -> bool {
+        self.cwr_due
+    }
+    /// Whether a segment is to be sent regardless of rate and window.
+    pub fn has_send_now(&self) -> bool {
+        self.send_now
+    }
+    /// Whether an ACK of the client is overdue by [`crate::accelerator::AcceleratorConfig::silence`].
+    pub fn is_ack_overdue(&self, cx: &Context<'_>) -> bool {
+        self.has_outstanding() && cx.now.since(self.last_response_at) > cx.config.silence
+    }
+    /// Whether a probe was sent since the client's last segment.
+    pub fn awaits_probe_response(&self) -> bool {
+        self.last_probe_at > self.last_response_at || self.window_probes > 0
+    }
+    /// Continues sending at `off` if that is further; returns the offset from which sending continues.
+    pub fn skip_to(&mut self, off: u64) -> u64 {
+        self.nxt = self.nxt.max(off);
+        self.nxt
+    }
+    /// Panics if an invariant of the scoreboard does not hold.
+    pub fn check(&self) {
+        self.scoreboard.check(self.una, self.nxt);
+    }
+}

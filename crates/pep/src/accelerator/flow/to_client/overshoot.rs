@@ -28,7 +28,7 @@ pub(in crate::accelerator) struct Overshoot {
 
 impl Overshoot {
     /// A connection begins: its first flight may pass the window by half of it: a reader has read nothing late yet.
-    pub fn open(window: u64) -> Self {
+    pub fn new(window: u64) -> Self {
         Self { extra: window / 2, max_window: window, ..Self::default() }
     }
     /// A drop was seen not long ago.

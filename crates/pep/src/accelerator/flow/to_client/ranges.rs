@@ -1,6 +1,6 @@
 //! A set of stream offsets as sorted, disjoint, non-adjacent ranges.
 
-use crate::accelerator::flow::from_server::store::give_back;
+use crate::accelerator::flow::memory::shrink_if_empty;
 use std::collections::VecDeque;
 
 #[derive(Clone, Debug, Default)]
@@ -9,8 +9,7 @@ pub(in crate::accelerator) struct Ranges {
 }
 
 impl Ranges {
-    /// Adds `[start, end)`, tells `new` of each part that was not in the set, and returns the range that now holds
-    /// it.
+    /// Adds `[start, end)`. Calls `new` for each part that was not in the set; returns the range that contains it now.
     pub fn insert(&mut self, start: u64, end: u64, mut new: impl FnMut(u64, u64)) -> (u64, u64) {
         let first = match self.ranges.back() {
             Some(last) if last.0 <= start => self.ranges.len() - usize::from(last.1 >= start),
@@ -46,9 +45,9 @@ impl Ranges {
             self.ranges.pop_front();
         }
     }
-    /// Gives memory back that an empty set does not need.
-    pub fn give_back(&mut self) {
-        give_back(&mut self.ranges);
+    /// Frees the memory of an empty set.
+    pub fn shrink_if_empty(&mut self) {
+        shrink_if_empty(&mut self.ranges);
     }
     pub fn is_empty(&self) -> bool {
         self.ranges.is_empty()

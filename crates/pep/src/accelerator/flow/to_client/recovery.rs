@@ -1,158 +1,210 @@
-//! What is lost on the way to the client, and what a silent client gets: tail probes, timeouts, and empty segments where its
-//! window is shut.
+//! The timers of the sending side: loss detection, tail probes (RFC 8985, section 7), retransmission timeouts (RFC 6298)
+//! and probes of a closed window (RFC 9293, section 3.8.6.1).
 
-use crate::accelerator::flow::{Context, Flow};
-use paceline_net::{Duration, Instant, SackBlocks, TcpFlags};
+use crate::accelerator::flow::connection::Connection;
+use crate::accelerator::flow::context::Context;
+use crate::accelerator::flow::from_server::FromServer;
+use crate::accelerator::flow::to_client::ToClient;
+use crate::accelerator::flow::views::ServerState;
+use paceline_net::{Duration, Instant};
 
-/// Allowance of a tail probe for a client that delays its ACK of a lone segment (RFC 8985, section 7.2).
-const DELAYED_ACK: Duration = Duration::from_millis(200);
-/// Radio schedulers and delayed ACKs of 40 ms take longer than a short round trip says.
-const LEAST_PROBE_WAIT: Duration = Duration::from_millis(50);
-/// Longest wait between probes of a zero window.
-const MAX_PERSIST: Duration = Duration::from_secs(60);
-/// Answers in a row to repetitions alone after which they are taken for what they seem.
-pub(in crate::accelerator) const MOST_DOUBTS: u8 = 16;
-/// Timeouts' time without any word of a client after which it gets nothing but probes, and takes no room of its
-/// device's. A client that acknowledges anything, if only duplicates, is not silent.
-const SILENT_TIMEOUTS: u64 = 2;
-/// The same where the radio fades: fades outlast two timeouts now and then. When one ends with nothing on its way, the
-/// radio waits for the next probe, and these come ever later.
-const FADING_TIMEOUTS: u64 = 8;
+/// Allowance of a tail probe for a client that delays the ACK of a lone segment (TLP.max_ack_delay, RFC 8985, section 7.2).
+const MAX_ACK_DELAY: Duration = Duration::from_millis(200);
+/// Shortest wait for a tail probe. Chosen: radio schedulers and delayed ACKs of 40 ms exceed a short round trip.
+const MIN_PROBE_WAIT: Duration = Duration::from_millis(50);
+/// Longest wait between probes of a closed window. RFC 9293 leaves it open; 60 s is the bound of RFC 1122, section 4.2.3.1 for
+/// the retransmission timeout.
+const MAX_PERSIST_WAIT: Duration = Duration::from_secs(60);
+/// Largest exponent of the backoff of window probes. Chosen: the wait is at its maximum before.
+const MAX_PERSIST_BACKOFF: u8 = 10;
+/// Ambiguous ACKs in a row after which retransmissions count as needed. Chosen: a radio whose ACKs never answer the first
+/// copy would else repair only one segment each round trip.
+const MAX_AMBIGUOUS_ACKS: u8 = 16;
+/// Timeouts without a segment of the client after which it counts as unresponsive. Any segment, a duplicate ACK as well, makes
+/// it responsive. Chosen: one timeout may be a delay.
+const UNRESPONSIVE_TIMEOUTS: u64 = 2;
+/// The same on a fading radio, where outages exceed two timeouts at times. If an outage ends with nothing in flight, the
+/// radio is idle until the next probe, and these come ever later.
+const UNRESPONSIVE_TIMEOUTS_FADING: u64 = 8;
+/// Backoff of the timeout above which the client may have discarded SACKed data. Chosen: two retransmissions may be lost.
+const RENEGING_BACKOFF: u8 = 2;
+/// Unanswered window probes above which a client may be given up. Chosen: single probes may be lost.
+const MIN_LOST_WINDOW_PROBES: u8 = 2;
 
-impl Flow {
-    /// Nothing may be sent because of the client's window alone.
-    fn is_persisting(&self) -> bool {
-        !self.is_waiting() && self.has_unsent()
-            || self.client_window == 0 && self.is_waiting() && self.board.has_lost()
+impl ToClient {
+    /// Whether only the client's window prevents sending.
+    fn is_persisting(&self, stream_end: u64) -> bool {
+        !self.has_outstanding() && self.nxt < stream_end
+            || self.window.is_closed() && self.has_outstanding() && self.has_lost()
     }
-    /// When a segment is sent because nothing was acknowledged for long: a tail probe (RFC 8985, section 7.2), and
-    /// since radios fade for longer than a round trip, further ones until the client counts as silent.
-    fn probe_at(&self) -> Option<Instant> {
-        let may = self.agreed.sack && !self.silent && !self.board.has_lost() && self.board.in_flight() > 0;
+    /// When a tail probe is due (RFC 8985, section 7.2). Outages of radios exceed a round trip, so further probes follow
+    /// until the client counts as unresponsive.
+    fn tail_probe_at(&self, sack: bool) -> Option<Instant> {
+        let may = sack && !self.unresponsive && !self.has_lost() && self.scoreboard.in_flight() > 0;
         let srtt = self.rtt.srtt().filter(|_| may)?;
-        let lone = self.nxt - self.una <= u64::from(self.agreed.segment);
-        let allowance = if lone { DELAYED_ACK } else { Duration::ZERO };
-        let first = self.timer_base + (srtt * 2 + allowance).max(LEAST_PROBE_WAIT);
-        Some(if self.asked_at < self.timer_base {
+        let lone = self.nxt - self.una <= u64::from(self.segment);
+        let allowance = if lone { MAX_ACK_DELAY } else { Duration::ZERO };
+        let first = self.timer_base + (srtt * 2 + allowance).max(MIN_PROBE_WAIT);
+        Some(if self.last_probe_at < self.timer_base {
             first
         } else {
-            self.asked_at + (srtt * 3 / 2).max(LEAST_PROBE_WAIT)
+            self.last_probe_at + (srtt * 3 / 2).max(MIN_PROBE_WAIT)
         })
     }
     fn timeout_at(&self) -> Instant {
-        // An answer to the last question is waited for: what is asked twice in a round trip cannot be told apart.
-        (self.timer_base + self.rtt.rto()).max(self.asked_at + self.rtt.srtt().unwrap_or_default() * 3 / 2)
+        // Not before the last probe can be answered: the answers to two probes in a round trip cannot be told apart.
+        let answered_by = self.last_probe_at + self.rtt.srtt().unwrap_or_default() * 3 / 2;
+        (self.timer_base + self.rtt.rto()).max(answered_by)
     }
-    /// When the client is asked next for what it owes.
-    fn ask_at(&self) -> Instant {
+    /// The next tail probe or timeout.
+    fn probe_or_timeout_at(&self, sack: bool) -> Instant {
         let timeout = self.timeout_at();
-        self.probe_at().map_or(timeout, |at| at.min(timeout))
+        self.tail_probe_at(sack).map_or(timeout, |at| at.min(timeout))
     }
     fn persist_wait(&self) -> Duration {
-        (self.rtt.rto() * (1 << self.window_probes.min(10))).min(MAX_PERSIST)
+        (self.rtt.rto() * (1 << self.window_probes.min(MAX_PERSIST_BACKOFF))).min(MAX_PERSIST_WAIT)
     }
 
-    /// When this connection wants to be called.
-    pub fn deadline(&self) -> Option<Instant> {
-        let mut at = self.reorder_at;
-        let mut earlier = |other: Instant| at = at.min(other);
-        if let Some(reset) = &self.reset {
-            earlier(reset.until);
-        }
-        if self.is_persisting() {
-            earlier(self.timer_base + self.persist_wait());
-        } else if self.is_waiting() {
-            earlier(self.ask_at());
-        }
-        (at < Instant::MAX).then_some(at)
+    /// The next deadline of these timers; [`Instant::MAX`] for none.
+    pub fn deadline(&self, sack: bool, stream_end: u64) -> Instant {
+        let at = if self.is_persisting(stream_end) {
+            self.timer_base + self.persist_wait()
+        } else if self.has_outstanding() {
+            self.probe_or_timeout_at(sack)
+        } else {
+            Instant::MAX
+        };
+        at.min(self.reorder_at)
     }
 
-    /// Finds what is lost, and when to look again.
-    pub fn judge(&mut self, now: Instant) {
-        let patience = (self.fades && !self.silent).then(|| self.rtt.patience(self.heard_at));
-        let again = self.board.detect(now, self.rtt.spread(), self.agreed.segment, patience);
-        if self.fades {
-            self.board.lose_from(self.client_edge);
+    /// Marks segments as lost and sets the timer of the next detection.
+    pub(super) fn detect_losses(&mut self, now: Instant) {
+        let deadline =
+            (self.fading && !self.unresponsive).then(|| self.rtt.ack_deadline(self.last_response_at));
+        let again = self.scoreboard.detect_losses(now, self.rtt.min_and_srtt(), self.segment, deadline);
+        if self.fading {
+            self.scoreboard.lose_from(self.window.edge());
         }
         self.reorder_at = again.unwrap_or(Instant::MAX);
     }
 
-    /// Returns false if the client is given up.
-    pub fn on_timeout(&mut self, cx: &mut Context<'_>) -> bool {
+    /// Handles the timers that are due. Returns false if the client has been unresponsive for
+    /// [`crate::accelerator::AcceleratorConfig::give_up`].
+    pub fn on_timeout(&mut self, cx: &mut Context<'_>, server: &ServerState<'_>) -> bool {
         if self.reorder_at <= cx.now {
-            self.judge(cx.now);
+            self.detect_losses(cx.now);
         }
-        if self.is_persisting() {
-            if self.timer_base + self.persist_wait() <= cx.now {
-                if cx.now.since(self.heard_at) > cx.config.give_up && self.window_probes > 2 {
-                    return false;
-                }
-                self.window_probes = self.window_probes.saturating_add(1);
-                self.timer_base = cx.now;
-                cx.stats.window_probes += 1;
-                self.emit_empty(cx, self.una - 1, TcpFlags::ACK, SackBlocks::default());
-            }
+        if self.is_persisting(server.from_server.stream_end()) {
+            return self.on_persist_timer(cx, server);
+        }
+        let sack = server.connection.negotiated.sack;
+        if !self.has_outstanding() || self.probe_or_timeout_at(sack) > cx.now {
             return true;
         }
-        if !self.is_waiting() {
-            return true;
-        }
-        if self.ask_at() > cx.now {
-            return true;
-        }
-        let timeouts = if self.fades { FADING_TIMEOUTS } else { SILENT_TIMEOUTS };
-        if cx.now.since(self.heard_at) >= self.rtt.base() * timeouts {
-            self.silent = true;
+        let timeouts = if self.fading { UNRESPONSIVE_TIMEOUTS_FADING } else { UNRESPONSIVE_TIMEOUTS };
+        if cx.now.since(self.last_response_at) >= self.rtt.base_rto() * timeouts {
+            self.unresponsive = true;
         }
         if self.timeout_at() <= cx.now {
-            if cx.now.since(self.heard_at) > cx.config.give_up {
+            if cx.now.since(self.last_response_at) > cx.config.give_up {
                 return false;
             }
-            self.on_retransmission_timeout(cx);
+            self.on_retransmission_timeout(cx, server.connection, server.from_server);
         } else {
             cx.stats.tail_probes += 1;
-            self.ask(cx.now);
+            self.send_probe(cx.now, server.connection, server.from_server);
         }
         true
     }
 
-    /// One segment goes at once. New data tells as much as a repetition, and is not sent in vain if nothing was lost.
-    pub fn ask(&mut self, now: Instant) {
-        self.force = true;
-        self.asked_at = now;
-        if !self.can_ask_by_new() {
-            self.suspect();
+    fn on_persist_timer(&mut self, cx: &mut Context<'_>, server: &ServerState<'_>) -> bool {
+        if self.timer_base + self.persist_wait() > cx.now {
+            return true;
         }
-    }
-    /// The first segment is sent again. If it was only late, everything else is as well: what follows tells, unless
-    /// nothing follows.
-    fn suspect(&mut self) {
-        let doubts = if self.can_ask_by_new() { MOST_DOUBTS } else { 1 };
-        let known = self.fades || self.doubted >= doubts || !self.has_unsent();
-        self.board.lose_first(self.agreed.sack && !known);
-    }
-    /// Whether there is new data that the client is sure to take, whatever it lacks.
-    fn can_ask_by_new(&self) -> bool {
-        let segment = self.agreed.segment;
-        self.client_window > 0 && self.store.cut(self.nxt, segment, segment, self.client_edge).is_some()
+        let silence = cx.now.since(self.last_response_at);
+        if silence > cx.config.give_up && self.window_probes > MIN_LOST_WINDOW_PROBES {
+            return false;
+        }
+        self.window_probes = self.window_probes.saturating_add(1);
+        self.timer_base = cx.now;
+        cx.stats.window_probes += 1;
+        self.emit_probe(cx, server);
+        true
     }
 
-    fn on_retransmission_timeout(&mut self, cx: &mut Context<'_>) {
+    /// Probes the client's state with an empty segment, unless an earlier probe may still be answered. The server has
+    /// sent beyond every window that was advertised here: either packets bypassed the machine or the segment was
+    /// injected, and the client's acknowledgment shows which.
+    pub fn query_client(&mut self, cx: &mut Context<'_>, server: &ServerState<'_>) {
+        let answered = self.last_response_at >= self.last_probe_at;
+        if answered || cx.now.since(self.last_probe_at) > self.rtt.base_rto() {
+            self.last_probe_at = cx.now;
+            self.emit_probe(cx, server);
+        }
+    }
+
+    /// A plausible segment of the client arrived. Returns whether the client was unresponsive before.
+    pub fn on_response(&mut self, now: Instant) -> bool {
+        self.last_response_at = now;
+        self.window_probes = 0;
+        self.rtt.on_response();
+        std::mem::take(&mut self.unresponsive)
+    }
+    /// The client was unresponsive and has sent a segment: outstanding data is probed at once.
+    pub fn probe_after_silence(&mut self, now: Instant, connection: &Connection, from_server: &FromServer) {
+        if self.has_outstanding() {
+            self.timer_base = now;
+            self.send_probe(now, connection, from_server);
+        }
+    }
+
+    /// Sends one segment at once, new data if possible: its ACK shows as much as that of a retransmission, and it is not
+    /// spurious if nothing was lost.
+    fn send_probe(&mut self, now: Instant, connection: &Connection, from_server: &FromServer) {
+        self.send_now = true;
+        self.last_probe_at = now;
+        if !self.can_probe_with_new_data(from_server) {
+            self.suspect_first(connection, from_server);
+        }
+    }
+    /// Marks the first segment as lost. If it was merely late, all others are late as well: new data after it shows
+    /// which (F-RTO, RFC 5682), unless there is none.
+    fn suspect_first(&mut self, connection: &Connection, from_server: &FromServer) {
+        let most = if self.can_probe_with_new_data(from_server) { MAX_AMBIGUOUS_ACKS } else { 1 };
+        let has_unsent = self.nxt < from_server.stream_end();
+        let certain = self.fading || self.ambiguous_acks >= most || !has_unsent;
+        self.scoreboard.lose_first(connection.negotiated.sack && !certain);
+    }
+    /// Whether there is new data within the client's window.
+    fn can_probe_with_new_data(&self, from_server: &FromServer) -> bool {
+        let cut = || from_server.store().cut(self.nxt, self.segment, self.segment, self.window.edge());
+        !self.window.is_closed() && cut().is_some()
+    }
+    /// Whether retransmissions of this connection count as answered without ambiguity: F-RTO is not used.
+    pub(super) fn is_frto_off(&self, sack: bool, has_unsent: bool) -> bool {
+        self.fading || !sack || self.ambiguous_acks >= MAX_AMBIGUOUS_ACKS || !has_unsent
+    }
+
+    fn on_retransmission_timeout(
+        &mut self,
+        cx: &mut Context<'_>,
+        connection: &Connection,
+        from_server: &FromServer,
+    ) {
         cx.stats.timeouts += 1;
         self.rtt.on_timeout();
         self.black_hole.on_timeout();
-        (self.timer_base, self.asked_at) = (cx.now, cx.now);
-        self.board.on_timeout_without_sack();
-        if self.board.first_beyond_sent_at().is_some() {
-            self.board.lose_beyond();
+        (self.timer_base, self.last_probe_at) = (cx.now, cx.now);
+        self.scoreboard.on_timeout();
+        if self.scoreboard.front_past_edge_sent_at().is_some() {
+            self.scoreboard.lose_past_edge();
         }
-        let in_vain = self.rtt.backoff() > 2 && self.board.has_hole();
-        if in_vain || self.board.has_reneged() {
-            // The client may have thrown away what it had selectively acknowledged (RFC 2018, section 8).
-            self.board.lose_all();
-        } else if self.fades || !self.board.lose_flight() {
-            self.suspect(); // where radios fade, patience with the flight ends by itself
+        let unanswered = self.rtt.backoff() > RENEGING_BACKOFF && self.scoreboard.has_hole();
+        if unanswered || self.scoreboard.has_reneged() {
+            self.scoreboard.lose_all();
+        } else if self.fading || !self.scoreboard.lose_flight() {
+            self.suspect_first(connection, from_server); // on fading radios the ACK deadline covers the flight
         }
-        self.force = true;
+        self.send_now = true;
     }
 }

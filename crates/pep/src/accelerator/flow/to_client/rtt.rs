@@ -1,78 +1,88 @@
 //! Round-trip time of the mobile segment and the retransmission timeout (RFC 6298).
 
-use crate::accelerator::flow::to_client::scoreboard::Patience;
+use crate::accelerator::flow::to_client::scoreboard::AckDeadline;
 use paceline_net::{Duration, Instant};
 
-/// Floor of the timeout: a handover takes tens of milliseconds and is no loss.
-const MIN_RTO: Duration = Duration::from_millis(200);
-/// Ceiling of the timeout, backoff included.
+/// Least variance term of the timeout. RFC 6298 has 1 s for the timeout, Linux 200 ms (`TCP_RTO_MIN`): a handover takes tens of
+/// milliseconds and loses nothing.
+const MIN_VARIANCE_TERM: Duration = Duration::from_millis(200);
+/// Largest timeout, backoff included. Chosen: RFC 6298, section 2.5 allows a maximum of 60 s or more; a client behind a
+/// radio outage of minutes is probed twice as often.
 const MAX_RTO: Duration = Duration::from_secs(30);
-/// Silence that is not even looked at: radio schedulers and delayed ACKs.
-const LEAST_ALLOWANCE: Duration = Duration::from_millis(20);
+/// Timeout before the first sample (RFC 6298, section 2.1).
 const INITIAL_RTO: Duration = Duration::from_secs(1);
+/// Largest exponent of the backoff. Chosen: the timeout is at its maximum long before.
+const MAX_BACKOFF: u8 = 16;
+/// Least allowance of an ACK deadline. Chosen: radio schedulers and delayed ACKs vary by this much.
+const MIN_ALLOWANCE: Duration = Duration::from_millis(20);
 
 #[derive(Clone, Copy, Debug, Default)]
 pub(in crate::accelerator) struct Rtt {
-    seen: Option<Seen>,
+    estimate: Option<Estimate>,
+    /// Timeouts since the client's last segment.
     backoff: u8,
 }
 
-/// What samples have told: smoothed, its variation, and the shortest.
 #[derive(Clone, Copy, Debug)]
-struct Seen {
+struct Estimate {
     srtt: Duration,
-    var: Duration,
+    rttvar: Duration,
     min: Duration,
 }
 
 impl Rtt {
-    /// Begins with what the handshake took, if it was seen.
-    pub fn of(handshake: Option<Duration>) -> Self {
+    /// Begins with the sample of the handshake, if there is one.
+    pub fn new(handshake: Option<Duration>) -> Self {
         let mut rtt = Self::default();
         handshake.into_iter().for_each(|sample| rtt.on_sample(sample));
         rtt
     }
     pub fn on_sample(&mut self, rtt: Duration) {
         self.backoff = 0;
-        let Some(Seen { srtt, var, min }) = self.seen else {
-            self.seen = Some(Seen { srtt: rtt, var: rtt / 2, min: rtt });
+        let Some(Estimate { srtt, rttvar, min }) = self.estimate else {
+            self.estimate = Some(Estimate { srtt: rtt, rttvar: rtt / 2, min: rtt });
             return;
         };
         let error = rtt.saturating_sub(srtt) + srtt.saturating_sub(rtt);
-        self.seen =
-            Some(Seen { srtt: srtt * 7 / 8 + rtt / 8, var: var * 3 / 4 + error / 4, min: min.min(rtt) });
+        let (srtt, rttvar) = (srtt * 7 / 8 + rtt / 8, rttvar * 3 / 4 + error / 4);
+        self.estimate = Some(Estimate { srtt, rttvar, min: min.min(rtt) });
     }
     pub fn on_timeout(&mut self) {
-        self.backoff = (self.backoff + 1).min(16);
+        self.backoff = (self.backoff + 1).min(MAX_BACKOFF);
     }
-    pub fn on_progress(&mut self) {
+    /// A segment of the client arrived.
+    pub fn on_response(&mut self) {
         self.backoff = 0;
     }
     pub fn backoff(&self) -> u8 {
         self.backoff
     }
-    /// The shortest sample; zero before the first.
+    /// The minimum round-trip time; zero before the first sample.
     pub fn min(&self) -> Duration {
-        self.seen.map_or(Duration::ZERO, |seen| seen.min)
+        self.estimate.map_or(Duration::ZERO, |estimate| estimate.min)
     }
-    /// The shortest and the smoothed, for loss detection.
-    pub fn spread(&self) -> (Duration, Duration) {
+    /// The smoothed round-trip time.
+    pub fn srtt(&self) -> Option<Duration> {
+        self.estimate.map(|estimate| estimate.srtt)
+    }
+    /// The minimum and the smoothed round-trip time; zero before the first sample.
+    pub fn min_and_srtt(&self) -> (Duration, Duration) {
         (self.min(), self.srtt().unwrap_or_default())
     }
-    pub fn srtt(&self) -> Option<Duration> {
-        self.seen.map(|seen| seen.srtt)
-    }
+    /// The retransmission timeout with its backoff.
     pub fn rto(&self) -> Duration {
-        (self.base() * (1 << self.backoff)).min(MAX_RTO)
+        (self.base_rto() * (1 << self.backoff)).min(MAX_RTO)
     }
-    /// How long an answer is waited for on radios that fade, nothing having been heard since `heard_at`.
-    pub fn patience(&self, heard_at: Instant) -> Patience {
-        let var = self.seen.map_or(Duration::ZERO, |seen| seen.var);
-        let allowance = (var * 2).max(LEAST_ALLOWANCE);
-        Patience { age: self.srtt().unwrap_or(INITIAL_RTO) + allowance, from: heard_at + allowance }
+    /// The retransmission timeout without backoff.
+    pub fn base_rto(&self) -> Duration {
+        let rto = |estimate: Estimate| estimate.srtt + (estimate.rttvar * 4).max(MIN_VARIANCE_TERM);
+        self.estimate.map_or(INITIAL_RTO, rto).min(MAX_RTO)
     }
-    /// The timeout without backoff.
-    pub fn base(&self) -> Duration {
-        self.seen.map_or(INITIAL_RTO, |seen| seen.srtt + (seen.var * 4).max(MIN_RTO)).min(MAX_RTO)
+    /// How long an ACK may take on a fading radio. The client's last segment arrived at `last_response_at`.
+    pub fn ack_deadline(&self, last_response_at: Instant) -> AckDeadline {
+        let rttvar = self.estimate.map_or(Duration::ZERO, |estimate| estimate.rttvar);
+        let allowance = (rttvar * 2).max(MIN_ALLOWANCE);
+        let age = self.srtt().unwrap_or(INITIAL_RTO) + allowance;
+        AckDeadline { age, not_before: last_response_at + allowance }
     }
 }

@@ -1,163 +1,202 @@
-//! What is on its way to the client: RACK (RFC 8985) over one record a segment.
+//! Loss detection for segments to the client: RACK (RFC 8985) over one record for each segment.
 //!
-//! Every record is judged once for its first transmission, in order of its offset, and once for each repetition, in
-//! order of time: the work is constant per segment, however many are in flight. What RACK calls lost is sent again
-//! from here; a timeout sends the first segment again and leaves the rest to RACK. Clients without SACK have `newreno`.
+//! Each record is examined once for its first transmission, in the order of offsets, and once for each retransmission,
+//! in the order of time: the work per segment is constant. A timeout retransmits the first segment and leaves the
+//! other ones to RACK. Clients without SACK have NewReno (`newreno`). Left out: RACK's own tail loss probe, which
+//! `recovery` has.
 
-mod newreno;
-
-use self::newreno::NewReno;
-use crate::accelerator::flow::from_server::store::give_back;
-use crate::accelerator::flow::to_client::losses::Losses;
+use crate::accelerator::flow::memory::shrink_if_empty;
+use crate::accelerator::flow::to_client::delivery::Delivery;
+use crate::accelerator::flow::to_client::newreno::NewReno;
 use crate::accelerator::flow::to_client::ranges::Ranges;
-use crate::accelerator::flow::to_client::sent::{AGAIN, BEYOND, DOUBTED, FIN, LOST, RESENT, SACKED, Sent};
-pub(in crate::accelerator) use crate::accelerator::flow::to_client::sent::{
-    Answers, Delivery, Patience, Repeat,
+use crate::accelerator::flow::to_client::records::Records;
+use crate::accelerator::flow::to_client::sent::{
+    FIN, LOST, PAST_EDGE, RETRANSMITTED, Retransmission, SACKED, SUSPECTED, SUSPECTED_AGAIN, Sent,
 };
 use paceline_net::{Duration, Instant};
-use std::collections::{BTreeSet, VecDeque};
+use std::collections::VecDeque;
 use std::hint::black_box;
+
+/// Flights after the last DSACK for which the reordering window stays widened. RFC 8985, section 6.2, step 4 counts 16
+/// loss recoveries; recoveries are not told apart here.
+const WIDENED_FLIGHTS: u8 = 16;
+/// Largest reordering window, in quarters of the minimum round-trip time. Chosen: the smoothed round-trip time bounds the
+/// window anyway.
+const MAX_REORDER_QUARTERS: u8 = 8;
+/// Segments SACKed above a hole that make the reordering window zero (RFC 8985, section 6.2, step 4: DupThresh).
+const DUPLICATE_THRESHOLD: u64 = 3;
+
+/// Bounds on the time between a transmission and its ACK. The ACK of a segment that was sent several times does not say
+/// which copy it answers.
+#[derive(Clone, Copy, Debug)]
+pub(in crate::accelerator) struct RttBounds {
+    /// The minimum round-trip time.
+    pub min: Duration,
+    /// On fading radios, where many segments are retransmitted on suspicion: an ACK that comes sooner after a
+    /// retransmission answers an earlier copy.
+    pub shortest: Duration,
+    /// On other radios: an ACK that comes later after a retransmission is ambiguous.
+    pub longest: Duration,
+    /// On fading radios: a copy is answered within this time, or it was lost. An ACK within this time after the copy
+    /// before the last may answer that copy; as a sample for the last copy it would be too short, and would make RACK
+    /// retransmit more.
+    pub first_copy: Duration,
+}
+
+/// The time at which a segment counts as lost though no later one has arrived. On fading radios waiting for an ACK costs
+/// the round trips in which the window is full.
+#[derive(Clone, Copy, Debug)]
+pub(in crate::accelerator) struct AckDeadline {
+    /// Time since the segment was sent.
+    pub age: Duration,
+    /// The deadline is not before this time.
+    pub not_before: Instant,
+}
 
 #[derive(Debug, Default)]
 pub(in crate::accelerator) struct Scoreboard {
-    sent: VecDeque<Sent>,
+    records: Records,
     sacked: Ranges,
     sacked_bytes: u64,
-    in_flight: u64,
-    losses: Losses,
-    /// Where the client has no SACK.
+    /// For a client without SACK.
     newreno: Option<Box<NewReno>>,
-    /// Offsets of records found lost, the lowest first: what the client waits for; entries may be stale.
-    lost: BTreeSet<u64>,
-    /// Repetitions by time; entries may be stale.
-    resent: VecDeque<(u64, Instant)>,
-    /// First transmissions below this offset have been judged.
-    judged: u64,
-    /// The record delivered that was sent last: when, and its end.
+    /// Retransmissions in the order of time; entries may be stale.
+    retransmitted: VecDeque<(u64, Instant)>,
+    /// First transmissions below this offset have been examined.
+    examined: u64,
+    /// The delivered segment that was sent last: when, and its end (RACK.xmit_ts, RACK.end_seq).
     rack: (Instant, u64),
+    /// Its round-trip time (RACK.rtt).
     rack_rtt: Duration,
-    /// When what was delivered had been sent, at the latest.
-    newest: Instant,
-    /// Highest end delivered: a first transmission below it was overtaken.
+    /// Latest transmission time of all delivered segments.
+    newest_delivered_at: Instant,
+    /// Highest end delivered: a first transmission below it was overtaken (RACK.fack).
     highest: u64,
-    /// A repetition was answered sooner than anything ever was, and nothing that was sent once has arrived since: either it
-    /// was sent in vain, or the path has become shorter.
-    hasty: bool,
-    /// When something was last seen to have been sent again in vain.
-    vain_at: Instant,
+    /// A retransmission was answered sooner than the minimum round-trip time, and no segment sent once was delivered
+    /// since: either the retransmission was spurious, or the path has become shorter.
+    early_ack: bool,
+    /// When a spurious retransmission was last seen.
+    spurious_at: Instant,
     reordered: bool,
-    /// Quarters of the minimum round-trip time by which segments may overtake.
+    /// The reordering window, in quarters of the minimum round-trip time.
     reorder_quarters: u8,
+    /// End of the flight in which the reordering window was last widened.
     widened_until: u64,
+    /// End of the current flight, and flights until the reordering window is reset.
     flight_until: u64,
     flights_left: u8,
 }
 
 impl Scoreboard {
-    /// Reads each of its cache lines.
-    pub fn look_at(&self) {
+    pub fn new(sack: bool) -> Self {
+        Self { newreno: (!sack).then(Box::default), ..Self::default() }
+    }
+    /// Reads each cache line of the state.
+    pub fn prefetch(&self) {
         black_box((
-            self.sent.len(),
+            self.records.len(),
             self.sacked_bytes,
-            self.resent.len(),
+            self.retransmitted.len(),
             self.rack,
             self.highest,
             self.flight_until,
         ));
     }
     pub fn is_empty(&self) -> bool {
-        self.sent.is_empty()
+        self.records.is_empty()
     }
-    /// Bytes sent and neither acknowledged nor known to be lost, nor to have arrived.
+    /// Bytes sent that are not acknowledged, not marked lost, and not reported as arrived.
     pub fn in_flight(&self) -> u64 {
-        self.in_flight - self.newreno.as_ref().map_or(0, |reno| reno.held().min(self.in_flight))
+        let in_flight = self.records.in_flight();
+        in_flight - self.newreno.as_ref().map_or(0, |newreno| newreno.arrived().min(in_flight))
     }
     pub fn sacked_bytes(&self) -> u64 {
         self.sacked_bytes
     }
     pub fn is_front_lost(&self) -> bool {
-        self.sent.front().is_some_and(|front| front.is(LOST))
+        self.records.front().is_some_and(|front| front.is(LOST))
     }
     pub fn has_lost(&self) -> bool {
-        !self.lost.is_empty()
+        self.records.has_lost()
     }
-    /// Whether a hole is known: something above it arrived.
+    /// Whether a SACK block shows a hole.
     pub fn has_hole(&self) -> bool {
         !self.sacked.is_empty()
     }
-
-    /// The end of what is selectively acknowledged, while there is a hole.
+    /// Whether NewReno is recovering from a loss.
+    pub fn is_recovering(&self) -> bool {
+        self.newreno.as_ref().is_some_and(|newreno| newreno.is_recovering())
+    }
+    /// The end of the highest SACK block.
     pub fn sacked_end(&self) -> Option<u64> {
         self.sacked.end()
     }
 
-    pub fn on_send(&mut self, now: Instant, off: u64, len: u32, beyond: bool, fin: bool) {
-        debug_assert!(self.sent.back().is_none_or(|last| last.end() == off), "new data is sent in order");
-        let state = if beyond { BEYOND } else { 0 } | if fin { FIN } else { 0 };
-        self.sent.push_back(Sent { off, at: now, len, gap_ms: 0, state });
-        self.in_flight += u64::from(len);
+    /// New data was sent. `past_edge`: it ends past the client's window.
+    pub fn on_send(&mut self, now: Instant, off: u64, len: u32, past_edge: bool, fin: bool) {
+        let state = if past_edge { PAST_EDGE } else { 0 } | if fin { FIN } else { 0 };
+        self.records.push(Sent { off, at: now, len, gap_ms: 0, state });
     }
 
-    fn find(&self, off: u64) -> Option<usize> {
-        let at = self.sent.partition_point(|record| record.end() <= off);
-        (at < self.sent.len()).then_some(at)
-    }
-
-    /// The client acknowledged everything below `una`, and the blocks.
+    /// The client acknowledged everything below `una`, and the SACK blocks.
     pub fn on_ack(
         &mut self,
         now: Instant,
         una: u64,
         blocks: impl Iterator<Item = (u64, u64)>,
-        answers: &Answers,
+        bounds: &RttBounds,
     ) -> Delivery {
         let mut delivery = Delivery { highest_before: self.highest, ..Delivery::default() };
-        let cover = self.cover(now, una, answers.least);
-        while let Some(record) = self.sent.pop_front_if(|record| record.end() <= una) {
+        let newreno = self.newreno.as_mut();
+        let covered = newreno.and_then(|newreno| newreno.before_ack(&self.records, now, una, bounds.min));
+        while let Some(record) = self.records.pop_below(una) {
             if record.is(SACKED) {
                 self.sacked_bytes -= u64::from(record.len);
             } else {
-                self.on_delivered(now, record, &mut delivery, answers);
+                self.on_delivered(now, record, &mut delivery, bounds);
             }
         }
-        if let Some(front) = self.sent.front_mut().filter(|front| front.off < una) {
-            let part = (una - front.off) as u32;
-            front.off = una;
-            front.len -= part;
-            if front.in_flight() {
-                self.in_flight -= u64::from(part);
-            }
+        if let Some((front, part)) = self.records.trim_front(una) {
             if front.is(SACKED) {
-                self.sacked_bytes -= u64::from(part);
+                self.sacked_bytes -= part;
             } else {
-                delivery.bytes += u64::from(part);
+                delivery.bytes += part;
             }
         }
         self.sacked.remove_below(una);
+        let end = self.records.end().unwrap_or(una);
         if una > self.flight_until {
-            self.flight_until = self.sent.back().map_or(una, Sent::end);
-            self.on_flight();
+            self.flight_until = end;
+            self.on_flight_end();
         }
-        let end = self.sent.back().map_or(una, Sent::end);
         for (left, right) in blocks {
             let (left, right) = (left.max(una), right.min(end));
             if left < right {
-                self.on_block(now, left, right, &mut delivery, answers);
+                self.on_sack_block(now, left, right, &mut delivery, bounds);
             }
         }
         if delivery.rtt.is_some() && self.highest > delivery.highest_before {
             let beyond = self.highest.saturating_sub(delivery.highest_before.max(una));
             delivery.skipped = Some(beyond.saturating_sub(delivery.bytes));
         }
-        if let Some(cover) = cover {
-            self.uncover(now, una, cover, &mut delivery);
+        if let Some((newreno, covered)) = self.newreno.as_mut().zip(covered)
+            && newreno.after_ack(&mut self.records, now, una, covered, &mut delivery)
+        {
+            self.examined = una;
         }
-        give_back(&mut self.sent);
-        self.sacked.give_back();
+        self.records.shrink_if_empty();
+        self.sacked.shrink_if_empty();
         delivery
     }
 
-    fn on_block(&mut self, now: Instant, left: u64, right: u64, delivery: &mut Delivery, answers: &Answers) {
+    fn on_sack_block(
+        &mut self,
+        now: Instant,
+        left: u64,
+        right: u64,
+        delivery: &mut Delivery,
+        bounds: &RttBounds,
+    ) {
         let mut new = [(0, 0); 4];
         let mut count = 0;
         let merged = self.sacked.insert(left, right, |from, until| {
@@ -169,51 +208,51 @@ impl Scoreboard {
             count += 1;
         });
         for &(from, until) in &new[..count.min(4)] {
-            let mut at = self.find(from).unwrap_or(self.sent.len());
-            while let Some(record) = self.sent.get_mut(at).filter(|record| record.off < until) {
+            let mut at = self.records.find(from).unwrap_or(self.records.len());
+            while let Some(&record) = self.records.get(at).filter(|record| record.off < until) {
                 at += 1;
                 if record.is(SACKED) || record.off < merged.0 || record.end() > merged.1 {
                     continue;
                 }
-                let before = *record;
-                record.state = record.state & !LOST | SACKED;
+                let before = self.records.mark_sacked(at - 1);
                 self.sacked_bytes += u64::from(before.len);
-                self.on_delivered(now, before, delivery, answers);
+                self.on_delivered(now, before, delivery, bounds);
             }
         }
     }
 
-    fn on_delivered(&mut self, now: Instant, record: Sent, delivery: &mut Delivery, answers: &Answers) {
+    /// A record was acknowledged for the first time.
+    fn on_delivered(&mut self, now: Instant, record: Sent, delivery: &mut Delivery, bounds: &RttBounds) {
         delivery.bytes += u64::from(record.len);
         delivery.longest = delivery.longest.max(record.len);
-        self.newest = self.newest.max(record.at);
-        if record.in_flight() {
-            self.in_flight -= u64::from(record.len);
-        }
+        self.newest_delivered_at = self.newest_delivered_at.max(record.at);
         let mut rtt = now.since(record.at);
-        if record.is(RESENT) {
-            if rtt < answers.least && record.is(AGAIN) {
-                // It answers an earlier repetition, sent when it could have been at the latest.
-                rtt = answers.least;
+        if record.is(RETRANSMITTED) {
+            if rtt < bounds.min && record.is(SUSPECTED_AGAIN) {
+                // The ACK answers an earlier retransmission, sent one minimum round-trip time ago at the latest.
+                rtt = bounds.min;
             }
-            // The acknowledgment of the first transmission, come late (RFC 8985, section 6.2, step 2).
-            if rtt < answers.least {
-                delivery.in_vain += u64::from(record.len);
-                self.hasty = true;
+            // The ACK answers the first transmission (RFC 8985, section 6.2, step 2).
+            if rtt < bounds.min {
+                delivery.spurious += u64::from(record.len);
+                self.early_ack = true;
                 return;
             }
-            // Where copies have come behind what they repeat, the queue is longer than anything tells, and this is the answer to
-            // one sent earlier: by the round trip of the last, all that waits between them would be sent again, and so on.
-            if rtt < answers.shortest || rtt + record.gap() <= answers.usual || record.at < self.vain_at {
+            // The ACK may answer an earlier copy. A sample of the last copy would be too short, and RACK would mark
+            // everything sent in between as lost. After a spurious retransmission this holds for all copies sent before:
+            // the queue is longer than any sample shows.
+            if rtt < bounds.shortest
+                || rtt + record.gap() <= bounds.first_copy
+                || record.at < self.spurious_at
+            {
                 return;
             }
-            if record.is(DOUBTED) || rtt > answers.longest {
-                // Which of the two it answers, the next data that was sent once will tell (as RFC 5682 does).
-                delivery.doubtful = true;
+            if record.is(SUSPECTED) || rtt > bounds.longest {
+                delivery.ambiguous = true; // new data that is sent once will show which copy it was (RFC 5682)
                 return;
             }
         } else {
-            self.hasty = false;
+            self.early_ack = false;
             if record.end() < delivery.highest_before {
                 self.reordered = true;
                 self.reorder_quarters = self.reorder_quarters.max(1);
@@ -231,215 +270,172 @@ impl Scoreboard {
         }
     }
 
-    /// A duplicate reached the client (DSACK): what was sent again had only been late. Counts once a flight, and is
-    /// forgotten when it has not happened for sixteen (RFC 8985, section 6.2, step 4).
-    pub fn on_duplicate(&mut self, now: Instant, una: u64) {
+    /// A DSACK: a retransmission was spurious. The reordering window grows once for each flight, and is reset after
+    /// [`WIDENED_FLIGHTS`] without one (RFC 8985, section 6.2, step 4).
+    pub fn on_dsack(&mut self, now: Instant, una: u64) {
         self.reordered = true;
-        self.on_vain(now);
+        self.on_spurious(now);
         if una >= self.widened_until {
-            self.widened_until = self.sent.back().map_or(una, Sent::end);
-            self.reorder_quarters = (self.reorder_quarters + 1).min(8);
-            self.flights_left = 16;
+            self.widened_until = self.records.end().unwrap_or(una);
+            self.reorder_quarters = (self.reorder_quarters + 1).min(MAX_REORDER_QUARTERS);
+            self.flights_left = WIDENED_FLIGHTS;
         }
     }
-    /// Something that was sent again came behind what it repeats.
-    pub fn on_vain(&mut self, now: Instant) {
-        self.vain_at = now;
+    /// A retransmission was spurious.
+    pub fn on_spurious(&mut self, now: Instant) {
+        self.spurious_at = now;
     }
-    /// A flight was acknowledged.
-    fn on_flight(&mut self) {
+    fn on_flight_end(&mut self) {
         self.flights_left = self.flights_left.saturating_sub(1);
         if self.flights_left == 0 {
             self.reorder_quarters = 1;
         }
     }
+    /// A duplicate ACK without SACK blocks; see [`NewReno::on_duplicate`].
+    pub fn on_bare_duplicate(&mut self, now: Instant, segment: u32, overdue: Duration) -> (u64, bool) {
+        let Some(newreno) = &mut self.newreno else { return (0, false) };
+        newreno.on_duplicate(&mut self.records, now, segment, overdue)
+    }
+    /// A retransmission timeout.
+    pub fn on_timeout(&mut self) {
+        if let Some(newreno) = &mut self.newreno {
+            newreno.on_timeout(&self.records);
+        }
+    }
 
     fn reorder_window(&self, (min_rtt, srtt): (Duration, Duration), segment: u32) -> Duration {
-        if !self.reordered && self.sacked_bytes >= 3 * u64::from(segment) {
+        if !self.reordered && self.sacked_bytes >= DUPLICATE_THRESHOLD * u64::from(segment) {
             return Duration::ZERO;
         }
-        // Linux's ceiling: a repair that waits longer costs more than a segment sent in vain.
+        // Linux's bound of an eighth of the smoothed round-trip time: a later repair costs more than a spurious one.
         (min_rtt * u64::from(self.reorder_quarters.max(1)) / 4).min(srtt / 8)
     }
 
-    /// Tells of what was found lost since the last call.
-    pub fn take_lost(&mut self, delivery: &mut Delivery) {
-        self.losses.take(delivery);
+    /// Moves the losses since the last call to `delivery`.
+    pub fn take_losses(&mut self, delivery: &mut Delivery) {
+        self.records.take_losses(delivery);
     }
-    /// Judges what was sent before the newest delivery, by the shortest and the smoothed round-trip time, and whatever
-    /// else has waited for longer than `patience`, where there is one. Returns when to judge again.
-    pub fn detect(
+    /// Marks records as lost that were sent before the newest delivered one (RACK), and those past `deadline`. `rtt` are
+    /// the minimum and the smoothed round-trip time. Returns when to detect again.
+    pub fn detect_losses(
         &mut self,
         now: Instant,
         rtt: (Duration, Duration),
         segment: u32,
-        patience: Option<Patience>,
+        deadline: Option<AckDeadline>,
     ) -> Option<Instant> {
         let window = self.reorder_window(rtt, segment);
         let (rack, rack_rtt) = (self.rack, self.rack_rtt);
-        let ordered = self.newreno.is_none();
-        let overdue = |record: &Sent| -> Result<(), Option<Instant>> {
-            let overtaken = ordered && (record.at, record.end()) < rack;
+        let has_sack = self.newreno.is_none();
+        // `Err`: not lost yet, and when it will be.
+        let is_lost = |record: &Sent| -> Result<(), Option<Instant>> {
+            let overtaken = has_sack && (record.at, record.end()) < rack;
             let at = overtaken.then_some(record.at + rack_rtt + window);
-            let late = patience.map(|patience| (record.at + patience.age).max(patience.from));
+            let late = deadline.map(|deadline| (record.at + deadline.age).max(deadline.not_before));
             match [at, late].into_iter().flatten().min() {
                 Some(at) if at <= now => Ok(()),
                 at => Err(at),
             }
         };
         let mut again: Option<Instant> = None;
-        let mut at = self.find(self.judged).unwrap_or(self.sent.len());
-        while let Some(record) = self.sent.get(at) {
-            let waits = record.in_flight() && !record.is(RESENT);
-            if waits && let Err(later) = overdue(record) {
+        let mut at = self.records.find(self.examined).unwrap_or(self.records.len());
+        while let Some(record) = self.records.get(at) {
+            let waits = record.in_flight() && !record.is(RETRANSMITTED);
+            if waits && let Err(later) = is_lost(record) {
                 again = later;
                 break;
             }
-            self.judged = record.end();
+            self.examined = record.end();
             if waits {
-                self.lose_judged(at);
+                self.records.lose_detected(at);
             }
             at += 1;
         }
-        while let Some(&(off, sent_at)) = self.resent.front() {
-            if let Some(at) = self.find(off)
-                && self.sent[at].at == sent_at
-                && self.sent[at].in_flight()
+        while let Some(&(off, sent_at)) = self.retransmitted.front() {
+            if let Some(at) = self.records.find(off)
+                && let Some(record) = self.records.get(at)
+                && record.at == sent_at
+                && record.in_flight()
             {
-                if let Err(later) = overdue(&self.sent[at]) {
+                if let Err(later) = is_lost(record) {
                     again = match (again, later) {
                         (Some(a), Some(b)) => Some(a.min(b)),
                         (a, b) => a.or(b),
                     };
                     break;
                 }
-                self.lose_judged(at);
+                self.records.lose_detected(at);
             }
-            self.resent.pop_front();
+            self.retransmitted.pop_front();
         }
-        give_back(&mut self.resent);
+        shrink_if_empty(&mut self.retransmitted);
         again
     }
 
-    /// A record on its way is taken for lost.
-    fn lose(&mut self, at: usize) {
-        let record = &mut self.sent[at];
-        record.state |= LOST;
-        self.in_flight -= u64::from(record.len);
-        self.lost.insert(record.off);
+    /// Marks the first record as lost: a timeout, a probe, or a drop past the window. `suspected`: it may only be late,
+    /// and new data will show which.
+    pub fn lose_first(&mut self, suspected: bool) {
+        self.records.lose_first(suspected);
     }
-    fn lose_judged(&mut self, at: usize) {
-        self.sent[at].state &= !DOUBTED;
-        self.losses.on_lost(&self.sent[at]);
-        self.lose(at);
-    }
-    /// Of the records from a place on, those on their way that are like this; whether there were any.
-    fn lose_all_like(&mut self, from: usize, like: impl Fn(&Sent) -> bool) -> bool {
-        let before = self.in_flight;
-        for at in from..self.sent.len() {
-            if self.sent[at].in_flight() && like(&self.sent[at]) {
-                self.lose(at);
-            }
-        }
-        self.in_flight < before
-    }
-    /// The first record is taken for lost, whatever was judged: a timeout, or three duplicates without SACK.
-    /// `doubted`: it may only be late, and new data will tell.
-    pub fn lose_first(&mut self, doubted: bool) {
-        if let Some(front) = self.sent.front_mut().filter(|front| front.in_flight()) {
-            let again = if front.is(RESENT) { AGAIN } else { 0 };
-            front.state |= again | if doubted { DOUBTED } else { 0 };
-            self.lose(0);
-        }
-    }
-    /// After a timeout behind such an answer, nothing of the flight had come late, or it would have followed: all of it is
-    /// taken for lost; whether it is so.
+    /// At a timeout after an early ACK: no segment of the flight was merely late, or its ACK would have followed. All of
+    /// them are marked lost. Whether that is so.
     pub fn lose_flight(&mut self) -> bool {
-        self.hasty && self.lose_all_like(0, |_| true)
+        self.early_ack && self.records.lose_where(0, |_| true)
     }
-    /// Everything sent past the client's edge is taken for lost; whether there was any.
-    pub fn lose_beyond(&mut self) -> bool {
-        self.lose_all_like(0, |record| record.is(BEYOND))
+    /// Marks everything sent past the client's window as lost. Whether there was any.
+    pub fn lose_past_edge(&mut self) -> bool {
+        self.records.lose_where(0, |record| record.is(PAST_EDGE))
     }
-    /// While the first record is lost, a client takes nothing that begins at its window's edge or past it: what is on its way
-    /// there is lost as well.
+    /// While the first record is lost, a client drops every segment that begins at its window's edge or past it: those
+    /// in flight are marked lost.
     pub fn lose_from(&mut self, edge: u64) {
-        let doomed = |record: &Sent| record.off >= edge && record.in_flight();
-        if self.is_front_lost() && self.sent.back().is_some_and(doomed) {
-            self.lose_all_like(self.sent.partition_point(|record| record.off < edge), |_| true);
+        let past = |record: &Sent| record.off >= edge && record.in_flight();
+        if self.is_front_lost() && self.records.back().is_some_and(past) {
+            self.records.lose_where(self.records.first_from(edge), |_| true);
         }
     }
-    /// What does not fit the path any more is taken for lost.
+    /// Marks records as lost that are longer than the path allows.
     pub fn lose_larger(&mut self, segment: u32) {
-        self.lose_all_like(0, |record| record.len > segment);
+        self.records.lose_where(0, |record| record.len > segment);
     }
-    /// Whether the client has thrown away what it had selectively acknowledged (RFC 2018, section 8): it lacks what begins
-    /// where it stands. Linux does so when its buffer is full.
+    /// Whether the client has discarded SACKed data (reneging, RFC 2018, section 8): the SACKed first record is not
+    /// acknowledged. Linux does so when its buffer is full.
     pub fn has_reneged(&self) -> bool {
-        self.sent.front().is_some_and(|front| front.is(SACKED))
+        self.records.front().is_some_and(|front| front.is(SACKED))
     }
-    /// Everything that is not acknowledged is taken for lost, selective acknowledgments included: the client may have
-    /// thrown it away.
+    /// Marks everything as lost that is not acknowledged cumulatively: the client may have discarded SACKed data.
     pub fn lose_all(&mut self) {
         self.sacked.clear();
         self.sacked_bytes = 0;
-        self.lost.clear();
-        self.in_flight = 0;
-        for record in &mut self.sent {
-            record.state = record.state & !SACKED | LOST;
-            self.lost.insert(record.off);
+        self.records.lose_all();
+    }
+
+    /// Whether the first record was sent after everything that was delivered: then it arrives ahead of all data sent
+    /// from now on.
+    pub fn is_front_in_flight(&self) -> bool {
+        let in_flight = |front: &Sent| front.in_flight() && front.at >= self.newest_delivered_at;
+        self.records.front().is_none_or(in_flight)
+    }
+    /// When the first record was sent, if that was past the client's window and it is in flight.
+    pub fn front_past_edge_sent_at(&self) -> Option<Instant> {
+        let front = self.records.front();
+        front.filter(|record| record.is(PAST_EDGE) && record.in_flight()).map(|record| record.at)
+    }
+    /// The next segment to retransmit, until [`Scoreboard::on_retransmit`].
+    pub fn next_lost(&mut self) -> Option<Retransmission> {
+        self.records.next_lost()
+    }
+    /// The segment of [`Scoreboard::next_lost`] was sent, its first `len` bytes at least.
+    pub fn on_retransmit(&mut self, now: Instant, len: u32, past_edge: bool) {
+        if let Some(off) = self.records.on_retransmit(now, len, past_edge) {
+            self.retransmitted.push_back((off, now));
         }
     }
 
-    /// Whether the first record was sent after everything that has arrived: then it is ahead of all that is sent now.
-    pub fn is_front_on_its_way(&self) -> bool {
-        self.sent.front().is_none_or(|front| front.in_flight() && front.at >= self.newest)
-    }
-    /// When the first record was sent, if that was past the client's edge and it is on its way.
-    pub fn first_beyond_sent_at(&self) -> Option<Instant> {
-        self.sent.front().filter(|record| record.is(BEYOND) && record.in_flight()).map(|record| record.at)
-    }
-    /// The next segment to send again; it stays next until [`Scoreboard::on_repeat`].
-    pub fn next_lost(&mut self) -> Option<Repeat> {
-        while let Some(&off) = self.lost.first() {
-            if let Some(record) = self.find(off).map(|at| self.sent[at]).filter(|record| record.is(LOST)) {
-                return Some(Repeat { off: record.off, len: record.len, fin: record.is(FIN) });
-            }
-            self.lost.pop_first();
-        }
-        None
-    }
-    /// The segment of `next_lost` is sent, its first `len` bytes at least: a smaller path MTU splits a record.
-    pub fn on_repeat(&mut self, now: Instant, len: u32, beyond: bool) {
-        let Some(off) = self.lost.pop_first() else { return };
-        let Some(at) = self.find(off) else { return };
-        let record = self.sent[at];
-        if len < record.len {
-            let rest = Sent { off: record.off + u64::from(len), len: record.len - len, ..record };
-            self.sent[at].len = len;
-            self.sent.insert(at + 1, rest);
-            self.lost.insert(rest.off);
-        }
-        let record = &mut self.sent[at];
-        record.send_again(now);
-        record.state = record.state & !(LOST | BEYOND) | RESENT | if beyond { BEYOND } else { 0 };
-        self.in_flight += u64::from(record.len);
-        self.resent.push_back((record.off, now));
-    }
-
+    /// Panics if an invariant does not hold. `una..nxt` are the outstanding bytes.
     pub fn check(&self, una: u64, nxt: u64) {
-        let mut expected = una;
-        let (mut in_flight, mut sacked) = (0, 0);
-        for record in &self.sent {
-            assert!(record.off == expected && record.len > 0, "records have no gaps");
-            expected = record.end();
-            assert!(!record.is(SACKED) || !record.is(LOST));
-            in_flight += if record.in_flight() { u64::from(record.len) } else { 0 };
-            sacked += if record.is(SACKED) { u64::from(record.len) } else { 0 };
-        }
-        assert_eq!(expected, nxt);
-        assert_eq!((in_flight, sacked), (self.in_flight, self.sacked_bytes));
-        assert!(self.sacked.len() <= self.sent.len() + 1);
+        self.records.check(una, nxt, self.sacked_bytes);
+        assert!(self.sacked.len() <= self.records.len() + 1);
         assert!(self.sacked.end().is_none_or(|end| end <= nxt));
     }
 }

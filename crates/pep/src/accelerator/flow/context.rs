@@ -1,0 +1,39 @@
+//! The arguments of every call of a connection, and its verdict on a packet.
+
+use crate::accelerator::Transmission;
+use crate::accelerator::config::AcceleratorConfig;
+use crate::accelerator::stats::AcceleratorStats;
+use paceline_net::{Instant, Packet};
+use std::collections::VecDeque;
+
+/// The machine's state that a connection reads or adds to.
+pub(in crate::accelerator) struct Context<'a> {
+    pub now: Instant,
+    pub config: &'a AcceleratorConfig,
+    pub stats: &'a mut AcceleratorStats,
+    /// Packets to send.
+    pub out: &'a mut VecDeque<Transmission>,
+    /// Early ACKs are allowed: the accelerator is not draining.
+    pub early_acks: bool,
+    /// Packets may have bypassed the machine: see [`crate::accelerator::Accelerator::on_absence`].
+    pub unseen_packets: bool,
+    /// Bytes by which the server may be ahead of the client: the connection's share of its device's buffer.
+    pub share: u64,
+    /// Buffers are more than three quarters full: receive windows do not grow.
+    pub buffers_low: bool,
+    /// Buffers are full: new data is refused.
+    pub buffers_full: bool,
+}
+
+/// The decision on a packet, and on its connection.
+#[derive(Debug)]
+pub(in crate::accelerator) enum Verdict {
+    /// The packet is forwarded, possibly rewritten.
+    Pass(Packet),
+    /// The packet ends here; its content was taken over.
+    Absorbed,
+    /// The connection has ended; the packet is forwarded.
+    Ended(Packet),
+    /// The connection continues end to end; the packet is forwarded.
+    Detach(Packet),
+}

@@ -1,0 +1,198 @@
+//! The next segment to the client. The rate control paces and bounds; the client's window bounds as well, except for the
+//! overshoot. Lost segments go first. A loss changes no rate here: the rate control is told, and decides.
+
+use crate::accelerator::config::AcceleratorConfig;
+use crate::accelerator::flow::context::Context;
+use crate::accelerator::flow::to_client::path::DevicePath;
+use crate::accelerator::flow::to_client::sent::Retransmission;
+use crate::accelerator::flow::to_client::{SendOutcome, ToClient};
+use crate::accelerator::flow::views::ServerState;
+use crate::accelerator::rate::RateControl;
+use paceline_net::Instant;
+
+impl ToClient {
+    /// Sends one packet, lost segments first.
+    pub fn send_next(
+        &mut self,
+        cx: &mut Context<'_>,
+        server: &mut ServerState<'_>,
+        path: DevicePath<'_>,
+    ) -> SendOutcome {
+        if self.unresponsive && !self.send_now {
+            return SendOutcome::Nothing;
+        }
+        let outage = self.is_in_outage(cx.now);
+        let room = if self.send_now {
+            u64::MAX
+        } else if outage {
+            // A segment counts as in flight until its ACK deadline. With as much in flight as the radio delivers in that time,
+            // there is a segment to deliver whenever the outage ends.
+            path.room_for(self.rtt.ack_deadline(self.last_response_at).age)
+        } else {
+            path.room()
+        };
+        match self.scoreboard.next_lost() {
+            Some(lost) => self.retransmit(cx, server, room, outage, lost),
+            None => self.send_new(cx, server, path, room),
+        }
+    }
+
+    /// Sends all stored data that the client's window allows, lost segments first, regardless of the rate.
+    pub fn send_remaining(
+        &mut self,
+        cx: &mut Context<'_>,
+        server: &mut ServerState<'_>,
+        path: DevicePath<'_>,
+    ) {
+        if self.unresponsive {
+            return;
+        }
+        while self.has_lost() || self.nxt < server.from_server.stream_end() {
+            self.send_now = true;
+            if !matches!(self.send_next(cx, server, path), SendOutcome::Sent { .. }) {
+                return;
+            }
+        }
+    }
+
+    /// Whether an outage of a fading radio is likely under way: an ACK is overdue. Segments sent now may be lost, so no more
+    /// are sent than the path holds and than the client accepts afterwards.
+    fn is_in_outage(&self, now: Instant) -> bool {
+        let overdue = || now >= self.rtt.ack_deadline(self.last_response_at).not_before;
+        self.fading && self.has_outstanding() && overdue()
+    }
+
+    /// The right edge that sending obeys.
+    fn limit(&self, cx: &Context<'_>) -> u64 {
+        let edge = self.window.edge();
+        if !cx.config.overshoot || self.is_in_outage(cx.now) {
+            return edge;
+        }
+        let published = matches!(cx.config.control, RateControl::Paper(_));
+        let paused = !published && self.overshoot.is_paused(cx.now);
+        if self.has_lost() || paused {
+            return edge; // a client with a hole cannot free its buffer: the hole is repaired first
+        }
+        if let Some(end) = self.scoreboard.sacked_end().filter(|_| self.scoreboard.is_front_in_flight()) {
+            // All repairs are in flight. If all losses come from outages, the segments sent after a repair arrive at a
+            // window that the repair has opened.
+            let repaired = if self.fading { end + self.window.size().max(self.useful_window) } else { 0 };
+            return edge.max(repaired);
+        } else if self.scoreboard.has_hole() || self.scoreboard.is_recovering() {
+            return edge;
+        }
+        let extra = if published {
+            // As published: regardless of the window unless it is zero. Bounded by the useful window.
+            self.useful_window.saturating_sub(self.window.size())
+        } else {
+            self.overshoot.extra(cx.now, self.window.size())
+        };
+        edge + extra
+    }
+
+    fn retransmit(
+        &mut self,
+        cx: &mut Context<'_>,
+        server: &mut ServerState<'_>,
+        room: u64,
+        outage: bool,
+        lost: Retransmission,
+    ) -> SendOutcome {
+        let full = if lost.fin { 1 } else { lost.len.min(self.segment) };
+        let len = if lost.off == self.una { self.black_hole.probe_len(full) } else { full };
+        let end = lost.off + u64::from(len);
+        // If everything below it is in flight, and losses come from outages, the segment arrives in order, whatever the
+        // window was.
+        let limited = outage || !self.fading || !self.scoreboard.is_front_in_flight();
+        if (self.window.is_closed() || limited && end > self.limit(cx)) && !self.send_now {
+            return SendOutcome::Nothing;
+        }
+        if room < u64::from(len) {
+            return SendOutcome::NoRoom;
+        }
+        self.send_now = false;
+        self.scoreboard.on_retransmit(cx.now, len, end > self.window.edge());
+        if len < full {
+            self.black_hole.on_probe(len);
+        }
+        cx.stats.retransmissions += 1;
+        let cut = if lost.fin { None } else { server.from_server.store().cut(lost.off, len, len, end) };
+        self.emit_data(cx, server, lost.off, cut, lost.fin)
+    }
+
+    fn send_new(
+        &mut self,
+        cx: &mut Context<'_>,
+        server: &mut ServerState<'_>,
+        path: DevicePath<'_>,
+        room: u64,
+    ) -> SendOutcome {
+        let from_server = server.from_server;
+        if self.window.is_closed() || self.nxt >= from_server.stream_end() {
+            return SendOutcome::Nothing;
+        }
+        let segment = self.segment;
+        let limit = self.limit(cx);
+        let off = self.nxt;
+        if from_server.is_fin(off) {
+            if off >= limit && self.has_outstanding() {
+                return SendOutcome::Nothing;
+            }
+            self.send_now = false;
+            self.start_timer(cx.now);
+            self.record_fin(cx.now);
+            return self.emit_data(cx, server, off, None, true);
+        }
+        let most = if self.send_now { segment } else { self.burst(cx.config, path) };
+        let store = from_server.store();
+        let Some(mut cut) = store.cut(off, segment, most, limit) else { return SendOutcome::Nothing };
+        if !cut.ends_packet && cut.len < segment && self.has_outstanding() {
+            return SendOutcome::Nothing; // silly window avoidance (RFC 9293, section 3.8.6.2.1)
+        }
+        if room < u64::from(cut.len.min(segment)) {
+            return SendOutcome::NoRoom;
+        }
+        if u64::from(cut.len) > room {
+            let len = room as u32 / segment * segment;
+            cut = store.cut(off, segment, len.max(segment), limit).unwrap_or(cut);
+        }
+        self.send_now = false;
+        self.start_timer(cx.now);
+        let end = off + u64::from(cut.len);
+        while self.nxt < end {
+            let len = (end - self.nxt).min(u64::from(segment)) as u32;
+            let past_edge = self.nxt + u64::from(len) > self.window.edge();
+            self.scoreboard.on_send(cx.now, self.nxt, len, past_edge, false);
+            self.nxt += u64::from(len);
+            cx.stats.segments_sent += 1;
+        }
+        let fin = from_server.is_fin(end);
+        if fin {
+            self.record_fin(cx.now);
+        }
+        self.emit_data(cx, server, off, Some(cut), fin)
+    }
+
+    fn record_fin(&mut self, now: Instant) {
+        self.scoreboard.on_send(now, self.nxt, 1, self.nxt >= self.window.edge(), true);
+        self.nxt += 1;
+    }
+
+    /// Payload bytes of the largest packet that may be sent now.
+    fn burst(&self, config: &AcceleratorConfig, path: DevicePath<'_>) -> u32 {
+        let mut most = u64::from(path.burst(config.tick, self.segment)).min(config.super_packet.0);
+        let (edge, una) = (self.window.edge(), self.una);
+        if edge - una.min(edge) < u64::from(self.nxt.saturating_sub(una) as u32) {
+            // Past the window the client may drop the packet: a smaller one costs less.
+            most = most.min(self.window.size() / 4);
+        }
+        (most as u32).max(self.segment)
+    }
+
+    fn start_timer(&mut self, now: Instant) {
+        if !self.has_outstanding() {
+            self.timer_base = now;
+            self.last_response_at = now;
+        }
+    }
+}

@@ -1,0 +1,56 @@
+//! The machine's state that all connections share. It is one field of the machine, apart from the tables, so that it
+//! can be borrowed together with a connection and its device.
+
+use crate::accelerator::config::AcceleratorConfig;
+use crate::accelerator::flow::context::Context;
+use crate::accelerator::machine::device::Device;
+use crate::accelerator::stats::AcceleratorStats;
+use crate::accelerator::{Side, Transmission};
+use paceline_net::{Instant, Packet};
+use std::collections::VecDeque;
+
+#[derive(Debug)]
+pub(in crate::accelerator) struct Shared {
+    pub config: AcceleratorConfig,
+    pub stats: AcceleratorStats,
+    /// Packets to send.
+    pub out: VecDeque<Transmission>,
+    /// Bytes stored for all connections.
+    pub held: u64,
+    /// Draining, until this time at the latest.
+    pub draining: Option<Instant>,
+    /// Until then clients may have data that bypassed the machine.
+    pub unseen_until: Instant,
+}
+
+impl Shared {
+    pub fn new(config: AcceleratorConfig) -> Self {
+        Self {
+            config,
+            stats: AcceleratorStats::default(),
+            out: VecDeque::new(),
+            held: 0,
+            draining: None,
+            unseen_until: Instant::ZERO,
+        }
+    }
+    /// Forwards a packet as it is.
+    pub fn pass(&mut self, from: Side, packet: Packet) {
+        self.out.push_back(Transmission::whole(from.other(), packet));
+    }
+    /// The arguments of a call of one of the device's connections.
+    pub fn context(&mut self, now: Instant, device: &Device) -> Context<'_> {
+        let (device_buffer, total_buffer) = (self.config.device_buffer.0, self.config.total_buffer.0);
+        Context {
+            now,
+            early_acks: self.draining.is_none(),
+            unseen_packets: self.unseen_until > now,
+            share: self.config.buffer_share(device.active),
+            buffers_low: 4 * device.held > 3 * device_buffer || 4 * self.held > 3 * total_buffer,
+            buffers_full: device.held > device_buffer || self.held > total_buffer,
+            config: &self.config,
+            stats: &mut self.stats,
+            out: &mut self.out,
+        }
+    }
+}

@@ -3,6 +3,7 @@
 
 use crate::accelerator::flow::Flow;
 use crate::accelerator::flow::context::{Context, Verdict};
+use crate::accelerator::flow::to_client::acks::ClientAck;
 use crate::accelerator::flow::to_client::delivery::Delivery;
 use paceline_net::rewrite;
 use paceline_net::{Packet, SeqNumber, TcpFlags, TcpHeader, Timestamps, Transport};
@@ -50,7 +51,7 @@ impl Flow {
         self.upload.on_client(cx.now, &packet, &tcp);
         let was_unresponsive = self.to_client.on_response(cx.now);
         let Self { connection, from_server, to_client, .. } = self;
-        let delivery = to_client.on_ack(cx, connection, from_server, &tcp, ack, carries);
+        let delivery = to_client.on_ack(cx, connection, from_server, ClientAck { tcp: &tcp, ack, carries });
         let (from_server, client) = self.receiver();
         from_server.schedule_ack(cx, client);
         if was_unresponsive {

@@ -90,8 +90,9 @@ impl Flow {
     pub fn to_client(&self) -> &ToClient {
         &self.to_client
     }
-    pub fn from_server_mut(&mut self) -> &mut FromServer {
-        &mut self.from_server
+    /// Takes the server's segments that were held back while the upload was offloaded.
+    pub fn take_held_back(&mut self) -> impl Iterator<Item = Packet> + use<> {
+        self.from_server.take_held_back()
     }
 
     /// Bytes acknowledged to the server that the client has not acknowledged.

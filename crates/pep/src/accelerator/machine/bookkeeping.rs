@@ -40,7 +40,7 @@ impl Accelerator {
         if entry.flow.upload().is_offloaded() {
             return;
         }
-        for packet in entry.flow.from_server_mut().take_held_back() {
+        for packet in entry.flow.take_held_back() {
             self.input(now, Side::Server, packet);
         }
     }
@@ -127,7 +127,7 @@ impl Accelerator {
     /// Removes a connection from all tables and totals; segments that were held back are forwarded.
     pub(super) fn remove(&mut self, slot: u32) {
         let Some(mut entry) = self.flows.remove(slot) else { return };
-        for packet in entry.flow.from_server_mut().take_held_back() {
+        for packet in entry.flow.take_held_back() {
             self.shared.pass(Side::Server, packet);
         }
         self.journal.remove(slot, &entry, &mut self.flows);

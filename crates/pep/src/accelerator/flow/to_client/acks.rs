@@ -12,17 +12,26 @@ use paceline_net::{Duration, TcpFlags, TcpHeader};
 /// Duplicate ACKs that indicate a drop past the client's window (RFC 5681, section 3.2).
 const DUPLICATE_THRESHOLD: u8 = 3;
 
+/// An acknowledgment of the client.
+#[derive(Clone, Copy)]
+pub(in crate::accelerator) struct ClientAck<'a> {
+    pub tcp: &'a TcpHeader,
+    /// The offset up to which it acknowledges.
+    pub ack: u64,
+    /// The segment has payload, FIN or URG: it is no duplicate ACK.
+    pub carries: bool,
+}
+
 impl ToClient {
-    /// An acceptable ACK of everything below `ack`. `carries`: the segment has payload, FIN or URG.
+    /// An acceptable ACK of the client.
     pub fn on_ack(
         &mut self,
         cx: &mut Context<'_>,
         connection: &Connection,
         from_server: &mut FromServer,
-        tcp: &TcpHeader,
-        ack: u64,
-        carries: bool,
+        client_ack: ClientAck<'_>,
     ) -> Delivery {
+        let ClientAck { tcp, ack, carries } = client_ack;
         let size = u64::from(tcp.window) << connection.negotiated.client_shift;
         let advances = ack > self.una;
         let duplicate = ack == self.una && !carries && self.has_outstanding();

@@ -5,7 +5,7 @@
 //! `scoreboard` (`records` of `sent` segments, SACK `ranges`, `newreno`, `losses`) and to the estimates (`rtt`).
 //! `recovery` has the timers: loss detection, tail probes, retransmission timeouts, window probes.
 
-mod acks;
+pub(in crate::accelerator) mod acks;
 mod black_hole;
 pub(in crate::accelerator) mod delivery;
 mod emit;

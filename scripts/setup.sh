@@ -12,7 +12,7 @@ case ${1:?$usage} in
 build) tools="$compile" ;;
 demo) tools="$compile ip unshare python3 curl" ;;
 test) tools="$compile c++ ip unshare python3 curl iperf3 tshark openssl ss setpriv ethtool
-    nginx wget ssh sshd rsync vsftpd psql /usr/lib/postgresql websockets ensurepip" ;;
+    nginx wget ssh sshd rsync vsftpd psql /usr/lib/postgresql websockets ensurepip promtool" ;;
 *) echo "$usage" >&2; exit 2 ;;
 esac
 
@@ -31,8 +31,19 @@ package_of() {
     psql | /usr/lib/postgresql) echo postgresql ;;
     websockets) echo python3-websockets ;;
     ensurepip) echo python3-venv ;;
+    promtool) echo prometheus ;;
     *) echo "$1" ;;
     esac
+}
+
+# Debian's package of promtool installs and starts a server as well: only the program is taken out of it.
+install_promtool() {
+    folder=$(mktemp -d)
+    if ! (cd "$folder" && apt-get download -qq prometheus 2>/dev/null && dpkg-deb -x prometheus_*.deb . \
+        && install -m 755 usr/bin/promtool /usr/local/bin/promtool); then
+        echo "cannot take promtool out of the package prometheus" >&2
+    fi
+    rm -rf "$folder"
 }
 
 missing=""
@@ -51,8 +62,13 @@ if [ -n "$missing" ]; then
         echo "installing:" $packages >&2
         export DEBIAN_FRONTEND=noninteractive
         apt-get update -qq
+        case " $missing " in *" promtool "*)
+            packages=$(echo "$packages" | sed 's/^prometheus$//')
+            install_promtool
+            ;;
+        esac
         # shellcheck disable=SC2086
-        apt-get install -y -qq --no-install-recommends $packages >/dev/null
+        [ -z "$(echo $packages)" ] || apt-get install -y -qq --no-install-recommends $packages >/dev/null
     else
         echo "missing:$missing" >&2
         echo "as root: apt-get install" $packages >&2

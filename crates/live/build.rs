@@ -1,24 +1,210 @@
-//! Compiles the kernel programs with clang.
+//! Compiles the kernel programs with clang, and translates the layouts that they share with Rust (`bpf/shared.h`).
 
-use std::path::PathBuf;
+use std::fmt::Write;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 const SOURCE: &str = "bpf/gateway.bpf.c";
+const SHARED: &str = "bpf/shared.h";
 const FOLDER: &str = "bpf";
 
 fn main() {
     println!("cargo:rerun-if-changed={FOLDER}");
+    println!("cargo:rerun-if-changed=build.rs");
     let variable = |name: &str| std::env::var(name).unwrap_or_else(|_| panic!("cargo sets {name}"));
-    let out = PathBuf::from(variable("OUT_DIR")).join("gateway.bpf.o");
+    let out = PathBuf::from(variable("OUT_DIR"));
+    let header = std::fs::read_to_string(SHARED).unwrap_or_else(|error| panic!("{SHARED}: {error}"));
+    let layout = Layout::parse(&header);
+    let (rust, asserts) = (out.join("layout.rs"), out.join("layout.h"));
+    for (path, text) in [(&rust, layout.rust()), (&asserts, layout.asserts())] {
+        std::fs::write(path, text).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+    }
     let arch = variable("CARGO_CFG_TARGET_ARCH");
     // Debian keeps <asm/types.h> in a folder of the architecture.
-    let includes = [variable("DEP_BPF_INCLUDE"), format!("/usr/include/{arch}-linux-gnu")];
+    let includes = [variable("DEP_BPF_INCLUDE"), format!("/usr/include/{arch}-linux-gnu"), FOLDER.to_owned()];
+    compile(&includes, &asserts, &out.join("gateway.bpf.o"));
+}
+
+fn compile(includes: &[String], asserts: &Path, object: &Path) {
     let mut clang = Command::new(std::env::var("CLANG").unwrap_or_else(|_| "clang".into()));
-    clang.args(["-O2", "-g", "-Wall", "-Werror", "-target", "bpf", "-c", SOURCE, "-o"]).arg(&out);
-    clang.args(includes.iter().map(|folder| format!("-I{folder}")));
+    clang.args(["-O2", "-g", "-Wall", "-Werror", "-target", "bpf", "-c", SOURCE, "-o"]).arg(object);
+    clang.args(includes.iter().map(|folder| format!("-I{folder}"))).arg("-include").arg(asserts);
     match clang.status() {
         Ok(status) if status.success() => {}
         Ok(status) => panic!("clang could not compile {SOURCE}: {status}"),
         Err(error) => panic!("cannot run clang: {error} (Debian: apt-get install clang)"),
     }
+}
+
+/// The declarations of `bpf/shared.h`.
+#[derive(Default)]
+struct Layout {
+    constants: Vec<(String, u64)>,
+    structs: Vec<Struct>,
+}
+
+struct Struct {
+    name: String,
+    members: Vec<Member>,
+    size: usize,
+    align: usize,
+}
+
+struct Member {
+    name: String,
+    kind: Kind,
+    offset: usize,
+    size: usize,
+}
+
+enum Kind {
+    /// A number in host byte order, with its Rust type.
+    Number(&'static str),
+    /// Bytes, or numbers in network byte order.
+    Bytes,
+    /// A struct declared above, with its Rust name.
+    Struct(String),
+}
+
+impl Layout {
+    /// Parses the header; panics at anything that it does not understand.
+    fn parse(header: &str) -> Self {
+        let mut layout = Self::default();
+        let mut declarations = String::new();
+        for line in header.lines() {
+            let code = line.split("//").next().unwrap_or("").trim();
+            match code.split_whitespace().collect::<Vec<_>>()[..] {
+                ["#define", name, value] => layout.constants.push((name.to_owned(), number(value))),
+                _ if code.starts_with('#') => {}
+                _ => declarations.push_str(code),
+            }
+        }
+        for declaration in declarations.split("};").filter(|rest| !rest.is_empty()) {
+            let (head, body) =
+                declaration.split_once('{').unwrap_or_else(|| panic!("{declaration}: no body"));
+            match head.split_whitespace().collect::<Vec<_>>()[..] {
+                ["enum", _] => layout.add_enum(body),
+                ["struct", name] => layout.add_struct(name, body),
+                _ => panic!("{head}: neither enum nor struct"),
+            }
+        }
+        layout
+    }
+    fn add_enum(&mut self, body: &str) {
+        let mut next = 0;
+        for enumerator in body.split(',').map(str::trim).filter(|name| !name.is_empty()) {
+            let (name, value) = match enumerator.split_once('=') {
+                Some((name, value)) => (name.trim(), number(value.trim())),
+                None => (enumerator, next),
+            };
+            self.constants.push((name.to_owned(), value));
+            next = value + 1;
+        }
+    }
+    fn add_struct(&mut self, name: &str, body: &str) {
+        let (mut members, mut offset, mut align) = (Vec::new(), 0, 1);
+        for member in body.split(';').map(str::trim).filter(|member| !member.is_empty()) {
+            let (kind, declared) =
+                member.rsplit_once(' ').unwrap_or_else(|| panic!("{name}: {member} has no type"));
+            let (declared, count) = match declared.trim_end_matches(']').split_once('[') {
+                Some((declared, count)) => (declared, number(count) as usize),
+                None => (declared, 1),
+            };
+            let (kind, size, own_align) = self.kind(kind, count);
+            assert!(offset % own_align == 0, "{name}.{declared}: padding has to be written out");
+            members.push(Member { name: declared.to_owned(), kind, offset, size });
+            offset += size;
+            align = align.max(own_align);
+        }
+        assert!(offset % align == 0, "{name}: padding at its end has to be written out");
+        self.structs.push(Struct { name: name.to_owned(), members, size: offset, align });
+    }
+    /// Kind, size and alignment of a member of `count` elements.
+    fn kind(&self, kind: &str, count: usize) -> (Kind, usize, usize) {
+        match (kind, count) {
+            ("__u8", 1) => (Kind::Number("u8"), 1, 1),
+            ("__u16", 1) => (Kind::Number("u16"), 2, 2),
+            ("__u32", 1) => (Kind::Number("u32"), 4, 4),
+            ("__u64", 1) => (Kind::Number("u64"), 8, 8),
+            ("__u8", _) => (Kind::Bytes, count, 1),
+            ("__be16", _) => (Kind::Bytes, 2 * count, 2),
+            ("__be32", _) => (Kind::Bytes, 4 * count, 4),
+            (_, 1) => {
+                let name = kind.strip_prefix("struct ").unwrap_or_else(|| panic!("{kind}: unknown type"));
+                let known = self.structs.iter().find(|known| known.name == name);
+                let known = known.unwrap_or_else(|| panic!("{kind} is not declared above"));
+                (Kind::Struct(camel(name)), known.size, known.align)
+            }
+            _ => panic!("{kind}: no arrays of this type"),
+        }
+    }
+
+    fn rust(&self) -> String {
+        let mut text = String::new();
+        for (name, value) in &self.constants {
+            let _ = writeln!(text, "pub const {name}: u32 = {value};");
+        }
+        self.structs.iter().for_each(|layout| layout.add_rust(&mut text));
+        text
+    }
+    /// Assertions for the C compiler, so that an error of this translation does not compile.
+    fn asserts(&self) -> String {
+        let mut text = "#include \"shared.h\"\n".to_owned();
+        for Struct { name, members, size, .. } in &self.structs {
+            let _ = writeln!(text, "_Static_assert(sizeof(struct {name}) == {size}, \"\");");
+            for Member { name: member, offset, .. } in members {
+                let place = format!("__builtin_offsetof(struct {name}, {member})");
+                let _ = writeln!(text, "_Static_assert({place} == {offset}, \"\");");
+            }
+        }
+        text
+    }
+}
+
+impl Struct {
+    fn add_rust(&self, text: &mut String) {
+        let (mut fields, mut writes, mut reads) = (String::new(), String::new(), String::new());
+        for Member { name, kind, offset, size } in &self.members {
+            let place = format!("{offset}..{}", offset + size);
+            let (kind, bytes, read) = match kind {
+                Kind::Number(kind) => (
+                    (*kind).to_owned(),
+                    format!("&self.{name}.to_ne_bytes()"),
+                    format!("{kind}::from_ne_bytes(bytes.get({place})?.try_into().ok()?)"),
+                ),
+                Kind::Bytes => (
+                    format!("[u8; {size}]"),
+                    format!("&self.{name}"),
+                    format!("bytes.get({place})?.try_into().ok()?"),
+                ),
+                Kind::Struct(kind) => (
+                    kind.clone(),
+                    format!("&self.{name}.to_bytes()"),
+                    format!("{kind}::from_bytes(bytes.get({place})?)?"),
+                ),
+            };
+            let _ = writeln!(fields, "    pub {name}: {kind},");
+            let _ = writeln!(writes, "        bytes[{place}].copy_from_slice({bytes});");
+            let _ = writeln!(reads, "            {name}: {read},");
+        }
+        let (name, c_name, size) = (camel(&self.name), &self.name, self.size);
+        let _ = write!(
+            text,
+            "/// `struct {c_name}`.\n#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]\n\
+             pub struct {name} {{\n{fields}}}\n\
+             impl {name} {{\n    pub fn to_bytes(self) -> [u8; {size}] {{\n        let mut bytes = [0; {size}];\n\
+             {writes}        bytes\n    }}\n\
+             \x20   pub fn from_bytes(bytes: &[u8]) -> Option<Self> {{\n        Some(Self {{\n{reads}        }})\n    }}\n}}\n"
+        );
+    }
+}
+
+/// `kernel_flow` as `KernelFlow`.
+fn camel(name: &str) -> String {
+    let capital = |part: &str| part[..1].to_uppercase() + &part[1..];
+    name.split('_').map(capital).collect()
+}
+
+fn number(text: &str) -> u64 {
+    text.parse().unwrap_or_else(|_| panic!("{SHARED}: {text} is no number"))
 }

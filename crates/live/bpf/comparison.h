@@ -1,5 +1,5 @@
-// Connections whose acknowledgments are not filtered, beside as many whose are: what their servers send, and send again.
-// Which are which is dealt anew every period by a salt; `Holdout` in the ACK filter deals the same.
+// Measures the retransmissions of servers, for two groups of connections: one whose ACKs are not filtered, and one of the
+// same size whose ACKs are (holdout.h). The control plane reads the sums and draws new groups every period.
 
 #pragma once
 
@@ -8,29 +8,17 @@
 #include <bpf/bpf_helpers.h>
 
 #include "datagram.h"
+#include "holdout.h"
 
-#define SILENCE_NS 200000000ULL // the least retransmission timeout of Linux
-#define MOST_BEHIND (1 << 24) // bytes; what is further behind is no repetition
-
-// The layouts below are those of steering.rs.
-
-struct holdout {
-	__u32 salt;
-	__u32 share; // of 65536, of each group
-};
-
-enum group { HELD_OUT, MATCHED, GROUPS };
-
-struct traffic {
-	__u64 bytes; // of payload
-	__u64 repeated; // of them, below what was the highest number
-	__u64 timeouts; // times that something came again after a silence
-};
+#define RTO_MIN_NS 200000000ULL // least retransmission timeout of Linux (TCP_RTO_MIN, 200 ms)
+// Bytes below the highest sequence number up to which data count as a retransmission. Chosen: 16 MiB, more than a
+// sender has in flight; a larger step back is another connection.
+#define MAX_STEP_BACK (1 << 24)
 
 struct progress {
-	__u32 end; // highest sequence number
+	__u32 end; // highest sequence number of the server's data
 	__u32 unused;
-	__u64 at; // kernel clock of the last data
+	__u64 at_ns; // kernel clock of the last data
 };
 
 struct {
@@ -54,28 +42,10 @@ struct {
 	__type(value, struct progress);
 } progress SEC(".maps");
 
-static __always_inline __u32 group_of(const struct connection *c, const struct holdout *holdout)
+// Counts a server's segment of a connection whose ACKs may be filtered.
+static __always_inline void compare(const struct segment *segment)
 {
-	__u32 hash = holdout->salt;
-
-	for (int i = 0; i < 9; i++) {
-		__u32 word = i < 4 ? bpf_ntohl(c->server.words[i]) : i < 8 ? bpf_ntohl(c->mobile.words[i - 4]) :
-			     (__u32)bpf_ntohs(c->server_port) << 16 | bpf_ntohs(c->mobile_port);
-
-		hash ^= word;
-		hash *= 0x9e3779b1;
-		hash ^= hash >> 15;
-	}
-	hash *= 0x85ebca6b;
-	hash ^= hash >> 13;
-	hash >>= 16;
-	return hash < holdout->share ? HELD_OUT : hash < 2 * holdout->share ? MATCHED : GROUPS;
-}
-
-// A server's segment for a connection whose acknowledgments may be filtered.
-static __always_inline void compare(const struct seen *seen)
-{
-	__u32 zero = 0, end = seen->seq + seen->payload, group;
+	__u32 zero = 0, end = segment->seq + segment->payload, group;
 	struct holdout *holdout = bpf_map_lookup_elem(&holdouts, &zero);
 	struct progress *last, now = { .end = end };
 	struct traffic *traffic;
@@ -83,32 +53,32 @@ static __always_inline void compare(const struct seen *seen)
 
 	if (!holdout || !holdout->share)
 		return;
-	if (seen->flags & TCP_SYN)
-		bpf_map_delete_elem(&progress, &seen->connection);
-	// A data offset past the datagram's end makes the difference of the two wrap round.
-	if (!seen->payload || seen->payload > 0xffff || (seen->flags & TCP_SYN))
+	if (segment->flags & TCP_SYN)
+		bpf_map_delete_elem(&progress, &segment->connection);
+	// A data offset past the datagram's end makes the payload length wrap round.
+	if (!segment->payload || segment->payload > 0xffff || (segment->flags & TCP_SYN))
 		return;
-	group = group_of(&seen->connection, holdout);
+	group = group_of(&segment->connection, holdout);
 	traffic = bpf_map_lookup_elem(&compared, &group);
 	if (!traffic)
 		return;
-	now.at = bpf_ktime_get_ns();
-	last = bpf_map_lookup_elem(&progress, &seen->connection);
+	now.at_ns = bpf_ktime_get_ns();
+	last = bpf_map_lookup_elem(&progress, &segment->connection);
 	if (!last) {
-		bpf_map_update_elem(&progress, &seen->connection, &now, BPF_ANY);
+		bpf_map_update_elem(&progress, &segment->connection, &now, BPF_ANY);
 		return;
 	}
-	behind = (__s32)(last->end - seen->seq);
-	if (behind > MOST_BEHIND) {
-		*last = now; // of another connection, or of one that was not looked at for long
+	behind = (__s32)(last->end - segment->seq);
+	if (behind > MAX_STEP_BACK) {
+		*last = now;
 		return;
 	}
-	traffic->bytes += seen->payload;
+	traffic->bytes += segment->payload;
 	if (behind > 0) {
-		traffic->repeated += behind < (__s32)seen->payload ? behind : seen->payload;
-		traffic->timeouts += now.at - last->at > SILENCE_NS;
+		traffic->retransmitted += behind < (__s32)segment->payload ? behind : segment->payload;
+		traffic->timeouts += now.at_ns - last->at_ns > RTO_MIN_NS;
 	}
 	if ((__s32)(end - last->end) > 0)
 		last->end = end;
-	last->at = now.at;
+	last->at_ns = now.at_ns;
 }

@@ -1,11 +1,13 @@
-// What a packet is, as far as the gateway cares: a whole, plain TCP datagram in up to two VLAN tags, a packet-too-big
-// message about one, or something else.
+// Parses a packet: an unfragmented TCP datagram without IP options or extension headers, in up to two VLAN tags; a
+// packet-too-big message about one (ICMP type 3 code 4, RFC 1191; ICMPv6 type 2, RFC 4443); or anything else.
 
 #pragma once
 
 #include <linux/bpf.h>
 #include <bpf/bpf_endian.h>
 #include <bpf/bpf_helpers.h>
+
+#include "shared.h"
 
 #define ETH_P_8021Q 0x8100
 #define ETH_P_8021AD 0x88a8
@@ -18,18 +20,7 @@
 #define TCP_ACK 0x10
 #define TCP_URG 0x20
 
-struct address {
-	__be32 words[4]; // IPv4 as ::ffff:a.b.c.d
-};
-
-struct connection {
-	struct address server;
-	struct address mobile;
-	__be16 server_port;
-	__be16 mobile_port;
-};
-
-enum kind { OTHER, SEGMENT, TOO_BIG };
+enum packet_kind { OTHER, SEGMENT, TOO_BIG };
 
 struct ipv4 {
 	__u8 version_ihl, traffic_class;
@@ -53,24 +44,25 @@ struct tcp {
 	__be16 window;
 };
 
-struct seen {
+struct segment {
 	struct connection connection;
-	__u32 seq, ack;
+	__u32 seq, ack; // host byte order
 	__u32 payload; // bytes
 	__u8 flags;
 };
 
-// Nothing may be read past the end of what the packet has.
+// Copies bytes of the packet, `at` counted from its network header; fails if the packet is shorter.
 #define LOAD(skb, at, to, len) bpf_skb_load_bytes_relative(skb, at, to, len, BPF_HDR_START_NET)
 
-static __always_inline void mapped(struct address *address, __be32 v4)
+static __always_inline void map_ipv4(struct address *address, __be32 v4)
 {
 	address->words[0] = address->words[1] = 0;
 	address->words[2] = bpf_htonl(0xffff);
 	address->words[3] = v4;
 }
 
-static __always_inline void turn(struct connection *c, int upwards, const struct address *src,
+// Fills in a connection from the addresses and ports of a packet; `upwards`: it travels towards the server.
+static __always_inline void set_connection(struct connection *c, int upwards, const struct address *src,
 				 const struct address *dst, const __be16 *ports)
 {
 	for (int i = 0; i < 4; i++) {
@@ -81,9 +73,10 @@ static __always_inline void turn(struct connection *c, int upwards, const struct
 	c->mobile_port = upwards ? ports[0] : ports[1];
 }
 
-// A datagram at `at`: TCP, or, with `quoted`, the beginning of one inside an ICMP message, which went the other way.
+// Parses a TCP datagram at `at`. `quoted`: it is the quotation inside an ICMP message, of which only the addresses and
+// ports are sure to be there.
 static __always_inline int read_tcp(struct __sk_buff *skb, __u32 at, int v6, int upwards, int quoted,
-				    struct seen *seen)
+				    struct segment *segment)
 {
 	struct tcp tcp = {};
 	struct address src, dst;
@@ -105,8 +98,8 @@ static __always_inline int read_tcp(struct __sk_buff *skb, __u32 at, int v6, int
 			return -1;
 		if (ip.fragment & bpf_htons(0x3fff))
 			return -1;
-		mapped(&src, ip.src);
-		mapped(&dst, ip.dst);
+		map_ipv4(&src, ip.src);
+		map_ipv4(&dst, ip.dst);
 		len = bpf_ntohs(ip.len) - sizeof(ip);
 		at += sizeof(ip);
 	}
@@ -114,23 +107,24 @@ static __always_inline int read_tcp(struct __sk_buff *skb, __u32 at, int v6, int
 		return -1;
 	if (!quoted && tcp.offset < 0x50)
 		return -1;
-	turn(&seen->connection, upwards, &src, &dst, tcp.ports);
-	seen->seq = bpf_ntohl(tcp.seq);
-	seen->ack = bpf_ntohl(tcp.ack);
-	seen->flags = tcp.flags;
-	seen->payload = len - (__u32)(tcp.offset >> 4) * 4;
+	set_connection(&segment->connection, upwards, &src, &dst, tcp.ports);
+	segment->seq = bpf_ntohl(tcp.seq);
+	segment->ack = bpf_ntohl(tcp.ack);
+	segment->flags = tcp.flags;
+	segment->payload = len - (__u32)(tcp.offset >> 4) * 4;
 	return 0;
 }
 
-// What the packet is, and in `seen` the connection that it belongs to.
-static __always_inline enum kind classify(struct __sk_buff *skb, int upwards, struct seen *seen)
+// Classifies a packet, and fills in its connection and segment. An ICMP message travels against the datagram that it
+// quotes.
+static __always_inline enum packet_kind classify(struct __sk_buff *skb, int upwards, struct segment *segment)
 {
 	__u32 at = 0;
 	__be16 protocol = skb->protocol;
 	__u8 head[8];
 
 	if (protocol == bpf_htons(ETH_P_8021Q) || protocol == bpf_htons(ETH_P_8021AD)) {
-		// The outer tag is beside the packet; this is an inner one.
+		// The kernel has removed the outer tag; this is an inner one.
 		if (LOAD(skb, 2, &protocol, 2) < 0)
 			return OTHER;
 		at = 4;
@@ -139,19 +133,19 @@ static __always_inline enum kind classify(struct __sk_buff *skb, int upwards, st
 		if (LOAD(skb, at, head, 1) < 0 || head[0] != 0x45 || LOAD(skb, at + 9, head, 1) < 0)
 			return OTHER;
 		if (head[0] == 6)
-			return read_tcp(skb, at, 0, upwards, 0, seen) ? OTHER : SEGMENT;
+			return read_tcp(skb, at, 0, upwards, 0, segment) ? OTHER : SEGMENT;
 		if (head[0] != 1 || LOAD(skb, at + 20, head, 2) < 0 || head[0] != 3 || head[1] != 4)
 			return OTHER;
-		return read_tcp(skb, at + 28, 0, !upwards, 1, seen) ? OTHER : TOO_BIG;
+		return read_tcp(skb, at + 28, 0, !upwards, 1, segment) ? OTHER : TOO_BIG;
 	}
 	if (protocol == bpf_htons(ETH_P_IPV6)) {
 		if (LOAD(skb, at + 6, head, 1) < 0)
 			return OTHER;
 		if (head[0] == 6)
-			return read_tcp(skb, at, 1, upwards, 0, seen) ? OTHER : SEGMENT;
+			return read_tcp(skb, at, 1, upwards, 0, segment) ? OTHER : SEGMENT;
 		if (head[0] != 58 || LOAD(skb, at + 40, head, 2) < 0 || head[0] != 2 || head[1] != 0)
 			return OTHER;
-		return read_tcp(skb, at + 48, 1, !upwards, 1, seen) ? OTHER : TOO_BIG;
+		return read_tcp(skb, at + 48, 1, !upwards, 1, segment) ? OTHER : TOO_BIG;
 	}
 	return OTHER;
 }

@@ -1,16 +1,18 @@
-// What the gateway takes from the kernel, decided once for each packet.
+// The kernel programs of the gateway: which packets its workers get.
 //
-// A packet that arrives on a port is first shown to the gateway's sockets: the fanout program chooses the worker and
-// decides, the socket filter obeys. After that comes the ingress hook, which drops in the kernel what a worker has got.
-// All three run for one packet after the other on one CPU, so that the decision waits in a per-CPU slot and no packet
-// is forwarded twice or not at all. Without sockets nobody decides, and everything goes on in the kernel.
+// Three programs run for each packet that arrives on an interface, in this order, on one CPU and without interruption:
+//   1. gateway_fanout, on the workers' packet sockets (PACKET_FANOUT_EBPF), chooses the worker and the verdict, and
+//      stores the verdict in a per-CPU slot;
+//   2. gateway_filter, on the chosen socket, lets the packet in or not;
+//   3. gateway_ingress, at the interface's TCX hook, drops the kernel's copy of a packet that a worker has got.
+// So no packet is forwarded twice or lost between the two. Without sockets there is no verdict, and the kernel forwards.
 //
-// Left to the kernel: everything but whole, plain TCP datagrams from host to host; what is addressed to this machine;
-// prefixes that the operator leaves alone; connections that the machine does not accelerate; and all of it while a
-// worker's heartbeat is missing. Packet-too-big messages are shown to the worker and go on in the kernel.
+// These packets stay in the kernel: everything but unfragmented TCP between other hosts; packets to this machine;
+// prefixes with the action `leave`; connections that the accelerator does not handle; and all packets of a worker without
+// a heartbeat. Packet-too-big messages go to the worker and to the kernel.
 //
-// An upload of an accelerated connection, which is not the worker's while it lasts, goes from port to port from here: past
-// the bridge's rules, as all else of its connection, and at less cost than by the bridge.
+// The upload of an accelerated connection without downlink data does not pass the worker. It is redirected here from
+// port to port, which costs less than the bridge; like the rest of its connection it does not pass the bridge's filters.
 
 #include <linux/bpf.h>
 #include <linux/pkt_cls.h>
@@ -20,58 +22,20 @@
 #include "comparison.h"
 #include "datagram.h"
 
+// skb->pkt_type (linux/if_packet.h): sent to this machine's Ethernet address, or to another one.
 #define PACKET_HOST 0
 #define PACKET_OTHERHOST 3
-#define MAX_WORKERS 64
 
-// The layouts below are those of steering.rs.
+// PASS: to the kernel; REDIRECT: to the other port; COPY: to the worker and the kernel; TAKE: to the worker.
+enum verdict { PASS, REDIRECT, COPY, TAKE };
 
-struct settings {
-	__u32 server_ifindex;
-	__u32 mobile_ifindex;
-	__u32 workers;
-	__u32 seed;
-	__u64 stale_ns;
-	__u8 bridge[6]; // address of the bridge, to which this machine may listen
-	__u8 routed;
-	__u8 unused;
-	__u32 across; // longest frame that either port carries, 0: the bridge has to forward
-	__u32 unused2;
-};
-
-struct pulse {
-	__u64 at; // kernel clock of the last turn, 0 for a worker that takes nothing
-	__u32 overloaded;
-	__u32 unused;
-};
-
-struct prefix {
-	__u32 len;
-	struct address address;
-};
-
-enum verdict { PASS, ACROSS, COPY, TAKE };
-
+// Interface and length identify the packet that the verdict is for.
 struct decision {
 	__u32 verdict;
 	__u32 ifindex;
 	__u32 len;
 	__u32 unused;
 };
-
-// What of a connection is left to the kernel: all of it, or the upload alone. And what went past the worker of a new one's
-// handshake: a SYN from the servers or from the devices, and the other end's answer.
-enum what { WHOLE = 1, UPLOAD = 2, SYN_DOWN = 4, SYN_UP = 8, ANSWERED = 16 };
-
-struct left {
-	__u32 what;
-	__u32 confirmation; // acknowledgment number of the handshake's third segment, if it was answered
-};
-
-// After a reload the workers decide (steering.rs); connections that they may filter are compared all the same.
-enum policy { ACCELERATE, FILTER, PACE, LEAVE, MAY_FILTER };
-
-enum counter { TAKEN, LEFT_BY_POLICY, LEFT_BY_CONNECTION, LEFT_WITHOUT_PULSE, LEFT_BY_OVERLOAD, SENT_ACROSS, COUNTERS };
 
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
@@ -84,8 +48,8 @@ struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(max_entries, MAX_WORKERS);
 	__type(key, __u32);
-	__type(value, struct pulse);
-} pulses SEC(".maps");
+	__type(value, struct heartbeat);
+} heartbeats SEC(".maps");
 
 struct {
 	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
@@ -103,13 +67,13 @@ struct {
 
 struct {
 	__uint(type, BPF_MAP_TYPE_LPM_TRIE);
-	__uint(max_entries, 65536);
+	__uint(max_entries, MAX_PREFIXES);
 	__uint(map_flags, BPF_F_NO_PREALLOC);
 	__type(key, struct prefix);
 	__type(value, __u32);
 } policies SEC(".maps");
 
-// A router's own addresses.
+// This machine's own addresses, in routed mode.
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(max_entries, 4096);
@@ -117,12 +81,13 @@ struct {
 	__type(value, __u32);
 } local SEC(".maps");
 
+// Connections that the kernel forwards. The least recently used are forgotten, and come to a worker again.
 struct {
 	__uint(type, BPF_MAP_TYPE_LRU_HASH);
 	__uint(max_entries, 262144);
 	__type(key, struct connection);
-	__type(value, struct left);
-} left_alone SEC(".maps");
+	__type(value, struct kernel_flow);
+} kernel_flows SEC(".maps");
 
 static __always_inline void count(__u32 which)
 {
@@ -131,7 +96,7 @@ static __always_inline void count(__u32 which)
 		*counter += 1;
 }
 
-// To another host, and neither to many nor to this machine.
+// Whether the packet is unicast to another host.
 static __always_inline int is_for_another(struct __sk_buff *skb, const struct settings *s)
 {
 	__u8 to[6];
@@ -148,7 +113,8 @@ static __always_inline int is_for_another(struct __sk_buff *skb, const struct se
 	return 0;
 }
 
-// All connections of a device (IPv6: a /64) go to one worker, which has its rate.
+// The hash of a device: its IPv4 address, or its IPv6 /64. All its connections go to one worker, since they share one rate
+// control.
 static __always_inline __u32 hash_of(const struct address *mobile, __u32 seed)
 {
 	int v4 = !mobile->words[0] && !mobile->words[1] && mobile->words[2] == bpf_htonl(0xffff);
@@ -163,95 +129,96 @@ static __always_inline __u32 hash_of(const struct address *mobile, __u32 seed)
 	return hash ^ hash >> 13;
 }
 
-// The client's data, and the server's acknowledgments of them. What begins, ends or is urgent is none of that.
-static __always_inline int is_upload(const struct seen *seen, int upwards)
+// Whether a segment belongs to an upload: data of the client, or an acknowledgment by the server. Segments that open or
+// close the connection and urgent data are excluded.
+static __always_inline int is_upload(const struct segment *segment, int upwards)
 {
-	return !(seen->flags & (TCP_FIN | TCP_SYN | TCP_RST | TCP_URG)) && (upwards || !seen->payload);
+	return !(segment->flags & (TCP_FIN | TCP_SYN | TCP_RST | TCP_URG)) && (upwards || !segment->payload);
 }
 
-// While a worker takes in no new connections, a SYN goes past it. Anybody can send a SYN of a connection that the worker has,
-// for which it may owe something: the connection is a new one, and the kernel's, when both ends have agreed on it.
-static __always_inline void let_past(const struct connection *connection, int upwards)
+// Records a SYN that the worker does not get because it takes no new connections. The worker may still have an older
+// connection under these addresses and ports, and anybody can send a SYN: the connection is left to the kernel only
+// after both ends have completed the handshake.
+static __always_inline void record_syn(const struct connection *connection, int upwards)
 {
-	struct left *left = bpf_map_lookup_elem(&left_alone, connection);
-	struct left syn = { .what = upwards ? SYN_UP : SYN_DOWN };
+	struct kernel_flow *flow = bpf_map_lookup_elem(&kernel_flows, connection);
+	struct kernel_flow new = { .state = upwards ? SYN_UP : SYN_DOWN };
 
-	if (left)
-		left->what |= syn.what;
+	if (flow)
+		flow->state |= new.state;
 	else
-		bpf_map_update_elem(&left_alone, connection, &syn, BPF_ANY);
+		bpf_map_update_elem(&kernel_flows, connection, &new, BPF_ANY);
 }
 
-// What of the packet's connection the kernel has, if this is of it: WHOLE, UPLOAD, or nothing.
-static __always_inline enum what left_alone_of(const struct seen *seen, int upwards)
+// Whether the kernel forwards this segment: WHOLE (its connection is the kernel's), UPLOAD (the upload is), or 0.
+static __always_inline __u32 forwarded_by_kernel(const struct segment *segment, int upwards)
 {
-	struct left *left = bpf_map_lookup_elem(&left_alone, &seen->connection);
+	struct kernel_flow *flow = bpf_map_lookup_elem(&kernel_flows, &segment->connection);
 
-	if (!left)
+	if (!flow)
 		return 0;
-	if ((seen->flags & TCP_SYN) && (left->what & (upwards ? SYN_DOWN : SYN_UP))) {
-		left->confirmation = seen->seq + 1;
-		left->what |= ANSWERED;
+	if ((segment->flags & TCP_SYN) && (flow->state & (upwards ? SYN_DOWN : SYN_UP))) {
+		flow->handshake_ack = segment->seq + 1;
+		flow->state |= ANSWERED;
 		return WHOLE;
 	}
-	if ((left->what & ANSWERED) && (left->what & (upwards ? SYN_UP : SYN_DOWN)) &&
-	    (seen->flags & TCP_ACK) && seen->ack == left->confirmation)
-		left->what = WHOLE;
-	if (left->what & WHOLE)
+	if ((flow->state & ANSWERED) && (flow->state & (upwards ? SYN_UP : SYN_DOWN)) &&
+	    (segment->flags & TCP_ACK) && segment->ack == flow->handshake_ack)
+		flow->state = WHOLE;
+	if (flow->state & WHOLE)
 		return WHOLE;
-	return (left->what & UPLOAD) && is_upload(seen, upwards) ? UPLOAD : 0;
+	return (flow->state & UPLOAD) && is_upload(segment, upwards) ? UPLOAD : 0;
 }
 
 static __always_inline enum verdict decide(struct __sk_buff *skb, __u32 *worker)
 {
-	__u32 zero = 0;
+	__u32 zero = 0, forwarded;
 	struct settings *s = bpf_map_lookup_elem(&settings, &zero);
 	struct prefix prefix = { .len = 128 };
-	struct pulse *pulse;
-	struct address to;
-	struct seen seen;
-	enum kind kind;
-	enum what what;
+	struct heartbeat *heartbeat;
+	struct address destination;
+	struct segment segment;
+	enum packet_kind kind;
 	__u32 *policy;
 	int upwards;
 
 	if (!s || !s->workers || !is_for_another(skb, s))
 		return PASS;
 	upwards = skb->ifindex == s->mobile_ifindex;
-	__builtin_memset(&seen, 0, sizeof(seen));
-	kind = classify(skb, upwards, &seen);
+	__builtin_memset(&segment, 0, sizeof(segment));
+	kind = classify(skb, upwards, &segment);
 	if (kind == OTHER)
 		return PASS;
-	*worker = hash_of(&seen.connection.mobile, s->seed) % s->workers;
-	pulse = bpf_map_lookup_elem(&pulses, worker);
-	if (!pulse || pulse->at + s->stale_ns < bpf_ktime_get_ns()) {
-		count(LEFT_WITHOUT_PULSE);
+	*worker = hash_of(&segment.connection.mobile, s->seed) % s->workers;
+	heartbeat = bpf_map_lookup_elem(&heartbeats, worker);
+	if (!heartbeat || heartbeat->at_ns + s->heartbeat_timeout_ns < bpf_ktime_get_ns()) {
+		count(LEFT_WITHOUT_HEARTBEAT);
 		return PASS;
 	}
 	if (kind == TOO_BIG)
 		return COPY;
-	to = upwards ? seen.connection.server : seen.connection.mobile;
-	if (s->routed && bpf_map_lookup_elem(&local, &to))
+	destination = upwards ? segment.connection.server : segment.connection.mobile;
+	if (s->routed && bpf_map_lookup_elem(&local, &destination))
 		return PASS;
-	prefix.address = seen.connection.mobile;
+	prefix.address = segment.connection.mobile;
 	policy = bpf_map_lookup_elem(&policies, &prefix);
-	if (policy && (*policy == FILTER || *policy == MAY_FILTER) && !upwards)
-		compare(&seen);
-	// A filter acts on ACKs: what comes down is not its business.
-	if (policy && (*policy == LEAVE || (*policy == FILTER && !upwards))) {
+	if (policy && (*policy == POLICY_FILTER || *policy == POLICY_MAY_FILTER) && !upwards)
+		compare(&segment);
+	// A filter acts on ACKs alone: downlink packets stay in the kernel.
+	if (policy && (*policy == POLICY_LEAVE || (*policy == POLICY_FILTER && !upwards))) {
 		count(LEFT_BY_POLICY);
 		return PASS;
 	}
-	if ((seen.flags & (TCP_SYN | TCP_ACK)) == TCP_SYN) {
-		if (pulse->overloaded) {
-			let_past(&seen.connection, upwards);
+	if ((segment.flags & (TCP_SYN | TCP_ACK)) == TCP_SYN) {
+		if (heartbeat->overloaded) {
+			record_syn(&segment.connection, upwards);
 			count(LEFT_BY_OVERLOAD);
 			return PASS;
 		}
-		bpf_map_delete_elem(&left_alone, &seen.connection); // a new one
-	} else if ((what = left_alone_of(&seen, upwards))) {
-		if (what == UPLOAD && s->across)
-			return ACROSS;
+		bpf_map_delete_elem(&kernel_flows, &segment.connection); // a SYN opens a new connection
+	} else if ((forwarded = forwarded_by_kernel(&segment, upwards))) {
+		if (forwarded == UPLOAD && s->redirect_limit)
+			return REDIRECT;
 		count(LEFT_BY_CONNECTION);
 		return PASS;
 	}
@@ -281,20 +248,20 @@ int gateway_filter(struct __sk_buff *skb)
 	if (!decision || decision->verdict == PASS || decision->ifindex != skb->ifindex)
 		return 0;
 	decision->len = skb->len;
-	return decision->verdict == ACROSS ? 0 : -1;
+	return decision->verdict == REDIRECT ? 0 : -1;
 }
 
-// By the other port, if the bridge would send it: it drops what is too long for a port.
-static __always_inline int send_across(struct __sk_buff *skb)
+// Redirects a frame to the other port. A frame that is too long for a port goes to the bridge, which drops it.
+static __always_inline int redirect(struct __sk_buff *skb)
 {
 	__u32 zero = 0;
 	struct settings *s = bpf_map_lookup_elem(&settings, &zero);
 
-	if (!s || (skb->len > s->across && !skb->gso_size)) {
+	if (!s || (skb->len > s->redirect_limit && !skb->gso_size)) {
 		count(LEFT_BY_CONNECTION);
 		return TC_ACT_UNSPEC;
 	}
-	count(SENT_ACROSS);
+	count(REDIRECTED);
 	return bpf_redirect(skb->ifindex == s->mobile_ifindex ? s->server_ifindex : s->mobile_ifindex, 0);
 }
 
@@ -309,8 +276,8 @@ int gateway_ingress(struct __sk_buff *skb)
 		return TC_ACT_UNSPEC;
 	verdict = decision->ifindex == skb->ifindex && decision->len == skb->len ? decision->verdict : PASS;
 	decision->verdict = PASS;
-	if (verdict == ACROSS)
-		return send_across(skb);
+	if (verdict == REDIRECT)
+		return redirect(skb);
 	return verdict == TAKE ? TC_ACT_SHOT : TC_ACT_UNSPEC;
 }
 

@@ -14,7 +14,7 @@ fn kept(counters: &Value) -> u64 {
 }
 
 #[test]
-fn paced_connections_get_no_early_acknowledgments_and_filtered_ones_lose_acks_only() {
+fn relayed_connections_get_no_early_acknowledgments_and_filtered_ones_lose_acks_only() {
     let Some(testbed) = Testbed::new(&["curl", "python3", "ethtool"]) else { return };
     // A client sends one ACK for a super-packet: too few for the filter to discard any.
     for (namespace, device) in [(&testbed.client, "cli0"), (&testbed.server, "srv0")] {
@@ -27,7 +27,7 @@ fn paced_connections_get_no_early_acknowledgments_and_filtered_ones_lose_acks_on
     let rule =
         |prefix: &str, action: &str| format!("[[policy]]\nprefix = \"{prefix}\"\naction = \"{action}\"\n");
     let rules = [
-        rule("10.0.0.0/8", "pace"),
+        rule("10.0.0.0/8", "relay"),
         rule("fd09::/64", "filter"),
         "[filter]\nrate = \"200 kb/s\"\nholdout = 0\n".into(),
     ];

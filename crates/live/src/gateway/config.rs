@@ -1,6 +1,7 @@
 //! What `paceline gateway` reads: a TOML file.
 
-use super::policy::{Action, Policy};
+use super::datapath::layout;
+use super::policy::{Action, FORMER_RELAY, Policy};
 use paceline_net::{Bytes, Duration, Rate};
 use paceline_pep::AcceleratorConfig;
 use paceline_pep::ack_filter::Comparison;
@@ -10,10 +11,11 @@ use std::collections::BTreeSet;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
-/// Workers at most: a limit of the kernel program.
-pub const MAX_WORKERS: usize = 64;
-/// Prefixes at most: another limit of the kernel program, where IPv4 as a whole may take one.
-const MAX_POLICIES: usize = 65_535;
+/// Most workers: a limit of the kernel program. Same as `MAX_WORKERS` of bpf/shared.h.
+pub const MAX_WORKERS: usize = layout::MAX_WORKERS as usize;
+/// Most prefixes: the size of the kernel program's map. Same as `MAX_PREFIXES` of bpf/shared.h, less the rule for all of
+/// IPv4.
+const MAX_POLICIES: usize = layout::MAX_PREFIXES as usize - 1;
 /// An interface's name has at most so many bytes (Linux: IFNAMSIZ).
 const MAX_NAME: usize = 15;
 /// Payload bytes of a super-packet at most, so that with headers it has a 16-bit length.
@@ -91,6 +93,9 @@ pub struct GatewayConfig {
     /// The accelerator, with the keys of a scenario's table of this name.
     #[serde(default)]
     pub accelerator: Accelerator,
+    /// Notes for the operator: former names that the file uses.
+    #[serde(skip)]
+    pub notes: Vec<String>,
 }
 
 /// Table `[filter]`.
@@ -152,7 +157,8 @@ fn default_drain() -> Duration {
 impl GatewayConfig {
     /// Reads and checks a configuration. The error names file, key, value and what is allowed.
     pub fn parse(file: &str, text: &str) -> Result<Self, String> {
-        let config: Self = toml::from_str(text).map_err(|error| format!("{file}: {error}"))?;
+        let mut config: Self = toml::from_str(text).map_err(|error| format!("{file}: {error}"))?;
+        config.notes = former_names(file, text);
         config.check().map_err(|problem| format!("{file}: {problem}"))?;
         Ok(config)
     }
@@ -222,7 +228,7 @@ impl GatewayConfig {
         range("number of policies", self.policy.len(), 0, MAX_POLICIES)?;
         self.policy.iter().try_for_each(Policy::check)?;
         let mut prefixes = BTreeSet::new();
-        if let Some(twice) = self.policy.iter().find(|policy| !prefixes.insert(policy.key())) {
+        if let Some(twice) = self.policy.iter().find(|policy| !prefixes.insert(policy.mapped_network())) {
             return Err(format!("policy.prefix = {:?}: allowed: each prefix once", twice.prefix));
         }
         self.accelerator.check()
@@ -245,6 +251,23 @@ impl GatewayConfig {
     }
 }
 
+/// A note for each former name of a value that the configuration uses.
+fn former_names(file: &str, text: &str) -> Vec<String> {
+    let table: toml::Table = text.parse().unwrap_or_default();
+    let policies = table.get("policy").and_then(toml::Value::as_array).into_iter().flatten();
+    let former =
+        policies.filter(|policy| policy.get("action").and_then(toml::Value::as_str) == Some(FORMER_RELAY));
+    former
+        .map(|policy| {
+            let prefix = policy.get("prefix").and_then(toml::Value::as_str).unwrap_or("");
+            format!(
+                "{file}: policy.action = \"{FORMER_RELAY}\" of {prefix} is now called \"relay\"; the next release does not \
+                 accept the former name"
+            )
+        })
+        .collect()
+}
+
 fn range<T: PartialOrd + std::fmt::Display>(key: &str, value: T, least: T, most: T) -> Result<(), String> {
     if (&least..=&most).contains(&&value) {
         return Ok(());
@@ -258,7 +281,7 @@ mod tests {
 
     const LEAST: &str = "server = \"eth0\"\nmobile = \"eth1\"\n";
     const TWICE: &str = "[[policy]]\nprefix = \"10.0.0.0/8\"\naction = \"leave\"\n\
-                         [[policy]]\nprefix = \"10.0.0.0/8\"\naction = \"pace\"";
+                         [[policy]]\nprefix = \"10.0.0.0/8\"\naction = \"relay\"";
 
     #[test]
     fn two_interfaces_are_enough() {
@@ -302,6 +325,20 @@ mod tests {
         }
         let error = GatewayConfig::parse("box.toml", "server = \"a\"\nmobile = \"a\"").unwrap_err();
         assert!(error.contains("mobile = \"a\""), "{error}");
+    }
+
+    #[test]
+    fn the_former_name_of_relay_is_accepted_with_a_note() {
+        let parse = |action: &str| {
+            let rule = format!("[[policy]]\nprefix = \"10.0.0.0/8\"\naction = \"{action}\"\n");
+            GatewayConfig::parse("box.toml", &format!("{LEAST}{rule}")).unwrap()
+        };
+        let (former, now) = (parse("pace"), parse("relay"));
+        assert_eq!((former.policy[0].action, now.policy[0].action), (Action::Relay, Action::Relay));
+        assert!(former.notes[0].contains("\"relay\""), "{:?}", former.notes);
+        assert_eq!((former.notes.len(), now.notes.len()), (1, 0));
+        assert_eq!(former.fixed_changes(&now), [""; 0]);
+        assert!(toml::to_string(&former).unwrap().contains("\"relay\""));
     }
 
     #[test]

@@ -209,8 +209,13 @@ fn prepare(
         let engine = Engine::new(config, ports.role, Arc::clone(&line), seed.wrapping_add(index as u64));
         let (sender, requests) = channel();
         let writer: Option<Writer> = journal.map(|journal| journal.writer(index));
-        let worker =
-            Worker::new(engine, (sockets, exits), steering.pulse(index)?, config.tick, (requests, writer));
+        let worker = Worker::new(
+            engine,
+            (sockets, exits),
+            steering.heartbeat(index)?,
+            config.tick,
+            (requests, writer),
+        );
         prepared.push((sender, worker));
     }
     Ok((prepared, places))

@@ -22,6 +22,9 @@ pub fn run(args: &RunArgs) -> Outcome {
     let text =
         std::fs::read_to_string(&args.config).map_err(|error| Failure::input(format!("{file}: {error}")))?;
     let config = GatewayConfig::parse(&file, &text).map_err(Failure::input)?;
+    for note in &config.notes {
+        output::message(&format!("paceline: {note}\n"));
+    }
     if args.check {
         return Ok(ExitCode::SUCCESS);
     }

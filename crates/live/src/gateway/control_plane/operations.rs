@@ -232,6 +232,9 @@ impl ControlPlane {
         let file = path.display().to_string();
         let text = std::fs::read_to_string(path).map_err(|error| format!("{file}: {error}"))?;
         let mut new = GatewayConfig::parse(&file, &text)?;
+        for note in &new.notes {
+            eprintln!("paceline: {note}");
+        }
         let mut current = lock(&self.config);
         current.orient(&mut new);
         let fixed = current.fixed_changes(&new);

@@ -10,6 +10,7 @@
 //! [`layout`] has the map layouts and numbers that both sides share; [`system_call`] wraps the calls of sockets.
 
 pub mod frame;
+pub mod layout;
 pub mod links;
 pub mod ring;
 pub mod slot;

@@ -1,50 +1,44 @@
-//! The kernel's part (`bpf/gateway.bpf.c`): what the workers get, and what goes on in the kernel.
+//! Loads the kernel programs (`bpf/gateway.bpf.c`), attaches them to both interfaces, and exchanges their maps.
 //!
-//! It is attached by a `bpf_link`, which is gone with the process however that ends. A worker that does not stamp its
-//! pulse in time gets nothing, so that a hung process is passed by as well.
+//! The programs decide for each packet whether a worker gets it. They are attached by `bpf_link`s, which the kernel
+//! removes when the process ends for whatever reason. A worker without a recent [`Heartbeat`] gets no packets, so that a
+//! process that hangs is bypassed too.
 
+use super::layout;
 use super::socket::PacketSocket;
 use crate::gateway::config::{GatewayConfig, MAX_WORKERS};
 use crate::gateway::counter::Counter;
 use crate::gateway::interfaces::ports::{Bridge, Ports, Role};
-use crate::gateway::policy::{Action, Key, mapped, rules};
+use crate::gateway::policy::{Action, mapped, rules};
 use anyhow::{Context, anyhow, bail};
+use ipnet::Ipv6Net;
 use libbpf_rs::{MapCore, MapFlags, MapHandle, Object, ObjectBuilder};
 use paceline_net::{Duration, FlowKey};
 use paceline_pep::ack_filter::{Group, Holdout, Sent};
 use std::collections::BTreeSet;
-use std::net::IpAddr;
+use std::net::{IpAddr, Ipv6Addr};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 
-/// A worker without a stamp for so long gets no packets: the bypass takes less than 100 ms. Shorter, a busy machine would
-/// be taken for a hung process.
-pub const STALE: Duration = Duration::from_millis(80);
+/// A worker whose heartbeat is older gets no packets. Chosen: the bypass of a hung process takes less than 100 ms, and a
+/// busy machine is not taken for one.
+pub const HEARTBEAT_TIMEOUT: Duration = Duration::from_millis(80);
 
 const PROGRAMS: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/gateway.bpf.o"));
 
-/// Where `struct settings` has the bridge's address.
-const BRIDGE: std::ops::Range<usize> = 24..30;
-/// And the longest frame that goes from port to port in the kernel.
-const ACROSS: std::ops::Range<usize> = 32..36;
-/// A policy of the kernel's program alone: the workers decide, and may filter.
-const MAY_FILTER: u32 = 4;
+/// Key of the maps with one entry.
+const ONLY: [u8; 4] = 0u32.to_ne_bytes();
 
 /// The loaded programs, attached to both interfaces.
 pub struct Steering {
     object: Object,
-    _attached: Vec<OwnedFd>,
+    /// The links of the ingress programs: they are detached when the descriptors are closed.
+    _links: Vec<OwnedFd>,
 }
 
-/// What a worker tells the kernel's part.
-pub struct Pulse {
-    pulses: MapHandle,
-    left_alone: MapHandle,
-    worker: u32,
-}
-
-/// Loads the programs and attaches what would take nothing to the loopback device, for a moment.
+/// Loads the programs, and attaches the ingress program to the loopback device for a moment: without settings it takes no
+/// packets. Fails where the gateway cannot work.
 pub fn trial() -> anyhow::Result<()> {
-    let print = libbpf_rs::set_print(None); // the verifier's pages
+    let print = libbpf_rs::set_print(None); // the verifier's log is pages long
     let steering = Steering::load();
     libbpf_rs::set_print(print);
     let loopback = nix::net::if_::if_nametoindex("lo").context("there is no loopback device")?;
@@ -60,76 +54,81 @@ impl Steering {
             .and_then(|builder| builder.open_memory(PROGRAMS))
             .and_then(libbpf_rs::OpenObject::load)
             .context("the kernel refuses the gateway's programs (Linux 6.6 or newer is needed)")?;
-        Ok(Self { object, _attached: Vec::new() })
+        Ok(Self { object, _links: Vec::new() })
     }
-    /// Loads and attaches the programs. Nothing is taken before a worker stamps its pulse.
+    /// Loads and attaches the programs. They take no packets before a worker's first heartbeat.
     pub fn attach(config: &GatewayConfig, ports: Ports, seed: u32) -> anyhow::Result<Self> {
         let mut steering = Self::load()?;
         steering.configure(config, ports, seed)?;
         for interface in [ports.server, ports.mobile] {
             let link = attach_ingress(steering.program("gateway_ingress")?, interface)
                 .with_context(|| format!("cannot attach to interface {interface}"))?;
-            steering._attached.push(link);
+            steering._links.push(link);
         }
         Ok(steering)
     }
     fn configure(&self, config: &GatewayConfig, ports: Ports, seed: u32) -> anyhow::Result<()> {
-        // `struct settings`
-        let mut settings = Vec::new();
-        for word in [ports.server, ports.mobile, config.workers as u32, seed] {
-            settings.extend_from_slice(&word.to_ne_bytes());
-        }
-        settings.extend_from_slice(&STALE.as_nanos().to_ne_bytes());
         let (bridge, routed) = match ports.role {
-            Role::Bridge { address } => (address, 0u8),
+            Role::Bridge { address } => (address, 0),
             Role::Router { .. } => ([0; 6], 1),
         };
-        settings.extend_from_slice(&bridge);
-        settings.extend_from_slice(&[routed, 0]);
-        settings.extend_from_slice(&[0; 8]); // nothing goes across before the bridge has been looked at
-        self.map("settings")?.update(&0u32.to_ne_bytes(), &settings, MapFlags::ANY)?;
-        self.set_policies(config, |action| action as u32)
+        let settings = layout::Settings {
+            server_ifindex: ports.server,
+            mobile_ifindex: ports.mobile,
+            workers: config.workers as u32,
+            seed,
+            heartbeat_timeout_ns: HEARTBEAT_TIMEOUT.as_nanos(),
+            bridge,
+            routed,
+            // Nothing is redirected before the bridge has been inspected.
+            redirect_limit: 0,
+            ..layout::Settings::default()
+        };
+        self.map("settings")?.update(&ONLY, &settings.to_bytes(), MapFlags::ANY)?;
+        self.set_policies(config, policy_number)
     }
-    /// Tells what a bridge is like now.
+    /// Passes on the properties of the bridge that change at run time.
     pub fn set_bridge(&self, bridge: &Bridge) -> anyhow::Result<()> {
-        let (map, zero) = (self.map("settings")?, 0u32.to_ne_bytes());
-        let old = map.lookup(&zero, MapFlags::ANY)?.context("the program has no settings")?;
-        let mut settings = old.clone();
-        settings[BRIDGE].copy_from_slice(&bridge.address);
-        settings[ACROSS].copy_from_slice(&bridge.longest_frame.unwrap_or(0).to_ne_bytes());
-        if settings != old {
-            map.update(&zero, &settings, MapFlags::ANY).context("cannot change the bridge's settings")?;
+        let map = self.map("settings")?;
+        let old = map.lookup(&ONLY, MapFlags::ANY)?;
+        let old = old.as_deref().and_then(layout::Settings::from_bytes);
+        let old = old.context("the program has no settings")?;
+        let (bridge, redirect_limit) = (bridge.address, bridge.longest_frame.unwrap_or(0));
+        let new = layout::Settings { bridge, redirect_limit, ..old };
+        if new != old {
+            map.update(&ONLY, &new.to_bytes(), MapFlags::ANY)
+                .context("cannot change the bridge's settings")?;
         }
         Ok(())
     }
-    /// Replaces the prefixes that are treated differently while there are connections: the workers decide for each,
-    /// and leave to the kernel what they need not have.
+    /// Replaces the policies while there are connections. The workers decide for each connection, since they know which
+    /// ones are theirs, and leave the others to the kernel.
     pub fn change_policies(&self, config: &GatewayConfig) -> anyhow::Result<()> {
         self.set_policies(config, |action| match action {
-            Action::Filter => MAY_FILTER,
-            _ => Action::Accelerate as u32,
+            Action::Filter => layout::POLICY_MAY_FILTER,
+            _ => layout::POLICY_ACCELERATE,
         })
     }
     fn set_policies(&self, config: &GatewayConfig, number: impl Fn(Action) -> u32) -> anyhow::Result<()> {
         let map = self.map("policies")?;
         let wanted = rules(&config.policy);
-        let bytes = |(len, address): &Key| [&len.to_ne_bytes()[..], &address[..]].concat();
-        for (key, action) in &wanted {
-            map.update(&bytes(key), &number(*action).to_ne_bytes(), MapFlags::ANY)?;
+        for (network, action) in &wanted {
+            map.update(&policy_key(network), &number(*action).to_ne_bytes(), MapFlags::ANY)?;
         }
-        let kept: BTreeSet<_> = wanted.keys().map(bytes).collect();
-        let gone: Vec<_> = map.keys().filter(|key| !kept.contains(key)).collect();
-        gone.iter().try_for_each(|key| map.delete(key)).context("cannot change the policies")
+        let kept: BTreeSet<_> = wanted.keys().map(policy_key).map(Vec::from).collect();
+        let stale: Vec<_> = map.keys().filter(|key| !kept.contains(key)).collect();
+        stale.iter().try_for_each(|key| map.delete(key)).context("cannot change the policies")
     }
-    /// Tells a router's own addresses: what is sent to them is not taken.
+    /// Replaces this machine's own addresses, in routed mode: packets to them are not taken.
     pub fn set_local(&self, addresses: &[IpAddr]) -> anyhow::Result<()> {
         let map = self.map("local")?;
-        let wanted: Vec<Vec<u8>> = addresses.iter().map(|own| mapped(*own).octets().to_vec()).collect();
+        let wanted: Vec<Vec<u8>> =
+            addresses.iter().map(|own| address(mapped(*own)).to_bytes().to_vec()).collect();
         for key in &wanted {
             map.update(key, &[0; 4], MapFlags::ANY)?;
         }
-        let gone: Vec<_> = map.keys().filter(|key| !wanted.contains(key)).collect();
-        gone.iter().try_for_each(|key| map.delete(key)).context("cannot change the own addresses")
+        let stale: Vec<_> = map.keys().filter(|key| !wanted.contains(key)).collect();
+        stale.iter().try_for_each(|key| map.delete(key)).context("cannot change the own addresses")
     }
     fn map(&self, name: &str) -> anyhow::Result<MapHandle> {
         let map = self.object.maps().find(|map| map.name() == name);
@@ -143,13 +142,13 @@ impl Steering {
         #[allow(unsafe_code)]
         Ok(unsafe { BorrowedFd::borrow_raw(program.as_fd().as_raw_fd()) })
     }
-    /// Opens a worker's socket to an interface. Sockets of one interface are opened in the order of the workers, so many in
-    /// all: those of another gateway would get what this one's program says.
+    /// Opens a worker's socket to an interface. The sockets of one interface have to be opened in the order of the
+    /// workers. Fails if the group has other members: another gateway's sockets would be chosen by this one's program.
     pub fn open(&self, socket: &mut PacketSocket, interface: u32, workers: usize) -> anyhow::Result<()> {
         socket.filter(self.program("gateway_filter")?).context("cannot attach the socket filter")?;
         socket.share_memory().context("cannot share memory with a packet socket")?;
         socket.bind(interface).context("cannot bind a packet socket")?;
-        // A group is known by number in the network namespace; an interface's is good.
+        // The number of a fanout group is unique in the network namespace: the interface's index is.
         match socket.share(interface as u16, workers as u32, self.program("gateway_fanout")?) {
             Err(error) if PacketSocket::is_taken(&error) => {
                 let name = nix::net::if_::if_indextoname(interface).unwrap_or_default();
@@ -158,51 +157,43 @@ impl Steering {
             shared => shared.context("cannot share the interface"),
         }
     }
-    /// A worker's way to speak.
-    pub fn pulse(&self, worker: usize) -> anyhow::Result<Pulse> {
+    /// The maps that a worker writes to.
+    pub fn heartbeat(&self, worker: usize) -> anyhow::Result<Heartbeat> {
         assert!(worker < MAX_WORKERS, "the configuration allows no more workers");
-        let (pulses, left_alone) = (self.map("pulses")?, self.map("left_alone")?);
-        Ok(Pulse { pulses, left_alone, worker: worker as u32 })
+        let (heartbeats, kernel_flows) = (self.map("heartbeats")?, self.map("kernel_flows")?);
+        Ok(Heartbeat { heartbeats, kernel_flows, worker: worker as u32 })
     }
-    /// Deals the connections of devices whose ACKs are filtered into groups to compare.
+    /// Draws new groups of connections whose ACKs are filtered or not, to compare them.
     pub fn set_holdout(&self, holdout: Holdout) -> anyhow::Result<()> {
-        // `struct holdout`
-        let value = [holdout.salt.to_ne_bytes(), holdout.share.to_ne_bytes()].concat();
+        let value = layout::Holdout { salt: holdout.salt, share: holdout.share };
         self.map("holdouts")?
-            .update(&0u32.to_ne_bytes(), &value, MapFlags::ANY)
-            .context("cannot change what is compared")
+            .update(&ONLY, &value.to_bytes(), MapFlags::ANY)
+            .context("cannot change the compared groups")
     }
-    /// What servers have sent to a group so far.
+    /// Data that servers have sent to a group so far.
     pub fn sent_to(&self, group: Group) -> anyhow::Result<Sent> {
         let index = match group {
-            Group::HeldOut => 0u32,
-            Group::Matched => 1,
+            Group::HeldOut => layout::HELD_OUT,
+            Group::Matched => layout::MATCHED,
         };
         let per_cpu = self.map("compared")?.lookup_percpu(&index.to_ne_bytes(), MapFlags::ANY)?;
-        // `struct traffic`
-        let word = |bytes: &[u8], at: usize| {
-            bytes
-                .get(8 * at..8 * (at + 1))
-                .and_then(|word| word.try_into().ok())
-                .map_or(0, u64::from_ne_bytes)
-        };
-        let add = |sum: Sent, bytes: Vec<u8>| Sent {
-            bytes: sum.bytes + word(&bytes, 0),
-            retransmitted: sum.retransmitted + word(&bytes, 1),
-            timeouts: sum.timeouts + word(&bytes, 2),
-        };
-        Ok(per_cpu.into_iter().flatten().fold(Sent::default(), add))
+        let values = per_cpu.into_iter().flatten();
+        let traffic = values.filter_map(|bytes| layout::Traffic::from_bytes(&bytes));
+        Ok(traffic.fold(Sent::default(), |sum, cpu| Sent {
+            bytes: sum.bytes + cpu.bytes,
+            retransmitted: sum.retransmitted + cpu.retransmitted,
+            timeouts: sum.timeouts + cpu.timeouts,
+        }))
     }
-    /// Packets by what was decided.
+    /// Packets by decision, and the data of compared connections.
     pub fn counters(&self) -> Vec<(Counter, u64)> {
-        // In the order of `enum counter` in bpf/gateway.bpf.c.
-        const DECISIONS: [Counter; 6] = [
-            Counter::PacketsTaken,
-            Counter::LeftByPolicy,
-            Counter::LeftByConnection,
-            Counter::LeftWithoutPulse,
-            Counter::LeftByOverload,
-            Counter::PacketsSentAcross,
+        const DECISIONS: [(u32, Counter); layout::COUNTERS as usize] = [
+            (layout::TAKEN, Counter::PacketsTaken),
+            (layout::LEFT_BY_POLICY, Counter::LeftByPolicy),
+            (layout::LEFT_BY_CONNECTION, Counter::LeftByConnection),
+            (layout::LEFT_WITHOUT_HEARTBEAT, Counter::LeftWithoutPulse),
+            (layout::LEFT_BY_OVERLOAD, Counter::LeftByOverload),
+            (layout::REDIRECTED, Counter::PacketsSentAcross),
         ];
         let Ok(map) = self.map("counters") else { return Vec::new() };
         let sum = |index: u32| -> u64 {
@@ -210,8 +201,7 @@ impl Steering {
             let value = |bytes: Vec<u8>| bytes.try_into().map_or(0, u64::from_ne_bytes);
             per_cpu.into_iter().flatten().map(value).sum()
         };
-        let mut counters: Vec<_> =
-            (0..).zip(DECISIONS).map(|(index, counter)| (counter, sum(index))).collect();
+        let mut counters: Vec<_> = DECISIONS.map(|(index, counter)| (counter, sum(index))).into();
         let [filtered, held_out] = [Group::Matched, Group::HeldOut].map(|group| self.sent_to(group));
         let (filtered, held_out) = (filtered.unwrap_or_default(), held_out.unwrap_or_default());
         counters.extend([
@@ -226,49 +216,76 @@ impl Steering {
     }
 }
 
-impl Pulse {
-    /// The worker is well at `at_ns` of the kernel's clock (0: takes nothing more), and has room for new connections
-    /// or not.
-    pub fn stamp(&self, at_ns: u64, overloaded: bool) -> anyhow::Result<()> {
-        let value = [at_ns.to_ne_bytes(), u64::from(overloaded).to_ne_bytes()].concat();
-        self.pulses
-            .update(&self.worker.to_ne_bytes(), &value, MapFlags::ANY)
-            .context("cannot stamp the pulse")
+/// A worker's way to the kernel programs: its heartbeat, and the connections that it leaves to the kernel.
+pub struct Heartbeat {
+    heartbeats: MapHandle,
+    kernel_flows: MapHandle,
+    worker: u32,
+}
+
+impl Heartbeat {
+    /// Writes the worker's heartbeat: the time `at_ns` on the kernel's clock (0: it takes no packets), and whether new
+    /// connections are to stay in the kernel.
+    pub fn beat(&self, at_ns: u64, overloaded: bool) -> anyhow::Result<()> {
+        let value = layout::Heartbeat { at_ns, overloaded: overloaded.into(), unused: 0 };
+        self.heartbeats
+            .update(&self.worker.to_ne_bytes(), &value.to_bytes(), MapFlags::ANY)
+            .context("cannot write the heartbeat")
     }
-    /// Leaves a connection (key from server to mobile) to the kernel, until its next SYN. The oldest are forgotten,
-    /// and come here again.
-    pub fn leave_alone(&self, key: &FlowKey, left: Left) {
-        // `struct left`
-        let value = [(left as u32).to_ne_bytes(), [0; 4]].concat();
-        // Without a place it goes on passing through here.
-        let _ = self.left_alone.update(&bytes_of(key), &value, MapFlags::ANY);
+    /// Leaves a connection (key from server to mobile) to the kernel, until its next SYN. The map forgets the least
+    /// recently used connections, whose packets come to the worker again.
+    pub fn leave_to_kernel(&self, key: &FlowKey, part: KernelPart) {
+        let state = match part {
+            KernelPart::Whole => layout::WHOLE,
+            KernelPart::Upload => layout::UPLOAD,
+        };
+        let value = layout::KernelFlow { state, handshake_ack: 0 };
+        // If the map is full, the connection goes on passing through the worker.
+        let _ = self.kernel_flows.update(&connection(key).to_bytes(), &value.to_bytes(), MapFlags::ANY);
     }
-    /// Takes one back.
+    /// Takes a connection back from the kernel.
     pub fn take_back(&self, key: &FlowKey) {
-        let _ = self.left_alone.delete(&bytes_of(key)); // it may have been forgotten
+        let _ = self.kernel_flows.delete(&connection(key).to_bytes()); // the map may have forgotten it
     }
 }
 
-/// What of a connection is left to the kernel: `enum what`.
+/// The part of a connection that the kernel forwards.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Left {
+pub enum KernelPart {
     /// All of it.
-    Whole = 1,
+    Whole,
     /// The client's data and the server's acknowledgments of them.
-    Upload = 2,
+    Upload,
 }
 
-/// `struct connection`
-fn bytes_of(key: &FlowKey) -> [u8; 36] {
-    let mut bytes = [0; 36];
-    bytes[..16].copy_from_slice(&mapped(key.src).octets());
-    bytes[16..32].copy_from_slice(&mapped(key.dst).octets());
-    bytes[32..34].copy_from_slice(&key.src_port.to_be_bytes());
-    bytes[34..].copy_from_slice(&key.dst_port.to_be_bytes());
-    bytes
+fn policy_number(action: Action) -> u32 {
+    match action {
+        Action::Accelerate => layout::POLICY_ACCELERATE,
+        Action::Filter => layout::POLICY_FILTER,
+        Action::Relay => layout::POLICY_RELAY,
+        Action::Leave => layout::POLICY_LEAVE,
+    }
 }
 
-/// Puts a program in front of what arrives on an interface, as long as the descriptor is open.
+fn policy_key(network: &Ipv6Net) -> [u8; 20] {
+    let prefix = layout::Prefix { len: network.prefix_len().into(), address: address(network.addr()) };
+    prefix.to_bytes()
+}
+
+fn address(v6: Ipv6Addr) -> layout::Address {
+    layout::Address { words: v6.octets() }
+}
+
+fn connection(key: &FlowKey) -> layout::Connection {
+    layout::Connection {
+        server: address(mapped(key.src)),
+        mobile: address(mapped(key.dst)),
+        server_port: key.src_port.to_be_bytes(),
+        mobile_port: key.dst_port.to_be_bytes(),
+    }
+}
+
+/// Attaches a program to the TCX ingress hook of an interface, as long as the returned descriptor is open.
 fn attach_ingress(program: BorrowedFd<'_>, interface: u32) -> anyhow::Result<OwnedFd> {
     let kind = libbpf_sys::BPF_TCX_INGRESS;
     // SAFETY: no options are given; the call takes no other pointers.

@@ -1,6 +1,6 @@
 //! What a worker does with packets, without its sockets: whose rule is which, and the machines that apply them.
 //!
-//! Devices whose connections are accelerated and devices whose connections are only paced have a machine each; the
+//! Devices whose connections are accelerated and devices whose connections are only relayed have a machine each; the
 //! second acknowledges nothing early. Packets pass between two networks of the same addresses untouched.
 
 use super::uplink::{Line, Uplink};
@@ -39,7 +39,7 @@ pub enum Fate {
 pub struct Engine {
     accelerator: Accelerator,
     /// There if a policy asks for it.
-    pacer: Option<Accelerator>,
+    relay: Option<Accelerator>,
     uplink: Option<Uplink>,
     policies: Table,
     way: Way,
@@ -80,11 +80,11 @@ impl Engine {
     /// Without connections; `seed` is for hash tables, which outsiders should not know.
     pub fn new(config: &GatewayConfig, role: Role, line: Arc<Line>, seed: u64) -> Self {
         let built = config.accelerator(seed);
-        let paced = config.policy.iter().any(|policy| policy.action == Action::Pace);
-        let pacer = AcceleratorConfig { exposure: Bytes(0), ..built.clone() };
+        let relayed = config.policy.iter().any(|policy| policy.action == Action::Relay);
+        let relay = AcceleratorConfig { exposure: Bytes(0), ..built.clone() };
         Self {
             accelerator: Accelerator::new(built),
-            pacer: paced.then(|| Accelerator::new(pacer)),
+            relay: relayed.then(|| Accelerator::new(relay)),
             uplink: Uplink::new(&config.filter, line),
             policies: Table::new(&config.policy),
             way: match role {
@@ -101,13 +101,13 @@ impl Engine {
 
     /// Takes over what may change at run time. Connections stay where they are.
     pub fn configure(&mut self, config: &GatewayConfig) {
-        let paced = config.policy.iter().any(|policy| policy.action == Action::Pace);
+        let relayed = config.policy.iter().any(|policy| policy.action == Action::Relay);
         let (built, policies) = (config.accelerator(self.seed), Table::new(&config.policy));
-        let pacer = AcceleratorConfig { exposure: Bytes(0), ..built.clone() };
+        let relay = AcceleratorConfig { exposure: Bytes(0), ..built.clone() };
         self.accelerator.set_config(built);
-        match &mut self.pacer {
-            Some(machine) => machine.set_config(pacer),
-            None => self.pacer = paced.then(|| Accelerator::new(pacer)),
+        match &mut self.relay {
+            Some(machine) => machine.set_config(relay),
+            None => self.relay = relayed.then(|| Accelerator::new(relay)),
         }
         if let Way::Across(links) = &mut self.way {
             links.set_limit(connections(config));
@@ -142,9 +142,9 @@ impl Engine {
         let key = if side == Side::Server { key } else { key.reversed() };
         let (syn, data) = (tcp.flags.contains(TcpFlags::SYN), tcp.payload_len > 0);
         let ends_rest = side == Side::Server && (data || tcp.flags.contains(TcpFlags::FIN));
-        let Self { accelerator, pacer, way, .. } = self;
+        let Self { accelerator, relay, way, .. } = self;
         let holds =
-            |key: &FlowKey| accelerator.knows(key) || pacer.as_ref().is_some_and(|pacer| pacer.knows(key));
+            |key: &FlowKey| accelerator.knows(key) || relay.as_ref().is_some_and(|relay| relay.knows(key));
         if let Way::Across(links) = way
             && !links.learn(key, side.other(), link, syn, holds)
         {
@@ -153,8 +153,8 @@ impl Engine {
         }
         self.taps.on_packet(now, &key, (side, false), &packet, &[]);
         let action = self.action(&key);
-        let machine = match (action, &mut self.pacer, &mut self.uplink) {
-            (Action::Pace, Some(pacer), _) => pacer,
+        let machine = match (action, &mut self.relay, &mut self.uplink) {
+            (Action::Relay, Some(relay), _) => relay,
             (Action::Filter, _, Some(uplink)) if side == Side::Mobile => {
                 uplink.push(now, packet);
                 return Fate::Taken;
@@ -186,8 +186,8 @@ impl Engine {
     fn action(&self, key: &FlowKey) -> Action {
         if self.mixed && self.accelerator.knows(key) {
             Action::Accelerate
-        } else if self.mixed && self.pacer.as_ref().is_some_and(|pacer| pacer.knows(key)) {
-            Action::Pace
+        } else if self.mixed && self.relay.as_ref().is_some_and(|relay| relay.knows(key)) {
+            Action::Relay
         } else {
             self.policies.action(key.dst)
         }
@@ -292,14 +292,14 @@ impl Engine {
     /// Places of the second machine have the highest bit set.
     fn page<T>(&self, from: u32, ask: impl Fn(&Accelerator, u32, u32) -> Page<T>) -> Page<T> {
         const SECOND: u32 = 1 << 31;
-        match &self.pacer {
-            Some(pacer) if from & SECOND != 0 => {
-                let (entries, next) = ask(pacer, from & !SECOND, PAGE);
+        match &self.relay {
+            Some(relay) if from & SECOND != 0 => {
+                let (entries, next) = ask(relay, from & !SECOND, PAGE);
                 (entries, next.map(|next| next | SECOND))
             }
-            pacer => {
+            relay => {
                 let (entries, next) = ask(&self.accelerator, from, PAGE);
-                (entries, next.or(pacer.as_ref().map(|_| SECOND)))
+                (entries, next.or(relay.as_ref().map(|_| SECOND)))
             }
         }
     }
@@ -308,7 +308,7 @@ impl Engine {
         self.accelerator.keep_journal();
     }
     /// Brings the journal up to date before anything leaves, and looks at `sweep` connections for those that need it
-    /// no more. What is only paced is never exposed.
+    /// no more. What is only relayed is never exposed.
     pub fn write_journal(&mut self, journal: &mut Writer, sweep: usize) {
         let Self { accelerator, way, .. } = self;
         let link = |key: &FlowKey, side: Side| way.find(key, side);
@@ -345,9 +345,9 @@ impl Engine {
     }
 
     fn machines(&mut self) -> impl Iterator<Item = &mut Accelerator> {
-        std::iter::once(&mut self.accelerator).chain(&mut self.pacer)
+        std::iter::once(&mut self.accelerator).chain(&mut self.relay)
     }
     fn each(&self) -> impl Iterator<Item = &Accelerator> {
-        std::iter::once(&self.accelerator).chain(&self.pacer)
+        std::iter::once(&self.accelerator).chain(&self.relay)
     }
 }

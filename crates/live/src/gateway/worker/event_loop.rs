@@ -14,7 +14,7 @@ use crate::gateway::crash_recovery::journal::Writer;
 use crate::gateway::datapath::frame::{self, Arrival, Link, Outgoing};
 use crate::gateway::datapath::slot::Slot;
 use crate::gateway::datapath::socket::{BATCH, PacketSocket};
-use crate::gateway::datapath::steering::{Left, Pulse, STALE};
+use crate::gateway::datapath::steering::{HEARTBEAT_TIMEOUT, Heartbeat, KernelPart};
 use anyhow::{Context, bail};
 use nix::poll::{PollFd, PollFlags, ppoll};
 use nix::sys::time::TimeSpec;
@@ -30,7 +30,7 @@ const LAST_WAIT: Duration = Duration::from_millis(50);
 /// Between two stamps of the pulse.
 const STAMP: Duration = Duration::from_millis(5);
 /// After so long without a stamp the kernel may have let packets pass; shorter than that takes, to be sure.
-const ABSENCE: Duration = Duration::from_nanos(STALE.as_nanos() / 4 * 3);
+const ABSENCE: Duration = Duration::from_nanos(HEARTBEAT_TIMEOUT.as_nanos() / 4 * 3);
 /// Longest sleep, and while somebody asks one question after the other: what is asked wakes nobody.
 const MAX_WAIT: Duration = Duration::from_millis(10);
 const ASKED_WAIT: Duration = Duration::from_micros(500);
@@ -67,7 +67,7 @@ pub struct Worker {
     engine: Engine,
     /// By side.
     ports: [Port; 2],
-    pulse: Pulse,
+    heartbeat: Heartbeat,
     batching: Batching,
     requests: Receiver<WorkerRequest>,
     /// Where exposed connections are written down, if anybody reads it.
@@ -96,7 +96,7 @@ impl Worker {
     pub fn new(
         mut engine: Engine,
         (sockets, exits): ([PacketSocket; 2], [Option<PacketSocket>; 2]),
-        pulse: Pulse,
+        heartbeat: Heartbeat,
         tick: Duration,
         (requests, journal): (Receiver<WorkerRequest>, Option<Writer>),
     ) -> Self {
@@ -108,7 +108,7 @@ impl Worker {
         Self {
             engine,
             ports: sockets.map(port),
-            pulse,
+            heartbeat,
             batching: Batching::new(tick),
             requests,
             journal,
@@ -171,7 +171,7 @@ impl Worker {
         for key in self.uploads.drain(..) {
             if !behind && self.engine.rest(&key) {
                 self.counters.resting += 1;
-                self.pulse.leave_alone(&key, Left::Upload);
+                self.heartbeat.leave_to_kernel(&key, KernelPart::Upload);
             }
         }
     }
@@ -216,14 +216,14 @@ impl Worker {
             Fate::Taken => {}
             Fate::LeaveAlone(key) => {
                 self.counters.left_alone += 1;
-                self.pulse.leave_alone(&key, Left::Whole);
+                self.heartbeat.leave_to_kernel(&key, KernelPart::Whole);
             }
             Fate::Uploads(key) if self.uploads.last() == Some(&key) => {}
             Fate::Uploads(key) => self.uploads.push(key),
-            Fate::TakenBack(key) => self.pulse.take_back(&key),
+            Fate::TakenBack(key) => self.heartbeat.take_back(&key),
             Fate::Passes(frame) => self.queue(side.other(), frame),
             Fate::PassesAlone(key, frame) => {
-                self.pulse.leave_alone(&key, Left::Whole);
+                self.heartbeat.leave_to_kernel(&key, KernelPart::Whole);
                 self.queue(side.other(), frame);
             }
         }
@@ -317,7 +317,7 @@ impl Worker {
             if away {
                 self.engine.release();
             }
-            self.pulse.stamp(if away { 0 } else { now.as_nanos() }, closed)?;
+            self.heartbeat.beat(if away { 0 } else { now.as_nanos() }, closed)?;
         }
         Ok(())
     }
@@ -383,7 +383,7 @@ impl Worker {
         // The kernel's packets would overtake what waits for the line.
         self.engine.release();
         let passed_on = self.turn(clock::now());
-        self.pulse.stamp(0, true)?;
+        self.heartbeat.beat(0, true)?;
         passed_on?;
         let now = clock::now();
         if self.draining_until.is_none() {

@@ -19,7 +19,7 @@ pub(crate) struct ConnectionReading {
 /// One end of a connection as a sender.
 #[derive(Clone, Debug)]
 pub(crate) struct SenderReading {
-    /// Time by what limited the sender.
+    /// Time spent under each limit of the sender.
     pub times: LimitTimes,
     pub bytes_acked: u64,
     /// Segments with payload sent, retransmissions included.

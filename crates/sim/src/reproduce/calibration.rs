@@ -1,11 +1,11 @@
-//! Downlink geometry and coupling loss of the deployments beside 3GPP's own distributions, where these are public as
-//! numbers: TR 38.901 §7.8.1 at 6 GHz. For 3GPP case 1 and 3 only ours can be shown.
+//! Downlink geometry and coupling loss of the deployments beside 3GPP's calibration results (TR 38.901 7.8.1,
+//! 6 GHz). For 3GPP case 1 and case 3 no numbers are published: their rows have our values only.
 
 use paceline_ran::radio::calibration::references;
 use paceline_ran::radio::{Calibration, DeploymentConfig, calibrate, percentile};
 use serde::Serialize;
 
-/// Shares that are shown where nothing was published.
+/// Percentiles of the rows without published values.
 const SHARES: [f64; 5] = [0.05, 0.25, 0.5, 0.75, 0.95];
 
 /// One percentile of one distribution.
@@ -13,24 +13,24 @@ const SHARES: [f64; 5] = [0.05, 0.25, 0.5, 0.75, 0.95];
 pub struct Percentile {
     /// Deployment.
     pub scenario: &'static str,
-    /// What is distributed.
+    /// Name of the distributed quantity.
     pub quantity: &'static str,
-    /// Share of the stations below.
+    /// Share of the stations below the value.
     pub share: f64,
-    /// The published value in dB.
+    /// Published value, dB.
     pub published: Option<f64>,
-    /// Ours, in dB.
+    /// Our value, dB.
     pub ours: f64,
 }
 
 impl Percentile {
-    /// Ours less the published value, in dB.
+    /// Our value minus the published one, dB.
     pub fn difference(&self) -> Option<f64> {
         self.published.map(|published| self.ours - published)
     }
 }
 
-/// Drops `stations` stations in every deployment.
+/// Percentiles over `stations` stations at random positions in each deployment.
 pub fn percentiles(stations: usize, seed: u64) -> Vec<Percentile> {
     let mut rows = Vec::new();
     for (scenario, config) in

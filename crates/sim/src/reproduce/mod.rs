@@ -1,4 +1,8 @@
-//! Published results beside ours: rows of a comparison, each with what holds and why.
+//! Published results beside results of our runs.
+//!
+//! `results -> Experiment -> rows`: a command runs the scenarios that an experiment names and hands their
+//! [`RunResult`](crate::results::RunResult)s to its `Experiment`, which gives one [`Row`] per published
+//! quantity: both values, whether the published statement holds, and the counters that explain it.
 
 pub mod accelerator;
 pub mod ack_filter;
@@ -7,39 +11,40 @@ pub mod calibration;
 use crate::results::mean_and_half;
 use serde_json::{Map, json};
 
-/// One published quantity.
+/// A published quantity and ours.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Row {
-    /// Its number.
+    /// Number of the row.
     pub id: &'static str,
-    /// What it is.
+    /// The quantity, in words.
     pub quantity: String,
-    /// What was published, in words.
+    /// The published statement, in words.
     pub published: &'static str,
-    /// Unit of the values.
+    /// Unit of the values; empty for a ratio.
     pub unit: &'static str,
-    /// The values.
+    /// Published and measured values.
     pub values: Vec<Value>,
-    /// Whether the published direction holds for our means.
+    /// Whether the published statement holds for our means.
     pub holds: bool,
-    /// Whether it holds in the whole of our 95% confidence intervals.
-    pub surely: bool,
-    /// Why, in measured facts.
+    /// Whether the published statement holds in the whole of our 95% confidence intervals.
+    pub holds_in_ci95: bool,
+    /// Measurements that explain the row, in words.
     pub why: String,
 }
 
 /// One value of a row.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Value {
-    /// Which one.
+    /// Name of the value within the row.
     pub name: String,
-    /// The published one, where it is a number.
+    /// Published value; none if no number was published.
     pub published: Option<f64>,
-    /// Ours: mean over seeds, and the half width of its confidence interval.
+    /// Measured value.
     pub ours: Estimate,
 }
 
-/// A mean and the half width of its 95% confidence interval. Each is absent where too little was measured.
+/// Mean over seeds and the half width of its 95% confidence interval. Both are none without a finite value,
+/// the half width also with a single one.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Estimate {
     /// Mean.
@@ -49,7 +54,7 @@ pub struct Estimate {
 }
 
 impl Estimate {
-    /// Of one value per seed; values that are not finite (nothing to compare with) are left out.
+    /// Estimate from one value per seed. Values that are not finite, such as ratios to zero, are left out.
     pub fn of(values: impl IntoIterator<Item = f64>) -> Self {
         let values: Vec<f64> = values.into_iter().filter(|value| value.is_finite()).collect();
         if values.is_empty() {
@@ -58,19 +63,20 @@ impl Estimate {
         let (mean, half) = mean_and_half(&values);
         Self { mean: Some(mean), half }
     }
-    /// Whether the mean fulfils a condition; what was not measured does not.
-    pub fn is(&self, condition: impl Fn(f64) -> bool) -> bool {
+    /// Whether the mean meets a condition; false without a mean.
+    pub fn mean_meets(&self, condition: impl Fn(f64) -> bool) -> bool {
         self.mean.is_some_and(condition)
     }
-    /// Whether the whole confidence interval fulfils a condition that holds on one side of a bound, or between two.
-    pub fn surely(&self, condition: impl Fn(f64) -> bool) -> bool {
+    /// Whether the whole confidence interval meets a condition that is true on one side of a bound, or
+    /// between two bounds; false without an interval.
+    pub fn interval_meets(&self, condition: impl Fn(f64) -> bool) -> bool {
         let (Some(mean), Some(half)) = (self.mean, self.half) else { return false };
         condition(mean - half) && condition(mean + half)
     }
 }
 
 impl Row {
-    /// As in `summary.json`. `published_values`, `ours` and `ci95` have an entry per value.
+    /// The row as in `summary.json`. `published_values`, `ours` and `ci95` have one entry per value.
     pub fn to_json(&self) -> serde_json::Value {
         let entries = |of: fn(&Value) -> Option<f64>| {
             self.values.iter().map(|v| (v.name.clone(), json!(of(v)))).collect::<Map<_, _>>()
@@ -84,7 +90,7 @@ impl Row {
             "ci95": entries(|v| v.ours.half),
             "unit": self.unit,
             "holds": self.holds,
-            "holds_in_ci95": self.surely,
+            "holds_in_ci95": self.holds_in_ci95,
             "why": self.why,
         })
     }

@@ -1,11 +1,11 @@
-//! Why TCP is slow here: what the senders waited for, and where the round trip passes in the radio.
+//! The limits of TCP: shares of the senders' lifetimes, and where the round-trip time is spent in the radio.
 //!
-//! A connection's life, from its first SYN to the last acknowledgment or the end of the run, is divided among
-//! the things that kept its sender from sending more ([`paceline_tcp::Limit`]): exact times, whose shares sum
-//! to 1. Where a window is what it waits for, the next question is where the round trip passes. The cell
-//! measures the mean time of a packet in each buffer and of a block in HARQ; these are stated as shares of
-//! the connection's mean round-trip time. What is left is the wires and the hops with their queues, the
-//! servers, delayed ACKs and RLC's reordering.
+//! A connection's lifetime, from its first SYN to its last acknowledgment or the end of the run, is divided
+//! by what kept its sender from sending more ([`paceline_tcp::Limit`]). These are exact times, and their
+//! shares add up to 1. For a sender that is limited by a window, the round-trip time matters: the cell
+//! measures the mean time of a packet in each buffer and of a transport block in HARQ, stated here as shares
+//! of the connection's mean round-trip time. The rest of the round-trip time is the wired path with its
+//! queues, delayed ACKs, and RLC reordering.
 
 use super::statistics::ratio;
 use crate::counters::{ConnectionReading, Counters};
@@ -20,9 +20,9 @@ macro_rules! shares {
             $($(#[$field_doc])* pub $field: f64,)*
         }
         impl $name {
-            /// The names of all shares, in order.
+            /// Names of all fields, in order.
             pub const NAMES: &'static [&'static str] = &[$(stringify!($field)),*];
-            /// Their values, in this order.
+            /// Values of all fields, in this order.
             pub fn values(&self) -> Vec<f64> {
                 vec![$(self.$field),*]
             }
@@ -31,30 +31,30 @@ macro_rules! shares {
 }
 
 shares! {
-    /// Shares of connections' lives by what their senders waited for; the sum is 1 where there was a
+    /// Shares of the lifetimes of connections, by the limit of the sender. They add up to 1 if there was a
     /// connection.
     LimitShares {
-        /// Opening the connection.
+        /// The handshake was not complete.
         handshake,
-        /// The application had written no more.
+        /// All data that the application had written was sent.
         application,
-        /// The send buffer was full of what was not acknowledged.
+        /// The send buffer was full of unacknowledged data.
         send_buffer,
         /// The receiver's window was used up.
         receive_window,
         /// The congestion window was used up.
         congestion_window,
-        /// The next segment was not due by its spacing.
+        /// Pacing delayed the next segment.
         pacing,
-        /// Fast recovery was under way.
+        /// The sender was in fast recovery.
         recovery,
-        /// Nothing came until the retransmission timer expired, or the repair after it was under way.
+        /// The sender waited for its retransmission timer, or was in recovery after its expiry.
         timeout,
     }
 }
 
 impl LimitShares {
-    /// The shares of these times.
+    /// Shares of times.
     pub fn new(times: &LimitTimes) -> Self {
         Self {
             handshake: times.share(Limit::Handshake),
@@ -70,26 +70,26 @@ impl LimitShares {
 }
 
 shares! {
-    /// Mean times that the packets of a station spend in the radio, ms.
+    /// Mean delays of a station's packets in the radio access, ms; or these as shares of a round-trip time.
     RadioDelays {
-        /// A packet in the eNB's buffer.
+        /// Time of a packet in the eNB's downlink buffer.
         downlink_queue,
-        /// A packet in the station's buffer while it waits for the first block since the buffer was empty:
-        /// scheduling request, grant, random access.
+        /// Time of a packet in the station's uplink buffer until the first transport block after the buffer
+        /// was empty: scheduling request, grant, random access.
         grant,
-        /// A packet in the station's buffer otherwise.
+        /// Other time of a packet in the station's uplink buffer.
         uplink_queue,
-        /// A downlink block from its first transmission to the one that is decoded.
+        /// Time of a downlink transport block from its first to its last transmission.
         downlink_harq,
-        /// An uplink block likewise.
+        /// Time of an uplink transport block from its first to its last transmission.
         uplink_harq,
     }
 }
 
 impl RadioDelays {
-    /// What these counters say.
+    /// Delays from counters.
     pub(crate) fn new(c: &Counters) -> Self {
-        // Packets that a filter discards wait for a grant too, and leave no more.
+        // The grant wait includes ACKs that the filter discards later, which the buffer wait does not.
         let uplink_queue = c.uplink_buffer_wait_ns.saturating_sub(c.grant_wait_ns);
         Self {
             downlink_queue: ratio(c.downlink_buffer_wait_ns, c.downlink_packets) / 1e6,
@@ -99,8 +99,8 @@ impl RadioDelays {
             uplink_harq: ratio(c.uplink_harq_wait_ttis, c.uplink_blocks),
         }
     }
-    /// As shares of a round-trip time in ms; zeros without one. None is above 1: packets that were lost may
-    /// have waited longer than any that was acknowledged.
+    /// Shares of a round-trip time in ms; zeros if it is zero. A share is at most 1: the mean delays include
+    /// packets that were lost later, and may exceed the round-trip time of those that were acknowledged.
     pub(crate) fn shares_of(&self, rtt_ms: f64) -> Self {
         let share = |wait: f64| if rtt_ms > 0.0 { (wait / rtt_ms).min(1.0) } else { 0.0 };
         Self {
@@ -119,7 +119,7 @@ impl RadioDelays {
     }
 }
 
-/// What several connections waited for: their sums.
+/// Sums over the senders of several connections.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct SenderSums {
     pub(crate) times: LimitTimes,
@@ -130,11 +130,11 @@ pub struct SenderSums {
     pub(crate) timeouts: u64,
     pub(crate) rtt_ns: u64,
     pub(crate) rtt_samples: u64,
-    /// Largest window that a receiver has offered.
+    /// Largest window that a receiver has offered, bytes.
     pub(crate) window: u64,
+    /// Largest send buffer, bytes.
     pub(crate) send_buffer: u64,
-    /// [`RadioDelays`] for each measured round-trip time, summed: a connection counts as often as in their
-    /// mean.
+    /// [`RadioDelays`] in ms, weighted by each connection's number of round-trip times, as their mean is.
     pub(crate) radio: [f64; 5],
 }
 
@@ -161,7 +161,7 @@ impl SenderSums {
     pub(crate) fn any(&self) -> bool {
         !self.times.life().is_zero()
     }
-    /// Adds others.
+    /// Adds other sums.
     pub(crate) fn add(&mut self, other: &Self) {
         self.times.add(&other.times);
         self.flows += other.flows;
@@ -179,45 +179,33 @@ impl SenderSums {
     pub(crate) fn rtt_ms(&self) -> f64 {
         ratio(self.rtt_ns, self.rtt_samples) / 1e6
     }
-    /// Where it passes.
+    /// Radio delays as shares of this mean.
     pub(crate) fn round_trip(&self) -> RadioDelays {
         let [downlink_queue, grant, uplink_queue, downlink_harq, uplink_harq] =
             self.radio.map(|sum| if self.rtt_samples == 0 { 0.0 } else { sum / self.rtt_samples as f64 });
         let waits = RadioDelays { downlink_queue, grant, uplink_queue, downlink_harq, uplink_harq };
         waits.shares_of(self.rtt_ms())
     }
-    /// Payload bits per second of connections' lives.
+    /// Payload rate over the connections' lifetimes, b/s.
     fn rate(&self) -> f64 {
         let seconds = self.times.life().as_secs_f64();
         if seconds > 0.0 { self.bytes as f64 * 8.0 / seconds } else { 0.0 }
     }
 
-    /// The verdict in a sentence without its subject.
+    /// The verdict: a sentence without its subject, the connections.
     pub(crate) fn verdict(&self) -> String {
         let share = |limit: &Limit| self.times.share(*limit);
-        let first = Limit::ALL.into_iter().max_by(|a, b| share(a).total_cmp(&share(b)));
-        let first = first.expect("there are some");
-        let percent = percent(share(&first));
+        let largest = Limit::ALL.into_iter().max_by(|a, b| share(a).total_cmp(&share(b)));
+        let largest = largest.expect("there are limits");
+        let percent = percent(share(&largest));
         let by_window = matches!(
-            first,
+            largest,
             Limit::ReceiveWindow | Limit::CongestionWindow | Limit::SendBuffer | Limit::Recovery
         );
-        let tcp = format!("{} {percent} of the time ({})", self.name(first), self.reason(first));
+        let tcp = format!("{} {percent} of the time ({})", name(largest), self.reason(largest));
         match self.radio_reason().filter(|_| by_window) {
             Some(radio) => format!("limited by the {radio}; {tcp}"),
             None => tcp,
-        }
-    }
-    fn name(&self, limit: Limit) -> &'static str {
-        match limit {
-            Limit::Handshake => "connecting",
-            Limit::Application => "without data to send",
-            Limit::SendBuffer => "limited by the send buffer",
-            Limit::ReceiveWindow => "limited by the receive window",
-            Limit::CongestionWindow => "limited by the congestion window",
-            Limit::Pacing => "limited by pacing",
-            Limit::Recovery => "repairing losses",
-            Limit::Timeout => "waiting for time-outs",
         }
     }
     fn reason(&self, limit: Limit) -> String {
@@ -242,41 +230,41 @@ impl SenderSums {
             }
         }
     }
-    /// What of the radio makes up most of the round trip.
+    /// The direction of the radio in which packets spend most of the round-trip time, if there is one.
     fn radio_reason(&self) -> Option<String> {
         let shares = self.round_trip();
-        let told = |name: &str, whole: f64, parts: &[(&str, f64)]| {
+        let sentence = |name: &str, sum: f64, parts: &[(&str, f64)]| {
             let parts: Vec<String> =
                 parts.iter().map(|(part, share)| format!("{part} {}", percent(*share))).collect();
-            let (whole, rtt) = (percent(whole.min(1.0)), ms(self.rtt_ms()));
-            format!("{name}, where {whole} of the round trip of {rtt} passes ({})", parts.join(", "))
+            let (sum, rtt) = (percent(sum.min(1.0)), ms(self.rtt_ms()));
+            format!("{name}, where {sum} of the round trip of {rtt} passes ({})", parts.join(", "))
         };
         if shares.uplink() > 0.5 {
             let parts =
                 [("queue", shares.uplink_queue), ("grants", shares.grant), ("HARQ", shares.uplink_harq)];
-            return Some(told("uplink", shares.uplink(), &parts));
+            return Some(sentence("uplink", shares.uplink(), &parts));
         }
         let parts = [("queue", shares.downlink_queue), ("HARQ", shares.downlink_harq)];
-        (shares.downlink() > 0.5).then(|| told("downlink", shares.downlink(), &parts))
+        (shares.downlink() > 0.5).then(|| sentence("downlink", shares.downlink(), &parts))
     }
 }
 
-/// What the connections of one group of stations waited for, over all runs.
+/// The limits of TCP for one group of stations, over all runs.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct GroupResult {
-    /// Index of the group, its `[[station]]` table.
+    /// Index of the group's `[[station]]` table.
     pub group: usize,
-    /// Stations in it.
+    /// Number of stations.
     pub stations: u64,
-    /// Connections, over all runs.
+    /// Number of connections over all runs.
     pub flows: u64,
     /// Mean round-trip time that the senders measured, ms.
     pub rtt_mean_ms: f64,
-    /// Shares of their lives.
+    /// Shares of the connections' lifetimes.
     pub limits: LimitShares,
-    /// Shares of the round-trip time.
+    /// Radio delays as shares of the mean round-trip time.
     pub round_trip: RadioDelays,
-    /// The answer in words.
+    /// The largest limit, in words.
     pub verdict: String,
 }
 
@@ -294,6 +282,19 @@ impl GroupResult {
     }
 }
 
+/// Words for a limit.
+fn name(limit: Limit) -> &'static str {
+    match limit {
+        Limit::Handshake => "connecting",
+        Limit::Application => "without data to send",
+        Limit::SendBuffer => "limited by the send buffer",
+        Limit::ReceiveWindow => "limited by the receive window",
+        Limit::CongestionWindow => "limited by the congestion window",
+        Limit::Pacing => "limited by pacing",
+        Limit::Recovery => "repairing losses",
+        Limit::Timeout => "waiting for time-outs",
+    }
+}
 fn percent(share: f64) -> String {
     let decimals = if share < 0.01 && share > 0.0 { 2 } else { 0 };
     format!("{:.decimals$}%", 100.0 * share)
@@ -302,7 +303,7 @@ fn ms(ms: f64) -> String {
     let decimals = usize::from(ms < 10.0);
     format!("{ms:.decimals$} ms")
 }
-/// Three digits and a unit, in steps of `step`.
+/// A value with the largest unit in which it is at least 1; `step` is the ratio of the units.
 fn scaled(value: f64, step: f64, units: [&str; 4]) -> String {
     let mut value = value;
     let mut unit = 0;

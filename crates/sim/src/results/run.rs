@@ -101,7 +101,7 @@ pub struct FlowResult {
     pub life_s: f64,
     /// Mean round-trip time that the sender measured, ms.
     pub rtt_mean_ms: f64,
-    /// Shares of the lifetime by what limited the sender.
+    /// Shares of the lifetime, by the limit of the sender.
     pub limits: LimitShares,
     /// Radio delays of the station's packets as shares of the mean round-trip time.
     pub round_trip: RadioDelays,

@@ -36,7 +36,7 @@ pub struct Summary {
     pub mean: Totals,
     /// Half widths of the 95% confidence intervals of the means; none with one seed.
     pub ci95: Option<Totals>,
-    /// What limited TCP, for each group of stations with simulated connections, over all runs.
+    /// The limits of TCP for each group of stations with simulated connections, over all runs.
     pub groups: Vec<GroupResult>,
     /// Each run.
     pub runs: Vec<RunResult>,
@@ -85,7 +85,7 @@ impl Summary {
     }
 }
 
-/// What limited the connections of each group of stations. Groups without simulated connections are left out.
+/// The limits of TCP for each group of stations. Groups without simulated connections are left out.
 fn groups(scenario: &Scenario, runs: &[RunResult]) -> Vec<GroupResult> {
     let mut first = 0;
     let mut results = Vec::new();

@@ -1,4 +1,4 @@
-//! The figures of the whole cell in one run.
+//! Figures of all stations of a run together.
 
 use super::limits::{LimitShares, SenderSums};
 use super::statistics::{jain, mbps, ratio};
@@ -8,17 +8,17 @@ use serde::{Deserialize, Serialize};
 
 macro_rules! totals {
     ($($(#[$doc:meta])* $field:ident,)*) => {
-        /// The figures of the whole cell in one run.
+        /// Figures of all stations of a run together.
         #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
         pub struct Totals {
             $($(#[$doc])* pub $field: f64,)*
         }
         impl Totals {
-            /// The names of all figures, in order.
+            /// Names of all figures, in order.
             pub fn names() -> &'static [&'static str] {
                 &[$(stringify!($field)),*]
             }
-            /// Their values, in this order.
+            /// Values of all figures, in this order.
             pub fn values(&self) -> Vec<f64> {
                 vec![$(self.$field),*]
             }
@@ -31,74 +31,76 @@ macro_rules! totals {
 }
 
 totals! {
-    /// Payload acknowledged towards the stations, Mb/s.
+    /// Downloaded payload that the stations acknowledged, Mb/s.
     goodput_mbps,
-    /// Payload acknowledged from the stations, Mb/s.
+    /// Uploaded payload that the servers acknowledged, Mb/s.
     upload_mbps,
-    /// Pure ACKs that reached the uplink buffers, per second.
+    /// Pure ACKs that arrived at the uplink buffers, per second.
     acks_in_per_s,
-    /// Pure ACKs that the filter discarded, per second.
+    /// Pure ACKs that the ACK filter discarded, per second.
     acks_discarded_per_s,
-    /// Pure ACKs sent over the uplink, per second.
+    /// Pure ACKs that left the uplink buffers, per second.
     acks_sent_per_s,
-    /// Mean round-trip time from data segment to ACK at the servers, ms.
+    /// Mean round-trip time from data segment to ACK at the servers, with a proxy on its stations' side, ms.
     rtt_mean_ms,
-    /// Its 95th percentile, ms.
+    /// 95th percentile of this round-trip time, ms.
     rtt_p95_ms,
-    /// Share of data segments that were sent before.
+    /// Share of data segments that are retransmissions.
     retransmission_share,
-    /// Jain's fairness index over the stations' goodput.
+    /// Jain's fairness index of the stations' acknowledged bytes, both directions.
     jain_index,
-    /// Mean transport block downlink, bytes.
+    /// Mean size of downlink transport blocks, bytes.
     downlink_block_bytes,
-    /// Share of downlink resource blocks used.
+    /// Share of the downlink PRBs that were used.
     downlink_prb_share,
-    /// Share of uplink resource blocks used.
+    /// Share of the uplink PRBs that were used.
     uplink_prb_share,
-    /// Share of the uplink grants that a TTI may have that were given.
+    /// Uplink grants as a share of the most that the configured grants per TTI allow.
     uplink_grant_share,
-    /// Share of transmissions that HARQ repeated, both directions.
+    /// Share of transport block transmissions that are HARQ retransmissions, both directions.
     harq_retransmission_share,
     /// Scheduling requests per second.
     scheduling_requests_per_s,
-    /// Mean time from data in an empty uplink buffer to the block that a scheduling request earned, ms.
+    /// Mean time from data in an empty uplink buffer to the transport block that the scheduling request led
+    /// to, ms.
     sr_wait_mean_ms,
-    /// Random access procedures begun per second.
+    /// Random access procedures started, per second.
     random_accesses_per_s,
-    /// Mean time from their begin to contention resolution, ms.
+    /// Mean time from the start of a random access to contention resolution, ms.
     random_access_mean_ms,
     /// Share of preambles that collided.
     preamble_collision_share,
-    /// Share of uplink grants that a shortage of resource blocks kept small.
+    /// Share of uplink grants that were limited by the number of free PRBs.
     uplink_block_limited_share,
-    /// Share of uplink grants that the stations' power kept small.
+    /// Share of uplink grants that were limited by the stations' transmit power.
     uplink_power_limited_share,
-    /// Stations with simulated traffic that got nothing through: out of coverage, or starved.
+    /// Stations with simulated traffic and no acknowledged payload: out of coverage, or not scheduled.
     stations_without_service,
-    /// Packets dropped at the eNB's buffers, per second.
+    /// Packets dropped by the eNB's full downlink buffers, or by a link's downlink queue, per second.
     downlink_queue_drops_per_s,
-    /// Packets lost below the buffers, per second, both directions: by HARQ, reassembly and radio-link
-    /// failures.
+    /// Packets lost by HARQ, RLC reassembly and radio-link failures, or by a link, per second, both
+    /// directions.
     radio_losses_per_s,
-    /// Packets that PDCP's discard timer ended, per second, both directions.
+    /// Packets dropped by PDCP's discard timer, per second, both directions.
     pdcp_discards_per_s,
-    /// Packets dropped at the uplink queue of a link in place of the cell, per second.
+    /// Packets dropped by the uplink queue of a link, per second; 0 for a cell.
     uplink_queue_drops_per_s,
-    /// What the downlinks of a link in place of the cell can have carried, Mb/s, headers included.
+    /// Capacity of a link's downlinks, Mb/s, headers included; 0 for a cell.
     link_capacity_mbps,
-    /// What they sent, Mb/s, headers and lost packets included.
+    /// Rate that a link's downlinks sent, Mb/s, headers and lost packets included; 0 for a cell.
     link_sent_mbps,
-    /// Mean time of a packet from its arrival at their queue to its last byte sent, ms.
+    /// Mean time of a packet from its arrival at a link's downlink queue to its last byte sent, ms; 0 for a
+    /// cell.
     link_delay_mean_ms,
-    /// Its 95th percentile, ms.
+    /// 95th percentile of this time, ms.
     link_delay_p95_ms,
-    /// Share of UDP datagrams that did not arrive, counting those still under way at the end.
+    /// Share of UDP datagrams that did not arrive by the end of the run.
     udp_loss_share,
     /// Mean one-way delay of UDP datagrams, ms.
     udp_delay_mean_ms,
-    /// Share of the connections' lives, over the whole run, that went into opening them.
+    /// Share of the connections' lifetimes, over the whole run, in which the handshake was not complete.
     handshake_share,
-    /// Share in which the application had written no more.
+    /// Share in which all data that the application had written was sent.
     application_share,
     /// Share in which the send buffer was full.
     send_buffer_share,
@@ -106,19 +108,19 @@ totals! {
     receive_window_share,
     /// Share in which the congestion window was used up.
     congestion_window_share,
-    /// Share in which the next segment was not due by its spacing.
+    /// Share in which pacing delayed the next segment.
     pacing_share,
-    /// Share of fast recovery.
+    /// Share in which the sender was in fast recovery.
     recovery_share,
-    /// Share of waits for the retransmission timer, and of the repairs after it.
+    /// Share in which the sender waited for its retransmission timer, or was in recovery after its expiry.
     timeout_share,
-    /// Share of the senders' mean round-trip time that packets spend in the eNB's buffer.
+    /// Mean time of packets in the eNB's downlink buffer, as a share of the senders' mean round-trip time.
     rtt_downlink_queue_share,
-    /// In the stations' buffers, waiting for a first grant.
+    /// Mean time of packets in the uplink buffers until the first transport block, as such a share.
     rtt_grant_share,
-    /// In the stations' buffers otherwise.
+    /// Mean other time of packets in the uplink buffers, as such a share.
     rtt_uplink_queue_share,
-    /// In HARQ, both directions.
+    /// Mean time of transport blocks in HARQ, both directions, as such a share.
     rtt_harq_share,
 }
 

@@ -1,54 +1,54 @@
-//! Which resource limits a station's uplink: the wait for a grant, random access, resource blocks, power,
+//! Figures of a station's uplink by resource: scheduling requests, random access, grants, transmit power,
 //! HARQ.
 
 use super::statistics::ratio;
 use crate::counters::Counters;
 use serde::{Deserialize, Serialize};
 
-/// Headroom in dB that the reported value 0 stands for (TS 36.133 §9.1.8.4).
+/// Power headroom that the reported value 0 means (TS 36.133 9.1.8.4).
 const HEADROOM_OF_ZERO_DB: f64 = -23.0;
 
-/// What the uplink of one station waited for, and what kept it small.
+/// Uplink figures of one station.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct UplinkResult {
-    /// Mean time from data in an empty buffer to the block that a scheduling request earned, ms.
+    /// Mean time from data in an empty buffer to the transport block that the scheduling request led to, ms.
     pub sr_wait_mean_ms: f64,
-    /// Times that dsr-TransMax scheduling requests were in vain.
+    /// Times that dsr-TransMax scheduling requests were sent without a grant (TS 36.321 5.4.4).
     pub sr_failures: u64,
-    /// Random access procedures begun.
+    /// Random access procedures started.
     pub random_accesses: u64,
     /// Preambles sent.
     pub preambles: u64,
-    /// Of these, chosen by another station in the same occasion too.
+    /// Of these, chosen by another station in the same PRACH occasion.
     pub preamble_collisions: u64,
-    /// Times that preambleTransMax preambles were in vain.
+    /// Times that preambleTransMax preambles were sent without success (TS 36.321 5.1.5).
     pub random_access_failures: u64,
-    /// Mean time from the begin of a random access to contention resolution, ms.
+    /// Mean time from the start of a random access to contention resolution, ms.
     pub random_access_mean_ms: f64,
-    /// Connections re-established after a radio-link failure.
+    /// RRC connections re-established after a radio-link failure.
     pub reestablishments: u64,
-    /// Mean time from the failure to service: cell selection, random access, signalling; ms.
+    /// Mean time from the failure to service, ms: cell selection, random access, signalling.
     pub reestablishment_mean_ms: f64,
-    /// Uplink grants, retransmissions aside.
+    /// Uplink grants for new transmissions.
     pub grants: u64,
-    /// Share of them that a shortage of resource blocks kept small.
+    /// Share of these grants that were limited by the number of free PRBs.
     pub block_limited_share: f64,
-    /// Share of them that the station's power kept small.
+    /// Share of these grants that were limited by the station's transmit power.
     pub power_limited_share: f64,
-    /// Share of uplink transmissions that HARQ repeated.
+    /// Share of uplink transmissions that are HARQ retransmissions.
     pub harq_retransmission_share: f64,
     /// Power headroom reports sent.
     pub headroom_reports: u64,
-    /// Mean of what they say in dB; absent without reports.
+    /// Mean reported headroom, dB; none without reports.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub headroom_mean_db: Option<f64>,
-    /// What TPC commands have added to its power in the end, dB; in a deployment.
+    /// Sum of the TPC commands at the end of the run, dB; in a deployment.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub power_correction_db: Option<f64>,
 }
 
 impl UplinkResult {
-    /// The figures that these counters say.
+    /// Figures from counters.
     pub(super) fn new(counters: &Counters, power_correction_db: Option<f64>) -> Self {
         let c = counters;
         let retransmissions = c.uplink_harq_retransmissions;

@@ -25,7 +25,7 @@ pub fn describe(name: &str, rows: &[Row], seeds: u64, set: &[String]) -> String 
                 published,
                 ours(row, value.ours.mean, value.ours.half),
                 row.unit.to_owned(),
-                first(match (row.holds, row.surely) {
+                first(match (row.holds, row.holds_in_ci95) {
                     (true, true) => "yes",
                     (true, false) => "yes, unsure",
                     (false, _) => "no",

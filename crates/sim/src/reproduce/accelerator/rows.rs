@@ -1,6 +1,6 @@
 //! Rows of the comparison from the runs of all parts.
 
-use super::{
+use super::parts::{
     CONDITIONS, CONTROLS, FILES, GOODPUT_TOLERANCE, PROBE_3G, PROBE_LOSS_POINTS, PROBE_LTE, PROBE_RTT_FACTOR,
     PROFILES, SOURCE, parts,
 };
@@ -8,13 +8,13 @@ use crate::reproduce::{Estimate, Row, Value};
 use crate::results::RunResult;
 use std::collections::BTreeMap;
 
-/// The runs of all parts, point by point.
+/// The experiment: the runs of all parts.
 pub struct Experiment<'a> {
     runs: BTreeMap<&'static str, &'a [Vec<RunResult>]>,
 }
 
 impl<'a> Experiment<'a> {
-    /// `runs` holds those of every one of [`parts`], in this order.
+    /// `runs` has the runs of each of [`parts`], in this order.
     ///
     /// # Panics
     /// If a part or a point is missing.
@@ -27,7 +27,7 @@ impl<'a> Experiment<'a> {
         }
         Self { runs: parts.iter().map(|part| part.name).zip(runs.iter().map(Vec::as_slice)).collect() }
     }
-    /// The probes' tables and rows 2a to 2g.
+    /// Rows of the probes' tables and rows 2a to 2g.
     pub fn rows(&self) -> Vec<Row> {
         let mut rows = self.probe("probe-3g", &PROBE_3G, ["3G probe RTT", "3G probe loss"]);
         rows.extend(self.probe("probe-lte", &PROBE_LTE, ["LTE probe RTT", "LTE probe loss"]));
@@ -42,14 +42,14 @@ impl<'a> Experiment<'a> {
         rows.push(self.opportunistic());
         rows
     }
-    /// Over a part's point, of every seed.
+    /// Estimate of a value over the seeds of a part's point.
     fn of(&self, part: &str, point: usize, value: impl Fn(&RunResult) -> f64) -> Estimate {
         Estimate::of(self.runs[part][point].iter().map(value))
     }
     fn goodput(&self, part: &str, point: usize) -> Estimate {
         self.of(part, point, |run| run.totals.goodput_mbps)
     }
-    /// Share of `b` that `a` reaches, paired by seed.
+    /// Goodput of `a` as a share of that of `b`, percent, paired by seed.
     fn share(&self, a: (&str, usize), b: (&str, usize)) -> Estimate {
         let pairs = self.runs[a.0][a.1].iter().zip(&self.runs[b.0][b.1]);
         Estimate::of(pairs.map(|(a, b)| 100.0 * a.totals.goodput_mbps / b.totals.goodput_mbps))
@@ -89,7 +89,7 @@ impl<'a> Experiment<'a> {
                 published,
                 unit,
                 holds: count == all.len(),
-                surely: all.iter().all(|(_, surely)| *surely),
+                holds_in_ci95: all.iter().all(|(_, in_ci95)| *in_ci95),
                 why: format!(
                     "holds within {how}: {count} of {} rates do; the channel can carry {capacity:.2} Mb/s on average. One set of parameters cannot give every published rate, since more was delivered at higher ones than at those where the queue was full already",
                     all.len()
@@ -99,11 +99,11 @@ impl<'a> Experiment<'a> {
         };
         let rtt_within = |v: &Value| {
             let within = factor(v.published.unwrap_or(f64::NAN));
-            (v.ours.is(within), v.ours.surely(within))
+            (v.ours.mean_meets(within), v.ours.interval_meets(within))
         };
         let loss_within = |v: &Value| {
             let within = points(v.published.unwrap_or(f64::NAN));
-            (v.ours.is(within), v.ours.surely(within))
+            (v.ours.mean_meets(within), v.ours.interval_meets(within))
         };
         vec![
             row(ids[0], quantities[0], "ms", rtt, &rtt_within, format!("a factor of {PROBE_RTT_FACTOR}")),
@@ -130,12 +130,12 @@ impl<'a> Experiment<'a> {
                 ours: self.goodput(part, point(index)),
             })
             .collect();
-        // The adaptive control may do better than what was published.
+        // The adaptive control may exceed the published goodput.
         let least = |p: f64, x: f64| x >= p * (1.0 - GOODPUT_TOLERANCE);
         let near =
             move |p: f64, x: f64| least(p, x) && (name == "adaptive" || x <= p * (1.0 + GOODPUT_TOLERANCE));
-        let is = |v: &Value| v.ours.is(|x| near(v.published.unwrap_or(f64::NAN), x));
-        let surely = |v: &Value| v.ours.surely(|x| near(v.published.unwrap_or(f64::NAN), x));
+        let is = |v: &Value| v.ours.mean_meets(|x| near(v.published.unwrap_or(f64::NAN), x));
+        let in_ci95 = |v: &Value| v.ours.interval_meets(|x| near(v.published.unwrap_or(f64::NAN), x));
         let last = point(SOURCE.len() - 1);
         Row {
             id: if profile == 0 { "2a" } else { "2a-adaptive" },
@@ -143,7 +143,7 @@ impl<'a> Experiment<'a> {
             published: "follows the source up to 5.19 of 5.6 Mb/s",
             unit: "Mb/s",
             holds: values.iter().all(is),
-            surely: values.iter().all(surely),
+            holds_in_ci95: values.iter().all(in_ci95),
             why: format!(
                 "within {:.0}% of what was published: {} of {}; at the highest rate the channel can carry {:.2} Mb/s with headers, its queue holds {:.0} ms on average, and {:.2}% were sent again",
                 100.0 * GOODPUT_TOLERANCE,
@@ -176,8 +176,8 @@ impl<'a> Experiment<'a> {
             ),
             published: "1.45 to 1.65 Mb/s with CUBIC, Westwood and Veno",
             unit: "Mb/s",
-            holds: values.iter().all(|v| v.ours.is(level)),
-            surely: values.iter().all(|v| v.ours.surely(level)),
+            holds: values.iter().all(|v| v.ours.mean_meets(level)),
+            holds_in_ci95: values.iter().all(|v| v.ours.interval_meets(level)),
             why: format!(
                 "the window of 17,520 bytes limits all of them alike: at our mean round-trip time of {rtt:.0} ms it carries {:.2} Mb/s; the published plateau is that of {:.0} to {:.0} ms. The published probe takes {:.0} ms at 1.6 Mb/s, ours {probe:.0}: trains of packets wait longer for each other's late blocks",
                 17_520.0 * 8.0 / rtt / 1000.0,
@@ -189,7 +189,7 @@ impl<'a> Experiment<'a> {
         }
     }
 
-    /// Mb/s from the opening of the connection until the client has the file.
+    /// Mb/s from the start of the connection until the client has the file.
     fn throughput(&self, part: &str, point: usize, size: u64) -> Estimate {
         self.of(part, point, |run| {
             let took = run.flows.first().and_then(|flow| flow.received_s).unwrap_or(f64::NAN);
@@ -197,7 +197,7 @@ impl<'a> Experiment<'a> {
         })
     }
     fn files(&self, profile: usize, name: &str) -> Row {
-        let (mut values, mut ordered, mut surely, mut larger_wins) = (Vec::new(), 0, 0, 0);
+        let (mut values, mut ordered, mut clearly_ordered, mut larger_wins) = (Vec::new(), 0, 0, 0);
         let mut gains = Vec::new();
         for (index, (file, size)) in FILES.iter().enumerate() {
             let figures = [
@@ -213,10 +213,11 @@ impl<'a> Experiment<'a> {
                 }
                 _ => false,
             };
-            // The published order. Both windows alone may be alike: a short file never fills the smaller one.
+            // The published order of the accelerated runs. Both windows may give the same: a short file does
+            // not fill them.
             let against = [[figures[0], figures[2]], [figures[1], figures[2]]];
             ordered += usize::from(against.iter().all(|pair| rises(pair)));
-            surely += usize::from(against.iter().all(|pair| clear(pair)));
+            clearly_ordered += usize::from(against.iter().all(|pair| clear(pair)));
             larger_wins += usize::from(rises(&figures[..2]));
             if let (Some(direct), Some(fast)) = (figures[1].mean, figures[2].mean) {
                 gains.push(format!("{file} {:+.0}%", 100.0 * (fast / direct - 1.0)));
@@ -234,7 +235,7 @@ impl<'a> Experiment<'a> {
             published: "accelerated (17 KB window) above both windows at every size",
             unit: "Mb/s",
             holds: ordered == FILES.len(),
-            surely: surely == FILES.len(),
+            holds_in_ci95: clearly_ordered == FILES.len(),
             why: format!(
                 "accelerated above both at {ordered} of {} sizes, the larger window above the smaller at {larger_wins}; against 64 KB: {}",
                 FILES.len(),
@@ -263,8 +264,8 @@ impl<'a> Experiment<'a> {
             quantity: String::from("LTE, UDP goodput in four signal conditions"),
             published: "81, 80, 55 and 50 Mb/s",
             unit: "Mb/s",
-            holds: values.iter().all(|v| v.ours.is(near(v))),
-            surely: values.iter().all(|v| v.ours.surely(near(v))),
+            holds: values.iter().all(|v| v.ours.mean_meets(near(v))),
+            holds_in_ci95: values.iter().all(|v| v.ours.interval_meets(near(v))),
             values,
             why: format!(
                 "a condition is a mean rate ({}), chosen for this row; everything else is as the probe calibrated it",
@@ -295,10 +296,10 @@ impl<'a> Experiment<'a> {
             quantity: String::from("LTE, goodput of plain TCP (CUBIC) in the same conditions"),
             published: "34, 36, 30 and 27 Mb/s: 42 to 55% of UDP",
             unit: "Mb/s",
-            holds: values[0].ours.is(|x| (30.0..=44.0).contains(&x))
-                && shares.iter().all(|share| share.is(low)),
-            surely: values[0].ours.surely(|x| (30.0..=44.0).contains(&x))
-                && shares.iter().all(|share| share.surely(low)),
+            holds: values[0].ours.mean_meets(|x| (30.0..=44.0).contains(&x))
+                && shares.iter().all(|share| share.mean_meets(low)),
+            holds_in_ci95: values[0].ours.interval_meets(|x| (30.0..=44.0).contains(&x))
+                && shares.iter().all(|share| share.interval_meets(low)),
             why: format!(
                 "holds with 30 to 44 Mb/s in the best condition and 37 to 67% of UDP in all: {}; losses that no congestion causes keep the window small, {:.2}% of segments were sent again and the queue holds {:.0} ms in the best one",
                 shown.join(", "),
@@ -326,9 +327,9 @@ impl<'a> Experiment<'a> {
             });
         }
         let least = if profile == 0 { 91.0 } else { 97.0 };
-        let enough = |v: &Value| v.ours.is(|x| x >= least);
-        let (holds, surely) =
-            (shares.iter().all(enough), shares.iter().all(|v| v.ours.surely(|x| x >= least)));
+        let enough = |v: &Value| v.ours.mean_meets(|x| x >= least);
+        let (holds, holds_in_ci95) =
+            (shares.iter().all(enough), shares.iter().all(|v| v.ours.interval_meets(|x| x >= least)));
         values.extend(shares);
         Row {
             id: if profile == 0 { "2f" } else { "2f-adaptive" },
@@ -336,7 +337,7 @@ impl<'a> Experiment<'a> {
             published: "74, 73, 53 and 47 Mb/s: 91 to 96% of UDP",
             unit: "Mb/s",
             holds,
-            surely,
+            holds_in_ci95,
             why: format!(
                 "holds with {least:.0}% of UDP or more in all conditions; in the best one {:.2}% of segments were sent again, the queue holds {:.0} ms on average (95th percentile {:.0}) and the round-trip time is {:.0} ms",
                 self.mean(PART, point(0), |run| 100.0 * run.totals.retransmission_share),
@@ -360,8 +361,8 @@ impl<'a> Experiment<'a> {
             ),
             published: "about 5 Mb/s against about 1.5",
             unit: "Mb/s",
-            holds: gain.is(more) && with.is(|x| x >= 4.5),
-            surely: gain.surely(more) && with.surely(|x| x >= 4.5),
+            holds: gain.mean_meets(more) && with.mean_meets(|x| x >= 4.5),
+            holds_in_ci95: gain.interval_meets(more) && with.interval_meets(|x| x >= 4.5),
             values: vec![
                 Value { name: "with".into(), published: Some(5.0), ours: with },
                 Value { name: "without".into(), published: Some(1.5), ours: without },

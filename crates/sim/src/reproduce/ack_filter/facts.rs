@@ -1,47 +1,14 @@
-//! Why a row is as it is: sentences from counters.
+//! Explanations of rows: sentences from counters.
 
-use super::{ACK_BYTES, Experiment, OPT, SCHEMES};
+use super::experiment::{ACK_BYTES, Experiment, OPT, SCHEMES};
 use crate::results::StationResult;
-use crate::scenario::{Hop, Scenario};
-use paceline_ran::resource_blocks;
 
-/// A resource is the limit from this share of its capacity on.
-const FULL: f64 = 0.9;
-
-/// What the network offers, for saying what limits it.
-#[derive(Clone, Copy, Debug)]
-pub struct Network {
-    /// Payload bytes of a segment.
-    pub segment: f64,
-    /// Header bytes of a segment: S_header.
-    pub header: f64,
-    /// Rate of the narrowest hop, Mb/s, those of all cells together where each has its own; none without hops.
-    pub hop_mbps: Option<f64>,
-    /// Share of the uplink's resource blocks that data can use: the rest is PUCCH.
-    pub uplink_for_data: f64,
-    /// Scheduling request occasions of a station, per second.
-    pub sr_occasions_per_s: f64,
-}
-
-impl Network {
-    /// Of a scenario.
-    pub fn of(scenario: &Scenario) -> Self {
-        let cell = &scenario.cell;
-        let uplink = resource_blocks(cell.uplink_bandwidth.unwrap_or(cell.bandwidth).0 / 1000).unwrap_or(100);
-        let times = |hop: &Hop| if hop.per_cell { scenario.served_cells() as u64 } else { 1 };
-        let narrowest = scenario.core.hops.iter().map(|hop| hop.rate.0 * times(hop)).min();
-        Self {
-            segment: scenario.tcp.segment_size.0 as f64,
-            header: scenario.ack_filter.header.0 as f64,
-            hop_mbps: narrowest.map(|rate| rate as f64 / 1e6),
-            uplink_for_data: 1.0 - f64::from(cell.pucch_prb) / f64::from(uplink),
-            sr_occasions_per_s: 1000.0 / cell.sr_period.as_millis().max(1) as f64,
-        }
-    }
-}
+/// Share of its capacity from which on a resource counts as used up. Chosen: scheduling leaves a few percent
+/// unused.
+const FULL_SHARE: f64 = 0.9;
 
 impl Experiment<'_> {
-    /// Which resource is used up, and how far the others are.
+    /// The resources that are used up, and the use of all.
     pub(super) fn limit(&self, scheme: usize, stations: u64) -> String {
         let (t, network) = (self.mean(scheme, stations), &self.network);
         let uplink = t.uplink_prb_share / network.uplink_for_data;
@@ -56,9 +23,9 @@ impl Experiment<'_> {
             ("the scheduling request occasions", requests),
         ];
         let full: Vec<&str> =
-            resources.iter().filter(|(_, share)| *share >= FULL).map(|(name, _)| *name).collect();
+            resources.iter().filter(|(_, share)| *share >= FULL_SHARE).map(|(name, _)| *name).collect();
         let limit = match full[..] {
-            [] => format!("no resource is used to {:.0}%", 100.0 * FULL),
+            [] => format!("no resource is used to {:.0}%", 100.0 * FULL_SHARE),
             _ => format!("used up: {}", full.join(" and ")),
         };
         let hop = hop.map_or(String::new(), |share| format!(", hop {:.0}%", 100.0 * share));
@@ -75,7 +42,7 @@ impl Experiment<'_> {
         )
     }
 
-    /// The thresholds that the stations' mean downlink blocks give.
+    /// The per-station optimal thresholds that follow from the stations' mean downlink transport blocks.
     pub(super) fn optimum(&self, stations: u64) -> String {
         let acks = 2.0 * (self.network.segment + self.network.header);
         let of = |station: &StationResult| (station.downlink_block_bytes / acks).floor().max(1.0);
@@ -89,6 +56,7 @@ impl Experiment<'_> {
         )
     }
 
+    /// Share of the ACKs that a scheme discards.
     pub(super) fn discarded(&self, scheme: usize, stations: u64) -> String {
         let t = self.mean(scheme, stations);
         let share = if t.acks_in_per_s > 0.0 { t.acks_discarded_per_s / t.acks_in_per_s } else { 0.0 };

@@ -1,5 +1,6 @@
+use super::rows::stations_served;
 use super::*;
-use crate::results::{RadioDelays, StationResult};
+use crate::results::{RadioDelays, RunResult, StationResult, Totals};
 
 const NETWORK: Network = Network {
     segment: 536.0,
@@ -9,7 +10,7 @@ const NETWORK: Network = Network {
     sr_occasions_per_s: 100.0,
 };
 
-/// A run in which station `i` sends `acks[i]` ACKs and gets `goodput[i]` Mb/s.
+/// A run in which station `i` sends `acks[i]` ACKs and has a goodput of `goodput[i]` Mb/s.
 fn run(seed: u64, acks: &[u64], goodput: &[f64], uplink: f64) -> RunResult {
     let station = |(index, (acks, goodput)): (usize, (&u64, &f64))| StationResult {
         station: index,
@@ -48,8 +49,8 @@ fn run(seed: u64, acks: &[u64], goodput: &[f64], uplink: f64) -> RunResult {
     }
 }
 
-/// Two stations stand for all; `goodput(scheme, stations)` and `acks(scheme)` are theirs in seed 1. Everything is
-/// double in seed 2, which changes no ratio.
+/// Runs with two stations each, whose figures are `goodput(scheme, stations)` and `acks(scheme)` with seed 1.
+/// Seed 2 doubles all figures, which changes no ratio.
 fn points(goodput: fn(usize, u64) -> [f64; 2], acks: fn(usize) -> [u64; 2]) -> Vec<Vec<RunResult>> {
     let point = |scheme: usize, stations: u64| {
         let (goodput, acks) = (goodput(scheme, stations), acks(scheme));
@@ -59,7 +60,7 @@ fn points(goodput: fn(usize, u64) -> [f64; 2], acks: fn(usize) -> [u64; 2]) -> V
     schemes.flat_map(|scheme| STATIONS.map(|stations| point(scheme, stations))).collect()
 }
 
-/// As published: more goodput and fewer ACKs from scheme to scheme, and fairer.
+/// Runs as published: from scheme to scheme more goodput, fewer ACKs and a fairer distribution.
 fn as_published() -> Vec<Vec<RunResult>> {
     let goodput = |scheme: usize, stations: u64| {
         if stations == 10 {
@@ -76,15 +77,15 @@ fn close(ours: Option<f64>, expected: f64) {
 }
 
 #[test]
-fn every_row_holds_where_things_are_as_published() {
+fn every_row_holds_for_runs_as_published() {
     let points = as_published();
     let rows = Experiment::new(NETWORK, &points).rows();
     let ids: Vec<&str> = rows.iter().map(|row| row.id).collect();
     assert_eq!(ids, ["1a", "1b", "1c", "1d", "1e", "1f", "1g", "1h", "1i"]);
     for row in &rows {
         assert!(row.holds, "{row:?}");
-        // Seed 2 doubles everything: what is no ratio has a wide interval.
-        assert_eq!(row.surely, row.id != "1g", "{row:?}");
+        // Seed 2 doubles all figures: the value of 1g, which is no ratio, has a wide interval.
+        assert_eq!(row.holds_in_ci95, row.id != "1g", "{row:?}");
         assert!(row.values.iter().all(|v| v.ours.mean.is_some() && v.ours.half.is_some()), "{row:?}");
     }
 }
@@ -97,7 +98,7 @@ fn ratios_are_paired_by_seed() {
     close(rows[1].values[1].ours.mean, 100.0 * (250.0 / 600.0 - 1.0));
     close(rows[2].values[0].ours.mean, 100.0 * (750.0 / 2000.0 - 1.0));
     close(rows[2].values[1].ours.mean, -75.0);
-    // Seed 2 has twice of everything: the ratio is the same in both, so that its interval is nothing.
+    // Seed 2 doubles all figures: the ratio is the same with both, and its interval has no width.
     close(rows[2].values[0].ours.half, 0.0);
     close(rows[3].values[0].ours.mean, 30.0);
     close(rows[3].values[1].ours.mean, 100.0 * (26.0 / 24.0 - 1.0));
@@ -114,7 +115,7 @@ fn jain_counts_the_stations_of_a_sector() {
 }
 
 #[test]
-fn rows_fail_where_directions_turn() {
+fn rows_fail_for_runs_of_the_opposite_direction() {
     let goodput = |scheme: usize, stations: u64| [20.0 + stations as f64 / 10.0, 8.0 - 2.0 * scheme as f64];
     let points = points(goodput, |scheme| [100 + scheme as u64, 100]);
     let rows = Experiment::new(NETWORK, &points).rows();
@@ -123,28 +124,28 @@ fn rows_fail_where_directions_turn() {
 }
 
 #[test]
-fn why_names_the_resource_that_is_used_up() {
+fn explanations_name_the_resource_that_is_used_up() {
     let points = as_published();
     let row = &Experiment::new(NETWORK, &points).rows()[0];
     assert!(row.why.contains("used up: the uplink's resource blocks ("), "{}", row.why);
     assert!(row.why.contains("uplink blocks 94%"), "{}", row.why);
     let rows = Experiment::new(NETWORK, &points).rows();
-    // 2400 bytes per block are the ACKs of two pairs of segments.
+    // A block of 2400 bytes has four segments: two delayed ACKs.
     assert!(rows[1].why.contains("2.0 on average (2 to 2)"), "{}", rows[1].why);
 }
 
 #[test]
-fn nothing_measured_is_neither_a_number_nor_a_success() {
+fn rows_without_measurements_have_no_numbers_and_do_not_hold() {
     let points = points(|_, _| [0.0, 0.0], |_| [0, 0]);
     for row in Experiment::new(NETWORK, &points).rows() {
         let text = row.to_json().to_string() + &row.why;
         assert!(!text.contains("NaN") && !text.contains("inf"), "{text}");
-        assert!(!row.holds && !row.surely, "{row:?}");
+        assert!(!row.holds && !row.holds_in_ci95, "{row:?}");
     }
 }
 
 #[test]
-fn stations_served_lie_on_the_line_between_two_numbers() {
+fn stations_served_are_interpolated_between_the_numbers_of_the_experiment() {
     assert_eq!(stations_served(&[30.0, 30.0, 25.0, 20.0, 20.0, 20.0]), 30.0);
     assert_eq!(stations_served(&[20.0, 30.0, 30.0, 20.0, 20.0, 20.0]), 35.0);
     assert_eq!(stations_served(&[30.0; 6]), 60.0);

@@ -1,54 +1,20 @@
-//! Y. Ohta et al., "Controlling TCP ACK Transmission", IEEE CSCN 2018: the published quantities 1a to 1i from runs of
-//! four schemes with 10 to 60 stations.
-//!
-//! Ratios are taken seed by seed, where both schemes have the same stations in the same places, and then averaged. A
-//! row holds if the published direction does; what limits a run is said from its counters.
+//! Rows 1a to 1i of the comparison.
 
-mod facts;
-
-pub use facts::Network;
-
-use super::{Estimate, Row, Value};
+use super::experiment::{ACK_BYTES, BASIC, Experiment, GRANTED, HYBRID, OPT, SCHEMES, STATIONS};
+use crate::reproduce::{Estimate, Row, Value};
 use crate::results::{RunResult, Totals, jain, mean_and_ci95};
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
-/// The schemes, as a scenario names them.
-pub const SCHEMES: [&str; 4] = ["basic", "granted", "hybrid(6)", "hybrid-opt"];
-/// The numbers of stations.
-pub const STATIONS: [u64; 6] = [10, 20, 30, 40, 50, 60];
-
-const BASIC: usize = 0;
-const GRANTED: usize = 1;
-const HYBRID: usize = 2;
-const OPT: usize = 3;
-/// Changes of a throughput within this many percent count as "almost the same" and as "saturated".
+/// Largest change of a throughput that counts as "almost the same" and as "saturated", percent. Chosen: the
+/// publication gives no number.
 const SAME_PERCENT: f64 = 5.0;
-/// The total of row 1g, Mb/s.
+/// Total throughput of row 1g, as published, Mb/s.
 const TOTAL_MBPS: f64 = 25.0;
-/// An ACK at the serving gateway: IPv4 and TCP with timestamps.
-const ACK_BYTES: f64 = 52.0;
+/// Number of eNBs behind the serving gateway of row 1i, as published.
 const ENBS: f64 = 1000.0;
 
-/// The runs of the experiment.
-pub struct Experiment<'a> {
-    network: Network,
-    /// Scheme by scheme, and for each the numbers of stations; the runs in the order of their seeds.
-    runs: Vec<Vec<&'a [RunResult]>>,
-}
-
-impl<'a> Experiment<'a> {
-    /// `points` holds the runs of every scheme and number of stations, in the order of [`SCHEMES`] and [`STATIONS`],
-    /// the number of stations changing fastest.
-    ///
-    /// # Panics
-    /// If there are not as many.
-    pub fn new(network: Network, points: &'a [Vec<RunResult>]) -> Self {
-        assert_eq!(points.len(), SCHEMES.len() * STATIONS.len(), "a point per scheme and number of stations");
-        let runs = points.chunks(STATIONS.len());
-        Self { network, runs: runs.map(|runs| runs.iter().map(Vec::as_slice).collect()).collect() }
-    }
-
+impl Experiment<'_> {
     /// Rows 1a to 1i.
     pub fn rows(&self) -> Vec<Row> {
         vec![
@@ -64,27 +30,6 @@ impl<'a> Experiment<'a> {
         ]
     }
 
-    fn at(&self, scheme: usize, stations: u64) -> &'a [RunResult] {
-        let place = STATIONS.iter().position(|n| *n == stations).expect("a number of the experiment");
-        self.runs[scheme][place]
-    }
-
-    /// Change of a total from scheme `b` to scheme `a` in percent, paired by seed.
-    fn change(&self, (a, b): (usize, usize), stations: u64, of: fn(&Totals) -> f64) -> Estimate {
-        let pairs = self.at(a, stations).iter().zip(self.at(b, stations));
-        Estimate::of(pairs.map(|(a, b)| 100.0 * (of(&a.totals) / of(&b.totals) - 1.0)))
-    }
-
-    /// Seed by seed, the largest reduction of the ACKs that a station sends, in percent (negative).
-    fn largest_reduction(&self, (a, b): (usize, usize), stations: u64) -> Estimate {
-        let pairs = self.at(a, stations).iter().zip(self.at(b, stations));
-        Estimate::of(pairs.map(|(a, b)| {
-            let stations = a.stations.iter().zip(&b.stations).filter(|(_, b)| b.acks_sent > 0);
-            let changes = stations.map(|(a, b)| 100.0 * (a.acks_sent as f64 / b.acks_sent as f64 - 1.0));
-            changes.fold(f64::INFINITY, f64::min)
-        }))
-    }
-
     fn throughput(&self) -> Row {
         let changes =
             [GRANTED, HYBRID, OPT].map(|scheme| self.change((scheme, BASIC), 10, |t| t.goodput_mbps));
@@ -96,8 +41,10 @@ impl<'a> Experiment<'a> {
             published: "almost the same in all schemes",
             unit: "%",
             values: values.map(|(name, ours)| Value { name, published: None, ours }).collect(),
-            holds: changes.iter().all(|change| change.is(|percent| percent.abs() <= SAME_PERCENT)),
-            surely: changes.iter().all(|change| change.surely(|percent| percent.abs() <= SAME_PERCENT)),
+            holds: changes.iter().all(|change| change.mean_meets(|percent| percent.abs() <= SAME_PERCENT)),
+            holds_in_ci95: changes
+                .iter()
+                .all(|change| change.interval_meets(|percent| percent.abs() <= SAME_PERCENT)),
             why: format!(
                 "\"the same\" means within {SAME_PERCENT:.0}%; {}; {}",
                 self.limit(BASIC, 10),
@@ -134,22 +81,24 @@ impl<'a> Experiment<'a> {
             },
         ];
         let quantity = format!("ACKs sent, {} against {}, 10 stations", SCHEMES[a], SCHEMES[b]);
-        let (holds, surely) = (ours.is(|percent| percent < 0.0), ours.surely(|percent| percent < 0.0));
-        Row { id, quantity, published, unit: "%", values, holds, surely, why }
+        let (holds, holds_in_ci95) =
+            (ours.mean_meets(|percent| percent < 0.0), ours.interval_meets(|percent| percent < 0.0));
+        Row { id, quantity, published, unit: "%", values, holds, holds_in_ci95, why }
     }
 
     fn total_throughput(&self) -> Row {
         let goodput = |t: &Totals| t.goodput_mbps;
         let mut why = String::new();
-        let (mut holds, mut surely) = (true, true);
+        let (mut holds, mut holds_in_ci95) = (true, true);
         for other in [BASIC, GRANTED] {
             let changes: Vec<(u64, Estimate)> =
                 STATIONS[1..].iter().map(|n| (*n, self.change((OPT, other), *n, goodput))).collect();
-            let above = |(_, change): &&(u64, Estimate)| change.is(|percent| percent > 0.0);
-            let clearly = changes.iter().filter(|(_, change)| change.surely(|percent| percent > 0.0)).count();
-            let above = changes.iter().filter(above).count();
+            let is_above = |(_, change): &&(u64, Estimate)| change.mean_meets(|percent| percent > 0.0);
+            let clearly =
+                changes.iter().filter(|(_, change)| change.interval_meets(|percent| percent > 0.0)).count();
+            let above = changes.iter().filter(is_above).count();
             holds &= above == changes.len();
-            surely &= clearly == changes.len();
+            holds_in_ci95 &= clearly == changes.len();
             let best =
                 changes.iter().max_by(|a, b| a.1.mean.unwrap_or(0.0).total_cmp(&b.1.mean.unwrap_or(0.0)));
             if let Some((stations, Estimate { mean: Some(percent), .. })) = best {
@@ -173,7 +122,7 @@ impl<'a> Experiment<'a> {
             unit: "%",
             values: vec![value(BASIC, 59.1), value(GRANTED, 11.9)],
             holds,
-            surely,
+            holds_in_ci95,
             why: why + &format!("{}; {}", self.limit(BASIC, 40), self.limit(OPT, 40)),
         }
     }
@@ -188,8 +137,8 @@ impl<'a> Experiment<'a> {
             published: "-21.4%",
             unit: "%",
             values: vec![Value { name: "all stations".into(), published: Some(-21.4), ours }],
-            holds: ours.is(|percent| percent < 0.0),
-            surely: ours.surely(|percent| percent < 0.0),
+            holds: ours.mean_meets(|percent| percent < 0.0),
+            holds_in_ci95: ours.interval_meets(|percent| percent < 0.0),
             why: format!("{data}{}; {}", self.discarded(OPT, 40), self.limit(OPT, 40)),
         }
     }
@@ -207,8 +156,10 @@ impl<'a> Experiment<'a> {
             quantity: String::from("total throughput, 60 stations against 40"),
             published: "saturates or falls in all schemes",
             unit: "%",
-            holds: values.iter().all(|value| value.ours.is(|percent| percent <= SAME_PERCENT)),
-            surely: values.iter().all(|value| value.ours.surely(|percent| percent <= SAME_PERCENT)),
+            holds: values.iter().all(|value| value.ours.mean_meets(|percent| percent <= SAME_PERCENT)),
+            holds_in_ci95: values
+                .iter()
+                .all(|value| value.ours.interval_meets(|percent| percent <= SAME_PERCENT)),
             values,
             why: format!(
                 "\"saturates\" means at most {SAME_PERCENT:+.0}% for half as many stations again; {}; {}",
@@ -249,8 +200,8 @@ impl<'a> Experiment<'a> {
             quantity: format!("stations that a cell serves at a total of {TOTAL_MBPS:.0} Mb/s"),
             published: "about 30 with basic, 60 with hybrid-opt",
             unit: "stations",
-            holds: difference.is(|stations| stations > 0.0),
-            surely: difference.surely(|stations| stations > 0.0),
+            holds: difference.mean_meets(|stations| stations > 0.0),
+            holds_in_ci95: difference.interval_meets(|stations| stations > 0.0),
             values: vec![basic, opt],
             why,
         }
@@ -274,15 +225,15 @@ impl<'a> Experiment<'a> {
             }));
         }
         let every = |of: fn(&Estimate) -> bool| count > 0 && steps.iter().flatten().all(of);
-        let up = |step: &[Estimate]| step.iter().filter(|step| step.is(|step| step > 0.0)).count();
+        let up = |step: &[Estimate]| step.iter().filter(|step| step.mean_meets(|step| step > 0.0)).count();
         let uplink = ORDER.map(|scheme| 100.0 * self.mean(scheme, 40).uplink_prb_share);
         Row {
             id: "1h",
             quantity: String::from("Jain index per sector, 40 stations"),
             published: "basic < granted < hybrid-opt in every sector",
             unit: "",
-            holds: every(|step| step.is(|step| step > 0.0)),
-            surely: every(|step| step.surely(|step| step > 0.0)),
+            holds: every(|step| step.mean_meets(|step| step > 0.0)),
+            holds_in_ci95: every(|step| step.interval_meets(|step| step > 0.0)),
             values,
             why: format!(
                 "granted is above basic in {} of {count}, hybrid-opt above granted in {}; uplink blocks used: {:.0}% / {:.0}% / {:.0}%; {}",
@@ -309,8 +260,8 @@ impl<'a> Experiment<'a> {
             quantity: String::from("ACK bit rate at the serving gateway, 1000 eNBs with 10 stations"),
             published: "866.4 Mb/s with basic, 397.2 Mb/s with hybrid-opt",
             unit: "Mb/s",
-            holds: change.is(|percent| percent < 0.0),
-            surely: change.surely(|percent| percent < 0.0),
+            holds: change.mean_meets(|percent| percent < 0.0),
+            holds_in_ci95: change.interval_meets(|percent| percent < 0.0),
             values: vec![basic, opt],
             why: format!(
                 "ACKs of {ACK_BYTES:.0} bytes; {:.1} Mb/s of data with basic and {:.1} Mb/s with hybrid-opt cause {:.0} and {:.0} ACKs/s; {}",
@@ -322,15 +273,11 @@ impl<'a> Experiment<'a> {
             ),
         }
     }
-
-    fn mean(&self, scheme: usize, stations: u64) -> Totals {
-        mean_and_ci95(self.at(scheme, stations)).0
-    }
 }
 
-/// The most stations with the total of row 1g, on straight lines between the numbers of the experiment; zero where the
-/// total is nowhere reached.
-fn stations_served(totals: &[f64]) -> f64 {
+/// Largest number of stations at which the total throughput is that of row 1g, interpolated linearly between
+/// the numbers of the experiment; zero if no total reaches it.
+pub(super) fn stations_served(totals: &[f64]) -> f64 {
     let points: Vec<(f64, f64)> = STATIONS.iter().map(|n| *n as f64).zip(totals.iter().copied()).collect();
     let Some(index) = points.iter().rposition(|(_, total)| *total >= TOTAL_MBPS) else { return 0.0 };
     let (stations, total) = points[index];
@@ -340,7 +287,7 @@ fn stations_served(totals: &[f64]) -> f64 {
     }
 }
 
-/// Jain's index of the stations' goodput: sector by sector, one per seed.
+/// Jain's indices of the stations' goodput by sector, one per seed.
 fn jain_per_sector(runs: &[RunResult]) -> BTreeMap<usize, Vec<f64>> {
     let mut indices: BTreeMap<usize, Vec<f64>> = BTreeMap::new();
     for run in runs {
@@ -354,6 +301,3 @@ fn jain_per_sector(runs: &[RunResult]) -> BTreeMap<usize, Vec<f64>> {
     }
     indices
 }
-
-#[cfg(test)]
-mod tests;

@@ -1,15 +1,16 @@
-//! PDCP (TS 36.323): numbers and heads the SDUs of a data radio bearer as they go down to RLC.
+//! PDCP (TS 36.323): numbers the SDUs of a data radio bearer and adds the PDCP header.
 //!
-//! The header is that of a 12-bit sequence number: 2 bytes. Numbering happens when RLC takes the SDU, behind the
-//! buffer above: what an ACK filter or the discard timer (§5.4) takes from there leaves no gap. What RLC has taken
-//! is sent in the same TTI, at least in part, so that the timer no longer concerns it. Left out: ROHC, ciphering.
+//! The header has a 12-bit sequence number: 2 bytes. An SDU gets its number when RLC takes it from the buffer above, so
+//! an SDU that an ACK filter or the discard timer (§5.4) removes from the buffer leaves no gap in the numbers. RLC sends
+//! at least a part of each SDU in the TTI in which it takes it; the discard timer therefore acts on the buffer alone.
+//! Left out: header compression (ROHC) and ciphering.
 
 use paceline_net::{Bytes, Instant, Packet, SduQueue};
 
-/// PDCP header with a 12-bit sequence number (TS 36.323 §6.2.4).
-pub const HEADER: u32 = 2;
+/// Bytes of the PDCP header with a 12-bit sequence number (TS 36.323 §6.2.4).
+pub const HEADER_BYTES: u32 = 2;
 
-/// An SDU with its number.
+/// A PDCP PDU: an SDU with its number.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Pdu {
     /// COUNT: hyper frame number and sequence number.
@@ -19,9 +20,9 @@ pub struct Pdu {
 }
 
 impl Pdu {
-    /// Length with the PDCP header.
+    /// Length in bytes with the PDCP header.
     pub fn bytes(&self) -> u32 {
-        self.packet.len + HEADER
+        self.packet.len + HEADER_BYTES
     }
 }
 
@@ -39,8 +40,8 @@ impl Tx {
         self.next_count = self.next_count.wrapping_add(1);
         Some(Pdu { count, packet })
     }
-    /// Data available for transmission in the buffer above (TS 36.323 §4.5): SDUs with their headers to be.
+    /// Data available for transmission in the buffer above (TS 36.323 §4.5): SDUs with the headers they will get.
     pub fn available(&self, above: &dyn SduQueue) -> Bytes {
-        above.bytes() + Bytes(u64::from(HEADER) * above.packets() as u64)
+        above.bytes() + Bytes(u64::from(HEADER_BYTES) * above.packets() as u64)
     }
 }

@@ -1,82 +1,86 @@
-//! PRB
+//! Physical resource blocks (PRBs, TS 36.211 §6.2.3): sets of them, their number in a carrier, and the numbers that an
+//! allocation may have.
+//!
+//! Downlink allocations consist of resource block groups (type 0, TS 36.213 §7.1.6.1); uplink allocations have a
+//! number of PRBs that the transform precoder allows (TS 36.211 §5.3.3). A set holds at most 128 PRBs: one LTE carrier.
 
 use std::ops::Range;
 
-/// Bandwidth of a resource block in Hz.
+/// Bandwidth of a PRB in Hz: 12 subcarriers of 15 kHz (TS 36.211 §6.2.3).
 pub const PRB_HZ: f64 = 180e3;
-/// Most blocks of a set.
-pub const MAX_BLOCKS: usize = 128;
+/// Largest number of PRBs in a [`PrbSet`]. Follows from its `u128`; an LTE carrier has at most 110 (TS 36.211 §6.2.1).
+pub const MAX_PRBS: usize = 128;
 
-/// A set of resource blocks of one carrier, at most 128.
+/// A set of PRBs of one carrier, at most [`MAX_PRBS`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct PrbSet(u128);
 
 impl PrbSet {
-    /// No block.
+    /// The empty set.
     pub const NONE: Self = Self(0);
 
-    /// The set with these bits.
+    /// The set with these bits: PRB 0 in the lowest bit.
     pub(crate) fn from_bits(bits: u128) -> Self {
         Self(bits)
     }
-    /// One bit per block, the lowest block in the lowest bit.
+    /// One bit per PRB, PRB 0 in the lowest bit.
     pub(crate) fn bits(self) -> u128 {
         self.0
     }
-    /// `count` blocks from `first` on.
+    /// `count` PRBs from `first` on.
     pub fn range(first: u32, count: u32) -> Self {
         let ones = if count >= 128 { u128::MAX } else { (1 << count) - 1 };
         Self(ones << first)
     }
-    /// The blocks of both sets.
+    /// The PRBs of both sets.
     #[must_use]
     pub fn with(self, other: Self) -> Self {
         Self(self.0 | other.0)
     }
-    /// The blocks of this set that are not in the other.
+    /// The PRBs of this set that are not in the other.
     #[must_use]
     pub fn without(self, other: Self) -> Self {
         Self(self.0 & !other.0)
     }
-    /// Its lowest `count` blocks; fewer if it has fewer.
+    /// The lowest `count` PRBs of the set; all if the set has fewer.
     #[must_use]
     pub fn lowest(self, mut count: u32) -> Self {
-        // Run by run: blocks mostly lie side by side.
+        // Run by run: PRBs of an allocation are mostly adjacent.
         let (mut rest, mut taken) = (self, Self::NONE);
         while count > 0 && !rest.is_empty() {
             let first = rest.0.trailing_zeros();
             let run = (!(rest.0 >> first)).trailing_zeros().min(count);
-            let blocks = Self::range(first, run);
-            (taken, rest, count) = (taken.with(blocks), rest.without(blocks), count - run);
+            let prbs = Self::range(first, run);
+            (taken, rest, count) = (taken.with(prbs), rest.without(prbs), count - run);
         }
         taken
     }
-    /// Whether a block is in it.
-    pub fn contains(self, block: u32) -> bool {
-        self.0 >> block & 1 == 1
+    /// Whether the set contains `prb`.
+    pub fn contains(self, prb: u32) -> bool {
+        self.0 >> prb & 1 == 1
     }
-    /// Number of blocks.
+    /// Number of PRBs.
     pub fn len(self) -> u32 {
         self.0.count_ones()
     }
-    /// Whether no block is in it.
+    /// Whether the set is empty.
     pub fn is_empty(self) -> bool {
         self.0 == 0
     }
-    /// The groups of so many blocks from the first to the last with any of its blocks; none for no block.
-    pub fn span(self, group: usize) -> Range<usize> {
+    /// The groups of `group` PRBs from the first to the last one that the set touches; `0..0` for the empty set.
+    pub fn group_span(self, group: usize) -> Range<usize> {
         if self.is_empty() {
             return 0..0;
         }
         let last = u128::BITS - 1 - self.0.leading_zeros();
         self.0.trailing_zeros() as usize / group..last as usize / group + 1
     }
-    /// How many of its blocks lie in each group of so many, at most 4, from the group `first` to the last with any.
-    pub fn groups(self, group: u32, first: usize) -> impl Iterator<Item = u32> {
-        // Not every processor counts bits in one step, and groups are small.
+    /// Number of the set's PRBs in each group of `group` PRBs (at most 4), from the group `first` to the last touched.
+    pub fn counts_per_group(self, group: u32, first: usize) -> impl Iterator<Item = u32> {
+        // A table, since not every processor counts bits in one instruction.
         const ONES: [u8; 16] = [0, 1, 1, 2, 1, 2, 2, 3, 1, 2, 2, 3, 2, 3, 3, 4];
-        debug_assert!(group <= 4, "TS 36.213 Table 7.1.6.1-1 has groups of up to 4 blocks");
-        // A word at a time, of which every size of group is a divisor.
+        debug_assert!(group <= 4, "TS 36.213 Table 7.1.6.1-1 has groups of up to 4 PRBs");
+        // Bits taken at a time. Chosen: the largest multiple of 1, 2, 3 and 4 in a u64.
         const WORD: u32 = 60;
         let (mut rest, mask) = (self.0 >> (first as u32 * group), (1 << group) - 1);
         let (mut word, mut left) = (0, 0);
@@ -85,24 +89,24 @@ impl PrbSet {
                 (word, left) = (rest as u64 & ((1 << WORD) - 1), WORD / group);
                 rest >>= WORD;
             }
-            let blocks = (word != 0 || rest != 0).then(|| u32::from(ONES[(word & mask) as usize & 15]));
+            let count = (word != 0 || rest != 0).then(|| u32::from(ONES[(word & mask) as usize & 15]));
             word >>= group;
             left -= 1;
-            blocks
+            count
         })
     }
-    /// Its blocks in ascending order.
-    pub fn blocks(self) -> impl Iterator<Item = usize> {
+    /// The PRBs in ascending order.
+    pub fn iter(self) -> impl Iterator<Item = usize> {
         let mut left = self.0;
         std::iter::from_fn(move || {
-            let block = (left != 0).then(|| left.trailing_zeros() as usize);
+            let prb = (left != 0).then(|| left.trailing_zeros() as usize);
             left &= left.wrapping_sub(1);
-            block
+            prb
         })
     }
 }
 
-/// Resource blocks of a channel bandwidth (TS 36.104 Table 5.6-1).
+/// Number of PRBs of a channel bandwidth in kHz (TS 36.104 Table 5.6-1); none for other bandwidths.
 pub const fn resource_blocks(bandwidth_khz: u64) -> Option<u8> {
     match bandwidth_khz {
         1_400 => Some(6),
@@ -115,8 +119,8 @@ pub const fn resource_blocks(bandwidth_khz: u64) -> Option<u8> {
     }
 }
 
-/// Resource block group size P for a bandwidth (TS 36.213 Table 7.1.6.1-1).
-pub const fn group_size(n_prb: u8) -> u8 {
+/// Resource block group size P in PRBs for a carrier of `n_prb` PRBs (TS 36.213 Table 7.1.6.1-1).
+pub const fn rbg_size(n_prb: u8) -> u8 {
     match n_prb {
         0..=10 => 1,
         11..=26 => 2,
@@ -125,7 +129,7 @@ pub const fn group_size(n_prb: u8) -> u8 {
     }
 }
 
-/// The largest number of resource blocks up to `n_prb` whose only prime factors are 2, 3 and 5.
+/// The largest number of PRBs up to `n_prb` whose prime factors are 2, 3 and 5 alone (TS 36.211 §5.3.3).
 pub const fn precodable(n_prb: u8) -> u8 {
     let mut candidate = n_prb;
     while candidate > 1 {
@@ -160,10 +164,10 @@ mod tests {
     #[test]
     fn sets_of_blocks() {
         let set = PrbSet::range(3, 4).with(PrbSet::range(99, 1));
-        assert_eq!(set.blocks().collect::<Vec<_>>(), [3, 4, 5, 6, 99]);
+        assert_eq!(set.iter().collect::<Vec<_>>(), [3, 4, 5, 6, 99]);
         assert_eq!((set.len(), set.contains(6), set.contains(7), set.is_empty()), (5, true, false, false));
         assert_eq!(PrbSet::range(0, 128).len(), 128);
-        assert_eq!([6, 15, 25, 50, 75, 100].map(group_size), [1, 2, 2, 3, 4, 4]);
+        assert_eq!([6, 15, 25, 50, 75, 100].map(rbg_size), [1, 2, 2, 3, 4, 4]);
     }
 
     #[test]
@@ -175,7 +179,7 @@ mod tests {
                 set = set.with(PrbSet::range(stream.below(100) as u32, stream.below(29) as u32));
             }
             for count in [0, 1, 2, 7, 30, 100, 128] {
-                let walked = set.blocks().take(count as usize);
+                let walked = set.iter().take(count as usize);
                 let expected =
                     walked.fold(PrbSet::NONE, |all, block| all.with(PrbSet::range(block as u32, 1)));
                 assert_eq!(set.lowest(count), expected, "{count} of {set:?}");
@@ -191,13 +195,13 @@ mod tests {
             for _ in 0..2000 {
                 let sets = [0; 3].map(|_| PrbSet::range(stream.below(100) as u32, stream.below(29) as u32));
                 let set = sets[0].with(sets[1]).with(sets[2]);
-                let all: Vec<u32> = set.groups(group, 0).collect();
-                let span = set.span(group as usize);
+                let all: Vec<u32> = set.counts_per_group(group, 0).collect();
+                let span = set.group_span(group as usize);
                 assert_eq!(span.end, all.len());
                 assert!(
                     all[..span.start].iter().all(|blocks| *blocks == 0) && all.get(span.start) != Some(&0)
                 );
-                assert!(set.groups(group, span.start).eq(all[span.start..].iter().copied()));
+                assert!(set.counts_per_group(group, span.start).eq(all[span.start..].iter().copied()));
             }
         }
     }

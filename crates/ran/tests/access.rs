@@ -5,7 +5,7 @@ mod common;
 
 use common::*;
 use paceline_net::{Instant, Node, Output, Stream, Waited};
-use paceline_ran::lte::block_errors::block_error;
+use paceline_ran::lte::block_errors::block_error_db;
 use paceline_ran::lte::mcs::UPLINK;
 use paceline_ran::lte::tbs::transport_block_bits;
 use paceline_ran::{CORE, Cell, CellConfig, Tti, station_port};
@@ -66,7 +66,7 @@ fn lost_requests_make_the_latency_geometric() {
             let late = at.as_millis() - 20 - AFTER_REQUEST;
             assert!(late.is_multiple_of(step), "seed {seed}: {late}");
             // While the grant is on its way no further request goes out: the period is longer.
-            assert_eq!(cell.access(0).requests, 1 + late / step, "seed {seed}");
+            assert_eq!(cell.access(0).scheduling_requests, 1 + late / step, "seed {seed}");
             assert_eq!(cell.access(0).request_wait_ns, (late + 8) * 1_000_000, "seed {seed}");
             lost += late / step;
             none_lost += u64::from(late == 0);
@@ -91,9 +91,16 @@ fn requests_in_vain_lead_to_random_access() {
         let access = cell.access(0);
         let resolved = 54 + 20 * (access.preambles - 1);
         assert_eq!(at, Tti(resolved + 4 + 1 + 2).starts_at(), "seed {seed}");
-        assert_eq!((access.requests, access.request_failures, access.random_accesses), (4, 1, 1));
-        assert_eq!((access.resolved, access.resolved_ttis), (1, resolved - 41), "seed {seed}");
-        assert_eq!((access.collisions, access.access_failures), (0, 0));
+        assert_eq!(
+            (access.scheduling_requests, access.scheduling_request_failures, access.random_accesses),
+            (4, 1, 1)
+        );
+        assert_eq!(
+            (access.contention_resolutions, access.contention_resolution_ttis),
+            (1, resolved - 41),
+            "seed {seed}"
+        );
+        assert_eq!((access.preamble_collisions, access.random_access_failures), (0, 0));
         assert!(cell.connected(0));
     }
 }
@@ -128,12 +135,12 @@ fn a_lone_station_connects_after_the_time_of_the_rules() {
         // The PRACH is in subframe 1; a response window of 10 and four TTIs pass before the next attempt.
         let wait = (11 - phase) % 10;
         let repeated = 20 * (access.preambles - 1);
-        assert_eq!(access.resolved_ttis, wait + repeated + AFTER_PREAMBLE, "seed {seed}");
+        assert_eq!(access.contention_resolution_ttis, wait + repeated + AFTER_PREAMBLE, "seed {seed}");
         // After the set-up the packet waits for a scheduling request.
-        let service = 100 + phase + access.resolved_ttis + 50;
+        let service = 100 + phase + access.contention_resolution_ttis + 50;
         let expected = Tti(service.next_multiple_of(10) + AFTER_REQUEST);
         assert_eq!(at, expected.starts_at(), "seed {seed}");
-        sum += access.resolved_ttis as f64;
+        sum += access.contention_resolution_ttis as f64;
         squares += (repeated * repeated) as f64;
     }
     let mean = sum / RUNS as f64;
@@ -157,7 +164,7 @@ fn stations_of_one_occasion_collide_as_often_as_the_closed_form_says() {
             drain(&mut cell, Instant::from_millis(1));
             for i in 0..count {
                 sent += cell.access(i).preambles;
-                collided += cell.access(i).collisions;
+                collided += cell.access(i).preamble_collisions;
             }
         }
         assert_eq!(sent, runs * count as u64, "all send in subframe 1");
@@ -185,7 +192,7 @@ fn a_crowd_comes_in_whatever_the_prach() {
         let out = drain(&mut cell, Instant::from_millis(10_000));
         assert_eq!(out.len(), 60, "index {prach_index}");
         assert!((0..60).all(|i| cell.connected(i) && cell.held(i) == (0, 0)));
-        let collisions: u64 = (0..60).map(|i| cell.access(i).collisions).sum();
+        let collisions: u64 = (0..60).map(|i| cell.access(i).preamble_collisions).sum();
         assert!(collisions > 0, "60 stations choose among 52 preambles");
         assert_eq!(cell.poll_timeout(), None);
     }
@@ -204,11 +211,15 @@ fn two_stations_with_one_preamble_never_come_in() {
     assert!(out.is_empty());
     for i in 0..2 {
         let access = cell.access(i);
-        assert_eq!(access.collisions, access.preambles);
-        assert!(access.access_failures > 5 && access.resolved == 0, "{access:?}");
+        assert_eq!(access.preamble_collisions, access.preambles);
+        assert!(access.random_access_failures > 5 && access.contention_resolutions == 0, "{access:?}");
         // Four transmissions of each Msg3; the last one may be under way.
         let uplink = cell.uplink(i);
-        assert!((3 * uplink.blocks - 3..=3 * uplink.blocks).contains(&uplink.retransmissions), "{uplink:?}");
+        assert!(
+            (3 * uplink.transport_blocks - 3..=3 * uplink.transport_blocks)
+                .contains(&uplink.harq_retransmissions),
+            "{uplink:?}"
+        );
         assert_eq!(cell.held(i), (0, 1));
     }
 }
@@ -222,8 +233,12 @@ fn a_dead_uplink_is_a_radio_link_failure_and_loses_nothing_that_waits() {
     cell.handle_packet(Instant::ZERO, station_port(0), packet(address(0), SERVER, 0));
     assert!(drain(&mut cell, Instant::from_millis(5000)).is_empty());
     let access = cell.access(0);
-    assert_eq!((access.request_failures, cell.uplink(0).radio_link_failures), (1, 1), "{access:?}");
-    assert!(access.access_failures > 3 && access.resolved == 0 && !cell.connected(0));
+    assert_eq!(
+        (access.scheduling_request_failures, cell.uplink(0).radio_link_failures),
+        (1, 1),
+        "{access:?}"
+    );
+    assert!(access.random_access_failures > 3 && access.contention_resolutions == 0 && !cell.connected(0));
     assert_eq!(cell.held(0), (0, 1));
     assert_conserved(&cell, 1);
 }
@@ -245,10 +260,10 @@ fn the_prach_takes_six_blocks_of_its_subframes() {
             }
             drain(&mut cell, now);
             if ms == 1999 {
-                before = cell.uplink(0).prb;
+                before = cell.uplink(0).prbs;
             }
         }
-        cell.uplink(0).prb - before
+        cell.uplink(0).prbs - before
     };
     assert_eq!(share(false, 14), 96_000);
     // Of 96 blocks 90 are left, in one subframe of ten, in five, in all.
@@ -269,21 +284,24 @@ fn harq_repeats_as_often_as_the_curve_and_combining_say() {
             saturate_uplink(&mut cell);
         }
         let stats = cell.uplink(0);
-        assert_eq!(stats.mcs_sum, stats.blocks * mcs as u64);
-        assert!(stats.block_bytes * 8 > stats.blocks * u64::from(bits) * 99 / 100, "blocks are full");
+        assert_eq!(stats.mcs_index_sum, stats.transport_blocks * mcs as u64);
+        assert!(
+            stats.transport_block_bytes * 8 > stats.transport_blocks * u64::from(bits) * 99 / 100,
+            "blocks are full"
+        );
         // The k-th transmission fails with the curve at k times the SINR.
-        let fails = |k: i32| block_error(&UPLINK[mcs], bits, sinr + 10.0 * libm::log10(f64::from(k)));
+        let fails = |k: i32| block_error_db(&UPLINK[mcs], bits, sinr + 10.0 * libm::log10(f64::from(k)));
         let p = [1, 2, 3, 4].map(fails);
         let expected = p[0] + p[0] * p[1] + p[0] * p[1] * p[2];
-        let mean = stats.retransmissions as f64 / stats.blocks as f64;
-        let deviation = (p[0] * (1.0 - p[0]) / stats.blocks as f64).sqrt();
+        let mean = stats.harq_retransmissions as f64 / stats.transport_blocks as f64;
+        let deviation = (p[0] * (1.0 - p[0]) / stats.transport_blocks as f64).sqrt();
         assert!(p[0] > 0.01, "{p:?}");
         assert!((mean - expected).abs() < 4.0 * deviation, "MCS {mcs}: {mean}, by hand {expected}");
         // Synchronous: each repetition is eight TTIs later, but for blocks that are given up or not decoded yet.
-        let undecoded = 8 * 3 * (stats.blocks_lost + 8);
-        let (waited, repeated) = (stats.harq_wait_ttis, 8 * stats.retransmissions);
+        let undecoded = 8 * 3 * (stats.transport_blocks_lost + 8);
+        let (waited, repeated) = (stats.harq_wait_ttis, 8 * stats.harq_retransmissions);
         assert!(waited <= repeated && waited + undecoded >= repeated, "{stats:?}");
-        checked += stats.blocks;
+        checked += stats.transport_blocks;
     }
     assert!(checked > 20_000, "{checked}");
 }
@@ -360,11 +378,14 @@ fn packets_are_conserved_whatever_random_access_does() {
         assert_eq!(entered, left + held, "seed {seed}");
         for i in 0..count {
             let access = cell.access(i);
-            failures += access.access_failures;
-            requests_failed += access.request_failures;
-            collisions += access.collisions;
-            resolved += access.resolved;
-            assert!(access.resolved <= access.random_accesses && access.collisions <= access.preambles);
+            failures += access.random_access_failures;
+            requests_failed += access.scheduling_request_failures;
+            collisions += access.preamble_collisions;
+            resolved += access.contention_resolutions;
+            assert!(
+                access.contention_resolutions <= access.random_accesses
+                    && access.preamble_collisions <= access.preambles
+            );
         }
     }
     assert!(
@@ -386,7 +407,8 @@ fn responses_are_as_many_as_their_window_holds() {
         }
         // Preambles at 1, the window from 4 on, Msg3 6 later: by 21 all first transmissions are out.
         drain(&mut cell, Instant::from_millis(20));
-        let alone = |i: &usize| cell.access(*i).collisions == 0 && cell.uplink(*i).blocks > 0;
+        let alone =
+            |i: &usize| cell.access(*i).preamble_collisions == 0 && cell.uplink(*i).transport_blocks > 0;
         let answered = (0..count).filter(alone).count();
         let places = responses * window as usize;
         assert!(answered <= places && answered * 4 >= places.min(12), "{answered} of {places}");

@@ -4,7 +4,7 @@ mod common;
 
 use common::*;
 use paceline_net::{Bytes, Duration, Instant, Node};
-use paceline_ran::radio::{DeploymentConfig, Load, PowerControl, noise_per_block_dbm};
+use paceline_ran::radio::{DeploymentConfig, Load, PowerControl, noise_per_prb_dbm};
 use paceline_ran::{
     CORE, Cell, CellConfig, HeadroomConfig, LinkStats, Policy, RadioConfig, StationConfig, StationLink,
     station_port,
@@ -49,7 +49,7 @@ fn saturate_some(cell: &mut Cell, stations: &[usize], ms: u64) {
 
 /// Mean MCS of first transmissions; 0 without any.
 fn mean_mcs(stats: &LinkStats) -> f64 {
-    stats.mcs_sum as f64 / stats.blocks.max(1) as f64
+    stats.mcs_index_sum as f64 / stats.transport_blocks.max(1) as f64
 }
 
 #[test]
@@ -110,7 +110,7 @@ fn a_station_out_of_coverage_gets_nothing_and_holds_nothing_up() {
     let mut cell = Cell::new(config, vec![station(0, -20.0, -20.0, 0.0), station(1, 20.0, 15.0, 0.0)], 1);
     saturate_some(&mut cell, &[0, 1], 500);
     drain(&mut cell, Instant::from_millis(2000));
-    assert_eq!((cell.downlink(0).blocks, cell.uplink(0).blocks), (0, 0));
+    assert_eq!((cell.downlink(0).transport_blocks, cell.uplink(0).transport_blocks), (0, 0));
     assert!(cell.downlink(1).bytes_out > 2_000_000 && cell.uplink(1).bytes_out > 500_000);
     assert_eq!(cell.held(1), (0, 0));
     assert_conserved(&cell, 1);
@@ -151,7 +151,7 @@ fn proportional_fairness_shares_time_and_the_best_station_takes_all_by_max_ci() 
     for (name, of) in DIRECTIONS {
         let shares = |policy: Policy| {
             let cell = contention(policy, &sinrs);
-            let blocks = [0, 1, 2].map(|station| of(&cell, station).prb as f64);
+            let blocks = [0, 1, 2].map(|station| of(&cell, station).prbs as f64);
             blocks.map(|of_one| of_one / blocks.iter().sum::<f64>())
         };
         for policy in [Policy::ProportionalFair, Policy::RoundRobin] {
@@ -172,7 +172,7 @@ fn each_direction_has_its_own_scheduler() {
     let mut cell = Cell::new(config, stations, 1);
     saturate(&mut cell);
     let shares = DIRECTIONS.map(|(_, of)| {
-        let blocks = [0, 1].map(|station| of(&cell, station).prb as f64);
+        let blocks = [0, 1].map(|station| of(&cell, station).prbs as f64);
         blocks[1] / (blocks[0] + blocks[1])
     });
     assert!(shares[0] > 0.97 && (shares[1] - 0.5).abs() < 0.03, "{shares:?}");
@@ -192,7 +192,7 @@ fn closed_loop(target_db: f64, seed: u64) -> (Cell, f64) {
 
 #[test]
 fn tpc_commands_bring_the_uplink_to_its_target_by_hand() {
-    let noise_dbm = noise_per_block_dbm(DeploymentConfig::case1().enb_noise_figure_db);
+    let noise_dbm = noise_per_prb_dbm(DeploymentConfig::case1().enb_noise_figure_db);
     let (mut reached, mut limited) = (0, 0);
     for seed in 0..30 {
         for target in [5.0, 12.0, 18.0] {
@@ -230,10 +230,10 @@ fn grants_keep_to_the_power_that_reports_tell_of() {
         // Power for so many blocks, by hand: 23 + 85 - 0.8 loss.
         let exact = libm::pow(10.0, (23.0 + 85.0 - 0.8 * loss) / 10.0);
         saturate_some(&mut cell, &[0], 300);
-        let (prb, grants) = (cell.uplink(0).prb, cell.access(0).grants);
+        let (prb, grants) = (cell.uplink(0).prbs, cell.access(0).grants);
         saturate_some_from(&mut cell, 300, 600);
         let (uplink, access) = (cell.uplink(0), cell.access(0));
-        let blocks = (uplink.prb - prb) as f64 / (300.0);
+        let blocks = (uplink.prbs - prb) as f64 / (300.0);
         // Half a decibel of rounding; the transform precoder takes less of some numbers.
         assert!(blocks <= (exact * 1.123).max(1.0) + 1e-9, "seed {seed}: {blocks} of {exact}");
         assert!(access.grants > grants + 250, "seed {seed}");
@@ -241,13 +241,13 @@ fn grants_keep_to_the_power_that_reports_tell_of() {
         assert!((5..=7).contains(&access.headroom_reports), "seed {seed}: {access:?}");
         if exact < 40.0 {
             limited += 1;
-            assert!(access.power_limited * 10 > access.grants * 8, "seed {seed}: {access:?}");
+            assert!(access.power_limited_grants * 10 > access.grants * 8, "seed {seed}: {access:?}");
         }
         if exact > 60.0 {
-            assert_eq!(access.power_limited, 0, "seed {seed}");
-            assert!(access.block_limited * 10 > access.grants * 8, "seed {seed}: {access:?}");
+            assert_eq!(access.power_limited_grants, 0, "seed {seed}");
+            assert!(access.prb_limited_grants * 10 > access.grants * 8, "seed {seed}: {access:?}");
             // 10 lg 46 of 46 blocks: what the reports of full blocks say, within half a decibel.
-            let headroom = access.headroom_sum as f64 / access.headroom_reports as f64 - 23.0;
+            let headroom = access.headroom_index_sum as f64 / access.headroom_reports as f64 - 23.0;
             assert!(headroom + 1.0 > 23.0 + 85.0 - 0.8 * loss - 10.0 * libm::log10(46.0), "seed {seed}");
         }
     }

@@ -19,7 +19,7 @@ fn the_first_uplink_packet_takes_what_the_timing_rules_say() {
             matches!(out[..], [(at, Output::Transmit(CORE, _))] if at == expected),
             "{arrival_us}: {out:?}"
         );
-        assert_eq!(cell.access(0).requests, 1);
+        assert_eq!(cell.access(0).scheduling_requests, 1);
     }
 }
 
@@ -74,7 +74,7 @@ fn the_outer_loop_never_silences_a_station_that_can_send() {
     let mut cell = Cell::new(config, vec![station(0, 12.0, lowest + 0.1, 0.0)], 1);
     saturate(&mut cell);
     let uplink = cell.uplink(0);
-    assert!(uplink.retransmissions > 0 && uplink.blocks > 800, "{uplink:?}");
+    assert!(uplink.harq_retransmissions > 0 && uplink.transport_blocks > 800, "{uplink:?}");
 }
 
 #[test]
@@ -101,8 +101,8 @@ fn blocks_are_repeated_and_lost_as_often_as_the_curve_says() {
     let mut cell = Cell::new(config(), vec![station(0, 12.0, 8.0, 3.0)], 5);
     saturate(&mut cell);
     for stats in [cell.downlink(0), cell.uplink(0)] {
-        assert!(stats.retransmissions > 20, "{stats:?}");
-        assert!(stats.blocks_lost * 10 < stats.retransmissions, "{stats:?}");
+        assert!(stats.harq_retransmissions > 20, "{stats:?}");
+        assert!(stats.transport_blocks_lost * 10 < stats.harq_retransmissions, "{stats:?}");
     }
 }
 
@@ -230,7 +230,7 @@ fn a_cell_comes_to_rest_whatever_failed_before() {
             assert_eq!(cell.held(index), (0, 0), "seed {seed}");
             for stats in [cell.downlink(index), cell.uplink(index)] {
                 failures += stats.radio_link_failures;
-                given_up += stats.blocks_lost;
+                given_up += stats.transport_blocks_lost;
             }
         }
     }

@@ -34,7 +34,11 @@ fn status_pdus_cost_no_blocks_of_their_own() {
         let mut cell = Cell::new(CellConfig { rlc, ..config() }, vec![station(0, 25.0, 25.0, 0.0)], 1);
         saturate(&mut cell);
         let (down, up) = (cell.downlink(0), cell.uplink(0));
-        ((down.status_pdus, up.status_pdus), (down.blocks, up.blocks), (down.bytes_out, up.bytes_out))
+        (
+            (down.status_pdus, up.status_pdus),
+            (down.transport_blocks, up.transport_blocks),
+            (down.bytes_out, up.bytes_out),
+        )
     };
     let (none, um_blocks, um_bytes) = blocks(RlcConfig::Um);
     let (status, am_blocks, am_bytes) = blocks(RlcConfig::Am(AM));
@@ -72,7 +76,7 @@ fn what_harq_loses_is_repeated() {
             assert!(lens.iter().copied().eq((0..1500).map(|ms| ms % modulus)), "seed {seed}: in order, once");
         }
         for stats in [cell.downlink(0), cell.uplink(0)] {
-            assert!(stats.blocks_lost > 10 && stats.rlc_retransmissions > 10, "{stats:?}");
+            assert!(stats.transport_blocks_lost > 10 && stats.rlc_retransmissions > 10, "{stats:?}");
         }
         assert_eq!(cell.poll_timeout(), None, "seed {seed}: and then the cell sleeps");
     }
@@ -125,7 +129,11 @@ fn a_link_without_reports_fails_and_comes_back() {
         assert!(matches!(out[..], [(at, Output::Transmit(..))] if at == sent), "seed {seed}: {out:?}");
         let access = cell.access(0);
         assert_eq!((access.reestablishments, access.reestablishment_ttis), (1, back.0 - 100), "seed {seed}");
-        assert_eq!((access.resolved, access.resolved_ttis), (1, back.0 - 25 - 150), "seed {seed}");
+        assert_eq!(
+            (access.contention_resolutions, access.contention_resolution_ttis),
+            (1, back.0 - 25 - 150),
+            "seed {seed}"
+        );
         let stats = cell.downlink(0);
         assert_eq!(
             (stats.packets_in, stats.packets_out, stats.dropped.total()),

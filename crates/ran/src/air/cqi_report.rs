@@ -1,15 +1,18 @@
-//! CR
+//! A CQI report. The CQI is computed when the scheduler first reads the report, since most reports are never read.
 
 use crate::slot::Tti;
 
-/// A CQI report: the CQI, or, until somebody asks for it, what it follows from.
-pub(crate) enum Report {
+/// A CQI report.
+pub(crate) enum CqiReport {
+    /// The CQI.
     Known(u8),
+    /// The measurement from which the CQI can be computed.
     Measured(Measurement),
 }
 
-/// Interference and noise in mW per block of each downlink group, as a station measured them in a TTI.
+/// Interference and noise that a station measured in a TTI.
 pub(crate) struct Measurement {
     pub tti: Tti,
+    /// Power in mW per PRB, for each downlink resource block group.
     pub noise_mw: Vec<f64>,
 }

@@ -1,11 +1,12 @@
-//! The radio channel of one station in one direction: a mean SINR, and a Gaussian variation in dB around it with
-//! exponential autocorrelation (a first-order process per TTI). Path loss, antennas, interference and
-//! frequency-selective fading are left out; the SINR is the same in every resource block.
+//! The channel of one station and direction with a stated mean SINR, the same in every PRB.
+//!
+//! A Gaussian variation in dB with exponential autocorrelation (a first-order process per TTI) is added to the mean. Path
+//! loss, antennas, interference and frequency-selective fading are left out.
 
 use crate::slot::Tti;
 use paceline_net::Stream;
 
-/// What varies around the mean SINR.
+/// Variation around the mean SINR.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Fading {
     /// Standard deviation in dB; zero for a constant channel.
@@ -16,21 +17,22 @@ pub struct Fading {
 
 /// One direction of one station.
 #[derive(Clone, Debug)]
-pub struct Channel {
+pub struct StatedChannel {
     mean_db: f64,
     fading: Fading,
+    /// Present deviation from the mean, in standard deviations.
     deviation: f64,
     at: Tti,
     stream: Stream,
 }
 
-impl Channel {
+impl StatedChannel {
     /// A channel whose variation starts in its stationary distribution.
     pub fn new(mean_db: f64, fading: Fading, mut stream: Stream) -> Self {
         let deviation = if fading.sigma_db > 0.0 { stream.normal() } else { 0.0 };
         Self { mean_db, fading, deviation, at: Tti(0), stream }
     }
-    /// SINR in dB during `tti`, which must not lie before an earlier call's.
+    /// SINR in dB in `tti`, which must not be earlier than in the previous call.
     pub fn sinr_db(&mut self, tti: Tti) -> f64 {
         if self.fading.sigma_db > 0.0 && tti > self.at {
             let rho = libm::exp(-(tti.since(self.at) as f64) / self.fading.coherence_tti);
@@ -48,7 +50,7 @@ mod tests {
     #[test]
     fn variation_has_the_stated_spread_and_coherence() {
         let fading = Fading { sigma_db: 3.0, coherence_tti: 20.0 };
-        let mut channel = Channel::new(10.0, fading, Stream::new(1, "test"));
+        let mut channel = StatedChannel::new(10.0, fading, Stream::new(1, "test"));
         let n = 400_000;
         let x: Vec<f64> = (0..n).map(|i| channel.sinr_db(Tti(i)) - 10.0).collect();
         let variance = x.iter().map(|v| v * v).sum::<f64>() / n as f64;
@@ -61,7 +63,7 @@ mod tests {
     #[test]
     fn a_constant_channel_draws_nothing() {
         let mut channel =
-            Channel::new(7.0, Fading { sigma_db: 0.0, coherence_tti: 1.0 }, Stream::new(1, "test"));
+            StatedChannel::new(7.0, Fading { sigma_db: 0.0, coherence_tti: 1.0 }, Stream::new(1, "test"));
         assert_eq!(channel.sinr_db(Tti(5)), 7.0);
     }
 }

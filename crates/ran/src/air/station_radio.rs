@@ -1,44 +1,45 @@
-//! What a station's radio is asked for, whether its SINR is stated or follows from its place.
+//! The radio of one station: the same questions (CQI, uplink estimate, SINR of a transmission) for a stated SINR and
+//! for a place in a deployment.
 
-use super::cqi_report::Report;
-use super::network::{Network, Sent};
+use super::cqi_report::CqiReport;
+use super::network::{Network, Transmission};
 use super::placed::Placed;
-use super::stated_channel::Channel;
+use super::stated_channel::StatedChannel;
 use crate::decibel::from_db;
 use crate::lte::cqi;
-use crate::mac::harq::Block;
+use crate::mac::harq::TransportBlock;
 use crate::slot::Tti;
 
-/// What the air knows of one station.
+/// The radio of one station.
 pub(crate) enum StationRadio {
-    /// Its SINR is stated, in the downlink and the uplink.
-    Stated(Channel, Channel),
-    /// It stands in the deployment.
+    /// Stated SINRs of the downlink and the uplink.
+    Stated(StatedChannel, StatedChannel),
+    /// A place in the deployment.
     Placed(Box<Placed>),
 }
 
 impl StationRadio {
     /// The station measures the wideband CQI.
-    pub fn measure_cqi(&mut self, network: &mut Option<Network>, tti: Tti) -> Report {
+    pub fn measure_cqi(&mut self, network: &mut Option<Network>, tti: Tti) -> CqiReport {
         match (self, network) {
-            (Self::Stated(downlink, _), _) => Report::Known(cqi::of_sinr(downlink.sinr_db(tti))),
-            (Self::Placed(placed), Some(network)) => Report::Measured(network.measure(placed, tti)),
+            (Self::Stated(downlink, _), _) => CqiReport::Known(cqi::of_sinr(downlink.sinr_db(tti))),
+            (Self::Placed(placed), Some(network)) => CqiReport::Measured(network.measure_cqi(placed, tti)),
             (Self::Placed(_), None) => unreachable!("a placed station has a network"),
         }
     }
-    /// The CQI of a report, which knows it from then on.
-    pub fn cqi(&mut self, network: &mut Option<Network>, report: &mut Report) -> u8 {
-        let cqi = match (self, network, std::mem::replace(report, Report::Known(0))) {
-            (_, _, Report::Known(cqi)) => cqi,
-            (Self::Placed(placed), Some(network), Report::Measured(measurement)) => {
+    /// The CQI of a report; a measurement is replaced by its CQI.
+    pub fn cqi(&mut self, network: &mut Option<Network>, report: &mut CqiReport) -> u8 {
+        let cqi = match (self, network, std::mem::replace(report, CqiReport::Known(0))) {
+            (_, _, CqiReport::Known(cqi)) => cqi,
+            (Self::Placed(placed), Some(network), CqiReport::Measured(measurement)) => {
                 network.cqi(placed, measurement)
             }
-            _ => unreachable!("what is measured is placed in a network"),
+            _ => unreachable!("a measurement belongs to a placed station in a network"),
         };
-        *report = Report::Known(cqi);
+        *report = CqiReport::Known(cqi);
         cqi
     }
-    /// What the eNB expects of the uplink: SINR in dB.
+    /// The eNB's estimate of the uplink SINR in dB, for link adaptation.
     pub fn estimate_uplink(&mut self, network: &mut Option<Network>, cell: usize, tti: Tti) -> f64 {
         match (self, network) {
             (Self::Stated(_, uplink), _) => uplink.sinr_db(tti),
@@ -52,24 +53,26 @@ impl StationRadio {
         network: &mut Option<Network>,
         cell: usize,
         tti: Tti,
-        sent: &Sent,
-        block: &Block,
+        transmission: &Transmission,
+        block: &TransportBlock,
     ) -> f64 {
         match (self, network) {
-            (Self::Stated(downlink, _), _) if sent.downlink => from_db(downlink.sinr_db(tti)),
+            (Self::Stated(downlink, _), _) if transmission.downlink => from_db(downlink.sinr_db(tti)),
             (Self::Stated(_, uplink), _) => from_db(uplink.sinr_db(tti)),
-            (Self::Placed(placed), Some(network)) => network.sinr(placed, cell, tti, sent, block.mcs.qm),
+            (Self::Placed(placed), Some(network)) => {
+                network.sinr(placed, cell, tti, transmission, block.mcs.qm)
+            }
             (Self::Placed(_), None) => unreachable!("a placed station has a network"),
         }
     }
-    /// The station in the deployment, to change it.
+    /// The place in the deployment; none for a stated SINR.
     pub fn placed_mut(&mut self) -> Option<&mut Placed> {
         match self {
             Self::Stated(..) => None,
             Self::Placed(placed) => Some(placed),
         }
     }
-    /// The station in the deployment, if it stands in one.
+    /// The place in the deployment; none for a stated SINR.
     pub fn placed(&self) -> Option<&Placed> {
         match self {
             Self::Stated(..) => None,

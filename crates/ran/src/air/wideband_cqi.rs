@@ -1,29 +1,29 @@
-//! The CQI that a station measures over the whole band.
+//! Wideband CQI (TS 36.213 §7.2): one CQI from the SINRs of all resource block groups, by MIESM.
 //!
-//! The thresholds of [`cqi`] are carried over, once, to the part of a bit that may be lost on average: a measurement then
-//! ends where the mean is known, without the way back to a SINR in dB.
+//! The SINR threshold of each CQI is converted once to the largest mean information loss per bit that still supports it.
+//! A measurement then needs only its mean loss, not the inverse map back to an effective SINR in dB.
 
 use crate::lte::cqi;
 use crate::radio::Modulation;
-use crate::radio::effective_sinr::{mean_lost, most_lost};
+use crate::radio::effective_sinr::{max_loss, mean_loss};
 use std::sync::LazyLock;
 
-/// By modulation, most of a bit that may be lost for each CQI 1..=15.
-static MOST_LOST: LazyLock<[[f64; 15]; 3]> = LazyLock::new(|| {
+/// By modulation, the largest mean information loss per bit that supports each CQI 1..=15.
+static MAX_LOSS: LazyLock<[[f64; 15]; 3]> = LazyLock::new(|| {
     [Modulation::Qpsk, Modulation::Qam16, Modulation::Qam64].map(|modulation| {
         std::array::from_fn(|index| {
             let threshold_db = cqi::threshold_db(index as u8 + 1).expect("there are 15 CQIs");
-            most_lost(modulation, threshold_db)
+            max_loss(modulation, threshold_db)
         })
     })
 });
 
-/// The wideband CQI for these linear SINRs: that of each modulation has to hold for its own effective SINR, and the
-/// highest counts.
+/// The wideband CQI of these linear SINRs: the highest CQI that is supported by the effective SINR of its own modulation
+/// (TS 36.213 Table 7.2.3-1: QPSK up to CQI 6, 16QAM up to 9, 64QAM above).
 pub(super) fn of(sinrs: &[f64]) -> u8 {
     let of = |modulation| {
-        let lost = mean_lost(modulation, sinrs.iter().copied());
-        MOST_LOST[modulation as usize].partition_point(|most| lost <= *most) as u8
+        let loss = mean_loss(modulation, sinrs.iter().copied());
+        MAX_LOSS[modulation as usize].partition_point(|max| loss <= *max) as u8
     };
     let high = of(Modulation::Qam64);
     if high >= 10 {
@@ -37,12 +37,12 @@ pub(super) fn of(sinrs: &[f64]) -> u8 {
 mod tests {
     use super::*;
     use crate::decibel::{from_db, to_db};
-    use crate::radio::effective_sinr::miesm;
+    use crate::radio::effective_sinr::miesm_of;
     use paceline_net::Stream;
 
     /// By effective SINRs in dB.
     fn by_sinr(sinrs: &[f64]) -> u8 {
-        let of = |modulation| cqi::of_sinr(to_db(miesm(modulation, sinrs)));
+        let of = |modulation| cqi::of_sinr(to_db(miesm_of(modulation, sinrs.iter().copied())));
         match (of(Modulation::Qam64), of(Modulation::Qam16).min(9)) {
             (high @ 10.., _) => high,
             (_, middle @ 7..) => middle,

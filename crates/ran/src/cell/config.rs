@@ -1,8 +1,7 @@
-//! The parameters of a cell and its stations, in the radio's own units. Where values come from stands with the
-//! defaults.
+//! Parameters of a cell and its stations; times in TTIs unless their type says otherwise. Default values and their
+//! sources stand in the scenario tables of `paceline-sim`.
 
-use crate::air::Fading;
-use crate::air::RadioConfig;
+use crate::air::{Fading, RadioConfig};
 use crate::mac::random_access::RandomAccessConfig;
 use crate::mac::scheduler::Policy;
 use crate::mac::scheduling_request::AccessConfig;
@@ -13,61 +12,61 @@ use std::net::IpAddr;
 /// Parameters of one LTE FDD cell.
 #[derive(Clone, PartialEq, Debug)]
 pub struct CellConfig {
-    /// The deployment around the cells; none where SINRs are stated.
+    /// The deployment around the served cells; none for stated SINRs.
     pub radio: Option<RadioConfig>,
-    /// Downlink resource blocks: 6, 15, 25, 50, 75 or 100 (TS 36.104 Table 5.6-1).
+    /// Downlink PRBs: 6, 15, 25, 50, 75 or 100 (TS 36.104 Table 5.6-1).
     pub downlink_prb: u8,
-    /// Uplink resource blocks, likewise.
+    /// Uplink PRBs, likewise.
     pub uplink_prb: u8,
-    /// Uplink resource blocks at the band's edges that PUCCH takes.
+    /// Uplink PRBs of PUCCH, half of them at each edge of the band.
     pub pucch_prb: u8,
-    /// How resource blocks of the downlink are shared.
+    /// Downlink scheduling policy.
     pub scheduler: Policy,
-    /// How those of the uplink are shared.
+    /// Uplink scheduling policy.
     pub uplink_scheduler: Policy,
-    /// Downlink assignments that PDCCH can carry per TTI.
+    /// Largest number of downlink assignments on PDCCH per TTI.
     pub downlink_grants: usize,
-    /// Uplink grants that PDCCH can carry per TTI.
+    /// Largest number of uplink grants on PDCCH per TTI.
     pub uplink_grants: usize,
-    /// Transmissions of a block before HARQ gives up, per direction the same.
+    /// Largest number of HARQ transmissions of a block, the same in both directions.
     pub max_harq_tx: u32,
     /// Highest uplink MCS: 20 where stations lack uplink 64QAM, else 28.
     pub max_uplink_mcs: u8,
-    /// t-Reordering in TTIs.
+    /// t-Reordering of RLC.
     pub t_reordering: u64,
     /// RLC mode and its parameters, the same in both directions.
     pub rlc: RlcConfig,
     /// discardTimer of PDCP; none for infinity.
     pub discard_timer: Option<Duration>,
-    /// TTIs from the end of a transmission until its data leave the receiver's layer 2.
+    /// Time from the end of a transmission until its data leave the receiver's layer 2.
     pub decode_delay: u64,
-    /// Whether an outer loop corrects the choice of MCS, aiming at 10% block error of first transmissions.
+    /// Whether an outer loop corrects the choice of MCS for a block error of 10% in first transmissions.
     pub outer_loop: bool,
-    /// Period of the wideband CQI report in TTIs.
+    /// Period of the wideband CQI report.
     pub cqi_period: u64,
-    /// TTIs from the measurement to the scheduler's use of it.
+    /// Time from a CQI measurement to its use by the scheduler.
     pub cqi_delay: u64,
     /// Buffer per station in the eNB.
     pub downlink_buffer: Bytes,
-    /// Timers of uplink access.
+    /// Scheduling requests and buffer status reports.
     pub access: AccessConfig,
-    /// Random access, and signalling around it.
+    /// Random access and the signalling after it.
     pub random_access: RandomAccessConfig,
 }
 
-/// How good a station's radio link is.
+/// The radio link of a station.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub enum StationLink {
-    /// As stated, in every resource block.
+    /// Stated SINRs, the same in every PRB.
     Stated {
-        /// Mean SINR in dB towards the station.
+        /// Mean downlink SINR in dB.
         downlink_sinr_db: f64,
-        /// Mean SINR in dB from it.
+        /// Mean uplink SINR in dB.
         uplink_sinr_db: f64,
         /// Variation around both.
         fading: Fading,
     },
-    /// As its place in the deployment makes it.
+    /// A place in the deployment.
     Placed,
 }
 
@@ -77,6 +76,6 @@ pub struct StationConfig {
     pub addresses: Vec<IpAddr>,
     /// Its radio link.
     pub link: StationLink,
-    /// Its uplink buffer above PDCP: plain, or an ACK filter.
+    /// Its uplink buffer above PDCP: a plain queue or an ACK filter.
     pub uplink_buffer: Box<dyn SduQueue + Send>,
 }

@@ -1,41 +1,44 @@
-//! One direction of a station: buffer, RLC, HARQ processes, link adaptation, and its counters.
+//! One direction of a station: buffer, RLC, HARQ processes, outer loop of link adaptation, counters.
 
 use super::link_stats::LinkStats;
 use crate::lte::mcs::Mcs;
-use crate::mac::harq::{self, Block};
+use crate::mac::harq::{self, TransportBlock};
 use crate::mac::scheduler::{Candidate, ServedRate};
-use crate::rlc::Reassembled;
-use crate::rlc::{self, Rlc};
+use crate::rlc::{self, Reassembled, Rlc};
 use crate::slot::Tti;
 use paceline_net::{DropReason, Instant, Output, Packet, Port, SduQueue};
 use std::collections::VecDeque;
 
-/// Block error of first transmissions that the outer loop aims at.
-const OUTER_TARGET: f64 = 0.1;
-/// Its step down after a failure, in dB.
-const OUTER_STEP_DB: f64 = 0.5;
-/// Its largest correction, in dB.
-const OUTER_LIMIT_DB: f64 = 10.0;
+/// Block error of first transmissions that the outer loop aims at. Chosen: the error at which TS 36.213 §7.2.3 defines the
+/// CQI.
+const OUTER_LOOP_TARGET: f64 = 0.1;
+/// Step of the outer loop after a failed first transmission, in dB. Chosen: within the 0.1 to 1 dB of
+/// IMTAphy's BlerAdaptiveLA.
+const OUTER_LOOP_STEP_DB: f64 = 0.5;
+/// Largest correction of the outer loop, in dB. Chosen: about a third of the span of the MCS
+/// thresholds, 27 dB.
+const OUTER_LOOP_LIMIT_DB: f64 = 10.0;
 
 /// One direction of a station.
 pub(crate) struct Link {
+    /// The buffer above PDCP.
     pub buffer: Box<dyn SduQueue + Send>,
     pub rlc: Rlc,
     pub harq: harq::Processes,
     last_served: Tti,
-    served: ServedRate,
+    served_rate: ServedRate,
     /// The MCS that link adaptation has chosen for this TTI.
     pub mcs: Option<&'static Mcs>,
-    /// Outer loop of link adaptation: dB to add to what was measured.
-    pub offset_db: f64,
+    /// Correction of the outer loop in dB, added to the measured SINR.
+    pub outer_loop_db: f64,
     pub stats: LinkStats,
-    /// PDUs decoded, on their way through the receiver: when they reach RLC.
+    /// Decoded RLC PDUs, each with the TTI in which it reaches the receiving RLC.
     decoded: VecDeque<(Tti, rlc::Pdu)>,
-    /// Until when the waits for grants are accounted for.
-    accounted_to: Instant,
-    /// Blocks that are done with, for the storage of new ones.
+    /// Time up to which `grant_wait_ns` is counted.
+    grant_wait_counted_to: Instant,
+    /// Finished blocks, whose storage new blocks reuse.
     #[expect(clippy::vec_box, reason = "a process takes the box")]
-    spare: Vec<Box<Block>>,
+    spare: Vec<Box<TransportBlock>>,
 }
 
 impl Link {
@@ -45,52 +48,52 @@ impl Link {
             rlc,
             harq: harq::Processes::default(),
             last_served: Tti(0),
-            served: ServedRate::default(),
+            served_rate: ServedRate::default(),
             mcs: None,
-            offset_db: 0.0,
+            outer_loop_db: 0.0,
             stats: LinkStats::default(),
             decoded: VecDeque::new(),
-            accounted_to: Instant::ZERO,
+            grant_wait_counted_to: Instant::ZERO,
             spare: Vec::new(),
         }
     }
-    /// What is in the buffer has waited until `now`, for a first grant or not: called before anything comes into it or
-    /// leaves it, and before the reason changes.
-    pub fn account(&mut self, now: Instant, for_grant: bool) {
+    /// Counts the wait of the packets in the buffer until `now` as a wait for a grant, if `for_grant`. Called before a
+    /// packet enters or leaves the buffer and before `for_grant` changes.
+    pub fn count_grant_wait(&mut self, now: Instant, for_grant: bool) {
         if for_grant {
-            let waited = self.buffer.packets() as u64 * now.since(self.accounted_to).as_nanos();
+            let waited = self.buffer.packets() as u64 * now.since(self.grant_wait_counted_to).as_nanos();
             self.stats.grant_wait_ns += waited;
         }
-        self.accounted_to = self.accounted_to.max(now);
+        self.grant_wait_counted_to = self.grant_wait_counted_to.max(now);
     }
-    /// This station as the scheduler sees it.
+    /// This station as a candidate of the scheduler.
     pub fn candidate(&self, tti: Tti, station: usize, wanted_prb: u8, bits_per_prb: f64) -> Candidate {
-        Candidate::new(station, wanted_prb, self.last_served, bits_per_prb, self.served.at(tti))
+        Candidate::new(station, wanted_prb, self.last_served, bits_per_prb, self.served_rate.at(tti))
     }
     /// A block of `bits` is scheduled.
-    pub fn serve(&mut self, tti: Tti, bits: u32) {
+    pub fn on_scheduled(&mut self, tti: Tti, bits: u32) {
         self.last_served = tti;
-        self.served.add(tti, bits);
+        self.served_rate.add(tti, bits);
     }
-    /// Whether nothing below the buffer needs time to pass.
-    pub fn idle_below(&self) -> bool {
+    /// Whether HARQ, the receiver and RLC are idle.
+    pub fn idle_below_buffer(&self) -> bool {
         self.harq.idle() && self.decoded.is_empty() && self.rlc.idle()
     }
-    /// Data waiting: above, in RLC, and reports about the other direction.
+    /// Bytes available for transmission: in the buffer, in RLC, and the status report about the other direction.
     pub fn available(&self, reverse: &Self) -> u64 {
         self.rlc.available(&*self.buffer) + u64::from(reverse.rlc.status_len())
     }
-    /// Packets held.
+    /// Number of packets held.
     pub fn held(&self) -> u64 {
         let decoded: u64 = self.decoded.iter().map(|(_, pdu)| pdu.held()).sum();
         self.buffer.packets() as u64 + self.rlc.held() + self.harq.held() + decoded
     }
-    /// Empty storage for the PDUs of a block.
-    pub fn storage(&mut self) -> Vec<rlc::Pdu> {
+    /// An empty vector for the PDUs of a block.
+    pub fn pdu_storage(&mut self) -> Vec<rlc::Pdu> {
         self.spare.last_mut().map(|block| std::mem::take(&mut block.pdu.sdus)).unwrap_or_default()
     }
-    /// Puts a block into a process.
-    pub fn start(&mut self, process: usize, block: Block) {
+    /// Puts a block into a HARQ process.
+    pub fn start(&mut self, process: usize, block: TransportBlock) {
         let block = match self.spare.pop() {
             Some(mut spare) => {
                 *spare = block;
@@ -101,17 +104,18 @@ impl Link {
         self.harq.start(process, block);
     }
 
-    /// Sends a block at this linear SINR and, if it is decoded, passes its RLC PDUs to the receiver. Returns whether it is.
-    pub fn send(&mut self, process: usize, tti: Tti, sinr: f64, draw: f64, decode_delay: u64) -> bool {
-        let block = self.harq.block(process).expect("a block is sent from its process");
+    /// Transmits the block of a process at this linear SINR. If it is decoded, its RLC PDUs go to the receiver. Returns
+    /// whether it is decoded.
+    pub fn transmit(&mut self, process: usize, tti: Tti, sinr: f64, draw: f64, decode_delay: u64) -> bool {
+        let block = self.harq.block_mut(process).expect("a block is sent from its process");
         block.transmit(tti, sinr, draw);
         let stats = &mut self.stats;
-        stats.prb += u64::from(block.n_prb);
+        stats.prbs += u64::from(block.n_prb);
         if block.transmissions == 1 {
-            stats.blocks += 1;
-            stats.block_bytes += u64::from(block.bits / 8);
+            stats.transport_blocks += 1;
+            stats.transport_block_bytes += u64::from(block.bits / 8);
             stats.padding_bytes += u64::from(block.pdu.padding);
-            stats.mcs_sum += u64::from(block.mcs.index);
+            stats.mcs_index_sum += u64::from(block.mcs.index);
             for pdu in &block.pdu.sdus {
                 match pdu {
                     rlc::Pdu::Am(pdu) => stats.rlc_retransmissions += u64::from(pdu.retransmission),
@@ -120,7 +124,7 @@ impl Link {
                 }
             }
         } else {
-            stats.retransmissions += 1;
+            stats.harq_retransmissions += 1;
         }
         if block.decoded {
             stats.harq_wait_ttis += tti.since(block.first_sent_at);
@@ -130,37 +134,42 @@ impl Link {
         block.decoded
     }
 
-    /// The outer loop takes up how the first transmission of a block went: at the target, steps up and down cancel.
-    pub fn adapt(&mut self, process: usize) {
-        let Some(block) = self.harq.block(process).filter(|block| !block.seen) else { return };
-        block.seen = true;
+    /// Updates the outer loop with the result of a block's first transmission. At the target error, steps up and down
+    /// cancel.
+    pub fn update_outer_loop(&mut self, process: usize) {
+        let Some(block) = self.harq.block_mut(process).filter(|block| !block.outer_loop_done) else { return };
+        block.outer_loop_done = true;
         let decoded = block.decoded && block.transmissions == 1;
-        let step = if decoded { OUTER_STEP_DB * OUTER_TARGET / (1.0 - OUTER_TARGET) } else { -OUTER_STEP_DB };
-        self.offset_db = (self.offset_db + step).clamp(-OUTER_LIMIT_DB, OUTER_LIMIT_DB);
+        let step = if decoded {
+            OUTER_LOOP_STEP_DB * OUTER_LOOP_TARGET / (1.0 - OUTER_LOOP_TARGET)
+        } else {
+            -OUTER_LOOP_STEP_DB
+        };
+        self.outer_loop_db = (self.outer_loop_db + step).clamp(-OUTER_LOOP_LIMIT_DB, OUTER_LOOP_LIMIT_DB);
     }
-    /// Ends a process whose block was decoded.
+    /// Ends the process of a decoded block.
     pub fn finish(&mut self, process: usize) {
         let Some(block) = self.harq.finish(process) else { return };
-        debug_assert!(block.pdu.sdus.is_empty(), "the receiver has what was decoded");
+        debug_assert!(block.pdu.sdus.is_empty(), "the PDUs of a decoded block are at the receiver");
         self.spare.push(block);
     }
-    /// Ends a block whose last transmission failed, and in UM the packets that end in it.
+    /// Ends the process of a block whose last transmission failed. In UM the packets that end in the block are dropped.
     pub fn give_up(&mut self, process: usize, output: &mut VecDeque<Output>) {
-        self.stats.blocks_lost += 1;
+        self.stats.transport_blocks_lost += 1;
         let Some(mut block) = self.harq.finish(process) else { return };
         let stats = &mut self.stats;
         for pdu in block.pdu.sdus.drain(..) {
-            self.rlc.lost(pdu, |packet| end(stats, packet, DropReason::HarqFailed, output));
+            self.rlc.on_pdu_lost(pdu, |packet| drop_packet(stats, packet, DropReason::HarqFailed, output));
         }
         self.spare.push(block);
     }
 
-    /// Whether [`Link::hand_up`] has anything to do: a PDU has passed the receiver, or RLC's time has come.
-    pub fn has_news(&self, tti: Tti) -> bool {
-        self.decoded.front().is_some_and(|(due, _)| *due <= tti) || self.rlc.due(tti)
+    /// Whether [`Link::deliver`] has work: a decoded PDU reaches RLC, or an RLC timer is due.
+    pub fn delivery_due(&self, tti: Tti) -> bool {
+        self.decoded.front().is_some_and(|(due, _)| *due <= tti) || self.rlc.timers_due(tti)
     }
-    /// Passes decoded PDUs through RLC and PDCP to the IP side, status reports to the other direction.
-    pub fn hand_up(
+    /// Delivers decoded data PDUs through RLC and PDCP to `port`, and status reports to the RLC of the other direction.
+    pub fn deliver(
         &mut self,
         reverse: &mut Rlc,
         tti: Tti,
@@ -174,7 +183,7 @@ impl Link {
                 data => self.rlc.receive(tti, data, reassembled),
             }
         }
-        self.rlc.tick(tti, &*self.buffer, reassembled);
+        self.rlc.check_timers(tti, &*self.buffer, reassembled);
         for result in reassembled.drain(..) {
             match result {
                 Reassembled::Sdu(packet) => {
@@ -183,46 +192,48 @@ impl Link {
                     output.push_back(Output::Transmit(port, packet));
                 }
                 Reassembled::Incomplete(packet) => {
-                    end(&mut self.stats, packet, DropReason::RlcReassembly, output);
+                    drop_packet(&mut self.stats, packet, DropReason::RlcReassembly, output);
                 }
             }
         }
     }
-    /// Emits what the buffer has dropped.
+    /// Emits and counts the packets that the buffer has dropped.
     pub fn collect_dropped(&mut self, output: &mut VecDeque<Output>) {
         while let Some((packet, reason)) = self.buffer.pop_dropped() {
-            end(&mut self.stats, packet, reason, output);
+            drop_packet(&mut self.stats, packet, reason, output);
         }
     }
-    /// Counts a radio-link failure if RLC reports one.
-    pub fn take_up_failure(&mut self) -> bool {
-        let failed = self.rlc.failed();
+    /// Counts a radio-link failure if RLC reports one; returns whether it does.
+    pub fn count_radio_link_failure(&mut self) -> bool {
+        let failed = self.rlc.radio_link_failed();
         self.stats.radio_link_failures += u64::from(failed);
         failed
     }
-    /// MAC is reset: nothing is in flight any more. In AM no packet is lost by it; in UM those end whose last byte
-    /// was in flight, and what was decoded is handed up when the link is back.
+    /// Resets MAC: all HARQ processes are emptied. In AM no packet is lost by it. In UM the packets whose last byte was in
+    /// a process are dropped, and decoded PDUs are delivered once the link is re-established.
     pub fn reset_mac(&mut self, output: &mut VecDeque<Output>) {
         let stats = &mut self.stats;
-        for process in 0..harq::ROUND_TRIP as usize {
+        for process in 0..harq::PROCESSES {
             let Some(block) = self.harq.finish(process) else { continue };
             for pdu in block.pdu.sdus {
-                self.rlc.lost(pdu, |packet| end(stats, packet, DropReason::RadioLinkFailure, output));
+                self.rlc.on_pdu_lost(pdu, |packet| {
+                    drop_packet(stats, packet, DropReason::RadioLinkFailure, output);
+                });
             }
         }
-        if self.rlc.repeats() {
+        if self.rlc.is_am() {
             self.decoded.clear();
         }
     }
-    /// RLC is re-established: what was under way ends here.
+    /// Re-establishes RLC: packets that were not delivered are dropped.
     pub fn reestablish(&mut self, output: &mut VecDeque<Output>) {
         let stats = &mut self.stats;
-        self.rlc.reestablish(|packet| end(stats, packet, DropReason::RadioLinkFailure, output));
+        self.rlc.reestablish(|packet| drop_packet(stats, packet, DropReason::RadioLinkFailure, output));
     }
 }
 
-/// Ends a packet and counts why.
-fn end(stats: &mut LinkStats, packet: Packet, reason: DropReason, output: &mut VecDeque<Output>) {
+/// Emits a dropped packet and counts it.
+fn drop_packet(stats: &mut LinkStats, packet: Packet, reason: DropReason, output: &mut VecDeque<Output>) {
     stats.dropped.add(reason);
     output.push_back(Output::Drop(packet, reason));
 }

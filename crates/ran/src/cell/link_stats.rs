@@ -1,43 +1,43 @@
-//! LS
+//! Counters of one direction of one station.
 
 use paceline_net::DropReason;
 
-/// Counters of one direction of one station.
+/// Counters of one direction of one station; none of them decreases.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct LinkStats {
-    /// Packets that came in from above.
+    /// Packets that entered the buffer above PDCP.
     pub packets_in: u64,
-    /// Packets that went out at the other end.
+    /// Packets delivered at the other end.
     pub packets_out: u64,
-    /// Bytes of the packets that went out.
+    /// Bytes of the delivered packets.
     pub bytes_out: u64,
-    /// Packets that ended here, by reason.
+    /// Dropped packets, by reason.
     pub dropped: DropCounts,
     /// Transport blocks sent for the first time.
-    pub blocks: u64,
+    pub transport_blocks: u64,
     /// Their bytes.
-    pub block_bytes: u64,
-    /// Of these, padding.
+    pub transport_block_bytes: u64,
+    /// Bytes of padding in them.
     pub padding_bytes: u64,
-    /// Repeated transmissions.
-    pub retransmissions: u64,
-    /// Blocks given up after the last transmission.
-    pub blocks_lost: u64,
-    /// Resource blocks used by all transmissions.
-    pub prb: u64,
+    /// HARQ retransmissions.
+    pub harq_retransmissions: u64,
+    /// Transport blocks given up after the last transmission.
+    pub transport_blocks_lost: u64,
+    /// PRBs of all transmissions, HARQ retransmissions included.
+    pub prbs: u64,
     /// Sum of the MCS indices of first transmissions.
-    pub mcs_sum: u64,
+    pub mcs_index_sum: u64,
     /// RLC AM PDUs and segments that were sent again.
     pub rlc_retransmissions: u64,
-    /// STATUS PDUs in this direction's blocks, which report on the other direction.
+    /// STATUS PDUs in this direction's blocks; they report on the other direction.
     pub status_pdus: u64,
-    /// Time that packets spent in the uplink's buffer before the first block since data came into the empty buffer, over
-    /// all of them, in nanoseconds: the wait for a scheduling request, its grant, or random access.
+    /// Packet-nanoseconds in the uplink buffer from the arrival of data in the empty buffer to the first block: waits for a
+    /// scheduling request, its grant, or random access.
     pub grant_wait_ns: u64,
-    /// From the first transmission of a decoded block to the last, over these, in TTIs.
+    /// Sum over decoded blocks of the time from the first transmission to the last, in TTIs.
     pub harq_wait_ttis: u64,
-    /// Radio-link failures: a PDU of this direction reached maxRetxThreshold, or random access of a connected
-    /// station came to nothing, which counts in the uplink.
+    /// Radio-link failures: a PDU of this direction reached maxRetxThreshold. In the uplink also random access problems
+    /// of a connected station.
     pub radio_link_failures: u64,
 }
 
@@ -46,15 +46,15 @@ pub struct LinkStats {
 pub struct DropCounts(std::collections::BTreeMap<DropReason, u64>);
 
 impl DropCounts {
-    /// Counts one.
+    /// Counts one packet.
     pub fn add(&mut self, reason: DropReason) {
         *self.0.entry(reason).or_default() += 1;
     }
-    /// How many for this reason.
+    /// Number of packets dropped for this reason.
     pub fn of(&self, reason: DropReason) -> u64 {
         self.0.get(&reason).copied().unwrap_or_default()
     }
-    /// How many in all.
+    /// Number of packets dropped for any reason.
     pub fn total(&self) -> u64 {
         self.0.values().sum()
     }

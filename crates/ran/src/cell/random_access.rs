@@ -1,53 +1,56 @@
-//! Random access as the eNB sees it, and its place in a TTI.
+//! Random access, the eNB's side, and its steps in a TTI. The station's side is `mac/random_access.rs`.
 //!
-//! Preambles of an occasion are answered from the third TTI after it on, one response PDU per TTI and cell (the
-//! oldest occasion first), which takes an assignment, resource blocks and the blocks of the Msg3s that it grants.
-//! Msg3 is a block of the station's uplink process; its verdict comes with those of data. A C-RNTI in it is answered
-//! by the next grant, a request for a connection by Msg4, a block of the downlink with HARQ. A repetition whose
-//! resource blocks a Msg3 or the PRACH takes is moved (TS 36.321 §5.4.2.1, adaptive), or waits eight TTIs.
+//! Preambles of an occasion are answered from the third TTI after it on, by one response PDU per TTI and cell, the oldest
+//! occasion first. A response takes a downlink assignment, PRBs, and the PRBs of the Msg3s that it grants. Msg3 is a block
+//! of the station's uplink HARQ process. The eNB answers a C-RNTI in Msg3 by the next grant, and a connection request by
+//! Msg4, a downlink block with HARQ. A retransmission whose PRBs are needed for a Msg3 or the PRACH is moved
+//! (TS 36.321 §5.4.2.1, adaptive), or waits one HARQ round trip.
 
 use super::enb::{Cell, GRANT_DELAY};
-use super::responder::{Heard, Responder, Response};
-use crate::air::Sent;
+use super::responder::{DetectedPreamble, Responder, Response};
+use crate::air::Transmission;
 use crate::decibel::to_db;
 use crate::lte::block_errors;
 use crate::lte::mcs::{DOWNLINK, Mcs, UPLINK};
-use crate::lte::tbs::prb_for;
+use crate::lte::tbs::fewest_prbs;
 use crate::lte::{bsr, tbs};
-use crate::mac::harq::{self, Block};
+use crate::mac::harq::{self, TransportBlock};
 use crate::mac::pdu as mac;
 use crate::mac::random_access::{
-    Cause, Expiry, MSG3_DELAY, Msg3, PRACH_BLOCKS, Procedure, WINDOW_STARTS, detection, is_occasion,
+    Cause, Expiry, MSG3_DELAY, Msg3, PRACH_PRBS, Procedure, RESPONSE_WINDOW_START, detection_probability,
+    is_prach_occasion,
 };
-use crate::prb::{PrbSet, group_size};
+use crate::prb::{PrbSet, rbg_size};
 use crate::slot::Tti;
 
-/// In place of a HARQ process: a response, which has none.
-const RESPONSE: usize = usize::MAX;
-/// A response with its sub-header (TS 36.321 §6.1.5), and the sub-header with the backoff.
+/// Stands for the HARQ process of a response, which has none. Chosen: no process has this index.
+const RESPONSE_PROCESS: usize = usize::MAX;
+/// Bytes of a random access response with its sub-header (TS 36.321 §6.1.5).
 const RESPONSE_BYTES: u64 = 7;
+/// Bytes of the backoff indicator's sub-header (TS 36.321 §6.1.5).
 const BACKOFF_BYTES: u64 = 1;
-/// The least Msg3: 56 bits (TS 36.321 §5.1.4), on at most three resource blocks.
+/// Bytes of the smallest Msg3, 56 bits (TS 36.321 §5.1.4).
 const MSG3_BYTES: u64 = 7;
-const MSG3_BLOCKS: u8 = 3;
-/// C-RNTI control element with its sub-header.
-const C_RNTI: u32 = 3;
-/// Short BSR with its sub-header.
-const BSR: u32 = 2;
-/// Msg4: contention resolution identity and RRC's answer, about.
+/// Largest number of PRBs of Msg3. Chosen: few PRBs, at an MCS that reaches the cell edge.
+const MSG3_MAX_PRBS: u8 = 3;
+/// Bytes of the C-RNTI control element with its sub-header (TS 36.321 §6.1.3.2).
+const C_RNTI_BYTES: u32 = 3;
+/// Bytes of the short BSR with its sub-header (TS 36.321 §6.1.3.1).
+const BSR_BYTES: u32 = 2;
+/// Bytes of Msg4. Chosen: about the contention resolution identity and RRC's answer.
 const MSG4_BYTES: u64 = 40;
-/// TTIs from Msg4 until the station acts on it: those of the downlink's feedback.
+/// TTIs from Msg4 until the station acts on it: the downlink HARQ feedback at n+4 (TS 36.213 §7.3).
 const MSG4_PROCESSING: u64 = 4;
 
-/// The most robust scheme that carries `bytes` on at most `max_prb` blocks, and the blocks it takes.
-fn robust(table: &'static [Mcs], bytes: u64, max_prb: u8) -> (&'static Mcs, u8) {
+/// The most robust MCS that carries `bytes` on at most `max_prb` PRBs, and the number of PRBs.
+fn most_robust(table: &'static [Mcs], bytes: u64, max_prb: u8) -> (&'static Mcs, u8) {
     let fits = |mcs: &&Mcs| u64::from(tbs::transport_block_bits(mcs.i_tbs, max_prb) / 8) >= bytes;
     let mcs = table.iter().find(fits).unwrap_or(&table[table.len() - 1]);
-    (mcs, prb_for(mcs.i_tbs, bytes, max_prb))
+    (mcs, fewest_prbs(mcs.i_tbs, bytes, max_prb))
 }
 
 impl Cell {
-    /// A station begins to access at random, with a preamble no earlier than `at`.
+    /// Starts random access of a station, with a preamble no earlier than `at`.
     pub(super) fn start_random_access(&mut self, index: usize, cause: Cause, at: Tti) {
         let station = &mut self.stations[index];
         station.access.stats.random_accesses += 1;
@@ -57,31 +60,31 @@ impl Cell {
             self.responder.active.push(index);
         }
     }
-    /// A station's radio link has failed.
+    /// A station's radio link has failed: the station disconnects and accesses again after cell selection.
     pub(super) fn fail_link(&mut self, tti: Tti, index: usize) {
         self.stations[index].disconnect(tti, &mut self.output);
         let at = tti + self.config.random_access.cell_selection;
         self.start_random_access(index, Cause::Reestablishment, at);
     }
 
-    /// Timers of random access expire, and procedures that are over give service.
+    /// Checks the timers of random access and completes the procedures whose service begins.
     pub(super) fn step_random_access(&mut self, tti: Tti) {
-        if self.responder.active.is_empty() && self.responder.granted.is_empty() {
+        if self.responder.active.is_empty() && self.responder.granted_msg3.is_empty() {
             return;
         }
         let config = self.config.random_access;
-        let window = WINDOW_STARTS + config.response_window;
-        self.responder.heard.retain(|heard| tti < heard.occasion + window);
-        self.responder.granted.retain(|(sent_at, ..)| *sent_at >= tti + GRANT_DELAY);
+        let window = RESPONSE_WINDOW_START + config.response_window;
+        self.responder.preambles.retain(|preamble| tti < preamble.occasion + window);
+        self.responder.granted_msg3.retain(|(sent_at, ..)| *sent_at >= tti + GRANT_DELAY);
         for at in 0..self.responder.active.len() {
             let index = self.responder.active[at];
             let station = &mut self.stations[index];
             let Some(procedure) = &mut station.procedure else { continue };
             let cause = procedure.cause;
             if procedure.complete(tti) {
-                station.complete(tti, cause, &mut self.output);
+                station.complete_random_access(tti, cause, &mut self.output);
             } else if procedure.expire(tti, &config, &mut self.responder.draws) == Expiry::Problem {
-                station.access.stats.access_failures += 1;
+                station.access.stats.random_access_failures += 1;
                 if cause == Cause::SchedulingRequest {
                     station.uplink.stats.radio_link_failures += 1;
                     self.fail_link(tti, index);
@@ -92,38 +95,38 @@ impl Cell {
         responder.active.retain(|index| stations[*index].procedure.is_some());
     }
 
-    /// Uplink blocks of a cell that are not the scheduler's: those of the PRACH and of Msg3s.
-    pub(super) fn random_access_blocks(&self, sent_at: Tti, cell: usize) -> PrbSet {
+    /// Uplink PRBs of a cell that the scheduler cannot use: those of the PRACH and of granted Msg3s.
+    pub(super) fn random_access_prbs(&self, sent_at: Tti, cell: usize) -> PrbSet {
         let of_msg3 = |(at, of, _): &&(Tti, usize, PrbSet)| (*at, *of) == (sent_at, cell);
-        let msg3 = self.responder.granted.iter().filter(of_msg3);
-        msg3.fold(self.prach(sent_at), |taken, (_, _, blocks)| taken.with(*blocks))
+        let msg3 = self.responder.granted_msg3.iter().filter(of_msg3);
+        msg3.fold(self.prach_prbs(sent_at), |taken, (_, _, prbs)| taken.with(*prbs))
     }
-    fn prach(&self, tti: Tti) -> PrbSet {
+    fn prach_prbs(&self, tti: Tti) -> PrbSet {
         let config = &self.config.random_access;
-        if !config.initial || !is_occasion(config.prach_index, tti) {
+        if !config.initial || !is_prach_occasion(config.prach_index, tti) {
             return PrbSet::NONE;
         }
-        self.pusch().lowest(PRACH_BLOCKS)
+        self.pusch_prbs().lowest(PRACH_PRBS)
     }
 
-    /// Finds other blocks for the repetitions of these stations, as far as there are any.
-    pub(super) fn move_repetitions(&mut self, process: usize, free: &mut PrbSet) {
+    /// Gives the displaced retransmissions other PRBs, or none if too few are free.
+    pub(super) fn move_retransmissions(&mut self, process: usize, free: &mut PrbSet) {
         for index in self.displaced.drain(..) {
-            let Some(block) = self.stations[index].uplink.harq.block(process) else { continue };
+            let Some(block) = self.stations[index].uplink.harq.block_mut(process) else { continue };
             let n_prb = u32::from(block.n_prb);
-            block.blocks = if free.len() >= n_prb { free.lowest(n_prb) } else { PrbSet::NONE };
-            *free = free.without(block.blocks);
+            block.prbs = if free.len() >= n_prb { free.lowest(n_prb) } else { PrbSet::NONE };
+            *free = free.without(block.prbs);
         }
     }
 
-    /// The preambles of an occasion.
+    /// Sends the preambles of a PRACH occasion and draws which of them are detected.
     pub(super) fn send_preambles(&mut self, tti: Tti) {
         let config = self.config.random_access;
-        if self.responder.active.is_empty() || !is_occasion(config.prach_index, tti) {
+        if self.responder.active.is_empty() || !is_prach_occasion(config.prach_index, tti) {
             return;
         }
-        let Responder { active, draws, heard, .. } = &mut self.responder;
-        // Cell, preamble, station, and whether it would be detected alone.
+        let Responder { active, draws, preambles, .. } = &mut self.responder;
+        // Cell, preamble, station, and whether the preamble would be detected alone.
         let mut sent: Vec<(usize, u64, usize, bool)> = Vec::new();
         for &index in active.iter() {
             let station = &mut self.stations[index];
@@ -132,59 +135,70 @@ impl Cell {
                 continue;
             };
             station.access.stats.preambles += 1;
-            sent.push((station.cell, preamble, index, draws.chance(detection(transmission))));
+            let detected = draws.chance(detection_probability(transmission));
+            sent.push((station.cell, preamble, index, detected));
         }
         sent.sort_unstable();
         for same in sent.chunk_by(|a, b| (a.0, a.1) == (b.0, b.1)) {
             let stations: Vec<usize> = same.iter().map(|(_, _, index, _)| *index).collect();
             if stations.len() > 1 {
-                stations.iter().for_each(|index| self.stations[*index].access.stats.collisions += 1);
+                stations.iter().for_each(|index| self.stations[*index].access.stats.preamble_collisions += 1);
             }
             if same.iter().any(|(.., detected)| *detected) {
-                heard.push_back(Heard { occasion: tti, cell: same[0].0, stations });
+                preambles.push_back(DetectedPreamble { occasion: tti, cell: same[0].0, stations });
             }
         }
     }
 
-    /// Msg4s and a response PDU of this TTI, before other downlink data.
-    pub(super) fn respond(&mut self, tti: Tti, cell: usize, free: &mut PrbSet, max_grants: &mut usize) {
+    /// Sends Msg4s and a response PDU in this TTI, before other downlink data.
+    pub(super) fn answer_random_access(
+        &mut self,
+        tti: Tti,
+        cell: usize,
+        free: &mut PrbSet,
+        max_grants: &mut usize,
+    ) {
         if self.responder.active.is_empty() {
             return;
         }
-        for at in (0..self.responder.asked.len()).rev() {
-            let index = self.responder.asked[at];
+        for at in (0..self.responder.msg4_pending.len()).rev() {
+            let index = self.responder.msg4_pending[at];
             if self.stations[index].cell == cell && self.send_msg4(index, free, max_grants) {
-                self.responder.asked.remove(at);
+                self.responder.msg4_pending.remove(at);
             }
         }
-        let due = |heard: &&Heard| heard.cell == cell && tti >= heard.occasion + WINDOW_STARTS;
-        let oldest = self.responder.heard.iter().find(due).map(|heard| heard.occasion);
+        let due = |preamble: &&DetectedPreamble| {
+            preamble.cell == cell && tti >= preamble.occasion + RESPONSE_WINDOW_START
+        };
+        let oldest = self.responder.preambles.iter().find(due).map(|preamble| preamble.occasion);
         if let Some(occasion) = oldest.filter(|_| *max_grants > 0) {
             self.send_response(tti, cell, occasion, free, max_grants);
         }
     }
 
+    /// Sends Msg4 to a station if PRBs, a grant and a HARQ process are free. Returns whether Msg4 is no longer pending.
     fn send_msg4(&mut self, index: usize, free: &mut PrbSet, max_grants: &mut usize) -> bool {
         let station = &mut self.stations[index];
         let Some(procedure) = station.procedure.as_mut().filter(|procedure| procedure.contending()) else {
-            return true; // the timer came first
+            return true; // mac-ContentionResolutionTimer has expired
         };
-        let (mcs, n_prb) = robust(&DOWNLINK, MSG4_BYTES, self.config.downlink_prb);
+        let (mcs, n_prb) = most_robust(&DOWNLINK, MSG4_BYTES, self.config.downlink_prb);
         let Some(process) = station.downlink.harq.free() else { return false };
         if *max_grants == 0 || free.len() < u32::from(n_prb) {
             return false;
         }
-        let blocks = free.lowest(u32::from(n_prb));
-        *free = free.without(blocks);
+        let prbs = free.lowest(u32::from(n_prb));
+        *free = free.without(prbs);
         *max_grants -= 1;
         procedure.msg4 = Some(process);
         let bits = tbs::transport_block_bits(mcs.i_tbs, n_prb);
-        let block = Block::signalling(mac::Pdu::default(), mcs, bits, blocks);
+        let block = TransportBlock::signalling(mac::Pdu::default(), mcs, bits, prbs);
         station.downlink.start(process, block);
-        self.sent.push(Sent { station: index, downlink: true, process, blocks });
+        self.transmissions.push(Transmission { station: index, downlink: true, process, prbs });
         true
     }
 
+    /// Answers as many preambles of an occasion as the PRBs of this TTI and of Msg3 allow.
     fn send_response(
         &mut self,
         tti: Tti,
@@ -193,96 +207,98 @@ impl Cell {
         free: &mut PrbSet,
         max_grants: &mut usize,
     ) {
-        let group = u32::from(group_size(self.config.downlink_prb));
-        let mut places = self.msg3_places(tti + MSG3_DELAY, cell);
-        let (_, msg3_prb) = self.msg3_shape();
+        let group = u32::from(rbg_size(self.config.downlink_prb));
+        let mut msg3_free = self.free_msg3_prbs(tti + MSG3_DELAY, cell);
+        let (_, msg3_prb) = self.msg3_format();
         let mut answered: Vec<(PrbSet, Vec<usize>)> = Vec::new();
         let mut taken = 0;
         while answered.len() < self.config.random_access.responses {
-            let of_occasion = |heard: &Heard| heard.cell == cell && heard.occasion == occasion;
+            let of_occasion =
+                |preamble: &DetectedPreamble| preamble.cell == cell && preamble.occasion == occasion;
             let bytes = BACKOFF_BYTES + RESPONSE_BYTES * (answered.len() as u64 + 1);
-            let (mcs, n_prb) = robust(&DOWNLINK, bytes, self.config.downlink_prb);
+            let (mcs, n_prb) = most_robust(&DOWNLINK, bytes, self.config.downlink_prb);
             let in_groups = u32::from(n_prb).next_multiple_of(group).min(u32::from(self.config.downlink_prb));
-            // Only the most robust scheme: what does not fit waits for the next response.
+            // MCS 0 only: preambles that do not fit at this MCS are answered by the next response PDU.
             let fits = mcs.index == 0 || answered.is_empty();
-            if !fits || in_groups > free.len() || places.len() < u32::from(msg3_prb) {
+            if !fits || in_groups > free.len() || msg3_free.len() < u32::from(msg3_prb) {
                 break;
             }
-            let Some(at) = self.responder.heard.iter().position(of_occasion) else { break };
-            let Some(heard) = self.responder.heard.remove(at) else { break };
-            let blocks = places.lowest(u32::from(msg3_prb));
-            places = places.without(blocks);
-            self.responder.granted.push((tti + MSG3_DELAY, cell, blocks));
-            answered.push((blocks, heard.stations));
+            let Some(at) = self.responder.preambles.iter().position(of_occasion) else { break };
+            let Some(preamble) = self.responder.preambles.remove(at) else { break };
+            let prbs = msg3_free.lowest(u32::from(msg3_prb));
+            msg3_free = msg3_free.without(prbs);
+            self.responder.granted_msg3.push((tti + MSG3_DELAY, cell, prbs));
+            answered.push((prbs, preamble.stations));
             taken = in_groups;
         }
         let Some(station) = answered.first().and_then(|(_, stations)| stations.first()).copied() else {
             return;
         };
-        let blocks = free.lowest(taken);
-        *free = free.without(blocks);
+        let prbs = free.lowest(taken);
+        *free = free.without(prbs);
         *max_grants -= 1;
-        self.sent.push(Sent { station, downlink: true, process: RESPONSE, blocks });
-        self.responder.on_air.push(Response { occasion, cell, answered });
+        self.transmissions.push(Transmission { station, downlink: true, process: RESPONSE_PROCESS, prbs });
+        self.responder.responses.push(Response { occasion, cell, answered });
     }
 
-    /// Blocks that Msg3s may take in `sent_at`.
-    fn msg3_places(&self, sent_at: Tti, cell: usize) -> PrbSet {
-        let process = harq::Processes::of(sent_at);
-        let mut free = self.pusch().without(self.random_access_blocks(sent_at, cell));
+    /// PRBs that new Msg3s may take in `sent_at`.
+    fn free_msg3_prbs(&self, sent_at: Tti, cell: usize) -> PrbSet {
+        let process = harq::Processes::synchronous(sent_at);
+        let mut free = self.pusch_prbs().without(self.random_access_prbs(sent_at, cell));
         for station in self.responder.active.iter().map(|index| &self.stations[*index]) {
-            let of_msg3 = |block: &&Block| block.msg3.is_some() && station.cell == cell;
-            if let Some(block) = station.uplink.harq.peek(process).filter(of_msg3) {
-                free = free.without(block.blocks);
+            let of_msg3 = |block: &&TransportBlock| block.msg3.is_some() && station.cell == cell;
+            if let Some(block) = station.uplink.harq.block(process).filter(of_msg3) {
+                free = free.without(block.prbs);
             }
         }
         free
     }
-    /// The scheme of Msg3 and its resource blocks.
-    fn msg3_shape(&self) -> (&'static Mcs, u8) {
-        robust(&UPLINK, MSG3_BYTES, MSG3_BLOCKS.min(self.pusch().len() as u8))
+    /// MCS and number of PRBs of Msg3.
+    fn msg3_format(&self) -> (&'static Mcs, u8) {
+        most_robust(&UPLINK, MSG3_BYTES, MSG3_MAX_PRBS.min(self.pusch_prbs().len() as u8))
     }
 
-    /// Stations receive the responses of this TTI, each by its own channel.
-    pub(super) fn hear_responses(&mut self, tti: Tti) {
-        for response in std::mem::take(&mut self.responder.on_air) {
-            let of_cell =
-                |sent: &&Sent| sent.process == RESPONSE && self.stations[sent.station].cell == response.cell;
-            let Some(sent) = self.sent.iter().find(of_cell).copied() else { continue };
+    /// Stations receive the response PDUs of this TTI, each over its own channel.
+    pub(super) fn receive_responses(&mut self, tti: Tti) {
+        for response in std::mem::take(&mut self.responder.responses) {
+            let of_cell = |sent: &&Transmission| {
+                sent.process == RESPONSE_PROCESS && self.stations[sent.station].cell == response.cell
+            };
+            let Some(transmission) = self.transmissions.iter().find(of_cell).copied() else { continue };
             let bytes = BACKOFF_BYTES + RESPONSE_BYTES * response.answered.len() as u64;
-            let (mcs, n_prb) = robust(&DOWNLINK, bytes, self.config.downlink_prb);
+            let (mcs, n_prb) = most_robust(&DOWNLINK, bytes, self.config.downlink_prb);
             let bits = tbs::transport_block_bits(mcs.i_tbs, n_prb);
-            let block = Block::new(mac::Pdu::default(), mcs, bits, n_prb);
+            let block = TransportBlock::new(mac::Pdu::default(), mcs, bits, n_prb);
             for &index in &self.responder.active {
                 let station = &mut self.stations[index];
                 let Some(procedure) = station.procedure.as_mut().filter(|procedure| {
-                    station.cell == response.cell && procedure.expects_response(response.occasion)
+                    station.cell == response.cell && procedure.awaits_response(response.occasion)
                 }) else {
                     continue;
                 };
-                let sinr = station.radio.sinr(&mut self.network, response.cell, tti, &sent, &block);
-                if self.responder.draws.uniform() < block_errors::block_error(mcs, bits, to_db(sinr)) {
+                let sinr = station.radio.sinr(&mut self.network, response.cell, tti, &transmission, &block);
+                if self.responder.draws.uniform() < block_errors::block_error_db(mcs, bits, to_db(sinr)) {
                     continue;
                 }
                 procedure.on_backoff(self.config.random_access.backoff);
                 let own = response.answered.iter().find(|(_, stations)| stations.contains(&index));
-                if let Some((blocks, stations)) = own {
+                if let Some((prbs, stations)) = own {
                     let collided = stations.len() > 1;
-                    procedure.on_response(Msg3 { sent_at: tti + MSG3_DELAY, blocks: *blocks, collided });
+                    procedure.on_response(Msg3 { sent_at: tti + MSG3_DELAY, prbs: *prbs, collided });
                 }
             }
         }
-        self.sent.retain(|sent| sent.process != RESPONSE);
+        self.transmissions.retain(|sent| sent.process != RESPONSE_PROCESS);
     }
 
-    /// Puts Msg3 into the station's process if this is its TTI, in place of what may be in it.
+    /// Starts Msg3 in the station's HARQ process if this is its TTI; a block in the process is given up.
     pub(super) fn start_msg3(&mut self, tti: Tti, index: usize) {
         let sr_grant = self.config.access.sr_grant;
-        let (mcs, n_prb) = self.msg3_shape();
+        let (mcs, n_prb) = self.msg3_format();
         let station = &mut self.stations[index];
         let Some(procedure) = &mut station.procedure else { return };
         let Some(grant) = procedure.msg3(tti) else { return };
-        let process = harq::Processes::of(tti);
+        let process = harq::Processes::synchronous(tti);
         procedure.on_msg3(tti, process, self.config.random_access.contention_timer);
         let cause = procedure.cause;
         if let Some(old) = station.uplink.harq.block(process) {
@@ -293,24 +309,24 @@ impl Cell {
         let mut pdu = mac::Pdu { padding: bits / 8, ..mac::Pdu::default() };
         if cause == Cause::SchedulingRequest {
             pdu.bsr = Some(bsr::index_of(station.uplink_available()));
-            pdu.padding = (bits / 8).saturating_sub(C_RNTI + BSR);
+            pdu.padding = (bits / 8).saturating_sub(C_RNTI_BYTES + BSR_BYTES);
             station.access.on_block(tti, &self.config.access, true, false);
         }
-        let mut block = Block::signalling(pdu, mcs, bits, grant.blocks);
+        let mut block = TransportBlock::signalling(pdu, mcs, bits, grant.prbs);
         block.msg3 = Some(grant.collided);
         station.uplink.start(process, block);
     }
 
-    /// A Msg3 was decoded, in time if its procedure is still on.
-    pub(super) fn take_up_msg3(&mut self, index: usize, process: usize) {
+    /// The eNB decoded a Msg3; one of an earlier attempt is ignored.
+    pub(super) fn on_msg3_decoded(&mut self, index: usize, process: usize) {
         let station = &mut self.stations[index];
         let Some(procedure) = station.procedure.as_ref().filter(|procedure| procedure.msg3_in(process))
         else {
             return;
         };
         match procedure.cause {
-            Cause::SchedulingRequest => station.estimate.ask(self.config.access.sr_grant),
-            Cause::Initial | Cause::Reestablishment => self.responder.asked.push(index),
+            Cause::SchedulingRequest => station.estimate.raise_to(self.config.access.sr_grant),
+            Cause::Initial | Cause::Reestablishment => self.responder.msg4_pending.push(index),
         }
     }
     /// A grant to a station whose Msg3 carried its C-RNTI resolves contention.
@@ -321,12 +337,12 @@ impl Cell {
         };
         if let Some(procedure) = station.procedure.as_mut().filter(of_request) {
             procedure.resolve(tti);
-            station.access.stats.resolved += 1;
-            station.access.stats.resolved_ttis += tti.since(procedure.started_at);
+            station.access.stats.contention_resolutions += 1;
+            station.access.stats.contention_resolution_ttis += tti.since(procedure.started_at);
         }
     }
-    /// A downlink block of a station was decoded: if it was Msg4, contention is resolved, and service follows after
-    /// the signalling.
+    /// A downlink block of a station was decoded. If it was Msg4, contention is resolved, and service begins after the
+    /// signalling.
     pub(super) fn resolve_by_msg4(&mut self, tti: Tti, index: usize, process: usize) {
         let config = &self.config.random_access;
         let station = &mut self.stations[index];
@@ -339,8 +355,8 @@ impl Cell {
                 Cause::Initial | Cause::SchedulingRequest => config.setup,
             };
             procedure.resolve(resolved_at + signalling);
-            station.access.stats.resolved += 1;
-            station.access.stats.resolved_ttis += resolved_at.since(procedure.started_at);
+            station.access.stats.contention_resolutions += 1;
+            station.access.stats.contention_resolution_ttis += resolved_at.since(procedure.started_at);
         }
     }
 }

@@ -1,37 +1,40 @@
-//! RESP
+//! The eNB's state of random access and scheduling requests: detected preambles, responses, granted Msg3s.
 
 use crate::prb::PrbSet;
 use crate::slot::Tti;
 use paceline_net::Stream;
 use std::collections::VecDeque;
 
-/// A preamble that was heard.
-pub(super) struct Heard {
+/// A preamble that the eNB detected.
+pub(super) struct DetectedPreamble {
     pub occasion: Tti,
     pub cell: usize,
-    /// Who sent it.
+    /// The stations that sent it; more than one after a collision.
     pub stations: Vec<usize>,
 }
 
-/// A response PDU of this TTI.
+/// A random access response PDU of this TTI.
 pub(super) struct Response {
     pub occasion: Tti,
     pub cell: usize,
+    /// For each answered preamble, the PRBs of its Msg3 and the stations that sent it.
     pub answered: Vec<(PrbSet, Vec<usize>)>,
 }
 
-/// What the eNB keeps for random access and scheduling requests.
+/// The eNB's state of random access and scheduling requests.
 pub(super) struct Responder {
     pub draws: Stream,
     pub request_draws: Stream,
-    /// Stations with a procedure.
+    /// Stations with a random access procedure.
     pub active: Vec<usize>,
-    pub heard: VecDeque<Heard>,
-    pub on_air: Vec<Response>,
-    /// Where Msg3s go: TTI, cell and blocks.
-    pub granted: Vec<(Tti, usize, PrbSet)>,
-    /// Stations whose Msg3 asks for a connection.
-    pub asked: Vec<usize>,
+    /// Detected preambles without a response, oldest first.
+    pub preambles: VecDeque<DetectedPreamble>,
+    /// Response PDUs of this TTI.
+    pub responses: Vec<Response>,
+    /// Granted Msg3s: TTI of the first transmission, cell and PRBs.
+    pub granted_msg3: Vec<(Tti, usize, PrbSet)>,
+    /// Stations whose decoded Msg3 awaits Msg4.
+    pub msg4_pending: Vec<usize>,
 }
 
 impl Responder {
@@ -40,14 +43,14 @@ impl Responder {
             draws: Stream::new(seed, "cell0/random-access"),
             request_draws: Stream::new(seed, "cell0/scheduling-requests"),
             active: Vec::new(),
-            heard: VecDeque::new(),
-            on_air: Vec::new(),
-            granted: Vec::new(),
-            asked: Vec::new(),
+            preambles: VecDeque::new(),
+            responses: Vec::new(),
+            granted_msg3: Vec::new(),
+            msg4_pending: Vec::new(),
         }
     }
-    /// Whether a scheduling request is heard.
-    pub fn hears_request(&mut self, probability: f64) -> bool {
+    /// Draws whether the eNB detects a scheduling request.
+    pub fn detects_request(&mut self, probability: f64) -> bool {
         probability >= 1.0 || self.request_draws.chance(probability)
     }
 }

@@ -1,60 +1,59 @@
-//! What a cell keeps per station: both directions, uplink access, and what becomes of it when the radio link fails.
+//! State of one station: both directions, uplink access, link adaptation, power, and its connection.
 //!
-//! A radio-link failure (TS 36.331 §5.3.11) is reduced to its effect on the user plane: MAC is reset at once, the
-//! station selects its cell again for a stated time, accesses at random, and after a stated time of signalling
-//! (§5.3.7) RLC of both directions is re-established. Buffers above are kept. A failure that the eNB sees is known
-//! to the station at once.
+//! A radio-link failure (TS 36.331 §5.3.11) is reduced to its effect on the user plane: MAC is reset at once, the station
+//! selects its cell again for a configured time, performs random access, and after a configured time of signalling
+//! (§5.3.7) RLC of both directions is re-established. The buffers above RLC keep their packets. The station learns of a
+//! failure that the eNB detects in the same TTI.
 
 use super::config::{CellConfig, StationConfig, StationLink};
 use super::link::Link;
-use crate::air::Channel;
-use crate::air::{Network, Report, StationRadio};
+use crate::air::{CqiReport, Network, StatedChannel, StationRadio};
 use crate::lte::cqi;
 use crate::lte::mcs::{self, Mcs};
+use crate::mac::buffer_estimate::BufferEstimate;
 use crate::mac::pdu::Sender;
-use crate::mac::power_headroom::{Headroom, HeadroomTimers, KnownHeadroom};
+use crate::mac::power_headroom::{HeadroomEstimate, HeadroomReport, HeadroomTimers};
 use crate::mac::random_access::{Cause, Procedure};
-use crate::mac::{buffer_estimate::BufferEstimate, scheduling_request::StationAccess};
-use crate::prb::PrbSet;
-use crate::prb::precodable;
+use crate::mac::scheduling_request::UplinkAccess;
+use crate::prb::{PrbSet, precodable};
 use crate::rlc::Rlc;
 use crate::slot::Tti;
 use paceline_net::{DropTail, Duration, Instant, Output, Stream};
 use std::collections::VecDeque;
 
-/// Leave to send in the uplink.
+/// An uplink grant.
 pub(crate) struct Grant {
     pub sent_at: Tti,
     pub mcs: &'static Mcs,
-    pub blocks: PrbSet,
+    pub prbs: PrbSet,
     /// TPC command in dB.
     pub tpc_db: f64,
 }
 
 /// One station.
 pub(crate) struct Station {
-    /// Which of the served cells serves it.
+    /// Index of its serving cell among the served cells.
     pub cell: usize,
     pub radio: StationRadio,
     pub downlink: Link,
     pub uplink: Link,
-    pub access: StationAccess,
+    pub access: UplinkAccess,
     pub estimate: BufferEstimate,
-    /// Grants on their way.
+    /// Grants for this and later TTIs.
     pub grants: VecDeque<Grant>,
-    /// Resource blocks that the next grant should have, and whether the station's power keeps them so few.
-    pub wanted: (u8, bool),
-    /// CQI reports on their way, with the TTI of their use; the last one in use is at the front.
-    cqi_reports: VecDeque<(Tti, Report)>,
-    /// Whether it has a connection: without one it neither sends nor receives data.
+    /// PRBs for the estimated buffer within the station's power, and whether the power limits them.
+    pub uplink_demand: (u8, bool),
+    /// CQI reports with the TTI of their first use. The front one is in use, the others are not yet.
+    cqi_reports: VecDeque<(Tti, CqiReport)>,
+    /// Without a connection the station neither sends nor receives data.
     connected: bool,
-    headroom: HeadroomTimers,
-    known_headroom: KnownHeadroom,
-    /// The next grant's TPC command in dB.
-    pub tpc_db: f64,
-    /// Random access that is going on.
+    headroom_timers: HeadroomTimers,
+    headroom_estimate: HeadroomEstimate,
+    /// TPC command of the next grant in dB.
+    next_tpc_db: f64,
+    /// The random access procedure in progress.
     pub procedure: Option<Box<Procedure>>,
-    /// When the radio link failed that is to be re-established.
+    /// TTI of the radio-link failure after which the connection is not re-established yet.
     failed_at: Option<Tti>,
 }
 
@@ -70,7 +69,7 @@ impl Station {
             (StationLink::Stated { downlink_sinr_db, uplink_sinr_db, fading }, _) => {
                 let channel = |mean_db, direction: &str| {
                     let name = format!("cell0/station{index}/{direction}/fading");
-                    Channel::new(mean_db, fading, Stream::new(seed, &name))
+                    StatedChannel::new(mean_db, fading, Stream::new(seed, &name))
                 };
                 let downlink = channel(downlink_sinr_db, "downlink");
                 (StationRadio::Stated(downlink, channel(uplink_sinr_db, "uplink")), 0)
@@ -87,21 +86,22 @@ impl Station {
             radio,
             downlink: Link::new(Box::new(DropTail::new(cell.downlink_buffer)), rlc()),
             uplink: Link::new(config.uplink_buffer, rlc()),
-            access: StationAccess::new(index as u64),
+            access: UplinkAccess::new(index as u64),
             estimate: BufferEstimate::default(),
             grants: VecDeque::new(),
-            wanted: (0, false),
+            uplink_demand: (0, false),
             cqi_reports: VecDeque::new(),
             connected: !cell.random_access.initial,
-            headroom: HeadroomTimers::default(),
-            known_headroom: KnownHeadroom::default(),
-            tpc_db: 0.0,
+            headroom_timers: HeadroomTimers::default(),
+            headroom_estimate: HeadroomEstimate::default(),
+            next_tpc_db: 0.0,
             procedure: None,
             failed_at: None,
         }
     }
-    /// The station reports its CQI if it is time. Stations report on even when idle; after a pause the report in use
-    /// is one of the moment of waking.
+
+    /// Reports the CQI if it is due. Stations report also while they are idle; after TTIs that were skipped, the report in
+    /// use is one of the present TTI.
     pub fn report_cqi(&mut self, tti: Tti, cell: &CellConfig, network: &mut Option<Network>) {
         let periodic = tti.0.is_multiple_of(cell.cqi_period);
         let stale =
@@ -116,23 +116,24 @@ impl Station {
         }
         while self.cqi_reports.get(1).is_some_and(|(due, _)| *due <= tti) {
             if let (Some((_, report)), Some(network)) = (self.cqi_reports.pop_front(), network.as_mut()) {
-                network.forget(report);
+                network.recycle(report);
             }
         }
     }
-    /// The CQI that the scheduler knows.
-    pub fn known_cqi(&mut self, network: &mut Option<Network>) -> u8 {
+    /// The CQI in use by the scheduler.
+    pub fn scheduler_cqi(&mut self, network: &mut Option<Network>) -> u8 {
         self.cqi_reports.front_mut().map_or(0, |(_, report)| self.radio.cqi(network, report))
     }
-    /// The downlink MCS for the CQI that the scheduler knows. The outer loop moves within what lies between CQIs.
+    /// The downlink MCS for a CQI. With the outer loop, the MCS follows from the CQI's SINR threshold and the correction.
     pub fn downlink_mcs(&self, cqi: u8, cell: &CellConfig) -> Option<&'static Mcs> {
         if cell.outer_loop {
-            let sinr = cqi::threshold_db(cqi)? + self.downlink.offset_db;
+            let sinr = cqi::threshold_db(cqi)? + self.downlink.outer_loop_db;
             return Some(mcs::highest(&mcs::DOWNLINK, sinr).unwrap_or(&mcs::DOWNLINK[0]));
         }
         cqi::mcs(cqi).map(|index| &mcs::DOWNLINK[usize::from(index)])
     }
-    /// The uplink MCS for what the eNB expects, and the most resource blocks that the station's power allows.
+    /// The uplink MCS for the eNB's SINR estimate, and the largest number of PRBs within the station's power. Also chooses
+    /// the next TPC command.
     pub fn uplink_mcs(
         &mut self,
         tti: Tti,
@@ -141,57 +142,62 @@ impl Station {
     ) -> Option<(&'static Mcs, u8)> {
         let sinr = self.radio.estimate_uplink(network, self.cell, tti);
         if let Some(target) = network.as_ref().and_then(Network::tpc_target_db) {
-            let on_the_way: f64 = self.grants.iter().map(|grant| grant.tpc_db).sum();
-            self.tpc_db = self.known_headroom.command_db(target - sinr - on_the_way);
+            let outstanding: f64 = self.grants.iter().map(|grant| grant.tpc_db).sum();
+            self.next_tpc_db = self.headroom_estimate.command_db(target - sinr - outstanding);
         }
-        let max_prb = self.known_headroom.max_blocks(cell.uplink_prb, self.tpc_db);
+        let max_prb = self.headroom_estimate.max_prbs(cell.uplink_prb, self.next_tpc_db);
         let usable = &mcs::UPLINK[..=usize::from(cell.max_uplink_mcs)];
-        // A station that can send at all goes on at the lowest: without blocks the outer loop would never recover.
+        // The correction must not silence a station above the lowest threshold: the outer loop recovers only by blocks.
         let lowest = mcs::highest(usable, sinr).map(|_| &usable[0]);
-        Some((mcs::highest(usable, sinr + self.uplink.offset_db).or(lowest)?, max_prb))
+        Some((mcs::highest(usable, sinr + self.uplink.outer_loop_db).or(lowest)?, max_prb))
     }
-    /// The eNB grants blocks with the TPC command it has chosen.
-    pub fn grant(&mut self, sent_at: Tti, mcs: &'static Mcs, blocks: PrbSet) {
-        self.known_headroom.on_command(sent_at, self.tpc_db);
-        self.grants.push_back(Grant { sent_at, mcs, blocks, tpc_db: self.tpc_db });
+    /// The eNB sends a grant with the TPC command that it has chosen.
+    pub fn grant(&mut self, sent_at: Tti, mcs: &'static Mcs, prbs: PrbSet) {
+        self.headroom_estimate.on_command(sent_at, self.next_tpc_db);
+        self.grants.push_back(Grant { sent_at, mcs, prbs, tpc_db: self.next_tpc_db });
     }
-    /// The station uses a grant: it takes up the TPC command, and reports its headroom if that is due.
-    pub fn use_power(&mut self, tti: Tti, grant: &Grant, network: &Option<Network>) -> Option<Headroom> {
+    /// The station applies a grant's TPC command. Returns the headroom report for the granted block if one is due.
+    pub fn apply_tpc(
+        &mut self,
+        tti: Tti,
+        grant: &Grant,
+        network: &Option<Network>,
+    ) -> Option<HeadroomReport> {
         let (placed, network) = (self.radio.placed_mut()?, network.as_ref()?);
-        let n_prb = grant.blocks.len() as u8;
-        network.command(placed, n_prb, grant.tpc_db);
-        let due = self.headroom.due(tti, network.headroom_config(), placed.coupling_loss_db());
+        let n_prb = grant.prbs.len() as u8;
+        network.apply_tpc(placed, n_prb, grant.tpc_db);
+        let due = self.headroom_timers.due(tti, network.headroom_config(), placed.coupling_loss_db());
         due.then(|| network.headroom(placed, n_prb))
     }
-    /// Random access starts closed-loop power control anew (TS 36.213 §5.1.1.1), and with it the reports.
+    /// Resets closed-loop power control at random access (TS 36.213 §5.1.1.1), and the headroom reports with it.
     pub fn reset_power(&mut self) {
         if let Some(placed) = self.radio.placed_mut() {
-            placed.reset_correction();
+            placed.reset_tpc_correction();
         }
-        self.headroom = HeadroomTimers::default();
-        self.known_headroom = KnownHeadroom::default();
+        self.headroom_timers = HeadroomTimers::default();
+        self.headroom_estimate = HeadroomEstimate::default();
     }
-    /// A headroom report went out.
-    pub fn on_headroom_sent(&mut self, tti: Tti, report: Headroom) {
+    /// The station sent a headroom report.
+    pub fn on_headroom_sent(&mut self, tti: Tti, report: HeadroomReport) {
         let Some(placed) = self.radio.placed() else { return };
-        self.headroom.on_report(tti, placed.coupling_loss_db());
+        self.headroom_timers.on_report(tti, placed.coupling_loss_db());
         self.access.stats.headroom_reports += 1;
-        self.access.stats.headroom_sum += u64::from(report.index);
+        self.access.stats.headroom_index_sum += u64::from(report.index);
     }
-    /// The eNB has decoded a headroom report, first sent in `sent_at`.
-    pub fn on_headroom(&mut self, report: Headroom, sent_at: Tti) {
-        self.known_headroom.on_report(report, sent_at);
+    /// The eNB decoded a headroom report whose block was first sent in `sent_at`.
+    pub fn on_headroom(&mut self, report: HeadroomReport, sent_at: Tti) {
+        self.headroom_estimate.on_report(report, sent_at);
     }
 
-    /// Data waiting in the uplink: above, in RLC, and reports about the downlink.
+    /// Bytes available for uplink transmission: in the buffer, in RLC, and the status report about the downlink.
     pub fn uplink_available(&self) -> u64 {
         self.uplink.available(&self.downlink)
     }
-    /// Data waiting in the downlink: above, in RLC, and reports about the uplink.
+    /// Bytes available for downlink transmission: in the buffer, in RLC, and the status report about the uplink.
     pub fn downlink_available(&self) -> u64 {
         self.downlink.available(&self.uplink)
     }
-    /// Whether a downlink block would carry anything: a stalled window holds data back.
+    /// Whether a downlink block would carry data; a stalled RLC window holds data back.
     pub fn downlink_sendable(&self) -> bool {
         self.downlink.rlc.sendable(&*self.downlink.buffer) || self.uplink.rlc.status_len() > 0
     }
@@ -206,24 +212,23 @@ impl Station {
         Sender { rlc, reverse: &mut self.downlink.rlc, queue: &mut **buffer }
     }
 
-    /// Counts a grant of so many resource blocks, and what has kept it small.
+    /// Counts a grant of `n_prb` PRBs and the reason why it is smaller than the demand.
     pub fn count_grant(&mut self, n_prb: u8) {
-        let (stats, (wanted, by_power)) = (&mut self.access.stats, self.wanted);
+        let (stats, (wanted, by_power)) = (&mut self.access.stats, self.uplink_demand);
         stats.grants += 1;
         if n_prb < precodable(wanted) {
-            stats.block_limited += 1;
+            stats.prb_limited_grants += 1;
         } else if by_power {
-            stats.power_limited += 1;
+            stats.power_limited_grants += 1;
         }
     }
-
-    /// What is in the uplink's buffer has waited there until `now`; see [`Link::account`].
-    pub fn account(&mut self, now: Instant) {
-        self.uplink.account(now, self.access.waits());
+    /// Counts the uplink packets' wait for a first grant until `now`; see [`Link::count_grant_wait`].
+    pub fn count_grant_wait(&mut self, now: Instant) {
+        self.uplink.count_grant_wait(now, self.access.awaits_first_block());
     }
-    /// Drops SDUs whose discard timer has expired (TS 36.323 §5.4). RLC has sent no part of what is still here.
-    pub fn discard(&mut self, tti: Tti, timer: Duration, output: &mut VecDeque<Output>) {
-        self.account(tti.starts_at());
+    /// Drops SDUs whose discardTimer has expired (TS 36.323 §5.4). SDUs in the buffers have not been sent in part.
+    pub fn discard_expired(&mut self, tti: Tti, timer: Duration, output: &mut VecDeque<Output>) {
+        self.count_grant_wait(tti.starts_at());
         for link in [&mut self.downlink, &mut self.uplink] {
             if link.buffer.packets() > 0 {
                 link.buffer.expire(tti.starts_at(), timer);
@@ -231,17 +236,17 @@ impl Station {
             }
         }
     }
-    /// Whether it has no connection.
-    pub fn suspended(&self) -> bool {
-        !self.connected
+    /// Whether the station has a connection.
+    pub fn connected(&self) -> bool {
+        self.connected
     }
-    /// Takes up a radio-link failure that RLC has reported. Returns whether there is one.
-    pub fn take_up_failure(&mut self) -> bool {
-        [&mut self.downlink, &mut self.uplink].map(Link::take_up_failure).contains(&true)
+    /// Counts the radio-link failures that RLC reports; returns whether there is one.
+    pub fn count_radio_link_failures(&mut self) -> bool {
+        [&mut self.downlink, &mut self.uplink].map(Link::count_radio_link_failure).contains(&true)
     }
-    /// The radio link has failed: nothing is in flight or granted any more.
+    /// The radio link has failed: MAC of both directions is reset, grants are deleted.
     pub fn disconnect(&mut self, tti: Tti, output: &mut VecDeque<Output>) {
-        self.account(tti.starts_at());
+        self.count_grant_wait(tti.starts_at());
         self.downlink.reset_mac(output);
         self.uplink.reset_mac(output);
         self.access.reset();
@@ -250,8 +255,8 @@ impl Station {
         self.connected = false;
         self.failed_at = Some(tti);
     }
-    /// Random access and the signalling after it are over: the station has what the procedure was for.
-    pub fn complete(&mut self, tti: Tti, cause: Cause, output: &mut VecDeque<Output>) {
+    /// Random access and the signalling after it are complete: the station has PUCCH or a connection again.
+    pub fn complete_random_access(&mut self, tti: Tti, cause: Cause, output: &mut VecDeque<Output>) {
         self.procedure = None;
         if cause == Cause::SchedulingRequest {
             return;
@@ -264,20 +269,20 @@ impl Station {
         }
         self.connected = true;
         self.estimate = BufferEstimate::default();
-        self.account(tti.starts_at());
+        self.count_grant_wait(tti.starts_at());
         if self.uplink_available() > 0 {
             self.access.on_data_in_empty_buffer(tti.starts_at());
         }
     }
-    /// Whether a TTI can pass without work for this station.
+    /// Whether the station has no work in the next TTIs.
     pub fn idle(&self) -> bool {
         self.downlink_available() == 0
             && self.uplink_available() == 0
             && self.grants.is_empty()
-            && !self.estimate.waiting()
+            && !self.estimate.awaits_uplink()
             && self.estimate.bytes() == 0
-            && self.downlink.idle_below()
-            && self.uplink.idle_below()
+            && self.downlink.idle_below_buffer()
+            && self.uplink.idle_below_buffer()
             && self.procedure.is_none()
     }
 }

@@ -1,30 +1,53 @@
-//! The physical layer as a probability: SINR and MCS give the block error of a transport block.
+//! Block error probability of a transport block, from its MCS and SINR.
 //!
 //! One turbo code block fails with `1/2 erfc((SINR - s50) / (sqrt(2) sigma))`: s50 per MCS and block length from
-//! the table, `sigma = 0.37 (500/K)^0.38` dB. A transport block of C code blocks (TS 36.212 §5.1.2) fails with
-//! `1 - (1 - p)^C`. HARQ combining adds the linear SINRs of all transmissions (Chase). Left out: the gain of
-//! incremental redundancy, feedback errors, PDCCH decoding errors.
+//! `lte_mcs_sinr.csv`, `sigma = 0.37 (500/K)^0.38` dB. A transport block of C code blocks (TS 36.212 §5.1.2) fails
+//! with `1 - (1 - p)^C`. With Chase combining (HARQ) the caller adds the linear SINRs of all transmissions. Left
+//! out: the gain of incremental redundancy, feedback errors, PDCCH decoding errors.
 
+use super::mcs::{self, Mcs};
+use super::tbs::I_TBS_COUNT;
 use crate::decibel::{from_db, to_db};
-use crate::lte::mcs::{self, Mcs};
-use crate::lte::tbs::I_TBS_COUNT;
 use std::sync::LazyLock;
 
 /// Largest turbo code block in bits, with its 24-bit CRC (TS 36.212 §5.1.2).
-const MAX_CODE_BLOCK: u32 = 6144;
+const MAX_CODE_BLOCK_BITS: u32 = 6144;
+/// Largest transport block in bytes whose curve is tabulated: MCS 28 on 100 PRBs (TS 36.213 Table 7.1.7.2.1-1).
+const MAX_TABULATED_BYTES: u32 = 9422;
+
+/// Probability that a transport block of `tb_bits` with this MCS fails at a linear SINR.
+pub fn block_error_linear(mcs: &Mcs, tb_bits: u32, sinr: f64) -> f64 {
+    if sinr > NO_ERROR_SINR[usize::from(mcs.i_tbs)] { 0.0 } else { block_error_db(mcs, tb_bits, to_db(sinr)) }
+}
+
+/// Probability that a transport block of `tb_bits` with this MCS fails at a SINR in dB.
+pub fn block_error_db(mcs: &Mcs, tb_bits: u32, sinr_db: f64) -> f64 {
+    let shape = Shape::of(tb_bits);
+    let s50 = mcs.s50_1024_db + shape.position * (mcs.s50_6144_db - mcs.s50_1024_db);
+    let deviations = (sinr_db - s50) / shape.sigma_db;
+    // Beyond six standard deviations the tail is below 1e-9, less than a run's draws can resolve.
+    if deviations > 6.0 {
+        return 0.0;
+    }
+    if deviations < -6.0 {
+        return 1.0;
+    }
+    let one = 0.5 * libm::erfc(deviations * std::f64::consts::FRAC_1_SQRT_2);
+    1.0 - (0..shape.code_blocks).fold(1.0, |all, _| all * (1.0 - one))
+}
 
 /// Number of code blocks of a transport block and the length of one, in bits.
 fn code_blocks(tb_bits: u32) -> (u32, f64) {
     let with_crc = tb_bits + 24;
-    let count = if with_crc <= MAX_CODE_BLOCK { 1 } else { with_crc.div_ceil(MAX_CODE_BLOCK - 24) };
+    let count = if with_crc <= MAX_CODE_BLOCK_BITS { 1 } else { with_crc.div_ceil(MAX_CODE_BLOCK_BITS - 24) };
     (count, f64::from(with_crc) / f64::from(count))
 }
 
-/// What the curve of a transport block depends on besides its MCS.
+/// Parameters of the error curve that depend on the transport block size alone.
 #[derive(Clone, Copy, Debug)]
 struct Shape {
     code_blocks: u32,
-    /// Where the code block lies between the two lengths of the table, linear in the logarithm of the length.
+    /// Position of the code block length between 1024 (0) and 6144 bits (1), linear in the logarithm of the length.
     position: f64,
     sigma_db: f64,
 }
@@ -36,16 +59,15 @@ impl Shape {
         Self { code_blocks, position, sigma_db: 0.37 * libm::pow(500.0 / length, 0.38) }
     }
     fn of(tb_bits: u32) -> Self {
-        // Every size of TS 36.213 is a number of bytes up to 9422.
         static OF_BYTES: LazyLock<Vec<Shape>> =
-            LazyLock::new(|| (0..=9422).map(|bytes| Shape::new(8 * bytes)).collect());
+            LazyLock::new(|| (0..=MAX_TABULATED_BYTES).map(|bytes| Shape::new(8 * bytes)).collect());
         let known = OF_BYTES.get(tb_bits as usize / 8).filter(|_| tb_bits.is_multiple_of(8));
         known.copied().unwrap_or_else(|| Self::new(tb_bits))
     }
 }
 
-/// Linear SINR by I_TBS from which no block fails, however short it is.
-static SURE: LazyLock<[f64; I_TBS_COUNT]> = LazyLock::new(|| {
+/// Linear SINR by I_TBS above which the error probability is zero at every block length.
+static NO_ERROR_SINR: LazyLock<[f64; I_TBS_COUNT]> = LazyLock::new(|| {
     let tail_db = 6.0 * Shape::new(0).sigma_db + 0.01;
     std::array::from_fn(|i_tbs| {
         let curves = mcs::DOWNLINK.iter().chain(&mcs::UPLINK).filter(|mcs| usize::from(mcs.i_tbs) == i_tbs);
@@ -53,27 +75,6 @@ static SURE: LazyLock<[f64; I_TBS_COUNT]> = LazyLock::new(|| {
         from_db(s50_db + tail_db)
     })
 });
-
-/// Probability that a transport block of `tb_bits` with this MCS fails at a linear SINR.
-pub fn block_error_at(mcs: &Mcs, tb_bits: u32, sinr: f64) -> f64 {
-    if sinr > SURE[usize::from(mcs.i_tbs)] { 0.0 } else { block_error(mcs, tb_bits, to_db(sinr)) }
-}
-
-/// The same at `sinr_db`.
-pub fn block_error(mcs: &Mcs, tb_bits: u32, sinr_db: f64) -> f64 {
-    let shape = Shape::of(tb_bits);
-    let s50 = mcs.s50_1024_db + shape.position * (mcs.s50_6144_db - mcs.s50_1024_db);
-    let deviations = (sinr_db - s50) / shape.sigma_db;
-    // Beyond six deviations the tail is under 1e-9: no draw can tell it from 0 or 1.
-    if deviations > 6.0 {
-        return 0.0;
-    }
-    if deviations < -6.0 {
-        return 1.0;
-    }
-    let one = 0.5 * libm::erfc(deviations * std::f64::consts::FRAC_1_SQRT_2);
-    1.0 - (0..shape.code_blocks).fold(1.0, |all, _| all * (1.0 - one))
-}
 
 #[cfg(test)]
 mod tests {
@@ -83,9 +84,9 @@ mod tests {
     #[test]
     fn half_of_the_blocks_fail_at_s50() {
         let mcs = &DOWNLINK[10];
-        assert!((block_error(mcs, 1000, mcs.s50_1024_db) - 0.5).abs() < 1e-12);
+        assert!((block_error_db(mcs, 1000, mcs.s50_1024_db) - 0.5).abs() < 1e-12);
         // 6120 bits with CRC fill one code block of 6144.
-        assert!((block_error(mcs, 6120, mcs.s50_6144_db) - 0.5).abs() < 1e-12);
+        assert!((block_error_db(mcs, 6120, mcs.s50_6144_db) - 0.5).abs() < 1e-12);
         assert_eq!(code_blocks(6120), (1, 6144.0));
         assert_eq!(code_blocks(75_376), (13, 5800.0));
     }
@@ -99,7 +100,7 @@ mod tests {
         let sigma = 0.37 * libm::pow(500.0 / 5800.0, 0.38);
         let one = 0.5 * libm::erfc(0.2 / sigma / 2.0f64.sqrt());
         let expected = 1.0 - libm::pow(1.0 - one, 13.0);
-        assert!((block_error(mcs, 75_376, s50 + 0.2) - expected).abs() < 1e-9);
+        assert!((block_error_db(mcs, 75_376, s50 + 0.2) - expected).abs() < 1e-9);
     }
 
     #[test]
@@ -109,8 +110,8 @@ mod tests {
                 for step in -100..400 {
                     let sinr = from_db(f64::from(step) * 0.1);
                     assert_eq!(
-                        block_error_at(mcs, bits, sinr),
-                        block_error(mcs, bits, to_db(sinr)),
+                        block_error_linear(mcs, bits, sinr),
+                        block_error_db(mcs, bits, to_db(sinr)),
                         "{mcs:?} {bits}"
                     );
                 }
@@ -123,7 +124,7 @@ mod tests {
         for mcs in &DOWNLINK {
             let mut last = 1.0;
             for step in -150..300 {
-                let p = block_error(mcs, 5000, f64::from(step) * 0.1);
+                let p = block_error_db(mcs, 5000, f64::from(step) * 0.1);
                 assert!((0.0..=1.0).contains(&p) && p <= last);
                 last = p;
             }

@@ -1,9 +1,19 @@
-//! Buffer size levels of the buffer status report, TS 36.321 Table 6.1.3.1-1.
+//! Buffer size levels of the buffer status report (TS 36.321 Table 6.1.3.1-1).
 
 use super::csv::Reader;
 
-/// Upper bound in bytes of each index; index 63 means more than 150,000.
+/// Upper bound in bytes of each index; index 63 means more than 150,000 bytes.
 static UPPER: [u32; 64] = read();
+
+/// The index that reports a buffer of `bytes`.
+pub fn index_of(bytes: u64) -> u8 {
+    UPPER.partition_point(|upper| u64::from(*upper) < bytes).min(63) as u8
+}
+
+/// Bytes that a scheduler assumes for an index: its upper bound; for index 63, the bound of index 62.
+pub fn assumed_bytes(index: u8) -> u32 {
+    UPPER[usize::from(index.min(62))]
+}
 
 const fn read() -> [u32; 64] {
     let mut upper = [0; 64];
@@ -16,16 +26,6 @@ const fn read() -> [u32; 64] {
         index += 1;
     }
     upper
-}
-
-/// The index that reports a buffer of `bytes`.
-pub fn index_of(bytes: u64) -> u8 {
-    UPPER.partition_point(|upper| u64::from(*upper) < bytes).min(63) as u8
-}
-
-/// What a scheduler may assume behind an index: its upper bound; for index 63, the largest stated bound.
-pub fn assumed_bytes(index: u8) -> u32 {
-    UPPER[usize::from(index.min(62))]
 }
 
 #[cfg(test)]

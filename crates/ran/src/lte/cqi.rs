@@ -1,15 +1,30 @@
-//! The channel quality indicator, TS 36.213 Table 7.2.3-1 (64QAM): which CQI a SINR earns at 10% block error, and
-//! the MCS that a scheduler takes for it.
+//! Channel quality indicator (TS 36.213 Table 7.2.3-1, 64QAM): the CQI that a SINR supports at 10% block error, and the
+//! downlink MCS that a scheduler uses for it.
 //!
-//! SINR thresholds are those of the public link-level curves named in `lte_cqi_sinr.csv` (`vienna_s10_db`,
-//! within 0.4 dB of two others); the MCS is the highest of no more spectral efficiency than the CQI's.
+//! SINR thresholds are those of the public link-level curves named in `lte_cqi_sinr.csv` (`vienna_s10_db`, within
+//! 0.4 dB of two others). The MCS is the highest one with no more spectral efficiency than the CQI.
 
 use super::csv::Reader;
 
-/// SINR in dB from which each CQI 1..=15 holds.
+/// Lowest SINR in dB of each CQI 1..=15.
 static THRESHOLD_DB: [f64; 15] = read_thresholds();
-/// MCS for each CQI 1..=15.
+/// Downlink MCS of each CQI 1..=15.
 static MCS: [u8; 15] = read_mcs();
+
+/// The highest CQI that a wideband SINR in dB supports; 0 means out of range.
+pub fn of_sinr(sinr_db: f64) -> u8 {
+    THRESHOLD_DB.partition_point(|threshold| *threshold <= sinr_db) as u8
+}
+
+/// The lowest SINR in dB of a CQI; none for CQI 0.
+pub fn threshold_db(cqi: u8) -> Option<f64> {
+    (1..=15).contains(&cqi).then(|| THRESHOLD_DB[usize::from(cqi) - 1])
+}
+
+/// The downlink MCS for a CQI; none for CQI 0.
+pub fn mcs(cqi: u8) -> Option<u8> {
+    (1..=15).contains(&cqi).then(|| MCS[usize::from(cqi) - 1])
+}
 
 const fn read_thresholds() -> [f64; 15] {
     let mut thresholds = [0.0; 15];
@@ -35,21 +50,6 @@ const fn read_mcs() -> [u8; 15] {
         cqi += 1;
     }
     mcs
-}
-
-/// The CQI that a wideband SINR earns; 0 is out of range.
-pub fn of_sinr(sinr_db: f64) -> u8 {
-    THRESHOLD_DB.partition_point(|threshold| *threshold <= sinr_db) as u8
-}
-
-/// The SINR in dB from which a CQI holds; none for CQI 0.
-pub fn threshold_db(cqi: u8) -> Option<f64> {
-    (1..=15).contains(&cqi).then(|| THRESHOLD_DB[usize::from(cqi) - 1])
-}
-
-/// The downlink MCS for a CQI; none for CQI 0.
-pub fn mcs(cqi: u8) -> Option<u8> {
-    (1..=15).contains(&cqi).then(|| MCS[usize::from(cqi) - 1])
 }
 
 #[cfg(test)]

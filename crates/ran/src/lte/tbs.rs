@@ -1,13 +1,44 @@
-//! Transport block sizes for one layer, TS 36.213 Table 7.1.7.2.1-1.
+//! Transport block sizes for one layer (TS 36.213 Table 7.1.7.2.1-1).
 
 use super::csv::Reader;
 
-/// Number of I_TBS columns of the table.
+/// Number of I_TBS columns of the table (TS 36.213 Table 7.1.7.2.1-1).
 pub const I_TBS_COUNT: usize = 34;
-/// Largest number of physical resource blocks.
+/// Largest number of PRBs in the table (TS 36.213 Table 7.1.7.2.1-1).
 pub const MAX_PRB: usize = 110;
 
 static TABLE: [[u32; I_TBS_COUNT]; MAX_PRB] = read();
+
+/// Transport block size in bits. Panics unless `i_tbs` < 34 and 1 <= `n_prb` <= 110.
+pub fn transport_block_bits(i_tbs: u8, n_prb: u8) -> u32 {
+    TABLE[usize::from(n_prb) - 1][usize::from(i_tbs)]
+}
+
+/// Bits per PRB of a transport block that takes `n_prb` PRBs.
+pub fn bits_per_prb(i_tbs: u8, n_prb: u8) -> f64 {
+    f64::from(transport_block_bits(i_tbs, n_prb)) / f64::from(n_prb)
+}
+
+/// The fewest PRBs whose transport block holds `needed` bytes, at most `max`.
+pub fn fewest_prbs(i_tbs: u8, needed: u64, max: u8) -> u8 {
+    let bytes = |n_prb: u8| u64::from(transport_block_bits(i_tbs, n_prb) / 8);
+    if bytes(1) >= needed {
+        return 1; // the only entry larger than its successor, I_TBS 6, is at one PRB
+    }
+    let most = bytes(max);
+    if most < needed {
+        return max;
+    }
+    // Sizes are nearly proportional to PRBs, so the search starts at the proportional number.
+    let mut n_prb = (needed * u64::from(max) / most).clamp(2, u64::from(max)) as u8;
+    while bytes(n_prb) < needed {
+        n_prb += 1;
+    }
+    while n_prb > 2 && bytes(n_prb - 1) >= needed {
+        n_prb -= 1;
+    }
+    n_prb
+}
 
 const fn read() -> [[u32; I_TBS_COUNT]; MAX_PRB] {
     let mut table = [[0; I_TBS_COUNT]; MAX_PRB];
@@ -26,37 +57,6 @@ const fn read() -> [[u32; I_TBS_COUNT]; MAX_PRB] {
     }
     assert!(line.at_end());
     table
-}
-
-/// Transport block size in bits. Panics unless `i_tbs` < 34 and 1 <= `n_prb` <= 110.
-pub fn transport_block_bits(i_tbs: u8, n_prb: u8) -> u32 {
-    TABLE[usize::from(n_prb) - 1][usize::from(i_tbs)]
-}
-
-/// Bits that one of all resource blocks carries.
-pub fn bits_per_prb(i_tbs: u8, n_prb: u8) -> f64 {
-    f64::from(transport_block_bits(i_tbs, n_prb)) / f64::from(n_prb)
-}
-
-/// The fewest resource blocks whose transport block holds `needed` bytes, at most `max`.
-pub fn prb_for(i_tbs: u8, needed: u64, max: u8) -> u8 {
-    let bytes = |n_prb: u8| u64::from(transport_block_bits(i_tbs, n_prb) / 8);
-    if bytes(1) >= needed {
-        return 1; // the one entry that breaks the order is at one resource block
-    }
-    let most = bytes(max);
-    if most < needed {
-        return max;
-    }
-    // Sizes are nearly proportional to blocks: from there it is a few steps.
-    let mut n_prb = (needed * u64::from(max) / most).clamp(2, u64::from(max)) as u8;
-    while bytes(n_prb) < needed {
-        n_prb += 1;
-    }
-    while n_prb > 2 && bytes(n_prb - 1) >= needed {
-        n_prb -= 1;
-    }
-    n_prb
 }
 
 #[cfg(test)]
@@ -92,7 +92,7 @@ mod tests {
                 for needed in (0..13_000).step_by(7) {
                     let fits = |n: &u8| u64::from(transport_block_bits(i_tbs, *n) / 8) >= needed;
                     let expected = (1..=max).find(fits).unwrap_or(max);
-                    assert_eq!(prb_for(i_tbs, needed, max), expected, "{i_tbs}, {needed} bytes, {max}");
+                    assert_eq!(fewest_prbs(i_tbs, needed, max), expected, "{i_tbs}, {needed} bytes, {max}");
                 }
             }
         }

@@ -1,99 +1,130 @@
-//! MAC PDUs (TS 36.321 §6.1.2): sub-headers, the short buffer status report, padding.
+//! MAC PDUs (TS 36.321 §6.1.2): sub-headers, the short buffer status report (BSR), the power headroom report, padding.
 //!
-//! One logical channel carries the user's data. The last SDU of a block needs a sub-header of 1 byte, each before
-//! it one of 2 or 3; with padding behind the last its sub-header grows too, out of the padding. In RLC AM a block
-//! holds a STATUS PDU about the other direction if one is due, then repetitions, then new data. A BSR control
-//! element costs 2 bytes with its sub-header, a power headroom report likewise. Left out: several logical channels and
-//! their prioritisation.
+//! One logical channel carries the user's data. The last SDU of a block has a sub-header of 1 byte, every other SDU one
+//! of 2 or 3 bytes; with padding behind the last SDU its sub-header is longer, at the expense of the padding. In RLC AM a
+//! block holds first a STATUS PDU about the other direction, then retransmissions, then new data. Left out: several
+//! logical channels and their prioritisation.
 
+use super::power_headroom::HeadroomReport;
 use crate::lte::bsr;
-use crate::mac::power_headroom::Headroom;
 use crate::rlc::um::header_len;
 use crate::rlc::{self, Rlc};
 use crate::slot::Tti;
 use paceline_net::{Bytes, SduQueue};
 
-/// Sub-header of the last SDU of a block (§6.2.1).
-const SUBHEADER: u32 = 1;
-/// Short BSR control element with its sub-header (§6.1.3.1).
-const BSR: u32 = 2;
-/// Power headroom control element with its sub-header (§6.1.3.6).
-const HEADROOM: u32 = 2;
-/// Padding that cannot hold a padding BSR.
-const MAX_BLIND_PADDING: u32 = BSR + 1;
-/// Room in which a further PDU is begun: less would be mostly headers.
-const MIN_FURTHER: u32 = 8;
-/// Allowance for the headers of a repeated PDU: sub-header, segment header, two length indicators.
-const REPEATED_HEADERS: u64 = 10;
+/// Sub-header of the last SDU of a block, in bytes (TS 36.321 §6.2.1).
+const SUBHEADER_BYTES: u32 = 1;
+/// Short BSR control element with its sub-header, in bytes (TS 36.321 §6.1.3.1).
+const BSR_BYTES: u32 = 2;
+/// Power headroom control element with its sub-header, in bytes (TS 36.321 §6.1.3.6).
+const HEADROOM_BYTES: u32 = 2;
+/// Largest padding in bytes without a padding BSR (TS 36.321 §5.4.5). Chosen: the BSR and one byte, for the longer
+/// sub-header of the last SDU.
+const MAX_PADDING_WITHOUT_BSR: u32 = BSR_BYTES + 1;
+/// Smallest room in bytes for a second PDU in a block. Chosen: a smaller PDU would consist mostly of headers.
+const MIN_FURTHER_PDU_BYTES: u32 = 8;
+/// Header bytes assumed per retransmitted PDU. Chosen: sub-header 3, segment header 4, two length indicators 3.
+const RETRANSMISSION_HEADER_BYTES: u64 = 10;
 
-/// Sub-header of an SDU of this length with another behind it.
+/// Sub-header in bytes of an SDU of `len` bytes that another SDU follows (TS 36.321 §6.2.1).
 const fn subheader_before_another(len: u32) -> u32 {
     if len < 128 { 2 } else { 3 }
 }
 
-/// What a transport block carries.
+/// Content of a transport block.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct Pdu {
-    /// The RLC PDUs.
+    /// MAC SDUs: the RLC PDUs.
     pub sdus: Vec<rlc::Pdu>,
-    /// Index of the buffer status report, if one is in it.
+    /// Index of the buffer status report, if the block has one.
     pub bsr: Option<u8>,
-    /// The power headroom report, if one is in it.
-    pub headroom: Option<Headroom>,
+    /// The power headroom report, if the block has one.
+    pub headroom: Option<HeadroomReport>,
     /// Bytes of padding.
     pub padding: u32,
 }
 
-/// Whether a block is to carry a buffer status report (§5.4.5).
+/// The kind of buffer status report that is due (TS 36.321 §5.4.5).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum BsrDue {
     /// None is due.
     None,
     /// periodicBSR-Timer has expired.
     Periodic,
-    /// Data came into an empty buffer, or retxBSR-Timer expired: the eNB does not know of them yet.
+    /// Data arrived in an empty buffer, or retxBSR-Timer expired.
     Regular,
 }
 
-/// What one end of a bearer can send: its data, and reports about what it has received.
+/// The transmitting end of a bearer: its data, and status reports about the data that it has received.
 pub struct Sender<'a> {
-    /// The direction in which it sends.
+    /// RLC of the direction in which this end sends.
     pub rlc: &'a mut Rlc,
-    /// The other direction.
+    /// RLC of the other direction.
     pub reverse: &'a mut Rlc,
-    /// The buffer above.
+    /// The buffer above RLC.
     pub queue: &'a mut dyn SduQueue,
 }
 
-/// Bytes of a transport block of `tbs` bytes that its RLC PDUs may fill.
-pub fn room(tbs: u32, with_bsr: bool) -> u32 {
-    tbs.saturating_sub(SUBHEADER + if with_bsr { BSR } else { 0 })
+/// Bytes for RLC PDUs in a transport block of `tbs` bytes.
+pub fn rlc_room(tbs: u32, with_bsr: bool) -> u32 {
+    tbs.saturating_sub(SUBHEADER_BYTES + if with_bsr { BSR_BYTES } else { 0 })
 }
 
-/// Bytes of block that `data` bytes in about `packets` packets need with all headers.
-pub fn block_needed(data: u64, packets: u64) -> u64 {
+/// Size in bytes of a transport block for `data` bytes in about `packets` packets, with all headers.
+pub fn block_bytes_for(data: u64, packets: u64) -> u64 {
     let elements = u32::try_from(packets).unwrap_or(u32::MAX / 4).max(1);
-    data + u64::from(header_len(elements) + SUBHEADER)
+    data + u64::from(header_len(elements) + SUBHEADER_BYTES)
 }
 
-/// Bytes of block that would take everything that waits at one end.
-pub fn needed(rlc: &Rlc, reverse: &Rlc, queue: &dyn SduQueue) -> u64 {
+/// Size in bytes of a transport block that would carry all data of one end.
+pub fn block_bytes_needed(rlc: &Rlc, reverse: &Rlc, queue: &dyn SduQueue) -> u64 {
     let (data, status) = (rlc.available(queue), reverse.status_len());
     if data == 0 && status > 0 {
-        return u64::from(status + SUBHEADER);
+        return u64::from(status + SUBHEADER_BYTES);
     }
     let status = if status > 0 { status + subheader_before_another(status) } else { 0 };
-    let repeated = u64::from(rlc.retransmissions_pending()) * REPEATED_HEADERS;
-    block_needed(data, queue.packets() as u64 + rlc.partial()) + u64::from(status) + repeated
+    let retransmissions = u64::from(rlc.retransmissions_pending()) * RETRANSMISSION_HEADER_BYTES;
+    block_bytes_for(data, queue.packets() as u64 + rlc.partial_sdus()) + u64::from(status) + retransmissions
 }
 
 impl Sender<'_> {
-    /// Data available for transmission (§5.4.5).
+    /// Data available for transmission in bytes (TS 36.321 §5.4.5).
     pub fn available(&self) -> u64 {
         self.rlc.available(self.queue) + u64::from(self.reverse.status_len())
     }
 
-    /// Fills `room` bytes with PDUs and returns what is left.
+    /// Fills a downlink transport block of `tbs` bytes. `sdus` is an empty vector whose storage is reused.
+    pub fn downlink_pdu(&mut self, tti: Tti, tbs: u32, mut sdus: Vec<rlc::Pdu>) -> Pdu {
+        let padding = self.fill(tti, rlc_room(tbs, false), &mut sdus);
+        Pdu { sdus, bsr: None, headroom: None, padding }
+    }
+
+    /// Fills an uplink transport block of `tbs` bytes. A BSR that is due is left out if all data fit without it
+    /// (§5.4.5); a padding BSR is added whenever the padding can hold it. A headroom report comes before data.
+    pub fn uplink_pdu(
+        &mut self,
+        tti: Tti,
+        tbs: u32,
+        due: BsrDue,
+        headroom: Option<HeadroomReport>,
+        mut sdus: Vec<rlc::Pdu>,
+    ) -> Pdu {
+        let headroom = headroom.filter(|_| tbs > BSR_BYTES + HEADROOM_BYTES);
+        let tbs = if headroom.is_some() { tbs - HEADROOM_BYTES } else { tbs };
+        let overfull =
+            |sender: &Self| block_bytes_needed(sender.rlc, sender.reverse, sender.queue) > u64::from(tbs);
+        // The block of a regular BSR is small whatever the buffer holds: its size says nothing about later grants.
+        if due != BsrDue::Regular || !overfull(self) {
+            self.announce_grant(tti, tbs, due != BsrDue::None);
+        }
+        let with_bsr = due != BsrDue::None && overfull(self);
+        let padding = self.fill(tti, rlc_room(tbs, with_bsr), &mut sdus);
+        let padding_bsr = !with_bsr && padding > MAX_PADDING_WITHOUT_BSR;
+        let report = (with_bsr || padding_bsr).then(|| bsr::index_of(self.available()));
+        Pdu { sdus, bsr: report, headroom, padding: padding - if padding_bsr { BSR_BYTES } else { 0 } }
+    }
+
+    /// Fills `room` bytes with RLC PDUs and returns the number of bytes left.
     fn fill(&mut self, tti: Tti, room: u32, sdus: &mut Vec<rlc::Pdu>) -> u32 {
         let mut left = room;
         if let Some(status) = self.reverse.pull_status(tti, left) {
@@ -101,61 +132,31 @@ impl Sender<'_> {
             sdus.push(status);
         }
         loop {
-            let (before, floor) = match sdus.last() {
-                Some(last) => (subheader_before_another(last.bytes()), MIN_FURTHER),
+            let (before, least) = match sdus.last() {
+                Some(last) => (subheader_before_another(last.bytes()), MIN_FURTHER_PDU_BYTES),
                 None => (0, 0),
             };
-            if left < before + floor {
+            if left < before + least {
                 return left;
             }
             let Some(pdu) = self.rlc.pull(tti, self.queue, left - before) else { return left };
             left -= before + pdu.bytes();
             sdus.push(pdu);
-            if !self.rlc.repeats() {
-                return left; // in UM one PDU takes everything
+            if !self.rlc.is_am() {
+                return left; // one UM PDU fills the block
             }
         }
     }
 
-    /// Fills a downlink transport block of `tbs` bytes. `sdus` is empty and gives its storage.
-    pub fn downlink_pdu(&mut self, tti: Tti, tbs: u32, mut sdus: Vec<rlc::Pdu>) -> Pdu {
-        let padding = self.fill(tti, room(tbs, false), &mut sdus);
-        Pdu { sdus, bsr: None, headroom: None, padding }
-    }
-
-    /// Fills an uplink transport block of `tbs` bytes. A BSR that is due goes in unless everything fits without it
-    /// (§5.4.5); one in the padding costs nothing and goes in whenever it fits. A headroom report comes before data.
-    pub fn uplink_pdu(
-        &mut self,
-        tti: Tti,
-        tbs: u32,
-        due: BsrDue,
-        headroom: Option<Headroom>,
-        mut sdus: Vec<rlc::Pdu>,
-    ) -> Pdu {
-        let headroom = headroom.filter(|_| tbs > BSR + HEADROOM);
-        let tbs = if headroom.is_some() { tbs - HEADROOM } else { tbs };
-        let overfull = |sender: &Self| needed(sender.rlc, sender.reverse, sender.queue) > u64::from(tbs);
-        // A block that is there for the first report of new data says nothing of what the station will be granted.
-        if due != BsrDue::Regular || !overfull(self) {
-            self.offer(tti, tbs, due != BsrDue::None);
-        }
-        let with_bsr = due != BsrDue::None && overfull(self);
-        let padding = self.fill(tti, room(tbs, with_bsr), &mut sdus);
-        let padding_bsr = !with_bsr && padding > MAX_BLIND_PADDING;
-        let report = (with_bsr || padding_bsr).then(|| bsr::index_of(self.available()));
-        Pdu { sdus, bsr: report, headroom, padding: padding - if padding_bsr { BSR } else { 0 } }
-    }
-
-    /// Tells the buffer above what is about to be served, so that an ACK filter can act on the grant.
-    fn offer(&mut self, tti: Tti, tbs: u32, bsr_triggered: bool) {
+    /// Passes the size of the grant to the buffer above, so that an ACK filter can discard ACKs that do not fit.
+    fn announce_grant(&mut self, tti: Tti, tbs: u32, bsr_triggered: bool) {
         let status = match self.reverse.status_len() {
             0 => 0,
             len => len + subheader_before_another(len),
         };
-        let free = u64::from(room(tbs, bsr_triggered).saturating_sub(status + header_len(1)));
-        // Each further packet costs its PDCP header and a length indicator of 1.5 bytes, rounded up.
-        let overhead = Bytes(u64::from(crate::pdcp::HEADER) + 2);
+        let free = u64::from(rlc_room(tbs, bsr_triggered).saturating_sub(status + header_len(1)));
+        // Overhead of each further packet: the PDCP header and a length indicator of 1.5 bytes, rounded up.
+        let overhead = Bytes(u64::from(crate::pdcp::HEADER_BYTES) + 2);
         let free = Bytes(free.saturating_sub(self.rlc.available_below()));
         self.queue.on_grant(tti.starts_at(), free, overhead);
     }
@@ -188,7 +189,7 @@ mod tests {
     #[test]
     fn only_the_last_sdu_has_the_short_sub_header() {
         assert_eq!([1, 127, 128, 9000].map(subheader_before_another), [2, 2, 3, 3]);
-        assert_eq!((room(100, false), room(100, true), room(2, true)), (99, 97, 0));
+        assert_eq!((rlc_room(100, false), rlc_room(100, true), rlc_room(2, true)), (99, 97, 0));
     }
 
     #[test]
@@ -209,7 +210,7 @@ mod tests {
         let pdu = sender.uplink_pdu(Tti(4), 1000, BsrDue::Regular, None, Vec::new());
         // 2 + 2 bytes of STATUS, the BSR, and the data PDU behind its sub-header of 1 byte.
         assert!(matches!(pdu.sdus[..], [rlc::Pdu::Status(_), rlc::Pdu::Am(_)]), "{pdu:?}");
-        assert_eq!(pdu.sdus[1].bytes(), 1000 - 4 - BSR - SUBHEADER);
+        assert_eq!(pdu.sdus[1].bytes(), 1000 - 4 - BSR_BYTES - SUBHEADER_BYTES);
         assert_eq!((pdu.padding, down.status_len()), (0, 0));
         assert_eq!(pdu.bsr, Some(bsr::index_of(up.available(&queue))));
     }
@@ -271,7 +272,7 @@ mod tests {
         queue.push(Instant::ZERO, packet());
         let data = down.pull(Tti(0), &mut queue, 2000).unwrap();
         down.receive(Tti(3), data, &mut Vec::new());
-        assert_eq!(needed(&up, &down, &queue), 3);
+        assert_eq!(block_bytes_needed(&up, &down, &queue), 3);
         let mut sender = Sender { rlc: &mut up, reverse: &mut down, queue: &mut queue };
         let pdu = sender.uplink_pdu(Tti(4), 7, BsrDue::Regular, None, Vec::new());
         assert!(matches!(pdu.sdus[..], [rlc::Pdu::Status(_)]));

@@ -1,16 +1,16 @@
-//! Power headroom reports: when a station sends one (TS 36.321 §5.4.6), and what the eNB makes of it.
+//! Power headroom reports (PHR, TS 36.321 §5.4.6): when a station sends one, and the PRB limit that the eNB derives.
 //!
-//! A report says how far the power of its own block stays below the maximum, in steps of 1 dB. The eNB derives the
-//! resource blocks at which a station comes to its limit; TPC commands since then move it. Before the first report
-//! it knows no limit. dl-PathlossChange triggers when the path loss that power control compensates has changed,
-//! which takes stations that move.
+//! A report states how far the power of its own transmission stays below the maximum, in steps of 1 dB. From it the eNB
+//! computes the number of PRBs at which the station reaches its maximum power; TPC commands after the report shift
+//! that number. Before the first report the number is not limited. dl-PathlossChange triggers a report when the path
+//! loss has changed; that takes stations whose path loss changes during a run.
 
 use crate::decibel::{from_db, to_db};
 use crate::radio::power_control::headroom_of_index;
 use crate::slot::Tti;
 use std::collections::VecDeque;
 
-/// Timers of PHR-Config (TS 36.331), in TTIs.
+/// Parameters of PHR-Config (TS 36.331 §6.3.2); times in TTIs.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct HeadroomConfig {
     /// periodicPHR-Timer; none for infinity.
@@ -21,24 +21,24 @@ pub struct HeadroomConfig {
     pub path_loss_change_db: Option<f64>,
 }
 
-/// The control element, and the allocation it speaks of.
+/// The power headroom control element, and the number of PRBs of the transmission that it refers to.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Headroom {
-    /// Reported value 0..=63.
+pub struct HeadroomReport {
+    /// Reported value 0..=63 (TS 36.133 §9.1.8.4).
     pub index: u8,
-    /// Resource blocks of the transmission.
-    pub blocks: u8,
+    /// PRBs of the transmission.
+    pub n_prb: u8,
 }
 
-/// The station's side: configuration itself triggers a first report.
+/// The station's reporting timers. Configuration itself triggers the first report.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct HeadroomTimers {
-    /// When the last report was sent, and the path loss then.
+    /// TTI of the last report and the path loss in dB at that time.
     last: Option<(Tti, f64)>,
 }
 
 impl HeadroomTimers {
-    /// Whether a report is to go into a block of `tti`.
+    /// Whether a block of `tti` carries a report.
     pub fn due(&self, tti: Tti, config: &HeadroomConfig, path_loss_db: f64) -> bool {
         let Some((at, then_db)) = self.last else { return true };
         let age = tti.since(at);
@@ -52,71 +52,71 @@ impl HeadroomTimers {
     }
 }
 
-/// Commands that the eNB remembers one by one: more than HARQ can delay a report by.
-const REMEMBERED: usize = 256;
+/// TPC commands that the eNB stores one by one. Chosen: more commands than are sent while HARQ delays a report.
+const MAX_COMMANDS: usize = 256;
 
-/// The eNB's side.
+/// The eNB's estimate of a station's power headroom.
 #[derive(Clone, Debug)]
-pub(crate) struct KnownHeadroom {
-    /// Headroom in dB of a transmission in one resource block, and when the report was sent.
-    one_block_db: Option<(f64, Tti)>,
-    /// TPC commands since then, by the TTI in which they take effect, and their sum.
+pub(crate) struct HeadroomEstimate {
+    /// Headroom in dB of a transmission in one PRB, and the TTI of the report.
+    one_prb_db: Option<(f64, Tti)>,
+    /// TPC commands after the report, each with the TTI in which it takes effect, and their sum in dB.
     commands: VecDeque<(Tti, f64)>,
     commanded_db: f64,
-    /// What was left last in dB, and as a ratio.
-    left: (f64, f64),
+    /// The last result of [`Self::remaining_db`] less a command: in dB, and as a ratio.
+    last_ratio: (f64, f64),
 }
 
-impl Default for KnownHeadroom {
+impl Default for HeadroomEstimate {
     fn default() -> Self {
-        Self { one_block_db: None, commands: VecDeque::new(), commanded_db: 0.0, left: (0.0, 1.0) }
+        Self { one_prb_db: None, commands: VecDeque::new(), commanded_db: 0.0, last_ratio: (0.0, 1.0) }
     }
 }
 
-impl KnownHeadroom {
-    /// A report of a block first sent in `sent_at`.
-    pub fn on_report(&mut self, report: Headroom, sent_at: Tti) {
-        if self.one_block_db.is_some_and(|(_, last)| last > sent_at) {
-            return; // HARQ has delayed it
+impl HeadroomEstimate {
+    /// The eNB decoded a report whose block was first sent in `sent_at`. An older one than the last is ignored.
+    pub fn on_report(&mut self, report: HeadroomReport, sent_at: Tti) {
+        if self.one_prb_db.is_some_and(|(_, last)| last > sent_at) {
+            return;
         }
-        let one_block = headroom_of_index(report.index) + to_db(f64::from(report.blocks));
-        self.one_block_db = Some((one_block, sent_at));
+        let one_prb = headroom_of_index(report.index) + to_db(f64::from(report.n_prb));
+        self.one_prb_db = Some((one_prb, sent_at));
         self.commands.retain(|(at, _)| *at > sent_at);
         self.commanded_db = self.commands.iter().map(|(_, db)| db).sum();
     }
-    /// A command goes out that takes effect in `sent_at`.
+    /// The eNB sends a TPC command that takes effect in `sent_at`.
     pub fn on_command(&mut self, sent_at: Tti, db: f64) {
         if db != 0.0 {
             self.commands.push_back((sent_at, db));
             self.commanded_db += db;
-            if self.commands.len() > REMEMBERED {
+            if self.commands.len() > MAX_COMMANDS {
                 self.commands.pop_front();
             }
         }
     }
-    /// Most resource blocks up to `limit` that the power allows after this command, as far as the eNB knows.
-    pub fn max_blocks(&mut self, limit: u8, command_db: f64) -> u8 {
-        let left_db = self.left_db() - command_db.max(0.0);
-        if self.left.0 != left_db {
-            self.left = (left_db, from_db(left_db));
+    /// The largest number of PRBs up to `limit` within the estimated power, after a TPC command of `command_db`.
+    pub fn max_prbs(&mut self, limit: u8, command_db: f64) -> u8 {
+        let remaining_db = self.remaining_db() - command_db.max(0.0);
+        if self.last_ratio.0 != remaining_db {
+            self.last_ratio = (remaining_db, from_db(remaining_db));
         }
-        (self.left.1 + 1e-9).clamp(1.0, f64::from(limit)) as u8
+        (self.last_ratio.1 + 1e-9).clamp(1.0, f64::from(limit)) as u8
     }
-    /// The command for what is missing: none upwards that would leave no power for one block.
+    /// The TPC command in dB for a power that is `missing_db` too low. A command upwards leaves the power of one PRB.
     pub fn command_db(&self, missing_db: f64) -> f64 {
-        let wanted = command_db(missing_db);
-        if wanted <= 0.0 {
-            return wanted;
+        let closest = command_db(missing_db);
+        if closest <= 0.0 {
+            return closest;
         }
-        [3.0, 1.0].into_iter().find(|step| *step <= wanted.min(self.left_db())).unwrap_or(0.0)
+        [3.0, 1.0].into_iter().find(|step| *step <= closest.min(self.remaining_db())).unwrap_or(0.0)
     }
-    /// Headroom of a transmission in one block.
-    fn left_db(&self) -> f64 {
-        self.one_block_db.map_or(f64::INFINITY, |(one_block, _)| one_block - self.commanded_db)
+    /// Headroom in dB of a transmission in one PRB, after all commands.
+    fn remaining_db(&self) -> f64 {
+        self.one_prb_db.map_or(f64::INFINITY, |(one_prb, _)| one_prb - self.commanded_db)
     }
 }
 
-/// The TPC command in dB of a grant (TS 36.213 Table 5.1.1.1-2, accumulated) that comes closest to what is missing.
+/// The accumulated TPC command in dB (TS 36.213 Table 5.1.1.1-2: -1, 0, 1 or 3) closest to `missing_db`.
 fn command_db(missing_db: f64) -> f64 {
     match missing_db {
         x if x >= 2.0 => 3.0,
@@ -130,7 +130,7 @@ fn command_db(missing_db: f64) -> f64 {
 mod tests {
     use super::*;
     use crate::radio::PowerControl;
-    use crate::radio::power_control::{Grant, headroom_index};
+    use crate::radio::power_control::{PuschTransmission, headroom_index};
 
     #[test]
     fn reports_come_first_then_by_timer_and_by_path_loss() {
@@ -150,18 +150,18 @@ mod tests {
         let control = PowerControl { pcmax_dbm: 23.0, p0_dbm: -80.0, alpha: 0.8, delta_mcs: false };
         for loss in 90..140 {
             for blocks in [1, 4, 25, 96] {
-                let grant = Grant::open_loop(blocks, f64::from(loss));
+                let grant = PuschTransmission::open_loop(blocks, f64::from(loss));
                 let index = headroom_index(control.headroom_db(&grant));
                 if index == 0 || index == 63 {
                     continue;
                 }
-                let mut known = KnownHeadroom::default();
-                assert_eq!(known.max_blocks(100, 0.0), 100, "nothing is known");
-                known.on_report(Headroom { index, blocks: blocks as u8 }, Tti(5));
+                let mut known = HeadroomEstimate::default();
+                assert_eq!(known.max_prbs(100, 0.0), 100, "nothing is known");
+                known.on_report(HeadroomReport { index, n_prb: blocks as u8 }, Tti(5));
                 // Half a step is a factor of 1.122.
                 let exact = from_db(23.0 + 80.0 - 0.8 * f64::from(loss));
                 let (low, high) = ((exact / 1.123).clamp(1.0, 100.0), (exact * 1.123).clamp(1.0, 100.0));
-                let limit = f64::from(known.max_blocks(100, 0.0));
+                let limit = f64::from(known.max_prbs(100, 0.0));
                 assert!(limit + 1.0 > low && limit <= high, "{loss}: {limit} of {exact}");
             }
         }
@@ -169,24 +169,24 @@ mod tests {
 
     #[test]
     fn commands_after_the_report_move_the_limit() {
-        let mut known = KnownHeadroom::default();
+        let mut known = HeadroomEstimate::default();
         // 10 dB with 10 blocks: 20 dB with one.
-        known.on_report(Headroom { index: 33, blocks: 10 }, Tti(5));
-        assert_eq!(known.max_blocks(110, 0.0), 100);
+        known.on_report(HeadroomReport { index: 33, n_prb: 10 }, Tti(5));
+        assert_eq!(known.max_prbs(110, 0.0), 100);
         known.on_command(Tti(9), 3.0);
         known.on_command(Tti(10), 1.0);
-        assert_eq!(known.max_blocks(110, 0.0), 39, "16 dB");
-        known.on_report(Headroom { index: 23, blocks: 10 }, Tti(4));
-        assert_eq!(known.max_blocks(110, 0.0), 39, "an older report");
+        assert_eq!(known.max_prbs(110, 0.0), 39, "16 dB");
+        known.on_report(HeadroomReport { index: 23, n_prb: 10 }, Tti(4));
+        assert_eq!(known.max_prbs(110, 0.0), 39, "an older report");
         // It knows of the first command already: 0 dB with ten blocks, and 1 dB less.
-        known.on_report(Headroom { index: 23, blocks: 10 }, Tti(9));
-        assert_eq!(known.max_blocks(110, 0.0), 7);
+        known.on_report(HeadroomReport { index: 23, n_prb: 10 }, Tti(9));
+        assert_eq!(known.max_prbs(110, 0.0), 7);
         assert_eq!((known.command_db(9.0), known.command_db(-9.0)), (3.0, -1.0));
-        assert_eq!(known.max_blocks(110, 3.0), 3, "9 dB and 3 dB less");
-        known.on_report(Headroom { index: 25, blocks: 1 }, Tti(13));
-        assert_eq!((known.command_db(9.0), known.max_blocks(110, 0.0)), (1.0, 1), "2 dB are left");
-        known.on_report(Headroom { index: 10, blocks: 1 }, Tti(14));
-        assert_eq!((known.max_blocks(110, 0.0), known.command_db(1.0)), (1, 0.0));
+        assert_eq!(known.max_prbs(110, 3.0), 3, "9 dB and 3 dB less");
+        known.on_report(HeadroomReport { index: 25, n_prb: 1 }, Tti(13));
+        assert_eq!((known.command_db(9.0), known.max_prbs(110, 0.0)), (1.0, 1), "2 dB are left");
+        known.on_report(HeadroomReport { index: 10, n_prb: 1 }, Tti(14));
+        assert_eq!((known.max_prbs(110, 0.0), known.command_db(1.0)), (1, 0.0));
     }
 
     #[test]

@@ -1,41 +1,40 @@
-//! Contention-based random access, the station's side (TS 36.321 §5.1) with the PRACH of TS 36.211 §5.7 in FDD: a
-//! preamble in a PRACH occasion, the response in its window, Msg3 with HARQ, contention resolution, backoff and
-//! another attempt. The eNB's side is `cell/random_access.rs`.
+//! Contention-based random access, the station's side (TS 36.321 §5.1): a preamble on the PRACH (TS 36.211 §5.7, FDD),
+//! the response in its window, Msg3 with HARQ, contention resolution, backoff and further attempts. The eNB's side is
+//! `cell/random_access.rs`.
 //!
-//! Detection follows 3GPP's assumption for system simulations (TR 37.868 Table 6.2.2.1.1): the i-th preamble is
-//! detected with probability `1 - e^-i`, which stands for power ramping. Stations that chose the same preamble in the
-//! same occasion are heard as one: all of them take the response, their Msg3s collide and none is decoded (no
-//! capture). Left out: preamble formats 1 to 3, group B, dedicated preambles, the timing advance, what preambles do to
-//! other cells, release of a connection that is idle, and the timers of RRC (T300, T301, T311): a station tries until
-//! it succeeds.
+//! The i-th preamble of a procedure is detected with probability `1 - e^-i` (TR 37.868 Table 6.2.2.1.1), which models
+//! power ramping. Stations with the same preamble in the same occasion are detected as one: all of them use the
+//! response, their Msg3s collide and none is decoded (no capture). Left out: preamble formats 1 to 3, group B, dedicated
+//! preambles, timing advance, interference of preambles, release of idle connections, and RRC's T300, T301 and T311: a
+//! station tries until it succeeds.
 
 use crate::prb::PrbSet;
 use crate::slot::Tti;
 use paceline_net::Stream;
 
-/// TTIs from a preamble to the first of its response window (§5.1.4).
-pub const WINDOW_STARTS: u64 = 3;
-/// TTIs from a response to Msg3 (TS 36.213 §6.1.1).
+/// TTIs from a preamble to the first TTI of its response window (TS 36.321 §5.1.4).
+pub const RESPONSE_WINDOW_START: u64 = 3;
+/// TTIs from a random access response to Msg3 (TS 36.213 §6.1.1).
 pub const MSG3_DELAY: u64 = 6;
-/// TTIs that a station needs after a window without its response (TS 36.213 §6.1).
-const NEXT_ATTEMPT: u64 = 4;
-/// Resource blocks of the PRACH (TS 36.211 §5.7.3).
-pub const PRACH_BLOCKS: u32 = 6;
+/// TTIs from the last TTI of a window without response to the next preamble (TS 36.213 §6.1).
+const NEXT_ATTEMPT_DELAY: u64 = 4;
+/// PRBs of the PRACH (TS 36.211 §5.7.3).
+pub const PRACH_PRBS: u32 = 6;
 
 /// Parameters of random access; times in TTIs.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct RandomAccessConfig {
-    /// Whether stations start without a connection. Then the PRACH takes its blocks from PUSCH.
+    /// Whether stations start without a connection. Only then is the PRACH taken out of PUSCH.
     pub initial: bool,
-    /// prach-ConfigIndex, 0..=15: preamble format 0.
+    /// prach-ConfigIndex, 0..=15: preamble format 0 (TS 36.211 Table 5.7.1-2).
     pub prach_index: u8,
-    /// numberOfRA-Preambles: those that stations choose from.
+    /// numberOfRA-Preambles: the contention-based preambles.
     pub preambles: u64,
     /// preambleTransMax.
     pub max_preambles: u32,
     /// ra-ResponseWindowSize.
     pub response_window: u64,
-    /// Random access responses per TTI and cell.
+    /// Largest number of random access responses per TTI and cell.
     pub responses: usize,
     /// Backoff in each response.
     pub backoff: u64,
@@ -45,14 +44,14 @@ pub struct RandomAccessConfig {
     pub max_msg3_tx: u32,
     /// Signalling from contention resolution to the first user data of a new connection.
     pub setup: u64,
-    /// From a radio-link failure until a cell is selected.
+    /// Time from a radio-link failure to the selection of a cell.
     pub cell_selection: u64,
     /// Signalling of RRC connection re-establishment after contention resolution.
     pub reestablishment: u64,
 }
 
-/// Whether preambles of format 0 can be sent in `tti` (TS 36.211 Table 5.7.1-2, indices 0 to 15).
-pub fn is_occasion(prach_index: u8, tti: Tti) -> bool {
+/// Whether `tti` is a PRACH occasion of preamble format 0 (TS 36.211 Table 5.7.1-2, indices 0 to 15).
+pub fn is_prach_occasion(prach_index: u8, tti: Tti) -> bool {
     let (subframe, even) = (tti.0 % 10, (tti.0 / 10).is_multiple_of(2));
     match prach_index {
         0 => even && subframe == 1,
@@ -75,53 +74,53 @@ pub fn is_occasion(prach_index: u8, tti: Tti) -> bool {
     }
 }
 
-/// Probability that the eNB detects the `transmission`-th preamble of an attempt, counted from 1.
-pub fn detection(transmission: u32) -> f64 {
+/// Probability that the eNB detects the `transmission`-th preamble of a procedure, counted from 1 (TR 37.868).
+pub fn detection_probability(transmission: u32) -> f64 {
     1.0 - libm::exp(-f64::from(transmission))
 }
 
-/// Why a station accesses at random (TS 36.300 §10.1.5).
+/// The event that started a random access procedure (TS 36.300 §10.1.5).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Cause {
-    /// It has data and no connection.
+    /// Data without a connection.
     Initial,
-    /// Its scheduling requests were not answered: Msg3 carries its C-RNTI and a BSR.
+    /// Scheduling requests without a grant: Msg3 carries the C-RNTI and a BSR.
     SchedulingRequest,
-    /// Its radio link failed.
+    /// A radio-link failure.
     Reestablishment,
 }
 
-/// The grant in a response.
+/// The uplink grant in a random access response.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(crate) struct Msg3 {
     pub sent_at: Tti,
-    pub blocks: PrbSet,
-    /// Whether another station uses it too.
+    pub prbs: PrbSet,
+    /// Whether another station uses the same grant.
     pub collided: bool,
 }
 
 #[derive(Clone, Copy, PartialEq, Debug)]
 enum Step {
-    /// The next preamble goes out at the first occasion from then on.
+    /// The next preamble goes out in the first occasion from this TTI on.
     Ready(Tti),
-    /// A preamble was sent.
-    Responding(Tti),
+    /// A preamble was sent in this TTI; its response is awaited.
+    AwaitingResponse(Tti),
     /// A response was received.
     Granted(Msg3),
-    /// Msg3 is on its way, in this process; the timer runs.
+    /// Msg3 was sent in this HARQ process; mac-ContentionResolutionTimer runs.
     Contending { until: Tti, process: usize },
-    /// Contention is resolved; service begins then.
+    /// Contention is resolved; service begins in this TTI.
     Resolved(Tti),
 }
 
-/// What a timer has ended.
+/// The result of checking the timers of a procedure.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Expiry {
-    /// Nothing.
+    /// No timer has expired.
     None,
-    /// This attempt; another follows.
+    /// An attempt failed; another follows.
     Attempt,
-    /// preambleTransMax attempts: a random access problem.
+    /// preambleTransMax attempts failed: a random access problem (TS 36.321 §5.1.4 and §5.1.5).
     Problem,
 }
 
@@ -129,14 +128,13 @@ pub(crate) enum Expiry {
 #[derive(Clone, Debug)]
 pub(crate) struct Procedure {
     pub cause: Cause,
-    /// When it began.
     pub started_at: Tti,
     step: Step,
-    /// PREAMBLE_TRANSMISSION_COUNTER less one.
+    /// Preambles sent: PREAMBLE_TRANSMISSION_COUNTER less one.
     transmissions: u32,
-    /// The backoff of the last response.
+    /// The backoff of the last response, in TTIs.
     backoff: u64,
-    /// The downlink process that carries Msg4.
+    /// The downlink HARQ process that carries Msg4.
     pub msg4: Option<usize>,
 }
 
@@ -145,35 +143,35 @@ impl Procedure {
     pub fn new(cause: Cause, at: Tti) -> Self {
         Self { cause, started_at: at, step: Step::Ready(at), transmissions: 0, backoff: 0, msg4: None }
     }
-    /// Sends a preamble in an occasion if one is due: which, and for which time.
+    /// Sends a preamble in an occasion if one is due: its index, and the number of preambles sent so far.
     pub fn preamble(&mut self, tti: Tti, preambles: u64, draws: &mut Stream) -> Option<(u64, u32)> {
         if !matches!(self.step, Step::Ready(at) if at <= tti) {
             return None;
         }
-        self.step = Step::Responding(tti);
+        self.step = Step::AwaitingResponse(tti);
         self.transmissions += 1;
         Some((draws.below(preambles), self.transmissions))
     }
-    /// Whether it waits for the response to a preamble of `occasion`.
-    pub fn expects_response(&self, occasion: Tti) -> bool {
-        self.step == Step::Responding(occasion)
+    /// Whether the station awaits the response to a preamble of `occasion`.
+    pub fn awaits_response(&self, occasion: Tti) -> bool {
+        self.step == Step::AwaitingResponse(occasion)
     }
-    /// A response to any preamble of the station's occasion was received.
+    /// The station received a response PDU to its occasion, for whichever preamble.
     pub fn on_backoff(&mut self, backoff: u64) {
         self.backoff = backoff;
     }
-    /// The response to its own preamble was received.
+    /// The station received the response to its own preamble.
     pub fn on_response(&mut self, grant: Msg3) {
         self.step = Step::Granted(grant);
     }
-    /// The Msg3 that is sent for the first time in `tti`, if any.
+    /// The Msg3 that is sent for the first time in `tti`.
     pub fn msg3(&self, tti: Tti) -> Option<Msg3> {
         match self.step {
             Step::Granted(grant) if grant.sent_at == tti => Some(grant),
             _ => None,
         }
     }
-    /// Msg3 went out (again) in this process: the timer starts again.
+    /// Msg3 was transmitted or retransmitted in this process: mac-ContentionResolutionTimer is restarted.
     pub fn on_msg3(&mut self, tti: Tti, process: usize, timer: u64) {
         let until = tti + timer;
         match &mut self.step {
@@ -184,28 +182,28 @@ impl Procedure {
             _ => {}
         }
     }
-    /// Whether this uplink process carries its Msg3.
+    /// Whether this uplink process carries the procedure's Msg3.
     pub fn msg3_in(&self, process: usize) -> bool {
         matches!(self.step, Step::Contending { process: own, .. } if own == process)
     }
-    /// Whether Msg3 was sent and not answered.
+    /// Whether Msg3 was sent and contention is not resolved.
     pub fn contending(&self) -> bool {
         matches!(self.step, Step::Contending { .. })
     }
-    /// Contention is resolved; service begins `at`.
+    /// Contention is resolved; service begins in `at`.
     pub fn resolve(&mut self, at: Tti) {
         self.step = Step::Resolved(at);
     }
-    /// Whether service begins.
+    /// Whether service has begun.
     pub fn complete(&self, tti: Tti) -> bool {
         matches!(self.step, Step::Resolved(at) if at <= tti)
     }
-    /// Lets timers expire. After a failed attempt the next waits for a backoff that is drawn from what the last
-    /// response said; after the last one everything begins again.
+    /// Checks the response window and mac-ContentionResolutionTimer. After a failed attempt the next preamble waits for
+    /// a backoff drawn uniformly up to the last received one; after a problem the preamble count starts at zero.
     pub fn expire(&mut self, tti: Tti, config: &RandomAccessConfig, draws: &mut Stream) -> Expiry {
         let ready = match self.step {
-            Step::Responding(at) if tti >= at + WINDOW_STARTS + config.response_window => {
-                at + WINDOW_STARTS + config.response_window - 1 + NEXT_ATTEMPT
+            Step::AwaitingResponse(at) if tti >= at + RESPONSE_WINDOW_START + config.response_window => {
+                at + RESPONSE_WINDOW_START + config.response_window - 1 + NEXT_ATTEMPT_DELAY
             }
             Step::Contending { until, .. } if tti >= until => tti,
             _ => return Expiry::None,
@@ -262,7 +260,9 @@ mod tests {
         ];
         for (index, (even, odd)) in table.into_iter().enumerate() {
             let of = |frame: u64| -> Vec<u64> {
-                (0..10).filter(|subframe| is_occasion(index as u8, Tti(10 * frame + subframe))).collect()
+                (0..10)
+                    .filter(|subframe| is_prach_occasion(index as u8, Tti(10 * frame + subframe)))
+                    .collect()
             };
             assert_eq!((of(4), of(7)), (even.to_vec(), odd.to_vec()), "index {index}");
         }
@@ -292,7 +292,7 @@ mod tests {
         let mut draws = Stream::new(1, "test");
         let mut procedure = Procedure::new(Cause::Initial, Tti(0));
         procedure.preamble(Tti(1), 52, &mut draws).unwrap();
-        procedure.on_response(Msg3 { sent_at: Tti(10), blocks: PrbSet::range(2, 3), collided: true });
+        procedure.on_response(Msg3 { sent_at: Tti(10), prbs: PrbSet::range(2, 3), collided: true });
         assert!(procedure.msg3(Tti(9)).is_none() && procedure.msg3(Tti(10)).is_some());
         procedure.on_msg3(Tti(10), 2, CONFIG.contention_timer);
         procedure.on_msg3(Tti(18), 2, CONFIG.contention_timer);

@@ -1,49 +1,53 @@
-//! Scheduling: a policy ranks the stations that could be served in a TTI, one allocator hands out resource blocks
-//! in that order.
+//! MAC scheduler: a policy ranks the stations with data in a TTI, then PRBs are distributed in that order.
 //!
-//! Round robin gives each of the first `max_grants` stations an equal share of what is left, and what one does not
-//! need to the next. Proportional fair and maximum C/I give the first station what it wants, then the next.
-//! Downlink blocks come in resource block groups (type 0, TS 36.213 §7.1.6.1), uplink blocks in numbers that the
-//! transform precoder allows (TS 36.211 §5.3.3). Stations lie side by side in the order of their rank; choosing
-//! blocks by their frequency is left out.
+//! Round robin gives each of the first `max_grants` stations an equal share of the free PRBs and passes on the PRBs
+//! that a station does not need. Proportional fair and maximum C/I give the first station all PRBs that it needs, then
+//! the next. Allocations are contiguous in the order of rank; frequency-selective scheduling is left out.
 
 use crate::slot::Tti;
 use std::sync::LazyLock;
 
-/// Time constant in TTIs of the served rate that proportional fairness looks at.
-const SERVED_WINDOW: f64 = 100.0;
+/// Time constant in TTIs of the served rate that proportional fairness uses. Chosen: 0.1 s, so that
+/// shares follow a change of rate within a tenth of a second.
+const SERVED_RATE_WINDOW: f64 = 100.0;
 
-/// A station that could be served.
+/// A station that can be scheduled.
 #[derive(Clone, Copy, Debug)]
 pub struct Candidate {
-    /// Which station.
+    /// Index of the station.
     pub station: usize,
-    /// Resource blocks that would empty its buffer.
+    /// PRBs that would empty its buffer.
     pub wanted_prb: u8,
-    /// When it was served last.
+    /// TTI in which it was scheduled last.
     pub last_served: Tti,
-    /// Bits that a resource block would carry for it now.
+    /// Bits per PRB at its present MCS.
     pub bits_per_prb: f64,
-    /// Bits per TTI that it was served of late.
-    pub served: f64,
+    /// Mean bits per TTI that it was served: [`ServedRate::at`].
+    pub served_bits: f64,
     priority: f64,
 }
 
 impl Candidate {
-    /// A station that wants so many resource blocks.
-    pub fn new(station: usize, wanted_prb: u8, last_served: Tti, bits_per_prb: f64, served: f64) -> Self {
-        Self { station, wanted_prb, last_served, bits_per_prb, served, priority: 0.0 }
+    /// A station with these properties, not ranked yet.
+    pub fn new(
+        station: usize,
+        wanted_prb: u8,
+        last_served: Tti,
+        bits_per_prb: f64,
+        served_bits: f64,
+    ) -> Self {
+        Self { station, wanted_prb, last_served, bits_per_prb, served_bits, priority: 0.0 }
     }
 }
 
-/// What is left of a served rate after so many TTIs.
+/// Factor by which a served rate falls in so many TTIs.
 fn decay(ttis: u64) -> f64 {
-    libm::exp(-(ttis as f64) / SERVED_WINDOW)
+    libm::exp(-(ttis as f64) / SERVED_RATE_WINDOW)
 }
-/// The same for what mostly passes between two looks at it.
+/// [`decay`] for the pauses that occur most.
 static DECAY: LazyLock<Vec<f64>> = LazyLock::new(|| (0..512).map(decay).collect());
 
-/// Bits per TTI that a station was served, as an exponential mean.
+/// Bits per TTI that a station was served, as an exponential mean over time.
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
 pub struct ServedRate {
     mean: f64,
@@ -51,65 +55,65 @@ pub struct ServedRate {
 }
 
 impl ServedRate {
-    /// The mean in `tti`.
+    /// The mean in `tti`, in bits per TTI.
     pub fn at(&self, tti: Tti) -> f64 {
         let ttis = tti.since(self.at);
         self.mean * DECAY.get(ttis as usize).copied().unwrap_or_else(|| decay(ttis))
     }
-    /// `bits` are served in `tti`.
+    /// Adds `bits` served in `tti`.
     pub fn add(&mut self, tti: Tti, bits: u32) {
-        *self = Self { mean: self.at(tti) + f64::from(bits) / SERVED_WINDOW, at: tti };
+        *self = Self { mean: self.at(tti) + f64::from(bits) / SERVED_RATE_WINDOW, at: tti };
     }
 }
 
-/// How resource blocks are shared (TS 36.300 leaves it to the eNB).
+/// Scheduling policy (TS 36.300 leaves it to the eNB).
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Policy {
-    /// Equal turns: who waited longest comes first; equal shares.
+    /// The station that was scheduled longest ago comes first; equal shares.
     #[default]
     RoundRobin,
-    /// What a block carries now over what was served of late.
+    /// Highest ratio of present bits per PRB to the served rate.
     ProportionalFair,
-    /// Who gets most out of a block.
+    /// Most bits per PRB.
     MaxCi,
 }
 
 impl Policy {
-    /// The rank of a candidate in this TTI: the highest is served first; among equals the first turn goes round.
+    /// Priority of a candidate in this TTI; the highest is served first.
     fn priority(self, tti: Tti, candidate: &Candidate) -> f64 {
         match self {
             Self::RoundRobin => tti.since(candidate.last_served) as f64,
-            // A station that was never served comes before all others.
-            Self::ProportionalFair => candidate.bits_per_prb / candidate.served.max(1e-6),
+            // The lower bound puts a station that was never served before all others.
+            Self::ProportionalFair => candidate.bits_per_prb / candidate.served_bits.max(1e-6),
             Self::MaxCi => candidate.bits_per_prb,
         }
     }
 }
 
-/// What may be given out in one TTI.
+/// PRBs and grants available in one TTI.
 #[derive(Clone, Copy, Debug)]
 pub struct Budget {
-    /// Resource blocks left.
+    /// Free PRBs.
     pub n_prb: u8,
-    /// Stations that the control channel can address.
+    /// Largest number of grants on PDCCH.
     pub max_grants: usize,
-    /// Resource blocks come in multiples of this.
+    /// PRBs are allocated in multiples of this number.
     pub granularity: u8,
 }
 
-/// Sorts candidates by the policy, the one to be served first at the front.
+/// Sorts candidates by the policy, the highest priority first. Among equals the first place rotates every TTI.
 pub fn rank(tti: Tti, policy: Policy, candidates: &mut [Candidate]) {
     if candidates.len() < 2 {
         return;
     }
-    // By place among the candidates, not by number: the stations of a sector have gaps between theirs.
+    // Rotation by place in the list, not by station index: the stations of a sector have gaps between their indices.
     candidates.sort_unstable_by_key(|c| c.station);
     candidates.rotate_left((tti.0 % candidates.len() as u64) as usize);
     candidates.iter_mut().for_each(|c| c.priority = policy.priority(tti, c));
     candidates.sort_by(|a, b| b.priority.total_cmp(&a.priority));
 }
 
-/// Sorts `candidates` by the policy and gives out the budget: pairs of station and resource blocks.
+/// Ranks `candidates` and distributes the budget among them: pairs of station and number of PRBs.
 pub fn allocate(
     tti: Tti,
     policy: Policy,
@@ -118,16 +122,16 @@ pub fn allocate(
     out: &mut Vec<(usize, u8)>,
 ) {
     rank(tti, policy, candidates);
-    hand_out(policy, candidates, budget, out);
+    distribute(policy, candidates, budget, out);
 }
 
-/// Gives out the budget to candidates in the order of their rank: pairs of station and resource blocks.
-pub fn hand_out(policy: Policy, candidates: &mut [Candidate], budget: Budget, out: &mut Vec<(usize, u8)>) {
+/// Distributes the budget among ranked candidates: pairs of station and number of PRBs.
+pub fn distribute(policy: Policy, candidates: &mut [Candidate], budget: Budget, out: &mut Vec<(usize, u8)>) {
     out.clear();
     let first = candidates.len().min(budget.max_grants);
     let ranked = &mut candidates[..first];
     if policy == Policy::RoundRobin {
-        // Stations that want least first: what they leave is shared by the rest. Equals keep their rank.
+        // Smallest demand first, so that the others share the PRBs that remain. The sort is stable: equals keep their rank.
         ranked.sort_by_key(|c| c.wanted_prb);
     }
     let group = budget.granularity.max(1);

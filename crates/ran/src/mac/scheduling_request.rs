@@ -1,26 +1,26 @@
-//! Uplink access: how a station without a grant gets one (TS 36.321 §5.4.4 and §5.4.5), and what the eNB believes
-//! about its buffer.
+//! Uplink access of a station without a grant: buffer status reports (TS 36.321 §5.4.5) and scheduling requests
+//! (§5.4.4).
 //!
-//! Data in an empty buffer triggers a regular BSR; without a grant that triggers a scheduling request, sent at the
-//! station's next PUCCH occasion (TS 36.213 Table 10.1.5-1). The eNB answers with a small grant; the BSR in it
-//! earns a large one. A request is heard with a stated probability; after dsr-TransMax of them in vain the station
-//! gives up PUCCH and accesses at random (`random_access`), which gives PUCCH back to it. BSRs are lost when their
-//! block is; the retransmission timer then restarts access.
+//! Data in an empty buffer trigger a regular BSR. A regular BSR without a grant triggers a scheduling request (SR), sent
+//! at the station's next PUCCH occasion (TS 36.213 Table 10.1.5-1). The eNB detects an SR with a configured probability
+//! and answers with a small grant; the BSR in that block leads to a larger grant. After dsr-TransMax SRs without a grant
+//! the station releases PUCCH and starts random access (`random_access`). A BSR is lost with its transport block;
+//! retxBSR-Timer then triggers a new one.
 
-use crate::mac::pdu::BsrDue;
+use super::pdu::BsrDue;
 use crate::slot::Tti;
 use paceline_net::Instant;
 
-/// Timers of uplink access in TTIs.
+/// Parameters of scheduling requests and buffer status reports; times in TTIs.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct AccessConfig {
-    /// Period of the scheduling request on PUCCH: 1, 2, 5, 10, 20, 40 or 80.
+    /// Period of SR occasions on PUCCH: 1, 2, 5, 10, 20, 40 or 80 (TS 36.213 Table 10.1.5-1).
     pub sr_period: u64,
-    /// sr-ProhibitTimer in scheduling request periods, 0..=7.
+    /// sr-ProhibitTimer in SR periods, 0..=7 (TS 36.331).
     pub sr_prohibit: u64,
-    /// dsr-TransMax: requests in vain before PUCCH is given up.
+    /// dsr-TransMax: SRs without a grant after which PUCCH is released.
     pub dsr_trans_max: u32,
-    /// Probability that the eNB hears a scheduling request.
+    /// Probability that the eNB detects a scheduling request.
     pub sr_detection: f64,
     /// periodicBSR-Timer.
     pub periodic_bsr: u64,
@@ -30,149 +30,149 @@ pub struct AccessConfig {
     pub sr_grant: u32,
 }
 
-/// What uplink access costs a station: counters that only grow.
+/// Counters of a station's uplink access; none of them decreases.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct AccessStats {
     /// Scheduling requests sent.
-    pub requests: u64,
-    /// Times that dsr-TransMax requests were in vain.
-    pub request_failures: u64,
-    /// Waits that a scheduling request ended.
+    pub scheduling_requests: u64,
+    /// Times that dsr-TransMax scheduling requests were not answered by a grant.
+    pub scheduling_request_failures: u64,
+    /// Waits for a first block that a scheduling request ended.
     pub request_waits: u64,
-    /// From data in an empty buffer to the first block, over these waits, in nanoseconds.
+    /// Sum of these waits in nanoseconds: from data in an empty buffer to the first block.
     pub request_wait_ns: u64,
-    /// Random access procedures begun.
+    /// Random access procedures started.
     pub random_accesses: u64,
-    /// Of these, ended by contention resolution.
-    pub resolved: u64,
-    /// From their begin to contention resolution, in TTIs.
-    pub resolved_ttis: u64,
+    /// Random access procedures that ended with contention resolution.
+    pub contention_resolutions: u64,
+    /// Sum of their durations in TTIs, from the start to contention resolution.
+    pub contention_resolution_ttis: u64,
     /// Preambles sent.
     pub preambles: u64,
-    /// Of these, chosen by another station in the same occasion too.
-    pub collisions: u64,
-    /// Times that preambleTransMax preambles were in vain.
-    pub access_failures: u64,
-    /// Connections re-established.
+    /// Preambles that another station sent in the same occasion.
+    pub preamble_collisions: u64,
+    /// Times that preambleTransMax preambles did not lead to contention resolution.
+    pub random_access_failures: u64,
+    /// RRC connections re-established.
     pub reestablishments: u64,
-    /// From the radio-link failure to service, over these, in TTIs.
+    /// Sum of the times from radio-link failure to service, in TTIs.
     pub reestablishment_ttis: u64,
-    /// Uplink grants, retransmissions aside.
+    /// Uplink grants for new blocks.
     pub grants: u64,
-    /// Of these, smaller than the buffer asked for because of the station's power.
-    pub power_limited: u64,
-    /// Of these, smaller than buffer and power asked for because resource blocks were short.
-    pub block_limited: u64,
+    /// Grants smaller than the estimated buffer because of the station's power.
+    pub power_limited_grants: u64,
+    /// Grants smaller than buffer and power allowed because too few PRBs were free.
+    pub prb_limited_grants: u64,
     /// Power headroom reports sent.
     pub headroom_reports: u64,
-    /// Sum of their values 0..=63.
-    pub headroom_sum: u64,
+    /// Sum of their reported values, each 0..=63.
+    pub headroom_index_sum: u64,
 }
 
-/// What a station does with its scheduling request in a TTI.
+/// The outcome of the SR procedure in one TTI.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Request {
-    /// Nothing.
+pub enum SrOutcome {
+    /// No scheduling request goes out.
     None,
-    /// It sends one.
+    /// A scheduling request goes out.
     Sent,
-    /// dsr-TransMax requests were in vain (§5.4.4): PUCCH is given up, random access begins.
+    /// dsr-TransMax requests got no grant (§5.4.4): PUCCH is released, random access begins.
     Failed,
 }
 
-/// The station's side.
+/// The SR and BSR procedures of one station.
 #[derive(Clone, Debug)]
-pub struct StationAccess {
+pub struct UplinkAccess {
     sr_offset: u64,
     /// A regular BSR was triggered and not sent.
-    regular: bool,
-    periodic_at: Option<Tti>,
-    retx_at: Option<Tti>,
-    prohibited_until: Tti,
-    /// SR_COUNTER.
-    counter: u32,
-    /// When the data came that a regular BSR is to report.
+    regular_bsr: bool,
+    periodic_bsr_at: Option<Tti>,
+    retx_bsr_at: Option<Tti>,
+    sr_prohibited_until: Tti,
+    /// SR_COUNTER (§5.4.4).
+    sr_counter: u32,
+    /// Arrival of the first data since the buffer was empty, until a block is sent.
     waiting_since: Option<Instant>,
     /// Counters.
     pub stats: AccessStats,
 }
 
-impl StationAccess {
-    /// A station whose scheduling request has this offset in its period.
+impl UplinkAccess {
+    /// A station with this offset in the SR period.
     pub fn new(sr_offset: u64) -> Self {
         Self {
             sr_offset,
-            regular: false,
-            periodic_at: None,
-            retx_at: None,
-            prohibited_until: Tti(0),
-            counter: 0,
+            regular_bsr: false,
+            periodic_bsr_at: None,
+            retx_bsr_at: None,
+            sr_prohibited_until: Tti(0),
+            sr_counter: 0,
             waiting_since: None,
             stats: AccessStats::default(),
         }
     }
-    /// MAC is reset (TS 36.321 §5.9).
+    /// Resets MAC (TS 36.321 §5.9); counters stay.
     pub fn reset(&mut self) {
         *self = Self { stats: std::mem::take(&mut self.stats), ..Self::new(self.sr_offset) };
     }
-    /// Data arrived while the buffer was empty.
+    /// Data arrived while the buffer was empty: triggers a regular BSR.
     pub fn on_data_in_empty_buffer(&mut self, now: Instant) {
-        self.regular = true;
+        self.regular_bsr = true;
         self.waiting_since.get_or_insert(now);
     }
-    /// Whether no block went out since data came into an empty buffer.
-    pub fn waits(&self) -> bool {
+    /// Whether no block has been sent since data arrived in an empty buffer.
+    pub fn awaits_first_block(&self) -> bool {
         self.waiting_since.is_some()
     }
-    /// Which BSR is to go into the next block.
+    /// The kind of BSR for the next block.
     pub fn bsr_due(&mut self, tti: Tti, has_data: impl FnOnce() -> bool) -> BsrDue {
-        self.check_retransmission(tti, has_data);
-        match self.periodic_at {
-            _ if self.regular => BsrDue::Regular,
+        self.check_retx_bsr_timer(tti, has_data);
+        match self.periodic_bsr_at {
+            _ if self.regular_bsr => BsrDue::Regular,
             Some(at) if at <= tti => BsrDue::Periodic,
             _ => BsrDue::None,
         }
     }
-    /// A block went out; `reported` if a BSR was in it, `emptied` if the buffer was emptied by it.
+    /// A block was sent; `reported` if a BSR was in it, `emptied` if the buffer is empty now.
     pub fn on_block(&mut self, tti: Tti, config: &AccessConfig, reported: bool, emptied: bool) {
-        self.retx_at = Some(tti + config.retx_bsr);
-        if let Some(since) = self.waiting_since.take().filter(|_| self.counter > 0) {
+        self.retx_bsr_at = Some(tti + config.retx_bsr);
+        if let Some(since) = self.waiting_since.take().filter(|_| self.sr_counter > 0) {
             self.stats.request_waits += 1;
             self.stats.request_wait_ns += tti.starts_at().since(since).as_nanos();
         }
         if reported || emptied {
-            self.regular = false;
-            self.counter = 0;
+            self.regular_bsr = false;
+            self.sr_counter = 0;
         }
         if reported {
-            self.periodic_at = Some(tti + config.periodic_bsr);
+            self.periodic_bsr_at = Some(tti + config.periodic_bsr);
         }
     }
-    /// Whether a scheduling request goes out in `tti`. Called only where no grant is at hand.
+    /// Runs the SR procedure in `tti`. Called only if the station has no grant for it.
     pub fn scheduling_request(
         &mut self,
         tti: Tti,
         config: &AccessConfig,
         has_data: impl FnOnce() -> bool,
-    ) -> Request {
-        self.check_retransmission(tti, has_data);
+    ) -> SrOutcome {
+        self.check_retx_bsr_timer(tti, has_data);
         let occasion = || tti.0 % config.sr_period == self.sr_offset % config.sr_period;
-        if !self.regular || tti < self.prohibited_until || !occasion() {
-            return Request::None;
+        if !self.regular_bsr || tti < self.sr_prohibited_until || !occasion() {
+            return SrOutcome::None;
         }
-        if self.counter >= config.dsr_trans_max {
-            self.stats.request_failures += 1;
-            return Request::Failed;
+        if self.sr_counter >= config.dsr_trans_max {
+            self.stats.scheduling_request_failures += 1;
+            return SrOutcome::Failed;
         }
-        self.prohibited_until = tti + config.sr_prohibit * config.sr_period;
-        self.counter += 1;
-        self.stats.requests += 1;
-        Request::Sent
+        self.sr_prohibited_until = tti + config.sr_prohibit * config.sr_period;
+        self.sr_counter += 1;
+        self.stats.scheduling_requests += 1;
+        SrOutcome::Sent
     }
-    fn check_retransmission(&mut self, tti: Tti, has_data: impl FnOnce() -> bool) {
-        if self.retx_at.is_some_and(|at| at <= tti) {
-            self.retx_at = None;
-            self.regular |= has_data();
+    fn check_retx_bsr_timer(&mut self, tti: Tti, has_data: impl FnOnce() -> bool) {
+        if self.retx_bsr_at.is_some_and(|at| at <= tti) {
+            self.retx_bsr_at = None;
+            self.regular_bsr |= has_data();
         }
     }
 }
@@ -192,13 +192,13 @@ mod tests {
     };
 
     /// The TTIs of `0..until` in which the station sends a request, and the one in which it gives up.
-    fn requests(access: &mut StationAccess, config: &AccessConfig, until: u64) -> (Vec<u64>, Option<u64>) {
+    fn requests(access: &mut UplinkAccess, config: &AccessConfig, until: u64) -> (Vec<u64>, Option<u64>) {
         let mut sent = Vec::new();
         for tti in 0..until {
             match access.scheduling_request(Tti(tti), config, || true) {
-                Request::Sent => sent.push(tti),
-                Request::Failed => return (sent, Some(tti)),
-                Request::None => {}
+                SrOutcome::Sent => sent.push(tti),
+                SrOutcome::Failed => return (sent, Some(tti)),
+                SrOutcome::None => {}
             }
         }
         (sent, None)
@@ -210,7 +210,7 @@ mod tests {
             for sr_prohibit in 0..=7 {
                 for dsr_trans_max in [4, 8, 64] {
                     let config = AccessConfig { sr_period, sr_prohibit, dsr_trans_max, ..CONFIG };
-                    let mut access = StationAccess::new(3);
+                    let mut access = UplinkAccess::new(3);
                     access.on_data_in_empty_buffer(Instant::ZERO);
                     let (sent, failed) = requests(&mut access, &config, 100_000);
                     let step = sr_period * sr_prohibit.max(1);
@@ -218,7 +218,10 @@ mod tests {
                     let count = u64::from(dsr_trans_max);
                     assert_eq!(sent, (0..count).map(expected).collect::<Vec<_>>());
                     assert_eq!(failed, Some(expected(count)));
-                    assert_eq!((access.stats.requests, access.stats.request_failures), (count, 1));
+                    assert_eq!(
+                        (access.stats.scheduling_requests, access.stats.scheduling_request_failures),
+                        (count, 1)
+                    );
                 }
             }
         }
@@ -226,10 +229,10 @@ mod tests {
 
     #[test]
     fn a_block_with_a_report_ends_the_count() {
-        let mut access = StationAccess::new(0);
+        let mut access = UplinkAccess::new(0);
         access.on_data_in_empty_buffer(Instant::from_nanos(500_000));
-        assert_eq!(access.scheduling_request(Tti(10), &CONFIG, || true), Request::Sent);
-        assert_eq!(access.scheduling_request(Tti(40), &CONFIG, || true), Request::Sent);
+        assert_eq!(access.scheduling_request(Tti(10), &CONFIG, || true), SrOutcome::Sent);
+        assert_eq!(access.scheduling_request(Tti(40), &CONFIG, || true), SrOutcome::Sent);
         access.on_block(Tti(48), &CONFIG, true, false);
         // From 0.5 ms to 48 ms.
         assert_eq!((access.stats.request_waits, access.stats.request_wait_ns), (1, 47_500_000));
@@ -244,7 +247,7 @@ mod tests {
     fn the_timers_of_reports_are_exact_to_a_tti() {
         for (periodic_bsr, retx_bsr) in [(5, 320), (2560, 320), (40, 10_240)] {
             let config = AccessConfig { periodic_bsr, retx_bsr, ..CONFIG };
-            let mut access = StationAccess::new(0);
+            let mut access = UplinkAccess::new(0);
             access.on_data_in_empty_buffer(Instant::ZERO);
             assert_eq!(access.bsr_due(Tti(8), || true), BsrDue::Regular);
             access.on_block(Tti(8), &config, true, false);
@@ -253,19 +256,19 @@ mod tests {
             let due = if periodic_bsr < retx_bsr { BsrDue::Periodic } else { BsrDue::Regular };
             assert_eq!(access.bsr_due(Tti(8 + first), || true), due);
             // A block without a report moves the retransmission timer alone.
-            let mut access = StationAccess::new(0);
+            let mut access = UplinkAccess::new(0);
             access.on_data_in_empty_buffer(Instant::ZERO);
             access.on_block(Tti(8), &config, true, false);
             access.on_block(Tti(9), &config, false, false);
-            let request = |access: &mut StationAccess, tti| {
+            let request = |access: &mut UplinkAccess, tti| {
                 access.scheduling_request(Tti(tti), &AccessConfig { sr_period: 1, ..config }, || true)
             };
-            assert_eq!(request(&mut access, 9 + retx_bsr - 1), Request::None);
-            assert_eq!(request(&mut access, 9 + retx_bsr), Request::Sent, "data wait and no grant came");
+            assert_eq!(request(&mut access, 9 + retx_bsr - 1), SrOutcome::None);
+            assert_eq!(request(&mut access, 9 + retx_bsr), SrOutcome::Sent, "data wait and no grant came");
             // Without data the timer triggers nothing.
-            let mut access = StationAccess::new(0);
+            let mut access = UplinkAccess::new(0);
             access.on_block(Tti(8), &config, true, true);
-            assert_eq!(access.scheduling_request(Tti(20_000), &config, || false), Request::None);
+            assert_eq!(access.scheduling_request(Tti(20_000), &config, || false), SrOutcome::None);
         }
     }
 }

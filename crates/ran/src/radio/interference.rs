@@ -1,32 +1,31 @@
-//! Interference and noise per resource block, from what is transmitted in a TTI: in the downlink at a station from
-//! the cells that do not serve it, in the uplink at a cell from the stations of other cells.
+//! Interference and noise per PRB in a TTI: in the downlink at a station from the cells that do not serve it, in the
+//! uplink at a cell from the stations of other cells.
 //!
-//! What is transmitted is a set of resource blocks per cell. Cells that are not simulated are quiet, full, or use
-//! each of their resource block groups with the probability of a stated load, drawn anew every TTI by a hash of
-//! seed, cell, group and TTI. Their uplink comes from a bank of stations that were placed in them and follow the
-//! same power control. Interferers have their mean gains: their fast fading is left out, and so are control
-//! channels, reference symbols of idle blocks, and interference within a cell.
+//! Served cells state their PRBs. Other cells are quiet, full, or use each resource block group with the probability of
+//! their load, drawn in every TTI by a hash of seed, cell, group and TTI. Their uplink comes from a bank of stations that
+//! are placed in them and follow the same power control. Interferers have mean gains without fast fading. Left out:
+//! control channels, reference symbols of unused PRBs, interference within a cell.
 
 use super::deployment::geometry::Region;
 use super::deployment::link_budget::{Association, Deployment, Station};
-use super::deployment::parameters::noise_per_block_dbm;
-use super::power_control::{Grant, PowerControl};
+use super::deployment::parameters::noise_per_prb_dbm;
+use super::power_control::{PowerControl, PuschTransmission};
 use crate::decibel::from_db;
-use crate::prb::{MAX_BLOCKS, PrbSet};
+use crate::prb::{MAX_PRBS, PrbSet};
 
-/// What a cell transmits that is not simulated.
+/// Load of a cell that is not served.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub enum Load {
-    /// Nothing.
+    /// No transmissions.
     Quiet,
     /// Each resource block group with this probability.
     Share(f64),
-    /// All resource blocks.
+    /// All PRBs.
     Full,
 }
 
 impl Load {
-    /// Of 2^53 draws, how many use a group.
+    /// Number of the 2^53 values of a draw that mean that a group is used.
     fn threshold(self) -> u64 {
         let all = 1u64 << 53;
         match self {
@@ -35,39 +34,39 @@ impl Load {
             Self::Full => all,
         }
     }
-    /// The blocks that `cell` transmits in `tti`, in groups of `group` blocks.
-    pub fn blocks(self, resource_blocks: u32, group: u32, seed: u64, cell: usize, tti: u64) -> PrbSet {
+    /// The PRBs that `cell` uses in `tti`, of `n_prb`, in groups of `group` PRBs.
+    pub fn prbs(self, n_prb: u32, group: u32, seed: u64, cell: usize, tti: u64) -> PrbSet {
         match self {
             Self::Quiet => PrbSet::NONE,
-            Self::Full => PrbSet::range(0, resource_blocks),
+            Self::Full => PrbSet::range(0, n_prb),
             Self::Share(_) => {
                 let (state, threshold) = (cell_state(seed, cell, tti), self.threshold());
                 let group = group.max(1);
-                let groups = resource_blocks.div_ceil(group);
+                let groups = n_prb.div_ceil(group);
                 let used = (0..groups).fold(0, |used, index| {
                     used | u128::from(group_bits(state, u64::from(index)) >> 11 < threshold)
                         << (index * group)
                 });
-                // Each set bit stands for the blocks of its group, the last of which may be cut off.
-                let spread = (0..group).fold(0, |spread, block| spread | used << block);
-                PrbSet::from_bits(spread & PrbSet::range(0, resource_blocks).bits())
+                // `used` has one bit per group; copy it to the other PRBs of the group. The last group may be cut off.
+                let spread = (0..group).fold(0, |spread, prb| spread | used << prb);
+                PrbSet::from_bits(spread & PrbSet::range(0, n_prb).bits())
             }
         }
     }
 }
 
-/// State of the draws of a cell in a TTI.
+/// State of a cell's draws in a TTI.
 fn cell_state(seed: u64, cell: usize, tti: u64) -> u64 {
     mix(mix(seed ^ (cell as u64 + 1).wrapping_mul(GOLDEN)) ^ tti.wrapping_mul(0xd1b5_4a32_d192_ed03))
 }
 
-/// 64 bits for one group of blocks: the upper 53 say whether it is used, the lower ones by whom.
+/// 64 bits for one group of PRBs: the upper 53 decide whether it is used, the lower ones choose the station.
 #[inline]
 fn group_bits(state: u64, group: u64) -> u64 {
     mix(state.wrapping_add((group + 1).wrapping_mul(GOLDEN)))
 }
 
-/// The increment of SplitMix64.
+/// The increment of the SplitMix64 generator (its published constant, 2^64 divided by the golden ratio).
 const GOLDEN: u64 = 0x9e37_79b9_7f4a_7c15;
 
 /// The finalizer of SplitMix64.
@@ -77,42 +76,43 @@ fn mix(bits: u64) -> u64 {
     bits ^ (bits >> 31)
 }
 
-/// Groups that are added up side by side.
+/// Groups that are summed at once. Chosen: eight f32 are one vector register of 256 bits.
 const LANES: usize = 8;
 
-/// What every cell transmits in a TTI: per resource block group, the share of its power; 0 or 1 unless a mean is
-/// meant. A group counts as transmitted if one of its blocks is.
+/// Downlink transmissions of every cell in a TTI: per resource block group, the share of its power. A group counts as
+/// transmitted if one of its PRBs is.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Activity {
-    resource_blocks: u32,
+    n_prb: u32,
+    /// Resource block group size in PRBs.
     group: u32,
-    /// Length of a row: its groups, and behind them room for lanes that begin anywhere.
+    /// Length of a row: its groups, and room for a group of lanes that starts at any of them.
     width: usize,
     rows: Vec<f32>,
-    /// Cells that transmit everything, and cells whose row has to be looked at; the others transmit nothing.
+    /// Cells that use all PRBs, and cells whose row counts; all other cells use none.
     full: Vec<usize>,
     partial: Vec<usize>,
 }
 
 impl Activity {
-    /// All cells quiet.
-    pub fn new(cells: usize, resource_blocks: u32, group: u32) -> Self {
-        let width = (resource_blocks.div_ceil(group) as usize).next_multiple_of(LANES) + LANES;
+    /// `cells` cells without transmissions.
+    pub fn new(cells: usize, n_prb: u32, group: u32) -> Self {
+        let width = (n_prb.div_ceil(group) as usize).next_multiple_of(LANES) + LANES;
         let rows = vec![0.0; cells * width];
-        Self { resource_blocks, group, width, rows, full: Vec::new(), partial: Vec::new() }
+        Self { n_prb, group, width, rows, full: Vec::new(), partial: Vec::new() }
     }
-    /// Number of groups.
+    /// Number of resource block groups.
     pub fn groups(&self) -> usize {
-        self.resource_blocks.div_ceil(self.group) as usize
+        self.n_prb.div_ceil(self.group) as usize
     }
-    /// The cell transmits these blocks at full power.
-    pub fn set_blocks(&mut self, cell: usize, blocks: PrbSet) {
-        let all = PrbSet::range(0, self.resource_blocks);
-        let (empty, full) = (blocks.is_empty(), all.without(blocks).is_empty());
+    /// Sets the PRBs of a cell.
+    pub fn set_prbs(&mut self, cell: usize, prbs: PrbSet) {
+        let all = PrbSet::range(0, self.n_prb);
+        let (empty, full) = (prbs.is_empty(), all.without(prbs).is_empty());
         set_member(&mut self.full, cell, full);
         set_member(&mut self.partial, cell, !empty && !full);
         if !empty && !full {
-            let (mut rest, mask) = (blocks.bits() & all.bits(), PrbSet::range(0, self.group).bits());
+            let (mut rest, mask) = (prbs.bits() & all.bits(), PrbSet::range(0, self.group).bits());
             let (group, groups) = (self.group, self.groups());
             for share in &mut self.row_mut(cell)[..groups] {
                 *share = f32::from(u8::from(rest & mask != 0));
@@ -120,19 +120,12 @@ impl Activity {
             }
         }
     }
-    /// The cell transmits all blocks at this share of its power.
-    pub fn set_share(&mut self, cell: usize, share: f64) {
-        let groups = self.groups();
-        set_member(&mut self.full, cell, false);
-        set_member(&mut self.partial, cell, true);
-        self.row_mut(cell)[..groups].fill(share as f32);
-    }
     fn row_mut(&mut self, cell: usize) -> &mut [f32] {
         &mut self.rows[cell * self.width..(cell + 1) * self.width]
     }
 }
 
-/// Puts a cell into a list in ascending order, or takes it out.
+/// Inserts a cell into an ascending list or removes it.
 fn set_member(list: &mut Vec<usize>, cell: usize, member: bool) {
     match (list.binary_search(&cell), member) {
         (Err(place), true) => list.insert(place, cell),
@@ -143,10 +136,10 @@ fn set_member(list: &mut Vec<usize>, cell: usize, member: bool) {
     }
 }
 
-/// What a station receives in the downlink.
+/// The downlink powers that a station receives.
 #[derive(Clone, PartialEq, Debug)]
 pub struct DownlinkReceiver {
-    /// Power in mW of each cell in a resource block that it transmits; zero for the serving one.
+    /// Power in mW per PRB of each cell when it transmits; zero for the serving cell.
     interferers_mw: Vec<f32>,
     signal_mw: f64,
     noise_mw: f64,
@@ -156,11 +149,11 @@ impl DownlinkReceiver {
     /// The receiver of a station at its present place.
     pub fn new(deployment: &Deployment, station: &Station) -> Self {
         let config = deployment.config();
-        let power_dbm = config.enb_power_per_block_dbm();
-        let noise_dbm = noise_per_block_dbm(config.ue_noise_figure_db);
+        let power_dbm = config.enb_power_per_prb_dbm();
+        let noise_dbm = noise_per_prb_dbm(config.ue_noise_figure_db);
         Self::from_gains(station.gains_db(), station.serving(), power_dbm, noise_dbm)
     }
-    /// The receiver with these coupling gains in dB per cell, from cells that transmit `power_dbm` in a block.
+    /// The receiver with these coupling gains in dB per cell, from cells that transmit `power_dbm` per PRB.
     pub fn from_gains(gains_db: &[f64], serving: usize, power_dbm: f64, noise_dbm: f64) -> Self {
         let mut interferers_mw: Vec<f32> =
             gains_db.iter().map(|gain| from_db(power_dbm + gain) as f32).collect();
@@ -168,11 +161,11 @@ impl DownlinkReceiver {
         let signal_mw = from_db(power_dbm + gains_db[serving]);
         Self { interferers_mw, signal_mw, noise_mw: from_db(noise_dbm) }
     }
-    /// Power in mW of the serving cell in a block, in the mean of its fading.
+    /// Power in mW per PRB of the serving cell, the mean over fast fading.
     pub fn signal_mw(&self) -> f64 {
         self.signal_mw
     }
-    /// Writes interference and noise in mW in a block of each group from `first` on.
+    /// Writes interference and noise in mW per PRB of each resource block group from `first` on.
     pub fn interference_mw(&self, activity: &Activity, first: usize, out: &mut [f64]) {
         let full: f32 = activity.full.iter().map(|cell| self.interferers_mw[*cell]).sum();
         let everywhere = self.noise_mw + f64::from(full);
@@ -194,62 +187,62 @@ impl DownlinkReceiver {
     }
 }
 
-/// Noise per resource block at a cell in mW.
+/// Noise at a cell in mW per PRB.
 pub fn uplink_noise_mw(noise_figure_db: f64) -> f64 {
-    from_db(noise_per_block_dbm(noise_figure_db))
+    from_db(noise_per_prb_dbm(noise_figure_db))
 }
 
-/// Adds a transmission of which `received` mW reach the cell in each of `blocks`.
-pub fn add_uplink(blocks: PrbSet, received: f64, out: &mut [f64]) {
-    for block in blocks.blocks() {
-        out[block] += received;
+/// Adds a transmission that is received with `received_mw` in each of `prbs`.
+pub fn add_uplink(prbs: PrbSet, received_mw: f64, out: &mut [f64]) {
+    for prb in prbs.iter() {
+        out[prb] += received_mw;
     }
 }
 
-/// Stations drawn for every cell.
-const DRAWN: usize = 64;
-/// How many times one of them can be named by 64 bits.
-const DRAWS_PER_WORD: usize = 10;
+/// Stations in the bank of every cell. Chosen: a power of two, so that 6 bits of a draw choose one.
+const BANK_STATIONS: usize = 64;
+/// Number of stations that 64 bits can choose. Derived: 64 bits / 6 bits per station.
+const CHOICES_PER_WORD: usize = 10;
 
-/// The uplink of cells that are not simulated.
+/// The uplink of cells that are not served.
 #[derive(Clone, Debug)]
 pub struct UplinkNeighbours {
-    /// Power in mW per block that a drawn station causes: by cell that serves it, target, and draw.
-    received_mw: Vec<[f32; DRAWN]>,
+    /// Power in mW per PRB of each bank station at a target cell: by serving cell, then target, then station.
+    received_mw: Vec<[f32; BANK_STATIONS]>,
     cells: usize,
     targets: Vec<usize>,
-    /// Blocks that a station transmits in.
-    blocks: u32,
+    /// PRBs of a station's transmission.
+    n_prb: u32,
     seed: u64,
 }
 
 impl UplinkNeighbours {
-    /// Draws 64 stations per cell, served by their best cell, each transmitting in `blocks` resource blocks, and
-    /// their powers at the cells `targets`. A cell that is hardly anyone's best one has its few in turn, or is
-    /// silent.
+    /// Places 64 stations per cell, served by their best cell, each transmitting in `n_prb` PRBs, and computes their
+    /// received powers at the cells `targets`. A cell that is the best one in few places repeats its few stations; one that
+    /// is nowhere the best is silent.
     pub fn draw(
         deployment: &Deployment,
         control: &PowerControl,
-        blocks: u32,
+        n_prb: u32,
         targets: &[usize],
         seed: u64,
     ) -> Self {
         let cells = deployment.cells();
-        let mut received_mw = vec![[0.0; DRAWN]; cells * targets.len()];
+        let mut received_mw = vec![[0.0; BANK_STATIONS]; cells * targets.len()];
         let mut drawn = vec![0; cells];
-        let mut missing = cells * DRAWN;
-        for index in 0..cells * DRAWN * 20 {
+        let mut missing = cells * BANK_STATIONS;
+        for index in 0..cells * BANK_STATIONS * 20 {
             if missing == 0 {
                 break;
             }
             let name = format!("uplink{seed}/neighbour{index}");
             let station = deployment.place(&name, Region::AllSites, Association::Best);
             let cell = station.serving();
-            if drawn[cell] == DRAWN {
+            if drawn[cell] == BANK_STATIONS {
                 continue;
             }
-            let grant = Grant::open_loop(blocks, station.coupling_loss_db());
-            let power_dbm = control.power_per_block_dbm(&grant);
+            let pusch = PuschTransmission::open_loop(n_prb, station.coupling_loss_db());
+            let power_dbm = control.power_per_prb_dbm(&pusch);
             for (place, target) in targets.iter().enumerate() {
                 let received = from_db(power_dbm + station.gains_db()[*target]);
                 received_mw[cell * targets.len() + place][drawn[cell]] = received as f32;
@@ -259,27 +252,28 @@ impl UplinkNeighbours {
         }
         for (bank, count) in received_mw.chunks_mut(targets.len().max(1)).zip(drawn) {
             for powers in bank {
-                (count..DRAWN).filter(|_| count > 0).for_each(|place| powers[place] = powers[place - count]);
+                let copied = (count..BANK_STATIONS).filter(|_| count > 0);
+                copied.for_each(|place| powers[place] = powers[place - count]);
             }
         }
-        Self { received_mw, cells, targets: targets.to_vec(), blocks: blocks.max(1), seed }
+        Self { received_mw, cells, targets: targets.to_vec(), n_prb: n_prb.max(1), seed }
     }
-    /// Adds what reaches the target at `place` in the list in `tti` from all cells but itself, in mW per block,
-    /// with the load of every cell. Cells whose stations are simulated are to be quiet here.
+    /// Adds the power in mW per PRB that the `place`-th target receives in `tti` from all cells but itself. `loads` has the
+    /// load of every cell; served cells are quiet in it.
     pub fn add(&self, place: usize, tti: u64, loads: &[Load], out: &mut [f64]) {
         let target = self.targets[place];
-        let groups = out.len().div_ceil(self.blocks as usize).min(MAX_BLOCKS);
-        let mut sums = [0.0f32; MAX_BLOCKS];
+        let groups = out.len().div_ceil(self.n_prb as usize).min(MAX_PRBS);
+        let mut sums = [0.0f32; MAX_PRBS];
         for cell in (0..self.cells).filter(|cell| *cell != target && loads[*cell] != Load::Quiet) {
             let bank = &self.received_mw[cell * self.targets.len() + place];
             let state = cell_state(self.seed, cell, tti);
             if loads[cell] == Load::Full {
-                // Every group is used: one draw says by whom for as many groups as its bits reach.
-                for (draw, sums) in (0..).zip(sums[..groups].chunks_mut(DRAWS_PER_WORD)) {
+                // Every group is used, so that one draw chooses the stations of several groups.
+                for (draw, sums) in (0..).zip(sums[..groups].chunks_mut(CHOICES_PER_WORD)) {
                     let mut bits = group_bits(state, draw);
                     for sum in sums {
-                        *sum += bank[bits as usize % DRAWN];
-                        bits /= DRAWN as u64;
+                        *sum += bank[bits as usize % BANK_STATIONS];
+                        bits /= BANK_STATIONS as u64;
                     }
                 }
                 continue;
@@ -287,19 +281,14 @@ impl UplinkNeighbours {
             let threshold = loads[cell].threshold();
             for (group, sum) in (0..).zip(&mut sums[..groups]) {
                 let bits = group_bits(state, group);
-                // A mask instead of a branch: at half load, that would be guessed wrong every other time.
+                // A mask instead of a branch, which would be mispredicted every other time at half load.
                 let used = u32::from(bits >> 11 < threshold).wrapping_neg();
-                *sum += f32::from_bits(bank[bits as usize % DRAWN].to_bits() & used);
+                *sum += f32::from_bits(bank[bits as usize % BANK_STATIONS].to_bits() & used);
             }
         }
-        for (blocks, sum) in out.chunks_mut(self.blocks as usize).zip(sums) {
-            blocks.iter_mut().for_each(|block| *block += f64::from(sum));
+        for (prbs, sum) in out.chunks_mut(self.n_prb as usize).zip(sums) {
+            prbs.iter_mut().for_each(|prb| *prb += f64::from(sum));
         }
-    }
-    /// Mean over draws in mW per block of what reaches the target at `place` from `cell` when it transmits.
-    pub fn mean_mw(&self, place: usize, cell: usize) -> f64 {
-        let bank = &self.received_mw[cell * self.targets.len() + place];
-        bank.iter().map(|power| f64::from(*power)).sum::<f64>() / DRAWN as f64
     }
 }
 

@@ -4,14 +4,28 @@ use crate::radio::{DeploymentConfig, Pattern, Point};
 
 const CONTROL: PowerControl = PowerControl { pcmax_dbm: 23.0, p0_dbm: -80.0, alpha: 0.8, delta_mcs: false };
 
+/// Lets a cell transmit in all PRBs at this share of its power.
+fn set_share(activity: &mut Activity, cell: usize, share: f64) {
+    let groups = activity.groups();
+    set_member(&mut activity.full, cell, false);
+    set_member(&mut activity.partial, cell, true);
+    activity.row_mut(cell)[..groups].fill(share as f32);
+}
+
+/// Mean over the bank in mW per PRB of the power that the `place`-th target receives from a transmitting `cell`.
+fn mean_mw(bank: &UplinkNeighbours, place: usize, cell: usize) -> f64 {
+    let powers = &bank.received_mw[cell * bank.targets.len() + place];
+    powers.iter().map(|power| f64::from(*power)).sum::<f64>() / BANK_STATIONS as f64
+}
+
 #[test]
 fn downlink_sinr_of_two_cells_holds_by_hand() {
     // 29.0103 dBm in a block over -110 and -115 dB, noise -112.4473 dBm: -80.9897, -85.9897 dBm.
     let receiver = DownlinkReceiver::from_gains(&[-110.0, -115.0], 0, 29.0103, -112.4473);
     let mut out = [0.0; 50];
     let mut activity = Activity::new(2, 50, 1);
-    activity.set_blocks(0, PrbSet::range(0, 50));
-    activity.set_blocks(1, PrbSet::range(10, 5));
+    activity.set_prbs(0, PrbSet::range(0, 50));
+    activity.set_prbs(1, PrbSet::range(10, 5));
     receiver.interference_mw(&activity, 0, &mut out);
     for (block, interference) in out.iter().enumerate() {
         // Quiet: 112.4473 - 80.9897 = 31.4576 dB. Busy: 5 - 10 lg(1 + 10^-2.64576) = 4.9902 dB.
@@ -20,7 +34,7 @@ fn downlink_sinr_of_two_cells_holds_by_hand() {
         assert!((got - expected).abs() < 1e-3, "{block} {got}");
     }
     // Half the power in all blocks: -89.0000 dBm, 8.0103 dB less the noise's 0.0196.
-    activity.set_share(1, 0.5);
+    set_share(&mut activity, 1, 0.5);
     receiver.interference_mw(&activity, 0, &mut out);
     assert!(out.iter().all(|half| (to_db(receiver.signal_mw() / half) - (8.0103 - 0.0196)).abs() < 1e-3));
 }
@@ -29,8 +43,8 @@ fn downlink_sinr_of_two_cells_holds_by_hand() {
 fn uplink_sinr_of_two_cells_holds_by_hand() {
     // Own station: loss 100 dB, 0 dBm per block, received at -100 dBm. The other: loss 95 dB to its own cell,
     // -4 dBm per block, over -120 dB here: -124 dBm in blocks 4 to 7. Noise -116.4473 dBm.
-    let own = CONTROL.power_per_block_dbm(&Grant::open_loop(10, 100.0));
-    let other = CONTROL.power_per_block_dbm(&Grant::open_loop(4, 95.0));
+    let own = CONTROL.power_per_prb_dbm(&PuschTransmission::open_loop(10, 100.0));
+    let other = CONTROL.power_per_prb_dbm(&PuschTransmission::open_loop(4, 95.0));
     let mut out = [uplink_noise_mw(5.0); 25];
     add_uplink(PrbSet::range(4, 4), from_db(other - 120.0), &mut out);
     let sinr = |block: usize| own - 100.0 - to_db(out[block]);
@@ -47,7 +61,7 @@ fn full_neighbours_give_the_geometry() {
         let receiver = DownlinkReceiver::new(&deployment, &station);
         let mut out = [0.0; 50];
         let mut activity = Activity::new(57, 50, 1);
-        (0..57).for_each(|cell| activity.set_blocks(cell, PrbSet::range(0, 50)));
+        (0..57).for_each(|cell| activity.set_prbs(cell, PrbSet::range(0, 50)));
         receiver.interference_mw(&activity, 0, &mut out);
         for interference in out {
             let sinr = to_db(receiver.signal_mw() / interference);
@@ -55,7 +69,7 @@ fn full_neighbours_give_the_geometry() {
         }
         let mut quiet = [0.0; 50];
         receiver.interference_mw(&Activity::new(57, 50, 1), 0, &mut quiet);
-        assert!((to_db(quiet[0]) - noise_per_block_dbm(9.0)).abs() < 1e-9);
+        assert!((to_db(quiet[0]) - noise_per_prb_dbm(9.0)).abs() < 1e-9);
     }
 }
 
@@ -67,8 +81,8 @@ fn a_load_uses_its_share_of_blocks_independently() {
         let (mut used, mut both, mut next) = (0.0, 0.0, 0.0);
         let mut last = PrbSet::NONE;
         for tti in 0..n {
-            let set = load.blocks(50, 3, 1, 7, tti);
-            let other = load.blocks(50, 3, 1, 8, tti);
+            let set = load.prbs(50, 3, 1, 7, tti);
+            let other = load.prbs(50, 3, 1, 8, tti);
             // Whole groups.
             assert!((0..48).step_by(3).all(|b| set.contains(b) == set.contains(b + 2)));
             used += f64::from(set.len()) / 50.0;
@@ -83,8 +97,8 @@ fn a_load_uses_its_share_of_blocks_independently() {
             "{share}"
         );
     }
-    assert_eq!(Load::Full.blocks(25, 2, 1, 0, 5), PrbSet::range(0, 25));
-    assert_eq!(Load::Quiet.blocks(25, 2, 1, 0, 5), PrbSet::NONE);
+    assert_eq!(Load::Full.prbs(25, 2, 1, 0, 5), PrbSet::range(0, 25));
+    assert_eq!(Load::Quiet.prbs(25, 2, 1, 0, 5), PrbSet::NONE);
 }
 
 #[test]
@@ -106,7 +120,7 @@ fn uplink_of_neighbours_follows_load_and_power_control() {
         total / n as f64
     };
     for (place, target) in targets.into_iter().enumerate() {
-        let expected: f64 = (0..cells).filter(|c| *c != target).map(|c| bank.mean_mw(place, c)).sum();
+        let expected: f64 = (0..cells).filter(|c| *c != target).map(|c| mean_mw(&bank, place, c)).sum();
         let full = mean(place, Load::Full);
         assert!((full / expected - 1.0).abs() < 0.05, "{target} {full} {expected}");
         assert!((mean(place, Load::Share(0.3)) / expected - 0.3).abs() < 0.03);
@@ -125,7 +139,8 @@ fn uplink_of_neighbours_follows_load_and_power_control() {
     // 10 dB less of target power is 10 dB less of interference where no station is limited.
     let low = PowerControl { p0_dbm: -120.0, ..CONTROL };
     let lower = PowerControl { p0_dbm: -130.0, ..CONTROL };
-    let [a, b] = [low, lower].map(|c| UplinkNeighbours::draw(&deployment, &c, 6, &targets, 1).mean_mw(0, 3));
+    let [a, b] =
+        [low, lower].map(|c| mean_mw(&UplinkNeighbours::draw(&deployment, &c, 6, &targets, 1), 0, 3));
     assert!((to_db(a / b) - 10.0).abs() < 1e-3);
 }
 
@@ -154,8 +169,8 @@ fn rise_over_thermal_of_full_buffer_is_plausible() {
     let rise = |p0_dbm, alpha| {
         let control = PowerControl { p0_dbm, alpha, ..CONTROL };
         let bank = UplinkNeighbours::draw(&deployment, &control, 5, &[0], 1);
-        let sum: f64 = (1..57).map(|cell| bank.mean_mw(0, cell)).sum();
-        to_db(1.0 + sum / from_db(noise_per_block_dbm(5.0)))
+        let sum: f64 = (1..57).map(|cell| mean_mw(&bank, 0, cell)).sum();
+        to_db(1.0 + sum / from_db(noise_per_prb_dbm(5.0)))
     };
     let (full, fractional, weaker) = (rise(-106.0, 1.0), rise(-80.0, 0.8), rise(-85.0, 0.8));
     assert!((6.0..8.0).contains(&full), "{full}");
@@ -170,5 +185,5 @@ fn a_cell_that_serves_nobody_is_silent() {
     let deployment = Deployment::new(config, 8);
     assert!(deployment.place_served_by("nobody", 0).is_none());
     let bank = UplinkNeighbours::draw(&deployment, &CONTROL, 5, &[0], 2);
-    assert!(bank.mean_mw(0, 1) == 0.0 && bank.mean_mw(0, 2) > 0.0);
+    assert!(mean_mw(&bank, 0, 1) == 0.0 && mean_mw(&bank, 0, 2) > 0.0);
 }

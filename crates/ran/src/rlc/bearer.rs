@@ -1,7 +1,6 @@
-//! RLC of one direction of a bearer, in the mode that the cell is configured for (TS 36.322).
+//! RLC of one direction of a bearer in the configured mode (TS 36.322): calls go to [`um`] or [`am`].
 //!
-//! The transmitting and the receiving side sit together, as do the two ends of everything in this simulator: what
-//! one sends reaches the other only through transport blocks.
+//! The transmitting and the receiving side stand together. Data pass from one to the other in transport blocks alone.
 
 use super::am::{self, Am, AmConfig};
 use super::reassembled::Reassembled;
@@ -9,7 +8,7 @@ use super::um;
 use crate::slot::Tti;
 use paceline_net::{Packet, SduQueue};
 
-/// Mode and parameters; t-Reordering, which both modes have, stands with the cell.
+/// Mode and its parameters; t-Reordering, which both modes have, is a parameter of the cell.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum RlcConfig {
     /// Unacknowledged mode.
@@ -19,7 +18,7 @@ pub enum RlcConfig {
     Am(AmConfig),
 }
 
-/// What RLC puts into a transport block.
+/// An RLC PDU.
 #[derive(Clone, PartialEq, Debug)]
 pub enum Pdu {
     /// UM data.
@@ -31,7 +30,7 @@ pub enum Pdu {
 }
 
 impl Pdu {
-    /// Length with its header.
+    /// Length in bytes with its header.
     pub fn bytes(&self) -> u32 {
         match self {
             Self::Um(pdu) => pdu.len,
@@ -39,7 +38,7 @@ impl Pdu {
             Self::Status(status) => status.len,
         }
     }
-    /// Packets that travel in it: in AM they stay with the bearer.
+    /// Number of packets inside the PDU. In AM packets stay in the bearer: zero.
     pub fn held(&self) -> u64 {
         match self {
             Self::Um(pdu) => pdu.elements.iter().filter(|element| element.last.is_some()).count() as u64,
@@ -65,7 +64,7 @@ pub enum Rlc {
 }
 
 impl Rlc {
-    /// Both sides at their start; t-Reordering lasts this many TTIs.
+    /// Both sides in their initial state; t-Reordering lasts `t_reordering` TTIs.
     pub fn new(config: RlcConfig, t_reordering: u64) -> Self {
         match config {
             RlcConfig::Um => {
@@ -75,64 +74,64 @@ impl Rlc {
             RlcConfig::Am(config) => Self::Am(Box::new(Am::new(config, t_reordering))),
         }
     }
-    /// Bytes that wait here and in the buffer above (TS 36.322 §4.5), without RLC headers.
+    /// Bytes available for transmission in RLC and in the buffer above (TS 36.322 §4.5), without RLC headers.
     pub fn available(&self, above: &dyn SduQueue) -> u64 {
         match self {
             Self::Um(um) => um.tx.available(above),
             Self::Am(am) => am.available(above),
         }
     }
-    /// Of these, the bytes that wait here.
+    /// Bytes available for transmission in RLC alone.
     pub fn available_below(&self) -> u64 {
         match self {
             Self::Um(um) => um.tx.partial_left(),
             Self::Am(am) => am.available_below(),
         }
     }
-    /// Whether a transmission opportunity would be used.
+    /// Whether RLC would use a transmission opportunity. A stalled AM window holds new data back.
     pub fn sendable(&self, above: &dyn SduQueue) -> bool {
         match self {
             Self::Um(um) => um.tx.available(above) > 0,
             Self::Am(am) => am.sendable(above),
         }
     }
-    /// SDUs that were sent in part.
-    pub fn partial(&self) -> u64 {
+    /// Number of SDUs that were sent in part.
+    pub fn partial_sdus(&self) -> u64 {
         match self {
             Self::Um(um) => um.tx.held(),
-            Self::Am(am) => am.partial(),
+            Self::Am(am) => am.partial_sdus(),
         }
     }
-    /// PDUs that wait to be repeated.
+    /// Number of PDUs considered for retransmission and not sent yet.
     pub fn retransmissions_pending(&self) -> u32 {
         match self {
             Self::Um(_) => 0,
             Self::Am(am) => am.retransmissions_pending(),
         }
     }
-    /// Length of the STATUS PDU about this direction that waits to go the other way; zero if there is none.
+    /// Length in bytes of the STATUS PDU about this direction that may be sent now in the other; zero if there is none.
     pub fn status_len(&self) -> u32 {
         match self {
             Self::Um(_) => 0,
             Self::Am(am) => am.status_len(),
         }
     }
-    /// Packets held at both ends.
+    /// Number of packets held at both ends.
     pub fn held(&self) -> u64 {
         match self {
             Self::Um(um) => um.tx.held() + um.rx.held(),
             Self::Am(am) => am.held(),
         }
     }
-    /// Whether nothing here needs time to pass.
+    /// Whether no timer runs and no status report is triggered.
     pub fn idle(&self) -> bool {
         match self {
             Self::Um(um) => um.rx.expires_at().is_none(),
             Self::Am(am) => am.idle(),
         }
     }
-    /// Whether data can come up here without a packet from above.
-    pub fn repeats(&self) -> bool {
+    /// Whether the mode is AM: RLC can have data to send without a new packet from above.
+    pub fn is_am(&self) -> bool {
         matches!(self, Self::Am(_))
     }
     /// A data PDU of at most `room` bytes.
@@ -163,38 +162,38 @@ impl Rlc {
             am.on_status(status);
         }
     }
-    /// Whether [`Rlc::tick`] may do something.
-    pub fn due(&self, tti: Tti) -> bool {
+    /// Whether [`Rlc::check_timers`] has work in `tti`.
+    pub fn timers_due(&self, tti: Tti) -> bool {
         match self {
             Self::Um(um) => um.rx.expires_at().is_some_and(|at| at <= tti),
-            Self::Am(am) => am.due(tti),
+            Self::Am(am) => am.timers_due(tti),
         }
     }
-    /// Timers expire; calling early is harmless.
-    pub fn tick(&mut self, tti: Tti, above: &dyn SduQueue, out: &mut Vec<Reassembled>) {
+    /// Handles the timers that have expired; may be called when none has.
+    pub fn check_timers(&mut self, tti: Tti, above: &dyn SduQueue, out: &mut Vec<Reassembled>) {
         match self {
             Self::Um(um) => um.rx.expire(tti, out, &mut um.tx),
-            Self::Am(am) => am.tick(tti, above),
+            Self::Am(am) => am.check_timers(tti, above),
         }
     }
-    /// A PDU was lost on the way: calls `ended` with the packets that end with it.
-    pub fn lost(&mut self, pdu: Pdu, mut ended: impl FnMut(Packet)) {
+    /// HARQ lost a PDU: calls `dropped` with the packets whose last byte was in it.
+    pub fn on_pdu_lost(&mut self, pdu: Pdu, mut dropped: impl FnMut(Packet)) {
         if let (Self::Um(um), Pdu::Um(mut pdu)) = (self, pdu) {
-            pdu.elements.drain(..).filter_map(|element| element.last).for_each(&mut ended);
+            pdu.elements.drain(..).filter_map(|element| element.last).for_each(&mut dropped);
             um.tx.recycle(pdu.elements);
         }
     }
     /// Whether the transmitting side reports a radio-link failure.
-    pub fn failed(&self) -> bool {
+    pub fn radio_link_failed(&self) -> bool {
         match self {
             Self::Um(_) => false,
-            Self::Am(am) => am.failed(),
+            Self::Am(am) => am.radio_link_failed(),
         }
     }
-    /// Starts both sides again: calls `ended` with the packets that were under way.
-    pub fn reestablish(&mut self, ended: impl FnMut(Packet)) {
+    /// Re-establishes both sides (TS 36.322 §5.4): calls `dropped` with the packets that were not delivered.
+    pub fn reestablish(&mut self, dropped: impl FnMut(Packet)) {
         if let Self::Am(am) = self {
-            am.reestablish().for_each(ended);
+            am.reestablish().for_each(dropped);
         }
     }
 }

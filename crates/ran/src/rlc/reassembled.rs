@@ -1,12 +1,12 @@
-//! RE
+//! The result of reassembly at an RLC receiver.
 
 use paceline_net::Packet;
 
-/// What reassembly makes of a PDU's elements.
+/// An SDU whose last byte has been received.
 #[derive(Clone, PartialEq, Debug)]
 pub enum Reassembled {
     /// A complete SDU.
     Sdu(Packet),
-    /// An SDU of which an earlier part is missing.
+    /// An SDU with a missing part.
     Incomplete(Packet),
 }

@@ -1,39 +1,42 @@
-//! RLC unacknowledged mode (TS 36.322): segmentation and concatenation into PDUs of exactly the size that MAC
-//! offers, reordering and reassembly at the receiver.
+//! RLC unacknowledged mode (TS 36.322 §5.1.2): segmentation and concatenation into PDUs of exactly the size that MAC
+//! offers; reordering and reassembly at the receiver.
 //!
-//! 10-bit sequence numbers, window 512. The header is 2 bytes, and 12 bits more for each SDU element but the
-//! last. An element carries its packet with its last byte; lost PDUs cost the SDUs that they touch. Left out: the
-//! detection of duplicates inside the window, since HARQ delivers a block once.
+//! Sequence numbers have 10 bits, the window is 512. The header is 2 bytes, and 12 bits more for each SDU element but the
+//! last. A packet travels in the element with its last byte; a lost PDU costs every SDU that has a part in it. Left out:
+//! duplicate detection inside the window, since HARQ delivers a block once.
 
 use super::reassembled::Reassembled;
 use crate::pdcp;
 use crate::slot::Tti;
 use paceline_net::{Instant, Packet, SduQueue};
 
-/// Number of sequence numbers.
+/// Number of sequence numbers: 10 bits (TS 36.322 §6.2.2).
 const MODULUS: u16 = 1024;
-/// UM_Window_Size for 10-bit sequence numbers (§7.2).
+/// UM_Window_Size for 10-bit sequence numbers (TS 36.322 §7.2).
 const WINDOW: u16 = 512;
-/// Fixed part of the header with a 10-bit sequence number (§6.2.1.3).
-const HEADER: u32 = 2;
-/// Largest value of a length indicator: 11 bits. A longer element can only be the last of its PDU.
+/// Bytes of the fixed part of the header with a 10-bit sequence number (TS 36.322 §6.2.1.3).
+const FIXED_HEADER_BYTES: u32 = 2;
+/// Largest length in bytes that a length indicator of 11 bits states (TS 36.322 §6.2.2). A longer element can only be
+/// the last of its PDU.
 const MAX_LENGTH_INDICATOR: u32 = 2047;
+/// Empty element vectors that are kept for reuse. Chosen: twice the HARQ processes of a direction.
+const MAX_SPARE: usize = 16;
 
 /// Header bytes of a PDU with this many SDU elements.
 pub const fn header_len(elements: u32) -> u32 {
-    HEADER + (3 * elements.saturating_sub(1)).div_ceil(2)
+    FIXED_HEADER_BYTES + (3 * elements.saturating_sub(1)).div_ceil(2)
 }
 
-/// A whole SDU or a part of one inside a PDU.
+/// An SDU or a segment of one inside a PDU.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Element {
-    /// PDCP COUNT of the SDU it belongs to.
+    /// PDCP COUNT of the SDU.
     pub count: u32,
-    /// Bytes carried.
+    /// Bytes of the SDU in this element.
     pub len: u32,
-    /// Whether the SDU's first byte is in it.
+    /// Whether the element has the SDU's first byte.
     pub first: bool,
-    /// The SDU, if its last byte is in it.
+    /// The SDU, if the element has its last byte.
     pub last: Option<Packet>,
 }
 
@@ -44,7 +47,7 @@ pub struct Pdu {
     pub sn: u16,
     /// Its elements in order.
     pub elements: Vec<Element>,
-    /// Length with its header.
+    /// Length in bytes with its header.
     pub len: u32,
 }
 
@@ -54,33 +57,33 @@ pub struct Tx {
     /// VT(US): the sequence number of the next PDU.
     vt_us: u16,
     pdcp: pdcp::Tx,
-    /// The SDU that was sent in part, and how many bytes of it.
+    /// The SDU that was sent in part, and the number of its bytes sent.
     partial: Option<(pdcp::Pdu, u32)>,
     spare: Vec<Vec<Element>>,
 }
 
 impl Tx {
-    /// Bytes that wait here and in the buffer above (TS 36.322 §4.5), without RLC headers.
+    /// Bytes available for transmission here and in the buffer above (TS 36.322 §4.5), without RLC headers.
     pub fn available(&self, above: &dyn SduQueue) -> u64 {
         self.partial_left() + self.pdcp.available(above).0
     }
-    /// Bytes left of the SDU that was sent in part.
+    /// Unsent bytes of the SDU that was sent in part.
     pub fn partial_left(&self) -> u64 {
         self.partial.as_ref().map_or(0, |(pdu, sent)| u64::from(pdu.bytes() - sent))
     }
-    /// Packets held here.
+    /// Number of packets held here.
     pub fn held(&self) -> u64 {
         u64::from(self.partial.is_some())
     }
-    /// Gives back the elements' storage of a PDU that is done with.
+    /// Takes back the element vector of a PDU for reuse.
     pub fn recycle(&mut self, mut elements: Vec<Element>) {
         elements.clear();
-        if self.spare.len() < 16 {
+        if self.spare.len() < MAX_SPARE {
             self.spare.push(elements);
         }
     }
 
-    /// A PDU of at most `room` bytes, header included; none if there is nothing to send or no room for a byte.
+    /// A PDU of at most `room` bytes, header included; none without data or without room for a byte of data.
     pub fn pull(&mut self, now: Instant, above: &mut dyn SduQueue, room: u32) -> Option<Pdu> {
         let mut elements = self.spare.pop().unwrap_or_default();
         let mut data = 0;
@@ -97,15 +100,15 @@ impl Tx {
             let len = (pdu.bytes() - sent).min(left);
             data += len;
             let (count, first) = (pdu.count, sent == 0);
-            let whole = sent + len == pdu.bytes();
-            let last = if whole {
+            let complete = sent + len == pdu.bytes();
+            let last = if complete {
                 Some(pdu.packet)
             } else {
                 self.partial = Some((pdu, sent + len));
                 None
             };
             elements.push(Element { count, len, first, last });
-            if !whole {
+            if !complete {
                 break;
             }
         }
@@ -123,22 +126,22 @@ impl Tx {
 /// The receiving entity.
 #[derive(Clone, Debug)]
 pub struct Rx {
-    /// VR(UR): earliest sequence number still considered for reordering.
+    /// VR(UR): the earliest sequence number still considered for reordering.
     vr_ur: u16,
-    /// VR(UX): one behind the number that started t-Reordering.
+    /// VR(UX): the number after the one that started t-Reordering.
     vr_ux: u16,
-    /// VR(UH): one behind the highest number received.
+    /// VR(UH): the number after the highest one received.
     vr_uh: u16,
     t_reordering: u64,
     expires_at: Option<Tti>,
-    /// PDUs received ahead of VR(UR).
+    /// PDUs received above VR(UR).
     waiting: Vec<Pdu>,
-    /// The SDU whose parts so far are all here.
+    /// COUNT of the SDU whose parts up to the last reassembled PDU have all been received.
     assembling: Option<u32>,
 }
 
 impl Rx {
-    /// A receiver whose t-Reordering lasts this many TTIs.
+    /// A receiver whose t-Reordering lasts `t_reordering` TTIs.
     pub fn new(t_reordering: u64) -> Self {
         Self {
             vr_ur: 0,
@@ -150,30 +153,21 @@ impl Rx {
             assembling: None,
         }
     }
-    /// When t-Reordering expires, if it runs.
+    /// Expiry of t-Reordering, if it runs.
     pub fn expires_at(&self) -> Option<Tti> {
         self.expires_at
     }
-    /// Packets held: those whose last byte is in a waiting PDU.
+    /// Number of packets held: those whose last byte is in a waiting PDU.
     pub fn held(&self) -> u64 {
         self.waiting.iter().flat_map(|pdu| &pdu.elements).filter(|element| element.last.is_some()).count()
             as u64
     }
 
-    /// Distance of `sn` above the lower edge of the reordering window, modulo the number space.
-    fn offset(&self, sn: u16) -> u16 {
-        (sn + 2 * MODULUS - (self.vr_uh + MODULUS - WINDOW)) % MODULUS
-    }
-    /// Whether `sn` lies in [VR(UH) - window, VR(UH)).
-    fn in_window(&self, sn: u16) -> bool {
-        self.offset(sn) < WINDOW
-    }
-
-    /// A PDU arrives (§5.1.2.2.2 and §5.1.2.2.3). `storage` gets back element vectors that are empty again.
+    /// A PDU arrives (§5.1.2.2.2 and §5.1.2.2.3). `storage` takes back the element vectors.
     pub fn receive(&mut self, tti: Tti, pdu: Pdu, out: &mut Vec<Reassembled>, storage: &mut Tx) {
         let sn = pdu.sn;
         if self.in_window(sn) && self.offset(sn) < self.offset(self.vr_ur) {
-            return discard(pdu, out, storage); // it comes after t-Reordering gave it up
+            return discard(pdu, out, storage); // t-Reordering has already given it up
         }
         self.waiting.push(pdu);
         if !self.in_window(sn) {
@@ -187,7 +181,7 @@ impl Rx {
         self.update_timer(tti);
     }
 
-    /// t-Reordering expires (§5.1.2.2.4); calling early is harmless.
+    /// Handles the expiry of t-Reordering (§5.1.2.2.4); does nothing before it.
     pub fn expire(&mut self, tti: Tti, out: &mut Vec<Reassembled>, storage: &mut Tx) {
         if self.expires_at.is_none_or(|at| at > tti) {
             return;
@@ -198,7 +192,16 @@ impl Rx {
         self.update_timer(tti);
     }
 
-    /// Stops waiting for everything before `edge` and reassembles what is there, in order.
+    /// Distance of `sn` above the lower edge of the reordering window, modulo the number space.
+    fn offset(&self, sn: u16) -> u16 {
+        (sn + 2 * MODULUS - (self.vr_uh + MODULUS - WINDOW)) % MODULUS
+    }
+    /// Whether `sn` lies in [VR(UH) - window, VR(UH)).
+    fn in_window(&self, sn: u16) -> bool {
+        self.offset(sn) < WINDOW
+    }
+
+    /// Moves VR(UR) to `edge`: reassembles the received PDUs below it in order and gives up the missing ones.
     fn deliver_below(&mut self, edge: u16, out: &mut Vec<Reassembled>, storage: &mut Tx) {
         while self.vr_ur != edge {
             match self.take(self.vr_ur) {
@@ -208,7 +211,7 @@ impl Rx {
             self.vr_ur = (self.vr_ur + 1) % MODULUS;
         }
     }
-    /// Moves VR(UR) over everything received in sequence.
+    /// Moves VR(UR) past all PDUs received in sequence.
     fn deliver_received(&mut self, out: &mut Vec<Reassembled>, storage: &mut Tx) {
         while let Some(pdu) = self.take(self.vr_ur) {
             self.reassemble(pdu, out, storage);
@@ -252,7 +255,7 @@ impl Rx {
     }
 }
 
-/// Ends the packets of a PDU that comes too late.
+/// Drops the packets of a PDU that arrives too late.
 fn discard(mut pdu: Pdu, out: &mut Vec<Reassembled>, storage: &mut Tx) {
     out.extend(pdu.elements.drain(..).filter_map(|element| element.last).map(Reassembled::Incomplete));
     storage.recycle(pdu.elements);

@@ -7,7 +7,7 @@
 //! loss, handover margins.
 
 use super::geometry::{BORESIGHTS_DEG, Layout, Point, Region, SECTORS};
-use super::parameters::{DeploymentConfig, Penetration, noise_per_block_dbm};
+use super::parameters::{DeploymentConfig, Penetration, noise_per_prb_dbm};
 use crate::decibel::{from_db, to_db};
 use crate::radio::propagation::path_loss::Heights;
 use crate::radio::propagation::shadowing::{self, Shadowing};
@@ -171,8 +171,8 @@ impl Deployment {
     }
     /// Downlink SINR in dB of a station when every cell transmits in all resource blocks.
     pub fn geometry_db(&self, station: &Station) -> f64 {
-        let power = from_db(self.config.enb_power_per_block_dbm());
-        let noise = from_db(noise_per_block_dbm(self.config.ue_noise_figure_db));
+        let power = from_db(self.config.enb_power_per_prb_dbm());
+        let noise = from_db(noise_per_prb_dbm(self.config.ue_noise_figure_db));
         self.carrier_over(station, noise / power)
     }
     /// The same without noise, as the calibration of TR 38.901 states it.

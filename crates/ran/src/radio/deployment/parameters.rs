@@ -151,13 +151,13 @@ impl DeploymentConfig {
         Self { enb_power_dbm: self.enb_power_dbm + to_db(ratio), resource_blocks, ..self }
     }
     /// Power of a cell in dBm per resource block.
-    pub fn enb_power_per_block_dbm(&self) -> f64 {
+    pub fn enb_power_per_prb_dbm(&self) -> f64 {
         self.enb_power_dbm - to_db(f64::from(self.resource_blocks))
     }
 }
 
 /// Thermal noise in dBm in one resource block at a receiver with `noise_figure_db`.
-pub fn noise_per_block_dbm(noise_figure_db: f64) -> f64 {
+pub fn noise_per_prb_dbm(noise_figure_db: f64) -> f64 {
     NOISE_DENSITY_DBM + to_db(PRB_HZ) + noise_figure_db
 }
 
@@ -168,13 +168,13 @@ mod tests {
     #[test]
     fn noise_and_power_per_block_hold_by_hand() {
         // 10 lg 180e3 = 52.5527.
-        assert!((noise_per_block_dbm(9.0) + 112.4473).abs() < 1e-4);
-        assert!((noise_per_block_dbm(5.0) + 116.4473).abs() < 1e-4);
+        assert!((noise_per_prb_dbm(9.0) + 112.4473).abs() < 1e-4);
+        assert!((noise_per_prb_dbm(5.0) + 116.4473).abs() < 1e-4);
         // 46 - 10 lg 50 = 29.0103.
         let config = DeploymentConfig::case1();
-        assert!((config.enb_power_per_block_dbm() - 29.0103).abs() < 1e-4);
+        assert!((config.enb_power_per_prb_dbm() - 29.0103).abs() < 1e-4);
         let wide = config.with_resource_blocks(100);
         assert!((wide.enb_power_dbm - 49.0103).abs() < 1e-4);
-        assert!((wide.enb_power_per_block_dbm() - 29.0103).abs() < 1e-4);
+        assert!((wide.enb_power_per_prb_dbm() - 29.0103).abs() < 1e-4);
     }
 }

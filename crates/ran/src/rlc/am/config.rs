@@ -1,6 +1,6 @@
-//! AMCFG
+//! Parameters of acknowledged mode.
 
-/// The parameters of RLC-Config for AM (TS 36.331 §6.3.2), times in TTIs.
+/// The parameters of RLC-Config for AM (TS 36.331 §6.3.2); times in TTIs.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct AmConfig {
     /// t-PollRetransmit.

@@ -1,4 +1,4 @@
-//! AMENT
+//! One direction of an AM bearer: the transmitting side, the receiving side of the peer, and the SDUs between them.
 
 use super::config::AmConfig;
 use super::pdu::Pdu;
@@ -19,35 +19,35 @@ pub struct Am {
 }
 
 impl Am {
-    /// Two entities that have exchanged nothing; t-Reordering lasts this many TTIs.
+    /// Two entities in their initial state; t-Reordering lasts `t_reordering` TTIs.
     pub fn new(config: AmConfig, t_reordering: u64) -> Self {
         Self { tx: Tx::new(config), rx: Rx::new(config, t_reordering), sdus: Sdus::default() }
     }
-    /// Bytes that wait to be sent, repeated ones included (§4.5), without RLC headers.
+    /// Bytes available for transmission, retransmissions included (TS 36.322 §4.5), without RLC headers.
     pub fn available(&self, above: &dyn SduQueue) -> u64 {
         self.tx.available(above, &self.sdus)
     }
-    /// Bytes that wait below the buffer: repetitions and the rest of an SDU.
+    /// Bytes available for transmission below the buffer: retransmissions and the unsent bytes of an SDU.
     pub fn available_below(&self) -> u64 {
         self.tx.available_below(&self.sdus)
     }
-    /// Whether the window lets anything of that go out.
+    /// Whether the window allows a transmission of available data.
     pub fn sendable(&self, above: &dyn SduQueue) -> bool {
         self.tx.sendable(above, &self.sdus)
     }
-    /// PDUs that wait to be repeated, in whole or in part.
+    /// Number of PDUs that are to be retransmitted in whole or in part.
     pub fn retransmissions_pending(&self) -> u32 {
         self.tx.retransmissions_pending()
     }
-    /// SDUs of which a part was sent and a part was not.
-    pub fn partial(&self) -> u64 {
-        self.tx.partial(&self.sdus)
+    /// Number of SDUs that were sent in part.
+    pub fn partial_sdus(&self) -> u64 {
+        self.tx.partial_sdus(&self.sdus)
     }
-    /// Packets held.
+    /// Number of packets held.
     pub fn held(&self) -> u64 {
         self.sdus.held()
     }
-    /// Length of the STATUS PDU that may be sent now; zero if there is none.
+    /// Length in bytes of the STATUS PDU that may be sent now; zero if there is none.
     pub fn status_len(&self) -> u32 {
         self.rx.status_len()
     }
@@ -55,7 +55,7 @@ impl Am {
     pub fn pull_status(&mut self, tti: Tti, room: u32) -> Option<Status> {
         self.rx.pull_status(tti, room)
     }
-    /// A data PDU of at most `room` bytes, repetitions first.
+    /// A data PDU of at most `room` bytes, retransmissions first.
     pub fn pull(&mut self, tti: Tti, above: &mut dyn SduQueue, room: u32) -> Option<Pdu> {
         self.tx.pull(tti, above, &mut self.sdus, room)
     }
@@ -68,24 +68,24 @@ impl Am {
     pub fn on_status(&mut self, status: &Status) {
         self.tx.on_status(status, &mut self.sdus);
     }
-    /// Whether [`Am::tick`] may do something.
-    pub fn due(&self, tti: Tti) -> bool {
-        self.rx.due(tti) || self.tx.due(tti)
+    /// Whether [`Am::check_timers`] has work in `tti`.
+    pub fn timers_due(&self, tti: Tti) -> bool {
+        self.rx.timers_due(tti) || self.tx.timers_due(tti)
     }
-    /// Time passes at both ends.
-    pub fn tick(&mut self, tti: Tti, above: &dyn SduQueue) {
-        self.rx.tick(tti);
-        self.tx.tick(tti, above, &self.sdus);
+    /// Handles the timers of both ends that have expired.
+    pub fn check_timers(&mut self, tti: Tti, above: &dyn SduQueue) {
+        self.rx.check_timers(tti);
+        self.tx.check_timers(tti, above, &self.sdus);
     }
-    /// Whether nothing here needs time to pass.
+    /// Whether no timer runs and no status report is triggered.
     pub fn idle(&self) -> bool {
         self.tx.idle() && self.rx.idle()
     }
-    /// Whether a PDU was repeated maxRetxThreshold times in vain.
-    pub fn failed(&self) -> bool {
-        self.tx.failed()
+    /// Whether RETX_COUNT of a PDU has reached maxRetxThreshold (TS 36.322 §5.2.1).
+    pub fn radio_link_failed(&self) -> bool {
+        self.tx.radio_link_failed()
     }
-    /// Re-establishes both ends (§5.4) and gives out the packets that were numbered and not delivered.
+    /// Re-establishes both ends (TS 36.322 §5.4) and returns the packets that were numbered and not delivered.
     pub fn reestablish(&mut self) -> impl Iterator<Item = Packet> + use<> {
         self.tx.reestablish();
         self.rx.reestablish();

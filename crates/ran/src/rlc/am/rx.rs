@@ -7,76 +7,28 @@ use super::status::{Nack, Status, TO_THE_END, len_of};
 use crate::slot::Tti;
 use std::collections::VecDeque;
 
-/// What has come of one PDU.
-#[derive(Clone, Debug, Default)]
-struct Slot {
-    /// Where it begins in the stream of SDUs; known once a part has come.
-    start: u64,
-    /// The bytes that have come, while some are missing.
-    parts: Ranges,
-    /// Its length, once the last byte has come.
-    len: Option<u32>,
-    complete: bool,
-}
-
-impl Slot {
-    fn has(&self, pdu: &Pdu) -> bool {
-        self.complete || self.parts.contains(pdu.so, pdu.so + pdu.data)
-    }
-    fn place(&mut self, pdu: &Pdu) {
-        self.start = pdu.start;
-        if pdu.last {
-            self.len = Some(pdu.so + pdu.data);
-        }
-        if pdu.so == 0 && pdu.last {
-            self.complete = true; // a whole PDU: no need to add up parts
-        } else {
-            self.parts.insert(pdu.so, pdu.so + pdu.data);
-            self.complete = self.len.is_some_and(|len| self.parts.contains(0, len));
-        }
-    }
-    /// Calls `missing` for every stretch that has not come.
-    fn gaps(&self, sn: u16, missing: &mut impl FnMut(Nack)) {
-        if self.complete {
-            return;
-        }
-        if self.parts.is_empty() {
-            return missing(Nack { sn, stretch: None });
-        }
-        let mut at = 0;
-        for (from, to) in &self.parts.0 {
-            if *from > at {
-                missing(Nack { sn, stretch: Some((at, *from)) });
-            }
-            at = *to;
-        }
-        if self.len.is_none() {
-            missing(Nack { sn, stretch: Some((at, TO_THE_END)) });
-        }
-    }
-}
-
 /// The receiving side.
 #[derive(Clone, Debug)]
 pub(super) struct Rx {
     config: AmConfig,
+    /// Duration of t-Reordering in TTIs.
     reordering: u64,
     /// VR(R): the first number not completely received.
     vr_r: u16,
     /// VR(MS): the highest ACK_SN that a STATUS PDU may state.
     vr_ms: u16,
-    /// VR(X): one behind the number that started t-Reordering.
+    /// VR(X): the number after the one that started t-Reordering.
     vr_x: u16,
-    /// From VR(R) to VR(H).
+    /// Reception state of the numbers from VR(R) to below VR(H).
     slots: VecDeque<Slot>,
     t_reordering: Option<Tti>,
     t_status_prohibit: Option<Tti>,
-    /// Numbers of polls that wait for reordering to reach them.
+    /// Numbers of PDUs with a poll above VR(MS): the report waits for reordering (§5.2.3).
     polls: Vec<u16>,
     status_triggered: bool,
-    /// A STATUS PDU may be sent now.
+    /// A report is triggered and t-StatusProhibit does not run.
     status_due: bool,
-    /// Position in the stream of SDUs up to which every byte has come.
+    /// Position in the stream of SDUs up to which all bytes have been received.
     in_sequence: u64,
 }
 
@@ -100,11 +52,11 @@ impl Rx {
     pub fn reestablish(&mut self) {
         *self = Self::new(self.config, self.reordering);
     }
-    /// VR(H): one behind the highest number received.
+    /// VR(H): the number after the highest one received.
     fn vr_h(&self) -> u16 {
         plus(self.vr_r, self.slots.len() as u16)
     }
-    /// VR(MR): one behind the receiving window.
+    /// VR(MR): the number after the receiving window.
     fn vr_mr(&self) -> u16 {
         plus(self.vr_r, WINDOW)
     }
@@ -147,7 +99,7 @@ impl Rx {
             self.in_sequence = slot.start + u64::from(slot.len.unwrap_or(0));
             self.vr_r = plus(self.vr_r, 1);
         }
-        // What is in sequence of the next PDU can be reassembled already.
+        // The first bytes of an incomplete PDU can complete an SDU.
         if let Some(slot) = self.slots.front()
             && let Some((0, to)) = slot.parts.first()
         {
@@ -168,14 +120,14 @@ impl Rx {
         self.vr_x = self.vr_h();
     }
 
-    /// Whether [`Rx::tick`] may do something: a timer expires, or a report waits that is not due yet.
-    pub fn due(&self, tti: Tti) -> bool {
+    /// Whether [`Rx::check_timers`] has work: a timer expires, or a report waits for reordering or t-StatusProhibit.
+    pub fn timers_due(&self, tti: Tti) -> bool {
         self.t_reordering.is_some_and(|at| at <= tti)
             || !self.polls.is_empty()
             || self.status_triggered && !self.status_due
     }
-    /// Timers expire (§5.1.3.2.4).
-    pub fn tick(&mut self, tti: Tti) {
+    /// Handles the expiry of t-Reordering (§5.1.3.2.4) and t-StatusProhibit.
+    pub fn check_timers(&mut self, tti: Tti) {
         if self.t_reordering.is_some_and(|at| at <= tti) {
             self.t_reordering = None;
             self.vr_ms = self.first_missing(self.vr_x);
@@ -186,7 +138,7 @@ impl Rx {
         }
         self.answer_polls(tti);
     }
-    /// Triggers a status report for each poll that HARQ cannot overtake any more.
+    /// Triggers a status report for each poll below VR(MS), where HARQ reordering is over (§5.2.3).
     fn answer_polls(&mut self, tti: Tti) {
         let (vr_r, reported) = (self.vr_r, distance(self.vr_ms, self.vr_r));
         let waiting = |sn: &u16| (reported..WINDOW).contains(&distance(*sn, vr_r));
@@ -199,11 +151,11 @@ impl Rx {
         self.status_due = self.status_triggered && self.t_status_prohibit.is_none();
     }
 
-    /// Calls `missing` for every stretch that has not come below VR(MS).
-    fn missing(&self, missing: &mut impl FnMut(Nack)) {
+    /// Calls `nack` for every missing PDU and byte range below VR(MS).
+    fn for_each_missing(&self, nack: &mut impl FnMut(Nack)) {
         let reported = usize::from(distance(self.vr_ms, self.vr_r));
         for (offset, slot) in self.slots.iter().take(reported).enumerate() {
-            slot.gaps(plus(self.vr_r, offset as u16), missing);
+            slot.for_each_missing(plus(self.vr_r, offset as u16), nack);
         }
     }
     pub fn status_len(&self) -> u32 {
@@ -211,17 +163,17 @@ impl Rx {
             return 0;
         }
         let mut bits = 0;
-        self.missing(&mut |nack| bits += nack.bits());
+        self.for_each_missing(&mut |nack| bits += nack.bits());
         len_of(bits)
     }
-    /// Writes the STATUS PDU that is due, up to where it fits: ACK_SN is the first missing number that it does not
-    /// name. Gaps of a PDU that is named already can be left out, as it does not count as confirmed.
+    /// The STATUS PDU that is due, cut to `room` bytes. ACK_SN is the first missing number without a NACK. A PDU that has
+    /// a NACK is not acknowledged, so further missing ranges of it may be left out.
     pub fn pull_status(&mut self, tti: Tti, room: u32) -> Option<Status> {
         if !self.status_due || room < len_of(0) {
             return None;
         }
         let (mut nacks, mut bits, mut full, mut ack_sn) = (Vec::<Nack>::new(), 0, false, None);
-        self.missing(&mut |nack| {
+        self.for_each_missing(&mut |nack| {
             full |= len_of(bits + nack.bits()) > room;
             if !full {
                 bits += nack.bits();
@@ -234,5 +186,54 @@ impl Rx {
         self.status_due = false;
         self.t_status_prohibit = Some(tti + self.config.t_status_prohibit);
         Some(Status { ack_sn: ack_sn.unwrap_or(self.vr_ms), nacks, len: len_of(bits) })
+    }
+}
+
+/// Reception state of one PDU.
+#[derive(Clone, Debug, Default)]
+struct Slot {
+    /// Position in the stream of SDUs at which the PDU begins; valid once a part has been received.
+    start: u64,
+    /// Received byte ranges of an incomplete PDU.
+    parts: Ranges,
+    /// Length in bytes, once the last byte has been received.
+    len: Option<u32>,
+    complete: bool,
+}
+
+impl Slot {
+    fn has(&self, pdu: &Pdu) -> bool {
+        self.complete || self.parts.contains(pdu.so, pdu.so + pdu.data)
+    }
+    fn place(&mut self, pdu: &Pdu) {
+        self.start = pdu.start;
+        if pdu.last {
+            self.len = Some(pdu.so + pdu.data);
+        }
+        if pdu.so == 0 && pdu.last {
+            self.complete = true; // an unsegmented PDU
+        } else {
+            self.parts.insert(pdu.so, pdu.so + pdu.data);
+            self.complete = self.len.is_some_and(|len| self.parts.contains(0, len));
+        }
+    }
+    /// Calls `nack` for the missing PDU or for each missing byte range of it.
+    fn for_each_missing(&self, sn: u16, nack: &mut impl FnMut(Nack)) {
+        if self.complete {
+            return;
+        }
+        if self.parts.is_empty() {
+            return nack(Nack { sn, range: None });
+        }
+        let mut at = 0;
+        for (from, to) in &self.parts.0 {
+            if *from > at {
+                nack(Nack { sn, range: Some((at, *from)) });
+            }
+            at = *to;
+        }
+        if self.len.is_none() {
+            nack(Nack { sn, range: Some((at, TO_THE_END)) });
+        }
     }
 }

@@ -1,5 +1,4 @@
-//! The SDUs of one direction as a stream of bytes: what PDUs are cut from, and where packets live until they are
-//! delivered.
+//! The SDUs of one direction as a stream of bytes. PDUs are byte ranges of it; packets stay here until delivery.
 
 use super::pdu::{MAX_DATA, header_len};
 use crate::rlc::Reassembled;
@@ -8,41 +7,41 @@ use std::collections::VecDeque;
 
 #[derive(Clone, Debug)]
 struct Sdu {
-    /// Position behind its last byte.
+    /// Position after its last byte.
     end: u64,
     /// The packet, until it is delivered.
     packet: Option<Packet>,
 }
 
-/// From the oldest SDU that an unacknowledged PDU touches to the newest that was numbered.
+/// The SDUs from the oldest one in an unacknowledged PDU to the newest numbered one.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Sdus {
     queue: VecDeque<Sdu>,
     end: u64,
-    /// How many at the front of the queue are delivered.
+    /// Number of delivered SDUs at the front of the queue.
     delivered: usize,
 }
 
 impl Sdus {
-    /// Appends a packet whose PDCP PDU has this many bytes.
+    /// Appends a packet whose PDCP PDU has `bytes` bytes.
     pub fn push(&mut self, packet: Packet, bytes: u32) {
         self.end += u64::from(bytes);
         self.queue.push_back(Sdu { end: self.end, packet: Some(packet) });
     }
-    /// Position behind the last byte of the newest SDU.
+    /// Position after the last byte of the newest SDU.
     pub fn end(&self) -> u64 {
         self.end
     }
-    /// Packets not delivered.
+    /// Number of packets not delivered.
     pub fn held(&self) -> u64 {
         (self.queue.len() - self.delivered) as u64
     }
-    /// The elements that the bytes from `from` to `to` consist of.
+    /// Number of SDU elements in the bytes `[from, to)`.
     pub fn elements(&self, from: u64, to: u64) -> u32 {
         let first = self.queue.partition_point(|sdu| sdu.end <= from);
         self.queue.range(first..).take_while(|sdu| sdu.end < to).count() as u32 + 1
     }
-    /// How many of the bytes from `from` to `to` a PDU segment of `room` bytes can hold.
+    /// Number of the bytes `[from, to)` that a PDU segment of `room` bytes can hold.
     pub fn fit(&self, from: u64, to: u64, room: u32) -> u32 {
         let first = self.queue.partition_point(|sdu| sdu.end <= from);
         let mut reach = from;
@@ -66,10 +65,10 @@ impl Sdus {
             self.delivered += 1;
         }
     }
-    /// Forgets the SDUs that end at or before `position`: the peer has confirmed them.
+    /// Removes the acknowledged SDUs, those that end at or before `position`.
     pub fn release(&mut self, position: u64) {
         while self.queue.front().is_some_and(|sdu| sdu.end <= position) {
-            debug_assert!(self.delivered > 0, "what is confirmed was delivered");
+            debug_assert!(self.delivered > 0, "an acknowledged SDU was delivered");
             self.queue.pop_front();
             self.delivered -= 1;
         }

@@ -1,42 +1,42 @@
-//! The STATUS PDU (TS 36.322 §6.2.1.6): one ACK_SN, and what is missing before it.
+//! The STATUS PDU (TS 36.322 §6.2.1.6): ACK_SN and the missing PDUs before it.
 
-/// D/C, CPT, ACK_SN and E1.
+/// Bits of D/C, CPT, ACK_SN and E1 (TS 36.322 §6.2.1.6).
 const FIXED_BITS: u32 = 15;
-/// NACK_SN, E1 and E2.
+/// Bits of NACK_SN, E1 and E2 (TS 36.322 §6.2.1.6).
 const NACK_BITS: u32 = 12;
-/// SOstart and SOend.
+/// Bits of SOstart and SOend (TS 36.322 §6.2.1.6).
 const OFFSET_BITS: u32 = 30;
-/// SOend that stands for the end of the PDU.
+/// SOend value for the end of the PDU (TS 36.322 §6.2.2).
 pub(super) const TO_THE_END: u32 = 0x7FFF;
 
-/// A PDU, or a stretch of one, that has not come.
+/// A missing PDU, or a missing byte range of one.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Nack {
     /// NACK_SN.
     pub sn: u16,
-    /// The missing bytes of a PDU that has come in part: the first, and the one behind the last.
-    pub stretch: Option<(u32, u32)>,
+    /// The missing bytes of a PDU received in part: the first, and the one after the last.
+    pub range: Option<(u32, u32)>,
 }
 
 impl Nack {
-    /// Its size in a STATUS PDU.
+    /// Its size in a STATUS PDU in bits.
     pub const fn bits(&self) -> u32 {
-        NACK_BITS + if self.stretch.is_some() { OFFSET_BITS } else { 0 }
+        NACK_BITS + if self.range.is_some() { OFFSET_BITS } else { 0 }
     }
 }
 
 /// A STATUS PDU.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Status {
-    /// ACK_SN: everything before it has come, but for what follows.
+    /// ACK_SN: all PDUs before it have been received, except those in `nacks`.
     pub ack_sn: u16,
-    /// What is missing, in ascending order.
+    /// Missing PDUs and byte ranges in ascending order.
     pub nacks: Vec<Nack>,
     /// Length in bytes.
     pub len: u32,
 }
 
-/// Length of a STATUS PDU whose missing stretches take this many bits.
+/// Length in bytes of a STATUS PDU whose NACKs take `nack_bits` bits.
 pub const fn len_of(nack_bits: u32) -> u32 {
     (FIXED_BITS + nack_bits).div_ceil(8)
 }

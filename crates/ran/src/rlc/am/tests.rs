@@ -65,7 +65,7 @@ impl Bed {
             let (_, status) = self.reports.remove(at);
             self.am.on_status(&status);
         }
-        self.am.tick(Tti(tti), &self.queue);
+        self.am.check_timers(Tti(tti), &self.queue);
         let delay = fate();
         let mut left = room;
         while let Some(pdu) = self.am.pull(Tti(tti), &mut self.queue, left) {
@@ -104,7 +104,7 @@ fn exchange(seed: u64, loss: f64, report_room: u32) -> Bed {
         tti += 1;
         assert!(tti < 60_000, "seed {seed}: it comes to an end");
     }
-    assert!(!bed.am.failed());
+    assert!(!bed.am.radio_link_failed());
     bed
 }
 
@@ -140,8 +140,8 @@ fn headers_have_the_lengths_of_the_table() {
     assert_eq!([1, 2, 3, 4].map(|n| header_len(false, n)), [2, 4, 5, 7]);
     assert_eq!([1, 2, 3].map(|n| header_len(true, n)), [4, 6, 7]);
     // STATUS: 15 bits, 12 per NACK, 42 with offsets.
-    let whole = Nack { sn: 0, stretch: None };
-    let part = Nack { sn: 0, stretch: Some((1, 2)) };
+    let whole = Nack { sn: 0, range: None };
+    let part = Nack { sn: 0, range: Some((1, 2)) };
     assert_eq!((whole.bits(), part.bits()), (12, 42));
     assert_eq!([0, 12, 24, 42, 54].map(status::len_of), [2, 4, 5, 8, 9]);
     // Three 42-byte PDCP PDUs in one PDU; then 50 bytes: one element, a length indicator and 4 bytes more.
@@ -160,9 +160,9 @@ fn a_repetition_is_cut_to_the_grant_and_gaps_are_reported() {
     assert!(second.poll, "the buffer is empty");
     am.receive(Tti(5), &second, &mut out);
     assert_eq!(am.status_len(), 0, "reordering may still bring the first");
-    am.tick(Tti(45), &queue);
+    am.check_timers(Tti(45), &queue);
     let status = am.pull_status(Tti(45), 100).unwrap();
-    assert_eq!(status, Status { ack_sn: 2, nacks: vec![Nack { sn: 0, stretch: None }], len: 4 });
+    assert_eq!(status, Status { ack_sn: 2, nacks: vec![Nack { sn: 0, range: None }], len: 4 });
     am.on_status(&status);
     assert_eq!(am.available(&queue), u64::from(lost.data));
 
@@ -177,9 +177,9 @@ fn a_repetition_is_cut_to_the_grant_and_gaps_are_reported() {
     am.receive(Tti(55), &parts[0], &mut out);
     assert_eq!(ids(&out), [0], "what is in sequence goes up");
     am.receive(Tti(55), &parts[2], &mut out);
-    (56..200).for_each(|tti| am.rx.tick(Tti(tti)));
+    (56..200).for_each(|tti| am.rx.check_timers(Tti(tti)));
     let status = am.pull_status(Tti(200), 100).unwrap();
-    let gap = Nack { sn: 0, stretch: Some((400, 800)) };
+    let gap = Nack { sn: 0, range: Some((400, 800)) };
     assert_eq!(status, Status { ack_sn: 2, nacks: vec![gap], len: 8 });
     am.on_status(&status);
     let again = am.pull(Tti(205), &mut queue, 1000).unwrap();
@@ -211,9 +211,9 @@ fn a_full_window_stalls_polls_and_goes_on() {
     assert_eq!(pdus.iter().position(|pdu| pdu.poll), Some(511));
     assert!(!am.sendable(&queue) && am.available(&queue) > 0);
     // Nobody answers: after t-PollRetransmit the newest goes out again, with a poll.
-    am.tick(Tti(570), &queue);
+    am.check_timers(Tti(570), &queue);
     assert!(am.pull(Tti(570), &mut queue, 402).is_none());
-    am.tick(Tti(571), &queue);
+    am.check_timers(Tti(571), &queue);
     let again = am.pull(Tti(571), &mut queue, 402).unwrap();
     assert_eq!((again.sn, again.poll, again.segment), (511, true, false));
     assert!(am.pull(Tti(571), &mut queue, 402).is_none());
@@ -236,9 +236,9 @@ fn reports_keep_their_distance_and_repeated_polls_are_answered() {
     assert!(am.pull_status(Tti(4), 2).is_some());
     am.receive(Tti(8), &pdu, &mut out);
     assert_eq!((am.status_len(), out.len()), (0, 1), "t-StatusProhibit runs; nothing is delivered twice");
-    am.tick(Tti(23), &queue);
+    am.check_timers(Tti(23), &queue);
     assert_eq!(am.status_len(), 0);
-    am.tick(Tti(24), &queue);
+    am.check_timers(Tti(24), &queue);
     assert_eq!(am.status_len(), 2);
 }
 
@@ -248,9 +248,9 @@ fn a_report_cut_short_claims_nothing_that_it_leaves_out() {
     let pdus: Vec<Pdu> = (0..20).map(|t| am.pull(Tti(t), &mut queue, 402).unwrap()).collect();
     pdus.iter().skip(1).step_by(2).for_each(|pdu| am.receive(Tti(20), pdu, &mut out));
     // t-Reordering runs for the first gap, and again for those behind it.
-    am.tick(Tti(60), &queue);
+    am.check_timers(Tti(60), &queue);
     assert_eq!(am.status_len(), (15u32 + 12).div_ceil(8));
-    am.tick(Tti(100), &queue);
+    am.check_timers(Tti(100), &queue);
     assert_eq!(am.status_len(), (15u32 + 10 * 12).div_ceil(8));
     let status = am.pull_status(Tti(100), 6).unwrap(); // 48 bits: two of ten
     assert_eq!(status.nacks.iter().map(|nack| nack.sn).collect::<Vec<_>>(), [0, 2]);
@@ -264,15 +264,15 @@ fn a_pdu_that_never_arrives_ends_in_failure() {
     assert!(am.pull(Tti(0), &mut queue, 60).is_some());
     let (mut sent, mut failed_at) = (0, None);
     for tti in 1..1000 {
-        am.tick(Tti(tti), &queue);
-        failed_at = failed_at.or(am.failed().then_some(tti));
+        am.check_timers(Tti(tti), &queue);
+        failed_at = failed_at.or(am.radio_link_failed().then_some(tti));
         sent += u64::from(failed_at.is_none() && am.pull(Tti(tti), &mut queue, 60).is_some());
     }
     // Two more PDUs take the other bytes, then four repetitions and the fifth expiry of t-PollRetransmit.
     assert_eq!((sent, failed_at), (2 + 4, Some(2 + 5 * 60)));
     let packets: Vec<Packet> = am.reestablish().collect();
     assert_eq!(packets.len(), 3);
-    assert!(!am.failed() && am.idle() && am.held() == 0 && am.available(&queue) == 0);
+    assert!(!am.radio_link_failed() && am.idle() && am.held() == 0 && am.available(&queue) == 0);
     let (mut queue, mut out) = (filled(1, 0), Vec::new());
     let pdu = am.pull(Tti(2000), &mut queue, 60).unwrap();
     assert_eq!(pdu.sn, 0);
@@ -285,7 +285,7 @@ fn a_lost_pdu_is_repeated_though_its_successors_were_discarded() {
     let (mut am, mut queue) = (am(CONFIG), filled(2, 0));
     assert!(!am.pull(Tti(0), &mut queue, 44).unwrap().poll);
     while queue.pop(Instant::ZERO).is_some() {}
-    (1..=61).for_each(|tti| am.tick(Tti(tti), &queue));
+    (1..=61).for_each(|tti| am.check_timers(Tti(tti), &queue));
     let again = am.pull(Tti(61), &mut queue, 44).unwrap();
     assert_eq!((again.sn, again.poll, again.retransmission), (0, true, true));
 }

@@ -1,4 +1,4 @@
-//! The transmitting side of an AM entity (TS 36.322 §5.1.3.1), its repetitions (§5.2.1) and polls (§5.2.2).
+//! The transmitting side of an AM entity (TS 36.322 §5.1.3.1), its retransmissions (§5.2.1) and polls (§5.2.2).
 
 use super::config::AmConfig;
 use super::pdu::{MAX_DATA, MAX_LENGTH_INDICATOR, MODULUS, Pdu, WINDOW, distance, header_len, plus};
@@ -10,17 +10,17 @@ use crate::slot::Tti;
 use paceline_net::SduQueue;
 use std::collections::VecDeque;
 
-/// A PDU that was sent and is not acknowledged, or waits for an older one.
+/// A transmitted PDU from VT(A) on.
 #[derive(Clone, Debug)]
 struct Sent {
-    /// Where it begins in the stream of SDUs.
+    /// Position in the stream of SDUs at which the PDU begins.
     start: u64,
     /// Bytes of data.
     len: u32,
     acknowledged: bool,
-    /// RETX_COUNT; none before it was considered for retransmission.
+    /// RETX_COUNT; none before the PDU is first considered for retransmission.
     retx_count: Option<u32>,
-    /// What waits to be repeated.
+    /// Byte ranges to retransmit.
     pending: Ranges,
 }
 
@@ -34,13 +34,14 @@ pub(super) struct Tx {
     pdu_without_poll: u32,
     byte_without_poll: u64,
     t_poll_retransmit: Option<Tti>,
-    /// t-PollRetransmit has expired: the next PDU polls.
+    /// t-PollRetransmit has expired: the next PDU has a poll.
     poll_due: bool,
-    /// From VT(A) to VT(S).
+    /// The PDUs from VT(A) to below VT(S).
     window: VecDeque<Sent>,
-    /// Position of the first byte never sent in the stream of SDUs.
+    /// Position in the stream of SDUs of the first byte never sent.
     sent: u64,
     pdcp: pdcp::Tx,
+    /// Bytes to retransmit, and the PDUs that they belong to.
     retx_bytes: u64,
     retx_pdus: u32,
     failed: bool,
@@ -64,7 +65,7 @@ impl Tx {
             failed: false,
         }
     }
-    /// Starts again; PDCP counts on.
+    /// Resets the entity; PDCP continues its COUNT.
     pub fn reestablish(&mut self) {
         *self = Self { pdcp: std::mem::take(&mut self.pdcp), ..Self::new(self.config) };
     }
@@ -72,7 +73,7 @@ impl Tx {
     fn vt_s(&self) -> u16 {
         plus(self.vt_a, self.window.len() as u16)
     }
-    /// VT(S) has reached VT(MS) = VT(A) + AM_Window_Size.
+    /// Whether VT(S) has reached VT(MS) = VT(A) + AM_Window_Size.
     fn stalled(&self) -> bool {
         self.window.len() >= usize::from(WINDOW)
     }
@@ -91,24 +92,24 @@ impl Tx {
     pub fn retransmissions_pending(&self) -> u32 {
         self.retx_pdus
     }
-    pub fn partial(&self, sdus: &Sdus) -> u64 {
+    pub fn partial_sdus(&self, sdus: &Sdus) -> u64 {
         u64::from(self.unsent(sdus) > 0)
     }
     pub fn idle(&self) -> bool {
         self.t_poll_retransmit.is_none()
     }
-    pub fn failed(&self) -> bool {
+    pub fn radio_link_failed(&self) -> bool {
         self.failed
     }
-    /// Whether nothing waits to be sent: PDUs that wait for acknowledgment do not count.
+    /// Whether no data wait for transmission; PDUs that wait for acknowledgment do not count (§5.2.2).
     fn buffers_empty(&self, above: &dyn SduQueue, sdus: &Sdus) -> bool {
         self.retx_pdus == 0 && self.unsent(sdus) == 0 && above.packets() == 0
     }
 
-    /// A PDU of at most `room` bytes, repetitions first (§5.1.3.1).
+    /// A PDU of at most `room` bytes, retransmissions first (§5.1.3.1).
     pub fn pull(&mut self, tti: Tti, above: &mut dyn SduQueue, sdus: &mut Sdus, room: u32) -> Option<Pdu> {
         let mut pdu = if self.retx_pdus > 0 {
-            self.repeat(sdus, room)?
+            self.retransmit(sdus, room)?
         } else {
             self.assemble(tti, above, sdus, room)?
         };
@@ -120,7 +121,7 @@ impl Tx {
         }
         Some(pdu)
     }
-    /// A poll goes out (§5.2.2.1).
+    /// A poll is sent (§5.2.2.1).
     fn on_poll(&mut self, tti: Tti) {
         self.poll_due = false;
         self.pdu_without_poll = 0;
@@ -164,20 +165,20 @@ impl Tx {
         Some(Pdu { sn, start, so: 0, data, last: true, segment, poll, retransmission, len })
     }
 
-    /// The lowest number that waits to be repeated, as a whole or as the segment that fits (§5.2.1).
-    fn repeat(&mut self, sdus: &Sdus, room: u32) -> Option<Pdu> {
+    /// Retransmits the lowest pending number: the PDU if it fits, else a segment (§5.2.1).
+    fn retransmit(&mut self, sdus: &Sdus, room: u32) -> Option<Pdu> {
         let at = self.window.iter().position(|pdu| !pdu.pending.is_empty())?;
         let sent = &mut self.window[at];
         let (from, to) = sent.pending.first()?;
         let begin = sent.start + u64::from(from);
-        let whole_len = header_len(false, sdus.elements(begin, sent.start + u64::from(to))) + (to - from);
-        let whole = (from, to) == (0, sent.len) && whole_len <= room;
-        let data = if whole { to } else { sdus.fit(begin, sent.start + u64::from(to), room) };
+        let pdu_len = header_len(false, sdus.elements(begin, sent.start + u64::from(to))) + (to - from);
+        let unsegmented = (from, to) == (0, sent.len) && pdu_len <= room;
+        let data = if unsegmented { to } else { sdus.fit(begin, sent.start + u64::from(to), room) };
         if data == 0 {
             return None;
         }
-        let len = if whole {
-            whole_len
+        let len = if unsegmented {
+            pdu_len
         } else {
             header_len(true, sdus.elements(begin, begin + u64::from(data))) + data
         };
@@ -190,14 +191,14 @@ impl Tx {
             so: from,
             data,
             last: from + data == sent.len,
-            segment: !whole,
+            segment: !unsegmented,
             poll: false,
             retransmission: true,
             len,
         })
     }
 
-    /// A STATUS PDU arrives (§5.2.1, §5.2.2.2). One that a later one has overtaken is ignored.
+    /// A STATUS PDU arrives (§5.2.1, §5.2.2.2). One older than a STATUS PDU already received is ignored.
     pub fn on_status(&mut self, status: &Status, sdus: &mut Sdus) {
         let reported = usize::from(distance(status.ack_sn, self.vt_a));
         if reported > self.window.len() {
@@ -216,7 +217,7 @@ impl Tx {
             if missing.is_empty() {
                 self.acknowledge(at);
             } else {
-                self.consider(at, missing.iter().map(|nack| nack.stretch));
+                self.consider(at, missing.iter().map(|nack| nack.range));
             }
         }
         while self.window.pop_front_if(|pdu| pdu.acknowledged).is_some() {
@@ -233,15 +234,15 @@ impl Tx {
             pdu.pending = Ranges::default();
         }
     }
-    /// Considers stretches of a PDU for retransmission; RETX_COUNT rises once, and only if any was not pending.
-    fn consider(&mut self, at: usize, stretches: impl Iterator<Item = Option<(u32, u32)>>) {
+    /// Considers byte ranges of a PDU for retransmission (§5.2.1). RETX_COUNT rises by one if any of them was not pending.
+    fn consider(&mut self, at: usize, ranges: impl Iterator<Item = Option<(u32, u32)>>) {
         let pdu = &mut self.window[at];
         if pdu.acknowledged {
             return;
         }
         let before = pdu.pending.bytes();
-        for stretch in stretches {
-            let (from, to) = stretch.unwrap_or((0, TO_THE_END));
+        for range in ranges {
+            let (from, to) = range.unwrap_or((0, TO_THE_END));
             if from < to.min(pdu.len) {
                 pdu.pending.insert(from, to.min(pdu.len));
             }
@@ -257,12 +258,12 @@ impl Tx {
         self.failed |= count >= self.config.max_retx_threshold;
     }
 
-    /// Whether [`Tx::tick`] may do something.
-    pub fn due(&self, tti: Tti) -> bool {
+    /// Whether [`Tx::check_timers`] has work in `tti`.
+    pub fn timers_due(&self, tti: Tti) -> bool {
         !self.window.is_empty() && self.t_poll_retransmit.is_none_or(|at| at <= tti)
     }
-    /// t-PollRetransmit expires (§5.2.2.3).
-    pub fn tick(&mut self, tti: Tti, above: &dyn SduQueue, sdus: &Sdus) {
+    /// Handles the expiry of t-PollRetransmit (§5.2.2.3).
+    pub fn check_timers(&mut self, tti: Tti, above: &dyn SduQueue, sdus: &Sdus) {
         if self.window.is_empty() {
             return;
         }
@@ -271,14 +272,14 @@ impl Tx {
                 self.t_poll_retransmit = None;
                 self.poll_due = true;
                 if self.stalled() || self.buffers_empty(above, sdus) {
-                    // VT(S) - 1, or VT(A) if that one is confirmed already.
+                    // The PDU with VT(S) - 1, or with VT(A) if the former is acknowledged.
                     let newest = self.window.len() - 1;
                     let at = if self.window[newest].acknowledged { 0 } else { newest };
                     self.consider(at, std::iter::once(None));
                 }
             }
             Some(_) => {}
-            // The discard timer took what was to follow a PDU without a poll: act as though it had polled.
+            // The discard timer removed the data after a PDU without a poll: treat that PDU as though it had polled.
             None if self.buffers_empty(above, sdus) => self.on_poll(tti),
             None => {}
         }

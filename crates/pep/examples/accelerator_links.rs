@@ -1,5 +1,6 @@
-//! Throughput against queueing delay of the accelerator's rate controls on links of all kinds, beside plain TCP:
-//! `cargo run --release -p paceline-pep --example accelerator_links [TRACE ...]`, the traces in mahimahi's format.
+//! Throughput and queueing delay of the accelerator on links of all kinds, beside plain TCP where the
+//! environment variable `BASE` is set: `cargo run --release -p paceline-pep --example accelerator_links
+//! [TRACE ...]`, with traces in mahimahi's format.
 
 use paceline_net::{Instant, Rate, Stream};
 use paceline_pep::AcceleratorConfig;
@@ -10,8 +11,11 @@ mod world;
 use world::*;
 
 const SECONDS: u64 = 60;
+/// Bytes of an opportunity to send in a mahimahi trace.
+const OPPORTUNITY: u64 = 1504;
 
-/// A capacity that wanders by itself, in steps of 20 ms, with rare outages: opportunities by the millisecond.
+/// A trace whose capacity is a random walk in steps of 20 ms, with rare outages: the millisecond of each
+/// opportunity.
 fn synthetic(seed: u64, mean_mbps: f64, spread: f64) -> Vec<u64> {
     let mut stream = Stream::new(seed, "trace");
     let (mut log, mut stamps, mut credit, mut outage) = (0.0, Vec::new(), 0.0, 0u32);
@@ -24,7 +28,7 @@ fn synthetic(seed: u64, mean_mbps: f64, spread: f64) -> Vec<u64> {
             }
         }
         if outage == 0 {
-            credit += mean_mbps * libm_exp(log) / 8.0 * 1000.0 / 1504.0;
+            credit += mean_mbps * exponential(log) / 8.0 * 1000.0 / OPPORTUNITY as f64;
         }
         while credit >= 1.0 {
             credit -= 1.0;
@@ -34,16 +38,19 @@ fn synthetic(seed: u64, mean_mbps: f64, spread: f64) -> Vec<u64> {
     stamps.push(SECONDS * 1000);
     stamps
 }
-fn libm_exp(x: f64) -> f64 {
+/// e^x by its power series.
+fn exponential(x: f64) -> f64 {
     (0..40).rev().fold(1.0, |sum, n| 1.0 + x * sum / f64::from(n + 1))
 }
 
+/// Bytes that a trace, repeated, carries until `until_ms`.
 fn capacity(stamps: &[u64], until_ms: u64) -> u64 {
     let period = *stamps.last().expect("stamps");
     let full = until_ms / period * stamps.len() as u64;
-    1504 * (full + stamps.iter().filter(|ms| **ms <= until_ms % period).count() as u64)
+    OPPORTUNITY * (full + stamps.iter().filter(|ms| **ms <= until_ms % period).count() as u64)
 }
 
+/// Runs a download over the link and prints throughput, share of the capacity, and queueing delays.
 fn row(name: &str, delay_ms: u64, make: &dyn Fn() -> Capacity, capacity: u64, loss: f64) {
     print!("{name:32}");
     for (variant, accelerated) in [(Variant::Cubic, false), (Variant::Bbr, false), (Variant::Cubic, true)] {

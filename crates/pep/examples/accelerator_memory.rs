@@ -1,6 +1,6 @@
-//! Bytes that the accelerator holds for a connection that has had some segments and is idle: `cargo run --release -p
-//! paceline-pep --example accelerator_memory`. What is allocated is counted, tables included, not what the allocator
-//! keeps for later.
+//! Memory of the accelerator for a connection that has received some segments and is idle: `cargo run
+//! --release -p paceline-pep --example accelerator_memory`. Counts allocated bytes, tables included, without
+//! the reserve of the allocator.
 
 #[path = "accelerator_cost/bench.rs"]
 mod bench;
@@ -21,7 +21,7 @@ fn main() {
             bench.deliver();
             bench.accelerator.held() > 0
         };
-        assert!((0..1_000).take_while(delivers).count() < 1_000, "all is delivered");
+        assert!((0..1_000).take_while(delivers).count() < 1_000, "all bytes are delivered");
         let bytes = ALLOCATOR.allocated() - before;
         println!("{flows:>8} {per_device:>16} {:>14}", bytes / flows as usize);
     }

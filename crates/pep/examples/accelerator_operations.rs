@@ -1,7 +1,7 @@
-//! Ten million operations of both sides against the accelerator, its invariants checked after each:
+//! Ten million operations of servers and clients against the accelerator, its invariants checked after each:
 //! `cargo run --release -p paceline-pep --example accelerator_operations [FIRST_SEED [OPERATIONS]]`.
 //!
-//! A failure says the seed; that seed as FIRST_SEED repeats it.
+//! A failure prints its seed; the same seed as FIRST_SEED repeats it.
 
 #[path = "../tests/model/mod.rs"]
 mod model;

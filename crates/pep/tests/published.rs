@@ -1,4 +1,5 @@
-//! The schemes of Ohta et al. (IEEE CSCN 2018): the paper's worked example, and cases on which the paper is silent.
+//! The schemes of Ohta et al. (IEEE CSCN 2018): the paper's worked example, and cases on which the paper is
+//! silent.
 
 mod common;
 

@@ -1,5 +1,5 @@
-//! The safe scheme, safety rules 15 to 22: when ACKs are discarded, and how many. Tests are named by the rule's number
-//! in docs/ack-filter.md.
+//! The safe scheme, safety rules 15 to 22: when ACKs are discarded, and how many. Tests are named by the
+//! rule's number in docs/ack-filter.md.
 
 mod common;
 
@@ -173,7 +173,8 @@ fn rule_17_only_a_standing_queue_with_hysteresis() {
     assert_eq!(connection.discarded(), 0, "the head has not waited long enough");
     connection = connection.queue_acks(10);
     assert!(connection.discarded() > 0);
-    // A head that has waited for a time between the two limits keeps the queue standing; an empty queue ends it.
+    // A head that has waited for a time between the two limits keeps the queue standing; an empty queue ends
+    // it.
     while connection.queue.packets() > 3 {
         connection.queue.pop(connection.now);
     }

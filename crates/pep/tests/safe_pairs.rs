@@ -55,7 +55,8 @@ fn rule_02_a_dropped_ack_supersedes_nothing() {
     while connection.queue.bytes() < Bytes(40 * 52) {
         connection = connection.queue_acks(1);
     }
-    // In a full buffer, an ACK that supersedes another takes its room; any other is dropped and discards nothing.
+    // In a full buffer, an ACK that supersedes another takes its room; any other is dropped and discards
+    // nothing.
     let (mut refused, mut accepted) = (0, 0);
     for n in 0..20 {
         if n % 10 < 2 {

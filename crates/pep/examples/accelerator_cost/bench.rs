@@ -1,4 +1,4 @@
-//! A machine, the packets of its servers and clients, and the time that it takes for them.
+//! An accelerator with its servers and clients, and a clock that runs while the accelerator works.
 
 use paceline_net::rewrite::{self, Unparsed};
 use paceline_net::{
@@ -7,13 +7,14 @@ use paceline_net::{
 use paceline_pep::accelerator::{Accelerator, AcceleratorConfig, Side, Transmission};
 use std::net::{IpAddr, Ipv4Addr};
 
+/// Payload bytes of a segment.
 const SEGMENT: u32 = 1448;
-#[allow(clippy::disallowed_types)] // what a measurement takes is no state of a machine
+#[allow(clippy::disallowed_types)] // measures CPU time; the accelerator's own time is simulated
 type Clock = std::time::Instant;
 
-/// Segments that a connection gets in a round, one after the other.
+/// Consecutive segments of a connection in a round.
 pub const TRAIN: u32 = 4;
-/// Packets that a driver hands in at once.
+/// Packets of a driver's batch.
 pub const BATCH: u32 = 64;
 
 pub struct Bench {
@@ -23,13 +24,13 @@ pub struct Bench {
     /// Connections of one device.
     per_device: u32,
     real: bool,
-    /// Stream offset that all connections have reached.
+    /// Sequence number of the next segment, the same for all connections.
     off: u32,
-    /// Of each connection, what its client has.
-    reached: Vec<u32>,
+    /// Next sequence number that each client expects.
+    expected: Vec<u32>,
     body: Vec<u8>,
     sent: Vec<Transmission>,
-    /// What the machine took.
+    /// Time spent in the accelerator.
     pub spent: std::time::Duration,
 }
 
@@ -71,8 +72,7 @@ impl Bench {
             Packet::tcp(src, dst, tcp)
         }
     }
-    /// Hands a batch of packets in and takes out what is to be sent, on the clock; making the packets and sending them
-    /// is a driver's, and is not.
+    /// Hands a batch of packets to the accelerator and takes its transmissions; only this is timed.
     fn pass(&mut self, packets: &mut Vec<(Side, Packet)>) {
         let start = Clock::now();
         if let Some(side) = packets.first().map(|(side, _)| *side) {
@@ -90,8 +90,8 @@ impl Bench {
             if side == Side::Mobile && tcp.payload_len > 0 {
                 let device = client.to_bits() - 0x0a00_0000;
                 let flow = device * self.per_device + u32::from(tcp.dst_port - 40_000);
-                let reached = &mut self.reached[flow as usize];
-                *reached = (*reached).max((tcp.seq + tcp.payload_len).0);
+                let expected = &mut self.expected[flow as usize];
+                *expected = (*expected).max((tcp.seq + tcp.payload_len).0);
             }
         }
     }
@@ -111,7 +111,7 @@ impl Bench {
         }
         self.now += Duration::from_millis(20);
     }
-    /// Each connection gets its segments, and its client acknowledges them 20 ms later.
+    /// Sends segments on each connection, and acknowledges them 20 ms later.
     pub fn round(&mut self) {
         let mut batch = Vec::with_capacity(BATCH as usize);
         for first in (0..self.flows).step_by((BATCH / TRAIN) as usize) {
@@ -125,6 +125,7 @@ impl Bench {
     fn data(&self, flow: u32, n: u32) -> Packet {
         self.packet(flow, Side::Server, (self.off + n * SEGMENT, 1), TcpFlags::ACK, SEGMENT)
     }
+    /// Lets the accelerator send for 20 ms, then acknowledges all segments.
     pub fn deliver(&mut self) {
         for _ in 0..20 {
             self.now += Duration::from_millis(1);
@@ -139,8 +140,8 @@ impl Bench {
         let mut batch = Vec::with_capacity(BATCH as usize);
         for first in (0..self.flows).step_by(BATCH as usize) {
             for flow in first..self.flows.min(first + BATCH) {
-                let reached = self.reached[flow as usize];
-                batch.push((Side::Mobile, self.packet(flow, Side::Mobile, (1, reached), TcpFlags::ACK, 0)));
+                let expected = self.expected[flow as usize];
+                batch.push((Side::Mobile, self.packet(flow, Side::Mobile, (1, expected), TcpFlags::ACK, 0)));
             }
             self.pass(&mut batch);
         }
@@ -148,18 +149,18 @@ impl Bench {
     }
 }
 
-/// Connections of which each has had a train of segments.
+/// An accelerator with connections that have each received a train of segments.
 pub fn bench(flows: u32, per_device: u32, real: bool) -> Bench {
     let config = AcceleratorConfig {
         max_flows: 200_000,
         max_openings: 200_000,
-        verify_checksums: false, // as behind a device that has done it
+        verify_checksums: false, // as behind a device that has verified them
         gather: real,
         ..AcceleratorConfig::default()
     };
     let accelerator = Accelerator::new(config);
     let body = vec![0x5a; SEGMENT as usize];
-    let reached = vec![1; flows as usize];
+    let expected = vec![1; flows as usize];
     let now = Instant::from_millis(1);
     let mut bench = Bench {
         accelerator,
@@ -168,7 +169,7 @@ pub fn bench(flows: u32, per_device: u32, real: bool) -> Bench {
         per_device,
         real,
         off: 1,
-        reached,
+        expected,
         body,
         sent: Vec::new(),
         spent: std::time::Duration::ZERO,

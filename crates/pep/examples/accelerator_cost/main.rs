@@ -1,16 +1,17 @@
-//! What the accelerator takes for a data segment with its acknowledgments, two packets in and two out: `cargo run
-//! --release -p paceline-pep --example accelerator_cost`.
+//! CPU time of the accelerator for a data segment and its acknowledgment, two packets in and two out:
+//! `cargo run --release -p paceline-pep --example accelerator_cost`.
 //!
-//! From ten connections to a hundred thousand; simulated packets, and datagrams of 1500 bytes whose payload the driver
-//! gathers, as the gateway does. Packets come and go in batches as from a driver, whose part, making and sending them,
-//! is not counted. The work is the same for any number of connections: what a segment takes more with many is waiting
-//! for memory, for the connection, its device and what the client has acknowledged.
+//! From ten connections to a hundred thousand, with simulated packets, and with datagrams of 1500 bytes whose
+//! payload the driver gathers, as in the gateway. Packets come and go in batches, as from a driver; making
+//! and sending them does not count. The work per segment does not depend on the number of connections. With
+//! many of them, a segment takes longer because of cache misses on the connection, its device and its
+//! scoreboard.
 
 mod bench;
 
 use bench::{BATCH, TRAIN, bench};
 
-/// The program's own.
+/// The allocator of the program `paceline`.
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
@@ -20,7 +21,7 @@ fn main() {
     for real in [false, true] {
         for flows in [10, 1_000, 100_000] {
             let mut bench = bench(flows, 1, real);
-            // Memory is got in the first rounds.
+            // The first rounds allocate memory.
             (0..3).for_each(|_| bench.round());
             let rounds = (400_000 / (flows * TRAIN)).max(1);
             let mut all = [0.0; 9].map(|_: f64| {

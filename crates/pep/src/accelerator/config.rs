@@ -3,23 +3,25 @@
 use crate::accelerator::rate::RateControl;
 use paceline_net::{Bytes, Duration};
 
-/// One over the part of a device's equal share that each connection's window may fill. Chosen: connections then fill the
-/// device's buffer together; with full shares the first ones, whose windows were granted while they were few, would
-/// fill it alone, and a segment that arrives at a full buffer is refused, which costs its server a timeout.
+/// One over the part of a device's equal share that each connection's window may fill. Chosen: connections
+/// then fill the device's buffer together; with full shares the first ones, whose windows were granted while
+/// they were few, would fill it alone, and a segment that arrives at a full buffer is refused, which costs
+/// its server a timeout.
 const SHARE_DIVISOR: u64 = 8;
 /// Smallest share of a connection. Chosen: a few segments keep a connection going.
 const MIN_SHARE_BYTES: u64 = 8 << 10;
-/// Largest super-packet: with headers and two VLAN tags it stays below the 65,536 bytes (GSO_LEGACY_MAX_SIZE of Linux)
-/// that devices segment.
+/// Largest super-packet: with headers and two VLAN tags it stays below the 65,536 bytes (GSO_LEGACY_MAX_SIZE
+/// of Linux) that devices segment.
 const MAX_SUPER_PACKET_BYTES: u64 = 65_400;
 
-/// Parameters of an [`crate::accelerator::Accelerator`]. Impossible values count as the nearest possible ones.
+/// Parameters of an [`crate::accelerator::Accelerator`]. Impossible values count as the nearest possible
+/// ones.
 #[derive(Clone, PartialEq, Debug)]
 pub struct AcceleratorConfig {
     /// The rate control of each device.
     pub control: RateControl,
-    /// Largest number of bytes held of a connection that the client has not acknowledged: the window that the server
-    /// sees. As many again are held of what the client has SACKed, so that a hole does not stop the server for a
+    /// Largest number of bytes held of a connection that the client has not acknowledged: the window that the
+    /// server sees. As many bytes again may be SACKed, so that a hole does not stop the server for a
     /// round trip. At least 16 KiB, at most 2^29.
     pub flow_buffer: Bytes,
     /// Largest exposure of a connection: bytes acknowledged to its server and not yet by its client.
@@ -36,8 +38,8 @@ pub struct AcceleratorConfig {
     pub max_openings: usize,
     /// Send past the client's advertised window while the client accepts it.
     pub overshoot: bool,
-    /// Payload bytes of the largest packet towards the mobile side: 0 for single segments, up to 65,400 where the
-    /// driver segments super-packets.
+    /// Payload bytes of the largest packet towards the mobile side: 0 for single segments, up to 65,400 where
+    /// the driver segments super-packets.
     pub super_packet: Bytes,
     /// Longest burst at the paced rate: the period in which the driver calls.
     pub tick: Duration,
@@ -45,13 +47,13 @@ pub struct AcceleratorConfig {
     pub verify_checksums: bool,
     /// Leave the checksums of data to the device that sends it (checksum offload).
     pub partial_checksums: bool,
-    /// Send large payloads without copying: the packet has headers with a partial checksum, and the payload stands in
-    /// [`crate::accelerator::Transmission::body`].
+    /// Send large payloads without copying: the packet has headers with a partial checksum, and the payload
+    /// stands in [`crate::accelerator::Transmission::body`].
     pub gather: bool,
     /// Early acknowledgments stop when a client has not sent an outstanding acknowledgment for this long.
     pub silence: Duration,
-    /// A client that has not sent an outstanding acknowledgment for this long is given up. Both ends are reset; where
-    /// nothing was acknowledged early, the connection continues end to end instead.
+    /// A client that has not sent an outstanding acknowledgment for this long is given up. Both ends are
+    /// reset; where nothing was acknowledged early, the connection continues end to end instead.
     pub give_up: Duration,
     /// How long a server's reset waits for the delivery of the data ahead of it.
     pub reset_grace: Duration,
@@ -85,15 +87,15 @@ impl Default for AcceleratorConfig {
 }
 
 impl AcceleratorConfig {
-    /// Bytes that one of a device's connections may hold beyond its client's acknowledgments, where `busy` of them
-    /// have data in flight.
+    /// Bytes that one of a device's connections may hold beyond its client's acknowledgments, where `busy` of
+    /// them have data in flight.
     pub(in crate::accelerator) fn buffer_share(&self, busy: usize) -> u64 {
         let part = self.device_buffer.0 / (SHARE_DIVISOR * busy.max(1) as u64);
         part.max(MIN_SHARE_BYTES).min(self.flow_buffer.0)
     }
     pub(in crate::accelerator) fn clamped(mut self) -> Self {
-        // A smaller buffer than a few segments could not fill a delayed ACK; a larger one than 2^29 bytes would make
-        // comparisons of 32-bit sequence numbers ambiguous.
+        // A smaller buffer than a few segments could not fill a delayed ACK; a larger one than 2^29 bytes
+        // would make comparisons of 32-bit sequence numbers ambiguous.
         self.flow_buffer = Bytes(self.flow_buffer.0.clamp(16 << 10, 1 << 29));
         self.exposure = Bytes(self.exposure.0.min(2 * self.flow_buffer.0));
         self.super_packet = Bytes(self.super_packet.0.min(MAX_SUPER_PACKET_BYTES));

@@ -1,18 +1,18 @@
-//! What an accelerator counts.
+//! Counters of the accelerator, with their names.
 
 use crate::accelerator::histogram::Histogram;
 use paceline_net::{Duration, Rate};
 
 macro_rules! bypass_reasons {
     ($($(#[$doc:meta])* $name:ident => $text:literal,)*) => {
-        /// Why a connection passes untouched.
+        /// Why the accelerator passes a connection on untouched (bypass).
         #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
         pub enum BypassReason { $($(#[$doc])* $name,)* }
 
         impl BypassReason {
-            /// All reasons, in the order of the counters.
+            /// All reasons, in the order of the counters. By definition.
             pub const ALL: [Self; [$($text),*].len()] = [$(Self::$name),*];
-            /// The name of the counter; names do not change.
+            /// The name of the counter; part of the interface, never changed.
             pub const fn name(self) -> &'static str {
                 match self { $(Self::$name => concat!("bypassed-", $text),)* }
             }
@@ -21,17 +21,17 @@ macro_rules! bypass_reasons {
 }
 
 bypass_reasons! {
-    /// Data of a connection whose handshake was not seen, or is forgotten; counted by segment.
+    /// Data of a connection without a known handshake; counted by segment.
     MidFlow => "mid-flow",
     /// Both ends sent a SYN.
     SimultaneousOpen => "simultaneous-open",
-    /// Data from the server, but no acknowledgment of its SYN was seen: one direction goes elsewhere.
+    /// Data from the server without an acknowledgment of its SYN: one direction takes another path.
     OneSided => "one-sided",
-    /// Multipath TCP.
+    /// Multipath TCP (RFC 8684).
     Mptcp => "mptcp",
-    /// Signed segments: MD5 or the authentication option.
+    /// Signed segments: MD5 (RFC 2385) or TCP-AO (RFC 5925).
     Signed => "signed",
-    /// Accurate ECN.
+    /// Accurate ECN (RFC 9768).
     AccurateEcn => "accurate-ecn",
     /// An unknown or malformed option in the handshake.
     UnknownOption => "unknown-option",
@@ -39,79 +39,79 @@ bypass_reasons! {
     SpecialIp => "special-ip",
     /// The table of connections is full.
     TableFull => "table-full",
-    /// The device has too many connections.
+    /// The device has as many connections as are allowed.
     DeviceFull => "device-full",
-    /// The buffers are full, or the driver said that it is overloaded.
+    /// The buffers are full, or the driver reported overload.
     Overload => "overload",
-    /// The accelerator is being stopped.
+    /// The accelerator is draining before a stop.
     Draining => "draining",
-    /// Bytes of the connection went past the accelerator.
+    /// The connection has bytes that the accelerator has not seen.
     Unseen => "unseen",
 }
 
-/// Counters of an accelerator; all grow only.
+/// Counters of an accelerator; none ever decreases.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct AcceleratorStats {
     /// Connections taken into acceleration.
     pub flows: u64,
-    /// Of those, connections that ended.
+    /// Accelerated connections that ended.
     pub flows_ended: u64,
-    /// Of those, connections that were detached and went on end to end.
+    /// Accelerated connections that were detached and continued end to end.
     pub flows_detached: u64,
-    /// Of those, connections reset by the accelerator at both ends.
+    /// Accelerated connections that the accelerator reset at both ends.
     pub flows_reset: u64,
-    /// Payload bytes taken from servers.
+    /// Payload bytes received from servers.
     pub bytes_in: u64,
     /// Payload bytes acknowledged by clients.
     pub bytes_delivered: u64,
     /// Acknowledgments sent to servers.
     pub acks_sent: u64,
-    /// Of those, such that acknowledged bytes which the client had not.
+    /// Acknowledgments to servers of bytes that the client had not acknowledged.
     pub early_acks: u64,
-    /// Empty acknowledgments of clients that were not passed on.
+    /// Pure ACKs of clients that were not passed on.
     pub acks_absorbed: u64,
-    /// Of those, duplicates: the loss is repaired here.
+    /// Duplicate ACKs among these: the accelerator repairs the loss.
     pub duplicates_suppressed: u64,
     /// Segments sent to clients for the first time.
     pub segments_sent: u64,
-    /// Segments sent to clients again.
+    /// Segments retransmitted to clients.
     pub retransmissions: u64,
     /// Retransmission timeouts.
     pub timeouts: u64,
-    /// Probes of a tail that was not acknowledged.
+    /// Tail loss probes (RFC 8985 section 7).
     pub tail_probes: u64,
-    /// Probes of clients' zero windows.
+    /// Zero-window probes to clients.
     pub window_probes: u64,
-    /// Segments that brought bytes which were already here.
+    /// Segments of servers with bytes received before.
     pub server_retransmissions: u64,
-    /// Of those, such with other bytes; the first are kept.
+    /// Segments among these whose bytes differ from the first ones, which are kept.
     pub conflicts: u64,
-    /// Segments with a wrong checksum, passed on unread.
+    /// Segments with a wrong checksum, passed on untouched.
     pub corrupt: u64,
-    /// Segments with numbers that no endpoint would accept: injected, or long late.
+    /// Segments whose sequence or acknowledgment numbers no endpoint would accept (RFC 5961).
     pub invalid: u64,
     /// Acknowledgments of bytes that were never sent.
     pub optimistic_acks: u64,
-    /// Segments not taken because buffers were full; the server sends them again.
+    /// Segments of servers that were dropped because buffers were full; the servers retransmit them.
     pub refused: u64,
-    /// Times that a client dropped what was sent past its window.
+    /// Times that a client dropped segments sent past its window.
     pub overshoot_drops: u64,
-    /// Connections whose full segments were swallowed on the way to the client.
+    /// Connections on whose path full-sized segments vanished without a packet-too-big message.
     pub black_holes: u64,
-    /// Handshakes forgotten to make room.
+    /// Handshakes removed from the table to make room.
     pub openings_forgotten: u64,
-    /// Round-trip times of the mobile segment, in ns, as acknowledgments show them.
+    /// Round-trip times of the mobile segment, in ns.
     pub round_trips: Times,
-    /// Of those, what is above the connection's shortest: the queue of the mobile segment, in ns.
+    /// Excess of these over the connection's shortest, which is the queueing delay, in ns.
     pub queue_delays: Times,
-    /// Rates towards devices at the same moments, in b/s.
+    /// Rates towards devices when a round-trip time was measured, in bit/s.
     pub rates: Rates,
     pub(in crate::accelerator) bypassed: [u64; BypassReason::ALL.len()],
 }
 
-/// Times in ns; the first bucket ends at 1 ms.
+/// Histogram of times in ns; the first bucket ends at 1 ms.
 pub type Times = Histogram<1_000_000>;
-/// Rates in b/s; the first bucket ends at 64 kb/s.
+/// Histogram of rates in bit/s; the first bucket ends at 64 kb/s.
 pub type Rates = Histogram<64_000>;
 
 impl AcceleratorStats {
@@ -120,7 +120,7 @@ impl AcceleratorStats {
         self.queue_delays.record(rtt.saturating_sub(min).as_nanos());
         self.rates.record(rate.0);
     }
-    /// Connections (for [`BypassReason::MidFlow`]: data segments) that passed untouched for `reason`.
+    /// Connections (for [`BypassReason::MidFlow`]: data segments) passed on untouched for `reason`.
     pub fn bypassed(&self, reason: BypassReason) -> u64 {
         self.bypassed[reason as usize]
     }

@@ -1,22 +1,24 @@
-//! Detector of harm done by the ACK filter (safety rule 20): compares retransmissions and timeouts of servers between
-//! filtered connections and as many that are held out ([`super::Holdout`] assigns them).
+//! Detector of harm done by the ACK filter (safety rule 20): compares retransmissions and timeouts of servers
+//! between filtered connections and as many that are held out ([`super::Holdout`] assigns them).
 //!
-//! In every period connections are assigned to the groups anew at random. If the filter changes nothing, a period's
-//! difference between the groups is as likely to be positive as negative, whatever the traffic is like. Then the sum of
-//! differences divided by the root of the sum of their squares exceeds x with a probability of at most exp(-x²/2)
-//! (Hoeffding's inequality on the signs, as in Efron 1969), for any distribution: bursts of loss, single slow devices
-//! and unequal periods included. A t-test requires normal differences, which these are not.
+//! In every period connections are assigned to the groups anew at random. If the filter changes nothing, a
+//! period's difference between the groups is as likely to be positive as negative, for any traffic.
+//! Then the sum of differences divided by the root of the sum of their squares exceeds x with a
+//! probability of at most exp(-x²/2) (Hoeffding's inequality on the signs, as in Efron 1969), for any
+//! distribution: bursts of loss, single slow devices and unequal periods included. A t-test requires normal
+//! differences, which these are not.
 //!
 //! Left out: the gain of a filter, which the operator sees in the rates; connections without data.
 
 use paceline_net::Duration;
 use std::fmt;
 
-/// The filter does harm when the sum of differences exceeds this many roots of the sum of their squares. Derived: by
-/// chance once in four million looks; with a look each 10 s at two quantities, less than twice a year.
+/// The filter does harm when the sum of differences exceeds this many roots of the sum of their squares.
+/// Derived: by chance once in four million looks; with a look each 10 s at two quantities, less than twice a
+/// year.
 const LIMIT: f64 = 5.5;
-/// Smallest ratio of the two groups' quantities that counts as harm. Chosen: a certain but small difference does not
-/// matter.
+/// Smallest ratio of the two groups' quantities that counts as harm. Chosen: a certain but small difference
+/// does not matter.
 const MIN_RATIO: f64 = 1.1;
 /// Weight of the past after one more period. Chosen: the last hour counts, at 10 s per period.
 const MEMORY: f64 = 1.0 - 1.0 / 360.0;

@@ -1,26 +1,28 @@
-//! State of a connection for the safe scheme, from the segments in the direction of its ACKs, and the rules that need
-//! no other ACK of the queue: 9, 10, 12, 13, 16 and 22.
+//! State of a connection for the safe scheme, from the segments in the direction of its ACKs, and the rules
+//! that need no other ACK of the queue: 9, 10, 12, 13, 16 and 22.
 //!
-//! The round-trip time is the time from a SYN to the ACK of its SYN-ACK. It is unknown for a connection that was opened
-//! from the other side. Timestamps give none: the segments that carry the echo travel in the other direction.
+//! The round-trip time is the time from a SYN to the ACK of its SYN-ACK, and unknown for a connection that
+//! was opened from the other side. Timestamps give none: the segments that carry the echo travel in the other
+//! direction.
 
 use super::rules::{self, Kept};
 use super::stats::KeepReason;
 use paceline_net::{Duration, Instant, Packet, SeqNumber, TcpFlags, TcpHeader};
 
-/// Rule 16: segments that are acknowledged before the filter starts.
+/// Rule 16: segments that are acknowledged before the filter starts. Chosen: slow start is over or nearly so.
 const FIRST_SEGMENTS: u64 = 64;
-/// Rule 16: shortest time for which the filter is off after a duplicate ACK. Chosen: the handshake's round-trip time
-/// was measured without a queue.
+/// Rule 16: shortest time for which the filter is off after a duplicate ACK. Chosen: the handshake's
+/// round-trip time was measured without a queue.
 const MIN_OFF_TIME: Duration = Duration::from_millis(100);
-/// Rule 16: a gap of this length between ACKs makes a connection sparse, until this many ACKs came without one. Chosen.
+/// Rule 16: a gap of this length between ACKs makes a connection sparse, until this many ACKs came without
+/// one. Chosen.
 const SPARSE_GAP: Duration = Duration::from_millis(100);
 const SPARSE_RUN: u32 = 16;
-/// Rule 22: mean number of segments acknowledged by an incoming ACK that shows another filter upstream. Chosen: twice as
-/// many as with delayed ACKs.
+/// Rule 22: mean number of segments acknowledged by an incoming ACK that shows another filter upstream.
+/// Chosen: twice as many as with delayed ACKs.
 const THINNED_SEGMENTS: u64 = 4;
-/// Rule 22: weight of one ACK in that mean, as a negative power of two. Chosen: from the usual mean of two segments, six
-/// ACKs of six segments each exceed the limit.
+/// Rule 22: weight of one ACK in that mean, as a negative power of two. Chosen: from the usual mean of two
+/// segments, six ACKs of six segments each exceed the limit.
 const MEAN_SHIFT: u32 = 3;
 
 /// Progress of a connection.
@@ -82,8 +84,8 @@ impl Connection {
         }
     }
 
-    /// A SYN. A retransmitted one may offer less (RFC 3168 6.1.1.1; RFC 9768 3.1.4) while the answer to the first is under
-    /// way: the offers of both count, and the round-trip time is measured from the first.
+    /// A SYN. A retransmitted one may offer less (RFC 3168 6.1.1.1; RFC 9768 3.1.4) while the answer to the
+    /// first is under way: the offers of both count, and the round-trip time is measured from the first.
     fn on_syn(&mut self, syn: &TcpHeader, now: Instant, segment: u64) {
         let before = std::mem::replace(self, Self::open(syn, now, segment));
         if before.phase != Phase::Unknown && before.isn == self.isn && before.last_ack.is_none() {
@@ -94,7 +96,8 @@ impl Connection {
         }
     }
 
-    /// Whether a pure ACK may become a candidate and supersede others, by all rules that need no other ACK of the queue.
+    /// Whether a pure ACK may become a candidate and supersede others, by all rules that need no other ACK of
+    /// the queue.
     pub fn check(&self, packet: &Packet, tcp: &TcpHeader, now: Instant) -> Result<(), KeepReason> {
         match self.phase {
             Phase::Unknown => return Err(KeepReason::MidStream),

@@ -1,15 +1,18 @@
-//! A bounded table of connections with the state that a scheme keeps of each. Keys are compared in full (safety rule 1).
-//! A connection for which the table has no room has no state and is not filtered (safety rule 19).
+//! A bounded table of connections with the state that a scheme keeps of each. Keys are compared in full
+//! (safety rule 1). A connection for which the table has no room has no state and is not filtered (safety
+//! rule 19).
 
 use paceline_net::{Duration, FlowKey, Instant};
 use std::collections::BTreeMap;
 
-/// Connections in the table at once. Chosen: a station has tens, a gateway's queue ahead of one cell has thousands.
+/// Connections in the table at once. Chosen: a station has tens, a gateway's queue ahead of one cell has
+/// thousands.
 pub(super) const MAX_FLOWS: usize = 16_384;
-/// A connection without a segment for this long may be replaced by another. Chosen: the filter stands down on sparse
-/// connections anyway, so that little is lost.
+/// A connection without a segment for this long may be replaced by another. Chosen: the filter stands down on
+/// sparse connections anyway, so that little is lost.
 pub(super) const IDLE: Duration = Duration::from_secs(60);
-/// Entries examined for one to replace when a new connection finds the table full. Chosen: bounds the work per packet.
+/// Entries examined for one to replace when a new connection finds the table full. Chosen: bounds the work
+/// per packet.
 const PROBES: usize = 8;
 
 /// Index of a connection in the table.
@@ -50,8 +53,8 @@ impl<S: Default> FlowTable<S> {
         Some(FlowId(at as u32))
     }
 
-    /// The connection of `key`, inserted if there is room. `busy`: whether a connection has candidates in the queue, so
-    /// that its index must not be reused.
+    /// The connection of `key`, inserted if there is room. `busy`: whether a connection has candidates in the
+    /// queue, so that its index must not be reused.
     pub fn find_or_insert(
         &mut self,
         now: Instant,

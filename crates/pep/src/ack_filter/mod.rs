@@ -1,13 +1,14 @@
-//! The ACK filter: a buffer ahead of a slow link that discards TCP acknowledgments which later ones in the same buffer
-//! supersede (RFC 3449 5.2.1). Acknowledgments are cumulative, so the sender learns the same from fewer of them, and the
-//! slow link carries less. docs/ack-filter.md explains schemes, safety rules and limits.
+//! The ACK filter: a buffer ahead of a slow link that discards TCP acknowledgments which later ones in the
+//! same buffer supersede (RFC 3449 5.2.1). Acknowledgments are cumulative, so the sender learns the same from
+//! fewer of them, and the slow link carries less. docs/ack-filter.md explains schemes, safety rules and
+//! limits.
 //!
-//! Two families share one queue (`queue`). The schemes of Y. Ohta et al., "Controlling TCP ACK Transmission: Suitable
-//! Value of Discard Ratio in LTE-Advanced Pro" (IEEE CSCN 2018), act as published, so that their figures can be compared
-//! (`published`). The safe scheme obeys the rules for live traffic (`safe`).
+//! Two families share one queue (`queue`). The schemes of Y. Ohta et al., "Controlling TCP ACK Transmission:
+//! Suitable Value of Discard Ratio in LTE-Advanced Pro" (IEEE CSCN 2018), act as published, so that their
+//! figures can be compared (`published`). The safe scheme obeys the rules for live traffic (`safe`).
 //!
-//! Left out: the opposite direction, which the filter does not see; tunnels and VLANs, where the caller keeps a filter
-//! for each.
+//! Left out: the opposite direction, which the filter does not see; tunnels and VLANs, where the caller keeps
+//! a filter for each.
 
 mod comparison;
 mod connection;
@@ -119,8 +120,8 @@ impl SduQueue for AckFilter {
         }
     }
 
-    /// The safe scheme is not told: it measures the gap between kept ACKs from the last one sent, and an expired ACK was
-    /// not sent.
+    /// The safe scheme is not told: it measures the gap between kept ACKs from the last one sent, and an
+    /// expired ACK was not sent.
     fn expire(&mut self, now: Instant, lifetime: Duration) {
         while self.queue.head().is_some_and(|head| self.queue.arrived(head) + lifetime <= now) {
             self.queue.expire_head();

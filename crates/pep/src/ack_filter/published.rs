@@ -1,17 +1,18 @@
-//! The published schemes: Y. Ohta et al., "Controlling TCP ACK Transmission: Suitable Value of Discard Ratio in
-//! LTE-Advanced Pro" (IEEE CSCN 2018).
+//! The published schemes: Y. Ohta et al., "Controlling TCP ACK Transmission: Suitable Value of Discard Ratio
+//! in LTE-Advanced Pro" (IEEE CSCN 2018).
 //!
-//! **Candidates.** A pure ACK is a candidate for discarding unless it is a duplicate (the last acknowledgment number
-//! again, with the same window or with SACK blocks) or acknowledges less than an earlier one. The ACK that a duplicate
-//! repeats stops being a candidate: without it the first duplicate would be the ACK that advances, and the sender would
-//! count one duplicate too few for fast retransmit. A SYN, a RST, or an acknowledgment number further ahead than the
-//! largest window ends all candidates of its connection. The newest candidate of a connection is never discarded.
+//! **Candidates.** A pure ACK is a candidate for discarding unless it is a duplicate (the last acknowledgment
+//! number again, with the same window or with SACK blocks) or acknowledges less than an earlier one. The ACK
+//! that a duplicate repeats stops being a candidate: without it the first duplicate would be the ACK that
+//! advances, and the sender would count one duplicate too few for fast retransmit. A SYN, a RST, or an
+//! acknowledgment number further ahead than the largest window ends all candidates of its connection. The
+//! newest candidate of a connection is never discarded.
 //!
-//! **Arrival** (Active): the oldest candidates of the connection are discarded until at most `T` are left, the arriving ACK
-//! included, and only if the buffer accepts the arriving ACK in the room so gained.
+//! **Arrival** (Active): the oldest candidates of the connection are discarded until at most `T` are left,
+//! the arriving ACK included, and only if the buffer accepts the arriving ACK in the room so gained.
 //!
-//! **Grant** (Passive): of the candidates that do not fit the grant, the oldest share `ratio` is discarded, over all
-//! connections. `served_range` determines which fit, a point on which the paper is silent.
+//! **Grant** (Passive): of the candidates that do not fit the grant, the oldest share `ratio` is discarded,
+//! over all connections. `served_range` determines which fit, a point on which the paper is silent.
 //!
 //! Left out: the safety rules 8 to 17. These schemes are for measurements, not for live traffic.
 
@@ -19,11 +20,11 @@ use super::flows::{FlowId, FlowTable};
 use super::queue::{AckQueue, SlotId};
 use paceline_net::{Bytes, Instant, Packet, SeqNumber, TcpFlags, TcpHeader};
 
-/// Transport blocks over which the mean size is taken. Chosen: the paper's long-term mean, which yet follows a station
-/// that moves.
+/// Transport blocks over which the mean size is taken. Chosen: the paper's long-term mean, which yet follows
+/// a station that moves.
 const MEAN_BLOCKS: u32 = 1000;
-/// Added before a product is truncated. Chosen: a product such as 0.29 * 100 may be just below the integer in floating
-/// point.
+/// Added before a product is truncated. Chosen: a product such as 0.29 * 100 may be just below the integer in
+/// floating point.
 const ROUNDING: f64 = 1e-9;
 /// Bytes of the largest window (RFC 7323 2.2): no valid acknowledgment advances by more.
 const MAX_ADVANCE: i32 = 1 << 30;
@@ -39,7 +40,8 @@ pub(super) enum Threshold {
     Measured(BlockMean),
 }
 
-/// Long-term mean of the other direction's transport block sizes (`S_TBS`): cumulative at first, then exponential.
+/// Long-term mean of the other direction's transport block sizes (`S_TBS`): cumulative at first, then
+/// exponential.
 #[derive(Clone, Debug)]
 pub(super) struct BlockMean {
     mean: f64,
@@ -198,8 +200,8 @@ impl Published {
     }
 }
 
-/// Whether a pure ACK is a duplicate by RFC 5681, or by RFC 6675: a receiver whose buffer fills may change the window
-/// while it repeats the acknowledgment number.
+/// Whether a pure ACK is a duplicate by RFC 5681, or by RFC 6675: a receiver whose buffer fills may change
+/// the window while it repeats the acknowledgment number.
 fn is_duplicate(tcp: &TcpHeader, (ack, window): (SeqNumber, u16)) -> bool {
     tcp.ack == ack && (tcp.window == window || !tcp.options.sack.is_empty())
 }
@@ -227,16 +229,18 @@ fn first_discardable(queue: &AckQueue, mut id: Option<SlotId>) -> Option<SlotId>
     id
 }
 
-/// Determines the range of the queue that a grant of `room` bytes carries, `overhead` bytes added to each packet:
+/// Determines the range of the queue that a grant of `room` bytes carries, `overhead` bytes added to each
+/// packet:
 ///
-/// - The range begins at the head and takes packet after packet. A packet of which only a part has room does not fit,
-///   since an ACK is useful only once its last byte has arrived. If no packet fits whole, the head is sent in part, and a
-///   candidate there counts as fitting.
-/// - A candidate or duplicate ACK without room displaces the oldest discardable candidates of the range, because those
-///   are the ones that will be discarded. With only equal ACKs in the queue this gives the counts of the paper's example.
-/// - Any other packet is never discarded and takes its room. When it does not fit, it ends the range, as does an ACK for
-///   which too little can be displaced. No ACK ahead of such a packet is displaced for it: that would exchange an
-///   acknowledgment that this grant carries for one that waits behind the packet.
+/// - The range begins at the head and takes packet after packet. A packet of which only a part has room does
+///   not fit, since an ACK is useful only once its last byte has arrived. If no packet fits whole, the head
+///   is sent in part, and a candidate there counts as fitting.
+/// - A candidate or duplicate ACK without room displaces the oldest discardable candidates of the range,
+///   because those are the ones that will be discarded. With only equal ACKs in the queue this gives the
+///   counts of the paper's example.
+/// - Any other packet is never discarded and takes its room. When it does not fit, it ends the range, as does
+///   an ACK for which too little can be displaced. No ACK ahead of such a packet is displaced for it: that
+///   would exchange an acknowledgment that this grant carries for one that waits behind the packet.
 /// - Candidates outside the range do not fit: those displaced and those behind its end.
 ///
 /// So a grant never carries an older acknowledgment of a lone connection than without the filter. The work is

@@ -1,9 +1,9 @@
-//! The buffer that all schemes share: a FIFO of packets. The ACKs that a scheme may discard, its *candidates*, are
-//! linked twice more in the order of the queue: all of them, and those of each connection.
+//! The buffer that all schemes share: a FIFO of packets. The ACKs that a scheme may discard, its
+//! *candidates*, are linked twice more in the order of the queue: all of them, and those of each connection.
 //!
-//! Slots live in a slab, and the three lists are doubly linked by index: an ACK in the middle is found and removed in
-//! constant time, and a queue that has reached its length allocates nothing. All discards happen here, and only
-//! candidates are discarded, counted apart from drops (safety rules 4 and 18).
+//! Slots live in a slab, and the three lists are doubly linked by index: an ACK in the middle is found and
+//! removed in constant time, and a queue that has reached its length allocates nothing. All discards happen
+//! here, and only candidates are discarded, counted apart from drops (safety rules 4 and 18).
 
 use super::flows::FlowId;
 use super::stats::{AckFilterStats, KeepReason};
@@ -130,7 +130,8 @@ impl AckQueue {
         }
     }
 
-    /// Whether `packet` fits once `freed` bytes have been discarded for it. An empty queue accepts any packet.
+    /// Whether `packet` fits once `freed` bytes have been discarded for it. An empty queue accepts any
+    /// packet.
     pub fn accepts(&self, packet: &Packet, freed: Bytes) -> bool {
         self.fifo.len == 0 || self.bytes.saturating_sub(freed) + len_of(packet) <= self.limit
     }

@@ -1,16 +1,16 @@
-//! The safety rules that compare two ACKs, or judge the headers of one: functions without state. The numbers are those of
-//! docs/ack-filter.md.
+//! The safety rules that compare two ACKs, or judge the headers of one: functions without state. The numbers
+//! are those of docs/ack-filter.md.
 
 use super::stats::KeepReason;
 use paceline_net::{Duration, Instant, Packet, TcpFlags, TcpHeader};
 
-/// Rule 15: segments that one kept ACK may newly acknowledge. Chosen: a sender that increases its window per ACK
-/// (RFC 5681) or sends per ACK bursts no more than this.
+/// Rule 15: segments that one kept ACK may newly acknowledge. Chosen: a sender that increases its window per
+/// ACK (RFC 5681) or sends per ACK bursts no more than this.
 pub(super) const MAX_SEGMENTS: u64 = 8;
 /// Rule 15: smallest number of kept ACKs in a round trip. Chosen: 2 would do; 4 leave a margin for losses.
 const ACKS_PER_RTT: u64 = 4;
-/// Rule 15: longest gap between kept ACKs where the round-trip time is unknown. A known one can only shorten it, since
-/// the handshake's was measured without a queue. Chosen.
+/// Rule 15: longest gap between kept ACKs where the round-trip time is unknown. A known one can only shorten
+/// it, since the handshake's was measured without a queue. Chosen.
 const MAX_GAP: Duration = Duration::from_millis(10);
 
 /// The kept segment ahead of the ACK that is judged.
@@ -35,10 +35,12 @@ pub(super) fn max_gap(rtt: Option<Duration>) -> Duration {
     rtt.map_or(MAX_GAP, |rtt| MAX_GAP.min(rtt / ACKS_PER_RTT))
 }
 
-/// Rules 5, 8 and 14: a plain datagram with consistent lengths and known options, without ECN bits in the IP header.
+/// Rules 5, 8 and 14: a plain datagram with consistent lengths and known options, without ECN bits in the IP
+/// header.
 pub(super) fn check_headers(packet: &Packet, tcp: &TcpHeader) -> Result<(), KeepReason> {
     let header = packet.ip.plain_len() + 20;
-    // The padding of the options is the sender's choice; the data offset allows 40 bytes at most (RFC 9293 3.1).
+    // The padding of the options is the sender's choice; the data offset allows 40 bytes at most (RFC 9293
+    // 3.1).
     if packet.ip.special || packet.len < header + min_options_len(tcp) || packet.len > header + 40 {
         return Err(KeepReason::NotPlainIp);
     }
@@ -64,8 +66,9 @@ fn min_options_len(tcp: &TcpHeader) -> u32 {
 
 /// Rules 8 and 14 at the handshake: whether the offers of a SYN or SYN-ACK allow filtering its connection.
 ///
-/// Only one direction is seen, so an offer counts as accepted. Of the flags AE, CWR and ECE, a SYN may carry none or the
-/// two of classic ECN (RFC 3168), a SYN-ACK none or ECE. All else is accurate ECN (RFC 9768, table 2) or unknown.
+/// Only one direction is seen, so an offer counts as accepted. Of the flags AE, CWR and ECE, a SYN may carry
+/// none or the two of classic ECN (RFC 3168), a SYN-ACK none or ECE. All else is accurate ECN (RFC 9768,
+/// table 2) or unknown.
 pub(super) fn may_filter_after(syn: &TcpHeader) -> bool {
     let ecn = TcpFlags::ECE.with(TcpFlags::CWR);
     let allowed = [
@@ -77,8 +80,8 @@ pub(super) fn may_filter_after(syn: &TcpHeader) -> bool {
     allowed.contains(&syn.flags) && !syn.options.other.any()
 }
 
-/// Whether `new`, queued behind `old`, supersedes it: rules 9 to 11 and 13 to 15. `kept_before`: the kept segment ahead
-/// of `old`.
+/// Whether `new`, queued behind `old`, supersedes it: rules 9 to 11 and 13 to 15. `kept_before`: the kept
+/// segment ahead of `old`.
 pub(super) fn supersedes(
     kept_before: &Kept,
     old: (&Packet, &TcpHeader),
@@ -126,8 +129,9 @@ fn are_timestamps_in_order(old: &TcpHeader, new: &TcpHeader) -> bool {
     }
 }
 
-/// Rule 13: whether the right edge of the window moves back from `old` to `new`. The scale is the one that was offered. If
-/// the other end refused it, the true scale is smaller, and a shrinking window takes back less.
+/// Rule 13: whether the right edge of the window moves back from `old` to `new`. The scale is the one that
+/// was offered. If the other end refused it, the true scale is smaller, and a shrinking window takes back
+/// less.
 fn does_right_edge_retreat(old: &TcpHeader, new: &TcpHeader, shift: u8) -> bool {
     let growth = i64::from(new.window) - i64::from(old.window);
     i64::from(new.ack.distance(old.ack)) + (growth << shift) < 0

@@ -1,10 +1,11 @@
-//! The safe scheme, for live traffic: an ACK is discarded only when a later ACK, already queued behind it, carries all of
-//! its information, and when its absence changes nothing for the sender's ACK clock, loss detection and window.
+//! The safe scheme, for live traffic: an ACK is discarded only when a later ACK, already queued behind it,
+//! carries all of its information, and when its absence changes nothing for the sender's ACK clock, loss
+//! detection and window.
 //!
-//! An arriving plain ACK is compared with the nearest candidate of its connection ahead of it, which is discarded if
-//! every rule allows it, then with the next one, until one stays. Any other segment (data, a flag, a duplicate, SACK
-//! blocks, anything unusual) separates: no ACK ahead of it is discarded any more. This discards less than the rules
-//! allow, and leaves no doubt about the order.
+//! An arriving plain ACK is compared with the nearest candidate of its connection ahead of it, which is
+//! discarded if every rule allows it, then with the next one, until one stays. Any other segment (data, a
+//! flag, a duplicate, SACK blocks, anything unusual) separates: no ACK ahead of it is discarded any more.
+//! This discards less than the rules allow, and leaves no doubt about the order.
 //!
 //! The rules have the numbers of docs/ack-filter.md, whose table says which function keeps which rule.
 
@@ -183,8 +184,8 @@ impl Safe {
     }
 }
 
-/// Whether the receiver will drop a segment for its checksum. Only segments without payload are verified: of data the
-/// scheme uses sequence numbers alone, and wrong ones only keep more ACKs.
+/// Whether the receiver will drop a segment for its checksum. Only segments without payload are verified: of
+/// data the scheme uses sequence numbers alone, and wrong ones only keep more ACKs.
 fn is_corrupt(packet: &Packet) -> bool {
     let is_complete = |bytes: &[u8]| bytes.len() == packet.len as usize;
     matches!(&packet.payload, Payload::Datagram(bytes) if is_complete(bytes)) && !checksum_is_right(packet)

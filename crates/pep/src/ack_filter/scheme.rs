@@ -1,5 +1,5 @@
-//! The schemes of the ACK filter and their names in a scenario file. All but `safe` are those of Ohta et al. (IEEE CSCN
-//! 2018); docs/ack-filter.md has their formulas.
+//! The schemes of the ACK filter and their names in a scenario file. All but `safe` are those of Ohta et al.
+//! (IEEE CSCN 2018); docs/ack-filter.md has their formulas.
 
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize};

@@ -1,11 +1,13 @@
-//! Standing-queue detector (safety rule 17), by the time that the packet at the head has waited, as in CoDel (RFC 8289).
+//! Standing-queue detector (safety rule 17), by the time that the packet at the head has waited, as in CoDel
+//! (RFC 8289).
 //!
-//! Only time counts. A limit on the number of packets would take a burst from a fast link for a standing queue.
+//! Only time counts. A limit on the number of packets would take a burst from a fast link for a standing
+//! queue.
 
 use paceline_net::{Duration, Instant};
 
-/// The queue is standing once every packet at the head has waited for [`StandingQueue::ON_DELAY`] for as long as
-/// [`StandingQueue::ON_TIME`], and until one has waited for less than [`StandingQueue::OFF_DELAY`].
+/// The queue is standing once every packet at the head has waited for [`StandingQueue::ON_DELAY`] for as long
+/// as [`StandingQueue::ON_TIME`], and until one has waited for less than [`StandingQueue::OFF_DELAY`].
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct StandingQueue {
     /// Since when every head had waited for [`StandingQueue::ON_DELAY`].
@@ -16,8 +18,8 @@ pub(super) struct StandingQueue {
 impl StandingQueue {
     /// CoDel's target delay (RFC 8289).
     const ON_DELAY: Duration = Duration::from_millis(5);
-    /// A radio frame (TS 36.211 section 4), the usual period of scheduling requests and TDD patterns. Chosen: a buffer that
-    /// empties at each opportunity to send is not standing.
+    /// A radio frame (TS 36.211 section 4), the usual period of scheduling requests and TDD patterns. Chosen:
+    /// a buffer that empties at each opportunity to send is not standing.
     const ON_TIME: Duration = Duration::from_millis(10);
     /// Chosen: half of the delay that begins a standing queue, for hysteresis.
     const OFF_DELAY: Duration = Duration::from_micros(2500);

@@ -4,7 +4,8 @@ use paceline_net::{Packet, QueueCounters};
 
 macro_rules! keep_reasons {
     ($($(#[$doc:meta])* $name:ident => $text:literal,)*) => {
-        /// Why the safe scheme kept an ACK. Each ACK that leaves is counted under one reason: the last one found.
+        /// Why the safe scheme kept an ACK. Each ACK that leaves is counted under one reason: the last one
+        /// found.
         #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
         pub enum KeepReason { $($(#[$doc])* $name,)* }
 
@@ -30,19 +31,20 @@ keep_reasons! {
     Corrupt => "corrupt",
     /// A TCP option other than timestamps, or a malformed one (rule 8).
     Options => "options",
-    /// It acknowledges less than an earlier ACK (rule 9).
+    /// The ACK acknowledges less than an earlier one (rule 9).
     OldAck => "old-ack",
     /// Its sequence number is not the next one: a keepalive, a probe, or a gap (rule 10).
     Probe => "probe",
     /// Timestamps run backwards, or only one of the two ACKs carries them (rule 11).
     Timestamps => "timestamps",
-    /// It carries SACK blocks (rules 9, 12).
+    /// The ACK carries SACK blocks (rules 9, 12).
     Sack => "sack",
     /// The first advance after duplicate ACKs (rule 12).
     FirstAdvance => "first-advance",
     /// A duplicate ACK (rule 13).
     Duplicate => "duplicate",
-    /// It changes only the window, opens it from zero, closes it, or its right edge is beyond the later ACK's (rule 13).
+    /// The ACK changes only the window, opens it from zero, closes it, or its right edge is beyond the later
+    /// ACK's (rule 13).
     Window => "window",
     /// ECN bits in the IP header (rule 14).
     IpEcn => "ip-ecn",
@@ -54,7 +56,7 @@ keep_reasons! {
     SegmentFloor => "segment-floor",
     /// Without it, the gap between two ACKs would be too long (rule 15).
     TimeFloor => "time-floor",
-    /// It acknowledges one of the first 64 segments of the connection (rule 16).
+    /// The ACK acknowledges one of the first 64 segments of the connection (rule 16).
     FirstSegments => "first-segments",
     /// The connection is closing (rule 16).
     Closing => "closing",

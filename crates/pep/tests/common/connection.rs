@@ -82,8 +82,8 @@ impl TestConnection {
         while self.queue.pop_dropped().is_some() {}
         std::iter::from_fn(|| self.queue.pop(self.now)).collect()
     }
-    /// Pushes a separator, then the ACKs `c` and `t`, each changed. Returns whether `c` was kept, and how many ACKs are
-    /// counted as kept for `reason`.
+    /// Pushes a separator, then the ACKs `c` and `t`, each changed. Returns whether `c` was kept, and how
+    /// many ACKs are counted as kept for `reason`.
     pub fn push_pair(
         mut self,
         c: impl FnOnce(&mut Packet),

@@ -1,5 +1,5 @@
-//! Runs operations decoded from bytes on an ACK filter and on a simple model of it, and compares the two. Any bytes are
-//! a valid run, so that property tests and the fuzzer share it.
+//! Runs operations decoded from bytes on an ACK filter and on a simple model of it, and compares the two. Any
+//! bytes are a valid run, so that property tests and the fuzzer share it.
 
 use paceline_net::test_support;
 use paceline_net::{
@@ -22,7 +22,7 @@ struct Queued {
     key: Option<FlowKey>,
     /// A published scheme may discard it.
     candidate: bool,
-    /// It was a candidate when it arrived, or is a duplicate.
+    /// The packet was a candidate when it arrived, or is a duplicate.
     displaces: bool,
 }
 

@@ -1,17 +1,18 @@
 //! The default rate control: it measures the capacity of the path to a device and bounds the data in flight.
 //!
-//! **Window**: delivery rate x (minimum RTT + target delay). The target delay is the queue from which the radio sends
-//! until the first ACK shows a higher capacity. While the queue stays short the capacity is not known, and the window
-//! grows up to twofold each round trip: a hundredfold capacity is reached in eight or nine. When the capacity falls, the
-//! delivery rate follows within an interval, and nothing is sent until the excess has drained.
+//! **Window**: delivery rate x (minimum RTT + target delay). The target delay is the queue from which the
+//! radio sends until the first ACK shows a higher capacity. While the queue stays short the capacity is not
+//! known, and the window grows up to twofold each round trip: a hundredfold capacity is reached in eight or
+//! nine. When the capacity falls, the delivery rate follows within an interval, and nothing is sent until the
+//! excess has drained.
 //!
-//! **Inputs**: `delivery_rate`, `min_rtt`, `target_delay`. On a radio that fades, where probes of the minimum RTT take
-//! a while, `load_delay` adds the delay that grows with the load.
+//! **Inputs**: `delivery_rate`, `min_rtt`, `target_delay`. On a radio that fades, where probes of the minimum
+//! RTT take a while, `load_delay` adds the delay that grows with the load.
 //!
-//! **Loss** does not lower the rate by itself. A buffer shorter than the target delay is found by `short_buffer`, which
-//! caps the queue. After lossy round trips packets are paced evenly, since a buffer of a few packets drops bursts.
-//! Losses while the buffer had room (`buffer_high_water`), and in the silences of a radio that fades (`fading`), are the
-//! radio's. Left out: ECN.
+//! **Loss** does not lower the rate by itself. A buffer shorter than the target delay is found by
+//! `short_buffer`, which caps the queue. After lossy round trips packets are paced evenly, since a buffer of
+//! a few packets drops bursts. Losses while the buffer had room (`buffer_high_water`), and in the silences of
+//! a radio that fades (`fading`), are the radio's. Left out: ECN.
 
 use crate::accelerator::rate::buffer_high_water::BufferHighWater;
 use crate::accelerator::rate::delivery_rate::{DeliveryRate, SampleConditions};
@@ -30,11 +31,11 @@ use std::hint::black_box;
 pub struct AdaptiveParameters {
     /// Shortest queueing delay to keep; at least 1 ms.
     pub min_target_delay: Duration,
-    /// Longest queueing delay to keep on links that serve in bursts. Where one and a half round trips, or one and a half
-    /// pauses of the radio, are longer, the limit is that.
+    /// Longest queueing delay to keep on links that serve in bursts. Where one and a half round trips, or one
+    /// and a half pauses of the radio, are longer, the limit is that.
     pub max_target_delay: Duration,
-    /// Share of round trips that may find the queue empty, above 0 and up to 0.5. On a radio that fades two fifths of it
-    /// apply: a fade itself leaves the link idle, which no queue prevents.
+    /// Share of round trips that may find the queue empty, above 0 and up to 0.5. On a radio that fades two
+    /// fifths of it apply: a fade itself leaves the link idle, which no queue prevents.
     pub empty_queue_share: f64,
 }
 
@@ -48,33 +49,35 @@ impl Default for AdaptiveParameters {
     }
 }
 
-/// Shortest interval of a delivery-rate sample. Chosen: several periods of any TDD configuration, which last 10 ms at
-/// most (TS 36.211 table 4.2-2).
+/// Shortest interval of a delivery-rate sample. Chosen: several periods of any TDD configuration, which last
+/// 10 ms at most (TS 36.211 table 4.2-2).
 const MIN_RATE_INTERVAL: Duration = Duration::from_millis(40);
-/// A round does not end with the first ACK after a silence, but this fraction of the silence later. Chosen: the bytes
-/// held up arrive at once, and only the last of them had a short queue.
+/// A round does not end with the first ACK after a silence, but this fraction of the silence later. Chosen:
+/// the bytes held up arrive at once, and only the last of them had a short queue.
 const ROUND_EXTENSION_FRACTION: u64 = 16;
-/// Window before anything is measured: twice the 10 segments of RFC 6928, since the accelerator stands next to the
-/// radio and paces the window over the handshake's RTT.
+/// Window before anything is measured: twice the 10 segments of RFC 6928, since the accelerator stands next
+/// to the radio and paces the window over the handshake's RTT.
 const INITIAL_WINDOW: u64 = 29_200;
 /// Smallest window in bytes. Chosen: four segments let a client with delayed ACKs acknowledge at once.
 const MIN_WINDOW: u64 = 4 * 1460;
-/// Largest growth of the window in a round trip, and the factor by which the growth itself rises. Chosen: the maximum
-/// is that of slow start (RFC 5681), and reached in three round trips.
+/// Largest growth of the window in a round trip, and the factor by which the growth itself rises. Chosen: the
+/// maximum is that of slow start (RFC 5681), and reached in three round trips.
 const MAX_WINDOW_GAIN: f64 = 2.0;
 const WINDOW_GAIN_STEP: f64 = 1.3;
-/// Pacing rate as a factor of the bandwidth. Chosen: the bandwidth is a mean over an interval, while a radio takes and
-/// acknowledges data in bursts; the room that a burst of ACKs makes is to be filled soon. The window bounds the amount.
+/// Pacing rate as a factor of the bandwidth. Chosen: the bandwidth is a mean over an interval, while a radio
+/// takes and acknowledges data in bursts; the room that a burst of ACKs makes is to be filled soon. The
+/// window bounds the amount.
 const PACING_GAIN: f64 = 3.0;
 /// The same where bursts would be lost: on a radio that fades, or ahead of a short buffer. Chosen.
 const EVEN_PACING_GAIN: f64 = 1.25;
-/// Round trips with even pacing after a lossy one, unless a silence came within the last few round trips, whose fade may
-/// have caused the losses. Chosen.
+/// Round trips with even pacing after a lossy one, unless a silence came within the last few round trips,
+/// whose fade may have caused the losses. Chosen.
 const EVEN_PACING_ROUNDS: u8 = 100;
 const SILENCE_ROUNDS: u64 = 3;
 /// Round trips that the recovery of a client without SACK takes. Chosen.
 const RECOVERY_ROUNDS: u64 = 3;
-/// How long a radio that lost packets while the buffer had room is assumed to go on doing so. Chosen: several fades.
+/// How long a radio that lost packets while the buffer had room is assumed to go on doing so. Chosen: several
+/// fades.
 const LOSSY_RADIO_FOR: Duration = Duration::from_secs(10);
 
 /// State of the adaptive control of one device.
@@ -84,8 +87,8 @@ pub(in crate::accelerator) struct Adaptive {
     delivery_rate: DeliveryRate,
     min_rtt: MinRtt,
     target_delay: TargetDelay,
-    /// The current round: when it began, the earliest time of its end, its lowest RTT, and whether the sender was
-    /// application-limited in it.
+    /// The current round: when it began, the earliest time of its end, its lowest RTT, and whether the sender
+    /// was application-limited in it.
     round_start: Instant,
     round_min_end: Instant,
     round_lowest_rtt: Duration,
@@ -145,8 +148,8 @@ impl Adaptive {
         self.min_rtt.rtt()
     }
 
-    /// Delay of the path beyond its minimum RTT that is no queue, in seconds. Only on a radio that fades: elsewhere the
-    /// probes of `min_rtt` find it sooner than rates that vary by themselves.
+    /// Delay of the path beyond its minimum RTT that is no queue, in seconds. Only on a radio that fades:
+    /// elsewhere the probes of `min_rtt` find it sooner than rates that vary by themselves.
     fn load_delay(&self) -> f64 {
         if self.fading { self.load_delay.seconds() } else { 0.0 }
     }
@@ -278,8 +281,8 @@ impl Adaptive {
         self.round_bytes = (0, 0);
     }
 
-    /// Adapts the window's growth to the shortest queueing delay of a round, in seconds. `recovering`: a client without
-    /// SACK lost packets, and gives no RTT samples meanwhile.
+    /// Adapts the window's growth to the shortest queueing delay of a round, in seconds. `recovering`: a
+    /// client without SACK lost packets, and gives no RTT samples meanwhile.
     fn update_gain(&mut self, queue: Option<f64>, recovering: bool) {
         if recovering {
             self.window_gain = 1.0;
@@ -297,8 +300,8 @@ impl Adaptive {
         }
     }
 
-    /// Whether current losses are the radio's, because the buffer had room for the packets. Not known without SACK, where
-    /// the time of a loss is unknown.
+    /// Whether current losses are the radio's, because the buffer had room for the packets. Not known without
+    /// SACK, where the time of a loss is unknown.
     fn is_radio_loss(&self, now: Instant) -> bool {
         now < self.lossy_radio_until
             && !self.without_sack
@@ -377,9 +380,9 @@ impl Adaptive {
     pub fn window(&self) -> u64 {
         self.window
     }
-    /// Bytes in flight up to which sending past the client's advertised window is useful: a little more than the window.
-    /// A client's window of exactly the same size would make every sample application-limited, and the estimate could
-    /// not grow. Ahead of a short buffer it must not grow.
+    /// Bytes in flight up to which sending past the client's advertised window is useful: a little more than
+    /// the window. A client's window of exactly the same size would make every sample application-limited,
+    /// and the estimate could not grow. Ahead of a short buffer it must not grow.
     pub fn useful_window(&self) -> u64 {
         if self.short_buffer.cap().is_some() { self.window } else { self.window / 8 * 9 }
     }

@@ -1,9 +1,11 @@
 use super::*;
 use std::collections::VecDeque;
 
+/// Bytes of a packet. Chosen: with rates in bytes per millisecond, a packet takes whole milliseconds.
 const PACKET: u64 = 1000;
 
-/// A path that delivers `rate` bytes per millisecond after `delay` milliseconds, and a sender that fills the window.
+/// A path that delivers `rate` bytes per millisecond after `delay` milliseconds, and a sender that fills the
+/// window.
 struct Path {
     control: Adaptive,
     now_ms: u64,

@@ -1,12 +1,13 @@
-//! High-water mark of the buffer ahead of the radio: the most bytes that it has recently held without losing any.
+//! High-water mark of the buffer ahead of the radio: the most bytes that it has recently held without losing
+//! any.
 //!
-//! Packets lost while the buffer holds less than that were lost by the radio: on a fading channel or under interference
-//! it loses a part of the packets for some time, without a silence. Such losses mean neither a short buffer
-//! (`short_buffer`) nor a rate above capacity.
+//! Packets lost while the buffer holds less than that were lost by the radio: on a fading channel or under
+//! interference it loses a part of the packets for some time, without a silence. Such losses mean neither a
+//! short buffer (`short_buffer`) nor a rate above capacity.
 //!
-//! Buffers hold bytes: the bytes delivered while a packet waited had been ahead of it. Delay times rate would say less,
-//! since the rate changes while a queue grows. The mark is forgotten after a while: other traffic may fill the same
-//! buffer, and some buffers are bounded by time. Devices without losses have no state here.
+//! Buffers hold bytes: the bytes delivered while a packet waited had been ahead of it. Delay times rate would
+//! say less, since the rate changes while a queue grows. The mark is forgotten after a while: other traffic
+//! may fill the same buffer, and some buffers are bounded by time. Devices without losses have no state here.
 
 use paceline_net::{Duration, Instant};
 use std::collections::VecDeque;
@@ -16,8 +17,8 @@ use std::hint::black_box;
 const PERIOD: Duration = Duration::from_secs(10);
 /// The queue is tracked for this long after a lossy round trip. Chosen: the longest life of a mark.
 const TRACKED_FOR: Duration = Duration::from_secs(20);
-/// Spacing and number of the remembered delivery totals. A longer wait than both together gives no upper bound of the
-/// queue. Chosen: 256 ms covers the default maximum of the target delay.
+/// Spacing and number of the remembered delivery totals. A longer wait than both together gives no upper
+/// bound of the queue. Chosen: 256 ms covers the default maximum of the target delay.
 const TOTAL_SPACING: Duration = Duration::from_millis(4);
 const TOTAL_COUNT: usize = 64;
 /// A buffer that has held this many times its present content clearly had room. Chosen.
@@ -37,8 +38,8 @@ struct Tracker {
     period_start: Instant,
     /// In this round trip: bytes of the queue that every packet found at least.
     standing_queue: Option<u64>,
-    /// Bytes of the longest queue in this round trip, and in the last one with a sample: a packet that is found lost
-    /// was sent in either.
+    /// Bytes of the longest queue in this round trip, and in the last one with a sample: a packet that is
+    /// found lost was sent in either.
     longest_queue: [Option<u64>; 2],
     /// When how many bytes had been delivered in total, the oldest first.
     totals: VecDeque<(Instant, u64)>,

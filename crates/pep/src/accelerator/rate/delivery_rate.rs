@@ -1,23 +1,25 @@
-//! Delivery rate of the path to a device: bytes acknowledged in an interval, divided by the longer of the times in
-//! which they were sent and acknowledged, after draft-cheng-iccrg-delivery-rate-estimation. The longer time keeps a
-//! burst of ACKs after an outage, or one turn of a round-robin radio scheduler, from being taken for capacity.
+//! Delivery rate of the path to a device: bytes acknowledged in an interval, divided by the longer of the
+//! times in which they were sent and acknowledged, after draft-cheng-iccrg-delivery-rate-estimation. The
+//! longer time keeps a burst of ACKs after an outage, or one turn of a round-robin radio scheduler, from
+//! being taken for capacity.
 //!
-//! The estimate is the maximum of the latest samples. An application-limited sample raises it but never lowers it,
-//! unless the round-trip times show a standing queue or the buffer overflowed.
+//! The estimate is the maximum of the latest samples. An application-limited sample raises it but never
+//! lowers it, unless the round-trip times show a standing queue or the buffer overflowed.
 //!
-//! Unlike the draft, one state serves the whole device instead of one per segment: intervals are at least a round trip.
+//! Unlike the draft, one state serves the whole device instead of one per segment: intervals are at least a
+//! round trip.
 
 use crate::accelerator::rate::short_buffer::is_lossy;
 use paceline_net::{Duration, Instant};
 use std::hint::black_box;
 
-/// Parts of an interval; each end of a part gives a sample over the whole interval. Chosen: a fall of the capacity is
-/// noticed after a quarter of an interval.
+/// Parts of an interval; each end of a part gives a sample over the whole interval. Chosen: a fall of the
+/// capacity is noticed after a quarter of an interval.
 const INTERVAL_PARTS: usize = 4;
 /// Samples of which the maximum is the estimate. Chosen: two intervals.
 const SAMPLE_COUNT: usize = 8;
-/// Share of the estimate from which a sample confirms it, and for how long. Chosen: the time holds several bursts of
-/// radio losses, so that one burst does not make the estimate doubtful.
+/// Share of the estimate from which a sample confirms it, and for how long. Chosen: the time holds several
+/// bursts of radio losses, so that one burst does not make the estimate doubtful.
 const CONFIRMING_SHARE: f64 = 0.9;
 const CONFIRMED_FOR: Duration = Duration::from_secs(1);
 
@@ -40,7 +42,8 @@ pub(in crate::accelerator) struct SampleConditions {
     pub window_reduced: bool,
     /// The lost packets were lost by the radio: the buffer had room for them.
     pub radio_loss: bool,
-    /// The bytes acknowledged may have been counted before, when duplicate ACKs of a client without SACK came.
+    /// The bytes acknowledged may have been counted before, when duplicate ACKs of a client without SACK
+    /// came.
     pub counted_twice: bool,
 }
 
@@ -102,7 +105,8 @@ impl DeliveryRate {
     pub fn on_fade(&mut self) {
         self.mark_count = 0;
     }
-    /// An acknowledgment: bytes delivered and found lost, and when the newest delivered segment was sent, if known.
+    /// An acknowledgment: bytes delivered and found lost, and when the newest delivered segment was sent, if
+    /// known.
     pub fn on_ack(&mut self, bytes: u64, lost: u64, sent_at: Option<Instant>, app_limited: bool) {
         self.delivered += bytes;
         self.lost += lost;
@@ -117,7 +121,8 @@ impl DeliveryRate {
         let last = self.mark_count.checked_sub(1).map(|last| self.marks[last]);
         last.is_none_or(|mark| now.since(mark.at) >= interval / INTERVAL_PARTS as u64)
     }
-    /// Whether a sample came near the estimate within the last second. Without one the path may have become slower.
+    /// Whether a sample came near the estimate within the last second. Without one the path may have become
+    /// slower.
     pub fn is_confirmed(&self, now: Instant) -> bool {
         now.since(self.confirmed_at) <= CONFIRMED_FOR
     }
@@ -146,15 +151,16 @@ impl DeliveryRate {
         let lost = self.lost - last.lost;
         let radio_loss = lost > 0 && conditions.radio_loss;
         if radio_loss {
-            // The radio sent the lost bytes too, so they count. They raise no estimate: only arrivals show that the
-            // path can be faster.
+            // The radio sent the lost bytes too, so they count. They raise no estimate: only arrivals show
+            // that the path can be faster.
             let transmitted = delivered + (self.lost - first.lost);
             rate = rate.max(self.bandwidth.min(8.0 * transmitted as f64 / seconds));
         }
         // With a standing queue the link was busy, however little data the application had.
         let queued = self.lowest_rtt < Duration::MAX && self.lowest_rtt > conditions.queue_rtt;
-        // A buffer that overflowed was offered more than the path takes. Without this an estimate that is too high would
-        // lose most packets, every sample would count as application-limited, and the estimate would never fall.
+        // A buffer that overflowed was offered more than the path takes. Without this an estimate that is too
+        // high would lose most packets, every sample would count as application-limited, and the estimate
+        // would never fall.
         let overflowed = !radio_loss && is_lossy(self.delivered - last.delivered, lost);
         let at_capacity = queued || overflowed || !self.app_limited && !conditions.window_reduced;
         if at_capacity || rate > self.bandwidth {

@@ -1,13 +1,14 @@
 //! Fade detector: whether packets that a silent device does not acknowledge are lost or only late.
 //!
-//! A radio falls silent for two reasons. It stalls (a handover, or an outage with a deep buffer), and everything
-//! arrives later: retransmitting would be spurious. Or it fades and loses what is sent meanwhile: then the client's
-//! window is full of lost packets, and only retransmission lets new data be sent. The detector decides from the
-//! device's history: bytes lost after silences, bytes retransmitted spuriously, and whether the first new segment
-//! after a silence continued the sequence (a stall) or left a gap (a fade).
+//! A radio falls silent for two reasons. Either it stalls (a handover, or an outage with a deep buffer), and
+//! everything arrives later: retransmitting would be spurious. Or the radio fades and loses what is sent
+//! meanwhile: then the client's window is full of lost packets, and only retransmission lets new data be
+//! sent. The detector decides from the device's history: bytes lost after silences, bytes retransmitted
+//! spuriously, and whether the first new segment after a silence continued the sequence (a stall) or left a
+//! gap (a fade).
 //!
-//! Not counted as fades: losses without a silence (a full buffer, noise), single losses while no fade is known, and
-//! packets that a full buffer dropped during a stall.
+//! Not counted as fades: losses without a silence (a full buffer, noise), single losses while no fade is
+//! known, and packets that a full buffer dropped during a stall.
 
 use crate::accelerator::rate::sample::LossSample;
 use paceline_net::{Duration, Instant};
@@ -16,17 +17,18 @@ use paceline_net::{Duration, Instant};
 const HALVING_TIME: Duration = Duration::from_secs(10);
 /// Smallest share of lost bytes that counts as fading. Chosen.
 const MIN_LOSS_SHARE: f64 = 0.01;
-/// Largest ratio of spuriously retransmitted bytes to lost ones. Chosen high, since a spurious retransmission costs
-/// its own airtime only, and a missing one blocks the client's window. On a radio that only stalls the ratio comes near
-/// 1; packets that a queue delivers late after a fade make about a tenth.
+/// Largest ratio of spuriously retransmitted bytes to lost ones. Chosen high, since a spurious retransmission
+/// costs its own airtime only, and a missing one blocks the client's window. On a radio that only stalls the
+/// ratio comes near 1; packets that a queue delivers late after a fade make about a tenth.
 const MAX_SPURIOUS_SHARE: f64 = 0.15;
-/// Shortest time without acknowledgments that is a silence, if a quarter of the round-trip time is shorter. Chosen.
+/// Shortest time without acknowledgments that is a silence, if a quarter of the round-trip time is shorter.
+/// Chosen.
 pub(in crate::accelerator) const MIN_SILENCE: Duration = Duration::from_millis(20);
-/// Smallest number of bytes that the radio could have delivered in a silence, and smallest gap in the sequence after
-/// one. Chosen: on a slow radio the pause between a few segments is as long as a silence.
+/// Smallest number of bytes that the radio could have delivered in a silence, and smallest gap in the
+/// sequence after one. Chosen: on a slow radio the pause between a few segments is as long as a silence.
 const MIN_MISSED_BYTES: u64 = 30_000;
-/// Silences that end with a retransmission, which shows no sequence, count as stalls where the known stalls have this
-/// many times the bytes of the known fades. Chosen.
+/// Silences that end with a retransmission, which shows no sequence, count as stalls where the known stalls
+/// have this many times the bytes of the known fades. Chosen.
 const STALL_MAJORITY: f64 = 3.0;
 /// Bytes lost before fading is detected. Chosen: fewer are no evidence.
 const MIN_LOST_BYTES: f64 = 100_000.0;
@@ -38,12 +40,12 @@ pub(in crate::accelerator) struct Fading {
     /// Found lost within a round-trip time after a silence that may have been a fade.
     lost: f64,
     spurious: f64,
-    /// Capacity of the radio during silences after which the sequence continued (stalls), and after which there was a
-    /// gap (fades).
+    /// Capacity of the radio during silences after which the sequence continued (stalls), and after which
+    /// there was a gap (fades).
     stalled: f64,
     faded: f64,
-    /// Capacity of the last stall, to be added to `stalled` once another acknowledgment follows without a silence. A
-    /// lone acknowledgment may be one that the client had delayed.
+    /// Capacity of the last stall, to be added to `stalled` once another acknowledgment follows without a
+    /// silence. A lone acknowledgment may be one that the client had delayed.
     pending_stall: u64,
     halved_at: Instant,
     last_ack_at: Instant,
@@ -52,8 +54,8 @@ pub(in crate::accelerator) struct Fading {
 }
 
 impl Fading {
-    /// An acknowledgment of the device. `srtt`: its smoothed round-trip time; `capacity_in`: bytes that the path
-    /// delivers in a time.
+    /// An acknowledgment of the device. `srtt`: its smoothed round-trip time; `capacity_in`: bytes that the
+    /// path delivers in a time.
     pub fn on_ack(
         &mut self,
         now: Instant,
@@ -71,8 +73,8 @@ impl Fading {
         self.last_ack_at = now;
         self.delivered += sample.delivered as f64;
         if now <= self.fade_losses_until {
-            // The client may have dropped packets beyond its window, so these count only where fades are known: there
-            // few packets are sent beyond the window, and the radio lost them.
+            // The client may have dropped packets beyond its window, so these count only where fades are
+            // known: there few packets are sent beyond the window, and the radio lost them.
             let lost = if self.is_detected() {
                 sample.lost + sample.lost_beyond_window
             } else {
@@ -87,8 +89,9 @@ impl Fading {
             [delivered, lost, spurious, stalled, faded].into_iter().for_each(|count| *count /= 2.0);
         }
     }
-    /// The end of a silence in which the radio could have delivered `missed` bytes. `skipped`: size of the gap before
-    /// the newest segment; `None` after a retransmission, where the silence counts like most earlier ones.
+    /// The end of a silence in which the radio could have delivered `missed` bytes. `skipped`: size of the
+    /// gap before the newest segment; `None` after a retransmission, where the silence counts like most
+    /// earlier ones.
     fn on_silence(&mut self, now: Instant, srtt: Duration, missed: u64, skipped: Option<u64>) {
         self.pending_stall = 0;
         match skipped {
@@ -117,8 +120,8 @@ mod tests {
     /// Capacity of a radio of 400 Mb/s.
     const FAST: fn(Duration) -> u64 = |time| time.as_millis() * 50_000;
 
-    /// Acknowledgments each millisecond, except in the first 100 ms of each second, at whose end `lost` bytes are found
-    /// lost.
+    /// Acknowledgments each millisecond, except in the first 100 ms of each second, at whose end `lost` bytes
+    /// are found lost.
     fn seconds_with_a_silence(fading: &mut Fading, from_s: u64, seconds: u64, lost: u64, spurious: u64) {
         for ms in from_s * 1000..(from_s + seconds) * 1000 {
             let offset = ms % 1000;

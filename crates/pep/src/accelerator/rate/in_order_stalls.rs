@@ -1,11 +1,13 @@
-//! In-order delivery stalls of layer 2: a transport block is retransmitted, and everything behind it waits so that it
-//! is delivered in order (RLC acknowledged mode, TS 36.322 5.1.3.2; reordering after HARQ, TS 25.321 11.6.2).
+//! In-order delivery stalls of layer 2: a transport block is retransmitted, and everything behind it waits so
+//! that it is delivered in order (RLC acknowledged mode, TS 36.322 5.1.3.2; reordering after HARQ, TS 25.321
+//! 11.6.2).
 //!
-//! A stall shows as a pause without acknowledgments, after which the bytes of the whole pause arrive at once. The
-//! radio kept sending, so the path holds one more stall's worth of data, and round-trip times near the minimum are
-//! rare even without a standing queue. `target_delay` keeps the queue at least as long as the longest recent stall.
+//! A stall shows as a pause without acknowledgments, after which the bytes of the whole pause arrive at once.
+//! The radio kept sending, so the path holds one more stall's worth of data, and round-trip times near the
+//! minimum are rare even without a standing queue. `target_delay` keeps the queue at least as long as the
+//! longest recent stall.
 //!
-//! Not told apart: a radio that serves its stations in short turns. It needs the same queue.
+//! A radio that serves its stations in short turns looks the same, and needs the same queue.
 
 use paceline_net::{Duration, Instant};
 
@@ -67,7 +69,8 @@ mod tests {
 
     const PAUSE: Duration = Duration::from_millis(60);
 
-    /// Ten pauses of 60 ms. After each, 60,000 bytes arrive within `burst`, then 1,000 bytes per millisecond for 60 ms.
+    /// Ten pauses of 60 ms. After each, 60,000 bytes arrive within `burst`, then 1,000 bytes per millisecond
+    /// for 60 ms.
     fn after_pauses(burst: Duration) -> InOrderStalls {
         let (mut stalls, mut now, mut delivered) = (InOrderStalls::default(), Instant::from_millis(1), 0);
         for _ in 0..10 {

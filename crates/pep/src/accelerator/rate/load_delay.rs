@@ -1,26 +1,28 @@
 //! Delay of the path that grows with its load and is no queue, measured by probing for bandwidth.
 //!
-//! On a full link, more data in flight lengthens the queue and nothing else. On a path whose delay grows with its load
-//! (layer 2 retransmissions, scheduling), more data in flight gives a higher rate. Round-trip times cannot tell the
-//! two apart, and a control that takes all delay for its own queue would send too little on the second.
+//! On a full link, more data in flight lengthens the queue and nothing else. On a path whose delay grows with
+//! its load (layer 2 retransmissions, scheduling), more data in flight gives a higher rate. Round-trip times
+//! cannot tell the two apart, and a control that takes all delay for its own queue would send too little on
+//! the second.
 //!
-//! Now and then the window is a quarter larger for two round trips, and the delivery rate of the second is compared
-//! with that before: the response is 1 if the rate grows with the window, 0 if it stays. While it grows, the estimate
-//! of the load delay grows too; otherwise it shrinks.
+//! Now and then the window is a quarter larger for two round trips, and the delivery rate of the second is
+//! compared with that before: the response is 1 if the rate grows with the window, 0 if it stays. While it
+//! grows, the estimate of the load delay grows too; otherwise it shrinks.
 
 use paceline_net::{Duration, Instant};
 
-/// Factor of the window in a probe, and phases without a probe between two of them where the rate does not respond.
-/// Chosen: large enough to show in the rate of a single round trip.
+/// Factor of the window in a probe, and phases without a probe between two of them where the rate does not
+/// respond. Chosen: large enough to show in the rate of a single round trip.
 const PROBE_GAIN: f64 = 1.25;
 const PHASES_BETWEEN_PROBES: u8 = 3;
 /// Weight of a new response in the smoothed one. Chosen.
 const RESPONSE_WEIGHT: f64 = 0.2;
-/// Smoothed responses above which the load delay grows, and below which it shrinks. Chosen: in between the measurements
-/// are too noisy to decide.
+/// Smoothed responses above which the load delay grows, and below which it shrinks. Chosen: in between the
+/// measurements are too noisy to decide.
 const RESPONDING: f64 = 0.5;
 const NOT_RESPONDING: f64 = 0.25;
-/// Growth of the load delay after a probe, as a share of the round-trip time, its decay, and its maximum. Chosen.
+/// Growth of the load delay after a probe, as a share of the round-trip time, its decay, and its maximum.
+/// Chosen.
 const GROWTH_OF_RTT: f64 = 0.1;
 const DECAY: f64 = 0.8;
 const MAX_LOAD_DELAY_SECONDS: f64 = 0.2;
@@ -105,7 +107,8 @@ impl LoadDelay {
 mod tests {
     use super::*;
 
-    /// Acknowledgments each millisecond, round-trip times of 50 ms, and bytes that depend on the window's factor.
+    /// Acknowledgments each millisecond, round-trip times of 50 ms, and bytes that depend on the window's
+    /// factor.
     fn probe(mut bytes: impl FnMut(f64) -> u64, invalid: bool, ms: u64) -> LoadDelay {
         let mut delay = LoadDelay::default();
         for now in 1..ms {

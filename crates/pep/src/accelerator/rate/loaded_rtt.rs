@@ -1,9 +1,10 @@
-//! Minimum round-trip time under load, for a radio that fades: the lowest RTT once the rate has been near the bandwidth
-//! for a while.
+//! Minimum round-trip time under load, for a radio that fades: the lowest RTT once the rate has been near the
+//! bandwidth for a while.
 //!
-//! A fade empties the path. Where delay grows with load, the RTTs right after a fade are those of an unloaded path and
-//! too short to size the window by. RTTs from a moment later on bound the loaded path's delay from above. The bound
-//! is tightened when the queue is empty: after a silence, and when `min_rtt` reduces the window for a probe.
+//! A fade empties the path. Where delay grows with load, the RTTs right after a fade are those of an unloaded
+//! path and too short to size the window by. RTTs from a moment later on bound the loaded path's delay from
+//! above. The bound is tightened when the queue is empty: after a silence, and when `min_rtt` reduces the
+//! window for a probe.
 
 use paceline_net::{Duration, Instant};
 
@@ -51,8 +52,8 @@ impl LoadedRtt {
     pub fn on_fade(&mut self, now: Instant) {
         self.loaded_since = now;
     }
-    /// The lowest RTT under load since the last measurement, when another one is due: after one interval if all RTTs
-    /// were far above the minimum, otherwise after three.
+    /// The lowest RTT under load since the last measurement, when another one is due: after one interval if
+    /// all RTTs were far above the minimum, otherwise after three.
     pub fn due(&self, now: Instant, min_rtt: Duration) -> Option<Duration> {
         let known = self.lowest < Duration::MAX && self.is_loaded(now, min_rtt);
         let interval = if self.lowest > min_rtt * 5 / 4 { INTERVAL } else { INTERVAL * 3 };

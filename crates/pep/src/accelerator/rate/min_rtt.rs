@@ -1,16 +1,17 @@
 //! Minimum round-trip time of the path to a device, and the probes that measure it anew.
 //!
-//! The minimum is valid for ten seconds. When it expires, or when every RTT of a second was far above it, the window is
-//! reduced below the bandwidth-delay product until the queue has drained, and the minimum is measured anew (as BBR's
-//! ProbeRTT does): so a path that became longer is told from a queue of the control's own.
+//! The minimum is valid for ten seconds. When it expires, or when every RTT of a second was far above it, the
+//! window is reduced below the bandwidth-delay product until the queue has drained, and the minimum is
+//! measured anew, as in BBR's ProbeRTT. This distinguishes a longer path from a queue that the control built.
 //!
-//! **Delay under load.** On some paths delay grows with the load, and the minimum of a quiet path is never seen on a busy
-//! one. When no RTT of a second was near the minimum, the window is reduced by a quarter of what the lowest of them
-//! stands for. A queue would become shorter; if the RTTs do not, they become the new minimum. Each probe that does find a
-//! queue doubles the time until the next.
+//! **Delay under load.** On some paths delay grows with the load, and the minimum of a quiet path is never
+//! seen on a busy one. When no RTT of a second was near the minimum, the window is reduced to three quarters
+//! of bandwidth times the lowest of them. A queue would become shorter; if the RTTs do not, they become the
+//! new minimum. Each probe that does find a queue doubles the time until the next.
 //!
-//! **On a radio that fades** only RTTs under load count (`loaded_rtt`), since a fade leaves the path without load. The fades
-//! empty the queue too, so the lowest RTT of a probe becomes the minimum without a comparison.
+//! **On a radio that fades** only RTTs under load count (`loaded_rtt`), since a fade leaves the path without
+//! load. The fades empty the queue too, so the lowest RTT of a probe becomes the minimum without a
+//! comparison.
 
 use crate::accelerator::rate::loaded_rtt::LoadedRtt;
 use crate::accelerator::rate::sample::AckSample;
@@ -27,19 +28,19 @@ const MAX_PROBE: Duration = Duration::from_secs(3);
 const INITIAL_RTT: Duration = Duration::from_millis(50);
 /// A queueing delay below this counts as none. Chosen: above the granularity of a radio's 1 ms TTI.
 const MIN_QUEUE_DELAY: Duration = Duration::from_millis(2);
-/// Bits of a packet of 1500 bytes, and the longest time that one is taken to need on the link. Chosen: the MTU of
-/// Ethernet, which most paths have.
+/// Bits of a packet of 1500 bytes, and the longest time that one is taken to need on the link. Chosen: the
+/// MTU of Ethernet, which most paths have.
 const PACKET_BITS: f64 = 12_000.0;
 const MAX_PACKET_TIME: Duration = Duration::from_millis(100);
-/// Window of a probe, as a share of the bandwidth-delay product, and the same on a radio that fades, whose fades empty
-/// the queue anyway. Chosen: the link is idle for the rest of the time.
+/// Window of a probe, as a share of the bandwidth-delay product, and the same on a radio that fades, whose
+/// fades empty the queue anyway. Chosen: the link is idle for the rest of the time.
 const PROBE_WINDOW_SHARE: f64 = 0.75;
 const FADING_PROBE_WINDOW_SHARE: f64 = 0.85;
 
 /// Question that a probe answers.
 #[derive(Clone, Copy, PartialEq, Debug)]
 enum Goal {
-    /// The new minimum, whatever the old one was.
+    /// The new minimum, regardless of the old one.
     Minimum,
     /// Whether RTTs of this length contain a queue.
     QueueIn(Duration),
@@ -86,8 +87,8 @@ impl MinRtt {
     pub fn on_bandwidth(&mut self, bandwidth: f64) {
         self.packet_time = Duration::from_secs_f64(PACKET_BITS / bandwidth.max(1.0)).min(MAX_PACKET_TIME);
     }
-    /// Whether an RTT contains no queue: the excess over the minimum is less than a packet's time, or than the RTT's own
-    /// variation.
+    /// Whether an RTT contains no queue: the excess over the minimum is less than a packet's time, or than
+    /// the RTT's own variation.
     pub fn is_without_queue(&self, rtt: Duration) -> bool {
         let min = self.rtt();
         rtt.saturating_sub(min) < MIN_QUEUE_DELAY.max(min / 16).max(self.packet_time)
@@ -132,9 +133,9 @@ impl MinRtt {
         }
         true
     }
-    /// Begins, continues and ends probes. `window`: bytes that may be in flight now. `slack`: delay above the minimum that
-    /// the control's own queue explains. `may_probe_queue`: a probe for a queue may begin. Returns by how many seconds
-    /// the minimum was raised to the delay under load.
+    /// Begins, continues and ends probes. `window`: bytes that may be in flight now. `slack`: delay above the
+    /// minimum that the control's own queue explains. `may_probe_queue`: a probe for a queue may begin.
+    /// Returns by how many seconds the minimum was raised to the delay under load.
     pub fn update(
         &mut self,
         now: Instant,
@@ -219,9 +220,9 @@ mod tests {
         AckSample { delivered: 100, rtt: Some(rtt), in_flight, fading, ..AckSample::default() }
     }
 
-    /// A second and a half on a path of 100 bytes per millisecond with a minimum RTT of 40 ms and a window of 8000 bytes
-    /// except in probes; `rtt_ms` gives the RTT by the window. Returns also how far the minimum rose, in seconds, and
-    /// the milliseconds with a reduced window.
+    /// A second and a half on a path of 100 bytes per millisecond with a minimum RTT of 40 ms and a window of
+    /// 8000 bytes except in probes; `rtt_ms` gives the RTT by the window. Returns also how far the minimum
+    /// rose, in seconds, and the milliseconds with a reduced window.
     fn run(rtt_ms: impl Fn(u64) -> u64) -> (MinRtt, f64, u64) {
         let mut min_rtt = MinRtt::default();
         min_rtt.on_handshake(Instant::ZERO, Duration::from_millis(40));

@@ -1,13 +1,13 @@
-//! Rate control towards one mobile device: how fast to send, and how many bytes may be in flight. One controller
-//! serves all connections of a device, because they share its radio.
+//! Rate control towards one mobile device: how fast to send, and how many bytes may be in flight. One
+//! controller serves all connections of a device, because they share its radio.
 //!
 //! Data moves one way. Each acknowledgment of a client becomes an `AckSample` (`sample`) and goes to
-//! `RateController::on_ack`; the sender then reads `rate` and `window`. Two controls exist: `paper`, as published, and
-//! `adaptive`, the default. `adaptive` feeds the sample to its estimators and combines their results:
-//! `delivery_rate` (capacity), `min_rtt` with `loaded_rtt` (propagation delay), `load_delay` (delay that grows with
-//! load and is no queue), `target_delay` with `in_order_stalls` (standing queue to keep), `short_buffer` and
-//! `buffer_high_water` (whether losses come from a full buffer). `fading` decides, beside the control, whether the
-//! packets that a silent radio leaves unanswered are lost or late.
+//! `RateController::on_ack`; the sender then reads `rate` and `window`. Two controls exist: `paper`, as
+//! published, and `adaptive`, the default. `adaptive` feeds the sample to its estimators and combines their
+//! results: `delivery_rate` (capacity), `min_rtt` with `loaded_rtt` (propagation delay), `load_delay` (delay
+//! that grows with load and is no queue), `target_delay` with `in_order_stalls` (standing queue to keep),
+//! `short_buffer` and `buffer_high_water` (whether losses come from a full buffer). `fading` decides, beside
+//! the control, whether the packets that a silent radio leaves unanswered are lost or late.
 
 pub(in crate::accelerator) mod adaptive;
 pub(in crate::accelerator) mod buffer_high_water;
@@ -42,16 +42,16 @@ impl Default for RateControl {
     }
 }
 
-/// Data sent past the client's advertised window is limited to this many bandwidth-delay products where the published
-/// control runs, which has no window of its own. Chosen: more only fills a deep buffer.
+/// Data sent past the client's advertised window is limited to this many bandwidth-delay products where the
+/// published control runs, which has no window of its own. Chosen: more only fills a deep buffer.
 const PAPER_OVERSHOOT_BDPS: u64 = 3;
-/// The same limit for the adaptive control on a radio that fades, in tenths of the bandwidth-delay product. Chosen: a
-/// queue past the client's window is dropped by the client when a fade ends, yet with no margin at all a client's
-/// window of one bandwidth-delay product would hide that the radio has become faster.
+/// The same limit for the adaptive control on a radio that fades, in tenths of the bandwidth-delay product.
+/// Chosen: a queue past the client's window is dropped by the client when a fade ends, yet with no margin at
+/// all a client's window of one bandwidth-delay product would hide that the radio has become faster.
 const FADING_OVERSHOOT_BDP_TENTHS: u64 = 11;
 
-/// The state of a device's rate control. It lies inside the device, not behind a pointer: with many devices each
-/// pointer costs one more cache miss per packet.
+/// The state of a device's rate control. The device contains it without a pointer: with many devices
+/// each pointer costs one more cache miss per packet.
 #[derive(Clone, Debug)]
 #[allow(clippy::large_enum_variant)]
 pub(in crate::accelerator) enum RateController {

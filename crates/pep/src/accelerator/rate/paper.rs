@@ -1,14 +1,14 @@
-//! The published rate control: K. Liu, J. Y. B. Lee, "Mobile Accelerator: A New Approach to Improve TCP Performance in
-//! Mobile Data Networks" (IWCMC 2011).
+//! The published rate control: K. Liu, J. Y. B. Lee, "Mobile Accelerator: A New Approach to Improve TCP
+//! Performance in Mobile Data Networks" (IWCMC 2011).
 //!
 //! - Each `k` ACKs give a bandwidth sample, `R_i = (ack[i+k] - ack[i]) / (t[i+k] - t[i])`, which is smoothed:
 //!   `R = (1 - lambda) R + lambda R_i`.
 //! - Each ACK with a round-trip time above `beta` sets `R_max = R`; one below `alpha` sets
 //!   `R_max = mu R_max + (1 - mu) R_cap`; in between the rate stays.
 //!
-//! Before the first sample `R_max` is `R_cap`. Only the buffer bounds the data in flight, and losses do not change the
-//! rate. Unlike the paper, whose experiments had one connection, one control serves all connections of a device, and
-//! SACKed bytes count as delivered.
+//! Before the first sample `R_max` is `R_cap`. Only the buffer bounds the data in flight, and losses do not
+//! change the rate. Unlike the paper, whose experiments had one connection, one control serves all
+//! connections of a device, and SACKed bytes count as delivered.
 
 use crate::accelerator::rate::sample::AckSample;
 use paceline_net::{Duration, Instant, Rate};

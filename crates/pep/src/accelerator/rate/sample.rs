@@ -1,4 +1,4 @@
-//! What the rate control and the fade detector learn from one acknowledgment of a client.
+//! Measurements from one acknowledgment of a client, for the rate control and the fade detector.
 
 use paceline_net::{Duration, Instant};
 

@@ -1,17 +1,18 @@
-//! Drop-tail buffers that are shorter than the target delay, found by trial: the queue is kept shorter for a few
-//! round trips, never below the bandwidth-delay product. If the losses stop, the queue stays short and grows slowly;
-//! if not, they have another cause, and losses are ignored for a while.
+//! Drop-tail buffers that are shorter than the target delay, found by trial: the queue is kept shorter for a
+//! few round trips, never below the bandwidth-delay product. If the losses stop, the queue stays short and
+//! grows slowly; if not, they have another cause, and losses are ignored for a while.
 //!
-//! Fewer losses than one segment in ten, or a single burst, start no trial: radios lose as much. A cap grows back within
-//! seconds, so that a mistake, or the buffer of a previous path, does not last.
+//! Fewer losses than one segment in ten, or a single burst, start no trial: radios lose as much. A cap grows
+//! back within seconds, so that a mistake, or the buffer of a previous path, does not last.
 //!
-//! A client without SACK reveals its losses late, those of several round trips at once. The cap is then set after the
-//! first lossy round trip and without a trial, which could not tell losses during it from those before.
+//! A client without SACK reveals its losses late, those of several round trips at once. The cap is then set
+//! after the first lossy round trip and without a trial, which could not tell losses during it from those
+//! before.
 
 use paceline_net::{Duration, Instant};
 
-/// Share of bytes lost in a round trip from which it is lossy, and the smallest number of lost bytes. Chosen: radios
-/// lose less, and two segments are no sample.
+/// Share of bytes lost in a round trip from which it is lossy, and the smallest number of lost bytes. Chosen:
+/// radios lose less, and two segments are no sample.
 const LOSSY_SHARE: f64 = 0.1;
 const MIN_LOST_BYTES: u64 = 3000;
 /// Consecutive lossy round trips that start a trial. Chosen: a single burst is no short buffer.
@@ -19,13 +20,14 @@ const LOSSY_ROUNDS: u8 = 3;
 /// Growth of the cap per second, as a share of it, or of this many seconds where it is shorter. Chosen.
 const CAP_GROWTH: f64 = 0.08;
 const MIN_GROWING_CAP_SECONDS: f64 = 0.015;
-/// Round trips of a trial, and how many of them at its beginning do not count. Chosen: the packets sent before the trial
-/// are acknowledged or found lost within these.
+/// Round trips of a trial, and how many of them at its beginning do not count. Chosen: the packets sent
+/// before the trial are acknowledged or found lost within these.
 const TRIAL_ROUNDS: u8 = 8;
 const UNCOUNTED_ROUNDS: u8 = 3;
 /// Queue in a trial, as a share of the queue that lost packets. Chosen.
 const CAP_SHARE: f64 = 0.6;
-/// Consecutive round trips with an almost empty queue after which the cap is removed: the path has changed. Chosen.
+/// Consecutive round trips with an almost empty queue after which the cap is removed: the path has changed.
+/// Chosen.
 const EMPTY_ROUNDS: u8 = 4;
 /// A bandwidth that has fallen by this factor removes the cap as well: the capped delay was no queue. Chosen.
 const BANDWIDTH_FALL: f64 = 2.0;

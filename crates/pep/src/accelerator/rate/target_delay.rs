@@ -1,35 +1,37 @@
-//! Target delay: length of the standing queue to keep, as a queueing delay. The radio sends from this queue until the
-//! first ACK shows that its capacity has risen.
+//! Target delay: length of the standing queue to keep, as a queueing delay. The radio sends from this queue
+//! until the first ACK shows that its capacity has risen.
 //!
-//! The target follows the link. A round-trip time within a packet's time of the minimum means that the queue was empty.
-//! The target grows while the queue is empty and shrinks slowly while it is not, so that few round trips find
-//! it empty: a steady link keeps a short queue, a bursty one a longer one. The queue also has to last through a radio's
-//! pauses, where it serves its stations in turns, and through in-order stalls of layer 2 (`in_order_stalls`).
+//! The target follows the link. A round-trip time within a packet's time of the minimum means that the queue
+//! was empty. The target grows while the queue is empty and shrinks slowly while it is not, so that few round
+//! trips find it empty: a steady link keeps a short queue, a bursty one a longer one. The queue also has to
+//! last through a radio's pauses, where it serves its stations in turns, and through in-order stalls of layer
+//! 2 (`in_order_stalls`).
 
 use crate::accelerator::rate::fading::MIN_SILENCE;
 use crate::accelerator::rate::in_order_stalls::InOrderStalls;
 use paceline_net::{Duration, Instant};
 use std::hint::black_box;
 
-/// Smallest number of bytes that the radio could have delivered in a pause. Chosen: a few segments of a slow radio are
-/// no pause.
+/// Smallest number of bytes that the radio could have delivered in a pause. Chosen: a few segments of a slow
+/// radio are no pause.
 const MIN_PAUSE_BYTES: f64 = 6_000.0;
 /// Longest pause that the queue is to bridge. Chosen: a longer one is an outage.
 pub(in crate::accelerator) const MAX_PAUSE: Duration = Duration::from_millis(200);
 /// Time in which a pause is forgotten. Chosen.
 const PAUSE_MEMORY_SECONDS: f64 = 1.0;
-/// Halves of a pause: shortest interval of a delivery-rate sample, since a shorter one would measure a single turn of
-/// the radio, and the least upper bound of the target, since a shorter queue would not last until the next turn. Chosen.
+/// Halves of a pause: shortest interval of a delivery-rate sample, since a shorter one would measure a single
+/// turn of the radio, and the least upper bound of the target, since a shorter queue would not last until the
+/// next turn. Chosen.
 const PAUSE_HALVES: u64 = 3;
-/// The target is at least this fraction of a pause. Chosen: where every round trip contains a pause, no RTT is near the
-/// minimum, the queue never seems empty, and the target would shrink to its minimum.
+/// The target is at least this fraction of a pause. Chosen: where every round trip contains a pause, no RTT
+/// is near the minimum, the queue never seems empty, and the target would shrink to its minimum.
 const PAUSE_FRACTION: u64 = 4;
 /// Quarters of an in-order stall: least target. Chosen: the queue lasts for the stall and a little more.
 const STALL_QUARTERS: u64 = 5;
 /// On a radio that fades, this share of the allowed share of empty round trips. Chosen.
 const FADING_SHARE: f64 = 0.4;
-/// Halves of the minimum RTT: least upper bound of the target. Chosen: a radio whose capacity changes within a round
-/// trip needs a queue of about that length.
+/// Halves of the minimum RTT: least upper bound of the target. Chosen: a radio whose capacity changes within
+/// a round trip needs a queue of about that length.
 const RTT_HALVES: u64 = 3;
 /// Relative growth of the target in a round trip that finds the queue empty throughout. Chosen.
 const GROWTH: f64 = 0.2;
@@ -43,7 +45,8 @@ pub(in crate::accelerator) struct AckGap {
     pub missed: f64,
     /// No fade, and enough was in flight: the radio paused.
     pub may_be_pause: bool,
-    /// The client uses SACK. Without it, a repaired hole releases many bytes at once, as an in-order stall does.
+    /// The client uses SACK. Without it, a repaired hole releases many bytes at once, as an in-order stall
+    /// does.
     pub with_sack: bool,
 }
 
@@ -64,7 +67,8 @@ pub(in crate::accelerator) struct TargetDelay {
 }
 
 impl TargetDelay {
-    /// A target between `min` and `max`. `empty_queue_share`: share of round trips that may find the queue empty.
+    /// A target between `min` and `max`. `empty_queue_share`: share of round trips that may find the queue
+    /// empty.
     pub fn new(min: Duration, max: Duration, empty_queue_share: f64) -> Self {
         let min = min.max(Duration::from_millis(1));
         let max = max.max(min);
@@ -107,8 +111,9 @@ impl TargetDelay {
     /// An RTT sample that shows whether the queue is empty.
     pub fn on_sample(&mut self, now: Instant, empty: bool, min_rtt: Duration, fading: bool) {
         let share = now.since(self.sampled_at).min(min_rtt).as_secs_f64() / min_rtt.as_secs_f64().max(1e-4);
-        // The time since the last sample counts by the state at that sample: a radio that serves in turns finds the queue
-        // empty at the end of a turn, and the bytes that it could have sent after that are not seen.
+        // The time since the last sample counts by the state at that sample: a radio that serves in turns
+        // finds the queue empty at the end of a turn, and the bytes that it could have sent after that are
+        // not seen.
         let allowed = self.empty_queue_share * if fading { FADING_SHARE } else { 1.0 };
         let step = if std::mem::replace(&mut self.was_empty, empty) { share } else { -allowed * share };
         let stall = self.stalls.longest() * STALL_QUARTERS / 4;

@@ -1,7 +1,7 @@
 #!/bin/sh
-# Fuzzes one target for some time, on the stable toolchain: fuzz/run.sh TARGET SECONDS [libFuzzer options]
-# Targets: accelerator, ack_filter, tcp_operations, tcp_segments, wire. The corpus stays in fuzz/corpus/TARGET, failing inputs in
-# fuzz/artifacts/TARGET.
+# Fuzzes one target with the stable toolchain: fuzz/run.sh TARGET SECONDS [libFuzzer options]
+# Targets: accelerator, ack_filter, tcp_operations, tcp_segments, wire. The corpus stays in
+# fuzz/corpus/TARGET, failing inputs in fuzz/artifacts/TARGET.
 set -eu
 usage="usage: $0 TARGET SECONDS [libFuzzer options], TARGET one of: accelerator ack_filter tcp_operations tcp_segments wire"
 target=${1:?$usage}
@@ -10,8 +10,8 @@ shift 2
 case $target in accelerator | ack_filter | tcp_operations | tcp_segments | wire) ;; *) echo "$usage" >&2; exit 2 ;; esac
 cd "$(dirname "$0")"
 
-# Coverage by edges with trace of compares; without AddressSanitizer, which stable does not have: there is no unsafe
-# code here. `--target` keeps the flags away from build scripts.
+# Edge coverage and traced comparisons. AddressSanitizer is not in the stable toolchain; the fuzzed crates have no
+# unsafe code. With `--target`, build scripts are compiled without these flags.
 RUSTFLAGS="-Cpasses=sancov-module -Cllvm-args=-sanitizer-coverage-level=4 \
 -Cllvm-args=-sanitizer-coverage-inline-8bit-counters -Cllvm-args=-sanitizer-coverage-pc-table \
 -Cllvm-args=-sanitizer-coverage-trace-compares --cfg fuzzing -Ccodegen-units=1"

@@ -1,6 +1,6 @@
 #!/bin/sh
-# Ten stations in a cell whose uplink is short: five schemes simulated; then, where allowed, this host's own TCP
-# downloads by curl through the same cell in real time, without and with the filter.
+# Ten stations in a cell whose uplink is short: five schemes simulated; then, where allowed, this host's own
+# TCP downloads by curl through the same cell in real time, without and with the filter.
 set -eu
 cd "$(dirname "$0")/.."
 paceline=target/release/paceline

@@ -1,8 +1,8 @@
 #!/bin/sh
-# One station downloads by curl from a server behind a bridge, through the emulated radio: over the bridge alone, then
-# with `paceline gateway` between the bridge's ports. The server's TCP is this host's CUBIC. As root:
-#   scripts/demo_gateway.sh [SCENARIO [SECONDS]]...
-# Server, bridge and radio stand in namespaces that are gone with this script.
+# One station downloads by curl from a server behind a bridge, through the emulated radio: over the bridge
+# alone, then with `paceline gateway` between the bridge's ports. The server's TCP is this host's CUBIC. As
+# root: scripts/demo_gateway.sh [SCENARIO [SECONDS]]... Server, bridge and radio stand in namespaces that are
+# gone with this script.
 set -eu
 cd "$(dirname "$0")/.."
 if [ "${PACELINE_APART:-}" != yes ]; then

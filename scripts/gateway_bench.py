@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
-"""CPU seconds per gigabyte of what can stand between a client and a server: the kernel alone, `paceline gateway`,
-HAProxy and PEPsal, on the same three network namespaces, one after another in each round.
+"""CPU seconds per gigabyte of middleboxes between a client and a server: the kernel alone, `paceline gateway`, HAProxy and
+PEPsal, in the same three network namespaces, one after the other in each round.
 
     scripts/gateway_bench.py [--paceline PATH] [--pepsal PATH] [--rounds N] [--gigabytes N] [--hosts-tso]
                              [--control NAME]
 
-Client and server are iperf3, packets between hosts are 1514 bytes long, and the box merges and splits them (GRO, TSO).
-CPU time is the machine's, all of it (/proc/stat): client, server, box and what the kernel does in interrupts. Nothing
-else may run meanwhile. What is not installed is left out and said so. Needs root.
+Client and server are iperf3. Packets between hosts are 1514 bytes long, and the middlebox merges and splits them (GRO,
+TSO). CPU time is that of the whole machine (/proc/stat): client, server, middlebox and interrupts; nothing else may run
+meanwhile. Programs that are not installed are left out with a message. Needs root.
 """
 
 import argparse
@@ -21,88 +21,89 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from gateway_town import Town
+from gateway_network import Network
 
-BUSY = (0, 2, 5, 6)  # user, system, irq, softirq in /proc/stat; what is nice is none of ours
+# Columns user, system, irq and softirq of /proc/stat (man 5 proc). The measured programs have no nice level.
+BUSY_COLUMNS = (0, 2, 5, 6)
 
 
 def busy_seconds() -> float:
-    """What all processors have worked, in seconds."""
+    """CPU time of all processors since boot, in seconds."""
     ticks = Path("/proc/stat").read_text().splitlines()[0].split()[1:]
-    return sum(int(ticks[i]) for i in BUSY) / os.sysconf("SC_CLK_TCK")
+    return sum(int(ticks[i]) for i in BUSY_COLUMNS) / os.sysconf("SC_CLK_TCK")
 
 
-def nothing(_: Town, __: Path) -> None:
-    """The kernel alone."""
+def kernel_alone(_: Network, __: Path) -> None:
+    """Starts no program."""
 
 
-def haproxy(town: Town, folder: Path) -> None:
+def haproxy(network: Network, folder: Path) -> None:
     config = folder / "haproxy.cfg"
     config.write_text(
         "global\n  nbthread 1\ndefaults\n  mode tcp\n  timeout connect 5s\n  timeout client 60s\n"
         "  timeout server 60s\n  option splice-auto\nlisten all\n  bind 10.77.1.1:5201\n  server s 10.77.2.2:5201\n"
     )
-    town.start(town.box, "haproxy", "-db", "-f", str(config))
+    network.start(network.middlebox, "haproxy", "-db", "-f", str(config))
 
 
-def pepsal(path: str) -> Callable[[Town, Path], None]:
-    def start(town: Town, _: Path) -> None:
-        town.inside(town.box, "ip", "rule", "add", "fwmark", "1", "lookup", "100")
-        town.inside(town.box, "ip", "route", "add", "local", "0.0.0.0/0", "dev", "lo", "table", "100")
-        town.inside(
-            town.box, "iptables", "-t", "mangle", "-A", "PREROUTING", "-i", "mobile", "-p", "tcp",
+def pepsal(path: str) -> Callable[[Network, Path], None]:
+    def start(network: Network, _: Path) -> None:
+        network.run_in(network.middlebox, "ip", "rule", "add", "fwmark", "1", "lookup", "100")
+        network.run_in(network.middlebox, "ip", "route", "add", "local", "0.0.0.0/0", "dev", "lo", "table", "100")
+        network.run_in(
+            network.middlebox, "iptables", "-t", "mangle", "-A", "PREROUTING", "-i", "mobile", "-p", "tcp",
             "-j", "TPROXY", "--on-port", "5000", "--tproxy-mark", "1",
         )  # fmt: skip
-        # What the servers answer is addressed to the client, and is the box's all the same.
-        town.inside(
-            town.box, "iptables", "-t", "mangle", "-A", "PREROUTING", "-i", "wired", "-p", "tcp",
+        # Packets from the server to a socket of PEPsal have the client's address; they are delivered to the socket.
+        network.run_in(
+            network.middlebox, "iptables", "-t", "mangle", "-A", "PREROUTING", "-i", "wired", "-p", "tcp",
             "-m", "socket", "--transparent", "-j", "MARK", "--set-mark", "1",
         )  # fmt: skip
-        town.start(town.box, "sh", "-c", f"ulimit -n 65536; exec {path} -f -p 5000")
+        network.start(network.middlebox, "sh", "-c", f"ulimit -n 65536; exec {path} -f -p 5000")
 
     return start
 
 
-def gateway(path: str, settings: str) -> Callable[[Town, Path], None]:
-    def start(town: Town, folder: Path) -> None:
+def gateway(path: str, settings: str) -> Callable[[Network, Path], None]:
+    def start(network: Network, folder: Path) -> None:
         config = folder / "gateway.toml"
         config.write_text(settings)
-        town.start(town.box, path, "gateway", str(config))
+        network.start(network.middlebox, path, "gateway", str(config))
 
     return start
 
 
 def measure(
-    name: str, routed: bool, prepare: Callable[[Town, Path], None], options: argparse.Namespace
+    name: str, routed: bool, prepare: Callable[[Network, Path], None], options: argparse.Namespace
 ) -> tuple[float, float] | None:
-    """CPU seconds per gigabyte, and gigabits per second; none of a transfer that does not come to its end."""
+    """CPU seconds per gigabyte, and Gb/s; none if the transfer failed."""
     addresses = ("10.77.1.2/24", "10.77.2.2/24") if routed else ("10.77.1.2/16", "10.77.2.2/16")
-    town = Town(*addresses, routed=routed)
+    network = Network(*addresses, routed=routed)
     try:
         if not options.hosts_tso:
-            for host in (town.client, town.server):
-                town.inside(host, "ethtool", "-K", "eth0", "tso", "off", "gso", "off")
+            for host in (network.client, network.server):
+                network.run_in(host, "ethtool", "-K", "eth0", "tso", "off", "gso", "off")
         if options.control:
-            for host in (town.client, town.box, town.server):
-                town.inside(host, "sysctl", "-qw", f"net.ipv4.tcp_congestion_control={options.control}")
+            for host in (network.client, network.middlebox, network.server):
+                network.run_in(host, "sysctl", "-qw", f"net.ipv4.tcp_congestion_control={options.control}")
         with tempfile.TemporaryDirectory() as folder:
-            prepare(town, Path(folder))
-            town.start(town.server, "iperf3", "-s")
+            prepare(network, Path(folder))
+            network.start(network.server, "iperf3", "-s")
             time.sleep(2)
             target = "10.77.1.1" if name == "haproxy" else "10.77.2.2"
             client = ["iperf3", "-c", target, "-R", "-J", "-P", str(options.streams), "-n"]
-            town.inside(town.client, *client, "20M")  # learn addresses, warm up
+            network.run_in(network.client, *client, "20M")  # resolve addresses, warm up
             before, started = busy_seconds(), time.monotonic()
-            out = town.inside(town.client, *client, f"{options.gigabytes * 1000 // options.streams}M")
-            spent, took = busy_seconds() - before, time.monotonic() - started
-            said = json.loads(out)
-            if "error" in said:
-                print(f"{name}: no figure, since iperf3 says: {said['error']}", file=sys.stderr)
+            out = network.run_in(network.client, *client, f"{options.gigabytes * 1000 // options.streams}M")
+            cpu_s, took_s = busy_seconds() - before, time.monotonic() - started
+            report = json.loads(out)
+            if "error" in report:
+                print(f"{name}: no figure; iperf3: {report['error']}", file=sys.stderr)
                 return None
-            moved = said["end"]["sum_received"]["bytes"] / 1e9
-            return spent / moved, moved * 8 / took
+            gigabytes = report["end"]["sum_received"]["bytes"] / 1e9
+            return cpu_s / gigabytes, gigabytes * 8 / took_s
     finally:
-        town.close()
+        network.close()
 
 
 def main() -> None:
@@ -120,31 +121,31 @@ def main() -> None:
     if os.geteuid() != 0:
         sys.exit("needs root: network namespaces, bridges and packet sockets")
     settings = options.config.read_text() if options.config else 'server = "wired"\nmobile = "mobile"\n'
-    boxes: list[tuple[str, bool, Callable[[Town, Path], None]]] = [
-        ("kernel routing", True, nothing),
-        ("kernel bridge", False, nothing),
+    middleboxes: list[tuple[str, bool, Callable[[Network, Path], None]]] = [
+        ("kernel routing", True, kernel_alone),
+        ("kernel bridge", False, kernel_alone),
         ("gateway", False, gateway(os.path.abspath(options.paceline), settings)),
     ]
     if shutil.which("haproxy"):
-        boxes.append(("haproxy", True, haproxy))
+        middleboxes.append(("haproxy", True, haproxy))
     if options.pepsal:
-        boxes.append(("pepsal", True, pepsal(options.pepsal)))
+        middleboxes.append(("pepsal", True, pepsal(options.pepsal)))
     for name in ("haproxy", "pepsal"):
-        if name not in [box[0] for box in boxes]:
+        if name not in [middlebox[0] for middlebox in middleboxes]:
             print(f"left out: {name} is not installed", file=sys.stderr)
     if options.only:
-        boxes = [box for box in boxes if box[0] in options.only.split(",")]
-    figures: dict[str, list[tuple[float, float]]] = {name: [] for name, _, _ in boxes}
-    for turn in range(options.rounds):
-        for name, routed, prepare in boxes:
-            print(f"round {turn + 1}: {name}", file=sys.stderr)
+        middleboxes = [middlebox for middlebox in middleboxes if middlebox[0] in options.only.split(",")]
+    figures: dict[str, list[tuple[float, float]]] = {name: [] for name, _, _ in middleboxes}
+    for number in range(options.rounds):
+        for name, routed, prepare in middleboxes:
+            print(f"round {number + 1}: {name}", file=sys.stderr)
             if figure := measure(name, routed, prepare, options):
                 figures[name].append(figure)
     figures = {name: values for name, values in figures.items() if values}
-    if boxes[0][0] not in figures:
-        sys.exit(f"{boxes[0][0]}: no figures, to which the others are compared")
-    base = statistics.median(cost for cost, _ in figures[boxes[0][0]])
-    print(f"{'':16} {'CPU s/GB':>9} {'to first':>9} {'Gb/s':>7}")
+    if middleboxes[0][0] not in figures:
+        sys.exit(f"{middleboxes[0][0]}: no figures to compare the others with")
+    base = statistics.median(cost for cost, _ in figures[middleboxes[0][0]])
+    print(f"{'':16} {'CPU s/GB':>9} {'relative':>9} {'Gb/s':>7}")
     for name, values in figures.items():
         cost = statistics.median(cost for cost, _ in values)
         rate = statistics.median(rate for _, rate in values)

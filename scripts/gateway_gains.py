@@ -1,16 +1,19 @@
 #!/usr/bin/env python3
-"""What `paceline gateway` gains live beside what the simulator says that it does: this host's TCP, curl and Python's
-web server, through the emulated radio, over a bridge alone and with the gateway between its ports.
+"""The gain of `paceline gateway`, live and simulated. Live: this host's TCP, curl and Python's web server through the
+emulated radio, over a bridge alone and with the gateway between the bridge's ports.
 
     scripts/gateway_gains.py [--paceline PATH] [--seconds N] [--scenario NAME]... [--control NAME]...
 
-For each link and the servers' congestion control: goodput of a download that lasts, and the time of files. The
-simulator runs the same scenario with receivers as Linux has them and with the same seeds, so through the same fades; a
-file's simulated time is the mean of several starts. The last column says whether both gains are within 10% of each
-other, and if not, whether by more than chance: three standard errors of the mean over the seeds. A file of a megabyte
-over `single-station` takes CUBIC one of two times: its round trips there come in steps of 4 ms, as the cell grants, and
-HyStart ends slow start when one is more than 4 ms above the shortest (24.00 ms of 19.99), so that live microseconds
-decide, and in the simulator, where both are exact, none does. Needs root; its network is of its own namespaces.
+For each link and each congestion control of the servers: goodput of a long download, and the duration of downloads of
+files. The simulator runs the same scenario with Linux's receiver settings and the same seeds, hence the same fading; a
+file's simulated duration is the mean over several start times. The last column is "yes" if the live gain is within 10% of
+the simulated one, and "within chance" if the difference is within three standard errors of the mean over the seeds.
+
+A file of 1 MiB over `single-station` takes one of two durations with CUBIC. Round trips there come in steps of 4 ms, the
+interval of grants, and HyStart ends slow start when a round trip is more than 4 ms above the shortest (24.00 ms above
+19.99 ms): microseconds decide live, and the exact times of the simulator never exceed the limit.
+
+Needs root; the network consists of namespaces of its own.
 """
 
 import argparse
@@ -23,8 +26,9 @@ import tempfile
 import time
 from pathlib import Path
 
-from gateway_town import Town, run
+from gateway_network import Network, run
 
+# Settings of the simulated endpoints that follow Linux's defaults.
 LINUX = [
     "tcp.profile=linux",
     "tcp.segment_size=1448 B",
@@ -37,26 +41,28 @@ LINUX = [
     "tcp.delayed_ack_adaptive=true",
     "tcp.quick_acks=16",
 ]
-# Each link with the delay of its core.
+# Scenario of each link, with the delay of its core.
 LINKS = {"single-station": "1 ms", "accelerator-3g": "1 ms", "accelerator-lte": "1 ms", "accelerator-trace": "5 ms"}
 FILES = {"64 KiB": 65_536, "1 MiB": 1_048_576, "5 MiB": 5_242_880}
+# Name of the long download.
 LASTING = "large"
 PATHS = ("direct", "accelerator")
-# The gateway is at the servers, a pair of virtual devices away, and the emulator has the core between it and the radio.
+# The simulated hop between servers and gateway, live a pair of virtual devices. The core is between gateway and radio.
 NEAR = '{ rate = "10 Gb/s", delay = "100 us" }'
 PLACE = "core.path_after=1"
-# What curl sends first: on the cell's uplink it waits for a grant of its own.
+# Size of curl's request, which waits for a grant in the cell's uplink.
 REQUEST = "station.request=90 B"
-# Milliseconds after which the simulated file is asked for: curl begins at any time of the cell's 10 ms between requests
-# for a grant and of HARQ's 8 ms, and a small file's time has steps of these.
-STARTS = [5 * step for step in range(8)]
-# How far a live gain may be from the simulated one.
-WITHIN = 0.1
+# Start times in ms of the simulated downloads of files. The duration of a small file depends on the phase of the SR
+# period, 10 ms, and of the HARQ RTT, 8 ms; live, curl starts at any phase. Chosen: eight starts in 40 ms, their least
+# common multiple.
+STARTS_MS = [5 * step for step in range(8)]
+# Relative difference of live and simulated gain that counts as equal. Chosen: 10%.
+TOLERANCE = 0.1
 SERVER = "http://198.51.100.2:8000"
 
 
 def core(scenario: str, *near: str) -> str:
-    """The setting of the core's hops."""
+    """The setting of the core's hops: those of `near`, then the link's core."""
     hops = [*near, f'{{ rate = "1 Gb/s", delay = "{LINKS[scenario]}" }}']
     return f"core.hops=[{', '.join(hops)}]"
 
@@ -65,46 +71,47 @@ def sets(settings: list[str]) -> list[str]:
     return [word for setting in settings for word in ("--set", setting)]
 
 
-Runs = list[float]  # by seed
+# One figure for each seed.
+Runs = list[float]
 
 
 class Live:
-    """Server, box and radio; the radio's namespace routes between the box and the emulated stations."""
+    """Server, middlebox and radio; the namespace of the radio routes between the middlebox and the emulated stations."""
 
     def __init__(self, paceline: str, control: str, folder: Path) -> None:
         self.paceline, self.folder = paceline, folder
-        self.town = Town("198.51.100.1/24", "198.51.100.2/24")
-        self.town.inside(self.town.client, "sysctl", "-qw", "net.ipv4.ip_forward=1")
+        self.network = Network("198.51.100.1/24", "198.51.100.2/24")
+        self.network.run_in(self.network.client, "sysctl", "-qw", "net.ipv4.ip_forward=1")
         route = ["route", "add", "198.18.0.0/15", "via", "198.51.100.1", "congctl", control]
-        run("ip", "-n", self.town.server, *route)
-        self.town.start(self.town.server, "python3", "-m", "http.server", "--directory", str(folder), "8000")
+        run("ip", "-n", self.network.server, *route)
+        self.network.start(self.network.server, "python3", "-m", "http.server", "--directory", str(folder), "8000")
         (folder / "gateway.toml").write_text('server = "wired"\nmobile = "mobile"\n')
         time.sleep(1)
 
     def accelerate(self) -> None:
         """Starts the gateway."""
-        self.town.start(self.town.box, self.paceline, "gateway", str(self.folder / "gateway.toml"))
+        self.network.start(self.network.middlebox, self.paceline, "gateway", str(self.folder / "gateway.toml"))
         time.sleep(1)
 
     def curl(self, scenario: str, seed: int, name: str, seconds: int) -> tuple[float, float]:
-        """Bytes per second and seconds of a download through the radio, which ends at the latest in `seconds`."""
+        """Rate in B/s and duration in s of a download through the radio; it is stopped after `seconds`."""
         out = self.folder / "curl"
         curl = f"curl -s --max-time {seconds} -o /dev/null -w '%{{speed_download}} %{{time_total}}' {SERVER}/{name}"
         command = f"{curl} >{out} || test $? = 28"
         emulate = ["emulate", scenario, *sets([core(scenario), f"run.seed={seed}", "core.path=direct"])]
-        self.town.inside(self.town.client, self.paceline, *emulate, "--", "sh", "-c", command)
+        self.network.run_in(self.network.client, self.paceline, *emulate, "--", "sh", "-c", command)
         speed, took = out.read_text().split()
         return float(speed), float(took)
 
 
 def simulated(options: argparse.Namespace, scenario: str, control: str, path: str, size: str, folder: Path) -> Runs:
-    """Mb/s of downloads that last, or seconds of a file."""
+    """Goodput in Mb/s of the long download, or duration in s of a file, by seed."""
     out = folder / "simulated"
     settings = [core(scenario, NEAR), PLACE, *LINUX, f"tcp.congestion_control={control}", f"core.path={path}"]
     settings += ["run.warmup=0 s", f"run.duration={options.seconds} s", "station.start_spread=0 s", REQUEST]
     settings.append("accelerator.profile=adaptive")
     by_start = []
-    for start in [0] if size == LASTING else STARTS:
+    for start in [0] if size == LASTING else STARTS_MS:
         more = [] if size == LASTING else [f"station.file={size}", f"station.start={start} ms"]
         run("rm", "-rf", str(out))
         run(options.paceline, "run", scenario, "--seeds", str(options.seeds), *sets(settings + more), "--out", str(out))
@@ -118,40 +125,40 @@ def simulated(options: argparse.Namespace, scenario: str, control: str, path: st
 
 
 def live_runs(options: argparse.Namespace, scenario: str, control: str, folder: Path) -> dict[tuple[str, str], Runs]:
-    """By path and size."""
+    """Live figures by path and size."""
     live: dict[tuple[str, str], Runs] = {}
-    town = Live(options.paceline, control, folder)
+    setup = Live(options.paceline, control, folder)
     seeds = range(1, options.seeds + 1)
     try:
         for path in PATHS:
             if path == "accelerator":
-                town.accelerate()
-            rates = [town.curl(scenario, seed, LASTING, options.seconds)[0] * 8e-6 for seed in seeds]
+                setup.accelerate()
+            rates = [setup.curl(scenario, seed, LASTING, options.seconds)[0] * 8e-6 for seed in seeds]
             live[path, LASTING] = rates
             for size in FILES:
                 name = size.replace(" ", "")
-                live[path, size] = [town.curl(scenario, seed, name, options.seconds)[1] for seed in seeds]
+                live[path, size] = [setup.curl(scenario, seed, name, options.seconds)[1] for seed in seeds]
     finally:
-        town.town.close()
+        setup.network.close()
     return live
 
 
 def compare(options: argparse.Namespace, scenario: str, control: str, folder: Path) -> None:
-    """Prints one link's lines."""
+    """Prints the lines of one link and congestion control."""
     live = live_runs(options, scenario, control, folder)
     for size in (LASTING, *FILES):
         by_path = [(live[path, size], simulated(options, scenario, control, path, size, folder)) for path in PATHS]
         if options.each:
-            for path, (ours, theirs) in zip(PATHS, by_path, strict=True):
-                print(f"{path} {size}: live {ours}, simulated {theirs}", file=sys.stderr)
+            for path, (live_figures, model_figures) in zip(PATHS, by_path, strict=True):
+                print(f"{path} {size}: live {live_figures}, simulated {model_figures}", file=sys.stderr)
         cells = [statistics.mean(runs) for both in by_path for runs in both]
         gains = [cells[2] / cells[0], cells[3] / cells[1]]
-        # The channel of a seed is the same on either side: what differs is the rest.
+        # Ratios by seed, since both sides have the same fading with the same seed.
         (direct, model), (gateway, model_gateway) = by_path
         ratios = [(b / a) / (d / c) for a, b, c, d in zip(direct, gateway, model, model_gateway, strict=True)]
         chance = 3 * statistics.stdev(ratios) / len(ratios) ** 0.5
         difference = gains[0] / gains[1] - 1
-        verdict = "yes" if abs(difference) <= WITHIN else "within chance" if abs(difference) <= chance else "no"
+        verdict = "yes" if abs(difference) <= TOLERANCE else "within chance" if abs(difference) <= chance else "no"
         what, unit = ("goodput", "Mb/s") if size == LASTING else (size, "s")
         print(
             f"{scenario:18} {control:6} {what:8} {unit:5} {cells[0]:8.2f} {cells[1]:8.2f} {cells[2]:8.2f}"
@@ -163,14 +170,14 @@ def compare(options: argparse.Namespace, scenario: str, control: str, folder: Pa
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--paceline", default="target/release/paceline", metavar="PATH")
-    parser.add_argument("--seconds", type=int, default=20, help="of a download that lasts (20)")
+    parser.add_argument("--seconds", type=int, default=20, help="duration of the long download (20)")
     parser.add_argument("--seeds", type=int, default=3, help="runs of each kind, two at least (3)")
-    parser.add_argument("--each", action="store_true", help="tell every run, on stderr")
+    parser.add_argument("--each", action="store_true", help="print every run to stderr")
     parser.add_argument("--scenario", action="append", choices=LINKS)
     parser.add_argument("--control", action="append", choices=["cubic", "bbr", "reno"])
     options = parser.parse_args()
     if options.seeds < 2:
-        parser.error(f"--seeds {options.seeds}: two at least, or nothing tells how far runs lie apart")
+        parser.error(f"--seeds {options.seeds}: at least two, to estimate the standard error")
     if os.geteuid() != 0:
         sys.exit("needs root: network namespaces, bridges and packet sockets")
     options.paceline = os.path.abspath(options.paceline)

@@ -1,4 +1,4 @@
-//! Puts the commit into the binary, so that every result says what made it.
+//! Sets `PACELINE_COMMIT` to the commit of the sources; it is part of every result.
 
 use std::process::Command;
 

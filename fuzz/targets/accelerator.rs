@@ -1,5 +1,5 @@
-//! The accelerator between a server and a client under arbitrary operations of both sides, beside the model that the swarm
-//! tests use.
+//! The accelerator between a server and a client under arbitrary operations of both sides, beside the model
+//! that the swarm tests use.
 #![no_main]
 
 #[path = "../../crates/pep/tests/model/mod.rs"]

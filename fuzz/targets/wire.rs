@@ -1,6 +1,6 @@
-//! The packet parser under arbitrary bytes: it never panics, what it says agrees with the length of the bytes, and
-//! a TCP packet without anything special gives the same headers again when it is written and read. Cut as a super-packet,
-//! its parts have its payload.
+//! The packet parser under arbitrary bytes: the parser never panics, and lengths agree with the bytes. A TCP
+//! packet without unknown options has the same headers after it is written and parsed again. The segments of
+//! a super-packet have its payload.
 #![no_main]
 
 use paceline_net::split::split;
@@ -8,7 +8,7 @@ use paceline_net::{Checksum, Packet, Payload, Transport, wire};
 
 libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
     let Ok(packet) = wire::parse(bytes) else { return };
-    // Behind the datagram there may be padding of the link.
+    // The link may have padded the datagram.
     let len = packet.len as usize;
     assert!(len <= bytes.len(), "a datagram of {len} bytes in {}", bytes.len());
     assert!(packet.len >= packet.ip.plain_len());
@@ -23,39 +23,39 @@ libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
     if packet.ip.special || tcp.options.other.any() {
         return;
     }
-    assert!(packet.len - tcp.payload_len - headers <= 40, "what is left are options");
+    assert!(packet.len - tcp.payload_len - headers <= 40, "more than 40 bytes of options");
 
-    // As a simulated packet it has the options in the usual layout, so its length may change.
+    // A simulated packet is written with the usual layout of options, so that its length may change.
     let len = headers + tcp.options.wire_len() + tcp.payload_len;
     if tcp.options.wire_len() > 40 {
-        return; // packed without padding on the wire, which the usual layout has no room for
+        return; // options without padding, which do not fit in the usual layout
     }
     let mut simulated = packet.clone();
     (simulated.payload, simulated.len) = (Payload::Virtual(tcp.payload_len), len);
     let written = wire::emit(&simulated);
     assert_eq!(written.len(), len as usize);
-    let read = wire::parse(&written).expect("what was written can be read");
+    let read = wire::parse(&written).expect("an emitted packet can be parsed");
     assert_eq!(read.ip, packet.ip);
     assert_eq!(read.transport, packet.transport);
     assert_eq!(read.len, len);
 });
 
 fn check_split(packet: &Packet) {
-    let mut whole = packet.clone();
-    whole.offload.checksum = Checksum::Partial;
-    whole.offload.segment = 1 + packet.len as u16 % 97;
+    let mut super_packet = packet.clone();
+    super_packet.offload.checksum = Checksum::Partial;
+    super_packet.offload.segment = 1 + packet.len as u16 % 97;
     let payload = |packet: &Packet| match (&packet.transport, &packet.payload) {
         (Transport::Tcp(tcp), Payload::Datagram(bytes)) => {
             bytes[bytes.len() - tcp.payload_len as usize..].to_vec()
         }
         _ => Vec::new(),
     };
-    let wanted = payload(&whole);
-    let parts = split(whole);
+    let expected = payload(&super_packet);
+    let parts = split(super_packet);
     for part in parts.iter().filter(|_| parts.len() > 1) {
         let Payload::Datagram(bytes) = &part.payload else { continue };
-        let read = wire::parse(bytes).expect("a part can be read");
+        let read = wire::parse(bytes).expect("a segment can be parsed");
         assert_eq!((read.ip, &read.transport, read.len), (part.ip, &part.transport, part.len));
     }
-    assert_eq!(parts.iter().flat_map(payload).collect::<Vec<_>>(), wanted);
+    assert_eq!(parts.iter().flat_map(payload).collect::<Vec<_>>(), expected);
 }

@@ -1,26 +1,26 @@
-//! How a command ends badly: bad input (2) or failed work (1).
+//! Errors of a command, by exit code: bad input (2) and failures (1).
 
 use crate::output;
 use std::process::ExitCode;
 
-/// Why a command did not do its work.
+/// The error of a command.
 #[derive(Debug)]
 pub enum Failure {
-    /// The user must change something.
+    /// Bad usage or input: the user has to change it. Exit code 2.
     Input(anyhow::Error),
-    /// The work failed.
+    /// Any other failure. Exit code 1.
     Failed(anyhow::Error),
 }
 
-/// The end of a command.
+/// Result of a command; the exit code if it succeeded.
 pub type Outcome<T = ExitCode> = Result<T, Failure>;
 
 impl Failure {
-    /// Bad input, said in a message.
+    /// Bad input, with a message.
     pub fn input(message: impl Into<String>) -> Self {
         Self::Input(anyhow::Error::msg(message.into()))
     }
-    /// Prints the message and gives the exit code.
+    /// Prints the message to stderr; gives the exit code.
     pub fn report(self) -> ExitCode {
         let (error, code) = match self {
             Self::Input(error) => (error, 2),

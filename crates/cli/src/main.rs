@@ -1,5 +1,5 @@
-//! The command `paceline`. Data go to stdout, progress and messages to stderr. Exit codes: 0 done, 1 failed, 2 bad
-//! usage or input.
+//! The command `paceline`. Data go to stdout, progress and messages to stderr. Exit codes: 0 success, 1
+//! failure, 2 bad usage or input.
 #![forbid(unsafe_code)]
 
 mod commands;
@@ -16,12 +16,12 @@ mod table;
 use clap::{Parser, Subcommand};
 use std::process::ExitCode;
 
-/// The system's own takes twice the time for a packet where a hundred thousand connections hold some: what is freed it
-/// joins with its neighbours, which are in no cache.
+/// The allocator of the C library takes twice the time for a packet when a hundred thousand connections have
+/// packets in memory: it merges a freed block with its neighbours, which are in no cache.
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
-/// TCP over LTE: simulate it, run real programs through it, and see what an ACK filter does.
+/// TCP over LTE: simulate it, run real programs through it, and measure the effect of an ACK filter.
 #[derive(Parser)]
 #[command(name = "paceline", version = concat!(env!("CARGO_PKG_VERSION"), " (", env!("PACELINE_COMMIT"), ")"), propagate_version = true)]
 struct Cli {
@@ -41,7 +41,7 @@ enum Command {
     Top(commands::top::Args),
     /// Simulate a grid of scenarios, several seeds each
     Sweep(commands::sweep::Args),
-    /// Repeat a published experiment; show what was published beside ours
+    /// Repeat a published experiment; show the published values beside ours
     Reproduce(commands::reproduce::Args),
     /// Make one HTML page with pictures of a results folder
     Report(commands::report::Args),
@@ -49,13 +49,13 @@ enum Command {
     Compare(commands::compare::Args),
     /// Validate a scenario and print it with every default filled in
     Check(commands::check::Args),
-    /// Look at, make and export traces of links
+    /// Describe, generate and export traces of links
     Trace(commands::trace::Args),
     /// Compare this host's TCP, emulated, with simulated TCP on the same links
     Parity(commands::parity::Args),
-    /// Say what this host can do
+    /// Report which features work on this host
     Doctor,
-    /// Read what a server sends, inside an emulation of `parity`
+    /// Receive downloads inside an emulation of `parity`
     #[command(hide = true)]
     Receive(commands::parity::ReceiveArgs),
 }

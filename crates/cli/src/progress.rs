@@ -1,9 +1,9 @@
-//! Progress with the time left, on stderr, where that is a terminal.
+//! A progress bar with the remaining time, on stderr if stderr is a terminal.
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use std::io::IsTerminal;
 
-/// A bar over `length` units of work; `what` they are stands beside it.
+/// A bar for `length` units of `what`, which is printed beside it.
 pub fn bar(length: u64, what: &str) -> ProgressBar {
     let target = if std::io::stderr().is_terminal() {
         ProgressDrawTarget::stderr()

@@ -1,6 +1,5 @@
-//! Numbers for people, short.
+//! Bytes and bit rates as short text: up to three digits and a unit.
 
-/// Three digits and a unit.
 fn scaled(value: f64, units: [&str; 5]) -> String {
     let (mut value, mut at) = (value, 0);
     while value >= 999.5 && at + 1 < units.len() {
@@ -11,12 +10,12 @@ fn scaled(value: f64, units: [&str; 5]) -> String {
     format!("{value:.decimals$} {}", units[at])
 }
 
-/// Bytes.
+/// A number of bytes, such as `1.0 kB`.
 pub fn bytes(value: u64) -> String {
     scaled(value as f64, ["B", "kB", "MB", "GB", "TB"])
 }
 
-/// Bits a second.
+/// A rate in b/s, such as `12.5 Mb/s`.
 pub fn bits(value: f64) -> String {
     scaled(value, ["b/s", "kb/s", "Mb/s", "Gb/s", "Tb/s"])
 }
@@ -26,7 +25,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn three_digits_are_enough() {
+    fn numbers_have_up_to_three_digits() {
         for (value, text) in [
             (0, "0 B"),
             (999, "999 B"),

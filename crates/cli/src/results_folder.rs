@@ -1,7 +1,8 @@
-//! The results folder of `run` and `emulate`: `resolved.toml`, `summary.json`, tables as CSV, traces, captures.
+//! The results folder of `run` and `emulate`: `resolved.toml`, `summary.json`, tables as CSV, traces,
+//! captures.
 //!
-//! The folder is filled under a hidden name and renamed when it is complete, so that an interrupted run leaves no
-//! partial results. A lock keeps a second run from writing to the same folder.
+//! The folder is filled under a hidden name and renamed when it is complete, so that an interrupted run
+//! leaves no partial results. A lock keeps a second run from writing to the same folder.
 
 use crate::failure::{Failure, Outcome};
 use anyhow::Context;
@@ -69,7 +70,8 @@ impl ResultsFolder {
     }
 }
 
-/// Creates and locks the hidden folder. Files of an interrupted run are removed; a running one holds the lock.
+/// Creates and locks the hidden folder. Files of an interrupted run are removed; a running one holds the
+/// lock.
 fn create_locked(partial: &Path) -> anyhow::Result<File> {
     fs::create_dir_all(partial)?;
     let lock = File::open(partial)?;

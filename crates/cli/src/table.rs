@@ -1,11 +1,11 @@
-//! Results as a table for people: quantities down, results across.
+//! Text tables: the totals of results side by side, and text in aligned columns.
 
 use paceline_sim::Totals;
 
-/// Name, unit, decimals and value of what is shown.
+/// A row: name, unit, decimals, value.
 pub type Row = (&'static str, &'static str, usize, fn(&Totals) -> f64);
 
-/// What a table of totals shows.
+/// The rows of a table of totals. Chosen: all totals; `render` leaves out those that are zero everywhere.
 pub const ROWS: [Row; 41] = [
     ("goodput", "Mb/s", 2, |t| t.goodput_mbps),
     ("upload", "Mb/s", 2, |t| t.upload_mbps),
@@ -16,24 +16,24 @@ pub const ROWS: [Row; 41] = [
     ("RTT, 95th percentile", "ms", 1, |t| t.rtt_p95_ms),
     ("segments retransmitted", "%", 3, |t| 100.0 * t.retransmission_share),
     ("Jain index", "", 4, |t| t.jain_index),
-    ("downlink blocks used", "%", 1, |t| 100.0 * t.downlink_prb_share),
-    ("uplink blocks used", "%", 1, |t| 100.0 * t.uplink_prb_share),
+    ("downlink PRBs used", "%", 1, |t| 100.0 * t.downlink_prb_share),
+    ("uplink PRBs used", "%", 1, |t| 100.0 * t.uplink_prb_share),
     ("uplink grants used", "%", 1, |t| 100.0 * t.uplink_grant_share),
     ("scheduling requests", "1/s", 0, |t| t.scheduling_requests_per_s),
     ("wait for a grant after a request, mean", "ms", 1, |t| t.sr_wait_mean_ms),
     ("random accesses", "1/s", 1, |t| t.random_accesses_per_s),
     ("random access, mean", "ms", 1, |t| t.random_access_mean_ms),
     ("preambles that collided", "%", 1, |t| 100.0 * t.preamble_collision_share),
-    ("uplink grants short of blocks", "%", 1, |t| 100.0 * t.uplink_block_limited_share),
-    ("uplink grants short of power", "%", 1, |t| 100.0 * t.uplink_power_limited_share),
-    ("stations that got nothing", "", 1, |t| t.stations_without_service),
+    ("uplink grants limited by PRBs", "%", 1, |t| 100.0 * t.uplink_block_limited_share),
+    ("uplink grants limited by power", "%", 1, |t| 100.0 * t.uplink_power_limited_share),
+    ("stations without service", "", 1, |t| t.stations_without_service),
     ("TCP limited by the receive window", "%", 1, |t| 100.0 * t.receive_window_share),
     ("TCP limited by the congestion window", "%", 1, |t| 100.0 * t.congestion_window_share),
     ("TCP limited by the send buffer", "%", 1, |t| 100.0 * t.send_buffer_share),
     ("TCP limited by pacing", "%", 1, |t| 100.0 * t.pacing_share),
     ("TCP without data to send", "%", 1, |t| 100.0 * t.application_share),
-    ("TCP repairing losses", "%", 1, |t| 100.0 * t.recovery_share),
-    ("TCP waiting for time-outs", "%", 1, |t| 100.0 * t.timeout_share),
+    ("TCP in loss recovery", "%", 1, |t| 100.0 * t.recovery_share),
+    ("TCP waiting for timeouts", "%", 1, |t| 100.0 * t.timeout_share),
     ("TCP connecting", "%", 1, |t| 100.0 * t.handshake_share),
     ("round trip in the downlink queue", "%", 1, |t| 100.0 * t.rtt_downlink_queue_share),
     ("round trip in the uplink queue", "%", 1, |t| 100.0 * t.rtt_uplink_queue_share),
@@ -50,17 +50,16 @@ pub const ROWS: [Row; 41] = [
     ("UDP delay one way, mean", "ms", 1, |t| t.udp_delay_mean_ms),
 ];
 
-/// One column: its heading, its values and their confidence intervals.
+/// A column of a table of totals.
 pub struct Column<'a> {
-    /// Heading.
     pub name: String,
-    /// Means.
+    /// Means over the seeds.
     pub mean: &'a Totals,
     /// Half widths of the 95% confidence intervals.
     pub ci95: Option<&'a Totals>,
 }
 
-/// The table. Rows that are zero everywhere are left out.
+/// The totals of `columns` side by side. Rows with zeros only are left out.
 pub fn render(columns: &[Column<'_>]) -> String {
     let mut lines = vec![vec![String::new(), String::new()]];
     lines[0].extend(columns.iter().map(|column| column.name.clone()));
@@ -78,7 +77,7 @@ pub fn render(columns: &[Column<'_>]) -> String {
     align(&lines, 2)
 }
 
-/// Lines of cells as text in columns: the first `left` of them flush left, the others flush right.
+/// Aligns cells in columns: the first `left` columns flush left, the others flush right.
 pub fn align(lines: &[Vec<String>], left: usize) -> String {
     let columns = lines.iter().map(Vec::len).max().unwrap_or(0);
     let width = |column: usize| lines.iter().filter_map(|l| l.get(column)).map(|c| c.chars().count()).max();

@@ -1,5 +1,5 @@
-//! Compares simulated TCP with this host's TCP in the emulator, on the same scenario. Both tables are printed:
-//! `cargo test -p paceline-cli --test kernel_parity -- --nocapture`.
+//! Compares simulated TCP with this host's TCP in the emulator, on the same scenario. Both tables are
+//! printed: `cargo test -p paceline-cli --test kernel_parity -- --nocapture`.
 
 mod common;
 
@@ -22,8 +22,9 @@ fn print_comparison(host: &EmulationHost, folders: &[&str]) {
     println!("{}", run(command.arg("compare").args(folders).current_dir(host.dir.path())).stdout);
 }
 
-/// Emulations of a link at most. Chosen: the kernel's TCP runs in real time, and a pause of some milliseconds on a shared
-/// machine ends CUBIC's slow start early. A difference between the two implementations shows in every attempt.
+/// Emulations of a link at most. Chosen: the kernel's TCP runs in real time, and a pause of some milliseconds
+/// on a shared machine ends CUBIC's slow start early. A difference between the two implementations shows in
+/// every attempt.
 const ATTEMPTS: usize = 3;
 
 #[test]
@@ -56,7 +57,8 @@ fn kernel_cubic_agrees_with_simulated_cubic() {
     eprintln!("not judged: the emulator was late in every attempt");
 }
 
-/// Describes the means of an emulation with the kernel's CUBIC that differ from the simulated ones; empty if none does.
+/// Describes the means of an emulation with the kernel's CUBIC that differ from the simulated ones; empty if
+/// none does.
 fn differences_from_simulation(host: &EmulationHost, folder: &str) -> String {
     let mut differences = String::new();
     for name in ["goodput_mbps", "rtt_mean_ms"] {
@@ -104,16 +106,17 @@ fn parity(host: &EmulationHost, link: &str) -> Vec<serde_json::Value> {
     rows
 }
 
-/// Whether kernel and simulation agree in goodput, time in the queue and fairness. Retransmissions and the cell's queue
-/// are judged by the long form of `paceline parity` alone: runs of eight seconds have too few of them.
+/// Whether kernel and simulation agree in goodput, time in the queue and fairness. Retransmissions and the
+/// cell's queue are judged by the long form of `paceline parity` alone: runs of eight seconds have too few of
+/// them.
 fn alike(row: &serde_json::Value) -> bool {
     let of = |side: &str, name: &str| row[side][name].as_f64().unwrap();
     let difference = |name: &str| of("simulated", name) - of("kernel", name);
     let within = |name: &str, share: f64, chance: f64| {
         difference(name).abs() <= share * of("kernel", name) + of("three_standard_errors", name).max(chance)
     };
-    // Figures of an emulator that was late are those of an overloaded machine. The limit is lower for BBR's queue: BBR
-    // takes the highest delivery rate of ten round trips, which a burst of late packets raises.
+    // Figures of an emulator that was late are those of an overloaded machine. The limit is lower for BBR's
+    // queue: BBR takes the highest delivery rate of ten round trips, which a burst of late packets raises.
     let late_ms = row["emulator_late_p99_ms"].as_f64().unwrap();
     let judge_queue = row["link"] != "LTE cell" && late_ms < if row["control"] == "bbr" { 0.3 } else { 1.0 };
     (late_ms > 1.0 || within("goodput_mbps", 0.1, 0.0))

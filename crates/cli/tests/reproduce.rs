@@ -1,4 +1,5 @@
-//! `paceline reproduce ack-filter`: nine rows, equal at any number of jobs, resumed after an interruption, and a page.
+//! `paceline reproduce ack-filter`: nine rows, equal at any number of jobs, resumed after an interruption,
+//! and a page.
 
 mod common;
 

@@ -1,4 +1,5 @@
-//! Output of `run`, `check` and `compare`: the files, equal bytes for equal input, captures that tshark reads.
+//! Output of `run`, `check` and `compare`: the files, equal bytes for equal input, captures that tshark
+//! reads.
 
 mod common;
 

@@ -1,4 +1,5 @@
-//! `paceline sweep`: the grid, equal bytes at any number of jobs, resuming after an interruption, refused input.
+//! `paceline sweep`: the grid, equal bytes at any number of jobs, resuming after an interruption, refused
+//! input.
 
 mod common;
 

@@ -1,4 +1,4 @@
-//! `paceline compare`: results folders side by side.
+//! `paceline compare`: prints the totals of results folders side by side.
 
 use crate::failure::{Failure, Outcome};
 use crate::output;
@@ -33,7 +33,7 @@ pub fn run(args: &Args) -> Outcome {
 
 fn load(folder: &Path) -> Outcome<Loaded> {
     let file = folder.join("summary.json");
-    let bad = |what: String| Failure::input(format!("{}: {what}", file.display()));
+    let bad = |problem: String| Failure::input(format!("{}: {problem}", file.display()));
     let missing = "no results of run or emulate here";
     let text = std::fs::read_to_string(&file).map_err(|error| bad(format!("{missing}: {error}")))?;
     let json: Value = serde_json::from_str(&text).map_err(|error| bad(error.to_string()))?;

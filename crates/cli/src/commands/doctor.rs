@@ -1,4 +1,4 @@
-//! `paceline doctor`: what this host can do, and what to do about what it cannot.
+//! `paceline doctor`: reports which features work on this host, and how to enable the others.
 
 use crate::failure::Outcome;
 use crate::output;

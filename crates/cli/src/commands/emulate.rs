@@ -1,4 +1,4 @@
-//! `paceline emulate`: real programs through the modelled radio.
+//! `paceline emulate`: runs real programs through the modelled radio in real time.
 
 use super::run::describe;
 use crate::failure::{Failure, Outcome};
@@ -19,8 +19,8 @@ pub struct Args {
     /// Real stations, by index: 3, or 0,2, or 0-3 (repeatable); the others are simulated
     #[arg(long, default_value = "0", value_name = "LIST")]
     station: Vec<String>,
-    /// Congestion control of the connections through the cell, by the kernel's name, such as cubic; the host's own if
-    /// left out. newreno and westwood+ stand for the kernel's reno and westwood
+    /// Congestion control of the connections through the cell, by the kernel's name, such as cubic; the
+    /// host's own if left out. newreno and westwood+ stand for the kernel's reno and westwood
     #[arg(long, value_name = "NAME")]
     congestion_control: Option<String>,
     /// Folder for the results
@@ -42,8 +42,9 @@ pub fn run(args: &Args) -> Outcome {
     let (name, scenario) = scenario_file::load(&args.scenario)?;
     let stations = stations(&args.station, scenario.station_count() as usize)?;
     if scenario.core.path == Path::SplitTcp {
-        let why = "a simulated proxy knows of real connections only how long their data are; allowed: direct, accelerator";
-        return Err(Failure::input(format!("core.path = split-tcp: {why}")));
+        let problem =
+            "the simulated proxy forwards no bytes of real connections; allowed: direct, accelerator";
+        return Err(Failure::input(format!("core.path = split-tcp: {problem}")));
     }
     let control = args.congestion_control.as_deref().map(kernel_name).transpose()?;
     if args.command.is_empty() && stations.len() > 1 {
@@ -77,16 +78,16 @@ pub fn run(args: &Args) -> Outcome {
     Ok(if ok { ExitCode::SUCCESS } else { ExitCode::from(1) })
 }
 
-/// The kernel's name of a congestion control, which it must know. Where it does not say what it knows, one word is
-/// enough.
-pub fn kernel_name(asked: &str) -> Outcome<&str> {
+/// Checks the name of a congestion control; gives the kernel's name of it. Where the kernel does not list its
+/// congestion controls, any single word is accepted.
+pub fn kernel_name(given: &str) -> Outcome<&str> {
     let known = probe::congestion_controls();
-    let name = match asked.parse::<Variant>() {
-        Ok(Variant::Westwood) | Err(_) => asked, // to the kernel, westwood is Westwood+
-        Ok(variant) if known.iter().any(|known| known == variant.name()) => asked,
+    let name = match given.parse::<Variant>() {
+        Ok(Variant::Westwood) | Err(_) => given, // the kernel's westwood is Westwood+
+        Ok(variant) if known.iter().any(|known| known == variant.name()) => given,
         Ok(variant) => variant.linux_name().ok_or_else(|| {
             Failure::input(format!(
-                "--congestion-control {asked}: Linux has no {asked}; `paceline run` simulates it"
+                "--congestion-control {given}: Linux has no {given}; `paceline run` simulates it"
             ))
         })?,
     };
@@ -97,11 +98,11 @@ pub fn kernel_name(asked: &str) -> Outcome<&str> {
     }
     let known = known.join(", ");
     Err(Failure::input(format!(
-        "--congestion-control {asked:?}: allowed: {known}; another after `modprobe tcp_NAME`, where the kernel has it"
+        "--congestion-control {given:?}: allowed: {known}; another after `modprobe tcp_NAME`, where the kernel has it"
     )))
 }
 
-/// Reads lists such as `0,2-4`.
+/// Parses lists of stations such as `0,2-4`; gives the indices in order, each once.
 fn stations(lists: &[String], count: usize) -> Outcome<Vec<usize>> {
     let mut stations = Vec::new();
     for part in lists.iter().flat_map(|list| list.split(',')) {

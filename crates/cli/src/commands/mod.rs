@@ -1,4 +1,4 @@
-//! One file a command.
+//! The commands of `paceline`, one module each: options and function.
 
 pub mod check;
 pub mod compare;

@@ -1,7 +1,7 @@
-//! `paceline parity`: the same links, once with this host's TCP in real time, once with simulated TCP.
+//! `paceline parity`: compares this host's TCP, emulated in real time, with simulated TCP on the same links.
 //!
-//! Simulated runs are many, since they cost nothing, and say how far runs of one scenario lie apart; those of the kernel
-//! take their time. Two means that differ by no more than three standard errors differ by chance alone.
+//! Ten simulated runs of each scenario show by how much runs with different seeds differ. A difference
+//! between the means of both sides within three standard errors counts as chance.
 
 use super::emulate::kernel_name;
 use crate::failure::{Failure, Outcome};
@@ -21,11 +21,11 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Duration;
 
-/// Port of the server in the emulation.
+/// TCP port of the server in the emulation. Chosen: any port, since the namespace has no other server.
 const PORT: u16 = 5001;
-/// A link, its scenario, its congestion controls and the connections of a station.
+/// Name of a link, its scenario, the congestion controls, the connections per station.
 type Link = (&'static str, &'static str, &'static [&'static str], u16);
-/// What is compared.
+/// The links. Chosen: one for each kind of bottleneck, and one with ten connections that share it.
 const LINKS: [Link; 5] = [
     ("20 Mb/s, 40 ms", "parity-fixed", &CONTROLS, 1),
     ("1% random loss", "parity-loss", &CONTROLS, 1),
@@ -33,10 +33,11 @@ const LINKS: [Link; 5] = [
     ("LTE cell", "parity-cell", &CONTROLS, 1),
     ("ten on 20 Mb/s", "parity-fixed", &["bbr"], 10),
 ];
+/// Congestion controls that Linux and the simulator have.
 const CONTROLS: [&str; 3] = ["reno", "cubic", "bbr"];
-/// Seeds of the simulated side.
-const SIMULATED: u64 = 10;
-/// What a quick run changes.
+/// Simulated runs of each scenario. Chosen: enough for a standard deviation.
+const SIMULATED_RUNS: u64 = 10;
+/// Settings of `--quick`. Chosen: the shortest run in which slow start is over before the measurement begins.
 const QUICK: [&str; 2] = ["run.duration=8 s", "run.warmup=2 s"];
 
 #[derive(clap::Args)]
@@ -58,15 +59,15 @@ pub struct Args {
     out: Option<PathBuf>,
 }
 
-/// What one run came to, or the mean of several.
+/// Figures of one run, or their means over several.
 #[derive(Clone, Copy, Debug)]
 struct Figures {
     goodput_mbps: f64,
-    /// Mean time in the bottleneck's queue.
+    /// Mean time in the queue of the bottleneck.
     queue_ms: f64,
-    /// Of the data segments.
+    /// Retransmitted share of the data segments.
     retransmission_share: f64,
-    /// Over the connections.
+    /// Jain's fairness index of the connections.
     jain: f64,
 }
 
@@ -77,9 +78,9 @@ struct Pair {
     connections: u16,
     kernel: Figures,
     simulated: Figures,
-    /// Three standard errors of the difference of both.
+    /// Three standard errors of the difference between both.
     chance: Figures,
-    /// The 99th percentile of how late the emulator was, in ms.
+    /// 99th percentile of the emulator's lateness in ms, in the run where it was largest.
     late_ms: f64,
 }
 
@@ -88,7 +89,7 @@ pub fn run(args: &Args) -> Outcome {
     if let Some(unknown) = args.link.iter().find(|link| !names.contains(&link.as_str())) {
         return Err(Failure::input(format!("--link {unknown}: allowed: {}", names[..4].join(", "))));
     }
-    // Minutes of runs are not to end at a file that cannot be written.
+    // Check the file before minutes of runs.
     if let Some(path) = &args.out {
         let file = File::options().create(true).append(true).open(path);
         file.with_context(|| format!("--out {}: cannot be written", path.display()))
@@ -128,7 +129,7 @@ pub fn run(args: &Args) -> Outcome {
 }
 
 fn pair(link: &'static str, control: &'static str, scenario: &Scenario, seeds: u64) -> Outcome<Pair> {
-    let simulated: Vec<Figures> = (0..SIMULATED)
+    let simulated: Vec<Figures> = (0..SIMULATED_RUNS)
         .map(|seed| {
             let result = simulate(scenario, scenario.run.seed + seed, None, &mut |_| {});
             let bytes: Vec<u64> = result.flows.iter().map(|flow| flow.bytes).collect();
@@ -145,7 +146,7 @@ fn pair(link: &'static str, control: &'static str, scenario: &Scenario, seeds: u
         late_ms = late_ms.max(late);
     }
     let (mean, spread) = mean_and_deviation(&simulated);
-    let errors = (1.0 / SIMULATED as f64 + 1.0 / seeds as f64).sqrt();
+    let errors = (1.0 / SIMULATED_RUNS as f64 + 1.0 / seeds as f64).sqrt();
     let chance = Figures::from_array(spread.to_array().map(|deviation| 3.0 * errors * deviation));
     let connections = scenario.stations[0].flows as u16;
     let kernel = mean_and_deviation(&kernel).0;
@@ -163,7 +164,8 @@ fn mean_and_deviation(runs: &[Figures]) -> (Figures, Figures) {
     (Figures::from_array(mean), Figures::from_array(deviation))
 }
 
-/// Downloads by this host's TCP in every station: the figures, the bytes of each connection, and the lateness.
+/// Runs downloads by this host's TCP in every station; gives the result, the bytes of each connection, and
+/// the 99th percentile of the lateness in ms.
 fn emulated(scenario: &Scenario, control: &str) -> anyhow::Result<(RunResult, Vec<u64>, f64)> {
     let folder = tempfile::tempdir().context("cannot make a temporary folder")?;
     let stations: Vec<usize> = (0..scenario.station_count() as usize).collect();
@@ -198,7 +200,7 @@ fn emulated(scenario: &Scenario, control: &str) -> anyhow::Result<(RunResult, Ve
     Ok((report.result, bytes, report.lateness.quantile(0.99).as_secs_f64() * 1e3))
 }
 
-/// The receiving program of a station in the emulation.
+/// Arguments of the receiving program of a station in the emulation.
 #[derive(clap::Args)]
 pub struct ReceiveArgs {
     server: SocketAddr,
@@ -208,12 +210,12 @@ pub struct ReceiveArgs {
 }
 
 pub fn receive(args: &ReceiveArgs) -> Outcome {
-    let station = std::env::var("PACELINE_STATION").context("runs inside an emulation alone")?;
-    let span = Duration::try_from_secs_f64(args.seconds).context("not a time")?;
+    let station = std::env::var("PACELINE_STATION").context("runs only inside an emulation")?;
+    let span = Duration::try_from_secs_f64(args.seconds).context("not a duration")?;
     let bytes = bulk::receive(args.server, args.connections, span)?;
     let text: Vec<String> = bytes.iter().map(u64::to_string).collect();
     std::fs::write(Path::new(&args.folder).join(station), text.join("\n"))
-        .context("cannot write what came")?;
+        .context("cannot write the numbers of bytes")?;
     Ok(ExitCode::SUCCESS)
 }
 
@@ -226,7 +228,11 @@ impl Figures {
     }
     fn of(result: &RunResult, scenario: &Scenario, bytes: &[u64]) -> Self {
         let Totals { goodput_mbps, retransmission_share, link_delay_mean_ms, .. } = result.totals;
-        let queue_ms = if scenario.link.is_some() { link_delay_mean_ms } else { by_little(result, scenario) };
+        let queue_ms = if scenario.link.is_some() {
+            link_delay_mean_ms
+        } else {
+            queue_ms_by_littles_law(result, scenario)
+        };
         Self {
             goodput_mbps,
             queue_ms,
@@ -236,8 +242,8 @@ impl Figures {
     }
 }
 
-/// Mean time in the eNB's buffers, by Little's law from what waited there.
-fn by_little(result: &RunResult, scenario: &Scenario) -> f64 {
+/// Mean time in ms in the eNB's buffers, from the mean number of bytes there, by Little's law.
+fn queue_ms_by_littles_law(result: &RunResult, scenario: &Scenario) -> f64 {
     let warmup = paceline_net::Instant::ZERO + scenario.run.warmup;
     let samples = result.samples.iter().filter(|sample| sample.at >= warmup);
     let (sum, count) = samples.fold((0, 0), |(sum, count), sample| (sum + sample.downlink_queue, count + 1));
@@ -246,30 +252,31 @@ fn by_little(result: &RunResult, scenario: &Scenario) -> f64 {
     waiting * 8e-3 / result.totals.goodput_mbps.max(1e-9)
 }
 
-/// How two figures compare.
+/// Verdict on a figure of both sides.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 enum Alike {
-    /// Within what is asked.
+    /// The difference is within the tolerance.
     Yes,
-    /// Not, but by no more than runs of one scenario differ.
+    /// The difference is larger, and within three standard errors.
     WithinChance,
+    /// The difference is larger than both.
     No,
 }
 
 impl Pair {
-    /// Figure by figure, whether the kernel's and ours are as close as is asked of endpoints that behave alike.
+    /// The verdict on every figure.
     fn verdicts(&self) -> [(&'static str, Alike); 4] {
         let goodput = if self.control == "bbr" { 0.10 } else { 0.05 };
         let jain = if self.connections > 1 { 0.1 / self.kernel.jain } else { f64::INFINITY };
-        // Retransmissions: a factor either way.
-        let asked = [(goodput, goodput), (0.15, 0.15), (0.3, 1.0 - 1.0 / 1.3), (jain, jain)];
+        // Relative tolerance above and below the kernel's figure; for retransmissions a factor of 1.3.
+        let tolerances = [(goodput, goodput), (0.15, 0.15), (0.3, 1.0 - 1.0 / 1.3), (jain, jain)];
         let names = ["goodput", "queue", "retransmissions", "Jain index"];
         let (kernel, simulated, chance) =
             (self.kernel.to_array(), self.simulated.to_array(), self.chance.to_array());
         std::array::from_fn(|at| {
             let difference = simulated[at] - kernel[at];
-            let (up, down) = asked[at];
-            let alike = if difference <= up * kernel[at] && -difference <= down * kernel[at] {
+            let (above, below) = tolerances[at];
+            let alike = if difference <= above * kernel[at] && -difference <= below * kernel[at] {
                 Alike::Yes
             } else if difference.abs() <= chance[at] {
                 Alike::WithinChance
@@ -282,14 +289,14 @@ impl Pair {
     fn alike(&self) -> bool {
         self.verdicts().iter().all(|(_, alike)| *alike != Alike::No)
     }
-    /// The same in words.
+    /// The verdicts in words.
     fn verdict(&self) -> String {
         let verdicts = self.verdicts();
-        let those = |wanted: Alike| {
+        let names_of = |wanted: Alike| {
             let names = verdicts.iter().filter(|(_, alike)| *alike == wanted).map(|(name, _)| *name);
             names.collect::<Vec<_>>().join(", ")
         };
-        match (those(Alike::No), those(Alike::WithinChance)) {
+        match (names_of(Alike::No), names_of(Alike::WithinChance)) {
             (no, _) if !no.is_empty() => format!("not {no}"),
             (_, chance) if !chance.is_empty() => format!("yes; {chance} within chance"),
             _ => "yes".into(),
@@ -305,7 +312,7 @@ fn describe(pairs: &[Pair]) -> String {
         "ours",
         "queue ms kernel",
         "ours",
-        "sent again % kernel",
+        "retransmitted % kernel",
         "ours",
         "alike",
     ];
@@ -334,8 +341,8 @@ fn describe(pairs: &[Pair]) -> String {
     let late = pairs.iter().map(|pair| pair.late_ms).fold(0.0, f64::max);
     text + &format!(
         "alike: goodput within 5% (BBR 10%), mean time in the queue within 15%, retransmissions within a factor of 1.3;\n\
-         within chance: the difference is beyond that and within three standard errors, by ten simulated runs\n\
-         emulator late by at most {late:.2} ms (99th percentile of the worst run)\n"
+         within chance: the difference is larger and within three standard errors, from ten simulated runs\n\
+         lateness of the emulator: up to {late:.2} ms (99th percentile of the worst run)\n"
     )
 }
 

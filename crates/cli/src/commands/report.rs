@@ -1,4 +1,4 @@
-//! `paceline report`: results as one HTML page with pictures.
+//! `paceline report`: writes an HTML page with pictures of a results folder.
 
 use crate::failure::{Failure, Outcome};
 use crate::{output, report, sweep};

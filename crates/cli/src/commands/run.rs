@@ -1,4 +1,4 @@
-//! `paceline run`: simulates a scenario, one run per seed, on all cores.
+//! `paceline run`: simulates a scenario, one run for each seed, on all cores.
 
 use crate::failure::{Failure, Outcome};
 use crate::output;
@@ -47,7 +47,7 @@ pub fn run(args: &Args) -> Outcome {
     let captures = folder.as_ref().filter(|_| args.pcap);
     let runs: anyhow::Result<Vec<RunResult>> = pool.install(|| {
         let seeds: Vec<u64> = (scenario.run.seed..=last).collect();
-        seeds.into_par_iter().map(|seed| one(&scenario, seed, captures, &bar)).collect()
+        seeds.into_par_iter().map(|seed| run_seed(&scenario, seed, captures, &bar)).collect()
     });
     bar.finish_and_clear();
     let summary = Summary::new(output::origin(), &name, "simulated", &scenario, runs?);
@@ -58,7 +58,7 @@ pub fn run(args: &Args) -> Outcome {
     Ok(ExitCode::SUCCESS)
 }
 
-/// The heading and the table of one summary.
+/// A summary as text: heading, totals, and the verdict on each group of stations.
 pub fn describe(summary: &Summary) -> String {
     let runs = match summary.runs.len() {
         1 => String::from("1 run"),
@@ -68,11 +68,11 @@ pub fn describe(summary: &Summary) -> String {
     let heading =
         format!("{name}, {mode}: {stations} stations, {:.1} s measured, {runs}", summary.measured_s);
     let column = Column { name: summary.scheme.clone(), mean: &summary.mean, ci95: summary.ci95.as_ref() };
-    format!("{heading}\n{}{}", render(&[column]), why(summary))
+    format!("{heading}\n{}{}", render(&[column]), verdicts(summary))
 }
 
-/// Why TCP is as slow as it is: a sentence for each group of stations.
-fn why(summary: &Summary) -> String {
+/// A sentence for each group of stations that says why its TCP is not faster.
+fn verdicts(summary: &Summary) -> String {
     let mut text = String::new();
     for group in &summary.groups {
         let stations =
@@ -85,7 +85,8 @@ fn why(summary: &Summary) -> String {
     text
 }
 
-fn one(
+/// Simulates one seed, with a capture in `folder`.
+fn run_seed(
     scenario: &Scenario,
     seed: u64,
     folder: Option<&ResultsFolder>,

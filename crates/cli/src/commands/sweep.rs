@@ -1,4 +1,4 @@
-//! `paceline sweep`: simulates every combination of some scenario keys, several seeds each, on all cores.
+//! `paceline sweep`: simulates every combination of values of some scenario keys, with several seeds each.
 
 use crate::failure::Outcome;
 use crate::output;
@@ -11,7 +11,8 @@ use std::process::ExitCode;
 pub struct Args {
     #[command(flatten)]
     scenario: ScenarioArgs,
-    /// A key and its values, for example --over station.count=10,20,30 (repeatable: every combination is simulated)
+    /// A key and its values, for example --over station.count=10,20,30 (repeatable: every combination is
+    /// simulated)
     #[arg(long, required = true, value_name = "KEY=A,B,C")]
     over: Vec<String>,
     /// Runs per combination; seeds count up from run.seed

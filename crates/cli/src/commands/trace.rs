@@ -1,5 +1,5 @@
-//! `paceline trace`: traces of delivery opportunities in mahimahi's format: look at them, make them, take them from a
-//! capture of what a link delivered.
+//! `paceline trace`: describes, generates and exports traces of delivery opportunities in mahimahi's format.
+//! An export records the deliveries of a simulated cell or link.
 
 use crate::failure::{Failure, Outcome};
 use crate::output;
@@ -22,7 +22,7 @@ pub struct Args {
 
 #[derive(Subcommand)]
 enum Command {
-    /// Check traces and say what they hold
+    /// Check traces and describe them
     Info {
         /// Traces in mahimahi's format, or generated:KIND:SEED with a kind of stationary, walking or driving
         #[arg(required = true)]
@@ -31,7 +31,7 @@ enum Command {
         #[arg(long)]
         json: bool,
     },
-    /// Make the trace of a constant rate
+    /// Generate the trace of a constant rate
     Constant {
         /// Bit rate, such as "12 Mb/s"
         rate: Rate,
@@ -39,7 +39,7 @@ enum Command {
         #[arg(long, value_name = "FILE")]
         out: Option<PathBuf>,
     },
-    /// Check a trace and write it anew, a file's or a generated one's
+    /// Check a trace and write it in canonical form, a file's or a generated one's
     Convert {
         /// Trace in mahimahi's format, or generated:KIND:SEED
         trace: String,
@@ -47,14 +47,14 @@ enum Command {
         #[arg(long, value_name = "FILE")]
         out: Option<PathBuf>,
     },
-    /// Simulate a scenario and write what its cell or link delivered to a station as a trace
+    /// Simulate a scenario and write the deliveries of its cell or link to a station as a trace
     Export {
         #[command(flatten)]
         scenario: ScenarioArgs,
         /// Station, by index; all of them together if left out
         #[arg(long)]
         station: Option<usize>,
-        /// What the stations sent instead of what they received
+        /// Deliveries of the uplink instead of the downlink
         #[arg(long)]
         uplink: bool,
         /// File to write; stdout if left out
@@ -74,7 +74,7 @@ pub fn run(args: &Args) -> Outcome {
     }
 }
 
-/// A trace by its name.
+/// Reads a trace by its name: a file's, or a generated one's.
 fn read(name: &str) -> Outcome<Trace> {
     let text = scenario_file::read_trace(Path::new(""), name);
     let trace = text.and_then(|text| Trace::parse(&text).map_err(|error| error.to_string()));
@@ -87,8 +87,8 @@ fn info(names: &[String], json: bool) -> Outcome {
         "length s",
         "opportunities",
         "mean Mb/s",
-        "least second",
-        "most second",
+        "slowest second",
+        "fastest second",
         "longest pause ms",
     ];
     let mut lines = vec![head.map(str::to_owned).to_vec()];
@@ -99,8 +99,8 @@ fn info(names: &[String], json: bool) -> Outcome {
             let count = |ms: u64| trace.at_ms().partition_point(|at| u64::from(*at) < ms);
             (count((s + 1) * 1000) - count(s * 1000)) as f64 * OPPORTUNITY_BYTES as f64 * 8e-6
         };
-        let whole = (0..trace.length_ms() / 1000).map(in_second);
-        let (low, high) = whole.fold((f64::INFINITY, 0.0f64), |(l, h), x| (l.min(x), h.max(x)));
+        let full_seconds = (0..trace.length_ms() / 1000).map(in_second);
+        let (low, high) = full_seconds.fold((f64::INFINITY, 0.0f64), |(l, h), x| (l.min(x), h.max(x)));
         let low = if low.is_finite() { low } else { 0.0 };
         let first = u64::from(trace.at_ms()[0]);
         let pauses = trace.at_ms().windows(2).map(|pair| u64::from(pair[1] - pair[0]));
@@ -148,7 +148,8 @@ fn export(args: &ScenarioArgs, station: Option<usize>, uplink: bool, out: Option
     if let Some(station) = station.filter(|station| *station >= count) {
         return Err(Failure::input(format!("--station {station}: allowed: 0 to {}", count - 1)));
     }
-    // A packet counts the four bytes that mahimahi puts before it, so that the trace carries what was carried.
+    // Mahimahi puts four bytes before each packet. They are counted, so that a link with the exported trace
+    // has the capacity for the same packets.
     let delivered: Arc<Mutex<Vec<(Instant, u64)>>> = Arc::default();
     let sink = Arc::clone(&delivered);
     let first = paceline_sim::address::station(0).0;
@@ -156,7 +157,7 @@ fn export(args: &ScenarioArgs, station: Option<usize>, uplink: bool, out: Option
         let wanted = station.map_or(interface > 0, |station| interface == station as u32 + 1);
         let down = u32::from(packet_v4(packet.ip.dst)).wrapping_sub(u32::from(first)) < count as u32;
         if wanted && down != uplink {
-            let mut delivered = sink.lock().expect("nothing panics here");
+            let mut delivered = sink.lock().expect("the other holders of the lock do not panic");
             delivered.push((now, u64::from(packet.len) + 4));
         }
     });
@@ -165,7 +166,7 @@ fn export(args: &ScenarioArgs, station: Option<usize>, uplink: bool, out: Option
     write(Trace::of_deliveries(delivered, scenario.run.duration), out)
 }
 
-/// Simulated stations and servers have IPv4 addresses.
+/// The IPv4 address, which all simulated stations and servers have.
 fn packet_v4(address: std::net::IpAddr) -> std::net::Ipv4Addr {
     match address {
         std::net::IpAddr::V4(v4) => v4,

@@ -1,16 +1,16 @@
-//! Axes with round numbers.
+//! Axes with round numbers as labels.
 
 use plotters::coord::ranged1d::{DefaultFormatting, KeyPointHint, Ranged};
 use std::ops::Range;
 
-/// An axis: its ends, where its labels stand, and their decimals.
+/// An axis: range, places and decimals of its labels.
 #[derive(Clone, Debug)]
 pub struct Ticks {
     /// Lower end.
     pub low: f64,
     /// Upper end.
     pub high: f64,
-    /// Where labels stand.
+    /// Values with labels.
     pub at: Vec<f64>,
     /// Decimals of the labels.
     pub decimals: usize,
@@ -33,7 +33,8 @@ impl Ranged for Ticks {
 }
 
 impl Ticks {
-    /// Four to eight steps of 1, 2 or 5 times a power of ten that reach around both ends.
+    /// An axis from `low` to `high` with labels at multiples of 1, 2 or 5 times a power of ten, from the last
+    /// one at or below `low` to the first one at or above `high`.
     pub fn nice(low: f64, high: f64) -> Self {
         let span = if high > low { high - low } else { high.abs().max(1.0) };
         let mut power = 1.0;
@@ -51,7 +52,7 @@ impl Ticks {
     }
 }
 
-/// Decimals that a number needs, six at most.
+/// Decimals of a number without trailing zeros, six at most.
 pub fn decimals(number: f64) -> usize {
     let mut scaled = number.abs();
     for decimals in 0..6 {
@@ -63,13 +64,13 @@ pub fn decimals(number: f64) -> usize {
     6
 }
 
-/// Groups of three digits, with a thin space.
+/// Groups of three digits, separated by thin spaces.
 pub fn thousands(number: &str) -> String {
-    let (whole, rest) = number.split_at(number.find('.').unwrap_or(number.len()));
-    let digits = whole.trim_start_matches('-').len();
+    let (integer, fraction) = number.split_at(number.find('.').unwrap_or(number.len()));
+    let digits = integer.trim_start_matches('-').len();
     let mut text = String::new();
     let mut left = digits;
-    for c in whole.chars() {
+    for c in integer.chars() {
         if c != '-' {
             if left != digits && left % 3 == 0 {
                 text.push('\u{2009}');
@@ -78,7 +79,7 @@ pub fn thousands(number: &str) -> String {
         }
         text.push(c);
     }
-    text + rest
+    text + fraction
 }
 
 #[cfg(test)]
@@ -86,7 +87,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn ticks_are_round_numbers_around_the_data() {
+    fn labels_are_round_numbers_around_the_data() {
         let ticks = Ticks::nice(0.0, 31.3);
         assert_eq!(ticks.at, [0.0, 10.0, 20.0, 30.0, 40.0]);
         let ticks = Ticks::nice(0.85, 0.99);
@@ -96,7 +97,7 @@ mod tests {
     }
 
     #[test]
-    fn numbers_are_grouped() {
+    fn digits_are_grouped() {
         assert_eq!(thousands("1234567.8"), "1\u{2009}234\u{2009}567.8");
         assert_eq!(thousands("-100"), "-100");
     }

@@ -1,7 +1,7 @@
-//! One picture as SVG: lines, points with confidence intervals, or bars, over a numeric or a named axis.
+//! A chart as SVG: lines, points with confidence intervals, or bars, over numbers or categories.
 //!
-//! Titles and legends are HTML around the picture, so that long names wrap and nothing covers the data. Values that are
-//! not finite are left out.
+//! Title and legend are HTML beside the SVG, so that long names wrap and nothing covers the data. Values that
+//! are not finite are left out.
 
 use super::axis::{Ticks, decimals, thousands};
 use super::html::escape;
@@ -9,7 +9,8 @@ use plotters::prelude::*;
 use plotters::style::text_anchor::{HPos, Pos, VPos};
 use std::fmt::Write;
 
-/// Okabe and Ito's palette for all kinds of colour vision, without its yellow, which is pale on white.
+/// Colours of the series, in order: the published palette of Okabe and Ito (2008) for all kinds of colour vision, without yellow, which is pale on
+/// white.
 const COLOURS: [RGBColor; 7] = [
     RGBColor(0, 114, 178),
     RGBColor(213, 94, 0),
@@ -19,71 +20,68 @@ const COLOURS: [RGBColor; 7] = [
     RGBColor(86, 180, 233),
     RGBColor(0, 0, 0),
 ];
+/// Colour of series in the background. Chosen: lighter than the palette, darker than the grid.
 const GREY: RGBColor = RGBColor(190, 190, 190);
+/// Width and height in SVG user units. Chosen: two charts fit side by side on a page.
 const SIZE: (u32, u32) = (560, 300);
 
 /// A value, with the half width of its confidence interval.
 #[derive(Clone, Copy, Debug)]
 pub struct Mark {
-    /// Place on the x axis; the index of a category.
+    /// Value on the x axis, or the index of a category.
     pub x: f64,
-    /// Value.
     pub y: f64,
     /// Half width of the confidence interval.
     pub half: Option<f64>,
 }
 
-/// Values that belong together.
+/// Values with one name and colour.
 #[derive(Clone, Debug)]
 pub struct Series {
-    /// Name in the legend; one name stands there once.
+    /// Name in the legend. Series of the same name have one entry.
     pub name: String,
-    /// The values.
     pub marks: Vec<Mark>,
-    /// In the background: thin and grey.
+    /// Drawn thin and grey, in the background.
     pub faint: bool,
 }
 
-/// How values are drawn.
+/// Kind of chart.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Style {
-    /// A line.
+    /// Lines.
     Lines,
     /// Points with their confidence intervals, joined by a line.
     Points,
-    /// Points by themselves, each with its name.
+    /// Single points, each with its name.
     Scatter,
     /// Bars side by side.
     Bars,
-    /// Bars on one another.
+    /// Bars stacked on one another.
     Stacked,
 }
 
-/// A picture.
+/// A chart.
 #[derive(Clone, Debug)]
 pub struct Chart {
-    /// Title.
     pub title: String,
     /// Name and unit of the x axis.
     pub x: String,
     /// Name and unit of the y axis.
     pub y: String,
-    /// Names along the x axis; none where x is a number.
+    /// Names on the x axis; empty where x is a number.
     pub categories: Vec<String>,
-    /// What is drawn.
     pub series: Vec<Series>,
-    /// How.
     pub style: Style,
-    /// The largest value that there can be; the smallest is zero.
+    /// Largest possible value, such as 100 for percentages; the smallest is zero.
     pub most: f64,
     /// Whether the y axis starts at zero.
     pub from_zero: bool,
-    /// Where the part that counts begins: what is before has a grey ground.
+    /// End of the warm-up on the x axis; the part before it has a grey background.
     pub counts_from: Option<f64>,
 }
 
 impl Chart {
-    /// The picture with its title and legend; nothing where there is nothing but zeros to show.
+    /// The chart with title and legend; empty if all values are zero.
     pub fn figure(&self) -> String {
         let mut chart = self.clone();
         for series in &mut chart.series {
@@ -119,7 +117,7 @@ impl Chart {
         if names.len() < 2 { String::new() } else { format!("<p class=\"legend\">{keys}</p>\n") }
     }
 
-    /// Colours follow the order of the series that are not in the background.
+    /// The colour of a series: the next one of the palette for each series that is not in the background.
     fn colour(&self, index: usize) -> RGBColor {
         if self.series[index].faint {
             return GREY;
@@ -176,7 +174,8 @@ impl Chart {
     fn points(&self, context: &mut Context<'_>, index: usize, width: f64) -> Drawn {
         let (series, colour) = (&self.series[index], self.colour(index));
         let points = self.style == Style::Points;
-        // Confidence intervals of several series at one place stand beside each other.
+        // Several series at one value of x are drawn side by side, so that their confidence intervals do not
+        // overlap.
         let middle = (self.series.len() - 1) as f64 / 2.0;
         let shift = if points { (index as f64 - middle) * 0.009 * width } else { 0.0 };
         let stroke = if series.faint { 1 } else { 2 };
@@ -184,7 +183,7 @@ impl Chart {
         if !points || self.categories.is_empty() {
             let style = colour.stroke_width(stroke);
             if points && index > 0 {
-                // Dashes show a line that lies below.
+                // A line below this one is visible between the dashes.
                 context.draw_series(DashedLineSeries::new(line.clone(), 9, 6, style))?;
             } else {
                 context.draw_series(LineSeries::new(line.clone(), style))?;
@@ -211,7 +210,8 @@ impl Chart {
             }
             context.draw_series([Circle::new((mark.x, mark.y), 4, colour.filled())])?;
             let style = ("sans-serif", 13).into_font().color(&colour);
-            // Names of points that lie close together stand above and below them in turn.
+            // Names are placed above and below the points in turn, so that those of close points do not
+            // overlap.
             let vertical = if index.is_multiple_of(2) { VPos::Bottom } else { VPos::Top };
             let style = style.pos(Pos::new(HPos::Left, vertical));
             let name = short(&series.name, 32);
@@ -253,13 +253,13 @@ impl Chart {
         places.sort_by(f64::total_cmp);
         places.dedup();
         let (low, high) = (places.first().copied().unwrap_or(0.0), places.last().copied().unwrap_or(1.0));
-        // A time axis begins with the run, not with the first sample.
+        // A time axis starts at 0, not at the first sample.
         let low = match self.style {
             Style::Scatter => 0.0,
             Style::Lines if low < 0.1 * high => 0.0,
             _ => low,
         };
-        // Names stand to the right of the points.
+        // Room for the names to the right of the points.
         let high = if self.style == Style::Scatter { 1.3 * high } else { high };
         let mut ticks = Ticks::nice(low, high);
         let margin = if self.style == Style::Points { 0.05 * (high - low) } else { 0.0 };
@@ -296,7 +296,7 @@ impl Chart {
         ticks
     }
 
-    /// The ends of a confidence interval, within what the quantity can be.
+    /// The ends of a confidence interval, within the possible values.
     fn interval(&self, mark: &Mark) -> Option<(f64, f64)> {
         mark.half.map(|half| ((mark.y - half).max(0.0), (mark.y + half).min(self.most.max(mark.y))))
     }
@@ -305,7 +305,7 @@ impl Chart {
 type Context<'a> = ChartContext<'a, SVGBackend<'a>, Cartesian2d<Ticks, Ticks>>;
 type Drawn = Result<(), Box<dyn std::error::Error>>;
 
-/// A name cut to a number of characters.
+/// A name truncated to a number of characters.
 fn short(name: &str, most: usize) -> String {
     let most = most.max(4);
     if name.chars().count() <= most {
@@ -319,7 +319,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_not_a_number_is_not_drawn() {
+    fn values_that_are_not_finite_are_not_drawn() {
         let mark = |x, y| Mark { x, y, half: Some(f64::NAN) };
         let marks = vec![mark(0.0, f64::NAN), mark(1.0, 2.0), mark(f64::INFINITY, 1.0)];
         let series = vec![Series { name: String::from("<a>"), marks, faint: false }];

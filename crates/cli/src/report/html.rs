@@ -1,6 +1,6 @@
-//! The page around the pictures: one file that needs nothing else, for screen and paper.
+//! HTML of the page around the pictures. The page loads nothing from elsewhere and can be printed.
 
-/// What every page looks like.
+/// The style sheet of every page.
 const STYLE: &str = "
 body { font: 15px/1.5 system-ui, sans-serif; color: #1a1a1a; background: #fff; max-width: 1180px; margin: 2em auto; padding: 0 1.5em; }
 h1 { font-size: 1.6em; margin-bottom: 0; } h2 { font-size: 1.2em; margin-top: 2em; border-bottom: 1px solid #ddd; }
@@ -20,7 +20,7 @@ pre { background: #f6f6f6; padding: 1em; overflow-x: auto; }
 @media print { body { margin: 0; font-size: 11px; } div.figures { grid-template-columns: 1fr 1fr; } details { display: none; } }
 ";
 
-/// Text for HTML, also inside quoted attributes.
+/// Escapes text for HTML, also inside quoted attributes.
 pub fn escape(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len());
     for c in text.chars() {
@@ -44,17 +44,17 @@ pub fn page(title: &str, about: &str, body: &str) -> String {
     )
 }
 
-/// A heading with what belongs to it; nothing where there is nothing.
+/// A heading and its content; empty if the content is empty.
 pub fn section(heading: &str, body: &str) -> String {
     if body.is_empty() { String::new() } else { format!("<h2>{}</h2>\n{body}", escape(heading)) }
 }
 
-/// Pictures side by side.
+/// Pictures side by side; empty without pictures.
 pub fn figures(pictures: &str) -> String {
     if pictures.is_empty() { String::new() } else { format!("<div class=\"figures\">\n{pictures}</div>\n") }
 }
 
-/// A table of text; the first `left` columns flush left.
+/// A table; the first `left` columns are flush left.
 pub fn table(head: &[String], lines: &[Vec<String>], left: usize) -> String {
     let row = |tag: &str, cells: &[String]| {
         let cells = cells.iter().enumerate().map(|(index, cell)| {
@@ -68,7 +68,7 @@ pub fn table(head: &[String], lines: &[Vec<String>], left: usize) -> String {
     format!("<div class=\"scroll\"><table>\n<thead>{head}</thead>\n<tbody>\n{body}</tbody></table></div>\n")
 }
 
-/// Text of a file, folded away.
+/// Text of a file that is shown on a click.
 pub fn folded(summary: &str, text: &str) -> String {
     format!("<details><summary>{}</summary><pre>{}</pre></details>\n", escape(summary), escape(text))
 }

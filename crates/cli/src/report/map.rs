@@ -1,30 +1,32 @@
-//! A map of a deployment's stations: where they stand, which sector serves them, how good their downlink is.
+//! A map of a deployment's stations: their places, serving sectors and mean downlink MCS.
 
 use paceline_sim::results::StationResult;
 use std::fmt::Write;
 
-/// Half the width of the picture in its own units.
-const HALF: f64 = 300.0;
-/// Highest MCS index, the end of the scale.
-const BEST_MCS: f64 = 28.0;
+/// Half the width of the picture in SVG user units. Chosen: twice the resolution of a screen of 300 pixels.
+const HALF_WIDTH: f64 = 300.0;
+/// Margin for the marks, in SVG user units. Chosen: the width of a station's number.
+const MARGIN: f64 = 30.0;
+/// Highest MCS index with a transport block size (TS 36.213 Table 7.1.7.1-1).
+const MAX_MCS: f64 = 28.0;
 
-/// More stations than these are drawn without their numbers.
-const MOST_NUMBERED: usize = 80;
+/// Stations with numbers at most. Chosen: the numbers of more stations overlap.
+const MAX_NUMBERED: usize = 80;
 
-/// The picture; none where SINRs are stated.
+/// The map; none where stations have no places, since the scenario states their SINRs.
 pub fn figure(stations: &[StationResult]) -> Option<String> {
     let places: Vec<_> = stations.iter().filter_map(|station| Some((station, station.place?))).collect();
-    let reach = places.iter().map(|(_, place)| place.x_m.abs().max(place.y_m.abs())).fold(0.0, f64::max);
-    if places.is_empty() || reach <= 0.0 {
+    let extent_m = places.iter().map(|(_, place)| place.x_m.abs().max(place.y_m.abs())).fold(0.0, f64::max);
+    if places.is_empty() || extent_m <= 0.0 {
         return None;
     }
-    let ring_m = ring(reach);
-    let scale = (HALF - 30.0) / reach.max(ring_m);
+    let ring_m = ring(extent_m);
+    let scale = (HALF_WIDTH - MARGIN) / extent_m.max(ring_m);
     let mut svg = format!(
         "<svg viewBox=\"{0} {0} {1} {1}\" xmlns=\"http://www.w3.org/2000/svg\" font-family=\"sans-serif\" \
          font-size=\"13\" role=\"img\"><rect x=\"{0}\" y=\"{0}\" width=\"{1}\" height=\"{1}\" fill=\"#fff\"/>",
-        -HALF,
-        2.0 * HALF
+        -HALF_WIDTH,
+        2.0 * HALF_WIDTH
     );
     let radius = ring_m * scale;
     let _ = write!(
@@ -45,20 +47,20 @@ pub fn figure(stations: &[StationResult]) -> Option<String> {
             station.goodput_mbps + station.upload_mbps,
             mark(station, x, y)
         );
-        if places.len() <= MOST_NUMBERED {
+        if places.len() <= MAX_NUMBERED {
             let (x, y) = (x + 9.0, y + 4.0);
             let _ = write!(svg, "<text x=\"{x:.1}\" y=\"{y:.1}\" fill=\"#333\">{}</text>", station.station);
         }
         svg += "</g>";
     }
     svg += "</svg>";
-    let words = "Map: a shape for each sector, darker for a higher mean downlink MCS (0 to 28)";
-    Some(format!("<figure><figcaption>{words}</figcaption>{svg}</figure>"))
+    let caption = "Map: a shape for each sector, darker for a higher mean downlink MCS (0 to 28)";
+    Some(format!("<figure><figcaption>{caption}</figcaption>{svg}</figure>"))
 }
 
-/// A shape for the sector, its shade for the MCS.
+/// The mark of a station: its shape stands for the sector, its shade for the MCS.
 fn mark(station: &StationResult, x: f64, y: f64) -> String {
-    let share = (station.downlink_mcs / BEST_MCS).clamp(0.0, 1.0);
+    let share = (station.downlink_mcs / MAX_MCS).clamp(0.0, 1.0);
     let mix = |light: f64, dark: f64| (light + (dark - light) * share).round() as u8;
     let fill = format!("#{:02x}{:02x}{:02x}", mix(222.0, 8.0), mix(235.0, 48.0), mix(247.0, 107.0));
     let style = format!("fill=\"{fill}\" stroke=\"#08306b\"");
@@ -73,11 +75,11 @@ fn mark(station: &StationResult, x: f64, y: f64) -> String {
     }
 }
 
-/// A round distance of which one ring is drawn.
-fn ring(reach: f64) -> f64 {
+/// Radius in m of the ring that shows the scale: the largest round number within the map.
+fn ring(extent_m: f64) -> f64 {
     [50.0, 100.0, 200.0, 250.0, 500.0, 1000.0, 2000.0]
         .into_iter()
-        .rfind(|ring| *ring <= reach)
+        .rfind(|ring| *ring <= extent_m)
         .unwrap_or(50.0)
 }
 
@@ -107,7 +109,7 @@ mod tests {
     }
 
     #[test]
-    fn stations_of_a_deployment_are_drawn_and_others_are_not() {
+    fn stations_with_places_are_drawn() {
         assert_eq!(figure(&[station(0, None)]), None);
         let place = PlaceResult { x_m: 120.0, y_m: -40.0, coupling_loss_db: 101.0 };
         let svg = figure(&[0, 1, 2].map(|index| station(index, Some(place)))).unwrap();

@@ -1,4 +1,4 @@
-//! A results folder as one HTML page with pictures, which needs no network and no other file.
+//! `paceline report`: a results folder as one self-contained HTML page with pictures.
 
 mod axis;
 mod chart;
@@ -25,8 +25,8 @@ pub fn page(folder: &Path) -> Outcome<String> {
             Ok(rows.page(&swept.about(), &swept.body()))
         }
         (Some(summary), None) if summary.contains("\"reproduces\": \"calibration\"") => {
-            let what = "a calibration has no pictures; its table is in summary.json";
-            Err(Failure::input(format!("{}: {what}", folder.display())))
+            let problem = "a calibration has no pictures; its table is in summary.json";
+            Err(Failure::input(format!("{}: {problem}", folder.display())))
         }
         (Some(summary), None) if summary.contains("\"reproduces\": \"accelerator\"") => {
             let rows: reproduce::Reproduced = parse(folder, "summary.json", &summary)?;
@@ -43,13 +43,13 @@ pub fn page(folder: &Path) -> Outcome<String> {
         }
         (None, Some(swept)) => Ok(swept.page()),
         (None, None) => {
-            let what = "holds no results; name a folder that run, emulate, sweep or reproduce has written";
-            Err(Failure::input(format!("{}: {what}", folder.display())))
+            let problem = "holds no results; name a folder that run, emulate, sweep or reproduce has written";
+            Err(Failure::input(format!("{}: {problem}", folder.display())))
         }
     }
 }
 
-/// What was published beside ours, with the pictures of all parts: sweeps, and runs over time.
+/// The page of an experiment with several sweeps and runs, each in a folder of its own.
 fn parts(folder: &Path, rows: &reproduce::Reproduced) -> Outcome<String> {
     let mut body = rows.pictures();
     for name in &rows.over_time {

@@ -58,8 +58,8 @@ fn nan() -> f64 {
     f64::NAN
 }
 
-/// The pictures of the runs with `seed`. `timeseries` is the text of `timeseries.csv`; `scenario` gives the warm-up and
-/// the link's capacity.
+/// The pictures of the runs with `seed`. `timeseries` is the text of `timeseries.csv`; `scenario` gives the
+/// warm-up and the link's capacity.
 pub fn figures(timeseries: &str, seed: u64, scenario: Option<&Scenario>) -> String {
     let stations = read(timeseries, seed);
     let warmup = scenario.map(|scenario| scenario.run.warmup.as_secs_f64());
@@ -98,8 +98,8 @@ pub fn figures(timeseries: &str, seed: u64, scenario: Option<&Scenario>) -> Stri
     html::figures(&pictures.concat())
 }
 
-/// The samples of one seed by station, each list with a sample of zeros at time 0 ahead. Incomplete rows and rows
-/// without a station are left out.
+/// The samples of one seed by station, each list with a sample of zeros at time 0 ahead. Incomplete rows and
+/// rows without a station are left out.
 fn read(text: &str, seed: u64) -> BTreeMap<usize, Vec<Sample>> {
     let mut stations: BTreeMap<usize, Vec<Sample>> = BTreeMap::new();
     let mut reader = csv::ReaderBuilder::new().flexible(true).from_reader(text.as_bytes());
@@ -111,7 +111,8 @@ fn read(text: &str, seed: u64) -> BTreeMap<usize, Vec<Sample>> {
     stations
 }
 
-/// The link's capacity as lines in the background: one line if the stations share the link, else one for each station.
+/// The link's capacity as lines in the background: one line if the stations share the link, else one for each
+/// station.
 fn capacity(stations: &BTreeMap<usize, Vec<Sample>>, scenario: Option<&Scenario>) -> Vec<Series> {
     let Some(link) = scenario.and_then(|scenario| scenario.link.as_ref()) else { return Vec::new() };
     let count = if link.per_station == Some(true) { stations.len().min(MAX_STATION_LINES) } else { 1 };
@@ -121,7 +122,8 @@ fn capacity(stations: &BTreeMap<usize, Vec<Sample>>, scenario: Option<&Scenario>
     lines(&shown, &mbps).into_iter().map(named).collect()
 }
 
-/// A line for each station. With more stations than [`MAX_STATION_LINES`], all lines are grey, and their median is added.
+/// A line for each station. With more stations than [`MAX_STATION_LINES`], all lines are grey, and their
+/// median is added.
 fn lines(stations: &BTreeMap<usize, Vec<Sample>>, value: &dyn Fn(&Sample, &Sample) -> f64) -> Vec<Series> {
     let many = stations.len() > MAX_STATION_LINES;
     let line = |(station, samples): (&usize, &Vec<Sample>)| {

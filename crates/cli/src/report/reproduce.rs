@@ -1,4 +1,4 @@
-//! What was published beside ours.
+//! The page of `paceline reproduce`: published values beside ours, in a table and in pictures.
 
 use super::chart::{Chart, Mark, Series, Style};
 use super::html::{self, escape};
@@ -14,9 +14,10 @@ pub struct Reproduced {
     set: Vec<String>,
     #[serde(default)]
     seeds: usize,
-    /// Folders of sweeps, and of runs over time, where the experiment has several.
+    /// Folders of the experiment's sweeps.
     #[serde(default)]
     pub parts: Vec<String>,
+    /// Folders of the experiment's runs for pictures over time.
     #[serde(default)]
     pub over_time: Vec<String>,
     rows: Vec<Row>,
@@ -38,7 +39,7 @@ struct Row {
 }
 
 impl Reproduced {
-    /// The page: the rows, and below them the pictures of the sweep.
+    /// The page: the table of the rows, and below it `pictures`, which are HTML.
     pub fn page(&self, about: &str, pictures: &str) -> String {
         let set = if self.set.is_empty() { String::new() } else { format!(" Set: {}.", self.set.join(", ")) };
         let title = format!("{}, reproduced: {}", self.reproduces, self.scenario);
@@ -49,11 +50,11 @@ impl Reproduced {
         )
     }
 
-    /// What it is, in a sentence.
+    /// A sentence that describes the results.
     pub fn about(&self) -> String {
         format!("{} seeds each, mean ± 95% confidence interval.", self.seeds)
     }
-    /// A picture of each row whose values are named by a number or one of several, published beside ours.
+    /// A picture for each row: published values beside ours.
     pub fn pictures(&self) -> String {
         let pictures: String = self.rows.iter().map(Row::picture).collect();
         html::section("Pictures", &html::figures(&pictures))
@@ -68,7 +69,7 @@ impl Reproduced {
         for row in &self.rows {
             let (class, holds) = match (row.holds, row.holds_in_ci95) {
                 (true, true) => ("yes", "✓ yes"),
-                (true, false) => ("yes", "✓ yes, unsure"),
+                (true, false) => ("yes", "✓ yes, uncertain"),
                 (false, _) => ("no", "✗ no"),
             };
             let _ = writeln!(
@@ -82,15 +83,15 @@ impl Reproduced {
             );
         }
         table
-            + "</tbody></table></div>\n<p class=\"about\">Unsure: not in the whole of the confidence interval.</p>\n"
+            + "</tbody></table></div>\n<p class=\"about\">Uncertain: does not hold everywhere in the confidence interval.</p>\n"
     }
 }
 
-/// The quantity that a value's name states, for the order of bars: rates in Mb/s, sizes in MiB.
-fn numbers(name: &str) -> f64 {
+/// The number in the name of a value, by which bars are ordered: rates in Mb/s, sizes in MiB.
+fn number_in(name: &str) -> f64 {
     let start = name.find(|c: char| c.is_ascii_digit()).unwrap_or(name.len());
     if name.starts_with('(') {
-        return 0.0; // conditions keep their order
+        return 0.0; // conditions of a radio keep the order of the results
     }
     let digits = name[start..].split(|c: char| !c.is_ascii_digit() && c != '.').next().unwrap_or_default();
     let unit = if name.contains("KiB") { 1024.0 } else { 1.0 };
@@ -101,7 +102,7 @@ impl Row {
     /// Bars of the published values and ours.
     fn picture(&self) -> String {
         let mut names: Vec<&String> = self.ours.keys().filter(|name| !name.contains("% of UDP")).collect();
-        names.sort_by(|a, b| numbers(a).total_cmp(&numbers(b)));
+        names.sort_by(|a, b| number_in(a).total_cmp(&number_in(b)));
         let marks = |of: &dyn Fn(&str) -> Option<f64>, half: bool| {
             let mark = |(index, name): (usize, &&String)| {
                 let half = self.ci95.get(name.as_str()).and_then(Value::as_f64).filter(|_| half);

@@ -20,14 +20,14 @@ pub struct Run {
     measured_s: f64,
     mean: Totals,
     ci95: Option<Totals>,
-    #[serde(default)] // a run of an earlier version has none
+    #[serde(default)] // earlier versions wrote no groups
     groups: Vec<GroupResult>,
     runs: Vec<RunResult>,
 }
 
 impl Run {
-    /// The page. `timeseries` and `resolved` are the texts of `timeseries.csv` and `resolved.toml`, `scenario` what the
-    /// latter says.
+    /// The page. `timeseries` and `resolved` are the texts of `timeseries.csv` and `resolved.toml`;
+    /// `scenario` is the parsed `resolved.toml`.
     pub fn page(
         &self,
         timeseries: Option<&str>,
@@ -45,7 +45,7 @@ impl Run {
             self.mode, self.stations, self.measured_s, self.paceline.version, self.paceline.commit
         );
         let mut body = html::section("Figures", &self.totals());
-        body += &html::section("Why TCP is as slow as it is", &self.why());
+        body += &html::section("Why TCP is as slow as it is", &self.limits());
         body += &html::section("Station by station", &self.stations());
         body += &html::section("Over time", &self.over_time(timeseries, scenario));
         if let Some(text) = resolved {
@@ -68,8 +68,9 @@ impl Run {
         html::table(&head, &lines.collect::<Vec<_>>(), 1)
     }
 
-    /// What the connections of each group of stations waited for.
-    fn why(&self) -> String {
+    /// Limits of the connections of each group of stations: verdict, senders' time, parts of the round
+    /// trip.
+    fn limits(&self) -> String {
         if self.groups.is_empty() {
             return String::new();
         }

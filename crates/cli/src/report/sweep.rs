@@ -1,4 +1,5 @@
-//! The pictures of a sweep: every figure against the swept key, one line per value of the other keys.
+//! The page of a sweep: a picture for every figure over a swept key, with a line for each combination of the
+//! other keys.
 
 use super::chart::{Chart, Mark, Series, Style};
 use super::html;
@@ -28,9 +29,10 @@ struct Point {
     ci95: Option<Totals>,
 }
 
-/// Title, unit and value of a picture.
+/// A picture: title, unit, decimals, value.
 type Figure = (&'static str, &'static str, usize, fn(&Totals) -> f64);
 
+/// The pictures of a sweep. Chosen: the totals that a swept key changes most often.
 const FIGURES: [Figure; 17] = [
     ("Goodput of all stations", "Mb/s", 2, |t| t.goodput_mbps),
     ("Upload of all stations", "Mb/s", 2, |t| t.upload_mbps),
@@ -40,9 +42,9 @@ const FIGURES: [Figure; 17] = [
     ("Mean round-trip time", "ms", 1, |t| t.rtt_mean_ms),
     ("Round-trip time, 95th percentile", "ms", 1, |t| t.rtt_p95_ms),
     ("Segments retransmitted", "%", 3, |t| 100.0 * t.retransmission_share),
-    ("Downlink blocks used", "%", 1, |t| 100.0 * t.downlink_prb_share),
-    ("Uplink blocks used", "%", 1, |t| 100.0 * t.uplink_prb_share),
-    ("Blocks repeated by HARQ", "%", 1, |t| 100.0 * t.harq_retransmission_share),
+    ("Downlink PRBs used", "%", 1, |t| 100.0 * t.downlink_prb_share),
+    ("Uplink PRBs used", "%", 1, |t| 100.0 * t.uplink_prb_share),
+    ("Transport blocks retransmitted by HARQ", "%", 1, |t| 100.0 * t.harq_retransmission_share),
     ("Scheduling requests", "1/s", 0, |t| t.scheduling_requests_per_s),
     ("Capacity of the link", "Mb/s", 2, |t| t.link_capacity_mbps),
     ("Time in the link's queue, mean", "ms", 1, |t| t.link_delay_mean_ms),
@@ -56,7 +58,7 @@ impl Sweep {
     pub fn page(&self) -> String {
         html::page(&format!("{}, sweep", self.scenario), &self.about(), &self.body())
     }
-    /// What it is, in a sentence.
+    /// A sentence that describes the results.
     pub fn about(&self) -> String {
         let runs = match self.seeds {
             1 => String::from("one seed"),
@@ -90,8 +92,8 @@ impl Sweep {
         html::table(&head, &lines, self.over.len())
     }
 
-    /// Goodput over the time in a link's queue: a picture for each value of the keys of the link, a point for each of
-    /// the other keys.
+    /// Goodput over the time in a link's queue: a picture for each combination of the link's keys, with a
+    /// point for each combination of the other keys.
     fn throughput_against_delay(&self) -> String {
         if self.points.iter().all(|point| point.mean.link_delay_p95_ms == 0.0) || self.points.len() < 2 {
             return String::new();
@@ -175,7 +177,7 @@ impl Sweep {
     }
 }
 
-/// The last part of a path, without quotes and ending.
+/// The last part of a path, without quotes and the suffix `.trace`.
 fn short(value: &str) -> String {
     let value = value.trim_matches('"');
     let name = value.rsplit('/').next().unwrap_or(value);
@@ -183,7 +185,7 @@ fn short(value: &str) -> String {
 }
 
 impl Key {
-    /// Its values as numbers with their unit, if that is what they are.
+    /// The values as numbers with their unit; none if a value is no number, or the units differ.
     fn numbers(&self) -> Option<(Vec<f64>, String)> {
         let split = |value: &String| {
             let value = value.trim_matches('"').trim();
@@ -202,7 +204,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn numbers_have_one_unit() {
+    fn values_of_an_axis_are_numbers_with_one_unit() {
         let numbers = |values: &[&str]| {
             let values = values.iter().map(|v| (*v).to_owned()).collect();
             Key { key: String::from("k"), values }.numbers()

@@ -1,19 +1,19 @@
-//! The grid of a sweep: every combination of the values of some scenario keys, each a checked scenario.
+//! The grid of a sweep: one checked scenario for every combination of values of some scenario keys.
 
 use crate::failure::{Failure, Outcome};
 use crate::scenario_file;
 use paceline_sim::Scenario;
 use serde::Serialize;
 
-/// Most points of a grid.
+/// Points of a grid at most. Chosen: far above any useful grid, so that a mistake in `--over` is refused.
 const MAX_POINTS: usize = 100_000;
 
-/// A scenario key and the values that it takes.
+/// A scenario key and its values in the grid.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Axis {
-    /// Dotted key, as `--set` takes it.
+    /// Dotted key in the notation of `--set`.
     pub key: String,
-    /// Its values, as given.
+    /// Its values in the notation of `--set`.
     pub values: Vec<String>,
 }
 
@@ -22,23 +22,22 @@ pub struct Axis {
 pub struct Point {
     /// One value per axis.
     pub values: Vec<String>,
-    /// What they make of the scenario.
+    /// The scenario with these values.
     pub scenario: Scenario,
 }
 
-/// All combinations of a scenario; the last axis changes fastest.
+/// All combinations; the value of the last axis changes fastest.
 #[derive(Debug)]
 pub struct Grid {
-    /// The scenario's name.
+    /// Name of the scenario.
     pub name: String,
-    /// What changes.
     pub axes: Vec<Axis>,
-    /// The points.
     pub points: Vec<Point>,
 }
 
 impl Grid {
-    /// Checks every point of `text`, the scenario `file`.
+    /// Makes and checks every point. `text` is the scenario, `file` its name in messages, `set` are settings
+    /// of all points.
     pub fn new(name: String, file: &str, text: &str, set: &[String], axes: Vec<Axis>) -> Outcome<Self> {
         let count = axes.iter().try_fold(1usize, |n, axis| n.checked_mul(axis.values.len()));
         if count.is_none_or(|count| count > MAX_POINTS) {
@@ -62,7 +61,7 @@ impl Grid {
         let points = combinations.into_iter().map(checked).collect::<Outcome<_>>()?;
         Ok(Self { name, axes, points })
     }
-    /// What a point is called: `key=value, key=value`.
+    /// Name of a point: `key=value, key=value`.
     pub fn label(&self, point: usize) -> String {
         label(&self.axes, &self.points[point].values)
     }
@@ -74,11 +73,11 @@ fn label(axes: &[Axis], values: &[String]) -> String {
     if pairs.is_empty() { String::from("of no keys") } else { pairs.join(", ") }
 }
 
-/// Reads `key=a,b,c` of every `--over`.
+/// Parses the options `--over key=a,b,c`.
 pub fn axes(given: &[String]) -> Outcome<Vec<Axis>> {
     let mut axes: Vec<Axis> = Vec::new();
     for text in given {
-        let bad = |what: &str| Failure::input(format!("--over {text}: {what}"));
+        let bad = |problem: &str| Failure::input(format!("--over {text}: {problem}"));
         let (key, list) =
             text.split_once('=').ok_or_else(|| bad("write key=a,b,c, for example station.count=10,20,30"))?;
         let key = key.trim().to_owned();
@@ -100,7 +99,7 @@ pub fn axes(given: &[String]) -> Outcome<Vec<Axis>> {
     Ok(axes)
 }
 
-/// Splits at commas that stand outside of quotes, parentheses, brackets and braces.
+/// Splits at commas outside of quotes, parentheses, brackets and braces.
 fn split(list: &str) -> Vec<&str> {
     let (mut parts, mut from, mut depth) = (Vec::new(), 0, 0i32);
     let mut quote = None;
@@ -127,7 +126,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn commas_in_quotes_and_brackets_do_not_separate() {
+    fn commas_in_quotes_and_brackets_do_not_separate_values() {
         assert_eq!(split("basic,hybrid(6),\"a,b\""), ["basic", "hybrid(6)", "\"a,b\""]);
         assert_eq!(split("[\"5 dB\", \"9 dB\"],3 dB"), ["[\"5 dB\", \"9 dB\"]", "3 dB"]);
         assert_eq!(split("a)),b"), ["a))", "b"]);

@@ -1,4 +1,7 @@
-//! Many scenarios, each with many seeds: the grid, its jobs on all cores, what is kept of them, and the tables.
+//! Simulates a grid of scenarios with several seeds each.
+//!
+//! `grid` makes the points, `pool` runs their jobs on all cores, `parts` stores finished jobs, `tables`
+//! writes the results.
 
 mod grid;
 mod parts;
@@ -14,8 +17,8 @@ use paceline_sim::RunResult;
 use std::path::Path;
 use tables::Swept;
 
-/// Simulates a grid into the folder `out`, from where an interrupted sweep stopped. Gives the runs of every point and
-/// the table for people.
+/// Simulates a grid into the folder `out`; jobs of an interrupted sweep that are finished there are not
+/// repeated. Gives the runs of every point, and a text table.
 pub fn run(grid: &Grid, seeds: u64, jobs: Option<u16>, out: &Path) -> Outcome<(Vec<Vec<RunResult>>, String)> {
     for point in &grid.points {
         let last = point.scenario.run.seed.checked_add(seeds - 1);

@@ -1,7 +1,8 @@
-//! The finished jobs of a sweep, each a small file of its own: an interrupted sweep continues where it was.
+//! The parts of a sweep: one file for each finished job, so that an interrupted sweep is resumed.
 //!
-//! `parts/manifest.json` says which program and which scenarios they belong to. Parts of another program or of other
-//! scenarios are refused, never mixed. A part is written under another name and renamed when whole.
+//! `parts/manifest.json` has the program's commit and the scenario of every point. A folder with another
+//! commit or other scenarios is refused. Files are written under a hidden name and renamed when they are
+//! complete.
 
 use super::grid::Grid;
 use crate::failure::{Failure, Outcome};
@@ -14,7 +15,7 @@ use std::path::{Path, PathBuf};
 
 const MANIFEST: &str = "manifest.json";
 
-/// What the parts of a folder belong to.
+/// The program and the points that the parts belong to.
 #[derive(Serialize, Deserialize)]
 struct Manifest {
     paceline: Origin,
@@ -34,18 +35,18 @@ struct Part {
     run: RunResult,
 }
 
-/// The folder of a sweep.
+/// The parts in the folder of a sweep.
 pub struct Parts {
     folder: PathBuf,
     commit: String,
-    /// Per point, the hash of its scenario.
+    /// Hash of the scenario of every point.
     hashes: Vec<String>,
-    /// Keeps another sweep out of the folder while this one works.
+    /// Keeps another sweep from writing to the folder.
     _lock: File,
 }
 
 impl Parts {
-    /// Opens `out`: a folder that does not exist, is empty, or holds parts of this very grid.
+    /// Opens the folder `out`, which must not exist, be empty, or have parts of the same grid.
     pub fn open(out: &Path, grid: &Grid) -> Outcome<Self> {
         let context = || format!("--out {}: cannot be written", out.display());
         if out.is_file() {
@@ -58,10 +59,10 @@ impl Parts {
         let file = folder.join(MANIFEST);
         if file.exists() {
             check(&file, &manifest)
-                .map_err(|why| Failure::input(format!("--out {}: {why}", out.display())))?;
-        } else if fs::read_dir(out).is_ok_and(|mut entries| entries.any(|e| !is_parts(e.ok().as_ref()))) {
-            let why = "exists, is not empty and holds no sweep to continue; name another folder";
-            return Err(Failure::input(format!("--out {}: {why}", out.display())));
+                .map_err(|problem| Failure::input(format!("--out {}: {problem}", out.display())))?;
+        } else if fs::read_dir(out).is_ok_and(|mut entries| entries.any(|e| !is_unused(e.ok().as_ref()))) {
+            let problem = "exists, is not empty and holds no sweep to continue; name another folder";
+            return Err(Failure::input(format!("--out {}: {problem}", out.display())));
         }
         fs::create_dir_all(&folder).with_context(context).map_err(Failure::Input)?;
         if !file.exists() {
@@ -70,27 +71,28 @@ impl Parts {
         }
         let lock = File::open(&file).with_context(context).map_err(Failure::Input)?;
         if lock.try_lock().is_err() {
-            let why = "another sweep is writing into this folder; wait for it";
-            return Err(Failure::input(format!("--out {}: {why}", out.display())));
+            let problem = "another sweep is writing into this folder; wait for it";
+            return Err(Failure::input(format!("--out {}: {problem}", out.display())));
         }
         let hashes = manifest.points.iter().map(|p| format!("{:016x}", fnv1a(p.scenario.as_bytes())));
         Ok(Self { folder, commit: manifest.paceline.commit, hashes: hashes.collect(), _lock: lock })
     }
-    /// The result of a job that was finished before. A part that cannot be read is as good as none.
+    /// The result of a job that is finished; none if it has no part, or a damaged one. A part of another
+    /// commit, scenario or seed is an error.
     pub fn load(&self, point: usize, seed: u64) -> Outcome<Option<RunResult>> {
         let path = self.path(point, seed);
         let Ok(text) = fs::read_to_string(&path) else { return Ok(None) };
         let Ok(part) = serde_json::from_str::<Part>(&text) else { return Ok(None) };
-        let what = if part.commit != self.commit {
+        let problem = if part.commit != self.commit {
             format!("is of commit {}, this program of {}", part.commit, self.commit)
         } else if part.scenario_fnv1a != self.hashes[point] || part.run.seed != seed {
             String::from("is of another scenario or seed")
         } else {
             return Ok(Some(part.run));
         };
-        Err(Failure::input(format!("{}: {what}; name another --out folder", path.display())))
+        Err(Failure::input(format!("{}: {problem}; name another --out folder", path.display())))
     }
-    /// Keeps the result of a job.
+    /// Stores the result of a job.
     pub fn store(&self, point: usize, run: &RunResult) -> anyhow::Result<()> {
         let (commit, scenario_fnv1a) = (self.commit.clone(), self.hashes[point].clone());
         let path = self.path(point, run.seed);
@@ -103,7 +105,7 @@ impl Parts {
     }
 }
 
-/// Writes a file under another name and gives it its name when it is whole.
+/// Writes a file under a hidden name and renames it when it is complete.
 pub fn write(path: &Path, text: &str) -> std::io::Result<()> {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     let partial = path.with_file_name(format!(".{name}.partial"));
@@ -111,8 +113,8 @@ pub fn write(path: &Path, text: &str) -> std::io::Result<()> {
     fs::rename(&partial, path)
 }
 
-/// A folder of parts without a manifest is what a sweep leaves that was stopped in its first moment.
-fn is_parts(entry: Option<&fs::DirEntry>) -> bool {
+/// Whether a folder is `parts` without a manifest, from a sweep that was interrupted before its first job.
+fn is_unused(entry: Option<&fs::DirEntry>) -> bool {
     let Some(entry) = entry.filter(|entry| entry.file_name() == "parts") else { return false };
     let hidden = |e: std::io::Result<fs::DirEntry>| {
         e.is_ok_and(|e| e.file_name().to_string_lossy() == format!(".{MANIFEST}.partial"))
@@ -120,6 +122,7 @@ fn is_parts(entry: Option<&fs::DirEntry>) -> bool {
     fs::read_dir(entry.path()).is_ok_and(|mut entries| entries.all(hidden))
 }
 
+/// Compares the manifest in a folder with that of this sweep; the error describes the first difference.
 fn check(file: &Path, now: &Manifest) -> Result<(), String> {
     let text = fs::read_to_string(file).map_err(|error| format!("{MANIFEST}: {error}"))?;
     let then: Manifest = serde_json::from_str(&text).map_err(|error| format!("{MANIFEST}: {error}"))?;
@@ -144,7 +147,7 @@ fn check(file: &Path, now: &Manifest) -> Result<(), String> {
     Err(format!("holds results of another scenario{difference}; {ANOTHER}"))
 }
 
-/// The 64-bit FNV-1a hash.
+/// The 64-bit FNV-1a hash (Fowler, Noll, Vo).
 fn fnv1a(bytes: &[u8]) -> u64 {
     bytes.iter().fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
         (hash ^ u64::from(*byte)).wrapping_mul(0x0000_0100_0000_01b3)

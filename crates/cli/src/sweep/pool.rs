@@ -1,6 +1,7 @@
 //! Runs the jobs of a sweep on all cores. A job is one point of the grid with one seed.
 //!
-//! The largest jobs start first, and every core takes the next job when it is free, so that no core idles at the end.
+//! The largest jobs start first, and every core takes the next job when it is free, so that no core idles at
+//! the end.
 
 use super::grid::{Grid, Point};
 use super::parts::Parts;
@@ -41,7 +42,8 @@ impl Job<'_> {
     }
 }
 
-/// Simulates every job that has no result in `parts`. Gives the runs of every point in the order of their seeds.
+/// Simulates every job that has no result in `parts`. Gives the runs of every point in the order of their
+/// seeds.
 ///
 /// After an error no further job is started; jobs that run then are finished and stored.
 pub fn run(grid: &Grid, seeds: u64, threads: usize, parts: &Parts) -> Outcome<Vec<Vec<RunResult>>> {
@@ -60,7 +62,8 @@ pub fn run(grid: &Grid, seeds: u64, threads: usize, parts: &Parts) -> Outcome<Ve
     let bar = progress::bar(jobs.iter().map(Job::size).sum(), "the work");
     let pool = rayon::ThreadPoolBuilder::new().num_threads(threads.clamp(1, jobs.len().max(1))).build();
     let pool = pool.context("cannot start threads").map_err(Failure::Failed)?;
-    // `par_bridge` hands out the jobs one by one in their order; a split into ranges would start small ones first.
+    // `par_bridge` hands out the jobs one by one in their order; a split into ranges would start small ones
+    // first.
     let done: anyhow::Result<Vec<_>> =
         pool.install(|| jobs.iter().par_bridge().map(|job| job.run(parts, &bar)).collect());
     bar.finish_and_clear();

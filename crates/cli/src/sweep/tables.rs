@@ -1,4 +1,4 @@
-//! What a sweep gives out: `sweep.csv`, `runs.csv`, `sweep.json` and a table for people.
+//! The results of a sweep: `sweep.csv`, `runs.csv`, `sweep.json` and a text table.
 
 use super::grid::Grid;
 use crate::output;
@@ -7,25 +7,26 @@ use paceline_sim::results::mean_and_ci95;
 use paceline_sim::{RunResult, Totals};
 use serde_json::{Value, json};
 
-/// Heading, decimals and value of the totals in the printed table.
-type Shown = (&'static str, usize, fn(&Totals) -> f64);
+/// A column of the text table: heading, decimals, value.
+type TextColumn = (&'static str, usize, fn(&Totals) -> f64);
 
-const SHOWN: [Shown; 8] = [
+/// The columns of the text table. Chosen: they fit into 120 characters.
+const TEXT_COLUMNS: [TextColumn; 8] = [
     ("goodput Mb/s", 2, |t| t.goodput_mbps),
     ("upload Mb/s", 2, |t| t.upload_mbps),
     ("ACKs sent 1/s", 0, |t| t.acks_sent_per_s),
     ("RTT ms", 1, |t| t.rtt_mean_ms),
-    ("again %", 3, |t| 100.0 * t.retransmission_share),
+    ("retransmitted %", 3, |t| 100.0 * t.retransmission_share),
     ("Jain", 4, |t| t.jain_index),
-    ("DL blocks %", 1, |t| 100.0 * t.downlink_prb_share),
-    ("UL blocks %", 1, |t| 100.0 * t.uplink_prb_share),
+    ("DL PRBs %", 1, |t| 100.0 * t.downlink_prb_share),
+    ("UL PRBs %", 1, |t| 100.0 * t.uplink_prb_share),
 ];
 
 /// The results of a sweep.
 pub struct Swept<'a> {
     grid: &'a Grid,
     runs: &'a [Vec<RunResult>],
-    /// Mean and half width of the confidence interval, point by point.
+    /// Mean and half width of the 95% confidence interval of every point.
     figures: Vec<(Totals, Option<Totals>)>,
 }
 
@@ -91,7 +92,7 @@ impl<'a> Swept<'a> {
         });
         serde_json::to_string_pretty(&json).expect("results are plain data") + "\n"
     }
-    /// A table for people: points down, totals across; totals that are zero everywhere are left out.
+    /// A text table: a line for each point, a column for each total that is not zero everywhere.
     pub fn text(&self) -> String {
         let seeds = self.runs.first().map_or(0, Vec::len);
         let runs = if seeds == 1 {
@@ -102,7 +103,7 @@ impl<'a> Swept<'a> {
         let (name, points) = (&self.grid.name, self.grid.points.len());
         let mut lines = vec![self.grid.axes.iter().map(|axis| axis.key.clone()).collect::<Vec<_>>()];
         lines.extend(self.grid.points.iter().map(|point| point.values.clone()));
-        for (heading, decimals, value) in SHOWN {
+        for (heading, decimals, value) in TEXT_COLUMNS {
             if self.figures.iter().all(|(mean, _)| value(mean) == 0.0) {
                 continue;
             }
@@ -117,7 +118,8 @@ impl<'a> Swept<'a> {
     }
 }
 
-/// The fields of the swept keys; a grid without keys has one empty field, so that every table has a first column.
+/// The fields of the swept keys; a grid without keys has one empty field, so that every table has a first
+/// column.
 fn key_fields(fields: impl Iterator<Item = String>) -> Vec<String> {
     let fields: Vec<String> = fields.collect();
     if fields.is_empty() { vec![String::new()] } else { fields }

@@ -1,4 +1,5 @@
-//! Bad input to `run`, `check` and `emulate`: exit code 2, a message that says what to change, and no file written.
+//! Bad input to `run`, `check` and `emulate`: exit code 2, a message that says what to change, and no file
+//! written.
 
 #[path = "../common/mod.rs"]
 mod common;

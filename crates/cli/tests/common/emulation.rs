@@ -69,8 +69,8 @@ impl EmulationHost {
     }
 }
 
-/// Whether an emulation kept up with real time, from its report on stderr: 99% of its timers at most 1 ms late. Figures
-/// of an emulator that was later than that say how loaded this machine is.
+/// Whether an emulation kept up with real time, from its report on stderr: 99% of its timers at most 1 ms
+/// late. Figures of an emulator that was later than that say how loaded this machine is.
 pub fn was_on_time(report: &str) -> bool {
     const MAX_LATE_US: f64 = 1000.0;
     let late_us = report.split(" us (99%)").next().and_then(|text| text.split_whitespace().last());

@@ -15,8 +15,8 @@ use tempfile::TempDir;
 pub const PACELINE: &str = env!("CARGO_BIN_EXE_paceline");
 /// A valid scenario that takes little time.
 pub const GOOD: &str = "[run]\nduration = \"300 ms\"\nwarmup = \"50 ms\"\n\n[[station]]\ncount = 1\n";
-/// Hang guard: a program or a condition that takes longer hangs. Chosen: many times what a slow machine takes, since no
-/// test asserts how long something takes.
+/// Hang guard: a program or a condition that takes longer hangs. Chosen: many times what a slow machine
+/// takes, since no test asserts how long something takes.
 pub const HANG_GUARD: Duration = Duration::from_secs(180);
 
 /// Output and exit code of a program.
@@ -128,7 +128,8 @@ pub fn has_program(program: &str) -> bool {
 pub fn tshark(file: &str, filter: &str, fields: &[&str]) -> Vec<Vec<String>> {
     let mut command = with_time_limit(&["tshark", "-r", file, "-Y", filter, "-T", "fields"]);
     command.args(["-o", "tcp.check_checksum:TRUE", "-o", "ip.check_checksum:TRUE"]);
-    // Random payload may look like a protocol, and captures have the first bytes of segments only: decode no payload.
+    // Random payload may look like a protocol, and captures have the first bytes of segments only: decode no
+    // payload.
     command.args(["-d", "tcp.port==1-65535,data"]);
     command.args(fields.iter().flat_map(|field| ["-e", *field]));
     let output = run(&mut command);

@@ -41,8 +41,8 @@ impl Namespace {
     pub fn path(&self) -> String {
         format!("/proc/{}/ns/net", self.id())
     }
-    /// A command in the namespace; program and arguments are to be appended. `nsenter` is replaced by the program, so
-    /// that signals reach the program.
+    /// A command in the namespace; program and arguments are to be appended. `nsenter` is replaced by the
+    /// program, so that signals reach the program.
     pub fn command(&self) -> Command {
         let mut command = Command::new("nsenter");
         command.arg(format!("--net={}", self.path())).arg("--").stdin(Stdio::null());

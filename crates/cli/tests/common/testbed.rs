@@ -1,4 +1,5 @@
-//! A client, a middlebox with two interfaces, and a server, each a network namespace, for tests of `paceline gateway`.
+//! A client, a middlebox with two interfaces, and a server, each a network namespace, for tests of `paceline
+//! gateway`.
 //!
 //! ```text
 //! client cli0 -- mob middlebox srv -- srv0 server
@@ -66,8 +67,8 @@ impl Testbed {
             self.shell(&self.middlebox, &format!("ip link set {port} up"));
         }
     }
-    /// Makes the middlebox a router between the client's network and the server's, which becomes 10.20.0.0/24 and
-    /// fd20::/64; the server's addresses there are 10.20.0.1 and fd20::1.
+    /// Makes the middlebox a router between the client's network and the server's, which becomes 10.20.0.0/24
+    /// and fd20::/64; the server's addresses there are 10.20.0.1 and fd20::1.
     pub fn route(&self) {
         self.shell(
             &self.middlebox,

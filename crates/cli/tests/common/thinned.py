@@ -17,9 +17,11 @@ SYN, ACK = 2, 16
 CLIENT, SERVER = bytes([10, 9, 0, 77]), bytes([10, 9, 0, 99])
 FIRST_PORT, HTTP = 40_000, 80
 CLIENT_ISN, SERVER_ISN = 1000, 5000
-# Chosen: every tick a download receives six segments, and three ACKs come, of which the filter may discard two.
+# Chosen: every tick a download receives six segments, and three ACKs come, of which the filter may discard
+# two.
 FLOWS, SEGMENT_BYTES, TICK_S, ACKS_PER_TICK = 12, 1000, 0.01, 3
-# Round trip of the handshakes, as the filter measures it. Chosen: with a longer one the filter forwards as many ACKs.
+# Round trip of the handshakes, as the filter measures it. Chosen: with a longer one the filter forwards as
+# many ACKs.
 ROUND_TRIP_S = 0.1
 # A data offset of 60 bytes: more than the packet has.
 OFFSET_BEYOND_PACKET = 15

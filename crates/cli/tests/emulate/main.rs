@@ -1,5 +1,5 @@
-//! `paceline emulate`: real programs through the modelled radio. Needs root. Without root the tests are skipped, or fail
-//! where `PACELINE_REQUIRE_PRIVILEGED` is set.
+//! `paceline emulate`: real programs through the modelled radio. Needs root. Without root the tests are
+//! skipped, or fail where `PACELINE_REQUIRE_PRIVILEGED` is set.
 
 #[path = "../common/mod.rs"]
 mod common;

@@ -65,8 +65,8 @@ fn a_port_with_gro_beyond_64_kib_is_refused() {
     testbed.stop(testbed.gateway(INTERFACES));
 }
 
-/// While the bridge has a third port, the kernel forwards: the host behind that port can be reached, and accelerated
-/// connections are completed.
+/// While the bridge has a third port, the kernel forwards: the host behind that port can be reached, and
+/// accelerated connections are completed.
 #[test]
 fn the_gateway_steps_aside_while_the_bridge_has_a_third_port() {
     let Some(testbed) = Testbed::new(&["curl", "python3"]) else { return };
@@ -94,7 +94,7 @@ fn the_gateway_steps_aside_while_the_bridge_has_a_third_port() {
     assert_eq!((output.code, output.stderr.as_str()), (0, ""), "{output:?}");
     testbed.dir.assert_same("file", "slow");
     testbed.shell(&testbed.middlebox, "ip link set lan3 nomaster");
-    wait_for_message(&mut gateway, "what stood in the way is gone");
+    wait_for_message(&mut gateway, "the problem is gone");
     let messages = gateway.output_so_far().stderr;
     assert_eq!(messages.matches("ports of paceline0").count(), 1, "the message is printed once");
     wait_for("an accelerated connection", || testbed.accelerates("file", HTTP).then_some(()));
@@ -113,8 +113,8 @@ c,_=socket.create_server((\"\",9000)).accept(); f=open(\"uploaded\",\"wb\")
 while part:=c.recv(1<<20): f.write(part)
 f.close(); c.sendall(b\"all\")'";
 
-/// The kernel program forwards an upload from port to port. It drops packets longer than the port's MTU, as the bridge does,
-/// and the upload survives a crash of the gateway.
+/// The kernel program forwards an upload from port to port. Packets longer than the port's MTU are dropped, as by
+/// the bridge. The upload survives a crash of the gateway.
 #[test]
 fn an_upload_is_forwarded_past_the_bridge_and_obeys_the_ports_mtu() {
     let Some(testbed) = Testbed::new(&["python3", "ethtool"]) else { return };

@@ -20,7 +20,8 @@ fn relayed_connections_get_no_early_acknowledgments_and_filtered_ones_lose_acks_
     for (namespace, device) in [(&testbed.client, "cli0"), (&testbed.server, "srv0")] {
         testbed.shell(namespace, &format!("ethtool -K {device} tso off gso off gro off"));
     }
-    // Reno has no HyStart, which ends slow start when round trips grow: then hardly any ACK waits in the filter's queue.
+    // Reno has no HyStart, which ends slow start when round trips grow: then hardly any ACK waits in the
+    // filter's queue.
     testbed.shell(&testbed.server, "echo reno > /proc/sys/net/ipv4/tcp_congestion_control");
     testbed.dir.write("file", random_bytes(10_000_000));
     let _server = testbed.serve_files();
@@ -78,8 +79,8 @@ fn a_stop_sends_the_packets_in_the_filters_queue() {
     }
 }
 
-/// Servers that retransmit when ACKs are missing. The filter stops itself, since servers of connections that are not filtered
-/// retransmit less.
+/// Servers that retransmit when ACKs are missing. The filter stops itself, since servers of connections that
+/// are not filtered retransmit less.
 #[test]
 fn a_filter_that_causes_retransmissions_is_stopped() {
     let Some(testbed) = Testbed::new(&["python3"]) else { return };
@@ -103,14 +104,13 @@ fn a_filter_that_causes_retransmissions_is_stopped() {
         reason.starts_with("servers sent ") && reason.contains("% again to connections that are filtered"),
         "{reason}"
     );
-    let mut messages =
-        || gateway.output_so_far().stderr.matches("the ACK filter is out of use until").count();
+    let mut messages = || gateway.output_so_far().stderr.matches("the ACK filter is stopped until").count();
     wait_for("it to be said", || (messages() == 1).then_some(()));
     let before = discarded();
     sleep(Duration::from_secs(1));
     assert_eq!(discarded(), before, "ACKs are discarded after the stop");
-    // After a reload with other policies the workers decide on packets, not the kernel program; they compare connections
-    // in the same way.
+    // After a reload with other policies the workers decide on packets, not the kernel program; they compare
+    // connections in the same way.
     let other = "[[policy]]\nprefix = \"192.0.2.0/24\"\naction = \"leave\"\n";
     testbed.dir.write("gateway.toml", format!("{config}{other}"));
     testbed.shell(&testbed.middlebox, &format!("{PACELINE} gateway reload"));
@@ -142,6 +142,7 @@ fn super_packets_are_segmented_ahead_of_a_short_queue() {
     let counters = testbed.stop(gateway);
     let frames = ["frames-in", "frames-out"].map(|name| counter(&counters, name));
     assert!(frames[0] < 1500 && frames[1] > 3_000_000 / 1448, "{counters}");
-    // Whole super-packets would overflow the queue again and again: most of the file would be sent several times.
+    // Whole super-packets would overflow the queue again and again: most of the file would be sent several
+    // times.
     assert!(frames[1] < 2 * 3_000_000 / 1448, "{counters}");
 }

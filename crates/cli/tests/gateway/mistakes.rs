@@ -24,8 +24,8 @@ fn second_gateway(testbed: &Testbed, config: &str) -> Output {
     testbed.dir.write("second.toml", config);
     testbed.try_shell(&testbed.middlebox, &format!("{PACELINE} gateway second.toml"))
 }
-/// A download by a client that reads slowly, so that the connection stays exposed: data are acknowledged to the server
-/// that the client has not acknowledged.
+/// A download by a client that reads slowly, so that the connection stays exposed: data are acknowledged to
+/// the server that the client has not acknowledged.
 fn exposed_download(testbed: &Testbed) -> Program {
     let line = format!("curl -s --limit-rate 20k -o exposed {HTTP}/file");
     let download = testbed.start(&testbed.client, "exposed", &line);
@@ -84,8 +84,8 @@ fn two_routed_gateways_need_devices_of_different_names() {
     testbed.stop(gateway);
 }
 
-/// The gateway hands packets back to the kernel by a pair of devices. While the kernel does not accept packets there, the
-/// gateway must take none.
+/// The gateway hands packets back to the kernel by a pair of devices. While the kernel does not accept
+/// packets there, the gateway must take none.
 #[test]
 fn the_gateway_steps_aside_while_the_router_refuses_its_packets() {
     let Some(testbed) = with_file(2_000_000) else { return };
@@ -106,7 +106,7 @@ fn the_gateway_steps_aside_while_the_router_refuses_its_packets() {
         wait_for_messages(&mut gateway, "the kernel forwards meanwhile", n);
         wait_for("a bypassed connection", || (!testbed.accelerates("file", ROUTED)).then_some(()));
         testbed.shell(&testbed.middlebox, back);
-        wait_for_messages(&mut gateway, "what stood in the way is gone", n);
+        wait_for_messages(&mut gateway, "the problem is gone", n);
         wait_for("an accelerated connection", || testbed.accelerates("file", ROUTED).then_some(()));
     }
     testbed.shell(&testbed.middlebox, "ip link del paceline0");
@@ -142,7 +142,7 @@ fn the_gateway_steps_aside_while_a_port_is_not_in_the_bridge() {
         wait_for_message(&mut gateway, &message);
         assert_eq!(testbed.status()["aside"], true);
         testbed.shell(&testbed.middlebox, &format!("ip link set {port} master paceline0"));
-        wait_for_messages(&mut gateway, "what stood in the way is gone", n);
+        wait_for_messages(&mut gateway, "the problem is gone", n);
         wait_for("an accelerated connection", || testbed.accelerates("file", HTTP).then_some(()));
     }
     testbed.stop(gateway);

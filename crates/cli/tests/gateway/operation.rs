@@ -25,7 +25,7 @@ fn serve(testbed: &Testbed) -> Program {
     testbed.dir.write("transfers.py", include_str!("../common/transfers.py"));
     testbed.serve("transfers", 9000, "python3 transfers.py serve 9000 file")
 }
-/// Starts many downloads at once. One that receives nothing for 60 s hangs.
+/// Starts many downloads at once. A download that receives nothing for 60 s counts as hanging.
 fn fetch(testbed: &Testbed, transfers: u64) -> Program {
     fetch_from(testbed, SERVER, transfers)
 }
@@ -259,7 +259,7 @@ fn metrics_status_flows_and_captures_describe_a_running_gateway() {
     let top = testbed.dir.paceline(&["top", "--control", "ctl"]);
     assert!(top.code == 0 && top.stdout.contains("10.9.0.2") && top.stdout.contains(name), "{top:?}");
     let text = testbed.control(&["status"]).stdout;
-    assert!(text.contains("guardian stands by") && text.contains("srv to mob"), "{text}");
+    assert!(text.contains("guardian is running") && text.contains("srv to mob"), "{text}");
     assert_eq!(ends(transfers), (TRANSFERS, 0));
     gateway.output_so_far();
     testbed.stop(gateway);
@@ -304,7 +304,7 @@ fn four_capabilities_are_enough_for_gateway_and_guardian() {
         return;
     }
     let _server = serve(&testbed);
-    // As the user nobody, who must be able to enter the folder.
+    // The gateway runs as the user nobody. That user has to be able to enter the folder.
     testbed.shell(&testbed.middlebox, "chmod 777 .");
     testbed.dir.write("gateway.toml", testbed.config(""));
     let caps = "+net_admin,+net_raw,+bpf,+perfmon";
@@ -320,7 +320,8 @@ fn four_capabilities_are_enough_for_gateway_and_guardian() {
     assert!(counters["flows"].as_u64().unwrap() >= 2, "{counters}");
 }
 
-/// Sends a SYN with the addresses and ports of every open connection to port 9000, and prints the number of SYNs.
+/// Sends a SYN with the addresses and ports of every open connection to port 9000, and prints the number of
+/// SYNs.
 const SYNS: &str = "python3 -c 'import socket,struct,subprocess
 s=socket.socket(socket.AF_INET,socket.SOCK_RAW,socket.IPPROTO_TCP)
 own,server=[socket.inet_aton(a) for a in (\"10.9.0.2\",\"10.9.0.1\")]
@@ -333,8 +334,8 @@ for line in said.splitlines():
     s.sendto(head(65535-total),(\"10.9.0.1\",0))
 print(len(said.splitlines()))'";
 
-/// While the gateway stops, SYNs bypass the workers. A SYN with the addresses of an accelerated connection must not make the
-/// kernel forward that connection past its worker.
+/// While the gateway stops, SYNs bypass the workers. A SYN with the addresses of an accelerated connection
+/// must not make the kernel forward that connection past its worker.
 #[test]
 fn a_syn_during_a_stop_does_not_detach_a_live_connection() {
     const TRANSFERS: u64 = 20;

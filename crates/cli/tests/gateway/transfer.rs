@@ -1,4 +1,5 @@
-//! Transfers through the gateway: accelerated, byte-exact, and forwarded by the kernel when the gateway dies or hangs.
+//! Transfers through the gateway: accelerated, byte-exact, and forwarded by the kernel when the gateway dies
+//! or hangs.
 
 use crate::common::PACELINE;
 use crate::common::namespace::{random_bytes, wait_for};
@@ -7,8 +8,8 @@ use serde_json::Value;
 use std::thread::sleep;
 use std::time::Duration;
 
-/// Packets that the kernel has dropped because a processor's backlog queue was full, in all namespaces (second column of
-/// `/proc/net/softnet_stat`).
+/// Packets that the kernel has dropped because a processor's backlog queue was full, in all namespaces
+/// (second column of `/proc/net/softnet_stat`).
 fn backlog_drops() -> u64 {
     let text = std::fs::read_to_string("/proc/net/softnet_stat").expect("it can be read");
     let column =
@@ -34,9 +35,9 @@ fn downloads_are_accelerated_and_byte_exact_over_ipv4_and_ipv6() {
     testbed.download("file", HTTP);
 }
 
-/// Client and server that do this twice on one connection: upload a file, download the same file. Then the file is uploaded
-/// once more, and both ends close. The server pauses before it reads, so that its receive window closes and the client
-/// sends window probes.
+/// Client and server that do this twice on one connection: upload a file, download the same file. Then the
+/// file is uploaded once more, and both ends close. The server pauses before it reads, so that its receive
+/// window closes and the client sends window probes.
 const MIRROR: &str = "python3 -c 'import socket,sys,time
 def take(s, size):
     parts=[]
@@ -321,7 +322,8 @@ fn four_capabilities_are_enough_on_an_existing_bridge() {
 fn transfers_survive_hangs_of_the_gateway() {
     let Some(testbed) = Testbed::new(&["curl", "python3"]) else { return };
     testbed.dir.write("file", random_bytes(60_000_000));
-    // The link to the client is the bottleneck. With slow readers instead, no packets might come during a hang.
+    // The link to the client is the bottleneck. With slow readers instead, no packets might come during a
+    // hang.
     testbed.shell(&testbed.middlebox, "tc qdisc replace dev mob root tbf rate 500mbit burst 100kb limit 4mb");
     let _server = testbed.serve_files();
     let gateway = testbed.gateway(INTERFACES);

@@ -295,14 +295,15 @@ fn variant(network: &Network, client: &str) {
     }
 }
 
-/// A path MTU black hole (RFC 4821): the client receives no packets longer than 1300 bytes, its SYN announces an MSS for 1500,
-/// and no ICMP reaches the server. Without the gateway the download would hang.
+/// A path MTU black hole (RFC 4821): the client receives no packets longer than 1300 bytes, its SYN announces
+/// an MSS for 1500, and no ICMP reaches the server. Without the gateway the download would hang.
 fn black_hole(network: &Network) {
     if std::env::var_os("PACELINE_MIDDLE").is_some() {
         return println!("black hole: only the gateway detects it");
     }
     let port = format!("h{}", NARROW.number);
-    network.shell_ok(SWITCHES, &format!("ethtool -K {port} tso off gso off")); // the last hop sees single segments
+    // Without offloads, so that the last hop receives single segments.
+    network.shell_ok(SWITCHES, &format!("ethtool -K {port} tso off gso off"));
     let script = "ip link set dev eth0 mtu 1300 && ip route replace 10.77.0.0/24 dev eth0 advmss 1460 && \
                   ip -6 route change fd77::/64 dev eth0 proto kernel metric 256 advmss 1440";
     network.shell_ok(NARROW.name, script);

@@ -263,7 +263,8 @@ def malformed(src: str, dst: str, src_port: str, dst_port: str, seed: str) -> No
             wire.send(whole[:length])
     for other in (0, 60, 1500, ARP, 0x8847, 0x8864, IPV4, IPV6, 0xFFFF):
         wire.send(wire.ethernet(segment, other))
-    # Super-packets with inconsistent virtio-net headers: flags, GSO type, header and segment lengths, checksum offsets.
+    # Super-packets with inconsistent virtio-net headers: flags, GSO type, header and segment lengths,
+    # checksum offsets.
     vnet = Wire(dst, vnet=True)
     long = ip(src, dst, tcp(src, dst, ports, pick.getrandbits(32), 1, ACK, data=b"x" * 20_000))
     for flags in (0, 1, 2):

@@ -1,5 +1,5 @@
-//! SYN floods, malformed and forged packets, and misbehaving clients. Other clients receive every byte, and the gateway's
-//! memory stays bounded.
+//! SYN floods, malformed and forged packets, and misbehaving clients. Other clients receive every byte, and
+//! the gateway's memory stays bounded.
 
 use crate::common::namespace::{Program, wait_for};
 use crate::middlebox::{Counters, Middlebox};

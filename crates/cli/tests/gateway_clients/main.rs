@@ -1,5 +1,5 @@
-//! Common clients and servers through the gateway, hostile traffic, and ends of the gateway. Needs root. Without root the
-//! tests are skipped, or fail where `PACELINE_REQUIRE_PRIVILEGED` is set.
+//! Common clients and servers through the gateway, hostile traffic, and ends of the gateway. Needs root.
+//! Without root the tests are skipped, or fail where `PACELINE_REQUIRE_PRIVILEGED` is set.
 #![allow(clippy::disallowed_types, clippy::disallowed_methods)] // programs run in real time
 
 mod clients;

@@ -22,8 +22,8 @@ impl Middlebox {
     pub fn start(network: &Network, settings: &str) -> Self {
         Self::start_in(network, "", settings)
     }
-    /// Starts the gateway without transparent huge pages. With them, resident memory grows by 2 MB wherever a byte is
-    /// written and a huge page is free, so that it would not be a measure of the gateway's use.
+    /// Starts the gateway without transparent huge pages. With them, resident memory grows by 2 MB wherever a
+    /// byte is written and a huge page is free, so that it would not be a measure of the gateway's use.
     pub fn start_in_small_pages(network: &Network, settings: &str) -> Self {
         Self::start_in(network, "MIMALLOC_ALLOW_THP=0", settings)
     }

@@ -1,5 +1,6 @@
-//! The test network: namespaces of the clients, the server and the middlebox, and one with the switches between them. The
-//! middlebox has two interfaces, which are ports of a kernel bridge. All links are veth pairs with offloads.
+//! The test network: namespaces of the clients, the server and the middlebox, and one with the switches
+//! between them. The middlebox has two interfaces, which are ports of a kernel bridge. All links are veth
+//! pairs with offloads.
 //!
 //! ```text
 //! clients --+
@@ -160,7 +161,8 @@ impl Network {
         assert_eq!(output.code, 0, "in {host}: {script}\n{}{}", output.stdout, output.stderr);
         output.stdout
     }
-    /// Starts a program on a host. The kernel kills it when this thread ends. Its output goes to the files `name.*`.
+    /// Starts a program on a host. The kernel kills it when this thread ends. Its output goes to the files
+    /// `name.*`.
     pub fn start(&self, host: &str, name: &str, argv: &[&str]) -> Program {
         let argv = [&["setpriv", "--pdeathsig", "KILL", "--"], argv].concat();
         Program::spawn(&self.dir, name, &mut self.command(host, &argv))

@@ -309,7 +309,8 @@ def mptcp(address: Address, number: int) -> None:
     connection.sendall(b"digest\n")
     data = payload(str(number), 3 * MB)
     connection.sendall(data)
-    # The kernel refuses this option on a connection without MPTCP subflows; bit 0 of the flags means a fallback.
+    # The kernel refuses this option on a connection without MPTCP subflows; bit 0 of the flags means a
+    # fallback.
     info = connection.getsockopt(SOL_MPTCP, MPTCP_INFO, 64)
     assert not struct.unpack_from("BBBBBBBBI", info)[8] & 1, "fell back to TCP"
     connection.shutdown(socket.SHUT_WR)

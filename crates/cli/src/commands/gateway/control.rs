@@ -1,4 +1,4 @@
-//! What a running gateway is asked.
+//! Subcommands that control a running gateway or show its state.
 
 use super::options::{CaptureArgs, StopArgs, TableArgs, Which};
 use crate::failure::{Failure, Outcome};
@@ -60,7 +60,7 @@ pub fn flows(args: &TableArgs) -> Outcome {
     Ok(ExitCode::SUCCESS)
 }
 
-/// A line a connection.
+/// A table of connections.
 pub fn flow_table(flows: &[FlowStatus]) -> String {
     let width = flows.iter().map(|flow| flow.name().len()).max().unwrap_or(0).max("connection".len());
     let mut text = format!(
@@ -101,17 +101,17 @@ fn status_text(status: &Status) -> String {
         (false, true) => "running, aside,",
         (false, false) => "running",
     };
-    let guardian = if status.guarded { "stands by" } else { "is missing" };
+    let guardian = if status.guarded { "is running" } else { "is missing" };
     let mut text = format!(
         "paceline {}, process {}: {state} for {:.0} s, {} to {}, {} workers\nguardian {guardian}\n",
         status.version, status.process, status.uptime, status.server, status.mobile, status.workers
     );
     if let Some(why) = &status.filter_stopped {
-        let _ = writeln!(text, "the ACK filter is out of use: {why}");
+        let _ = writeln!(text, "the ACK filter is stopped: {why}");
     }
     let _ = writeln!(
         text,
-        "{} connections, {} handshakes; {} held, {} exposed\n",
+        "{} connections, {} handshakes; {} buffered, {} exposed\n",
         status.flows,
         status.openings,
         bytes(status.held),
@@ -123,14 +123,15 @@ fn status_text(status: &Status) -> String {
     text
 }
 
-/// `SERVER:PORT-DEVICE:PORT`.
+/// Parses `SERVER:PORT-DEVICE:PORT`.
 fn parse_flow(flow: &str) -> Option<(SocketAddr, SocketAddr)> {
     let (server, mobile) = flow.split_once('-')?;
     Some((server.parse().ok()?, mobile.parse().ok()?))
 }
 
-/// How many packets are captured at most, and for how long. Who says how many waits for them.
-fn bounds(args: &CaptureArgs) -> (u64, Duration) {
+/// Limits of a capture: number of packets and duration. With --packets alone it waits for the packets up to
+/// an hour.
+fn limits(args: &CaptureArgs) -> (u64, Duration) {
     let seconds = args.seconds.unwrap_or(if args.packets.is_some() { 3600 } else { 10 });
     (args.packets.unwrap_or(100_000), Duration::from_secs(seconds.into()))
 }
@@ -140,7 +141,7 @@ pub fn capture(args: &CaptureArgs) -> Outcome {
         let allowed = "allowed: SERVER:PORT-DEVICE:PORT, as `paceline gateway flows` names it";
         Failure::input(format!("{}: {allowed}", args.flow))
     })?;
-    let (packets, time) = bounds(args);
+    let (packets, time) = limits(args);
     let mut client = client(&args.which)?;
     let capture = client.capture(Request::Capture { server, mobile, packets, time })?;
     let context = || format!("cannot write {}", args.out.display());
@@ -149,12 +150,12 @@ pub fn capture(args: &CaptureArgs) -> Outcome {
     let packets = pcapng::count(&args.out)?;
     output::message(&format!("paceline: {packets} packets in {}\n", args.out.display()));
     if packets == 0 {
-        return Err(Failure::Failed(none_came(&args.flow).unwrap_err()));
+        return Err(Failure::Failed(no_packets(&args.flow).unwrap_err()));
     }
     Ok(ExitCode::SUCCESS)
 }
 
-fn none_came(flow: &str) -> anyhow::Result<()> {
+fn no_packets(flow: &str) -> anyhow::Result<()> {
     bail!("{flow}: no packet came in this time")
 }
 
@@ -163,10 +164,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_capture_takes_ten_seconds_unless_something_is_said() {
+    fn a_capture_ends_after_ten_seconds_unless_a_limit_is_given() {
         let bounds = |seconds, packets| {
             let which = Which { control: None };
-            let (count, time) = bounds(&CaptureArgs {
+            let (count, time) = limits(&CaptureArgs {
                 which,
                 flow: String::new(),
                 out: "one.pcapng".into(),

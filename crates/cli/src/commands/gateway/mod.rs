@@ -21,19 +21,19 @@ pub struct Args {
 
 #[derive(clap::Subcommand)]
 enum Action {
-    /// Start a gateway, as without this word
+    /// Start a gateway, as without a subcommand
     Run(RunArgs),
-    /// End a running gateway without harm to its connections, and wait for it
+    /// Stop a running gateway without harm to its connections, and wait until it has ended
     Stop(StopArgs),
-    /// Have a running gateway read its configuration again
+    /// Make a running gateway read its configuration again
     Reload(Which),
     /// Show the connections that are accelerated
     Flows(TableArgs),
-    /// Show what a running gateway does
+    /// Show the state and the counters of a running gateway
     Status(TableArgs),
-    /// Write one connection's packets, in and out on both sides, to a pcapng file
+    /// Write one connection's packets, of both directions on both interfaces, to a pcapng file
     Capture(CaptureArgs),
-    /// Look after connections when a gateway dies
+    /// Run the guardian, which takes over exposed connections when a gateway dies
     #[command(hide = true)]
     Guard(GuardArgs),
 }
@@ -47,6 +47,6 @@ pub fn run(args: &Args) -> Outcome {
         (Some(Action::Status(args)), _) => control::status(args),
         (Some(Action::Capture(args)), _) => control::capture(args),
         (Some(Action::Guard(args)), _) => run::guard(args),
-        (None, None) => unreachable!("clap asks for a configuration"),
+        (None, None) => unreachable!("clap requires a configuration or a subcommand"),
     }
 }

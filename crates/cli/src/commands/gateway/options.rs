@@ -7,15 +7,15 @@ use std::path::PathBuf;
 pub struct RunArgs {
     /// Configuration file (docs/gateway.md)
     pub config: PathBuf,
-    /// Check the configuration, and end
+    /// Check the configuration only
     #[arg(long)]
     pub check: bool,
-    /// Print what was done to stdout as JSON at the end
+    /// Print the counters to stdout as JSON at the end
     #[arg(long)]
     pub json: bool,
 }
 
-/// Which gateway is asked.
+/// The running gateway that a command controls.
 #[derive(clap::Args, Clone)]
 pub struct Which {
     /// Control socket of the gateway; by default the only one in /run/paceline
@@ -27,8 +27,7 @@ pub struct Which {
 pub struct StopArgs {
     #[command(flatten)]
     pub which: Which,
-    /// How long connections may take to be delivered what was acknowledged for them; by default the
-    /// configuration's `drain`
+    /// Time for the delivery of data that were acknowledged early; by default `drain` of the configuration
     #[arg(long, value_name = "TIME")]
     pub limit: Option<Duration>,
 }

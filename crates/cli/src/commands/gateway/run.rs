@@ -1,4 +1,4 @@
-//! Running a gateway until it is asked to end.
+//! Runs a gateway until a signal or the control socket stops it, and the guardian.
 
 use super::options::{GuardArgs, RunArgs};
 use crate::failure::{Failure, Outcome};
@@ -11,11 +11,12 @@ use std::io;
 use std::os::fd::AsFd;
 use std::process::{Command, ExitCode};
 
-/// When something has gone wrong, the rest gets so long at most.
-const HASTE: Duration = Duration::from_secs(5);
+/// Time for draining when a worker has ended by itself. Chosen: short, since an interface may be gone.
+const DRAIN_AFTER_FAILURE: Duration = Duration::from_secs(5);
 
-/// Looks for a signal between two looks at this machine's addresses: a second.
-const LOOKS_TO_TEND: u64 = 50;
+/// Polls for signals between two checks of the interfaces. Chosen: with 20 ms for a poll, a check every
+/// second.
+const POLLS_PER_CHECK: u64 = 50;
 
 pub fn run(args: &RunArgs) -> Outcome {
     let file = args.config.display().to_string();
@@ -53,29 +54,29 @@ pub fn run(args: &RunArgs) -> Outcome {
         output::message(&format!("paceline: {problem}\n"));
     }
     output::message(&format!("paceline: accelerating from {} to {}\n", config.server, config.mobile));
-    let wanted = operate(&gateway, &mut signals);
+    let stopped = operate(&gateway, &mut signals);
     let end = gateway.join()?;
     if args.json {
         output::print(&json(&end))?;
     }
-    Ok(if wanted { ExitCode::SUCCESS } else { ExitCode::from(1) })
+    Ok(if stopped { ExitCode::SUCCESS } else { ExitCode::from(1) })
 }
 
-/// Until all workers have ended; whether that was wanted.
+/// Handles signals and requests until all workers have ended. False if they ended by themselves.
 fn operate(gateway: &Gateway, signals: &mut OperatorSignals) -> bool {
     let control_plane = gateway.control_plane();
-    let (mut wanted, mut hurried, mut looks, mut problem) = (false, false, 0u64, None);
+    let (mut stopping, mut failed, mut polls, mut problem) = (false, false, 0u64, None);
     while !gateway.has_finished() {
-        looks += 1;
-        if looks.is_multiple_of(LOOKS_TO_TEND) {
-            tend(control_plane, &mut problem);
+        polls += 1;
+        if polls.is_multiple_of(POLLS_PER_CHECK) {
+            check_interfaces(control_plane, &mut problem);
         }
-        compare(control_plane);
+        check_filter(control_plane);
         let mut stop = control_plane.take_requested_stop();
         for signal in signals.wait() {
             match signal {
-                OperatorSignal::Stop if wanted || stop.is_some() => {
-                    output::message("paceline: ending now; connections that are owed something are reset\n");
+                OperatorSignal::Stop if stopping || stop.is_some() => {
+                    output::message("paceline: ending now; exposed connections are reset\n");
                     control_plane.abort();
                 }
                 OperatorSignal::Stop => stop = Some(control_plane.config().drain),
@@ -86,22 +87,23 @@ fn operate(gateway: &Gateway, signals: &mut OperatorSignals) -> bool {
             }
         }
         if let Some(limit) = stop {
-            if !wanted {
-                output::message(&format!("paceline: stopping; connections have {limit} to be delivered\n"));
+            if !stopping {
+                output::message(&format!("paceline: stopping; up to {limit} to deliver acknowledged data\n"));
             }
-            wanted = true;
-            control_plane.drain(limit); // a shorter limit than the first one counts
+            stopping = true;
+            control_plane.drain(limit); // of several limits the shortest applies
         }
-        if !wanted && !hurried && gateway.any_worker_finished() {
-            hurried = true;
-            control_plane.drain(control_plane.config().drain.min(HASTE));
+        if !stopping && !failed && gateway.any_worker_finished() {
+            failed = true;
+            control_plane.drain(control_plane.config().drain.min(DRAIN_AFTER_FAILURE));
         }
     }
-    wanted
+    stopping
 }
 
-/// Looks at what is around the gateway. What is wrong there is said once, and when it is over.
-fn tend(control_plane: &ControlPlane, problem: &mut Option<String>) {
+/// Checks interfaces, bridge and routes around the gateway. A problem is reported when it appears and when it
+/// is gone.
+fn check_interfaces(control_plane: &ControlPlane, problem: &mut Option<String>) {
     let found = control_plane.check_interfaces().err().map(|error| format!("{error:#}"));
     if found == *problem {
         return;
@@ -109,16 +111,16 @@ fn tend(control_plane: &ControlPlane, problem: &mut Option<String>) {
     let aside = if control_plane.is_aside() { "; the kernel forwards meanwhile" } else { "" };
     output::message(&match &found {
         Some(problem) => format!("paceline: {problem}{aside}\n"),
-        None => "paceline: what stood in the way is gone\n".to_owned(),
+        None => "paceline: the problem is gone; accelerating again\n".to_owned(),
     });
     *problem = found;
 }
 
-/// Looks whether the ACK filter does harm. That it cannot be looked at is no reason to say so every second.
-fn compare(control_plane: &ControlPlane) {
+/// Checks whether the ACK filter does harm. Errors are ignored: the check is repeated every second.
+fn check_filter(control_plane: &ControlPlane) {
     if let Ok(Some(finding)) = control_plane.compare_filter() {
         output::message(&format!(
-            "paceline: the ACK filter is out of use until the configuration is read again: {finding}\n"
+            "paceline: the ACK filter is stopped until the configuration is read again: {finding}\n"
         ));
     }
 }
@@ -130,11 +132,11 @@ fn json(snapshot: &Snapshot) -> String {
 /// The guardian of a gateway: its standard input ends with the gateway, its standard output is the journal.
 pub fn guard(args: &GuardArgs) -> Outcome {
     let own = |fd: &dyn AsFd| fd.as_fd().try_clone_to_owned().map_err(anyhow::Error::from);
-    let (life, journal) = (own(&io::stdin())?, own(&io::stdout())?);
-    let rescue = gateway::guard(life, journal, (args.server, args.mobile, args.exit))?;
+    let (lifeline, journal) = (own(&io::stdin())?, own(&io::stdout())?);
+    let rescue = gateway::guard(lifeline, journal, (args.server, args.mobile, args.exit))?;
     if rescue.exposed > 0 {
         output::message(&format!(
-            "paceline: the gateway left {} connections that were owed something: {} go on and {} were reset\n",
+            "paceline: the gateway left {} exposed connections: {} go on and {} were reset\n",
             rescue.exposed, rescue.whole, rescue.reset
         ));
     }

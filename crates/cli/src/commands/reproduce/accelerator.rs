@@ -1,5 +1,5 @@
-//! `paceline reproduce accelerator`: several sweeps, each in a folder of its own, and runs of one seed that show the
-//! course of time.
+//! `paceline reproduce accelerator`: the mobile accelerator (Liu and Lee 2011). Several sweeps, each in its
+//! own folder, and runs with one seed for pictures over time.
 
 use super::options::Options;
 use super::rows::describe;
@@ -15,9 +15,10 @@ use paceline_sim::{RunResult, Summary, simulate};
 use serde_json::{Value, json};
 use std::process::ExitCode;
 
-/// What a quick run changes, except where files must be complete.
+/// Settings of `--quick`, except for parts that set a duration in which files are completed.
 const QUICK: [&str; 2] = ["run.duration=60 s", "run.warmup=5 s"];
-/// Folder, scenario and settings of the runs that are shown over time.
+/// Folder, scenario and settings of the runs for pictures over time. Chosen: both channels of the paper, without and with
+/// the accelerator.
 const OVER_TIME: [(&str, &str, &[&str]); 5] = [
     ("time-3g-direct", "accelerator-3g", &["tcp.receive_buffer=64 KiB"]),
     ("time-3g-accelerated", "accelerator-3g", &["core.path=accelerator"]),
@@ -54,8 +55,8 @@ pub fn run(options: &Options) -> Outcome {
 
 fn sweep_part(part: &Part, seeds: u64, options: &Options) -> Outcome<Vec<Vec<RunResult>>> {
     let (name, text) = scenario_file::built_in(part.scenario);
-    let whole = part.set.iter().any(|set| set.starts_with("run.duration"));
-    let quick: &[&str] = if options.quick && !whole { &QUICK } else { &[] };
+    let sets_duration = part.set.iter().any(|set| set.starts_with("run.duration"));
+    let quick: &[&str] = if options.quick && !sets_duration { &QUICK } else { &[] };
     let mut set: Vec<String> =
         part.set.iter().cloned().chain(quick.iter().map(|s| (*s).to_owned())).collect();
     set.extend(user_set(part.scenario, options));
@@ -65,7 +66,7 @@ fn sweep_part(part: &Part, seeds: u64, options: &Options) -> Outcome<Vec<Vec<Run
     Ok(sweep::run(&grid, seeds, options.jobs, &options.out.join(part.name))?.0)
 }
 
-/// What the user sets, but for keys of the other channel.
+/// The user's settings, without keys of the other channel, which the scenario does not have.
 fn user_set(scenario: &str, options: &Options) -> Vec<String> {
     let other = if scenario == "accelerator-3g" { "link.lte_early." } else { "link.hspa." };
     options.set.iter().filter(|set| !set.starts_with(other)).cloned().collect()
@@ -74,7 +75,7 @@ fn user_set(scenario: &str, options: &Options) -> Vec<String> {
 fn over_time(name: &str, scenario: &str, set: &[&str], options: &Options) -> Outcome<()> {
     let folder = options.out.join(name);
     if folder.join("summary.json").exists() {
-        return Ok(()); // of the run that is continued
+        return Ok(()); // finished before an interruption
     }
     let (_, text) = scenario_file::built_in(scenario);
     let shown = ["run.duration=30 s", "run.warmup=5 s"];

@@ -1,4 +1,5 @@
-//! `paceline reproduce calibration`: the deployments' distributions beside 3GPP's.
+//! `paceline reproduce calibration`: distributions of geometry and coupling loss in the deployments, beside
+//! 3GPP's calibration results (TR 38.901 section 7.8.1).
 
 use crate::failure::{Failure, Outcome};
 use crate::output;

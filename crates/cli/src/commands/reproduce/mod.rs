@@ -1,4 +1,5 @@
-//! `paceline reproduce`: repeats a published experiment and prints the published values beside the simulated ones.
+//! `paceline reproduce`: repeats a published experiment and prints the published values beside the simulated
+//! ones.
 
 mod accelerator;
 mod ack_filter;

@@ -1,4 +1,5 @@
-//! The rows of a reproduced experiment as a table: published values, simulated values, and whether the claim holds.
+//! The rows of a reproduced experiment as a table: published values, simulated values, and whether the claim
+//! holds.
 
 use crate::table::align;
 use paceline_sim::reproduce::Row;
@@ -27,14 +28,14 @@ pub fn describe(name: &str, rows: &[Row], seeds: u64, set: &[String]) -> String 
                 row.unit.to_owned(),
                 first(match (row.holds, row.holds_in_ci95) {
                     (true, true) => "yes",
-                    (true, false) => "yes, unsure",
+                    (true, false) => "yes, uncertain",
                     (false, _) => "no",
                 }),
             ]);
         }
     }
     let mut text = format!(
-        "{name}, published beside ours: {runs}{set}\n{}unsure: not in the whole of the confidence interval\n\n",
+        "{name}, published beside ours: {runs}{set}\n{}uncertain: does not hold everywhere in the confidence interval\n\n",
         align(&lines, 3)
     );
     for row in rows {

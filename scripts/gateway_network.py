@@ -1,4 +1,4 @@
-"""A client's side, a box and a server's side in three network namespaces, for what is measured on live Linux."""
+"""A client, a middlebox and a server in three network namespaces, for measurements with the kernel's network stack."""
 
 import itertools
 import os
@@ -7,52 +7,52 @@ import sys
 
 
 def run(*args: str, check: bool = True) -> str:
-    """Runs a command and gives what it prints."""
+    """Runs a command; gives its standard output."""
     done = subprocess.run(args, check=False, capture_output=True, text=True)
     if check and done.returncode != 0:
         sys.exit(f"{' '.join(args)}: {(done.stderr or done.stdout).strip()}")
     return done.stdout
 
 
-class Town:
-    """The box has interfaces `mobile` and `wired`, which lead to `eth0` of the two sides: as two networks that it
-    routes between, or as ports of a bridge. Sides without addresses only carry frames."""
+class Network:
+    """The middlebox has interfaces `mobile` and `wired`, connected to `eth0` of client and server. They belong to two
+    networks between which the middlebox routes, or are ports of a bridge. Client and server may have no addresses."""
 
     numbers = itertools.count()
 
     def __init__(self, client: str, server: str, routed: bool = False) -> None:
         prefix = f"pl{os.getpid() % 100000}-{next(self.numbers)}"
-        self.client, self.box, self.server = (prefix + name for name in ("c", "b", "s"))
+        self.client, self.middlebox, self.server = (prefix + name for name in ("c", "b", "s"))
         self.processes: list[subprocess.Popen[bytes]] = []
-        for name in (self.client, self.box, self.server):
+        for name in (self.client, self.middlebox, self.server):
             run("ip", "netns", "add", name)
             run("ip", "-n", name, "link", "set", "lo", "up")
         for host, device, address in ((self.client, "mobile", client), (self.server, "wired", server)):
-            run("ip", "link", "add", device, "netns", self.box, "type", "veth", "peer", "eth0", "netns", host)
-            self.inside(self.box, "ethtool", "-K", device, "gro", "on")
-            self.inside(host, "ethtool", "-K", "eth0", "gro", "on")
+            run("ip", "link", "add", device, "netns", self.middlebox, "type", "veth", "peer", "eth0", "netns", host)
+            self.run_in(self.middlebox, "ethtool", "-K", device, "gro", "on")
+            self.run_in(host, "ethtool", "-K", "eth0", "gro", "on")
             if address:
                 run("ip", "-n", host, "addr", "add", address, "dev", "eth0")
             run("ip", "-n", host, "link", "set", "eth0", "up")
-            run("ip", "-n", self.box, "link", "set", device, "up")
+            run("ip", "-n", self.middlebox, "link", "set", device, "up")
         if routed:
             for host, device, address in ((self.client, "mobile", client), (self.server, "wired", server)):
                 gateway = address.split("/")[0].rsplit(".", 1)[0] + ".1"
-                run("ip", "-n", self.box, "addr", "add", f"{gateway}/24", "dev", device)
+                run("ip", "-n", self.middlebox, "addr", "add", f"{gateway}/24", "dev", device)
                 run("ip", "-n", host, "route", "add", "default", "via", gateway)
-            self.inside(self.box, "sysctl", "-qw", "net.ipv4.ip_forward=1")
+            self.run_in(self.middlebox, "sysctl", "-qw", "net.ipv4.ip_forward=1")
         else:
-            run("ip", "-n", self.box, "link", "add", "br0", "type", "bridge")
+            run("ip", "-n", self.middlebox, "link", "add", "br0", "type", "bridge")
             for device in ("mobile", "wired"):
-                run("ip", "-n", self.box, "link", "set", device, "master", "br0")
-            run("ip", "-n", self.box, "link", "set", "br0", "up")
+                run("ip", "-n", self.middlebox, "link", "set", device, "master", "br0")
+            run("ip", "-n", self.middlebox, "link", "set", "br0", "up")
 
-    def inside(self, name: str, *args: str, check: bool = True) -> str:
+    def run_in(self, name: str, *args: str, check: bool = True) -> str:
         """Runs a command in a namespace."""
         return run("ip", "netns", "exec", name, *args, check=check)
 
     def start(self, name: str, *args: str) -> subprocess.Popen[bytes]:
-        """Starts a program in a namespace, which ends with the town."""
+        """Starts a program in a namespace. `close` ends it."""
         command = ["ip", "netns", "exec", name, *args]
         process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         self.processes.append(process)
@@ -68,8 +68,8 @@ class Town:
         self.processes.remove(process)
 
     def close(self) -> None:
-        """Takes everything away."""
+        """Ends all programs and removes the namespaces."""
         for process in list(self.processes):
             self.stop(process)
-        for name in (self.client, self.box, self.server):
+        for name in (self.client, self.middlebox, self.server):
             run("ip", "netns", "del", name, check=False)

@@ -1,7 +1,7 @@
-//! In-network functions that act on other people's TCP connections (RFC 3135, RFC 3449).
+//! Performance-enhancing proxies (RFC 3135): the mobile accelerator and the ACK filter (RFC 3449).
 //!
-//! Pure: no sockets, no threads, no clock, no global state. The same code runs in the simulator, the emulator and
-//! the gateway, on simulated and on real packets.
+//! The code has no sockets, threads, clock or global state. The simulator, the emulator and the gateway run
+//! it on simulated and on real packets.
 #![forbid(unsafe_code)]
 
 pub mod accelerator;

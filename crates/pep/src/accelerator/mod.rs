@@ -1,26 +1,29 @@
-//! The mobile accelerator: K. Liu, J. Y. B. Lee, "Mobile Accelerator: A New Approach to Improve TCP Performance in
-//! Mobile Data Networks" (2011), with the safety that live traffic asks for (RFC 3135, RFC 5961, RFC 9293).
+//! The mobile accelerator: K. Liu, J. Y. B. Lee, "Mobile Accelerator: A New Approach to Improve TCP
+//! Performance in Mobile Data Networks" (2011), with the safety rules that live traffic requires (RFC 3135,
+//! RFC 5961, RFC 9293).
 //!
-//! It stands between servers and a mobile network and divides each connection's downlink, without terminating it: the
-//! server's segments are kept and acknowledged at once, and sent to the client at the rate that its radio takes,
-//! with losses repaired from here. Handshake, sequence numbers and the uplink stay end to end. What it does not
-//! understand passes untouched.
+//! The accelerator stands between servers and a mobile network. It stores and acknowledges the segments of a
+//! server at once, sends them to the client at the rate of the client's radio, and repairs losses of the
+//! mobile segment. Handshake, sequence numbers and the uplink stay end to end. A connection that it cannot
+//! accelerate safely passes untouched.
 //!
 //! # Driving it
 //!
-//! No I/O and no clock: time is handed in, and never goes back. An [`Accelerator`] has two sides, [`Side::Server`]
-//! (port 0 of [`paceline_net::Node`]) and [`Side::Mobile`] (port 1).
+//! There is no I/O and no clock: the driver passes the time, which must not go back. An [`Accelerator`] has
+//! two sides, [`Side::Server`] (port 0 of [`paceline_net::Node`]) and [`Side::Mobile`] (port 1).
 //!
-//! - [`Accelerator::input`] takes a packet from a side; any number of them may come before the next step.
-//! - [`Accelerator::poll_transmit`] gives what is to be sent, until it gives `None`. What was acknowledged and what
-//!   may be sent is decided here, so that a batch of packets costs one acknowledgment.
-//! - [`Accelerator::next_timer`], asked after that, says when [`Accelerator::handle_timeout`] wants to be called,
-//!   which is followed by polling again. Calling early or late is harmless; pacing is as fine as the calls.
-//! - [`Accelerator::drain`] ends it without harm; [`Accelerator::flow_count`] is zero when it has.
+//! - [`Accelerator::input`] takes a packet from a side. Any number of packets may be passed before the next
+//!   step.
+//! - [`Accelerator::poll_transmit`] returns packets to send until it returns `None`. ACKs are decided in this
+//!   step, so that a batch of packets costs one ACK.
+//! - [`Accelerator::next_timer`], after that, returns when [`Accelerator::handle_timeout`] is to be called,
+//!   followed by polling. An early or late call is harmless; pacing is as fine as the calls.
+//! - [`Accelerator::drain`] stops the accelerator without harm; [`Accelerator::flow_count`] is zero when it
+//!   has stopped.
 //!
-//! Packets may be simulated lengths or a device's datagrams; payload is held as it came. Super-packets come in as
-//! they are, and leave where [`AcceleratorConfig::super_packet`] allows, with the segment size beside them. Workers
-//! that share the traffic by a hash of the connection have a machine each.
+//! Packets may be simulated lengths or a device's datagrams. Super-packets (GRO) are accepted, and sent with
+//! their segment size where [`AcceleratorConfig::super_packet`] allows. Workers that share the traffic by a
+//! hash of the connection have one accelerator each.
 //!
 //! ```
 //! # use paceline_pep::{Accelerator, AcceleratorConfig};
@@ -43,12 +46,13 @@
 //!
 //! # Parts
 //!
-//! `machine` has the tables of connections and devices, the order of sending and the operator's calls. Each connection is
-//! a `flow`: a receiver towards its server, a sender towards its client, and the upload that passes. `rate` measures
-//! each device's path and sets its rate and window. Calls go from `machine` to `flow` to `rate`, never back.
+//! `machine` has the tables of connections and devices, the order of sending and the operator's calls. Each
+//! connection is a `flow`: a receiver towards its server, a sender towards its client, and the upload that
+//! passes. `rate` measures each device's path and sets its rate and window. Calls go from `machine` to `flow`
+//! to `rate`, never back.
 //!
-//! Left out: tunnels (a GTP-U packet passes untouched; the place for an accelerator is N6 or SGi), acceleration of
-//! uploads, and the storage of the journal.
+//! Left out: tunnels (a GTP-U packet passes untouched; the place for an accelerator is N6 or SGi),
+//! acceleration of uploads, and the storage of the journal.
 
 mod config;
 mod flow;
@@ -69,7 +73,7 @@ pub use stats::{AcceleratorStats, BypassReason, Rates, Times};
 use paceline_net::{Duration, FlowKey, Packet, Port, Rate, SeqNumber};
 use std::net::IpAddr;
 
-/// Where packets enter and leave.
+/// A side of the accelerator.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum Side {
     /// The wired segment.
@@ -93,38 +97,38 @@ impl Side {
     }
 }
 
-/// A packet that leaves.
+/// A packet to send.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Transmission {
-    /// The side that it leaves by.
+    /// The side on which to send it.
     pub side: Side,
     /// The packet.
     pub packet: Packet,
-    /// Of a super-packet that was made here, payload bytes of the segments to cut it into; 0 for all others.
+    /// Payload bytes of the segments into which a super-packet is to be cut; 0 for any other packet.
     pub segment: u32,
-    /// The payload, if it is not among the packet's bytes: see [`AcceleratorConfig::gather`].
+    /// The payload, if the packet has only headers: see [`AcceleratorConfig::gather`].
     pub body: Vec<PayloadSlice>,
 }
 
 impl Transmission {
-    /// A packet with all its bytes.
+    /// A packet that contains its payload.
     pub(crate) fn whole(side: Side, packet: Packet) -> Self {
         Self { side, packet, segment: 0, body: Vec::new() }
     }
 }
 
-/// What must outlive a crash for a connection's ends not to be left hanging: where each of them stands.
+/// The record of an exposed connection that must survive a crash, so that both ends can be reset.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct FlowRecord {
     /// Direction from server to mobile.
     pub key: FlowKey,
-    /// The number that the client expects of the server.
+    /// The server's next sequence number at the client.
     pub client_expects: SeqNumber,
-    /// The number behind what was sent to the client.
+    /// End of the data sent to the client.
     pub client_sent: SeqNumber,
-    /// The number that the server expects of the client.
+    /// The client's next sequence number at the server.
     pub server_expects: SeqNumber,
-    /// What the server has seen acknowledged.
+    /// The acknowledgment number that the server has.
     pub server_acked: SeqNumber,
     /// TSval for a segment in the client's name.
     pub client_timestamp: Option<u32>,
@@ -139,34 +143,34 @@ pub struct FlowSnapshot {
     pub key: FlowKey,
     /// Bytes acknowledged to the server that the client has not acknowledged.
     pub exposure: u64,
-    /// Bytes held, bookkeeping included.
+    /// Bytes stored, bookkeeping included.
     pub held: u64,
-    /// Bytes on their way to the client.
+    /// Bytes in flight to the client.
     pub in_flight: u64,
     /// Payload bytes that the client has acknowledged.
     pub delivered: u64,
     /// Smoothed round-trip time of the mobile segment.
     pub srtt: Option<Duration>,
-    /// Its shortest round-trip time; zero before the first.
+    /// Minimum round-trip time of the mobile segment; zero before the first sample.
     pub min_rtt: Duration,
     /// Rate towards the client's device.
     pub rate: Rate,
-    /// Bytes that may be on their way to the device.
+    /// Bytes that may be in flight to the device.
     pub window: u64,
 }
 
 /// State of one device with connections.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct DeviceSnapshot {
-    /// Its address; of IPv6 the /64.
+    /// Its IPv4 address, or the /64 of its IPv6 address.
     pub address: IpAddr,
     /// Connections being accelerated.
     pub flows: usize,
-    /// Bytes held for it, bookkeeping included.
+    /// Bytes stored for it, bookkeeping included.
     pub held: u64,
-    /// Bytes on their way to it.
+    /// Bytes in flight to it.
     pub in_flight: u64,
-    /// Payload bytes that it has acknowledged since its oldest connection was taken in.
+    /// Payload bytes that it has acknowledged since its first connection was admitted.
     pub delivered: u64,
     /// Rate towards it.
     pub rate: Rate,

@@ -1,5 +1,6 @@
-//! Segments from the client: acceptance tests (RFC 9293, RFC 5961, RFC 7323), then their ACKs to the sending side.
-//! Empty ACKs end here. Data, FIN and reset are forwarded with the acknowledgment that the server has seen from here.
+//! Segments from the client: acceptance tests (RFC 9293, RFC 5961, RFC 7323), then their ACKs to the sending
+//! side. Empty ACKs end here. Data, FIN and reset are forwarded with the acknowledgment that the server has
+//! seen from here.
 
 use crate::accelerator::flow::Flow;
 use crate::accelerator::flow::context::{Context, Verdict};
@@ -8,15 +9,15 @@ use crate::accelerator::flow::to_client::delivery::Delivery;
 use paceline_net::rewrite;
 use paceline_net::{Packet, SeqNumber, TcpFlags, TcpHeader, Timestamps, Transport};
 
-/// Answers to probes in a row that acknowledge unseen data before they are accepted. Chosen: one injected number must not
-/// suffice.
+/// Answers to probes in a row that acknowledge unseen data before they are accepted. Chosen: one injected
+/// number must not suffice.
 const MIN_UNSEEN_DATA_ACKS: u8 = 2;
-/// An acknowledgment at most this far below the last is acceptable (RFC 5961, section 5.2), in bytes. Chosen: the least, for
-/// configurations whose buffers are smaller than clients' windows.
+/// An acknowledgment at most this far below the last is acceptable (RFC 5961, section 5.2), in bytes. Chosen:
+/// the least, for configurations whose buffers are smaller than clients' windows.
 const MIN_ACK_RANGE_BYTES: u64 = 1 << 20;
 
 impl Flow {
-    /// A segment from the mobile side without SYN. The second value is what its acknowledgment delivers.
+    /// A segment from the mobile side without SYN. The second value is the effect of its ACK.
     pub fn on_client(&mut self, cx: &mut Context<'_>, packet: Packet) -> (Verdict, Delivery) {
         let none = Delivery::default();
         let Transport::Tcp(tcp) = packet.transport else { return (Verdict::Pass(packet), none) };
@@ -72,8 +73,8 @@ impl Flow {
         carries: bool,
     ) -> Verdict {
         if self.upload.is_offloaded() {
-            // Data segments bypass the machine. Expected here are a FIN, and segments without data: window and keepalive
-            // probes.
+            // Data segments bypass the machine. Expected here are a FIN, and segments without data: window
+            // and keepalive probes.
             let expected = self.upload.note_offloaded_fin(tcp)
                 || !carries && ack.is_some_and(|ack| ack <= self.to_client.nxt());
             return if expected { Verdict::Pass(packet) } else { Verdict::Detach(packet) };
@@ -85,10 +86,11 @@ impl Flow {
         Self::leave_to_server(cx, packet, carries)
     }
 
-    /// Whether an acknowledgment of data that was never sent from here is accepted. When packets have bypassed the
-    /// machine, the client may have data of the server that is not here, and all that was acknowledged in its name:
-    /// the accelerator is not needed any more. Against injected numbers, the acknowledgment must be within a window
-    /// or near an offset at which the server itself has sent, and the client must repeat it in answer to probes.
+    /// Whether an acknowledgment of data that was never sent from here is accepted. When packets have
+    /// bypassed the machine, the client may have data of the server that is not here, and all that was
+    /// acknowledged in its name: the accelerator is not needed any more. Against injected numbers, the
+    /// acknowledgment must be within a window or near an offset at which the server itself has sent, and the
+    /// client must repeat it in answer to probes.
     fn has_unseen_data(&mut self, cx: &Context<'_>, ack: u64, range: u64) -> bool {
         let probed = self.to_client.awaits_probe_response();
         let near_server = self.from_server.beyond_edge_at().abs_diff(ack) <= range;
@@ -101,8 +103,8 @@ impl Flow {
     }
 
     fn on_client_reset(&mut self, cx: &mut Context<'_>, packet: Packet, seq: SeqNumber) -> Verdict {
-        // After an offload the client's sequence number is not known here: the server judges the reset. If nothing is
-        // stored, the connection continues without the accelerator should the server reject it.
+        // After an offload the client's sequence number is not known here: the server judges the reset. If
+        // nothing is stored, the connection continues without the accelerator should the server reject it.
         let unknown = self.upload.is_offloaded() || self.upload.is_unconfirmed();
         if self.upload.accepts_reset(seq) || unknown && self.is_transparent() {
             return Verdict::Ended(packet);
@@ -112,8 +114,8 @@ impl Flow {
         Verdict::Pass(packet)
     }
 
-    /// The server judges an unacceptable segment as it is: with the acknowledgment number from here it would accept
-    /// injected data (RFC 5961, section 5.2).
+    /// The server judges an unacceptable segment as it is: with the acknowledgment number from here it would
+    /// accept injected data (RFC 5961, section 5.2).
     fn leave_to_server(cx: &mut Context<'_>, packet: Packet, carries: bool) -> Verdict {
         if carries {
             return Verdict::Pass(packet);
@@ -129,8 +131,8 @@ impl Flow {
             cx.stats.acks_absorbed += 1;
             return Verdict::Absorbed;
         }
-        // A server (Linux) grows its receive window by the round trip that the TSecr of data shows. So data keeps the
-        // client's TSecr, and an ACK of the bytes that have just arrived here goes ahead of it.
+        // A server (Linux) grows its receive window by the round trip that the TSecr of data shows. So data
+        // keeps the client's TSecr, and an ACK of the bytes that have just arrived here goes ahead of it.
         let has_data = tcp.payload_len > 0;
         let (from_server, client) = self.receiver();
         if has_data && from_server.ack_is_useful(cx, client) {

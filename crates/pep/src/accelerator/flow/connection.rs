@@ -1,5 +1,5 @@
-//! The constant facts of a connection: its addresses, the server's initial sequence number and the options that the
-//! handshake negotiated.
+//! The constant facts of a connection: its addresses, the server's initial sequence number and the options
+//! that the handshake negotiated.
 
 use crate::accelerator::flow::paws::Epoch;
 use paceline_net::rewrite::{self, Unparsed};

@@ -1,12 +1,13 @@
 //! One accelerated connection, from a server to its client.
 //!
-//! The server's segments (`server_segments`) go to [`FromServer`], the receiving side: it stores their payload and
-//! acknowledges it early. [`ToClient`], the sending side, sends the stored payload to the client, takes the client's
-//! ACKs (`client_segments`) and retransmits; acknowledged bytes leave the store. [`Upload`] tracks the opposite
-//! direction, which stays end to end. Functions that need several parts take them explicitly.
+//! The server's segments (`server_segments`) go to [`FromServer`], the receiving side: it stores their
+//! payload and acknowledges it early. [`ToClient`], the sending side, sends the stored payload to the client,
+//! takes the client's ACKs (`client_segments`) and retransmits; acknowledged bytes leave the store.
+//! [`Upload`] tracks the opposite direction, which stays end to end. Functions that need several parts take
+//! them explicitly.
 //!
-//! Stream positions are 64-bit offsets from the server's initial sequence number: the SYN is offset 0, data begins at
-//! offset 1. Sequence numbers of 32 bits exist on the wire only.
+//! Stream positions are 64-bit offsets from the server's initial sequence number: the SYN is offset 0, data
+//! begins at offset 1. Sequence numbers of 32 bits exist on the wire only.
 
 mod client_segments;
 pub(in crate::accelerator) mod connection;
@@ -31,8 +32,8 @@ use crate::accelerator::{FlowRecord, FlowSnapshot};
 use paceline_net::{Duration, FlowKey, Instant, Packet, Rate, SackBlocks, SeqNumber};
 use std::hint::black_box;
 
-/// A transparent connection without a packet for this long is idle. Chosen: longer than the retransmission timeouts of
-/// most servers, which restart from a small window after it (RFC 5681, section 4.1).
+/// A transparent connection without a packet for this long is idle. Chosen: longer than the retransmission
+/// timeouts of most servers, which restart from a small window after it (RFC 5681, section 4.1).
 const IDLE: Duration = Duration::from_secs(1);
 
 #[derive(Debug)]
@@ -107,8 +108,8 @@ impl Flow {
     pub fn held(&self) -> u64 {
         self.from_server.held()
     }
-    /// No byte is stored, acknowledged early or outstanding: later packets would pass the same way without the
-    /// accelerator.
+    /// No byte is stored, acknowledged early or outstanding: later packets would pass the same way without
+    /// the accelerator.
     pub fn is_transparent(&self) -> bool {
         let una = self.to_client.una();
         self.from_server.stream_end() <= una
@@ -116,8 +117,8 @@ impl Flow {
             && !self.from_server.has_pending_reset()
             && self.from_server.acked() <= una
     }
-    /// Transparent, and for so long that the server restarts from a small window: packets past the client's window
-    /// would cost little.
+    /// Transparent, and for so long that the server restarts from a small window: packets past the client's
+    /// window would cost little.
     pub fn is_idle(&self, now: Instant) -> bool {
         self.is_transparent() && now.since(self.last_packet_at) >= IDLE
     }
@@ -125,8 +126,8 @@ impl Flow {
     pub fn is_closed(&self) -> bool {
         self.from_server.fin_is_acked(self.to_client.una()) && self.upload.is_closed()
     }
-    /// Whether unsent data exceeds twice the data in flight, and the client accepts data. A draining machine lets the
-    /// server fill the buffer up to the data in flight, so that much is not a backlog.
+    /// Whether unsent data exceeds twice the data in flight, and the client accepts data. A draining machine
+    /// lets the server fill the buffer up to the data in flight, so that much is not a backlog.
     pub fn is_backlogged(&self) -> bool {
         self.to_client.is_backlogged(self.from_server.stream_end())
     }
@@ -214,8 +215,8 @@ impl Flow {
         let (to_client, server) = self.sender();
         to_client.on_timeout(cx, &server)
     }
-    /// A router reports that packets to the client must not exceed `mtu` bytes; `seq` is the quoted sequence number.
-    /// Whether segments have become shorter.
+    /// A router reports that packets to the client must not exceed `mtu` bytes; `seq` is the quoted sequence
+    /// number. Whether segments have become shorter.
     pub fn on_packet_too_big(&mut self, seq: SeqNumber, mtu: u32) -> bool {
         self.to_client.on_packet_too_big(&self.connection, seq, mtu)
     }
@@ -223,8 +224,8 @@ impl Flow {
     pub fn longest(&self) -> u32 {
         self.to_client.segment() + self.connection.option_bytes()
     }
-    /// Limits segments to `longest` bytes of TCP options and payload: another connection of the device has found the
-    /// path MTU.
+    /// Limits segments to `longest` bytes of TCP options and payload: another connection of the device has
+    /// found the path MTU.
     pub fn limit_to(&mut self, longest: u32) {
         self.to_client.limit_segment(longest - self.connection.option_bytes());
     }

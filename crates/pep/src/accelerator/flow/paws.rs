@@ -1,7 +1,8 @@
 //! PAWS, the rejection of old segments by their timestamps (RFC 7323, section 5).
 //!
-//! A recorded timestamp expires after about half an hour: an end whose clock ticks every microsecond (Linux allows
-//! it) may have advanced by half of the number space since. RFC 7323, section 5.5, has 24 days, for milliseconds.
+//! A recorded timestamp expires after about half an hour: an end whose clock ticks every microsecond (Linux
+//! allows it) may have advanced by half of the number space since. RFC 7323, section 5.5, has 24 days, for
+//! milliseconds.
 
 use paceline_net::{Instant, Timestamps};
 
@@ -9,8 +10,8 @@ use paceline_net::{Instant, Timestamps};
 const EPOCH_SECONDS: u64 = 256;
 /// Epochs after which a timestamp is expired, 1792 s to 2048 s. Linux has 2147 s (`TCP_PAWS_WRAP`).
 const EXPIRY_EPOCHS: u16 = 8;
-/// Timestamp units by which a segment of the client may be older than the newest one. Chosen: reordered segments of the
-/// client differ by much less, old duplicates by more.
+/// Timestamp units by which a segment of the client may be older than the newest one. Chosen: reordered
+/// segments of the client differ by much less, old duplicates by more.
 const REORDERED_TICKS: u32 = 1 << 16;
 
 /// When a timestamp was recorded, in epochs of the machine's clock.

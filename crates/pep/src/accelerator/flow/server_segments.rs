@@ -1,5 +1,5 @@
-//! Segments from the server: acceptance tests (RFC 9293, section 3.10.7.4; RFC 5961; RFC 7323), then data to the store
-//! and pure ACKs to the client.
+//! Segments from the server: acceptance tests (RFC 9293, section 3.10.7.4; RFC 5961; RFC 7323), then data to
+//! the store and pure ACKs to the client.
 
 use crate::accelerator::flow::Flow;
 use crate::accelerator::flow::context::{Context, Verdict};
@@ -36,7 +36,8 @@ impl Flow {
         }
         self.upload.catch_up(&tcp);
         if !has_ack || !self.upload.accepts_ack(tcp.ack) {
-            // The server acknowledges bytes that bypassed the machine; its data may bypass the machine as well.
+            // The server acknowledges bytes that bypassed the machine; its data may bypass the machine as
+            // well.
             if self.is_transparent() && has_ack && tcp.ack > self.upload.end() {
                 return Verdict::Detach(packet);
             }
@@ -68,9 +69,9 @@ impl Flow {
         Verdict::Absorbed
     }
 
-    /// Data of the server that is not the next expected while the upload is offloaded. Old data is between the two ends.
-    /// Data ahead of a gap may only be reordered: a few segments wait; more of them indicate a loss, which the ends
-    /// repair.
+    /// Data of the server that is not the next expected while the upload is offloaded. Old data is between
+    /// the two ends. Data ahead of a gap may only be reordered: a few segments wait; more of them indicate a
+    /// loss, which the ends repair.
     fn on_data_while_offloaded(
         &mut self,
         cx: &Context<'_>,
@@ -87,7 +88,8 @@ impl Flow {
         }
     }
 
-    /// An unacceptable segment: it changes no state, and is answered with an ACK as an endpoint would answer it.
+    /// An unacceptable segment: it changes no state, and is answered with an ACK as an endpoint would answer
+    /// it.
     fn reject(&mut self, cx: &mut Context<'_>) -> Verdict {
         cx.stats.invalid += 1;
         self.emit_server_ack(cx);
@@ -105,7 +107,8 @@ impl Flow {
         self.from_server.note_header(cx.now, &self.connection, tcp);
     }
 
-    /// A segment without payload: it is forwarded to the client, unless it is a probe that the accelerator answers.
+    /// A segment without payload: it is forwarded to the client, unless it is a probe that the accelerator
+    /// answers.
     fn on_server_ack(&mut self, cx: &mut Context<'_>, mut packet: Packet, off: u64) -> Verdict {
         let tcp = *packet.tcp_header().expect("it is a segment");
         self.take_server_header(cx, &tcp);
@@ -117,14 +120,16 @@ impl Flow {
         self.upload.note_ack_to_client();
         let acked = self.from_server.acked();
         if off == acked || off + 1 == acked {
-            self.from_server.update_ts_recent(cx.now, &tcp); // the server's next number, and that of its probes
+            // The server's next sequence number, or that of its probes.
+            self.from_server.update_ts_recent(cx.now, &tcp);
         }
         if off < self.from_server.next() {
             self.from_server.note_probe_forwarded();
         }
         let readable = self.to_client.empty_segment_offset();
         if off > readable || tcp.flags.contains(TcpFlags::CWR) {
-            // The client has not received that much: it would drop a segment ahead of its window, with the ACK.
+            // The client has not received that much: it would drop a segment ahead of its window, with the
+            // ACK.
             let seq = if off > readable { self.connection.seq(readable) } else { tcp.seq };
             let cwr = if self.connection.negotiated.ecn { TcpFlags::CWR.0 } else { 0 };
             rewrite::rewrite(&mut packet, &TcpHeader { seq, flags: TcpFlags(tcp.flags.0 & !cwr), ..tcp });
@@ -134,7 +139,8 @@ impl Flow {
 
     fn on_server_reset(&mut self, cx: &mut Context<'_>, packet: Packet, off: u64) -> Verdict {
         if !self.from_server.accepts_reset(off) {
-            return self.reject(cx); // a challenge ACK, which only the true server can answer (RFC 5961, section 3.2)
+            // A challenge ACK, which only the true server can answer (RFC 5961, section 3.2).
+            return self.reject(cx);
         }
         if self.is_transparent() || self.to_client.una() >= self.from_server.next() {
             return Verdict::Ended(packet);

@@ -1,9 +1,10 @@
-//! The direction from client to server, which is not accelerated: the numbers that both ends have seen, for segments in
-//! the client's name and for the tests of RFC 5961.
+//! The direction from client to server, which is not accelerated: the numbers that both ends have seen, for
+//! segments in the client's name and for the tests of RFC 5961.
 //!
-//! A connection that does nothing but upload may be *offloaded*: the client's segments and the server's pure ACKs
-//! bypass the machine, and the state here grows old. The server's next data segment ends the offload and tells what the
-//! server has of the client. Until the client itself confirms its state, nothing is sent in the client's name.
+//! A connection that does nothing but upload may be *offloaded*: the client's segments and the server's pure
+//! ACKs bypass the machine, and the state here grows old. The server's next data segment ends the offload and
+//! tells what the server has of the client. Until the client itself confirms its state, nothing is sent in
+//! the client's name.
 
 use crate::accelerator::flow::connection::Connection;
 use crate::accelerator::flow::paws::{Epoch, is_current, is_reordered};
@@ -12,8 +13,8 @@ use paceline_net::{Instant, Packet, SeqNumber, TcpFlags, TcpHeader};
 
 /// Bytes after which an upload may be offloaded. Chosen: more than a request has.
 const MIN_UPLOAD_BYTES: u64 = 256 << 10;
-/// Window of the server that is assumed until a larger one was seen, in bytes: the largest without window scaling
-/// (RFC 9293, section 3.1).
+/// Window of the server that is assumed until a larger one was seen, in bytes: the largest without window
+/// scaling (RFC 9293, section 3.1).
 const UNSCALED_WINDOW_BYTES: u32 = 65_535;
 
 /// Header fields of the client's last packet, for those in its name.
@@ -49,7 +50,8 @@ pub(in crate::accelerator) struct Upload {
     /// The server acknowledged bytes or changed its window, and no segment to the client has said so yet.
     ack_to_client_due: bool,
     offloaded: bool,
-    /// The state comes from the server's data that ended an offload; no segment of the client has confirmed it.
+    /// The state comes from the server's data that ended an offload; no segment of the client has confirmed
+    /// it.
     unconfirmed: bool,
     /// While unconfirmed: the sequence number of a client's segment further ahead than a window.
     claimed_seq: Option<SeqNumber>,
@@ -169,7 +171,8 @@ impl Upload {
     pub fn offload(&mut self) {
         self.offloaded = true;
     }
-    /// Records the FIN of an offloaded client; it counts when the server acknowledges it. Whether the segment is one.
+    /// Records the FIN of an offloaded client; it counts when the server acknowledges it. Whether the segment
+    /// is one.
     pub fn note_offloaded_fin(&mut self, tcp: &TcpHeader) -> bool {
         let is_fin = self.offloaded && tcp.flags.contains(TcpFlags::FIN);
         if is_fin {
@@ -177,8 +180,8 @@ impl Upload {
         }
         is_fin
     }
-    /// The server's data end the offload. Certain are only the bytes that the server acknowledges and the timestamp that
-    /// it echoes.
+    /// The server's data end the offload. Certain are only the bytes that the server acknowledges and the
+    /// timestamp that it echoes.
     pub fn end_offload(&mut self, tcp: &TcpHeader) {
         (self.offloaded, self.unconfirmed, self.uploaded, self.claimed_seq) = (false, true, 0, None);
         (self.acked, self.end) = (tcp.ack, tcp.ack);
@@ -186,16 +189,16 @@ impl Upload {
             self.timestamp = timestamps.ecr;
         }
     }
-    /// A segment of the client is further ahead than a window while its state is unconfirmed. Alone it proves nothing:
-    /// see [`Upload::catch_up`].
+    /// A segment of the client is further ahead than a window while its state is unconfirmed. Alone it proves
+    /// nothing: see [`Upload::catch_up`].
     pub fn note_claim(&mut self, tcp: &TcpHeader) {
         if self.unconfirmed && tcp.flags.contains(TcpFlags::ACK) {
             self.claimed_seq = Some(tcp.seq);
         }
     }
-    /// While unconfirmed, the server may acknowledge bytes that bypassed the machine: up to a window ahead, or any number
-    /// near the one that the client has claimed. (While the segments that end an offload are held back, several
-    /// windows may bypass.)
+    /// While unconfirmed, the server may acknowledge bytes that bypassed the machine: up to a window ahead,
+    /// or any number near the one that the client has claimed. (While the segments that end an offload are
+    /// held back, several windows may bypass.)
     pub fn catch_up(&mut self, tcp: &TcpHeader) {
         let applies = self.unconfirmed && tcp.flags.contains(TcpFlags::ACK);
         let window = self.possible_window() as i32;
@@ -205,15 +208,15 @@ impl Upload {
             self.end = tcp.ack;
         }
     }
-    /// Counts a client's acknowledgment of data that never passed here; `probed`: it answers a probe. Returns the number
-    /// of such answers in a row.
+    /// Counts a client's acknowledgment of data that never passed here; `probed`: it answers a probe. Returns
+    /// the number of such answers in a row.
     pub fn count_unseen_data_ack(&mut self, probed: bool) -> u8 {
         self.unseen_data_acks += u8::from(probed);
         self.unseen_data_acks
     }
 
-    /// The sequence number of an empty segment in the client's name that the server accepts: not past a closed window,
-    /// though the client may have sent a byte there to probe it (RFC 9293, section 3.8.6.1).
+    /// The sequence number of an empty segment in the client's name that the server accepts: not past a
+    /// closed window, though the client may have sent a byte there to probe it (RFC 9293, section 3.8.6.1).
     pub fn empty_segment_seq(&self, server_shift: u8) -> SeqNumber {
         let window = u32::from(self.window) << server_shift;
         if self.end.distance(self.acked) > window as i32 { self.acked + window } else { self.end }
@@ -232,8 +235,8 @@ impl Upload {
         let window = self.possible_window() as i32;
         -window <= ahead && ahead <= window.saturating_add(1)
     }
-    /// RFC 5961, section 3.2: whether a reset of the client has the exact number. Bytes lost between here and the server
-    /// leave two candidates.
+    /// RFC 5961, section 3.2: whether a reset of the client has the exact number. Bytes lost between here and
+    /// the server leave two candidates.
     pub fn accepts_reset(&self, seq: SeqNumber) -> bool {
         seq == self.acked || seq == self.end
     }
@@ -248,8 +251,8 @@ impl Upload {
             && !tcp.options.timestamps.is_none_or(fits)
             && !self.timestamp_epoch.is_expired(now)
     }
-    /// Whether the client's TSval has expired. A segment with it would be accepted after so long, and the client's own
-    /// next ones would then be old.
+    /// Whether the client's TSval has expired. A segment with it would be accepted after so long, and the
+    /// client's own next ones would then be old.
     pub fn is_clock_expired(&self, now: Instant, connection: &Connection) -> bool {
         connection.negotiated.timestamps && self.timestamp_epoch.is_expired(now)
     }

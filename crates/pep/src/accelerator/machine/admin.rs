@@ -8,23 +8,25 @@ use crate::accelerator::{
 };
 use paceline_net::{Duration, FlowKey, Instant, Node, Output, Packet, Port};
 
-/// While draining, the time between two checks of connections without packets. Chosen: a fraction of the second after
-/// which a connection counts as idle.
+/// While draining, the time between two checks of connections without packets. Chosen: a fraction of the
+/// second after which a connection counts as idle.
 const DRAIN_CHECK_INTERVAL: Duration = Duration::from_millis(250);
-/// Time in which packets that bypassed the machine are acknowledged or sent again. Chosen: several timeouts of a server.
+/// Time in which packets that bypassed the machine are acknowledged or sent again. Chosen: several timeouts
+/// of a server.
 const ABSENCE_EFFECT: Duration = Duration::from_secs(30);
 
 /// Stop and configuration.
 impl Accelerator {
-    /// Stops without harm: nothing more is acknowledged early and no connection is admitted; each connection continues
-    /// end to end when its acknowledged data is delivered. After `limit`, those with exposed bytes are reset.
+    /// Stops without harm: nothing more is acknowledged early and no connection is admitted; each connection
+    /// continues end to end when its acknowledged data is delivered. After `limit`, those with exposed bytes
+    /// are reset.
     pub fn drain(&mut self, now: Instant, limit: Duration) {
         self.shared.draining = Some(now + limit);
         self.update_all(now);
     }
 
-    /// Admits connections again after [`Accelerator::drain`]. Packets may have bypassed the machine meanwhile:
-    /// connections whose handshake was seen before are treated as unknown.
+    /// Admits connections again after [`Accelerator::drain`]. Packets may have bypassed the machine
+    /// meanwhile: connections whose handshake was seen before are treated as unknown.
     pub fn resume(&mut self) {
         self.shared.draining = None;
         self.next_drain_check = Instant::MAX;
@@ -40,8 +42,8 @@ impl Accelerator {
         }
     }
 
-    /// Stops at once: connections with exposure 0 continue end to end, since their servers have all stored data; the
-    /// others are reset at both ends.
+    /// Stops at once: connections with exposure 0 continue end to end, since their servers have all stored
+    /// data; the others are reset at both ends.
     pub fn abort(&mut self, now: Instant) {
         self.shared.draining.get_or_insert(now);
         for slot in 0..self.flows.slots() {
@@ -60,8 +62,8 @@ impl Accelerator {
         self.remove(slot);
     }
 
-    /// Uses other parameters from now on. An advertised window is kept: buffers shrink as connections advance. Known
-    /// devices keep their rate control, and the hash tables their key.
+    /// Uses other parameters from now on. An advertised window is kept: buffers shrink as connections
+    /// advance. Known devices keep their rate control, and the hash tables their key.
     pub fn set_config(&mut self, config: AcceleratorConfig) {
         let config = AcceleratorConfig { seed: self.shared.config.seed, ..config }.clamped();
         self.largest_limits.exposure = self.largest_limits.exposure.max(config.exposure);
@@ -75,8 +77,8 @@ impl Accelerator {
         self.overloaded = overloaded;
     }
 
-    /// The driver was away, and packets may have bypassed the machine. For 30 s clients may acknowledge data of their
-    /// servers that never passed here; such connections continue end to end.
+    /// The driver was away, and packets may have bypassed the machine. For 30 s clients may acknowledge data
+    /// of their servers that never passed here; such connections continue end to end.
     pub fn on_absence(&mut self, now: Instant) {
         self.shared.unseen_until = now + ABSENCE_EFFECT;
     }
@@ -93,18 +95,19 @@ impl Accelerator {
     pub fn keep_journal(&mut self) {
         self.journal.enable();
     }
-    /// Reports the changes that the journal must have before any polled packet is sent: by slot, a new record, or `None`
-    /// for a connection that has ended. Slots are below [`AcceleratorConfig::max_flows`] and are used again.
+    /// Reports the changes that the journal must have before any polled packet is sent: by slot, a new
+    /// record, or `None` for a connection that has ended. Slots are below [`AcceleratorConfig::max_flows`]
+    /// and are used again.
     pub fn journal_changes(&mut self, write: impl FnMut(u32, Option<FlowRecord>)) {
         self.journal.changes(&mut self.flows, write);
     }
-    /// Reports the current records of up to `count` connections, round robin, or `None` for a connection that is no
-    /// longer exposed. May be called at any time.
+    /// Reports the current records of up to `count` connections, round robin, or `None` for a connection that
+    /// is no longer exposed. May be called at any time.
     pub fn journal_sweep(&mut self, count: usize, write: impl FnMut(u32, Option<FlowRecord>)) {
         self.journal.sweep(count, &mut self.flows, write);
     }
-    /// After a crash, resets both ends of the connections in a journal. Connections that were not exposed continue end
-    /// to end.
+    /// After a crash, resets both ends of the connections in a journal. Connections that were not exposed
+    /// continue end to end.
     pub fn recover(&mut self, journal: impl IntoIterator<Item = FlowRecord>) {
         for record in journal {
             for (side, packet) in record.resets() {
@@ -125,8 +128,9 @@ impl Accelerator {
                 None => self.openings.upload(key).is_some_and(|upload| upload.may_offload()),
             }
     }
-    /// Offloads a connection if it may be: from now on its client's segments without SYN, FIN or RST, and its server's
-    /// without those and without data, may bypass the machine; all others must come here. Whether it is offloaded.
+    /// Offloads a connection if it may be: from now on its client's segments without SYN, FIN or RST, and its
+    /// server's without those and without data, may bypass the machine; all others must come here. Whether it
+    /// is offloaded.
     pub fn offload(&mut self, key: &FlowKey) -> bool {
         if !self.may_offload(key) {
             return false;
@@ -221,8 +225,8 @@ impl Accelerator {
     }
 }
 
-/// Port 0 is the side of the servers, port 1 that of the mobile devices. Absorbed packets end here as at an endpoint,
-/// without an output. Not with [`AcceleratorConfig::gather`].
+/// Port 0 is the side of the servers, port 1 that of the mobile devices. Absorbed packets end here as at an
+/// endpoint, without an output. Not with [`AcceleratorConfig::gather`].
 impl Node for Accelerator {
     fn handle_packet(&mut self, now: Instant, from: Port, packet: Packet) {
         let side = if from == Side::Server.port() { Side::Server } else { Side::Mobile };

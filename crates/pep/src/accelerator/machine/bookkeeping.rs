@@ -1,5 +1,5 @@
-//! Bookkeeping after each call of a connection: totals, queues, timers and the journal are updated, and a connection
-//! that has ended is removed.
+//! Bookkeeping after each call of a connection: totals, queues, timers and the journal are updated, and a
+//! connection that has ended is removed.
 
 use crate::accelerator::flow::Flow;
 use crate::accelerator::machine::device::Device;
@@ -7,17 +7,17 @@ use crate::accelerator::machine::timers::Owner;
 use crate::accelerator::{Accelerator, Side};
 use paceline_net::{Duration, Instant};
 
-/// While draining, the connections of a device stay for this long after none of them is backlogged. Meanwhile the round
-/// trips that their servers measure, and so the servers' timeouts, become those of the whole path. Chosen: a few round
-/// trips.
+/// While draining, the connections of a device stay for this long after none of them is backlogged. Meanwhile
+/// the round trips that their servers measure, and so the servers' timeouts, become those of the whole path.
+/// Chosen: a few round trips.
 const DETACH_DELAY: Duration = Duration::from_secs(1);
-/// In debug builds the invariants of store and scoreboard are checked once in this many packets. Chosen: the checks take
-/// time that grows with the window.
+/// In debug builds the invariants of store and scoreboard are checked once in this many packets. Chosen: the
+/// checks take time that grows with the window.
 const DEEP_CHECK_PACKETS: u64 = 32;
 
-/// Whether a connection may be detached while the machine drains. The connections of a device are detached together,
-/// when no byte is exposed and none is backlogged: the first ones would else fill the radio's queue ahead of the
-/// other ones' stored data.
+/// Whether a connection may be detached while the machine drains. The connections of a device are detached
+/// together, when no byte is exposed and none is backlogged: the first ones would else fill the radio's queue
+/// ahead of the other ones' stored data.
 fn may_detach(now: Instant, flow: &Flow, device: &mut Device) -> bool {
     if flow.is_idle(now) {
         return true;
@@ -63,7 +63,7 @@ impl Accelerator {
             device.backlogged + usize::from(backlogged) - usize::from(entry.counted_backlogged);
         entry.counted_backlogged = backlogged;
         if flow.to_client().has_send_now() {
-            // It does not wait behind connections that may not send.
+            // The connection does not wait behind those that may not send.
             if entry.in_backlog {
                 device.backlog.retain(|other| *other != slot);
             }
@@ -93,7 +93,8 @@ impl Accelerator {
         self.end_if_done(now, slot);
     }
 
-    /// Updates the exposure. Removes a connection that has ended, or that may be detached while the machine drains.
+    /// Updates the exposure. Removes a connection that has ended, or that may be detached while the machine
+    /// drains.
     pub(super) fn end_if_done(&mut self, now: Instant, slot: u32) {
         let Some(entry) = self.flows.get_mut(slot) else { return };
         let Some(device) = self.devices.get_mut(entry.device) else { return };
@@ -111,9 +112,9 @@ impl Accelerator {
         }
     }
 
-    /// Ends the acceleration of a connection with exposure 0, which continues end to end. Its stored unsent data is sent
-    /// at once. The server would send it as well, but the last segments of a flight only after its timeout, which
-    /// the long round trips of a draining machine have raised to seconds.
+    /// Ends the acceleration of a connection with exposure 0, which continues end to end. Its stored unsent
+    /// data is sent at once. The server would send it as well, but the last segments of a flight only after
+    /// its timeout, which the long round trips of a draining machine have raised to seconds.
     pub(super) fn detach(&mut self, now: Instant, slot: u32) {
         self.shared.stats.flows_detached += 1;
         if let Some(entry) = self.flows.get_mut(slot)

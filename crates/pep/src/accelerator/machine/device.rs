@@ -1,4 +1,5 @@
-//! A mobile device: the rate control and the pacer that its connections share, and the round robin among them.
+//! A mobile device: the rate control and the pacer that its connections share, and the round robin among
+//! them.
 
 use crate::accelerator::config::AcceleratorConfig;
 use crate::accelerator::flow::to_client::path::DevicePath;
@@ -14,7 +15,8 @@ use std::net::{IpAddr, Ipv6Addr};
 
 /// Time that a pacer which was called late may catch up. Chosen: a few ticks of a driver.
 const PACING_CREDIT: Duration = Duration::from_millis(2);
-/// Bytes that may be sent at once after a pause: the initial window of RFC 3390. Short responses need no pacing timer.
+/// Bytes that may be sent at once after a pause: the initial window of RFC 3390. Short responses need no
+/// pacing timer.
 const INITIAL_BURST: Bytes = Bytes(4380);
 /// Lifetime of a path MTU: the path to a device may change (RFC 1191, section 6.3; RFC 8201, section 5.3).
 const PATH_MTU_LIFETIME: Duration = Duration::from_secs(600);
@@ -26,8 +28,8 @@ pub(in crate::accelerator) struct Device {
     /// Connections with something to send, in the order of their turns.
     pub backlog: VecDeque<u32>,
     pub flows: usize,
-    /// Connections that are not [transparent](crate::accelerator::flow::Flow::is_transparent). The others need no share
-    /// of the buffer.
+    /// Connections that are not [transparent](crate::accelerator::flow::Flow::is_transparent). The others
+    /// need no share of the buffer.
     pub active: usize,
     /// Connections that are [backlogged](crate::accelerator::flow::Flow::is_backlogged).
     pub backlogged: usize,
@@ -42,8 +44,8 @@ pub(in crate::accelerator) struct Device {
     pub fading: Fading,
     /// Lost bytes that the rate control has not been told: ACKs that deliver nothing report losses as well.
     pub unreported_lost: u64,
-    /// Bytes of TCP options and payload that the path allows, as its connections have found out, and until when that
-    /// holds (RFC 8201, section 5.2: a path MTU is shared by the connections).
+    /// Bytes of TCP options and payload that the path allows, as its connections have found out, and until
+    /// when that holds (RFC 8201, section 5.2: a path MTU is shared by the connections).
     longest: u32,
     longest_until: Instant,
     /// In the machine's queue of devices with something to send.
@@ -99,7 +101,8 @@ impl Device {
         self.control.prefetch();
         black_box((self.held, self.fading, self.delivered, self.ready));
     }
-    /// Payload bytes that it has acknowledged. Of a client without SACK, segments that arrive twice count twice.
+    /// Payload bytes that it has acknowledged. Of a client without SACK, segments that arrive twice count
+    /// twice.
     pub fn delivered(&self) -> u64 {
         self.delivered
     }
@@ -126,12 +129,12 @@ impl Device {
     }
     /// A packet was sent that counts for `bytes`, with `in_flight_before` bytes in flight.
     pub fn on_send(&mut self, now: Instant, bytes: u64, in_flight_before: u64) {
-        // Round trips shorter than the pacer's pauses leave nothing in flight in most pauses. That is not idleness: there
-        // would never be a delivery-rate sample.
+        // Round trips shorter than the pacer's pauses leave nothing in flight in most pauses. The device is
+        // not idle then: otherwise there would never be a delivery-rate sample.
         let after_idle = in_flight_before == 0 && self.app_limited_until > 0;
         if after_idle {
-            // Everything in flight at that time has arrived or is lost, so the samples from now on are of new data or of
-            // retransmissions, and there is enough of either.
+            // Everything in flight at that time has arrived or is lost, so the samples from now on are of new
+            // data or of retransmissions, and there is enough of either.
             self.app_limited_until = 0;
         }
         self.control.on_send(now, after_idle);
@@ -162,7 +165,8 @@ mod tests {
     /// Bytes of a packet.
     const WIRE: u64 = 7240;
 
-    /// Drives a path of 4 Gb/s with a driver tick of 250 us and unlimited data: only the rate control limits the rate.
+    /// Drives a path of 4 Gb/s with a driver tick of 250 us and unlimited data: only the rate control limits
+    /// the rate.
     fn drive(device: &mut Device, ticks: std::ops::Range<u64>, rtt: impl Fn(u64) -> Duration) {
         for tick in ticks {
             let now = Instant::from_nanos(250_000 * tick);
@@ -204,8 +208,8 @@ mod tests {
         assert!(rate > 3_500_000_000, "{rate} bit/s of 4 Gb/s");
     }
 
-    /// All data in flight at the end of a transfer is lost, but for a few bytes: its retransmissions are not application
-    /// limited.
+    /// All data in flight at the end of a transfer is lost, but for a few bytes: its retransmissions are not
+    /// application limited.
     #[test]
     fn retransmissions_of_the_last_flight_find_the_rate() {
         let mut device = Device::new(Ipv6Addr::LOCALHOST.into(), &AcceleratorConfig::default());

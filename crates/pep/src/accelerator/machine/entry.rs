@@ -86,8 +86,8 @@ mod tests {
     use super::*;
     use std::mem::size_of;
 
-    /// The entry, its slot, its part of an index that is at least a quarter full, and the memory that queues keep for a
-    /// few segments.
+    /// The entry, its slot, its part of an index that is at least a quarter full, and the memory that queues
+    /// keep for a few segments.
     #[test]
     fn a_connection_costs_less_than_a_kilobyte() {
         let slot = size_of::<Option<Box<FlowEntry>>>();

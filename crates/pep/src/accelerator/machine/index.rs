@@ -1,14 +1,14 @@
-//! A hash index from keys to slots, and the slots: constant work from ten connections to a hundred thousand, no
-//! iteration, and a key of the hash that an outsider does not know.
+//! A hash table from keys to slots of entries. Look-ups cost the same for ten and for a hundred thousand
+//! connections. The hash has a secret key, so that outsiders cannot construct collisions.
 //!
-//! Entries are boxed and hold their keys: with many of them a look-up waits for memory once, for the entry itself, and
-//! slots, which grow by doubling, are small.
+//! Entries are boxed and contain their keys: a look-up in a large table costs one cache miss, for the entry
+//! itself, and the vector of slots, which grows by doubling, stays small.
 
 use paceline_net::HashKey;
 use std::hash::{BuildHasher, Hash};
 
-/// A place of the index. The hash tells other keys apart without a look at their entries, and where a place would be in a
-/// larger index.
+/// A place of the index. The stored hash rules out other keys without reading their entries, and serves when
+/// the index grows.
 #[derive(Clone, Copy, Debug)]
 struct Place {
     hash: u32,
@@ -23,13 +23,13 @@ impl Place {
     }
 }
 
-/// What is found by a key of its own, which does not change.
+/// An entry that contains its key, which does not change.
 pub(in crate::accelerator) trait Keyed {
     type Key: Hash + Eq + Copy;
     fn key(&self) -> Self::Key;
 }
 
-/// Entries by slot. Slots stay valid until the entry is removed.
+/// Entries by slot. A slot is valid until its entry is removed, and is used again afterwards.
 #[derive(Debug)]
 pub(in crate::accelerator) struct Table<V> {
     slots: Vec<Option<Box<V>>>,
@@ -37,7 +37,7 @@ pub(in crate::accelerator) struct Table<V> {
     /// Open addressing with linear probing; a power of two long, at most half full.
     index: Vec<Place>,
     key: HashKey,
-    /// The slot of the last look-up: trains of packets skip the search.
+    /// The slot of the last look-up: consecutive packets of a connection skip the search.
     recent: u32,
 }
 
@@ -82,7 +82,7 @@ impl<V: Keyed> Table<V> {
         self.recent = self.index[self.position(key)?].slot;
         Some(self.recent)
     }
-    /// The same without a memory of it.
+    /// The same as [`Table::find`] without remembering the slot.
     pub fn peek(&self, key: &V::Key) -> Option<u32> {
         if self.is_recent(key) { Some(self.recent) } else { Some(self.index[self.position(key)?].slot) }
     }
@@ -98,10 +98,10 @@ impl<V: Keyed> Table<V> {
     pub fn get_mut(&mut self, slot: u32) -> Option<&mut V> {
         self.slots.get_mut(slot as usize)?.as_deref_mut()
     }
-    /// Enters what is not there.
+    /// Inserts an entry whose key is not in the table.
     pub fn insert(&mut self, entry: V) -> u32 {
         let key = entry.key();
-        debug_assert!(self.position(&key).is_none(), "a key is entered once");
+        debug_assert!(self.position(&key).is_none(), "the key is not in the table");
         if 2 * (self.len() + 1) > self.index.len() {
             self.grow();
         }
@@ -117,7 +117,7 @@ impl<V: Keyed> Table<V> {
         let key = self.get(slot)?.key();
         let mut hole = self.position(&key)?;
         let mask = self.mask();
-        // Entries behind the hole move back unless that would put them ahead of their home.
+        // Entries after the hole move back, unless that would put them before their home place.
         let mut at = (hole + 1) & mask;
         while !self.index[at].is_empty() {
             let home = self.home(self.index[at].hash);
@@ -152,15 +152,15 @@ impl<V: Keyed> Table<V> {
             .enumerate()
             .filter_map(|(slot, entry)| entry.as_deref().map(|entry| (slot as u32, entry)))
     }
-    /// The entries of `count` slots from one on.
+    /// The entries of `count` slots from slot `from` on.
     pub fn range(&self, from: u32, count: u32) -> impl Iterator<Item = &V> {
         self.slots.iter().skip(from as usize).take(count as usize).flatten().map(Box::as_ref)
     }
-    /// The slot behind these, unless they are the last.
+    /// The slot after these, unless they are the last.
     pub fn after(&self, from: u32, count: u32) -> Option<u32> {
         from.checked_add(count).filter(|next| *next < self.slots())
     }
-    /// Slots ever used; an upper bound of all indices.
+    /// Number of slots ever used.
     pub fn slots(&self) -> u32 {
         self.slots.len() as u32
     }

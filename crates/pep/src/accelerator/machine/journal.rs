@@ -1,9 +1,10 @@
-//! The journal of exposed connections: their servers have ACKs for bytes that the clients lack. After a crash these
-//! connections cannot continue; the journal has the sequence numbers with which both ends are reset.
+//! The journal of exposed connections: their servers have ACKs for bytes that the clients lack. After a crash
+//! these connections cannot continue; the journal has the sequence numbers with which both ends are reset.
 //!
-//! The list changes with the connections, so that a journal costs as much as there are exposed connections, not open
-//! ones. A new acknowledgment is reported at once, because the journal must have it before the server does. The end of
-//! an exposure is reported later, because most connections are exposed again soon. Left out: storage of the records.
+//! The list changes with the connections, so that a journal costs as much as there are exposed connections,
+//! not open ones. A new acknowledgment is reported at once, because the journal must have it before the
+//! server does. The end of an exposure is reported later, because most connections are exposed again soon.
+//! Left out: storage of the records.
 
 use crate::accelerator::machine::entry::{FlowEntry, NOT_LISTED};
 use crate::accelerator::machine::index::Table;
@@ -82,8 +83,8 @@ impl Journal {
             }
         }
     }
-    /// Writes up to `count` connections of the list, round robin: their records, or `None` for those that are no longer
-    /// exposed.
+    /// Writes up to `count` connections of the list, round robin: their records, or `None` for those that are
+    /// no longer exposed.
     pub fn sweep(
         &mut self,
         count: usize,

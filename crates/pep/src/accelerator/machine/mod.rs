@@ -1,9 +1,10 @@
 //! The machine around the connections: tables, timers and the order of sending.
 //!
-//! [`Accelerator::input`] finds the connection of a packet (`index`, `entry`) or follows its handshake (`opening`), and
-//! admits a connection at its server's first data. After each call of a connection, `bookkeeping` updates the totals of
-//! its device (`device`) and of the machine (`shared`), the `timers`, the queues of `transmit` and the `journal`.
-//! `transmit` lets devices send in turn. `admin` has the operator's calls; `prefetch` warms the caches.
+//! [`Accelerator::input`] finds the connection of a packet (`index`, `entry`) or follows its handshake
+//! (`opening`), and admits a connection at its server's first data. After each call of a connection,
+//! `bookkeeping` updates the totals of its device (`device`) and of the machine (`shared`), the `timers`, the
+//! queues of `transmit` and the `journal`. `transmit` lets devices send in turn. `admin` has the operator's
+//! calls; `prefetch` warms the caches.
 
 mod admin;
 mod bookkeeping;
@@ -36,13 +37,14 @@ use paceline_net::{Duration, FlowKey, Instant, Packet, Payload, TcpFlags, TcpHea
 use std::collections::VecDeque;
 use std::net::IpAddr;
 
-/// A transparent connection without a packet for this long gives its place in a full table to a new one. Chosen: long against
-/// the pauses of an active user.
+/// A transparent connection without a packet for this long gives its place in a full table to a new one.
+/// Chosen: long against the pauses of an active user.
 const REPLACEABLE_AFTER: Duration = Duration::from_secs(60);
-/// Entries examined to find one that gives its place. Chosen: the cost of an attempt is bounded, and another packet makes
-/// another attempt.
+/// Entries examined to find one that gives its place. Chosen: the cost of an attempt is bounded, and another
+/// packet makes another attempt.
 const REPLACEMENT_PROBES: u32 = 8;
-/// The same for one of the same device, whose connections may be few in the table. Chosen: more probes, bounded as well.
+/// The same for one of the same device, whose connections may be few in the table. Chosen: more probes,
+/// bounded as well.
 const DEVICE_REPLACEMENT_PROBES: u32 = 32;
 
 /// The mobile accelerator; see the [module](super).
@@ -138,8 +140,9 @@ impl Accelerator {
             Ok(forgotten) => self.shared.stats.openings_forgotten += forgotten,
             Err(reason) => self.shared.stats.bypass(reason),
         }
-        // Both ends agreed on a new connection with the same addresses and ports, so the old one has ended. If the old one
-        // is not transparent, the client must confirm the handshake: the two SYNs may be forged.
+        // Both ends agreed on a new connection with the same addresses and ports, so the old one has ended.
+        // If the old one is not transparent, the client must confirm the handshake: the two SYNs may be
+        // forged.
         if let (Some(slot), Some(isn)) = (known, server_isn)
             && self.openings.get(&key).is_some_and(|opening| opening.replaces(isn))
             && let Some(entry) = self.flows.get_mut(slot)
@@ -232,8 +235,8 @@ impl Accelerator {
             || self.make_room(now, DEVICE_REPLACEMENT_PROBES, |entry| Some(entry.device) == device)
     }
 
-    /// Detaches a transparent connection without recent packets, of those for which `may` holds. Whether one was found
-    /// within `probes` entries.
+    /// Detaches a transparent connection without recent packets, of those for which `may` holds. Whether one
+    /// was found within `probes` entries.
     fn make_room(&mut self, now: Instant, probes: u32, may: impl Fn(&FlowEntry) -> bool) -> bool {
         let slots = self.flows.slots();
         let is_unused =

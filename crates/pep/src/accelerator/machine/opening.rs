@@ -1,8 +1,9 @@
-//! Handshakes as they pass (RFC 9293 section 3.5, RFC 7323, RFC 2018, RFC 3168, RFC 9768): nothing is answered or
-//! altered, both sides are learned from the SYN pair, and what must not be touched is told apart.
+//! Openings: handshakes (RFC 9293, section 3.5; RFC 7323; RFC 2018; RFC 3168; RFC 9768), and connections that
+//! have had no data from their server.
 //!
-//! The table is bounded and forgets the oldest first: a flood of SYNs costs memory up to a limit, and connections
-//! whose handshake is forgotten pass untouched.
+//! Nothing is answered or altered. The options of both SYNs decide whether a connection may be accelerated,
+//! and how. The table is bounded and forgets the oldest opening first, so that a SYN flood costs limited
+//! memory; a connection whose handshake was forgotten passes untouched.
 
 use crate::accelerator::Side;
 use crate::accelerator::flow::connection::{Handshake, Negotiated};
@@ -15,9 +16,10 @@ use paceline_net::{
 };
 use std::collections::VecDeque;
 
-/// Payload bytes of a segment where no MSS option says more (RFC 9293 section 3.7.1).
+/// Segment size without an MSS option, in bytes (RFC 9293, section 3.7.1).
 const DEFAULT_MSS: u16 = 536;
-/// Below this even a hostile MSS does not bring us.
+/// Least payload of a segment, in bytes. Chosen: a forged MSS option must not make segments arbitrarily
+/// small.
 const MIN_SEGMENT: u32 = 64;
 
 /// One side's SYN.
@@ -26,15 +28,16 @@ struct Syn {
     isn: SeqNumber,
     options: TcpOptions,
     flags: TcpFlags,
-    /// It answered the other's SYN, with this number.
+    /// The SYN answers the other side's SYN, and with this acknowledgment number.
     answer: bool,
     ack: SeqNumber,
 }
 
 impl Syn {
-    /// Sent again, it may offer less (RFC 3168, section 6.1.1.1; RFC 9768, section 3.1.4), while the answer to the one
-    /// `before` is on its way: an answer agrees to nothing that was not offered.
-    fn unite(self, before: &Self) -> Self {
+    /// Adds the options of an earlier transmission. A retransmitted SYN may offer less (RFC 3168, section
+    /// 6.1.1.1; RFC 9768, section 3.1.4) while the answer to the earlier one is in flight. An answer agrees
+    /// to offered options only.
+    fn merge(self, before: &Self) -> Self {
         let (own, old) = (self.options, before.options);
         let options = TcpOptions {
             mss: own.mss.or(old.mss),
@@ -48,17 +51,17 @@ impl Syn {
     }
 }
 
-/// A connection whose handshake has begun and that has had no data from its server.
+/// A connection that has had a SYN, and no data from its server.
 #[derive(Clone, Debug)]
 pub(in crate::accelerator) struct Opening {
     key: FlowKey,
-    /// By [`Side`]: that of the server, that of the mobile.
+    /// By [`Side`]: the server's, the client's.
     syns: [Option<Syn>; 2],
-    /// The client acknowledged the server's SYN.
+    /// The client has acknowledged the server's SYN.
     client_acked: bool,
-    /// Right edge of the client's largest window, as a distance from the server's initial sequence number.
+    /// Right edge of the client's largest window, as an offset from the server's initial sequence number.
     client_edge: u64,
-    /// When the server's SYN went to the mobile side, and how long the answer took.
+    /// When the server's SYN passed, and the time until the client's answer.
     syn_at: Option<Instant>,
     rtt: Option<Duration>,
     /// When the server's timestamp was recorded.
@@ -89,7 +92,7 @@ impl Opening {
         }
     }
 
-    /// A SYN passes. `Err` tells why the connection is to be left alone.
+    /// A SYN passes. `Err`: the connection is bypassed for this reason.
     fn on_syn(
         &mut self,
         now: Instant,
@@ -105,7 +108,7 @@ impl Opening {
             return Err(BypassReason::SimultaneousOpen);
         }
         let offer = before.filter(|before| !before.answer && !answer);
-        self.syns[side as usize] = Some(offer.map_or(syn, |before| syn.unite(&before)));
+        self.syns[side as usize] = Some(offer.map_or(syn, |before| syn.merge(&before)));
         if side == Side::Mobile {
             self.upload.on_syn(now, packet, tcp);
             // The window of a SYN is never scaled.
@@ -114,7 +117,8 @@ impl Opening {
                 self.on_answer(now);
             }
         } else {
-            // Sent twice, its answer is nobody's (Karn).
+            // After a retransmission the answer gives no round-trip time (Karn's algorithm, RFC 6298, section
+            // 3).
             self.syn_at = before.is_none().then_some(now);
             self.server_epoch = Epoch::at(now);
             if answer {
@@ -133,7 +137,7 @@ impl Opening {
     /// A segment without SYN from the mobile side.
     fn on_client(&mut self, now: Instant, packet: &Packet, tcp: &TcpHeader) {
         let [Some(server), Some(client)] = self.syns else { return };
-        // Nothing but the server's SYN is there to be acknowledged.
+        // The server has sent nothing but its SYN.
         let plausible = tcp.ack == server.isn + 1 && self.upload.accepts_seq(tcp.seq);
         if !plausible && self.upload.note_offloaded_fin(tcp) {
             return;
@@ -153,13 +157,13 @@ impl Opening {
             return;
         }
         self.upload.record_server_ack(tcp);
-        // An upload over a long path has more on its way than any window without scaling.
+        // An upload over a long path has more in flight than the largest window without scaling.
         if let [Some(server), Some(client)] = &self.syns {
             self.upload.note_window(u32::from(tcp.window) << negotiate(server, client).server_shift);
         }
     }
 
-    /// The connection as the server's first data finds it.
+    /// The result of the handshake. `Err`: the connection is bypassed for this reason.
     pub fn handshake(&self) -> Result<Handshake, BypassReason> {
         let [Some(server), Some(client)] = self.syns else { return Err(BypassReason::OneSided) };
         let fast_open = server.options.other.with(client.options.other).intersects(ForeignOptions::FAST_OPEN);
@@ -177,6 +181,17 @@ impl Opening {
             rtt: self.rtt,
             server_timestamp: server.options.timestamps.map_or(0, |timestamps| timestamps.val),
         })
+    }
+    /// Whether the two SYNs answer each other and belong to another connection than the one with this initial
+    /// sequence number of the server.
+    pub fn replaces(&self, server_isn: SeqNumber) -> bool {
+        let answers = |syn: &Syn, other: &Syn| syn.answer && syn.ack == other.isn + 1;
+        matches!(&self.syns, [Some(server), Some(client)]
+            if server.isn != server_isn && (answers(server, client) || answers(client, server)))
+    }
+    /// Whether the client has acknowledged the server's SYN.
+    pub fn is_confirmed(&self) -> bool {
+        self.client_acked
     }
 }
 
@@ -196,16 +211,16 @@ fn negotiate(server: &Syn, client: &Syn) -> Negotiated {
 /// Payload bytes of a full segment to the client.
 fn segment_size(server: &Syn, client: &Syn, timestamps: bool) -> u32 {
     let mss = client.options.mss.unwrap_or(DEFAULT_MSS);
-    // The client may have longer frames than the path: no longer than the server's own, which would have sent them.
+    // The client's frames may be longer than the path allows. The server would send no more than its own MSS.
     let mss = u32::from(server.options.mss.map_or(mss, |own| own.min(mss)));
     mss.saturating_sub(if timestamps { 12 } else { 0 }).max(MIN_SEGMENT)
 }
 
-/// What forbids to touch a connection, by one side's SYN.
+/// Whether a SYN allows acceleration. `Err`: the connection is bypassed for this reason.
 fn check(packet: &Packet, tcp: &TcpHeader) -> Result<(), BypassReason> {
     let foreign = tcp.options.other;
     let signed = ForeignOptions::MD5.with(ForeignOptions::AUTHENTICATION);
-    // Named ones are judged by name, an offer of accurate ECN when it is answered.
+    // An offer of accurate ECN is examined when it is answered.
     let known =
         signed.with(ForeignOptions::MPTCP).with(ForeignOptions::FAST_OPEN).with(ForeignOptions::ACCURATE_ECN);
     let unknown = foreign.without(known).any();
@@ -224,8 +239,8 @@ fn check(packet: &Packet, tcp: &TcpHeader) -> Result<(), BypassReason> {
     }
 }
 
-/// Whether a SYN accepts accurate ECN, be it offered by the SYN that was seen last or by one before. An offer is declined
-/// by ECE alone (or with the nonce bit), by none, by an echo of all.
+/// Whether a SYN-ACK accepts accurate ECN (RFC 9768, section 3.1.2), offered by any transmission of the SYN.
+/// The flags AE, CWR, ECE decline an offer if none is set, ECE alone, ECE and AE (the nonce bit), or all.
 fn accepts_accurate_ecn(tcp: &TcpHeader) -> bool {
     let bits = (tcp.flags.0 & (TcpFlags::AE.0 | TcpFlags::CWR.0 | TcpFlags::ECE.0)) >> 6;
     let accepts = ![0b000, 0b001, 0b101, 0b111].contains(&bits);
@@ -237,7 +252,7 @@ fn accepts_accurate_ecn(tcp: &TcpHeader) -> bool {
 #[derive(Debug)]
 pub(in crate::accelerator) struct Openings {
     table: Table<Opening>,
-    /// In the order of their start; entries may be stale.
+    /// Slots in the order of the first SYN; entries may be stale.
     order: VecDeque<(u64, u32)>,
     limit: usize,
     serial: u64,
@@ -253,7 +268,8 @@ impl Openings {
     pub fn len(&self) -> usize {
         self.table.len()
     }
-    /// A SYN passes. `Err` tells why its connection is to be left alone; `Ok` how many openings were forgotten.
+    /// A SYN passes. `Ok`: the number of openings forgotten for it. `Err`: the connection is bypassed for
+    /// this reason.
     pub fn on_syn(
         &mut self,
         now: Instant,
@@ -274,16 +290,16 @@ impl Openings {
             Some(slot) => {
                 // A new initial sequence number is a new connection.
                 self.table.remove(slot);
-                self.enter(key)
+                self.insert(key)
             }
             None => {
                 while self.table.len() >= self.limit || self.order.len() >= 2 * self.limit {
                     forgotten += u64::from(self.forget_oldest());
                 }
-                self.enter(key)
+                self.insert(key)
             }
         };
-        let opening = self.table.get_mut(slot).expect("it was found or entered");
+        let opening = self.table.get_mut(slot).expect("it was found or inserted");
         match opening.on_syn(now, side, packet, tcp) {
             Ok(()) => Ok(forgotten),
             Err(reason) => {
@@ -292,7 +308,7 @@ impl Openings {
             }
         }
     }
-    fn enter(&mut self, key: FlowKey) -> u32 {
+    fn insert(&mut self, key: FlowKey) -> u32 {
         self.serial += 1;
         let slot = self.table.insert(Opening::new(key, self.serial));
         self.order.push_back((self.serial, slot));
@@ -318,32 +334,15 @@ impl Openings {
             opening.on_server(tcp);
         }
     }
-    /// Ends the opening of `key` and gives it away.
+    /// Removes the opening of `key`.
     pub fn take(&mut self, key: &FlowKey) -> Option<Opening> {
         let slot = self.table.find(key)?;
         self.table.remove(slot)
     }
-}
-
-impl Opening {
-    /// Whether the handshake that is under way answers the SYN of another connection than that with this
-    /// initial sequence number of the server.
-    pub fn replaces(&self, server_isn: SeqNumber) -> bool {
-        let answers = |syn: &Syn, other: &Syn| syn.answer && syn.ack == other.isn + 1;
-        matches!(&self.syns, [Some(server), Some(client)]
-            if server.isn != server_isn && (answers(server, client) || answers(client, server)))
-    }
-    /// Whether both sides have said so: the client acknowledges the server's SYN.
-    pub fn is_confirmed(&self) -> bool {
-        self.client_acked
-    }
-}
-
-impl Openings {
     pub fn holds(&self, key: &FlowKey) -> bool {
         self.table.holds(key)
     }
-    /// The other direction of a connection whose handshake is complete.
+    /// The upload of a connection whose handshake is complete.
     pub fn upload(&mut self, key: &FlowKey) -> Option<&mut Upload> {
         let slot = self.table.find(key)?;
         self.table.get_mut(slot).filter(|opening| opening.client_acked).map(|opening| &mut opening.upload)

@@ -1,19 +1,20 @@
-//! Prefetching of connections. With many connections a large part of a packet's cost is the memory latency of its
-//! connection and device. A driver with several packets announces them, and their cache misses overlap.
+//! Prefetching of connections. With many connections a large part of a packet's cost is the memory latency of
+//! its connection and device. A driver with several packets announces them, and their cache misses overlap.
 
 use crate::accelerator::Side;
 use crate::accelerator::machine::Accelerator;
 use paceline_net::Packet;
 
-/// Connections above which prefetching pays. Chosen: the state of fewer connections fits into a processor's caches.
+/// Connections above which prefetching pays. Chosen: the state of fewer connections fits into a processor's
+/// caches.
 const MIN_FLOWS: usize = 5_000;
-/// Connections that are prefetched together. Chosen: with their devices 110 kB, which stay cached until their packets
-/// are handled.
+/// Connections that are prefetched together. Chosen: with their devices 110 kB, which stay cached until their
+/// packets are handled.
 const MAX_BATCH: usize = 64;
 
 impl Accelerator {
-    /// Announces packets that arrive from `side` next, in this order, at best a few dozen. Returns the number of
-    /// connections prefetched. Without any other effect.
+    /// Announces packets that arrive from `side` next, in this order, at best a few dozen. Returns the number
+    /// of connections prefetched. Without any other effect.
     pub fn prefetch<'a>(&self, side: Side, packets: impl IntoIterator<Item = &'a Packet>) -> usize {
         if self.flows.len() < MIN_FLOWS {
             return 0;

@@ -1,5 +1,5 @@
-//! The machine's state that all connections share. It is one field of the machine, apart from the tables, so that it
-//! can be borrowed together with a connection and its device.
+//! The machine's state that all connections share. This state is one field of the machine, apart from the
+//! tables, so that it can be borrowed together with a connection and its device.
 
 use crate::accelerator::config::AcceleratorConfig;
 use crate::accelerator::flow::context::Context;

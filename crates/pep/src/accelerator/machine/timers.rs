@@ -1,5 +1,5 @@
-//! The deadlines of connections and devices, one each. A deadline that moves later costs nothing: its earlier entry
-//! stays in the heap, and the owner's deadline is examined again when it comes.
+//! The deadlines of connections and devices, one each. A deadline that moves later costs nothing: its earlier
+//! entry stays in the heap, and the owner's deadline is examined again when it comes.
 
 use paceline_net::Instant;
 use std::cmp::Reverse;

@@ -1,5 +1,5 @@
-//! The order of sending: devices in turn, the connections of a device in turn, then ACKs that no other packet has
-//! carried; and the timers.
+//! The order of sending: devices in turn, the connections of a device in turn, then ACKs that no other packet
+//! has carried; and the timers.
 
 use crate::accelerator::flow::to_client::SendOutcome;
 use crate::accelerator::machine::timers::{Owner, Timers};
@@ -7,7 +7,8 @@ use crate::accelerator::{Accelerator, Side, Transmission};
 use paceline_net::Instant;
 
 impl Accelerator {
-    /// The next packet to send. Must be polled until it is `None` before [`Accelerator::next_timer`] is asked.
+    /// The next packet to send. Must be polled until it is `None` before [`Accelerator::next_timer`] is
+    /// asked.
     pub fn poll_transmit(&mut self, now: Instant) -> Option<Transmission> {
         if self.shared.out.is_empty() {
             self.send(now);

@@ -1,8 +1,9 @@
 //! ACKs to the server in the client's name: acknowledgment number, window, SACK blocks (RFC 2018, RFC 2883).
 //!
-//! Contiguous stored data is acknowledged early, within the exposure cap. Not acknowledged early: a FIN and the packet
-//! before it, urgent data and everything after it, and all data while the accelerator drains, the handshake is not
-//! complete, the client does not respond, or the client has not confirmed its state after an offload.
+//! Contiguous stored data is acknowledged early, within the exposure cap. Not acknowledged early: a FIN and
+//! the packet before it, urgent data and everything after it, and all data while the accelerator drains, the
+//! handshake is not complete, the client does not respond, or the client has not confirmed its state after an
+//! offload.
 
 use crate::accelerator::flow::context::Context;
 use crate::accelerator::flow::from_server::FromServer;
@@ -11,8 +12,8 @@ use crate::accelerator::{Side, Transmission};
 use paceline_net::rewrite::Unparsed;
 use paceline_net::{IpHeader, SackBlocks, TcpFlags, TcpHeader, TcpOptions, Timestamps};
 
-/// A window update is sent when the window can grow by one part in this many. Chosen: a quarter of the share, so that
-/// an ACK-less server gets at most a few updates for each buffer of data.
+/// A window update is sent when the window can grow by one part of the buffer share in this many. Chosen: at
+/// most a few updates for each share of data.
 const WINDOW_UPDATE_DIVISOR: u64 = 4;
 /// Largest value of the window field (RFC 9293, section 3.1).
 const MAX_WINDOW_FIELD: u64 = 65_535;
@@ -26,8 +27,9 @@ impl FromServer {
             && client.upload.is_confirmed(cx.now, client.connection)
             && !client.to_client.is_ack_overdue(cx)
         {
-            // Data beyond today's share, which was advertised while other connections were idle, is stored and not
-            // acknowledged early: the server slows down and the device's buffer lasts for all connections.
+            // Data beyond today's share, which was advertised while other connections were idle, is stored
+            // and not acknowledged early: the server slows down and the device's buffer lasts for all
+            // connections.
             let limit = (una + cx.config.exposure.0).min(self.window_limit(cx, client));
             let mut early = self.store.next().min(limit);
             if self.fin.is_some() {
@@ -62,8 +64,8 @@ impl FromServer {
     fn desired_edge(&self, cx: &Context<'_>, client: ClientState<'_>) -> u64 {
         let to_client = client.to_client;
         if !cx.early_acks {
-            // Draining: the store has to become empty, so the server may send no more than the data in flight to the
-            // client, and no more than the client's own window.
+            // Draining: the store has to become empty, so the server may send no more than the data in flight
+            // to the client, and no more than the client's own window.
             to_client.window().edge().min(to_client.nxt() + to_client.flight_allowance()).max(self.edge)
         } else if cx.buffers_low || !client.upload.is_confirmed(cx.now, client.connection) {
             self.edge
@@ -71,8 +73,8 @@ impl FromServer {
             self.window_limit(cx, client).max(self.edge)
         }
     }
-    /// The offset up to which the connection's share of the buffer reaches. SACKed bytes extend it by as much again, up
-    /// to one share: else one hole would close the window until its retransmission is acknowledged.
+    /// The offset up to which the connection's share of the buffer reaches. SACKed bytes extend it by as much
+    /// again, up to one share: else one hole would close the window until its retransmission is acknowledged.
     fn window_limit(&self, cx: &Context<'_>, client: ClientState<'_>) -> u64 {
         client.to_client.una() + client.to_client.sacked_bytes().min(cx.share) + cx.share
     }
@@ -104,7 +106,8 @@ impl FromServer {
         self.ack_due |= self.ack_is_useful(cx, client);
     }
 
-    /// Sends an ACK with SACK blocks for the data beyond gaps; `duplicate` is a range to report as received twice.
+    /// Sends an ACK with SACK blocks for the data beyond gaps; `duplicate` is a range to report as received
+    /// twice.
     pub fn emit_ack(&mut self, cx: &mut Context<'_>, client: ClientState<'_>, duplicate: Option<(u64, u64)>) {
         let ClientState { connection, upload, .. } = client;
         if upload.is_clock_expired(cx.now, connection) {

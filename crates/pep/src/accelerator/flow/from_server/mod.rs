@@ -1,8 +1,9 @@
 //! The receiving side of a connection: the accelerator in the client's place, towards the server.
 //!
-//! `receive` accepts the payload of segments into the store (`store`, `payload_slice`) and notes FIN, urgent data and
-//! congestion marks. `acks` decides how much is acknowledged and which window is advertised, and makes the ACKs. When
-//! an offloaded upload ends, `reorder_hold` keeps the segments that arrived ahead of a gap.
+//! `receive` accepts the payload of segments into the store (`store`, `payload_slice`) and notes FIN, urgent
+//! data and congestion marks. `acks` decides how much is acknowledged and which window is advertised, and
+//! makes the ACKs. When an offloaded upload ends, `reorder_hold` keeps the segments that arrived ahead of a
+//! gap.
 
 mod acks;
 pub(in crate::accelerator) mod payload_slice;
@@ -18,7 +19,7 @@ use paceline_net::rewrite;
 use paceline_net::{Instant, Packet, SeqNumber, TcpFlags, TcpHeader};
 use std::hint::black_box;
 
-/// The largest payload of a super-packet (GRO), in bytes. The length field of IP has 16 bits.
+/// The largest payload of a super-packet (GRO), in bytes: the length field of IP has 16 bits (RFC 791).
 pub(in crate::accelerator) const LARGEST_PACKET_BYTES: u64 = 1 << 16;
 /// Hop limit of segments to the client until the server has sent one. Chosen: Linux's default.
 const DEFAULT_HOP_LIMIT: u8 = 64;
@@ -64,7 +65,8 @@ pub(in crate::accelerator) struct FromServer {
     /// TS.Recent (RFC 7323): the server's timestamp to echo, and when it was recorded.
     ts_recent: u32,
     ts_recent_epoch: Epoch,
-    /// A packet was marked CE on the wired segment: ACKs carry ECE until the server answers with CWR (RFC 3168).
+    /// A packet was marked CE on the wired segment: ACKs carry ECE until the server answers with CWR (RFC
+    /// 3168).
     echo_congestion: bool,
     ack_due: bool,
     /// A window or keepalive probe of the server was forwarded: the client's answer belongs to the server.
@@ -159,7 +161,8 @@ impl FromServer {
             && !tcp.options.timestamps.is_none_or(|own| is_current(own, self.ts_recent))
             && !self.ts_recent_epoch.is_expired(now)
     }
-    /// Updates TS.Recent from an acceptable segment at or below the acknowledged offset (RFC 7323, section 4.3).
+    /// Updates TS.Recent from an acceptable segment at or below the acknowledged offset (RFC 7323, section
+    /// 4.3).
     pub fn update_ts_recent(&mut self, now: Instant, tcp: &TcpHeader) {
         if let Some(timestamps) = tcp.options.timestamps {
             self.ts_recent = timestamps.val;

@@ -1,5 +1,5 @@
-//! Payload bytes of a server's packet, shared between the store and the packets that carry them to the client: a driver
-//! that gathers (scatter-gather I/O) sends them without a copy.
+//! Payload bytes of a server's packet, shared between the store and the packets that carry them to the
+//! client: a driver that gathers (scatter-gather I/O) sends them without a copy.
 
 use std::fmt;
 use std::sync::Arc;

@@ -40,7 +40,8 @@ impl FromServer {
         let buffer_end = una + 2 * cx.config.flow_buffer.0 + LARGEST_PACKET_BYTES;
         let accepted = self.edge.min(buffer_end).min(known_end);
         let (from, until) = (off.max(next), end.min(accepted).max(off.max(next)));
-        // Data beyond a gap was not acknowledged. When buffers are full it is dropped for the data that fills the gap.
+        // Data beyond a gap was not acknowledged. When buffers are full it is dropped for the data that fills
+        // the gap.
         let makes_room = cx.buffers_full && from == next && self.store.forget_beyond();
         if cx.buffers_full && until > from && !makes_room {
             cx.stats.refused += 1;
@@ -66,7 +67,8 @@ impl FromServer {
             self.fin = Some(end);
         }
         let in_order = self.store_payload(cx, client, packet, &tcp, (off, from, until));
-        // A retransmitted FIN is in order as well; it is answered at once, since the ACK of the first was lost.
+        // A retransmitted FIN is in order as well; it is answered at once, since the ACK of the first was
+        // lost.
         let repeats = fin && tcp.payload_len == 0 && known_end == end;
         if in_order && !repeats {
             self.ack_due = true;
@@ -112,8 +114,8 @@ impl FromServer {
         (advanced || closes && off >= next) && self.store.beyond().next().is_none()
     }
 
-    /// Keeps a segment at `off..end` that arrived ahead of a gap while the upload is offloaded. Gives the packet back if
-    /// it does not fit the window, the buffers or the queue.
+    /// Keeps a segment at `off..end` that arrived ahead of a gap while the upload is offloaded. Gives the
+    /// packet back if it does not fit the window, the buffers or the queue.
     pub fn hold_back(&mut self, cx: &Context<'_>, packet: Packet, off: u64, end: u64) -> Option<Packet> {
         if off < self.store.next() || end > self.edge || cx.buffers_full || self.reorder_hold.is_full() {
             return Some(packet);
@@ -123,8 +125,8 @@ impl FromServer {
     }
 }
 
-/// The class octet on the mobile segment. Congestion of the wired segment is echoed by the accelerator, so the
-/// packet continues with the ECN field that the server sent.
+/// The class octet on the mobile segment. Congestion of the wired segment is echoed by the accelerator, so
+/// the packet continues with the ECN field that the server sent.
 fn forwarded_class(ip: &IpHeader, ecn: bool) -> u8 {
     if ecn && ip.ecn() == ECN_CE { ip.traffic_class & !3 | ECN_ECT0 } else { ip.traffic_class }
 }

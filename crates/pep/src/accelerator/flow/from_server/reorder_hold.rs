@@ -1,9 +1,10 @@
-//! Reorder hold queue: data segments of the server that arrive before the segment which ends the offload of an upload.
-//! Few connections ever have one, so an empty queue costs one pointer.
+//! Reorder hold queue: data segments of the server that arrive before the segment which ends the offload of
+//! an upload. Few connections ever have one, so an empty queue costs one pointer.
 
 use paceline_net::{Packet, SeqNumber};
 
-/// Segments in the queue at most. More of them indicate a loss, as three duplicate ACKs do (RFC 5681, section 3.2).
+/// Segments in the queue at most. More of them indicate a loss, as three duplicate ACKs do (RFC 5681, section
+/// 3.2).
 const CAPACITY: usize = 3;
 
 /// Segments in the order of their sequence numbers.

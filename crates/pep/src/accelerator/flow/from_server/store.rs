@@ -1,9 +1,8 @@
-//! The bytes of one connection that came from the server and that the client has not acknowledged, as they came: a
-//! simulated length or a device's datagram, held once and not copied, neither here nor, where the driver gathers what it
-//! sends, on the way out.
+//! The server's bytes that the client has not acknowledged, in the form in which they arrived: simulated
+//! lengths, or the datagrams of a device, which are not copied.
 //!
-//! Pieces keep the boundaries of the packets that brought them, with the DSCP, TTL and PSH of their own. Where a
-//! server sends a byte again, the first one stays.
+//! A piece is the payload of one packet, with its DSCP, TTL and PSH flag. If the server sends a byte again,
+//! the first copy is kept.
 
 use crate::accelerator::flow::from_server::payload_slice::PayloadSlice;
 use crate::accelerator::flow::memory::shrink_if_empty;
@@ -11,7 +10,7 @@ use paceline_net::Payload;
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-/// What a packet's header says of its payload.
+/// Header fields that the payload of a packet keeps on the way to the client.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(in crate::accelerator) struct Mark {
     /// TOS or Traffic Class octet.
@@ -23,12 +22,12 @@ pub(in crate::accelerator) struct Mark {
     pub urgent: u16,
 }
 
-/// A stretch of the stream out of one packet.
+/// A part of the stream from one packet.
 #[derive(Clone, Debug)]
 struct Piece {
     off: u64,
     len: u32,
-    /// Bytes of the datagram ahead of the stretch.
+    /// Bytes of the datagram before the piece.
     skip: u32,
     mark: Mark,
     /// None in simulation.
@@ -39,17 +38,17 @@ impl Piece {
     fn end(&self) -> u64 {
         self.off + u64::from(self.len)
     }
-    /// Where the bytes from `from` to `until` are in the datagram.
+    /// The range `from..until` of the stream as a range of the datagram.
     fn place(&self, from: u64, until: u64) -> (usize, usize) {
         let at = self.skip as usize + (from - self.off) as usize;
         (at, at + (until - from) as usize)
     }
-    /// The bytes from `from` to `until`; none in simulation.
+    /// The bytes `from..until` of the stream; `None` in simulation.
     fn bytes(&self, from: u64, until: u64) -> Option<&[u8]> {
         let (at, end) = self.place(from, until);
         Some(&self.datagram.as_ref()?[at..end])
     }
-    /// The part of it from `from` to `until`.
+    /// The part `from..until` of the piece.
     fn part(&self, from: u64, until: u64) -> Self {
         self.clone().into_part(from, until)
     }
@@ -64,28 +63,27 @@ impl Piece {
     }
 }
 
-/// What to send next: a stretch of one kind.
+/// A part of the stream that one packet can carry: its bytes have the same header fields.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(in crate::accelerator) struct Cut {
     pub len: u32,
     pub mark: Mark,
-    /// Whether the stretch ends where a packet of the server ended.
+    /// Whether it ends at the end of a packet of the server.
     pub ends_packet: bool,
 }
 
-/// What became of an arrival.
+/// The result of an insertion.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(in crate::accelerator) struct Stored {
-    /// Bytes that were not here before.
+    /// Bytes that were not stored before.
     pub new: u64,
-    /// Bytes that were here, and are other ones.
+    /// Whether bytes that are stored already differ.
     pub conflict: bool,
 }
 
-/// See the module.
 #[derive(Debug, Default)]
 pub(in crate::accelerator) struct Store {
-    /// In order and without gaps, up to `next`.
+    /// In order and contiguous, up to `next`.
     pieces: VecDeque<Piece>,
     /// Beyond the first gap: ascending and disjoint.
     beyond: VecDeque<Piece>,
@@ -93,32 +91,36 @@ pub(in crate::accelerator) struct Store {
     bytes: u64,
 }
 
-/// Bytes of bookkeeping that a piece costs beside its payload, counted against the buffers.
-pub(in crate::accelerator) const PIECE_COST: u64 = 64;
+/// Bytes that a piece costs beside its payload, counted against the buffers. Chosen: at least the size of
+/// [`Piece`].
+const PIECE_COST_BYTES: u64 = 64;
+/// Gaps that one packet fills at most, plus one. Chosen: a packet that spans more fills the others when it is
+/// sent again.
+const MAX_GAPS: usize = 8;
 
 impl Store {
     pub fn new(start: u64) -> Self {
         Self { next: start, ..Self::default() }
     }
-    /// The offset up to which everything is here.
+    /// End of the contiguous data.
     pub fn next(&self) -> u64 {
         self.next
     }
-    /// Where the newest packet in order begins.
+    /// Start of the newest packet of the contiguous data.
     pub fn tail(&self) -> u64 {
         self.pieces.back().map_or(self.next, |piece| piece.off)
     }
-    /// Bytes held, bookkeeping included.
+    /// Bytes stored, bookkeeping included.
     pub fn cost(&self) -> u64 {
-        self.bytes + PIECE_COST * (self.pieces.len() + self.beyond.len()) as u64
+        self.bytes + PIECE_COST_BYTES * (self.pieces.len() + self.beyond.len()) as u64
     }
-    /// PayloadSlicees held beyond the first gap, lowest first, adjacent ones not joined.
+    /// The ranges beyond the first gap in ascending order; adjacent ones are not joined.
     pub fn beyond(&self) -> impl Iterator<Item = (u64, u64)> + '_ {
         self.beyond.iter().map(|piece| (piece.off, piece.end()))
     }
 
-    /// Takes the payload of a packet that stands at `off`, from `skip` in its datagram; `from..until` is the part
-    /// that is wanted.
+    /// Stores the part `from..until` of a packet with `len` payload bytes at offset `off` of the stream,
+    /// which begin at byte `skip` of the datagram.
     pub fn insert(
         &mut self,
         (off, len, skip): (u64, u32, u32),
@@ -138,7 +140,7 @@ impl Store {
             return Stored { new: until - from, conflict: false };
         }
         let conflict = self.differs(&packet);
-        let mut gaps = [(0, 0); 8];
+        let mut gaps = [(0, 0); MAX_GAPS];
         let mut found = 0;
         let mut cursor = from.max(self.next);
         let start = self.beyond.partition_point(|piece| piece.end() <= cursor);
@@ -170,7 +172,7 @@ impl Store {
         Stored { new, conflict }
     }
 
-    /// Whether bytes that are here as well differ.
+    /// Whether a packet has other bytes than the store at the same offsets.
     fn differs(&self, packet: &Piece) -> bool {
         let overlapping = |pieces: &VecDeque<Piece>| {
             let start = pieces.partition_point(|piece| piece.end() <= packet.off);
@@ -182,12 +184,12 @@ impl Store {
         overlapping(&self.pieces) || overlapping(&self.beyond)
     }
 
-    /// Forgets everything below `off`, piece by piece.
+    /// Removes the pieces that end at or below `off`.
     pub fn release(&mut self, off: u64) {
-        // A look at all of them first: with many connections each is a wait for memory, and now they wait together.
-        let over = self.pieces.iter().take_while(|piece| piece.end() <= off);
+        // All datagrams are read before the first is freed: their cache misses overlap.
+        let released = self.pieces.iter().take_while(|piece| piece.end() <= off);
         std::hint::black_box(
-            over.filter_map(|piece| piece.datagram.as_ref()?.first()).fold(0, |all, byte| all ^ byte),
+            released.filter_map(|piece| piece.datagram.as_ref()?.first()).fold(0, |all, byte| all ^ byte),
         );
         while let Some(piece) = self.pieces.pop_front_if(|piece| piece.end() <= off) {
             self.bytes -= u64::from(piece.len);
@@ -196,13 +198,14 @@ impl Store {
         shrink_if_empty(&mut self.beyond);
     }
 
-    /// Forgets what is beyond the first gap; whether there was anything.
+    /// Removes all data beyond the first gap. Whether there was any.
     pub fn forget_beyond(&mut self) -> bool {
         let any = !self.beyond.is_empty();
         self.bytes -= self.beyond.drain(..).map(|piece| u64::from(piece.len)).sum::<u64>();
         any
     }
 
+    /// Index of the piece with the byte at `off`.
     fn at(&self, off: u64) -> usize {
         match self.pieces.back() {
             // New data is near the end, retransmissions near the start.
@@ -211,8 +214,8 @@ impl Store {
         }
     }
 
-    /// The stretch to send from `off`, of at most `segment` bytes, or of several whole segments up to `most`, ending
-    /// before `limit`. `None` if nothing is held there.
+    /// The payload to send from `off`: at most `segment` bytes, or several whole segments up to `most` bytes,
+    /// ending at or before `limit`. `None` if there is no data at `off`.
     pub fn cut(&self, off: u64, segment: u32, most: u32, limit: u64) -> Option<Cut> {
         let limit = limit.min(self.next);
         if off >= limit {
@@ -220,13 +223,13 @@ impl Store {
         }
         let at = self.at(off);
         let piece = self.pieces.get(at)?;
-        debug_assert!(piece.off <= off && off < piece.end(), "what is to be sent is held");
+        debug_assert!(piece.off <= off && off < piece.end(), "the data to send is stored");
         let most = u64::from(most.max(segment) / segment * segment);
         let available = piece.end().min(limit) - off;
         let mut len = available.min(most);
         let mut last = piece;
         let urgent = u16::try_from(u64::from(piece.mark.urgent).saturating_sub(off - piece.off)).unwrap_or(0);
-        // Further packets of the server join only if nothing tells them apart.
+        // Further packets of the server join if their header fields are the same.
         for next in self.pieces.range(at + 1..) {
             let alike = Mark { push: false, ..next.mark } == Mark { push: false, ..last.mark };
             let aligned = last.end() == off + len && len.is_multiple_of(u64::from(segment));
@@ -247,18 +250,18 @@ impl Store {
         Some(Cut { len: len as u32, mark, ends_packet })
     }
 
-    /// The pieces that have a part of a stretch that is held, and the part; `None` in simulation.
+    /// The pieces that overlap `len` stored bytes at `off`, and the ranges of overlap; `None` in simulation.
     fn parts(&self, off: u64, len: u32) -> Option<impl Iterator<Item = (&Piece, u64, u64)>> {
         let (at, end) = (self.at(off), off + u64::from(len));
         self.pieces.get(at)?.datagram.as_ref()?;
         let parts = self.pieces.range(at..).take_while(move |piece| piece.off < end);
         Some(parts.map(move |piece| (piece, off.max(piece.off), end.min(piece.end()))))
     }
-    /// The bytes of a stretch that is held; `None` in simulation.
+    /// `len` stored bytes at `off`, by piece; `None` in simulation.
     pub fn read(&self, off: u64, len: u32) -> Option<impl Iterator<Item = &[u8]>> {
         Some(self.parts(off, len)?.filter_map(|(piece, from, until)| piece.bytes(from, until)))
     }
-    /// The same without a copy; `None` where it would be in more than `most` parts as well.
+    /// The same as slices that share the memory; `None` if there would be more than `most` as well.
     pub fn share(&self, off: u64, len: u32, most: usize) -> Option<Vec<PayloadSlice>> {
         if self.parts(off, len)?.nth(most).is_some() {
             return None;
@@ -270,9 +273,10 @@ impl Store {
         self.parts(off, len)?.map(share).collect()
     }
 
+    /// Panics if an invariant does not hold, or data above `una` is missing.
     pub fn check(&self, una: u64) {
         let mut expected = self.pieces.front().map_or(self.next, |piece| piece.off);
-        assert!(expected <= una, "what the client has not acknowledged is here");
+        assert!(expected <= una, "unacknowledged data is stored");
         let mut bytes = 0;
         for piece in &self.pieces {
             assert!(piece.off == expected && piece.len > 0, "no gap below `next`");
@@ -305,7 +309,7 @@ mod tests {
     }
 
     #[test]
-    fn random_arrivals_give_the_stream_back() {
+    fn random_arrivals_give_the_stream() {
         for seed in 0..200 {
             let mut stream = Stream::new(seed, "store");
             let mut store = Store::new(0);
@@ -334,7 +338,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_empty_again_keeps_no_room_for_a_transfer() {
+    fn an_empty_store_keeps_no_memory_of_a_transfer() {
         let mut store = Store::new(0);
         for off in (0..100_000).step_by(100) {
             store.insert((off, 100, 7), (off, off + 100), Mark::default(), datagram(off, 100));
@@ -345,7 +349,7 @@ mod tests {
     }
 
     #[test]
-    fn the_first_bytes_stay_and_the_others_are_noticed() {
+    fn the_first_copy_stays_and_a_conflict_is_reported() {
         let mut store = Store::new(0);
         store.insert((0, 10, 7), (0, 10), Mark::default(), datagram(0, 10));
         let stored = store.insert((0, 10, 7), (10, 10), Mark::default(), datagram(500, 10));

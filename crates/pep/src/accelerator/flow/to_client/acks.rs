@@ -1,5 +1,5 @@
-//! ACKs of the client (RFC 9293, section 3.10.7.4; RFC 2018; RFC 2883; RFC 5681): delivered data leaves the scoreboard and
-//! the store, losses are detected.
+//! ACKs of the client (RFC 9293, section 3.10.7.4; RFC 2018; RFC 2883; RFC 5681): delivered data leaves the
+//! scoreboard and the store, losses are detected.
 
 use crate::accelerator::flow::connection::Connection;
 use crate::accelerator::flow::context::Context;
@@ -113,20 +113,21 @@ impl ToClient {
         }
     }
 
-    /// A duplicate ACK that reports nothing else. Without SACK it says that some segment has arrived; returns the bytes.
+    /// A duplicate ACK that reports nothing else. Without SACK it says that some segment has arrived; returns
+    /// the bytes.
     fn on_bare_duplicate(&mut self, cx: &mut Context<'_>, sack: bool) -> u64 {
         self.duplicates = self.duplicates.saturating_add(1);
         cx.stats.duplicates_suppressed += 1;
         if self.fading && sack {
             self.scoreboard.on_spurious(cx.now);
         }
-        // If the client had accepted the first segment, an ACK from after its arrival would cover it. A window update
-        // of a slow reader looks the same, but comes alone.
+        // If the client had accepted the first segment, an ACK from after its arrival would cover it. A
+        // window update of a slow reader looks the same, but comes alone.
         let arrival = self.rtt.srtt().unwrap_or_default() * 7 / 8;
         let sent_at = self.scoreboard.front_past_edge_sent_at();
         let overdue = sent_at.is_some_and(|at| cx.now.since(at) >= arrival);
-        // Not on fading radios, where a duplicate ACK answers a spurious retransmission. Not with a hole, which is repaired
-        // together with everything that was dropped behind it.
+        // Not on fading radios, where a duplicate ACK answers a spurious retransmission. Not with a hole,
+        // which is repaired together with everything that was dropped behind it.
         let hole = self.scoreboard.has_hole();
         let dropped = overdue && !self.fading && !hole && self.duplicates >= DUPLICATE_THRESHOLD - 1;
         if dropped && self.scoreboard.lose_past_edge() {

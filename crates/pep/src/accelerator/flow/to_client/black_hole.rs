@@ -1,74 +1,81 @@
-//! Whether the path to the client swallows what is as long as segments are and does not say so (RFC 4821, section 7.7; RFC
-//! 8899, section 4.3): a hop with a smaller MTU whose packet-too-big messages are lost. A server can find out by its own
-//! timeouts, but of what was acknowledged early it never misses anything: it has to be found out here.
+//! Detection of MTU black holes on the way to the client (RFC 4821, section 7.7; RFC 8899, section 4.3): a
+//! hop drops long packets and its packet-too-big messages are lost. The server cannot detect it, since the
+//! lost data was acknowledged early.
 //!
-//! After some timeouts in a row only a piece of the first segment is sent. An outage may end with it as well: it is a
-//! black hole if a piece helps twice and nothing longer was delivered in between. Then all segments are cut, and those of the
-//! device's next connections.
-//!
-//! Left out: probing whether the path has become wider. A connection keeps its segments; what is known of a device ends with its
-//! last connection, or after ten minutes.
+//! After several timeouts in a row a short probe is sent: the first bytes of the first segment. An outage may
+//! end at the same time, so the path is a black hole only if a probe is delivered twice and nothing longer in
+//! between. Then all segments are shortened, those of the device's next connections as well. Left out: probes
+//! for a larger MTU. A connection keeps its segment size; a device's limit expires after ten minutes or with
+//! its last connection.
 
-/// Lengths of a piece: RFC 4821's base, and Linux's floor for IPv4 without headers.
-const PIECES: [u32; 2] = [1024, 512];
-/// Timeouts in a row after which a piece is sent; and after which the shorter one is.
-const PATIENCE: u8 = 3;
-const LONG_PATIENCE: u8 = 5;
+/// Payload lengths of a probe, in bytes: the base of RFC 4821, section 7.2, and Linux's least path MTU for
+/// IPv4 (552) without headers.
+const PROBE_BYTES: [u32; 2] = [1024, 512];
+/// Timeouts in a row after which the longer probe is sent. Chosen: fewer are common in outages.
+const TIMEOUTS_BEFORE_PROBE: u8 = 3;
+/// Timeouts in a row after which the shorter probe is sent. Chosen: the longer one has had two attempts.
+const TIMEOUTS_BEFORE_SHORT_PROBE: u8 = 5;
 
-/// How far it is.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 enum Stage {
     #[default]
     Unsuspected,
-    Tried,
-    Helped,
-    TriedAgain,
+    /// A probe was sent.
+    Probed,
+    /// The probe was delivered.
+    Delivered,
+    /// A second probe was sent.
+    ProbedAgain,
 }
 
 #[derive(Clone, Copy, Debug, Default)]
 pub(in crate::accelerator) struct BlackHole {
-    /// Since the client last acknowledged more.
+    /// Timeouts since an ACK advanced.
     timeouts: u8,
     stage: Stage,
-    /// Which piece was tried last.
-    piece: u8,
+    /// Index of the last probe's length in [`PROBE_BYTES`].
+    probe: u8,
 }
 
 impl BlackHole {
     pub fn on_timeout(&mut self) {
         self.timeouts = self.timeouts.saturating_add(1);
     }
-    fn has_helped(&self) -> bool {
-        matches!(self.stage, Stage::Helped | Stage::TriedAgain)
+    fn is_probe_delivered(&self) -> bool {
+        matches!(self.stage, Stage::Delivered | Stage::ProbedAgain)
     }
-    /// What is to be sent of the first segment, which is so long.
+    /// Bytes to send of the first segment, which has `len`.
     pub fn probe_len(&self, len: u32) -> u32 {
-        let due = if self.has_helped() { self.timeouts > 0 } else { self.timeouts >= PATIENCE };
-        let shorter = usize::from(self.timeouts >= LONG_PATIENCE);
-        let from = if self.has_helped() { shorter.max(self.piece.into()) } else { shorter };
-        PIECES[from..].iter().copied().find(|piece| due && *piece < len).unwrap_or(len)
+        let due = if self.is_probe_delivered() {
+            self.timeouts > 0
+        } else {
+            self.timeouts >= TIMEOUTS_BEFORE_PROBE
+        };
+        let shorter = usize::from(self.timeouts >= TIMEOUTS_BEFORE_SHORT_PROBE);
+        let from = if self.is_probe_delivered() { shorter.max(self.probe.into()) } else { shorter };
+        PROBE_BYTES[from..].iter().copied().find(|probe| due && *probe < len).unwrap_or(len)
     }
-    /// No more than so much of it is sent.
+    /// A probe of `len` bytes was sent.
     pub fn on_probe(&mut self, len: u32) {
-        self.piece = PIECES.iter().take_while(|piece| **piece > len).count() as u8;
-        self.stage = if self.has_helped() { Stage::TriedAgain } else { Stage::Tried };
+        self.probe = PROBE_BYTES.iter().take_while(|probe| **probe > len).count() as u8;
+        self.stage = if self.is_probe_delivered() { Stage::ProbedAgain } else { Stage::Probed };
     }
-    /// The client got segments, the longest of which is so long; the first one among them, if it `advances`. Returns the
-    /// length that segments must not exceed once that is known.
+    /// Segments of up to `longest` bytes were delivered; the first one among them, if the ACK `advances`.
+    /// Returns the largest segment when a black hole is detected.
     pub fn on_delivery(&mut self, longest: u32, advances: bool) -> Option<u32> {
-        let piece = PIECES[usize::from(self.piece)];
-        if longest > piece {
+        let probe = PROBE_BYTES[usize::from(self.probe)];
+        if longest > probe {
             *self = Self::default();
         }
         if advances {
             self.timeouts = 0;
             match self.stage {
-                Stage::Tried => self.stage = Stage::Helped,
-                Stage::TriedAgain => {
+                Stage::Probed => self.stage = Stage::Delivered,
+                Stage::ProbedAgain => {
                     *self = Self::default();
-                    return Some(piece);
+                    return Some(probe);
                 }
-                Stage::Unsuspected | Stage::Helped => {}
+                Stage::Unsuspected | Stage::Delivered => {}
             }
         }
         None
@@ -89,33 +96,33 @@ mod tests {
     }
 
     #[test]
-    fn it_is_one_if_a_piece_helps_twice() {
+    fn two_delivered_probes_are_a_black_hole() {
         let mut hole = BlackHole::default();
         assert_eq!((timeouts(&mut hole, 2), timeouts(&mut hole, 1)), (1448, 1024));
         assert_eq!(hole.on_delivery(1024, true), None);
-        assert_eq!(hole.on_delivery(424, true), None, "the rest of that segment");
-        assert_eq!((hole.probe_len(1448), timeouts(&mut hole, 1)), (1448, 1024), "sooner now");
+        assert_eq!(hole.on_delivery(424, true), None, "the remainder of that segment");
+        assert_eq!((hole.probe_len(1448), timeouts(&mut hole, 1)), (1448, 1024), "after one timeout now");
         assert_eq!(hole.on_delivery(1024, true), Some(1024));
-        assert_eq!(timeouts(&mut hole, 2), 1448, "it begins anew");
+        assert_eq!(timeouts(&mut hole, 2), 1448, "detection starts again");
     }
 
     #[test]
-    fn a_shorter_piece_follows_and_short_segments_are_left_alone() {
+    fn a_shorter_probe_follows_and_short_segments_are_not_probed() {
         let mut hole = BlackHole::default();
         assert_eq!((timeouts(&mut hole, 4), timeouts(&mut hole, 1)), (1024, 512));
         assert_eq!((hole.probe_len(1000), hole.probe_len(500)), (512, 500));
         assert_eq!(hole.on_delivery(512, true), None);
-        assert_eq!(timeouts(&mut hole, 1), 512, "what has helped");
+        assert_eq!(timeouts(&mut hole, 1), 512, "the length that was delivered");
         assert_eq!(hole.on_delivery(512, true), Some(512));
     }
 
     #[test]
-    fn an_outage_is_none() {
+    fn an_outage_is_no_black_hole() {
         let mut hole = BlackHole::default();
         for _ in 0..10 {
             assert_eq!(timeouts(&mut hole, 3), 1024);
             assert_eq!(hole.on_delivery(1024, true), None);
-            assert_eq!(hole.on_delivery(1448, false), None, "longer ones arrive again");
+            assert_eq!(hole.on_delivery(1448, false), None, "longer segments are delivered again");
             assert_eq!(hole.on_delivery(1448, true), None);
         }
     }

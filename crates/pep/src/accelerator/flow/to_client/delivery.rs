@@ -15,11 +15,13 @@ pub(in crate::accelerator) struct Delivery {
     pub sent_at: Option<Instant>,
     /// Bytes found lost since the last ACK that were inside the client's window when they were sent.
     pub lost: u64,
-    /// Bytes found lost since the last ACK that were past the window, so that the client may have dropped them.
+    /// Bytes found lost since the last ACK that were past the window, so that the client may have dropped
+    /// them.
     pub lost_beyond_window: u64,
     /// Bytes of `lost` in runs as long as those of a radio outage.
     pub lost_in_runs: u64,
-    /// Bytes missing between the highest offset delivered before and the newest segment, if that was sent once.
+    /// Bytes missing between the highest offset delivered before and the newest segment, if that was sent
+    /// once.
     pub skipped: Option<u64>,
     /// Bytes of spurious retransmissions.
     pub spurious: u64,

@@ -75,9 +75,9 @@ impl ToClient {
         self.emit_empty(cx, server, self.empty_segment_offset(), flags, sack);
         server.upload.note_ack_to_client();
     }
-    /// The offset of an empty segment that the client accepts (RFC 9293, section 3.10.7.4): after all sent data, which
-    /// arrives ahead of it; but not past a window with less room than a segment, where the client drops data and
-    /// would drop this.
+    /// The offset of an empty segment that the client accepts (RFC 9293, section 3.10.7.4): after all sent
+    /// data, which arrives ahead of it; but not past a window with less room than a segment, where the client
+    /// drops data and would drop this.
     pub fn empty_segment_offset(&self) -> u64 {
         if self.window.size() < u64::from(self.segment) {
             self.nxt.min(self.window.edge()).max(self.una)
@@ -85,8 +85,8 @@ impl ToClient {
             self.nxt
         }
     }
-    /// Sends a segment one below the client's next expected number, which the client answers with an ACK, like a
-    /// keepalive.
+    /// Sends a segment one below the client's next expected number, which the client answers with an ACK,
+    /// like a keepalive.
     pub(super) fn emit_probe(&self, cx: &mut Context<'_>, server: &ServerState<'_>) {
         self.emit_empty(cx, server, self.una - 1, TcpFlags::ACK, SackBlocks::default());
     }

@@ -1,20 +1,20 @@
-//! What was found lost and has not been told yet, by what it may tell of.
+//! Bytes found lost since the last ACK, by their likely cause.
 
 use crate::accelerator::flow::to_client::delivery::Delivery;
 use crate::accelerator::flow::to_client::sent::{PAST_EDGE, Sent};
 
-/// A silence of the radio loses what was sent meanwhile, one segment after the other: so many bytes at least. Noise and full
-/// queues mostly let some through in between.
-const LONG_RUN: u32 = 14_600;
+/// Consecutive lost bytes that make a run. An outage of a radio loses all segments sent meanwhile; noise and
+/// full queues let some through in between. Chosen: ten segments of 1460 bytes.
+const MIN_RUN_BYTES: u32 = 14_600;
 
 #[derive(Debug, Default)]
 pub(in crate::accelerator) struct Losses {
-    /// Bytes within the client's edge as it was when they were sent, and past it.
+    /// Bytes that were inside the client's window when they were sent, and bytes past it.
     within: u32,
     beyond: u32,
-    /// Of the first, those in long runs.
+    /// Bytes of `within` in runs.
     in_runs: u32,
-    /// Bytes of the run at hand, and where it ends.
+    /// Bytes of the current run, and its end.
     run: u32,
     run_end: u64,
 }
@@ -29,17 +29,17 @@ impl Losses {
         self.within += len;
         let before = if record.off == self.run_end { self.run } else { 0 };
         (self.run, self.run_end) = (before + len, record.end());
-        if before >= LONG_RUN {
+        if before >= MIN_RUN_BYTES {
             self.in_runs += len;
-        } else if self.run >= LONG_RUN {
+        } else if self.run >= MIN_RUN_BYTES {
             self.in_runs += self.run;
         }
     }
-    /// So much is missing, no one knows where.
+    /// Bytes are missing whose records are not known.
     pub fn on_missing(&mut self, bytes: u64) {
         self.within += u32::try_from(bytes).unwrap_or(u32::MAX);
     }
-    /// What was found lost since the last call.
+    /// Moves the bytes found lost since the last call to `delivery`.
     pub fn take(&mut self, delivery: &mut Delivery) {
         delivery.lost = u64::from(std::mem::take(&mut self.within));
         delivery.lost_beyond_window = u64::from(std::mem::take(&mut self.beyond));
@@ -62,20 +62,16 @@ mod tests {
     }
 
     #[test]
-    fn a_run_counts_from_its_beginning_once_it_is_long() {
+    fn a_long_run_counts_from_its_start() {
         let mut losses = Losses::default();
         assert_eq!(lost(&mut losses, 0..14, 0), (14_000, 0, 0));
-        assert_eq!(
-            lost(&mut losses, 14..16, 0),
-            (2_000, 0, 16_000),
-            "and the next acknowledgment goes on with it"
-        );
+        assert_eq!(lost(&mut losses, 14..16, 0), (2_000, 0, 16_000), "the run continues at the next ACK");
         assert_eq!(lost(&mut losses, 16..17, 0), (1_000, 0, 1_000));
         assert_eq!(lost(&mut losses, 18..30, 0), (12_000, 0, 0), "one arrived in between");
     }
 
     #[test]
-    fn losses_here_and_there_and_past_the_edge_are_no_run() {
+    fn scattered_losses_and_losses_past_the_window_are_no_run() {
         let mut losses = Losses::default();
         assert_eq!(lost(&mut losses, (0..60).step_by(2), 0), (30_000, 0, 0));
         assert_eq!(lost(&mut losses, 60..120, PAST_EDGE), (0, 60_000, 0));

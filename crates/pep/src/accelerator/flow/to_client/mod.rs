@@ -1,9 +1,10 @@
 //! The sending side of a connection: the accelerator in the server's place, towards the client.
 //!
-//! `send` chooses the next segment within the rate control's room (`path`), the client's `window` and the `overshoot`
-//! past it; `emit` makes the packet, `path_mtu` and `black_hole` limit its size. `acks` takes the client's ACKs to the
-//! `scoreboard` (`records` of `sent` segments, SACK `ranges`, `newreno`, `losses`) and to the estimates (`rtt`).
-//! `recovery` has the timers: loss detection, tail probes, retransmission timeouts, window probes.
+//! `send` chooses the next segment within the rate control's room (`path`), the client's `window` and the
+//! `overshoot` past it; `emit` makes the packet, `path_mtu` and `black_hole` limit its size. `acks` takes the
+//! client's ACKs to the `scoreboard` (`records` of `sent` segments, SACK `ranges`, `newreno`, `losses`) and
+//! to the estimates (`rtt`). `recovery` has the timers: loss detection, tail probes, retransmission timeouts,
+//! window probes.
 
 pub(in crate::accelerator) mod acks;
 mod black_hole;
@@ -73,8 +74,8 @@ pub(in crate::accelerator) struct ToClient {
     timer_base: Instant,
     /// Arrival of the client's last segment, or when the first outstanding segment was sent.
     last_response_at: Instant,
-    /// The client has not responded for several timeouts: it is sent probes only, and its segments do not count as in
-    /// flight.
+    /// The client has not responded for several timeouts: it is sent probes only, and its segments do not
+    /// count as in flight.
     unresponsive: bool,
     /// When the last probe was sent: a tail probe, a timeout's retransmission, or an empty segment.
     last_probe_at: Instant,
@@ -156,8 +157,8 @@ impl ToClient {
     pub fn sacked_bytes(&self) -> u64 {
         self.scoreboard.sacked_bytes()
     }
-    /// Bytes that occupy the path to the device. The segments of an unresponsive client left the radio long ago: they must
-    /// not keep the device's other connections from sending.
+    /// Bytes that occupy the path to the device. The segments of an unresponsive client left the radio long
+    /// ago: they must not keep the device's other connections from sending.
     pub fn in_flight(&self) -> u64 {
         if self.unresponsive { 0 } else { self.scoreboard.in_flight() }
     }
@@ -169,7 +170,8 @@ impl ToClient {
     pub fn flight_allowance(&self) -> u64 {
         self.scoreboard.in_flight().max(u64::from(2 * self.segment))
     }
-    /// Whether the unsent data before `stream_end` exceeds twice the data in flight, and the client accepts data.
+    /// Whether the unsent data before `stream_end` exceeds twice the data in flight, and the client accepts
+    /// data.
     pub fn is_backlogged(&self, stream_end: u64) -> bool {
         let unsent = stream_end.saturating_sub(self.nxt);
         unsent > 2 * self.flight_allowance() && !self.window.is_closed() && !self.unresponsive

@@ -1,10 +1,11 @@
 //! Loss recovery for clients without SACK (NewReno, RFC 6582).
 //!
-//! Such a client reports the first missing byte only; each duplicate ACK says that one more segment has left the path.
-//! Since segments above a hole cannot be told apart, none of them is marked lost for having been overtaken, as RACK
-//! would do. A partial acknowledgment reveals the next hole. One hole a round trip is too slow for many holes: when
-//! duplicate ACKs show that more than a few segments are missing, everything up to the end of the recovery is sent
-//! again, once. If a segment arrives that was not retransmitted, the recovery was spurious and is undone.
+//! Such a client reports the first missing byte only; each duplicate ACK says that one more segment has left
+//! the path. Since segments above a hole cannot be told apart, none of them is marked lost for having been
+//! overtaken, as RACK would do. A partial acknowledgment reveals the next hole. One hole a round trip is too
+//! slow for many holes: when duplicate ACKs show that more than a few segments are missing, everything up to
+//! the end of the recovery is sent again, once. If a segment arrives that was not retransmitted, the recovery
+//! was spurious and is undone.
 
 use crate::accelerator::flow::to_client::delivery::Delivery;
 use crate::accelerator::flow::to_client::records::Records;
@@ -13,8 +14,8 @@ use paceline_net::{Duration, Instant};
 
 /// Duplicate ACKs that indicate a loss (RFC 5681, section 3.2).
 const DUPLICATE_THRESHOLD: u8 = 3;
-/// Missing segments that are retransmitted one each round trip. Chosen: three round trips cost less than to send a whole
-/// flight again.
+/// Missing segments that are retransmitted one each round trip. Chosen: three round trips cost less than to
+/// send a whole flight again.
 const MAX_SINGLE_REPAIRS: u64 = 3;
 
 #[derive(Debug, Default)]
@@ -33,8 +34,8 @@ pub(in crate::accelerator) struct NewReno {
     arrived: u64,
     /// Bytes reported as arrived whose records were marked lost since, because they cannot be told apart.
     arrived_of_lost: u64,
-    /// Spurious retransmissions in flight: bytes already acknowledged, each segment of which the client will answer with
-    /// a duplicate ACK. And when the last of them was sent.
+    /// Spurious retransmissions in flight: bytes already acknowledged, each segment of which the client will
+    /// answer with a duplicate ACK. And when the last of them was sent.
     spurious: u64,
     spurious_at: Instant,
 }
@@ -69,8 +70,9 @@ impl NewReno {
         (self.recover, self.resent_all, self.single_repairs, self.duplicates) = (None, false, 0, 0);
     }
 
-    /// A duplicate ACK that reports nothing else. A segment has `segment` bytes; retransmissions are answered within
-    /// `overdue`. Returns the bytes in flight that it reports as arrived, and whether the first record is lost.
+    /// A duplicate ACK that reports nothing else. A segment has `segment` bytes; retransmissions are answered
+    /// within `overdue`. Returns the bytes in flight that it reports as arrived, and whether the first record
+    /// is lost.
     pub fn on_duplicate(
         &mut self,
         records: &mut Records,
@@ -141,8 +143,8 @@ impl NewReno {
         Some(Covered { first, bytes: una - first.off, arrived, spurious, early, very_early })
     }
 
-    /// The records below `una` were removed. Corrects `delivery` by what duplicate ACKs had reported already. Whether the
-    /// recovery was spurious and its losses were undone.
+    /// The records below `una` were removed. Subtracts from `delivery` the bytes that duplicate ACKs have
+    /// reported. Whether the recovery was spurious and its losses were undone.
     pub fn after_ack(
         &mut self,
         records: &mut Records,
@@ -155,7 +157,8 @@ impl NewReno {
         if !self.is_recovering() && self.arrived + self.arrived_of_lost == 0 {
             if !first.is(RETRANSMITTED) {
                 self.undone = false;
-                self.spurious = if first.at > self.spurious_at { 0 } else { self.spurious }; // the path keeps the order
+                // The path keeps the order: spurious retransmissions sent earlier have been answered.
+                self.spurious = if first.at > self.spurious_at { 0 } else { self.spurious };
             }
             self.duplicates = 0;
             return false;
@@ -167,8 +170,8 @@ impl NewReno {
         (self.arrived_of_lost, self.arrived) =
             (self.arrived_of_lost - of_lost, (self.arrived - counted).min(records.in_flight()));
         delivery.bytes = delivery.bytes.saturating_sub(of_lost + counted);
-        // The others arrived earlier. The segment that fills the hole gives the round-trip time, unless the ACK may answer its
-        // first transmission.
+        // The others arrived earlier. The segment that fills the hole gives the round-trip time, unless the
+        // ACK may answer its first transmission.
         (delivery.rtt, delivery.sent_at, delivery.skipped) = (None, None, None);
         if !early && !first.is(LOST) {
             (delivery.rtt, delivery.sent_at) = (Some(now.since(first.at)), Some(first.at));
@@ -195,8 +198,8 @@ impl NewReno {
         false
     }
 
-    /// A recovery has ended. Duplicate ACKs of that time indicate another hole if the first record was sent before the
-    /// segment that has just arrived, at `arrived_sent_at`.
+    /// A recovery has ended. Duplicate ACKs of that time indicate another hole if the first record was sent
+    /// before the segment that has just arrived, at `arrived_sent_at`.
     fn find_next_hole(&mut self, records: &mut Records, arrived_sent_at: Instant) {
         let Some(&front) = records.front() else { return };
         if self.arrived >= u64::from(DUPLICATE_THRESHOLD) * u64::from(front.len)
@@ -307,7 +310,8 @@ mod tests {
         board.take_losses(&mut lost);
         assert_eq!(lost.lost, 1000 + 9000, "the missing segments, and no more");
         assert_eq!(retransmit(&mut board, 84), (2..20).collect::<Vec<_>>());
-        // The ACK of each hole covers the next segment as well, whose retransmission is answered by a duplicate ACK.
+        // The ACK of each hole covers the next segment as well, whose retransmission is answered by a
+        // duplicate ACK.
         for hole in (2..20).step_by(2) {
             bytes += ack(&mut board, 124 + hole, hole + 2).bytes;
             if hole < 18 {

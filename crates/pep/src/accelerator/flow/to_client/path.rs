@@ -1,9 +1,10 @@
-//! The path to the client's device: the rate control and the bytes in flight, which all connections of the device share.
+//! The path to the client's device: the rate control and the bytes in flight, which all connections of the
+//! device share.
 
 use crate::accelerator::rate::RateController;
 use paceline_net::Duration;
 
-/// Bytes of a segment that fits into an empty path whatever the window: the largest packet.
+/// Bytes that may be sent into an empty path whatever the window. Chosen: the largest packet.
 const LONE_SEGMENT_BYTES: u64 = 1 << 16;
 
 #[derive(Clone, Copy)]

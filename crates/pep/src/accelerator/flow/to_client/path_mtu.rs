@@ -4,7 +4,8 @@ use crate::accelerator::flow::connection::Connection;
 use crate::accelerator::flow::to_client::ToClient;
 use paceline_net::SeqNumber;
 
-/// Smaller path MTUs are not accepted, in bytes: Linux's `ip_rt_min_pmtu` for IPv4, the minimum of RFC 8200 for IPv6.
+/// Smaller path MTUs are not accepted, in bytes: Linux's `ip_rt_min_pmtu` for IPv4, the minimum of RFC 8200
+/// for IPv6.
 const MIN_MTU_V4: u32 = 552;
 const MIN_MTU_V6: u32 = 1280;
 /// Bytes of the IP and TCP headers without options.
@@ -12,8 +13,8 @@ const HEADERS_V4: u32 = 40;
 const HEADERS_V6: u32 = 60;
 
 impl ToClient {
-    /// A router reports that a packet with sequence number `seq` exceeds `mtu` bytes. The report is accepted only if the
-    /// number is outstanding. Whether segments have become shorter.
+    /// A router reports that a packet with sequence number `seq` exceeds `mtu` bytes. The report is accepted
+    /// only if the number is outstanding. Whether segments have become shorter.
     pub fn on_packet_too_big(&mut self, connection: &Connection, seq: SeqNumber, mtu: u32) -> bool {
         let una = self.una;
         let quoted = connection.offset(seq, una).is_some_and(|off| una <= off && off < self.nxt);

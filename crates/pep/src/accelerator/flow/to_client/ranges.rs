@@ -9,7 +9,8 @@ pub(in crate::accelerator) struct Ranges {
 }
 
 impl Ranges {
-    /// Adds `[start, end)`. Calls `new` for each part that was not in the set; returns the range that contains it now.
+    /// Adds `[start, end)`. Calls `new` for each part that was not in the set; returns the range that
+    /// contains it now.
     pub fn insert(&mut self, start: u64, end: u64, mut new: impl FnMut(u64, u64)) -> (u64, u64) {
         let first = match self.ranges.back() {
             Some(last) if last.0 <= start => self.ranges.len() - usize::from(last.1 >= start),

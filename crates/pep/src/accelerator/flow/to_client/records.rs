@@ -110,7 +110,8 @@ impl Records {
         self.losses.on_lost(&self.sent[at]);
         self.lose(at);
     }
-    /// Marks as lost those records in flight from index `from` on for which `is_lost` holds. Whether there were any.
+    /// Marks as lost those records in flight from index `from` on for which `is_lost` holds. Whether there
+    /// were any.
     pub fn lose_where(&mut self, from: usize, is_lost: impl Fn(&Sent) -> bool) -> bool {
         let before = self.in_flight;
         for at in from..self.sent.len() {
@@ -120,7 +121,8 @@ impl Records {
         }
         self.in_flight < before
     }
-    /// Marks the first record as lost, if it is in flight, without counting the loss. `suspected`: it may only be late.
+    /// Marks the first record as lost, if it is in flight, without counting the loss. `suspected`: it may
+    /// only be late.
     pub fn lose_first(&mut self, suspected: bool) {
         if let Some(front) = self.sent.front_mut().filter(|front| front.in_flight()) {
             let again = if front.is(RETRANSMITTED) { SUSPECTED_AGAIN } else { 0 };
@@ -171,8 +173,8 @@ impl Records {
         }
         None
     }
-    /// The segment of [`Records::next_lost`] was sent, its first `len` bytes at least: a smaller path MTU splits the
-    /// record. Returns its offset.
+    /// The segment of [`Records::next_lost`] was sent, its first `len` bytes at least: a smaller path MTU
+    /// splits the record. Returns its offset.
     pub fn on_retransmit(&mut self, now: Instant, len: u32, past_edge: bool) -> Option<u64> {
         let off = self.lost.pop_first()?;
         let at = self.find(off)?;

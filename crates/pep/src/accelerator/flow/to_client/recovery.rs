@@ -1,5 +1,5 @@
-//! The timers of the sending side: loss detection, tail probes (RFC 8985, section 7), retransmission timeouts (RFC 6298)
-//! and probes of a closed window (RFC 9293, section 3.8.6.1).
+//! The timers of the sending side: loss detection, tail probes (RFC 8985, section 7), retransmission timeouts
+//! (RFC 6298) and probes of a closed window (RFC 9293, section 3.8.6.1).
 
 use crate::accelerator::flow::connection::Connection;
 use crate::accelerator::flow::context::Context;
@@ -8,25 +8,28 @@ use crate::accelerator::flow::to_client::ToClient;
 use crate::accelerator::flow::views::ServerState;
 use paceline_net::{Duration, Instant};
 
-/// Allowance of a tail probe for a client that delays the ACK of a lone segment (TLP.max_ack_delay, RFC 8985, section 7.2).
+/// Allowance of a tail probe for a client that delays the ACK of a lone segment (TLP.max_ack_delay, RFC 8985,
+/// section 7.2).
 const MAX_ACK_DELAY: Duration = Duration::from_millis(200);
-/// Shortest wait for a tail probe. Chosen: radio schedulers and delayed ACKs of 40 ms exceed a short round trip.
+/// Shortest wait for a tail probe. Chosen: radio schedulers and delayed ACKs of 40 ms exceed a short round
+/// trip.
 const MIN_PROBE_WAIT: Duration = Duration::from_millis(50);
-/// Longest wait between probes of a closed window. RFC 9293 leaves it open; 60 s is the bound of RFC 1122, section 4.2.3.1 for
-/// the retransmission timeout.
+/// Longest wait between probes of a closed window. RFC 9293 has none. Chosen: that of 4.4BSD
+/// (`TCPTV_PERSMAX`).
 const MAX_PERSIST_WAIT: Duration = Duration::from_secs(60);
 /// Largest exponent of the backoff of window probes. Chosen: the wait is at its maximum before.
 const MAX_PERSIST_BACKOFF: u8 = 10;
-/// Ambiguous ACKs in a row after which retransmissions count as needed. Chosen: a radio whose ACKs never answer the first
-/// copy would else repair only one segment each round trip.
+/// Ambiguous ACKs in a row after which retransmissions count as needed. Chosen: a radio whose ACKs never
+/// answer the first copy would else repair only one segment each round trip.
 const MAX_AMBIGUOUS_ACKS: u8 = 16;
-/// Timeouts without a segment of the client after which it counts as unresponsive. Any segment, a duplicate ACK as well, makes
-/// it responsive. Chosen: one timeout may be a delay.
+/// Timeouts without a segment of the client after which it counts as unresponsive. Any segment, a duplicate
+/// ACK as well, makes it responsive. Chosen: one timeout may be a delay.
 const UNRESPONSIVE_TIMEOUTS: u64 = 2;
-/// The same on a fading radio, where outages exceed two timeouts at times. If an outage ends with nothing in flight, the
-/// radio is idle until the next probe, and these come ever later.
+/// The same on a fading radio, where outages exceed two timeouts at times. If an outage ends with nothing in
+/// flight, the radio is idle until the next probe, and these come ever later.
 const UNRESPONSIVE_TIMEOUTS_FADING: u64 = 8;
-/// Backoff of the timeout above which the client may have discarded SACKed data. Chosen: two retransmissions may be lost.
+/// Backoff of the timeout above which the client may have discarded SACKed data. Chosen: two retransmissions
+/// may be lost.
 const RENEGING_BACKOFF: u8 = 2;
 /// Unanswered window probes above which a client may be given up. Chosen: single probes may be lost.
 const MIN_LOST_WINDOW_PROBES: u8 = 2;
@@ -37,8 +40,8 @@ impl ToClient {
         !self.has_outstanding() && self.nxt < stream_end
             || self.window.is_closed() && self.has_outstanding() && self.has_lost()
     }
-    /// When a tail probe is due (RFC 8985, section 7.2). Outages of radios exceed a round trip, so further probes follow
-    /// until the client counts as unresponsive.
+    /// When a tail probe is due (RFC 8985, section 7.2). Outages of radios exceed a round trip, so further
+    /// probes follow until the client counts as unresponsive.
     fn tail_probe_at(&self, sack: bool) -> Option<Instant> {
         let may = sack && !self.unresponsive && !self.has_lost() && self.scoreboard.in_flight() > 0;
         let srtt = self.rtt.srtt().filter(|_| may)?;
@@ -52,7 +55,8 @@ impl ToClient {
         })
     }
     fn timeout_at(&self) -> Instant {
-        // Not before the last probe can be answered: the answers to two probes in a round trip cannot be told apart.
+        // Not before the last probe can be answered: the answers to two probes in a round trip cannot be told
+        // apart.
         let answered_by = self.last_probe_at + self.rtt.srtt().unwrap_or_default() * 3 / 2;
         (self.timer_base + self.rtt.rto()).max(answered_by)
     }
@@ -132,9 +136,9 @@ impl ToClient {
         true
     }
 
-    /// Probes the client's state with an empty segment, unless an earlier probe may still be answered. The server has
-    /// sent beyond every window that was advertised here: either packets bypassed the machine or the segment was
-    /// injected, and the client's acknowledgment shows which.
+    /// Probes the client's state with an empty segment, unless an earlier probe may still be answered. The
+    /// server has sent beyond every window that was advertised here: either packets bypassed the machine or
+    /// the segment was injected, and the client's acknowledgment shows which.
     pub fn query_client(&mut self, cx: &mut Context<'_>, server: &ServerState<'_>) {
         let answered = self.last_response_at >= self.last_probe_at;
         if answered || cx.now.since(self.last_probe_at) > self.rtt.base_rto() {
@@ -158,8 +162,8 @@ impl ToClient {
         }
     }
 
-    /// Sends one segment at once, new data if possible: its ACK shows as much as that of a retransmission, and it is not
-    /// spurious if nothing was lost.
+    /// Sends one segment at once, new data if possible: its ACK shows as much as that of a retransmission,
+    /// and it is not spurious if nothing was lost.
     fn send_probe(&mut self, now: Instant, connection: &Connection, from_server: &FromServer) {
         self.send_now = true;
         self.last_probe_at = now;
@@ -167,8 +171,8 @@ impl ToClient {
             self.suspect_first(connection, from_server);
         }
     }
-    /// Marks the first segment as lost. If it was merely late, all others are late as well: new data after it shows
-    /// which (F-RTO, RFC 5682), unless there is none.
+    /// Marks the first segment as lost. If it was merely late, all others are late as well: new data after it
+    /// shows which (F-RTO, RFC 5682), unless there is none.
     fn suspect_first(&mut self, connection: &Connection, from_server: &FromServer) {
         let most = if self.can_probe_with_new_data(from_server) { MAX_AMBIGUOUS_ACKS } else { 1 };
         let has_unsent = self.nxt < from_server.stream_end();
@@ -203,7 +207,8 @@ impl ToClient {
         if unanswered || self.scoreboard.has_reneged() {
             self.scoreboard.lose_all();
         } else if self.fading || !self.scoreboard.lose_flight() {
-            self.suspect_first(connection, from_server); // on fading radios the ACK deadline covers the flight
+            // On fading radios the rest of the flight has its ACK deadline.
+            self.suspect_first(connection, from_server);
         }
         self.send_now = true;
     }

@@ -3,11 +3,11 @@
 use crate::accelerator::flow::to_client::scoreboard::AckDeadline;
 use paceline_net::{Duration, Instant};
 
-/// Least variance term of the timeout. RFC 6298 has 1 s for the timeout, Linux 200 ms (`TCP_RTO_MIN`): a handover takes tens of
-/// milliseconds and loses nothing.
+/// Least variance term of the timeout. RFC 6298 has 1 s for the timeout, Linux 200 ms (`TCP_RTO_MIN`): a
+/// handover takes tens of milliseconds and loses nothing.
 const MIN_VARIANCE_TERM: Duration = Duration::from_millis(200);
-/// Largest timeout, backoff included. Chosen: RFC 6298, section 2.5 allows a maximum of 60 s or more; a client behind a
-/// radio outage of minutes is probed twice as often.
+/// Largest timeout, backoff included. Chosen: RFC 6298, section 2.5 allows a maximum of 60 s or more; a
+/// client behind a radio outage of minutes is probed twice as often.
 const MAX_RTO: Duration = Duration::from_secs(30);
 /// Timeout before the first sample (RFC 6298, section 2.1).
 const INITIAL_RTO: Duration = Duration::from_secs(1);

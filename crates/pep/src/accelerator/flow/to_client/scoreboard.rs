@@ -1,9 +1,9 @@
 //! Loss detection for segments to the client: RACK (RFC 8985) over one record for each segment.
 //!
-//! Each record is examined once for its first transmission, in the order of offsets, and once for each retransmission,
-//! in the order of time: the work per segment is constant. A timeout retransmits the first segment and leaves the
-//! other ones to RACK. Clients without SACK have NewReno (`newreno`). Left out: RACK's own tail loss probe, which
-//! `recovery` has.
+//! Each record is examined once for its first transmission, in the order of offsets, and once for each
+//! retransmission, in the order of time: the work per segment is constant. A timeout retransmits the first
+//! segment and leaves the other ones to RACK. Clients without SACK have NewReno (`newreno`). Left out: RACK's
+//! own tail loss probe, which `recovery` has.
 
 use crate::accelerator::flow::memory::shrink_if_empty;
 use crate::accelerator::flow::to_client::delivery::Delivery;
@@ -17,17 +17,18 @@ use paceline_net::{Duration, Instant};
 use std::collections::VecDeque;
 use std::hint::black_box;
 
-/// Flights after the last DSACK for which the reordering window stays widened. RFC 8985, section 6.2, step 4 counts 16
-/// loss recoveries; recoveries are not told apart here.
+/// Flights after the last DSACK for which the reordering window stays widened. RFC 8985, section 6.2, step 4
+/// counts 16 loss recoveries; recoveries are not told apart here.
 const WIDENED_FLIGHTS: u8 = 16;
-/// Largest reordering window, in quarters of the minimum round-trip time. Chosen: the smoothed round-trip time bounds the
-/// window anyway.
+/// Largest reordering window, in quarters of the minimum round-trip time. Chosen: the smoothed round-trip
+/// time bounds the window anyway.
 const MAX_REORDER_QUARTERS: u8 = 8;
-/// Segments SACKed above a hole that make the reordering window zero (RFC 8985, section 6.2, step 4: DupThresh).
+/// Segments SACKed above a hole that make the reordering window zero (RFC 8985, section 6.2, step 4:
+/// DupThresh).
 const DUPLICATE_THRESHOLD: u64 = 3;
 
-/// Bounds on the time between a transmission and its ACK. The ACK of a segment that was sent several times does not say
-/// which copy it answers.
+/// Bounds on the time between a transmission and its ACK. The ACK of a segment that was sent several times
+/// does not say which copy it answers.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::accelerator) struct RttBounds {
     /// The minimum round-trip time.
@@ -37,14 +38,14 @@ pub(in crate::accelerator) struct RttBounds {
     pub shortest: Duration,
     /// On other radios: an ACK that comes later after a retransmission is ambiguous.
     pub longest: Duration,
-    /// On fading radios: a copy is answered within this time, or it was lost. An ACK within this time after the copy
-    /// before the last may answer that copy; as a sample for the last copy it would be too short, and would make RACK
-    /// retransmit more.
+    /// On fading radios: a copy is answered within this time, or it was lost. An ACK within this time after
+    /// the copy before the last may answer that copy; as a sample for the last copy it would be too short,
+    /// and would make RACK retransmit more.
     pub first_copy: Duration,
 }
 
-/// The time at which a segment counts as lost though no later one has arrived. On fading radios waiting for an ACK costs
-/// the round trips in which the window is full.
+/// The time at which a segment counts as lost though no later one has arrived. On fading radios waiting for
+/// an ACK costs the round trips in which the window is full.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::accelerator) struct AckDeadline {
     /// Time since the segment was sent.
@@ -72,8 +73,8 @@ pub(in crate::accelerator) struct Scoreboard {
     newest_delivered_at: Instant,
     /// Highest end delivered: a first transmission below it was overtaken (RACK.fack).
     highest: u64,
-    /// A retransmission was answered sooner than the minimum round-trip time, and no segment sent once was delivered
-    /// since: either the retransmission was spurious, or the path has become shorter.
+    /// A retransmission was answered sooner than the minimum round-trip time, and no segment sent once was
+    /// delivered since: either the retransmission was spurious, or the path has become shorter.
     early_ack: bool,
     /// When a spurious retransmission was last seen.
     spurious_at: Instant,
@@ -229,7 +230,8 @@ impl Scoreboard {
         let mut rtt = now.since(record.at);
         if record.is(RETRANSMITTED) {
             if rtt < bounds.min && record.is(SUSPECTED_AGAIN) {
-                // The ACK answers an earlier retransmission, sent one minimum round-trip time ago at the latest.
+                // The ACK answers an earlier retransmission, sent one minimum round-trip time ago at the
+                // latest.
                 rtt = bounds.min;
             }
             // The ACK answers the first transmission (RFC 8985, section 6.2, step 2).
@@ -238,9 +240,9 @@ impl Scoreboard {
                 self.early_ack = true;
                 return;
             }
-            // The ACK may answer an earlier copy. A sample of the last copy would be too short, and RACK would mark
-            // everything sent in between as lost. After a spurious retransmission this holds for all copies sent before:
-            // the queue is longer than any sample shows.
+            // The ACK may answer an earlier copy. A sample of the last copy would be too short, and RACK
+            // would mark everything sent in between as lost. After a spurious retransmission this holds for
+            // all copies sent before: the queue is longer than any sample shows.
             if rtt < bounds.shortest
                 || rtt + record.gap() <= bounds.first_copy
                 || record.at < self.spurious_at
@@ -248,7 +250,8 @@ impl Scoreboard {
                 return;
             }
             if record.is(SUSPECTED) || rtt > bounds.longest {
-                delivery.ambiguous = true; // new data that is sent once will show which copy it was (RFC 5682)
+                // New data that is sent once will show which copy it was (F-RTO, RFC 5682).
+                delivery.ambiguous = true;
                 return;
             }
         } else {
@@ -270,8 +273,8 @@ impl Scoreboard {
         }
     }
 
-    /// A DSACK: a retransmission was spurious. The reordering window grows once for each flight, and is reset after
-    /// [`WIDENED_FLIGHTS`] without one (RFC 8985, section 6.2, step 4).
+    /// A DSACK: a retransmission was spurious. The reordering window grows once for each flight, and is reset
+    /// after [`WIDENED_FLIGHTS`] without one (RFC 8985, section 6.2, step 4).
     pub fn on_dsack(&mut self, now: Instant, una: u64) {
         self.reordered = true;
         self.on_spurious(now);
@@ -307,7 +310,8 @@ impl Scoreboard {
         if !self.reordered && self.sacked_bytes >= DUPLICATE_THRESHOLD * u64::from(segment) {
             return Duration::ZERO;
         }
-        // Linux's bound of an eighth of the smoothed round-trip time: a later repair costs more than a spurious one.
+        // Chosen: RFC 8985 bounds the window by the smoothed round-trip time. A late repair costs more than a
+        // spurious one, hence an eighth of it.
         (min_rtt * u64::from(self.reorder_quarters.max(1)) / 4).min(srtt / 8)
     }
 
@@ -315,8 +319,8 @@ impl Scoreboard {
     pub fn take_losses(&mut self, delivery: &mut Delivery) {
         self.records.take_losses(delivery);
     }
-    /// Marks records as lost that were sent before the newest delivered one (RACK), and those past `deadline`. `rtt` are
-    /// the minimum and the smoothed round-trip time. Returns when to detect again.
+    /// Marks records as lost that were sent before the newest delivered one (RACK), and those past
+    /// `deadline`. `rtt` are the minimum and the smoothed round-trip time. Returns when to detect again.
     pub fn detect_losses(
         &mut self,
         now: Instant,
@@ -372,13 +376,13 @@ impl Scoreboard {
         again
     }
 
-    /// Marks the first record as lost: a timeout, a probe, or a drop past the window. `suspected`: it may only be late,
-    /// and new data will show which.
+    /// Marks the first record as lost: a timeout, a probe, or a drop past the window. `suspected`: it may
+    /// only be late, and new data will show which.
     pub fn lose_first(&mut self, suspected: bool) {
         self.records.lose_first(suspected);
     }
-    /// At a timeout after an early ACK: no segment of the flight was merely late, or its ACK would have followed. All of
-    /// them are marked lost. Whether that is so.
+    /// At a timeout after an early ACK: no segment of the flight was merely late, or its ACK would have
+    /// followed. All of them are marked lost. Whether that is so.
     pub fn lose_flight(&mut self) -> bool {
         self.early_ack && self.records.lose_where(0, |_| true)
     }
@@ -386,8 +390,8 @@ impl Scoreboard {
     pub fn lose_past_edge(&mut self) -> bool {
         self.records.lose_where(0, |record| record.is(PAST_EDGE))
     }
-    /// While the first record is lost, a client drops every segment that begins at its window's edge or past it: those
-    /// in flight are marked lost.
+    /// While the first record is lost, a client drops every segment that begins at its window's edge or past
+    /// it: those in flight are marked lost.
     pub fn lose_from(&mut self, edge: u64) {
         let past = |record: &Sent| record.off >= edge && record.in_flight();
         if self.is_front_lost() && self.records.back().is_some_and(past) {
@@ -398,20 +402,21 @@ impl Scoreboard {
     pub fn lose_larger(&mut self, segment: u32) {
         self.records.lose_where(0, |record| record.len > segment);
     }
-    /// Whether the client has discarded SACKed data (reneging, RFC 2018, section 8): the SACKed first record is not
-    /// acknowledged. Linux does so when its buffer is full.
+    /// Whether the client has discarded SACKed data (reneging, RFC 2018, section 8): the SACKed first record
+    /// is not acknowledged. Linux does so when its buffer is full.
     pub fn has_reneged(&self) -> bool {
         self.records.front().is_some_and(|front| front.is(SACKED))
     }
-    /// Marks everything as lost that is not acknowledged cumulatively: the client may have discarded SACKed data.
+    /// Marks everything as lost that is not acknowledged cumulatively: the client may have discarded SACKed
+    /// data.
     pub fn lose_all(&mut self) {
         self.sacked.clear();
         self.sacked_bytes = 0;
         self.records.lose_all();
     }
 
-    /// Whether the first record was sent after everything that was delivered: then it arrives ahead of all data sent
-    /// from now on.
+    /// Whether the first record was sent after everything that was delivered: then it arrives ahead of all
+    /// data sent from now on.
     pub fn is_front_in_flight(&self) -> bool {
         let in_flight = |front: &Sent| front.in_flight() && front.at >= self.newest_delivered_at;
         self.records.front().is_none_or(in_flight)

@@ -141,8 +141,9 @@ fn the_front_is_in_flight_if_it_was_sent_after_the_delivered_segments() {
     assert!(!board.is_front_in_flight(), "the retransmission was overtaken");
 }
 
-/// A retransmission on suspicion 100 ms after the first transmission, and an ACK 45 ms later: sooner than is likely for
-/// the retransmission, or not too late for the first copy. It may answer the first copy, and marks nothing lost.
+/// A retransmission on suspicion 100 ms after the first transmission, and an ACK 45 ms later: sooner than is
+/// likely for the retransmission, or not too late for the first copy. The ACK may answer the first copy, and
+/// marks nothing lost.
 #[test]
 fn an_ack_that_may_answer_the_copy_before_marks_nothing_lost() {
     for (shortest, first_copy, lost) in [(0, 0, 8), (50, 0, 0), (0, 145, 0), (0, 144, 8)] {

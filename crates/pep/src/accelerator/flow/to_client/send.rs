@@ -1,5 +1,6 @@
-//! The next segment to the client. The rate control paces and bounds; the client's window bounds as well, except for the
-//! overshoot. Lost segments go first. A loss changes no rate here: the rate control is told, and decides.
+//! The next segment to the client. The rate control paces and bounds; the client's window bounds as well,
+//! except for the overshoot. Lost segments go first. A loss changes no rate here: the rate control is told,
+//! and decides.
 
 use crate::accelerator::config::AcceleratorConfig;
 use crate::accelerator::flow::context::Context;
@@ -25,8 +26,8 @@ impl ToClient {
         let room = if self.send_now {
             u64::MAX
         } else if outage {
-            // A segment counts as in flight until its ACK deadline. With as much in flight as the radio delivers in that time,
-            // there is a segment to deliver whenever the outage ends.
+            // A segment counts as in flight until its ACK deadline. With as much in flight as the radio
+            // delivers in that time, there is a segment to deliver whenever the outage ends.
             path.room_for(self.rtt.ack_deadline(self.last_response_at).age)
         } else {
             path.room()
@@ -55,8 +56,8 @@ impl ToClient {
         }
     }
 
-    /// Whether an outage of a fading radio is likely under way: an ACK is overdue. Segments sent now may be lost, so no more
-    /// are sent than the path holds and than the client accepts afterwards.
+    /// Whether an outage of a fading radio is likely under way: an ACK is overdue. Segments sent now may be
+    /// lost, so no more are sent than the path holds and than the client accepts afterwards.
     fn is_in_outage(&self, now: Instant) -> bool {
         let overdue = || now >= self.rtt.ack_deadline(self.last_response_at).not_before;
         self.fading && self.has_outstanding() && overdue()
@@ -74,8 +75,8 @@ impl ToClient {
             return edge; // a client with a hole cannot free its buffer: the hole is repaired first
         }
         if let Some(end) = self.scoreboard.sacked_end().filter(|_| self.scoreboard.is_front_in_flight()) {
-            // All repairs are in flight. If all losses come from outages, the segments sent after a repair arrive at a
-            // window that the repair has opened.
+            // All repairs are in flight. If all losses come from outages, the segments sent after a repair
+            // arrive at a window that the repair has opened.
             let repaired = if self.fading { end + self.window.size().max(self.useful_window) } else { 0 };
             return edge.max(repaired);
         } else if self.scoreboard.has_hole() || self.scoreboard.is_recovering() {
@@ -101,8 +102,8 @@ impl ToClient {
         let full = if lost.fin { 1 } else { lost.len.min(self.segment) };
         let len = if lost.off == self.una { self.black_hole.probe_len(full) } else { full };
         let end = lost.off + u64::from(len);
-        // If everything below it is in flight, and losses come from outages, the segment arrives in order, whatever the
-        // window was.
+        // If everything below it is in flight, and losses come from outages, the segment arrives in order,
+        // and the client's window has room for it.
         let limited = outage || !self.fading || !self.scoreboard.is_front_in_flight();
         if (self.window.is_closed() || limited && end > self.limit(cx)) && !self.send_now {
             return SendOutcome::Nothing;

@@ -11,7 +11,7 @@ pub(in crate::accelerator) struct ClientWindow {
     wl1: SeqNumber,
 }
 
-/// What a segment changes of the window.
+/// The changes of the window by a segment.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(in crate::accelerator) struct WindowChange {
     /// The segment advertises the same size.
@@ -35,9 +35,9 @@ impl ClientWindow {
     pub fn is_closed(&self) -> bool {
         self.size == 0
     }
-    /// A segment with acknowledgment `ack` and number `seq` advertises `size` bytes; `una` is the highest acknowledgment
-    /// before it. Beside the test of RFC 9293, section 3.10.7.4, an edge that moves forward is accepted: an injected
-    /// sequence number must not close the window for good.
+    /// A segment with acknowledgment `ack` and number `seq` advertises `size` bytes; `una` is the highest
+    /// acknowledgment before it. Beside the test of RFC 9293, section 3.10.7.4, an edge that moves forward is
+    /// accepted: an injected sequence number must not close the window for good.
     pub fn update(&mut self, una: u64, ack: u64, size: u64, seq: SeqNumber) -> WindowChange {
         let edge = ack + size;
         let (same_size, advances) = (size == self.size, edge > self.edge);

@@ -1,4 +1,4 @@
-//! Uplink access from a scenario to its results.
+//! Uplink access in results: scheduling requests, random access, limits of grants; and its scenario keys.
 
 use paceline_sim::{RunResult, Summary, results::Origin, scenario, simulate};
 
@@ -11,12 +11,13 @@ const CROWD: &str = "[run]\nduration = \"4 s\"\nwarmup = \"0 s\"\n[cell]\ninitia
                      [[station]]\ncount = 40\nstart_spread = \"5 ms\"\nfile = \"20 kB\"\n";
 
 #[test]
-fn stations_come_in_by_random_access_and_the_results_say_what_it_cost() {
+fn results_have_the_random_access_of_each_station() {
     let result = run(CROWD, 3);
     for station in &result.stations {
         let uplink = &station.uplink;
         assert_eq!(uplink.random_accesses, 1, "{uplink:?}");
-        // A lone access takes 17 ms from its preamble on, and up to 10 ms before it.
+        // A random access without collision takes 17 ms from its preamble on, after up to 10 ms to the PRACH
+        // occasion.
         assert!(uplink.random_access_mean_ms >= 17.0 && uplink.preambles >= 1, "{uplink:?}");
         assert!(uplink.grants > 0 && uplink.reestablishments == 0 && uplink.sr_failures == 0, "{uplink:?}");
         assert!(uplink.sr_wait_mean_ms >= 8.0, "{uplink:?}");
@@ -34,12 +35,13 @@ fn stations_come_in_by_random_access_and_the_results_say_what_it_cost() {
 }
 
 #[test]
-fn the_wait_for_random_access_is_in_the_transfer() {
+fn random_access_delays_the_transfer() {
     let connected = CROWD.replace("initial_access = true", "initial_access = false").replace("40", "1");
     let idle = CROWD.replace("40", "1");
     let completed = |text: &str| run(text, 3).flows[0].completed_s.unwrap();
     let more_ms = 1000.0 * (completed(&idle) - completed(&connected));
-    // At least 17 ms of access and 50 ms of set-up; at most three preambles with the phases of PRACH and requests.
+    // At least 17 ms of random access and 50 ms of connection setup; at most the time of three preambles
+    // more.
     assert!((67.0..=67.0 + 70.0).contains(&more_ms), "{more_ms} ms");
 }
 
@@ -62,14 +64,14 @@ fn stations_csv_has_a_value_in_every_column() {
 }
 
 #[test]
-fn power_and_resource_blocks_limit_grants_where_they_are_short() {
+fn grants_are_limited_by_power_or_by_free_resource_blocks() {
     let text = |extra: &str| {
         format!(
             "[run]\nduration = \"2 s\"\nwarmup = \"1 s\"\n[cell]\nbandwidth = \"10 MHz\"\n[deployment]\n\
              neighbour_load = 0.0\n{extra}[[station]]\ncount = 12\ndirection = \"upload\"\n"
         )
     };
-    // P0 so high that every station sends at its maximum, and so low that none does.
+    // P0 so high that every station sends at its maximum power, and so low that none does.
     let loud = run(&text("p0_dbm = -40.0\n"), 1);
     let quiet = run(&text("p0_dbm = -100.0\n"), 1);
     let (loud_share, quiet_share) =
@@ -84,7 +86,7 @@ fn power_and_resource_blocks_limit_grants_where_they_are_short() {
 }
 
 #[test]
-fn values_of_random_access_are_those_of_the_standard() {
+fn random_access_keys_take_the_values_of_the_standard() {
     let with = |sets: &[&str]| {
         let sets: Vec<String> = sets.iter().map(|set| (*set).to_owned()).collect();
         scenario::load("test.toml", "[[station]]\n", &sets)

@@ -1,4 +1,5 @@
-//! TCP against the capacity of the cell, and the same run twice.
+//! Throughput of TCP compared with the capacity of the cell, determinism, and conservation of drops in
+//! results.
 
 use paceline_net::{DropReason, Instant};
 use paceline_ran::lte::{cqi, mcs, tbs};
@@ -10,7 +11,7 @@ fn run(text: &str, seed: u64) -> paceline_sim::RunResult {
 }
 
 #[test]
-fn a_lone_stations_tcp_takes_the_schedulers_capacity() {
+fn tcp_of_a_single_station_uses_the_capacity_of_the_cell() {
     for (sinr, control) in [(25.0, "cubic"), (12.0, "cubic"), (4.0, "newreno"), (25.0, "newreno")] {
         let text = format!(
             "[run]\nduration = \"25 s\"\nwarmup = \"10 s\"\n[tcp]\ncongestion_control = \"{control}\"\n\
@@ -28,7 +29,7 @@ fn a_lone_stations_tcp_takes_the_schedulers_capacity() {
 }
 
 #[test]
-fn upload_is_limited_by_the_uplink_alone() {
+fn an_upload_uses_the_capacity_of_the_uplink() {
     let text = "[run]\nduration = \"15 s\"\nwarmup = \"5 s\"\n\
                 [[station]]\nuplink_sinr = \"25 dB\"\ndirection = \"upload\"\n";
     let totals = run(text, 1).totals;
@@ -38,7 +39,7 @@ fn upload_is_limited_by_the_uplink_alone() {
 }
 
 #[test]
-fn files_complete_and_say_when() {
+fn files_complete_and_results_have_the_time() {
     let text = "[run]\nduration = \"10 s\"\n[[station]]\ncount = 3\nflows = 2\nfile = \"300 kB\"\nfading = \"3 dB\"\n";
     let result = run(text, 4);
     assert_eq!(result.flows.len(), 6);
@@ -49,7 +50,7 @@ fn files_complete_and_say_when() {
 }
 
 #[test]
-fn the_same_seed_gives_the_same_run_and_another_does_not() {
+fn a_run_depends_on_its_seed_alone() {
     let text = "[run]\nduration = \"4 s\"\nwarmup = \"1 s\"\n[[station]]\ncount = 4\nfading = \"3 dB\"\n";
     assert_eq!(run(text, 9), run(text, 9));
     assert_ne!(run(text, 9).totals, run(text, 10).totals);
@@ -57,7 +58,7 @@ fn the_same_seed_gives_the_same_run_and_another_does_not() {
 
 #[test]
 fn results_count_every_packet_that_the_cell_drops() {
-    // A poor uplink whose blocks often fail, and a link that fails after a few repetitions.
+    // An uplink whose blocks often fail, and a radio link that fails after a few retransmissions.
     let text = "[run]\nduration = \"4 s\"\nwarmup = \"0 s\"\n\
                 [cell]\nrlc = \"am\"\nmax_retx_threshold = 2\nmax_harq_tx = 1\ndiscard_timer = \"50 ms\"\n\
                 downlink_buffer = \"30 kB\"\n\

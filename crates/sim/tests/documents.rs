@@ -1,5 +1,5 @@
-//! The documents agree with the code: docs/scenario.md and docs/scenario.schema.json are generated from it, docs/tcp.md
-//! has every key of `[tcp]` with its default in every profile.
+//! The documents agree with the code: docs/scenario.md and docs/scenario.schema.json are generated from it,
+//! docs/tcp.md has every key of `[tcp]` with its default in every profile.
 
 use paceline_sim::scenario::reference::{self, Default, Entry};
 use paceline_sim::{Scenario, scenario};
@@ -144,13 +144,13 @@ fn the_schema_has_every_entry_with_its_description() {
     );
 }
 
-/// Rows of the document's tables, cell by cell, without the marks of code.
+/// Cells of the rows of the document's tables, without backquotes.
 fn rows() -> Vec<Vec<String>> {
     let rows = TEXT.lines().filter(|line| line.starts_with("| `"));
     rows.map(|line| line.trim_matches('|').split('|').map(|cell| cell.trim().replace('`', "")).collect())
         .collect()
 }
-/// Key and value of each line of the table `[tcp]` of a resolved scenario.
+/// Keys and values of the table `[tcp]` in a resolved scenario.
 fn tcp(profile: &str) -> Vec<(String, String)> {
     let text = format!("[tcp]\nprofile = \"{profile}\"\n[[station]]\n");
     let resolved = scenario::load("documents.toml", &text, &[]).unwrap().to_toml();
@@ -163,7 +163,7 @@ fn tcp(profile: &str) -> Vec<(String, String)> {
 }
 
 #[test]
-fn every_key_stands_there_with_its_default() {
+fn every_key_is_described_with_its_default() {
     let rows = rows();
     let first = |key: &str| rows.iter().find(|row| row[0] == key && row.len() == 4);
     for (key, value) in tcp("linux") {
@@ -174,7 +174,7 @@ fn every_key_stands_there_with_its_default() {
 }
 
 #[test]
-fn profiles_differ_as_it_says() {
+fn the_differences_of_the_profiles_are_described() {
     const PROFILES: [&str; 5] = ["linux", "ns3-default", "inet-default", "windows-xp", "rfc793+reno"];
     let values = PROFILES.map(tcp);
     for (at, (key, value)) in values[0].iter().enumerate() {
@@ -188,7 +188,7 @@ fn profiles_differ_as_it_says() {
 }
 
 #[test]
-fn what_linux_lacked_stands_there() {
+fn the_differences_of_linux_2_6_are_described() {
     let (now, then) = (tcp("linux"), tcp("linux-2.6"));
     let differ = now.iter().zip(&then).filter(|(now, then)| now != then);
     let said: Vec<_> = rows().into_iter().filter(|row| row.len() == 3).collect();

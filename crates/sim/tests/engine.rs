@@ -1,9 +1,8 @@
-//! The engine against a naive one that looks at every timer at every step, and the hops against each hop by itself.
+//! The engine compared with one that scans every timer at every step, and the hops compared with an
+//! event-by-event model.
 
-use paceline_net::{
-    Bytes, DropReason, Duration, Instant, Node, Output, Packet, Payload, Port, Rate, SeqNumber, Stream,
-    TcpFlags, TcpHeader, TcpOptions,
-};
+use paceline_net::test_support::segment;
+use paceline_net::{Bytes, DropReason, Duration, Instant, Node, Output, Packet, Payload, Port, Rate, Stream};
 use paceline_sim::Engine;
 use paceline_sim::hops::Hops;
 use paceline_sim::scenario::Hop;
@@ -11,55 +10,47 @@ use std::cell::RefCell;
 use std::collections::VecDeque;
 use std::rc::Rc;
 
+/// A packet whose sequence number is its id.
 fn packet(id: u32, payload_len: u32) -> Packet {
-    let tcp = TcpHeader {
-        src_port: 1,
-        dst_port: 2,
-        seq: SeqNumber(id),
-        ack: SeqNumber(0),
-        flags: TcpFlags::ACK,
-        window: 0,
-        options: TcpOptions::default(),
-        payload_len,
-    };
-    Packet::tcp("198.18.0.1".parse().unwrap(), "198.18.0.2".parse().unwrap(), tcp)
+    segment().seq(id).payload_len(payload_len).build()
 }
 
 fn id_of(packet: &Packet) -> u32 {
     packet.tcp_header().unwrap().seq.0
 }
 
-/// A node whose timer moves at random: earlier, later, away. Its own stream decides, so that what it does depends
-/// on nothing but the events that it gets.
-struct Restless {
+/// A node that at every event sets its timer at random, earlier or later, or cancels it. It draws from its
+/// own stream, and so depends on nothing but the events that it gets.
+struct RandomNode {
     timer: Option<Instant>,
     stream: Stream,
     output: VecDeque<Output>,
-    /// (node, time, what happened)
+    /// Node, time, and id of the packet, or 0 for a timeout.
     log: Rc<RefCell<Vec<(usize, Instant, u32)>>>,
     index: usize,
     ports: u16,
     sent: u32,
 }
 
-impl Restless {
+impl RandomNode {
     /// The next time after `at` at which no other node has a timer.
-    fn own(&self, at: Instant) -> Instant {
+    fn own_time(&self, at: Instant) -> Instant {
         Instant::from_nanos((at.as_nanos() / 16 + 1) * 16 + self.index as u64)
     }
-    fn act(&mut self, now: Instant, what: u32) {
-        self.log.borrow_mut().push((self.index, now, what));
-        let in_us = |us: u64, stream: &mut Stream| self.own(now + Duration::from_micros(stream.below(us)));
+    fn act(&mut self, now: Instant, event: u32) {
+        self.log.borrow_mut().push((self.index, now, event));
+        let in_us =
+            |us: u64, stream: &mut Stream| self.own_time(now + Duration::from_micros(stream.below(us)));
         let mut stream = self.stream.clone();
         let timer = match stream.below(8) {
             0 => None,
-            // Only one node may be due at once: in which order equal times go is not what is tested.
-            1 if self.index == 0 && what > 0 => Some(now),
+            // Only one node may be due at a time, since the order of equal times is not tested here.
+            1 if self.index == 0 && event > 0 => Some(now),
             1..=4 => Some(in_us(20, &mut stream)),
             _ => Some(in_us(2000, &mut stream)),
         };
         (self.stream, self.timer) = (stream, timer);
-        // Few enough that packets die out, many enough that nodes without a timer are woken.
+        // Few enough packets that they die out, and enough to reach nodes without a timer.
         for _ in 0..self.stream.below(3) / 2 + u64::from(self.timer.is_none()) {
             self.sent += 1;
             let port = Port(self.stream.below(u64::from(self.ports)) as u16);
@@ -68,7 +59,7 @@ impl Restless {
     }
 }
 
-impl Node for Restless {
+impl Node for RandomNode {
     fn handle_packet(&mut self, now: Instant, _from: Port, packet: Packet) {
         self.act(now, id_of(&packet));
     }
@@ -88,9 +79,9 @@ const NODES: usize = 6;
 
 type Log = Rc<RefCell<Vec<(usize, Instant, u32)>>>;
 
-fn restless(seed: u64) -> (Vec<Restless>, Log) {
+fn random_nodes(seed: u64) -> (Vec<RandomNode>, Log) {
     let log = Log::default();
-    let node = |index: usize| Restless {
+    let node = |index: usize| RandomNode {
         timer: Some(Instant::from_nanos(index as u64)),
         stream: Stream::new(seed, &format!("node{index}")),
         output: VecDeque::new(),
@@ -102,13 +93,13 @@ fn restless(seed: u64) -> (Vec<Restless>, Log) {
     ((0..NODES).map(node).collect(), log)
 }
 
-/// The port of node `at` that leads to node `to`.
+/// Port of node `at` towards node `to`.
 fn port(at: usize, to: usize) -> Port {
     Port((to - usize::from(to > at)) as u16)
 }
 
-/// Runs the same nodes by looking for the earliest timer of all, again and again.
-fn naive(nodes: &mut [Restless], until: Instant) {
+/// Runs the nodes by searching for the earliest of all timers at every step.
+fn run_by_scanning(nodes: &mut [RandomNode], until: Instant) {
     while let Some((at, index)) =
         nodes.iter().filter_map(|node| Some((node.timer?, node.index))).min().filter(|(at, _)| *at <= until)
     {
@@ -128,12 +119,12 @@ fn naive(nodes: &mut [Restless], until: Instant) {
 }
 
 #[test]
-fn no_event_is_late_or_lost_however_timers_move() {
+fn no_event_is_late_or_lost_when_timers_change_at_random() {
     let end = Instant::from_millis(40);
     for seed in 0..200 {
-        let (mut nodes, expected) = restless(seed);
-        naive(&mut nodes, end);
-        let (nodes, log) = restless(seed);
+        let (mut nodes, expected) = random_nodes(seed);
+        run_by_scanning(&mut nodes, end);
+        let (nodes, log) = random_nodes(seed);
         let mut engine = Engine::default();
         let ids: Vec<_> = nodes.into_iter().map(|node| engine.add(node)).collect();
         for a in 0..NODES {
@@ -141,7 +132,7 @@ fn no_event_is_late_or_lost_however_timers_move() {
                 engine.connect((ids[a], port(a, b)), (ids[b], port(b, a)));
             }
         }
-        // In steps of any length: where a run stops must change nothing.
+        // Steps of random length: the ends of runs must not change any event.
         let mut stream = Stream::new(seed, "steps");
         let mut now = Instant::ZERO;
         while now < end {
@@ -163,66 +154,66 @@ fn no_event_is_late_or_lost_however_timers_move() {
     }
 }
 
-/// A packet that moves along the hops: what it is, whose, and how far it has come.
+/// A packet under way: id, length, cell, and the index of its present hop.
 #[derive(Clone, Copy, Debug)]
-struct Moving {
+struct UnderWay {
     id: u32,
     len: Bytes,
     cell: usize,
     step: usize,
 }
 
-/// Hops in one direction one by one, event by event: a queue and a line each. Departures come before arrivals of the
-/// same time.
+/// An event-by-event model of the hops in one direction, each a queue and a line. Of equal times, departures
+/// come first.
 #[derive(Default)]
 struct Tandem {
     hops: Vec<Hop>,
-    /// Per cell, the hops that its packets pass.
-    ways: Vec<Vec<usize>>,
-    /// Waiting for each line; the front is on it.
-    queues: Vec<VecDeque<Moving>>,
-    /// (time, 0 = leaves the line or 1 = arrives at the hop, in which order it was entered, what).
-    agenda: Vec<(Instant, u8, u32, Moving)>,
+    /// Per cell, the hops of its path.
+    paths: Vec<Vec<usize>>,
+    /// Queue of each hop; the front packet is being sent.
+    queues: Vec<VecDeque<UnderWay>>,
+    /// Time, 0 for the end of sending or 1 for an arrival at the hop, serial number of the entry, packet.
+    agenda: Vec<(Instant, u8, u32, UnderWay)>,
     entered: u32,
-    /// When a packet of which cell came last to each hop, and whether another cell's came at the same time: then
-    /// either may be first.
-    came: Vec<(Instant, usize)>,
+    /// Time and cell of the last arrival at each hop.
+    last_arrival: Vec<(Instant, usize)>,
+    /// Packets of two cells arrived at a hop at the same time, and either may be first.
     tie: bool,
     arrived: Vec<(Instant, u32)>,
     dropped: Vec<u32>,
 }
 
 impl Tandem {
-    /// The hops of all cells in the direction towards them, or from them.
+    /// Hops of all cells in the downlink or in the uplink.
     fn new(hops: &[Hop], cells: usize, down: bool) -> Self {
-        let mut tandem = Self { ways: vec![Vec::new(); cells], ..Self::default() };
+        let mut tandem = Self { paths: vec![Vec::new(); cells], ..Self::default() };
         for hop in hops {
             for cell in 0..cells {
                 if cell == 0 || hop.per_cell {
                     tandem.hops.push(hop.clone());
                 }
-                tandem.ways[cell].push(tandem.hops.len() - 1);
+                tandem.paths[cell].push(tandem.hops.len() - 1);
             }
         }
         if !down {
-            tandem.ways.iter_mut().for_each(|way| way.reverse());
+            tandem.paths.iter_mut().for_each(|path| path.reverse());
         }
         tandem.queues = vec![VecDeque::new(); tandem.hops.len()];
-        tandem.came = vec![(Instant::MAX, 0); tandem.hops.len()];
+        tandem.last_arrival = vec![(Instant::MAX, 0); tandem.hops.len()];
         tandem
     }
-    fn enter(&mut self, at: Instant, kind: u8, moving: Moving) {
+    fn enter(&mut self, at: Instant, kind: u8, packet: UnderWay) {
         self.entered += 1;
-        self.agenda.push((at, kind, self.entered, moving));
+        self.agenda.push((at, kind, self.entered, packet));
     }
     fn run(&mut self) {
         while let Some(next) = (0..self.agenda.len()).min_by_key(|at| {
             let (time, kind, order, _) = self.agenda[*at];
             (time, kind, order)
         }) {
-            let (now, kind, _, moving) = self.agenda.swap_remove(next);
-            let Some(&at) = self.ways[moving.cell].get(moving.step) else {
-                self.arrived.push((now, moving.id));
+            let (now, kind, _, packet) = self.agenda.swap_remove(next);
+            let Some(&at) = self.paths[packet.cell].get(packet.step) else {
+                self.arrived.push((now, packet.id));
                 continue;
             };
             let hop = self.hops[at].clone();
@@ -230,22 +221,22 @@ impl Tandem {
             if kind == 0 {
                 queue.pop_front();
                 let next = queue.front().copied();
-                self.enter(now + hop.delay, 1, Moving { step: moving.step + 1, ..moving });
+                self.enter(now + hop.delay, 1, UnderWay { step: packet.step + 1, ..packet });
                 if let Some(next) = next {
                     self.enter(now + hop.rate.time_to_send(next.len), 0, next);
                 }
                 continue;
             }
-            let before = std::mem::replace(&mut self.came[at], (now, moving.cell));
-            self.tie |= moving.step > 0 && before.0 == now && before.1 != moving.cell;
+            let before = std::mem::replace(&mut self.last_arrival[at], (now, packet.cell));
+            self.tie |= packet.step > 0 && before.0 == now && before.1 != packet.cell;
             let queued: u64 = queue.iter().map(|waiting| waiting.len.0).sum();
-            if !queue.is_empty() && queued + moving.len.0 > hop.queue.0 {
-                self.dropped.push(moving.id);
+            if !queue.is_empty() && queued + packet.len.0 > hop.queue.0 {
+                self.dropped.push(packet.id);
                 continue;
             }
-            queue.push_back(moving);
+            queue.push_back(packet);
             if queue.len() == 1 {
-                self.enter(now + hop.rate.time_to_send(moving.len), 0, moving);
+                self.enter(now + hop.rate.time_to_send(packet.len), 0, packet);
             }
         }
     }
@@ -255,7 +246,7 @@ fn random_hops(stream: &mut Stream) -> Vec<Hop> {
     let shared = stream.below(4);
     let hop = |index: u64, stream: &mut Stream| Hop {
         rate: Rate(1_000_000 * (1 + stream.below(30))),
-        // Whole numbers now and then, for equal times.
+        // Sometimes whole milliseconds, for equal times.
         delay: Duration::from_micros(stream.below(3) * 4_000 + stream.below(2) * stream.below(999)),
         queue: Bytes(1_500 + stream.below(6_000)),
         ecn_threshold: None,
@@ -264,7 +255,7 @@ fn random_hops(stream: &mut Stream) -> Vec<Hop> {
     (0..shared + stream.below(3)).map(|index| hop(index, stream)).collect()
 }
 
-/// Takes what has arrived at the far end and what was dropped on the way.
+/// Takes arrived and dropped packets.
 fn collect(hops: &mut Hops, at: Instant, down: bool, arrived: &mut Vec<(Instant, u32)>, lost: &mut Vec<u32>) {
     while let Some(packet) = hops.poll_dropped(at) {
         lost.push(id_of(&packet));
@@ -275,7 +266,7 @@ fn collect(hops: &mut Hops, at: Instant, down: bool, arrived: &mut Vec<(Instant,
 }
 
 #[test]
-fn hops_do_together_what_each_does_by_itself() {
+fn hops_computed_at_entry_agree_with_an_event_by_event_model() {
     let (mut delivered, mut dropped, mut own_and_shared, mut ties) = (0, 0, 0, 0);
     for (seed, down) in (0..600).flat_map(|seed| [(seed, true), (seed, false)]) {
         let mut stream = Stream::new(seed, "path");
@@ -286,7 +277,7 @@ fn hops_do_together_what_each_does_by_itself() {
         let mut tandem = Tandem::new(&hops, cells, down);
         let mut together = Hops::new(&hops, cells);
         let (mut now, mut arrived, mut lost) = (Instant::ZERO, Vec::new(), Vec::new());
-        // Odd nanoseconds, so that several cells' packets rarely meet at the same one.
+        // Random nanoseconds, so that packets of several cells rarely arrive at the same time.
         let shift = if cells > 1 { 1000 } else { 1 };
         for id in 0..200 {
             let pause = Duration::from_micros(stream.below(2) * stream.below(1500));
@@ -296,12 +287,12 @@ fn hops_do_together_what_each_does_by_itself() {
             }
             let cell = stream.below(cells as u64) as usize;
             let packet = packet(id, 50 * stream.below(29) as u32);
-            tandem.enter(now, 1, Moving { id, len: Bytes(u64::from(packet.len)), cell, step: 0 });
+            tandem.enter(now, 1, UnderWay { id, len: Bytes(u64::from(packet.len)), cell, step: 0 });
             let entered = match down {
                 true => together.downlink(now, cell, packet),
                 false => together.uplink(now, cell, packet),
             };
-            // The hops say at once what a later one will drop, if no other cell's packets can come before.
+            // A drop at a later hop is known at entry if no other cell's packets can come before.
             lost.extend(entered.err().map(|packet| id_of(&packet)));
         }
         while let Some(at) = together.next_arrival() {
@@ -313,7 +304,7 @@ fn hops_do_together_what_each_does_by_itself() {
             continue;
         }
         for times in [&mut arrived, &mut tandem.arrived].into_iter().filter(|_| cells > 1) {
-            times.sort_unstable(); // of what reaches two cells at once, either may be first
+            times.sort_unstable(); // of packets that arrive at two cells at the same time, either may be first
         }
         assert_eq!(arrived, tandem.arrived, "seed {seed}, down {down}, {cells} cells: {:?}", tandem.hops);
         lost.sort_unstable();
@@ -327,11 +318,11 @@ fn hops_do_together_what_each_does_by_itself() {
     assert!(own_and_shared > 100, "{own_and_shared} with both kinds of hops and several cells");
 }
 
-/// Sends what it gets to a port that leads nowhere.
+/// Forwards every packet to a port without a wire.
 #[derive(Default)]
-struct Astray(VecDeque<Output>);
+struct Unconnected(VecDeque<Output>);
 
-impl Node for Astray {
+impl Node for Unconnected {
     fn handle_packet(&mut self, _now: Instant, _from: Port, packet: Packet) {
         self.0.push_back(Output::Transmit(Port(7), packet));
     }
@@ -347,7 +338,7 @@ impl Node for Astray {
 #[test]
 fn a_datagram_sent_to_a_port_without_a_wire_leaves_as_a_drop() {
     let mut engine = Engine::default();
-    let node = engine.add(Astray::default());
+    let node = engine.add(Unconnected::default());
     engine.expose((node, Port(0)), Port(0));
     let mut datagram = packet(1, 0);
     datagram.payload = Payload::Datagram(vec![0; 20].into());

@@ -1,4 +1,4 @@
-//! The accelerator over links whose radio fades, loses a part, or delivers late.
+//! The accelerator over links with fades, partial losses and late delivery.
 
 use paceline_sim::{Totals, scenario, simulate};
 
@@ -8,10 +8,11 @@ fn totals(text: &str, set: &[&str], seed: u64) -> Totals {
     simulate(&scenario, seed, None, &mut |_| {}).totals
 }
 
-/// Copies that wait in the queue make answers to repetitions look quick, and those more repetitions: seeds in which that
-/// went on for half a minute. A tenth of what is sent is lost.
+/// Retransmissions whose originals are still queued get early ACKs, which look like short round-trip times
+/// and cause more retransmissions. With these seeds that went on for half a minute once. A tenth of the
+/// packets is lost.
 #[test]
-fn repetitions_in_fades_do_not_feed_on_themselves() {
+fn retransmissions_in_fades_do_not_cause_more_retransmissions() {
     let text = include_str!("../../../scenarios/accelerator-lte.toml");
     let set = ["link.lte_early.rate=58.1 Mb/s", "core.path=accelerator", "accelerator.profile=adaptive"];
     for seed in [3, 8] {
@@ -20,9 +21,10 @@ fn repetitions_in_fades_do_not_feed_on_themselves() {
     }
 }
 
-/// Blocks that are late hold up what follows them: round trips grow with the rate, and no queue is there.
+/// Late transport blocks delay the packets behind them, so that round-trip times grow with the rate without a
+/// queue.
 #[test]
-fn what_layer_2_holds_up_does_not_hold_the_accelerator_back() {
+fn in_order_delivery_of_layer_2_does_not_reduce_the_rate() {
     let share = |seed| {
         let text = "[run]\nduration = \"100 s\"\nwarmup = \"10 s\"\n[core]\npath = \"accelerator\"\n\
              [link.hspa]\nloss_percent = 0.0\nload_loss_percent = 0.0\n[[station]]\n";
@@ -36,10 +38,11 @@ fn what_layer_2_holds_up_does_not_hold_the_accelerator_back() {
     }
 }
 
-/// Bursts in which the radio loses a part of what it sends: there is no silence, and neither the rate nor the buffer has
-/// become smaller. Taken for either, two thirds of the capacity and 86% were used.
+/// Bursts in which the radio loses a part of the packets: delivery goes on, and neither the channel's rate
+/// nor its buffer is smaller. An accelerator that took the losses for either used two thirds of the capacity,
+/// and 86%.
 #[test]
-fn a_radio_that_loses_a_part_is_no_slower_one() {
+fn partial_losses_are_not_taken_for_a_lower_rate() {
     for (percent, least) in [(70, 0.95), (40, 0.88)] {
         let text = format!(
             "[run]\nduration = \"60 s\"\nwarmup = \"10 s\"\n[core]\npath = \"accelerator\"\n\
@@ -53,9 +56,10 @@ fn a_radio_that_loses_a_part_is_no_slower_one() {
     }
 }
 
-/// After a fade the queue is long, and answers are to what was sent before the last guess: that must not make more guesses.
+/// After a fade the queue is long, and ACKs are for packets sent before the last retransmission. They must
+/// not cause more retransmissions.
 #[test]
-fn behind_a_large_window_a_fade_leaves_no_queue_of_repetitions() {
+fn with_a_large_window_a_fade_leaves_no_queue_of_retransmissions() {
     let text = "[run]\nduration = \"100 s\"\nwarmup = \"10 s\"\n[core]\npath = \"accelerator\"\n\
          hops = [{ rate = \"1 Gb/s\", delay = \"1 ms\" }]\n\
          [tcp]\nprofile = \"linux-2.6\"\nreceive_buffer = \"16 MiB\"\nautotune = false\nsegment_size = \"1460 B\"\n\

@@ -1,10 +1,10 @@
-//! Why TCP is slow: each cause made in turn in a scenario, and what the results call it.
+//! The limits of TCP in results: one scenario per cause, whose verdict must name it.
 
 use paceline_sim::results::{GroupResult, LimitShares, Origin};
 use paceline_sim::{RunResult, Summary, scenario, simulate};
 
-/// The answer for the first group of stations, and the run.
-fn why(text: &str, sets: &[&str]) -> (GroupResult, RunResult) {
+/// The result of the first group of stations, and the run.
+fn limits_of(text: &str, sets: &[&str]) -> (GroupResult, RunResult) {
     let sets: Vec<String> = sets.iter().map(|set| (*set).to_owned()).collect();
     let text = format!("[run]\nduration = \"10 s\"\nwarmup = \"1 s\"\n{text}");
     let scenario = scenario::load("limits.toml", &text, &sets).unwrap();
@@ -39,30 +39,30 @@ fn mostly(group: &GroupResult, share: fn(&LimitShares) -> f64, words: &[&str]) {
 const DOWNLOAD: &str = "[[station]]\ncount = 2\n";
 
 #[test]
-fn a_small_receive_window() {
-    let (group, run) = why(DOWNLOAD, &["tcp.receive_buffer=64 kB", "tcp.autotune=false"]);
+fn a_small_receive_window_is_named() {
+    let (group, run) = limits_of(DOWNLOAD, &["tcp.receive_buffer=64 kB", "tcp.autotune=false"]);
     mostly(&group, |shares| shares.receive_window, &["limited by the receive window", "64 kB at"]);
-    // What it says is what came: window over round-trip time.
+    // The goodput is window over round-trip time.
     let by_hand = 2.0 * 64.0 * 8.0 / group.rtt_mean_ms;
     assert!((run.totals.goodput_mbps / by_hand - 1.0).abs() < 0.1, "{by_hand} {}", run.totals.goodput_mbps);
 }
 
 #[test]
-fn windows_of_17_kb_as_long_ago() {
-    let (group, _) = why(DOWNLOAD, &["tcp.profile=windows-xp"]);
+fn the_17_kb_window_of_windows_xp_is_named() {
+    let (group, _) = limits_of(DOWNLOAD, &["tcp.profile=windows-xp"]);
     mostly(&group, |shares| shares.receive_window, &["limited by the receive window", "18 kB at"]);
 }
 
 #[test]
-fn an_application_with_little_to_say() {
+fn an_application_with_little_data_is_named() {
     let chunks = format!("{DOWNLOAD}chunk = \"2 kB\"\nchunk_interval = \"200 ms\"\n");
-    let (group, _) = why(&chunks, &[]);
+    let (group, _) = limits_of(&chunks, &[]);
     mostly(&group, |shares| shares.application, &["without data to send"]);
 }
 
 #[test]
-fn a_narrow_downlink_is_its_queue_and_the_congestion_window() {
-    let (group, _) = why(DOWNLOAD, &["cell.bandwidth=3 MHz"]);
+fn a_narrow_downlink_is_named_with_its_queue_and_the_congestion_window() {
+    let (group, _) = limits_of(DOWNLOAD, &["cell.bandwidth=3 MHz"]);
     mostly(
         &group,
         |shares| shares.congestion_window,
@@ -72,40 +72,40 @@ fn a_narrow_downlink_is_its_queue_and_the_congestion_window() {
 }
 
 #[test]
-fn a_path_without_a_queue_is_the_congestion_window() {
-    // Losses keep the window at what a hop of 20 ms and half as much queue holds.
+fn losses_at_a_short_queue_are_named_as_the_congestion_window() {
+    // Losses limit the window to the capacity of a hop of 20 ms and a queue of half as much.
     let hop = "[[core.hops]]\nrate = \"10 Mb/s\"\ndelay = \"20 ms\"\nqueue = \"30 kB\"\n";
-    let (group, _) = why(&format!("{hop}{DOWNLOAD}"), &["tcp.congestion_control=newreno"]);
+    let (group, _) = limits_of(&format!("{hop}{DOWNLOAD}"), &["tcp.congestion_control=newreno"]);
     mostly(&group, |shares| shares.congestion_window, &["limited by the congestion window"]);
     assert!(!group.verdict.contains("downlink"), "{}", group.verdict);
 }
 
 #[test]
-fn pacing_at_a_stated_rate() {
-    let (group, _) = why(DOWNLOAD, &["tcp.pacing=2 Mb/s"]);
+fn pacing_at_a_configured_rate_is_named() {
+    let (group, _) = limits_of(DOWNLOAD, &["tcp.pacing=2 Mb/s"]);
     mostly(&group, |shares| shares.pacing, &["limited by pacing", "2.0 Mb/s"]);
 }
 
 #[test]
-fn losses_that_only_timeouts_repair() {
-    // A queue of one packet behind a narrow hop, and a sender that knows no fast retransmit worth the name.
+fn recovery_by_timeouts_alone_is_named() {
+    // A queue of one packet at a narrow hop, and a sender whose windows are too small for fast retransmit.
     let hop = "[[core.hops]]\nrate = \"200 kb/s\"\ndelay = \"20 ms\"\nqueue = \"1500 B\"\n";
     let sets = ["tcp.profile=rfc793+reno", "tcp.initial_window=4", "station.0.flows=3"];
-    let (group, run) = why(&format!("{hop}{DOWNLOAD}"), &sets);
+    let (group, run) = limits_of(&format!("{hop}{DOWNLOAD}"), &sets);
     mostly(&group, |shares| shares.timeout, &["waiting for time-outs"]);
     let timeouts: u64 = run.flows.iter().map(|flow| flow.timeouts).sum();
     assert!(group.verdict.contains(&format!("{timeouts} of them")), "{}", group.verdict);
 }
 
 #[test]
-fn a_short_uplink_is_told_apart_from_the_window_that_it_holds_up() {
+fn a_short_uplink_is_named_before_the_window_that_it_limits() {
     let cell = "[cell]\nuplink_bandwidth = \"1.4 MHz\"\n";
     let stations = "[[station]]\ncount = 10\nuplink_sinr = \"0 dB\"\n";
     let (group, run) =
-        why(&format!("{cell}{stations}"), &["tcp.segment_size=536 B", "tcp.delayed_ack_segments=1"]);
+        limits_of(&format!("{cell}{stations}"), &["tcp.segment_size=536 B", "tcp.delayed_ack_segments=1"]);
     assert!(group.verdict.starts_with("limited by the uplink"), "{}", group.verdict);
     assert!(group.round_trip.uplink_queue > 0.5, "{group:?}");
-    // The parts of the round trip are means over packets: they make it up, nearly.
+    // The parts are means over packets, and add up to about the round-trip time.
     for flow in &run.flows {
         let sum: f64 = flow.round_trip.values().iter().sum();
         assert!(sum > 0.5 && sum < 1.15, "{flow:?}");
@@ -113,11 +113,12 @@ fn a_short_uplink_is_told_apart_from_the_window_that_it_holds_up() {
 }
 
 #[test]
-fn a_lone_segment_waits_for_its_acks_grant() {
+fn the_round_trip_of_a_lone_segment_is_the_wait_for_a_grant() {
     let chat = "[[station]]\nchunk = \"500 B\"\nchunk_interval = \"300 ms\"\n";
-    let (group, run) = why(chat, &["cell.sr_period=80 ms", "core.hops=[]", "tcp.delayed_ack_segments=1"]);
+    let (group, run) =
+        limits_of(chat, &["cell.sr_period=80 ms", "core.hops=[]", "tcp.delayed_ack_segments=1"]);
     mostly(&group, |shares| shares.application, &["without data to send"]);
-    // Each ACK finds an empty buffer: up to 80 ms to the occasion for a request, and eight to the block.
+    // Each ACK arrives at an empty buffer: up to 80 ms to the SR occasion, and 8 ms to the transport block.
     assert!(group.round_trip.grant > 0.6 && group.round_trip.uplink_queue < 0.1, "{group:?}");
     let waited = run.stations[0].waits.grant;
     assert!((waited - run.stations[0].uplink.sr_wait_mean_ms).abs() < 1.0, "{waited}");

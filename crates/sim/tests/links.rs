@@ -1,26 +1,17 @@
-//! Links by hand, the statistics of their losses, the published probes, and what may be said of them.
+//! Access links: single packets computed by hand, statistics of losses, the published probes, and the error
+//! messages of their scenario tables.
 
-use paceline_net::{DropReason, Instant, Node, Output, Packet, SeqNumber, TcpFlags, TcpHeader, TcpOptions};
+use paceline_net::test_support::segment;
+use paceline_net::{DropReason, Instant, Node, Output, Packet};
 use paceline_ran::{CORE, station_port};
 use paceline_sim::link::{Link, Trace};
 use paceline_sim::model::Access;
 use paceline_sim::{Model, RunResult, Scenario, address, scenario, simulate};
 
-/// A datagram of `len` bytes towards station 0, with a number.
+/// A packet of `len` bytes towards station 0 with a serial number and an ECN codepoint.
 fn packet(number: u32, len: u32, ecn: u8) -> Packet {
-    let tcp = TcpHeader {
-        src_port: 1,
-        dst_port: 2,
-        seq: SeqNumber(number),
-        ack: SeqNumber(0),
-        flags: TcpFlags::ACK,
-        window: 0,
-        options: TcpOptions::default(),
-        payload_len: len - 40,
-    };
-    let mut packet = Packet::tcp(address::server(0), address::station(0).0.into(), tcp);
-    packet.ip.traffic_class = ecn;
-    packet
+    let towards_station = segment().between(address::server(0), address::station(0).0);
+    towards_station.seq(number).payload_len(len - 40).traffic_class(ecn).build()
 }
 
 fn with_trace(text: &str, trace: &str) -> Scenario {
@@ -34,12 +25,11 @@ fn link(text: &str, trace: &str, seed: u64) -> Link {
     Link::new(scenario.link.as_ref().unwrap(), routes, 2, seed)
 }
 
-/// Numbers and times in us of packets that arrived; numbers of those that ended, and why.
-type Passed = (Vec<(u32, u64)>, Vec<(u32, DropReason)>);
+/// Arrived packets as number and time in us, and dropped packets as number and reason.
+type Outcome = (Vec<(u32, u64)>, Vec<(u32, DropReason)>);
 
-/// What comes out of a link into which the packets go at their times: number and time of those that arrive, in
-/// order, and numbers of those that end, with the reason.
-fn pass(link: &mut Link, packets: Vec<(u64, Packet)>) -> Passed {
+/// Sends packets into a link at their times, in us, and runs the link until it is empty.
+fn run_link(link: &mut Link, packets: Vec<(u64, Packet)>) -> Outcome {
     let (mut arrived, mut ended) = (Vec::new(), Vec::new());
     let mut take = |link: &mut Link, now: Instant| {
         while let Some(output) = link.poll_output(now) {
@@ -50,7 +40,7 @@ fn pass(link: &mut Link, packets: Vec<(u64, Packet)>) -> Passed {
                     arrived.push((number(&packet), now.as_nanos() / 1000));
                 }
                 Output::Drop(packet, reason) => ended.push((number(&packet), reason)),
-                Output::Event(_) => panic!("a link has nothing to tell"),
+                Output::Event(_) => panic!("a link emits no events"),
             }
         }
     };
@@ -71,45 +61,45 @@ fn pass(link: &mut Link, packets: Vec<(u64, Packet)>) -> Passed {
 }
 
 #[test]
-fn a_fixed_link_has_its_rate_its_delay_and_its_queue() {
-    // 1000 bytes a millisecond. One is sent, two wait, the fourth finds the queue full.
+fn a_fixed_link_has_its_configured_rate_delay_and_queue() {
+    // 1000 bytes per ms. The first packet is in service, two are queued, the fourth finds the queue full.
     let text = "[link]\ndelay = \"7 ms\"\nqueue = \"2000 B\"\n[link.fixed]\ndownlink_rate = \"8 Mb/s\"\n";
     let mut at_once = link(text, "", 1);
     let packets = (1..=4).map(|n| (0, packet(n, 1000, 0))).collect();
-    let (arrived, ended) = pass(&mut at_once, packets);
+    let (arrived, ended) = run_link(&mut at_once, packets);
     assert_eq!(arrived, [(1, 8_000), (2, 9_000), (3, 10_000)]);
     assert_eq!(ended, [(4, DropReason::QueueFull)]);
     let stats = at_once.downlink(0);
     assert_eq!((stats.packets_in, stats.packets_out, stats.queue_drops, stats.sent_bytes), (4, 3, 1, 3_000));
     assert_eq!(stats.queued_ns, (1 + 2 + 3) * 1_000_000);
-    // The same queue in packets; small ones fill it as large ones do.
+    // The same limit in packets: small packets fill the queue as large ones do.
     let text = text.replace("queue = \"2000 B\"", "queue_packets = 2");
     let packets = (1..=5).map(|n| (0, packet(n, 100, 0))).collect();
-    assert_eq!(pass(&mut link(&text, "", 1), packets).1.len(), 2);
-    // When the first has left, there is room again.
+    assert_eq!(run_link(&mut link(&text, "", 1), packets).1.len(), 2);
+    // After the first packet has been sent, the queue has room again.
     let packets = vec![
         (0, packet(1, 1000, 0)),
         (0, packet(2, 1000, 0)),
         (0, packet(3, 1000, 0)),
         (1000, packet(4, 1000, 0)),
     ];
-    assert_eq!(pass(&mut link(&text, "", 1), packets).0.last(), Some(&(4, 11_000)));
+    assert_eq!(run_link(&mut link(&text, "", 1), packets).0.last(), Some(&(4, 11_000)));
 }
 
 #[test]
-fn a_queue_above_its_threshold_marks_and_frames_hold_back() {
+fn a_queue_above_its_threshold_marks_packets_and_frames_delay_them() {
     let text =
         "[link]\ndelay = \"0 ms\"\necn_threshold = \"1000 B\"\n[link.fixed]\ndownlink_rate = \"8 Mb/s\"\n";
     let mut marking = link(text, "", 1);
-    pass(
+    run_link(
         &mut marking,
         [2, 2, 2, 0].iter().enumerate().map(|(n, ecn)| (0, packet(n as u32, 1000, *ecn))).collect(),
     );
-    // The first is being sent, the second alone in the queue; the fourth cannot be marked.
+    // The first packet is in service and the second alone in the queue; the fourth is not ECN-capable.
     assert_eq!(marking.downlink(0).marked, 1);
     let framed = text.replace("\n[link.fixed]\n", "\n[link.fixed]\nframe = \"5 ms\"\n");
     let packets = [0, 0, 4_000, 5_500].iter().enumerate().map(|(n, at)| (*at, packet(n as u32, 1000, 0)));
-    let (arrived, _) = pass(&mut link(&framed, "", 1), packets.collect());
+    let (arrived, _) = run_link(&mut link(&framed, "", 1), packets.collect());
     assert_eq!(arrived, [(0, 5_000), (1, 5_000), (2, 5_000), (3, 10_000)]);
 }
 
@@ -117,47 +107,49 @@ fn a_queue_above_its_threshold_marks_and_frames_hold_back() {
 fn a_trace_is_followed_as_mahimahi_follows_it() {
     let text = "[link]\ndelay = \"10 ms\"\nqueue_packets = 3\n[link.trace]\ndownlink = \"x\"\n";
     let full = |n: u32, at: u64| (at * 1000, packet(n, 1500, 0));
-    // Opportunities at 2, 2, 6, 12, 12, 16, ..: the file repeats after 10 ms, with its last line at that time.
+    // The trace repeats after 10 ms, its last line: opportunities at 2, 2, 6, 10, 12, 12, 16 ms and so on.
     let mut of = link(text, "2\n2\n6\n10\n", 1);
     let (arrived, ended) =
-        pass(&mut of, (1..=5).map(|n| full(n, 0)).chain([full(6, 11), full(7, 11)]).collect());
-    // Three wait; none is taken out before its opportunity comes, so that the fourth and the fifth are dropped.
+        run_link(&mut of, (1..=5).map(|n| full(n, 0)).chain([full(6, 11), full(7, 11)]).collect());
+    // Three packets fit into the queue, and none leaves before its opportunity: the fourth and the fifth are
+    // dropped.
     assert_eq!(ended, [(4, DropReason::QueueFull), (5, DropReason::QueueFull)]);
     assert_eq!(arrived, [(1, 12_000), (2, 12_000), (3, 16_000), (6, 22_000), (7, 22_000)]);
     assert_eq!(of.downlink_capacity(0, Instant::from_millis(12)), 6 * 1504);
-    // 746 bytes and the four before them: two go with each opportunity, and what is left over, four bytes, is used.
+    // 746 + 4 bytes: two packets fit into each opportunity, and the 4 bytes that are left serve the next one.
     let mut small = link(&text.replace("queue_packets = 3", "queue = \"100 kB\""), "2\n4\n6\n8\n", 1);
     let packets = (1..=6).map(|n| (0, packet(n, 746, 0))).collect();
-    let arrivals: Vec<u64> = pass(&mut small, packets).0.iter().map(|(_, at)| *at / 1000).collect();
+    let arrivals: Vec<u64> = run_link(&mut small, packets).0.iter().map(|(_, at)| *at / 1000).collect();
     assert_eq!(arrivals, [12, 12, 14, 14, 16, 16]);
-    // A packet of 1501 bytes with its four needs a byte of the second opportunity; the next one gets the rest.
+    // 1501 + 4 bytes need one byte of the second opportunity; the next packet gets the rest.
     let mut large = link(text, "2\n4\n6\n8\n", 1);
     let packets = vec![(0, packet(1, 1501, 0)), (0, packet(2, 1499, 0)), (0, packet(3, 1500, 0))];
-    assert_eq!(pass(&mut large, packets).0, [(1, 14_000), (2, 14_000), (3, 16_000)]);
+    assert_eq!(run_link(&mut large, packets).0, [(1, 14_000), (2, 14_000), (3, 16_000)]);
 }
 
 #[test]
-fn losses_copies_and_delays_have_their_statistics() {
+fn losses_copies_and_delays_have_the_configured_statistics() {
     const PACKETS: u32 = 200_000;
     let run = |keys: &str| {
         let text = format!("[link]\nqueue = \"1 GiB\"\n{keys}\n[link.fixed]\ndownlink_rate = \"1 Gb/s\"\n");
         let mut link = link(&text, "", 5);
         let packets = (0..PACKETS).map(|n| (u64::from(n) * 100, packet(n, 100, 0))).collect();
-        let (arrived, ended) = pass(&mut link, packets);
+        let (arrived, ended) = run_link(&mut link, packets);
         assert!(ended.iter().all(|(_, reason)| *reason == DropReason::LinkLoss), "{keys}");
         (arrived, ended)
     };
-    // Standard error of 3%: sqrt(0.03 * 0.97 / 200000) = 0.04%; four of them.
+    // The standard error of 3% is sqrt(0.03 * 0.97 / 200000) = 0.04%; four of them.
     let (_, lost) = run("loss_percent = 3.0");
     let share = lost.len() as f64 / f64::from(PACKETS);
     assert!((share - 0.03).abs() < 0.0016, "{share}");
     let pairs = lost.windows(2).filter(|pair| pair[1].0 == pair[0].0 + 1).count() as f64;
-    assert!((pairs / lost.len() as f64 - 0.03).abs() < 0.01, "they are lost independently");
+    assert!((pairs / lost.len() as f64 - 0.03).abs() < 0.01, "losses are independent");
     let (_, lost) = run("burst_loss_percent = 3.0\nburst_packets = 8.0");
     let share = lost.len() as f64 / f64::from(PACKETS);
     let bursts = 1 + lost.windows(2).filter(|pair| pair[1].0 != pair[0].0 + 1).count();
     let length = lost.len() as f64 / bursts as f64;
-    // Some 750 bursts with a standard deviation of their mean: 5% for both figures; three of them.
+    // About 750 bursts with a standard deviation equal to their mean: a standard error of 5% for both. Three
+    // of them.
     assert!((share - 0.03).abs() < 0.0045 && (length - 8.0).abs() < 1.0, "{share}, {length}");
     let (arrived, _) = run("duplicate_percent = 5.0");
     let copies = arrived.len() as f64 / f64::from(PACKETS) - 1.0;
@@ -188,8 +180,8 @@ fn stations_share_a_link_or_have_their_own() {
     assert!((27.0..28.97).contains(&own.0) && (own.1 - 30.0).abs() < 0.01, "{own:?}");
 }
 
-/// Rates of the probe in Mb/s with the published round-trip times (ms) and losses (%) and how well one set of
-/// parameters can meet each: a factor, and percentage points.
+/// A probe: rate (Mb/s), published round-trip time (ms) and loss (percent), and how close one set of
+/// parameters comes to both: a factor, and percentage points.
 type Probe = (f64, f64, f64, f64, f64);
 
 fn probe(scenario: &str, table: &[Probe]) {
@@ -207,9 +199,10 @@ fn probe(scenario: &str, table: &[Probe]) {
 }
 
 #[test]
-fn a_probe_sees_the_published_3g() {
-    // At 4.8 Mb/s less was delivered than at 5.6 (3.50 against 4.12 Mb/s), which no channel does that stays the same. At
-    // 2.4 the published round trip is shorter than at 1.6: late blocks, as many as TCP's small window saw, make it longer.
+fn a_probe_measures_the_published_3g_channel() {
+    // The published probe delivered less at 4.8 Mb/s than at 5.6 (3.50 against 4.12 Mb/s), which no constant
+    // channel does. Its round-trip time at 2.4 Mb/s is shorter than at 1.6; with the share of retransmitted
+    // blocks that the published round-trip times of TCP with a small window require, ours is longer.
     probe(
         include_str!("../../../scenarios/accelerator-3g.toml"),
         &[
@@ -226,8 +219,9 @@ fn a_probe_sees_the_published_3g() {
 }
 
 #[test]
-fn a_probe_sees_the_published_early_lte() {
-    // The queue stood at 36 and 40 Mb/s already, and yet 52 of 80 Mb/s were delivered: the channel had changed.
+fn a_probe_measures_the_published_early_lte_channel() {
+    // The published probe had a standing queue at 36 and 40 Mb/s, but delivered 52 of 80 Mb/s: the channel
+    // had changed.
     probe(
         include_str!("../../../scenarios/accelerator-lte.toml"),
         &[
@@ -244,7 +238,7 @@ fn a_probe_sees_the_published_early_lte() {
 }
 
 #[test]
-fn proxies_carry_files_whole_and_an_accelerator_passes_a_small_window() {
+fn proxies_deliver_whole_files_and_an_accelerator_exceeds_a_small_window() {
     let run = |path: &str| {
         let text = format!(
             "[run]\nduration = \"20 s\"\nwarmup = \"0 s\"\n[core]\npath = \"{path}\"\n\
@@ -273,7 +267,7 @@ fn proxies_carry_files_whole_and_an_accelerator_passes_a_small_window() {
 }
 
 #[test]
-fn a_request_goes_before_the_file_on_every_path() {
+fn a_request_precedes_the_file_on_every_path() {
     for path in ["direct", "split-tcp", "accelerator"] {
         let run = |duration: &str, file: &str, request: &str| {
             let text = format!(
@@ -285,12 +279,12 @@ fn a_request_goes_before_the_file_on_every_path() {
         };
         let (without, with) = (run("5 s", "40 kB", ""), run("5 s", "40 kB", "request = \"1 kB\""));
         let received = |result: &RunResult| result.flows[0].received_s.expect("the file is there");
-        // A thousand bytes and two headers at 80 kb/s; the acknowledgments of the file wait no longer than before.
+        // 1000 bytes and two headers at 80 kb/s; the acknowledgments of the file are not delayed more.
         let more = received(&with) - received(&without);
         assert!((0.1..0.12).contains(&more), "{path}: {more} s");
         assert!(with.flows[0].completed_s.is_some(), "{path}: {:?}", with.flows);
         assert_eq!(with.flows[0].bytes, 40_000, "{path}: the request is not part of the file");
-        // A request as long as the file is not the file.
+        // A delivered request of the file's length does not count as the file.
         let at = received(&run("5 s", "1 kB", "request = \"1 kB\""));
         let cut = run(&format!("{} ms", (at * 1000.0) as u64 - 5), "1 kB", "request = \"1 kB\"");
         assert_eq!(cut.flows[0].received_s, None, "{path}: {:?}", cut.flows);
@@ -300,7 +294,7 @@ fn a_request_goes_before_the_file_on_every_path() {
 }
 
 #[test]
-fn what_stands_in_the_path_stands_between_the_hops_that_it_is_said_to() {
+fn a_proxy_stands_behind_the_configured_number_of_hops() {
     let run = |path: &str, after: &str| {
         let text = format!(
             "[run]\nduration = \"8 s\"\nwarmup = \"0 s\"\n[core]\npath = \"{path}\"\n{after}\n\
@@ -320,11 +314,16 @@ fn what_stands_in_the_path_stands_between_the_hops_that_it_is_said_to() {
     for path in ["split-tcp", "accelerator"] {
         let (behind_all, _) = run(path, "");
         assert_eq!(run(path, "path_after = 2").0, behind_all, "{path}");
-        // The server hears from what stands behind the first hop after 2 ms, but for the handshake of an accelerator.
+        // A proxy behind the first hop answers the server after 2 ms; an accelerator's handshake is end to
+        // end.
         let (near, _) = run(path, "path_after = 1");
         assert!(behind_all > 80.0 && near < 0.5 * behind_all, "{path}: {behind_all} ms, {near} ms");
     }
-    assert_eq!(run("direct", "path_after = 0"), run("direct", ""), "there is nothing to place");
+    assert_eq!(
+        run("direct", "path_after = 0"),
+        run("direct", ""),
+        "without a proxy path_after has no effect"
+    );
 }
 
 #[test]
@@ -345,7 +344,7 @@ fn a_udp_upload_is_measured_at_the_server() {
 }
 
 #[test]
-fn what_the_tables_may_not_say_is_named() {
+fn errors_in_link_tables_name_line_key_and_allowed_values() {
     let fails = |text: &str, trace: &str| {
         let read = |name: &str| match name {
             "missing" => Err(String::from("missing: no such file")),
@@ -414,11 +413,11 @@ fn what_the_tables_may_not_say_is_named() {
 }
 
 #[test]
-fn a_trace_of_what_a_constant_link_delivers_is_that_link() {
+fn a_constant_trace_has_the_capacity_and_goodput_of_its_rate() {
     let trace = Trace::constant(10_000_000).unwrap();
     let text = "[run]\nduration = \"10 s\"\nwarmup = \"3 s\"\n[link.trace]\ndownlink = \"x\"\n[[station]]\n";
     let totals = simulate(&with_trace(text, &trace.to_text()), 1, None, &mut |_| {}).totals;
-    // Of each opportunity of 1504 bytes, four are mahimahi's, 52 headers.
+    // Of the 1504 bytes of an opportunity, 4 are mahimahi's packet information and 52 are headers.
     assert!((totals.link_capacity_mbps - 10.0).abs() < 0.02, "{}", totals.link_capacity_mbps);
     assert!((totals.goodput_mbps / (10.0 * 1448.0 / 1504.0) - 1.0).abs() < 0.01, "{}", totals.goodput_mbps);
 }

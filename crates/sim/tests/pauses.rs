@@ -1,9 +1,9 @@
-//! The accelerator on radios that serve in turns and stop in between, as loaded cells and discontinuous reception do.
+//! The accelerator on a radio that serves with pauses, as in loaded cells and with discontinuous reception.
 
 use paceline_sim::results::Totals;
 use paceline_sim::{scenario, simulate};
 
-/// Half a minute of turns with two opportunities a millisecond, and pauses, of so many milliseconds each on average.
+/// A trace of 30 s: turns with two opportunities per ms, and pauses, with these mean lengths in ms.
 fn turns(turn: u64, pause: u64) -> String {
     let (mut now, mut state, mut text) = (0, 1u64, String::new());
     while now < 30_000 {
@@ -26,9 +26,9 @@ fn run(trace: &str, queue: &str, jitter: &str) -> Totals {
     simulate(&scenario, 1, None, &mut |_| {}).totals
 }
 
-/// The rate is that of turns and pauses together, and the queue lasts from one turn to the next.
+/// The rate to use is that over turns and pauses, with a queue that lasts from one turn to the next.
 #[test]
-fn a_radio_that_serves_in_turns_is_used_without_a_long_queue() {
+fn a_radio_with_pauses_is_used_without_a_long_queue() {
     for (turn, pause) in [(40, 110), (150, 130), (60, 125)] {
         let totals = run(&turns(turn, pause), "4 MB", "0 ms");
         let share = totals.link_sent_mbps / totals.link_capacity_mbps;
@@ -37,10 +37,10 @@ fn a_radio_that_serves_in_turns_is_used_without_a_long_queue() {
     }
 }
 
-/// Every round trip has a pause in it, so that none tells of an empty queue: the window must not shrink with the rate that it
-/// allows itself.
+/// Every round-trip time contains a pause, so that none is that of an empty queue. The window must not shrink
+/// with the rate that it allows.
 #[test]
-fn long_pauses_do_not_starve_it() {
+fn long_pauses_do_not_shrink_the_window() {
     for (turn, pause, jitter) in [(20, 190, "0 ms"), (25, 230, "0 ms"), (35, 150, "20 ms")] {
         let totals = run(&turns(turn, pause), "1 MB", jitter);
         let share = totals.link_sent_mbps / totals.link_capacity_mbps;
@@ -48,9 +48,10 @@ fn long_pauses_do_not_starve_it() {
     }
 }
 
-/// What a buffer has no room for while the radio stops is not lost in a fade: repeated on suspicion it would be dropped again.
+/// Packets dropped by a full buffer during a pause are not losses of a fade: early retransmissions would be
+/// dropped again.
 #[test]
-fn what_overflows_in_a_pause_is_not_repeated_on_suspicion() {
+fn drops_in_a_pause_are_not_retransmitted_early() {
     for (turn, pause) in [(40, 110), (150, 130), (60, 200)] {
         let totals = run(&turns(turn, pause), "200 kB", "0 ms");
         let again = totals.retransmission_share;

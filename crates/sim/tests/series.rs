@@ -1,4 +1,5 @@
-//! The time series of a cell: what each sample says of MCS and ACKs, against the tables and by hand.
+//! The time series of a cell: MCS and ACKs of the samples, compared with the standard's tables and computed
+//! by hand.
 
 use paceline_sim::results::{Origin, Sample};
 use paceline_sim::{RunResult, Summary, scenario, simulate};
@@ -12,11 +13,11 @@ fn of(run: &RunResult, station: usize) -> Vec<&Sample> {
 }
 
 #[test]
-fn the_mcs_of_a_steady_channel_is_that_of_the_tables() {
-    // TS 36.213 Table 7.2.3-1 with the curves of `lte_cqi_sinr.csv`: 13 dB lies between CQI 11 (12.29 dB) and 12
-    // (14.17 dB), and CQI 11 takes MCS 20; 1 dB lies between CQI 5 (0.76 dB) and 6 (2.70 dB), MCS 8. Upwards
-    // `lte_mcs_sinr.csv` counts: 5 dB lies between I_TBS 11 (4.83 dB) and 12 (5.72 dB), and Table 8.6.1-1 has I_TBS 11
-    // at MCS 12; -2 dB lies between I_TBS 5 (-2.19 dB) and 6 (-1.24 dB), MCS 5.
+fn the_mcs_of_a_constant_channel_is_that_of_the_tables() {
+    // TS 36.213 Table 7.2.3-1 with the curves of `lte_cqi_sinr.csv`: 13 dB lies between CQI 11 (12.29 dB) and
+    // 12 (14.17 dB), and CQI 11 takes MCS 20; 1 dB lies between CQI 5 (0.76 dB) and 6 (2.70 dB), MCS 8. In
+    // the uplink `lte_mcs_sinr.csv` decides: 5 dB lies between I_TBS 11 (4.83 dB) and 12 (5.72 dB), and Table
+    // 8.6.1-1 has I_TBS 11 at MCS 12; -2 dB lies between I_TBS 5 (-2.19 dB) and 6 (-1.24 dB), MCS 5.
     for (down, up, mcs) in [("13 dB", "5 dB", (20.0, 12.0)), ("1 dB", "-2 dB", (8.0, 5.0))] {
         let run = run(&format!(
             "[run]\nduration = \"2 s\"\nwarmup = \"0 s\"\nsample = \"50 ms\"\n\
@@ -35,7 +36,7 @@ fn the_mcs_of_a_steady_channel_is_that_of_the_tables() {
 }
 
 #[test]
-fn without_a_block_there_is_no_mcs() {
+fn samples_without_a_transport_block_have_no_mcs() {
     let run = run("[run]\nduration = \"2 s\"\nwarmup = \"0 s\"\nsample = \"100 ms\"\n\
                    [[station]]\n[[station]]\nstart = \"1 s\"\n");
     let late = of(&run, 1);
@@ -51,9 +52,9 @@ fn without_a_block_there_is_no_mcs() {
     assert!(rows.iter().all(|row| row.split(',').count() == rows[0].split(',').count()), "{csv}");
 }
 
-/// Where the channel varies, a sample's mean is that of its own blocks, not of all so far.
+/// A sample's mean MCS covers its own interval, not the whole run.
 #[test]
-fn the_means_of_samples_lie_around_that_of_the_run() {
+fn the_mcs_of_samples_varies_around_the_mean_of_the_run() {
     let run = run("[run]\nduration = \"4 s\"\nwarmup = \"0 s\"\nsample = \"20 ms\"\n\
                    [[station]]\ndownlink_sinr = \"13 dB\"\nfading = \"4 dB\"\n");
     let means: Vec<f64> = of(&run, 0).iter().filter_map(|sample| sample.downlink_mcs).collect();
@@ -64,9 +65,9 @@ fn the_means_of_samples_lie_around_that_of_the_run() {
     assert!((mean - run.stations[0].downlink_mcs).abs() < 1.0, "{mean} {}", run.stations[0].downlink_mcs);
 }
 
-/// A station that downloads sends one ACK per two segments: what the series say is what the run says.
+/// A downloading station sends one ACK per two segments, in the series as in the run's figures.
 #[test]
-fn acks_are_counted_up() {
+fn acks_accumulate_over_the_samples() {
     let run = run("[run]\nduration = \"4 s\"\nwarmup = \"0 s\"\n[tcp]\ndelayed_ack_segments = 2\n\
                    [[station]]\nfading = \"0 dB\"\n");
     let acks: Vec<u64> = of(&run, 0).iter().map(|sample| sample.acks_sent).collect();

@@ -1,5 +1,5 @@
-//! A seeded swarm of random scenarios: whatever the scenario, no packet is lost from the books, nothing panics, and
-//! the data arrive in order.
+//! Random scenarios from seeds: in each of them packets are conserved (every packet that entered left or is
+//! still there), nothing panics, and data arrive in order.
 
 use paceline_net::{Bytes, DropReason, Duration, Instant, Rate, Stream};
 use paceline_pep::Scheme;
@@ -15,6 +15,7 @@ use paceline_tcp::{
     RtoStyle, Variant,
 };
 
+/// Numbers of scenarios. Chosen: some seconds each in a debug build.
 const SCENARIOS: u64 = 60;
 const DEPLOYMENTS: u64 = 250;
 const LINKS: u64 = 80;
@@ -60,8 +61,9 @@ fn random_stations(stream: &mut Stream) -> Stations {
         start_spread: Duration::from_millis(stream.below(500)),
         request: None,
     };
-    let asks = traffic == Traffic::Tcp && stations.direction == Direction::Download && stream.chance(0.3);
-    stations.request = asks.then(|| Bytes(1 + stream.below(5_000)));
+    let has_request =
+        traffic == Traffic::Tcp && stations.direction == Direction::Download && stream.chance(0.3);
+    stations.request = has_request.then(|| Bytes(1 + stream.below(5_000)));
     stations
 }
 
@@ -165,7 +167,7 @@ fn random_scenario(stream: &mut Stream) -> Scenario {
     scenario
 }
 
-fn check_books(model: &Model, seed: u64) {
+fn check_conservation(model: &Model, seed: u64) {
     for station in 0..model.stations() {
         if let Some((server, host)) = model.udp(station) {
             let copies = match model.access() {
@@ -180,18 +182,18 @@ fn check_books(model: &Model, seed: u64) {
         for (server, host) in model.flows(station) {
             for (from, to) in [(server, host), (host, server)] {
                 let (acked, received) = (from.stats().bytes_acked, to.stats().bytes_received);
-                // A proxy acknowledges before the far end has anything.
-                let whole = model.pep().is_some() || acked <= received;
-                assert!(whole, "seed {seed}: {acked} bytes acknowledged, {received} received");
+                // A proxy acknowledges before the far end has the data.
+                let plausible = model.pep().is_some() || acked <= received;
+                assert!(plausible, "seed {seed}: {acked} bytes acknowledged, {received} received");
                 assert!(received <= from.stats().bytes_sent, "seed {seed}: more received than sent");
                 let times = from.limits(model.engine.now());
                 let sum: f64 = Limit::ALL.iter().map(|limit| times.share(*limit)).sum();
-                let lives = !times.life().is_zero();
-                assert!(!lives || (sum - 1.0).abs() < 1e-9, "seed {seed}: shares of {sum}: {times:?}");
-                // A proxy at no distance takes a file in no time, and every round trip is as long.
-                let apart = from.stats().rtt_ns > 0;
+                let has_life = !times.life().is_zero();
+                assert!(!has_life || (sum - 1.0).abs() < 1e-9, "seed {seed}: shares of {sum}: {times:?}");
+                // A proxy without hops before it acknowledges at once: the connection then has no length.
+                let has_rtt = from.stats().rtt_ns > 0;
                 let silent = acked == 0 || from.only_asks();
-                assert!(lives || silent || !apart, "seed {seed}: {acked} bytes in no time");
+                assert!(has_life || silent || !has_rtt, "seed {seed}: {acked} bytes in no time");
                 assert!(times.life() <= model.engine.now().since(Instant::ZERO), "seed {seed}: {times:?}");
             }
         }
@@ -231,7 +233,7 @@ fn check_cell(cell: &paceline_ran::Cell, stations: usize, seed: u64) {
 }
 
 #[test]
-fn the_books_balance_in_random_scenarios() {
+fn packets_are_conserved_in_random_scenarios() {
     let first = std::env::var("PACELINE_SWARM_SEED").ok().and_then(|seed| seed.parse().ok()).unwrap_or(0);
     let mut moved = 0;
     for seed in first..first + SCENARIOS {
@@ -240,21 +242,21 @@ fn the_books_balance_in_random_scenarios() {
         let text = scenario.to_toml();
         let loaded =
             scenario::load("swarm.toml", &text, &[]).unwrap_or_else(|e| panic!("seed {seed}: {e}\n{text}"));
-        assert_eq!(loaded, scenario, "seed {seed}: the resolved file says the same");
+        assert_eq!(loaded, scenario, "seed {seed}: the resolved file gives the same scenario");
         let mut model = Model::new(&scenario, seed, &[]);
         for step in 1..=6 {
             model.engine.run_until(Instant::from_millis(500 * step));
-            check_books(&model, seed);
+            check_conservation(&model, seed);
         }
         moved += model.monitor().counters().iter().map(|c| c.downloaded + c.uploaded).sum::<u64>();
     }
-    assert!(moved > 10_000_000, "the swarm moved {moved} bytes");
+    assert!(moved > 10_000_000, "all scenarios moved {moved} bytes");
 }
 
-/// A random scenario inside a deployment: the place of a station decides, so that some are out of coverage.
+/// A random scenario in a deployment, where some stations are out of coverage.
 fn random_deployment(stream: &mut Stream) -> Scenario {
     let mut scenario = random_scenario(stream);
-    // A place decides the radio link: nothing about it is stated.
+    // In a deployment the position determines the radio link, and the scenario must not state it.
     let unset = Stations::default();
     for group in &mut scenario.stations {
         (group.downlink_sinr, group.uplink_sinr) = (unset.downlink_sinr, unset.uplink_sinr);
@@ -310,7 +312,7 @@ fn random_deployment(stream: &mut Stream) -> Scenario {
 }
 
 #[test]
-fn the_books_balance_in_random_deployments() {
+fn packets_are_conserved_in_random_deployments() {
     let first = std::env::var("PACELINE_SWARM_SEED").ok().and_then(|seed| seed.parse().ok()).unwrap_or(0);
     let (mut moved, mut failures, mut expired) = (0, 0, 0);
     for seed in first..first + DEPLOYMENTS {
@@ -319,11 +321,11 @@ fn the_books_balance_in_random_deployments() {
         let text = scenario.to_toml();
         let loaded =
             scenario::load("swarm.toml", &text, &[]).unwrap_or_else(|e| panic!("seed {seed}: {e}\n{text}"));
-        assert_eq!(loaded, scenario, "seed {seed}: the resolved file says the same");
+        assert_eq!(loaded, scenario, "seed {seed}: the resolved file gives the same scenario");
         let mut model = Model::new(&scenario, seed, &[]);
         for step in 1..=3 {
             model.engine.run_until(Instant::from_millis(500 * step));
-            check_books(&model, seed);
+            check_conservation(&model, seed);
         }
         moved += model.monitor().counters().iter().map(|c| c.downloaded + c.uploaded).sum::<u64>();
         for station in 0..model.stations() {
@@ -333,7 +335,7 @@ fn the_books_balance_in_random_deployments() {
             }
         }
     }
-    assert!(moved > 10_000_000, "the swarm moved {moved} bytes");
+    assert!(moved > 10_000_000, "all scenarios moved {moved} bytes");
     assert!(failures > 5 && expired > 50, "{failures} radio-link failures, {expired} discards");
 }
 
@@ -388,7 +390,7 @@ fn random_link(stream: &mut Stream) -> Link {
 }
 
 #[test]
-fn the_books_balance_on_random_links() {
+fn packets_are_conserved_on_random_links() {
     let first = std::env::var("PACELINE_SWARM_SEED").ok().and_then(|seed| seed.parse().ok()).unwrap_or(0);
     let (mut moved, mut kinds, mut ends) = (0, [0; 4], [0; 4]);
     for seed in first..first + LINKS {
@@ -424,7 +426,7 @@ fn the_books_balance_on_random_links() {
         let scenario = scenario::load_with("swarm.toml", &text, &[], &|_| Ok(trace.clone()))
             .unwrap_or_else(|e| panic!("seed {seed}: {e}\n{text}"));
         let again = scenario::load_with("swarm.toml", &scenario.to_toml(), &[], &|_| Ok(trace.clone()));
-        assert_eq!(again.unwrap(), scenario, "seed {seed}: the resolved file says the same");
+        assert_eq!(again.unwrap(), scenario, "seed {seed}: the resolved file gives the same scenario");
         let link = scenario.link.as_ref().unwrap();
         let present =
             [link.fixed.is_some(), link.trace.is_some(), link.hspa.is_some(), link.lte_early.is_some()];
@@ -432,7 +434,7 @@ fn the_books_balance_on_random_links() {
         let mut model = Model::new(&scenario, seed, &[]);
         for step in 1..=6 {
             model.engine.run_until(Instant::from_millis(500 * step));
-            check_books(&model, seed);
+            check_conservation(&model, seed);
         }
         let Access::Link(link) = model.access() else { panic!("a link") };
         for station in 0..model.stations() {
@@ -449,7 +451,7 @@ fn the_books_balance_on_random_links() {
     }
     assert!(
         moved > 10_000_000 && kinds.iter().all(|n| *n > 5),
-        "the swarm moved {moved} bytes over {kinds:?}"
+        "all scenarios moved {moved} bytes over {kinds:?}"
     );
     assert!(ends.iter().all(|count| *count > 100), "drops, losses, copies, marks: {ends:?}");
 }

@@ -17,7 +17,7 @@ use paceline_tcp::{Endpoint, EndpointConfig, Source};
 use std::collections::VecDeque;
 use std::net::SocketAddr;
 
-/// How wide a dumbbell is.
+/// Size of a dumbbell.
 #[derive(Clone, Copy)]
 pub struct Shape {
     pub flows: usize,
@@ -28,7 +28,7 @@ pub struct Shape {
 /// Ten flows, 50 Mb/s, 20 ms.
 pub const USUAL: Shape = Shape { flows: 10, rate: Rate(50_000_000), delay: Duration::from_millis(20) };
 
-/// In place of the cell: port 0 is the core's side, port `1 + i` the client `i`.
+/// A switch in place of the cell: port 0 is towards the core network, port `1 + i` towards client `i`.
 #[derive(Default)]
 pub struct Switch {
     clients: AddressTable,
@@ -87,7 +87,7 @@ impl Node for Part {
     }
 }
 
-/// Downloads in segments of 536 bytes; `seed` moves their starts.
+/// A dumbbell with one download per client, in segments of 536 bytes; `seed` shifts their starts.
 pub fn dumbbell(shape: Shape, seed: u64) -> (Engine<Part>, NodeId) {
     let Shape { flows, rate, delay } = shape;
     let clients: AddressTable = (0..flows).map(|i| (address::station(i).0.into(), i)).collect();
@@ -126,7 +126,7 @@ pub fn dumbbell(shape: Shape, seed: u64) -> (Engine<Part>, NodeId) {
     (engine, core)
 }
 
-/// Megabits per second that all clients got, by the core's monitor.
+/// Goodput of all clients, Mb/s, from the core network's monitor.
 pub fn goodput_mbps(engine: &Engine<Part>, core: NodeId) -> f64 {
     let Part::Core(core) = engine.node(core) else { return 0.0 };
     let bytes: u64 = core.monitor().counters().iter().map(|counters| counters.downloaded).sum();

@@ -1,8 +1,9 @@
-//! `make bench`: simulated seconds per CPU second, nanoseconds of CPU per packet that a node handles, and memory.
+//! `make bench`: simulated seconds per CPU second, nanoseconds of CPU per packet that a node handles, and
+//! memory.
 //!
-//! A row is the median of five seeds in one thread. What a row costs follows the packets that it moves, so that the
-//! rate at which it moves them stands beside it. `cargo bench -p paceline-sim -- WORD` runs the rows whose name has
-//! the word in it.
+//! A row is the median of five seeds in one thread. The cost of a row grows with the packets that it moves,
+//! so its throughput is printed too. `cargo bench -p paceline-sim -- WORD` runs the rows whose name contains
+//! the word.
 
 mod dumbbell;
 
@@ -16,16 +17,19 @@ fn cpu_ns() -> u64 {
     text.split_whitespace().next().and_then(|field| field.parse().ok()).expect("its first field is the time")
 }
 
-/// Memory that this process holds (`VmRSS`), or the most since [`forget_peak`] (`VmHWM`), in MB.
+/// Resident memory of this process (`VmRSS`), or its peak since [`reset_peak`] (`VmHWM`), MB.
 fn memory_mb(field: &str) -> f64 {
-    let text = std::fs::read_to_string("/proc/self/status").expect("Linux tells of memory");
-    let line = text.lines().find_map(|line| line.strip_prefix(field)?.strip_prefix(':')).expect("it is told");
-    let kb: f64 = line.trim().trim_end_matches("kB").trim().parse().expect("it is a number");
+    let text = std::fs::read_to_string("/proc/self/status").expect("Linux has a status file per process");
+    let line = text
+        .lines()
+        .find_map(|line| line.strip_prefix(field)?.strip_prefix(':'))
+        .expect("the status file has the field");
+    let kb: f64 = line.trim().trim_end_matches("kB").trim().parse().expect("the field is a number");
     kb / 1024.0
 }
 
-/// The peak of memory starts anew from what is held now.
-fn forget_peak() {
+/// Resets the peak to the present resident memory.
+fn reset_peak() {
     std::fs::write("/proc/self/clear_refs", "5").expect("Linux resets the peak");
 }
 
@@ -38,7 +42,7 @@ struct Run {
     peak_mb: f64,
 }
 
-/// The medians of a row's runs.
+/// Prints the medians of a row's runs.
 fn print(name: &str, runs: &[Run]) {
     let median = |of: &dyn Fn(&Run) -> f64| {
         let mut values: Vec<f64> = runs.iter().map(of).collect();
@@ -54,7 +58,7 @@ fn print(name: &str, runs: &[Run]) {
     );
 }
 
-/// What to run: those whose name contains it.
+/// The benchmark; with a word, of the rows whose name contains it.
 struct Bench(Option<String>);
 
 impl Bench {
@@ -64,11 +68,11 @@ impl Bench {
         }
     }
 
-    /// A scenario with changes to it.
+    /// Benchmarks a scenario with changes.
     fn scenario(&self, name: &str, text: &str, changes: &[String]) {
         self.row(name, |seed| {
             let scenario = scenario::load(name, text, changes).expect("the bench's scenarios are valid");
-            forget_peak();
+            reset_peak();
             let mut model = Model::new(&scenario, seed, &[]);
             let before = cpu_ns();
             model.engine.run_until(Instant::ZERO + scenario.run.duration);
@@ -87,7 +91,7 @@ impl Bench {
         });
     }
 
-    /// The packet path without radio.
+    /// Benchmarks the packet path without radio.
     fn wired(&self) {
         let rate = |mbps: u64| Rate(mbps * 1_000_000);
         let shapes = [
@@ -101,7 +105,7 @@ impl Bench {
         for (name, shape) in shapes {
             let seconds = 3_000_000_000 / shape.rate.0; // as many segments each
             self.row(name, |seed| {
-                forget_peak();
+                reset_peak();
                 let (mut engine, core) = dumbbell::dumbbell(shape, seed);
                 let before = cpu_ns();
                 engine.run_until(Instant::from_millis(1000 * seconds));
@@ -120,9 +124,10 @@ impl Bench {
         }
     }
 
-    /// Seven three-sector sites, 20 MHz, segments of 536 bytes, proportional fair, RLC AM: without and with what
-    /// costs, fading and neighbours with full buffers. First as published; then with windows that grow, which have
-    /// more packets in flight, behind one link of 50 Mb/s and with one for every cell.
+    /// Benchmarks the published scenario: seven three-sector sites, 20 MHz, segments of 536 bytes,
+    /// proportional fair, RLC AM, without and with fading and interference. First with the published windows,
+    /// then with auto-tuned windows, which keep more packets in flight, behind one link of 50 Mb/s and with
+    /// one link per cell.
     fn published_cell(&self, text: &str) {
         const RADIO: [(&str, &str, &str); 4] = [
             ("no fading, quiet", "none", "0.0"),
@@ -132,8 +137,8 @@ impl Bench {
         ];
         let sets: [(&str, &[(&str, &str)]); 3] = [
             ("as published", &[]),
-            ("one link", &[GROWING[0], GROWING[1], ("core.hops.3.per_cell", "false")]),
-            ("link per cell", &GROWING),
+            ("one link", &[AUTOTUNED[0], AUTOTUNED[1], ("core.hops.3.per_cell", "false")]),
+            ("link per cell", &AUTOTUNED),
         ];
         for (name, set) in sets {
             for stations in ["10", "20", "40", "60"] {
@@ -150,11 +155,11 @@ impl Bench {
         }
     }
 
-    /// Cost against sites that interfere, and against cells and stations that are simulated in full.
+    /// Benchmarks the cost of interfering sites, and of fully simulated cells and stations.
     fn scale(&self, text: &str) {
         for sites in ["1", "7", "19"] {
             let own = [("deployment.sites", sites), ("station.count", "40")];
-            let changes = deployment(&[&own[..], &GROWING].concat());
+            let changes = deployment(&[&own[..], &AUTOTUNED].concat());
             self.scenario(&format!("{sites} sites, 40 stations, EPA, full buffers"), text, &changes);
         }
         for stations in ["100", "300", "1000"] {
@@ -165,16 +170,16 @@ impl Bench {
                 ("core.hops", wide),
                 ("run.duration", "3 s"),
             ];
-            let changes = deployment(&[&own[..], &GROWING].concat());
+            let changes = deployment(&[&own[..], &AUTOTUNED].concat());
             self.scenario(&format!("21 cells served, {stations} stations, EPA"), text, &changes);
         }
     }
 }
 
-/// Windows that grow.
-const GROWING: [(&str, &str); 2] = [("tcp.receive_buffer", "6 MiB"), ("tcp.autotune", "true")];
+/// Auto-tuned receive windows.
+const AUTOTUNED: [(&str, &str); 2] = [("tcp.receive_buffer", "6 MiB"), ("tcp.autotune", "true")];
 
-/// Changes to the published scenario, over ten seconds.
+/// Changes to the published scenario for a run of ten seconds.
 fn deployment(changes: &[(&str, &str)]) -> Vec<String> {
     let common = [("run.duration", "10 s"), ("run.warmup", "1 s")];
     common.iter().chain(changes).map(|(key, value)| format!("{key}={value}")).collect()

@@ -19,8 +19,8 @@ fn id_of(packet: &Packet) -> u32 {
     packet.tcp_header().unwrap().seq.0
 }
 
-/// A node that at every event sets its timer at random, earlier or later, or cancels it. It draws from its
-/// own stream, and so depends on nothing but the events that it gets.
+/// A node that at every event sets its timer at random, earlier or later, or cancels it. The node draws from
+/// its own random stream, and so depends only on the events that it gets.
 struct RandomNode {
     timer: Option<Instant>,
     stream: Stream,

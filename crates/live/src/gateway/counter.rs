@@ -1,6 +1,6 @@
-//! The gateway's counters: which there are, their names in a status and in metrics, and a worker's values.
+//! The counters of a gateway: their names and help texts for a status and for metrics, and a worker's values.
 //!
-//! Names exist for people and monitoring systems alone: inside the program a counter is a [`Counter`].
+//! Only text for people and monitoring systems has names: inside the program a counter is a [`Counter`].
 
 use paceline_pep::accelerator::BypassReason;
 use paceline_pep::{AcceleratorStats, KeepReason};
@@ -20,9 +20,9 @@ macro_rules! counters {
         }
 
         impl Counter {
-            /// CounterValues that are a metric of their own.
+            /// Counters that have a metric of their own.
             pub const PLAIN: &'static [Self] = &[$(Self::$plain),*];
-            /// CounterValues that share a metric with others, without those of a reason.
+            /// Counters that share a metric with others, except those by reason.
             pub const LABELLED: &'static [Self] = &[$(Self::$name),*];
 
             /// The name in a status.
@@ -116,7 +116,7 @@ counters! {
     }
 }
 
-/// CounterValues that are one metric with a label.
+/// Counters that are one metric with a label.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Family {
     /// Connections that pass untouched.
@@ -210,7 +210,7 @@ impl CounterValues {
     pub fn add(&mut self, other: &Self) {
         self.extend(other.iter());
     }
-    /// CounterValues with their values, in order.
+    /// Counters with their values, in order.
     pub fn iter(&self) -> impl Iterator<Item = (Counter, u64)> {
         self.0.iter().map(|(counter, value)| (*counter, *value))
     }

@@ -97,8 +97,7 @@ impl Hops {
         }
         Ok(())
     }
-    /// The next packet that is dropped between a cell's own hops and the shared ones. Call until none is
-    /// left.
+    /// The next packet that is dropped on arrival at the shared hops. Call until none is left.
     pub fn poll_dropped(&mut self, now: Instant) -> Option<Packet> {
         while let Some((at, packet)) = self.to_shared.pop(now) {
             if let Err(packet) = self.enter_shared(at, packet) {

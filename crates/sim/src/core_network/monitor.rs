@@ -1,7 +1,7 @@
-//! A measuring point on the path of packets, between the servers and the core network or at a proxy. It reads
-//! packets only, and so measures simulated and real TCP the same way.
+//! A measuring point on the path of packets, between the servers and the core network or at a proxy. The
+//! monitor reads packets only, and so measures simulated and real TCP the same way.
 //!
-//! Per station it counts acknowledged bytes, data segments, retransmissions and pure ACKs, and measures
+//! Per station the monitor counts acknowledged bytes, data segments, retransmissions and pure ACKs, and measures
 //! round-trip times of downloads from a data segment to the ACK that covers it. Retransmitted segments, and
 //! those that were outstanding at a retransmission, give no sample (Karn's algorithm, RFC 6298 section 3).
 //! Left out: round-trip times of uploads, which cannot be measured on the receiver's side.
@@ -126,7 +126,7 @@ impl Monitor {
             }
         } else {
             counters.retransmissions += 1;
-            // Segments behind the hole are acknowledged when the retransmission arrives, not when they do.
+            // Segments behind the hole are acknowledged when the retransmission arrives, not when they arrive.
             flow.ambiguous_below = flow.snd_max;
         }
     }

@@ -52,7 +52,7 @@ pub struct Engine<N> {
 #[derive(Default)]
 struct Traffic {
     /// Packets for a node, in order of emission.
-    passing: VecDeque<(NodeId, Port, Packet)>,
+    undelivered: VecDeque<(NodeId, Port, Packet)>,
     /// Output that leaves the engine.
     output: VecDeque<Output>,
     capture: Option<Capture>,
@@ -153,7 +153,7 @@ impl<N: Node> Engine<N> {
     }
     /// Delivers packets until no node emits any more at this time.
     fn deliver(&mut self) {
-        while let Some((node, port, packet)) = self.traffic.passing.pop_front() {
+        while let Some((node, port, packet)) = self.traffic.undelivered.pop_front() {
             self.packets += 1;
             self.nodes[node.0].handle_packet(self.now, port, packet);
             self.collect(node, false);
@@ -164,8 +164,8 @@ impl<N: Node> Engine<N> {
         let (node, wires, now) = (&mut self.nodes[id.0], &self.wires[id.0], self.now);
         while let Some(output) = node.poll_output(now) {
             match output {
-                Output::Transmit(port, packet) => self.traffic.pass(now, wires, port, packet),
-                Output::Drop(packet, reason) => self.traffic.end(packet, reason),
+                Output::Transmit(port, packet) => self.traffic.forward(now, wires, port, packet),
+                Output::Drop(packet, reason) => self.traffic.drop_packet(packet, reason),
                 Output::Event(event) => self.traffic.events.push((now, *event)),
             }
         }
@@ -175,22 +175,22 @@ impl<N: Node> Engine<N> {
 
 impl Traffic {
     /// A packet is dropped. A drop of a real datagram is also output, since it came from outside.
-    fn end(&mut self, packet: Packet, reason: DropReason) {
+    fn drop_packet(&mut self, packet: Packet, reason: DropReason) {
         if matches!(packet.payload, Payload::Datagram(_)) {
             self.output.push_back(Output::Drop(packet, reason));
         }
     }
     /// Forwards a packet that left a node with these wires by a port.
     #[inline]
-    fn pass(&mut self, now: Instant, wires: &[Option<Wire>], port: Port, packet: Packet) {
+    fn forward(&mut self, now: Instant, wires: &[Option<Wire>], port: Port, packet: Packet) {
         let Some(Some(wire)) = wires.get(usize::from(port.0)) else {
-            return self.end(packet, DropReason::NoRoute);
+            return self.drop_packet(packet, DropReason::NoRoute);
         };
         if let (Some(interface), Some(capture)) = (wire.capture, &mut self.capture) {
             capture(now, interface, &packet);
         }
         match wire.end {
-            End::Node(node, port) => self.passing.push_back((node, port, packet)),
+            End::Node(node, port) => self.undelivered.push_back((node, port, packet)),
             End::Outside(port) => self.output.push_back(Output::Transmit(port, packet)),
         }
     }
@@ -209,7 +209,7 @@ impl<N: Node> Node for Engine<N> {
         {
             capture(self.now, interface, &packet);
         }
-        self.traffic.passing.push_back((node, port, packet));
+        self.traffic.undelivered.push_back((node, port, packet));
         self.deliver();
     }
 

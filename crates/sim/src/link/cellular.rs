@@ -11,8 +11,8 @@ use paceline_net::{Bytes, Duration, Instant, Stream};
 
 /// Step of the rate process. Chosen: short against the coherence times, 300 ms and more.
 const RATE_STEP: Duration = Duration::from_millis(10);
-/// Time constant of the exponential mean that is the load. Chosen; the channels' load parameters were calibrated
-/// on the published probes with this value (crates/sim/tests/links.rs).
+/// Time constant of the load, an exponential mean. Chosen; the channels' load parameters were calibrated on
+/// the published probes with this value (crates/sim/tests/links.rs).
 const LOAD_TIME_CONSTANT_S: f64 = 0.2;
 
 /// A rate with log-normal variation.

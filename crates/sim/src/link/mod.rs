@@ -8,8 +8,8 @@
 //!
 //! Each direction is a [`Pipe`]: a queue, a service (`fixed` rate, a `trace` of delivery opportunities, or a
 //! `cellular` channel), then losses and delays. All stations share one pair of pipes, or each has its own.
-//! `generate` makes traces. Left out: the layers of a radio; a link has only what can be measured from its
-//! two ends.
+//! `generate` makes traces. Left out: the layers of a radio; a link models the behaviour that is measured
+//! between its two ends.
 
 mod cellular;
 mod fixed;

@@ -74,7 +74,7 @@ pub struct PipeStats {
     pub queued_bytes: u64,
 }
 
-/// A packet that leaves a pipe: arrived at a station's end, or lost.
+/// A packet that leaves a pipe: arrived at the far end, with its station, or lost.
 #[derive(Debug)]
 pub(crate) enum Outcome {
     Arrived(usize, Packet),

@@ -1,7 +1,7 @@
 //! Performance-enhancing proxies (RFC 3135) in the path between servers and stations.
 //!
 //! ```text
-//! servers - core network - SERVERS [Pep: accelerator or split TCP] STATIONS - hops behind it, access - stations
+//! servers - core network - SERVERS [Pep: accelerator or split TCP] STATIONS - hops, access - stations
 //! ```
 //!
 //! [`Pep`] is the node: it hands packets to the [`Accelerator`](paceline_pep::Accelerator) or to [`Split`],

@@ -1,11 +1,11 @@
 //! The limits of TCP: shares of the senders' lifetimes, and where the round-trip time is spent in the radio.
 //!
 //! A connection's lifetime, from its first SYN to its last acknowledgment or the end of the run, is divided
-//! by what kept its sender from sending more ([`paceline_tcp::Limit`]). These are exact times, and their
-//! shares add up to 1. For a sender that is limited by a window, the round-trip time matters: the cell
-//! measures the mean time of a packet in each buffer and of a transport block in HARQ, stated here as shares
-//! of the connection's mean round-trip time. The rest of the round-trip time is the wired path with its
-//! queues, delayed ACKs, and RLC reordering.
+//! among the limits of its sender ([`paceline_tcp::Limit`]). These are exact times, and their shares add up
+//! to 1. For a sender that is limited by a window, the round-trip time matters: the cell measures the mean
+//! time of a packet in each buffer and of a transport block in HARQ, stated here as shares of the
+//! connection's mean round-trip time. The rest of the round-trip time is the wired path with its queues,
+//! delayed ACKs, and RLC reordering.
 
 use super::statistics::ratio;
 use crate::counters::{ConnectionReading, Counters};

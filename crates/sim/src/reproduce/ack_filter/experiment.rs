@@ -4,9 +4,9 @@ use super::network::Network;
 use crate::reproduce::Estimate;
 use crate::results::{RunResult, Totals, mean_and_ci95};
 
-/// Schemes of the experiment, as a scenario names them.
+/// Published schemes, as a scenario names them.
 pub const SCHEMES: [&str; 4] = ["basic", "granted", "hybrid(6)", "hybrid-opt"];
-/// Numbers of stations of the experiment.
+/// Published numbers of stations.
 pub const STATIONS: [u64; 6] = [10, 20, 30, 40, 50, 60];
 
 /// Indices into [`SCHEMES`].
@@ -14,7 +14,8 @@ pub(super) const BASIC: usize = 0;
 pub(super) const GRANTED: usize = 1;
 pub(super) const HYBRID: usize = 2;
 pub(super) const OPT: usize = 3;
-/// Length of an ACK at the serving gateway: IPv4 header, TCP header, timestamps.
+/// Length of an ACK at the serving gateway: IPv4 and TCP headers of 20 bytes each, timestamps of 12 (RFC
+/// 7323).
 pub(super) const ACK_BYTES: f64 = 52.0;
 
 /// The experiment: the runs of all schemes and numbers of stations.

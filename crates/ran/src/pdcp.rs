@@ -1,9 +1,9 @@
 //! PDCP (TS 36.323): numbers the SDUs of a data radio bearer and adds the PDCP header.
 //!
-//! The header has a 12-bit sequence number: 2 bytes. An SDU gets its number when RLC takes it from the buffer above, so
-//! an SDU that an ACK filter or the discard timer (§5.4) removes from the buffer leaves no gap in the numbers. RLC sends
-//! at least a part of each SDU in the TTI in which it takes it; the discard timer therefore acts on the buffer alone.
-//! Left out: header compression (ROHC) and ciphering.
+//! The header has a 12-bit sequence number: 2 bytes. An SDU gets its number when RLC takes it from the buffer
+//! above, so an SDU that an ACK filter or the discard timer (§5.4) removes from the buffer leaves no gap in
+//! the numbers. RLC sends at least a part of each SDU in the TTI in which it takes it; the discard timer
+//! therefore acts on the buffer alone. Left out: header compression (ROHC) and ciphering.
 
 use paceline_net::{Bytes, Instant, Packet, SduQueue};
 
@@ -40,7 +40,8 @@ impl Tx {
         self.next_count = self.next_count.wrapping_add(1);
         Some(Pdu { count, packet })
     }
-    /// Data available for transmission in the buffer above (TS 36.323 §4.5): SDUs with the headers they will get.
+    /// Data available for transmission in the buffer above (TS 36.323 §4.5): SDUs with the headers they will
+    /// get.
     pub fn available(&self, above: &dyn SduQueue) -> Bytes {
         above.bytes() + Bytes(u64::from(HEADER_BYTES) * above.packets() as u64)
     }

@@ -1,14 +1,16 @@
-//! Physical resource blocks (PRBs, TS 36.211 §6.2.3): sets of them, their number in a carrier, and the numbers that an
-//! allocation may have.
+//! Physical resource blocks (PRBs, TS 36.211 §6.2.3): sets of them, their number in a carrier, and the
+//! numbers that an allocation may have.
 //!
-//! Downlink allocations consist of resource block groups (type 0, TS 36.213 §7.1.6.1); uplink allocations have a
-//! number of PRBs that the transform precoder allows (TS 36.211 §5.3.3). A set holds at most 128 PRBs: one LTE carrier.
+//! Downlink allocations consist of resource block groups (type 0, TS 36.213 §7.1.6.1); uplink allocations
+//! have a number of PRBs that the transform precoder allows (TS 36.211 §5.3.3). A set holds at most 128 PRBs:
+//! one LTE carrier.
 
 use std::ops::Range;
 
 /// Bandwidth of a PRB in Hz: 12 subcarriers of 15 kHz (TS 36.211 §6.2.3).
 pub const PRB_HZ: f64 = 180e3;
-/// Largest number of PRBs in a [`PrbSet`]. Follows from its `u128`; an LTE carrier has at most 110 (TS 36.211 §6.2.1).
+/// Largest number of PRBs in a [`PrbSet`]. Follows from its `u128`; an LTE carrier has at most 110 (TS 36.211
+/// §6.2.1).
 pub const MAX_PRBS: usize = 128;
 
 /// A set of PRBs of one carrier, at most [`MAX_PRBS`].
@@ -16,7 +18,7 @@ pub const MAX_PRBS: usize = 128;
 pub struct PrbSet(u128);
 
 impl PrbSet {
-    /// The empty set.
+    /// The empty set, by definition.
     pub const NONE: Self = Self(0);
 
     /// The set with these bits: PRB 0 in the lowest bit.
@@ -67,7 +69,8 @@ impl PrbSet {
     pub fn is_empty(self) -> bool {
         self.0 == 0
     }
-    /// The groups of `group` PRBs from the first to the last one that the set touches; `0..0` for the empty set.
+    /// The groups of `group` PRBs from the first to the last one that the set touches; `0..0` for the empty
+    /// set.
     pub fn group_span(self, group: usize) -> Range<usize> {
         if self.is_empty() {
             return 0..0;
@@ -75,9 +78,10 @@ impl PrbSet {
         let last = u128::BITS - 1 - self.0.leading_zeros();
         self.0.trailing_zeros() as usize / group..last as usize / group + 1
     }
-    /// Number of the set's PRBs in each group of `group` PRBs (at most 4), from the group `first` to the last touched.
+    /// Number of the set's PRBs in each group of `group` PRBs (at most 4), from the group `first` to the last
+    /// touched.
     pub fn counts_per_group(self, group: u32, first: usize) -> impl Iterator<Item = u32> {
-        // A table, since not every processor counts bits in one instruction.
+        // Table of bit counts, since not every processor counts bits in one instruction.
         const ONES: [u8; 16] = [0, 1, 1, 2, 1, 2, 2, 3, 1, 2, 2, 3, 2, 3, 3, 4];
         debug_assert!(group <= 4, "TS 36.213 Table 7.1.6.1-1 has groups of up to 4 PRBs");
         // Bits taken at a time. Chosen: the largest multiple of 1, 2, 3 and 4 in a u64.
@@ -162,7 +166,7 @@ mod tests {
     }
 
     #[test]
-    fn sets_of_blocks() {
+    fn set_operations_hold_by_hand() {
         let set = PrbSet::range(3, 4).with(PrbSet::range(99, 1));
         assert_eq!(set.iter().collect::<Vec<_>>(), [3, 4, 5, 6, 99]);
         assert_eq!((set.len(), set.contains(6), set.contains(7), set.is_empty()), (5, true, false, false));
@@ -171,7 +175,7 @@ mod tests {
     }
 
     #[test]
-    fn the_lowest_blocks_are_those_of_a_walk() {
+    fn the_lowest_prbs_are_those_of_a_linear_walk() {
         let mut stream = Stream::new(6, "blocks");
         for _ in 0..5000 {
             let mut set = PrbSet::NONE;
@@ -189,7 +193,7 @@ mod tests {
     }
 
     #[test]
-    fn groups_span_what_is_used() {
+    fn group_span_and_counts_agree() {
         let mut stream = Stream::new(7, "blocks");
         for group in 1..=4 {
             for _ in 0..2000 {

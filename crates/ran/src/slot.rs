@@ -1,5 +1,5 @@
-//! Radio time. LTE counts transmission time intervals (TTIs) of one subframe, 1 ms (TS 36.211 §4). A TTI is a number;
-//! times in nanoseconds are computed from it and never accumulated, so that they stay exact.
+//! Radio time. LTE counts transmission time intervals (TTIs) of one subframe, 1 ms (TS 36.211 §4). A TTI is a
+//! number; times in nanoseconds are computed from it and never accumulated, so that they stay exact.
 
 use paceline_net::Instant;
 use std::ops::{Add, Sub};
@@ -7,7 +7,8 @@ use std::ops::{Add, Sub};
 /// Length of a TTI in nanoseconds: one subframe (TS 36.211 §4.1).
 const TTI_NS: u64 = 1_000_000;
 
-/// The number of a transmission time interval since the start of the run: `10 * SFN + subframe` without wrap-around.
+/// The number of a transmission time interval since the start of the run: `10 * SFN + subframe` without
+/// wrap-around.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Default)]
 pub struct Tti(pub u64);
 

@@ -1,5 +1,5 @@
-//! Uplink access against what the standard's timing and probability say by hand: scheduling requests and their loss,
-//! random access and its collisions, HARQ, power control.
+//! Uplink access against the standard's timing and probabilities, computed by hand: lost scheduling requests,
+//! random access with collisions, HARQ retransmissions.
 
 mod common;
 
@@ -12,7 +12,7 @@ use paceline_ran::{CORE, Cell, CellConfig, Tti, station_port};
 
 /// From the scheduling request to the packet in the core: grant 4 later, PUSCH 8 later, 1 long, 2 to decode.
 const AFTER_REQUEST: u64 = 8 + 1 + 2;
-/// From a preamble to contention resolution: response 3 later, Msg3 6 later, Msg4 4 later, taken up 4 later.
+/// From a preamble to contention resolution: response 3 later, Msg3 6 later, Msg4 4 later, processed 4 later.
 const AFTER_PREAMBLE: u64 = 3 + 6 + 4 + 4;
 
 /// When a small packet that enters the uplink at `arrival` leaves the cell.
@@ -37,7 +37,7 @@ fn the_first_packets_latency_is_uniform_over_the_request_period() {
                 .map(|i| {
                     let arrival = Instant::from_nanos(1_000_000_000 + i * part + part / 2);
                     let (cell, at) = first_packet(config.clone(), i, arrival);
-                    // It waited for its first block, which then takes a TTI and two to decode.
+                    // The packet waits for its first block, which takes one TTI and two more to decode.
                     let waited = at.since(arrival).as_nanos() - 3_000_000;
                     assert_eq!(cell.uplink_buffer(0).waited(), Waited { packets: 1, ns: waited });
                     assert_eq!(cell.uplink(0).grant_wait_ns, waited);
@@ -65,7 +65,7 @@ fn lost_requests_make_the_latency_geometric() {
             let (cell, at) = first_packet(config.clone(), seed, Instant::from_millis(20));
             let late = at.as_millis() - 20 - AFTER_REQUEST;
             assert!(late.is_multiple_of(step), "seed {seed}: {late}");
-            // While the grant is on its way no further request goes out: the period is longer.
+            // The SR period is longer than the grant delay, so that no request follows a detected one.
             assert_eq!(cell.access(0).scheduling_requests, 1 + late / step, "seed {seed}");
             assert_eq!(cell.access(0).request_wait_ns, (late + 8) * 1_000_000, "seed {seed}");
             lost += late / step;
@@ -81,13 +81,13 @@ fn lost_requests_make_the_latency_geometric() {
 }
 
 #[test]
-fn requests_in_vain_lead_to_random_access() {
+fn unanswered_scheduling_requests_lead_to_random_access() {
     for seed in 0..100 {
         let mut config = config();
         (config.access.sr_detection, config.access.dsr_trans_max) = (0.0, 4);
         let (cell, at) = first_packet(config, seed, Instant::ZERO);
-        // Requests at 0, 10, 20, 30; PRACH at 41, response at 44, Msg3 with C-RNTI and BSR at 50, which is answered by
-        // a grant at 54 for 58.
+        // Requests at 0, 10, 20, 30; PRACH at 41, response at 44, Msg3 with C-RNTI and BSR at 50, which is
+        // answered by a grant at 54 for 58.
         let access = cell.access(0);
         let resolved = 54 + 20 * (access.preambles - 1);
         assert_eq!(at, Tti(resolved + 4 + 1 + 2).starts_at(), "seed {seed}");
@@ -112,8 +112,9 @@ fn initial(preambles: u64) -> CellConfig {
     config
 }
 
-/// Mean TTIs from the first preamble to the last: `1 - e^-i` of the i-th are detected, and the next comes 20 later.
-fn mean_repetition() -> f64 {
+/// Mean TTIs from the first preamble to the detected one: `1 - e^-i` of the i-th are detected, and the next
+/// comes 20 later.
+fn mean_preamble_repetition_ttis() -> f64 {
     let mut reached = 1.0;
     (1..10)
         .map(|i| {
@@ -124,7 +125,7 @@ fn mean_repetition() -> f64 {
 }
 
 #[test]
-fn a_lone_station_connects_after_the_time_of_the_rules() {
+fn a_lone_station_connects_with_the_latency_of_the_timing_rules() {
     const RUNS: u64 = 4000;
     let (mut sum, mut squares) = (0.0, 0.0);
     for seed in 0..RUNS {
@@ -144,7 +145,7 @@ fn a_lone_station_connects_after_the_time_of_the_rules() {
         squares += (repeated * repeated) as f64;
     }
     let mean = sum / RUNS as f64;
-    let expected = 4.5 + mean_repetition() + AFTER_PREAMBLE as f64;
+    let expected = 4.5 + mean_preamble_repetition_ttis() + AFTER_PREAMBLE as f64;
     // The phases are exact: repetitions alone vary.
     let deviation = (squares / RUNS as f64 / RUNS as f64).sqrt();
     assert!((mean - expected).abs() < 4.0 * deviation, "{mean}, by hand {expected}");
@@ -167,7 +168,7 @@ fn stations_of_one_occasion_collide_as_often_as_the_closed_form_says() {
                 collided += cell.access(i).preamble_collisions;
             }
         }
-        assert_eq!(sent, runs * count as u64, "all send in subframe 1");
+        assert_eq!(sent, runs * count as u64, "all stations send in subframe 1");
         let share = collided as f64 / sent as f64;
         let expected = 1.0 - libm::pow(1.0 - 1.0 / preambles as f64, count as f64 - 1.0);
         assert!((share - expected).abs() < 0.01, "{preambles}, {count}: {share}, by hand {expected}");
@@ -175,14 +176,14 @@ fn stations_of_one_occasion_collide_as_often_as_the_closed_form_says() {
 }
 
 #[test]
-fn a_crowd_comes_in_whatever_the_prach() {
+fn sixty_stations_connect_at_every_prach_configuration() {
     for prach_index in 0..16 {
         let mut config = initial(52);
         config.random_access.prach_index = prach_index;
         let stations = (0..60).map(|i| station(i, 20.0, 15.0, 0.0)).collect();
         let mut cell = Cell::new(config, stations, 1);
         for i in 0..60 {
-            // Of half of them, the downlink has the data.
+            // Half of the stations have uplink data, half downlink data.
             if i % 2 == 0 {
                 cell.handle_packet(Instant::ZERO, station_port(i), packet(address(i), SERVER, 0));
             } else {
@@ -199,7 +200,7 @@ fn a_crowd_comes_in_whatever_the_prach() {
 }
 
 #[test]
-fn two_stations_with_one_preamble_never_come_in() {
+fn two_stations_with_one_preamble_never_connect() {
     let mut config = initial(1);
     config.random_access.backoff = 0;
     let stations = (0..2).map(|i| station(i, 20.0, 15.0, 0.0)).collect();
@@ -213,7 +214,7 @@ fn two_stations_with_one_preamble_never_come_in() {
         let access = cell.access(i);
         assert_eq!(access.preamble_collisions, access.preambles);
         assert!(access.random_access_failures > 5 && access.contention_resolutions == 0, "{access:?}");
-        // Four transmissions of each Msg3; the last one may be under way.
+        // Four transmissions of each Msg3; the last Msg3 may be in progress.
         let uplink = cell.uplink(i);
         assert!(
             (3 * uplink.transport_blocks - 3..=3 * uplink.transport_blocks)
@@ -225,7 +226,7 @@ fn two_stations_with_one_preamble_never_come_in() {
 }
 
 #[test]
-fn a_dead_uplink_is_a_radio_link_failure_and_loses_nothing_that_waits() {
+fn an_uplink_below_the_lowest_mcs_fails_and_keeps_waiting_packets() {
     let mut config = config();
     config.access.dsr_trans_max = 4;
     config.random_access.max_preambles = 3;
@@ -244,12 +245,12 @@ fn a_dead_uplink_is_a_radio_link_failure_and_loses_nothing_that_waits() {
 }
 
 #[test]
-fn the_prach_takes_six_blocks_of_its_subframes() {
+fn the_prach_takes_six_prbs_of_its_subframes() {
     let share = |initial: bool, prach_index: u8| {
         let mut config = config();
         (config.random_access.initial, config.random_access.prach_index) = (initial, prach_index);
         let mut cell = Cell::new(config, vec![station(0, 25.0, 25.0, 0.0)], 1);
-        // The figures begin when it is connected.
+        // Counting begins after the connection.
         cell.handle_packet(Instant::ZERO, station_port(0), packet(address(0), SERVER, 0));
         drain(&mut cell, Instant::from_millis(400));
         let mut before = 0;
@@ -266,14 +267,14 @@ fn the_prach_takes_six_blocks_of_its_subframes() {
         cell.uplink(0).prbs - before
     };
     assert_eq!(share(false, 14), 96_000);
-    // Of 96 blocks 90 are left, in one subframe of ten, in five, in all.
+    // 90 of 96 PRBs are left in one subframe of ten, in five, in all.
     for (index, subframes) in [(3, 100), (12, 500), (14, 1000)] {
         assert_eq!(share(true, index), 96_000 - 6 * subframes, "index {index}");
     }
 }
 
 #[test]
-fn harq_repeats_as_often_as_the_curve_and_combining_say() {
+fn harq_retransmits_as_often_as_the_curve_and_combining_say() {
     let mut checked = 0;
     for (mcs, above_db) in [(3, 0.0), (5, 0.0), (6, 0.05), (9, 0.02)] {
         let config = CellConfig { uplink_prb: 6, pucch_prb: 0, ..config() };
@@ -287,7 +288,7 @@ fn harq_repeats_as_often_as_the_curve_and_combining_say() {
         assert_eq!(stats.mcs_index_sum, stats.transport_blocks * mcs as u64);
         assert!(
             stats.transport_block_bytes * 8 > stats.transport_blocks * u64::from(bits) * 99 / 100,
-            "blocks are full"
+            "full blocks"
         );
         // The k-th transmission fails with the curve at k times the SINR.
         let fails = |k: i32| block_error_db(&UPLINK[mcs], bits, sinr + 10.0 * libm::log10(f64::from(k)));
@@ -297,7 +298,8 @@ fn harq_repeats_as_often_as_the_curve_and_combining_say() {
         let deviation = (p[0] * (1.0 - p[0]) / stats.transport_blocks as f64).sqrt();
         assert!(p[0] > 0.01, "{p:?}");
         assert!((mean - expected).abs() < 4.0 * deviation, "MCS {mcs}: {mean}, by hand {expected}");
-        // Synchronous: each repetition is eight TTIs later, but for blocks that are given up or not decoded yet.
+        // Synchronous: each retransmission is eight TTIs later. Blocks given up or not decoded yet do not
+        // count.
         let undecoded = 8 * 3 * (stats.transport_blocks_lost + 8);
         let (waited, repeated) = (stats.harq_wait_ttis, 8 * stats.harq_retransmissions);
         assert!(waited <= repeated && waited + undecoded >= repeated, "{stats:?}");
@@ -306,7 +308,7 @@ fn harq_repeats_as_often_as_the_curve_and_combining_say() {
     assert!(checked > 20_000, "{checked}");
 }
 
-/// A second of an uplink that always has data.
+/// One second with a full uplink buffer.
 fn saturate_uplink(cell: &mut Cell) {
     let start = cell.poll_timeout().unwrap_or(Instant::ZERO).as_millis();
     for now in (start..start + 1000).map(Instant::from_millis) {
@@ -318,7 +320,7 @@ fn saturate_uplink(cell: &mut Cell) {
 }
 
 #[test]
-fn packets_are_conserved_whatever_random_access_does() {
+fn packets_are_conserved_under_random_access() {
     let (mut failures, mut requests_failed, mut collisions, mut resolved) = (0, 0, 0, 0);
     for seed in 0..100 {
         let mut stream = Stream::new(seed, "access");
@@ -395,7 +397,7 @@ fn packets_are_conserved_whatever_random_access_does() {
 }
 
 #[test]
-fn responses_are_as_many_as_their_window_holds() {
+fn the_response_window_bounds_the_number_of_responses() {
     for (responses, window) in [(1, 2), (1, 10), (3, 2), (3, 4)] {
         let mut config = initial(64);
         (config.random_access.responses, config.random_access.response_window) = (responses, window);
@@ -405,7 +407,7 @@ fn responses_are_as_many_as_their_window_holds() {
         for i in 0..count {
             cell.handle_packet(Instant::ZERO, station_port(i), packet(address(i), SERVER, 0));
         }
-        // Preambles at 1, the window from 4 on, Msg3 6 later: by 21 all first transmissions are out.
+        // Preambles at 1, window from 4 on, Msg3 6 later: by 21 all first transmissions have been sent.
         drain(&mut cell, Instant::from_millis(20));
         let alone =
             |i: &usize| cell.access(*i).preamble_collisions == 0 && cell.uplink(*i).transport_blocks > 0;

@@ -1,4 +1,4 @@
-//! Cells that share the air: what neighbours cost, and what schedulers make of stations that always have data.
+//! Interference between cells, schedulers with full buffers, and uplink power control.
 
 mod common;
 
@@ -31,8 +31,8 @@ fn placed(count: usize) -> Vec<StationConfig> {
     (0..count).map(|i| StationConfig { link: StationLink::Placed, ..station(i, 0.0, 0.0, 0.0) }).collect()
 }
 
-/// Keeps both directions of some stations full for `ms` milliseconds.
-fn saturate_some(cell: &mut Cell, stations: &[usize], ms: u64) {
+/// Keeps both buffers of some stations full for `ms` milliseconds.
+fn saturate_stations(cell: &mut Cell, stations: &[usize], ms: u64) {
     for now in (0..ms).map(Instant::from_millis) {
         for &index in stations {
             while cell.downlink_queue(index) < Bytes(100_000) {
@@ -47,7 +47,7 @@ fn saturate_some(cell: &mut Cell, stations: &[usize], ms: u64) {
     }
 }
 
-/// Mean MCS of first transmissions; 0 without any.
+/// Mean MCS index of first transmissions; 0 without any.
 fn mean_mcs(stats: &LinkStats) -> f64 {
     stats.mcs_index_sum as f64 / stats.transport_blocks.max(1) as f64
 }
@@ -58,7 +58,7 @@ fn quiet_neighbours_let_a_station_use_a_higher_mcs() {
     for seed in 0..12 {
         let mcs = [Load::Full, Load::Share(0.3), Load::Quiet].map(|load| {
             let mut cell = Cell::new(deployed(load), placed(1), seed);
-            saturate_some(&mut cell, &[0], 200);
+            saturate_stations(&mut cell, &[0], 200);
             [mean_mcs(cell.downlink(0)), mean_mcs(cell.uplink(0))]
         });
         for (direction, highest) in [28.0, 20.0].into_iter().enumerate() {
@@ -78,7 +78,7 @@ fn stations_of_the_other_sectors_interfere_while_they_are_served() {
         let run = |stations: &[usize]| {
             let mut cell = Cell::new(deployed(Load::Quiet), placed(3), seed);
             let sectors = [0, 1, 2].map(|index| cell.serving(index));
-            saturate_some(&mut cell, stations, 200);
+            saturate_stations(&mut cell, stations, 200);
             (sectors, mean_mcs(cell.downlink(0)))
         };
         let (sectors, alone) = run(&[0]);
@@ -98,17 +98,17 @@ fn any_pair_of_bandwidths_works_in_a_deployment() {
             let pucch_prb = 2;
             let config = CellConfig { downlink_prb, uplink_prb, pucch_prb, ..deployed(Load::Share(0.3)) };
             let mut cell = Cell::new(config, placed(6), 3);
-            saturate_some(&mut cell, &[0, 1, 2, 3, 4, 5], 30);
+            saturate_stations(&mut cell, &[0, 1, 2, 3, 4, 5], 30);
             assert_conserved(&cell, 3);
         }
     }
 }
 
 #[test]
-fn a_station_out_of_coverage_gets_nothing_and_holds_nothing_up() {
+fn a_station_out_of_coverage_does_not_affect_the_others() {
     let config = CellConfig { discard_timer: Some(Duration::from_millis(100)), ..config() };
     let mut cell = Cell::new(config, vec![station(0, -20.0, -20.0, 0.0), station(1, 20.0, 15.0, 0.0)], 1);
-    saturate_some(&mut cell, &[0, 1], 500);
+    saturate_stations(&mut cell, &[0, 1], 500);
     drain(&mut cell, Instant::from_millis(2000));
     assert_eq!((cell.downlink(0).transport_blocks, cell.uplink(0).transport_blocks), (0, 0));
     assert!(cell.downlink(1).bytes_out > 2_000_000 && cell.uplink(1).bytes_out > 500_000);
@@ -116,7 +116,7 @@ fn a_station_out_of_coverage_gets_nothing_and_holds_nothing_up() {
     assert_conserved(&cell, 1);
 }
 
-/// A second of stations with always full buffers at these SINRs, without block errors.
+/// One second of stations with full buffers at these downlink and uplink SINRs, without block errors.
 fn contention(scheduler: Policy, sinrs: &[(f64, f64)]) -> Cell {
     let stations = sinrs.iter().enumerate().map(|(i, (down, up))| station(i, *down, *up, 0.0)).collect();
     let mut cell = Cell::new(CellConfig { scheduler, uplink_scheduler: scheduler, ..config() }, stations, 1);
@@ -191,13 +191,13 @@ fn closed_loop(target_db: f64, seed: u64) -> (Cell, f64) {
 }
 
 #[test]
-fn tpc_commands_bring_the_uplink_to_its_target_by_hand() {
+fn tpc_commands_bring_the_uplink_to_its_target() {
     let noise_dbm = noise_per_prb_dbm(DeploymentConfig::case1().enb_noise_figure_db);
     let (mut reached, mut limited) = (0, 0);
     for seed in 0..30 {
         for target in [5.0, 12.0, 18.0] {
             let (mut cell, loss) = closed_loop(target, seed);
-            saturate_some(&mut cell, &[0], 500);
+            saturate_stations(&mut cell, &[0], 500);
             let correction = cell.power_correction_db(0).unwrap();
             let power = -85.0 + 0.8 * loss + correction;
             let sinr = power.min(23.0) - loss - noise_dbm;
@@ -205,7 +205,7 @@ fn tpc_commands_bring_the_uplink_to_its_target_by_hand() {
                 assert!(sinr < target + 0.5 + 1e-9, "seed {seed}: {sinr} dB, target {target}");
                 reached += 1;
             } else {
-                // No step up is left: within the 1 dB of a report, one block takes all the power.
+                // No TPC step upwards is left: one PRB takes all the power, within the 1 dB of a report.
                 assert!(power > 23.0 - 1.5 - 1e-9, "seed {seed}: {power} dBm, {sinr} dB, target {target}");
                 limited += 1;
             }
@@ -215,27 +215,27 @@ fn tpc_commands_bring_the_uplink_to_its_target_by_hand() {
 }
 
 #[test]
-fn the_open_loop_stays_open() {
+fn open_loop_power_control_sends_no_commands() {
     let mut cell = Cell::new(deployed(Load::Quiet), placed(1), 5);
-    saturate_some(&mut cell, &[0], 200);
+    saturate_stations(&mut cell, &[0], 200);
     assert_eq!(cell.power_correction_db(0), Some(0.0));
 }
 
 #[test]
-fn grants_keep_to_the_power_that_reports_tell_of() {
+fn grants_stay_within_the_reported_power() {
     let mut limited = 0;
     for seed in 0..40 {
         let mut cell = Cell::new(deployed(Load::Quiet), placed(1), seed);
         let (_, loss) = cell.place(0).unwrap();
-        // Power for so many blocks, by hand: 23 + 85 - 0.8 loss.
+        // PRBs within the power, by hand: 23 + 85 - 0.8 loss.
         let exact = libm::pow(10.0, (23.0 + 85.0 - 0.8 * loss) / 10.0);
-        saturate_some(&mut cell, &[0], 300);
+        saturate_stations(&mut cell, &[0], 300);
         let (prb, grants) = (cell.uplink(0).prbs, cell.access(0).grants);
-        saturate_some_from(&mut cell, 300, 600);
+        saturate_uplink(&mut cell, 300, 600);
         let (uplink, access) = (cell.uplink(0), cell.access(0));
-        let blocks = (uplink.prbs - prb) as f64 / (300.0);
-        // Half a decibel of rounding; the transform precoder takes less of some numbers.
-        assert!(blocks <= (exact * 1.123).max(1.0) + 1e-9, "seed {seed}: {blocks} of {exact}");
+        let prbs = (uplink.prbs - prb) as f64 / (300.0);
+        // Half a decibel of rounding; the transform precoder allows fewer PRBs.
+        assert!(prbs <= (exact * 1.123).max(1.0) + 1e-9, "seed {seed}: {prbs} of {exact}");
         assert!(access.grants > grants + 250, "seed {seed}");
         // First report, then one every 100 TTIs.
         assert!((5..=7).contains(&access.headroom_reports), "seed {seed}: {access:?}");
@@ -246,7 +246,7 @@ fn grants_keep_to_the_power_that_reports_tell_of() {
         if exact > 60.0 {
             assert_eq!(access.power_limited_grants, 0, "seed {seed}");
             assert!(access.prb_limited_grants * 10 > access.grants * 8, "seed {seed}: {access:?}");
-            // 10 lg 46 of 46 blocks: what the reports of full blocks say, within half a decibel.
+            // Reports of grants of 46 PRBs, within half a decibel: 10 lg 46 less.
             let headroom = access.headroom_index_sum as f64 / access.headroom_reports as f64 - 23.0;
             assert!(headroom + 1.0 > 23.0 + 85.0 - 0.8 * loss - 10.0 * libm::log10(46.0), "seed {seed}");
         }
@@ -254,8 +254,8 @@ fn grants_keep_to_the_power_that_reports_tell_of() {
     assert!(limited > 5, "{limited}");
 }
 
-/// Keeps the uplink of the first station full in these milliseconds.
-fn saturate_some_from(cell: &mut Cell, from: u64, to: u64) {
+/// Keeps the uplink buffer of the first station full in these milliseconds.
+fn saturate_uplink(cell: &mut Cell, from: u64, to: u64) {
     for now in (from..to).map(Instant::from_millis) {
         while cell.uplink_buffer(0).bytes() < Bytes(50_000) {
             cell.handle_packet(now, station_port(0), packet(address(0), SERVER, 1400));

@@ -1,4 +1,4 @@
-//! Acknowledged mode and the discard timer, seen from outside the cell.
+//! RLC acknowledged mode and the discard timer, through the interface of the cell.
 
 mod common;
 
@@ -29,7 +29,7 @@ fn a_lone_station_fills_the_peak_transport_block() {
 }
 
 #[test]
-fn status_pdus_cost_no_blocks_of_their_own() {
+fn status_pdus_take_no_transport_blocks_of_their_own() {
     let blocks = |rlc| {
         let mut cell = Cell::new(CellConfig { rlc, ..config() }, vec![station(0, 25.0, 25.0, 0.0)], 1);
         saturate(&mut cell);
@@ -52,7 +52,7 @@ fn status_pdus_cost_no_blocks_of_their_own() {
 }
 
 #[test]
-fn what_harq_loses_is_repeated() {
+fn blocks_lost_by_harq_are_retransmitted_by_rlc() {
     for seed in 0..5 {
         let config = CellConfig { max_harq_tx: 1, downlink_buffer: Bytes(1 << 24), ..am_config() };
         let mut cell = Cell::new(config, vec![station(0, 12.0, 6.0, 3.0)], seed);
@@ -78,7 +78,7 @@ fn what_harq_loses_is_repeated() {
         for stats in [cell.downlink(0), cell.uplink(0)] {
             assert!(stats.transport_blocks_lost > 10 && stats.rlc_retransmissions > 10, "{stats:?}");
         }
-        assert_eq!(cell.poll_timeout(), None, "seed {seed}: and then the cell sleeps");
+        assert_eq!(cell.poll_timeout(), None, "seed {seed}: the cell sleeps");
     }
 }
 
@@ -97,34 +97,34 @@ fn an_idle_cell_sleeps() {
 }
 
 #[test]
-fn a_link_without_reports_fails_and_comes_back() {
+fn a_link_without_status_reports_fails_and_is_reestablished() {
     let mut at_once = 0;
     for seed in 0..200 {
         let am = AmConfig { t_poll_retransmit: 20, max_retx_threshold: 4, ..AM };
         let mut config = CellConfig { rlc: RlcConfig::Am(am), ..config() };
-        // No scheduling request is heard: downlink data arrive, reports never do.
+        // No scheduling request is detected: downlink data arrive, status reports never do.
         config.access.sr_detection = 0.0;
         let mut cell = Cell::new(config, vec![station(0, 20.0, 15.0, 0.0)], seed);
         cell.handle_packet(Instant::ZERO, CORE, packet(SERVER, address(0), 100));
         let out = drain(&mut cell, Instant::from_millis(99));
         assert!(matches!(out[..], [(at, Output::Transmit(..))] if at == Tti(3).starts_at()));
         assert_eq!(cell.downlink(0).radio_link_failures, 0);
-        // The packet went out at 0, its repetitions at 20, 40, 60 and 80; the next expiry ends it.
+        // Transmission at 0, retransmissions at 20, 40, 60 and 80; the next expiry fails the link.
         let now = Instant::from_nanos(100_500_000);
         drain(&mut cell, now);
         assert_eq!((cell.downlink(0).radio_link_failures, cell.downlink(0).rlc_retransmissions), (1, 4));
         assert!(!cell.connected(0));
         cell.handle_packet(now, CORE, packet(SERVER, address(0), 100));
         let out = drain(&mut cell, Instant::from_millis(250));
-        // A cell is selected at 150, the PRACH is in subframe 1: response at 154, Msg3 at 160, Msg4 at 164, taken up
-        // at 168, re-established at 193. Preambles that are not detected cost 20 each.
+        // A cell is selected at 150, the PRACH is in subframe 1: response at 154, Msg3 at 160, Msg4 at 164,
+        // processed at 168, re-established at 193. Preambles that are not detected cost 20 each.
         let attempts = cell.access(0).preambles;
         let back = Tti(193 + 20 * (attempts - 1));
         at_once += u64::from(attempts == 1);
         if back >= Tti(240) {
             continue;
         }
-        // What was not numbered has waited.
+        // The second packet was not numbered and stayed in the buffer.
         let sent = (back + 3).starts_at();
         assert!(matches!(out[..], [(at, Output::Transmit(..))] if at == sent), "seed {seed}: {out:?}");
         let access = cell.access(0);
@@ -147,7 +147,7 @@ fn a_link_without_reports_fails_and_comes_back() {
 }
 
 #[test]
-fn a_failed_link_ends_what_was_under_way() {
+fn a_radio_link_failure_drops_packets_in_transit() {
     let config = CellConfig {
         max_harq_tx: 1,
         cqi_period: 40,
@@ -198,7 +198,7 @@ fn the_discard_timer_is_exact_to_a_tti() {
 }
 
 #[test]
-fn what_was_sent_in_part_is_not_discarded() {
+fn a_packet_sent_in_part_is_not_discarded() {
     let config = CellConfig { discard_timer: Some(Duration::from_millis(50)), ..am_config() };
     let mut cell = Cell::new(config, vec![station(0, 25.0, 25.0, 0.0)], 1);
     for _ in 0..400 {
@@ -206,7 +206,7 @@ fn what_was_sent_in_part_is_not_discarded() {
     }
     drain(&mut cell, Instant::from_millis(500));
     let stats = cell.downlink(0);
-    // 50 blocks of 75,376 bits before the timer expires, and a last packet that they begin.
+    // 50 blocks of 75,376 bits before the timer expires, and the packet that the last of them begins.
     let sent = 50 * 75_376 / 8 / 1445 + 1;
     assert!(stats.packets_out.abs_diff(sent) <= 1, "{} of {sent}", stats.packets_out);
     assert_eq!(stats.packets_out + stats.dropped.of(DropReason::PdcpDiscard), 400);

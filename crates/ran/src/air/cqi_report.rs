@@ -1,4 +1,5 @@
-//! A CQI report. The CQI is computed when the scheduler first reads the report, since most reports are never read.
+//! A CQI report. The CQI is computed when the scheduler first reads the report, since most reports are never
+//! read.
 
 use crate::slot::Tti;
 

@@ -1,11 +1,13 @@
 //! The radio channel between the antennas: the SINR of every transmission of a TTI.
 //!
-//! The cell first collects the transmissions of all served cells; `Network` then computes the interference in every PRB
-//! and gives each transmission its effective SINR. A station has a stated SINR (`stated_channel`) or a place in a
-//! deployment (`placed`); `station_radio` serves both kinds.
+//! The cell first collects the transmissions of all served cells; `Network` then computes the interference in
+//! every PRB and gives each transmission its effective SINR. A station has a stated SINR (`stated_channel`)
+//! or a place in a deployment (`placed`); `station_radio` serves both kinds.
 //!
-//! - `network`: the deployment around the served cells: interference, uplink power, link adaptation estimates.
-//! - `cqi_report`: a CQI measurement on its way to the scheduler; `wideband_cqi`: one CQI from the SINRs of many PRBs.
+//! - `network`: the deployment around the served cells: interference, uplink power, link adaptation
+//!   estimates.
+//! - `cqi_report`: a CQI measurement on its way to the scheduler; `wideband_cqi`: one CQI from the SINRs of
+//!   many PRBs.
 
 mod cqi_report;
 mod network;

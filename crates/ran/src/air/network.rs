@@ -1,9 +1,10 @@
-//! The deployment around the served cells: interference per PRB, uplink power, and the SINR of every transmission.
+//! The deployment around the served cells: interference per PRB, uplink power, and the SINR of every
+//! transmission.
 //!
-//! Signal and interference follow from coupling gains, from the PRBs that the served cells use in this TTI, from the
-//! configured load of all other cells, and from the fading of the station's own link. Interferers have no fast fading;
-//! there is one receive antenna. For uplink link adaptation the eNB knows the channel of the TTI (as by sounding) and the
-//! mean interference of the last TTIs.
+//! Signal and interference follow from coupling gains, from the PRBs that the served cells use in this TTI,
+//! from the configured load of all other cells, and from the fading of the station's own link. Interferers
+//! have no fast fading; there is one receive antenna. For uplink link adaptation the eNB knows the channel of
+//! the TTI (as by sounding) and the mean interference of the last TTIs.
 
 use super::cqi_report::{CqiReport, Measurement};
 use super::placed::{LinkFading, Placed, UplinkPower};
@@ -33,8 +34,8 @@ const MIN_POWER_DBM: f64 = -40.0;
 const NEIGHBOUR_PRBS: u32 = 4;
 /// Attempts to place a station. Chosen: with 19 equal sites one attempt in 19 succeeds.
 const MAX_PLACEMENTS: u32 = 100_000;
-/// Turn in radians that the phase of the fastest path makes while gains are held. Chosen: the error of a path's gain is at
-/// most a tenth.
+/// Turn in radians that the phase of the fastest path makes while gains are held. Chosen: the error of a
+/// path's gain is at most a tenth.
 const MAX_HELD_TURN: f64 = 0.1;
 /// Longest time in TTIs for which gains are held. Chosen: one update per 0.1 s for stations that stand still.
 const MAX_HOLD_TTIS: f64 = 100.0;
@@ -168,8 +169,8 @@ impl Network {
         SECTORS * self.config.served_sites
     }
 
-    /// Places a station uniformly among the positions whose best cell is a served one; returns that cell too. Because of
-    /// shadowing some of these positions lie outside the served sites' hexagons.
+    /// Places a station uniformly among the positions whose best cell is a served one; returns that cell too.
+    /// Because of shadowing some of these positions lie outside the served sites' hexagons.
     pub fn place(&self, index: usize) -> (Placed, usize) {
         let name = format!("station{index}");
         let mut attempts = (0..MAX_PLACEMENTS).map(|attempt| {
@@ -210,8 +211,8 @@ impl Network {
         let headroom_db = self.config.power_control.headroom_db(&placed.pusch(u32::from(n_prb)));
         HeadroomReport { index: headroom_index(headroom_db), n_prb }
     }
-    /// A station applies the TPC command of a grant for `n_prb` PRBs. At its maximum or minimum power it ignores a command
-    /// beyond that limit (TS 36.213 §5.1.1.1).
+    /// A station applies the TPC command of a grant for `n_prb` PRBs. At its maximum or minimum power it
+    /// ignores a command beyond that limit (TS 36.213 §5.1.1.1).
     pub fn apply_tpc(&self, placed: &mut Placed, n_prb: u8, db: f64) {
         if db == 0.0 {
             return;
@@ -245,7 +246,8 @@ impl Network {
         }
     }
 
-    /// A station measures interference for a CQI, with the downlink PRBs of the last TTI that had transmissions.
+    /// A station measures interference for a CQI, with the downlink PRBs of the last TTI that had
+    /// transmissions.
     pub(super) fn measure_cqi(&mut self, placed: &Placed, tti: Tti) -> Measurement {
         let mut noise_mw = self.spare.pop().unwrap_or_else(|| vec![0.0; self.activity.groups()]);
         placed.receiver.interference_mw(&self.activity, 0, &mut noise_mw);
@@ -276,7 +278,8 @@ impl Network {
         let sinrs = gains.iter().map(|gain| signal * f64::from(*gain));
         to_db(miesm_of(Modulation::Qam16, sinrs))
     }
-    /// Computes interference from the transmissions of this TTI. `radio` returns a station's place and serving cell.
+    /// Computes interference from the transmissions of this TTI. `radio` returns a station's place and
+    /// serving cell.
     pub fn set_transmissions<'a>(
         &mut self,
         tti: Tti,

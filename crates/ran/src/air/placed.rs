@@ -1,4 +1,5 @@
-//! A station in the deployment: its place, downlink interference, the fading of its links, and its uplink power.
+//! A station in the deployment: its place, downlink interference, the fading of its links, and its uplink
+//! power.
 
 use crate::decibel::from_db;
 use crate::radio::fading::LANES;

@@ -1,7 +1,7 @@
 //! The channel of one station and direction with a stated mean SINR, the same in every PRB.
 //!
-//! A Gaussian variation in dB with exponential autocorrelation (a first-order process per TTI) is added to the mean. Path
-//! loss, antennas, interference and frequency-selective fading are left out.
+//! A Gaussian variation in dB with exponential autocorrelation (a first-order process per TTI) is added to
+//! the mean. Path loss, antennas, interference and frequency-selective fading are left out.
 
 use crate::slot::Tti;
 use paceline_net::Stream;
@@ -55,7 +55,7 @@ mod tests {
         let x: Vec<f64> = (0..n).map(|i| channel.sinr_db(Tti(i)) - 10.0).collect();
         let variance = x.iter().map(|v| v * v).sum::<f64>() / n as f64;
         let lagged = x.windows(21).map(|w| w[0] * w[20]).sum::<f64>() / (n - 20) as f64;
-        // About 2 * 20 correlated samples count once: 10,000 independent ones, so 1.4% standard error.
+        // About 40 correlated samples are worth one: 10,000 independent samples, standard error 1.4%.
         assert!((variance / 9.0 - 1.0).abs() < 0.06, "{variance}");
         assert!((lagged / variance - libm::exp(-1.0)).abs() < 0.04, "{lagged}");
     }

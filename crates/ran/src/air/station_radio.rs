@@ -1,5 +1,5 @@
-//! The radio of one station: the same questions (CQI, uplink estimate, SINR of a transmission) for a stated SINR and
-//! for a place in a deployment.
+//! The radio of one station: the same questions (CQI, uplink estimate, SINR of a transmission) for a stated
+//! SINR and for a place in a deployment.
 
 use super::cqi_report::CqiReport;
 use super::network::{Network, Transmission};

@@ -1,7 +1,8 @@
 //! Wideband CQI (TS 36.213 §7.2): one CQI from the SINRs of all resource block groups, by MIESM.
 //!
-//! The SINR threshold of each CQI is converted once to the largest mean information loss per bit that still supports it.
-//! A measurement then needs only its mean loss, not the inverse map back to an effective SINR in dB.
+//! The SINR threshold of each CQI is converted once to the largest mean information loss per bit that still
+//! supports it. A measurement then needs only its mean loss, not the inverse map back to an effective SINR in
+//! dB.
 
 use crate::lte::cqi;
 use crate::radio::Modulation;
@@ -18,8 +19,8 @@ static MAX_LOSS: LazyLock<[[f64; 15]; 3]> = LazyLock::new(|| {
     })
 });
 
-/// The wideband CQI of these linear SINRs: the highest CQI that is supported by the effective SINR of its own modulation
-/// (TS 36.213 Table 7.2.3-1: QPSK up to CQI 6, 16QAM up to 9, 64QAM above).
+/// The wideband CQI of these linear SINRs: the highest CQI that is supported by the effective SINR of its own
+/// modulation (TS 36.213 Table 7.2.3-1: QPSK up to CQI 6, 16QAM up to 9, 64QAM above).
 pub(super) fn of(sinrs: &[f64]) -> u8 {
     let of = |modulation| {
         let loss = mean_loss(modulation, sinrs.iter().copied());
@@ -40,7 +41,7 @@ mod tests {
     use crate::radio::effective_sinr::miesm_of;
     use paceline_net::Stream;
 
-    /// By effective SINRs in dB.
+    /// The CQI from the effective SINR of each modulation in dB.
     fn by_sinr(sinrs: &[f64]) -> u8 {
         let of = |modulation| cqi::of_sinr(to_db(miesm_of(modulation, sinrs.iter().copied())));
         match (of(Modulation::Qam64), of(Modulation::Qam16).min(9)) {
@@ -51,7 +52,7 @@ mod tests {
     }
 
     #[test]
-    fn agrees_with_the_effective_sinr() {
+    fn the_cqi_agrees_with_the_effective_sinr() {
         let mut stream = Stream::new(1, "sinrs");
         let mut seen = [0; 16];
         for _ in 0..200_000 {
@@ -65,7 +66,7 @@ mod tests {
     }
 
     #[test]
-    fn thresholds_hold_on_both_sides() {
+    fn cqi_thresholds_hold_on_both_sides() {
         for cqi in 1..=15 {
             let threshold_db = cqi::threshold_db(cqi).unwrap();
             let at = |db: f64| of(&[from_db(db); 25]);

@@ -1,5 +1,5 @@
-//! Parameters of a cell and its stations; times in TTIs unless their type says otherwise. Default values and their
-//! sources stand in the scenario tables of `paceline-sim`.
+//! Parameters of a cell and its stations; times in TTIs unless their type says otherwise. Default values and
+//! their sources stand in the scenario tables of `paceline-sim`.
 
 use crate::air::{Fading, RadioConfig};
 use crate::mac::random_access::RandomAccessConfig;

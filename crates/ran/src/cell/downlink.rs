@@ -1,5 +1,5 @@
-//! The downlink of a cell in one TTI: random access answers, then HARQ retransmissions that are due, then new blocks
-//! (TS 36.213 §7).
+//! The downlink of a cell in one TTI: random access answers, then HARQ retransmissions that are due, then new
+//! blocks (TS 36.213 §7).
 
 use super::enb::Cell;
 use crate::air::Transmission;
@@ -48,8 +48,8 @@ impl Cell {
         }
     }
 
-    /// Ends the station's blocks that were decoded or have reached the maximum number of transmissions, and retransmits one
-    /// that failed. Returns whether one is retransmitted.
+    /// Ends the station's blocks that were decoded or have reached the maximum number of transmissions, and
+    /// retransmits one that failed. Returns whether one is retransmitted.
     fn retransmit_downlink(
         &mut self,
         tti: Tti,

@@ -1,8 +1,9 @@
-//! The node of an LTE FDD eNB with its stations: one cell with stated SINRs, or the cells of the served sites of a
-//! deployment, which run in lockstep.
+//! The node of an LTE FDD eNB with its stations: one cell with stated SINRs, or the cells of the served sites
+//! of a deployment, which run in lockstep.
 //!
-//! Port 0 is the core network; port `1 + i` is the IP side of station `i`. `Cell::run_tti` has the order of events in a
-//! TTI. TTIs without work are skipped; data in a buffer, unacknowledged PDUs, running timers and random access are work.
+//! Port 0 is the core network; port `1 + i` is the IP side of station `i`. `Cell::run_tti` has the order of
+//! events in a TTI. TTIs without work are skipped; data in a buffer, unacknowledged PDUs, running timers and
+//! random access are work.
 
 use super::config::{CellConfig, StationConfig};
 use super::link_stats::LinkStats;
@@ -28,8 +29,8 @@ pub fn station_port(station: usize) -> Port {
     Port(u16::try_from(station + 1).expect("a cell has fewer than 65,535 stations"))
 }
 
-/// TTIs from an uplink grant to its transmission (TS 36.213 §8: k = 4 in FDD), and from an uplink transmission or
-/// scheduling request to the eNB's reaction.
+/// TTIs from an uplink grant to its transmission (TS 36.213 §8: k = 4 in FDD), and from an uplink
+/// transmission or scheduling request to the eNB's reaction.
 pub(super) const GRANT_DELAY: u64 = 4;
 
 /// An eNB and its stations.
@@ -179,8 +180,8 @@ impl Cell {
         self.transmit(tti);
     }
 
-    /// Discards expired SDUs of a station, starts random access if it has data and no connection, and delivers decoded
-    /// PDUs of both directions.
+    /// Discards expired SDUs of a station, starts random access if it has data and no connection, and
+    /// delivers decoded PDUs of both directions.
     fn receive(&mut self, tti: Tti, index: usize) {
         let station = &mut self.stations[index];
         if let Some(timer) = self.config.discard_timer {
@@ -241,8 +242,8 @@ impl Cell {
         self.transmissions.clear();
     }
 
-    /// Whether every transmission of this TTI lies in its band and overlaps no other one of its cell and direction, Msg3s
-    /// after a preamble collision excepted.
+    /// Whether every transmission of this TTI lies in its band and overlaps no other one of its cell and
+    /// direction, Msg3s after a preamble collision excepted.
     fn prbs_are_disjoint(&self) -> bool {
         let downlink = PrbSet::range(0, u32::from(self.config.downlink_prb));
         let uplink = self.pusch_prbs();

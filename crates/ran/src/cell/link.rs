@@ -9,8 +9,8 @@ use crate::slot::Tti;
 use paceline_net::{DropReason, Instant, Output, Packet, Port, SduQueue};
 use std::collections::VecDeque;
 
-/// Block error of first transmissions that the outer loop aims at. Chosen: the error at which TS 36.213 §7.2.3 defines the
-/// CQI.
+/// Block error of first transmissions that the outer loop aims at. Chosen: the error at which TS 36.213
+/// §7.2.3 defines the CQI.
 const OUTER_LOOP_TARGET: f64 = 0.1;
 /// Step of the outer loop after a failed first transmission, in dB. Chosen: within the 0.1 to 1 dB of
 /// IMTAphy's BlerAdaptiveLA.
@@ -57,8 +57,8 @@ impl Link {
             spare: Vec::new(),
         }
     }
-    /// Counts the wait of the packets in the buffer until `now` as a wait for a grant, if `for_grant`. Called before a
-    /// packet enters or leaves the buffer and before `for_grant` changes.
+    /// Counts the wait of the packets in the buffer until `now` as a wait for a grant, if `for_grant`. Called
+    /// before a packet enters or leaves the buffer and before `for_grant` changes.
     pub fn count_grant_wait(&mut self, now: Instant, for_grant: bool) {
         if for_grant {
             let waited = self.buffer.packets() as u64 * now.since(self.grant_wait_counted_to).as_nanos();
@@ -79,7 +79,8 @@ impl Link {
     pub fn idle_below_buffer(&self) -> bool {
         self.harq.idle() && self.decoded.is_empty() && self.rlc.idle()
     }
-    /// Bytes available for transmission: in the buffer, in RLC, and the status report about the other direction.
+    /// Bytes available for transmission: in the buffer, in RLC, and the status report about the other
+    /// direction.
     pub fn available(&self, reverse: &Self) -> u64 {
         self.rlc.available(&*self.buffer) + u64::from(reverse.rlc.status_len())
     }
@@ -104,8 +105,8 @@ impl Link {
         self.harq.start(process, block);
     }
 
-    /// Transmits the block of a process at this linear SINR. If it is decoded, its RLC PDUs go to the receiver. Returns
-    /// whether it is decoded.
+    /// Transmits the block of a process at this linear SINR. If it is decoded, its RLC PDUs go to the
+    /// receiver. Returns whether it is decoded.
     pub fn transmit(&mut self, process: usize, tti: Tti, sinr: f64, draw: f64, decode_delay: u64) -> bool {
         let block = self.harq.block_mut(process).expect("a block is sent from its process");
         block.transmit(tti, sinr, draw);
@@ -134,8 +135,8 @@ impl Link {
         block.decoded
     }
 
-    /// Updates the outer loop with the result of a block's first transmission. At the target error, steps up and down
-    /// cancel.
+    /// Updates the outer loop with the result of a block's first transmission. At the target error, steps up
+    /// and down cancel.
     pub fn update_outer_loop(&mut self, process: usize) {
         let Some(block) = self.harq.block_mut(process).filter(|block| !block.outer_loop_done) else { return };
         block.outer_loop_done = true;
@@ -153,7 +154,8 @@ impl Link {
         debug_assert!(block.pdu.sdus.is_empty(), "the PDUs of a decoded block are at the receiver");
         self.spare.push(block);
     }
-    /// Ends the process of a block whose last transmission failed. In UM the packets that end in the block are dropped.
+    /// Ends the process of a block whose last transmission failed. In UM the packets that end in the block
+    /// are dropped.
     pub fn give_up(&mut self, process: usize, output: &mut VecDeque<Output>) {
         self.stats.transport_blocks_lost += 1;
         let Some(mut block) = self.harq.finish(process) else { return };
@@ -168,7 +170,8 @@ impl Link {
     pub fn delivery_due(&self, tti: Tti) -> bool {
         self.decoded.front().is_some_and(|(due, _)| *due <= tti) || self.rlc.timers_due(tti)
     }
-    /// Delivers decoded data PDUs through RLC and PDCP to `port`, and status reports to the RLC of the other direction.
+    /// Delivers decoded data PDUs through RLC and PDCP to `port`, and status reports to the RLC of the other
+    /// direction.
     pub fn deliver(
         &mut self,
         reverse: &mut Rlc,
@@ -209,8 +212,9 @@ impl Link {
         self.stats.radio_link_failures += u64::from(failed);
         failed
     }
-    /// Resets MAC: all HARQ processes are emptied. In AM no packet is lost by it. In UM the packets whose last byte was in
-    /// a process are dropped, and decoded PDUs are delivered once the link is re-established.
+    /// Resets MAC: all HARQ processes are emptied. In AM no packet is lost by it. In UM the packets whose
+    /// last byte was in a process are dropped, and decoded PDUs are delivered once the link is
+    /// re-established.
     pub fn reset_mac(&mut self, output: &mut VecDeque<Output>) {
         let stats = &mut self.stats;
         for process in 0..harq::PROCESSES {

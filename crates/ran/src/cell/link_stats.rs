@@ -31,13 +31,13 @@ pub struct LinkStats {
     pub rlc_retransmissions: u64,
     /// STATUS PDUs in this direction's blocks; they report on the other direction.
     pub status_pdus: u64,
-    /// Packet-nanoseconds in the uplink buffer from the arrival of data in the empty buffer to the first block: waits for a
-    /// scheduling request, its grant, or random access.
+    /// Packet-nanoseconds in the uplink buffer from the arrival of data in the empty buffer to the first
+    /// block: waits for a scheduling request, its grant, or random access.
     pub grant_wait_ns: u64,
     /// Sum over decoded blocks of the time from the first transmission to the last, in TTIs.
     pub harq_wait_ttis: u64,
-    /// Radio-link failures: a PDU of this direction reached maxRetxThreshold. In the uplink also random access problems
-    /// of a connected station.
+    /// Radio-link failures: a PDU of this direction reached maxRetxThreshold. In the uplink also random
+    /// access problems of a connected station.
     pub radio_link_failures: u64,
 }
 

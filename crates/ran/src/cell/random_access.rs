@@ -1,10 +1,10 @@
 //! Random access, the eNB's side, and its steps in a TTI. The station's side is `mac/random_access.rs`.
 //!
-//! Preambles of an occasion are answered from the third TTI after it on, by one response PDU per TTI and cell, the oldest
-//! occasion first. A response takes a downlink assignment, PRBs, and the PRBs of the Msg3s that it grants. Msg3 is a block
-//! of the station's uplink HARQ process. The eNB answers a C-RNTI in Msg3 by the next grant, and a connection request by
-//! Msg4, a downlink block with HARQ. A retransmission whose PRBs are needed for a Msg3 or the PRACH is moved
-//! (TS 36.321 §5.4.2.1, adaptive), or waits one HARQ round trip.
+//! Preambles of an occasion are answered from the third TTI after it on, by one response PDU per TTI and
+//! cell, the oldest occasion first. A response takes a downlink assignment, PRBs, and the PRBs of the Msg3s
+//! that it grants. Msg3 is a block of the station's uplink HARQ process. The eNB answers a C-RNTI in Msg3 by
+//! the next grant, and a connection request by Msg4, a downlink block with HARQ. A retransmission whose PRBs
+//! are needed for a Msg3 or the PRACH is moved (TS 36.321 §5.4.2.1, adaptive), or waits one HARQ round trip.
 
 use super::enb::{Cell, GRANT_DELAY};
 use super::responder::{DetectedPreamble, Responder, Response};
@@ -176,7 +176,8 @@ impl Cell {
         }
     }
 
-    /// Sends Msg4 to a station if PRBs, a grant and a HARQ process are free. Returns whether Msg4 is no longer pending.
+    /// Sends Msg4 to a station if PRBs, a grant and a HARQ process are free. Returns whether Msg4 is no
+    /// longer pending.
     fn send_msg4(&mut self, index: usize, free: &mut PrbSet, max_grants: &mut usize) -> bool {
         let station = &mut self.stations[index];
         let Some(procedure) = station.procedure.as_mut().filter(|procedure| procedure.contending()) else {
@@ -341,8 +342,8 @@ impl Cell {
             station.access.stats.contention_resolution_ttis += tti.since(procedure.started_at);
         }
     }
-    /// A downlink block of a station was decoded. If it was Msg4, contention is resolved, and service begins after the
-    /// signalling.
+    /// A downlink block of a station was decoded. If it was Msg4, contention is resolved, and service begins
+    /// after the signalling.
     pub(super) fn resolve_by_msg4(&mut self, tti: Tti, index: usize, process: usize) {
         let config = &self.config.random_access;
         let station = &mut self.stations[index];

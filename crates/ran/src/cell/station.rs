@@ -1,9 +1,9 @@
 //! State of one station: both directions, uplink access, link adaptation, power, and its connection.
 //!
-//! A radio-link failure (TS 36.331 §5.3.11) is reduced to its effect on the user plane: MAC is reset at once, the station
-//! selects its cell again for a configured time, performs random access, and after a configured time of signalling
-//! (§5.3.7) RLC of both directions is re-established. The buffers above RLC keep their packets. The station learns of a
-//! failure that the eNB detects in the same TTI.
+//! A radio-link failure (TS 36.331 §5.3.11) is reduced to its effect on the user plane: MAC is reset at once,
+//! the station selects its cell again for a configured time, performs random access, and after a configured
+//! time of signalling (§5.3.7) RLC of both directions is re-established. The buffers above RLC keep their
+//! packets. The station learns of a failure that the eNB detects in the same TTI.
 
 use super::config::{CellConfig, StationConfig, StationLink};
 use super::link::Link;
@@ -100,8 +100,8 @@ impl Station {
         }
     }
 
-    /// Reports the CQI if it is due. Stations report also while they are idle; after TTIs that were skipped, the report in
-    /// use is one of the present TTI.
+    /// Reports the CQI if it is due. Stations report also while they are idle; after TTIs that were skipped,
+    /// the report in use is one of the present TTI.
     pub fn report_cqi(&mut self, tti: Tti, cell: &CellConfig, network: &mut Option<Network>) {
         let periodic = tti.0.is_multiple_of(cell.cqi_period);
         let stale =
@@ -124,7 +124,8 @@ impl Station {
     pub fn scheduler_cqi(&mut self, network: &mut Option<Network>) -> u8 {
         self.cqi_reports.front_mut().map_or(0, |(_, report)| self.radio.cqi(network, report))
     }
-    /// The downlink MCS for a CQI. With the outer loop, the MCS follows from the CQI's SINR threshold and the correction.
+    /// The downlink MCS for a CQI. With the outer loop, the MCS follows from the CQI's SINR threshold and the
+    /// correction.
     pub fn downlink_mcs(&self, cqi: u8, cell: &CellConfig) -> Option<&'static Mcs> {
         if cell.outer_loop {
             let sinr = cqi::threshold_db(cqi)? + self.downlink.outer_loop_db;
@@ -132,8 +133,8 @@ impl Station {
         }
         cqi::mcs(cqi).map(|index| &mcs::DOWNLINK[usize::from(index)])
     }
-    /// The uplink MCS for the eNB's SINR estimate, and the largest number of PRBs within the station's power. Also chooses
-    /// the next TPC command.
+    /// The uplink MCS for the eNB's SINR estimate, and the largest number of PRBs within the station's power.
+    /// Also chooses the next TPC command.
     pub fn uplink_mcs(
         &mut self,
         tti: Tti,
@@ -147,7 +148,8 @@ impl Station {
         }
         let max_prb = self.headroom_estimate.max_prbs(cell.uplink_prb, self.next_tpc_db);
         let usable = &mcs::UPLINK[..=usize::from(cell.max_uplink_mcs)];
-        // The correction must not silence a station above the lowest threshold: the outer loop recovers only by blocks.
+        // The correction must not silence a station above the lowest threshold: the outer loop recovers only
+        // by blocks.
         let lowest = mcs::highest(usable, sinr).map(|_| &usable[0]);
         Some((mcs::highest(usable, sinr + self.uplink.outer_loop_db).or(lowest)?, max_prb))
     }
@@ -156,7 +158,8 @@ impl Station {
         self.headroom_estimate.on_command(sent_at, self.next_tpc_db);
         self.grants.push_back(Grant { sent_at, mcs, prbs, tpc_db: self.next_tpc_db });
     }
-    /// The station applies a grant's TPC command. Returns the headroom report for the granted block if one is due.
+    /// The station applies a grant's TPC command. Returns the headroom report for the granted block if one is
+    /// due.
     pub fn apply_tpc(
         &mut self,
         tti: Tti,
@@ -169,7 +172,8 @@ impl Station {
         let due = self.headroom_timers.due(tti, network.headroom_config(), placed.coupling_loss_db());
         due.then(|| network.headroom(placed, n_prb))
     }
-    /// Resets closed-loop power control at random access (TS 36.213 §5.1.1.1), and the headroom reports with it.
+    /// Resets closed-loop power control at random access (TS 36.213 §5.1.1.1), and the headroom reports with
+    /// it.
     pub fn reset_power(&mut self) {
         if let Some(placed) = self.radio.placed_mut() {
             placed.reset_tpc_correction();
@@ -189,11 +193,13 @@ impl Station {
         self.headroom_estimate.on_report(report, sent_at);
     }
 
-    /// Bytes available for uplink transmission: in the buffer, in RLC, and the status report about the downlink.
+    /// Bytes available for uplink transmission: in the buffer, in RLC, and the status report about the
+    /// downlink.
     pub fn uplink_available(&self) -> u64 {
         self.uplink.available(&self.downlink)
     }
-    /// Bytes available for downlink transmission: in the buffer, in RLC, and the status report about the uplink.
+    /// Bytes available for downlink transmission: in the buffer, in RLC, and the status report about the
+    /// uplink.
     pub fn downlink_available(&self) -> u64 {
         self.downlink.available(&self.uplink)
     }
@@ -226,7 +232,8 @@ impl Station {
     pub fn count_grant_wait(&mut self, now: Instant) {
         self.uplink.count_grant_wait(now, self.access.awaits_first_block());
     }
-    /// Drops SDUs whose discardTimer has expired (TS 36.323 §5.4). SDUs in the buffers have not been sent in part.
+    /// Drops SDUs whose discardTimer has expired (TS 36.323 §5.4). SDUs in the buffers have not been sent in
+    /// part.
     pub fn discard_expired(&mut self, tti: Tti, timer: Duration, output: &mut VecDeque<Output>) {
         self.count_grant_wait(tti.starts_at());
         for link in [&mut self.downlink, &mut self.uplink] {

@@ -1,5 +1,5 @@
-//! The uplink of a cell in one TTI: the eNB processes HARQ feedback and scheduling requests, grants PUSCH four TTIs ahead
-//! (TS 36.213 §8), and the stations transmit.
+//! The uplink of a cell in one TTI: the eNB processes HARQ feedback and scheduling requests, grants PUSCH
+//! four TTIs ahead (TS 36.213 §8), and the stations transmit.
 
 use super::enb::{Cell, GRANT_DELAY};
 use super::station::{Grant, Station};
@@ -54,8 +54,8 @@ impl Cell {
         PrbSet::range(pucch / 2, prb - pucch)
     }
 
-    /// Allocates the PRBs of a cell's PUSCH four TTIs ahead: first to random access, then to retransmissions, which keep
-    /// their PRBs where possible, then to grants.
+    /// Allocates the PRBs of a cell's PUSCH four TTIs ahead: first to random access, then to retransmissions,
+    /// which keep their PRBs where possible, then to grants.
     pub(super) fn schedule_uplink(&mut self, tti: Tti, cell: usize) {
         let sent_at = tti + GRANT_DELAY;
         let process = harq::Processes::synchronous(sent_at);
@@ -107,8 +107,8 @@ impl Cell {
 
     /// Ranks the candidates, computes the PRBs that each needs, and removes those without a usable MCS.
     fn rank_uplink(&mut self, tti: Tti, policy: Policy) {
-        // Round robin does not depend on the channel, so only the stations that can get a grant are evaluated. Stated
-        // channels are always evaluated, since each evaluation advances their draws.
+        // Round robin does not depend on the channel, so only the stations that can get a grant are
+        // evaluated. Stated channels are always evaluated, since each evaluation advances their draws.
         let rank_first = policy == Policy::RoundRobin && self.network.is_some();
         if rank_first {
             scheduler::rank(tti, policy, &mut self.candidates);
@@ -142,7 +142,8 @@ impl Cell {
         Some(station.uplink.candidate(tti, index, wanted_prb, bits_per_prb))
     }
 
-    /// The station's uplink in this TTI: Msg3, a retransmission, a granted new block, or a scheduling request.
+    /// The station's uplink in this TTI: Msg3, a retransmission, a granted new block, or a scheduling
+    /// request.
     pub(super) fn station_transmits(&mut self, tti: Tti, index: usize) {
         let process = harq::Processes::synchronous(tti);
         if self.stations[index].procedure.is_some() {

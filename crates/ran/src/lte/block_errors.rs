@@ -1,9 +1,9 @@
 //! Block error probability of a transport block, from its MCS and SINR.
 //!
-//! One turbo code block fails with `1/2 erfc((SINR - s50) / (sqrt(2) sigma))`: s50 per MCS and block length from
-//! `lte_mcs_sinr.csv`, `sigma = 0.37 (500/K)^0.38` dB. A transport block of C code blocks (TS 36.212 §5.1.2) fails
-//! with `1 - (1 - p)^C`. With Chase combining (HARQ) the caller adds the linear SINRs of all transmissions. Left
-//! out: the gain of incremental redundancy, feedback errors, PDCCH decoding errors.
+//! One turbo code block fails with `1/2 erfc((SINR - s50) / (sqrt(2) sigma))`: s50 per MCS and block length
+//! from `lte_mcs_sinr.csv`, `sigma = 0.37 (500/K)^0.38` dB. A transport block of C code blocks (TS 36.212
+//! §5.1.2) fails with `1 - (1 - p)^C`. With Chase combining (HARQ) the caller adds the linear SINRs of all
+//! transmissions. Left out: the gain of incremental redundancy, feedback errors, PDCCH decoding errors.
 
 use super::mcs::{self, Mcs};
 use super::tbs::I_TBS_COUNT;
@@ -12,7 +12,8 @@ use std::sync::LazyLock;
 
 /// Largest turbo code block in bits, with its 24-bit CRC (TS 36.212 §5.1.2).
 const MAX_CODE_BLOCK_BITS: u32 = 6144;
-/// Largest transport block in bytes whose curve is tabulated: MCS 28 on 100 PRBs (TS 36.213 Table 7.1.7.2.1-1).
+/// Largest transport block in bytes whose curve is tabulated: MCS 28 on 100 PRBs (TS 36.213 Table
+/// 7.1.7.2.1-1).
 const MAX_TABULATED_BYTES: u32 = 9422;
 
 /// Probability that a transport block of `tb_bits` with this MCS fails at a linear SINR.
@@ -47,7 +48,8 @@ fn code_blocks(tb_bits: u32) -> (u32, f64) {
 #[derive(Clone, Copy, Debug)]
 struct Shape {
     code_blocks: u32,
-    /// Position of the code block length between 1024 (0) and 6144 bits (1), linear in the logarithm of the length.
+    /// Position of the code block length between 1024 (0) and 6144 bits (1), linear in the logarithm of the
+    /// length.
     position: f64,
     sigma_db: f64,
 }
@@ -104,7 +106,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_fail_is_told_without_the_curve() {
+    fn the_shortcut_above_the_zero_error_sinr_agrees_with_the_curve() {
         for mcs in mcs::DOWNLINK.iter().chain(&mcs::UPLINK) {
             for bits in [16, 56, 1000, 6120, 75_376] {
                 for step in -100..400 {

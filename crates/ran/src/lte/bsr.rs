@@ -48,7 +48,7 @@ mod tests {
         }
         assert_eq!(index_of(u64::MAX), 63);
         assert_eq!(assumed_bytes(63), 150_000);
-        // Entries that public implementations often have wrong.
+        // Entries that differ in some public implementations (see the data file).
         assert_eq!([16, 40, 41, 45, 59].map(assumed_bytes), [107, 4677, 5476, 10_287, 93_479]);
     }
 }

@@ -1,8 +1,8 @@
-//! Channel quality indicator (TS 36.213 Table 7.2.3-1, 64QAM): the CQI that a SINR supports at 10% block error, and the
-//! downlink MCS that a scheduler uses for it.
+//! Channel quality indicator (TS 36.213 Table 7.2.3-1, 64QAM): the CQI that a SINR supports at 10% block
+//! error, and the downlink MCS that a scheduler uses for it.
 //!
-//! SINR thresholds are those of the public link-level curves named in `lte_cqi_sinr.csv` (`vienna_s10_db`, within
-//! 0.4 dB of two others). The MCS is the highest one with no more spectral efficiency than the CQI.
+//! SINR thresholds are those of the public link-level curves named in `lte_cqi_sinr.csv` (`vienna_s10_db`,
+//! within 0.4 dB of two others). The MCS is the highest one with no more spectral efficiency than the CQI.
 
 use super::csv::Reader;
 

@@ -1,5 +1,5 @@
-//! A reader of the data files that runs at compile time: `#` lines and the header line are skipped, fields are
-//! split at commas. Numbers come out in thousandths, so that `-7.28` is exact.
+//! A reader of the data files that runs at compile time. The reader skips the `#` lines and the header line
+//! and splits fields at commas. Numbers are returned in thousandths, so that `-7.28` is exact.
 
 /// A position in a file.
 #[derive(Clone, Copy)]
@@ -9,7 +9,7 @@ pub(super) struct Reader<'a> {
 }
 
 impl<'a> Reader<'a> {
-    /// Starts behind the comment lines and the header line.
+    /// A position after the comment lines and the header line.
     pub(super) const fn new(bytes: &'a [u8]) -> Self {
         let mut reader = Self { bytes, at: 0 };
         while reader.bytes[reader.at] == b'#' {
@@ -25,7 +25,7 @@ impl<'a> Reader<'a> {
         self.at += 1;
         self
     }
-    /// Moves behind the next `count` commas of this line.
+    /// Moves past the next `count` commas of this line.
     pub(super) const fn skip(mut self, count: usize) -> Self {
         let mut left = count;
         while left > 0 {
@@ -48,7 +48,7 @@ impl<'a> Reader<'a> {
         }
         true
     }
-    /// Whether the file is read to its end.
+    /// Whether the end of the file is reached.
     pub(super) const fn at_end(&self) -> bool {
         self.at >= self.bytes.len()
     }

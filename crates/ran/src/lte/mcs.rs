@@ -1,12 +1,13 @@
-//! Modulation and coding schemes: TS 36.213 Table 7.1.7.1-1 (downlink) and 8.6.1-1 (uplink), with the AWGN block
-//! error curves of one turbo code block at two block lengths.
+//! Modulation and coding schemes: TS 36.213 Table 7.1.7.1-1 (downlink) and 8.6.1-1 (uplink), with points of
+//! the AWGN block error curves of one turbo code block at two block lengths (`lte_mcs_sinr.csv`).
 //!
-//! An uplink MCS takes the curve of the downlink MCS with the same I_TBS: the same block in the same resource
-//! blocks, up to 1 dB off where the modulation differs (I_TBS 10 and 16-19). 256QAM is left out.
+//! An uplink MCS has the curve of the downlink MCS with the same I_TBS, which is the same block size in the
+//! same PRBs. The error of this is up to 1 dB where the modulation differs (I_TBS 10 and 16 to 19). 256QAM is
+//! left out.
 
 use super::csv::Reader;
 
-/// Number of MCS indices that name a transport block size.
+/// Number of MCS indices with a transport block size (TS 36.213 Table 7.1.7.1-1: 0..=28).
 pub const MCS_COUNT: usize = 29;
 
 /// One row of an MCS table.
@@ -16,7 +17,7 @@ pub struct Mcs {
     pub index: u8,
     /// Modulation order: 2 QPSK, 4 16QAM, 6 64QAM.
     pub qm: u8,
-    /// Column of the transport block table.
+    /// Column of the transport block size table.
     pub i_tbs: u8,
     /// SINR in dB of 50% block error for a code block of 1024 bits.
     pub s50_1024_db: f64,
@@ -36,7 +37,8 @@ pub fn highest(table: &'static [Mcs], sinr_db: f64) -> Option<&'static Mcs> {
     table[..table.partition_point(|mcs| mcs.s10_1024_db <= sinr_db)].last()
 }
 
-/// Points of the curves per downlink MCS, in thousandths of a dB: 50% and 10% at 1024 bits, 50% at 6144 bits.
+/// Points of the block error curve of each downlink MCS, in thousandths of a dB: the SINR of 50% and of 10%
+/// error at 1024 bits, and of 50% error at 6144 bits. Follows from `lte_mcs_sinr.csv`.
 const CURVES: [(i64, i64, i64); MCS_COUNT] = read_curves();
 
 const fn read_curves() -> [(i64, i64, i64); MCS_COUNT] {
@@ -57,7 +59,7 @@ const fn read_curves() -> [(i64, i64, i64); MCS_COUNT] {
     curves
 }
 
-/// Rows of one table of the file: (Q_m, I_TBS).
+/// Rows (Q_m, I_TBS) of the table in `lte_mcs.csv` whose lines start with `prefix`.
 const fn read_rows(prefix: &[u8]) -> [(u8, u8); MCS_COUNT] {
     let mut rows = [(0, 0); MCS_COUNT];
     let mut line = Reader::new(include_bytes!("../../data/lte_mcs.csv"));
@@ -99,7 +101,7 @@ const fn read(prefix: &[u8]) -> [Mcs; MCS_COUNT] {
     table
 }
 
-/// The downlink MCS with this I_TBS, and this modulation if there are two.
+/// The downlink MCS with this I_TBS; of two, the one with this modulation.
 const fn same_block(downlink: &[(u8, u8); MCS_COUNT], i_tbs: u8, qm: u8) -> usize {
     let mut found = MCS_COUNT;
     let mut mcs = 0;
@@ -117,7 +119,7 @@ mod tests {
     use super::*;
     use crate::lte::tbs::transport_block_bits;
 
-    /// The sizes at 25, 50 and 100 resource blocks that the file states beside each MCS.
+    /// The file has the sizes at 25, 50 and 100 PRBs beside each MCS.
     #[test]
     fn block_sizes_agree_with_the_mcs_file() {
         let text = include_str!("../../data/lte_mcs.csv");

@@ -1,9 +1,9 @@
 //! Tables of the LTE physical layer, and the block error curves that follow from them.
 //!
-//! The tables are read at compile time from `crates/ran/data/*.csv`; each file names its clause and its checks.
-//! The scheduler goes from a SINR to a CQI ([`cqi`]), from the CQI to an MCS ([`mcs`]), and with the number of PRBs to
-//! a transport block size ([`tbs`]); the receiver decodes it with the probability of [`block_errors`]. [`bsr`] has
-//! the buffer sizes of buffer status reports.
+//! The tables are read at compile time from `crates/ran/data/*.csv`; each file names its clause and its
+//! checks. The scheduler goes from a SINR to a CQI ([`cqi`]), from the CQI to an MCS ([`mcs`]), and with the
+//! number of PRBs to a transport block size ([`tbs`]); the receiver decodes it with the probability of
+//! [`block_errors`]. [`bsr`] has the buffer sizes of buffer status reports.
 
 mod csv;
 

@@ -64,7 +64,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn anchors_of_the_standard() {
+    fn known_entries_of_the_table_hold() {
         assert_eq!(transport_block_bits(0, 1), 16);
         assert_eq!(transport_block_bits(6, 1), 328, "often mistyped as 88");
         assert_eq!(transport_block_bits(26, 100), 75_376);
@@ -72,12 +72,12 @@ mod tests {
     }
 
     #[test]
-    fn sizes_are_whole_bytes_and_grow_with_resource_blocks() {
+    fn sizes_are_whole_bytes_and_grow_with_the_prbs() {
         for i_tbs in 0..I_TBS_COUNT as u8 {
             for n_prb in 1..=MAX_PRB as u8 {
                 let bits = transport_block_bits(i_tbs, n_prb);
                 assert!(bits >= 16 && bits.is_multiple_of(8), "I_TBS {i_tbs}, {n_prb} PRB: {bits}");
-                // I_TBS 6 at one resource block is the table's only exception.
+                // The only exception in the table is I_TBS 6 at one PRB.
                 if n_prb > 1 && !(i_tbs == 6 && n_prb < 4) {
                     assert!(bits >= transport_block_bits(i_tbs, n_prb - 1), "I_TBS {i_tbs}, {n_prb} PRB");
                 }
@@ -86,7 +86,7 @@ mod tests {
     }
 
     #[test]
-    fn the_fewest_blocks_are_those_of_a_search_from_one_on() {
+    fn the_fewest_prbs_are_those_of_a_linear_search() {
         for i_tbs in 0..I_TBS_COUNT as u8 {
             for max in [1, 2, 6, 25, 100, 110] {
                 for needed in (0..13_000).step_by(7) {

@@ -1,7 +1,9 @@
-//! The eNB's estimate of a station's uplink buffer, from scheduling requests, buffer status reports and its own grants.
+//! The eNB's estimate of a station's uplink buffer, from scheduling requests, buffer status reports and its
+//! own grants.
 //!
-//! A report states the buffer when its block was first sent; grants for later TTIs are subtracted. A block without
-//! padding and without a report suggests that more data wait: the estimate is then at least one SR grant.
+//! A report states the buffer when its block was first sent; grants for later TTIs are subtracted. A block
+//! without padding and without a report suggests that more data wait: the estimate is then at least one SR
+//! grant.
 
 use crate::lte::bsr;
 use crate::slot::Tti;

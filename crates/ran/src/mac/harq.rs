@@ -1,10 +1,11 @@
-//! Hybrid ARQ (TS 36.321 §5.3.2 and §5.4.2, TS 36.213 §7 and §8): eight stop-and-wait processes per station and
-//! direction; a block is retransmitted until it is decoded or the maximum number of transmissions is reached.
+//! Hybrid ARQ (TS 36.321 §5.3.2 and §5.4.2, TS 36.213 §7 and §8): eight stop-and-wait processes per station
+//! and direction; a block is retransmitted until it is decoded or the maximum number of transmissions is
+//! reached.
 //!
-//! Downlink HARQ is asynchronous: a retransmission goes out at the earliest eight TTIs later, when its feedback (n+4)
-//! has been processed. Uplink HARQ is synchronous and non-adaptive: the same PRBs eight TTIs later. Where the PRACH or
-//! a Msg3 needs these PRBs, a grant moves the retransmission, or it waits eight more TTIs. The linear SINRs of all
-//! transmissions add up (Chase combining). Feedback is never lost.
+//! Downlink HARQ is asynchronous: a retransmission goes out at the earliest eight TTIs later, when its
+//! feedback (n+4) has been processed. Uplink HARQ is synchronous and non-adaptive: the same PRBs eight TTIs
+//! later. Where the PRACH or a Msg3 needs these PRBs, a grant moves the retransmission, or it waits eight
+//! more TTIs. The linear SINRs of all transmissions add up (Chase combining). Feedback is never lost.
 
 use super::pdu as mac;
 use crate::lte::block_errors;
@@ -15,7 +16,8 @@ use crate::slot::Tti;
 
 /// HARQ processes per station and direction in FDD (TS 36.213 §7 and §8).
 pub const PROCESSES: usize = 8;
-/// HARQ round-trip time in TTIs, from a transmission to the earliest retransmission in FDD (TS 36.213 §7 and §8).
+/// HARQ round-trip time in TTIs, from a transmission to the earliest retransmission in FDD (TS 36.213 §7 and
+/// §8).
 pub const HARQ_RTT: u64 = 8;
 
 /// A transport block in a HARQ process.
@@ -72,8 +74,8 @@ impl TransportBlock {
     pub fn collides(&self) -> bool {
         self.msg3 == Some(true)
     }
-    /// Transmits or retransmits the block in `tti` at this linear SINR. `draw`, uniform in `[0, 1)`, decides whether it
-    /// is decoded.
+    /// Transmits or retransmits the block in `tti` at this linear SINR. `draw`, uniform in `[0, 1)`, decides
+    /// whether it is decoded.
     pub fn transmit(&mut self, tti: Tti, sinr: f64, draw: f64) {
         if self.transmissions == 0 {
             self.first_sent_at = tti;
@@ -150,7 +152,7 @@ mod tests {
         let sinr = from_db(mcs.s50_6144_db) / 2.0;
         block.transmit(Tti(0), sinr, 0.9999);
         assert!(!block.decoded);
-        // The second brings it to its 50% point.
+        // The second transmission raises the SINR to the 50% point.
         let mut again = block.clone();
         again.transmit(Tti(8), sinr, 0.51);
         assert!(again.decoded);
@@ -159,10 +161,11 @@ mod tests {
     }
 
     #[test]
-    fn the_mean_number_of_transmissions_is_that_of_the_sum() {
+    fn the_mean_number_of_transmissions_is_that_of_the_geometric_sum() {
         let mcs = &DOWNLINK[10];
         let mut draws = paceline_net::Stream::new(3, "test");
-        // Later transmissions without any signal leave every attempt with the error of the first.
+        // Retransmissions have a SINR of zero, so that every transmission has the error probability of the
+        // first.
         for (below_s50, most) in [(0.0, 1), (0.0, 2), (0.0, 4), (0.1, 4), (-0.1, 5), (-0.2, 8), (0.2, 28)] {
             let first = mcs.s50_6144_db - below_s50;
             let p = block_errors::block_error_db(mcs, 6120, first);
@@ -180,7 +183,7 @@ mod tests {
             let all = libm::pow(p, f64::from(most));
             let expected = (1.0 - all) / (1.0 - p);
             let mean = f64::from(transmissions) / f64::from(BLOCKS);
-            // No less varied than without a limit: sqrt(p) / (1 - p).
+            // Standard deviation without a limit, an upper bound: sqrt(p) / (1 - p).
             let deviation = (p / f64::from(BLOCKS)).sqrt() / (1.0 - p);
             assert!((mean - expected).abs() < 4.0 * deviation, "{p}, {most}: {mean}, by hand {expected}");
             let share = f64::from(lost) / f64::from(BLOCKS);

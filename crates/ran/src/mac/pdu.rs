@@ -1,9 +1,10 @@
-//! MAC PDUs (TS 36.321 §6.1.2): sub-headers, the short buffer status report (BSR), the power headroom report, padding.
+//! MAC PDUs (TS 36.321 §6.1.2): sub-headers, the short buffer status report (BSR), the power headroom report,
+//! padding.
 //!
-//! One logical channel carries the user's data. The last SDU of a block has a sub-header of 1 byte, every other SDU one
-//! of 2 or 3 bytes; with padding behind the last SDU its sub-header is longer, at the expense of the padding. In RLC AM a
-//! block holds first a STATUS PDU about the other direction, then retransmissions, then new data. Left out: several
-//! logical channels and their prioritisation.
+//! One logical channel carries the user's data. The last SDU of a block has a sub-header of 1 byte, every
+//! other SDU one of 2 or 3 bytes; with padding behind the last SDU its sub-header is longer, at the expense
+//! of the padding. In RLC AM a block holds first a STATUS PDU about the other direction, then
+//! retransmissions, then new data. Left out: several logical channels and their prioritisation.
 
 use super::power_headroom::HeadroomReport;
 use crate::lte::bsr;
@@ -18,12 +19,13 @@ const SUBHEADER_BYTES: u32 = 1;
 const BSR_BYTES: u32 = 2;
 /// Power headroom control element with its sub-header, in bytes (TS 36.321 §6.1.3.6).
 const HEADROOM_BYTES: u32 = 2;
-/// Largest padding in bytes without a padding BSR (TS 36.321 §5.4.5). Chosen: the BSR and one byte, for the longer
-/// sub-header of the last SDU.
+/// Largest padding in bytes without a padding BSR (TS 36.321 §5.4.5). Chosen: the BSR and one byte, for the
+/// longer sub-header of the last SDU.
 const MAX_PADDING_WITHOUT_BSR: u32 = BSR_BYTES + 1;
 /// Smallest room in bytes for a second PDU in a block. Chosen: a smaller PDU would consist mostly of headers.
 const MIN_FURTHER_PDU_BYTES: u32 = 8;
-/// Header bytes assumed per retransmitted PDU. Chosen: sub-header 3, segment header 4, two length indicators 3.
+/// Header bytes assumed per retransmitted PDU. Chosen: sub-header 3, segment header 4, two length indicators
+/// 3.
 const RETRANSMISSION_HEADER_BYTES: u64 = 10;
 
 /// Sub-header in bytes of an SDU of `len` bytes that another SDU follows (TS 36.321 §6.2.1).
@@ -99,8 +101,9 @@ impl Sender<'_> {
         Pdu { sdus, bsr: None, headroom: None, padding }
     }
 
-    /// Fills an uplink transport block of `tbs` bytes. A BSR that is due is left out if all data fit without it
-    /// (§5.4.5); a padding BSR is added whenever the padding can hold it. A headroom report comes before data.
+    /// Fills an uplink transport block of `tbs` bytes. A BSR that is due is left out if all data fit without
+    /// it (§5.4.5); a padding BSR is added whenever the padding can hold it. A headroom report comes before
+    /// data.
     pub fn uplink_pdu(
         &mut self,
         tti: Tti,
@@ -113,7 +116,8 @@ impl Sender<'_> {
         let tbs = if headroom.is_some() { tbs - HEADROOM_BYTES } else { tbs };
         let overfull =
             |sender: &Self| block_bytes_needed(sender.rlc, sender.reverse, sender.queue) > u64::from(tbs);
-        // The block of a regular BSR is small whatever the buffer holds: its size says nothing about later grants.
+        // The block of a regular BSR is small whatever the buffer holds: its size says nothing about later
+        // grants.
         if due != BsrDue::Regular || !overfull(self) {
             self.announce_grant(tti, tbs, due != BsrDue::None);
         }
@@ -148,7 +152,8 @@ impl Sender<'_> {
         }
     }
 
-    /// Passes the size of the grant to the buffer above, so that an ACK filter can discard ACKs that do not fit.
+    /// Passes the size of the grant to the buffer above, so that an ACK filter can discard ACKs that do not
+    /// fit.
     fn announce_grant(&mut self, tti: Tti, tbs: u32, bsr_triggered: bool) {
         let status = match self.reverse.status_len() {
             0 => 0,
@@ -208,17 +213,17 @@ mod tests {
         let mut sender = Sender { rlc: &mut up, reverse: &mut down, queue: &mut queue };
         assert_eq!(sender.available(), 2 * 1442 + 2);
         let pdu = sender.uplink_pdu(Tti(4), 1000, BsrDue::Regular, None, Vec::new());
-        // 2 + 2 bytes of STATUS, the BSR, and the data PDU behind its sub-header of 1 byte.
+        // STATUS with sub-header (2 + 2 bytes), the BSR, and the data PDU with a sub-header of 1 byte.
         assert!(matches!(pdu.sdus[..], [rlc::Pdu::Status(_), rlc::Pdu::Am(_)]), "{pdu:?}");
         assert_eq!(pdu.sdus[1].bytes(), 1000 - 4 - BSR_BYTES - SUBHEADER_BYTES);
         assert_eq!((pdu.padding, down.status_len()), (0, 0));
         assert_eq!(pdu.bsr, Some(bsr::index_of(up.available(&queue))));
     }
 
-    /// A buffer that notes the rooms of the grants that it is told of.
-    struct Noting(DropTail, Vec<Bytes>);
+    /// A buffer that records the announced grants.
+    struct RecordingQueue(DropTail, Vec<Bytes>);
 
-    impl SduQueue for Noting {
+    impl SduQueue for RecordingQueue {
         fn push(&mut self, now: Instant, packet: Packet) {
             self.0.push(now, packet);
         }
@@ -249,19 +254,19 @@ mod tests {
     }
 
     #[test]
-    fn the_buffer_is_told_of_grants_but_not_of_one_that_only_asks_for_more() {
-        let told = |due, waiting: u32| {
+    fn grants_are_announced_to_the_buffer_except_those_for_a_regular_bsr() {
+        let announced = |due, waiting: u32| {
             let (mut down, mut up) = (Rlc::new(RlcConfig::Um, 40), Rlc::new(RlcConfig::Um, 40));
-            let mut queue = Noting(DropTail::new(Bytes(1 << 20)), Vec::new());
+            let mut queue = RecordingQueue(DropTail::new(Bytes(1 << 20)), Vec::new());
             (0..waiting).for_each(|_| queue.push(Instant::ZERO, packet()));
             let mut sender = Sender { rlc: &mut up, reverse: &mut down, queue: &mut queue };
             sender.uplink_pdu(Tti(4), 2000, due, None, Vec::new());
             queue.1.len()
         };
-        // Two packets of 1440 bytes do not fit: the first block is the report's, a later one is data's.
-        assert_eq!([BsrDue::None, BsrDue::Periodic, BsrDue::Regular].map(|due| told(due, 2)), [1, 1, 0]);
-        // Where everything fits there is no report to wait for.
-        assert_eq!(told(BsrDue::Regular, 1), 1);
+        // Two packets of 1440 bytes do not fit: the block of a regular BSR is not announced.
+        assert_eq!([BsrDue::None, BsrDue::Periodic, BsrDue::Regular].map(|due| announced(due, 2)), [1, 1, 0]);
+        // One packet fits, so that no BSR is needed.
+        assert_eq!(announced(BsrDue::Regular, 1), 1);
     }
 
     #[test]

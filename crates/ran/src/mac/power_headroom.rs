@@ -1,9 +1,11 @@
-//! Power headroom reports (PHR, TS 36.321 §5.4.6): when a station sends one, and the PRB limit that the eNB derives.
+//! Power headroom reports (PHR, TS 36.321 §5.4.6): when a station sends one, and the PRB limit that the eNB
+//! derives.
 //!
-//! A report states how far the power of its own transmission stays below the maximum, in steps of 1 dB. From it the eNB
-//! computes the number of PRBs at which the station reaches its maximum power; TPC commands after the report shift
-//! that number. Before the first report the number is not limited. dl-PathlossChange triggers a report when the path
-//! loss has changed; that takes stations whose path loss changes during a run.
+//! A report states how far the power of its own transmission stays below the maximum, in steps of 1 dB. From
+//! it the eNB computes the number of PRBs at which the station reaches its maximum power; TPC commands after
+//! the report shift that number. Before the first report the number is not limited. dl-PathlossChange
+//! triggers a report when the path loss has changed; that takes stations whose path loss changes during a
+//! run.
 
 use crate::decibel::{from_db, to_db};
 use crate::radio::power_control::headroom_of_index;
@@ -52,7 +54,8 @@ impl HeadroomTimers {
     }
 }
 
-/// TPC commands that the eNB stores one by one. Chosen: more commands than are sent while HARQ delays a report.
+/// TPC commands that the eNB stores one by one. Chosen: more commands than are sent while HARQ delays a
+/// report.
 const MAX_COMMANDS: usize = 256;
 
 /// The eNB's estimate of a station's power headroom.
@@ -74,7 +77,8 @@ impl Default for HeadroomEstimate {
 }
 
 impl HeadroomEstimate {
-    /// The eNB decoded a report whose block was first sent in `sent_at`. An older one than the last is ignored.
+    /// The eNB decoded a report whose block was first sent in `sent_at`. An older one than the last is
+    /// ignored.
     pub fn on_report(&mut self, report: HeadroomReport, sent_at: Tti) {
         if self.one_prb_db.is_some_and(|(_, last)| last > sent_at) {
             return;
@@ -94,7 +98,8 @@ impl HeadroomEstimate {
             }
         }
     }
-    /// The largest number of PRBs up to `limit` within the estimated power, after a TPC command of `command_db`.
+    /// The largest number of PRBs up to `limit` within the estimated power, after a TPC command of
+    /// `command_db`.
     pub fn max_prbs(&mut self, limit: u8, command_db: f64) -> u8 {
         let remaining_db = self.remaining_db() - command_db.max(0.0);
         if self.last_ratio.0 != remaining_db {
@@ -102,7 +107,8 @@ impl HeadroomEstimate {
         }
         (self.last_ratio.1 + 1e-9).clamp(1.0, f64::from(limit)) as u8
     }
-    /// The TPC command in dB for a power that is `missing_db` too low. A command upwards leaves the power of one PRB.
+    /// The TPC command in dB for a power that is `missing_db` too low. A command upwards leaves the power of
+    /// one PRB.
     pub fn command_db(&self, missing_db: f64) -> f64 {
         let closest = command_db(missing_db);
         if closest <= 0.0 {
@@ -133,7 +139,7 @@ mod tests {
     use crate::radio::power_control::{PuschTransmission, headroom_index};
 
     #[test]
-    fn reports_come_first_then_by_timer_and_by_path_loss() {
+    fn headroom_reports_follow_configuration_timers_and_path_loss_change() {
         let config = HeadroomConfig { periodic: Some(100), prohibit: 20, path_loss_change_db: Some(3.0) };
         let mut timers = HeadroomTimers::default();
         assert!(timers.due(Tti(7), &config, 110.0), "configuration triggers");
@@ -146,18 +152,18 @@ mod tests {
     }
 
     #[test]
-    fn the_limit_is_that_of_the_power_formula_within_the_steps_of_a_report() {
+    fn the_prb_limit_is_that_of_the_power_formula_within_half_a_decibel() {
         let control = PowerControl { pcmax_dbm: 23.0, p0_dbm: -80.0, alpha: 0.8, delta_mcs: false };
         for loss in 90..140 {
-            for blocks in [1, 4, 25, 96] {
-                let grant = PuschTransmission::open_loop(blocks, f64::from(loss));
+            for n_prb in [1, 4, 25, 96] {
+                let grant = PuschTransmission::open_loop(n_prb, f64::from(loss));
                 let index = headroom_index(control.headroom_db(&grant));
                 if index == 0 || index == 63 {
                     continue;
                 }
                 let mut known = HeadroomEstimate::default();
-                assert_eq!(known.max_prbs(100, 0.0), 100, "nothing is known");
-                known.on_report(HeadroomReport { index, n_prb: blocks as u8 }, Tti(5));
+                assert_eq!(known.max_prbs(100, 0.0), 100, "no report yet");
+                known.on_report(HeadroomReport { index, n_prb: n_prb as u8 }, Tti(5));
                 // Half a step is a factor of 1.122.
                 let exact = from_db(23.0 + 80.0 - 0.8 * f64::from(loss));
                 let (low, high) = ((exact / 1.123).clamp(1.0, 100.0), (exact * 1.123).clamp(1.0, 100.0));
@@ -168,9 +174,9 @@ mod tests {
     }
 
     #[test]
-    fn commands_after_the_report_move_the_limit() {
+    fn tpc_commands_after_the_report_shift_the_prb_limit() {
         let mut known = HeadroomEstimate::default();
-        // 10 dB with 10 blocks: 20 dB with one.
+        // 10 dB with 10 PRBs: 20 dB with one.
         known.on_report(HeadroomReport { index: 33, n_prb: 10 }, Tti(5));
         assert_eq!(known.max_prbs(110, 0.0), 100);
         known.on_command(Tti(9), 3.0);
@@ -178,7 +184,7 @@ mod tests {
         assert_eq!(known.max_prbs(110, 0.0), 39, "16 dB");
         known.on_report(HeadroomReport { index: 23, n_prb: 10 }, Tti(4));
         assert_eq!(known.max_prbs(110, 0.0), 39, "an older report");
-        // It knows of the first command already: 0 dB with ten blocks, and 1 dB less.
+        // The report includes the first command: 0 dB with ten PRBs, and 1 dB less.
         known.on_report(HeadroomReport { index: 23, n_prb: 10 }, Tti(9));
         assert_eq!(known.max_prbs(110, 0.0), 7);
         assert_eq!((known.command_db(9.0), known.command_db(-9.0)), (3.0, -1.0));
@@ -190,7 +196,7 @@ mod tests {
     }
 
     #[test]
-    fn commands_are_those_of_the_table() {
+    fn tpc_commands_are_those_of_the_table() {
         let missing = [-9.0, -0.5, -0.4, 0.0, 0.4, 0.5, 1.9, 2.0, 9.0];
         assert_eq!(missing.map(command_db), [-1.0, -1.0, 0.0, 0.0, 0.0, 1.0, 1.0, 3.0, 3.0]);
     }

@@ -1,12 +1,12 @@
-//! Contention-based random access, the station's side (TS 36.321 §5.1): a preamble on the PRACH (TS 36.211 §5.7, FDD),
-//! the response in its window, Msg3 with HARQ, contention resolution, backoff and further attempts. The eNB's side is
-//! `cell/random_access.rs`.
+//! Contention-based random access, the station's side (TS 36.321 §5.1): a preamble on the PRACH (TS 36.211
+//! §5.7, FDD), the response in its window, Msg3 with HARQ, contention resolution, backoff and further
+//! attempts. The eNB's side is `cell/random_access.rs`.
 //!
-//! The i-th preamble of a procedure is detected with probability `1 - e^-i` (TR 37.868 Table 6.2.2.1.1), which models
-//! power ramping. Stations with the same preamble in the same occasion are detected as one: all of them use the
-//! response, their Msg3s collide and none is decoded (no capture). Left out: preamble formats 1 to 3, group B, dedicated
-//! preambles, timing advance, interference of preambles, release of idle connections, and RRC's T300, T301 and T311: a
-//! station tries until it succeeds.
+//! The i-th preamble of a procedure is detected with probability `1 - e^-i` (TR 37.868 Table 6.2.2.1.1),
+//! which models power ramping. Stations with the same preamble in the same occasion are detected as one: all
+//! of them use the response, their Msg3s collide and none is decoded (no capture). Left out: preamble formats
+//! 1 to 3, group B, dedicated preambles, timing advance, interference of preambles, release of idle
+//! connections, and RRC's T300, T301 and T311: a station tries until it succeeds.
 
 use crate::prb::PrbSet;
 use crate::slot::Tti;
@@ -74,7 +74,8 @@ pub fn is_prach_occasion(prach_index: u8, tti: Tti) -> bool {
     }
 }
 
-/// Probability that the eNB detects the `transmission`-th preamble of a procedure, counted from 1 (TR 37.868).
+/// Probability that the eNB detects the `transmission`-th preamble of a procedure, counted from 1 (TR
+/// 37.868).
 pub fn detection_probability(transmission: u32) -> f64 {
     1.0 - libm::exp(-f64::from(transmission))
 }
@@ -198,8 +199,9 @@ impl Procedure {
     pub fn complete(&self, tti: Tti) -> bool {
         matches!(self.step, Step::Resolved(at) if at <= tti)
     }
-    /// Checks the response window and mac-ContentionResolutionTimer. After a failed attempt the next preamble waits for
-    /// a backoff drawn uniformly up to the last received one; after a problem the preamble count starts at zero.
+    /// Checks the response window and mac-ContentionResolutionTimer. After a failed attempt the next preamble
+    /// waits for a backoff drawn uniformly up to the last received one; after a problem the preamble count
+    /// starts at zero.
     pub fn expire(&mut self, tti: Tti, config: &RandomAccessConfig, draws: &mut Stream) -> Expiry {
         let ready = match self.step {
             Step::AwaitingResponse(at) if tti >= at + RESPONSE_WINDOW_START + config.response_window => {
@@ -238,7 +240,7 @@ mod tests {
     };
 
     #[test]
-    fn occasions_are_those_of_the_table() {
+    fn prach_occasions_are_those_of_the_table() {
         // TS 36.211 Table 5.7.1-2: subframes in an even and in an odd frame.
         let table: [(&[u64], &[u64]); 16] = [
             (&[1], &[]),
@@ -269,7 +271,7 @@ mod tests {
     }
 
     #[test]
-    fn an_attempt_without_response_is_repeated_after_its_window_and_backoff() {
+    fn an_attempt_without_response_is_repeated_after_window_and_backoff() {
         let mut draws = Stream::new(1, "test");
         let mut procedure = Procedure::new(Cause::Initial, Tti(5));
         assert_eq!(procedure.preamble(Tti(4), 52, &mut draws), None);
@@ -284,11 +286,15 @@ mod tests {
             let Step::Ready(next) = procedure.step else { panic!("{procedure:?}") };
             assert!((at + 16..=at + 36).contains(&next), "{next:?}");
         }
-        assert_eq!(procedure.preamble(Tti(9001), 52, &mut draws).unwrap().1, 1, "and everything anew");
+        assert_eq!(
+            procedure.preamble(Tti(9001), 52, &mut draws).unwrap().1,
+            1,
+            "the preamble count starts again"
+        );
     }
 
     #[test]
-    fn every_transmission_of_msg3_starts_the_timer_again() {
+    fn every_transmission_of_msg3_restarts_the_contention_timer() {
         let mut draws = Stream::new(1, "test");
         let mut procedure = Procedure::new(Cause::Initial, Tti(0));
         procedure.preamble(Tti(1), 52, &mut draws).unwrap();

@@ -1,8 +1,9 @@
 //! MAC scheduler: a policy ranks the stations with data in a TTI, then PRBs are distributed in that order.
 //!
-//! Round robin gives each of the first `max_grants` stations an equal share of the free PRBs and passes on the PRBs
-//! that a station does not need. Proportional fair and maximum C/I give the first station all PRBs that it needs, then
-//! the next. Allocations are contiguous in the order of rank; frequency-selective scheduling is left out.
+//! Round robin gives each of the first `max_grants` stations an equal share of the free PRBs and passes on
+//! the PRBs that a station does not need. Proportional fair and maximum C/I give the first station all PRBs
+//! that it needs, then the next. Allocations are contiguous in the order of rank; frequency-selective
+//! scheduling is left out.
 
 use crate::slot::Tti;
 use std::sync::LazyLock;
@@ -101,12 +102,14 @@ pub struct Budget {
     pub granularity: u8,
 }
 
-/// Sorts candidates by the policy, the highest priority first. Among equals the first place rotates every TTI.
+/// Sorts candidates by the policy, the highest priority first. Among equals the first place rotates every
+/// TTI.
 pub fn rank(tti: Tti, policy: Policy, candidates: &mut [Candidate]) {
     if candidates.len() < 2 {
         return;
     }
-    // Rotation by place in the list, not by station index: the stations of a sector have gaps between their indices.
+    // Rotation by place in the list, not by station index: the stations of a sector have gaps between their
+    // indices.
     candidates.sort_unstable_by_key(|c| c.station);
     candidates.rotate_left((tti.0 % candidates.len() as u64) as usize);
     candidates.iter_mut().for_each(|c| c.priority = policy.priority(tti, c));
@@ -131,7 +134,8 @@ pub fn distribute(policy: Policy, candidates: &mut [Candidate], budget: Budget, 
     let first = candidates.len().min(budget.max_grants);
     let ranked = &mut candidates[..first];
     if policy == Policy::RoundRobin {
-        // Smallest demand first, so that the others share the PRBs that remain. The sort is stable: equals keep their rank.
+        // Smallest demand first, so that the others share the PRBs that remain. The sort is stable: equals
+        // keep their rank.
         ranked.sort_by_key(|c| c.wanted_prb);
     }
     let group = budget.granularity.max(1);
@@ -170,7 +174,7 @@ mod tests {
     }
 
     #[test]
-    fn equal_demands_share_equally_and_leftovers_go_on() {
+    fn equal_demands_share_equally_and_unused_prbs_are_passed_on() {
         let budget = Budget { n_prb: 100, max_grants: 10, granularity: 4 };
         assert_eq!(shares(&[100, 100], budget), [(0, 52), (1, 48)]);
         assert_eq!(shares(&[100, 3, 100], budget), [(0, 48), (1, 4), (2, 48)]);
@@ -180,7 +184,7 @@ mod tests {
     }
 
     #[test]
-    fn equals_take_turns_whatever_their_numbers() {
+    fn equal_candidates_take_turns_at_any_station_index() {
         let budget = Budget { n_prb: 50, max_grants: 10, granularity: 1 };
         let mut firsts = [0; 8];
         let mut out = Vec::new();
@@ -193,7 +197,7 @@ mod tests {
     }
 
     #[test]
-    fn more_stations_than_blocks_share_what_there_is() {
+    fn all_prbs_are_allocated_among_more_stations_than_prbs() {
         for count in [255, 256, 257, 600] {
             let budget = Budget { n_prb: 100, max_grants: count, granularity: 1 };
             let shares = shares(&vec![3; count], budget);
@@ -201,7 +205,7 @@ mod tests {
         }
     }
 
-    /// Shares of time of two stations with always full buffers, the second with twice the rate of the first.
+    /// Share of the PRBs of the first of two stations with full buffers; the second has twice its rate.
     fn shares_of_time(policy: Policy) -> f64 {
         let budget = Budget { n_prb: 50, max_grants: 10, granularity: 1 };
         let mut served = [ServedRate::default(); 2];
@@ -220,7 +224,7 @@ mod tests {
     }
 
     #[test]
-    fn proportional_fairness_shares_time_equally_whatever_the_rates() {
+    fn proportional_fairness_shares_time_equally_at_unequal_rates() {
         assert!((shares_of_time(Policy::ProportionalFair) - 0.5).abs() < 0.01);
         assert!((shares_of_time(Policy::RoundRobin) - 0.5).abs() < 0.01);
         assert_eq!(shares_of_time(Policy::MaxCi), 0.0);

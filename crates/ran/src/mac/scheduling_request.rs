@@ -1,11 +1,11 @@
-//! Uplink access of a station without a grant: buffer status reports (TS 36.321 §5.4.5) and scheduling requests
-//! (§5.4.4).
+//! Uplink access of a station without a grant: buffer status reports (TS 36.321 §5.4.5) and scheduling
+//! requests (§5.4.4).
 //!
-//! Data in an empty buffer trigger a regular BSR. A regular BSR without a grant triggers a scheduling request (SR), sent
-//! at the station's next PUCCH occasion (TS 36.213 Table 10.1.5-1). The eNB detects an SR with a configured probability
-//! and answers with a small grant; the BSR in that block leads to a larger grant. After dsr-TransMax SRs without a grant
-//! the station releases PUCCH and starts random access (`random_access`). A BSR is lost with its transport block;
-//! retxBSR-Timer then triggers a new one.
+//! Data in an empty buffer trigger a regular BSR. A regular BSR without a grant triggers a scheduling request
+//! (SR), sent at the station's next PUCCH occasion (TS 36.213 Table 10.1.5-1). The eNB detects an SR with a
+//! configured probability and answers with a small grant; the BSR in that block leads to a larger grant.
+//! After dsr-TransMax SRs without a grant the station releases PUCCH and starts random access
+//! (`random_access`). A BSR is lost with its transport block; retxBSR-Timer then triggers a new one.
 
 use super::pdu::BsrDue;
 use crate::slot::Tti;
@@ -191,7 +191,7 @@ mod tests {
         sr_grant: 80,
     };
 
-    /// The TTIs of `0..until` in which the station sends a request, and the one in which it gives up.
+    /// The TTIs of `0..until` in which the station sends an SR, and the one in which the SR procedure fails.
     fn requests(access: &mut UplinkAccess, config: &AccessConfig, until: u64) -> (Vec<u64>, Option<u64>) {
         let mut sent = Vec::new();
         for tti in 0..until {
@@ -205,7 +205,7 @@ mod tests {
     }
 
     #[test]
-    fn requests_keep_their_occasions_the_prohibit_timer_and_dsr_trans_max() {
+    fn scheduling_requests_follow_occasions_prohibit_timer_and_dsr_trans_max() {
         for sr_period in [1, 2, 5, 10, 20, 40, 80] {
             for sr_prohibit in 0..=7 {
                 for dsr_trans_max in [4, 8, 64] {
@@ -228,7 +228,7 @@ mod tests {
     }
 
     #[test]
-    fn a_block_with_a_report_ends_the_count() {
+    fn a_block_with_a_bsr_resets_the_sr_counter() {
         let mut access = UplinkAccess::new(0);
         access.on_data_in_empty_buffer(Instant::from_nanos(500_000));
         assert_eq!(access.scheduling_request(Tti(10), &CONFIG, || true), SrOutcome::Sent);
@@ -239,12 +239,12 @@ mod tests {
         access.on_data_in_empty_buffer(Instant::from_millis(60));
         let config = AccessConfig { sr_prohibit: 0, ..CONFIG };
         let (sent, failed) = requests(&mut access, &config, 1000);
-        // The last prohibit timer runs until 70.
+        // sr-ProhibitTimer runs until TTI 70.
         assert_eq!((sent, failed), (vec![70, 80, 90, 100], Some(110)));
     }
 
     #[test]
-    fn the_timers_of_reports_are_exact_to_a_tti() {
+    fn bsr_timers_are_exact_to_a_tti() {
         for (periodic_bsr, retx_bsr) in [(5, 320), (2560, 320), (40, 10_240)] {
             let config = AccessConfig { periodic_bsr, retx_bsr, ..CONFIG };
             let mut access = UplinkAccess::new(0);
@@ -255,7 +255,7 @@ mod tests {
             assert_eq!(access.bsr_due(Tti(8 + first - 1), || true), BsrDue::None);
             let due = if periodic_bsr < retx_bsr { BsrDue::Periodic } else { BsrDue::Regular };
             assert_eq!(access.bsr_due(Tti(8 + first), || true), due);
-            // A block without a report moves the retransmission timer alone.
+            // A block without a BSR restarts retxBSR-Timer alone.
             let mut access = UplinkAccess::new(0);
             access.on_data_in_empty_buffer(Instant::ZERO);
             access.on_block(Tti(8), &config, true, false);
@@ -264,8 +264,8 @@ mod tests {
                 access.scheduling_request(Tti(tti), &AccessConfig { sr_period: 1, ..config }, || true)
             };
             assert_eq!(request(&mut access, 9 + retx_bsr - 1), SrOutcome::None);
-            assert_eq!(request(&mut access, 9 + retx_bsr), SrOutcome::Sent, "data wait and no grant came");
-            // Without data the timer triggers nothing.
+            assert_eq!(request(&mut access, 9 + retx_bsr), SrOutcome::Sent, "retxBSR-Timer has expired");
+            // Without data, the expiry of retxBSR-Timer triggers nothing.
             let mut access = UplinkAccess::new(0);
             access.on_block(Tti(8), &config, true, true);
             assert_eq!(access.scheduling_request(Tti(20_000), &config, || false), SrOutcome::None);

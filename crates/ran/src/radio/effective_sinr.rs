@@ -1,10 +1,10 @@
-//! Effective SINR by mutual information (MIESM, IEEE 802.16m-08/004r5 §4.3): the SINR of a flat channel that has the same
-//! block error as the PRBs of a transmission together.
+//! Effective SINR by mutual information (MIESM, IEEE 802.16m-08/004r5 §4.3): the SINR of a flat channel that
+//! has the same block error as the PRBs of a transmission together.
 //!
-//! MIESM averages the mutual information per bit of the modulation over the PRBs. The code works with the information
-//! loss, 1 less the mutual information, which stays exact where the loss is tiny. A table has 32 entries per octave of
-//! the SINR (0.09 dB), linear in between. SINRs are linear and limited to -30..40 dB. Left out: several layers, the
-//! effect of channel estimation.
+//! MIESM averages the mutual information per bit of the modulation over the PRBs. The code works with the
+//! information loss, 1 less the mutual information, which stays exact where the loss is tiny. A table has 32
+//! entries per octave of the SINR (0.09 dB), linear in between. SINRs are linear and limited to -30..40 dB.
+//! Left out: several layers, the effect of channel estimation.
 
 use crate::decibel::to_db;
 use std::sync::LazyLock;
@@ -95,7 +95,8 @@ impl EffectiveSinr {
     }
 }
 
-/// Argument from which on the exponent of [`loss`] is continued along its tangent. Chosen: the cubic turns upwards beyond.
+/// Argument from which on the exponent of [`loss`] is continued along its tangent. Chosen: the cubic turns
+/// upwards beyond.
 const TANGENT: f64 = 40.0;
 
 /// `1 - J(x)` of IEEE 802.16m-08/004r5.
@@ -111,7 +112,8 @@ fn loss(x: f64) -> f64 {
     libm::exp(exponent(TANGENT) + slope * (x - TANGENT))
 }
 
-/// Table entries per octave of the SINR, as a power of two. Chosen: the table is within 0.02 dB of the formulas (test).
+/// Table entries per octave of the SINR, as a power of two. Chosen: the table is within 0.02 dB of the
+/// formulas (test).
 const STEP_BITS: u32 = 5;
 /// Octaves of the table: SINRs from 2^-10 to 2^14. Chosen: they enclose [`LIMITS`].
 const OCTAVES: (i32, i32) = (-10, 14);
@@ -121,7 +123,8 @@ const ENTRIES: usize = (((OCTAVES.1 - OCTAVES.0) as usize) << STEP_BITS) + 1;
 const SHIFT: u32 = 52 - STEP_BITS;
 /// Upper bits of the f64 of the first entry. Derived: biased exponent and no mantissa bits.
 const FIRST: u64 = ((1023 + OCTAVES.0) as u64) << STEP_BITS;
-/// Smallest and largest linear SINR that is looked up: -30 dB and 40 dB. Chosen: no MCS works or fails beyond them.
+/// Smallest and largest linear SINR that is looked up: -30 dB and 40 dB. Chosen: no MCS works or fails beyond
+/// them.
 const LIMITS: (f64, f64) = (1e-3, 1e4);
 
 /// Loss at the SINR of an entry, and its difference to the next entry's.
@@ -198,18 +201,18 @@ mod tests {
         miesm_of(modulation, sinrs.iter().copied())
     }
 
-    /// Effective linear SINR `-beta ln(mean(exp(-sinr / beta)))`; zero for no resource blocks.
+    /// Effective linear SINR `-beta ln(mean(exp(-sinr / beta)))`; zero without SINRs.
     fn eesm(beta: f64, sinrs: &[f64]) -> f64 {
         if sinrs.is_empty() {
             return 0.0;
         }
-        // From the smallest, so that the largest term is 1.
+        // Relative to the smallest SINR, so that the largest term is 1.
         let smallest = sinrs.iter().copied().fold(f64::INFINITY, f64::min);
         let sum: f64 = sinrs.iter().map(|sinr| libm::exp(-(sinr - smallest) / beta)).sum();
         smallest - beta * libm::log(sum / sinrs.len() as f64)
     }
 
-    /// The beta of EESM for a CQI 1..=15, from one public code: uncalibrated against a second.
+    /// The beta of EESM for a CQI 1..=15, from one public code without a second source.
     fn eesm_beta(cqi: usize) -> f64 {
         static BETAS: LazyLock<Vec<f64>> = LazyLock::new(|| {
             let rows =
@@ -232,7 +235,7 @@ mod tests {
     }
 
     #[test]
-    fn information_holds_by_hand() {
+    fn mutual_information_holds_by_hand() {
         // J(1) = -0.04210661 + 0.209252 - 0.00640081 = 0.16074458, QPSK at x = 2 sqrt(0.25).
         assert!((1.0 - Modulation::Qpsk.information_loss(0.25) - 0.160_744_58).abs() < 1e-9);
         // J(2) = 1 - exp(0.01451936 - 0.5707 - 0.1644108 + 0.0549608) = 0.4861 at 0 dB.
@@ -241,7 +244,7 @@ mod tests {
             "{}",
             Modulation::Qpsk.information_loss(1.0)
         );
-        // 16QAM and 64QAM carry less per bit at the same SINR, and all carry one bit at the end.
+        // 16QAM and 64QAM carry less information per bit at the same SINR; at 40 dB all carry one bit.
         for db in [-5.0, 0.0, 5.0, 10.0] {
             let [a, b, c] = ALL.map(|modulation| modulation.information_loss(from_db(db)));
             assert!(a < b && b < c, "{db}");
@@ -279,14 +282,14 @@ mod tests {
     }
 
     #[test]
-    fn tables_fall_everywhere() {
+    fn information_loss_decreases_over_the_whole_table() {
         for table in TABLES.iter() {
             assert!(table.losses.windows(2).all(|pair| pair[1] < pair[0] && pair[1] > 0.0));
         }
     }
 
     #[test]
-    fn the_way_back_finds_the_entries_around_every_value() {
+    fn the_inverse_finds_the_entries_around_every_value() {
         let mut stream = Stream::new(2, "losses");
         for table in TABLES.iter() {
             let drawn = (0..20_000).map(|_| libm::exp(-stream.uniform_in(-0.01, 60.0)));
@@ -303,7 +306,7 @@ mod tests {
     }
 
     #[test]
-    fn the_most_that_may_be_lost_stands_between_two_sinrs() {
+    fn the_maximum_loss_is_exact_to_one_float() {
         for (index, modulation) in ALL.into_iter().enumerate() {
             for db in [-6.94, 0.0, 9.3, 19.83] {
                 let most = max_loss(modulation, db);
@@ -314,11 +317,11 @@ mod tests {
     }
 
     #[test]
-    fn the_effective_sinr_lies_between_its_blocks() {
+    fn the_effective_sinr_lies_between_the_prbs_sinrs() {
         for modulation in ALL {
             let sinrs = [1.0, 10.0];
             let got = miesm(modulation, &sinrs);
-            // Worse than the mean SINR of 5.5: information is concave.
+            // Below the mean SINR of 5.5, since mutual information is concave.
             assert!(got > 1.0 && got < 5.5, "{modulation:?} {got}");
         }
         // By hand: -2 ln((e^-0.5 + e^-5) / 2) = -2 ln(0.3066343) = 2.36417.
@@ -328,8 +331,8 @@ mod tests {
     }
 
     #[test]
-    fn both_maps_agree_roughly() {
-        // QPSK of CQI 5 over two blocks 6 dB apart.
+    fn miesm_and_eesm_agree_roughly() {
+        // QPSK of CQI 5 over two PRBs 6 dB apart.
         let sinrs = [from_db(-3.0), from_db(3.0)];
         let (mutual, exponential) =
             (to_db(miesm(Modulation::Qpsk, &sinrs)), to_db(eesm(eesm_beta(5), &sinrs)));

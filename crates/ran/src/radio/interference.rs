@@ -1,10 +1,11 @@
-//! Interference and noise per PRB in a TTI: in the downlink at a station from the cells that do not serve it, in the
-//! uplink at a cell from the stations of other cells.
+//! Interference and noise per PRB in a TTI: in the downlink at a station from the cells that do not serve it,
+//! in the uplink at a cell from the stations of other cells.
 //!
-//! Served cells state their PRBs. Other cells are quiet, full, or use each resource block group with the probability of
-//! their load, drawn in every TTI by a hash of seed, cell, group and TTI. Their uplink comes from a bank of stations that
-//! are placed in them and follow the same power control. Interferers have mean gains without fast fading. Left out:
-//! control channels, reference symbols of unused PRBs, interference within a cell.
+//! Served cells state their PRBs. Other cells are quiet, full, or use each resource block group with the
+//! probability of their load, drawn in every TTI by a hash of seed, cell, group and TTI. Their uplink comes
+//! from a bank of stations that are placed in them and follow the same power control. Interferers have mean
+//! gains without fast fading. Left out: control channels, reference symbols of unused PRBs, interference
+//! within a cell.
 
 use super::deployment::geometry::Region;
 use super::deployment::link_budget::{Association, Deployment, Station};
@@ -47,7 +48,8 @@ impl Load {
                     used | u128::from(group_bits(state, u64::from(index)) >> 11 < threshold)
                         << (index * group)
                 });
-                // `used` has one bit per group; copy it to the other PRBs of the group. The last group may be cut off.
+                // `used` has one bit per group; copy it to the other PRBs of the group. The last group may be
+                // cut off.
                 let spread = (0..group).fold(0, |spread, prb| spread | used << prb);
                 PrbSet::from_bits(spread & PrbSet::range(0, n_prb).bits())
             }
@@ -79,8 +81,8 @@ fn mix(bits: u64) -> u64 {
 /// Groups that are summed at once. Chosen: eight f32 are one vector register of 256 bits.
 const LANES: usize = 8;
 
-/// Downlink transmissions of every cell in a TTI: per resource block group, the share of its power. A group counts as
-/// transmitted if one of its PRBs is.
+/// Downlink transmissions of every cell in a TTI: per resource block group, the share of its power. A group
+/// counts as transmitted if one of its PRBs is.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Activity {
     n_prb: u32,
@@ -217,9 +219,9 @@ pub struct UplinkNeighbours {
 }
 
 impl UplinkNeighbours {
-    /// Places 64 stations per cell, served by their best cell, each transmitting in `n_prb` PRBs, and computes their
-    /// received powers at the cells `targets`. A cell that is the best one in few places repeats its few stations; one that
-    /// is nowhere the best is silent.
+    /// Places 64 stations per cell, served by their best cell, each transmitting in `n_prb` PRBs, and
+    /// computes their received powers at the cells `targets`. A cell that is the best one in few places
+    /// repeats its few stations; one that is nowhere the best is silent.
     pub fn draw(
         deployment: &Deployment,
         control: &PowerControl,
@@ -258,8 +260,8 @@ impl UplinkNeighbours {
         }
         Self { received_mw, cells, targets: targets.to_vec(), n_prb: n_prb.max(1), seed }
     }
-    /// Adds the power in mW per PRB that the `place`-th target receives in `tti` from all cells but itself. `loads` has the
-    /// load of every cell; served cells are quiet in it.
+    /// Adds the power in mW per PRB that the `place`-th target receives in `tti` from all cells but itself.
+    /// `loads` has the load of every cell; served cells are quiet in it.
     pub fn add(&self, place: usize, tti: u64, loads: &[Load], out: &mut [f64]) {
         let target = self.targets[place];
         let groups = out.len().div_ceil(self.n_prb as usize).min(MAX_PRBS);

@@ -2,6 +2,7 @@ use super::*;
 use crate::decibel::to_db;
 use crate::radio::{DeploymentConfig, Pattern, Point};
 
+/// Chosen: round numbers, for checks by hand.
 const CONTROL: PowerControl = PowerControl { pcmax_dbm: 23.0, p0_dbm: -80.0, alpha: 0.8, delta_mcs: false };
 
 /// Lets a cell transmit in all PRBs at this share of its power.
@@ -12,7 +13,8 @@ fn set_share(activity: &mut Activity, cell: usize, share: f64) {
     activity.row_mut(cell)[..groups].fill(share as f32);
 }
 
-/// Mean over the bank in mW per PRB of the power that the `place`-th target receives from a transmitting `cell`.
+/// Mean over the bank in mW per PRB of the power that the `place`-th target receives from a transmitting
+/// `cell`.
 fn mean_mw(bank: &UplinkNeighbours, place: usize, cell: usize) -> f64 {
     let powers = &bank.received_mw[cell * bank.targets.len() + place];
     powers.iter().map(|power| f64::from(*power)).sum::<f64>() / BANK_STATIONS as f64
@@ -20,7 +22,7 @@ fn mean_mw(bank: &UplinkNeighbours, place: usize, cell: usize) -> f64 {
 
 #[test]
 fn downlink_sinr_of_two_cells_holds_by_hand() {
-    // 29.0103 dBm in a block over -110 and -115 dB, noise -112.4473 dBm: -80.9897, -85.9897 dBm.
+    // 29.0103 dBm per PRB over -110 and -115 dB, noise -112.4473 dBm: -80.9897, -85.9897 dBm.
     let receiver = DownlinkReceiver::from_gains(&[-110.0, -115.0], 0, 29.0103, -112.4473);
     let mut out = [0.0; 50];
     let mut activity = Activity::new(2, 50, 1);
@@ -33,7 +35,7 @@ fn downlink_sinr_of_two_cells_holds_by_hand() {
         let got = to_db(receiver.signal_mw() / interference);
         assert!((got - expected).abs() < 1e-3, "{block} {got}");
     }
-    // Half the power in all blocks: -89.0000 dBm, 8.0103 dB less the noise's 0.0196.
+    // Half the power in all PRBs: -89.0000 dBm, 8.0103 dB less the noise's 0.0196.
     set_share(&mut activity, 1, 0.5);
     receiver.interference_mw(&activity, 0, &mut out);
     assert!(out.iter().all(|half| (to_db(receiver.signal_mw() / half) - (8.0103 - 0.0196)).abs() < 1e-3));
@@ -41,8 +43,8 @@ fn downlink_sinr_of_two_cells_holds_by_hand() {
 
 #[test]
 fn uplink_sinr_of_two_cells_holds_by_hand() {
-    // Own station: loss 100 dB, 0 dBm per block, received at -100 dBm. The other: loss 95 dB to its own cell,
-    // -4 dBm per block, over -120 dB here: -124 dBm in blocks 4 to 7. Noise -116.4473 dBm.
+    // Own station: loss 100 dB, 0 dBm per PRB, received at -100 dBm. The other: loss 95 dB to its own cell,
+    // -4 dBm per PRB, over -120 dB here: -124 dBm in PRBs 4 to 7. Noise -116.4473 dBm.
     let own = CONTROL.power_per_prb_dbm(&PuschTransmission::open_loop(10, 100.0));
     let other = CONTROL.power_per_prb_dbm(&PuschTransmission::open_loop(4, 95.0));
     let mut out = [uplink_noise_mw(5.0); 25];
@@ -74,7 +76,7 @@ fn full_neighbours_give_the_geometry() {
 }
 
 #[test]
-fn a_load_uses_its_share_of_blocks_independently() {
+fn a_load_uses_its_share_of_prbs_independently() {
     let n = 20_000u64;
     for share in [0.1, 0.5, 0.9] {
         let load = Load::Share(share);
@@ -83,7 +85,7 @@ fn a_load_uses_its_share_of_blocks_independently() {
         for tti in 0..n {
             let set = load.prbs(50, 3, 1, 7, tti);
             let other = load.prbs(50, 3, 1, 8, tti);
-            // Whole groups.
+            // Complete groups.
             assert!((0..48).step_by(3).all(|b| set.contains(b) == set.contains(b + 2)));
             used += f64::from(set.len()) / 50.0;
             both += f64::from(u8::from(set.contains(0) && other.contains(0)));
@@ -126,7 +128,7 @@ fn uplink_of_neighbours_follows_load_and_power_control() {
         assert!((mean(place, Load::Share(0.3)) / expected - 0.3).abs() < 0.03);
         assert_eq!(mean(place, Load::Quiet), 0.0);
     }
-    // The same TTI gives the same interference, another one another.
+    // Interference is a function of the TTI.
     let at = |tti| {
         let mut out = [0.0; 50];
         bank.add(0, tti, &vec![Load::Full; cells], &mut out);
@@ -134,9 +136,9 @@ fn uplink_of_neighbours_follows_load_and_power_control() {
     };
     assert_eq!(at(9), at(9));
     assert_ne!(at(9), at(10));
-    // Six blocks belong to one station of each neighbour.
+    // Groups of six PRBs have the same station in each neighbouring cell.
     assert!(at(9)[..6].iter().all(|power| *power == at(9)[0]) && at(9)[6] != at(9)[0]);
-    // 10 dB less of target power is 10 dB less of interference where no station is limited.
+    // A P0 that is 10 dB lower gives 10 dB less interference where no station reaches its maximum power.
     let low = PowerControl { p0_dbm: -120.0, ..CONTROL };
     let lower = PowerControl { p0_dbm: -130.0, ..CONTROL };
     let [a, b] =
@@ -145,8 +147,8 @@ fn uplink_of_neighbours_follows_load_and_power_control() {
 }
 
 #[test]
-fn a_drawn_station_is_received_over_its_gain() {
-    // One site: stations of cells 1 and 2 at cell 0, against the same formula by hand for one of them.
+fn a_bank_station_is_received_over_its_gain() {
+    // One site: the power of a station of cell 1 at cell 0, by hand.
     let mut config = DeploymentConfig::case1();
     config.sites = 1;
     let deployment = Deployment::new(config, 6);
@@ -178,12 +180,14 @@ fn rise_over_thermal_of_full_buffer_is_plausible() {
 }
 
 #[test]
-fn a_cell_that_serves_nobody_is_silent() {
+fn a_cell_without_stations_is_silent() {
     let mut config = DeploymentConfig::case1();
     config.sites = 1;
     config.antenna.pattern = Pattern::Omni;
     let deployment = Deployment::new(config, 8);
-    assert!(deployment.place_served_by("nobody", 0).is_none());
+    let mut placed =
+        (0..10_000).map(|n| deployment.place(&format!("n{n}"), Region::AllSites, Association::Best));
+    assert!(placed.all(|station| station.serving() != 0), "the last of equal sectors is chosen");
     let bank = UplinkNeighbours::draw(&deployment, &CONTROL, 5, &[0], 2);
     assert!(mean_mw(&bank, 0, 1) == 0.0 && mean_mw(&bank, 0, 2) > 0.0);
 }

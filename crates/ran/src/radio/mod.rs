@@ -1,9 +1,9 @@
-//! The radio environment of a system-level simulation: sites, stations, the gain between them, and the SINR that
-//! transmissions reach.
+//! The radio environment of a system-level simulation: sites, stations, the gain between them, and the SINR
+//! that transmissions reach.
 //!
-//! `deployment` and `propagation` give the mean gain and the fading of every link; [`interference`] adds up the power
-//! that other cells and stations cause per PRB; [`effective_sinr`] maps the SINRs of many PRBs to one SINR (MIESM);
-//! [`power_control`] sets the uplink power and computes its headroom (TS 36.213 §5.1.1).
+//! `deployment` and `propagation` give the mean gain and the fading of every link; [`interference`] adds up
+//! the power that other cells and stations cause per PRB; [`effective_sinr`] maps the SINRs of many PRBs to
+//! one SINR (MIESM); [`power_control`] sets the uplink power and computes its headroom (TS 36.213 §5.1.1).
 //!
 //! Powers are in dBm or mW, gains in dB or linear as the name says, lengths in metres, angles in degrees.
 //! Every value is a function of the configuration, the seed and the TTI.

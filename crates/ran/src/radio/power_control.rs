@@ -1,8 +1,8 @@
 //! Uplink power control of PUSCH (TS 36.213 §5.1.1.1) and the power headroom (§5.1.1.2, TS 36.133 §9.1.8.4).
 //!
-//! `P = min(Pcmax, 10 lg M + P0 + alpha PL + Delta_TF + f)`: open loop with fractional path loss compensation; the caller
-//! accumulates the closed-loop term `f`. Left out: power of PUCCH, SRS and random access, maximum power reduction,
-//! carrier aggregation.
+//! `P = min(Pcmax, 10 lg M + P0 + alpha PL + Delta_TF + f)`: open loop with fractional path loss
+//! compensation; the caller accumulates the closed-loop term `f`. Left out: power of PUCCH, SRS and random
+//! access, maximum power reduction, carrier aggregation.
 
 use crate::decibel::to_db;
 
@@ -70,8 +70,8 @@ pub fn delta_tf_db(bits_per_element: f64) -> f64 {
     to_db(libm::exp2(1.25 * bits_per_element) - 1.0)
 }
 
-/// The reported value 0..=63 of a headroom: rounded to the closest of -23, -22 .. 40 dB (TS 36.213 §5.1.1.2), which are
-/// `POWER_HEADROOM_0` to `_63` (TS 36.133 §9.1.8.4).
+/// The reported value 0..=63 of a headroom: rounded to the closest of -23, -22 .. 40 dB (TS 36.213 §5.1.1.2),
+/// which are `POWER_HEADROOM_0` to `_63` (TS 36.133 §9.1.8.4).
 pub fn headroom_index(headroom_db: f64) -> u8 {
     ((headroom_db + 0.5).floor() + 23.0).clamp(0.0, 63.0) as u8
 }
@@ -90,15 +90,15 @@ mod tests {
     #[test]
     fn power_holds_by_hand() {
         let close = |a: f64, b: f64| (a - b).abs() < 1e-3;
-        // 10 lg 10 - 80 + 0.8 * 100 = 10 dBm, 13 dB below the limit, 0 dBm per block.
+        // 10 lg 10 - 80 + 0.8 * 100 = 10 dBm, 13 dB below the limit, 0 dBm per PRB.
         let grant = PuschTransmission::open_loop(10, 100.0);
         assert!(close(CONTROL.power_dbm(&grant), 10.0) && close(CONTROL.headroom_db(&grant), 13.0));
         assert!(close(CONTROL.power_per_prb_dbm(&grant), 0.0));
-        // 10 lg 50 - 80 + 0.8 * 120 = 32.9897: limited, headroom -9.9897, 23 - 16.9897 per block.
+        // 10 lg 50 - 80 + 0.8 * 120 = 32.9897: limited, headroom -9.9897, 23 - 16.9897 per PRB.
         let far = PuschTransmission::open_loop(50, 120.0);
         assert!(close(CONTROL.power_dbm(&far), 23.0) && close(CONTROL.headroom_db(&far), -9.9897));
         assert!(close(CONTROL.power_per_prb_dbm(&far), 6.0103));
-        // Full compensation meets the target at the eNB at every path loss.
+        // With full compensation the eNB receives P0 at every path loss.
         let full = PowerControl { p0_dbm: -106.0, alpha: 1.0, ..CONTROL };
         for loss in [80.0, 100.0, 115.0] {
             let grant = PuschTransmission::open_loop(4, loss);

@@ -1,6 +1,7 @@
 //! RLC of one direction of a bearer in the configured mode (TS 36.322): calls go to [`um`] or [`am`].
 //!
-//! The transmitting and the receiving side stand together. Data pass from one to the other in transport blocks alone.
+//! The transmitting and the receiving side stand together. Data pass from one to the other in transport
+//! blocks alone.
 
 use super::am::{self, Am, AmConfig};
 use super::reassembled::Reassembled;
@@ -109,7 +110,8 @@ impl Rlc {
             Self::Am(am) => am.retransmissions_pending(),
         }
     }
-    /// Length in bytes of the STATUS PDU about this direction that may be sent now in the other; zero if there is none.
+    /// Length in bytes of the STATUS PDU about this direction that may be sent now in the other; zero if
+    /// there is none.
     pub fn status_len(&self) -> u32 {
         match self {
             Self::Um(_) => 0,

@@ -1,8 +1,9 @@
 //! Radio link control (TS 36.322) of one data radio bearer.
 //!
-//! Sender: MAC offers room in a transport block; RLC takes SDUs from the buffer above through [`crate::pdcp`] and cuts or
-//! joins them into a PDU of that size. Receiver: RLC reorders the PDUs of decoded blocks and delivers whole SDUs. Both
-//! ends of a direction stand in one object ([`Rlc`]); they exchange only the PDUs in transport blocks.
+//! Sender: MAC offers room in a transport block; RLC takes SDUs from the buffer above through [`crate::pdcp`]
+//! and cuts or joins them into a PDU of that size. Receiver: RLC reorders the PDUs of decoded blocks and
+//! delivers whole SDUs. Both ends of a direction stand in one object ([`Rlc`]); they exchange only the PDUs
+//! in transport blocks.
 //!
 //! - `bearer`: one direction in the configured mode; [`um`]: unacknowledged mode; [`am`]: acknowledged mode.
 //! - `reassembled`: the result of reassembly.

@@ -1,9 +1,9 @@
-//! RLC unacknowledged mode (TS 36.322 §5.1.2): segmentation and concatenation into PDUs of exactly the size that MAC
-//! offers; reordering and reassembly at the receiver.
+//! RLC unacknowledged mode (TS 36.322 §5.1.2): segmentation and concatenation into PDUs of exactly the size
+//! that MAC offers; reordering and reassembly at the receiver.
 //!
-//! Sequence numbers have 10 bits, the window is 512. The header is 2 bytes, and 12 bits more for each SDU element but the
-//! last. A packet travels in the element with its last byte; a lost PDU costs every SDU that has a part in it. Left out:
-//! duplicate detection inside the window, since HARQ delivers a block once.
+//! Sequence numbers have 10 bits, the window is 512. The header is 2 bytes, and 12 bits more for each SDU
+//! element but the last. A packet travels in the element with its last byte; a lost PDU costs every SDU that
+//! has a part in it. Left out: duplicate detection inside the window, since HARQ delivers a block once.
 
 use super::reassembled::Reassembled;
 use crate::pdcp;
@@ -16,8 +16,8 @@ const MODULUS: u16 = 1024;
 const WINDOW: u16 = 512;
 /// Bytes of the fixed part of the header with a 10-bit sequence number (TS 36.322 §6.2.1.3).
 const FIXED_HEADER_BYTES: u32 = 2;
-/// Largest length in bytes that a length indicator of 11 bits states (TS 36.322 §6.2.2). A longer element can only be
-/// the last of its PDU.
+/// Largest length in bytes that a length indicator of 11 bits states (TS 36.322 §6.2.2). A longer element can
+/// only be the last of its PDU.
 const MAX_LENGTH_INDICATOR: u32 = 2047;
 /// Empty element vectors that are kept for reuse. Chosen: twice the HARQ processes of a direction.
 const MAX_SPARE: usize = 16;
@@ -287,7 +287,7 @@ mod tests {
     }
 
     #[test]
-    fn pdus_fill_the_room_exactly_and_headers_count() {
+    fn pdus_fill_the_room_exactly_headers_included() {
         // Three 42-byte PDCP PDUs: 2 + 3 bytes of header for three elements.
         let (mut tx, mut queue) = (Tx::default(), filled(3, 0));
         let pdu = tx.pull(Instant::ZERO, &mut queue, 1000).unwrap();
@@ -300,7 +300,7 @@ mod tests {
         assert_eq!(tx.available(&queue), 38);
         let rest = tx.pull(Instant::ZERO, &mut queue, 1000).unwrap();
         assert_eq!((rest.elements[0].len, rest.elements[0].first), (38, false));
-        assert!(tx.pull(Instant::ZERO, &mut filled(1, 0), 2).is_none(), "a header alone is no PDU");
+        assert!(tx.pull(Instant::ZERO, &mut filled(1, 0), 2).is_none(), "no room for data");
     }
 
     #[test]
@@ -310,7 +310,8 @@ mod tests {
         assert_eq!(pdu.elements.len(), 1, "a length indicator has 11 bits");
     }
 
-    /// Sends `count` packets in PDUs of random size, loses and delays PDUs at random, and returns what comes out.
+    /// Sends `count` packets in PDUs of random size, loses and delays PDUs at random, and returns the
+    /// delivered packets and the number of lost ones.
     fn exchange(seed: u64, loss: f64, max_delay: u64) -> (Vec<u32>, u64) {
         let mut stream = Stream::new(seed, "rlc");
         let (mut tx, mut queue) = (Tx::default(), filled(3000, 400));
@@ -351,7 +352,7 @@ mod tests {
     }
 
     #[test]
-    fn losses_cost_their_packets_only_and_order_holds() {
+    fn a_lost_pdu_costs_only_its_own_packets_and_order_holds() {
         for seed in 0..10 {
             for max_delay in [32, 120] {
                 let (delivered, lost) = exchange(seed, 0.1, max_delay);

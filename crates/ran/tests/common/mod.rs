@@ -79,7 +79,7 @@ pub fn station(index: usize, downlink_sinr_db: f64, uplink_sinr_db: f64, sigma_d
     }
 }
 
-/// Runs the cell up to `until` and returns what left it: (time, output).
+/// Runs the cell up to `until` and returns its outputs with their times.
 pub fn drain(cell: &mut Cell, until: Instant) -> Vec<(Instant, Output)> {
     let mut out = Vec::new();
     while let Some(at) = cell.poll_timeout().filter(|at| *at <= until) {
@@ -91,7 +91,8 @@ pub fn drain(cell: &mut Cell, until: Instant) -> Vec<(Instant, Output)> {
     out
 }
 
-/// Keeps both directions of every station full for a second; returns bytes that came out per station: (down, up).
+/// Keeps both buffers of every station full for a second; returns the delivered bytes per station: (down,
+/// up).
 pub fn saturate(cell: &mut Cell) -> Vec<(u64, u64)> {
     let stations = cell.stations();
     for ms in 0..1000 {
@@ -110,7 +111,8 @@ pub fn saturate(cell: &mut Cell) -> Vec<(u64, u64)> {
     (0..stations).map(|i| (cell.downlink(i).bytes_out, cell.uplink(i).bytes_out)).collect()
 }
 
-/// Every packet that entered has left, was dropped for a counted reason, or is held: per station and direction.
+/// Checks that every packet was delivered, dropped for a counted reason, or is held, per station and
+/// direction.
 pub fn assert_conserved(cell: &Cell, seed: u64) {
     for index in 0..cell.stations() {
         let held = cell.held(index);

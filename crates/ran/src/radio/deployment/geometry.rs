@@ -1,17 +1,17 @@
-//! Hexagonal networks of 1, 7 or 19 sites with three sectors each (TR 36.942 §4.2.1, TR 36.814 A.2.1.1), with or
-//! without wrap-around, and the placement of stations in them.
+//! Hexagonal networks of 1, 7 or 19 sites with three sectors each (TR 36.942 §4.2.1, TR 36.814 A.2.1.1), with
+//! or without wrap-around, and the placement of stations in them.
 //!
-//! Site 0 stands at the origin, sites 1..=6 around it, 7..=18 around those. Sector `k` looks towards 30, 150 or
-//! 270 degrees, counted from the x axis to the y axis; each looks straight at a neighbouring site, as in the
-//! clover-leaf layout where a sector is a hexagon of a third of the inter-site distance with the site on a corner.
-//! With wrap-around, six copies of the network surround it, and a site's nearest copy counts. Left out: terrain,
-//! irregular sites, heights (they are the matter of the path loss).
+//! Site 0 stands at the origin, sites 1..=6 around it, 7..=18 around those. The sectors point to 30, 150 and
+//! 270 degrees, counted from the x axis to the y axis, each straight at a neighbouring site: the clover-leaf
+//! layout, in which a sector is a hexagon with a side of a third of the inter-site distance and the site on a
+//! corner. With wrap-around, six copies of the network surround it, and a site's nearest copy counts. Left
+//! out: terrain, irregular sites, heights.
 
 use paceline_net::Stream;
 
-/// Sectors of a site.
+/// Sectors of a site (TR 36.814 A.2.1.1).
 pub const SECTORS: usize = 3;
-/// Directions in degrees that the sectors look at.
+/// Boresights of the sectors in degrees (TR 36.942 §4.2.1).
 pub const BORESIGHTS_DEG: [f64; SECTORS] = [30.0, 150.0, 270.0];
 
 /// A place on the ground, in metres.
@@ -34,7 +34,7 @@ impl Point {
     pub fn plus(self, by: Self) -> Self {
         Self { x: self.x + by.x, y: self.y + by.y }
     }
-    /// The way from `other` to this point.
+    /// The vector from `other` to this point.
     #[must_use]
     pub fn minus(self, other: Self) -> Self {
         Self { x: self.x - other.x, y: self.y - other.y }
@@ -43,13 +43,13 @@ impl Point {
     pub fn norm(self) -> f64 {
         (self.x * self.x + self.y * self.y).sqrt()
     }
-    /// Direction seen from the origin in degrees, -180 to 180.
+    /// Direction from the origin in degrees, -180 to 180.
     pub fn azimuth_deg(self) -> f64 {
         libm::atan2(self.y, self.x).to_degrees()
     }
 }
 
-/// The way from the nearest copy of a site to a point.
+/// Distance and direction from the nearest copy of a site to a point.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Ray {
     /// Horizontal distance in metres.
@@ -58,12 +58,12 @@ pub struct Ray {
     pub azimuth_deg: f64,
 }
 
-/// Where stations are placed, uniformly.
+/// The region in which a station is placed uniformly.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Region {
     /// The hexagons of all sites.
     AllSites,
-    /// The hexagon of a site: what is closer to it than to any other site of an endless network.
+    /// The hexagon of a site: the points closer to it than to any other site of an infinite network.
     Site(usize),
     /// The hexagon of a sector of a site.
     Sector(usize, usize),
@@ -79,7 +79,7 @@ pub struct Layout {
 }
 
 impl Layout {
-    /// `sites` is 1, 7 or 19. Wrap-around of a single site changes nothing.
+    /// A layout of 1, 7 or 19 sites. Wrap-around of a single site has no effect.
     ///
     /// # Panics
     /// For another number of sites.
@@ -112,19 +112,11 @@ impl Layout {
         }
         Self { isd_m, sites: places, shifts }
     }
-    /// The places of the sites.
-    pub fn sites(&self) -> &[Point] {
-        &self.sites
-    }
     /// Number of cells, three per site: cell `3 * site + sector`.
     pub fn cells(&self) -> usize {
         SECTORS * self.sites.len()
     }
-    /// Distance between neighbouring sites in metres.
-    pub fn isd_m(&self) -> f64 {
-        self.isd_m
-    }
-    /// The way from the nearest copy of `site` to `point`.
+    /// Distance and direction from the nearest copy of `site` to `point`.
     pub fn ray(&self, site: usize, point: Point) -> Ray {
         let direct = point.minus(self.sites[site]);
         let mut nearest = direct;
@@ -140,8 +132,8 @@ impl Layout {
     pub fn nearest_site_m(&self, point: Point) -> f64 {
         (0..self.sites.len()).map(|site| self.ray(site, point).distance_m).fold(f64::INFINITY, f64::min)
     }
-    /// The copy of `point` that lies in the hexagons of this network: where a station that leaves the network of
-    /// a wrap-around re-enters it. Without wrap-around, the point itself.
+    /// The copy of `point` in the hexagons of this network: with wrap-around a station that leaves the
+    /// network re-enters it there. Without wrap-around, the point itself.
     pub fn wrapped(&self, point: Point) -> Point {
         let from_nearest_site = |place: Point| {
             let squared =
@@ -157,7 +149,7 @@ impl Layout {
         }
         best
     }
-    /// A uniform place in `region` that is at least `min_distance_m` from every site.
+    /// A uniformly drawn point in `region`, at least `min_distance_m` from every site.
     ///
     /// # Panics
     /// If the minimum distance is half the inter-site distance or more.
@@ -183,9 +175,10 @@ impl Layout {
     }
 }
 
-/// A uniform point in the hexagon around the origin whose sides are `inner_m` away, one of them towards `side_deg`.
+/// A uniformly drawn point in the hexagon around the origin with inner radius `inner_m` and one side towards
+/// `side_deg`.
 fn in_hexagon(inner_m: f64, side_deg: f64, stream: &mut Stream) -> Point {
-    // The hexagon is three rhombi that meet at its centre: pick one, then a point in it.
+    // The hexagon consists of three rhombi that meet at its centre: draw one, then a point in it.
     let outer = inner_m * (2.0 / 3.0f64.sqrt());
     let corner = side_deg + 30.0 + 120.0 * stream.below(3) as f64;
     let (a, b) = (stream.uniform(), stream.uniform());
@@ -199,16 +192,16 @@ mod tests {
     #[test]
     fn rings_are_at_their_distances() {
         let layout = Layout::new(19, 500.0, false);
-        assert_eq!((layout.sites().len(), layout.cells()), (19, 57));
-        let distances: Vec<f64> = layout.sites().iter().map(|site| site.norm()).collect();
+        assert_eq!((layout.sites.len(), layout.cells()), (19, 57));
+        let distances: Vec<f64> = layout.sites.iter().map(|site| site.norm()).collect();
         assert_eq!(distances[0], 0.0);
         assert!(distances[1..7].iter().all(|d| (d - 500.0).abs() < 1e-9));
         let near = |d: f64, to: f64| usize::from((d - to).abs() < 1e-9);
         assert_eq!(distances[7..].iter().map(|d| near(*d, 1000.0)).sum::<usize>(), 6);
         assert_eq!(distances[7..].iter().map(|d| near(*d, 500.0 * 3.0f64.sqrt())).sum::<usize>(), 6);
         // No two sites coincide.
-        for (i, a) in layout.sites().iter().enumerate() {
-            assert!(layout.sites()[..i].iter().all(|b| a.minus(*b).norm() > 499.0));
+        for (i, a) in layout.sites.iter().enumerate() {
+            assert!(layout.sites[..i].iter().all(|b| a.minus(*b).norm() > 499.0));
         }
     }
 
@@ -217,7 +210,7 @@ mod tests {
         let layout = Layout::new(7, 300.0, false);
         for boresight in BORESIGHTS_DEG {
             let ahead = Point::polar(300.0, boresight);
-            assert!(layout.sites().iter().any(|site| site.minus(ahead).norm() < 1e-9));
+            assert!(layout.sites.iter().any(|site| site.minus(ahead).norm() < 1e-9));
         }
     }
 
@@ -226,7 +219,7 @@ mod tests {
         for count in [7, 19] {
             let layout = Layout::new(count, 500.0, true);
             let sorted = |from: usize| {
-                let at = layout.sites()[from];
+                let at = layout.sites[from];
                 let mut d: Vec<f64> = (0..count).map(|site| layout.ray(site, at).distance_m).collect();
                 d.sort_by(f64::total_cmp);
                 d
@@ -246,14 +239,14 @@ mod tests {
     #[test]
     fn rays_point_from_the_nearest_copy() {
         let layout = Layout::new(7, 500.0, true);
-        // By hand: a point straight beyond the first site; the copy of the network shifted by 2 a1 + a2, with
-        // a1 = 500 m at 30 degrees and a2 = 500 m at 90 degrees, is the one in whose hexagon it may lie.
+        // By hand: a point 200 m beyond site 1; the network's copy is shifted by 2 a1 + a2, with a1 = 500 m
+        // at 30 degrees and a2 = 500 m at 90 degrees.
         let ray = layout.ray(1, Point::polar(700.0, 30.0));
         assert!((ray.distance_m - 200.0).abs() < 1e-9 && (ray.azimuth_deg - 30.0).abs() < 1e-9);
         let shift = Point::polar(1000.0, 30.0).plus(Point::polar(500.0, 90.0));
         let ray = layout.ray(0, shift.plus(Point { x: 3.0, y: 4.0 }));
         assert!((ray.distance_m - 5.0).abs() < 1e-9 && (ray.azimuth_deg - 53.130_102).abs() < 1e-5);
-        // A ray does not depend on which copy the station stands in.
+        // A ray is the same from every copy of a point.
         let mut stream = Stream::new(5, "wrap");
         for _ in 0..200 {
             let point = layout.place(Region::AllSites, 0.0, &mut stream);
@@ -269,10 +262,10 @@ mod tests {
         let n = 20_000;
         for (region, centre, mean_square) in [
             // Second moment of a hexagon of side a about its centre: 5/12 a^2.
-            (Region::Site(4), layout.sites()[4], 5.0 / 12.0 * 500.0 * 500.0 / 3.0),
+            (Region::Site(4), layout.sites[4], 5.0 / 12.0 * 500.0 * 500.0 / 3.0),
             (
                 Region::Sector(2, 1),
-                layout.sites()[2].plus(Point::polar(500.0 / 3.0, 150.0)),
+                layout.sites[2].plus(Point::polar(500.0 / 3.0, 150.0)),
                 5.0 / 12.0 * 500.0 * 500.0 / 9.0,
             ),
         ] {
@@ -283,7 +276,7 @@ mod tests {
             assert!((got / mean_square - 1.0).abs() < 0.02, "{region:?} {got} {mean_square}");
             assert!(mean(|p| p.x).abs() < 3.0 && mean(|p| p.y).abs() < 3.0);
         }
-        // Site hexagons: every point is closest to its own site, and keeps its distance.
+        // In the hexagon of a site, every point is closest to that site and at least 35 m away.
         for _ in 0..2000 {
             let point = layout.place(Region::Site(3), 35.0, &mut stream);
             let own = layout.ray(3, point).distance_m;

@@ -1,10 +1,10 @@
-//! Coupling gains between stations and cells, and what they make of the downlink when every cell transmits all
-//! the time (the geometry of TR 36.814 A.2.2 and TR 38.901 §7.8.1).
+//! Coupling gains between stations and cells, the serving cell, and the geometry: the downlink SINR when
+//! every cell transmits in all PRBs (TR 36.814 A.2.2, TR 38.901 §7.8.1).
 //!
-//! A coupling gain is what is left between the antenna ports: path loss, shadowing, penetration, both antennas.
-//! Line of sight and shadowing belong to the site; a moving station finds new ones along its way (line of sight
-//! with the 50 m of TR 38.901 Table 7.6.3.1-2). Fast fading comes on top. Left out: gains of several antennas, body
-//! loss, handover margins.
+//! A coupling gain is the gain between the antenna ports: path loss, shadowing, penetration, both antennas.
+//! Line of sight and shadowing are the same for all sectors of a site; a moving station gets new ones along
+//! its path (line of sight with the 50 m of TR 38.901 Table 7.6.3.1-2). Fast fading is added by `fading`.
+//! Left out: several antennas, body loss, handover margins.
 
 use super::geometry::{BORESIGHTS_DEG, Layout, Point, Region, SECTORS};
 use super::parameters::{DeploymentConfig, Penetration, noise_per_prb_dbm};
@@ -13,18 +13,18 @@ use crate::radio::propagation::path_loss::Heights;
 use crate::radio::propagation::shadowing::{self, Shadowing};
 use paceline_net::Stream;
 
-/// Distance in metres over which the correlation of line of sight falls to 1/e.
+/// Distance in metres over which the correlation of line of sight falls to 1/e (TR 38.901 Table 7.6.3.1-2).
 const SIGHT_CORRELATION_M: f64 = 50.0;
-/// Shadowing of stations indoors: standard deviation in dB and correlation distance in metres (TR 38.901 Table
-/// 7.5-6, O2I).
+/// Shadowing of stations indoors: standard deviation in dB and correlation distance in metres (TR 38.901
+/// Table 7.5-6, O2I).
 const INDOOR_SHADOWING: (f64, f64) = (7.0, 7.0);
 
-/// The cell that a station is served by.
+/// The rule that chooses a station's serving cell.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Association {
     /// The cell with the largest coupling gain.
     Best,
-    /// The best sector of one site, even where another site is better.
+    /// The cell of this site with the largest coupling gain.
     BestOfSite(usize),
 }
 
@@ -33,11 +33,11 @@ pub enum Association {
 pub struct Station {
     position: Point,
     height_m: f64,
-    /// Metres behind the wall; `None` outdoors.
+    /// Distance from the outer wall in metres; none outdoors.
     indoor_m: Option<f64>,
     penetration_db: f64,
     shadowing: Shadowing,
-    /// Standard normal deviates that decide on line of sight, per site.
+    /// Standard normal deviates that determine line of sight, per site.
     sight: Vec<f64>,
     sight_stream: Stream,
     los: Vec<bool>,
@@ -46,27 +46,15 @@ pub struct Station {
 }
 
 impl Station {
-    /// Where it stands.
+    /// Position in metres.
     pub fn position(&self) -> Point {
         self.position
     }
-    /// Height of its antenna in metres.
-    pub fn height_m(&self) -> f64 {
-        self.height_m
-    }
-    /// Whether it is in a building.
-    pub fn indoor(&self) -> bool {
-        self.indoor_m.is_some()
-    }
-    /// Whether it sees the site of `cell`.
-    pub fn line_of_sight(&self, cell: usize) -> bool {
-        self.los[cell / SECTORS]
-    }
-    /// Coupling gain in dB of every cell, negative: the mean over fast fading.
+    /// Coupling gain in dB of every cell (negative), the mean over fast fading.
     pub fn gains_db(&self) -> &[f64] {
         &self.gains_db
     }
-    /// The cell that serves it.
+    /// The serving cell.
     pub fn serving(&self) -> usize {
         self.serving
     }
@@ -76,7 +64,7 @@ impl Station {
     }
 }
 
-/// A network with its propagation.
+/// A network of cells with its propagation model.
 #[derive(Clone, Debug)]
 pub struct Deployment {
     config: DeploymentConfig,
@@ -85,7 +73,7 @@ pub struct Deployment {
 }
 
 impl Deployment {
-    /// A network; what is drawn in it depends on `seed` and the names of the stations.
+    /// A network. All draws are functions of `seed` and the stations' names.
     ///
     /// # Panics
     /// If the number of sites is not 1, 7 or 19.
@@ -97,10 +85,6 @@ impl Deployment {
     pub fn config(&self) -> &DeploymentConfig {
         &self.config
     }
-    /// Its sites.
-    pub fn layout(&self) -> &Layout {
-        &self.layout
-    }
     /// Number of cells.
     pub fn cells(&self) -> usize {
         self.layout.cells()
@@ -111,15 +95,7 @@ impl Deployment {
         let position = self.layout.place(region, self.config.min_distance_m, &mut stream);
         self.station_at(name, position, association)
     }
-    /// Places the station `name` uniformly among the places that `cell` serves, near it or far away; `None` if
-    /// 100,000 attempts found none, as with sectors whose antennas are the same in all directions.
-    pub fn place_served_by(&self, name: &str, cell: usize) -> Option<Station> {
-        let mut attempts = (0..100_000).map(|attempt| {
-            self.place(&format!("{name}/attempt{attempt}"), Region::AllSites, Association::Best)
-        });
-        attempts.find(|station| station.serving == cell)
-    }
-    /// The station `name` at a given place.
+    /// The station `name` at a given position.
     pub fn station_at(&self, name: &str, position: Point, association: Association) -> Station {
         let sites = self.config.sites;
         let mut sight_stream = Stream::new(self.seed, &format!("{name}/sight"));
@@ -142,7 +118,7 @@ impl Deployment {
         self.associate(&mut station, association);
         station
     }
-    /// Moves a station to `to` along a straight line. Its serving cell stays.
+    /// Moves a station to `to` along a straight line. Its serving cell is kept.
     pub fn advance(&self, station: &mut Station, to: Point) {
         let way_m = to.minus(station.position).norm();
         if way_m > 0.0 {
@@ -159,7 +135,7 @@ impl Deployment {
         station.position = self.layout.wrapped(to);
         self.update(station);
     }
-    /// Chooses the serving cell anew.
+    /// Chooses the serving cell at the present position.
     pub fn associate(&self, station: &mut Station, association: Association) {
         let cells = match association {
             Association::Best => 0..self.cells(),
@@ -169,23 +145,24 @@ impl Deployment {
         let best = cells.max_by(|a, b| gains[*a].total_cmp(&gains[*b]));
         station.serving = best.expect("a site has sectors");
     }
-    /// Downlink SINR in dB of a station when every cell transmits in all resource blocks.
+    /// Downlink SINR in dB of a station when every cell transmits in all PRBs.
     pub fn geometry_db(&self, station: &Station) -> f64 {
         let power = from_db(self.config.enb_power_per_prb_dbm());
         let noise = from_db(noise_per_prb_dbm(self.config.ue_noise_figure_db));
         self.carrier_over(station, noise / power)
     }
-    /// The same without noise, as the calibration of TR 38.901 states it.
+    /// The geometry without noise in dB, as in the calibration of TR 38.901.
     pub fn geometry_without_noise_db(&self, station: &Station) -> f64 {
         self.carrier_over(station, 0.0)
     }
-    /// Serving gain over the sum of the others and `noise`, in dB.
+    /// Gain of the serving cell over the sum of the other gains and `noise`, in dB.
     fn carrier_over(&self, station: &Station, noise: f64) -> f64 {
         let others = station.gains_db.iter().enumerate().filter(|(cell, _)| *cell != station.serving);
         let interference: f64 = others.map(|(_, gain)| from_db(*gain)).sum();
         station.gains_db[station.serving] - to_db(interference + noise)
     }
-    /// Height, metres behind the wall, and penetration loss in dB of a new station.
+    /// Draws a station's height in metres, its distance from the outer wall in metres (none outdoors), and
+    /// its penetration loss in dB.
     fn draw_building(&self, stream: &mut Stream) -> (f64, Option<f64>, f64) {
         let outdoor_m = self.config.heights.ut_m;
         match self.config.penetration {
@@ -194,7 +171,7 @@ impl Deployment {
                 if !stream.chance(share) {
                     return (outdoor_m, None, 0.0);
                 }
-                // Table 7.2-1: 4 to 8 floors, the station on one of them; 3 m each.
+                // Table 7.2-1: 4 to 8 floors of 3 m, the station on one of them.
                 let floors = 4 + stream.below(5);
                 let floor = stream.below(floors);
                 let inside = stream.uniform_in(0.0, 25.0).min(stream.uniform_in(0.0, 25.0));
@@ -203,7 +180,7 @@ impl Deployment {
             }
         }
     }
-    /// Computes line of sight and gains at the present place.
+    /// Computes line of sight and gains at the present position.
     fn update(&self, station: &mut Station) {
         let config = &self.config;
         let heights = Heights { ut_m: station.height_m, ..config.heights };

@@ -15,9 +15,9 @@ fn a_gain_holds_by_hand() {
     // 128.1 + 37.6 lg 0.2 = 101.8187; depression atan(30.5/200) = 8.6709 deg: 12 (6.3291/10)^2 = 4.8069.
     let expected = 14.0 - 4.8069 - 101.8187 - 20.0 - shadowing;
     assert!(close(station.gains_db()[0], expected), "{} {expected}", station.gains_db()[0]);
-    // Sector 1 is 120 degrees off: 25 dB in all.
+    // Sector 1 is 120 degrees off: 25 dB in total.
     assert!(close(station.gains_db()[1], expected + 4.8069 - 25.0));
-    assert!(!station.line_of_sight(0) && !station.indoor());
+    assert!(!station.los[0] && station.indoor_m.is_none());
     assert_eq!(station.gains_db().len(), 57);
 }
 
@@ -29,7 +29,7 @@ fn geometry_of_two_cells_holds_by_hand() {
     let mut station = deployment.station_at("one", Point::polar(200.0, 30.0), Association::Best);
     station.gains_db = vec![-110.0, -115.0, -400.0];
     station.serving = 0;
-    // Per resource block: 29.0103 - 110 = -80.9897 dBm against -85.9897 dBm and noise of -112.4473 dBm:
+    // Per PRB: 29.0103 - 110 = -80.9897 dBm against -85.9897 dBm and noise of -112.4473 dBm:
     // 8.0580e-9 / (2.5482e-9 + 5.692e-12) = 3.15527.
     assert!((deployment.geometry_db(&station) - 4.9903).abs() < 1e-3, "{}", deployment.geometry_db(&station));
     assert!(close(deployment.geometry_without_noise_db(&station), 5.0));
@@ -55,7 +55,9 @@ fn association_follows_its_rule() {
         deployment.associate(&mut station, Association::BestOfSite(5));
         assert!((15..18).contains(&station.serving()));
     }
-    assert_eq!(deployment.place_served_by("far", 40).unwrap().serving(), 40);
+    let mut placed =
+        (0..10_000).map(|n| deployment.place(&format!("n{n}"), Region::AllSites, Association::Best));
+    assert!(placed.any(|station| station.serving() == 40), "a distant cell is the best one somewhere");
 }
 
 #[test]
@@ -79,15 +81,15 @@ fn line_of_sight_has_its_probability_and_lasts() {
     for index in 0..n {
         let mut station =
             deployment.station_at(&format!("s{index}"), Point::polar(100.0, 10.0), Association::Best);
-        let before = station.line_of_sight(0);
+        let before = station.los[0];
         seen += u32::from(before);
         // 10 m along the circle around the site.
         deployment.advance(&mut station, Point::polar(100.0, 10.0 + 5.7325));
-        kept += u32::from(before == station.line_of_sight(0));
+        kept += u32::from(before == station.los[0]);
     }
     // Table: 0.3477 at 100 m; standard error 0.0034.
     assert!((f64::from(seen) / f64::from(n) - 0.3477).abs() < 0.013, "{seen}");
-    // Correlation exp(-10/50) = 0.82 of the deviates leaves about four of five as they were.
+    // The correlation of the deviates, exp(-10/50) = 0.82, leaves about four of five unchanged.
     assert!((0.78..0.86).contains(&(f64::from(kept) / f64::from(n))), "{kept}");
 }
 
@@ -98,7 +100,7 @@ fn moving_in_steps_keeps_the_spread_of_shadowing() {
     let mut sum = 0.0;
     let n = 20_000;
     for step in 0..n {
-        // To and fro over 20 m; the way counts, not the place.
+        // Back and forth over 20 m: the length of the path counts, not the position.
         let to = if step % 2 == 0 { Point::polar(170.0, 80.0) } else { Point::polar(150.0, 80.0) };
         deployment.advance(&mut station, to);
         let value = station.shadowing.deviations(3);
@@ -108,9 +110,10 @@ fn moving_in_steps_keeps_the_spread_of_shadowing() {
 }
 
 #[test]
-fn walls_lose_what_the_tables_say() {
+fn wall_losses_are_those_of_the_tables() {
     // By hand at 6 GHz: glass 3.2 dB, concrete 29 dB, coated glass 24.8 dB.
-    // Low: 5 - 10 lg(0.3 10^-0.32 + 0.7 10^-2.9) = 13.402; high: 5 - 10 lg(0.7 10^-2.48 + 0.3 10^-2.9) = 30.6998.
+    // Low loss: 5 - 10 lg(0.3 10^-0.32 + 0.7 10^-2.9) = 13.402.
+    // High loss: 5 - 10 lg(0.7 10^-2.48 + 0.3 10^-2.9) = 30.6998.
     assert!((wall_loss_db(false, 6.0, 0.0) - 13.402).abs() < 0.01, "{}", wall_loss_db(false, 6.0, 0.0));
     assert!((wall_loss_db(true, 6.0, 0.0) - 30.70).abs() < 0.02, "{}", wall_loss_db(true, 6.0, 0.0));
 }
@@ -123,4 +126,5 @@ fn golden_values_hold_on_every_machine() {
     deployment.advance(&mut station, Point { x: 100.0, y: -50.0 });
     assert_eq!([before, station.gains_db()[20]].map(f64::to_bits), GOLDEN);
 }
+/// Bits of the two gains, measured once with this test.
 const GOLDEN: [u64; 2] = [13863052929707135998, 13863182194256170406];

@@ -1,36 +1,36 @@
-//! Parameter sets of system simulations: 3GPP case 1 and 3 (TR 25.814, TR 36.814 Table A.2.1.1-1), urban macro and
-//! micro of ITU-R M.2135, and the large-scale calibration of TR 38.901 Table 7.8-1 at 6 GHz.
+//! Parameter sets of system simulations: 3GPP case 1 and 3 (TR 25.814, TR 36.814 Table A.2.1.1-1), urban
+//! macro and micro of ITU-R M.2135, and the large-scale calibration of TR 38.901 Table 7.8-1 at 6 GHz.
 
 use crate::decibel::to_db;
 use crate::prb::PRB_HZ;
 use crate::radio::propagation::antenna::{Antenna, Pattern};
 use crate::radio::propagation::path_loss::{Heights, PathLossModel};
 
-/// Thermal noise density in dBm/Hz.
+/// Thermal noise density in dBm/Hz (TR 36.814 Table A.2.1.1-2, ITU-R M.2135).
 pub const NOISE_DENSITY_DBM: f64 = -174.0;
 
-/// Loss into the place of a station on top of path loss and shadowing.
+/// Penetration loss of a station, added to path loss and shadowing.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub enum Penetration {
-    /// The same in dB for every station.
+    /// This loss in dB for every station.
     Fixed(f64),
-    /// TR 38.901 §7.4.3: this share of the stations is indoors, on a random floor (Table 7.2-1, footnote of UMa
-    /// and UMi), half of them in buildings of low and half of high loss.
+    /// TR 38.901 §7.4.3: this share of the stations is indoors on a random floor (Table 7.2-1, note on UMa
+    /// and UMi), half of them in low-loss and half in high-loss buildings.
     Indoor38901(f64),
 }
 
-/// Everything that fixes the coupling gains of a network.
+/// The parameters of a network that determine its coupling gains.
 #[derive(Clone, PartialEq, Debug)]
 pub struct DeploymentConfig {
-    /// 1, 7 or 19.
+    /// Number of sites: 1, 7 or 19.
     pub sites: usize,
-    /// Whether copies of the network surround it.
+    /// Whether six copies of the network surround it.
     pub wrap_around: bool,
     /// Distance of neighbouring sites in metres.
     pub isd_m: f64,
     /// Carrier frequency in GHz.
     pub carrier_ghz: f64,
-    /// Resource blocks of the carrier.
+    /// PRBs of the carrier.
     pub resource_blocks: u32,
     /// Path loss and shadowing.
     pub model: PathLossModel,
@@ -38,9 +38,9 @@ pub struct DeploymentConfig {
     pub antenna: Antenna,
     /// Gain of a station's antenna in dBi.
     pub ue_antenna_dbi: f64,
-    /// Heights; for a station, that of one outdoors.
+    /// Antenna heights; for stations, that of one outdoors.
     pub heights: Heights,
-    /// Power of a cell in dBm over all resource blocks.
+    /// Power of a cell in dBm over all PRBs.
     pub enb_power_dbm: f64,
     /// Maximum power of a station in dBm.
     pub ue_power_dbm: f64,
@@ -57,8 +57,8 @@ pub struct DeploymentConfig {
 }
 
 impl DeploymentConfig {
-    /// 3GPP case 1 with the antenna of TR 36.814 in three dimensions, 10 MHz: 500 m, 20 dB penetration, 46 dBm.
-    /// The height of 32 m is that of TR 36.814 A.2.1.1; distances of the path loss are horizontal.
+    /// 3GPP case 1 with the antenna of TR 36.814 in three dimensions, 10 MHz: 500 m, 20 dB penetration, 46
+    /// dBm. The height of 32 m is that of TR 36.814 A.2.1.1; distances of the path loss are horizontal.
     pub fn case1() -> Self {
         Self {
             sites: 19,
@@ -79,18 +79,13 @@ impl DeploymentConfig {
             min_coupling_loss_db: 70.0,
         }
     }
-    /// Case 1 with the horizontal pattern of TR 36.814 only, the same at every elevation.
-    pub fn case1_2d() -> Self {
-        let antenna = Antenna { pattern: Pattern::Horizontal36814, max_gain_dbi: 14.0, downtilt_deg: 0.0 };
-        Self { antenna, ..Self::case1() }
-    }
     /// 3GPP case 3: case 1 with 1732 m between sites and a downtilt of 6 degrees.
     pub fn case3() -> Self {
         let antenna = Antenna { downtilt_deg: 6.0, ..Self::case1().antenna };
         Self { isd_m: 1732.0, antenna, ..Self::case1() }
     }
-    /// Urban macro of M.2135: 500 m, 2 GHz, 17 dBi less 2 dB of feeder. Stations count as outdoors, and coupling
-    /// losses have no minimum.
+    /// Urban macro of M.2135: 500 m, 2 GHz, 17 dBi less 2 dB of feeder. Stations count as outdoors, and
+    /// coupling losses have no minimum.
     pub fn uma_m2135() -> Self {
         Self {
             model: PathLossModel::UmaM2135,
@@ -116,8 +111,8 @@ impl DeploymentConfig {
             ..Self::uma_m2135()
         }
     }
-    /// Urban macro of the large-scale calibration of TR 38.901: 500 m, 6 GHz, 49 dBm in 20 MHz, a column of ten
-    /// elements, 80% of the stations indoors. Coupling losses have no minimum there.
+    /// Urban macro of the large-scale calibration of TR 38.901: 500 m, 6 GHz, 49 dBm in 20 MHz, a column of
+    /// ten elements, 80% of the stations indoors. Coupling losses have no minimum there.
     pub fn uma_38901() -> Self {
         Self {
             model: PathLossModel::Uma38901,
@@ -132,7 +127,8 @@ impl DeploymentConfig {
             ..Self::case1()
         }
     }
-    /// Urban micro of the large-scale calibration of TR 38.901: as the macro, with 200 m, 10 m height, 44 dBm.
+    /// Urban micro of the large-scale calibration of TR 38.901: as the macro, with 200 m, 10 m height, 44
+    /// dBm.
     pub fn umi_38901() -> Self {
         Self {
             model: PathLossModel::Umi38901,
@@ -143,20 +139,19 @@ impl DeploymentConfig {
             ..Self::uma_38901()
         }
     }
-    /// The same network with another number of resource blocks at the same power density: case 1 then has 49 dBm
-    /// in 20 MHz.
+    /// The network with another number of PRBs at the same power density: case 1 then has 49 dBm in 20 MHz.
     #[must_use]
     pub fn with_resource_blocks(self, resource_blocks: u32) -> Self {
         let ratio = f64::from(resource_blocks) / f64::from(self.resource_blocks);
         Self { enb_power_dbm: self.enb_power_dbm + to_db(ratio), resource_blocks, ..self }
     }
-    /// Power of a cell in dBm per resource block.
+    /// Power of a cell in dBm per PRB.
     pub fn enb_power_per_prb_dbm(&self) -> f64 {
         self.enb_power_dbm - to_db(f64::from(self.resource_blocks))
     }
 }
 
-/// Thermal noise in dBm in one resource block at a receiver with `noise_figure_db`.
+/// Thermal noise in dBm per PRB at a receiver with `noise_figure_db`.
 pub fn noise_per_prb_dbm(noise_figure_db: f64) -> f64 {
     NOISE_DENSITY_DBM + to_db(PRB_HZ) + noise_figure_db
 }
@@ -166,7 +161,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn noise_and_power_per_block_hold_by_hand() {
+    fn noise_and_power_per_prb_hold_by_hand() {
         // 10 lg 180e3 = 52.5527.
         assert!((noise_per_prb_dbm(9.0) + 112.4473).abs() < 1e-4);
         assert!((noise_per_prb_dbm(5.0) + 116.4473).abs() < 1e-4);

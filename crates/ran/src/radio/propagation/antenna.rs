@@ -1,26 +1,27 @@
 //! Antenna patterns of a sector: TR 36.814 Table A.2.1.1-2, ITU-R M.2135 §8.5, TR 38.901 Table 7.3-1.
 //!
-//! A gain depends on the azimuth off the boresight and on the elevation below the horizon; the downtilt shifts the
-//! vertical pattern. Left out: polarisation, the coupling of both angles by a mechanical tilt, arrays other than a
-//! vertical column.
+//! The gain depends on the azimuth off the boresight and on the angle below the horizon; the downtilt shifts
+//! the vertical pattern. Left out: polarisation, the coupling of both angles by a mechanical tilt, arrays
+//! other than a vertical column.
 
 use std::f64::consts::PI;
 
 /// The shape of a pattern.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Pattern {
-    /// The same in all directions.
+    /// Equal gain in all directions.
     Omni,
-    /// TR 36.814, horizontal only: 70 degrees, 25 dB.
+    /// TR 36.814, horizontal only: beamwidth 70 degrees, attenuation at most 25 dB.
     Horizontal36814,
-    /// TR 36.814: 70 degrees and 25 dB, vertical 10 degrees and 20 dB, 25 dB in all.
+    /// TR 36.814: horizontal 70 degrees and 25 dB, vertical 10 degrees and 20 dB, in total at most 25 dB.
     Tr36814,
-    /// M.2135: 70 degrees and 20 dB, vertical 15 degrees and 20 dB, 20 dB in all.
+    /// M.2135: horizontal 70 degrees and 20 dB, vertical 15 degrees and 20 dB, in total at most 20 dB.
     M2135,
-    /// One element of TR 38.901: 65 degrees and 30 dB both ways, 30 dB in all.
+    /// One element of TR 38.901: 65 degrees and 30 dB in both planes, in total at most 30 dB.
     Element38901,
-    /// A column of so many elements of TR 38.901, half a wavelength apart and fed for the downtilt; the elements
-    /// themselves look at the horizon (the single-port mapping of TR 38.901 Table 7.8-1 has ten).
+    /// A column of this many elements of TR 38.901, half a wavelength apart, with phases for the downtilt;
+    /// the elements themselves point at the horizon (the single-port mapping of TR 38.901 Table 7.8-1 has
+    /// ten).
     Column38901(u32),
 }
 
@@ -29,18 +30,18 @@ pub enum Pattern {
 pub struct Antenna {
     /// The shape.
     pub pattern: Pattern,
-    /// Gain in dBi towards the boresight, of one element for a column; losses of the feeder are subtracted.
+    /// Gain in dBi at the boresight, less feeder loss; for a column, that of one element.
     pub max_gain_dbi: f64,
-    /// Degrees below the horizon that it looks at.
+    /// Angle of the beam below the horizon in degrees.
     pub downtilt_deg: f64,
 }
 
-/// An angle in degrees brought to -180..180.
+/// An angle in degrees, wrapped to -180..180.
 pub fn wrap_deg(angle: f64) -> f64 {
     angle - 360.0 * ((angle + 180.0) / 360.0).floor()
 }
 
-/// `12 (angle / width)^2` dB, at most `limit`.
+/// Attenuation of a lobe in dB: `12 (angle / width)^2`, at most `limit` (TR 36.814 Table A.2.1.1-2).
 fn lobe_db(angle_deg: f64, width_deg: f64, limit: f64) -> f64 {
     let part = angle_deg / width_deg;
     (12.0 * part * part).min(limit)
@@ -66,7 +67,8 @@ impl Antenna {
     }
 }
 
-/// Gain in dB of a column of `elements` over one of them. Nulls are filled up to 30 dB below one element.
+/// Gain in dB of a column of `elements` relative to one element. Nulls are limited to 30 dB below one
+/// element.
 fn column_db(elements: u32, depression_deg: f64, downtilt_deg: f64) -> f64 {
     let n = f64::from(elements.max(1));
     let half_phase =
@@ -93,10 +95,10 @@ mod tests {
     #[test]
     fn patterns_hold_by_hand() {
         let cases = [
-            // Half width off the boresight: 3 dB.
+            // Half the beamwidth off the boresight: 3 dB.
             (Pattern::Tr36814, 35.0, 15.0, 11.0),
             (Pattern::Tr36814, -35.0, 20.0, 8.0),
-            // 12 (60/70)^2 = 8.816 and 12 (13/10)^2 = 20.28, capped at 20; 25 in all.
+            // 12 (60/70)^2 = 8.816 and 12 (13/10)^2 = 20.28, limited to 20; 25 in total.
             (Pattern::Tr36814, 60.0, 2.0, -11.0),
             (Pattern::Tr36814, 0.0, 2.0, -6.0),
             (Pattern::Horizontal36814, 60.0, 2.0, 14.0 - 8.816_327),
@@ -114,7 +116,7 @@ mod tests {
     }
 
     #[test]
-    fn azimuths_are_taken_around_the_circle() {
+    fn azimuths_wrap_around() {
         for (angle, expected) in [(370.0, 10.0), (-190.0, 170.0), (180.0, -180.0), (0.0, 0.0)] {
             assert_eq!(wrap_deg(angle), expected);
         }
@@ -123,7 +125,7 @@ mod tests {
     }
 
     #[test]
-    fn a_column_adds_its_elements() {
+    fn a_column_adds_its_elements_in_phase() {
         let column = Antenna { pattern: Pattern::Column38901(10), max_gain_dbi: 8.0, downtilt_deg: 12.0 };
         // In phase: 10 lg 10 over an element at 12 degrees, 12 (12/65)^2 = 0.409.
         assert!((column.gain_db(0.0, 12.0) - (18.0 - 0.408_994)).abs() < 1e-5);

@@ -1,15 +1,15 @@
 //! Mean path loss, probability of line of sight, and the parameters of shadowing: 3GPP case 1 (TR 36.814
 //! A.2.1.1), the urban models of ITU-R M.2135 (also TR 36.814 Table B.1.2.1-1) and of TR 38.901 §7.4.
 //!
-//! M.2135 formulas take the horizontal distance, TR 38.901 the distance in space. Left out: rural and indoor
-//! models, losses into buildings (see [`super::deployment`]), and the raised environment height of TR 38.901
-//! for stations above 13 m, which moves break points that lie beyond 10 km there.
+//! Formulas of M.2135 use the horizontal distance, those of TR 38.901 the distance in space. Left out: rural
+//! and indoor models, losses into buildings (see `radio/deployment`), and the larger environment height of TR
+//! 38.901 for stations above 13 m, which moves break points that lie beyond 10 km there.
 
-/// Propagation speed that the break-point distances of both documents are stated with, in m/s.
+/// Propagation speed in m/s in the break-point distances of ITU-R M.2135 and TR 38.901.
 const SPEED: f64 = 3e8;
-/// Effective environment height in metres below which the ground counts as built over.
+/// Effective environment height in metres (TR 38.901 Table 7.4.1-1, ITU-R M.2135).
 const ENVIRONMENT_M: f64 = 1.0;
-/// Street width and mean building height of M.2135 in metres.
+/// Street width and mean building height in metres: the default values of ITU-R M.2135.
 const STREET_M: f64 = 20.0;
 
 /// Antenna heights above ground in metres.
@@ -24,8 +24,8 @@ pub struct Heights {
 /// A set of path loss formulas.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum PathLossModel {
-    /// 3GPP case 1 and 3: `128.1 + 37.6 lg d_km` at 2 GHz, and `21 lg(f/2)` at other carriers. There is no line
-    /// of sight in it, and the penetration loss comes on top.
+    /// 3GPP case 1 and 3: `128.1 + 37.6 lg d_km` at 2 GHz, plus `21 lg(f/2)` at other carriers. Without line
+    /// of sight; the penetration loss is added to it.
     Case1,
     /// Urban macro of M.2135 and TR 36.814.
     UmaM2135,
@@ -42,7 +42,7 @@ fn lg(x: f64) -> f64 {
 }
 
 impl PathLossModel {
-    /// Loss in dB over `d2d_m` metres on the ground (at least 1 m is counted) at `f_ghz`.
+    /// Loss in dB over a horizontal distance of `d2d_m` metres (at least 1 m) at `f_ghz`.
     pub fn loss_db(self, los: bool, d2d_m: f64, f_ghz: f64, heights: Heights) -> f64 {
         let d = d2d_m.max(1.0);
         match (self, los) {
@@ -64,7 +64,7 @@ impl PathLossModel {
             }
         }
     }
-    /// Probability of line of sight over `d2d_m` metres on the ground, for stations below 13 m.
+    /// Probability of line of sight over a horizontal distance of `d2d_m` metres, for stations below 13 m.
     pub fn los_probability(self, d2d_m: f64) -> f64 {
         let scale = match self {
             Self::Case1 => return 0.0,
@@ -74,8 +74,8 @@ impl PathLossModel {
         let far = libm::exp(-d2d_m / scale);
         if d2d_m <= 18.0 { 1.0 } else { 18.0 / d2d_m * (1.0 - far) + far }
     }
-    /// The same for a station at a height of `ut_m`, which rises above 13 m for the urban macro of TR 38.901
-    /// (Table 7.4.2-1).
+    /// Probability of line of sight for a station at a height of `ut_m`. The height counts above 13 m in the
+    /// urban macro of TR 38.901 (Table 7.4.2-1).
     pub fn los_probability_at(self, d2d_m: f64, ut_m: f64) -> f64 {
         let low = self.los_probability(d2d_m);
         if self != Self::Uma38901 || ut_m <= 13.0 || d2d_m <= 18.0 {
@@ -95,8 +95,8 @@ impl PathLossModel {
             (Self::Umi38901, false) => 7.82,
         }
     }
-    /// Distance in metres over which the correlation of shadowing falls to 1/e (TR 38.901 Table 7.5-6; TR 25.814
-    /// for case 1).
+    /// Distance in metres over which the correlation of shadowing falls to 1/e (TR 38.901 Table 7.5-6; TR
+    /// 25.814 for case 1).
     pub fn correlation_m(self, los: bool) -> f64 {
         match (self, los) {
             (Self::Case1, _) | (Self::UmaM2135 | Self::Uma38901, false) => 50.0,
@@ -107,7 +107,7 @@ impl PathLossModel {
     }
 }
 
-/// Distance in space of two antennas that are `d2d_m` apart on the ground.
+/// Distance in space of two antennas with a horizontal distance of `d2d_m`, in metres.
 fn space(d2d_m: f64, heights: Heights) -> f64 {
     let rise = heights.bs_m - heights.ut_m;
     (d2d_m * d2d_m + rise * rise).sqrt()
@@ -136,7 +136,8 @@ fn m2135_uma_nlos(d: f64, f_ghz: f64, heights: Heights) -> f64 {
         - (3.2 * clutter * clutter - 4.97)
 }
 
-/// TR 38.901 Table 7.4.1-1 with line of sight: constant, slope before the break point, and factor of its term.
+/// Loss in dB with line of sight (TR 38.901 Table 7.4.1-1): constant, slope before the break point, factor of
+/// the break-point term.
 fn los_38901([constant, slope, factor]: [f64; 3], d2d_m: f64, f_ghz: f64, heights: Heights) -> f64 {
     let d3d = space(d2d_m, heights);
     let break_point = break_point_m(f_ghz, heights);
@@ -156,7 +157,7 @@ mod tests {
     }
 
     #[test]
-    fn every_row_of_the_vectors_holds() {
+    fn every_row_of_the_path_loss_vectors_holds() {
         let mut count = 0;
         for row in rows(include_str!("../../../data/pathloss_vectors.csv")) {
             let [f, d, expected] = [1, 2, 3].map(|i| row[i].parse::<f64>().unwrap());

@@ -1,14 +1,14 @@
-//! Log-normal shadowing between one station and every site (TR 36.814 A.2.1.1): correlation 0.5 between sites, 1
-//! between the sectors of a site, `exp(-d / d_corr)` over a way of `d` metres.
+//! Log-normal shadowing between one station and every site (TR 36.814 A.2.1.1): correlation 0.5 between
+//! sites, 1 between the sectors of a site, `exp(-d / d_corr)` over a path of `d` metres.
 //!
-//! The value of a site is the sum of a part that all sites share and one of its own, both first-order processes
-//! along the way. Stations are independent of each other, even where they stand side by side; a way that returns
-//! to its start does not find the old values. Where sites have different correlation distances (with and without
-//! line of sight), the shared part follows the mean one.
+//! The value of a site is the sum of a part that all sites share and one of its own. Both are first-order
+//! processes along the station's path. Stations are independent of each other at any distance, and a station
+//! that returns to a place gets new values there. Where sites have different correlation distances (with and
+//! without line of sight), the shared part uses their mean.
 
 use paceline_net::Stream;
 
-/// Correlation between sites.
+/// Correlation between sites (TR 36.814 A.2.1.1).
 pub const SITE_CORRELATION: f64 = 0.5;
 
 /// Shadowing of one station.
@@ -30,7 +30,7 @@ impl Shadowing {
     pub fn deviations(&self, site: usize) -> f64 {
         SITE_CORRELATION.sqrt() * self.shared + (1.0 - SITE_CORRELATION).sqrt() * self.own[site]
     }
-    /// Moves the station by `way_m` metres, with the correlation distance of every site.
+    /// Moves the station by `way_m` metres; `correlation_m` has the correlation distance of every site.
     pub fn advance(&mut self, way_m: f64, correlation_m: impl Fn(usize) -> f64) {
         if way_m <= 0.0 || self.own.is_empty() {
             return;

@@ -1,4 +1,5 @@
-//! One direction of an AM bearer: the transmitting side, the receiving side of the peer, and the SDUs between them.
+//! One direction of an AM bearer: the transmitting side, the receiving side of the peer, and the SDUs between
+//! them.
 
 use super::config::AmConfig;
 use super::pdu::Pdu;
@@ -85,7 +86,8 @@ impl Am {
     pub fn radio_link_failed(&self) -> bool {
         self.tx.radio_link_failed()
     }
-    /// Re-establishes both ends (TS 36.322 §5.4) and returns the packets that were numbered and not delivered.
+    /// Re-establishes both ends (TS 36.322 §5.4) and returns the packets that were numbered and not
+    /// delivered.
     pub fn reestablish(&mut self) -> impl Iterator<Item = Packet> + use<> {
         self.tx.reestablish();
         self.rx.reestablish();

@@ -4,8 +4,8 @@
 pub(super) const MODULUS: u16 = 1024;
 /// AM_Window_Size (TS 36.322 §7.2).
 pub(super) const WINDOW: u16 = 512;
-/// Largest length in bytes that a length indicator of 11 bits states (TS 36.322 §6.2.2). A longer element can only be
-/// the last of its PDU.
+/// Largest length in bytes that a length indicator of 11 bits states (TS 36.322 §6.2.2). A longer element can
+/// only be the last of its PDU.
 pub(super) const MAX_LENGTH_INDICATOR: u32 = 2047;
 /// Largest data field in bytes: a segment offset has 15 bits, and all ones is reserved (TS 36.322 §6.2.2).
 pub(super) const MAX_DATA: u32 = 0x7FFE;

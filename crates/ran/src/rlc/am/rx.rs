@@ -120,7 +120,8 @@ impl Rx {
         self.vr_x = self.vr_h();
     }
 
-    /// Whether [`Rx::check_timers`] has work: a timer expires, or a report waits for reordering or t-StatusProhibit.
+    /// Whether [`Rx::check_timers`] has work: a timer expires, or a report waits for reordering or
+    /// t-StatusProhibit.
     pub fn timers_due(&self, tti: Tti) -> bool {
         self.t_reordering.is_some_and(|at| at <= tti)
             || !self.polls.is_empty()
@@ -166,8 +167,8 @@ impl Rx {
         self.for_each_missing(&mut |nack| bits += nack.bits());
         len_of(bits)
     }
-    /// The STATUS PDU that is due, cut to `room` bytes. ACK_SN is the first missing number without a NACK. A PDU that has
-    /// a NACK is not acknowledged, so further missing ranges of it may be left out.
+    /// The STATUS PDU that is due, cut to `room` bytes. ACK_SN is the first missing number without a NACK. A
+    /// PDU that has a NACK is not acknowledged, so further missing ranges of it may be left out.
     pub fn pull_status(&mut self, tti: Tti, room: u32) -> Option<Status> {
         if !self.status_due || room < len_of(0) {
             return None;

@@ -1,4 +1,5 @@
-//! The SDUs of one direction as a stream of bytes. PDUs are byte ranges of it; packets stay here until delivery.
+//! The SDUs of one direction as a stream of bytes. PDUs are byte ranges of it; packets stay here until
+//! delivery.
 
 use super::pdu::{MAX_DATA, header_len};
 use crate::rlc::Reassembled;

@@ -1,4 +1,4 @@
-//! One direction of a bearer over a channel that loses and delays data and reports.
+//! One direction of an AM bearer over a channel that loses and delays PDUs and status reports.
 
 use super::pdu::header_len;
 use super::status::Nack;
@@ -7,11 +7,12 @@ use crate::rlc::Reassembled;
 use crate::slot::Tti;
 use paceline_net::{Bytes, DropTail, Instant, Packet, SduQueue, SeqNumber, Stream, TcpFlags, TcpHeader};
 
+/// Chosen: values of TS 36.331 that make a test short, except the threshold.
 const CONFIG: AmConfig = AmConfig {
     t_poll_retransmit: 60,
     poll_pdu: Some(16),
     poll_byte: Some(25_000),
-    max_retx_threshold: 1000, // above what the standard allows: short reports need many repetitions
+    max_retx_threshold: 1000, // above the standard's range: short reports need many retransmissions
     t_status_prohibit: 20,
 };
 
@@ -43,8 +44,8 @@ fn am(config: AmConfig) -> Am {
     Am::new(config, 40)
 }
 
-/// A bearer direction with what is in flight on both ways.
-struct Bed {
+/// A bearer direction with the PDUs in flight both ways.
+struct Exchange {
     am: Am,
     queue: DropTail,
     data: Vec<(u64, Pdu)>,
@@ -54,8 +55,8 @@ struct Bed {
     segments: u64,
 }
 
-impl Bed {
-    /// One TTI: what is due arrives, then a block of `room` bytes goes each way.
+impl Exchange {
+    /// One TTI: PDUs that are due arrive, then data of `room` bytes and a status report are sent.
     fn step(&mut self, tti: u64, room: u32, report_room: u32, fate: &mut dyn FnMut() -> Option<u64>) {
         while let Some(at) = self.data.iter().position(|(due, _)| *due <= tti) {
             let (_, pdu) = self.data.remove(at);
@@ -87,50 +88,63 @@ impl Bed {
     }
 }
 
-/// Sends 2000 packets in blocks of random size; `loss` of the blocks vanish in either direction.
-fn exchange(seed: u64, loss: f64, report_room: u32) -> Bed {
+/// Sends 2000 packets in blocks of random size; a share `loss` of the blocks is lost in either direction.
+fn run_exchange(seed: u64, loss: f64, report_room: u32) -> Exchange {
     let mut stream = Stream::new(seed, "rlc-am");
     let mut sizes = Stream::new(seed, "sizes");
     let (queue, data) = (filled(2000, 400), Vec::new());
-    let mut bed =
-        Bed { am: am(CONFIG), queue, data, reports: Vec::new(), out: Vec::new(), statuses: 0, segments: 0 };
+    let mut exchange = Exchange {
+        am: am(CONFIG),
+        queue,
+        data,
+        reports: Vec::new(),
+        out: Vec::new(),
+        statuses: 0,
+        segments: 0,
+    };
     let mut tti = 0;
-    while bed.am.held() + bed.queue.packets() as u64 > 0 || !bed.am.idle() || bed.am.available(&bed.queue) > 0
+    while exchange.am.held() + exchange.queue.packets() as u64 > 0
+        || !exchange.am.idle()
+        || exchange.am.available(&exchange.queue) > 0
     {
         let room = sizes.below(2500) as u32;
         let mut fate = || (!stream.chance(loss)).then(|| 4 + 8 * stream.below(4));
-        bed.step(tti, room, report_room, &mut fate);
-        assert_eq!(bed.out.len() as u64 + bed.am.held() + bed.queue.packets() as u64, 2000, "seed {seed}");
+        exchange.step(tti, room, report_room, &mut fate);
+        assert_eq!(
+            exchange.out.len() as u64 + exchange.am.held() + exchange.queue.packets() as u64,
+            2000,
+            "seed {seed}"
+        );
         tti += 1;
-        assert!(tti < 60_000, "seed {seed}: it comes to an end");
+        assert!(tti < 60_000, "seed {seed}: the exchange ends");
     }
-    assert!(!bed.am.radio_link_failed());
-    bed
+    assert!(!exchange.am.radio_link_failed());
+    exchange
 }
 
 #[test]
 fn everything_arrives_in_order_and_once_under_heavy_loss() {
     for seed in 0..20 {
-        let bed = exchange(seed, 0.3, 1000);
-        assert!(ids(&bed.out).iter().copied().eq(0..2000), "seed {seed}");
-        assert!(bed.segments > 10, "repetitions were cut");
+        let exchange = run_exchange(seed, 0.3, 1000);
+        assert!(ids(&exchange.out).iter().copied().eq(0..2000), "seed {seed}");
+        assert!(exchange.segments > 10, "retransmissions were segmented");
     }
 }
 
 #[test]
-fn short_reports_only_take_longer() {
+fn truncated_status_reports_lose_nothing() {
     for seed in 0..10 {
-        assert!(ids(&exchange(seed, 0.3, 9).out).iter().copied().eq(0..2000), "seed {seed}");
+        assert!(ids(&run_exchange(seed, 0.3, 9).out).iter().copied().eq(0..2000), "seed {seed}");
     }
 }
 
 #[test]
-fn without_loss_nothing_is_repeated() {
+fn without_loss_nothing_is_retransmitted() {
     for seed in 0..5 {
-        let bed = exchange(seed, 0.0, 1000);
-        assert!(ids(&bed.out).iter().copied().eq(0..2000));
-        assert_eq!(bed.segments, 0);
-        assert!((10..200).contains(&bed.statuses), "{}", bed.statuses);
+        let exchange = run_exchange(seed, 0.0, 1000);
+        assert!(ids(&exchange.out).iter().copied().eq(0..2000));
+        assert_eq!(exchange.segments, 0);
+        assert!((10..200).contains(&exchange.statuses), "{}", exchange.statuses);
     }
 }
 
@@ -152,14 +166,14 @@ fn headers_have_the_lengths_of_the_table() {
 }
 
 #[test]
-fn a_repetition_is_cut_to_the_grant_and_gaps_are_reported() {
+fn a_retransmission_is_segmented_to_the_grant_and_gaps_are_reported() {
     let (mut am, mut queue, mut out) = (am(CONFIG), filled(3, 358), Vec::new());
     let lost = am.pull(Tti(0), &mut queue, 1000).unwrap();
     assert_eq!((lost.len, lost.poll, lost.segment), (1000, false, false));
     let second = am.pull(Tti(1), &mut queue, 1000).unwrap();
     assert!(second.poll, "the buffer is empty");
     am.receive(Tti(5), &second, &mut out);
-    assert_eq!(am.status_len(), 0, "reordering may still bring the first");
+    assert_eq!(am.status_len(), 0, "t-Reordering runs for the first PDU");
     am.check_timers(Tti(45), &queue);
     let status = am.pull_status(Tti(45), 100).unwrap();
     assert_eq!(status, Status { ack_sn: 2, nacks: vec![Nack { sn: 0, range: None }], len: 4 });
@@ -175,7 +189,7 @@ fn a_repetition_is_cut_to_the_grant_and_gaps_are_reported() {
     assert!(parts[2].poll);
 
     am.receive(Tti(55), &parts[0], &mut out);
-    assert_eq!(ids(&out), [0], "what is in sequence goes up");
+    assert_eq!(ids(&out), [0], "SDUs in sequence are delivered");
     am.receive(Tti(55), &parts[2], &mut out);
     (56..200).for_each(|tti| am.rx.check_timers(Tti(tti)));
     let status = am.pull_status(Tti(200), 100).unwrap();
@@ -203,14 +217,14 @@ fn polls_follow_the_counters() {
 }
 
 #[test]
-fn a_full_window_stalls_polls_and_goes_on() {
+fn a_full_window_stalls_polls_and_resumes_after_the_status_report() {
     let config = AmConfig { poll_pdu: None, poll_byte: None, ..CONFIG };
     let (mut am, mut queue, mut out) = (am(config), filled(600, 358), Vec::new());
     let pdus: Vec<Pdu> = (0..).map_while(|t| am.pull(Tti(t), &mut queue, 402)).collect();
     assert_eq!(pdus.len(), 512);
     assert_eq!(pdus.iter().position(|pdu| pdu.poll), Some(511));
     assert!(!am.sendable(&queue) && am.available(&queue) > 0);
-    // Nobody answers: after t-PollRetransmit the newest goes out again, with a poll.
+    // Without a status report, the newest PDU is retransmitted with a poll after t-PollRetransmit.
     am.check_timers(Tti(570), &queue);
     assert!(am.pull(Tti(570), &mut queue, 402).is_none());
     am.check_timers(Tti(571), &queue);
@@ -227,7 +241,7 @@ fn a_full_window_stalls_polls_and_goes_on() {
 }
 
 #[test]
-fn reports_keep_their_distance_and_repeated_polls_are_answered() {
+fn status_prohibit_delays_reports_and_repeated_polls_are_answered() {
     let (mut am, mut queue, mut out) = (am(CONFIG), filled(1, 0), Vec::new());
     let pdu = am.pull(Tti(0), &mut queue, 100).unwrap();
     am.receive(Tti(4), &pdu, &mut out);
@@ -243,11 +257,11 @@ fn reports_keep_their_distance_and_repeated_polls_are_answered() {
 }
 
 #[test]
-fn a_report_cut_short_claims_nothing_that_it_leaves_out() {
+fn a_truncated_status_report_acknowledges_nothing_beyond_its_nacks() {
     let (mut am, mut queue, mut out) = (am(CONFIG), filled(20, 358), Vec::new());
     let pdus: Vec<Pdu> = (0..20).map(|t| am.pull(Tti(t), &mut queue, 402).unwrap()).collect();
     pdus.iter().skip(1).step_by(2).for_each(|pdu| am.receive(Tti(20), pdu, &mut out));
-    // t-Reordering runs for the first gap, and again for those behind it.
+    // t-Reordering runs for the first gap, then again for the later ones.
     am.check_timers(Tti(60), &queue);
     assert_eq!(am.status_len(), (15u32 + 12).div_ceil(8));
     am.check_timers(Tti(100), &queue);
@@ -258,7 +272,7 @@ fn a_report_cut_short_claims_nothing_that_it_leaves_out() {
 }
 
 #[test]
-fn a_pdu_that_never_arrives_ends_in_failure() {
+fn a_pdu_that_never_arrives_fails_the_radio_link() {
     let config = AmConfig { max_retx_threshold: 4, ..CONFIG };
     let (mut am, mut queue) = (am(config), filled(3, 0));
     assert!(am.pull(Tti(0), &mut queue, 60).is_some());
@@ -268,7 +282,8 @@ fn a_pdu_that_never_arrives_ends_in_failure() {
         failed_at = failed_at.or(am.radio_link_failed().then_some(tti));
         sent += u64::from(failed_at.is_none() && am.pull(Tti(tti), &mut queue, 60).is_some());
     }
-    // Two more PDUs take the other bytes, then four repetitions and the fifth expiry of t-PollRetransmit.
+    // Two more PDUs take the other bytes, then four retransmissions, then the fifth expiry of
+    // t-PollRetransmit.
     assert_eq!((sent, failed_at), (2 + 4, Some(2 + 5 * 60)));
     let packets: Vec<Packet> = am.reestablish().collect();
     assert_eq!(packets.len(), 3);
@@ -281,7 +296,7 @@ fn a_pdu_that_never_arrives_ends_in_failure() {
 }
 
 #[test]
-fn a_lost_pdu_is_repeated_though_its_successors_were_discarded() {
+fn a_lost_pdu_is_retransmitted_after_its_successors_were_discarded() {
     let (mut am, mut queue) = (am(CONFIG), filled(2, 0));
     assert!(!am.pull(Tti(0), &mut queue, 44).unwrap().poll);
     while queue.pop(Instant::ZERO).is_some() {}

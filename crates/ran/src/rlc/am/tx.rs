@@ -1,4 +1,5 @@
-//! The transmitting side of an AM entity (TS 36.322 §5.1.3.1), its retransmissions (§5.2.1) and polls (§5.2.2).
+//! The transmitting side of an AM entity (TS 36.322 §5.1.3.1), its retransmissions (§5.2.1) and polls
+//! (§5.2.2).
 
 use super::config::AmConfig;
 use super::pdu::{MAX_DATA, MAX_LENGTH_INDICATOR, MODULUS, Pdu, WINDOW, distance, header_len, plus};
@@ -234,7 +235,8 @@ impl Tx {
             pdu.pending = Ranges::default();
         }
     }
-    /// Considers byte ranges of a PDU for retransmission (§5.2.1). RETX_COUNT rises by one if any of them was not pending.
+    /// Considers byte ranges of a PDU for retransmission (§5.2.1). RETX_COUNT rises by one if any of them was
+    /// not pending.
     fn consider(&mut self, at: usize, ranges: impl Iterator<Item = Option<(u32, u32)>>) {
         let pdu = &mut self.window[at];
         if pdu.acknowledged {
@@ -279,7 +281,8 @@ impl Tx {
                 }
             }
             Some(_) => {}
-            // The discard timer removed the data after a PDU without a poll: treat that PDU as though it had polled.
+            // The discard timer removed the data after a PDU without a poll: treat that PDU as though it had
+            // polled.
             None if self.buffers_empty(above, sdus) => self.on_poll(tti),
             None => {}
         }

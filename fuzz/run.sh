@@ -10,8 +10,8 @@ shift 2
 case $target in accelerator | ack_filter | tcp_operations | tcp_segments | wire) ;; *) echo "$usage" >&2; exit 2 ;; esac
 cd "$(dirname "$0")"
 
-# Edge coverage and traced comparisons. AddressSanitizer is not in the stable toolchain; the fuzzed crates have no
-# unsafe code. With `--target`, build scripts are compiled without these flags.
+# Edge coverage and traced comparisons. AddressSanitizer is not in the stable toolchain; the fuzzed crates
+# have no unsafe code. With `--target`, build scripts are compiled without these flags.
 RUSTFLAGS="-Cpasses=sancov-module -Cllvm-args=-sanitizer-coverage-level=4 \
 -Cllvm-args=-sanitizer-coverage-inline-8bit-counters -Cllvm-args=-sanitizer-coverage-pc-table \
 -Cllvm-args=-sanitizer-coverage-trace-compares --cfg fuzzing -Ccodegen-units=1"

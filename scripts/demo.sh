@@ -1,6 +1,7 @@
 #!/bin/sh
-# Ten stations in a cell whose uplink is short: five schemes simulated; then, where allowed, this host's own
-# TCP downloads by curl through the same cell in real time, without and with the filter.
+# Ten stations in a cell with a narrow uplink. First five ACK-filter schemes are simulated. With the
+# privileges for it, curl then downloads through the same cell in real time with this host's TCP, without and
+# with the filter.
 set -eu
 cd "$(dirname "$0")/.."
 paceline=target/release/paceline
@@ -17,11 +18,11 @@ simulated="$out/simulated"
 echo
 if ! "$paceline" doctor | grep -q '^emulate: yes'; then
     "$paceline" doctor | grep '^emulate:'
-    echo "so the part with real TCP is left out"
+    echo "skipped: the parts with real TCP"
     exit 0
 fi
 echo "== Emulated: ten real stations, curl over this host's TCP (CUBIC) from a local server, 20 s each"
-# The host side is a namespace of its own, so that nothing touches this host's network.
+# In a network namespace of its own, so that this host's network is not changed.
 unshare --net sh -eu -s "$paceline" "$out" <<'INSIDE'
 paceline=$1
 out=$2
@@ -32,15 +33,15 @@ head -c 2000000 /dev/urandom >"$out/files/small"
 python3 -m http.server --directory "$out/files" 8000 >/dev/null 2>&1 &
 server=$!
 trap 'kill $server; rm -rf "$out/files"' EXIT
-# Not before it answers, ten seconds at most.
+# Wait until the server responds, up to ten seconds.
 tries=0
 until curl -s -o /dev/null http://127.0.0.1:8000/; do
     tries=$((tries + 1))
-    [ "$tries" -lt 100 ] || { echo "the local server does not answer" >&2; exit 1; }
+    [ "$tries" -lt 100 ] || { echo "the local server does not respond" >&2; exit 1; }
     sleep 0.1
 done
 for scheme in basic hybrid-opt; do
-    # All ten stations download for 20 s; curl's code 28 says that the time was up.
+    # All ten stations download for 20 s. Exit code 28 of curl means that the time is over.
     "$paceline" emulate uplink-limited --station 0-9 --congestion-control cubic --set "ack_filter.scheme=$scheme" \
         --out "$out/emulated/$scheme" -- \
         sh -c 'curl -s --max-time 20 -o /dev/null "http://$PACELINE_HOST:8000/large" || test $? = 28' \
@@ -60,7 +61,7 @@ INSIDE
 echo
 if ! "$paceline" doctor | grep -q '^gateway: yes'; then
     "$paceline" doctor | grep '^gateway:'
-    echo "so the part with the gateway is left out"
+    echo "skipped: the part with the gateway"
     exit 0
 fi
 echo "== Gateway: curl from a server (CUBIC), over a bridge and the emulated radio, without and with paceline gateway"

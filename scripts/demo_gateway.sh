@@ -1,8 +1,11 @@
 #!/bin/sh
-# One station downloads by curl from a server behind a bridge, through the emulated radio: over the bridge
-# alone, then with `paceline gateway` between the bridge's ports. The server's TCP is this host's CUBIC. As
-# root: scripts/demo_gateway.sh [SCENARIO [SECONDS]]... Server, bridge and radio stand in namespaces that are
-# gone with this script.
+# One station downloads by curl from a server behind a bridge, through the emulated radio: first over the
+# bridge alone, then with `paceline gateway` between the bridge's ports. The server's TCP is this host's
+# CUBIC. Needs root:
+#
+#     scripts/demo_gateway.sh [SCENARIO [SECONDS]]...
+#
+# Server, bridge and radio are network namespaces, which are removed when this script ends.
 set -eu
 cd "$(dirname "$0")/.."
 if [ "${PACELINE_APART:-}" != yes ]; then
@@ -38,11 +41,12 @@ url=http://198.51.100.2:8000/
 tries=0
 until ip netns exec radio curl -s -o /dev/null $url; do
     tries=$((tries + 1))
-    [ "$tries" -lt 100 ] || { echo "the local server does not answer" >&2; exit 1; }
+    [ "$tries" -lt 100 ] || { echo "the local server does not respond" >&2; exit 1; }
     sleep 0.1
 done
 
-# Downloads for some seconds; what curl got, and the round-trip time at the radio's near end.
+# Downloads for some seconds; prints curl's rate, and the round-trip time measured between the core and the
+# station.
 download() {
     ip netns exec radio "$paceline" emulate "$1" --set core.path=direct --json -- sh -c \
         "curl -s --max-time $2 -o /dev/null -w '%{speed_download}' ${url}large >/run/speed || test \$? = 28" \

@@ -1,6 +1,6 @@
 #!/bin/sh
-# The same scenario and seed give the same bytes: debug and release builds, one run at a time and several at
-# once.
+# Checks that the same scenario and seed give the same bytes: debug and release builds, one run at a time and
+# several.
 set -eu
 out=$(mktemp -d)
 trap 'rm -rf "$out"' EXIT

@@ -1,8 +1,12 @@
 #!/bin/sh
-# Prints a SHA-256 of the results of sixteen short runs, one line each, so that a change that only renames or
-# moves code can be shown to leave every figure as it was: scripts/digest.sh target/release/paceline > before;
-# (change, build); scripts/digest.sh target/release/paceline | diff before - The digest leaves the program's
-# commit out.
+# Prints a SHA-256 of the results of sixteen short runs, one line each. Equal digests show that a change that
+# only renames or moves code left every figure as it was:
+#
+#     scripts/digest.sh target/release/paceline > before
+#     (change, build)
+#     scripts/digest.sh target/release/paceline | diff before -
+#
+# The program's commit is not part of the digests.
 set -eu
 paceline=${1:?usage: $0 PROGRAM}
 

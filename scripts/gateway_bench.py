@@ -54,7 +54,8 @@ def pepsal(path: str) -> Callable[[Network, Path], None]:
             network.middlebox, "iptables", "-t", "mangle", "-A", "PREROUTING", "-i", "mobile", "-p", "tcp",
             "-j", "TPROXY", "--on-port", "5000", "--tproxy-mark", "1",
         )  # fmt: skip
-        # Packets from the server to a socket of PEPsal have the client's address; they are delivered to the socket.
+        # Packets from the server to a socket of PEPsal have the client's address; they are delivered to the
+        # socket.
         network.run_in(
             network.middlebox, "iptables", "-t", "mangle", "-A", "PREROUTING", "-i", "wired", "-p", "tcp",
             "-m", "socket", "--transparent", "-j", "MARK", "--set-mark", "1",

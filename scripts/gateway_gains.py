@@ -47,14 +47,15 @@ FILES = {"64 KiB": 65_536, "1 MiB": 1_048_576, "5 MiB": 5_242_880}
 # Name of the long download.
 LASTING = "large"
 PATHS = ("direct", "accelerator")
-# The simulated hop between servers and gateway, live a pair of virtual devices. The core is between gateway and radio.
+# The simulated hop between servers and gateway, live a pair of virtual devices. The core is between gateway
+# and radio.
 NEAR = '{ rate = "10 Gb/s", delay = "100 us" }'
 PLACE = "core.path_after=1"
 # Size of curl's request, which waits for a grant in the cell's uplink.
 REQUEST = "station.request=90 B"
-# Start times in ms of the simulated downloads of files. The duration of a small file depends on the phase of the SR
-# period, 10 ms, and of the HARQ RTT, 8 ms; live, curl starts at any phase. Chosen: eight starts in 40 ms, their least
-# common multiple.
+# Start times in ms of the simulated downloads of files. The duration of a small file depends on the phase of
+# the SR period, 10 ms, and of the HARQ RTT, 8 ms; live, curl starts at any phase. Chosen: eight starts in 40
+# ms, their least common multiple.
 STARTS_MS = [5 * step for step in range(8)]
 # Relative difference of live and simulated gain that counts as equal. Chosen: 10%.
 TOLERANCE = 0.1

@@ -141,8 +141,8 @@ class Generator:
         return time.monotonic() - start
 
 
-# The segments of a connection by step: up, flags, seq, ack, payload bytes. Steps are further apart than the gateway's
-# tick.
+# The segments of a connection by step: up, flags, seq, ack, payload bytes. Steps are further apart than the
+# gateway's tick.
 Script = list[list[tuple[bool, int, int, int, int]]]
 # The handshake.
 OPEN: Script = [[(True, SYN, 0, 0, 0)], [(False, SYN | ACK, 0, 1, 0)], [(True, ACK, 1, 1, 0)]]

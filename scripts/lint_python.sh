@@ -1,7 +1,8 @@
 #!/bin/sh
-# Checks the Python scripts: ruff (errors, unused names, imports) and mypy --strict (types). scripts/setup.sh
-# test installs both into target/python; tools on the PATH are used otherwise. Where a tool is missing, its
-# check is skipped with a message; with PACELINE_REQUIRE_LINT set, a missing tool is an error.
+# Checks the Python scripts: ruff (errors, unused names, imports) and mypy --strict (types).
+#
+# scripts/setup.sh test installs both into target/python; otherwise the tools on the PATH are used. The check
+# of a missing tool is skipped with a message; with PACELINE_REQUIRE_LINT set, a missing tool is an error.
 set -eu
 cd "$(dirname "$0")/.."
 PATH="$PWD/target/python/bin:$PATH"
@@ -17,5 +18,5 @@ check() {
     fi
 }
 
-check ruff check --quiet scripts
-check mypy --strict --no-error-summary scripts
+check ruff check --quiet scripts crates
+check mypy --strict --no-error-summary scripts crates/cli/tests

@@ -1,12 +1,12 @@
 #!/bin/sh
-# Installs missing tools: scripts/setup.sh build | demo | test
-# Rust is installed by rustup, other programs as Debian packages (needs root), linters for Python from PyPI into the
-# virtual environment target/python.
+# Installs missing tools: scripts/setup.sh build | demo | test Rust is installed by rustup, other programs as
+# Debian packages (needs root), linters for Python from PyPI into the virtual environment target/python.
 set -eu
 cd "$(dirname "$0")/.."
 
 usage="usage: $0 build | demo | test"
-# The kernel programs are compiled by clang and loaded by libbpf, which is built with make and needs two libraries.
+# The kernel programs are compiled by clang. libbpf, which loads them, is built with make and needs two
+# libraries.
 compile="cc clang make pkg-config libelf.h zlib.h"
 case ${1:?$usage} in
 build) tools="$compile" ;;
@@ -72,7 +72,7 @@ if [ -n "$missing" ]; then
     else
         echo "missing:$missing" >&2
         echo "as root: apt-get install" $packages >&2
-        # The build fails without the compilers. Without the other programs, tests and parts of the demo are skipped.
+        # The build fails without the compilers. Without the other programs, tests and demos are skipped.
         for tool in $compile; do
             case " $missing " in *" $tool "*) exit 1 ;; esac
         done

@@ -7,6 +7,7 @@
 use crate::failure::{Failure, Outcome};
 use anyhow::Context;
 use paceline_sim::{Scenario, Summary};
+use serde_json::Value;
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 
@@ -23,13 +24,7 @@ pub struct ResultsFolder {
 impl ResultsFolder {
     /// Starts a results folder. `target` must not exist, or be an empty folder.
     pub fn create(target: &Path) -> Outcome<Self> {
-        if target.is_file() {
-            return Err(Failure::input(format!("--out {}: is a file; name a folder", target.display())));
-        }
-        if fs::read_dir(target).is_ok_and(|mut entries| entries.next().is_some()) {
-            let message = format!("--out {}: exists and is not empty; name another folder", target.display());
-            return Err(Failure::input(message));
-        }
+        check_unused(target)?;
         let context = || format!("--out {}: cannot be written", target.display());
         // A symbolic link is resolved, so that its target is renamed and not the link.
         let folder = if target.is_symlink() { fs::canonicalize(target) } else { Ok(target.to_owned()) };
@@ -68,6 +63,32 @@ impl ResultsFolder {
         self.finished = true;
         Ok(())
     }
+}
+
+/// Refuses a target that is a file, or a folder with files.
+pub fn check_unused(target: &Path) -> Outcome<()> {
+    if target.is_file() {
+        return Err(Failure::input(format!("--out {}: is a file; name a folder", target.display())));
+    }
+    if fs::read_dir(target).is_ok_and(|mut entries| entries.next().is_some()) {
+        let message = format!("--out {}: exists and is not empty; name another folder", target.display());
+        return Err(Failure::input(message));
+    }
+    Ok(())
+}
+
+/// Writes a file under a hidden name and renames it when it is complete.
+pub fn write_file(path: &Path, text: &str) -> std::io::Result<()> {
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    let partial = path.with_file_name(format!(".{name}.partial"));
+    fs::write(&partial, text)?;
+    fs::rename(&partial, path)
+}
+
+/// Writes `summary.json` of an experiment into a results folder.
+pub fn write_summary(folder: &Path, summary: &Value) -> anyhow::Result<()> {
+    let text = serde_json::to_string_pretty(summary).expect("results are plain data") + "\n";
+    write_file(&folder.join("summary.json"), &text).context("cannot write summary.json")
 }
 
 /// Creates and locks the hidden folder. Files of an interrupted run are removed; a running one holds the

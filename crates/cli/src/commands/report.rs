@@ -1,7 +1,8 @@
 //! `paceline report`: writes an HTML page with pictures of a results folder.
 
 use crate::failure::{Failure, Outcome};
-use crate::{output, report, sweep};
+use crate::results_folder::write_file;
+use crate::{output, report};
 use anyhow::Context;
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -21,7 +22,7 @@ pub fn run(args: &Args) -> Outcome {
     if file.file_name().is_none() || file.is_dir() {
         return Err(Failure::input(format!("--out {}: is a folder; name a file", file.display())));
     }
-    sweep::write(&file, &page).with_context(|| format!("--out {}: cannot be written", file.display()))?;
+    write_file(&file, &page).with_context(|| format!("--out {}: cannot be written", file.display()))?;
     output::print(&format!("{}\n", file.display()))?;
     Ok(ExitCode::SUCCESS)
 }

@@ -9,8 +9,8 @@ use plotters::prelude::*;
 use plotters::style::text_anchor::{HPos, Pos, VPos};
 use std::fmt::Write;
 
-/// Colours of the series, in order: the published palette of Okabe and Ito (2008) for all kinds of colour vision, without yellow, which is pale on
-/// white.
+/// Colours of the series, in order: the published palette of Okabe and Ito (2008) for all kinds of colour
+/// vision, without yellow, which is pale on white.
 const COLOURS: [RGBColor; 7] = [
     RGBColor(0, 114, 178),
     RGBColor(213, 94, 0),

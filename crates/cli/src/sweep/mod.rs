@@ -9,9 +9,9 @@ mod pool;
 mod tables;
 
 pub use grid::{Grid, axes};
-pub use parts::write;
 
 use crate::failure::{Failure, Outcome};
+use crate::results_folder::write_file;
 use anyhow::Context;
 use paceline_sim::RunResult;
 use std::path::Path;
@@ -31,7 +31,7 @@ pub fn run(grid: &Grid, seeds: u64, jobs: Option<u16>, out: &Path) -> Outcome<(V
     let files =
         [("sweep.csv", swept.sweep_csv()), ("runs.csv", swept.runs_csv()), ("sweep.json", swept.json())];
     for (name, text) in files {
-        write(&out.join(name), &text).with_context(|| format!("cannot write {name}"))?;
+        write_file(&out.join(name), &text).with_context(|| format!("cannot write {name}"))?;
     }
     let text = swept.text();
     Ok((runs, text))

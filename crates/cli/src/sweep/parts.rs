@@ -7,6 +7,7 @@
 use super::grid::Grid;
 use crate::failure::{Failure, Outcome};
 use crate::output;
+use crate::results_folder::write_file;
 use anyhow::Context;
 use paceline_sim::{Origin, RunResult};
 use serde::{Deserialize, Serialize};
@@ -67,7 +68,7 @@ impl Parts {
         fs::create_dir_all(&folder).with_context(context).map_err(Failure::Input)?;
         if !file.exists() {
             let text = serde_json::to_string_pretty(&manifest).expect("a manifest is plain data");
-            write(&file, &text).with_context(context).map_err(Failure::Input)?;
+            write_file(&file, &text).with_context(context).map_err(Failure::Input)?;
         }
         let lock = File::open(&file).with_context(context).map_err(Failure::Input)?;
         if lock.try_lock().is_err() {
@@ -98,19 +99,11 @@ impl Parts {
         let path = self.path(point, run.seed);
         let part = Part { commit, scenario_fnv1a, run: run.clone() };
         let text = serde_json::to_string(&part).expect("results are plain data");
-        write(&path, &text).with_context(|| format!("cannot write {}", path.display()))
+        write_file(&path, &text).with_context(|| format!("cannot write {}", path.display()))
     }
     fn path(&self, point: usize, seed: u64) -> PathBuf {
         self.folder.join(format!("point-{point:04}-seed-{seed}.json"))
     }
-}
-
-/// Writes a file under a hidden name and renames it when it is complete.
-pub fn write(path: &Path, text: &str) -> std::io::Result<()> {
-    let name = path.file_name().unwrap_or_default().to_string_lossy();
-    let partial = path.with_file_name(format!(".{name}.partial"));
-    fs::write(&partial, text)?;
-    fs::rename(&partial, path)
 }
 
 /// Whether a folder is `parts` without a manifest, from a sweep that was interrupted before its first job.

@@ -113,8 +113,8 @@ c,_=socket.create_server((\"\",9000)).accept(); f=open(\"uploaded\",\"wb\")
 while part:=c.recv(1<<20): f.write(part)
 f.close(); c.sendall(b\"all\")'";
 
-/// The kernel program forwards an upload from port to port. Packets longer than the port's MTU are dropped, as by
-/// the bridge. The upload survives a crash of the gateway.
+/// The kernel program forwards an upload from port to port. Packets longer than the port's MTU are dropped,
+/// as by the bridge. The upload survives a crash of the gateway.
 #[test]
 fn an_upload_is_forwarded_past_the_bridge_and_obeys_the_ports_mtu() {
     let Some(testbed) = Testbed::new(&["python3", "ethtool"]) else { return };

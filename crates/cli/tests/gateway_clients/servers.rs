@@ -84,8 +84,8 @@ fn iperf3(network: &Network) -> Vec<Program> {
     IPERF3.map(serve).into()
 }
 
-/// The server of `ssh` with its own keys. The folder `/run/sshd`, which sshd needs, is made in a mount namespace
-/// of its own.
+/// The server of `ssh` with its own keys. The folder `/run/sshd`, which sshd needs, is made in a mount
+/// namespace of its own.
 fn sshd(network: &Network) -> Vec<Program> {
     let root = network.dir.path().display().to_string();
     network.shell_ok(

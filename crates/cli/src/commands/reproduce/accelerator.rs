@@ -5,10 +5,9 @@ use super::options::Options;
 use super::rows::describe;
 use crate::failure::{Failure, Outcome};
 use crate::output;
-use crate::results_folder::ResultsFolder;
+use crate::results_folder::{self, ResultsFolder};
 use crate::scenario_file;
 use crate::sweep::{self, Grid};
-use anyhow::Context;
 use paceline_sim::reproduce::Row;
 use paceline_sim::reproduce::accelerator::{Experiment, Part, parts};
 use paceline_sim::{RunResult, Summary, simulate};
@@ -17,8 +16,8 @@ use std::process::ExitCode;
 
 /// Settings of `--quick`, except for parts that set a duration in which files are completed.
 const QUICK: [&str; 2] = ["run.duration=60 s", "run.warmup=5 s"];
-/// Folder, scenario and settings of the runs for pictures over time. Chosen: both channels of the paper, without and with
-/// the accelerator.
+/// Folder, scenario and settings of the runs for pictures over time. Chosen: both channels of the paper,
+/// without and with the accelerator.
 const OVER_TIME: [(&str, &str, &[&str]); 5] = [
     ("time-3g-direct", "accelerator-3g", &["tcp.receive_buffer=64 KiB"]),
     ("time-3g-accelerated", "accelerator-3g", &["core.path=accelerator"]),
@@ -47,8 +46,7 @@ pub fn run(options: &Options) -> Outcome {
         "over_time": OVER_TIME.map(|(name, ..)| name),
         "rows": rows.iter().map(Row::to_json).collect::<Value>(),
     });
-    let text = serde_json::to_string_pretty(&summary).expect("results are plain data") + "\n";
-    sweep::write(&options.out.join("summary.json"), &text).context("cannot write summary.json")?;
+    results_folder::write_summary(&options.out, &summary)?;
     output::print(&describe("accelerator", &rows, seeds, &options.set))?;
     Ok(ExitCode::SUCCESS)
 }

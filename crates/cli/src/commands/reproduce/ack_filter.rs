@@ -4,9 +4,9 @@ use super::options::Options;
 use super::rows::describe;
 use crate::failure::Outcome;
 use crate::output;
+use crate::results_folder;
 use crate::scenario_file;
 use crate::sweep::{self, Grid};
-use anyhow::Context;
 use paceline_sim::reproduce::Row;
 use paceline_sim::reproduce::ack_filter::{Experiment, Network, SCHEMES, STATIONS};
 use serde_json::{Value, json};
@@ -36,8 +36,7 @@ pub fn run(options: &Options) -> Outcome {
         "set": set,
         "rows": rows.iter().map(Row::to_json).collect::<Value>(),
     });
-    let text = serde_json::to_string_pretty(&summary).expect("results are plain data") + "\n";
-    sweep::write(&options.out.join("summary.json"), &text).context("cannot write summary.json")?;
+    results_folder::write_summary(&options.out, &summary)?;
     output::print(&describe("ack-filter", &rows, seeds, &set))?;
     Ok(ExitCode::SUCCESS)
 }

@@ -1,8 +1,9 @@
 //! `paceline reproduce calibration`: distributions of geometry and coupling loss in the deployments, beside
 //! 3GPP's calibration results (TR 38.901 section 7.8.1).
 
-use crate::failure::{Failure, Outcome};
+use crate::failure::Outcome;
 use crate::output;
+use crate::results_folder;
 use crate::table::align;
 use anyhow::Context;
 use paceline_sim::reproduce::calibration::{Percentile, percentiles};
@@ -27,10 +28,8 @@ pub struct Options {
 }
 
 pub fn run(options: &Options) -> Outcome {
-    if let Some(out) = &options.out
-        && (out.is_file() || std::fs::read_dir(out).is_ok_and(|mut entries| entries.next().is_some()))
-    {
-        return Err(Failure::input(format!("--out {}: exists and is not empty", out.display())));
+    if let Some(out) = &options.out {
+        results_folder::check_unused(out)?;
     }
     let stations = options.stations.unwrap_or(if options.quick { 10_000 } else { 100_000 });
     let rows = percentiles(stations as usize, options.seed);
@@ -42,10 +41,9 @@ pub fn run(options: &Options) -> Outcome {
             "seed": options.seed,
             "rows": rows,
         });
-        let text = serde_json::to_string_pretty(&summary).expect("results are plain data") + "\n";
         std::fs::create_dir_all(out)
-            .and_then(|()| std::fs::write(out.join("summary.json"), text))
             .with_context(|| format!("--out {}: cannot be written", out.display()))?;
+        results_folder::write_summary(out, &summary)?;
     }
     output::print(&describe(&rows, stations))?;
     Ok(ExitCode::SUCCESS)

@@ -9,13 +9,14 @@ use super::rules::{self, Kept};
 use super::stats::KeepReason;
 use paceline_net::{Duration, Instant, Packet, SeqNumber, TcpFlags, TcpHeader};
 
-/// Rule 16: segments that are acknowledged before the filter starts. Chosen: slow start is over or nearly so.
+/// Rule 16: segments that are acknowledged before the filter starts. Chosen: the rule's value; a small window
+/// needs every ACK to grow.
 const FIRST_SEGMENTS: u64 = 64;
 /// Rule 16: shortest time for which the filter is off after a duplicate ACK. Chosen: the handshake's
 /// round-trip time was measured without a queue.
 const MIN_OFF_TIME: Duration = Duration::from_millis(100);
 /// Rule 16: a gap of this length between ACKs makes a connection sparse, until this many ACKs came without
-/// one. Chosen.
+/// one. Chosen: with so few ACKs there is nothing to gain.
 const SPARSE_GAP: Duration = Duration::from_millis(100);
 const SPARSE_RUN: u32 = 16;
 /// Rule 22: mean number of segments acknowledged by an incoming ACK that shows another filter upstream.

@@ -4,13 +4,14 @@
 use super::stats::KeepReason;
 use paceline_net::{Duration, Instant, Packet, TcpFlags, TcpHeader};
 
-/// Rule 15: segments that one kept ACK may newly acknowledge. Chosen: a sender that increases its window per
-/// ACK (RFC 5681) or sends per ACK bursts no more than this.
+/// Rule 15: segments that one kept ACK may newly acknowledge. Chosen: the rule's value, which bounds the
+/// bursts of a sender that sends per ACK.
 pub(super) const MAX_SEGMENTS: u64 = 8;
-/// Rule 15: smallest number of kept ACKs in a round trip. Chosen: 2 would do; 4 leave a margin for losses.
+/// Rule 15: smallest number of kept ACKs in a round trip. Chosen: the rule's better value; its minimum of 2
+/// leaves no margin for losses.
 const ACKS_PER_RTT: u64 = 4;
 /// Rule 15: longest gap between kept ACKs where the round-trip time is unknown. A known one can only shorten
-/// it, since the handshake's was measured without a queue. Chosen.
+/// it, since the handshake's was measured without a queue. Chosen: the rule's value.
 const MAX_GAP: Duration = Duration::from_millis(10);
 
 /// The kept segment ahead of the ACK that is judged.

@@ -13,7 +13,8 @@ use paceline_net::{Duration, Instant};
 use std::collections::VecDeque;
 use std::hint::black_box;
 
-/// A high-water mark is forgotten after this time to twice this time. Chosen.
+/// A high-water mark is forgotten after this time to twice this time. Chosen: several bursts of losses fall
+/// into that time.
 const PERIOD: Duration = Duration::from_secs(10);
 /// The queue is tracked for this long after a lossy round trip. Chosen: the longest life of a mark.
 const TRACKED_FOR: Duration = Duration::from_secs(20);
@@ -21,7 +22,8 @@ const TRACKED_FOR: Duration = Duration::from_secs(20);
 /// bound of the queue. Chosen: 256 ms covers the default maximum of the target delay.
 const TOTAL_SPACING: Duration = Duration::from_millis(4);
 const TOTAL_COUNT: usize = 64;
-/// A buffer that has held this many times its present content clearly had room. Chosen.
+/// A buffer that has held this many times its present content clearly had room. Chosen: beyond the error of
+/// the queue's upper bound.
 const CLEAR_FACTOR: u64 = 2;
 
 /// High-water mark of one device's buffer.

@@ -13,22 +13,23 @@
 use crate::accelerator::rate::sample::LossSample;
 use paceline_net::{Duration, Instant};
 
-/// Time after which all counts are halved. Chosen: it holds several fades.
+/// Time after which all counts are halved. Chosen: several fades fall into that time.
 const HALVING_TIME: Duration = Duration::from_secs(10);
-/// Smallest share of lost bytes that counts as fading. Chosen.
+/// Smallest share of lost bytes that counts as fading. Chosen: rarer losses are not worth a retransmission on
+/// suspicion.
 const MIN_LOSS_SHARE: f64 = 0.01;
 /// Largest ratio of spuriously retransmitted bytes to lost ones. Chosen high, since a spurious retransmission
 /// costs its own airtime only, and a missing one blocks the client's window. On a radio that only stalls the
 /// ratio comes near 1; packets that a queue delivers late after a fade make about a tenth.
 const MAX_SPURIOUS_SHARE: f64 = 0.15;
 /// Shortest time without acknowledgments that is a silence, if a quarter of the round-trip time is shorter.
-/// Chosen.
+/// Chosen: above the gaps of scheduling and HARQ (8 ms per retransmission in LTE, TS 36.213).
 pub(in crate::accelerator) const MIN_SILENCE: Duration = Duration::from_millis(20);
 /// Smallest number of bytes that the radio could have delivered in a silence, and smallest gap in the
 /// sequence after one. Chosen: on a slow radio the pause between a few segments is as long as a silence.
 const MIN_MISSED_BYTES: u64 = 30_000;
 /// Silences that end with a retransmission, which shows no sequence, count as stalls where the known stalls
-/// have this many times the bytes of the known fades. Chosen.
+/// have this many times the bytes of the known fades. Chosen: a clear majority.
 const STALL_MAJORITY: f64 = 3.0;
 /// Bytes lost before fading is detected. Chosen: fewer are no evidence.
 const MIN_LOST_BYTES: f64 = 100_000.0;

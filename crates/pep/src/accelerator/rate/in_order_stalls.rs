@@ -11,15 +11,16 @@
 
 use paceline_net::{Duration, Instant};
 
-/// The bytes of the pause have to arrive within this fraction of it. Chosen.
-const BURST_FRACTION: u64 = 24;
-/// Share of the bytes that the radio could have sent in the pause which has to arrive so soon. Chosen.
+/// Of the bytes that the radio could have sent in the pause, the share that has to arrive after it, and the
+/// fraction of the pause in which it has to. Chosen: together fourteen times the link's rate, which no queue
+/// drains at.
 const BURST_SHARE: f64 = 0.6;
+const BURST_FRACTION: u64 = 24;
 /// Smallest number of those bytes. Chosen: a few packets do not show how fast they arrive.
 pub(in crate::accelerator) const MIN_MISSED_BYTES: f64 = 15_000.0;
 /// Longest stall. Chosen: layer 2 retransmits sooner; a longer pause is an outage.
 const MAX_STALL: Duration = Duration::from_millis(100);
-/// Time in which a stall is forgotten. Chosen.
+/// Time in which a stall is forgotten. Chosen: retransmissions of layer 2 recur much sooner.
 const MEMORY_SECONDS: f64 = 3.0;
 
 /// The longest recent stall of a device.

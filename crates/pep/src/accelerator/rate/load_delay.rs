@@ -15,14 +15,14 @@ use paceline_net::{Duration, Instant};
 /// respond. Chosen: large enough to show in the rate of a single round trip.
 const PROBE_GAIN: f64 = 1.25;
 const PHASES_BETWEEN_PROBES: u8 = 3;
-/// Weight of a new response in the smoothed one. Chosen.
+/// Weight of a new response in the smoothed one. Chosen: a single noisy probe does not decide.
 const RESPONSE_WEIGHT: f64 = 0.2;
 /// Smoothed responses above which the load delay grows, and below which it shrinks. Chosen: in between the
 /// measurements are too noisy to decide.
 const RESPONDING: f64 = 0.5;
 const NOT_RESPONDING: f64 = 0.25;
 /// Growth of the load delay after a probe, as a share of the round-trip time, its decay, and its maximum.
-/// Chosen.
+/// Chosen: the load delay grows slowly and shrinks fast, because a wrong one is a standing queue.
 const GROWTH_OF_RTT: f64 = 0.1;
 const DECAY: f64 = 0.8;
 const MAX_LOAD_DELAY_SECONDS: f64 = 0.2;

@@ -8,11 +8,13 @@
 
 use paceline_net::{Duration, Instant};
 
-/// Share of the bandwidth from which a rate counts as load. Chosen.
+/// Share of the bandwidth from which a rate counts as load. Chosen: below the variation of rate samples under
+/// load.
 const LOADED_SHARE: f64 = 0.75;
-/// Shortest time under load until the delay has followed, if four round trips are shorter. Chosen.
+/// Shortest time under load until the delay has followed, if four round trips are shorter. Chosen: the
+/// radio's buffers fill within a few round trips.
 const LOADING_TIME: Duration = Duration::from_millis(250);
-/// Time between two measurements. Chosen: it holds several fades.
+/// Time between two measurements. Chosen: several fades fall into that time.
 const INTERVAL: Duration = Duration::from_secs(3);
 
 /// The loaded path's RTT since the last measurement.

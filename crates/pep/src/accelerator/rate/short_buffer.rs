@@ -17,24 +17,28 @@ const LOSSY_SHARE: f64 = 0.1;
 const MIN_LOST_BYTES: u64 = 3000;
 /// Consecutive lossy round trips that start a trial. Chosen: a single burst is no short buffer.
 const LOSSY_ROUNDS: u8 = 3;
-/// Growth of the cap per second, as a share of it, or of this many seconds where it is shorter. Chosen.
+/// Growth of the cap per second, as a share of it, or of this many seconds where it is shorter. Chosen: a cap
+/// doubles in nine seconds, so that a wrong one does not last.
 const CAP_GROWTH: f64 = 0.08;
 const MIN_GROWING_CAP_SECONDS: f64 = 0.015;
 /// Round trips of a trial, and how many of them at its beginning do not count. Chosen: the packets sent
 /// before the trial are acknowledged or found lost within these.
 const TRIAL_ROUNDS: u8 = 8;
 const UNCOUNTED_ROUNDS: u8 = 3;
-/// Queue in a trial, as a share of the queue that lost packets. Chosen.
+/// Queue in a trial, as a share of the queue that lost packets. Chosen: clearly below the buffer's size, if
+/// the buffer caused the losses.
 const CAP_SHARE: f64 = 0.6;
 /// Consecutive round trips with an almost empty queue after which the cap is removed: the path has changed.
-/// Chosen.
+/// Chosen: a single one may be empty by chance.
 const EMPTY_ROUNDS: u8 = 4;
-/// A bandwidth that has fallen by this factor removes the cap as well: the capped delay was no queue. Chosen.
+/// A bandwidth that has fallen by this factor removes the cap as well: the capped delay was no queue. Chosen:
+/// beyond the usual variation of a bandwidth estimate.
 const BANDWIDTH_FALL: f64 = 2.0;
 /// Bits of a full-sized segment of 1500 bytes: a queue that waits no longer than one is empty.
 /// Chosen: the MTU of Ethernet, which most paths have.
 const SEGMENT_BITS: f64 = 12_000.0;
-/// Time after a trial without success in which losses are ignored: at first, and at most; it doubles. Chosen.
+/// Time after a trial without success in which losses are ignored: at first, and at most; it doubles. Chosen:
+/// a trial costs throughput.
 const FIRST_BACKOFF: Duration = Duration::from_secs(10);
 const MAX_BACKOFF: Duration = Duration::from_secs(120);
 

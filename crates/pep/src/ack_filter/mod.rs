@@ -7,8 +7,8 @@
 //! Suitable Value of Discard Ratio in LTE-Advanced Pro" (IEEE CSCN 2018), act as published, so that their
 //! figures can be compared (`published`). The safe scheme obeys the rules for live traffic (`safe`).
 //!
-//! Left out: the opposite direction, which the filter does not see; tunnels and VLANs, where the caller keeps
-//! a filter for each.
+//! Left out: the opposite direction, which the filter does not see; tunnels and VLANs, which are no part of a
+//! connection's key: a caller with several networks needs a filter for each.
 
 mod comparison;
 mod connection;

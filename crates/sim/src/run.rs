@@ -1,5 +1,5 @@
-//! Runs a model and has it read at the right times: at the end of the warm-up, at every sample, and at the
-//! end.
+//! The run of one seed: advances the model, and reads it at the end of the warm-up, at every sample, and at
+//! the end.
 
 use crate::counters::{self, Reading};
 use crate::engine::Capture;

@@ -1,10 +1,10 @@
 //! A measuring point on the path of packets, between the servers and the core network or at a proxy. The
 //! monitor reads packets only, and so measures simulated and real TCP the same way.
 //!
-//! Per station the monitor counts acknowledged bytes, data segments, retransmissions and pure ACKs, and measures
-//! round-trip times of downloads from a data segment to the ACK that covers it. Retransmitted segments, and
-//! those that were outstanding at a retransmission, give no sample (Karn's algorithm, RFC 6298 section 3).
-//! Left out: round-trip times of uploads, which cannot be measured on the receiver's side.
+//! Per station the monitor counts acknowledged bytes, data segments, retransmissions and pure ACKs, and
+//! measures round-trip times of downloads from a data segment to the ACK that covers it. Retransmitted
+//! segments, and those that were outstanding at a retransmission, give no sample (Karn's algorithm, RFC 6298
+//! section 3). Left out: round-trip times of uploads, which cannot be measured on the receiver's side.
 
 use hdrhistogram::Histogram;
 use paceline_net::{FlowKey, Instant, Packet, SeqNumber, TcpFlags, TcpHeader};
@@ -30,9 +30,9 @@ pub struct FlowCounters {
     /// Pure ACKs from the station.
     pub acks: u64,
     /// Sum of the round-trip times, ns.
-    pub rtt_sum: u64,
+    pub rtt_ns: u64,
     /// Number of round-trip times.
-    pub rtt_count: u64,
+    pub rtt_samples: u64,
 }
 
 /// One direction of data of one connection.
@@ -126,7 +126,8 @@ impl Monitor {
             }
         } else {
             counters.retransmissions += 1;
-            // Segments behind the hole are acknowledged when the retransmission arrives, not when they arrive.
+            // Segments behind the hole are acknowledged when the retransmission arrives, not when they
+            // arrive.
             flow.ambiguous_below = flow.snd_max;
         }
     }
@@ -152,8 +153,8 @@ impl Monitor {
         let ambiguous = |end: SeqNumber| end <= flow.ambiguous_below;
         if let Some((_, sent_at)) = covered.filter(|(end, _)| download && !ambiguous(*end)) {
             let rtt = now.since(sent_at);
-            counters.rtt_sum += rtt.as_nanos();
-            counters.rtt_count += 1;
+            counters.rtt_ns += rtt.as_nanos();
+            counters.rtt_samples += 1;
             self.rtt_us.saturating_record(rtt.as_nanos() / 1000);
         }
     }
@@ -218,7 +219,7 @@ mod tests {
         ack(&mut monitor, 45, 1006);
         let counters = &monitor.counters()[0];
         assert_eq!((counters.downloaded, counters.retransmissions), (2000, 0));
-        assert_eq!((counters.rtt_sum, counters.rtt_count), (25_000_000, 2));
+        assert_eq!((counters.rtt_ns, counters.rtt_samples), (25_000_000, 2));
     }
 
     #[test]
@@ -234,7 +235,7 @@ mod tests {
         data(&mut monitor, 330, 5000);
         ack(&mut monitor, 350, 6000);
         let counters = &monitor.counters()[0];
-        assert_eq!((counters.rtt_sum, counters.rtt_count), (40_000_000, 2), "{counters:?}");
+        assert_eq!((counters.rtt_ns, counters.rtt_samples), (40_000_000, 2), "{counters:?}");
         assert_eq!(counters.downloaded, 6000);
     }
 }

@@ -1,4 +1,4 @@
-//! Reads the account of every connection at the end of a run.
+//! Reads the sums of every connection at the end of a run.
 
 use crate::model::Model;
 use paceline_net::{Event, FlowKey, Instant};
@@ -34,7 +34,7 @@ pub(crate) struct SenderReading {
     pub send_buffer_bytes: u64,
 }
 
-/// The connections of every station. Takes the engine's events.
+/// Connections of each station. Takes the engine's events.
 pub(super) fn read(model: &mut Model) -> Vec<Vec<ConnectionReading>> {
     let events = model.engine.take_events();
     let completed: BTreeMap<FlowKey, Instant> = events

@@ -1,9 +1,9 @@
 //! Readings: plain data copied out of a model, the middle of the one-way path `model -> counters -> results`.
 //!
-//! [`read`] copies everything that is counted or measured at one moment: per station, [`Counters`] that only
-//! grow and [`Gauges`] of the moment. A run is read when the warm-up ends, at every sample, and at its end.
-//! [`read_end`] copies what exists once per run: distributions, the account of every connection, the places
-//! of the stations. `results` computes figures from these structs and never sees the model.
+//! [`read`] copies the state of one moment: per station, [`Counters`] that only grow, window sizes and queue
+//! lengths. A run is read at the end of the warm-up, at every sample, and at its end. [`read_end`] copies
+//! data that exist once per run: percentiles, the sums of every connection, the positions of the stations.
+//! `results` computes figures from these structs, and has no access to the model.
 
 mod connections;
 mod reading;

@@ -51,8 +51,8 @@ pub(crate) struct EndReading {
 /// Capacity of all served cells together, per TTI; zeros for a link.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct RadioCapacity {
-    pub downlink_prb: u64,
-    pub uplink_prb: u64,
+    pub downlink_prbs: u64,
+    pub uplink_prbs: u64,
     pub uplink_grants: u64,
 }
 
@@ -61,14 +61,24 @@ pub(crate) struct RadioCapacity {
 pub(crate) struct CellReading {
     /// Index of the serving cell.
     pub serving: usize,
-    /// Metres east and north of the middle site, and coupling loss to the serving cell in dB; in a
-    /// deployment.
-    pub place: Option<(f64, f64, f64)>,
+    /// Position; in a deployment.
+    pub place: Option<Place>,
     /// Sum of the TPC commands at the end, dB; in a deployment.
     pub power_correction_db: Option<f64>,
 }
 
-/// Reads counters and gauges of every station.
+/// Position of a station in a deployment.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Place {
+    /// Metres east of the middle site.
+    pub x_m: f64,
+    /// Metres north of the middle site.
+    pub y_m: f64,
+    /// Coupling loss to the serving cell, dB.
+    pub coupling_loss_db: f64,
+}
+
+/// Reads the state of a model at its present time.
 pub(crate) fn read(model: &mut Model) -> Reading {
     let at = model.engine.now();
     let stations = model.stations();
@@ -115,15 +125,19 @@ pub(crate) fn read_end(model: &mut Model) -> EndReading {
     let rtt_p95_us = model.monitor().rtt_us().value_at_quantile(0.95);
     match model.access() {
         Access::Cell(cell) => {
-            let (downlink_prb, uplink_prb) = cell.resource_blocks();
+            let (downlink_prbs, uplink_prbs) = cell.resource_blocks();
             let radio = RadioCapacity {
-                downlink_prb: u64::from(downlink_prb),
-                uplink_prb: u64::from(uplink_prb),
+                downlink_prbs: u64::from(downlink_prbs),
+                uplink_prbs: u64::from(uplink_prbs),
                 uplink_grants: cell.uplink_grants(),
             };
             let of = |station| CellReading {
                 serving: cell.serving(station),
-                place: cell.place(station).map(|(point, loss_db)| (point.x, point.y, loss_db)),
+                place: cell.place(station).map(|(point, coupling_loss_db)| Place {
+                    x_m: point.x,
+                    y_m: point.y,
+                    coupling_loss_db,
+                }),
                 power_correction_db: cell.power_correction_db(station),
             };
             let cells = Some((0..model.stations()).map(of).collect());
@@ -145,15 +159,15 @@ fn with_transport(access: Counters, model: &Model, station: usize) -> Counters {
         uploaded: flow.uploaded,
         segments: flow.segments,
         retransmissions: flow.retransmissions,
-        rtt_sum: flow.rtt_sum,
-        rtt_count: flow.rtt_count,
+        rtt_ns: flow.rtt_ns,
+        rtt_samples: flow.rtt_samples,
         ..access
     };
     if let Some((server, host)) = model.udp(station) {
         counters.downloaded += host.received_bytes;
         counters.uploaded += server.received_bytes;
-        counters.rtt_sum += server.rtt_ns + host.rtt_ns;
-        counters.rtt_count += server.answers + host.answers;
+        counters.rtt_ns += server.rtt_ns + host.rtt_ns;
+        counters.rtt_samples += server.answers + host.answers;
         counters.udp_sent = server.sent + host.sent;
         counters.udp_received = server.received + host.received;
         counters.udp_delay_ns = server.delay_ns + host.delay_ns;
@@ -195,35 +209,35 @@ fn of_cell(cell: &Cell, station: usize) -> Counters {
         acks_discarded: buffer.acks_discarded,
         acks_sent: buffer.acks_out,
         scheduling_requests: access.scheduling_requests,
-        request_failures: access.scheduling_request_failures,
+        scheduling_request_failures: access.scheduling_request_failures,
         request_waits: access.request_waits,
         request_wait_ns: access.request_wait_ns,
         random_accesses: access.random_accesses,
-        resolved: access.contention_resolutions,
-        resolved_ttis: access.contention_resolution_ttis,
+        contention_resolutions: access.contention_resolutions,
+        contention_resolution_ttis: access.contention_resolution_ttis,
         preambles: access.preambles,
-        collisions: access.preamble_collisions,
-        access_failures: access.random_access_failures,
+        preamble_collisions: access.preamble_collisions,
+        random_access_failures: access.random_access_failures,
         reestablishments: access.reestablishments,
         reestablishment_ttis: access.reestablishment_ttis,
         grants: access.grants,
-        power_limited: access.power_limited_grants,
-        block_limited: access.prb_limited_grants,
+        power_limited_grants: access.power_limited_grants,
+        prb_limited_grants: access.prb_limited_grants,
         headroom_reports: access.headroom_reports,
-        headroom_sum: access.headroom_index_sum,
+        headroom_index_sum: access.headroom_index_sum,
         downlink_queue_drops: down.dropped.of(DropReason::QueueFull),
         radio_losses: radio_losses(down) + radio_losses(up),
         pdcp_discards: down.dropped.of(DropReason::PdcpDiscard) + up.dropped.of(DropReason::PdcpDiscard),
         downlink_blocks: down.transport_blocks,
         downlink_block_bytes: down.transport_block_bytes,
-        downlink_mcs_sum: down.mcs_index_sum,
-        downlink_prb: down.prbs,
+        downlink_mcs_index_sum: down.mcs_index_sum,
+        downlink_prbs: down.prbs,
         downlink_harq_retransmissions: down.harq_retransmissions,
         uplink_blocks: up.transport_blocks,
         uplink_block_bytes: up.transport_block_bytes,
         uplink_padding_bytes: up.padding_bytes,
-        uplink_mcs_sum: up.mcs_index_sum,
-        uplink_prb: up.prbs,
+        uplink_mcs_index_sum: up.mcs_index_sum,
+        uplink_prbs: up.prbs,
         uplink_harq_retransmissions: up.harq_retransmissions,
         downlink_packets: waits[0].packets,
         downlink_buffer_wait_ns: waits[0].ns,

@@ -40,9 +40,9 @@ counters! {
         /// Sum of the one-way delays of received UDP datagrams, ns.
         udp_delay_ns,
         /// Sum of the measured round-trip times, ns.
-        rtt_sum,
+        rtt_ns,
         /// Number of measured round-trip times.
-        rtt_count,
+        rtt_samples,
         /// Pure ACKs that arrived at the uplink buffer.
         acks_in,
         /// Pure ACKs that the ACK filter discarded.
@@ -52,7 +52,7 @@ counters! {
         /// Scheduling requests sent.
         scheduling_requests,
         /// Times that dsr-TransMax scheduling requests were sent without a grant (TS 36.321 5.4.4).
-        request_failures,
+        scheduling_request_failures,
         /// Waits for a grant that began with a scheduling request and have ended.
         request_waits,
         /// Sum of these waits, ns.
@@ -60,15 +60,15 @@ counters! {
         /// Random access procedures started.
         random_accesses,
         /// Of these, completed by contention resolution.
-        resolved,
+        contention_resolutions,
         /// Sum of the durations of completed procedures, TTIs.
-        resolved_ttis,
+        contention_resolution_ttis,
         /// Preambles sent.
         preambles,
         /// Of these, chosen by another station in the same PRACH occasion.
-        collisions,
+        preamble_collisions,
         /// Times that preambleTransMax preambles were sent without success (TS 36.321 5.1.5).
-        access_failures,
+        random_access_failures,
         /// RRC connections re-established after a radio-link failure.
         reestablishments,
         /// Sum of the times from failure to service, TTIs.
@@ -76,13 +76,13 @@ counters! {
         /// Uplink grants for new transmissions.
         grants,
         /// Of these, limited by the station's transmit power.
-        power_limited,
+        power_limited_grants,
         /// Of these, limited by the number of free resource blocks.
-        block_limited,
+        prb_limited_grants,
         /// Power headroom reports sent.
         headroom_reports,
         /// Sum of the reported values, 0 to 63 each (TS 36.133 9.1.8.4).
-        headroom_sum,
+        headroom_index_sum,
         /// Packets dropped by the full downlink buffer of the eNB, or by the downlink queue of a link.
         downlink_queue_drops,
         /// Packets dropped by the full uplink queue of a link; 0 for a cell.
@@ -102,9 +102,9 @@ counters! {
         /// Bytes of these blocks.
         downlink_block_bytes,
         /// Sum of the MCS indices of these blocks.
-        downlink_mcs_sum,
+        downlink_mcs_index_sum,
         /// Downlink resource blocks, retransmissions included.
-        downlink_prb,
+        downlink_prbs,
         /// Downlink HARQ retransmissions.
         downlink_harq_retransmissions,
         /// Uplink transport blocks, without retransmissions.
@@ -114,9 +114,9 @@ counters! {
         /// Padding in these blocks, bytes.
         uplink_padding_bytes,
         /// Sum of the MCS indices of these blocks.
-        uplink_mcs_sum,
+        uplink_mcs_index_sum,
         /// Uplink resource blocks, retransmissions included.
-        uplink_prb,
+        uplink_prbs,
         /// Uplink HARQ retransmissions.
         uplink_harq_retransmissions,
         /// Packets that left the eNB's downlink buffer, or the downlink queue of a link.

@@ -107,7 +107,7 @@ impl Link {
     fn index(&self, station: usize, direction: usize) -> usize {
         if self.per_station { 2 * station + direction } else { direction }
     }
-    /// Takes what a pipe has done by `now`.
+    /// Takes the packets that have left a pipe by `now`.
     fn collect(&mut self, now: Instant, index: usize) {
         let direction = index % 2;
         while let Some(outcome) = self.pipes[index].poll(now, &mut self.stats[direction]) {

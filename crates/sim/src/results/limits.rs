@@ -202,7 +202,7 @@ impl SenderSums {
             largest,
             Limit::ReceiveWindow | Limit::CongestionWindow | Limit::SendBuffer | Limit::Recovery
         );
-        let tcp = format!("{} {percent} of the time ({})", name(largest), self.reason(largest));
+        let tcp = format!("{} {percent} of the time ({})", limit_name(largest), self.reason(largest));
         match self.radio_reason().filter(|_| by_window) {
             Some(radio) => format!("limited by the {radio}; {tcp}"),
             None => tcp,
@@ -282,8 +282,8 @@ impl GroupResult {
     }
 }
 
-/// Words for a limit.
-fn name(limit: Limit) -> &'static str {
+/// The limit as a part of a sentence.
+fn limit_name(limit: Limit) -> &'static str {
     match limit {
         Limit::Handshake => "connecting",
         Limit::Application => "without data to send",

@@ -1,10 +1,10 @@
 //! Figures of a run and of several runs, and the tables that they are written as.
 //!
-//! The last part of the one-way path `model -> counters -> results`: [`Record`], plain data, comes in;
-//! figures go out. A [`RunResult`] holds the figures of one seed: totals, stations, connections and the time
-//! series. A [`Summary`] holds all seeds of a scenario and, over seeds, means with their 95% confidence
-//! intervals (Student's t). Rates and means cover the time after the warm-up; figures of connections cover
-//! the whole run. [`tables`] writes CSV.
+//! The last part of the one-way path `model -> counters -> results`: its input is a [`Record`] of plain data,
+//! its output are figures. A [`RunResult`] holds the figures of one seed: totals, stations, connections and
+//! the time series. A [`Summary`] holds all seeds of a scenario and, over seeds, means with their 95%
+//! confidence intervals (Student's t). Rates and means cover the time after the warm-up; figures of
+//! connections cover the whole run. [`tables`] writes CSV.
 
 mod limits;
 mod run;

@@ -120,9 +120,9 @@ pub struct Sample {
     pub cwnd: u64,
     /// Smoothed round-trip time of the first connection, ms; zero before its first measurement.
     pub srtt_ms: f64,
-    /// Bytes in the eNB's downlink buffer.
+    /// Bytes in the eNB's downlink buffer, or in the downlink queue of a link.
     pub downlink_queue: u64,
-    /// Bytes in the station's uplink buffer.
+    /// Bytes in the station's uplink buffer, or in the uplink queue of a link.
     pub uplink_queue: u64,
     /// Pure ACKs sent so far.
     pub acks_sent: u64,
@@ -237,18 +237,18 @@ impl StationResult {
             acks_in: c.acks_in,
             acks_discarded: c.acks_discarded,
             acks_sent: c.acks_sent,
-            rtt_mean_ms: ratio(c.rtt_sum, c.rtt_count) / 1e6,
-            downlink_mcs: ratio(c.downlink_mcs_sum, c.downlink_blocks),
-            uplink_mcs: ratio(c.uplink_mcs_sum, c.uplink_blocks),
+            rtt_mean_ms: ratio(c.rtt_ns, c.rtt_samples) / 1e6,
+            downlink_mcs: ratio(c.downlink_mcs_index_sum, c.downlink_blocks),
+            uplink_mcs: ratio(c.uplink_mcs_index_sum, c.uplink_blocks),
             downlink_block_bytes: ratio(c.downlink_block_bytes, c.downlink_blocks),
             scheduling_requests: c.scheduling_requests,
             uplink: UplinkResult::new(c, cell.and_then(|cell| cell.power_correction_db)),
             waits: RadioDelays::new(c),
             sector: cell.map_or(0, |cell| cell.serving),
-            place: cell.and_then(|cell| cell.place).map(|(x_m, y_m, coupling_loss_db)| PlaceResult {
-                x_m,
-                y_m,
-                coupling_loss_db,
+            place: cell.and_then(|cell| cell.place).map(|place| PlaceResult {
+                x_m: place.x_m,
+                y_m: place.y_m,
+                coupling_loss_db: place.coupling_loss_db,
             }),
         }
     }
@@ -274,8 +274,8 @@ impl Sample {
                 queued_ns: c.link_queued_ns,
                 link_sent: c.link_sent,
                 capacity: of.link_capacity_bytes,
-                downlink_mcs: mean_mcs(since.downlink_mcs_sum, since.downlink_blocks),
-                uplink_mcs: mean_mcs(since.uplink_mcs_sum, since.uplink_blocks),
+                downlink_mcs: mean_mcs(since.downlink_mcs_index_sum, since.downlink_blocks),
+                uplink_mcs: mean_mcs(since.uplink_mcs_index_sum, since.uplink_blocks),
             }
         });
         samples.collect()

@@ -54,21 +54,21 @@ impl UplinkResult {
         let retransmissions = c.uplink_harq_retransmissions;
         Self {
             sr_wait_mean_ms: ratio(c.request_wait_ns, c.request_waits) / 1e6,
-            sr_failures: c.request_failures,
+            sr_failures: c.scheduling_request_failures,
             random_accesses: c.random_accesses,
             preambles: c.preambles,
-            preamble_collisions: c.collisions,
-            random_access_failures: c.access_failures,
-            random_access_mean_ms: ratio(c.resolved_ttis, c.resolved),
+            preamble_collisions: c.preamble_collisions,
+            random_access_failures: c.random_access_failures,
+            random_access_mean_ms: ratio(c.contention_resolution_ttis, c.contention_resolutions),
             reestablishments: c.reestablishments,
             reestablishment_mean_ms: ratio(c.reestablishment_ttis, c.reestablishments),
             grants: c.grants,
-            block_limited_share: ratio(c.block_limited, c.grants),
-            power_limited_share: ratio(c.power_limited, c.grants),
+            block_limited_share: ratio(c.prb_limited_grants, c.grants),
+            power_limited_share: ratio(c.power_limited_grants, c.grants),
             harq_retransmission_share: ratio(retransmissions, c.uplink_blocks + retransmissions),
             headroom_reports: c.headroom_reports,
             headroom_mean_db: (c.headroom_reports > 0)
-                .then(|| ratio(c.headroom_sum, c.headroom_reports) + HEADROOM_OF_ZERO_DB),
+                .then(|| ratio(c.headroom_index_sum, c.headroom_reports) + HEADROOM_OF_ZERO_DB),
             power_correction_db,
         }
     }

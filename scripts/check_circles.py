@@ -6,7 +6,7 @@
 
 An arrow goes from a file to the file that defines a name which it uses by a path (`use crate::a::Name`,
 `super::b::f()`). Re-exports (`pub use`) are followed to the definition; they and `mod` declarations make no
-arrow themselves, since a parent that lists its children does not depend on what they do.
+arrow themselves, since a parent that lists its children does not depend on their contents.
 """
 
 from __future__ import annotations

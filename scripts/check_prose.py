@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""Checks the prose of comments and documents against CONTRIBUTING.md, "Words".
+"""Checks the prose of comments, docstrings and documents against CONTRIBUTING.md, "Words".
 
     scripts/check_prose.py [PATH ...]   files or folders; the whole repository if left out
 
 One line per finding: file, line, rule, text. Exit status 1 if there is any. The rules:
 
 - subject    a sentence begins with a word that names nothing ("What", "It", "Whoever", "That which")
-- riddle     a clause with "what" or "who" stands where a noun belongs ("of what a client has")
+- clause     a clause with "what" or "who" stands where a noun belongs ("of what a client has")
 - metaphor   a mechanism is described by a figure of speech instead of the field's term
 - width      a line of a comment or document has more than 110 columns
 - constant   a constant has no comment that says where its value comes from
@@ -14,6 +14,7 @@ One line per finding: file, line, rule, text. Exit status 1 if there is any. The
 
 from __future__ import annotations
 
+import ast
 import re
 import subprocess
 import sys
@@ -28,14 +29,14 @@ SUBJECT = re.compile(
     r"(?:What|That which|Whoever|Whatever|Whichever|Who|It|This (?:is|was|has|does|makes|says|lets)|"
     r"That (?:is|was|has|does|makes)|Those (?:that|which|who)|One that|None that|Nobody|Everybody|Somebody)\b[^?]*$"
 )
-RIDDLE = re.compile(
+CLAUSE = re.compile(
     r"\b(?:of|for|from|than|by|to|with|at|behind|ahead of|past|beyond|after|before|in|on|into|is|are|was|"
     r"takes|gives|says|sends|holds|keeps|finds|counts|does|do|has|have|about|until|whether|only|all|,|see|say)"
     r" (?:what|who|whom|whoever|whatever|that which) (?!to\b)",
 )
 METAPHORS = (
     r"in vain|keeps? the books|runs? dry|ran dry|\bnews\b|is believed|are believed|believed to|asks? for patience|"
-    r"\bpatience\b|promise[sd]?\b|speaks? for|speaks? of|\briddle|\bsettle[sd]?\b|at rest\b|\bowed\b|\bowes?\b|"
+    r"\bpatience\b|promise[sd]?\b|speaks? for|speaks? of|\bsettle[sd]?\b|at rest\b|\bowed\b|\bowes?\b|"
     r"\bdoubted\b|\bmistrust|\bguess(?:es)?\b|tells? of|told of|a coin|\bgoes? hungry|\bstarv"
 )
 METAPHOR = re.compile(METAPHORS)
@@ -72,11 +73,28 @@ def comment(path: Path, line: str) -> str | None:
     return found.group(1)
 
 
-def paragraphs(path: Path, lines: list[str]) -> Iterator[tuple[int, str]]:
-    """Comments joined over their lines, with the number of the first line; code blocks are left out."""
+def docstring_lines(source: str) -> set[int]:
+    """Numbers of the lines of a Python file that are in docstrings."""
+    numbers: set[int] = set()
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)) and ast.get_docstring(node):
+            numbers.update(range(node.body[0].lineno, (node.body[0].end_lineno or 0) + 1))
+    return numbers
+
+
+def prose_lines(path: Path, lines: list[str]) -> list[str | None]:
+    """The prose of every line, None where there is none."""
+    prose = [comment(path, line) for line in lines]
+    if path.suffix == ".py":
+        for number in docstring_lines("\n".join(lines)):
+            prose[number - 1] = lines[number - 1].strip().replace('"""', "")
+    return prose
+
+
+def paragraphs(lines: list[str | None]) -> Iterator[tuple[int, str]]:
+    """Prose joined over its lines, with the number of the first line; code blocks are left out."""
     start, text, fenced = 0, "", False
-    for number, line in enumerate([*lines, ""], 1):
-        prose = comment(path, line)
+    for number, prose in enumerate([*lines, None], 1):
         if prose is not None and prose.startswith("```"):
             fenced = not fenced
             prose = None
@@ -95,18 +113,19 @@ def paragraphs(path: Path, lines: list[str]) -> Iterator[tuple[int, str]]:
 def check(path: Path) -> Iterator[tuple[int, str, str]]:
     """The findings of one file: line, rule, text."""
     lines = path.read_text(encoding="utf-8").splitlines()
-    for number, text in paragraphs(path, lines):
+    prose = prose_lines(path, lines)
+    for number, text in paragraphs(prose):
         plain = re.sub(r"`[^`]*`|\"[^\"]*\"", "X", text)
         for sentence in re.split(r"(?<=[.;:!?]) ", plain):
             if SUBJECT.search(sentence):
                 yield number, "subject", sentence
-        for rule, pattern in (("riddle", RIDDLE), ("metaphor", METAPHOR)):
+        for rule, pattern in (("clause", CLAUSE), ("metaphor", METAPHOR)):
             found = pattern.search(plain)
             if found:
                 yield number, rule, plain[max(0, found.start() - 40) : found.end() + 40]
     for number, line in enumerate(lines, 1):
         wide = path.suffix == ".md" and not line.startswith(("|", "    ", "[")) and "](" not in line
-        if len(line) > WIDTH and (wide or (path.suffix != ".md" and comment(path, line) is not None)):
+        if len(line) > WIDTH and (wide or (path.suffix != ".md" and prose[number - 1] is not None)):
             yield number, "width", f"{len(line)} columns"
     if path.suffix == ".rs" and "/src/" in str(path):
         yield from constants(lines)

@@ -3,8 +3,8 @@
 
     scripts/draw_files.py [--seed N] [--count 20]
 
-Prints the paths of Rust, C, Python and shell files that git tracks, no path twice. The same seed and the same files
-give the same draw; without --seed a new seed is made up. The seed goes to stderr.
+Prints the paths of Rust, C, Python and shell files that git tracks, no path twice. The same seed and the same
+files give the same draw; without --seed a new seed is made up. The seed goes to stderr.
 """
 
 from __future__ import annotations

@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
-"""CPU seconds per gigabyte of middleboxes between a client and a server: the kernel alone, `paceline gateway`, HAProxy and
-PEPsal, in the same three network namespaces, one after the other in each round.
+"""CPU seconds per gigabyte of middleboxes between a client and a server: the kernel alone, `paceline
+gateway`, HAProxy and PEPsal, in the same three network namespaces, one after the other in each round.
 
     scripts/gateway_bench.py [--paceline PATH] [--pepsal PATH] [--rounds N] [--gigabytes N] [--hosts-tso]
                              [--control NAME]
 
-Client and server are iperf3. Packets between hosts are 1514 bytes long, and the middlebox merges and splits them (GRO,
-TSO). CPU time is that of the whole machine (/proc/stat): client, server, middlebox and interrupts; nothing else may run
-meanwhile. Programs that are not installed are left out with a message. Needs root.
+Client and server are iperf3. Packets between hosts are 1514 bytes long, and the middlebox merges and splits
+them (GRO, TSO). CPU time is that of the whole machine (/proc/stat): client, server, middlebox and interrupts;
+nothing else may run meanwhile. Programs that are not installed are left out with a message. Needs root.
 """
 
 import argparse

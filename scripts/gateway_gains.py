@@ -1,17 +1,19 @@
 #!/usr/bin/env python3
-"""The gain of `paceline gateway`, live and simulated. Live: this host's TCP, curl and Python's web server through the
-emulated radio, over a bridge alone and with the gateway between the bridge's ports.
+"""The gain of `paceline gateway`, live and simulated. Live: this host's TCP, curl and Python's web server
+through the emulated radio, over a bridge alone and with the gateway between the bridge's ports.
 
     scripts/gateway_gains.py [--paceline PATH] [--seconds N] [--scenario NAME]... [--control NAME]...
 
-For each link and each congestion control of the servers: goodput of a long download, and the duration of downloads of
-files. The simulator runs the same scenario with Linux's receiver settings and the same seeds, hence the same fading; a
-file's simulated duration is the mean over several start times. The last column is "yes" if the live gain is within 10% of
-the simulated one, and "within chance" if the difference is within three standard errors of the mean over the seeds.
+For each link and each congestion control of the servers: goodput of a long download, and the duration of
+downloads of files. The simulator runs the same scenario with Linux's receiver settings and the same seeds,
+hence the same fading; a file's simulated duration is the mean over several start times. The last column is
+"yes" if the live gain is within 10% of the simulated one, and "within chance" if the difference is within
+three standard errors of the mean over the seeds.
 
-A file of 1 MiB over `single-station` takes one of two durations with CUBIC. Round trips there come in steps of 4 ms, the
-interval of grants, and HyStart ends slow start when a round trip is more than 4 ms above the shortest (24.00 ms above
-19.99 ms): microseconds decide live, and the exact times of the simulator never exceed the limit.
+A file of 1 MiB over `single-station` takes one of two durations with CUBIC. Round trips there come in steps
+of 4 ms, the interval of grants, and HyStart ends slow start when a round trip is more than 4 ms above the
+shortest (24.00 ms above 19.99 ms): microseconds decide live, and the exact times of the simulator never
+exceed the limit.
 
 Needs root; the network consists of namespaces of its own.
 """
@@ -77,7 +79,8 @@ Runs = list[float]
 
 
 class Live:
-    """Server, middlebox and radio; the namespace of the radio routes between the middlebox and the emulated stations."""
+    """Server, middlebox and radio; the namespace of the radio routes between the middlebox and the emulated
+    stations."""
 
     def __init__(self, paceline: str, control: str, folder: Path) -> None:
         self.paceline, self.folder = paceline, folder

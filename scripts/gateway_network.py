@@ -1,4 +1,5 @@
-"""A client, a middlebox and a server in three network namespaces, for measurements with the kernel's network stack."""
+"""A client, a middlebox and a server in three network namespaces, for measurements with the kernel's network
+stack."""
 
 import itertools
 import os
@@ -15,8 +16,9 @@ def run(*args: str, check: bool = True) -> str:
 
 
 class Network:
-    """The middlebox has interfaces `mobile` and `wired`, connected to `eth0` of client and server. They belong to two
-    networks between which the middlebox routes, or are ports of a bridge. Client and server may have no addresses."""
+    """The middlebox has interfaces `mobile` and `wired`, connected to `eth0` of client and server. They
+    belong to two networks between which the middlebox routes, or are ports of a bridge. Client and server may
+    have no addresses."""
 
     numbers = itertools.count()
 

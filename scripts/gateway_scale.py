@@ -10,11 +10,12 @@ WHAT, by default all:
     connections  new connections per second
     idle         memory of 100,000 idle connections
     flood        SYN flood beside a transfer
-    upload, download   goodput relative to the bridge alone, at full speed and at 1 Gb/s: geometric mean over pairs of
-                 transfers, which passes if it is within two standard errors of the target
+    upload       goodput relative to the bridge alone, at full speed and at 1 Gb/s: geometric mean over
+                 pairs of transfers, which passes if it is within two standard errors of the target
+    download     the same for downloads
 
-The first five use generated traffic, without a kernel's TCP at its ends. Nothing else may run meanwhile. Exit code 1 if a
-figure misses its target. Needs root; the networks consist of namespaces of their own.
+The first five use generated traffic, without a kernel's TCP at its ends. Nothing else may run meanwhile. Exit
+code 1 if a figure misses its target. Needs root; the networks consist of namespaces of their own.
 """
 
 import argparse
@@ -111,8 +112,9 @@ def bypassed(counters: dict[str, int]) -> int:
 
 
 def packets(network: Network, gateway: Gateway, options: argparse.Namespace) -> None:
-    """Segments of 64 bytes to the client and an ACK for each, on few connections, and on more than a processor's cache
-    holds. Compared with packet sockets that only forward, since their share of the CPU time depends on the machine."""
+    """Segments of 64 bytes to the client and an ACK for each, on few connections, and on more than a
+    processor's cache holds. Compared with packet sockets that only forward, since their share of the CPU time
+    depends on the machine."""
     reference = forwarded_per_cpu_second(options)
     print(f"    forwarded by packet sockets alone: {reference:,.0f} packets for a second of CPU")
     for count in (400, 8000):
@@ -145,7 +147,8 @@ def forwarded_per_cpu_second(options: argparse.Namespace) -> float:
 
 
 def segments_and_acks(flows: list[Flow], rounds: int) -> list[list[tuple[bool, Batch]]]:
-    """Steps with a segment and an ACK for each open connection. The ACK is sent in the round after its segment."""
+    """Steps with a segment and an ACK for each open connection. The ACK is sent in the round after its
+    segment."""
     steps = []
     for turn in range(rounds + 1):
         for first in range(0, len(flows), GROUP):

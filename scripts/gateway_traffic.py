@@ -1,6 +1,6 @@
-"""Generated TCP connections through a middlebox. Both ends are in this program and not in a kernel, so that the number of
-connections is not limited. Frames are built ahead and sent by sendmmsg(2), step by step: the frames of a step respond to
-those of earlier steps, and nothing is received.
+"""Generated TCP connections through a middlebox. Both ends are in this program and not in a kernel, so that
+the number of connections is not limited. Frames are built ahead and sent by sendmmsg(2), step by step: the
+frames of a step respond to those of earlier steps, and nothing is received.
 """
 
 import ctypes
@@ -129,8 +129,8 @@ class Generator:
         self.sent += done
 
     def play(self, steps: list[list[tuple[bool, Batch]]], pause: float, least: float = 0.0) -> float:
-        """Sends the batches of each step. Steps begin `pause` seconds apart, and at least `least` seconds after the end of
-        the previous step. Gives the duration in seconds."""
+        """Sends the batches of each step. Steps begin `pause` seconds apart, and at least `least` seconds
+        after the end of the previous step. Gives the duration in seconds."""
         start = time.monotonic()
         for n, step in enumerate(steps):
             wait = max(start + n * pause - time.monotonic(), least)
@@ -161,7 +161,8 @@ CLOSE: Script = [
 
 
 def staggered(script: Script, flows: list[Flow], at_once: int) -> list[list[tuple[bool, Batch]]]:
-    """Steps of all flows: in each step `at_once` more flows begin their script, and the others go on with it."""
+    """Steps of all flows: in each step `at_once` more flows begin their script, and the others go on with
+    it."""
     groups = [flows[n : n + at_once] for n in range(0, len(flows), at_once)]
     steps: list[list[tuple[bool, Batch]]] = []
     for n in range(len(groups) + len(script) - 1):

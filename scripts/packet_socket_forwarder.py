@@ -2,9 +2,9 @@
 
     scripts/packet_socket_forwarder.py RESULT
 
-Forwards frames between the interfaces `mobile` and `wired` of its network namespace by recvmmsg(2) and sendmmsg(2), up to
-64 frames in a call, and does nothing else with them. All frames of a direction must be as long as the first. On SIGTERM,
-writes packets and CPU seconds to RESULT as JSON.
+Forwards frames between the interfaces `mobile` and `wired` of its network namespace by recvmmsg(2) and
+sendmmsg(2), up to 64 frames in a call, and does nothing else with them. All frames of a direction must be as
+long as the first. On SIGTERM, writes packets and CPU seconds to RESULT as JSON.
 """
 
 import ctypes

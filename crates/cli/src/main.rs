@@ -35,7 +35,7 @@ enum Command {
     Run(commands::run::Args),
     /// Run a real program on this host through the modelled radio, in a network namespace
     Emulate(commands::emulate::Args),
-    /// Accelerate real traffic between two interfaces, or ask a running gateway
+    /// Accelerate real traffic between two interfaces, or control a running gateway
     Gateway(commands::gateway::Args),
     /// Watch a running gateway: rates, busiest devices and connections
     Top(commands::top::Args),

@@ -5,7 +5,7 @@ use paceline_sim::Totals;
 /// A row: name, unit, decimals, value.
 pub type Row = (&'static str, &'static str, usize, fn(&Totals) -> f64);
 
-/// The rows of a table of totals. Chosen: all totals; `render` leaves out those that are zero everywhere.
+/// The rows of a table of totals. Chosen: the totals that readers compare; `summary.json` has all.
 pub const ROWS: [Row; 41] = [
     ("goodput", "Mb/s", 2, |t| t.goodput_mbps),
     ("upload", "Mb/s", 2, |t| t.upload_mbps),

@@ -95,7 +95,7 @@ fn the_tables_are_equal_at_any_number_of_jobs() {
 fn a_sweep_simulates_missing_parts_only() {
     let dir = TestDir::new();
     sweep(&dir, "out", &[]);
-    let whole = files(&dir, "out");
+    let complete = files(&dir, "out");
     let parts = parts(&dir, "out");
     assert_eq!(parts.len(), 12);
     let kept = std::fs::metadata(&parts[1]).unwrap().modified().unwrap();
@@ -104,7 +104,7 @@ fn a_sweep_simulates_missing_parts_only() {
     std::fs::write(&parts[4], "{\"commit").unwrap();
     std::fs::remove_file(dir.join("out/sweep.json")).unwrap();
     sweep(&dir, "out", &[]);
-    assert_eq!(files(&dir, "out"), whole);
+    assert_eq!(files(&dir, "out"), complete);
     assert_eq!(std::fs::metadata(&parts[1]).unwrap().modified().unwrap(), kept, "it was simulated again");
     // A sweep with more seeds uses the parts that exist.
     let args = [&["sweep", "good.toml", "--seeds", "3", "--out", "out"], &OVER[..]].concat();
@@ -116,20 +116,20 @@ fn a_sweep_simulates_missing_parts_only() {
 #[test]
 fn a_killed_sweep_is_resumed() {
     let dir = TestDir::new();
-    let slow = ["--set", "run.duration=4 s", "--jobs", "2"];
-    sweep(&dir, "whole", &slow);
-    let args = [&["sweep", "good.toml", "--seeds", "2", "--out", "out"], &OVER[..], &slow].concat();
+    let longer = ["--set", "run.duration=4 s", "--jobs", "2"];
+    sweep(&dir, "complete", &longer);
+    let args = [&["sweep", "good.toml", "--seeds", "2", "--out", "out"], &OVER[..], &longer].concat();
     let mut child = Command::new(PACELINE).args(&args).current_dir(dir.path()).spawn().unwrap();
     while parts(&dir, "out").len() < 3 && child.try_wait().unwrap().is_none() {
         std::thread::yield_now();
     }
     child.kill().unwrap();
     child.wait().unwrap();
-    sweep(&dir, "out", &slow);
-    assert_eq!(files(&dir, "out"), files(&dir, "whole"));
-    let left: Vec<_> =
+    sweep(&dir, "out", &longer);
+    assert_eq!(files(&dir, "out"), files(&dir, "complete"));
+    let partial: Vec<_> =
         dir.paths().into_iter().filter(|p| p.to_string_lossy().ends_with(".partial")).collect();
-    assert!(left.is_empty(), "{left:?}");
+    assert!(partial.is_empty(), "{partial:?}");
 }
 
 #[test]

@@ -33,11 +33,11 @@ const LINKS: [Link; 5] = [
     ("LTE cell", "parity-cell", &CONTROLS, 1),
     ("ten on 20 Mb/s", "parity-fixed", &["bbr"], 10),
 ];
-/// Congestion controls that Linux and the simulator have.
+/// Congestion controls. Chosen: Reno, and the two most used ones.
 const CONTROLS: [&str; 3] = ["reno", "cubic", "bbr"];
 /// Simulated runs of each scenario. Chosen: enough for a standard deviation.
 const SIMULATED_RUNS: u64 = 10;
-/// Settings of `--quick`. Chosen: the shortest run in which slow start is over before the measurement begins.
+/// Settings of `--quick`. Chosen: short enough for CI.
 const QUICK: [&str; 2] = ["run.duration=8 s", "run.warmup=2 s"];
 
 #[derive(clap::Args)]
@@ -98,8 +98,8 @@ pub fn run(args: &Args) -> Outcome {
     if let Some(problem) = probe::emulation() {
         return Err(Failure::Failed(anyhow::anyhow!("parity: {problem}")));
     }
-    let wanted = |link: &&Link| args.link.is_empty() || args.link.iter().any(|name| name == link.1);
-    let links: Vec<&Link> = LINKS.iter().filter(wanted).collect();
+    let selected = |link: &&Link| args.link.is_empty() || args.link.iter().any(|name| name == link.1);
+    let links: Vec<&Link> = LINKS.iter().filter(selected).collect();
     let bar = progress::bar(links.iter().map(|link| link.2.len() as u64).sum(), "the runs");
     let mut pairs = Vec::new();
     for (link, name, controls, connections) in links {
@@ -292,8 +292,8 @@ impl Pair {
     /// The verdicts in words.
     fn verdict(&self) -> String {
         let verdicts = self.verdicts();
-        let names_of = |wanted: Alike| {
-            let names = verdicts.iter().filter(|(_, alike)| *alike == wanted).map(|(name, _)| *name);
+        let names_of = |verdict: Alike| {
+            let names = verdicts.iter().filter(|(_, alike)| *alike == verdict).map(|(name, _)| *name);
             names.collect::<Vec<_>>().join(", ")
         };
         match (names_of(Alike::No), names_of(Alike::WithinChance)) {

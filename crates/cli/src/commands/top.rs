@@ -16,7 +16,7 @@ use std::process::ExitCode;
 
 /// Devices and connections on the page at most. Chosen: both tables fit into a terminal of 30 lines.
 const SHOWN: usize = 10;
-/// Refresh interval. Chosen: rates are averages over it.
+/// Refresh interval, over which rates are averages. Chosen: slow enough to be read.
 const REFRESH_MS: u16 = 1000;
 
 #[derive(clap::Args)]

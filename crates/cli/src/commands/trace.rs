@@ -154,9 +154,9 @@ fn export(args: &ScenarioArgs, station: Option<usize>, uplink: bool, out: Option
     let sink = Arc::clone(&delivered);
     let first = paceline_sim::address::station(0).0;
     let capture: Capture = Box::new(move |now, interface, packet| {
-        let wanted = station.map_or(interface > 0, |station| interface == station as u32 + 1);
+        let at_station = station.map_or(interface > 0, |station| interface == station as u32 + 1);
         let down = u32::from(packet_v4(packet.ip.dst)).wrapping_sub(u32::from(first)) < count as u32;
-        if wanted && down != uplink {
+        if at_station && down != uplink {
             let mut delivered = sink.lock().expect("the other holders of the lock do not panic");
             delivered.push((now, u64::from(packet.len) + 4));
         }

@@ -69,13 +69,13 @@ pub fn thousands(number: &str) -> String {
     let (integer, fraction) = number.split_at(number.find('.').unwrap_or(number.len()));
     let digits = integer.trim_start_matches('-').len();
     let mut text = String::new();
-    let mut left = digits;
+    let mut remaining = digits;
     for c in integer.chars() {
         if c != '-' {
-            if left != digits && left % 3 == 0 {
+            if remaining != digits && remaining % 3 == 0 {
                 text.push('\u{2009}');
             }
-            left -= 1;
+            remaining -= 1;
         }
         text.push(c);
     }

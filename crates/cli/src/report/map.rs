@@ -3,9 +3,9 @@
 use paceline_sim::results::StationResult;
 use std::fmt::Write;
 
-/// Half the width of the picture in SVG user units. Chosen: twice the resolution of a screen of 300 pixels.
+/// Half the width of the picture in SVG user units. Chosen: a mark, 12 units wide, is 2% of the map.
 const HALF_WIDTH: f64 = 300.0;
-/// Margin for the marks, in SVG user units. Chosen: the width of a station's number.
+/// Margin for the marks, in SVG user units. Chosen: room for a mark and its number.
 const MARGIN: f64 = 30.0;
 /// Highest MCS index with a transport block size (TS 36.213 Table 7.1.7.1-1).
 const MAX_MCS: f64 = 28.0;

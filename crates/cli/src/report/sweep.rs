@@ -32,7 +32,7 @@ struct Point {
 /// A picture: title, unit, decimals, value.
 type Figure = (&'static str, &'static str, usize, fn(&Totals) -> f64);
 
-/// The pictures of a sweep. Chosen: the totals that a swept key changes most often.
+/// The pictures of a sweep. Chosen: goodput, delays, losses and utilisation; a chart of zeros is left out.
 const FIGURES: [Figure; 17] = [
     ("Goodput of all stations", "Mb/s", 2, |t| t.goodput_mbps),
     ("Upload of all stations", "Mb/s", 2, |t| t.upload_mbps),
@@ -83,8 +83,8 @@ impl Sweep {
         let line = |point: &Point| {
             let cells = shown.iter().map(|(_, _, decimals, value)| {
                 let mean = format!("{:.decimals$}", value(&point.mean));
-                let both = |ci95: &Totals| format!("{mean} ± {:.decimals$}", value(ci95));
-                point.ci95.as_ref().map_or(mean.clone(), both)
+                let with_interval = |ci95: &Totals| format!("{mean} ± {:.decimals$}", value(ci95));
+                point.ci95.as_ref().map_or(mean.clone(), with_interval)
             });
             point.values.iter().cloned().chain(cells).collect::<Vec<String>>()
         };

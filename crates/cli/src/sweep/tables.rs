@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 /// A column of the text table: heading, decimals, value.
 type TextColumn = (&'static str, usize, fn(&Totals) -> f64);
 
-/// The columns of the text table. Chosen: they fit into 120 characters.
+/// The columns of the text table. Chosen: the totals that most sweeps compare.
 const TEXT_COLUMNS: [TextColumn; 8] = [
     ("goodput Mb/s", 2, |t| t.goodput_mbps),
     ("upload Mb/s", 2, |t| t.upload_mbps),
@@ -110,8 +110,8 @@ impl<'a> Swept<'a> {
             lines[0].push(heading.to_owned());
             for (line, (mean, ci95)) in lines[1..].iter_mut().zip(&self.figures) {
                 let mean = format!("{:.decimals$}", value(mean));
-                let both = |ci95: &Totals| format!("{mean} ± {:.decimals$}", value(ci95));
-                line.push(ci95.as_ref().map_or(mean.clone(), both));
+                let with_interval = |ci95: &Totals| format!("{mean} ± {:.decimals$}", value(ci95));
+                line.push(ci95.as_ref().map_or(mean.clone(), with_interval));
             }
         }
         format!("{name}, simulated: {points} points, {runs}\n{}", align(&lines, self.grid.axes.len()))

@@ -1,8 +1,8 @@
 """A host behind VLAN tags, for kernels without VLAN devices.
 
-`tagger.py DEVICE ADDRESS/LENGTH TAG...` makes a TAP device with the address. Frames of the TAP device are sent by DEVICE
-with the tags inserted, the outermost tag first; frames that DEVICE receives with these tags go to the TAP device without
-them.
+`tagger.py DEVICE ADDRESS/LENGTH TAG...` makes a TAP device with the address. Frames of the TAP device are
+sent by DEVICE with the tags inserted, the outermost tag first; frames that DEVICE receives with these tags go
+to the TAP device without them.
 """
 
 import fcntl

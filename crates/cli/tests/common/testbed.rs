@@ -20,6 +20,9 @@ pub const HTTP: &str = "http://10.9.0.1:8000";
 pub const HTTP6: &str = "http://[fd09::1]:8000";
 /// The smallest configuration of a gateway: its two interfaces.
 pub const INTERFACES: &str = "server = \"srv\"\nmobile = \"mob\"\n";
+/// Setting of `drain` for tests in which no connection may be reset: long, so that a slow machine delivers
+/// everything.
+pub const LONG_DRAIN: &str = "drain = \"120 s\"\n";
 /// A Python program that receives one upload into the file `uploaded`.
 const UPLOAD_SERVER: &str = "python3 -c 'import socket,shutil
 s=socket.create_server((\"::\",9000),family=socket.AF_INET6,dualstack_ipv6=True)

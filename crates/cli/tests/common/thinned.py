@@ -1,7 +1,8 @@
-"""Twelve generated downloads whose server retransmits when ACKs are missing: the harm that an ACK filter may do.
+"""Twelve generated downloads whose server retransmits when ACKs are missing: the harm that an ACK filter may
+do.
 
-`thinned.py CLIENT SECONDS` runs in the server's namespace; CLIENT is the path of the client's namespace. Neither kernel has
-the addresses, so that neither answers. Prints the number of retransmissions.
+`thinned.py CLIENT SECONDS` runs in the server's namespace; CLIENT is the path of the client's namespace.
+Neither kernel has the addresses, so that neither answers. Prints the number of retransmissions.
 """
 
 import ctypes
@@ -89,7 +90,8 @@ class Downloads:
             self.send(True, flow, ACK, CLIENT_ISN + 1, SERVER_ISN + 1)
 
     def tick(self) -> None:
-        """Sends segments of each download and an ACK for every second one; and a segment with a bad data offset."""
+        """Sends segments of each download and an ACK for every second one; and a segment with a bad data
+        offset."""
         for flow in range(FLOWS):
             self.send(False, flow, ACK, self.sent[flow], CLIENT_ISN + 1, offset=OFFSET_BEYOND_PACKET)
             for _ in range(ACKS_PER_TICK):
@@ -99,7 +101,8 @@ class Downloads:
                 self.send(True, flow, ACK, CLIENT_ISN + 1, self.sent[flow])
 
     def receive(self) -> None:
-        """Retransmits a segment for every ACK that acknowledges more than two: an ACK before it was discarded."""
+        """Retransmits a segment for every ACK that acknowledges more than two: an ACK before it was
+        discarded."""
         while True:
             try:
                 frame, address = self.server.recvfrom(2048)

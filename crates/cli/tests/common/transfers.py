@@ -1,7 +1,8 @@
 """Many downloads of one file at once.
 
-`transfers.py serve PORT FILE` sends the file to every client. `transfers.py fetch HOST PORT COUNT FILE SECONDS` prints as
-JSON how many downloads ended in which way: whole, wrong, reset, or hanging (nothing received for so many seconds).
+`transfers.py serve PORT FILE` sends the file to every client. `transfers.py fetch HOST PORT COUNT FILE
+SECONDS` prints as JSON how many downloads ended in which way: complete, wrong, reset, or hanging (nothing
+received for so many seconds).
 """
 
 import contextlib
@@ -27,7 +28,7 @@ def serve(port: int, name: str) -> None:
 
 def fetch(host: str, port: int, count: int, name: str, seconds: float) -> None:
     expected = hashlib.sha256(Path(name).read_bytes()).digest()
-    ends = {"whole": 0, "wrong": 0, "reset": 0, "hanging": 0}
+    ends = {"complete": 0, "wrong": 0, "reset": 0, "hanging": 0}
     lock = threading.Lock()
 
     def receive() -> None:
@@ -36,7 +37,7 @@ def fetch(host: str, port: int, count: int, name: str, seconds: float) -> None:
             with socket.create_connection((host, port), timeout=seconds) as connection:
                 while part := connection.recv(1 << 16):
                     digest.update(part)
-            end = "whole" if digest.digest() == expected else "wrong"
+            end = "complete" if digest.digest() == expected else "wrong"
         except TimeoutError:
             end = "hanging"
         except OSError:

@@ -152,12 +152,12 @@ fn the_bridge_is_reached_by_its_new_link_layer_address() {
     let gateway = testbed.gateway(INTERFACES);
     testbed.shell(&testbed.middlebox, "ip addr add 10.9.0.254/24 dev paceline0");
     let _own = testbed.serve_in(&testbed.middlebox, "own", 8001, "python3 -m http.server 8001");
-    let own = "http://10.9.0.254:8001";
-    testbed.download("file", own);
+    let url = "http://10.9.0.254:8001";
+    testbed.download("file", url);
     testbed.shell(&testbed.middlebox, "ip link set paceline0 address 02:00:00:00:77:01");
     testbed.shell(&testbed.client, "ip neigh flush dev cli0");
     sleep(Duration::from_millis(2500));
-    testbed.download("file", own);
+    testbed.download("file", url);
     let counters = testbed.stop(gateway);
     assert_eq!(counter(&counters, "packets-taken"), 0, "{counters}");
 }

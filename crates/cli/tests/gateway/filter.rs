@@ -105,7 +105,7 @@ fn a_filter_that_causes_retransmissions_is_stopped() {
         "{reason}"
     );
     let mut messages = || gateway.output_so_far().stderr.matches("the ACK filter is stopped until").count();
-    wait_for("it to be said", || (messages() == 1).then_some(()));
+    wait_for("the message", || (messages() == 1).then_some(()));
     let before = discarded();
     sleep(Duration::from_secs(1));
     assert_eq!(discarded(), before, "ACKs are discarded after the stop");
@@ -118,8 +118,8 @@ fn a_filter_that_causes_retransmissions_is_stopped() {
     wait_for("the filter to be stopped again", || (messages() == 2).then_some(()));
     traffic.signal("TERM");
     let counters = testbed.stop(gateway);
-    let groups = |what: &str| {
-        ["filtered", "held-out"].map(|group| counter(&counters, &format!("compared-{what}-{group}")))
+    let groups = |quantity: &str| {
+        ["filtered", "held-out"].map(|group| counter(&counters, &format!("compared-{quantity}-{group}")))
     };
     let ([filtered, held_out], [bytes, other]) = (groups("repeated"), groups("bytes"));
     assert!(filtered > 2 * held_out, "{counters}");
@@ -130,7 +130,7 @@ fn a_filter_that_causes_retransmissions_is_stopped() {
     );
 }
 
-/// Super-packets are segmented ahead of the filter's queue, which is shorter than some of them.
+/// Super-packets are segmented ahead of the filter's queue, which has room for few of them.
 #[test]
 fn super_packets_are_segmented_ahead_of_a_short_queue() {
     let Some(testbed) = Testbed::new(&["python3"]) else { return };

@@ -1,7 +1,7 @@
 //! Operation of the gateway: stop, reload, crash, status, metrics and captures.
 
 use crate::common::namespace::{Program, have_programs, random_bytes, wait_for};
-use crate::common::testbed::{HTTP, SERVER, Testbed, counter, wait_for_message};
+use crate::common::testbed::{HTTP, LONG_DRAIN, SERVER, Testbed, counter, wait_for_message};
 use crate::common::{PACELINE, tshark};
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
@@ -47,7 +47,7 @@ fn ends(mut fetch: Program) -> (u64, u64) {
     let output = fetch.finish();
     let ends: Value = serde_json::from_str(&output.stdout).unwrap_or_else(|_| panic!("{output:?}"));
     assert_eq!((&ends["hanging"], &ends["wrong"]), (&0.into(), &0.into()), "{ends}");
-    (ends["whole"].as_u64().unwrap(), ends["reset"].as_u64().unwrap())
+    (ends["complete"].as_u64().unwrap(), ends["reset"].as_u64().unwrap())
 }
 
 #[test]
@@ -58,7 +58,7 @@ fn a_stop_lets_all_transfers_complete() {
     let mut gateway = testbed.gateway(&testbed.config(""));
     let fetch = fetch(&testbed, TRANSFERS);
     wait_until_exposed(&testbed, TRANSFERS);
-    let output = testbed.control(&["stop", "--limit", "10s"]);
+    let output = testbed.control(&["stop", "--limit", "120s"]);
     assert_eq!((output.code, output.stderr.as_str()), (0, ""), "{output:?}");
     assert!(output.stdout.contains(" 0 were reset"), "{output:?}");
     let end = gateway.finish();
@@ -79,7 +79,7 @@ fn sigterm_drains_and_a_second_signal_ends_at_once() {
     const TRANSFERS: u64 = 30;
     let Some(testbed) = with_slow_link(3_000_000) else { return };
     let _server = serve(&testbed);
-    let mut gateway = testbed.gateway(&testbed.config(""));
+    let mut gateway = testbed.gateway(&testbed.config(LONG_DRAIN));
     let transfers = fetch(&testbed, TRANSFERS);
     wait_until_exposed(&testbed, TRANSFERS);
     gateway.signal("TERM");
@@ -95,8 +95,8 @@ fn sigterm_drains_and_a_second_signal_ends_at_once() {
     gateway.signal("INT");
     let end = gateway.finish();
     assert!(end.code == 0 && end.stderr.contains("ending now"), "{end:?}");
-    let (whole, reset) = ends(transfers);
-    assert!(whole + reset == TRANSFERS && reset > 0, "{whole} whole, {reset} reset");
+    let (complete, reset) = ends(transfers);
+    assert!(complete + reset == TRANSFERS && reset > 0, "{complete} complete, {reset} reset");
 }
 
 #[test]
@@ -121,9 +121,9 @@ while b:=c.recv(1): c.sendall(b)'",
     let before = wait_until_exposed(&testbed, TRANSFERS);
     gateway.signal("KILL");
     let _ = gateway.finish();
-    let (whole, reset) = ends(transfers);
-    eprintln!("killed with {} exposed: {whole} whole, {reset} reset", before["exposure"]);
-    assert_eq!(whole + reset, TRANSFERS);
+    let (complete, reset) = ends(transfers);
+    eprintln!("killed with {} exposed: {complete} complete, {reset} reset", before["exposure"]);
+    assert_eq!(complete + reset, TRANSFERS);
     assert!(reset > 0, "no connection was exposed: {before}");
     let output = idle.finish();
     assert!(
@@ -155,9 +155,9 @@ fn after_kill_9_of_a_router_no_transfer_hangs() {
         let before = wait_until_exposed(&testbed, TRANSFERS);
         gateway.signal("KILL");
         let _ = gateway.finish();
-        let (whole, reset) = ends(transfers);
-        eprintln!("{server}: killed with {} exposed: {whole} whole, {reset} reset", before["exposure"]);
-        assert!(whole + reset == TRANSFERS && reset > 0, "{before}");
+        let (complete, reset) = ends(transfers);
+        eprintln!("{server}: killed with {} exposed: {complete} complete, {reset} reset", before["exposure"]);
+        assert!(complete + reset == TRANSFERS && reset > 0, "{before}");
         // The kernel routes new connections.
         assert_eq!(ends(fetch_from(&testbed, server, 3)), (3, 0));
     }
@@ -325,14 +325,14 @@ fn four_capabilities_are_enough_for_gateway_and_guardian() {
 const SYNS: &str = "python3 -c 'import socket,struct,subprocess
 s=socket.socket(socket.AF_INET,socket.SOCK_RAW,socket.IPPROTO_TCP)
 own,server=[socket.inet_aton(a) for a in (\"10.9.0.2\",\"10.9.0.1\")]
-said=subprocess.check_output([\"ss\",\"-Hnt\",\"dport\",\"=\",\":9000\"],text=True)
-for line in said.splitlines():
+listed=subprocess.check_output([\"ss\",\"-Hnt\",\"dport\",\"=\",\":9000\"],text=True)
+for line in listed.splitlines():
     port=int(line.split()[3].rsplit(\":\",1)[1])
     head=lambda c: struct.pack(\">HHIIBBHHH\",port,9000,12345,0,5<<4,2,8192,c,0)
     total=sum(struct.unpack(\">16H\",own+server+struct.pack(\">HH\",6,20)+head(0)))
     total=(total&65535)+(total>>16); total=(total&65535)+(total>>16)
     s.sendto(head(65535-total),(\"10.9.0.1\",0))
-print(len(said.splitlines()))'";
+print(len(listed.splitlines()))'";
 
 /// While the gateway stops, SYNs bypass the workers. A SYN with the addresses of an accelerated connection
 /// must not make the kernel forward that connection past its worker.
@@ -342,7 +342,7 @@ fn a_syn_during_a_stop_does_not_detach_a_live_connection() {
     let Some(testbed) = with_slow_link(1_000_000) else { return };
     testbed.shell(&testbed.middlebox, &SLOW_LINK.replace("200mbit", "20mbit"));
     let _server = serve(&testbed);
-    let mut gateway = testbed.gateway(&testbed.config(""));
+    let mut gateway = testbed.gateway(&testbed.config(LONG_DRAIN));
     let transfers = fetch(&testbed, TRANSFERS);
     wait_until_exposed(&testbed, TRANSFERS);
     gateway.signal("TERM");

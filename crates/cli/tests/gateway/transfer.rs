@@ -55,7 +55,7 @@ else:
     s=socket.create_connection((sys.argv[1],9000)); sent=open(\"file\",\"rb\").read()
     for _ in range(2):
         s.sendall(sent); assert take(s,size)==sent
-    s.sendall(sent); s.shutdown(1); assert s.recv(1)==b\"\"; print(\"whole\")' ";
+    s.sendall(sent); s.shutdown(1); assert s.recv(1)==b\"\"; print(\"complete\")' ";
 
 #[test]
 fn the_kernel_forwards_uploads_and_downloads_on_the_same_connection_are_accelerated() {
@@ -65,13 +65,14 @@ fn the_kernel_forwards_uploads_and_downloads_on_the_same_connection_are_accelera
     let drops_before = backlog_drops();
     let gateway = testbed.gateway(INTERFACES);
     for address in [SERVER, SERVER6] {
-        assert_eq!(testbed.shell(&testbed.client, &format!("{MIRROR} {address}")).stdout, "whole\n");
+        assert_eq!(testbed.shell(&testbed.client, &format!("{MIRROR} {address}")).stdout, "complete\n");
     }
     assert_eq!(server.finish().code, 0);
     let counters = testbed.stop(gateway);
     let drops = backlog_drops() - drops_before;
     if drops > 0 && counter(&counters, "flows-detached") > 0 {
-        // A connection whose first downlink data are lost is detached: it goes on end to end.
+        // If the server's first data after an upload are lost, the connection is detached: it goes on end to
+        // end.
         return eprintln!("not judged: the kernel dropped {drops} packets in its backlog queues meanwhile");
     }
     assert!(counter(&counters, "uploads-left-alone") >= 6, "{counters}");
@@ -335,7 +336,7 @@ fn transfers_survive_hangs_of_the_gateway() {
     for _ in 0..3 {
         sleep(Duration::from_millis(700));
         gateway.signal("STOP");
-        // Two retransmission timeouts of the servers: 200 ms, and 400 ms later.
+        // The servers' first retransmission timeout is after 200 ms, the second 400 ms later.
         sleep(Duration::from_millis(500));
         gateway.signal("CONT");
     }

@@ -225,10 +225,10 @@ fn websocket(network: &Network) {
 }
 
 /// Runs an exchange of `sockets.py` over both versions of IP.
-fn exchange(network: &Network, what: &str, port: u16, number: u64) {
+fn exchange(network: &Network, name: &str, port: u16, number: u64) {
     for address in [SERVER.v4(), SERVER.v6()] {
-        let output = network.exchange(CLIENT.name, what, &address, port, number);
-        assert_eq!(output.code, 0, "{what} {address}: {output:?}");
+        let output = network.exchange(CLIENT.name, name, &address, port, number);
+        assert_eq!(output.code, 0, "{name} {address}: {output:?}");
     }
 }
 
@@ -289,9 +289,9 @@ fn variant(network: &Network, client: &str) {
         network.shell_ok(client, &format!("curl -sSfg -T www/large http://{host}/{up}"));
         assert_exact(network, &format!("www/{up}"), "large");
     }
-    for what in ["client-fin-first", "stalls"] {
-        let output = network.exchange(client, what, &SERVER.v4(), SOCKETS, 11);
-        assert_eq!(output.code, 0, "{what}: {output:?}");
+    for name in ["client-fin-first", "stalls"] {
+        let output = network.exchange(client, name, &SERVER.v4(), SOCKETS, 11);
+        assert_eq!(output.code, 0, "{name}: {output:?}");
     }
 }
 

@@ -1,5 +1,6 @@
 //! A gateway that is stopped, killed or hangs: transfers complete or are reset, and none hangs.
 
+use crate::common::testbed::LONG_DRAIN;
 use crate::middlebox::Middlebox;
 use crate::network::{CLIENT, Network, SERVER};
 use crate::servers::{SOCKETS, sockets};
@@ -31,7 +32,7 @@ fn hundred_downloads(network: &Network) -> Vec<(u32, String)> {
 fn a_stop_lets_a_hundred_downloads_complete() {
     let Some(network) = slow_network() else { return };
     let _servers = sockets(&network);
-    let mut middlebox = Middlebox::start(&network, "");
+    let mut middlebox = Middlebox::start(&network, LONG_DRAIN);
     scope(|scope| {
         let downloads = scope.spawn(|| hundred_downloads(&network));
         let idle = scope.spawn(|| network.exchange_ok("idle", 6));
@@ -62,13 +63,13 @@ fn after_a_kill_no_connection_hangs() {
         sleep(Duration::from_millis(1500));
         middlebox.signal("KILL");
         network.exchange_ok("get", 1);
-        let again = Middlebox::start(&network, "");
+        let next = Middlebox::start(&network, "");
         idle.join().expect("an idle connection goes on");
         upload.join().expect("an upload goes on");
         let ends = downloads.join().unwrap();
         println!("after a kill: {ends:?}");
         assert!(ends.iter().all(|(_, end)| end == "exact" || end == "reset"), "{ends:?}");
-        println!("the next gateway: {}", again.stop());
+        println!("the next gateway: {}", next.stop());
     });
 }
 
@@ -107,7 +108,7 @@ fn repeated_starts_and_stops_do_no_harm() {
         let ends = scope.spawn(|| hundred_downloads(&network));
         let idle = scope.spawn(|| network.exchange_ok("idle", 6));
         for _ in 0..6 {
-            let mut middlebox = Middlebox::start(&network, "drain = \"20 s\"");
+            let mut middlebox = Middlebox::start(&network, LONG_DRAIN);
             sleep(Duration::from_millis(500));
             middlebox.signal("TERM");
             middlebox.ended();

@@ -1,4 +1,5 @@
-"""Sends hostile packets by packet sockets on `eth0`: `hostile.py ATTACK ARGUMENTS`, with an attack of `ATTACKS`.
+"""Sends hostile packets by packet sockets on `eth0`: `hostile.py ATTACK ARGUMENTS`, with an attack of
+`ATTACKS`.
 
 The addresses in the packets may be those of other hosts. Prints the number of packets sent.
 """
@@ -247,7 +248,8 @@ def broken_datagrams(src: str, dst: str, ports: Ports, pick: random.Random) -> I
 
 
 def malformed(src: str, dst: str, src_port: str, dst_port: str, seed: str) -> None:
-    """All broken datagrams with `src` as their source, odd VLAN tags, Ethernet types and virtio-net headers."""
+    """All broken datagrams with `src` as their source, odd VLAN tags, Ethernet types and virtio-net
+    headers."""
     pick = random.Random(int(seed))
     wire, ports = Wire(dst), (int(src_port), int(dst_port))
     segment = ip(src, dst, tcp(src, dst, ports, pick.getrandbits(32), 1, ACK, data=b"x" * 100))
@@ -303,8 +305,8 @@ class Watch:
 
 
 def inject(src: str, dst: str, src_port: str, dst_port: str, seconds: str) -> None:
-    """Forged segments with `src` as their source that an endpoint has to refuse (RFC 5961): random sequence numbers, and
-    numbers in the window that are not the next one."""
+    """Forged segments with `src` as their source that an endpoint has to refuse (RFC 5961): random sequence
+    numbers, and numbers in the window that are not the next one."""
     wire, ports = Wire(dst), (int(src_port), int(dst_port))
     watch, pick = Watch(src, dst, ports), random.Random(1)
     end = time.monotonic() + float(seconds)

@@ -24,8 +24,8 @@ fn common_programs_transfer_byte_exact_at_once() {
     let cases: Vec<clients::Case> =
         clients::ALL.iter().filter(|case| case.0.contains(&only)).copied().collect();
     let failed = clients::run(&network, &cases);
-    for (name, why) in &failed {
-        println!("FAILED: {name}: {why}");
+    for (name, message) in &failed {
+        println!("FAILED: {name}: {message}");
     }
     println!("memory: {:.0} MB", middlebox.memory());
     let counters = middlebox.stop();

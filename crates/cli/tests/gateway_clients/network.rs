@@ -182,14 +182,14 @@ impl Network {
         });
     }
     /// Runs an exchange of `sockets.py` with the server at `address`.
-    pub fn exchange(&self, host: &str, what: &str, address: &str, port: u16, number: u64) -> Output {
+    pub fn exchange(&self, host: &str, exchange: &str, address: &str, port: u16, number: u64) -> Output {
         let (port, number) = (port.to_string(), number.to_string());
-        self.run(host, &["python3", "sockets.py", what, address, &port, &number])
+        self.run(host, &["python3", "sockets.py", exchange, address, &port, &number])
     }
     /// Runs an exchange of `sockets.py` between [`CLIENT`] and the server, which must succeed; gives stdout.
-    pub fn exchange_ok(&self, what: &str, number: u64) -> String {
-        let output = self.exchange(CLIENT.name, what, &SERVER.v4(), SOCKETS, number);
-        assert_eq!(output.code, 0, "{what}: {output:?}");
+    pub fn exchange_ok(&self, exchange: &str, number: u64) -> String {
+        let output = self.exchange(CLIENT.name, exchange, &SERVER.v4(), SOCKETS, number);
+        assert_eq!(output.code, 0, "{exchange}: {output:?}");
         output.stdout
     }
     /// Limits the rate of the links to the clients, with `rate` and `queue` in the notation of `tc`.

@@ -1,7 +1,8 @@
 """Client and server of TCP exchanges that common programs do not make.
 
-`sockets.py serve PORT [mptcp]` and `sockets.py hold PORT` are servers. `sockets.py EXCHANGE ADDRESS PORT [NUMBER]` is a client; it
-succeeds if every byte was right. A connection begins with a line from the client: a request and its arguments.
+`sockets.py serve PORT [mptcp]` and `sockets.py hold PORT` are servers. `sockets.py EXCHANGE ADDRESS PORT
+[NUMBER]` is a client; it succeeds if every byte was right. A connection begins with a line from the client: a
+request and its arguments.
 """
 
 import contextlib

@@ -1,4 +1,5 @@
-"""Client and server of a WebSocket, with the library `websockets`: `websocket.py serve PORT`, `websocket.py talk HOST PORT`."""
+"""Client and server of a WebSocket, with the library `websockets`: `websocket.py serve PORT`, `websocket.py
+talk HOST PORT`."""
 
 import asyncio
 import random

@@ -106,8 +106,8 @@ fn status_text(status: &Status) -> String {
         "paceline {}, process {}: {state} for {:.0} s, {} to {}, {} workers\nguardian {guardian}\n",
         status.version, status.process, status.uptime, status.server, status.mobile, status.workers
     );
-    if let Some(why) = &status.filter_stopped {
-        let _ = writeln!(text, "the ACK filter is stopped: {why}");
+    if let Some(reason) = &status.filter_stopped {
+        let _ = writeln!(text, "the ACK filter is stopped: {reason}");
     }
     let _ = writeln!(
         text,
@@ -156,7 +156,7 @@ pub fn capture(args: &CaptureArgs) -> Outcome {
 }
 
 fn no_packets(flow: &str) -> anyhow::Result<()> {
-    bail!("{flow}: no packet came in this time")
+    bail!("{flow}: no packet was captured")
 }
 
 #[cfg(test)]

@@ -13,7 +13,7 @@ pub struct Options {
     /// Runs at the same time; all cores if left out
     #[arg(long, value_parser = clap::value_parser!(u16).range(1..=1024))]
     pub jobs: Option<u16>,
-    /// Set one value of the scenario (repeatable); the results say so
+    /// Set one value of the scenario (repeatable); the results list it
     #[arg(long = "set", value_name = "KEY=VALUE")]
     pub set: Vec<String>,
     /// Folder for the results; an interrupted run continues there

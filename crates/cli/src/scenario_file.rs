@@ -1,4 +1,4 @@
-//! Finds a scenario: a file, or the name of one that comes with the program.
+//! Finds and reads a scenario: a file, or a built-in scenario by its name.
 
 use crate::failure::{Failure, Outcome};
 use clap::Args;
@@ -6,7 +6,7 @@ use paceline_sim::link::generated;
 use paceline_sim::{Scenario, ScenarioError, scenario};
 use std::path::Path;
 
-/// The scenarios that come with the program.
+/// Names and texts of the built-in scenarios: the files of `scenarios/`.
 const BUILT_IN: [(&str, &str); 10] = [
     ("uplink-limited", include_str!("../../../scenarios/uplink-limited.toml")),
     ("single-station", include_str!("../../../scenarios/single-station.toml")),
@@ -20,31 +20,33 @@ const BUILT_IN: [(&str, &str); 10] = [
     ("parity-cell", include_str!("../../../scenarios/parity-cell.toml")),
 ];
 
-/// What every command that takes a scenario takes.
+/// Arguments of every command that reads a scenario.
 #[derive(Args)]
 pub struct ScenarioArgs {
-    /// Scenario file, or the name of a built-in one: uplink-limited, single-station, ack-filter-paper, accelerator-3g,
-    /// accelerator-lte, accelerator-trace, parity-fixed, parity-loss, parity-trace, parity-cell
+    /// Scenario file, or the name of a built-in one: uplink-limited, single-station, ack-filter-paper,
+    /// accelerator-3g, accelerator-lte, accelerator-trace, parity-fixed, parity-loss, parity-trace,
+    /// parity-cell
     pub scenario: String,
     /// Set one value of the scenario, for example --set ack_filter.scheme=hybrid-opt (repeatable)
     #[arg(long = "set", value_name = "KEY=VALUE")]
     pub set: Vec<String>,
 }
 
-/// Reads and checks the scenario; gives its name too.
+/// Reads and checks the scenario. Returns its name and the scenario.
 pub fn load(args: &ScenarioArgs) -> Outcome<(String, Scenario)> {
     let (name, text) = find(&args.scenario)?;
     let scenario = parse(&args.scenario, &text, &args.set).map_err(|e| Failure::Input(e.into()))?;
     Ok((name, scenario))
 }
 
-/// Reads a scenario's text and the traces that it names: generated ones, or files beside the scenario's.
+/// Reads a scenario's text and its traces: generated traces, or files with paths relative to the scenario's
+/// folder.
 pub fn parse(file: &str, text: &str, set: &[String]) -> Result<Scenario, ScenarioError> {
     let folder = Path::new(file).parent().unwrap_or(Path::new(""));
     scenario::load_with(file, text, set, &|name| read_trace(folder, name))
 }
 
-/// Text of a trace: a generated one's, or a file's, sought from `folder`.
+/// Text of a trace: a generated trace, or a file with a path relative to `folder`.
 pub fn read_trace(folder: &Path, name: &str) -> Result<String, String> {
     if let Some(generated) = generated(name) {
         return generated.map(|trace| trace.to_text());
@@ -56,14 +58,14 @@ pub fn read_trace(folder: &Path, name: &str) -> Result<String, String> {
     })
 }
 
-/// Name and text of a scenario that comes with the program.
+/// Name and text of a built-in scenario. Panics if there is none of this name.
 pub fn built_in(name: &str) -> (String, &'static str) {
     let found = BUILT_IN.iter().find(|(other, _)| *other == name);
     let (name, text) = found.expect("the name of a built-in scenario");
     ((*name).to_owned(), text)
 }
 
-/// Name and text of a scenario: a file's, or a built-in one's.
+/// Name and text of a scenario: a file, or a built-in scenario if there is no file of this name.
 pub fn find(given: &str) -> Outcome<(String, String)> {
     let path = Path::new(given);
     if let Some((name, text)) = BUILT_IN.iter().find(|(name, _)| *name == given).filter(|_| !path.exists()) {

@@ -6,7 +6,7 @@ use paceline_sim::{Scenario, scenario};
 use serde_json::Value;
 use std::collections::BTreeSet;
 
-const TEXT: &str = include_str!("../../../docs/tcp.md");
+const TCP_MD: &str = include_str!("../../../docs/tcp.md");
 
 #[test]
 fn the_reference_of_scenarios_is_current() {
@@ -144,9 +144,9 @@ fn the_schema_has_every_entry_with_its_description() {
     );
 }
 
-/// Cells of the rows of the document's tables, without backquotes.
+/// Rows of the tables of docs/tcp.md, cell by cell, without backquotes.
 fn rows() -> Vec<Vec<String>> {
-    let rows = TEXT.lines().filter(|line| line.starts_with("| `"));
+    let rows = TCP_MD.lines().filter(|line| line.starts_with("| `"));
     rows.map(|line| line.trim_matches('|').split('|').map(|cell| cell.trim().replace('`', "")).collect())
         .collect()
 }
@@ -163,7 +163,7 @@ fn tcp(profile: &str) -> Vec<(String, String)> {
 }
 
 #[test]
-fn every_key_is_described_with_its_default() {
+fn tcp_md_has_every_key_with_its_default() {
     let rows = rows();
     let first = |key: &str| rows.iter().find(|row| row[0] == key && row.len() == 4);
     for (key, value) in tcp("linux") {
@@ -174,7 +174,7 @@ fn every_key_is_described_with_its_default() {
 }
 
 #[test]
-fn the_differences_of_the_profiles_are_described() {
+fn tcp_md_has_every_difference_between_profiles() {
     const PROFILES: [&str; 5] = ["linux", "ns3-default", "inet-default", "windows-xp", "rfc793+reno"];
     let values = PROFILES.map(tcp);
     for (at, (key, value)) in values[0].iter().enumerate() {
@@ -188,7 +188,7 @@ fn the_differences_of_the_profiles_are_described() {
 }
 
 #[test]
-fn the_differences_of_linux_2_6_are_described() {
+fn tcp_md_has_every_difference_of_linux_2_6() {
     let (now, then) = (tcp("linux"), tcp("linux-2.6"));
     let differ = now.iter().zip(&then).filter(|(now, then)| now != then);
     let said: Vec<_> = rows().into_iter().filter(|row| row.len() == 3).collect();

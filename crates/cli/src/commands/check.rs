@@ -1,5 +1,5 @@
-//! `paceline check`: validates a scenario and prints it with all defaults. It also prints the reference of the scenario
-//! file: one entry, the whole document, or the JSON schema.
+//! `paceline check`: validates a scenario and prints it with all defaults, or prints the reference of
+//! scenario keys: one entry, the whole document, or the JSON schema.
 
 use crate::failure::{Failure, Outcome};
 use crate::output;

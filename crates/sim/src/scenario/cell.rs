@@ -1,7 +1,7 @@
 //! Tables `[cell]` and `[ack_filter]`: one LTE FDD cell and the ACK filter in the stations' uplink buffers.
 //!
-//! Timers and counters of RLC, PDCP, MAC and random access have the names and the values of TS 36.331 v15.6.0 §6.3.2
-//! (RLC-Config, PDCP-Config, MAC-MainConfig, RACH-ConfigCommon, PRACH-Config).
+//! Timers and counters of RLC, PDCP, MAC and random access have the names and the values of TS 36.331 v15.6.0
+//! §6.3.2 (RLC-Config, PDCP-Config, MAC-MainConfig, RACH-ConfigCommon, PRACH-Config).
 
 use super::limits::{
     self, Allowed, Limit, Section, key, numbers, one_of, one_of_ms, quantities, relation, steps_or_one_of_ms,
@@ -31,8 +31,8 @@ pub struct Cell {
     /// Scheduler of the uplink. If left out, that of the downlink.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub uplink_scheduler: Option<Scheduler>,
-    /// Largest number of downlink assignments in a TTI. 20 MHz with three PDCCH symbols has 80 CCEs: half of them for
-    /// each direction, at aggregation level 4, make 10.
+    /// Largest number of downlink assignments in a TTI. 20 MHz with three PDCCH symbols has 80 CCEs: half of
+    /// them for each direction, at aggregation level 4, make 10.
     pub downlink_grants: usize,
     /// Largest number of uplink grants in a TTI.
     pub uplink_grants: usize,
@@ -40,13 +40,13 @@ pub struct Cell {
     pub max_harq_tx: u32,
     /// Whether stations can send 64QAM (UE category 5 and some later ones).
     pub uplink_64qam: bool,
-    /// RLC t-Reordering. A timer shorter than four HARQ round trips (32 ms) takes transport blocks for lost that HARQ
-    /// still retransmits.
+    /// RLC t-Reordering. A timer shorter than four HARQ round trips (32 ms) takes transport blocks for lost
+    /// that HARQ still retransmits.
     pub t_reordering: Duration,
     /// RLC mode of the stations' data.
     pub rlc: RlcMode,
-    /// RLC AM t-PollRetransmit. Defaults of this and the following four keys: srsRAN 4G, QCI 9. OAI has 50 ms, 16 PDUs,
-    /// no limit in bytes, 8 and 25 ms.
+    /// RLC AM t-PollRetransmit. Defaults of this and the following four keys: srsRAN 4G, QCI 9. OAI has 50
+    /// ms, 16 PDUs, no limit in bytes, 8 and 25 ms.
     pub t_poll_retransmit: Duration,
     /// RLC AM pollPDU; 0 for infinity.
     pub poll_pdu: u32,
@@ -57,8 +57,8 @@ pub struct Cell {
     /// RLC AM t-StatusProhibit.
     pub t_status_prohibit: Duration,
     /// Time from a radio-link failure until the station has selected its cell again. Random access and
-    /// `reestablishment_signalling` follow. Chosen: TS 36.133 §6.1 allows 150 ms for a known cell, and the time to read
-    /// its system information.
+    /// `reestablishment_signalling` follow. Chosen: TS 36.133 §6.1 allows 150 ms for a known cell, and the
+    /// time to read its system information.
     pub cell_selection: Duration,
     /// Time for RRC connection re-establishment and reconfiguration, after contention resolution. Chosen.
     pub reestablishment_signalling: Duration,
@@ -83,16 +83,17 @@ pub struct Cell {
     pub sr_prohibit: u64,
     /// Probability that the eNB detects a scheduling request. TS 36.104 §8.3 requires 0.99 on PUCCH.
     pub sr_detection: f64,
-    /// dsr-TransMax: scheduling requests without a grant, after which the station starts a random access. srsRAN
-    /// has 64.
+    /// dsr-TransMax: scheduling requests without a grant, after which the station starts a random access.
+    /// srsRAN has 64.
     pub dsr_trans_max: u32,
-    /// Whether stations start without a connection. A station then accesses at random when it first has data, or when
-    /// it is paged for downlink data, and the PRACH takes 6 resource blocks of its subframes. If false, stations start
-    /// connected, and the PRACH takes no resource blocks, since preambles are rare.
+    /// Whether stations start without a connection. A station then accesses at random when it first has data,
+    /// or when it is paged for downlink data, and the PRACH takes 6 resource blocks of its subframes. If
+    /// false, stations start connected, and the PRACH takes no resource blocks, since preambles are rare.
     pub initial_access: bool,
     /// Time from contention resolution until a new connection carries data: RRC and security set-up. Chosen.
     pub connection_setup: Duration,
-    /// prach-ConfigIndex, preamble format 0 (TS 36.211 Table 5.7.1-2). srsRAN has 3: subframe 1 of every frame.
+    /// prach-ConfigIndex, preamble format 0 (TS 36.211 Table 5.7.1-2). srsRAN has 3: subframe 1 of every
+    /// frame.
     pub prach_config_index: u8,
     /// numberOfRA-Preambles: preambles of the contention-based random access. OAI and ns-3 have 52 of 64.
     pub ra_preambles: u64,
@@ -237,7 +238,8 @@ impl Cell {
         let prb = self.uplink_prb();
         format!("0 to {}, less than the uplink's {prb} resource blocks", prb.saturating_sub(1))
     }
-    /// Whether PUSCH has at least 3 resource blocks. Index 14 has a PRACH of 6 resource blocks in every subframe.
+    /// Whether PUSCH has at least 3 resource blocks. Index 14 has a PRACH of 6 resource blocks in every
+    /// subframe.
     fn prach_leaves_blocks(&self) -> bool {
         let every_subframe = self.initial_access && self.prach_config_index == 14;
         !every_subframe || self.uplink_prb() >= self.pucch_prb + 6 + 3
@@ -291,8 +293,8 @@ pub enum RlcMode {
 pub struct AckFilter {
     /// The scheme: the ACKs that are discarded, and when. RATIO is a share, T a number of ACKs.
     pub scheme: Scheme,
-    /// S_header of the scheme `hybrid-opt`: TCP/IP, PDCP, RLC and MAC headers of a data segment. The published
-    /// experiment has 58 B.
+    /// S_header of the scheme `hybrid-opt`: TCP/IP, PDCP, RLC and MAC headers of a data segment. The
+    /// published experiment has 58 B.
     pub header: Bytes,
 }
 

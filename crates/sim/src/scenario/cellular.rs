@@ -1,41 +1,43 @@
-//! Tables `[link.hspa]` and `[link.lte_early]`: the mobile channels of K. Liu and J. Y. B. Lee, "Mobile Accelerator"
-//! (2011), as random processes. A UDP probe of these processes measures the published figures. Both tables have the same
-//! keys and differ in the defaults. The sources of the values are below.
+//! Tables `[link.hspa]` and `[link.lte_early]`: the mobile channels of K. Liu and J. Y. B. Lee, "Mobile
+//! Accelerator" (2011), as random processes. A UDP probe of these processes measures the published figures.
+//! Both tables have the same keys and differ in the defaults. The sources of the values are below.
 //!
-//! Left out: changes of a channel from run to run. Therefore no set of parameters delivers less at 4.8 Mb/s than at
-//! 5.6 Mb/s (published: 3.50 and 4.12), or an accelerated source that falls short by 6% at 4.8 and gains at 5.6.
+//! Left out: changes of a channel from run to run. Therefore no set of parameters delivers less at 4.8 Mb/s
+//! than at 5.6 Mb/s (published: 3.50 and 4.12), or an accelerated source that falls short by 6% at 4.8 and
+//! gains at 5.6.
 
 use super::limits::{self, Allowed, Limit, Section, key, numbers, quantities, rates, relation};
 use paceline_net::{Bytes, Duration, Rate};
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::{Deserialize, Deserializer, Serialize};
 
-// Published and used: round-trip times and losses of a UDP probe at eight rates per channel. They give `delay`, `queue`,
-// the mean rate, and the growth of delay and loss with the load.
+// Published and used: round-trip times and losses of a UDP probe at eight rates per channel. They give
+// `delay`, `queue`, the mean rate, and the growth of delay and loss with the load.
 //
-// HSPA, rate. The peak follows from the format: a category 8 receiver takes 21 RLC blocks of 640 bits every 2 ms, which is
-// 6.72 Mb/s of the nominal 7.2, and one first transmission in ten fails. The mean rate is as high, and cut at the peak:
-// in row 2a TCP was delivered 5.19 Mb/s, while the probe with a full queue was delivered 3.5 to 4.1 Mb/s, which is
-// `congested_share`. `rate_sigma`, `coherence` and `congested_queue` were chosen together, so that the probe's queue is
-// empty at 3.2 Mb/s, sometimes long at 4.0 Mb/s and always long at 4.8 Mb/s. Rates vary over hundreds of milliseconds
-// (published) and a second.
+// HSPA, rate. The peak follows from the format: a category 8 receiver takes 21 RLC blocks of 640 bits every 2
+// ms, which is 6.72 Mb/s of the nominal 7.2, and one first transmission in ten fails. The mean rate is as
+// high, and cut at the peak: in row 2a TCP was delivered 5.19 Mb/s, while the probe with a full queue was
+// delivered 3.5 to 4.1 Mb/s, which is `congested_share`. `rate_sigma`, `coherence` and `congested_queue` were
+// chosen together, so that the probe's queue is empty at 3.2 Mb/s, sometimes long at 4.0 Mb/s and always long
+// at 4.8 Mb/s. Rates vary over hundreds of milliseconds (published) and a second.
 //
-// HSPA, delay. Layer 2 delivers in order (MAC-hs, 3GPP TS 25.321 §11.6.2; RLC AM, TS 25.322): packets behind a block
-// that is retransmitted wait for it (`error_percent`, `error_delay`). A probe's round trips therefore grow with its rate,
-// as published. Trains of packets, as TCP sends, wait longer than a probe of the same rate. Share and delay were chosen
-// so that the probe's round trips are within a fifth of the published ones, and that row 2b has its plateau: a round trip
-// of 85 to 97 ms where the probe's is 69 ms.
+// HSPA, delay. Layer 2 delivers in order (MAC-hs, 3GPP TS 25.321 §11.6.2; RLC AM, TS 25.322): packets behind
+// a block that is retransmitted wait for it (`error_percent`, `error_delay`). A probe's round trips therefore
+// grow with its rate, as published. Trains of packets, as TCP sends, wait longer than a probe of the same
+// rate. Share and delay were chosen so that the probe's round trips are within a fifth of the published ones,
+// and that row 2b has its plateau: a round trip of 85 to 97 ms where the probe's is 69 ms.
 //
-// Early LTE, delay. It grows in proportion to the load (`load_delay`), which fits the probe as well as retransmitted
-// blocks do. With retransmitted blocks the published rate control falls short of row 2f.
+// Early LTE, delay. The delay grows in proportion to the load (`load_delay`), which fits the probe as well as
+// retransmitted blocks do. With retransmitted blocks the published rate control falls short of row 2f.
 //
-// Chosen, since not published: the distribution of the rate (log-normal, cut at the peak), and that losses come in fades
-// that lose every packet for a while. The paper suggests fades: after a single event on 3G a probe loses an eighth of
-// its throughput and CUBIC 85%, as after a timeout and not as after a fast retransmission. The mean length of a fade is
-// about an eighth of a second on HSPA. On LTE it was chosen from 150, 200 and 280 ms, so that the TCP of that time (profile
-// `linux-2.6`, client Windows XP) is in its published range in all four conditions. Rows 2a, 2b, 2c and 2g of the
-// published accelerator decided between values that fit the probe equally well (with a smaller `congested_queue` row 2g
-// fails), with seeds 1 to 10 and 41 to 50. These rows are therefore no predictions of the model.
+// Chosen, since not published: the distribution of the rate (log-normal, cut at the peak), and that losses
+// come in fades that lose every packet for a while. The paper suggests fades: after a single event on 3G a
+// probe loses an eighth of its throughput and CUBIC 85%, as after a timeout and not as after a fast
+// retransmission. The mean length of a fade is about an eighth of a second on HSPA. On LTE it was chosen from
+// 150, 200 and 280 ms, so that the TCP of that time (profile `linux-2.6`, client Windows XP) is in its
+// published range in all four conditions. Rows 2a, 2b, 2c and 2g of the published accelerator decided between
+// values that fit the probe equally well (with a smaller `congested_queue` row 2g fails), with seeds 1 to 10
+// and 41 to 50. These rows are therefore no predictions of the model.
 //
 // To compare with the published rows: `paceline reproduce accelerator --out DIR`.
 
@@ -44,7 +46,8 @@ pub(super) const HSPA_PATH: (Duration, Bytes) = (Duration::from_micros(25_750), 
 /// Default propagation delay in one direction, and default queue, of early LTE. From the published probe.
 pub(super) const LTE_EARLY_PATH: (Duration, Bytes) = (Duration::from_micros(11_000), Bytes(11_000_000));
 
-/// Declares the table as a struct, with the defaults of HSPA and early LTE for each key, and as a file may have it.
+/// Declares the table as a struct, with the defaults of HSPA and early LTE for each key, and as a file may
+/// have it.
 macro_rules! table {
     ($($(#[$doc:meta])* $key:ident: $type:ty = $hspa:expr, $lte:expr;)*) => {
         /// Table `[link.hspa]` or `[link.lte_early]`.
@@ -92,25 +95,25 @@ table! {
     error_percent: f64 = 12.0, 0.0;
     /// Additional delay of these packets. Packets behind them wait, since layer 2 delivers in order.
     error_delay: Duration = Duration::from_millis(50), Duration::ZERO;
-    /// Additional downlink delay at a load of 1, and in proportion below it, up to `load_full`. The load is the rate sent
-    /// in the last 200 ms or so over the mean rate.
+    /// Additional downlink delay at a load of 1, and in proportion below it, up to `load_full`. The load is
+    /// the rate sent in the last 200 ms or so over the mean rate.
     load_delay: Duration = Duration::ZERO, Duration::from_millis(85);
     /// Share of the downlink packets that are lost without congestion at every load.
     loss_percent: f64 = 0.02, 0.01;
-    /// Share of the downlink packets that would be lost in addition at a load of 1. The share grows in proportion from
-    /// `load_loss_from` to `load_full`.
+    /// Share of the downlink packets that would be lost in addition at a load of 1. The share grows in
+    /// proportion from `load_loss_from` to `load_full`.
     load_loss_percent: f64 = 0.5, 18.2;
     /// Load from which on the additional loss grows.
     load_loss_from: f64 = 0.3, 0.085;
-    /// Load from which on neither delay nor loss grows. The published probes have no growth above it, except with a full
-    /// queue.
+    /// Load from which on neither delay nor loss grows. The published probes have no growth above it, except
+    /// with a full queue.
     load_full: f64 = 0.68, 0.68;
     /// Mean length of a burst of losses, which is a fade.
     loss_burst: Duration = Duration::from_millis(150), Duration::from_millis(200);
     /// Share of the packets in a burst that are lost.
     burst_loss_percent: f64 = 100.0, 100.0;
-    /// Share of the rate that remains while the queue is longer than `congested_queue`: layer 2 discards blocks that are
-    /// sent in part, or retransmits blocks without need.
+    /// Share of the rate that remains while the queue is longer than `congested_queue`: layer 2 discards
+    /// blocks that are sent in part, or retransmits blocks without need.
     congested_share: f64 = 0.695, 1.0;
     /// Queue length above which `congested_share` applies.
     congested_queue: Bytes = Bytes(83_000), Bytes(8_000_000);

@@ -1,4 +1,5 @@
-//! Checks of a scenario that concern several tables. The limits of single keys are in the files of their tables.
+//! Checks of a scenario that concern several tables. The limits of single keys are in the files of their
+//! tables.
 
 use super::limits::{self, Problem};
 use super::stations::MAX_STATIONS;

@@ -58,8 +58,8 @@ pub struct Hop {
     /// Queue length above which ECN-capable packets are marked (RFC 3168). If left out, no packet is marked.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ecn_threshold: Option<Bytes>,
-    /// Whether each served cell has a hop of its own with these values, like the S1 links of several eNBs. Hops that
-    /// all cells share stand before hops of the cells.
+    /// Whether each served cell has a hop of its own with these values, like the S1 links of several eNBs.
+    /// Hops that all cells share stand before hops of the cells.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     #[schemars(extend("default" = bool::default()))]
     pub per_cell: bool,

@@ -1,8 +1,8 @@
 //! Table `[deployment]`: sites, propagation and power control around the stations.
 //!
-//! The sectors of the served sites are simulated with their stations. Each station stands where one of these sectors is
-//! its best cell. The cells of the other sites transmit at the stated load. The parameter sets and their sources are in
-//! `crates/ran/src/radio/deployment.rs`.
+//! The sectors of the served sites are simulated with their stations. Each station stands where one of these
+//! sectors is its best cell. The cells of the other sites transmit at the stated load. The parameter sets and
+//! their sources are in `crates/ran/src/radio/deployment.rs`.
 
 use super::limits::{self, Limit, Section, key, numbers, one_of, one_of_ms, quantities, relation};
 use paceline_net::Duration;
@@ -22,9 +22,11 @@ pub struct Deployment {
     pub sites: u32,
     /// The number of sites whose cells are simulated with their stations, the middle one first.
     pub served_sites: u32,
-    /// Whether copies of the network surround it, so that outer sites have neighbours on all sides (7 or 19 sites).
+    /// Whether copies of the network surround it, so that outer sites have neighbours on all sides (7 or 19
+    /// sites).
     pub wrap_around: bool,
-    /// Share of resource blocks that the cells of the other sites use in both directions: 0 is no load, 1 full buffer.
+    /// Share of resource blocks that the cells of the other sites use in both directions: 0 is no load, 1
+    /// full buffer.
     pub neighbour_load: f64,
     /// Fast fading of the stations' links (TS 36.101 Annex B.2).
     pub fading: FadingProfile,
@@ -34,16 +36,16 @@ pub struct Deployment {
     pub p0_dbm: f64,
     /// Share of the path loss that uplink power control compensates (TS 36.213 §5.1.1.1).
     pub alpha: f64,
-    /// SINR at which TPC commands in uplink grants aim (TS 36.213 §5.1.1.1, accumulated). If left out, power control is
-    /// open loop.
+    /// SINR at which TPC commands in uplink grants aim (TS 36.213 §5.1.1.1, accumulated). If left out, power
+    /// control is open loop.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tpc_target: Option<Db>,
     /// periodicPHR-Timer (TS 36.331); 0 for infinity.
     pub periodic_phr_timer: Duration,
     /// prohibitPHR-Timer (TS 36.331).
     pub prohibit_phr_timer: Duration,
-    /// dl-PathlossChange that triggers a power headroom report (TS 36.331); 0 for infinity. The path loss is without
-    /// fast fading.
+    /// dl-PathlossChange that triggers a power headroom report (TS 36.331); 0 for infinity. The path loss is
+    /// without fast fading.
     pub path_loss_change_db: u32,
 }
 

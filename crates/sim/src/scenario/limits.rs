@@ -1,6 +1,6 @@
-//! The values that the keys of a scenario may have, beyond their types. Each table states the limits of its keys once
-//! ([`Section`]): the loader checks values against them ([`check`]), and they become a part of the table's JSON schema
-//! ([`describe`]), from which the reference is made.
+//! The values that the keys of a scenario may have, beyond their types. Each table states the limits of its
+//! keys once ([`Section`]): the loader checks values against them ([`check`]), and they become a part of the
+//! table's JSON schema ([`describe`]), from which the reference is made.
 
 use paceline_net::Duration;
 use schemars::Schema;
@@ -256,8 +256,9 @@ fn join(list: &[impl Display]) -> String {
     texts.join(", ")
 }
 
-/// Adds to the JSON schema of the table `S`: limits, units and computed defaults of its keys, and their order. Keywords
-/// of JSON schema stay; `x-limits`, `x-unit`, `x-default` and `x-order` are for the reference.
+/// Adds to the JSON schema of the table `S`: limits, units and computed defaults of its keys, and their
+/// order. Keywords of JSON schema stay; `x-limits`, `x-unit`, `x-default` and `x-order` are for the
+/// reference.
 pub(super) fn describe<S: Section + for<'de> Deserialize<'de> + 'static>(schema: &mut Schema) {
     order::<S>(schema);
     limit::<S>(schema);

@@ -1,5 +1,5 @@
-//! Table `[link]`: an access link in place of the cell. The table has the keys of all links and exactly one inner table,
-//! whose name is the kind of link: `fixed`, `trace`, `hspa` or `lte_early`.
+//! Table `[link]`: an access link in place of the cell. The table has the keys of all links and exactly one
+//! inner table, whose name is the kind of link: `fixed`, `trace`, `hspa` or `lte_early`.
 
 use super::cellular::{self, Cellular};
 use super::limits::{self, Limit, Problem, Section, key, numbers, quantities, rates, relation};
@@ -29,11 +29,11 @@ pub struct Link {
     /// Queue length above which ECN-capable packets are marked (RFC 3168). If left out, no packet is marked.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ecn_threshold: Option<Bytes>,
-    /// Share of the packets that are lost independently of each other, in each direction. A lost packet has used the
-    /// link.
+    /// Share of the packets that are lost independently of each other, in each direction. A lost packet has
+    /// used the link.
     pub loss_percent: f64,
-    /// Share of the packets that are lost in bursts, in each direction (Gilbert-Elliott: no packet is lost between
-    /// bursts, each packet in a burst).
+    /// Share of the packets that are lost in bursts, in each direction (Gilbert-Elliott: no packet is lost
+    /// between bursts, each packet in a burst).
     pub burst_loss_percent: f64,
     /// Mean length of a burst of losses.
     pub burst_packets: f64,
@@ -145,7 +145,8 @@ pub struct FixedLink {
     pub frame: Duration,
     /// Length of the interruptions in which no packet is sent, as during a handover. 0: no interruptions.
     pub interruption: Duration,
-    /// Mean time from the end of an interruption to the next, exponentially distributed, in each direction by itself.
+    /// Mean time from the end of an interruption to the next, exponentially distributed, in each direction by
+    /// itself.
     pub interruption_interval: Duration,
 }
 
@@ -178,12 +179,13 @@ impl Section for FixedLink {
 #[serde(deny_unknown_fields)]
 #[schemars(transform = limits::describe::<Self>)]
 pub struct TraceLink {
-    /// Trace of the downlink: a file in the format of mahimahi, whose path is relative to the scenario's folder, or
-    /// `generated:KIND` or `generated:KIND:SEED`. KIND is `stationary`, `walking` or `driving` (20, 12 and 8 Mb/s on
-    /// average).
+    /// Trace of the downlink: a file in the format of mahimahi, whose path is relative to the scenario's
+    /// folder, or `generated:KIND` or `generated:KIND:SEED`. KIND is `stationary`, `walking` or `driving`
+    /// (20, 12 and 8 Mb/s on average).
     #[schemars(with = "String", extend("x-limits" = TRACE_NAMES))]
     pub downlink: TraceFile,
-    /// Trace of the uplink, named as that of the downlink. If left out, the uplink has the constant rate `uplink_rate`.
+    /// Trace of the uplink, named as that of the downlink. If left out, the uplink has the constant rate
+    /// `uplink_rate`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<String>", extend("x-limits" = TRACE_NAMES))]
     pub uplink: Option<TraceFile>,
@@ -196,7 +198,8 @@ pub struct TraceLink {
 const TRACE_NAMES: &str = "a path, generated:KIND or generated:KIND:SEED";
 
 impl TraceLink {
-    /// Default bit rate of an uplink without trace. Chosen: more than the acknowledgments of any generated trace need.
+    /// Default bit rate of an uplink without trace. Chosen: more than the acknowledgments of any generated
+    /// trace need.
     pub const UPLINK_RATE: Rate = Rate(20_000_000);
 }
 
@@ -281,8 +284,8 @@ impl Link {
     }
 }
 
-/// Default propagation delay in one direction and queue of `fixed` and `trace`. Chosen: a round trip of 40 ms, and 100 ms
-/// of queue at 20 Mb/s.
+/// Default propagation delay in one direction and queue of `fixed` and `trace`. Chosen: a round trip of 40
+/// ms, and 100 ms of queue at 20 Mb/s.
 const DEFAULT_PATH: (Duration, Bytes) = (Duration::from_millis(20), Bytes(256_000));
 
 /// Checks the table and the table of its kind.

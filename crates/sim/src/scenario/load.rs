@@ -1,4 +1,5 @@
-//! Reads a scenario: text, then `key=value` overrides, then types, then ranges. Errors name where they stand.
+//! Loads a scenario: parses the text, applies `key=value` overrides, reads the types, checks the values, and
+//! reads the traces. An error names file, line, key, value and allowed values.
 
 use super::Scenario;
 use super::check;
@@ -7,18 +8,18 @@ use std::fmt;
 use std::sync::Arc;
 use toml_edit::{DocumentMut, Item, TableLike, Value};
 
-/// What is wrong with a scenario.
+/// An error in a scenario.
 #[derive(Clone, PartialEq, Debug)]
 pub struct ScenarioError {
-    /// The file.
+    /// The scenario's file.
     pub file: String,
-    /// The line, where the file (and not an override) has the value.
+    /// The line, from 1; `None` if an override may have the value.
     pub line: Option<usize>,
-    /// Dotted path of the key, where one is known.
+    /// Dotted path of the key, if one is known.
     pub key: Option<String>,
-    /// Its value, where one is known.
+    /// The value of the key, if one is known.
     pub value: Option<String>,
-    /// What is wrong, or allowed.
+    /// The problem, or the allowed values.
     pub message: String,
 }
 
@@ -40,13 +41,13 @@ impl fmt::Display for ScenarioError {
     }
 }
 
-/// Reads the scenario `text` of `file`, with `overrides` of the form `key=value`. It names no further files: see
-/// [`load_with`].
+/// Loads the scenario `text` of `file`, with `overrides` of the form `key=value`. A scenario that names
+/// traces is an error: see [`load_with`].
 pub fn load(file: &str, text: &str, overrides: &[String]) -> Result<Scenario, ScenarioError> {
     load_with(file, text, overrides, &|_| Err("files of scenarios are not read here".into()))
 }
 
-/// The same with a way to read the files that a scenario names; its error says what is wrong.
+/// Loads a scenario as [`load`] does. `read` gives the text of a trace by its name, or an error message.
 pub fn load_with(
     file: &str,
     text: &str,
@@ -62,7 +63,7 @@ pub fn load_with(
         let line = parse.span().map(|span| line_of(text, span.start));
         let shown = line.and_then(|line| text.lines().nth(line - 1)).unwrap_or_default().trim();
         let message = format!("not valid TOML: {} in `{shown}`", parse.message().trim().replace('\n', ", "));
-        // The parser says which key is there twice by its place alone.
+        // The parser states a duplicate key only by its place.
         let duplicate = parse.span().filter(|_| parse.message() == "duplicate key");
         let key = duplicate.and_then(|span| text.get(span)).map(str::to_owned);
         ScenarioError { line, key, ..error(message) }
@@ -76,7 +77,7 @@ pub fn load_with(
         let start = parse.span().map_or(0, |span| span.start);
         let (key, value) = key_at(&resolved, start);
         let line = (!changed).then(|| line_of(&resolved, start));
-        let (file, message) = (file.to_owned(), in_plain_words(parse.message()));
+        let (file, message) = (file.to_owned(), with_toml_types(parse.message()));
         ScenarioError { file, line, key, value, message }
     })?;
     let given = |key: &str| line_of_key(&resolved, key).is_some();
@@ -107,8 +108,8 @@ pub fn load_with(
     Ok(scenario)
 }
 
-/// The type names of the reader's messages, as a user of TOML knows them.
-fn in_plain_words(message: &str) -> String {
+/// Replaces Rust types in messages of the deserializer by TOML types.
+fn with_toml_types(message: &str) -> String {
     const WORDS: [(&str, &str); 8] = [
         ("expected u8", "expected a whole number from 0 to 255"),
         ("expected u16", "expected a whole number from 0 to 65535"),
@@ -120,7 +121,7 @@ fn in_plain_words(message: &str) -> String {
         ("invalid type: map", "invalid type: table"),
     ];
     let mut text = message.trim().replace('\n', " ");
-    // "u8" must not be found in a longer name: all these stand at the end of the message, or before a comma.
+    // A type stands at the end of the message or before a comma. This keeps "u8" from matching a longer name.
     for (from, to) in WORDS {
         if text.ends_with(from) || text.contains(&format!("{from},")) || from.starts_with("invalid") {
             text = text.replace(from, to);
@@ -136,12 +137,12 @@ fn line_of(text: &str, offset: usize) -> usize {
     text.as_bytes()[..offset.min(text.len())].iter().filter(|byte| **byte == b'\n').count() + 1
 }
 
-/// Sets one dotted key. Tables on the way are made; an index picks from an array of tables.
+/// Sets one dotted key. Creates missing tables; an index selects an element of an array.
 fn apply(document: &mut DocumentMut, text: &str) -> Result<(), String> {
     let (path, value) =
         text.split_once('=').ok_or("write key=value, for example cell.bandwidth=\"10 MHz\"")?;
     let value = value.trim();
-    // A bare word or a quantity need not be quoted on a command line.
+    // On a command line, words and quantities need no quotes.
     let value: Value = value.parse().or_else(|_| format!("{value:?}").parse()).map_err(|_| "not a value")?;
     let keys: Vec<&str> = path.trim().split('.').collect();
     let (last, tables) = keys.split_last().ok_or("no key")?;
@@ -163,7 +164,7 @@ fn apply(document: &mut DocumentMut, text: &str) -> Result<(), String> {
     Ok(())
 }
 
-/// The element of an array that the next key names by index; without an index, its only one.
+/// The element of an array whose index is the next key; without an index, the only element.
 fn element<'a>(array: &'a mut Item, rest: &mut &[&str], key: &str) -> Result<&'a mut Item, String> {
     let len = array
         .as_array_of_tables()
@@ -185,7 +186,7 @@ fn element<'a>(array: &'a mut Item, rest: &mut &[&str], key: &str) -> Result<&'a
     array.get_mut(index).ok_or_else(|| format!("`{key}` has {len} elements, there is no {key}.{index}"))
 }
 
-/// The dotted key, and its value's text, that stand at a byte offset.
+/// The dotted key at a byte offset, and the text of its value.
 fn key_at(text: &str, offset: usize) -> (Option<String>, Option<String>) {
     let Ok(document) = toml_edit::Document::parse(text) else { return (None, None) };
     let mut best = None;
@@ -250,7 +251,7 @@ mod tests {
     }
 
     #[test]
-    fn a_short_file_gets_defaults_and_round_trips() {
+    fn a_short_file_gets_defaults_and_its_resolved_form_loads_again() {
         let scenario = load("test.toml", GOOD, &[]).unwrap();
         assert_eq!(scenario.station_count(), 2);
         assert_eq!(load("resolved.toml", &scenario.to_toml(), &[]).unwrap(), scenario);

@@ -1,9 +1,9 @@
 //! The scenario file: the network, the radio, TCP and the traffic that are simulated.
 //!
-//! Each table of the TOML file is a struct in a file of this folder, and each key is a field. A field states its type,
-//! its meaning (the doc comment) and its default (`Default`); the table's [`limits::Section`] states the allowed values.
-//! [`load`] reads and checks a file. [`reference`] makes the reference (docs/scenario.md) and the JSON schema from the
-//! same definitions.
+//! Each table of the TOML file is a struct in a file of this folder, and each key is a field. A field states
+//! its type, its meaning (the doc comment) and its default (`Default`); the table's [`limits::Section`]
+//! states the allowed values. [`load`] reads and checks a file. [`reference`] makes the reference
+//! (docs/scenario.md) and the JSON schema from the same definitions.
 
 mod cell;
 mod cellular;
@@ -47,12 +47,12 @@ pub struct Scenario {
     /// One LTE FDD cell; with `[deployment]`, each of the served cells. Not beside `[link]`.
     #[serde(default)]
     pub cell: Cell,
-    /// An access link in place of the cell. It has exactly one of the tables `link.fixed`, `link.trace`, `link.hspa` and
-    /// `link.lte_early`.
+    /// An access link in place of the cell, with exactly one of the tables `link.fixed`, `link.trace`,
+    /// `link.hspa` and `link.lte_early`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub link: Option<Link>,
-    /// Sites around the stations. If left out, the scenario has one cell, and stations have the SINRs of their tables.
-    /// Not beside `[link]`.
+    /// Sites around the stations. If left out, the scenario has one cell, and stations have the SINRs of
+    /// their tables. Not beside `[link]`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub deployment: Option<Deployment>,
     /// The mobile accelerator, with `core.path = "accelerator"`.
@@ -122,7 +122,8 @@ impl Scenario {
     pub fn station_count(&self) -> u64 {
         self.stations.iter().map(|group| group.count).fold(0, u64::saturating_add)
     }
-    /// The number of cells whose stations are simulated: all sectors of the served sites, or one without a deployment.
+    /// The number of cells whose stations are simulated: all sectors of the served sites, or one without a
+    /// deployment.
     pub fn served_cells(&self) -> usize {
         let sectors = paceline_ran::radio::geometry::SECTORS;
         self.deployment.as_ref().map_or(1, |deployment| sectors * deployment.served_sites as usize)

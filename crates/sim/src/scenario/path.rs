@@ -1,5 +1,5 @@
-//! The proxy between the hops of the core network and the access: key `core.path`, and the tables `[accelerator]` and
-//! `[split_tcp]` with its parameters.
+//! The proxy between the hops of the core network and the access: key `core.path`, and the tables
+//! `[accelerator]` and `[split_tcp]` with its parameters.
 
 use super::limits::{self, Limit, Problem, Section, at_least, key, numbers, quantities, rates, relation};
 use paceline_net::{Bytes, Duration, Rate};
@@ -39,8 +39,8 @@ pub enum AcceleratorProfile {
 pub struct Accelerator {
     /// Rate control.
     pub profile: AcceleratorProfile,
-    /// Profile `adaptive`: smallest queueing delay that the rate control aims at. The aim grows where the queue becomes
-    /// empty.
+    /// Profile `adaptive`: smallest queueing delay that the rate control aims at. The aim grows where the
+    /// queue becomes empty.
     pub least_budget: Duration,
     /// Profile `adaptive`: largest queueing delay that the rate control aims at.
     pub most_budget: Duration,
@@ -54,7 +54,8 @@ pub struct Accelerator {
     pub beta: Duration,
     /// Profile `paper`: weight of the old rate when the rate grows.
     pub mu: f64,
-    /// Profile `paper`: the rate towards which the rate grows; as published, 5.6 Mb/s on 3G and 100 Mb/s on LTE.
+    /// Profile `paper`: the rate towards which the rate grows; as published, 5.6 Mb/s on 3G and 100 Mb/s on
+    /// LTE.
     pub r_cap: Rate,
     /// Largest number of bytes in the buffer of a connection: the window that its server sees.
     pub flow_buffer: Bytes,
@@ -62,9 +63,9 @@ pub struct Accelerator {
     pub exposure: Bytes,
     /// Largest number of bytes in the buffers of all connections of a device.
     pub device_buffer: Bytes,
-    /// Whether to send past the client's advertised window. Profile `adaptive` does so while the client accepts it;
-    /// profile `paper`, as published, until the window is empty, which wastes radio time where receivers drop these
-    /// segments (Linux from 6.17 on).
+    /// Whether to send past the client's advertised window. Profile `adaptive` does so while the client
+    /// accepts it; profile `paper`, as published, until the window is empty, which wastes radio time where
+    /// receivers drop these segments (Linux from 6.17 on).
     pub overshoot: bool,
 }
 

@@ -10,8 +10,8 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use std::borrow::Cow;
 use std::fmt;
 
-/// Largest number of stations in a scenario. Chosen: a limit for mistyped numbers, since run time and memory grow with
-/// the stations.
+/// Largest number of stations in a scenario. Chosen: a limit for mistyped numbers, since run time and memory
+/// grow with the stations.
 pub(super) const MAX_STATIONS: u64 = 1000;
 
 /// Table `[[station]]`: stations of one kind.
@@ -43,12 +43,12 @@ pub struct Stations {
     /// Size of each transfer. If left out, transfers do not end.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub file: Option<Bytes>,
-    /// Size of a request, as of a web client: the station sends it first, and the server's data follow. If left out,
-    /// the server's data follow the handshake.
+    /// Size of a request, as of a web client: the station sends it first, and the server's data follow. If
+    /// left out, the server's data follow the handshake.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub request: Option<Bytes>,
-    /// Size of the pieces that the sending application writes at regular intervals; `file` is the sum of all pieces. If
-    /// left out, the application writes all data at once.
+    /// Size of the pieces that the sending application writes at regular intervals; `file` is the sum of all
+    /// pieces. If left out, the application writes all data at once.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub chunk: Option<Bytes>,
     /// Time from one piece to the next.

@@ -1,4 +1,5 @@
-//! Table `[tcp]`: TCP at both ends. A profile gives the default of every other key. The resolved scenario states all keys.
+//! Table `[tcp]`: TCP at both ends. A profile gives the default of every other key. The resolved scenario
+//! states all keys.
 
 use super::limits::{self, Allowed, Limit, Section, key, numbers, quantities, rates, relation};
 use paceline_net::{Bytes, Duration, Rate};
@@ -70,7 +71,8 @@ table! {
         loss_recovery: LossRecovery,
         /// Effect of partial ACKs on the retransmission timer, without SACK (RFC 6582 §4).
         newreno_timer: NewRenoTimer,
-        /// Whether duplicate ACKs at the recovery point of the last recovery are ignored, without SACK (RFC 6582 §4.1).
+        /// Whether duplicate ACKs at the recovery point of the last recovery are ignored, without SACK (RFC
+        /// 6582 §4.1).
         newreno_careful: bool,
         /// Congestion window during fast recovery (proportional rate reduction).
         prr: PrrMode,
@@ -84,12 +86,13 @@ table! {
         limited_transmit: bool,
         /// Computation of the retransmission timeout (RTO).
         rto_style: RtoStyle,
-        /// Lower bound of the RTO: of its variance term with `rto_style = "linux"`, of the whole with `rfc6298`.
+        /// Lower bound of the RTO: of its variance term with `rto_style = "linux"`, of the whole with
+        /// `rfc6298`.
         min_rto: Duration,
         /// RTO before the first round-trip time sample.
         initial_rto: Duration,
-        /// Consecutive timeouts that end a connection, as the time that they take with backoff from `min_rto` (Linux
-        /// tcp_retries2).
+        /// Consecutive timeouts that end a connection, as the time that they take with backoff from `min_rto`
+        /// (Linux tcp_retries2).
         retries: u32,
         /// Retransmissions of a SYN before the connection attempt fails.
         syn_retries: u32,
@@ -121,8 +124,8 @@ table! {
         delayed_ack_segments: u32,
         /// Longest delay of an ACK; with `delayed_ack_adaptive` the shortest.
         delayed_ack_timeout: Duration,
-        /// Whether the delay of ACKs adapts to the time between segments, and interactive traffic ends quick ACKs, as in
-        /// Linux.
+        /// Whether the delay of ACKs adapts to the time between segments, and interactive traffic ends quick
+        /// ACKs, as in Linux.
         delayed_ack_adaptive: bool,
         /// ACKs that are sent at once at the start of a connection and after idle times.
         quick_acks: u32,
@@ -146,7 +149,8 @@ table! {
         window_scale: bool,
         /// End of CUBIC's slow start before a loss.
         hystart: SlowStartExit,
-        /// CUBIC's fast convergence: a loss below the former maximum window releases bandwidth (RFC 9438 §4.7).
+        /// CUBIC's fast convergence: a loss below the former maximum window releases bandwidth (RFC 9438
+        /// §4.7).
         fast_convergence: bool,
         /// Appropriate byte counting of `reno` and `newreno` (RFC 3465).
         abc: Abc,

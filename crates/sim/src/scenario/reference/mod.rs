@@ -1,5 +1,5 @@
-//! The reference of the scenario file, made from the definitions of its keys: the tables and keys as data ([`tables`]),
-//! a Markdown document ([`markdown`]), and a JSON schema for editors ([`schema`]).
+//! The reference of the scenario file, made from the definitions of its keys: the tables and keys as data
+//! ([`tables`]), a Markdown document ([`markdown`]), and a JSON schema for editors ([`schema`]).
 
 mod markdown;
 mod schema;
@@ -16,7 +16,7 @@ pub struct Table {
     pub path: String,
     /// Whether the file may have several of it.
     pub repeated: bool,
-    /// What the table describes.
+    /// The meaning of the table.
     pub meaning: String,
     /// The keys, in the order of their definition.
     pub entries: Vec<Entry>,
@@ -48,7 +48,7 @@ pub enum Default {
     Value(String),
     /// A value that depends on other keys, in words.
     Computed(String),
-    /// The key has no value; its meaning says what applies.
+    /// No value; the meaning states the effect.
     LeftOut,
     /// The key must not be left out.
     Required,

@@ -4,8 +4,9 @@ use crate::scenario::Scenario;
 use schemars::generate::SchemaSettings;
 use serde_json::{Map, Value, json};
 
-/// The JSON schema for editors. Descriptions state units, defaults and allowed values. The schema cannot express limits
-/// of quantities and limits that depend on other keys: the loader refuses more than the schema.
+/// The JSON schema for editors. Descriptions state units, defaults and allowed values. The schema cannot
+/// express limits of quantities and limits that depend on other keys: the loader refuses more than the
+/// schema.
 pub fn schema() -> Value {
     let mut schema = described();
     for_editors(&mut schema);
@@ -55,8 +56,8 @@ fn without_null(schema: &mut Value) {
     }
 }
 
-/// Moves the keywords for the reference into the descriptions, and removes the numbers' sizes in memory and the
-/// defaults of tables, which the defaults of their keys repeat.
+/// Moves the keywords for the reference into the descriptions, and removes the numbers' sizes in memory and
+/// the defaults of tables, which the defaults of their keys repeat.
 fn for_editors(schema: &mut Value) {
     match schema {
         Value::Object(keywords) => {

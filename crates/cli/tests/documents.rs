@@ -1,0 +1,300 @@
+//! docs/results.md has a row for every column and every JSON key that the program writes, and no other row.
+//! The reference of scenario keys is printed by `paceline check`, and built-in scenarios agree with the JSON
+//! schema.
+
+mod common;
+
+use common::{TestDir, run};
+use serde_json::Value;
+use std::collections::BTreeSet;
+use std::process::Command;
+
+const RESULTS: &str = include_str!("../../../docs/results.md");
+
+type Names = BTreeSet<String>;
+
+/// The cells of the rows of a section's table, without the marks of code.
+fn rows(section: &str) -> Vec<Vec<String>> {
+    let heading = format!("\n## {section}\n");
+    let text = RESULTS.split(&heading).nth(1).unwrap_or_else(|| panic!("no section {section}"));
+    let text = text.split("\n## ").next().unwrap_or(text);
+    let lines = text.lines().filter(|line| line.starts_with('|')).skip(2);
+    let cells =
+        |line: &str| line.trim_matches('|').split('|').map(|cell| cell.trim().replace('`', "")).collect();
+    lines.map(cells).collect()
+}
+
+/// A column of a section's table: its cells that are not empty.
+fn column(section: &str, index: usize) -> Names {
+    rows(section).into_iter().map(|row| row[index].clone()).filter(|cell| !cell.is_empty()).collect()
+}
+
+/// Keys whose inner keys other sections describe.
+const OTHER_SECTIONS: [&str; 11] = [
+    "mean",
+    "ci95",
+    "groups[].limits",
+    "groups[].round_trip",
+    "runs[].totals",
+    "runs[].stations[]",
+    "runs[].flows[]",
+    "points[].mean",
+    "points[].ci95",
+    "points[].runs[].totals",
+    "run",
+];
+/// Keys whose inner keys are names of values of a row.
+const BY_NAME: [&str; 3] = ["rows[].published_values", "rows[].ours", "rows[].ci95"];
+
+/// Dotted paths of all values of a JSON document.
+fn keys(value: &Value, path: &str, keys_of_values: &mut Names) {
+    if OTHER_SECTIONS.contains(&path) || BY_NAME.contains(&path) && value.is_object() {
+        keys_of_values.insert(path.to_owned());
+        return;
+    }
+    match value {
+        Value::Object(object) => object.iter().for_each(|(key, value)| {
+            let path = if path.is_empty() { key.clone() } else { format!("{path}.{key}") };
+            keys(value, &path, keys_of_values);
+        }),
+        Value::Array(values) => {
+            values.iter().for_each(|value| keys(value, &format!("{path}[]"), keys_of_values))
+        }
+        _ => drop(keys_of_values.insert(path.to_owned())),
+    }
+}
+
+fn all_keys<'a>(values: impl IntoIterator<Item = &'a Value>) -> Names {
+    let mut names = Names::new();
+    values.into_iter().for_each(|value| keys(value, "", &mut names));
+    names
+}
+
+fn read_json(dir: &TestDir, file: &str) -> Value {
+    serde_json::from_str(&dir.read(file)).unwrap_or_else(|error| panic!("{file}: {error}"))
+}
+
+/// Names of the columns of a CSV file.
+fn header(dir: &TestDir, file: &str) -> Vec<String> {
+    let text = dir.read(file);
+    text.lines().next().expect("a header").split(',').map(str::to_owned).collect()
+}
+
+fn names<'a>(object: &'a Value) -> impl Iterator<Item = String> + 'a {
+    object.as_object().expect("an object").keys().cloned()
+}
+
+/// Scenarios whose results together have every key: a cell with one and two seeds, a deployment, a link with
+/// a trace.
+const RUNS: [(&str, &str, &[&str]); 3] = [
+    ("cell", "[[station]]\nfile = \"20 kB\"\n", &["--seeds", "2", "--pcap"]),
+    ("deployment", "[deployment]\nfading = \"epa\"\n[[station]]\ncount = 4\n", &[]),
+    ("trace", "[link.trace]\ndownlink = \"generated:driving\"\n[[station]]\ntraffic = \"udp\"\n", &[]),
+];
+
+/// Runs the scenarios into folders of their names.
+fn runs() -> TestDir {
+    let dir = TestDir::new();
+    for (name, text, options) in RUNS {
+        let file = format!("{name}.toml");
+        dir.write(&file, format!("[run]\nduration = \"600 ms\"\nwarmup = \"50 ms\"\n{text}"));
+        dir.paceline_ok(&[&["run", &file, "--out", name], options].concat());
+    }
+    dir
+}
+
+#[test]
+fn every_key_and_column_of_a_run_is_described() {
+    let dir = runs();
+    let summaries = RUNS.map(|(name, ..)| read_json(&dir, &format!("{name}/summary.json")));
+    assert_eq!(all_keys(&summaries), column("Summary", 0));
+    let inner = |name: &str| -> Names {
+        let runs = summaries.iter().flat_map(|summary| summary["runs"].as_array().unwrap());
+        all_keys(runs.flat_map(|run| run[name].as_array().unwrap()))
+    };
+    assert_eq!(inner("stations"), column("Stations", 0));
+    assert_eq!(inner("flows"), column("Connections", 0));
+    let shares = |group: &str| -> Names {
+        let keys = column("Connections", 0);
+        keys.iter().filter_map(|key| key.strip_prefix(&format!("{group}."))).map(str::to_owned).collect()
+    };
+    let group = &summaries[0]["groups"][0];
+    assert_eq!(names(&group["limits"]).collect::<Names>(), shares("limits"));
+    assert_eq!(names(&group["round_trip"]).collect::<Names>(), shares("round_trip"));
+    for totals in [&summaries[0]["mean"], &summaries[0]["ci95"], &summaries[0]["runs"][0]["totals"]] {
+        assert_eq!(names(totals).collect::<Names>(), column("Totals", 0));
+    }
+    for (file, section, index) in [
+        ("stations.csv", "Stations", 1),
+        ("flows.csv", "Connections", 1),
+        ("timeseries.csv", "Time series", 0),
+    ] {
+        let header = header(&dir, &format!("cell/{file}"));
+        assert_eq!(header.into_iter().collect::<Names>(), column(section, index), "{file}");
+    }
+}
+
+#[test]
+fn every_file_of_a_run_is_described() {
+    let dir = runs();
+    let described: Names =
+        rows("Files").iter().flat_map(|row| row[0].split(", ")).map(str::to_owned).collect();
+    for (name, ..) in RUNS {
+        for entry in std::fs::read_dir(dir.join(name)).unwrap() {
+            let file = entry.unwrap().file_name().into_string().unwrap();
+            let file = if file.starts_with("seed-") { "seed-N.pcapng" } else { &file };
+            assert!(described.contains(file), "{file} is not described");
+        }
+    }
+}
+
+#[test]
+fn every_key_and_column_of_a_sweep_is_described() {
+    let dir = TestDir::new();
+    let over = ["--over", "station.count=1,2", "--over", "tcp.congestion_control=cubic,bbr"];
+    dir.paceline_ok(&[&["sweep", "good.toml", "--seeds", "2", "--out", "out"][..], &over].concat());
+    assert_eq!(all_keys([&read_json(&dir, "out/sweep.json")]), column("Sweep", 0));
+    let totals = column("Totals", 0);
+    let json = read_json(&dir, "out/sweep.json");
+    for of in
+        [&json["points"][0]["mean"], &json["points"][0]["ci95"], &json["points"][0]["runs"][0]["totals"]]
+    {
+        assert_eq!(names(of).collect::<Names>(), totals);
+    }
+    let swept = ["station.count", "tcp.congestion_control"].map(str::to_owned);
+    let ci95 = totals.iter().map(|name| format!("{name}_ci95"));
+    let expected: Names = swept.iter().cloned().chain(totals.clone()).chain(ci95).collect();
+    assert_eq!(header(&dir, "out/sweep.csv").into_iter().collect::<Names>(), expected);
+    let expected: Names = swept.iter().cloned().chain(["seed".to_owned()]).chain(totals).collect();
+    assert_eq!(header(&dir, "out/runs.csv").into_iter().collect::<Names>(), expected);
+    let parts =
+        ["out/parts/manifest.json", "out/parts/point-0000-seed-1.json"].map(|file| read_json(&dir, file));
+    assert_eq!(all_keys(&parts), column("Parts", 0));
+    dir.paceline_ok(&["report", "out"]);
+    let files = column("Files", 0);
+    for file in ["sweep.csv", "runs.csv", "sweep.json", "parts/manifest.json", "report.html"] {
+        assert!(files.contains(file) && dir.join(&format!("out/{file}")).exists(), "{file}");
+    }
+}
+
+#[test]
+fn every_key_of_a_reproduction_is_described() {
+    let dir = TestDir::new();
+    let short = ["--quick", "--set", "run.duration=300 ms", "--set", "run.warmup=100 ms", "--seeds", "1"];
+    dir.paceline_ok(&[&["reproduce", "ack-filter", "--out", "out"][..], &short].concat());
+    let mut described = column("Reproduce", 0);
+    // Only `reproduce accelerator` writes these two; its runs take minutes.
+    assert!(described.remove("parts[]") && described.remove("over_time[]"));
+    assert_eq!(all_keys([&read_json(&dir, "out/summary.json")]), described);
+    dir.paceline_ok(&["reproduce", "calibration", "--stations", "100", "--out", "calibration"]);
+    assert_eq!(all_keys([&read_json(&dir, "calibration/summary.json")]), column("Calibration", 0));
+}
+
+#[test]
+fn every_row_of_the_results_has_a_meaning() {
+    for line in RESULTS.lines().filter(|line| line.starts_with("| ") && !line.starts_with("|---")) {
+        let meaning = line.trim_matches('|').rsplit('|').next().unwrap_or_default();
+        assert!(!meaning.trim().is_empty(), "{line}");
+    }
+}
+
+#[test]
+fn check_explains_keys_and_tables() {
+    let dir = TestDir::new();
+    let text = dir.paceline_ok(&["check", "--explain", "cell.uplink_bandwidth"]);
+    for part in ["cell.uplink_bandwidth\n", "frequency", "MHz", "left out", "1.4, 3, 5, 10, 15 or 20 MHz"] {
+        assert!(text.contains(part), "{part:?} is missing in: {text}");
+    }
+    assert!(
+        dir.paceline_ok(&["check", "--explain", "cell.scheduler"]).contains("proportional-fair  The station")
+    );
+    assert_eq!(
+        dir.paceline_ok(&["check", "--explain", "core.hops.0.rate"]),
+        dir.paceline_ok(&["check", "--explain", "core.hops.rate"])
+    );
+    let table = dir.paceline_ok(&["check", "--explain", "[[station]]"]);
+    assert!(table.contains("station.downlink_sinr") && table.contains("\"20 dB\""), "{table}");
+    assert!(dir.paceline_ok(&["check", "--explain", "link"]).contains("[link.lte_early]"));
+    for (asked, similar) in [
+        ("cell.uplink_bandwith", "cell.uplink_bandwidth"),
+        ("uplink_bandwidth", "cell.uplink_bandwidth"),
+        ("tcp.congestion-control", "tcp.congestion_control"),
+        ("stations", "station"),
+    ] {
+        let output = dir.paceline(&["check", "--explain", asked]);
+        assert!(output.code == 2 && output.stdout.is_empty(), "{output:?}");
+        let part = format!("--explain {asked}: no key of a scenario; did you mean ");
+        assert!(output.stderr.contains(&part) && output.stderr.contains(similar), "{output:?}");
+    }
+    let output = dir.paceline(&["check", "--explain", "zzzz"]);
+    assert!(output.code == 2 && !output.stderr.contains("did you mean"), "{output:?}");
+    let output = dir.paceline(&["check", "good.toml", "--schema"]);
+    assert!(output.code == 2 && output.stdout.is_empty(), "{output:?}");
+}
+
+#[test]
+fn check_prints_the_committed_reference_and_schema() {
+    let dir = TestDir::new();
+    assert!(
+        dir.paceline_ok(&["check", "--reference"]) == include_str!("../../../docs/scenario.md"),
+        "`make docs`"
+    );
+    let schema = include_str!("../../../docs/scenario.schema.json");
+    assert!(dir.paceline_ok(&["check", "--schema"]) == schema, "`make docs`");
+}
+
+/// Validates TOML files against the schema on stdin, by Python's `jsonschema`; exit code 77 if there is none.
+const VALIDATE: &str = r#"
+import json, pathlib, sys, tomllib
+try:
+    import jsonschema
+except ImportError:
+    sys.exit(77)
+schema = json.loads(pathlib.Path(sys.argv[1]).read_text())
+jsonschema.Draft202012Validator.check_schema(schema)
+validator = jsonschema.Draft202012Validator(schema)
+for path in map(pathlib.Path, sys.argv[2:]):
+    errors = [f"{error.json_path}: {error.message}" for error in validator.iter_errors(tomllib.loads(path.read_text()))]
+    print(path.stem, "bad" if errors else "good", *errors[:3])
+"#;
+
+#[test]
+fn built_in_scenarios_agree_with_the_schema() {
+    let dir = TestDir::new();
+    dir.write("schema.json", dir.paceline_ok(&["check", "--schema"]));
+    let mut files = vec!["schema.json".to_owned()];
+    let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scenarios");
+    for entry in std::fs::read_dir(folder).unwrap() {
+        let (path, name) = entry.map(|entry| (entry.path(), entry.file_name())).unwrap();
+        let name = name.into_string().unwrap();
+        // As written, and with every key.
+        files.push(path.to_str().unwrap().to_owned());
+        let resolved = format!("resolved-{name}");
+        dir.write(&resolved, dir.paceline_ok(&["check", path.to_str().unwrap()]));
+        files.push(resolved);
+    }
+    let bad = [
+        "[cell]\nbandwith = \"20 MHz\"\n",
+        "[cell]\nbandwidth = \"20 MB\"\n",
+        "[cell]\nmax_harq_tx = 9\n",
+        "[tcp]\npacing = \"fast\"\n",
+        "[link.fixed]\n[link.hspa]\n",
+        "[ack_filter]\nscheme = \"hybird\"\n",
+        "[core]\nhops = [{ rate = \"1 Gb/s\" }]\n",
+        "[[station]]\ndownlink_sinr = [\"5 dB\"]\n",
+    ];
+    for (index, text) in bad.iter().enumerate() {
+        dir.write(&format!("bad-{index}.toml"), text);
+        files.push(format!("bad-{index}.toml"));
+    }
+    let output = run(Command::new("python3").args(["-c", VALIDATE]).args(&files).current_dir(dir.path()));
+    if output.code == 77 {
+        println!("skipped: python3 has no module jsonschema");
+        return;
+    }
+    assert_eq!(output.code, 0, "{output:?}");
+    for line in output.stdout.lines() {
+        assert_eq!(line.contains(" bad"), line.starts_with("bad-"), "{line}");
+    }
+    assert_eq!(output.stdout.lines().count(), files.len() - 1);
+}

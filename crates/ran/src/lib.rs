@@ -1,22 +1,22 @@
 //! The LTE user plane of one cell, from IP packets to transport blocks and back.
 //!
-//! A [`Cell`] is a [`paceline_net::Node`]. Packets enter a buffer above PDCP; [`pdcp`] numbers them, [`rlc`]
-//! cuts them into PDUs, [`mac`] schedules transport blocks and retransmits them by HARQ, [`air`] computes the
+//! A [`Cell`] is a [`paceline_net::Node`]. Packets enter a buffer above PDCP; `pdcp` numbers them, `rlc`
+//! cuts them into PDUs, `mac` schedules transport blocks and retransmits them by HARQ, `air` computes the
 //! SINR of each transmission from the [`radio`] environment, and [`lte`] has the tables and block error
-//! curves that decide whether a block is decoded. [`cell`] runs the layers once per TTI. The frame structure
+//! curves that decide whether a block is decoded. `cell` runs the layers once per TTI. The frame structure
 //! is FDD with one carrier and one layer. Each file states its clause and what it leaves out.
 #![forbid(unsafe_code)]
 
-pub mod air;
-pub mod cell;
+mod air;
+mod cell;
 mod decibel;
 pub mod lte;
-pub mod mac;
-pub mod pdcp;
-pub mod prb;
+mod mac;
+mod pdcp;
+mod prb;
 pub mod radio;
-pub mod rlc;
-pub mod slot;
+mod rlc;
+mod slot;
 
 pub use air::{Fading, RadioConfig};
 pub use cell::{CORE, Cell, station_port};

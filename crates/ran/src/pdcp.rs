@@ -15,7 +15,6 @@ pub const HEADER_BYTES: u32 = 2;
 pub struct Pdu {
     /// COUNT: hyper frame number and sequence number.
     pub count: u32,
-    /// The IP packet.
     pub packet: Packet,
 }
 
@@ -26,7 +25,6 @@ impl Pdu {
     }
 }
 
-/// The transmitting entity.
 #[derive(Clone, Debug, Default)]
 pub struct Tx {
     next_count: u32,

@@ -29,17 +29,14 @@ impl PrbSet {
     pub(crate) fn bits(self) -> u128 {
         self.0
     }
-    /// `count` PRBs from `first` on.
     pub fn range(first: u32, count: u32) -> Self {
         let ones = if count >= 128 { u128::MAX } else { (1 << count) - 1 };
         Self(ones << first)
     }
-    /// The PRBs of both sets.
     #[must_use]
     pub fn with(self, other: Self) -> Self {
         Self(self.0 | other.0)
     }
-    /// The PRBs of this set that are not in the other.
     #[must_use]
     pub fn without(self, other: Self) -> Self {
         Self(self.0 & !other.0)
@@ -57,15 +54,12 @@ impl PrbSet {
         }
         taken
     }
-    /// Whether the set contains `prb`.
     pub fn contains(self, prb: u32) -> bool {
         self.0 >> prb & 1 == 1
     }
-    /// Number of PRBs.
     pub fn len(self) -> u32 {
         self.0.count_ones()
     }
-    /// Whether the set is empty.
     pub fn is_empty(self) -> bool {
         self.0 == 0
     }
@@ -99,7 +93,6 @@ impl PrbSet {
             count
         })
     }
-    /// The PRBs in ascending order.
     pub fn iter(self) -> impl Iterator<Item = usize> {
         let mut left = self.0;
         std::iter::from_fn(move || {

@@ -3,9 +3,7 @@
 
 use crate::slot::Tti;
 
-/// A CQI report.
 pub(crate) enum CqiReport {
-    /// The CQI.
     Known(u8),
     /// The measurement from which the CQI can be computed.
     Measured(Measurement),

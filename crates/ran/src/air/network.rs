@@ -61,12 +61,10 @@ pub struct RadioConfig {
     pub headroom: HeadroomConfig,
 }
 
-/// A transmission of one TTI.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Transmission {
     pub station: usize,
     pub downlink: bool,
-    /// HARQ process.
     pub process: usize,
     pub prbs: PrbSet,
 }
@@ -78,7 +76,6 @@ pub(crate) struct Network {
     seed: u64,
     /// Load of every cell that is not served; served cells are quiet here.
     loads: Vec<Load>,
-    /// Downlink PRBs of every cell.
     activity: Activity,
     neighbours: UplinkNeighbours,
     /// Fading at the resource block groups of the downlink and the uplink.
@@ -103,7 +100,6 @@ pub(crate) struct Network {
     spare: Vec<Vec<f64>>,
     /// Gains of a link without fading: all 1.
     flat_gains: Vec<f32>,
-    /// Number of TTIs for which gains are held.
     hold_ttis: u64,
 }
 
@@ -192,7 +188,6 @@ impl Network {
         (Placed { place, receiver, downlink_fading, uplink_fading, tpc_correction_db, power, last_cqi }, cell)
     }
 
-    /// Target uplink SINR in dB of TPC commands.
     pub fn tpc_target_db(&self) -> Option<f64> {
         self.config.tpc_target_db
     }
@@ -202,11 +197,9 @@ impl Network {
             self.spare.push(measurement.noise_mw);
         }
     }
-    /// Parameters of power headroom reports.
     pub fn headroom_config(&self) -> &HeadroomConfig {
         &self.config.headroom
     }
-    /// The headroom report of a transmission in `n_prb` PRBs.
     pub fn headroom(&self, placed: &Placed, n_prb: u8) -> HeadroomReport {
         let headroom_db = self.config.power_control.headroom_db(&placed.pusch(u32::from(n_prb)));
         HeadroomReport { index: headroom_index(headroom_db), n_prb }
@@ -253,7 +246,6 @@ impl Network {
         placed.receiver.interference_mw(&self.activity, 0, &mut noise_mw);
         Measurement { tti, noise_mw }
     }
-    /// The wideband CQI of a measurement.
     pub(super) fn cqi(&mut self, placed: &mut Placed, measurement: Measurement) -> u8 {
         let Measurement { tti, noise_mw: mut sinrs } = measurement;
         let signal = placed.receiver.signal_mw();
@@ -379,7 +371,6 @@ impl Network {
     }
 }
 
-/// Mean over PRBs, summed in eight lanes.
 fn mean(prbs: &[f64]) -> f64 {
     let (lanes, rest) = prbs.as_chunks::<8>();
     let mut sums = [0.0; 8];

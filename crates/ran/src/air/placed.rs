@@ -8,7 +8,6 @@ use crate::radio::{DownlinkReceiver, Fader, FadingModel, Point, PowerControl, St
 use paceline_net::Stream;
 use std::ops::Range;
 
-/// A station in the deployment.
 pub(crate) struct Placed {
     pub(super) place: Place,
     pub(super) receiver: DownlinkReceiver,
@@ -32,16 +31,13 @@ impl Placed {
         let correction_db = self.tpc_correction_db;
         PuschTransmission { correction_db, ..PuschTransmission::open_loop(n_prb, path_loss_db) }
     }
-    /// Resets closed-loop power control.
     pub fn reset_tpc_correction(&mut self) {
         self.tpc_correction_db = 0.0;
         self.power.correct(0.0);
     }
-    /// Sum of the TPC commands in dB.
     pub fn tpc_correction_db(&self) -> f64 {
         self.tpc_correction_db
     }
-    /// Coupling loss to the serving cell in dB.
     pub fn coupling_loss_db(&self) -> f64 {
         self.place.coupling_loss_db()
     }
@@ -75,7 +71,6 @@ impl UplinkPower {
     pub fn per_prb_mw(&self, n_prb: u32) -> f64 {
         self.unlimited_mw.min(self.pcmax_mw / f64::from(n_prb.max(1)))
     }
-    /// Sets the sum of the TPC commands.
     pub fn correct(&mut self, correction_db: f64) {
         self.unlimited_mw = self.open_loop_mw * from_db(correction_db);
     }
@@ -95,7 +90,6 @@ impl LinkFading {
         let gains = vec![[1.0; LANES]; model.frequencies().div_ceil(LANES)];
         Self { fader: Fader::new(model, doppler_hz, stream), gains, known: 0..0, at: None }
     }
-    /// Linear power gains of these resource block groups in a TTI.
     pub fn gains(&mut self, model: &FadingModel, tti: u64, groups: Range<usize>) -> &[f32] {
         if self.at != Some(tti) {
             self.fader.go_to(model, tti);

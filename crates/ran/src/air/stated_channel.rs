@@ -15,7 +15,6 @@ pub struct Fading {
     pub coherence_tti: f64,
 }
 
-/// One direction of one station.
 #[derive(Clone, Debug)]
 pub struct StatedChannel {
     mean_db: f64,

@@ -10,11 +10,8 @@ use crate::lte::cqi;
 use crate::mac::harq::TransportBlock;
 use crate::slot::Tti;
 
-/// The radio of one station.
 pub(crate) enum StationRadio {
-    /// Stated SINRs of the downlink and the uplink.
     Stated(StatedChannel, StatedChannel),
-    /// A place in the deployment.
     Placed(Box<Placed>),
 }
 
@@ -47,7 +44,6 @@ impl StationRadio {
             (Self::Placed(_), None) => unreachable!("a placed station has a network"),
         }
     }
-    /// Effective linear SINR of a transmission.
     pub fn sinr(
         &mut self,
         network: &mut Option<Network>,
@@ -65,14 +61,12 @@ impl StationRadio {
             (Self::Placed(_), None) => unreachable!("a placed station has a network"),
         }
     }
-    /// The place in the deployment; none for a stated SINR.
     pub fn placed_mut(&mut self) -> Option<&mut Placed> {
         match self {
             Self::Stated(..) => None,
             Self::Placed(placed) => Some(placed),
         }
     }
-    /// The place in the deployment; none for a stated SINR.
     pub fn placed(&self) -> Option<&Placed> {
         match self {
             Self::Stated(..) => None,

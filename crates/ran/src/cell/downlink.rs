@@ -12,7 +12,6 @@ use crate::slot::Tti;
 use paceline_net::Bytes;
 
 impl Cell {
-    /// Allocates the PRBs of a cell's PDSCH in this TTI.
     pub(super) fn schedule_downlink(&mut self, tti: Tti, cell: usize) {
         let mut free = PrbSet::range(0, u32::from(self.config.downlink_prb));
         let mut max_grants = self.config.downlink_grants;

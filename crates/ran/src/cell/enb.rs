@@ -24,7 +24,7 @@ use std::collections::VecDeque;
 /// The port towards the core network. Chosen: 0, so that the stations follow from 1 on.
 pub const CORE: Port = Port(0);
 
-/// The port of a station.
+/// The port of a station: 1 and its index.
 pub fn station_port(station: usize) -> Port {
     Port(u16::try_from(station + 1).expect("a cell has fewer than 65,535 stations"))
 }
@@ -37,12 +37,10 @@ pub(super) const GRANT_DELAY: u64 = 4;
 pub struct Cell {
     pub(super) config: CellConfig,
     pub(super) stations: Vec<Station>,
-    /// Station of each address.
     routes: AddressTable,
     /// Stations of each served cell.
     pub(super) members: Vec<Vec<usize>>,
     pub(super) network: Option<Network>,
-    /// Transmissions of this TTI.
     pub(super) transmissions: Vec<Transmission>,
     block_error_draws: Stream,
     next_tti: Option<Tti>,
@@ -161,7 +159,6 @@ impl Cell {
         }
     }
 
-    /// All events of `tti`.
     fn run_tti(&mut self, tti: Tti) {
         self.active_ttis += 1;
         for index in 0..self.stations.len() {

@@ -21,7 +21,6 @@ const OUTER_LOOP_LIMIT_DB: f64 = 10.0;
 
 /// One direction of a station.
 pub(crate) struct Link {
-    /// The buffer above PDCP.
     pub buffer: Box<dyn SduQueue + Send>,
     pub rlc: Rlc,
     pub harq: harq::Processes,
@@ -66,11 +65,9 @@ impl Link {
         }
         self.grant_wait_counted_to = self.grant_wait_counted_to.max(now);
     }
-    /// This station as a candidate of the scheduler.
     pub fn candidate(&self, tti: Tti, station: usize, wanted_prb: u8, bits_per_prb: f64) -> Candidate {
         Candidate::new(station, wanted_prb, self.last_served, bits_per_prb, self.served_rate.at(tti))
     }
-    /// A block of `bits` is scheduled.
     pub fn on_scheduled(&mut self, tti: Tti, bits: u32) {
         self.last_served = tti;
         self.served_rate.add(tti, bits);
@@ -84,7 +81,6 @@ impl Link {
     pub fn available(&self, reverse: &Self) -> u64 {
         self.rlc.available(&*self.buffer) + u64::from(reverse.rlc.status_len())
     }
-    /// Number of packets held.
     pub fn held(&self) -> u64 {
         let decoded: u64 = self.decoded.iter().map(|(_, pdu)| pdu.held()).sum();
         self.buffer.packets() as u64 + self.rlc.held() + self.harq.held() + decoded
@@ -93,7 +89,6 @@ impl Link {
     pub fn pdu_storage(&mut self) -> Vec<rlc::Pdu> {
         self.spare.last_mut().map(|block| std::mem::take(&mut block.pdu.sdus)).unwrap_or_default()
     }
-    /// Puts a block into a HARQ process.
     pub fn start(&mut self, process: usize, block: TransportBlock) {
         let block = match self.spare.pop() {
             Some(mut spare) => {
@@ -200,7 +195,6 @@ impl Link {
             }
         }
     }
-    /// Emits and counts the packets that the buffer has dropped.
     pub fn collect_dropped(&mut self, output: &mut VecDeque<Output>) {
         while let Some((packet, reason)) = self.buffer.pop_dropped() {
             drop_packet(&mut self.stats, packet, reason, output);
@@ -236,7 +230,6 @@ impl Link {
     }
 }
 
-/// Emits a dropped packet and counts it.
 fn drop_packet(stats: &mut LinkStats, packet: Packet, reason: DropReason, output: &mut VecDeque<Output>) {
     stats.dropped.add(reason);
     output.push_back(Output::Drop(packet, reason));

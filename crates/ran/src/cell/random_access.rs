@@ -242,7 +242,6 @@ impl Cell {
         self.responder.responses.push(Response { occasion, cell, answered });
     }
 
-    /// PRBs that new Msg3s may take in `sent_at`.
     fn free_msg3_prbs(&self, sent_at: Tti, cell: usize) -> PrbSet {
         let process = harq::Processes::synchronous(sent_at);
         let mut free = self.pusch_prbs().without(self.random_access_prbs(sent_at, cell));
@@ -254,7 +253,6 @@ impl Cell {
         }
         free
     }
-    /// MCS and number of PRBs of Msg3.
     fn msg3_format(&self) -> (&'static Mcs, u8) {
         most_robust(&UPLINK, MSG3_BYTES, MSG3_MAX_PRBS.min(self.pusch_prbs().len() as u8))
     }

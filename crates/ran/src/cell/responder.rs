@@ -5,7 +5,6 @@ use crate::slot::Tti;
 use paceline_net::Stream;
 use std::collections::VecDeque;
 
-/// A preamble that the eNB detected.
 pub(super) struct DetectedPreamble {
     pub occasion: Tti,
     pub cell: usize,
@@ -25,11 +24,9 @@ pub(super) struct Response {
 pub(super) struct Responder {
     pub draws: Stream,
     pub request_draws: Stream,
-    /// Stations with a random access procedure.
     pub active: Vec<usize>,
     /// Detected preambles without a response, oldest first.
     pub preambles: VecDeque<DetectedPreamble>,
-    /// Response PDUs of this TTI.
     pub responses: Vec<Response>,
     /// Granted Msg3s: TTI of the first transmission, cell and PRBs.
     pub granted_msg3: Vec<(Tti, usize, PrbSet)>,
@@ -49,7 +46,6 @@ impl Responder {
             msg4_pending: Vec::new(),
         }
     }
-    /// Draws whether the eNB detects a scheduling request.
     pub fn detects_request(&mut self, probability: f64) -> bool {
         probability >= 1.0 || self.request_draws.chance(probability)
     }

@@ -21,16 +21,13 @@ use crate::slot::Tti;
 use paceline_net::{DropTail, Duration, Instant, Output, Stream};
 use std::collections::VecDeque;
 
-/// An uplink grant.
 pub(crate) struct Grant {
     pub sent_at: Tti,
     pub mcs: &'static Mcs,
     pub prbs: PrbSet,
-    /// TPC command in dB.
     pub tpc_db: f64,
 }
 
-/// One station.
 pub(crate) struct Station {
     /// Index of its serving cell among the served cells.
     pub cell: usize,
@@ -39,7 +36,6 @@ pub(crate) struct Station {
     pub uplink: Link,
     pub access: UplinkAccess,
     pub estimate: BufferEstimate,
-    /// Grants for this and later TTIs.
     pub grants: VecDeque<Grant>,
     /// PRBs for the estimated buffer within the station's power, and whether the power limits them.
     pub uplink_demand: (u8, bool),
@@ -49,9 +45,7 @@ pub(crate) struct Station {
     connected: bool,
     headroom_timers: HeadroomTimers,
     headroom_estimate: HeadroomEstimate,
-    /// TPC command of the next grant in dB.
     next_tpc_db: f64,
-    /// The random access procedure in progress.
     pub procedure: Option<Box<Procedure>>,
     /// TTI of the radio-link failure after which the connection is not re-established yet.
     failed_at: Option<Tti>,
@@ -153,7 +147,6 @@ impl Station {
         let lowest = mcs::highest(usable, sinr).map(|_| &usable[0]);
         Some((mcs::highest(usable, sinr + self.uplink.outer_loop_db).or(lowest)?, max_prb))
     }
-    /// The eNB sends a grant with the TPC command that it has chosen.
     pub fn grant(&mut self, sent_at: Tti, mcs: &'static Mcs, prbs: PrbSet) {
         self.headroom_estimate.on_command(sent_at, self.next_tpc_db);
         self.grants.push_back(Grant { sent_at, mcs, prbs, tpc_db: self.next_tpc_db });
@@ -181,7 +174,6 @@ impl Station {
         self.headroom_timers = HeadroomTimers::default();
         self.headroom_estimate = HeadroomEstimate::default();
     }
-    /// The station sent a headroom report.
     pub fn on_headroom_sent(&mut self, tti: Tti, report: HeadroomReport) {
         let Some(placed) = self.radio.placed() else { return };
         self.headroom_timers.on_report(tti, placed.coupling_loss_db());
@@ -243,7 +235,6 @@ impl Station {
             }
         }
     }
-    /// Whether the station has a connection.
     pub fn connected(&self) -> bool {
         self.connected
     }
@@ -281,7 +272,6 @@ impl Station {
             self.access.on_data_in_empty_buffer(tti.starts_at());
         }
     }
-    /// Whether the station has no work in the next TTIs.
     pub fn idle(&self) -> bool {
         self.downlink_available() == 0
             && self.uplink_available() == 0

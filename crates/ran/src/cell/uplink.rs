@@ -171,7 +171,6 @@ impl Cell {
         }
     }
 
-    /// Sends a scheduling request if the station's SR procedure requires one.
     fn request_grant(&mut self, tti: Tti, index: usize) {
         let access = &self.config.access;
         let station = &mut self.stations[index];
@@ -185,7 +184,6 @@ impl Cell {
         }
     }
 
-    /// Fills the block of a grant and transmits it.
     fn transmit_uplink(&mut self, tti: Tti, index: usize, process: usize, grant: &Grant) {
         let station = &mut self.stations[index];
         let headroom = station.apply_tpc(tti, grant, &self.network);

@@ -34,7 +34,6 @@ impl BufferEstimate {
     pub fn raise_to(&mut self, sr_grant: u32) {
         self.bytes = self.bytes.max(sr_grant);
     }
-    /// The eNB detected a scheduling request in `tti`.
     pub fn on_request(&mut self, tti: Tti) {
         self.requested_at.get_or_insert(tti);
     }
@@ -49,7 +48,6 @@ impl BufferEstimate {
             self.bytes = self.bytes.max(sr_grant);
         }
     }
-    /// A block of `bytes` is granted for `tti`.
     pub fn on_grant(&mut self, tti: Tti, bytes: u32) {
         self.outstanding.push_back((tti, bytes));
         self.bytes = self.bytes.saturating_sub(bytes);

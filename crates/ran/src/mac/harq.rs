@@ -23,9 +23,7 @@ pub const HARQ_RTT: u64 = 8;
 /// A transport block in a HARQ process.
 #[derive(Clone, Debug)]
 pub struct TransportBlock {
-    /// The MAC PDU that it carries.
     pub pdu: mac::Pdu,
-    /// Modulation and coding.
     pub mcs: &'static Mcs,
     /// Size in bits.
     pub bits: u32,
@@ -35,11 +33,8 @@ pub struct TransportBlock {
     pub prbs: PrbSet,
     /// Whether the outer loop of link adaptation has used the result of the first transmission.
     pub outer_loop_done: bool,
-    /// Transmissions so far.
     pub transmissions: u32,
-    /// TTI of the first transmission.
     pub first_sent_at: Tti,
-    /// TTI of the last transmission.
     pub sent_at: Tti,
     /// Whether the last transmission was decoded.
     pub decoded: bool,
@@ -49,7 +44,6 @@ pub struct TransportBlock {
 }
 
 impl TransportBlock {
-    /// A block that was not sent yet.
     pub fn new(pdu: mac::Pdu, mcs: &'static Mcs, bits: u32, n_prb: u8) -> Self {
         Self {
             pdu,
@@ -88,7 +82,6 @@ impl TransportBlock {
     }
 }
 
-/// The HARQ processes of one station in one direction.
 #[derive(Clone, Debug, Default)]
 pub struct Processes {
     slots: [Option<Box<TransportBlock>>; PROCESSES],
@@ -108,15 +101,12 @@ impl Processes {
         debug_assert!(self.slots[process].is_none(), "a HARQ process carries one block");
         self.slots[process] = Some(block);
     }
-    /// The block of a process.
     pub fn block(&self, process: usize) -> Option<&TransportBlock> {
         self.slots.get(process)?.as_deref()
     }
-    /// The block of a process.
     pub fn block_mut(&mut self, process: usize) -> Option<&mut TransportBlock> {
         self.slots[process].as_deref_mut()
     }
-    /// Takes the block out of a process.
     pub fn finish(&mut self, process: usize) -> Option<Box<TransportBlock>> {
         self.slots[process].take()
     }
@@ -128,7 +118,6 @@ impl Processes {
         }
         (0..due.len()).filter(move |process| due[*process])
     }
-    /// Whether all processes are empty.
     pub fn idle(&self) -> bool {
         self.slots.iter().all(Option::is_none)
     }

@@ -38,18 +38,14 @@ const fn subheader_before_another(len: u32) -> u32 {
 pub struct Pdu {
     /// MAC SDUs: the RLC PDUs.
     pub sdus: Vec<rlc::Pdu>,
-    /// Index of the buffer status report, if the block has one.
     pub bsr: Option<u8>,
-    /// The power headroom report, if the block has one.
     pub headroom: Option<HeadroomReport>,
-    /// Bytes of padding.
     pub padding: u32,
 }
 
 /// The kind of buffer status report that is due (TS 36.321 §5.4.5).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum BsrDue {
-    /// None is due.
     None,
     /// periodicBSR-Timer has expired.
     Periodic,
@@ -61,9 +57,7 @@ pub enum BsrDue {
 pub struct Sender<'a> {
     /// RLC of the direction in which this end sends.
     pub rlc: &'a mut Rlc,
-    /// RLC of the other direction.
     pub reverse: &'a mut Rlc,
-    /// The buffer above RLC.
     pub queue: &'a mut dyn SduQueue,
 }
 

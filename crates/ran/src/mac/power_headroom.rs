@@ -28,7 +28,6 @@ pub struct HeadroomConfig {
 pub struct HeadroomReport {
     /// Reported value 0..=63 (TS 36.133 §9.1.8.4).
     pub index: u8,
-    /// PRBs of the transmission.
     pub n_prb: u8,
 }
 
@@ -48,7 +47,6 @@ impl HeadroomTimers {
             config.path_loss_change_db.is_some_and(|change| (path_loss_db - then_db).abs() > change);
         config.periodic.is_some_and(|periodic| age >= periodic) || changed && age >= config.prohibit
     }
-    /// A report was sent.
     pub fn on_report(&mut self, tti: Tti, path_loss_db: f64) {
         self.last = Some((tti, path_loss_db));
     }

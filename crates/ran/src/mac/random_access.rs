@@ -87,7 +87,6 @@ pub(crate) enum Cause {
     Initial,
     /// Scheduling requests without a grant: Msg3 carries the C-RNTI and a BSR.
     SchedulingRequest,
-    /// A radio-link failure.
     Reestablishment,
 }
 
@@ -106,10 +105,12 @@ enum Step {
     Ready(Tti),
     /// A preamble was sent in this TTI; its response is awaited.
     AwaitingResponse(Tti),
-    /// A response was received.
     Granted(Msg3),
     /// Msg3 was sent in this HARQ process; mac-ContentionResolutionTimer runs.
-    Contending { until: Tti, process: usize },
+    Contending {
+        until: Tti,
+        process: usize,
+    },
     /// Contention is resolved; service begins in this TTI.
     Resolved(Tti),
 }
@@ -117,7 +118,6 @@ enum Step {
 /// The result of checking the timers of a procedure.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Expiry {
-    /// No timer has expired.
     None,
     /// An attempt failed; another follows.
     Attempt,
@@ -125,7 +125,6 @@ pub(crate) enum Expiry {
     Problem,
 }
 
-/// A random access procedure of one station.
 #[derive(Clone, Debug)]
 pub(crate) struct Procedure {
     pub cause: Cause,
@@ -161,7 +160,6 @@ impl Procedure {
     pub fn on_backoff(&mut self, backoff: u64) {
         self.backoff = backoff;
     }
-    /// The station received the response to its own preamble.
     pub fn on_response(&mut self, grant: Msg3) {
         self.step = Step::Granted(grant);
     }
@@ -183,7 +181,6 @@ impl Procedure {
             _ => {}
         }
     }
-    /// Whether this uplink process carries the procedure's Msg3.
     pub fn msg3_in(&self, process: usize) -> bool {
         matches!(self.step, Step::Contending { process: own, .. } if own == process)
     }
@@ -195,7 +192,6 @@ impl Procedure {
     pub fn resolve(&mut self, at: Tti) {
         self.step = Step::Resolved(at);
     }
-    /// Whether service has begun.
     pub fn complete(&self, tti: Tti) -> bool {
         matches!(self.step, Step::Resolved(at) if at <= tti)
     }

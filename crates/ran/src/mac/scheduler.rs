@@ -15,7 +15,6 @@ const SERVED_RATE_WINDOW: f64 = 100.0;
 /// A station that can be scheduled.
 #[derive(Clone, Copy, Debug)]
 pub struct Candidate {
-    /// Index of the station.
     pub station: usize,
     /// PRBs that would empty its buffer.
     pub wanted_prb: u8,
@@ -29,7 +28,6 @@ pub struct Candidate {
 }
 
 impl Candidate {
-    /// A station with these properties, not ranked yet.
     pub fn new(
         station: usize,
         wanted_prb: u8,
@@ -61,7 +59,6 @@ impl ServedRate {
         let ttis = tti.since(self.at);
         self.mean * DECAY.get(ttis as usize).copied().unwrap_or_else(|| decay(ttis))
     }
-    /// Adds `bits` served in `tti`.
     pub fn add(&mut self, tti: Tti, bits: u32) {
         *self = Self { mean: self.at(tti) + f64::from(bits) / SERVED_RATE_WINDOW, at: tti };
     }
@@ -94,7 +91,6 @@ impl Policy {
 /// PRBs and grants available in one TTI.
 #[derive(Clone, Copy, Debug)]
 pub struct Budget {
-    /// Free PRBs.
     pub n_prb: u8,
     /// Largest number of grants on PDCCH.
     pub max_grants: usize,

@@ -72,9 +72,7 @@ pub struct AccessStats {
 /// The outcome of the SR procedure in one TTI.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum SrOutcome {
-    /// No scheduling request goes out.
     None,
-    /// A scheduling request goes out.
     Sent,
     /// dsr-TransMax requests got no grant (§5.4.4): PUCCH is released, random access begins.
     Failed,
@@ -124,7 +122,6 @@ impl UplinkAccess {
     pub fn awaits_first_block(&self) -> bool {
         self.waiting_since.is_some()
     }
-    /// The kind of BSR for the next block.
     pub fn bsr_due(&mut self, tti: Tti, has_data: impl FnOnce() -> bool) -> BsrDue {
         self.check_retx_bsr_timer(tti, has_data);
         match self.periodic_bsr_at {

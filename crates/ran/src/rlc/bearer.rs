@@ -19,12 +19,9 @@ pub enum RlcConfig {
     Am(AmConfig),
 }
 
-/// An RLC PDU.
 #[derive(Clone, PartialEq, Debug)]
 pub enum Pdu {
-    /// UM data.
     Um(um::Pdu),
-    /// AM data.
     Am(am::Pdu),
     /// An AM status report about the other direction.
     Status(am::Status),
@@ -48,7 +45,6 @@ impl Pdu {
     }
 }
 
-/// Both sides of unacknowledged mode.
 #[derive(Clone, Debug)]
 pub struct Um {
     tx: um::Tx,
@@ -58,9 +54,7 @@ pub struct Um {
 /// One direction of a bearer.
 #[derive(Clone, Debug)]
 pub enum Rlc {
-    /// In unacknowledged mode.
     Um(Box<Um>),
-    /// In acknowledged mode.
     Am(Box<Am>),
 }
 
@@ -150,7 +144,6 @@ impl Rlc {
             Self::Am(am) => am.pull_status(tti, room).map(Pdu::Status),
         }
     }
-    /// A data PDU arrives at the receiving side.
     pub fn receive(&mut self, tti: Tti, pdu: Pdu, out: &mut Vec<Reassembled>) {
         match (self, pdu) {
             (Self::Um(um), Pdu::Um(pdu)) => um.rx.receive(tti, pdu, out, &mut um.tx),

@@ -40,18 +40,13 @@ pub struct Element {
     pub last: Option<Packet>,
 }
 
-/// A UM data PDU.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Pdu {
-    /// Sequence number.
     pub sn: u16,
-    /// Its elements in order.
     pub elements: Vec<Element>,
-    /// Length in bytes with its header.
     pub len: u32,
 }
 
-/// The transmitting entity.
 #[derive(Clone, Debug, Default)]
 pub struct Tx {
     /// VT(US): the sequence number of the next PDU.
@@ -71,7 +66,6 @@ impl Tx {
     pub fn partial_left(&self) -> u64 {
         self.partial.as_ref().map_or(0, |(pdu, sent)| u64::from(pdu.bytes() - sent))
     }
-    /// Number of packets held here.
     pub fn held(&self) -> u64 {
         u64::from(self.partial.is_some())
     }
@@ -123,7 +117,6 @@ impl Tx {
     }
 }
 
-/// The receiving entity.
 #[derive(Clone, Debug)]
 pub struct Rx {
     /// VR(UR): the earliest sequence number still considered for reordering.
@@ -153,7 +146,6 @@ impl Rx {
             assembling: None,
         }
     }
-    /// Expiry of t-Reordering, if it runs.
     pub fn expires_at(&self) -> Option<Tti> {
         self.expires_at
     }

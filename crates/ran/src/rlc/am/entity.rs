@@ -1,5 +1,5 @@
 //! One direction of an AM bearer: the transmitting side, the receiving side of the peer, and the SDUs between
-//! them.
+//! them. The methods are those of [`crate::rlc::Rlc`], which has their description.
 
 use super::config::AmConfig;
 use super::pdu::Pdu;
@@ -24,61 +24,47 @@ impl Am {
     pub fn new(config: AmConfig, t_reordering: u64) -> Self {
         Self { tx: Tx::new(config), rx: Rx::new(config, t_reordering), sdus: Sdus::default() }
     }
-    /// Bytes available for transmission, retransmissions included (TS 36.322 §4.5), without RLC headers.
     pub fn available(&self, above: &dyn SduQueue) -> u64 {
         self.tx.available(above, &self.sdus)
     }
-    /// Bytes available for transmission below the buffer: retransmissions and the unsent bytes of an SDU.
     pub fn available_below(&self) -> u64 {
         self.tx.available_below(&self.sdus)
     }
-    /// Whether the window allows a transmission of available data.
     pub fn sendable(&self, above: &dyn SduQueue) -> bool {
         self.tx.sendable(above, &self.sdus)
     }
-    /// Number of PDUs that are to be retransmitted in whole or in part.
     pub fn retransmissions_pending(&self) -> u32 {
         self.tx.retransmissions_pending()
     }
-    /// Number of SDUs that were sent in part.
     pub fn partial_sdus(&self) -> u64 {
         self.tx.partial_sdus(&self.sdus)
     }
-    /// Number of packets held.
     pub fn held(&self) -> u64 {
         self.sdus.held()
     }
-    /// Length in bytes of the STATUS PDU that may be sent now; zero if there is none.
     pub fn status_len(&self) -> u32 {
         self.rx.status_len()
     }
-    /// The STATUS PDU, cut to `room` bytes.
     pub fn pull_status(&mut self, tti: Tti, room: u32) -> Option<Status> {
         self.rx.pull_status(tti, room)
     }
-    /// A data PDU of at most `room` bytes, retransmissions first.
     pub fn pull(&mut self, tti: Tti, above: &mut dyn SduQueue, room: u32) -> Option<Pdu> {
         self.tx.pull(tti, above, &mut self.sdus, room)
     }
-    /// A data PDU arrives at the receiver.
     pub fn receive(&mut self, tti: Tti, pdu: &Pdu, out: &mut Vec<Reassembled>) {
         self.rx.receive(tti, pdu);
         self.sdus.deliver(self.rx.in_sequence(), out);
     }
-    /// A STATUS PDU arrives at the transmitter.
     pub fn on_status(&mut self, status: &Status) {
         self.tx.on_status(status, &mut self.sdus);
     }
-    /// Whether [`Am::check_timers`] has work in `tti`.
     pub fn timers_due(&self, tti: Tti) -> bool {
         self.rx.timers_due(tti) || self.tx.timers_due(tti)
     }
-    /// Handles the timers of both ends that have expired.
     pub fn check_timers(&mut self, tti: Tti, above: &dyn SduQueue) {
         self.rx.check_timers(tti);
         self.tx.check_timers(tti, above, &self.sdus);
     }
-    /// Whether no timer runs and no status report is triggered.
     pub fn idle(&self) -> bool {
         self.tx.idle() && self.rx.idle()
     }

@@ -20,7 +20,6 @@ pub const fn header_len(segment: bool, elements: u32) -> u32 {
 pub(super) const fn distance(sn: u16, base: u16) -> u16 {
     (sn + MODULUS - base) % MODULUS
 }
-/// The sequence number `offset` above `sn`.
 pub(super) const fn plus(sn: u16, offset: u16) -> u16 {
     (sn + offset) % MODULUS
 }
@@ -28,13 +27,11 @@ pub(super) const fn plus(sn: u16, offset: u16) -> u16 {
 /// An AMD PDU, or a segment of one.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Pdu {
-    /// Sequence number.
     pub sn: u16,
     /// Position in the stream of SDUs at which the PDU (not the segment) begins.
     pub(super) start: u64,
     /// SO: offset of the segment in the PDU's data field, in bytes.
     pub so: u32,
-    /// Bytes of data.
     pub data: u32,
     /// Whether the PDU's last byte is in it: LSF of a segment, always true for a PDU.
     pub last: bool,
@@ -44,6 +41,5 @@ pub struct Pdu {
     pub poll: bool,
     /// Whether these bytes were sent before.
     pub retransmission: bool,
-    /// Length in bytes with its header.
     pub len: u32,
 }

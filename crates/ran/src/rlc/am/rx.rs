@@ -7,11 +7,9 @@ use super::status::{Nack, Status, TO_THE_END, len_of};
 use crate::slot::Tti;
 use std::collections::VecDeque;
 
-/// The receiving side.
 #[derive(Clone, Debug)]
 pub(super) struct Rx {
     config: AmConfig,
-    /// Duration of t-Reordering in TTIs.
     reordering: u64,
     /// VR(R): the first number not completely received.
     vr_r: u16,

@@ -33,7 +33,6 @@ impl Sdus {
     pub fn end(&self) -> u64 {
         self.end
     }
-    /// Number of packets not delivered.
     pub fn held(&self) -> u64 {
         (self.queue.len() - self.delivered) as u64
     }
@@ -74,7 +73,6 @@ impl Sdus {
             self.delivered -= 1;
         }
     }
-    /// The packets not delivered.
     pub fn into_packets(self) -> impl Iterator<Item = Packet> + use<> {
         self.queue.into_iter().filter_map(|sdu| sdu.packet)
     }

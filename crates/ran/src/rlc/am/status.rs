@@ -12,7 +12,6 @@ pub(super) const TO_THE_END: u32 = 0x7FFF;
 /// A missing PDU, or a missing byte range of one.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Nack {
-    /// NACK_SN.
     pub sn: u16,
     /// The missing bytes of a PDU received in part: the first, and the one after the last.
     pub range: Option<(u32, u32)>,
@@ -25,14 +24,12 @@ impl Nack {
     }
 }
 
-/// A STATUS PDU.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Status {
     /// ACK_SN: all PDUs before it have been received, except those in `nacks`.
     pub ack_sn: u16,
     /// Missing PDUs and byte ranges in ascending order.
     pub nacks: Vec<Nack>,
-    /// Length in bytes.
     pub len: u32,
 }
 

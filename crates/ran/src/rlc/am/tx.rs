@@ -16,16 +16,13 @@ use std::collections::VecDeque;
 struct Sent {
     /// Position in the stream of SDUs at which the PDU begins.
     start: u64,
-    /// Bytes of data.
     len: u32,
     acknowledged: bool,
     /// RETX_COUNT; none before the PDU is first considered for retransmission.
     retx_count: Option<u32>,
-    /// Byte ranges to retransmit.
     pending: Ranges,
 }
 
-/// The transmitting side.
 #[derive(Clone, Debug)]
 pub(super) struct Tx {
     config: AmConfig,
@@ -131,7 +128,6 @@ impl Tx {
         self.t_poll_retransmit = Some(tti + self.config.t_poll_retransmit);
     }
 
-    /// A new PDU from the SDUs.
     fn assemble(&mut self, tti: Tti, above: &mut dyn SduQueue, sdus: &mut Sdus, room: u32) -> Option<Pdu> {
         if self.stalled() {
             return None;
@@ -260,7 +256,6 @@ impl Tx {
         self.failed |= count >= self.config.max_retx_threshold;
     }
 
-    /// Whether [`Tx::check_timers`] has work in `tti`.
     pub fn timers_due(&self, tti: Tti) -> bool {
         !self.window.is_empty() && self.t_poll_retransmit.is_none_or(|at| at <= tti)
     }

@@ -1,4 +1,4 @@
-//! The ACK filter under arbitrary pushes, grants and pops, beside the model that the property tests use.
+//! The ACK filter under arbitrary pushes, grants and pops, checked by the model of the property tests.
 #![no_main]
 
 #[path = "../../crates/pep/tests/common/model.rs"]

@@ -6,9 +6,9 @@ use paceline_net::{Instant, Rate, Stream};
 use paceline_pep::AcceleratorConfig;
 use paceline_tcp::{Source, Variant};
 
-#[path = "../tests/world/mod.rs"]
-mod world;
-use world::*;
+#[path = "../tests/network/mod.rs"]
+mod network;
+use network::*;
 
 const SECONDS: u64 = 60;
 /// Bytes of an opportunity to send in a mahimahi trace.
@@ -60,19 +60,19 @@ fn row(name: &str, delay_ms: u64, make: &dyn Fn() -> Capacity, capacity: u64, lo
         let config = accelerated.then(AcceleratorConfig::default);
         let (client, mut server) = configs(0);
         server.variant = variant;
-        let down = Line::new(make(), delay_ms, 20_000_000).lossy(loss, 1, "loss");
-        let up = Line::rate("20 Mb/s", delay_ms, 10_000_000);
-        let mut world = World::with((client, server), Source::Bulk, config, 15, [down, up]);
-        world.run_ms(SECONDS * 1000);
-        let line = &world.mobile[0];
+        let down = Link::new(make(), delay_ms, 20_000_000).lossy(loss, 1, "loss");
+        let up = Link::rate("20 Mb/s", delay_ms, 10_000_000);
+        let mut network = Network::with((client, server), Source::Bulk, config, 15, [down, up]);
+        network.run_ms(SECONDS * 1000);
+        let line = &network.mobile[0];
         print!(
             " | {:6.2} Mb/s {:5.1}% p50 {:6.1} p95 {:7.1} ms",
-            world.received() as f64 * 8.0 / SECONDS as f64 / 1e6,
+            network.received() as f64 * 8.0 / SECONDS as f64 / 1e6,
             100.0 * line.carried as f64 / capacity as f64,
             line.percentile_ms(0.5),
             line.percentile_ms(0.95),
         );
-        if let Middle::Accelerator(accelerator) = &world.middle {
+        if let Middle::Accelerator(accelerator) = &network.middle {
             let stats = accelerator.stats();
             print!(" rtx {} rto {} tlp {}", stats.retransmissions, stats.timeouts, stats.tail_probes);
         }

@@ -13,7 +13,7 @@ fn main() {
     let first = arguments.next().unwrap_or(1_000_000);
     let wanted = arguments.next().unwrap_or(10_000_000);
     println!("seeds from {first}");
-    let (mut operations, mut delivered, mut rests, mut black_holes) = (0, 0, 0, 0);
+    let (mut operations, mut delivered, mut offloads, mut black_holes) = (0, 0, 0, 0);
     let mut seed = first;
     while operations < wanted {
         let mut stream = Stream::new(seed, "accelerator");
@@ -25,13 +25,13 @@ fn main() {
         });
         operations += outcome.operations;
         delivered += outcome.delivered;
-        rests += outcome.rests;
+        offloads += outcome.offloads;
         black_holes += outcome.black_holes;
         seed += 1;
     }
     let runs = seed - first;
     println!(
-        "{operations} operations in {runs} runs, {delivered} bytes delivered, {rests} uploads past, {black_holes} black \
+        "{operations} operations in {runs} runs, {delivered} bytes delivered, {offloads} uploads offloaded, {black_holes} black \
          holes, no violation"
     );
 }

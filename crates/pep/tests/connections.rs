@@ -1,25 +1,25 @@
 //! Connections of other kinds: opened from the server's side, many and short, in super-packets.
 
-mod bed;
+mod test_bed;
 
-use bed::*;
 use paceline_net::{Bytes, Duration, TcpFlags, TcpOptions};
 use paceline_pep::accelerator::{AcceleratorConfig, BypassReason, Side};
+use test_bed::*;
 
 /// As FTP in active mode does.
 #[test]
 fn connections_opened_by_the_server_are_accelerated() {
-    let mut bed = Bed::new(AcceleratorConfig::default());
+    let mut bed = TestBed::new(AcceleratorConfig::default());
     let options = bed.syn_options();
     let mut syn = bed.server_packet(0, SYN, 0, |tcp| tcp.options = options);
-    bed.server_gives(syn.clone());
+    bed.server_sends(syn.clone());
     bed.wait(10);
     let answer = bed.client_packet(0, Some(1), SYN.with(ACK), 0, |tcp| tcp.options = options);
-    bed.client_gives(answer.clone());
+    bed.client_sends(answer.clone());
     assert_eq!((bed.taken_by_client(), bed.taken_by_server()), (vec![syn], vec![answer]));
     bed.echo = [bed.clock; 2];
     syn = bed.server_packet(1, ACK, 0, |_| ());
-    bed.server_gives(syn);
+    bed.server_sends(syn);
     let end = bed.send(1, 5);
     bed.wait(20);
     assert_eq!((bed.acked(), bed.data().len()), (Some(end), 5));
@@ -28,14 +28,14 @@ fn connections_opened_by_the_server_are_accelerated() {
 /// Packets may have gone past meanwhile: what was known of handshakes is worth nothing.
 #[test]
 fn after_a_stop_that_is_taken_back_only_new_connections_are_accelerated() {
-    let mut bed = Bed::new(AcceleratorConfig::default());
+    let mut bed = TestBed::new(AcceleratorConfig::default());
     bed.handshake();
     bed.accelerator.drain(bed.now, Duration::from_secs(1));
     bed.wait(5_000);
     bed.accelerator.resume();
     bed.clear();
     let data = bed.server_data(5_001, SEGMENT);
-    bed.server_gives(data.clone());
+    bed.server_sends(data.clone());
     assert_eq!((bed.taken_by_client(), bed.stats().bypassed(BypassReason::MidFlow)), (vec![data], 1));
     bed.key.dst_port = 2_000;
     (bed.client_next, bed.server_isn, bed.client_isn) = (1, 1 << 20, 1 << 18);
@@ -49,24 +49,24 @@ fn after_a_stop_that_is_taken_back_only_new_connections_are_accelerated() {
 #[test]
 fn thousands_of_short_connections_leave_nothing_behind() {
     let config = AcceleratorConfig { max_openings: 64, max_flows: 8, ..AcceleratorConfig::default() };
-    let mut bed = Bed::new(config);
+    let mut bed = TestBed::new(config);
     for n in 0..3_000u16 {
         bed.key.dst_port = 2_000 + n;
         (bed.client_next, bed.server_isn, bed.client_isn) = (1, u32::from(n) << 20, u32::from(n) << 18);
         bed.handshake();
         let request = bed.client_packet(1, Some(1), ACK, 200, |_| ());
-        bed.client_gives(request);
+        bed.client_sends(request);
         bed.client_next = 201;
         let end = bed.send(1, 2);
         let last = bed.server_packet(end, FIN, 300, |_| ());
-        bed.server_gives(last);
+        bed.server_sends(last);
         bed.wait(15);
         bed.ack(end + 301);
         let fin = bed.client_packet(201, Some(end + 301), FIN, 0, |_| ());
-        bed.client_gives(fin);
+        bed.client_sends(fin);
         bed.client_next = 202;
         let ack = bed.server_packet(end + 301, ACK, 0, |_| ());
-        bed.server_gives(ack);
+        bed.server_sends(ack);
         bed.clear();
     }
     assert_eq!((bed.accelerator.flow_count(), bed.accelerator.held(), bed.accelerator.exposure()), (0, 0, 0));
@@ -79,7 +79,7 @@ fn thousands_of_short_connections_leave_nothing_behind() {
 #[test]
 fn super_packets_come_in_and_go_out_whole() {
     let config = AcceleratorConfig { super_packet: Bytes(65_000), ..AcceleratorConfig::default() };
-    let mut bed = Bed::open_with(config, |_| ());
+    let mut bed = TestBed::open_with(config, |_| ());
     bed.clear();
     // A round trip of 10 ms at a window of 14,600 bytes is paced at a burst of one segment a tick; a fast path
     // opens it.
@@ -117,18 +117,18 @@ fn answered_late(
     (first, second): (TcpFlags, TcpFlags),
     strip: impl FnOnce(&mut TcpOptions),
     answer: TcpFlags,
-) -> Bed {
-    let mut bed = Bed::new(AcceleratorConfig::default());
+) -> TestBed {
+    let mut bed = TestBed::new(AcceleratorConfig::default());
     let options = bed.syn_options();
     let mut less = options;
     strip(&mut less);
     for (flags, options) in [(first, options), (second, less)] {
         let syn = bed.client_packet(0, None, SYN.with(flags), 0, |tcp| tcp.options = options);
-        bed.client_gives(syn);
+        bed.client_sends(syn);
         bed.wait(1000);
     }
     let syn_ack = bed.server_packet(0, SYN.with(ACK).with(answer), 0, |tcp| tcp.options = options);
-    bed.server_gives(syn_ack);
+    bed.server_sends(syn_ack);
     bed.wait(10);
     bed.echo = [bed.clock; 2];
     bed.ack(1);
@@ -145,8 +145,8 @@ fn the_answer_to_a_syn_may_be_to_the_one_before() {
     let accurate = classic.with(TcpFlags::AE);
     for offers in [(classic, none), (accurate, classic), (accurate, none)] {
         let mut bed = answered_late(offers, |_| (), TcpFlags::ECE);
-        let marked = repaired(&bed.server_data(1, SEGMENT), |raw| raw[1] = 3);
-        bed.server_gives(marked);
+        let marked = patched_valid(&bed.server_data(1, SEGMENT), |raw| raw[1] = 3);
+        bed.server_sends(marked);
         let echoed = bed.to_server.iter().all(|packet| header(packet).flags.contains(TcpFlags::ECE));
         assert!(echoed && !bed.to_server.is_empty(), "classic ECN was agreed on");
         assert_eq!(bed.to_client.last().map(|packet| packet.ip.ecn()), Some(2));
@@ -177,7 +177,7 @@ fn the_answer_to_a_syn_may_be_to_the_one_before() {
 fn what_is_expected_among_thousands_of_connections_is_handled_as_ever() {
     const CONNECTIONS: u16 = 5_100;
     let config = AcceleratorConfig { max_flows_per_device: 10_000, ..AcceleratorConfig::default() };
-    let mut bed = Bed::new(config);
+    let mut bed = TestBed::new(config);
     for n in 0..CONNECTIONS {
         bed.key.dst_port = 2_000 + n;
         bed.client_next = 1;
@@ -200,7 +200,7 @@ fn what_is_expected_among_thousands_of_connections_is_handled_as_ever() {
     assert_eq!(bed.accelerator.prefetch(Side::Server, &batch), 64);
     assert_eq!(bed.accelerator.prefetch(Side::Server, batch.iter().rev()), 62, "two are of nobody");
     for packet in &batch {
-        bed.server_gives(packet.clone());
+        bed.server_sends(packet.clone());
     }
     bed.wait(1_000);
     let acks: Vec<_> = bed.taken_by_server().iter().map(|ack| header(ack).ack).collect();
@@ -211,7 +211,7 @@ fn what_is_expected_among_thousands_of_connections_is_handled_as_ever() {
         bed.client_packet(1, Some(next + u64::from(SEGMENT)), ACK, 0, |_| ())
     });
     assert_eq!(bed.accelerator.prefetch(Side::Mobile, &acks), 2);
-    let few = Bed::open();
+    let few = TestBed::open();
     assert_eq!(
         few.accelerator.prefetch(Side::Server, &[few.server_data(1, SEGMENT)]),
         0,

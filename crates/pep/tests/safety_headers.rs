@@ -1,15 +1,15 @@
 //! The rules for live traffic, third part: marks, headers and packets of other kinds. One test for each row of the
 //! table of hazards of an accelerator; the row stands in the test's documentation.
 
-mod bed;
+mod test_bed;
 
-use bed::*;
 use paceline_net::rewrite::Unparsed;
 use paceline_net::{Duration, Packet, TcpFlags, wire};
 use paceline_pep::accelerator::{AcceleratorConfig, BypassReason, Side};
+use test_bed::*;
 
-fn open(change: impl FnOnce(&mut Bed)) -> Bed {
-    let mut bed = Bed::open_with(AcceleratorConfig::default(), change);
+fn open(change: impl FnOnce(&mut TestBed)) -> TestBed {
+    let mut bed = TestBed::open_with(AcceleratorConfig::default(), change);
     bed.clear();
     bed
 }
@@ -21,11 +21,11 @@ fn repeated_bytes_are_acknowledged_again_and_the_first_kept() {
     bed.send(1, 3);
     bed.clear();
     let again = bed.server_data(1001, SEGMENT);
-    bed.server_gives(again.clone());
+    bed.server_sends(again.clone());
     assert_eq!(bed.acked(), Some(3001));
     assert_eq!((bed.stats().server_retransmissions, bed.stats().conflicts), (1, 0));
-    let other = repaired(&again, |raw| *raw.last_mut().unwrap() ^= 1);
-    bed.server_gives(other);
+    let other = patched_valid(&again, |raw| *raw.last_mut().unwrap() ^= 1);
+    bed.server_sends(other);
     assert_eq!(bed.stats().conflicts, 1);
     bed.wait(2_000);
     assert!(bed.data().len() >= 3, "the bytes are the first ones, as `data` verifies");
@@ -35,23 +35,23 @@ fn repeated_bytes_are_acknowledged_again_and_the_first_kept() {
 #[test]
 fn congestion_marks_are_answered_on_their_own_segment() {
     let mut bed = open(|bed| bed.ecn = true);
-    let ce = repaired(&bed.server_data(1, SEGMENT), |raw| raw[1] |= 3);
-    bed.server_gives(ce);
+    let ce = patched_valid(&bed.server_data(1, SEGMENT), |raw| raw[1] |= 3);
+    bed.server_sends(ce);
     let echoes =
-        |bed: &Bed| bed.to_server.iter().map(header).filter(|t| t.flags.contains(TcpFlags::ECE)).count();
+        |bed: &TestBed| bed.to_server.iter().map(header).filter(|t| t.flags.contains(TcpFlags::ECE)).count();
     assert_eq!(echoes(&bed), 1);
     assert_eq!(bed.to_client.last().map(|packet| packet.ip.ecn()), Some(2), "as it was sent");
     bed.send(1001, 1);
     assert_eq!(echoes(&bed), 2, "until the server answers");
     let answer = bed.server_packet(2001, ACK.with(TcpFlags::CWR), SEGMENT, |_| ());
-    bed.server_gives(answer);
+    bed.server_sends(answer);
     bed.send(3001, 1);
     assert_eq!(echoes(&bed), 2);
     bed.wait(20);
     bed.clear();
     for off in [1001, 2001] {
         let echo = bed.client_packet(1, Some(off), ACK.with(TcpFlags::ECE), 100, |_| ());
-        bed.client_gives(echo);
+        bed.client_sends(echo);
         assert_eq!(echoes(&bed), 0, "consumed, though the data goes on");
         bed.client_next = 101;
     }
@@ -70,13 +70,13 @@ fn keepalives_pass_and_silence_stops_early_acknowledgments() {
     bed.ack(end);
     bed.clear();
     let keepalive = bed.server_packet(end - 1, ACK, 0, |_| ());
-    bed.server_gives(keepalive.clone());
+    bed.server_sends(keepalive.clone());
     assert_eq!((bed.taken_by_client(), bed.to_server.len()), (vec![keepalive], 0));
     bed.ack(end);
     assert_eq!(bed.acked(), Some(end), "the client's answer is the server's");
     bed.clear();
     let probe = bed.client_packet(0, Some(end), ACK, 0, |_| ());
-    bed.client_gives(probe);
+    bed.client_sends(probe);
     assert_eq!(bed.to_server.len(), 1, "the client's own passes as well");
     bed.clear();
     let off = bed.send(end, 4);
@@ -96,7 +96,7 @@ fn urgent_data_keeps_its_pointer_and_waits_for_the_client() {
     let end = bed.send(1, 2);
     let tcp = header(&bed.server_packet(end, ACK.with(TcpFlags::URG), 500, |_| ()));
     let urgent = datagram(bed.key, tcp, Unparsed { urgent: 7, flow_label: 0 }, &payload(end, 500));
-    bed.server_gives(urgent);
+    bed.server_sends(urgent);
     bed.send(end + 500, 2);
     bed.wait(20);
     assert_eq!(bed.acked(), Some(end), "nothing of it, nor behind it");
@@ -110,7 +110,7 @@ fn urgent_data_keeps_its_pointer_and_waits_for_the_client() {
 /// Row "PMTU, ICMP": packet-too-big is validated, what is held is cut anew, the message is forwarded.
 #[test]
 fn packet_too_big_is_validated_obeyed_and_forwarded() {
-    let icmp = |bed: &Bed, off: u64, mtu: u16| {
+    let icmp = |bed: &TestBed, off: u64, mtu: u16| {
         let quoted = bytes(&bed.server_data(off, SEGMENT));
         let mut raw = vec![0x45, 0, 0, 56, 0, 0, 0, 0, 64, 1, 0, 0, 198, 18, 0, 9, 198, 19, 0, 1];
         raw.extend_from_slice(&[3, 4, 0, 0, 0, 0, (mtu >> 8) as u8, mtu as u8]);
@@ -122,7 +122,7 @@ fn packet_too_big_is_validated_obeyed_and_forwarded() {
     bed.wait(20);
     bed.clear();
     let forged = icmp(&bed, end + 100_000, 600);
-    bed.client_gives(forged.clone());
+    bed.client_sends(forged.clone());
     bed.wait(3);
     assert_eq!(
         (bed.taken_by_server(), bed.taken_by_client()),
@@ -130,7 +130,7 @@ fn packet_too_big_is_validated_obeyed_and_forwarded() {
         "not ours: only forwarded"
     );
     let message = icmp(&bed, 1, 600);
-    bed.client_gives(message.clone());
+    bed.client_sends(message.clone());
     bed.wait(20);
     assert_eq!(bed.taken_by_server(), [message]);
     let data = bed.data();
@@ -186,7 +186,7 @@ fn a_path_that_swallows_full_segments_is_found_out() {
 fn fragments_and_extension_headers_pass() {
     let mut bed = open(|_| ());
     let fragment = patched(&bed.server_data(1, SEGMENT), |raw| raw[6] |= 0x20);
-    bed.server_gives(fragment.clone());
+    bed.server_sends(fragment.clone());
     assert_eq!((bed.taken_by_client(), bed.taken_by_server()), (vec![fragment], vec![]));
     // What the client got around us, it acknowledges: the connection is left alone from there.
     let ack = bed.client_packet(1, Some(1001), ACK, 0, |_| ());
@@ -195,10 +195,10 @@ fn fragments_and_extension_headers_pass() {
     bed.ack(1001);
     let beyond = bed.client_packet(1, Some(2001), ACK, 0, |_| ());
     bed.clear();
-    bed.client_gives(beyond.clone());
+    bed.client_sends(beyond.clone());
     assert_eq!((bed.taken_by_server(), bed.accelerator.flow_count()), (vec![beyond], 0), "{ack:?}");
     // An IPv6 extension header in the handshake.
-    let mut bed = Bed::new(AcceleratorConfig::default()).v6();
+    let mut bed = TestBed::new(AcceleratorConfig::default()).v6();
     let options = bed.syn_options();
     let syn = bed.client_packet(0, None, SYN, 0, |tcp| tcp.options = options);
     let extended = patched(&syn, |raw| {
@@ -208,7 +208,7 @@ fn fragments_and_extension_headers_pass() {
         raw[4..6].copy_from_slice(&len.to_be_bytes());
     });
     assert!(extended.ip.special);
-    bed.client_gives(extended);
+    bed.client_sends(extended);
     assert_eq!(bed.stats().bypassed(BypassReason::SpecialIp), 1);
 }
 
@@ -216,25 +216,25 @@ fn fragments_and_extension_headers_pass() {
 #[test]
 fn header_fields_are_those_of_the_original() {
     let mut bed = open(|_| ());
-    let marked = repaired(&bed.server_data(1, SEGMENT), |raw| (raw[1], raw[8]) = (0xb8, 33));
-    bed.server_gives(marked);
+    let marked = patched_valid(&bed.server_data(1, SEGMENT), |raw| (raw[1], raw[8]) = (0xb8, 33));
+    bed.server_sends(marked);
     let sent = &bed.to_client[0];
     assert_eq!((sent.ip.traffic_class, sent.ip.hop_limit), (0xb8, 33));
     let request =
-        repaired(&bed.client_packet(1, Some(1), ACK, 10, |_| ()), |raw| (raw[1], raw[8]) = (0x28, 44));
-    bed.client_gives(request);
+        patched_valid(&bed.client_packet(1, Some(1), ACK, 10, |_| ()), |raw| (raw[1], raw[8]) = (0x28, 44));
+    bed.client_sends(request);
     bed.clear();
     bed.send(1001, 1);
     let ack = bed.to_server.last().unwrap();
     assert_eq!((ack.ip.traffic_class, ack.ip.hop_limit), (0x28, 44), "our ACK is as the client's");
 
-    let mut bed = Bed::new(AcceleratorConfig::default()).v6();
+    let mut bed = TestBed::new(AcceleratorConfig::default()).v6();
     bed.handshake();
     bed.clear();
     let tcp = header(&bed.server_data(1, SEGMENT));
     let label = Unparsed { urgent: 0, flow_label: 0x54321 };
     let labelled = datagram(bed.key, tcp, label, &payload(1, SEGMENT));
-    bed.server_gives(labelled);
+    bed.server_sends(labelled);
     assert_eq!(Unparsed::of(&bed.to_client[0]), label);
 }
 
@@ -243,21 +243,21 @@ fn header_fields_are_those_of_the_original() {
 fn corrupt_segments_are_not_believed_and_super_packets_are_cut() {
     let mut bed = open(|_| ());
     let corrupt = patched(&bed.server_data(1, SEGMENT), |raw| raw[100] ^= 4);
-    bed.server_gives(corrupt.clone());
+    bed.server_sends(corrupt.clone());
     assert_eq!((bed.taken_by_client(), bed.taken_by_server()), (vec![corrupt], vec![]));
     assert_eq!(bed.stats().flows, 0, "nor is a connection taken in for it");
     bed.send(1, 1);
     assert_eq!(bed.stats().flows, 1, "but for the next, which is whole");
     bed.clear();
     let corrupt = patched(&bed.server_data(1001, SEGMENT), |raw| raw[100] ^= 4);
-    bed.server_gives(corrupt.clone());
+    bed.server_sends(corrupt.clone());
     assert_eq!((bed.taken_by_client(), bed.taken_by_server()), (vec![corrupt], vec![]));
     assert_eq!(bed.stats().corrupt, 2);
     let acked = patched(&bed.client_packet(1, Some(1001), ACK, 0, |_| ()), |raw| raw[30] ^= 1);
-    bed.client_gives(acked.clone());
+    bed.client_sends(acked.clone());
     assert_eq!((bed.taken_by_server(), bed.exposure()), (vec![acked], 1000), "a corrupt ACK is no ACK");
     let aggregate = bed.server_data(1001, 10_500);
-    bed.server_gives(aggregate);
+    bed.server_sends(aggregate);
     bed.wait(30);
     assert_eq!(bed.acked(), Some(11_501), "one ACK for all");
     let data = bed.data();
@@ -282,8 +282,8 @@ fn tunnelled_packets_pass() {
         let len = raw.len() as u16;
         raw[2..4].copy_from_slice(&len.to_be_bytes());
         let packet: Packet = wire::parse(&raw).expect("a datagram");
-        bed.server_gives(packet.clone());
-        bed.client_gives(packet.clone());
+        bed.server_sends(packet.clone());
+        bed.client_sends(packet.clone());
         assert_eq!((bed.taken_by_client(), bed.taken_by_server()), (vec![packet.clone()], vec![packet]));
     }
 }
@@ -292,7 +292,7 @@ fn tunnelled_packets_pass() {
 #[test]
 fn hostile_packets_do_no_harm_and_devices_have_caps() {
     let config = AcceleratorConfig { max_flows_per_device: 2, ..AcceleratorConfig::default() };
-    let mut bed = Bed::open_with(config, |_| ());
+    let mut bed = TestBed::open_with(config, |_| ());
     bed.send(1, 3);
     for port in [41_000, 41_001, 41_002] {
         bed.key.dst_port = port;
@@ -310,7 +310,7 @@ fn hostile_packets_do_no_harm_and_devices_have_caps() {
             raw[bit as usize / 8] ^= 1 << (bit % 8);
             if let Ok(strange) = wire::parse(&raw) {
                 let strange = if strange.tcp_header().is_some() && !strange.ip.special {
-                    repaired(&packet, |raw| raw[bit as usize / 8] ^= 1 << (bit % 8))
+                    patched_valid(&packet, |raw| raw[bit as usize / 8] ^= 1 << (bit % 8))
                 } else {
                     strange
                 };
@@ -325,11 +325,11 @@ fn hostile_packets_do_no_harm_and_devices_have_caps() {
 /// that the path between takes more.
 #[test]
 fn no_segment_is_longer_than_the_servers_own() {
-    let mut bed = open(|bed| bed.longer = 7_500);
+    let mut bed = open(|bed| bed.client_mss_excess = 7_500);
     bed.send(1, 1);
     bed.clear();
     let aggregate = bed.server_data(1001, 10_500);
-    bed.server_gives(aggregate);
+    bed.server_sends(aggregate);
     bed.wait(30);
     assert_eq!(bed.data().iter().map(|(_, len)| *len).max(), Some(SEGMENT));
 }

@@ -1,35 +1,35 @@
 //! The rules for live traffic, fourth part: rates, buffers and fairness. One test for each row of the table of
 //! hazards of an accelerator; the row stands in the test's documentation.
 
-mod world;
+mod network;
 
+use network::*;
 use paceline_net::{Bytes, Duration, Instant, Rate};
 use paceline_pep::AcceleratorConfig;
 use paceline_tcp::Source;
-use world::*;
 
-fn up(delay_ms: u64) -> Line {
-    Line::rate("20 Mb/s", delay_ms, 10_000_000)
+fn up(delay_ms: u64) -> Link {
+    Link::rate("20 Mb/s", delay_ms, 10_000_000)
 }
 fn adaptive() -> Option<AcceleratorConfig> {
     Some(AcceleratorConfig::default())
 }
-fn goodput(world: &World, from_ms: u64, until_ms: u64) -> f64 {
-    world.received_between(from_ms, until_ms) as f64 * 8.0 / ((until_ms - from_ms) as f64 * 1e3)
+fn goodput(network: &Network, from_ms: u64, until_ms: u64) -> f64 {
+    network.received_between(from_ms, until_ms) as f64 * 8.0 / ((until_ms - from_ms) as f64 * 1e3)
 }
 
 /// Row "handover, DRX": an RTT jump alone is no congestion.
 #[test]
 fn longer_paths_outages_and_sleep_do_not_lower_the_rate() {
     // The path becomes four times as long at 10 s, and outages of 150 ms come each two seconds.
-    let mut down = Line::rate("30 Mb/s", 15, 10_000_000);
+    let mut down = Link::rate("30 Mb/s", 15, 10_000_000);
     down.extra = Box::new(|_, at| {
         let longer = if at.as_millis() >= 10_000 { 60 } else { 0 };
         Duration::from_millis(longer)
     });
-    let mut world = World::download(Source::Bulk, adaptive(), 10, [down, up(15)]);
-    world.run_ms(30_000);
-    let (before, after) = (goodput(&world, 3_000, 10_000), goodput(&world, 14_000, 30_000));
+    let mut network = Network::download(Source::Bulk, adaptive(), 10, [down, up(15)]);
+    network.run_ms(30_000);
+    let (before, after) = (goodput(&network, 3_000, 10_000), goodput(&network, 14_000, 30_000));
     assert!(before > 28.0 && after > 28.0, "{before:.1} Mb/s, then {after:.1}");
 
     let steps: Vec<(Instant, Rate)> = (0..30u64)
@@ -38,12 +38,12 @@ fn longer_paths_outages_and_sleep_do_not_lower_the_rate() {
             [(at(0), Rate(30_000_000)), (at(850), Rate(1))]
         })
         .collect();
-    let line = Line::new(Capacity::Steps(steps), 15, 10_000_000);
-    let mut world = World::download(Source::Bulk, adaptive(), 10, [line, up(15)]);
-    world.run_ms(30_000);
-    let rate = goodput(&world, 3_000, 29_000);
+    let line = Link::new(Capacity::Steps(steps), 15, 10_000_000);
+    let mut network = Network::download(Source::Bulk, adaptive(), 10, [line, up(15)]);
+    network.run_ms(30_000);
+    let rate = goodput(&network, 3_000, 29_000);
     assert!(rate > 0.85 * 30.0 * 0.95 * 0.95, "{rate:.1} Mb/s of 25.5 on the air");
-    let stats = world.accelerator().stats();
+    let stats = network.accelerator().stats();
     assert!(stats.retransmissions * 100 < stats.segments_sent, "an outage is no loss: {stats:?}");
 }
 
@@ -51,12 +51,12 @@ fn longer_paths_outages_and_sleep_do_not_lower_the_rate() {
 #[test]
 fn deep_buffers_are_not_filled() {
     for (rate, delay_ms) in [("2 Mb/s", 30), ("20 Mb/s", 15), ("80 Mb/s", 10)] {
-        let line = Line::rate(rate, delay_ms, 50_000_000);
-        let mut world = World::download(Source::Bulk, adaptive(), 10, [line, up(delay_ms)]);
-        world.run_ms(20_000);
-        let (mean, p95) = (world.mobile[0].percentile_ms(0.5), world.mobile[0].percentile_ms(0.95));
+        let line = Link::rate(rate, delay_ms, 50_000_000);
+        let mut network = Network::download(Source::Bulk, adaptive(), 10, [line, up(delay_ms)]);
+        network.run_ms(20_000);
+        let (mean, p95) = (network.mobile[0].percentile_ms(0.5), network.mobile[0].percentile_ms(0.95));
         assert!(mean < 60.0 && p95 < 120.0, "{rate}: queue {mean:.0} ms, 95 % {p95:.0} ms");
-        let share = world.mobile[0].carried as f64 * 8.0 / 20.0 / rate.parse::<Rate>().unwrap().0 as f64;
+        let share = network.mobile[0].carried as f64 * 8.0 / 20.0 / rate.parse::<Rate>().unwrap().0 as f64;
         assert!(share > 0.97, "{rate}: {share}");
     }
 }
@@ -67,12 +67,12 @@ fn short_buffers_are_not_overrun() {
     for (rate, delay_ms, packets) in
         [("20 Mb/s", 20, 10), ("20 Mb/s", 20, 20), ("5 Mb/s", 10, 5), ("80 Mb/s", 30, 20)]
     {
-        let line = Line::rate(rate, delay_ms, packets * 1500);
-        let mut world = World::download(Source::Bulk, adaptive(), 10, [line, up(delay_ms)]);
-        world.run_ms(20_000);
-        let stats = world.accelerator().stats();
+        let line = Link::rate(rate, delay_ms, packets * 1500);
+        let mut network = Network::download(Source::Bulk, adaptive(), 10, [line, up(delay_ms)]);
+        network.run_ms(20_000);
+        let stats = network.accelerator().stats();
         let again = stats.retransmissions as f64 / (stats.segments_sent + stats.retransmissions) as f64;
-        let share = goodput(&world, 0, 20_000) * 1e6 / rate.parse::<Rate>().unwrap().0 as f64;
+        let share = goodput(&network, 0, 20_000) * 1e6 / rate.parse::<Rate>().unwrap().0 as f64;
         assert!(again < 0.2 && share > 0.8, "{rate}, {packets} packets: {again:.2} again, {share:.2} of it");
     }
 }
@@ -83,14 +83,14 @@ fn short_buffers_are_not_overrun_where_there_is_no_sack() {
     for (rate, delay_ms, packets) in
         [("20 Mb/s", 20, 50), ("50 Mb/s", 5, 50), ("50 Mb/s", 20, 100), ("80 Mb/s", 20, 100)]
     {
-        let line = Line::rate(rate, delay_ms, packets * 1500);
+        let line = Link::rate(rate, delay_ms, packets * 1500);
         let mut config = configs(0);
         config.0.sack = false;
-        let mut world = World::with(config, Source::Bulk, adaptive(), 10, [line, up(delay_ms)]);
-        world.run_ms(20_000);
-        let stats = world.accelerator().stats();
+        let mut network = Network::with(config, Source::Bulk, adaptive(), 10, [line, up(delay_ms)]);
+        network.run_ms(20_000);
+        let stats = network.accelerator().stats();
         let again = stats.retransmissions as f64 / (stats.segments_sent + stats.retransmissions) as f64;
-        let share = goodput(&world, 0, 20_000) * 1e6 / rate.parse::<Rate>().unwrap().0 as f64;
+        let share = goodput(&network, 0, 20_000) * 1e6 / rate.parse::<Rate>().unwrap().0 as f64;
         assert!(again < 0.2 && share > 0.8, "{rate}, {packets} packets: {again:.2} again, {share:.2} of it");
     }
 }
@@ -100,7 +100,7 @@ fn short_buffers_are_not_overrun_where_there_is_no_sack() {
 #[test]
 fn the_estimate_counts_bytes_over_periods() {
     // Packets pass the radio in bursts each 10 ms, ACKs come back in bursts each 10 ms.
-    let mut down = Line::rate("40 Mb/s", 10, 10_000_000);
+    let mut down = Link::rate("40 Mb/s", 10, 10_000_000);
     let to_burst = |at: Instant| {
         let into = at.as_nanos() % 10_000_000;
         Duration::from_nanos(10_000_000 - into)
@@ -108,56 +108,56 @@ fn the_estimate_counts_bytes_over_periods() {
     down.extra = Box::new(move |_, at| to_burst(at));
     let mut uplink = up(10);
     uplink.extra = Box::new(move |_, at| to_burst(at));
-    let mut world = World::download(Source::Bulk, adaptive(), 10, [down, uplink]);
-    world.run_ms(10_000);
-    let flow = world.accelerator().flows().next().expect("the transfer runs");
+    let mut network = Network::download(Source::Bulk, adaptive(), 10, [down, uplink]);
+    network.run_ms(10_000);
+    let flow = network.accelerator().flows().next().expect("the transfer runs");
     let window_rate = flow.rate.0 as f64 / 1e6;
     assert!((38.0..130.0).contains(&window_rate), "paced at {window_rate} Mb/s");
-    let rate = goodput(&world, 2_000, 10_000);
+    let rate = goodput(&network, 2_000, 10_000);
     assert!(rate > 37.0, "{rate} Mb/s");
-    assert!(world.mobile[0].percentile_ms(0.95) < 80.0, "{}", world.mobile[0].percentile_ms(0.95));
+    assert!(network.mobile[0].percentile_ms(0.95) < 80.0, "{}", network.mobile[0].percentile_ms(0.95));
 
     // A source of 2 Mb/s for five seconds does not make the path narrow.
     let mut config = configs(0);
     config.1.send_buffer = Bytes(6_000);
-    let mut world =
-        World::with(config, Source::Bulk, adaptive(), 10, [Line::rate("40 Mb/s", 10, 10_000_000), up(10)]);
-    world.run_ms(5_000);
-    assert!(world.accelerator().flows().next().unwrap().window > 14_000);
+    let mut network =
+        Network::with(config, Source::Bulk, adaptive(), 10, [Link::rate("40 Mb/s", 10, 10_000_000), up(10)]);
+    network.run_ms(5_000);
+    assert!(network.accelerator().flows().next().unwrap().window > 14_000);
 }
 
 /// Row "fairness": round robin by device, then by flow.
 #[test]
 fn flows_of_a_device_share_equally_and_long_ones_do_not_starve_short_ones() {
-    let line = Line::rate("20 Mb/s", 15, 10_000_000);
-    let mut world = World::download(Source::Bulk, adaptive(), 10, [line, up(15)]);
-    world.add(1, 1, Source::Bulk);
-    world.add(2, 1, Source::Bulk);
-    world.run_ms(20_000);
-    let read: Vec<f64> = world.clients.iter().map(|client| client.stats().bytes_received as f64).collect();
+    let line = Link::rate("20 Mb/s", 15, 10_000_000);
+    let mut network = Network::download(Source::Bulk, adaptive(), 10, [line, up(15)]);
+    network.add(1, 1, Source::Bulk);
+    network.add(2, 1, Source::Bulk);
+    network.run_ms(20_000);
+    let read: Vec<f64> = network.clients.iter().map(|client| client.stats().bytes_received as f64).collect();
     let (sum, squares): (f64, f64) = (read.iter().sum(), read.iter().map(|x| x * x).sum());
     let jain = sum * sum / (3.0 * squares);
     assert!(jain > 0.99, "Jain's index {jain} of {read:?}");
-    assert!(world.mobile[0].percentile_ms(0.95) < 120.0);
+    assert!(network.mobile[0].percentile_ms(0.95) < 120.0);
 
     // A client that fell silent does not hold the others up.
-    let line = Line::rate("20 Mb/s", 15, 10_000_000);
-    let mut world = World::download(Source::Bulk, adaptive(), 10, [line, up(15)]);
-    world.add(1, 1, Source::Bulk);
-    world.run_ms(3_000);
-    world.clients.truncate(1);
-    world.run_ms(20_000);
-    let rate = goodput(&world, 6_000, 20_000);
+    let line = Link::rate("20 Mb/s", 15, 10_000_000);
+    let mut network = Network::download(Source::Bulk, adaptive(), 10, [line, up(15)]);
+    network.add(1, 1, Source::Bulk);
+    network.run_ms(3_000);
+    network.clients.truncate(1);
+    network.run_ms(20_000);
+    let rate = goodput(&network, 6_000, 20_000);
     assert!(rate > 18.0, "{rate:.1} Mb/s beside a silent connection");
 
     // A short transfer beside two long ones of the same device.
-    let line = Line::rate("20 Mb/s", 15, 10_000_000);
-    let mut world = World::download(Source::Bulk, adaptive(), 10, [line, up(15)]);
-    world.add(1, 1, Source::Bulk);
-    world.run_ms(5_000);
-    world.add(2, 1, Source::File(Bytes(100_000)));
-    let begun = world.now;
-    while world.clients[2].stats().bytes_received < 100_000 {
-        assert!(world.step(begun + Duration::from_secs(2)), "100 kB in less than 2 s");
+    let line = Link::rate("20 Mb/s", 15, 10_000_000);
+    let mut network = Network::download(Source::Bulk, adaptive(), 10, [line, up(15)]);
+    network.add(1, 1, Source::Bulk);
+    network.run_ms(5_000);
+    network.add(2, 1, Source::File(Bytes(100_000)));
+    let begun = network.now;
+    while network.clients[2].stats().bytes_received < 100_000 {
+        assert!(network.step(begun + Duration::from_secs(2)), "100 kB in less than 2 s");
     }
 }

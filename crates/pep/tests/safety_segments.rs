@@ -1,15 +1,15 @@
 //! The rules for live traffic, second part: what happens to single segments. One test for each row of the table of
 //! hazards of an accelerator; the row stands in the test's documentation.
 
-mod bed;
+mod test_bed;
 
-use bed::*;
 use paceline_net::rewrite::checksum_is_right;
 use paceline_net::{Bytes, Duration, SeqNumber, TcpHeader};
 use paceline_pep::accelerator::{AcceleratorConfig, Side};
+use test_bed::*;
 
-fn open(change: impl FnOnce(&mut Bed)) -> Bed {
-    let mut bed = Bed::open_with(AcceleratorConfig::default(), change);
+fn open(change: impl FnOnce(&mut TestBed)) -> TestBed {
+    let mut bed = TestBed::open_with(AcceleratorConfig::default(), change);
     bed.clear();
     bed
 }
@@ -77,7 +77,7 @@ fn injected_data_is_not_made_acceptable() {
     for ack in [end as u32 + 900_000_000, 0u32.wrapping_sub(900_000_000)] {
         for (flags, len) in [(ACK, 700), (FIN, 0)] {
             let packet = bed.client_packet(bed.client_next + 3001, Some(1), flags, len, |tcp| tcp.ack += ack);
-            bed.client_gives(packet.clone());
+            bed.client_sends(packet.clone());
             assert_eq!(bed.to_server.pop().map(|passed| bytes(&passed)), Some(bytes(&packet)));
         }
     }
@@ -99,7 +99,7 @@ fn client_segments_carry_what_the_server_has_seen() {
         let packet = bed.client_packet(bed.client_next, Some(1), flags, len, |tcp| {
             tcp.options.sack.push(isn + 2001, isn + 3001);
         });
-        bed.client_gives(packet.clone());
+        bed.client_sends(packet.clone());
         let passed = bed.to_server.pop().expect("it passes");
         let tcp = header(&passed);
         assert_eq!((bed.offset(tcp.ack), tcp.window), (end, seen.window));
@@ -113,7 +113,7 @@ fn client_segments_carry_what_the_server_has_seen() {
         bed.client_next += len;
     }
     let empty = bed.client_packet(bed.client_next + 1, Some(1), ACK, 0, |_| ());
-    bed.client_gives(empty);
+    bed.client_sends(empty);
     assert!(bed.to_server.is_empty());
 }
 
@@ -127,7 +127,7 @@ fn the_server_hears_of_our_gaps_only() {
     bed.sack(1, 1001, 3001);
     assert!(bed.to_server.is_empty(), "the client's gap is ours to repair");
     let later = bed.server_data(end + 2000, SEGMENT);
-    bed.server_gives(later);
+    bed.server_sends(later);
     let tcp = header(bed.to_server.last().expect("a duplicate acknowledgment at once"));
     let isn = SeqNumber(bed.server_isn);
     assert_eq!(bed.offset(tcp.ack), end);
@@ -159,10 +159,10 @@ fn duplicates_are_suppressed_and_the_loss_repaired_here() {
         assert!(bed.stats().duplicates_suppressed > 0 || sack);
     }
     // A connection that is not in our buffer: they pass.
-    let mut bed = Bed::new(AcceleratorConfig::default());
+    let mut bed = TestBed::new(AcceleratorConfig::default());
     let duplicate = bed.client_packet(1, Some(5001), ACK, 0, |_| ());
     for _ in 0..3 {
-        bed.client_gives(duplicate.clone());
+        bed.client_sends(duplicate.clone());
     }
     assert_eq!(bed.taken_by_server(), vec![duplicate; 3]);
 }
@@ -251,7 +251,7 @@ fn a_fast_retransmit_goes_out_though_more_is_in_flight_than_the_window() {
 fn windows_are_kept_honoured_and_probed() {
     let config =
         AcceleratorConfig { overshoot: false, flow_buffer: Bytes(40_000), ..AcceleratorConfig::default() };
-    let mut bed = Bed::open_with(config, |bed| (bed.shift, bed.window) = (0, 8_000));
+    let mut bed = TestBed::open_with(config, |bed| (bed.shift, bed.window) = (0, 8_000));
     bed.clear();
     let end = bed.send(1, 30);
     bed.wait(20);
@@ -278,7 +278,7 @@ fn windows_are_kept_honoured_and_probed() {
     }
     assert_eq!(edge, 48_001);
     let probe = bed.server_packet(edge - 1, ACK, 0, |_| ());
-    bed.server_gives(probe);
+    bed.server_sends(probe);
     let answer = header(bed.to_server.last().expect("an answer"));
     assert_eq!((bed.offset(answer.ack), answer.window), (edge, 0));
     // The client reads on: so may the server send.
@@ -300,17 +300,17 @@ fn scale_and_timestamps_are_those_of_the_ends() {
     let real = bed.clock;
     let data = bed.server_data(1, SEGMENT);
     bed.clock = bed.clock.wrapping_add(5);
-    bed.server_gives(data);
+    bed.server_sends(data);
     let early = header(bed.to_server.last().unwrap()).options.timestamps.unwrap();
     assert_eq!((early.val, early.ecr), (real, sent_at), "the client's last, and the segment's");
     let data = bed.server_data(1001, SEGMENT);
     let newest = bed.clock;
-    bed.server_gives(data);
+    bed.server_sends(data);
     assert_eq!(header(bed.to_server.last().unwrap()).options.timestamps.unwrap().ecr, newest);
     // A gap: TSecr stays that of the segment that the acknowledgment waits behind.
     bed.clock = bed.clock.wrapping_add(5);
     let beyond = bed.server_data(5001, SEGMENT);
-    bed.server_gives(beyond);
+    bed.server_sends(beyond);
     assert_eq!(header(bed.to_server.last().unwrap()).options.timestamps.unwrap().ecr, newest);
     bed.clear();
     bed.wait(2_000);

@@ -1,16 +1,16 @@
 //! The rules for live traffic: how the machine stops, and how it changes while connections live.
 
-mod bed;
+mod test_bed;
 
-use bed::*;
 use paceline_net::{Bytes, Duration, TcpFlags};
 use paceline_pep::accelerator::AcceleratorConfig;
+use test_bed::*;
 
 /// Row "stop, upgrade, config change": early ACKs stop, what is held is delivered, detach at exposure 0; after a
 /// limit the rest is reset.
 #[test]
 fn stop_delivers_then_detaches_and_resets_only_after_the_limit() {
-    let mut bed = Bed::open();
+    let mut bed = TestBed::open();
     let end = bed.send(1, 8);
     bed.clear();
     bed.wait(15);
@@ -27,7 +27,7 @@ fn stop_delivers_then_detaches_and_resets_only_after_the_limit() {
     assert_eq!(bed.accelerator.flow_count(), 1);
     let big = bed.client_packet(1, Some(later), ACK, 0, |tcp| tcp.window = u16::MAX);
     let before = bed.accelerator.flow_count();
-    bed.client_gives(big);
+    bed.client_sends(big);
     let mut off = later;
     for _ in 0..3000 {
         if bed.accelerator.flow_count() == 0 {
@@ -42,12 +42,12 @@ fn stop_delivers_then_detaches_and_resets_only_after_the_limit() {
     assert_eq!(bed.stats().flows_detached, 1);
     bed.clear();
     let data = bed.server_data(off, SEGMENT);
-    bed.server_gives(data.clone());
+    bed.server_sends(data.clone());
     bed.ack(off + 1000);
     assert_eq!(bed.taken_by_client(), [data]);
     assert_eq!(bed.acked(), Some(off + 1000));
 
-    let mut bed = Bed::open();
+    let mut bed = TestBed::open();
     bed.send(1, 8);
     bed.clear();
     bed.accelerator.drain(bed.now, Duration::from_millis(500));
@@ -62,7 +62,7 @@ fn stop_delivers_then_detaches_and_resets_only_after_the_limit() {
 /// was promised a wider window and more of it is held.
 #[test]
 fn a_running_transfer_is_let_go_when_nothing_is_owed() {
-    let mut bed = Bed::open();
+    let mut bed = TestBed::open();
     let end = bed.send(1, 8);
     bed.wait(15);
     bed.accelerator.drain(bed.now, Duration::from_secs(30));
@@ -82,7 +82,7 @@ fn a_running_transfer_is_let_go_when_nothing_is_owed() {
 }
 
 /// How far the client has the stream without a hole.
-fn got(bed: &Bed) -> u64 {
+fn got(bed: &TestBed) -> u64 {
     bed.data()
         .iter()
         .fold(1, |got, (off, len)| if *off <= got { got.max(off + u64::from(*len)) } else { got })
@@ -92,7 +92,7 @@ fn got(bed: &Bed) -> u64 {
 /// round trips of that, would wait for seconds before it repeats the end of a flight.
 #[test]
 fn what_waits_leaves_before_the_connection() {
-    let mut bed = Bed::open();
+    let mut bed = TestBed::open();
     let end = bed.send(1, 8);
     bed.wait(15);
     bed.ack(end);
@@ -117,7 +117,7 @@ fn what_waits_leaves_before_the_connection() {
 #[test]
 fn a_stop_opens_no_wide_window() {
     let config = AcceleratorConfig { flow_buffer: Bytes(32 << 10), ..AcceleratorConfig::default() };
-    let mut bed = Bed::open_with(config, |bed| bed.window = 1000);
+    let mut bed = TestBed::open_with(config, |bed| bed.window = 1000);
     let end = bed.send(1, 8);
     bed.wait(15);
     bed.accelerator.drain(bed.now, Duration::from_secs(30));
@@ -142,14 +142,14 @@ fn a_stop_opens_no_wide_window() {
 #[test]
 fn an_abort_resets_what_is_exposed_alone() {
     let mut bed =
-        Bed::open_with(AcceleratorConfig { exposure: Bytes(0), ..AcceleratorConfig::default() }, |_| ());
+        TestBed::open_with(AcceleratorConfig { exposure: Bytes(0), ..AcceleratorConfig::default() }, |_| ());
     let end = bed.send(1, 50);
     assert!(bed.exposure() == 0 && bed.accelerator.held() > 50_000 && got(&bed) < end);
     bed.accelerator.abort(bed.now);
     bed.wait(1);
     assert_eq!((bed.stats().flows_detached, bed.stats().flows_reset), (1, 0));
     assert_eq!(got(&bed), end, "its server need not repeat it");
-    let mut bed = Bed::open();
+    let mut bed = TestBed::open();
     bed.send(1, 8);
     assert!(bed.exposure() > 0);
     bed.accelerator.abort(bed.now);
@@ -159,7 +159,7 @@ fn an_abort_resets_what_is_exposed_alone() {
 /// Row "stop, upgrade, config change": what was promised is kept, what comes follows the new parameters.
 #[test]
 fn other_parameters_hold_from_now_on_and_break_no_promise() {
-    let mut bed = Bed::open();
+    let mut bed = TestBed::open();
     let end = bed.send(1, 20);
     let exposure = bed.exposure();
     assert_eq!(exposure, 20_000);
@@ -175,7 +175,7 @@ fn other_parameters_hold_from_now_on_and_break_no_promise() {
     assert_eq!(bed.exposure(), exposure, "no more is acknowledged early than was");
     let told = bed.to_server.iter().map(|packet| bed.offset(header(packet).ack)).max();
     assert!(told.is_none_or(|ack| ack == 20_001), "nor taken back: {told:?}");
-    let delivered = |bed: &mut Bed, end: u64| {
+    let delivered = |bed: &mut TestBed, end: u64| {
         for off in (1..end).step_by(4000).chain([end]) {
             bed.wait(50);
             bed.ack(off);

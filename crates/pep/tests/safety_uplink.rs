@@ -1,13 +1,13 @@
 //! The rules for live traffic, fifth part: what goes upwards, and what the ends hear of it.
 
-mod bed;
+mod test_bed;
 
-use bed::*;
 use paceline_net::{SeqNumber, TcpHeader};
 use paceline_pep::accelerator::{AcceleratorConfig, Side};
+use test_bed::*;
 
-fn open(change: impl FnOnce(&mut Bed)) -> Bed {
-    let mut bed = Bed::open_with(AcceleratorConfig::default(), change);
+fn open(change: impl FnOnce(&mut TestBed)) -> TestBed {
+    let mut bed = TestBed::open_with(AcceleratorConfig::default(), change);
     bed.clear();
     bed
 }
@@ -32,11 +32,11 @@ fn data_of_the_client_keep_their_own_echo_and_news_goes_ahead_of_them() {
         if batch {
             bed.accelerator.input(bed.now, Side::Server, news);
         } else {
-            bed.server_gives(news);
+            bed.server_sends(news);
         }
         let data = bed.client_packet(bed.client_next, Some(off), ACK, SEGMENT, |_| ());
         let own = echo(&header(&data));
-        bed.client_gives(data);
+        bed.client_sends(data);
         let up: Vec<TcpHeader> = bed.taken_by_server().iter().map(header).collect();
         assert_eq!(up.iter().map(|tcp| tcp.payload_len).collect::<Vec<_>>(), [0, SEGMENT]);
         assert!(up.iter().all(|tcp| bed.offset(tcp.ack) == off + 1000));
@@ -45,7 +45,7 @@ fn data_of_the_client_keep_their_own_echo_and_news_goes_ahead_of_them() {
         // What is empty may tell news itself.
         bed.client_next += SEGMENT;
         let fin = bed.client_packet(bed.client_next, Some(off), FIN, 0, |_| ());
-        bed.client_gives(fin);
+        bed.client_sends(fin);
         assert_eq!(echo(&header(&bed.to_server[0])), bed.clock);
     }
 }
@@ -68,14 +68,14 @@ fn an_upload_is_acknowledged_though_the_reader_of_the_download_stands_still() {
         }
         for n in 0..40 {
             let data = bed.client_packet(bed.client_next, Some(16_001), ACK, SEGMENT, |_| ());
-            bed.client_gives(data);
+            bed.client_sends(data);
             bed.client_next += SEGMENT;
             bed.wait(100);
             bed.clear();
             // Passed on, and made of what comes with data.
             if n % 2 == 0 {
                 let ack = bed.server_packet(end, ACK, 0, |_| ());
-                bed.server_gives(ack);
+                bed.server_sends(ack);
             } else {
                 end = bed.send(end, 1);
             }
@@ -98,21 +98,21 @@ fn acknowledgments_do_not_stand_past_the_servers_closed_window() {
     bed.wait(20);
     bed.ack(off);
     let data = bed.client_packet(bed.client_next, Some(off), ACK, SEGMENT, |_| ());
-    bed.client_gives(data);
+    bed.client_sends(data);
     bed.client_next += SEGMENT;
     let full = bed.server_packet(off, ACK, 0, |tcp| tcp.window = 0);
-    bed.server_gives(full.clone());
+    bed.server_sends(full.clone());
     bed.wait(500);
     let probe = bed.client_packet(bed.client_next, Some(off), ACK, 1, |_| ());
-    bed.client_gives(probe);
+    bed.client_sends(probe);
     bed.wait(5);
-    bed.server_gives(full);
+    bed.server_sends(full);
     bed.clear();
     let expects = SeqNumber(bed.client_isn) + bed.client_next;
     for _ in 0..3 {
         for n in 0..2 {
             let data = bed.server_packet(off + n * 1000, ACK, SEGMENT, |tcp| tcp.window = 0);
-            bed.server_gives(data);
+            bed.server_sends(data);
         }
         off += 2000;
         bed.wait(30);
@@ -124,7 +124,7 @@ fn acknowledgments_do_not_stand_past_the_servers_closed_window() {
     // It opens: the byte is taken, and from then on it is where the client stands.
     bed.client_next += 1;
     let open = bed.server_packet(off, ACK, 0, |_| ());
-    bed.server_gives(open);
+    bed.server_sends(open);
     bed.send(off, 1);
     assert_eq!(header(bed.to_server.last().unwrap()).seq, expects + 1u32);
 }

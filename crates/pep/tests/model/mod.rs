@@ -1,44 +1,43 @@
-//! A server, a client and everything that can go wrong between them, driven by bytes: the property tests, the fuzz
-//! target and the ten-million run use the same. What is asserted, beside the machine's own invariants:
+//! A server, a client and faulty links around the accelerator, driven by bytes. The swarm test, the fuzz target and the
+//! example `accelerator_operations` run it. Asserted beside the accelerator's own invariants:
 //!
-//! - the client's stream is a prefix of the server's, byte by byte;
-//! - the server is never told that more was received than it sent, and its right edge never retreats;
+//! - the client's stream is a prefix of the server's, byte by byte, with valid checksums;
+//! - ACKs to the server cover only data that it has sent, and its right edge never retreats;
 //! - timestamps are the ends' own, and connections that are not accelerated pass untouched;
-//! - empty or not, nothing but the server's bytes reaches the client, with right checksums;
 //! - memory is bounded by the configuration;
-//! - in the end, over links that lose nothing more, the client hears that the server has all that it sent, though its own
-//!   reader may stand still; then it gets all that the server sent, though that reads nothing any more, and the connection
-//!   is forgotten.
+//! - at the end, without further faults, the client's upload is acknowledged although the client reads nothing, then
+//!   the client receives everything although the server reads nothing, and the connection is removed.
 
 mod client;
-mod promises;
+mod faults;
+#[path = "../packets/mod.rs"]
+mod packets;
+mod rules;
 mod server;
-mod trouble;
 mod upload;
 
 use paceline_net::rewrite::{self, Unparsed, checksum_is_right};
+use paceline_net::test_support::segment;
 use paceline_net::{
-    Bytes, Checksum, Duration, FlowKey, Instant, IpHeader, Packet, Payload, SeqNumber, TcpFlags, TcpHeader,
-    TcpOptions, Timestamps, Transport, wire,
+    Bytes, Checksum, Duration, FlowKey, Instant, Packet, Payload, SeqNumber, TcpFlags, TcpHeader, TcpOptions,
+    Timestamps, Transport, wire,
 };
 use paceline_pep::accelerator::{Accelerator, AcceleratorConfig, FlowRecord, Side, Transmission};
-use promises::Promises;
+use packets::{ACK, FIN, RST, byte, payload};
+use rules::Rules;
 use std::collections::{BTreeMap, VecDeque};
 use std::net::IpAddr;
 
+/// Payload bytes of a full segment.
 const SEGMENT: u32 = 500;
-/// The same where the path to the client swallows what is longer than it takes, until links heal.
+/// Payload bytes of a full segment on a path with an MTU black hole.
 const LONG_SEGMENT: u32 = 1200;
-const TAKEN: u32 = 600;
-const ACK: TcpFlags = TcpFlags::ACK;
-const FIN: TcpFlags = TcpFlags(TcpFlags::FIN.0 | TcpFlags::ACK.0);
-const RST: TcpFlags = TcpFlags(TcpFlags::RST.0 | TcpFlags::ACK.0);
+/// Payload bytes of the longest segment that such a path delivers.
+const DELIVERED_SEGMENT: u32 = 600;
+const SERVER_PORT: u16 = 80;
+const CLIENT_PORT: u16 = 40_000;
 
-fn byte(off: u64) -> u8 {
-    (off.wrapping_mul(0x9e37_79b9) >> 7) as u8
-}
-
-/// The bytes of the input as choices; zeros when they are used up.
+/// The bytes of the input as choices; zeros after its end.
 struct Choices<'a>(&'a [u8]);
 
 impl Choices<'_> {
@@ -48,14 +47,14 @@ impl Choices<'_> {
     fn below(&mut self, bound: usize) -> usize {
         usize::from(self.byte()) % bound.max(1)
     }
-    fn left(&self) -> bool {
+    fn is_left(&self) -> bool {
         !self.0.is_empty()
     }
 }
 
 struct Model {
     accelerator: Accelerator,
-    /// What a driver would have written down, by slot.
+    /// The journal of a driver, by slot.
     journal: BTreeMap<u32, FlowRecord>,
     now: Instant,
     key: FlowKey,
@@ -65,64 +64,64 @@ struct Model {
     shift: u8,
     /// Packets have bytes; else they are simulated lengths.
     real: bool,
-    /// The client drops what ends beyond its right edge.
+    /// The client drops segments that end past its window.
     strict: bool,
-    /// Length of full segments, and of those that the path to the client takes.
+    /// Length of full segments, and of the longest ones that the path delivers to the client.
     segment: u32,
-    fits: u32,
-    /// The client acknowledges what it has not got, or injected segments may end things: nothing is promised any
-    /// more.
+    longest_delivered: u32,
+    /// The client acknowledges data that it has not received, or valid segments are injected: delivery is not asserted.
     hostile: bool,
-    over: bool,
+    ended: bool,
     operations: u64,
-    /// Packets on their way to the client, and to the server.
+    /// Packets from the accelerator to the client and to the server.
     to_client: VecDeque<Packet>,
     to_server: VecDeque<Packet>,
-    /// Packets on their way to the accelerator.
+    /// Packets to the accelerator.
     from_server: VecDeque<Packet>,
     from_client: VecDeque<Packet>,
-    /// The server: sent, acknowledged and allowed up to these offsets; where its FIN stands.
+    /// The server: ends of the sent and of the acknowledged data, right edge of the window, offset of its FIN.
     sent: u64,
     acked: u64,
     edge: u64,
     fin: Option<u64>,
-    /// Its window for what the client sends, as on the wire.
+    /// The server's window field.
     server_window: u16,
-    /// The client: received in order, beyond, right edge advertised, window, own data sent, acknowledged, and known to be.
-    have: u64,
-    beyond: Vec<(u64, u64)>,
+    /// The client: end of the contiguous data, ranges beyond it, advertised right edge, window; end of its own data that
+    /// was sent, that the server has, and that the client knows to be acknowledged.
+    received: u64,
+    out_of_order: Vec<(u64, u64)>,
     client_edge: u64,
     window: u64,
     client_sent: u32,
     client_acked: u32,
-    client_heard: u32,
+    client_una: u32,
     client_fin: bool,
     echo: [u32; 2],
-    /// Uploads go past the machine, and how often they began to.
-    past: bool,
-    rests: u64,
-    promises: Promises,
+    /// The upload bypasses the machine; number of offloads.
+    offloaded: bool,
+    offloads: u64,
+    rules: Rules,
 }
 
-/// What came of a run.
+/// The result of a run.
 #[derive(Clone, Copy, Default, Debug)]
 pub struct Outcome {
-    /// Paths found to swallow full segments.
+    /// MTU black holes detected.
     pub black_holes: u64,
-    /// Bytes that the client got in order.
+    /// Bytes that the client received in order.
     pub delivered: u64,
     /// Operations of both sides.
     pub operations: u64,
-    /// Times that an upload went past.
-    pub rests: u64,
+    /// Uploads offloaded.
+    pub offloads: u64,
 }
 
-/// Runs the operations that the bytes stand for, then lets the links heal.
+/// Runs the operations that the bytes encode, then a phase without faults.
 pub fn run(bytes: &[u8]) -> Outcome {
     let mut choices = Choices(bytes);
     let mut model = Model::new(&mut choices);
     model.open();
-    while choices.left() && !model.over {
+    while choices.is_left() && !model.ended {
         model.step(&mut choices);
         model.operations += 1;
         model.accelerator.invariants();
@@ -130,9 +129,9 @@ pub fn run(bytes: &[u8]) -> Outcome {
     model.finish();
     Outcome {
         black_holes: model.accelerator.stats().black_holes,
-        delivered: model.have,
+        delivered: model.received,
         operations: model.operations,
-        rests: model.rests,
+        offloads: model.offloads,
     }
 }
 
@@ -154,7 +153,7 @@ impl Model {
             ([198, 19, 0, 1].into(), [198, 18, 0, 1].into())
         };
         let wrap = u32::from(choices.byte()) << 4;
-        let swallows = mode & 128 != 0 && limits & 128 != 0;
+        let black_hole = mode & 128 != 0 && limits & 128 != 0;
         Self {
             accelerator: {
                 let mut accelerator = Accelerator::new(config);
@@ -163,17 +162,17 @@ impl Model {
             },
             journal: BTreeMap::new(),
             now: Instant::from_millis(1),
-            key: FlowKey { src, dst, src_port: 80, dst_port: 40_000 },
+            key: FlowKey { src, dst, src_port: SERVER_PORT, dst_port: CLIENT_PORT },
             isn: [u32::MAX - wrap, 0x7fff_ffff - wrap],
             timestamps: mode & 2 != 0,
             sack: mode & 4 != 0,
             shift: if mode & 8 != 0 { 3 } else { 0 },
             real: mode & 16 != 0,
             strict: mode & 32 != 0,
-            segment: if swallows { LONG_SEGMENT } else { SEGMENT },
-            fits: if swallows { TAKEN } else { u32::MAX },
+            segment: if black_hole { LONG_SEGMENT } else { SEGMENT },
+            longest_delivered: if black_hole { DELIVERED_SEGMENT } else { u32::MAX },
             hostile: mode & 64 != 0,
-            over: false,
+            ended: false,
             operations: 0,
             to_client: VecDeque::new(),
             to_server: VecDeque::new(),
@@ -184,18 +183,18 @@ impl Model {
             edge: 1,
             fin: None,
             server_window: 60_000,
-            have: 1,
-            beyond: Vec::new(),
+            received: 1,
+            out_of_order: Vec::new(),
             client_edge: 1,
             window: 30_000,
             client_sent: 1,
             client_acked: 1,
-            client_heard: 1,
+            client_una: 1,
             client_fin: false,
             echo: [0; 2],
-            past: false,
-            rests: 0,
-            promises: Promises::default(),
+            offloaded: false,
+            offloads: 0,
+            rules: Rules::default(),
         }
     }
     fn clock(&self) -> u32 {
@@ -206,30 +205,17 @@ impl Model {
             Side::Server => (self.key.src, self.key.dst),
             Side::Mobile => (self.key.dst, self.key.src),
         };
-        if !self.real {
-            return Packet::tcp(src, dst, tcp);
-        }
-        let bytes: Vec<u8> = (off..off + u64::from(tcp.payload_len)).map(byte).collect();
-        let ip = IpHeader { src, dst, traffic_class: 0, hop_limit: 64, special: false };
-        rewrite::segment(ip, tcp, Unparsed::default(), Checksum::Unverified, std::iter::once(&bytes[..]))
+        let segment = segment().between(src, dst).with(|own| *own = tcp);
+        if self.real { segment.datagram(&payload(off, tcp.payload_len)) } else { segment.build() }
     }
     fn header(&self, side: Side, seq: u32, ack: u32, flags: TcpFlags, len: u32) -> TcpHeader {
         let s = side as usize;
-        let ports = [(80, 40_000), (40_000, 80)][s];
+        let (src, dst) = [(SERVER_PORT, CLIENT_PORT), (CLIENT_PORT, SERVER_PORT)][s];
+        let window = if side == Side::Server { self.server_window } else { 60_000 };
+        let (seq, ack) = (self.isn[s].wrapping_add(seq), self.isn[1 - s].wrapping_add(ack));
         let timestamps = Timestamps { val: self.clock(), ecr: self.echo[s] };
-        TcpHeader {
-            src_port: ports.0,
-            dst_port: ports.1,
-            seq: SeqNumber(self.isn[s]) + seq,
-            ack: SeqNumber(self.isn[1 - s]) + ack,
-            flags,
-            window: if side == Side::Server { self.server_window } else { 60_000 },
-            options: TcpOptions {
-                timestamps: self.timestamps.then_some(timestamps),
-                ..TcpOptions::default()
-            },
-            payload_len: len,
-        }
+        let header = segment().ports(src, dst).seq(seq).ack(ack).flags(flags).window(window).payload_len(len);
+        header.with(|tcp| tcp.options.timestamps = self.timestamps.then_some(timestamps)).header()
     }
     fn open(&mut self) {
         let options = TcpOptions {
@@ -245,8 +231,8 @@ impl Model {
         self.input(Side::Server, self.packet(Side::Server, syn_ack, 0));
         self.now += Duration::from_millis(20);
         self.echo = [self.clock(); 2];
-        self.client_ack(self.have, &[]);
-        let ack = self.from_client.pop_front().expect("the handshake's last");
+        self.client_ack(self.received, &[]);
+        let ack = self.from_client.pop_front().expect("the last ACK of the handshake");
         self.input(Side::Mobile, ack);
         self.to_client.clear();
         while let Some(packet) = self.to_server.pop_front() {
@@ -269,7 +255,7 @@ impl Model {
             Side::Mobile => self.to_client.push_back(sent.packet),
         }
     }
-    /// Whatever a server was told ahead of the client is in the journal before it leaves; what was swept is the truth.
+    /// Asserts that early ACKs are in the journal before they are sent, and that a sweep leaves the exact records.
     fn keep_journal(&mut self) {
         let journal = &mut self.journal;
         let mut write = |slot, record: Option<FlowRecord>| match record {
@@ -287,14 +273,18 @@ impl Model {
             assert_eq!(
                 known.map(|known| known.server_acked),
                 Some(record.server_acked),
-                "it is in the journal"
+                "the record is in the journal"
             );
         }
         if swept {
-            assert_eq!(self.journal.values().copied().collect::<Vec<_>>(), exposed, "and nothing else");
+            assert_eq!(
+                self.journal.values().copied().collect::<Vec<_>>(),
+                exposed,
+                "the journal has no other record"
+            );
         }
     }
-    /// What a driver does with a super-packet.
+    /// Cuts a super-packet, as a driver does.
     fn split(&mut self, packet: &Packet, segment: u32) {
         let tcp = *packet.tcp_header().expect("a segment");
         let off = self.offset(tcp.seq);
@@ -321,14 +311,14 @@ impl Model {
         }
     }
     fn offset(&self, seq: SeqNumber) -> u64 {
-        let near = self.have;
+        let near = self.received;
         near.wrapping_add_signed(i64::from(seq.distance(SeqNumber(self.isn[0]) + near as u32)))
     }
 
     fn step(&mut self, choices: &mut Choices<'_>) {
         match choices.byte() % 24 {
             0..=3 => self.server_sends(choices),
-            4 => self.server_repeats(choices),
+            4 => self.server_retransmits(choices),
             5 | 6 => self.relay(choices, Side::Server),
             7 | 8 => self.relay(choices, Side::Mobile),
             9..=11 => {
@@ -344,19 +334,19 @@ impl Model {
                 }
             }
             14 | 15 => self.wait(Duration::from_micros(100 << choices.below(14))),
-            16 => self.disturb(choices),
+            16 => self.apply_fault(choices),
             17 => self.client_sends(choices),
             18 => self.window = [0, 500, 3_000, 17_000, 30_000, 60_000, 400_000, 1][choices.below(8)],
             19 => self.client_acks(choices),
             20 => self.inject(choices),
-            21 => self.run_quietly(choices.below(20)),
+            21 => self.run_without_faults(choices.below(20)),
             22 => match choices.byte() {
                 241.. => self.close(choices),
                 200.. => self.client_uploads(choices),
-                180.. => self.go_past(),
-                _ => self.run_quietly(2),
+                180.. => self.bypass_machine(),
+                _ => self.run_without_faults(2),
             },
-            _ => self.run_quietly(2),
+            _ => self.run_without_faults(2),
         }
     }
     fn wait(&mut self, span: Duration) {
@@ -376,8 +366,8 @@ impl Model {
             self.arrive(side, packet);
         }
     }
-    /// Everything on its way arrives, some times over.
-    fn run_quietly(&mut self, rounds: usize) {
+    /// Delivers all packets, for `rounds` of 4 ms.
+    fn run_without_faults(&mut self, rounds: usize) {
         for _ in 0..rounds {
             while let Some(packet) = self.from_server.pop_front() {
                 self.arrive(Side::Server, packet);
@@ -394,29 +384,29 @@ impl Model {
             self.wait(Duration::from_millis(4));
         }
     }
-    /// The links heal and the client reads: all that was sent must arrive, and the connection end.
+    /// Without further faults, and with a reading client, everything must be delivered and the connection end.
     fn finish(&mut self) {
         self.accelerator.invariants();
-        if self.hostile || self.over {
+        if self.hostile || self.ended {
             return;
         }
         self.finish_upload();
         self.probe_server();
-        (self.window, self.fits) = (60_000, u32::MAX);
+        (self.window, self.longest_delivered) = (60_000, u32::MAX);
         if self.fin.is_none() {
             self.fin = Some(self.sent);
         }
         let end = self.sent + 1;
         let mut longest = Duration::ZERO;
         for round in 0.. {
-            // Sixteen seconds; more where round trips took many: a timeout is one and four times its deviation, which is
-            // up to twice as long behind a round trip far above the others.
+            // At least 16 s; after long round trips three of them, which a timeout takes at most: the smoothed round-trip
+            // time and four times its deviation.
             longest = self.accelerator.flows().filter_map(|flow| flow.srtt).fold(longest, Duration::max);
-            if self.have == end && self.acked == end || round >= (3 * longest.as_millis()).max(4000) {
+            if self.received == end && self.acked == end || round >= (3 * longest.as_millis()).max(4000) {
                 break;
             }
             if round % 60 == 0 {
-                // The server's timeout; the client tells of its window.
+                // A timeout of the server, and a window update of the client.
                 let mut off = self.acked.min(self.sent);
                 for _ in 0..50 {
                     let len = (self.sent - off).min(u64::from(self.segment)) as u32;
@@ -424,14 +414,18 @@ impl Model {
                     self.emit_server(off, len, flags);
                     off += u64::from(len);
                 }
-                self.client_ack(self.have, &[]);
+                self.client_ack(self.received, &[]);
             }
-            self.run_quietly(1);
+            self.run_without_faults(1);
             self.accelerator.invariants();
         }
         let flows: Vec<_> = self.accelerator.flows().collect();
         let state = (self.client_edge, &flows, self.accelerator.stats());
-        assert_eq!((self.have, self.acked), (end, end), "all arrives, and is acknowledged: {state:?}");
+        assert_eq!(
+            (self.received, self.acked),
+            (end, end),
+            "everything is delivered and acknowledged: {state:?}"
+        );
         assert_eq!(self.accelerator.exposure(), 0);
     }
 }

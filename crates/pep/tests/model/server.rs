@@ -1,4 +1,4 @@
-//! The model's server: sends, repeats, closes, and takes acknowledgments.
+//! The model's server: sends, retransmits, closes, and takes ACKs.
 
 use super::*;
 
@@ -20,7 +20,7 @@ impl Model {
         let packet = self.packet(Side::Server, tcp, off);
         self.from_server.push_back(packet);
     }
-    pub(super) fn server_repeats(&mut self, choices: &mut Choices<'_>) {
+    pub(super) fn server_retransmits(&mut self, choices: &mut Choices<'_>) {
         let outstanding = self.sent.saturating_sub(self.acked);
         let back = if outstanding == 0 { 1 } else { u64::from(choices.byte()) * 64 % outstanding };
         let off = (self.acked + back).min(self.sent - u64::from(self.sent > 1)).max(1);
@@ -38,7 +38,7 @@ impl Model {
             }
             3 if self.fin.is_none() => {
                 self.emit_server(self.sent, 0, RST);
-                self.hostile = true; // what is on its way may be lost with it
+                self.hostile = true; // data in flight may be lost
             }
             4 => {
                 self.accelerator.drain(self.now, Duration::from_secs(1000));
@@ -48,35 +48,35 @@ impl Model {
         }
     }
 
-    /// The server gets a packet: its acknowledgment must be of something that it sent.
+    /// The server receives a packet. Asserts that the acknowledged data was sent.
     pub(super) fn server_gets(&mut self, packet: &Packet) {
         let Transport::Tcp(tcp) = packet.transport else { return };
-        if !checksum_is_right(packet) || tcp.src_port != 40_000 || tcp.dst_port != 80 {
+        if !checksum_is_right(packet) || tcp.src_port != CLIENT_PORT || tcp.dst_port != SERVER_PORT {
             return;
         }
         if tcp.flags.contains(TcpFlags::RST) {
-            self.over |= self.hostile;
+            self.ended |= self.hostile;
             return;
         }
-        if !tcp.flags.contains(ACK) || self.over {
+        if !tcp.flags.contains(ACK) || self.ended {
             return;
         }
-        // RFC 9293, section 3.10.7.4: of what stands elsewhere nothing is believed, whatever it acknowledges. Old data is answered.
+        // RFC 9293, section 3.10.7.4: a segment outside the window changes nothing. Old data is answered.
         let next = SeqNumber(self.isn[1]) + self.client_acked;
         let window = i32::from(self.server_window) << self.shift;
-        let probed = i32::from(self.accelerator.flow_count() == 0); // what passes is the ends' own affair
+        let probed = i32::from(self.accelerator.flow_count() == 0); // bypassed probes are the ends' own
         if tcp.payload_len == 0 && tcp.seq < next || tcp.seq.distance(next) > window.max(probed) {
             return;
         }
         let distance = tcp.ack.distance(SeqNumber(self.isn[0]) + self.acked as u32);
         if distance < 0 {
-            return; // an old one
+            return; // an old ACK
         }
         let ack = self.acked + distance as u64;
         let end = self.sent + u64::from(self.fin.is_some());
-        assert!(ack <= end || self.hostile, "{ack} is acknowledged of {end}");
+        assert!(ack <= end || self.hostile, "{ack} bytes are acknowledged of {end}");
         if let Some(fin) = self.fin.filter(|_| !self.hostile) {
-            assert!(ack <= fin || self.have > fin, "a FIN is acknowledged by the client alone");
+            assert!(ack <= fin || self.received > fin, "a FIN is not acknowledged early");
         }
         self.acked = ack.min(end);
         let shift = if tcp.flags.contains(TcpFlags::SYN) { 0 } else { self.shift };
@@ -85,7 +85,7 @@ impl Model {
         if tcp.payload_len > 0 && tcp.seq <= next {
             let known = next.distance(tcp.seq) as u32;
             self.client_acked += tcp.payload_len.saturating_sub(known).min(window as u32);
-            // Not past a window that has become smaller (Linux: tcp_acceptable_seq).
+            // Not past a window that has shrunk (Linux: tcp_acceptable_seq).
             let ack = self.header(Side::Server, end.min(edge) as u32, self.client_acked, ACK, 0);
             let packet = self.packet(Side::Server, ack, 1);
             self.from_server.push_back(packet);

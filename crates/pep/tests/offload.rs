@@ -1,29 +1,29 @@
 //! Uploads that go past the accelerator: when they may, and how it takes their connections back.
 
-mod bed;
+mod test_bed;
 
-use bed::*;
 use paceline_net::{Duration, Timestamps};
 use paceline_pep::accelerator::AcceleratorConfig;
+use test_bed::*;
 
 /// The client sends so many bytes, which its server acknowledges.
-fn upload(bed: &mut Bed, off: u64, bytes: u32) {
+fn upload(bed: &mut TestBed, off: u64, bytes: u32) {
     for _ in 0..bytes / SEGMENT {
         let data = bed.client_packet(bed.client_next, Some(off), ACK, SEGMENT, |_| ());
-        bed.client_gives(data);
+        bed.client_sends(data);
         bed.client_next = bed.client_next.wrapping_add(SEGMENT);
         let ack = bed.server_packet(off, ACK, 0, |_| ());
-        bed.server_gives(ack);
+        bed.server_sends(ack);
     }
 }
 
 /// A connection that rests; with `answered`, its server has sent data before.
-fn resting(answered: bool) -> (Bed, u64) {
+fn resting(answered: bool) -> (TestBed, u64) {
     resting_with(answered, |_| ())
 }
 
-fn resting_with(answered: bool, change: impl FnOnce(&mut Bed)) -> (Bed, u64) {
-    let mut bed = Bed::open_with(AcceleratorConfig::default(), change);
+fn resting_with(answered: bool, change: impl FnOnce(&mut TestBed)) -> (TestBed, u64) {
+    let mut bed = TestBed::open_with(AcceleratorConfig::default(), change);
     let mut off = 1;
     if answered {
         off = bed.send(off, 3);
@@ -64,7 +64,7 @@ fn acknowledgments_that_come_here_all_the_same_end_no_rest() {
         bed.client_next += 5_000;
         let unknown = bed.server_packet(off, ACK, 0, |_| ());
         for ack in [known, unknown] {
-            bed.server_gives(ack.clone());
+            bed.server_sends(ack.clone());
             assert_eq!(bed.taken_by_client(), [ack]);
         }
         assert!(bed.accelerator.is_offloaded(&bed.key) && bed.to_server.is_empty());
@@ -73,7 +73,7 @@ fn acknowledgments_that_come_here_all_the_same_end_no_rest() {
 }
 
 /// The server sends after a rest of days; returns where its stream has come to.
-fn resume(bed: &mut Bed, off: u64) -> u64 {
+fn resume(bed: &mut TestBed, off: u64) -> u64 {
     // Gigabytes that were not seen here.
     bed.wait(100_000_000);
     bed.client_next = bed.client_next.wrapping_add(3_100_000_000);
@@ -87,7 +87,7 @@ fn resume(bed: &mut Bed, off: u64) -> u64 {
     // More of the client has gone past; its server acknowledges it.
     bed.client_next = bed.client_next.wrapping_add(40_000);
     let ack = bed.server_packet(end, ACK, 0, |_| ());
-    bed.server_gives(ack.clone());
+    bed.server_sends(ack.clone());
     assert_eq!(bed.taken_by_client().len(), 1);
     // Its first word goes on, with what we have acknowledged.
     bed.client_next = bed.client_next.wrapping_add(10_000);
@@ -109,13 +109,13 @@ fn resume(bed: &mut Bed, off: u64) -> u64 {
     end
 }
 
-fn ack_seq(bed: &Bed) -> paceline_net::SeqNumber {
+fn ack_seq(bed: &TestBed) -> paceline_net::SeqNumber {
     paceline_net::SeqNumber(bed.client_isn) + bed.client_next
 }
 
 #[test]
 fn it_rests_only_if_nothing_is_owed() {
-    let mut bed = Bed::open();
+    let mut bed = TestBed::open();
     let key = bed.key;
     let off = bed.send(1, 3);
     upload(&mut bed, 1, 300_000);
@@ -124,7 +124,7 @@ fn it_rests_only_if_nothing_is_owed() {
     assert!(bed.accelerator.offload(&key));
 
     // Data in between is a conversation.
-    let mut bed = Bed::open();
+    let mut bed = TestBed::open();
     upload(&mut bed, 1, 200_000);
     let off = bed.send(1, 1);
     bed.wait(20);
@@ -133,17 +133,17 @@ fn it_rests_only_if_nothing_is_owed() {
     assert!(!bed.accelerator.offload(&key));
 
     // What ends needs to be seen.
-    let mut bed = Bed::open();
+    let mut bed = TestBed::open();
     upload(&mut bed, 1, 300_000);
     let fin = bed.client_packet(bed.client_next, Some(1), FIN, 0, |_| ());
-    bed.client_gives(fin);
+    bed.client_sends(fin);
     assert!(!bed.accelerator.offload(&key));
 
-    let mut bed = Bed::open();
+    let mut bed = TestBed::open();
     upload(&mut bed, 1, 300_000);
     bed.accelerator.drain(bed.now, Duration::from_secs(1));
     assert!(!bed.accelerator.offload(&key));
-    assert!(!Bed::new(AcceleratorConfig::default()).accelerator.offload(&key), "it is not known");
+    assert!(!TestBed::new(AcceleratorConfig::default()).accelerator.offload(&key), "it is not known");
 }
 
 #[test]
@@ -152,11 +152,11 @@ fn what_does_not_fit_lets_the_connection_go_on_end_to_end() {
     let (mut bed, off) = resting(true);
     let ahead: Vec<_> = (1..5).map(|n| bed.server_data(off + n * 1_000, SEGMENT)).collect();
     for packet in &ahead[..3] {
-        bed.server_gives(packet.clone());
+        bed.server_sends(packet.clone());
         assert!(bed.taken_by_client().is_empty() && bed.accelerator.is_offloaded(&bed.key));
     }
     assert!(bed.accelerator.held() >= 3_000);
-    bed.server_gives(ahead[3].clone());
+    bed.server_sends(ahead[3].clone());
     assert_eq!((bed.taken_by_client(), bed.accelerator.flow_count()), (ahead, 0));
     assert!(bed.taken_by_server().is_empty());
     assert_eq!(bed.accelerator.held(), 0);
@@ -165,7 +165,7 @@ fn what_does_not_fit_lets_the_connection_go_on_end_to_end() {
     for (at, len) in [(10_000_000, SEGMENT), (-500, SEGMENT)] {
         let (mut bed, off) = resting(true);
         let strange = bed.server_data(off.wrapping_add_signed(at), len);
-        bed.server_gives(strange.clone());
+        bed.server_sends(strange.clone());
         assert_eq!((bed.taken_by_client(), bed.accelerator.flow_count()), (vec![strange], 0));
     }
 
@@ -173,7 +173,7 @@ fn what_does_not_fit_lets_the_connection_go_on_end_to_end() {
     let (mut bed, off) = resting(true);
     bed.client_next += 500_000_000;
     let data = bed.client_packet(bed.client_next, Some(off), ACK, SEGMENT, |_| ());
-    bed.client_gives(data.clone());
+    bed.client_sends(data.clone());
     assert_eq!((bed.taken_by_server(), bed.accelerator.flow_count()), (vec![data], 0));
 }
 
@@ -183,7 +183,7 @@ fn what_overtakes_the_end_of_a_rest_waits_for_it() {
         let (mut bed, off) = resting(answered);
         let packets: Vec<_> = (0..4).map(|n| bed.server_data(off + n * 1_000, SEGMENT)).collect();
         for n in [2, 3, 1, 0] {
-            bed.server_gives(packets[n].clone());
+            bed.server_sends(packets[n].clone());
         }
         bed.wait(1);
         let expected: Vec<_> = (0..4).map(|n| (off + n * 1_000, SEGMENT)).collect();
@@ -204,7 +204,7 @@ fn a_rest_goes_on_whatever_is_between_the_ends() {
         let (mut bed, off) = resting(answered);
         bed.client_next = bed.client_next.wrapping_add(500_000_000);
         let probe = bed.client_packet(bed.client_next - 1, Some(off), ACK, 0, |_| ());
-        bed.client_gives(probe.clone());
+        bed.client_sends(probe.clone());
         assert_eq!(bed.taken_by_server(), [probe]);
         let old = bed.server_packet(off, ACK, SEGMENT, |tcp| {
             tcp.options.timestamps =
@@ -215,7 +215,7 @@ fn a_rest_goes_on_whatever_is_between_the_ends() {
             between.push(bed.server_data(off - 2_000, SEGMENT));
         }
         for packet in between {
-            bed.server_gives(packet.clone());
+            bed.server_sends(packet.clone());
             assert_eq!(bed.taken_by_client(), [packet]);
         }
         assert!(bed.accelerator.is_offloaded(&bed.key) && bed.to_server.is_empty());
@@ -225,7 +225,7 @@ fn a_rest_goes_on_whatever_is_between_the_ends() {
         let (mut bed, off) = resting(answered);
         bed.client_next = bed.client_next.wrapping_add(500_000_000);
         let knows = bed.client_packet(bed.client_next, Some(off + 5_000), ACK, 0, |_| ());
-        bed.client_gives(knows.clone());
+        bed.client_sends(knows.clone());
         assert_eq!((bed.taken_by_server(), bed.accelerator.flow_count()), (vec![knows], 0));
     }
 }
@@ -236,12 +236,12 @@ fn a_client_that_ends_its_upload_is_answered_as_ever() {
         let (mut bed, off) = resting(answered);
         bed.client_next = bed.client_next.wrapping_add(500_000_000);
         let fin = bed.client_packet(bed.client_next, Some(off), FIN, 0, |_| ());
-        bed.client_gives(fin.clone());
+        bed.client_sends(fin.clone());
         assert_eq!(bed.taken_by_server(), [fin]);
         bed.client_next += 1;
         let end = bed.send(off, 5);
         let last = bed.server_packet(end, FIN, 0, |_| ());
-        bed.server_gives(last);
+        bed.server_sends(last);
         bed.wait(1);
         assert_eq!(bed.data().len(), 5);
         bed.ack(off);
@@ -262,7 +262,7 @@ fn forged_acknowledgments_of_a_rested_connection_reach_no_further_than_a_window(
     let seq = bed.client_next;
     bed.client_next = seq.wrapping_add(1 << 30);
     let forged = bed.server_packet(off + 1000, ACK, 0, |_| ());
-    bed.server_gives(forged);
+    bed.server_sends(forged);
     assert!(bed.taken_by_client().is_empty(), "no server acknowledges what no window allowed");
     // The client is believed as before.
     bed.client_next = seq;
@@ -275,12 +275,12 @@ fn forged_acknowledgments_of_a_rested_connection_reach_no_further_than_a_window(
 /// More than 64 KiB between here and the server, which only its window tells to be possible, before it has sent any data.
 #[test]
 fn an_upload_over_a_long_path_is_followed_from_the_beginning() {
-    let mut bed = Bed::open();
+    let mut bed = TestBed::open();
     for _ in 0..5 {
         let mut ends = Vec::new();
         for _ in 0..100 {
             let data = bed.client_packet(bed.client_next, Some(1), ACK, SEGMENT, |_| ());
-            bed.client_gives(data);
+            bed.client_sends(data);
             bed.client_next += SEGMENT;
             ends.push(bed.client_next);
         }
@@ -288,7 +288,7 @@ fn an_upload_over_a_long_path_is_followed_from_the_beginning() {
         for end in ends {
             bed.client_next = end;
             let ack = bed.server_packet(1, ACK, 0, |_| ());
-            bed.server_gives(ack);
+            bed.server_sends(ack);
         }
         bed.client_next = all;
     }
@@ -314,7 +314,7 @@ fn a_client_that_aborts_its_upload_leaves_nothing_behind() {
         bed.client_next = bed.client_next.wrapping_add(500_000_000);
         let reset = bed.client_packet(bed.client_next, Some(have), RST, 0, |_| ());
         bed.clear();
-        bed.client_gives(reset.clone());
+        bed.client_sends(reset.clone());
         assert_eq!(bed.taken_by_server(), [reset]);
         if resumed {
             assert_eq!(bed.accelerator.flow_count(), flows, "the client may lack something");
@@ -323,12 +323,12 @@ fn a_client_that_aborts_its_upload_leaves_nothing_behind() {
         }
     }
     // Before and after a rest it has to be exact (RFC 5961).
-    let mut bed = Bed::open();
+    let mut bed = TestBed::open();
     let off = bed.send(1, 1);
     bed.wait(20);
     bed.ack(off);
     let reset = bed.client_packet(bed.client_next + 5, Some(off), RST, 0, |_| ());
-    bed.client_gives(reset);
+    bed.client_sends(reset);
     assert_eq!(bed.accelerator.flow_count(), 1);
 }
 
@@ -370,7 +370,7 @@ fn overtaken(shift: u8, past: u32, answered: bool, uploads: bool) {
     let largest = 50_000 << shift;
     let (mut bed, off) = resting_with(answered, |bed| bed.shift = shift);
     let (end, mut have, mut acked) = (off + u64::from(SEGMENT), off, None);
-    bed.server_gives(bed.server_data(off, SEGMENT));
+    bed.server_sends(bed.server_data(off, SEGMENT));
     bed.client_next = bed.client_next.wrapping_add(past);
     bed.echo[1] = bed.clock;
     for round in 0..20 {
@@ -388,15 +388,15 @@ fn overtaken(shift: u8, past: u32, answered: bool, uploads: bool) {
         }
         // The server acknowledges what it gets, and repeats what it was not told to have arrived.
         if said.iter().any(|packet| header(packet).payload_len > 0) {
-            bed.server_gives(bed.server_packet(end, ACK, 0, |_| ()));
+            bed.server_sends(bed.server_packet(end, ACK, 0, |_| ()));
         }
         bed.wait(100);
         if round % 2 == 1 && acked != Some(end) {
-            bed.server_gives(bed.server_data(off, SEGMENT));
+            bed.server_sends(bed.server_data(off, SEGMENT));
         }
         if uploads {
             let data = bed.client_packet(bed.client_next - SEGMENT, Some(have), ACK, SEGMENT, |_| ());
-            bed.client_gives(data);
+            bed.client_sends(data);
         }
     }
     panic!("{past} went past a shift of {shift}, answered {answered}, uploads {uploads}: {have} of {end}");

@@ -1,31 +1,26 @@
-//! One connection through an accelerator, driven by hand with real datagrams: what either end sends, and what comes
-//! out.
+//! Test bed: one connection through an accelerator. The test makes the segments of both ends, and reads the packets that
+//! the accelerator sends to each.
 #![allow(dead_code)] // each test file uses its part
 
-use paceline_net::rewrite::{self, Unparsed, checksum_is_right};
+#[path = "../packets/mod.rs"]
+mod packets;
+
+use paceline_net::rewrite::checksum_is_right;
+use paceline_net::test_support::segment;
 use paceline_net::{
-    Checksum, Duration, FlowKey, Instant, IpHeader, Packet, Payload, SeqNumber, TcpFlags, TcpHeader,
-    TcpOptions, Timestamps, wire,
+    Duration, FlowKey, Instant, Packet, SeqNumber, TcpFlags, TcpHeader, TcpOptions, Timestamps, wire,
 };
 use paceline_pep::accelerator::{Accelerator, AcceleratorConfig, AcceleratorStats, Side};
+pub use packets::*;
 use std::net::IpAddr;
 
+/// Payload bytes of a full segment.
 pub const SEGMENT: u32 = 1000;
-/// The client's window in bytes: 64,000 without scaling, 16 times as much with the shift of 4.
+/// The client's window field: 64,000 bytes without scaling, 16 times as much with the shift of 4.
 pub const WINDOW: u16 = 64_000;
 
-pub const SYN: TcpFlags = TcpFlags::SYN;
-pub const ACK: TcpFlags = TcpFlags::ACK;
-pub const FIN: TcpFlags = TcpFlags(TcpFlags::FIN.0 | TcpFlags::ACK.0);
-pub const RST: TcpFlags = TcpFlags(TcpFlags::RST.0 | TcpFlags::ACK.0);
-
-/// The byte at a position of a stream.
-pub fn byte(off: u64) -> u8 {
-    (off.wrapping_mul(0x9e37_79b9) >> 7) as u8
-}
-
-/// The connection's numbers and what both ends would say next.
-pub struct Bed {
+/// The state of both ends.
+pub struct TestBed {
     pub accelerator: Accelerator,
     pub now: Instant,
     pub key: FlowKey,
@@ -33,23 +28,23 @@ pub struct Bed {
     pub client_isn: u32,
     pub timestamps: bool,
     pub shift: u8,
-    /// How much longer the client's frames may be than the server's.
-    pub longer: u16,
+    /// Bytes by which the client's MSS exceeds the server's.
+    pub client_mss_excess: u16,
     pub sack: bool,
     pub ecn: bool,
-    /// Clocks of the ends in TSval.
+    /// Clock of both ends, in TSval.
     pub clock: u32,
-    /// The client's sequence number, as a distance from its SYN.
+    /// The client's next sequence number, as a distance from its SYN.
     pub client_next: u32,
-    /// TSval of the server that the client has seen last, and the client's that the server has.
+    /// The last TSval of the server at the client, and of the client at the server.
     pub echo: [u32; 2],
     pub window: u16,
-    /// Everything that came out, not yet taken.
+    /// Packets that the accelerator has sent.
     pub to_client: Vec<Packet>,
     pub to_server: Vec<Packet>,
 }
 
-impl Bed {
+impl TestBed {
     pub fn new(config: AcceleratorConfig) -> Self {
         let (server, client): (IpAddr, IpAddr) = ([198, 19, 0, 1].into(), [198, 18, 0, 1].into());
         Self {
@@ -60,7 +55,7 @@ impl Bed {
             client_isn: 0xffff_ff00,
             timestamps: true,
             shift: 4,
-            longer: 0,
+            client_mss_excess: 0,
             sack: true,
             ecn: false,
             clock: 0xffff_fff0,
@@ -76,7 +71,7 @@ impl Bed {
         self.key.dst = "2001:db8:2::1".parse().unwrap();
         self
     }
-    /// A connection past its handshake.
+    /// A connection after its handshake.
     pub fn open() -> Self {
         Self::open_with(AcceleratorConfig::default(), |_| ())
     }
@@ -88,15 +83,15 @@ impl Bed {
     }
     pub fn handshake(&mut self) {
         let mut syn = self.syn_options();
-        syn.mss = syn.mss.map(|mss| mss + self.longer);
+        syn.mss = syn.mss.map(|mss| mss + self.client_mss_excess);
         let ecn = if self.ecn { TcpFlags::ECE.with(TcpFlags::CWR) } else { TcpFlags(0) };
         let syn = self.client_packet(0, None, SYN.with(ecn), 0, |tcp| tcp.options = syn);
-        self.client_gives(syn);
+        self.client_sends(syn);
         self.wait(1);
         let options = self.syn_options();
         let ece = if self.ecn { TcpFlags::ECE } else { TcpFlags(0) };
         let syn_ack = self.server_packet(0, SYN.with(ACK).with(ece), 0, |tcp| tcp.options = options);
-        self.server_gives(syn_ack);
+        self.server_sends(syn_ack);
         self.wait(10);
         self.echo = [self.clock, self.clock];
         self.ack(1);
@@ -106,10 +101,14 @@ impl Bed {
             mss: Some(SEGMENT as u16 + if self.timestamps { 12 } else { 0 }),
             window_scale: (self.shift > 0).then_some(self.shift),
             sack_permitted: self.sack,
-            timestamps: self.timestamps.then_some(Timestamps { val: self.clock, ecr: self.echo[0] }),
+            timestamps: self.own_timestamps(0),
             ..TcpOptions::default()
         }
     }
+    fn own_timestamps(&self, echo: usize) -> Option<Timestamps> {
+        self.timestamps.then_some(Timestamps { val: self.clock, ecr: self.echo[echo] })
+    }
+    /// Time passes; the accelerator's timers run.
     pub fn wait(&mut self, ms: u64) {
         self.run_until(self.now + Duration::from_millis(ms));
         self.clock = self.clock.wrapping_add(ms as u32);
@@ -136,17 +135,17 @@ impl Bed {
         self.accelerator.input(self.now, side, packet);
         self.collect();
     }
-    pub fn server_gives(&mut self, packet: Packet) {
+    pub fn server_sends(&mut self, packet: Packet) {
         self.input(Side::Server, packet);
     }
-    pub fn client_gives(&mut self, packet: Packet) {
+    pub fn client_sends(&mut self, packet: Packet) {
         self.input(Side::Mobile, packet);
     }
     pub fn stats(&self) -> &AcceleratorStats {
         self.accelerator.stats()
     }
 
-    /// Any segment of the server at stream offset `off` (1 is the first byte).
+    /// A segment of the server at stream offset `off`; 1 is the first byte.
     pub fn server_packet(
         &self,
         off: u64,
@@ -154,34 +153,26 @@ impl Bed {
         len: u32,
         change: impl FnOnce(&mut TcpHeader),
     ) -> Packet {
-        let mut tcp = TcpHeader {
-            src_port: self.key.src_port,
-            dst_port: self.key.dst_port,
-            seq: SeqNumber(self.server_isn) + off as u32,
-            ack: SeqNumber(self.client_isn) + self.client_next,
-            flags,
-            window: 50_000,
-            options: TcpOptions {
-                timestamps: self.timestamps.then_some(Timestamps { val: self.clock, ecr: self.echo[1] }),
-                ..TcpOptions::default()
-            },
-            payload_len: len,
-        };
-        change(&mut tcp);
-        datagram(self.key, tcp, Unparsed::default(), &payload(off, len))
+        let (seq, ack) =
+            (self.server_isn.wrapping_add(off as u32), self.client_isn.wrapping_add(self.client_next));
+        let segment = segment().flow(self.key).seq(seq).ack(ack).flags(flags).window(50_000).with(|tcp| {
+            tcp.options.timestamps = self.own_timestamps(1);
+            tcp.payload_len = len;
+        });
+        segment.with(change).datagram(&payload(off, len))
     }
     pub fn server_data(&self, off: u64, len: u32) -> Packet {
         self.server_packet(off, ACK, len, |_| ())
     }
-    /// `count` full segments from offset `off`; returns the offset behind them.
+    /// The server sends `count` full segments from offset `off`; returns their end.
     pub fn send(&mut self, off: u64, count: u64) -> u64 {
         for n in 0..count {
             let packet = self.server_data(off + n * u64::from(SEGMENT), SEGMENT);
-            self.server_gives(packet);
+            self.server_sends(packet);
         }
         off + count * u64::from(SEGMENT)
     }
-    /// Any segment of the client, which stands at `seq` and acknowledges the stream up to `ack`.
+    /// A segment of the client at `seq` that acknowledges the stream up to `ack`.
     pub fn client_packet(
         &self,
         seq: u32,
@@ -190,39 +181,33 @@ impl Bed {
         len: u32,
         change: impl FnOnce(&mut TcpHeader),
     ) -> Packet {
-        let mut tcp = TcpHeader {
-            src_port: self.key.dst_port,
-            dst_port: self.key.src_port,
-            seq: SeqNumber(self.client_isn) + seq,
-            ack: ack.map_or(SeqNumber(0), |ack| SeqNumber(self.server_isn) + ack as u32),
-            flags,
-            window: self.window,
-            options: TcpOptions {
-                timestamps: self.timestamps.then_some(Timestamps { val: self.clock, ecr: self.echo[0] }),
-                ..TcpOptions::default()
-            },
-            payload_len: len,
-        };
-        change(&mut tcp);
-        datagram(self.key.reversed(), tcp, Unparsed::default(), &payload(u64::from(seq), len))
+        let ack = ack.map_or(0, |ack| self.server_isn.wrapping_add(ack as u32));
+        let own = segment().flow(self.key.reversed()).seq(self.client_isn.wrapping_add(seq)).ack(ack);
+        let own = own.flags(flags).window(self.window).with(|tcp| {
+            tcp.options.timestamps = self.own_timestamps(0);
+            tcp.payload_len = len;
+        });
+        own.with(change).datagram(&payload(u64::from(seq), len))
     }
     /// The client acknowledges the stream up to `off`.
     pub fn ack(&mut self, off: u64) {
         let packet = self.client_packet(self.client_next, Some(off), ACK, 0, |_| ());
-        self.client_gives(packet);
+        self.client_sends(packet);
     }
-    /// The client acknowledges up to `off` and selectively a range.
+    /// The client acknowledges the stream up to `off`, and selectively a range.
     pub fn sack(&mut self, off: u64, left: u64, right: u64) {
         let isn = SeqNumber(self.server_isn);
         let packet = self.client_packet(self.client_next, Some(off), ACK, 0, |tcp| {
             tcp.options.sack.push(isn + left as u32, isn + right as u32);
         });
-        self.client_gives(packet);
+        self.client_sends(packet);
     }
 
+    /// Takes the packets that were sent to the client.
     pub fn taken_by_client(&mut self) -> Vec<Packet> {
         std::mem::take(&mut self.to_client)
     }
+    /// Takes the packets that were sent to the server.
     pub fn taken_by_server(&mut self) -> Vec<Packet> {
         std::mem::take(&mut self.to_server)
     }
@@ -230,15 +215,15 @@ impl Bed {
         self.to_client.clear();
         self.to_server.clear();
     }
-    /// Offset of a sequence number of the server's stream near its start.
+    /// Offset of a sequence number of the server, near the start of its stream.
     pub fn offset(&self, seq: SeqNumber) -> u64 {
         u64::from(seq.0.wrapping_sub(self.server_isn))
     }
-    /// The highest acknowledgment that the server was given, as an offset.
+    /// The highest acknowledgment that was sent to the server, as an offset.
     pub fn acked(&self) -> Option<u64> {
         self.to_server.iter().filter_map(|packet| packet.tcp_header()).map(|tcp| self.offset(tcp.ack)).max()
     }
-    /// The data segments that were sent to the client: offset and length; bytes and checksums are verified.
+    /// Offset and length of the data segments that were sent to the client. Verifies their bytes and checksums.
     pub fn data(&self) -> Vec<(u64, u32)> {
         let with_payload = |packet: &&Packet| header(packet).payload_len > 0;
         let check = |packet: &Packet| {
@@ -255,33 +240,14 @@ impl Bed {
     }
 }
 
-pub fn header(packet: &Packet) -> TcpHeader {
-    *packet.tcp_header().expect("a TCP segment")
-}
-pub fn payload(off: u64, len: u32) -> Vec<u8> {
-    (off..off + u64::from(len)).map(byte).collect()
-}
-/// The payload of a datagram.
-pub fn body(packet: &Packet) -> Vec<u8> {
-    let Payload::Datagram(bytes) = &packet.payload else { panic!("a datagram") };
-    bytes[rewrite::header_len(packet)..].to_vec()
-}
-pub fn bytes(packet: &Packet) -> Vec<u8> {
-    let Payload::Datagram(bytes) = &packet.payload else { panic!("a datagram") };
-    bytes.to_vec()
-}
-pub fn datagram(key: FlowKey, tcp: TcpHeader, unparsed: Unparsed, payload: &[u8]) -> Packet {
-    let ip = IpHeader { src: key.src, dst: key.dst, traffic_class: 0, hop_limit: 60, special: false };
-    rewrite::segment(ip, tcp, unparsed, Checksum::Unverified, std::iter::once(payload))
-}
-/// The datagram with its bytes changed, checksums as they were.
+/// The datagram with its bytes changed and its checksums unchanged.
 pub fn patched(packet: &Packet, change: impl FnOnce(&mut Vec<u8>)) -> Packet {
     let mut raw = bytes(packet);
     change(&mut raw);
     wire::parse(&raw).expect("still a datagram")
 }
-/// The datagram with its bytes changed and the TCP checksum (IPv4 header checksum included) made right again.
-pub fn repaired(packet: &Packet, change: impl FnOnce(&mut Vec<u8>)) -> Packet {
+/// The datagram with its bytes changed and valid TCP and IPv4 header checksums.
+pub fn patched_valid(packet: &Packet, change: impl FnOnce(&mut Vec<u8>)) -> Packet {
     let changed = patched(packet, change);
     let mut raw = bytes(&changed);
     let at = if raw[0] >> 4 == 4 { usize::from(raw[0] & 15) * 4 } else { 40 };
@@ -296,9 +262,9 @@ pub fn repaired(packet: &Packet, change: impl FnOnce(&mut Vec<u8>)) -> Packet {
     let pseudo = [&addresses[..], &[0, 6], &l4_len.to_be_bytes()].concat();
     let total = sum(&raw[at..], u32::from(sum(&pseudo, 0)));
     raw[at + 16..at + 18].copy_from_slice(&(!total).to_be_bytes());
-    let repaired = wire::parse(&raw).expect("still a datagram");
-    assert!(repaired.tcp_header().is_none() || repaired.ip.special || checksum_is_right(&repaired));
-    repaired
+    let valid = wire::parse(&raw).expect("still a datagram");
+    assert!(valid.tcp_header().is_none() || valid.ip.special || checksum_is_right(&valid));
+    valid
 }
 fn sum(bytes: &[u8], start: u32) -> u16 {
     let mut sum = start;

@@ -1,19 +1,19 @@
-//! What links and strangers do to packets.
+//! Faults of links, and injected segments.
 
 use super::*;
 
 impl Model {
     /// Loss, duplication, corruption.
-    pub(super) fn disturb(&mut self, choices: &mut Choices<'_>) {
-        let (what, which) = (choices.below(3), choices.below(4));
+    pub(super) fn apply_fault(&mut self, choices: &mut Choices<'_>) {
+        let (fault, which) = (choices.below(3), choices.below(4));
         let queues = [&mut self.to_client, &mut self.to_server, &mut self.from_server, &mut self.from_client];
         let queue = queues.into_iter().nth(which).expect("four queues");
         let at = choices.below(queue.len());
-        match (what, queue.get(at).cloned()) {
+        match (fault, queue.get(at).cloned()) {
             (0, Some(_)) => drop(queue.remove(at)),
             (1, Some(packet)) => queue.push_back(packet),
             (_, Some(packet)) => {
-                // Two turned bits can make a checksum right again, and TCP has nothing else.
+                // Only one bit: two flipped bits may leave the checksum valid.
                 if let Payload::Datagram(bytes) = &packet.payload
                     && checksum_is_right(&packet)
                 {
@@ -31,8 +31,8 @@ impl Model {
             _ => {}
         }
     }
-    /// What the server has sent takes another way, around the machine: it may be fragments, or a route has changed.
-    pub(super) fn go_past(&mut self) {
+    /// The server's packets bypass the machine: fragments, or a changed route.
+    pub(super) fn bypass_machine(&mut self) {
         while let Some(packet) = self.from_server.pop_front() {
             self.note(Side::Server, &packet);
             self.to_client.push_back(packet);
@@ -44,7 +44,7 @@ impl Model {
         let flags = TcpFlags([ACK.0, RST.0, ACK.0, FIN.0, 0x012, 0x038, 0, 0x004][choices.below(8)]);
         let (seq, ack) = match side {
             Side::Server => (self.sent as u32, self.client_sent),
-            Side::Mobile => (self.client_sent, self.have as u32),
+            Side::Mobile => (self.client_sent, self.received as u32),
         };
         let mut tcp = self.header(side, seq, ack, flags, 0);
         match choices.below(3) {
@@ -54,12 +54,12 @@ impl Model {
         }
         tcp.window = u16::from(choices.byte()) << 8;
         if choices.byte() & 1 != 0 {
-            let left = SeqNumber(self.isn[0]) + (self.have as u32).wrapping_add(jitter);
+            let left = SeqNumber(self.isn[0]) + (self.received as u32).wrapping_add(jitter);
             tcp.options.sack.push(left, left + 700);
         }
-        // Without right numbers nothing may happen; with them, an attacker on the path can do anything.
+        // Segments with valid numbers are injected into hostile runs only: an on-path attacker can do anything.
         let plausible_ack =
-            side == Side::Mobile && tcp.ack.distance(SeqNumber(self.isn[0]) + self.have as u32) > 0;
+            side == Side::Mobile && tcp.ack.distance(SeqNumber(self.isn[0]) + self.received as u32) > 0;
         let exact = tcp.seq == self.header(side, seq, ack, flags, 0).seq;
         let ends = flags.intersects(TcpFlags::RST.with(TcpFlags::FIN).with(TcpFlags::SYN));
         let numbers = self.accelerator.journal().next();
@@ -69,8 +69,8 @@ impl Model {
             return;
         }
         let ahead = tcp.seq.distance(SeqNumber(self.isn[1]) + self.client_sent);
-        self.promises.misplaced |= side == Side::Mobile && (1..1 << 20).contains(&ahead);
-        self.promises.replaced |= flags.contains(TcpFlags::SYN);
+        self.rules.client_moved |= side == Side::Mobile && (1..1 << 20).contains(&ahead);
+        self.rules.connection_replaced |= flags.contains(TcpFlags::SYN);
         let packet = self.packet(side, tcp, 1);
         self.arrive(side, packet);
     }

@@ -1,34 +1,34 @@
 //! Whole transfers through the accelerator, between endpoints like Linux's: what it has to reach on links of all
 //! kinds.
 
-mod world;
+mod network;
 
+use network::*;
 use paceline_net::{Bytes, Duration, Instant, Rate, Stream};
 use paceline_pep::AcceleratorConfig;
 use paceline_pep::accelerator::{PaperParameters, RateControl};
 use paceline_tcp::{BeyondWindow, Source, Variant};
-use world::*;
 
-fn lines(rate: &str, delay_ms: u64, queue: u64) -> [Line; 2] {
-    [Line::rate(rate, delay_ms, queue), Line::rate("50 Mb/s", delay_ms, 1_000_000)]
+fn lines(rate: &str, delay_ms: u64, queue: u64) -> [Link; 2] {
+    [Link::rate(rate, delay_ms, queue), Link::rate("50 Mb/s", delay_ms, 1_000_000)]
 }
 fn adaptive() -> Option<AcceleratorConfig> {
     Some(AcceleratorConfig::default())
 }
 /// Mb/s read by the client.
-fn goodput(world: &World, from_ms: u64, until_ms: u64) -> f64 {
-    world.received_between(from_ms, until_ms) as f64 * 8.0 / ((until_ms - from_ms) as f64 * 1e3)
+fn goodput(network: &Network, from_ms: u64, until_ms: u64) -> f64 {
+    network.received_between(from_ms, until_ms) as f64 * 8.0 / ((until_ms - from_ms) as f64 * 1e3)
 }
 /// When the whole file had been read, in milliseconds.
-fn time_of(file: u64, accelerator: Option<AcceleratorConfig>, mobile: [Line; 2]) -> f64 {
-    let mut world = World::download(Source::File(Bytes(file)), accelerator, 20, mobile);
-    world.run_ms(60_000);
-    assert_eq!(world.received(), file);
-    if let Middle::Accelerator(accelerator) = &world.middle {
+fn time_of(file: u64, accelerator: Option<AcceleratorConfig>, mobile: [Link; 2]) -> f64 {
+    let mut network = Network::download(Source::File(Bytes(file)), accelerator, 20, mobile);
+    network.run_ms(60_000);
+    assert_eq!(network.received(), file);
+    if let Middle::Accelerator(accelerator) = &network.middle {
         assert_eq!((accelerator.flow_count(), accelerator.held()), (0, 0), "it ends with the transfer");
         assert_eq!(accelerator.stats().bytes_delivered, file);
     }
-    world.delivered.iter().find(|(_, read)| *read == file).expect("it was read").0.as_secs_f64() * 1e3
+    network.delivered.iter().find(|(_, read)| *read == file).expect("it was read").0.as_secs_f64() * 1e3
 }
 
 #[test]
@@ -45,12 +45,12 @@ fn a_clean_path_is_left_as_fast_and_without_added_retransmissions() {
     for (rate, queue) in [("100 Mb/s", 1_000_000), ("20 Mb/s", 300_000), ("500 Mb/s", 4_000_000)] {
         let mut rates = Vec::new();
         for accelerator in [None, adaptive()] {
-            let mut world = World::download(Source::Bulk, accelerator, 5, lines(rate, 5, queue));
-            world.run_ms(10_000);
-            rates.push(goodput(&world, 0, 10_000));
-            if let Middle::Accelerator(accelerator) = &world.middle {
+            let mut network = Network::download(Source::Bulk, accelerator, 5, lines(rate, 5, queue));
+            network.run_ms(10_000);
+            rates.push(goodput(&network, 0, 10_000));
+            if let Middle::Accelerator(accelerator) = &network.middle {
                 assert_eq!(accelerator.stats().retransmissions, 0, "{rate}");
-                assert_eq!(world.servers[0].stats().retransmitted_segments, 0);
+                assert_eq!(network.servers[0].stats().retransmitted_segments, 0);
             }
         }
         assert!(rates[1] > 0.99 * rates[0], "{rate}: {rates:?}");
@@ -61,13 +61,13 @@ fn a_clean_path_is_left_as_fast_and_without_added_retransmissions() {
 /// what it was promised or waits for the others to end.
 #[test]
 fn a_hundred_connections_of_a_device_share_its_buffer() {
-    let mut world = World::download(Source::Bulk, adaptive(), 5, lines("100 Mb/s", 15, 1_000_000));
+    let mut network = Network::download(Source::Bulk, adaptive(), 5, lines("100 Mb/s", 15, 1_000_000));
     for n in 1..100 {
-        world.add(n, 1, Source::Bulk);
+        network.add(n, 1, Source::Bulk);
     }
-    world.run_ms(10_000);
-    let refused = world.accelerator().stats().refused;
-    let mut received: Vec<u64> = world.clients.iter().map(|client| client.stats().bytes_received).collect();
+    network.run_ms(10_000);
+    let refused = network.accelerator().stats().refused;
+    let mut received: Vec<u64> = network.clients.iter().map(|client| client.stats().bytes_received).collect();
     received.sort_unstable();
     let (least, sum) = (received[0], received.iter().sum::<u64>());
     assert_eq!(refused, 0);
@@ -78,14 +78,14 @@ fn a_hundred_connections_of_a_device_share_its_buffer() {
 /// As a phone has them: what rests needs no part of the device's buffer.
 #[test]
 fn idle_connections_take_no_window_from_a_download() {
-    let mut world = World::download(Source::Bulk, adaptive(), 50, lines("100 Mb/s", 15, 1_000_000));
+    let mut network = Network::download(Source::Bulk, adaptive(), 50, lines("100 Mb/s", 15, 1_000_000));
     let hour = Duration::from_secs(3600);
     for n in 1..=60 {
-        world.add(n, 1, Source::Chunks { size: Bytes(1_000), interval: hour, count: u64::MAX });
+        network.add(n, 1, Source::Chunks { size: Bytes(1_000), interval: hour, count: u64::MAX });
     }
-    world.run_ms(10_000);
-    assert_eq!(world.accelerator().flow_count(), 61);
-    let rate = goodput(&world, 2_000, 10_000);
+    network.run_ms(10_000);
+    assert_eq!(network.accelerator().flow_count(), 61);
+    let rate = goodput(&network, 2_000, 10_000);
     assert!(rate > 95.0, "{rate:.1} Mb/s beside 60 idle connections");
 }
 
@@ -93,18 +93,18 @@ fn idle_connections_take_no_window_from_a_download() {
 #[test]
 fn connections_that_all_wake_at_once_share_the_buffer() {
     let config = AcceleratorConfig { device_buffer: Bytes(4 << 20), ..AcceleratorConfig::default() };
-    let mut world = World::download(Source::Nothing, Some(config), 15, lines("20 Mb/s", 15, 1_000_000));
+    let mut network = Network::download(Source::Nothing, Some(config), 15, lines("20 Mb/s", 15, 1_000_000));
     for n in 1..=40 {
         let begun = u64::from(n) * 500;
-        world.run_ms(begun);
+        network.run_ms(begun);
         let interval = Duration::from_millis(30_000 - begun);
-        world.add(n, 1, Source::Chunks { size: Bytes(500_000), interval, count: 2 });
+        network.add(n, 1, Source::Chunks { size: Bytes(500_000), interval, count: 2 });
     }
-    world.run_ms(29_000);
-    assert_eq!(world.received(), 40 * 500_000);
-    world.run_ms(60_000);
-    let stats = world.accelerator().stats();
-    assert_eq!(world.received(), 40 * 1_000_000);
+    network.run_ms(29_000);
+    assert_eq!(network.received(), 40 * 500_000);
+    network.run_ms(60_000);
+    let stats = network.accelerator().stats();
+    assert_eq!(network.received(), 40 * 1_000_000);
     assert_eq!(stats.refused, 0, "{stats:?}");
 }
 
@@ -116,10 +116,10 @@ fn shallow_buffers_are_found_and_not_overrun() {
     {
         let mut rates = Vec::new();
         for accelerator in [None, adaptive()] {
-            let mut world = World::download(Source::Bulk, accelerator, 5, lines(rate, delay_ms, queue));
-            world.run_ms(20_000);
-            rates.push(goodput(&world, 0, 20_000));
-            if let Middle::Accelerator(accelerator) = &world.middle {
+            let mut network = Network::download(Source::Bulk, accelerator, 5, lines(rate, delay_ms, queue));
+            network.run_ms(20_000);
+            rates.push(goodput(&network, 0, 20_000));
+            if let Middle::Accelerator(accelerator) = &network.middle {
                 let stats = accelerator.stats();
                 assert!(stats.retransmissions * 20 < stats.segments_sent, "{rate}, {queue} bytes: {stats:?}");
             }
@@ -134,18 +134,18 @@ fn loss_without_congestion_does_not_lower_the_rate() {
     for (loss, reach) in [(0.001, 0.98), (0.01, 0.97), (0.04, 0.97)] {
         let [mut down, up] = lines("80 Mb/s", 12, 10_000_000);
         down = down.lossy(loss, 3, "loss");
-        let mut world = World::download(Source::Bulk, adaptive(), 10, [down, up]);
-        world.run_ms(20_000);
+        let mut network = Network::download(Source::Bulk, adaptive(), 10, [down, up]);
+        network.run_ms(20_000);
         // UDP's goodput: the line without the headers and without what is lost.
         let udp = 80.0 * 1448.0 / 1500.0 * (1.0 - loss);
-        let share = goodput(&world, 3_000, 20_000) / udp;
+        let share = goodput(&network, 3_000, 20_000) / udp;
         assert!(share > reach, "loss {loss}: {share:.3} of UDP's goodput");
     }
     let [mut down, up] = lines("20 Mb/s", 25, 10_000_000);
     down.lose = Box::new(|_, at: Instant| at.as_millis() % 1000 < 30);
-    let mut world = World::download(Source::Bulk, adaptive(), 10, [down, up]);
-    world.run_ms(20_000);
-    let share = goodput(&world, 3_000, 20_000) / (20.0 * 1448.0 / 1500.0 * 0.97);
+    let mut network = Network::download(Source::Bulk, adaptive(), 10, [down, up]);
+    network.run_ms(20_000);
+    let share = goodput(&network, 3_000, 20_000) / (20.0 * 1448.0 / 1500.0 * 0.97);
     assert!(share > 0.97, "bursts: {share:.3} of UDP's goodput");
 }
 
@@ -171,12 +171,12 @@ fn fades_cost_little_more_than_their_time() {
         last = at;
         Duration::from_secs_f64(0.04 * load)
     });
-    let mut world = World::with((client, server), Source::Bulk, adaptive(), 10, [down, up]);
-    world.run_ms(30_000);
+    let mut network = Network::with((client, server), Source::Bulk, adaptive(), 10, [down, up]);
+    network.run_ms(30_000);
     let open = 1.0 - lost as f64 / 27_600.0;
-    let share = goodput(&world, 2_400, 30_000) / (80.0 * 1448.0 / 1500.0 * open);
+    let share = goodput(&network, 2_400, 30_000) / (80.0 * 1448.0 / 1500.0 * open);
     assert!(share > 0.95, "{share:.3} of what the link carries between fades");
-    assert_eq!(world.accelerator().stats().overshoot_drops, 0);
+    assert_eq!(network.accelerator().stats().overshoot_drops, 0);
 }
 
 #[test]
@@ -187,16 +187,16 @@ fn a_hundredfold_jump_is_followed_within_a_second() {
                 (Instant::from_millis(n * 6_000), Rate(if n % 2 == 0 { 1_000_000 } else { 100_000_000 }))
             })
             .collect();
-        let down = Line::new(Capacity::Steps(steps), delay_ms, 50_000_000);
-        let up = Line::rate("20 Mb/s", delay_ms, 10_000_000);
-        let mut world = World::download(Source::Bulk, adaptive(), 10, [down, up]);
-        world.run_ms(6_000);
-        world.run_ms(7_000);
-        let risen = goodput(&world, 6_900, 7_000);
+        let down = Link::new(Capacity::Steps(steps), delay_ms, 50_000_000);
+        let up = Link::rate("20 Mb/s", delay_ms, 10_000_000);
+        let mut network = Network::download(Source::Bulk, adaptive(), 10, [down, up]);
+        network.run_ms(6_000);
+        network.run_ms(7_000);
+        let risen = goodput(&network, 6_900, 7_000);
         assert!(risen > 75.0, "{delay_ms} ms: {risen:.1} Mb/s a second after the rise");
-        world.run_ms(12_000);
-        world.run_ms(13_000);
-        let flow = world.accelerator().flows().next().expect("it runs");
+        network.run_ms(12_000);
+        network.run_ms(13_000);
+        let flow = network.accelerator().flows().next().expect("it runs");
         let bound = 2.0 * 1e6 / 8.0 * (0.002 * delay_ms as f64 + 0.2);
         assert!(
             (flow.window as f64) < bound,
@@ -211,26 +211,26 @@ fn a_hundredfold_jump_is_followed_within_a_second() {
 fn transfers_survive_everything_on_both_segments() {
     for seed in 1..=6 {
         let file = 3_000_000;
-        let mut world =
-            World::download(Source::File(Bytes(file)), adaptive(), 10, lines("20 Mb/s", 15, 400_000));
-        for (n, line) in world.wired.iter_mut().chain(&mut world.mobile).enumerate() {
+        let mut network =
+            Network::download(Source::File(Bytes(file)), adaptive(), 10, lines("20 Mb/s", 15, 400_000));
+        for (n, line) in network.wired.iter_mut().chain(&mut network.mobile).enumerate() {
             let mut losses = Stream::new(seed, &format!("loss{n}"));
             let mut delays = Stream::new(seed, &format!("delay{n}"));
             line.lose = Box::new(move |_, _| losses.chance(0.01));
             line.extra =
                 Box::new(move |_, _| Duration::from_micros(if delays.chance(0.02) { 3_000 } else { 0 }));
         }
-        world.run_ms(60_000);
-        assert_eq!(world.received(), file, "seed {seed}");
-        let stats = world.accelerator().stats();
+        network.run_ms(60_000);
+        assert_eq!(network.received(), file, "seed {seed}");
+        let stats = network.accelerator().stats();
         assert_eq!((stats.bytes_delivered, stats.flows_reset, stats.conflicts), (file, 0, 0), "seed {seed}");
         assert!(stats.retransmissions * 20 < stats.segments_sent, "seed {seed}: {stats:?}");
     }
 }
 
 /// One transfer to a client with a window of 17 KB, which reads as fast as it can or at a rate; goodput and the
-/// world.
-fn small_window(beyond: BeyondWindow, overshoot: bool, read_rate: Option<Rate>) -> (f64, World) {
+/// network.
+fn small_window(beyond: BeyondWindow, overshoot: bool, read_rate: Option<Rate>) -> (f64, Network) {
     let (mut client, server) = configs(0);
     client.receive_buffer = Bytes(17_000);
     client.autotune = false;
@@ -238,19 +238,19 @@ fn small_window(beyond: BeyondWindow, overshoot: bool, read_rate: Option<Rate>) 
     client.beyond_window = beyond;
     client.read_rate = read_rate;
     let config = AcceleratorConfig { overshoot, ..AcceleratorConfig::default() };
-    let mut world =
-        World::with((client, server), Source::Bulk, Some(config), 30, lines("5.6 Mb/s", 31, 10_000_000));
-    world.run_ms(20_000);
-    (goodput(&world, 2_000, 20_000), world)
+    let mut network =
+        Network::with((client, server), Source::Bulk, Some(config), 30, lines("5.6 Mb/s", 31, 10_000_000));
+    network.run_ms(20_000);
+    (goodput(&network, 2_000, 20_000), network)
 }
 
 #[test]
 fn small_windows_are_overshot_where_the_client_takes_it() {
     let (honoured, _) = small_window(BeyondWindow::Accept, false, None);
-    let (fast, world) = small_window(BeyondWindow::Accept, true, None);
+    let (fast, network) = small_window(BeyondWindow::Accept, true, None);
     assert!(honoured < 2.4, "{honoured:.2} Mb/s with a window of 17 KB");
     assert!(fast > 0.9 * 5.6 * 1448.0 / 1500.0, "{fast:.2} Mb/s");
-    assert_eq!(world.accelerator().stats().overshoot_drops, 0);
+    assert_eq!(network.accelerator().stats().overshoot_drops, 0);
     let (safe, _) = small_window(BeyondWindow::Drop, true, None);
     assert!(safe > 0.97 * honoured, "{safe:.2} against {honoured:.2} Mb/s");
 }
@@ -262,8 +262,8 @@ fn slow_readers_lose_nothing_by_overshoot() {
         for kilobits in [300, 1_000, 1_600, 3_000] {
             let read_rate = Some(Rate(kilobits * 1000));
             let (honoured, _) = small_window(beyond, false, read_rate);
-            let (tried, world) = small_window(beyond, true, read_rate);
-            let stats = world.accelerator().stats();
+            let (tried, network) = small_window(beyond, true, read_rate);
+            let stats = network.accelerator().stats();
             println!(
                 "{beyond:?} {kilobits} kb/s: {honoured:.2}, overshot {tried:.2} Mb/s, {} drops, {} sent again of {}",
                 stats.overshoot_drops, stats.retransmissions, stats.segments_sent
@@ -281,12 +281,12 @@ fn slow_readers_lose_nothing_by_overshoot() {
 fn the_published_control_follows_its_numbers() {
     let control = RateControl::Paper(PaperParameters::default());
     let config = AcceleratorConfig { control, ..AcceleratorConfig::default() };
-    let mut world = World::download(Source::Bulk, Some(config), 20, lines("7 Mb/s", 31, 2_000_000));
-    world.run_ms(20_000);
-    let rate = goodput(&world, 2_000, 20_000);
+    let mut network = Network::download(Source::Bulk, Some(config), 20, lines("7 Mb/s", 31, 2_000_000));
+    network.run_ms(20_000);
+    let rate = goodput(&network, 2_000, 20_000);
     // Below alpha it grows to R_cap and stays there.
     assert!((5.3..5.6).contains(&rate), "{rate}");
-    assert!(world.mobile[0].percentile_ms(0.95) < 10.0);
+    assert!(network.mobile[0].percentile_ms(0.95) < 10.0);
 }
 
 #[test]
@@ -304,11 +304,11 @@ fn never_slower_than_plain_cubic_on_a_wandering_link() {
         let run = |accelerator, variant| {
             let (client, mut server) = configs(0);
             server.variant = variant;
-            let down = Line::new(Capacity::Steps(steps.clone()), 15, 10_000_000);
-            let up = Line::rate("20 Mb/s", 15, 10_000_000);
-            let mut world = World::with((client, server), Source::Bulk, accelerator, 15, [down, up]);
-            world.run_ms(30_000);
-            (goodput(&world, 0, 30_000), world.mobile[0].percentile_ms(0.95))
+            let down = Link::new(Capacity::Steps(steps.clone()), 15, 10_000_000);
+            let up = Link::rate("20 Mb/s", 15, 10_000_000);
+            let mut network = Network::with((client, server), Source::Bulk, accelerator, 15, [down, up]);
+            network.run_ms(30_000);
+            (goodput(&network, 0, 30_000), network.mobile[0].percentile_ms(0.95))
         };
         let (cubic, _) = run(None, Variant::Cubic);
         let (bbr, bbr_wait) = run(None, Variant::Bbr);

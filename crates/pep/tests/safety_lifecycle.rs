@@ -1,31 +1,31 @@
 //! The rules for live traffic, first part: how connections begin, stop and end. One test for each row of the table of
 //! hazards of an accelerator; the row stands in the test's documentation.
 
-mod bed;
+mod test_bed;
 
-use bed::*;
 use paceline_net::{Bytes, ForeignOptions, SeqNumber, TcpFlags, TcpHeader};
 use paceline_pep::accelerator::{Accelerator, AcceleratorConfig, BypassReason, Side};
+use test_bed::*;
 
 /// Row "handshake": never answered or altered by us; both sides are learned from the passing SYN pair.
 #[test]
 fn handshake_passes_untouched_and_is_learned() {
     for v6 in [false, true] {
-        let mut bed = Bed::new(AcceleratorConfig::default());
+        let mut bed = TestBed::new(AcceleratorConfig::default());
         bed = if v6 { bed.v6() } else { bed };
         let options = bed.syn_options();
         let syn = bed.client_packet(0, None, SYN, 0, |tcp| tcp.options = options);
-        bed.client_gives(syn.clone());
+        bed.client_sends(syn.clone());
         assert_eq!((bed.taken_by_server(), bed.taken_by_client()), (vec![syn], vec![]));
         let syn_ack = bed.server_packet(0, SYN.with(ACK), 0, |tcp| tcp.options = options);
-        bed.server_gives(syn_ack.clone());
+        bed.server_sends(syn_ack.clone());
         assert_eq!((bed.taken_by_client(), bed.taken_by_server()), (vec![syn_ack], vec![]));
         let ack = bed.client_packet(1, Some(1), ACK, 0, |_| ());
-        bed.client_gives(ack.clone());
+        bed.client_sends(ack.clone());
         assert_eq!((bed.taken_by_server(), bed.taken_by_client()), (vec![ack], vec![]));
         // Learned: timestamps, window scale and segment size show in the acknowledgment and in what the client gets.
         let data = bed.server_data(1, 3 * SEGMENT);
-        bed.server_gives(data);
+        bed.server_sends(data);
         bed.wait(15);
         let early = header(&bed.to_server[0]);
         assert!(early.options.timestamps.is_some());
@@ -38,36 +38,36 @@ fn handshake_passes_untouched_and_is_learned() {
 /// Row "mid-flow start, simultaneous open, only one direction seen": bypass.
 #[test]
 fn mid_flow_simultaneous_open_and_one_sided_pass() {
-    let mut bed = Bed::new(AcceleratorConfig::default());
+    let mut bed = TestBed::new(AcceleratorConfig::default());
     let data = bed.server_data(5001, SEGMENT);
-    bed.server_gives(data.clone());
+    bed.server_sends(data.clone());
     assert_eq!((bed.taken_by_client(), bed.taken_by_server()), (vec![data], vec![]));
     assert_eq!(bed.stats().bypassed(BypassReason::MidFlow), 1);
 
-    let mut bed = Bed::new(AcceleratorConfig::default());
+    let mut bed = TestBed::new(AcceleratorConfig::default());
     let options = bed.syn_options();
     let syn = bed.client_packet(0, None, SYN, 0, |tcp| tcp.options = options);
-    bed.client_gives(syn);
+    bed.client_sends(syn);
     let syn = bed.server_packet(0, SYN, 0, |tcp| tcp.options = options);
-    bed.server_gives(syn);
+    bed.server_sends(syn);
     assert_eq!(bed.stats().bypassed(BypassReason::SimultaneousOpen), 1);
     let end = bed.send(1, 2);
     assert_eq!((bed.data().len(), bed.acked(), end), (2, Some(bed.offset(SeqNumber(0))), 2001));
     assert_eq!(bed.accelerator.flow_count(), 0);
 
     // The client's packets go another way: its SYN and ACK are never seen.
-    let mut bed = Bed::new(AcceleratorConfig::default());
+    let mut bed = TestBed::new(AcceleratorConfig::default());
     let syn_ack = bed.server_packet(0, SYN.with(ACK), 0, |tcp| tcp.options = options);
-    bed.server_gives(syn_ack);
+    bed.server_sends(syn_ack);
     bed.send(1, 2);
     assert!(bed.to_server.is_empty());
     assert_eq!(bed.stats().bypassed(BypassReason::OneSided), 1);
     // Only the ACK is never seen.
-    let mut bed = Bed::new(AcceleratorConfig::default());
+    let mut bed = TestBed::new(AcceleratorConfig::default());
     let syn = bed.client_packet(0, None, SYN, 0, |tcp| tcp.options = options);
-    bed.client_gives(syn);
+    bed.client_sends(syn);
     let syn_ack = bed.server_packet(0, SYN.with(ACK), 0, |tcp| tcp.options = options);
-    bed.server_gives(syn_ack);
+    bed.server_sends(syn_ack);
     bed.clear();
     bed.send(1, 2);
     assert!(bed.to_server.is_empty() && bed.accelerator.flow_count() == 0);
@@ -84,7 +84,7 @@ fn signed_multipath_and_accurate_ecn_pass() {
     ];
     for (option, reason) in cases {
         for side in [Side::Mobile, Side::Server] {
-            let mut bed = Bed::new(AcceleratorConfig::default());
+            let mut bed = TestBed::new(AcceleratorConfig::default());
             let options = bed.syn_options();
             let mut syn = bed.client_packet(0, None, SYN, 0, |tcp| tcp.options = options);
             let mut syn_ack = bed.server_packet(0, SYN.with(ACK), 0, |tcp| tcp.options = options);
@@ -92,34 +92,34 @@ fn signed_multipath_and_accurate_ecn_pass() {
             if let paceline_net::Transport::Tcp(tcp) = &mut marked.transport {
                 tcp.options.other = option;
             }
-            bed.client_gives(syn);
-            bed.server_gives(syn_ack);
+            bed.client_sends(syn);
+            bed.server_sends(syn_ack);
             bed.ack(1);
             bed.clear();
             let sent = bed.server_data(1, SEGMENT);
-            bed.server_gives(sent.clone());
+            bed.server_sends(sent.clone());
             assert_eq!((bed.taken_by_client(), bed.taken_by_server()), (vec![sent], vec![]));
             assert_eq!(bed.stats().bypassed(reason), 1, "{option:?}");
         }
     }
     // Accurate ECN, offered and accepted; offered and declined (classic ECN instead) is accelerated.
     for (answer, accelerated) in [(TcpFlags::CWR, false), (TcpFlags::ECE, true), (TcpFlags(0), true)] {
-        let mut bed = Bed::new(AcceleratorConfig::default());
+        let mut bed = TestBed::new(AcceleratorConfig::default());
         let options = bed.syn_options();
         let offer = SYN.with(TcpFlags::AE).with(TcpFlags::CWR).with(TcpFlags::ECE);
         let syn = bed.client_packet(0, None, offer, 0, |tcp| tcp.options = options);
-        bed.client_gives(syn);
+        bed.client_sends(syn);
         let syn_ack = bed.server_packet(0, SYN.with(ACK).with(answer), 0, |tcp| tcp.options = options);
-        bed.server_gives(syn_ack);
+        bed.server_sends(syn_ack);
         bed.ack(1);
         bed.send(1, 1);
         assert_eq!(bed.accelerator.flow_count() == 1, accelerated, "{answer:?}");
     }
     // ESP is no TCP.
-    let mut bed = Bed::open();
+    let mut bed = TestBed::open();
     bed.clear();
     let esp = patched(&bed.server_data(1, SEGMENT), |raw| raw[9] = 50);
-    bed.server_gives(esp.clone());
+    bed.server_sends(esp.clone());
     assert_eq!(bed.taken_by_client(), [esp]);
 }
 
@@ -128,7 +128,7 @@ fn signed_multipath_and_accurate_ecn_pass() {
 #[test]
 fn crash_leaves_nothing_hanging() {
     let config = AcceleratorConfig { exposure: Bytes(8_000), ..AcceleratorConfig::default() };
-    let mut bed = Bed::open_with(config.clone(), |_| ());
+    let mut bed = TestBed::open_with(config.clone(), |_| ());
     bed.clear();
     bed.send(1, 30);
     assert_eq!(bed.exposure(), 8_000, "capped");
@@ -146,14 +146,14 @@ fn crash_leaves_nothing_hanging() {
     assert_eq!(bed.offset(client.seq), 1, "exactly what the client expects (RFC 5961)");
     assert_eq!(server.seq, SeqNumber(bed.client_isn) + 1, "exactly what the server expects");
 
-    let mut bed = Bed::open_with(config.clone(), |_| ());
+    let mut bed = TestBed::open_with(config.clone(), |_| ());
     let end = bed.send(1, 4);
     bed.ack(end);
     assert_eq!((bed.exposure(), bed.accelerator.journal().count()), (0, 0));
     bed.accelerator = Accelerator::new(config);
     bed.clear();
     let data = bed.server_data(end, SEGMENT);
-    bed.server_gives(data.clone());
+    bed.server_sends(data.clone());
     bed.ack(end + u64::from(SEGMENT));
     assert_eq!(bed.taken_by_client(), [data]);
     assert_eq!(bed.acked(), Some(end + u64::from(SEGMENT)));
@@ -164,14 +164,14 @@ fn crash_leaves_nothing_hanging() {
 #[test]
 fn overload_and_flood_are_passed_and_acknowledged_bytes_stay() {
     let config = AcceleratorConfig { max_openings: 100, max_flows: 1, ..AcceleratorConfig::default() };
-    let mut bed = Bed::open_with(config, |_| ());
+    let mut bed = TestBed::open_with(config, |_| ());
     let end = bed.send(1, 20);
     let own = bed.key;
     for n in 0..10_000u16 {
         bed.key.dst_port = 1000 + n;
         let options = bed.syn_options();
         let syn = bed.client_packet(0, None, SYN, 0, |tcp| tcp.options = options);
-        bed.client_gives(syn);
+        bed.client_sends(syn);
     }
     assert!(bed.accelerator.opening_count() <= 100);
     assert_eq!((bed.accelerator.flow_count(), bed.stats().flows), (1, 1), "a SYN is no connection");
@@ -181,7 +181,7 @@ fn overload_and_flood_are_passed_and_acknowledged_bytes_stay() {
     bed.handshake();
     bed.clear();
     let data = bed.server_data(1, SEGMENT);
-    bed.server_gives(data.clone());
+    bed.server_sends(data.clone());
     assert_eq!((bed.taken_by_client(), bed.taken_by_server()), (vec![data], vec![]));
     assert_eq!(bed.stats().bypassed(BypassReason::TableFull), 1);
     // The first one has all that was acknowledged, though the client has nothing yet.
@@ -196,7 +196,7 @@ fn overload_and_flood_are_passed_and_acknowledged_bytes_stay() {
 
     // Full buffers: what is not acknowledged is refused, what is acknowledged stays.
     let config = AcceleratorConfig { device_buffer: Bytes(10_000), ..AcceleratorConfig::default() };
-    let mut bed = Bed::open_with(config, |_| ());
+    let mut bed = TestBed::open_with(config, |_| ());
     bed.send(1, 40);
     assert!(bed.stats().refused > 0);
     let acked = bed.acked().unwrap();
@@ -213,11 +213,11 @@ fn overload_and_flood_are_passed_and_acknowledged_bytes_stay() {
 /// independent.
 #[test]
 fn fin_is_acknowledged_by_the_client_alone() {
-    let mut bed = Bed::open();
+    let mut bed = TestBed::open();
     let end = bed.send(1, 4);
     bed.clear();
     let last = bed.server_packet(end, FIN, SEGMENT, |_| ());
-    bed.server_gives(last);
+    bed.server_sends(last);
     bed.wait(15);
     assert_eq!(bed.acked(), None, "neither the FIN nor the segment that carries it");
     assert!(bed.to_client.iter().any(|packet| header(packet).flags.contains(TcpFlags::FIN)));
@@ -226,7 +226,7 @@ fn fin_is_acknowledged_by_the_client_alone() {
     assert!(bed.acked().is_none_or(|acked| acked <= end), "{:?}", bed.acked());
     // The client still sends: its half is open.
     let request = bed.client_packet(1, Some(end), ACK, 300, |_| ());
-    bed.client_gives(request);
+    bed.client_sends(request);
     bed.client_next = 301;
     let passed = bed.to_server.iter().find(|packet| header(packet).payload_len == 300).expect("data passes");
     assert_eq!(body(passed), payload(1, 300));
@@ -235,19 +235,19 @@ fn fin_is_acknowledged_by_the_client_alone() {
     assert_eq!(bed.exposure(), 0);
     // Then it closes as well; the connection is forgotten once the server has acknowledged that.
     let fin = bed.client_packet(301, Some(end + 1001), FIN, 0, |_| ());
-    bed.client_gives(fin);
+    bed.client_sends(fin);
     assert_eq!(bed.accelerator.flow_count(), 1);
     bed.client_next = 302;
     let ack = bed.server_packet(end + 1001, ACK, 0, |_| ());
-    bed.server_gives(ack.clone());
+    bed.server_sends(ack.clone());
     assert_eq!((bed.taken_by_client().last(), bed.accelerator.flow_count()), (Some(&ack), 0));
 
     // The client closes first and goes on reading.
-    let mut bed = Bed::open();
+    let mut bed = TestBed::open();
     let end = bed.send(1, 2);
     bed.clear();
     let fin = bed.client_packet(1, Some(1), FIN, 0, |_| ());
-    bed.client_gives(fin);
+    bed.client_sends(fin);
     assert!(
         bed.to_server.iter().any(|packet| header(packet).flags.contains(TcpFlags::FIN)),
         "it passes at once"
@@ -260,12 +260,13 @@ fn fin_is_acknowledged_by_the_client_alone() {
 /// Row "RST from the server": what is buffered is delivered for a bounded time, then it passes.
 #[test]
 fn reset_of_the_server_waits_for_what_is_held() {
-    let mut bed = Bed::open();
+    let mut bed = TestBed::open();
     let end = bed.send(1, 12);
     bed.clear();
     let reset = bed.server_packet(end, RST, 0, |_| ());
-    bed.server_gives(reset.clone());
-    let resets = |bed: &Bed| bed.to_client.iter().filter(|p| header(p).flags.contains(TcpFlags::RST)).count();
+    bed.server_sends(reset.clone());
+    let resets =
+        |bed: &TestBed| bed.to_client.iter().filter(|p| header(p).flags.contains(TcpFlags::RST)).count();
     assert_eq!(resets(&bed), 0);
     bed.wait(20);
     bed.ack(end);
@@ -273,12 +274,12 @@ fn reset_of_the_server_waits_for_what_is_held() {
     assert_eq!(header(bed.to_client.last().unwrap()).seq, header(&reset).seq);
 
     // A client that does not answer gets it after the grace, at the number that it expects.
-    let mut bed = Bed::open();
+    let mut bed = TestBed::open();
     let end = bed.send(1, 12);
     bed.wait(15);
     bed.ack(3001);
     let reset = bed.server_packet(end, RST, 0, |_| ());
-    bed.server_gives(reset);
+    bed.server_sends(reset);
     bed.wait(4_900);
     assert_eq!(resets(&bed), 0);
     bed.wait(200);
@@ -289,11 +290,11 @@ fn reset_of_the_server_waits_for_what_is_held() {
 /// Row "RST from the client": forwarded at once.
 #[test]
 fn reset_of_the_client_passes_at_once() {
-    let mut bed = Bed::open();
+    let mut bed = TestBed::open();
     bed.send(1, 12);
     bed.clear();
     let reset = bed.client_packet(1, Some(1), RST, 0, |_| ());
-    bed.client_gives(reset.clone());
+    bed.client_sends(reset.clone());
     assert_eq!(bed.taken_by_server(), [reset]);
     assert_eq!((bed.accelerator.flow_count(), bed.accelerator.held()), (0, 0));
     bed.wait(2_000);
@@ -303,18 +304,18 @@ fn reset_of_the_client_passes_at_once() {
 /// Row "TFO": it passes; early ACKs only after the handshake.
 #[test]
 fn fast_open_data_is_not_acknowledged_before_the_client_answers() {
-    let mut bed = Bed::new(AcceleratorConfig::default());
+    let mut bed = TestBed::new(AcceleratorConfig::default());
     let options = bed.syn_options();
     let cookie = |tcp: &mut TcpHeader| tcp.options = options;
     let mut syn = bed.client_packet(0, None, SYN, 100, cookie);
     if let paceline_net::Transport::Tcp(tcp) = &mut syn.transport {
         tcp.options.other = ForeignOptions::FAST_OPEN;
     }
-    bed.client_gives(syn.clone());
+    bed.client_sends(syn.clone());
     assert_eq!(bed.taken_by_server(), [syn]);
     bed.client_next = 101;
     let syn_ack = bed.server_packet(0, SYN.with(ACK), 0, cookie);
-    bed.server_gives(syn_ack);
+    bed.server_sends(syn_ack);
     bed.clear();
     let end = bed.send(1, 3);
     bed.wait(20);
@@ -326,19 +327,19 @@ fn fast_open_data_is_not_acknowledged_before_the_client_answers() {
 /// Row "4-tuple reuse": a new ISN is a new connection.
 #[test]
 fn reused_addresses_and_ports_are_a_new_connection() {
-    let mut bed = Bed::open();
+    let mut bed = TestBed::open();
     bed.send(1, 6);
     let old = bed.server_isn;
     (bed.client_isn, bed.client_next) = (0x1234_0000, 1);
     let options = bed.syn_options();
     let syn = bed.client_packet(0, None, SYN, 0, |tcp| tcp.options = options);
     bed.clear();
-    bed.client_gives(syn.clone());
+    bed.client_sends(syn.clone());
     assert_eq!(bed.taken_by_server(), [syn], "a SYN alone changes nothing");
     assert_eq!(bed.accelerator.flow_count(), 1);
     bed.server_isn = old.wrapping_add(0x4000_0000);
     let syn_ack = bed.server_packet(0, SYN.with(ACK), 0, |tcp| tcp.options = options);
-    bed.server_gives(syn_ack.clone());
+    bed.server_sends(syn_ack.clone());
     assert_eq!((bed.taken_by_client().last(), bed.accelerator.flow_count()), (Some(&syn_ack), 1));
     bed.echo = [bed.clock; 2];
     bed.ack(1);
@@ -354,16 +355,16 @@ fn reused_addresses_and_ports_are_a_new_connection() {
 #[test]
 fn a_forged_pair_of_syns_replaces_nothing() {
     for ack in [1, 0x5000] {
-        let mut bed = Bed::open();
+        let mut bed = TestBed::open();
         let end = bed.send(1, 6);
         let (server_isn, client_isn, client_next) = (bed.server_isn, bed.client_isn, bed.client_next);
         (bed.client_isn, bed.client_next) = (0x1234_0000, ack);
         let options = bed.syn_options();
         let syn = bed.client_packet(0, None, SYN, 0, |tcp| tcp.options = options);
-        bed.client_gives(syn);
+        bed.client_sends(syn);
         bed.server_isn = server_isn.wrapping_add(0x4000_0000);
         let syn_ack = bed.server_packet(0, SYN.with(ACK), 0, |tcp| tcp.options = options);
-        bed.server_gives(syn_ack);
+        bed.server_sends(syn_ack);
         (bed.server_isn, bed.client_isn, bed.client_next) = (server_isn, client_isn, client_next);
         assert_eq!(bed.accelerator.flow_count(), 1);
         bed.clear();
@@ -380,7 +381,7 @@ fn a_forged_pair_of_syns_replaces_nothing() {
 #[test]
 fn a_client_that_got_more_while_we_were_away_goes_on_end_to_end() {
     for away in [false, true] {
-        let mut bed = Bed::open();
+        let mut bed = TestBed::open();
         bed.clear();
         let ours = bed.send(1, 4);
         bed.wait(20);
@@ -400,13 +401,13 @@ fn a_client_that_got_more_while_we_were_away_goes_on_end_to_end() {
         }
     }
     // One that is further ahead than any window, such as an injected one, is believed at no time.
-    let mut bed = Bed::open();
+    let mut bed = TestBed::open();
     bed.accelerator.on_absence(bed.now);
     let ours = bed.send(1, 4);
     bed.ack(ours + 900_000_000);
     assert_eq!((bed.stats().optimistic_acks, bed.accelerator.flow_count()), (1, 1));
     // Long after, it is an optimistic acknowledgment again.
-    let mut bed = Bed::open();
+    let mut bed = TestBed::open();
     bed.accelerator.on_absence(bed.now);
     bed.wait(31_000);
     let ours = bed.send(1, 4);
@@ -420,7 +421,7 @@ fn a_client_that_got_more_while_we_were_away_goes_on_end_to_end() {
 fn both_ends_far_ahead_go_on_end_to_end() {
     for (owes, probe) in [(true, true), (true, false), (false, true), (false, false)] {
         for (server, client) in [(true, true), (true, false), (false, true)] {
-            let mut bed = Bed::open();
+            let mut bed = TestBed::open();
             let ours = bed.send(1, 4);
             bed.wait(20);
             if !owes {
@@ -437,7 +438,7 @@ fn both_ends_far_ahead_go_on_end_to_end() {
                 if server {
                     let len = if probe { 0 } else { SEGMENT };
                     let packet = bed.server_packet(theirs - u64::from(probe), ACK, len, |_| ());
-                    bed.server_gives(packet);
+                    bed.server_sends(packet);
                     assert!(!bed.taken_by_client().is_empty(), "the client is asked");
                 }
                 if client {

@@ -1,6 +1,5 @@
-//! A server, a wired link, the accelerator (or nothing), a mobile link and a client, in virtual time. Server and
-//! client are the endpoints of `paceline-tcp`; links have a rate or a trace of opportunities, a delay, a queue and
-//! faults.
+//! A network in virtual time: servers, a wired link, the accelerator or nothing, a mobile link, clients. Servers and clients
+//! are endpoints of `paceline-tcp`. A link has a rate or a trace of opportunities, a drop-tail queue, a delay and faults.
 #![allow(dead_code)] // each test file uses its part
 
 use paceline_net::{Bytes, Duration, Instant, Node, Output, Packet, Port, Rate, Stream};
@@ -8,30 +7,30 @@ use paceline_pep::accelerator::{Accelerator, AcceleratorConfig};
 use paceline_tcp::{Endpoint, EndpointConfig, Source};
 use std::collections::{BTreeMap, VecDeque};
 
-/// What a direction can carry when.
+/// The capacity of a link over time.
 pub enum Capacity {
     Rate(Rate),
     /// Changes of the rate, by time.
     Steps(Vec<(Instant, Rate)>),
-    /// Times in milliseconds at which 1504 bytes may leave, repeated with the period of the last.
+    /// Times in milliseconds at which 1504 bytes may leave (mahimahi), repeated with the period of the last.
     Trace(Vec<u64>),
 }
 
-/// One direction of a link: a drop-tail queue that drains as the capacity says, and a delay.
-pub struct Line {
+/// One direction of a link: a drop-tail queue that is served at the capacity, then a delay.
+pub struct Link {
     pub capacity: Capacity,
     pub delay: Duration,
     pub queue_limit: u64,
-    /// Loss behind the queue, by number of the packet and time.
+    /// Whether a packet is lost after the queue, by its number and time.
     pub lose: Box<dyn FnMut(u64, Instant) -> bool>,
-    /// Extra delay behind the queue.
+    /// Extra delay after the queue, by number and time.
     pub extra: Box<dyn FnMut(u64, Instant) -> Duration>,
     queue: VecDeque<(Instant, Packet)>,
     queued: u64,
     free_at: Instant,
     opportunity: u64,
     credit: u64,
-    flying: BTreeMap<(Instant, u64), Packet>,
+    in_flight: BTreeMap<(Instant, u64), Packet>,
     count: u64,
     pub dropped: u64,
     /// Queueing delays of the packets that left, in nanoseconds.
@@ -40,7 +39,7 @@ pub struct Line {
     pub data_packets: u64,
 }
 
-impl Line {
+impl Link {
     pub fn new(capacity: Capacity, delay_ms: u64, queue_limit: u64) -> Self {
         Self {
             capacity,
@@ -53,7 +52,7 @@ impl Line {
             free_at: Instant::ZERO,
             opportunity: 0,
             credit: 0,
-            flying: BTreeMap::new(),
+            in_flight: BTreeMap::new(),
             count: 0,
             dropped: 0,
             waits: Vec::new(),
@@ -83,7 +82,7 @@ impl Line {
         self.queue.push_back((now, packet));
         self.serve(now);
     }
-    /// When the head will have left, if it is known.
+    /// When the head of the queue has been sent.
     fn head_leaves_at(&self) -> Option<Instant> {
         let (_, packet) = self.queue.front()?;
         let len = u64::from(packet.len);
@@ -129,7 +128,7 @@ impl Line {
             let len = u64::from(packet.len);
             if let Capacity::Trace(stamps) = &self.capacity {
                 let (period, n) = (*stamps.last().expect("stamps"), stamps.len() as u64);
-                // Opportunities with nothing to send are lost; what is left of a used one is not.
+                // Opportunities without a packet are lost; the remainder of a used one is not.
                 loop {
                     let time = Instant::from_millis(
                         stamps[(self.opportunity % n) as usize] + self.opportunity / n * period,
@@ -157,19 +156,19 @@ impl Line {
             self.count += 1;
             if !(self.lose)(self.count, at) {
                 let lands = at + self.delay + (self.extra)(self.count, at);
-                self.flying.insert((lands, self.count), packet);
+                self.in_flight.insert((lands, self.count), packet);
             } else {
                 self.dropped += 1;
             }
         }
     }
     pub fn next(&self) -> Option<Instant> {
-        let landing = self.flying.first_key_value().map(|((at, _), _)| *at);
+        let landing = self.in_flight.first_key_value().map(|((at, _), _)| *at);
         [landing, self.head_leaves_at()].into_iter().flatten().min()
     }
     pub fn pop(&mut self, now: Instant) -> Option<Packet> {
         self.serve(now);
-        let first = self.flying.first_entry().filter(|entry| entry.key().0 <= now)?;
+        let first = self.in_flight.first_entry().filter(|entry| entry.key().0 <= now)?;
         Some(first.remove())
     }
     pub fn percentile_ms(&self, share: f64) -> f64 {
@@ -180,22 +179,22 @@ impl Line {
     }
 }
 
-/// What is between the two links.
+/// The node between the two links.
 pub enum Middle {
     Nothing,
     Accelerator(Box<Accelerator>),
 }
 
-pub struct World {
+pub struct Network {
     pub now: Instant,
     pub servers: Vec<Endpoint>,
     pub clients: Vec<Endpoint>,
     pub middle: Middle,
-    /// From server to middle, from middle to client; then back.
-    pub wired: [Line; 2],
-    pub mobile: [Line; 2],
+    /// Towards the client, and back.
+    pub wired: [Link; 2],
+    pub mobile: [Link; 2],
     pub steps: u64,
-    /// Bytes read by the clients, by time; filled once each millisecond.
+    /// Bytes read by the clients by time, once each millisecond.
     pub delivered: Vec<(Instant, u64)>,
 }
 
@@ -205,13 +204,13 @@ pub fn configs(n: u16) -> (EndpointConfig, EndpointConfig) {
     (EndpointConfig::new(client, server), EndpointConfig::new(server, client))
 }
 
-impl World {
-    /// One download of `source` over a wired line of 1 Gb/s.
+impl Network {
+    /// One download of `source` over a wired link of 1 Gb/s.
     pub fn download(
         source: Source,
         accelerator: Option<AcceleratorConfig>,
         wired_ms: u64,
-        mobile: [Line; 2],
+        mobile: [Link; 2],
     ) -> Self {
         Self::with(configs(0), source, accelerator, wired_ms, mobile)
     }
@@ -220,7 +219,7 @@ impl World {
         source: Source,
         accelerator: Option<AcceleratorConfig>,
         wired_ms: u64,
-        mobile: [Line; 2],
+        mobile: [Link; 2],
     ) -> Self {
         let middle = accelerator
             .map_or(Middle::Nothing, |config| Middle::Accelerator(Box::new(Accelerator::new(config))));
@@ -229,13 +228,13 @@ impl World {
             servers: vec![Endpoint::listen(server, source)],
             clients: vec![Endpoint::connect(client, Source::Nothing)],
             middle,
-            wired: [0, 1].map(|_| Line::rate("1 Gb/s", wired_ms, 50_000_000)),
+            wired: [0, 1].map(|_| Link::rate("1 Gb/s", wired_ms, 50_000_000)),
             mobile,
             steps: 0,
             delivered: Vec::new(),
         }
     }
-    /// Another connection, by its number from 1, and the last byte of its client's address.
+    /// Adds connection number `n`, from 1; `client` is the last byte of its client's address.
     pub fn add(&mut self, n: u16, client: u8, source: Source) {
         let (mut own, mut server) = configs(n);
         own.local = format!("198.18.0.{client}:{}", own.local.port()).parse().expect("an address");
@@ -277,14 +276,14 @@ impl World {
     }
     pub fn step(&mut self, end: Instant) -> bool {
         self.drain();
-        let lines = [&self.wired[0], &self.wired[1], &self.mobile[0], &self.mobile[1]];
+        let links = [&self.wired[0], &self.wired[1], &self.mobile[0], &self.mobile[1]];
         let middle = match &self.middle {
             Middle::Accelerator(accelerator) => accelerator.poll_timeout(),
             Middle::Nothing => None,
         };
-        let next = lines
+        let next = links
             .iter()
-            .filter_map(|line| line.next())
+            .filter_map(|link| link.next())
             .chain(self.servers.iter().chain(&self.clients).filter_map(Node::poll_timeout))
             .chain(middle)
             .min();
@@ -345,7 +344,7 @@ impl World {
     pub fn received(&self) -> u64 {
         self.clients.iter().map(|client| client.stats().bytes_received).sum()
     }
-    /// Bytes read between two times in milliseconds, by the records.
+    /// Bytes read by the clients between two times in milliseconds.
     pub fn received_between(&self, from_ms: u64, until_ms: u64) -> u64 {
         let at = |ms: u64| {
             let index = self.delivered.partition_point(|(at, _)| at.as_millis() <= ms);

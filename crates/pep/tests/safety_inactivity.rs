@@ -1,10 +1,10 @@
 //! The rules for live traffic, sixth part: ends that are silent or gone, and clients that know more than we.
 
-mod bed;
+mod test_bed;
 
-use bed::*;
 use paceline_net::{Bytes, Duration, TcpFlags};
 use paceline_pep::accelerator::{AcceleratorConfig, BypassReason, Side};
+use test_bed::*;
 
 const DAY: u64 = 24 * 3600 * 1000;
 
@@ -20,10 +20,10 @@ fn a_silent_client_that_is_owed_nothing_is_left_to_its_server() {
     for (pace, fin, reset) in [(true, false, false), (false, true, false), (false, false, true)] {
         let exposure = if pace { Bytes(0) } else { AcceleratorConfig::default().exposure };
         let config = AcceleratorConfig { exposure, ..AcceleratorConfig::default() };
-        let mut bed = Bed::open_with(config, |_| ());
+        let mut bed = TestBed::open_with(config, |_| ());
         if fin {
             let last = bed.server_packet(1, FIN, 900, |_| ());
-            bed.server_gives(last);
+            bed.server_sends(last);
         } else {
             bed.send(1, 2);
         }
@@ -35,7 +35,7 @@ fn a_silent_client_that_is_owed_nothing_is_left_to_its_server() {
         assert_eq!(bed.stats().flows_detached, u64::from(!reset));
         bed.clear();
         let again = bed.server_data(1, 900);
-        bed.server_gives(again.clone());
+        bed.server_sends(again.clone());
         assert_eq!((bed.taken_by_client(), bed.taken_by_server()), (vec![again], vec![]), "end to end");
     }
 }
@@ -46,8 +46,8 @@ fn a_silent_client_that_is_owed_nothing_is_left_to_its_server() {
 fn connections_whose_ends_are_gone_do_not_keep_a_devices_places() {
     for places in [1, 40] {
         let config = AcceleratorConfig { max_flows_per_device: places, ..AcceleratorConfig::default() };
-        let mut bed = Bed::new(config);
-        let connect = |bed: &mut Bed| {
+        let mut bed = TestBed::new(config);
+        let connect = |bed: &mut TestBed| {
             bed.key.dst_port += 1;
             bed.client_next = 1;
             bed.handshake();
@@ -83,7 +83,7 @@ fn a_client_that_has_what_never_came_here_goes_on_end_to_end() {
     for (sack, timestamps, window) in
         [(true, true, WINDOW), (false, true, WINDOW), (true, false, WINDOW), (true, true, 0)]
     {
-        let mut bed = Bed::open_with(AcceleratorConfig::default(), |bed| {
+        let mut bed = TestBed::open_with(AcceleratorConfig::default(), |bed| {
             (bed.sack, bed.timestamps) = (sack, timestamps);
         });
         let mut off = bed.send(1, 4);
@@ -106,7 +106,7 @@ fn a_client_that_has_what_never_came_here_goes_on_end_to_end() {
             // It answers what it gets.
             bed.clear();
             let answer = bed.client_packet(bed.client_next, Some(theirs), ACK, 0, |_| ());
-            bed.client_gives(answer.clone());
+            bed.client_sends(answer.clone());
             heard += 1;
             if bed.accelerator.flow_count() == 0 {
                 assert_eq!(bed.to_server, [answer], "the server hears it");
@@ -124,7 +124,7 @@ fn a_client_that_has_what_never_came_here_goes_on_end_to_end() {
 #[test]
 fn injected_acknowledgments_of_what_never_came_here_release_nothing() {
     // Nobody was asked: it does not matter how often they come.
-    let mut bed = Bed::open();
+    let mut bed = TestBed::open();
     let end = bed.send(1, 4);
     bed.wait(20);
     (0..100).for_each(|_| bed.ack(end + 1000));
@@ -148,7 +148,7 @@ fn injected_acknowledgments_of_what_never_came_here_release_nothing() {
         assert_eq!((bed.exposure(), bed.accelerator.flow_count()), (end - 1, 1));
     }
     // Nor those of what is held here and was not sent.
-    let mut bed = Bed::open_with(AcceleratorConfig::default(), |bed| bed.window = 250);
+    let mut bed = TestBed::open_with(AcceleratorConfig::default(), |bed| bed.window = 250);
     bed.send(1, 30);
     bed.wait(20);
     let sent = bed.data().iter().map(|(off, len)| off + u64::from(*len)).max().unwrap();
@@ -164,7 +164,7 @@ fn injected_acknowledgments_of_what_never_came_here_release_nothing() {
 /// The same where the server sent it again, through us this time: what the client has of it holds nothing up.
 #[test]
 fn what_a_client_has_of_what_is_held_here_does_not_stop_the_rest() {
-    let mut bed = Bed::open();
+    let mut bed = TestBed::open();
     let off = bed.send(1, 4);
     bed.wait(20);
     // Ten segments go around us, and the client falls silent; they come again here with more behind them.
@@ -191,7 +191,7 @@ fn what_a_client_has_of_what_is_held_here_does_not_stop_the_rest() {
 /// round to what looks old.
 #[test]
 fn a_server_that_only_acknowledges_for_a_month_is_believed() {
-    let mut bed = Bed::open();
+    let mut bed = TestBed::open();
     let off = bed.send(1, 2);
     bed.wait(20);
     bed.ack(off);
@@ -199,10 +199,10 @@ fn a_server_that_only_acknowledges_for_a_month_is_believed() {
         bed.wait(DAY);
         bed.clear();
         let data = bed.client_packet(bed.client_next, Some(off), ACK, 10, |_| ());
-        bed.client_gives(data);
+        bed.client_sends(data);
         bed.client_next += 10;
         let ack = bed.server_packet(off, ACK, 0, |_| ());
-        bed.server_gives(ack);
+        bed.server_sends(ack);
         bed.echo[0] = bed.clock;
         assert_eq!((bed.to_client.len(), bed.to_server.len()), (1, 1), "day {day}");
     }
@@ -213,7 +213,7 @@ fn a_server_that_only_acknowledges_for_a_month_is_believed() {
     let old = bed.server_packet(end, ACK, SEGMENT, |tcp| {
         tcp.options.timestamps.as_mut().unwrap().val = bed.clock.wrapping_sub(1000);
     });
-    bed.server_gives(old);
+    bed.server_sends(old);
     assert_eq!(bed.stats().invalid, 1, "what is old is refused as ever");
 }
 
@@ -226,7 +226,7 @@ fn ends_that_were_silent_for_long_are_believed() {
     let minutes = [20, 30, 36, 50, 71, 72, 107, 108, 600].map(|minutes| (minutes * MINUTE, 1000));
     let silences = days.into_iter().chain(minutes);
     for ((silence, ticks), first) in silences.flat_map(|s| [(s, Side::Server), (s, Side::Mobile)]) {
-        let mut bed = Bed::open();
+        let mut bed = TestBed::open();
         let off = bed.send(1, 2);
         bed.wait(20);
         bed.ack(off);
@@ -236,7 +236,7 @@ fn ends_that_were_silent_for_long_are_believed() {
         bed.echo = [bed.echo[0], bed.clock];
         if first == Side::Mobile {
             let request = bed.client_packet(bed.client_next, Some(off), ACK, 10, |_| ());
-            bed.client_gives(request);
+            bed.client_sends(request);
             bed.client_next += 10;
         }
         let end = bed.send(off, 3);

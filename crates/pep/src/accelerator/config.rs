@@ -3,10 +3,9 @@
 use crate::accelerator::rate::RateControl;
 use paceline_net::{Bytes, Duration};
 
-/// One over the part of a device's equal share that each connection's window may fill. Chosen: connections
-/// then fill the device's buffer together; with full shares the first ones, whose windows were granted while
-/// they were few, would fill it alone, and a segment that arrives at a full buffer is refused, which costs
-/// its server a timeout.
+/// Each of a device's n busy connections may hold 1 / (8 n) of the device's buffer. Chosen: the windows of
+/// the first connections are granted while these are few, and would fill the buffer alone. A segment that
+/// arrives at a full buffer is refused, which costs its server a timeout.
 const SHARE_DIVISOR: u64 = 8;
 /// Smallest share of a connection. Chosen: a few segments keep a connection going.
 const MIN_SHARE_BYTES: u64 = 8 << 10;

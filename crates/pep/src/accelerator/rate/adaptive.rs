@@ -55,9 +55,9 @@ impl Default for AdaptiveParameters {
 /// Shortest interval of a delivery-rate sample. Chosen: several periods of any TDD configuration, which last
 /// 10 ms at most (TS 36.211 table 4.2-2).
 const MIN_RATE_INTERVAL: Duration = Duration::from_millis(40);
-/// A round does not end with the first ACK after a silence, but this fraction of the silence later. Chosen:
-/// the bytes held up arrive at once, and only the last of them had a short queue.
-const ROUND_EXTENSION_FRACTION: u64 = 16;
+/// A round does not end with the first ACK after a silence, but later by one over this of the silence.
+/// Chosen: the bytes held up arrive at once, and only the last of them had a short queue.
+const ROUND_EXTENSION_DIVISOR: u64 = 16;
 /// Bytes of the window before anything is measured: twice the 10 segments of RFC 6928, since the accelerator
 /// stands next to the radio and paces the window over the handshake's RTT.
 const INITIAL_WINDOW_BYTES: u64 = 29_200;
@@ -233,7 +233,7 @@ impl Adaptive {
         // Without SACK a repaired hole looks like a pause.
         let counts = !self.without_sack && (self.startup || missed > MIN_MISSED_BYTES);
         if gap > MIN_SILENCE && gap <= MAX_PAUSE && counts && self.round_min_end <= self.round_start {
-            self.round_min_end = now + gap / ROUND_EXTENSION_FRACTION;
+            self.round_min_end = now + gap / ROUND_EXTENSION_DIVISOR;
         }
         let gap = AckGap {
             length: gap,

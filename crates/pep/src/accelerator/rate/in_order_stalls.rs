@@ -11,11 +11,12 @@
 
 use paceline_net::{Duration, Instant};
 
-/// Of the bytes that the radio could have sent in the pause, the share that has to arrive after it, and the
-/// fraction of the pause in which it has to. Chosen: together fourteen times the link's rate, which no queue
-/// drains at.
+/// A pause is a stall if this share of its bytes, those that the radio could have sent in it, arrives right
+/// after it: within one over [`BURST_DIVISOR`] of the pause. Chosen: that is fourteen times the link's rate,
+/// faster than any queue drains.
 const BURST_SHARE: f64 = 0.6;
-const BURST_FRACTION: u64 = 24;
+/// See [`BURST_SHARE`]. Chosen.
+const BURST_DIVISOR: u64 = 24;
 /// Smallest number of those bytes. Chosen: a few packets do not show how fast they arrive.
 pub(in crate::accelerator) const MIN_MISSED_BYTES: f64 = 15_000.0;
 /// Longest stall. Chosen: layer 2 retransmits sooner; a longer pause is an outage.
@@ -49,7 +50,7 @@ impl InOrderStalls {
     pub fn on_ack(&mut self, now: Instant, gap: Duration, delivered: u64) {
         let forgotten = (gap.as_secs_f64() / MEMORY_SECONDS).min(1.0);
         self.longest = Duration::from_secs_f64(self.longest.as_secs_f64() * (1.0 - forgotten));
-        let is_over = |pause: &Pause| now.since(pause.ended_at) >= pause.length / BURST_FRACTION;
+        let is_over = |pause: &Pause| now.since(pause.ended_at) >= pause.length / BURST_DIVISOR;
         if let Some(pause) = self.candidate.filter(is_over) {
             self.candidate = None;
             if (delivered - pause.delivered) as f64 >= BURST_SHARE * pause.missed {

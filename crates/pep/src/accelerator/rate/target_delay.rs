@@ -19,22 +19,23 @@ const MIN_PAUSE_BYTES: f64 = 6_000.0;
 pub(in crate::accelerator) const MAX_PAUSE: Duration = Duration::from_millis(200);
 /// Time in which a pause is forgotten. Chosen: the pauses of a scheduler recur much sooner.
 const PAUSE_MEMORY_SECONDS: f64 = 1.0;
-/// Halves of a pause: shortest interval of a delivery-rate sample, since a shorter one would measure a single
-/// turn of the radio, and the least upper bound of the target, since a shorter queue would not last until the
-/// next turn. Chosen: a whole pause and the turns beside it.
-const PAUSE_HALVES: u64 = 3;
-/// The target is at least this fraction of a pause. Chosen: where every round trip contains a pause, no RTT
+/// Shortest interval of a delivery-rate sample, in halves of a pause. Chosen: one and a half pauses contain
+/// turns of the radio as well; a shorter interval would measure the rate of a single turn. The target's upper
+/// bound is at least as long, because a shorter queue would not last until the next turn.
+const MIN_INTERVAL_HALF_PAUSES: u64 = 3;
+/// The target is at least one over this of a pause. Chosen: where every round trip contains a pause, no RTT
 /// is near the minimum, the queue never seems empty, and the target would shrink to its minimum.
-const PAUSE_FRACTION: u64 = 4;
-/// Quarters of an in-order stall: least target. Chosen: the queue lasts for the stall and a little more.
+const PAUSE_DIVISOR: u64 = 4;
+/// The target is at least this many quarters of an in-order stall. Chosen: the queue lasts for the stall and
+/// a quarter more.
 const STALL_QUARTERS: u64 = 5;
-/// On a radio that fades, this share of the allowed share of empty round trips. Chosen: the fades themselves
-/// leave the queue empty for the rest.
+/// Part of the allowed share of empty round trips that applies on a radio that fades. Chosen: the fades
+/// themselves leave the queue empty for the rest.
 const FADING_SHARE: f64 = 0.4;
-/// Halves of the minimum RTT: least upper bound of the target. Chosen: a radio whose capacity changes within
-/// a round trip needs a queue of about that length. With a round trip of 60 ms, 13 cellular traces were used
-/// to 95.7%, instead of 93.8% with 100 ms (`examples/accelerator_links` takes traces).
-const RTT_HALVES: u64 = 3;
+/// The target's upper bound is at least this many halves of the minimum RTT. Chosen: a radio whose capacity
+/// changes within a round trip needs a queue of about that length. With a round trip of 60 ms, 13 cellular
+/// traces were used to 95.7%, instead of 93.8% with 100 ms (`examples/accelerator_links` takes traces).
+const MAX_TARGET_HALF_RTTS: u64 = 3;
 /// Relative growth of the target in a round trip that finds the queue empty throughout. Chosen: the target
 /// doubles in four such round trips.
 const GROWTH: f64 = 0.2;
@@ -96,7 +97,7 @@ impl TargetDelay {
     }
     /// Shortest interval of a delivery-rate sample that averages over the radio's turns and pauses.
     pub fn min_rate_interval(&self) -> Duration {
-        self.pause * PAUSE_HALVES / 2
+        self.pause * MIN_INTERVAL_HALF_PAUSES / 2
     }
 
     pub fn on_ack(&mut self, now: Instant, gap: &AckGap) {
@@ -120,8 +121,8 @@ impl TargetDelay {
         let allowed = self.empty_queue_share * if fading { FADING_SHARE } else { 1.0 };
         let step = if std::mem::replace(&mut self.was_empty, empty) { share } else { -allowed * share };
         let stall = self.stalls.longest() * STALL_QUARTERS / 4;
-        let min = self.min.max(self.pause / PAUSE_FRACTION).max(stall);
-        let max = self.max.max(min_rtt * RTT_HALVES / 2).max(self.min_rate_interval());
+        let min = self.min.max(self.pause / PAUSE_DIVISOR).max(stall);
+        let max = self.max.max(min_rtt * MAX_TARGET_HALF_RTTS / 2).max(self.min_rate_interval());
         self.seconds =
             (self.seconds * (1.0 + GROWTH * step)).clamp(min.as_secs_f64(), max.max(min).as_secs_f64());
         self.sampled_at = now;

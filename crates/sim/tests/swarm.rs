@@ -192,7 +192,7 @@ fn check_conservation(model: &Model, seed: u64) {
                 assert!(!has_life || (sum - 1.0).abs() < 1e-9, "seed {seed}: shares of {sum}: {times:?}");
                 // A proxy without hops before it acknowledges at once: the connection then has no length.
                 let has_rtt = from.stats().rtt_ns > 0;
-                let silent = acked == 0 || from.only_asks();
+                let silent = acked == 0 || from.is_requester();
                 assert!(has_life || silent || !has_rtt, "seed {seed}: {acked} bytes in no time");
                 assert!(times.life() <= model.engine.now().since(Instant::ZERO), "seed {seed}: {times:?}");
             }

@@ -1,6 +1,6 @@
-//! What an endpoint is given and what it tells: parameters with the defaults of Linux, counters, a snapshot.
+//! The configuration of an endpoint, with the defaults of Linux, and the application that writes its data.
 
-use crate::cc::{Abc, CwndUnit, SlowStartExit, Variant};
+use crate::cc::{Abc, ControlParameters, CwndUnit, SlowStartExit, Variant};
 use crate::options::{
     BeyondWindow, EcnMode, Keepalive, LossRecovery, Nagle, NewRenoTimer, Pacing, PrrMode, RtoStyle,
     SackCompression, StretchAck,
@@ -8,17 +8,20 @@ use crate::options::{
 use paceline_net::{Bytes, Duration, Instant, Rate, SeqNumber};
 use std::net::SocketAddr;
 
-/// When a receiver acknowledges (RFC 9293 §3.8.6.3, RFC 5681 §4.2).
+/// Largest window scale shift (RFC 7323 §2.3).
+pub(crate) const MAX_SHIFT: u8 = 14;
+
+/// The delayed ACKs of a receiver (RFC 9293 §3.8.6.3, RFC 5681 §4.2).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct DelayedAck {
-    /// Full segments that force an acknowledgment: 2, or 1 for no delay at all.
+    /// Full segments that cause an ACK at once: 2, or 1 for no delay.
     pub segments: u32,
-    /// Longest wait of an acknowledgment.
+    /// Longest delay of an ACK; with `adaptive` the shortest.
     pub timeout: Duration,
-    /// Segments acknowledged at once at the start of a transfer, and again after a pause.
+    /// Segments acknowledged without delay at the start of a transfer and after an idle time (Linux quick ACKs).
     pub quick_acks: u32,
-    /// As Linux: the wait follows the distance of the segments, up to the RTT and 200 ms, and a side that answers
-    /// what it receives (ping-pong) waits for its answer instead of acknowledging quickly.
+    /// As Linux: the delay follows the interval between segments, up to the RTT and 200 ms, and in interactive traffic
+    /// (Linux ping-pong mode) the ACK waits for the answer instead of leaving without delay.
     pub adaptive: bool,
 }
 
@@ -41,63 +44,64 @@ pub struct EndpointConfig {
     pub segment_size: u32,
     /// Initial congestion window in segments (RFC 6928).
     pub initial_window: u32,
-    /// How losses are told and repaired.
+    /// Detection and repair of losses.
     pub loss_recovery: LossRecovery,
-    /// What partial ACKs do to the timer, without SACK.
+    /// Whether partial ACKs restart the retransmission timer, without SACK.
     pub newreno_timer: NewRenoTimer,
-    /// Whether duplicate ACKs of exactly what was outstanding at the last recovery or timeout are ignored, without
-    /// SACK (RFC 6582 §3.2 step 2; the "careful" variant of RFC 2582). [`LossRecovery::Reno`] believes them anyway.
+    /// Whether, without SACK, duplicate ACKs at exactly the end of the last recovery indicate no loss (RFC 6582 §3.2
+    /// step 2; the "careful" variant of RFC 2582). For [`LossRecovery::Reno`] they always do.
     pub newreno_careful: bool,
-    /// The window during fast recovery.
+    /// Proportional rate reduction during fast recovery.
     pub prr: PrrMode,
     /// Tail loss probes (RFC 8985 §7); they need SACK and [`LossRecovery::Rack`].
     pub tail_loss_probe: bool,
     /// Detection of spurious timeouts by forward acknowledgments (RFC 5682).
     pub frto: bool,
-    /// Reductions that timestamps (RFC 3522) or DSACK (RFC 3708) prove spurious are taken back.
+    /// Undo reductions that timestamps (RFC 3522) or DSACK (RFC 3708) prove spurious.
     pub undo: bool,
-    /// New segments may answer the first duplicate ACKs (RFC 3042).
+    /// The first two duplicate ACKs let a new segment leave each (RFC 3042).
     pub limited_transmit: bool,
-    /// How the retransmission timeout follows from the round-trip times.
+    /// Computation of the retransmission timeout.
     pub rto_style: RtoStyle,
-    /// Floor of the retransmission timeout; see [`RtoStyle`].
+    /// Minimum of the retransmission timeout; see [`RtoStyle`].
     pub min_rto: Duration,
-    /// Timeout before the first sample, that of the SYN included.
+    /// Timeout before the first RTT sample, also of the SYN (RFC 6298 §2.1).
     pub initial_rto: Duration,
-    /// Timeouts in a row after which the connection is given up, counted in time as Linux does (`tcp_retries2`):
-    /// what they would take from [`Self::min_rto`] on.
+    /// Consecutive timeouts after which the connection is given up (Linux `tcp_retries2`). As in Linux they are
+    /// converted to the time that they take when the first one is [`Self::min_rto`].
     pub retries: u32,
-    /// SYNs, or SYN-ACKs, that are repeated before giving up.
+    /// Retransmissions of a SYN or SYN-ACK before the connection is given up.
     pub syn_retries: u32,
-    /// Repetitions of a SYN before its timeout doubles (`tcp_syn_linear_timeouts`).
+    /// Retransmissions of a SYN before its timeout doubles (Linux `tcp_syn_linear_timeouts`).
     pub syn_linear_timeouts: u32,
-    /// Spacing of segments.
+    /// Pacing of segments.
     pub pacing: Pacing,
-    /// A window that was not used for a timeout shrinks (RFC 2861, RFC 5681 §4.1; `tcp_slow_start_after_idle`).
+    /// Reduce a window that was not used for a timeout (RFC 2861, RFC 5681 §4.1; Linux `tcp_slow_start_after_idle`).
     pub idle_restart: bool,
-    /// Whether small segments wait.
+    /// The Nagle algorithm.
     pub nagle: Nagle,
-    /// Probes of a silent connection; none if left out.
+    /// Keep-alive probes; `None` sends none.
     pub keepalive: Option<Keepalive>,
-    /// Explicit Congestion Notification. A control that needs it asks for it, whatever this says.
+    /// Explicit Congestion Notification. A congestion control that requires ECN requests it, whatever the mode.
     pub ecn: EcnMode,
-    /// How fast the application reads; at once if left out.
+    /// The rate at which the application reads; `None` reads at once.
     pub read_rate: Option<Rate>,
-    /// Payload of the peer that the application has to have before it writes: a request, which it answers.
+    /// Payload of the peer after which the application writes: the length of a request that it answers.
     pub request: Bytes,
-    /// Segments that reach beyond the advertised window.
+    /// Treatment of segments that extend beyond the advertised window.
     pub beyond_window: BeyondWindow,
     /// Report duplicates by DSACK (RFC 2883).
     pub dsack: bool,
-    /// Merging of duplicate ACKs; none if left out.
+    /// Merging of duplicate ACKs; `None` for none.
     pub sack_compression: Option<SackCompression>,
-    /// Thinning of ACKs below TCP; none if left out.
+    /// Thinning of ACKs below TCP; `None` for none.
     pub stretch_ack: Option<StretchAck>,
-    /// Largest receive window advertised, capped by what the window scale can carry.
+    /// Largest receive window advertised, limited by the window scale.
     pub receive_buffer: Bytes,
-    /// Whether the advertised window starts at 64 KiB and grows with what the application reads.
+    /// Whether the advertised window starts at 64 KiB and grows as the application reads (Linux
+    /// `tcp_moderate_rcvbuf`).
     pub autotune: bool,
-    /// Most bytes in flight and unsent together.
+    /// Largest number of bytes in flight and unsent together.
     pub send_buffer: Bytes,
     /// Offer the timestamps option.
     pub timestamps: bool,
@@ -105,24 +109,25 @@ pub struct EndpointConfig {
     pub sack: bool,
     /// Offer window scaling.
     pub window_scale: bool,
-    /// How CUBIC leaves slow start before a loss.
+    /// Detection by which CUBIC leaves slow start before a loss.
     pub hystart: SlowStartExit,
-    /// Whether CUBIC leaves room for others when a loss comes before its former peak (RFC 9438 §4.7).
+    /// Fast convergence of CUBIC (RFC 9438 §4.7).
     pub fast_convergence: bool,
-    /// How `reno` and `newreno` count what was acknowledged.
+    /// How `reno` and `newreno` count acknowledged data.
     pub abc: Abc,
-    /// What the window of `tahoe`, `reno`, `newreno` and `cubic` counts.
+    /// Unit of the window of `tahoe`, `reno`, `newreno` and `cubic`.
     pub cwnd_unit: CwndUnit,
-    /// Acknowledgment policy.
+    /// Delayed ACKs.
     pub delayed_ack: DelayedAck,
     /// Initial sequence number.
     pub isn: SeqNumber,
-    /// When an active opener sends its SYN.
+    /// The time at which an active opener sends its SYN.
     pub start_at: Instant,
 }
 
 impl EndpointConfig {
-    /// The defaults of a Linux host on an Ethernet path.
+    /// The defaults of a Linux host of 2025 on an Ethernet path. Their sources are the fields' documentation and
+    /// [`crate::Profile::Linux`].
     pub fn new(local: SocketAddr, remote: SocketAddr) -> Self {
         Self {
             local,
@@ -170,39 +175,53 @@ impl EndpointConfig {
             start_at: Instant::ZERO,
         }
     }
-    /// The window scale shift that lets the receive buffer be advertised.
+    /// The smallest window scale shift with which the receive buffer can be advertised.
     pub(crate) fn scale_shift(&self) -> u8 {
-        (0..14).find(|shift| self.receive_buffer.0 <= 65_535 << shift).unwrap_or(14)
+        (0..MAX_SHIFT).find(|shift| self.receive_buffer.0 <= 65_535 << shift).unwrap_or(MAX_SHIFT)
+    }
+    /// The parameters of the congestion control, for full segments of `mss` bytes; `sack` as in use.
+    pub fn congestion_control(&self, mss: u32, sack: bool) -> ControlParameters {
+        ControlParameters {
+            variant: self.variant,
+            mss,
+            initial_window: self.initial_window,
+            cwnd_unit: self.cwnd_unit,
+            abc: self.abc,
+            hystart: self.hystart,
+            fast_convergence: self.fast_convergence,
+            sack,
+            seed: u64::from(self.isn.0) << 16 | u64::from(self.local.port()),
+        }
     }
 }
 
-/// What a side sends once the connection is established.
+/// The data that a side sends once the connection is established.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Source {
-    /// Nothing; it closes when the peer has closed.
+    /// No data; the side closes when the peer has closed.
     Nothing,
     /// Data without end.
     Bulk,
     /// This many bytes, then FIN.
     File(Bytes),
-    /// This many bytes, as a client asks for what the peer is to send; it closes when the peer has closed.
+    /// This many bytes, as a client's request for the peer's data; the side closes when the peer has closed.
     Request(Bytes),
-    /// Pieces written one by one, then FIN: telemetry, or a chat.
+    /// Pieces written at intervals, then FIN: telemetry, or a chat.
     Chunks {
         /// Bytes of a piece.
         size: Bytes,
-        /// Time from one piece to the next.
+        /// Time between two pieces.
         interval: Duration,
         /// Number of pieces; `u64::MAX` for no end.
         count: u64,
     },
-    /// What a relay above the endpoint writes; it also decides what is read ([`crate::Endpoint::write_to`],
-    /// [`crate::Endpoint::read_to`]).
+    /// The data of a relay above the endpoint, which writes and reads by [`crate::Endpoint::write_to`] and
+    /// [`crate::Endpoint::read_to`].
     Relay,
 }
 
 impl Source {
-    /// Bytes in all; `u64::MAX` for no end.
+    /// Total bytes; `u64::MAX` for no end.
     pub fn total(self) -> u64 {
         match self {
             Self::Nothing => 0,
@@ -212,90 +231,12 @@ impl Source {
             Self::Chunks { size, count, .. } => size.0.saturating_mul(count),
         }
     }
-    /// Whether it closes when it has sent everything, whatever the peer does.
+    /// Whether the side closes when it has sent everything, whatever the peer does.
     pub(crate) fn closes_first(self) -> bool {
         !matches!(self, Self::Nothing | Self::Request(_))
     }
-    /// Whether it ends, and the connection with it.
+    /// Whether the data ends, and the connection with it.
     pub fn is_finite(self) -> bool {
         self.closes_first() && self.total() != u64::MAX
     }
-}
-
-/// Counters of one endpoint.
-#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
-pub struct Stats {
-    /// Segments sent that carried payload, retransmissions included.
-    pub segments_sent: u64,
-    /// Payload bytes sent, retransmissions included.
-    pub bytes_sent: u64,
-    /// Payload bytes acknowledged cumulatively.
-    pub bytes_acked: u64,
-    /// Payload bytes received in order.
-    pub bytes_received: u64,
-    /// When the last of them came.
-    pub received_at: Instant,
-    /// Payload bytes that the application read.
-    pub bytes_read: u64,
-    /// Segments sent again (payload or FIN).
-    pub retransmitted_segments: u64,
-    /// Retransmission timeouts of data.
-    pub timeouts: u64,
-    /// Times that acknowledgments told a loss and began its repair.
-    pub fast_recoveries: u64,
-    /// Tail loss probes sent, new data or not.
-    pub tail_loss_probes: u64,
-    /// Timeouts that F-RTO found spurious; they count as undone reductions too.
-    pub spurious_timeouts: u64,
-    /// Reductions for echoes of Congestion Experienced.
-    pub ecn_reductions: u64,
-    /// Data segments received with Congestion Experienced.
-    pub ce_received: u64,
-    /// Times that a reduction proved spurious and was undone.
-    pub undone_reductions: u64,
-    /// Segments sent that carried nothing but an acknowledgment.
-    pub pure_acks_sent: u64,
-    /// Acknowledgments received that repeated the last one (RFC 5681 §2).
-    pub duplicate_acks_received: u64,
-    /// Segments received and accepted for processing.
-    pub segments_received: u64,
-    /// Segments that brought only bytes received before.
-    pub duplicate_segments_received: u64,
-    /// Zero-window probes sent.
-    pub window_probes_sent: u64,
-    /// Keep-alive probes sent.
-    pub keepalive_probes_sent: u64,
-    /// Duplicate ACKs merged with a later one by the receiver.
-    pub acks_compressed: u64,
-    /// Pure ACKs merged with a later one below TCP.
-    pub acks_stretched: u64,
-    /// Packets ignored: foreign, malformed or unacceptable.
-    pub ignored: u64,
-    /// Round-trip times measured by segments sent once.
-    pub rtt_samples: u64,
-    /// Their sum in nanoseconds.
-    pub rtt_ns: u64,
-}
-
-/// The state of an endpoint at one time.
-#[derive(Clone, Copy, PartialEq, Debug)]
-pub struct Snapshot {
-    /// Congestion window in force, that of the recovery included.
-    pub cwnd: Bytes,
-    /// Slow start threshold; `u64::MAX` while it is infinite.
-    pub ssthresh: Bytes,
-    /// Bytes estimated to be in the network (pipe of RFC 6675).
-    pub in_flight: Bytes,
-    /// The largest window that the peer has offered.
-    pub peer_window: Bytes,
-    /// Smoothed round-trip time.
-    pub srtt: Option<Duration>,
-    /// Smallest round-trip time seen.
-    pub min_rtt: Option<Duration>,
-    /// Retransmission timeout in force, its backoff included.
-    pub rto: Duration,
-    /// Name of the connection's state (RFC 9293 §3.3.2), in lower case.
-    pub state: &'static str,
-    /// Whether data can flow: the handshake is done and the connection not over.
-    pub established: bool,
 }

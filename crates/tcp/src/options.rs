@@ -1,4 +1,4 @@
-//! The mechanisms that an endpoint may have or lack, by the names that scenario files use.
+//! The values of the mechanisms in [`EndpointConfig`](crate::EndpointConfig), by the names that scenario files use.
 
 use paceline_net::{Duration, Rate};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
@@ -7,7 +7,7 @@ use std::borrow::Cow;
 use std::fmt;
 use std::str::FromStr;
 
-/// How losses are told and repaired. Without SACK on the connection, `sack` and `rack` work as `newreno`, as in Linux.
+/// Detection and repair of losses. Without SACK on the connection, `sack` and `rack` work as `newreno`, as in Linux.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum LossRecovery {
@@ -15,80 +15,80 @@ pub enum LossRecovery {
     Tahoe,
     /// RFC 5681 §3.2: fast recovery ends at the first ACK that advances.
     Reno,
-    /// RFC 6582: a partial ACK tells the next hole.
+    /// RFC 6582: a partial ACK indicates the next hole.
     #[serde(rename = "newreno")]
     NewReno,
-    /// RFC 6675: three segments' worth sacked above a hole tell its loss.
+    /// RFC 6675: three sacked segments above a hole indicate its loss.
     Sack,
-    /// RFC 8985: what was sent a reordering window before something delivered is lost.
+    /// RFC 8985: a segment sent a reordering window before a delivered one is lost.
     #[default]
     Rack,
 }
 
 impl LossRecovery {
-    /// Whether it makes use of SACK blocks.
+    /// Whether SACK blocks are used.
     pub const fn uses_sack(self) -> bool {
         matches!(self, Self::Sack | Self::Rack)
     }
 }
 
-/// What partial ACKs do to the retransmission timer (RFC 6582 §4).
+/// Whether partial ACKs restart the retransmission timer (RFC 6582 §4).
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum NewRenoTimer {
-    /// Only the first one of a recovery restarts it: with many losses the timer takes over.
+    /// Only the first partial ACK of a recovery restarts the timer, so that it expires if many segments were lost.
     Impatient,
-    /// Each one restarts it: one hole is repaired per round trip, however many there are. Linux.
+    /// Every partial ACK restarts the timer: one hole is repaired per round trip, however many there are. Linux.
     #[default]
     SlowButSteady,
 }
 
-/// The window during fast recovery.
+/// Proportional rate reduction: the window during fast recovery.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum PrrMode {
-    /// The threshold from the start (RFC 6675 §5, RFC 5681): half a window passes in silence.
+    /// The window is ssthresh from the start (RFC 6675 §5, RFC 5681 §3.2): no segment leaves for half a window of ACKs.
     Off,
     /// RFC 6937 with the conservative reduction bound.
     Rfc6937Crb,
     /// RFC 6937 with the slow start reduction bound.
     Rfc6937Ssrb,
-    /// RFC 9937: the conservative bound while more is lost, the slow start bound while ACKs advance. Linux.
+    /// RFC 9937: the slow start bound for ACKs that advance without further loss, else the conservative bound. Linux.
     #[default]
     Rfc9937,
 }
 
-/// How the retransmission timeout follows from the round-trip times.
+/// Computation of the retransmission timeout from round-trip times.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum RtoStyle {
-    /// The variance has the floor and decays once per round trip: never less than SRTT and the floor.
+    /// The minimum applies to the variance term, which decays once per round trip: at least SRTT plus the minimum.
     #[default]
     Linux,
-    /// RFC 6298 §2: SRTT + max(G, 4 RTTVAR), and the floor on the whole.
+    /// RFC 6298 §2: SRTT + max(G, 4 RTTVAR); the minimum applies to the sum.
     Rfc6298,
 }
 
-/// Small segments while others are outstanding.
+/// The Nagle algorithm: small segments while others are outstanding.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Nagle {
-    /// They leave at once (TCP_NODELAY).
+    /// Small segments leave at once (TCP_NODELAY).
     Off,
-    /// They wait until everything is acknowledged (RFC 896).
+    /// Small segments wait until everything is acknowledged (RFC 896).
     Rfc896,
-    /// They wait while another small one is outstanding (Minshall). Linux.
+    /// Small segments wait while another small one is outstanding (Minshall's variant). Linux.
     #[default]
     Minshall,
 }
 
-/// Segments that reach beyond the advertised window.
+/// Treatment of segments that extend beyond the advertised window.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum BeyondWindow {
-    /// Accepted whole if they begin inside. Linux before 6.17.
+    /// Accepted whole if they begin inside the window. Linux before 6.17.
     Accept,
-    /// Refused unless the application has read everything. Linux since 6.17.
+    /// Dropped unless the application has read everything. Linux since 6.17.
     #[default]
     Drop,
 }
@@ -97,24 +97,24 @@ pub enum BeyondWindow {
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum EcnMode {
-    /// Neither asked for nor accepted: `tcp_ecn = 0`.
+    /// Neither requested nor accepted: `tcp_ecn = 0`.
     Off,
-    /// Asked for by an active opener, accepted by a passive one: `tcp_ecn = 1`.
+    /// Requested by an active opener, accepted by a passive one: `tcp_ecn = 1`.
     On,
     /// Accepted only: `tcp_ecn = 2`, the default of Linux.
     #[default]
     Passive,
 }
 
-/// Spacing of segments, for the controls that have no rate of their own.
+/// Pacing of segments, for congestion controls without a rate of their own.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub enum Pacing {
     /// Bursts as the window allows: Linux without the `fq` queueing discipline.
     #[default]
     None,
-    /// As Linux: twice cwnd/SRTT while the window is below half the threshold, 1.2 times above; the first ten
-    /// segments are not paced.
+    /// As Linux: 200% of cwnd/SRTT while the window is below half of ssthresh, 120% above; the first ten segments are
+    /// not paced.
     Linux,
     /// At this rate.
     External(Rate),
@@ -130,7 +130,7 @@ impl fmt::Display for Pacing {
     }
 }
 
-/// Why a pacing was refused.
+/// The text is not a pacing mode.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[error("`{0}` is no pacing: write none, linux, or a rate such as \"10 Mb/s\"")]
 pub struct ParsePacingError(String);
@@ -175,32 +175,32 @@ impl JsonSchema for Pacing {
     }
 }
 
-/// Probes of a connection on which nothing is sent (RFC 9293 §3.8.4).
+/// Keep-alive probes of an idle connection (RFC 9293 §3.8.4).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Keepalive {
-    /// Silence before the first probe.
+    /// Idle time before the first probe.
     pub idle: Duration,
-    /// Distance of further probes while no answer comes.
+    /// Interval of further probes while no answer arrives.
     pub interval: Duration,
     /// Unanswered probes that end the connection.
     pub probes: u32,
 }
 
 impl Default for Keepalive {
-    /// Linux: two hours, 75 s, nine.
+    /// The defaults of Linux: `tcp_keepalive_time`, `tcp_keepalive_intvl`, `tcp_keepalive_probes`.
     fn default() -> Self {
         Self { idle: Duration::from_secs(7200), interval: Duration::from_secs(75), probes: 9 }
     }
 }
 
-/// Duplicate ACKs that the receiver merges, as Linux does (`tcp_comp_sack_*`).
+/// Merging of duplicate ACKs by the receiver, as Linux does.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct SackCompression {
-    /// Longest wait; no more than a twentieth of the RTT either.
+    /// Longest delay (Linux `tcp_comp_sack_delay_ns`); it is at most 5% of the RTT, too.
     pub delay: Duration,
-    /// Grain of the timer, on top.
+    /// Slack of the timer, added to the delay (Linux `tcp_comp_sack_slack_ns`).
     pub slack: Duration,
-    /// Most ACKs merged into one.
+    /// Largest number of ACKs merged into one (Linux `tcp_comp_sack_nr`).
     pub count: u32,
 }
 
@@ -210,15 +210,15 @@ impl Default for SackCompression {
     }
 }
 
-/// ACKs thinned out below TCP, as modems and Wi-Fi drivers do: the endpoint's own rules are untouched, and of the
-/// pure ACKs that it sends only the newest leaves.
+/// Thinning of ACKs below TCP, as modems and Wi-Fi drivers do. The endpoint's own ACK policy is unchanged; of several
+/// pure ACKs only the newest leaves, a stretch ACK (RFC 2525 §2.13).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct StretchAck {
-    /// Full segments of progress that let an ACK go.
+    /// Full segments newly acknowledged after which an ACK leaves.
     pub segments: u32,
-    /// Longest time for which one is held.
+    /// Longest time for which an ACK is held.
     pub timeout: Duration,
-    /// Whether duplicate ACKs and ACKs with SACK blocks are held and merged too; otherwise they leave at once.
+    /// Whether duplicate ACKs and ACKs with SACK blocks are held and merged, too; otherwise they leave at once.
     pub hold_duplicates: bool,
 }
 

@@ -1,5 +1,5 @@
-//! Defaults of hosts and simulators by name, for comparisons with what others measured. Each value is of the
-//! named program's documentation or source; what a program lacks is switched off.
+//! Defaults of hosts and simulators by name, for comparisons with published measurements. Each value comes from the
+//! documentation or source of the named program; mechanisms that it lacks are off.
 
 use crate::cc::{Abc, CwndUnit, Variant};
 use crate::config::{DelayedAck, EndpointConfig};
@@ -44,7 +44,7 @@ impl Profile {
     pub const ALL: [Self; 6] =
         [Self::Linux, Self::Ns3Default, Self::InetDefault, Self::WindowsXp, Self::Rfc793Reno, Self::Linux26];
 
-    /// Sets everything that the profile has an opinion on; addresses, times and sequence numbers stay.
+    /// Sets every parameter to the profile's value, except addresses, start time and initial sequence number.
     pub fn apply(self, config: &mut EndpointConfig) {
         let fresh = EndpointConfig::new(config.local, config.remote);
         *config = EndpointConfig { isn: config.isn, start_at: config.start_at, ..fresh };
@@ -59,7 +59,7 @@ impl Profile {
     }
 }
 
-/// What only Linux and other recent hosts have.
+/// Switches off the mechanisms that only Linux and other recent hosts have.
 fn plain(config: &mut EndpointConfig) {
     config.tail_loss_probe = false;
     config.frto = false;
@@ -87,7 +87,7 @@ fn without_options(config: &mut EndpointConfig) {
 fn linux_26(config: &mut EndpointConfig) {
     config.initial_window = 3;
     config.loss_recovery = LossRecovery::Sack;
-    // Rate halving lets at most one segment follow each that left, as the conservative bound does.
+    // Rate halving sends at most one segment for each that was delivered, as the conservative bound does.
     config.prr = PrrMode::Rfc6937Crb;
     config.tail_loss_probe = false;
     config.initial_rto = Duration::from_secs(3);

@@ -1,5 +1,5 @@
-//! A set of byte offsets kept as sorted, disjoint, non-adjacent ranges: what a receiver holds out of order, and
-//! what a sender knows to be held.
+//! A set of byte offsets as sorted, disjoint, non-adjacent ranges: data that a receiver holds out of order, and data that
+//! a sender knows to be sacked.
 
 use std::collections::VecDeque;
 
@@ -10,11 +10,10 @@ pub(crate) struct RangeSet {
 }
 
 impl RangeSet {
-    /// Adds `[start, end)`, writes the parts that were new into `gaps`, and returns the whole range that now
-    /// holds it.
+    /// Adds `[start, end)`, writes the new parts of it into `gaps`, and returns the range that now contains it.
     pub fn insert(&mut self, start: u64, end: u64, gaps: &mut Vec<(u64, u64)>) -> (u64, u64) {
         gaps.clear();
-        // Most insertions extend the last range or lie behind it.
+        // Most insertions extend the last range or lie above it.
         let first = match self.ranges.back() {
             Some(last) if last.0 <= start => self.ranges.len() - usize::from(last.1 >= start),
             _ => self.ranges.partition_point(|range| range.1 < start),
@@ -51,7 +50,7 @@ impl RangeSet {
             self.ranges.pop_front();
         }
     }
-    /// Takes the first range if it begins at or below `offset`, and returns its end.
+    /// Removes the first range if it begins at or below `offset`, and returns its end.
     pub fn take_reached(&mut self, offset: u64) -> Option<u64> {
         self.ranges.front().filter(|front| front.0 <= offset)?;
         self.ranges.pop_front().map(|front| front.1)
@@ -60,7 +59,7 @@ impl RangeSet {
     pub fn iter_down(&self) -> impl Iterator<Item = (u64, u64)> + '_ {
         self.ranges.iter().rev().copied()
     }
-    /// The range that holds `offset`.
+    /// The range that contains `offset`.
     pub fn range_at(&self, offset: u64) -> Option<(u64, u64)> {
         let index = self.ranges.partition_point(|range| range.1 <= offset);
         self.ranges.get(index).copied().filter(|range| range.0 <= offset)
@@ -86,7 +85,7 @@ mod tests {
     }
 
     #[test]
-    fn insertions_merge_and_report_what_was_new() {
+    fn insertions_merge_and_report_the_new_parts() {
         let (mut set, mut gaps) = (RangeSet::default(), Vec::new());
         assert_eq!(set.insert(10, 20, &mut gaps), (10, 20));
         assert_eq!(set.insert(30, 40, &mut gaps), (30, 40));
@@ -132,7 +131,7 @@ mod tests {
     }
 
     #[test]
-    fn a_reached_range_is_taken_whole() {
+    fn a_reached_range_is_removed_as_a_whole() {
         let (mut set, mut gaps) = (RangeSet::default(), Vec::new());
         set.insert(10, 20, &mut gaps);
         assert_eq!(set.take_reached(9), None);

@@ -61,7 +61,7 @@ fn connection(
     completed: &BTreeMap<FlowKey, Instant>,
     now: Instant,
 ) -> ConnectionReading {
-    let request = host.only_asks();
+    let request = host.is_requester();
     let mut senders = vec![sender(server, now)];
     if !request {
         senders.push(sender(host, now));

@@ -1,13 +1,13 @@
 //! The window that the loss-based variants share: slow start, additive increase, the reaction to a reduction and its
 //! undoing. It counts whole segments with the integer arithmetic of Linux, or bytes as RFC 5681 does.
 
-use super::CongestionEvent;
+use super::control::CongestionEvent;
 use paceline_net::Bytes;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// A threshold that was never set.
-pub(super) const INFINITE: u32 = u32::MAX >> 1;
+pub(in crate::cc) const INFINITE: u32 = u32::MAX >> 1;
 
 /// What a window counts.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug, Serialize, Deserialize, JsonSchema)]
@@ -23,7 +23,7 @@ pub enum CwndUnit {
 
 /// Congestion window and threshold, in counts: segments, or bytes.
 #[derive(Clone, Debug)]
-pub(super) struct Window {
+pub(in crate::cc) struct Window {
     pub mss: u32,
     /// Counts of a full segment: 1, or its bytes.
     pub segment: u32,

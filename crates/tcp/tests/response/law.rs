@@ -21,7 +21,7 @@ pub fn law(entry: &Entry, unit: CwndUnit, peak: u64, periods: u64) -> f64 {
         fast_convergence: false,
         ..EndpointConfig::new(addresses[0], addresses[1])
     };
-    let mut control = Controller::new(&config, SEGMENT as u32, true);
+    let mut control = Controller::new(&config.congestion_control(SEGMENT as u32, true));
     let rtt_ns = entry.rtt.as_nanos() as f64;
     // Far from zero: the controls take their time from the clock.
     let mut now_ns = 1e9;

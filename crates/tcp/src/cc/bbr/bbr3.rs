@@ -1,0 +1,542 @@
+//! BBR version 3 (draft-ietf-ccwg-bbr): bandwidth and smallest RTT as in version 1, and beside them what the path
+//! stands in the long term (`inflight_longterm`, the draft's former `inflight_hi`) and in the short term
+//! (`bw_shortterm`, `inflight_shortterm`), learnt from losses. `bbr3_cycle` holds the cycle that probes for bandwidth.
+//!
+//! As Linux counts them, the ranges lost in a round are the acknowledgments that told a loss. Left out: ECN.
+
+use super::ack_aggregation::{AGGREGATION_ROUNDS, AckAggregation, bytes_in};
+use crate::cc::control::{AckSample, CongestionControl, CongestionEvent};
+use paceline_net::{Bytes, Duration, Instant, Rate, Stream};
+
+/// Percentages of the draft's table: gains of pacing and window, margin, and what a loss leaves.
+const STARTUP_GAIN: u64 = 277;
+const DRAIN_GAIN: u64 = 50;
+const CWND_GAIN: u64 = 200;
+const UP_CWND_GAIN: u64 = 225;
+const PROBE_RTT_GAIN: u64 = 50;
+const PACING_MARGIN: u64 = 1;
+const LOSS_THRESHOLD: u64 = 2;
+pub(super) const BETA: u64 = 70;
+pub(super) const HEADROOM: u64 = 15;
+/// BBRStartupFullLossCnt.
+const FULL_LOSSES: u32 = 6;
+const MIN_PIPE: u64 = 4;
+const MIN_RTT_WINDOW: Duration = Duration::from_secs(10);
+const PROBE_RTT_INTERVAL: Duration = Duration::from_secs(5);
+const PROBE_RTT_TIME: Duration = Duration::from_millis(200);
+/// Largest burst of segmentation offload.
+const LARGEST_QUANTUM: u64 = 64 << 10;
+/// No bound.
+pub(super) const NONE: u64 = u64::MAX;
+
+/// Where the control stands.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum State {
+    Startup,
+    Drain,
+    Down,
+    Cruise,
+    Refill,
+    Up,
+    ProbeRtt,
+}
+
+/// What acknowledgments tell of the last probe for bandwidth.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum AckPhase {
+    Init,
+    Refilling,
+    Starting,
+    Feedback,
+    Stopping,
+}
+
+/// What a loss changed, to be taken back if it was none.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Saved {
+    pub state: Option<State>,
+    bw_shortterm: u64,
+    inflight_shortterm: u64,
+    inflight_longterm: u64,
+}
+
+/// BBR version 3. Rates in bit/s, volumes in bytes; [`NONE`] is no bound.
+#[derive(Clone, Debug)]
+pub struct Bbr3 {
+    pub(super) mss: u64,
+    initial: u64,
+    sack: bool,
+    pub(super) cwnd: u64,
+    prior_cwnd: u64,
+    pacing_rate: u64,
+    pub(super) state: State,
+    /// Largest rates of this and the last cycle.
+    pub(super) max_bw: [u64; 2],
+    pub(super) bw_shortterm: u64,
+    pub(super) inflight_shortterm: u64,
+    pub(super) inflight_longterm: u64,
+    bw_latest: u64,
+    inflight_latest: u64,
+    pub(super) delivered: u64,
+    round: u64,
+    pub(super) round_start: bool,
+    next_round_delivered: u64,
+    loss_round_start: bool,
+    loss_round_delivered: u64,
+    loss_in_round: bool,
+    losses_in_round: u32,
+    pub(super) full_bw: u64,
+    full_bw_rounds: u32,
+    pub(super) full_bw_now: bool,
+    pub(super) full_bw_reached: bool,
+    drain_start_round: u64,
+    min_rtt: Option<Duration>,
+    min_rtt_at: Instant,
+    probe_rtt_min: Option<Duration>,
+    probe_rtt_min_at: Instant,
+    probe_rtt_expired: bool,
+    probe_rtt_done_at: Option<Instant>,
+    probe_rtt_round_done: bool,
+    idle_restart: bool,
+    has_seen_rtt: bool,
+    repairing: bool,
+    pub(super) saved: Saved,
+    aggregation: AckAggregation,
+    pub(super) ack_phase: AckPhase,
+    pub(super) cycle_at: Instant,
+    pub(super) probe_wait: Duration,
+    pub(super) rounds_since_probe: u64,
+    pub(super) probe_up_rounds: u32,
+    pub(super) probe_up_acked: u64,
+    pub(super) probe_up_per_increase: u64,
+    /// Samples are those of a probe: they may move `inflight_longterm` down.
+    pub(super) probe_sample: bool,
+    pub(super) prev_probe_too_high: bool,
+    pub(super) prev_probe_precautionary: bool,
+    pub(super) random: Stream,
+}
+
+impl Bbr3 {
+    /// A control with full segments of `mss` bytes and an initial window of `initial` segments; `seed` draws when it
+    /// probes, `sack` tells whether several losses of one round trip can be seen.
+    pub fn new(mss: u32, initial: u32, seed: u64, sack: bool) -> Self {
+        let mss = u64::from(mss.max(1));
+        let initial = mss * u64::from(initial.max(1));
+        let nothing = Saved { state: None, bw_shortterm: 0, inflight_shortterm: 0, inflight_longterm: 0 };
+        Self {
+            mss,
+            initial,
+            sack,
+            cwnd: initial,
+            prior_cwnd: 0,
+            pacing_rate: 0,
+            state: State::Startup,
+            max_bw: [0; 2],
+            bw_shortterm: NONE,
+            inflight_shortterm: NONE,
+            inflight_longterm: NONE,
+            bw_latest: 0,
+            inflight_latest: 0,
+            delivered: 0,
+            round: 0,
+            round_start: false,
+            next_round_delivered: 0,
+            loss_round_start: false,
+            loss_round_delivered: 0,
+            loss_in_round: false,
+            losses_in_round: 0,
+            full_bw: 0,
+            full_bw_rounds: 0,
+            full_bw_now: false,
+            full_bw_reached: false,
+            drain_start_round: 0,
+            min_rtt: None,
+            min_rtt_at: Instant::ZERO,
+            probe_rtt_min: None,
+            probe_rtt_min_at: Instant::ZERO,
+            probe_rtt_expired: false,
+            probe_rtt_done_at: None,
+            probe_rtt_round_done: false,
+            idle_restart: false,
+            has_seen_rtt: false,
+            repairing: false,
+            saved: nothing,
+            aggregation: AckAggregation::default(),
+            ack_phase: AckPhase::Init,
+            cycle_at: Instant::ZERO,
+            probe_wait: Duration::ZERO,
+            rounds_since_probe: 0,
+            probe_up_rounds: 0,
+            probe_up_acked: 0,
+            probe_up_per_increase: NONE,
+            probe_sample: false,
+            prev_probe_too_high: false,
+            prev_probe_precautionary: false,
+            random: Stream::new(seed, "bbr3"),
+        }
+    }
+    /// The largest rate of two cycles.
+    pub(super) fn largest_bw(&self) -> u64 {
+        self.max_bw[0].max(self.max_bw[1])
+    }
+    /// The bandwidth in use.
+    fn bandwidth(&self) -> u64 {
+        self.largest_bw().min(self.bw_shortterm)
+    }
+    fn gains(&self) -> (u64, u64) {
+        match self.state {
+            State::Startup => (STARTUP_GAIN, CWND_GAIN),
+            State::Drain => (DRAIN_GAIN, CWND_GAIN),
+            State::Down => (90, CWND_GAIN),
+            State::Cruise | State::Refill => (100, CWND_GAIN),
+            State::Up => (125, UP_CWND_GAIN),
+            State::ProbeRtt => (100, PROBE_RTT_GAIN),
+        }
+    }
+    pub(super) fn in_cycle(&self) -> bool {
+        matches!(self.state, State::Down | State::Cruise | State::Refill | State::Up)
+    }
+    /// Bytes in flight that a gain, in percent, on the bandwidth-delay product allows.
+    pub(super) fn bdp(&self, bw: u64, gain: u64) -> u64 {
+        let Some(min_rtt) = self.min_rtt else { return self.initial };
+        let bytes = u128::from(bytes_in(bw, min_rtt)) * u128::from(gain) / 100;
+        u64::try_from(bytes).unwrap_or(NONE).min(1 << 48)
+    }
+    fn with_budget(&self, bytes: u64) -> u64 {
+        let quantum = (self.pacing_rate / 8000).min(LARGEST_QUANTUM).max(2 * self.mss);
+        let up = if self.state == State::Up { 2 * self.mss } else { 0 };
+        bytes.max(3 * quantum).max(MIN_PIPE * self.mss) + up
+    }
+    /// Bytes in flight that the product of `bw` makes, bursts allowed for.
+    pub(super) fn inflight(&self, bw: u64) -> u64 {
+        self.with_budget(self.bdp(bw, 100))
+    }
+    pub(super) fn inflight_with_headroom(&self) -> u64 {
+        if self.inflight_longterm == NONE {
+            return NONE;
+        }
+        let headroom = (self.inflight_longterm / 100 * HEADROOM).max(self.mss);
+        self.inflight_longterm.saturating_sub(headroom).max(MIN_PIPE * self.mss)
+    }
+    pub(super) fn target_inflight(&self) -> u64 {
+        self.bdp(self.bandwidth(), 100).min(self.cwnd)
+    }
+    fn set_pacing_rate(&mut self, gain: u64) {
+        let rate = u128::from(self.bandwidth()) * u128::from(gain * (100 - PACING_MARGIN)) / 10_000;
+        let rate = u64::try_from(rate).unwrap_or(u64::MAX);
+        if self.full_bw_reached || rate > self.pacing_rate {
+            self.pacing_rate = rate;
+        }
+    }
+    fn pace_initially(&mut self, rtt: Option<Duration>) {
+        self.has_seen_rtt |= rtt.is_some();
+        let rtt = rtt.unwrap_or(Duration::from_millis(1)).max(Duration::from_nanos(1));
+        let rate = u128::from(Rate::of(Bytes(self.initial), rtt).0) * u128::from(STARTUP_GAIN) / 100;
+        self.pacing_rate = u64::try_from(rate).unwrap_or(u64::MAX);
+    }
+    pub(super) fn start_round(&mut self) {
+        self.next_round_delivered = self.delivered;
+    }
+    pub(super) fn reset_full_bw(&mut self) {
+        (self.full_bw, self.full_bw_rounds, self.full_bw_now) = (0, 0, false);
+    }
+    pub(super) fn reset_congestion_signals(&mut self) {
+        (self.loss_in_round, self.bw_latest, self.inflight_latest) = (false, 0, 0);
+    }
+    pub(super) fn reset_shortterm(&mut self) {
+        (self.bw_shortterm, self.inflight_shortterm) = (NONE, NONE);
+    }
+
+    fn update_signals(&mut self, sample: &AckSample) {
+        let rate = sample.rate.rate().map_or(0, |rate| rate.0);
+        self.loss_round_start = false;
+        self.bw_latest = self.bw_latest.max(rate);
+        self.inflight_latest = self.inflight_latest.max(sample.rate.delivered.0);
+        let measured = sample.rate.delivered > Bytes::ZERO;
+        let prior = sample.rate.prior_delivered.0;
+        if measured && prior >= self.loss_round_delivered {
+            self.loss_round_delivered = sample.delivered.0;
+            self.loss_round_start = true;
+        }
+        self.round_start = measured && prior >= self.next_round_delivered;
+        if self.round_start {
+            self.start_round();
+            self.round += 1;
+            self.rounds_since_probe += 1;
+        }
+        if rate > 0 && (rate >= self.largest_bw() || !sample.rate.app_limited) {
+            self.max_bw[1] = self.max_bw[1].max(rate);
+        }
+        if self.loss_round_start {
+            self.lower_bounds();
+            self.loss_in_round = false;
+        }
+    }
+    /// Once per round trip with losses, while not probing: the short-term bounds.
+    fn lower_bounds(&mut self) {
+        let probing = matches!(self.state, State::Startup | State::Refill | State::Up);
+        if probing || !self.loss_in_round {
+            return;
+        }
+        let bw = if self.bw_shortterm == NONE { self.largest_bw() } else { self.bw_shortterm };
+        let inflight = if self.inflight_shortterm == NONE { self.cwnd } else { self.inflight_shortterm };
+        self.bw_shortterm = self.bw_latest.max(percent(bw, BETA));
+        self.inflight_shortterm = self.inflight_latest.max(percent(inflight, BETA));
+    }
+    fn check_full_bandwidth(&mut self, sample: &AckSample) {
+        if self.full_bw_now || !self.round_start || sample.rate.app_limited {
+            return;
+        }
+        let rate = sample.rate.rate().map_or(0, |rate| rate.0);
+        if u128::from(rate) * 4 >= u128::from(self.full_bw) * 5 {
+            self.reset_full_bw();
+            self.full_bw = rate;
+            return;
+        }
+        self.full_bw_rounds += 1;
+        self.full_bw_now = self.full_bw_rounds >= 3;
+        self.full_bw_reached |= self.full_bw_now;
+    }
+    /// Ends Startup when a round trip of recovery lost too much.
+    fn check_startup_loss(&mut self, sample: &AckSample) {
+        if self.full_bw_reached {
+            return;
+        }
+        self.losses_in_round += u32::from(sample.lost > Bytes::ZERO);
+        let enough = !self.sack || (self.loss_round_start && self.losses_in_round >= FULL_LOSSES);
+        if enough && sample.in_recovery && self.too_high(sample.rate.lost, sample.rate.tx_in_flight) {
+            self.saved.state = Some(State::Startup);
+            self.full_bw_reached = true;
+            self.inflight_longterm = self.bdp(self.bandwidth(), 100).max(self.inflight_latest);
+        }
+        if self.loss_round_start {
+            self.losses_in_round = 0;
+        }
+    }
+    fn check_startup_and_drain(&mut self, now: Instant, sample: &AckSample) {
+        self.check_startup_loss(sample);
+        if self.state == State::Startup && self.full_bw_reached {
+            self.state = State::Drain;
+            self.drain_start_round = self.round;
+        }
+        let drained = sample.in_flight.0 <= self.inflight(self.bandwidth());
+        if self.state == State::Drain && (drained || self.round > self.drain_start_round + 3) {
+            self.start_down(now);
+        }
+    }
+    /// Whether losses say that more was in flight than the path holds.
+    pub(super) fn too_high(&self, lost: Bytes, tx_in_flight: Bytes) -> bool {
+        u128::from(lost.0) * 100 > u128::from(tx_in_flight.0) * u128::from(LOSS_THRESHOLD)
+            || (lost > Bytes::ZERO && !self.sack)
+    }
+    fn on_loss(&mut self, now: Instant, sample: &AckSample) {
+        self.note_loss();
+        let Some(loss) = sample.loss.filter(|_| self.probe_sample) else { return };
+        if self.too_high(loss.lost, loss.tx_in_flight) {
+            // What was in flight when the share of losses passed the threshold.
+            let size = sample.lost.0.min(loss.tx_in_flight.0);
+            let (flying, lost) = (loss.tx_in_flight.0 - size, loss.lost.0.saturating_sub(size));
+            let prefix = (LOSS_THRESHOLD * flying).saturating_sub(100 * lost) / (100 - LOSS_THRESHOLD);
+            self.on_inflight_too_high(now, flying + prefix, loss.app_limited);
+        }
+    }
+    fn note_loss(&mut self) {
+        if !self.loss_in_round {
+            self.loss_round_delivered = self.delivered;
+            self.save_state();
+        }
+        self.loss_in_round = true;
+    }
+    fn save_state(&mut self) {
+        self.saved = Saved {
+            state: None,
+            bw_shortterm: self.bw_shortterm,
+            inflight_shortterm: self.inflight_shortterm,
+            inflight_longterm: self.inflight_longterm,
+        };
+    }
+    fn save_cwnd(&mut self) {
+        let undisturbed = !self.repairing && self.state != State::ProbeRtt;
+        self.prior_cwnd = if undisturbed { self.cwnd } else { self.prior_cwnd.max(self.cwnd) };
+    }
+    fn undo(&mut self) {
+        self.cwnd = self.cwnd.max(self.prior_cwnd);
+        self.loss_in_round = false;
+        self.reset_full_bw();
+        self.bw_shortterm = self.bw_shortterm.max(self.saved.bw_shortterm);
+        self.inflight_shortterm = self.inflight_shortterm.max(self.saved.inflight_shortterm);
+        self.inflight_longterm = self.inflight_longterm.max(self.saved.inflight_longterm);
+        match self.saved.state.take() {
+            Some(State::Startup) if self.state != State::Startup => {
+                self.full_bw_reached = false;
+                if self.state != State::ProbeRtt {
+                    self.state = State::Startup;
+                }
+            }
+            Some(State::Up) if !matches!(self.state, State::Up | State::ProbeRtt) => self.start_refill(),
+            _ => {}
+        }
+    }
+
+    fn update_min_rtt(&mut self, now: Instant, sample: &AckSample) {
+        self.probe_rtt_expired = now > self.probe_rtt_min_at + PROBE_RTT_INTERVAL;
+        if let Some(rtt) = sample.rtt
+            && (self.probe_rtt_expired || self.probe_rtt_min.is_none_or(|min| rtt < min))
+        {
+            (self.probe_rtt_min, self.probe_rtt_min_at) = (Some(rtt), now);
+        }
+        let expired = now > self.min_rtt_at + MIN_RTT_WINDOW;
+        let Some(recent) = self.probe_rtt_min else { return };
+        if expired || self.min_rtt.is_none_or(|min| recent < min) {
+            (self.min_rtt, self.min_rtt_at) = (Some(recent), self.probe_rtt_min_at);
+        }
+    }
+    fn check_probe_rtt(&mut self, now: Instant, sample: &AckSample) {
+        if self.state != State::ProbeRtt && self.probe_rtt_expired && !self.idle_restart {
+            self.save_cwnd();
+            self.state = State::ProbeRtt;
+            self.probe_rtt_done_at = None;
+            self.ack_phase = AckPhase::Stopping;
+            self.start_round();
+        }
+        if self.state == State::ProbeRtt {
+            if self.probe_rtt_done_at.is_some() {
+                self.probe_rtt_round_done |= self.round_start;
+                if self.probe_rtt_round_done {
+                    self.check_probe_rtt_done(now);
+                }
+            } else if sample.in_flight.0 <= self.probe_rtt_cwnd() {
+                self.probe_rtt_done_at = Some(now + PROBE_RTT_TIME);
+                self.probe_rtt_round_done = false;
+                self.start_round();
+            }
+        }
+        if sample.rate.delivered > Bytes::ZERO {
+            self.idle_restart = false;
+        }
+    }
+    fn probe_rtt_cwnd(&self) -> u64 {
+        self.bdp(self.bandwidth(), PROBE_RTT_GAIN).max(MIN_PIPE * self.mss)
+    }
+    fn check_probe_rtt_done(&mut self, now: Instant) {
+        if self.probe_rtt_done_at.is_none_or(|at| now <= at) {
+            return;
+        }
+        self.probe_rtt_min_at = now; // the next one in five seconds
+        self.cwnd = self.cwnd.max(self.prior_cwnd);
+        self.reset_shortterm();
+        if self.full_bw_reached {
+            self.start_down(now);
+            self.state = State::Cruise;
+        } else {
+            self.state = State::Startup;
+        }
+    }
+    fn set_cwnd(&mut self, sample: &AckSample, gain: u64) {
+        let repairing = sample.in_recovery || sample.in_loss;
+        if std::mem::replace(&mut self.repairing, repairing) && !repairing {
+            self.cwnd = self.cwnd.max(self.prior_cwnd);
+        }
+        let bw = self.bandwidth();
+        let target = self.with_budget(self.bdp(bw, gain) + self.aggregation.allowance(bw));
+        if self.full_bw_reached {
+            self.cwnd = (self.cwnd + sample.acked.0).min(target);
+        } else if self.cwnd < target || sample.delivered.0 < self.initial {
+            self.cwnd += sample.acked.0;
+        }
+        let least = MIN_PIPE * self.mss;
+        self.cwnd = self.cwnd.max(least);
+        if self.state == State::ProbeRtt {
+            self.cwnd = self.cwnd.min(self.probe_rtt_cwnd());
+        }
+        let cap = match self.state {
+            State::Down | State::Refill | State::Up => self.inflight_longterm,
+            State::ProbeRtt | State::Cruise => self.inflight_with_headroom(),
+            State::Startup | State::Drain => NONE,
+        };
+        self.cwnd = self.cwnd.min(cap.min(self.inflight_shortterm).max(least));
+    }
+}
+
+/// `percent` of a value.
+pub(super) fn percent(value: u64, percent: u64) -> u64 {
+    (u128::from(value) * u128::from(percent) / 100) as u64
+}
+
+impl CongestionControl for Bbr3 {
+    fn on_established(&mut self, now: Instant, rtt: Option<Duration>) {
+        self.min_rtt = rtt;
+        self.min_rtt_at = now;
+        self.probe_rtt_min = rtt;
+        self.probe_rtt_min_at = now;
+        self.pace_initially(rtt);
+    }
+    fn on_transmit_start(&mut self, now: Instant, app_limited: bool) {
+        if !app_limited {
+            return;
+        }
+        self.idle_restart = true;
+        self.aggregation.restart(now);
+        if self.in_cycle() {
+            self.set_pacing_rate(100);
+        } else if self.state == State::ProbeRtt {
+            self.check_probe_rtt_done(now);
+        }
+    }
+    fn on_ack(&mut self, now: Instant, sample: &AckSample) {
+        self.delivered = sample.delivered.0;
+        if sample.lost > Bytes::ZERO {
+            self.on_loss(now, sample);
+        }
+        self.update_signals(sample);
+        let halves = if self.full_bw_reached { AGGREGATION_ROUNDS } else { 1 };
+        self.aggregation.on_ack(now, sample.acked, self.bandwidth(), self.cwnd, (self.round_start, halves));
+        self.check_full_bandwidth(sample);
+        self.check_startup_and_drain(now, sample);
+        self.update_cycle(now, sample);
+        self.update_min_rtt(now, sample);
+        self.check_probe_rtt(now, sample);
+        if self.loss_round_start {
+            self.bw_latest = sample.rate.rate().map_or(0, |rate| rate.0);
+            self.inflight_latest = sample.rate.delivered.0;
+        }
+        if let (false, Some(srtt)) = (self.has_seen_rtt, sample.srtt) {
+            self.pace_initially(Some(srtt));
+        }
+        let (pacing_gain, cwnd_gain) = self.gains();
+        self.set_pacing_rate(pacing_gain);
+        self.set_cwnd(sample, cwnd_gain);
+    }
+    fn on_congestion(&mut self, _now: Instant, event: CongestionEvent, in_flight: Bytes) {
+        match event {
+            CongestionEvent::FastRecovery => self.save_cwnd(),
+            CongestionEvent::Timeout | CongestionEvent::RepeatedTimeout => {
+                self.save_cwnd();
+                self.note_loss();
+                self.repairing = true;
+                self.cwnd = in_flight.0 + self.mss;
+            }
+            CongestionEvent::Undo => self.undo(),
+            CongestionEvent::RecoveryEnd | CongestionEvent::Ecn => {}
+        }
+    }
+    fn cwnd(&self) -> Bytes {
+        Bytes(self.cwnd)
+    }
+    fn ssthresh(&self) -> Bytes {
+        Bytes(u64::MAX)
+    }
+    fn pacing_rate(&self) -> Option<Rate> {
+        (self.pacing_rate > 0).then_some(Rate(self.pacing_rate))
+    }
+    fn owns_recovery_window(&self) -> bool {
+        true
+    }
+    fn limits_itself(&self) -> bool {
+        self.state == State::ProbeRtt
+    }
+}
+
+#[cfg(test)]
+#[path = "bbr3_tests.rs"]
+mod tests;

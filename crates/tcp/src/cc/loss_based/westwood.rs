@@ -1,0 +1,187 @@
+//! TCP Westwood as first published (Casetti, Gerla, Mascolo, Sanadidi, Wang, MobiCom 2001): every ACK gives a
+//! bandwidth sample, smoothed by a low-pass filter discretised after Tustin with the time constant 500 ms; after
+//! a loss the threshold is the estimate times the smallest RTT.
+//!
+//! The paper's weakness is kept: ACKs that were compressed on their way give samples above the link's rate, and
+//! the filter, which takes the sample before for constant over a following gap, does not remove them (Mascolo and
+//! others, Computer Communications 27, 2004; see `westwood_plus`). ACKs of one instant count as [`GRAIN`] apart.
+
+use crate::cc::control::{AckSample, CongestionControl, CongestionEvent};
+use crate::cc::window::Window;
+use paceline_net::{Bytes, Duration, Instant};
+
+/// Time constant of the filter, in seconds.
+const TAU: f64 = 0.5;
+/// Smallest distance of two ACKs that the sender's clock tells.
+const GRAIN: Duration = Duration::from_micros(1);
+/// Without ACKs for this long, TAU / 2, the filter is fed samples of zero.
+const SILENCE: f64 = TAU / 2.0;
+
+/// Westwood.
+#[derive(Clone, Debug)]
+pub struct Westwood {
+    window: Window,
+    /// Smoothed bandwidth and the last raw sample, in bytes/s.
+    estimate: f64,
+    last_sample: f64,
+    last_ack: Option<Instant>,
+    rtt_min: Option<Duration>,
+    /// The threshold that the last loss set.
+    threshold: u32,
+}
+
+impl Westwood {
+    /// A control with full segments of `mss` bytes and an initial window of `initial` segments.
+    pub fn new(mss: u32, initial: u32) -> Self {
+        Self {
+            window: Window::new(mss, initial),
+            estimate: 0.0,
+            last_sample: 0.0,
+            last_ack: None,
+            rtt_min: None,
+            threshold: 0,
+        }
+    }
+    fn filter(&mut self, gap: f64, sample: f64) {
+        let alpha = (2.0 * TAU - gap) / (2.0 * TAU + gap);
+        self.estimate = alpha * self.estimate + (1.0 - alpha) * (sample + self.last_sample) / 2.0;
+        self.last_sample = sample;
+    }
+    fn on_delivered(&mut self, now: Instant, acked: Bytes) {
+        let Some(last) = self.last_ack.replace(now) else { return };
+        let gap = now.since(last).max(GRAIN).as_secs_f64();
+        let mut rest = gap;
+        // A filter forgets within a few time constants: a pause of hours needs no more.
+        for _ in 0..64 {
+            if rest <= SILENCE {
+                break;
+            }
+            self.filter(SILENCE, 0.0);
+            rest -= SILENCE;
+        }
+        self.filter(rest.min(SILENCE), acked.0 as f64 / gap);
+    }
+    /// Segments in flight that fill the path without a queue.
+    fn pipe(&self) -> u32 {
+        let rtt = self.rtt_min.map_or(0.0, Duration::as_secs_f64);
+        ((self.estimate * rtt / f64::from(self.window.mss)) as u32).clamp(2, crate::cc::window::INFINITE - 1)
+    }
+}
+
+impl CongestionControl for Westwood {
+    fn on_ack(&mut self, now: Instant, sample: &AckSample) {
+        if let Some(rtt) = sample.rtt {
+            self.rtt_min = Some(self.rtt_min.map_or(rtt, |min| min.min(rtt)));
+        }
+        if sample.acked > Bytes::ZERO {
+            self.on_delivered(now, sample.acked);
+        }
+        if !sample.in_recovery && sample.advanced && sample.cwnd_limited {
+            self.window.grow(sample.acked);
+        }
+    }
+    fn on_congestion(&mut self, _now: Instant, event: CongestionEvent, in_flight: Bytes) {
+        let pipe = self.pipe();
+        match event {
+            CongestionEvent::Timeout => self.window.react(event, pipe, in_flight),
+            // The estimate sets the threshold; the window follows only downwards.
+            CongestionEvent::FastRecovery | CongestionEvent::Ecn => {
+                self.threshold = pipe;
+                self.window.react(event, pipe.min(self.window.cwnd), in_flight);
+            }
+            CongestionEvent::RecoveryEnd => {
+                // After an echo of congestion and then a loss, the threshold may lie above the window.
+                self.window.ssthresh = self.window.ssthresh.min(self.window.cwnd);
+                self.window.react(event, 0, in_flight);
+            }
+            _ => self.window.react(event, 0, in_flight),
+        }
+        if matches!(event, CongestionEvent::RecoveryEnd | CongestionEvent::Ecn) {
+            self.window.ssthresh = self.threshold;
+        }
+    }
+    fn on_idle(&mut self, _now: Instant, cwnd: Bytes) {
+        self.window.shrink(cwnd);
+    }
+    fn cwnd(&self) -> Bytes {
+        self.window.bytes()
+    }
+    fn ssthresh(&self) -> Bytes {
+        self.window.ssthresh_bytes()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MSS: u32 = 1000;
+
+    fn ack(rtt: u64) -> AckSample {
+        AckSample {
+            acked: Bytes(1000),
+            advanced: true,
+            cwnd_limited: true,
+            rtt: Some(Duration::from_millis(rtt)),
+            ..Default::default()
+        }
+    }
+    /// ACKs of 1 MB/s for `count` ms, in trains of `train` with `gap` between its ACKs.
+    fn feed(westwood: &mut Westwood, count: u64, train: u64, gap: Duration) {
+        for i in 0..count {
+            let start = Instant::from_millis(i / train * train + train);
+            westwood.on_ack(start + gap * (i % train), &ack(50));
+        }
+    }
+
+    #[test]
+    fn the_filter_is_that_of_the_paper() {
+        // Two ACKs 10 ms apart: alpha = 0.99 / 1.01, one sample of 100,000 bytes/s after one of zero.
+        let mut westwood = Westwood::new(MSS, 10);
+        westwood.on_ack(Instant::ZERO, &ack(50));
+        westwood.on_ack(Instant::from_millis(10), &ack(50));
+        let expected = (0.02 / 1.01) * 50_000.0;
+        assert!((westwood.estimate - expected).abs() < 1e-6, "{}", westwood.estimate);
+        westwood.on_ack(Instant::from_millis(30), &ack(50)); // 50,000 bytes/s over 20 ms
+        let expected = (0.98 / 1.02) * expected + (0.04 / 1.02) * 75_000.0;
+        assert!((westwood.estimate - expected).abs() < 1e-6, "{}", westwood.estimate);
+    }
+
+    #[test]
+    fn even_acks_give_the_rate_and_a_loss_leaves_rate_times_rtt() {
+        let mut westwood = Westwood::new(MSS, 200);
+        feed(&mut westwood, 5000, 1, Duration::ZERO);
+        assert!((westwood.estimate / 1e6 - 1.0).abs() < 0.01, "{}", westwood.estimate);
+        westwood.on_congestion(Instant::ZERO, CongestionEvent::FastRecovery, Bytes(0));
+        westwood.on_congestion(Instant::ZERO, CongestionEvent::RecoveryEnd, Bytes(0));
+        assert!((49_000..=50_000).contains(&westwood.cwnd().0), "{:?}", westwood.cwnd());
+        // The window is not raised to an estimate above it, but may double towards it.
+        westwood.estimate *= 3.0;
+        westwood.on_congestion(Instant::ZERO, CongestionEvent::FastRecovery, Bytes(0));
+        westwood.on_congestion(Instant::ZERO, CongestionEvent::RecoveryEnd, Bytes(0));
+        assert!((49_000..=50_000).contains(&westwood.cwnd().0) && westwood.window.in_slow_start());
+    }
+
+    #[test]
+    fn compressed_acks_make_it_overestimate_without_bound() {
+        // The same 1 MB/s with ACKs in pairs: the closer their two, the larger the estimate. At zero distance it is
+        // told by the clock's grain alone.
+        let estimate = |gap| {
+            let mut westwood = Westwood::new(MSS, 10);
+            feed(&mut westwood, 5000, 2, gap);
+            westwood.estimate
+        };
+        let close = estimate(Duration::from_micros(100));
+        let closer = estimate(Duration::from_micros(10));
+        assert!(close > 4e6 && closer > 8.0 * close, "{close} {closer}");
+        assert!(estimate(Duration::ZERO) > 8.0 * closer);
+    }
+
+    #[test]
+    fn silence_decays_the_estimate() {
+        let mut westwood = Westwood::new(MSS, 10);
+        feed(&mut westwood, 5000, 1, Duration::ZERO);
+        westwood.on_ack(Instant::from_millis(4_000_000), &ack(50));
+        assert!(westwood.estimate < 1000.0, "{}", westwood.estimate);
+    }
+}

@@ -1,0 +1,321 @@
+//! Reassembly of the received stream: data in order, data held above gaps with its SACK blocks (RFC 2018, RFC 2883), the
+//! application that reads, and the timestamp to echo (RFC 7323 §4.3).
+//!
+//! Only data that waits for the application reduces the window; data held out of order does not.
+
+use super::ack_policy::{AckPolicy, Times};
+use super::receive_window::ReceiveWindow;
+use crate::application::Reader;
+use crate::config::EndpointConfig;
+use crate::ecn::MarkEffect;
+use crate::options::BeyondWindow;
+use crate::ranges::RangeSet;
+use crate::timestamps::is_older;
+use paceline_net::{Duration, Instant, SackBlocks, SeqNumber};
+
+/// An arriving segment with data or FIN.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Arrival {
+    pub seq: SeqNumber,
+    pub payload: u32,
+    pub fin: bool,
+}
+
+/// The receiving half of a connection. Offsets count from the first byte of data; FIN counts one.
+#[derive(Clone, Debug)]
+pub(crate) struct Receiver {
+    /// Sequence number of the first byte of data.
+    first_seq: SeqNumber,
+    rcv_nxt: u64,
+    /// Data received above a gap.
+    held: RangeSet,
+    /// Kept between calls to reuse its memory.
+    gaps: Vec<(u64, u64)>,
+    /// The ranges of `held` that changed last, newest first.
+    recent: [(u64, u64); 4],
+    /// The duplicate that the next ACK reports (RFC 2883).
+    duplicate: Option<(u64, u64)>,
+    /// Offset of the peer's FIN, if it has arrived.
+    fin_at: Option<u64>,
+    acks: AckPolicy,
+    /// An ACK of the segments before a change of the ECN mark: RCV.NXT and ECE at that time.
+    ecn_ack: Option<(u64, bool)>,
+    reader: Reader,
+    beyond: BeyondWindow,
+    dsack: bool,
+    /// RCV.NXT of the last ACK sent (RFC 7323 §4.3, Last.ACK.sent).
+    acked_to: u64,
+    /// Payload bytes of the peer's full segments: the largest payload seen.
+    segment_size: u32,
+    window: ReceiveWindow,
+    /// TS.Recent (RFC 7323 §4.3).
+    ts_recent: Option<u32>,
+}
+
+impl Receiver {
+    /// A receiver of the stream whose SYN had the sequence number `irs`.
+    pub fn new(config: &EndpointConfig, irs: SeqNumber, shift: u8) -> Self {
+        Self {
+            first_seq: irs + 1,
+            rcv_nxt: 0,
+            held: RangeSet::default(),
+            gaps: Vec::new(),
+            recent: [(0, 0); 4],
+            duplicate: None,
+            fin_at: None,
+            acks: AckPolicy::new(config),
+            ecn_ack: None,
+            reader: Reader::new(config.read_rate, config.segment_size),
+            beyond: config.beyond_window,
+            dsack: config.dsack,
+            acked_to: 0,
+            segment_size: 0,
+            window: ReceiveWindow::new(config, shift),
+            ts_recent: None,
+        }
+    }
+    pub fn seq_next(&self) -> SeqNumber {
+        self.first_seq + self.rcv_nxt as u32
+    }
+    /// Whether everything up to the peer's FIN has arrived.
+    pub fn closed(&self) -> bool {
+        self.fin_at.is_some_and(|fin_at| self.rcv_nxt > fin_at)
+    }
+    /// The window field of the next segment.
+    pub fn advertise(&mut self) -> u16 {
+        self.window.advertise(self.rcv_nxt, self.unread(), self.segment_size)
+    }
+    /// The timestamp to echo.
+    pub fn echo(&self) -> u32 {
+        self.ts_recent.unwrap_or(0)
+    }
+    /// Updates TS.Recent; false if the segment is an old duplicate (RFC 7323 §5.3).
+    pub fn on_timestamp(&mut self, seq: SeqNumber, val: u32) -> bool {
+        let older = self.ts_recent.is_some_and(|recent| is_older(val, recent));
+        if !older && seq <= self.first_seq + self.acked_to as u32 {
+            self.ts_recent = Some(val);
+        }
+        !older
+    }
+    fn offset(&self, seq: SeqNumber) -> i64 {
+        self.rcv_nxt as i64 + i64::from(seq.distance(self.seq_next()))
+    }
+    /// Whether an empty segment at `seq` is a window or keep-alive probe, which is to be answered.
+    pub fn is_probe(&self, seq: SeqNumber) -> bool {
+        seq + 1 == self.seq_next()
+    }
+    /// Whether `seq` lies beyond the window. A FIN may lie at its edge, and a segment after the FIN one above.
+    pub fn is_beyond(&self, seq: SeqNumber) -> bool {
+        self.offset(seq) > self.window.edge().max(self.rcv_nxt) as i64 + 1
+    }
+    /// Whether `seq` lies inside the window.
+    pub fn in_window(&self, seq: SeqNumber) -> bool {
+        let offset = self.offset(seq);
+        offset >= self.rcv_nxt as i64 && offset < self.window.edge() as i64
+    }
+    /// Makes an ACK leave at once.
+    pub fn acknowledge_now(&mut self) {
+        self.acks.acknowledge_now();
+    }
+    /// Data left, with the current acknowledgment number.
+    pub fn on_data_sent(&mut self, now: Instant) {
+        self.acks.on_data_sent(now);
+    }
+    /// Duplicate ACKs merged with a later one since the start.
+    pub fn merged_acks(&self) -> u64 {
+        self.acks.merged_total()
+    }
+    /// Payload bytes of a full segment of the peer.
+    pub fn segment_size(&self) -> u32 {
+        self.segment_size
+    }
+    /// Payload bytes that the application has read.
+    pub fn read(&self) -> u64 {
+        self.reader.read()
+    }
+    fn unread(&self) -> u64 {
+        self.readable().saturating_sub(self.reader.read())
+    }
+    /// Reacts to the ECN codepoint of an arriving segment, before [`Self::on_arrival`].
+    pub fn on_mark(&mut self, effect: MarkEffect) {
+        match effect {
+            MarkEffect::Nothing => {}
+            MarkEffect::QuickAcks => self.acks.enter_quick_mode(2),
+            MarkEffect::Changed { before } => {
+                if self.acks.deadline().is_some() {
+                    self.ecn_ack = Some((self.rcv_nxt, before));
+                }
+                self.acks.acknowledge_now();
+            }
+        }
+    }
+    /// The acknowledgment number and ECE flag of an extra ACK that [`Self::on_mark`] has requested.
+    pub fn take_ecn_ack(&mut self) -> Option<(SeqNumber, bool)> {
+        let (rcv_nxt, echo) = self.ecn_ack.take()?;
+        Some((self.first_seq + rcv_nxt as u32, echo))
+    }
+    /// The times on which the ACK policy depends.
+    pub fn times(&self, srtt: Option<Duration>, rto: Duration) -> Times {
+        Times { srtt, rcv_rtt: self.window.rtt(), rto: Some(rto) }
+    }
+
+    /// Data or FIN arrives. Returns the bytes that became readable; `None` if the segment contained no new bytes.
+    pub fn on_arrival(&mut self, now: Instant, arrival: Arrival, times: &Times) -> Option<u64> {
+        let start = self.offset(arrival.seq);
+        let end = start + i64::from(arrival.payload) + i64::from(arrival.fin);
+        self.segment_size = self.segment_size.max(arrival.payload);
+        if end <= self.rcv_nxt as i64 {
+            self.on_duplicate(start.max(0) as u64, end.max(0) as u64);
+            return None;
+        }
+        if !self.is_acceptable(start, end - i64::from(arrival.fin)) {
+            self.acks.acknowledge_now(); // beyond the window: the ACK shows where it ends
+            return None;
+        }
+        let start = start.max(self.rcv_nxt as i64) as u64;
+        let end = self.end_by_fin(end as u64, arrival.fin);
+        if start >= end {
+            self.acks.acknowledge_now();
+            return None;
+        }
+        self.acks.on_data(now, self.window.size() / u64::from(self.segment_size.max(1)), times);
+        if start > self.rcv_nxt {
+            return self.hold(now, start, end, times);
+        }
+        let before = self.readable();
+        let had_holes = !self.held.is_empty();
+        self.rcv_nxt = end;
+        while let Some(reached) = self.held.take_reached(self.rcv_nxt) {
+            self.rcv_nxt = self.rcv_nxt.max(reached);
+        }
+        if let Some(fin_at) = self.fin_at {
+            self.rcv_nxt = self.rcv_nxt.min(fin_at + 1);
+        }
+        if had_holes {
+            self.remove_delivered_blocks();
+        }
+        self.reader.on_readable(now, self.readable());
+        self.window.on_progress(now, self.reader.read(), arrival.payload);
+        let filled = had_holes && self.held.is_empty();
+        let delayable = self.rcv_nxt - self.acked_to <= self.acks.delayable_bytes(self.segment_size);
+        if filled || self.closed() || self.acks.is_quick() || !delayable {
+            self.acks.acknowledge_now();
+        } else if had_holes {
+            self.acks.on_out_of_order(now, self.rcv_nxt, times);
+        } else {
+            self.acks.delay(now, times);
+        }
+        Some(self.readable().saturating_sub(before))
+    }
+    /// Whether the window allows data from `start` to `end` (RFC 9293 §3.4).
+    fn is_acceptable(&self, start: i64, end: i64) -> bool {
+        let edge = self.window.edge().max(self.rcv_nxt) as i64;
+        let inside = start < edge || (start == end && start <= edge); // a lone FIN needs no room
+        inside && (end <= edge || self.beyond == BeyondWindow::Accept || self.unread() == 0)
+    }
+    /// The end of a segment, at most that of the FIN. A second FIN at another offset is ignored.
+    fn end_by_fin(&mut self, end: u64, fin: bool) -> u64 {
+        let text_end = end - u64::from(fin);
+        let is_fin = fin && *self.fin_at.get_or_insert(text_end) == text_end;
+        let end = text_end + u64::from(is_fin);
+        self.fin_at.map_or(end, |fin_at| end.min(fin_at + 1))
+    }
+    /// A relay allows reading up to `offset`.
+    pub fn read_to(&mut self, now: Instant, offset: u64) {
+        let before = self.reader.read();
+        self.reader.allow(offset);
+        self.reader.on_readable(now, self.readable());
+        if self.reader.read() > before {
+            self.window.on_progress(now, self.reader.read(), 0);
+            if self.window.needs_update(self.rcv_nxt, self.unread(), self.segment_size) {
+                self.acks.acknowledge_now();
+            }
+        }
+    }
+    /// Payload bytes that arrived in order.
+    pub fn readable(&self) -> u64 {
+        self.rcv_nxt - u64::from(self.closed())
+    }
+    /// Holds an out-of-order range; `None` if all of it was received already.
+    fn hold(&mut self, now: Instant, start: u64, end: u64, times: &Times) -> Option<u64> {
+        let block = self.held.insert(start, end, &mut self.gaps);
+        if self.gaps.is_empty() {
+            self.acks.acknowledge_now();
+        } else {
+            self.acks.on_out_of_order(now, self.rcv_nxt, times);
+        }
+        // The block with the latest segment comes first (RFC 2018 §4); blocks merged into it are removed.
+        let mut kept = [(0, 0); 4];
+        kept[0] = block;
+        let others =
+            self.recent.iter().filter(|other| other.0 < other.1 && (other.1 < block.0 || other.0 > block.1));
+        for (slot, other) in kept[1..].iter_mut().zip(others) {
+            *slot = *other;
+        }
+        self.recent = kept;
+        if self.gaps.is_empty() {
+            self.duplicate = Some((start, end)).filter(|_| self.dsack);
+        }
+        (!self.gaps.is_empty()).then_some(0)
+    }
+    fn on_duplicate(&mut self, start: u64, end: u64) {
+        self.acks.acknowledge_now();
+        self.acks.enter_quick_mode(self.acks.max_quick());
+        if start < end && self.dsack {
+            self.duplicate = Some((start, end));
+        }
+    }
+    /// Removes recent blocks that were delivered in order.
+    fn remove_delivered_blocks(&mut self) {
+        let mut kept = [(0, 0); 4];
+        let left = self.recent.iter().filter(|block| block.0 > self.rcv_nxt);
+        for (slot, block) in kept.iter_mut().zip(left) {
+            *slot = *block;
+        }
+        self.recent = kept;
+    }
+    /// A segment with data echoed the timestamp `echo`, `ms` milliseconds after that left.
+    pub fn on_echo(&mut self, echo: u32, ms: u32) {
+        self.window.on_echo(echo, ms);
+    }
+    /// The time of the next timer or ACK; `Instant::ZERO` for an ACK at once.
+    pub fn deadline(&self) -> Option<Instant> {
+        if self.ecn_ack.is_some() {
+            return Some(Instant::ZERO);
+        }
+        Instant::earliest([self.acks.deadline(), self.reader.deadline()])
+    }
+    /// Handles expired timers.
+    pub fn on_timer(&mut self, now: Instant, times: &Times) {
+        self.acks.on_timer(now, times);
+        if self.reader.on_timer(now, self.readable()) {
+            self.window.on_progress(now, self.reader.read(), 0);
+            if self.window.needs_update(self.rcv_nxt, self.unread(), self.segment_size) {
+                self.acks.acknowledge_now();
+            }
+        }
+    }
+    /// Whether an ACK is due at `now`.
+    pub fn is_ack_due(&self, now: Instant) -> bool {
+        self.acks.deadline().is_some_and(|at| at <= now)
+    }
+    /// Whether the next ACK has SACK blocks.
+    pub fn has_blocks(&self) -> bool {
+        !self.held.is_empty() || self.duplicate.is_some()
+    }
+    /// The SACK blocks of the next ACK, at most `room`.
+    pub fn blocks(&self, room: usize) -> SackBlocks {
+        let mut blocks = SackBlocks::default();
+        let recent = self.recent.iter().filter(|block| block.0 < block.1);
+        for (left, right) in self.duplicate.iter().chain(recent).take(room) {
+            blocks.push(self.first_seq + *left as u32, self.first_seq + *right as u32);
+        }
+        blocks
+    }
+    /// A segment with the current acknowledgment number left.
+    pub fn on_ack_sent(&mut self) {
+        self.acked_to = self.rcv_nxt;
+        self.acks.on_ack_sent();
+        self.duplicate = None;
+    }
+}

@@ -14,7 +14,7 @@ fn control(variant: Variant, cwnd_unit: CwndUnit, mss: u32) -> Controller {
         seed: (1 << 16) | 80,
     })
 }
-/// A span of any order of magnitude, up to hours.
+/// A duration of any order of magnitude, up to hours.
 fn span(stream: &mut Stream) -> Duration {
     Duration::from_nanos(stream.next_u64() >> (20 + stream.below(44)))
 }
@@ -63,9 +63,9 @@ fn sample(stream: &mut Stream, totals: &mut [u64; 4]) -> AckSample {
     }
 }
 
-/// Whatever the samples say: at least one segment, nothing overflows, a rate that is not zero.
+/// With any samples, the window has at least one segment and nothing overflows.
 #[test]
-fn no_control_leaves_its_bounds() {
+fn every_window_stays_within_its_bounds() {
     const EVENTS: [CongestionEvent; 6] = [
         CongestionEvent::FastRecovery,
         CongestionEvent::RecoveryEnd,
@@ -105,7 +105,7 @@ fn no_control_leaves_its_bounds() {
 }
 
 #[test]
-fn what_a_control_wants_of_ecn_and_of_the_sender() {
+fn controls_require_ecn_and_own_their_window_as_documented() {
     for variant in Variant::ALL {
         let control = control(variant, CwndUnit::Segments, 1448);
         let ecn = match variant {
@@ -121,7 +121,7 @@ fn what_a_control_wants_of_ecn_and_of_the_sender() {
 }
 
 #[test]
-fn a_control_is_small() {
+fn a_control_takes_at_most_640_bytes() {
     let size = size_of::<Controller>();
     assert!(size <= 640, "{size} bytes");
 }

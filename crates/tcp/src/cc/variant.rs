@@ -1,4 +1,4 @@
-//! The names of the congestion controls, as Linux or the field has them.
+//! The names of the congestion controls, as in Linux or in the literature.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -11,11 +11,11 @@ use std::str::FromStr;
 )]
 #[serde(rename_all = "lowercase")]
 pub enum Variant {
-    /// Jacobson 1988: every loss starts again from one segment.
+    /// Jacobson 1988: slow start from one segment after every loss.
     Tahoe,
     /// RFC 5681.
     Reno,
-    /// RFC 5681 and RFC 6582; the law is that of `reno`.
+    /// RFC 5681 and RFC 6582; the window is that of `reno`.
     NewReno,
     /// Casetti and others 2001: bandwidth sampled per ACK.
     Westwood,
@@ -37,7 +37,7 @@ pub enum Variant {
     Bbr3,
     /// RFC 8257, as Linux `dctcp`.
     Dctcp,
-    /// A response as TCP Prague's.
+    /// A reaction to marks like that of TCP Prague.
     Prague,
 }
 
@@ -77,7 +77,7 @@ impl Variant {
             Self::Prague => "prague",
         }
     }
-    /// The name under which mainline Linux has the same law; `None` if it has none. Its `westwood` is Westwood+.
+    /// The name of the same algorithm in mainline Linux; `None` if it has none. Its `westwood` is Westwood+.
     pub const fn linux_name(self) -> Option<&'static str> {
         match self {
             Self::Reno | Self::NewReno => Some("reno"),
@@ -94,7 +94,7 @@ impl fmt::Display for Variant {
     }
 }
 
-/// Why a variant's name was refused.
+/// The text is not the name of a congestion control.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[error("`{0}` is not a congestion control: write one of {list}", list = Variant::ALL.map(Variant::name).join(", "))]
 pub struct ParseVariantError(String);

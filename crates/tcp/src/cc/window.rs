@@ -1,27 +1,27 @@
-//! The window that the loss-based variants share: slow start, additive increase, the reaction to a reduction and its
-//! undoing. It counts whole segments with the integer arithmetic of Linux, or bytes as RFC 5681 does.
+//! The congestion window that the loss-based variants share: slow start, additive increase, reduction and undo. It counts
+//! whole segments with the integer arithmetic of Linux, or bytes as RFC 5681 does; the unit is called a count.
 
 use super::control::CongestionEvent;
 use paceline_net::Bytes;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// A threshold that was never set.
+/// The value of ssthresh before any reduction (Linux `TCP_INFINITE_SSTHRESH`).
 pub(in crate::cc) const INFINITE: u32 = u32::MAX >> 1;
 
-/// What a window counts.
+/// Unit of a congestion window.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug, Serialize, Deserialize, JsonSchema)]
 pub enum CwndUnit {
     /// Whole segments, as Linux and ns-3's TcpCubic.
     #[default]
     #[serde(rename = "segments")]
     Segments,
-    /// Bytes, as RFC 5681 and RFC 9438 have it, and BSD, Windows and INET.
+    /// Bytes, as RFC 5681, RFC 9438, BSD, Windows and INET.
     #[serde(rename = "bytes")]
     Bytes,
 }
 
-/// Congestion window and threshold, in counts: segments, or bytes.
+/// Congestion window and ssthresh, in counts: segments or bytes.
 #[derive(Clone, Debug)]
 pub(in crate::cc) struct Window {
     pub mss: u32,
@@ -29,9 +29,9 @@ pub(in crate::cc) struct Window {
     pub segment: u32,
     pub cwnd: u32,
     pub ssthresh: u32,
-    /// What was acknowledged, towards the next increase by one count.
+    /// Acknowledged counts towards the next increase by one (Linux `snd_cwnd_cnt`).
     count: u64,
-    /// Acknowledged bytes that do not make up a count yet.
+    /// Acknowledged bytes below one count.
     partial: u64,
     prior_cwnd: u32,
     prior_ssthresh: u32,
@@ -76,17 +76,17 @@ impl Window {
     pub fn in_slow_start(&self) -> bool {
         self.cwnd < self.ssthresh
     }
-    /// Whether no reduction has set the threshold yet.
+    /// Whether no reduction has set ssthresh yet.
     pub fn is_initial(&self) -> bool {
         self.ssthresh >= INFINITE
     }
-    /// Whole counts acknowledged, keeping the remainder for the next time.
+    /// Acknowledged bytes in whole counts; the remainder is kept for the next call.
     pub fn counts(&mut self, acked: Bytes) -> u32 {
         let total = self.partial + acked.0;
         self.partial = total % self.unit();
         u32::try_from(total / self.unit()).unwrap_or(u32::MAX)
     }
-    /// Growth of Reno by `acked` bytes: slow start to the threshold, then one segment per window.
+    /// Growth of Reno by `acked` bytes: slow start up to ssthresh, then one segment per window.
     pub fn grow(&mut self, acked: Bytes) {
         let mut acked = self.counts(acked);
         if self.in_slow_start() {
@@ -96,21 +96,21 @@ impl Window {
             self.increase(self.cwnd, acked);
         }
     }
-    /// Half the window, as Reno answers a loss.
+    /// Half the window, at least two segments: the ssthresh of Reno after a loss.
     pub fn half(&self) -> u32 {
         (self.cwnd / 2).max(2 * self.segment)
     }
-    /// The share `count / scale` of the window, at least two segments.
+    /// The fraction `count / scale` of the window, at least two segments.
     pub fn share(&self, count: u64, scale: u64) -> u32 {
         ((u64::from(self.cwnd) * count / scale) as u32).max(2 * self.segment)
     }
-    /// What every event does to a window whose reductions lead to `ssthresh`.
+    /// Reacts to an event; `ssthresh` is the value for reductions.
     pub fn react(&mut self, event: CongestionEvent, ssthresh: u32, in_flight: Bytes) {
         match event {
             CongestionEvent::FastRecovery => self.reduce(ssthresh),
             CongestionEvent::Ecn => {
                 self.reduce(ssthresh);
-                self.end_recovery(); // nothing was lost: no recovery will end it
+                self.end_recovery(); // without a loss there is no recovery that would end
             }
             CongestionEvent::RecoveryEnd => self.end_recovery(),
             CongestionEvent::Timeout => self.restart(Some(ssthresh), in_flight),
@@ -118,7 +118,7 @@ impl Window {
             CongestionEvent::Undo => self.undo(),
         }
     }
-    /// Slow start up to the threshold; returns the acknowledged counts that are left over.
+    /// Slow start up to ssthresh; returns the acknowledged counts that remain.
     pub fn slow_start(&mut self, acked: u32) -> u32 {
         let cwnd = self.cwnd.saturating_add(acked).min(self.ssthresh).max(self.cwnd);
         let rest = acked - (cwnd - self.cwnd);
@@ -128,7 +128,7 @@ impl Window {
     /// One segment more for each `every` counts acknowledged.
     pub fn increase(&mut self, every: u32, acked: u32) {
         let every = u64::from(every);
-        // A rate that has just risen must not release the whole credit of the slower one.
+        // After `every` has become smaller, the credit collected before counts as one increase at most.
         if self.count >= every {
             self.count = 0;
             self.cwnd += 1;
@@ -141,7 +141,7 @@ impl Window {
         }
         self.cwnd = self.cwnd.min(INFINITE - 1);
     }
-    /// Adds up what is acknowledged; true when it makes up a window.
+    /// Adds up acknowledged counts; true when they amount to a window.
     pub fn count_window(&mut self, acked: u32) -> bool {
         let full = self.count >= u64::from(self.cwnd);
         self.count = if full { 0 } else { self.count + u64::from(acked) };
@@ -151,7 +151,7 @@ impl Window {
     pub fn set(&mut self, cwnd: u64) {
         self.cwnd = cwnd.clamp(u64::from(self.segment), u64::from(INFINITE) - 1) as u32;
     }
-    /// Enters a fast recovery: the window falls to the threshold when it ends.
+    /// Enters a fast recovery, at whose end the window becomes `ssthresh`.
     pub fn reduce(&mut self, ssthresh: u32) {
         self.save();
         self.ssthresh = ssthresh;
@@ -161,7 +161,7 @@ impl Window {
     pub fn end_recovery(&mut self) {
         self.cwnd = self.ssthresh;
     }
-    /// Starts again after a timeout with `in_flight` still in the network; `None` keeps the threshold.
+    /// Slow start after a timeout, from `in_flight` and one segment; `None` keeps ssthresh.
     pub fn restart(&mut self, ssthresh: Option<u32>, in_flight: Bytes) {
         if let Some(ssthresh) = ssthresh {
             self.save();
@@ -170,7 +170,7 @@ impl Window {
         self.set((in_flight.0 / self.unit()).saturating_add(u64::from(self.segment)));
         self.count = 0;
     }
-    /// Falls to `cwnd` because it was not used.
+    /// Reduces a window that was not used to `cwnd`.
     pub fn shrink(&mut self, cwnd: Bytes) {
         if !self.in_slow_start() {
             self.ssthresh = self.ssthresh.max(self.cwnd / 2 + self.cwnd / 4);
@@ -178,7 +178,7 @@ impl Window {
         self.set((cwnd.0 / self.unit()).min(u64::from(self.cwnd)));
         self.count = 0;
     }
-    /// Takes the last reduction back.
+    /// Undoes the last reduction.
     pub fn undo(&mut self) {
         self.cwnd = self.cwnd.max(self.prior_cwnd);
         self.ssthresh = self.ssthresh.max(self.prior_ssthresh);
@@ -194,7 +194,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn slow_start_stops_at_the_threshold_and_returns_the_rest() {
+    fn slow_start_stops_at_ssthresh_and_returns_the_remainder() {
         let mut window = Window::new(1000, 10);
         window.ssthresh = 12;
         assert_eq!(window.slow_start(5), 3);
@@ -203,7 +203,7 @@ mod tests {
     }
 
     #[test]
-    fn increase_needs_its_count_and_bytes_make_segments() {
+    fn an_increase_needs_its_number_of_acks_and_bytes_add_up_to_segments() {
         let mut window = Window::new(1000, 10);
         window.increase(10, 9);
         assert_eq!(window.cwnd, 10);
@@ -213,21 +213,21 @@ mod tests {
     }
 
     #[test]
-    fn bytes_grow_by_a_segment_per_window_and_are_halved_exactly() {
+    fn a_window_in_bytes_grows_by_a_segment_per_window_and_is_halved_exactly() {
         let mut window = Window::counting(CwndUnit::Bytes, 1000, 11);
         (window.ssthresh, window.cwnd) = (window.half(), window.half());
         assert_eq!(window.bytes(), Bytes(5500));
         for _ in 0..11 {
             window.grow(Bytes(500));
         }
-        // The square grows by 2 * 1000 * 5500 when it is continuous; the window of an ACK is the one before it.
+        // In continuous growth, the square of the window grows by 2 * 1000 * 5500.
         assert!((6422..6432).contains(&window.cwnd), "{}", window.cwnd);
         window.restart(Some(window.half()), Bytes(0));
         assert_eq!(window.bytes(), Bytes(1000));
     }
 
     #[test]
-    fn an_unused_window_shrinks_and_the_threshold_remembers_it() {
+    fn an_unused_window_shrinks_and_ssthresh_keeps_three_quarters() {
         let mut window = Window::new(1000, 40);
         window.shrink(Bytes(20_000));
         assert_eq!((window.cwnd, window.ssthresh), (20, INFINITE));
@@ -237,7 +237,7 @@ mod tests {
     }
 
     #[test]
-    fn undo_restores_window_and_threshold() {
+    fn undo_restores_window_and_ssthresh() {
         let mut window = Window::new(1000, 40);
         window.restart(Some(20), Bytes(0));
         assert_eq!((window.cwnd, window.ssthresh), (1, 20));

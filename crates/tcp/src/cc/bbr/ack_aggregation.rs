@@ -2,29 +2,33 @@
 
 use paceline_net::{Bytes, Duration, Instant};
 
-/// Round trips of each of the two halves of the maximum's window.
+/// Round trips in each half of the maximum's window (Linux `bbr_extra_acked_win_rtts`).
 pub(super) const AGGREGATION_ROUNDS: u32 = 5;
-/// An epoch restarts at this many bytes, so that it does not average for ever (2^20 segments in Linux).
+/// Acknowledged bytes after which an epoch restarts. Chosen: about 2^20 segments of 1 KiB (Linux
+/// `bbr_ack_epoch_acked_reset_thresh`).
 const EPOCH_BYTES: u64 = 1 << 30;
-/// At most this time's worth of bandwidth is allowed for aggregation.
-const ALLOWANCE: Duration = Duration::from_millis(100);
+/// The extra window is at most the bandwidth times this duration (Linux `bbr_extra_acked_max_us`).
+const MAX_EXTRA: Duration = Duration::from_millis(100);
 
-/// How much more is acknowledged at a time than the bandwidth explains: the maximum of five to ten round trips.
+/// Bytes acknowledged in excess of the bandwidth, as the maximum over five to ten round trips.
 #[derive(Clone, Debug, Default)]
 pub(super) struct AckAggregation {
+    /// Start of the current epoch, and bytes acknowledged since.
     epoch: Instant,
     acked: u64,
+    /// Largest excess in each half of the window, the index of the current half, and its age in round trips.
     extra: [u64; 2],
     half: usize,
     rounds: u32,
 }
 
 impl AckAggregation {
-    /// Begins a new epoch after a pause.
+    /// Begins a new epoch, for example after an idle time.
     pub fn restart(&mut self, now: Instant) {
         (self.epoch, self.acked) = (now, 0);
     }
-    /// `rounds` tells whether a round begins, and how many of them each half of the window lasts.
+    /// `acked` bytes were acknowledged, with the bandwidth `bw` in bit/s and the window `cwnd` in bytes. `rounds` tells
+    /// whether a round trip begins, and how many of them each half of the window lasts.
     pub fn on_ack(&mut self, now: Instant, acked: Bytes, bw: u64, cwnd: u64, rounds: (bool, u32)) {
         if acked == Bytes::ZERO {
             return;
@@ -46,9 +50,9 @@ impl AckAggregation {
         let extra = self.acked.saturating_sub(expected).min(cwnd);
         self.extra[self.half] = self.extra[self.half].max(extra);
     }
-    /// Bytes that the window may hold for it.
+    /// The extra window in bytes, for the bandwidth `bw` in bit/s.
     pub fn allowance(&self, bw: u64) -> u64 {
-        self.extra[0].max(self.extra[1]).min(bytes_in(bw, ALLOWANCE))
+        self.extra[0].max(self.extra[1]).min(bytes_in(bw, MAX_EXTRA))
     }
 }
 
@@ -65,7 +69,7 @@ mod tests {
     const MS: fn(u64) -> Instant = Instant::from_millis;
 
     #[test]
-    fn a_train_of_acks_is_what_exceeds_the_bandwidth() {
+    fn a_train_of_acks_exceeds_the_bandwidth_by_its_length() {
         // 8 Mb/s, 1000 bytes per ms, acknowledged in trains of 20 every 20 ms.
         let mut aggregation = AckAggregation::default();
         for i in 0..400 {
@@ -73,7 +77,7 @@ mod tests {
         }
         assert_eq!(aggregation.allowance(8_000_000), 20_000);
         assert_eq!(aggregation.allowance(800_000), 10_000); // 100 ms of a tenth
-        // Without trains one ACK is left after ten rounds.
+        // Without trains, one ACK is left after ten round trips.
         for i in 0..400 {
             aggregation.on_ack(MS(420 + i), Bytes(1000), 8_000_000, 1_000_000, (i % 40 == 0, 5));
         }

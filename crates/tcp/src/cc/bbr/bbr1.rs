@@ -1,8 +1,8 @@
-//! BBR version 1 as Linux `tcp_bbr` (Cardwell, Cheng, Gunn, Yeganeh and Jacobson, ACM Queue 14, 2016): the largest
-//! delivery rate of ten round trips and the smallest RTT of ten seconds make the model; pacing and window follow it.
+//! BBR version 1 as in Linux `tcp_bbr` (Cardwell, Cheng, Gunn, Yeganeh and Jacobson, ACM Queue 14, 2016): the largest
+//! delivery rate of ten round trips and the smallest RTT of ten seconds model the path; pacing rate and window follow.
 //!
-//! All constants are Linux's, the allowance of the window for bursts of segmentation offload included. Left out: the
-//! correction of the bytes in flight for the time at which a paced segment leaves (a fraction of one segment here).
+//! All constants are Linux's, including the window's allowance for bursts of segmentation offload. Left out: the
+//! correction of the bytes in flight for the departure time of a paced segment, here a fraction of one segment.
 
 use super::ack_aggregation::{AGGREGATION_ROUNDS, AckAggregation};
 use super::policer::Policer;
@@ -10,22 +10,43 @@ use super::windowed_max::WindowedMax;
 use crate::cc::control::{AckSample, CongestionControl, CongestionEvent};
 use paceline_net::{Bytes, Duration, Instant, Rate, Stream};
 
-/// Gains are in 1/256.
-pub(super) const UNIT: u64 = 256;
+/// The gain 1 (Linux `BBR_UNIT`).
+const UNIT: u64 = 256;
+/// Gain of pacing and window in STARTUP, 2/ln 2 (Linux `bbr_high_gain`).
 const HIGH_GAIN: u64 = UNIT * 2885 / 1000 + 1;
+/// Pacing gain in DRAIN (Linux `bbr_drain_gain`).
 const DRAIN_GAIN: u64 = UNIT * 1000 / 2885;
+/// Window gain in PROBE_BW (Linux `bbr_cwnd_gain`).
 const CWND_GAIN: u64 = UNIT * 2;
+/// Pacing gains of the phases of PROBE_BW (Linux `bbr_pacing_gain`).
 const CYCLE: [u64; 8] = [UNIT * 5 / 4, UNIT * 3 / 4, UNIT, UNIT, UNIT, UNIT, UNIT, UNIT];
-/// Round trips that the bandwidth is the maximum of.
+/// Round trips over which the bandwidth is the maximum (Linux `bbr_bw_rtts`).
 const BW_ROUNDS: u64 = 10;
+/// Time over which the RTT is the minimum (Linux `bbr_min_rtt_win_sec`).
 const MIN_RTT_WINDOW: Duration = Duration::from_secs(10);
+/// Shortest duration of PROBE_RTT (Linux `bbr_probe_rtt_mode_ms`).
 const PROBE_RTT_TIME: Duration = Duration::from_millis(200);
-/// Smallest window, in segments: what delayed ACKs need.
-const MIN_CWND: u64 = 4;
-/// STARTUP ends when this many round trips did not bring a quarter more.
+/// Smallest window in segments, for delayed ACKs (Linux `bbr_cwnd_min_target`).
+const MIN_CWND_SEGMENTS: u64 = 4;
+/// STARTUP ends after this many round trips without growth of the bandwidth by a quarter (Linux `bbr_full_bw_cnt`).
 const FULL_BW_ROUNDS: u32 = 3;
+/// Window in segments while no RTT is known (Linux `TCP_INIT_CWND`).
+const INITIAL_BDP_SEGMENTS: u64 = 10;
+/// Pacing is this share of the bandwidth, in percent (Linux `bbr_pacing_margin_percent`).
+const PACING_PERCENT: u128 = 99;
+/// Nominal RTT before the first sample (Linux `bbr_init_pacing_rate_from_rtt`).
+const NOMINAL_RTT: Duration = Duration::from_millis(1);
+/// Pacing rate in bit/s below which a burst of segmentation offload has one segment (Linux `bbr_min_tso_rate`).
+const MIN_TSO_RATE_BPS: u64 = 1_200_000;
+/// Largest burst of segmentation offload in bytes: `GSO_LEGACY_MAX_SIZE - 1 - MAX_TCP_HEADER` (Linux
+/// `bbr_tso_segs_goal`).
+const MAX_TSO_BYTES: u64 = 65_536 - 1 - 320;
+/// Largest burst of segmentation offload in segments (Linux `bbr_tso_segs_goal`).
+const MAX_TSO_SEGMENTS: u64 = 127;
+/// Largest bandwidth-delay product in segments. Chosen: it keeps products with the segment size in range.
+const MAX_BDP_SEGMENTS: u64 = 1 << 32;
 
-/// Where the cycle stands.
+/// The state of the model (Linux `bbr_mode`).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Mode {
     Startup,
@@ -34,7 +55,7 @@ enum Mode {
     ProbeRtt,
 }
 
-/// What the sender repairs.
+/// The recovery of the sender.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Debug)]
 enum Repair {
     Nothing,
@@ -50,7 +71,7 @@ pub struct Bbr {
     cwnd: u64,
     prior_cwnd: u64,
     ssthresh: u64,
-    /// bit/s; zero before the connection is established.
+    /// In bit/s; zero before the connection is established.
     pacing_rate: u64,
     mode: Mode,
     bw: WindowedMax,
@@ -70,7 +91,7 @@ pub struct Bbr {
     has_seen_rtt: bool,
     repair: Repair,
     packet_conservation: bool,
-    /// A timeout told losses that no sample has shown yet.
+    /// A timeout marked losses that no sample contains yet.
     timed_out: bool,
     policer: Policer,
     aggregation: AckAggregation,
@@ -78,8 +99,8 @@ pub struct Bbr {
 }
 
 impl Bbr {
-    /// A control with full segments of `mss` bytes and an initial window of `initial` segments; `seed` draws the
-    /// phases that its cycles begin with.
+    /// A control with full segments of `mss` bytes and an initial window of `initial` segments; `seed` determines
+    /// the random first phases of its cycles.
     pub fn new(mss: u32, initial: u32, seed: u64) -> Self {
         let mss = u64::from(mss.max(1));
         let initial = mss * u64::from(initial.max(1));
@@ -127,26 +148,27 @@ impl Bbr {
             Mode::ProbeRtt => (UNIT, UNIT),
         }
     }
-    /// Bytes in flight that a gain on the bandwidth-delay product allows, in whole segments.
+    /// The bandwidth-delay product times a gain, in bytes of whole segments.
     fn bdp(&self, bw: u64, gain: u64) -> u64 {
-        let Some(min_rtt) = self.min_rtt else { return 10 * self.mss };
+        let Some(min_rtt) = self.min_rtt else { return INITIAL_BDP_SEGMENTS * self.mss };
         let bits = u128::from(bw) * u128::from(min_rtt.as_nanos()) / 1_000_000_000 * u128::from(gain);
         let segments = bits.div_ceil(u128::from(8 * UNIT * self.mss));
-        u64::try_from(segments).unwrap_or(u64::MAX).min(1 << 32) * self.mss
+        u64::try_from(segments).unwrap_or(u64::MAX).min(MAX_BDP_SEGMENTS) * self.mss
     }
-    /// Adds what bursts on host and network need: three segmentation offloads, and an even number of segments.
-    fn with_budget(&self, bytes: u64) -> u64 {
-        let burst = (self.pacing_rate / 8192).min(65_536 - 1 - 320) / self.mss;
-        let least = if self.pacing_rate < 1_200_000 { 1 } else { 2 };
-        let segments = bytes / self.mss + 3 * burst.max(least).min(127);
+    /// Adds the quantization budget: three bursts of segmentation offload, and an even number of segments (Linux
+    /// `bbr_quantization_budget`).
+    fn with_quantization_budget(&self, bytes: u64) -> u64 {
+        let burst = (self.pacing_rate / 8192).min(MAX_TSO_BYTES) / self.mss;
+        let least = if self.pacing_rate < MIN_TSO_RATE_BPS { 1 } else { 2 };
+        let segments = bytes / self.mss + 3 * burst.max(least).min(MAX_TSO_SEGMENTS);
         let probing = self.mode == Mode::ProbeBw && self.cycle == 0;
         (segments.next_multiple_of(2) + if probing { 2 } else { 0 }) * self.mss
     }
     fn inflight(&self, bw: u64, gain: u64) -> u64 {
-        self.with_budget(self.bdp(bw, gain))
+        self.with_quantization_budget(self.bdp(bw, gain))
     }
     fn set_pacing_rate(&mut self, gain: u64) {
-        let rate = u128::from(self.bandwidth()) * u128::from(gain) / u128::from(UNIT) * 99 / 100;
+        let rate = u128::from(self.bandwidth()) * u128::from(gain) / u128::from(UNIT) * PACING_PERCENT / 100;
         let rate = u64::try_from(rate).unwrap_or(u64::MAX);
         if self.full_bw_reached || rate > self.pacing_rate {
             self.pacing_rate = rate;
@@ -154,9 +176,8 @@ impl Bbr {
     }
     fn pace_initially(&mut self, rtt: Option<Duration>) {
         self.has_seen_rtt |= rtt.is_some();
-        let nominal =
-            Rate::of(Bytes(self.cwnd), rtt.unwrap_or(Duration::from_millis(1)).max(Duration::from_nanos(1)));
-        let rate = u128::from(nominal.0) * u128::from(HIGH_GAIN) / u128::from(UNIT) * 99 / 100;
+        let nominal = Rate::of(Bytes(self.cwnd), rtt.unwrap_or(NOMINAL_RTT).max(Duration::from_nanos(1)));
+        let rate = u128::from(nominal.0) * u128::from(HIGH_GAIN) / u128::from(UNIT) * PACING_PERCENT / 100;
         self.pacing_rate = u64::try_from(rate).unwrap_or(u64::MAX);
     }
     fn save_cwnd(&mut self) {
@@ -165,7 +186,7 @@ impl Bbr {
     }
     fn enter_probe_bw(&mut self, now: Instant) {
         self.mode = Mode::ProbeBw;
-        // Any phase but the one that drains.
+        // Any phase except the one with the gain 3/4.
         self.cycle = 7 - self.random.below(7) as usize;
         self.advance_cycle(now);
     }
@@ -195,15 +216,15 @@ impl Bbr {
     fn update_cycle(&mut self, now: Instant, sample: &AckSample) {
         let elapsed = now.since(self.cycle_at) > self.min_rtt.unwrap_or(Duration::MAX);
         let (gain, bw) = (self.gains().0, self.bw.get());
-        let over = if gain == UNIT {
+        let ends = if gain == UNIT {
             elapsed
         } else if gain > UNIT {
-            // Long enough to fill the pipe by the gain, unless losses say that its buffer cannot hold it.
+            // Until the flight has reached the gain, unless losses show that the buffer is too small for it.
             elapsed && (sample.lost > Bytes::ZERO || sample.prior_in_flight.0 >= self.inflight(bw, gain))
         } else {
             elapsed || sample.prior_in_flight.0 <= self.inflight(bw, UNIT)
         };
-        if self.mode == Mode::ProbeBw && over {
+        if self.mode == Mode::ProbeBw && ends {
             self.advance_cycle(now);
         }
     }
@@ -230,7 +251,7 @@ impl Bbr {
     }
     fn update_min_rtt(&mut self, now: Instant, sample: &AckSample) {
         let expired = now > self.min_rtt_at + MIN_RTT_WINDOW;
-        // A lone small segment over the round trip may have waited for the receiver's timer.
+        // The ACK of a single small segment may have been delayed.
         let maybe_delayed =
             sample.acked.0 < self.mss && sample.rate.prior_delivered.0 + sample.acked.0 == sample.delivered.0;
         if let Some(rtt) = sample.rtt
@@ -249,7 +270,7 @@ impl Bbr {
                 if self.probe_rtt_round_done {
                     self.check_probe_rtt_done(now);
                 }
-            } else if sample.in_flight.0 <= MIN_CWND * self.mss {
+            } else if sample.in_flight.0 <= MIN_CWND_SEGMENTS * self.mss {
                 self.probe_rtt_done_at = Some(now + PROBE_RTT_TIME);
                 self.probe_rtt_round_done = false;
                 self.next_round_delivered = sample.delivered.0;
@@ -263,7 +284,7 @@ impl Bbr {
         if self.probe_rtt_done_at.is_none_or(|at| now <= at) {
             return;
         }
-        self.min_rtt_at = now; // the next one in ten seconds
+        self.min_rtt_at = now; // the next PROBE_RTT follows in ten seconds
         self.cwnd = self.cwnd.max(self.prior_cwnd);
         if self.full_bw_reached {
             self.enter_probe_bw(now);
@@ -271,8 +292,9 @@ impl Bbr {
             self.mode = Mode::Startup;
         }
     }
-    /// Follows the sender's repairs; true if the window is thereby set for this acknowledgment.
-    fn follow_repair(&mut self, sample: &AckSample) -> bool {
+    /// Adjusts the window to the sender's recovery; true if that sets the window for this acknowledgment (Linux
+    /// `bbr_set_cwnd_to_recover_or_restore`).
+    fn adjust_to_recovery(&mut self, sample: &AckSample) -> bool {
         let (acked, lost) = (sample.acked.0, sample.lost.0);
         let repair = match (sample.in_recovery, sample.in_loss) {
             (true, _) => Repair::Recovery,
@@ -298,19 +320,19 @@ impl Bbr {
     }
     fn set_cwnd(&mut self, sample: &AckSample, gain: u64) {
         let acked = sample.acked.0;
-        if acked > 0 && !self.follow_repair(sample) {
+        if acked > 0 && !self.adjust_to_recovery(sample) {
             let bw = self.bandwidth();
             let spare = if self.full_bw_reached { self.aggregation.allowance(bw) } else { 0 };
-            let target = self.with_budget(self.bdp(bw, gain) + spare);
+            let target = self.with_quantization_budget(self.bdp(bw, gain) + spare);
             if self.full_bw_reached {
                 self.cwnd = (self.cwnd + acked).min(target);
             } else if self.cwnd < target || sample.delivered.0 < self.initial {
                 self.cwnd += acked;
             }
-            self.cwnd = self.cwnd.max(MIN_CWND * self.mss);
+            self.cwnd = self.cwnd.max(MIN_CWND_SEGMENTS * self.mss);
         }
         if self.mode == Mode::ProbeRtt {
-            self.cwnd = self.cwnd.min(MIN_CWND * self.mss);
+            self.cwnd = self.cwnd.min(MIN_CWND_SEGMENTS * self.mss);
         }
         self.cwnd = self.cwnd.max(self.mss);
     }

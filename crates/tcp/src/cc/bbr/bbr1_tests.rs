@@ -4,7 +4,7 @@ use crate::cc::RateSample;
 const MSS: u64 = 1000;
 const MS: fn(u64) -> Duration = Duration::from_millis;
 
-/// A path of 1 MB/s and 100 ms: one ACK of a segment each ms, a round of a hundred.
+/// A path of 1 MB/s and 100 ms: one ACK of a segment per ms, a hundred per round trip.
 struct Path {
     bbr: Bbr,
     now: Instant,
@@ -58,18 +58,18 @@ fn startup_paces_at_2_885_times_the_bandwidth() {
 }
 
 #[test]
-fn startup_ends_after_three_rounds_without_growth_and_drain_at_the_product() {
+fn startup_ends_after_three_round_trips_without_growth_and_drain_at_the_bdp() {
     let mut path = Path::new();
     path.in_flight = 250_000;
     path.run(150);
     assert_eq!(path.bbr.mode, Mode::Startup);
-    path.run(400); // the first round with the full rate, and three more
+    path.run(400); // the first round trip with the full rate, and three more
     assert_eq!((path.bbr.mode, path.bbr.full_bw_rounds), (Mode::Drain, 3));
     assert_eq!(path.bbr.pacing_rate, 8_000_000 * 88 / 256 * 99 / 100);
-    path.in_flight = 106_000; // the product and three bursts of two segments
+    path.in_flight = 106_000; // the BDP and three bursts of two segments
     path.run(1);
     assert_eq!(path.bbr.mode, Mode::ProbeBw);
-    assert_ne!(path.bbr.cycle, 1); // never begins by draining
+    assert_ne!(path.bbr.cycle, 1); // the cycle never begins with the gain 3/4
 }
 
 #[test]
@@ -89,7 +89,7 @@ fn the_cycle_probes_drains_and_cruises() {
     assert_eq!(path.bbr.mode, Mode::ProbeBw);
     let mut seen = Vec::new();
     for _ in 0..2400 {
-        // In flight follows the pacing gain of the phase.
+        // The flight follows the pacing gain of the phase.
         path.in_flight = if path.bbr.cycle == 0 { 140_000 } else { 100_000 };
         path.run(1);
         if seen.last() != Some(&path.bbr.cycle) {
@@ -101,13 +101,13 @@ fn the_cycle_probes_drains_and_cruises() {
         assert_eq!(*cycle, (start + i) % 8, "{seen:?}");
     }
     assert!(seen.len() > 16, "{seen:?}");
-    // Steady: twice the product and three bursts; the window of the probing phase has two segments more.
+    // Steady state: twice the BDP and three bursts; the window of the probing phase has two segments more.
     let target = if path.bbr.cycle == 0 { 208_000 } else { 206_000 };
     assert!(path.bbr.cwnd <= target + 2000 && path.bbr.cwnd >= target - 2000, "{}", path.bbr.cwnd);
 }
 
 #[test]
-fn probe_rtt_comes_after_ten_seconds_and_gives_the_window_back() {
+fn probe_rtt_begins_after_ten_seconds_and_restores_the_window() {
     let mut path = Path::new();
     path.run(9_900);
     assert_eq!(path.bbr.mode, Mode::ProbeBw);
@@ -120,14 +120,14 @@ fn probe_rtt_comes_after_ten_seconds_and_gives_the_window_back() {
     assert_eq!(path.bbr.mode, Mode::ProbeRtt); // 200 ms and a round trip
     path.run(100);
     assert_eq!(path.bbr.mode, Mode::ProbeBw);
-    assert!(path.bbr.cwnd + 2 * MSS >= before, "{} {before}", path.bbr.cwnd); // two of the probing phase
+    assert!(path.bbr.cwnd + 2 * MSS >= before, "{} {before}", path.bbr.cwnd); // two segments of the probing phase
     path.in_flight = 100_000;
     path.run(9_900);
-    assert_eq!(path.bbr.mode, Mode::ProbeBw); // the next is ten seconds later
+    assert_eq!(path.bbr.mode, Mode::ProbeBw); // the next PROBE_RTT is ten seconds later
 }
 
 #[test]
-fn recovery_conserves_packets_for_a_round_and_restores_the_window() {
+fn recovery_conserves_packets_for_a_round_trip_and_restores_the_window() {
     let mut path = Path::new();
     path.run(1000);
     let before = path.bbr.cwnd;
@@ -151,7 +151,7 @@ fn recovery_conserves_packets_for_a_round_and_restores_the_window() {
 }
 
 #[test]
-fn a_timeout_leaves_one_segment_and_the_repair_gives_it_back() {
+fn a_timeout_reduces_to_one_segment_and_the_end_of_the_repair_restores_the_window() {
     let mut path = Path::new();
     path.run(1000);
     let before = path.bbr.cwnd;

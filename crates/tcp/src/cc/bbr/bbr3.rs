@@ -1,35 +1,60 @@
-//! BBR version 3 (draft-ietf-ccwg-bbr): bandwidth and smallest RTT as in version 1, and beside them what the path
-//! stands in the long term (`inflight_longterm`, the draft's former `inflight_hi`) and in the short term
-//! (`bw_shortterm`, `inflight_shortterm`), learnt from losses. `bbr3_cycle` holds the cycle that probes for bandwidth.
+//! BBR version 3 (draft-ietf-ccwg-bbr): bandwidth and smallest RTT as in version 1, and bounds learnt from losses: the
+//! volume in flight that the path sustains in the long term (`inflight_longterm`, formerly `inflight_hi`), and rate and
+//! volume in the short term (`bw_shortterm`, `inflight_shortterm`). `bbr3_cycle` has the cycle that probes for bandwidth.
 //!
-//! As Linux counts them, the ranges lost in a round are the acknowledgments that told a loss. Left out: ECN.
+//! As in Linux, the loss events of a round trip are the acknowledgments that indicated a loss. Left out: ECN.
 
 use super::ack_aggregation::{AGGREGATION_ROUNDS, AckAggregation, bytes_in};
 use crate::cc::control::{AckSample, CongestionControl, CongestionEvent};
 use paceline_net::{Bytes, Duration, Instant, Rate, Stream};
 
-/// Percentages of the draft's table: gains of pacing and window, margin, and what a loss leaves.
+/// Pacing gain of Startup in percent (draft-ietf-ccwg-bbr, BBR.StartupPacingGain).
 const STARTUP_GAIN: u64 = 277;
+/// Pacing gain of Drain in percent (draft-ietf-ccwg-bbr, BBR.DrainPacingGain).
 const DRAIN_GAIN: u64 = 50;
+/// Pacing gain of ProbeBW_DOWN in percent (draft-ietf-ccwg-bbr).
+const DOWN_GAIN: u64 = 90;
+/// Pacing gain of ProbeBW_UP in percent (draft-ietf-ccwg-bbr).
+const UP_GAIN: u64 = 125;
+/// Window gain in percent (draft-ietf-ccwg-bbr, BBR.DefaultCwndGain).
 const CWND_GAIN: u64 = 200;
+/// Window gain of ProbeBW_UP in percent (draft-ietf-ccwg-bbr).
 const UP_CWND_GAIN: u64 = 225;
+/// Window gain of ProbeRTT in percent (draft-ietf-ccwg-bbr, BBR.ProbeRTTCwndGain).
 const PROBE_RTT_GAIN: u64 = 50;
-const PACING_MARGIN: u64 = 1;
-const LOSS_THRESHOLD: u64 = 2;
-pub(super) const BETA: u64 = 70;
-pub(super) const HEADROOM: u64 = 15;
-/// BBRStartupFullLossCnt.
+/// Pacing is this many percent below the bandwidth (draft-ietf-ccwg-bbr, BBR.PacingMarginPercent).
+const PACING_MARGIN_PERCENT: u64 = 1;
+/// Tolerated loss rate in percent (draft-ietf-ccwg-bbr, BBR.LossThresh).
+const LOSS_THRESHOLD_PERCENT: u64 = 2;
+/// Rest of a bound after a loss in percent (draft-ietf-ccwg-bbr, BBR.Beta).
+pub(super) const BETA_PERCENT: u64 = 70;
+/// Share of the long-term bound left to other flows in percent (draft-ietf-ccwg-bbr, BBR.Headroom).
+const HEADROOM_PERCENT: u64 = 15;
+/// Loss events in a round trip that end Startup (draft-ietf-ccwg-bbr, BBRStartupFullLossCnt).
 const FULL_LOSSES: u32 = 6;
-const MIN_PIPE: u64 = 4;
+/// Round trips without growth of the bandwidth by a quarter that end Startup (draft-ietf-ccwg-bbr,
+/// BBRCheckFullBWReached).
+const FULL_BW_ROUNDS: u32 = 3;
+/// Round trips after which Drain ends in any case (draft-ietf-ccwg-bbr, BBRCheckDrainDone).
+const MAX_DRAIN_ROUNDS: u64 = 3;
+/// Smallest window in segments (draft-ietf-ccwg-bbr, BBR.MinPipeCwnd).
+const MIN_PIPE_SEGMENTS: u64 = 4;
+/// Time over which the RTT is the minimum (draft-ietf-ccwg-bbr, BBR.MinRTTFilterLen).
 const MIN_RTT_WINDOW: Duration = Duration::from_secs(10);
+/// Interval between two ProbeRTT (draft-ietf-ccwg-bbr, BBR.ProbeRTTInterval).
 const PROBE_RTT_INTERVAL: Duration = Duration::from_secs(5);
+/// Shortest duration of ProbeRTT (draft-ietf-ccwg-bbr, BBR.ProbeRTTDuration).
 const PROBE_RTT_TIME: Duration = Duration::from_millis(200);
-/// Largest burst of segmentation offload.
-const LARGEST_QUANTUM: u64 = 64 << 10;
-/// No bound.
+/// Largest burst of segmentation offload in bytes (draft-ietf-ccwg-bbr, BBRSetSendQuantum).
+const MAX_QUANTUM_BYTES: u64 = 64 << 10;
+/// Nominal RTT before the first sample (draft-ietf-ccwg-bbr, BBRInitPacingRate).
+const NOMINAL_RTT: Duration = Duration::from_millis(1);
+/// Largest bandwidth-delay product in bytes. Chosen: it keeps sums in range.
+const MAX_BDP_BYTES: u64 = 1 << 48;
+/// No bound. Chosen: larger than every rate and volume.
 pub(super) const NONE: u64 = u64::MAX;
 
-/// Where the control stands.
+/// The state of the model; Down, Cruise, Refill and Up are the phases of ProbeBW.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum State {
     Startup,
@@ -41,7 +66,7 @@ pub(super) enum State {
     ProbeRtt,
 }
 
-/// What acknowledgments tell of the last probe for bandwidth.
+/// The phase of the last bandwidth probe to which the arriving acknowledgments belong.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum AckPhase {
     Init,
@@ -51,7 +76,7 @@ pub(super) enum AckPhase {
     Stopping,
 }
 
-/// What a loss changed, to be taken back if it was none.
+/// The bounds before a loss, to be restored if it proves spurious.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Saved {
     pub state: Option<State>,
@@ -70,7 +95,7 @@ pub struct Bbr3 {
     prior_cwnd: u64,
     pacing_rate: u64,
     pub(super) state: State,
-    /// Largest rates of this and the last cycle.
+    /// Largest rates of the last and of the current cycle.
     pub(super) max_bw: [u64; 2],
     pub(super) bw_shortterm: u64,
     pub(super) inflight_shortterm: u64,
@@ -109,7 +134,7 @@ pub struct Bbr3 {
     pub(super) probe_up_rounds: u32,
     pub(super) probe_up_acked: u64,
     pub(super) probe_up_per_increase: u64,
-    /// Samples are those of a probe: they may move `inflight_longterm` down.
+    /// Samples belong to a bandwidth probe: they may lower `inflight_longterm`.
     pub(super) probe_sample: bool,
     pub(super) prev_probe_too_high: bool,
     pub(super) prev_probe_precautionary: bool,
@@ -117,8 +142,8 @@ pub struct Bbr3 {
 }
 
 impl Bbr3 {
-    /// A control with full segments of `mss` bytes and an initial window of `initial` segments; `seed` draws when it
-    /// probes, `sack` tells whether several losses of one round trip can be seen.
+    /// A control with full segments of `mss` bytes and an initial window of `initial` segments; `seed` determines
+    /// the random times of probes; without `sack` a single loss counts as too many.
     pub fn new(mss: u32, initial: u32, seed: u64, sack: bool) -> Self {
         let mss = u64::from(mss.max(1));
         let initial = mss * u64::from(initial.max(1));
@@ -175,11 +200,11 @@ impl Bbr3 {
             random: Stream::new(seed, "bbr3"),
         }
     }
-    /// The largest rate of two cycles.
+    /// The largest rate of two cycles, in bit/s.
     pub(super) fn largest_bw(&self) -> u64 {
         self.max_bw[0].max(self.max_bw[1])
     }
-    /// The bandwidth in use.
+    /// The bandwidth in use, in bit/s.
     fn bandwidth(&self) -> u64 {
         self.largest_bw().min(self.bw_shortterm)
     }
@@ -187,42 +212,43 @@ impl Bbr3 {
         match self.state {
             State::Startup => (STARTUP_GAIN, CWND_GAIN),
             State::Drain => (DRAIN_GAIN, CWND_GAIN),
-            State::Down => (90, CWND_GAIN),
+            State::Down => (DOWN_GAIN, CWND_GAIN),
             State::Cruise | State::Refill => (100, CWND_GAIN),
-            State::Up => (125, UP_CWND_GAIN),
+            State::Up => (UP_GAIN, UP_CWND_GAIN),
             State::ProbeRtt => (100, PROBE_RTT_GAIN),
         }
     }
     pub(super) fn in_cycle(&self) -> bool {
         matches!(self.state, State::Down | State::Cruise | State::Refill | State::Up)
     }
-    /// Bytes in flight that a gain, in percent, on the bandwidth-delay product allows.
+    /// The bandwidth-delay product times a gain in percent, in bytes.
     pub(super) fn bdp(&self, bw: u64, gain: u64) -> u64 {
         let Some(min_rtt) = self.min_rtt else { return self.initial };
         let bytes = u128::from(bytes_in(bw, min_rtt)) * u128::from(gain) / 100;
-        u64::try_from(bytes).unwrap_or(NONE).min(1 << 48)
+        u64::try_from(bytes).unwrap_or(NONE).min(MAX_BDP_BYTES)
     }
-    fn with_budget(&self, bytes: u64) -> u64 {
-        let quantum = (self.pacing_rate / 8000).min(LARGEST_QUANTUM).max(2 * self.mss);
+    /// Adds the quantization budget for bursts of segmentation offload (BBRQuantizationBudget).
+    fn with_quantization_budget(&self, bytes: u64) -> u64 {
+        let quantum = (self.pacing_rate / 8000).min(MAX_QUANTUM_BYTES).max(2 * self.mss);
         let up = if self.state == State::Up { 2 * self.mss } else { 0 };
-        bytes.max(3 * quantum).max(MIN_PIPE * self.mss) + up
+        bytes.max(3 * quantum).max(MIN_PIPE_SEGMENTS * self.mss) + up
     }
-    /// Bytes in flight that the product of `bw` makes, bursts allowed for.
+    /// The bandwidth-delay product with the quantization budget, in bytes.
     pub(super) fn inflight(&self, bw: u64) -> u64 {
-        self.with_budget(self.bdp(bw, 100))
+        self.with_quantization_budget(self.bdp(bw, 100))
     }
     pub(super) fn inflight_with_headroom(&self) -> u64 {
         if self.inflight_longterm == NONE {
             return NONE;
         }
-        let headroom = (self.inflight_longterm / 100 * HEADROOM).max(self.mss);
-        self.inflight_longterm.saturating_sub(headroom).max(MIN_PIPE * self.mss)
+        let headroom = (self.inflight_longterm / 100 * HEADROOM_PERCENT).max(self.mss);
+        self.inflight_longterm.saturating_sub(headroom).max(MIN_PIPE_SEGMENTS * self.mss)
     }
     pub(super) fn target_inflight(&self) -> u64 {
         self.bdp(self.bandwidth(), 100).min(self.cwnd)
     }
     fn set_pacing_rate(&mut self, gain: u64) {
-        let rate = u128::from(self.bandwidth()) * u128::from(gain * (100 - PACING_MARGIN)) / 10_000;
+        let rate = u128::from(self.bandwidth()) * u128::from(gain * (100 - PACING_MARGIN_PERCENT)) / 10_000;
         let rate = u64::try_from(rate).unwrap_or(u64::MAX);
         if self.full_bw_reached || rate > self.pacing_rate {
             self.pacing_rate = rate;
@@ -230,7 +256,7 @@ impl Bbr3 {
     }
     fn pace_initially(&mut self, rtt: Option<Duration>) {
         self.has_seen_rtt |= rtt.is_some();
-        let rtt = rtt.unwrap_or(Duration::from_millis(1)).max(Duration::from_nanos(1));
+        let rtt = rtt.unwrap_or(NOMINAL_RTT).max(Duration::from_nanos(1));
         let rate = u128::from(Rate::of(Bytes(self.initial), rtt).0) * u128::from(STARTUP_GAIN) / 100;
         self.pacing_rate = u64::try_from(rate).unwrap_or(u64::MAX);
     }
@@ -272,7 +298,7 @@ impl Bbr3 {
             self.loss_in_round = false;
         }
     }
-    /// Once per round trip with losses, while not probing: the short-term bounds.
+    /// Lowers the short-term bounds, once per round trip with losses outside of probes.
     fn lower_bounds(&mut self) {
         let probing = matches!(self.state, State::Startup | State::Refill | State::Up);
         if probing || !self.loss_in_round {
@@ -280,8 +306,8 @@ impl Bbr3 {
         }
         let bw = if self.bw_shortterm == NONE { self.largest_bw() } else { self.bw_shortterm };
         let inflight = if self.inflight_shortterm == NONE { self.cwnd } else { self.inflight_shortterm };
-        self.bw_shortterm = self.bw_latest.max(percent(bw, BETA));
-        self.inflight_shortterm = self.inflight_latest.max(percent(inflight, BETA));
+        self.bw_shortterm = self.bw_latest.max(percent(bw, BETA_PERCENT));
+        self.inflight_shortterm = self.inflight_latest.max(percent(inflight, BETA_PERCENT));
     }
     fn check_full_bandwidth(&mut self, sample: &AckSample) {
         if self.full_bw_now || !self.round_start || sample.rate.app_limited {
@@ -294,10 +320,10 @@ impl Bbr3 {
             return;
         }
         self.full_bw_rounds += 1;
-        self.full_bw_now = self.full_bw_rounds >= 3;
+        self.full_bw_now = self.full_bw_rounds >= FULL_BW_ROUNDS;
         self.full_bw_reached |= self.full_bw_now;
     }
-    /// Ends Startup when a round trip of recovery lost too much.
+    /// Ends Startup if a round trip of recovery lost too much.
     fn check_startup_loss(&mut self, sample: &AckSample) {
         if self.full_bw_reached {
             return;
@@ -320,23 +346,24 @@ impl Bbr3 {
             self.drain_start_round = self.round;
         }
         let drained = sample.in_flight.0 <= self.inflight(self.bandwidth());
-        if self.state == State::Drain && (drained || self.round > self.drain_start_round + 3) {
+        if self.state == State::Drain && (drained || self.round > self.drain_start_round + MAX_DRAIN_ROUNDS) {
             self.start_down(now);
         }
     }
-    /// Whether losses say that more was in flight than the path holds.
+    /// Whether the loss rate is above the threshold (IsInflightTooHigh).
     pub(super) fn too_high(&self, lost: Bytes, tx_in_flight: Bytes) -> bool {
-        u128::from(lost.0) * 100 > u128::from(tx_in_flight.0) * u128::from(LOSS_THRESHOLD)
+        u128::from(lost.0) * 100 > u128::from(tx_in_flight.0) * u128::from(LOSS_THRESHOLD_PERCENT)
             || (lost > Bytes::ZERO && !self.sack)
     }
     fn on_loss(&mut self, now: Instant, sample: &AckSample) {
         self.note_loss();
         let Some(loss) = sample.loss.filter(|_| self.probe_sample) else { return };
         if self.too_high(loss.lost, loss.tx_in_flight) {
-            // What was in flight when the share of losses passed the threshold.
+            // The volume in flight at which the loss rate passed the threshold (BBRInflightAtLoss).
             let size = sample.lost.0.min(loss.tx_in_flight.0);
             let (flying, lost) = (loss.tx_in_flight.0 - size, loss.lost.0.saturating_sub(size));
-            let prefix = (LOSS_THRESHOLD * flying).saturating_sub(100 * lost) / (100 - LOSS_THRESHOLD);
+            let prefix =
+                (LOSS_THRESHOLD_PERCENT * flying).saturating_sub(100 * lost) / (100 - LOSS_THRESHOLD_PERCENT);
             self.on_inflight_too_high(now, flying + prefix, loss.app_limited);
         }
     }
@@ -416,13 +443,13 @@ impl Bbr3 {
         }
     }
     fn probe_rtt_cwnd(&self) -> u64 {
-        self.bdp(self.bandwidth(), PROBE_RTT_GAIN).max(MIN_PIPE * self.mss)
+        self.bdp(self.bandwidth(), PROBE_RTT_GAIN).max(MIN_PIPE_SEGMENTS * self.mss)
     }
     fn check_probe_rtt_done(&mut self, now: Instant) {
         if self.probe_rtt_done_at.is_none_or(|at| now <= at) {
             return;
         }
-        self.probe_rtt_min_at = now; // the next one in five seconds
+        self.probe_rtt_min_at = now; // the next ProbeRTT follows in five seconds
         self.cwnd = self.cwnd.max(self.prior_cwnd);
         self.reset_shortterm();
         if self.full_bw_reached {
@@ -438,14 +465,14 @@ impl Bbr3 {
             self.cwnd = self.cwnd.max(self.prior_cwnd);
         }
         let bw = self.bandwidth();
-        let target = self.with_budget(self.bdp(bw, gain) + self.aggregation.allowance(bw));
+        let target = self.with_quantization_budget(self.bdp(bw, gain) + self.aggregation.allowance(bw));
         if self.full_bw_reached {
             self.cwnd = (self.cwnd + sample.acked.0).min(target);
         } else if self.cwnd < target || sample.delivered.0 < self.initial {
             self.cwnd += sample.acked.0;
         }
-        let least = MIN_PIPE * self.mss;
-        self.cwnd = self.cwnd.max(least);
+        let min_cwnd = MIN_PIPE_SEGMENTS * self.mss;
+        self.cwnd = self.cwnd.max(min_cwnd);
         if self.state == State::ProbeRtt {
             self.cwnd = self.cwnd.min(self.probe_rtt_cwnd());
         }
@@ -454,11 +481,11 @@ impl Bbr3 {
             State::ProbeRtt | State::Cruise => self.inflight_with_headroom(),
             State::Startup | State::Drain => NONE,
         };
-        self.cwnd = self.cwnd.min(cap.min(self.inflight_shortterm).max(least));
+        self.cwnd = self.cwnd.min(cap.min(self.inflight_shortterm).max(min_cwnd));
     }
 }
 
-/// `percent` of a value.
+/// `percent` percent of a value.
 pub(super) fn percent(value: u64, percent: u64) -> u64 {
     (u128::from(value) * u128::from(percent) / 100) as u64
 }

@@ -1,20 +1,27 @@
-//! How BBR version 3 probes for bandwidth (draft-ietf-ccwg-bbr, ProbeBW): Down empties the queue of the last probe,
-//! Cruise leaves headroom for others, Refill fills the pipe for a round trip, Up sends more until the path is full,
-//! loses too much, or stands more than was thought.
+//! The cycle by which BBR version 3 probes for bandwidth (draft-ietf-ccwg-bbr, ProbeBW): Down empties the queue of the
+//! last probe, Cruise leaves headroom for other flows, Refill fills the path for a round trip, Up sends more until the
+//! path is full or loses too much.
 
-use super::bbr3::{AckPhase, BETA, Bbr3, NONE, State, percent};
+use super::bbr3::{AckPhase, BETA_PERCENT, Bbr3, NONE, State, percent};
 use crate::cc::control::AckSample;
 use paceline_net::{Duration, Instant};
 
-/// Round trips after which a Reno flow with the same window would have probed; no more of them than this.
-const RENO_ROUNDS: u64 = 63;
+/// Largest number of round trips between two probes, for coexistence with Reno (draft-ietf-ccwg-bbr,
+/// BBRIsRenoCoexistenceProbeTime).
+const MAX_RENO_ROUNDS: u64 = 63;
+/// Shortest time between two probes (draft-ietf-ccwg-bbr, BBRPickProbeWait).
+const MIN_PROBE_WAIT: Duration = Duration::from_secs(2);
+/// Random addition to the time between two probes, up to this many ns (draft-ietf-ccwg-bbr, BBRPickProbeWait).
+const PROBE_WAIT_JITTER_NS: u64 = 1_000_000_000;
+/// Largest exponent of the growth of a probe (draft-ietf-ccwg-bbr, BBRRaiseInflightLongtermSlope).
+const MAX_PROBE_UP_ROUNDS: u32 = 30;
 
 impl Bbr3 {
     pub(super) fn start_down(&mut self, now: Instant) {
         self.reset_congestion_signals();
         self.probe_up_per_increase = NONE;
         self.rounds_since_probe = self.random.below(2);
-        self.probe_wait = Duration::from_secs(2) + Duration::from_nanos(self.random.below(1_000_000_000));
+        self.probe_wait = MIN_PROBE_WAIT + Duration::from_nanos(self.random.below(PROBE_WAIT_JITTER_NS));
         self.cycle_at = now;
         self.ack_phase = AckPhase::Stopping;
         self.start_round();
@@ -36,14 +43,14 @@ impl Bbr3 {
         self.state = State::Up;
         self.raise_slope();
     }
-    /// Probing further each round trip doubles the growth.
+    /// Doubles the growth of the long-term bound, in each round trip of a probe.
     fn raise_slope(&mut self) {
         let growth = 1u64 << self.probe_up_rounds;
-        self.probe_up_rounds = (self.probe_up_rounds + 1).min(30);
+        self.probe_up_rounds = (self.probe_up_rounds + 1).min(MAX_PROBE_UP_ROUNDS);
         self.probe_up_per_increase = (self.cwnd / growth).max(self.mss);
     }
 
-    /// The state machine of the steady state.
+    /// Moves through the phases of ProbeBW.
     pub(super) fn update_cycle(&mut self, now: Instant, sample: &AckSample) {
         if !self.full_bw_reached || self.adapt_longterm(sample) {
             return;
@@ -69,7 +76,7 @@ impl Bbr3 {
         }
     }
     fn time_to_probe(&self, now: Instant) -> bool {
-        let reno = (self.target_inflight() / self.mss).min(RENO_ROUNDS);
+        let reno = (self.target_inflight() / self.mss).min(MAX_RENO_ROUNDS);
         now > self.cycle_at + self.probe_wait || self.rounds_since_probe >= reno
     }
     fn time_to_cruise(&self, sample: &AckSample) -> bool {
@@ -82,13 +89,13 @@ impl Bbr3 {
             return true;
         }
         if sample.cwnd_limited && self.cwnd >= self.inflight_longterm {
-            self.reset_full_bw(); // the bound limits the rate, not the path
+            self.reset_full_bw(); // the long-term bound limits the rate, not the path
             self.full_bw = sample.rate.rate().map_or(0, |rate| rate.0);
             return false;
         }
         self.full_bw_now
     }
-    /// Moves the long-term bound by what acknowledgments tell of probes; true if that changed the state.
+    /// Adapts the long-term bound to the results of probes; true if that changed the state.
     fn adapt_longterm(&mut self, sample: &AckSample) -> bool {
         if self.ack_phase == AckPhase::Starting && self.round_start {
             self.ack_phase = AckPhase::Feedback;
@@ -127,12 +134,12 @@ impl Bbr3 {
             self.raise_slope();
         }
     }
-    /// A probe lost too much with `in_flight` bytes in flight.
+    /// A probe with `in_flight` bytes in flight lost too much.
     pub(super) fn on_inflight_too_high(&mut self, now: Instant, in_flight: u64, app_limited: bool) {
         self.prev_probe_too_high = true;
-        self.probe_sample = false; // one reaction to a probe
+        self.probe_sample = false; // one reaction per probe
         if !app_limited {
-            self.inflight_longterm = in_flight.max(percent(self.target_inflight(), BETA));
+            self.inflight_longterm = in_flight.max(percent(self.target_inflight(), BETA_PERCENT));
         }
         if self.state == State::Up {
             self.saved.state = Some(State::Up);

@@ -4,7 +4,7 @@ use crate::cc::{LossSample, RateSample};
 const MSS: u64 = 1000;
 const MS: fn(u64) -> Duration = Duration::from_millis;
 
-/// A path of 1 MB/s and 100 ms: one ACK of a segment each ms, a round of a hundred.
+/// A path of 1 MB/s and 100 ms: one ACK of a segment per ms, a hundred per round trip.
 struct Path {
     bbr: Bbr3,
     now: Instant,
@@ -46,7 +46,7 @@ impl Path {
             self.bbr.on_ack(self.now, &ack);
         }
     }
-    /// An acknowledgment that tells `lost` bytes lost, of a flight in which `of_flight` were lost in all.
+    /// An acknowledgment that marks `lost` bytes as lost, of a flight in which `of_flight` bytes were lost.
     fn lose(&mut self, lost: u64, of_flight: u64) {
         self.lost += lost;
         let mut ack = self.ack();
@@ -57,7 +57,7 @@ impl Path {
         ack.loss = Some(LossSample { lost: Bytes(of_flight), tx_in_flight, app_limited });
         self.bbr.on_ack(self.now, &ack);
     }
-    /// Runs until the state is reached, with the flight that its predecessor makes.
+    /// Runs until the state is reached, with the flight of the states before it.
     fn run_to(&mut self, state: State) {
         for _ in 0..10_000 {
             if self.bbr.state == state {
@@ -83,13 +83,13 @@ fn startup_paces_at_2_77_and_ends_by_bandwidth() {
     path.run(500);
     assert_eq!((path.bbr.state, path.bbr.full_bw_reached), (State::Drain, true));
     assert_eq!(path.bbr.pacing_rate, 8_000_000 * 50 * 99 / 10_000);
-    path.run(450); // at most three rounds, though nothing drains
+    path.run(450); // at most three round trips, though the queue does not drain
     assert_eq!(path.bbr.state, State::Down);
     assert_eq!(path.bbr.inflight_longterm, NONE);
 }
 
 #[test]
-fn six_lossy_acks_in_a_round_of_recovery_end_startup() {
+fn six_lossy_acks_in_a_round_trip_of_recovery_end_startup() {
     let mut path = Path::new();
     path.run(150);
     path.bbr.on_congestion(path.now, CongestionEvent::FastRecovery, Bytes(0));
@@ -98,7 +98,7 @@ fn six_lossy_acks_in_a_round_of_recovery_end_startup() {
         path.run(5);
     }
     assert_eq!(path.bbr.state, State::Startup);
-    // More than a round later, 3 % of the flight lost.
+    // More than a round trip later, 3% of the flight are lost.
     for _ in 0..30 {
         path.lose(1000, 3000);
         for _ in 0..9 {
@@ -123,14 +123,14 @@ fn the_cycle_is_down_cruise_refill_up() {
     for state in [State::Refill, State::Up, State::Down, State::Cruise] {
         path.run_to(state);
     }
-    // Without losses: no bound; one probe in two to three seconds and some rounds.
+    // Without losses there is no bound, and one probe in two to three seconds and some round trips.
     assert_eq!(path.bbr.inflight_longterm, NONE);
     let span = path.now.since(began);
     assert!(span > MS(2000) && span < MS(4000), "{span:?}");
 }
 
 #[test]
-fn gains_are_those_of_the_table() {
+fn gains_are_those_of_the_draft() {
     let mut path = Path::new();
     for (state, gains) in [
         (State::Startup, (277, 200)),
@@ -147,7 +147,7 @@ fn gains_are_those_of_the_table() {
 }
 
 #[test]
-fn a_probe_that_loses_too_much_sets_the_bound_where_the_losses_passed_2_percent() {
+fn a_probe_that_loses_too_much_sets_the_bound_at_2_percent_loss() {
     let mut path = Path::new();
     path.run_to(State::Up);
     path.in_flight = 120_000;
@@ -155,14 +155,14 @@ fn a_probe_that_loses_too_much_sets_the_bound_where_the_losses_passed_2_percent(
     path.bbr.on_congestion(path.now, CongestionEvent::FastRecovery, Bytes(0));
     path.lose(1000, 1000); // 0.8 %: tolerated
     assert_eq!((path.bbr.state, path.bbr.inflight_longterm), (State::Up, NONE));
-    // 3000 of 120,000: of the 117,000 before, 2 % are 2340, and 2340/0.98 fit.
+    // 3000 of 120,000 are lost: 2% of the 117,000 before are 2340, and 2340/0.98 more fit.
     path.lose(3000, 3000);
     assert_eq!(path.bbr.state, State::Down);
     assert_eq!(path.bbr.inflight_longterm, 117_000 + 2340 * 100 / 98);
     let bound = path.bbr.inflight_longterm;
     path.lose(3000, 6000); // once per probe
     assert_eq!(path.bbr.inflight_longterm, bound);
-    // In Cruise 15 % are left to others.
+    // In Cruise 15% are left to others.
     path.run_to(State::Cruise);
     path.run(1);
     assert_eq!(path.bbr.inflight_with_headroom(), bound - bound / 100 * 15);
@@ -176,7 +176,7 @@ fn losses_outside_probes_lower_the_short_term_bounds_by_30_percent_at_most() {
     path.bbr.on_congestion(path.now, CongestionEvent::FastRecovery, Bytes(0));
     path.lose(1000, 1000);
     path.run(101);
-    // What was delivered in the round stands: 1 MB/s and a flight of 100,000.
+    // The delivery of the round trip bounds from below: 1 MB/s and a flight of 100,000.
     assert_eq!(path.bbr.bw_shortterm, 8_000_000);
     assert!(path.bbr.inflight_shortterm >= 100_000 && path.bbr.inflight_shortterm < path.bbr.prior_cwnd);
     path.run_to(State::Refill);
@@ -184,7 +184,7 @@ fn losses_outside_probes_lower_the_short_term_bounds_by_30_percent_at_most() {
 }
 
 #[test]
-fn probe_rtt_comes_after_five_seconds_with_half_the_product() {
+fn probe_rtt_begins_after_five_seconds_with_half_the_bdp() {
     let mut path = Path::new();
     path.run_to(State::ProbeRtt);
     assert!(path.now > Instant::from_millis(5000) && path.now < Instant::from_millis(5200), "{:?}", path.now);
@@ -198,7 +198,7 @@ fn probe_rtt_comes_after_five_seconds_with_half_the_product() {
 }
 
 #[test]
-fn a_spurious_loss_is_taken_back() {
+fn a_spurious_loss_is_undone() {
     let mut path = Path::new();
     path.run_to(State::Up);
     path.in_flight = 120_000;
@@ -213,7 +213,7 @@ fn a_spurious_loss_is_taken_back() {
 }
 
 #[test]
-fn a_timeout_leaves_what_is_in_flight_and_a_segment() {
+fn a_timeout_reduces_to_the_flight_and_one_segment() {
     let mut path = Path::new();
     path.run_to(State::Cruise);
     let before = path.bbr.cwnd;

@@ -100,7 +100,7 @@ mod tests {
 
     const MS: fn(u64) -> Instant = Instant::from_millis;
 
-    /// Rounds of 100 ms with `delivered` bytes and `lost` bytes each.
+    /// Round trips of 100 ms with `delivered` and `lost` bytes each; returns how often the use of the rate ended.
     fn police(policer: &mut Policer, rounds: std::ops::Range<u64>, delivered: u64, lost: u64) -> u64 {
         let mut expired = 0;
         for round in rounds {
@@ -115,7 +115,7 @@ mod tests {
     }
 
     #[test]
-    fn two_lossy_intervals_of_one_rate_are_a_policer_for_48_rounds() {
+    fn two_lossy_intervals_of_one_rate_indicate_a_policer_for_48_round_trips() {
         let mut policer = Policer::default();
         // 100,000 bytes per 100 ms delivered and a quarter as much lost: 8 Mb/s.
         assert_eq!(police(&mut policer, 0..8, 100_000, 25_000), 0);
@@ -126,7 +126,7 @@ mod tests {
     }
 
     #[test]
-    fn few_losses_are_no_policer() {
+    fn few_losses_indicate_no_policer() {
         let mut policer = Policer::default();
         police(&mut policer, 0..200, 100_000, 19_000); // below 50/256
         assert_eq!(policer.rate(), None);

@@ -1,7 +1,7 @@
-//! The largest value of a sliding window in three entries (the filter of Linux `win_minmax`, after K. Nichols): the
-//! best, and the best since each of the two entries before, so that an expired maximum has its successor at hand.
+//! The maximum over a sliding window in three entries (the filter of Linux `win_minmax`, after K. Nichols): the largest
+//! value, and the largest ones since the two entries before, so that an expired maximum has a successor.
 
-/// A value and when it was seen, in any unit that does not go back.
+/// Time and value; the time has any unit and does not decrease.
 type Entry = (u64, u64);
 
 /// A windowed maximum.
@@ -15,7 +15,7 @@ impl WindowedMax {
     pub fn get(&self) -> u64 {
         self.best[0].1
     }
-    /// Takes a value in; what is older than `window` is forgotten.
+    /// Adds a value; values older than `window` no longer count.
     pub fn update(&mut self, window: u64, now: u64, value: u64) {
         let new = (now, value);
         if value >= self.best[0].1 || now - self.best[2].0 > window {
@@ -47,7 +47,7 @@ mod tests {
     use paceline_net::Stream;
 
     #[test]
-    fn it_is_close_to_the_true_maximum_and_never_above() {
+    fn the_filter_is_close_to_the_true_maximum_and_never_above() {
         for seed in 0..50 {
             println!("seed {seed}");
             let mut stream = Stream::new(seed, "windowed max");

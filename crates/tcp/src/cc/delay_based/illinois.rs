@@ -1,26 +1,33 @@
-//! TCP Illinois (Liu, Basar and Srikant, 2008) as Linux `tcp_illinois`: loss says when to reduce, delay by how
-//! much to grow and to reduce. Once per round trip alpha (0.3 to 10 segments per round trip) and beta (1/8 to 1/2)
-//! follow the mean queueing delay over its largest.
+//! TCP Illinois (Liu, Basar and Srikant, 2008) as in Linux `tcp_illinois`: losses decide when to reduce, delay decides by
+//! how much to grow and to reduce. Once per round trip, alpha (0.3 to 10 segments per round trip) and beta (1/8 to 1/2)
+//! are computed from the mean queueing delay relative to the largest one.
 
 use crate::cc::control::{AckSample, CongestionControl, CongestionEvent};
 use crate::cc::window::Window;
 use paceline_net::{Bytes, Duration, Instant};
 
-/// alpha, in 1/128 segment per round trip.
+/// alpha counts 2^-7 segments per round trip (Linux `ALPHA_SHIFT`).
 const ALPHA_SHIFT: u32 = 7;
+/// Smallest alpha, 0.3 (Linux `ALPHA_MIN`; Liu et al. 2008).
 const ALPHA_MIN: u64 = 38;
+/// alpha of Reno, 1 (Linux `ALPHA_BASE`).
 const ALPHA_BASE: u64 = 128;
+/// Largest alpha, 10 (Linux `ALPHA_MAX`; Liu et al. 2008).
 const ALPHA_MAX: u64 = 1280;
-/// beta, in 1/64 of the window.
+/// beta counts 1/64 of the window (Linux `BETA_SCALE`).
 const BETA_SCALE: u64 = 64;
+/// Smallest beta, 1/8 (Linux `BETA_MIN`; Liu et al. 2008).
 const BETA_MIN: u64 = 8;
+/// Largest beta, 1/2 (Linux `BETA_MAX`; Liu et al. 2008).
 const BETA_MAX: u64 = 32;
-/// Below this window, in segments, it is Reno.
+/// Window in segments below which alpha and beta are those of Reno (Linux `win_thresh`).
 const SMALL_WINDOW: u32 = 15;
-/// Round trips of low delay before alpha jumps back to its largest.
+/// Round trips of low delay after which alpha becomes its largest value again (Linux `theta`).
 const THETA: u32 = 5;
-/// Longest RTT that counts, so that sums stay small.
+/// Longest RTT sample (Linux `RTT_MAX`, which keeps sums in range).
 const RTT_MAX: Duration = Duration::from_millis(3_355);
+/// Largest number of acknowledged segments counted. Chosen: it keeps the product with alpha in range.
+const MAX_COUNT: u64 = 1 << 40;
 
 /// Illinois.
 #[derive(Clone, Debug)]
@@ -30,13 +37,14 @@ pub struct Illinois {
     beta: u64,
     base_rtt: Option<Duration>,
     max_rtt: Duration,
-    /// Sum, in ns, and number of the RTTs of the round under way, and where it ends.
+    /// Sum in ns and number of the RTT samples of the current round trip, and its end as an offset.
     sum: u64,
     samples: u64,
     round_end: u64,
+    /// Round trips of low delay since the delay was last above the low threshold.
     rounds_low: u32,
     was_above: bool,
-    /// Segments acknowledged since the window grew last.
+    /// Segments acknowledged since the window last grew.
     count: u64,
 }
 
@@ -57,7 +65,7 @@ impl Illinois {
             count: 0,
         }
     }
-    /// alpha for a mean queueing delay `mean` and the largest one `most`, in us.
+    /// alpha for a mean queueing delay `mean` and the largest one `most`, in microseconds (Linux `alpha`).
     fn alpha_at(&mut self, mean: u64, most: u64) -> u64 {
         let low = most / 100;
         if mean > low {
@@ -66,7 +74,7 @@ impl Illinois {
             return most * ALPHA_MAX / (most + mean * (ALPHA_MAX - ALPHA_MIN) / ALPHA_MIN);
         }
         if self.was_above {
-            // One good round trip is no reason to jump.
+            // A single round trip of low delay does not change alpha.
             self.rounds_low += 1;
             if self.rounds_low < THETA {
                 return self.alpha;
@@ -92,7 +100,7 @@ impl Illinois {
     }
 }
 
-/// beta for a mean queueing delay `mean` and the largest one `most`.
+/// beta for a mean queueing delay `mean` and the largest one `most`, in microseconds (Linux `beta`).
 fn beta_at(mean: u64, most: u64) -> u64 {
     let (low, high) = (most / 10, most * 8 / 10);
     if mean <= low {
@@ -127,7 +135,7 @@ impl CongestionControl for Illinois {
         if self.window.in_slow_start() {
             acked = self.window.slow_start(acked);
         }
-        self.count = self.count.saturating_add(u64::from(acked)).min(1 << 40);
+        self.count = self.count.saturating_add(u64::from(acked)).min(MAX_COUNT);
         let (due, cwnd) = ((self.count * self.alpha) >> ALPHA_SHIFT, u64::from(self.window.cwnd));
         if due >= cwnd {
             self.window.set(cwnd + due / cwnd);
@@ -175,7 +183,7 @@ mod tests {
     }
 
     #[test]
-    fn low_delay_must_last_five_rounds_before_the_jump() {
+    fn low_delay_must_last_five_round_trips_before_alpha_is_largest() {
         let mut illinois = Illinois::new(1000, 10);
         illinois.alpha = illinois.alpha_at(90_000, 100_000);
         let slow = illinois.alpha;
@@ -186,7 +194,7 @@ mod tests {
     }
 
     #[test]
-    fn without_delay_ten_segments_more_per_round_and_an_eighth_less_after_a_loss() {
+    fn without_delay_the_window_grows_by_ten_segments_per_round_trip_and_loses_an_eighth() {
         let mut illinois = Illinois::new(1000, 80);
         illinois.window.ssthresh = 80;
         let mut una = 0;

@@ -1,16 +1,20 @@
-//! Vegas (Brakmo, O'Malley and Peterson, 1994) as Linux `tcp_vegas`: once per round trip the packets queued are
-//! estimated from the smallest RTT of the round and of the connection, and kept between alpha = 2 and beta = 4;
-//! slow start ends above gamma = 1. Losses are answered as Reno does.
+//! Vegas (Brakmo, O'Malley and Peterson, 1994) as in Linux `tcp_vegas`: once per round trip the number of queued packets
+//! is estimated from the smallest RTT of the round trip and of the connection, and kept between alpha = 2 and beta = 4.
+//! Slow start ends above gamma = 1. Losses as Reno.
 
 use crate::cc::control::{AckSample, CongestionControl, CongestionEvent};
 use crate::cc::window::Window;
 use paceline_net::{Bytes, Duration, Instant};
 
-const ALPHA: u64 = 2;
-const BETA: u64 = 4;
-const GAMMA: u64 = 1;
-/// RTT samples of a round before it is judged; with fewer, ACKs may all have been delayed.
-const ENOUGH: u32 = 2;
+/// Queued packets below which the window grows (Linux `alpha`).
+const ALPHA_PACKETS: u64 = 2;
+/// Queued packets above which the window shrinks (Linux `beta`).
+const BETA_PACKETS: u64 = 4;
+/// Queued packets above which slow start ends (Linux `gamma`).
+const GAMMA_PACKETS: u64 = 1;
+/// RTT samples that a round trip must exceed to be evaluated; with fewer, all ACKs may have been delayed (Linux
+/// `tcp_vegas_cong_avoid`).
+const MIN_SAMPLES: u32 = 2;
 
 /// Vegas.
 #[derive(Clone, Debug)]
@@ -20,7 +24,7 @@ pub struct Vegas {
     round_rtt: Option<Duration>,
     samples: u32,
     round_end: u64,
-    /// Off from a loss until everything is repaired.
+    /// False from a loss until its repair is complete.
     enabled: bool,
 }
 
@@ -39,24 +43,24 @@ impl Vegas {
     fn begin_round(&mut self, snd_nxt: u64) {
         (self.round_end, self.round_rtt, self.samples) = (snd_nxt, None, 0);
     }
-    /// Judges a round with these smallest RTTs.
-    fn judge(&mut self, base: Duration, rtt: Duration, acked: Bytes) {
+    /// Adjusts the window after a round trip with the smallest RTT `rtt`; `base` is that of the connection.
+    fn adjust(&mut self, base: Duration, rtt: Duration, acked: Bytes) {
         let (base, rtt) = (base.as_nanos().max(1), rtt.as_nanos().max(1));
         let cwnd = u128::from(self.window.cwnd);
         let queued = (cwnd * u128::from(rtt - base.min(rtt)) / u128::from(base)) as u64;
         let window = &mut self.window;
         if window.in_slow_start() {
-            if queued > GAMMA {
+            if queued > GAMMA_PACKETS {
                 let target = (cwnd * u128::from(base) / u128::from(rtt)) as u32;
                 window.cwnd = window.cwnd.min(target.saturating_add(1)).max(2);
                 window.ssthresh = window.ssthresh.min(window.cwnd - 1);
             } else {
                 window.grow(acked);
             }
-        } else if queued > BETA {
+        } else if queued > BETA_PACKETS {
             window.cwnd = (window.cwnd - 1).max(2);
             window.ssthresh = window.ssthresh.min(window.cwnd - 1);
-        } else if queued < ALPHA {
+        } else if queued < ALPHA_PACKETS {
             window.cwnd += 1;
         }
         window.cwnd = window.cwnd.max(2);
@@ -66,7 +70,7 @@ impl Vegas {
 
 impl CongestionControl for Vegas {
     fn on_transmit_start(&mut self, _now: Instant, _app_limited: bool) {
-        // After a pause the path may be another one.
+        // After an idle time the path may have changed.
         (self.base_rtt, self.round_rtt, self.samples) = (None, None, 0);
     }
     fn on_ack(&mut self, _now: Instant, sample: &AckSample) {
@@ -90,7 +94,7 @@ impl CongestionControl for Vegas {
             }
         } else if sample.snd_una > self.round_end {
             match (self.base_rtt, self.round_rtt) {
-                (Some(base), Some(rtt)) if self.samples > ENOUGH => self.judge(base, rtt, sample.acked),
+                (Some(base), Some(rtt)) if self.samples > MIN_SAMPLES => self.adjust(base, rtt, sample.acked),
                 _ if limited => self.window.grow(sample.acked),
                 _ => {}
             }
@@ -118,7 +122,7 @@ impl CongestionControl for Vegas {
 mod tests {
     use super::*;
 
-    /// A Vegas with this window and threshold after a round of four ACKs with `rtt` over a base of 100 ms.
+    /// Window and ssthresh after a round trip of four ACKs with `rtt` over a base of 100 ms.
     fn after_round(cwnd: u32, ssthresh: u32, rtt: u64) -> (u32, u32) {
         let mut vegas = Vegas::new(1000, cwnd);
         vegas.window.ssthresh = ssthresh;
@@ -148,15 +152,15 @@ mod tests {
     }
 
     #[test]
-    fn slow_start_ends_above_one_packet_at_the_window_that_the_base_allows() {
+    fn slow_start_ends_above_one_queued_packet_at_the_window_of_the_base_rtt() {
         // 54 segments after four ACKs; at 110 ms 54 * 100/110 + 1 = 50 of them.
         assert_eq!(after_round(50, 1000, 110), (50, 49));
-        // At 101 ms no whole packet is queued: it goes on.
+        // At 101 ms less than a packet is queued: slow start goes on.
         assert_eq!(after_round(50, 1000, 101), (55, 1000));
     }
 
     #[test]
-    fn a_loss_halves_and_suspends_it_until_repaired() {
+    fn a_loss_halves_the_window_and_suspends_vegas_until_repaired() {
         let mut vegas = Vegas::new(1000, 50);
         vegas.on_congestion(Instant::ZERO, CongestionEvent::FastRecovery, Bytes(0));
         assert!(!vegas.enabled);

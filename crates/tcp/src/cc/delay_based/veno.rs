@@ -1,15 +1,15 @@
-//! Veno (Fu and Liew, IEEE JSAC 21, 2003) as Linux `tcp_veno`: Vegas' estimate of the packets queued tells random
-//! loss from congestion. Below beta = 3 packets a loss costs a fifth of the window, above it half; above it the
-//! window grows by one in every other round trip.
+//! Veno (Fu and Liew, IEEE JSAC 21, 2003) as in Linux `tcp_veno`: the number of queued packets, estimated as in Vegas,
+//! distinguishes random loss from congestion. Below beta = 3 packets a loss reduces the window by a fifth, above by
+//! half; above beta the window grows by one segment in every other round trip.
 
 use crate::cc::control::{AckSample, CongestionControl, CongestionEvent};
 use crate::cc::window::Window;
 use paceline_net::{Bytes, Duration, Instant};
 
-/// beta, in half packets.
-const BETA: u64 = 6;
-/// RTT samples before the estimate is trusted.
-const ENOUGH: u32 = 2;
+/// beta in half packets (Linux `beta`, 3 packets).
+const BETA_HALF_PACKETS: u64 = 6;
+/// RTT samples that must be exceeded before the estimate is used (Linux `tcp_veno_cong_avoid`).
+const MIN_SAMPLES: u32 = 2;
 
 /// Veno.
 #[derive(Clone, Debug)]
@@ -18,9 +18,9 @@ pub struct Veno {
     base_rtt: Option<Duration>,
     rtt: Option<Duration>,
     samples: u32,
-    /// Queued packets, in halves.
+    /// Estimated queue in half packets.
     backlog: u64,
-    /// Above beta, every other full window grows.
+    /// Above beta: the current window of ACKs grows the window, the next one does not.
     grow: bool,
 }
 
@@ -32,7 +32,7 @@ impl Veno {
     }
     fn estimate(&mut self) -> bool {
         let (Some(base), Some(rtt)) = (self.base_rtt, self.rtt.take()) else { return false };
-        if self.samples <= ENOUGH {
+        if self.samples <= MIN_SAMPLES {
             return false;
         }
         let cwnd = u128::from(self.window.cwnd) * 2;
@@ -44,7 +44,7 @@ impl Veno {
 
 impl CongestionControl for Veno {
     fn on_transmit_start(&mut self, _now: Instant, _app_limited: bool) {
-        // After a pause the path may be another one.
+        // After an idle time the path may have changed.
         (self.base_rtt, self.rtt, self.samples, self.grow) = (None, None, 0, true);
     }
     fn on_ack(&mut self, _now: Instant, sample: &AckSample) {
@@ -57,7 +57,7 @@ impl CongestionControl for Veno {
             return;
         }
         let known = !sample.in_loss && self.estimate();
-        if !known || self.window.in_slow_start() || self.backlog < BETA {
+        if !known || self.window.in_slow_start() || self.backlog < BETA_HALF_PACKETS {
             self.window.grow(sample.acked);
         } else {
             let acked = self.window.counts(sample.acked);
@@ -70,7 +70,8 @@ impl CongestionControl for Veno {
         }
     }
     fn on_congestion(&mut self, _now: Instant, event: CongestionEvent, in_flight: Bytes) {
-        let ssthresh = if self.backlog < BETA { self.window.share(4, 5) } else { self.window.half() };
+        let ssthresh =
+            if self.backlog < BETA_HALF_PACKETS { self.window.share(4, 5) } else { self.window.half() };
         self.window.react(event, ssthresh, in_flight);
         self.rtt = None;
     }
@@ -104,7 +105,7 @@ mod tests {
     }
 
     #[test]
-    fn a_loss_without_a_queue_costs_a_fifth() {
+    fn a_loss_without_a_queue_reduces_the_window_by_a_fifth() {
         // A window of 40 in halves is 80. At 106 ms 80 - 75 = 5 of them queue: random; at 107 ms 80 - 74 = 6 = beta.
         for (rtt, left) in [(106, 32), (107, 20)] {
             let mut veno = with_rtt(rtt);
@@ -114,7 +115,7 @@ mod tests {
     }
 
     #[test]
-    fn above_beta_it_grows_in_every_other_round() {
+    fn above_beta_the_window_grows_in_every_other_round_trip() {
         let mut veno = with_rtt(120);
         let start = veno.window.cwnd;
         for _ in 0..4 * start {

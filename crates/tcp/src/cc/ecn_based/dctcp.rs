@@ -1,21 +1,23 @@
-//! DCTCP (RFC 8257) as Linux `tcp_dctcp`: alpha follows the share of marked bytes per window with the gain
-//! g = 1/16, and a marked window is reduced by alpha/2. Growth, losses and timeouts as Reno.
+//! DCTCP (RFC 8257) as in Linux `tcp_dctcp`: alpha follows the share of marked bytes per window with the gain g = 1/16,
+//! and a window with marks is reduced by alpha/2. Growth, losses and timeouts as Reno.
 //!
-//! Needs the receiver to echo each mark (RFC 8257 §3.2, or RFC 9768), which is the endpoint's part.
+//! The receiver must echo each mark (RFC 8257 §3.2, or RFC 9768), which is the endpoint's part.
 
 use crate::cc::control::{AckSample, CongestionControl, CongestionEvent, Ecn};
 use crate::cc::window::Window;
 use paceline_net::{Bytes, Instant};
 
-/// alpha in 1/1024.
+/// The value 1 of alpha (Linux `DCTCP_MAX_ALPHA`).
 const ONE: u64 = 1024;
-/// g = 2^-4.
+/// The gain g = 2^-4 (RFC 8257 §4.2; Linux `dctcp_shift_g`).
 const G_SHIFT: u32 = 4;
 
-/// The share of marked bytes, smoothed: one update per window.
+/// The smoothed share of marked bytes, updated once per window.
 #[derive(Clone, Debug)]
 pub(super) struct Marks {
+    /// In 1/1024.
     alpha: u64,
+    /// Bytes acknowledged and marked in the current window.
     acked: u64,
     marked: u64,
 }
@@ -30,14 +32,14 @@ impl Marks {
     }
     /// Ends a window.
     pub fn update(&mut self) {
-        // Where the sixteenth rounds to nothing, what is left goes at once.
+        // An alpha whose sixteenth rounds to zero decays to zero at once, as in Linux.
         let decay = if self.alpha >> G_SHIFT == 0 { self.alpha } else { self.alpha >> G_SHIFT };
         let share =
             (u128::from(self.marked) * u128::from(ONE >> G_SHIFT) / u128::from(self.acked.max(1))) as u64;
         self.alpha = (self.alpha - decay + share).min(ONE);
         (self.acked, self.marked) = (0, 0);
     }
-    /// The window reduced by alpha/2.
+    /// The window reduced by alpha/2, in window units.
     pub fn reduced(&self, window: &Window) -> u32 {
         window.share(2 * ONE - self.alpha, 2 * ONE)
     }
@@ -92,7 +94,7 @@ impl CongestionControl for Dctcp {
 mod tests {
     use super::*;
 
-    /// A window of 16 ACKs with this many of them marked.
+    /// A window of 16 ACKs, of which `marked` are marked.
     fn round(dctcp: &mut Dctcp, marked: u64) {
         let start = dctcp.round_end;
         for i in 0..16 {
@@ -119,7 +121,7 @@ mod tests {
         for _ in 0..200 {
             round(&mut dctcp, 4);
         }
-        assert!((256..=271).contains(&dctcp.marks.alpha), "{}", dctcp.marks.alpha); // a quarter, as integers round
+        assert!((256..=271).contains(&dctcp.marks.alpha), "{}", dctcp.marks.alpha); // a quarter, with the rounding of integers
         for _ in 0..200 {
             round(&mut dctcp, 0);
         }
@@ -127,7 +129,7 @@ mod tests {
     }
 
     #[test]
-    fn marks_cost_half_of_alpha_and_losses_half_the_window() {
+    fn marks_reduce_by_half_of_alpha_and_losses_by_half_the_window() {
         let mut dctcp = Dctcp::new(1000, 100);
         dctcp.marks.alpha = 256;
         dctcp.on_congestion(Instant::ZERO, CongestionEvent::Ecn, Bytes(0));

@@ -1,15 +1,16 @@
-//! A response as TCP Prague's (draft-briscoe-iccrg-prague-congestion-control): marks in proportion as DCTCP, ECT(1),
-//! and less dependence on the RTT: below 25 ms the window grows, and the marks are judged, as if the RTT were 25 ms.
+//! A reaction to marks like that of TCP Prague (draft-briscoe-iccrg-prague-congestion-control): in proportion, as DCTCP,
+//! with ECT(1), and with reduced dependence on the RTT: below 25 ms the window grows and is reduced as if the RTT were
+//! 25 ms.
 //!
-//! Marked bytes do not grow the window. A loss halves the window, less what marks took in the same round trip. Left
-//! out: fractional windows, the fall-back at classic AQMs, and pacing of its own.
+//! Marked bytes do not grow the window. A loss halves the window from before the marks of the same round trip. Left
+//! out: fractional windows, the fall-back at classic AQMs, and pacing.
 
 use super::dctcp::Marks;
 use crate::cc::control::{AckSample, CongestionControl, CongestionEvent, Ecn};
 use crate::cc::window::Window;
 use paceline_net::{Bytes, Duration, Instant};
 
-/// Round trips are no shorter than this for growth and marks.
+/// Shortest round trip for growth and marks (draft-briscoe-iccrg-prague-congestion-control, RTT_VIRT).
 const VIRTUAL_RTT: Duration = Duration::from_millis(25);
 
 /// Prague.
@@ -20,7 +21,7 @@ pub struct Prague {
     round_end: u64,
     round_start: Instant,
     srtt: Duration,
-    /// When marks reduced the window last, and the window before.
+    /// The time of the last reduction by marks, and the window before it in segments.
     reduced: Option<(Instant, u32)>,
 }
 
@@ -36,9 +37,9 @@ impl Prague {
             reduced: None,
         }
     }
-    /// Segments acknowledged per increase by one: windows of the virtual round trip count squared, since both the
-    /// window and the rounds per second are in proportion to it.
-    fn every(&self) -> u32 {
+    /// Acknowledged segments per increase by one: the window times (virtual RTT / RTT)^2, since both the window and the
+    /// number of round trips per second depend on the RTT.
+    fn acked_per_increase(&self) -> u32 {
         let (virtual_ns, rtt) =
             (VIRTUAL_RTT.as_nanos(), self.srtt.as_nanos().clamp(1000, VIRTUAL_RTT.as_nanos()));
         let ratio = u128::from(virtual_ns).pow(2) * u128::from(self.window.cwnd) / u128::from(rtt).pow(2);
@@ -50,7 +51,7 @@ impl Prague {
             acked = self.window.slow_start(acked);
         }
         if acked > 0 {
-            self.window.increase(self.every(), acked);
+            self.window.increase(self.acked_per_increase(), acked);
         }
     }
 }
@@ -68,8 +69,8 @@ impl CongestionControl for Prague {
         }
     }
     fn on_congestion(&mut self, now: Instant, event: CongestionEvent, in_flight: Bytes) {
-        let patience = self.srtt.max(VIRTUAL_RTT);
-        let recent = self.reduced.filter(|(at, _)| now.since(*at) < patience);
+        let reaction_time = self.srtt.max(VIRTUAL_RTT);
+        let recent = self.reduced.filter(|(at, _)| now.since(*at) < reaction_time);
         let ssthresh = match event {
             CongestionEvent::Ecn if recent.is_some() => return,
             CongestionEvent::Ecn => {
@@ -121,11 +122,11 @@ mod tests {
             prague.window.cwnd - 50
         };
         assert_eq!((grown(25), grown(50)), (40, 20));
-        assert!((7..=8).contains(&grown(5)), "{}", grown(5)); // 200 rounds of a 25th
+        assert!((7..=8).contains(&grown(5)), "{}", grown(5)); // 200 round trips of 1/25 each
     }
 
     #[test]
-    fn marked_bytes_do_not_grow_the_window_and_marks_count_once_per_virtual_round() {
+    fn marked_bytes_do_not_grow_the_window_and_marks_reduce_it_once_per_virtual_rtt() {
         let mut prague = Prague::new(1000, 50);
         prague.on_ack(Instant::ZERO, &ack(10_000, 4000, 5));
         assert_eq!(prague.cwnd(), Bytes(56_000));
@@ -134,7 +135,7 @@ mod tests {
         assert_eq!(prague.cwnd(), Bytes(28_000));
         prague.on_congestion(Instant::from_millis(110), CongestionEvent::Ecn, Bytes(0));
         assert_eq!(prague.cwnd(), Bytes(28_000));
-        // A loss in the same round trip takes no more than half of what was there before the marks.
+        // A loss in the same round trip halves the window from before the marks.
         prague.on_congestion(Instant::from_millis(110), CongestionEvent::FastRecovery, Bytes(0));
         assert_eq!(prague.ssthresh(), Bytes(28_000));
         prague.on_congestion(Instant::from_millis(200), CongestionEvent::FastRecovery, Bytes(0));

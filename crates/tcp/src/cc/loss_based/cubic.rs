@@ -1,10 +1,9 @@
-//! CUBIC (RFC 9438) with the integer arithmetic of Linux `tcp_cubic`: C = 0.4 (41 * 10 / 1024), beta = 717/1024,
-//! fast convergence, the Reno-friendly region, and HyStart or HyStart++. Times of the curve have the grain of a 1 ms
-//! tick; a pause in sending is no part of them.
+//! CUBIC (RFC 9438) with the integer arithmetic of Linux `tcp_cubic`: C = 0.4, beta = 717/1024, fast convergence, the
+//! Reno-friendly region, and HyStart or HyStart++. The curve's time has a resolution of 1 ms and excludes idle times.
 //!
-//! Where Linux and RFC 9438 part, this follows Linux: whole segments, a curve that is looked at every 31 ms, the Reno
-//! estimate keeps its slope above the former window (§4.3 would raise it to one segment per round trip), a timeout
-//! forgets W_max, and undoing a reduction does not bring back K. A window that counts bytes follows the RFC
+//! Where Linux and RFC 9438 differ, this follows Linux: whole segments, a curve that is evaluated every 31 ms, a Reno
+//! estimate that keeps its slope above the former window (§4.3 raises it to one segment per round trip), a timeout that
+//! resets W_max, and an undo that does not restore K. A window that counts bytes follows the RFC
 //! ([`Curve`](super::cubic_curve::Curve)).
 
 use super::cubic_curve::Curve;
@@ -16,34 +15,43 @@ use paceline_net::{Bytes, Duration, Instant};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// beta in 1/1024.
+/// beta_cubic in 1/1024 (Linux `beta`; 0.7 in RFC 9438 §4.6).
 const BETA: u64 = 717;
+/// Scale of [`BETA`] (Linux `BICTCP_BETA_SCALE`).
 const BETA_SCALE: u64 = 1024;
-/// C in 1/1024 segment per s^3.
+/// C in 1/1024 segment per s^3 (Linux `cube_rtt_scale`; 0.4 in RFC 9438 §5).
 const CUBE_RTT_SCALE: u64 = 410;
-/// Time in the curve counts 1/1024 s.
+/// The curve's time counts 2^-10 s (Linux `BICTCP_HZ`).
 const TIME_SHIFT: u32 = 10;
-/// Segments (in 1/8) acknowledged per window for one segment of the Reno estimate: 3 (1-beta)/(1+beta), inverted.
+/// Acknowledged segments per segment of the Reno estimate and segment of window, in 1/8: the inverse of
+/// 3 (1 - beta) / (1 + beta) (Linux `beta_scale`; alpha_cubic of RFC 9438 §4.3).
 const RENO_SCALE: u64 = 8 * (BETA_SCALE + BETA) / 3 / (BETA_SCALE - BETA);
-/// The curve is not evaluated again within this time while the window has not changed.
+/// Time for which the curve is not evaluated again while the window is unchanged (Linux `bictcp_update`, HZ / 32).
 const REFRESH_MS: u64 = 31;
+/// Time after the start of an epoch in which RTT samples are ignored (Linux `cubictcp_acked`, HZ).
+const SAMPLE_DELAY_MS: u64 = 1000;
+/// Most acknowledged segments per increase by one while W_max is unknown, which is growth by 5% per round trip (Linux
+/// `bictcp_update`).
+const MAX_ACKED_PER_INCREASE_INITIALLY: u32 = 20;
+/// Fewest acknowledged segments per increase by one, which is growth by half a window per round trip (RFC 9438 §4.4).
+const MIN_ACKED_PER_INCREASE: u32 = 2;
 
-/// How slow start may end before a loss does it.
+/// Detection that ends slow start before a loss.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug, Serialize, Deserialize, JsonSchema)]
 pub enum SlowStartExit {
-    /// Not at all.
+    /// None.
     #[serde(rename = "off")]
     Off,
     /// By ACK trains and by delay, as Linux.
     #[default]
     #[serde(rename = "hystart")]
     HyStart,
-    /// By delay, after a stretch of slower growth (RFC 9406).
+    /// By delay, after five round trips of slower growth (RFC 9406).
     #[serde(rename = "hystart++")]
     HyStartPlusPlus,
 }
 
-/// The detector at work.
+/// The selected detector.
 #[derive(Clone, Debug)]
 enum Detector {
     Off,
@@ -61,27 +69,29 @@ pub struct Cubic {
     /// W_max after fast convergence; zero before the first reduction.
     last_max: u32,
     epoch: Option<Epoch>,
-    /// Acknowledged segments per increase by one.
-    every: u32,
+    /// Acknowledged segments per increase by one (Linux `cnt`).
+    acked_per_increase: u32,
+    /// Window and time of the last evaluation of the curve.
     last_cwnd: u32,
     last_ms: u64,
     last_sent_ms: u64,
     snd_nxt: u64,
-    /// Where the window counts bytes: the stage under way, and what an undoing brings back.
+    /// With a window in bytes: the current congestion avoidance stage, and the one that an undo restores.
     curve: Option<Curve>,
-    before: Option<Curve>,
-    /// The window before the last reduction, in counts.
+    undo_curve: Option<Curve>,
+    /// The window before the last reduction, in window units.
     cwnd_prior: u32,
 }
 
-/// One stretch of growth between two reductions.
+/// One congestion avoidance stage: the growth between two reductions.
 #[derive(Clone, Debug)]
 struct Epoch {
     start_ms: u64,
     /// K in 1/1024 s.
     k: u64,
+    /// W_max, or the window at the start if that is larger (Linux `bic_origin_point`).
     origin: u32,
-    /// Window of the Reno estimate, and segments acknowledged towards its next increase.
+    /// W_est, and segments acknowledged towards its next increase.
     reno_cwnd: u32,
     reno_acked: u64,
 }
@@ -101,43 +111,43 @@ impl Cubic {
             delay_min: None,
             last_max: 0,
             epoch: None,
-            every: 0,
+            acked_per_increase: 0,
             last_cwnd: 0,
             last_ms: 0,
             last_sent_ms: 0,
             snd_nxt: 0,
             curve: None,
-            before: None,
+            undo_curve: None,
             cwnd_prior: 0,
         }
     }
-    /// Sets W_max and gives the threshold of a reduction.
+    /// Sets W_max and returns the ssthresh of a reduction.
     fn reduced(&mut self) -> u32 {
         self.epoch = None;
-        self.before = self.curve.take();
+        self.undo_curve = self.curve.take();
         self.cwnd_prior = self.window.cwnd;
         let cwnd = u64::from(self.window.cwnd);
         self.last_max = if self.fast_convergence && self.window.cwnd < self.last_max {
-            // Fast convergence (RFC 9438 §4.7): a flow that lost before its former peak leaves room for a new one.
+            // Fast convergence (RFC 9438 §4.7).
             (cwnd * (BETA_SCALE + BETA) / (2 * BETA_SCALE)) as u32
         } else {
             self.window.cwnd
         };
         self.window.share(BETA, BETA_SCALE)
     }
-    /// Forgets the curve and begins a new slow start, after a timeout.
+    /// Resets the curve and begins a new slow start, after a timeout.
     fn reset(&mut self, now: Instant) {
         (self.epoch, self.curve) = (None, None);
         self.delay_min = None;
-        (self.last_max, self.every, self.last_cwnd, self.last_ms) = (0, 0, 0, 0);
+        (self.last_max, self.acked_per_increase, self.last_cwnd, self.last_ms) = (0, 0, 0, 0);
         if let Detector::HyStart(hystart) = &mut self.detector {
             hystart.restart(now, self.snd_nxt);
         }
     }
     fn on_rtt(&mut self, now: Instant, sample: &AckSample, rtt: Duration) {
         let now_ms = now.as_millis();
-        // Right after a recovery the samples still show its queue.
-        if self.epoch.as_ref().is_some_and(|epoch| now_ms - epoch.start_ms < 1000) {
+        // Shortly after a recovery the samples include its queueing delay.
+        if self.epoch.as_ref().is_some_and(|epoch| now_ms - epoch.start_ms < SAMPLE_DELAY_MS) {
             return;
         }
         let delay_min = self.delay_min.map_or(rtt, |min| min.min(rtt));
@@ -150,7 +160,7 @@ impl Cubic {
             self.window.ssthresh = self.window.cwnd;
         }
     }
-    /// Evaluates the curve: how many acknowledged segments each increase by one takes from here.
+    /// Evaluates the curve and sets the number of acknowledged segments per increase by one.
     fn update(&mut self, now: Instant, acked: u32) {
         let (now_ms, cwnd) = (now.as_millis(), self.window.cwnd);
         if let Some(epoch) = &mut self.epoch {
@@ -165,21 +175,22 @@ impl Cubic {
         if !fresh {
             (self.last_cwnd, self.last_ms) = (cwnd, now_ms);
             let target = epoch.target(now_ms + delay_ms);
-            self.every = if target > cwnd { cwnd / (target - cwnd) } else { cwnd.saturating_mul(100) };
+            self.acked_per_increase =
+                if target > cwnd { cwnd / (target - cwnd) } else { cwnd.saturating_mul(100) };
             if last_max == 0 {
-                self.every = self.every.min(20); // no peak known yet: probe at 5 % per round trip at least
+                self.acked_per_increase = self.acked_per_increase.min(MAX_ACKED_PER_INCREASE_INITIALLY);
             }
         }
         let reno = epoch.reno_window(cwnd);
         if reno > cwnd {
-            self.every = self.every.min(cwnd / (reno - cwnd));
+            self.acked_per_increase = self.acked_per_increase.min(cwnd / (reno - cwnd));
         }
-        self.every = self.every.max(2); // at most half a window per round trip
+        self.acked_per_increase = self.acked_per_increase.max(MIN_ACKED_PER_INCREASE);
     }
 }
 
 impl Cubic {
-    /// The window after `acked` bytes were acknowledged, in bytes.
+    /// Sets the window in bytes after `acked` bytes were acknowledged.
     fn follow_curve(&mut self, now: Instant, acked: u32, srtt: Duration) {
         let mss = f64::from(self.window.mss);
         let segments = |bytes: u32| f64::from(bytes) / mss;
@@ -203,7 +214,7 @@ impl Epoch {
             reno_acked: u64::from(acked),
         }
     }
-    /// W_cubic at a time.
+    /// W_cubic at a time, in segments.
     fn target(&self, at_ms: u64) -> u32 {
         let t = ((at_ms - self.start_ms) << TIME_SHIFT) / 1000;
         let offset = u128::from(t.abs_diff(self.k));
@@ -211,7 +222,7 @@ impl Epoch {
         let delta = u32::try_from(delta).unwrap_or(u32::MAX / 4);
         if t < self.k { self.origin.saturating_sub(delta) } else { self.origin.saturating_add(delta) }
     }
-    /// The window that Reno with the same average would have now (W_est).
+    /// W_est: the window of Reno with the same average.
     fn reno_window(&mut self, cwnd: u32) -> u32 {
         let per_segment = (u64::from(cwnd) * RENO_SCALE) >> 3;
         if per_segment > 0 && self.reno_acked > per_segment {
@@ -227,7 +238,7 @@ impl CongestionControl for Cubic {
     fn on_transmit_start(&mut self, now: Instant, _app_limited: bool) {
         let now_ms = now.as_millis();
         if let Some(epoch) = &mut self.epoch {
-            // The window did not grow in the pause: it is no part of the curve (RFC 9438 §5.8).
+            // The curve's time excludes idle times (RFC 9438 §5.8).
             let pause = now_ms.saturating_sub(self.last_sent_ms);
             epoch.start_ms = (epoch.start_ms + pause).min(now_ms);
         }
@@ -269,7 +280,7 @@ impl CongestionControl for Cubic {
             self.follow_curve(now, acked, sample.srtt.unwrap_or(Duration::ZERO));
         } else {
             self.update(now, acked);
-            self.window.increase(self.every, acked);
+            self.window.increase(self.acked_per_increase, acked);
         }
     }
     fn on_congestion(&mut self, now: Instant, event: CongestionEvent, in_flight: Bytes) {
@@ -281,7 +292,7 @@ impl CongestionControl for Cubic {
             CongestionEvent::Ecn => {
                 let ssthresh = self.reduced();
                 self.window.reduce(ssthresh);
-                self.window.end_recovery(); // nothing was lost: no recovery will end it
+                self.window.end_recovery(); // without a loss there is no recovery that would end
             }
             CongestionEvent::RecoveryEnd => self.window.end_recovery(),
             CongestionEvent::Timeout => {
@@ -295,7 +306,7 @@ impl CongestionControl for Cubic {
             }
             CongestionEvent::Undo => {
                 self.window.undo();
-                self.curve = self.before.take();
+                self.curve = self.undo_curve.take();
             }
         }
     }

@@ -1,16 +1,16 @@
-//! CUBIC's window as RFC 9438 §4 writes it: in fractions of segments, set at every acknowledgment. What
-//! [`Cubic`](super::Cubic) grows by where its window counts bytes.
+//! CUBIC's window as in RFC 9438 §4: in fractions of segments, set at every acknowledgment. [`Cubic`](super::Cubic)
+//! uses it if its window counts bytes.
 //!
-//! Left out: the estimate by Reno's slope of ECN's constants (§4.5), and a cap of the window by the flight (§5.7), which is the
-//! sender's.
+//! Left out: the Reno estimate with the beta of ECN (§4.5), and the limit of the window by the flight (§5.7), which is
+//! the sender's.
 
 use paceline_net::{Duration, Instant};
 
-/// beta_cubic (§4.6).
+/// beta_cubic (RFC 9438 §4.6).
 const BETA: f64 = 0.7;
-/// C, in segments per s^3 (§5).
+/// C in segments per s^3 (RFC 9438 §5).
 const C: f64 = 0.4;
-/// alpha_cubic: Reno's average at this beta (§4.3).
+/// alpha_cubic, with which W_est has the average of Reno (RFC 9438 §4.3).
 const ALPHA: f64 = 3.0 * (1.0 - BETA) / (1.0 + BETA);
 
 /// One congestion avoidance stage; windows in segments, times in seconds.
@@ -26,12 +26,12 @@ pub(super) struct Curve {
 }
 
 impl Curve {
-    /// A stage that begins with the window `cwnd`; `w_max` is zero where no peak is known (§4.8: none after a timeout).
+    /// A stage that begins with the window `cwnd`; `w_max` is zero without a known peak (§4.8, after a timeout).
     pub fn new(now: Instant, cwnd: f64, w_max: f64, cwnd_prior: f64) -> Self {
         let w_max = w_max.max(cwnd);
         Self { epoch_start: now, k: libm::cbrt((w_max - cwnd) / C), w_max, cwnd_prior, w_est: cwnd, cwnd }
     }
-    /// A pause in sending is no part of the stage (§5.8).
+    /// Excludes an idle time of length `pause` from the stage (§5.8).
     pub fn pause(&mut self, now: Instant, pause: Duration) {
         self.epoch_start = (self.epoch_start + pause).min(now);
     }
@@ -42,7 +42,7 @@ impl Curve {
     /// The window after `acked` segments were acknowledged.
     pub fn grow(&mut self, now: Instant, acked: f64, srtt: Duration) -> f64 {
         let t = now.since(self.epoch_start).as_secs_f64();
-        // §4.3; from the former window on with Reno's own slope.
+        // §4.3: from the former window on, W_est has the slope of Reno.
         let alpha = if self.w_est < self.cwnd_prior { ALPHA } else { 1.0 };
         self.w_est += alpha * acked / self.cwnd;
         if self.w_cubic(t) < self.w_est {
@@ -80,7 +80,7 @@ mod tests {
     }
 
     #[test]
-    fn a_short_round_trip_follows_reno_and_from_the_former_window_on_with_its_slope() {
+    fn with_a_short_rtt_the_window_follows_reno_and_above_the_former_window_has_its_slope() {
         let rtt = Duration::from_millis(10);
         let mut curve = Curve::new(Instant::ZERO, 7.0, 10.0, 10.0);
         let mut now = Instant::ZERO;

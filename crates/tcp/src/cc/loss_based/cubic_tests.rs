@@ -22,7 +22,7 @@ fn after_loss(cwnd: u32) -> Cubic {
 
 #[test]
 fn growth_follows_the_curve_of_rfc_9438() {
-    // W_max 1000, RTT 100 ms: the cubic region rules. Feed one window of ACKs per RTT, spread over it.
+    // W_max 1000, RTT 100 ms: the cubic region applies. Feed one window of ACKs per RTT, spread over it.
     let mut cubic = after_loss(1000);
     let start = f64::from(cubic.window.cwnd);
     assert_eq!(start, 700.0);
@@ -52,7 +52,7 @@ fn fast_convergence_lowers_the_peak_after_a_second_loss_below_it() {
 
 #[test]
 fn short_round_trips_grow_at_least_as_reno_would() {
-    // W_max 20, RTT 10 ms: the Reno-friendly region rules, at 3 (1-beta)/(1+beta) = 0.53 segments per RTT.
+    // W_max 20, RTT 10 ms: the Reno-friendly region applies, with 3 (1-beta)/(1+beta) = 0.53 segments per RTT.
     let mut cubic = after_loss(20);
     let mut now = Instant::ZERO;
     for _ in 0..40 {
@@ -65,7 +65,7 @@ fn short_round_trips_grow_at_least_as_reno_would() {
 }
 
 #[test]
-fn a_pause_is_no_part_of_the_curve() {
+fn an_idle_time_is_excluded_from_the_curve() {
     let mut cubic = after_loss(1000);
     let mut other = cubic.clone();
     for control in [&mut cubic, &mut other] {
@@ -79,7 +79,7 @@ fn a_pause_is_no_part_of_the_curve() {
 }
 
 #[test]
-fn a_timeout_restarts_from_one_segment_and_forgets_the_peak() {
+fn a_timeout_restarts_from_one_segment_and_resets_w_max() {
     let mut cubic = after_loss(100);
     cubic.on_congestion(Instant::ZERO, CongestionEvent::Timeout, Bytes(0));
     assert_eq!((cubic.cwnd(), cubic.last_max), (Bytes(1000), 0));
@@ -89,7 +89,7 @@ fn a_timeout_restarts_from_one_segment_and_forgets_the_peak() {
 }
 
 #[test]
-fn hystart_sets_the_threshold_to_the_window() {
+fn hystart_sets_ssthresh_to_the_window() {
     let mut cubic = Cubic::new(CwndUnit::Segments, MSS, 20, SlowStartExit::HyStart, true);
     let mut now = Instant::ZERO;
     cubic.on_ack(now, &ack(1, 50));
@@ -101,7 +101,7 @@ fn hystart_sets_the_threshold_to_the_window() {
 }
 
 #[test]
-fn a_window_in_bytes_takes_its_curve_back_when_a_reduction_was_needless() {
+fn a_window_in_bytes_restores_its_curve_when_a_reduction_is_undone() {
     let mut cubic = Cubic::new(CwndUnit::Bytes, MSS, 100, SlowStartExit::Off, false);
     let lose = |cubic: &mut Cubic, now| {
         cubic.on_congestion(now, CongestionEvent::FastRecovery, Bytes(0));

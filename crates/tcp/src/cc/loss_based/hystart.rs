@@ -1,21 +1,25 @@
-//! HyStart (Ha and Rhee, 2011) as Linux `tcp_cubic` has it: slow start ends before loss when the ACKs of a round
-//! come in one close train longer than half the smallest RTT, or when the RTT of a round's first segments has
-//! risen by an eighth of it, clamped to 4..16 ms.
+//! HyStart (Ha and Rhee, 2011) as in Linux `tcp_cubic`. It ends slow start before a loss when the ACKs of a round trip
+//! come in one train longer than half the smallest RTT, or when the RTT of the first segments of a round trip has
+//! risen by an eighth, at least 4 and at most 16 ms.
 
 use crate::cc::control::AckSample;
 use crate::cc::window::Window;
 use paceline_net::{Duration, Instant};
 
-/// Slow start is left alone below this window, in segments.
+/// Window in segments below which slow start goes on (Linux `hystart_low_window`).
 const LOW_WINDOW: u32 = 16;
-/// ACKs closer than this belong to one train.
+/// Largest interval between two ACKs of one train (Linux `hystart_ack_delta_us`).
 const ACK_DELTA: Duration = Duration::from_millis(2);
-/// RTT samples of a round before its minimum is trusted.
+/// RTT samples of a round trip before its minimum is used (Linux `HYSTART_MIN_SAMPLES`).
 const MIN_SAMPLES: u32 = 8;
+/// Smallest rise of the RTT that ends slow start (Linux `HYSTART_DELAY_MIN`).
 const DELAY_MIN: Duration = Duration::from_millis(4);
+/// Largest rise of the RTT that is required (Linux `HYSTART_DELAY_MAX`).
 const DELAY_MAX: Duration = Duration::from_millis(16);
-/// What a sender with segmentation offload may hold back: four of its largest bursts, at most 1 ms.
+/// The bursts of segmentation offload by which ACK trains may be interrupted: four of 64 KiB, in bits (Linux
+/// `hystart_ack_delay`).
 const BURST_BITS: u64 = 4 * 65_536 * 8;
+/// Largest duration of these bursts (Linux `hystart_ack_delay`, 1 ms).
 const BURST_MAX: Duration = Duration::from_millis(1);
 
 /// Detector of one slow start.
@@ -30,16 +34,16 @@ pub(super) struct HyStart {
 }
 
 impl HyStart {
-    /// Begins a new slow start with a new round.
+    /// Begins a new slow start, or a new round trip in it.
     pub fn restart(&mut self, now: Instant, snd_nxt: u64) {
         *self = Self { round_start: now, last_ack: now, round_end: snd_nxt, ..Self::default() };
     }
-    /// Whether the slow start was ended by an earlier sample.
+    /// Whether an earlier sample has ended slow start.
     pub fn found(&self) -> bool {
         self.found
     }
-    /// Whether slow start should end, by an acknowledgment with a round-trip time of `rtt`. `delay_min` is the
-    /// smallest RTT of the connection.
+    /// Processes an acknowledgment with a round-trip time of `rtt`; returns whether slow start should end. `delay_min` is
+    /// the smallest RTT of the connection.
     pub fn on_ack(
         &mut self,
         now: Instant,
@@ -51,7 +55,7 @@ impl HyStart {
         if sample.snd_una > self.round_end {
             self.restart(now, sample.snd_nxt);
         }
-        // Rounds are counted from the first on, so that the first one judged does not begin in its middle.
+        // Round trips are delimited below the window, too, so that the first one evaluated is complete.
         if window.cwnd / window.segment < LOW_WINDOW {
             return false;
         }
@@ -71,7 +75,7 @@ impl HyStart {
     }
 }
 
-/// How long bursts take at the rate that Linux would pace slow start with: twice the window per round trip.
+/// Duration of the bursts at the pacing rate of Linux in slow start, twice the window per round trip.
 fn burst_allowance(sample: &AckSample, cwnd: u64) -> Duration {
     let Some(srtt) = sample.srtt else { return BURST_MAX };
     let bits_per_rtt = u128::from(cwnd.max(1)) * 8 * 2;
@@ -89,7 +93,7 @@ mod tests {
         AckSample { snd_una: una, snd_nxt: nxt, srtt: Some(MS(100)), ..Default::default() }
     }
 
-    /// Feeds ACKs `gap` apart with the given RTT in one round, and returns how many were needed.
+    /// Feeds ACKs `gap` apart with the given RTT in one round, and returns the number of ACKs until slow start ends.
     fn acks_until_found(gap: Duration, rtt: Duration, delay_min: Duration) -> Option<u64> {
         let mut hystart = HyStart::default();
         hystart.restart(Instant::ZERO, 1_000_000);
@@ -107,7 +111,7 @@ mod tests {
     }
 
     #[test]
-    fn a_broken_train_does_not() {
+    fn an_interrupted_train_does_not_end_slow_start() {
         assert_eq!(acks_until_found(MS(3), MS(100), MS(100)), None);
     }
 
@@ -115,9 +119,9 @@ mod tests {
     fn a_risen_delay_ends_slow_start_after_eight_samples() {
         assert_eq!(acks_until_found(MS(3), MS(113), MS(100)), Some(9)); // 100 + 12.5 ms
         assert_eq!(acks_until_found(MS(3), MS(112), MS(100)), None);
-        assert_eq!(acks_until_found(MS(3), MS(23), MS(20)), None); // clamped to 4 ms
+        assert_eq!(acks_until_found(MS(3), MS(23), MS(20)), None); // at least 4 ms
         assert_eq!(acks_until_found(MS(3), MS(25), MS(20)), Some(9));
-        assert_eq!(acks_until_found(MS(3), MS(416), MS(400)), None); // and to 16 ms
+        assert_eq!(acks_until_found(MS(3), MS(416), MS(400)), None); // at most 16 ms
         assert_eq!(acks_until_found(MS(3), MS(417), MS(400)), Some(9));
     }
 }

@@ -1,28 +1,33 @@
-//! HyStart++ (RFC 9406): when the RTT of a round has risen by an eighth over that of the round before, clamped to
-//! 4..16 ms, growth slows to a quarter for five rounds, Conservative Slow Start; if the RTT falls back below where it
-//! began, slow start goes on, else it ends. For the first slow start of a connection only (§4.3).
+//! HyStart++ (RFC 9406). When the RTT of a round trip has risen by an eighth over the round trip before, at least 4 and
+//! at most 16 ms, growth slows to a quarter for five round trips: Conservative Slow Start. If the RTT then falls below
+//! its value at the beginning, slow start goes on, else it ends. Only for the first slow start of a connection (§4.3).
 
 use crate::cc::control::AckSample;
 use paceline_net::Duration;
 
+/// MIN_RTT_THRESH (RFC 9406 §4.3).
 const MIN_THRESHOLD: Duration = Duration::from_millis(4);
+/// MAX_RTT_THRESH (RFC 9406 §4.3).
 const MAX_THRESHOLD: Duration = Duration::from_millis(16);
-/// MIN_RTT_DIVISOR.
-const DIVISOR: u64 = 8;
-/// N_RTT_SAMPLE.
+/// MIN_RTT_DIVISOR (RFC 9406 §4.3).
+const RTT_DIVISOR: u64 = 8;
+/// N_RTT_SAMPLE (RFC 9406 §4.3).
 const MIN_SAMPLES: u32 = 8;
+/// CSS_GROWTH_DIVISOR (RFC 9406 §4.3).
 const CSS_GROWTH_DIVISOR: u32 = 4;
+/// CSS_ROUNDS (RFC 9406 §4.3).
 const CSS_ROUNDS: u32 = 5;
-/// Segments that one ACK may add: L of a sender that does not pace.
-const LIMIT: u32 = 8;
+/// Largest growth per ACK in segments: L of a sender without pacing (RFC 9406 §4.3).
+const MAX_GROWTH_SEGMENTS: u32 = 8;
 
 /// Conservative Slow Start.
 #[derive(Clone, Copy, Debug)]
 struct Conservative {
+    /// cssBaselineMinRtt.
     baseline: Duration,
     rounds: u32,
-    /// Segments acknowledged that are not a whole step of growth yet.
-    rest: u32,
+    /// Acknowledged data below one unit of growth.
+    remainder: u32,
 }
 
 /// Detector of the first slow start.
@@ -36,9 +41,9 @@ pub(super) struct HyStartPlusPlus {
 }
 
 impl HyStartPlusPlus {
-    /// Whether slow start should end.
+    /// Processes an acknowledgment; returns whether slow start should end.
     pub fn on_ack(&mut self, sample: &AckSample) -> bool {
-        // The round ends when what was next to be sent is acknowledged: an ACK of all before it still belongs to it.
+        // A round trip ends when data sent after its beginning is acknowledged.
         if sample.snd_una > self.round_end {
             self.round_end = sample.snd_nxt;
             self.last_round = self.this_round.take().or(self.last_round);
@@ -59,23 +64,23 @@ impl HyStartPlusPlus {
         }
         if let Some(conservative) = self.conservative {
             if least < conservative.baseline {
-                self.conservative = None; // the rise was no queue
+                self.conservative = None; // the rise was no queueing delay
             }
         } else if let Some(last) = self.last_round {
-            let rise = (last / DIVISOR).clamp(MIN_THRESHOLD, MAX_THRESHOLD);
+            let rise = (last / RTT_DIVISOR).clamp(MIN_THRESHOLD, MAX_THRESHOLD);
             if least >= last + rise {
-                self.conservative = Some(Conservative { baseline: least, rounds: 0, rest: 0 });
+                self.conservative = Some(Conservative { baseline: least, rounds: 0, remainder: 0 });
             }
         }
         false
     }
-    /// What the window grows by for `acked` counts acknowledged, of which a segment has `segment`.
+    /// Growth of the window for `acked` acknowledged window units; a segment has `segment` units.
     pub fn growth(&mut self, acked: u32, segment: u32) -> u32 {
-        let acked = acked.min(LIMIT * segment);
+        let acked = acked.min(MAX_GROWTH_SEGMENTS * segment);
         let Some(conservative) = &mut self.conservative else { return acked };
-        conservative.rest += acked;
-        let grown = conservative.rest / CSS_GROWTH_DIVISOR;
-        conservative.rest %= CSS_GROWTH_DIVISOR;
+        conservative.remainder += acked;
+        let grown = conservative.remainder / CSS_GROWTH_DIVISOR;
+        conservative.remainder %= CSS_GROWTH_DIVISOR;
         grown
     }
 }
@@ -84,7 +89,7 @@ impl HyStartPlusPlus {
 mod tests {
     use super::*;
 
-    /// One round of ten ACKs with this RTT; how many ACKs ended slow start.
+    /// One round trip of ten ACKs with this RTT; returns the number of ACKs that end slow start.
     fn round(detector: &mut HyStartPlusPlus, rtt: u64) -> usize {
         let start = detector.round_end;
         (0..10)
@@ -100,7 +105,7 @@ mod tests {
     }
 
     #[test]
-    fn a_risen_rtt_slows_growth_for_five_rounds_and_ends_slow_start() {
+    fn a_risen_rtt_slows_growth_for_five_round_trips_and_ends_slow_start() {
         let mut detector = HyStartPlusPlus::default();
         assert_eq!((round(&mut detector, 80), round(&mut detector, 89)), (0, 0));
         assert_eq!(detector.growth(6, 1), 6);
@@ -114,7 +119,7 @@ mod tests {
     }
 
     #[test]
-    fn an_rtt_that_falls_back_resumes_slow_start() {
+    fn an_rtt_below_the_baseline_resumes_slow_start() {
         let mut detector = HyStartPlusPlus::default();
         round(&mut detector, 80);
         round(&mut detector, 95);
@@ -134,7 +139,7 @@ mod tests {
     }
 
     #[test]
-    fn one_ack_adds_eight_segments_at_most() {
+    fn one_ack_adds_at_most_eight_segments() {
         assert_eq!(HyStartPlusPlus::default().growth(40, 1), 8);
         assert_eq!(HyStartPlusPlus::default().growth(40_000, 1000), 8000);
     }

@@ -1,7 +1,7 @@
-//! Reno congestion control (RFC 5681): double per round trip up to the threshold, then one segment per round
-//! trip; half on loss. The law of `reno` and `newreno` alike: how a recovery ends is the sender's.
+//! Reno congestion control (RFC 5681): the window doubles per round trip up to ssthresh, then grows by one segment per
+//! round trip, and is halved on loss. `reno` and `newreno` share it; how a recovery ends is the sender's part.
 //!
-//! Growth is by ACKs, by bytes with the limit of RFC 3465, or by bytes without a limit as Linux `reno`.
+//! Growth is by ACKs, by bytes with the limit of RFC 3465, or by bytes without a limit as in Linux `reno`.
 
 use crate::cc::control::{AckSample, CongestionControl, CongestionEvent};
 use crate::cc::window::{CwndUnit, Window};
@@ -9,16 +9,16 @@ use paceline_net::{Bytes, Instant};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// How Reno counts what was acknowledged (RFC 3465).
+/// Appropriate byte counting: how Reno counts acknowledged data (RFC 3465).
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug, Serialize, Deserialize, JsonSchema)]
 pub enum Abc {
     /// Each ACK counts one segment, however much it acknowledges (RFC 5681 §3.1).
     #[serde(rename = "off")]
     Off,
-    /// Bytes, in slow start at most one segment per ACK: L = 1.
+    /// Bytes; in slow start at most one segment per ACK (L = 1).
     #[serde(rename = "l1")]
     One,
-    /// Bytes, in slow start at most two segments per ACK: L = 2; one after a timeout.
+    /// Bytes; in slow start at most two segments per ACK (L = 2), after a timeout one.
     #[serde(rename = "l2")]
     Two,
     /// Bytes without a limit, as Linux since 3.15.
@@ -32,7 +32,7 @@ pub enum Abc {
 pub struct Reno {
     window: Window,
     abc: Abc,
-    /// The slow start under way follows a timeout.
+    /// The current slow start follows a timeout.
     after_timeout: bool,
 }
 
@@ -41,7 +41,7 @@ impl Reno {
     pub fn new(unit: CwndUnit, mss: u32, initial: u32, abc: Abc) -> Self {
         Self { window: Window::counting(unit, mss, initial), abc, after_timeout: false }
     }
-    /// Bytes that an acknowledgment of `acked` counts for.
+    /// Bytes counted for an acknowledgment of `acked` bytes.
     fn counted(&self, acked: Bytes) -> Bytes {
         let limit = match self.abc {
             Abc::Off => return Bytes(u64::from(self.window.mss)),
@@ -89,7 +89,7 @@ mod tests {
     }
 
     #[test]
-    fn doubles_in_slow_start_then_adds_one_per_round() {
+    fn the_window_doubles_in_slow_start_then_grows_by_one_segment_per_round_trip() {
         let mut reno = reno(Abc::Unlimited);
         reno.on_ack(Instant::ZERO, &ack(10_000));
         assert_eq!(reno.cwnd(), Bytes(20_000));
@@ -110,7 +110,7 @@ mod tests {
     }
 
     #[test]
-    fn slow_start_by_the_limit_of_rfc_3465() {
+    fn slow_start_grows_by_the_limit_of_rfc_3465() {
         // One ACK of four segments counts 1, 1, 2 and 4 of them.
         for (abc, grown) in [(Abc::Off, 1), (Abc::One, 1), (Abc::Two, 2), (Abc::Unlimited, 4)] {
             let mut reno = reno(abc);
@@ -120,7 +120,7 @@ mod tests {
     }
 
     #[test]
-    fn after_a_timeout_the_limit_is_one_until_the_threshold() {
+    fn after_a_timeout_the_limit_is_one_segment_until_ssthresh() {
         let mut reno = Reno::new(CwndUnit::Segments, 1000, 40, Abc::Two);
         reno.on_congestion(Instant::ZERO, CongestionEvent::Timeout, Bytes(0));
         assert_eq!((reno.cwnd(), reno.ssthresh()), (Bytes(1000), Bytes(20_000)));
@@ -133,7 +133,7 @@ mod tests {
 
     #[test]
     fn congestion_avoidance_counts_acks_or_bytes() {
-        // ACKs of two segments in a window of 10: one segment more takes ten of them, or five by bytes.
+        // ACKs of two segments in a window of 10: growth by one segment takes ten of them, or five by bytes.
         for (abc, acks) in [(Abc::Off, 10), (Abc::One, 5), (Abc::Two, 5), (Abc::Unlimited, 5)] {
             let mut reno = reno(abc);
             reno.window.ssthresh = 10;

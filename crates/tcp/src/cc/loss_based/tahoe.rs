@@ -1,5 +1,5 @@
-//! Tahoe (Jacobson, 1988), for teaching: the growth of Reno, but every loss empties the pipe. The window falls to
-//! one segment, the threshold to half, and what is not known to have arrived is sent again from the loss on.
+//! Tahoe (Jacobson, 1988), for teaching: growth as Reno; after every loss the window is one segment, ssthresh is half the
+//! window, and all unacknowledged data is sent again from the loss on.
 
 use crate::cc::control::{AckSample, CongestionControl, CongestionEvent};
 use crate::cc::window::{CwndUnit, Window};
@@ -51,7 +51,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_loss_leaves_one_segment_and_half_the_threshold() {
+    fn after_every_loss_the_window_is_one_segment_and_ssthresh_half_the_window() {
         for event in [CongestionEvent::FastRecovery, CongestionEvent::Timeout] {
             let mut tahoe = Tahoe::new(CwndUnit::Segments, 1000, 40);
             tahoe.on_congestion(Instant::ZERO, event, Bytes(30_000));
@@ -63,7 +63,7 @@ mod tests {
             }
             assert_eq!(tahoe.cwnd(), Bytes(20_000));
             for _ in 0..20 {
-                tahoe.on_ack(Instant::ZERO, &ack); // one more per window
+                tahoe.on_ack(Instant::ZERO, &ack); // one segment per window
             }
             assert_eq!(tahoe.cwnd(), Bytes(21_000));
         }

@@ -1,21 +1,23 @@
-//! TCP Westwood as first published (Casetti, Gerla, Mascolo, Sanadidi, Wang, MobiCom 2001): every ACK gives a
-//! bandwidth sample, smoothed by a low-pass filter discretised after Tustin with the time constant 500 ms; after
-//! a loss the threshold is the estimate times the smallest RTT.
+//! TCP Westwood as first published (Casetti, Gerla, Mascolo, Sanadidi, Wang, MobiCom 2001): every ACK gives a bandwidth
+//! sample, smoothed by a low-pass filter with the time constant 500 ms, discretised after Tustin; after a loss ssthresh
+//! is the estimate times the smallest RTT.
 //!
-//! The paper's weakness is kept: ACKs that were compressed on their way give samples above the link's rate, and
-//! the filter, which takes the sample before for constant over a following gap, does not remove them (Mascolo and
-//! others, Computer Communications 27, 2004; see `westwood_plus`). ACKs of one instant count as [`GRAIN`] apart.
+//! The paper's weakness is kept: compressed ACKs give samples above the link's rate, which the filter does not remove
+//! (Mascolo and others, Computer Communications 27, 2004; see `westwood_plus`). ACKs of one instant count as
+//! [`CLOCK_TICK`] apart.
 
 use crate::cc::control::{AckSample, CongestionControl, CongestionEvent};
 use crate::cc::window::Window;
 use paceline_net::{Bytes, Duration, Instant};
 
-/// Time constant of the filter, in seconds.
-const TAU: f64 = 0.5;
-/// Smallest distance of two ACKs that the sender's clock tells.
-const GRAIN: Duration = Duration::from_micros(1);
-/// Without ACKs for this long, TAU / 2, the filter is fed samples of zero.
-const SILENCE: f64 = TAU / 2.0;
+/// Time constant of the filter in seconds (Casetti et al. 2001).
+const TAU_S: f64 = 0.5;
+/// Smallest interval between two ACKs. Chosen: one microsecond, the resolution of Linux's TCP clock.
+const CLOCK_TICK: Duration = Duration::from_micros(1);
+/// Time without ACKs in seconds after which a sample of zero enters the filter: TAU_S / 2 (Casetti et al. 2001).
+const ZERO_SAMPLE_S: f64 = TAU_S / 2.0;
+/// Largest number of zero samples in a row. Chosen: 64 of them, 32 time constants, reduce the estimate below 1e-13.
+const MAX_ZERO_SAMPLES: u32 = 64;
 
 /// Westwood.
 #[derive(Clone, Debug)]
@@ -26,8 +28,8 @@ pub struct Westwood {
     last_sample: f64,
     last_ack: Option<Instant>,
     rtt_min: Option<Duration>,
-    /// The threshold that the last loss set.
-    threshold: u32,
+    /// ssthresh of the last reduction, in segments.
+    reduced_ssthresh: u32,
 }
 
 impl Westwood {
@@ -39,30 +41,29 @@ impl Westwood {
             last_sample: 0.0,
             last_ack: None,
             rtt_min: None,
-            threshold: 0,
+            reduced_ssthresh: 0,
         }
     }
     fn filter(&mut self, gap: f64, sample: f64) {
-        let alpha = (2.0 * TAU - gap) / (2.0 * TAU + gap);
+        let alpha = (2.0 * TAU_S - gap) / (2.0 * TAU_S + gap);
         self.estimate = alpha * self.estimate + (1.0 - alpha) * (sample + self.last_sample) / 2.0;
         self.last_sample = sample;
     }
     fn on_delivered(&mut self, now: Instant, acked: Bytes) {
         let Some(last) = self.last_ack.replace(now) else { return };
-        let gap = now.since(last).max(GRAIN).as_secs_f64();
+        let gap = now.since(last).max(CLOCK_TICK).as_secs_f64();
         let mut rest = gap;
-        // A filter forgets within a few time constants: a pause of hours needs no more.
-        for _ in 0..64 {
-            if rest <= SILENCE {
+        for _ in 0..MAX_ZERO_SAMPLES {
+            if rest <= ZERO_SAMPLE_S {
                 break;
             }
-            self.filter(SILENCE, 0.0);
-            rest -= SILENCE;
+            self.filter(ZERO_SAMPLE_S, 0.0);
+            rest -= ZERO_SAMPLE_S;
         }
-        self.filter(rest.min(SILENCE), acked.0 as f64 / gap);
+        self.filter(rest.min(ZERO_SAMPLE_S), acked.0 as f64 / gap);
     }
-    /// Segments in flight that fill the path without a queue.
-    fn pipe(&self) -> u32 {
+    /// Bandwidth-delay product in segments: the flight that fills the path without a queue.
+    fn bdp(&self) -> u32 {
         let rtt = self.rtt_min.map_or(0.0, Duration::as_secs_f64);
         ((self.estimate * rtt / f64::from(self.window.mss)) as u32).clamp(2, crate::cc::window::INFINITE - 1)
     }
@@ -81,23 +82,23 @@ impl CongestionControl for Westwood {
         }
     }
     fn on_congestion(&mut self, _now: Instant, event: CongestionEvent, in_flight: Bytes) {
-        let pipe = self.pipe();
+        let bdp = self.bdp();
         match event {
-            CongestionEvent::Timeout => self.window.react(event, pipe, in_flight),
-            // The estimate sets the threshold; the window follows only downwards.
+            CongestionEvent::Timeout => self.window.react(event, bdp, in_flight),
+            // The estimate becomes ssthresh; the window is only reduced.
             CongestionEvent::FastRecovery | CongestionEvent::Ecn => {
-                self.threshold = pipe;
-                self.window.react(event, pipe.min(self.window.cwnd), in_flight);
+                self.reduced_ssthresh = bdp;
+                self.window.react(event, bdp.min(self.window.cwnd), in_flight);
             }
             CongestionEvent::RecoveryEnd => {
-                // After an echo of congestion and then a loss, the threshold may lie above the window.
+                // After an ECN echo and then a loss, ssthresh may be above the window.
                 self.window.ssthresh = self.window.ssthresh.min(self.window.cwnd);
                 self.window.react(event, 0, in_flight);
             }
             _ => self.window.react(event, 0, in_flight),
         }
         if matches!(event, CongestionEvent::RecoveryEnd | CongestionEvent::Ecn) {
-            self.window.ssthresh = self.threshold;
+            self.window.ssthresh = self.reduced_ssthresh;
         }
     }
     fn on_idle(&mut self, _now: Instant, cwnd: Bytes) {
@@ -135,7 +136,7 @@ mod tests {
     }
 
     #[test]
-    fn the_filter_is_that_of_the_paper() {
+    fn the_filter_is_the_one_of_the_paper() {
         // Two ACKs 10 ms apart: alpha = 0.99 / 1.01, one sample of 100,000 bytes/s after one of zero.
         let mut westwood = Westwood::new(MSS, 10);
         westwood.on_ack(Instant::ZERO, &ack(50));
@@ -148,14 +149,14 @@ mod tests {
     }
 
     #[test]
-    fn even_acks_give_the_rate_and_a_loss_leaves_rate_times_rtt() {
+    fn even_acks_give_the_rate_and_a_loss_reduces_to_rate_times_rtt() {
         let mut westwood = Westwood::new(MSS, 200);
         feed(&mut westwood, 5000, 1, Duration::ZERO);
         assert!((westwood.estimate / 1e6 - 1.0).abs() < 0.01, "{}", westwood.estimate);
         westwood.on_congestion(Instant::ZERO, CongestionEvent::FastRecovery, Bytes(0));
         westwood.on_congestion(Instant::ZERO, CongestionEvent::RecoveryEnd, Bytes(0));
         assert!((49_000..=50_000).contains(&westwood.cwnd().0), "{:?}", westwood.cwnd());
-        // The window is not raised to an estimate above it, but may double towards it.
+        // An estimate above the window does not raise it, but becomes ssthresh.
         westwood.estimate *= 3.0;
         westwood.on_congestion(Instant::ZERO, CongestionEvent::FastRecovery, Bytes(0));
         westwood.on_congestion(Instant::ZERO, CongestionEvent::RecoveryEnd, Bytes(0));
@@ -163,9 +164,9 @@ mod tests {
     }
 
     #[test]
-    fn compressed_acks_make_it_overestimate_without_bound() {
-        // The same 1 MB/s with ACKs in pairs: the closer their two, the larger the estimate. At zero distance it is
-        // told by the clock's grain alone.
+    fn compressed_acks_cause_an_unbounded_overestimate() {
+        // The same 1 MB/s with ACKs in pairs: the shorter the interval in a pair, the larger the estimate. Without an
+        // interval the clock tick bounds it.
         let estimate = |gap| {
             let mut westwood = Westwood::new(MSS, 10);
             feed(&mut westwood, 5000, 2, gap);
@@ -178,7 +179,7 @@ mod tests {
     }
 
     #[test]
-    fn silence_decays_the_estimate() {
+    fn a_time_without_acks_decays_the_estimate() {
         let mut westwood = Westwood::new(MSS, 10);
         feed(&mut westwood, 5000, 1, Duration::ZERO);
         westwood.on_ack(Instant::from_millis(4_000_000), &ack(50));

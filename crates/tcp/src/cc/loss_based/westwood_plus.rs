@@ -1,12 +1,12 @@
-//! Westwood+ (Grieco and Mascolo, 2004) as Linux `tcp_westwood`: one bandwidth sample per round trip, and at least
-//! 50 ms long, so that compressed ACKs do no harm; two smoothing stages of 7/8 each. Grows as Reno; a recovery
-//! ends at the estimate times the smallest RTT, and a timeout leaves that as threshold.
+//! Westwood+ (Grieco and Mascolo, 2004) as in Linux `tcp_westwood`: one bandwidth sample per round trip and at least
+//! 50 ms, so that compressed ACKs have no effect, with two smoothing stages of 7/8 each. Growth as Reno. After a
+//! recovery the window is the estimate times the smallest RTT; after a timeout that is ssthresh.
 
 use crate::cc::control::{AckSample, CongestionControl, CongestionEvent};
 use crate::cc::window::Window;
 use paceline_net::{Bytes, Duration, Instant, Rate};
 
-/// A sample spans at least this.
+/// Shortest sample (Linux `TCP_WESTWOOD_RTT_MIN`).
 const SHORTEST_SAMPLE: Duration = Duration::from_millis(50);
 
 /// Westwood+.
@@ -16,12 +16,12 @@ pub struct WestwoodPlus {
     /// Outputs of the two smoothing stages, in bit/s; zero before the first sample.
     first_stage: u64,
     estimate: u64,
-    /// Bytes acknowledged in the sample under way and its beginning.
+    /// Bytes acknowledged in the current sample, and its beginning.
     bytes: u64,
     since: Instant,
     rtt: Option<Duration>,
     rtt_min: Option<Duration>,
-    /// The smallest RTT is measured anew after a timeout.
+    /// The next RTT replaces the smallest one, after a timeout.
     renew_rtt_min: bool,
 }
 
@@ -42,7 +42,7 @@ impl WestwoodPlus {
     fn smooth(old: u64, new: u64) -> u64 {
         ((7 * u128::from(old) + u128::from(new)) / 8) as u64
     }
-    /// Ends a sample whose time is over.
+    /// Ends the current sample if it is long enough.
     fn update(&mut self, now: Instant) {
         let span = now.since(self.since);
         if self.rtt.is_none_or(|rtt| span <= rtt.max(SHORTEST_SAMPLE)) {
@@ -57,8 +57,8 @@ impl WestwoodPlus {
         }
         (self.bytes, self.since) = (0, now);
     }
-    /// Segments in flight that fill the path without a queue.
-    fn pipe(&self) -> u32 {
+    /// Bandwidth-delay product in segments: the flight that fills the path without a queue.
+    fn bdp(&self) -> u32 {
         let rtt = self.rtt_min.unwrap_or_default().as_nanos();
         let bytes = u128::from(self.estimate) * u128::from(rtt) / 8_000_000_000;
         let segments = bytes / u128::from(self.window.mss);
@@ -84,18 +84,18 @@ impl CongestionControl for WestwoodPlus {
         }
     }
     fn on_congestion(&mut self, _now: Instant, event: CongestionEvent, in_flight: Bytes) {
-        // During the recovery the threshold is Reno's; the estimate of its end decides.
+        // During a recovery ssthresh is that of Reno; the estimate at its end applies.
         match event {
             CongestionEvent::RecoveryEnd => {
-                self.window.ssthresh = self.pipe();
+                self.window.ssthresh = self.bdp();
                 self.window.end_recovery();
             }
             CongestionEvent::Ecn => {
-                let pipe = self.pipe();
-                self.window.react(event, pipe, in_flight);
+                let bdp = self.bdp();
+                self.window.react(event, bdp, in_flight);
             }
             CongestionEvent::Timeout => {
-                self.window.react(event, self.pipe(), in_flight);
+                self.window.react(event, self.bdp(), in_flight);
                 self.renew_rtt_min = true;
             }
             _ => self.window.react(event, self.window.half(), in_flight),
@@ -132,7 +132,7 @@ mod tests {
     }
 
     #[test]
-    fn the_estimate_is_the_rate_however_compressed_the_acks_are() {
+    fn the_estimate_is_the_rate_with_compressed_acks_too() {
         for train in [1, 2, 20] {
             let rate = fed(train).estimate as f64 / 8e6;
             assert!((rate - 1.0).abs() < 0.03, "{train}: {rate}");
@@ -140,7 +140,7 @@ mod tests {
     }
 
     #[test]
-    fn samples_are_smoothed_twice_by_an_eighth() {
+    fn samples_pass_two_smoothing_stages_of_one_eighth() {
         let mut westwood = WestwoodPlus::new(MSS, 10);
         westwood.on_ack(Instant::ZERO, &ack(50_500, 50));
         westwood.on_ack(Instant::from_millis(101), &ack(101_000, 50)); // 50,500 bytes in 101 ms: 4 Mb/s
@@ -150,17 +150,17 @@ mod tests {
     }
 
     #[test]
-    fn a_recovery_ends_at_rate_times_smallest_rtt_and_a_timeout_keeps_it_as_threshold() {
+    fn a_recovery_ends_at_rate_times_min_rtt_and_a_timeout_sets_it_as_ssthresh() {
         let mut westwood = fed(1);
-        let pipe = westwood.pipe();
-        assert!((97..=100).contains(&pipe), "{pipe}");
+        let bdp = westwood.bdp();
+        assert!((97..=100).contains(&bdp), "{bdp}");
         let mut other = westwood.clone();
         westwood.on_congestion(Instant::ZERO, CongestionEvent::FastRecovery, Bytes(0));
         assert_eq!(westwood.window.ssthresh, westwood.window.cwnd / 2);
         westwood.on_congestion(Instant::ZERO, CongestionEvent::RecoveryEnd, Bytes(0));
-        assert_eq!((westwood.window.cwnd, westwood.window.ssthresh), (pipe, pipe));
+        assert_eq!((westwood.window.cwnd, westwood.window.ssthresh), (bdp, bdp));
         other.on_congestion(Instant::ZERO, CongestionEvent::Timeout, Bytes(0));
-        assert_eq!((other.window.cwnd, other.window.ssthresh), (1, pipe));
+        assert_eq!((other.window.cwnd, other.window.ssthresh), (1, bdp));
         other.on_ack(Instant::from_millis(10_001), &ack(1000, 400));
         assert_eq!(other.rtt_min, Some(Duration::from_millis(400)));
     }

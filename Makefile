@@ -50,9 +50,9 @@ bench: ## simulated seconds per CPU second, nanoseconds per packet
 bench-gateway: ## CPU per gigabyte beside kernel, HAProxy and PEPsal, scale, and gains live beside simulated; an idle machine, root
 	@scripts/setup.sh test
 	cargo build --release --locked
-	scripts/gateway_bench.py
-	scripts/gateway_scale.py
-	scripts/gateway_gains.py
+	scripts/gateway/bench.py
+	scripts/gateway/scale.py
+	scripts/gateway/gains.py
 
 tables: ## RFC 9438's tables by simulation, down to a loss in 10^8 segments; some minutes
 	cargo run --locked --release -p paceline-tcp --example rfc9438 8

@@ -2,7 +2,7 @@
 """CPU seconds per gigabyte of middleboxes between a client and a server: the kernel alone, `paceline
 gateway`, HAProxy and PEPsal, in the same three network namespaces, one after the other in each round.
 
-    scripts/gateway_bench.py [--paceline PATH] [--pepsal PATH] [--rounds N] [--gigabytes N] [--hosts-tso]
+    scripts/gateway/bench.py [--paceline PATH] [--pepsal PATH] [--rounds N] [--gigabytes N] [--hosts-tso]
                              [--control NAME]
 
 Client and server are iperf3. Packets between hosts are 1514 bytes long, and the middlebox merges and splits
@@ -21,7 +21,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from gateway_network import Network
+from network import Network
 
 # Columns user, system, irq and softirq of /proc/stat (man 5 proc). The measured programs have no nice level.
 BUSY_COLUMNS = (0, 2, 5, 6)

@@ -2,7 +2,7 @@
 """The gain of `paceline gateway`, live and simulated. Live: this host's TCP, curl and Python's web server
 through the emulated radio, over a bridge alone and with the gateway between the bridge's ports.
 
-    scripts/gateway_gains.py [--paceline PATH] [--seconds N] [--scenario NAME]... [--control NAME]...
+    scripts/gateway/gains.py [--paceline PATH] [--seconds N] [--scenario NAME]... [--control NAME]...
 
 For each link and each congestion control of the servers: goodput of a long download, and the duration of
 downloads of files. The simulator runs the same scenario with Linux's receiver settings and the same seeds,
@@ -28,7 +28,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from gateway_network import Network, run
+from network import Network, run
 
 # Settings of the simulated endpoints that follow Linux's defaults.
 LINUX = [

@@ -1,6 +1,6 @@
 """Measures the CPU time of packet sockets alone, the reference for the CPU time of `paceline gateway`.
 
-    scripts/packet_socket_forwarder.py RESULT
+    scripts/gateway/packet_socket_forwarder.py RESULT
 
 Forwards frames between the interfaces `mobile` and `wired` of its network namespace by recvmmsg(2) and
 sendmmsg(2), up to 64 frames in a call, and does nothing else with them. All frames of a direction must be as
@@ -17,7 +17,7 @@ import sys
 import time
 from pathlib import Path
 
-from gateway_traffic import LIBC, PACKET_VNET_HDR, SOL_PACKET
+from traffic import LIBC, PACKET_VNET_HDR, SOL_PACKET
 
 # linux/if_packet.h, asm-generic/socket.h, linux/if_ether.h, linux/socket.h
 PACKET_IGNORE_OUTGOING, SO_RCVBUFFORCE = 23, 33

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Measures the limits of `paceline gateway` on this machine, and prints each figure beside its target.
 
-    scripts/gateway_scale.py [--paceline PATH] [WHAT...]
+    scripts/gateway/scale.py [--paceline PATH] [WHAT...]
 
 WHAT, by default all:
 
@@ -30,9 +30,9 @@ import time
 from pathlib import Path
 from typing import Any
 
-from gateway_bench import busy_seconds
-from gateway_network import Network, run
-from gateway_traffic import ACK, CLOSE, OPEN, PSH, SYN, TALK, Batch, Flow, Generator, segment, staggered
+from bench import busy_seconds
+from network import Network, run
+from traffic import ACK, CLOSE, OPEN, PSH, SYN, TALK, Batch, Flow, Generator, segment, staggered
 
 TICKS_PER_SECOND = os.sysconf("SC_CLK_TCK")
 # Connections of a step. Chosen: fewer than the frames of a call of sendmmsg(2).

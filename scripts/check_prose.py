@@ -54,7 +54,10 @@ def files(arguments: list[str]) -> Iterator[Path]:
     paths = arguments or ["."]
     listed = subprocess.run(
         ["git", "ls-files", "-co", "--exclude-standard", "--", *paths],
-        cwd=REPOSITORY if not arguments else None, check=True, capture_output=True, text=True,
+        cwd=REPOSITORY if not arguments else None,
+        check=True,
+        capture_output=True,
+        text=True,
     ).stdout.split()
     for name in listed:
         path = (REPOSITORY if not arguments else Path.cwd()) / name
@@ -77,7 +80,9 @@ def docstring_lines(source: str) -> set[int]:
     """Numbers of the lines of a Python file that are in docstrings."""
     numbers: set[int] = set()
     for node in ast.walk(ast.parse(source)):
-        if isinstance(node, (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)) and ast.get_docstring(node):
+        if isinstance(node, (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)) and ast.get_docstring(
+            node
+        ):
             numbers.update(range(node.body[0].lineno, (node.body[0].end_lineno or 0) + 1))
     return numbers
 
@@ -153,7 +158,9 @@ def main() -> int:
     for path in files(sys.argv[1:]):
         for number, rule, text in check(path):
             count += 1
-            print(f"{path.relative_to(REPOSITORY) if path.is_relative_to(REPOSITORY) else path}:{number}: {rule}: {text}")
+            print(
+                f"{path.relative_to(REPOSITORY) if path.is_relative_to(REPOSITORY) else path}:{number}: {rule}: {text}"
+            )
     print(f"{count} findings", file=sys.stderr)
     return 1 if count else 0
 

@@ -45,11 +45,11 @@ FULL_SPEED_FACTOR = 5
 failed: list[str] = []
 
 
-def report(what: str, figure: float, unit: str, target: str, good: bool) -> None:
+def report(quantity: str, figure: float, unit: str, target: str, good: bool) -> None:
     """Prints a figure beside its target."""
-    print(f"{what:60} {figure:12,.3g} {unit:8} target: {target:24} {'yes' if good else 'NO'}", flush=True)
+    print(f"{quantity:60} {figure:12,.3g} {unit:8} target: {target:24} {'yes' if good else 'NO'}", flush=True)
     if not good:
-        failed.append(what)
+        failed.append(quantity)
 
 
 class Gateway:
@@ -67,11 +67,11 @@ class Gateway:
         time.sleep(0.3)
         self.pid = self.status()["process"]
 
-    def ask(self, *args: str) -> str:
+    def control(self, *args: str) -> str:
         return run(self.paceline, *args, "--control", self.socket)
 
     def status(self) -> dict[str, Any]:
-        return dict(json.loads(self.ask("gateway", "status", "--json")))
+        return dict(json.loads(self.control("gateway", "status", "--json")))
 
     def counters(self) -> dict[str, int]:
         return dict(self.status()["counters"])
@@ -150,15 +150,15 @@ def segments_and_acks(flows: list[Flow], rounds: int) -> list[list[tuple[bool, B
     """Steps with a segment and an ACK for each open connection. The ACK is sent in the round after its
     segment."""
     steps = []
-    for turn in range(rounds + 1):
+    for number in range(rounds + 1):
         for first in range(0, len(flows), GROUP):
             some = flows[first : first + GROUP]
             step = []
-            if turn < rounds:
-                down = [segment(flow, False, ACK | PSH, 1 + 64 * turn, 1, 64) for flow in some]
+            if number < rounds:
+                down = [segment(flow, False, ACK | PSH, 1 + 64 * number, 1, 64) for flow in some]
                 step.append((False, Batch(down)))
-            if turn > 0:
-                up = [segment(flow, True, ACK, 1, 1 + 64 * turn) for flow in some]
+            if number > 0:
+                up = [segment(flow, True, ACK, 1, 1 + 64 * number) for flow in some]
                 step.append((True, Batch(up)))
             steps.append(step)
     return steps
@@ -174,19 +174,19 @@ def handled_per_cpu_second(network: Network, gateway: Gateway, options: argparse
     rounds = int(rate * seconds / 2 / count)
     steps = segments_and_acks(flows, rounds)
     measurement, sent = Measurement(gateway), generator.sent
-    took = generator.play(steps, 2 * GROUP / rate)
+    elapsed_s = generator.play(steps, 2 * GROUP / rate)
     time.sleep(1)
-    seen = measurement.end()
+    increase = measurement.end()
     sent = generator.sent - sent
-    lost = seen["frames-lost-in"] + seen["frames-lost-out"] + count * rounds - seen["bytes-delivered"] // 64
-    lost += sent - seen["frames-in"]  # counts a lost frame more than once
-    report(f"{what}: offered", sent / took, "a second", f"{rate:,}", sent / took > 0.97 * rate)
+    lost = increase["frames-lost-in"] + increase["frames-lost-out"] + count * rounds - increase["bytes-delivered"] // 64
+    lost += sent - increase["frames-in"]  # counts a lost frame more than once
+    report(f"{what}: offered", sent / elapsed_s, "a second", f"{rate:,}", sent / elapsed_s > 0.97 * rate)
     report(f"{what}: lost or not delivered", lost, "packets", "0", lost == 0)
-    report(f"{what}: retransmitted", seen["retransmissions"], "packets", "0", seen["retransmissions"] == 0)
-    each = seen["frames-in"] / max(measurement.worker, 0.01)  # lost frames take little CPU time
+    report(f"{what}: retransmitted", increase["retransmissions"], "packets", "0", increase["retransmissions"] == 0)
+    each = increase["frames-in"] / max(measurement.worker, 0.01)  # lost frames take little CPU time
     report(f"{what}: for a second of a worker's CPU", each, "packets", "400,000", each >= 400_000)
-    print(f"    workers' CPU time: {measurement.worker / took:.2f} s/s")
-    print(f"    machine: {measurement.machine / took:.2f} CPUs; turns: {seen['turns'] / took:,.0f}/s")
+    print(f"    workers' CPU time: {measurement.worker / elapsed_s:.2f} s/s")
+    print(f"    machine: {measurement.machine / elapsed_s:.2f} CPUs; turns: {increase['turns'] / elapsed_s:,.0f}/s")
     return each
 
 
@@ -196,18 +196,26 @@ def left_alone(network: Network, gateway: Gateway, options: argparse.Namespace) 
     generator = Generator(network.client, network.server)
     flows = [Flow(100_000 + number, per_device=4) for number in range(count)]
     rounds, group, steps = int(rate * seconds / count), 40, []
-    for turn in range(rounds):
+    for number in range(rounds):
         for first in range(0, count, group):
-            down = [segment(flow, False, ACK | PSH, 1 + 64 * turn, 1, 64) for flow in flows[first : first + group]]
+            down = [segment(flow, False, ACK | PSH, 1 + 64 * number, 1, 64) for flow in flows[first : first + group]]
             steps.append([(False, Batch(down))])
     before, measurement, sent = received(network.client), Measurement(gateway), generator.sent
-    took = generator.play(steps, group / rate)
+    elapsed_s = generator.play(steps, group / rate)
     time.sleep(1)
-    seen, sent = measurement.end(), generator.sent - sent
+    increase, sent = measurement.end(), generator.sent - sent
     lost = sent - (received(network.client) - before)
-    report("small packets of earlier connections: offered", sent / took, "a second", f"{rate:,}", sent / took > 0.97 * rate)
+    report(
+        "small packets of earlier connections: offered",
+        sent / elapsed_s,
+        "a second",
+        f"{rate:,}",
+        sent / elapsed_s > 0.97 * rate,
+    )
     report("small packets of earlier connections: lost", max(lost, 0), "packets", "0", lost <= 0)
-    print(f"    workers received {seen['frames-in']} of {sent}; their CPU time: {measurement.worker / took:.3f} s/s")
+    print(
+        f"    workers received {increase['frames-in']} of {sent}; their CPU time: {measurement.worker / elapsed_s:.3f} s/s"
+    )
 
 
 def received(namespace: str) -> int:
@@ -222,15 +230,27 @@ def connections(network: Network, gateway: Gateway, options: argparse.Namespace)
     flows = [Flow(number, per_device=16) for number in range(rate * seconds)]
     steps = staggered(OPEN + TALK + CLOSE, flows, rate // 100)
     measurement = Measurement(gateway)
-    took = generator.play(steps, 0.01, 0.002)
+    elapsed_s = generator.play(steps, 0.01, 0.002)
     time.sleep(1)
-    seen = measurement.end()
-    report("new connections offered", len(flows) / took, "a second", f"{rate:,}", len(flows) / took > 0.95 * rate)
-    report("new connections accelerated", seen["flows"] / len(flows), "of them", "all", seen["flows"] == len(flows))
-    report("new connections ended", seen["flows-ended"] / len(flows), "of them", "all", seen["flows-ended"] == len(flows))
-    lost = seen["frames-lost-in"] + seen["frames-lost-out"] + bypassed(seen)
+    increase = measurement.end()
+    report(
+        "new connections offered", len(flows) / elapsed_s, "a second", f"{rate:,}", len(flows) / elapsed_s > 0.95 * rate
+    )
+    report(
+        "new connections accelerated", increase["flows"] / len(flows), "of them", "all", increase["flows"] == len(flows)
+    )
+    report(
+        "new connections ended",
+        increase["flows-ended"] / len(flows),
+        "of them",
+        "all",
+        increase["flows-ended"] == len(flows),
+    )
+    lost = increase["frames-lost-in"] + increase["frames-lost-out"] + bypassed(increase)
     report("new connections: frames lost, connections bypassed", lost, "", "0", lost == 0)
-    print(f"    workers' time: {measurement.worker / took:.2f} s/s for {generator.sent / took:,.0f} packets/s")
+    print(
+        f"    workers' time: {measurement.worker / elapsed_s:.2f} s/s for {generator.sent / elapsed_s:,.0f} packets/s"
+    )
 
 
 def idle(network: Network, gateway: Gateway, options: argparse.Namespace) -> None:
@@ -246,9 +266,15 @@ def idle(network: Network, gateway: Gateway, options: argparse.Namespace) -> Non
     report("idle connections: memory", memory, "MB", "under 200", memory < 200)
     for name, args in (("gateway flows --json", ("gateway", "flows", "--json")), ("top", ("top",))):
         began = time.monotonic()
-        out = gateway.ask(*args)
-        took = time.monotonic() - began
-        report(f"idle connections: paceline {name} answers after", took, "s", "under 2", took < 2 and len(out) > 100)
+        out = gateway.control(*args)
+        elapsed_s = time.monotonic() - began
+        report(
+            f"idle connections: paceline {name} answers after",
+            elapsed_s,
+            "s",
+            "under 2",
+            elapsed_s < 2 and len(out) > 100,
+        )
     late = gateway.counters()["absences"]
     report("idle connections: absences of the worker", late, "", "0", late == 0)
 
@@ -265,19 +291,27 @@ def flood(network: Network, gateway: Gateway, options: argparse.Namespace) -> No
     client = ["ip", "netns", "exec", network.client, "iperf3", "-c", "10.77.2.2", "-R", "-J", "-b", "200M"]
     transfer = subprocess.Popen([*client, "-t", str(seconds + 2)], stdout=subprocess.PIPE, text=True)
     time.sleep(1)
-    measurement, before, most = Measurement(gateway), gateway.memory(), 0.0
-    took = 0.0
+    measurement, before, peak = Measurement(gateway), gateway.memory(), 0.0
+    elapsed_s = 0.0
     for _ in range(seconds):
-        took += generator.play(steps, 0.005)
-        most = max(most, gateway.memory())
-    seen = measurement.end()
+        elapsed_s += generator.play(steps, 0.005)
+        peak = max(peak, gateway.memory())
+    increase = measurement.end()
     goodput = json.loads(transfer.communicate()[0])["end"]["sum_received"]["bits_per_second"] / 1e6
     openings = gateway.status()["openings"]
-    report("SYN flood offered", generator.sent / took, "a second", f"{rate:,}", generator.sent / took > 0.95 * rate)
+    report(
+        "SYN flood offered",
+        generator.sent / elapsed_s,
+        "a second",
+        f"{rate:,}",
+        generator.sent / elapsed_s > 0.95 * rate,
+    )
     report("SYN flood: a transfer of 200 Mb/s has", goodput, "Mb/s", "at least 190", goodput >= 190)
-    report("SYN flood: memory grows by", most - before, "MB", "under 100", most - before < 100)
+    report("SYN flood: memory grows by", peak - before, "MB", "under 100", peak - before < 100)
     report("SYN flood: handshakes with state", openings, "", "at most 65,536", openings <= 65_536)
-    print(f"    workers' time: {measurement.worker / took:.2f} s/s; left to the kernel: {seen['packets-left-by-overload']}")
+    print(
+        f"    workers' time: {measurement.worker / elapsed_s:.2f} s/s; left to the kernel: {increase['packets-left-by-overload']}"
+    )
 
 
 def transfer(network: Network, up: bool, gigabytes: float) -> tuple[float, float]:
@@ -289,34 +323,35 @@ def transfer(network: Network, up: bool, gigabytes: float) -> tuple[float, float
     return end["bits_per_second"] / 1e9, (busy_seconds() - before) / (end["bytes"] / 1e9)
 
 
-def beside_bridge(options: argparse.Namespace, up: bool, line: bool, tso: bool) -> None:
+def compare_with_bridge(options: argparse.Namespace, up: bool, limited: bool, tso: bool) -> None:
     """Goodput of the gateway relative to the bridge, in pairs of transfers with alternating order."""
+    orders = ((False, True), (True, False))
     pairs = [
-        {gateway: transferred(options, gateway, up, line, tso) for gateway in ((False, True), (True, False))[turn % 2]}
-        for turn in range(options.rounds if line else options.rounds * FULL_SPEED_FACTOR)
+        {gateway: measured_transfer(options, gateway, up, limited, tso) for gateway in orders[number % 2]}
+        for number in range(options.rounds if limited else options.rounds * FULL_SPEED_FACTOR)
     ]
     goodput, cost = (
         {gateway: statistics.median(pair[gateway][figure] for pair in pairs) for gateway in (False, True)}
         for figure in (0, 1)
     )
-    name = f"{'upload' if up else 'download'}, {'1 Gb/s' if line else 'full speed'}, {'64 KB' if tso else '1514 B'}"
+    name = f"{'upload' if up else 'download'}, {'1 Gb/s' if limited else 'full speed'}, {'64 KB' if tso else '1514 B'}"
     logs = [math.log(pair[True][0] / pair[False][0]) for pair in pairs]
     share, error = math.exp(statistics.mean(logs)), statistics.stdev(logs) / len(logs) ** 0.5
-    target, in_words = (0.98, "at least 0.98") if line else (1.0, "at least 1")
+    target, in_words = (0.98, "at least 0.98") if limited else (1.0, "at least 1")
     print(f"{name}: bridge {goodput[False]:.2f} Gb/s, {cost[False]:.2f} s/GB; "
           f"gateway {goodput[True]:.2f} Gb/s, {cost[True]:.2f} s/GB")  # fmt: skip
-    if up or line:
+    if up or limited:
         what = f"{name}: relative to the bridge's goodput, +-{error:.3f}"
         report(what, share, "", in_words, share + 2 * error >= target)
 
 
-def transferred(
-    options: argparse.Namespace, with_gateway: bool, up: bool, line: bool, tso: bool
+def measured_transfer(
+    options: argparse.Namespace, with_gateway: bool, up: bool, limited: bool, tso: bool
 ) -> tuple[float, float]:
     """Goodput in Gb/s and CPU seconds per GB of a transfer through a network of its own."""
     network = Network("10.77.1.2/16", "10.77.2.2/16")
     try:
-        for device in ("wired", "mobile") if line else ():
+        for device in ("wired", "mobile") if limited else ():
             network.run_in(network.middlebox, "tc", "qdisc", "add", "dev", device, "root", "tbf", "rate", *LINK_1_GBIT)
         for host in () if tso else (network.client, network.server):
             network.run_in(host, "ethtool", "-K", "eth0", "tso", "off", "gso", "off")
@@ -325,19 +360,19 @@ def transferred(
                 Gateway(network, options.paceline, Path(folder))
             network.start(network.server, "iperf3", "-s")
             time.sleep(1)
-            return transfer(network, up, 1 if line else 4)
+            return transfer(network, up, 1 if limited else 4)
     finally:
         network.close()
 
 
 def upload(options: argparse.Namespace) -> None:
-    for line, tso in ((False, False), (False, True), (True, False), (True, True)):
-        beside_bridge(options, True, line, tso)
+    for limited, tso in ((False, False), (False, True), (True, False), (True, True)):
+        compare_with_bridge(options, True, limited, tso)
 
 
 def download(options: argparse.Namespace) -> None:
-    for line, tso in ((True, False), (True, True), (False, False), (False, True)):
-        beside_bridge(options, False, line, tso)
+    for limited, tso in ((True, False), (True, True), (False, False), (False, True)):
+        compare_with_bridge(options, False, limited, tso)
 
 
 GENERATED = {"packets": packets, "left-alone": left_alone, "connections": connections, "idle": idle, "flood": flood}

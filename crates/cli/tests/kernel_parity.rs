@@ -12,9 +12,8 @@ const LIMITED: &str = include_str!("../../../scenarios/uplink-limited.toml");
 
 /// A mean in the `summary.json` of a results folder.
 fn figure(host: &EmulationHost, folder: &str, name: &str) -> f64 {
-    let text = host.dir.read(&format!("{folder}/summary.json"));
-    let json: serde_json::Value = serde_json::from_str(&text).unwrap();
-    json["mean"][name].as_f64().unwrap_or_else(|| panic!("{folder} has no {name}"))
+    let summary = host.dir.json(&format!("{folder}/summary.json"));
+    summary["mean"][name].as_f64().unwrap_or_else(|| panic!("{folder} has no {name}"))
 }
 
 fn print_comparison(host: &EmulationHost, folders: &[&str]) {
@@ -100,8 +99,7 @@ fn parity(host: &EmulationHost, link: &str) -> Vec<serde_json::Value> {
     let mut command = Command::new(common::PACELINE);
     command.args(["parity", "--quick", "--link", link, "--out", "parity.json"]);
     println!("{}", run(command.current_dir(host.dir.path())).stdout);
-    let json: serde_json::Value = serde_json::from_str(&host.dir.read("parity.json")).unwrap();
-    let rows = json["rows"].as_array().unwrap().clone();
+    let rows = host.dir.json("parity.json")["rows"].as_array().unwrap().clone();
     assert_eq!(rows.len(), if link == "parity-fixed" { 4 } else { 3 });
     rows
 }

@@ -2,7 +2,7 @@
 
 mod common;
 
-use common::TestDir;
+use common::{TestDir, parse_json};
 use serde_json::Value;
 
 const LINK: &str = "[run]\nduration = \"4 s\"\nwarmup = \"1 s\"\n[link]\n[link.trace]\ndownlink = \"own.trace\"\n\
@@ -18,7 +18,7 @@ fn a_run_on_a_trace_is_repeated_from_its_results_folder() {
     assert!(table.contains("link capacity downlink") && !table.contains("MCS"), "{table}");
     assert_eq!(dir.read("out/downlink.trace"), "1\n3\n3\n4\n8\n");
     // Five opportunities of 1504 bytes in 8 ms.
-    let json: Value = serde_json::from_str(&dir.read("out/summary.json")).unwrap();
+    let json: Value = dir.json("out/summary.json");
     let capacity = json["mean"]["link_capacity_mbps"].as_f64().unwrap();
     assert!((capacity - 5.0 * 1504.0 * 8.0 / 8e3).abs() < 0.02, "{capacity}");
     assert!(json["mean"]["goodput_mbps"].as_f64().unwrap() > 0.9 * capacity, "{json}");
@@ -59,14 +59,14 @@ fn traces_are_read_generated_and_exported_from_links() {
     dir.write("crlf.trace", constant.replace('\n', "\r\n"));
     assert_eq!(dir.paceline_ok(&["trace", "convert", "crlf.trace"]), constant);
     let info = dir.paceline_ok(&["trace", "info", "constant.trace", "--json"]);
-    let json: Value = serde_json::from_str(&info).unwrap();
+    let json: Value = parse_json(&info);
     assert_eq!((json["opportunities"].as_u64(), json["longest_pause_ms"].as_u64()), (Some(1000), Some(1)));
     assert!((json["mean_mbps"].as_f64().unwrap() - 12.032).abs() < 1e-9, "{json}");
     // A greedy station on a link with the constant trace receives that trace, except during slow start.
     dir.write("link.toml", LINK.replace("count = 2", "count = 1").replace("own.trace", "constant.trace"));
     dir.paceline_ok(&["trace", "export", "link.toml", "--out", "delivered.trace"]);
     let info = dir.paceline_ok(&["trace", "info", "delivered.trace", "--json"]);
-    let json: Value = serde_json::from_str(&info).unwrap();
+    let json: Value = parse_json(&info);
     assert!((json["most_second_mbps"].as_f64().unwrap() / 12.032 - 1.0).abs() < 0.01, "{json}");
     assert_eq!(json["length_s"].as_f64(), Some(4.0));
     // The same for a cell, and for the uplink.
@@ -99,7 +99,7 @@ fn the_accelerators_rows_compare_published_values_with_ours() {
     let args = [&["reproduce", "accelerator", "--quick", "--out", "out"][..], &short].concat();
     let table = dir.paceline_ok(&args);
     assert!(table.starts_with("accelerator, published beside ours: 1 seed"), "{table}");
-    let json: Value = serde_json::from_str(&dir.read("out/summary.json")).unwrap();
+    let json: Value = dir.json("out/summary.json");
     let rows = json["rows"].as_array().unwrap();
     let ids: Vec<&str> = rows.iter().map(|row| row["id"].as_str().unwrap()).collect();
     let claims = ["2a", "2a-adaptive", "2b", "2c", "2c-adaptive", "2d", "2e", "2f", "2f-adaptive", "2g"];

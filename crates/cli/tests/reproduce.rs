@@ -4,7 +4,6 @@
 mod common;
 
 use common::TestDir;
-use serde_json::Value;
 
 const TINY: [&str; 7] =
     ["reproduce", "ack-filter", "--quick", "--set", "run.duration=600 ms", "--set", "run.warmup=200 ms"];
@@ -19,8 +18,7 @@ fn nine_rows_compare_published_values_with_ours() {
     let table = reproduce(&dir, "out", &[]);
     assert!(table.starts_with("ack-filter, published beside ours: 2 seeds"), "{table}");
     assert!(!table.contains("NaN") && !table.contains("inf "), "{table}");
-    let text = dir.read("out/summary.json");
-    let json: Value = serde_json::from_str(&text).unwrap();
+    let json = dir.json("out/summary.json");
     assert_eq!((&json["reproduces"], &json["seeds"]), (&"ack-filter".into(), &2.into()));
     assert_eq!(json["set"].as_array().map(Vec::len), Some(4));
     let rows = json["rows"].as_array().unwrap();

@@ -3,7 +3,7 @@
 
 mod common;
 
-use common::{PACELINE, TestDir};
+use common::{PACELINE, TestDir, parse_json};
 use serde_json::Value;
 use std::process::Command;
 
@@ -62,7 +62,7 @@ fn every_combination_has_a_row_per_table() {
         widths[0]
     };
     assert_eq!(width("out/sweep.csv") - 2, 2 * (width("out/runs.csv") - 3));
-    let json: Value = serde_json::from_str(&dir.read("out/sweep.json")).unwrap();
+    let json: Value = dir.json("out/sweep.json");
     assert_eq!(json["over"][1]["values"][1], "hybrid(6)");
     assert_eq!(
         (&json["points"][3]["stations"], &json["points"][5]["scheme"]),
@@ -76,8 +76,8 @@ fn a_point_has_the_figures_of_run() {
     let dir = TestDir::new();
     sweep(&dir, "out", &[]);
     let run = ["run", "good.toml", "--seeds", "2", "--json", "--set", "station.count=3"];
-    let run: Value = serde_json::from_str(&dir.paceline(&run).stdout).unwrap();
-    let sweep: Value = serde_json::from_str(&dir.read("out/sweep.json")).unwrap();
+    let run: Value = parse_json(&dir.paceline(&run).stdout);
+    let sweep: Value = dir.json("out/sweep.json");
     assert_eq!(sweep["points"][3]["mean"], run["mean"]);
     assert_eq!(sweep["points"][3]["ci95"], run["ci95"]);
     assert_eq!(sweep["points"][3]["runs"][1]["totals"], run["runs"][1]["totals"]);

@@ -5,6 +5,7 @@ pub mod emulation;
 pub mod namespace;
 pub mod testbed;
 
+use serde_json::Value;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -53,6 +54,10 @@ impl TestDir {
     pub fn read(&self, name: &str) -> String {
         fs::read_to_string(self.join(name)).unwrap_or_else(|error| panic!("{name}: {error}"))
     }
+    /// Reads a JSON file.
+    pub fn json(&self, name: &str) -> Value {
+        parse_json(&self.read(name))
+    }
     /// Fails if two files differ.
     pub fn assert_same(&self, one: &str, other: &str) {
         let read = |name: &str| fs::read(self.join(name)).unwrap_or_else(|error| panic!("{name}: {error}"));
@@ -92,6 +97,11 @@ impl TestDir {
         let mut command = with_time_limit(&["sh", "-c", script]);
         run(command.env("PACELINE", PACELINE).current_dir(self.path()))
     }
+}
+
+/// Parses JSON.
+pub fn parse_json(text: &str) -> Value {
+    serde_json::from_str(text).unwrap_or_else(|error| panic!("no JSON: {error}: {text}"))
 }
 
 /// The arguments of `timeout` ahead of a command: it ends the command at the hang guard, with exit code 124.

@@ -6,7 +6,7 @@
 //! ```
 
 use super::namespace::{Namespace, Program, exclusive, have_programs, skip, wait_for};
-use super::{Output, PACELINE, TestDir, run, time_limit};
+use super::{Output, PACELINE, TestDir, parse_json, run, time_limit};
 use serde_json::Value;
 use std::process::Command;
 use std::sync::MutexGuard;
@@ -145,7 +145,7 @@ impl Testbed {
     pub fn status(&self) -> Value {
         let output = self.control(&["status", "--json"]);
         assert_eq!(output.code, 0, "{output:?}");
-        serde_json::from_str(&output.stdout).unwrap_or_else(|_| panic!("{output:?}"))
+        parse_json(&output.stdout)
     }
     /// One counter of a running gateway with the control socket `ctl`.
     pub fn counter(&self, name: &str) -> u64 {
@@ -156,7 +156,7 @@ impl Testbed {
         gateway.signal("TERM");
         let output = gateway.finish();
         assert_eq!(output.code, 0, "{output:?}");
-        serde_json::from_str(&output.stdout).expect("it is JSON")
+        parse_json(&output.stdout)
     }
     /// Downloads a file with curl; it must arrive byte-exact.
     pub fn download(&self, file: &str, url: &str) {

@@ -4,7 +4,7 @@ use crate::common::emulation::EmulationHost;
 use crate::common::namespace::{
     have_programs, is_running, namespace_in_use, random_bytes, signal, skip, wait_for,
 };
-use crate::common::{PACELINE, TestDir};
+use crate::common::{PACELINE, TestDir, parse_json};
 use crate::{ONE, assert_good, assert_report, summary};
 use serde_json::Value;
 
@@ -20,7 +20,7 @@ fn exit_code_and_messages_tell_how_programs_ended() {
     assert_eq!(output.stdout, "0 198.18.0.1 2001:2::1\n");
     let output = host.emulate(ONE, &["--json", "--", "true"]);
     assert_good(&output);
-    let json: Value = serde_json::from_str(&output.stdout).expect("it is JSON");
+    let json: Value = parse_json(&output.stdout);
     assert_eq!(json["mode"], "emulated");
 
     let output = host.emulate(ONE, &["--", "sh", "-c", "exit 7"]);

@@ -8,7 +8,7 @@ mod link;
 
 use common::emulation::EmulationHost;
 use common::namespace::{have_programs, random_bytes, wait_for};
-use common::{Output, tshark};
+use common::{Output, parse_json, tshark};
 use serde_json::Value;
 
 /// One station with a good channel for real programs, measured from the start.
@@ -26,7 +26,7 @@ direction = "none"
 "#;
 
 fn summary(host: &EmulationHost, folder: &str) -> Value {
-    serde_json::from_str(&host.dir.read(&format!("{folder}/summary.json"))).expect("it is JSON")
+    host.dir.json(&format!("{folder}/summary.json"))
 }
 
 /// Payload bytes that a station has acknowledged.
@@ -169,7 +169,7 @@ fn iperf3_downloads_uploads_and_does_both_at_once() {
         let argv = ["iperf3", "-c", "198.18.0.1", "-p", &number, "-t", "3", "-J", direction];
         let output = host.emulate(ONE, &[&["--"], &argv[..]].concat());
         assert_good(&output);
-        let json: Value = serde_json::from_str(&output.stdout).expect("iperf3 -J prints JSON");
+        let json: Value = parse_json(&output.stdout);
         for sum in sums {
             let rate = json["end"][sum]["bits_per_second"].as_f64();
             let rate = rate.unwrap_or_else(|| panic!("no {sum}: {json}")) / 1e6;

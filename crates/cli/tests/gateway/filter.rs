@@ -1,8 +1,8 @@
 //! The gateway's other policies: connections without early ACKs, and the ACK filter.
 
-use crate::common::PACELINE;
 use crate::common::namespace::{Program, random_bytes, wait_for};
 use crate::common::testbed::{HTTP, HTTP6, INTERFACES, SERVER, Testbed, counter};
+use crate::common::{PACELINE, parse_json};
 use serde_json::Value;
 use std::thread::sleep;
 use std::time::Duration;
@@ -91,7 +91,7 @@ fn a_filter_that_causes_retransmissions_is_stopped() {
     let mut gateway = testbed.gateway(&config);
     let status = || -> Value {
         let output = testbed.shell(&testbed.middlebox, &format!("{PACELINE} gateway status --json"));
-        serde_json::from_str(&output.stdout).unwrap()
+        parse_json(&output.stdout)
     };
     let discarded = || counter(&status()["counters"], "filter-acks-discarded");
     let line = format!("python3 thinned.py /proc/{}/ns/net 90", testbed.client.id());

@@ -1,9 +1,9 @@
 //! Transfers through the gateway: accelerated, byte-exact, and forwarded by the kernel when the gateway dies
 //! or hangs.
 
-use crate::common::PACELINE;
 use crate::common::namespace::{random_bytes, wait_for};
 use crate::common::testbed::{HTTP, HTTP6, INTERFACES, SERVER, SERVER6, Testbed, counter, wait_for_message};
+use crate::common::{PACELINE, parse_json};
 use serde_json::Value;
 use std::thread::sleep;
 use std::time::Duration;
@@ -260,7 +260,7 @@ fn iperf3_transfers_down_up_and_both_ways_at_once() {
     let gateway = testbed.gateway(INTERFACES);
     for direction in ["-R", "", "--bidir", "-R -P 8"] {
         let output = testbed.shell(&testbed.client, &format!("iperf3 -c {SERVER} -n 100M -J {direction}"));
-        let json: Value = serde_json::from_str(&output.stdout).unwrap();
+        let json: Value = parse_json(&output.stdout);
         assert!(json["error"].is_null(), "{direction}: {json}");
         let bytes = |sum: &str| json["end"][sum]["bytes"].as_f64();
         assert!(bytes("sum_received").unwrap() > 50e6, "{direction}: {json}");

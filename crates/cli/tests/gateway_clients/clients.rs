@@ -1,6 +1,7 @@
 //! Clients of common programs, all at once through one gateway. Every transfer must be byte-exact.
 
 use crate::common::namespace::{have_programs, skip};
+use crate::common::parse_json;
 use crate::network::{CLIENT, NARROW, Network, SERVER, SWITCHES, VARIANTS};
 use crate::servers::{FILES, IPERF3, MPTCP, SHORT, SOCKETS, WEBSOCKET};
 use serde_json::Value;
@@ -110,8 +111,7 @@ fn iperf3(network: &Network) {
                 let address = if options.contains("-6") { SERVER.v6() } else { SERVER.v4() };
                 // At a limited rate, since other clients run at the same time.
                 let script = format!("iperf3 -J -b 200M -P 2 -n 40M {options} -p {port} -c {address}");
-                let json: Value =
-                    serde_json::from_str(&network.shell_ok(CLIENT.name, &script)).expect("JSON");
+                let json: Value = parse_json(&network.shell_ok(CLIENT.name, &script));
                 assert!(json["error"].is_null(), "{options}: {json}");
                 for sum in sums {
                     let bytes = json["end"][sum]["bytes"].as_f64();

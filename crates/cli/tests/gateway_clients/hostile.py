@@ -123,8 +123,9 @@ def flood(target: str, port: str, seconds: str) -> None:
     block = 1 << 16
     ring = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, 0)
     ring.setsockopt(SOL_PACKET, PACKET_QDISC_BYPASS, 1)
-    ring.setsockopt(# linux/if_packet.h
-SOL_PACKET, PACKET_TX_RING, struct.pack("IIII", block, count * size // block, size, count))
+    ring.setsockopt(  # linux/if_packet.h
+        SOL_PACKET, PACKET_TX_RING, struct.pack("IIII", block, count * size // block, size, count)
+    )
     ring.bind(("eth0", 0))
     memory = mmap.mmap(ring.fileno(), count * size)
     pick = random.Random(1)
@@ -160,7 +161,13 @@ def broken_tcp(src: str, dst: str, ports: Ports, pick: random.Random) -> Iterato
     """Segments with one wrong field each."""
 
     def make(**fields: Any) -> bytes:
-        at: dict[str, Any] = {"seq": pick.getrandbits(32), "ack": pick.getrandbits(32), "flags": ACK, "data": b"x" * 20, **fields}
+        at: dict[str, Any] = {
+            "seq": pick.getrandbits(32),
+            "ack": pick.getrandbits(32),
+            "flags": ACK,
+            "data": b"x" * 20,
+            **fields,
+        }
         return tcp(src, dst, ports, **at)
 
     yield from (make(flags=flags) for flags in range(256))

@@ -1,8 +1,8 @@
 //! The middlebox: the kernel's bridge alone, or the gateway on it.
 
-use crate::common::PACELINE;
 use crate::common::namespace::Program;
 use crate::common::testbed::wait_for_message;
+use crate::common::{PACELINE, parse_json};
 use crate::network::{MIDDLEBOX, Network};
 use serde_json::Value;
 use std::fs;
@@ -63,7 +63,7 @@ impl Middlebox {
         let Self::Gateway(gateway) = self else { return Counters(None) };
         let output = gateway.finish();
         assert_eq!(output.code, 0, "{output:?}");
-        Counters(Some(serde_json::from_str(&output.stdout).expect("JSON")))
+        Counters(Some(parse_json(&output.stdout)))
     }
 }
 

@@ -1,4 +1,5 @@
-//! Connections of other kinds: opened from the server's side, many and short, in super-packets.
+//! Connections of special kinds: opened by the server, short, many, with super-packets, with a retransmitted
+//! SYN.
 
 mod test_bed;
 
@@ -6,28 +7,29 @@ use paceline_net::{Bytes, Duration, TcpFlags, TcpOptions};
 use paceline_pep::accelerator::{AcceleratorConfig, BypassReason, Side};
 use test_bed::*;
 
-/// As FTP in active mode does.
+/// FTP in active mode opens such connections.
 #[test]
 fn connections_opened_by_the_server_are_accelerated() {
     let mut bed = TestBed::new(AcceleratorConfig::default());
     let options = bed.syn_options();
-    let mut syn = bed.server_packet(0, SYN, 0, |tcp| tcp.options = options);
+    let syn = bed.server_packet(0, SYN, 0, |tcp| tcp.options = options);
     bed.server_sends(syn.clone());
     bed.wait(10);
     let answer = bed.client_packet(0, Some(1), SYN.with(ACK), 0, |tcp| tcp.options = options);
     bed.client_sends(answer.clone());
     assert_eq!((bed.taken_by_client(), bed.taken_by_server()), (vec![syn], vec![answer]));
     bed.echo = [bed.clock; 2];
-    syn = bed.server_packet(1, ACK, 0, |_| ());
-    bed.server_sends(syn);
+    let ack = bed.server_packet(1, ACK, 0, |_| ());
+    bed.server_sends(ack);
     let end = bed.send(1, 5);
     bed.wait(20);
     assert_eq!((bed.acked(), bed.data().len()), (Some(end), 5));
 }
 
-/// Packets may have gone past meanwhile: what was known of handshakes is worth nothing.
+/// Packets may have bypassed the accelerator meanwhile, so handshakes that were seen before count for
+/// nothing.
 #[test]
-fn after_a_stop_that_is_taken_back_only_new_connections_are_accelerated() {
+fn after_a_cancelled_drain_only_new_connections_are_accelerated() {
     let mut bed = TestBed::new(AcceleratorConfig::default());
     bed.handshake();
     bed.accelerator.drain(bed.now, Duration::from_secs(1));
@@ -77,12 +79,11 @@ fn thousands_of_short_connections_leave_nothing_behind() {
 }
 
 #[test]
-fn super_packets_come_in_and_go_out_whole() {
+fn super_packets_are_accepted_and_sent() {
     let config = AcceleratorConfig { super_packet: Bytes(65_000), ..AcceleratorConfig::default() };
     let mut bed = TestBed::open_with(config, |_| ());
     bed.clear();
-    // A round trip of 10 ms at a window of 14,600 bytes is paced at a burst of one segment a tick; a fast path
-    // opens it.
+    // At first the rate allows one segment a tick; on a fast path it grows.
     let mut off = 1;
     let mut largest = (0, 0);
     for _ in 0..60 {
@@ -97,7 +98,7 @@ fn super_packets_come_in_and_go_out_whole() {
             while let Some(sent) = bed.accelerator.poll_transmit(now) {
                 let len = sent.packet.tcp_header().unwrap().payload_len;
                 if sent.side == Side::Mobile && len > 0 {
-                    assert_eq!(sent.segment > 0, len > SEGMENT, "a super-packet says how to cut it");
+                    assert_eq!(sent.segment > 0, len > SEGMENT, "a super-packet has its segment size");
                     largest = largest.max((len, sent.segment));
                     bed.to_client.push(sent.packet);
                 }
@@ -112,16 +113,16 @@ fn super_packets_come_in_and_go_out_whole() {
     assert_eq!(bed.stats().conflicts, 0);
 }
 
-/// A connection whose SYN was sent twice, the second time with less; the answer is to the first.
-fn answered_late(
+/// A connection whose SYN was sent twice, the second time with fewer options; the answer is to the first.
+fn answer_to_first_syn(
     (first, second): (TcpFlags, TcpFlags),
-    strip: impl FnOnce(&mut TcpOptions),
+    remove: impl FnOnce(&mut TcpOptions),
     answer: TcpFlags,
 ) -> TestBed {
     let mut bed = TestBed::new(AcceleratorConfig::default());
     let options = bed.syn_options();
     let mut less = options;
-    strip(&mut less);
+    remove(&mut less);
     for (flags, options) in [(first, options), (second, less)] {
         let syn = bed.client_packet(0, None, SYN.with(flags), 0, |tcp| tcp.options = options);
         bed.client_sends(syn);
@@ -136,33 +137,33 @@ fn answered_late(
     bed
 }
 
-/// RFC 3168, section 6.1.1.1, and RFC 9768, section 3.1.4: ECN may be given up with the second SYN, while the answer to the
-/// first is on its way.
+/// RFC 3168, section 6.1.1.1, and RFC 9768, section 3.1.4: the second SYN may lack ECN while the answer to
+/// the first is in flight.
 #[test]
-fn the_answer_to_a_syn_may_be_to_the_one_before() {
+fn an_answer_may_be_to_the_first_transmission_of_the_syn() {
     let none = TcpFlags(0);
     let classic = TcpFlags::ECE.with(TcpFlags::CWR);
     let accurate = classic.with(TcpFlags::AE);
     for offers in [(classic, none), (accurate, classic), (accurate, none)] {
-        let mut bed = answered_late(offers, |_| (), TcpFlags::ECE);
+        let mut bed = answer_to_first_syn(offers, |_| (), TcpFlags::ECE);
         let marked = patched_valid(&bed.server_data(1, SEGMENT), |raw| raw[1] = 3);
         bed.server_sends(marked);
         let echoed = bed.to_server.iter().all(|packet| header(packet).flags.contains(TcpFlags::ECE));
-        assert!(echoed && !bed.to_server.is_empty(), "classic ECN was agreed on");
+        assert!(echoed && !bed.to_server.is_empty(), "classic ECN was negotiated");
         assert_eq!(bed.to_client.last().map(|packet| packet.ip.ecn()), Some(2));
     }
-    // Accurate ECN in each of its answers, whatever the second SYN was.
+    // Accurate ECN with each of its answers, and any second SYN.
     let (cwr, ece, ae) = (TcpFlags::CWR, TcpFlags::ECE, TcpFlags::AE);
     for answer in [cwr, cwr.with(ece), ae, ae.with(cwr)] {
         for second in [classic, none] {
-            let mut bed = answered_late((accurate, second), |_| (), answer);
+            let mut bed = answer_to_first_syn((accurate, second), |_| (), answer);
             bed.send(1, 1);
             assert_eq!((bed.accelerator.flow_count(), bed.to_server.len()), (0, 0), "{answer:?}");
             assert_eq!(bed.stats().bypassed(BypassReason::AccurateEcn), 1);
         }
     }
-    // What the second SYN does not offer, the first did.
-    let mut bed = answered_late((none, none), |less| *less = TcpOptions::default(), none);
+    // Options that only the first SYN offered.
+    let mut bed = answer_to_first_syn((none, none), |less| *less = TcpOptions::default(), none);
     let end = bed.send(1, 3);
     bed.wait(20);
     let early = header(bed.to_server.last().expect("acknowledged early"));
@@ -172,9 +173,10 @@ fn the_answer_to_a_syn_may_be_to_the_one_before() {
     assert_eq!((bed.exposure(), bed.stats().invalid), (0, 0));
 }
 
-/// With so many that a look ahead pays: it takes what it does not know, and more than it looks at.
+/// With enough connections for prefetching; some packets belong to no connection, and some exceed the batch.
 #[test]
-fn what_is_expected_among_thousands_of_connections_is_handled_as_ever() {
+fn prefetching_among_thousands_of_connections_changes_nothing() {
+    /// Chosen: more than the 5000 from which prefetching begins.
     const CONNECTIONS: u16 = 5_100;
     let config = AcceleratorConfig { max_flows_per_device: 10_000, ..AcceleratorConfig::default() };
     let mut bed = TestBed::new(config);
@@ -189,7 +191,7 @@ fn what_is_expected_among_thousands_of_connections_is_handled_as_ever() {
     }
     assert_eq!(bed.accelerator.flow_count(), usize::from(CONNECTIONS));
     let next = 1 + u64::from(SEGMENT);
-    // The last hundred ports belong to nobody.
+    // The last hundred ports belong to no connection.
     let ports = (0..CONNECTIONS + 100).step_by(50).map(|n| 2_000 + n);
     let batch: Vec<_> = ports
         .map(|port| {
@@ -198,7 +200,7 @@ fn what_is_expected_among_thousands_of_connections_is_handled_as_ever() {
         })
         .collect();
     assert_eq!(bed.accelerator.prefetch(Side::Server, &batch), 64);
-    assert_eq!(bed.accelerator.prefetch(Side::Server, batch.iter().rev()), 62, "two are of nobody");
+    assert_eq!(bed.accelerator.prefetch(Side::Server, batch.iter().rev()), 62, "two belong to no connection");
     for packet in &batch {
         bed.server_sends(packet.clone());
     }
@@ -215,6 +217,6 @@ fn what_is_expected_among_thousands_of_connections_is_handled_as_ever() {
     assert_eq!(
         few.accelerator.prefetch(Side::Server, &[few.server_data(1, SEGMENT)]),
         0,
-        "with few it does not pay"
+        "too few connections"
     );
 }

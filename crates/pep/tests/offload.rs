@@ -1,4 +1,4 @@
-//! Uploads that go past the accelerator: when they may, and how it takes their connections back.
+//! Offload of uploads: when a connection may be offloaded, and how the offload ends.
 
 mod test_bed;
 
@@ -6,7 +6,7 @@ use paceline_net::{Duration, Timestamps};
 use paceline_pep::accelerator::AcceleratorConfig;
 use test_bed::*;
 
-/// The client sends so many bytes, which its server acknowledges.
+/// The client uploads `bytes`, which its server acknowledges.
 fn upload(bed: &mut TestBed, off: u64, bytes: u32) {
     for _ in 0..bytes / SEGMENT {
         let data = bed.client_packet(bed.client_next, Some(off), ACK, SEGMENT, |_| ());
@@ -17,12 +17,12 @@ fn upload(bed: &mut TestBed, off: u64, bytes: u32) {
     }
 }
 
-/// A connection that rests; with `answered`, its server has sent data before.
-fn resting(answered: bool) -> (TestBed, u64) {
-    resting_with(answered, |_| ())
+/// An offloaded connection; with `answered`, its server has sent data before.
+fn offloaded(answered: bool) -> (TestBed, u64) {
+    offloaded_with(answered, |_| ())
 }
 
-fn resting_with(answered: bool, change: impl FnOnce(&mut TestBed)) -> (TestBed, u64) {
+fn offloaded_with(answered: bool, change: impl FnOnce(&mut TestBed)) -> (TestBed, u64) {
     let mut bed = TestBed::open_with(AcceleratorConfig::default(), change);
     let mut off = 1;
     if answered {
@@ -33,21 +33,21 @@ fn resting_with(answered: bool, change: impl FnOnce(&mut TestBed)) -> (TestBed, 
     }
     let key = bed.key;
     upload(&mut bed, off, 200_000);
-    assert!(!bed.accelerator.offload(&key), "a request may be so long");
+    assert!(!bed.accelerator.offload(&key), "a request may be as long");
     upload(&mut bed, off, 100_000);
     assert!(!bed.accelerator.is_offloaded(&key));
     assert!(bed.accelerator.offload(&key) && bed.accelerator.is_offloaded(&key));
-    assert!(!bed.accelerator.may_offload(&key), "it does already");
+    assert!(!bed.accelerator.may_offload(&key), "it is offloaded already");
     bed.clear();
     (bed, off)
 }
 
 #[test]
-fn the_servers_data_end_a_rest_and_are_accelerated() {
+fn data_of_the_server_ends_an_offload_and_is_accelerated() {
     for answered in [false, true] {
-        let (mut bed, mut off) = resting(answered);
+        let (mut bed, mut off) = offloaded(answered);
         for _ in 0..3 {
-            off = resume(&mut bed, off);
+            off = end_offload(&mut bed, off);
             upload(&mut bed, off, 300_000);
             assert!(bed.accelerator.offload(&bed.key));
             bed.clear();
@@ -57,9 +57,9 @@ fn the_servers_data_end_a_rest_and_are_accelerated() {
 }
 
 #[test]
-fn acknowledgments_that_come_here_all_the_same_end_no_rest() {
+fn acks_of_the_server_end_no_offload() {
     for answered in [false, true] {
-        let (mut bed, off) = resting(answered);
+        let (mut bed, off) = offloaded(answered);
         let known = bed.server_packet(off, ACK, 0, |_| ());
         bed.client_next += 5_000;
         let unknown = bed.server_packet(off, ACK, 0, |_| ());
@@ -68,13 +68,13 @@ fn acknowledgments_that_come_here_all_the_same_end_no_rest() {
             assert_eq!(bed.taken_by_client(), [ack]);
         }
         assert!(bed.accelerator.is_offloaded(&bed.key) && bed.to_server.is_empty());
-        let _ = resume(&mut bed, off);
+        let _ = end_offload(&mut bed, off);
     }
 }
 
-/// The server sends after a rest of days; returns where its stream has come to.
-fn resume(bed: &mut TestBed, off: u64) -> u64 {
-    // Gigabytes that were not seen here.
+/// The server sends after an offload of days; returns the end of its stream.
+fn end_offload(bed: &mut TestBed, off: u64) -> u64 {
+    // Gigabytes have bypassed the accelerator.
     bed.wait(100_000_000);
     bed.client_next = bed.client_next.wrapping_add(3_100_000_000);
     bed.echo = [bed.echo[0], bed.clock];
@@ -82,20 +82,20 @@ fn resume(bed: &mut TestBed, off: u64) -> u64 {
     bed.wait(1);
     assert!(!bed.accelerator.is_offloaded(&bed.key) && bed.accelerator.knows(&bed.key));
     assert_eq!(bed.data(), [(off, SEGMENT), (off + 1000, SEGMENT)]);
-    assert!(bed.to_server.is_empty(), "nothing is said for a client that was not heard");
+    assert!(bed.to_server.is_empty(), "no segment in the name of a client that has not confirmed its state");
     bed.clear();
-    // More of the client has gone past; its server acknowledges it.
+    // The server acknowledges more bytes that have bypassed the accelerator.
     bed.client_next = bed.client_next.wrapping_add(40_000);
     let ack = bed.server_packet(end, ACK, 0, |_| ());
     bed.server_sends(ack.clone());
     assert_eq!(bed.taken_by_client().len(), 1);
-    // Its first word goes on, with what we have acknowledged.
+    // The client's first segment is forwarded with the acknowledgment that was sent here.
     bed.client_next = bed.client_next.wrapping_add(10_000);
     bed.ack(off);
-    let heard = bed.taken_by_server();
-    assert_eq!(heard.len(), 1);
-    assert_eq!((header(&heard[0]).seq, bed.offset(header(&heard[0]).ack)), (ack_seq(bed), end));
-    // From now on everything is as ever.
+    let forwarded = bed.taken_by_server();
+    assert_eq!(forwarded.len(), 1);
+    assert_eq!((header(&forwarded[0]).seq, bed.offset(header(&forwarded[0]).ack)), (ack_seq(bed), end));
+    // From now on the connection is accelerated as before the offload.
     let before = bed.stats().invalid;
     let end = bed.send(end, 4);
     bed.wait(1);
@@ -114,16 +114,16 @@ fn ack_seq(bed: &TestBed) -> paceline_net::SeqNumber {
 }
 
 #[test]
-fn it_rests_only_if_nothing_is_owed() {
+fn only_an_upload_with_nothing_outstanding_is_offloaded() {
     let mut bed = TestBed::open();
     let key = bed.key;
     let off = bed.send(1, 3);
     upload(&mut bed, 1, 300_000);
-    assert!(!bed.accelerator.offload(&key), "the client lacks what was acknowledged for it");
+    assert!(!bed.accelerator.offload(&key), "exposed bytes");
     bed.ack(off);
     assert!(bed.accelerator.offload(&key));
 
-    // Data in between is a conversation.
+    // Data of the server in between: not a mere upload.
     let mut bed = TestBed::open();
     upload(&mut bed, 1, 200_000);
     let off = bed.send(1, 1);
@@ -132,7 +132,7 @@ fn it_rests_only_if_nothing_is_owed() {
     upload(&mut bed, off, 200_000);
     assert!(!bed.accelerator.offload(&key));
 
-    // What ends needs to be seen.
+    // A connection that is closing.
     let mut bed = TestBed::open();
     upload(&mut bed, 1, 300_000);
     let fin = bed.client_packet(bed.client_next, Some(1), FIN, 0, |_| ());
@@ -143,13 +143,13 @@ fn it_rests_only_if_nothing_is_owed() {
     upload(&mut bed, 1, 300_000);
     bed.accelerator.drain(bed.now, Duration::from_secs(1));
     assert!(!bed.accelerator.offload(&key));
-    assert!(!TestBed::new(AcceleratorConfig::default()).accelerator.offload(&key), "it is not known");
+    assert!(!TestBed::new(AcceleratorConfig::default()).accelerator.offload(&key), "an unknown connection");
 }
 
 #[test]
-fn what_does_not_fit_lets_the_connection_go_on_end_to_end() {
-    // A gap in the server's stream: what was lost is between the ends.
-    let (mut bed, off) = resting(true);
+fn unexpected_segments_detach_an_offloaded_connection() {
+    // A gap in the server's stream: the ends repair it.
+    let (mut bed, off) = offloaded(true);
     let ahead: Vec<_> = (1..5).map(|n| bed.server_data(off + n * 1_000, SEGMENT)).collect();
     for packet in &ahead[..3] {
         bed.server_sends(packet.clone());
@@ -161,16 +161,16 @@ fn what_does_not_fit_lets_the_connection_go_on_end_to_end() {
     assert!(bed.taken_by_server().is_empty());
     assert_eq!(bed.accelerator.held(), 0);
 
-    // Beyond any window, and across what the client has.
+    // Data beyond the window, and data that overlaps the client's.
     for (at, len) in [(10_000_000, SEGMENT), (-500, SEGMENT)] {
-        let (mut bed, off) = resting(true);
-        let strange = bed.server_data(off.wrapping_add_signed(at), len);
-        bed.server_sends(strange.clone());
-        assert_eq!((bed.taken_by_client(), bed.accelerator.flow_count()), (vec![strange], 0));
+        let (mut bed, off) = offloaded(true);
+        let unexpected = bed.server_data(off.wrapping_add_signed(at), len);
+        bed.server_sends(unexpected.clone());
+        assert_eq!((bed.taken_by_client(), bed.accelerator.flow_count()), (vec![unexpected], 0));
     }
 
-    // A segment of the client that comes here though others have gone past.
-    let (mut bed, off) = resting(true);
+    // A data segment of the client, far ahead of the last one seen here.
+    let (mut bed, off) = offloaded(true);
     bed.client_next += 500_000_000;
     let data = bed.client_packet(bed.client_next, Some(off), ACK, SEGMENT, |_| ());
     bed.client_sends(data.clone());
@@ -178,9 +178,9 @@ fn what_does_not_fit_lets_the_connection_go_on_end_to_end() {
 }
 
 #[test]
-fn what_overtakes_the_end_of_a_rest_waits_for_it() {
+fn segments_ahead_of_the_one_that_ends_the_offload_are_held_back() {
     for answered in [false, true] {
-        let (mut bed, off) = resting(answered);
+        let (mut bed, off) = offloaded(answered);
         let packets: Vec<_> = (0..4).map(|n| bed.server_data(off + n * 1_000, SEGMENT)).collect();
         for n in [2, 3, 1, 0] {
             bed.server_sends(packets[n].clone());
@@ -197,11 +197,11 @@ fn what_overtakes_the_end_of_a_rest_waits_for_it() {
     }
 }
 
-/// A probe of the server's window, what it sends again, segments that are too old.
+/// Probes of the server's window, retransmissions of the server, old segments.
 #[test]
-fn a_rest_goes_on_whatever_is_between_the_ends() {
+fn probes_and_old_segments_pass_and_end_no_offload() {
     for answered in [false, true] {
-        let (mut bed, off) = resting(answered);
+        let (mut bed, off) = offloaded(answered);
         bed.client_next = bed.client_next.wrapping_add(500_000_000);
         let probe = bed.client_packet(bed.client_next - 1, Some(off), ACK, 0, |_| ());
         bed.client_sends(probe.clone());
@@ -219,21 +219,21 @@ fn a_rest_goes_on_whatever_is_between_the_ends() {
             assert_eq!(bed.taken_by_client(), [packet]);
         }
         assert!(bed.accelerator.is_offloaded(&bed.key) && bed.to_server.is_empty());
-        let _ = resume(&mut bed, off);
+        let _ = end_offload(&mut bed, off);
 
-        // An acknowledgment of what never came here: the server's data went past.
-        let (mut bed, off) = resting(answered);
+        // An ACK of data that bypassed the accelerator.
+        let (mut bed, off) = offloaded(answered);
         bed.client_next = bed.client_next.wrapping_add(500_000_000);
-        let knows = bed.client_packet(bed.client_next, Some(off + 5_000), ACK, 0, |_| ());
-        bed.client_sends(knows.clone());
-        assert_eq!((bed.taken_by_server(), bed.accelerator.flow_count()), (vec![knows], 0));
+        let ahead = bed.client_packet(bed.client_next, Some(off + 5_000), ACK, 0, |_| ());
+        bed.client_sends(ahead.clone());
+        assert_eq!((bed.taken_by_server(), bed.accelerator.flow_count()), (vec![ahead], 0));
     }
 }
 
 #[test]
-fn a_client_that_ends_its_upload_is_answered_as_ever() {
+fn the_response_after_the_end_of_an_offloaded_upload_is_accelerated() {
     for answered in [false, true] {
-        let (mut bed, off) = resting(answered);
+        let (mut bed, off) = offloaded(answered);
         bed.client_next = bed.client_next.wrapping_add(500_000_000);
         let fin = bed.client_packet(bed.client_next, Some(off), FIN, 0, |_| ());
         bed.client_sends(fin.clone());
@@ -245,7 +245,7 @@ fn a_client_that_ends_its_upload_is_answered_as_ever() {
         bed.wait(1);
         assert_eq!(bed.data().len(), 5);
         bed.ack(off);
-        assert_eq!(bed.acked(), Some(end - 1000), "all but the packet ahead of the end");
+        assert_eq!(bed.acked(), Some(end - 1000), "all but the packet before the FIN");
         bed.wait(10);
         bed.ack(end + 1);
         bed.wait(1);
@@ -255,16 +255,16 @@ fn a_client_that_ends_its_upload_is_answered_as_ever() {
 }
 
 #[test]
-fn forged_acknowledgments_of_a_rested_connection_reach_no_further_than_a_window() {
-    let (mut bed, off) = resting(true);
+fn forged_acks_of_the_server_advance_the_upload_by_a_window_at_most() {
+    let (mut bed, off) = offloaded(true);
     let _ = bed.send(off, 1);
     bed.clear();
     let seq = bed.client_next;
     bed.client_next = seq.wrapping_add(1 << 30);
     let forged = bed.server_packet(off + 1000, ACK, 0, |_| ());
     bed.server_sends(forged);
-    assert!(bed.taken_by_client().is_empty(), "no server acknowledges what no window allowed");
-    // The client is believed as before.
+    assert!(bed.taken_by_client().is_empty(), "the ACK is beyond the window");
+    // The client's own segment is accepted.
     bed.client_next = seq;
     bed.ack(off + 1000);
     bed.wait(1);
@@ -272,9 +272,10 @@ fn forged_acknowledgments_of_a_rested_connection_reach_no_further_than_a_window(
     assert_eq!(header(bed.to_server.last().unwrap()).seq, ack_seq(&bed));
 }
 
-/// More than 64 KiB between here and the server, which only its window tells to be possible, before it has sent any data.
+/// More than 64 KiB in flight between here and the server before the server's first data, within its scaled
+/// window.
 #[test]
-fn an_upload_over_a_long_path_is_followed_from_the_beginning() {
+fn an_upload_over_a_long_path_is_tracked_from_the_start() {
     let mut bed = TestBed::open();
     for _ in 0..5 {
         let mut ends = Vec::new();
@@ -296,15 +297,15 @@ fn an_upload_over_a_long_path_is_followed_from_the_beginning() {
     bed.clear();
     let end = bed.send(1, 4);
     bed.wait(5);
-    assert_eq!((bed.acked(), bed.accelerator.flow_count()), (Some(end), 1), "the answer is accelerated");
+    assert_eq!((bed.acked(), bed.accelerator.flow_count()), (Some(end), 1), "the response is accelerated");
     assert_eq!(bed.stats().flows_detached, 0);
 }
 
-/// A reset's number is that of what went past: the connection is over all the same, when nothing is owed.
+/// The reset's number is unknown here, since data bypassed the accelerator. The reset ends a transparent connection.
 #[test]
-fn a_client_that_aborts_its_upload_leaves_nothing_behind() {
+fn a_reset_of_an_offloaded_client_removes_the_connection() {
     for (answered, resumed) in [(false, false), (true, false), (true, true)] {
-        let (mut bed, off) = resting(answered);
+        let (mut bed, off) = offloaded(answered);
         let mut have = off;
         if resumed {
             have = bed.send(off, 1);
@@ -317,12 +318,12 @@ fn a_client_that_aborts_its_upload_leaves_nothing_behind() {
         bed.client_sends(reset.clone());
         assert_eq!(bed.taken_by_server(), [reset]);
         if resumed {
-            assert_eq!(bed.accelerator.flow_count(), flows, "the client may lack something");
+            assert_eq!(bed.accelerator.flow_count(), flows, "the client may lack data");
         } else {
             assert_eq!((bed.accelerator.flow_count(), bed.accelerator.opening_count()), (0, 0));
         }
     }
-    // Before and after a rest it has to be exact (RFC 5961).
+    // Without an offload the number has to be exact (RFC 5961, section 3.2).
     let mut bed = TestBed::open();
     let off = bed.send(1, 1);
     bed.wait(20);
@@ -332,12 +333,12 @@ fn a_client_that_aborts_its_upload_leaves_nothing_behind() {
     assert_eq!(bed.accelerator.flow_count(), 1);
 }
 
-/// RFC 7323, section 5.5: after a rest of months no timestamp is old, whether or not the client has uploaded all the while.
+/// RFC 7323, section 5.5: after months no timestamp is old, whether or not the client has uploaded meanwhile.
 #[test]
-fn a_rest_may_last_for_months() {
+fn an_offload_may_last_for_months() {
     for (answered, idle) in [(false, false), (true, false), (false, true), (true, true)] {
         for days in [25, 40, 90] {
-            let (mut bed, off) = resting(answered);
+            let (mut bed, off) = offloaded(answered);
             bed.wait(days * 24 * 3600 * 1000);
             bed.echo[1] = if idle { bed.echo[1] } else { bed.clock };
             let end = bed.send(off, 2);
@@ -353,41 +354,42 @@ fn a_rest_may_last_for_months() {
     }
 }
 
-/// The server's data waited here while much more of the upload went past: their acknowledgment is too old for the client to
-/// read them (RFC 5961, section 5.2), and what both ends say by now is further on than any window allows.
+/// The server's data was delayed here while more than a window of the upload bypassed the accelerator. Its
+/// ACK is too old for the client (RFC 5961, section 5.2), and the numbers of both ends are beyond every
+/// window known here.
 #[test]
-fn data_that_were_overtaken_by_more_than_a_window_arrive_all_the_same() {
+fn data_overtaken_by_more_than_a_window_of_upload_is_delivered() {
     for shift in [0, 4] {
-        for past in [30_000, 49_000, 60_000, 400_000, 790_000, 810_000, 1_700_000, 40_000_000] {
+        for bypassed in [30_000, 49_000, 60_000, 400_000, 790_000, 810_000, 1_700_000, 40_000_000] {
             for (answered, uploads) in [(false, false), (false, true), (true, false), (true, true)] {
-                overtaken(shift, past, answered, uploads);
+                overtaken(shift, bypassed, answered, uploads);
             }
         }
     }
 }
 
-fn overtaken(shift: u8, past: u32, answered: bool, uploads: bool) {
+fn overtaken(shift: u8, bypassed: u32, answered: bool, uploads: bool) {
     let largest = 50_000 << shift;
-    let (mut bed, off) = resting_with(answered, |bed| bed.shift = shift);
+    let (mut bed, off) = offloaded_with(answered, |bed| bed.shift = shift);
     let (end, mut have, mut acked) = (off + u64::from(SEGMENT), off, None);
     bed.server_sends(bed.server_data(off, SEGMENT));
-    bed.client_next = bed.client_next.wrapping_add(past);
+    bed.client_next = bed.client_next.wrapping_add(bypassed);
     bed.echo[1] = bed.clock;
     for round in 0..20 {
         acked = acked.max(bed.acked());
-        let (sent, said) = (bed.taken_by_client(), bed.taken_by_server());
-        // The client reads what is not too old, and tells where it stands.
-        for tcp in sent.iter().map(header).filter(|tcp| tcp.payload_len > 0) {
+        let (down, up) = (bed.taken_by_client(), bed.taken_by_server());
+        // The client accepts segments whose ACK is not too old, and acknowledges.
+        for tcp in down.iter().map(header).filter(|tcp| tcp.payload_len > 0) {
             let behind = ack_seq(&bed).distance(tcp.ack);
-            assert!(behind >= 0, "the client has not sent so much");
+            assert!(behind >= 0, "the ACK covers data that the client has not sent");
             have = if behind <= largest { end } else { have };
             bed.ack(have);
         }
         if acked == Some(end) && have == end {
             return;
         }
-        // The server acknowledges what it gets, and repeats what it was not told to have arrived.
-        if said.iter().any(|packet| header(packet).payload_len > 0) {
+        // The server acknowledges the upload, and retransmits data without an ACK.
+        if up.iter().any(|packet| header(packet).payload_len > 0) {
             bed.server_sends(bed.server_packet(end, ACK, 0, |_| ()));
         }
         bed.wait(100);
@@ -399,5 +401,7 @@ fn overtaken(shift: u8, past: u32, answered: bool, uploads: bool) {
             bed.client_sends(data);
         }
     }
-    panic!("{past} went past a shift of {shift}, answered {answered}, uploads {uploads}: {have} of {end}");
+    panic!(
+        "{bypassed} bytes bypassed, shift {shift}, answered {answered}, uploads {uploads}: {have} of {end}"
+    );
 }

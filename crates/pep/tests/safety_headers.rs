@@ -1,5 +1,5 @@
-//! The rules for live traffic, third part: marks, headers and packets of other kinds. One test for each row of the
-//! table of hazards of an accelerator; the row stands in the test's documentation.
+//! Safety on live traffic: ECN marks, header fields, packets of other protocols. Each test names its row of
+//! the accelerator's table of hazards.
 
 mod test_bed;
 
@@ -14,9 +14,9 @@ fn open(change: impl FnOnce(&mut TestBed)) -> TestBed {
     bed
 }
 
-/// Row "server retransmits": acknowledged again; conflicting bytes: the first are kept, and counted.
+/// Row "server retransmits": re-ACK; of conflicting bytes keep the first, count.
 #[test]
-fn repeated_bytes_are_acknowledged_again_and_the_first_kept() {
+fn retransmitted_bytes_are_acknowledged_and_the_first_copy_is_kept() {
     let mut bed = open(|_| ());
     bed.send(1, 3);
     bed.clear();
@@ -28,10 +28,11 @@ fn repeated_bytes_are_acknowledged_again_and_the_first_kept() {
     bed.server_sends(other);
     assert_eq!(bed.stats().conflicts, 1);
     bed.wait(2_000);
-    assert!(bed.data().len() >= 3, "the bytes are the first ones, as `data` verifies");
+    assert!(bed.data().len() >= 3, "`data` verifies the bytes of the first copy");
 }
 
-/// Row "classic ECN": CE from the server side is echoed by us; ECE from the client is consumed and answered with CWR.
+/// Row "classic ECN": CE from the server side is echoed here; ECE from the client is consumed and answered
+/// with CWR.
 #[test]
 fn congestion_marks_are_answered_on_their_own_segment() {
     let mut bed = open(|bed| bed.ecn = true);
@@ -40,9 +41,9 @@ fn congestion_marks_are_answered_on_their_own_segment() {
     let echoes =
         |bed: &TestBed| bed.to_server.iter().map(header).filter(|t| t.flags.contains(TcpFlags::ECE)).count();
     assert_eq!(echoes(&bed), 1);
-    assert_eq!(bed.to_client.last().map(|packet| packet.ip.ecn()), Some(2), "as it was sent");
+    assert_eq!(bed.to_client.last().map(|packet| packet.ip.ecn()), Some(2), "as the server sent it");
     bed.send(1001, 1);
-    assert_eq!(echoes(&bed), 2, "until the server answers");
+    assert_eq!(echoes(&bed), 2, "until the server answers with CWR");
     let answer = bed.server_packet(2001, ACK.with(TcpFlags::CWR), SEGMENT, |_| ());
     bed.server_sends(answer);
     bed.send(3001, 1);
@@ -52,7 +53,7 @@ fn congestion_marks_are_answered_on_their_own_segment() {
     for off in [1001, 2001] {
         let echo = bed.client_packet(1, Some(off), ACK.with(TcpFlags::ECE), 100, |_| ());
         bed.client_sends(echo);
-        assert_eq!(echoes(&bed), 0, "consumed, though the data goes on");
+        assert_eq!(echoes(&bed), 0, "consumed, while the data is forwarded");
         bed.client_next = 101;
     }
     bed.send(4001, 4);
@@ -61,9 +62,9 @@ fn congestion_marks_are_answered_on_their_own_segment() {
     assert_eq!(answers, 1, "once a flight");
 }
 
-/// Row "keepalive": end to end; with a silent client early ACKs stop.
+/// Row "keepalive": end to end; client silent: stop early ACKs.
 #[test]
-fn keepalives_pass_and_silence_stops_early_acknowledgments() {
+fn keepalives_pass_and_a_silent_client_stops_early_acks() {
     let mut bed = open(|_| ());
     let end = bed.send(1, 2);
     bed.wait(5);
@@ -73,11 +74,11 @@ fn keepalives_pass_and_silence_stops_early_acknowledgments() {
     bed.server_sends(keepalive.clone());
     assert_eq!((bed.taken_by_client(), bed.to_server.len()), (vec![keepalive], 0));
     bed.ack(end);
-    assert_eq!(bed.acked(), Some(end), "the client's answer is the server's");
+    assert_eq!(bed.acked(), Some(end), "the client's answer is forwarded");
     bed.clear();
     let probe = bed.client_packet(0, Some(end), ACK, 0, |_| ());
     bed.client_sends(probe);
-    assert_eq!(bed.to_server.len(), 1, "the client's own passes as well");
+    assert_eq!(bed.to_server.len(), 1, "the client's keepalive passes as well");
     bed.clear();
     let off = bed.send(end, 4);
     assert_eq!(bed.acked(), Some(off));
@@ -86,7 +87,7 @@ fn keepalives_pass_and_silence_stops_early_acknowledgments() {
     bed.send(off, 2);
     assert_eq!(bed.acked(), None);
     bed.ack(off);
-    assert_eq!(bed.acked(), Some(off + 2000), "it is heard again");
+    assert_eq!(bed.acked(), Some(off + 2000), "the client has responded");
 }
 
 /// Row "URG": preserved; no early ACK across it.
@@ -99,7 +100,7 @@ fn urgent_data_keeps_its_pointer_and_waits_for_the_client() {
     bed.server_sends(urgent);
     bed.send(end + 500, 2);
     bed.wait(20);
-    assert_eq!(bed.acked(), Some(end), "nothing of it, nor behind it");
+    assert_eq!(bed.acked(), Some(end), "neither the urgent data nor data after it");
     let sent =
         bed.to_client.iter().find(|packet| header(packet).flags.contains(TcpFlags::URG)).expect("it passes");
     assert_eq!((bed.offset(header(sent).seq), Unparsed::of(sent).urgent), (end, 7));
@@ -107,7 +108,7 @@ fn urgent_data_keeps_its_pointer_and_waits_for_the_client() {
     assert_eq!(bed.acked(), Some(end + 2500));
 }
 
-/// Row "PMTU, ICMP": packet-too-big is validated, what is held is cut anew, the message is forwarded.
+/// Row "PMTU, ICMP": validate packet-too-big, re-segment stored data, forward the message.
 #[test]
 fn packet_too_big_is_validated_obeyed_and_forwarded() {
     let icmp = |bed: &TestBed, off: u64, mtu: u16| {
@@ -127,7 +128,7 @@ fn packet_too_big_is_validated_obeyed_and_forwarded() {
     assert_eq!(
         (bed.taken_by_server(), bed.taken_by_client()),
         (vec![forged], vec![]),
-        "not ours: only forwarded"
+        "an unknown quote: only forwarded"
     );
     let message = icmp(&bed, 1, 600);
     bed.client_sends(message.clone());
@@ -135,13 +136,13 @@ fn packet_too_big_is_validated_obeyed_and_forwarded() {
     assert_eq!(bed.taken_by_server(), [message]);
     let data = bed.data();
     assert!(data.iter().all(|(_, len)| *len <= 600 - 52), "{data:?}");
-    assert_eq!(data.iter().map(|(_, len)| u64::from(*len)).sum::<u64>(), end - 1, "all of it again");
+    assert_eq!(data.iter().map(|(_, len)| u64::from(*len)).sum::<u64>(), end - 1, "all of it is sent again");
 }
 
-/// Row "PMTU, ICMP" where no message comes: a path that swallows full segments is found out, and nothing else is.
+/// Row "PMTU, ICMP" without a message: an MTU black hole is detected, and an outage is not mistaken for one.
 #[test]
-fn a_path_that_swallows_full_segments_is_found_out() {
-    // What fits arrives 20 ms later, from the end of an outage on.
+fn an_mtu_black_hole_is_detected() {
+    // Segments of up to `fits` bytes arrive after 20 ms, once an outage has ended.
     let transfer = |fits: u32, outage_ms: u64| {
         let mut bed = open(|_| ());
         let start = bed.now;
@@ -161,10 +162,10 @@ fn a_path_that_swallows_full_segments_is_found_out() {
         }
         (bed.now.since(start), bed.stats().black_holes, bed)
     };
-    let (took, found, mut bed) = transfer(700, 0);
-    assert!(found == 1 && took < Duration::from_secs(5), "{found} after {took:?}");
+    let (took, detected, mut bed) = transfer(700, 0);
+    assert!(detected == 1 && took < Duration::from_secs(5), "{detected} after {took:?}");
     let start = bed.now;
-    // The device's next connection knows it from the beginning, and one that begins ten minutes later tries again.
+    // The device's next connection has the limit from the start; one that begins ten minutes later has not.
     for (minutes, longest) in [(0, 512..=700), (9, 512..=700), (10, SEGMENT..=SEGMENT)] {
         bed.now = start + Duration::from_secs(60 * minutes);
         bed.key.dst_port += 1;
@@ -188,7 +189,7 @@ fn fragments_and_extension_headers_pass() {
     let fragment = patched(&bed.server_data(1, SEGMENT), |raw| raw[6] |= 0x20);
     bed.server_sends(fragment.clone());
     assert_eq!((bed.taken_by_client(), bed.taken_by_server()), (vec![fragment], vec![]));
-    // What the client got around us, it acknowledges: the connection is left alone from there.
+    // The client acknowledges data that bypassed the accelerator: the connection is detached.
     let ack = bed.client_packet(1, Some(1001), ACK, 0, |_| ());
     bed.send(1, 1);
     bed.wait(5);
@@ -226,7 +227,11 @@ fn header_fields_are_those_of_the_original() {
     bed.clear();
     bed.send(1001, 1);
     let ack = bed.to_server.last().unwrap();
-    assert_eq!((ack.ip.traffic_class, ack.ip.hop_limit), (0x28, 44), "our ACK is as the client's");
+    assert_eq!(
+        (ack.ip.traffic_class, ack.ip.hop_limit),
+        (0x28, 44),
+        "ACKs from here have the client's fields"
+    );
 
     let mut bed = TestBed::new(AcceleratorConfig::default()).v6();
     bed.handshake();
@@ -238,16 +243,16 @@ fn header_fields_are_those_of_the_original() {
     assert_eq!(Unparsed::of(&bed.to_client[0]), label);
 }
 
-/// Row "checksums, GRO": a corrupt segment is never acknowledged; what exceeds the MTU is cut anew.
+/// Row "checksums, GRO": never acknowledge a corrupt segment; re-segment what exceeds the MTU.
 #[test]
-fn corrupt_segments_are_not_believed_and_super_packets_are_cut() {
+fn corrupt_segments_are_ignored_and_super_packets_are_cut() {
     let mut bed = open(|_| ());
     let corrupt = patched(&bed.server_data(1, SEGMENT), |raw| raw[100] ^= 4);
     bed.server_sends(corrupt.clone());
     assert_eq!((bed.taken_by_client(), bed.taken_by_server()), (vec![corrupt], vec![]));
-    assert_eq!(bed.stats().flows, 0, "nor is a connection taken in for it");
+    assert_eq!(bed.stats().flows, 0, "no connection is admitted for it");
     bed.send(1, 1);
-    assert_eq!(bed.stats().flows, 1, "but for the next, which is whole");
+    assert_eq!(bed.stats().flows, 1, "the next, valid segment is admitted");
     bed.clear();
     let corrupt = patched(&bed.server_data(1001, SEGMENT), |raw| raw[100] ^= 4);
     bed.server_sends(corrupt.clone());
@@ -259,13 +264,13 @@ fn corrupt_segments_are_not_believed_and_super_packets_are_cut() {
     let aggregate = bed.server_data(1001, 10_500);
     bed.server_sends(aggregate);
     bed.wait(30);
-    assert_eq!(bed.acked(), Some(11_501), "one ACK for all");
+    assert_eq!(bed.acked(), Some(11_501), "one ACK for the super-packet");
     let data = bed.data();
     assert_eq!(data.iter().map(|(_, len)| *len).max(), Some(SEGMENT));
     assert_eq!(data.iter().map(|(_, len)| u64::from(*len)).sum::<u64>(), 10_500);
 }
 
-/// Row "GTP-U (N3, S1-U)": the recommended place is N6 or SGi; tunnelled packets, echo and end markers pass.
+/// Row "GTP-U (N3, S1-U)": N6 or SGi is the recommended place; tunnelled packets, echo and end markers pass.
 #[test]
 fn tunnelled_packets_pass() {
     let mut bed = open(|_| ());
@@ -301,28 +306,28 @@ fn hostile_packets_do_no_harm_and_devices_have_caps() {
     }
     assert_eq!((bed.accelerator.flow_count(), bed.stats().bypassed(BypassReason::DeviceFull)), (2, 2));
     bed.key.dst_port = 40_000;
-    // Every bit of a segment's headers turned, with the checksum made right.
+    // Each bit of a segment's headers flipped, with a valid checksum.
     let data = bed.server_data(3001, 60);
     let ack = bed.client_packet(1, Some(1001), ACK, 0, |_| ());
     for (side, packet) in [(Side::Server, data), (Side::Mobile, ack)] {
         for bit in 0..8 * (bytes(&packet).len().min(52) as u32) {
             let mut raw = bytes(&packet);
             raw[bit as usize / 8] ^= 1 << (bit % 8);
-            if let Ok(strange) = wire::parse(&raw) {
-                let strange = if strange.tcp_header().is_some() && !strange.ip.special {
+            if let Ok(flipped) = wire::parse(&raw) {
+                let flipped = if flipped.tcp_header().is_some() && !flipped.ip.special {
                     patched_valid(&packet, |raw| raw[bit as usize / 8] ^= 1 << (bit % 8))
                 } else {
-                    strange
+                    flipped
                 };
-                bed.input(side, strange);
+                bed.input(side, flipped);
             }
         }
     }
     assert!(bed.accelerator.held() < 100_000);
 }
 
-/// Row "checksums, GRO": a client with longer frames than the server gets what the server would have sent, since nothing says
-/// that the path between takes more.
+/// Row "checksums, GRO": a client with a larger MSS than the server's receives segments of the server's size.
+/// Nothing shows that the path allows more.
 #[test]
 fn no_segment_is_longer_than_the_servers_own() {
     let mut bed = open(|bed| bed.client_mss_excess = 7_500);

@@ -1,4 +1,5 @@
-//! The rules for live traffic, sixth part: ends that are silent or gone, and clients that know more than we.
+//! Safety on live traffic: unresponsive ends, expired timestamps, and clients with data that bypassed the
+//! accelerator.
 
 mod test_bed;
 
@@ -12,13 +13,13 @@ fn is_reset(packet: &paceline_net::Packet) -> bool {
     header(packet).flags.contains(TcpFlags::RST)
 }
 
-/// Row "crash": connections with exposure 0 go on unharmed; so they do when a client has been silent for long. How long a
-/// server waits for it is the server's business.
+/// Row "crash": flows with exposure 0 go on unharmed. The same holds after a long silence of the client: its
+/// server decides how long to wait.
 #[test]
-fn a_silent_client_that_is_owed_nothing_is_left_to_its_server() {
-    // Nothing is acknowledged early; an answer so short that it comes with its FIN; all of it is owed.
-    for (pace, fin, reset) in [(true, false, false), (false, true, false), (false, false, true)] {
-        let exposure = if pace { Bytes(0) } else { AcceleratorConfig::default().exposure };
+fn an_unresponsive_client_without_exposed_bytes_is_detached() {
+    // No early ACKs; a response in one segment with its FIN; exposed bytes.
+    for (no_early_acks, fin, reset) in [(true, false, false), (false, true, false), (false, false, true)] {
+        let exposure = if no_early_acks { Bytes(0) } else { AcceleratorConfig::default().exposure };
         let config = AcceleratorConfig { exposure, ..AcceleratorConfig::default() };
         let mut bed = TestBed::open_with(config, |_| ());
         if fin {
@@ -40,10 +41,10 @@ fn a_silent_client_that_is_owed_nothing_is_left_to_its_server() {
     }
 }
 
-/// Row "hostile packets": per-device caps. They are for what is in use: connections whose ends have vanished without a word
-/// do not keep a device's places.
+/// Row "hostile packets": per-device caps. Connections whose ends have disappeared without a FIN give their
+/// places to new ones.
 #[test]
-fn connections_whose_ends_are_gone_do_not_keep_a_devices_places() {
+fn abandoned_connections_do_not_occupy_a_devices_places() {
     for places in [1, 40] {
         let config = AcceleratorConfig { max_flows_per_device: places, ..AcceleratorConfig::default() };
         let mut bed = TestBed::new(config);
@@ -69,17 +70,17 @@ fn connections_whose_ends_are_gone_do_not_keep_a_devices_places() {
         assert_eq!((stats.bypassed(BypassReason::DeviceFull), stats.flows), (1, 2 * places as u64));
         assert_eq!((stats.flows_detached, stats.flows_reset), (places as u64, 0));
         assert_eq!(bed.accelerator.flow_count(), places);
-        // Others have places of their own, and are not made to give theirs.
+        // Other devices have their own places.
         bed.wait(90_000);
         bed.key.dst = [198, 18, 0, 2].into();
         assert_eq!(connect(&mut bed), places + 1);
     }
 }
 
-/// The server's next segments went past us (fragments, IP options, another path), and the client has them with all that it
-/// got from us: it says so again and again, whatever it is asked.
+/// Segments of the server bypassed the accelerator (fragments, IP options, another path). The client
+/// acknowledges them in answer to every probe.
 #[test]
-fn a_client_that_has_what_never_came_here_goes_on_end_to_end() {
+fn a_client_that_repeats_acks_of_unseen_data_is_detached() {
     for (sack, timestamps, window) in
         [(true, true, WINDOW), (false, true, WINDOW), (true, false, WINDOW), (true, true, 0)]
     {
@@ -89,47 +90,51 @@ fn a_client_that_has_what_never_came_here_goes_on_end_to_end() {
         let mut off = bed.send(1, 4);
         bed.wait(20);
         if window == 0 {
-            // What is held behind a closed window went past as well.
+            // Data stored behind a closed window bypassed the accelerator as well.
             bed.window = 0;
             bed.ack(off);
             bed.wait(100);
             off = bed.send(off, 1);
         }
         let theirs = off + 3000;
-        let mut heard = 0;
+        let mut answers = 0;
         for _ in 0..100 {
             bed.clear();
             bed.wait(100);
             if bed.to_client.is_empty() {
                 continue;
             }
-            // It answers what it gets.
+            // The client answers each packet.
             bed.clear();
             let answer = bed.client_packet(bed.client_next, Some(theirs), ACK, 0, |_| ());
             bed.client_sends(answer.clone());
-            heard += 1;
+            answers += 1;
             if bed.accelerator.flow_count() == 0 {
-                assert_eq!(bed.to_server, [answer], "the server hears it");
+                assert_eq!(bed.to_server, [answer], "the ACK is forwarded");
                 break;
             }
         }
-        assert_eq!((bed.accelerator.flow_count(), bed.stats().flows_reset), (0, 0), "after {heard} answers");
+        assert_eq!(
+            (bed.accelerator.flow_count(), bed.stats().flows_reset),
+            (0, 0),
+            "after {answers} answers"
+        );
         assert_eq!((bed.stats().bypassed(BypassReason::Unseen), bed.exposure()), (1, 0));
-        assert!(heard >= 2, "one alone is not believed");
+        assert!(answers >= 2, "one answer is not accepted");
     }
 }
 
-/// Row "blind injection (RFC 5961)": acknowledgments of what never came here release nothing that the client lacks, how many of
-/// them there are, as long as the client itself says otherwise.
+/// Row "blind injection (RFC 5961)": injected ACKs of unseen data release no data that the client lacks, as
+/// long as the client itself acknowledges less.
 #[test]
-fn injected_acknowledgments_of_what_never_came_here_release_nothing() {
-    // Nobody was asked: it does not matter how often they come.
+fn injected_acks_of_unseen_data_release_nothing() {
+    // Without a probe they count for nothing.
     let mut bed = TestBed::open();
     let end = bed.send(1, 4);
     bed.wait(20);
     (0..100).for_each(|_| bed.ack(end + 1000));
     assert_eq!((bed.exposure(), bed.accelerator.flow_count()), (end - 1, 1));
-    // All of it is lost again and again; the client answers what it gets with what it lacks.
+    // All data is lost repeatedly; the client answers with its true acknowledgment.
     for _ in 0..30 {
         bed.clear();
         bed.wait(100);
@@ -140,14 +145,14 @@ fn injected_acknowledgments_of_what_never_came_here_release_nothing() {
         }
         assert_eq!((bed.exposure(), bed.accelerator.flow_count()), (end - 1, 1));
     }
-    // Numbers that no server can have come to are not believed however often they come.
+    // Numbers beyond every window are never accepted.
     for _ in 0..30 {
         bed.clear();
         bed.wait(100);
         bed.ack(end + 900_000_000);
         assert_eq!((bed.exposure(), bed.accelerator.flow_count()), (end - 1, 1));
     }
-    // Nor those of what is held here and was not sent.
+    // ACKs of stored data that was not sent.
     let mut bed = TestBed::open_with(AcceleratorConfig::default(), |bed| bed.window = 250);
     bed.send(1, 30);
     bed.wait(20);
@@ -161,13 +166,15 @@ fn injected_acknowledgments_of_what_never_came_here_release_nothing() {
     }
 }
 
-/// The same where the server sent it again, through us this time: what the client has of it holds nothing up.
+/// Data that bypassed the accelerator arrives here again when the server retransmits it: delivery of the rest
+/// continues.
 #[test]
-fn what_a_client_has_of_what_is_held_here_does_not_stop_the_rest() {
+fn data_that_the_client_has_already_does_not_stop_the_transfer() {
     let mut bed = TestBed::open();
     let off = bed.send(1, 4);
     bed.wait(20);
-    // Ten segments go around us, and the client falls silent; they come again here with more behind them.
+    // Ten segments bypass the accelerator, and the client is silent; the server retransmits them here,
+    // followed by more.
     let mut have = off + 10_000;
     bed.wait(700);
     let end = bed.send(off, 30);
@@ -187,10 +194,10 @@ fn what_a_client_has_of_what_is_held_here_does_not_stop_the_rest() {
     assert_eq!((bed.exposure(), bed.accelerator.flow_count(), bed.stats().flows_reset), (0, 1, 0));
 }
 
-/// RFC 7323, sections 4.3 and 5.5: what a server says without data renews its timestamp as well, or the timestamps would come
-/// round to what looks old.
+/// RFC 7323, sections 4.3 and 5.5: pure ACKs of the server update TS.Recent as well, or its timestamps would
+/// wrap around.
 #[test]
-fn a_server_that_only_acknowledges_for_a_month_is_believed() {
+fn a_server_that_only_sends_acks_for_a_month_passes_paws() {
     let mut bed = TestBed::open();
     let off = bed.send(1, 2);
     bed.wait(20);
@@ -214,13 +221,13 @@ fn a_server_that_only_acknowledges_for_a_month_is_believed() {
         tcp.options.timestamps.as_mut().unwrap().val = bed.clock.wrapping_sub(1000);
     });
     bed.server_sends(old);
-    assert_eq!(bed.stats().invalid, 1, "what is old is refused as ever");
+    assert_eq!(bed.stats().invalid, 1, "an old segment is rejected");
 }
 
-/// RFC 7323, section 5.5: after 24 days without a word no timestamp is old, of either end; and after half an hour none where
-/// clocks tick every microsecond (Linux: `ip route ... features tcp_usec_ts`).
+/// RFC 7323, section 5.5: after 24 days of silence no timestamp of either end is old. With clocks of
+/// microseconds (Linux: `ip route ... features tcp_usec_ts`) this holds after half an hour.
 #[test]
-fn ends_that_were_silent_for_long_are_believed() {
+fn segments_after_a_long_silence_pass_paws() {
     const MINUTE: u64 = 60 * 1000;
     let days = [24, 26, 40].map(|days| (days * DAY + DAY * 9 / 10, 1));
     let minutes = [20, 30, 36, 50, 71, 72, 107, 108, 600].map(|minutes| (minutes * MINUTE, 1000));
@@ -249,7 +256,7 @@ fn ends_that_were_silent_for_long_are_believed() {
             (3, Some(end), 0),
             "{first:?}, {silence}"
         );
-        // What either was told is as new as what it says, if what was known says nothing.
+        // After the expiry, timestamps sent to either end are as new as the ends' own.
         let recent = |packets: &[paceline_net::Packet]| {
             let of = |packet| header(packet).options.timestamps.unwrap().val;
             packets.iter().map(of).all(|val| bed.clock.wrapping_sub(val) < 1000)

@@ -1,5 +1,5 @@
-//! The rules for live traffic, first part: how connections begin, stop and end. One test for each row of the table of
-//! hazards of an accelerator; the row stands in the test's documentation.
+//! Safety on live traffic: how connections begin and end, crashes and overload. Each test names its row of
+//! the accelerator's table of hazards.
 
 mod test_bed;
 
@@ -7,7 +7,7 @@ use paceline_net::{Bytes, ForeignOptions, SeqNumber, TcpFlags, TcpHeader};
 use paceline_pep::accelerator::{Accelerator, AcceleratorConfig, BypassReason, Side};
 use test_bed::*;
 
-/// Row "handshake": never answered or altered by us; both sides are learned from the passing SYN pair.
+/// Row "handshake": never answered or altered; learn both sides from the passing SYN pair.
 #[test]
 fn handshake_passes_untouched_and_is_learned() {
     for v6 in [false, true] {
@@ -23,14 +23,14 @@ fn handshake_passes_untouched_and_is_learned() {
         let ack = bed.client_packet(1, Some(1), ACK, 0, |_| ());
         bed.client_sends(ack.clone());
         assert_eq!((bed.taken_by_server(), bed.taken_by_client()), (vec![ack], vec![]));
-        // Learned: timestamps, window scale and segment size show in the acknowledgment and in what the client gets.
+        // The early ACK and the client's segments show the learned timestamps, window scale and segment size.
         let data = bed.server_data(1, 3 * SEGMENT);
         bed.server_sends(data);
         bed.wait(15);
         let early = header(&bed.to_server[0]);
         assert!(early.options.timestamps.is_some());
         assert_eq!(bed.acked(), Some(1 + 3 * u64::from(SEGMENT)));
-        assert!(u64::from(early.window) << bed.shift > 500_000, "its own buffer, scaled");
+        assert!(u64::from(early.window) << bed.shift > 500_000, "the accelerator's own buffer, scaled");
         assert_eq!(bed.data(), [(1, SEGMENT), (1001, SEGMENT), (2001, SEGMENT)]);
     }
 }
@@ -115,7 +115,7 @@ fn signed_multipath_and_accurate_ecn_pass() {
         bed.send(1, 1);
         assert_eq!(bed.accelerator.flow_count() == 1, accelerated, "{answer:?}");
     }
-    // ESP is no TCP.
+    // ESP is not TCP.
     let mut bed = TestBed::open();
     bed.clear();
     let esp = patched(&bed.server_data(1, SEGMENT), |raw| raw[9] = 50);
@@ -123,10 +123,10 @@ fn signed_multipath_and_accurate_ecn_pass() {
     assert_eq!(bed.taken_by_client(), [esp]);
 }
 
-/// Row "crash": exposure is capped; connections with exposure 0 go on through the bypass unharmed; exposed ones are
-/// reset on both ends from the journal, never left hanging.
+/// Row "crash": exposure is capped; flows with exposure 0 go on through the bypass unharmed; exposed flows
+/// are reset on both ends from the journal.
 #[test]
-fn crash_leaves_nothing_hanging() {
+fn after_a_crash_exposed_connections_are_reset_and_others_continue() {
     let config = AcceleratorConfig { exposure: Bytes(8_000), ..AcceleratorConfig::default() };
     let mut bed = TestBed::open_with(config.clone(), |_| ());
     bed.clear();
@@ -136,7 +136,7 @@ fn crash_leaves_nothing_hanging() {
     let journal: Vec<_> = bed.accelerator.journal().collect();
     assert_eq!(journal.len(), 1);
     bed.clear();
-    // The successor knows nothing but the journal.
+    // The new process has only the journal.
     bed.accelerator = Accelerator::new(config.clone());
     bed.accelerator.recover(journal);
     bed.wait(1);
@@ -159,8 +159,8 @@ fn crash_leaves_nothing_hanging() {
     assert_eq!(bed.acked(), Some(end + u64::from(SEGMENT)));
 }
 
-/// Row "overload, SYN flood": a connection is admitted after the handshake and first data; a full table means bypass;
-/// acknowledged bytes are never dropped.
+/// Row "overload, SYN flood": a connection is admitted after the handshake and first data; a full table means
+/// bypass; acknowledged bytes are never dropped.
 #[test]
 fn overload_and_flood_are_passed_and_acknowledged_bytes_stay() {
     let config = AcceleratorConfig { max_openings: 100, max_flows: 1, ..AcceleratorConfig::default() };
@@ -174,7 +174,7 @@ fn overload_and_flood_are_passed_and_acknowledged_bytes_stay() {
         bed.client_sends(syn);
     }
     assert!(bed.accelerator.opening_count() <= 100);
-    assert_eq!((bed.accelerator.flow_count(), bed.stats().flows), (1, 1), "a SYN is no connection");
+    assert_eq!((bed.accelerator.flow_count(), bed.stats().flows), (1, 1), "a SYN admits no connection");
     // Another connection finds the table full.
     bed.key.dst_port = 50_000;
     bed.client_next = 1;
@@ -184,7 +184,7 @@ fn overload_and_flood_are_passed_and_acknowledged_bytes_stay() {
     bed.server_sends(data.clone());
     assert_eq!((bed.taken_by_client(), bed.taken_by_server()), (vec![data], vec![]));
     assert_eq!(bed.stats().bypassed(BypassReason::TableFull), 1);
-    // The first one has all that was acknowledged, though the client has nothing yet.
+    // The first connection keeps all acknowledged bytes, none of which the client has.
     bed.key = own;
     bed.accelerator.set_overloaded(true);
     bed.wait(20);
@@ -194,7 +194,7 @@ fn overload_and_flood_are_passed_and_acknowledged_bytes_stay() {
     }
     assert_eq!(bed.stats().bytes_delivered, 20_000);
 
-    // Full buffers: what is not acknowledged is refused, what is acknowledged stays.
+    // Full buffers: new data is refused, acknowledged data is kept.
     let config = AcceleratorConfig { device_buffer: Bytes(10_000), ..AcceleratorConfig::default() };
     let mut bed = TestBed::open_with(config, |_| ());
     bed.send(1, 40);
@@ -206,13 +206,13 @@ fn overload_and_flood_are_passed_and_acknowledged_bytes_stay() {
     for (off, len) in bed.data() {
         have = have.max(if off <= have { off + u64::from(len) } else { have });
     }
-    assert!(have >= acked, "all of it is delivered");
+    assert!(have >= acked, "all acknowledged data is delivered");
 }
 
 /// Row "FIN, half-close": a FIN is never acknowledged early; the last segment is held back; directions are
 /// independent.
 #[test]
-fn fin_is_acknowledged_by_the_client_alone() {
+fn a_fin_is_never_acknowledged_early() {
     let mut bed = TestBed::open();
     let end = bed.send(1, 4);
     bed.clear();
@@ -224,16 +224,16 @@ fn fin_is_acknowledged_by_the_client_alone() {
     bed.wait(20);
     bed.ack(end);
     assert!(bed.acked().is_none_or(|acked| acked <= end), "{:?}", bed.acked());
-    // The client still sends: its half is open.
+    // The client still sends: half-closed.
     let request = bed.client_packet(1, Some(end), ACK, 300, |_| ());
     bed.client_sends(request);
     bed.client_next = 301;
     let passed = bed.to_server.iter().find(|packet| header(packet).payload_len == 300).expect("data passes");
     assert_eq!(body(passed), payload(1, 300));
     bed.ack(end + 1001);
-    assert_eq!(bed.acked(), Some(end + 1001), "the FIN's acknowledgment, now that the client gave it");
+    assert_eq!(bed.acked(), Some(end + 1001), "the client has acknowledged the FIN");
     assert_eq!(bed.exposure(), 0);
-    // Then it closes as well; the connection is forgotten once the server has acknowledged that.
+    // The client closes as well. The connection is removed once the server has acknowledged that.
     let fin = bed.client_packet(301, Some(end + 1001), FIN, 0, |_| ());
     bed.client_sends(fin);
     assert_eq!(bed.accelerator.flow_count(), 1);
@@ -242,7 +242,7 @@ fn fin_is_acknowledged_by_the_client_alone() {
     bed.server_sends(ack.clone());
     assert_eq!((bed.taken_by_client().last(), bed.accelerator.flow_count()), (Some(&ack), 0));
 
-    // The client closes first and goes on reading.
+    // The client closes first and keeps reading.
     let mut bed = TestBed::open();
     let end = bed.send(1, 2);
     bed.clear();
@@ -250,16 +250,16 @@ fn fin_is_acknowledged_by_the_client_alone() {
     bed.client_sends(fin);
     assert!(
         bed.to_server.iter().any(|packet| header(packet).flags.contains(TcpFlags::FIN)),
-        "it passes at once"
+        "the FIN passes at once"
     );
     bed.client_next = 2;
     bed.send(end, 2);
     assert_eq!(bed.acked(), Some(end + 2000), "the other direction is still accelerated");
 }
 
-/// Row "RST from the server": what is buffered is delivered for a bounded time, then it passes.
+/// Row "RST from the server": deliver what is buffered for a bounded time, then pass it.
 #[test]
-fn reset_of_the_server_waits_for_what_is_held() {
+fn a_reset_of_the_server_waits_for_stored_data() {
     let mut bed = TestBed::open();
     let end = bed.send(1, 12);
     bed.clear();
@@ -273,7 +273,7 @@ fn reset_of_the_server_waits_for_what_is_held() {
     assert_eq!((resets(&bed), bed.accelerator.flow_count()), (1, 0));
     assert_eq!(header(bed.to_client.last().unwrap()).seq, header(&reset).seq);
 
-    // A client that does not answer gets it after the grace, at the number that it expects.
+    // An unresponsive client receives it after the grace period, with the number that it expects.
     let mut bed = TestBed::open();
     let end = bed.send(1, 12);
     bed.wait(15);
@@ -298,10 +298,10 @@ fn reset_of_the_client_passes_at_once() {
     assert_eq!(bed.taken_by_server(), [reset]);
     assert_eq!((bed.accelerator.flow_count(), bed.accelerator.held()), (0, 0));
     bed.wait(2_000);
-    assert!(bed.taken_by_client().is_empty(), "nothing more is sent to it");
+    assert!(bed.taken_by_client().is_empty(), "nothing more is sent to the client");
 }
 
-/// Row "TFO": it passes; early ACKs only after the handshake.
+/// Row "TFO": pass; early ACKs only after the handshake.
 #[test]
 fn fast_open_data_is_not_acknowledged_before_the_client_answers() {
     let mut bed = TestBed::new(AcceleratorConfig::default());
@@ -319,7 +319,7 @@ fn fast_open_data_is_not_acknowledged_before_the_client_answers() {
     bed.clear();
     let end = bed.send(1, 3);
     bed.wait(20);
-    assert_eq!((bed.data().len(), bed.acked()), (3, None), "passed on, not acknowledged");
+    assert_eq!((bed.data().len(), bed.acked()), (3, None), "forwarded, not acknowledged");
     bed.ack(1001);
     assert_eq!(bed.acked(), Some(end), "the client has answered");
 }
@@ -351,7 +351,7 @@ fn reused_addresses_and_ports_are_a_new_connection() {
     assert_eq!(bed.stats().flows, 2);
 }
 
-/// A pair of SYNs that others sent in both names ends nothing that is owed.
+/// A forged pair of SYNs does not end a connection with exposed bytes.
 #[test]
 fn a_forged_pair_of_syns_replaces_nothing() {
     for ack in [1, 0x5000] {
@@ -376,80 +376,80 @@ fn a_forged_pair_of_syns_replaces_nothing() {
     }
 }
 
-/// Packets went past while the driver was away: who has them needs us no more. At any other time such a number is worth
-/// nothing.
+/// Packets bypassed the accelerator while the driver was away: a client that acknowledges them is detached.
+/// At any other time such an ACK is optimistic.
 #[test]
-fn a_client_that_got_more_while_we_were_away_goes_on_end_to_end() {
+fn after_an_absence_a_client_with_unseen_data_is_detached() {
     for away in [false, true] {
         let mut bed = TestBed::open();
         bed.clear();
-        let ours = bed.send(1, 4);
+        let end = bed.send(1, 4);
         bed.wait(20);
-        assert_eq!((bed.acked(), bed.exposure()), (Some(ours), ours - 1), "acknowledged early");
-        let theirs = ours + 4 * u64::from(SEGMENT);
+        assert_eq!((bed.acked(), bed.exposure()), (Some(end), end - 1), "acknowledged early");
+        let ahead = end + 4 * u64::from(SEGMENT);
         if away {
             bed.accelerator.on_absence(bed.now);
         }
         bed.clear();
-        bed.ack(theirs);
+        bed.ack(ahead);
         if away {
-            assert_eq!((bed.acked(), bed.accelerator.flow_count()), (Some(theirs), 0));
+            assert_eq!((bed.acked(), bed.accelerator.flow_count()), (Some(ahead), 0));
             assert_eq!(bed.stats().bypassed(BypassReason::Unseen), 1);
         } else {
             assert_eq!((bed.acked(), bed.accelerator.flow_count()), (None, 1));
             assert_eq!(bed.stats().optimistic_acks, 1);
         }
     }
-    // One that is further ahead than any window, such as an injected one, is believed at no time.
+    // An ACK beyond every window, such as an injected one, is never accepted.
     let mut bed = TestBed::open();
     bed.accelerator.on_absence(bed.now);
-    let ours = bed.send(1, 4);
-    bed.ack(ours + 900_000_000);
+    let end = bed.send(1, 4);
+    bed.ack(end + 900_000_000);
     assert_eq!((bed.stats().optimistic_acks, bed.accelerator.flow_count()), (1, 1));
-    // Long after, it is an optimistic acknowledgment again.
+    // Long after an absence the ACK is optimistic again.
     let mut bed = TestBed::open();
     bed.accelerator.on_absence(bed.now);
     bed.wait(31_000);
-    let ours = bed.send(1, 4);
-    bed.ack(ours + 1);
+    let end = bed.send(1, 4);
+    bed.ack(end + 1);
     assert_eq!((bed.stats().optimistic_acks, bed.accelerator.flow_count()), (1, 1));
 }
 
-/// While the driver was away much more than a window went past. Both ends say where they stand, neither alone is believed,
-/// and one number is not enough.
+/// More than a window bypassed the accelerator while the driver was away. The numbers of both ends together
+/// are accepted, neither end's alone, and not one segment.
 #[test]
-fn both_ends_far_ahead_go_on_end_to_end() {
-    for (owes, probe) in [(true, true), (true, false), (false, true), (false, false)] {
+fn a_connection_whose_ends_are_both_far_ahead_is_detached() {
+    for (exposed, probe) in [(true, true), (true, false), (false, true), (false, false)] {
         for (server, client) in [(true, true), (true, false), (false, true)] {
             let mut bed = TestBed::open();
-            let ours = bed.send(1, 4);
+            let end = bed.send(1, 4);
             bed.wait(20);
-            if !owes {
-                bed.ack(ours);
+            if !exposed {
+                bed.ack(end);
             }
-            // The client's window is shut, or not.
+            // With a closed window of the client, or an open one.
             bed.window = if probe { 0 } else { bed.window };
-            bed.ack(if owes { 1 } else { ours });
+            bed.ack(if exposed { 1 } else { end });
             bed.accelerator.on_absence(bed.now);
             bed.wait(40_000);
             bed.clear();
-            let theirs = ours + 10_000_000;
+            let ahead = end + 10_000_000;
             for _ in 0..3 {
                 if server {
                     let len = if probe { 0 } else { SEGMENT };
-                    let packet = bed.server_packet(theirs - u64::from(probe), ACK, len, |_| ());
+                    let packet = bed.server_packet(ahead - u64::from(probe), ACK, len, |_| ());
                     bed.server_sends(packet);
-                    assert!(!bed.taken_by_client().is_empty(), "the client is asked");
+                    assert!(!bed.taken_by_client().is_empty(), "the client is probed");
                 }
                 if client {
-                    bed.ack(theirs);
+                    bed.ack(ahead);
                 }
                 bed.wait(300);
             }
             let gone = bed.accelerator.flow_count() == 0;
-            assert_eq!(gone, client && (server || !owes), "{owes} {probe}: {server} {client}");
+            assert_eq!(gone, client && (server || !exposed), "{exposed} {probe}: {server} {client}");
             if gone {
-                assert_eq!(bed.acked(), Some(theirs), "it was passed on");
+                assert_eq!(bed.acked(), Some(ahead), "the ACK was forwarded");
             }
         }
     }

@@ -1,5 +1,5 @@
-//! The rules for live traffic, fourth part: rates, buffers and fairness. One test for each row of the table of
-//! hazards of an accelerator; the row stands in the test's documentation.
+//! Safety on live traffic: rates, buffers and fairness. Each test names its row of the accelerator's table of
+//! hazards.
 
 mod network;
 
@@ -21,7 +21,7 @@ fn goodput(network: &Network, from_ms: u64, until_ms: u64) -> f64 {
 /// Row "handover, DRX": an RTT jump alone is no congestion.
 #[test]
 fn longer_paths_outages_and_sleep_do_not_lower_the_rate() {
-    // The path becomes four times as long at 10 s, and outages of 150 ms come each two seconds.
+    // The delay of the path grows by 60 ms at 10 s.
     let mut down = Link::rate("30 Mb/s", 15, 10_000_000);
     down.extra = Box::new(|_, at| {
         let longer = if at.as_millis() >= 10_000 { 60 } else { 0 };
@@ -42,12 +42,12 @@ fn longer_paths_outages_and_sleep_do_not_lower_the_rate() {
     let mut network = Network::download(Source::Bulk, adaptive(), 10, [line, up(15)]);
     network.run_ms(30_000);
     let rate = goodput(&network, 3_000, 29_000);
-    assert!(rate > 0.85 * 30.0 * 0.95 * 0.95, "{rate:.1} Mb/s of 25.5 on the air");
+    assert!(rate > 0.85 * 30.0 * 0.95 * 0.95, "{rate:.1} Mb/s of a capacity of 25.5");
     let stats = network.accelerator().stats();
     assert!(stats.retransmissions * 100 < stats.segments_sent, "an outage is no loss: {stats:?}");
 }
 
-/// Row "deep radio buffers": the data in flight is bounded by bandwidth x (minimum RTT + budget).
+/// Row "deep radio buffers": bound the data in flight to bandwidth x (minimum RTT + target delay).
 #[test]
 fn deep_buffers_are_not_filled() {
     for (rate, delay_ms) in [("2 Mb/s", 30), ("20 Mb/s", 15), ("80 Mb/s", 10)] {
@@ -61,7 +61,7 @@ fn deep_buffers_are_not_filled() {
     }
 }
 
-/// Buffers of a few packets: what is sent again is little, and the path is full all the same.
+/// Buffers of a few packets: few retransmissions, and full use of the path.
 #[test]
 fn short_buffers_are_not_overrun() {
     for (rate, delay_ms, packets) in
@@ -73,13 +73,16 @@ fn short_buffers_are_not_overrun() {
         let stats = network.accelerator().stats();
         let again = stats.retransmissions as f64 / (stats.segments_sent + stats.retransmissions) as f64;
         let share = goodput(&network, 0, 20_000) * 1e6 / rate.parse::<Rate>().unwrap().0 as f64;
-        assert!(again < 0.2 && share > 0.8, "{rate}, {packets} packets: {again:.2} again, {share:.2} of it");
+        assert!(
+            again < 0.2 && share > 0.8,
+            "{rate}, {packets} packets: {again:.2} retransmitted, {share:.2} of the rate"
+        );
     }
 }
 
-/// The same where the client has no SACK, and what it holds above a hole is not known.
+/// The same with a client without SACK, whose data above a hole is not known.
 #[test]
-fn short_buffers_are_not_overrun_where_there_is_no_sack() {
+fn short_buffers_are_not_overrun_without_sack() {
     for (rate, delay_ms, packets) in
         [("20 Mb/s", 20, 50), ("50 Mb/s", 5, 50), ("50 Mb/s", 20, 100), ("80 Mb/s", 20, 100)]
     {
@@ -91,15 +94,18 @@ fn short_buffers_are_not_overrun_where_there_is_no_sack() {
         let stats = network.accelerator().stats();
         let again = stats.retransmissions as f64 / (stats.segments_sent + stats.retransmissions) as f64;
         let share = goodput(&network, 0, 20_000) * 1e6 / rate.parse::<Rate>().unwrap().0 as f64;
-        assert!(again < 0.2 && share > 0.8, "{rate}, {packets} packets: {again:.2} again, {share:.2} of it");
+        assert!(
+            again < 0.2 && share > 0.8,
+            "{rate}, {packets} packets: {again:.2} retransmitted, {share:.2} of the rate"
+        );
     }
 }
 
-/// Row "bandwidth estimate": from acknowledged bytes over at least an RTT and several TDD periods, never from ACK
-/// packets; app-limited samples do not lower it.
+/// Row "bandwidth estimate": from acknowledged bytes over at least an RTT and several TDD periods, never from
+/// ACK packets; app-limited samples do not lower it.
 #[test]
 fn the_estimate_counts_bytes_over_periods() {
-    // Packets pass the radio in bursts each 10 ms, ACKs come back in bursts each 10 ms.
+    // Packets and ACKs pass the radio in bursts each 10 ms.
     let mut down = Link::rate("40 Mb/s", 10, 10_000_000);
     let to_burst = |at: Instant| {
         let into = at.as_nanos() % 10_000_000;
@@ -117,7 +123,7 @@ fn the_estimate_counts_bytes_over_periods() {
     assert!(rate > 37.0, "{rate} Mb/s");
     assert!(network.mobile[0].percentile_ms(0.95) < 80.0, "{}", network.mobile[0].percentile_ms(0.95));
 
-    // A source of 2 Mb/s for five seconds does not make the path narrow.
+    // A source of 2 Mb/s for five seconds does not lower the estimate.
     let mut config = configs(0);
     config.1.send_buffer = Bytes(6_000);
     let mut network =
@@ -128,7 +134,7 @@ fn the_estimate_counts_bytes_over_periods() {
 
 /// Row "fairness": round robin by device, then by flow.
 #[test]
-fn flows_of_a_device_share_equally_and_long_ones_do_not_starve_short_ones() {
+fn flows_of_a_device_share_equally_and_short_transfers_are_not_delayed_by_long_ones() {
     let line = Link::rate("20 Mb/s", 15, 10_000_000);
     let mut network = Network::download(Source::Bulk, adaptive(), 10, [line, up(15)]);
     network.add(1, 1, Source::Bulk);
@@ -140,7 +146,7 @@ fn flows_of_a_device_share_equally_and_long_ones_do_not_starve_short_ones() {
     assert!(jain > 0.99, "Jain's index {jain} of {read:?}");
     assert!(network.mobile[0].percentile_ms(0.95) < 120.0);
 
-    // A client that fell silent does not hold the others up.
+    // An unresponsive client does not delay the others.
     let line = Link::rate("20 Mb/s", 15, 10_000_000);
     let mut network = Network::download(Source::Bulk, adaptive(), 10, [line, up(15)]);
     network.add(1, 1, Source::Bulk);
@@ -148,7 +154,7 @@ fn flows_of_a_device_share_equally_and_long_ones_do_not_starve_short_ones() {
     network.clients.truncate(1);
     network.run_ms(20_000);
     let rate = goodput(&network, 6_000, 20_000);
-    assert!(rate > 18.0, "{rate:.1} Mb/s beside a silent connection");
+    assert!(rate > 18.0, "{rate:.1} Mb/s beside an unresponsive client");
 
     // A short transfer beside two long ones of the same device.
     let line = Link::rate("20 Mb/s", 15, 10_000_000);

@@ -1,5 +1,5 @@
-//! The rules for live traffic, second part: what happens to single segments. One test for each row of the table of
-//! hazards of an accelerator; the row stands in the test's documentation.
+//! Safety on live traffic: single segments, their numbers and windows. Each test names its row of the
+//! accelerator's table of hazards.
 
 mod test_bed;
 
@@ -19,7 +19,7 @@ fn older(tcp: &mut TcpHeader, by: u32) {
     timestamps.val = timestamps.val.wrapping_sub(by);
 }
 
-/// Row "blind injection (RFC 5961)": validated like an endpoint before any state change.
+/// Row "blind injection (RFC 5961)": validate like an endpoint before any state change.
 #[test]
 fn injected_segments_change_nothing() {
     let mut bed = open(|_| ());
@@ -28,11 +28,11 @@ fn injected_segments_change_nothing() {
     bed.ack(1001);
     bed.clear();
     let before: Vec<_> = bed.accelerator.flows().collect();
-    let strange = [
-        // Resets in the window, not at its edge; resets of the client likewise.
+    let injected = [
+        // Resets inside the window, without the exact number.
         (Side::Server, bed.server_packet(end + 500, RST, 0, |_| ())),
         (Side::Mobile, bed.client_packet(700, Some(1001), RST, 0, |_| ())),
-        // Data with an acknowledgment of what the client never sent, or far below.
+        // Data that acknowledges bytes which the client never sent, or far below.
         (Side::Server, bed.server_packet(end, ACK, SEGMENT, |tcp| tcp.ack += 5_000)),
         (Side::Server, bed.server_packet(end, ACK, SEGMENT, |tcp| tcp.ack += 0u32.wrapping_sub(1 << 29))),
         // Data far outside the window, and an old timestamp.
@@ -43,7 +43,7 @@ fn injected_segments_change_nothing() {
                 older(tcp, 100_000);
             }),
         ),
-        // Acknowledgments of what was never sent, or with numbers of no client.
+        // ACKs of data that was never sent, or with implausible sequence numbers.
         (Side::Mobile, bed.client_packet(1, Some(end + 9_000), ACK, 0, |_| ())),
         (Side::Mobile, bed.client_packet(1 << 28, Some(3001), ACK, 0, |_| ())),
         (
@@ -53,7 +53,7 @@ fn injected_segments_change_nothing() {
             }),
         ),
     ];
-    for (side, packet) in strange {
+    for (side, packet) in injected {
         bed.input(side, packet.clone());
         let now: Vec<_> = bed.accelerator.flows().collect();
         assert_eq!(now, before, "{packet:?}");
@@ -61,14 +61,14 @@ fn injected_segments_change_nothing() {
     assert!(bed.to_client.iter().all(|packet| header(packet).payload_len == 0));
     assert!(bed.acked().is_none_or(|acked| acked <= end));
     assert!(bed.stats().invalid + bed.stats().optimistic_acks >= 8);
-    // The connection goes on.
+    // The connection continues.
     bed.wait(15);
     bed.ack(end);
     assert_eq!(bed.exposure(), 0);
 }
 
-/// Row "blind injection (RFC 5961)", section 5.2: data and FIN with an acknowledgment that no endpoint would take reach
-/// the server as they are. With ours in its place the server would take them for the client's.
+/// Row "blind injection (RFC 5961)", section 5.2: data and FIN with an unacceptable acknowledgment reach the
+/// server unchanged. With a rewritten acknowledgment the server would accept them.
 #[test]
 fn injected_data_is_not_made_acceptable() {
     let mut bed = open(|_| ());
@@ -85,10 +85,10 @@ fn injected_data_is_not_made_acceptable() {
     assert_eq!(bed.exposure(), 0);
 }
 
-/// Row "client data or FIN with an old ACK number": ACK, window, SACK and, without data, TSecr are rewritten to what the
-/// server has seen from us; only empty ACKs are dropped.
+/// Row "client data or FIN with an old ACK number": rewrite ACK, window, SACK and, without data, TSecr to the
+/// values that were sent to the server; drop only empty ACKs.
 #[test]
-fn client_segments_carry_what_the_server_has_seen() {
+fn client_segments_carry_the_acknowledgment_that_the_server_has() {
     let mut bed = open(|_| ());
     bed.wait(5);
     let end = bed.send(1, 5);
@@ -100,7 +100,7 @@ fn client_segments_carry_what_the_server_has_seen() {
             tcp.options.sack.push(isn + 2001, isn + 3001);
         });
         bed.client_sends(packet.clone());
-        let passed = bed.to_server.pop().expect("it passes");
+        let passed = bed.to_server.pop().expect("the segment passes");
         let tcp = header(&passed);
         assert_eq!((bed.offset(tcp.ack), tcp.window), (end, seen.window));
         assert_eq!((tcp.seq, tcp.payload_len, tcp.flags), (header(&packet).seq, len, flags));
@@ -117,18 +117,18 @@ fn client_segments_carry_what_the_server_has_seen() {
     assert!(bed.to_server.is_empty());
 }
 
-/// Row "SACK towards the server": only for what *we* lack.
+/// Row "SACK towards the server": only for data that the accelerator lacks.
 #[test]
-fn the_server_hears_of_our_gaps_only() {
+fn sack_blocks_to_the_server_report_gaps_of_the_store_only() {
     let mut bed = open(|_| ());
     let end = bed.send(1, 4);
     bed.wait(15);
     bed.clear();
     bed.sack(1, 1001, 3001);
-    assert!(bed.to_server.is_empty(), "the client's gap is ours to repair");
+    assert!(bed.to_server.is_empty(), "the client's gap is repaired here");
     let later = bed.server_data(end + 2000, SEGMENT);
     bed.server_sends(later);
-    let tcp = header(bed.to_server.last().expect("a duplicate acknowledgment at once"));
+    let tcp = header(bed.to_server.last().expect("an immediate duplicate ACK"));
     let isn = SeqNumber(bed.server_isn);
     assert_eq!(bed.offset(tcp.ack), end);
     let blocks = tcp.options.sack;
@@ -138,9 +138,9 @@ fn the_server_hears_of_our_gaps_only() {
     assert_eq!((bed.offset(tcp.ack), tcp.options.sack.is_empty()), (end + 3000, true));
 }
 
-/// Row "client's duplicate ACKs": suppressed only if the segment is in our buffer and is sent again from there.
+/// Row "client's duplicate ACKs": suppress only if the segment is stored and being retransmitted.
 #[test]
-fn duplicates_are_suppressed_and_the_loss_repaired_here() {
+fn duplicate_acks_are_suppressed_and_the_loss_repaired_here() {
     for sack in [true, false] {
         let mut bed = open(|bed| bed.sack = sack);
         bed.send(1, 8);
@@ -154,11 +154,11 @@ fn duplicates_are_suppressed_and_the_loss_repaired_here() {
             }
         }
         bed.wait(12);
-        assert!(bed.data().contains(&(1, SEGMENT)), "sent again, SACK {sack}");
-        assert!(bed.to_server.is_empty(), "the server hears nothing");
+        assert!(bed.data().contains(&(1, SEGMENT)), "retransmitted, SACK {sack}");
+        assert!(bed.to_server.is_empty(), "no ACK reaches the server");
         assert!(bed.stats().duplicates_suppressed > 0 || sack);
     }
-    // A connection that is not in our buffer: they pass.
+    // They pass on a connection that is not accelerated.
     let mut bed = TestBed::new(AcceleratorConfig::default());
     let duplicate = bed.client_packet(1, Some(5001), ACK, 0, |_| ());
     for _ in 0..3 {
@@ -167,10 +167,10 @@ fn duplicates_are_suppressed_and_the_loss_repaired_here() {
     assert_eq!(bed.taken_by_server(), vec![duplicate; 3]);
 }
 
-/// RFC 2018, section 8: a client may throw away what it has acknowledged selectively, as Linux does when its buffer is full.
-/// Where its acknowledgment stops at such data it lacks them, and gets them without waiting for a timeout.
+/// RFC 2018, section 8: a client may discard SACKed data, as Linux does when its buffer is full. An
+/// acknowledgment that stops at SACKed data shows it, and the data is retransmitted without a timeout.
 #[test]
-fn what_a_client_has_thrown_away_again_it_gets_again() {
+fn reneged_data_is_retransmitted_without_a_timeout() {
     let mut bed = open(|_| ());
     let end = bed.send(1, 8);
     bed.wait(20);
@@ -187,10 +187,9 @@ fn what_a_client_has_thrown_away_again_it_gets_again() {
     assert_eq!((flow.in_flight, bed.exposure()), (0, 0));
 }
 
-/// A block that begins where the acknowledgment stands contradicts it, and says nothing: clients that lie so get nothing
-/// again.
+/// A SACK block that begins at the acknowledgment contradicts it and is ignored: it causes no retransmission.
 #[test]
-fn blocks_that_contradict_their_acknowledgment_have_nothing_sent_again() {
+fn sack_blocks_that_contradict_the_acknowledgment_cause_no_retransmission() {
     let mut bed = open(|_| ());
     let end = bed.send(1, 8);
     bed.wait(20);
@@ -202,10 +201,11 @@ fn blocks_that_contradict_their_acknowledgment_have_nothing_sent_again() {
     assert_eq!((bed.data(), bed.stats().retransmissions), (vec![], 0));
 }
 
-/// A whole flight is lost, and behind it the path is shorter than it ever was: each repetition is answered as if its first
-/// transmission had only come late. The second timeout tells that none had, and not each segment waits for one of its own.
+/// A whole flight is lost, and the path is shorter than ever afterwards: each ACK of a retransmission seems
+/// to answer the first transmission. At the second timeout the whole flight is marked lost, rather than one
+/// segment each timeout.
 #[test]
-fn a_lost_flight_is_sent_again_though_the_path_has_become_shorter() {
+fn a_lost_flight_is_retransmitted_after_the_path_has_become_shorter() {
     for sack in [false, true] {
         let mut bed = open(|bed| bed.sack = sack);
         let (start, end) = (bed.now, bed.send(1, 20));
@@ -216,7 +216,7 @@ fn a_lost_flight_is_sent_again_though_the_path_has_become_shorter() {
             bed.wait(1);
             let sent = bed.data();
             bed.clear();
-            // Until the first one arrives all others are lost.
+            // All others are lost until the first segment has arrived.
             let lost = |off: u64| off > 1 && has == 1;
             for (off, len) in sent.into_iter().filter(|(off, _)| !lost(*off)).collect::<Vec<_>>() {
                 has = if off == has { has + u64::from(len) } else { has };
@@ -226,13 +226,13 @@ fn a_lost_flight_is_sent_again_though_the_path_has_become_shorter() {
     }
 }
 
-/// Without SACK all that was sent behind a loss counts as in flight, which may be more than the window by then: it must not
-/// hold the repetition back.
+/// Without SACK all data sent after a loss counts as in flight, possibly more than the window: this must not
+/// block the retransmission.
 #[test]
-fn a_fast_retransmit_goes_out_though_more_is_in_flight_than_the_window() {
+fn a_fast_retransmit_is_sent_with_more_than_a_window_in_flight() {
     let mut bed = open(|bed| bed.sack = false);
     bed.send(1, 200);
-    // A radio that takes a segment in 50 ms.
+    // A radio with a capacity of one segment in 50 ms.
     for n in 1..=10 {
         bed.wait(50);
         bed.ack(1 + n * u64::from(SEGMENT));
@@ -245,8 +245,8 @@ fn a_fast_retransmit_goes_out_though_more_is_in_flight_than_the_window() {
     assert_eq!(bed.data(), [(10_001, SEGMENT)]);
 }
 
-/// Row "window": the right edge towards the server never retreats; the client's window is honoured unless overshoot
-/// is on; own zero-window probes; the server's are answered.
+/// Row "window": the right edge towards the server never retreats; client's window honoured unless overshoot
+/// is on; own zero-window probes; answer the server's.
 #[test]
 fn windows_are_kept_honoured_and_probed() {
     let config =
@@ -264,8 +264,8 @@ fn windows_are_kept_honoured_and_probed() {
     assert!(bed.data().is_empty());
     let probes: Vec<TcpHeader> = bed.to_client.iter().map(header).collect();
     assert!(!probes.is_empty() && bed.stats().window_probes == probes.len() as u64);
-    assert!(probes.iter().all(|tcp| bed.offset(tcp.seq) == 8_000), "just below what the client expects");
-    // The server fills our buffer, and probes.
+    assert!(probes.iter().all(|tcp| bed.offset(tcp.seq) == 8_000), "one below the client's next number");
+    // The server fills the store, and probes.
     let mut edge = 0;
     let mut off = end;
     for _ in 0..40 {
@@ -281,7 +281,7 @@ fn windows_are_kept_honoured_and_probed() {
     bed.server_sends(probe);
     let answer = header(bed.to_server.last().expect("an answer"));
     assert_eq!((bed.offset(answer.ack), answer.window), (edge, 0));
-    // The client reads on: so may the server send.
+    // The client reads again, and the server's window opens.
     bed.clear();
     bed.window = 8_000;
     bed.ack(8_001);
@@ -291,8 +291,8 @@ fn windows_are_kept_honoured_and_probed() {
     assert!(bed.to_server.iter().map(header).any(|tcp| tcp.window > 0), "the window opens");
 }
 
-/// Row "window scale, timestamps": only from a seen SYN pair; TSval = the client's last real value; TSecr of the
-/// acknowledged segment; a retransmission carries a valid TSval.
+/// Row "window scale, timestamps": only from a seen SYN pair; TSval = the client's last real value; TSecr of
+/// the acknowledged segment; a retransmission carries a valid TSval.
 #[test]
 fn scale_and_timestamps_are_those_of_the_ends() {
     let mut bed = open(|_| ());
@@ -302,12 +302,16 @@ fn scale_and_timestamps_are_those_of_the_ends() {
     bed.clock = bed.clock.wrapping_add(5);
     bed.server_sends(data);
     let early = header(bed.to_server.last().unwrap()).options.timestamps.unwrap();
-    assert_eq!((early.val, early.ecr), (real, sent_at), "the client's last, and the segment's");
+    assert_eq!(
+        (early.val, early.ecr),
+        (real, sent_at),
+        "the client's last TSval, and the segment's as TSecr"
+    );
     let data = bed.server_data(1001, SEGMENT);
     let newest = bed.clock;
     bed.server_sends(data);
     assert_eq!(header(bed.to_server.last().unwrap()).options.timestamps.unwrap().ecr, newest);
-    // A gap: TSecr stays that of the segment that the acknowledgment waits behind.
+    // A gap: TSecr remains that of the last segment in order.
     bed.clock = bed.clock.wrapping_add(5);
     let beyond = bed.server_data(5001, SEGMENT);
     bed.server_sends(beyond);
@@ -316,13 +320,13 @@ fn scale_and_timestamps_are_those_of_the_ends() {
     bed.wait(2_000);
     let again: Vec<TcpHeader> =
         bed.to_client.iter().map(header).filter(|tcp| bed.offset(tcp.seq) == 1).collect();
-    assert!(!again.is_empty(), "sent again");
+    assert!(!again.is_empty(), "retransmitted");
     let highest = newest.wrapping_add(5);
     for tcp in again {
         let val = tcp.options.timestamps.unwrap().val;
         assert!(val.wrapping_sub(sent_at) as i32 >= 0 && highest.wrapping_sub(val) as i32 >= 0);
     }
-    // Neither was agreed on: neither is used.
+    // Not negotiated: not used.
     let mut bed = open(|bed| (bed.timestamps, bed.shift) = (false, 0));
     bed.send(1, 4);
     bed.wait(10);
@@ -331,13 +335,13 @@ fn scale_and_timestamps_are_those_of_the_ends() {
     assert_eq!(
         bed.to_server.last().map(|packet| header(packet).window),
         Some(u16::MAX),
-        "no scale: 64 KB at most"
+        "64 KB at most without scaling"
     );
 }
 
 /// Row "sequence wrap": serial compare, 64-bit offsets inside.
 #[test]
-fn numbers_wrap_without_a_trace() {
+fn sequence_numbers_wrap_around() {
     for isn in [u32::MAX - 2_500, 0x7fff_ff00, u32::MAX] {
         let mut bed = open(|bed| (bed.server_isn, bed.client_isn) = (isn, isn.wrapping_sub(50)));
         let mut off = 1;

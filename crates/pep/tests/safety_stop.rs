@@ -1,4 +1,4 @@
-//! The rules for live traffic: how the machine stops, and how it changes while connections live.
+//! Safety on live traffic: draining, aborting and reconfiguring the accelerator while connections are open.
 
 mod test_bed;
 
@@ -6,8 +6,8 @@ use paceline_net::{Bytes, Duration, TcpFlags};
 use paceline_pep::accelerator::AcceleratorConfig;
 use test_bed::*;
 
-/// Row "stop, upgrade, config change": early ACKs stop, what is held is delivered, detach at exposure 0; after a
-/// limit the rest is reset.
+/// Row "stop, upgrade, config change": stop early ACKs, deliver what is held, detach at exposure 0; after a
+/// limit reset the rest.
 #[test]
 fn stop_delivers_then_detaches_and_resets_only_after_the_limit() {
     let mut bed = TestBed::open();
@@ -16,14 +16,14 @@ fn stop_delivers_then_detaches_and_resets_only_after_the_limit() {
     bed.wait(15);
     bed.accelerator.drain(bed.now, Duration::from_secs(10));
     let later = bed.send(end, 2);
-    assert_eq!(bed.acked(), None, "no early acknowledgment, though {later} has come");
+    assert_eq!(bed.acked(), None, "no early ACK, though {later} bytes have arrived");
     bed.wait(5);
     bed.ack(end);
-    assert_eq!((bed.acked(), bed.exposure()), (None, 0), "the server knows that already");
+    assert_eq!((bed.acked(), bed.exposure()), (None, 0), "the server has that ACK already");
     bed.wait(15);
     bed.ack(later);
-    assert_eq!(bed.acked(), Some(later), "what the client acknowledges goes on");
-    // Its server's timer becomes the path's first.
+    assert_eq!(bed.acked(), Some(later), "the client's ACK is forwarded");
+    // The connection stays until its server's timeout is that of the path.
     assert_eq!(bed.accelerator.flow_count(), 1);
     let big = bed.client_packet(1, Some(later), ACK, 0, |tcp| tcp.window = u16::MAX);
     let before = bed.accelerator.flow_count();
@@ -58,10 +58,10 @@ fn stop_delivers_then_detaches_and_resets_only_after_the_limit() {
     assert_eq!(bed.stats().flows_reset, 1);
 }
 
-/// A stop of a transfer that never pauses: soon after its device is owed nothing, it goes on end to end, though its server
-/// was promised a wider window and more of it is held.
+/// A transfer without pauses is detached soon after its exposure is 0, although its server has a larger
+/// window and more of its data is stored.
 #[test]
-fn a_running_transfer_is_let_go_when_nothing_is_owed() {
+fn a_running_transfer_is_detached_at_exposure_zero() {
     let mut bed = TestBed::open();
     let end = bed.send(1, 8);
     bed.wait(15);
@@ -71,7 +71,7 @@ fn a_running_transfer_is_let_go_when_nothing_is_owed() {
         if bed.accelerator.flow_count() == 0 {
             break;
         }
-        // The server is always ahead of the client.
+        // The server always has data in flight.
         let next = bed.send(off, 2);
         bed.wait(1);
         bed.ack(off);
@@ -81,41 +81,41 @@ fn a_running_transfer_is_let_go_when_nothing_is_owed() {
     assert_eq!((bed.stats().flows_detached, bed.stats().flows_reset), (1, 0));
 }
 
-/// How far the client has the stream without a hole.
-fn got(bed: &TestBed) -> u64 {
+/// End of the contiguous data that was sent to the client.
+fn contiguous(bed: &TestBed) -> u64 {
     bed.data()
         .iter()
-        .fold(1, |got, (off, len)| if *off <= got { got.max(off + u64::from(*len)) } else { got })
+        .fold(1, |end, (off, len)| if *off <= end { end.max(off + u64::from(*len)) } else { end })
 }
 
-/// A connection goes on end to end when what waits here has left at the rate of the radio: its server, which has seen the
-/// round trips of that, would wait for seconds before it repeats the end of a flight.
+/// Stored data is sent at the rate of the radio before the connection is detached. Otherwise the server,
+/// whose timeout has grown with the queue, would retransmit the end of a flight only after seconds.
 #[test]
-fn what_waits_leaves_before_the_connection() {
+fn stored_data_is_sent_before_the_connection_is_detached() {
     let mut bed = TestBed::open();
     let end = bed.send(1, 8);
     bed.wait(15);
     bed.ack(end);
     bed.accelerator.drain(bed.now, Duration::from_secs(30));
-    // The window that was promised is used.
+    // The server uses the window that was advertised.
     let last = bed.send(end, 300);
     let (begun, mut acked) = (bed.now, end);
     while bed.accelerator.flow_count() > 0 && bed.now.since(begun) < Duration::from_secs(29) {
         // A slow radio, so that a second is not enough.
         bed.wait(20);
-        acked = got(&bed).min(acked + 2000);
+        acked = contiguous(&bed).min(acked + 2000);
         bed.ack(acked);
     }
     assert_eq!(
         (bed.accelerator.flow_count(), bed.stats().flows_detached, bed.stats().flows_reset),
         (0, 1, 0)
     );
-    assert_eq!((got(&bed), bed.stats().retransmissions), (last, 0));
+    assert_eq!((contiguous(&bed), bed.stats().retransmissions), (last, 0));
 }
 
-/// Who is let go soon is not let on to fill what has to run empty, whatever window the client offers.
+/// While draining, the window does not let the server refill the store, however large the client's window is.
 #[test]
-fn a_stop_opens_no_wide_window() {
+fn draining_opens_no_large_window() {
     let config = AcceleratorConfig { flow_buffer: Bytes(32 << 10), ..AcceleratorConfig::default() };
     let mut bed = TestBed::open_with(config, |bed| bed.window = 1000);
     let end = bed.send(1, 8);
@@ -131,24 +131,24 @@ fn a_stop_opens_no_wide_window() {
         bed.ack(next);
         off = next;
     }
-    let told: Vec<u32> =
+    let windows: Vec<u32> =
         bed.to_server.iter().map(|packet| u32::from(header(packet).window) << bed.shift).collect();
-    assert!(told.len() >= 40 && told.iter().all(|window| *window <= 32 << 10), "{told:?}");
+    assert!(windows.len() >= 40 && windows.iter().all(|window| *window <= 32 << 10), "{windows:?}");
     bed.wait(2000);
     assert_eq!(bed.accelerator.flow_count(), 0);
 }
 
-/// At the limit, or at once: a connection that is owed nothing is not reset because some of it is held.
+/// At the limit, or at once: a connection with exposure 0 is not reset although data of it is stored.
 #[test]
-fn an_abort_resets_what_is_exposed_alone() {
+fn an_abort_resets_exposed_connections_only() {
     let mut bed =
         TestBed::open_with(AcceleratorConfig { exposure: Bytes(0), ..AcceleratorConfig::default() }, |_| ());
     let end = bed.send(1, 50);
-    assert!(bed.exposure() == 0 && bed.accelerator.held() > 50_000 && got(&bed) < end);
+    assert!(bed.exposure() == 0 && bed.accelerator.held() > 50_000 && contiguous(&bed) < end);
     bed.accelerator.abort(bed.now);
     bed.wait(1);
     assert_eq!((bed.stats().flows_detached, bed.stats().flows_reset), (1, 0));
-    assert_eq!(got(&bed), end, "its server need not repeat it");
+    assert_eq!(contiguous(&bed), end, "the server need not retransmit it");
     let mut bed = TestBed::open();
     bed.send(1, 8);
     assert!(bed.exposure() > 0);
@@ -156,9 +156,10 @@ fn an_abort_resets_what_is_exposed_alone() {
     assert_eq!((bed.stats().flows_detached, bed.stats().flows_reset), (0, 1));
 }
 
-/// Row "stop, upgrade, config change": what was promised is kept, what comes follows the new parameters.
+/// Row "stop, upgrade, config change": advertised windows and ACKs are kept, new data follows the new
+/// parameters.
 #[test]
-fn other_parameters_hold_from_now_on_and_break_no_promise() {
+fn new_parameters_apply_to_new_data_and_revoke_nothing() {
     let mut bed = TestBed::open();
     let end = bed.send(1, 20);
     let exposure = bed.exposure();
@@ -172,9 +173,9 @@ fn other_parameters_hold_from_now_on_and_break_no_promise() {
     bed.accelerator.set_config(small);
     bed.clear();
     let end = bed.send(end, 4);
-    assert_eq!(bed.exposure(), exposure, "no more is acknowledged early than was");
-    let told = bed.to_server.iter().map(|packet| bed.offset(header(packet).ack)).max();
-    assert!(told.is_none_or(|ack| ack == 20_001), "nor taken back: {told:?}");
+    assert_eq!(bed.exposure(), exposure, "no further early ACK");
+    let acked = bed.acked();
+    assert!(acked.is_none_or(|ack| ack == 20_001), "no ACK is revoked: {acked:?}");
     let delivered = |bed: &mut TestBed, end: u64| {
         for off in (1..end).step_by(4000).chain([end]) {
             bed.wait(50);
@@ -188,6 +189,6 @@ fn other_parameters_hold_from_now_on_and_break_no_promise() {
     delivered(&mut bed, end);
     bed.accelerator.set_config(AcceleratorConfig::default());
     bed.send(end, 20);
-    assert_eq!(bed.exposure(), 20_000, "and back");
+    assert_eq!(bed.exposure(), 20_000, "the old cap again");
     bed.accelerator.invariants();
 }

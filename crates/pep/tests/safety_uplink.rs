@@ -1,4 +1,4 @@
-//! The rules for live traffic, fifth part: what goes upwards, and what the ends hear of it.
+//! Safety on live traffic: data of the client, and its acknowledgments.
 
 mod test_bed;
 
@@ -12,14 +12,14 @@ fn open(change: impl FnOnce(&mut TestBed)) -> TestBed {
     bed
 }
 fn echo(tcp: &TcpHeader) -> u32 {
-    tcp.options.timestamps.expect("they were agreed on").ecr
+    tcp.options.timestamps.expect("timestamps were negotiated").ecr
 }
 
-/// Row "window scale, timestamps": a TSecr is that of the acknowledged segment. Data that acknowledge nothing new keep their
-/// own: from it Linux's servers take the round trip that their receive windows grow by, and the segment that has just come
-/// here is not what the client has answered.
+/// Row "window scale, timestamps": TSecr of the acknowledged segment. Data of the client keeps its own TSecr:
+/// Linux servers take the round-trip time for their receive window from it. An ACK of newly arrived data goes
+/// ahead.
 #[test]
-fn data_of_the_client_keep_their_own_echo_and_news_goes_ahead_of_them() {
+fn data_of_the_client_keeps_its_tsecr_and_an_ack_of_new_data_goes_ahead() {
     for batch in [false, true] {
         let mut bed = open(|_| ());
         let off = bed.send(1, 1);
@@ -28,11 +28,11 @@ fn data_of_the_client_keep_their_own_echo_and_news_goes_ahead_of_them() {
         bed.ack(off);
         bed.wait(50);
         bed.clear();
-        let news = bed.server_data(off, SEGMENT);
+        let new_data = bed.server_data(off, SEGMENT);
         if batch {
-            bed.accelerator.input(bed.now, Side::Server, news);
+            bed.accelerator.input(bed.now, Side::Server, new_data);
         } else {
-            bed.server_sends(news);
+            bed.server_sends(new_data);
         }
         let data = bed.client_packet(bed.client_next, Some(off), ACK, SEGMENT, |_| ());
         let own = echo(&header(&data));
@@ -42,7 +42,7 @@ fn data_of_the_client_keep_their_own_echo_and_news_goes_ahead_of_them() {
         assert!(up.iter().all(|tcp| bed.offset(tcp.ack) == off + 1000));
         assert_eq!((echo(&up[0]), echo(&up[1])), (bed.clock, own));
         assert_ne!(own, bed.clock);
-        // What is empty may tell news itself.
+        // A segment without data carries the TSecr of the new data itself.
         bed.client_next += SEGMENT;
         let fin = bed.client_packet(bed.client_next, Some(off), FIN, 0, |_| ());
         bed.client_sends(fin);
@@ -50,17 +50,17 @@ fn data_of_the_client_keep_their_own_echo_and_news_goes_ahead_of_them() {
     }
 }
 
-/// Row "window": a client whose reader stands still ignores all that stands past its window, the acknowledgments of its own
-/// upload among it, though more than its window was sent to it.
+/// Row "window": a client with a closed window drops every segment past it, ACKs of its own upload included.
+/// After an overshoot such ACKs must not be numbered past the window.
 #[test]
-fn an_upload_is_acknowledged_though_the_reader_of_the_download_stands_still() {
+fn an_upload_is_acknowledged_while_the_clients_window_is_closed() {
     for remnant in [0, 496] {
         let window = (16_000 + remnant as u16) >> 4;
         let mut bed = open(|bed| bed.window = window);
         let mut end = bed.send(1, 20);
         bed.wait(10);
         assert_eq!(bed.data().last().map(|(off, _)| *off), Some(19_001), "past the window");
-        // It takes what fits; the rest of its window is too small for a segment.
+        // The client accepts data up to its window; the remainder is smaller than a segment.
         bed.window = remnant as u16 >> 4;
         for _ in 0..2 {
             bed.ack(16_001);
@@ -72,27 +72,27 @@ fn an_upload_is_acknowledged_though_the_reader_of_the_download_stands_still() {
             bed.client_next += SEGMENT;
             bed.wait(100);
             bed.clear();
-            // Passed on, and made of what comes with data.
+            // ACKs that are forwarded, and ACKs from the headers of data.
             if n % 2 == 0 {
                 let ack = bed.server_packet(end, ACK, 0, |_| ());
                 bed.server_sends(ack);
             } else {
                 end = bed.send(end, 1);
             }
-            let told: Vec<TcpHeader> = bed.taken_by_client().iter().map(header).collect();
-            let takes = |tcp: &&TcpHeader| (16_001..=16_001 + remnant).contains(&bed.offset(tcp.seq));
+            let down: Vec<TcpHeader> = bed.taken_by_client().iter().map(header).collect();
+            let accepts = |tcp: &&TcpHeader| (16_001..=16_001 + remnant).contains(&bed.offset(tcp.seq));
             let ack = SeqNumber(bed.client_isn) + bed.client_next;
-            assert!(told.iter().filter(takes).any(|tcp| tcp.ack == ack), "{remnant}, {n}: {told:?}");
+            assert!(down.iter().filter(accepts).any(|tcp| tcp.ack == ack), "{remnant}, {n}: {down:?}");
             bed.wait(100);
             bed.ack(16_001);
         }
     }
 }
 
-/// Row "window": what is said in the client's name stands where its server reads it. A client that probes a closed window with
-/// a byte has sent past it.
+/// Row "window": ACKs in the client's name have a sequence number that the server accepts. A client that
+/// probes a closed window has sent a byte past it.
 #[test]
-fn acknowledgments_do_not_stand_past_the_servers_closed_window() {
+fn acks_are_not_numbered_past_the_servers_closed_window() {
     let mut bed = open(|_| ());
     let mut off = bed.send(1, 2);
     bed.wait(20);
@@ -121,7 +121,7 @@ fn acknowledgments_do_not_stand_past_the_servers_closed_window() {
         assert!(up.iter().all(|tcp| tcp.seq == expects), "{up:?}");
         assert_eq!(up.last().map(|tcp| bed.offset(tcp.ack)), Some(off));
     }
-    // It opens: the byte is taken, and from then on it is where the client stands.
+    // The window opens: the server has accepted the byte.
     bed.client_next += 1;
     let open = bed.server_packet(off, ACK, 0, |_| ());
     bed.server_sends(open);

@@ -1,5 +1,5 @@
-//! Whole transfers through the accelerator, between endpoints like Linux's: what it has to reach on links of all
-//! kinds.
+//! Transfers through the accelerator between endpoints of `paceline-tcp`: throughput and delay that it must
+//! reach on links of many kinds.
 
 mod network;
 
@@ -15,33 +15,37 @@ fn lines(rate: &str, delay_ms: u64, queue: u64) -> [Link; 2] {
 fn adaptive() -> Option<AcceleratorConfig> {
     Some(AcceleratorConfig::default())
 }
-/// Mb/s read by the client.
+/// Goodput of the clients in Mb/s.
 fn goodput(network: &Network, from_ms: u64, until_ms: u64) -> f64 {
     network.received_between(from_ms, until_ms) as f64 * 8.0 / ((until_ms - from_ms) as f64 * 1e3)
 }
-/// When the whole file had been read, in milliseconds.
-fn time_of(file: u64, accelerator: Option<AcceleratorConfig>, mobile: [Link; 2]) -> f64 {
+/// Completion time of a file in milliseconds.
+fn completion_ms(file: u64, accelerator: Option<AcceleratorConfig>, mobile: [Link; 2]) -> f64 {
     let mut network = Network::download(Source::File(Bytes(file)), accelerator, 20, mobile);
     network.run_ms(60_000);
     assert_eq!(network.received(), file);
     if let Middle::Accelerator(accelerator) = &network.middle {
-        assert_eq!((accelerator.flow_count(), accelerator.held()), (0, 0), "it ends with the transfer");
+        assert_eq!(
+            (accelerator.flow_count(), accelerator.held()),
+            (0, 0),
+            "the connection is removed with the end of the transfer"
+        );
         assert_eq!(accelerator.stats().bytes_delivered, file);
     }
     network.delivered.iter().find(|(_, read)| *read == file).expect("it was read").0.as_secs_f64() * 1e3
 }
 
 #[test]
-fn files_of_every_size_arrive_whole_and_no_later() {
+fn files_of_every_size_complete_no_later_than_without_the_accelerator() {
     for file in [1_000, 32_000, 100_000, 1_000_000, 10_000_000] {
-        let plain = time_of(file, None, lines("40 Mb/s", 15, 4_000_000));
-        let fast = time_of(file, adaptive(), lines("40 Mb/s", 15, 4_000_000));
+        let plain = completion_ms(file, None, lines("40 Mb/s", 15, 4_000_000));
+        let fast = completion_ms(file, adaptive(), lines("40 Mb/s", 15, 4_000_000));
         assert!(fast <= plain * 1.01 + 2.0, "{file} bytes: {fast:.0} ms against {plain:.0} ms");
     }
 }
 
 #[test]
-fn a_clean_path_is_left_as_fast_and_without_added_retransmissions() {
+fn a_clean_path_stays_as_fast_without_retransmissions() {
     for (rate, queue) in [("100 Mb/s", 1_000_000), ("20 Mb/s", 300_000), ("500 Mb/s", 4_000_000)] {
         let mut rates = Vec::new();
         for accelerator in [None, adaptive()] {
@@ -57,8 +61,8 @@ fn a_clean_path_is_left_as_fast_and_without_added_retransmissions() {
     }
 }
 
-/// More connections of one device than its buffer has room for at their full size: they share it, and none is refused
-/// what it was promised or waits for the others to end.
+/// More connections of one device than its buffer has room for at full windows: they share it, no advertised
+/// data is refused and no connection is blocked by the others.
 #[test]
 fn a_hundred_connections_of_a_device_share_its_buffer() {
     let mut network = Network::download(Source::Bulk, adaptive(), 5, lines("100 Mb/s", 15, 1_000_000));
@@ -75,7 +79,7 @@ fn a_hundred_connections_of_a_device_share_its_buffer() {
     assert!(sum * 8 > 900_000_000, "{sum} bytes in 10 s at 100 Mb/s");
 }
 
-/// As a phone has them: what rests needs no part of the device's buffer.
+/// A phone has many idle connections. They need no share of the device's buffer.
 #[test]
 fn idle_connections_take_no_window_from_a_download() {
     let mut network = Network::download(Source::Bulk, adaptive(), 50, lines("100 Mb/s", 15, 1_000_000));
@@ -89,9 +93,9 @@ fn idle_connections_take_no_window_from_a_download() {
     assert!(rate > 95.0, "{rate:.1} Mb/s beside 60 idle connections");
 }
 
-/// They were promised the room of a device that rests, each of them.
+/// Each of them has a window from the time when all others were idle.
 #[test]
-fn connections_that_all_wake_at_once_share_the_buffer() {
+fn connections_that_all_become_active_at_once_share_the_buffer() {
     let config = AcceleratorConfig { device_buffer: Bytes(4 << 20), ..AcceleratorConfig::default() };
     let mut network = Network::download(Source::Nothing, Some(config), 15, lines("20 Mb/s", 15, 1_000_000));
     for n in 1..=40 {
@@ -108,9 +112,9 @@ fn connections_that_all_wake_at_once_share_the_buffer() {
     assert_eq!(stats.refused, 0, "{stats:?}");
 }
 
-/// Queues shorter than any delay budget: they overflow, are found out, and are kept below that.
+/// Queues shorter than the target delay: they overflow, are detected, and are kept below their length.
 #[test]
-fn shallow_buffers_are_found_and_not_overrun() {
+fn short_buffers_are_detected_and_not_overrun() {
     for (rate, delay_ms, queue) in
         [("100 Mb/s", 5, 100_000), ("20 Mb/s", 10, 20_000), ("50 Mb/s", 20, 200_000), ("10 Mb/s", 25, 15_000)]
     {
@@ -130,13 +134,13 @@ fn shallow_buffers_are_found_and_not_overrun() {
 
 #[test]
 fn loss_without_congestion_does_not_lower_the_rate() {
-    // As lossy as the published probes: random, and bursts of 30 ms each second.
+    // Random losses, and bursts of 30 ms each second.
     for (loss, reach) in [(0.001, 0.98), (0.01, 0.97), (0.04, 0.97)] {
         let [mut down, up] = lines("80 Mb/s", 12, 10_000_000);
         down = down.lossy(loss, 3, "loss");
         let mut network = Network::download(Source::Bulk, adaptive(), 10, [down, up]);
         network.run_ms(20_000);
-        // UDP's goodput: the line without the headers and without what is lost.
+        // Goodput of UDP: the rate of the link without headers and losses.
         let udp = 80.0 * 1448.0 / 1500.0 * (1.0 - loss);
         let share = goodput(&network, 3_000, 20_000) / udp;
         assert!(share > reach, "loss {loss}: {share:.3} of UDP's goodput");
@@ -149,11 +153,11 @@ fn loss_without_congestion_does_not_lower_the_rate() {
     assert!(share > 0.97, "bursts: {share:.3} of UDP's goodput");
 }
 
-/// Fades of 50 to 300 ms that lose everything, each 1.2 s, with a client whose window is little more than the path holds
-/// (0.8 MB), on a path whose delay grows to twice as much while data flow: between the fades the link is nearly always
-/// in use for what the client lacks.
+/// Fades of 50 to 300 ms each 1.2 s that lose everything, a client whose window is little more than the
+/// bandwidth-delay product (0.8 MB), and a path whose delay doubles under load: between fades the link is
+/// nearly always in use.
 #[test]
-fn fades_cost_little_more_than_their_time() {
+fn fades_cost_little_more_than_their_duration() {
     let (mut client, server) = configs(0);
     client.receive_buffer = Bytes(1 << 20);
     client.autotune = false;
@@ -163,7 +167,7 @@ fn fades_cost_little_more_than_their_time() {
     let fades: Vec<u64> = (0..100).map(|_| 50 + lengths.below(250)).collect();
     let lost: u64 = fades[2..25].iter().sum();
     down.lose = Box::new(move |_, at: Instant| at.as_millis() % 1200 < fades[at.as_millis() as usize / 1200]);
-    // What was sent of late, as a share of what a link of 80 Mb/s takes in 200 ms.
+    // Bytes sent recently, as a share of the capacity of 80 Mb/s in 200 ms.
     let (mut load, mut last) = (0.0_f64, Instant::ZERO);
     down.extra = Box::new(move |_, at: Instant| {
         load *= 1.0 - (at.since(last).as_secs_f64() / 0.2).min(1.0);
@@ -175,12 +179,12 @@ fn fades_cost_little_more_than_their_time() {
     network.run_ms(30_000);
     let open = 1.0 - lost as f64 / 27_600.0;
     let share = goodput(&network, 2_400, 30_000) / (80.0 * 1448.0 / 1500.0 * open);
-    assert!(share > 0.95, "{share:.3} of what the link carries between fades");
+    assert!(share > 0.95, "{share:.3} of the capacity between fades");
     assert_eq!(network.accelerator().stats().overshoot_drops, 0);
 }
 
 #[test]
-fn a_hundredfold_jump_is_followed_within_a_second() {
+fn a_hundredfold_change_of_the_rate_is_followed_within_a_second() {
     for delay_ms in [10, 30] {
         let steps: Vec<(Instant, Rate)> = (0..4)
             .map(|n| {
@@ -206,9 +210,9 @@ fn a_hundredfold_jump_is_followed_within_a_second() {
     }
 }
 
-/// Loss, reordering and late packets on every line at once, both ways.
+/// Loss and reordering on every link at once, in both directions.
 #[test]
-fn transfers_survive_everything_on_both_segments() {
+fn transfers_survive_loss_and_reordering_on_both_segments() {
     for seed in 1..=6 {
         let file = 3_000_000;
         let mut network =
@@ -228,8 +232,8 @@ fn transfers_survive_everything_on_both_segments() {
     }
 }
 
-/// One transfer to a client with a window of 17 KB, which reads as fast as it can or at a rate; goodput and the
-/// network.
+/// A transfer to a client with a window of 17 KB that reads at once, or at a rate. Returns the goodput and
+/// the network.
 fn small_window(beyond: BeyondWindow, overshoot: bool, read_rate: Option<Rate>) -> (f64, Network) {
     let (mut client, server) = configs(0);
     client.receive_buffer = Bytes(17_000);
@@ -245,7 +249,7 @@ fn small_window(beyond: BeyondWindow, overshoot: bool, read_rate: Option<Rate>) 
 }
 
 #[test]
-fn small_windows_are_overshot_where_the_client_takes_it() {
+fn small_windows_are_overshot_if_the_client_accepts_it() {
     let (honoured, _) = small_window(BeyondWindow::Accept, false, None);
     let (fast, network) = small_window(BeyondWindow::Accept, true, None);
     assert!(honoured < 2.4, "{honoured:.2} Mb/s with a window of 17 KB");
@@ -255,22 +259,22 @@ fn small_windows_are_overshot_where_the_client_takes_it() {
     assert!(safe > 0.97 * honoured, "{safe:.2} against {honoured:.2} Mb/s");
 }
 
-/// Readers slower than the link: their windows close, and one that drops what ends beyond its edge does so.
+/// Readers slower than the link: their windows close, and some drop every segment that ends past the window.
 #[test]
 fn slow_readers_lose_nothing_by_overshoot() {
     for beyond in [BeyondWindow::Accept, BeyondWindow::Drop] {
         for kilobits in [300, 1_000, 1_600, 3_000] {
             let read_rate = Some(Rate(kilobits * 1000));
             let (honoured, _) = small_window(beyond, false, read_rate);
-            let (tried, network) = small_window(beyond, true, read_rate);
+            let (overshot, network) = small_window(beyond, true, read_rate);
             let stats = network.accelerator().stats();
             println!(
-                "{beyond:?} {kilobits} kb/s: {honoured:.2}, overshot {tried:.2} Mb/s, {} drops, {} sent again of {}",
+                "{beyond:?} {kilobits} kb/s: {honoured:.2}, overshot {overshot:.2} Mb/s, {} drops, {} retransmissions of {}",
                 stats.overshoot_drops, stats.retransmissions, stats.segments_sent
             );
             assert!(
-                tried > 0.97 * honoured,
-                "{beyond:?} {kilobits} kb/s: {tried:.2} against {honoured:.2} Mb/s"
+                overshot > 0.97 * honoured,
+                "{beyond:?} {kilobits} kb/s: {overshot:.2} against {honoured:.2} Mb/s"
             );
             assert!(stats.retransmissions * 20 < stats.segments_sent, "{stats:?}");
         }
@@ -278,19 +282,19 @@ fn slow_readers_lose_nothing_by_overshoot() {
 }
 
 #[test]
-fn the_published_control_follows_its_numbers() {
+fn the_published_control_reaches_its_rate() {
     let control = RateControl::Paper(PaperParameters::default());
     let config = AcceleratorConfig { control, ..AcceleratorConfig::default() };
     let mut network = Network::download(Source::Bulk, Some(config), 20, lines("7 Mb/s", 31, 2_000_000));
     network.run_ms(20_000);
     let rate = goodput(&network, 2_000, 20_000);
-    // Below alpha it grows to R_cap and stays there.
+    // Below alpha the rate grows to R_cap and stays there.
     assert!((5.3..5.6).contains(&rate), "{rate}");
     assert!(network.mobile[0].percentile_ms(0.95) < 10.0);
 }
 
 #[test]
-fn never_slower_than_plain_cubic_on_a_wandering_link() {
+fn never_slower_than_plain_cubic_on_a_variable_link() {
     for seed in 1..4u64 {
         let mut stream = Stream::new(seed, "capacity");
         let mut log = 0.0;

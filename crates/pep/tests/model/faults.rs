@@ -57,7 +57,8 @@ impl Model {
             let left = SeqNumber(self.isn[0]) + (self.received as u32).wrapping_add(jitter);
             tcp.options.sack.push(left, left + 700);
         }
-        // Segments with valid numbers are injected into hostile runs only: an on-path attacker can do anything.
+        // Segments with valid numbers are injected into hostile runs only: an on-path attacker can do
+        // anything.
         let plausible_ack =
             side == Side::Mobile && tcp.ack.distance(SeqNumber(self.isn[0]) + self.received as u32) > 0;
         let exact = tcp.seq == self.header(side, seq, ack, flags, 0).seq;

@@ -1,12 +1,13 @@
-//! A server, a client and faulty links around the accelerator, driven by bytes. The swarm test, the fuzz target and the
-//! example `accelerator_operations` run it. Asserted beside the accelerator's own invariants:
+//! A server, a client and faulty links around the accelerator, driven by bytes. The swarm test, the fuzz
+//! target and the example `accelerator_operations` run it. Asserted beside the accelerator's own invariants:
 //!
 //! - the client's stream is a prefix of the server's, byte by byte, with valid checksums;
 //! - ACKs to the server cover only data that it has sent, and its right edge never retreats;
 //! - timestamps are the ends' own, and connections that are not accelerated pass untouched;
 //! - memory is bounded by the configuration;
-//! - at the end, without further faults, the client's upload is acknowledged although the client reads nothing, then
-//!   the client receives everything although the server reads nothing, and the connection is removed.
+//! - at the end, without further faults, the client's upload is acknowledged although the client reads
+//!   nothing, then the client receives everything although the server reads nothing, and the connection is
+//!   removed.
 
 mod client;
 mod faults;
@@ -69,7 +70,8 @@ struct Model {
     /// Length of full segments, and of the longest ones that the path delivers to the client.
     segment: u32,
     longest_delivered: u32,
-    /// The client acknowledges data that it has not received, or valid segments are injected: delivery is not asserted.
+    /// The client acknowledges data that it has not received, or valid segments are injected: delivery is not
+    /// asserted.
     hostile: bool,
     ended: bool,
     operations: u64,
@@ -79,15 +81,16 @@ struct Model {
     /// Packets to the accelerator.
     from_server: VecDeque<Packet>,
     from_client: VecDeque<Packet>,
-    /// The server: ends of the sent and of the acknowledged data, right edge of the window, offset of its FIN.
+    /// The server: ends of the sent and of the acknowledged data, right edge of the window, offset of its
+    /// FIN.
     sent: u64,
     acked: u64,
     edge: u64,
     fin: Option<u64>,
     /// The server's window field.
     server_window: u16,
-    /// The client: end of the contiguous data, ranges beyond it, advertised right edge, window; end of its own data that
-    /// was sent, that the server has, and that the client knows to be acknowledged.
+    /// The client: end of the contiguous data, ranges beyond it, advertised right edge, window; end of its
+    /// own data that was sent, that the server has, and that the client knows to be acknowledged.
     received: u64,
     out_of_order: Vec<(u64, u64)>,
     client_edge: u64,
@@ -255,7 +258,8 @@ impl Model {
             Side::Mobile => self.to_client.push_back(sent.packet),
         }
     }
-    /// Asserts that early ACKs are in the journal before they are sent, and that a sweep leaves the exact records.
+    /// Asserts that early ACKs are in the journal before they are sent, and that a sweep leaves the exact
+    /// records.
     fn keep_journal(&mut self) {
         let journal = &mut self.journal;
         let mut write = |slot, record: Option<FlowRecord>| match record {
@@ -384,7 +388,8 @@ impl Model {
             self.wait(Duration::from_millis(4));
         }
     }
-    /// Without further faults, and with a reading client, everything must be delivered and the connection end.
+    /// Without further faults, and with a reading client, everything must be delivered and the connection
+    /// end.
     fn finish(&mut self) {
         self.accelerator.invariants();
         if self.hostile || self.ended {
@@ -399,8 +404,8 @@ impl Model {
         let end = self.sent + 1;
         let mut longest = Duration::ZERO;
         for round in 0.. {
-            // At least 16 s; after long round trips three of them, which a timeout takes at most: the smoothed round-trip
-            // time and four times its deviation.
+            // At least 16 s; after long round trips three of them, which a timeout takes at most: the
+            // smoothed round-trip time and four times its deviation.
             longest = self.accelerator.flows().filter_map(|flow| flow.srtt).fold(longest, Duration::max);
             if self.received == end && self.acked == end || round >= (3 * longest.as_millis()).max(4000) {
                 break;

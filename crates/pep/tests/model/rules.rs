@@ -1,5 +1,6 @@
-//! Rules for every packet that the accelerator sends: the right edge towards the server does not retreat, a TSval is at most
-//! the highest that its end has sent, and packets of connections that are not accelerated are unchanged.
+//! Rules for every packet that the accelerator sends: the right edge towards the server does not retreat, a
+//! TSval is at most the highest that its end has sent, and packets of connections that are not accelerated
+//! are unchanged.
 
 use super::*;
 
@@ -10,7 +11,8 @@ pub(super) struct Rules {
     pub edge: Option<i64>,
     /// An injected handshake may have replaced the connection, without its window scale.
     pub connection_replaced: bool,
-    /// An injected segment within a window may have changed the client's sequence number as the machine knows it.
+    /// An injected segment within a window may have changed the client's sequence number as the machine knows
+    /// it.
     pub client_moved: bool,
     /// The highest TSval from each side.
     newest: [Option<u32>; 2],

@@ -1,5 +1,5 @@
-//! Offloaded uploads. As a driver does, the model decides by the packet's flags and by the machine's answer which packets
-//! bypass the machine.
+//! Offloaded uploads. As a driver does, the model decides by the packet's flags and by the machine's answer
+//! which packets bypass the machine.
 
 use super::*;
 
@@ -30,8 +30,8 @@ impl Model {
             self.offloads += 1;
         }
     }
-    /// The client sends as much as its window allows, and retransmits. The server's packets may be delayed before the machine
-    /// while several windows bypass it.
+    /// The client sends as much as its window allows, and retransmits. The server's packets may be delayed
+    /// before the machine while several windows bypass it.
     pub(super) fn client_uploads(&mut self, choices: &mut Choices<'_>) {
         let choice = choices.byte();
         let waits = self.offloaded && choice & 32 != 0;
@@ -48,8 +48,8 @@ impl Model {
         waiting.append(&mut self.from_server);
         self.from_server = waiting;
     }
-    /// The server's window is closed. The client probes it with a byte that the server drops; the client's next sequence
-    /// number is after that byte.
+    /// The server's window is closed. The client probes it with a byte that the server drops; the client's
+    /// next sequence number is after that byte.
     pub(super) fn probe_server(&mut self) {
         if self.rules.client_moved {
             return;
@@ -63,9 +63,11 @@ impl Model {
         self.client_sent += 1;
         self.run_without_faults(1);
     }
-    /// Without further faults, and with a client that reads nothing, the client sends until all its data is acknowledged.
+    /// Without further faults, and with a client that reads nothing, the client sends until all its data is
+    /// acknowledged.
     pub(super) fn finish_upload(&mut self) {
-        // While the client reads, the accelerator sends past the window; some of it is in flight when the client stops.
+        // While the client reads, the accelerator sends past the window; some of it is in flight when the
+        // client stops.
         for window in [30_000, 30_000, 30_000, 0] {
             self.window = window;
             self.server_sends(&mut Choices(&[7]));

@@ -1,5 +1,6 @@
-//! A network in virtual time: servers, a wired link, the accelerator or nothing, a mobile link, clients. Servers and clients
-//! are endpoints of `paceline-tcp`. A link has a rate or a trace of opportunities, a drop-tail queue, a delay and faults.
+//! A network in virtual time: servers, a wired link, the accelerator or nothing, a mobile link, clients.
+//! Servers and clients are endpoints of `paceline-tcp`. A link has a rate or a trace of opportunities, a
+//! drop-tail queue, a delay and faults.
 #![allow(dead_code)] // each test file uses its part
 
 use paceline_net::{Bytes, Duration, Instant, Node, Output, Packet, Port, Rate, Stream};

@@ -1,5 +1,5 @@
-//! Test bed: one connection through an accelerator. The test makes the segments of both ends, and reads the packets that
-//! the accelerator sends to each.
+//! Test bed: one connection through an accelerator. The test makes the segments of both ends, and reads the
+//! packets that the accelerator sends to each.
 #![allow(dead_code)] // each test file uses its part
 
 #[path = "../packets/mod.rs"]
@@ -223,7 +223,8 @@ impl TestBed {
     pub fn acked(&self) -> Option<u64> {
         self.to_server.iter().filter_map(|packet| packet.tcp_header()).map(|tcp| self.offset(tcp.ack)).max()
     }
-    /// Offset and length of the data segments that were sent to the client. Verifies their bytes and checksums.
+    /// Offset and length of the data segments that were sent to the client. Verifies their bytes and
+    /// checksums.
     pub fn data(&self) -> Vec<(u64, u32)> {
         let with_payload = |packet: &&Packet| header(packet).payload_len > 0;
         let check = |packet: &Packet| {

@@ -23,15 +23,13 @@ use std::time::Duration;
 
 /// TCP port of the server in the emulation. Chosen: any port, since the namespace has no other server.
 const PORT: u16 = 5001;
-/// Name of a link, its scenario, the congestion controls, the connections per station.
-type Link = (&'static str, &'static str, &'static [&'static str], u16);
 /// The links. Chosen: one for each kind of bottleneck, and one with ten connections that share it.
 const LINKS: [Link; 5] = [
-    ("20 Mb/s, 40 ms", "parity-fixed", &CONTROLS, 1),
-    ("1% random loss", "parity-loss", &CONTROLS, 1),
-    ("cellular trace", "parity-trace", &CONTROLS, 1),
-    ("LTE cell", "parity-cell", &CONTROLS, 1),
-    ("ten on 20 Mb/s", "parity-fixed", &["bbr"], 10),
+    Link { name: "20 Mb/s, 40 ms", scenario: "parity-fixed", controls: &CONTROLS, connections: 1 },
+    Link { name: "1% random loss", scenario: "parity-loss", controls: &CONTROLS, connections: 1 },
+    Link { name: "cellular trace", scenario: "parity-trace", controls: &CONTROLS, connections: 1 },
+    Link { name: "LTE cell", scenario: "parity-cell", controls: &CONTROLS, connections: 1 },
+    Link { name: "ten on 20 Mb/s", scenario: "parity-fixed", controls: &["bbr"], connections: 10 },
 ];
 /// Congestion controls. Chosen: Reno, and the two most used ones.
 const CONTROLS: [&str; 3] = ["reno", "cubic", "bbr"];
@@ -59,6 +57,18 @@ pub struct Args {
     out: Option<PathBuf>,
 }
 
+/// A link to compare on, and what runs on it.
+struct Link {
+    /// Name in the table.
+    name: &'static str,
+    /// Name of the built-in scenario.
+    scenario: &'static str,
+    /// Congestion controls, each with runs of its own.
+    controls: &'static [&'static str],
+    /// Connections of each station.
+    connections: u16,
+}
+
 /// Figures of one run, or their means over several.
 #[derive(Clone, Copy, Debug)]
 struct Figures {
@@ -81,11 +91,11 @@ struct Pair {
     /// Three standard errors of the difference between both.
     chance: Figures,
     /// 99th percentile of the emulator's lateness in ms, in the run where it was largest.
-    late_ms: f64,
+    lateness_p99_ms: f64,
 }
 
 pub fn run(args: &Args) -> Outcome {
-    let names: Vec<&str> = LINKS.iter().map(|link| link.1).collect();
+    let names: Vec<&str> = LINKS.iter().map(|link| link.scenario).collect();
     if let Some(unknown) = args.link.iter().find(|link| !names.contains(&link.as_str())) {
         return Err(Failure::input(format!("--link {unknown}: allowed: {}", names[..4].join(", "))));
     }
@@ -98,11 +108,11 @@ pub fn run(args: &Args) -> Outcome {
     if let Some(problem) = probe::emulation() {
         return Err(Failure::Failed(anyhow::anyhow!("parity: {problem}")));
     }
-    let selected = |link: &&Link| args.link.is_empty() || args.link.iter().any(|name| name == link.1);
+    let selected = |link: &&Link| args.link.is_empty() || args.link.iter().any(|name| name == link.scenario);
     let links: Vec<&Link> = LINKS.iter().filter(selected).collect();
-    let bar = progress::bar(links.iter().map(|link| link.2.len() as u64).sum(), "the runs");
+    let bar = progress::bar(links.iter().map(|link| link.controls.len() as u64).sum(), "the runs");
     let mut pairs = Vec::new();
-    for (link, name, controls, connections) in links {
+    for Link { name, scenario, controls, connections } in links {
         for control in *controls {
             let quick: &[&str] = if args.quick { &QUICK } else { &[] };
             let mut set =
@@ -111,10 +121,10 @@ pub fn run(args: &Args) -> Outcome {
                 set.push("station.count=1".into());
             }
             set.extend(quick.iter().map(|text| (*text).to_owned()).chain(args.set.iter().cloned()));
-            let text = scenario_file::built_in(name).1;
+            let text = scenario_file::built_in(scenario).1;
             let scenario =
-                scenario_file::parse(name, text, &set).map_err(|error| Failure::Input(error.into()))?;
-            pairs.push(pair(link, control, &scenario, args.seeds.unwrap_or(if args.quick { 1 } else { 3 }))?);
+                scenario_file::parse(scenario, text, &set).map_err(|error| Failure::Input(error.into()))?;
+            pairs.push(pair(name, control, &scenario, args.seeds.unwrap_or(if args.quick { 1 } else { 3 }))?);
             bar.inc(1);
         }
     }
@@ -137,20 +147,20 @@ fn pair(link: &'static str, control: &'static str, scenario: &Scenario, seeds: u
         })
         .collect();
     let name = kernel_name(control)?;
-    let (mut kernel, mut late_ms) = (Vec::new(), 0.0_f64);
+    let (mut kernel, mut lateness_p99_ms) = (Vec::new(), 0.0_f64);
     for seed in 0..seeds {
         let mut scenario = scenario.clone();
         scenario.run.seed += seed;
         let (result, bytes, late) = netns::apart(|| emulated(&scenario, name))?;
         kernel.push(Figures::of(&result, &scenario, &bytes));
-        late_ms = late_ms.max(late);
+        lateness_p99_ms = lateness_p99_ms.max(late);
     }
     let (mean, spread) = mean_and_deviation(&simulated);
     let errors = (1.0 / SIMULATED_RUNS as f64 + 1.0 / seeds as f64).sqrt();
     let chance = Figures::from_array(spread.to_array().map(|deviation| 3.0 * errors * deviation));
     let connections = scenario.stations[0].flows as u16;
     let kernel = mean_and_deviation(&kernel).0;
-    Ok(Pair { link, control, connections, kernel, simulated: mean, chance, late_ms })
+    Ok(Pair { link, control, connections, kernel, simulated: mean, chance, lateness_p99_ms })
 }
 
 fn mean_and_deviation(runs: &[Figures]) -> (Figures, Figures) {
@@ -338,7 +348,7 @@ fn describe(pairs: &[Pair]) -> String {
             pair.link, pair.control, pair.connections, pair.kernel.jain, pair.simulated.jain
         );
     }
-    let late = pairs.iter().map(|pair| pair.late_ms).fold(0.0, f64::max);
+    let late = pairs.iter().map(|pair| pair.lateness_p99_ms).fold(0.0, f64::max);
     text + &format!(
         "alike: goodput within 5% (BBR 10%), mean time in the queue within 15%, retransmissions within a factor of 1.3;\n\
          within chance: the difference is larger and within three standard errors, from ten simulated runs\n\
@@ -355,7 +365,7 @@ fn to_json(pairs: &[Pair], set: &[String]) -> serde_json::Value {
         json!({"link": pair.link, "control": pair.control, "connections": pair.connections,
             "kernel": figures(&pair.kernel), "simulated": figures(&pair.simulated),
             "three_standard_errors": figures(&pair.chance),
-            "emulator_late_p99_ms": pair.late_ms, "alike": pair.alike(), "verdict": pair.verdict()})
+            "emulator_late_p99_ms": pair.lateness_p99_ms, "alike": pair.alike(), "verdict": pair.verdict()})
     };
     json!({"paceline": output::origin(), "set": set, "rows": pairs.iter().map(row).collect::<Vec<_>>()})
 }

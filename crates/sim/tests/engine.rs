@@ -304,7 +304,7 @@ fn hops_computed_at_entry_agree_with_an_event_by_event_model() {
             continue;
         }
         for times in [&mut arrived, &mut tandem.arrived].into_iter().filter(|_| cells > 1) {
-            times.sort_unstable(); // of packets that arrive at two cells at the same time, either may be first
+            times.sort_unstable(); // packets that arrive at two cells at the same time have no order
         }
         assert_eq!(arrived, tandem.arrived, "seed {seed}, down {down}, {cells} cells: {:?}", tandem.hops);
         lost.sort_unstable();

@@ -220,14 +220,14 @@ impl InFlight {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use paceline_net::{Rate, TcpFlags, TcpHeader};
+    use paceline_net::Rate;
+    use paceline_net::test_support::segment;
 
+    /// Payload of a packet of 1000 bytes.
     const BYTES_1000: u32 = 960;
 
     fn packet(payload_len: u32) -> Packet {
-        let tcp =
-            TcpHeader { src_port: 1, dst_port: 2, flags: TcpFlags::ACK, payload_len, ..TcpHeader::default() };
-        Packet::tcp("198.18.0.1".parse().unwrap(), "198.18.0.2".parse().unwrap(), tcp)
+        segment().payload_len(payload_len).build()
     }
     fn hop(mbps: u64, delay_ms: u64, queue: u64) -> Hop {
         Hop {

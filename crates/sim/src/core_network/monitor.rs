@@ -167,28 +167,28 @@ fn new_histogram() -> Histogram<u64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use paceline_net::TcpOptions;
+    use paceline_net::test_support::segment;
+    use std::net::Ipv4Addr;
 
-    const SERVER: &str = "198.18.64.1";
-    const STATION: &str = "198.18.128.1";
+    const SERVER: Ipv4Addr = Ipv4Addr::new(198, 18, 64, 1);
+    const STATION: Ipv4Addr = Ipv4Addr::new(198, 18, 128, 1);
 
     fn monitor() -> Monitor {
         Monitor::new(1)
     }
-    fn segment(seq: u32, payload_len: u32, flags: TcpFlags, ack: u32, down: bool) -> Packet {
-        let (src_port, dst_port) = if down { (5001, 40_000) } else { (40_000, 5001) };
-        let (seq, ack) = (SeqNumber(seq), SeqNumber(ack));
-        let options = TcpOptions::default();
-        let tcp = TcpHeader { src_port, dst_port, seq, ack, flags, window: 0, options, payload_len };
-        let (src, dst) = if down { (SERVER, STATION) } else { (STATION, SERVER) };
-        Packet::tcp(src.parse().unwrap(), dst.parse().unwrap(), tcp)
+    /// A segment of the connection, towards the station or from it.
+    fn packet(seq: u32, payload_len: u32, flags: TcpFlags, ack: u32, down: bool) -> Packet {
+        let download = segment().between(SERVER, STATION).ports(5001, 40_000);
+        let upload = segment().between(STATION, SERVER).ports(40_000, 5001);
+        let segment = if down { download } else { upload };
+        segment.seq(seq).payload_len(payload_len).flags(flags).ack(ack).build()
     }
     /// Data towards the station, 1000 bytes from `seq`.
     fn data(monitor: &mut Monitor, ms: u64, seq: u32) {
-        monitor.observe(Instant::from_millis(ms), &segment(seq, 1000, TcpFlags::ACK, 1, true), 0, true);
+        monitor.observe(Instant::from_millis(ms), &packet(seq, 1000, TcpFlags::ACK, 1, true), 0, true);
     }
     fn ack(monitor: &mut Monitor, ms: u64, ack: u32) {
-        monitor.observe(Instant::from_millis(ms), &segment(1, 0, TcpFlags::ACK, ack, false), 0, false);
+        monitor.observe(Instant::from_millis(ms), &packet(1, 0, TcpFlags::ACK, ack, false), 0, false);
     }
 
     #[test]
@@ -212,7 +212,7 @@ mod tests {
         data(&mut monitor, 0, 1000);
         ack(&mut monitor, 10, 2000);
         for down in [false, true] {
-            let syn = segment(5, 0, TcpFlags::SYN.with(TcpFlags::ACK), 6, down);
+            let syn = packet(5, 0, TcpFlags::SYN.with(TcpFlags::ACK), 6, down);
             monitor.observe(Instant::from_millis(20), &syn, 0, down);
         }
         data(&mut monitor, 30, 6);

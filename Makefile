@@ -20,6 +20,7 @@ test: ## everything that CI checks
 lint: ## formatting, clippy, circles of files, and the Python scripts by ruff and mypy
 	cargo fmt --all --check
 	cargo clippy --locked --workspace --all-targets -- -D warnings
+	scripts/check_circles.py
 	scripts/lint_python.sh
 
 unit: ## unit tests, scripts, swarms; privileged tests where root

@@ -3,7 +3,6 @@
 use crate::output;
 use std::process::ExitCode;
 
-/// The error of a command.
 #[derive(Debug)]
 pub enum Failure {
     /// Bad usage or input: the user has to change it. Exit code 2.
@@ -16,7 +15,6 @@ pub enum Failure {
 pub type Outcome<T = ExitCode> = Result<T, Failure>;
 
 impl Failure {
-    /// Bad input, with a message.
     pub fn input(message: impl Into<String>) -> Self {
         Self::Input(anyhow::Error::msg(message.into()))
     }

@@ -15,7 +15,6 @@ use std::path::{Path, PathBuf};
 pub struct ResultsFolder {
     /// The hidden folder that is filled.
     partial: PathBuf,
-    /// Its final name.
     target: PathBuf,
     _lock: File,
     finished: bool,

@@ -11,7 +11,6 @@ const FILES: [&str; 3] = ["sweep.csv", "runs.csv", "sweep.json"];
 const OVER: [&str; 4] =
     ["--over", "station.count=1,3", "--over", "ack_filter.scheme=basic,hybrid(6),hybrid-opt"];
 
-/// Sweeps into `out`; gives stdout.
 fn sweep(dir: &TestDir, out: &str, more: &[&str]) -> String {
     let args = [&["sweep", "good.toml", "--seeds", "2", "--out", out], &OVER[..], more].concat();
     dir.paceline_ok(&args)
@@ -21,7 +20,6 @@ fn files(dir: &TestDir, out: &str) -> Vec<String> {
     FILES.iter().map(|name| dir.read(&format!("{out}/{name}"))).collect()
 }
 
-/// The files of finished jobs.
 fn parts(dir: &TestDir, out: &str) -> Vec<std::path::PathBuf> {
     let in_parts = |path: &std::path::PathBuf| path.starts_with(dir.join(out).join("parts"));
     let is_job = |path: &std::path::PathBuf| path.to_string_lossy().contains("/point-");

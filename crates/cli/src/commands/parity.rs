@@ -59,7 +59,6 @@ pub struct Args {
 
 /// A link to compare on, and what runs on it.
 struct Link {
-    /// Name in the table.
     name: &'static str,
     /// Name of the built-in scenario.
     scenario: &'static str,
@@ -274,7 +273,6 @@ enum Alike {
 }
 
 impl Pair {
-    /// The verdict on every figure.
     fn verdicts(&self) -> [(&'static str, Alike); 4] {
         let goodput = if self.control == "bbr" { 0.10 } else { 0.05 };
         let jain = if self.connections > 1 { 0.1 / self.kernel.jain } else { f64::INFINITY };
@@ -299,7 +297,6 @@ impl Pair {
     fn alike(&self) -> bool {
         self.verdicts().iter().all(|(_, alike)| *alike != Alike::No)
     }
-    /// The verdicts in words.
     fn verdict(&self) -> String {
         let verdicts = self.verdicts();
         let names_of = |verdict: Alike| {

@@ -6,13 +6,9 @@ use std::ops::Range;
 /// An axis: range, places and decimals of its labels.
 #[derive(Clone, Debug)]
 pub struct Ticks {
-    /// Lower end.
     pub low: f64,
-    /// Upper end.
     pub high: f64,
-    /// Values with labels.
     pub at: Vec<f64>,
-    /// Decimals of the labels.
     pub decimals: usize,
 }
 

@@ -31,7 +31,6 @@ pub struct Mark {
     /// Value on the x axis, or the index of a category.
     pub x: f64,
     pub y: f64,
-    /// Half width of the confidence interval.
     pub half: Option<f64>,
 }
 
@@ -48,7 +47,6 @@ pub struct Series {
 /// Kind of chart.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Style {
-    /// Lines.
     Lines,
     /// Points with their confidence intervals, joined by a line.
     Points,
@@ -60,7 +58,6 @@ pub enum Style {
     Stacked,
 }
 
-/// A chart.
 #[derive(Clone, Debug)]
 pub struct Chart {
     pub title: String,
@@ -74,7 +71,6 @@ pub struct Chart {
     pub style: Style,
     /// Largest possible value, such as 100 for percentages; the smallest is zero.
     pub most: f64,
-    /// Whether the y axis starts at zero.
     pub from_zero: bool,
     /// End of the warm-up on the x axis; the part before it has a grey background.
     pub counts_from: Option<f64>,
@@ -183,7 +179,6 @@ impl Chart {
         if !points || self.categories.is_empty() {
             let style = colour.stroke_width(stroke);
             if points && index > 0 {
-                // A line below this one is visible between the dashes.
                 context.draw_series(DashedLineSeries::new(line.clone(), 9, 6, style))?;
             } else {
                 context.draw_series(LineSeries::new(line.clone(), style))?;

@@ -14,7 +14,6 @@ use crate::scenario_file::{self, ScenarioArgs};
 use serde::de::DeserializeOwned;
 use std::path::Path;
 
-/// The page of the results in `folder`.
 pub fn page(folder: &Path) -> Outcome<String> {
     let text = |name: &str| std::fs::read_to_string(folder.join(name)).ok();
     let swept =
@@ -68,7 +67,6 @@ fn parts(folder: &Path, rows: &reproduce::Reproduced) -> Outcome<String> {
     Ok(rows.page(&rows.about(), &body))
 }
 
-/// The scenario of a results folder.
 fn scenario_of(folder: &Path) -> Option<paceline_sim::Scenario> {
     let scenario = folder.join("resolved.toml").display().to_string();
     scenario_file::load(&ScenarioArgs { scenario, set: Vec::new() }).ok().map(|(_, scenario)| scenario)

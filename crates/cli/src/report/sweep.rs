@@ -54,7 +54,6 @@ const FIGURES: [Figure; 17] = [
 ];
 
 impl Sweep {
-    /// The page.
     pub fn page(&self) -> String {
         html::page(&format!("{}, sweep", self.scenario), &self.about(), &self.body())
     }
@@ -67,14 +66,12 @@ impl Sweep {
         let (version, commit) = (&self.paceline.version, &self.paceline.commit);
         format!("{} points, {runs}. Paceline {version} ({commit}).", self.points.len())
     }
-    /// Pictures and tables.
     pub fn body(&self) -> String {
         let pictures: String = FIGURES.iter().map(|figure| self.picture(figure)).collect();
         let pictures = self.throughput_against_delay() + &pictures;
         html::section("Figures over the swept keys", &html::figures(&pictures))
             + &html::section("All points", &self.table())
     }
-    /// A table of all points.
     pub fn table(&self) -> String {
         let head = self.over.iter().map(|key| key.key.clone());
         let shown: Vec<&Figure> =

@@ -17,10 +17,8 @@ pub struct Axis {
     pub values: Vec<String>,
 }
 
-/// One combination of values.
 #[derive(Debug)]
 pub struct Point {
-    /// One value per axis.
     pub values: Vec<String>,
     /// The scenario with these values.
     pub scenario: Scenario,
@@ -29,7 +27,6 @@ pub struct Point {
 /// All combinations; the value of the last axis changes fastest.
 #[derive(Debug)]
 pub struct Grid {
-    /// Name of the scenario.
     pub name: String,
     pub axes: Vec<Axis>,
     pub points: Vec<Point>,

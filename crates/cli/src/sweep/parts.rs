@@ -36,7 +36,6 @@ struct Part {
     run: RunResult,
 }
 
-/// The parts in the folder of a sweep.
 pub struct Parts {
     folder: PathBuf,
     commit: String,
@@ -93,7 +92,6 @@ impl Parts {
         };
         Err(Failure::input(format!("{}: {problem}; name another --out folder", path.display())))
     }
-    /// Stores the result of a job.
     pub fn store(&self, point: usize, run: &RunResult) -> anyhow::Result<()> {
         let (commit, scenario_fnv1a) = (self.commit.clone(), self.hashes[point].clone());
         let path = self.path(point, run.seed);

@@ -15,7 +15,6 @@ use rayon::iter::{ParallelBridge, ParallelIterator};
 use std::cmp::Reverse;
 
 struct Job<'a> {
-    /// Index of the point in the grid.
     point: usize,
     /// Index of the result among the results of all points and seeds.
     slot: usize,

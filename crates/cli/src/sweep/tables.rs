@@ -22,7 +22,6 @@ const TEXT_COLUMNS: [TextColumn; 8] = [
     ("UL PRBs %", 1, |t| 100.0 * t.uplink_prb_share),
 ];
 
-/// The results of a sweep.
 pub struct Swept<'a> {
     grid: &'a Grid,
     runs: &'a [Vec<RunResult>],
@@ -31,7 +30,6 @@ pub struct Swept<'a> {
 }
 
 impl<'a> Swept<'a> {
-    /// Summarises the runs of every point.
     pub fn new(grid: &'a Grid, runs: &'a [Vec<RunResult>]) -> Self {
         Self { grid, runs, figures: runs.iter().map(|runs| mean_and_ci95(runs)).collect() }
     }
@@ -68,7 +66,6 @@ impl<'a> Swept<'a> {
         });
         to_csv(std::iter::once(header).chain(rows))
     }
-    /// `sweep.json`.
     pub fn json(&self) -> String {
         let points = self.grid.points.iter().zip(&self.figures).zip(self.runs);
         let points = points.map(|((point, (mean, ci95)), runs)| {

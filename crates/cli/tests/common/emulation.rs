@@ -5,7 +5,6 @@ use super::{Output, PACELINE, TestDir, run, time_limit};
 use std::process::Command;
 use std::sync::MutexGuard;
 
-/// Namespace and folder of one test.
 pub struct EmulationHost {
     namespace: Namespace,
     pub dir: TestDir,
@@ -32,7 +31,6 @@ impl EmulationHost {
         command.args(argv).current_dir(self.dir.path()).env("SHELL", "/bin/sh");
         command
     }
-    /// Runs a command in the namespace.
     pub fn run(&self, argv: &[&str]) -> Output {
         let limit = time_limit();
         run(&mut self.command(&[&limit.each_ref().map(String::as_str), argv].concat()))
@@ -41,7 +39,6 @@ impl EmulationHost {
     pub fn emulate(&self, scenario: &str, args: &[&str]) -> Output {
         self.start(scenario, args).finish()
     }
-    /// Starts `paceline emulate`.
     pub fn start(&self, scenario: &str, args: &[&str]) -> Program {
         self.dir.write("radio.toml", scenario);
         self.spawn("paceline", &[&[PACELINE, "emulate", "radio.toml"], args].concat())

@@ -50,11 +50,9 @@ impl TestDir {
     pub fn write(&self, name: &str, content: impl AsRef<[u8]>) {
         fs::write(self.join(name), content).expect("the file can be written");
     }
-    /// Reads a text file.
     pub fn read(&self, name: &str) -> String {
         fs::read_to_string(self.join(name)).unwrap_or_else(|error| panic!("{name}: {error}"))
     }
-    /// Reads a JSON file.
     pub fn json(&self, name: &str) -> Value {
         parse_json(&self.read(name))
     }
@@ -99,7 +97,6 @@ impl TestDir {
     }
 }
 
-/// Parses JSON.
 pub fn parse_json(text: &str) -> Value {
     serde_json::from_str(text).unwrap_or_else(|error| panic!("no JSON: {error}: {text}"))
 }
@@ -127,7 +124,6 @@ pub fn run(command: &mut Command) -> Output {
     output
 }
 
-/// Whether this host has a program.
 pub fn has_program(program: &str) -> bool {
     let mut command = Command::new("sh");
     command.args(["-c", &format!("command -v {program}")]).stdout(Stdio::null()).stderr(Stdio::null());

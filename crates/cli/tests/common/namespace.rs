@@ -71,7 +71,6 @@ impl Program {
         let child = command.stdout(stdout).stderr(stderr).spawn();
         Self { child: child.expect("nsenter runs"), files }
     }
-    /// Its process.
     pub fn id(&self) -> u32 {
         self.child.id()
     }
@@ -88,7 +87,6 @@ impl Program {
             sleep(Duration::from_millis(10));
         }
     }
-    /// Sends a signal, such as `INT`.
     pub fn signal(&self, name: &str) {
         signal(self.child.id(), name);
     }
@@ -127,7 +125,6 @@ pub fn have_programs(programs: &[&str]) -> bool {
     missing.is_none()
 }
 
-/// Sends a signal to a process.
 pub fn signal(process: u32, name: &str) {
     let status = Command::new("sh").args(["-c", &format!("kill -{name} {process}")]).status();
     assert!(status.is_ok_and(|status| status.success()), "cannot signal {process}");

@@ -11,7 +11,6 @@ use serde_json::Value;
 use std::process::Command;
 use std::sync::MutexGuard;
 
-/// Addresses of client and server.
 pub const CLIENT: &str = "10.9.0.2";
 pub const SERVER: &str = "10.9.0.1";
 pub const SERVER6: &str = "fd09::1";
@@ -96,12 +95,10 @@ impl Testbed {
         assert_eq!(output.code, 0, "{line}: {output:?}");
         output
     }
-    /// Runs a shell command in a namespace.
     pub fn try_shell(&self, namespace: &Namespace, line: &str) -> Output {
         let mut command = namespace.command();
         run(command.args(time_limit()).args(["sh", "-c", line]).current_dir(self.dir.path()))
     }
-    /// Starts a program in a namespace.
     pub fn start(&self, namespace: &Namespace, name: &str, line: &str) -> Program {
         let mut command = namespace.command();
         command.args(["sh", "-c", &format!("exec {line}")]).current_dir(self.dir.path());
@@ -209,7 +206,6 @@ pub fn wait_for_messages(program: &mut Program, text: &str, count: usize) {
     wait_for(text, || (program.output_so_far().stderr.matches(text).count() == count).then_some(()));
 }
 
-/// One of a gateway's counters.
 pub fn counter(counters: &Value, name: &str) -> u64 {
     counters[name].as_u64().unwrap_or_else(|| panic!("no counter {name}: {counters}"))
 }

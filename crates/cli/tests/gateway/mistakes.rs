@@ -13,7 +13,6 @@ use std::time::Duration;
 /// The server's files where the middlebox is a router.
 const ROUTED: &str = "http://10.20.0.1:8000";
 
-/// A testbed with a file of so many bytes.
 fn with_file(size: u64) -> Option<Testbed> {
     let testbed = Testbed::new(&["curl", "python3"])?;
     testbed.dir.write("file", random_bytes(size));

@@ -11,7 +11,6 @@ use std::time::Duration;
 /// Makes the link to the client the bottleneck, so that transfers last and bytes wait in the gateway.
 const SLOW_LINK: &str = "tc qdisc replace dev mob root tbf rate 200mbit burst 100kb limit 1mb";
 
-/// A testbed with a slow link, and a file of so many bytes.
 fn with_slow_link(size: u64) -> Option<Testbed> {
     let testbed = Testbed::new(&["curl", "python3", "tc"])?;
     testbed.dir.write("file", random_bytes(size));

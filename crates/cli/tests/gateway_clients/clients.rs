@@ -10,7 +10,6 @@ use std::fs;
 /// A client: name, required programs, function.
 pub type Case = (&'static str, &'static [&'static str], fn(&Network));
 
-/// All clients.
 pub const ALL: &[Case] = &[
     ("curl", &["curl", "nginx", "openssl"], curl),
     ("curl uploads", &["curl", "nginx", "openssl"], curl_uploads),

@@ -7,7 +7,6 @@ use crate::servers::{SOCKETS, sockets};
 use std::thread::{scope, sleep};
 use std::time::Duration;
 
-/// Size of each of a hundred downloads.
 const DOWNLOAD_BYTES: u64 = 400_000;
 
 /// A network with a slow link to the client, so that a hundred downloads last some seconds.

@@ -11,7 +11,6 @@ use std::time::Duration;
 /// Client port of the exchange `victim` of `sockets.py`.
 const VICTIM: &str = "40000";
 
-/// A network with an attacker.
 fn network_with_attacker() -> Option<Network> {
     let network = Network::new(&[CLIENT, ATTACKER])?;
     network.dir.write("hostile.py", include_str!("hostile.py"));

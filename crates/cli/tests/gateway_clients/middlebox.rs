@@ -7,13 +7,11 @@ use crate::network::{MIDDLEBOX, Network};
 use serde_json::Value;
 use std::fs;
 
-/// The gateway's interfaces.
 const INTERFACES: &str = "server = \"c0\"\nmobile = \"m0\"\n";
 
 pub enum Middlebox {
     /// The kernel's bridge alone, to tell faults of a test from faults of the gateway.
     Bridge,
-    /// The gateway.
     Gateway(Program),
 }
 
@@ -40,7 +38,6 @@ impl Middlebox {
         wait_for_message(&mut gateway, "accelerating");
         Self::Gateway(gateway)
     }
-    /// Sends a signal, such as `TERM`.
     pub fn signal(&self, name: &str) {
         if let Self::Gateway(gateway) = self {
             gateway.signal(name);

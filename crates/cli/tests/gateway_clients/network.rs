@@ -20,10 +20,8 @@ pub const SWITCHES: &str = "switches";
 /// The namespace of the gateway.
 pub const MIDDLEBOX: &str = "middlebox";
 
-/// A host of the network.
 #[derive(Clone, Copy)]
 pub struct Host {
-    /// Name of its namespace.
     pub name: &'static str,
     /// Last part of its addresses, `10.77.0.x` and `fd77::x`.
     pub number: u8,
@@ -37,7 +35,6 @@ const fn client(name: &'static str, number: u8, sysctls: &'static str) -> Host {
     Host { name, number, switch: "mobile", mtu: 1500, sysctls }
 }
 
-/// The server.
 pub const SERVER: Host =
     Host { name: "server", number: 1, switch: "core", mtu: 9000, sysctls: "ipv4/tcp_fastopen=3" };
 /// The client of most tests.
@@ -56,11 +53,9 @@ pub const NARROW: Host = client("narrow", 17, "");
 pub const ATTACKER: Host = client("attacker", 66, "");
 
 impl Host {
-    /// Its IPv4 address.
     pub fn v4(self) -> String {
         format!("10.77.0.{}", self.number)
     }
-    /// Its IPv6 address.
     pub fn v6(self) -> String {
         format!("fd77::{}", self.number)
     }
@@ -140,18 +135,15 @@ impl Network {
         let found = self.namespaces.iter().find(|(name, _)| *name == host);
         &found.unwrap_or_else(|| panic!("no host {host}")).1
     }
-    /// A command on a host.
     pub fn command(&self, host: &str, argv: &[&str]) -> Command {
         let mut command = self.namespace(host).command();
         command.args(argv).current_dir(self.dir.path()).stdin(Stdio::null());
         command
     }
-    /// Runs a command on a host.
     pub fn run(&self, host: &str, argv: &[&str]) -> Output {
         let limit = time_limit();
         run(&mut self.command(host, &[&limit.each_ref().map(String::as_str), argv].concat()))
     }
-    /// Runs a shell script on a host.
     pub fn shell(&self, host: &str, script: &str) -> Output {
         self.run(host, &["sh", "-c", script])
     }
@@ -173,7 +165,6 @@ impl Network {
         self.listens(name, port, &mut server);
         server
     }
-    /// Waits until a server listens on `port`.
     pub fn listens(&self, name: &str, port: u16, server: &mut Program) {
         wait_for(name, || {
             server.output_so_far();

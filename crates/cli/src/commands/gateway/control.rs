@@ -60,7 +60,6 @@ pub fn flows(args: &TableArgs) -> Outcome {
     Ok(ExitCode::SUCCESS)
 }
 
-/// A table of connections.
 pub fn flow_table(flows: &[FlowStatus]) -> String {
     let width = flows.iter().map(|flow| flow.name().len()).max().unwrap_or(0).max("connection".len());
     let mut text = format!(

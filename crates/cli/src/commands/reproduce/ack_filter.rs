@@ -12,7 +12,6 @@ use paceline_sim::reproduce::ack_filter::{Experiment, Network, SCHEMES, STATIONS
 use serde_json::{Value, json};
 use std::process::ExitCode;
 
-/// The built-in scenario of the experiment.
 const SCENARIO: &str = "ack-filter-paper";
 /// Settings of `--quick`. Chosen for a first look within minutes; the results list them under `set`.
 const QUICK: [&str; 2] = ["run.duration=10 s", "run.warmup=4 s"];

@@ -121,8 +121,8 @@ def check(path: Path) -> Iterator[tuple[int, str, str]]:
     prose = prose_lines(path, lines)
     for number, text in paragraphs(prose):
         plain = re.sub(r"`[^`]*`|\"[^\"]*\"", "X", text)
-        for sentence in re.split(r"(?<=[.;:!?]) ", plain):
-            if SUBJECT.search(sentence):
+        for place, sentence in enumerate(re.split(r"(?<=[.;:!?]) ", plain)):
+            if SUBJECT.search(sentence) and (place == 0 or not sentence.startswith("It ")):
                 yield number, "subject", sentence
         for rule, pattern in (("clause", CLAUSE), ("metaphor", METAPHOR)):
             found = pattern.search(plain)

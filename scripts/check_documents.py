@@ -26,9 +26,9 @@ FOLDERS = ("crates/", "docs/", "scripts/", "scenarios/", "fuzz/", "packaging/", 
 
 
 def documents() -> list[Path]:
-    """The Markdown files that git tracks or could track."""
+    """The Markdown files that git tracks or could track; templates in the crates are no documents."""
     listed = subprocess.run(
-        ["git", "ls-files", "-co", "--exclude-standard", "*.md"],
+        ["git", "ls-files", "-co", "--exclude-standard", "*.md", ":!crates"],
         cwd=REPOSITORY, check=True, capture_output=True, text=True,
     )
     return [REPOSITORY / name for name in listed.stdout.split()]

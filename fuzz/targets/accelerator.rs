@@ -2,7 +2,7 @@
 //! that the swarm tests use.
 #![no_main]
 
-#[path = "../../crates/pep/tests/model/mod.rs"]
+#[path = "../../crates/pep/tests/accelerator/model/mod.rs"]
 mod model;
 
 libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {

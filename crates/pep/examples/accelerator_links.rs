@@ -6,7 +6,7 @@ use paceline_net::{Instant, Rate, Stream};
 use paceline_pep::AcceleratorConfig;
 use paceline_tcp::{Source, Variant};
 
-#[path = "../tests/network/mod.rs"]
+#[path = "../tests/accelerator/network.rs"]
 mod network;
 use network::*;
 

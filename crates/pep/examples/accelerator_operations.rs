@@ -3,7 +3,7 @@
 //!
 //! A failure prints its seed; the same seed as FIRST_SEED repeats it.
 
-#[path = "../tests/model/mod.rs"]
+#[path = "../tests/accelerator/model/mod.rs"]
 mod model;
 
 use paceline_net::Stream;

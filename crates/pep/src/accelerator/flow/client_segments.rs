@@ -5,7 +5,7 @@
 use crate::accelerator::flow::Flow;
 use crate::accelerator::flow::context::{Context, Verdict};
 use crate::accelerator::flow::to_client::acks::ClientAck;
-use crate::accelerator::flow::to_client::delivery::Delivery;
+use crate::accelerator::flow::to_client::scoreboard::delivery::Delivery;
 use paceline_net::rewrite;
 use paceline_net::{Packet, SeqNumber, TcpFlags, TcpHeader, Timestamps, Transport};
 

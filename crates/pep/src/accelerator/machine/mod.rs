@@ -22,7 +22,7 @@ use crate::accelerator::Side;
 use crate::accelerator::config::AcceleratorConfig;
 use crate::accelerator::flow::Flow;
 use crate::accelerator::flow::context::Verdict;
-use crate::accelerator::flow::to_client::delivery::Delivery;
+use crate::accelerator::flow::to_client::scoreboard::delivery::Delivery;
 use crate::accelerator::machine::device::{Device, device_key};
 use crate::accelerator::machine::entry::FlowEntry;
 use crate::accelerator::machine::index::Table;

@@ -5,8 +5,8 @@ use crate::accelerator::flow::connection::Connection;
 use crate::accelerator::flow::context::Context;
 use crate::accelerator::flow::from_server::FromServer;
 use crate::accelerator::flow::to_client::ToClient;
-use crate::accelerator::flow::to_client::delivery::Delivery;
-use crate::accelerator::flow::to_client::scoreboard::RttBounds;
+use crate::accelerator::flow::to_client::rtt::RttBounds;
+use crate::accelerator::flow::to_client::scoreboard::delivery::Delivery;
 use paceline_net::{Duration, TcpFlags, TcpHeader};
 
 /// Duplicate ACKs that indicate a drop past the client's window (RFC 5681, section 3.2).

@@ -2,26 +2,19 @@
 //!
 //! `send` chooses the next segment within the rate control's room (`path`), the client's `window` and the
 //! `overshoot` past it; `emit` makes the packet, `path_mtu` and `black_hole` limit its size. `acks` takes the
-//! client's ACKs to the `scoreboard` (`records` of `sent` segments, SACK `ranges`, `newreno`, `losses`) and
-//! to the estimates (`rtt`). `recovery` has the timers: loss detection, tail probes, retransmission timeouts,
-//! window probes.
+//! client's ACKs to the `scoreboard`, which finds lost segments, and to the estimates (`rtt`). `recovery` has
+//! the timers: loss detection, tail probes, retransmission timeouts, window probes.
 
 pub(in crate::accelerator) mod acks;
 mod black_hole;
-pub(in crate::accelerator) mod delivery;
 mod emit;
-pub(in crate::accelerator) mod losses;
-pub(in crate::accelerator) mod newreno;
 mod overshoot;
 pub(in crate::accelerator) mod path;
 mod path_mtu;
-mod ranges;
-mod records;
 mod recovery;
 pub(in crate::accelerator) mod rtt;
 pub(in crate::accelerator) mod scoreboard;
 mod send;
-pub(in crate::accelerator) mod sent;
 mod window;
 
 use crate::accelerator::flow::connection::Handshake;

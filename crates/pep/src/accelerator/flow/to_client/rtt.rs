@@ -1,6 +1,5 @@
 //! Round-trip time of the mobile segment and the retransmission timeout (RFC 6298).
 
-use crate::accelerator::flow::to_client::scoreboard::AckDeadline;
 use paceline_net::{Duration, Instant};
 
 /// Least variance term of the timeout. RFC 6298 has 1 s for the timeout, Linux 200 ms (`TCP_RTO_MIN`): a
@@ -15,6 +14,33 @@ const INITIAL_RTO: Duration = Duration::from_secs(1);
 const MAX_BACKOFF: u8 = 16;
 /// Least allowance of an ACK deadline. Chosen: radio schedulers and delayed ACKs vary by this much.
 const MIN_ALLOWANCE: Duration = Duration::from_millis(20);
+
+/// Bounds on the time between a transmission and its ACK. The ACK of a segment that was sent several times
+/// does not say which copy it answers.
+#[derive(Clone, Copy, Debug)]
+pub(in crate::accelerator) struct RttBounds {
+    /// The minimum round-trip time.
+    pub min: Duration,
+    /// On fading radios, where many segments are retransmitted on suspicion: an ACK that comes sooner after a
+    /// retransmission answers an earlier copy.
+    pub shortest: Duration,
+    /// On other radios: an ACK that comes later after a retransmission is ambiguous.
+    pub longest: Duration,
+    /// On fading radios: a copy is answered within this time, or it was lost. An ACK within this time after
+    /// the copy before the last may answer that copy; as a sample for the last copy it would be too short,
+    /// and would make RACK retransmit more.
+    pub first_copy: Duration,
+}
+
+/// The time at which a segment counts as lost though no later one has arrived. On fading radios waiting for
+/// an ACK costs the round trips in which the window is full.
+#[derive(Clone, Copy, Debug)]
+pub(in crate::accelerator) struct AckDeadline {
+    /// Time since the segment was sent.
+    pub age: Duration,
+    /// The deadline is not before this time.
+    pub not_before: Instant,
+}
 
 #[derive(Clone, Copy, Debug, Default)]
 pub(in crate::accelerator) struct Rtt {

@@ -5,7 +5,7 @@
 use crate::accelerator::config::AcceleratorConfig;
 use crate::accelerator::flow::context::Context;
 use crate::accelerator::flow::to_client::path::DevicePath;
-use crate::accelerator::flow::to_client::sent::Retransmission;
+use crate::accelerator::flow::to_client::scoreboard::sent::Retransmission;
 use crate::accelerator::flow::to_client::{SendOutcome, ToClient};
 use crate::accelerator::flow::views::ServerState;
 use crate::accelerator::rate::RateControl;

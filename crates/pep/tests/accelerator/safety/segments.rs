@@ -1,18 +1,10 @@
 //! Safety on live traffic: single segments, their numbers and windows. Each test names its row of the
 //! accelerator's table of hazards.
 
-mod test_bed;
-
+use crate::test_bed::*;
 use paceline_net::rewrite::checksum_is_right;
 use paceline_net::{Bytes, Duration, SeqNumber, TcpHeader};
 use paceline_pep::accelerator::{AcceleratorConfig, Side};
-use test_bed::*;
-
-fn open(change: impl FnOnce(&mut TestBed)) -> TestBed {
-    let mut bed = TestBed::open_with(AcceleratorConfig::default(), change);
-    bed.clear();
-    bed
-}
 
 fn older(tcp: &mut TcpHeader, by: u32) {
     let timestamps = tcp.options.timestamps.as_mut().unwrap();
@@ -22,7 +14,7 @@ fn older(tcp: &mut TcpHeader, by: u32) {
 /// Row "blind injection (RFC 5961)": validate like an endpoint before any state change.
 #[test]
 fn injected_segments_change_nothing() {
-    let mut bed = open(|_| ());
+    let mut bed = TestBed::open_cleared(|_| ());
     let end = bed.send(1, 6);
     bed.wait(15);
     bed.ack(1001);
@@ -71,7 +63,7 @@ fn injected_segments_change_nothing() {
 /// server unchanged. With a rewritten acknowledgment the server would accept them.
 #[test]
 fn injected_data_is_not_made_acceptable() {
-    let mut bed = open(|_| ());
+    let mut bed = TestBed::open_cleared(|_| ());
     let end = bed.send(1, 6);
     bed.clear();
     for ack in [end as u32 + 900_000_000, 0u32.wrapping_sub(900_000_000)] {
@@ -89,7 +81,7 @@ fn injected_data_is_not_made_acceptable() {
 /// values that were sent to the server; drop only empty ACKs.
 #[test]
 fn client_segments_carry_the_acknowledgment_that_the_server_has() {
-    let mut bed = open(|_| ());
+    let mut bed = TestBed::open_cleared(|_| ());
     bed.wait(5);
     let end = bed.send(1, 5);
     let seen = header(bed.to_server.last().unwrap());
@@ -120,7 +112,7 @@ fn client_segments_carry_the_acknowledgment_that_the_server_has() {
 /// Row "SACK towards the server": only for data that the accelerator lacks.
 #[test]
 fn sack_blocks_to_the_server_report_gaps_of_the_store_only() {
-    let mut bed = open(|_| ());
+    let mut bed = TestBed::open_cleared(|_| ());
     let end = bed.send(1, 4);
     bed.wait(15);
     bed.clear();
@@ -142,7 +134,7 @@ fn sack_blocks_to_the_server_report_gaps_of_the_store_only() {
 #[test]
 fn duplicate_acks_are_suppressed_and_the_loss_repaired_here() {
     for sack in [true, false] {
-        let mut bed = open(|bed| bed.sack = sack);
+        let mut bed = TestBed::open_cleared(|bed| bed.sack = sack);
         bed.send(1, 8);
         bed.wait(20);
         bed.clear();
@@ -171,7 +163,7 @@ fn duplicate_acks_are_suppressed_and_the_loss_repaired_here() {
 /// acknowledgment that stops at SACKed data shows it, and the data is retransmitted without a timeout.
 #[test]
 fn reneged_data_is_retransmitted_without_a_timeout() {
-    let mut bed = open(|_| ());
+    let mut bed = TestBed::open_cleared(|_| ());
     let end = bed.send(1, 8);
     bed.wait(20);
     bed.sack(1, 1001, 6001);
@@ -190,7 +182,7 @@ fn reneged_data_is_retransmitted_without_a_timeout() {
 /// A SACK block that begins at the acknowledgment contradicts it and is ignored: it causes no retransmission.
 #[test]
 fn sack_blocks_that_contradict_the_acknowledgment_cause_no_retransmission() {
-    let mut bed = open(|_| ());
+    let mut bed = TestBed::open_cleared(|_| ());
     let end = bed.send(1, 8);
     bed.wait(20);
     bed.clear();
@@ -207,7 +199,7 @@ fn sack_blocks_that_contradict_the_acknowledgment_cause_no_retransmission() {
 #[test]
 fn a_lost_flight_is_retransmitted_after_the_path_has_become_shorter() {
     for sack in [false, true] {
-        let mut bed = open(|bed| bed.sack = sack);
+        let mut bed = TestBed::open_cleared(|bed| bed.sack = sack);
         let (start, end) = (bed.now, bed.send(1, 20));
         bed.clear();
         let mut has = 1;
@@ -230,7 +222,7 @@ fn a_lost_flight_is_retransmitted_after_the_path_has_become_shorter() {
 /// block the retransmission.
 #[test]
 fn a_fast_retransmit_is_sent_with_more_than_a_window_in_flight() {
-    let mut bed = open(|bed| bed.sack = false);
+    let mut bed = TestBed::open_cleared(|bed| bed.sack = false);
     bed.send(1, 200);
     // A radio with a capacity of one segment in 50 ms.
     for n in 1..=10 {
@@ -295,7 +287,7 @@ fn windows_are_kept_honoured_and_probed() {
 /// the acknowledged segment; a retransmission carries a valid TSval.
 #[test]
 fn scale_and_timestamps_are_those_of_the_ends() {
-    let mut bed = open(|_| ());
+    let mut bed = TestBed::open_cleared(|_| ());
     let sent_at = bed.clock;
     let real = bed.clock;
     let data = bed.server_data(1, SEGMENT);
@@ -327,7 +319,7 @@ fn scale_and_timestamps_are_those_of_the_ends() {
         assert!(val.wrapping_sub(sent_at) as i32 >= 0 && highest.wrapping_sub(val) as i32 >= 0);
     }
     // Not negotiated: not used.
-    let mut bed = open(|bed| (bed.timestamps, bed.shift) = (false, 0));
+    let mut bed = TestBed::open_cleared(|bed| (bed.timestamps, bed.shift) = (false, 0));
     bed.send(1, 4);
     bed.wait(10);
     let out: Vec<TcpHeader> = bed.to_server.iter().chain(&bed.to_client).map(header).collect();
@@ -343,7 +335,8 @@ fn scale_and_timestamps_are_those_of_the_ends() {
 #[test]
 fn sequence_numbers_wrap_around() {
     for isn in [u32::MAX - 2_500, 0x7fff_ff00, u32::MAX] {
-        let mut bed = open(|bed| (bed.server_isn, bed.client_isn) = (isn, isn.wrapping_sub(50)));
+        let mut bed =
+            TestBed::open_cleared(|bed| (bed.server_isn, bed.client_isn) = (isn, isn.wrapping_sub(50)));
         let mut off = 1;
         for _ in 0..20 {
             off = bed.send(off, 4);

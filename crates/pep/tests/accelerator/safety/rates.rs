@@ -1,21 +1,12 @@
 //! Safety on live traffic: rates, buffers and fairness. Each test names its row of the accelerator's table of
 //! hazards.
 
-mod network;
-
-use network::*;
+use crate::network::*;
 use paceline_net::{Bytes, Duration, Instant, Rate};
-use paceline_pep::AcceleratorConfig;
 use paceline_tcp::Source;
 
 fn up(delay_ms: u64) -> Link {
     Link::rate("20 Mb/s", delay_ms, 10_000_000)
-}
-fn adaptive() -> Option<AcceleratorConfig> {
-    Some(AcceleratorConfig::default())
-}
-fn goodput(network: &Network, from_ms: u64, until_ms: u64) -> f64 {
-    network.received_between(from_ms, until_ms) as f64 * 8.0 / ((until_ms - from_ms) as f64 * 1e3)
 }
 
 /// Row "handover, DRX": an RTT jump alone is no congestion.
@@ -29,7 +20,7 @@ fn longer_paths_outages_and_sleep_do_not_lower_the_rate() {
     });
     let mut network = Network::download(Source::Bulk, adaptive(), 10, [down, up(15)]);
     network.run_ms(30_000);
-    let (before, after) = (goodput(&network, 3_000, 10_000), goodput(&network, 14_000, 30_000));
+    let (before, after) = (network.goodput_mbps(3_000, 10_000), network.goodput_mbps(14_000, 30_000));
     assert!(before > 28.0 && after > 28.0, "{before:.1} Mb/s, then {after:.1}");
 
     let steps: Vec<(Instant, Rate)> = (0..30u64)
@@ -41,7 +32,7 @@ fn longer_paths_outages_and_sleep_do_not_lower_the_rate() {
     let line = Link::new(Capacity::Steps(steps), 15, 10_000_000);
     let mut network = Network::download(Source::Bulk, adaptive(), 10, [line, up(15)]);
     network.run_ms(30_000);
-    let rate = goodput(&network, 3_000, 29_000);
+    let rate = network.goodput_mbps(3_000, 29_000);
     assert!(rate > 0.85 * 30.0 * 0.95 * 0.95, "{rate:.1} Mb/s of a capacity of 25.5");
     let stats = network.accelerator().stats();
     assert!(stats.retransmissions * 100 < stats.segments_sent, "an outage is no loss: {stats:?}");
@@ -72,7 +63,7 @@ fn short_buffers_are_not_overrun() {
         network.run_ms(20_000);
         let stats = network.accelerator().stats();
         let again = stats.retransmissions as f64 / (stats.segments_sent + stats.retransmissions) as f64;
-        let share = goodput(&network, 0, 20_000) * 1e6 / rate.parse::<Rate>().unwrap().0 as f64;
+        let share = network.goodput_mbps(0, 20_000) * 1e6 / rate.parse::<Rate>().unwrap().0 as f64;
         assert!(
             again < 0.2 && share > 0.8,
             "{rate}, {packets} packets: {again:.2} retransmitted, {share:.2} of the rate"
@@ -93,7 +84,7 @@ fn short_buffers_are_not_overrun_without_sack() {
         network.run_ms(20_000);
         let stats = network.accelerator().stats();
         let again = stats.retransmissions as f64 / (stats.segments_sent + stats.retransmissions) as f64;
-        let share = goodput(&network, 0, 20_000) * 1e6 / rate.parse::<Rate>().unwrap().0 as f64;
+        let share = network.goodput_mbps(0, 20_000) * 1e6 / rate.parse::<Rate>().unwrap().0 as f64;
         assert!(
             again < 0.2 && share > 0.8,
             "{rate}, {packets} packets: {again:.2} retransmitted, {share:.2} of the rate"
@@ -119,7 +110,7 @@ fn the_estimate_counts_bytes_over_periods() {
     let flow = network.accelerator().flows().next().expect("the transfer runs");
     let window_rate = flow.rate.0 as f64 / 1e6;
     assert!((38.0..130.0).contains(&window_rate), "paced at {window_rate} Mb/s");
-    let rate = goodput(&network, 2_000, 10_000);
+    let rate = network.goodput_mbps(2_000, 10_000);
     assert!(rate > 37.0, "{rate} Mb/s");
     assert!(network.mobile[0].percentile_ms(0.95) < 80.0, "{}", network.mobile[0].percentile_ms(0.95));
 
@@ -153,7 +144,7 @@ fn flows_of_a_device_share_equally_and_short_transfers_are_not_delayed_by_long_o
     network.run_ms(3_000);
     network.clients.truncate(1);
     network.run_ms(20_000);
-    let rate = goodput(&network, 6_000, 20_000);
+    let rate = network.goodput_mbps(6_000, 20_000);
     assert!(rate > 18.0, "{rate:.1} Mb/s beside an unresponsive client");
 
     // A short transfer beside two long ones of the same device.

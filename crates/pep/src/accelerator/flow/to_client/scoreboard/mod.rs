@@ -2,15 +2,24 @@
 //!
 //! Each record is examined once for its first transmission, in the order of offsets, and once for each
 //! retransmission, in the order of time: the work per segment is constant. A timeout retransmits the first
-//! segment and leaves the other ones to RACK. Clients without SACK have NewReno (`newreno`). Left out: RACK's
-//! own tail loss probe, which `recovery` has.
+//! segment and leaves the other ones to RACK. Clients without SACK have NewReno (`newreno`). The segments
+//! are in `records`, SACK blocks in `ranges`; `losses` counts lost bytes by cause, `delivery` reports an ACK.
+//! Tail loss probes are in `recovery`.
+
+pub(in crate::accelerator) mod delivery;
+pub(in crate::accelerator) mod losses;
+pub(in crate::accelerator) mod newreno;
+mod ranges;
+mod records;
+pub(in crate::accelerator) mod sent;
 
 use crate::accelerator::flow::memory::shrink_if_empty;
-use crate::accelerator::flow::to_client::delivery::Delivery;
-use crate::accelerator::flow::to_client::newreno::NewReno;
-use crate::accelerator::flow::to_client::ranges::Ranges;
-use crate::accelerator::flow::to_client::records::Records;
-use crate::accelerator::flow::to_client::sent::{
+use crate::accelerator::flow::to_client::rtt::{AckDeadline, RttBounds};
+use crate::accelerator::flow::to_client::scoreboard::delivery::Delivery;
+use crate::accelerator::flow::to_client::scoreboard::newreno::NewReno;
+use crate::accelerator::flow::to_client::scoreboard::ranges::Ranges;
+use crate::accelerator::flow::to_client::scoreboard::records::Records;
+use crate::accelerator::flow::to_client::scoreboard::sent::{
     FIN, LOST, PAST_EDGE, RETRANSMITTED, Retransmission, SACKED, SUSPECTED, SUSPECTED_AGAIN, Sent,
 };
 use paceline_net::{Duration, Instant};
@@ -26,33 +35,6 @@ const MAX_REORDER_QUARTERS: u8 = 8;
 /// Segments SACKed above a hole that make the reordering window zero (RFC 8985, section 6.2, step 4:
 /// DupThresh).
 const DUPLICATE_THRESHOLD: u64 = 3;
-
-/// Bounds on the time between a transmission and its ACK. The ACK of a segment that was sent several times
-/// does not say which copy it answers.
-#[derive(Clone, Copy, Debug)]
-pub(in crate::accelerator) struct RttBounds {
-    /// The minimum round-trip time.
-    pub min: Duration,
-    /// On fading radios, where many segments are retransmitted on suspicion: an ACK that comes sooner after a
-    /// retransmission answers an earlier copy.
-    pub shortest: Duration,
-    /// On other radios: an ACK that comes later after a retransmission is ambiguous.
-    pub longest: Duration,
-    /// On fading radios: a copy is answered within this time, or it was lost. An ACK within this time after
-    /// the copy before the last may answer that copy; as a sample for the last copy it would be too short,
-    /// and would make RACK retransmit more.
-    pub first_copy: Duration,
-}
-
-/// The time at which a segment counts as lost though no later one has arrived. On fading radios waiting for
-/// an ACK costs the round trips in which the window is full.
-#[derive(Clone, Copy, Debug)]
-pub(in crate::accelerator) struct AckDeadline {
-    /// Time since the segment was sent.
-    pub age: Duration,
-    /// The deadline is not before this time.
-    pub not_before: Instant,
-}
 
 #[derive(Debug, Default)]
 pub(in crate::accelerator) struct Scoreboard {
@@ -446,5 +428,4 @@ impl Scoreboard {
 }
 
 #[cfg(test)]
-#[path = "scoreboard_tests.rs"]
 mod tests;

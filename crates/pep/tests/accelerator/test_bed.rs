@@ -2,16 +2,13 @@
 //! packets that the accelerator sends to each.
 #![allow(dead_code)] // each test file uses its part
 
-#[path = "../packets/mod.rs"]
-mod packets;
-
+pub use crate::model::packets::*;
 use paceline_net::rewrite::checksum_is_right;
 use paceline_net::test_support::segment;
 use paceline_net::{
     Duration, FlowKey, Instant, Packet, SeqNumber, TcpFlags, TcpHeader, TcpOptions, Timestamps, wire,
 };
 use paceline_pep::accelerator::{Accelerator, AcceleratorConfig, AcceleratorStats, Side};
-pub use packets::*;
 use std::net::IpAddr;
 
 /// Payload bytes of a full segment.
@@ -79,6 +76,12 @@ impl TestBed {
         let mut bed = Self::new(config);
         change(&mut bed);
         bed.handshake();
+        bed
+    }
+    /// The same, without the packets of the handshake.
+    pub fn open_cleared(change: impl FnOnce(&mut Self)) -> Self {
+        let mut bed = Self::open_with(AcceleratorConfig::default(), change);
+        bed.clear();
         bed
     }
     pub fn handshake(&mut self) {

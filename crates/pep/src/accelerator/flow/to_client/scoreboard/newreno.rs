@@ -7,9 +7,9 @@
 //! the end of the recovery is sent again, once. If a segment arrives that was not retransmitted, the recovery
 //! was spurious and is undone.
 
-use crate::accelerator::flow::to_client::delivery::Delivery;
-use crate::accelerator::flow::to_client::records::Records;
-use crate::accelerator::flow::to_client::sent::{LOST, RETRANSMITTED, Sent};
+use crate::accelerator::flow::to_client::scoreboard::delivery::Delivery;
+use crate::accelerator::flow::to_client::scoreboard::records::Records;
+use crate::accelerator::flow::to_client::scoreboard::sent::{LOST, RETRANSMITTED, Sent};
 use paceline_net::{Duration, Instant};
 
 /// Duplicate ACKs that indicate a loss (RFC 5681, section 3.2).
@@ -237,7 +237,8 @@ impl NewReno {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::accelerator::flow::to_client::scoreboard::{AckDeadline, RttBounds, Scoreboard};
+    use crate::accelerator::flow::to_client::rtt::{AckDeadline, RttBounds};
+    use crate::accelerator::flow::to_client::scoreboard::Scoreboard;
 
     const SEGMENT: u32 = 1000;
     const RTT: Duration = Duration::from_millis(40);

@@ -1,10 +1,8 @@
 //! Offload of uploads: when a connection may be offloaded, and how the offload ends.
 
-mod test_bed;
-
+use crate::test_bed::*;
 use paceline_net::{Duration, Timestamps};
 use paceline_pep::accelerator::AcceleratorConfig;
-use test_bed::*;
 
 /// The client uploads `bytes`, which its server acknowledges.
 fn upload(bed: &mut TestBed, off: u64, bytes: u32) {

@@ -11,8 +11,7 @@
 
 mod client;
 mod faults;
-#[path = "../packets/mod.rs"]
-mod packets;
+pub mod packets;
 mod rules;
 mod server;
 mod upload;

@@ -1,23 +1,15 @@
 //! Safety on live traffic: ECN marks, header fields, packets of other protocols. Each test names its row of
 //! the accelerator's table of hazards.
 
-mod test_bed;
-
+use crate::test_bed::*;
 use paceline_net::rewrite::Unparsed;
 use paceline_net::{Duration, Packet, TcpFlags, wire};
 use paceline_pep::accelerator::{AcceleratorConfig, BypassReason, Side};
-use test_bed::*;
-
-fn open(change: impl FnOnce(&mut TestBed)) -> TestBed {
-    let mut bed = TestBed::open_with(AcceleratorConfig::default(), change);
-    bed.clear();
-    bed
-}
 
 /// Row "server retransmits": re-ACK; of conflicting bytes keep the first, count.
 #[test]
 fn retransmitted_bytes_are_acknowledged_and_the_first_copy_is_kept() {
-    let mut bed = open(|_| ());
+    let mut bed = TestBed::open_cleared(|_| ());
     bed.send(1, 3);
     bed.clear();
     let again = bed.server_data(1001, SEGMENT);
@@ -35,7 +27,7 @@ fn retransmitted_bytes_are_acknowledged_and_the_first_copy_is_kept() {
 /// with CWR.
 #[test]
 fn congestion_marks_are_answered_on_their_own_segment() {
-    let mut bed = open(|bed| bed.ecn = true);
+    let mut bed = TestBed::open_cleared(|bed| bed.ecn = true);
     let ce = patched_valid(&bed.server_data(1, SEGMENT), |raw| raw[1] |= 3);
     bed.server_sends(ce);
     let echoes =
@@ -65,7 +57,7 @@ fn congestion_marks_are_answered_on_their_own_segment() {
 /// Row "keepalive": end to end; client silent: stop early ACKs.
 #[test]
 fn keepalives_pass_and_a_silent_client_stops_early_acks() {
-    let mut bed = open(|_| ());
+    let mut bed = TestBed::open_cleared(|_| ());
     let end = bed.send(1, 2);
     bed.wait(5);
     bed.ack(end);
@@ -93,7 +85,7 @@ fn keepalives_pass_and_a_silent_client_stops_early_acks() {
 /// Row "URG": preserved; no early ACK across it.
 #[test]
 fn urgent_data_keeps_its_pointer_and_waits_for_the_client() {
-    let mut bed = open(|_| ());
+    let mut bed = TestBed::open_cleared(|_| ());
     let end = bed.send(1, 2);
     let tcp = header(&bed.server_packet(end, ACK.with(TcpFlags::URG), 500, |_| ()));
     let urgent = datagram(bed.key, tcp, Unparsed { urgent: 7, flow_label: 0 }, &payload(end, 500));
@@ -118,7 +110,7 @@ fn packet_too_big_is_validated_obeyed_and_forwarded() {
         raw.extend_from_slice(&quoted[..28]);
         wire::parse(&raw).expect("a datagram")
     };
-    let mut bed = open(|_| ());
+    let mut bed = TestBed::open_cleared(|_| ());
     let end = bed.send(1, 3);
     bed.wait(20);
     bed.clear();
@@ -144,7 +136,7 @@ fn packet_too_big_is_validated_obeyed_and_forwarded() {
 fn an_mtu_black_hole_is_detected() {
     // Segments of up to `fits` bytes arrive after 20 ms, once an outage has ended.
     let transfer = |fits: u32, outage_ms: u64| {
-        let mut bed = open(|_| ());
+        let mut bed = TestBed::open_cleared(|_| ());
         let start = bed.now;
         let (end, mut has) = (bed.send(1, 40), 1);
         let mut got = vec![false; end as usize];
@@ -185,7 +177,7 @@ fn an_mtu_black_hole_is_detected() {
 /// Row "fragments, extension headers": bypass.
 #[test]
 fn fragments_and_extension_headers_pass() {
-    let mut bed = open(|_| ());
+    let mut bed = TestBed::open_cleared(|_| ());
     let fragment = patched(&bed.server_data(1, SEGMENT), |raw| raw[6] |= 0x20);
     bed.server_sends(fragment.clone());
     assert_eq!((bed.taken_by_client(), bed.taken_by_server()), (vec![fragment], vec![]));
@@ -216,7 +208,7 @@ fn fragments_and_extension_headers_pass() {
 /// Row "DSCP, TTL, flow label": from the original.
 #[test]
 fn header_fields_are_those_of_the_original() {
-    let mut bed = open(|_| ());
+    let mut bed = TestBed::open_cleared(|_| ());
     let marked = patched_valid(&bed.server_data(1, SEGMENT), |raw| (raw[1], raw[8]) = (0xb8, 33));
     bed.server_sends(marked);
     let sent = &bed.to_client[0];
@@ -246,7 +238,7 @@ fn header_fields_are_those_of_the_original() {
 /// Row "checksums, GRO": never acknowledge a corrupt segment; re-segment what exceeds the MTU.
 #[test]
 fn corrupt_segments_are_ignored_and_super_packets_are_cut() {
-    let mut bed = open(|_| ());
+    let mut bed = TestBed::open_cleared(|_| ());
     let corrupt = patched(&bed.server_data(1, SEGMENT), |raw| raw[100] ^= 4);
     bed.server_sends(corrupt.clone());
     assert_eq!((bed.taken_by_client(), bed.taken_by_server()), (vec![corrupt], vec![]));
@@ -273,7 +265,7 @@ fn corrupt_segments_are_ignored_and_super_packets_are_cut() {
 /// Row "GTP-U (N3, S1-U)": N6 or SGi is the recommended place; tunnelled packets, echo and end markers pass.
 #[test]
 fn tunnelled_packets_pass() {
-    let mut bed = open(|_| ());
+    let mut bed = TestBed::open_cleared(|_| ());
     for message in [255u8, 1, 254] {
         let inner = bytes(&bed.server_data(1, 200));
         let mut raw = vec![0x45, 0, 0, 0, 0, 0, 0, 0, 64, 17, 0, 0, 10, 0, 0, 1, 10, 0, 0, 2];
@@ -330,7 +322,7 @@ fn hostile_packets_do_no_harm_and_devices_have_caps() {
 /// Nothing shows that the path allows more.
 #[test]
 fn no_segment_is_longer_than_the_servers_own() {
-    let mut bed = open(|bed| bed.client_mss_excess = 7_500);
+    let mut bed = TestBed::open_cleared(|bed| bed.client_mss_excess = 7_500);
     bed.send(1, 1);
     bed.clear();
     let aggregate = bed.server_data(1001, 10_500);

@@ -1,16 +1,9 @@
 //! Safety on live traffic: data of the client, and its acknowledgments.
 
-mod test_bed;
-
+use crate::test_bed::*;
 use paceline_net::{SeqNumber, TcpHeader};
-use paceline_pep::accelerator::{AcceleratorConfig, Side};
-use test_bed::*;
+use paceline_pep::accelerator::Side;
 
-fn open(change: impl FnOnce(&mut TestBed)) -> TestBed {
-    let mut bed = TestBed::open_with(AcceleratorConfig::default(), change);
-    bed.clear();
-    bed
-}
 fn echo(tcp: &TcpHeader) -> u32 {
     tcp.options.timestamps.expect("timestamps were negotiated").ecr
 }
@@ -21,7 +14,7 @@ fn echo(tcp: &TcpHeader) -> u32 {
 #[test]
 fn data_of_the_client_keeps_its_tsecr_and_an_ack_of_new_data_goes_ahead() {
     for batch in [false, true] {
-        let mut bed = open(|_| ());
+        let mut bed = TestBed::open_cleared(|_| ());
         let off = bed.send(1, 1);
         bed.wait(25);
         bed.echo[0] = bed.clock.wrapping_sub(25);
@@ -56,7 +49,7 @@ fn data_of_the_client_keeps_its_tsecr_and_an_ack_of_new_data_goes_ahead() {
 fn an_upload_is_acknowledged_while_the_clients_window_is_closed() {
     for remnant in [0, 496] {
         let window = (16_000 + remnant as u16) >> 4;
-        let mut bed = open(|bed| bed.window = window);
+        let mut bed = TestBed::open_cleared(|bed| bed.window = window);
         let mut end = bed.send(1, 20);
         bed.wait(10);
         assert_eq!(bed.data().last().map(|(off, _)| *off), Some(19_001), "past the window");
@@ -93,7 +86,7 @@ fn an_upload_is_acknowledged_while_the_clients_window_is_closed() {
 /// probes a closed window has sent a byte past it.
 #[test]
 fn acks_are_not_numbered_past_the_servers_closed_window() {
-    let mut bed = open(|_| ());
+    let mut bed = TestBed::open_cleared(|_| ());
     let mut off = bed.send(1, 2);
     bed.wait(20);
     bed.ack(off);

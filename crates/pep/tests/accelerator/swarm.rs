@@ -1,7 +1,6 @@
 //! Thousands of random runs of the model: the accelerator between a server and a client over faulty links.
 
-mod model;
-
+use crate::model;
 use paceline_net::Stream;
 
 /// `PACELINE_SWARM_SEED=17` starts at that seed and runs it alone.

@@ -1,9 +1,7 @@
 //! Transfers through the accelerator between endpoints of `paceline-tcp`: throughput and delay that it must
 //! reach on links of many kinds.
 
-mod network;
-
-use network::*;
+use crate::network::*;
 use paceline_net::{Bytes, Duration, Instant, Rate, Stream};
 use paceline_pep::AcceleratorConfig;
 use paceline_pep::accelerator::{PaperParameters, RateControl};
@@ -11,13 +9,6 @@ use paceline_tcp::{BeyondWindow, Source, Variant};
 
 fn lines(rate: &str, delay_ms: u64, queue: u64) -> [Link; 2] {
     [Link::rate(rate, delay_ms, queue), Link::rate("50 Mb/s", delay_ms, 1_000_000)]
-}
-fn adaptive() -> Option<AcceleratorConfig> {
-    Some(AcceleratorConfig::default())
-}
-/// Goodput of the clients in Mb/s.
-fn goodput(network: &Network, from_ms: u64, until_ms: u64) -> f64 {
-    network.received_between(from_ms, until_ms) as f64 * 8.0 / ((until_ms - from_ms) as f64 * 1e3)
 }
 /// Completion time of a file in milliseconds.
 fn completion_ms(file: u64, accelerator: Option<AcceleratorConfig>, mobile: [Link; 2]) -> f64 {
@@ -51,7 +42,7 @@ fn a_clean_path_stays_as_fast_without_retransmissions() {
         for accelerator in [None, adaptive()] {
             let mut network = Network::download(Source::Bulk, accelerator, 5, lines(rate, 5, queue));
             network.run_ms(10_000);
-            rates.push(goodput(&network, 0, 10_000));
+            rates.push(network.goodput_mbps(0, 10_000));
             if let Middle::Accelerator(accelerator) = &network.middle {
                 assert_eq!(accelerator.stats().retransmissions, 0, "{rate}");
                 assert_eq!(network.servers[0].stats().retransmitted_segments, 0);
@@ -89,7 +80,7 @@ fn idle_connections_take_no_window_from_a_download() {
     }
     network.run_ms(10_000);
     assert_eq!(network.accelerator().flow_count(), 61);
-    let rate = goodput(&network, 2_000, 10_000);
+    let rate = network.goodput_mbps(2_000, 10_000);
     assert!(rate > 95.0, "{rate:.1} Mb/s beside 60 idle connections");
 }
 
@@ -122,7 +113,7 @@ fn short_buffers_are_detected_and_not_overrun() {
         for accelerator in [None, adaptive()] {
             let mut network = Network::download(Source::Bulk, accelerator, 5, lines(rate, delay_ms, queue));
             network.run_ms(20_000);
-            rates.push(goodput(&network, 0, 20_000));
+            rates.push(network.goodput_mbps(0, 20_000));
             if let Middle::Accelerator(accelerator) = &network.middle {
                 let stats = accelerator.stats();
                 assert!(stats.retransmissions * 20 < stats.segments_sent, "{rate}, {queue} bytes: {stats:?}");
@@ -142,14 +133,14 @@ fn loss_without_congestion_does_not_lower_the_rate() {
         network.run_ms(20_000);
         // Goodput of UDP: the rate of the link without headers and losses.
         let udp = 80.0 * 1448.0 / 1500.0 * (1.0 - loss);
-        let share = goodput(&network, 3_000, 20_000) / udp;
+        let share = network.goodput_mbps(3_000, 20_000) / udp;
         assert!(share > reach, "loss {loss}: {share:.3} of UDP's goodput");
     }
     let [mut down, up] = lines("20 Mb/s", 25, 10_000_000);
     down.lose = Box::new(|_, at: Instant| at.as_millis() % 1000 < 30);
     let mut network = Network::download(Source::Bulk, adaptive(), 10, [down, up]);
     network.run_ms(20_000);
-    let share = goodput(&network, 3_000, 20_000) / (20.0 * 1448.0 / 1500.0 * 0.97);
+    let share = network.goodput_mbps(3_000, 20_000) / (20.0 * 1448.0 / 1500.0 * 0.97);
     assert!(share > 0.97, "bursts: {share:.3} of UDP's goodput");
 }
 
@@ -178,7 +169,7 @@ fn fades_cost_little_more_than_their_duration() {
     let mut network = Network::with((client, server), Source::Bulk, adaptive(), 10, [down, up]);
     network.run_ms(30_000);
     let open = 1.0 - lost as f64 / 27_600.0;
-    let share = goodput(&network, 2_400, 30_000) / (80.0 * 1448.0 / 1500.0 * open);
+    let share = network.goodput_mbps(2_400, 30_000) / (80.0 * 1448.0 / 1500.0 * open);
     assert!(share > 0.95, "{share:.3} of the capacity between fades");
     assert_eq!(network.accelerator().stats().overshoot_drops, 0);
 }
@@ -196,7 +187,7 @@ fn a_hundredfold_change_of_the_rate_is_followed_within_a_second() {
         let mut network = Network::download(Source::Bulk, adaptive(), 10, [down, up]);
         network.run_ms(6_000);
         network.run_ms(7_000);
-        let risen = goodput(&network, 6_900, 7_000);
+        let risen = network.goodput_mbps(6_900, 7_000);
         assert!(risen > 75.0, "{delay_ms} ms: {risen:.1} Mb/s a second after the rise");
         network.run_ms(12_000);
         network.run_ms(13_000);
@@ -245,7 +236,7 @@ fn small_window(beyond: BeyondWindow, overshoot: bool, read_rate: Option<Rate>) 
     let mut network =
         Network::with((client, server), Source::Bulk, Some(config), 30, lines("5.6 Mb/s", 31, 10_000_000));
     network.run_ms(20_000);
-    (goodput(&network, 2_000, 20_000), network)
+    (network.goodput_mbps(2_000, 20_000), network)
 }
 
 #[test]
@@ -287,7 +278,7 @@ fn the_published_control_reaches_its_rate() {
     let config = AcceleratorConfig { control, ..AcceleratorConfig::default() };
     let mut network = Network::download(Source::Bulk, Some(config), 20, lines("7 Mb/s", 31, 2_000_000));
     network.run_ms(20_000);
-    let rate = goodput(&network, 2_000, 20_000);
+    let rate = network.goodput_mbps(2_000, 20_000);
     // Below alpha the rate grows to R_cap and stays there.
     assert!((5.3..5.6).contains(&rate), "{rate}");
     assert!(network.mobile[0].percentile_ms(0.95) < 10.0);
@@ -312,7 +303,7 @@ fn never_slower_than_plain_cubic_on_a_variable_link() {
             let up = Link::rate("20 Mb/s", 15, 10_000_000);
             let mut network = Network::with((client, server), Source::Bulk, accelerator, 15, [down, up]);
             network.run_ms(30_000);
-            (goodput(&network, 0, 30_000), network.mobile[0].percentile_ms(0.95))
+            (network.goodput_mbps(0, 30_000), network.mobile[0].percentile_ms(0.95))
         };
         let (cubic, _) = run(None, Variant::Cubic);
         let (bbr, bbr_wait) = run(None, Variant::Bbr);

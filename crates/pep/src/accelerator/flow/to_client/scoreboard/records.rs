@@ -1,9 +1,9 @@
 //! The retransmission queue: one record for each segment that the client has not acknowledged cumulatively.
 
 use crate::accelerator::flow::memory::shrink_if_empty;
-use crate::accelerator::flow::to_client::delivery::Delivery;
-use crate::accelerator::flow::to_client::losses::Losses;
-use crate::accelerator::flow::to_client::sent::{
+use crate::accelerator::flow::to_client::scoreboard::delivery::Delivery;
+use crate::accelerator::flow::to_client::scoreboard::losses::Losses;
+use crate::accelerator::flow::to_client::scoreboard::sent::{
     FIN, LOST, PAST_EDGE, RETRANSMITTED, Retransmission, SACKED, SUSPECTED, SUSPECTED_AGAIN, Sent,
 };
 use paceline_net::Instant;

@@ -1,11 +1,9 @@
 //! Safety on live traffic: how connections begin and end, crashes and overload. Each test names its row of
 //! the accelerator's table of hazards.
 
-mod test_bed;
-
+use crate::test_bed::*;
 use paceline_net::{Bytes, ForeignOptions, SeqNumber, TcpFlags, TcpHeader};
 use paceline_pep::accelerator::{Accelerator, AcceleratorConfig, BypassReason, Side};
-use test_bed::*;
 
 /// Row "handshake": never answered or altered; learn both sides from the passing SYN pair.
 #[test]

@@ -1,11 +1,9 @@
 //! Connections of special kinds: opened by the server, short, many, with super-packets, with a retransmitted
 //! SYN.
 
-mod test_bed;
-
+use crate::test_bed::*;
 use paceline_net::{Bytes, Duration, TcpFlags, TcpOptions};
 use paceline_pep::accelerator::{AcceleratorConfig, BypassReason, Side};
-use test_bed::*;
 
 /// FTP in active mode opens such connections.
 #[test]

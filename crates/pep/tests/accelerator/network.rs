@@ -199,6 +199,12 @@ pub struct Network {
     pub delivered: Vec<(Instant, u64)>,
 }
 
+/// The accelerator with its adaptive rate control.
+pub fn adaptive() -> Option<AcceleratorConfig> {
+    Some(AcceleratorConfig::default())
+}
+
+/// Client and server of connection number `n`.
 pub fn configs(n: u16) -> (EndpointConfig, EndpointConfig) {
     let client = format!("198.18.0.1:{}", 40_000 + n).parse().expect("an address");
     let server = "198.19.0.2:80".parse().expect("an address");
@@ -344,6 +350,10 @@ impl Network {
     /// Bytes that the clients have read.
     pub fn received(&self) -> u64 {
         self.clients.iter().map(|client| client.stats().bytes_received).sum()
+    }
+    /// Goodput of the clients between two times in milliseconds, in Mb/s.
+    pub fn goodput_mbps(&self, from_ms: u64, until_ms: u64) -> f64 {
+        self.received_between(from_ms, until_ms) as f64 * 8.0 / ((until_ms - from_ms) as f64 * 1e3)
     }
     /// Bytes read by the clients between two times in milliseconds.
     pub fn received_between(&self, from_ms: u64, until_ms: u64) -> u64 {

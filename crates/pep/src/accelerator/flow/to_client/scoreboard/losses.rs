@@ -1,7 +1,7 @@
 //! Bytes found lost since the last ACK, by their likely cause.
 
-use crate::accelerator::flow::to_client::delivery::Delivery;
-use crate::accelerator::flow::to_client::sent::{PAST_EDGE, Sent};
+use crate::accelerator::flow::to_client::scoreboard::delivery::Delivery;
+use crate::accelerator::flow::to_client::scoreboard::sent::{PAST_EDGE, Sent};
 
 /// Consecutive lost bytes that make a run. An outage of a radio loses all segments sent meanwhile; noise and
 /// full queues let some through in between. Chosen: ten segments of 1460 bytes.

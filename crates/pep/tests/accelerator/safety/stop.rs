@@ -1,10 +1,8 @@
 //! Safety on live traffic: draining, aborting and reconfiguring the accelerator while connections are open.
 
-mod test_bed;
-
+use crate::test_bed::*;
 use paceline_net::{Bytes, Duration, TcpFlags};
 use paceline_pep::accelerator::AcceleratorConfig;
-use test_bed::*;
 
 /// Row "stop, upgrade, config change": stop early ACKs, deliver what is held, detach at exposure 0; after a
 /// limit reset the rest.

@@ -1,11 +1,9 @@
 //! Safety on live traffic: unresponsive ends, expired timestamps, and clients with data that bypassed the
 //! accelerator.
 
-mod test_bed;
-
+use crate::test_bed::*;
 use paceline_net::{Bytes, Duration, TcpFlags};
 use paceline_pep::accelerator::{AcceleratorConfig, BypassReason, Side};
-use test_bed::*;
 
 const DAY: u64 = 24 * 3600 * 1000;
 

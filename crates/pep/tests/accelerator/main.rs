@@ -1,0 +1,11 @@
+//! Tests of the accelerator: single connections on a [`test_bed`], transfers over a simulated [`network`], and random
+//! runs of a [`model`]. The tests in [`safety`] follow the table of hazards of live traffic.
+
+mod connections;
+mod model;
+mod network;
+mod offload;
+mod safety;
+mod swarm;
+mod test_bed;
+mod transfers;

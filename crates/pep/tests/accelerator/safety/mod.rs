@@ -1,0 +1,9 @@
+//! Safety on live traffic. Each test names its row of the table of hazards, or states the hazard.
+
+mod headers;
+mod inactivity;
+mod lifecycle;
+mod rates;
+mod segments;
+mod stop;
+mod uplink;

@@ -102,13 +102,18 @@ impl RadioDelays {
     /// Shares of a round-trip time in ms; zeros if it is zero. A share is at most 1: the mean delays include
     /// packets that were lost later, and may exceed the round-trip time of those that were acknowledged.
     pub(crate) fn shares_of(&self, rtt_ms: f64) -> Self {
-        let share = |wait: f64| if rtt_ms > 0.0 { (wait / rtt_ms).min(1.0) } else { 0.0 };
+        self.map(|delay_ms| if rtt_ms > 0.0 { (delay_ms / rtt_ms).min(1.0) } else { 0.0 })
+    }
+    fn map(&self, f: impl Fn(f64) -> f64) -> Self {
+        self.zip_with(self, |own, _| f(own))
+    }
+    fn zip_with(&self, other: &Self, f: impl Fn(f64, f64) -> f64) -> Self {
         Self {
-            downlink_queue: share(self.downlink_queue),
-            grant: share(self.grant),
-            uplink_queue: share(self.uplink_queue),
-            downlink_harq: share(self.downlink_harq),
-            uplink_harq: share(self.uplink_harq),
+            downlink_queue: f(self.downlink_queue, other.downlink_queue),
+            grant: f(self.grant, other.grant),
+            uplink_queue: f(self.uplink_queue, other.uplink_queue),
+            downlink_harq: f(self.downlink_harq, other.downlink_harq),
+            uplink_harq: f(self.uplink_harq, other.uplink_harq),
         }
     }
     fn uplink(&self) -> f64 {
@@ -135,7 +140,7 @@ pub struct SenderSums {
     /// Largest send buffer, bytes.
     pub(crate) send_buffer: u64,
     /// [`RadioDelays`] in ms, weighted by each connection's number of round-trip times, as their mean is.
-    pub(crate) radio: [f64; 5],
+    pub(crate) radio: RadioDelays,
 }
 
 impl SenderSums {
@@ -154,7 +159,7 @@ impl SenderSums {
             sums.send_buffer = sums.send_buffer.max(sender.send_buffer_bytes);
         }
         let samples = sums.rtt_samples as f64;
-        sums.radio.iter_mut().zip(radio.values()).for_each(|(sum, delay)| *sum = delay * samples);
+        sums.radio = radio.map(|delay_ms| delay_ms * samples);
         sums
     }
     /// Whether there was a connection.
@@ -173,7 +178,7 @@ impl SenderSums {
         self.rtt_samples += other.rtt_samples;
         self.window = self.window.max(other.window);
         self.send_buffer = self.send_buffer.max(other.send_buffer);
-        self.radio.iter_mut().zip(other.radio).for_each(|(sum, wait)| *sum += wait);
+        self.radio = self.radio.zip_with(&other.radio, |sum, more| sum + more);
     }
     /// Mean round-trip time, ms.
     pub(crate) fn rtt_ms(&self) -> f64 {
@@ -181,10 +186,9 @@ impl SenderSums {
     }
     /// Radio delays as shares of this mean.
     pub(crate) fn round_trip(&self) -> RadioDelays {
-        let [downlink_queue, grant, uplink_queue, downlink_harq, uplink_harq] =
-            self.radio.map(|sum| if self.rtt_samples == 0 { 0.0 } else { sum / self.rtt_samples as f64 });
-        let waits = RadioDelays { downlink_queue, grant, uplink_queue, downlink_harq, uplink_harq };
-        waits.shares_of(self.rtt_ms())
+        let samples = self.rtt_samples as f64;
+        let mean = self.radio.map(|sum| if self.rtt_samples == 0 { 0.0 } else { sum / samples });
+        mean.shares_of(self.rtt_ms())
     }
     /// Payload rate over the connections' lifetimes, b/s.
     fn rate(&self) -> f64 {

@@ -1,5 +1,6 @@
-//! Two TCP endpoints and a network that loses, duplicates, delays and reorders as the bytes say: all
-//! variants, all options; when the network recovers, both transfers finish with every byte in order, once.
+//! Two TCP endpoints, with all variants and options, over a network that loses, duplicates, delays and
+//! reorders packets as the bytes say; when the network recovers, both transfers complete with every byte in
+//! order, once.
 #![no_main]
 
 #[path = "../../crates/tcp/tests/model/mod.rs"]

@@ -1,5 +1,5 @@
-//! One TCP endpoint in any state under arbitrary segments, options included: nothing panics, no timer lies in
-//! the past, the window is never empty, no more is in flight than outstanding, no byte is received twice.
+//! One TCP endpoint in any state under arbitrary segments: it never panics, no timer lies in the past, the
+//! window is never empty, no more is in flight than outstanding, no byte is received twice.
 #![no_main]
 
 #[path = "../../crates/tcp/tests/model/mod.rs"]

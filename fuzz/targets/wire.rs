@@ -1,6 +1,6 @@
-//! The packet parser under arbitrary bytes: the parser never panics, and lengths agree with the bytes. A TCP
-//! packet without unknown options has the same headers after it is written and parsed again. The segments of
-//! a super-packet have its payload.
+//! The packet parser under arbitrary bytes: it never panics, the parsed lengths agree with the length of the
+//! bytes, and a plain TCP packet gives the same headers when it is written and parsed again. Cut as a
+//! super-packet, its segments have its payload.
 #![no_main]
 
 use paceline_net::split::split;

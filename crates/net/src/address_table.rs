@@ -1,7 +1,7 @@
-//! Which of a set of things has an address: routes to single hosts.
+//! A table from IP addresses to indices, for routes to single hosts.
 //!
-//! Left out: prefixes. Hosts are mostly numbered in a row, so that the place of an address is guessed from its
-//! distance to the first one; what was guessed wrong is searched for.
+//! Left out: prefixes. Hosts mostly have consecutive addresses, so a lookup first tries the position that
+//! follows from the distance to the first address, then a binary search.
 
 use std::net::IpAddr;
 
@@ -13,14 +13,14 @@ pub struct AddressTable {
 }
 
 impl AddressTable {
-    /// Gives `address` to `index`; the last word on an address holds.
+    /// Maps `address` to `index`; a later call for the same address replaces it.
     pub fn insert(&mut self, address: IpAddr, index: usize) {
         match address {
             IpAddr::V4(v4) => self.v4.insert(v4.into(), index),
             IpAddr::V6(v6) => self.v6.insert(v6.into(), index),
         }
     }
-    /// Whose address this is.
+    /// The index of an address.
     #[inline]
     pub fn get(&self, address: IpAddr) -> Option<usize> {
         match address {
@@ -44,8 +44,8 @@ impl<K: Copy + Ord + std::ops::Sub<Output = K> + TryInto<usize>> Rows<K> {
     #[inline]
     fn get(&self, key: K) -> Option<usize> {
         let first = self.0.first().filter(|first| first.0 <= key)?.0;
-        let guessed = (key - first).try_into().ok().and_then(|at: usize| self.0.get(at));
-        match guessed.filter(|row| row.0 == key) {
+        let direct = (key - first).try_into().ok().and_then(|at: usize| self.0.get(at));
+        match direct.filter(|row| row.0 == key) {
             Some(row) => Some(row.1),
             None => self.0.binary_search_by_key(&key, |row| row.0).ok().map(|at| self.0[at].1),
         }
@@ -67,7 +67,7 @@ mod tests {
     use std::collections::BTreeMap;
 
     #[test]
-    fn finds_what_an_ordered_map_finds() {
+    fn lookups_agree_with_an_ordered_map() {
         for seed in 0..200 {
             let mut stream = Stream::new(seed, "addresses");
             // Dense and sparse, with the ends of the address space and equal numbers of both versions.

@@ -1,12 +1,13 @@
-//! A hash for tables of connections and addresses, which are looked up for every packet: a multiplication a word, folded
-//! (the construction of wyhash and ahash).
+//! A keyed hash for tables of connections and addresses, which are looked up for every packet: one folded
+//! multiplication per word (the construction of wyhash and ahash).
 //!
-//! Outsiders choose what is hashed. They know neither the key nor any hash, so that they cannot tell which of their
-//! keys meet. It is no cryptographic hash: where hashes can be seen, take another.
+//! The hashed keys come from outside. Their senders know neither the hash key nor any hash value, and so
+//! cannot construct collisions. The hash is not cryptographic: it is unsuitable where hash values are
+//! visible.
 
 use std::hash::{BuildHasher, Hasher};
 
-/// A hasher with a key of its own.
+/// A hasher with a key.
 #[derive(Clone, Copy, Debug)]
 pub struct KeyedHasher {
     state: u64,
@@ -22,7 +23,7 @@ fn fold(a: u64, b: u64) -> u64 {
     product as u64 ^ (product >> 64) as u64
 }
 
-/// SplitMix64's step: every bit of the seed tells on every bit.
+/// One step of SplitMix64: every bit of the seed affects every bit of the result.
 fn spread(seed: u64) -> u64 {
     let z = seed.wrapping_add(0x9e37_79b9_7f4a_7c15);
     let z = (z ^ z >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -31,7 +32,7 @@ fn spread(seed: u64) -> u64 {
 }
 
 impl HashKey {
-    /// The key of a seed that outsiders do not know.
+    /// The key of a secret seed.
     pub fn new(seed: u64) -> Self {
         let state = spread(seed);
         Self(KeyedHasher { state, factor: spread(state) | 1 })
@@ -79,7 +80,7 @@ mod tests {
     use crate::FlowKey;
     use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-    /// Connections as they come: addresses in a row, ports in a row.
+    /// Connections with consecutive addresses and ports.
     fn keys() -> Vec<FlowKey> {
         let pair = |n: u32, v4: bool| -> (IpAddr, IpAddr) {
             if v4 {
@@ -97,14 +98,14 @@ mod tests {
     }
 
     #[test]
-    fn neighbours_fill_a_table_evenly_whatever_the_key() {
+    fn consecutive_keys_fill_a_table_evenly_with_any_hash_key() {
         let keys = keys();
         for seed in [0, 1, u64::MAX, 0x0123_4567_89ab_cdef] {
             let key = HashKey::new(seed);
             for shift in [0, 20, 48] {
                 let mut loads = vec![0u32; 1 << 12];
                 keys.iter().for_each(|flow| loads[(key.hash_one(flow) >> shift) as usize & 0xfff] += 1);
-                // About ten in each; by chance none has more than thirty.
+                // About ten keys per bucket; random hashing leaves none with more than thirty.
                 let most = loads.iter().max().copied().unwrap_or(0);
                 assert!(most <= 32, "{most} of {} in one place, seed {seed}, bits from {shift}", keys.len());
             }
@@ -112,7 +113,7 @@ mod tests {
     }
 
     #[test]
-    fn another_key_is_another_hash() {
+    fn different_hash_keys_give_different_hashes() {
         let flow = keys()[7];
         let hashes: std::collections::BTreeSet<u64> =
             (0..1000).map(|seed| HashKey::new(seed).hash_one(flow)).collect();

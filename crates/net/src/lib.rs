@@ -1,5 +1,5 @@
-//! The types that every other crate uses: time, units, sequence numbers, packets, the [`Node`] contract, bounded
-//! queues and named random streams.
+//! The types that every other crate uses: time, units, sequence numbers, packets, the [`Node`] contract,
+//! bounded queues and named random streams.
 //!
 //! No sockets, threads, wall clock or global state: the same input gives the same bits on every machine.
 #![forbid(unsafe_code)]

@@ -1,7 +1,7 @@
 //! Bounded packet queues.
 //!
-//! [`SduQueue`] is what stands in front of a link that is served by grants: a station's uplink buffer, or a
-//! gateway's output. An ACK filter is one implementation, [`DropTail`] the plain one.
+//! [`SduQueue`] is the interface of a buffer that a link serves at its own times: a station's uplink buffer,
+//! or a gateway's output. [`DropTail`] is the plain implementation, an ACK filter another one.
 
 use crate::node::DropReason;
 use crate::packet::Packet;
@@ -9,36 +9,37 @@ use crate::time::{Duration, Instant};
 use crate::units::Bytes;
 use std::collections::VecDeque;
 
-/// A buffer of whole packets, served when the link behind it gives an opportunity.
+/// A buffer of whole packets (service data units) in front of a link.
 ///
-/// Every packet that was pushed leaves by [`SduQueue::pop`] or [`SduQueue::pop_dropped`], or is held.
+/// Every packet that was pushed leaves by [`SduQueue::pop`] or [`SduQueue::pop_dropped`], or is still in the
+/// buffer.
 pub trait SduQueue {
-    /// A packet arrives. It may push others out, or not be accepted itself.
+    /// A packet arrives. The queue may drop this packet or others.
     fn push(&mut self, now: Instant, packet: Packet);
-    /// An opportunity for `room` bytes is about to be served; each packet costs its length and `overhead` more.
+    /// A grant for `room` bytes is about to be filled; each packet takes its length and `overhead` bytes.
     fn on_grant(&mut self, _now: Instant, _room: Bytes, _overhead: Bytes) {}
     /// The station was allocated a transport block of `size` in the direction towards it (its TBS).
     fn on_peer_block(&mut self, _size: Bytes) {}
-    /// Ends every packet that arrived `lifetime` or longer ago, as PDCP's discard timer does.
+    /// Drops every packet that arrived `lifetime` or longer ago (TS 36.323 §5.4, discardTimer).
     fn expire(&mut self, _now: Instant, _lifetime: Duration) {}
-    /// Takes the packet at the head.
+    /// Removes the packet at the head.
     fn pop(&mut self, now: Instant) -> Option<Packet>;
     /// Length of the packet at the head.
     fn head_len(&self) -> Option<Bytes>;
-    /// Bytes of all packets held.
+    /// Bytes of all packets in the queue.
     fn bytes(&self) -> Bytes;
-    /// Packets held.
+    /// Packets in the queue.
     fn packets(&self) -> usize;
-    /// How long what left at the head has waited.
+    /// Waiting time of the packets that left at the head.
     fn waited(&self) -> Waited;
-    /// The next packet that ended here, and why.
+    /// The next dropped packet and the reason.
     fn pop_dropped(&mut self) -> Option<(Packet, DropReason)>;
     /// Counters since the queue was made.
     fn counters(&self) -> QueueCounters;
 }
 
-/// Packets that passed a queue, by outcome. Every packet that arrived has left at the head, was discarded, was dropped,
-/// has expired or is still in the queue.
+/// Packets that passed a queue, by outcome. Every packet that arrived has left at the head, was discarded,
+/// was dropped, has expired or is still in the queue.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct QueueCounters {
     /// Packets that arrived.
@@ -70,24 +71,24 @@ impl QueueCounters {
     }
 }
 
-/// How long the packets waited that left a queue at its head.
+/// Waiting time of the packets that left a queue at its head.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct Waited {
-    /// How many.
+    /// Number of packets.
     pub packets: u64,
-    /// Sum of their waits in nanoseconds.
+    /// Sum of their waiting times in nanoseconds.
     pub ns: u64,
 }
 
 impl Waited {
-    /// A packet leaves that arrived then.
+    /// A packet that arrived at `arrived` leaves.
     pub fn add(&mut self, now: Instant, arrived: Instant) {
         self.packets += 1;
         self.ns += now.since(arrived).as_nanos();
     }
 }
 
-/// First in, first out; an arrival that does not fit is dropped.
+/// A first-in, first-out queue that drops arrivals beyond its limit.
 #[derive(Clone, Debug)]
 pub struct DropTail {
     /// Packets with the times of their arrival.
@@ -100,7 +101,7 @@ pub struct DropTail {
 }
 
 impl DropTail {
-    /// A queue that holds at most `limit` bytes; one packet is always accepted when it is empty.
+    /// A queue of at most `limit` bytes. An empty queue accepts any packet.
     pub fn new(limit: Bytes) -> Self {
         Self {
             queue: VecDeque::new(),

@@ -1,13 +1,14 @@
-//! Named streams of random numbers, and the samplers on them.
+//! Named streams of random numbers (PCG), and samplers on them.
 //!
-//! Each component draws from its own stream, named by where it stands (`"cell0/fading/3"`): adding a component
-//! disturbs no other. The samplers use `libm`, so that every machine draws the same values.
+//! Each component has a stream of its own, named by its place in the model (`"cell0/fading/3"`), so that an
+//! added component changes no other's numbers. The samplers use `libm`, so that every machine draws the same
+//! values.
 
 use rand_core::Rng;
 use rand_pcg::Pcg64Mcg;
 use std::fmt;
 
-/// A stream of random numbers, fixed by the run's seed and a name.
+/// A stream of random numbers, determined by the run's seed and a name.
 #[derive(Clone)]
 pub struct Stream {
     generator: Pcg64Mcg,
@@ -56,7 +57,7 @@ impl Stream {
         self.spare_normal = Some(radius * libm::sin(angle));
         radius * libm::cos(angle)
     }
-    /// Exponential with the given mean.
+    /// Exponentially distributed with the given mean.
     pub fn exponential(&mut self, mean: f64) -> f64 {
         -mean * libm::log(1.0 - self.uniform())
     }
@@ -68,6 +69,7 @@ impl fmt::Debug for Stream {
     }
 }
 
+/// One step of SplitMix64 (Steele, Lea and Flood, OOPSLA 2014).
 fn split_mix(state: &mut u64) -> u64 {
     *state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
     let mut z = *state;
@@ -104,7 +106,7 @@ mod tests {
         let normals: Vec<f64> = (0..n).map(|_| stream.normal()).collect();
         let mean = normals.iter().sum::<f64>() / f64::from(n);
         let variance = normals.iter().map(|x| (x - mean) * (x - mean)).sum::<f64>() / f64::from(n);
-        // Standard errors: 1/sqrt(n) = 0.0022 and sqrt(2/n) = 0.0032; four of them.
+        // Four standard errors: 1/sqrt(n) = 0.0022, sqrt(2/n) = 0.0032.
         assert!(mean.abs() < 0.009, "{mean}");
         assert!((variance - 1.0).abs() < 0.013, "{variance}");
         let exponential = (0..n).map(|_| stream.exponential(5.0)).sum::<f64>() / f64::from(n);

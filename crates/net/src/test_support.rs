@@ -133,9 +133,9 @@ pub fn tcp_mut(packet: &mut Packet) -> &mut TcpHeader {
     }
 }
 
-/// The byte stream that one side has received, reassembled from its segments (RFC 9293 §3.4). Shares no code with
-/// the endpoints, so that tests can compare an endpoint's counters and acknowledgments with it. Offsets count payload
-/// bytes from the first byte of the stream.
+/// The byte stream that one side has received, reassembled from its segments (RFC 9293 §3.4). Shares no code
+/// with the endpoints, so that tests can compare an endpoint's counters and acknowledgments with it. Offsets
+/// count payload bytes from the first byte of the stream.
 #[derive(Clone, Debug, Default)]
 pub struct Reassembly {
     first: Option<SeqNumber>,
@@ -183,14 +183,14 @@ impl Reassembly {
     pub fn contiguous(&self) -> u64 {
         self.contiguous
     }
-    /// The acknowledgment number of everything received without a gap, a FIN at its end included; `None` before
-    /// [`Self::begin`].
+    /// The acknowledgment number of everything received without a gap, a FIN at its end included; `None`
+    /// before [`Self::begin`].
     pub fn ack(&self) -> Option<SeqNumber> {
         let fin = u32::from(self.fin == Some(self.contiguous));
         self.next().map(|next| next + fin)
     }
-    /// The largest acknowledgment number that a receiver of these segments may send; `None` before [`Self::begin`].
-    /// A FIN above a gap counts: a receiver may cut segments at a FIN that this reassembly takes whole.
+    /// An upper bound of the acknowledgment numbers that a receiver of these segments may send; `None` before
+    /// [`Self::begin`]. Any FIN counts one, even above a gap.
     pub fn largest_ack(&self) -> Option<SeqNumber> {
         self.next().map(|next| next + u32::from(self.fin.is_some()))
     }

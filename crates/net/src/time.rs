@@ -1,4 +1,4 @@
-//! Virtual time: nanoseconds since the start of a run. There is no clock here; every caller passes `now`.
+//! Virtual time in nanoseconds since the start of a run. There is no clock: every caller passes `now`.
 
 use std::fmt;
 use std::ops::{Add, AddAssign, Div, Mul, Sub};
@@ -12,9 +12,9 @@ pub struct Instant(u64);
 pub struct Duration(u64);
 
 impl Instant {
-    /// The start of the run.
+    /// The start of the run, by definition 0 ns.
     pub const ZERO: Self = Self(0);
-    /// Later than every instant that occurs.
+    /// Later than every instant that occurs. Chosen: the largest value.
     pub const MAX: Self = Self(u64::MAX);
 
     /// The instant `ns` nanoseconds after the start.
@@ -37,7 +37,7 @@ impl Instant {
     pub fn as_secs_f64(self) -> f64 {
         self.0 as f64 / 1e9
     }
-    /// The earliest of these times; none if none of them ever comes.
+    /// The earliest of these times; `None` if all are `None` or [`Self::MAX`].
     #[inline]
     pub fn earliest<const N: usize>(times: [Option<Self>; N]) -> Option<Self> {
         let first = times.iter().fold(Self::MAX, |first, at| first.min(at.unwrap_or(Self::MAX)));
@@ -50,9 +50,9 @@ impl Instant {
 }
 
 impl Duration {
-    /// No time at all.
+    /// The empty span, by definition.
     pub const ZERO: Self = Self(0);
-    /// Longer than every span that occurs.
+    /// Longer than every span that occurs. Chosen: the largest value.
     pub const MAX: Self = Self(u64::MAX);
 
     /// A span of `ns` nanoseconds.
@@ -91,7 +91,7 @@ impl Duration {
     pub fn as_millis_f64(self) -> f64 {
         self.0 as f64 / 1e6
     }
-    /// Difference, zero instead of negative.
+    /// The difference, or zero if it would be negative.
     pub const fn saturating_sub(self, other: Self) -> Self {
         Self(self.0.saturating_sub(other.0))
     }

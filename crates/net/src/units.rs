@@ -1,5 +1,5 @@
-//! Quantities with units, as a scenario file writes them (`"20 MHz"`, `"50 Mb/s"`, `"5 ms"`, `"64 KiB"`), exact
-//! in integers. A number without a unit is refused: the error says which units exist.
+//! Quantities with units, as in scenario files (`"20 MHz"`, `"50 Mb/s"`, `"5 ms"`, `"64 KiB"`), as exact
+//! integers. A number without a unit is refused with an error that lists the units.
 
 use crate::time::{Duration, Instant};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
@@ -25,7 +25,7 @@ pub struct Hertz(pub u64);
 #[derive(Clone, Copy, PartialEq, PartialOrd, Default, Debug)]
 pub struct Db(pub f64);
 
-/// Why a quantity could not be read.
+/// The text is not a quantity.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[error("`{text}` is not {what}: write a number and a unit, one of {units}, such as \"{example}\"")]
 pub struct ParseUnitError {
@@ -36,9 +36,9 @@ pub struct ParseUnitError {
 }
 
 impl Bytes {
-    /// No bytes.
+    /// Zero bytes, by definition.
     pub const ZERO: Self = Self(0);
-    /// Difference, zero instead of negative.
+    /// The difference, or zero if it would be negative.
     pub const fn saturating_sub(self, other: Self) -> Self {
         Self(self.0.saturating_sub(other.0))
     }
@@ -63,18 +63,18 @@ impl Sub for Bytes {
 }
 
 impl Rate {
-    /// Time to send `bytes` at this rate, rounded up to the nanosecond. A rate of zero never finishes.
+    /// Time to send `bytes` at this rate, rounded up to the nanosecond; [`Duration::MAX`] at a rate of zero.
     pub fn time_to_send(self, bytes: Bytes) -> Duration {
         if self.0 == 0 {
             return Duration::MAX;
         }
         if let Some(bit_ns) = bytes.0.checked_mul(8 * 1_000_000_000) {
-            return Duration::from_nanos(bit_ns.div_ceil(self.0)); // all packets: a division of 128 bits is slow
+            return Duration::from_nanos(bit_ns.div_ceil(self.0)); // faster than 128 bits
         }
         let ns = (u128::from(bytes.0) * 8 * 1_000_000_000).div_ceil(u128::from(self.0));
         Duration::from_nanos(u64::try_from(ns).unwrap_or(u64::MAX))
     }
-    /// The mean rate of `bytes` over `span`; zero over no time.
+    /// The mean rate of `bytes` over `span`; zero for an empty span.
     pub fn of(bytes: Bytes, span: Duration) -> Self {
         if span.is_zero() {
             return Self(0);
@@ -84,9 +84,10 @@ impl Rate {
     }
 }
 
-/// One suffix and its factor. Factors are rational (`numerator / denominator` of the base unit).
+/// A unit's name and its value in base units.
 type Suffix = (&'static str, u64);
 
+/// Units of time in nanoseconds (SI prefixes, by definition).
 const TIME: [Suffix; 6] = [
     ("ns", 1),
     ("us", 1_000),
@@ -95,6 +96,7 @@ const TIME: [Suffix; 6] = [
     ("s", 1_000_000_000),
     ("min", 60_000_000_000),
 ];
+/// Units of size in bytes (SI and IEC 80000-13 prefixes, by definition).
 const SIZE: [Suffix; 8] = [
     ("B", 1),
     ("kB", 1_000),
@@ -105,6 +107,7 @@ const SIZE: [Suffix; 8] = [
     ("MiB", 1 << 20),
     ("GiB", 1 << 30),
 ];
+/// Units of rate in bit/s (SI prefixes, by definition).
 const RATE: [Suffix; 8] = [
     ("b/s", 1),
     ("kb/s", 1_000),
@@ -115,9 +118,10 @@ const RATE: [Suffix; 8] = [
     ("Mbit/s", 1_000_000),
     ("Gbit/s", 1_000_000_000),
 ];
+/// Units of frequency in hertz (SI prefixes, by definition).
 const FREQUENCY: [Suffix; 4] = [("Hz", 1), ("kHz", 1_000), ("MHz", 1_000_000), ("GHz", 1_000_000_000)];
 
-/// Splits `"1.5 Mb/s"` into the number's text and the unit.
+/// Splits `"1.5 Mb/s"` into the text of the number and the unit.
 fn split(text: &str) -> Option<(&str, &str)> {
     let text = text.trim();
     let end = text.find(|c: char| !(c.is_ascii_digit() || c == '.' || c == '_' || c == '-' || c == '+'))?;
@@ -141,7 +145,7 @@ fn parse_scaled(text: &str, suffixes: &[Suffix]) -> Option<u64> {
     let value: u128 = format!("{whole}{fraction}").parse().ok()?;
     let product = value.checked_mul(u128::from(factor))?;
     if product % scale != 0 {
-        return None; // finer than the base unit
+        return None; // not a whole number of base units
     }
     u64::try_from(product / scale).ok()
 }
@@ -187,8 +191,8 @@ macro_rules! text_form {
     };
 }
 
-/// JSON schema of a quantity: a string of a number and a unit. `x-quantity` names the quantity, `x-units` the units that
-/// the error message of its parser names.
+/// JSON schema of a quantity: a string of a number and a unit. `x-quantity` names the quantity, `x-units` the
+/// units that the error message of its parser names.
 fn quantity_schema(quantity: &str, units: &str, number: &str, suffixes: &str) -> Schema {
     json_schema!({
         "type": "string",
@@ -338,7 +342,7 @@ mod tests {
         assert_eq!(Rate(8_000_000_000).time_to_send(Bytes(1)), Duration::from_nanos(1));
         assert_eq!(Rate(3).time_to_send(Bytes(1)), Duration::from_nanos(2_666_666_667));
         assert_eq!(Rate(0).time_to_send(Bytes(1)), Duration::MAX);
-        // On both sides of 64 bits, 2.3 GB.
+        // Below and above the limit of 64 bits, 2.3 GB.
         for bytes in [2_305_843_009, 2_305_843_010] {
             let expected = Duration::from_nanos(bytes * 8 * 1_000);
             assert_eq!(Rate(1_000_000).time_to_send(Bytes(bytes)), expected);

@@ -1,6 +1,7 @@
-//! Tables 1 to 3 of RFC 9438 by simulation, and the difference to the RFC's formula: by the controls' laws alone, by whole
-//! endpoints whose windows count bytes as in the RFC, and segments as in Linux. `cargo run --release -p paceline-tcp
-//! --example rfc9438 [N]`, loss rates down to 10^-N. Up to 7 takes a minute or two, 8 some minutes.
+//! Tables 1 to 3 of RFC 9438 by simulation, and the difference to the RFC's formula: by the laws of the
+//! controls alone, by whole endpoints whose windows count bytes as in the RFC, and by endpoints that count
+//! segments as in Linux. `cargo run --release -p paceline-tcp --example rfc9438 [N]`, loss rates down to
+//! 10^-N. N = 7 takes a minute or two, N = 8 some minutes.
 
 #[path = "../tests/response/mod.rs"]
 mod response;
@@ -8,7 +9,7 @@ mod response;
 use paceline_tcp::{CwndUnit, Variant};
 use response::tables::{Entry, both_curves, loss_rates, windows};
 
-/// Losses over which an entry is averaged, fewer where they are rare.
+/// Number of losses over which an entry is averaged; fewer for rare losses.
 fn periods(entry: &Entry) -> u64 {
     (2_000_000 / entry.period).clamp(1, 50)
 }

@@ -1,5 +1,5 @@
-//! The applications above an endpoint: a writer that writes at once or in pieces, and a reader that reads at once or
-//! at a rate.
+//! The applications above an endpoint: a writer that writes at once or in pieces, and a reader that reads at
+//! once or at a rate.
 
 use crate::config::Source;
 use paceline_net::{Bytes, Duration, Instant, Rate};
@@ -20,7 +20,8 @@ pub(crate) struct Writer {
 }
 
 impl Writer {
-    /// A writer that starts when the connection is established, or when `request` bytes of the peer have arrived.
+    /// A writer that starts when the connection is established, or when `request` bytes of the peer have
+    /// arrived.
     pub fn new(source: Source, request: Bytes) -> Self {
         let (piece, interval) = match source {
             Source::Chunks { size, interval, .. } => (size.0, interval),

@@ -18,10 +18,12 @@ pub struct DelayedAck {
     pub segments: u32,
     /// Longest delay of an ACK; with `adaptive` the shortest.
     pub timeout: Duration,
-    /// Segments acknowledged without delay at the start of a transfer and after an idle time (Linux quick ACKs).
+    /// Segments acknowledged without delay at the start of a transfer and after an idle time (Linux quick
+    /// ACKs).
     pub quick_acks: u32,
-    /// As Linux: the delay follows the interval between segments, up to the RTT and 200 ms, and in interactive traffic
-    /// (Linux ping-pong mode) the ACK waits for the answer instead of leaving without delay.
+    /// As Linux: the delay follows the interval between segments, up to the RTT and 200 ms, and in
+    /// interactive traffic (Linux ping-pong mode) the ACK waits for the answer instead of leaving without
+    /// delay.
     pub adaptive: bool,
 }
 
@@ -48,8 +50,8 @@ pub struct EndpointConfig {
     pub loss_recovery: LossRecovery,
     /// Whether partial ACKs restart the retransmission timer, without SACK.
     pub newreno_timer: NewRenoTimer,
-    /// Whether, without SACK, duplicate ACKs at exactly the end of the last recovery indicate no loss (RFC 6582 §3.2
-    /// step 2; the "careful" variant of RFC 2582). For [`LossRecovery::Reno`] they always do.
+    /// Whether, without SACK, duplicate ACKs at exactly the end of the last recovery indicate no loss (RFC
+    /// 6582 §3.2 step 2; the "careful" variant of RFC 2582). For [`LossRecovery::Reno`] they always do.
     pub newreno_careful: bool,
     /// Proportional rate reduction during fast recovery.
     pub prr: PrrMode,
@@ -67,8 +69,8 @@ pub struct EndpointConfig {
     pub min_rto: Duration,
     /// Timeout before the first RTT sample, also of the SYN (RFC 6298 §2.1).
     pub initial_rto: Duration,
-    /// Consecutive timeouts after which the connection is given up (Linux `tcp_retries2`). As in Linux they are
-    /// converted to the time that they take when the first one is [`Self::min_rto`].
+    /// Consecutive timeouts after which the connection is given up (Linux `tcp_retries2`). As in Linux they
+    /// are converted to the time that they take when the first one is [`Self::min_rto`].
     pub retries: u32,
     /// Retransmissions of a SYN or SYN-ACK before the connection is given up.
     pub syn_retries: u32,
@@ -76,13 +78,14 @@ pub struct EndpointConfig {
     pub syn_linear_timeouts: u32,
     /// Pacing of segments.
     pub pacing: Pacing,
-    /// Reduce a window that was not used for a timeout (RFC 2861, RFC 5681 §4.1; Linux `tcp_slow_start_after_idle`).
+    /// Reduce a window that was not used for a timeout (RFC 2861, RFC 5681 §4.1; Linux
+    /// `tcp_slow_start_after_idle`).
     pub idle_restart: bool,
     /// The Nagle algorithm.
     pub nagle: Nagle,
     /// Keep-alive probes; `None` sends none.
     pub keepalive: Option<Keepalive>,
-    /// Explicit Congestion Notification. A congestion control that requires ECN requests it, whatever the mode.
+    /// Explicit Congestion Notification. A congestion control that requires ECN requests it in every mode.
     pub ecn: EcnMode,
     /// The rate at which the application reads; `None` reads at once.
     pub read_rate: Option<Rate>,
@@ -126,8 +129,8 @@ pub struct EndpointConfig {
 }
 
 impl EndpointConfig {
-    /// The defaults of a Linux host of 2025 on an Ethernet path. Their sources are the fields' documentation and
-    /// [`crate::Profile::Linux`].
+    /// The defaults of a Linux host of 2025 on an Ethernet path. Their sources are the fields' documentation
+    /// and [`crate::Profile::Linux`].
     pub fn new(local: SocketAddr, remote: SocketAddr) -> Self {
         Self {
             local,
@@ -231,7 +234,7 @@ impl Source {
             Self::Chunks { size, count, .. } => size.0.saturating_mul(count),
         }
     }
-    /// Whether the side closes when it has sent everything, whatever the peer does.
+    /// Whether the side closes when it has sent everything, also before the peer closes.
     pub(crate) fn closes_first(self) -> bool {
         !matches!(self, Self::Nothing | Self::Request(_))
     }

@@ -1,7 +1,8 @@
 //! Explicit Congestion Notification (RFC 3168 §6.1): codepoints and flags of a sender, echoes of a receiver.
 //!
-//! With a congestion control that reacts in proportion to marks (DCTCP, RFC 8257 §3.2; early L4S), the receiver echoes
-//! each change of the mark, and all segments are ECN-capable. Left out: Accurate ECN (RFC 9768) and the nonce.
+//! With a congestion control that reacts in proportion to marks (DCTCP, RFC 8257 §3.2; early L4S), the
+//! receiver echoes each change of the mark, and all segments are ECN-capable. Left out: Accurate ECN (RFC
+//! 9768) and the nonce.
 
 use crate::cc::Ecn;
 
@@ -46,8 +47,8 @@ impl EcnState {
     fn echoes_each_change(&self) -> bool {
         self.control != Ecn::None
     }
-    /// The codepoint of a segment. Only new data is ECN-capable (RFC 3168 §6.1.4, §6.1.5), unless the congestion
-    /// control requires it of all segments.
+    /// The codepoint of a segment. Only new data is ECN-capable (RFC 3168 §6.1.4, §6.1.5), unless the
+    /// congestion control requires it of all segments.
     pub fn codepoint(&self, new_data: bool) -> u8 {
         match self.control {
             _ if !self.agreed => NOT_ECT,

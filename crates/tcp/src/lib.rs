@@ -1,13 +1,14 @@
 //! TCP endpoints as plain state machines, for simulation: no sockets, no clock, no bytes, only lengths.
 //!
-//! An [`Endpoint`] is one side of one connection (RFC 9293). By default it behaves like the Linux kernel in everything
-//! that decides goodput and delay: an initial window of ten segments, RACK-TLP recovery (RFC 8985) with the window of
-//! RFC 9937, F-RTO, retransmission timer (RFC 6298), timestamps and window scale (RFC 7323), delayed, quick and merged
-//! ACKs, a receive window that grows as the application reads, ECN, and congestion control by [`Variant`]. Every
-//! mechanism is a field of [`EndpointConfig`], with its values in [`options`]; a [`Profile`] sets all of them to the
-//! defaults of another host or simulator.
+//! An [`Endpoint`] is one side of one connection (RFC 9293). By default it behaves like the Linux kernel in
+//! everything that decides goodput and delay: an initial window of ten segments, RACK-TLP recovery (RFC 8985)
+//! with the window of RFC 9937, F-RTO, retransmission timer (RFC 6298), timestamps and window scale (RFC
+//! 7323), delayed, quick and merged ACKs, a receive window that grows as the application reads, ECN, and
+//! congestion control by [`Variant`]. Every mechanism is a field of [`EndpointConfig`], with its values in
+//! [`options`]; a [`Profile`] sets all of them to the defaults of another host or simulator.
 //!
-//! Left out: urgent data, resets in answer to invalid segments, Accurate ECN, segmentation offload, Fast Open.
+//! Left out: urgent data, resets in answer to invalid segments, Accurate ECN, segmentation offload, Fast
+//! Open.
 #![forbid(unsafe_code)]
 
 mod application;

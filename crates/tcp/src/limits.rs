@@ -1,9 +1,9 @@
-//! The reason why a sender does not send more, as exact time: from the SYN to the last acknowledgment every moment is
-//! attributed to one [`Limit`] (Linux `tcp_info`: `busy_time`, `rwnd_limited`, `sndbuf_limited`, and the time that
-//! these leave out).
+//! The reason why a sender does not send more, as exact time: from the SYN to the last acknowledgment every
+//! moment is attributed to one [`Limit`] (Linux `tcp_info`: `busy_time`, `rwnd_limited`, `sndbuf_limited`,
+//! and the time that these leave out).
 //!
-//! A wait for the retransmission timer is recognised only when the timer expires. All time since the last progress is
-//! then attributed to [`Limit::Timeout`], whatever it was attributed to before.
+//! A wait for the retransmission timer is recognised only when the timer expires. All time since the last
+//! progress is then attributed to [`Limit::Timeout`], whatever it was attributed to before.
 
 use paceline_net::{Duration, Instant};
 

@@ -1,4 +1,5 @@
-//! The values of the mechanisms in [`EndpointConfig`](crate::EndpointConfig), by the names that scenario files use.
+//! The values of the mechanisms in [`EndpointConfig`](crate::EndpointConfig), by the names that scenario
+//! files use.
 
 use paceline_net::{Duration, Rate};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
@@ -7,7 +8,8 @@ use std::borrow::Cow;
 use std::fmt;
 use std::str::FromStr;
 
-/// Detection and repair of losses. Without SACK on the connection, `sack` and `rack` work as `newreno`, as in Linux.
+/// Detection and repair of losses. Without SACK on the connection, `sack` and `rack` work as `newreno`, as in
+/// Linux.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum LossRecovery {
@@ -36,9 +38,11 @@ impl LossRecovery {
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum NewRenoTimer {
-    /// Only the first partial ACK of a recovery restarts the timer, so that it expires if many segments were lost.
+    /// Only the first partial ACK of a recovery restarts the timer, so that it expires if many segments were
+    /// lost.
     Impatient,
-    /// Every partial ACK restarts the timer: one hole is repaired per round trip, however many there are. Linux.
+    /// Every partial ACK restarts the timer: one hole is repaired per round trip, however many there are.
+    /// Linux.
     #[default]
     SlowButSteady,
 }
@@ -47,13 +51,15 @@ pub enum NewRenoTimer {
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum PrrMode {
-    /// The window is ssthresh from the start (RFC 6675 §5, RFC 5681 §3.2): no segment leaves for half a window of ACKs.
+    /// The window is ssthresh from the start (RFC 6675 §5, RFC 5681 §3.2): no segment leaves for half a
+    /// window of ACKs.
     Off,
     /// RFC 6937 with the conservative reduction bound.
     Rfc6937Crb,
     /// RFC 6937 with the slow start reduction bound.
     Rfc6937Ssrb,
-    /// RFC 9937: the slow start bound for ACKs that advance without further loss, else the conservative bound. Linux.
+    /// RFC 9937: the slow start bound for ACKs that advance without further loss, else the conservative
+    /// bound. Linux.
     #[default]
     Rfc9937,
 }
@@ -62,7 +68,8 @@ pub enum PrrMode {
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum RtoStyle {
-    /// The minimum applies to the variance term, which decays once per round trip: at least SRTT plus the minimum.
+    /// The minimum applies to the variance term, which decays once per round trip: at least SRTT plus the
+    /// minimum.
     #[default]
     Linux,
     /// RFC 6298 §2: SRTT + max(G, 4 RTTVAR); the minimum applies to the sum.
@@ -113,8 +120,8 @@ pub enum Pacing {
     /// Bursts as the window allows: Linux without the `fq` queueing discipline.
     #[default]
     None,
-    /// As Linux: 200% of cwnd/SRTT while the window is below half of ssthresh, 120% above; the first ten segments are
-    /// not paced.
+    /// As Linux: 200% of cwnd/SRTT while the window is below half of ssthresh, 120% above; the first ten
+    /// segments are not paced.
     Linux,
     /// At this rate.
     External(Rate),
@@ -210,15 +217,16 @@ impl Default for SackCompression {
     }
 }
 
-/// Thinning of ACKs below TCP, as modems and Wi-Fi drivers do. The endpoint's own ACK policy is unchanged; of several
-/// pure ACKs only the newest leaves, a stretch ACK (RFC 2525 §2.13).
+/// Thinning of ACKs below TCP, as modems and Wi-Fi drivers do. The endpoint's own ACK policy is unchanged; of
+/// several pure ACKs only the newest leaves, a stretch ACK (RFC 2525 §2.13).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct StretchAck {
     /// Full segments newly acknowledged after which an ACK leaves.
     pub segments: u32,
     /// Longest time for which an ACK is held.
     pub timeout: Duration,
-    /// Whether duplicate ACKs and ACKs with SACK blocks are held and merged, too; otherwise they leave at once.
+    /// Whether duplicate ACKs and ACKs with SACK blocks are held and merged, too; otherwise they leave at
+    /// once.
     pub hold_duplicates: bool,
 }
 

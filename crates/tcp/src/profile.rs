@@ -1,5 +1,5 @@
-//! Defaults of hosts and simulators by name, for comparisons with published measurements. Each value comes from the
-//! documentation or source of the named program; mechanisms that it lacks are off.
+//! Defaults of hosts and simulators by name, for comparisons with published measurements. Each value comes
+//! from the documentation or source of the named program; mechanisms that it lacks are off.
 
 use crate::cc::{Abc, CwndUnit, Variant};
 use crate::config::{DelayedAck, EndpointConfig};
@@ -15,26 +15,27 @@ pub enum Profile {
     #[default]
     #[serde(rename = "linux")]
     Linux,
-    /// ns-3 from 3.34 on with its default attributes: `TcpSocket` (SegmentSize 536, InitialCwnd 10, buffers 131072,
-    /// DelAckCount 2, DelAckTimeout 0.2 s, ConnTimeout 3 s, ConnCount and DataRetries 6, TcpNoDelay),
-    /// `TcpSocketBase` (MinRto 1 s, Sack, Timestamp, WindowScaling, LimitedTransmit), TcpCubic, TcpPrrRecovery.
+    /// ns-3 from 3.34 on with its default attributes: `TcpSocket` (SegmentSize 536, InitialCwnd 10, buffers
+    /// 131072, DelAckCount 2, DelAckTimeout 0.2 s, ConnTimeout 3 s, ConnCount and DataRetries 6, TcpNoDelay),
+    /// `TcpSocketBase` (MinRto 1 s, Sack, Timestamp, WindowScaling, LimitedTransmit), TcpCubic,
+    /// TcpPrrRecovery.
     #[serde(rename = "ns3-default")]
     Ns3Default,
-    /// INET 4 with the defaults of `Tcp.ned`: TcpReno, mss 536, advertisedWindow 14 segments, nagleEnabled, no
-    /// delayed ACKs, limited transmit, increased initial window, SACK, timestamps or window scale.
+    /// INET 4 with the defaults of `Tcp.ned`: TcpReno, mss 536, advertisedWindow 14 segments, nagleEnabled,
+    /// no delayed ACKs, limited transmit, increased initial window, SACK, timestamps or window scale.
     #[serde(rename = "inet-default")]
     InetDefault,
-    /// Windows XP on Ethernet: 17520 B of window, SACK without RFC 1323 options, two segments of initial window, five
-    /// retransmissions, two of a SYN.
+    /// Windows XP on Ethernet: 17520 B of window, SACK without RFC 1323 options, two segments of initial
+    /// window, five retransmissions, two of a SYN.
     #[serde(rename = "windows-xp")]
     WindowsXp,
     /// RFC 793 with the congestion control of RFC 2001: 64 KB of window, 536 B, no options, every segment
     /// acknowledged, one segment of initial window, the timeouts of RFC 1122.
     #[serde(rename = "rfc793+reno")]
     Rfc793Reno,
-    /// Linux 2.6.32 to 2.6.38 (end of 2009 to 2011): CUBIC with HyStart, three segments of initial window (RFC 3390),
-    /// SACK recovery with rate halving, without PRR (3.2), tail loss probes (3.10) and RACK (4.4), SYNs repeated after
-    /// 3 s and five times, windows of up to 4 MiB.
+    /// Linux 2.6.32 to 2.6.38 (end of 2009 to 2011): CUBIC with HyStart, three segments of initial window
+    /// (RFC 3390), SACK recovery with rate halving, without PRR (3.2), tail loss probes (3.10) and RACK
+    /// (4.4), SYNs repeated after 3 s and five times, windows of up to 4 MiB.
     #[serde(rename = "linux-2.6")]
     Linux26,
 }

@@ -1,5 +1,5 @@
-//! A set of byte offsets as sorted, disjoint, non-adjacent ranges: data that a receiver holds out of order, and data that
-//! a sender knows to be sacked.
+//! A set of byte offsets as sorted, disjoint, non-adjacent ranges: data that a receiver holds out of order,
+//! and data that a sender knows to be sacked.
 
 use std::collections::VecDeque;
 
@@ -10,7 +10,8 @@ pub(crate) struct RangeSet {
 }
 
 impl RangeSet {
-    /// Adds `[start, end)`, writes the new parts of it into `gaps`, and returns the range that now contains it.
+    /// Adds `[start, end)`, writes the new parts of it into `gaps`, and returns the range that now contains
+    /// it.
     pub fn insert(&mut self, start: u64, end: u64, gaps: &mut Vec<(u64, u64)>) -> (u64, u64) {
         gaps.clear();
         // Most insertions extend the last range or lie above it.

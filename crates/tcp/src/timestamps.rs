@@ -7,8 +7,8 @@ pub(crate) fn timestamp(at: Instant) -> u32 {
     (at.as_millis() as u32).wrapping_add(1)
 }
 
-/// Time from the sending of the timestamp `echo` until the clock shows `clock`, at least one tick; `None` for an echo
-/// of 0 or of a later time.
+/// Time from the sending of the timestamp `echo` until the clock shows `clock`, at least one tick; `None` for
+/// an echo of 0 or of a later time.
 pub(crate) fn since_echo(echo: u32, clock: u32) -> Option<Duration> {
     let ms = clock.wrapping_sub(echo);
     (echo != 0 && ms < u32::MAX / 2).then(|| Duration::from_millis(u64::from(ms.max(1))))

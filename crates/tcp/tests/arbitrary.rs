@@ -1,4 +1,4 @@
-//! The models of the fuzz targets on random bytes. `PACELINE_SWARM_SEED=17` begins at this seed.
+//! The models of the fuzz targets with random bytes. `PACELINE_SWARM_SEED=17` starts at this seed.
 
 mod model;
 
@@ -27,12 +27,12 @@ fn an_endpoint_survives_arbitrary_segments() {
 }
 
 #[test]
-fn two_endpoints_finish_whatever_the_network_does() {
+fn both_transfers_complete_over_an_arbitrary_network() {
     swarm("operations", 1500, model::operations::run);
 }
 
-/// Inputs that fuzzing found, each named after what went wrong.
+/// Inputs that fuzzing found, each named after the fault.
 #[test]
-fn what_was_found_once_stays_right() {
+fn inputs_that_once_failed_pass() {
     model::segments::run(include_bytes!("found/early-ack-past-a-held-one"));
 }

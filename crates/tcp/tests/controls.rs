@@ -1,5 +1,5 @@
-//! What each congestion control does over a link of 20 Mb/s and 40 ms, whose product is 100 KB: goodput, queue, random
-//! loss, fairness.
+//! The congestion controls over a link of 20 Mb/s and 40 ms, whose bandwidth-delay product (BDP) is 100 KB:
+//! goodput, queue, random loss, fairness.
 
 mod link;
 
@@ -14,7 +14,7 @@ const RATE: Rate = Rate(20_000_000);
 /// Payload bit/s that the link carries.
 const GOODPUT: f64 = 20e6 * 1448.0 / 1500.0;
 
-/// The bottleneck's queue by an own account: sums of the bytes that arriving packets found.
+/// The bottleneck's queue, computed independently of the link: sums of the bytes that arriving packets find.
 #[derive(Default)]
 struct Queue {
     busy_until: Instant,
@@ -39,7 +39,7 @@ impl Queue {
     }
 }
 
-/// An upload, and its queue as far as nothing is lost before it.
+/// An upload, and its queue, which is right if no packet is lost before it.
 fn upload(config: EndpointConfig, queue: u64, loss: f64, seed: u64) -> (World, Rc<RefCell<Queue>>) {
     let (_, server) = configs();
     let account = Rc::new(RefCell::new(Queue::default()));
@@ -52,7 +52,7 @@ fn upload(config: EndpointConfig, queue: u64, loss: f64, seed: u64) -> (World, R
 fn with(variant: Variant) -> EndpointConfig {
     EndpointConfig { variant, ..configs().0 }
 }
-/// Share of the link's capacity that arrives between two times.
+/// Goodput between two times as a share of the link's capacity.
 fn share(world: &mut World, from: Instant, to: Instant) -> f64 {
     world.run(from);
     let before = world.server.stats().bytes_received;
@@ -80,8 +80,8 @@ fn every_control_fills_a_link_with_a_queue_of_a_hundred_packets() {
 }
 
 #[test]
-fn models_of_the_path_keep_a_deep_buffer_short_and_losses_fill_it() {
-    // Ten products of buffer. The mean queue in bytes, after the start.
+fn bbr_keeps_the_queue_of_a_deep_buffer_short_and_cubic_fills_it() {
+    // A buffer of ten BDPs. The mean queue in bytes, after the start.
     let mean = |variant| {
         let (mut world, queue) = upload(with(variant), 1_000_000, 0.0, 1);
         queue.borrow_mut().from = SECOND(10);
@@ -91,7 +91,7 @@ fn models_of_the_path_keep_a_deep_buffer_short_and_losses_fill_it() {
     };
     for variant in [Variant::Bbr, Variant::Bbr3] {
         let queue = mean(variant);
-        assert!(queue < 25_000.0, "{variant}: {queue:.0}"); // a quarter of the product
+        assert!(queue < 25_000.0, "{variant}: {queue:.0}"); // a quarter of the BDP
     }
     let cubic = mean(Variant::Cubic);
     assert!(cubic > 700_000.0, "{cubic:.0}");
@@ -102,25 +102,26 @@ fn vegas_keeps_two_to_four_packets_queued() {
     let (mut world, queue) = upload(with(Variant::Vegas), 150_000, 0.0, 1);
     queue.borrow_mut().from = SECOND(20);
     world.run(SECOND(60));
-    // Whole packets count: up to five are four; and of each pair that one ACK releases, the second finds the first.
+    // Vegas counts whole packets: below five are four. And of each pair sent for one ACK, the second finds
+    // the first.
     let packets = queue.borrow().mean() / 1500.0;
     assert!((2.0..=5.5).contains(&packets), "{packets:.2}");
     assert_eq!(world.client.stats().retransmitted_segments, 0);
 }
 
 #[test]
-fn random_loss_of_one_percent_leaves_bbr_most_of_the_link_and_newreno_a_sixth() {
+fn with_random_loss_of_one_percent_bbr_uses_most_of_the_link_and_newreno_a_sixth() {
     let newreno = share_with_loss(Variant::NewReno, 0.01);
     // Mathis: sqrt(3/2p) = 12 segments per 40 ms.
     assert!((0.1..0.25).contains(&newreno), "{newreno:.3}");
     let bbr = share_with_loss(Variant::Bbr, 0.01);
     assert!(bbr > 0.93, "{bbr:.3}");
     let bbr3 = share_with_loss(Variant::Bbr3, 0.01);
-    assert!(bbr3 > 0.75, "{bbr3:.3}"); // its short-term bounds answer each loss
+    assert!(bbr3 > 0.75, "{bbr3:.3}"); // each loss lowers its short-term bounds
 }
 
 #[test]
-fn controls_that_measure_lose_less_to_random_loss_than_newreno() {
+fn controls_that_estimate_bandwidth_or_queue_exceed_newreno_under_random_loss() {
     for loss in [0.001, 0.01] {
         let newreno = share_with_loss(Variant::NewReno, loss);
         for (variant, factor) in [
@@ -150,11 +151,11 @@ fn two_flows_of_one_control_share_the_link() {
 }
 
 #[test]
-fn bbr_leaves_startup_within_the_expected_rounds() {
+fn bbr_leaves_startup_within_the_expected_round_trips() {
     for variant in [Variant::Bbr, Variant::Bbr3] {
         let (mut world, queue) = upload(with(variant), 1_000_000, 0.0, 1);
-        // log2 of 100 KB over ten segments: three rounds to fill the pipe, three without growth, and up to four to
-        // drain, of 40 ms while the pipe fills and up to three times that with its queue.
+        // log2 of 100 KB over ten segments: three round trips to fill the path, three without growth, and up
+        // to four to drain; each takes 40 ms while the path fills and up to three times that with its queue.
         world.run(Instant::from_millis(900));
         let (peak, busy_until) = (queue.borrow().most, queue.borrow().busy_until);
         assert!(peak > 50_000 && peak < 250_000, "{variant}: {peak}");
@@ -165,7 +166,7 @@ fn bbr_leaves_startup_within_the_expected_rounds() {
     }
 }
 
-/// When fewer bytes than `low` were in flight, by start and length in ms, after the first second.
+/// Periods with at most `low` bytes in flight, by start and length in ms, after the first second.
 fn dips(world: &mut World, low: u64, end: u64) -> Vec<(u64, u64)> {
     let mut dips: Vec<(u64, u64)> = Vec::new();
     for ms in 1000..end {
@@ -181,7 +182,7 @@ fn dips(world: &mut World, low: u64, end: u64) -> Vec<(u64, u64)> {
 }
 
 #[test]
-fn probe_rtt_comes_every_ten_seconds_and_lasts_200_ms() {
+fn probe_rtt_begins_every_ten_seconds_and_lasts_200_ms() {
     let (mut world, _) = upload(with(Variant::Bbr), 1_000_000, 0.0, 1);
     let dips = dips(&mut world, 4 * 1448, 32_000);
     assert_eq!(dips.len(), 3, "{dips:?}");
@@ -191,7 +192,7 @@ fn probe_rtt_comes_every_ten_seconds_and_lasts_200_ms() {
 }
 
 #[test]
-fn probe_rtt_of_bbr_3_comes_every_five_seconds_with_half_the_product() {
+fn probe_rtt_of_bbr3_begins_every_five_seconds_with_half_the_bdp() {
     let (mut world, _) = upload(with(Variant::Bbr3), 1_000_000, 0.0, 1);
     let dips = dips(&mut world, 52_000, 16_500);
     assert_eq!(dips.len(), 3, "{dips:?}");
@@ -201,7 +202,7 @@ fn probe_rtt_of_bbr_3_comes_every_five_seconds_with_half_the_product() {
     assert!(world.client.snapshot().in_flight > Bytes(52_000));
 }
 
-/// A token bucket of 5 Mb/s and 30 KB in front of the link, which drops what exceeds it.
+/// A policer in front of the link: a token bucket of 5 Mb/s and 30 KB that drops packets above its rate.
 fn police(link: &mut Direction) {
     let tokens = Rc::new(RefCell::new((30_000.0f64, Instant::ZERO)));
     let clock = Rc::clone(&tokens);
@@ -249,7 +250,7 @@ fn hystart_and_hystart_plus_plus_overshoot_less() {
 }
 
 #[test]
-fn tahoe_goes_back_to_one_segment_and_to_the_loss() {
+fn tahoe_restarts_from_one_segment_at_the_loss() {
     let run = |variant| {
         let mut ways = links("20 Mb/s", 20, 1 << 20);
         ways[0].lose = Box::new(|number, _| [100, 120].contains(&number));
@@ -267,5 +268,5 @@ fn tahoe_goes_back_to_one_segment_and_to_the_loss() {
     let (least, newreno) = run(Variant::NewReno);
     assert_eq!((newreno.timeouts, newreno.fast_recoveries, newreno.retransmitted_segments), (0, 1, 2));
     assert!(least > 1448, "{least}");
-    assert!(tahoe.retransmitted_segments > 2, "{tahoe:?}"); // what followed the second loss had arrived
+    assert!(tahoe.retransmitted_segments > 2, "{tahoe:?}"); // beyond the losses
 }

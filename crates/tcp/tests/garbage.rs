@@ -1,4 +1,4 @@
-//! Segments that no well-behaved peer sends: nothing may panic, and a transfer goes on around them.
+//! Invalid segments during a transfer: no endpoint panics.
 
 mod link;
 
@@ -30,7 +30,7 @@ fn garbage(stream: &mut Stream, to_client: bool, base: (u32, u32)) -> Packet {
     }
     let clock = stream.below(3000) as u32;
     let timestamps = stream.chance(0.7).then(|| Timestamps { val: clock, ecr: near(stream, clock).0 });
-    // Resets are left out: one in the window would rightly end the connection.
+    // Without resets: one in the window would end the connection.
     let flags = TcpFlags((stream.next_u64() as u16 & 0xfff) & !TcpFlags::RST.0);
     let flags =
         if stream.chance(0.7) { TcpFlags(flags.0 & !TcpFlags::SYN.0).with(TcpFlags::ACK) } else { flags };
@@ -76,7 +76,7 @@ fn random_segments_in_every_state_do_not_panic() {
             if stream.chance(0.1) {
                 sent += 1;
                 let to_client = stream.chance(0.5);
-                // Both sides count from 2; one has sent 500 KB at most, the other anything.
+                // Sequence numbers of both sides start at 2; the client sends 500 KB.
                 let base = (stream.below(600_000) as u32, stream.below(600_000) as u32);
                 let packet = garbage(&mut stream, to_client, base);
                 let now = world.now;

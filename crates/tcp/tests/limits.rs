@@ -1,4 +1,5 @@
-//! What a sender says it waited for: each cause made in turn, and every nanosecond of the connection accounted for.
+//! The limits that a sender reports: each one is caused in turn, and they add up to the lifetime of the
+//! connection.
 
 mod link;
 
@@ -8,7 +9,7 @@ use paceline_tcp::{EndpointConfig, Limit, LimitTimes, LossRecovery, Pacing, Sour
 
 const SECOND: fn(u64) -> Instant = |s| Instant::from_millis(1000 * s);
 
-/// Ten seconds of an upload, and what its sender waited for.
+/// The limits of the sender in an upload of ten seconds.
 fn upload(
     client: EndpointConfig,
     server: EndpointConfig,
@@ -18,16 +19,12 @@ fn upload(
     let mut world = World::upload(client, server, source, ways);
     world.run(SECOND(10));
     let times = world.client.limits(SECOND(10));
-    // From the SYN, sent at zero, to the end or to now, no more and no less.
+    // Exactly the time from the SYN, sent at zero, to the end or until now.
     let end = world.completed.first().copied().unwrap_or(SECOND(10));
     assert_eq!(times.life(), end.since(Instant::ZERO), "{times:?}");
     let sum: f64 = Limit::ALL.iter().map(|limit| times.share(*limit)).sum();
     assert!((sum - 1.0).abs() < 1e-9, "{sum}");
-    assert_eq!(
-        world.server.limits(SECOND(10)),
-        LimitTimes::default(),
-        "a side without data waits for nothing"
-    );
+    assert_eq!(world.server.limits(SECOND(10)), LimitTimes::default(), "a side without data has no limits");
     times
 }
 fn bulk(change: impl Fn(&mut EndpointConfig, &mut EndpointConfig), ways: [Direction; 2]) -> LimitTimes {
@@ -43,7 +40,7 @@ fn mostly(times: &LimitTimes, limit: Limit) {
 }
 
 #[test]
-fn a_small_window_of_the_receiver_is_told() {
+fn a_small_receive_window_is_the_limit() {
     let small = |_: &mut EndpointConfig, server: &mut EndpointConfig| {
         (server.receive_buffer, server.autotune) = (Bytes(64_000), false);
     };
@@ -51,7 +48,7 @@ fn a_small_window_of_the_receiver_is_told() {
 }
 
 #[test]
-fn an_application_that_reads_slowly_is_the_receivers_window() {
+fn an_application_that_reads_slowly_makes_the_receive_window_the_limit() {
     let slow = |_: &mut EndpointConfig, server: &mut EndpointConfig| {
         server.read_rate = Some(Rate(1_000_000));
         (server.receive_buffer, server.autotune) = (Bytes(64_000), false);
@@ -60,9 +57,9 @@ fn an_application_that_reads_slowly_is_the_receivers_window() {
 }
 
 #[test]
-fn a_full_path_is_the_congestion_window() {
+fn on_a_full_path_the_congestion_window_is_the_limit() {
     for variant in [Variant::Cubic, Variant::NewReno] {
-        // A queue that is never full: after slow start, ACKs alone let segments go.
+        // The queue never overflows: after slow start, each segment waits for an ACK.
         let change = |client: &mut EndpointConfig, server: &mut EndpointConfig| {
             (client.variant, client.send_buffer) = (variant, Bytes(64 << 20));
             (server.receive_buffer, server.autotune) = (Bytes(64 << 20), false);
@@ -72,31 +69,31 @@ fn a_full_path_is_the_congestion_window() {
 }
 
 #[test]
-fn a_small_send_buffer_is_told() {
+fn a_small_send_buffer_is_the_limit() {
     mostly(&bulk(|client, _| client.send_buffer = Bytes(32_000), wide()), Limit::SendBuffer);
 }
 
 #[test]
-fn pacing_below_the_window_is_told() {
+fn pacing_below_the_window_is_the_limit() {
     let paced = |client: &mut EndpointConfig, _: &mut EndpointConfig| {
         client.pacing = Pacing::External(Rate(2_000_000));
     };
     mostly(&bulk(paced, wide()), Limit::Pacing);
-    // BBR paces at what the path gives.
+    // BBR paces at the delivery rate of the path.
     let times = bulk(|client, _| client.variant = Variant::Bbr, links("20 Mb/s", 20, 1 << 20));
     assert!(times.share(Limit::Pacing) > 0.5, "{times:?}");
 }
 
 #[test]
-fn an_application_that_writes_little_is_told() {
+fn an_application_that_writes_little_is_the_limit() {
     let (client, server) = configs();
     let source = Source::Chunks { size: Bytes(5000), interval: Duration::from_millis(100), count: u64::MAX };
     mostly(&upload(client, server, source, wide()), Limit::Application);
 }
 
 #[test]
-fn losses_that_only_the_timer_repairs_are_the_timeouts() {
-    // Three segments of window, each of them lost once in ten.
+fn losses_that_only_the_timer_repairs_make_the_timeout_the_limit() {
+    // A window of three segments, of which one in ten is lost.
     let (client, server) = configs();
     let client = EndpointConfig {
         loss_recovery: LossRecovery::NewReno,
@@ -129,7 +126,7 @@ fn a_path_with_random_losses_is_in_recovery_for_a_round_trip_each() {
 }
 
 #[test]
-fn a_short_transfer_is_its_handshake_and_its_slow_start() {
+fn a_short_transfer_consists_of_handshake_and_slow_start() {
     let (client, server) = configs();
     let times = upload(client, server, Source::File(Bytes(30_000)), wide());
     // A round trip of 40 ms to connect, and three for 10, 20 and 30 kB at most.
@@ -140,7 +137,7 @@ fn a_short_transfer_is_its_handshake_and_its_slow_start() {
 }
 
 #[test]
-fn a_syn_that_nobody_answers_is_all_handshake() {
+fn with_an_unanswered_syn_the_lifetime_is_handshake() {
     let mut ways = wide();
     ways[0].lose = Box::new(|_, _| true);
     let (client, server) = configs();

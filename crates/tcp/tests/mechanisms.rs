@@ -1,4 +1,4 @@
-//! Mechanisms end to end: two endpoints over an emulated link, each mechanism against the connection without it.
+//! Mechanisms end to end over an emulated link, each compared with a connection without it.
 
 mod link;
 
@@ -23,10 +23,10 @@ fn both(change: impl Fn(&mut EndpointConfig)) -> Configs {
     change(&mut server);
     (client, server)
 }
-/// An upload of a file; checks that it arrives whole.
+/// Uploads a file; checks that all of it arrives.
 fn upload((client, server): Configs, size: u64, ways: [Direction; 2], label: &str) -> World {
-    // An ACK that is held below TCP, or sent for what came before a change of marks (RFC 8257), says less than what
-    // has arrived since.
+    // An ACK that was held below TCP, or that acknowledges the segments before a change of marks (RFC 8257
+    // §3.2), does not acknowledge everything received.
     let exact = server.stretch_ack.is_none() && !matches!(server.variant, Variant::Dctcp);
     let mut world = World::upload(client, server, Source::File(Bytes(size)), ways);
     world.exact = exact;
@@ -47,7 +47,7 @@ fn losing(mut ways: [Direction; 2], lost: &'static [u64]) -> [Direction; 2] {
 }
 
 #[test]
-fn every_recovery_repairs_every_pattern_of_losses() {
+fn every_loss_recovery_repairs_every_pattern_of_losses() {
     let styles = [
         LossRecovery::Tahoe,
         LossRecovery::Reno,
@@ -64,7 +64,7 @@ fn every_recovery_repairs_every_pattern_of_losses() {
                 let world = upload(configs, 500_000, losing(links("20 Mb/s", 20, 1 << 20), lost), &label);
                 let stats = world.client.stats();
                 assert!(stats.retransmitted_segments >= lost.len() as u64, "{label}: {stats:?}");
-                // With SACK, exactly what was lost is sent again, and nothing waits for a timeout.
+                // RACK sends exactly the lost segments again, without a timeout.
                 if style == LossRecovery::Rack {
                     assert_eq!(stats.retransmitted_segments, lost.len() as u64, "{label}: {stats:?}");
                     assert_eq!(stats.timeouts, 0, "{label}: {stats:?}");
@@ -75,16 +75,16 @@ fn every_recovery_repairs_every_pattern_of_losses() {
 }
 
 #[test]
-fn styles_differ_as_their_papers_say() {
-    // Three losses in one window (Fall and Floyd 1996): Tahoe restarts, Reno reduces again and again or times out,
-    // NewReno repairs one hole per round trip in one recovery, SACK all at once.
+fn loss_recoveries_differ_as_in_fall_and_floyd_1996() {
+    // Three losses in one window (Fall and Floyd 1996): Tahoe restarts, Reno reduces repeatedly or times out,
+    // NewReno repairs one hole per round trip in one recovery, SACK all holes in one round trip.
     let run = |style| {
         let configs = both(|config| {
             config.loss_recovery = style;
             config.variant = Variant::Reno;
             config.prr = PrrMode::Off;
             config.sack = style == LossRecovery::Sack;
-            (config.timestamps, config.undo) = (false, false); // as they were then
+            (config.timestamps, config.undo) = (false, false); // as in the paper
         });
         let ways = losing(links("20 Mb/s", 20, 1 << 20), &[60, 65, 70]);
         let world = upload(configs, 300_000, ways, &format!("{style:?}"));
@@ -92,7 +92,7 @@ fn styles_differ_as_their_papers_say() {
     };
     let (tahoe, _) = run(LossRecovery::Tahoe);
     assert_eq!((tahoe.fast_recoveries, tahoe.timeouts), (1, 0), "{tahoe:?}");
-    assert!(tahoe.retransmitted_segments > 3, "it sends again what has arrived: {tahoe:?}");
+    assert!(tahoe.retransmitted_segments > 3, "it sends segments again that had arrived: {tahoe:?}");
     let (reno, reno_end) = run(LossRecovery::Reno);
     assert!(reno.fast_recoveries > 1 || reno.timeouts > 0, "{reno:?}");
     let (newreno, newreno_end) = run(LossRecovery::NewReno);
@@ -103,10 +103,10 @@ fn styles_differ_as_their_papers_say() {
 }
 
 #[test]
-fn reordering_costs_rack_nothing_once_it_was_seen_and_dup_thresh_again_and_again() {
+fn after_the_first_reordering_rack_has_no_spurious_recovery_and_dup_thresh_has_many() {
     let run = |style| {
         let mut ways = links("20 Mb/s", 20, 1 << 20);
-        // Each fiftieth packet is late by 4 ms, six segments' time.
+        // Each fiftieth packet is delayed by 4 ms, the time of six segments.
         ways[0].extra =
             Box::new(|number, _| if number.is_multiple_of(50) { SPAN(4) } else { Duration::ZERO });
         let configs = both(|config| {
@@ -121,7 +121,7 @@ fn reordering_costs_rack_nothing_once_it_was_seen_and_dup_thresh_again_and_again
 }
 
 #[test]
-fn frto_takes_a_spurious_timeout_back_without_timestamps() {
+fn frto_undoes_a_spurious_timeout_without_timestamps() {
     for sack in [true, false] {
         let run = |frto| {
             let mut ways = links("10 Mb/s", 10, 1 << 20);
@@ -145,9 +145,9 @@ fn frto_takes_a_spurious_timeout_back_without_timestamps() {
 }
 
 #[test]
-fn dsack_alone_takes_a_needless_recovery_back() {
+fn dsack_alone_undoes_a_spurious_recovery() {
     let mut ways = links("20 Mb/s", 20, 1 << 20);
-    // One packet is late by 15 ms: it is sent again, and both arrive.
+    // One packet is delayed by 15 ms: it is sent again, and both arrive.
     ways[0].extra = Box::new(|number, _| if number == 100 { SPAN(15) } else { Duration::ZERO });
     let configs = both(|config| {
         config.timestamps = false;
@@ -160,7 +160,7 @@ fn dsack_alone_takes_a_needless_recovery_back() {
 }
 
 #[test]
-fn a_peer_that_is_gone_ends_the_connection_as_linux_does() {
+fn an_unreachable_peer_ends_the_connection_after_the_time_of_linux() {
     let mut ways = links("10 Mb/s", 10, 1 << 20);
     ways[0].lose = Box::new(|number, _| number > 50);
     let (client, server) = configs();
@@ -168,11 +168,11 @@ fn a_peer_that_is_gone_ends_the_connection_as_linux_does() {
     world.observing = false;
     world.run(SECOND(3000));
     let (at, side) = world.given_up[0];
-    // 924.6 s after the first retransmission, at the expiry that follows.
+    // At the first expiry 924.6 s or more after the first retransmission.
     assert!(side == 0 && at > SECOND(924) && at < SECOND(1060), "{:?}", world.given_up);
-    // Fifteen retransmissions (tcp_retries2); the sixteenth expiry ends it and sends nothing.
+    // Fifteen retransmissions (tcp_retries2); the sixteenth expiry ends the connection.
     assert_eq!((world.client.snapshot().state, world.client.stats().timeouts), ("closed", 15));
-    // A SYN that nobody answers: 1 s five times, then doubling, seven SYNs in all.
+    // An unanswered SYN: five intervals of 1 s, then doubling; seven SYNs.
     let mut ways = links("10 Mb/s", 10, 1 << 20);
     ways[0].lose = Box::new(|_, _| true);
     let (client, server) = configs();
@@ -182,23 +182,23 @@ fn a_peer_that_is_gone_ends_the_connection_as_linux_does() {
 }
 
 #[test]
-fn keepalive_finds_out_that_the_peer_is_gone_and_leaves_one_that_answers() {
+fn keepalive_ends_a_connection_only_if_the_peer_does_not_answer() {
     let rule = Keepalive { idle: SPAN(1000), interval: SPAN(200), probes: 3 };
-    for gone in [false, true] {
+    for unreachable in [false, true] {
         let mut ways = links("10 Mb/s", 10, 1 << 20);
-        // The SYN-ACK and the ACK of the piece arrive.
-        ways[1].lose = Box::new(move |number, _| gone && number > 2);
+        // Only the SYN-ACK and the ACK of the first piece arrive.
+        ways[1].lose = Box::new(move |number, _| unreachable && number > 2);
         let (client, server) = configs();
         let client = EndpointConfig { keepalive: Some(rule), ..client };
-        // One piece and the next a minute later.
+        // A piece, and another one a minute later.
         let source = Source::Chunks { size: Bytes(100), interval: Duration::from_secs(60), count: 2 };
         let mut world = World::upload(client, server, source, ways);
-        world.observing = !gone;
+        world.observing = !unreachable;
         world.run(SECOND(50));
         let probes = world.client.stats().keepalive_probes_sent;
-        if gone {
+        if unreachable {
             assert_eq!((probes, world.given_up.len(), world.client.snapshot().state), (3, 1, "closed"));
-            // The last ACK came at about 20 ms: a second of silence, and 200 ms for each of the three probes.
+            // The last ACK arrived at about 20 ms: an idle second, and 200 ms for each of the three probes.
             let at = world.given_up[0].0;
             assert!(at > MS(1600) && at < MS(1650), "{at:?}");
         } else {
@@ -217,7 +217,7 @@ fn a_slow_reader_closes_the_window_and_bounds_the_transfer() {
         ..server
     };
     let world = upload((client, server), 500_000, links("10 Mb/s", 10, 1 << 20), "slow reader");
-    // 500 kB at 100 kB/s; the last 50 kB wait in the receiver.
+    // 500 kB at 100 kB/s; the last 50 kB are in the receive buffer.
     let end = world.completed[0];
     assert!(end > MS(4400) && end < MS(5300), "{end:?}");
     assert_eq!(world.client.stats().timeouts, 0, "{:?}", world.client.stats());
@@ -225,7 +225,7 @@ fn a_slow_reader_closes_the_window_and_bounds_the_transfer() {
 }
 
 #[test]
-fn a_window_that_closes_for_long_is_probed_until_it_opens() {
+fn a_closed_window_is_probed_until_it_opens() {
     let (client, server) = configs();
     let slow = Rate(8 * 536); // a segment each second or two
     let server = EndpointConfig {
@@ -254,13 +254,13 @@ fn nagle_merges_small_pieces_while_others_are_outstanding() {
         world.client.stats().segments_sent
     };
     assert_eq!(run(Nagle::Off), 100);
-    // One alone, then full segments and what is left when everything is acknowledged.
+    // One piece alone, then full segments, and the rest when everything is acknowledged.
     assert!((8..=10).contains(&run(Nagle::Rfc896)), "{}", run(Nagle::Rfc896));
-    // Full segments do not hold a small one back, only small ones do.
+    // A small segment waits only for another small one.
     assert!((8..=10).contains(&run(Nagle::Minshall)), "{}", run(Nagle::Minshall));
 }
 
-/// Marks each two hundredth ECN-capable segment, from one on.
+/// Marks each two hundredth ECN-capable segment, from number `from` on.
 fn marking(rate: &str, delay_ms: u64, from: u64) -> [Direction; 2] {
     let mut ways = links(rate, delay_ms, 1 << 20);
     let mut count = 0;
@@ -275,7 +275,7 @@ fn marking(rate: &str, delay_ms: u64, from: u64) -> [Direction; 2] {
 }
 
 #[test]
-fn marks_reduce_the_window_once_per_window_and_nothing_is_sent_again() {
+fn marks_reduce_the_window_once_per_window_without_retransmissions() {
     let run = |modes: [EcnMode; 2], variant| {
         let (client, server) = configs();
         let client = EndpointConfig { ecn: modes[0], variant, ..client };
@@ -293,13 +293,13 @@ fn marks_reduce_the_window_once_per_window_and_nothing_is_sent_again() {
         let (client, server) = run(modes, Variant::Cubic);
         assert_eq!((client.ecn_reductions, server.ce_received), (0, 0));
     }
-    // DCTCP asks for ECN whatever the mode says, and so does its peer.
+    // DCTCP requests ECN in every mode, and its peer does, too.
     let (client, server) = run([EcnMode::Off, EcnMode::Off], Variant::Dctcp);
     assert!(client.ecn_reductions > 1 && server.ce_received > 5, "{client:?} {server:?}");
 }
 
 #[test]
-fn the_echo_of_dctcp_says_exactly_which_bytes_were_marked() {
+fn the_echo_of_dctcp_covers_exactly_the_marked_bytes() {
     let (client, server) = both(|config| config.variant = Variant::Dctcp);
     let (mut ways, marked, echoed) =
         (links("20 Mb/s", 20, 1 << 20), Rc::new(Cell::new(0)), Rc::new(Cell::new(0)));
@@ -330,7 +330,7 @@ fn the_echo_of_dctcp_says_exactly_which_bytes_were_marked() {
 }
 
 #[test]
-fn stretch_acks_save_acks_and_keep_duplicates_prompt() {
+fn stretch_acks_reduce_the_number_of_acks_without_causing_timeouts() {
     let run = |segments, hold_duplicates, lost| {
         let (client, server) = configs();
         let rule = StretchAck { segments, timeout: SPAN(10), hold_duplicates };
@@ -343,7 +343,7 @@ fn stretch_acks_save_acks_and_keep_duplicates_prompt() {
     let (plain, ..) = run(1, false, &[]);
     let (few, _, server) = run(16, false, &[]);
     assert!(few < plain / 3, "{few} of {plain}");
-    // Besides them, the client got the SYN-ACK and the server's FIN.
+    // The client received the SYN-ACK and the server's FIN, too.
     assert_eq!(server.pure_acks_sent, server.acks_stretched + few - 2, "each ACK left or was merged");
     // A loss is still repaired without a timeout, either way.
     for hold in [false, true] {
@@ -353,11 +353,11 @@ fn stretch_acks_save_acks_and_keep_duplicates_prompt() {
 }
 
 #[test]
-fn pacing_spreads_the_window() {
+fn pacing_avoids_the_losses_of_bursts() {
     let run = |pacing| {
         let (client, server) = configs();
         let client = EndpointConfig { pacing, ..client };
-        // A queue of twenty packets behind a fast link: bursts overflow it.
+        // A queue of twenty packets: bursts overflow it.
         let world = upload((client, server), 2_000_000, links("20 Mb/s", 50, 30_000), "pacing");
         world.links[0].dropped
     };
@@ -367,8 +367,9 @@ fn pacing_spreads_the_window() {
 
 #[test]
 fn linux_paces_all_but_the_first_ten_segments() {
-    // Segments that leave in the same instant as the one before, the first ten aside. How many are lost says nothing:
-    // a paced slow start comes farther before its first loss, and then loses more (Aggarwal et al. 2000).
+    // Counts segments that leave in the same instant as the one before, without the first ten. The number of
+    // losses is no measure: a paced slow start grows further before its first loss, and then loses more
+    // (Aggarwal et al. 2000).
     let run = |pacing| {
         let (client, server) = configs();
         let (mut ways, together) = (links("20 Mb/s", 50, 1 << 20), Rc::new(Cell::new(0)));
@@ -383,16 +384,16 @@ fn linux_paces_all_but_the_first_ten_segments() {
         upload((EndpointConfig { pacing, ..client }, server), 2_000_000, ways, "pacing");
         together.get()
     };
-    // Unpaced, each ACK of two segments lets two go, and four in slow start.
+    // Without pacing, each ACK of two segments releases two, and four in slow start.
     let (bursts, paced) = (run(Pacing::None), run(Pacing::Linux));
     assert!(paced == 0 && bursts > 500, "{paced} {bursts}");
 }
 
 #[test]
-fn a_pause_shrinks_the_window_unless_it_is_told_not_to() {
+fn an_idle_time_reduces_the_window_if_idle_restart_is_on() {
     let run = |idle_restart| {
         let configs = both(|config| config.idle_restart = idle_restart);
-        // 300 kB each ten seconds.
+        // 300 kB every ten seconds.
         let source = Source::Chunks { size: Bytes(300_000), interval: Duration::from_secs(10), count: 3 };
         let mut world = World::upload(configs.0, configs.1, source, links("50 Mb/s", 20, 1 << 20));
         world.run(MS(9_900));
@@ -407,7 +408,7 @@ fn a_pause_shrinks_the_window_unless_it_is_told_not_to() {
 }
 
 #[test]
-fn sack_compression_merges_duplicates_and_costs_no_repair() {
+fn sack_compression_merges_duplicate_acks_without_delaying_repairs() {
     let run = |on: bool| {
         let configs = both(|config| {
             config.sack_compression = on.then(Default::default);
@@ -433,7 +434,7 @@ fn profiles_complete_and_differ() {
         let world = upload(configs, 1_000_000, lossy, &format!("{profile:?}"));
         ends.push(world.completed[0]);
     }
-    // 7504 bytes of window and a round trip of 40 ms make 1.5 Mb/s at most: 5.3 s.
+    // A window of 7504 bytes and a round trip of 40 ms allow 1.5 Mb/s: 5.3 s.
     assert!(ends[2] > MS(5300), "{ends:?}");
     assert!(ends[0] < ends[2] && ends[0] < ends[4], "{ends:?}");
 }
@@ -447,7 +448,7 @@ fn an_endpoint_takes_less_than_four_kilobytes() {
 
 #[test]
 fn adaptive_acks_are_fewer_for_interactive_traffic() {
-    // Each side answers the other's pieces: acknowledgments travel with them.
+    // Each side answers the other's pieces, and the answers carry the acknowledgments.
     let run = |adaptive| {
         let configs = both(|config| {
             config.delayed_ack = DelayedAck { adaptive, ..DelayedAck::default() };

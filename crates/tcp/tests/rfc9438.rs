@@ -1,5 +1,6 @@
-//! RFC 9438 §5: what Reno and CUBIC make of deterministic losses, simulated, against Tables 1 to 3. Loss rates below
-//! 1e-5 are left to `cargo run --release -p paceline-tcp --example rfc9438`, which prints all of it.
+//! RFC 9438 §5: simulated windows of Reno and CUBIC under deterministic losses, compared with Tables 1 to 3.
+//! For loss rates below 1e-5 see `cargo run --release -p paceline-tcp --example rfc9438`, which prints all of
+//! them.
 
 mod response;
 
@@ -7,11 +8,11 @@ use paceline_net::Duration;
 use paceline_tcp::{CwndUnit, Variant};
 use response::tables::{Entry, both_curves, loss_rates, windows};
 
-/// How far a figure may be off.
+/// Largest relative deviation of a window.
 const WITHIN: f64 = 0.03;
 
-/// The table's figure, or where the curves of CUBIC cross, what follows from both.
-fn holds(entries: &[Entry], periods: u64) {
+/// Compares the windows with the table, or where the curves of CUBIC cross with the average of both.
+fn check_windows(entries: &[Entry], periods: u64) {
     for entry in entries {
         let simulated = entry.simulated(CwndUnit::Segments, periods);
         let (formula, both) = (entry.formula(), both_curves(entry.rtt, entry.period));
@@ -27,28 +28,28 @@ fn holds(entries: &[Entry], periods: u64) {
 
 #[test]
 fn windows_of_38_segments_and_more_agree_with_tables_1_and_2() {
-    holds(&windows(3), 50);
-    holds(&windows(4), 20);
-    holds(&windows(5), 4);
+    check_windows(&windows(3), 50);
+    check_windows(&windows(4), 20);
+    check_windows(&windows(5), 4);
 }
 
 #[test]
 fn loss_rates_for_10_and_100_mbps_agree_with_table_3() {
     let entries: Vec<Entry> = loss_rates(100_000).into_iter().filter(|entry| entry.period > 1000).collect();
     assert_eq!(entries.len(), 3, "Reno and CUBIC at 10 Mb/s, CUBIC at 100 Mb/s");
-    holds(&entries, 5);
+    check_windows(&entries, 5);
 }
 
-/// The model grows the window in every round trip. A real sender does not in the one in which it repairs the loss, and
-/// at windows of a dozen segments this is one of eight; it has whole segments besides.
+/// In the model the window grows in every round trip. A real sender's does not in the one in which it repairs
+/// the loss, which is one of eight at windows of a dozen segments; and it sends whole segments.
 #[test]
-fn a_dozen_segments_are_fewer_than_the_model_says() {
+fn at_a_dozen_segments_the_window_is_below_the_model() {
     let errors: Vec<f64> = (2..=4)
         .map(|e| windows(e)[0])
         .map(|e| e.simulated(CwndUnit::Segments, 50) / (1.5 * e.period as f64).sqrt() - 1.0)
         .collect();
     println!("{errors:?}");
-    // What is missing falls as one round trip in W/2.
+    // The deviation decreases as one round trip in W/2.
     assert!(errors[0] > -0.15 && errors[0] < -0.10, "{errors:?}");
     assert!(errors[1] > -0.05 && errors[2] > -0.02 && errors.iter().all(|error| *error < 0.0), "{errors:?}");
     let cubic = windows(2)[1];
@@ -57,10 +58,11 @@ fn a_dozen_segments_are_fewer_than_the_model_says() {
     assert!(error > -0.10 && error < 0.0, "{error}");
 }
 
-/// Without repairs and in bytes, as the RFC has it, the laws of both give every entry. Where CUBIC's curves cross, the
-/// tables are below the law itself: they take the larger of two averages, where the window is the larger curve.
+/// Without repairs and in bytes, as in the RFC, the laws of both agree with every entry. Where CUBIC's curves
+/// cross, the tables are below the law: they have the larger of two averages, while the window is the larger
+/// curve.
 #[test]
-fn the_laws_alone_give_every_entry() {
+fn the_laws_alone_agree_with_every_entry() {
     let crossing = [(Duration::from_millis(100), 1000), (Duration::from_millis(10), 1_000_000)];
     for entry in (2..=6).flat_map(windows).chain(loss_rates(1_000_000)) {
         let law = entry.by_law(CwndUnit::Bytes, (1_000_000 / entry.period).clamp(2, 1000));
@@ -74,7 +76,7 @@ fn the_laws_alone_give_every_entry() {
     }
 }
 
-/// The same by whole endpoints, which lose a round trip to each repair, for windows of 38 segments and more.
+/// The same for whole endpoints, whose repairs take a round trip each, for windows of 38 segments and more.
 #[test]
 fn endpoints_that_count_bytes_are_within_the_bound() {
     for entry in (3..=5).flat_map(windows) {

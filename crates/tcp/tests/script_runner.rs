@@ -1,4 +1,4 @@
-//! The runner of behaviour scripts itself: what a wrong script or a wrong endpoint must give.
+//! The runner of behaviour scripts: reports for wrong scripts and for endpoints that behave differently.
 
 mod script;
 
@@ -12,11 +12,11 @@ fn report(lines: &str) -> String {
 }
 
 #[test]
-fn a_script_that_says_what_happens_passes() {
+fn a_script_that_matches_the_behaviour_passes() {
     let lines =
         "+0 > A 1..2001/1000 ack 1\n+0 > nothing for 10ms\n+10ms < A 1 ack 2001\n+0 ? in_flight == 2\n";
     let all = format!("{OPENED}variant = newreno\n{lines}");
-    // With two segments acknowledged four more leave, which no line expects.
+    // With two segments acknowledged, four more leave, which no line expects.
     assert!(run_text("a.script", &all).expect_err("unexpected").contains("in_flight is 4000B"));
     let lines = lines.replace("in_flight == 2", "in_flight == 4");
     let all = format!("{OPENED}variant = newreno\n{lines}+0 > A 2001..6001/1000 ack 1\n");
@@ -24,7 +24,7 @@ fn a_script_that_says_what_happens_passes() {
 }
 
 #[test]
-fn a_segment_that_no_line_expects_fails_wherever_it_leaves() {
+fn an_unexpected_segment_fails_the_script_at_any_time() {
     for (lines, line) in [
         ("+0 > A 1..1001 ack 1\n", 5),                                // at the end
         ("+0 > A 1..1001 ack 1\n+5ms < A 1 ack 1\n", 6),              // before an arrival
@@ -65,7 +65,7 @@ fn every_field_that_is_written_is_compared() {
 }
 
 #[test]
-fn blocks_that_are_not_written_must_not_be_there() {
+fn a_line_without_sack_blocks_expects_none() {
     let header = "established = 20ms\ntimestamps = off\n";
     let lines = "+0 > A 1 ack 1\n+0 < A 1001..2001 ack 1\n+0 > A 1 ack 1\n";
     let report = run_text("a.script", &format!("{header}{lines}")).expect_err("a block is there");
@@ -73,7 +73,7 @@ fn blocks_that_are_not_written_must_not_be_there() {
 }
 
 #[test]
-fn ranges_of_time_are_kept() {
+fn a_segment_must_leave_within_its_range_of_times() {
     let begin = "+0 > A 1..2001/1000 ack 1\n";
     for (time, holds) in [
         ("+220ms", true),
@@ -91,7 +91,7 @@ fn ranges_of_time_are_kept() {
 }
 
 #[test]
-fn what_cannot_be_read_is_refused_with_line_and_reason() {
+fn a_malformed_line_is_refused_with_number_and_reason() {
     for (line, reason) in [
         ("+5 > A 1 ack 1", "`5` is not a time"),
         ("+0 > X 1", "are not flags"),

@@ -1,5 +1,5 @@
-//! Runs every script below `tests/scripts` as a test of its own: `cargo test -p paceline-tcp --test scripts FILTER`.
-//! The format is described in `docs/tcp-scripts.md`.
+//! Runs every script below `tests/scripts` as a test of its own: `cargo test -p paceline-tcp --test scripts
+//! FILTER`. The format is described in `docs/tcp-scripts.md`.
 
 mod script;
 
@@ -7,7 +7,7 @@ use std::panic::catch_unwind;
 use std::path::Path;
 use std::process::ExitCode;
 
-/// Options of the usual harness that take a value.
+/// Options of the standard test harness that take a value.
 const WITH_VALUE: [&str; 5] = ["--test-threads", "--skip", "--format", "--color", "--logfile"];
 
 fn main() -> ExitCode {

@@ -1,19 +1,18 @@
-//! A swarm of random topologies: flows of all variants share a chain of hops, each with its rate, delay, queue, loss
-//! and reordering, and enter and leave it where they like. Every byte arrives in order, once; windows keep their law;
-//! no timer lies in the past. `PACELINE_SWARM_SEED=17` begins at this seed.
+//! Random topologies: flows of all variants share a chain of hops, each with its rate, delay, queue, loss and
+//! reordering, and enter and leave it at random hops. Every byte arrives in order, once; windows follow their
+//! law; no timer lies in the past. `PACELINE_SWARM_SEED=17` starts at this seed.
 
 mod link;
 mod model;
 
-use link::Direction;
+use link::{Arrivals, Direction};
 use model::{Entropy, Reassembly};
 use paceline_net::{Bytes, Duration, Instant, Node, Output, Packet, Port, Rate, SeqNumber, Stream, TcpFlags};
 use paceline_tcp::{Endpoint, EndpointConfig, Snapshot, Source, Stats, Variant};
-use std::collections::BTreeMap;
 use std::ops::Range;
 
 const SEEDS: u64 = 100;
-/// Virtual time in which everything must be over.
+/// Virtual time after which every transfer must be complete.
 const END: Instant = Instant::from_millis(6 * 3600 * 1000);
 
 /// One side of a flow.
@@ -22,10 +21,10 @@ struct Side {
     config: EndpointConfig,
     received: Reassembly,
     before: (Snapshot, Stats),
-    /// Stream bytes sent once at least.
+    /// Stream bytes sent at least once.
     sent: u64,
     completed: u32,
-    /// When its first SYN was sent or came, and when its data were acknowledged.
+    /// Times of the first SYN, sent or received, and of the acknowledgment of all data.
     opened_at: Option<Instant>,
     completed_at: Option<Instant>,
 }
@@ -33,17 +32,17 @@ struct Side {
 struct Flow {
     sides: [Side; 2],
     sizes: [u64; 2],
-    /// Hops that it passes, from the client's.
+    /// Hops on its path, from the client's side.
     hops: Range<usize>,
 }
 
-/// A packet that arrives behind a hop.
+/// A packet that arrives at the end of a hop.
 struct Arrival {
     flow: usize,
     /// 0 from the client, 1 from the server.
     way: usize,
-    /// The hop that it passes next.
-    hop: usize,
+    /// The next hop; `None` if the endpoint is next.
+    hop: Option<usize>,
     packet: Packet,
 }
 
@@ -51,10 +50,9 @@ struct World {
     flows: Vec<Flow>,
     /// The two directions of each hop.
     hops: Vec<[Direction; 2]>,
-    arrivals: BTreeMap<(Instant, u64), Arrival>,
-    order: u64,
+    arrivals: Arrivals<Arrival>,
     now: Instant,
-    /// Share of the packets that are marked by a hop, of those that may be.
+    /// Share of the ECN-capable packets that a hop marks, and its random numbers.
     marks: (f64, Stream),
 }
 
@@ -75,7 +73,7 @@ fn hop(stream: &mut Stream, seed: u64, name: &str) -> Direction {
     direction
 }
 
-/// Linux's mechanisms, or any others.
+/// The mechanisms of Linux, or random ones.
 fn mechanisms(stream: &mut Stream, config: EndpointConfig) -> EndpointConfig {
     let bytes: Vec<u8> = (0..32).map(|_| stream.next_u64() as u8).collect();
     match stream.chance(0.3) {
@@ -128,7 +126,7 @@ impl World {
             let first = stream.below(count as u64) as usize;
             let last = first + stream.below((count - first) as u64) as usize;
             let slowest = hops[first..=last].iter().flatten().map(|hop| hop.rate.0).min().unwrap_or(0);
-            // Seconds of the slowest hop, not more.
+            // At most a few seconds of the slowest hop.
             let mut size = || 1 + stream.below((slowest / 4).min(2_000_000));
             let sizes = [size(), size()];
             let both = stream.chance(0.4);
@@ -141,24 +139,22 @@ impl World {
         let flows = flows.collect();
         let share = if stream.chance(0.5) { stream.uniform_in(0.0, 0.1) } else { 0.0 };
         let marks = (share, Stream::new(seed, "topology/marks"));
-        Self { flows, hops, arrivals: BTreeMap::new(), order: 0, now: Instant::ZERO, marks }
+        Self { flows, hops, arrivals: Arrivals::default(), now: Instant::ZERO, marks }
     }
-    /// Sends a packet on into its next hop.
-    fn forward(&mut self, mut arrival: Arrival) {
+    /// Sends a packet into a hop.
+    fn forward(&mut self, mut arrival: Arrival, hop: usize) {
         let (share, stream) = &mut self.marks;
         if arrival.packet.ip.ecn() != 0 && stream.chance(*share) {
             arrival.packet.ip.traffic_class |= 3;
         }
-        let Some(at) = self.hops[arrival.hop][arrival.way].accept(self.now, &arrival.packet) else { return };
-        // Behind the last hop stands the endpoint: marked by a hop that is none.
+        let Some(at) = self.hops[hop][arrival.way].accept(self.now, &arrival.packet) else { return };
         let hops = &self.flows[arrival.flow].hops;
         arrival.hop = match arrival.way {
-            0 if arrival.hop + 1 < hops.end => arrival.hop + 1,
-            1 if arrival.hop > hops.start => arrival.hop - 1,
-            _ => usize::MAX,
+            0 if hop + 1 < hops.end => Some(hop + 1),
+            1 if hop > hops.start => Some(hop - 1),
+            _ => None,
         };
-        self.order += 1;
-        self.arrivals.insert((at, self.order), arrival);
+        self.arrivals.push(at, arrival);
     }
     fn drain(&mut self, flow: usize, side: usize) {
         let now = self.now;
@@ -180,11 +176,11 @@ impl World {
         let hops = &self.flows[flow].hops;
         let hop = if side == 0 { hops.start } else { hops.end - 1 };
         for packet in leaving {
-            self.forward(Arrival { flow, way: side, hop, packet });
+            self.forward(Arrival { flow, way: side, hop: Some(hop), packet }, hop);
         }
     }
     fn step(&mut self) -> bool {
-        let arrival = self.arrivals.first_key_value().map(|(key, _)| key.0);
+        let arrival = self.arrivals.next_at();
         let sides = self.flows.iter().flat_map(|flow| &flow.sides);
         let timer = sides.filter_map(|side| side.endpoint.poll_timeout()).min();
         let Some(next) = [arrival, timer].into_iter().flatten().min().filter(|at| *at <= END) else {
@@ -201,9 +197,9 @@ impl World {
             }
             return true;
         }
-        let (_, arrival) = self.arrivals.pop_first().expect("it was there");
-        if arrival.hop != usize::MAX {
-            self.forward(arrival);
+        let arrival = self.arrivals.pop().expect("an arrival is due");
+        if let Some(hop) = arrival.hop {
+            self.forward(arrival, hop);
             return true;
         }
         let (flow, side) = (arrival.flow, 1 - arrival.way);
@@ -230,12 +226,12 @@ impl Side {
         if tcp.flags.contains(TcpFlags::ACK)
             && let Some(most) = self.received.largest_ack()
         {
-            assert!(tcp.ack <= most, "{tcp:?} acknowledges more than arrived");
+            assert!(tcp.ack <= most, "{tcp:?} acknowledges more than was received");
         }
     }
     fn check(&mut self, now: Instant, sends: bool) {
         model::check(&self.endpoint, now, &self.config);
-        // What it waited for is its whole life, to the nanosecond.
+        // The limits add up to the connection's lifetime, to the nanosecond.
         let end = self.completed_at.unwrap_or(now);
         let life = self.opened_at.filter(|_| sends).map_or(Duration::ZERO, |at| end.since(at));
         assert_eq!(self.endpoint.limits(now).life(), life, "{:?}", self.endpoint.limits(now));
@@ -243,15 +239,15 @@ impl Side {
         let segment = u64::from(self.config.segment_size);
         let told = || format!("{:?}\n{:?}\n{snapshot:?} {stats:?}", self.config, self.before);
         assert!(stats.bytes_received <= self.received.contiguous(), "{}", told());
-        // Slow start, the fastest growth there is, opens the window by what was delivered.
+        // Slow start, the fastest growth, opens the window by the bytes delivered.
         let most = u64::from(self.config.initial_window.max(4)) * segment + self.sent;
         assert!(snapshot.cwnd.0 <= most + segment, "the window is above {most}: {}", told());
-        // FIN counts one, and a tail loss probe is in flight beside what it repeats.
+        // FIN counts one, and a tail loss probe is in flight beside the segment that it repeats.
         let probe = u64::from(stats.tail_loss_probes > 0) * segment;
         let outstanding = self.sent + 1 - stats.bytes_acked + probe;
         assert!(snapshot.in_flight.0 <= outstanding, "of {outstanding}: {}", told());
         let (before, old) = self.before;
-        // A loss while the window falls for an echo of congestion does not reduce it again.
+        // A loss during the reduction after an ECN echo does not reduce the window again.
         let fell = stats.ecn_reductions > 0 && snapshot.ssthresh == before.ssthresh;
         if let Some(factor) = largest_factor(self.config.variant)
             && stats.fast_recoveries > old.fast_recoveries
@@ -259,13 +255,13 @@ impl Side {
         {
             let from = before.cwnd.0.max(if before.ssthresh.0 == u64::MAX { 0 } else { before.ssthresh.0 });
             let law = (factor * from as f64).max(2.0 * segment as f64) + segment as f64;
-            assert!(snapshot.ssthresh.0 as f64 <= law, "a threshold above {law}: {}", told());
+            assert!(snapshot.ssthresh.0 as f64 <= law, "ssthresh is above {law}: {}", told());
         }
         self.before = (snapshot, stats);
     }
 }
 
-/// The least that a loss takes from the window, where the law is a factor.
+/// The largest factor by which a loss multiplies the window, for the variants with a factor.
 fn largest_factor(variant: Variant) -> Option<f64> {
     match variant {
         Variant::Tahoe | Variant::Reno | Variant::NewReno => Some(0.5),

@@ -1,4 +1,4 @@
-//! Two endpoints over an emulated link: goodput, recovery, and every way that a segment can be lost.
+//! Transfers over an emulated link: goodput, recovery, and the loss of every kind of segment.
 
 mod link;
 
@@ -13,7 +13,7 @@ fn with_variant(variant: Variant) -> (EndpointConfig, EndpointConfig) {
     (EndpointConfig { variant, ..client }, EndpointConfig { variant, ..server })
 }
 
-/// Goodput over link rate less headers, between two times.
+/// Goodput between two times, as a share of the link rate without headers.
 fn utilisation(world: &mut World, from: Instant, to: Instant, rate: f64) -> f64 {
     world.run(from);
     let before = world.server.stats().bytes_received;
@@ -27,12 +27,12 @@ fn utilisation(world: &mut World, from: Instant, to: Instant, rate: f64) -> f64 
 fn bulk_transfer_fills_the_link() {
     for variant in Variant::ALL {
         let (client, server) = with_variant(variant);
-        // 20 Mb/s and 40 ms make 100 KB; the queue is one such product.
+        // The bandwidth-delay product is 100 KB, the queue as large.
         let mut world = World::upload(client, server, Source::Bulk, links("20 Mb/s", 20, 100_000));
         let used = utilisation(&mut world, SECOND(5), SECOND(35), 20e6);
         let stats = world.client.stats();
-        // Tahoe fills an empty pipe again after each loss; BBR 3 halves its flight every five seconds, and the losses
-        // of a probe bound its rate until the next.
+        // Tahoe fills an empty path again after each loss. BBR 3 halves its flight every five seconds, and
+        // the losses of a probe bound its rate until the next one.
         let floor = if matches!(variant, Variant::Tahoe | Variant::Bbr3) { 0.92 } else { 0.95 };
         assert!(used >= floor, "{variant}: {used:.3} {stats:?} {:?}", world.client.snapshot());
         assert_eq!(stats.timeouts, 0, "{variant}: {stats:?}");
@@ -40,18 +40,18 @@ fn bulk_transfer_fills_the_link() {
 }
 
 #[test]
-fn reno_and_cubic_keep_the_link_full_with_a_quarter_of_the_product_as_queue() {
+fn reno_and_cubic_keep_the_link_full_with_a_queue_of_a_third_of_the_bdp() {
     for variant in [Variant::NewReno, Variant::Cubic] {
         let (client, server) = with_variant(variant);
         let mut world = World::upload(client, server, Source::Bulk, links("50 Mb/s", 10, 40_000));
         let used = utilisation(&mut world, SECOND(5), SECOND(65), 50e6);
-        // Reno halves a window of 1.32 products: it oscillates between 0.66 and 1.32 of the product.
+        // Reno halves a window of 1.32 BDPs: it oscillates between 0.66 and 1.32 BDPs.
         let floor = if variant == Variant::Cubic { 0.93 } else { 0.90 };
         assert!(used >= floor, "{variant}: {used:.3} {:?}", world.client.stats());
     }
 }
 
-/// A finite upload over a link; checks that everything arrived once and that both sides closed.
+/// Runs a finite upload; checks that every byte arrived once and that both sides closed.
 fn complete(world: &mut World, size: u64, end: Instant, label: &str) {
     world.run(end);
     let (client, server) = (world.client.snapshot(), world.server.snapshot());
@@ -114,7 +114,7 @@ fn sequence_numbers_wrap() {
     }
 }
 
-/// One packet of a kind is lost; the transfer completes, within the time that its repair may take.
+/// Loses one packet of a kind; the transfer completes by `end`.
 fn loses_once(
     label: &str,
     direction: usize,
@@ -146,7 +146,7 @@ fn a_lost_segment_of_the_handshake_is_repaired_after_a_second() {
     assert!(syn.completed[0] >= SECOND(1));
     let syn_ack = loses_once("SYN-ACK", 1, |number, _| number == 1, Instant::from_millis(1200));
     assert!(syn_ack.completed[0] >= SECOND(1));
-    // The data behind it acknowledges as well: the loss of the handshake's ACK costs nothing.
+    // The data after it carries the same acknowledgment: the loss of the handshake's ACK costs no time.
     loses_once("ACK", 0, |number, _| number == 2, Instant::from_millis(300));
 }
 
@@ -177,13 +177,14 @@ fn a_lost_segment_in_the_middle_is_repaired_without_a_timeout() {
 }
 
 #[test]
-fn a_lost_last_segment_or_fin_is_repaired_by_a_probe() {
-    // The last data segment carries FIN. It is alone when the others are acknowledged: 2 SRTT and 200 ms.
+fn a_lost_last_segment_or_fin_is_repaired_by_a_tail_loss_probe() {
+    // The last data segment carries FIN. When the others are acknowledged, it is the only one: 2 SRTT and 200
+    // ms.
     let world =
         loses_once("last segment", 0, |_, packet| flags(packet, TcpFlags::FIN), Instant::from_millis(400));
     let stats = world.client.stats();
     assert_eq!((stats.timeouts, stats.tail_loss_probes, stats.fast_recoveries), (0, 1, 0), "{stats:?}");
-    // The server's FIN is alone: the probe comes when the timeout would.
+    // The server's FIN is the only segment: the probe leaves at the time of the timeout.
     let world =
         loses_once("FIN of the peer", 1, |_, packet| flags(packet, TcpFlags::FIN), Instant::from_millis(600));
     assert_eq!(world.server.stats().tail_loss_probes, 1);
@@ -215,7 +216,7 @@ fn a_lost_retransmission_is_sent_again_without_a_timeout() {
 fn a_closed_window_is_probed_and_the_transfer_goes_on_when_it_opens() {
     let (client, server) = configs();
     let mut ways = links("10 Mb/s", 10, 1 << 20);
-    // From 100 ms to 5 s every acknowledgment says that there is no room.
+    // From 100 ms to 5 s every acknowledgment has a window of zero.
     ways[1].alter = Box::new(|now, packet| {
         if let paceline_net::Transport::Tcp(tcp) = &mut packet.transport
             && now > Instant::from_millis(100)
@@ -230,12 +231,12 @@ fn a_closed_window_is_probed_and_the_transfer_goes_on_when_it_opens() {
     assert!(stats.window_probes_sent >= 3 && stats.window_probes_sent <= 6, "{stats:?}");
     assert_eq!((stats.timeouts, stats.bytes_acked), (0, sent));
     complete(&mut world, 1_000_000, SECOND(30), "zero window");
-    // Probes double their distance: the first after 5 s may come twice as late.
+    // The interval of probes doubles: the first one after 5 s may leave up to 5 s later.
     assert!(world.completed[0] < SECOND(11), "{:?}", world.completed);
 }
 
 #[test]
-fn a_window_smaller_than_a_segment_still_moves_data() {
+fn data_is_transferred_with_a_window_below_a_segment() {
     for buffer in [1000, 1448, 2000, 3000] {
         let (client, server) = configs();
         let server = EndpointConfig { receive_buffer: Bytes(buffer), window_scale: false, ..server };
@@ -279,7 +280,7 @@ fn a_delay_spike_causes_a_timeout_that_is_undone() {
     assert!(stats.timeouts >= 1 && stats.undone_reductions == 1, "{stats:?}");
 }
 
-/// A link drawn at random, reordering included.
+/// A random link, with reordering.
 fn random_link(stream: &mut Stream, seed: u64, name: &str) -> Direction {
     let rate = paceline_net::Rate(10u64.pow(5 + stream.below(4) as u32) * (1 + stream.below(9)));
     let delay = Duration::from_micros(stream.below(100_000));
@@ -297,7 +298,7 @@ fn random_link(stream: &mut Stream, seed: u64, name: &str) -> Direction {
 #[test]
 fn files_complete_over_random_links() {
     for seed in 0..150 {
-        println!("seed {seed}"); // shown on failure, whatever fails
+        println!("seed {seed}"); // shown on failure
         let mut stream = Stream::new(seed, "swarm");
         let ways = [random_link(&mut stream, seed, "up"), random_link(&mut stream, seed, "down")];
         let slowest = ways[0].rate.0.min(ways[1].rate.0);
@@ -310,7 +311,7 @@ fn files_complete_over_random_links() {
         let client = EndpointConfig { sack, timestamps, isn, ..client };
         let server = EndpointConfig { autotune: stream.chance(0.5), ..server };
         let mut world = World::upload(client, server, Source::File(Bytes(size)), ways);
-        // RFC 7323 §5 refuses a segment that a later retransmission of its predecessor overtook.
+        // RFC 7323 §5.3 drops a segment that was overtaken by a later retransmission of a segment before it.
         world.exact = false;
         complete(&mut world, size, SECOND(3000), &format!("seed {seed}"));
         assert!(
@@ -334,9 +335,10 @@ fn the_same_run_twice_gives_the_same_counts() {
 }
 
 #[test]
-fn under_periodic_loss_the_window_follows_the_law() {
-    // One loss in 1000 segments, RTT 100 ms, link never the limit. Mathis for Reno: W = sqrt(3 / (2 b p)), b = 1
-    // here since growth counts bytes; RFC 9438 §5.1 for CUBIC: W = 1.054 (RTT / p)^(3/4), not below Reno.
+fn under_periodic_loss_the_window_follows_the_formula() {
+    // One loss in 1000 segments, RTT 100 ms, the link is no limit. Reno by Mathis et al. 1997: W = sqrt(3 /
+    // (2 b p)), b = 1 since growth counts bytes; CUBIC by RFC 9438 §5.1: W = 1.054 (RTT / p)^(3/4), at least
+    // that of Reno.
     let p = 1e-3;
     let reno = (1.5f64 / p).sqrt();
     let quarter = (0.1f64 / p).sqrt().sqrt();

@@ -1,8 +1,8 @@
 //! Datagrams as bytes.
 //!
 //! A device's bytes become a packet in [`wire::parse`]. A packet that passes through is changed in place by
-//! [`rewrite`]; packets built around stored payload come from [`rewrite::segment`]. [`split`] cuts a super-packet
-//! into segments (Linux: GSO). [`wire::emit`] turns simulated packets into bytes, for captures.
+//! [`rewrite`]; packets built around stored payload come from [`rewrite::segment`]. [`split`] cuts a
+//! super-packet into segments (Linux: GSO). [`wire::emit`] turns simulated packets into bytes, for captures.
 
 pub mod rewrite;
 pub mod split;

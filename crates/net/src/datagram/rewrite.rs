@@ -1,8 +1,8 @@
-//! What a middlebox does to datagrams: change header fields of one that passes ([`rewrite`]), build one around
-//! payload that it kept ([`segment`]), and tell a corrupt one ([`checksum_is_right`]).
+//! Operations of a middlebox on datagrams: change header fields of a packet that passes ([`rewrite`]), build
+//! one around stored payload ([`segment`]), and verify checksums ([`checksum_is_right`]).
 //!
-//! A rewritten datagram keeps everything that was not asked for: TTL, flow label, identification, urgent pointer,
-//! unknown options. Its checksum is updated by the difference (RFC 1624), so that a corrupt one stays corrupt.
+//! A rewritten datagram keeps all other fields: TTL, flow label, identification, urgent pointer, unknown
+//! options. Its checksum is updated by the difference (RFC 1624), so that a corrupt datagram stays corrupt.
 
 use super::wire::emit_tcp;
 use crate::packet::{Checksum, IpHeader, Offload, Packet, Parsed, Payload, TcpHeader, Transport};
@@ -10,7 +10,7 @@ use crate::seq::SeqNumber;
 use etherparse::checksum::Sum16BitWords;
 use std::net::IpAddr;
 
-/// Header fields that [`Packet`] does not carry, for a built datagram.
+/// Header fields that [`Packet`] does not have, for a built datagram.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Unparsed {
     /// The urgent pointer, which counts from the segment's sequence number; meaningful with the URG flag.
@@ -20,7 +20,7 @@ pub struct Unparsed {
 }
 
 impl Unparsed {
-    /// The fields of a device's datagram; zeros for a simulated packet.
+    /// The fields of a device's datagram; zero for a simulated packet.
     pub fn of(packet: &Packet) -> Self {
         let Payload::Datagram(bytes) = &packet.payload else { return Self::default() };
         let at = packet.ip.plain_len() as usize;
@@ -36,15 +36,17 @@ impl Unparsed {
     }
 }
 
-/// Bytes ahead of the payload of a device's TCP datagram.
+/// Length of the headers of a device's TCP datagram in bytes.
 pub fn header_len(packet: &Packet) -> usize {
     packet.tcp_header().map_or(packet.len, |tcp| packet.len - tcp.payload_len) as usize
 }
 
-/// A datagram with these headers around the concatenated `parts`, whose lengths must add up to `tcp.payload_len`. A
-/// `checksum` that is [`Checksum::Partial`] is left to the device that sends it; else it is made here.
+/// A datagram with these headers and the concatenated `parts` as payload, whose lengths must add up to
+/// `tcp.payload_len`. With [`Checksum::Partial`] the device that sends it completes the checksum; else this
+/// function does.
 ///
-/// Panics if the datagram would exceed 65,535 bytes or mixes address versions: a bug of the caller.
+/// # Panics
+/// If the datagram would exceed 65,535 bytes or mixes address versions.
 pub fn segment<'a>(
     ip: IpHeader,
     tcp: TcpHeader,
@@ -60,10 +62,11 @@ pub fn segment<'a>(
     finish(ip, tcp, checksum, bytes)
 }
 
-/// The headers alone of a datagram whose payload stays where it is: the packet is as long as with it, its bytes are
-/// not. The checksum is [`Checksum::Partial`].
+/// The headers of a datagram whose payload is stored elsewhere: the packet's length includes the payload, its
+/// bytes do not. The checksum is [`Checksum::Partial`].
 ///
-/// Panics as [`segment`] does.
+/// # Panics
+/// As [`segment`].
 pub fn headers(ip: IpHeader, tcp: TcpHeader, unparsed: Unparsed) -> Packet {
     let mut bytes = Vec::with_capacity((datagram_len(&ip, &tcp) - tcp.payload_len) as usize);
     emit_headers(&mut bytes, &ip, &tcp, unparsed);
@@ -116,7 +119,8 @@ fn finish(ip: IpHeader, tcp: TcpHeader, checksum: Checksum, mut bytes: Vec<u8>) 
         .into()
 }
 
-/// Takes a right checksum out of a TCP datagram, for a device to complete: what it needs to cut a super-packet.
+/// Replaces the right checksum of a TCP datagram by [`Checksum::Partial`], as a device requires that cuts
+/// super-packets.
 pub fn leave_checksum(packet: &mut Packet) {
     let l4_len = packet.len - packet.ip.plain_len();
     let at = packet.ip.plain_len() as usize;
@@ -139,8 +143,9 @@ fn pseudo_header(ip: &IpHeader) -> Sum16BitWords {
     }
 }
 
-/// Whether the checksums of a device's TCP datagram, that of an IPv4 header included, are right; what a device has
-/// vouched for is not looked at again. Simulated packets and other protocols have none to check.
+/// Whether the checksums of a device's TCP datagram are right, including that of an IPv4 header. A TCP
+/// checksum that is not [`Checksum::Unverified`] counts as right, and so do simulated packets and other
+/// protocols.
 pub fn checksum_is_right(packet: &Packet) -> bool {
     let (Payload::Datagram(bytes), Transport::Tcp(_)) = (&packet.payload, &packet.transport) else {
         return true;
@@ -161,9 +166,9 @@ pub fn checksum_is_right(packet: &Packet) -> bool {
         == 0
 }
 
-/// Changes the TCP header of a packet that passes: numbers, flags, window, timestamps and SACK blocks. Ports and
-/// payload stay. In a device's datagram the layout of the options stays: timestamps that are not there are not
-/// added; SACK blocks are replaced if there is room for exactly as many, else they are blanked out.
+/// Changes the TCP header of a packet that passes: numbers, flags, window, timestamps and SACK blocks. Ports
+/// and payload stay, and in a device's datagram the layout of the options, too: timestamps are only replaced,
+/// and SACK blocks are replaced if their number is the same, else overwritten with NOPs.
 pub fn rewrite(packet: &mut Packet, new: &TcpHeader) {
     let at = packet.ip.plain_len() as usize;
     let headers = header_len(packet);
@@ -339,7 +344,7 @@ mod tests {
     }
 
     #[test]
-    fn a_built_segment_reads_back_with_label_and_urgent_pointer() {
+    fn a_built_segment_is_parsed_with_flow_label_and_urgent_pointer() {
         for v6 in [false, true] {
             let old = packet(v6, TcpOptions::default());
             let tcp = TcpHeader {

@@ -1,14 +1,14 @@
-//! Cutting a super-packet into the segments that it stands for, as a device does that sends it (Linux: GSO).
+//! Cutting a super-packet into its segments, as a sending device does (Linux: GSO).
 //!
-//! Every segment has the headers of the whole, with unknown options, urgent pointer and flow label. FIN and PSH are the last
-//! one's, CWR is the first one's, IPv4 identifications count up.
+//! Every segment has the headers of the super-packet, including unknown options, urgent pointer and flow
+//! label. FIN and PSH are on the last segment, CWR is on the first one, IPv4 identifications count up.
 
 use super::rewrite::{header_len, leave_checksum};
 use crate::packet::{Checksum, Offload, Packet, Parsed, Payload, TcpFlags, TcpHeader, Transport};
 use etherparse::checksum::Sum16BitWords;
 
-/// The segments of a super-packet, in order; of any other packet, itself alone. Checksums are left to the device, as that of
-/// a super-packet is.
+/// The segments of a super-packet, in order; any other packet alone. Their checksums are
+/// [`Checksum::Partial`], as that of a super-packet.
 pub fn split(packet: Packet) -> Vec<Packet> {
     let segment = u32::from(packet.offload.segment);
     let (Transport::Tcp(tcp), Payload::Datagram(bytes)) = (&packet.transport, &packet.payload) else {
@@ -28,14 +28,14 @@ fn cut(whole: &Packet, (tcp, bytes): (&TcpHeader, &[u8]), offset: u32, segment: 
     let (headers, at) = (header_len(whole), whole.ip.plain_len() as usize);
     let payload_len = segment.min(tcp.payload_len - offset);
     let (first, last) = (offset == 0, offset + payload_len == tcp.payload_len);
-    let mut gone = TcpFlags(0);
+    let mut removed = TcpFlags(0);
     if !first {
-        gone = gone.with(TcpFlags::CWR);
+        removed = removed.with(TcpFlags::CWR);
     }
     if !last {
-        gone = gone.with(TcpFlags::FIN).with(TcpFlags::PSH);
+        removed = removed.with(TcpFlags::FIN).with(TcpFlags::PSH);
     }
-    let flags = TcpFlags(tcp.flags.0 & !gone.0);
+    let flags = TcpFlags(tcp.flags.0 & !removed.0);
     let seq = tcp.seq + offset;
     let from = headers + offset as usize;
     let mut own = [&bytes[..headers], &bytes[from..from + payload_len as usize]].concat();
@@ -54,9 +54,9 @@ fn cut(whole: &Packet, (tcp, bytes): (&TcpHeader, &[u8]), offset: u32, segment: 
     packet
 }
 
-/// Writes a datagram's length into its IP header; `number` is that of the segment.
+/// Writes length and identification into the IP header of segment `number`.
 fn set_length(datagram: &mut [u8], number: u32) {
-    let len = datagram.len() as u16; // no more than the whole's
+    let len = datagram.len() as u16; // at most that of the super-packet
     if datagram[0] >> 4 == 6 {
         datagram[4..6].copy_from_slice(&(len - 40).to_be_bytes());
         return;
@@ -97,7 +97,7 @@ mod tests {
         packet
     }
 
-    /// What a device makes of a packet whose checksum was left to it.
+    /// The packet as a device sends it, with its checksum completed.
     fn sent(packet: &Packet) -> Packet {
         let Payload::Datagram(bytes) = &packet.payload else { panic!("it has bytes") };
         let (mut bytes, at) = (bytes.to_vec(), packet.ip.plain_len() as usize);
@@ -107,7 +107,7 @@ mod tests {
     }
 
     #[test]
-    fn segments_are_what_a_device_would_send() {
+    fn segments_are_those_that_a_device_would_send() {
         let payload: Vec<u8> = (0..5000u32).map(|n| n as u8).collect();
         for v6 in [false, true] {
             let super_packet = whole(v6, &payload, 1448);
@@ -131,13 +131,13 @@ mod tests {
     }
 
     #[test]
-    fn what_is_one_segment_stays_as_it_is() {
+    fn a_single_segment_is_not_changed() {
         for (len, segment) in [(1000, 1448), (1448, 1448), (5000, 0)] {
             let packet = whole(false, &vec![1; len], segment);
             assert_eq!(split(packet.clone()), [packet]);
         }
         let mut checked = whole(false, &[1; 5000], 1448);
         checked.offload.checksum = Checksum::Unverified;
-        assert_eq!(split(checked.clone()).len(), 1, "a corrupt one would look right");
+        assert_eq!(split(checked.clone()).len(), 1, "a corrupt packet would get a right checksum");
     }
 }

@@ -1,9 +1,9 @@
-//! Datagrams on the wire: bytes to [`Packet`] and back (RFC 791, RFC 8200, RFC 9293, RFC 7323, RFC 2018).
+//! Parsing and writing of datagrams (RFC 791, RFC 8200, RFC 9293, RFC 7323, RFC 2018).
 //!
-//! [`parse`] never panics and never guesses: a fragment, an IPv4 option or an IPv6 extension header marks the
-//! packet `special`; an unknown or malformed TCP option marks its options `other`; a transport header that does
-//! not parse leaves [`Transport::Other`]. Checksums are not verified: a device's kernel has done that.
-//! [`emit`] writes simulated packets for captures, the payload as zeros, with correct checksums.
+//! [`parse`] never panics. A fragment, an IPv4 option or an IPv6 extension header marks the packet as
+//! `special`; an unknown or malformed TCP option marks its options as `other`; a malformed transport header
+//! becomes [`Transport::Other`]. Checksums are not verified, since a device's kernel has done that. [`emit`]
+//! writes simulated packets for captures, with zeros as payload and right checksums.
 
 use crate::packet::{
     ForeignOptions, IpHeader, Offload, Packet, Parsed, Payload, TcpFlags, TcpHeader, TcpOptions, Timestamps,
@@ -14,7 +14,7 @@ use etherparse::checksum::Sum16BitWords;
 use etherparse::{IpNumber, IpSlice, TcpOptionElement, TcpSlice, UdpSlice};
 use std::net::IpAddr;
 
-/// Why bytes are no IP datagram.
+/// The bytes are no IP datagram.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum WireError {
     /// The IP header is malformed or longer than the data.
@@ -22,13 +22,14 @@ pub enum WireError {
     Ip(String),
 }
 
-/// Reads a datagram. Bytes behind the IP length (padding) are cut off. The packet owns a copy of the datagram.
+/// Parses a datagram. Bytes after the IP length (padding) are ignored. The packet owns a copy of the
+/// datagram.
 pub fn parse(bytes: &[u8]) -> Result<Packet, WireError> {
     let (ip, transport, len) = headers(bytes)?;
     Ok(with_bytes(ip, transport, bytes[..len].into()))
 }
 
-/// Reads a datagram as [`parse`] does, into a packet that takes the bytes over. An error gives them back.
+/// Parses a datagram as [`parse`] does, into a packet that owns `bytes`. An error returns them.
 pub fn parse_owned(mut bytes: Vec<u8>) -> Result<Packet, (WireError, Vec<u8>)> {
     match headers(&bytes) {
         Ok((ip, transport, len)) => {
@@ -45,13 +46,13 @@ fn with_bytes(ip: IpHeader, transport: Transport, datagram: Box<[u8]>) -> Packet
     Parsed { ip, transport, payload, len, offload }.into()
 }
 
-/// What the headers say, and the length of the datagram, which is all there.
+/// The headers and the length of the datagram, of which all bytes are present.
 fn headers(bytes: &[u8]) -> Result<(IpHeader, Transport, usize), WireError> {
     let slice = IpSlice::from_slice(bytes).map_err(|error| WireError::Ip(error.to_string()))?;
     let (ip, len) = ip_header(&slice);
     let payload = slice.payload();
     let transport = match payload.ip_number {
-        // An IPv6 payload length of zero stands for a jumbogram (RFC 2675), which no device here sends.
+        // An IPv6 payload length of zero means a jumbogram (RFC 2675), which is not supported.
         number if payload.fragmented || len <= ip.plain_len() as usize => Transport::Other(number.0),
         IpNumber::TCP => {
             TcpSlice::from_slice(payload.payload).map_or(Transport::Other(6), |tcp| tcp_header(&tcp))
@@ -130,7 +131,7 @@ fn tcp_options(tcp: &TcpSlice<'_>) -> TcpOptions {
     options
 }
 
-/// The kinds in an option list that the parser of the fields above does not know.
+/// The option kinds in a list that have no field in [`TcpOptions`].
 fn foreign_options(mut list: &[u8]) -> ForeignOptions {
     let mut found = ForeignOptions::default();
     while let [kind, rest @ ..] = list {
@@ -157,9 +158,10 @@ fn foreign_options(mut list: &[u8]) -> ForeignOptions {
     found
 }
 
-/// Writes the datagram: a device's own bytes as they came, a simulated packet with zeros for its payload.
+/// Writes a datagram: a device's bytes unchanged, a simulated packet with zeros as payload.
 ///
-/// Panics if a simulated packet mixes address versions or exceeds 65,535 bytes: a bug of its maker.
+/// # Panics
+/// If a simulated packet mixes address versions or exceeds 65,535 bytes.
 pub fn emit(packet: &Packet) -> Vec<u8> {
     let virtual_len = match &packet.payload {
         Payload::Datagram(bytes) => return bytes.to_vec(),
@@ -246,7 +248,7 @@ fn fill_checksum(l4: &mut [u8], packet: &Packet, protocol: u8) {
     let sum = sum.add_2bytes([0, protocol]).add_4bytes(length).add_slice(l4);
     // A UDP checksum of zero means "none": the all-ones form is sent instead (RFC 768).
     let value = if protocol == 17 { sum.to_ones_complement_with_no_zero() } else { sum.ones_complement() };
-    l4[at..at + 2].copy_from_slice(&value.to_ne_bytes()); // the sum keeps the order of memory
+    l4[at..at + 2].copy_from_slice(&value.to_ne_bytes()); // `etherparse` sums in memory order
 }
 
 fn ip_bytes(packet: &Packet, protocol: u8, l4_len: usize) -> Vec<u8> {
@@ -296,7 +298,7 @@ mod tests {
             .prop_map(|(mss, window_scale, sack_permitted, timestamps, sack)| {
                 let mut options = TcpOptions { sack_permitted, ..Default::default() };
                 options.timestamps = timestamps.map(|(val, ecr)| Timestamps { val, ecr });
-                // A header has room for 40 bytes of options: SYN options and SACK blocks do not meet.
+                // A header has room for 40 bytes of options: not for SYN options and SACK blocks together.
                 if sack.is_empty() {
                     (options.mss, options.window_scale) = (mss, window_scale);
                 } else {
@@ -309,7 +311,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_is_emitted_parses_to_the_same(
+        fn an_emitted_packet_parses_to_the_same_headers(
             options in options(), v6: bool, ports: (u16, u16), seq: u32, ack: u32, flags in 0u16..0x1000,
             window: u16, payload_len in 0u32..1500, traffic_class: u8,
         ) {
@@ -329,12 +331,12 @@ mod tests {
         }
 
         #[test]
-        fn no_bytes_make_the_parser_panic(bytes in proptest::collection::vec(any::<u8>(), 0..120)) {
+        fn the_parser_never_panics(bytes in proptest::collection::vec(any::<u8>(), 0..120)) {
             let _ = parse(&bytes);
         }
     }
 
-    /// RFC 1071 as it is written there: big-endian words, carries folded at the end.
+    /// The checksum of RFC 1071 §1: big-endian words, carries folded at the end.
     fn internet_checksum(parts: &[&[u8]]) -> u16 {
         let words = parts.iter().flat_map(|part| part.chunks(2));
         let sum: u32 = words.map(|w| u32::from(w[0]) << 8 | w.get(1).map_or(0, |low| u32::from(*low))).sum();
@@ -359,7 +361,7 @@ mod tests {
     }
 
     #[test]
-    fn padding_is_cut_and_truncation_refused() {
+    fn padding_is_ignored_and_truncation_is_an_error() {
         let bytes = emit(&segment().build());
         let padded = [&bytes[..], &[0; 6]].concat();
         assert_eq!(parse(&padded).unwrap().len, 40);
@@ -369,7 +371,7 @@ mod tests {
     }
 
     #[test]
-    fn a_packet_may_take_the_bytes_over() {
+    fn a_packet_can_own_the_parsed_bytes() {
         let bytes = emit(&segment().build());
         let padded = [&bytes[..], &[0; 6]].concat();
         assert_eq!(parse_owned(padded.clone()).unwrap(), parse(&padded).unwrap());

@@ -1,8 +1,8 @@
-//! A packet as the algorithms see it: the parsed IP and TCP headers, and either a payload that exists only as a
-//! length (simulation) or the datagram's own bytes (a device).
+//! A packet as the algorithms see it: the parsed IP and TCP headers, and a payload, which is a length in
+//! simulations and the bytes of the datagram from a device.
 //!
-//! The headers carry what the rules of an ACK filter or an accelerator ask for. Anything that the parser could
-//! not vouch for (fragments, extension headers, unknown or malformed options) is marked, never guessed.
+//! The headers have the fields that an ACK filter or an accelerator needs. Packets that the parser could not
+//! fully parse (fragments, extension headers, unknown or malformed options) are marked.
 
 mod tcp;
 
@@ -13,46 +13,46 @@ use std::fmt;
 use std::net::IpAddr;
 use std::ops::{Deref, DerefMut};
 
-/// One IP datagram. A pointer to its [`Parsed`] form, whose fields are used as its own: on its way a packet passes
-/// a dozen queues, and what moves is the pointer.
+/// One IP datagram: a pointer to its [`Parsed`] form, so that moving a packet between queues moves one word.
 #[derive(Clone, PartialEq)]
 pub struct Packet(Box<Parsed>);
 
-/// What a packet holds.
+/// The contents of a packet.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Parsed {
     /// The network header.
     pub ip: IpHeader,
     /// The transport header.
     pub transport: Transport,
-    /// What follows the headers.
+    /// The payload.
     pub payload: Payload,
     /// Length of the whole IP datagram in bytes, headers included.
     pub len: u32,
-    /// What a device said beside the bytes.
+    /// Offload state from or for a device.
     pub offload: Offload,
 }
 
-/// Work on a datagram that one device has done, or leaves to the next. Packed: it fits where a [`Parsed`] has padding.
+/// Work on a datagram that one device has done or leaves to the next (Linux: checksum offload and GSO).
+/// Packed, so that it fits into the padding of [`Parsed`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 #[repr(Rust, packed)]
 pub struct Offload {
-    /// The transport checksum.
+    /// State of the transport checksum.
     pub checksum: Checksum,
-    /// Of a super-packet, payload bytes of the segments that it stands for; 0 for any other.
+    /// For a super-packet, payload bytes of its segments (Linux `gso_size`); 0 for other packets.
     pub segment: u16,
 }
 
 /// State of a datagram's transport checksum.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Checksum {
-    /// In the bytes; nobody has looked at it.
+    /// Present, not verified.
     #[default]
     Unverified,
-    /// In the bytes, and found right.
+    /// Present and verified.
     Verified,
-    /// Not in the bytes: the field holds the sum over the pseudo-header, and a device is to complete it (Linux:
-    /// `CHECKSUM_PARTIAL`). What the datagram carries is taken for right.
+    /// Absent: the field has the sum over the pseudo-header, and a device is to complete it (Linux
+    /// `CHECKSUM_PARTIAL`). The payload counts as intact.
     Partial,
 }
 
@@ -85,7 +85,7 @@ impl IpHeader {
 /// The transport header.
 #[derive(Clone, PartialEq, Debug)]
 pub enum Transport {
-    /// A TCP segment that parsed well.
+    /// A well-formed TCP segment.
     Tcp(TcpHeader),
     /// A UDP datagram.
     Udp {
@@ -93,28 +93,29 @@ pub enum Transport {
         src_port: u16,
         /// Destination port.
         dst_port: u16,
-        /// Simulated: when the sender made it, or what it answers.
+        /// Simulation: when the sender made the datagram, or made the one that this one answers.
         made_at: Option<Instant>,
     },
-    /// Any other protocol, by IP protocol number, and segments that did not parse.
+    /// Another protocol, by IP protocol number, or a malformed segment.
     Other(u8),
 }
 
-/// What follows the headers of a packet.
+/// The payload of a packet.
 #[derive(Clone, PartialEq)]
 pub enum Payload {
-    /// Simulated: this many payload bytes behind the transport header.
+    /// Simulation: the number of bytes after the transport header.
     Virtual(u32),
-    /// From a device: the bytes of the whole IP datagram, headers included. The parsed headers are a view of it.
+    /// From a device: the bytes of the whole IP datagram, headers included. The parsed headers are read from
+    /// them.
     Datagram(Box<[u8]>),
 }
 
 impl Packet {
-    /// A simulated TCP segment from `key.src` to `key.dst`; ports and `payload_len` of `tcp` are used as given.
+    /// A simulated TCP segment from `src` to `dst`, with the ports and `payload_len` of `tcp`.
     pub fn tcp(src: IpAddr, dst: IpAddr, tcp: TcpHeader) -> Self {
         Parsed::tcp(src, dst, tcp).into()
     }
-    /// The same in the place of a packet that has ended, whose memory it takes over.
+    /// The same in the memory of a packet that is no longer needed.
     #[must_use]
     pub fn tcp_in_place_of(mut self, src: IpAddr, dst: IpAddr, tcp: TcpHeader) -> Self {
         *self.0 = Parsed::tcp(src, dst, tcp);
@@ -127,11 +128,11 @@ impl Packet {
             _ => None,
         }
     }
-    /// Whether the IP header says TCP, and be it a segment that did not parse.
+    /// Whether the IP protocol is TCP; true for a malformed segment, too.
     pub fn is_tcp_protocol(&self) -> bool {
         matches!(self.transport, Transport::Tcp(_) | Transport::Other(6))
     }
-    /// Sets Congestion Experienced (RFC 3168 §5), in the bytes of a device's datagram as well.
+    /// Sets the ECN codepoint CE (RFC 3168 §5), also in the bytes of a device's datagram.
     pub fn set_congestion_experienced(&mut self) {
         self.ip.traffic_class |= 3;
         let Payload::Datagram(bytes) = &mut self.payload else { return };
@@ -158,8 +159,8 @@ impl Packet {
         let (src, dst) = (self.ip.src, self.ip.dst);
         Some(FlowKey { src, dst, src_port: tcp.src_port, dst_port: tcp.dst_port })
     }
-    /// Whether this is a TCP segment that carries nothing but an acknowledgment: no payload, and of the flags
-    /// exactly ACK, with or without the ECN echo bits.
+    /// Whether this is a pure ACK: a TCP segment without payload whose flags are exactly ACK, with or without
+    /// ECE and CWR.
     pub fn is_pure_ack(&self) -> bool {
         let ecn_bits = TcpFlags::ECE.0 | TcpFlags::CWR.0;
         self.tcp_header()
@@ -228,7 +229,7 @@ mod tests {
     }
 
     #[test]
-    fn psh_or_payload_make_it_no_pure_ack() {
+    fn a_segment_with_psh_or_payload_is_no_pure_ack() {
         for change in [
             |tcp: &mut TcpHeader| tcp.flags = tcp.flags.with(TcpFlags::PSH),
             |tcp: &mut TcpHeader| tcp.payload_len = 1,
@@ -240,7 +241,7 @@ mod tests {
     }
 
     #[test]
-    fn a_mark_of_congestion_reaches_the_bytes_and_their_checksum() {
+    fn a_congestion_mark_is_written_into_the_bytes_and_their_checksum() {
         for (src, dst) in [("198.18.0.2", "198.18.0.1"), ("2001:db8::2", "2001:db8::1")] {
             let (src, dst) = (src.parse().unwrap(), dst.parse().unwrap());
             let mut simulated = Packet::tcp(src, dst, *ack().tcp_header().unwrap());
@@ -255,7 +256,7 @@ mod tests {
     }
 
     #[test]
-    fn a_packet_moves_as_one_word_and_its_contents_stay_small() {
+    fn a_packet_is_one_word_and_its_contents_at_most_144_bytes() {
         assert_eq!(size_of::<Option<Packet>>(), 8);
         assert!(size_of::<Parsed>() <= 144, "{}", size_of::<Parsed>());
     }

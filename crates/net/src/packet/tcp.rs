@@ -30,21 +30,21 @@ pub struct TcpHeader {
 pub struct TcpFlags(pub u16);
 
 impl TcpFlags {
-    /// No more data from sender.
+    /// No more data from the sender (RFC 9293 §3.1).
     pub const FIN: Self = Self(0x001);
-    /// Synchronise sequence numbers.
+    /// Synchronise sequence numbers (RFC 9293 §3.1).
     pub const SYN: Self = Self(0x002);
-    /// Reset the connection.
+    /// Reset the connection (RFC 9293 §3.1).
     pub const RST: Self = Self(0x004);
-    /// Push function.
+    /// Push function (RFC 9293 §3.1).
     pub const PSH: Self = Self(0x008);
-    /// The acknowledgment field is significant.
+    /// The acknowledgment field is significant (RFC 9293 §3.1).
     pub const ACK: Self = Self(0x010);
-    /// The urgent pointer is significant.
+    /// The urgent pointer is significant (RFC 9293 §3.1).
     pub const URG: Self = Self(0x020);
-    /// ECN echo (RFC 3168).
+    /// ECN-Echo (RFC 3168 §6.1).
     pub const ECE: Self = Self(0x040);
-    /// Congestion window reduced (RFC 3168).
+    /// Congestion window reduced (RFC 3168 §6.1).
     pub const CWR: Self = Self(0x080);
     /// Accurate ECN (RFC 9768), formerly the nonce sum.
     pub const AE: Self = Self(0x100);
@@ -72,7 +72,7 @@ impl fmt::Debug for TcpFlags {
     }
 }
 
-/// The TCP options that matter to a middlebox; anything else sets `other`.
+/// The TCP options that an endpoint or middlebox acts on; any other option sets `other`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct TcpOptions {
     /// Maximum segment size (kind 2).
@@ -85,11 +85,12 @@ pub struct TcpOptions {
     pub timestamps: Option<Timestamps>,
     /// SACK blocks (kind 5).
     pub sack: SackBlocks,
-    /// Options of other kinds that are present, or that the option list is malformed.
+    /// Other options that are present, or a malformed option list.
     pub other: ForeignOptions,
 }
 
-/// Kinds of options that have no field of their own, as a set: some tell a middlebox to keep its hands off.
+/// A set of option kinds without a field in [`TcpOptions`]. With some of them a middlebox must not modify a
+/// connection.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct ForeignOptions(pub u8);
 
@@ -104,28 +105,28 @@ impl ForeignOptions {
     pub const FAST_OPEN: Self = Self(0x08);
     /// Accurate ECN (kinds 172 and 174, RFC 9768).
     pub const ACCURATE_ECN: Self = Self(0x10);
-    /// Any other kind, or a malformed list.
+    /// Any other kind, or a malformed list. Chosen: the highest bit.
     pub const UNKNOWN: Self = Self(0x80);
 
-    /// Whether there is any.
+    /// Whether the set is not empty.
     pub const fn any(self) -> bool {
         self.0 != 0
     }
-    /// Whether any of `other` is present.
+    /// Whether the sets have a kind in common.
     pub const fn intersects(self, other: Self) -> bool {
         self.0 & other.0 != 0
     }
-    /// Those of both.
+    /// The union.
     #[must_use]
     pub const fn with(self, other: Self) -> Self {
         Self(self.0 | other.0)
     }
-    /// Unknown if there is none.
+    /// The set itself, or [`Self::UNKNOWN`] if it is empty.
     #[must_use]
     pub const fn or_unknown(self) -> Self {
         if self.any() { self } else { Self::UNKNOWN }
     }
-    /// Those that are not in `other`.
+    /// The kinds that are not in `other`.
     #[must_use]
     pub const fn without(self, other: Self) -> Self {
         Self(self.0 & !other.0)
@@ -133,7 +134,7 @@ impl ForeignOptions {
 }
 
 impl From<bool> for ForeignOptions {
-    /// One that is unknown, or none.
+    /// [`Self::UNKNOWN`] or the empty set.
     fn from(present: bool) -> Self {
         if present { Self::UNKNOWN } else { Self::default() }
     }

@@ -1,8 +1,9 @@
-//! The interface between a sender and its congestion control: samples and events in, window and pacing rate out.
+//! The interface between a sender and its congestion control: samples and events in, window and pacing rate
+//! out.
 
 use paceline_net::{Bytes, Duration, Instant, Rate};
 
-/// What one acknowledgment tells a congestion control.
+/// The properties of one acknowledgment on which a congestion control depends.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct AckSample {
     /// Bytes newly delivered: acknowledged cumulatively or selectively for the first time.
@@ -111,7 +112,8 @@ impl RateSample {
 pub trait CongestionControl {
     /// The connection is established; the handshake took `rtt` if the SYN was sent once.
     fn on_established(&mut self, _now: Instant, _rtt: Option<Duration>) {}
-    /// Sending starts while nothing is outstanding, after an idle time if `app_limited`. [`Self::on_sent`] follows.
+    /// Sending starts while nothing is outstanding, after an idle time if `app_limited`. [`Self::on_sent`]
+    /// follows.
     fn on_transmit_start(&mut self, _now: Instant, _app_limited: bool) {}
     /// A segment of `len` bytes leaves; `in_flight` includes it.
     fn on_sent(&mut self, _now: Instant, _len: Bytes, _in_flight: Bytes) {}
@@ -119,8 +121,8 @@ pub trait CongestionControl {
     fn on_ack(&mut self, now: Instant, sample: &AckSample);
     /// The congestion state changed; `in_flight` excludes segments that are marked as lost.
     fn on_congestion(&mut self, now: Instant, event: CongestionEvent, in_flight: Bytes);
-    /// The window was not used and is reduced to `cwnd` (RFC 2861, RFC 5681 §4.1); ssthresh keeps at least three quarters
-    /// of the former window. Controls that model the path ignore this.
+    /// The window was not used and is reduced to `cwnd` (RFC 2861, RFC 5681 §4.1); ssthresh keeps at least
+    /// three quarters of the former window. Controls that model the path ignore this.
     fn on_idle(&mut self, _now: Instant, _cwnd: Bytes) {}
     /// The congestion window.
     fn cwnd(&self) -> Bytes;
@@ -134,11 +136,13 @@ pub trait CongestionControl {
     fn owns_recovery_window(&self) -> bool {
         false
     }
-    /// Whether a loss detected by acknowledgments is repaired as after a timeout, by sending everything again.
+    /// Whether a loss detected by acknowledgments is repaired as after a timeout, by sending everything
+    /// again.
     fn restarts_on_loss(&self) -> bool {
         false
     }
-    /// Whether the control itself keeps the path from being full, so that rate samples count as application-limited.
+    /// Whether the control itself keeps the path from being full, so that rate samples count as
+    /// application-limited.
     fn limits_itself(&self) -> bool {
         false
     }

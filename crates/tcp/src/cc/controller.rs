@@ -18,7 +18,7 @@ pub struct ControlParameters {
     pub mss: u32,
     /// Initial congestion window in segments.
     pub initial_window: u32,
-    /// What the window of `tahoe`, `reno`, `newreno` and `cubic` counts.
+    /// Unit of the window of `tahoe`, `reno`, `newreno` and `cubic`.
     pub cwnd_unit: CwndUnit,
     /// How `reno` and `newreno` count acknowledged data.
     pub abc: Abc,
@@ -88,7 +88,7 @@ impl Controller {
     }
 }
 
-/// Calls a method of the control, whatever its variant.
+/// Calls a method of the control of any variant.
 macro_rules! each {
     ($self:ident, $control:ident => $call:expr) => {
         match $self {

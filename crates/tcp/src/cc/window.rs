@@ -1,5 +1,6 @@
-//! The congestion window that the loss-based variants share: slow start, additive increase, reduction and undo. It counts
-//! whole segments with the integer arithmetic of Linux, or bytes as RFC 5681 does; the unit is called a count.
+//! The congestion window that the loss-based variants share: slow start, additive increase, reduction and
+//! undo. The unit is whole segments with the integer arithmetic of Linux, or bytes as in RFC 5681; one unit
+//! is called a count.
 
 use super::control::CongestionEvent;
 use paceline_net::Bytes;

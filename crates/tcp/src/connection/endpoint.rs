@@ -1,4 +1,5 @@
-//! One side of one TCP connection as a [`Node`] (RFC 9293 §3.10): handshake, segments in and out, timers, close.
+//! One side of one TCP connection as a [`Node`] (RFC 9293 §3.10): handshake, segments in and out, timers,
+//! close.
 //!
 //! Left out: sending resets, simultaneous open, the end of TIME-WAIT.
 
@@ -143,8 +144,8 @@ impl Endpoint {
         self.last_now = now;
         self.connection.as_mut().filter(|_| self.state == State::Open)
     }
-    /// The lifetime until `now` of a side with data, divided by the reason why it did not send more. Zero for a side
-    /// without data or with a request only.
+    /// The lifetime until `now` of a side with data, divided by the reason why it did not send more. Zero for
+    /// a side without data or with a request only.
     pub fn limits(&self, now: Instant) -> LimitTimes {
         if self.is_requester() {
             return LimitTimes::default();
@@ -200,7 +201,8 @@ impl Endpoint {
             EcnMode::Passive => !answer,
             EcnMode::On => true,
         };
-        // A retransmitted SYN has no ECN flags, since a middlebox may drop those with flags (RFC 3168 §6.1.1.1).
+        // A retransmitted SYN has no ECN flags, since a middlebox may drop those with flags (RFC 3168
+        // §6.1.1.1).
         let own = own && !(answer && self.syn.attempts() > 1);
         let agreed =
             Agreed { ecn: ecn_agreed(own, tcp.flags, answer), ..Agreed::new(&self.config, &tcp.options) };
@@ -274,7 +276,8 @@ impl Endpoint {
             if valid {
                 self.reset(now);
             } else if connection.receiver.in_window(tcp.seq) {
-                // Challenge ACK (RFC 5961 §3.2): a peer without the connection answers it with an exact reset.
+                // Challenge ACK (RFC 5961 §3.2): a peer without the connection answers it with an exact
+                // reset.
                 connection.acknowledge_now();
             }
             return valid;

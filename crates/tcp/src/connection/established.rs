@@ -1,4 +1,5 @@
-//! The state of a connection once the peer's SYN has arrived: sender and receiver, and the segments between them.
+//! The state of a connection once the peer's SYN has arrived: sender and receiver, and the segments between
+//! them.
 //!
 //! Data segments carry no SACK blocks: with data in both directions, blocks leave in ACKs of their own.
 
@@ -151,7 +152,8 @@ impl Connection {
 
 /// Segments to transmit.
 impl Connection {
-    /// Completes a header with acknowledgment, window, timestamps and blocks; the segment then counts as sent.
+    /// Completes a header with acknowledgment, window, timestamps and blocks; the segment then counts as
+    /// sent.
     fn stamp(&mut self, now: Instant, mut header: TcpHeader, with_blocks: bool) -> TcpHeader {
         header.ack = self.receiver.seq_next();
         header.window = self.receiver.advertise();
@@ -167,8 +169,8 @@ impl Connection {
         self.receiver.on_ack_sent();
         header
     }
-    /// Whether a side without data has no segment to send now. Checked first, since most segments that arrive cause no
-    /// answer.
+    /// Whether a side without data has no segment to send now. Checked first, since most segments that arrive
+    /// cause no answer.
     pub fn has_nothing_to_send(&self, now: Instant) -> bool {
         self.sender.only_acknowledges()
             && self.receiver.deadline().is_none_or(|at| at > now)

@@ -1,4 +1,5 @@
-//! The opening of a connection (RFC 9293 §3.5): the options of the SYNs, the agreement on them, and the SYN timer.
+//! The opening of a connection (RFC 9293 §3.5): the options of the SYNs, the agreement on them, and the SYN
+//! timer.
 
 use crate::config::{EndpointConfig, MAX_SHIFT};
 use crate::receiver::ReceiveWindow;
@@ -11,7 +12,8 @@ const DEFAULT_MSS: u32 = 536;
 const SMALLEST_MSS: u32 = 64;
 /// Bytes of the timestamps option with its padding (RFC 7323 appendix A).
 const TIMESTAMPS_LEN: u32 = 12;
-/// Largest exponent of the SYN's backoff: with it every timeout is [`MAX_RTO`]. Chosen: it keeps the shift in range.
+/// Largest exponent of the SYN's backoff: with it every timeout is [`MAX_RTO`]. Chosen: it keeps the shift in
+/// range.
 const MAX_BACKOFF: u32 = 16;
 
 /// The agreement of both SYNs.
@@ -75,8 +77,8 @@ pub(super) fn syn_window(config: &EndpointConfig) -> u16 {
 /// The flags of an ECN-setup SYN (RFC 3168 §6.1.1).
 pub(super) const ECN_SETUP: TcpFlags = TcpFlags::ECE.with(TcpFlags::CWR);
 
-/// Whether the connection uses ECN: this side wants it, `own`, and the peer's SYN is an ECN-setup SYN, or with `answer`
-/// an ECN-setup SYN-ACK, which has ECE alone (RFC 3168 §6.1.1).
+/// Whether the connection uses ECN: this side wants it, `own`, and the peer's SYN is an ECN-setup SYN, or
+/// with `answer` an ECN-setup SYN-ACK, which has ECE alone (RFC 3168 §6.1.1).
 pub(super) fn ecn_agreed(own: bool, flags: TcpFlags, answer: bool) -> bool {
     let peer = if answer {
         flags.contains(TcpFlags::ECE) && !flags.contains(TcpFlags::CWR)

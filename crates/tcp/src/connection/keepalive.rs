@@ -15,7 +15,8 @@ pub(super) struct KeepaliveTimer {
 /// The result of a timer that was checked.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Expiry {
-    /// The timer has not expired, or data is outstanding whose retransmission shows whether the peer is reachable.
+    /// The timer has not expired, or data is outstanding whose retransmission shows whether the peer is
+    /// reachable.
     None,
     /// A probe is due.
     Probe,

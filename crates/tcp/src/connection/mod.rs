@@ -1,9 +1,9 @@
 //! One connection, from its SYN to its end.
 //!
-//! Packets and timeouts enter in `endpoint`. It runs the handshake (`handshake`) and, once the peer's SYN has arrived,
-//! hands segments to the `established` connection: the acknowledgment to the sender, the data to the receiver. When it
-//! is polled, it asks in this order for the SYN, held ACKs, data, probes, and pure ACKs. `keepalive` probes an idle
-//! connection; `relay` is the interface of a relay above the endpoint.
+//! Packets and timeouts enter in `endpoint`, which runs the handshake (`handshake`) and, once the peer's SYN
+//! has arrived, hands segments to the `established` connection: the acknowledgment to the sender, the data to
+//! the receiver. When it is polled, it asks in this order for the SYN, held ACKs, data, probes, and pure
+//! ACKs. `keepalive` probes an idle connection; `relay` is the interface of a relay above the endpoint.
 
 pub mod endpoint;
 mod established;

@@ -1,18 +1,19 @@
-//! The times at which a receiver acknowledges, as Linux: by count and timer (RFC 9293 §3.8.6.3, RFC 5681 §4.2), without
-//! delay at the start and after idle times (quick ACKs), together with data in interactive traffic (ping-pong mode),
-//! and with duplicate ACKs merged for a moment (SACK compression). Or by count and a fixed timer alone.
+//! The times at which a receiver acknowledges, as Linux: by count and timer (RFC 9293 §3.8.6.3, RFC 5681
+//! §4.2), without delay at the start and after idle times (quick ACKs), together with data in interactive
+//! traffic (ping-pong mode), and with duplicate ACKs merged for a moment (SACK compression). Or by count and
+//! a fixed timer alone.
 
 use crate::config::{DelayedAck, EndpointConfig};
 use crate::options::SackCompression;
 use paceline_net::{Duration, Instant};
 
-/// Largest delay before the bound of [`MAX_DELAY`] applies, outside ping-pong mode (Linux `tcp_send_delayed_ack`,
-/// HZ / 2).
+/// Largest delay before the bound of [`MAX_DELAY`] applies, outside ping-pong mode (Linux
+/// `tcp_send_delayed_ack`, HZ / 2).
 const MAX_ATO: Duration = Duration::from_millis(500);
 /// Largest delay of an ACK (Linux `TCP_DELACK_MAX`).
 const MAX_DELAY: Duration = Duration::from_millis(200);
-/// Idle time after which the sender may be in slow start again, until the retransmission timeout is known. Equals the
-/// initial timeout (RFC 6298 §2.1).
+/// Idle time after which the sender may be in slow start again, until the retransmission timeout is known.
+/// Equals the initial timeout (RFC 6298 §2.1).
 const DEFAULT_IDLE: Duration = Duration::from_secs(1);
 /// Duplicate ACKs that are never merged, since they start the repair (Linux `TCP_FASTRETRANS_THRESH`).
 const PROMPT_DUPLICATES: u32 = 3;
@@ -87,8 +88,8 @@ impl AckPolicy {
     pub fn acknowledge_now(&mut self) {
         self.pending = Pending::Now;
     }
-    /// Sends at least `acks` ACKs without delay, since data was lost or duplicated, or the sender's window is small
-    /// (Linux `tcp_enter_quickack_mode`).
+    /// Sends at least `acks` ACKs without delay, since data was lost or duplicated, or the sender's window is
+    /// small (Linux `tcp_enter_quickack_mode`).
     pub fn enter_quick_mode(&mut self, acks: u32) {
         if acks > 0 && self.policy.quick_acks > 0 {
             self.quick = self.quick.max(acks);
@@ -117,8 +118,8 @@ impl AckPolicy {
             self.ato = (self.ato / 2 + gap).min(idle);
         }
     }
-    /// Refills the quick ACKs at the start and after an idle time, so that delayed ACKs do not slow the peer's slow
-    /// start.
+    /// Refills the quick ACKs at the start and after an idle time, so that delayed ACKs do not slow the
+    /// peer's slow start.
     fn refill(&mut self, window: u64) {
         self.quick = self.quick.max(self.policy.quick_acks.min((window / 2).max(2) as u32));
     }
@@ -142,8 +143,8 @@ impl AckPolicy {
             Pending::Now => Pending::Now,
         };
     }
-    /// A segment arrived out of order. On a connection with SACK, duplicate ACKs after the first three are merged; returns
-    /// whether this one is.
+    /// A segment arrived out of order. On a connection with SACK, duplicate ACKs after the first three are
+    /// merged; returns whether this one is.
     pub fn on_out_of_order(&mut self, now: Instant, rcv_nxt: u64, times: &Times) -> bool {
         let Some(compression) = self.compression.filter(|compression| self.merged < compression.count) else {
             self.acknowledge_now();
@@ -172,8 +173,8 @@ impl AckPolicy {
             Pending::None => self.merged_until,
         }
     }
-    /// The timer of a delayed ACK has expired: the interval between segments is longer than estimated, or the answer
-    /// in ping-pong mode did not come.
+    /// The timer of a delayed ACK has expired: the interval between segments is longer than estimated, or the
+    /// answer in ping-pong mode did not come.
     pub fn on_timer(&mut self, now: Instant, times: &Times) {
         if !matches!(self.pending, Pending::By(at) if at <= now) {
             return;

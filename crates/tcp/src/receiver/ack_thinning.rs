@@ -1,8 +1,9 @@
-//! Thinning of ACKs below TCP, as modems and Wi-Fi drivers do to save airtime: a pure ACK is held, a newer one replaces
-//! it, and the newest leaves after some segments of progress or some time, as a stretch ACK (RFC 2525 §2.13).
+//! Thinning of ACKs below TCP, as modems and Wi-Fi drivers do to save airtime: a pure ACK is held, a newer
+//! one replaces it, and the newest leaves after some segments of progress or some time, as a stretch ACK (RFC
+//! 2525 §2.13).
 //!
-//! TCP is not aware of it: delayed-ACK state, timestamps and duplicate ACKs are as without it. Unless duplicates are
-//! held as well, they and ACKs with SACK blocks pass at once, after the held ACK.
+//! TCP is not aware of it: delayed-ACK state, timestamps and duplicate ACKs are as without it. Unless
+//! duplicates are held as well, they and ACKs with SACK blocks pass at once, after the held ACK.
 
 use crate::options::StretchAck;
 use paceline_net::{Instant, SeqNumber, TcpFlags, TcpHeader};
@@ -24,8 +25,8 @@ impl AckThinning {
     pub fn new(rule: Option<StretchAck>) -> Self {
         Self { rule, held: None, newest: SeqNumber(0), last_left: None, next: None }
     }
-    /// TCP sends a pure ACK; `segment_size` is the payload of the peer's full segments. Returns the ACK that leaves at
-    /// once, and whether an older one was merged with it.
+    /// TCP sends a pure ACK; `segment_size` is the payload of the peer's full segments. Returns the ACK that
+    /// leaves at once, and whether an older one was merged with it.
     pub fn send(&mut self, now: Instant, ack: TcpHeader, segment_size: u32) -> (Option<TcpHeader>, bool) {
         let Some(rule) = self.rule else { return (Some(ack), false) };
         let duplicate = self.last_left.is_none_or(|left| self.newest.max(left) >= ack.ack)
@@ -61,7 +62,8 @@ impl AckThinning {
         let (ack, _) = self.held.take_if(|(_, until)| *until <= now)?;
         Some(self.leave(ack))
     }
-    /// A segment with the acknowledgment number `ack` leaves: discards a held ACK, and returns whether there was one.
+    /// A segment with the acknowledgment number `ack` leaves: discards a held ACK, and returns whether there
+    /// was one.
     pub fn supersede(&mut self, ack: SeqNumber) -> bool {
         self.newest = self.newest.max(ack);
         self.last_left = Some(self.last_left.map_or(ack, |left| left.max(ack)));

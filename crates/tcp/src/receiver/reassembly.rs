@@ -1,5 +1,5 @@
-//! Reassembly of the received stream: data in order, data held above gaps with its SACK blocks (RFC 2018, RFC 2883), the
-//! application that reads, and the timestamp to echo (RFC 7323 §4.3).
+//! Reassembly of the received stream: data in order, data held above gaps with its SACK blocks (RFC 2018, RFC
+//! 2883), the application that reads, and the timestamp to echo (RFC 7323 §4.3).
 //!
 //! Only data that waits for the application reduces the window; data held out of order does not.
 
@@ -104,7 +104,8 @@ impl Receiver {
     pub fn is_probe(&self, seq: SeqNumber) -> bool {
         seq + 1 == self.seq_next()
     }
-    /// Whether `seq` lies beyond the window. A FIN may lie at its edge, and a segment after the FIN one above.
+    /// Whether `seq` lies beyond the window. A FIN may lie at its edge, and a segment after the FIN one
+    /// above.
     pub fn is_beyond(&self, seq: SeqNumber) -> bool {
         self.offset(seq) > self.window.edge().max(self.rcv_nxt) as i64 + 1
     }
@@ -159,7 +160,8 @@ impl Receiver {
         Times { srtt, rcv_rtt: self.window.rtt(), rto: Some(rto) }
     }
 
-    /// Data or FIN arrives. Returns the bytes that became readable; `None` if the segment contained no new bytes.
+    /// Data or FIN arrives. Returns the bytes that became readable; `None` if the segment contained no new
+    /// bytes.
     pub fn on_arrival(&mut self, now: Instant, arrival: Arrival, times: &Times) -> Option<u64> {
         let start = self.offset(arrival.seq);
         let end = start + i64::from(arrival.payload) + i64::from(arrival.fin);

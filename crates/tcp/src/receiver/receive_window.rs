@@ -1,5 +1,6 @@
-//! The window that a receiver advertises: the whole buffer from the start, or, as in Linux (`tcp_rcv_space_adjust`),
-//! 64 KiB at first and more as the application reads more in a round-trip time, up to the buffer.
+//! The window that a receiver advertises: the whole buffer from the start, or, as in Linux
+//! (`tcp_rcv_space_adjust`), 64 KiB at first and more as the application reads more in a round-trip time, up
+//! to the buffer.
 
 use crate::config::EndpointConfig;
 use paceline_net::{Duration, Instant};
@@ -66,8 +67,9 @@ impl ReceiveWindow {
     pub fn size(&self) -> u64 {
         self.size
     }
-    /// The window field of a segment that acknowledges up to `rcv_nxt`, with `unread` bytes in the buffer; rounded up so
-    /// that the right edge does not move back. `segment_size` is the payload of the peer's full segments.
+    /// The window field of a segment that acknowledges up to `rcv_nxt`, with `unread` bytes in the buffer;
+    /// rounded up so that the right edge does not move back. `segment_size` is the payload of the peer's full
+    /// segments.
     pub fn advertise(&mut self, rcv_nxt: u64, unread: u64, segment_size: u32) -> u16 {
         let wanted = self.free(unread, segment_size).max(self.edge.saturating_sub(rcv_nxt));
         let field = wanted.div_ceil(1 << self.shift).min(MAX_FIELD);
@@ -80,8 +82,8 @@ impl ReceiveWindow {
         let least = u64::from(segment_size).min(self.size / 2);
         if unread > 0 && free < least { 0 } else { free }
     }
-    /// Whether reading has freed enough space for a window update: at least twice the advertised window, which is at most
-    /// half of the buffer (Linux `__tcp_cleanup_rbuf`).
+    /// Whether reading has freed enough space for a window update: at least twice the advertised window,
+    /// which is at most half of the buffer (Linux `__tcp_cleanup_rbuf`).
     pub fn needs_update(&self, rcv_nxt: u64, unread: u64, segment_size: u32) -> bool {
         let advertised = self.edge.saturating_sub(rcv_nxt);
         let free = self.free(unread, segment_size);
@@ -91,9 +93,9 @@ impl ReceiveWindow {
     pub fn rtt(&self) -> Option<Duration> {
         self.rtt
     }
-    /// A segment with data echoed the timestamp `echo`, `ms` milliseconds after that left. An echo counts once, since a
-    /// peer without newer timestamp repeats it. A shorter round-trip time replaces the smoothed one (Linux since 6.16), a
-    /// longer one has the weight 1/8.
+    /// A segment with data echoed the timestamp `echo`, `ms` milliseconds after that left. An echo counts
+    /// once, since a peer without newer timestamp repeats it. A shorter round-trip time replaces the smoothed
+    /// one (Linux since 6.16), a longer one has the weight 1/8.
     pub fn on_echo(&mut self, echo: u32, ms: u32) {
         if self.last_echo.replace(echo) == Some(echo) {
             return;
@@ -114,7 +116,8 @@ impl ReceiveWindow {
         }
         let read = read_to.saturating_sub(self.read_before);
         if read > self.space {
-            // Twice the bytes read, for a sender that doubles per round trip, plus twice the growth since the last one.
+            // Twice the bytes read, for a sender that doubles per round trip, plus twice the growth since the
+            // last one.
             let room = 2 * read;
             let growth = u128::from(room) * u128::from(read - self.space) / u128::from(self.space);
             let wanted = u128::from(room) + 2 * growth;

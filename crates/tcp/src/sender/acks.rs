@@ -1,5 +1,5 @@
-//! Processing of an acknowledgment: window, scoreboard, round-trip time, losses, timers, and the report to the
-//! congestion control (RFC 5681, RFC 6582, RFC 6675, RFC 8985).
+//! Processing of an acknowledgment: window, scoreboard, round-trip time, losses, timers, and the report to
+//! the congestion control (RFC 5681, RFC 6582, RFC 6675, RFC 8985).
 
 use super::recovery::{AckContext, Phase, ProbeAck, ProbeVerdict, ScoreboardUpdate};
 use super::state::{AckInfo, AckSummary, Dsack, Sender};
@@ -10,7 +10,8 @@ use crate::timestamps::since_echo;
 use paceline_net::{Bytes, Instant, SeqNumber};
 
 impl Sender {
-    /// Processes an acknowledgment; false if it acknowledges data that was never sent. `clock` is the timestamp of now.
+    /// Processes an acknowledgment; false if it acknowledges data that was never sent. `clock` is the
+    /// timestamp of now.
     pub fn on_ack(&mut self, now: Instant, info: &AckInfo<'_>, clock: u32, stats: &mut Stats) -> bool {
         let acked_to = self.offset(info.ack);
         if acked_to > self.snd_nxt as i64 {
@@ -141,7 +142,8 @@ impl Sender {
         if let Some(rtt) = update.rtt(now) {
             self.rtt.on_sample(rtt, self.snd_una, self.snd_nxt);
         } else if let Some(rtt) = echo.and_then(|echo| since_echo(echo, clock)) {
-            // A segment sent twice was acknowledged: the echo shows which transmission arrived (RFC 7323 §4.1).
+            // A segment sent twice was acknowledged: the echo shows which transmission arrived (RFC 7323
+            // §4.1).
             self.rtt.on_coarse_sample(rtt, self.snd_una, self.snd_nxt);
         }
     }
@@ -151,8 +153,8 @@ impl Sender {
         let impatient = self.rules.newreno_timer == NewRenoTimer::Impatient && !self.uses_sack;
         impatient && self.recovery.phase() == Phase::Fast && self.recovery.partial_ack_seen
     }
-    /// Concludes from an acknowledgment about a tail loss probe (RFC 8985 §7.4). `plain` if the segment carries no data
-    /// and the same window.
+    /// Concludes from an acknowledgment about a tail loss probe (RFC 8985 §7.4). `plain` if the segment
+    /// carries no data and the same window.
     fn update_tail_probe(&mut self, now: Instant, ack: &AckSummary, update: &ScoreboardUpdate, plain: bool) {
         let probe_end = self.tail_probe.retransmission_end();
         if let Some(dsack) = ack.dsack {

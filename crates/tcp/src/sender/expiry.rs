@@ -1,5 +1,5 @@
-//! The reaction to timers that expire: retransmission (RFC 6298 §5.4-§5.6), tail loss probe, reordering, zero-window
-//! probe.
+//! The reaction to timers that expire: retransmission (RFC 6298 §5.4-§5.6), tail loss probe, reordering,
+//! zero-window probe.
 
 use super::recovery::{Phase, ScoreboardUpdate};
 use super::state::Sender;
@@ -85,8 +85,8 @@ impl Sender {
         self.pacer.release(now);
         stats.timeouts += 1;
     }
-    /// Marks everything outstanding as lost. With RACK, a timeout at `timeout_at` excepts segments sent within the last
-    /// round-trip time (RFC 8985 §6.3).
+    /// Marks everything outstanding as lost. With RACK, a timeout at `timeout_at` excepts segments sent
+    /// within the last round-trip time (RFC 8985 §6.3).
     pub(super) fn mark_all_lost(&mut self, timeout_at: Option<Instant>) {
         let mut update = ScoreboardUpdate::default();
         let by_time = self.uses_sack && self.rules.recovery == LossRecovery::Rack;

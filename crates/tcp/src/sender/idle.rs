@@ -1,5 +1,5 @@
-//! What a sender does when no segment may leave: it attributes the wait to a [`Limit`], records the use of the
-//! congestion window, and reduces a window that is not used (RFC 2861, RFC 5681 §4.1).
+//! The reaction of a sender to the lack of a segment that may leave: it attributes the wait to a [`Limit`],
+//! records the use of the congestion window, and reduces a window that is not used (RFC 2861, RFC 5681 §4.1).
 
 use super::recovery::Phase;
 use super::state::Sender;
@@ -31,7 +31,8 @@ impl Sender {
         };
         self.limits.set(now, limit);
     }
-    /// Pacing counts only where a segment could leave without it. Without a segment, the reason for that counts.
+    /// Pacing counts only where a segment could leave without it. Without a segment, the reason for that
+    /// counts.
     fn limit(&self, blocked_by: Limit) -> Limit {
         if blocked_by == Limit::CongestionWindow {
             return blocked_by;
@@ -89,8 +90,8 @@ impl Sender {
         }
         self.usage.restart(now);
     }
-    /// After an idle time longer than the timeout, halves the window for each timeout, down to the initial window
-    /// (RFC 5681 §4.1, RFC 2861).
+    /// After an idle time longer than the timeout, halves the window for each timeout, down to the initial
+    /// window (RFC 5681 §4.1, RFC 2861).
     pub(super) fn restart_after_idle(&mut self, now: Instant) {
         let Some(last) = self.last_sent_at.filter(|_| self.rules.idle_restart) else { return };
         let (rto, mut idle) = (self.rtt.rto(), now.since(last));

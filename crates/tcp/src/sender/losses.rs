@@ -1,5 +1,5 @@
-//! Losses and the phase of recovery: detection, the begin and end of a recovery, and the undoing of a spurious
-//! reduction (RFC 5681 §3.2, RFC 6582, RFC 6675 §5, RFC 8985).
+//! Losses and the phase of recovery: detection, the begin and end of a recovery, and the undoing of a
+//! spurious reduction (RFC 5681 §3.2, RFC 6582, RFC 6675 §5, RFC 8985).
 
 use super::recovery::{FrtoVerdict, Phase, Prr, RackContext, ScoreboardUpdate};
 use super::state::{AckSummary, Sender};
@@ -51,7 +51,8 @@ impl Sender {
         }
         reordering_wait
     }
-    /// Undoes the last reduction if this acknowledgment proves it spurious; returns whether that ended a recovery.
+    /// Undoes the last reduction if this acknowledgment proves it spurious; returns whether that ended a
+    /// recovery.
     fn undo_if_spurious(
         &mut self,
         now: Instant,
@@ -96,7 +97,7 @@ impl Sender {
     fn end_phase(&mut self, now: Instant, advanced: bool) -> Option<Phase> {
         let phase = self.recovery.phase();
         let una = match phase {
-            Phase::Cwr => self.snd_una.saturating_sub(1), // a segment above the end brought CWR to the receiver
+            Phase::Cwr => self.snd_una.saturating_sub(1), // CWR was on a segment above the end
             _ => self.snd_una,
         };
         // Without partial ACKs, fast recovery ends when new data is acknowledged (RFC 5681 §3.2 step 6).
@@ -131,9 +132,9 @@ impl Sender {
             self.scoreboard.detect_by_count(self.mss, update);
             return None;
         }
-        // Duplicate ACKs may be caused by unnecessary retransmissions (RFC 6582 §3.2 step 2): Tahoe sends everything
-        // again, and would take the duplicate ACKs that follow for new losses (Floyd 1995, successive fast
-        // retransmits).
+        // Duplicate ACKs may be caused by unnecessary retransmissions (RFC 6582 §3.2 step 2): Tahoe sends
+        // everything again, and would take the duplicate ACKs that follow for new losses (Floyd 1995,
+        // successive fast retransmits).
         let reno = self.rules.recovery == LossRecovery::Reno;
         let (una, end) = (self.snd_una, self.recovery.end());
         let above_end = una > end || (una == end && !self.rules.newreno_careful);

@@ -1,10 +1,10 @@
 //! The sending half of a connection (RFC 9293 §3.8).
 //!
-//! An acknowledgment enters in `acks`: it updates scoreboard, RTT and delivery rate; `losses` finds losses and changes
-//! the phase of recovery; the congestion control gets a report. `transmit` is then polled for segments:
-//! retransmissions first, new data second, as far as congestion window, pacing and the peer's window allow; `idle`
-//! records why nothing leaves. Timers that expire enter in `expiry`. `state` has the fields of a sender, which
-//! `recovery`, `path`, `timers` and `window_usage` define.
+//! An acknowledgment enters in `acks`: it updates scoreboard, RTT and delivery rate; `losses` finds losses
+//! and changes the phase of recovery; the congestion control gets a report. `transmit` is then polled for
+//! segments: retransmissions first, new data second, as far as congestion window, pacing and the peer's
+//! window allow; `idle` records why nothing leaves. Timers that expire enter in `expiry`. `state` has the
+//! fields of a sender, which `recovery`, `path`, `timers` and `window_usage` define.
 
 mod acks;
 mod expiry;

@@ -1,7 +1,7 @@
 //! The fields of a sender, its construction and its queries.
 //!
-//! Offsets count bytes from the first byte of data, in 64 bits; FIN counts one. Windows count bytes, not segments as
-//! in Linux: a small segment uses less of a window.
+//! Offsets count bytes from the first byte of data, in 64 bits; FIN counts one. Windows count bytes, not
+//! segments as in Linux: a small segment uses less of a window.
 
 use super::path::pacing::{PacedFlow, Pacer};
 use super::path::rate::RateSampler;
@@ -196,7 +196,8 @@ impl Sender {
         self.largest_window = self.largest_window.max(window);
         self.window_end = self.snd_una + window;
     }
-    /// The handshake is complete; it took `rtt` if the SYN was sent once. Otherwise the timestamp `echo` gives the RTT.
+    /// The handshake is complete; it took `rtt` if the SYN was sent once. Otherwise the timestamp `echo`
+    /// gives the RTT.
     pub fn on_established(&mut self, now: Instant, rtt: Option<Duration>, echo: Option<u32>) {
         match (rtt, echo.and_then(|echo| since_echo(echo, timestamp(now)))) {
             (Some(rtt), _) => self.rtt.on_sample(rtt, 0, 0),
@@ -288,8 +289,8 @@ impl Sender {
         self.scoreboard.in_flight() < self.cwnd()
             && (self.snd_nxt < self.writer.written() || !self.scoreboard.is_empty())
     }
-    /// Whether the congestion window limits the sender and may grow (RFC 7661 §4.4). In slow start, as in Linux,
-    /// using half of it is enough.
+    /// Whether the congestion window limits the sender and may grow (RFC 7661 §4.4). In slow start, as in
+    /// Linux, using half of it is enough.
     pub(super) fn is_cwnd_limited(&self) -> bool {
         let (cwnd, ssthresh) = (self.control.cwnd().0, self.control.ssthresh().0);
         self.usage.is_limited() || (cwnd < ssthresh && cwnd < 2 * self.usage.most_outstanding())

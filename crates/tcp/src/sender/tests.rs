@@ -8,8 +8,8 @@ use paceline_net::{Bytes, Duration, Instant, Rate, SackBlocks, SeqNumber};
 const MSS: u32 = 1000;
 const MS: fn(u64) -> Instant = Instant::from_millis;
 
-/// A sender with a congestion window of `segments`, towards a receiver with a window of `window` bytes. The first byte
-/// has sequence number 2.
+/// A sender with a congestion window of `segments`, towards a receiver with a window of `window` bytes. The
+/// first byte has sequence number 2.
 fn sender(source: Source, window: u64, segments: u32, rate: Option<Rate>) -> (Sender, Stats) {
     let address = "198.18.0.1:80".parse().unwrap();
     let config = EndpointConfig {

@@ -7,7 +7,8 @@ use paceline_net::{Duration, Instant};
 /// Delay added to two round-trip times before a tail loss probe, and to the reordering window (Linux
 /// `TCP_TIMEOUT_MIN`, two ticks of a 1000 Hz kernel).
 pub(super) const TIMEOUT_MIN: Duration = Duration::from_millis(2);
-/// Largest exponent of the persist timer's backoff: with it every interval is [`MAX_RTO`] (RFC 9293 §3.8.6.1).
+/// Largest exponent of the persist timer's backoff: with it every interval is [`MAX_RTO`] (RFC 9293
+/// §3.8.6.1).
 const MAX_PERSIST_BACKOFF: u32 = 16;
 
 /// The purpose of a running [`LossTimer`].
@@ -44,9 +45,9 @@ impl LossTimer {
     pub fn stop(&mut self) {
         self.running = None;
     }
-    /// Starts the retransmission timer with a timeout of `rto`, or stops it without an outstanding segment. If a probe
-    /// or reordering timer was running, the timeout counts from `head_sent_at`, when the first outstanding segment was
-    /// sent.
+    /// Starts the retransmission timer with a timeout of `rto`, or stops it without an outstanding segment.
+    /// If a probe or reordering timer was running, the timeout counts from `head_sent_at`, when the first
+    /// outstanding segment was sent.
     pub fn restart_rto(&mut self, now: Instant, rto: Duration, head_sent_at: Option<Instant>) {
         let Some(sent_at) = head_sent_at else {
             self.stop();
@@ -121,8 +122,8 @@ impl PersistTimer {
     }
 }
 
-/// The time that `retries` timeouts take, the first one `first`, each next one twice as long up to [`MAX_RTO`]
-/// (Linux `tcp_model_timeout`).
+/// The time that `retries` timeouts take, the first one `first`, each next one twice as long up to
+/// [`MAX_RTO`] (Linux `tcp_model_timeout`).
 pub(super) fn give_up_after(retries: u32, first: Duration) -> Duration {
     (0..=retries).fold(Duration::ZERO, |sum, doubled| sum + (first * (1 << doubled.min(16))).min(MAX_RTO))
 }

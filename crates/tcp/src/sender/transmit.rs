@@ -1,5 +1,5 @@
-//! Choice of the next segment: tail loss probe, then retransmission, then new data, as the congestion window, pacing
-//! and the peer's window allow (RFC 9293 §3.8, RFC 5681).
+//! Choice of the next segment: tail loss probe, then retransmission, then new data, as the congestion window,
+//! pacing and the peer's window allow (RFC 9293 §3.8, RFC 5681).
 
 use super::recovery::{Phase, SentSegment, TailProbe};
 use super::state::{Segment, Sender};
@@ -143,8 +143,8 @@ impl Sender {
         self.first_resent_at.get_or_insert(now);
         stats.retransmitted_segments += 1;
         let reordering = self.loss_timer.kind() == Some(TimerKind::Reordering);
-        // A retransmission of the first segment starts a full timeout, except from the second hole on with the
-        // impatient variant (RFC 6582 §4).
+        // A retransmission of the first segment starts a full timeout, except from the second hole on with
+        // the impatient variant (RFC 6582 §4).
         let first = sent.start <= self.snd_una && !reordering && !self.keeps_timer_running();
         if !self.loss_timer.is_running() || first {
             self.loss_timer.set(TimerKind::Retransmission, now + self.rtt.rto());
@@ -168,7 +168,7 @@ impl Sender {
         }
         if len < mss && !(last && self.closes) && !self.scoreboard.is_empty() {
             let waits = match nagle {
-                _ if buffered < self.writer.written() => true, // the send buffer will have room for a full segment
+                _ if buffered < self.writer.written() => true, // a full segment will follow
                 Nagle::Off => false,
                 Nagle::Rfc896 => true,
                 Nagle::Minshall => self.small_segment_end > self.snd_una,
@@ -181,7 +181,8 @@ impl Sender {
         if usable >= len {
             return Some((len as u32, last && self.closes));
         }
-        // Silly window avoidance (RFC 9293 §3.8.6.2.1): a small segment only if it is half of the largest window.
+        // Silly window avoidance (RFC 9293 §3.8.6.2.1): a small segment only if it is half of the largest
+        // window.
         let worth = usable > 0 && (2 * usable >= self.largest_window || self.persist.is_probe_due());
         worth.then_some((usable as u32, false))
     }
@@ -208,8 +209,8 @@ impl Sender {
             self.restart_rto(now);
         }
     }
-    /// Sets the timer for a tail loss probe, if one may be needed (RFC 8985 §7.2); returns whether it did. `restarts`
-    /// tells that the retransmission timeout would start anew.
+    /// Sets the timer for a tail loss probe, if one may be needed (RFC 8985 §7.2); returns whether it did.
+    /// `restarts` tells that the retransmission timeout would start anew.
     fn schedule_probe(&mut self, now: Instant, restarts: bool) -> bool {
         let rules = &self.rules;
         let enabled = rules.tail_loss_probe && rules.recovery == LossRecovery::Rack && self.uses_sack;

@@ -1,19 +1,20 @@
-//! Two endpoints over an emulated link: each direction has a rate, a delay, a drop-tail queue and a loss rule. An
-//! observer that shares no code with the endpoints checks what they acknowledge.
+//! Two endpoints over an emulated link: each direction has a rate, a delay, a drop-tail queue and a loss
+//! rule. An observer that shares no code with the endpoints checks their acknowledgments.
 #![allow(dead_code)] // each test file uses its part
 
+mod arrivals;
 pub mod shared;
 
+pub use arrivals::Arrivals;
 use paceline_net::test_support::Reassembly;
 use paceline_net::{
     Bytes, Duration, Event, Instant, Node, Output, Packet, Port, Rate, SeqNumber, Stream, TcpFlags, Transport,
 };
 use paceline_tcp::{Endpoint, EndpointConfig, Source};
-use std::collections::BTreeMap;
 
-/// Whether a packet with this number is lost.
+/// Decides whether the packet with this number, counted from 1, is lost.
 type Loss = Box<dyn FnMut(u64, &Packet) -> bool>;
-/// What happens to a packet on its way.
+/// Modifies a packet in flight.
 type Alteration = Box<dyn FnMut(Instant, &mut Packet)>;
 
 /// One direction.
@@ -22,11 +23,11 @@ pub struct Direction {
     pub delay: Duration,
     pub queue: Bytes,
     pub loss: f64,
-    /// Asked for each packet with its number from 1: true loses it.
+    /// Loses the packets for which it returns true.
     pub lose: Loss,
-    /// Changes a packet on its way.
     pub alter: Alteration,
-    /// Extra delay of a packet by its number and the time when it leaves the queue; packets may overtake.
+    /// Extra delay of a packet by its number and the time at which it leaves the queue; packets may be
+    /// reordered.
     pub extra: Box<dyn FnMut(u64, Instant) -> Duration>,
     stream: Stream,
     busy_until: Instant,
@@ -59,7 +60,7 @@ impl Direction {
         self.lose = Box::new(lose);
         self
     }
-    /// When the packet arrives; `None` if it is lost.
+    /// The arrival time of a packet; `None` if it is lost.
     pub fn accept(&mut self, now: Instant, packet: &Packet) -> Option<Instant> {
         self.count += 1;
         let len = Bytes(u64::from(packet.len));
@@ -91,7 +92,8 @@ impl Observer {
         }
         self.received.on_segment(packet);
     }
-    /// An acknowledgment never moves back and never exceeds the bytes received in order; with `exact` it equals them.
+    /// An acknowledgment never moves back and never exceeds the bytes received in order; with `exact` it
+    /// equals them.
     fn check_ack(&mut self, packet: &Packet, exact: bool) {
         let tcp = packet.tcp_header().expect("the endpoints speak TCP");
         let Some(received) = self.received.ack().filter(|_| tcp.flags.contains(TcpFlags::ACK)) else {
@@ -112,7 +114,7 @@ impl Observer {
     }
 }
 
-/// Client and server and what is between them.
+/// Client, server and the link between them.
 pub struct World {
     pub client: Endpoint,
     pub server: Endpoint,
@@ -120,15 +122,15 @@ pub struct World {
     pub links: [Direction; 2],
     pub now: Instant,
     pub completed: Vec<Instant>,
-    /// When which side gave the connection up.
+    /// Times at which a side, 0 or 1, gave the connection up.
     pub given_up: Vec<(Instant, usize)>,
     pub steps: u64,
-    /// Whether an ACK must say all that arrived, not only no more.
+    /// Whether an ACK must acknowledge everything received in order, not only no more.
     pub exact: bool,
     /// Whether acknowledgments are checked at all.
     pub observing: bool,
-    arrivals: BTreeMap<(Instant, u64), (usize, Packet)>,
-    order: u64,
+    /// Receiving side and packet.
+    arrivals: Arrivals<(usize, Packet)>,
     observers: [Observer; 2],
 }
 
@@ -151,8 +153,7 @@ impl World {
             steps: 0,
             exact: true,
             observing: true,
-            arrivals: BTreeMap::new(),
-            order: 0,
+            arrivals: Arrivals::default(),
             observers: [Observer::default(), Observer::default()],
         }
     }
@@ -179,8 +180,7 @@ impl World {
                         }
                         (self.links[side].alter)(now, &mut packet);
                         if let Some(at) = self.links[side].accept(now, &packet) {
-                            self.order += 1;
-                            self.arrivals.insert((at, self.order), (1 - side, packet));
+                            self.arrivals.push(at, (1 - side, packet));
                         }
                     }
                     Output::Event(event) => match *event {
@@ -192,10 +192,10 @@ impl World {
             }
         }
     }
-    /// Runs to the next thing that happens; false when nothing will, or only after `end`.
+    /// Handles the next arrival or timer; false if there is none until `end`.
     pub fn step(&mut self, end: Instant) -> bool {
         self.drain();
-        let arrival = self.arrivals.first_key_value().map(|(key, _)| key.0);
+        let arrival = self.arrivals.next_at();
         let next =
             [arrival, self.client.poll_timeout(), self.server.poll_timeout()].into_iter().flatten().min();
         let Some(next) = next.filter(|next| *next <= end) else { return false };
@@ -203,7 +203,7 @@ impl World {
         self.now = next;
         self.steps += 1;
         if arrival == Some(next) {
-            let (_, (side, packet)) = self.arrivals.pop_first().expect("it was there");
+            let (side, packet) = self.arrivals.pop().expect("an arrival is due");
             self.observers[side].on_delivered(&packet);
             self.side(side).handle_packet(next, Port(0), packet);
         } else {
@@ -212,11 +212,11 @@ impl World {
         }
         true
     }
-    /// Runs until `end` or until nothing more happens.
+    /// Runs until `end`, or until there is no further arrival or timer.
     pub fn run(&mut self, end: Instant) {
         while self.step(end) {}
     }
-    /// Payload bytes that arrived at the server in order, by the observer's account.
+    /// Payload bytes that arrived at the server in order, as counted by the observer.
     pub fn observed_at_server(&self) -> u64 {
         self.observers[1].received.contiguous()
     }

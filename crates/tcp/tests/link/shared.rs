@@ -1,22 +1,22 @@
-//! Several uploads through one bottleneck; each has its way back for itself.
+//! Several uploads through one bottleneck. The opposite direction has a delay only.
 
-use super::Direction;
+use super::{Arrivals, Direction};
 use paceline_net::{Duration, Instant, Node, Output, Packet, Port};
 use paceline_tcp::{Endpoint, EndpointConfig, Source, Variant};
-use std::collections::BTreeMap;
 
 /// Clients (even) and servers (odd) around one link.
 pub struct Shared {
     pub sides: Vec<Endpoint>,
     pub link: Direction,
     pub now: Instant,
+    /// Delay from servers to clients.
     back: Duration,
-    arrivals: BTreeMap<(Instant, u64), (usize, Packet)>,
-    order: u64,
+    /// Receiving side and packet.
+    arrivals: Arrivals<(usize, Packet)>,
 }
 
 impl Shared {
-    /// One upload without end for each variant and starting time, to the same server.
+    /// An upload without end for each variant and start time, to one server.
     pub fn new(flows: &[(Variant, Instant)], link: Direction) -> Self {
         let mut sides = Vec::new();
         for (flow, (variant, start_at)) in flows.iter().enumerate() {
@@ -30,7 +30,7 @@ impl Shared {
             sides.push(Endpoint::listen(config(server, client), Source::Nothing));
         }
         let back = link.delay;
-        Self { sides, link, now: Instant::ZERO, back, arrivals: BTreeMap::new(), order: 0 }
+        Self { sides, link, now: Instant::ZERO, back, arrivals: Arrivals::default() }
     }
     fn drain(&mut self) {
         for side in 0..self.sides.len() {
@@ -42,8 +42,7 @@ impl Shared {
                     Some(self.now + self.back)
                 };
                 if let Some(at) = at {
-                    self.order += 1;
-                    self.arrivals.insert((at, self.order), (side ^ 1, packet));
+                    self.arrivals.push(at, (side ^ 1, packet));
                 }
             }
         }
@@ -52,12 +51,12 @@ impl Shared {
     pub fn run(&mut self, end: Instant) {
         loop {
             self.drain();
-            let arrival = self.arrivals.first_key_value().map(|(key, _)| key.0);
+            let arrival = self.arrivals.next_at();
             let timeouts = self.sides.iter().filter_map(Node::poll_timeout);
             let Some(next) = timeouts.chain(arrival).min().filter(|next| *next <= end) else { return };
             self.now = next;
             if arrival == Some(next) {
-                let (_, (side, packet)) = self.arrivals.pop_first().expect("it was there");
+                let (side, packet) = self.arrivals.pop().expect("an arrival is due");
                 self.sides[side].handle_packet(next, Port(0), packet);
             } else {
                 self.sides.iter_mut().for_each(|side| side.handle_timeout(next));

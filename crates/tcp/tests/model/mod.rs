@@ -1,4 +1,4 @@
-//! Endpoints driven by bytes: any bytes are a valid run, so that the fuzz targets and the tests share the models.
+//! Models that bytes drive: every sequence of bytes is a valid run, for fuzz targets and tests.
 #![allow(dead_code)] // each test and target uses its part
 
 pub mod operations;
@@ -12,7 +12,7 @@ use paceline_tcp::{
     Variant,
 };
 
-/// Bytes as a source of numbers; zeros when they run out.
+/// Bytes as a source of numbers; zeros after their end.
 pub struct Entropy<'a>(&'a [u8]);
 
 impl<'a> Entropy<'a> {
@@ -41,10 +41,10 @@ impl<'a> Entropy<'a> {
     }
 }
 
-/// Sequence numbers where counting goes wrong first.
+/// Initial sequence numbers near the wrap and the sign change.
 const ISNS: [u32; 5] = [1, 0, u32::MAX, u32::MAX - 3000, 0x7fff_f000];
 
-/// A configuration of one side, towards the other.
+/// A configuration of one side.
 pub fn config(entropy: &mut Entropy<'_>, client: bool) -> EndpointConfig {
     let addresses = ["198.18.0.1:40000", "198.18.0.2:80"].map(|text| text.parse().expect("an address"));
     let (local, remote) = if client { (addresses[0], addresses[1]) } else { (addresses[1], addresses[0]) };
@@ -72,7 +72,7 @@ pub fn config(entropy: &mut Entropy<'_>, client: bool) -> EndpointConfig {
     }
 }
 
-/// The same with mechanisms on, off and changed.
+/// The configuration with random mechanisms.
 pub fn mechanisms(entropy: &mut Entropy<'_>, config: EndpointConfig) -> EndpointConfig {
     use LossRecovery::{NewReno, Rack, Reno, Sack, Tahoe};
     let (on, second) = (entropy.byte(), entropy.byte());
@@ -109,14 +109,14 @@ pub fn mechanisms(entropy: &mut Entropy<'_>, config: EndpointConfig) -> Endpoint
         dsack: on & 128 == 0,
         sack_compression: (second & 128 == 0).then(SackCompression::default),
         stretch_ack: (second & 64 != 0).then_some(stretch),
-        // The models lose packets for as long as they like.
+        // The models may lose packets for a long time.
         retries: 1000,
         syn_retries: 1000,
         ..config
     }
 }
 
-/// What must hold of an endpoint whenever it was asked for all its output.
+/// Checks the invariants of an endpoint that has been polled for all its output.
 pub fn check(endpoint: &Endpoint, now: Instant, config: &EndpointConfig) {
     let snapshot = endpoint.snapshot();
     let told = || format!("{now:?} {snapshot:?} {:?}", endpoint.stats());
@@ -131,7 +131,7 @@ pub fn check(endpoint: &Endpoint, now: Instant, config: &EndpointConfig) {
     assert!(stats.bytes_sent <= stats.segments_sent * u64::from(config.segment_size), "{}", told());
 }
 
-/// A source of at most `most` bytes, or none.
+/// A source of at most `most` bytes.
 pub fn source(entropy: &mut Entropy<'_>, most: u32) -> Source {
     match entropy.byte() % 8 {
         0 | 1 => Source::Nothing,

@@ -1,16 +1,17 @@
-//! Two endpoints and a network that does what bytes say: it delivers, loses, duplicates, delays and reorders. When the
-//! bytes run out it delivers all, and both transfers must finish with every byte in order, once.
+//! Two endpoints and a network that delivers, loses, duplicates, delays and reorders packets as the bytes
+//! say. After the end of the bytes it delivers everything, and both transfers must complete with every byte
+//! in order, once.
 
 use super::{Entropy, Reassembly, check, config, source};
 use paceline_net::{Bytes, Duration, Event, Instant, Node, Output, Packet, Port, TcpFlags};
 use paceline_tcp::{Endpoint, EndpointConfig, Source};
 use std::collections::VecDeque;
 
-/// Most bytes of a transfer.
-const MOST: u32 = 60_000;
-/// One way through the network at the end.
+/// Largest transfer in bytes.
+const MAX_BYTES: u32 = 60_000;
+/// One-way delay after the end of the bytes.
 const DELAY: Duration = Duration::from_millis(5);
-/// Packets held in one direction; more are lost.
+/// Largest number of packets in flight per direction; further ones are lost.
 const ROOM: usize = 256;
 
 struct Model {
@@ -19,9 +20,9 @@ struct Model {
     sizes: [u64; 2],
     completed: [u32; 2],
     now: Instant,
-    /// Packets on their way from each side.
+    /// Packets in flight from each side.
     wires: [VecDeque<Packet>; 2],
-    /// What each side received.
+    /// The stream that each side received.
     received: [Reassembly; 2],
 }
 
@@ -31,7 +32,7 @@ pub fn run(bytes: &[u8]) {
     let configs = [config(entropy, true), config(entropy, false)];
     // Small segments and windows make many segments.
     let smallest = configs.iter().map(|side| side.segment_size.min(side.receive_buffer.0 as u32)).min();
-    let most = MOST.min(1000 * smallest.unwrap_or(1));
+    let most = MAX_BYTES.min(1000 * smallest.unwrap_or(1));
     let sources = [Source::File(Bytes(u64::from(entropy.long() % (most + 1)))), source(entropy, most)];
     let sizes = sources.map(Source::total);
     let mut model = Model {
@@ -76,7 +77,7 @@ impl Model {
             }
             5 => self.pass(Duration::from_micros(u64::from(entropy.word()))),
             6 => {
-                // Congestion experienced, by those who can.
+                // A congestion mark on an ECN-capable packet.
                 if let Some(packet) = self.wires[side].front_mut().filter(|packet| packet.ip.ecn() != 0) {
                     packet.ip.traffic_class |= 3;
                 }
@@ -88,7 +89,7 @@ impl Model {
     fn next_timer(&self) -> Option<Instant> {
         self.sides.iter().filter_map(Node::poll_timeout).min()
     }
-    /// Time passes, with the timers that fall into it.
+    /// Lets time pass, and handles the timers in it.
     fn pass(&mut self, span: Duration) {
         let end = self.now + span;
         let mut spins = 0;
@@ -127,7 +128,7 @@ impl Model {
             }
             check(&self.sides[side], self.now, &self.configs[side]);
             let got = self.sides[side].stats().bytes_received;
-            assert!(got <= self.received[side].contiguous(), "side {side} read more than arrived");
+            assert!(got <= self.received[side].contiguous(), "side {side} received more than was delivered");
         }
     }
     fn on_sent(&mut self, side: usize, packet: Packet) {
@@ -135,13 +136,13 @@ impl Model {
         if tcp.flags.contains(TcpFlags::ACK)
             && let Some(most) = self.received[side].largest_ack()
         {
-            assert!(tcp.ack <= most, "side {side} acknowledges more than arrived: {tcp:?}");
+            assert!(tcp.ack <= most, "side {side} acknowledges more than was received: {tcp:?}");
         }
         if self.wires[side].len() < ROOM {
             self.wires[side].push_back(packet);
         }
     }
-    /// Delivers everything until nothing more happens, and looks at what came of it.
+    /// Delivers everything until no packet and no timer is left, and checks the result.
     fn finish(&mut self, sources: [Source; 2]) {
         for round in 0.. {
             assert!(round < 50_000, "no end: {:?}", self.sides.each_ref().map(Endpoint::snapshot));

@@ -1,4 +1,4 @@
-//! One endpoint in any state under arbitrary segments: a peer that sometimes behaves and mostly does not.
+//! One endpoint in any state under arbitrary segments of a peer, valid or not.
 
 use super::{Entropy, ISNS, Reassembly, check, config, source};
 use paceline_net::{
@@ -7,25 +7,26 @@ use paceline_net::{
 };
 use paceline_tcp::{Endpoint, EndpointConfig, Source};
 
-/// Full segments that the send buffer holds: a peer that acknowledges all at once opens any window.
+/// Send buffer in full segments: it bounds the output, since a peer that acknowledges everything opens any
+/// window.
 const BUFFERED: u64 = 200;
 /// The smallest segment that a peer can force on an endpoint.
 const SMALLEST: u64 = 52;
-/// Timers at one time before the endpoint is said to spin.
+/// Timers at one time after which the model fails.
 const SPIN: u32 = 100;
 
 struct Model {
     endpoint: Endpoint,
     config: EndpointConfig,
     now: Instant,
-    /// What the endpoint sent: the number after the last one, in 64 bits from the first byte of data.
+    /// End of the data sent, as an offset from the first byte.
     sent_end: u64,
     /// Number of the last acknowledgment that the endpoint sent.
     acked: SeqNumber,
     received: Reassembly,
     /// Latest TSval of the endpoint.
     clock: u32,
-    /// The smallest segment that it may make of what its application writes.
+    /// Smallest segment of this source in bytes.
     smallest: u64,
 }
 
@@ -63,7 +64,7 @@ impl Model {
             0 => self.wait(u64::from(entropy.word()) * 1000),
             1 => {
                 let next = self.endpoint.poll_timeout().unwrap_or(self.now);
-                // A day at most, so that times stay in reach.
+                // At most a day, so that times stay in range.
                 self.now = next.min(Instant::from_millis(self.now.as_millis() + 86_400_000)).max(self.now);
                 self.endpoint.handle_timeout(self.now);
             }
@@ -75,7 +76,7 @@ impl Model {
             }
         }
     }
-    /// Time passes, with the timers that fall into it.
+    /// Lets time pass, and handles the timers in it.
     fn wait(&mut self, ns: u64) {
         let end = Instant::from_nanos(self.now.as_nanos() + ns);
         let mut spins = 0;
@@ -140,8 +141,8 @@ impl Model {
         packet
     }
     fn drain(&mut self) {
-        // All of the buffer, lost and new, and acknowledgments.
-        let buffer = self.config.send_buffer.0.max(u64::from(self.config.segment_size)); // it holds one segment
+        // The whole buffer, lost and new segments, and acknowledgments.
+        let buffer = self.config.send_buffer.0.max(u64::from(self.config.segment_size)); // at least a segment
         let most = 100 + 2 * buffer / self.smallest;
         let mut count = 0;
         while let Some(output) = self.endpoint.poll_output(self.now) {
@@ -160,7 +161,7 @@ impl Model {
         }
         check(&self.endpoint, self.now, &self.config);
         let (snapshot, stats) = (self.endpoint.snapshot(), self.endpoint.stats());
-        // A tail loss probe is in flight beside what it repeats: a full segment, perhaps with FIN.
+        // A tail loss probe is in flight beside the segment that it repeats, which may have a FIN.
         let probe = u64::from(stats.tail_loss_probes > 0) * (u64::from(self.config.segment_size) + 1);
         let outstanding = self.sent_end - stats.bytes_acked + probe;
         assert!(snapshot.in_flight.0 <= outstanding, "{outstanding} {snapshot:?} {stats:?}");
@@ -200,7 +201,7 @@ impl Model {
     }
 }
 
-/// The smallest segment of such a source: small pieces may leave one by one, and are sent again as they were.
+/// The smallest segment of a source: small pieces may leave one by one, and are retransmitted unchanged.
 fn smallest(source: Source) -> u64 {
     match source {
         Source::Chunks { size, .. } => size.0.clamp(1, SMALLEST),

@@ -1,6 +1,7 @@
-//! The law of a congestion control alone under the RFC's deterministic losses, in whole segments or in bytes:
-//! acknowledgments evenly over the round trip, and a loss that reduces the window at once. No sender repairs anything
-//! here; what differs from the whole endpoint's window is what repairs cost.
+//! The law of a congestion control alone under the RFC's deterministic losses, in segments or in bytes:
+//! acknowledgments at equal intervals over the round trip, and a loss that reduces the window at once.
+//! Without a sender there are no retransmissions; the difference to the window of a whole endpoint is the
+//! cost of the repairs.
 
 use super::tables::Entry;
 use paceline_net::{Bytes, Instant};
@@ -10,7 +11,7 @@ use paceline_tcp::{
 
 const SEGMENT: u64 = 1000;
 
-/// The average window in segments over `periods` losses, after as many to settle.
+/// The average window in segments over `periods` losses, after as many to converge.
 pub fn law(entry: &Entry, unit: CwndUnit, peak: u64, periods: u64) -> f64 {
     let addresses = ["198.18.0.1:5000", "198.18.0.2:80"].map(|text| text.parse().expect("an address"));
     let config = EndpointConfig {
@@ -23,12 +24,12 @@ pub fn law(entry: &Entry, unit: CwndUnit, peak: u64, periods: u64) -> f64 {
     };
     let mut control = Controller::new(&config.congestion_control(SEGMENT as u32, true));
     let rtt_ns = entry.rtt.as_nanos() as f64;
-    // Far from zero: the controls take their time from the clock.
+    // The controls read the time from the clock, so the start is far from zero.
     let mut now_ns = 1e9;
-    let mut settled_ns = now_ns;
+    let mut measured_from_ns = now_ns;
     for period in 0..2 * periods {
         if period == periods {
-            settled_ns = now_ns;
+            measured_from_ns = now_ns;
         }
         let now = Instant::from_nanos(now_ns as u64);
         control.on_congestion(now, CongestionEvent::FastRecovery, Bytes(0));
@@ -40,7 +41,7 @@ pub fn law(entry: &Entry, unit: CwndUnit, peak: u64, periods: u64) -> f64 {
             control.on_ack(now, &sample(entry));
         }
     }
-    (periods * entry.period) as f64 * rtt_ns / (now_ns - settled_ns)
+    (periods * entry.period) as f64 * rtt_ns / (now_ns - measured_from_ns)
 }
 
 fn sample(entry: &Entry) -> AckSample {

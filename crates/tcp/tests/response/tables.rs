@@ -1,4 +1,4 @@
-//! RFC 9438 §5: Tables 1 to 3, for Reno and for CUBIC with C = 0.4.
+//! Tables 1 to 3 of RFC 9438 §5, for Reno and for CUBIC with C = 0.4.
 
 use super::law::law;
 use super::response;
@@ -19,16 +19,16 @@ pub struct Entry {
 }
 
 impl Entry {
-    /// The average window by §5 (equation 5 for C = 0.4 and beta = 0.7, the Reno-friendly region, and RFC 3649's
-    /// 1.2/sqrt(p) for Reno).
+    /// The average window by §5 (equation 5 for C = 0.4 and beta = 0.7, the Reno-friendly region, and RFC
+    /// 3649's 1.2/sqrt(p) for Reno).
     pub fn formula(&self) -> f64 {
         let period = self.period as f64;
         let reno = 1.2 * period.sqrt();
         let cubic = cubic_factor() * libm::pow(self.rtt.as_secs_f64() * period, 0.75);
         if self.variant == Variant::Cubic { reno.max(cubic) } else { reno }
     }
-    /// The window at which the loss comes: the average of Reno's straight line is 3/4 of it, in CUBIC's Reno-friendly
-    /// region 0.85, of CUBIC's curve 0.925.
+    /// The window at which the loss comes: the average of Reno's straight line is 3/4 of it, in CUBIC's
+    /// Reno-friendly region 0.85, of CUBIC's curve 0.925.
     fn peak(&self) -> f64 {
         let reno = 1.2 * (self.period as f64).sqrt();
         let below = match self.variant {
@@ -66,7 +66,8 @@ const WINDOWS: [(u64, [f64; 7], [f64; 7]); 2] = [
         [12.0, 38.0, 120.0, 379.0, 1200.0, 5926.0, 33_325.0],
     ),
 ];
-/// Table 3, for 1500 bytes and 100 ms: Mb/s, average window, and the loss rates of Reno and CUBIC that give them.
+/// Table 3, for 1500 bytes and 100 ms: Mb/s, average window, and the loss rates of Reno and CUBIC that give
+/// them.
 const LOSS_RATES: [(f64, f64, f64, f64); 5] = [
     (1.0, 8.3, 2.0e-2, 2.0e-2),
     (10.0, 83.3, 2.0e-4, 2.9e-4),
@@ -91,8 +92,8 @@ pub fn windows(exponent: u32) -> Vec<Entry> {
     rows.collect()
 }
 
-/// The entries of table 3 with at most `longest` segments between two losses. A loss rate is printed with two digits,
-/// which is up to 2.5 % of a window: the entry has the one that they were rounded from.
+/// The entries of table 3 with at most `longest` segments between two losses. The loss rates are printed with
+/// two digits, a rounding of up to 2.5% of a window; the entries have the rates before rounding.
 pub fn loss_rates(longest: u64) -> Vec<Entry> {
     let rows = LOSS_RATES.iter().flat_map(|(_, window, reno, cubic)| {
         VARIANTS.iter().zip([reno, cubic]).map(move |(variant, printed)| {
@@ -112,9 +113,9 @@ pub fn loss_rates(longest: u64) -> Vec<Entry> {
     rows.filter(|entry| entry.period <= longest).collect()
 }
 
-/// The average window of the model itself where both of CUBIC's curves matter, which the tables leave out: they take
-/// the larger of two averages, but the window is the larger curve at each moment (§4.3), which is more wherever the
-/// curves cross. By integration over the cycle that ends at its own peak.
+/// The average window of the model where both of CUBIC's curves matter. The tables have the larger of two
+/// averages, but the window is the larger curve at each moment (§4.3), whose average is larger where the
+/// curves cross. Computed by integration over the cycle that ends at its own peak.
 pub fn both_curves(rtt: Duration, period: u64) -> f64 {
     const STEPS: u32 = 2000;
     let (rtt, target) = (rtt.as_secs_f64(), period as f64);

@@ -24,7 +24,7 @@ enum Operator {
     MoreOrEqual,
 }
 
-/// The value of a name, or what it is compared with.
+/// A quantity, or the value that it is compared with.
 #[derive(Clone, PartialEq, Debug)]
 enum Value {
     Count(u64),
@@ -72,7 +72,7 @@ fn parse_one(text: &str) -> Result<Check, String> {
     Ok(Check { text: text.to_owned(), name: name.to_owned(), operator, wanted })
 }
 
-/// What a check sees.
+/// The state that checks compare.
 #[derive(Clone, Debug)]
 pub struct Observed {
     pub snapshot: Snapshot,
@@ -107,7 +107,7 @@ impl Default for Observed {
     }
 }
 
-/// The value of a name; a time that is not known yet is longer than every other.
+/// The value of a name; an unknown time is longer than every other one.
 fn lookup(name: &str, observed: &Observed) -> Option<Value> {
     let (snapshot, stats) = (&observed.snapshot, &observed.stats);
     let time = |time: Option<Duration>| Value::Time(time.unwrap_or(Duration::MAX));
@@ -156,7 +156,7 @@ fn counter(name: &str, stats: &Stats) -> Option<u64> {
 }
 
 impl Check {
-    /// What is there instead, if the assertion does not hold.
+    /// The actual value, if the assertion does not hold.
     pub fn failure(&self, observed: &Observed) -> Option<String> {
         let got = lookup(&self.name, observed).expect("the parser knows every name");
         let order = compare(&got, &self.wanted, observed.segment);

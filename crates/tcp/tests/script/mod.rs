@@ -1,8 +1,8 @@
-//! Behaviour scripts: one endpoint, virtual time, and a text that says what arrives and what must leave, after the
-//! idea of packetdrill. The format is described in `docs/tcp-scripts.md`.
+//! Behaviour scripts, after the idea of packetdrill: a text lists the segments that arrive at one endpoint
+//! and those that must leave, in virtual time. The format is described in `docs/tcp-scripts.md`.
 //!
-//! A script is strict: a segment that leaves without a line that expects it, or at another time, fails the script.
-//! Left out: loops and variables. What repeats is written out, so that a script is read from top to bottom.
+//! A script fails if a segment leaves that no line expects, or at another time. Left out: loops and
+//! variables; repetitions are written out, so that a script is read from top to bottom.
 #![allow(dead_code)] // each test file uses its part
 
 mod check;

@@ -5,8 +5,8 @@ use crate::script::segment::{self, Pattern};
 use crate::script::setup::{Setup, duration};
 use paceline_net::Duration;
 
-/// What `+~` allows on both sides: the grain of the timestamp clock.
-const GRAIN: Duration = Duration::from_millis(1);
+/// Tolerance of `+~`: one tick of the timestamp clock.
+const TOLERANCE: Duration = Duration::from_millis(1);
 
 /// A whole script.
 #[derive(Debug)]
@@ -16,7 +16,7 @@ pub struct Script {
     pub lines: Vec<Line>,
 }
 
-/// One thing that happens.
+/// One event.
 #[derive(Debug)]
 pub struct Line {
     pub number: usize,
@@ -26,7 +26,7 @@ pub struct Line {
     pub action: Action,
 }
 
-/// What happens.
+/// The kind of an event.
 #[derive(Debug)]
 pub enum Action {
     /// `<`: segments arrive.
@@ -35,11 +35,11 @@ pub enum Action {
     Expect(Vec<Pattern>),
     /// `> nothing for`: none leaves.
     Quiet(Duration),
-    /// `?`: the state is this.
+    /// `?`: conditions on the state.
     Check(Vec<Check>),
 }
 
-/// Reads a script; an error names file, line and what is allowed.
+/// Reads a script; an error names file, line and the allowed values.
 pub fn parse(name: &str, text: &str) -> Result<Script, String> {
     let mut script = Script { name: name.to_owned(), setup: Setup::default(), lines: Vec::new() };
     for (index, raw) in text.lines().enumerate() {
@@ -95,7 +95,7 @@ fn parse_line(number: usize, line: &str) -> Result<Line, String> {
 fn parse_time(text: &str) -> Result<(Duration, Duration), String> {
     if let Some(about) = text.strip_prefix('~') {
         let about = duration(about)?;
-        return Ok((about.saturating_sub(GRAIN), about + GRAIN));
+        return Ok((about.saturating_sub(TOLERANCE), about + TOLERANCE));
     }
     match text.split_once("..") {
         Some((low, high)) => {

@@ -1,21 +1,22 @@
-//! What a failed script says: where, what was expected, what came instead, and the last packets before it.
+//! The report of a failed script: its place, the expectation, the actual event, and the last packets before
+//! it.
 
 use crate::script::check::Observed;
 use crate::script::parser::{Line, Script};
 use paceline_net::Instant;
 use std::fmt::Write;
 
-/// Packets shown before the failure.
+/// Number of packets shown before the failure.
 const SHOWN: usize = 12;
 
-/// Why a line failed.
+/// The failure of a line.
 #[derive(Clone, Debug)]
 pub struct Failure {
     pub expected: String,
     pub got: String,
 }
 
-/// One packet that passed.
+/// One packet that arrived or left.
 #[derive(Clone, Debug)]
 pub struct Traced {
     pub at: Instant,
@@ -29,7 +30,7 @@ pub fn time(at: Instant, start: Instant) -> String {
     format!("{ms:.3}ms")
 }
 
-/// The whole report; `line` is absent for what happens before or after all lines.
+/// The report; `line` is `None` for a failure before or after all lines.
 pub fn write(
     script: &Script,
     line: Option<&Line>,

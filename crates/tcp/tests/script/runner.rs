@@ -1,7 +1,7 @@
 //! Plays a script against an endpoint in virtual time.
 //!
-//! The endpoint is asked for all its output whenever something happened, so that a check sees the state after
-//! everything that may leave has left. Timers that are due at the time of an arrival come first.
+//! After each event the endpoint is polled for all its output, so that a check applies to the state after
+//! every segment that may leave has left. Timers that are due at the time of an arrival are handled first.
 
 use crate::script::check::Observed;
 use crate::script::parser::{Action, Line, Script};
@@ -11,7 +11,7 @@ use paceline_net::{Bytes, Duration, Event, FlowKey, Instant, Node, Output, Packe
 use paceline_tcp::Endpoint;
 use std::collections::VecDeque;
 
-/// Timers at one time before the endpoint is said to spin.
+/// Timers at one time after which a script fails.
 const SPIN: u32 = 1000;
 
 struct Run<'a> {
@@ -19,9 +19,9 @@ struct Run<'a> {
     endpoint: Endpoint,
     key: FlowKey,
     now: Instant,
-    /// When the first line's time counts from.
+    /// The time from which the first line counts.
     start: Instant,
-    /// What left and was not expected yet.
+    /// Segments that left and that no line has expected yet.
     pending: VecDeque<(Instant, Packet)>,
     trace: Vec<Traced>,
     completed: u64,
@@ -82,7 +82,7 @@ impl Run<'_> {
         let segment = segment::write(packet, self.base(arrives));
         self.trace.push(Traced { at: self.now, arrives, segment });
     }
-    /// Collects what leaves now, and checks what must hold at all times.
+    /// Collects the segments that leave now, and checks the invariants.
     fn drain(&mut self) -> Result<(), Failure> {
         while let Some(output) = self.endpoint.poll_output(self.now) {
             match output {
@@ -108,7 +108,7 @@ impl Run<'_> {
         }
         Ok(())
     }
-    /// Fires the timers up to `end` and stops there, or when something left if `stop`.
+    /// Handles the timers up to `end`; with `stop`, until a segment leaves.
     fn advance(&mut self, end: Instant, stop: bool) -> Result<(), Failure> {
         let mut spins = 0;
         while !stop || self.pending.is_empty() {
@@ -156,7 +156,7 @@ impl Run<'_> {
         }
         Ok((at, packet))
     }
-    /// One line; returns the time that the next one counts from.
+    /// Plays one line; returns the time from which the next one counts.
     fn play(&mut self, line: &Line, last: Instant) -> Result<Instant, Failure> {
         let (from, to) = (last + line.after.0, last + line.after.1);
         match &line.action {
@@ -204,7 +204,8 @@ impl Run<'_> {
             }
         }
     }
-    /// Opens the connection before the first line; what it makes the endpoint send is left to the lines.
+    /// Opens the connection before the first line. The lines expect the segments that the endpoint then
+    /// sends.
     fn open(&mut self, rtt: Duration) -> Result<(), Failure> {
         let peer = &self.script.setup.peer;
         let syn = Pattern {

@@ -1,10 +1,10 @@
-//! Segments in the notation of scripts: reading a pattern, building a packet from it, comparing one with it, and
-//! writing a packet the same way.
+//! Segments in the notation of scripts: reading a pattern, building a packet from it, comparing one with it,
+//! and writing a packet the same way.
 
 use paceline_net::{FlowKey, Packet, SackBlocks, SeqNumber, TcpFlags, TcpHeader, TcpOptions, Timestamps};
 use std::fmt::Write;
 
-/// The letters of the control bits.
+/// The letters of the control bits in scripts.
 const LETTERS: [(char, TcpFlags); 9] = [
     ('S', TcpFlags::SYN),
     ('P', TcpFlags::PSH),
@@ -19,10 +19,10 @@ const LETTERS: [(char, TcpFlags); 9] = [
 /// The codepoints of RFC 3168 by number.
 const ECN: [&str; 4] = ["noect", "ect1", "ect0", "ce"];
 
-/// What a pattern says of a field.
+/// The condition of a pattern on a field.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub enum Want<T> {
-    /// Nothing: any value fits, and none is sent.
+    /// Any value matches; a built segment has none.
     #[default]
     Any,
     Absent,
@@ -60,11 +60,11 @@ pub struct Pattern {
     pub scale: Want<u8>,
     pub sack_permitted: Want<()>,
     pub ecn: Option<u8>,
-    /// Options that nobody knows.
+    /// Unknown options.
     pub garbage: bool,
 }
 
-/// The initial sequence numbers: of who sends, and of who receives.
+/// The initial sequence numbers of the segment's sender and receiver.
 #[derive(Clone, Copy, Debug)]
 pub struct Base {
     pub sender: SeqNumber,
@@ -218,7 +218,7 @@ impl Pattern {
         packet.ip.traffic_class = self.ecn.unwrap_or(0);
         packet
     }
-    /// Whether a packet is what the pattern says.
+    /// Whether a packet matches the pattern.
     pub fn fits(&self, packet: &Packet, base: Base) -> bool {
         let Some(tcp) = packet.tcp_header() else { return false };
         let options = &tcp.options;
@@ -250,7 +250,7 @@ fn blocks(tcp: &TcpHeader, base: Base) -> Vec<(i64, i64)> {
     tcp.options.sack.as_slice().iter().map(|(left, right)| (relative(*left), relative(*right))).collect()
 }
 
-/// A packet in the notation of scripts, with all that it carries.
+/// A packet in the notation of scripts, with all fields.
 pub fn write(packet: &Packet, base: Base) -> String {
     let Some(tcp) = packet.tcp_header() else { return format!("{:?}", packet.transport) };
     let letters = LETTERS.iter().filter(|known| tcp.flags.contains(known.1)).map(|known| known.0);

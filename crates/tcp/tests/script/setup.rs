@@ -1,4 +1,4 @@
-//! The header of a script: the endpoint's configuration, its source, and what the peer offers.
+//! The header of a script: the endpoint's configuration, its source, and the peer's options.
 
 use paceline_net::{Bytes, Duration, SeqNumber};
 use paceline_tcp::{
@@ -7,7 +7,7 @@ use paceline_tcp::{
 use serde::de::DeserializeOwned;
 use serde::de::value::{Error, StrDeserializer};
 
-/// What the peer of a script offers when the runner opens the connection, and its window.
+/// The peer's options when the runner opens the connection, and its window.
 #[derive(Clone, Debug)]
 pub struct Peer {
     pub isn: SeqNumber,
@@ -20,7 +20,7 @@ pub struct Peer {
     pub timestamps: Option<u32>,
 }
 
-/// All that stands in the header.
+/// The contents of the header.
 #[derive(Clone, Debug)]
 pub struct Setup {
     pub config: EndpointConfig,
@@ -53,7 +53,7 @@ impl Default for Setup {
     }
 }
 
-/// The RFCs' rules alone, and segments that are easy to count: what Linux adds, a script asks for.
+/// The rules of the RFCs without those of Linux, and segments of 1000 bytes.
 fn plain(config: EndpointConfig) -> EndpointConfig {
     EndpointConfig {
         segment_size: 1000,

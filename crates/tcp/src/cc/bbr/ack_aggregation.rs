@@ -1,4 +1,5 @@
-//! The extra window for ACKs that come in bursts, as Linux `tcp_bbr` estimates it (`bbr_update_ack_aggregation`).
+//! The extra window for ACKs that come in bursts, as Linux `tcp_bbr` estimates it
+//! (`bbr_update_ack_aggregation`).
 
 use paceline_net::{Bytes, Duration, Instant};
 
@@ -27,8 +28,8 @@ impl AckAggregation {
     pub fn restart(&mut self, now: Instant) {
         (self.epoch, self.acked) = (now, 0);
     }
-    /// `acked` bytes were acknowledged, with the bandwidth `bw` in bit/s and the window `cwnd` in bytes. `rounds` tells
-    /// whether a round trip begins, and how many of them each half of the window lasts.
+    /// `acked` bytes were acknowledged, with the bandwidth `bw` in bit/s and the window `cwnd` in bytes.
+    /// `rounds` tells whether a round trip begins, and how many of them each half of the window lasts.
     pub fn on_ack(&mut self, now: Instant, acked: Bytes, bw: u64, cwnd: u64, rounds: (bool, u32)) {
         if acked == Bytes::ZERO {
             return;

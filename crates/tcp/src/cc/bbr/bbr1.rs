@@ -1,8 +1,10 @@
-//! BBR version 1 as in Linux `tcp_bbr` (Cardwell, Cheng, Gunn, Yeganeh and Jacobson, ACM Queue 14, 2016): the largest
-//! delivery rate of ten round trips and the smallest RTT of ten seconds model the path; pacing rate and window follow.
+//! BBR version 1 as in Linux `tcp_bbr` (Cardwell, Cheng, Gunn, Yeganeh and Jacobson, ACM Queue 14, 2016): the
+//! largest delivery rate of ten round trips and the smallest RTT of ten seconds model the path; pacing rate
+//! and window follow.
 //!
-//! All constants are Linux's, including the window's allowance for bursts of segmentation offload. Left out: the
-//! correction of the bytes in flight for the departure time of a paced segment, here a fraction of one segment.
+//! All constants are Linux's, including the window's allowance for bursts of segmentation offload. Left out:
+//! the correction of the bytes in flight for the departure time of a paced segment, here a fraction of one
+//! segment.
 
 use super::ack_aggregation::{AGGREGATION_ROUNDS, AckAggregation};
 use super::policer::Policer;
@@ -28,7 +30,8 @@ const MIN_RTT_WINDOW: Duration = Duration::from_secs(10);
 const PROBE_RTT_TIME: Duration = Duration::from_millis(200);
 /// Smallest window in segments, for delayed ACKs (Linux `bbr_cwnd_min_target`).
 const MIN_CWND_SEGMENTS: u64 = 4;
-/// STARTUP ends after this many round trips without growth of the bandwidth by a quarter (Linux `bbr_full_bw_cnt`).
+/// STARTUP ends after this many round trips without growth of the bandwidth by a quarter (Linux
+/// `bbr_full_bw_cnt`).
 const FULL_BW_ROUNDS: u32 = 3;
 /// Window in segments while no RTT is known (Linux `TCP_INIT_CWND`).
 const INITIAL_BDP_SEGMENTS: u64 = 10;
@@ -36,7 +39,8 @@ const INITIAL_BDP_SEGMENTS: u64 = 10;
 const PACING_PERCENT: u128 = 99;
 /// Nominal RTT before the first sample (Linux `bbr_init_pacing_rate_from_rtt`).
 const NOMINAL_RTT: Duration = Duration::from_millis(1);
-/// Pacing rate in bit/s below which a burst of segmentation offload has one segment (Linux `bbr_min_tso_rate`).
+/// Pacing rate in bit/s below which a burst of segmentation offload has one segment (Linux
+/// `bbr_min_tso_rate`).
 const MIN_TSO_RATE_BPS: u64 = 1_200_000;
 /// Largest burst of segmentation offload in bytes: `GSO_LEGACY_MAX_SIZE - 1 - MAX_TCP_HEADER` (Linux
 /// `bbr_tso_segs_goal`).
@@ -99,8 +103,8 @@ pub struct Bbr {
 }
 
 impl Bbr {
-    /// A control with full segments of `mss` bytes and an initial window of `initial` segments; `seed` determines
-    /// the random first phases of its cycles.
+    /// A control with full segments of `mss` bytes and an initial window of `initial` segments; `seed`
+    /// determines the random first phases of its cycles.
     pub fn new(mss: u32, initial: u32, seed: u64) -> Self {
         let mss = u64::from(mss.max(1));
         let initial = mss * u64::from(initial.max(1));
@@ -155,8 +159,8 @@ impl Bbr {
         let segments = bits.div_ceil(u128::from(8 * UNIT * self.mss));
         u64::try_from(segments).unwrap_or(u64::MAX).min(MAX_BDP_SEGMENTS) * self.mss
     }
-    /// Adds the quantization budget: three bursts of segmentation offload, and an even number of segments (Linux
-    /// `bbr_quantization_budget`).
+    /// Adds the quantization budget: three bursts of segmentation offload, and an even number of segments
+    /// (Linux `bbr_quantization_budget`).
     fn with_quantization_budget(&self, bytes: u64) -> u64 {
         let burst = (self.pacing_rate / 8192).min(MAX_TSO_BYTES) / self.mss;
         let least = if self.pacing_rate < MIN_TSO_RATE_BPS { 1 } else { 2 };
@@ -292,8 +296,8 @@ impl Bbr {
             self.mode = Mode::Startup;
         }
     }
-    /// Adjusts the window to the sender's recovery; true if that sets the window for this acknowledgment (Linux
-    /// `bbr_set_cwnd_to_recover_or_restore`).
+    /// Adjusts the window to the sender's recovery; true if that sets the window for this acknowledgment
+    /// (Linux `bbr_set_cwnd_to_recover_or_restore`).
     fn adjust_to_recovery(&mut self, sample: &AckSample) -> bool {
         let (acked, lost) = (sample.acked.0, sample.lost.0);
         let repair = match (sample.in_recovery, sample.in_loss) {

@@ -120,7 +120,7 @@ fn probe_rtt_begins_after_ten_seconds_and_restores_the_window() {
     assert_eq!(path.bbr.mode, Mode::ProbeRtt); // 200 ms and a round trip
     path.run(100);
     assert_eq!(path.bbr.mode, Mode::ProbeBw);
-    assert!(path.bbr.cwnd + 2 * MSS >= before, "{} {before}", path.bbr.cwnd); // two segments of the probing phase
+    assert!(path.bbr.cwnd + 2 * MSS >= before, "{} {before}", path.bbr.cwnd); // of the probing phase
     path.in_flight = 100_000;
     path.run(9_900);
     assert_eq!(path.bbr.mode, Mode::ProbeBw); // the next PROBE_RTT is ten seconds later

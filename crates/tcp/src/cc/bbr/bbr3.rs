@@ -1,6 +1,7 @@
-//! BBR version 3 (draft-ietf-ccwg-bbr): bandwidth and smallest RTT as in version 1, and bounds learnt from losses: the
-//! volume in flight that the path sustains in the long term (`inflight_longterm`, formerly `inflight_hi`), and rate and
-//! volume in the short term (`bw_shortterm`, `inflight_shortterm`). `bbr3_cycle` has the cycle that probes for bandwidth.
+//! BBR version 3 (draft-ietf-ccwg-bbr): bandwidth and smallest RTT as in version 1, and bounds learnt from
+//! losses: the volume in flight that the path sustains in the long term (`inflight_longterm`, formerly
+//! `inflight_hi`), and rate and volume in the short term (`bw_shortterm`, `inflight_shortterm`). `bbr3_cycle`
+//! has the cycle that probes for bandwidth.
 //!
 //! As in Linux, the loss events of a round trip are the acknowledgments that indicated a loss. Left out: ECN.
 
@@ -142,8 +143,8 @@ pub struct Bbr3 {
 }
 
 impl Bbr3 {
-    /// A control with full segments of `mss` bytes and an initial window of `initial` segments; `seed` determines
-    /// the random times of probes; without `sack` a single loss counts as too many.
+    /// A control with full segments of `mss` bytes and an initial window of `initial` segments; `seed`
+    /// determines the random times of probes; without `sack` a single loss counts as too many.
     pub fn new(mss: u32, initial: u32, seed: u64, sack: bool) -> Self {
         let mss = u64::from(mss.max(1));
         let initial = mss * u64::from(initial.max(1));

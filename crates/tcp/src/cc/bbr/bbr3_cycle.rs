@@ -1,6 +1,6 @@
-//! The cycle by which BBR version 3 probes for bandwidth (draft-ietf-ccwg-bbr, ProbeBW): Down empties the queue of the
-//! last probe, Cruise leaves headroom for other flows, Refill fills the path for a round trip, Up sends more until the
-//! path is full or loses too much.
+//! The cycle by which BBR version 3 probes for bandwidth (draft-ietf-ccwg-bbr, ProbeBW): Down empties the
+//! queue of the last probe, Cruise leaves headroom for other flows, Refill fills the path for a round trip,
+//! Up sends more until the path is full or loses too much.
 
 use super::bbr3::{AckPhase, BETA_PERCENT, Bbr3, NONE, State, percent};
 use crate::cc::control::AckSample;
@@ -11,7 +11,8 @@ use paceline_net::{Duration, Instant};
 const MAX_RENO_ROUNDS: u64 = 63;
 /// Shortest time between two probes (draft-ietf-ccwg-bbr, BBRPickProbeWait).
 const MIN_PROBE_WAIT: Duration = Duration::from_secs(2);
-/// Random addition to the time between two probes, up to this many ns (draft-ietf-ccwg-bbr, BBRPickProbeWait).
+/// Random addition to the time between two probes, up to this many ns (draft-ietf-ccwg-bbr,
+/// BBRPickProbeWait).
 const PROBE_WAIT_JITTER_NS: u64 = 1_000_000_000;
 /// Largest exponent of the growth of a probe (draft-ietf-ccwg-bbr, BBRRaiseInflightLongtermSlope).
 const MAX_PROBE_UP_ROUNDS: u32 = 30;

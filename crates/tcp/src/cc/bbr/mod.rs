@@ -1,9 +1,9 @@
 //! BBR: congestion control by a model of the path.
 //!
-//! Delivery rate samples give the bandwidth (`windowed_max` in version 1), round-trip times the smallest RTT; pacing
-//! rate and window follow from both. `bbr1` is version 1, whose `policer` detects token buckets; `bbr3` is version 3,
-//! whose cycle of probing is in `bbr3_cycle`. `ack_aggregation` estimates how much more the window needs because ACKs
-//! come in bursts.
+//! Delivery rate samples give the bandwidth (`windowed_max` in version 1), round-trip times the smallest RTT;
+//! pacing rate and window follow from both. `bbr1` is version 1, whose `policer` detects token buckets;
+//! `bbr3` is version 3, whose cycle of probing is in `bbr3_cycle`. `ack_aggregation` estimates how much more
+//! the window needs because ACKs come in bursts.
 
 mod ack_aggregation;
 mod bbr1;

@@ -1,5 +1,5 @@
-//! Detection of a policer (a token bucket that drops) by BBR version 1, as Linux `tcp_bbr` (`bbr_lt_bw_sampling`): two
-//! intervals between losses with the same delivery rate and enough loss.
+//! Detection of a policer (a token bucket that drops) by BBR version 1, as Linux `tcp_bbr`
+//! (`bbr_lt_bw_sampling`): two intervals between losses with the same delivery rate and enough loss.
 
 use crate::cc::control::AckSample;
 use paceline_net::{Bytes, Duration, Instant, Rate};
@@ -100,7 +100,8 @@ mod tests {
 
     const MS: fn(u64) -> Instant = Instant::from_millis;
 
-    /// Round trips of 100 ms with `delivered` and `lost` bytes each; returns how often the use of the rate ended.
+    /// Round trips of 100 ms with `delivered` and `lost` bytes each; returns how often the use of the rate
+    /// ended.
     fn police(policer: &mut Policer, rounds: std::ops::Range<u64>, delivered: u64, lost: u64) -> u64 {
         let mut expired = 0;
         for round in rounds {

@@ -1,5 +1,6 @@
-//! The maximum over a sliding window in three entries (the filter of Linux `win_minmax`, after K. Nichols): the largest
-//! value, and the largest ones since the two entries before, so that an expired maximum has a successor.
+//! The maximum over a sliding window in three entries (the filter of Linux `win_minmax`, after K. Nichols):
+//! the largest value, and the largest ones since the two entries before, so that an expired maximum has a
+//! successor.
 
 /// Time and value; the time has any unit and does not decrease.
 type Entry = (u64, u64);

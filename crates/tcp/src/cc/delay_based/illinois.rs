@@ -1,6 +1,6 @@
-//! TCP Illinois (Liu, Basar and Srikant, 2008) as in Linux `tcp_illinois`: losses decide when to reduce, delay decides by
-//! how much to grow and to reduce. Once per round trip, alpha (0.3 to 10 segments per round trip) and beta (1/8 to 1/2)
-//! are computed from the mean queueing delay relative to the largest one.
+//! TCP Illinois (Liu, Basar and Srikant, 2008) as in Linux `tcp_illinois`: losses decide when to reduce,
+//! delay decides by how much to grow and to reduce. Once per round trip, alpha (0.3 to 10 segments per round
+//! trip) and beta (1/8 to 1/2) are computed from the mean queueing delay relative to the largest one.
 
 use crate::cc::control::{AckSample, CongestionControl, CongestionEvent};
 use crate::cc::window::Window;

@@ -1,6 +1,6 @@
-//! Vegas (Brakmo, O'Malley and Peterson, 1994) as in Linux `tcp_vegas`: once per round trip the number of queued packets
-//! is estimated from the smallest RTT of the round trip and of the connection, and kept between alpha = 2 and beta = 4.
-//! Slow start ends above gamma = 1. Losses as Reno.
+//! Vegas (Brakmo, O'Malley and Peterson, 1994) as in Linux `tcp_vegas`: once per round trip the number of
+//! queued packets is estimated from the smallest RTT of the round trip and of the connection, and kept
+//! between alpha = 2 and beta = 4. Slow start ends above gamma = 1. Losses as Reno.
 
 use crate::cc::control::{AckSample, CongestionControl, CongestionEvent};
 use crate::cc::window::Window;
@@ -12,8 +12,8 @@ const ALPHA_PACKETS: u64 = 2;
 const BETA_PACKETS: u64 = 4;
 /// Queued packets above which slow start ends (Linux `gamma`).
 const GAMMA_PACKETS: u64 = 1;
-/// RTT samples that a round trip must exceed to be evaluated; with fewer, all ACKs may have been delayed (Linux
-/// `tcp_vegas_cong_avoid`).
+/// RTT samples that a round trip must exceed to be evaluated; with fewer, all ACKs may have been delayed
+/// (Linux `tcp_vegas_cong_avoid`).
 const MIN_SAMPLES: u32 = 2;
 
 /// Vegas.

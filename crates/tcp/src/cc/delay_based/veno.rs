@@ -1,6 +1,6 @@
-//! Veno (Fu and Liew, IEEE JSAC 21, 2003) as in Linux `tcp_veno`: the number of queued packets, estimated as in Vegas,
-//! distinguishes random loss from congestion. Below beta = 3 packets a loss reduces the window by a fifth, above by
-//! half; above beta the window grows by one segment in every other round trip.
+//! Veno (Fu and Liew, IEEE JSAC 21, 2003) as in Linux `tcp_veno`: the number of queued packets, estimated as
+//! in Vegas, distinguishes random loss from congestion. Below beta = 3 packets a loss reduces the window by a
+//! fifth, above by half; above beta the window grows by one segment in every other round trip.
 
 use crate::cc::control::{AckSample, CongestionControl, CongestionEvent};
 use crate::cc::window::Window;
@@ -106,7 +106,8 @@ mod tests {
 
     #[test]
     fn a_loss_without_a_queue_reduces_the_window_by_a_fifth() {
-        // A window of 40 in halves is 80. At 106 ms 80 - 75 = 5 of them queue: random; at 107 ms 80 - 74 = 6 = beta.
+        // A window of 40 in halves is 80. At 106 ms 80 - 75 = 5 of them queue: random; at 107 ms 80 - 74 = 6
+        // = beta.
         for (rtt, left) in [(106, 32), (107, 20)] {
             let mut veno = with_rtt(rtt);
             veno.on_congestion(Instant::ZERO, CongestionEvent::FastRecovery, Bytes(0));

@@ -1,5 +1,5 @@
-//! DCTCP (RFC 8257) as in Linux `tcp_dctcp`: alpha follows the share of marked bytes per window with the gain g = 1/16,
-//! and a window with marks is reduced by alpha/2. Growth, losses and timeouts as Reno.
+//! DCTCP (RFC 8257) as in Linux `tcp_dctcp`: alpha follows the share of marked bytes per window with the gain
+//! g = 1/16, and a window with marks is reduced by alpha/2. Growth, losses and timeouts as Reno.
 //!
 //! The receiver must echo each mark (RFC 8257 §3.2, or RFC 9768), which is the endpoint's part.
 
@@ -121,7 +121,7 @@ mod tests {
         for _ in 0..200 {
             round(&mut dctcp, 4);
         }
-        assert!((256..=271).contains(&dctcp.marks.alpha), "{}", dctcp.marks.alpha); // a quarter, with the rounding of integers
+        assert!((256..=271).contains(&dctcp.marks.alpha), "{}", dctcp.marks.alpha); // a quarter, rounded
         for _ in 0..200 {
             round(&mut dctcp, 0);
         }

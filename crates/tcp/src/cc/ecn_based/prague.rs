@@ -1,9 +1,9 @@
-//! A reaction to marks like that of TCP Prague (draft-briscoe-iccrg-prague-congestion-control): in proportion, as DCTCP,
-//! with ECT(1), and with reduced dependence on the RTT: below 25 ms the window grows and is reduced as if the RTT were
-//! 25 ms.
+//! A reaction to marks like that of TCP Prague (draft-briscoe-iccrg-prague-congestion-control): in
+//! proportion, as DCTCP, with ECT(1), and with reduced dependence on the RTT: below 25 ms the window grows
+//! and is reduced as if the RTT were 25 ms.
 //!
-//! Marked bytes do not grow the window. A loss halves the window from before the marks of the same round trip. Left
-//! out: fractional windows, the fall-back at classic AQMs, and pacing.
+//! Marked bytes do not grow the window. A loss halves the window from before the marks of the same round
+//! trip. Left out: fractional windows, the fall-back at classic AQMs, and pacing.
 
 use super::dctcp::Marks;
 use crate::cc::control::{AckSample, CongestionControl, CongestionEvent, Ecn};
@@ -37,8 +37,8 @@ impl Prague {
             reduced: None,
         }
     }
-    /// Acknowledged segments per increase by one: the window times (virtual RTT / RTT)^2, since both the window and the
-    /// number of round trips per second depend on the RTT.
+    /// Acknowledged segments per increase by one: the window times (virtual RTT / RTT)^2, since both the
+    /// window and the number of round trips per second depend on the RTT.
     fn acked_per_increase(&self) -> u32 {
         let (virtual_ns, rtt) =
             (VIRTUAL_RTT.as_nanos(), self.srtt.as_nanos().clamp(1000, VIRTUAL_RTT.as_nanos()));

@@ -1,10 +1,11 @@
-//! CUBIC (RFC 9438) with the integer arithmetic of Linux `tcp_cubic`: C = 0.4, beta = 717/1024, fast convergence, the
-//! Reno-friendly region, and HyStart or HyStart++. The curve's time has a resolution of 1 ms and excludes idle times.
+//! CUBIC (RFC 9438) with the integer arithmetic of Linux `tcp_cubic`: C = 0.4, beta = 717/1024, fast
+//! convergence, the Reno-friendly region, and HyStart or HyStart++. The curve's time has a resolution of 1 ms
+//! and excludes idle times.
 //!
-//! Where Linux and RFC 9438 differ, this follows Linux: whole segments, a curve that is evaluated every 31 ms, a Reno
-//! estimate that keeps its slope above the former window (§4.3 raises it to one segment per round trip), a timeout that
-//! resets W_max, and an undo that does not restore K. A window that counts bytes follows the RFC
-//! ([`Curve`](super::cubic_curve::Curve)).
+//! Where Linux and RFC 9438 differ, this follows Linux: whole segments, a curve that is evaluated every 31
+//! ms, a Reno estimate that keeps its slope above the former window (§4.3 raises it to one segment per round
+//! trip), a timeout that resets W_max, and an undo that does not restore K. A window that counts bytes
+//! follows the RFC ([`Curve`](super::cubic_curve::Curve)).
 
 use super::cubic_curve::Curve;
 use super::hystart::HyStart;
@@ -26,14 +27,16 @@ const TIME_SHIFT: u32 = 10;
 /// Acknowledged segments per segment of the Reno estimate and segment of window, in 1/8: the inverse of
 /// 3 (1 - beta) / (1 + beta) (Linux `beta_scale`; alpha_cubic of RFC 9438 §4.3).
 const RENO_SCALE: u64 = 8 * (BETA_SCALE + BETA) / 3 / (BETA_SCALE - BETA);
-/// Time for which the curve is not evaluated again while the window is unchanged (Linux `bictcp_update`, HZ / 32).
+/// Time for which the curve is not evaluated again while the window is unchanged (Linux `bictcp_update`, HZ /
+/// 32).
 const REFRESH_MS: u64 = 31;
 /// Time after the start of an epoch in which RTT samples are ignored (Linux `cubictcp_acked`, HZ).
 const SAMPLE_DELAY_MS: u64 = 1000;
-/// Most acknowledged segments per increase by one while W_max is unknown, which is growth by 5% per round trip (Linux
-/// `bictcp_update`).
+/// Most acknowledged segments per increase by one while W_max is unknown, which is growth by 5% per round
+/// trip (Linux `bictcp_update`).
 const MAX_ACKED_PER_INCREASE_INITIALLY: u32 = 20;
-/// Fewest acknowledged segments per increase by one, which is growth by half a window per round trip (RFC 9438 §4.4).
+/// Fewest acknowledged segments per increase by one, which is growth by half a window per round trip (RFC
+/// 9438 §4.4).
 const MIN_ACKED_PER_INCREASE: u32 = 2;
 
 /// Detection that ends slow start before a loss.

@@ -1,8 +1,8 @@
-//! CUBIC's window as in RFC 9438 §4: in fractions of segments, set at every acknowledgment. [`Cubic`](super::Cubic)
-//! uses it if its window counts bytes.
+//! CUBIC's window as in RFC 9438 §4: in fractions of segments, set at every acknowledgment.
+//! [`Cubic`](super::Cubic) uses it if its window counts bytes.
 //!
-//! Left out: the Reno estimate with the beta of ECN (§4.5), and the limit of the window by the flight (§5.7), which is
-//! the sender's.
+//! Left out: the Reno estimate with the beta of ECN (§4.5), and the limit of the window by the flight (§5.7),
+//! which is the sender's.
 
 use paceline_net::{Duration, Instant};
 
@@ -26,7 +26,8 @@ pub(super) struct Curve {
 }
 
 impl Curve {
-    /// A stage that begins with the window `cwnd`; `w_max` is zero without a known peak (§4.8, after a timeout).
+    /// A stage that begins with the window `cwnd`; `w_max` is zero without a known peak (§4.8, after a
+    /// timeout).
     pub fn new(now: Instant, cwnd: f64, w_max: f64, cwnd_prior: f64) -> Self {
         let w_max = w_max.max(cwnd);
         Self { epoch_start: now, k: libm::cbrt((w_max - cwnd) / C), w_max, cwnd_prior, w_est: cwnd, cwnd }

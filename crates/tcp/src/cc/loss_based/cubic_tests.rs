@@ -52,7 +52,8 @@ fn fast_convergence_lowers_the_peak_after_a_second_loss_below_it() {
 
 #[test]
 fn short_round_trips_grow_at_least_as_reno_would() {
-    // W_max 20, RTT 10 ms: the Reno-friendly region applies, with 3 (1-beta)/(1+beta) = 0.53 segments per RTT.
+    // W_max 20, RTT 10 ms: the Reno-friendly region applies, with 3 (1-beta)/(1+beta) = 0.53 segments per
+    // RTT.
     let mut cubic = after_loss(20);
     let mut now = Instant::ZERO;
     for _ in 0..40 {

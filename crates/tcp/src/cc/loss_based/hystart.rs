@@ -1,6 +1,6 @@
-//! HyStart (Ha and Rhee, 2011) as in Linux `tcp_cubic`. It ends slow start before a loss when the ACKs of a round trip
-//! come in one train longer than half the smallest RTT, or when the RTT of the first segments of a round trip has
-//! risen by an eighth, at least 4 and at most 16 ms.
+//! HyStart (Ha and Rhee, 2011) as in Linux `tcp_cubic`: slow start ends before a loss if the ACKs of a round
+//! trip come in one train longer than half the smallest RTT, or when the RTT of the first segments of a round
+//! trip has risen by an eighth, at least 4 and at most 16 ms.
 
 use crate::cc::control::AckSample;
 use crate::cc::window::Window;
@@ -42,8 +42,8 @@ impl HyStart {
     pub fn found(&self) -> bool {
         self.found
     }
-    /// Processes an acknowledgment with a round-trip time of `rtt`; returns whether slow start should end. `delay_min` is
-    /// the smallest RTT of the connection.
+    /// Processes an acknowledgment with a round-trip time of `rtt`; returns whether slow start should end.
+    /// `delay_min` is the smallest RTT of the connection.
     pub fn on_ack(
         &mut self,
         now: Instant,
@@ -93,7 +93,8 @@ mod tests {
         AckSample { snd_una: una, snd_nxt: nxt, srtt: Some(MS(100)), ..Default::default() }
     }
 
-    /// Feeds ACKs `gap` apart with the given RTT in one round, and returns the number of ACKs until slow start ends.
+    /// Feeds ACKs `gap` apart with the given RTT in one round, and returns the number of ACKs until slow
+    /// start ends.
     fn acks_until_found(gap: Duration, rtt: Duration, delay_min: Duration) -> Option<u64> {
         let mut hystart = HyStart::default();
         hystart.restart(Instant::ZERO, 1_000_000);

@@ -1,6 +1,7 @@
-//! HyStart++ (RFC 9406). When the RTT of a round trip has risen by an eighth over the round trip before, at least 4 and
-//! at most 16 ms, growth slows to a quarter for five round trips: Conservative Slow Start. If the RTT then falls below
-//! its value at the beginning, slow start goes on, else it ends. Only for the first slow start of a connection (§4.3).
+//! HyStart++ (RFC 9406). When the RTT of a round trip has risen by an eighth over the round trip before, at
+//! least 4 and at most 16 ms, growth slows to a quarter for five round trips: Conservative Slow Start. If the
+//! RTT then falls below its value at the beginning, slow start goes on, else it ends. Only for the first slow
+//! start of a connection (§4.3).
 
 use crate::cc::control::AckSample;
 use paceline_net::Duration;

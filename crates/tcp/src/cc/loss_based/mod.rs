@@ -1,8 +1,8 @@
 //! Congestion controls whose signal is loss.
 //!
-//! They grow a window until a loss and then reduce it: to half (`reno`, `tahoe`), to 0.7 (`cubic`), or to an estimate
-//! of bandwidth times smallest RTT (`westwood`, `westwood_plus`). `cubic_curve` is CUBIC's growth in bytes; `hystart`
-//! and `hystart_pp` end its slow start before a loss.
+//! They grow a window until a loss and then reduce it: to half (`reno`, `tahoe`), to 0.7 (`cubic`), or to an
+//! estimate of bandwidth times smallest RTT (`westwood`, `westwood_plus`). `cubic_curve` is CUBIC's growth in
+//! bytes; `hystart` and `hystart_pp` end its slow start before a loss.
 
 mod cubic;
 mod cubic_curve;

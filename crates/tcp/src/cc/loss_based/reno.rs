@@ -1,5 +1,6 @@
-//! Reno congestion control (RFC 5681): the window doubles per round trip up to ssthresh, then grows by one segment per
-//! round trip, and is halved on loss. `reno` and `newreno` share it; how a recovery ends is the sender's part.
+//! Reno congestion control (RFC 5681): the window doubles per round trip up to ssthresh, then grows by one
+//! segment per round trip, and is halved on loss. `reno` and `newreno` share it; how a recovery ends is the
+//! sender's part.
 //!
 //! Growth is by ACKs, by bytes with the limit of RFC 3465, or by bytes without a limit as in Linux `reno`.
 

@@ -1,5 +1,5 @@
-//! Tahoe (Jacobson, 1988), for teaching: growth as Reno; after every loss the window is one segment, ssthresh is half the
-//! window, and all unacknowledged data is sent again from the loss on.
+//! Tahoe (Jacobson, 1988), for teaching: growth as Reno; after every loss the window is one segment, ssthresh
+//! is half the window, and all unacknowledged data is sent again from the loss on.
 
 use crate::cc::control::{AckSample, CongestionControl, CongestionEvent};
 use crate::cc::window::{CwndUnit, Window};

@@ -1,10 +1,10 @@
-//! TCP Westwood as first published (Casetti, Gerla, Mascolo, Sanadidi, Wang, MobiCom 2001): every ACK gives a bandwidth
-//! sample, smoothed by a low-pass filter with the time constant 500 ms, discretised after Tustin; after a loss ssthresh
-//! is the estimate times the smallest RTT.
+//! TCP Westwood as first published (Casetti, Gerla, Mascolo, Sanadidi, Wang, MobiCom 2001): every ACK gives a
+//! bandwidth sample, smoothed by a low-pass filter with the time constant 500 ms, discretised after Tustin;
+//! after a loss ssthresh is the estimate times the smallest RTT.
 //!
-//! The paper's weakness is kept: compressed ACKs give samples above the link's rate, which the filter does not remove
-//! (Mascolo and others, Computer Communications 27, 2004; see `westwood_plus`). ACKs of one instant count as
-//! [`CLOCK_TICK`] apart.
+//! The paper's weakness is kept: compressed ACKs give samples above the link's rate, which the filter does
+//! not remove (Mascolo and others, Computer Communications 27, 2004; see `westwood_plus`). ACKs of one
+//! instant count as [`CLOCK_TICK`] apart.
 
 use crate::cc::control::{AckSample, CongestionControl, CongestionEvent};
 use crate::cc::window::Window;
@@ -14,9 +14,11 @@ use paceline_net::{Bytes, Duration, Instant};
 const TAU_S: f64 = 0.5;
 /// Smallest interval between two ACKs. Chosen: one microsecond, the resolution of Linux's TCP clock.
 const CLOCK_TICK: Duration = Duration::from_micros(1);
-/// Time without ACKs in seconds after which a sample of zero enters the filter: TAU_S / 2 (Casetti et al. 2001).
+/// Time without ACKs in seconds after which a sample of zero enters the filter: TAU_S / 2 (Casetti et al.
+/// 2001).
 const ZERO_SAMPLE_S: f64 = TAU_S / 2.0;
-/// Largest number of zero samples in a row. Chosen: 64 of them, 32 time constants, reduce the estimate below 1e-13.
+/// Largest number of zero samples in a row. Chosen: 64 of them, 32 time constants, reduce the estimate below
+/// 1e-13.
 const MAX_ZERO_SAMPLES: u32 = 64;
 
 /// Westwood.
@@ -165,8 +167,8 @@ mod tests {
 
     #[test]
     fn compressed_acks_cause_an_unbounded_overestimate() {
-        // The same 1 MB/s with ACKs in pairs: the shorter the interval in a pair, the larger the estimate. Without an
-        // interval the clock tick bounds it.
+        // The same 1 MB/s with ACKs in pairs: the shorter the interval in a pair, the larger the estimate.
+        // Without an interval the clock tick bounds it.
         let estimate = |gap| {
             let mut westwood = Westwood::new(MSS, 10);
             feed(&mut westwood, 5000, 2, gap);

@@ -1,6 +1,7 @@
-//! Westwood+ (Grieco and Mascolo, 2004) as in Linux `tcp_westwood`: one bandwidth sample per round trip and at least
-//! 50 ms, so that compressed ACKs have no effect, with two smoothing stages of 7/8 each. Growth as Reno. After a
-//! recovery the window is the estimate times the smallest RTT; after a timeout that is ssthresh.
+//! Westwood+ (Grieco and Mascolo, 2004) as in Linux `tcp_westwood`: one bandwidth sample per round trip and
+//! at least 50 ms, so that compressed ACKs have no effect, with two smoothing stages of 7/8 each. Growth as
+//! Reno. After a recovery the window is the estimate times the smallest RTT; after a timeout that is
+//! ssthresh.
 
 use crate::cc::control::{AckSample, CongestionControl, CongestionEvent};
 use crate::cc::window::Window;

@@ -1,5 +1,5 @@
-//! The spacing of segments: the congestion control's own rate, one that the configuration names, or that of Linux
-//! (`tcp_update_pacing_rate`). RFC 9293 has none.
+//! The spacing of segments: the congestion control's own rate, one that the configuration names, or that of
+//! Linux (`tcp_update_pacing_rate`). RFC 9293 has none.
 
 use crate::options::Pacing;
 use paceline_net::{Bytes, Duration, Instant, Rate};

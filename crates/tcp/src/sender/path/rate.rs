@@ -1,11 +1,11 @@
-//! Delivery rate samples (draft-cheng-iccrg-delivery-rate-estimation): the bytes delivered over the flight of one
-//! segment, for congestion controls that model the path.
+//! Delivery rate samples (draft-cheng-iccrg-delivery-rate-estimation): the bytes delivered over the flight of
+//! one segment, for congestion controls that model the path.
 
 use crate::cc::{LossSample, RateSample};
 use paceline_net::{Bytes, Duration, Instant};
 
-/// Shortest interval of a sample. Equals the tick of Linux's `tcp_mstamp`; it gives a path without any delay, as
-/// simulations have, a rate.
+/// Shortest interval of a sample. Equals the tick of Linux's `tcp_mstamp`; it gives a path without any delay,
+/// as simulations have, a rate.
 const LEAST_INTERVAL: Duration = Duration::from_micros(1);
 
 /// The state of the connection when a segment was sent.
@@ -52,7 +52,8 @@ impl RateSampler {
     pub fn on_delivered(&mut self, now: Instant, len: u64, stamp: RateStamp, sent_at: Instant) {
         self.delivered += len;
         self.delivered_at = now;
-        // The segment sent last gives the sample; of several with equal times, the one with more bytes delivered.
+        // The segment sent last gives the sample; of several with equal times, the one with more bytes
+        // delivered.
         if self.newest.is_none_or(|(newest, at)| (sent_at, stamp.delivered) >= (at, newest.delivered)) {
             self.newest = Some((stamp, sent_at));
         }

@@ -1,16 +1,16 @@
 //! Round-trip time estimation and the retransmission timeout (RFC 6298), to the letter or as Linux does it
 //! (`tcp_rtt_estimator`).
 //!
-//! In Linux, the variance is the largest mean deviation of a round trip, decays by a quarter per round trip, and is at
-//! least the minimum timeout, so that the timeout is at least `srtt + min_rto`. A decrease of the RTT raises the
-//! deviation by an eighth only.
+//! In Linux, the variance is the largest mean deviation of a round trip, decays by a quarter per round trip,
+//! and is at least the minimum timeout, so that the timeout is at least `srtt + min_rto`. A decrease of the
+//! RTT raises the deviation by an eighth only.
 
 use crate::config::EndpointConfig;
 use crate::options::RtoStyle;
 use paceline_net::Duration;
 
-/// Largest exponent of the backoff: with it the timeout exceeds [`MAX_RTO`] for every base of 2 ms and more. Chosen: it
-/// keeps the shift in range.
+/// Largest exponent of the backoff: with it the timeout exceeds [`MAX_RTO`] for every base of 2 ms and more.
+/// Chosen: it keeps the shift in range.
 const MAX_BACKOFF: u32 = 16;
 
 /// Clock granularity G of RFC 6298 §2, in nanoseconds. Chosen: one tick of the timestamp clock, 1 ms.
@@ -55,7 +55,7 @@ impl RttEstimator {
             min_rtt: None,
         }
     }
-    /// A sample of a segment that was sent once. It also ends the backoff (RFC 6298 §5).
+    /// A sample of a segment that was sent once. Ends the backoff (RFC 6298 §5).
     pub fn on_sample(&mut self, rtt: Duration, snd_una: u64, snd_nxt: u64) {
         self.min_rtt = Some(self.min_rtt.map_or(rtt, |min| min.min(rtt)));
         self.on_coarse_sample(rtt, snd_una, snd_nxt);

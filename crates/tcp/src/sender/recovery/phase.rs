@@ -1,9 +1,9 @@
 //! The phase of loss recovery, and the proofs that a reduction was spurious.
 //!
 //! Phases: fast recovery, the reduction after an ECN echo, and recovery after a timeout. Proofs: forward
-//! acknowledgments after a timeout (F-RTO, RFC 5682 §3 as Linux does it with and without SACK), timestamps (Eifel,
-//! RFC 3522), DSACK (RFC 3708). Left out: the detection of losses (`scoreboard`, `time_detection`) and the window after
-//! a recovery, which is the congestion control's.
+//! acknowledgments after a timeout (F-RTO, RFC 5682 §3 as Linux does it with and without SACK), timestamps
+//! (Eifel, RFC 3522), DSACK (RFC 3708). Left out: the detection of losses (`scoreboard`, `time_detection`)
+//! and the window after a recovery, which is the congestion control's.
 
 use super::prr::Prr;
 use crate::timestamps::is_older;
@@ -56,8 +56,8 @@ pub(in crate::sender) struct Recovery {
     awaits_stamp: bool,
     /// No segment was sent again since the recovery began.
     first_due: bool,
-    /// SND.UNA at the last reduction (Linux `undo_marker`), and its retransmissions that no DSACK reported yet
-    /// (`undo_retrans`); `None` if no reduction can be undone.
+    /// SND.UNA at the last reduction (Linux `undo_marker`), and its retransmissions that no DSACK reported
+    /// yet (`undo_retrans`); `None` if no reduction can be undone.
     undo_from: Option<u64>,
     undo_resent: Option<u32>,
     /// A partial ACK has restarted the timer (RFC 6582 §4).
@@ -90,7 +90,8 @@ impl Recovery {
     pub fn window(&self) -> Option<u64> {
         matches!(self.phase, Phase::Fast | Phase::Cwr).then(|| self.prr.window())
     }
-    /// Enters fast recovery. `in_network` is the number of earlier retransmissions that a DSACK may still report.
+    /// Enters fast recovery. `in_network` is the number of earlier retransmissions that a DSACK may still
+    /// report.
     pub fn enter_fast(&mut self, snd_una: u64, snd_nxt: u64, prr: Prr, in_network: u32) {
         // After an ECN echo, a reduction is under way already.
         if self.phase != Phase::Cwr {
@@ -124,12 +125,13 @@ impl Recovery {
         self.partial_ack_seen = false;
         self.frto = Frto::Off;
     }
-    /// Whether the first retransmission of a fast recovery is still to be sent; it leaves whatever the window is.
+    /// Whether the first retransmission of a fast recovery is still to be sent; it leaves whatever the window
+    /// is.
     pub fn awaits_first_retransmission(&self) -> bool {
         self.phase == Phase::Fast && self.first_due
     }
-    /// Whether the reduction for a timeout has been made already, by this recovery; `repeated` if the timer is backed
-    /// off.
+    /// Whether the reduction for a timeout has been made already, by this recovery; `repeated` if the timer
+    /// is backed off.
     pub fn is_already_reduced(&self, snd_una: u64, repeated: bool) -> bool {
         match self.phase {
             Phase::Open | Phase::Cwr => false,
@@ -157,8 +159,8 @@ impl Recovery {
             self.awaits_stamp = false;
         }
     }
-    /// A DSACK reports `segments` duplicates that end at `end`; true if every retransmission since the last reduction
-    /// has been reported (RFC 3708).
+    /// A DSACK reports `segments` duplicates that end at `end`; true if every retransmission since the last
+    /// reduction has been reported (RFC 3708).
     pub fn on_dsack(&mut self, end: u64, snd_una: u64, segments: u32) -> bool {
         let (Some(from), Some(resent)) = (self.undo_from, self.undo_resent) else { return false };
         if end <= from || end > snd_una {
@@ -168,7 +170,8 @@ impl Recovery {
         self.undo_resent = Some(left);
         left == 0
     }
-    /// Whether the echo of an acknowledgment that advanced SND.UNA proves that the original had arrived (RFC 3522 §3.2).
+    /// Whether the echo of an acknowledgment that advanced SND.UNA proves that the original had arrived (RFC
+    /// 3522 §3.2).
     pub fn is_spurious_by_echo(&self, echo: Option<u32>) -> bool {
         self.undo_from.is_some()
             && matches!(self.phase, Phase::Fast | Phase::Timeout)
@@ -187,8 +190,8 @@ impl Recovery {
             ended
         })
     }
-    /// Ends the recovery. If retransmissions are still in the network, `has_resent`, the timestamp of the first one is
-    /// kept: in the next recovery their arrival must not be taken for that of an original.
+    /// Ends the recovery. If retransmissions are still in the network, `has_resent`, the timestamp of the
+    /// first one is kept: in the next recovery their arrival must not be taken for that of an original.
     pub fn leave(&mut self, has_resent: bool) {
         self.phase = Phase::Open;
         self.first_resent = self.first_resent.filter(|_| has_resent);
@@ -199,9 +202,9 @@ impl Recovery {
 
 /// F-RTO (RFC 5682).
 impl Recovery {
-    /// Processes an acknowledgment after a timeout. `original` if it acknowledges data sent once and before the
-    /// timeout; `duplicate` if it is a duplicate or sacks data; `can_send_new` if there is new data and the peer's window
-    /// has room for it.
+    /// Processes an acknowledgment after a timeout. `original` if it acknowledges data sent once and before
+    /// the timeout; `duplicate` if it is a duplicate or sacks data; `can_send_new` if there is new data and
+    /// the peer's window has room for it.
     pub fn frto_on_ack(
         &mut self,
         advanced: bool,

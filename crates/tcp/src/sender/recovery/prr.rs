@@ -1,7 +1,7 @@
 //! Proportional rate reduction: the bytes that may be sent for each ACK of a recovery (RFC 6937, RFC 9937).
 //!
-//! The proportional part is rounded up to whole segments, as Linux counts them, so that a recovery begins with a
-//! segment.
+//! The proportional part is rounded up to whole segments, as Linux counts them, so that a recovery begins
+//! with a segment.
 
 use crate::options::PrrMode;
 
@@ -32,8 +32,8 @@ impl Prr {
     pub fn on_sent(&mut self, len: u64) {
         self.sent += len;
     }
-    /// An acknowledgment delivered `delivered` bytes and leaves `in_flight`. `safe` if SND.UNA advanced and no further
-    /// loss was found (RFC 9937, SafeACK).
+    /// An acknowledgment delivered `delivered` bytes and leaves `in_flight`. `safe` if SND.UNA advanced and
+    /// no further loss was found (RFC 9937, SafeACK).
     pub fn on_ack(&mut self, delivered: u64, in_flight: u64, mss: u64, safe: bool) {
         if self.mode == PrrMode::Off || delivered == 0 {
             return;
@@ -65,9 +65,9 @@ mod tests {
 
     const MSS: u64 = 1000;
 
-    /// The examples of RFC 6937 §3.1: of 20 segments the first `lost` are lost. Two new segments were sent for the first
-    /// two SACKs, so that 22 are outstanding at the third, and half of them is ssthresh. Returns, from the third SACK
-    /// on, the pipe and the number of segments sent.
+    /// The examples of RFC 6937 §3.1: of 20 segments the first `lost` are lost. Two new segments were sent
+    /// for the first two SACKs, so that 22 are outstanding at the third, and half of them is ssthresh.
+    /// Returns, from the third SACK on, the pipe and the number of segments sent.
     fn example(mode: PrrMode, lost: u64) -> (Vec<u64>, Vec<u64>) {
         let (outstanding, acks) = (22, 20 - lost - 2);
         let (mut resent, mut new) = (0, 0);
@@ -102,7 +102,8 @@ mod tests {
             let (pipes, sent) = example(mode, 1);
             // One for two, none at ssthresh itself, and one each at the last two (`s`).
             assert_eq!(sent, [1, 0, 1, 0, 1, 0, 1, 0, 1, 0, 1, 0, 1, 0, 0, 1, 1], "{mode:?}");
-            // The RFC prints 18 three times and all later values one ACK late; these follow from its segments sent.
+            // The RFC prints 18 three times and all later values one ACK late; these follow from its segments
+            // sent.
             assert_eq!(
                 pipes,
                 [18, 18, 17, 17, 16, 16, 15, 15, 14, 14, 13, 13, 12, 12, 11, 10, 10],

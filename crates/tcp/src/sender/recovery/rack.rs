@@ -1,10 +1,11 @@
-//! The state of RACK (RFC 8985 §6, with the details of Linux `tcp_recovery`): the latest transmission known to have
-//! arrived, and the reordering window.
+//! The state of RACK (RFC 8985 §6, with the details of Linux `tcp_recovery`): the latest transmission known
+//! to have arrived, and the reordering window.
 //!
-//! A segment is lost if it was sent before one that arrived and is not acknowledged within the latest round-trip time
-//! and the reordering window. The window is zero until reordering was seen, if a recovery is under way or three
-//! segments are sacked; else a quarter of the smallest RTT, and a quarter more for each round trip in which a DSACK
-//! reported an unnecessary retransmission, for 16 recoveries (RFC 8985 §6.2 step 4).
+//! A segment is lost if it was sent before one that arrived and is not acknowledged within the latest
+//! round-trip time and the reordering window. The window is zero until reordering was seen, if a recovery is
+//! under way or three segments are sacked; else a quarter of the smallest RTT, and a quarter more for each
+//! round trip in which a DSACK reported an unnecessary retransmission, for 16 recoveries (RFC 8985 §6.2 step
+//! 4).
 
 use paceline_net::{Duration, Instant};
 
@@ -91,8 +92,8 @@ impl Rack {
     pub fn on_dsack(&mut self) {
         self.dsack_seen |= self.reordering_seen;
     }
-    /// Widens the window at most once per round trip, after an acknowledgment. Its newest segment was sent when
-    /// `prior_delivered` bytes had been delivered, of the `delivered` bytes by now.
+    /// Widens the window at most once per round trip, after an acknowledgment. Its newest segment was sent
+    /// when `prior_delivered` bytes had been delivered, of the `delivered` bytes by now.
     pub fn update_window(&mut self, prior_delivered: u64, delivered: u64) {
         if prior_delivered < self.widened_at {
             self.dsack_seen = false;

@@ -39,7 +39,8 @@ fn sack(
 #[test]
 fn a_hole_is_lost_a_quarter_rtt_after_a_later_segment_arrived() {
     let (mut board, mut rates) = board(10);
-    // Segment 1, sent at 1 ms, arrives at 41 ms: RTT 40 ms, window 10 ms; segment 0 was sent at 0 ms: 9 ms are left.
+    // Segment 1, sent at 1 ms, arrives at 41 ms: RTT 40 ms, window 10 ms; segment 0 was sent at 0 ms: 9 ms
+    // are left.
     assert_eq!(sack(&mut board, &mut rates, (100, 200), 41), (0, Some(SPAN(9))));
     let mut update = ScoreboardUpdate::default();
     assert_eq!(board.detect_by_time(&rack_context(49), &mut update), Some(SPAN(1)));

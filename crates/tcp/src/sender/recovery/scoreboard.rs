@@ -1,10 +1,12 @@
 //! The scoreboard: every segment in flight with its state, sacked, lost or sent again (RFC 6675 §3-§4).
 //!
-//! By RFC 6675, a segment is lost when three separate sacked ranges, or more than two full segments of sacked bytes,
-//! lie above it; `time_detection` decides by time instead. Without SACK, each duplicate ACK counts as one sacked
-//! segment. Left out: rules 3 and 4 of NextSeg, retransmissions of segments that are not known to be lost.
+//! By RFC 6675, a segment is lost when three separate sacked ranges, or more than two full segments of sacked
+//! bytes, lie above it; `time_detection` decides by time instead. Without SACK, each duplicate ACK counts as
+//! one sacked segment. Left out: rules 3 and 4 of NextSeg, retransmissions of segments that are not known to
+//! be lost.
 //!
-//! Every operation has constant cost per segment over its life, except the logarithmic search for a SACK block.
+//! Every operation has constant cost per segment over its life, except the logarithmic search for a SACK
+//! block.
 
 use super::rack::Rack;
 use super::segment::{AckContext, ScoreboardUpdate, SentSegment};
@@ -46,8 +48,8 @@ pub(in crate::sender) struct Scoreboard {
 }
 
 impl Scoreboard {
-    /// Bytes estimated to be in the network: outstanding, less sacked and lost, plus retransmissions (RFC 6675 §4,
-    /// pipe).
+    /// Bytes estimated to be in the network: outstanding, less sacked and lost, plus retransmissions (RFC
+    /// 6675 §4, pipe).
     pub fn in_flight(&self) -> u64 {
         let left = self.sacked_bytes + self.duplicate_bytes + self.lost_bytes;
         (self.outstanding + self.resent_bytes).saturating_sub(left)
@@ -103,8 +105,8 @@ impl Scoreboard {
         self.resend_at(index, now, stamp);
         self.next_lost += 1;
     }
-    /// Sends the last segment again as a probe, though it is not known to be lost; `None` if it is sacked, lost or was
-    /// sent again already.
+    /// Sends the last segment again as a probe, though it is not known to be lost; `None` if it is sacked,
+    /// lost or was sent again already.
     pub fn resend_last(&mut self, now: Instant, stamp: RateStamp) -> Option<SentSegment> {
         let last = self.segments.back().filter(|last| !last.sacked && !last.lost && !last.resent)?;
         let sent = *last;
@@ -326,12 +328,13 @@ impl Scoreboard {
             self.mark_lost(0, update);
         }
     }
-    /// Marks everything that is not sacked as lost, after a timeout (RFC 6675 §5.1). Given the time `now`, segments sent
-    /// within the last round-trip time are excepted, but for the first one (RFC 8985 §6.3).
+    /// Marks everything that is not sacked as lost, after a timeout (RFC 6675 §5.1). Given the time `now`,
+    /// segments sent within the last round-trip time are excepted, but for the first one (RFC 8985 §6.3).
     pub fn mark_all_lost(&mut self, now: Option<Instant>, update: &mut ScoreboardUpdate) {
         let reneged = self.segments.front().is_some_and(|first| first.sacked);
         if reneged {
-            // The peer has discarded data that it had sacked: the SACK information is not reliable (RFC 2018 §8).
+            // The peer has discarded data that it had sacked: the SACK information is not reliable (RFC 2018
+            // §8).
             self.sacked.clear();
             (self.sacked_bytes, self.sacked_segments) = (0, 0);
             self.segments.iter_mut().for_each(|segment| segment.sacked = false);

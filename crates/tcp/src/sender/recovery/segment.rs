@@ -16,7 +16,7 @@ pub(in crate::sender) struct SentSegment {
     pub(super) lost: bool,
     /// A retransmission of it is in flight.
     pub(super) resent: bool,
-    /// It was sent more than once: its RTT is ambiguous (Karn).
+    /// The segment was sent more than once, so its RTT is ambiguous (Karn).
     pub(super) ever_resent: bool,
 }
 

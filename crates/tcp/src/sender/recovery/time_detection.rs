@@ -1,7 +1,7 @@
 //! Detection of losses by time (RACK, RFC 8985 §6.2), on the scoreboard.
 //!
-//! Segments are evaluated in the order of their sending, at constant cost: those sent once lie in that order on the
-//! scoreboard, and those sent again in a queue of their own.
+//! Segments are evaluated in the order of their sending, at constant cost: those sent once lie in that order
+//! on the scoreboard, and those sent again in a queue of their own.
 
 use super::rack::RackContext;
 use super::scoreboard::Scoreboard;
@@ -43,8 +43,8 @@ impl Scoreboard {
         self.time_cursor = self.base + index as u64;
         None
     }
-    /// The time until the newest candidate from `first` on is lost: sent once, before a segment that arrived, and not
-    /// acknowledged.
+    /// The time until the newest candidate from `first` on is lost: sent once, before a segment that arrived,
+    /// and not acknowledged.
     fn last_candidate(&self, first: usize, now: Instant, window: Duration) -> Option<Duration> {
         let latest_end = self.rack.latest_end();
         let before = self.segments.partition_point(|segment| segment.end <= latest_end);
@@ -88,7 +88,8 @@ impl Scoreboard {
         });
         newest.map(|(_, sent_at)| self.rack.time_until_lost(now, *sent_at, window))
     }
-    /// The segment of an entry of the queue of retransmissions, if that is its latest transmission and still awaited.
+    /// The segment of an entry of the queue of retransmissions, if that is its latest transmission and still
+    /// awaited.
     fn resent_index(&self, number: u64, sent_at: Instant) -> Option<usize> {
         let index = number.checked_sub(self.base)? as usize;
         let segment = self.segments.get(index)?;

@@ -1,6 +1,7 @@
-//! Tail loss probe (RFC 8985 §7, as Linux): when ACKs stop before everything is acknowledged, one segment leaves after
-//! two round-trip times, a new one if there is one, else the last one again. Its ACK shows which segments were lost.
-//! If the probe repaired the only loss, the window is reduced nevertheless (RFC 8985 §7.4.2).
+//! Tail loss probe (RFC 8985 §7, as Linux): when ACKs stop before everything is acknowledged, one segment
+//! leaves after two round-trip times, a new one if there is one, else the last one again. Its ACK shows which
+//! segments were lost. If the probe repaired the only loss, the window is reduced nevertheless (RFC 8985
+//! §7.4.2).
 
 use crate::sender::timers::TIMEOUT_MIN;
 use paceline_net::Duration;
@@ -35,13 +36,13 @@ pub(in crate::sender) struct ProbeAck {
     pub una: u64,
     /// A DSACK reports the probe as a duplicate.
     pub dsack: bool,
-    /// It advanced SND.UNA, sacked data, carried data or changed the window.
+    /// The ACK advanced SND.UNA, sacked data, carried data or changed the window.
     pub eventful: bool,
 }
 
 impl TailProbe {
-    /// Time from the last segment until a probe (RFC 8985 §7.2). If a `single` segment is outstanding, its ACK may be
-    /// delayed.
+    /// Time from the last segment until a probe (RFC 8985 §7.2). If a `single` segment is outstanding, its
+    /// ACK may be delayed.
     pub fn timeout(
         srtt: Option<Duration>,
         single: bool,

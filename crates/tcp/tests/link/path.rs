@@ -1,5 +1,6 @@
 //! Two endpoints over a path that keeps the order of packets: a delay, a bottleneck for data segments, and
-//! losses at regular intervals. Smaller and faster than [`World`](super::World), for long runs and for measurements.
+//! losses at regular intervals. Smaller and faster than [`World`](super::World), for long runs and for
+//! measurements.
 #![allow(dead_code)] // each test and example uses its part
 
 use paceline_net::{Duration, Instant, Node, Output, Packet, Port};
@@ -19,8 +20,8 @@ pub struct Path {
     losses: Losses,
 }
 
-/// The data segments that are lost: those whose number, counted from 1, is `remainder` modulo `period`. A period of 0
-/// loses none.
+/// The data segments that are lost: those whose number, counted from 1, is `remainder` modulo `period`. A
+/// period of 0 loses none.
 #[derive(Clone, Copy)]
 pub struct Losses {
     pub period: u64,

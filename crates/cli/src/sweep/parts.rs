@@ -14,21 +14,25 @@ use serde::{Deserialize, Serialize};
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 
+/// File name of the manifest among the parts.
 const MANIFEST: &str = "manifest.json";
 
 /// The program and the points that the parts belong to.
 #[derive(Serialize, Deserialize)]
 struct Manifest {
     paceline: Origin,
-    points: Vec<Resolved>,
+    points: Vec<ManifestPoint>,
 }
 
 #[derive(Serialize, Deserialize, PartialEq)]
-struct Resolved {
+struct ManifestPoint {
+    /// Label of the point.
     point: String,
+    /// The resolved scenario as TOML.
     scenario: String,
 }
 
+/// The file of a finished job.
 #[derive(Serialize, Deserialize)]
 struct Part {
     commit: String,
@@ -53,12 +57,13 @@ impl Parts {
             return Err(Failure::input(format!("--out {}: is a file; name a folder", out.display())));
         }
         let points = grid.points.iter().enumerate();
-        let points = points.map(|(i, p)| Resolved { point: grid.label(i), scenario: p.scenario.to_toml() });
+        let points =
+            points.map(|(i, p)| ManifestPoint { point: grid.label(i), scenario: p.scenario.to_toml() });
         let manifest = Manifest { paceline: output::origin(), points: points.collect() };
         let folder = out.join("parts");
         let file = folder.join(MANIFEST);
         if file.exists() {
-            check(&file, &manifest)
+            compare(&file, &manifest)
                 .map_err(|problem| Failure::input(format!("--out {}: {problem}", out.display())))?;
         } else if fs::read_dir(out).is_ok_and(|mut entries| entries.any(|e| !is_unused(e.ok().as_ref()))) {
             let problem = "exists, is not empty and holds no sweep to continue; name another folder";
@@ -114,27 +119,26 @@ fn is_unused(entry: Option<&fs::DirEntry>) -> bool {
 }
 
 /// Compares the manifest in a folder with that of this sweep; the error describes the first difference.
-fn check(file: &Path, now: &Manifest) -> Result<(), String> {
+fn compare(file: &Path, current: &Manifest) -> Result<(), String> {
     let text = fs::read_to_string(file).map_err(|error| format!("{MANIFEST}: {error}"))?;
-    let then: Manifest = serde_json::from_str(&text).map_err(|error| format!("{MANIFEST}: {error}"))?;
+    let stored: Manifest = serde_json::from_str(&text).map_err(|error| format!("{MANIFEST}: {error}"))?;
     const ANOTHER: &str = "name another folder";
-    if then.paceline != now.paceline {
-        let (then, now) = (then.paceline, &now.paceline);
+    if stored.paceline != current.paceline {
+        let (stored, current) = (stored.paceline, &current.paceline);
         return Err(format!(
             "holds results of paceline {} ({}), this is {} ({}); {ANOTHER}",
-            then.version, then.commit, now.version, now.commit
+            stored.version, stored.commit, current.version, current.commit
         ));
     }
     let labels = |m: &Manifest| m.points.iter().map(|p| p.point.clone()).collect::<Vec<_>>();
-    if labels(&then) != labels(now) {
-        let (was, is) = (then.points.len(), now.points.len());
-        return Err(format!("holds results of another grid, of {was} points (now {is}); {ANOTHER}"));
+    if labels(&stored) != labels(current) {
+        let (before, now) = (stored.points.len(), current.points.len());
+        return Err(format!("holds results of another grid, of {before} points (now {now}); {ANOTHER}"));
     }
-    let Some((was, is)) = then.points.iter().zip(&now.points).find(|(was, is)| was != is) else {
-        return Ok(());
-    };
-    let lines = was.scenario.lines().zip(is.scenario.lines()).find(|(was, is)| was != is);
-    let difference = lines.map_or(String::new(), |(was, is)| format!(": `{was}`, now `{is}`"));
+    let mut points = stored.points.iter().zip(&current.points);
+    let Some((before, now)) = points.find(|(before, now)| before != now) else { return Ok(()) };
+    let lines = before.scenario.lines().zip(now.scenario.lines()).find(|(before, now)| before != now);
+    let difference = lines.map_or(String::new(), |(before, now)| format!(": `{before}`, now `{now}`"));
     Err(format!("holds results of another scenario{difference}; {ANOTHER}"))
 }
 

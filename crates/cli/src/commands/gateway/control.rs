@@ -4,7 +4,7 @@ use super::options::{CaptureArgs, StopArgs, TableArgs, Which};
 use crate::failure::{Failure, Outcome};
 use crate::output;
 use crate::quantity::{bits, bytes};
-use anyhow::{Context, bail};
+use anyhow::{Context, anyhow};
 use paceline_live::gateway::{Client, FlowStatus, Request, Status, StopReport};
 use paceline_live::pcapng;
 use paceline_net::Duration;
@@ -14,6 +14,14 @@ use std::fs::File;
 use std::io;
 use std::net::SocketAddr;
 use std::process::ExitCode;
+
+/// Duration of a capture without options, in seconds. Chosen: long enough to see a transfer.
+const DEFAULT_CAPTURE_S: u32 = 10;
+/// Duration of a capture with --packets alone: it waits for the packets. Chosen: the maximum of --seconds.
+const MAX_CAPTURE_S: u32 = 3600;
+/// Packets of a capture without --packets. Chosen: a file of up to 30 MB, with the first 256 bytes of
+/// every packet.
+const DEFAULT_CAPTURE_PACKETS: u64 = 100_000;
 
 fn client(which: &Which) -> anyhow::Result<Client> {
     Client::find(which.control.as_deref())
@@ -128,11 +136,11 @@ fn parse_flow(flow: &str) -> Option<(SocketAddr, SocketAddr)> {
     Some((server.parse().ok()?, mobile.parse().ok()?))
 }
 
-/// Limits of a capture: number of packets and duration. With --packets alone it waits for the packets up to
-/// an hour.
+/// Limits of a capture: number of packets and duration.
 fn limits(args: &CaptureArgs) -> (u64, Duration) {
-    let seconds = args.seconds.unwrap_or(if args.packets.is_some() { 3600 } else { 10 });
-    (args.packets.unwrap_or(100_000), Duration::from_secs(seconds.into()))
+    let default_seconds = if args.packets.is_some() { MAX_CAPTURE_S } else { DEFAULT_CAPTURE_S };
+    let seconds = args.seconds.unwrap_or(default_seconds);
+    (args.packets.unwrap_or(DEFAULT_CAPTURE_PACKETS), Duration::from_secs(seconds.into()))
 }
 
 pub fn capture(args: &CaptureArgs) -> Outcome {
@@ -149,13 +157,9 @@ pub fn capture(args: &CaptureArgs) -> Outcome {
     let packets = pcapng::count(&args.out)?;
     output::message(&format!("paceline: {packets} packets in {}\n", args.out.display()));
     if packets == 0 {
-        return Err(Failure::Failed(no_packets(&args.flow).unwrap_err()));
+        return Err(Failure::Failed(anyhow!("{}: no packet was captured", args.flow)));
     }
     Ok(ExitCode::SUCCESS)
-}
-
-fn no_packets(flow: &str) -> anyhow::Result<()> {
-    bail!("{flow}: no packet was captured")
 }
 
 #[cfg(test)]

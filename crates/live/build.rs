@@ -1,4 +1,5 @@
-//! Compiles the kernel programs with clang, and translates the layouts that they share with Rust (`bpf/shared.h`).
+//! Compiles the kernel programs with clang, and translates the layouts that they share with Rust
+//! (`bpf/shared.h`).
 
 use std::fmt::Write;
 use std::path::{Path, PathBuf};

@@ -1,5 +1,6 @@
-// Measures the retransmissions of servers, for two groups of connections: one whose ACKs are not filtered, and one of the
-// same size whose ACKs are (holdout.h). The control plane reads the sums and draws new groups every period.
+// Measures the retransmissions of servers, for two groups of connections: one whose ACKs are not filtered,
+// and one of the same size whose ACKs are (holdout.h). The control plane reads the sums and draws new groups
+// every period.
 
 #pragma once
 
@@ -11,8 +12,8 @@
 #include "holdout.h"
 
 #define RTO_MIN_NS 200000000ULL // least retransmission timeout of Linux (TCP_RTO_MIN, 200 ms)
-// Bytes below the highest sequence number up to which data count as a retransmission. Chosen: 16 MiB, more than a
-// sender has in flight; a larger step back is another connection.
+// Bytes below the highest sequence number up to which data count as a retransmission. Chosen: 16 MiB, more
+// than a sender has in flight; a larger step back is another connection.
 #define MAX_STEP_BACK (1 << 24)
 
 struct progress {

@@ -1,5 +1,6 @@
-// Parses a packet: an unfragmented TCP datagram without IP options or extension headers, in up to two VLAN tags; a
-// packet-too-big message about one (ICMP type 3 code 4, RFC 1191; ICMPv6 type 2, RFC 4443); or anything else.
+// Parses a packet: an unfragmented TCP datagram without IP options or extension headers, in up to two VLAN
+// tags; a packet-too-big message about one (ICMP type 3 code 4, RFC 1191; ICMPv6 type 2, RFC 4443); or
+// anything else.
 
 #pragma once
 
@@ -73,8 +74,8 @@ static __always_inline void set_connection(struct connection *c, int upwards, co
 	c->mobile_port = upwards ? ports[0] : ports[1];
 }
 
-// Parses a TCP datagram at `at`. `quoted`: it is the quotation inside an ICMP message, of which only the addresses and
-// ports are sure to be there.
+// Parses a TCP datagram at `at`. `quoted`: it is the quotation inside an ICMP message, of which only the
+// addresses and ports are sure to be there.
 static __always_inline int read_tcp(struct __sk_buff *skb, __u32 at, int v6, int upwards, int quoted,
 				    struct segment *segment)
 {
@@ -115,8 +116,8 @@ static __always_inline int read_tcp(struct __sk_buff *skb, __u32 at, int v6, int
 	return 0;
 }
 
-// Classifies a packet, and fills in its connection and segment. An ICMP message travels against the datagram that it
-// quotes.
+// Classifies a packet, and fills in its connection and segment. An ICMP message travels against the datagram
+// that it quotes.
 static __always_inline enum packet_kind classify(struct __sk_buff *skb, int upwards, struct segment *segment)
 {
 	__u32 at = 0;

@@ -1,18 +1,19 @@
 // The kernel programs of the gateway: which packets its workers get.
 //
-// Three programs run for each packet that arrives on an interface, in this order, on one CPU and without interruption:
-//   1. gateway_fanout, on the workers' packet sockets (PACKET_FANOUT_EBPF), chooses the worker and the verdict, and
-//      stores the verdict in a per-CPU slot;
-//   2. gateway_filter, on the chosen socket, lets the packet in or not;
-//   3. gateway_ingress, at the interface's TCX hook, drops the kernel's copy of a packet that a worker has got.
-// So no packet is forwarded twice or lost between the two. Without sockets there is no verdict, and the kernel forwards.
+// Three programs run for each packet that arrives on an interface, in this order, on one CPU and without
+// interruption: 1. gateway_fanout, on the workers' packet sockets (PACKET_FANOUT_EBPF), chooses the worker
+// and the verdict, and stores the verdict in a per-CPU slot; 2. gateway_filter, on the chosen socket, lets
+// the packet in or not; 3. gateway_ingress, at the interface's TCX hook, drops the kernel's copy of a packet
+// that a worker has got. So no packet is forwarded twice or lost between the two. Without sockets there is no
+// verdict, and the kernel forwards.
 //
-// These packets stay in the kernel: everything but unfragmented TCP between other hosts; packets to this machine;
-// prefixes with the action `leave`; connections that the accelerator does not handle; and all packets of a worker without
-// a heartbeat. Packet-too-big messages go to the worker and to the kernel.
+// These packets stay in the kernel: everything but unfragmented TCP between other hosts; packets to this
+// machine; prefixes with the action `leave`; connections that the accelerator does not handle; and all
+// packets of a worker without a heartbeat. Packet-too-big messages go to the worker and to the kernel.
 //
-// The upload of an accelerated connection without downlink data does not pass the worker. It is redirected here from
-// port to port, which costs less than the bridge; like the rest of its connection it does not pass the bridge's filters.
+// The upload of an accelerated connection without downlink data does not pass the worker: gateway_ingress
+// redirects it from port to port, which costs less than the bridge. Like the rest of the connection, the
+// upload does not pass the bridge's filters.
 
 #include <linux/bpf.h>
 #include <linux/pkt_cls.h>
@@ -113,8 +114,8 @@ static __always_inline int is_for_another(struct __sk_buff *skb, const struct se
 	return 0;
 }
 
-// The hash of a device: its IPv4 address, or its IPv6 /64. All its connections go to one worker, since they share one rate
-// control.
+// The hash of a device: its IPv4 address, or its IPv6 /64. All its connections go to one worker, since they
+// share one rate control.
 static __always_inline __u32 hash_of(const struct address *mobile, __u32 seed)
 {
 	int v4 = !mobile->words[0] && !mobile->words[1] && mobile->words[2] == bpf_htonl(0xffff);
@@ -129,16 +130,16 @@ static __always_inline __u32 hash_of(const struct address *mobile, __u32 seed)
 	return hash ^ hash >> 13;
 }
 
-// Whether a segment belongs to an upload: data of the client, or an acknowledgment by the server. Segments that open or
-// close the connection and urgent data are excluded.
+// Whether a segment belongs to an upload: data of the client, or an acknowledgment by the server. Segments
+// that open or close the connection and urgent data are excluded.
 static __always_inline int is_upload(const struct segment *segment, int upwards)
 {
 	return !(segment->flags & (TCP_FIN | TCP_SYN | TCP_RST | TCP_URG)) && (upwards || !segment->payload);
 }
 
-// Records a SYN that the worker does not get because it takes no new connections. The worker may still have an older
-// connection under these addresses and ports, and anybody can send a SYN: the connection is left to the kernel only
-// after both ends have completed the handshake.
+// Records a SYN that the worker does not get because it takes no new connections. The worker may still have
+// an older connection under these addresses and ports, and anybody can send a SYN: the connection is left to
+// the kernel only after both ends have completed the handshake.
 static __always_inline void record_syn(const struct connection *connection, int upwards)
 {
 	struct kernel_flow *flow = bpf_map_lookup_elem(&kernel_flows, connection);
@@ -150,7 +151,8 @@ static __always_inline void record_syn(const struct connection *connection, int 
 		bpf_map_update_elem(&kernel_flows, connection, &new, BPF_ANY);
 }
 
-// Whether the kernel forwards this segment: WHOLE (its connection is the kernel's), UPLOAD (the upload is), or 0.
+// Whether the kernel forwards this segment: WHOLE (its connection is the kernel's), UPLOAD (the upload is),
+// or 0.
 static __always_inline __u32 forwarded_by_kernel(const struct segment *segment, int upwards)
 {
 	struct kernel_flow *flow = bpf_map_lookup_elem(&kernel_flows, &segment->connection);
@@ -251,7 +253,8 @@ int gateway_filter(struct __sk_buff *skb)
 	return decision->verdict == REDIRECT ? 0 : -1;
 }
 
-// Redirects a frame to the other port. A frame that is too long for a port goes to the bridge, which drops it.
+// Redirects a frame to the other port. A frame that is too long for a port goes to the bridge, which drops
+// it.
 static __always_inline int redirect(struct __sk_buff *skb)
 {
 	__u32 zero = 0;

@@ -1,9 +1,9 @@
 // Map layouts and numbers that the kernel programs share with the gateway's Rust code.
 //
-// build.rs translates this header into Rust constants and types (src/gateway/datapath/layout.rs), so that each number
-// is written once. The translation understands #define of a number, enum, and struct with members of the types __u8,
-// __u16, __u32, __u64, __be16 and __be32, arrays of __u8 and __be32, and structs defined above. Padding has to be
-// written out. Rust sees big-endian members as bytes in network order.
+// build.rs translates this header into Rust constants and types (src/gateway/datapath/layout.rs), so that
+// each number is written once. The translation understands #define of a number, enum, and struct with members
+// of the types __u8, __u16, __u32, __u64, __be16 and __be32, arrays of __u8 and __be32, and structs defined
+// above. Padding has to be written out. Rust sees big-endian members as bytes in network order.
 
 #pragma once
 
@@ -32,8 +32,8 @@ struct prefix {
 	struct address address;
 };
 
-// Value of the policy map. After a reload the workers decide for each connection (POLICY_ACCELERATE); POLICY_MAY_FILTER
-// says that they may filter it, so that the comparison counts it as well.
+// Value of the policy map. After a reload the workers decide for each connection (POLICY_ACCELERATE);
+// POLICY_MAY_FILTER says that they may filter it, so that the comparison counts it as well.
 enum policy { POLICY_ACCELERATE, POLICY_FILTER, POLICY_RELAY, POLICY_LEAVE, POLICY_MAY_FILTER };
 
 struct settings {
@@ -55,9 +55,9 @@ struct heartbeat {
 	__u32 unused;
 };
 
-// State of a connection that the kernel forwards: all of it, or only the client's upload. SYN_DOWN, SYN_UP and ANSWERED
-// record the handshake of a new connection that was not given to a worker: a SYN from the servers or from the devices,
-// and the SYN-ACK.
+// State of a connection that the kernel forwards: all of it, or only the client's upload. SYN_DOWN, SYN_UP
+// and ANSWERED record the handshake of a new connection that was not given to a worker: a SYN from the
+// servers or from the devices, and the SYN-ACK.
 enum kernel_flow_state { WHOLE = 1, UPLOAD = 2, SYN_DOWN = 4, SYN_UP = 8, ANSWERED = 16 };
 
 struct kernel_flow {

@@ -1,5 +1,6 @@
-//! Bulk transfers over this host's own TCP: what a comparison of the kernel with simulated TCP moves.
-#![allow(clippy::disallowed_types, clippy::disallowed_methods)] // real time is what it is about
+//! Bulk transfers over the kernel's TCP, for the comparison of the kernel with simulated endpoints (`paceline
+//! parity`).
+#![allow(clippy::disallowed_types, clippy::disallowed_methods)] // transfers of real time
 
 use anyhow::{Context, bail};
 use std::io::{ErrorKind, Read, Write};
@@ -9,29 +10,30 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-/// Pause between two looks at a socket that is not ready.
-const PAUSE: Duration = Duration::from_millis(20);
-/// Longest wait for a connection to be accepted.
-const CONNECT: Duration = Duration::from_secs(10);
-/// Bytes written or read at once.
-const PIECE: usize = 1 << 16;
+/// Pause before a failed bind, accept or connect is repeated. Chosen: short beside a transfer.
+const RETRY_INTERVAL: Duration = Duration::from_millis(20);
+/// Longest time to establish a connection. Chosen: several retransmissions of a SYN.
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
+/// Bytes written or read in one call. Chosen: 64 KiB, a super-packet.
+const PIECE_BYTES: usize = 1 << 16;
 
-/// Sends without end to whoever connects, until it is dropped. Its connections end with their peers.
+/// A server that sends without end on each connection. Dropping it stops accepting; connections end when the
+/// client closes.
 pub struct Source {
     stop: Arc<AtomicBool>,
     thread: Option<JoinHandle<()>>,
 }
 
 impl Source {
-    /// Serves `address` in the caller's network namespace, from when the address is there.
+    /// Serves `address` in the caller's network namespace, as soon as a device has the address.
     pub fn start(address: SocketAddr) -> Self {
         let stop = Arc::<AtomicBool>::default();
-        let told = Arc::clone(&stop);
+        let stop_flag = Arc::clone(&stop);
         let thread = std::thread::spawn(move || {
-            while !told.load(Ordering::Relaxed) {
+            while !stop_flag.load(Ordering::Relaxed) {
                 match TcpListener::bind(address) {
-                    Ok(listener) => return accept(&listener, &told),
-                    Err(_) => std::thread::sleep(PAUSE),
+                    Ok(listener) => return accept(&listener, &stop_flag),
+                    Err(_) => std::thread::sleep(RETRY_INTERVAL),
                 }
             }
         });
@@ -57,18 +59,18 @@ fn accept(listener: &TcpListener, stop: &AtomicBool) {
             Ok((stream, _)) => {
                 std::thread::spawn(move || send(stream));
             }
-            Err(_) => std::thread::sleep(PAUSE),
+            Err(_) => std::thread::sleep(RETRY_INTERVAL),
         }
     }
 }
 
 fn send(mut stream: TcpStream) {
-    let piece = vec![0; PIECE];
+    let piece = vec![0; PIECE_BYTES];
     let blocking = stream.set_nonblocking(false);
     while blocking.is_ok() && stream.write_all(&piece).is_ok() {}
 }
 
-/// Opens this many connections to `address` and reads all they bring for so long. Returns the bytes of each.
+/// Opens connections to `address` and reads from them for `span`. Returns the bytes of each.
 pub fn receive(address: SocketAddr, connections: usize, span: Duration) -> anyhow::Result<Vec<u64>> {
     let reader = |_| std::thread::spawn(move || read_for(address, span));
     let readers: Vec<_> = (0..connections).map(reader).collect();
@@ -82,15 +84,15 @@ pub fn receive(address: SocketAddr, connections: usize, span: Duration) -> anyho
 fn read_for(address: SocketAddr, span: Duration) -> anyhow::Result<u64> {
     let started = Instant::now();
     let mut stream = loop {
-        match TcpStream::connect_timeout(&address, CONNECT) {
+        match TcpStream::connect_timeout(&address, CONNECT_TIMEOUT) {
             Ok(stream) => break stream,
-            Err(error) if started.elapsed() > CONNECT => {
+            Err(error) if started.elapsed() > CONNECT_TIMEOUT => {
                 return Err(error).with_context(|| format!("cannot connect to {address}"));
             }
-            Err(_) => std::thread::sleep(PAUSE),
+            Err(_) => std::thread::sleep(RETRY_INTERVAL),
         }
     };
-    let (mut piece, mut bytes) = (vec![0; PIECE], 0);
+    let (mut piece, mut bytes) = (vec![0; PIECE_BYTES], 0);
     loop {
         let left = span.saturating_sub(started.elapsed());
         if left.is_zero() {

@@ -1,4 +1,4 @@
-//! The wall clock, as instants since a start, and waiting for it.
+//! The monotonic clock (`CLOCK_MONOTONIC`), and sleeping until an instant.
 
 use nix::errno::Errno;
 use nix::poll::{PollFd, PollFlags, ppoll};
@@ -8,15 +8,15 @@ use paceline_net::{Duration, Instant};
 use std::io;
 use std::os::fd::BorrowedFd;
 
-/// Tells the time and waits. Tests bring their own.
+/// A clock, real or of a test.
 pub trait Clock {
-    /// The present.
+    /// The present time.
     fn now(&mut self) -> Instant;
-    /// Waits until a descriptor is readable, `until` has come, or a signal arrives.
+    /// Waits until a descriptor is readable, `until` is reached, or a signal arrives.
     fn wait(&mut self, readable: &[BorrowedFd<'_>], until: Instant) -> io::Result<()>;
 }
 
-/// `CLOCK_MONOTONIC` since the clock was made.
+/// `CLOCK_MONOTONIC`, counted from the creation of the value.
 #[derive(Debug)]
 pub struct Monotonic {
     start_ns: u64,
@@ -27,7 +27,7 @@ fn monotonic_ns() -> u64 {
     time.tv_sec() as u64 * 1_000_000_000 + time.tv_nsec() as u64
 }
 
-/// `CLOCK_MONOTONIC`, as kernel programs read it.
+/// `CLOCK_MONOTONIC`: the clock of bpf_ktime_get_ns in kernel programs.
 pub fn now() -> Instant {
     Instant::from_nanos(monotonic_ns())
 }
@@ -38,7 +38,7 @@ pub fn sleep_until(at: Instant) {
     let _ = clock_nanosleep(ClockId::CLOCK_MONOTONIC, ClockNanosleepFlags::TIMER_ABSTIME, &at);
 }
 
-/// Sleeps for so long, or until a signal.
+/// Sleeps for `time`, or until a signal.
 pub fn pause(time: Duration) {
     sleep_until(now() + time);
 }

@@ -1,4 +1,4 @@
-//! Where packets come from and go to outside a node.
+//! Network devices, between which the real-time loop runs a node.
 
 use paceline_net::Packet;
 use std::io;
@@ -6,10 +6,10 @@ use std::os::fd::BorrowedFd;
 
 /// A network device, or a test's stand-in.
 pub trait Device {
-    /// Appends the packets that wait, without blocking; possibly none.
+    /// Appends the packets that have arrived, without blocking.
     fn receive(&mut self, burst: &mut Vec<Packet>) -> io::Result<()>;
-    /// Sends a packet. A packet that the device cannot take now is lost, as on a full line.
+    /// Sends a packet. A packet for which the device has no room is lost.
     fn transmit(&mut self, packet: &Packet) -> io::Result<()>;
-    /// What becomes readable when packets wait.
+    /// A descriptor that is readable when packets have arrived.
     fn readable(&self) -> Option<BorrowedFd<'_>>;
 }

@@ -1,7 +1,8 @@
-//! Runs real programs through the modelled cell, in real time.
+//! Emulation: real programs communicate through the modelled cell, in real time.
 //!
-//! Each real station is a namespace with a TUN device; the host side is a TUN device where the caller stands. Their
-//! packets pass the same [`Model`] that the simulator runs, with the other stations simulated in it.
+//! Each real station is a network namespace with a TUN device; the host side is a TUN device in the caller's
+//! namespace. Their packets pass the same [`Model`] that the simulator runs. The other stations are
+//! simulated.
 
 use crate::clock::Monotonic;
 use crate::lateness::Lateness;
@@ -24,40 +25,42 @@ use std::process::{Child, Command, ExitStatus};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// Networks of the stations, IPv4 and IPv6, as the host side routes them.
+/// IPv4 and IPv6 networks of the stations, which the host side routes into its device. Derived from `address::station`:
+/// parts of the ranges for benchmarks (RFC 2544, RFC 5180).
 const STATION_NETWORKS: (&str, &str) = ("198.18.128.0/17", "2001:2:0:2::/64");
-/// Time that programs get to end when the emulation is told to.
-const GRACE: paceline_net::Duration = paceline_net::Duration::from_secs(2);
+/// Time between SIGTERM and SIGKILL when the emulation is stopped. Chosen: enough for a program to close its
+/// connections.
+const TERMINATION_TIMEOUT: paceline_net::Duration = paceline_net::Duration::from_secs(2);
+/// After the programs have ended, the emulation carries their last packets until none has passed for this
+/// time plus a round trip of the wire. Chosen: longer than Linux's least retransmission timeout of 200 ms.
+const QUIET_TIME: paceline_net::Duration = paceline_net::Duration::from_millis(500);
+/// Longest time, plus a round trip, for which the last packets are carried. Chosen: bounds the wait for a
+/// peer that goes on sending.
+const MAX_LINGER: paceline_net::Duration = paceline_net::Duration::from_secs(5);
 
-/// When programs have ended, what they sent last is still on its way: data in the kernel's buffers, and the end of
-/// connections. The emulation goes on until nothing has passed for this long and a round trip of the wire,
-const QUIET: paceline_net::Duration = paceline_net::Duration::from_millis(500);
-/// but not longer than this and a round trip.
-const LINGER: paceline_net::Duration = paceline_net::Duration::from_secs(5);
-
-/// What is emulated.
+/// The parameters of an emulation.
 pub struct Emulation<'a> {
     /// The scenario.
     pub scenario: &'a Scenario,
     /// The stations that are real.
     pub stations: &'a [usize],
-    /// Program and arguments, run once per real station; a shell in the first one if empty.
+    /// Program and arguments, run in each real station; if empty, a shell in the first one.
     pub command: &'a [String],
-    /// Congestion control of the connections through the cell; the host's own if absent.
+    /// Congestion control of the kernel's connections through the cell; the host's default if absent.
     pub congestion_control: Option<&'a str>,
     /// Capture file.
     pub pcap: Option<&'a Path>,
 }
 
-/// What came of it.
+/// The result of an emulation.
 pub struct Report {
-    /// The figures of the cell.
+    /// Results as from a simulation.
     pub result: RunResult,
-    /// How late timers ran.
+    /// Lateness of timers.
     pub lateness: Lateness,
-    /// Programs that ended badly: station and status.
+    /// Programs that failed: station and exit status.
     pub failed: Vec<(usize, ExitStatus)>,
-    /// The signal that ended it, if one did.
+    /// Whether a signal ended the emulation.
     pub stopped: bool,
 }
 
@@ -105,7 +108,8 @@ pub fn run(emulation: &Emulation<'_>) -> anyhow::Result<Report> {
     }
     let options = LinkOptions {
         congestion_control: emulation.congestion_control.map(str::to_owned),
-        // The kernel's segments have timestamps, whatever the scenario's: its packets are as long.
+        // The kernel's segments have timestamps, also if the scenario's have none: full packets have the same
+        // length.
         segment_size: scenario.tcp.segment_size.0
             - if scenario.tcp.timestamps { 0 } else { netns::TIMESTAMPS },
     };
@@ -151,10 +155,10 @@ fn drive(
         if programs.running.is_empty() {
             return Ok(());
         }
-        // Asked to stop: programs are told, and killed if they do not listen.
+        // After a signal, the programs get SIGTERM, and later SIGKILL.
         if signals.stopped() && deadline.is_none() {
             programs.signal(Signal::SIGTERM);
-            deadline = Some(realtime.now() + GRACE);
+            deadline = Some(realtime.now() + TERMINATION_TIMEOUT);
         }
         if deadline.is_some_and(|at| realtime.now() >= at) {
             programs.signal(Signal::SIGKILL);
@@ -162,8 +166,8 @@ fn drive(
     }
 }
 
-/// Carries what the programs have left behind, as the host of a radio that stays on would. The figures end with the
-/// programs.
+/// Carries the packets that the programs have left in the kernel's buffers, such as the end of connections.
+/// Results end with the programs.
 fn linger(
     realtime: &mut Realtime<Observed, Monotonic, Tun>,
     signals: &Signals,
@@ -175,14 +179,16 @@ fn linger(
     realtime.node.end_at(ended);
     loop {
         let now = realtime.now();
-        if signals.stopped() || now >= (realtime.last_packet() + QUIET + wire).min(ended + LINGER + wire) {
+        if signals.stopped()
+            || now >= (realtime.last_packet() + QUIET_TIME + wire).min(ended + MAX_LINGER + wire)
+        {
             return Ok(());
         }
         realtime.turn().context("a device failed")?;
     }
 }
 
-/// Flags that signal handlers set.
+/// Flags set by signal handlers.
 struct Signals {
     stop: Arc<AtomicBool>,
     child: Arc<AtomicBool>,
@@ -212,7 +218,7 @@ impl Programs {
     fn start(namespaces: Vec<(usize, Namespace)>, argv: &[String]) -> anyhow::Result<Self> {
         let mut programs = Self { namespaces, running: Vec::new(), failed: Vec::new() };
         let shell = std::env::var("SHELL").unwrap_or_else(|_| "/bin/sh".into());
-        // An interactive shell owns the terminal: there can be only one.
+        // Only one interactive shell can use the terminal.
         let count = if argv.is_empty() { 1 } else { programs.namespaces.len() };
         for (station, namespace) in &programs.namespaces[..count] {
             let name = argv.first().unwrap_or(&shell);
@@ -242,7 +248,7 @@ impl Programs {
         }
         Ok(())
     }
-    /// Tells the programs and everything that they have started in their namespaces.
+    /// Sends a signal to all processes in the namespaces.
     fn signal(&self, signal: Signal) {
         for pid in self.namespaces.iter().flat_map(|(_, namespace)| namespace.processes()) {
             let _ = kill(pid, signal);
@@ -251,22 +257,24 @@ impl Programs {
 }
 
 impl Drop for Programs {
-    /// When the emulation ends, what still runs in its namespaces goes with it: their network is gone.
+    /// Kills the remaining processes in the namespaces, which have no network any more.
     fn drop(&mut self) {
         self.signal(Signal::SIGKILL);
         self.running.iter_mut().for_each(|(_, child)| drop(child.wait()));
     }
 }
 
-/// Keeps idle processors from sleeping while the file is open (PM QoS, `/dev/cpu_dma_latency`): a virtual processor
-/// that halts is woken by its host, which takes up to a millisecond. Without the right to it, timers run later.
+/// Keeps idle processors from sleeping while the file is open (PM QoS, `/dev/cpu_dma_latency`): the host
+/// takes up to a millisecond to wake a virtual processor that sleeps. Without the permission, timers run
+/// later.
 fn stay_awake() -> Option<File> {
     let mut file = File::options().write(true).open("/dev/cpu_dma_latency").ok()?;
     file.write_all(&0_i32.to_ne_bytes()).ok()?;
     Some(file)
 }
 
-/// Asks for exact timers and, where allowed, for real-time priority; children do not inherit it.
+/// Requests exact timers and, if permitted, real-time priority for this thread. Child processes do not
+/// inherit the priority.
 pub(crate) fn prefer_this_thread() {
     let _ = prctl::set_timerslack(1);
     let parameters = libc::sched_param { sched_priority: 10 };

@@ -1,4 +1,4 @@
-//! How late timers ran: what real time an emulation missed.
+//! A histogram of the lateness of timers, which shows how closely an emulation follows real time.
 
 use hdrhistogram::Histogram;
 use paceline_net::Duration;
@@ -16,23 +16,23 @@ impl Default for Lateness {
     }
 }
 
-/// Upper bounds in microseconds of the classes that are shown.
+/// Upper bounds, in microseconds, of the classes that are printed. Chosen: from the timer slack of Linux to many TTIs.
 const CLASSES_US: [u64; 9] = [10, 20, 50, 100, 200, 500, 1_000, 2_000, 10_000];
 
 impl Lateness {
-    /// A timer ran this much after its time.
+    /// Records a timer that ran this late.
     pub fn record(&mut self, late: Duration) {
         self.histogram.saturating_record(late.as_nanos());
     }
-    /// Timers so far.
+    /// Number of recorded timers.
     pub fn count(&self) -> u64 {
         self.histogram.len()
     }
-    /// The lateness that this share of timers did not exceed.
+    /// The quantile `share` (0 to 1) of the lateness.
     pub fn quantile(&self, share: f64) -> Duration {
         Duration::from_nanos(self.histogram.value_at_quantile(share))
     }
-    /// The largest.
+    /// The largest lateness.
     pub fn max(&self) -> Duration {
         Duration::from_nanos(self.histogram.max())
     }

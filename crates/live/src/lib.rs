@@ -1,6 +1,6 @@
 //! Linux: devices, network namespaces, and the loop that runs [`paceline_net::Node`]s in real time.
 //!
-//! The only crate that touches the system. The nodes that it drives are those of the simulator.
+//! No other crate uses devices, threads, processes and the wall clock.
 
 pub mod bulk;
 pub mod clock;

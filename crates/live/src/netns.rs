@@ -1,5 +1,5 @@
-//! Network namespaces without names: they live as long as a process or descriptor holds them, so that nothing is
-//! left behind, not even after `kill -9`.
+//! Network namespaces without names. The kernel removes them with the last process or descriptor that refers
+//! to them, also after `kill -9`.
 
 use crate::tun::Tun;
 use anyhow::{Context, bail};
@@ -13,29 +13,29 @@ use std::os::unix::fs::MetadataExt;
 use std::os::unix::process::CommandExt;
 use std::process::{Command, Stdio};
 
-/// What the devices and the connections through them are like.
+/// Parameters of TUN devices and of the connections through them.
 #[derive(Clone, Debug)]
 pub struct LinkOptions {
-    /// Congestion control of the connections; the host's own if absent.
+    /// Congestion control of the connections; the host's default if absent.
     pub congestion_control: Option<String>,
     /// Payload bytes of a full TCP segment, without the 12 bytes of the timestamps option.
     pub segment_size: u64,
 }
 
-/// MTU of the devices, where segments are no longer.
+/// Smallest MTU of the devices, in bytes. Same as that of Ethernet (IEEE 802.3).
 const MTU: u64 = 1500;
-/// IPv4 and TCP headers.
+/// Bytes of IPv4 and TCP headers without options (RFC 791, RFC 9293).
 const HEADERS_V4: u64 = 40;
-/// The timestamps option, which the MSS does not count.
+/// Bytes of the timestamps option with padding (RFC 7323), which are not part of the MSS.
 pub const TIMESTAMPS: u64 = 12;
-/// IPv6 and TCP headers.
+/// Bytes of IPv6 and TCP headers without options (RFC 8200, RFC 9293).
 const HEADERS_V6: u64 = 60;
 
 impl LinkOptions {
     fn mtu(&self) -> u64 {
         MTU.max(self.segment_size + HEADERS_V4 + TIMESTAMPS)
     }
-    /// What routes say of their connections: the MSS announced in the SYN, and the congestion control.
+    /// Options of `ip route`: the MSS announced in SYNs, and the congestion control.
     fn route_options(&self, max_mss: u64) -> String {
         let control =
             self.congestion_control.as_ref().map_or(String::new(), |name| format!(" congctl {name}"));
@@ -56,7 +56,7 @@ impl Namespace {
         v6: Ipv6Addr,
         options: &LinkOptions,
     ) -> anyhow::Result<(Self, Tun)> {
-        // A namespace belongs to a thread: one is spent on this, and the caller stays where it is.
+        // A thread of its own changes its namespace, so that the caller keeps its own.
         let make = || -> anyhow::Result<(Self, Tun)> {
             unshare(CloneFlags::CLONE_NEWNET).context("cannot make a network namespace")?;
             let tun = Tun::create(name).context("cannot make a TUN device")?;
@@ -67,7 +67,7 @@ impl Namespace {
         };
         std::thread::scope(|scope| scope.spawn(make).join()).unwrap_or_else(|_| bail!("the thread panicked"))
     }
-    /// Lets `command` run in this namespace, and end when this process ends.
+    /// Makes `command` run in this namespace, and be killed when this process ends.
     pub fn enter(&self, command: &mut Command) -> anyhow::Result<()> {
         let handle = self.handle.try_clone().context("cannot duplicate the namespace's handle")?;
         // SAFETY: between fork and exec only async-signal-safe system calls are made: setns and prctl.
@@ -84,7 +84,7 @@ impl Namespace {
 }
 
 impl Namespace {
-    /// The processes in it: programs, and what they have left running.
+    /// The processes in this namespace.
     pub fn processes(&self) -> Vec<Pid> {
         let Ok(own) = self.handle.metadata().map(|handle| (handle.dev(), handle.ino())) else {
             return Vec::new();
@@ -99,8 +99,8 @@ impl Namespace {
     }
 }
 
-/// Does `work` in a thread that has a network namespace of its own, with nothing but a loopback device: what the host
-/// has is neither seen nor touched. Threads and processes that `work` starts are there too.
+/// Runs `work` in a thread with a network namespace of its own, which has a loopback device only. Threads and
+/// processes that `work` starts inherit the namespace.
 pub fn apart<T: Send>(work: impl FnOnce() -> anyhow::Result<T> + Send) -> anyhow::Result<T> {
     let inside = || {
         unshare(CloneFlags::CLONE_NEWNET).context("cannot make a network namespace")?;
@@ -116,7 +116,7 @@ pub fn host_side(
     stations: (&str, &str),
     options: &LinkOptions,
 ) -> anyhow::Result<Tun> {
-    // Several emulations can run on one host, each in a namespace of its own; here the first free name is taken.
+    // The kernel replaces %d by the first free number.
     let tun = Tun::create("paceline%d").context("cannot make the host side's TUN device")?;
     let hint = "does another emulation run here? Each needs a namespace of its own on the host side, \
                 such as `unshare --net paceline emulate ...`";
@@ -155,11 +155,11 @@ fn configure(
 
 /// Runs `ip` commands in the calling thread's namespace.
 pub(crate) fn ip(commands: &[String]) -> anyhow::Result<()> {
-    commands.iter().try_for_each(|line| ip_says(line).map(|_| ()))
+    commands.iter().try_for_each(|line| ip_output(line).map(|_| ()))
 }
 
-/// Runs an `ip` command and gives what it prints.
-pub(crate) fn ip_says(line: &str) -> anyhow::Result<String> {
+/// Runs an `ip` command and returns its output.
+pub(crate) fn ip_output(line: &str) -> anyhow::Result<String> {
     let output = Command::new("ip")
         .args(line.split_whitespace())
         .stdin(Stdio::null())

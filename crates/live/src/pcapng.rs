@@ -1,6 +1,8 @@
-//! Captures as pcapng (draft-ietf-opsawg-pcapng): one interface for the servers' side, one per station; raw IP;
-//! times in nanoseconds of simulated time; the first bytes of each packet. And one connection's packets on the two
-//! sides of a gateway.
+//! Captures as pcapng (draft-ietf-opsawg-pcapng): raw IP, the first bytes of each packet, timestamps in
+//! nanoseconds.
+//!
+//! A capture of a simulated model has one interface for the servers' side and one per station, and simulated
+//! time. A capture of a gateway's connection has the interfaces `server` and `mobile`, and real time.
 
 use anyhow::Context;
 use paceline_net::{Instant, Packet, wire};
@@ -18,9 +20,9 @@ use std::io::{BufWriter, Write};
 use std::path::Path;
 use std::sync::{Arc, Mutex};
 
-/// Bytes kept of each packet: every header with room to spare.
+/// Bytes captured of each packet. Chosen: IPv6 and TCP headers with all options have 100.
 const SNAP_LEN: u32 = 256;
-/// Direction in the flags of a packet.
+// Direction in the flags of a packet (pcapng, epb_flags).
 const INBOUND: u32 = 1;
 const OUTBOUND: u32 = 2;
 
@@ -31,7 +33,8 @@ pub struct Writer {
     inner: Arc<Mutex<Inner>>,
 }
 
-/// Makes a capture file with an interface for the servers and one per station, and what fills it.
+/// Makes a capture file with an interface for the servers and one per station, and the function that captures
+/// a packet.
 pub fn create(path: &Path, stations: usize) -> anyhow::Result<(Writer, Capture)> {
     let context = || format!("cannot write {}", path.display());
     let file = File::create(path).with_context(context)?;
@@ -85,7 +88,7 @@ fn write(
 }
 
 impl Writer {
-    /// Completes the file; tells what went wrong while it was written.
+    /// Completes the file. Returns the first error that occurred while it was written.
     pub fn finish(self) -> anyhow::Result<()> {
         let mut inner = self.inner.lock().expect("a capture is written by one thread");
         if let Some(error) = inner.1.take() {
@@ -95,11 +98,11 @@ impl Writer {
     }
 }
 
-/// Packets that come in by two interfaces and leave by them.
+/// A capture of a gateway's connection: packets that arrive and leave on two interfaces.
 pub struct FlowWriter<W: Write>(PcapNgWriter<BufWriter<W>>);
 
 impl<W: Write> FlowWriter<W> {
-    /// Begins, with the names of the interfaces.
+    /// Starts a capture with these names of interfaces.
     pub fn new(out: W, names: [&str; 2]) -> anyhow::Result<Self> {
         let context = "cannot write the capture";
         let mut writer = PcapNgWriter::new(BufWriter::new(out)).context(context)?;
@@ -108,7 +111,7 @@ impl<W: Write> FlowWriter<W> {
         }
         Ok(Self(writer))
     }
-    /// A datagram of `len` bytes, of which `data` are the first, `at_ns` nanoseconds after 1970.
+    /// Writes a datagram of `len` bytes, of which `data` are the first. `at_ns` is in nanoseconds since 1970.
     pub fn write(
         &mut self,
         at_ns: u64,
@@ -126,13 +129,13 @@ impl<W: Write> FlowWriter<W> {
         };
         self.0.write_pcapng_block(block).context("cannot write the capture").map(|_| ())
     }
-    /// Hands on what was written.
+    /// Flushes the buffer.
     pub fn flush(&mut self) -> anyhow::Result<()> {
         self.0.get_mut().flush().context("cannot write the capture")
     }
 }
 
-/// Packets in a capture file.
+/// Number of packets in a capture file.
 pub fn count(path: &Path) -> anyhow::Result<u64> {
     let context = || format!("cannot read {}", path.display());
     let file = File::open(path).with_context(context)?;

@@ -1,4 +1,4 @@
-//! What this host can do.
+//! The abilities of this host: privileges, devices and programs (`paceline doctor`).
 
 use std::fs::{self, OpenOptions};
 use std::process::{Command, Stdio};
@@ -6,19 +6,25 @@ use std::process::{Command, Stdio};
 /// One ability.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Check {
-    /// What it is for.
+    /// The name of the ability.
     pub name: &'static str,
-    /// Why it is missing and what to do; absent if it is there.
+    /// The reason why it is missing, and the remedy; None if the host has it.
     pub problem: Option<String>,
-    /// More about it.
+    /// Further information.
     pub detail: Option<String>,
 }
 
+/// Capability number of Linux (linux/capability.h): network administration.
 const CAP_NET_ADMIN: u32 = 12;
+/// Capability number of Linux (linux/capability.h): packet sockets.
 const CAP_NET_RAW: u32 = 13;
+/// Capability number of Linux (linux/capability.h): namespaces.
 const CAP_SYS_ADMIN: u32 = 21;
+/// Capability number of Linux (linux/capability.h): real-time priority.
 const CAP_SYS_NICE: u32 = 23;
+/// Capability number of Linux (linux/capability.h): kernel programs that read packets.
 const CAP_PERFMON: u32 = 38;
+/// Capability number of Linux (linux/capability.h): kernel programs.
 const CAP_BPF: u32 = 39;
 
 fn has_capability(number: u32) -> bool {
@@ -28,7 +34,7 @@ fn has_capability(number: u32) -> bool {
     bits & (1 << number) != 0
 }
 
-/// Why `paceline emulate` cannot work here, if it cannot.
+/// The reason why `paceline emulate` cannot work here, if there is one.
 pub fn emulation() -> Option<String> {
     if !has_capability(CAP_NET_ADMIN) {
         return Some("needs CAP_NET_ADMIN for its TUN devices: run as root".into());
@@ -50,7 +56,7 @@ fn missing_ip() -> Option<String> {
     (!is_there).then(|| "needs the command `ip` (Debian: apt-get install iproute2)".into())
 }
 
-/// Why `paceline gateway` cannot work here, if it cannot.
+/// The reason why `paceline gateway` cannot work here, if there is one.
 pub fn gateway() -> Option<String> {
     let needed = [
         (CAP_NET_ADMIN, "CAP_NET_ADMIN to make a bridge and attach to interfaces"),
@@ -66,13 +72,13 @@ pub fn gateway() -> Option<String> {
     missing_ip().or_else(|| crate::gateway::trial().err().map(|error| format!("{error:#}")))
 }
 
-/// Congestion controls that the kernel has ready.
+/// The available congestion controls of the kernel.
 pub fn congestion_controls() -> Vec<String> {
     let text = fs::read_to_string("/proc/sys/net/ipv4/tcp_available_congestion_control").unwrap_or_default();
     text.split_whitespace().map(str::to_owned).collect()
 }
 
-/// Every ability, in the order in which it is shown.
+/// All abilities, in the order in which they are printed.
 pub fn all() -> Vec<Check> {
     let check = |name, problem, detail| Check { name, problem, detail };
     let current = fs::read_to_string("/proc/sys/net/ipv4/tcp_congestion_control").unwrap_or_default();

@@ -1,7 +1,8 @@
-//! Runs a node in real time between devices.
+//! The real-time loop: runs a [`Node`] between devices.
 //!
-//! Timers run at their own time, in order, however late the loop is: what the node does depends on the packets'
-//! arrival times alone, as in the simulator. How late it was is recorded.
+//! The node's timers are run with the time for which they were set, in order, however late the loop is. So
+//! the node's output depends only on the packets' arrival times, as in the simulator. The lateness is
+//! recorded.
 
 use crate::clock::Clock;
 use crate::device::Device;
@@ -9,12 +10,12 @@ use crate::lateness::Lateness;
 use paceline_net::{Duration, Instant, Node, Output, Packet, Port};
 use std::io;
 
-/// Longest wait, so that a stop request is seen.
+/// Longest wait. Chosen: the caller checks for signals between two turns.
 const MAX_WAIT: Duration = Duration::from_millis(50);
 
 /// A node, a clock and the devices at the node's ports.
 pub struct Realtime<N, C, D> {
-    /// What is run.
+    /// The node.
     pub node: N,
     clock: C,
     devices: Vec<(Port, D)>,
@@ -31,28 +32,28 @@ impl<N: Node, C: Clock, D: Device> Realtime<N, C, D> {
         let (lateness, burst, last_packet) = (Lateness::default(), Vec::new(), Instant::ZERO);
         Self { node, clock, devices, lateness, burst, last_packet, refused: 0 }
     }
-    /// The present.
+    /// The present time.
     pub fn now(&mut self) -> Instant {
         self.clock.now()
     }
-    /// When the last packet came from a device or went to one.
+    /// The time of the last packet from or to a device.
     pub fn last_packet(&self) -> Instant {
         self.last_packet
     }
-    /// How late timers ran.
+    /// Lateness of timers.
     pub fn lateness(&self) -> &Lateness {
         &self.lateness
     }
-    /// Ends the loop and gives back the node.
+    /// Ends the loop and returns the node.
     pub fn into_node(self) -> N {
         self.node
     }
-    /// Runs what is due, takes in what has arrived, and waits for the next of either.
+    /// Runs due timers, handles packets that have arrived, and waits for the next of either.
     pub fn turn(&mut self) -> io::Result<()> {
         let now = self.clock.now();
         self.run_timers(now);
         let arrived = self.receive(now)?;
-        // After a burst there may be more at once; time has passed meanwhile.
+        // More packets may have arrived meanwhile.
         if arrived {
             return Ok(());
         }

@@ -1,4 +1,4 @@
-//! Being asked to end, by signal, and what else an operator says so.
+//! Signals by which an operator stops a program or reloads its configuration.
 
 use anyhow::Context;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
@@ -6,10 +6,10 @@ use signal_hook::iterator::Signals;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// Longest time until a signal is seen.
-const LOOK: paceline_net::Duration = paceline_net::Duration::from_millis(20);
+/// Time between two checks for signals. Chosen: not noticed by an operator.
+const CHECK_INTERVAL: paceline_net::Duration = paceline_net::Duration::from_millis(20);
 
-/// SIGINT and SIGTERM, as a wish to end.
+/// SIGINT and SIGTERM, as a flag.
 pub struct StopSignals {
     stop: Arc<AtomicBool>,
 }
@@ -23,21 +23,21 @@ impl StopSignals {
         }
         Ok(Self { stop })
     }
-    /// Whether one has come.
+    /// Whether a signal has arrived.
     pub fn stopped(&self) -> bool {
         self.stop.load(Ordering::Relaxed)
     }
-    /// Waits for one, for a moment.
+    /// Sleeps until the next check for signals.
     pub fn wait(&self) {
         wait();
     }
 }
 
 fn wait() {
-    crate::clock::pause(LOOK);
+    crate::clock::pause(CHECK_INTERVAL);
 }
 
-/// What an operator wants of a program that runs on and on.
+/// The request of a signal.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum OperatorSignal {
     /// SIGINT or SIGTERM.
@@ -46,7 +46,7 @@ pub enum OperatorSignal {
     Reload,
 }
 
-/// SIGINT, SIGTERM and SIGHUP, each time anew.
+/// SIGINT, SIGTERM and SIGHUP, each occurrence of them.
 pub struct OperatorSignals(Signals);
 
 impl OperatorSignals {
@@ -54,7 +54,7 @@ impl OperatorSignals {
     pub fn register() -> anyhow::Result<Self> {
         Signals::new([SIGINT, SIGTERM, SIGHUP]).map(Self).context("cannot catch signals")
     }
-    /// Waits for a moment; what has come.
+    /// Sleeps until the next check, and returns the signals that have arrived.
     pub fn wait(&mut self) -> Vec<OperatorSignal> {
         wait();
         let signal = |number| if number == SIGHUP { OperatorSignal::Reload } else { OperatorSignal::Stop };

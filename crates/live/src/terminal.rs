@@ -1,4 +1,4 @@
-//! A terminal on which a program draws and reads single keys. It is as it was when this is dropped.
+//! A terminal for drawing pages and reading single keys. Dropping it restores the terminal.
 
 use anyhow::Context;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
@@ -6,9 +6,10 @@ use nix::sys::termios::{LocalFlags, SetArg, Termios, tcgetattr, tcsetattr};
 use std::io::{self, IsTerminal, Write, stdin, stdout};
 use std::os::fd::{AsFd, AsRawFd};
 
+// Control sequences of xterm: alternate screen on, cursor off; and back.
 const ENTER: &[u8] = b"\x1b[?1049h\x1b[?25l";
 const LEAVE: &[u8] = b"\x1b[?25h\x1b[?1049l";
-/// Ctrl-C, which is read as a key.
+/// Ctrl-C, which is read as a key (ASCII ETX, by definition of Ctrl).
 pub const INTERRUPT: u8 = 3;
 
 /// The terminal of standard input and output.
@@ -17,7 +18,7 @@ pub struct Terminal {
 }
 
 impl Terminal {
-    /// Takes it; none if there is none.
+    /// Switches the terminal to single keys and the alternate screen. None if input or output is no terminal.
     pub fn open() -> anyhow::Result<Option<Self>> {
         if !stdin().is_terminal() || !stdout().is_terminal() {
             return Ok(None);
@@ -30,7 +31,7 @@ impl Terminal {
         stdout().write_all(ENTER).context("cannot write to the terminal")?;
         Ok(Some(terminal))
     }
-    /// Draws a page, cut to what fits.
+    /// Draws a page. Lines and columns that do not fit are cut off.
     pub fn draw(&self, page: &str) -> io::Result<()> {
         let (rows, columns) = self.size();
         let mut text = String::from("\x1b[H");
@@ -42,7 +43,7 @@ impl Terminal {
         let mut stdout = stdout().lock();
         stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush())
     }
-    /// The next key, if one is pressed in so many milliseconds.
+    /// The next key, if one is pressed within `wait_ms`.
     pub fn key(&self, wait_ms: u16) -> Option<u8> {
         let stdin = stdin();
         let mut fds = [PollFd::new(stdin.as_fd(), PollFlags::POLLIN)];
@@ -52,15 +53,15 @@ impl Terminal {
         let mut key = [0];
         match nix::unistd::read(&stdin, &mut key) {
             Ok(1) => Some(key[0]),
-            _ => Some(INTERRUPT), // it is gone
+            _ => Some(INTERRUPT), // the terminal was closed
         }
     }
     fn size(&self) -> (usize, usize) {
         let mut size = libc::winsize { ws_row: 0, ws_col: 0, ws_xpixel: 0, ws_ypixel: 0 };
         // SAFETY: the kernel writes a `winsize`, which lives here.
         #[allow(unsafe_code)]
-        let told = unsafe { libc::ioctl(stdout().as_raw_fd(), libc::TIOCGWINSZ, &raw mut size) } == 0;
-        if told && size.ws_row > 0 && size.ws_col > 0 {
+        let known = unsafe { libc::ioctl(stdout().as_raw_fd(), libc::TIOCGWINSZ, &raw mut size) } == 0;
+        if known && size.ws_row > 0 && size.ws_col > 0 {
             (size.ws_row.into(), size.ws_col.into())
         } else {
             (24, 80)

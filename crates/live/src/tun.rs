@@ -1,5 +1,6 @@
-//! TUN devices with offloads: the kernel hands over segments of up to 64 KB with unfinished checksums, which are
-//! split here into what fits the MTU; what goes back is not merged, so that receivers see each packet.
+//! TUN devices with offloads. The kernel delivers super-packets of up to 64 KB with unfinished checksums,
+//! which are split here into packets of the MTU. Packets to the kernel are not merged, so that receivers see
+//! each one.
 
 use crate::device::Device;
 use paceline_net::{Packet, wire};
@@ -7,12 +8,12 @@ use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
 use tun_rs::{DeviceBuilder, GROTable, IDEAL_BATCH_SIZE, Layer, SyncDevice, VIRTIO_NET_HDR_LEN};
 
-/// Reads per call of [`Device::receive`]: bounds the time away from timers.
+/// Reads per call of [`Device::receive`]. Chosen: bounds the time in which no timers run.
 const MAX_READS: usize = 16;
-/// Largest packet after splitting.
-const MAX_PACKET: usize = 9_216;
+/// Bytes of the largest packet after splitting. Chosen: a jumbo frame.
+const MAX_PACKET_BYTES: usize = 9_216;
 
-/// A TUN device of the namespace in which it was made. It disappears when it is dropped.
+/// A TUN device in the network namespace where it was made. Dropping it removes the device.
 pub struct Tun {
     device: SyncDevice,
     gro: GROTable,
@@ -23,7 +24,7 @@ pub struct Tun {
 }
 
 impl Tun {
-    /// Makes a device; its addresses and routes are set from outside.
+    /// Makes a device without addresses and routes.
     pub fn create(name: &str) -> io::Result<Self> {
         let device =
             DeviceBuilder::new().name(name).layer(Layer::L3).offload(true).enable(false).build_sync()?;
@@ -32,9 +33,9 @@ impl Tun {
             device,
             gro: GROTable::default(),
             raw: vec![0; VIRTIO_NET_HDR_LEN + 65_536],
-            split: vec![vec![0; MAX_PACKET]; IDEAL_BATCH_SIZE],
+            split: vec![vec![0; MAX_PACKET_BYTES]; IDEAL_BATCH_SIZE],
             sizes: vec![0; IDEAL_BATCH_SIZE],
-            outgoing: vec![Vec::with_capacity(MAX_PACKET)],
+            outgoing: vec![Vec::with_capacity(MAX_PACKET_BYTES)],
         })
     }
     /// The name that the kernel gave it.
@@ -53,7 +54,7 @@ impl Device for Tun {
                 Err(error) => return Err(error),
             };
             for (bytes, size) in self.split.iter().zip(&self.sizes).take(count) {
-                // What the kernel sends is well formed; anything else is not for us.
+                // Packets of other protocols than IP are ignored.
                 if let Ok(packet) = wire::parse(&bytes[..*size]) {
                     burst.push(packet);
                 }

@@ -1,6 +1,7 @@
-//! The two forms of the holdout's hash give equal groups: `pep::ack_filter::Holdout` in Rust, which the ACK filter uses,
-//! and `bpf/holdout.h` in C, which the kernel program uses. The C form is compiled for the host. Without a C compiler
-//! the test says so and does nothing, but fails where `PACELINE_REQUIRE_PRIVILEGED` is set.
+//! The two forms of the holdout's hash give equal groups: `pep::ack_filter::Holdout` in Rust, which the ACK
+//! filter uses, and `bpf/holdout.h` in C, which the kernel program uses. The C form is compiled for the host.
+//! Without a C compiler the test says so and does nothing, but fails where `PACELINE_REQUIRE_PRIVILEGED` is
+//! set.
 
 use paceline_net::{FlowKey, Stream};
 use paceline_pep::ack_filter::{Group, Holdout};

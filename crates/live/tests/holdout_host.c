@@ -1,5 +1,5 @@
-// Runs bpf/holdout.h on the host: reads records of `struct holdout` and `struct connection` from standard input, writes
-// the group of each as a byte. Compiled by holdout.rs.
+// Runs bpf/holdout.h on the host: reads records of `struct holdout` and `struct connection` from standard
+// input, writes the group of each as a byte. Compiled by holdout.rs.
 
 #include <arpa/inet.h>
 #include <stdio.h>

@@ -1,5 +1,5 @@
-//! The contract: one recorded packet sequence, once through the engine as the simulator runs it, once through the
-//! live loop with a test clock and test devices, gives identical output.
+//! The contract: one recorded packet sequence, once through the engine as the simulator runs it, once through
+//! the live loop with a test clock and test devices, gives identical output.
 
 use paceline_live::clock::Clock;
 use paceline_live::device::Device;
@@ -107,7 +107,7 @@ fn through_the_simulator(arrivals: &[Arrival]) -> Vec<(Port, Packet)> {
     sent
 }
 
-/// What the test clock and the test devices share.
+/// The state that the test clock and the test devices share.
 #[derive(Default)]
 struct World {
     now: Cell<Instant>,

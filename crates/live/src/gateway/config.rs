@@ -1,4 +1,4 @@
-//! What `paceline gateway` reads: a TOML file.
+//! The gateway's configuration: a TOML file. docs/gateway.md describes its keys.
 
 use super::datapath::layout;
 use super::policy::{Action, FORMER_RELAY, Policy};
@@ -13,38 +13,39 @@ use std::path::PathBuf;
 
 /// Most workers: a limit of the kernel program. Same as `MAX_WORKERS` of bpf/shared.h.
 pub const MAX_WORKERS: usize = layout::MAX_WORKERS as usize;
-/// Most prefixes: the size of the kernel program's map. Same as `MAX_PREFIXES` of bpf/shared.h, less the rule for all of
-/// IPv4.
+/// Most prefixes: the size of the kernel program's map. Same as `MAX_PREFIXES` of bpf/shared.h, less the rule
+/// for all of IPv4.
 const MAX_POLICIES: usize = layout::MAX_PREFIXES as usize - 1;
-/// An interface's name has at most so many bytes (Linux: IFNAMSIZ).
-const MAX_NAME: usize = 15;
-/// Payload bytes of a super-packet at most, so that with headers it has a 16-bit length.
+/// Longest name of an interface, in bytes. Same as IFNAMSIZ of Linux, less the final zero.
+const MAX_NAME_BYTES: usize = 15;
+/// Most payload bytes of a super-packet. Derived from the 16-bit length of a datagram, less headers.
 const SUPER_PACKET: Bytes = Bytes(65_400);
 
-/// Keys that a running gateway takes over.
+/// Keys that a running gateway takes over at a reload.
 const CHANGEABLE: [&str; 5] = ["tick", "drain", "policy", "limits", "accelerator"];
-/// A socket's path has at most so many bytes (unix(7)).
-const MAX_PATH: usize = 107;
+/// Longest path of a Unix socket, in bytes (man unix(7)).
+const MAX_PATH_BYTES: usize = 107;
 
-/// How the interfaces are joined.
+/// How the kernel forwards between the interfaces.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Mode {
-    /// As ports of a bridge: no addresses are needed.
+    /// They are ports of a bridge, and need no addresses.
     #[default]
     Bridge,
-    /// As interfaces of a router, which this machine is.
+    /// This machine routes between them.
     Routed,
 }
 
-/// How it is known which interface is towards what.
+/// Where it is stated which interface is towards the servers.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Sides {
-    /// As the configuration says.
+    /// In the configuration.
     #[default]
     Configured,
-    /// By connections, which are opened from the mobile side: `server` and `mobile` may be the wrong way round.
+    /// Nowhere: the gateway detects from which side connections are opened, and exchanges `server` and
+    /// `mobile` if necessary.
     Learned,
 }
 
@@ -52,42 +53,43 @@ pub enum Sides {
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct GatewayConfig {
-    /// How the interfaces are joined: `bridge` or `routed`.
+    /// How the kernel forwards between the interfaces: `bridge` or `routed`.
     #[serde(default)]
     pub mode: Mode,
     /// Interface towards the servers.
     pub server: String,
     /// Interface towards the mobile devices.
     pub mobile: String,
-    /// Whether these two are so, or to be found out first: `configured` or `learned`.
+    /// Whether `server` and `mobile` are as configured, or detected first: `configured` or `learned`.
     #[serde(default)]
     pub sides: Sides,
-    /// Bridge that is made where the interfaces are in none; they stay in it afterwards. With `routed`, a pair of
-    /// devices by which packets go back to the kernel: this name, and with an `r` behind it.
+    /// Name of the bridge that is made if the interfaces are in none; it stays at the end. With `routed`,
+    /// name of the veth device by which the gateway's packets enter the kernel's routing; its other end has
+    /// an `r` appended.
     #[serde(default = "default_bridge")]
     pub bridge: String,
-    /// Threads; a device's connections are in one.
+    /// Worker threads. All connections of a device are in one of them.
     #[serde(default = "default_workers")]
     pub workers: usize,
-    /// How long packets are gathered while there is much traffic.
+    /// Shortest time in which packets are batched under load.
     #[serde(default = "default_tick")]
     pub tick: Duration,
-    /// At the end, connections may take so long to be delivered what was acknowledged for them.
+    /// Time for connections to be delivered all acknowledged data when the gateway stops.
     #[serde(default = "default_drain")]
     pub drain: Duration,
     /// Control socket; if absent, `/run/paceline/SERVER-MOBILE.sock`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub control: Option<PathBuf>,
-    /// Where Prometheus' metrics are served by HTTP; if absent, nowhere.
+    /// Address of the HTTP server for Prometheus' metrics; if absent, there is none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub metrics: Option<SocketAddr>,
-    /// What is done for whom; the longest prefix of a mobile device's address counts.
+    /// Actions by prefix of a mobile device's address; the longest matching prefix decides.
     #[serde(default)]
     pub policy: Vec<Policy>,
-    /// The line towards the servers, for devices whose ACKs are filtered.
+    /// The ACK filter.
     #[serde(default)]
     pub filter: Filter,
-    /// Memory and tables, shared by the workers.
+    /// Limits of memory and tables.
     #[serde(default)]
     pub limits: Limits,
     /// The accelerator, with the keys of a scenario's table of this name.
@@ -102,14 +104,15 @@ pub struct GatewayConfig {
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Filter {
-    /// Rate of the line, which the workers share: an ACK filter needs a queue.
+    /// Rate of the line towards the servers, which the workers share. The filter acts on the queue ahead of
+    /// it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub rate: Option<Rate>,
-    /// Bytes of the queue, of each worker.
+    /// Bytes of the queue of each worker.
     pub queue: Bytes,
-    /// Share of the connections that are not filtered, so that the others can be compared with them; 0 compares nothing.
+    /// Share of connections whose ACKs are not filtered, for comparison; 0 switches the comparison off.
     pub holdout: f64,
-    /// How long connections are compared before they are dealt anew.
+    /// Time after which new groups of connections are drawn for the comparison.
     pub period: Duration,
 }
 
@@ -119,17 +122,17 @@ impl Default for Filter {
     }
 }
 
-/// Table `[limits]`: of all workers together.
+/// Table `[limits]`: limits of all workers together.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Limits {
-    /// Bytes held at most.
+    /// Most buffered bytes.
     pub total_buffer: Bytes,
-    /// Connections accelerated at once; more go through the kernel.
+    /// Most accelerated connections; further ones stay in the kernel.
     pub max_flows: usize,
-    /// Connections of one device accelerated at once.
+    /// Most accelerated connections of one device.
     pub max_flows_per_device: usize,
-    /// Handshakes and connections without data that are remembered.
+    /// Most handshakes and connections without data in the table.
     pub max_openings: usize,
 }
 
@@ -155,7 +158,7 @@ fn default_drain() -> Duration {
 }
 
 impl GatewayConfig {
-    /// Reads and checks a configuration. The error names file, key, value and what is allowed.
+    /// Parses and checks a configuration. The error names file, key, value and the allowed values.
     pub fn parse(file: &str, text: &str) -> Result<Self, String> {
         let mut config: Self = toml::from_str(text).map_err(|error| format!("{file}: {error}"))?;
         config.notes = former_names(file, text);
@@ -163,18 +166,18 @@ impl GatewayConfig {
         Ok(config)
     }
 
-    /// Takes the interfaces the other way round.
+    /// Exchanges the two interfaces.
     pub fn swap_sides(&mut self) {
         std::mem::swap(&mut self.server, &mut self.mobile);
     }
-    /// What was found out for this configuration holds for a new one.
-    pub fn orient(&self, new: &mut Self) {
+    /// Exchanges the interfaces of a new configuration if they were exchanged in this one.
+    pub fn apply_sides_to(&self, new: &mut Self) {
         if self.sides == Sides::Learned && (&self.server, &self.mobile) == (&new.mobile, &new.server) {
             new.swap_sides();
         }
     }
 
-    /// Keys that differ and cannot be changed while the gateway runs.
+    /// Changed keys that cannot change while the gateway runs.
     pub fn fixed_changes(&self, new: &Self) -> Vec<String> {
         let table = |config: &Self| toml::Table::try_from(config).unwrap_or_default();
         let (old, new) = (table(self), table(new));
@@ -186,24 +189,26 @@ impl GatewayConfig {
     fn check(&self) -> Result<(), String> {
         for (key, name) in [("server", &self.server), ("mobile", &self.mobile), ("bridge", &self.bridge)] {
             let plain = |c: char| c.is_ascii_graphic() && c != '/' && c != ':';
-            if name.is_empty() || name.len() > MAX_NAME || !name.chars().all(plain) {
+            if name.is_empty() || name.len() > MAX_NAME_BYTES || !name.chars().all(plain) {
                 return Err(format!("{key} = {name:?}: allowed: the name of a network interface"));
             }
         }
-        if self.mode == Mode::Routed && self.bridge.len() == MAX_NAME {
+        if self.mode == Mode::Routed && self.bridge.len() == MAX_NAME_BYTES {
             return Err(format!(
                 "bridge = {:?}: allowed: {} characters with mode = \"routed\"",
                 self.bridge,
-                MAX_NAME - 1
+                MAX_NAME_BYTES - 1
             ));
         }
         if self.server == self.mobile {
             return Err(format!("mobile = {:?}: allowed: another interface than server's", self.mobile));
         }
         if let Some(path) = &self.control
-            && !(path.is_absolute() && path.as_os_str().len() <= MAX_PATH)
+            && !(path.is_absolute() && path.as_os_str().len() <= MAX_PATH_BYTES)
         {
-            return Err(format!("control = {path:?}: allowed: an absolute path of up to {MAX_PATH} bytes"));
+            return Err(format!(
+                "control = {path:?}: allowed: an absolute path of up to {MAX_PATH_BYTES} bytes"
+            ));
         }
         range("workers", self.workers, 1, MAX_WORKERS)?;
         range("tick", self.tick, Duration::from_micros(10), Duration::from_millis(5))?;
@@ -234,7 +239,7 @@ impl GatewayConfig {
         self.accelerator.check()
     }
 
-    /// What a worker's accelerator is built from.
+    /// The configuration of a worker's accelerator: its share of the limits.
     pub fn accelerator(&self, seed: u64) -> AcceleratorConfig {
         let share = self.workers.max(1);
         AcceleratorConfig {
@@ -290,7 +295,7 @@ mod tests {
     }
 
     #[test]
-    fn bad_values_are_refused_with_key_value_and_what_is_allowed() {
+    fn bad_values_are_refused_with_key_value_and_allowed_values() {
         for (line, key, allowed) in [
             ("workers = 0", "workers = 0", "1 to 64"),
             ("tick = \"1 s\"", "tick = 1 s", "10 us to 5 ms"),
@@ -342,17 +347,17 @@ mod tests {
     }
 
     #[test]
-    fn what_a_running_gateway_cannot_take_over_is_named() {
+    fn changed_keys_that_are_fixed_at_run_time_are_named() {
         let parse = |more: &str| GatewayConfig::parse("box.toml", &format!("{LEAST}{more}")).unwrap();
         let old = parse("");
-        let easy = parse(
+        let allowed = parse(
             "tick = \"1 ms\"\ndrain = \"1 s\"\n[[policy]]\nprefix = \"10.0.0.0/8\"\naction = \"leave\"\n\
              [limits]\nmax_flows = 9\n[accelerator]\novershoot = false",
         );
-        assert_eq!(old.fixed_changes(&easy), [""; 0]);
-        let hard =
+        assert_eq!(old.fixed_changes(&allowed), [""; 0]);
+        let refused =
             parse("workers = 2\nbridge = \"br9\"\nmetrics = \"127.0.0.1:9464\"\n[filter]\nqueue = \"9 kB\"");
-        assert_eq!(old.fixed_changes(&hard), ["bridge", "filter", "metrics", "workers"]);
-        assert_eq!(hard.fixed_changes(&hard), [""; 0]);
+        assert_eq!(old.fixed_changes(&refused), ["bridge", "filter", "metrics", "workers"]);
+        assert_eq!(refused.fixed_changes(&refused), [""; 0]);
     }
 }

@@ -1,6 +1,5 @@
-//! The counters of a gateway: their names and help texts for a status and for metrics, and a worker's values.
-//!
-//! Only text for people and monitoring systems has names: inside the program a counter is a [`Counter`].
+//! The gateway's counters: their identifiers in the program ([`Counter`]), their names in a status and in
+//! metrics, and their values.
 
 use paceline_pep::accelerator::BypassReason;
 use paceline_pep::{AcceleratorStats, KeepReason};
@@ -11,18 +10,18 @@ macro_rules! counters {
         /// One counter. The order is that of the metrics.
         #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
         pub enum Counter {
-            /// Connections that passed untouched, by reason.
+            /// Connections that were not accelerated, by reason.
             Bypassed(BypassReason),
             $(#[doc = concat!("Counter `", $labelled, "`.")] $name,)*
-            /// ACKs that the filter let through, by reason.
+            /// ACKs that the filter forwarded, by reason.
             Kept(KeepReason),
             $(#[doc = $help] $plain,)*
         }
 
         impl Counter {
-            /// Counters that have a metric of their own.
+            /// Counters that are a metric of their own.
             pub const PLAIN: &'static [Self] = &[$(Self::$plain),*];
-            /// Counters that share a metric with others, except those by reason.
+            /// Counters that share a metric with others, without those by reason.
             pub const LABELLED: &'static [Self] = &[$(Self::$name),*];
 
             /// The name in a status.
@@ -34,7 +33,7 @@ macro_rules! counters {
                     $(Self::$plain => $text,)*
                 }
             }
-            /// The metric that has this counter under a label; none for a metric of its own.
+            /// The metric of which this counter is one label value; None for a metric of its own.
             pub fn family(self) -> Option<Family> {
                 match self {
                     Self::Bypassed(_) => Some(Family::Bypassed),
@@ -43,7 +42,7 @@ macro_rules! counters {
                     $(Self::$plain => None,)*
                 }
             }
-            /// A sentence for the metric, without a full stop.
+            /// The help text of the metric, without a full stop.
             pub fn help(self) -> &'static str {
                 match self {
                     $(Self::$plain => $help,)*
@@ -56,35 +55,35 @@ macro_rules! counters {
 
 counters! {
     plain {
-        Flows = "flows", "Connections taken into acceleration";
+        Flows = "flows", "Connections accelerated so far";
         FlowsEnded = "flows-ended", "Accelerated connections that ended";
         FlowsDetached = "flows-detached", "Accelerated connections that went on end to end";
         FlowsReset = "flows-reset", "Connections reset at both ends by the gateway";
         BytesIn = "bytes-in", "Payload bytes taken from servers";
         BytesDelivered = "bytes-delivered", "Payload bytes acknowledged by mobile devices";
         AcksSent = "acks-sent", "Acknowledgments sent to servers";
-        EarlyAcks = "early-acks", "Acknowledgments sent to servers for what devices did not have yet";
-        AcksAbsorbed = "acks-absorbed", "Empty acknowledgments of devices that were not passed on";
-        DuplicatesSuppressed = "duplicates-suppressed", "Duplicate acknowledgments of devices that were not passed on";
+        EarlyAcks = "early-acks", "Acknowledgments sent to servers for data that devices had not acknowledged";
+        AcksAbsorbed = "acks-absorbed", "Pure acknowledgments of devices that were not forwarded";
+        DuplicatesSuppressed = "duplicates-suppressed", "Duplicate acknowledgments of devices that were not forwarded";
         SegmentsSent = "segments-sent", "Segments sent to devices for the first time";
-        Retransmissions = "retransmissions", "Segments sent to devices again";
+        Retransmissions = "retransmissions", "Segments retransmitted to devices";
         Timeouts = "timeouts", "Retransmission timeouts";
-        TailProbes = "tail-probes", "Probes of a tail that was not acknowledged";
-        WindowProbes = "window-probes", "Probes of devices' zero windows";
-        ServerRetransmissions = "server-retransmissions", "Segments of servers that brought nothing new";
-        Conflicts = "conflicts", "Segments of servers that brought other bytes under known numbers";
+        TailProbes = "tail-probes", "Tail loss probes";
+        WindowProbes = "window-probes", "Probes of zero windows of devices";
+        ServerRetransmissions = "server-retransmissions", "Segments of servers without new data";
+        Conflicts = "conflicts", "Segments of servers with other bytes under known sequence numbers";
         Corrupt = "corrupt", "Segments with a wrong checksum";
-        Invalid = "invalid", "Segments with numbers that no endpoint would accept";
-        OptimisticAcks = "optimistic-acks", "Acknowledgments of bytes that were never sent";
-        Refused = "refused", "Segments not taken because buffers were full";
-        OvershootDrops = "overshoot-drops", "Times that a device dropped what was sent past its window";
-        BlackHoles = "black-holes", "Connections whose full segments were swallowed on the way to the device";
+        Invalid = "invalid", "Segments with sequence numbers outside every window";
+        OptimisticAcks = "optimistic-acks", "Acknowledgments of devices for bytes that were never sent";
+        Refused = "refused", "Segments dropped because buffers were full";
+        OvershootDrops = "overshoot-drops", "Times that a device dropped data sent past its window";
+        BlackHoles = "black-holes", "Connections whose full segments were lost without a packet-too-big message";
         OpeningsForgotten = "openings-forgotten", "Handshakes forgotten to make room";
         AmbiguousNetworks = "ambiguous-networks", "Packets of two networks under the same addresses and ports";
-        UnknownLinks = "unknown-links", "Packets made for a connection whose link header is forgotten";
-        FilterAcksIn = "filter-acks-in", "Empty acknowledgments that came to the ACK filter";
-        FilterAcksDiscarded = "filter-acks-discarded", "Acknowledgments that the ACK filter took out";
-        FilterQueueDrops = "filter-queue-drops", "Packets dropped because the filtered line's queue was full";
+        UnknownLinks = "unknown-links", "Packets dropped because the link header of their connection is unknown";
+        FilterAcksIn = "filter-acks-in", "Pure acknowledgments that entered the ACK filter";
+        FilterAcksDiscarded = "filter-acks-discarded", "Acknowledgments that the ACK filter discarded";
+        FilterQueueDrops = "filter-queue-drops", "Packets dropped because the ACK filter's queue was full";
         FramesIn = "frames-in", "Frames received by the workers";
         FramesOut = "frames-out", "Frames sent by the workers";
         FrameBytesIn = "frame-bytes-in", "Bytes of frames received by the workers";
@@ -92,15 +91,15 @@ counters! {
         FrameBytesFromDevices = "frame-bytes-from-devices", "Bytes of frames received on the devices' side";
         FramesLostIn = "frames-lost-in", "Frames lost because a worker was too slow";
         FramesLostOut = "frames-lost-out", "Frames lost because an interface was too slow";
-        ConnectionsLeftAlone = "connections-left-alone", "Connections handed back to the kernel";
-        UploadsLeftAlone = "uploads-left-alone", "Times that the kernel was given a connection's upload";
+        ConnectionsLeftAlone = "connections-left-alone", "Connections left to the kernel after their first packets";
+        UploadsLeftAlone = "uploads-left-alone", "Times that a connection's upload was left to the kernel";
         Turns = "turns", "Turns of the workers";
-        Absences = "absences", "Times that a worker was away for so long that packets may have passed it";
+        Absences = "absences", "Pauses of a worker in which the kernel may have forwarded packets past it";
         JournalWrites = "journal-writes", "Records written to the journal of exposed connections";
         FlowsDetachedAtEnd = "flows-detached-at-end", "Connections that went on end to end while the gateway was being stopped";
         FlowsResetAtEnd = "flows-reset-at-end", "Connections reset while the gateway was being stopped";
-        PacketsTaken = "packets-taken", "Packets taken out of the kernel's way";
-        PacketsSentAcross = "packets-sent-across", "Packets of uploads sent from port to port in the kernel, past the bridge";
+        PacketsTaken = "packets-taken", "Packets given to the workers by the kernel program";
+        PacketsSentAcross = "packets-sent-across", "Packets of uploads redirected from port to port in the kernel, past the bridge";
     }
     labelled {
         LeftByPolicy = "packets-left-by-policy" in LeftBy;
@@ -119,9 +118,9 @@ counters! {
 /// Counters that are one metric with a label.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Family {
-    /// Connections that pass untouched.
+    /// Connections that are not accelerated.
     Bypassed,
-    /// Packets left to the kernel, by what decided so.
+    /// Packets left to the kernel, by cause.
     LeftBy,
     /// Payload bytes of compared connections.
     ComparedBytes,
@@ -129,9 +128,9 @@ pub enum Family {
     ComparedRepeated,
     /// Retransmission timeouts of compared connections.
     ComparedTimeouts,
-    /// ACKs that the filter let through.
+    /// ACKs that the filter forwarded.
     Kept,
-    /// Packets left to the kernel because a worker was absent.
+    /// Packets left to the kernel because their worker had no heartbeat.
     LeftWithout,
 }
 
@@ -159,7 +158,7 @@ impl Family {
             Self::LeftWithout => ("packets_left_without", "missing"),
         }
     }
-    /// The part that the names of the counters have in common; the rest is the label's value.
+    /// The common prefix of the counters' names; the rest of a name is the label's value.
     pub fn prefix(self) -> &'static str {
         match self {
             Self::Bypassed => "bypassed-",
@@ -171,27 +170,26 @@ impl Family {
             Self::LeftWithout => "packets-left-without-",
         }
     }
-    /// A sentence for the metric, without a full stop.
+    /// The help text of the metric, without a full stop.
     pub fn help(self) -> &'static str {
         match self {
-            Self::Bypassed => "Connections that pass untouched (mid-flow: their data segments)",
+            Self::Bypassed => "Connections that are not accelerated (mid-flow: their data segments)",
             Self::LeftBy => "Packets left to the kernel",
             Self::ComparedBytes => "Payload bytes that servers sent to connections that are compared",
             Self::ComparedRepeated => {
-                "Of the bytes that servers sent to connections that are compared, such as had been sent before"
+                "Retransmitted payload bytes that servers sent to connections that are compared"
             }
             Self::ComparedTimeouts => {
-                "Times that servers sent something again to connections that are compared, after a silence"
+                "Retransmissions after 200 ms of silence that servers sent to connections that are compared"
             }
-            Self::Kept => {
-                "Acknowledgments that the ACK filter let through, by the rule that spoke for them last"
-            }
-            Self::LeftWithout => "Packets left to the kernel, a worker being absent",
+            Self::Kept => "Acknowledgments that the ACK filter forwarded, by the last rule that required it",
+            Self::LeftWithout => "Packets left to the kernel because their worker had no heartbeat",
         }
     }
 }
 
-/// Values of counters. A counter that does not exist in a gateway (those of an ACK filter, without one) is absent.
+/// Values of counters. Counters of a function that the gateway does not have, such as the ACK filter, are
+/// absent.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct CounterValues(BTreeMap<Counter, u64>);
 
@@ -206,11 +204,11 @@ impl CounterValues {
             *self.0.entry(counter).or_default() += value;
         }
     }
-    /// Adds all values of another worker.
+    /// Adds another worker's values.
     pub fn add(&mut self, other: &Self) {
         self.extend(other.iter());
     }
-    /// Counters with their values, in order.
+    /// Counters with their values, in the order of [`Counter`].
     pub fn iter(&self) -> impl Iterator<Item = (Counter, u64)> {
         self.0.iter().map(|(counter, value)| (*counter, *value))
     }

@@ -1,14 +1,17 @@
 //! The live gateway: the accelerator between two network interfaces of this machine.
 //!
-//! - `interfaces` joins the two interfaces by a kernel bridge or router, which forwards everything that the gateway does
-//!   not take, and everything if the gateway ends, hangs or dies.
-//! - `datapath`: kernel programs (`bpf/`) take TCP packets out of the bridge or router, and packet sockets hand them to
-//!   the workers.
-//! - `worker`: a thread with an accelerator for its share of the devices. Its packets leave by the packet sockets.
+//! - `interfaces` joins the two interfaces by a kernel bridge or router, which forwards everything that the
+//!   gateway does not take, and everything if the gateway ends, hangs or dies.
+//! - `datapath`: kernel programs (`bpf/`) take TCP packets out of the bridge or router, and packet sockets
+//!   hand them to the workers.
+//! - `worker`: a thread with an accelerator for its share of the devices. Its packets leave by the packet
+//!   sockets.
 //! - `control_plane`: commands and metrics, by a Unix socket, signals and HTTP.
-//! - `crash_recovery`: a journal of unfinished promises to servers, and a second process that clears them after a crash.
+//! - `crash_recovery`: a journal of connections with exposure (bytes acknowledged to the server and not yet
+//!   by the client), and a second process that clears them after a crash.
 //!
-//! Left out: tunnels, and the bridge's features that inspect packets (`ebtables`, STP states), which taken packets bypass.
+//! Left out: tunnels, and the bridge's features that inspect packets (`ebtables`, STP states), which taken
+//! packets bypass.
 
 mod config;
 mod control_plane;
@@ -57,28 +60,29 @@ use worker::engine::Engine;
 use worker::event_loop::Worker;
 use worker::uplink::Line;
 
-/// What a gateway has around it.
+/// The environment of a gateway.
 #[derive(Default)]
 pub struct Setup {
-    /// What calls [`guard`] in a process of its own, with two interfaces as arguments; without it, connections that
-    /// are exposed when this process dies are left to their ends.
+    /// A command that calls [`guard`] in a process of its own. Without it, connections with exposure are left
+    /// to their ends' timeouts if this process dies.
     pub guardian: Option<Command>,
     /// Whether to open a control socket.
     pub control: bool,
-    /// The configuration's file, which is read again when that is asked for.
+    /// The file of the configuration, for a reload.
     pub file: Option<PathBuf>,
-    /// Version and commit.
+    /// The program's version and commit.
     pub version: String,
 }
 
-/// A running gateway. Dropping it gives everything to the kernel, without waiting for what is owed.
+/// A running gateway. Dropping it leaves everything to the kernel at once; connections with exposure are
+/// reset.
 pub struct Gateway {
     control_plane: Arc<ControlPlane>,
     workers: Vec<JoinHandle<anyhow::Result<Snapshot>>>,
-    /// A worker that has ended keeps its place among the others, which would get its packets otherwise.
-    _places: Vec<OwnedFd>,
-    /// The pair of devices, if there is one.
-    _claim: Option<PacketSocket>,
+    /// The workers' sockets stay open after a worker has ended: the others would get its packets otherwise.
+    _sockets: Vec<OwnedFd>,
+    /// The lock on the pair of devices (routed mode).
+    _pair_lock: Option<PacketSocket>,
     control: Option<ControlSocket>,
     problem: Option<String>,
 }
@@ -106,13 +110,13 @@ impl Gateway {
             Mode::Bridge => bridge::join(&config)?,
             Mode::Routed => router::join(&config)?,
         };
-        let claim = match ports.role {
+        let pair_lock = match ports.role {
             Role::Bridge { .. } => None,
-            Role::Router { exit, .. } => Some(router::claim(&config, exit)?),
+            Role::Router { exit, .. } => Some(router::lock_pair(&config, exit)?),
         };
         let steering = Steering::attach(&config, ports, seed as u32)?;
         let journal = setup.guardian.as_ref().map(|_| Journal::new(config.workers)).transpose()?;
-        let (prepared, places) = prepare(&config, &steering, ports, seed, journal.as_ref())?;
+        let (prepared, sockets) = prepare(&config, &steering, ports, seed, journal.as_ref())?;
         let guardian = setup.guardian.zip(journal.as_ref());
         let guardian =
             guardian.map(|(command, journal)| Guardian::start(command, journal, ports)).transpose()?;
@@ -122,8 +126,8 @@ impl Gateway {
         let mut workers = Vec::new();
         for (index, worker) in ready.into_iter().enumerate() {
             let thread = thread::Builder::new().name(format!("worker{index}"));
-            let own = Arc::clone(&control_plane);
-            let work = move || worker.run().inspect(|last| own.note_end(index, last));
+            let shared = Arc::clone(&control_plane);
+            let work = move || worker.run().inspect(|last| shared.note_end(index, last));
             workers.push(thread.spawn(work).context("cannot start a worker")?);
         }
         let (control, listener): (Option<ControlSocket>, Option<UnixListener>) = control.unzip();
@@ -133,38 +137,39 @@ impl Gateway {
         if let Some(listener) = metrics {
             http::serve(listener, Arc::clone(&control_plane))?;
         }
-        let gateway = Self { control_plane, workers, _places: places, _claim: claim, control, problem };
+        let gateway =
+            Self { control_plane, workers, _sockets: sockets, _pair_lock: pair_lock, control, problem };
         gateway.control_plane.check_interfaces()?;
         Ok(gateway)
     }
-    /// What others ask it by.
+    /// The operations on this gateway.
     pub fn control_plane(&self) -> &ControlPlane {
         &self.control_plane
     }
-    /// Where its control socket is.
+    /// The path of its control socket.
     pub fn control(&self) -> Option<&std::path::Path> {
         self.control.as_ref().map(ControlSocket::path)
     }
-    /// What is missing, though it runs.
+    /// A problem that does not keep the gateway from running.
     pub fn problem(&self) -> Option<&str> {
         self.problem.as_deref()
     }
-    /// Whether any worker has ended.
+    /// Whether at least one worker has ended.
     pub fn any_worker_finished(&self) -> bool {
         self.workers.iter().any(JoinHandle::is_finished)
     }
-    /// Whether all workers have.
+    /// Whether all workers have ended.
     pub fn has_finished(&self) -> bool {
         self.workers.iter().all(JoinHandle::is_finished)
     }
-    /// Waits for the workers, which were asked to end, and tells what they did.
+    /// Waits for the end of the workers, and returns the sum of their last snapshots.
     pub fn join(mut self) -> anyhow::Result<Snapshot> {
         let ends = std::mem::take(&mut self.workers).into_iter().map(JoinHandle::join);
         let ends: Vec<_> =
             ends.map(|end| end.unwrap_or_else(|_| Err(anyhow!("a worker panicked")))).collect();
         let end =
             ends.into_iter().collect::<anyhow::Result<Vec<_>>>().map(|parts| self.control_plane.sum(parts));
-        // Who waits is told when nothing is left that would be in another gateway's way.
+        // Clients that wait for the end get their answer when another gateway can start.
         let control_plane = Arc::clone(&self.control_plane);
         drop(self);
         control_plane.close(&end);
@@ -182,7 +187,7 @@ impl Drop for Gateway {
     }
 }
 
-/// Opens the workers' sockets and gives them their machines.
+/// Makes the workers with their sockets and engines. Also returns a second descriptor of each socket.
 fn prepare(
     config: &GatewayConfig,
     steering: &Steering,
@@ -190,13 +195,13 @@ fn prepare(
     seed: u64,
     journal: Option<&Journal>,
 ) -> anyhow::Result<(Vec<Prepared>, Vec<OwnedFd>)> {
-    let (mut prepared, mut places) = (Vec::new(), Vec::new());
+    let (mut prepared, mut descriptors) = (Vec::new(), Vec::new());
     let line = Arc::<Line>::default();
     for index in 0..config.workers {
         let mut open = |interface: u32| -> anyhow::Result<PacketSocket> {
             let mut socket = PacketSocket::open().context("cannot open a packet socket")?;
             steering.open(&mut socket, interface, config.workers)?;
-            places.push(socket.keep()?);
+            descriptors.push(socket.duplicate()?);
             Ok(socket)
         };
         let sockets = [open(ports.server)?, open(ports.mobile)?];
@@ -218,5 +223,5 @@ fn prepare(
         );
         prepared.push((sender, worker));
     }
-    Ok((prepared, places))
+    Ok((prepared, descriptors))
 }

@@ -1,4 +1,5 @@
-//! The policy: what the gateway does for a mobile device, by the longest matching prefix of the device's address.
+//! The policy: what the gateway does for a mobile device, by the longest matching prefix of the device's
+//! address.
 
 use ipnet::{IpNet, Ipv4Net, Ipv6Net};
 use serde::{Deserialize, Serialize};
@@ -11,11 +12,11 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 pub struct Policy {
     /// Addresses of mobile devices, such as `10.0.0.0/8` or `2001:db8::/32`.
     pub prefix: String,
-    /// What the gateway does for their connections.
+    /// The action for their connections.
     pub action: Action,
 }
 
-/// What the gateway does for a connection.
+/// The treatment of a connection.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Action {
@@ -24,8 +25,8 @@ pub enum Action {
     Accelerate,
     /// The ACK filter acts on uplink packets; downlink packets stay in the kernel.
     Filter,
-    /// Data are buffered, sent at the rate of the radio, and retransmitted from here, but acknowledgments stay end to
-    /// end: the server gets none before the device has acknowledged. Formerly called `pace`.
+    /// Data are buffered, sent at the rate of the radio, and retransmitted from here, but acknowledgments
+    /// stay end to end: the server gets none before the device has acknowledged. Formerly called `pace`.
     #[serde(alias = "pace")]
     Relay,
     /// The kernel forwards.
@@ -35,8 +36,8 @@ pub enum Action {
 /// The former name of [`Action::Relay`], which is still accepted.
 pub(crate) const FORMER_RELAY: &str = "pace";
 
-/// Actions by network, of a configuration that was checked. IPv4 networks are mapped into `::ffff:0:0/96`. A rule for an
-/// IPv6 network that contains this one is not meant for IPv4, so IPv4 gets a rule of its own.
+/// Actions by network, of a configuration that was checked. IPv4 networks are mapped into `::ffff:0:0/96`. A
+/// rule for an IPv6 network that contains this one is not meant for IPv4, so IPv4 gets a rule of its own.
 pub(crate) fn rules(policies: &[Policy]) -> BTreeMap<Ipv6Net, Action> {
     let rule = |policy: &Policy| Some((policy.mapped_network()?, policy.action));
     let mut rules: BTreeMap<Ipv6Net, Action> = policies.iter().filter_map(rule).collect();
@@ -46,7 +47,8 @@ pub(crate) fn rules(policies: &[Policy]) -> BTreeMap<Ipv6Net, Action> {
     rules
 }
 
-/// Actions by prefix length and network: a lookup costs one step for each length in use, however many prefixes there are.
+/// Actions by prefix length and network: a lookup costs one step for each length in use, however many
+/// prefixes there are.
 #[derive(PartialEq, Eq)]
 pub(crate) struct Table(BTreeMap<u8, BTreeMap<Ipv6Net, Action>>);
 
@@ -82,7 +84,7 @@ impl Policy {
         }
         Ok(network)
     }
-    /// Refuses a prefix that is malformed. The error says what is allowed.
+    /// Refuses a prefix that is malformed. The error names the allowed values.
     pub(crate) fn check(&self) -> Result<(), String> {
         self.network().map(|_| ())
     }
@@ -124,7 +126,8 @@ mod tests {
         assert_eq!(rules(&[]), BTreeMap::new());
     }
 
-    /// Sixty thousand prefixes: a lookup looks into one map for each prefix length, here that of /24 and of all IPv4.
+    /// Sixty thousand prefixes: a lookup looks into one map for each prefix length, here that of /24 and of
+    /// all IPv4.
     #[test]
     fn the_cost_of_a_lookup_does_not_grow_with_the_number_of_prefixes() {
         let prefix = |n: u32| format!("{}/24", Ipv4Addr::from_bits(n << 8));

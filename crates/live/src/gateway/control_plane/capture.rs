@@ -1,7 +1,8 @@
-//! One connection's packets, in and out on both sides, for `paceline gateway capture`.
+//! Captures of one connection's packets, as they arrive and leave on both interfaces (`paceline gateway
+//! capture`).
 //!
-//! A worker without a capture pays a look at an empty list for each packet. What does not fit between worker and
-//! writer is left out and counted: a capture never slows the traffic down.
+//! Workers copy the packets to a bounded channel, from which the thread of the request writes pcapng. If the
+//! channel is full, packets are left out, so that a capture never slows the traffic down.
 
 use crate::clock;
 use crate::pcapng::FlowWriter;
@@ -13,16 +14,16 @@ use std::io::Write;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, TrySendError, sync_channel};
 use std::time;
 
-/// Bytes kept of each packet: every header with room to spare.
+/// Bytes captured of each packet. Chosen: IPv6 and TCP headers with all options have 100.
 pub const SNAP_LEN: usize = 256;
-/// Packets between worker and writer.
-const QUEUE: usize = 4096;
-/// Longest capture.
+/// Packets in the channel from the workers to the writer. Chosen: about 1 MB.
+const CHANNEL_PACKETS: usize = 4096;
+/// Longest capture. Chosen: bounds forgotten captures.
 pub const MAX_TIME: Duration = Duration::from_secs(3600);
-/// Most packets.
+/// Most packets of a capture. Chosen: bounds forgotten captures, to about 3 GB.
 pub const MAX_PACKETS: u64 = 10_000_000;
 
-/// One packet, as it passed an interface.
+/// A packet at an interface.
 pub struct Captured {
     at: Instant,
     side: Side,
@@ -31,7 +32,8 @@ pub struct Captured {
     data: Vec<u8>,
 }
 
-/// A worker's end of a capture.
+/// A worker's end of a capture: packets of the connection `key`, or of the reversed direction, go to the
+/// channel.
 #[derive(Clone)]
 pub struct Tap {
     key: FlowKey,
@@ -39,9 +41,10 @@ pub struct Tap {
     packets: SyncSender<Captured>,
 }
 
-/// A new capture of a connection, whichever direction `key` has, and what its taps bring.
+/// A new capture of a connection; `key` may have either direction. Returns the tap for the workers and the
+/// channel's end.
 pub fn open(key: FlowKey, time: Duration) -> (Tap, Receiver<Captured>) {
-    let (packets, captured) = sync_channel(QUEUE);
+    let (packets, captured) = sync_channel(CHANNEL_PACKETS);
     (Tap { key, until: clock::now() + time, packets }, captured)
 }
 
@@ -50,16 +53,16 @@ pub fn open(key: FlowKey, time: Duration) -> (Tap, Receiver<Captured>) {
 pub struct Taps(Vec<Tap>);
 
 impl Taps {
-    /// Takes in one more.
+    /// Adds a capture.
     pub fn add(&mut self, tap: Tap) {
         self.0.push(tap);
     }
-    /// Takes out those that are over.
+    /// Removes captures whose time is over.
     pub fn sweep(&mut self, now: Instant) {
         self.0.retain(|tap| now < tap.until);
     }
-    /// A packet of the connection (key from server to mobile) comes in by an interface, or leaves by it, with its payload
-    /// beside it, if it is not in it.
+    /// Captures a packet of the connection `key` (from server to mobile) at the interface of `side`, where it
+    /// arrives or `leaves`. `body` is payload that follows the packet's own bytes.
     pub fn on_packet(
         &mut self,
         at: Instant,
@@ -76,7 +79,7 @@ impl Taps {
             if tap.key != *key && tap.key.reversed() != *key {
                 return true;
             }
-            let payload = body.iter().flat_map(|stretch| stretch.as_bytes());
+            let payload = body.iter().flat_map(|slice| slice.as_bytes());
             let data = bytes.iter().chain(payload).take(SNAP_LEN).copied().collect();
             let captured = Captured { at, side, leaves, len: packet.len, data };
             !matches!(tap.packets.try_send(captured), Err(TrySendError::Disconnected(_)))
@@ -84,7 +87,8 @@ impl Taps {
     }
 }
 
-/// Writes what comes as pcapng, until there are `packets` of them or `time` is over. Times are of the real-time clock.
+/// Writes captured packets as pcapng, until there are `packets` of them or `time` is over. Their timestamps
+/// are of the real-time clock.
 pub fn write(
     out: impl Write,
     captured: &Receiver<Captured>,
@@ -107,7 +111,7 @@ pub fn write(
                 writer.write(offset + at.as_nanos(), side as u32, leaves, len, &data)?;
                 written += 1;
             }
-            // What is there is told, so that a reader who has gone is noticed.
+            // Flushing detects a client that has disconnected.
             Err(RecvTimeoutError::Timeout) => writer.flush()?,
             Err(RecvTimeoutError::Disconnected) => break,
         }

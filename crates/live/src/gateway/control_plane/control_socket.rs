@@ -1,4 +1,5 @@
-//! The control socket: a Unix stream socket on which a running gateway answers the requests of [`super::protocol`].
+//! The control socket: a Unix stream socket on which a running gateway answers the requests of
+//! [`super::protocol`].
 
 use super::capture;
 use super::operations::{ControlPlane, TOP_DEVICES};
@@ -19,13 +20,14 @@ use std::time;
 
 /// Folder of the control sockets whose configuration names no other place.
 pub const FOLDER: &str = "/run/paceline";
-/// Longest request line. Chosen: the longest valid request, a capture between IPv6 addresses, has about 200 bytes.
+/// Longest request line. Chosen: the longest valid request, a capture between IPv6 addresses, has about 200
+/// bytes.
 const MAX_REQUEST_BYTES: u64 = 1024;
-/// Requests answered at the same time; further connections are closed. Chosen: far more than operators have, few enough
-/// threads to be harmless.
+/// Requests answered at the same time; further connections are closed. Chosen: far more than operators have,
+/// few enough threads to be harmless.
 const MAX_CLIENTS: usize = 32;
-/// A client that does not send its request, or does not read its answer, for this long is disconnected. Chosen: longer
-/// than a person notices, so that a stalled client does not keep a thread.
+/// A client that does not send its request, or does not read its answer, for this long is disconnected.
+/// Chosen: longer than a person notices, so that a stalled client does not keep a thread.
 const CLIENT_TIMEOUT: time::Duration = time::Duration::from_secs(5);
 /// Pause after a failed accept(2). Chosen: the usual error is a lack of descriptors, which lasts.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
@@ -132,7 +134,7 @@ fn answer(mut stream: UnixStream, control_plane: &ControlPlane) -> anyhow::Resul
     }
 }
 
-/// Parses a request line. The error says what is wrong and which requests there are.
+/// Parses a request line. The error names the fault and the allowed requests.
 fn parse(line: &[u8]) -> Result<Request, String> {
     if line.len() as u64 == MAX_REQUEST_BYTES && line.last() != Some(&b'\n') {
         return Err(format!("request refused: allowed: a line of up to {MAX_REQUEST_BYTES} bytes"));

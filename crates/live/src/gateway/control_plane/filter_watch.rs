@@ -1,24 +1,25 @@
-//! Whether the ACK filter does harm, on live traffic: deals connections anew every period, reads what the kernel's part
-//! saw their servers send, and takes the filter out of use where [`Comparison`] finds that servers send more again.
+//! Detects on live traffic whether the ACK filter does harm. Every period it draws new groups of filtered and
+//! unfiltered connections, and reads from the kernel program how much their servers sent and retransmitted.
+//! If [`Comparison`] finds more retransmissions with the filter, the filter is switched off.
 
 use crate::gateway::config::Filter;
 use crate::gateway::datapath::steering::Steering;
 use paceline_net::{Duration, Instant};
 use paceline_pep::ack_filter::{Comparison, Finding, Group, Holdout, Sent};
 
-/// A filter that is watched.
+/// The comparison of one filter.
 pub struct FilterWatch {
     comparison: Comparison,
     share: f64,
     period: Duration,
     began: Option<Instant>,
-    /// What had been sent to both groups when the period began: filtered, held out.
+    /// Totals at the beginning of the period: filtered, held out.
     before: [Sent; 2],
     found: Option<Finding>,
 }
 
 impl FilterWatch {
-    /// Of a filter that is to be compared with nothing there is none.
+    /// None if the configuration has no filter, or no unfiltered connections to compare with.
     pub fn new(filter: &Filter) -> Option<Self> {
         (filter.rate.is_some() && filter.holdout > 0.0).then(|| Self {
             comparison: Comparison::default(),
@@ -29,15 +30,16 @@ impl FilterWatch {
             found: None,
         })
     }
-    /// Whether a period is over.
+    /// Whether the first period can begin, or the present one is over.
     pub fn is_due(&self, now: Instant) -> bool {
         self.found.is_none() && self.began.is_none_or(|began| now.since(began) >= self.period)
     }
-    /// What speaks against the filter, which is out of use since.
+    /// The finding for which the filter was switched off.
     pub fn finding(&self) -> Option<Finding> {
         self.found
     }
-    /// A period is over, and the next one begins. Whose ACKs are not filtered in it.
+    /// Ends the present period, and begins the next one. Returns the connections whose ACKs are not filtered
+    /// in it.
     pub fn next_period(&mut self, now: Instant, steering: &Steering, salt: u32) -> anyhow::Result<Holdout> {
         let sent = [steering.sent_to(Group::Matched)?, steering.sent_to(Group::HeldOut)?];
         let [filtered, held_out] = [0, 1].map(|group| difference(sent[group], self.before[group]));

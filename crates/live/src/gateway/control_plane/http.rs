@@ -1,5 +1,6 @@
-//! A small HTTP server for a monitoring system: `GET /metrics` (Prometheus' text format) and `GET /devices` (JSON).
-//! Requests are answered one at a time, each on a connection of its own (HTTP/1.1 with `Connection: close`).
+//! A small HTTP server for a monitoring system: `GET /metrics` (Prometheus' text format) and `GET /devices`
+//! (JSON). Requests are answered one at a time, each on a connection of its own (HTTP/1.1 with `Connection:
+//! close`).
 
 use super::operations::{ControlPlane, TOP_DEVICES};
 use super::protocol::Response;
@@ -13,8 +14,8 @@ use std::time;
 
 /// Bytes of a request's head that are read at most. Chosen: the usual limit of HTTP servers.
 const MAX_REQUEST_BYTES: usize = 8192;
-/// Time for a client to send its request, and for each write of the answer. Chosen: short, since other clients wait
-/// meanwhile.
+/// Time for a client to send its request, and for each write of the answer. Chosen: short, since other
+/// clients wait meanwhile.
 const CLIENT_TIMEOUT: Duration = Duration::from_secs(2);
 /// Pause after a failed accept(2). Chosen: the usual error is a lack of descriptors, which lasts.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
@@ -55,8 +56,8 @@ fn answer(mut stream: TcpStream, control_plane: &ControlPlane) -> io::Result<()>
     )
 }
 
-/// Reads up to the empty line behind the headers; a client that is cut off earlier may report an error. Fails at
-/// `deadline`, however many bytes the client sends before it.
+/// Reads up to the empty line behind the headers; a client that is cut off earlier may report an error. Fails
+/// at `deadline`, however many bytes the client sends before it.
 fn read_head(stream: &mut TcpStream, deadline: Instant) -> io::Result<String> {
     let mut head = Vec::new();
     let mut part = [0; 1024];

@@ -1,14 +1,14 @@
-//! What a monitoring system reads: Prometheus' text format, and the busiest devices as JSON.
+//! Metrics in Prometheus' text exposition format 0.0.4.
 //!
-//! Devices are no labels: their number has no bound, and a series for each that ever came would stay in the
-//! monitoring system's memory.
+//! There are no labels for devices: their number has no bound, and the monitoring system would keep a series
+//! for every device that ever had a connection.
 
 use super::requests::Snapshot;
 use crate::gateway::counter::{CounterValues, Family};
 use paceline_pep::accelerator::Histogram;
 use std::fmt::Write as _;
 
-/// The text of a scrape.
+/// A text under construction.
 struct Text(String);
 
 impl Text {
@@ -22,7 +22,7 @@ impl Text {
         self.head(name, "gauge", help);
         self.value(name, "", value);
     }
-    /// `unit` is what one of the histogram's numbers is in the unit of the metric.
+    /// `unit`: one unit of the histogram's values, in the unit of the metric.
     fn histogram<const FIRST: u64>(
         &mut self,
         name: &str,
@@ -47,8 +47,8 @@ impl Text {
             let name = format!("{name}_total");
             self.head(&name, "counter", family.help());
             for (counter, value) in counters.iter().filter(|(counter, _)| counter.family() == Some(family)) {
-                let of = counter.name().trim_start_matches(family.prefix());
-                self.value(&name, &format!("{{{label}=\"{of}\"}}"), value);
+                let label_value = counter.name().trim_start_matches(family.prefix());
+                self.value(&name, &format!("{{{label}=\"{label_value}\"}}"), value);
             }
         }
         for (counter, value) in counters.iter().filter(|(counter, _)| counter.family().is_none()) {
@@ -59,7 +59,7 @@ impl Text {
     }
 }
 
-/// All metrics.
+/// The text of a scrape: all metrics.
 pub fn text(snapshot: &Snapshot, version: &str, guarded: bool) -> String {
     let mut text = Text(String::new());
     text.head("build_info", "gauge", "The program's version and commit");
@@ -72,18 +72,18 @@ pub fn text(snapshot: &Snapshot, version: &str, guarded: bool) -> String {
         "Bytes acknowledged to servers that devices have not acknowledged",
         snapshot.exposure,
     );
-    text.gauge("held_bytes", "Bytes held for devices", snapshot.held);
-    text.gauge("guardian_up", "A guardian stands by for a crash", u8::from(guarded));
+    text.gauge("held_bytes", "Bytes buffered for devices", snapshot.held);
+    text.gauge("guardian_up", "1 while the guardian process runs", u8::from(guarded));
     let stopped = u8::from(snapshot.filter_stopped);
-    text.gauge("filter_stopped", "The ACK filter was found to do harm, and is out of use", stopped);
-    let help = "Round-trip times of the mobile segment";
+    text.gauge("filter_stopped", "1 if the ACK filter was found to do harm and is switched off", stopped);
+    let help = "Round-trip times between gateway and devices";
     text.histogram("rtt_seconds", help, &snapshot.round_trips, 1e-9);
-    let help = "Round-trip times of the mobile segment above the connection's shortest";
+    let help = "Round-trip times between gateway and devices, less the connection's minimum";
     text.histogram("queue_delay_seconds", help, &snapshot.queue_delays, 1e-9);
-    let help = "Rates towards devices when their round-trip time was measured";
-    // Kept in bit/s; Prometheus' base unit is the byte.
+    let help = "Sending rates towards devices, at each measured round-trip time";
+    // The histogram is in bit/s; Prometheus' base unit is the byte.
     text.histogram("rate_bytes_per_second", help, &snapshot.rates, 0.125);
-    let help = "How late workers woke for their turns";
+    let help = "How late workers woke from their pauses";
     text.histogram("worker_lateness_seconds", help, &snapshot.lateness, 1e-9);
     text.counters(&snapshot.counters);
     text.0
@@ -97,7 +97,7 @@ mod tests {
     use std::collections::{BTreeMap, BTreeSet};
 
     #[test]
-    fn the_text_keeps_the_rules_of_the_format() {
+    fn the_text_follows_the_exposition_format() {
         let mut counters = CounterValues::default();
         counters.add_accelerator(&AcceleratorStats::default());
         counters.extend([(Counter::LeftByPolicy, 3), (Counter::LeftWithoutPulse, 1), (Counter::Turns, 7)]);

@@ -1,10 +1,11 @@
 //! The control plane: an operator's view of a running gateway, and the operator's commands.
 //!
-//! Commands come by the [`control_socket`] (requests and responses of the [`protocol`], sent by a [`client`]), by
-//! signals (in the command line program) and by HTTP ([`http`], for [`metrics`]). All of them call [`operations`], which
-//! holds the configuration, the kernel programs and a channel to each worker. Workers answer [`requests`] between turns.
-//! Their snapshots are summed and returned as [`status`] or metrics. A [`capture`] copies one connection's packets from
-//! the workers to a pcapng stream. [`filter_watch`] compares filtered with unfiltered connections.
+//! Commands come by the [`control_socket`] (requests and responses of the [`protocol`], sent by a
+//! [`client`]), by signals (in the command line program) and by HTTP ([`http`], for [`metrics`]). All of them
+//! call [`operations`], which holds the configuration, the kernel programs and a channel to each worker.
+//! Workers answer [`requests`] between turns. Their snapshots are summed and returned as [`status`] or
+//! metrics. A [`capture`] copies one connection's packets from the workers to a pcapng stream.
+//! [`filter_watch`] compares filtered with unfiltered connections.
 
 pub mod capture;
 pub mod client;

@@ -1,7 +1,8 @@
-//! The operations on a running gateway: status, reload, stop, capture, and the checks that are repeated while it runs.
+//! The operations on a running gateway: status, reload, stop, capture, and the checks that are repeated while
+//! it runs.
 //!
-//! [`ControlPlane`] is shared by the threads of the control socket, the HTTP server and the program's main thread. It
-//! sends requests to the workers by channels and never touches their connections itself.
+//! [`ControlPlane`] is shared by the threads of the control socket, the HTTP server and the program's main
+//! thread. The control plane sends requests to the workers by channels and never touches their connections itself.
 
 use super::capture::{self, Captured};
 use super::filter_watch::FilterWatch;
@@ -27,8 +28,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time;
-/// Longest wait for a worker's answer. Chosen: a worker looks for requests every 10 ms; one that does not answer for
-/// this long hangs.
+/// Longest wait for a worker's answer. Chosen: a worker looks for requests every 10 ms; one that does not
+/// answer for this long hangs.
 const ANSWER_TIMEOUT: time::Duration = time::Duration::from_secs(2);
 /// Devices in the list of those that have acknowledged most. Chosen: a page of a terminal.
 pub const TOP_DEVICES: usize = 20;
@@ -56,8 +57,8 @@ pub struct ControlPlane {
     stop_clients: Mutex<Vec<UnixStream>>,
 }
 
-/// A worker's last snapshot. It is summed as well after the worker has ended or if it does not answer, so that counters
-/// never fall.
+/// A worker's last snapshot, which is summed as well after the worker has ended or if it does not answer, so
+/// that counters never fall.
 #[derive(Clone, Default)]
 struct LastSnapshot {
     snapshot: Snapshot,
@@ -165,7 +166,8 @@ impl ControlPlane {
     fn filter_stopped(&self) -> Option<Finding> {
         lock(&self.filter_watch).as_ref().and_then(FilterWatch::finding)
     }
-    /// Whether the gateway leaves all connections to the kernel because it cannot work between its interfaces.
+    /// Whether the gateway leaves all connections to the kernel because it cannot work between its
+    /// interfaces.
     pub fn is_aside(&self) -> bool {
         self.aside.load(Ordering::Relaxed)
     }
@@ -213,7 +215,8 @@ impl ControlPlane {
             }
         }
     }
-    /// Starts to copy a connection's packets; `key` may have either direction. None if there is no such connection.
+    /// Starts to copy a connection's packets; `key` may have either direction. None if there is no such
+    /// connection.
     pub fn capture(&self, key: FlowKey, time: Duration) -> Option<Receiver<Captured>> {
         let known =
             |key: FlowKey| self.ask_all(|answer| WorkerRequest::Knows(key, answer)).contains(&Some(true));
@@ -225,8 +228,8 @@ impl ControlPlane {
         Some(captured)
     }
 
-    /// Reads the configuration file again. On an error, such as a changed key that is fixed at run time, the old
-    /// configuration stays in force; the error names the keys.
+    /// Reads the configuration file again. On an error, such as a changed key that is fixed at run time, the
+    /// old configuration stays in force; the error names the keys.
     pub fn reload(&self) -> Result<(), String> {
         let path = self.file.as_ref().ok_or("the gateway was started without a file")?;
         let file = path.display().to_string();
@@ -236,7 +239,7 @@ impl ControlPlane {
             eprintln!("paceline: {note}");
         }
         let mut current = lock(&self.config);
-        current.orient(&mut new);
+        current.apply_sides_to(&mut new);
         let fixed = current.fixed_changes(&new);
         if !fixed.is_empty() {
             let keys = fixed.join(", ");
@@ -249,16 +252,17 @@ impl ControlPlane {
         {
             steering.change_policies(&new).map_err(|error| format!("{error:#}"))?;
         }
-        *lock(&self.filter_watch) = FilterWatch::new(&new.filter); // a filter that was switched off is on again
+        // A filter that was switched off is on again.
+        *lock(&self.filter_watch) = FilterWatch::new(&new.filter);
         *current = Arc::new(new);
         let config = Arc::clone(&current);
         self.send_to_all(|| WorkerRequest::Configure(Arc::clone(&config)));
         Ok(())
     }
 
-    /// Checks the interfaces, and tells the kernel programs what has changed there. To be called about once a second.
-    /// If the gateway cannot work between its interfaces, the error says why, and the kernel forwards everything until
-    /// the problem is gone.
+    /// Checks the interfaces, and tells the kernel programs what has changed there. To be called about once a
+    /// second. If the gateway cannot work between its interfaces, the error says why, and the kernel forwards
+    /// everything until the problem is gone.
     pub fn check_interfaces(&self) -> anyhow::Result<()> {
         let config = self.config();
         let fit = match config.mode {
@@ -282,8 +286,8 @@ impl ControlPlane {
         }
         fit
     }
-    /// Ends a period of the ACK filter's comparison if it is over, and starts the next one. To be called several times a
-    /// second. Returns, once, the finding for which the filter is switched off.
+    /// Ends a period of the ACK filter's comparison if it is over, and starts the next one. To be called
+    /// several times a second. Returns, once, the finding for which the filter is switched off.
     pub fn compare_filter(&self) -> anyhow::Result<Option<Finding>> {
         let (steering, mut watch) = (lock(&self.steering), lock(&self.filter_watch));
         let (Some(steering), Some(watch)) = (steering.as_ref(), watch.as_mut()) else { return Ok(None) };
@@ -295,8 +299,8 @@ impl ControlPlane {
         self.send_to_all(|| WorkerRequest::HoldOut(holdout));
         Ok(watch.finding())
     }
-    /// Lets the workers end when their connections have been delivered everything that was acknowledged for them, or
-    /// after `limit`.
+    /// Lets the workers end when their connections have been delivered everything that was acknowledged for
+    /// them, or after `limit`.
     pub fn drain(&self, limit: Duration) {
         self.draining.store(true, Ordering::Relaxed);
         self.send_to_all(|| WorkerRequest::Drain(limit));
@@ -306,7 +310,7 @@ impl ControlPlane {
         self.draining.store(true, Ordering::Relaxed);
         self.send_to_all(|| WorkerRequest::Abort);
     }
-    /// A client requests a stop. It gets a [`StopReport`] on `stream` when the gateway has ended.
+    /// Requests a stop for a client, which gets a [`StopReport`] on `stream` when the gateway has ended.
     pub(crate) fn request_stop(&self, limit: Option<Duration>, stream: UnixStream) {
         lock(&self.stop_clients).push(stream);
         *lock(&self.requested_stop) = Some(limit.unwrap_or(self.config().drain));

@@ -1,5 +1,5 @@
-//! The control protocol: one request, then its responses, each a JSON value on a line, over a Unix stream socket.
-//! The gateway closes the connection after the last response.
+//! The control protocol: one request, then its responses, each a JSON value on a line, over a Unix stream
+//! socket. The gateway closes the connection after the last response.
 //!
 //! | request | responses |
 //! |---|---|
@@ -32,7 +32,8 @@ pub enum Request {
     Reload,
     /// Stop the gateway without harm to connections.
     Stop {
-        /// Time for connections to be delivered what was acknowledged for them; the configuration's `drain` if absent.
+        /// Time for connections to be delivered what was acknowledged for them; the configuration's `drain`
+        /// if absent.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         limit: Option<Duration>,
     },

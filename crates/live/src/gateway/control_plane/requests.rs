@@ -1,4 +1,5 @@
-//! What a worker is asked from outside, and what it answers. It looks between turns, every 10 ms or more often.
+//! Requests of the control plane to a worker, and their answers. A worker handles requests between two turns,
+//! every 10 ms or more often.
 
 use super::capture::Tap;
 use crate::gateway::config::GatewayConfig;
@@ -10,41 +11,41 @@ use paceline_pep::{AcceleratorStats, accelerator};
 use std::sync::Arc;
 use std::sync::mpsc::Sender;
 
-/// A part of a list, and from where to go on if there may be more.
+/// A part of a list, and the position of the next page if there may be one.
 pub type Page<T> = (Vec<T>, Option<u32>);
-/// Entries of a page: what a worker tells in much less than a tick.
+/// Positions of a list that a page covers. Chosen: takes a worker much less than a tick.
 pub const PAGE: u32 = 1024;
 
-/// What a worker is asked.
+/// A request to a worker.
 pub enum WorkerRequest {
-    /// Stop without harm: no connection is taken in, and when all have been delivered what was acknowledged for them,
-    /// or after this time, the worker ends.
+    /// Stop without harm: take no new connections, and end when all acknowledged data have been delivered, or
+    /// after this time.
     Drain(Duration),
-    /// Step aside: no connection is taken in, those that are here are let go as by [`WorkerRequest::Drain`] in this time, and then
-    /// the kernel has everything. Without a time, come back.
+    /// Step aside: take no new connections, detach the others as for [`WorkerRequest::Drain`] within this
+    /// time, and then leave everything to the kernel. None: work normally again.
     Aside(Option<Duration>),
-    /// Stop now: what is exposed is reset.
+    /// Stop at once: connections with exposure are reset.
     Abort,
-    /// Tell what is going on.
+    /// Send counters, gauges and histograms.
     Snapshot(Sender<Snapshot>),
-    /// Tell of connections, from a place on.
+    /// Send a page of connections, from a position on.
     Flows(u32, Sender<Page<FlowSnapshot>>),
-    /// Tell of devices, from a place on.
+    /// Send a page of devices, from a position on.
     Devices(u32, Sender<Page<DeviceSnapshot>>),
-    /// Tell whether a connection (key from server to mobile) is here.
+    /// Send whether this worker has a connection (key from server to mobile).
     Knows(FlowKey, Sender<bool>),
-    /// Take over what may change at run time.
+    /// Take over a new configuration.
     Configure(Arc<GatewayConfig>),
-    /// Filter the ACKs of other connections than these.
+    /// Do not filter the ACKs of these connections.
     HoldOut(Holdout),
-    /// Copy a connection's packets.
+    /// Copy a connection's packets to a capture.
     Capture(Tap),
 }
 
-/// Lateness up to 1 us, 2 us, and so on.
+/// A histogram of lateness; the first classes end at 1 us and 2 us.
 pub type Lateness = Histogram<1000>;
 
-/// What a worker tells.
+/// Counters, gauges and histograms of a worker, or of all.
 #[derive(Clone, Debug, Default)]
 pub struct Snapshot {
     /// All counters.
@@ -55,13 +56,13 @@ pub struct Snapshot {
     pub openings: u64,
     /// Bytes acknowledged to servers that clients have not acknowledged.
     pub exposure: u64,
-    /// Bytes held.
+    /// Bytes buffered.
     pub held: u64,
-    /// Round-trip times of the mobile segment, in ns.
+    /// Round-trip times between gateway and devices, in ns.
     pub round_trips: accelerator::Times,
-    /// What of them is above the connection's shortest, in ns.
+    /// Round-trip times less the connection's minimum, in ns.
     pub queue_delays: accelerator::Times,
-    /// Rates towards devices, in b/s.
+    /// Sending rates towards devices, in b/s.
     pub rates: accelerator::Rates,
     /// How late the worker woke for its turns, in ns.
     pub lateness: Lateness,
@@ -70,13 +71,13 @@ pub struct Snapshot {
 }
 
 impl Snapshot {
-    /// Takes the histograms over from a machine's books.
+    /// Adds the histograms of an accelerator.
     pub fn add_histograms(&mut self, stats: &AcceleratorStats) {
         self.round_trips.add(&stats.round_trips);
         self.queue_delays.add(&stats.queue_delays);
         self.rates.add(&stats.rates);
     }
-    /// Adds what another worker tells.
+    /// Adds another worker's snapshot.
     pub fn add(&mut self, part: Self) {
         self.counters.add(&part.counters);
         self.flow_count += part.flow_count;

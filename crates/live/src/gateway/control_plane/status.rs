@@ -1,4 +1,5 @@
-//! What a gateway tells of itself, as JSON: keys stay.
+//! The state of a gateway, its connections and its devices, as JSON. The keys are an interface: they do not
+//! change.
 
 use paceline_net::{Duration, FlowKey};
 use paceline_pep::accelerator::{DeviceSnapshot, FlowSnapshot};
@@ -9,25 +10,25 @@ use std::net::{IpAddr, SocketAddr};
 /// One connection.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct FlowStatus {
-    /// Its server.
+    /// Address and port of the server.
     pub server: SocketAddr,
-    /// Its mobile device.
+    /// Address and port of the mobile device.
     pub mobile: SocketAddr,
     /// Bytes acknowledged to the server that the device has not acknowledged.
     pub exposure: u64,
-    /// Bytes held, bookkeeping included.
+    /// Bytes buffered, with their bookkeeping.
     pub held: u64,
     /// Bytes on their way to the device.
     pub in_flight: u64,
     /// Payload bytes that the device has acknowledged.
     pub delivered: u64,
-    /// Smoothed round-trip time of the mobile segment, in ms.
+    /// Smoothed round-trip time between gateway and device, in ms.
     pub rtt_ms: Option<f64>,
-    /// What of it is above the shortest: the queue of the mobile segment, in ms.
+    /// Smoothed less minimum round-trip time, in ms: the queueing delay.
     pub queue_ms: Option<f64>,
-    /// Rate towards the device, in b/s.
+    /// Sending rate towards the device, in b/s.
     pub rate: u64,
-    /// Bytes that may be on their way to the device.
+    /// Limit of `in_flight`, in bytes.
     pub window: u64,
 }
 
@@ -38,13 +39,13 @@ pub struct DeviceStatus {
     pub address: IpAddr,
     /// Connections being accelerated.
     pub flows: usize,
-    /// Bytes held for it, bookkeeping included.
+    /// Bytes buffered for it, with their bookkeeping.
     pub held: u64,
     /// Bytes on their way to it.
     pub in_flight: u64,
-    /// Payload bytes that it has acknowledged since its oldest connection was taken in.
+    /// Payload bytes that it has acknowledged since its oldest present connection was accelerated.
     pub delivered: u64,
-    /// Rate towards it, in b/s.
+    /// Sending rate towards it, in b/s.
     pub rate: u64,
 }
 
@@ -53,24 +54,24 @@ pub struct DeviceStatus {
 pub struct Status {
     /// Version and commit.
     pub version: String,
-    /// Its process.
+    /// Process id.
     pub process: u32,
     /// Interface towards the servers.
     pub server: String,
     /// Interface towards the mobile devices.
     pub mobile: String,
-    /// Threads.
+    /// Worker threads.
     pub workers: usize,
     /// Seconds since it started.
     pub uptime: f64,
-    /// It is being stopped.
+    /// The gateway is being stopped.
     pub draining: bool,
-    /// It has stepped aside, since something stands in its way.
+    /// The gateway leaves everything to the kernel because it cannot work between its interfaces.
     #[serde(default)]
     pub aside: bool,
-    /// A guardian stands by for a crash.
+    /// A guardian process runs.
     pub guarded: bool,
-    /// Why the ACK filter is out of use, if it was found to do harm.
+    /// The finding for which the ACK filter was switched off.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub filter_stopped: Option<String>,
     /// Connections being accelerated.
@@ -79,9 +80,9 @@ pub struct Status {
     pub openings: u64,
     /// Bytes acknowledged to servers that devices have not acknowledged.
     pub exposure: u64,
-    /// Bytes held.
+    /// Bytes buffered.
     pub held: u64,
-    /// Everything that is counted, by name.
+    /// All counters, by name.
     pub counters: BTreeMap<String, u64>,
 }
 

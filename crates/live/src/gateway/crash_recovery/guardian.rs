@@ -1,16 +1,17 @@
-//! After a crash: a second process that outlives the gateway and lets no connection hang.
+//! The guardian: a second process that outlives the gateway, so that no connection hangs after a crash.
 //!
-//! It holds the journal's memory and the reading end of a pipe whose other end only the gateway has. When that closes,
-//! whatever the reason, what the journal holds are the connections whose servers were told more than their clients
-//! have; a gateway that ends well leaves none. By then the kernel forwards, and the guardian listens beside it:
+//! The guardian has the journal's memory and the reading end of a pipe whose other end only the gateway has.
+//! When the pipe is closed, the journal has the connections whose servers got acknowledgments for data that
+//! their clients lack; after an orderly end there are none. The kernel forwards by then, and the guardian
+//! listens on both interfaces:
 //!
-//! - Both ends are asked where they stand, by an empty segment below what they expect, which every endpoint answers
-//!   (RFC 9293, section 3.10.7.4).
-//! - A client that turns out to have all that its server was told needs nothing: the connection goes on end to end.
-//! - Otherwise, once nothing is on its way that could still bring it there, whoever of the two speaks is answered with
-//!   a reset, numbered by what it has just said itself, so that it counts (RFC 5961, section 3.2).
+//! - The guardian probes both ends of each connection with an empty segment below the expected sequence number, which
+//!   every endpoint answers with its numbers (RFC 9293, section 3.10.7.4).
+//! - A client that has all acknowledged data needs nothing: its connection goes on end to end.
+//! - Otherwise, when no data for the client can be on their way any more, each segment of either end is
+//!   answered by a reset with that segment's own numbers, so that it is accepted (RFC 5961, section 3.2).
 //!
-//! A SYN under the same addresses and ports is a new connection, which is left alone.
+//! A SYN with the same addresses and ports opens a new connection, and ends the work on the old one.
 
 use super::journal::{self, Entry, Journal};
 use crate::clock;
@@ -36,35 +37,39 @@ use std::os::unix::process::CommandExt;
 use std::process::{Child, ChildStdin, Command, Stdio};
 use std::sync::Arc;
 
-/// How long connections are looked after.
-const LIFE: Duration = Duration::from_secs(60);
-/// What is on its way to a client may take so long after the last that came.
-const PATIENCE: Duration = Duration::from_secs(2);
-/// Between the first two questions; Linux answers one in half a second. The waits double.
-const ASK: Duration = Duration::from_millis(600);
-/// Bytes of a frame that are looked at: link header, IP and TCP headers.
-const LOOK: u32 = 128;
+/// Time after which the guardian ends. Chosen: seven probes with doubling intervals.
+const LIFETIME: Duration = Duration::from_secs(60);
+/// Time after the last progress of a client in which data for it may still arrive. Chosen: longer than the
+/// queueing delay of most mobile networks.
+const DELIVERY_TIMEOUT: Duration = Duration::from_secs(2);
+/// Time between the first two probes; it doubles for each further one. Chosen: Linux answers one such segment
+/// in 500 ms (tcp_invalid_ratelimit).
+const PROBE_INTERVAL: Duration = Duration::from_millis(600);
+/// Bytes received of each frame. Chosen: link header (22), IPv6 header and TCP header without options need
+/// 82.
+const CAPTURE_BYTES: u32 = 128;
 
-/// The gateway's hold on its guardian.
+/// The guardian as the gateway sees it: a child process, and the pipe that keeps it waiting.
 pub struct Guardian {
     process: Child,
-    _life: Option<ChildStdin>,
+    _pipe: Option<ChildStdin>,
 }
 
 impl Guardian {
-    /// Starts it: `command` has to call [`guard`] with its standard input and output and these arguments.
+    /// Starts a guardian. `command` has to call [`guard`] with its standard input and output, and with the
+    /// interface indices that it gets as arguments.
     pub(crate) fn start(mut command: Command, journal: &Journal, ports: Ports) -> anyhow::Result<Self> {
         command.args([ports.server.to_string(), ports.mobile.to_string()]);
         if let Role::Router { exit, .. } = ports.role {
             command.arg(exit.to_string());
         }
-        // What the terminal says to the gateway is not for it.
+        // In a process group of its own, it does not get the terminal's signals.
         command.process_group(0).stdin(Stdio::piped()).stdout(Stdio::from(journal.share()?));
         let mut process = command.spawn().context("cannot start the guardian")?;
-        let life = process.stdin.take();
-        Ok(Self { process, _life: life })
+        let pipe = process.stdin.take();
+        Ok(Self { process, _pipe: pipe })
     }
-    /// Whether it still runs.
+    /// Whether the process runs.
     pub fn is_running(&mut self) -> bool {
         matches!(self.process.try_wait(), Ok(None))
     }
@@ -72,16 +77,16 @@ impl Guardian {
 
 impl Drop for Guardian {
     fn drop(&mut self) {
-        // Nobody waits for it: a guardian that has work does it for a minute.
-        self._life = None;
+        // The gateway does not wait for the guardian, which may work for a minute.
+        self._pipe = None;
         let _ = self.process.try_wait();
     }
 }
 
-/// What became of the connections of a journal.
+/// The result of a guardian's work.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Rescue {
-    /// Exposed when the gateway ended.
+    /// Connections with exposure when the gateway ended.
     pub exposed: usize,
     /// Of those, connections that go on end to end.
     pub whole: usize,
@@ -89,20 +94,21 @@ pub struct Rescue {
     pub reset: usize,
 }
 
-/// The guardian's whole work: waits for the end of `life` and looks after what `journal` holds then. Interfaces by
-/// index; a router's third is where packets go back to the kernel.
+/// The guardian's main function: waits until the pipe is closed, and clears the connections of the journal.
+/// Interfaces are given by index; the third, in routed mode only, is the device by which packets enter the
+/// kernel's routing.
 pub fn guard(
-    life: OwnedFd,
+    pipe: OwnedFd,
     journal: OwnedFd,
     (server, mobile, exit): (u32, u32, Option<u32>),
 ) -> anyhow::Result<Rescue> {
     for number in [SIGINT, SIGTERM, SIGHUP] {
-        // The gateway's business; what it leaves is ours.
+        // These signals end the gateway; the guardian has to run on.
         signal_hook::flag::register(number, Arc::default()).context("cannot catch signals")?;
     }
-    let mut life = File::from(life);
+    let mut pipe = File::from(pipe);
     loop {
-        match life.read(&mut [0; 64]) {
+        match pipe.read(&mut [0; 64]) {
             Ok(0) => break,
             Ok(_) => {}
             Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
@@ -116,35 +122,36 @@ pub fn guard(
     Rescuer::open([server, mobile], exit, entries, clock::now())?.run()
 }
 
-/// By side: where packets are seen and answered, and where those leave that nobody asked for, if elsewhere.
+/// The sockets on both interfaces, by side, and the one for packets that are no answers, if it is another one
+/// (routed mode).
 struct Sockets {
     sides: [PacketSocket; 2],
     exit: Option<PacketSocket>,
 }
 
-/// One connection.
-struct Case {
+/// A connection of the journal.
+struct Connection {
     entry: Entry,
-    /// It is to be reset.
+    /// The connection has to be reset: its client will not get all acknowledged data.
     lost: bool,
-    /// Until when the client may still come to have what it lacks.
-    until: Instant,
-    /// The highest that the client is known to have.
-    client_has: SeqNumber,
-    /// By side: it has said that it is closed.
+    /// Time until which data for the client may arrive.
+    delivery_deadline: Instant,
+    /// The highest acknowledgment number seen from the client.
+    client_acked: SeqNumber,
+    /// By side: the end has sent a reset.
     closed: [bool; 2],
-    ask_at: Instant,
-    wait: Duration,
+    probe_at: Instant,
+    probe_interval: Duration,
 }
 
 struct Rescuer {
     sockets: Sockets,
-    cases: BTreeMap<FlowKey, Case>,
+    connections: BTreeMap<FlowKey, Connection>,
     ends_at: Instant,
     rescue: Rescue,
 }
 
-/// What is read of a segment.
+/// The header fields of a segment.
 #[derive(Clone, Copy)]
 struct Segment {
     key: FlowKey,
@@ -160,23 +167,24 @@ impl Rescuer {
         entries: Vec<Entry>,
         now: Instant,
     ) -> anyhow::Result<Self> {
-        let open =
-            |interface| PacketSocket::open_watching(interface, LOOK).context("cannot open a packet socket");
+        let open = |interface| {
+            PacketSocket::open_watching(interface, CAPTURE_BYTES).context("cannot open a packet socket")
+        };
         let sides = [open(interfaces[0])?, open(interfaces[1])?];
         let exit = exit.map(PacketSocket::open_to).transpose().context("cannot open a packet socket")?;
         let sockets = Sockets { sides, exit };
         let rescue = Rescue { exposed: entries.len(), ..Rescue::default() };
-        let case = |entry: Entry| Case {
+        let connection = |entry: Entry| Connection {
             entry,
             lost: false,
-            until: now + PATIENCE,
-            client_has: entry.record.client_expects,
+            delivery_deadline: now + DELIVERY_TIMEOUT,
+            client_acked: entry.record.client_expects,
             closed: [false; 2],
-            ask_at: now,
-            wait: ASK,
+            probe_at: now,
+            probe_interval: PROBE_INTERVAL,
         };
-        let cases = entries.into_iter().map(|entry| (entry.record.key, case(entry))).collect();
-        Ok(Self { sockets, cases, ends_at: now + LIFE, rescue })
+        let connections = entries.into_iter().map(|entry| (entry.record.key, connection(entry))).collect();
+        Ok(Self { sockets, connections, ends_at: now + LIFETIME, rescue })
     }
 
     fn run(mut self) -> anyhow::Result<Rescue> {
@@ -184,20 +192,20 @@ impl Rescuer {
         loop {
             let now = clock::now();
             self.on_time(now);
-            if self.cases.is_empty() || now >= self.ends_at {
+            if self.connections.is_empty() || now >= self.ends_at {
                 return Ok(self.rescue);
             }
             for side in [Side::Server, Side::Mobile] {
                 let received = self.sockets.sides[side as usize].receive(&mut slots).unwrap_or(0);
                 for slot in &slots[..received] {
                     if let Some((link, datagram)) = frame::peek(slot)
-                        && let Some(segment) = read(datagram)
+                        && let Some(segment) = parse(datagram)
                     {
                         self.on_segment(now, side, link, segment);
                     }
                 }
             }
-            let next = self.cases.values().map(Case::deadline).min().unwrap_or(now);
+            let next = self.connections.values().map(Connection::deadline).min().unwrap_or(now);
             let wait = next.min(self.ends_at).since(clock::now()).as_millis() + 1;
             let mut fds =
                 self.sockets.sides.each_ref().map(|socket| PollFd::new(socket.as_fd(), PollFlags::POLLIN));
@@ -206,94 +214,93 @@ impl Rescuer {
     }
 
     fn on_time(&mut self, now: Instant) {
-        let Self { sockets, cases, rescue, .. } = self;
-        for case in cases.values_mut().filter(|case| case.deadline() <= now) {
-            if !case.lost && case.until <= now {
-                case.lose(rescue);
-                case.reset_by_record(sockets);
-                case.ask_at = now;
+        let Self { sockets, connections, rescue, .. } = self;
+        for connection in connections.values_mut().filter(|connection| connection.deadline() <= now) {
+            if !connection.lost && connection.delivery_deadline <= now {
+                connection.lose(rescue);
+                connection.reset_by_record(sockets);
+                connection.probe_at = now;
             }
-            if case.ask_at <= now {
-                case.ask(sockets);
-                case.ask_at = now + case.wait;
-                case.wait = case.wait * 2;
+            if connection.probe_at <= now {
+                connection.probe(sockets);
+                connection.probe_at = now + connection.probe_interval;
+                connection.probe_interval = connection.probe_interval * 2;
             }
         }
     }
 
     fn on_segment(&mut self, now: Instant, from: Side, link: Link, segment: Segment) {
         let key = if from == Side::Server { segment.key } else { segment.key.reversed() };
-        let Some(case) = self.cases.get_mut(&key) else { return };
+        let Some(connection) = self.connections.get_mut(&key) else { return };
         if segment.flags.contains(TcpFlags::SYN) {
-            self.cases.remove(&key);
+            self.connections.remove(&key);
             return;
         }
         if segment.flags.contains(TcpFlags::RST) {
-            case.closed[from as usize] = true;
-            if case.closed == [true; 2] {
-                self.cases.remove(&key);
+            connection.closed[from as usize] = true;
+            if connection.closed == [true; 2] {
+                self.connections.remove(&key);
             }
             return;
         }
         if !segment.flags.contains(TcpFlags::ACK) {
             return;
         }
-        if from == Side::Mobile && !case.lost {
-            if segment.ack >= case.entry.record.server_acked {
+        if from == Side::Mobile && !connection.lost {
+            if segment.ack >= connection.entry.record.server_acked {
                 self.rescue.whole += 1;
-                self.cases.remove(&key);
+                self.connections.remove(&key);
                 return;
             }
-            if segment.ack > case.client_has {
-                case.client_has = segment.ack;
-                case.until = now + PATIENCE;
+            if segment.ack > connection.client_acked {
+                connection.client_acked = segment.ack;
+                connection.delivery_deadline = now + DELIVERY_TIMEOUT;
             }
-            if case.entry.record.client_sent < case.entry.record.server_acked {
-                // What it lacks was never sent, and is gone with the gateway.
-                case.lose(&mut self.rescue);
-                let server = case.entry.links[Side::Server as usize];
+            if connection.entry.record.client_sent < connection.entry.record.server_acked {
+                // The gateway had not sent the missing data yet: they are lost with it.
+                connection.lose(&mut self.rescue);
+                let server = connection.entry.links[Side::Server as usize];
                 send(&self.sockets, Side::Server, server, &reset(key.reversed(), segment.seq, segment.ack));
-                case.ask(&self.sockets);
+                connection.probe(&self.sockets);
             }
         }
-        if case.lost {
+        if connection.lost {
             let answer = reset(segment.key.reversed(), segment.ack, segment.seq);
             transmit(&self.sockets.sides[from as usize], link.reversed(), &answer);
         }
     }
 }
 
-impl Case {
+impl Connection {
     fn deadline(&self) -> Instant {
-        if self.lost { self.ask_at } else { self.ask_at.min(self.until) }
+        if self.lost { self.probe_at } else { self.probe_at.min(self.delivery_deadline) }
     }
     fn lose(&mut self, rescue: &mut Rescue) {
         self.lost = true;
         rescue.reset += 1;
     }
-    /// Makes both ends say where they stand.
-    fn ask(&self, sockets: &Sockets) {
+    /// Probes the client, and the server as well if the connection has to be reset.
+    fn probe(&self, sockets: &Sockets) {
         let record = &self.entry.record;
         let stamps =
             |val: Option<u32>, ecr: Option<u32>| val.zip(ecr).map(|(val, ecr)| Timestamps { val, ecr });
         let (client, server) = (record.client_timestamp, record.server_timestamp);
         let below = |seq: SeqNumber| SeqNumber(seq.0.wrapping_sub(1));
         if !self.closed[Side::Mobile as usize] {
-            let question =
+            let probe =
                 ack(record.key, below(record.client_expects), record.server_expects, stamps(server, client));
-            send(sockets, Side::Mobile, self.entry.links[Side::Mobile as usize], &question);
+            send(sockets, Side::Mobile, self.entry.links[Side::Mobile as usize], &probe);
         }
         if self.lost && !self.closed[Side::Server as usize] {
             let key = record.key.reversed();
-            let question =
-                ack(key, below(record.server_expects), record.server_acked, stamps(client, server));
-            send(sockets, Side::Server, self.entry.links[Side::Server as usize], &question);
+            let probe = ack(key, below(record.server_expects), record.server_acked, stamps(client, server));
+            send(sockets, Side::Server, self.entry.links[Side::Server as usize], &probe);
         }
     }
-    /// A pair of resets for ends that do not speak, by the last numbers that are known.
+    /// Sends a reset to each end, with the last known numbers, for ends that send nothing themselves.
     fn reset_by_record(&self, sockets: &Sockets) {
         let record = &self.entry.record;
-        let to_client = reset(record.key, self.client_has, record.server_expects);
+        let to_client = reset(record.key, self.client_acked, record.server_expects);
         let to_server = reset(record.key.reversed(), record.server_expects, record.server_acked);
         send(sockets, Side::Mobile, self.entry.links[Side::Mobile as usize], &to_client);
         send(sockets, Side::Server, self.entry.links[Side::Server as usize], &to_server);
@@ -329,7 +336,7 @@ fn build(
     rewrite::segment(ip, tcp, Unparsed::default(), Checksum::Unverified, std::iter::empty())
 }
 
-/// Sends what nobody asked for. What cannot be sent is asked for again.
+/// Sends a packet that is no answer. An error is ignored: probes are repeated.
 fn send(sockets: &Sockets, side: Side, link: Option<Link>, packet: &Packet) {
     if let Some(link) = link {
         transmit(sockets.exit.as_ref().unwrap_or(&sockets.sides[side as usize]), link, packet);
@@ -342,8 +349,8 @@ fn transmit(socket: &PacketSocket, link: Link, packet: &Packet) {
     let _ = socket.send(&[&parts]);
 }
 
-/// Headers of a plain TCP datagram that may be cut off behind them.
-fn read(datagram: &[u8]) -> Option<Segment> {
+/// Parses the headers of a TCP datagram without IP options that may be truncated behind them.
+fn parse(datagram: &[u8]) -> Option<Segment> {
     let bytes = |at: usize, len: usize| datagram.get(at..at + len);
     let (src, dst, tcp): (IpAddr, IpAddr, usize) =
         match (datagram.first()?, datagram.get(9)?, datagram.get(6)?) {
@@ -368,7 +375,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn headers_are_read_of_what_is_cut_off() {
+    fn headers_of_truncated_datagrams_are_parsed() {
         for (src, dst) in [("10.0.0.1", "10.0.0.2"), ("fd00::1", "fd00::2")] {
             let key = FlowKey {
                 src: src.parse().unwrap(),
@@ -378,10 +385,10 @@ mod tests {
             };
             let packet = reset(key, SeqNumber(7), SeqNumber(u32::MAX));
             let whole = paceline_net::wire::emit(&packet);
-            let segment = read(&whole).unwrap();
+            let segment = parse(&whole).unwrap();
             assert_eq!((segment.key, segment.seq, segment.ack), (key, SeqNumber(7), SeqNumber(u32::MAX)));
             assert!(segment.flags.contains(TcpFlags::RST) && !segment.flags.contains(TcpFlags::SYN));
-            (0..whole.len() - 4).for_each(|len| assert!(read(&whole[..len]).is_none()));
+            (0..whole.len() - 4).for_each(|len| assert!(parse(&whole[..len]).is_none()));
         }
     }
 }

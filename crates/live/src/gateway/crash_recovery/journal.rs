@@ -1,11 +1,13 @@
-//! The journal: what must outlive a crash, in memory that a second process has too ([`super::guardian`]).
+//! The journal: the sequence numbers of connections with exposure, in memory shared with the guardian
+//! process.
 //!
-//! A record is 128 bytes, one for each slot of a worker's connections. It is written by the worker alone and read
-//! when the gateway is dead, so that nothing waits for anything: a record counts from its first word on, which is
-//! written last, and the numbers of a record that counts are changed a word at a time, each word true by itself. What
-//! is acknowledged to a server is written before the acknowledgment leaves.
+//! There is a record of 128 bytes for each slot of a worker's table of connections. Only the worker writes
+//! it, and the guardian reads it after the gateway has died, so there are no locks. A record is valid while
+//! its first word is not zero; this word is written last. A valid record is updated word by word, and each
+//! word is consistent by itself. A new acknowledgment number is written before the acknowledgment leaves.
 //!
-//! The memory is as large as the largest table, and takes room where it was written.
+//! The memory (memfd_create(2)) is as large as the largest table; the kernel allocates the pages that were
+//! written.
 
 #![allow(unsafe_code)]
 
@@ -20,36 +22,37 @@ use std::os::fd::{AsRawFd, OwnedFd};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering, fence};
 
-/// Words of a record.
+/// 64-bit words of a record. Layout: the offsets below, padded to 128 bytes.
 const WORDS: usize = 16;
-/// Words ahead of the records: what there is, and for each worker how many slots were ever used.
+/// 64-bit words ahead of the records. Layout: magic number and number of workers, then for each worker the
+/// number of slots that were ever used, 64 bytes apart so that workers do not share cache lines.
 const HEADER: usize = 8 * (1 + crate::gateway::config::MAX_WORKERS);
-/// Marks the layout.
+/// Chosen: identifies the layout and its version.
 const MAGIC: u64 = u64::from_be_bytes(*b"pacejnl1");
-/// Slots of all workers together: what the configuration allows at most.
+/// Slots of all workers together. Same as the largest `limits.max_flows` of a configuration.
 const SLOTS: usize = 1 << 24;
 
-// Words of a record.
+// Layout of a record: offsets in 64-bit words.
 const STATE: usize = 0;
 const PORTS: usize = 1;
 const ADDRESSES: usize = 2;
-const DOWN: usize = 6;
-const UP: usize = 7;
+const DOWNLINK_SEQ: usize = 6;
+const UPLINK_SEQ: usize = 7;
 const TIMESTAMPS: usize = 8;
 const LENGTHS: usize = 9;
 const LINKS: usize = 10;
 const LINK_WORDS: usize = 3;
 
-/// Set in the word of lengths where the connection has timestamps.
-const TIMED: u64 = 1 << 16;
+/// Layout: bit of the word LENGTHS that is set if the connection has timestamps.
+const HAS_TIMESTAMPS: u64 = 1 << 16;
 
-/// A mapping of the journal's memory.
+/// A mapping of the journal's memory into this process.
 struct Memory {
     start: *const AtomicU64,
     words: usize,
 }
 
-// SAFETY: it is used as atomic words only.
+// SAFETY: the memory is accessed as atomic words only.
 unsafe impl Send for Memory {}
 // SAFETY: as above.
 unsafe impl Sync for Memory {}
@@ -73,27 +76,28 @@ impl Memory {
         Ok(Self { start: start.cast(), words })
     }
     fn words(&self) -> &[AtomicU64] {
-        // SAFETY: the mapping has so many words, page-aligned, for as long as `self` lives; the file is not made
-        // shorter by anyone.
+        // SAFETY: the mapping is page-aligned and has `words` words for as long as `self` lives; nobody
+        // truncates the file.
         unsafe { std::slice::from_raw_parts(self.start, self.words) }
     }
 }
 
 impl Drop for Memory {
     fn drop(&mut self) {
-        // SAFETY: the mapping was made in `map` with this length, and nobody has a reference into it any more.
+        // SAFETY: the mapping was made in `map` with this length, and there are no references into it any
+        // more.
         unsafe { libc::munmap(self.start.cast_mut().cast(), 8 * self.words) };
     }
 }
 
-/// The gateway's side of the journal.
+/// The journal of a running gateway.
 pub struct Journal {
     memory: Arc<Memory>,
     file: OwnedFd,
     workers: usize,
 }
 
-/// One worker's part.
+/// The part of the journal that one worker writes.
 pub struct Writer {
     memory: Arc<Memory>,
     worker: usize,
@@ -103,17 +107,17 @@ pub struct Writer {
     writes: u64,
 }
 
-/// A record that counts.
+/// A valid record.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Entry {
-    /// Where the ends stand.
+    /// Sequence numbers and timestamps of both ends.
     pub record: FlowRecord,
-    /// Link headers by the side where they leave, if known.
+    /// Link headers by the side where packets leave, if known.
     pub links: [Option<Link>; 2],
 }
 
 impl Journal {
-    /// An empty one.
+    /// An empty journal.
     pub fn new(workers: usize) -> anyhow::Result<Self> {
         let file =
             memfd_create("paceline-journal", MFdFlags::MFD_CLOEXEC).context("cannot make the journal")?;
@@ -124,11 +128,11 @@ impl Journal {
         memory.words()[1].store(workers as u64, Ordering::Relaxed);
         Ok(Self { memory: Arc::new(memory), file, workers })
     }
-    /// Its memory, for another process.
+    /// A descriptor of its memory, for another process.
     pub fn share(&self) -> anyhow::Result<OwnedFd> {
         self.file.try_clone().context("cannot duplicate a descriptor")
     }
-    /// A worker's part.
+    /// The writer of a worker.
     pub fn writer(&self, worker: usize) -> Writer {
         let slots = SLOTS / self.workers;
         Writer { memory: Arc::clone(&self.memory), worker, first: worker * slots, slots, used: 0, writes: 0 }
@@ -136,7 +140,7 @@ impl Journal {
 }
 
 impl Writer {
-    /// How often something was written.
+    /// Number of calls of [`Self::write`].
     pub fn writes(&self) -> u64 {
         self.writes
     }
@@ -145,7 +149,8 @@ impl Writer {
         let at = HEADER + WORDS * (self.first + slot);
         Some(&self.memory.words()[at..at + WORDS])
     }
-    /// Writes what a slot's connection is like, or that it has none to be kept.
+    /// Writes the record of a slot, or clears it (None). The connection's addresses and link headers are
+    /// written only into a cleared record.
     pub fn write(
         &mut self,
         slot: u32,
@@ -161,13 +166,13 @@ impl Writer {
         let Some(record) = record else { return words[STATE].store(0, Ordering::Release) };
         let put = |at: usize, value: u64| words[at].store(value, Ordering::Relaxed);
         let pair = |low: u32, high: u32| u64::from(low) | u64::from(high) << 32;
-        let timed = record.client_timestamp.zip(record.server_timestamp);
-        let (client, server) = timed.unwrap_or_default();
-        put(DOWN, pair(record.server_acked.0, record.client_sent.0));
-        put(UP, pair(record.client_expects.0, record.server_expects.0));
+        let timestamps = record.client_timestamp.zip(record.server_timestamp);
+        let (client, server) = timestamps.unwrap_or_default();
+        put(DOWNLINK_SEQ, pair(record.server_acked.0, record.client_sent.0));
+        put(UPLINK_SEQ, pair(record.client_expects.0, record.server_expects.0));
         put(TIMESTAMPS, pair(client, server));
         if words[STATE].load(Ordering::Relaxed) != 0 {
-            return; // what has not changed is there
+            return; // addresses and link headers are there already
         }
         let FlowKey { src, dst, src_port, dst_port } = record.key;
         put(PORTS, u64::from(src_port) | u64::from(dst_port) << 16 | u64::from(src.is_ipv4()) << 32);
@@ -176,7 +181,7 @@ impl Writer {
             put(ADDRESSES + 2 * n, bits as u64);
             put(ADDRESSES + 2 * n + 1, (bits >> 64) as u64);
         }
-        let mut lengths = if timed.is_some() { TIMED } else { 0 };
+        let mut lengths = if timestamps.is_some() { HAS_TIMESTAMPS } else { 0 };
         for side in [Side::Server, Side::Mobile] {
             let Some(link) = link(&record.key, side) else { continue };
             let mut bytes = [0; 8 * LINK_WORDS];
@@ -194,11 +199,11 @@ impl Writer {
     }
 }
 
-/// What a journal holds, read from its memory when nobody writes any more.
+/// Reads the valid records of a journal whose gateway has died.
 pub fn read(file: &File) -> anyhow::Result<Vec<Entry>> {
     let words = HEADER + WORDS * SLOTS;
     if file.metadata().context("cannot read the journal")?.len() != 8 * words as u64 {
-        bail!("this is no journal");
+        bail!("the file is no journal");
     }
     let memory = Memory::map(&file.try_clone().context("cannot duplicate a descriptor")?.into(), words)?;
     fence(Ordering::Acquire);
@@ -206,7 +211,7 @@ pub fn read(file: &File) -> anyhow::Result<Vec<Entry>> {
     let word = |at: usize| words[at].load(Ordering::Relaxed);
     let workers = (word(1) as usize).clamp(1, crate::gateway::config::MAX_WORKERS);
     if word(0) != MAGIC {
-        bail!("this is no journal");
+        bail!("the file is no journal");
     }
     let slots = SLOTS / workers;
     let mut entries = Vec::new();
@@ -235,9 +240,9 @@ fn entry(words: &[u64; WORDS]) -> Entry {
         src_port: words[PORTS] as u16,
         dst_port: (words[PORTS] >> 16) as u16,
     };
-    let timed = words[LENGTHS] & TIMED != 0;
-    let (server_acked, client_sent) = halves(DOWN);
-    let (client_expects, server_expects) = halves(UP);
+    let has_timestamps = words[LENGTHS] & HAS_TIMESTAMPS != 0;
+    let (server_acked, client_sent) = halves(DOWNLINK_SEQ);
+    let (client_expects, server_expects) = halves(UPLINK_SEQ);
     let (client_timestamp, server_timestamp) = halves(TIMESTAMPS);
     let record = FlowRecord {
         key,
@@ -245,8 +250,8 @@ fn entry(words: &[u64; WORDS]) -> Entry {
         client_sent: SeqNumber(client_sent),
         server_expects: SeqNumber(server_expects),
         server_acked: SeqNumber(server_acked),
-        client_timestamp: timed.then_some(client_timestamp),
-        server_timestamp: timed.then_some(server_timestamp),
+        client_timestamp: has_timestamps.then_some(client_timestamp),
+        server_timestamp: has_timestamps.then_some(server_timestamp),
     };
     let link = |side: usize| {
         let len = usize::from((words[LENGTHS] >> (8 * side)) as u8);
@@ -287,7 +292,7 @@ mod tests {
     }
 
     #[test]
-    fn another_process_reads_what_counts() {
+    fn valid_records_are_read_from_the_shared_memory() {
         let journal = Journal::new(3).unwrap();
         let (mut first, mut last) = (journal.writer(0), journal.writer(2));
         first.write(9, Some(record(9, true)), link);
@@ -296,7 +301,7 @@ mod tests {
         first.write(5, None, link);
         last.write(0, Some(record(1, true)), link);
         last.write(0, Some(FlowRecord { client_sent: SeqNumber(77), ..record(1, true) }), link);
-        // Beyond the table nothing is written, and nothing breaks.
+        // A slot beyond the table is ignored.
         last.write(u32::MAX, Some(record(2, true)), link);
         let file = File::from(journal.share().unwrap());
         let entries = read(&file).unwrap();
@@ -310,13 +315,13 @@ mod tests {
                 Entry { record: changed, links: both },
             ]
         );
-        // A slot that was empty gets another connection whole.
+        // A cleared slot gets a complete record again.
         first.write(5, Some(record(6, false)), link);
         assert_eq!(read(&file).unwrap()[1].record, record(6, false));
     }
 
     #[test]
-    fn other_memory_is_refused() {
+    fn memory_without_a_journal_is_refused() {
         let file = File::from(memfd_create("other", MFdFlags::MFD_CLOEXEC).unwrap());
         assert!(read(&file).is_err());
     }

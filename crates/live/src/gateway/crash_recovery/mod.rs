@@ -1,9 +1,9 @@
 //! Crash recovery: no connection hangs when the gateway's process dies.
 //!
-//! Before an early acknowledgment leaves, the worker writes the connection's sequence numbers to the [`journal`], which
-//! is memory shared with a second process, the [`guardian`]. The guardian waits on a pipe. When the gateway's end of the
-//! pipe closes, it reads the journal, probes both ends of every connection in it, and resets the connections whose
-//! client lacks acknowledged bytes.
+//! Before an early acknowledgment leaves, the worker writes the connection's sequence numbers to the
+//! [`journal`], which is memory shared with a second process, the [`guardian`]. The guardian waits on a pipe.
+//! When the gateway's end of the pipe closes, it reads the journal, probes both ends of every connection in
+//! it, and resets the connections whose client lacks acknowledged bytes.
 
 pub mod guardian;
 pub mod journal;

@@ -1,4 +1,5 @@
-//! Frames as packet sockets have them: virtio-net header, link header (Ethernet with up to two VLAN tags), datagram.
+//! Frames of packet sockets: virtio-net header, link header (Ethernet with up to two VLAN_TYPES tags),
+//! datagram. Parses received frames, and builds those to send.
 
 use super::slot::{Slot, VNET_LEN};
 use paceline_net::rewrite::{header_len, leave_checksum};
@@ -6,22 +7,27 @@ use paceline_net::{Checksum, Packet, Payload, TcpFlags, wire};
 use paceline_pep::accelerator::PayloadSlice;
 use std::io::IoSlice;
 
+// Flags and types of `struct virtio_net_hdr` (linux/virtio_net.h).
 const NEEDS_CSUM: u8 = 1;
 const DATA_VALID: u8 = 2;
 const GSO_TCPV4: u8 = 1;
 const GSO_TCPV6: u8 = 4;
 const GSO_ECN: u8 = 0x80;
+/// The IP protocol number of TCP (IANA).
 const TCP: u8 = 6;
-/// Bytes of an Ethernet header and of a tag behind it.
-const ETHERNET: usize = 14;
-const TAG: usize = 4;
-const VLAN: [u16; 2] = [0x8100, 0x88a8];
-/// A datagram of up to so many bytes is copied; a longer one takes the buffer along that it was received in.
-const COPIED: usize = 2048;
-/// Place of the checksum in a TCP header.
-const CHECKSUM_AT: u16 = 16;
+/// Bytes of an Ethernet header (IEEE 802.3).
+const ETHERNET_LEN: usize = 14;
+/// Bytes of a VLAN_TYPES tag (IEEE 802.1Q).
+const TAG_LEN: usize = 4;
+/// EtherTypes of VLAN_TYPES tags (IEEE 802.1Q: C-tag and S-tag).
+const VLAN_TYPES: [u16; 2] = [0x8100, 0x88a8];
+/// Longest datagram that is copied out of its receive buffer, in bytes; a longer one keeps the buffer.
+/// Chosen: a single Ethernet frame, for which the buffer of 64 KiB would be waste.
+const MAX_COPY_BYTES: usize = 2048;
+/// Byte offset of the checksum in a TCP header (RFC 9293, section 3.1).
+const TCP_CHECKSUM_OFFSET: u16 = 16;
 
-/// A link header: addresses, tags and type.
+/// A link header: Ethernet addresses, VLAN_TYPES tags and EtherType.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Link {
     bytes: [u8; Self::MAX],
@@ -29,6 +35,7 @@ pub struct Link {
 }
 
 impl Link {
+    /// Bytes of the longest header: addresses, two VLAN_TYPES tags and type (IEEE 802.1Q).
     const MAX: usize = 22;
     /// A header without tags.
     pub fn plain(addresses: [u8; 12], v4: bool) -> Self {
@@ -37,72 +44,72 @@ impl Link {
         link.bytes[12..14].copy_from_slice(if v4 { &[0x08, 0x00] } else { &[0x86, 0xdd] });
         link
     }
-    /// The same type behind other addresses, without tags.
+    /// A header of the same EtherType with other addresses, without tags.
     pub fn readdressed(&self, addresses: [u8; 12]) -> Self {
         let mut link = Self { bytes: [0; Self::MAX], len: 14 };
         link.bytes[..12].copy_from_slice(&addresses);
         link.bytes[12..14].copy_from_slice(&self.as_bytes()[usize::from(self.len) - 2..]);
         link
     }
-    /// The header as it is sent.
+    /// The bytes of the header.
     pub fn as_bytes(&self) -> &[u8] {
         &self.bytes[..usize::from(self.len)]
     }
-    /// A header of so many bytes; none if there is no header of this length.
+    /// A header from its bytes; None if no header has this length.
     pub fn from_bytes(header: &[u8]) -> Option<Self> {
         let mut bytes = [0; Self::MAX];
         (14..=Self::MAX).contains(&header.len()).then(|| bytes[..header.len()].copy_from_slice(header))?;
         Some(Self { bytes, len: header.len() as u8 })
     }
-    /// The header of an answer.
+    /// The header with its addresses exchanged.
     #[must_use]
     pub fn reversed(mut self) -> Self {
         let (to, rest) = self.bytes.split_at_mut(6);
         to.swap_with_slice(&mut rest[..6]);
         self
     }
-    /// The tags, with the priority bits left out: what network it is.
+    /// The VLAN_TYPES identifiers, without the priority bits.
     pub fn networks(&self) -> impl Iterator<Item = u16> + '_ {
         self.as_bytes()[12..].chunks_exact(4).map(|tag| u16::from_be_bytes([tag[2], tag[3]]) & 0x0fff)
     }
 }
 
-/// What a frame holds.
+/// A parsed frame.
 pub enum Arrival {
-    /// A datagram.
+    /// A TCP datagram or an ICMP message.
     Datagram(Link, Packet),
-    /// A TCP datagram that is malformed: it is passed on as it came.
-    Unread(Link, Unread),
-    /// Not for us.
+    /// A malformed TCP datagram, which has to be forwarded unchanged.
+    Malformed(Link, Malformed),
+    /// A frame that the kernel has forwarded, or an incomplete one.
     Ignored,
 }
 
 impl Arrival {
-    /// The datagram, if it is understood.
+    /// The packet, if it was parsed.
     pub fn packet(&self) -> Option<&Packet> {
         if let Self::Datagram(_, packet) = self { Some(packet) } else { None }
     }
 }
 
-/// A datagram that is not understood.
-pub struct Unread {
+/// A malformed datagram.
+pub struct Malformed {
     vnet: [u8; VNET_LEN],
-    /// Where what its checksum covers begins, in the datagram.
-    start: u16,
+    /// The byte offset in the datagram from which on its checksum is computed.
+    checksum_start: u16,
     datagram: Box<[u8]>,
 }
 
-/// Link header and first bytes of a frame that need not be whole.
+/// Link header and the rest of a frame that may be truncated.
 pub fn peek(slot: &Slot) -> Option<(Link, &[u8])> {
     let (link, at) = link(slot)?;
     Some((link, slot.rest.get(at..)?))
 }
 
-/// Reads a frame.
-pub fn read(slot: &mut Slot) -> Arrival {
+/// Parses a frame. A long datagram takes the slot's buffer.
+pub fn parse(slot: &mut Slot) -> Arrival {
     let Some((link, at)) = link(slot).filter(|_| !slot.truncated) else { return Arrival::Ignored };
     let parsed = match &mut slot.rest {
-        rest if at > 0 || rest.len() <= COPIED => wire::parse(&rest[at..]).ok(),
+        rest if at > 0 || rest.len() <= MAX_COPY_BYTES => wire::parse(&rest[at..]).ok(),
         rest => wire::parse_owned(std::mem::take(rest)).map_err(|(_, bytes)| *rest = bytes).ok(),
     };
     let vnet = *slot.head.first_chunk::<VNET_LEN>().unwrap_or(&[0; VNET_LEN]);
@@ -121,16 +128,18 @@ pub fn read(slot: &mut Slot) -> Arrival {
         None if is_tcp(&slot.rest[at..]) => {
             let mut vnet = vnet;
             vnet[0] &= NEEDS_CSUM;
-            let start = u16::from_ne_bytes([vnet[6], vnet[7]]).saturating_sub((ETHERNET + at) as u16);
-            Arrival::Unread(link, Unread { vnet, start, datagram: slot.rest[at..].into() })
+            let checksum_start =
+                u16::from_ne_bytes([vnet[6], vnet[7]]).saturating_sub((ETHERNET_LEN + at) as u16);
+            Arrival::Malformed(link, Malformed { vnet, checksum_start, datagram: slot.rest[at..].into() })
         }
         None => Arrival::Ignored,
     }
 }
 
-/// Link header, with the tag that the kernel had taken out, and where the datagram begins in the rest of the frame.
+/// The link header, with the VLAN_TYPES tag that the kernel had removed, and the byte offset of the datagram
+/// in `slot.rest`.
 fn link(slot: &Slot) -> Option<(Link, usize)> {
-    let frame: &[u8; ETHERNET] = slot.head.get(VNET_LEN..slot.head_len)?.try_into().ok()?;
+    let frame: &[u8; ETHERNET_LEN] = slot.head.get(VNET_LEN..slot.head_len)?.try_into().ok()?;
     let mut link = Link { bytes: [0; Link::MAX], len: 12 };
     link.bytes[..12].copy_from_slice(&frame[..12]);
     let mut push = |bytes: &[u8]| {
@@ -143,14 +152,14 @@ fn link(slot: &Slot) -> Option<(Link, usize)> {
         push(&tci.to_be_bytes());
     }
     push(&frame[12..]);
-    let tagged = VLAN.contains(&u16::from_be_bytes([frame[12], frame[13]]));
+    let tagged = VLAN_TYPES.contains(&u16::from_be_bytes([frame[12], frame[13]]));
     if tagged {
-        push(slot.rest.get(..TAG)?);
+        push(slot.rest.get(..TAG_LEN)?);
     }
-    Some((link, if tagged { TAG } else { 0 }))
+    Some((link, if tagged { TAG_LEN } else { 0 }))
 }
 
-/// As the kernel program sees it.
+/// Whether the datagram is TCP, by the same bytes as in the kernel program.
 fn is_tcp(datagram: &[u8]) -> bool {
     match datagram.first().map(|first| first >> 4) {
         Some(4) => datagram.get(9) == Some(&TCP),
@@ -161,28 +170,29 @@ fn is_tcp(datagram: &[u8]) -> bool {
 
 /// A frame to send.
 pub struct Outgoing {
-    /// Virtio-net header, link header, and the datagram, or what of it is beside its payload, if there is room for it:
-    /// what is sent in one part costs less.
-    head: [u8; Self::ROOM],
+    /// Virtio-net header, link header, and the packet's own bytes if there is room for them: a frame in one
+    /// part costs less.
+    head: [u8; Self::HEAD_BYTES],
     head_len: u8,
-    /// What follows.
     body: Body,
 }
 
+/// The bytes that follow the head of a frame.
 enum Body {
-    /// A packet for which there was no room, and payload that is elsewhere.
+    /// A packet that did not fit into the head, and slices of payload.
     Packet(Option<Packet>, Vec<PayloadSlice>),
     Bytes(Box<[u8]>),
 }
 
 impl Outgoing {
-    const ROOM: usize = 192;
-    /// A TCP datagram with all its bytes behind `link`, to be cut into segments of `segment` payload bytes where it is
-    /// longer.
+    /// Chosen: link header, headers and options, and a payload of some 60 bytes.
+    const HEAD_BYTES: usize = 192;
+    /// A frame of a packet with the link header `link`. If the packet's payload is longer than `segment`
+    /// bytes, the kernel or the device splits it into segments of that length (GSO).
     pub fn new(link: Link, packet: Packet, segment: u32) -> Self {
         Self::gathered(link, packet, segment, Vec::new())
     }
-    /// The same with its payload beside it, if any.
+    /// A frame whose payload, or the rest of it, is in slices.
     pub fn gathered(link: Link, mut packet: Packet, segment: u32, body: Vec<PayloadSlice>) -> Self {
         let mut vnet = [0; VNET_LEN];
         let payload = packet.tcp_header().map_or(0, |tcp| tcp.payload_len);
@@ -194,7 +204,7 @@ impl Outgoing {
         if packet.offload.checksum == Checksum::Partial {
             vnet[0] = NEEDS_CSUM;
             vnet[6..8].copy_from_slice(&(u16::from(link.len) + ip).to_ne_bytes());
-            vnet[8..10].copy_from_slice(&CHECKSUM_AT.to_ne_bytes());
+            vnet[8..10].copy_from_slice(&TCP_CHECKSUM_OFFSET.to_ne_bytes());
         }
         let headers = u16::from(link.len) + header_len(&packet) as u16;
         vnet[2..4].copy_from_slice(&headers.to_ne_bytes());
@@ -204,8 +214,8 @@ impl Outgoing {
             vnet[1] = kind | if reduced { GSO_ECN } else { 0 };
             vnet[4..6].copy_from_slice(&(segment as u16).to_ne_bytes());
         }
-        let mut out = Self::behind(vnet, link, Body::Bytes(Box::default()));
-        // Simulated packets do not come here.
+        let mut out = Self::with_headers(vnet, link, Body::Bytes(Box::default()));
+        // Only simulated packets have other payloads, and they do not come here.
         let rest = match &packet.payload {
             Payload::Datagram(bytes) if out.add(bytes) => None,
             _ => Some(packet),
@@ -213,21 +223,21 @@ impl Outgoing {
         out.body = Body::Packet(rest, body);
         out
     }
-    /// A datagram that is not understood, behind `link`.
-    pub fn unread(link: Link, unread: Unread) -> Self {
-        let Unread { mut vnet, start, datagram } = unread;
+    /// A frame of a malformed datagram with the link header `link`.
+    pub fn malformed(link: Link, malformed: Malformed) -> Self {
+        let Malformed { mut vnet, checksum_start, datagram } = malformed;
         if vnet[0] != 0 {
-            vnet[6..8].copy_from_slice(&(start + u16::from(link.len)).to_ne_bytes());
+            vnet[6..8].copy_from_slice(&(checksum_start + u16::from(link.len)).to_ne_bytes());
         }
-        Self::behind(vnet, link, Body::Bytes(datagram))
+        Self::with_headers(vnet, link, Body::Bytes(datagram))
     }
-    fn behind(vnet: [u8; VNET_LEN], link: Link, body: Body) -> Self {
-        let mut out = Self { head: [0; Self::ROOM], head_len: 0, body };
+    fn with_headers(vnet: [u8; VNET_LEN], link: Link, body: Body) -> Self {
+        let mut out = Self { head: [0; Self::HEAD_BYTES], head_len: 0, body };
         out.add(&vnet);
         out.add(link.as_bytes());
         out
     }
-    /// Whether there was room for it.
+    /// Appends bytes to the head. False if there is no room for them.
     fn add(&mut self, bytes: &[u8]) -> bool {
         let at = usize::from(self.head_len);
         let Some(room) = self.head.get_mut(at..at + bytes.len()) else { return false };
@@ -235,16 +245,16 @@ impl Outgoing {
         self.head_len += bytes.len() as u8;
         true
     }
-    /// Adds headers and datagram to `parts`.
+    /// Adds the parts of the frame to `parts`, for sendmsg(2).
     pub fn add_parts<'a>(&'a self, parts: &mut Vec<IoSlice<'a>>) {
         parts.push(IoSlice::new(&self.head[..usize::from(self.head_len)]));
         match &self.body {
             Body::Bytes(bytes) => parts.push(IoSlice::new(bytes)),
-            Body::Packet(rest, stretches) => {
+            Body::Packet(rest, slices) => {
                 if let Some(Payload::Datagram(bytes)) = rest.as_ref().map(|packet| &packet.payload) {
                     parts.push(IoSlice::new(bytes));
                 }
-                parts.extend(stretches.iter().map(|stretch| IoSlice::new(stretch.as_bytes())));
+                parts.extend(slices.iter().map(|slice| IoSlice::new(slice.as_bytes())));
             }
         }
     }

@@ -1,6 +1,8 @@
-//! Short frames come in by memory that is shared with the kernel (packet(7), PACKET_RX_RING of version 2): they cost
-//! neither a system call nor a buffer there. A frame that is too long for its place waits in the socket's queue, and its
-//! place says so: what came is read in order.
+//! The receive ring of a packet socket for short frames: memory shared with the kernel (packet(7),
+//! PACKET_RX_RING, TPACKET_V2). Its frames need neither a system call nor a socket buffer.
+//!
+//! The ring has entries of equal length. A frame that is too long for its entry waits in the socket's queue,
+//! and its entry is marked, so that frames are read in order of arrival.
 #![allow(unsafe_code)]
 
 use super::slot::{HEAD_LEN, Slot, VNET_LEN};
@@ -11,34 +13,36 @@ use std::os::fd::{AsRawFd, BorrowedFd};
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-/// Bytes of a place. The kernel leaves 180 of them to the frame: an acknowledgment with all options, or a line of a terminal.
-const PLACE: usize = 256;
-/// As many frames wait at most, whatever their length: 40 ms of 400,000 a second.
-const PLACES: usize = 16_384;
-/// Bytes that the kernel allocates at once.
-const BLOCK: usize = 1 << 16;
+/// Bytes of an entry. Chosen: the kernel leaves 180 of them to the frame, enough for an acknowledgment with
+/// all options or a line of a terminal session.
+const ENTRY_BYTES: usize = 256;
+/// Entries of the ring, and so frames that can wait. Chosen: 40 ms at 400,000 frames a second.
+const ENTRIES: usize = 16_384;
+/// Bytes that the kernel allocates in one piece. Chosen: small enough to be found in fragmented memory.
+const BLOCK_BYTES: usize = 1 << 16;
 
-/// What was at the next place.
-pub enum Taken {
-    /// A frame, whole.
-    Whole,
-    /// A sign that a longer one is in the queue.
+/// The content of an entry.
+pub enum RingFrame {
+    /// A complete frame.
+    Complete,
+    /// The mark of a longer frame, which is in the socket's queue.
     Queued,
-    /// The beginning of a longer one for which the queue had no room.
-    Cut,
+    /// The beginning of a longer frame, which is lost: the socket's queue had no room.
+    Truncated,
 }
 
-/// The memory of a socket.
+/// The ring of a socket.
 pub struct Ring {
     start: NonNull<u8>,
+    /// The entry that is read next.
     next: usize,
 }
 
-// SAFETY: it owns the mapping, which any thread may use.
+// SAFETY: a ring owns its mapping, which any thread may use.
 unsafe impl Send for Ring {}
 
 impl Ring {
-    /// Lets a socket that is not bound yet receive by shared memory.
+    /// Gives a ring to a socket that is not bound yet.
     pub fn new(socket: BorrowedFd<'_>) -> io::Result<Self> {
         set_option(
             socket,
@@ -48,16 +52,17 @@ impl Ring {
         )?;
         set_option(socket, libc::SOL_PACKET, libc::PACKET_COPY_THRESH, &1)?;
         let request = libc::tpacket_req {
-            tp_block_size: BLOCK as u32,
-            tp_block_nr: (PLACES * PLACE / BLOCK) as u32,
-            tp_frame_size: PLACE as u32,
-            tp_frame_nr: PLACES as u32,
+            tp_block_size: BLOCK_BYTES as u32,
+            tp_block_nr: (ENTRIES * ENTRY_BYTES / BLOCK_BYTES) as u32,
+            tp_frame_size: ENTRY_BYTES as u32,
+            tp_frame_nr: ENTRIES as u32,
         };
         set_option(socket, libc::SOL_PACKET, libc::PACKET_RX_RING, &request)?;
         let (access, kind) = (libc::PROT_READ | libc::PROT_WRITE, libc::MAP_SHARED);
-        // SAFETY: a mapping at a place of the kernel's choice touches nothing that is there already.
-        let start =
-            unsafe { libc::mmap(std::ptr::null_mut(), PLACES * PLACE, access, kind, socket.as_raw_fd(), 0) };
+        // SAFETY: a mapping at an address of the kernel's choice replaces no other memory.
+        let start = unsafe {
+            libc::mmap(std::ptr::null_mut(), ENTRIES * ENTRY_BYTES, access, kind, socket.as_raw_fd(), 0)
+        };
         if start == libc::MAP_FAILED {
             return Err(io::Error::last_os_error());
         }
@@ -65,47 +70,52 @@ impl Ring {
         Ok(Self { start, next: 0 })
     }
 
-    /// Takes what is at the next place into a slot; none if nothing has come.
-    pub fn take(&mut self, slot: &mut Slot) -> Option<Taken> {
-        // SAFETY: `next` is less than PLACES, so the place is within the mapping.
-        let place = unsafe { self.start.add(self.next * PLACE) };
-        // SAFETY: a place begins with its state, at a multiple of its own length; the kernel changes it as a whole.
-        let state = unsafe { AtomicU32::from_ptr(place.as_ptr().cast()) };
-        let status = state.load(Ordering::Acquire);
+    /// Copies the frame in the next entry into a slot; None if no frame has arrived.
+    pub fn take(&mut self, slot: &mut Slot) -> Option<RingFrame> {
+        // SAFETY: `next` is less than ENTRIES, so the entry is within the mapping.
+        let entry = unsafe { self.start.add(self.next * ENTRY_BYTES) };
+        // SAFETY: an entry begins with its status word, which is aligned and which the kernel writes as a
+        // whole.
+        let status_word = unsafe { AtomicU32::from_ptr(entry.as_ptr().cast()) };
+        let status = status_word.load(Ordering::Acquire);
         if status & libc::TP_STATUS_USER == 0 {
             return None;
         }
-        // SAFETY: a place begins with this header, and the kernel leaves it alone until its state is set back.
-        let header = unsafe { place.cast::<libc::tpacket2_hdr>().read() };
-        let taken = if status & libc::TP_STATUS_COPY != 0 {
-            Taken::Queued
+        // SAFETY: an entry begins with this header, and the kernel does not write to it until its status is
+        // reset.
+        let header = unsafe { entry.cast::<libc::tpacket2_hdr>().read() };
+        let frame = if status & libc::TP_STATUS_COPY != 0 {
+            RingFrame::Queued
         } else if header.tp_snaplen < header.tp_len {
-            Taken::Cut
+            RingFrame::Truncated
         } else {
             let (mac, len) = (usize::from(header.tp_mac), header.tp_snaplen as usize);
-            assert!(mac >= VNET_LEN && mac + len <= PLACE, "{len} bytes at {mac} are not within a place");
-            // SAFETY: the frame and the virtio-net header ahead of it are within the place, as was just seen, and the
-            // kernel leaves them alone until the state is set back.
+            assert!(
+                mac >= VNET_LEN && mac + len <= ENTRY_BYTES,
+                "{len} bytes at {mac} are not within an entry"
+            );
+            // SAFETY: the assertion above shows that the virtio-net header and the frame are within the
+            // entry, and the kernel does not write to them until the status is reset.
             let bytes =
-                unsafe { std::slice::from_raw_parts(place.add(mac - VNET_LEN).as_ptr(), VNET_LEN + len) };
+                unsafe { std::slice::from_raw_parts(entry.add(mac - VNET_LEN).as_ptr(), VNET_LEN + len) };
             let (head, rest) = bytes.split_at(bytes.len().min(HEAD_LEN));
             slot.fill(head, rest, vlan_tag(status, &header));
-            Taken::Whole
+            RingFrame::Complete
         };
-        state.store(libc::TP_STATUS_KERNEL, Ordering::Release);
-        self.next = (self.next + 1) % PLACES;
-        Some(taken)
+        status_word.store(libc::TP_STATUS_KERNEL, Ordering::Release);
+        self.next = (self.next + 1) % ENTRIES;
+        Some(frame)
     }
 }
 
 impl Drop for Ring {
     fn drop(&mut self) {
-        // SAFETY: the mapping is this one's, and nobody has a reference into it.
-        let _ = unsafe { libc::munmap(self.start.as_ptr().cast(), PLACES * PLACE) };
+        // SAFETY: the mapping belongs to this ring, and there are no references into it.
+        let _ = unsafe { libc::munmap(self.start.as_ptr().cast(), ENTRIES * ENTRY_BYTES) };
     }
 }
 
-/// The tag that the kernel has taken out: TPID and TCI.
+/// The VLAN tag that the kernel has removed from the frame: TPID and TCI.
 fn vlan_tag(status: u32, header: &libc::tpacket2_hdr) -> Option<(u16, u16)> {
     let known = status & libc::TP_STATUS_VLAN_TPID_VALID != 0;
     let tpid = if known { header.tp_vlan_tpid } else { 0x8100 };
@@ -122,12 +132,13 @@ mod tests {
     use std::io::IoSlice;
     use std::os::fd::AsFd;
 
-    /// Long frames are of 300 bytes and more: they do not fit into a place.
+    /// Frames of 300 bytes and more do not fit into an entry.
     const LENGTHS: [usize; 4] = [60, 300, 120, 1400];
 
-    /// A socket that sends, and one that receives at the other end of a wire of their own, in a thread whose network is
-    /// its own. Nothing where that is not allowed, unless it has to be.
-    fn wired(check: impl FnOnce(&PacketSocket, &mut PacketSocket) + Send) {
+    /// Runs `check` with a sending and a receiving socket at the two ends of a veth pair, in a network
+    /// namespace of their own. Skipped where a namespace cannot be made, unless PACELINE_REQUIRE_PRIVILEGED
+    /// is set.
+    fn with_socket_pair(check: impl FnOnce(&PacketSocket, &mut PacketSocket) + Send) {
         apart(|| {
             if let Err(error) = unshare(CloneFlags::CLONE_NEWNET) {
                 let required = std::env::var_os("PACELINE_REQUIRE_PRIVILEGED").is_some();
@@ -135,7 +146,7 @@ mod tests {
                 println!("cannot be tested here: no network namespace: {error}");
                 return Ok(());
             }
-            // The hosts are to say nothing by themselves. A kernel without IPv6 has no such file.
+            // Without IPv6 the devices send no packets of their own. A kernel without IPv6 has no such file.
             let _ = std::fs::write("/proc/sys/net/ipv6/conf/default/disable_ipv6", "1");
             ip(&[
                 "link add near type veth peer name far".into(),
@@ -164,7 +175,7 @@ mod tests {
             left.drain(..sent);
         }
     }
-    /// What has come: the frames, and how many were lost that had left a sign.
+    /// The frames that were received, and the number of truncated ones.
     fn received(socket: &mut PacketSocket) -> (Vec<Vec<u8>>, usize) {
         let mut slots: Vec<Slot> = (0..BATCH).map(|_| Slot::new()).collect();
         let (mut all, mut lost) = (Vec::new(), 0);
@@ -184,9 +195,9 @@ mod tests {
     }
 
     #[test]
-    fn short_and_long_frames_come_whole_and_in_order_round_after_round() {
-        wired(|sender, receiver| {
-            for first in (0..3 * PLACES as u32).step_by(1000) {
+    fn short_and_long_frames_arrive_complete_and_in_order_over_several_rounds_of_the_ring() {
+        with_socket_pair(|sender, receiver| {
+            for first in (0..3 * ENTRIES as u32).step_by(1000) {
                 let number = |n: u32| frame(first + n, LENGTHS[(n as usize / 3) % LENGTHS.len()]);
                 let frames: Vec<Vec<u8>> = (0..1000).map(number).collect();
                 send(sender, &frames);
@@ -197,18 +208,22 @@ mod tests {
     }
 
     #[test]
-    fn what_finds_no_place_or_no_room_in_the_queue_is_counted() {
-        wired(|sender, receiver| {
-            let over: Vec<Vec<u8>> = (0..PLACES as u32 + 500).map(|n| frame(n, 60)).collect();
+    fn frames_lost_for_lack_of_an_entry_or_of_room_in_the_queue_are_counted() {
+        with_socket_pair(|sender, receiver| {
+            let over: Vec<Vec<u8>> = (0..ENTRIES as u32 + 500).map(|n| frame(n, 60)).collect();
             send(sender, &over);
-            assert_eq!(received(receiver), (over[..PLACES].to_vec(), 0));
+            assert_eq!(received(receiver), (over[..ENTRIES].to_vec(), 0));
             assert_eq!(receiver.drops().unwrap(), 500);
             set_option(receiver.as_fd(), libc::SOL_SOCKET, libc::SO_RCVBUF, &20_000).unwrap();
             let long: Vec<Vec<u8>> = (0..100).map(|n| frame(n, 1400)).collect();
             send(sender, &long);
-            let (came, lost) = received(receiver);
-            assert!((1..100).contains(&came.len()) && came == long[..came.len()], "{} came", came.len());
-            assert_eq!((came.len() + lost, receiver.drops().unwrap() as usize), (100, lost));
+            let (arrived, lost) = received(receiver);
+            assert!(
+                (1..100).contains(&arrived.len()) && arrived == long[..arrived.len()],
+                "{} arrived",
+                arrived.len()
+            );
+            assert_eq!((arrived.len() + lost, receiver.drops().unwrap() as usize), (100, lost));
             send(sender, &long[..3]);
             assert_eq!(received(receiver), (long[..3].to_vec(), 0), "the queue has room again");
         });

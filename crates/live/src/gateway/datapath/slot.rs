@@ -2,11 +2,11 @@
 
 /// Bytes of the virtio-net header (`struct virtio_net_hdr`, linux/virtio_net.h) ahead of every frame.
 pub const VNET_LEN: usize = 10;
-/// Bytes of the virtio-net header and the Ethernet header (IEEE 802.3): the datagram follows unless the frame has a
-/// VLAN tag.
+/// Bytes of the virtio-net header and the Ethernet header (IEEE 802.3): the datagram follows unless the frame
+/// has a VLAN tag.
 pub const HEAD_LEN: usize = VNET_LEN + 14;
-/// Bytes of the largest datagram (64 KiB by definition of its length field) and of an inner VLAN tag ahead of it.
-/// Chosen: 64 bytes for the tag, which needs 4.
+/// Bytes of the largest datagram (64 KiB by definition of its length field) and of an inner VLAN tag ahead of
+/// it. Chosen: 64 bytes for the tag, which needs 4.
 const MAX_REST: usize = 65_536 + 64;
 
 /// A received frame.

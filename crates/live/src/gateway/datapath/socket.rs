@@ -1,10 +1,10 @@
-//! Packet sockets (packet(7)): super-packets and unfinished checksums come in and go out beside a virtio-net header,
-//! many in one call.
+//! Packet sockets (packet(7)). Each frame has a virtio-net header (PACKET_VNET_HDR) that describes a
+//! super-packet and an unfinished checksum. Many frames are received or sent in one system call.
 //!
-//! All unsafe code of the data path is here, a system call a function, and in [`super::ring`].
+//! Unsafe code: one system call in each function.
 #![allow(unsafe_code)]
 
-use super::ring::{Ring, Taken};
+use super::ring::{Ring, RingFrame};
 use super::slot::{HEAD_LEN, Slot};
 use super::system_call::{check, set_option};
 use std::ffi::c_int;
@@ -12,45 +12,47 @@ use std::io::{self, IoSlice};
 use std::mem::{size_of, zeroed};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 
-/// Messages in a call at most.
+/// Frames in a system call at most. Chosen: the cost of the call is then small beside that of its frames.
 pub const BATCH: usize = 64;
-/// Socket buffers: 100 ms of 1 Gb/s, with the kernel's bookkeeping.
-const BUFFER: c_int = 32 << 20;
-const CONTROL: usize = 64;
-/// An EtherType for local experiments, which nothing sends.
-const UNUSED: u16 = 0x88b6;
-/// Of linux/if_packet.h; `libc` does not have it.
+/// Bytes of a socket buffer. Chosen: 100 ms at 1 Gb/s, with the kernel's overhead for each packet.
+const BUFFER_BYTES: c_int = 32 << 20;
+/// Bytes for the control message of a frame. Derived from the size of `struct tpacket_auxdata` with its
+/// header: 36.
+const CONTROL_BYTES: usize = 64;
+/// An EtherType for local experiments (IEEE 802: 0x88b6), so that the socket receives nothing.
+const UNUSED_ETHERTYPE: u16 = 0x88b6;
+/// Socket option of Linux (linux/if_packet.h), which `libc` does not have.
 const PACKET_IGNORE_OUTGOING: c_int = 23;
 
 /// A packet socket on one interface.
 pub struct PacketSocket {
     fd: OwnedFd,
     interface: u32,
-    /// Short frames come in by it, if it is there.
+    /// Shared memory for short frames, if it was switched on.
     ring: Option<Ring>,
-    /// Frames that the queue had no room for, since the last look.
-    cut: u32,
+    /// Frames lost since the last call of [`Self::drops`] because the queue had no room for them.
+    lost: u32,
 }
 
 impl PacketSocket {
-    /// A socket that sees nothing yet.
+    /// A socket that is not bound: it receives nothing.
     pub fn open() -> io::Result<Self> {
         // SAFETY: the call takes no pointers.
         let fd = check(unsafe {
             libc::socket(libc::AF_PACKET, libc::SOCK_RAW | libc::SOCK_NONBLOCK | libc::SOCK_CLOEXEC, 0)
         })?;
-        // SAFETY: the descriptor is new and nobody else's.
+        // SAFETY: the descriptor is new and has no other owner.
         let fd = unsafe { OwnedFd::from_raw_fd(fd) };
-        let socket = Self { fd, interface: 0, ring: None, cut: 0 };
+        let socket = Self { fd, interface: 0, ring: None, lost: 0 };
         let one: c_int = 1;
         socket.set(libc::SOL_PACKET, libc::PACKET_VNET_HDR, &one)?;
         socket.set(libc::SOL_PACKET, libc::PACKET_AUXDATA, &one)?;
         for option in [libc::SO_RCVBUFFORCE, libc::SO_SNDBUFFORCE] {
-            socket.set(libc::SOL_SOCKET, option, &BUFFER)?;
+            socket.set(libc::SOL_SOCKET, option, &BUFFER_BYTES)?;
         }
         Ok(socket)
     }
-    /// A socket that only sends, by this interface.
+    /// A socket that only sends, on this interface.
     pub fn open_to(interface: u32) -> io::Result<Self> {
         let mut socket = Self::open()?;
         socket.bind_for(interface, 0)?;
@@ -59,23 +61,23 @@ impl PacketSocket {
     fn set<T: Copy>(&self, level: c_int, option: c_int, value: &T) -> io::Result<()> {
         set_option(self.as_fd(), level, option, value)
     }
-    /// Lets it receive short frames by shared memory. It must not be bound yet.
+    /// Switches to shared memory for short frames. The socket must not be bound yet.
     pub fn share_memory(&mut self) -> io::Result<()> {
         self.ring = Some(Ring::new(self.as_fd())?);
         Ok(())
     }
-    /// Lets a kernel program say which packets it gets.
+    /// Attaches a kernel program that decides which packets the socket gets.
     pub fn filter(&self, program: BorrowedFd<'_>) -> io::Result<()> {
         self.set(libc::SOL_SOCKET, libc::SO_ATTACH_BPF, &program.as_raw_fd())
     }
-    /// A socket that sees the first bytes of what arrives on an interface.
+    /// A socket that receives the first bytes of each packet that arrives on an interface.
     pub fn open_watching(interface: u32, bytes: u32) -> io::Result<Self> {
         let mut socket = Self::open()?;
         socket.watch(bytes)?;
         socket.bind(interface)?;
         Ok(socket)
     }
-    /// Lets it see the first bytes of every packet, and not of those that leave.
+    /// Limits received packets to their first bytes, and excludes packets that leave.
     fn watch(&self, bytes: u32) -> io::Result<()> {
         let mut program = [libc::sock_filter { code: 6, jt: 0, jf: 0, k: bytes }]; // return `bytes`
         let filter = libc::sock_fprog { len: 1, filter: program.as_mut_ptr() };
@@ -83,7 +85,7 @@ impl PacketSocket {
         let one: c_int = 1;
         self.set(libc::SOL_PACKET, PACKET_IGNORE_OUTGOING, &one)
     }
-    /// Opens it to what arrives on an interface.
+    /// Binds the socket to an interface, for all protocols.
     pub fn bind(&mut self, interface: u32) -> io::Result<()> {
         self.bind_for(interface, libc::ETH_P_ALL as u16)
     }
@@ -104,39 +106,40 @@ impl PacketSocket {
         })
         .map(|_| ())
     }
-    /// Shares the interface with the other sockets of a group, so many in all, by what a kernel program says. Packets that
-    /// leave are not seen.
+    /// Joins a fanout group of at most `members` sockets (PACKET_FANOUT_EBPF): a kernel program chooses the
+    /// socket for each packet. Packets that leave are excluded.
     pub fn share(&self, group: u16, members: u32, program: BorrowedFd<'_>) -> io::Result<()> {
         let how = libc::PACKET_FANOUT_EBPF | libc::PACKET_FANOUT_FLAG_IGNORE_OUTGOING;
         self.join(group, how, members)?;
         self.set(libc::SOL_PACKET, libc::PACKET_FANOUT_DATA, &program.as_raw_fd())
     }
-    /// Whether this is the error of a group that others have.
+    /// Whether an error of [`Self::share`] says that the group has other members.
     pub fn is_taken(error: &io::Error) -> bool {
         matches!(error.raw_os_error(), Some(libc::ENOSPC | libc::EINVAL))
     }
-    /// A socket that gets nothing, and of which an interface has one only: its number is that of a group.
+    /// A socket that receives nothing and of which an interface has only one: it fills a fanout group. Serves
+    /// as a lock.
     pub fn open_alone(interface: u32) -> io::Result<Self> {
         let mut socket = Self::open()?;
-        socket.bind_for(interface, UNUSED)?;
+        socket.bind_for(interface, UNUSED_ETHERTYPE)?;
         socket.join(interface as u16, libc::PACKET_FANOUT_HASH, 1)?;
         Ok(socket)
     }
-    /// Joins a group of at most so many members, whom all of them have to name alike: `struct fanout_args` of
-    /// linux/if_packet.h.
+    /// Joins a fanout group (`struct fanout_args` of linux/if_packet.h). All members have to state the same
+    /// number of members.
     fn join(&self, group: u16, how: u32, members: u32) -> io::Result<()> {
         self.set(libc::SOL_PACKET, libc::PACKET_FANOUT, &[u32::from(group) | how << 16, members])
     }
-    /// Whether the interface is still there.
+    /// Whether the interface still exists.
     pub fn has_interface(&self) -> bool {
-        // An empty name stands for an error that nix does not see.
+        // nix returns an empty name for some errors.
         nix::net::if_::if_indextoname(self.interface).is_ok_and(|name| !name.is_empty())
     }
-    /// A second descriptor of the socket, which keeps its place in the group.
-    pub fn keep(&self) -> io::Result<OwnedFd> {
+    /// A second descriptor of the socket: the socket stays in its group until both are closed.
+    pub fn duplicate(&self) -> io::Result<OwnedFd> {
         self.fd.try_clone()
     }
-    /// Packets that did not fit into the socket's buffers since the last call.
+    /// Packets lost since the last call because the socket's buffers were full.
     pub fn drops(&mut self) -> io::Result<u32> {
         let mut stats = libc::tpacket_stats { tp_packets: 0, tp_drops: 0 };
         let mut len = size_of::<libc::tpacket_stats>() as u32;
@@ -150,39 +153,40 @@ impl PacketSocket {
                 &raw mut len,
             )
         })?;
-        Ok(stats.tp_drops + std::mem::take(&mut self.cut))
+        Ok(stats.tp_drops + std::mem::take(&mut self.lost))
     }
-    /// Forgets an error that waits, such as that the interface was shut: with shared memory nobody else asks for it.
+    /// Clears a pending error, such as that the interface is down. With shared memory no receive call does
+    /// it.
     pub fn clear_error(&self) -> io::Result<()> {
         nix::sys::socket::getsockopt(self, nix::sys::socket::sockopt::SocketError)
             .map(|_| ())
             .map_err(io::Error::from)
     }
-    /// Receives what waits, into the first slots; their number.
+    /// Receives frames into the first slots, without blocking. Returns their number.
     pub fn receive(&mut self, slots: &mut [Slot]) -> io::Result<usize> {
         let count = slots.len().min(BATCH);
         let Some(ring) = &mut self.ring else {
             return self.receive_queued(&mut slots[..count].iter_mut().collect::<Vec<_>>());
         };
-        let (mut received, mut queued) = (0, Vec::new());
+        let (mut received, mut long) = (0, Vec::new());
         for slot in &mut slots[..count] {
             match ring.take(slot) {
-                Some(Taken::Whole) => {}
-                Some(Taken::Queued) => queued.push(slot),
-                Some(Taken::Cut) => {
+                Some(RingFrame::Complete) => {}
+                Some(RingFrame::Queued) => long.push(slot),
+                Some(RingFrame::Truncated) => {
                     slot.mark_lost();
-                    self.cut += 1;
+                    self.lost += 1;
                 }
                 None => break,
             }
             received += 1;
         }
-        self.receive_promised(&mut queued)?;
+        self.receive_long(&mut long)?;
         Ok(received)
     }
-    /// Receives as many as there are slots, which are in the queue, or were: one that cannot be told in a virtio-net header
-    /// is lost.
-    fn receive_promised(&mut self, mut slots: &mut [&mut Slot]) -> io::Result<()> {
+    /// Receives a frame from the socket's queue into each slot. A frame is missing there if a virtio-net
+    /// header cannot describe it: its slot is marked as lost.
+    fn receive_long(&mut self, mut slots: &mut [&mut Slot]) -> io::Result<()> {
         let mut tries = slots.len();
         while !slots.is_empty() && tries > 0 {
             let received = self.receive_queued(slots)?;
@@ -190,13 +194,13 @@ impl PacketSocket {
             tries -= 1;
         }
         slots.iter_mut().for_each(|slot| slot.mark_lost());
-        self.cut += slots.len() as u32;
+        self.lost += slots.len() as u32;
         Ok(())
     }
-    /// Receives what is in the queue, into the first slots; their number.
+    /// Receives frames from the socket's queue into the first slots. Returns their number.
     fn receive_queued(&self, slots: &mut [&mut Slot]) -> io::Result<usize> {
         let count = slots.len();
-        let mut control = [[0u8; CONTROL]; BATCH];
+        let mut control = [[0u8; CONTROL_BYTES]; BATCH];
         // SAFETY: all-zero bytes are valid headers and vectors: null pointers and lengths of zero.
         let (mut headers, mut vectors): ([libc::mmsghdr; BATCH], [[libc::iovec; 2]; BATCH]) =
             unsafe { (zeroed(), zeroed()) };
@@ -205,10 +209,10 @@ impl PacketSocket {
             headers[n].msg_hdr.msg_iov = vectors[n].as_mut_ptr();
             headers[n].msg_hdr.msg_iovlen = vectors[n].len();
             headers[n].msg_hdr.msg_control = control[n].as_mut_ptr().cast();
-            headers[n].msg_hdr.msg_controllen = CONTROL;
+            headers[n].msg_hdr.msg_controllen = CONTROL_BYTES;
         }
-        // SAFETY: each header points to a slot's buffers and a control buffer, with the room in them; all outlive the
-        // call, and none is used otherwise meanwhile.
+        // SAFETY: each header points to a slot's buffers and a control buffer, with their lengths; all
+        // outlive the call, and none is accessed during it.
         let received = unsafe {
             libc::recvmmsg(
                 self.fd.as_raw_fd(),
@@ -221,9 +225,9 @@ impl PacketSocket {
         let received = match check(received) {
             Ok(received) => received as usize,
             Err(error) => match error.raw_os_error() {
-                // Nothing waits; or the interface was shut, until it is opened again.
+                // The queue is empty, or the interface is down.
                 Some(libc::EAGAIN | libc::ENETDOWN | libc::EINTR) => 0,
-                // A packet that cannot be told in a virtio-net header: it is lost.
+                // A virtio-net header cannot describe the packet: it is lost.
                 Some(libc::EINVAL) => 0,
                 _ => return Err(error),
             },
@@ -231,14 +235,14 @@ impl PacketSocket {
         for (n, slot) in slots.iter_mut().enumerate().take(received) {
             let len = headers[n].msg_len as usize;
             slot.head_len = len.min(HEAD_LEN);
-            // SAFETY: the kernel fills the buffers one after the other, and never past the room that it was told.
+            // SAFETY: the kernel fills the buffers in order, and never past their lengths.
             unsafe { slot.rest.set_len(len - slot.head_len) };
             slot.truncated = headers[n].msg_hdr.msg_flags & libc::MSG_TRUNC != 0;
-            slot.tag = vlan_tag(&control[n][..headers[n].msg_hdr.msg_controllen.min(CONTROL)]);
+            slot.tag = vlan_tag(&control[n][..headers[n].msg_hdr.msg_controllen.min(CONTROL_BYTES)]);
         }
         Ok(received)
     }
-    /// Sends frames, each in parts; how many of the first were taken. None are when the queue is full.
+    /// Sends frames, each given in parts. Returns how many were sent: none if the queue is full.
     pub fn send(&self, frames: &[&[IoSlice<'_>]]) -> io::Result<usize> {
         let count = frames.len().min(BATCH);
         // SAFETY: all-zero bytes are valid headers: null pointers and lengths of zero.
@@ -268,7 +272,7 @@ impl AsFd for PacketSocket {
     }
 }
 
-/// The tag in `struct tpacket_auxdata`, the one control message that these sockets get.
+/// The VLAN tag (TPID, TCI) in `struct tpacket_auxdata`, the only control message of these sockets.
 fn vlan_tag(control: &[u8]) -> Option<(u16, u16)> {
     let (header, data) = control.split_at_checked(size_of::<libc::cmsghdr>())?;
     let word = |at: usize| Some(u16::from_ne_bytes(data.get(at..at + 2)?.try_into().ok()?));

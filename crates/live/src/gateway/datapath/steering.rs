@@ -1,8 +1,9 @@
-//! Loads the kernel programs (`bpf/gateway.bpf.c`), attaches them to both interfaces, and exchanges their maps.
+//! Loads the kernel programs (`bpf/gateway.bpf.c`), attaches them to both interfaces, and exchanges their
+//! maps.
 //!
-//! The programs decide for each packet whether a worker gets it. They are attached by `bpf_link`s, which the kernel
-//! removes when the process ends for whatever reason. A worker without a recent [`Heartbeat`] gets no packets, so that a
-//! process that hangs is bypassed too.
+//! The programs decide for each packet whether a worker gets it. They are attached by `bpf_link`s, which the
+//! kernel removes with the process, however that ends. A worker without a recent [`Heartbeat`] gets no
+//! packets, so that a process that hangs is bypassed too.
 
 use super::layout;
 use super::socket::PacketSocket;
@@ -19,13 +20,13 @@ use std::collections::BTreeSet;
 use std::net::{IpAddr, Ipv6Addr};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 
-/// A worker whose heartbeat is older gets no packets. Chosen: the bypass of a hung process takes less than 100 ms, and a
-/// busy machine is not taken for one.
+/// A worker whose heartbeat is older gets no packets. Chosen: the bypass of a hung process takes less than
+/// 100 ms, and a busy machine is not taken for one.
 pub const HEARTBEAT_TIMEOUT: Duration = Duration::from_millis(80);
 
 const PROGRAMS: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/gateway.bpf.o"));
 
-/// Key of the maps with one entry.
+/// Key of the maps with one entry, by definition of an array map.
 const ONLY: [u8; 4] = 0u32.to_ne_bytes();
 
 /// The loaded programs, attached to both interfaces.
@@ -35,8 +36,8 @@ pub struct Steering {
     _links: Vec<OwnedFd>,
 }
 
-/// Loads the programs, and attaches the ingress program to the loopback device for a moment: without settings it takes no
-/// packets. Fails where the gateway cannot work.
+/// Loads the programs, and attaches the ingress program to the loopback device for a moment: without settings
+/// it takes no packets. Fails where the gateway cannot work.
 pub fn trial() -> anyhow::Result<()> {
     let print = libbpf_rs::set_print(None); // the verifier's log is pages long
     let steering = Steering::load();
@@ -101,8 +102,8 @@ impl Steering {
         }
         Ok(())
     }
-    /// Replaces the policies while there are connections. The workers decide for each connection, since they know which
-    /// ones are theirs, and leave the others to the kernel.
+    /// Replaces the policies while there are connections. The workers decide for each connection, since they
+    /// know which ones are theirs, and leave the others to the kernel.
     pub fn change_policies(&self, config: &GatewayConfig) -> anyhow::Result<()> {
         self.set_policies(config, |action| match action {
             Action::Filter => layout::POLICY_MAY_FILTER,
@@ -142,8 +143,9 @@ impl Steering {
         #[allow(unsafe_code)]
         Ok(unsafe { BorrowedFd::borrow_raw(program.as_fd().as_raw_fd()) })
     }
-    /// Opens a worker's socket to an interface. The sockets of one interface have to be opened in the order of the
-    /// workers. Fails if the group has other members: another gateway's sockets would be chosen by this one's program.
+    /// Opens a worker's socket to an interface. The sockets of one interface have to be opened in the order
+    /// of the workers. Fails if the group has other members: another gateway's sockets would be chosen by
+    /// this one's program.
     pub fn open(&self, socket: &mut PacketSocket, interface: u32, workers: usize) -> anyhow::Result<()> {
         socket.filter(self.program("gateway_filter")?).context("cannot attach the socket filter")?;
         socket.share_memory().context("cannot share memory with a packet socket")?;
@@ -224,16 +226,16 @@ pub struct Heartbeat {
 }
 
 impl Heartbeat {
-    /// Writes the worker's heartbeat: the time `at_ns` on the kernel's clock (0: it takes no packets), and whether new
-    /// connections are to stay in the kernel.
+    /// Writes the worker's heartbeat: the time `at_ns` on the kernel's clock (0: it takes no packets), and
+    /// whether new connections are to stay in the kernel.
     pub fn beat(&self, at_ns: u64, overloaded: bool) -> anyhow::Result<()> {
         let value = layout::Heartbeat { at_ns, overloaded: overloaded.into(), unused: 0 };
         self.heartbeats
             .update(&self.worker.to_ne_bytes(), &value.to_bytes(), MapFlags::ANY)
             .context("cannot write the heartbeat")
     }
-    /// Leaves a connection (key from server to mobile) to the kernel, until its next SYN. The map forgets the least
-    /// recently used connections, whose packets come to the worker again.
+    /// Leaves a connection (key from server to mobile) to the kernel, until its next SYN. The map forgets the
+    /// least recently used connections, whose packets come to the worker again.
     pub fn leave_to_kernel(&self, key: &FlowKey, part: KernelPart) {
         let state = match part {
             KernelPart::Whole => layout::WHOLE,

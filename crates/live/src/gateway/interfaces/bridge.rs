@@ -1,8 +1,9 @@
-//! Bridge mode: the kernel bridge below the gateway forwards what the gateway does not take, and everything when there
-//! is no gateway. It stays when the gateway ends, since without it nothing would be forwarded.
+//! Bridge mode: both interfaces are ports of one kernel bridge, which forwards the packets that the gateway
+//! does not take. The bridge stays when the gateway ends, so that it forwards everything then.
 //!
-//! The gateway sends by one of its two interfaces what came by the other. A bridge with more ports would send elsewhere
-//! what is for a host behind them, and one that filters by VLAN would change tags: neither can be below the gateway.
+//! The gateway sends a packet that arrived on one interface on the other one. A bridge with more ports could
+//! have to send it to a third port, and a bridge with VLAN filtering could have to change its tags: such
+//! bridges are refused.
 
 use super::device::{Device, device, ports};
 use super::ports::{Bridge, Ports, Role};
@@ -10,14 +11,15 @@ use crate::gateway::config::GatewayConfig;
 use crate::netns::ip;
 use anyhow::{Context, anyhow, bail};
 
-/// Bytes ahead of a datagram.
+/// Bytes of an Ethernet header (IEEE 802.3) and one VLAN tag (IEEE 802.1Q), which Linux' bridge allows beyond
+/// the MTU.
 const HEADER_AND_TAG: u32 = 14 + 4;
 
-/// Makes the interfaces ports of one bridge if they are not, and gives their indices.
+/// Makes the interfaces ports of one bridge if they are not, and returns their indices.
 pub fn join(config: &GatewayConfig) -> anyhow::Result<Ports> {
     let (server, mobile) = (device(&config.server)?, device(&config.mobile)?);
-    server.check_merging()?;
-    mobile.check_merging()?;
+    server.check_gro_size()?;
+    mobile.check_gro_size()?;
     let mut made = false;
     let bridge = match (&server.master, &mobile.master) {
         (Some(one), Some(other)) if one != other => bail!(
@@ -49,16 +51,17 @@ pub fn join(config: &GatewayConfig) -> anyhow::Result<Ports> {
             let _ = ip(&[format!("link del {bridge}")]);
         }
     })?;
-    // What is on already needs no privileges of `ip`.
+    // Devices that are up are left out: for them `ip` needs no privileges.
     for device in [&server, &mobile, &found].into_iter().filter(|device| !device.is_up()) {
         ip(&[format!("link set {} up", device.ifname)])?;
     }
-    // It takes the address of a port as it gets one.
+    // The bridge takes the address of one of its ports, hence it is read last.
     let role = Role::Bridge { address: device(&bridge)?.ethernet_address()? };
     Ok(Ports { server: server.ifindex, mobile: mobile.ifindex, role })
 }
 
-/// Makes these interfaces ports of a bridge, or none of them: one with addresses is not reached by them as a port.
+/// Makes these interfaces ports of a bridge, or on a failure none of them: the IP addresses of a port do not
+/// work.
 fn add(bridge: &str, new: &[&Device]) -> anyhow::Result<()> {
     for (n, port) in new.iter().enumerate() {
         let added = ip(&[format!("link set {} master {bridge}", port.ifname)])
@@ -73,27 +76,29 @@ fn add(bridge: &str, new: &[&Device]) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// The bridge as it is now, if there is one, and what stands in the gateway's way.
+/// The present state of the bridge, if there is one, and the reason why the gateway cannot work on it, if
+/// there is one.
 pub fn inspect(config: &GatewayConfig) -> anyhow::Result<(Option<Bridge>, anyhow::Result<()>)> {
     let (server, mobile) = (device(&config.server)?, device(&config.mobile)?);
-    let Some(name) = &server.master else { return Ok((None, Err(gone(&server)))) };
+    let Some(name) = &server.master else { return Ok((None, Err(left_bridge(&server)))) };
     let (bridge, ports) = (device(name)?, ports(name)?);
-    let merging = || ports.iter().try_for_each(Device::check_merging);
+    let check_sizes = || ports.iter().try_for_each(Device::check_gro_size);
     let fit = match mobile.master.as_ref() == Some(name) {
-        true => check(&bridge, &ports, [&server, &mobile]).and_then(|()| merging()),
-        false => Err(gone(&mobile)),
+        true => check(&bridge, &ports, [&server, &mobile]).and_then(|()| check_sizes()),
+        false => Err(left_bridge(&mobile)),
     };
     let longest_frame = if fit.is_ok() { longest_frame(&bridge, [&server, &mobile]) } else { None };
     Ok((Some(Bridge { address: bridge.ethernet_address()?, longest_frame }), fit))
 }
 
-/// Bytes of the longest frame that goes from port to port whatever else it is. The kernel's bridge allows for a tag.
+/// Bytes of the longest frame that may be redirected from port to port: the kernel's bridge forwards a tag
+/// beyond the MTU. None with a spanning tree, which may block a port.
 fn longest_frame(bridge: &Device, ports: [&Device; 2]) -> Option<u32> {
     let [server, mobile] = ports.map(|port| port.mtu.saturating_add(HEADER_AND_TAG));
-    (!bridge.spans_a_tree()).then_some(server.min(mobile))
+    (!bridge.has_spanning_tree()).then_some(server.min(mobile))
 }
 
-fn gone(port: &Device) -> anyhow::Error {
+fn left_bridge(port: &Device) -> anyhow::Error {
     let name = &port.ifname;
     match &port.master {
         Some(other) => anyhow!("{name} is in {other} now: allowed: one bridge for both interfaces"),
@@ -101,9 +106,9 @@ fn gone(port: &Device) -> anyhow::Error {
     }
 }
 
-/// Whether a bridge with these ports can be below the gateway.
+/// Checks that the gateway can work on a bridge with these ports.
 fn check(bridge: &Device, ports: &[Device], [server, mobile]: [&Device; 2]) -> anyhow::Result<()> {
-    // An interface may have several names.
+    // Compared by index: an interface may have several names.
     let is_own = |port: &&Device| [server.ifindex, mobile.ifindex].contains(&port.ifindex);
     let (name, [server, mobile]) = (&bridge.ifname, [&server.ifname, &mobile.ifname]);
     if let Some(Device { ifname: other, .. }) = ports.iter().find(|port| !is_own(port)) {
@@ -128,8 +133,8 @@ mod tests {
     use super::*;
     use crate::gateway::interfaces::device::read;
 
-    /// What `ip -json -details link` says of a bridge, and of ports.
-    fn said(bridge: &str, names: &[&str]) -> (Device, Vec<Device>) {
+    /// A bridge and ports, as `ip -json -details link` prints them.
+    fn devices(bridge: &str, names: &[&str]) -> (Device, Vec<Device>) {
         let port = |name: &&str| {
             let index = 3 + ["srv", "mob", "lan3"].iter().position(|known| known == name).unwrap();
             format!(r#"{{"ifname":"{name}","ifindex":{index},"mtu":1500,"master":"br0","flags":["UP"]}}"#)
@@ -143,10 +148,10 @@ mod tests {
     }
 
     #[test]
-    fn a_bridge_has_two_ports_and_does_not_filter() {
+    fn a_bridge_with_other_ports_or_vlan_filtering_is_refused() {
         let check = |bridge: &str, names: &[&str]| {
-            let (bridge, ports) = said(bridge, names);
-            let (_, own) = said(r#""vlan_filtering":0"#, &["srv", "mob"]);
+            let (bridge, ports) = devices(bridge, names);
+            let (_, own) = devices(r#""vlan_filtering":0"#, &["srv", "mob"]);
             check(&bridge, &ports, [&own[0], &own[1]]).map_err(|error| error.to_string())
         };
         let plain = r#""vlan_filtering":0"#;
@@ -161,9 +166,9 @@ mod tests {
     }
 
     #[test]
-    fn frames_that_either_port_carries_go_across_unless_a_port_may_be_shut() {
+    fn frames_up_to_both_mtus_may_be_redirected_unless_the_bridge_has_a_spanning_tree() {
         let longest = |bridge: &str, mtus: [u32; 2]| {
-            let (bridge, mut ports) = said(bridge, &["srv", "mob"]);
+            let (bridge, mut ports) = devices(bridge, &["srv", "mob"]);
             ports.iter_mut().zip(mtus).for_each(|(port, mtu)| port.mtu = mtu);
             longest_frame(&bridge, [&ports[0], &ports[1]])
         };

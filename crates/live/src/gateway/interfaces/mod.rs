@@ -1,9 +1,10 @@
 //! The two network interfaces: how the kernel forwards between them, and which of them has which side.
 //!
-//! - [`side_detection`] finds out, if the configuration leaves it open, which interface is towards the servers.
-//! - [`bridge`] makes the interfaces ports of one kernel bridge; [`router`] prepares a machine that routes between
-//!   them. Both return the interface indices ([`ports`]) that the data path is attached to, and both are asked once a
-//!   second whether the gateway can still work between its interfaces.
+//! - [`side_detection`] finds out, if the configuration leaves it open, which interface is towards the
+//!   servers.
+//! - [`bridge`] makes the interfaces ports of one kernel bridge; [`router`] prepares a machine that routes
+//!   between them. Both return the interface indices ([`ports`]) that the data path is attached to, and both
+//!   are asked once a second whether the gateway can still work between its interfaces.
 //! - [`device`] reads the state of a network device from `ip -json`.
 //!
 //! No packet passes this module, except the SYN-ACKs that side detection counts before the gateway starts.

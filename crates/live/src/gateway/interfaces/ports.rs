@@ -31,9 +31,10 @@ pub enum Role {
 /// The properties of a bridge that change at run time and that the kernel program has to know.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Bridge {
-    /// Ethernet address of the bridge, which follows its ports. Frames to it are for this machine: they are not taken.
+    /// Ethernet address of the bridge, which follows its ports. Frames to it are for this machine: they are
+    /// not taken.
     pub address: [u8; 6],
-    /// Bytes of the longest frame that may be redirected from port to port. None: the bridge has to decide for every
-    /// frame (spanning tree), nothing is redirected.
+    /// Bytes of the longest frame that may be redirected from port to port. None: the bridge has to decide
+    /// for every frame (spanning tree), nothing is redirected.
     pub longest_frame: Option<u32>,
 }

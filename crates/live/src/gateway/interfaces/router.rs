@@ -1,9 +1,9 @@
-//! Routed mode: this machine is a router between the interfaces. What the gateway sends goes through the kernel's
-//! routing like any packet that arrives: it comes in by a device of our own, a pair of which the gateway holds the
-//! other end. So the kernel finds neighbours, decrements hop limits, and applies routes and filters.
+//! Routed mode: this machine routes between the interfaces. The gateway sends its packets into one end of a
+//! veth pair, and the kernel routes them from the other end like any packets that arrive: it finds
+//! neighbours, decrements hop limits, and applies routes and filters.
 //!
-//! The pair is made at the start and removed at an orderly end. After another end it is left, and carries nothing but what a
-//! guardian sends; the next gateway takes it over.
+//! The pair is made at the start and removed at an orderly end. After a crash it stays, and only the guardian
+//! sends by it; the next gateway uses it again.
 
 use super::device::device;
 use super::ports::{Ports, Role};
@@ -13,11 +13,11 @@ use crate::netns::ip;
 use anyhow::{Context, anyhow, bail};
 use std::fs;
 
-/// Makes the pair and gives the indices of the interfaces.
+/// Makes the veth pair, and returns the indices of the interfaces.
 pub fn join(config: &GatewayConfig) -> anyhow::Result<Ports> {
     let (server, mobile) = (device(&config.server)?, device(&config.mobile)?);
     for port in [&server, &mobile] {
-        port.check_merging()?;
+        port.check_gro_size()?;
         if !port.is_up() {
             bail!("{0} is shut: `ip link set {0} up`", port.ifname);
         }
@@ -29,7 +29,7 @@ pub fn join(config: &GatewayConfig) -> anyhow::Result<Ports> {
             ip(&[format!("link add {own} mtu 65535 type veth peer name {kernels} mtu 65535")])
                 .context("cannot make the pair of devices")?;
         }
-        (Ok(one), Ok(other)) if one.is_of_a_pair() && other.is_of_a_pair() => {} // it was left
+        (Ok(one), Ok(other)) if one.is_veth() && other.is_veth() => {} // of an earlier gateway
         _ => bail!(
             "bridge = {own:?}: allowed with mode = \"routed\": a name that no device has, nor with an `r` behind it"
         ),
@@ -55,17 +55,17 @@ pub fn join(config: &GatewayConfig) -> anyhow::Result<Ports> {
     Ok(Ports { server: server.ifindex, mobile: mobile.ifindex, role })
 }
 
-/// Takes the pair for this gateway alone, as long as the socket is open.
-pub fn claim(config: &GatewayConfig, exit: u32) -> anyhow::Result<PacketSocket> {
+/// Locks the pair for this gateway, as long as the socket is open.
+pub fn lock_pair(config: &GatewayConfig, exit: u32) -> anyhow::Result<PacketSocket> {
     match PacketSocket::open_alone(exit) {
         Err(error) if PacketSocket::is_taken(&error) => {
             bail!("bridge = {:?}: allowed: a name that no other gateway uses", config.bridge)
         }
-        claim => claim.context("cannot open a packet socket"),
+        lock => lock.context("cannot open a packet socket"),
     }
 }
 
-/// What stands in the gateway's way, if anything: what it sends would not be forwarded.
+/// The reason why the kernel would not forward the packets that the gateway sends, if there is one.
 pub fn inspect(config: &GatewayConfig) -> anyhow::Result<anyhow::Result<()>> {
     let (own, kernels) = names(config);
     for name in [&own, &kernels] {
@@ -78,10 +78,10 @@ pub fn inspect(config: &GatewayConfig) -> anyhow::Result<anyhow::Result<()>> {
 
 /// Removes the pair.
 pub fn leave(config: &GatewayConfig) {
-    let _ = ip(&[format!("link del {}", names(config).0)]); // the interfaces' end may have been first
+    let _ = ip(&[format!("link del {}", names(config).0)]); // the pair may have been removed by somebody else
 }
 
-/// The gateway's end and the kernel's.
+/// Names of the gateway's and the kernel's end of the pair.
 fn names(config: &GatewayConfig) -> (String, String) {
     (config.bridge.clone(), format!("{}r", config.bridge))
 }
@@ -90,7 +90,7 @@ fn sysctl(family: &str, interface: &str, key: &str) -> String {
     format!("/proc/sys/net/{family}/conf/{interface}/{key}")
 }
 
-/// Whether the kernel forwards what comes by the interfaces.
+/// Checks that the kernel forwards packets that arrive on the interfaces.
 fn check(config: &GatewayConfig) -> anyhow::Result<()> {
     let on = |family: &str, interface: &str| {
         fs::read_to_string(sysctl(family, interface, "forwarding")).is_ok_and(|value| value.trim() == "1")
@@ -106,7 +106,7 @@ fn check(config: &GatewayConfig) -> anyhow::Result<()> {
     check_filter(config, "all")
 }
 
-/// Whether the kernel takes from the pair what came by another interface.
+/// Checks that reverse-path filtering (RFC 3704, strict) does not drop packets from the pair.
 fn check_filter(config: &GatewayConfig, interface: &str) -> anyhow::Result<()> {
     let strict = fs::read_to_string(sysctl("ipv4", interface, "rp_filter"));
     if strict.is_ok_and(|value| value.trim() == "1") {

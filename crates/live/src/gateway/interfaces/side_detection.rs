@@ -1,5 +1,6 @@
-//! Which interface is towards the servers, where the configuration leaves it open: connections are opened from the mobile
-//! side and answered from the other. Until that is clear the kernel forwards everything.
+//! Detects which interface is towards the servers, if the configuration leaves it open (`sides = "learned"`):
+//! mobile devices open connections, so SYN-ACKs arrive from the servers' side. Until the sides are clear, the
+//! kernel forwards everything.
 
 use super::bridge;
 use super::device::device;
@@ -12,42 +13,46 @@ use anyhow::{Context, bail};
 use paceline_net::{FlowKey, TcpFlags};
 use std::collections::BTreeSet;
 
-/// First bytes of a packet that are looked at: the longest SYN with its headers.
-const LOOK: u32 = 192;
-/// So many more connections have to be answered from one interface than from the other.
+/// Bytes received of each packet. Chosen: more than link, IP and TCP headers with all options, which a
+/// SYN-ACK consists of.
+const CAPTURE_BYTES: u32 = 192;
+/// Difference in answered connections that decides. Chosen: single connections are opened from the servers'
+/// side too.
 const LEAD: usize = 3;
-/// Packets taken in at once.
+/// Packets received at once. Chosen: the cost of the call is small beside that of its packets.
 const BATCH: usize = 32;
 
-/// Connections that are remembered at most; then it begins anew.
-const MOST: usize = 4096;
+/// Connections counted for an interface at most; counting starts anew then. Chosen: bounds the memory.
+const MAX_CONNECTIONS: usize = 4096;
 
-/// Connections that were answered, by the interface from which the answer came. An answer may be sent again and again.
+/// Connections of which a SYN-ACK was seen, by the interface on which it arrived. Retransmitted SYN-ACKs do
+/// not count again.
 #[derive(Default, Debug)]
-struct Tally {
+struct AnsweredConnections {
     answered: [BTreeSet<FlowKey>; 2],
 }
 
-impl Tally {
+impl AnsweredConnections {
     fn count(&mut self, interface: usize, arrival: &Arrival) {
         let Arrival::Datagram(_, packet) = arrival else { return };
         let answer = TcpFlags::SYN.with(TcpFlags::ACK);
-        let answers = packet.tcp_header().is_some_and(|tcp| tcp.flags.contains(answer));
-        let Some(key) = packet.flow_key().filter(|_| answers) else { return };
-        if self.answered[interface].len() >= MOST {
+        let is_answer = packet.tcp_header().is_some_and(|tcp| tcp.flags.contains(answer));
+        let Some(key) = packet.flow_key().filter(|_| is_answer) else { return };
+        if self.answered[interface].len() >= MAX_CONNECTIONS {
             *self = Self::default();
         }
         self.answered[interface].insert(key);
     }
-    /// The interface that is towards the servers.
+    /// The index of the interface towards the servers, once it is clear.
     fn server(&self) -> Option<usize> {
         let [first, second] = [0, 1].map(|interface: usize| self.answered[interface].len());
         (first.abs_diff(second) >= LEAD).then_some(usize::from(second > first))
     }
 }
 
-/// The configuration with `server` and `mobile` as they really are: at once, or when connections have shown it. `waiting`
-/// is called again and again meanwhile, lets some time pass, and may end it; there is no configuration then.
+/// Returns the configuration with `server` and `mobile` the right way round. `waiting` is called repeatedly
+/// until the sides are clear; it has to sleep for some time, and returns false to give up, which results in
+/// None.
 pub fn detect_sides(
     mut config: GatewayConfig,
     mut waiting: impl FnMut() -> bool,
@@ -62,20 +67,21 @@ pub fn detect_sides(
         }
         Mode::Routed => [device(&config.server)?.ifindex, device(&config.mobile)?.ifindex],
     };
-    let open =
-        |interface| PacketSocket::open_watching(interface, LOOK).context("cannot open a packet socket");
+    let open = |interface| {
+        PacketSocket::open_watching(interface, CAPTURE_BYTES).context("cannot open a packet socket")
+    };
     let mut sockets = [open(interfaces[0])?, open(interfaces[1])?];
     let mut slots: Vec<Slot> = (0..BATCH).map(|_| Slot::new()).collect();
-    let mut tally = Tally::default();
+    let mut counts = AnsweredConnections::default();
     while waiting() {
         for (interface, socket) in sockets.iter_mut().enumerate() {
             if !socket.has_interface() {
                 bail!("an interface is gone");
             }
             let received = socket.receive(&mut slots).unwrap_or(0);
-            slots[..received].iter_mut().for_each(|slot| tally.count(interface, &frame::read(slot)));
+            slots[..received].iter_mut().for_each(|slot| counts.count(interface, &frame::parse(slot)));
         }
-        if let Some(server) = tally.server() {
+        if let Some(server) = counts.server() {
             if server == 1 {
                 config.swap_sides();
             }
@@ -106,15 +112,15 @@ mod tests {
         Arrival::Datagram(Link::plain([0; 12], true), packet)
     }
 
-    /// Who scans the devices' ports gets answers as well, each several times if nothing comes back.
+    /// A port scan from the servers' side makes devices send SYN-ACKs, which they retransmit.
     #[test]
-    fn connections_are_counted_and_not_their_repetitions() {
-        let mut tally = Tally::default();
-        (0..6).for_each(|_| tally.count(0, &answer(7)));
-        assert_eq!(tally.server(), None);
-        (1..=3).for_each(|port| tally.count(1, &answer(port)));
-        assert_eq!(tally.server(), None);
-        tally.count(1, &answer(4));
-        assert_eq!(tally.server(), Some(1));
+    fn retransmitted_syn_acks_count_once() {
+        let mut counts = AnsweredConnections::default();
+        (0..6).for_each(|_| counts.count(0, &answer(7)));
+        assert_eq!(counts.server(), None);
+        (1..=3).for_each(|port| counts.count(1, &answer(port)));
+        assert_eq!(counts.server(), None);
+        counts.count(1, &answer(4));
+        assert_eq!(counts.server(), Some(1));
     }
 }

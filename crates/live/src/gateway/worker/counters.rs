@@ -1,26 +1,28 @@
-//! What a worker counts beside its machines.
+//! Counters of a worker beside those of its accelerators.
 
 use crate::gateway::control_plane::requests::Lateness;
 use crate::gateway::counter::Counter;
 use paceline_pep::accelerator::Side;
 
-/// What a worker counts.
+/// Frames, turns and losses of a worker.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Counters {
     pub frames_in: u64,
     pub frames_out: u64,
-    /// By side.
+    /// Bytes of frames, by side.
     pub bytes_in: [u64; 2],
     /// Connections left to the kernel.
-    pub left_alone: u64,
+    pub left_to_kernel: u64,
     /// Times that a connection's upload was left to the kernel.
-    pub resting: u64,
-    /// Frames that no buffer had room for, ahead of the worker and behind it.
+    pub uploads_offloaded: u64,
+    /// Frames lost because the socket's buffers were full.
     pub lost_in: u64,
+    /// Frames lost because the send queue was full, or refused by the device.
     pub lost_out: u64,
     pub turns: u64,
+    /// How late the worker woke from its pauses.
     pub lateness: Lateness,
-    /// Times that the worker was away for so long that packets may have passed it.
+    /// Pauses of the worker that were long enough for the kernel to forward packets past it.
     pub absences: u64,
 }
 
@@ -35,8 +37,8 @@ impl Counters {
             (Counter::FrameBytesFromDevices, self.bytes_in[Side::Mobile as usize]),
             (Counter::FramesLostIn, self.lost_in),
             (Counter::FramesLostOut, self.lost_out),
-            (Counter::ConnectionsLeftAlone, self.left_alone),
-            (Counter::UploadsLeftAlone, self.resting),
+            (Counter::ConnectionsLeftAlone, self.left_to_kernel),
+            (Counter::UploadsLeftAlone, self.uploads_offloaded),
             (Counter::Turns, self.turns),
             (Counter::Absences, self.absences),
         ]

@@ -1,7 +1,10 @@
-//! What a worker does with packets, without its sockets: whose rule is which, and the machines that apply them.
+//! A worker's packet processing, without its sockets: the policy of each device, and the accelerators that
+//! apply it.
 //!
-//! Devices whose connections are accelerated and devices whose connections are only relayed have a machine each; the
-//! second acknowledges nothing early. Packets pass between two networks of the same addresses untouched.
+//! Devices with the action `accelerate` and devices with the action `relay` have an accelerator each; the
+//! second sends no early acknowledgments (exposure 0). Uplink packets of devices with the action `filter` go
+//! to the [`Uplink`] queue. Packets of two networks (VLANs) that use the same addresses and ports at the same
+//! time are forwarded unchanged.
 
 use super::uplink::{Line, Uplink};
 use crate::gateway::config::GatewayConfig;
@@ -19,194 +22,196 @@ use paceline_pep::accelerator::{Accelerator, DeviceSnapshot, FlowSnapshot, Side,
 use paceline_pep::ack_filter::Holdout;
 use std::sync::Arc;
 
-/// What becomes of a packet that came.
+/// The result of [`Engine::take`].
 pub enum Fate {
-    /// It was taken in.
-    Taken,
-    /// It was taken in, and its connection needs nothing of this: the kernel may have it.
-    LeaveAlone(FlowKey),
-    /// It was taken in, and its connection only uploads, for which it may [`Engine::rest`].
-    Uploads(FlowKey),
-    /// It was taken in, and with it its connection, of which the kernel had the upload.
-    TakenBack(FlowKey),
-    /// It goes on as it is.
-    Passes(Outgoing),
-    /// It goes on as it is, and the kernel may have its connection.
-    PassesAlone(FlowKey, Outgoing),
+    /// The engine has the packet.
+    Handled,
+    /// The engine has the packet and does not accelerate its connection, which may be left to the kernel.
+    LeaveToKernel(FlowKey),
+    /// The engine has the packet; its connection only uploads, and [`Engine::offload_upload`] may succeed.
+    OffloadUpload(FlowKey),
+    /// The engine has the packet; the upload of its connection comes back from the kernel.
+    TakeBack(FlowKey),
+    /// The packet has to be forwarded unchanged.
+    Forward(Outgoing),
+    /// The packet has to be forwarded unchanged, and its connection may be left to the kernel.
+    ForwardAndLeave(FlowKey, Outgoing),
 }
 
-/// The machines of a worker.
+/// The accelerators and the uplink queue of a worker.
 pub struct Engine {
     accelerator: Accelerator,
-    /// There if a policy asks for it.
+    /// The accelerator without early acknowledgments; None if no policy has the action `relay`.
     relay: Option<Accelerator>,
     uplink: Option<Uplink>,
     policies: Table,
-    way: Way,
+    egress: Egress,
     /// Packets of two networks under the same addresses and ports.
     ambiguous_networks: u64,
-    /// Packets made for a connection whose link header is forgotten.
+    /// Packets of the accelerators for connections whose link header is unknown.
     unknown_links: u64,
-    /// Copies of single connections.
+    /// Captures of single connections.
     pub taps: Taps,
     seed: u64,
-    /// The policies have changed: connections that are known stay where they are.
-    mixed: bool,
+    /// The policies have changed at run time: a connection may be in another accelerator than its device's
+    /// policy says.
+    policies_changed: bool,
 }
 
-/// Where packets go.
-enum Way {
-    /// On, behind the link headers with which those of their connection came.
-    Across(Links),
-    /// Back to the kernel, which routes them, behind these addresses.
-    ToRouter([u8; 12]),
+/// The link headers of packets that leave.
+enum Egress {
+    /// Those with which the packets of their connection arrived.
+    Bridge(Links),
+    /// One with these addresses, to the kernel, which routes the packets.
+    Router([u8; 12]),
 }
 
-impl Way {
+impl Egress {
     fn find(&self, key: &FlowKey, side: Side) -> Option<Link> {
         match self {
-            Self::Across(links) => links.find(key, side),
-            Self::ToRouter(addresses) => Some(Link::plain(*addresses, key.src.is_ipv4())),
+            Self::Bridge(links) => links.find(key, side),
+            Self::Router(addresses) => Some(Link::plain(*addresses, key.src.is_ipv4())),
         }
     }
 }
 
-/// Whose link headers are remembered by a worker.
-fn connections(config: &GatewayConfig) -> usize {
+/// Link headers that a worker remembers. Chosen: of twice its share of the connections and handshakes.
+fn link_limit(config: &GatewayConfig) -> usize {
     2 * (config.limits.max_flows + config.limits.max_openings) / config.workers
 }
 
 impl Engine {
-    /// Without connections; `seed` is for hash tables, which outsiders should not know.
+    /// An engine without connections. `seed` is the key of hash tables, which outsiders must not know.
     pub fn new(config: &GatewayConfig, role: Role, line: Arc<Line>, seed: u64) -> Self {
         let built = config.accelerator(seed);
-        let relayed = config.policy.iter().any(|policy| policy.action == Action::Relay);
+        let has_relay = config.policy.iter().any(|policy| policy.action == Action::Relay);
         let relay = AcceleratorConfig { exposure: Bytes(0), ..built.clone() };
         Self {
             accelerator: Accelerator::new(built),
-            relay: relayed.then(|| Accelerator::new(relay)),
+            relay: has_relay.then(|| Accelerator::new(relay)),
             uplink: Uplink::new(&config.filter, line),
             policies: Table::new(&config.policy),
-            way: match role {
-                Role::Bridge { .. } => Way::Across(Links::new(connections(config), !seed)),
-                Role::Router { addresses, .. } => Way::ToRouter(addresses),
+            egress: match role {
+                Role::Bridge { .. } => Egress::Bridge(Links::new(link_limit(config), !seed)),
+                Role::Router { addresses, .. } => Egress::Router(addresses),
             },
             ambiguous_networks: 0,
             unknown_links: 0,
             taps: Taps::default(),
             seed,
-            mixed: false,
+            policies_changed: false,
         }
     }
 
-    /// Takes over what may change at run time. Connections stay where they are.
+    /// Takes over the part of the configuration that may change at run time. Connections stay in their
+    /// accelerator.
     pub fn configure(&mut self, config: &GatewayConfig) {
-        let relayed = config.policy.iter().any(|policy| policy.action == Action::Relay);
+        let has_relay = config.policy.iter().any(|policy| policy.action == Action::Relay);
         let (built, policies) = (config.accelerator(self.seed), Table::new(&config.policy));
         let relay = AcceleratorConfig { exposure: Bytes(0), ..built.clone() };
         self.accelerator.set_config(built);
         match &mut self.relay {
-            Some(machine) => machine.set_config(relay),
-            None => self.relay = relayed.then(|| Accelerator::new(relay)),
+            Some(accelerator) => accelerator.set_config(relay),
+            None => self.relay = has_relay.then(|| Accelerator::new(relay)),
         }
-        if let Way::Across(links) = &mut self.way {
-            links.set_limit(connections(config));
+        if let Egress::Bridge(links) = &mut self.egress {
+            links.set_limit(link_limit(config));
         }
         if policies != self.policies {
-            self.mixed = true;
+            self.policies_changed = true;
             self.release();
         }
         self.policies = policies;
     }
 
-    /// These arrivals are taken next.
-    pub fn expect(&self, side: Side, arrivals: &[Arrival]) {
+    /// Prefetches the connections' state of packets that are taken next.
+    pub fn prefetch(&self, side: Side, arrivals: &[Arrival]) {
         let packets = arrivals.iter().filter_map(Arrival::packet);
-        for machine in self.each() {
-            machine.prefetch(side, packets.clone());
+        for accelerator in self.accelerators() {
+            accelerator.prefetch(side, packets.clone());
         }
     }
 
-    /// A packet arrived from `side`, behind `link`.
+    /// Handles a packet that arrived from `side` with the link header `link`.
     pub fn take(&mut self, now: Instant, side: Side, link: Link, packet: Packet) -> Fate {
         let segment = u32::from(packet.offload.segment);
-        let link = self.leaving(link);
+        let link = self.egress_link(link);
         let (Some(key), Some(tcp)) = (packet.flow_key(), packet.tcp_header()) else {
             if packet.is_tcp_protocol() {
-                return Fate::Passes(Outgoing::new(link, packet, segment));
+                return Fate::Forward(Outgoing::new(link, packet, segment));
             }
-            // The kernel forwards it; the machines only look.
-            self.machines().for_each(|machine| machine.input(now, side, packet.clone()));
-            return Fate::Taken;
+            // A packet-too-big message: the kernel forwards it, and the accelerators learn the path MTU.
+            self.accelerators_mut().for_each(|accelerator| accelerator.input(now, side, packet.clone()));
+            return Fate::Handled;
         };
         let key = if side == Side::Server { key } else { key.reversed() };
         let (syn, data) = (tcp.flags.contains(TcpFlags::SYN), tcp.payload_len > 0);
-        let ends_rest = side == Side::Server && (data || tcp.flags.contains(TcpFlags::FIN));
-        let Self { accelerator, relay, way, .. } = self;
-        let holds =
+        let ends_offload = side == Side::Server && (data || tcp.flags.contains(TcpFlags::FIN));
+        let Self { accelerator, relay, egress, .. } = self;
+        let is_accelerated =
             |key: &FlowKey| accelerator.knows(key) || relay.as_ref().is_some_and(|relay| relay.knows(key));
-        if let Way::Across(links) = way
-            && !links.learn(key, side.other(), link, syn, holds)
+        if let Egress::Bridge(links) = egress
+            && !links.learn(key, side.other(), link, syn, is_accelerated)
         {
             self.ambiguous_networks += 1;
-            return Fate::Passes(Outgoing::new(link, packet, segment));
+            return Fate::Forward(Outgoing::new(link, packet, segment));
         }
         self.taps.on_packet(now, &key, (side, false), &packet, &[]);
         let action = self.action(&key);
-        let machine = match (action, &mut self.relay, &mut self.uplink) {
+        let accelerator = match (action, &mut self.relay, &mut self.uplink) {
             (Action::Relay, Some(relay), _) => relay,
             (Action::Filter, _, Some(uplink)) if side == Side::Mobile => {
                 uplink.push(now, packet);
-                return Fate::Taken;
+                return Fate::Handled;
             }
             (Action::Leave, _, _) if !syn => {
-                return Fate::PassesAlone(key, Outgoing::new(link, packet, segment));
+                return Fate::ForwardAndLeave(key, Outgoing::new(link, packet, segment));
             }
             (Action::Filter | Action::Leave, _, _) => {
-                return Fate::Passes(Outgoing::new(link, packet, segment));
+                return Fate::Forward(Outgoing::new(link, packet, segment));
             }
             _ => &mut self.accelerator,
         };
-        let resting = ends_rest && machine.is_offloaded(&key);
-        machine.input(now, side, packet);
+        let take_back = ends_offload && accelerator.is_offloaded(&key);
+        accelerator.input(now, side, packet);
         match side {
-            Side::Server if data && !syn && !machine.knows(&key) => Fate::LeaveAlone(key),
-            Side::Server if resting => Fate::TakenBack(key),
-            Side::Mobile if data && machine.may_offload(&key) => Fate::Uploads(key),
-            _ => Fate::Taken,
+            Side::Server if data && !syn && !accelerator.knows(&key) => Fate::LeaveToKernel(key),
+            Side::Server if take_back => Fate::TakeBack(key),
+            Side::Mobile if data && accelerator.may_offload(&key) => Fate::OffloadUpload(key),
+            _ => Fate::Handled,
         }
     }
 
-    /// Leaves a connection's upload to the kernel, if it still may be.
-    pub fn rest(&mut self, key: &FlowKey) -> bool {
-        self.machines().any(|machine| machine.offload(key))
+    /// Marks a connection's upload as left to the kernel. False if that is not allowed any more.
+    pub fn offload_upload(&mut self, key: &FlowKey) -> bool {
+        self.accelerators_mut().any(|accelerator| accelerator.offload(key))
     }
 
-    /// What is done for a connection.
+    /// The action for a connection: after a change of policies, that of the accelerator that has it.
     fn action(&self, key: &FlowKey) -> Action {
-        if self.mixed && self.accelerator.knows(key) {
+        if self.policies_changed && self.accelerator.knows(key) {
             Action::Accelerate
-        } else if self.mixed && self.relay.as_ref().is_some_and(|relay| relay.knows(key)) {
+        } else if self.policies_changed && self.relay.as_ref().is_some_and(|relay| relay.knows(key)) {
             Action::Relay
         } else {
             self.policies.action(key.dst)
         }
     }
 
-    /// The link header with which a packet goes on that came behind `link`.
-    pub fn leaving(&self, link: Link) -> Link {
-        match self.way {
-            Way::Across(_) => link,
-            Way::ToRouter(addresses) => link.readdressed(addresses),
+    /// The link header with which a forwarded packet leaves that arrived with `link`.
+    pub fn egress_link(&self, link: Link) -> Link {
+        match self.egress {
+            Egress::Bridge(_) => link,
+            Egress::Router(addresses) => link.readdressed(addresses),
         }
     }
-    /// The next packet to send, and by which side.
-    pub fn poll(&mut self, now: Instant) -> Option<(Side, Outgoing)> {
+    /// The next packet to send, and the side of its interface.
+    pub fn poll_transmit(&mut self, now: Instant) -> Option<(Side, Outgoing)> {
         loop {
-            let Transmission { side, packet, segment, body } = self.next(now)?;
-            let Some(key) = packet.flow_key() else { continue }; // the kernel forwards it
+            let Transmission { side, packet, segment, body } = self.next_transmission(now)?;
+            let Some(key) = packet.flow_key() else { continue }; // the kernel has forwarded this one
             let key = if side == Side::Mobile { key } else { key.reversed() };
-            if let Some(link) = self.way.find(&key, side) {
+            if let Some(link) = self.egress.find(&key, side) {
                 let segment = segment.max(packet.offload.segment.into());
                 self.taps.on_packet(now, &key, (side, true), &packet, &body);
                 return Some((side, Outgoing::gathered(link, packet, segment, body)));
@@ -214,83 +219,84 @@ impl Engine {
             self.unknown_links += 1;
         }
     }
-    fn next(&mut self, now: Instant) -> Option<Transmission> {
-        if let Some(made) = self.machines().find_map(|machine| machine.poll_transmit(now)) {
-            return Some(made);
+    fn next_transmission(&mut self, now: Instant) -> Option<Transmission> {
+        if let Some(transmission) = self.accelerators_mut().find_map(|own| own.poll_transmit(now)) {
+            return Some(transmission);
         }
         let packet = self.uplink.as_mut()?.pop(now)?;
         Some(Transmission { side: Side::Server, packet, segment: 0, body: Vec::new() })
     }
 
-    /// When [`Engine::handle_timeout`] wants to be called.
+    /// The time of the next call of [`Engine::handle_timeout`].
     pub fn next_timer(&self) -> Option<Instant> {
         let uplink = self.uplink.as_ref().and_then(Uplink::next_at);
-        self.each().filter_map(Accelerator::next_timer).chain(uplink).min()
+        self.accelerators().filter_map(Accelerator::next_timer).chain(uplink).min()
     }
-    /// A timer has come. Calling early is harmless.
+    /// Runs timers that are due. Calling early is harmless.
     pub fn handle_timeout(&mut self, now: Instant) {
-        for machine in self.machines() {
-            if machine.next_timer().is_some_and(|at| at <= now) {
-                machine.handle_timeout(now);
+        for accelerator in self.accelerators_mut() {
+            if accelerator.next_timer().is_some_and(|at| at <= now) {
+                accelerator.handle_timeout(now);
             }
         }
     }
 
     /// See [`Accelerator::drain`].
     pub fn drain(&mut self, now: Instant, limit: Duration) {
-        self.machines().for_each(|machine| machine.drain(now, limit));
+        self.accelerators_mut().for_each(|accelerator| accelerator.drain(now, limit));
     }
-    /// What waits for the line to the servers leaves at once.
+    /// Lets the uplink queue's packets leave at once, see [`Uplink::release`].
     pub fn release(&mut self) {
         self.uplink.iter_mut().for_each(Uplink::release);
     }
-    /// From now on the ACKs of these connections are not filtered.
+    /// Sets the connections whose ACKs are not filtered from now on.
     pub fn set_holdout(&mut self, holdout: Holdout) {
         self.uplink.iter_mut().for_each(|uplink| uplink.set_holdout(holdout));
     }
     /// See [`Accelerator::resume`].
     pub fn resume(&mut self) {
-        self.machines().for_each(Accelerator::resume);
+        self.accelerators_mut().for_each(Accelerator::resume);
     }
     /// See [`Accelerator::abort`].
     pub fn abort(&mut self, now: Instant) {
-        self.machines().for_each(|machine| machine.abort(now));
+        self.accelerators_mut().for_each(|accelerator| accelerator.abort(now));
     }
     /// See [`Accelerator::on_absence`].
     pub fn on_absence(&mut self, now: Instant) {
-        self.machines().for_each(|machine| machine.on_absence(now));
+        self.accelerators_mut().for_each(|accelerator| accelerator.on_absence(now));
     }
     /// See [`Accelerator::set_overloaded`].
     pub fn set_overloaded(&mut self, overloaded: bool) {
-        self.machines().for_each(|machine| machine.set_overloaded(overloaded));
+        self.accelerators_mut().for_each(|accelerator| accelerator.set_overloaded(overloaded));
     }
-    /// Connections in the machines.
+    /// Connections in the accelerators.
     pub fn flow_count(&self) -> usize {
-        self.each().map(Accelerator::flow_count).sum()
+        self.accelerators().map(Accelerator::flow_count).sum()
     }
-    /// Connections that were detached, and that were reset.
-    pub fn let_go(&self) -> (u64, u64) {
-        let stats = || self.each().map(Accelerator::stats);
+    /// Numbers of connections that were detached and reset so far.
+    pub fn released_flows(&self) -> (u64, u64) {
+        let stats = || self.accelerators().map(Accelerator::stats);
         (stats().map(|stats| stats.flows_detached).sum(), stats().map(|stats| stats.flows_reset).sum())
     }
     /// Handshakes and connections without data that are remembered.
     pub fn opening_count(&self) -> usize {
-        self.each().map(Accelerator::opening_count).sum()
+        self.accelerators().map(Accelerator::opening_count).sum()
     }
-    /// Whether a connection is in a machine.
+    /// Whether a connection is in an accelerator.
     pub fn knows(&self, key: &FlowKey) -> bool {
-        self.each().any(|machine| machine.knows(key))
+        self.accelerators().any(|accelerator| accelerator.knows(key))
     }
-    /// Some connections, from a place on.
+    /// A page of connections, from a position on.
     pub fn flows(&self, from: u32) -> Page<FlowSnapshot> {
         self.page(from, Accelerator::flows_from)
     }
-    /// Some devices, from a place on. One that has connections in both machines is there twice.
+    /// A page of devices, from a position on. A device with connections in both accelerators is listed twice.
     pub fn devices(&self, from: u32) -> Page<DeviceSnapshot> {
         self.page(from, Accelerator::devices_from)
     }
-    /// Places of the second machine have the highest bit set.
+    /// Positions in the second accelerator have the highest bit set.
     fn page<T>(&self, from: u32, ask: impl Fn(&Accelerator, u32, u32) -> Page<T>) -> Page<T> {
+        /// Chosen: no accelerator has as many positions.
         const SECOND: u32 = 1 << 31;
         match &self.relay {
             Some(relay) if from & SECOND != 0 => {
@@ -303,39 +309,39 @@ impl Engine {
             }
         }
     }
-    /// From now on the journal is kept.
+    /// Switches the journal of the accelerator on.
     pub fn keep_journal(&mut self) {
         self.accelerator.keep_journal();
     }
-    /// Brings the journal up to date before anything leaves, and looks at `sweep` connections for those that need it
-    /// no more. What is only relayed is never exposed.
+    /// Writes the accelerator's changes to the journal, before any packet leaves. Then clears the records of
+    /// connections without exposure, looking at `sweep` connections. The relay never has exposure.
     pub fn write_journal(&mut self, journal: &mut Writer, sweep: usize) {
-        let Self { accelerator, way, .. } = self;
-        let link = |key: &FlowKey, side: Side| way.find(key, side);
+        let Self { accelerator, egress, .. } = self;
+        let link = |key: &FlowKey, side: Side| egress.find(key, side);
         accelerator.journal_changes(|slot, record| journal.write(slot, record, link));
         if sweep > 0 {
             accelerator.journal_sweep(sweep, |slot, record| journal.write(slot, record, link));
         }
     }
-    /// Adds what the machines know to what a worker tells.
-    pub fn tell(&self, snapshot: &mut Snapshot) {
+    /// Adds gauges and histograms of the accelerators to a snapshot.
+    pub fn add_to(&self, snapshot: &mut Snapshot) {
         snapshot.flow_count = self.flow_count() as u64;
         snapshot.openings = self.opening_count() as u64;
         (snapshot.exposure, snapshot.held) = (self.exposure(), self.held());
-        self.each().for_each(|machine| snapshot.add_histograms(machine.stats()));
+        self.accelerators().for_each(|accelerator| snapshot.add_histograms(accelerator.stats()));
     }
     /// Bytes acknowledged to servers that clients have not acknowledged.
     pub fn exposure(&self) -> u64 {
-        self.each().map(Accelerator::exposure).sum()
+        self.accelerators().map(Accelerator::exposure).sum()
     }
     /// Bytes held.
     pub fn held(&self) -> u64 {
-        self.each().map(Accelerator::held).sum()
+        self.accelerators().map(Accelerator::held).sum()
     }
-    /// Counters of the machines and of the filter.
+    /// Counters of the accelerators and of the ACK filter.
     pub fn counters(&self) -> CounterValues {
         let mut counters = CounterValues::default();
-        self.each().for_each(|machine| counters.add_accelerator(machine.stats()));
+        self.accelerators().for_each(|accelerator| counters.add_accelerator(accelerator.stats()));
         counters.extend([
             (Counter::AmbiguousNetworks, self.ambiguous_networks),
             (Counter::UnknownLinks, self.unknown_links),
@@ -344,10 +350,10 @@ impl Engine {
         counters
     }
 
-    fn machines(&mut self) -> impl Iterator<Item = &mut Accelerator> {
+    fn accelerators_mut(&mut self) -> impl Iterator<Item = &mut Accelerator> {
         std::iter::once(&mut self.accelerator).chain(&mut self.relay)
     }
-    fn each(&self) -> impl Iterator<Item = &Accelerator> {
+    fn accelerators(&self) -> impl Iterator<Item = &Accelerator> {
         std::iter::once(&self.accelerator).chain(&self.relay)
     }
 }

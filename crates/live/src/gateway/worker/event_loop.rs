@@ -1,7 +1,9 @@
-//! One thread: an accelerator, its sockets on both interfaces, and the loop between them.
+//! The thread of a worker: its packet sockets on both interfaces, its [`Engine`], and the loop between them.
 //!
-//! A turn takes in what has arrived, lets the accelerator act on it, and sends what comes of it. While there is much
-//! traffic, packets are gathered between turns; otherwise the worker sleeps until a packet or a timer comes.
+//! Each turn receives the frames that have arrived, hands their packets to the engine, runs due timers, and
+//! sends the engine's packets. Under load the worker pauses between turns so that a turn handles a batch of
+//! packets ([`Batching`]); otherwise it sleeps until a packet or a timer is due. Every 5 ms it writes its
+//! heartbeat for the kernel programs.
 
 use super::batching::Batching;
 use super::counters::Counters;
@@ -25,35 +27,44 @@ use std::io::{self, IoSlice};
 use std::os::fd::AsFd;
 use std::sync::mpsc::{Receiver, TryRecvError};
 
-/// At the end full sockets are waited for as long.
-const LAST_WAIT: Duration = Duration::from_millis(50);
-/// Between two stamps of the pulse.
-const STAMP: Duration = Duration::from_millis(5);
-/// After so long without a stamp the kernel may have let packets pass; shorter than that takes, to be sure.
-const ABSENCE: Duration = Duration::from_nanos(HEARTBEAT_TIMEOUT.as_nanos() / 4 * 3);
-/// Longest sleep, and while somebody asks one question after the other: what is asked wakes nobody.
-const MAX_WAIT: Duration = Duration::from_millis(10);
-const ASKED_WAIT: Duration = Duration::from_micros(500);
-/// Since the last question.
-const ASKING: Duration = Duration::from_millis(50);
-/// Batches taken in a turn from each side: bounds the time away from the other.
-const BATCHES: usize = 4;
-/// Packets that wait for a full device; more are lost, as on a full line.
-const MAX_WAITING: usize = 4096;
-/// Between two looks at whether packets were lost because the worker is too slow.
-const LOOK: Duration = Duration::from_millis(100);
-/// Between two looks at connections that the journal has, and how many are looked at.
-const SWEEP: Duration = Duration::from_millis(10);
-const SWEPT: usize = 1024;
-/// For so long after that no connection is taken in.
-const RELIEF: Duration = Duration::from_secs(1);
+/// Time for full sockets to drain when the worker ends. Chosen: 4096 full frames take 50 ms at 1 Gb/s.
+const FINAL_SEND_TIMEOUT: Duration = Duration::from_millis(50);
+/// Time between two heartbeats. Chosen: a sixteenth of the heartbeat's timeout.
+const HEARTBEAT_INTERVAL: Duration = Duration::from_millis(5);
+/// Time without a heartbeat after which the kernel may have forwarded packets past the worker. Derived from
+/// the heartbeat's timeout: three quarters of it, to be on the safe side.
+const ABSENCE_THRESHOLD: Duration = Duration::from_nanos(HEARTBEAT_TIMEOUT.as_nanos() / 4 * 3);
+/// Longest sleep. Chosen: requests of the control plane do not wake a worker, and wait at most for this long.
+const MAX_SLEEP: Duration = Duration::from_millis(10);
+/// Longest sleep within [`REQUEST_WINDOW`] of a request. Chosen: a list of connections is one request after
+/// the other, and takes about this long for each page.
+const MAX_SLEEP_AFTER_REQUEST: Duration = Duration::from_micros(500);
+/// Time after a request in which another one is likely. Chosen: longer than a client needs between two pages.
+const REQUEST_WINDOW: Duration = Duration::from_millis(50);
+/// Batches of frames received from one side in a turn. Chosen: bounds the time in which the other side is not
+/// served.
+const MAX_BATCHES_PER_TURN: usize = 4;
+/// Frames that wait for a full device; from here on the engine is not asked for more. Chosen: 5 ms of full
+/// frames at 10 Gb/s.
+const MAX_SEND_QUEUE_FRAMES: usize = 4096;
+/// Time between two checks of the sockets for lost frames. Chosen: ten times in [`OVERLOAD_HOLD`].
+const LOSS_CHECK_INTERVAL: Duration = Duration::from_millis(100);
+/// Time between two sweeps of the journal. Chosen: with [`JOURNAL_SWEEP_SLOTS`], 100,000 connections take a
+/// second.
+const JOURNAL_SWEEP_INTERVAL: Duration = Duration::from_millis(10);
+/// Connections that a sweep of the journal looks at. Chosen: takes much less than a tick.
+const JOURNAL_SWEEP_SLOTS: usize = 1024;
+/// Time after a lost frame in which the worker takes no new connections. Chosen: long enough for the load to
+/// fall.
+const OVERLOAD_HOLD: Duration = Duration::from_secs(1);
 
-/// An interface, as a worker sees it.
+/// A worker's sockets on one interface, and the frames that leave there.
 struct Port {
     socket: PacketSocket,
-    /// Where packets leave, if elsewhere.
+    /// The socket by which frames leave, if it is another one (routed mode).
     exit: Option<PacketSocket>,
-    waiting: VecDeque<Outgoing>,
+    /// Frames to send.
+    send_queue: VecDeque<Outgoing>,
 }
 
 impl Port {
@@ -62,7 +73,7 @@ impl Port {
     }
 }
 
-/// One thread's part of the gateway.
+/// A worker.
 pub struct Worker {
     engine: Engine,
     /// By side.
@@ -70,29 +81,31 @@ pub struct Worker {
     heartbeat: Heartbeat,
     batching: Batching,
     requests: Receiver<WorkerRequest>,
-    /// Where exposed connections are written down, if anybody reads it.
+    /// The journal of connections with exposure; None without a guardian.
     journal: Option<Writer>,
     swept_at: Instant,
     slots: Vec<Slot>,
-    /// What is in them, while it is handled.
+    /// The parsed frames of a batch; kept for its capacity.
     arrivals: Vec<Arrival>,
-    /// Connections that only upload, and whether more may have come of them than was taken in.
+    /// Connections whose uploads may be left to the kernel at the end of the turn.
     uploads: Vec<FlowKey>,
-    behind: bool,
+    /// The last batch was full: more frames may have arrived than were received.
+    receive_backlog: bool,
     counters: Counters,
-    stamped_at: Instant,
-    looked_at: Instant,
+    heartbeat_at: Instant,
+    losses_checked_at: Instant,
     overloaded_until: Instant,
     draining_until: Option<Instant>,
-    /// The kernel is to have everything for the time being.
+    /// The kernel is to forward everything for the time being.
     aside: bool,
-    asked_at: Instant,
-    /// Connections that had been detached and reset when draining began.
-    before_end: (u64, u64),
+    requested_at: Instant,
+    /// Numbers of connections detached and reset before draining began.
+    released_before_end: (u64, u64),
 }
 
 impl Worker {
-    /// A worker that has not started, with its sockets by side, and those by which packets leave if they are others.
+    /// A worker that has not started. `sockets` and `exits` are by side; an exit is the socket by which
+    /// frames leave, if it is another one.
     pub fn new(
         mut engine: Engine,
         (sockets, exits): ([PacketSocket; 2], [Option<PacketSocket>; 2]),
@@ -104,7 +117,7 @@ impl Worker {
             engine.keep_journal();
         }
         let mut exits = exits.into_iter();
-        let port = |socket| Port { socket, exit: exits.next().flatten(), waiting: VecDeque::new() };
+        let port = |socket| Port { socket, exit: exits.next().flatten(), send_queue: VecDeque::new() };
         Self {
             engine,
             ports: sockets.map(port),
@@ -116,29 +129,31 @@ impl Worker {
             slots: (0..BATCH).map(|_| Slot::new()).collect(),
             arrivals: Vec::with_capacity(BATCH),
             uploads: Vec::new(),
-            behind: false,
+            receive_backlog: false,
             counters: Counters::default(),
-            stamped_at: Instant::ZERO,
-            looked_at: Instant::ZERO,
+            heartbeat_at: Instant::ZERO,
+            losses_checked_at: Instant::ZERO,
             overloaded_until: Instant::ZERO,
             draining_until: None,
             aside: false,
-            asked_at: Instant::ZERO,
-            before_end: (0, 0),
+            requested_at: Instant::ZERO,
+            released_before_end: (0, 0),
         }
     }
 
-    /// Works until it is drained. On an error the kernel forwards at once.
+    /// Runs until the worker is drained or aborted. On an error the worker ends, and the kernel forwards at
+    /// once.
     pub fn run(mut self) -> anyhow::Result<Snapshot> {
-        // Its packets come from the kernel's network threads: if it kept them from running, it would have to wait itself.
+        // A real-time worker does not keep the kernel's network threads from running for long: it sleeps
+        // without the packets that they bring.
         prefer_this_thread();
         loop {
             let (now, before) = (clock::now(), self.counters.bytes_in);
-            self.stamp(now)?;
+            self.update_heartbeat(now)?;
             let taken = self.turn(now)?;
             let bytes: u64 =
                 self.counters.bytes_in.iter().zip(before).map(|(all, before)| all - before).sum();
-            if self.take_up_requests(now) {
+            if self.handle_requests(now) {
                 return self.end();
             }
             if let Some(pause) = self.batching.on_turn(now, taken, bytes) {
@@ -146,12 +161,12 @@ impl Worker {
                 clock::sleep_until(due);
                 self.counters.lateness.record(clock::now().since(due).as_nanos());
             } else {
-                self.wait(now)?;
+                self.sleep(now)?;
             }
         }
     }
 
-    /// Takes in, acts, sends; how many packets came.
+    /// Receives, processes and sends packets. Returns the number of received frames.
     fn turn(&mut self, now: Instant) -> anyhow::Result<usize> {
         self.counters.turns += 1;
         let taken = self.receive(now, Side::Server)? + self.receive(now, Side::Mobile)?;
@@ -161,16 +176,17 @@ impl Worker {
         for side in [Side::Server, Side::Mobile] {
             self.send(side);
         }
-        self.let_uploads_go();
+        self.offload_uploads();
         Ok(taken)
     }
 
-    /// Leaves uploads to the kernel, of which everything that came here has been sent: it would be overtaken.
-    fn let_uploads_go(&mut self) {
-        let behind = self.behind || !self.ports[Side::Server as usize].waiting.is_empty();
+    /// Leaves uploads to the kernel, unless packets of theirs may still be here: the kernel's would overtake
+    /// them.
+    fn offload_uploads(&mut self) {
+        let backlog = self.receive_backlog || !self.ports[Side::Server as usize].send_queue.is_empty();
         for key in self.uploads.drain(..) {
-            if !behind && self.engine.rest(&key) {
-                self.counters.resting += 1;
+            if !backlog && self.engine.offload_upload(&key) {
+                self.counters.uploads_offloaded += 1;
                 self.heartbeat.leave_to_kernel(&key, KernelPart::Upload);
             }
         }
@@ -180,29 +196,29 @@ impl Worker {
         let mut slots = std::mem::take(&mut self.slots);
         let mut arrivals = std::mem::take(&mut self.arrivals);
         let mut total = 0;
-        for _ in 0..BATCHES {
+        for _ in 0..MAX_BATCHES_PER_TURN {
             let received = match self.ports[side as usize].socket.receive(&mut slots) {
                 Ok(received) => received,
                 Err(error) => return Err(error).context("cannot receive from an interface"),
             };
             for slot in &mut slots[..received] {
                 self.counters.bytes_in[side as usize] += slot.len() as u64;
-                arrivals.push(frame::read(slot));
+                arrivals.push(frame::parse(slot));
             }
-            self.engine.expect(side, &arrivals);
+            self.engine.prefetch(side, &arrivals);
             for arrival in arrivals.drain(..) {
                 match arrival {
                     Arrival::Datagram(link, packet) => self.on_datagram(now, side, link, packet),
-                    Arrival::Unread(link, unread) => {
-                        let link = self.engine.leaving(link);
-                        self.queue(side.other(), Outgoing::unread(link, unread));
+                    Arrival::Malformed(link, malformed) => {
+                        let link = self.engine.egress_link(link);
+                        self.queue(side.other(), Outgoing::malformed(link, malformed));
                     }
                     Arrival::Ignored => {}
                 }
             }
             total += received;
-            self.behind = received == slots.len();
-            if !self.behind {
+            self.receive_backlog = received == slots.len();
+            if !self.receive_backlog {
                 break;
             }
         }
@@ -213,86 +229,87 @@ impl Worker {
 
     fn on_datagram(&mut self, now: Instant, side: Side, link: Link, packet: Packet) {
         match self.engine.take(now, side, link, packet) {
-            Fate::Taken => {}
-            Fate::LeaveAlone(key) => {
-                self.counters.left_alone += 1;
+            Fate::Handled => {}
+            Fate::LeaveToKernel(key) => {
+                self.counters.left_to_kernel += 1;
                 self.heartbeat.leave_to_kernel(&key, KernelPart::Whole);
             }
-            Fate::Uploads(key) if self.uploads.last() == Some(&key) => {}
-            Fate::Uploads(key) => self.uploads.push(key),
-            Fate::TakenBack(key) => self.heartbeat.take_back(&key),
-            Fate::Passes(frame) => self.queue(side.other(), frame),
-            Fate::PassesAlone(key, frame) => {
+            Fate::OffloadUpload(key) if self.uploads.last() == Some(&key) => {}
+            Fate::OffloadUpload(key) => self.uploads.push(key),
+            Fate::TakeBack(key) => self.heartbeat.take_back(&key),
+            Fate::Forward(frame) => self.queue(side.other(), frame),
+            Fate::ForwardAndLeave(key, frame) => {
                 self.heartbeat.leave_to_kernel(&key, KernelPart::Whole);
                 self.queue(side.other(), frame);
             }
         }
     }
 
-    /// What a server is told is in the journal before it leaves.
+    /// Brings the journal up to date before the acknowledgments leave that make connections exposed.
     fn write_journal(&mut self, now: Instant) {
         let Some(journal) = &mut self.journal else { return };
-        let sweep = now.since(self.swept_at) >= SWEEP;
+        let sweep = now.since(self.swept_at) >= JOURNAL_SWEEP_INTERVAL;
         if sweep {
             self.swept_at = now;
         }
-        self.engine.write_journal(journal, if sweep { SWEPT } else { 0 });
+        self.engine.write_journal(journal, if sweep { JOURNAL_SWEEP_SLOTS } else { 0 });
     }
 
-    /// Asks for what is to be sent, unless the devices are full.
+    /// Moves packets from the engine to the send queues, unless one is full.
     fn transmit(&mut self, now: Instant) {
-        while !self.is_full()
-            && let Some((side, frame)) = self.engine.poll(now)
+        while !self.is_send_queue_full()
+            && let Some((side, frame)) = self.engine.poll_transmit(now)
         {
             self.queue(side, frame);
         }
     }
-    fn is_full(&self) -> bool {
-        self.ports.iter().any(|port| port.waiting.len() >= MAX_WAITING)
+    fn is_send_queue_full(&self) -> bool {
+        self.ports.iter().any(|port| port.send_queue.len() >= MAX_SEND_QUEUE_FRAMES)
     }
 
     fn queue(&mut self, side: Side, frame: Outgoing) {
-        let waiting = &mut self.ports[side as usize].waiting;
-        if waiting.len() < 2 * MAX_WAITING {
-            waiting.push_back(frame);
+        let send_queue = &mut self.ports[side as usize].send_queue;
+        if send_queue.len() < 2 * MAX_SEND_QUEUE_FRAMES {
+            send_queue.push_back(frame);
         } else {
             self.counters.lost_out += 1;
         }
     }
 
-    /// Sends what waits, as long as the device takes it.
+    /// Sends queued frames until the queue is empty or the socket full.
     fn send(&mut self, side: Side) {
-        let Port { socket, exit, waiting } = &mut self.ports[side as usize];
+        let Port { socket, exit, send_queue } = &mut self.ports[side as usize];
         let socket = exit.as_ref().unwrap_or(socket);
-        while !waiting.is_empty() {
+        while !send_queue.is_empty() {
             let mut parts: Vec<IoSlice<'_>> = Vec::with_capacity(4 * BATCH);
             let mut ends = [0; BATCH];
-            for (frame, end) in waiting.iter().zip(&mut ends) {
+            for (frame, end) in send_queue.iter().zip(&mut ends) {
                 frame.add_parts(&mut parts);
                 *end = parts.len();
             }
             let starts = std::iter::once(0).chain(ends);
-            let ranges = starts.zip(ends).take(waiting.len());
+            let ranges = starts.zip(ends).take(send_queue.len());
             let frames: Vec<&[IoSlice<'_>]> = ranges.map(|(from, until)| &parts[from..until]).collect();
             match socket.send(&frames) {
                 Ok(0) => return,
                 Ok(sent) => {
                     self.counters.frames_out += sent as u64;
-                    waiting.drain(..sent);
+                    send_queue.drain(..sent);
                 }
-                // The device refuses the first, such as one that is too long, or is down: it is lost, as on a line.
+                // The device refuses the first frame (it is longer than the MTU, or the device is down): it
+                // is lost.
                 Err(_) => {
                     self.counters.lost_out += 1;
-                    waiting.pop_front();
+                    send_queue.pop_front();
                 }
             }
         }
     }
 
-    /// Tells the kernel that this worker is well.
-    fn stamp(&mut self, now: Instant) -> anyhow::Result<()> {
-        if now.since(self.looked_at) >= LOOK {
-            self.looked_at = now;
+    /// Checks for lost frames and absences, and writes the heartbeat, each when it is due.
+    fn update_heartbeat(&mut self, now: Instant) -> anyhow::Result<()> {
+        if now.since(self.losses_checked_at) >= LOSS_CHECK_INTERVAL {
+            self.losses_checked_at = now;
             let mut lost = 0;
             for port in &mut self.ports {
                 lost += u64::from(port.socket.drops().context("cannot read a socket's counters")?);
@@ -302,34 +319,34 @@ impl Worker {
             }
             self.counters.lost_in += lost;
             if lost > 0 {
-                self.overloaded_until = now + RELIEF;
+                self.overloaded_until = now + OVERLOAD_HOLD;
             }
             self.engine.set_overloaded(self.overloaded_until > now);
         }
-        if now.since(self.stamped_at) >= ABSENCE && self.stamped_at > Instant::ZERO {
+        if now.since(self.heartbeat_at) >= ABSENCE_THRESHOLD && self.heartbeat_at > Instant::ZERO {
             self.counters.absences += 1;
             self.engine.on_absence(now);
         }
-        if now.since(self.stamped_at) >= STAMP {
-            self.stamped_at = now;
-            let closed = self.overloaded_until > now || self.draining_until.is_some() || self.aside;
+        if now.since(self.heartbeat_at) >= HEARTBEAT_INTERVAL {
+            self.heartbeat_at = now;
+            let takes_no_new = self.overloaded_until > now || self.draining_until.is_some() || self.aside;
             let away = self.aside && self.engine.flow_count() == 0;
             if away {
                 self.engine.release();
             }
-            self.heartbeat.beat(if away { 0 } else { now.as_nanos() }, closed)?;
+            self.heartbeat.beat(if away { 0 } else { now.as_nanos() }, takes_no_new)?;
         }
         Ok(())
     }
 
-    /// Whether this worker is to end.
-    fn take_up_requests(&mut self, now: Instant) -> bool {
+    /// Handles the requests of the control plane. Returns whether the worker has to end.
+    fn handle_requests(&mut self, now: Instant) -> bool {
         loop {
             match self.requests.try_recv() {
                 Ok(WorkerRequest::Abort) => return true,
                 Ok(request) => {
-                    self.asked_at = now;
-                    self.take_up(now, request);
+                    self.requested_at = now;
+                    self.handle_request(now, request);
                 }
                 Err(TryRecvError::Empty) => break,
                 Err(TryRecvError::Disconnected) => return true,
@@ -338,18 +355,18 @@ impl Worker {
         self.draining_until.is_some_and(|until| self.engine.flow_count() == 0 || until <= now)
     }
 
-    /// Who asked may be gone.
-    fn take_up(&mut self, now: Instant, request: WorkerRequest) {
+    fn handle_request(&mut self, now: Instant, request: WorkerRequest) {
         match request {
-            // Who asks again may shorten it.
+            // A second request may shorten the time.
             WorkerRequest::Drain(limit) if self.draining_until.is_some() => {
                 self.draining_until = self.draining_until.min(Some(now + limit));
             }
             WorkerRequest::Drain(limit) => {
                 self.draining_until = Some(now + limit);
-                self.before_end = self.engine.let_go();
-                // At the limit it is this thread that ends, so that what is exposed is in the journal.
-                self.engine.drain(now, limit + STAMP * 20);
+                self.released_before_end = self.engine.released_flows();
+                // The worker ends at the limit, so that connections with exposure are in the journal; the
+                // engine's own limit, which resets them, is later.
+                self.engine.drain(now, limit + HEARTBEAT_INTERVAL * 20);
             }
             WorkerRequest::Aside(limit) if self.draining_until.is_none() => {
                 self.aside = limit.is_some();
@@ -362,6 +379,7 @@ impl Worker {
                 }
             }
             WorkerRequest::Aside(_) | WorkerRequest::Abort => {}
+            // The requester may have disconnected.
             WorkerRequest::Snapshot(answer) => drop(answer.send(self.snapshot())),
             WorkerRequest::Flows(from, answer) => drop(answer.send(self.engine.flows(from))),
             WorkerRequest::Devices(from, answer) => drop(answer.send(self.engine.devices(from))),
@@ -378,20 +396,21 @@ impl Worker {
         }
     }
 
-    /// Gives everything to the kernel, and passes on what was already taken.
+    /// Leaves everything to the kernel, resets connections with exposure, and sends the packets that are
+    /// still here.
     fn end(mut self) -> anyhow::Result<Snapshot> {
-        // The kernel's packets would overtake what waits for the line.
+        // The uplink queue is emptied first: the kernel's packets would overtake its packets.
         self.engine.release();
         let passed_on = self.turn(clock::now());
         self.heartbeat.beat(0, true)?;
         passed_on?;
         let now = clock::now();
         if self.draining_until.is_none() {
-            self.before_end = self.engine.let_go();
+            self.released_before_end = self.engine.released_flows();
             self.draining_until = Some(now);
         }
-        // A reset from here misses a client that has received since it last spoke: what was exposed is left to the
-        // guardian as well.
+        // A client that has received data since its last packet does not accept a reset from here.
+        // Connections with exposure stay in the journal, so that the guardian resets them too.
         let mut journal = self.journal.take();
         if let Some(journal) = &mut journal {
             self.engine.write_journal(journal, usize::MAX);
@@ -400,8 +419,8 @@ impl Worker {
         loop {
             self.engine.release();
             let taken = self.turn(clock::now())?;
-            let waits = self.ports.iter().any(|port| !port.waiting.is_empty());
-            if taken == 0 && !(waits && clock::now().since(now) < LAST_WAIT) {
+            let unsent = self.ports.iter().any(|port| !port.send_queue.is_empty());
+            if taken == 0 && !(unsent && clock::now().since(now) < FINAL_SEND_TIMEOUT) {
                 break;
             }
         }
@@ -409,13 +428,14 @@ impl Worker {
         Ok(self.snapshot())
     }
 
-    fn wait(&mut self, now: Instant) -> anyhow::Result<()> {
-        // What is full has to be sent first.
-        let timer = self.engine.next_timer().filter(|_| !self.is_full()).unwrap_or(Instant::MAX);
-        let most = if now.since(self.asked_at) < ASKING { ASKED_WAIT } else { MAX_WAIT };
-        let until = timer.min(now + most);
+    fn sleep(&mut self, now: Instant) -> anyhow::Result<()> {
+        // While a send queue is full, timers wait: their packets would have no room.
+        let timer = self.engine.next_timer().filter(|_| !self.is_send_queue_full()).unwrap_or(Instant::MAX);
+        let max_sleep =
+            if now.since(self.requested_at) < REQUEST_WINDOW { MAX_SLEEP_AFTER_REQUEST } else { MAX_SLEEP };
+        let until = timer.min(now + max_sleep);
         let arrivals = self.ports.iter().map(|port| PollFd::new(port.socket.as_fd(), PollFlags::POLLIN));
-        let full = self.ports.iter().filter(|port| !port.waiting.is_empty());
+        let full = self.ports.iter().filter(|port| !port.send_queue.is_empty());
         let room = full.map(|port| PollFd::new(port.exit().as_fd(), PollFlags::POLLOUT));
         let mut fds: Vec<PollFd<'_>> = arrivals.chain(room).collect();
         let wait = until.since(clock::now());
@@ -435,7 +455,7 @@ impl Worker {
     }
 
     fn snapshot(&self) -> Snapshot {
-        let (now, before) = (self.engine.let_go(), self.before_end);
+        let (now, before) = (self.engine.released_flows(), self.released_before_end);
         let ending = u64::from(self.draining_until.is_some());
         let (detached, reset) = (ending * (now.0 - before.0), ending * (now.1 - before.1));
         let mut counters = self.engine.counters();
@@ -446,7 +466,7 @@ impl Worker {
             (Counter::FlowsResetAtEnd, reset),
         ]);
         let mut snapshot = Snapshot { counters, lateness: self.counters.lateness, ..Snapshot::default() };
-        self.engine.tell(&mut snapshot);
+        self.engine.add_to(&mut snapshot);
         snapshot
     }
 }

@@ -1,12 +1,12 @@
 //! A worker: one thread with the accelerators of its share of the devices.
 //!
-//! [`event_loop`] is the thread. Each turn it reads frames from its packet sockets, hands packets to the [`engine`],
-//! runs due timers, and sends the engine's packets. [`batching`] decides how long it pauses before the next turn.
-//! Requests from the control plane are handled between turns.
+//! [`event_loop`] is the thread. Each turn it reads frames from its packet sockets, hands packets to the
+//! [`engine`], runs due timers, and sends the engine's packets. [`batching`] decides how long it pauses
+//! before the next turn. Requests from the control plane are handled between turns.
 //!
-//! [`engine`] chooses by policy what happens to a packet: a `pep` accelerator (with or without early acknowledgments),
-//! the queue ahead of the servers' line with its ACK filter ([`uplink`]), or the kernel. [`counters`] counts frames,
-//! turns and losses of the worker.
+//! [`engine`] chooses by policy what happens to a packet: a `pep` accelerator (with or without early
+//! acknowledgments), the queue ahead of the servers' line with its ACK filter ([`uplink`]), or the kernel.
+//! [`counters`] counts frames, turns and losses of the worker.
 
 pub mod batching;
 pub mod counters;

@@ -1,5 +1,6 @@
-//! The line towards the servers, for devices whose ACKs are filtered: a queue that is served at the line's rate, and in
-//! it the ACK filter with the rules for live traffic. Without a queue nothing is discarded.
+//! The queue ahead of the line towards the servers, for devices whose ACKs are filtered, which is served at the
+//! line's rate. The ACK filter (scheme `safe`) discards ACKs in this queue, so without a queue it discards
+//! none.
 
 use crate::gateway::config::Filter;
 use crate::gateway::counter::{Counter, CounterValues};
@@ -10,14 +11,18 @@ use paceline_pep::{AckFilter, AckFilterConfig, KeepReason, Scheme};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// Payload bytes of the segments that are acknowledged.
+/// Payload bytes of the acknowledged segments. Chosen: Ethernet's MTU of 1500 bytes, less 40 bytes of IPv4
+/// and TCP headers and 12 of timestamps (RFC 7323).
 const SEGMENT: Bytes = Bytes(1448);
-/// So much may leave at once when the queue has been empty.
+/// Burst, in time on the line, after the queue was empty. Chosen: several ticks of a worker, and a delay that
+/// no ACK clock notices.
 const BURST: Duration = Duration::from_millis(1);
-/// And when it was not, but its worker slept: longer than any tick.
+/// Burst, in time on the line, after the worker slept while packets were queued. Chosen: longer than the
+/// largest tick (5 ms) and the longest sleep (10 ms), so that the line stays full.
 const CATCH_UP: Duration = Duration::from_millis(20);
 
-/// The line itself, which all workers share: when it is free again, in nanoseconds of the clock.
+/// The line, which all workers share: the time at which it is free again, in nanoseconds of the monotonic
+/// clock.
 #[derive(Debug, Default)]
 pub struct Line(AtomicU64);
 
@@ -25,12 +30,12 @@ impl Line {
     fn free_at(&self) -> Instant {
         Instant::from_nanos(self.0.load(Ordering::Relaxed))
     }
-    /// It has not been busy since.
-    fn has_been_free(&self, since: Instant) {
+    /// Records that the line was free at `since`: unused time before it is not made up for.
+    fn forfeit_before(&self, since: Instant) {
         self.0.fetch_max(since.as_nanos(), Ordering::Relaxed);
     }
-    /// It is busy for so long more.
-    fn use_for(&self, time: Duration) {
+    /// Occupies the line for this time more.
+    fn occupy(&self, time: Duration) {
         self.0.fetch_add(time.as_nanos(), Ordering::Relaxed);
     }
 }
@@ -38,31 +43,31 @@ impl Line {
 /// The queue of one worker.
 pub struct Uplink {
     queue: AckFilter,
-    /// What is longer fills much of the queue.
-    short: Bytes,
+    /// A longer packet is split: it would fill an eighth of the queue.
+    split_above: Bytes,
     rate: Rate,
     line: Arc<Line>,
-    /// So many packets leave without regard to the line.
+    /// Packets that leave without waiting for the line.
     released: usize,
 }
 
 impl Uplink {
-    /// A queue, if the configuration says how fast the line is.
+    /// An empty queue; None if the configuration does not state the rate of the line.
     pub fn new(filter: &Filter, line: Arc<Line>) -> Option<Self> {
         let config =
             AckFilterConfig { scheme: Scheme::Safe, limit: filter.queue, segment: SEGMENT, header: Bytes(0) };
         let rate = filter.rate?;
-        let short = Bytes(filter.queue.0 / 8);
-        Some(Self { queue: AckFilter::new(config), short, rate, line, released: 0 })
+        let split_above = Bytes(filter.queue.0 / 8);
+        Some(Self { queue: AckFilter::new(config), split_above, rate, line, released: 0 })
     }
-    /// A packet arrives. A super-packet that would be a burst on the line, or fill a short queue, is cut: what comes behind it
-    /// is not to wait for all of it.
+    /// Queues a packet. A super-packet that would occupy the line for more than [`BURST`], or fill much of a
+    /// short queue, is split, so that other packets need not wait for all of it.
     pub fn push(&mut self, now: Instant, packet: Packet) {
         if self.queue.packets() == 0 {
-            self.line.has_been_free(before(now, BURST));
+            self.line.forfeit_before(before(now, BURST));
         }
         let len = Bytes(packet.len.into());
-        if self.rate.time_to_send(len) > BURST || len > self.short {
+        if self.rate.time_to_send(len) > BURST || len > self.split_above {
             split(packet).into_iter().for_each(|part| self.queue.push(now, part));
         } else {
             self.queue.push(now, packet);
@@ -76,19 +81,20 @@ impl Uplink {
         }
         let packet = self.queue.pop(now)?;
         self.released = self.released.saturating_sub(1);
-        self.line.has_been_free(before(now, CATCH_UP));
-        self.line.use_for(self.rate.time_to_send(Bytes(packet.len.into())));
+        self.line.forfeit_before(before(now, CATCH_UP));
+        self.line.occupy(self.rate.time_to_send(Bytes(packet.len.into())));
         Some(packet)
     }
-    /// What waits leaves at once: what comes later goes another way, and is not to overtake it.
+    /// Lets the queued packets leave at once. Called when later packets of their connections take another
+    /// path (the kernel, another accelerator), on which they would overtake the queued ones.
     pub fn release(&mut self) {
         self.released = self.queue.packets();
     }
-    /// From now on the ACKs of these connections are not filtered.
+    /// Sets the connections whose ACKs are not filtered from now on.
     pub fn set_holdout(&mut self, holdout: Holdout) {
         self.queue.set_holdout(holdout);
     }
-    /// When the next one can leave.
+    /// The time at which the next packet can leave.
     pub fn next_at(&self) -> Option<Instant> {
         let at = if self.released > 0 { Instant::ZERO } else { self.line.free_at() };
         (self.queue.packets() > 0).then_some(at)
@@ -105,6 +111,7 @@ impl Uplink {
     }
 }
 
+/// The instant `time` before `now`.
 fn before(now: Instant, time: Duration) -> Instant {
     Instant::from_nanos(now.as_nanos().saturating_sub(time.as_nanos()))
 }
@@ -116,7 +123,7 @@ mod tests {
 
     const RATE: Rate = Rate(10_000_000);
 
-    /// Full segments of an upload.
+    /// A full segment of an upload.
     fn segment() -> Packet {
         let tcp = TcpHeader {
             src_port: 1,
@@ -141,7 +148,7 @@ mod tests {
     }
 
     #[test]
-    fn the_line_is_full_whatever_the_tick_and_the_number_of_workers() {
+    fn the_line_is_fully_used_at_any_tick_and_number_of_workers() {
         for (workers, tick_us) in [(1, 100), (1, 2_000), (1, 5_000), (2, 100), (3, 5_000)] {
             let mut uplinks = uplinks(workers);
             let mut at = Instant::from_millis(1_000);
@@ -151,13 +158,16 @@ mod tests {
                 sent += uplinks.iter_mut().map(|uplink| popped(uplink, at)).sum::<u64>();
                 at += Duration::from_micros(tick_us);
             }
-            let whole = 8.0 * sent as f64 / RATE.0 as f64;
-            assert!((0.99..1.01).contains(&whole), "{whole} with {workers} workers and {tick_us} us");
+            let share = 8.0 * sent as f64 / RATE.0 as f64;
+            assert!(
+                (0.99..1.01).contains(&share),
+                "{share} of the line with {workers} workers and {tick_us} us"
+            );
         }
     }
 
     #[test]
-    fn little_leaves_at_once_after_a_pause() {
+    fn the_burst_after_an_idle_time_is_bounded() {
         let mut uplink = uplinks(1).remove(0);
         let at = Instant::from_millis(1_000);
         (0..100).for_each(|_| uplink.push(at, segment()));
@@ -166,7 +176,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_released_leaves_at_once_and_what_comes_then_does_not() {
+    fn released_packets_leave_at_once_and_later_ones_wait_for_the_line() {
         let mut uplink = uplinks(1).remove(0);
         let at = Instant::from_millis(1_000);
         (0..100).for_each(|_| uplink.push(at, segment()));

@@ -2,10 +2,10 @@
 //! Performance in Mobile Data Networks" (2011), with the safety rules that live traffic requires (RFC 3135,
 //! RFC 5961, RFC 9293).
 //!
-//! The accelerator stands between servers and a mobile network. A server's segments are stored and acknowledged
-//! at once, and sent to the client at the rate of its radio; losses of the mobile segment are repaired here.
-//! Handshake, sequence numbers and the uplink stay end to end. A connection that cannot be accelerated safely
-//! passes untouched.
+//! The accelerator stands between servers and a mobile network. A server's segments are stored and
+//! acknowledged at once, and sent to the client at the rate of its radio; losses of the mobile segment are
+//! repaired here. Handshake, sequence numbers and the uplink stay end to end. A connection that cannot be
+//! accelerated safely passes untouched.
 //!
 //! # Driving it
 //!

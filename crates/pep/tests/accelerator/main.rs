@@ -1,5 +1,5 @@
-//! Tests of the accelerator: single connections on a [`test_bed`], transfers over a simulated [`network`], and random
-//! runs of a [`model`]. The tests in [`safety`] follow the table of hazards of live traffic.
+//! Tests of the accelerator: single connections on a [`test_bed`], transfers over a simulated [`network`],
+//! and random runs of a [`model`]. The tests in [`safety`] follow the table of hazards of live traffic.
 
 mod connections;
 mod model;

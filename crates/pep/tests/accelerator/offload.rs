@@ -299,7 +299,8 @@ fn an_upload_over_a_long_path_is_tracked_from_the_start() {
     assert_eq!(bed.stats().flows_detached, 0);
 }
 
-/// The reset's number is unknown here, since data bypassed the accelerator. The reset ends a transparent connection.
+/// The reset's number is unknown here, since data bypassed the accelerator. The reset ends a transparent
+/// connection.
 #[test]
 fn a_reset_of_an_offloaded_client_removes_the_connection() {
     for (answered, resumed) in [(false, false), (true, false), (true, true)] {

@@ -17,6 +17,6 @@ pub(in crate::accelerator) struct ClientState<'a> {
 pub(in crate::accelerator) struct ServerState<'a> {
     pub connection: &'a Connection,
     pub from_server: &'a FromServer,
-    /// Changed by the mark alone that an ACK to the client is due.
+    /// Sending changes only its mark that an ACK to the client is due.
     pub upload: &'a mut Upload,
 }

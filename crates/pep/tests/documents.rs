@@ -1,24 +1,61 @@
-//! docs/ack-filter.md agrees with the code: its table names functions and tests that exist, for every safety
-//! rule and for every reason to keep an ACK.
+//! docs/ack-filter.md and docs/accelerator.md agree with the code: their tables name functions and tests that
+//! exist, for every safety rule, every reason to keep an ACK, every hazard and every invariant.
 
 use paceline_pep::KeepReason;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-const TEXT: &str = include_str!("../../../docs/ack-filter.md");
+const ACK_FILTER: &str = include_str!("../../../docs/ack-filter.md");
+const ACCELERATOR: &str = include_str!("../../../docs/accelerator.md");
 const GATEWAY: &str = include_str!("../../../docs/gateway.md");
 const RULES: usize = 22;
+const INVARIANTS: [&str; 7] = [
+    "the client's stream is a prefix of the server's",
+    "early ACKs cover contiguous verified data",
+    "the store begins at or below the client's true ACK",
+    "the right edge towards the server never retreats",
+    "TSval sent is at most the highest TSval seen",
+    "exposure is at most the cap",
+    "a bypass at exposure 0 is invisible",
+];
+
+/// A row of a table of rules, hazards or invariants.
+struct Requirement {
+    name: String,
+    /// As `file.rs: function`.
+    functions: Vec<String>,
+    tests: Vec<String>,
+}
 
 /// Rows of all tables of a document, cell by cell.
 fn rows(text: &str) -> impl Iterator<Item = Vec<&str>> {
     let rows = text.lines().filter_map(|line| line.strip_prefix('|')?.strip_suffix('|'));
     rows.map(|row| row.split('|').map(str::trim).collect())
 }
-/// Number, functions, and tests of each safety rule.
-fn rules() -> Vec<(usize, Vec<String>, Vec<String>)> {
-    let rules = rows(TEXT).filter(|row| row.len() == 5);
-    let number = |row: &Vec<&str>| row[0].parse().ok();
-    rules.filter_map(|row| Some((number(&row)?, quoted(row[2]), quoted(row[3])))).collect()
+/// The rows below a heading, up to the next one.
+fn requirements(text: &str, heading: &str) -> Vec<Requirement> {
+    let section = text.split(&format!("# {heading}\n")).nth(1).expect("the heading exists");
+    let section = section.split("\n#").next().expect("a part");
+    let rows = rows(section).filter(|row| row.len() == 5).skip(2);
+    let requirement = |row: Vec<&str>| Requirement {
+        name: row[0].to_owned(),
+        functions: quoted(row[2]),
+        tests: quoted(row[3]),
+    };
+    rows.map(requirement).collect()
+}
+fn rules() -> Vec<Requirement> {
+    requirements(ACK_FILTER, "Safety rules")
+}
+fn hazards() -> Vec<Requirement> {
+    requirements(ACCELERATOR, "Hazards of live traffic")
+}
+fn invariants() -> Vec<Requirement> {
+    requirements(ACCELERATOR, "Invariants")
+}
+/// The requirements of both documents.
+fn all() -> Vec<Requirement> {
+    [rules(), hazards(), invariants()].into_iter().flatten().collect()
 }
 /// The texts in backticks.
 fn quoted(cell: &str) -> Vec<String> {
@@ -48,47 +85,70 @@ fn defines(text: &str, name: &str) -> bool {
 }
 
 #[test]
-fn the_table_has_every_safety_rule_with_functions_and_tests() {
-    let rules = rules();
-    let numbers: Vec<usize> = rules.iter().map(|(number, ..)| *number).collect();
-    assert_eq!(numbers, (1..=RULES).collect::<Vec<_>>());
-    for (number, functions, tests) in &rules {
-        assert!(!functions.is_empty() && !tests.is_empty(), "rule {number}");
+fn the_tables_have_every_requirement_with_functions_and_tests() {
+    let names = |all: Vec<Requirement>| all.into_iter().map(|row| row.name).collect::<Vec<_>>();
+    assert_eq!(names(rules()), (1..=RULES).map(|number| number.to_string()).collect::<Vec<_>>());
+    assert_eq!(names(invariants()), INVARIANTS);
+    for row in all() {
+        assert!(!row.functions.is_empty() && !row.tests.is_empty(), "{}", row.name);
     }
 }
 
 #[test]
-fn the_functions_that_keep_the_rules_exist() {
+fn the_functions_that_keep_the_requirements_exist() {
     let sources = sources();
-    for (number, functions, _) in rules() {
+    for Requirement { name: row, functions, .. } in all() {
         for function in functions {
-            let (file, name) =
-                function.split_once(": ").unwrap_or_else(|| panic!("rule {number}: {function}"));
+            let (file, name) = function.split_once(": ").unwrap_or_else(|| panic!("{row}: {function}"));
             let in_file = |(path, text): &(PathBuf, String)| path.ends_with(file) && defines(text, name);
-            assert!(sources.iter().any(in_file), "rule {number}: no function {name} in a file {file}");
+            assert!(sources.iter().any(in_file), "{row}: no function {name} in a file {file}");
         }
     }
 }
 
 #[test]
-fn the_tests_that_show_the_rules_exist() {
+fn the_tests_that_show_the_requirements_exist() {
     let sources = sources();
-    let mut named = BTreeSet::new();
-    for (number, _, tests) in rules() {
+    for Requirement { name: row, tests, .. } in all() {
         for test in tests {
             let is_test = |(_, text): &(PathBuf, String)| text.contains("#[test]") && defines(text, &test);
-            assert!(sources.iter().any(is_test), "rule {number}: no test {test}");
-            named.insert(test);
+            assert!(sources.iter().any(is_test), "{row}: no test {test}");
         }
     }
-    let of_rules = |(path, text): &(PathBuf, String)| {
+}
+
+#[test]
+fn the_table_of_rules_names_every_test_of_a_rule() {
+    let named: BTreeSet<String> = rules().into_iter().flat_map(|row| row.tests).collect();
+    let of_rules = |(path, text): (PathBuf, String)| {
         let file = path.file_name()?.to_str()?;
-        ["safe_pairs.rs", "safe_limits.rs"].contains(&file).then(|| text.clone())
+        ["safe_pairs.rs", "safe_limits.rs"].contains(&file).then_some(text)
     };
-    for text in sources.iter().filter_map(of_rules) {
+    for text in sources().into_iter().filter_map(of_rules) {
         for name in text.split("fn rule_").skip(1).filter_map(|rest| rest.split('(').next()) {
             assert!(named.contains(&format!("rule_{name}")), "the table lacks the test rule_{name}");
         }
+    }
+}
+
+/// A test's doc comment begins with the name of its row in quotes.
+#[test]
+fn the_table_of_hazards_names_every_test_of_a_hazard() {
+    let (hazards, sources) = (hazards(), sources());
+    let mut shown = BTreeSet::new();
+    let in_safety = |path: &Path| path.parent().is_some_and(|folder| folder.ends_with("accelerator/safety"));
+    for (_, text) in sources.iter().filter(|(path, _)| in_safety(path)) {
+        for rest in text.split("/// Row \"").skip(1) {
+            let row = rest.split('"').next().expect("a part");
+            let test = rest.split("fn ").nth(1).and_then(|rest| rest.split('(').next()).expect("a test");
+            let hazard = hazards.iter().find(|hazard| hazard.name == row);
+            let hazard = hazard.unwrap_or_else(|| panic!("{test}: the table lacks the hazard {row}"));
+            assert!(hazard.tests.iter().any(|named| named == test), "{row}: the table lacks the test {test}");
+            shown.insert(row);
+        }
+    }
+    for Requirement { name, .. } in &hazards {
+        assert!(shown.contains(name.as_str()), "no test in accelerator/safety names the hazard {name}");
     }
 }
 
@@ -111,6 +171,6 @@ fn the_gateways_keys_have_the_same_defaults_as_in_its_own_document() {
         let keys = rows(text).filter(|row| row[0].starts_with("`filter."));
         keys.map(|row| (row[0], row[1].trim_matches('`'))).collect()
     };
-    assert_eq!(keys(TEXT), keys(GATEWAY));
-    assert_eq!(keys(TEXT).len(), 4);
+    assert_eq!(keys(ACK_FILTER), keys(GATEWAY));
+    assert_eq!(keys(ACK_FILTER).len(), 4);
 }

@@ -39,10 +39,10 @@ pub enum AcceleratorProfile {
 pub struct Accelerator {
     /// Rate control.
     pub profile: AcceleratorProfile,
-    /// Profile `adaptive`: smallest queueing delay that the rate control aims at. The aim grows where the
-    /// queue becomes empty.
+    /// Profile `adaptive`: smallest target delay, the queueing delay that the rate control keeps at the
+    /// radio. The target delay grows where the queue becomes empty.
     pub least_budget: Duration,
-    /// Profile `adaptive`: largest queueing delay that the rate control aims at.
+    /// Profile `adaptive`: largest target delay.
     pub most_budget: Duration,
     /// Profile `paper`: the number of ACKs that a bandwidth sample spans.
     pub k: u32,

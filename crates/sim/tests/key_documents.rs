@@ -1,0 +1,39 @@
+//! docs/ack-filter.md and docs/accelerator.md describe every key of their table of a scenario with its default.
+
+use paceline_sim::scenario;
+
+const ACK_FILTER: &str = include_str!("../../../docs/ack-filter.md");
+const ACCELERATOR: &str = include_str!("../../../docs/accelerator.md");
+
+/// The keys of a table with their defaults.
+fn defaults(table: &str) -> Vec<(String, String)> {
+    let resolved = scenario::load("documents.toml", "[[station]]\n", &[]).unwrap().to_toml();
+    let tables: toml::Table = resolved.parse().unwrap();
+    let keys = tables[table].as_table().unwrap().iter();
+    let text = |value: &toml::Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+    keys.map(|(key, value)| (key.clone(), text(value))).collect()
+}
+
+#[test]
+fn the_ack_filters_keys_are_described_with_their_defaults() {
+    let keys = defaults("ack_filter");
+    assert!(!keys.is_empty());
+    for (key, value) in &keys {
+        let row = format!("| `ack_filter.{key}` | `{value}` |");
+        assert!(ACK_FILTER.contains(&row), "no row {row}");
+    }
+    assert_eq!(ACK_FILTER.matches("\n| `ack_filter.").count(), keys.len(), "keys that do not exist");
+}
+
+#[test]
+fn the_accelerators_keys_are_described_with_their_defaults() {
+    let keys = defaults("accelerator");
+    let section = ACCELERATOR.split("\n## Keys\n").nth(1).expect("the section of keys");
+    let section = section.split("\n## ").next().expect("a part");
+    assert!(!keys.is_empty());
+    for (key, value) in &keys {
+        let row = format!("\n| `{key}` | `{value}` |");
+        assert!(section.contains(&row), "no row {row}");
+    }
+    assert_eq!(section.matches("\n| `").count(), keys.len(), "keys that do not exist");
+}

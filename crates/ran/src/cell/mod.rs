@@ -1,16 +1,11 @@
 //! An LTE FDD eNB with its stations as one [`paceline_net::Node`]: [`Cell`].
 //!
 //! Downlink packets enter at the port [`CORE`] and leave at a [`station_port`]; uplink packets go the other
-//! way. In a TTI with work (`enb`), in this order: decoded PDUs are delivered to the receivers, the eNB
-//! processes uplink HARQ feedback and scheduling requests, `random_access` advances its procedures, `uplink`
-//! and `downlink` allocate PRBs, the stations transmit, and `crate::air` gives the SINR that decides which
-//! blocks are decoded.
+//! way. In a TTI with work (`enb`), in this order: decoded PDUs are delivered, uplink HARQ feedback and
+//! scheduling requests are processed, `random_access` advances, `uplink` and `downlink` allocate PRBs, the
+//! stations transmit, and `crate::air` gives the SINRs that decide which blocks are decoded.
 //!
-//! - `enb`: the node and the order of a TTI; `config`: its parameters.
-//! - `downlink`, `uplink`, `random_access`: the eNB's work in a TTI; `responder`: the eNB's state of random
-//!   access.
-//! - `station`: one station; `link`: one of its directions (buffer, RLC, HARQ); `link_stats`: counters of a
-//!   direction.
+//! State: `station` and its two directions (`link`, counters in `link_stats`); `responder` for random access.
 
 mod config;
 mod downlink;

@@ -11,7 +11,8 @@ use paceline_net::Stream;
 
 /// Sectors of a site (TR 36.814 A.2.1.1).
 pub const SECTORS: usize = 3;
-/// Boresights of the sectors in degrees (TR 36.942 §4.2.1).
+/// Boresights of the sectors in degrees. Follows from the clover-leaf layout: each points at a neighbouring
+/// site.
 pub const BORESIGHTS_DEG: [f64; SECTORS] = [30.0, 150.0, 270.0];
 
 /// A place on the ground, in metres.

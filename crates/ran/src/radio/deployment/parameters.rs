@@ -6,7 +6,7 @@ use crate::prb::PRB_HZ;
 use crate::radio::propagation::antenna::{Antenna, Pattern};
 use crate::radio::propagation::path_loss::{Heights, PathLossModel};
 
-/// Thermal noise density in dBm/Hz (TR 36.814 Table A.2.1.1-2, ITU-R M.2135).
+/// Thermal noise density in dBm/Hz. Follows from kT at 290 K.
 pub const NOISE_DENSITY_DBM: f64 = -174.0;
 
 /// Penetration loss of a station, added to path loss and shadowing.

@@ -1,4 +1,4 @@
-//! A relay above an endpoint: it decides what is read and what is written.
+//! A relay above an endpoint controls reading and writing.
 
 mod link;
 

@@ -1,7 +1,7 @@
 //! Congestion control.
 //!
 //! A sender gives its control an [`AckSample`] for every acknowledgment and a [`CongestionEvent`] for every
-//! change of the congestion state, and asks for window and pacing rate. The detection of losses and the
+//! change of the congestion state, and gets window and pacing rate. The detection of losses and the
 //! window during a recovery (RFC 9937) are the sender's. One file for each algorithm, in folders by the
 //! signal that it uses; a new one is added to [`Variant`] and [`Controller`].
 

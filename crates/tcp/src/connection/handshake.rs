@@ -77,7 +77,7 @@ pub(super) fn syn_window(config: &EndpointConfig) -> u16 {
 /// The flags of an ECN-setup SYN (RFC 3168 §6.1.1).
 pub(super) const ECN_SETUP: TcpFlags = TcpFlags::ECE.with(TcpFlags::CWR);
 
-/// Whether the connection uses ECN: this side wants it, `own`, and the peer's SYN is an ECN-setup SYN, or
+/// Whether the connection uses ECN: this side uses it, `own`, and the peer's SYN is an ECN-setup SYN, or
 /// with `answer` an ECN-setup SYN-ACK, which has ECE alone (RFC 3168 §6.1.1).
 pub(super) fn ecn_agreed(own: bool, flags: TcpFlags, answer: bool) -> bool {
     let peer = if answer {

@@ -2,8 +2,8 @@
 //!
 //! Packets and timeouts enter in `endpoint`, which runs the handshake (`handshake`) and, once the peer's SYN
 //! has arrived, hands segments to the `established` connection: the acknowledgment to the sender, the data to
-//! the receiver. When it is polled, it asks in this order for the SYN, held ACKs, data, probes, and pure
-//! ACKs. `keepalive` probes an idle connection; `relay` is the interface of a relay above the endpoint.
+//! the receiver. A poll returns, in this order: SYN, held ACK, data, probe, pure ACK. `keepalive` probes an
+//! idle connection; `relay` is the interface of a relay above the endpoint.
 
 pub mod endpoint;
 mod established;

@@ -212,7 +212,7 @@ impl Receiver {
     /// Whether the window allows data from `start` to `end` (RFC 9293 §3.4).
     fn is_acceptable(&self, start: i64, end: i64) -> bool {
         let edge = self.window.edge().max(self.rcv_nxt) as i64;
-        let inside = start < edge || (start == end && start <= edge); // a lone FIN needs no room
+        let inside = start < edge || (start == end && start <= edge); // a FIN without data needs no space
         inside && (end <= edge || self.beyond == BeyondWindow::Accept || self.unread() == 0)
     }
     /// The end of a segment, at most that of the FIN. A second FIN at another offset is ignored.

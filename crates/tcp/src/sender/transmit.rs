@@ -210,7 +210,7 @@ impl Sender {
         }
     }
     /// Sets the timer for a tail loss probe, if one may be needed (RFC 8985 §7.2); returns whether it did.
-    /// `restarts` tells that the retransmission timeout would start anew.
+    /// `restarts` if the retransmission timeout starts anew, too.
     fn schedule_probe(&mut self, now: Instant, restarts: bool) -> bool {
         let rules = &self.rules;
         let enabled = rules.tail_loss_probe && rules.recovery == LossRecovery::Rack && self.uses_sack;

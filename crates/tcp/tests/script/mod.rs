@@ -15,7 +15,7 @@ mod setup;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// Runs one script; the error is the whole report.
+/// Runs one script; the error is the report.
 pub fn run_file(path: &Path) -> Result<(), String> {
     let text = fs::read_to_string(path).map_err(|error| format!("{}: {error}", path.display()))?;
     run_text(&path.display().to_string(), &text)

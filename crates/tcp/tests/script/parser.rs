@@ -8,7 +8,7 @@ use paceline_net::Duration;
 /// Tolerance of `+~`: one tick of the timestamp clock.
 const TOLERANCE: Duration = Duration::from_millis(1);
 
-/// A whole script.
+/// A script.
 #[derive(Debug)]
 pub struct Script {
     pub name: String,

@@ -22,30 +22,20 @@ const CWND_GAIN: u64 = 200;
 /// Window gain of ProbeBW_UP in percent (draft-ietf-ccwg-bbr).
 const UP_CWND_GAIN: u64 = 225;
 /// Window gain of ProbeRTT in percent (draft-ietf-ccwg-bbr, BBR.ProbeRTTCwndGain).
-const PROBE_RTT_GAIN: u64 = 50;
+pub(super) const PROBE_RTT_GAIN: u64 = 50;
 /// Pacing is this many percent below the bandwidth (draft-ietf-ccwg-bbr, BBR.PacingMarginPercent).
 const PACING_MARGIN_PERCENT: u64 = 1;
-/// Tolerated loss rate in percent (draft-ietf-ccwg-bbr, BBR.LossThresh).
-const LOSS_THRESHOLD_PERCENT: u64 = 2;
 /// Rest of a bound after a loss in percent (draft-ietf-ccwg-bbr, BBR.Beta).
 pub(super) const BETA_PERCENT: u64 = 70;
 /// Share of the long-term bound left to other flows in percent (draft-ietf-ccwg-bbr, BBR.Headroom).
 const HEADROOM_PERCENT: u64 = 15;
-/// Loss events in a round trip that end Startup (draft-ietf-ccwg-bbr, BBRStartupFullLossCnt).
-const FULL_LOSSES: u32 = 6;
 /// Round trips without growth of the bandwidth by a quarter that end Startup (draft-ietf-ccwg-bbr,
 /// BBRCheckFullBWReached).
 const FULL_BW_ROUNDS: u32 = 3;
 /// Round trips after which Drain ends in any case (draft-ietf-ccwg-bbr, BBRCheckDrainDone).
 const MAX_DRAIN_ROUNDS: u64 = 3;
 /// Smallest window in segments (draft-ietf-ccwg-bbr, BBR.MinPipeCwnd).
-const MIN_PIPE_SEGMENTS: u64 = 4;
-/// Time over which the RTT is the minimum (draft-ietf-ccwg-bbr, BBR.MinRTTFilterLen).
-const MIN_RTT_WINDOW: Duration = Duration::from_secs(10);
-/// Interval between two ProbeRTT (draft-ietf-ccwg-bbr, BBR.ProbeRTTInterval).
-const PROBE_RTT_INTERVAL: Duration = Duration::from_secs(5);
-/// Shortest duration of ProbeRTT (draft-ietf-ccwg-bbr, BBR.ProbeRTTDuration).
-const PROBE_RTT_TIME: Duration = Duration::from_millis(200);
+pub(super) const MIN_PIPE_SEGMENTS: u64 = 4;
 /// Largest burst of segmentation offload in bytes (draft-ietf-ccwg-bbr, BBRSetSendQuantum).
 const MAX_QUANTUM_BYTES: u64 = 64 << 10;
 /// Nominal RTT before the first sample (draft-ietf-ccwg-bbr, BBRInitPacingRate).
@@ -81,53 +71,53 @@ pub(super) enum AckPhase {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Saved {
     pub state: Option<State>,
-    bw_shortterm: u64,
-    inflight_shortterm: u64,
-    inflight_longterm: u64,
+    pub(super) bw_shortterm: u64,
+    pub(super) inflight_shortterm: u64,
+    pub(super) inflight_longterm: u64,
 }
 
 /// BBR version 3. Rates in bit/s, volumes in bytes; [`NONE`] is no bound.
 #[derive(Clone, Debug)]
 pub struct Bbr3 {
     pub(super) mss: u64,
-    initial: u64,
-    sack: bool,
+    pub(super) initial: u64,
+    pub(super) sack: bool,
     pub(super) cwnd: u64,
-    prior_cwnd: u64,
-    pacing_rate: u64,
+    pub(super) prior_cwnd: u64,
+    pub(super) pacing_rate: u64,
     pub(super) state: State,
     /// Largest rates of the last and of the current cycle.
     pub(super) max_bw: [u64; 2],
     pub(super) bw_shortterm: u64,
     pub(super) inflight_shortterm: u64,
     pub(super) inflight_longterm: u64,
-    bw_latest: u64,
-    inflight_latest: u64,
+    pub(super) bw_latest: u64,
+    pub(super) inflight_latest: u64,
     pub(super) delivered: u64,
-    round: u64,
+    pub(super) round: u64,
     pub(super) round_start: bool,
-    next_round_delivered: u64,
-    loss_round_start: bool,
-    loss_round_delivered: u64,
-    loss_in_round: bool,
-    losses_in_round: u32,
+    pub(super) next_round_delivered: u64,
+    pub(super) loss_round_start: bool,
+    pub(super) loss_round_delivered: u64,
+    pub(super) loss_in_round: bool,
+    pub(super) losses_in_round: u32,
     pub(super) full_bw: u64,
-    full_bw_rounds: u32,
+    pub(super) full_bw_rounds: u32,
     pub(super) full_bw_now: bool,
     pub(super) full_bw_reached: bool,
-    drain_start_round: u64,
-    min_rtt: Option<Duration>,
-    min_rtt_at: Instant,
-    probe_rtt_min: Option<Duration>,
-    probe_rtt_min_at: Instant,
-    probe_rtt_expired: bool,
-    probe_rtt_done_at: Option<Instant>,
-    probe_rtt_round_done: bool,
-    idle_restart: bool,
-    has_seen_rtt: bool,
-    repairing: bool,
+    pub(super) drain_start_round: u64,
+    pub(super) min_rtt: Option<Duration>,
+    pub(super) min_rtt_at: Instant,
+    pub(super) probe_rtt_min: Option<Duration>,
+    pub(super) probe_rtt_min_at: Instant,
+    pub(super) probe_rtt_expired: bool,
+    pub(super) probe_rtt_done_at: Option<Instant>,
+    pub(super) probe_rtt_round_done: bool,
+    pub(super) idle_restart: bool,
+    pub(super) has_seen_rtt: bool,
+    pub(super) repairing: bool,
     pub(super) saved: Saved,
-    aggregation: AckAggregation,
+    pub(super) aggregation: AckAggregation,
     pub(super) ack_phase: AckPhase,
     pub(super) cycle_at: Instant,
     pub(super) probe_wait: Duration,
@@ -206,7 +196,7 @@ impl Bbr3 {
         self.max_bw[0].max(self.max_bw[1])
     }
     /// The bandwidth in use, in bit/s.
-    fn bandwidth(&self) -> u64 {
+    pub(super) fn bandwidth(&self) -> u64 {
         self.largest_bw().min(self.bw_shortterm)
     }
     fn gains(&self) -> (u64, u64) {
@@ -274,42 +264,6 @@ impl Bbr3 {
         (self.bw_shortterm, self.inflight_shortterm) = (NONE, NONE);
     }
 
-    fn update_signals(&mut self, sample: &AckSample) {
-        let rate = sample.rate.rate().map_or(0, |rate| rate.0);
-        self.loss_round_start = false;
-        self.bw_latest = self.bw_latest.max(rate);
-        self.inflight_latest = self.inflight_latest.max(sample.rate.delivered.0);
-        let measured = sample.rate.delivered > Bytes::ZERO;
-        let prior = sample.rate.prior_delivered.0;
-        if measured && prior >= self.loss_round_delivered {
-            self.loss_round_delivered = sample.delivered.0;
-            self.loss_round_start = true;
-        }
-        self.round_start = measured && prior >= self.next_round_delivered;
-        if self.round_start {
-            self.start_round();
-            self.round += 1;
-            self.rounds_since_probe += 1;
-        }
-        if rate > 0 && (rate >= self.largest_bw() || !sample.rate.app_limited) {
-            self.max_bw[1] = self.max_bw[1].max(rate);
-        }
-        if self.loss_round_start {
-            self.lower_bounds();
-            self.loss_in_round = false;
-        }
-    }
-    /// Lowers the short-term bounds, once per round trip with losses outside of probes.
-    fn lower_bounds(&mut self) {
-        let probing = matches!(self.state, State::Startup | State::Refill | State::Up);
-        if probing || !self.loss_in_round {
-            return;
-        }
-        let bw = if self.bw_shortterm == NONE { self.largest_bw() } else { self.bw_shortterm };
-        let inflight = if self.inflight_shortterm == NONE { self.cwnd } else { self.inflight_shortterm };
-        self.bw_shortterm = self.bw_latest.max(percent(bw, BETA_PERCENT));
-        self.inflight_shortterm = self.inflight_latest.max(percent(inflight, BETA_PERCENT));
-    }
     fn check_full_bandwidth(&mut self, sample: &AckSample) {
         if self.full_bw_now || !self.round_start || sample.rate.app_limited {
             return;
@@ -324,22 +278,6 @@ impl Bbr3 {
         self.full_bw_now = self.full_bw_rounds >= FULL_BW_ROUNDS;
         self.full_bw_reached |= self.full_bw_now;
     }
-    /// Ends Startup if a round trip of recovery lost too much.
-    fn check_startup_loss(&mut self, sample: &AckSample) {
-        if self.full_bw_reached {
-            return;
-        }
-        self.losses_in_round += u32::from(sample.lost > Bytes::ZERO);
-        let enough = !self.sack || (self.loss_round_start && self.losses_in_round >= FULL_LOSSES);
-        if enough && sample.in_recovery && self.too_high(sample.rate.lost, sample.rate.tx_in_flight) {
-            self.saved.state = Some(State::Startup);
-            self.full_bw_reached = true;
-            self.inflight_longterm = self.bdp(self.bandwidth(), 100).max(self.inflight_latest);
-        }
-        if self.loss_round_start {
-            self.losses_in_round = 0;
-        }
-    }
     fn check_startup_and_drain(&mut self, now: Instant, sample: &AckSample) {
         self.check_startup_loss(sample);
         if self.state == State::Startup && self.full_bw_reached {
@@ -351,114 +289,9 @@ impl Bbr3 {
             self.start_down(now);
         }
     }
-    /// Whether the loss rate is above the threshold (IsInflightTooHigh).
-    pub(super) fn too_high(&self, lost: Bytes, tx_in_flight: Bytes) -> bool {
-        u128::from(lost.0) * 100 > u128::from(tx_in_flight.0) * u128::from(LOSS_THRESHOLD_PERCENT)
-            || (lost > Bytes::ZERO && !self.sack)
-    }
-    fn on_loss(&mut self, now: Instant, sample: &AckSample) {
-        self.note_loss();
-        let Some(loss) = sample.loss.filter(|_| self.probe_sample) else { return };
-        if self.too_high(loss.lost, loss.tx_in_flight) {
-            // The volume in flight at which the loss rate passed the threshold (BBRInflightAtLoss).
-            let size = sample.lost.0.min(loss.tx_in_flight.0);
-            let (flying, lost) = (loss.tx_in_flight.0 - size, loss.lost.0.saturating_sub(size));
-            let prefix =
-                (LOSS_THRESHOLD_PERCENT * flying).saturating_sub(100 * lost) / (100 - LOSS_THRESHOLD_PERCENT);
-            self.on_inflight_too_high(now, flying + prefix, loss.app_limited);
-        }
-    }
-    fn note_loss(&mut self) {
-        if !self.loss_in_round {
-            self.loss_round_delivered = self.delivered;
-            self.save_state();
-        }
-        self.loss_in_round = true;
-    }
-    fn save_state(&mut self) {
-        self.saved = Saved {
-            state: None,
-            bw_shortterm: self.bw_shortterm,
-            inflight_shortterm: self.inflight_shortterm,
-            inflight_longterm: self.inflight_longterm,
-        };
-    }
-    fn save_cwnd(&mut self) {
+    pub(super) fn save_cwnd(&mut self) {
         let undisturbed = !self.repairing && self.state != State::ProbeRtt;
         self.prior_cwnd = if undisturbed { self.cwnd } else { self.prior_cwnd.max(self.cwnd) };
-    }
-    fn undo(&mut self) {
-        self.cwnd = self.cwnd.max(self.prior_cwnd);
-        self.loss_in_round = false;
-        self.reset_full_bw();
-        self.bw_shortterm = self.bw_shortterm.max(self.saved.bw_shortterm);
-        self.inflight_shortterm = self.inflight_shortterm.max(self.saved.inflight_shortterm);
-        self.inflight_longterm = self.inflight_longterm.max(self.saved.inflight_longterm);
-        match self.saved.state.take() {
-            Some(State::Startup) if self.state != State::Startup => {
-                self.full_bw_reached = false;
-                if self.state != State::ProbeRtt {
-                    self.state = State::Startup;
-                }
-            }
-            Some(State::Up) if !matches!(self.state, State::Up | State::ProbeRtt) => self.start_refill(),
-            _ => {}
-        }
-    }
-
-    fn update_min_rtt(&mut self, now: Instant, sample: &AckSample) {
-        self.probe_rtt_expired = now > self.probe_rtt_min_at + PROBE_RTT_INTERVAL;
-        if let Some(rtt) = sample.rtt
-            && (self.probe_rtt_expired || self.probe_rtt_min.is_none_or(|min| rtt < min))
-        {
-            (self.probe_rtt_min, self.probe_rtt_min_at) = (Some(rtt), now);
-        }
-        let expired = now > self.min_rtt_at + MIN_RTT_WINDOW;
-        let Some(recent) = self.probe_rtt_min else { return };
-        if expired || self.min_rtt.is_none_or(|min| recent < min) {
-            (self.min_rtt, self.min_rtt_at) = (Some(recent), self.probe_rtt_min_at);
-        }
-    }
-    fn check_probe_rtt(&mut self, now: Instant, sample: &AckSample) {
-        if self.state != State::ProbeRtt && self.probe_rtt_expired && !self.idle_restart {
-            self.save_cwnd();
-            self.state = State::ProbeRtt;
-            self.probe_rtt_done_at = None;
-            self.ack_phase = AckPhase::Stopping;
-            self.start_round();
-        }
-        if self.state == State::ProbeRtt {
-            if self.probe_rtt_done_at.is_some() {
-                self.probe_rtt_round_done |= self.round_start;
-                if self.probe_rtt_round_done {
-                    self.check_probe_rtt_done(now);
-                }
-            } else if sample.in_flight.0 <= self.probe_rtt_cwnd() {
-                self.probe_rtt_done_at = Some(now + PROBE_RTT_TIME);
-                self.probe_rtt_round_done = false;
-                self.start_round();
-            }
-        }
-        if sample.rate.delivered > Bytes::ZERO {
-            self.idle_restart = false;
-        }
-    }
-    fn probe_rtt_cwnd(&self) -> u64 {
-        self.bdp(self.bandwidth(), PROBE_RTT_GAIN).max(MIN_PIPE_SEGMENTS * self.mss)
-    }
-    fn check_probe_rtt_done(&mut self, now: Instant) {
-        if self.probe_rtt_done_at.is_none_or(|at| now <= at) {
-            return;
-        }
-        self.probe_rtt_min_at = now; // the next ProbeRTT follows in five seconds
-        self.cwnd = self.cwnd.max(self.prior_cwnd);
-        self.reset_shortterm();
-        if self.full_bw_reached {
-            self.start_down(now);
-            self.state = State::Cruise;
-        } else {
-            self.state = State::Startup;
-        }
     }
     fn set_cwnd(&mut self, sample: &AckSample, gain: u64) {
         let repairing = sample.in_recovery || sample.in_loss;

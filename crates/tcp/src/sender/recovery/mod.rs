@@ -1,7 +1,7 @@
 //! Loss detection and loss recovery.
 //!
 //! Every segment sent is on the `scoreboard` until it is acknowledged. An acknowledgment or a SACK block
-//! marks segments as delivered and tells `rack` when they were sent; then segments are marked as lost, by
+//! marks segments as delivered and gives their send times to `rack`; then segments are marked as lost, by
 //! time (`time_detection`, RFC 8985) or by count (`scoreboard`, RFC 6675). `phase` says whether a recovery is
 //! under way and whether it proves spurious; `prr` gives the window meanwhile. `tlp` keeps the tail loss
 //! probe.

@@ -1,4 +1,4 @@
-//! The record of a sent segment, and what an acknowledgment tells about such segments.
+//! The record of a sent segment, and the changes that an acknowledgment makes to such records.
 
 use crate::sender::path::rate::RateStamp;
 use paceline_net::{Duration, Instant};

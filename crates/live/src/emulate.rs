@@ -25,8 +25,8 @@ use std::process::{Child, Command, ExitStatus};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// IPv4 and IPv6 networks of the stations, which the host side routes into its device. Derived from `address::station`:
-/// parts of the ranges for benchmarks (RFC 2544, RFC 5180).
+/// IPv4 and IPv6 networks of the stations, which the host side routes into its device. Derived from
+/// `address::station`: parts of the ranges for benchmarks (RFC 2544, RFC 5180).
 const STATION_NETWORKS: (&str, &str) = ("198.18.128.0/17", "2001:2:0:2::/64");
 /// Time between SIGTERM and SIGKILL when the emulation is stopped. Chosen: enough for a program to close its
 /// connections.

@@ -16,7 +16,8 @@ impl Default for Lateness {
     }
 }
 
-/// Upper bounds, in microseconds, of the classes that are printed. Chosen: from the timer slack of Linux to many TTIs.
+/// Upper bounds, in microseconds, of the classes that are printed. Chosen: from the timer slack of Linux to
+/// many TTIs.
 const CLASSES_US: [u64; 9] = [10, 20, 50, 100, 200, 500, 1_000, 2_000, 10_000];
 
 impl Lateness {

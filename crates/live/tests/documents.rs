@@ -1,6 +1,6 @@
-//! docs/gateway.md says what is: every key with its default, every metric.
+//! docs/gateway.md describes every key with its default, and every metric with its type and help text.
 
-use paceline_live::gateway::{Counter, GatewayConfig, Snapshot, metrics_text};
+use paceline_live::gateway::{Counter, CounterValues, GatewayConfig, Snapshot, metrics_text};
 use std::collections::BTreeMap;
 
 const TEXT: &str = include_str!("../../../docs/gateway.md");
@@ -30,7 +30,7 @@ fn text(value: &toml::Value) -> String {
 }
 
 #[test]
-fn every_key_stands_there_with_its_default() {
+fn every_key_is_described_with_its_default() {
     let least = "server = \"a\"\nmobile = \"b\"\n";
     let full = format!(
         "{least}control = \"/c\"\nmetrics = \"127.0.0.1:1\"\n[[policy]]\nprefix = \"::/0\"\naction = \"leave\"\n\
@@ -53,16 +53,25 @@ fn every_key_stands_there_with_its_default() {
     );
 }
 
+/// The meaning of a metric begins with its help text, with a small first letter.
 #[test]
-fn every_metric_stands_there() {
-    let metrics = metrics_text(&Snapshot::default(), "", false);
+fn every_metric_is_described_by_its_help_text() {
+    let mut counters = CounterValues::default();
+    counters.extend(Counter::PLAIN.iter().chain(Counter::LABELLED).map(|counter| (*counter, 0)));
+    let metrics = metrics_text(&Snapshot { counters, ..Snapshot::default() }, "", false);
+    let help: BTreeMap<&str, &str> = metrics
+        .lines()
+        .filter_map(|line| line.strip_prefix("# HELP ")?.trim_end_matches('.').split_once(' '))
+        .collect();
     let rows = rows();
-    for line in metrics.lines().filter_map(|line| line.strip_prefix("# TYPE ")) {
-        let (name, kind) = line.split_once(' ').unwrap();
-        assert!(rows.iter().any(|row| row[0] == name && row[1] == kind), "{name} is not described");
+    for (name, kind) in metrics.lines().filter_map(|line| line.strip_prefix("# TYPE ")?.split_once(' ')) {
+        let row = rows.iter().find(|row| row[0] == name).unwrap_or_else(|| panic!("{name} is not described"));
+        assert_eq!(row[1], kind, "{name}");
+        let (meaning, help) = (row[2].to_lowercase(), help[name].to_lowercase());
+        assert!(meaning.starts_with(&help), "{name}: {meaning}, help text: {help}");
     }
-    for counter in Counter::PLAIN {
-        let name = format!("paceline_{}_total", counter.name().replace('-', "_"));
-        assert!(rows.iter().any(|row| row[0] == name && row[1] == "counter"), "{name} is not described");
+    let described = rows.iter().filter(|row| row[0].starts_with("paceline_"));
+    for row in described {
+        assert!(help.contains_key(row[0].as_str()), "there is no metric {}", row[0]);
     }
 }

@@ -135,7 +135,7 @@ pub enum Family {
 }
 
 impl Family {
-    /// All families, in the order of the metrics.
+    /// All families, by definition in the order of the metrics.
     pub const ALL: [Self; 7] = [
         Self::Bypassed,
         Self::LeftBy,

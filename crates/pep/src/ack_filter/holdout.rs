@@ -1,39 +1,41 @@
-//! Connections that are left unfiltered, so that the others can be compared with them.
+//! Holdout: a share of the connections whose ACKs are not filtered, so that filtered ones can be compared
+//! with them.
 //!
-//! A hash of a connection deals it into one of two groups of the same share, held out or matched, or into neither. With
-//! another salt all are dealt anew: which connections are slow or lossy by themselves then has no part in a comparison
-//! over many salts. The gateway's kernel program deals in the same way (`comparison.h`).
+//! A hash of addresses, ports and a salt assigns a connection to one of two groups of equal share (held out
+//! or matched), or to neither. Another salt draws new groups, so that over many salts slow or lossy
+//! connections fall into both alike. The gateway's kernel program has the same hash in C
+//! (`crates/live/bpf/holdout.h`); `crates/live/tests/holdout.rs` compares the two.
 
 use paceline_net::FlowKey;
 use std::net::IpAddr;
 
-/// Which connections are held out.
+/// The choice of the connections that are held out and of those compared with them.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Holdout {
-    /// Deals the connections.
+    /// Salt of the hash.
     pub salt: u32,
-    /// So many of 65536 connections, of each group; more than half leave nothing to compare with.
+    /// Size of each group, of 65536 connections. Above one half, the matched group is smaller.
     pub share: u32,
 }
 
-/// What becomes of a connection in a comparison.
+/// The groups of the comparison.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Group {
-    /// It is not filtered.
+    /// Connections whose ACKs are not filtered.
     HeldOut,
-    /// It is filtered, and one of as many as are held out.
+    /// Connections whose ACKs are filtered, as many as are held out.
     Matched,
 }
 
 impl Holdout {
-    /// All connections.
+    /// All connections are held out. By definition of `share`.
     pub const ALL: Self = Self { salt: 0, share: 1 << 16 };
 
-    /// A share from 0 to 1.
+    /// A holdout with a share from 0 to 1.
     pub fn new(salt: u32, share: f64) -> Self {
         Self { salt, share: (share.clamp(0.0, 1.0) * 65_536.0) as u32 }
     }
-    /// The group of a connection, whose key is in the direction of the acknowledgments.
+    /// The group of a connection; its key has the direction of the ACKs.
     pub fn group(&self, key: &FlowKey) -> Option<Group> {
         if self.share == 0 {
             return None;
@@ -46,7 +48,7 @@ impl Holdout {
     }
 }
 
-/// Of the addresses and ports of the end that is acknowledged and of the one that acknowledges.
+/// Hash of the addresses and ports: first those of the ACKs' destination, then those of their source.
 fn hash(salt: u32, key: &FlowKey) -> u32 {
     let step = |hash: u32, word: u32| {
         let hash = (hash ^ word).wrapping_mul(0x9e37_79b1);
@@ -58,7 +60,7 @@ fn hash(salt: u32, key: &FlowKey) -> u32 {
     hash ^ hash >> 13
 }
 
-/// An address, of IPv4 as `::ffff:a.b.c.d`.
+/// The words of an IPv6 address, or of an IPv4 address as `::ffff:a.b.c.d` (RFC 4291, 2.5.5.2).
 fn words(address: IpAddr) -> [u32; 4] {
     let v6 = match address {
         IpAddr::V4(v4) => v4.to_ipv6_mapped(),
@@ -77,32 +79,32 @@ mod tests {
         FlowKey { src: device.into(), dst: [10, 9, 0, 1].into(), src_port: 40_000 + n % 16, dst_port: 443 }
     }
 
-    /// Neighbouring addresses and ports, and salts that differ in a bit.
+    /// The worst case for a hash: neighbouring addresses and ports, and salts that differ in one bit.
     #[test]
-    fn groups_have_their_share_and_are_dealt_anew_by_every_salt() {
+    fn groups_have_their_share_and_are_independent_of_the_groups_of_another_salt() {
         const KEYS: u16 = 20_000;
         for share in [0.02, 0.1, 0.5] {
             for salt in [0, 1, 2, 0x8000_0000, 0xdead_beef] {
                 let (one, other) = (Holdout::new(salt, share), Holdout::new(salt ^ 4, share));
                 let count = |group| (0..KEYS).filter(|n| one.group(&key(*n)) == Some(group)).count() as f64;
                 let both = |n: &u16| {
-                    let is_out = |holdout: &Holdout| holdout.group(&key(*n)) == Some(Group::HeldOut);
-                    is_out(&one) && is_out(&other)
+                    let held_out = |holdout: &Holdout| holdout.group(&key(*n)) == Some(Group::HeldOut);
+                    held_out(&one) && held_out(&other)
                 };
-                let in_both = (0..KEYS).filter(both).count() as f64;
+                let twice_held_out = (0..KEYS).filter(both).count() as f64;
                 let likely = |count: f64, share: f64| {
                     let (mean, all) = (share * f64::from(KEYS), f64::from(KEYS));
                     (count - mean).abs() <= 5.0 * (all * share * (1.0 - share)).sqrt()
                 };
                 assert!(likely(count(Group::HeldOut), share), "{share} {salt}: {}", count(Group::HeldOut));
                 assert!(likely(count(Group::Matched), share), "{share} {salt}: {}", count(Group::Matched));
-                assert!(likely(in_both, share * share), "{share} {salt}: {in_both} twice");
+                assert!(likely(twice_held_out, share * share), "{share} {salt}: {twice_held_out} twice");
             }
         }
     }
 
     #[test]
-    fn none_and_all() {
+    fn a_share_of_zero_holds_out_no_connection_and_all_holds_out_each() {
         assert!((0..1000).all(|n| Holdout::default().group(&key(n)).is_none()));
         assert!((0..1000).all(|n| Holdout::ALL.group(&key(n)) == Some(Group::HeldOut)));
     }

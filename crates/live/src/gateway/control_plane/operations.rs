@@ -2,7 +2,8 @@
 //! it runs.
 //!
 //! [`ControlPlane`] is shared by the threads of the control socket, the HTTP server and the program's main
-//! thread. The control plane sends requests to the workers by channels and never touches their connections itself.
+//! thread. The control plane sends requests to the workers by channels and never touches their connections
+//! itself.
 
 use super::capture::{self, Captured};
 use super::filter_watch::FilterWatch;

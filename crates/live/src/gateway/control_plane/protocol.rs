@@ -7,9 +7,10 @@
 //! | `"flows"` | lines `{"flows":[...]}` of [`FlowStatus`], then `"end"` |
 //! | `"devices"` | `{"devices":[...]}` of [`DeviceStatus`]: the devices that have acknowledged most |
 //! | `"reload"` | `"reloaded"` |
-//! | `{"stop":{"limit":"10 s"}}`, the limit may be left out | `"stopping"`; at the end `{"ended":{"detached":N,"reset":N}}` |
-//! | `{"capture":{"server":"A:P","mobile":"A:P","packets":N,"time":"10 s"}}` | `"capturing"`, then a pcapng stream |
+//! | `{"stop":{"limit":"10 s"}}` | `"stopping"`; at the end `{"ended":{"detached":N,"reset":N}}` |
+//! | `{"capture":{...}}` of [`Request::Capture`] | `"capturing"`, then a pcapng stream |
 //!
+//! The limit of a stop may be left out: `{"stop":{}}`.
 //! A request that is malformed or fails is answered by `{"error":"..."}`.
 
 use super::status::{DeviceStatus, FlowStatus, Status};

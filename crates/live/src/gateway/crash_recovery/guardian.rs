@@ -5,8 +5,8 @@
 //! their clients lack; after an orderly end there are none. The kernel forwards by then, and the guardian
 //! listens on both interfaces:
 //!
-//! - The guardian probes both ends of each connection with an empty segment below the expected sequence number, which
-//!   every endpoint answers with its numbers (RFC 9293, section 3.10.7.4).
+//! - The guardian probes both ends of each connection with an empty segment below the expected sequence
+//!   number, which every endpoint answers with its numbers (RFC 9293, section 3.10.7.4).
 //! - A client that has all acknowledged data needs nothing: its connection goes on end to end.
 //! - Otherwise, when no data for the client can be on their way any more, each segment of either end is
 //!   answered by a reset with that segment's own numbers, so that it is accepted (RFC 5961, section 3.2).

@@ -4,9 +4,9 @@
 //! - After a turn with [`MANY_PACKETS`], the worker pauses for one tick.
 //! - At high rates it pauses after every turn, since a worker that wakes for each packet never finds many,
 //!   and up to [`MAX_PAUSE`] as long as turns bring less than a full batch.
-//! - The worker does not pause under light traffic, for a single connection whose ends wait for each other, or after
-//!   a turn with [`ENOUGH_BYTES`]: those packets were merged by the kernel already, their cost is per byte,
-//!   and a pause would only lengthen the servers' round trips.
+//! - The worker does not pause under light traffic, for a single connection whose ends wait for each other,
+//!   or after a turn with [`ENOUGH_BYTES`]: those packets were merged by the kernel already, their cost is
+//!   per byte, and a pause would only lengthen the servers' round trips.
 
 use crate::gateway::datapath::socket::BATCH;
 use paceline_net::{Duration, Instant};

@@ -1,6 +1,6 @@
-//! The queue ahead of the line towards the servers, for devices whose ACKs are filtered, which is served at the
-//! line's rate. The ACK filter (scheme `safe`) discards ACKs in this queue, so without a queue it discards
-//! none.
+//! The queue ahead of the line towards the servers, for devices whose ACKs are filtered, which is served at
+//! the line's rate. The ACK filter (scheme `safe`) discards ACKs in this queue, so without a queue it
+//! discards none.
 
 use crate::gateway::config::Filter;
 use crate::gateway::counter::{Counter, CounterValues};

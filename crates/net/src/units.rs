@@ -291,10 +291,6 @@ impl Db {
     pub fn linear(self) -> f64 {
         libm::pow(10.0, self.0 / 10.0)
     }
-    /// Decibels of a linear ratio; minus infinity for zero.
-    pub fn from_linear(ratio: f64) -> Self {
-        Self(10.0 * libm::log10(ratio))
-    }
 }
 
 impl fmt::Display for Instant {

@@ -1,5 +1,5 @@
 //! HyStart (Ha and Rhee, 2011) as in Linux `tcp_cubic`: slow start ends before a loss if the ACKs of a round
-//! trip come in one train longer than half the smallest RTT, or when the RTT of the first segments of a round
+//! trip come in one train longer than half the smallest RTT, or if the RTT of the first segments of a round
 //! trip has risen by an eighth, at least 4 and at most 16 ms.
 
 use crate::cc::control::AckSample;

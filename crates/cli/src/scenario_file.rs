@@ -6,7 +6,7 @@ use paceline_sim::link::generated;
 use paceline_sim::{Scenario, ScenarioError, scenario};
 use std::path::Path;
 
-/// Names and texts of the built-in scenarios: the files of `scenarios/`.
+/// Names and texts of the built-in scenarios, the same as the files in `scenarios/`.
 const BUILT_IN: [(&str, &str); 10] = [
     ("uplink-limited", include_str!("../../../scenarios/uplink-limited.toml")),
     ("single-station", include_str!("../../../scenarios/single-station.toml")),

@@ -158,6 +158,14 @@ impl<T> Allowed<T> {
     pub fn unit(self, unit: &'static str) -> Self {
         Self { unit, ..self }.note(&format!(" {unit}"))
     }
+    /// The limit as one of a type `U` that may have a value of this type in it.
+    pub fn inside<U: 'static>(self, others: &str, get: fn(&U) -> Option<T>) -> Allowed<U>
+    where
+        T: 'static,
+    {
+        let Self { text, test, .. } = self;
+        Allowed::new(format!("{others}{text}"), move |value| get(value).is_none_or(|inner| test(&inner)))
+    }
     /// Adds to the text of the allowed values.
     pub fn note(mut self, note: &str) -> Self {
         self.text += note;

@@ -110,6 +110,7 @@ pub fn load_with(
 
 /// Replaces Rust types in messages of the deserializer by TOML types.
 fn with_toml_types(message: &str) -> String {
+    // Words of serde's messages, and of the TOML specification. Chosen: the types that keys have.
     const WORDS: [(&str, &str); 8] = [
         ("expected u8", "expected a whole number from 0 to 255"),
         ("expected u16", "expected a whole number from 0 to 65535"),

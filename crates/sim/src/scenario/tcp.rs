@@ -165,14 +165,15 @@ table! {
 
 impl Section for Tcp {
     fn limits() -> Vec<Limit<Self>> {
+        // The largest window of RFC 7323 §2.3.
         const ONE_GIB: Bytes = Bytes(1 << 30);
         const BUFFER: &str = "tcp.segment_size to 1 GiB";
         let rto = || quantities("1 ms", "60 s");
         let retries = |unit: &'static str| numbers(0..=255).unit(unit);
         let keepalive = || quantities("1 ms", "86400 s");
-        let pacing = |pacing: &Pacing| match pacing {
-            Pacing::External(rate) => (Rate(1_000)..=Rate(1_000_000_000_000)).contains(rate),
-            Pacing::None | Pacing::Linux => true,
+        let rate_of = |pacing: &Pacing| match pacing {
+            Pacing::External(rate) => Some(*rate),
+            Pacing::None | Pacing::Linux => None,
         };
         let at_most_500_ms = |delay: &Duration| *delay <= Duration::from_millis(500);
         vec![
@@ -198,7 +199,7 @@ impl Section for Tcp {
             key!(keepalive_probes, retries("probes")),
             key!(keepalive_idle, keepalive()),
             key!(keepalive_interval, keepalive()),
-            key!(pacing, Allowed::new("none, linux, or 1 kb/s to 1000 Gb/s", pacing)),
+            key!(pacing, rates().inside("none, linux, or ", rate_of)),
         ]
     }
     /// The defaults of the profiles, where they differ.

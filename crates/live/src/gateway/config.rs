@@ -37,7 +37,7 @@ pub enum Mode {
     Routed,
 }
 
-/// Where it is stated which interface is towards the servers.
+/// The source of the two sides: which interface is towards the servers.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Sides {

@@ -261,7 +261,7 @@ impl ControlPlane {
         Ok(())
     }
 
-    /// Checks the interfaces, and tells the kernel programs what has changed there. To be called about once a
+    /// Checks the interfaces, and passes changes on to the kernel programs. To be called about once a
     /// second. If the gateway cannot work between its interfaces, the error says why, and the kernel forwards
     /// everything until the problem is gone.
     pub fn check_interfaces(&self) -> anyhow::Result<()> {

@@ -18,7 +18,7 @@ pub struct FlowStatus {
     pub exposure: u64,
     /// Bytes buffered, with their bookkeeping.
     pub held: u64,
-    /// Bytes on their way to the device.
+    /// Bytes sent to the device and not yet acknowledged.
     pub in_flight: u64,
     /// Payload bytes that the device has acknowledged.
     pub delivered: u64,
@@ -41,7 +41,7 @@ pub struct DeviceStatus {
     pub flows: usize,
     /// Bytes buffered for it, with their bookkeeping.
     pub held: u64,
-    /// Bytes on their way to it.
+    /// Bytes sent to the device and not yet acknowledged.
     pub in_flight: u64,
     /// Payload bytes that it has acknowledged since its oldest present connection was accelerated.
     pub delivered: u64,

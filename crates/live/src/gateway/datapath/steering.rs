@@ -218,7 +218,7 @@ impl Steering {
     }
 }
 
-/// A worker's way to the kernel programs: its heartbeat, and the connections that it leaves to the kernel.
+/// The maps that a worker writes: its heartbeat, and the connections that it leaves to the kernel.
 pub struct Heartbeat {
     heartbeats: MapHandle,
     kernel_flows: MapHandle,

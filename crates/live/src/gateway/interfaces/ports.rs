@@ -1,4 +1,4 @@
-//! The interfaces as the data path knows them: indices and link addresses.
+//! The interfaces by index and link address, for the data path.
 
 /// The two interfaces, by index.
 #[derive(Clone, Copy, Debug)]

@@ -8,6 +8,7 @@
 use super::batching::Batching;
 use super::counters::Counters;
 use super::engine::{Engine, Fate};
+use super::port::Port;
 use crate::clock;
 use crate::emulate::prefer_this_thread;
 use crate::gateway::control_plane::requests::{Snapshot, WorkerRequest};
@@ -22,8 +23,7 @@ use nix::poll::{PollFd, PollFlags, ppoll};
 use nix::sys::time::TimeSpec;
 use paceline_net::{Duration, FlowKey, Instant, Packet};
 use paceline_pep::accelerator::Side;
-use std::collections::VecDeque;
-use std::io::{self, IoSlice};
+use std::io;
 use std::os::fd::AsFd;
 use std::sync::mpsc::{Receiver, TryRecvError};
 
@@ -44,9 +44,6 @@ const REQUEST_WINDOW: Duration = Duration::from_millis(50);
 /// Batches of frames received from one side in a turn. Chosen: bounds the time in which the other side is not
 /// served.
 const MAX_BATCHES_PER_TURN: usize = 4;
-/// Frames that wait for a full device; from here on the engine is not asked for more. Chosen: 5 ms of full
-/// frames at 10 Gb/s.
-const MAX_SEND_QUEUE_FRAMES: usize = 4096;
 /// Time between two checks of the sockets for lost frames. Chosen: ten times in [`OVERLOAD_HOLD`].
 const LOSS_CHECK_INTERVAL: Duration = Duration::from_millis(100);
 /// Time between two sweeps of the journal. Chosen: with [`JOURNAL_SWEEP_SLOTS`], 100,000 connections take a
@@ -57,21 +54,6 @@ const JOURNAL_SWEEP_SLOTS: usize = 1024;
 /// Time after a lost frame in which the worker takes no new connections. Chosen: long enough for the load to
 /// fall.
 const OVERLOAD_HOLD: Duration = Duration::from_secs(1);
-
-/// A worker's sockets on one interface, and the frames that leave there.
-struct Port {
-    socket: PacketSocket,
-    /// The socket by which frames leave, if it is another one (routed mode).
-    exit: Option<PacketSocket>,
-    /// Frames to send.
-    send_queue: VecDeque<Outgoing>,
-}
-
-impl Port {
-    fn exit(&self) -> &PacketSocket {
-        self.exit.as_ref().unwrap_or(&self.socket)
-    }
-}
 
 /// A worker.
 pub struct Worker {
@@ -117,7 +99,7 @@ impl Worker {
             engine.keep_journal();
         }
         let mut exits = exits.into_iter();
-        let port = |socket| Port { socket, exit: exits.next().flatten(), send_queue: VecDeque::new() };
+        let port = |socket| Port::new(socket, exits.next().flatten());
         Self {
             engine,
             ports: sockets.map(port),
@@ -174,7 +156,7 @@ impl Worker {
         self.transmit(now);
         self.write_journal(now);
         for side in [Side::Server, Side::Mobile] {
-            self.send(side);
+            self.ports[side as usize].send(&mut self.counters);
         }
         self.offload_uploads();
         Ok(taken)
@@ -183,7 +165,7 @@ impl Worker {
     /// Leaves uploads to the kernel, unless packets of theirs may still be here: the kernel's would overtake
     /// them.
     fn offload_uploads(&mut self) {
-        let backlog = self.receive_backlog || !self.ports[Side::Server as usize].send_queue.is_empty();
+        let backlog = self.receive_backlog || self.ports[Side::Server as usize].has_unsent();
         for key in self.uploads.drain(..) {
             if !backlog && self.engine.offload_upload(&key) {
                 self.counters.uploads_offloaded += 1;
@@ -264,46 +246,11 @@ impl Worker {
         }
     }
     fn is_send_queue_full(&self) -> bool {
-        self.ports.iter().any(|port| port.send_queue.len() >= MAX_SEND_QUEUE_FRAMES)
+        self.ports.iter().any(Port::is_full)
     }
 
     fn queue(&mut self, side: Side, frame: Outgoing) {
-        let send_queue = &mut self.ports[side as usize].send_queue;
-        if send_queue.len() < 2 * MAX_SEND_QUEUE_FRAMES {
-            send_queue.push_back(frame);
-        } else {
-            self.counters.lost_out += 1;
-        }
-    }
-
-    /// Sends queued frames until the queue is empty or the socket full.
-    fn send(&mut self, side: Side) {
-        let Port { socket, exit, send_queue } = &mut self.ports[side as usize];
-        let socket = exit.as_ref().unwrap_or(socket);
-        while !send_queue.is_empty() {
-            let mut parts: Vec<IoSlice<'_>> = Vec::with_capacity(4 * BATCH);
-            let mut ends = [0; BATCH];
-            for (frame, end) in send_queue.iter().zip(&mut ends) {
-                frame.add_parts(&mut parts);
-                *end = parts.len();
-            }
-            let starts = std::iter::once(0).chain(ends);
-            let ranges = starts.zip(ends).take(send_queue.len());
-            let frames: Vec<&[IoSlice<'_>]> = ranges.map(|(from, until)| &parts[from..until]).collect();
-            match socket.send(&frames) {
-                Ok(0) => return,
-                Ok(sent) => {
-                    self.counters.frames_out += sent as u64;
-                    send_queue.drain(..sent);
-                }
-                // The device refuses the first frame (it is longer than the MTU, or the device is down): it
-                // is lost.
-                Err(_) => {
-                    self.counters.lost_out += 1;
-                    send_queue.pop_front();
-                }
-            }
-        }
+        self.ports[side as usize].queue(frame, &mut self.counters);
     }
 
     /// Checks for lost frames and absences, and writes the heartbeat, each when it is due.
@@ -419,7 +366,7 @@ impl Worker {
         loop {
             self.engine.release();
             let taken = self.turn(clock::now())?;
-            let unsent = self.ports.iter().any(|port| !port.send_queue.is_empty());
+            let unsent = self.ports.iter().any(Port::has_unsent);
             if taken == 0 && !(unsent && clock::now().since(now) < FINAL_SEND_TIMEOUT) {
                 break;
             }
@@ -435,7 +382,7 @@ impl Worker {
             if now.since(self.requested_at) < REQUEST_WINDOW { MAX_SLEEP_AFTER_REQUEST } else { MAX_SLEEP };
         let until = timer.min(now + max_sleep);
         let arrivals = self.ports.iter().map(|port| PollFd::new(port.socket.as_fd(), PollFlags::POLLIN));
-        let full = self.ports.iter().filter(|port| !port.send_queue.is_empty());
+        let full = self.ports.iter().filter(|port| port.has_unsent());
         let room = full.map(|port| PollFd::new(port.exit().as_fd(), PollFlags::POLLOUT));
         let mut fds: Vec<PollFd<'_>> = arrivals.chain(room).collect();
         let wait = until.since(clock::now());

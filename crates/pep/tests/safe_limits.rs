@@ -50,20 +50,52 @@ fn rule_15_counts_segments_of_the_connections_mss() {
     assert_eq!(most, Some(8 * 268));
 }
 
-#[test]
-fn rule_15_kept_acks_are_at_most_ten_milliseconds_apart() {
-    // The limit is a quarter of the round-trip time of 40 ms. The separator is 5 ms older than `c`.
-    for (gap_ms, kept) in [(5, false), (6, true)] {
-        let mut connection = TestConnection::filtered();
+/// The longest gap in milliseconds between two ACKs of which the first is discarded. The kept segment ahead
+/// of them arrives 5 ms before the first, and the head of the queue has waited 35 ms by then.
+fn longest_gap(open: impl Fn() -> TestConnection) -> u64 {
+    let is_discarded = |gap_ms: &u64| {
+        let mut connection = open().pass_acks(40).queue_acks(30);
         connection.push(segment(0, connection.acked, |tcp| tcp.flags = tcp.flags.with(TcpFlags::PSH)));
         let (c, t) = (connection.next_ack(), connection.next_ack());
         connection.wait_ms(5);
         connection.push(c.clone());
-        connection.wait_ms(gap_ms);
+        connection.wait_ms(*gap_ms);
         connection.push(t);
-        assert_eq!(connection.drain().contains(&c), kept);
+        let kept = connection.drain().contains(&c);
         assert_eq!(connection.kept(KeepReason::TimeFloor) > 0, kept);
-    }
+        !kept
+    };
+    (0..90).take_while(is_discarded).last().expect("ACKs that arrive together")
+}
+
+#[test]
+fn rule_15_kept_acks_are_at_most_a_quarter_of_the_present_round_trip_apart() {
+    // 40 ms of the path, and the wait of the head: 5 + 18 is at most (40 + 35 + 18) / 4.
+    assert_eq!(longest_gap(TestConnection::open), 18);
+}
+
+/// A SYN-ACK in this direction: the connection was opened from the other side.
+#[test]
+fn rule_15_kept_acks_are_at_most_ten_milliseconds_apart_if_the_round_trip_is_unknown() {
+    let answers = |syn: &mut TcpHeader| syn.flags = syn.flags.with(TcpFlags::ACK);
+    assert_eq!(longest_gap(|| TestConnection::opened_with(answers)), 5);
+}
+
+/// The ACK may answer either SYN. The time from the last one is never longer than the round trip.
+#[test]
+fn rule_15_the_round_trip_begins_when_the_last_syn_leaves() {
+    let syn = || segment(0, 0, |tcp| (tcp.flags, tcp.seq) = (TcpFlags::SYN, SeqNumber(0)));
+    let again = |queued_ms: u64, answered_ms: u64| {
+        let mut connection = TestConnection::open();
+        connection.push(syn());
+        connection.wait_ms(queued_ms);
+        connection.queue.pop(connection.now);
+        connection.wait_ms(answered_ms);
+        connection
+    };
+    assert_eq!(longest_gap(|| again(0, 4)), 6);
+    assert_eq!(longest_gap(|| again(80, 4)), 6, "the wait in the queue is no part of the path's time");
+    assert_eq!(longest_gap(|| again(80, 40)), 18);
 }
 
 #[test]
@@ -100,6 +132,19 @@ fn rule_16_off_for_a_round_trip_after_a_duplicate() {
     assert!(connection.discarded() > discarded);
     connection.drain();
     assert_eq!(connection.kept(KeepReason::Recovery), 99);
+}
+
+#[test]
+fn rule_16_the_round_trip_after_a_duplicate_includes_the_wait_in_the_queue() {
+    let mut connection = TestConnection::filtered().queue_acks(170);
+    connection.push(ack(0, connection.acked));
+    let discarded = connection.discarded();
+    connection = connection.queue_acks(240);
+    assert_eq!(connection.discarded(), discarded, "40 ms of the path, and the head has waited 200 ms");
+    connection = connection.queue_acks(10);
+    assert!(connection.discarded() > discarded);
+    connection.drain();
+    assert_eq!(connection.kept(KeepReason::Recovery), 239);
 }
 
 #[test]

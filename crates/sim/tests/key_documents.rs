@@ -1,4 +1,5 @@
-//! docs/ack-filter.md and docs/accelerator.md describe every key of their table of a scenario with its default.
+//! docs/ack-filter.md and docs/accelerator.md describe every key of their table of a scenario, with its
+//! default.
 
 use paceline_sim::scenario;
 

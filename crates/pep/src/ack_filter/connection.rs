@@ -1,9 +1,10 @@
 //! State of a connection for the safe scheme, from the segments in the direction of its ACKs, and the rules
 //! that need no other ACK of the queue: 9, 10, 12, 13, 16 and 22.
 //!
-//! The round-trip time is the time from a SYN to the ACK of its SYN-ACK, and unknown for a connection that
-//! was opened from the other side. Timestamps give none: the segments that carry the echo travel in the other
-//! direction.
+//! The round-trip time is the sum of two parts. The path's is the time from a SYN's departure from the queue
+//! to the arrival of the ACK of its SYN-ACK; it is unknown for a connection that was opened from the other
+//! side. The queue's is the time for which the packet at its head has waited. Timestamps give none: the
+//! segments that carry the echo travel in the other direction.
 
 use super::rules::{self, Kept};
 use super::stats::KeepReason;
@@ -12,8 +13,8 @@ use paceline_net::{Duration, Instant, Packet, SeqNumber, TcpFlags, TcpHeader};
 /// Rule 16: segments that are acknowledged before the filter starts. Chosen: the rule's value; a small window
 /// needs every ACK to grow.
 const FIRST_SEGMENTS: u64 = 64;
-/// Rule 16: shortest time for which the filter is off after a duplicate ACK. Chosen: the handshake's
-/// round-trip time was measured without a queue.
+/// Rule 16: shortest time for which the filter is off after a duplicate ACK. Chosen: the downlink may have
+/// queued more since the handshake.
 const MIN_OFF_TIME: Duration = Duration::from_millis(100);
 /// Rule 16: a gap of this length between ACKs makes a connection sparse, until this many ACKs came without
 /// one. Chosen: with so few ACKs there is nothing to gain.
@@ -47,9 +48,11 @@ pub(super) struct Connection {
     pub segment: u32,
     /// Sequence number of its SYN.
     isn: SeqNumber,
-    /// When the first SYN came, until its answer gave the round-trip time.
-    syn_at: Option<Instant>,
-    pub rtt: Option<Duration>,
+    /// When the last SYN left the queue, until its answer gave the path's round-trip time. The answer to an
+    /// earlier one makes that too short, never too long.
+    syn_left_at: Option<Instant>,
+    /// Round-trip time without the wait in this queue.
+    path_rtt: Option<Duration>,
     /// Next sequence number (SND.NXT) of the end that sends the ACKs.
     snd_nxt: SeqNumber,
     /// The highest acknowledgment number and its window.
@@ -78,7 +81,6 @@ impl Connection {
             shift: syn.options.window_scale.unwrap_or(0).min(14),
             segment: syn.options.mss.map_or(segment, |mss| segment.min(mss.into())).max(1),
             isn: syn.seq,
-            syn_at: (!syn.flags.contains(TcpFlags::ACK)).then_some(now),
             snd_nxt: syn.seq,
             last_arrival: now,
             ..Self::default()
@@ -86,15 +88,27 @@ impl Connection {
     }
 
     /// A SYN. A retransmitted one may offer less (RFC 3168 6.1.1.1; RFC 9768 3.1.4) while the answer to the
-    /// first is under way: the offers of both count, and the round-trip time is measured from the first.
+    /// first is under way: the offers of both count.
     fn on_syn(&mut self, syn: &TcpHeader, now: Instant, segment: u64) {
         let before = std::mem::replace(self, Self::open(syn, now, segment));
         if before.phase != Phase::Unknown && before.isn == self.isn && before.last_ack.is_none() {
             self.phase = if before.phase == Phase::Barred { Phase::Barred } else { self.phase };
             self.shift = self.shift.max(before.shift);
             self.segment = self.segment.min(before.segment);
-            self.syn_at = before.syn_at;
         }
+    }
+
+    /// A SYN has left the queue.
+    pub fn on_syn_left(&mut self, syn: &TcpHeader, now: Instant) {
+        if !syn.flags.contains(TcpFlags::ACK) && syn.seq == self.isn && self.last_ack.is_none() {
+            self.syn_left_at = Some(now);
+        }
+    }
+
+    /// The present round-trip time, at least; `None` if that of the path is unknown. `queue_delay`: the wait
+    /// of the packet at the head.
+    pub fn rtt(&self, queue_delay: Duration) -> Option<Duration> {
+        self.path_rtt.map(|rtt| rtt + queue_delay)
     }
 
     /// Whether a pure ACK may become a candidate and supersede others, by all rules that need no other ACK of
@@ -124,8 +138,16 @@ impl Connection {
         checks.into_iter().find(|(keep, _)| *keep).map_or(Ok(()), |(_, reason)| Err(reason))
     }
 
-    /// Records a segment that the queue has accepted.
-    pub fn on_accepted(&mut self, tcp: &TcpHeader, is_ack: bool, now: Instant, segment: u64) {
+    /// Records a segment that the queue has accepted. `segment`: payload of a full-sized segment on the usual
+    /// path; `queue_delay`: the wait of the packet at the head.
+    pub fn on_accepted(
+        &mut self,
+        tcp: &TcpHeader,
+        is_ack: bool,
+        now: Instant,
+        segment: u64,
+        queue_delay: Duration,
+    ) {
         if tcp.flags.contains(TcpFlags::SYN) {
             self.on_syn(tcp, now, segment);
         }
@@ -141,13 +163,13 @@ impl Connection {
         let gap = now.since(self.last_arrival);
         self.run = if gap > SPARSE_GAP { 0 } else { self.run.saturating_add(1) };
         self.last_arrival = now;
-        if let Some(syn_at) = self.syn_at.take() {
-            self.rtt = Some(now.since(syn_at));
+        if let Some(syn_left_at) = self.syn_left_at.take() {
+            self.path_rtt = Some(now.since(syn_left_at));
         }
-        self.on_acknowledgment(tcp, is_ack, now);
+        self.on_acknowledgment(tcp, is_ack, now, queue_delay);
     }
 
-    fn on_acknowledgment(&mut self, tcp: &TcpHeader, is_ack: bool, now: Instant) {
+    fn on_acknowledgment(&mut self, tcp: &TcpHeader, is_ack: bool, now: Instant, queue_delay: Duration) {
         let Some((ack, window)) = self.last_ack else {
             self.last_ack = Some((tcp.ack, tcp.window));
             return;
@@ -165,7 +187,7 @@ impl Connection {
         let duplicate = is_ack && advance == 0 && tcp.window == window;
         if duplicate || !tcp.options.sack.is_empty() {
             self.in_recovery = true;
-            self.off_until = now + self.rtt.map_or(MIN_OFF_TIME, |rtt| rtt.max(MIN_OFF_TIME));
+            self.off_until = now + self.rtt(queue_delay).unwrap_or_default().max(MIN_OFF_TIME);
         }
         if advance >= 0 {
             self.last_ack = Some((tcp.ack, tcp.window));

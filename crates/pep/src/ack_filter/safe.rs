@@ -73,7 +73,9 @@ impl Safe {
                 } else {
                     self.separate(queue, *flow, Kept { tcp: *tcp, arrived: now });
                 }
-                self.connections.state(*flow).on_accepted(tcp, is_ack, now, self.segment);
+                let queue_delay = self.standing_queue.delay();
+                let connection = self.connections.state(*flow);
+                connection.on_accepted(tcp, is_ack, now, self.segment, queue_delay);
                 verdict.is_ok().then_some(*flow)
             }
             Err(_) => None,
@@ -149,7 +151,7 @@ impl Safe {
         let connection = *self.connections.state(flow);
         let limits = Limits {
             max_bytes: rules::MAX_SEGMENTS.saturating_mul(connection.segment.into()),
-            max_gap: rules::max_gap(connection.rtt),
+            max_gap: rules::max_gap(connection.rtt(self.standing_queue.delay())),
             shift: connection.shift,
         };
         let mut superseded = Superseded::default();
@@ -178,8 +180,13 @@ impl Safe {
     /// A packet has left at the head.
     pub fn on_pop(&mut self, queue: &AckQueue, now: Instant, popped: &Popped) {
         self.standing_queue.observe(now, queue.head().map(|id| queue.arrived(id)));
-        if let (Some(flow), Some(tcp)) = (popped.flow, popped.packet.tcp_header()) {
+        let Some(tcp) = popped.packet.tcp_header() else { return };
+        if let Some(flow) = popped.flow {
             self.connections.state(flow).kept_before = Some(Kept { tcp: *tcp, arrived: popped.arrived });
+        } else if tcp.flags.contains(TcpFlags::SYN)
+            && let Some(flow) = popped.packet.flow_key().and_then(|key| self.connections.find(now, key))
+        {
+            self.connections.state(flow).on_syn_left(tcp, now);
         }
     }
 }

@@ -13,6 +13,8 @@ pub(super) struct StandingQueue {
     /// Since when every head had waited for [`StandingQueue::ON_DELAY`].
     since: Option<Instant>,
     standing: bool,
+    /// How long the packet at the head has waited.
+    delay: Duration,
 }
 
 impl StandingQueue {
@@ -27,6 +29,10 @@ impl StandingQueue {
     pub fn is_standing(&self) -> bool {
         self.standing
     }
+    /// How long the packet at the head has waited; zero for an empty queue.
+    pub fn delay(&self) -> Duration {
+        self.delay
+    }
     /// `head_arrived`: when the packet at the head arrived; `None` for an empty queue.
     pub fn observe(&mut self, now: Instant, head_arrived: Option<Instant>) {
         let Some(arrived) = head_arrived else {
@@ -34,6 +40,7 @@ impl StandingQueue {
             return;
         };
         let waited = now.since(arrived);
+        self.delay = waited;
         if waited >= Self::ON_DELAY {
             let since = *self.since.get_or_insert(arrived + Self::ON_DELAY);
             self.standing |= now.since(since) >= Self::ON_TIME;

@@ -57,6 +57,49 @@ fn a_second_gateway_on_an_interface_is_refused() {
 }
 
 #[test]
+fn a_check_refuses_a_missing_interface_and_prints_the_defaults() {
+    let Some(testbed) = with_file(1) else { return };
+    let check = |config: &str| {
+        testbed.dir.write("box.toml", config);
+        testbed.try_shell(&testbed.middlebox, &format!("{PACELINE} gateway box.toml --check"))
+    };
+    let output = check("server = \"srv\"\nmobile = \"absent\"\n");
+    assert!(output.code == 2 && output.stderr.contains("box.toml: mobile = \"absent\""), "{output:?}");
+    assert!(output.stderr.lines().count() == 1 && output.stdout.is_empty(), "{output:?}");
+    let output = check(INTERFACES);
+    assert!(output.code == 0 && output.stdout.contains("workers = 1\n"), "{output:?}");
+    assert!(output.stdout.contains("mode = \"bridge\"") && output.stdout.contains("[limits]"), "{output:?}");
+}
+
+/// A TUN device cannot be a port of a bridge.
+#[test]
+fn an_interface_without_an_ethernet_header_is_refused() {
+    let Some(testbed) = with_file(1) else { return };
+    testbed.shell(&testbed.middlebox, "ip tuntap add dev tun0 mode tun; ip link set tun0 up");
+    testbed.dir.write("box.toml", "server = \"srv\"\nmobile = \"tun0\"\n");
+    for (option, code) in [("--check", 2), ("", 1)] {
+        let line = format!("{PACELINE} gateway box.toml {option}");
+        let output = testbed.try_shell(&testbed.middlebox, &line);
+        assert!(
+            output.code == code && output.stderr.contains("tun0: its packets have no Ethernet"),
+            "{output:?}"
+        );
+    }
+    assert!(!testbed.shell(&testbed.middlebox, "ip -br link").stdout.contains("paceline0"));
+}
+
+#[test]
+fn a_port_in_use_for_metrics_is_one_line() {
+    let Some(testbed) = with_file(1) else { return };
+    let _other =
+        testbed.serve_in(&testbed.middlebox, "other", 9464, "python3 -m http.server -b 127.0.0.1 9464");
+    let output = second_gateway(&testbed, &format!("metrics = \"127.0.0.1:9464\"\n{INTERFACES}"));
+    let line = "paceline: metrics = 127.0.0.1:9464: another program listens there already\n";
+    assert!(output.code == 1 && output.stderr == line, "{output:?}");
+    assert!(!testbed.shell(&testbed.middlebox, "ip -br link").stdout.contains("paceline0"));
+}
+
+#[test]
 fn two_routed_gateways_need_devices_of_different_names() {
     let Some(testbed) = with_file(2_000_000) else { return };
     testbed.route();

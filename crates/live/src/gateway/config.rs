@@ -166,6 +166,10 @@ impl GatewayConfig {
         Ok(config)
     }
 
+    /// The configuration with all defaults, as TOML.
+    pub fn resolved(&self) -> String {
+        toml::to_string(self).unwrap_or_else(|error| unreachable!("a checked configuration is TOML: {error}"))
+    }
     /// Exchanges the two interfaces.
     pub fn swap_sides(&mut self) {
         std::mem::swap(&mut self.server, &mut self.mobile);

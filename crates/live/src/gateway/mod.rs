@@ -34,6 +34,7 @@ pub use control_plane::status::{DeviceStatus, FlowStatus, Status};
 pub use counter::{Counter, CounterValues};
 pub use crash_recovery::guardian::{Rescue, guard};
 pub use datapath::steering::trial;
+pub use interfaces::device::check_interfaces;
 pub use interfaces::side_detection::detect_sides;
 pub use policy::{Action, Policy};
 
@@ -48,6 +49,7 @@ use datapath::steering::Steering;
 use interfaces::ports::{Ports, Role};
 use interfaces::{bridge, router};
 use random::random;
+use std::io::ErrorKind;
 use std::net::TcpListener;
 use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixListener;
@@ -102,7 +104,10 @@ impl Gateway {
             }
         }
         let metrics = config.metrics.map(|address| {
-            TcpListener::bind(address).with_context(|| format!("metrics = {address}: cannot listen there"))
+            TcpListener::bind(address).map_err(|error| match error.kind() {
+                ErrorKind::AddrInUse => anyhow!("metrics = {address}: another program listens there already"),
+                _ => anyhow!("metrics = {address}: cannot listen there: {error}"),
+            })
         });
         let metrics = metrics.transpose()?;
         let seed = random()?;

@@ -7,7 +7,7 @@ use std::path::PathBuf;
 pub struct RunArgs {
     /// Configuration file (docs/gateway.md)
     pub config: PathBuf,
-    /// Check the configuration only
+    /// Check the configuration and its interfaces only, and print it with all defaults
     #[arg(long)]
     pub check: bool,
     /// Print the counters to stdout as JSON at the end

@@ -27,6 +27,9 @@ pub fn run(args: &RunArgs) -> Outcome {
         output::message(&format!("paceline: {note}\n"));
     }
     if args.check {
+        let wrong = |error: anyhow::Error| Failure::input(format!("{file}: {error:#}"));
+        gateway::check_interfaces(&config).map_err(wrong)?;
+        output::print(&config.resolved())?;
         return Ok(ExitCode::SUCCESS);
     }
     if let Some(problem) = probe::gateway() {

@@ -18,8 +18,10 @@ const HEADER_AND_TAG: u32 = 14 + 4;
 /// Makes the interfaces ports of one bridge if they are not, and returns their indices.
 pub fn join(config: &GatewayConfig) -> anyhow::Result<Ports> {
     let (server, mobile) = (device(&config.server)?, device(&config.mobile)?);
-    server.check_gro_size()?;
-    mobile.check_gro_size()?;
+    for port in [&server, &mobile] {
+        port.check_link_type()?;
+        port.check_gro_size()?;
+    }
     let mut made = false;
     let bridge = match (&server.master, &mobile.master) {
         (Some(one), Some(other)) if one != other => bail!(

@@ -1,5 +1,6 @@
 //! The state of network devices, read from `ip -json -details link`.
 
+use crate::gateway::config::GatewayConfig;
 use crate::netns::ip_output;
 use anyhow::{Context, bail};
 use serde::Deserialize;
@@ -7,6 +8,8 @@ use serde::Deserialize;
 /// Bytes of the longest packet that the kernel may merge (GRO). Same as the default of Linux
 /// (GRO_LEGACY_MAX_SIZE).
 const MAX_GRO_BYTES: u64 = 65_536;
+/// Link types, as `ip` names the ARPHRD numbers of linux/if_arp.h, whose packets have an Ethernet header.
+const ETHERNET_TYPES: [&str; 2] = ["ether", "loopback"];
 
 /// A network device, with the keys of `ip -json`.
 #[derive(Deserialize)]
@@ -18,6 +21,8 @@ pub struct Device {
     /// Name of the bridge (or other master device) that it is a port of.
     pub master: Option<String>,
     flags: Vec<String>,
+    /// Kind of the link header: `ether`, `none` (TUN, WireGuard), `ppp`, ...
+    link_type: Option<String>,
     /// MTU in bytes.
     pub mtu: u32,
     address: Option<String>,
@@ -45,6 +50,20 @@ pub fn device(name: &str) -> anyhow::Result<Device> {
         .with_context(|| format!("there is no network interface {name}"))?;
     let devices = read(&text)?;
     devices.into_iter().next().with_context(|| format!("there is no network interface {name}"))
+}
+
+/// Checks that the interfaces of a configuration exist and have packets that the gateway can read. Changes
+/// nothing.
+pub fn check_interfaces(config: &GatewayConfig) -> anyhow::Result<()> {
+    for (key, name) in [("server", &config.server), ("mobile", &config.mobile)] {
+        let check = || {
+            let device = device(name)?;
+            device.check_link_type()?;
+            device.check_gro_size()
+        };
+        check().with_context(|| format!("{key} = {name:?}"))?;
+    }
+    Ok(())
 }
 
 /// The ports of a bridge.
@@ -98,6 +117,18 @@ impl Device {
         }
         Ok(())
     }
+    /// Refuses a device whose packets have no Ethernet header.
+    pub fn check_link_type(&self) -> anyhow::Result<()> {
+        let kind = self.link_type.as_deref().unwrap_or(ETHERNET_TYPES[0]);
+        if ETHERNET_TYPES.contains(&kind) {
+            return Ok(());
+        }
+        bail!(
+            "{}: its packets have no Ethernet header (link type {kind}, as of TUN, WireGuard, PPP and raw-IP modems), \
+             and the gateway works at Ethernet interfaces only",
+            self.ifname
+        )
+    }
     /// Whether it is up.
     pub fn is_up(&self) -> bool {
         self.flags.iter().any(|flag| flag == "UP")
@@ -113,6 +144,20 @@ impl Device {
 #[cfg(test)]
 mod tests {
     use super::read;
+
+    #[test]
+    fn devices_without_an_ethernet_header_are_refused() {
+        let check = |kind: &str| {
+            let text = format!(r#"[{{"ifname":"dev0","ifindex":2,"mtu":1500,"flags":[]{kind}}}]"#);
+            read(&text).unwrap()[0].check_link_type().map_err(|error| error.to_string())
+        };
+        assert_eq!(check(""), Ok(()));
+        assert_eq!(check(r#","link_type":"ether""#), Ok(()));
+        for kind in ["none", "ppp", "[519]"] {
+            let error = check(&format!(r#","link_type":"{kind}""#)).unwrap_err();
+            assert!(error.starts_with("dev0: ") && error.contains(&format!("link type {kind}")), "{error}");
+        }
+    }
 
     #[test]
     fn devices_that_merge_packets_beyond_64_kib_are_refused() {

@@ -140,7 +140,7 @@ static __always_inline enum packet_kind classify(struct __sk_buff *skb, int upwa
 		return read_tcp(skb, at + 28, 0, !upwards, 1, segment) ? OTHER : TOO_BIG;
 	}
 	if (protocol == bpf_htons(ETH_P_IPV6)) {
-		if (LOAD(skb, at + 6, head, 1) < 0)
+		if (LOAD(skb, at, head, 1) < 0 || head[0] >> 4 != 6 || LOAD(skb, at + 6, head, 1) < 0)
 			return OTHER;
 		if (head[0] == 6)
 			return read_tcp(skb, at, 1, upwards, 0, segment) ? OTHER : SEGMENT;

@@ -10,3 +10,4 @@ mod mistakes;
 mod operation;
 mod radio;
 mod transfer;
+mod tun;

@@ -89,6 +89,7 @@ counters! {
         FrameBytesIn = "frame-bytes-in", "Bytes of frames received by the workers";
         FrameBytesFromServers = "frame-bytes-from-servers", "Bytes of frames received on the servers' side";
         FrameBytesFromDevices = "frame-bytes-from-devices", "Bytes of frames received on the devices' side";
+        FramesUnreadable = "frames-unreadable", "Frames that could not be parsed and were forwarded unchanged";
         FramesLostIn = "frames-lost-in", "Frames lost because a worker was too slow";
         FramesLostOut = "frames-lost-out", "Frames lost because an interface was too slow";
         ConnectionsLeftAlone = "connections-left-alone", "Connections left to the kernel after their first packets";

@@ -1,7 +1,10 @@
-//! Frames of packet sockets: virtio-net header, link header (Ethernet with up to two VLAN_TYPES tags),
-//! datagram. Parses received frames, and builds those to send.
+//! Frames of packet sockets: virtio-net header, link header (Ethernet with up to two VLAN tags), datagram.
+//! Parses received frames, and builds those to send.
+//!
+//! Frames of an interface without link headers (TUN) are given an Ethernet header with zero addresses: they
+//! leave by routed mode's pair of devices, which has one.
 
-use super::slot::{Slot, VNET_LEN};
+use super::slot::{ETHERNET_LEN, Slot, VNET_LEN};
 use paceline_net::rewrite::{header_len, leave_checksum};
 use paceline_net::{Checksum, Packet, Payload, TcpFlags, wire};
 use paceline_pep::accelerator::PayloadSlice;
@@ -13,10 +16,9 @@ const DATA_VALID: u8 = 2;
 const GSO_TCPV4: u8 = 1;
 const GSO_TCPV6: u8 = 4;
 const GSO_ECN: u8 = 0x80;
-/// The IP protocol number of TCP (IANA).
-const TCP: u8 = 6;
-/// Bytes of an Ethernet header (IEEE 802.3).
-const ETHERNET_LEN: usize = 14;
+/// The IP protocol numbers of ICMP and ICMPv6 (IANA).
+const ICMP: u8 = 1;
+const ICMPV6: u8 = 58;
 /// Bytes of a VLAN_TYPES tag (IEEE 802.1Q).
 const TAG_LEN: usize = 4;
 /// EtherTypes of VLAN_TYPES tags (IEEE 802.1Q: C-tag and S-tag).
@@ -78,10 +80,12 @@ impl Link {
 pub enum Arrival {
     /// A TCP datagram or an ICMP message.
     Datagram(Link, Packet),
-    /// A malformed TCP datagram, which has to be forwarded unchanged.
+    /// A datagram that cannot be parsed, and has to be forwarded unchanged.
     Malformed(Link, Malformed),
-    /// A frame that the kernel has forwarded, or an incomplete one.
-    Ignored,
+    /// An ICMP message that cannot be parsed: the kernel has forwarded it.
+    Copied,
+    /// An incomplete frame: the socket has counted it as lost.
+    Truncated,
 }
 
 impl Arrival {
@@ -107,7 +111,7 @@ pub fn peek(slot: &Slot) -> Option<(Link, &[u8])> {
 
 /// Parses a frame. A long datagram takes the slot's buffer.
 pub fn parse(slot: &mut Slot) -> Arrival {
-    let Some((link, at)) = link(slot).filter(|_| !slot.truncated) else { return Arrival::Ignored };
+    let Some((link, at)) = link(slot).filter(|_| !slot.truncated) else { return Arrival::Truncated };
     let parsed = match &mut slot.rest {
         rest if at > 0 || rest.len() <= MAX_COPY_BYTES => wire::parse(&rest[at..]).ok(),
         rest => wire::parse_owned(std::mem::take(rest)).map_err(|(_, bytes)| *rest = bytes).ok(),
@@ -125,20 +129,24 @@ pub fn parse(slot: &mut Slot) -> Arrival {
             }
             Arrival::Datagram(link, packet)
         }
-        None if is_tcp(&slot.rest[at..]) => {
+        None if is_copied(&slot.rest[at..]) => Arrival::Copied,
+        None => {
             let mut vnet = vnet;
             vnet[0] &= NEEDS_CSUM;
             let checksum_start =
-                u16::from_ne_bytes([vnet[6], vnet[7]]).saturating_sub((ETHERNET_LEN + at) as u16);
+                u16::from_ne_bytes([vnet[6], vnet[7]]).saturating_sub((slot.link_len + at) as u16);
             Arrival::Malformed(link, Malformed { vnet, checksum_start, datagram: slot.rest[at..].into() })
         }
-        None => Arrival::Ignored,
     }
 }
 
 /// The link header, with the VLAN_TYPES tag that the kernel had removed, and the byte offset of the datagram
 /// in `slot.rest`.
 fn link(slot: &Slot) -> Option<(Link, usize)> {
+    if slot.link_len == 0 {
+        let version = slot.rest.first()? >> 4;
+        return (slot.head_len == VNET_LEN).then(|| (Link::plain([0; 12], version == 4), 0));
+    }
     let frame: &[u8; ETHERNET_LEN] = slot.head.get(VNET_LEN..slot.head_len)?.try_into().ok()?;
     let mut link = Link { bytes: [0; Link::MAX], len: 12 };
     link.bytes[..12].copy_from_slice(&frame[..12]);
@@ -159,11 +167,12 @@ fn link(slot: &Slot) -> Option<(Link, usize)> {
     Some((link, if tagged { TAG_LEN } else { 0 }))
 }
 
-/// Whether the datagram is TCP, by the same bytes as in the kernel program.
-fn is_tcp(datagram: &[u8]) -> bool {
-    match datagram.first().map(|first| first >> 4) {
-        Some(4) => datagram.get(9) == Some(&TCP),
-        Some(6) => datagram.get(6) == Some(&TCP),
+/// Whether the kernel has forwarded the datagram, so that the worker has a copy: an ICMP message, by the same
+/// bytes as in the kernel program.
+fn is_copied(datagram: &[u8]) -> bool {
+    match datagram.first() {
+        Some(0x45) => datagram.get(9) == Some(&ICMP),
+        Some(first) if first >> 4 == 6 => datagram.get(6) == Some(&ICMPV6),
         _ => false,
     }
 }
@@ -256,6 +265,50 @@ impl Outgoing {
                 }
                 parts.extend(slices.iter().map(|slice| IoSlice::new(slice.as_bytes())));
             }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// An IP header with this first byte and protocol, and no more: it cannot be parsed.
+    fn frame(link_len: usize, ethertype: [u8; 2], first: u8, protocol_at: usize, protocol: u8) -> Slot {
+        let mut slot = Slot::new();
+        slot.link_len = link_len;
+        let mut head = vec![0; VNET_LEN + link_len];
+        if link_len > 0 {
+            head[VNET_LEN + 12..].copy_from_slice(&ethertype);
+        }
+        let mut datagram = [0; 20];
+        (datagram[0], datagram[protocol_at]) = (first, protocol);
+        slot.fill(&head, &datagram, None);
+        slot
+    }
+
+    #[test]
+    fn frames_that_cannot_be_parsed_are_forwarded_unless_the_kernel_has_forwarded_them() {
+        let (v4, v6) = ([0x08, 0x00], [0x86, 0xdd]);
+        for link_len in [ETHERNET_LEN, 0] {
+            for (ethertype, first, at, protocol) in
+                [(v4, 0x45, 9, 6), (v6, 0x60, 6, 6), (v6, 0x50, 6, 6), (v4, 0x45, 9, 17)]
+            {
+                let arrival = parse(&mut frame(link_len, ethertype, first, at, protocol));
+                assert!(matches!(arrival, Arrival::Malformed(..)), "{first:#x} {protocol}");
+            }
+            for (ethertype, first, at, protocol) in [(v4, 0x45, 9, 1), (v6, 0x60, 6, 58)] {
+                let arrival = parse(&mut frame(link_len, ethertype, first, at, protocol));
+                assert!(matches!(arrival, Arrival::Copied), "{first:#x} {protocol}");
+            }
+        }
+    }
+
+    #[test]
+    fn frames_without_a_link_header_are_given_one_with_the_type_of_their_datagram() {
+        for (first, at, ethertype) in [(0x45, 9, [0x08, 0x00]), (0x60, 6, [0x86, 0xdd])] {
+            let (link, datagram) = peek(&frame(0, [0, 0], first, at, 6)).map(|(l, d)| (l, d.len())).unwrap();
+            assert_eq!((&link.as_bytes()[12..], datagram), (&ethertype[..], 20));
         }
     }
 }

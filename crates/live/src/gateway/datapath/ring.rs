@@ -5,7 +5,7 @@
 //! and its entry is marked, so that frames are read in order of arrival.
 #![allow(unsafe_code)]
 
-use super::slot::{HEAD_LEN, Slot, VNET_LEN};
+use super::slot::{Slot, VNET_LEN};
 use super::system_call::set_option;
 use std::ffi::c_int;
 use std::io;
@@ -98,7 +98,7 @@ impl Ring {
             // entry, and the kernel does not write to them until the status is reset.
             let bytes =
                 unsafe { std::slice::from_raw_parts(entry.add(mac - VNET_LEN).as_ptr(), VNET_LEN + len) };
-            let (head, rest) = bytes.split_at(bytes.len().min(HEAD_LEN));
+            let (head, rest) = bytes.split_at(bytes.len().min(slot.head_capacity()));
             slot.fill(head, rest, vlan_tag(status, &header));
             RingFrame::Complete
         };

@@ -5,7 +5,7 @@
 #![allow(unsafe_code)]
 
 use super::ring::{Ring, RingFrame};
-use super::slot::{HEAD_LEN, Slot};
+use super::slot::{ETHERNET_LEN, Slot};
 use super::system_call::{check, set_option};
 use std::ffi::c_int;
 use std::io::{self, IoSlice};
@@ -28,6 +28,8 @@ const PACKET_IGNORE_OUTGOING: c_int = 23;
 pub struct PacketSocket {
     fd: OwnedFd,
     interface: u32,
+    /// Bytes of the interface's link header.
+    link_len: usize,
     /// Shared memory for short frames, if it was switched on.
     ring: Option<Ring>,
     /// Frames lost since the last call of [`Self::drops`] because the queue had no room for them.
@@ -43,7 +45,7 @@ impl PacketSocket {
         })?;
         // SAFETY: the descriptor is new and has no other owner.
         let fd = unsafe { OwnedFd::from_raw_fd(fd) };
-        let socket = Self { fd, interface: 0, ring: None, lost: 0 };
+        let socket = Self { fd, interface: 0, link_len: ETHERNET_LEN, ring: None, lost: 0 };
         let one: c_int = 1;
         socket.set(libc::SOL_PACKET, libc::PACKET_VNET_HDR, &one)?;
         socket.set(libc::SOL_PACKET, libc::PACKET_AUXDATA, &one)?;
@@ -87,7 +89,18 @@ impl PacketSocket {
     }
     /// Binds the socket to an interface, for all protocols.
     pub fn bind(&mut self, interface: u32) -> io::Result<()> {
-        self.bind_for(interface, libc::ETH_P_ALL as u16)
+        self.bind_for(interface, libc::ETH_P_ALL as u16)?;
+        self.link_len = self.link_header_len()?;
+        Ok(())
+    }
+    /// Bytes of the interface's link header, by its link type: 0 if its packets have none.
+    fn link_header_len(&self) -> io::Result<usize> {
+        // SAFETY: all-zero bytes are a valid address.
+        let mut address: libc::sockaddr_ll = unsafe { zeroed() };
+        let mut len = size_of::<libc::sockaddr_ll>() as u32;
+        // SAFETY: the kernel writes at most `len` bytes into the address.
+        check(unsafe { libc::getsockname(self.fd.as_raw_fd(), (&raw mut address).cast(), &raw mut len) })?;
+        Ok(if address.sll_hatype == libc::ARPHRD_NONE { 0 } else { ETHERNET_LEN })
     }
     fn bind_for(&mut self, interface: u32, protocol: u16) -> io::Result<()> {
         self.interface = interface;
@@ -165,6 +178,7 @@ impl PacketSocket {
     /// Receives frames into the first slots, without blocking. Returns their number.
     pub fn receive(&mut self, slots: &mut [Slot]) -> io::Result<usize> {
         let count = slots.len().min(BATCH);
+        slots[..count].iter_mut().for_each(|slot| slot.link_len = self.link_len);
         let Some(ring) = &mut self.ring else {
             return self.receive_queued(&mut slots[..count].iter_mut().collect::<Vec<_>>());
         };
@@ -234,7 +248,7 @@ impl PacketSocket {
         };
         for (n, slot) in slots.iter_mut().enumerate().take(received) {
             let len = headers[n].msg_len as usize;
-            slot.head_len = len.min(HEAD_LEN);
+            slot.head_len = len.min(slot.head_capacity());
             // SAFETY: the kernel fills the buffers in order, and never past their lengths.
             unsafe { slot.rest.set_len(len - slot.head_len) };
             slot.truncated = headers[n].msg_hdr.msg_flags & libc::MSG_TRUNC != 0;

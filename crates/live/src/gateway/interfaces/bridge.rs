@@ -19,7 +19,7 @@ const HEADER_AND_TAG: u32 = 14 + 4;
 pub fn join(config: &GatewayConfig) -> anyhow::Result<Ports> {
     let (server, mobile) = (device(&config.server)?, device(&config.mobile)?);
     for port in [&server, &mobile] {
-        port.check_link_type()?;
+        port.check_link_type(config.mode)?;
         port.check_gro_size()?;
     }
     let mut made = false;

@@ -1,6 +1,6 @@
 //! The state of network devices, read from `ip -json -details link`.
 
-use crate::gateway::config::GatewayConfig;
+use crate::gateway::config::{GatewayConfig, Mode};
 use crate::netns::ip_output;
 use anyhow::{Context, bail};
 use serde::Deserialize;
@@ -58,7 +58,7 @@ pub fn check_interfaces(config: &GatewayConfig) -> anyhow::Result<()> {
     for (key, name) in [("server", &config.server), ("mobile", &config.mobile)] {
         let check = || {
             let device = device(name)?;
-            device.check_link_type()?;
+            device.check_link_type(config.mode)?;
             device.check_gro_size()
         };
         check().with_context(|| format!("{key} = {name:?}"))?;
@@ -117,17 +117,19 @@ impl Device {
         }
         Ok(())
     }
-    /// Refuses a device whose packets have no Ethernet header.
-    pub fn check_link_type(&self) -> anyhow::Result<()> {
+    /// Refuses a device whose packets have no Ethernet header, except, in routed mode, a TUN device. Other
+    /// devices without the header (WireGuard, PPP, raw-IP modems) have not been tested.
+    pub fn check_link_type(&self, mode: Mode) -> anyhow::Result<()> {
         let kind = self.link_type.as_deref().unwrap_or(ETHERNET_TYPES[0]);
-        if ETHERNET_TYPES.contains(&kind) {
+        let is_tun = kind == "none" && self.is("tun");
+        if ETHERNET_TYPES.contains(&kind) || (is_tun && mode == Mode::Routed) {
             return Ok(());
         }
-        bail!(
-            "{}: its packets have no Ethernet header (link type {kind}, as of TUN, WireGuard, PPP and raw-IP modems), \
-             and the gateway works at Ethernet interfaces only",
-            self.ifname
-        )
+        let allowed = match mode {
+            Mode::Bridge => "Ethernet interfaces, or TUN devices with mode = \"routed\"",
+            Mode::Routed => "Ethernet interfaces and TUN devices",
+        };
+        bail!("{}: its packets have no Ethernet header (link type {kind}): allowed: {allowed}", self.ifname)
     }
     /// Whether it is up.
     pub fn is_up(&self) -> bool {
@@ -143,16 +145,23 @@ impl Device {
 
 #[cfg(test)]
 mod tests {
-    use super::read;
+    use super::{Mode, read};
 
     #[test]
-    fn devices_without_an_ethernet_header_are_refused() {
-        let check = |kind: &str| {
+    fn devices_without_an_ethernet_header_are_refused_except_tun_in_routed_mode() {
+        let check_in = |mode, kind: &str| {
             let text = format!(r#"[{{"ifname":"dev0","ifindex":2,"mtu":1500,"flags":[]{kind}}}]"#);
-            read(&text).unwrap()[0].check_link_type().map_err(|error| error.to_string())
+            read(&text).unwrap()[0].check_link_type(mode).map_err(|error| error.to_string())
         };
-        assert_eq!(check(""), Ok(()));
-        assert_eq!(check(r#","link_type":"ether""#), Ok(()));
+        let check = |kind: &str| check_in(Mode::Routed, kind);
+        let tun = r#","link_type":"none","linkinfo":{"info_kind":"tun","info_data":{"type":"tun"}}"#;
+        assert_eq!(check(tun), Ok(()));
+        let error = check_in(Mode::Bridge, tun).unwrap_err();
+        assert!(error.ends_with("TUN devices with mode = \"routed\""), "{error}");
+        for mode in [Mode::Bridge, Mode::Routed] {
+            assert_eq!(check_in(mode, ""), Ok(()));
+            assert_eq!(check_in(mode, r#","link_type":"ether""#), Ok(()));
+        }
         for kind in ["none", "ppp", "[519]"] {
             let error = check(&format!(r#","link_type":"{kind}""#)).unwrap_err();
             assert!(error.starts_with("dev0: ") && error.contains(&format!("link type {kind}")), "{error}");

@@ -17,7 +17,7 @@ use std::fs;
 pub fn join(config: &GatewayConfig) -> anyhow::Result<Ports> {
     let (server, mobile) = (device(&config.server)?, device(&config.mobile)?);
     for port in [&server, &mobile] {
-        port.check_link_type()?;
+        port.check_link_type(config.mode)?;
         port.check_gro_size()?;
         if !port.is_up() {
             bail!("{0} is shut: `ip link set {0} up`", port.ifname);

@@ -15,6 +15,8 @@ pub struct Counters {
     pub left_to_kernel: u64,
     /// Times that a connection's upload was left to the kernel.
     pub uploads_offloaded: u64,
+    /// Frames that could not be parsed and were forwarded unchanged.
+    pub unreadable: u64,
     /// Frames lost because the socket's buffers were full.
     pub lost_in: u64,
     /// Frames lost because the send queue was full, or refused by the device.
@@ -28,13 +30,14 @@ pub struct Counters {
 
 impl Counters {
     /// The counters with their values.
-    pub fn values(&self) -> [(Counter, u64); 11] {
+    pub fn values(&self) -> [(Counter, u64); 12] {
         [
             (Counter::FramesIn, self.frames_in),
             (Counter::FramesOut, self.frames_out),
             (Counter::FrameBytesIn, self.bytes_in.iter().sum()),
             (Counter::FrameBytesFromServers, self.bytes_in[Side::Server as usize]),
             (Counter::FrameBytesFromDevices, self.bytes_in[Side::Mobile as usize]),
+            (Counter::FramesUnreadable, self.unreadable),
             (Counter::FramesLostIn, self.lost_in),
             (Counter::FramesLostOut, self.lost_out),
             (Counter::ConnectionsLeftAlone, self.left_to_kernel),

@@ -192,10 +192,11 @@ impl Worker {
                 match arrival {
                     Arrival::Datagram(link, packet) => self.on_datagram(now, side, link, packet),
                     Arrival::Malformed(link, malformed) => {
+                        self.counters.unreadable += 1;
                         let link = self.engine.egress_link(link);
                         self.queue(side.other(), Outgoing::malformed(link, malformed));
                     }
-                    Arrival::Ignored => {}
+                    Arrival::Copied | Arrival::Truncated => {}
                 }
             }
             total += received;

@@ -1,0 +1,90 @@
+//! Routed mode at a TUN device, whose packets have no link header.
+
+use crate::common::namespace::{Namespace, Program, random_bytes, wait_for};
+use crate::common::testbed::{Testbed, counter};
+
+const V4: &str = "http://10.20.0.1:8000";
+const V6: &str = "http://[fd20::1]:8000";
+
+/// The end whose link to the middlebox is a pair of TUN devices instead of Ethernet.
+#[derive(Clone, Copy, PartialEq)]
+enum End {
+    Client,
+    Server,
+}
+
+/// A routed testbed with TUN devices: `tunm` at the middlebox, and `tune` at one end, with its addresses.
+fn with_tun(end: End) -> Option<(Testbed, Program)> {
+    let testbed = Testbed::new(&["curl", "python3"])?;
+    testbed.route();
+    testbed.dir.write("tun_pair.py", include_str!("../common/tun_pair.py"));
+    let (namespace, ethernet, v4, v6) = match end {
+        End::Client => (&testbed.client, "cli0", "10.9.0.2", "fd09::2"),
+        End::Server => (&testbed.server, "srv0", "10.20.0.1", "fd20::1"),
+    };
+    let line = format!("python3 tun_pair.py tunm {} tune", Namespace::id(namespace));
+    let mut pair = testbed.start(&testbed.middlebox, "tun", &line);
+    wait_for("the TUN devices", || pair.output_so_far().stdout.contains("ready").then_some(()));
+    testbed.shell(
+        namespace,
+        &format!(
+            "ip addr flush dev {ethernet}; ip link set {ethernet} down; ip addr add {v4}/32 dev tune; \
+             ip route add default dev tune; ip -6 addr add {v6}/128 dev tune nodad; ip -6 route add default dev tune"
+        ),
+    );
+    testbed.shell(
+        &testbed.middlebox,
+        &format!("ip route replace {v4} dev tunm; ip -6 route replace {v6} dev tunm"),
+    );
+    Some((testbed, pair))
+}
+
+/// A configuration for this testbed.
+fn config(testbed: &Testbed, end: End, more: &str) -> String {
+    let (server, mobile) = if end == End::Client { ("srv", "tunm") } else { ("tunm", "mob") };
+    let control = testbed.dir.join("ctl");
+    format!(
+        "mode = \"routed\"\ncontrol = \"{}\"\nserver = \"{server}\"\nmobile = \"{mobile}\"\n{more}",
+        control.display()
+    )
+}
+
+#[test]
+fn connections_over_a_tun_device_are_accelerated_on_either_side() {
+    for end in [End::Client, End::Server] {
+        let Some((testbed, _pair)) = with_tun(end) else { return };
+        testbed.dir.write("file", random_bytes(3_000_000));
+        let _server = testbed.serve_files();
+        let config = config(&testbed, end, "");
+        let gateway = testbed.gateway(&config);
+        for url in [V4, V6] {
+            testbed.download("file", url);
+        }
+        testbed.upload("10.20.0.1");
+        let counters = testbed.stop(gateway);
+        assert!(counter(&counters, "flows") >= 2, "{counters}");
+        assert!(counter(&counters, "early-acks") > 0, "{counters}");
+        assert!(counter(&counters, "bytes-delivered") >= 6_000_000, "{counters}");
+        assert_eq!(counter(&counters, "frames-unreadable"), 0, "{counters}");
+    }
+}
+
+#[test]
+fn acks_over_a_tun_device_are_filtered_on_either_side() {
+    for end in [End::Client, End::Server] {
+        let Some((testbed, _pair)) = with_tun(end) else { return };
+        testbed.dir.write("file", random_bytes(3_000_000));
+        let _server = testbed.serve_files();
+        let filter = ["10.0.0.0/8", "::/0"]
+            .map(|prefix| format!("[[policy]]\nprefix = \"{prefix}\"\naction = \"filter\"\n"));
+        let filter = format!("{}[filter]\nrate = \"300 kb/s\"\nholdout = 0\n", filter.concat());
+        let gateway = testbed.gateway(&config(&testbed, end, &filter));
+        for url in [V4, V6] {
+            testbed.download("file", url);
+        }
+        let counters = testbed.stop(gateway);
+        assert_eq!(counter(&counters, "flows"), 0, "{counters}");
+        assert!(counter(&counters, "filter-acks-in") > 100, "{counters}");
+        assert_eq!(counter(&counters, "frames-unreadable"), 0, "{counters}");
+    }
+}

@@ -1,4 +1,7 @@
 //! `paceline top`: rates, devices and connections of a running gateway, refreshed every second.
+//!
+//! Rows of devices are sums over the listed connections, so that both tables, the totals above them and
+//! `paceline gateway flows` have the same figures.
 
 use super::gateway::{Which, flow_table};
 use crate::failure::Outcome;
@@ -6,12 +9,13 @@ use crate::output;
 use crate::quantity::{bits, bytes};
 use anyhow::Context;
 use paceline_live::clock;
-use paceline_live::gateway::{Client, Counter, DeviceStatus, FlowStatus, Status};
+use paceline_live::gateway::{Client, Counter, FlowStatus, Status};
 use paceline_live::terminal::{INTERRUPT, Terminal};
 use paceline_net::Duration;
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use std::fmt::Write;
+use std::net::{IpAddr, Ipv6Addr};
 use std::process::ExitCode;
 
 /// Devices and connections on the page at most. Chosen: both tables fit into a terminal of 30 lines.
@@ -25,10 +29,20 @@ pub struct Args {
     which: Which,
 }
 
-/// Status, devices and connections at one time.
+/// The connections of one device, added up.
+#[derive(Default)]
+struct Device {
+    flows: usize,
+    /// Payload bytes acknowledged since the last refresh.
+    delivered: u64,
+    /// Sending rate towards the device, which its connections share, in b/s.
+    rate: u64,
+    in_flight: u64,
+}
+
+/// Status and connections at one time.
 struct Snapshot {
     status: Status,
-    devices: Vec<DeviceStatus>,
     flows: Vec<FlowStatus>,
 }
 
@@ -36,7 +50,7 @@ impl Snapshot {
     fn take(which: &Which) -> anyhow::Result<Self> {
         let ask = || Client::find(which.control.as_deref());
         let status = ask()?.status()?;
-        Ok(Self { status, devices: ask()?.devices()?, flows: ask()?.flows()? })
+        Ok(Self { status, flows: ask()?.flows()? })
     }
     fn count(&self, counter: Counter) -> u64 {
         self.status.counters.get(counter.name()).copied().unwrap_or(0)
@@ -88,36 +102,111 @@ fn page(before: &Snapshot, now: &Snapshot) -> String {
         bits(8.0 * rate(Counter::BytesDelivered)),
         100.0 * rate(Counter::Retransmissions)
             / (rate(Counter::SegmentsSent) + rate(Counter::Retransmissions)).max(1.0),
-        status.flows,
+        now.flows.len(),
         status.openings,
-        bytes(status.held),
-        bytes(status.exposure)
+        bytes(now.flows.iter().map(|flow| flow.held).sum()),
+        bytes(now.flows.iter().map(|flow| flow.exposure).sum())
     );
     let _ =
         writeln!(text, "{:40} {:>6} {:>10} {:>10} {:>10}", "device", "flows", "goodput", "rate", "in flight");
-    let known: BTreeMap<_, u64> =
-        before.devices.iter().map(|device| (device.address, device.delivered)).collect();
-    for device in now.devices.iter().take(SHOWN) {
-        let delivered =
-            known.get(&device.address).map_or(0, |delivered| device.delivered.saturating_sub(*delivered));
-        let _ = writeln!(
-            text,
-            "{:40} {:>6} {:>10} {:>10} {:>10}",
-            device.address.to_string(),
-            device.flows,
-            bits(8.0 * delivered as f64 / seconds),
-            bits(device.rate as f64),
-            bytes(device.in_flight)
-        );
-    }
-    text.push('\n');
     let known: BTreeMap<_, u64> =
         before.flows.iter().map(|flow| ((flow.server, flow.mobile), flow.delivered)).collect();
     let delivered = |flow: &FlowStatus| {
         flow.delivered.saturating_sub(*known.get(&(flow.server, flow.mobile)).unwrap_or(&0))
     };
+    let mut devices: BTreeMap<IpAddr, Device> = BTreeMap::new();
+    for flow in &now.flows {
+        let device = devices.entry(device_address(flow.mobile.ip())).or_default();
+        device.flows += 1;
+        device.delivered += delivered(flow);
+        device.rate = device.rate.max(flow.rate);
+        device.in_flight += flow.in_flight;
+    }
+    let mut devices: Vec<_> = devices.into_iter().collect();
+    devices.sort_by_key(|(address, device)| (Reverse(device.delivered), *address));
+    for (address, device) in devices.iter().take(SHOWN) {
+        let _ = writeln!(
+            text,
+            "{:40} {:>6} {:>10} {:>10} {:>10}",
+            address.to_string(),
+            device.flows,
+            bits(8.0 * device.delivered as f64 / seconds),
+            bits(device.rate as f64),
+            bytes(device.in_flight)
+        );
+    }
+    text.push('\n');
     let mut busy: Vec<&FlowStatus> = now.flows.iter().collect();
     busy.sort_by_key(|flow| (Reverse(delivered(flow)), flow.server, flow.mobile));
     let busy: Vec<FlowStatus> = busy.into_iter().take(SHOWN).cloned().collect();
     text + &flow_table(&busy)
+}
+
+/// The device that has an address: an IPv6 /64 belongs to one device.
+fn device_address(address: IpAddr) -> IpAddr {
+    match address {
+        IpAddr::V4(_) => address,
+        IpAddr::V6(v6) => Ipv6Addr::from_bits(v6.to_bits() >> 64 << 64).into(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn flow(mobile: &str, delivered: u64) -> FlowStatus {
+        FlowStatus {
+            server: "192.0.2.1:443".parse().unwrap(),
+            mobile: mobile.parse().unwrap(),
+            exposure: 1000,
+            held: 2000,
+            in_flight: 3000,
+            delivered,
+            rtt_ms: Some(20.0),
+            queue_ms: Some(5.0),
+            rate: 8_000_000,
+            window: 100_000,
+        }
+    }
+    fn snapshot(uptime: f64, flows: Vec<FlowStatus>) -> Snapshot {
+        let status = Status {
+            version: "0".into(),
+            process: 1,
+            server: "srv".into(),
+            mobile: "mob".into(),
+            workers: 1,
+            uptime,
+            draining: false,
+            aside: false,
+            guarded: true,
+            filter_stopped: None,
+            // Of another time than the list of connections.
+            flows: 77,
+            openings: 0,
+            exposure: 77,
+            held: 77,
+            counters: BTreeMap::default(),
+        };
+        Snapshot { status, flows }
+    }
+
+    #[test]
+    fn devices_and_totals_are_sums_of_the_listed_connections() {
+        let [one, two, other] = ["[2001:db8::1]:5", "[2001:db8::2]:5", "10.0.0.2:5"];
+        let before = snapshot(1.0, vec![flow(one, 100_000), flow(other, 9_000_000)]);
+        let now = snapshot(2.0, vec![flow(one, 300_000), flow(two, 50_000), flow(other, 9_100_000)]);
+        let page = page(&before, &now);
+        let line = |start: &str| page.lines().find(|line| line.starts_with(start)).unwrap();
+        let columns = |start: &str| {
+            line(start).split("  ").map(str::trim).filter(|text| !text.is_empty()).collect::<Vec<_>>()
+        };
+        assert_eq!(columns("2001:db8:: ")[1..], ["2", &bits(2e6), &bits(8e6), &bytes(6000)], "{page}");
+        assert_eq!(columns("10.0.0.2 ")[1..], ["1", &bits(8e5), &bits(8e6), &bytes(3000)], "{page}");
+        let totals = format!("3 connections  0 handshakes  held {}  exposed {}", bytes(6000), bytes(3000));
+        assert!(page.contains(&totals), "{page}");
+        // The busiest device of this second is first, not the one with most bytes ever; all rows of
+        // `paceline gateway flows` are there.
+        assert!(page.find("2001:db8:: ") < page.find("10.0.0.2 "), "{page}");
+        assert!(flow_table(&now.flows).lines().all(|row| page.contains(row)), "{page}");
+    }
 }

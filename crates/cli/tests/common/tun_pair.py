@@ -1,7 +1,8 @@
 """A point-to-point link without link headers: two TUN devices in two network namespaces.
 
-`tun_pair.py DEVICE PROCESS PEER` makes the TUN device DEVICE in this namespace and PEER in that of PROCESS,
-and moves the packets of each to the other.
+`tun_pair.py DEVICE PROCESS PEER [offload]` makes the TUN device DEVICE in this namespace and PEER in that of
+PROCESS, and moves the packets of each to the other. With `offload` these may be super-packets of 64 KiB with
+unfinished checksums.
 """
 
 import ctypes
@@ -13,17 +14,21 @@ import subprocess
 import sys
 
 # linux/if_tun.h
-TUNSETIFF = 0x400454CA
-IFF_TUN, IFF_NO_PI = 0x0001, 0x1000
+TUNSETIFF, TUNSETOFFLOAD = 0x400454CA, 0x400454D0
+IFF_TUN, IFF_NO_PI, IFF_VNET_HDR = 0x0001, 0x1000, 0x4000
+TUN_F_CSUM, TUN_F_TSO4, TUN_F_TSO6 = 0x01, 0x02, 0x04
 # linux/sched.h
 CLONE_NEWNET = 0x40000000
-# Longer than the MTU of a TUN device, 1500 bytes.
-MAX_PACKET_BYTES = 2048
+# Longest packet and its virtio-net header.
+MAX_PACKET_BYTES = 65_536 + 10
 
 
-def open_tun(name: str) -> int:
+def open_tun(name: str, offload: bool) -> int:
     tun = os.open("/dev/net/tun", os.O_RDWR | os.O_NONBLOCK)
-    fcntl.ioctl(tun, TUNSETIFF, struct.pack("16sH22x", name.encode(), IFF_TUN | IFF_NO_PI))
+    flags = IFF_TUN | IFF_NO_PI | (IFF_VNET_HDR if offload else 0)
+    fcntl.ioctl(tun, TUNSETIFF, struct.pack("16sH22x", name.encode(), flags))
+    if offload:
+        fcntl.ioctl(tun, TUNSETOFFLOAD, TUN_F_CSUM | TUN_F_TSO4 | TUN_F_TSO6)
     subprocess.run(["ip", "link", "set", name, "up", "txqueuelen", "5000"], check=True)
     return tun
 
@@ -35,10 +40,11 @@ def enter(process: str) -> None:
 
 
 def main() -> None:
-    device, process, peer = sys.argv[1:]
-    one = open_tun(device)
+    device, process, peer = sys.argv[1:4]
+    offload = sys.argv[4:] == ["offload"]
+    one = open_tun(device, offload)
     enter(process)
-    other = open_tun(peer)
+    other = open_tun(peer, offload)
     print("ready", flush=True)
     peers = {one: other, other: one}
     while True:

@@ -1,6 +1,6 @@
 //! Routed mode at a TUN device, whose packets have no link header.
 
-use crate::common::namespace::{Namespace, Program, random_bytes, wait_for};
+use crate::common::namespace::{Program, random_bytes, wait_for};
 use crate::common::testbed::{Testbed, counter};
 
 const V4: &str = "http://10.20.0.1:8000";
@@ -14,7 +14,8 @@ enum End {
 }
 
 /// A routed testbed with TUN devices: `tunm` at the middlebox, and `tune` at one end, with its addresses.
-fn with_tun(end: End) -> Option<(Testbed, Program)> {
+/// `offload`: packets of the TUN devices may be super-packets with unfinished checksums.
+fn with_tun(end: End, offload: bool) -> Option<(Testbed, Program)> {
     let testbed = Testbed::new(&["curl", "python3"])?;
     testbed.route();
     testbed.dir.write("tun_pair.py", include_str!("../common/tun_pair.py"));
@@ -22,7 +23,8 @@ fn with_tun(end: End) -> Option<(Testbed, Program)> {
         End::Client => (&testbed.client, "cli0", "10.9.0.2", "fd09::2"),
         End::Server => (&testbed.server, "srv0", "10.20.0.1", "fd20::1"),
     };
-    let line = format!("python3 tun_pair.py tunm {} tune", Namespace::id(namespace));
+    let line =
+        format!("python3 tun_pair.py tunm {} tune{}", namespace.id(), if offload { " offload" } else { "" });
     let mut pair = testbed.start(&testbed.middlebox, "tun", &line);
     wait_for("the TUN devices", || pair.output_so_far().stdout.contains("ready").then_some(()));
     testbed.shell(
@@ -51,12 +53,13 @@ fn config(testbed: &Testbed, end: End, more: &str) -> String {
 
 #[test]
 fn connections_over_a_tun_device_are_accelerated_on_either_side() {
-    for end in [End::Client, End::Server] {
-        let Some((testbed, _pair)) = with_tun(end) else { return };
+    for (end, offload) in
+        [(End::Client, false), (End::Client, true), (End::Server, false), (End::Server, true)]
+    {
+        let Some((testbed, _pair)) = with_tun(end, offload) else { return };
         testbed.dir.write("file", random_bytes(3_000_000));
         let _server = testbed.serve_files();
-        let config = config(&testbed, end, "");
-        let gateway = testbed.gateway(&config);
+        let gateway = testbed.gateway(&config(&testbed, end, ""));
         for url in [V4, V6] {
             testbed.download("file", url);
         }
@@ -72,7 +75,7 @@ fn connections_over_a_tun_device_are_accelerated_on_either_side() {
 #[test]
 fn acks_over_a_tun_device_are_filtered_on_either_side() {
     for end in [End::Client, End::Server] {
-        let Some((testbed, _pair)) = with_tun(end) else { return };
+        let Some((testbed, _pair)) = with_tun(end, false) else { return };
         testbed.dir.write("file", random_bytes(3_000_000));
         let _server = testbed.serve_files();
         let filter = ["10.0.0.0/8", "::/0"]
@@ -86,5 +89,44 @@ fn acks_over_a_tun_device_are_filtered_on_either_side() {
         assert_eq!(counter(&counters, "flows"), 0, "{counters}");
         assert!(counter(&counters, "filter-acks-in") > 100, "{counters}");
         assert_eq!(counter(&counters, "frames-unreadable"), 0, "{counters}");
+    }
+}
+
+/// Segments whose headers are longer than the datagram: the worker cannot parse them.
+const UNREADABLE: &str = r#"
+import socket, struct, sys
+raw = socket.socket(socket.AF_INET, socket.SOCK_RAW, socket.IPPROTO_TCP)
+for port in range(1000, 1050):
+    raw.sendto(struct.pack("!HHIIBBHHH", port, 8000, 1, 1, 15 << 4, 16, 100, 0, 0), (sys.argv[1], 0))
+"#;
+
+#[test]
+fn segments_that_cannot_be_parsed_are_forwarded_and_counted() {
+    let without_tun = || {
+        let testbed = Testbed::new(&["curl", "python3"])?;
+        testbed.route();
+        let config = testbed.config("mode = \"routed\"\n");
+        Some((testbed, None, config))
+    };
+    let with_tun = || {
+        let (testbed, pair) = with_tun(End::Client, false)?;
+        let config = config(&testbed, End::Client, "");
+        Some((testbed, Some(pair), config))
+    };
+    for make in [&without_tun as &dyn Fn() -> Option<(Testbed, Option<Program>, String)>, &with_tun] {
+        let Some((testbed, _pair, config)) = make() else { return };
+        testbed.dir.write("unreadable.py", UNREADABLE);
+        let gateway = testbed.gateway(&config);
+        let segments = || -> u64 {
+            let lines = testbed.shell(&testbed.server, "grep ^Tcp: /proc/net/snmp").stdout;
+            let rows: Vec<Vec<&str>> = lines.lines().map(|line| line.split_whitespace().collect()).collect();
+            let at = rows[0].iter().position(|name| *name == "InSegs").expect("a counter of segments");
+            rows[1][at].parse().expect("a number")
+        };
+        let before = segments();
+        testbed.shell(&testbed.client, "python3 unreadable.py 10.20.0.1");
+        wait_for("all segments at the server", || (segments() - before >= 50).then_some(()));
+        let counters = testbed.stop(gateway);
+        assert_eq!((counter(&counters, "frames-unreadable"), segments() - before), (50, 50), "{counters}");
     }
 }

@@ -16,9 +16,10 @@ const DATA_VALID: u8 = 2;
 const GSO_TCPV4: u8 = 1;
 const GSO_TCPV6: u8 = 4;
 const GSO_ECN: u8 = 0x80;
-/// The IP protocol numbers of ICMP and ICMPv6 (IANA).
-const ICMP: u8 = 1;
-const ICMPV6: u8 = 58;
+/// The IP protocol number of ICMP (IANA).
+pub const ICMP: u8 = 1;
+/// The IP protocol number of ICMPv6 (IANA).
+pub const ICMPV6: u8 = 58;
 /// Bytes of a VLAN_TYPES tag (IEEE 802.1Q).
 const TAG_LEN: usize = 4;
 /// EtherTypes of VLAN_TYPES tags (IEEE 802.1Q: C-tag and S-tag).

@@ -12,11 +12,11 @@ use crate::gateway::control_plane::capture::Taps;
 use crate::gateway::control_plane::requests::{PAGE, Page, Snapshot};
 use crate::gateway::counter::{Counter, CounterValues};
 use crate::gateway::crash_recovery::journal::Writer;
-use crate::gateway::datapath::frame::{Arrival, Link, Outgoing};
+use crate::gateway::datapath::frame::{Arrival, ICMP, ICMPV6, Link, Outgoing};
 use crate::gateway::datapath::links::Links;
 use crate::gateway::interfaces::ports::Role;
 use crate::gateway::policy::{Action, Table};
-use paceline_net::{Bytes, Duration, FlowKey, Instant, Packet, TcpFlags};
+use paceline_net::{Bytes, Duration, FlowKey, Instant, Packet, TcpFlags, Transport};
 use paceline_pep::AcceleratorConfig;
 use paceline_pep::accelerator::{Accelerator, DeviceSnapshot, FlowSnapshot, Side, Transmission};
 use paceline_pep::ack_filter::Holdout;
@@ -48,6 +48,8 @@ pub struct Engine {
     egress: Egress,
     /// Packets of two networks under the same addresses and ports.
     ambiguous_networks: u64,
+    /// Packets without a valid TCP header.
+    unreadable: u64,
     /// Packets of the accelerators for connections whose link header is unknown.
     unknown_links: u64,
     /// Captures of single connections.
@@ -96,6 +98,7 @@ impl Engine {
                 Role::Router { addresses, .. } => Egress::Router(addresses),
             },
             ambiguous_networks: 0,
+            unreadable: 0,
             unknown_links: 0,
             taps: Taps::default(),
             seed,
@@ -137,7 +140,8 @@ impl Engine {
         let segment = u32::from(packet.offload.segment);
         let link = self.egress_link(link);
         let (Some(key), Some(tcp)) = (packet.flow_key(), packet.tcp_header()) else {
-            if packet.is_tcp_protocol() {
+            if !matches!(packet.transport, Transport::Other(ICMP | ICMPV6)) {
+                self.unreadable += 1;
                 return Fate::Forward(Outgoing::new(link, packet, segment));
             }
             // A packet-too-big message: the kernel forwards it, and the accelerators learn the path MTU.
@@ -344,6 +348,7 @@ impl Engine {
         self.accelerators().for_each(|accelerator| counters.add_accelerator(accelerator.stats()));
         counters.extend([
             (Counter::AmbiguousNetworks, self.ambiguous_networks),
+            (Counter::FramesUnreadable, self.unreadable),
             (Counter::UnknownLinks, self.unknown_links),
         ]);
         self.uplink.iter().for_each(|uplink| uplink.add_counters(&mut counters));

@@ -20,7 +20,7 @@ fn with_slow_link(size: u64) -> Option<Testbed> {
 fn count(status: &Value, name: &str) -> u64 {
     counter(&status["counters"], name)
 }
-fn serve(testbed: &Testbed) -> Program {
+pub fn serve(testbed: &Testbed) -> Program {
     testbed.dir.write("transfers.py", include_str!("../common/transfers.py"));
     testbed.serve("transfers", 9000, "python3 transfers.py serve 9000 file")
 }
@@ -28,12 +28,12 @@ fn serve(testbed: &Testbed) -> Program {
 fn fetch(testbed: &Testbed, transfers: u64) -> Program {
     fetch_from(testbed, SERVER, transfers)
 }
-fn fetch_from(testbed: &Testbed, server: &str, transfers: u64) -> Program {
+pub fn fetch_from(testbed: &Testbed, server: &str, transfers: u64) -> Program {
     let line = format!("python3 transfers.py fetch {server} 9000 {transfers} file 60");
     testbed.start(&testbed.client, "fetch", &line)
 }
 /// Waits until most of the connections are accelerated and bytes are exposed; gives the status at that time.
-fn wait_until_exposed(testbed: &Testbed, transfers: u64) -> Value {
+pub fn wait_until_exposed(testbed: &Testbed, transfers: u64) -> Value {
     // Most: a SYN that was lost while the neighbour's address was resolved is sent again after a second.
     wait_for("the transfers to run", || {
         let now = testbed.status();
@@ -42,7 +42,7 @@ fn wait_until_exposed(testbed: &Testbed, transfers: u64) -> Value {
     })
 }
 /// Numbers of complete and of reset transfers. None may hang or differ from the file.
-fn ends(mut fetch: Program) -> (u64, u64) {
+pub fn ends(mut fetch: Program) -> (u64, u64) {
     let output = fetch.finish();
     let ends: Value = parse_json(&output.stdout);
     assert_eq!((&ends["hanging"], &ends["wrong"]), (&0.into(), &0.into()), "{ends}");

@@ -2,6 +2,7 @@
 
 use crate::common::namespace::{Program, random_bytes, wait_for};
 use crate::common::testbed::{Testbed, counter};
+use crate::operation::{ends, fetch_from, serve, wait_until_exposed};
 
 const V4: &str = "http://10.20.0.1:8000";
 const V6: &str = "http://[fd20::1]:8000";
@@ -89,6 +90,32 @@ fn acks_over_a_tun_device_are_filtered_on_either_side() {
         assert_eq!(counter(&counters, "flows"), 0, "{counters}");
         assert!(counter(&counters, "filter-acks-in") > 100, "{counters}");
         assert_eq!(counter(&counters, "frames-unreadable"), 0, "{counters}");
+    }
+}
+
+/// The guardian's packets have no link header either: `tun_pair.py` ends with an error at any that has one.
+#[test]
+fn after_kill_9_no_transfer_over_a_tun_device_hangs() {
+    const TRANSFERS: u64 = 10;
+    for end in [End::Client, End::Server] {
+        let Some((testbed, mut pair)) = with_tun(end, false) else { return };
+        testbed.dir.write("file", random_bytes(1_000_000));
+        let port = if end == End::Client { "tunm" } else { "mob" };
+        testbed.shell(
+            &testbed.middlebox,
+            &format!("tc qdisc replace dev {port} root tbf rate 30mbit burst 100kb limit 1mb"),
+        );
+        let _server = serve(&testbed);
+        for server in ["10.20.0.1", "fd20::1"] {
+            let mut gateway = testbed.gateway(&config(&testbed, end, ""));
+            let transfers = fetch_from(&testbed, server, TRANSFERS);
+            wait_until_exposed(&testbed, TRANSFERS);
+            gateway.signal("KILL");
+            let _ = gateway.finish();
+            let (complete, reset) = ends(transfers);
+            assert!(complete + reset == TRANSFERS && reset > 0, "{complete} complete, {reset} reset");
+            pair.output_so_far();
+        }
     }
 }
 

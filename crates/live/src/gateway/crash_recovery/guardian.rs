@@ -266,7 +266,9 @@ impl Rescuer {
         }
         if connection.lost {
             let answer = reset(segment.key.reversed(), segment.ack, segment.seq);
-            transmit(&self.sockets.sides[from as usize], link.reversed(), &answer);
+            let socket = &self.sockets.sides[from as usize];
+            let link = if socket.has_link_header() { link.reversed() } else { Link::NONE };
+            transmit(socket, link, &answer);
         }
     }
 }

@@ -40,6 +40,8 @@ pub struct Link {
 impl Link {
     /// Bytes of the longest header: addresses, two VLAN_TYPES tags and type (IEEE 802.1Q).
     const MAX: usize = 22;
+    /// No header, for frames that leave by an interface without link headers.
+    pub const NONE: Self = Self { bytes: [0; Self::MAX], len: 0 };
     /// A header without tags.
     pub fn plain(addresses: [u8; 12], v4: bool) -> Self {
         let mut link = Self { bytes: [0; Self::MAX], len: 14 };

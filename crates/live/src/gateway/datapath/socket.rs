@@ -93,6 +93,10 @@ impl PacketSocket {
         self.link_len = self.link_header_len()?;
         Ok(())
     }
+    /// Whether frames of the interface have a link header.
+    pub fn has_link_header(&self) -> bool {
+        self.link_len > 0
+    }
     /// Bytes of the interface's link header, by its link type: 0 if its packets have none.
     fn link_header_len(&self) -> io::Result<usize> {
         // SAFETY: all-zero bytes are a valid address.

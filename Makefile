@@ -17,10 +17,12 @@ test: ## everything that CI checks
 	@scripts/setup.sh test
 	$(MAKE) --no-print-directory lint unit determinism fuzz
 
-lint: ## formatting, clippy, circles of files, and the Python scripts by ruff and mypy
+lint: ## formatting, clippy, circles of files, prose, documents, and the Python scripts by ruff and mypy
 	cargo fmt --all --check
 	cargo clippy --locked --workspace --all-targets -- -D warnings
 	scripts/check_circles.py
+	scripts/check_prose.py
+	scripts/check_documents.py
 	scripts/lint_python.sh
 
 unit: ## unit tests, scripts, swarms; privileged tests where root

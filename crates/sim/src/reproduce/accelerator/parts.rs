@@ -38,7 +38,7 @@ pub(super) const PROBE_LTE: [(f64, f64, f64); 8] = [
 /// Rate of the source and published accelerated goodput, Mb/s.
 pub(super) const SOURCE: [(f64, f64); 7] =
     [(0.8, 0.80), (1.6, 1.60), (2.4, 2.39), (3.2, 3.19), (4.0, 3.94), (4.8, 4.50), (5.6, 5.19)];
-/// Payload of a segment of the source: a chunk, which fills an Ethernet packet without TCP options.
+/// Payload of a segment of the source: an Ethernet packet of 1500 bytes (IEEE 802.3) without TCP options.
 const SEGMENT_BYTES: f64 = 1460.0;
 /// Published file sizes: name and bytes.
 pub(super) const FILES: [(&str, u64); 9] = [

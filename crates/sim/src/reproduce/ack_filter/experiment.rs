@@ -14,8 +14,8 @@ pub(super) const BASIC: usize = 0;
 pub(super) const GRANTED: usize = 1;
 pub(super) const HYBRID: usize = 2;
 pub(super) const OPT: usize = 3;
-/// Length of an ACK at the serving gateway: IPv4 and TCP headers of 20 bytes each, timestamps of 12 (RFC
-/// 7323).
+/// Length of an ACK at the serving gateway: IPv4 and TCP headers of 20 bytes each, timestamps of 12
+/// (RFC 7323).
 pub(super) const ACK_BYTES: f64 = 52.0;
 
 /// The experiment: the runs of all schemes and numbers of stations.

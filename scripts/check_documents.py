@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """Checks that the documents agree with the repository. One line per fault; exit status 1 if there is any.
 
-- Every link to a file, and every path in backticks that begins with a folder of the repository, exists.
+- Every link to a file, and every path in backticks that begins with a folder of the repository, exists; so does
+  every such path in a source file.
 - ARCHITECTURE.md has at most two printed pages.
 - Every decision has its four sections and stands in the index; numbers have no gap.
 - Every document stands in docs/SUMMARY.md, the site's contents.
@@ -45,6 +46,20 @@ def links(path: Path) -> Iterator[str]:
         placeholder = re.search(r"/[A-Z]{4,}(?!\w*\.md)", name)
         if name.startswith(FOLDERS) and re.fullmatch(r"[\w./-]+", name) and not placeholder and not (REPOSITORY / name).exists():
             yield f"{path.relative_to(REPOSITORY)}: no file {name}"
+
+
+def comments() -> Iterator[str]:
+    """Paths of the repository in source files that do not exist."""
+    listed = subprocess.run(
+        ["git", "ls-files", "*.rs", "*.c", "*.h", "*.py", "*.sh", "*.toml", "Makefile"],
+        cwd=REPOSITORY, check=True, capture_output=True, text=True,
+    )  # fmt: skip
+    path = re.compile(r"\b(?:crates|docs|scripts|scenarios)/[a-z0-9_/-]+\.(?:rs|c|h|md|py|sh|toml)\b")
+    for name in listed.stdout.split():
+        text = (REPOSITORY / name).read_text(encoding="utf-8")
+        for target in path.findall(text):
+            if not (REPOSITORY / target).exists() and not (REPOSITORY / name).parent.joinpath(target).exists():
+                yield f"{name}: no file {target}"
 
 
 def decisions() -> Iterator[str]:
@@ -113,7 +128,7 @@ def glossary() -> Iterator[str]:
 
 def main() -> int:
     faults = [fault for path in documents() for fault in links(path)]
-    faults += [*decisions(), *contents(), *versions(), *glossary()]
+    faults += [*comments(), *decisions(), *contents(), *versions(), *glossary()]
     for fault in faults:
         print(fault)
     print(f"{len(faults)} faults in {len(documents())} documents", file=sys.stderr)

@@ -2,7 +2,7 @@
 //!
 //! The sectors of the served sites are simulated with their stations. Each station stands where one of these
 //! sectors is its best cell. The cells of the other sites transmit at the stated load. The parameter sets and
-//! their sources are in `crates/ran/src/radio/deployment.rs`.
+//! their sources are in `crates/ran/src/radio/deployment/parameters.rs`.
 
 use super::limits::{self, Limit, Section, key, numbers, one_of, one_of_ms, quantities, relation};
 use paceline_net::Duration;

@@ -1,10 +1,11 @@
 # Every target sets up what it needs; see scripts/setup.sh.
 export PATH := $(HOME)/.cargo/bin:$(PATH)
-PACELINE := target/release/paceline
+# The folder of builds: CARGO_TARGET_DIR, cargo's configuration, or target.
+TARGET = $(shell scripts/target_dir.sh)
 
 .PHONY: build demo test lint unit privileged determinism fuzz bench bench-gateway tables docs site install clean
 
-build: ## the program, target/release/paceline
+build: ## the program, release/paceline in the folder that scripts/target_dir.sh prints
 	@scripts/setup.sh build
 	cargo build --release --locked
 
@@ -62,8 +63,8 @@ tables: ## RFC 9438's tables by simulation, down to a loss in 10^8 segments; som
 
 docs: ## docs/scenario.md and the JSON schema of scenarios, from the definitions in the code
 	cargo build --locked -p paceline-cli
-	target/debug/paceline check --reference > docs/scenario.md
-	target/debug/paceline check --schema > docs/scenario.schema.json
+	$(TARGET)/debug/paceline check --reference > docs/scenario.md
+	$(TARGET)/debug/paceline check --schema > docs/scenario.schema.json
 
 site: ## the documentation as a site with search, target/site/index.html
 	@scripts/setup.sh build

@@ -4,7 +4,7 @@
 # with the filter.
 set -eu
 cd "$(dirname "$0")/.."
-paceline=target/release/paceline
+paceline=$(scripts/target_dir.sh)/release/paceline
 out=demo-results
 rm -rf "$out"
 

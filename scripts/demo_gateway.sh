@@ -11,7 +11,7 @@ cd "$(dirname "$0")/.."
 if [ "${PACELINE_APART:-}" != yes ]; then
     PACELINE_APART=yes exec unshare --net --mount --propagation private "$0" "$@"
 fi
-paceline=$PWD/target/release/paceline
+paceline=$(scripts/target_dir.sh)/release/paceline
 mount -t tmpfs tmpfs /run
 mkdir /run/netns /run/files
 head -c 1000000000 /dev/zero >/run/files/large

@@ -2,12 +2,13 @@
 # Checks that the same scenario and seed give the same bytes: debug and release builds, one run at a time and
 # several.
 set -eu
+target=$("$(dirname "$0")/target_dir.sh")
 out=$(mktemp -d)
 trap 'rm -rf "$out"' EXIT
 for scenario in uplink-limited single-station; do
     for scheme in hybrid-opt safe; do
         run() {
-            "target/$1/paceline" run "$scenario" --set run.duration=6s --set run.warmup=1s \
+            "$target/$1/paceline" run "$scenario" --set run.duration=6s --set run.warmup=1s \
                 --set "ack_filter.scheme=$scheme" --seeds "$2" --jobs "$3" --json
         }
         run debug 1 1 >"$out/debug-1"

@@ -21,7 +21,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from network import Network
+from network import Network, built_program
 
 # Columns user, system, irq and softirq of /proc/stat (man 5 proc). The measured programs have no nice level.
 BUSY_COLUMNS = (0, 2, 5, 6)
@@ -109,7 +109,7 @@ def measure(
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--paceline", default="target/release/paceline", metavar="PATH")
+    parser.add_argument("--paceline", default=built_program(), metavar="PATH")
     parser.add_argument("--pepsal", default=shutil.which("pepsal"), metavar="PATH")
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--gigabytes", type=int, default=4)

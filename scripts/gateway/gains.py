@@ -28,7 +28,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from network import Network, run
+from network import Network, built_program, run
 
 # Settings of the simulated endpoints that follow Linux's defaults.
 LINUX = [
@@ -173,7 +173,7 @@ def compare(options: argparse.Namespace, scenario: str, control: str, folder: Pa
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--paceline", default="target/release/paceline", metavar="PATH")
+    parser.add_argument("--paceline", default=built_program(), metavar="PATH")
     parser.add_argument("--seconds", type=int, default=20, help="duration of the long download (20)")
     parser.add_argument("--seeds", type=int, default=3, help="runs of each kind, two at least (3)")
     parser.add_argument("--each", action="store_true", help="print every run to stderr")

@@ -3,6 +3,7 @@ stack."""
 
 import itertools
 import os
+import pathlib
 import subprocess
 import sys
 
@@ -13,6 +14,12 @@ def run(*args: str, check: bool = True) -> str:
     if check and done.returncode != 0:
         sys.exit(f"{' '.join(args)}: {(done.stderr or done.stdout).strip()}")
     return done.stdout
+
+
+def built_program() -> str:
+    """The release build of the program, in cargo's folder of builds."""
+    folder = run(str(pathlib.Path(__file__).parent.parent / "target_dir.sh")).strip()
+    return f"{folder}/release/paceline"
 
 
 class Network:

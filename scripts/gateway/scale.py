@@ -31,7 +31,7 @@ from pathlib import Path
 from typing import Any
 
 from bench import busy_seconds
-from network import Network, run
+from network import Network, built_program, run
 from traffic import ACK, CLOSE, OPEN, PSH, SYN, TALK, Batch, Flow, Generator, segment, staggered
 
 TICKS_PER_SECOND = os.sysconf("SC_CLK_TCK")
@@ -381,7 +381,7 @@ REAL = {"upload": upload, "download": download}
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--paceline", default="target/release/paceline", metavar="PATH")
+    parser.add_argument("--paceline", default=built_program(), metavar="PATH")
     parser.add_argument("--packets", type=int, default=400_000, help="small packets a second")
     parser.add_argument("--connections", type=int, default=20_000, help="new connections a second")
     parser.add_argument("--flood", type=int, default=200_000, help="SYNs a second")

@@ -10,10 +10,11 @@ mod quantity;
 mod report;
 mod results_folder;
 mod scenario_file;
+mod similar;
 mod sweep;
 mod table;
 
-use clap::{Parser, Subcommand};
+use clap::{CommandFactory, Parser, Subcommand};
 use std::process::ExitCode;
 
 /// The allocator of the C library takes twice the time for a packet when a hundred thousand connections have
@@ -54,7 +55,11 @@ enum Command {
     /// Compare this host's TCP, emulated, with simulated TCP on the same links
     Parity(commands::parity::Args),
     /// Report which features work on this host
-    Doctor,
+    Doctor(commands::doctor::Args),
+    /// Print completions for a shell
+    Completions(commands::completions::CompletionsArgs),
+    /// Write a manual page for each command
+    Man(commands::completions::ManArgs),
     /// Receive downloads inside an emulation of `parity`
     #[command(hide = true)]
     Receive(commands::parity::ReceiveArgs),
@@ -74,7 +79,9 @@ fn main() -> ExitCode {
         Command::Trace(args) => commands::trace::run(&args),
         Command::Parity(args) => commands::parity::run(&args),
         Command::Receive(args) => commands::parity::receive(&args),
-        Command::Doctor => commands::doctor::run(),
+        Command::Doctor(args) => commands::doctor::run(&args),
+        Command::Completions(args) => commands::completions::completions(&args, Cli::command()),
+        Command::Man(args) => commands::completions::man(&args, Cli::command()),
     };
     match result {
         Ok(code) => code,

@@ -24,3 +24,13 @@ pub fn print(text: &str) -> anyhow::Result<()> {
 pub fn message(text: &str) {
     let _ = io::stderr().write_all(text.as_bytes());
 }
+
+/// JSON as text of several lines.
+pub fn json(value: &serde_json::Value) -> String {
+    serde_json::to_string_pretty(value).expect("results are plain data") + "\n"
+}
+
+/// A number and its noun: `1 station`, `2 stations`.
+pub fn count(number: u64, noun: &str) -> String {
+    if number == 1 { format!("1 {noun}") } else { format!("{number} {noun}s") }
+}

@@ -1,8 +1,10 @@
 //! Finds and reads a scenario: a file, or a built-in scenario by its name.
 
 use crate::failure::{Failure, Outcome};
+use crate::{output, quantity, similar};
 use clap::Args;
 use paceline_sim::link::generated;
+use paceline_sim::scenario::reference;
 use paceline_sim::{Scenario, ScenarioError, scenario};
 use std::path::Path;
 
@@ -39,11 +41,58 @@ pub fn load(args: &ScenarioArgs) -> Outcome<(String, Scenario)> {
     Ok((name, scenario))
 }
 
+/// Warns on stderr where the ceiling of the accelerator's published rate control is below the rate of the
+/// access link.
+pub fn warn_of_rate_ceiling(scenario: &Scenario) {
+    let ceiling = scenario.accelerator.r_cap.0;
+    let limited = scenario.core.path == scenario::Path::Accelerator
+        && scenario.accelerator.profile == scenario::AcceleratorProfile::Paper;
+    if let Some((name, rate)) = downlink_rate(scenario).filter(|(_, rate)| limited && *rate > ceiling) {
+        let (ceiling, rate) = (quantity::bits(ceiling as f64), quantity::bits(rate as f64));
+        output::message(&format!(
+            "warning: accelerator.r_cap = {ceiling}: accelerator.profile = paper sends no connection faster, and {name} carries up to {rate}; set accelerator.r_cap\n"
+        ));
+    }
+}
+
+/// The access network and its highest downlink rate in b/s, where the scenario states it.
+pub fn downlink_rate(scenario: &Scenario) -> Option<(&'static str, u64)> {
+    // Bits per second and hertz of one layer: 75376 bits in 1 ms on 20 MHz (TS 36.213 table 7.1.7.2.1-1).
+    const CELL_BITS_PER_HERTZ: f64 = 3.77;
+    let Some(link) = &scenario.link else {
+        return Some(("the cell", (scenario.cell.bandwidth.0 as f64 * CELL_BITS_PER_HERTZ) as u64));
+    };
+    let fixed = link.fixed.as_ref().map(|fixed| fixed.downlink_rate.0);
+    let trace = || link.trace.as_ref()?.downlink.trace.as_ref().map(|trace| trace.rate() as u64);
+    let cellular = || link.lte_early.as_ref().map(|cellular| cellular.rate.0);
+    Some(("the link", fixed.or_else(trace).or_else(cellular)?))
+}
+
 /// Reads a scenario's text and its traces: generated traces, or files with paths relative to the scenario's
 /// folder.
 pub fn parse(file: &str, text: &str, set: &[String]) -> Result<Scenario, ScenarioError> {
     let folder = Path::new(file).parent().unwrap_or(Path::new(""));
-    scenario::load_with(file, text, set, &|name| read_trace(folder, name))
+    let loaded = scenario::load_with(file, text, set, &|name| read_trace(folder, name));
+    loaded.map_err(with_suggestions)
+}
+
+/// Adds keys or words that resemble a mistyped one to a message.
+fn with_suggestions(mut error: ScenarioError) -> ScenarioError {
+    let Some(key) = error.key.as_deref().map(similar::without_indices) else { return error };
+    let tables = reference::tables();
+    let entries = || tables.iter().flat_map(|table| &table.entries);
+    let found = if error.message.starts_with("unknown field") {
+        let known = entries().map(|entry| &entry.path).chain(tables.iter().map(|table| &table.path));
+        similar::similar(&key, known.map(String::as_str))
+    } else if let Some((entry, value)) = entries().find(|entry| entry.path == key).zip(error.value.as_ref()) {
+        let word = value.trim_matches('"');
+        let words = entry.values.iter().map(|(known, _)| known.as_str());
+        if words.clone().any(|known| known == word) { Vec::new() } else { similar::similar(word, words) }
+    } else {
+        Vec::new()
+    };
+    error.message += &similar::hint(&found);
+    error
 }
 
 /// Text of a trace: a generated trace, or a file with a path relative to `folder`.
@@ -76,8 +125,9 @@ pub fn find(given: &str) -> Outcome<(String, String)> {
             return Failure::input(format!("{given}: not a text file in UTF-8"));
         }
         let names: Vec<&str> = BUILT_IN.iter().map(|(name, _)| *name).collect();
+        let hint = similar::hint(&similar::similar(given, names.iter().copied()));
         let names = names.join(", ");
-        Failure::input(format!("{given}: {error}; give a scenario file, or a built-in one: {names}"))
+        Failure::input(format!("{given}: {error}; give a scenario file, or a built-in one: {names}{hint}"))
     })?;
     let name = path.file_stem().map_or_else(|| given.to_owned(), |stem| stem.to_string_lossy().into_owned());
     Ok((name, text))

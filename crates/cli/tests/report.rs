@@ -135,3 +135,13 @@ fn folders_without_results_are_refused() {
     let output = dir.paceline(&["report", "out", "--out", "nowhere/x.html"]);
     assert!(output.code == 1 && output.stderr.contains("--out nowhere/x.html"), "{output:?}");
 }
+
+#[test]
+fn a_calibration_has_a_page() {
+    let dir = TestDir::new();
+    dir.paceline_ok(&["reproduce", "calibration", "--stations", "100", "--out", "out"]);
+    let page = page(&dir, "out");
+    let rows = dir.json("out/summary.json")["rows"].as_array().unwrap().len();
+    assert_eq!(page.matches("<tr>").count(), 1 + rows);
+    assert!(page.contains("<svg") && page.contains("published") && page.contains("TR 38.901"), "{page}");
+}

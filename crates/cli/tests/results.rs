@@ -258,3 +258,82 @@ fn a_capture_does_not_change_the_results() {
     dir.paceline_ok(&["run", "mixed.toml", "--out", "without"]);
     assert!(dir.read("with/summary.json") == dir.read("without/summary.json"));
 }
+
+#[test]
+fn compare_labels_columns_by_the_keys_that_differ() {
+    let dir = TestDir::new();
+    for (out, set) in [
+        ("a", "station.count=1"),
+        ("b", "station.count=2"),
+        ("c", "ack_filter.scheme=hybrid(6)"),
+        ("again", "station.count=1"),
+    ] {
+        dir.paceline_ok(&["run", "good.toml", "--set", set, "--out", out]);
+    }
+    let heading = |folders: &[&str]| {
+        let table = dir.paceline_ok(&[&["compare"], folders].concat());
+        table.lines().next().unwrap().split_whitespace().collect::<Vec<_>>().join(" ")
+    };
+    assert_eq!(heading(&["a", "b"]), "count=1 count=2");
+    assert_eq!(heading(&["a", "c"]), "scheme=basic scheme=hybrid(6)");
+    assert_eq!(
+        heading(&["a", "b", "c"]),
+        "scheme=basic count=1 scheme=basic count=2 scheme=hybrid(6) count=1"
+    );
+    // Folders of the same scenario have their names, also beside others.
+    assert_eq!(heading(&["a", "again"]), "a again");
+    assert_eq!(heading(&["a", "again", "b"]), "count=1 in a count=1 in again count=2");
+    let json = parse_json(&dir.paceline_ok(&["compare", "a", "b", "--json"]));
+    assert_eq!(json["columns"][1]["label"], "count=2");
+    assert_eq!(json["columns"][0]["differing"]["station.0.count"], "1");
+    assert_eq!(json["columns"][0]["mean"], dir.json("a/summary.json")["mean"]);
+}
+
+#[test]
+fn run_says_where_its_results_are() {
+    let dir = TestDir::new();
+    let output = dir.paceline(&["run", "good.toml", "--out", "x/y"]);
+    assert_eq!((output.code, output.stderr.as_str()), (0, "results: x/y\n"));
+    assert!(output.stdout.starts_with("good, simulated: 1 station, "), "{}", output.stdout);
+    assert_eq!(dir.paceline(&["run", "good.toml"]).stderr, "");
+}
+
+#[test]
+fn large_captures_are_announced_and_can_be_limited() {
+    let dir = TestDir::new();
+    let args = ["run", "good.toml", "--pcap", "--out"];
+    dir.paceline_ok(&[&args[..], &["complete"]].concat());
+    dir.paceline_ok(&[&args[..], &["limited", "--pcap-limit", "20 kB"]].concat());
+    let size = |out: &str| std::fs::metadata(dir.join(&format!("{out}/seed-1.pcapng"))).unwrap().len();
+    assert!(
+        size("complete") > 100_000 && (10_000..=21_000).contains(&size("limited")),
+        "{}",
+        size("limited")
+    );
+    assert_eq!(dir.read("complete/summary.json"), dir.read("limited/summary.json"));
+    let long = ["--seeds", "300", "--set", "link.fixed.downlink_rate=1 Gb/s"];
+    let long = [&args[..], &["long"], &long[..], &["--set", "run.duration=100 ms"]].concat();
+    let output = dir.paceline(&long);
+    assert!(output.stderr.starts_with("warning: --pcap: the captures may take up to "), "{output:?}");
+    for size in ["0 B", "many"] {
+        let output = dir.paceline(&[&args[..], &["none", "--pcap-limit", size]].concat());
+        assert!(output.code == 2 && output.stderr.contains("--pcap-limit"), "{output:?}");
+    }
+}
+
+#[test]
+fn a_rate_ceiling_below_the_link_is_announced() {
+    let dir = TestDir::new();
+    let paper = ["--set", "core.path=accelerator", "--set", "accelerator.profile=paper"];
+    for command in ["run", "check"] {
+        let args = [&[command, "good.toml"][..], &paper[..]].concat();
+        let output = dir.paceline(&args);
+        let parts = ["warning: accelerator.r_cap = 5.6 Mb/s: ", "accelerator.profile = paper", "75"];
+        assert!(output.code == 0 && output.stderr.lines().count() == 1, "{output:?}");
+        assert!(parts.iter().all(|part| output.stderr.contains(part)), "{output:?}");
+        let raised = [&args[..], &["--set", "accelerator.r_cap=100 Mb/s"]].concat();
+        assert_eq!(dir.paceline(&raised).stderr, "");
+    }
+    assert_eq!(dir.paceline(&["check", "accelerator-lte"]).stderr, "");
+    assert_eq!(dir.paceline(&["check", "accelerator-3g"]).stderr, "");
+}

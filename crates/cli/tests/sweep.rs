@@ -177,3 +177,26 @@ fn bad_grids_are_refused() {
     refused(&dir, &["good.toml", "--over", "run.seed=1"], &["--out"]);
     refused(&dir, &["missing.toml", "--over", "run.seed=1", "--out", "new"], &["missing.toml"]);
 }
+
+#[test]
+fn an_interrupted_sweep_names_the_command_that_continues() {
+    let dir = TestDir::new();
+    let output = dir.shell(
+        "$PACELINE sweep good.toml --over 'ack_filter.scheme=basic,hybrid(6)' --set 'run.duration=20 s' --seeds 500 --jobs 1 --out out &\n\
+         until ls out/parts/point-* >/dev/null 2>&1; do sleep 0.05; done\n\
+         kill -TERM $!; wait $!; echo $?",
+    );
+    assert_eq!(output.stdout, "1\n", "{output:?}");
+    assert!(output.stderr.contains("interrupted; the finished runs are kept in out."), "{output:?}");
+    assert!(
+        output.stderr.contains(" sweep good.toml --over 'ack_filter.scheme=basic,hybrid(6)' --set "),
+        "{output:?}"
+    );
+}
+
+#[test]
+fn json_of_a_sweep_is_its_file() {
+    let dir = TestDir::new();
+    let json = sweep(&dir, "out", &["--json"]);
+    assert_eq!(json, dir.read("out/sweep.json"));
+}

@@ -4,6 +4,7 @@
 use crate::failure::{Failure, Outcome};
 use crate::output;
 use crate::scenario_file::{self, ScenarioArgs};
+use crate::similar;
 use crate::table::align;
 use paceline_sim::scenario::reference::{self, Default, Entry, Table};
 use std::fmt::Write;
@@ -38,7 +39,11 @@ pub fn run(args: &Args) -> Outcome {
             serde_json::to_string_pretty(&reference::schema()).expect("a schema is plain data") + "\n"
         }
         (ReferenceArgs { reference: true, .. }, _) => reference::markdown(),
-        (_, Some(scenario)) => scenario_file::load(scenario)?.1.to_toml(),
+        (_, Some(scenario)) => {
+            let scenario = scenario_file::load(scenario)?.1;
+            scenario_file::warn_of_rate_ceiling(&scenario);
+            scenario.to_toml()
+        }
         (_, None) => {
             return Err(Failure::input("give a scenario, or --explain KEY, --schema or --reference"));
         }
@@ -49,7 +54,7 @@ pub fn run(args: &Args) -> Outcome {
 
 /// The entry of a key, or the keys of a table.
 fn explain(asked: &str) -> Outcome<String> {
-    let path = without_indices(asked);
+    let path = similar::without_indices(asked);
     let tables = reference::tables();
     let entries = || tables.iter().flat_map(|table| &table.entries);
     if let Some(table) = tables.iter().find(|table| table.path == path) {
@@ -59,35 +64,8 @@ fn explain(asked: &str) -> Outcome<String> {
         return Ok(describe_entry(entry));
     }
     let known = entries().map(|entry| &entry.path).chain(tables.iter().map(|table| &table.path));
-    let similar = similar(&path, known);
-    let hint =
-        if similar.is_empty() { String::new() } else { format!("; did you mean {}?", similar.join(", ")) };
+    let hint = similar::hint(&similar::similar(&path, known.map(String::as_str)));
     Err(Failure::input(format!("--explain {asked}: no key of a scenario{hint}")))
-}
-
-/// A path as the reference has it: `station.0.count` and `[[station]]` without index and brackets.
-fn without_indices(path: &str) -> String {
-    let parts = path.trim_matches(['[', ']', ' ']).split('.');
-    let names: Vec<&str> = parts.filter(|part| part.parse::<usize>().is_err()).collect();
-    names.join(".")
-}
-
-/// Up to three known paths that resemble `path`, or whose last parts resemble its last part.
-fn similar<'a>(path: &str, known: impl Iterator<Item = &'a String>) -> Vec<String> {
-    // Chosen: includes one or two wrong letters in a key of scenarios, and excludes the names of other keys.
-    const LEAST_SIMILARITY: f64 = 0.7;
-    let similarity = |other: &str| {
-        let parts = strsim::normalized_levenshtein(last_part(other), last_part(path));
-        parts.max(strsim::normalized_levenshtein(other, path))
-    };
-    let mut scored: Vec<(f64, &String)> = known.map(|other| (similarity(other), other)).collect();
-    scored.retain(|(similarity, _)| *similarity >= LEAST_SIMILARITY);
-    scored.sort_by(|a, b| b.0.total_cmp(&a.0));
-    scored.into_iter().take(3).map(|(_, path)| path.clone()).collect()
-}
-
-fn last_part(path: &str) -> &str {
-    path.rsplit('.').next().unwrap_or(path)
 }
 
 fn describe_table(table: &Table, tables: &[Table]) -> String {

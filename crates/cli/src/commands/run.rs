@@ -3,13 +3,14 @@
 use crate::failure::{Failure, Outcome};
 use crate::output;
 use crate::progress;
+use crate::quantity;
 use crate::results_folder::ResultsFolder;
 use crate::scenario_file::{self, ScenarioArgs};
 use crate::table::{Column, render};
 use anyhow::Context;
 use indicatif::ProgressBar;
 use paceline_live::pcapng;
-use paceline_net::Instant;
+use paceline_net::{Bytes, Instant};
 use paceline_sim::{Capture, RunResult, Scenario, Summary, simulate};
 use rayon::prelude::*;
 use std::path::PathBuf;
@@ -34,10 +35,14 @@ pub struct Args {
     /// Capture headers at the servers and at every station into the results folder, one pcapng per seed
     #[arg(long, requires = "out")]
     pcap: bool,
+    /// Stop each capture at this size, for example "50 MB"; the simulation goes on
+    #[arg(long, value_name = "SIZE", requires = "pcap", value_parser = size)]
+    pcap_limit: Option<Bytes>,
 }
 
 pub fn run(args: &Args) -> Outcome {
     let (name, scenario) = scenario_file::load(&args.scenario)?;
+    scenario_file::warn_of_rate_ceiling(&scenario);
     let last = scenario.run.seed.checked_add(args.seeds - 1);
     let last = last.ok_or_else(|| Failure::input("run.seed plus --seeds is beyond the largest seed"))?;
     let folder = args.out.as_deref().map(ResultsFolder::create).transpose()?;
@@ -45,9 +50,12 @@ pub fn run(args: &Args) -> Outcome {
     let pool = pool.context("cannot start threads")?;
     let bar = progress::bar(args.seeds * scenario.run.duration.as_millis(), "simulated time");
     let captures = folder.as_ref().filter(|_| args.pcap);
+    if args.pcap && args.pcap_limit.is_none() {
+        warn_of_large_captures(&scenario, args.seeds);
+    }
     let runs: anyhow::Result<Vec<RunResult>> = pool.install(|| {
         let seeds: Vec<u64> = (scenario.run.seed..=last).collect();
-        seeds.into_par_iter().map(|seed| run_seed(&scenario, seed, captures, &bar)).collect()
+        seeds.into_par_iter().map(|seed| run_seed(&scenario, seed, captures, args.pcap_limit, &bar)).collect()
     });
     bar.finish_and_clear();
     let summary = Summary::new(output::origin(), &name, "simulated", &scenario, runs?);
@@ -55,6 +63,9 @@ pub fn run(args: &Args) -> Outcome {
         folder.finish(&scenario, &summary)?;
     }
     output::print(&if args.json { summary.to_json() } else { describe(&summary) })?;
+    if let Some(out) = &args.out {
+        output::message(&format!("results: {}\n", out.display()));
+    }
     Ok(ExitCode::SUCCESS)
 }
 
@@ -64,9 +75,9 @@ pub fn describe(summary: &Summary) -> String {
         1 => String::from("1 run"),
         n => format!("{n} runs, mean ± 95% confidence interval"),
     };
-    let (name, mode, stations) = (&summary.scenario, summary.mode, summary.stations);
-    let heading =
-        format!("{name}, {mode}: {stations} stations, {:.1} s measured, {runs}", summary.measured_s);
+    let (name, mode) = (&summary.scenario, summary.mode);
+    let stations = output::count(summary.stations as u64, "station");
+    let heading = format!("{name}, {mode}: {stations}, {:.1} s measured, {runs}", summary.measured_s);
     let column = Column { name: summary.scheme.clone(), mean: &summary.mean, ci95: summary.ci95.as_ref() };
     format!("{heading}\n{}{}", render(&[column]), verdicts(summary))
 }
@@ -75,8 +86,7 @@ pub fn describe(summary: &Summary) -> String {
 fn verdicts(summary: &Summary) -> String {
     let mut text = String::new();
     for group in &summary.groups {
-        let stations =
-            if group.stations == 1 { "1 station" } else { &format!("{} stations", group.stations) };
+        let stations = output::count(group.stations as u64, "station");
         text += &format!("\nstation.{}, {stations}: TCP is {}.", group.group, group.verdict);
     }
     if !text.is_empty() {
@@ -85,11 +95,50 @@ fn verdicts(summary: &Summary) -> String {
     text
 }
 
+fn size(text: &str) -> Result<Bytes, String> {
+    let size: Bytes = text.parse().map_err(|error| format!("{error}"))?;
+    if size.0 == 0 { Err("allowed: from 1 B, for example \"50 MB\"".into()) } else { Ok(size) }
+}
+
+/// Bytes of a block in a capture beside the packet's bytes: the fields of an Enhanced Packet Block (pcapng).
+const BLOCK_BYTES: u64 = 32;
+/// Bytes of a packet in a capture at most, of which IP and TCP headers are the first.
+const CAPTURED_BYTES: u64 = 256;
+
+/// A capture that ends at a size.
+fn limited(mut capture: Capture, limit: Bytes) -> Capture {
+    let mut written = 0;
+    Box::new(move |now, interface, packet| {
+        written += BLOCK_BYTES + u64::from(packet.len).min(CAPTURED_BYTES);
+        if written <= limit.0 {
+            capture(now, interface, packet);
+        }
+    })
+}
+
+/// Warns on stderr where the captures of a run may take hundreds of megabytes.
+fn warn_of_large_captures(scenario: &Scenario, seeds: u64) {
+    // Chosen: below it, a capture opens in Wireshark within seconds.
+    const LARGE_BYTES: f64 = 200e6;
+    let Some((_, rate)) = scenario_file::downlink_rate(scenario) else { return };
+    // A segment of 1500 bytes, and half an ACK of 52 bytes, each captured at the server and at the station.
+    let per_segment = (2 * (BLOCK_BYTES + CAPTURED_BYTES) + BLOCK_BYTES + 52) as f64;
+    let seconds = scenario.run.duration.as_millis() as f64 / 1000.0 * seeds as f64;
+    let bytes = rate as f64 / (8.0 * 1500.0) * seconds * per_segment;
+    if bytes > LARGE_BYTES {
+        let bytes = quantity::bytes(bytes as u64);
+        output::message(&format!(
+            "warning: --pcap: the captures may take up to {bytes}; --pcap-limit SIZE ends each at a size\n"
+        ));
+    }
+}
+
 /// Simulates one seed, with a capture in `folder`.
 fn run_seed(
     scenario: &Scenario,
     seed: u64,
     folder: Option<&ResultsFolder>,
+    limit: Option<Bytes>,
     bar: &ProgressBar,
 ) -> anyhow::Result<RunResult> {
     let mut writer = None;
@@ -98,7 +147,10 @@ fn run_seed(
         let stations = scenario.station_count() as usize;
         let (file, sink) = pcapng::create(&folder.path(&format!("seed-{seed}.pcapng")), stations)?;
         writer = Some(file);
-        capture = Some(sink);
+        capture = Some(match limit {
+            Some(limit) => limited(sink, limit),
+            None => sink,
+        });
     }
     let mut last = Instant::ZERO;
     let result = simulate(scenario, seed, capture, &mut |now| {

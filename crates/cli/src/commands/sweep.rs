@@ -24,13 +24,16 @@ pub struct Args {
     /// Folder for the results; an interrupted sweep continues there
     #[arg(long, value_name = "DIR")]
     out: PathBuf,
+    /// Print sweep.json instead of a table
+    #[arg(long)]
+    json: bool,
 }
 
 pub fn run(args: &Args) -> Outcome {
     let axes = sweep::axes(&args.over)?;
     let (name, text) = scenario_file::find(&args.scenario.scenario)?;
     let grid = Grid::new(name, &args.scenario.scenario, &text, &args.scenario.set, axes)?;
-    let (_, text) = sweep::run(&grid, args.seeds, args.jobs, &args.out)?;
-    output::print(&text)?;
+    let swept = sweep::run(&grid, args.seeds, args.jobs, &args.out)?;
+    output::print(if args.json { &swept.json } else { &swept.text })?;
     Ok(ExitCode::SUCCESS)
 }

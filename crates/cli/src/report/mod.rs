@@ -1,6 +1,7 @@
 //! `paceline report`: a results folder as one self-contained HTML page with pictures.
 
 mod axis;
+mod calibration;
 mod chart;
 mod html;
 mod map;
@@ -24,8 +25,8 @@ pub fn page(folder: &Path) -> Outcome<String> {
             Ok(rows.page(&swept.about(), &swept.body()))
         }
         (Some(summary), None) if summary.contains("\"reproduces\": \"calibration\"") => {
-            let problem = "a calibration has no pictures; its table is in summary.json";
-            Err(Failure::input(format!("{}: {problem}", folder.display())))
+            let calibration: calibration::Calibration = parse(folder, "summary.json", &summary)?;
+            Ok(calibration.page())
         }
         (Some(summary), None) if summary.contains("\"reproduces\": \"accelerator\"") => {
             let rows: reproduce::Reproduced = parse(folder, "summary.json", &summary)?;

@@ -4,7 +4,7 @@ use super::chart::{Chart, Mark, Series, Style};
 use super::html;
 use super::map;
 use super::over_time;
-use crate::table;
+use crate::{output, table};
 use paceline_sim::results::{GroupResult, LimitShares, RadioDelays, StationResult};
 use paceline_sim::{Origin, RunResult, Scenario, Totals};
 use serde::Deserialize;
@@ -41,8 +41,12 @@ impl Run {
             n => format!("{n} seeds, mean ± 95% confidence interval"),
         };
         let about = format!(
-            "{}{filter}, {} stations, {:.1} s measured, {runs}. Paceline {} ({}).",
-            self.mode, self.stations, self.measured_s, self.paceline.version, self.paceline.commit
+            "{}{filter}, {}, {:.1} s measured, {runs}. Paceline {} ({}).",
+            self.mode,
+            output::count(self.stations, "station"),
+            self.measured_s,
+            self.paceline.version,
+            self.paceline.commit
         );
         let mut body = html::section("Figures", &self.totals());
         body += &html::section("Why TCP is as slow as it is", &self.limits());

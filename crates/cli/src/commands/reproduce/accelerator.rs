@@ -61,7 +61,7 @@ fn sweep_part(part: &Part, seeds: u64, options: &Options) -> Outcome<Vec<Vec<Run
     let over: Vec<String> =
         part.over.iter().map(|(key, values)| format!("{key}={}", values.join(","))).collect();
     let grid = Grid::new(name.clone(), &name, text, &set, sweep::axes(&over)?)?;
-    Ok(sweep::run(&grid, seeds, options.jobs, &options.out.join(part.name))?.0)
+    Ok(sweep::run(&grid, seeds, options.jobs, &options.out.join(part.name))?.runs)
 }
 
 /// The user's settings, without keys of the other channel, which the scenario does not have.

@@ -25,7 +25,7 @@ pub fn run(options: &Options) -> Outcome {
         [format!("ack_filter.scheme={}", SCHEMES.join(",")), format!("station.count={}", stations.join(","))];
     let grid = Grid::new(name.clone(), &name, text, &set, sweep::axes(&over)?)?;
     let seeds = options.seeds.unwrap_or(if options.quick { 2 } else { 10 });
-    let (runs, _) = sweep::run(&grid, seeds, options.jobs, &options.out)?;
+    let runs = sweep::run(&grid, seeds, options.jobs, &options.out)?.runs;
     let rows = Experiment::new(Network::of(&grid.points[0].scenario), &runs).rows();
     let summary = json!({
         "paceline": output::origin(),

@@ -76,7 +76,7 @@ pub fn describe(summary: &Summary) -> String {
         n => format!("{n} runs, mean ± 95% confidence interval"),
     };
     let (name, mode) = (&summary.scenario, summary.mode);
-    let stations = output::count(summary.stations as u64, "station");
+    let stations = output::count(summary.stations, "station");
     let heading = format!("{name}, {mode}: {stations}, {:.1} s measured, {runs}", summary.measured_s);
     let column = Column { name: summary.scheme.clone(), mean: &summary.mean, ci95: summary.ci95.as_ref() };
     format!("{heading}\n{}{}", render(&[column]), verdicts(summary))
@@ -86,7 +86,7 @@ pub fn describe(summary: &Summary) -> String {
 fn verdicts(summary: &Summary) -> String {
     let mut text = String::new();
     for group in &summary.groups {
-        let stations = output::count(group.stations as u64, "station");
+        let stations = output::count(group.stations, "station");
         text += &format!("\nstation.{}, {stations}: TCP is {}.", group.group, group.verdict);
     }
     if !text.is_empty() {

@@ -73,14 +73,16 @@ impl Sender {
         let ack = AckSummary { advanced, duplicate, dsack, echo, ece: self.ecn.accepts_echo(info.ece) };
         self.update_tail_probe(now, &ack, &update, same_window && !info.has_data);
         let reordering_wait = self.update_recovery(now, &ack, &mut update, stats);
-        // A SACK of a segment sent after the first outstanding one restarts the timer as well.
-        let newer =
-            update.sacked > 0 && rtt.zip(head_sent_at).is_some_and(|(rtt, head)| now.since(head) > rtt);
+        // A SACK of a segment that was sent before the last transmission of the first outstanding one restarts
+        // the timer (Linux `tcp_clean_rtx_queue`). One of a later segment does not: the timer would never expire
+        // while SACKs arrive.
+        let sacked_before_head =
+            update.sacked > 0 && rtt.zip(head_sent_at).is_some_and(|(rtt, head)| rtt > now.since(head));
         let keeps_timer = advanced && self.keeps_timer_running();
         self.recovery.partial_ack_seen |= advanced && self.recovery.phase() == Phase::Fast;
         if let Some(wait) = reordering_wait {
             self.start_reordering_timer(now, wait);
-        } else if (advanced && !keeps_timer) || (newer && !advanced) {
+        } else if (advanced && !keeps_timer) || (sacked_before_head && !advanced) {
             self.restart_timer_after_ack(now);
         }
         self.report(now, &ack, &update, prior_in_flight);

@@ -4,8 +4,13 @@
 pub fn similar<'a>(path: &str, known: impl Iterator<Item = &'a str>) -> Vec<String> {
     // Chosen: includes one or two wrong letters in a key of scenarios, and excludes the names of other keys.
     const LEAST_SIMILARITY: f64 = 0.7;
+    // Chosen: excludes other keys of the same table, whose paths have the table's name in common.
+    const LEAST_SIMILARITY_OF_LAST_PARTS: f64 = 0.5;
     let similarity = |other: &str| {
         let parts = strsim::normalized_damerau_levenshtein(last_part(other), last_part(path));
+        if parts < LEAST_SIMILARITY_OF_LAST_PARTS {
+            return 0.0;
+        }
         parts.max(strsim::normalized_damerau_levenshtein(other, path))
     };
     let mut scored: Vec<(f64, &str)> = known.map(|other| (similarity(other), other)).collect();

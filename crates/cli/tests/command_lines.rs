@@ -1,7 +1,7 @@
 //! The command lines of README.md and docs/commands.md work in the order in which they are given.
 //!
-//! Simulations are shortened, as docs/commands.md says. Emulations run where the host allows them. Of commands
-//! that need interfaces of their own, and of those that take minutes, only the options are checked.
+//! Simulations are shortened, as docs/commands.md says. Emulations run where the host allows them. Of
+//! commands that need interfaces of their own, and of those that take minutes, only the options are checked.
 
 mod common;
 

@@ -30,7 +30,9 @@ fn column(section: &str, index: usize) -> Names {
 }
 
 /// Keys whose inner keys other sections describe.
-const OTHER_SECTIONS: [&str; 11] = [
+const OTHER_SECTIONS: [&str; 13] = [
+    "columns[].mean",
+    "columns[].ci95",
     "mean",
     "ci95",
     "groups[].limits",
@@ -44,7 +46,7 @@ const OTHER_SECTIONS: [&str; 11] = [
     "run",
 ];
 /// Keys whose inner keys are names of values of a row.
-const BY_NAME: [&str; 3] = ["rows[].published_values", "rows[].ours", "rows[].ci95"];
+const BY_NAME: [&str; 4] = ["rows[].published_values", "rows[].ours", "rows[].ci95", "columns[].differing"];
 
 /// Dotted paths of all values of a JSON document.
 fn keys(value: &Value, path: &str, keys_of_values: &mut Names) {
@@ -188,6 +190,18 @@ fn every_key_of_a_reproduction_is_described() {
     assert_eq!(all_keys([&read_json(&dir, "out/summary.json")]), described);
     dir.paceline_ok(&["reproduce", "calibration", "--stations", "100", "--out", "calibration"]);
     assert_eq!(all_keys([&read_json(&dir, "calibration/summary.json")]), column("Calibration", 0));
+}
+
+#[test]
+fn every_key_of_compare_and_doctor_is_described() {
+    let dir = TestDir::new();
+    for (out, seed) in [("a", "run.seed=1"), ("b", "run.seed=2")] {
+        dir.paceline_ok(&["run", "good.toml", "--seeds", "2", "--set", seed, "--out", out]);
+    }
+    let printed = |args: &[&str]| serde_json::from_str::<Value>(&dir.paceline_ok(args)).expect("JSON");
+    let compared = printed(&["compare", "a", "b", "--json"]);
+    assert_eq!(all_keys([&compared]), column("Compare", 0));
+    assert_eq!(all_keys([&printed(&["doctor", "--json"])]), column("Doctor", 0));
 }
 
 #[test]

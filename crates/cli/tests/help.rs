@@ -11,7 +11,7 @@ fn mistyped_names_have_suggestions() {
     for (args, part) in [
         (&["check", "bad.toml"][..], "did you mean cell.bandwidth"),
         (&["check", "good.toml", "--set", "station.cuont=2"], "did you mean station.count"),
-        (&["check", "good.toml", "--set", "ack_filter.sheme=basic"], "did you mean ack_filter.scheme"),
+        (&["check", "good.toml", "--set", "ack_filter.sheme=basic"], "did you mean ack_filter.scheme?"),
         (&["check", "good.toml", "--set", "ack_filter.scheme=hybird-opt"], "did you mean hybrid-opt?"),
         (&["check", "good.toml", "--set", "tcp.congestion_control=cubik"], "did you mean cubic?"),
         (&["run", "uplink-limted"], "did you mean uplink-limited?"),

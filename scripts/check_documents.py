@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Checks that the documents agree with the repository. One line per fault; exit status 1 if there is any.
 
-- Every link to a file, every path in backticks that begins with a folder of the repository, and every such path
-  in a source file exists.
+- Every link to a file, every path in backticks that begins with a folder of the repository, and every such
+  path in a source file exists.
 - ARCHITECTURE.md has at most two printed pages.
 - Every decision has its four sections and stands in the index; numbers have no gap.
 - Every document stands in docs/SUMMARY.md, the site's contents.

@@ -73,9 +73,9 @@ impl Sender {
         let ack = AckSummary { advanced, duplicate, dsack, echo, ece: self.ecn.accepts_echo(info.ece) };
         self.update_tail_probe(now, &ack, &update, same_window && !info.has_data);
         let reordering_wait = self.update_recovery(now, &ack, &mut update, stats);
-        // A SACK of a segment that was sent before the last transmission of the first outstanding one restarts
-        // the timer (Linux `tcp_clean_rtx_queue`). One of a later segment does not: the timer would never expire
-        // while SACKs arrive.
+        // A SACK of a segment that was sent before the last transmission of the first outstanding one
+        // restarts the timer (Linux `tcp_clean_rtx_queue`). One of a later segment does not: the timer would
+        // never expire while SACKs arrive.
         let sacked_before_head =
             update.sacked > 0 && rtt.zip(head_sent_at).is_some_and(|(rtt, head)| rtt > now.since(head));
         let keeps_timer = advanced && self.keeps_timer_running();

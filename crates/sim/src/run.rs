@@ -37,6 +37,8 @@ pub fn simulate(
 /// time.
 pub struct Recorder {
     seed: u64,
+    /// Per station, the index of its `[[station]]` table.
+    groups: Vec<usize>,
     sample_interval: Duration,
     warmup_ends: Instant,
     next_sample: Instant,
@@ -51,6 +53,7 @@ impl Recorder {
     pub fn new(scenario: &Scenario, seed: u64) -> Self {
         Self {
             seed,
+            groups: scenario.group_of_stations(),
             sample_interval: scenario.run.sample,
             warmup_ends: Instant::ZERO + scenario.run.warmup,
             next_sample: Instant::ZERO + scenario.run.sample,
@@ -91,6 +94,7 @@ impl Recorder {
         let first = self.at_warmup.filter(|_| ended_after_warmup);
         RunResult::new(Record {
             seed: self.seed,
+            groups: self.groups,
             first: first.map(|reading| (self.warmup_ends, reading)),
             last: self.at_end,
             end: counters::read_end(model),

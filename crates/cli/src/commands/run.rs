@@ -6,7 +6,7 @@ use crate::progress;
 use crate::quantity;
 use crate::results_folder::ResultsFolder;
 use crate::scenario_file::{self, ScenarioArgs};
-use crate::table::{Column, render};
+use crate::table::{Column, align, render};
 use anyhow::Context;
 use indicatif::ProgressBar;
 use paceline_live::pcapng;
@@ -62,6 +62,9 @@ pub fn run(args: &Args) -> Outcome {
     if let Some(folder) = folder {
         folder.finish(&scenario, &summary)?;
     }
+    if let Some(warning) = summary.warning() {
+        output::message(&format!("paceline: {warning}\n"));
+    }
     output::print(&if args.json { summary.to_json() } else { describe(&summary) })?;
     if let Some(out) = &args.out {
         output::message(&format!("results: {}\n", out.display()));
@@ -79,7 +82,30 @@ pub fn describe(summary: &Summary) -> String {
     let stations = output::count(summary.stations, "station");
     let heading = format!("{name}, {mode}: {stations}, {:.1} s measured, {runs}", summary.measured_s);
     let column = Column { name: summary.scheme.clone(), mean: &summary.mean, ci95: summary.ci95.as_ref() };
-    format!("{heading}\n{}{}", render(&[column]), verdicts(summary))
+    format!("{heading}\n{}{}{}", render(&[column]), groups(summary), verdicts(summary))
+}
+
+/// The figures of each group of stations, where there are several.
+fn groups(summary: &Summary) -> String {
+    if summary.groups.len() < 2 {
+        return String::new();
+    }
+    let heading =
+        ["group", "stations", "Mb/s", "Mb/s per station", "upload Mb/s", "RTT ms", "retransmitted %", "Jain"];
+    let mut lines = vec![heading.map(str::to_owned).to_vec()];
+    lines.extend(summary.groups.iter().map(|group| {
+        vec![
+            format!("station.{}", group.group),
+            group.stations.to_string(),
+            format!("{:.2}", group.goodput_mbps),
+            format!("{:.2}", group.goodput_per_station_mbps),
+            format!("{:.2}", group.upload_mbps),
+            format!("{:.1}", group.rtt_mean_ms),
+            format!("{:.3}", 100.0 * group.retransmission_share),
+            format!("{:.4}", group.jain_index),
+        ]
+    }));
+    format!("\n{}", align(&lines, 1))
 }
 
 /// A sentence for each group of stations that says why its TCP is not faster.

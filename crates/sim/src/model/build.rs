@@ -165,8 +165,9 @@ fn endpoints(
     let server = SocketAddr::new(address::server(index), SERVER_PORT + flow);
     let station = SocketAddr::new(address::station(index).0.into(), STATION_PORT + flow);
     let spread = Duration::from_secs_f64(group.start_spread.as_secs_f64() * stream.uniform());
-    let mut at_server = scenario.tcp.config(server, station);
-    let mut at_station = scenario.tcp.config(station, server);
+    let tcp = scenario.tcp_of(group);
+    let mut at_server = tcp.config(server, station);
+    let mut at_station = tcp.config(station, server);
     at_station.start_at = Instant::ZERO + group.start + spread;
     at_server.isn = SeqNumber(stream.next_u64() as u32);
     at_station.isn = SeqNumber(stream.next_u64() as u32);

@@ -7,7 +7,8 @@
 //! connection's mean round-trip time. The rest of the round-trip time is the wired path with its queues,
 //! delayed ACKs, and RLC reordering.
 
-use super::statistics::ratio;
+use super::run::{RunResult, StationResult};
+use super::statistics::{jain, ratio};
 use crate::counters::{ConnectionReading, Counters};
 use paceline_tcp::{Limit, LimitTimes};
 use serde::{Deserialize, Serialize};
@@ -262,6 +263,18 @@ pub struct GroupResult {
     pub stations: u64,
     /// Number of connections over all runs.
     pub flows: u64,
+    /// Downloaded payload of all stations of the group, Mb/s; mean over runs.
+    pub goodput_mbps: f64,
+    /// Uploaded payload of all stations of the group, Mb/s; mean over runs.
+    pub upload_mbps: f64,
+    /// Downloaded payload per station, Mb/s; mean over runs.
+    pub goodput_per_station_mbps: f64,
+    /// Uploaded payload per station, Mb/s; mean over runs.
+    pub upload_per_station_mbps: f64,
+    /// Jain's fairness index of the goodput of the group's stations; mean over runs.
+    pub jain_index: f64,
+    /// Retransmissions among the segments with payload.
+    pub retransmission_share: f64,
     /// Mean round-trip time that the senders measured, ms.
     pub rtt_mean_ms: f64,
     /// Shares of the connections' lifetimes.
@@ -273,16 +286,35 @@ pub struct GroupResult {
 }
 
 impl GroupResult {
-    pub(crate) fn new(group: usize, stations: u64, waits: &SenderSums) -> Self {
-        Self {
-            group,
-            stations,
-            flows: waits.flows,
-            rtt_mean_ms: waits.rtt_ms(),
-            limits: LimitShares::new(&waits.times),
-            round_trip: waits.round_trip(),
-            verdict: waits.verdict(),
+    /// The stations of `group` in all runs; none without simulated connections.
+    pub(super) fn of_runs(group: usize, runs: &[RunResult]) -> Option<Self> {
+        let mut sums = SenderSums::default();
+        let (mut count, mut downloads, mut uploads, mut jains) = (0, 0.0, 0.0, 0.0);
+        for run in runs {
+            let members = run.stations.iter().filter(|station| station.group == group);
+            let members: Vec<&StationResult> = members.collect();
+            members.iter().filter_map(|own| run.senders.get(own.station)).for_each(|own| sums.add(own));
+            count = members.len() as u64;
+            downloads += members.iter().map(|own| own.goodput_mbps).sum::<f64>();
+            uploads += members.iter().map(|own| own.upload_mbps).sum::<f64>();
+            jains += jain(members.iter().map(|own| own.goodput_mbps + own.upload_mbps));
         }
+        let (number, stations) = (runs.len().max(1) as f64, count.max(1) as f64);
+        sums.any().then(|| Self {
+            group,
+            stations: count,
+            flows: sums.flows,
+            goodput_mbps: downloads / number,
+            upload_mbps: uploads / number,
+            goodput_per_station_mbps: downloads / number / stations,
+            upload_per_station_mbps: uploads / number / stations,
+            jain_index: jains / number,
+            retransmission_share: ratio(sums.retransmissions, sums.segments),
+            rtt_mean_ms: sums.rtt_ms(),
+            limits: LimitShares::new(&sums.times),
+            round_trip: sums.round_trip(),
+            verdict: sums.verdict(),
+        })
     }
 }
 

@@ -34,6 +34,9 @@ pub struct RunResult {
 pub struct StationResult {
     /// Index from 0.
     pub station: usize,
+    /// Index of the station's `[[station]]` table.
+    #[serde(default)]
+    pub group: usize,
     /// Downloaded payload that the station acknowledged, Mb/s.
     pub goodput_mbps: f64,
     /// Uploaded payload that the server acknowledged, Mb/s.
@@ -142,6 +145,8 @@ pub struct Sample {
 #[derive(Debug)]
 pub(crate) struct Record {
     pub seed: u64,
+    /// Per station, the index of its `[[station]]` table.
+    pub groups: Vec<usize>,
     /// Start of the measured interval with the reading there; none if it is the start of the run.
     pub first: Option<(Instant, Reading)>,
     pub last: Reading,
@@ -152,7 +157,7 @@ pub(crate) struct Record {
 impl RunResult {
     /// Figures from readings.
     pub(crate) fn new(record: Record) -> Self {
-        let Record { seed, first, last, end, samples } = record;
+        let Record { seed, groups, first, last, end, samples } = record;
         let started_at = first.as_ref().map_or(Instant::ZERO, |(at, _)| *at);
         let span = last.at.since(started_at);
         let measured = measured(first.as_ref().map(|(_, reading)| reading), &last);
@@ -171,8 +176,10 @@ impl RunResult {
             ..totals::with_senders(totals, &all)
         };
         let cell = |index: usize| end.cells.as_ref().map(|cells| &cells[index]);
-        let stations = measured.iter().enumerate();
-        let stations = stations.map(|(index, c)| StationResult::new(index, c, span, cell(index))).collect();
+        let stations = measured.iter().zip(groups).enumerate();
+        let stations = stations
+            .map(|(index, (c, group))| StationResult::new((index, group), c, span, cell(index)))
+            .collect();
         Self { seed, measured_s: span.as_secs_f64(), totals, stations, flows, senders, samples }
     }
 }
@@ -227,11 +234,24 @@ fn flows(
     (flows, senders)
 }
 
+impl FlowResult {
+    /// Whether the handshake was completed during the run.
+    pub fn opened(&self) -> bool {
+        self.life_s > 0.0 && self.limits.handshake < 1.0
+    }
+}
+
 impl StationResult {
-    fn new(index: usize, c: &Counters, span: Duration, cell: Option<&CellReading>) -> Self {
+    fn new(
+        (station, group): (usize, usize),
+        c: &Counters,
+        span: Duration,
+        cell: Option<&CellReading>,
+    ) -> Self {
         let seconds = span.as_secs_f64();
         Self {
-            station: index,
+            station,
+            group,
             goodput_mbps: mbps(c.downloaded, seconds),
             upload_mbps: mbps(c.uploaded, seconds),
             acks_in: c.acks_in,

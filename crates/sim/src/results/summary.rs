@@ -1,6 +1,6 @@
 //! Figures of all runs of a scenario.
 
-use super::limits::{GroupResult, SenderSums};
+use super::limits::GroupResult;
 use super::run::RunResult;
 use super::statistics::mean_and_half;
 use super::tables;
@@ -38,6 +38,9 @@ pub struct Summary {
     pub ci95: Option<Totals>,
     /// The limits of TCP for each group of stations with simulated connections, over all runs.
     pub groups: Vec<GroupResult>,
+    /// Connections of all runs that never opened; left out if all opened.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub connections_never_opened: usize,
     /// Each run.
     pub runs: Vec<RunResult>,
 }
@@ -61,9 +64,27 @@ impl Summary {
             measured_s: runs.first().map_or(0.0, |run| run.measured_s),
             mean,
             ci95,
-            groups: groups(scenario, &runs),
+            groups: (0..scenario.stations.len())
+                .filter_map(|group| GroupResult::of_runs(group, &runs))
+                .collect(),
+            connections_never_opened: runs.iter().flat_map(|run| &run.flows).filter(|f| !f.opened()).count(),
             runs,
         }
+    }
+    /// A warning about connections that never opened, if there are any.
+    pub fn warning(&self) -> Option<String> {
+        let (failed, all) =
+            (self.connections_never_opened, self.runs.iter().map(|run| run.flows.len()).sum::<usize>());
+        let text = if failed == all {
+            String::from("no connection opened")
+        } else {
+            format!("{failed} of {all} connections never opened")
+        };
+        (failed > 0).then(|| {
+            format!(
+                "{text}: the handshakes were lost or gave up (see tcp.syn_retries), or began after the end of the run"
+            )
+        })
     }
     /// Text of `summary.json`.
     pub fn to_json(&self) -> String {
@@ -85,22 +106,9 @@ impl Summary {
     }
 }
 
-/// The limits of TCP for each group of stations. Groups without simulated connections are left out.
-fn groups(scenario: &Scenario, runs: &[RunResult]) -> Vec<GroupResult> {
-    let mut first = 0;
-    let mut results = Vec::new();
-    for (group, stations) in scenario.stations.iter().enumerate() {
-        let members = first..first + stations.count as usize;
-        first = members.end;
-        let mut sums = SenderSums::default();
-        for run in runs {
-            run.senders.iter().take(members.end).skip(members.start).for_each(|own| sums.add(own));
-        }
-        if sums.any() {
-            results.push(GroupResult::new(group, stations.count, &sums));
-        }
-    }
-    results
+#[allow(clippy::trivially_copy_pass_by_ref, reason = "serde gives a reference")]
+fn is_zero(count: &usize) -> bool {
+    *count == 0
 }
 
 /// Means over runs and, for two or more, the half widths of their 95% confidence intervals.

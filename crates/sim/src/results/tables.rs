@@ -51,6 +51,7 @@ struct StationRow {
     x_m: Option<Decimals<1>>,
     y_m: Option<Decimals<1>>,
     coupling_loss_db: Option<Decimals<2>>,
+    group: usize,
 }
 
 impl StationRow {
@@ -92,6 +93,7 @@ impl StationRow {
             x_m: s.place.map(|place| Decimals(place.x_m)),
             y_m: s.place.map(|place| Decimals(place.y_m)),
             coupling_loss_db: s.place.map(|place| Decimals(place.coupling_loss_db)),
+            group: s.group,
         }
     }
 }

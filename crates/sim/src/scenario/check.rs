@@ -51,7 +51,7 @@ pub(super) fn check(scenario: &Scenario) -> Result<(), Problem> {
     if let Some(deployment) = &scenario.deployment {
         limits::check("deployment", deployment)?;
     }
-    stations::check(&scenario.stations, scenario.deployment.is_some())?;
+    stations::check(&scenario.stations, &scenario.tcp, scenario.deployment.is_some())?;
     let count = scenario.station_count();
     let allowed = format!("1 to {MAX_STATIONS} stations in all [[station]] tables");
     Problem::unless((1..=MAX_STATIONS).contains(&count), "station.count", count, &allowed)

@@ -305,6 +305,14 @@ pub(super) fn defaults(schema: &mut Schema, table: &impl Serialize) {
     }
 }
 
+/// Removes the defaults of all keys: those of a table whose keys default to another table's.
+pub(super) fn without_defaults(schema: &mut Schema) {
+    for key in properties(schema).values_mut().filter_map(Value::as_object_mut) {
+        key.remove("default");
+        key.remove("x-default");
+    }
+}
+
 fn properties(schema: &mut Schema) -> &mut Map<String, Value> {
     let properties = schema.get_mut("properties").and_then(Value::as_object_mut);
     properties.expect("a table has keys")

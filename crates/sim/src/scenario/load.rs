@@ -84,6 +84,7 @@ pub fn load_with(
     let place = |key: &str| if changed { None } else { line_of_key(&resolved, key) };
     let problem = check::exclusions(&scenario, &given).and_then(|()| {
         scenario.link.iter_mut().for_each(super::Link::resolve);
+        scenario.complete_tcp();
         check::check(&scenario)
     });
     problem.map_err(|problem| ScenarioError {

@@ -26,7 +26,7 @@ pub use link::{FixedLink, Link, TraceFile, TraceLink};
 pub use load::{ScenarioError, load, load_with};
 pub use path::{Accelerator, AcceleratorProfile, Path, SplitTcp};
 pub use stations::{Direction, SinrRange, Stations, Traffic};
-pub use tcp::Tcp;
+pub use tcp::{StationTcp, Tcp};
 
 use limits::{Allowed, Limit, Section, key, quantities, relation};
 use paceline_net::Duration;
@@ -121,6 +121,22 @@ impl Scenario {
     /// The number of stations in all groups.
     pub fn station_count(&self) -> u64 {
         self.stations.iter().map(|group| group.count).fold(0, u64::saturating_add)
+    }
+    /// Per station, the index of its `[[station]]` table.
+    pub fn group_of_stations(&self) -> Vec<usize> {
+        let groups = self.stations.iter().enumerate();
+        groups.flat_map(|(index, group)| std::iter::repeat_n(index, group.count as usize)).collect()
+    }
+    /// TCP of a group of stations and of their servers.
+    pub fn tcp_of(&self, group: &Stations) -> Tcp {
+        group.tcp.as_ref().map_or_else(|| self.tcp.clone(), |own| own.over(&self.tcp))
+    }
+    /// Completes the tables `tcp` of the groups of stations.
+    fn complete_tcp(&mut self) {
+        let whole: Vec<Tcp> = self.stations.iter().map(|group| self.tcp_of(group)).collect();
+        for (group, whole) in self.stations.iter_mut().zip(whole) {
+            group.tcp = group.tcp.take().map(|_| whole.into());
+        }
     }
     /// The number of cells whose stations are simulated: all sectors of the served sites, or one without a
     /// deployment.

@@ -1,6 +1,7 @@
 //! Tables `[[station]]`: groups of stations of one kind, their radio conditions, and their traffic.
 
 use super::limits::{self, Allowed, Limit, Problem, Section, key, numbers, quantities, rates, relation};
+use super::tcp::{StationTcp, Tcp};
 use paceline_net::units::Db;
 use paceline_net::{Bytes, Duration, Rate, Stream};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
@@ -57,6 +58,10 @@ pub struct Stations {
     pub start: Duration,
     /// Each connection opens at a random time within this span after `start`.
     pub start_spread: Duration,
+    /// TCP of these stations and their servers: keys that override those of `[tcp]`. With a `profile`, the
+    /// other keys default to the profile's values instead of those of `[tcp]`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tcp: Option<StationTcp>,
 }
 
 impl Default for Stations {
@@ -78,6 +83,7 @@ impl Default for Stations {
             chunk_interval: Duration::from_secs(1),
             start: Duration::ZERO,
             start_spread: Duration::from_millis(100),
+            tcp: None,
         }
     }
 }
@@ -141,12 +147,16 @@ impl Section for Stations {
 }
 
 /// Checks all groups, and the keys that a deployment excludes.
-pub(super) fn check(groups: &[Stations], beside_deployment: bool) -> Result<(), Problem> {
+pub(super) fn check(groups: &[Stations], tcp: &Tcp, beside_deployment: bool) -> Result<(), Problem> {
     if beside_deployment {
         groups.iter().enumerate().try_for_each(|(index, group)| radio_left_out(index, group))?;
     }
     let mut groups = groups.iter().enumerate();
-    groups.try_for_each(|(index, group)| limits::check(&format!("station.{index}"), group))
+    groups.try_for_each(|(index, group)| {
+        let path = format!("station.{index}");
+        limits::check(&path, group)?;
+        group.tcp.iter().try_for_each(|own| limits::check(&format!("{path}.tcp"), &own.over(tcp)))
+    })
 }
 
 /// In a deployment a station's radio link follows from its place: values that would be ignored are refused.

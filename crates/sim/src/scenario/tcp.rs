@@ -7,9 +7,10 @@ use paceline_tcp::{
     Abc, BeyondWindow, CwndUnit, DelayedAck, EcnMode, EndpointConfig, Keepalive, LossRecovery, Nagle,
     NewRenoTimer, Pacing, Profile, PrrMode, RtoStyle, SackCompression, SlowStartExit, StretchAck, Variant,
 };
-use schemars::{JsonSchema, Schema};
+use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
+use std::borrow::Cow;
 
 /// Default longest delay of an ACK below TCP. Chosen: the order of a modem's transmission interval.
 const STRETCH_ACK_TIMEOUT: Duration = Duration::from_millis(5);
@@ -34,23 +35,52 @@ macro_rules! table {
             )*
         }
 
-        #[derive(Default, Deserialize, JsonSchema)]
+        #[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize, JsonSchema)]
         #[serde(deny_unknown_fields, default)]
         #[schemars(transform = limits::order::<Self>, transform = limits::limit::<Tcp>, transform = linux_defaults)]
         struct File {
-            $(#[$profile_doc])* profile: Profile,
-            $($(#[$doc])* $key: Option<$type>,)*
-            $($(#[$optional_doc])* $optional: Option<$optional_type>,)*
+            $(#[$profile_doc])*
+            #[serde(skip_serializing_if = "Option::is_none")]
+            profile: Option<Profile>,
+            $(
+                $(#[$doc])*
+                #[serde(skip_serializing_if = "Option::is_none")]
+                $key: Option<$type>,
+            )*
+            $(
+                $(#[$optional_doc])*
+                #[serde(skip_serializing_if = "Option::is_none")]
+                $optional: Option<$optional_type>,
+            )*
+        }
+
+        impl File {
+            /// The table `base`, or the defaults of the own profile, with the keys that are given here.
+            fn over(&self, base: &Tcp) -> Tcp {
+                let mut tcp = self.profile.map_or_else(|| base.clone(), Tcp::of);
+                $(if let Some(value) = &self.$key {
+                    tcp.$key = value.clone();
+                })*
+                $(if let Some(value) = &self.$optional {
+                    tcp.$optional = Some(value.clone());
+                })*
+                tcp
+            }
         }
 
         impl From<File> for Tcp {
             fn from(file: File) -> Self {
-                let mut tcp = Self::of(file.profile);
-                $(if let Some(value) = file.$key {
-                    tcp.$key = value;
-                })*
-                $(tcp.$optional = file.$optional;)*
-                tcp
+                file.over(&Self::default())
+            }
+        }
+
+        impl From<Tcp> for File {
+            fn from(tcp: Tcp) -> Self {
+                Self {
+                    profile: Some(tcp.profile),
+                    $($key: Some(tcp.$key),)*
+                    $($optional: tcp.$optional,)*
+                }
             }
         }
     };
@@ -160,6 +190,36 @@ table! {
     optional {
         /// Rate at which the receiving application reads. If left out, the application reads at once.
         read_rate: Rate,
+    }
+}
+
+/// Table `tcp` of a `[[station]]`: keys that differ from `[tcp]`. The loader completes it.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct StationTcp(File);
+
+impl StationTcp {
+    /// The whole table: `[tcp]`, or the profile that is given here, with the keys that are given here.
+    pub fn over(&self, tcp: &Tcp) -> Tcp {
+        self.0.over(tcp)
+    }
+}
+
+impl From<Tcp> for StationTcp {
+    fn from(tcp: Tcp) -> Self {
+        Self(tcp.into())
+    }
+}
+
+impl JsonSchema for StationTcp {
+    fn schema_name() -> Cow<'static, str> {
+        "StationTcp".into()
+    }
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        let mut schema = File::json_schema(generator);
+        limits::without_defaults(&mut schema);
+        schema.insert("x-same-keys".to_owned(), "tcp".into());
+        schema
     }
 }
 
@@ -370,6 +430,25 @@ mod tests {
             (LossRecovery::Reno, 1, false)
         );
         assert_eq!(load("again.toml", &scenario.to_toml(), &[]).unwrap(), scenario);
+    }
+
+    #[test]
+    fn a_station_overrides_tcp_key_by_key() {
+        let text = "[tcp]\ncongestion_control = \"cubic\"\nsegment_size = \"1000 B\"\n[[station]]\n\
+            [[station]]\ntcp = { congestion_control = \"bbr\" }\n\
+            [[station]]\ntcp = { profile = \"inet-default\", sack = true }\n";
+        let scenario = load("test.toml", text, &[]).unwrap();
+        let [first, second, third] = [0, 1, 2].map(|group| scenario.tcp_of(&scenario.stations[group]));
+        assert_eq!(first, scenario.tcp);
+        assert_eq!(second, Tcp { congestion_control: Variant::Bbr, ..scenario.tcp.clone() });
+        assert_eq!(third, Tcp { sack: true, ..Tcp::of(Profile::InetDefault) });
+        let resolved = scenario.to_toml();
+        assert_eq!(resolved.matches("segment_size = ").count(), 3, "{resolved}");
+        assert_eq!(load("again.toml", &resolved, &[]).unwrap(), scenario);
+        let set = load("test.toml", text, &["station.1.tcp.congestion_control=reno".to_owned()]).unwrap();
+        assert_eq!(set.tcp_of(&set.stations[1]).congestion_control, Variant::Reno);
+        let error = load("test.toml", text, &["station.1.tcp.segment_size=1 B".to_owned()]).unwrap_err();
+        assert!(error.to_string().contains("station.1.tcp.segment_size"), "{error}");
     }
 
     #[test]

@@ -52,6 +52,7 @@ fn random_stations(stream: &mut Stream) -> Stations {
         start: Duration::from_millis(stream.below(500)),
         start_spread: Duration::from_millis(stream.below(500)),
         request: None,
+        tcp: None,
     };
     let has_request =
         traffic == Traffic::Tcp && stations.direction == Direction::Download && stream.chance(0.3);

@@ -14,6 +14,7 @@ const NETWORK: Network = Network {
 fn run(seed: u64, acks: &[u64], goodput: &[f64], uplink: f64) -> RunResult {
     let station = |(index, (acks, goodput)): (usize, (&u64, &f64))| StationResult {
         station: index,
+        group: 0,
         goodput_mbps: *goodput,
         upload_mbps: 0.0,
         acks_in: 2 * acks,

@@ -65,6 +65,15 @@ pub fn tables() -> Vec<Table> {
 /// Adds the table of a schema and the tables in it.
 fn collect(tables: &mut Vec<Table>, path: &str, repeated: bool, schema: &Value) {
     let text = |keyword: &str| schema[keyword].as_str().unwrap_or_default().to_owned();
+    if schema["x-same-keys"].is_string() {
+        tables.push(Table {
+            path: path.to_owned(),
+            repeated,
+            meaning: text("description"),
+            entries: Vec::new(),
+        });
+        return;
+    }
     let keys = schema["x-order"].as_array().into_iter().flatten().filter_map(Value::as_str);
     let inner = keys.map(|key| {
         let path = if path.is_empty() { key.to_owned() } else { format!("{path}.{key}") };

@@ -91,6 +91,7 @@ mod tests {
     fn station(index: usize, place: Option<PlaceResult>) -> StationResult {
         StationResult {
             station: index,
+            group: 0,
             goodput_mbps: 1.0,
             upload_mbps: 0.0,
             acks_in: 0,

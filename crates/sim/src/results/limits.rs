@@ -264,16 +264,22 @@ pub struct GroupResult {
     /// Number of connections over all runs.
     pub flows: u64,
     /// Downloaded payload of all stations of the group, Mb/s; mean over runs.
+    #[serde(default)]
     pub goodput_mbps: f64,
     /// Uploaded payload of all stations of the group, Mb/s; mean over runs.
+    #[serde(default)]
     pub upload_mbps: f64,
     /// Downloaded payload per station, Mb/s; mean over runs.
+    #[serde(default)]
     pub goodput_per_station_mbps: f64,
     /// Uploaded payload per station, Mb/s; mean over runs.
+    #[serde(default)]
     pub upload_per_station_mbps: f64,
     /// Jain's fairness index of the goodput of the group's stations; mean over runs.
+    #[serde(default)]
     pub jain_index: f64,
     /// Retransmissions among the segments with payload.
+    #[serde(default)]
     pub retransmission_share: f64,
     /// Mean round-trip time that the senders measured, ms.
     pub rtt_mean_ms: f64,

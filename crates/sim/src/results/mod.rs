@@ -6,6 +6,7 @@
 //! confidence intervals (Student's t). Rates and means cover the time after the warm-up; figures of
 //! connections cover the whole run. [`tables`] writes CSV.
 
+mod group;
 mod limits;
 mod run;
 mod statistics;
@@ -14,7 +15,8 @@ mod tables;
 mod totals;
 mod uplink;
 
-pub use limits::{GroupResult, LimitShares, RadioDelays, SenderSums};
+pub use group::GroupResult;
+pub use limits::{LimitShares, RadioDelays, SenderSums};
 pub(crate) use run::Record;
 pub use run::{FlowResult, PlaceResult, RunResult, Sample, StationResult};
 pub use statistics::{jain, mean_and_half};

@@ -1,6 +1,6 @@
 //! Figures of all runs of a scenario.
 
-use super::limits::GroupResult;
+use super::group::GroupResult;
 use super::run::RunResult;
 use super::statistics::mean_and_half;
 use super::tables;

@@ -52,6 +52,8 @@ fn a_run_whose_connections_never_opened_says_so() {
     let failed = summary(text);
     assert_eq!((failed.groups.len(), failed.connections_never_opened), (0, 2));
     assert!(failed.warning().is_some_and(|text| text.starts_with("no connection opened")));
+    let late = summary("[run]\nduration = \"1 s\"\nwarmup = \"0 s\"\n[[station]]\nstart = \"5 s\"\n");
+    assert_eq!((late.connections_never_opened, late.warning()), (0, None));
     let opened = summary(CELL);
     assert_eq!((opened.connections_never_opened, opened.warning()), (0, None));
     assert!(!opened.to_json().contains("connections_never_opened"));

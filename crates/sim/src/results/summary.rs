@@ -1,7 +1,7 @@
 //! Figures of all runs of a scenario.
 
 use super::group::GroupResult;
-use super::run::RunResult;
+use super::run::{FlowResult, RunResult};
 use super::statistics::mean_and_half;
 use super::tables;
 use super::totals::Totals;
@@ -38,7 +38,7 @@ pub struct Summary {
     pub ci95: Option<Totals>,
     /// The limits of TCP for each group of stations with simulated connections, over all runs.
     pub groups: Vec<GroupResult>,
-    /// Connections of all runs that never opened; left out if all opened.
+    /// Connections of all runs that sent a SYN and never opened; left out if there are none.
     #[serde(skip_serializing_if = "is_zero")]
     pub connections_never_opened: usize,
     /// Each run.
@@ -67,24 +67,15 @@ impl Summary {
             groups: (0..scenario.stations.len())
                 .filter_map(|group| GroupResult::of_runs(group, &runs))
                 .collect(),
-            connections_never_opened: runs.iter().flat_map(|run| &run.flows).filter(|f| !f.opened()).count(),
+            connections_never_opened: never_opened(scenario, &runs),
             runs,
         }
     }
-    /// A warning about connections that never opened, if there are any.
-    pub fn warning(&self) -> Option<String> {
-        let (failed, all) =
-            (self.connections_never_opened, self.runs.iter().map(|run| run.flows.len()).sum::<usize>());
-        let text = if failed == all {
-            String::from("no connection opened")
-        } else {
-            format!("{failed} of {all} connections never opened")
-        };
-        (failed > 0).then(|| {
-            format!(
-                "{text}: the handshakes were lost or gave up (see tcp.syn_retries), or began after the end of the run"
-            )
-        })
+    /// A warning if the run had connections and none of them opened.
+    pub fn warning(&self) -> Option<&'static str> {
+        let opened = self.runs.iter().flat_map(|run| &run.flows).any(FlowResult::opened);
+        (self.connections_never_opened > 0 && !opened)
+            .then_some("no connection opened: no handshake was completed (see tcp.syn_retries)")
     }
     /// Text of `summary.json`.
     pub fn to_json(&self) -> String {
@@ -104,6 +95,19 @@ impl Summary {
     pub fn timeseries_csv(&self) -> String {
         tables::timeseries(&self.runs)
     }
+}
+
+/// Number of connections that never opened, without those that may begin after the end of the run.
+fn never_opened(scenario: &Scenario, runs: &[RunResult]) -> usize {
+    let begun = |group: usize| {
+        let group = &scenario.stations[group];
+        group.start + group.start_spread < scenario.run.duration
+    };
+    let failed = |run: &RunResult| {
+        let flows = run.flows.iter().filter(|flow| !flow.opened());
+        flows.filter(|flow| begun(run.stations[flow.station].group)).count()
+    };
+    runs.iter().map(failed).sum()
 }
 
 #[allow(clippy::trivially_copy_pass_by_ref, reason = "serde gives a reference")]

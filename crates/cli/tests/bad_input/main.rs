@@ -361,7 +361,9 @@ fn extreme_valid_values_are_simulated() {
         let mut args = vec!["run", "good.toml"];
         sets.iter().for_each(|set| args.extend(["--set", set]));
         let output = dir.paceline(&args);
-        assert!(output.code == 0 && output.stderr.is_empty(), "{sets:?}: {output:?}");
+        // Some values leave no time for a handshake, which `run` says.
+        let warned = output.stderr.contains("no connection opened") && output.stderr.lines().count() == 1;
+        assert!(output.code == 0 && (output.stderr.is_empty() || warned), "{sets:?}: {output:?}");
         assert!(output.stdout.starts_with("good, simulated: "), "{sets:?}: {output:?}");
         assert!(!output.stdout.contains("NaN") && !output.stdout.contains("inf"), "{sets:?}: {output:?}");
     }

@@ -16,7 +16,7 @@ use crate::radio::effective_sinr::{EffectiveSinr, miesm_of};
 use crate::radio::fading::{doppler_hz, subband_centres};
 use crate::radio::geometry::SECTORS;
 use crate::radio::interference::{add_uplink, uplink_noise_mw};
-use crate::radio::power_control::headroom_index;
+use crate::radio::power_control::{MIN_POWER_DBM, headroom_index};
 use crate::radio::{
     Activity, Association, Deployment, DeploymentConfig, DownlinkReceiver, FadingModel, Load, Modulation,
     PowerControl, Profile, Region, UplinkNeighbours,
@@ -27,8 +27,6 @@ use std::ops::Range;
 
 /// Weight of a TTI in the mean uplink interference. Chosen: a time constant of 20 TTIs.
 const INTERFERENCE_WEIGHT: f64 = 0.05;
-/// Minimum output power of a station in dBm (TS 36.101 §6.3.2).
-const MIN_POWER_DBM: f64 = -40.0;
 /// PRBs of an uplink transmission in a cell that is not served. Chosen; the load sets how
 /// many of these groups of PRBs are in use.
 const NEIGHBOUR_PRBS: u32 = 4;
@@ -259,9 +257,10 @@ impl Network {
         self.spare.push(sinrs);
         placed.last_cqi.1
     }
-    /// The eNB's estimate of a station's uplink SINR in dB, at the power density of one PRB.
+    /// The eNB's estimate of a station's uplink SINR in dB, at the power per PRB by the formula: the minimum
+    /// output power raises that of narrow grants alone.
     pub(super) fn estimate_uplink_db(&mut self, placed: &mut Placed, cell: usize, tti: Tti) -> f64 {
-        let signal = placed.power.per_prb_mw(1) * placed.power.own_gain / self.uplink_mean_mw[cell];
+        let signal = placed.power.formula_mw() * placed.power.own_gain / self.uplink_mean_mw[cell];
         if self.models.is_none() {
             return to_db(signal); // the same in every PRB
         }

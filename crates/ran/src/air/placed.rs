@@ -3,7 +3,7 @@
 
 use crate::decibel::from_db;
 use crate::radio::fading::LANES;
-use crate::radio::power_control::PuschTransmission;
+use crate::radio::power_control::{MIN_POWER_DBM, PuschTransmission};
 use crate::radio::{DownlinkReceiver, Fader, FadingModel, Point, PowerControl, Station as Place};
 use paceline_net::Stream;
 use std::ops::Range;
@@ -49,6 +49,7 @@ pub(super) struct UplinkPower {
     open_loop_mw: f64,
     unlimited_mw: f64,
     pcmax_mw: f64,
+    minimum_mw: f64,
     /// Linear gains to the served cells.
     pub gains: Vec<f64>,
     /// Linear gain to the serving cell.
@@ -63,13 +64,19 @@ impl UplinkPower {
             open_loop_mw,
             unlimited_mw: open_loop_mw,
             pcmax_mw: from_db(control.pcmax_dbm),
+            minimum_mw: from_db(MIN_POWER_DBM),
             gains: place.gains_db()[..served].iter().map(|gain| from_db(*gain)).collect(),
             own_gain: from_db(-place.coupling_loss_db()),
         }
     }
     /// Power in mW per PRB of a transmission in `n_prb` PRBs.
     pub fn per_prb_mw(&self, n_prb: u32) -> f64 {
-        self.unlimited_mw.min(self.pcmax_mw / f64::from(n_prb.max(1)))
+        let n_prb = f64::from(n_prb.max(1));
+        self.unlimited_mw.min(self.pcmax_mw / n_prb).max(self.minimum_mw / n_prb)
+    }
+    /// Power in mW per PRB by the formula, at most Pcmax in one PRB.
+    pub fn formula_mw(&self) -> f64 {
+        self.unlimited_mw.min(self.pcmax_mw)
     }
     pub fn correct(&mut self, correction_db: f64) {
         self.unlimited_mw = self.open_loop_mw * from_db(correction_db);
@@ -101,5 +108,33 @@ impl LinkFading {
             self.known = lanes;
         }
         &self.gains.as_flattened()[groups]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::radio::{Association, Deployment, DeploymentConfig, Region};
+
+    #[test]
+    fn linear_power_is_that_of_power_control_from_the_minimum_to_the_maximum() {
+        let deployment = Deployment::new(DeploymentConfig::case1(), 1);
+        let (mut lowest, mut highest) = (0, 0);
+        for index in 0..100 {
+            let name = format!("station{index}");
+            let place = deployment.place(&name, Region::AllSites, Association::Best);
+            for p0_dbm in [-120.0, -85.0] {
+                let control = PowerControl { pcmax_dbm: 23.0, p0_dbm, alpha: 0.8, delta_mcs: false };
+                let power = UplinkPower::new(&control, &place, 3);
+                for n_prb in [1, 6, 96] {
+                    let pusch = PuschTransmission::open_loop(n_prb, place.coupling_loss_db());
+                    let expected_mw = from_db(control.power_per_prb_dbm(&pusch));
+                    assert!((power.per_prb_mw(n_prb) / expected_mw - 1.0).abs() < 1e-9, "{pusch:?}");
+                    lowest += u32::from(control.power_dbm(&pusch) == MIN_POWER_DBM);
+                    highest += u32::from(control.power_dbm(&pusch) == control.pcmax_dbm);
+                }
+            }
+        }
+        assert!(lowest > 10 && highest > 10, "{lowest} at the minimum, {highest} at the maximum");
     }
 }

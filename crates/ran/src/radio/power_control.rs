@@ -1,13 +1,17 @@
 //! Uplink power control of PUSCH (TS 36.213 §5.1.1.1) and the power headroom (§5.1.1.2, TS 36.133 §9.1.8.4).
 //!
 //! `P = min(Pcmax, 10 lg M + P0 + alpha PL + Delta_TF + f)`: open loop with fractional path loss
-//! compensation; the caller accumulates the closed-loop term `f`. Left out: power of PUCCH, SRS and random
+//! compensation; the caller accumulates the closed-loop term `f`. A station cannot send with less than its
+//! minimum output power. Left out: power of PUCCH, SRS and random
 //! access, maximum power reduction, carrier aggregation.
 
 use crate::decibel::to_db;
 
 /// The values that alpha may take (TS 36.331 §6.3.2, `UplinkPowerControlCommon`).
 pub const ALPHAS: [f64; 8] = [0.0, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0];
+
+/// Minimum output power of a station in dBm over all PRBs of a transmission (TS 36.101 §6.3.2).
+pub const MIN_POWER_DBM: f64 = -40.0;
 
 /// Parameters of PUSCH power control.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -43,13 +47,13 @@ impl PuschTransmission {
 }
 
 impl PowerControl {
-    /// Power in dBm by the formula without the limit Pcmax.
+    /// Power in dBm by the formula without the limit Pcmax and the minimum output power.
     pub fn unlimited_dbm(&self, pusch: &PuschTransmission) -> f64 {
         to_db(f64::from(pusch.n_prb)) + self.unlimited_per_prb_dbm(pusch)
     }
     /// Transmitted power in dBm.
     pub fn power_dbm(&self, pusch: &PuschTransmission) -> f64 {
-        self.unlimited_dbm(pusch).min(self.pcmax_dbm)
+        self.unlimited_dbm(pusch).min(self.pcmax_dbm).max(MIN_POWER_DBM)
     }
     /// Transmitted power in dBm per PRB.
     pub fn power_per_prb_dbm(&self, pusch: &PuschTransmission) -> f64 {
@@ -112,6 +116,19 @@ mod tests {
             ..PuschTransmission::open_loop(10, 100.0)
         };
         assert!(close(adaptive.power_dbm(&grant), 10.0 + 6.6809 - 1.0), "{}", adaptive.power_dbm(&grant));
+    }
+
+    #[test]
+    fn a_station_sends_no_less_than_the_minimum_output_power() {
+        // -106 + 0.8 * 70 = -50 dBm in one PRB, -40 dBm in ten.
+        let weak = PowerControl { p0_dbm: -106.0, ..CONTROL };
+        for (n_prb, power_dbm) in [(1, -40.0), (2, -40.0), (10, -40.0), (20, -36.9897)] {
+            let grant = PuschTransmission::open_loop(n_prb, 70.0);
+            assert!((weak.power_dbm(&grant) - power_dbm).abs() < 1e-3, "{n_prb} PRBs");
+            // The headroom is that of the formula (TS 36.213 §5.1.1.2).
+            let formula = -50.0 + to_db(f64::from(n_prb));
+            assert!((weak.headroom_db(&grant) - (23.0 - formula)).abs() < 1e-9, "{n_prb} PRBs");
+        }
     }
 
     #[test]

@@ -7,3 +7,4 @@ mod rates;
 mod segments;
 mod stop;
 mod uplink;
+mod windows;

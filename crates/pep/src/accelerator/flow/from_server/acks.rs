@@ -7,6 +7,7 @@
 
 use crate::accelerator::flow::context::Context;
 use crate::accelerator::flow::from_server::FromServer;
+use crate::accelerator::flow::from_server::receive::DataSegment;
 use crate::accelerator::flow::views::ClientState;
 use crate::accelerator::{Side, Transmission};
 use paceline_net::rewrite::Unparsed;
@@ -59,6 +60,16 @@ impl FromServer {
         self.edge = self.edge.max(self.acked + (field << shift));
         self.ack_due = false;
         field as u16
+    }
+
+    /// A segment of the server reaches the advertised edge or past it, as a window probe does (RFC 9293,
+    /// section 3.8.6.1): the edge moves to the segment's end as far as an ACK sent now would advertise it.
+    /// Without that, the answer would open the window and discard the segment.
+    pub fn open_window(&mut self, cx: &Context<'_>, client: ClientState<'_>, data: DataSegment) {
+        if data.off <= self.edge && data.end > self.edge {
+            let largest = self.acked + (MAX_WINDOW_FIELD << client.connection.negotiated.client_shift);
+            self.edge = self.edge.max(data.end.min(self.desired_edge(cx, client)).min(largest));
+        }
     }
 
     fn desired_edge(&self, cx: &Context<'_>, client: ClientState<'_>) -> u64 {

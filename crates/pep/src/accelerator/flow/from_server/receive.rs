@@ -36,6 +36,7 @@ impl FromServer {
         let una = client.to_client.una();
         let next = self.store.next();
         let known_end = self.fin.unwrap_or(u64::MAX);
+        self.open_window(cx, client, data);
         // The client itself may have advertised more than the buffer.
         let buffer_end = una + 2 * cx.config.flow_buffer.0 + LARGEST_PACKET_BYTES;
         let accepted = self.edge.min(buffer_end).min(known_end);

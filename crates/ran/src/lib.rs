@@ -20,7 +20,7 @@ mod slot;
 
 pub use air::{Fading, RadioConfig};
 pub use cell::{CORE, Cell, station_port};
-pub use cell::{CellConfig, DropCounts, LinkStats, StationConfig, StationLink};
+pub use cell::{CellConfig, DropCounts, LinkStats, SINR_ORIGIN_DB, StationConfig, StationLink};
 pub use mac::power_headroom::HeadroomConfig;
 pub use mac::random_access::RandomAccessConfig;
 pub use mac::scheduler::Policy;

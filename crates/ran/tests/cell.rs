@@ -9,7 +9,9 @@ use paceline_ran::lte::block_errors::block_error_db;
 use paceline_ran::lte::cqi;
 use paceline_ran::lte::mcs::{DOWNLINK, UPLINK};
 use paceline_ran::lte::tbs::transport_block_bits;
-use paceline_ran::{AmConfig, CORE, Cell, CellConfig, LinkStats, RlcConfig, Tti, station_port};
+use paceline_ran::{
+    AmConfig, CORE, Cell, CellConfig, LinkStats, RlcConfig, SINR_ORIGIN_DB, Tti, station_port,
+};
 
 #[test]
 fn the_first_uplink_packet_has_the_latency_of_the_timing_rules() {
@@ -82,6 +84,20 @@ fn the_outer_loop_never_silences_a_station_that_can_send() {
     saturate(&mut cell);
     let uplink = cell.uplink(0);
     assert!(uplink.harq_retransmissions > 0 && uplink.transport_blocks > 800, "{uplink:?}");
+}
+
+#[test]
+fn the_counted_sinr_is_the_stated_one_and_a_sinr_without_mcs_is_counted() {
+    let mut cell = Cell::new(config(), vec![station(0, 17.5, -3.25, 0.0), station(1, -30.0, -30.0, 0.0)], 1);
+    saturate(&mut cell);
+    for (stats, stated_db) in [(cell.downlink(0), 17.5), (cell.uplink(0), -3.25)] {
+        let mean_db = stats.sinr_millidecibels as f64 / stats.transport_blocks as f64 / 1000.0;
+        assert!((mean_db + SINR_ORIGIN_DB - stated_db).abs() < 1e-3, "{stats:?}");
+        assert_eq!(stats.ttis_without_mcs, 0);
+    }
+    for stats in [cell.downlink(1), cell.uplink(1)] {
+        assert!(stats.transport_blocks == 0 && stats.ttis_without_mcs > 500, "{stats:?}");
+    }
 }
 
 #[test]

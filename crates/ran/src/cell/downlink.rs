@@ -27,7 +27,10 @@ impl Cell {
                 continue;
             }
             let cqi = station.scheduler_cqi(&mut self.network);
-            let Some(mcs) = station.downlink_mcs(cqi, &self.config) else { continue };
+            let Some(mcs) = station.downlink_mcs(cqi, &self.config) else {
+                station.downlink.stats.ttis_without_mcs += 1;
+                continue;
+            };
             station.downlink.mcs = Some(mcs);
             let (rlc, reverse) = (&station.downlink.rlc, &station.uplink.rlc);
             let needed = mac::block_bytes_needed(rlc, reverse, &*station.downlink.buffer);

@@ -1,6 +1,7 @@
 //! One direction of a station: buffer, RLC, HARQ processes, outer loop of link adaptation, counters.
 
-use super::link_stats::LinkStats;
+use super::link_stats::{LinkStats, SINR_ORIGIN_DB};
+use crate::decibel::to_db;
 use crate::lte::mcs::Mcs;
 use crate::mac::harq::{self, TransportBlock};
 use crate::mac::scheduler::{Candidate, ServedRate};
@@ -112,6 +113,7 @@ impl Link {
             stats.transport_block_bytes += u64::from(block.bits / 8);
             stats.padding_bytes += u64::from(block.pdu.padding);
             stats.mcs_index_sum += u64::from(block.mcs.index);
+            stats.sinr_millidecibels += (1000.0 * (to_db(sinr) - SINR_ORIGIN_DB).max(0.0) + 0.5) as u64;
             for pdu in &block.pdu.sdus {
                 match pdu {
                     rlc::Pdu::Am(pdu) => stats.rlc_retransmissions += u64::from(pdu.retransmission),

@@ -2,6 +2,10 @@
 
 use paceline_net::DropReason;
 
+/// SINR from which [`LinkStats::sinr_millidecibels`] counts; lower ones count as this. Chosen: far below any
+/// SINR at which a block is decoded, so that the sum never decreases.
+pub const SINR_ORIGIN_DB: f64 = -100.0;
+
 /// Counters of one direction of one station; none of them decreases.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct LinkStats {
@@ -27,6 +31,10 @@ pub struct LinkStats {
     pub prbs: u64,
     /// Sum of the MCS indices of first transmissions.
     pub mcs_index_sum: u64,
+    /// Sum over first transmissions of the effective SINR above [`SINR_ORIGIN_DB`], in 1/1000 dB.
+    pub sinr_millidecibels: u64,
+    /// TTIs in which the station could have been scheduled with data and its SINR allowed no MCS.
+    pub ttis_without_mcs: u64,
     /// RLC AM PDUs and segments that were sent again.
     pub rlc_retransmissions: u64,
     /// STATUS PDUs in this direction's blocks; they report on the other direction.

@@ -19,4 +19,4 @@ mod uplink;
 
 pub use config::{CellConfig, StationConfig, StationLink};
 pub use enb::{CORE, Cell, station_port};
-pub use link_stats::{DropCounts, LinkStats};
+pub use link_stats::{DropCounts, LinkStats, SINR_ORIGIN_DB};

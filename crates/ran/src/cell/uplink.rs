@@ -132,7 +132,10 @@ impl Cell {
     /// A station as a candidate with its MCS and demand; none if its SINR is too low for any MCS.
     fn uplink_candidate(&mut self, tti: Tti, index: usize) -> Option<Candidate> {
         let station = &mut self.stations[index];
-        let (mcs, max_prb) = station.uplink_mcs(tti, &self.config, &mut self.network)?;
+        let Some((mcs, max_prb)) = station.uplink_mcs(tti, &self.config, &mut self.network) else {
+            station.uplink.stats.ttis_without_mcs += 1;
+            return None;
+        };
         station.uplink.mcs = Some(mcs);
         let needed = mac::block_bytes_for(u64::from(station.estimate.bytes()), 1);
         let unlimited = fewest_prbs(mcs.i_tbs, needed, self.config.uplink_prb);

@@ -46,7 +46,7 @@ fn a_sweep_over_paths_shows_throughput_against_delay() {
     dir.paceline_ok(&[&["sweep", "link.toml", "--out", "grid"][..], &over].concat());
     dir.paceline_ok(&["report", "grid"]);
     let page = dir.read("grid/report.html");
-    assert_eq!(page.matches("<figcaption>Throughput against delay: ").count(), 2, "{page}");
+    assert_eq!(page.matches("<figcaption><span>Throughput against delay: ").count(), 2, "{page}");
     assert!(page.contains("split-tcp") && !page.contains("NaN"));
 }
 
@@ -109,7 +109,7 @@ fn the_accelerators_rows_compare_published_values_with_ours() {
             row["holds"].is_boolean() && row["why"].as_str().is_some_and(|why| !why.contains("NaN")),
             "{row}"
         );
-        assert!(row["ours"].as_object().is_some_and(|ours| !ours.is_empty()), "{row}");
+        assert!(row["values"].as_array().is_some_and(|ours| !ours.is_empty()), "{row}");
     }
     // The second time, the finished parts are used.
     assert_eq!(dir.paceline_ok(&args), table);

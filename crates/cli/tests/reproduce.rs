@@ -28,21 +28,72 @@ fn nine_rows_compare_published_values_with_ours() {
         for text in ["quantity", "published", "why"] {
             assert!(row[text].as_str().is_some_and(|text| !text.is_empty()), "{text}: {row}");
         }
-        assert!(
-            row["unit"].is_string() && row["holds"].is_boolean() && row["holds_in_ci95"].is_boolean(),
-            "{row}"
-        );
-        let names = |field: &str| row[field].as_object().unwrap().keys().cloned().collect::<Vec<_>>();
-        assert!(!names("ours").is_empty(), "{row}");
-        assert_eq!((names("ours"), names("ours")), (names("ci95"), names("published_values")), "{row}");
-        assert!(row["ours"].as_object().unwrap().values().all(|v| v.is_number() || v.is_null()), "{row}");
+        assert!(row["holds"].is_boolean() && row["holds_in_ci95"].is_boolean(), "{row}");
+        let values = row["values"].as_array().unwrap();
+        assert!(!values.is_empty(), "{row}");
+        for value in values {
+            assert!(value["name"].is_string() && value["unit"].is_string(), "{value}");
+            for number in ["published", "ours", "ci95", "difference", "difference_percent"] {
+                assert!(value[number].is_number() || value[number].is_null(), "{number}: {value}");
+            }
+            let both = value["published"].is_number() && value["ours"].is_number();
+            assert_eq!(value["difference"].is_number(), both, "{value}");
+        }
         assert!(table.contains(&format!("{}  published: ", row["id"].as_str().unwrap())), "{table}");
     }
+    let values: usize = rows.iter().map(|row| row["values"].as_array().unwrap().len()).sum();
+    let csv = dir.read("out/rows.csv");
+    assert!(csv.lines().count() == 1 + values && csv.starts_with("row,quantity,value,unit,published,ours,"));
     assert_eq!(dir.read("out/runs.csv").lines().count(), 1 + 24 * 2);
     assert_eq!(dir.read("out/sweep.csv").lines().count(), 1 + 24);
     dir.paceline_ok(&["report", "out"]);
     let page = dir.read("out/report.html");
     assert!(page.contains("Published beside ours") && page.contains("<svg") && !page.contains("NaN"));
+}
+
+/// Headings of the table that every experiment prints.
+const HEADINGS: [&str; 7] =
+    ["published", "ours", "unit", "difference", "difference, %", "within the published spread", "holds"];
+
+#[test]
+fn every_experiment_prints_the_same_columns() {
+    let dir = TestDir::new();
+    let short = ["--quick", "--seeds", "1", "--set", "run.duration=3 s", "--set", "run.warmup=1 s"];
+    let accelerator = [&["reproduce", "accelerator", "--out", "accelerator"][..], &short].concat();
+    let calibration = ["reproduce", "calibration", "--stations", "100", "--out", "calibration"];
+    for table in
+        [reproduce(&dir, "filter", &[]), dir.paceline_ok(&accelerator), dir.paceline_ok(&calibration)]
+    {
+        let mut rest = table.lines().nth(1).expect("headings");
+        for heading in HEADINGS {
+            let at = rest.find(heading).unwrap_or_else(|| panic!("no {heading}: {table}"));
+            rest = &rest[at + heading.len()..];
+        }
+        assert!(table.contains("no spread given"), "{table}");
+    }
+    // A range that the paper gives, and shares with their own unit.
+    let rows = dir.json("accelerator/summary.json");
+    let row = |id: &str| rows["rows"].as_array().unwrap().iter().find(|row| row["id"] == id).unwrap().clone();
+    let plateau = &row("2b")["values"][0];
+    assert_eq!((&plateau["spread_low"], &plateau["spread_high"]), (&1.45.into(), &1.65.into()));
+    assert!(plateau["within_spread"].is_boolean(), "{plateau}");
+    for value in row("2f")["values"].as_array().unwrap() {
+        let share = value["name"].as_str().unwrap().ends_with("share of UDP");
+        assert_eq!(value["unit"], if share { "%" } else { "Mb/s" });
+    }
+}
+
+#[test]
+fn quick_means_two_seeds_in_every_experiment() {
+    let dir = TestDir::new();
+    for experiment in ["ack-filter", "accelerator"] {
+        let help = dir.paceline_ok(&["reproduce", experiment, "--help"]);
+        assert!(help.contains("Two seeds and shorter runs") && help.contains("2 with --quick"), "{help}");
+    }
+    let set = ["--set", "run.duration=1500 ms", "--set", "run.warmup=500 ms"];
+    let args = [&["reproduce", "accelerator", "--quick", "--out", "accelerator"][..], &set].concat();
+    let table = dir.paceline_ok(&args);
+    assert!(table.starts_with("accelerator, published beside ours: 2 seeds"), "{table}");
 }
 
 #[test]
@@ -51,8 +102,9 @@ fn results_are_equal_at_any_number_of_jobs_and_after_an_interruption() {
     let one = reproduce(&dir, "one", &["--jobs", "1"]);
     let three = reproduce(&dir, "three", &["--jobs", "3"]);
     assert_eq!(one, three);
-    let files =
-        |out: &str| ["summary.json", "sweep.csv", "runs.csv"].map(|n| dir.read(&format!("{out}/{n}")));
+    let files = |out: &str| {
+        ["summary.json", "rows.csv", "sweep.csv", "runs.csv"].map(|n| dir.read(&format!("{out}/{n}")))
+    };
     assert_eq!(files("one"), files("three"));
     std::fs::remove_file(dir.join("one/summary.json")).unwrap();
     std::fs::remove_file(dir.join("one/parts/point-0011-seed-2.json")).unwrap();

@@ -4,7 +4,7 @@
 //! are not finite are left out.
 
 use super::axis::{Ticks, decimals, thousands};
-use super::html::escape;
+use super::html::{self, escape};
 use plotters::prelude::*;
 use plotters::style::text_anchor::{HPos, Pos, VPos};
 use std::fmt::Write;
@@ -92,7 +92,7 @@ impl Chart {
         let title = escape(&self.title);
         let svg = chart.svg().expect("drawing into memory does not fail");
         let svg = svg.replacen("<svg ", &format!("<svg role=\"img\" aria-label=\"{title}\" "), 1);
-        format!("<figure><figcaption>{title}</figcaption>\n{}{svg}</figure>\n", chart.legend())
+        html::figure(&self.title, &(chart.legend() + &svg))
     }
 
     fn legend(&self) -> String {

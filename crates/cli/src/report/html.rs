@@ -1,24 +1,35 @@
-//! HTML of the page around the pictures. The page loads nothing from elsewhere and can be printed.
+//! HTML of the page around the pictures. The page loads nothing from elsewhere and can be printed; its script
+//! sorts tables, shows tooltips and saves pictures, and everything can be read without it.
 
 /// The style sheet of every page.
-const STYLE: &str = "
-body { font: 15px/1.5 system-ui, sans-serif; color: #1a1a1a; background: #fff; max-width: 1180px; margin: 2em auto; padding: 0 1.5em; }
-h1 { font-size: 1.6em; margin-bottom: 0; } h2 { font-size: 1.2em; margin-top: 2em; border-bottom: 1px solid #ddd; }
-p.about { color: #555; margin-top: .3em; }
-table { border-collapse: collapse; margin: .8em 0; font-variant-numeric: tabular-nums; }
-th, td { padding: .2em .9em .2em 0; text-align: right; border-bottom: 1px solid #e5e5e5; vertical-align: top; }
-th { border-bottom: 1px solid #999; font-weight: 600; }
-th.text, td.text { text-align: left; } td.wide { text-align: left; min-width: 16em; font-size: .87em; } td.values { text-align: left; white-space: nowrap; }
-div.scroll { overflow-x: auto; }
-div.figures { display: grid; grid-template-columns: repeat(auto-fit, minmax(420px, 1fr)); gap: 1.2em; }
-figure { margin: 0; break-inside: avoid; } figcaption { font-weight: 600; }
-figure svg { width: 100%; height: auto; }
-p.legend { margin: 0; font-size: .85em; } p.legend span { margin-right: 1em; white-space: nowrap; }
-p.legend i { display: inline-block; width: 1.4em; height: .6em; margin-right: .4em; print-color-adjust: exact; -webkit-print-color-adjust: exact; }
-pre { background: #f6f6f6; padding: 1em; overflow-x: auto; }
-.yes { color: #00684a; } .no { color: #a83f00; }
-@media print { body { margin: 0; font-size: 11px; } div.figures { grid-template-columns: 1fr 1fr; } details { display: none; } }
-";
+const PAGE_STYLE: &str = include_str!("page/page.css");
+/// The style sheet of the pictures, which saved pictures contain as well. The colours of the series are the
+/// published palette of Okabe and Ito (2008) for all kinds of colour vision, without yellow, which is pale on
+/// white; darker or lighter where needed for the contrast with the ground.
+const PICTURE_STYLE: &str = include_str!("page/picture.css");
+const SCRIPT: &str = include_str!("page/page.js");
+
+/// A cell of a table.
+#[derive(Clone, Debug, Default)]
+pub struct Cell {
+    pub text: String,
+    /// The number by which the table is sorted, where the text is none.
+    pub key: Option<f64>,
+    /// Class of the style sheet, beside `text` for cells that are flush left.
+    pub class: &'static str,
+}
+
+impl From<&str> for Cell {
+    fn from(text: &str) -> Self {
+        Self { text: text.to_owned(), ..Self::default() }
+    }
+}
+
+impl From<String> for Cell {
+    fn from(text: String) -> Self {
+        Self { text, ..Self::default() }
+    }
+}
 
 /// Escapes text for HTML, also inside quoted attributes.
 pub fn escape(text: &str) -> String {
@@ -40,7 +51,11 @@ pub fn escape(text: &str) -> String {
 pub fn page(title: &str, about: &str, body: &str) -> String {
     let (title, about) = (escape(title), escape(about));
     format!(
-        "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n<meta name=\"viewport\" content=\"width=device-width\">\n<title>{title}</title>\n<style>{STYLE}</style>\n</head>\n<body>\n<h1>{title}</h1>\n<p class=\"about\">{about}</p>\n{body}</body>\n</html>\n"
+        "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
+         <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n<title>{title}</title>\n\
+         <link rel=\"icon\" href=\"data:,\">\n<style>\n{PAGE_STYLE}</style>\n\
+         <style id=\"picture-style\">\n{PICTURE_STYLE}</style>\n</head>\n<body>\n<h1>{title}</h1>\n\
+         <p class=\"about\">{about}</p>\n{body}<script>\n{SCRIPT}</script>\n</body>\n</html>\n"
     )
 }
 
@@ -54,17 +69,28 @@ pub fn figures(pictures: &str) -> String {
     if pictures.is_empty() { String::new() } else { format!("<div class=\"figures\">\n{pictures}</div>\n") }
 }
 
+/// A picture with its title, which is text; `svg` is SVG.
+pub fn figure(title: &str, svg: &str) -> String {
+    format!("<figure><figcaption><span>{}</span></figcaption>\n{svg}</figure>\n", escape(title))
+}
+
 /// A table; the first `left` columns are flush left.
-pub fn table(head: &[String], lines: &[Vec<String>], left: usize) -> String {
-    let row = |tag: &str, cells: &[String]| {
-        let cells = cells.iter().enumerate().map(|(index, cell)| {
-            let class = if index < left { " class=\"text\"" } else { "" };
-            format!("<{tag}{class}>{}</{tag}>", escape(cell))
+pub fn table<C: Clone + Into<Cell>>(head: &[String], lines: &[Vec<C>], left: usize) -> String {
+    let row = |tag: &str, cells: Vec<Cell>| {
+        let cells = cells.into_iter().enumerate().map(|(index, cell)| {
+            let class = [if index < left { "text" } else { "" }, cell.class].join(" ");
+            let class = match class.trim() {
+                "" => String::new(),
+                class => format!(" class=\"{class}\""),
+            };
+            let key = cell.key.map_or(String::new(), |key| format!(" data-key=\"{key}\""));
+            format!("<{tag}{class}{key}>{}</{tag}>", escape(&cell.text))
         });
         format!("<tr>{}</tr>\n", cells.collect::<String>())
     };
-    let body: String = lines.iter().map(|line| row("td", line)).collect();
-    let head = row("th", head);
+    let cells = |line: &Vec<C>| line.iter().cloned().map(Into::into).collect::<Vec<Cell>>();
+    let body: String = lines.iter().map(|line| row("td", cells(line))).collect();
+    let head = row("th", head.iter().map(|text| Cell::from(text.as_str())).collect());
     format!("<div class=\"scroll\"><table>\n<thead>{head}</thead>\n<tbody>\n{body}</tbody></table></div>\n")
 }
 

@@ -1,5 +1,6 @@
 //! A map of a deployment's stations: their places, serving sectors and mean downlink MCS.
 
+use super::html;
 use paceline_sim::results::StationResult;
 use std::fmt::Write;
 
@@ -55,7 +56,7 @@ pub fn figure(stations: &[StationResult]) -> Option<String> {
     }
     svg += "</svg>";
     let caption = "Map: a shape for each sector, darker for a higher mean downlink MCS (0 to 28)";
-    Some(format!("<figure><figcaption>{caption}</figcaption>{svg}</figure>"))
+    Some(html::figure(caption, &svg))
 }
 
 /// The mark of a station: its shape stands for the sector, its shade for the MCS.

@@ -1,7 +1,6 @@
 //! `paceline report`: a results folder as one self-contained HTML page with pictures.
 
 mod axis;
-mod calibration;
 mod chart;
 mod html;
 mod map;
@@ -22,11 +21,11 @@ pub fn page(folder: &Path) -> Outcome<String> {
     match (text("summary.json"), swept) {
         (Some(summary), Some(swept)) => {
             let rows: reproduce::Reproduced = parse(folder, "summary.json", &summary)?;
-            Ok(rows.page(&swept.about(), &swept.body()))
+            Ok(rows.page(&swept.about(), &(rows.pictures() + &swept.body())))
         }
         (Some(summary), None) if summary.contains("\"reproduces\": \"calibration\"") => {
-            let calibration: calibration::Calibration = parse(folder, "summary.json", &summary)?;
-            Ok(calibration.page())
+            let rows: reproduce::Reproduced = parse(folder, "summary.json", &summary)?;
+            Ok(rows.page(&rows.about(), &rows.pictures()))
         }
         (Some(summary), None) if summary.contains("\"reproduces\": \"accelerator\"") => {
             let rows: reproduce::Reproduced = parse(folder, "summary.json", &summary)?;

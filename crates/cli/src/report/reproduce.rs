@@ -1,19 +1,25 @@
-//! The page of `paceline reproduce`: published values beside ours, in a table and in pictures.
+//! The page of `paceline reproduce`: published values beside ours, in one table for all experiments and in
+//! pictures.
 
 use super::chart::{Chart, Mark, Series, Style};
-use super::html::{self, escape};
+use super::html::{self, Cell};
+use crate::published::{HEADINGS, Row, Value};
 use serde::Deserialize;
-use serde_json::{Map, Value};
-use std::fmt::Write;
 
 /// `summary.json` of `paceline reproduce`.
 #[derive(Deserialize)]
 pub struct Reproduced {
     reproduces: String,
+    /// Empty without simulated scenarios.
+    #[serde(default)]
     scenario: String,
+    #[serde(default)]
     set: Vec<String>,
     #[serde(default)]
     seeds: usize,
+    /// Stations dropped in each deployment, and the seed of the drops; calibration only.
+    stations: Option<u64>,
+    seed: Option<u64>,
     /// Folders of the experiment's sweeps.
     #[serde(default)]
     pub parts: Vec<String>,
@@ -23,126 +29,123 @@ pub struct Reproduced {
     rows: Vec<Row>,
 }
 
-#[derive(Deserialize)]
-struct Row {
-    id: String,
-    quantity: String,
-    published: String,
-    #[serde(default)]
-    published_values: Map<String, Value>,
-    ours: Map<String, Value>,
-    ci95: Map<String, Value>,
-    unit: String,
-    holds: bool,
-    holds_in_ci95: bool,
-    why: String,
-}
-
 impl Reproduced {
-    /// The page: the table of the rows, and below it `pictures`, which are HTML.
+    /// The page: the tables of the rows, and below them `pictures`, which are HTML.
     pub fn page(&self, about: &str, pictures: &str) -> String {
         let set = if self.set.is_empty() { String::new() } else { format!(" Set: {}.", self.set.join(", ")) };
-        let title = format!("{}, reproduced: {}", self.reproduces, self.scenario);
-        html::page(
-            &title,
-            &format!("{about}{set}"),
-            &(html::section("Published beside ours", &self.rows()) + pictures),
-        )
+        let mut title = format!("{}, reproduced", self.reproduces);
+        if !self.scenario.is_empty() {
+            title += &format!(": {}", self.scenario);
+        }
+        let body = html::section("Published beside ours", &self.values())
+            + pictures
+            + &html::section("Statements and explanations", &self.statements());
+        html::page(&title, &format!("{about}{set}"), &body)
     }
 
     /// A sentence that describes the results.
     pub fn about(&self) -> String {
-        format!("{} seeds each, mean ± 95% confidence interval.", self.seeds)
+        match (self.stations, self.seed) {
+            (Some(stations), Some(seed)) => {
+                format!("{stations} stations dropped in each deployment, seed {seed}.")
+            }
+            _ => format!("{} seeds each, mean ± 95% confidence interval.", self.seeds),
+        }
     }
-    /// A picture for each row: published values beside ours.
+    /// A picture for each row and unit: published values beside ours.
     pub fn pictures(&self) -> String {
-        let pictures: String = self.rows.iter().map(Row::picture).collect();
+        let pictures: String = self.rows.iter().map(pictures).collect();
         html::section("Pictures", &html::figures(&pictures))
     }
 
-    fn rows(&self) -> String {
-        let mut table = String::from("<div class=\"scroll\"><table>\n<thead><tr>");
-        for head in ["", "quantity", "published", "ours", "holds", "why"] {
-            let _ = write!(table, "<th class=\"text\">{head}</th>");
-        }
-        table += "</tr></thead>\n<tbody>\n";
-        for row in &self.rows {
-            let (class, holds) = match (row.holds, row.holds_in_ci95) {
-                (true, true) => ("yes", "✓ yes"),
-                (true, false) => ("yes", "✓ yes, uncertain"),
-                (false, _) => ("no", "✗ no"),
-            };
-            let _ = writeln!(
-                table,
-                "<tr><td class=\"text\">{}</td><td class=\"text\">{}</td><td class=\"text\">{}</td><td class=\"values\">{}</td><td class=\"text {class}\">{holds}</td><td class=\"wide\">{}</td></tr>",
-                escape(&row.id),
-                escape(&row.quantity),
-                escape(&row.published),
-                row.ours(),
-                escape(&row.why)
-            );
-        }
-        table
-            + "</tbody></table></div>\n<p class=\"about\">Uncertain: does not hold everywhere in the confidence interval.</p>\n"
+    /// The columns of [`HEADINGS`], with a line for each value.
+    fn values(&self) -> String {
+        let line = |row: &Row, value: &Value| {
+            let [name, rest @ ..] = value.cells();
+            let mut line = vec![Cell::from(row.id.as_str()), row.quantity.as_str().into()];
+            line[1].class = "wide";
+            line.push(Cell { text: name, key: value.at, class: "text" });
+            line.extend(rest.into_iter().map(Cell::from));
+            line.push(verdict(row));
+            line
+        };
+        let lines = self.rows.iter().flat_map(|row| row.values.iter().map(move |value| line(row, value)));
+        html::table(&HEADINGS.map(str::to_owned), &lines.collect::<Vec<_>>(), 2)
+    }
+
+    fn statements(&self) -> String {
+        let head = ["row", "quantity", "published", "holds", "why"].map(str::to_owned);
+        let line = |row: &Row| {
+            let published = if row.published.is_empty() { "-" } else { &row.published };
+            let mut line: Vec<Cell> =
+                [row.id.as_str(), &row.quantity, published, "", &row.why].map(Cell::from).to_vec();
+            (line[1].class, line[2].class, line[4].class) = ("wide", "wide", "wide");
+            line[3] = verdict(row);
+            line
+        };
+        let lines: Vec<Vec<Cell>> = self.rows.iter().map(line).collect();
+        html::table(&head, &lines, head.len())
+            + "<p class=\"about\">Uncertain: does not hold everywhere in the confidence interval.</p>\n"
     }
 }
 
-/// The number in the name of a value, by which bars are ordered: rates in Mb/s, sizes in MiB.
-fn number_in(name: &str) -> f64 {
-    let start = name.find(|c: char| c.is_ascii_digit()).unwrap_or(name.len());
-    if name.starts_with('(') {
-        return 0.0; // conditions of a radio keep the order of the results
-    }
-    let digits = name[start..].split(|c: char| !c.is_ascii_digit() && c != '.').next().unwrap_or_default();
-    let unit = if name.contains("KiB") { 1024.0 } else { 1.0 };
-    digits.parse().unwrap_or(0.0) / unit
+fn verdict(row: &Row) -> Cell {
+    let (class, mark) = match row.holds {
+        Some(true) => ("yes", "✓ "),
+        Some(false) => ("no", "✗ "),
+        None => ("", ""),
+    };
+    Cell { text: format!("{mark}{}", row.verdict()), key: None, class }
 }
 
-impl Row {
-    /// Bars of the published values and ours.
-    fn picture(&self) -> String {
-        let mut names: Vec<&String> = self.ours.keys().filter(|name| !name.contains("% of UDP")).collect();
-        names.sort_by(|a, b| number_in(a).total_cmp(&number_in(b)));
-        let marks = |of: &dyn Fn(&str) -> Option<f64>, half: bool| {
-            let mark = |(index, name): (usize, &&String)| {
-                let half = self.ci95.get(name.as_str()).and_then(Value::as_f64).filter(|_| half);
-                Some(Mark { x: index as f64, y: of(name.as_str())?, half })
-            };
-            names.iter().enumerate().filter_map(mark).collect::<Vec<Mark>>()
-        };
-        let published = marks(&|name| self.published_values.get(name)?.as_f64(), false);
-        let ours = marks(&|name| self.ours.get(name)?.as_f64(), true);
-        let series = |name: &str, marks| Series { name: name.into(), marks, faint: false };
-        let mut all = Vec::new();
-        if !published.is_empty() {
-            all.push(series("published", published));
+/// The published values and ours: a picture for each unit of the row.
+fn pictures(row: &Row) -> String {
+    let mut units: Vec<&str> = Vec::new();
+    for value in &row.values {
+        if !units.contains(&value.unit.as_str()) {
+            units.push(&value.unit);
         }
-        all.push(series("ours", ours));
-        let chart = Chart {
-            title: format!("{}: {}", self.id, self.quantity),
-            x: String::new(),
-            y: self.unit.clone(),
-            categories: names.into_iter().map(|name| name.replace("source ", "")).collect(),
-            series: all,
-            style: Style::Bars,
-            most: f64::INFINITY,
-            from_zero: true,
-            counts_from: None,
-        };
-        chart.figure()
     }
-    fn ours(&self) -> String {
-        let decimals = match self.unit.as_str() {
-            "" => 4,
-            "Mb/s" => 2,
-            _ => 1,
-        };
-        let lines = self.ours.iter().map(|(name, mean)| {
-            let Some(mean) = mean.as_f64() else { return format!("{}: not measured", escape(name)) };
-            let half = self.ci95.get(name).and_then(Value::as_f64);
-            let half = half.map_or(String::new(), |half| format!(" ± {half:.decimals$}"));
-            format!("{}: {mean:.decimals$}{half} {}", escape(name), escape(&self.unit))
-        });
-        lines.collect::<Vec<_>>().join("<br>")
+    units.into_iter().map(|unit| picture(row, unit)).collect()
+}
+
+/// Lines over the row's axis, or bars without one. Published values have one colour in all pictures, and so
+/// have ours where a row has one line.
+fn picture(row: &Row, unit: &str) -> String {
+    let values: Vec<&Value> = row.values.iter().filter(|value| value.unit == unit).collect();
+    let over = row.axis.as_ref().filter(|_| values.iter().all(|value| value.at.is_some()));
+    let mut series: Vec<Series> = Vec::new();
+    let mut add = |name: &str, mark: Mark| match series.iter_mut().find(|series| series.name == name) {
+        Some(series) => series.marks.push(mark),
+        None => series.push(Series { name: name.to_owned(), marks: vec![mark], faint: false }),
+    };
+    for (index, value) in values.iter().enumerate() {
+        let x = value.at.filter(|_| over.is_some()).unwrap_or(index as f64);
+        let name = if value.line.is_empty() { String::from("ours") } else { format!("ours, {}", value.line) };
+        if let Some(y) = value.ours {
+            add(&name, Mark { x, y, half: value.ci95 });
+        }
     }
+    for (index, value) in values.iter().enumerate() {
+        let x = value.at.filter(|_| over.is_some()).unwrap_or(index as f64);
+        let spread = value.spread_low.zip(value.spread_high);
+        let middle = spread.map(|(low, high)| (low + high) / 2.0);
+        if let Some(y) = value.published.or(middle) {
+            let half = spread.map(|(low, high)| (high - low) / 2.0);
+            add("published", Mark { x, y, half });
+        }
+    }
+    let names = values.iter().map(|value| value.name.replace("source ", ""));
+    let chart = Chart {
+        title: format!("{}: {}", row.id, row.quantity),
+        x: over.cloned().unwrap_or_default(),
+        y: unit.to_owned(),
+        categories: if over.is_some() { Vec::new() } else { names.collect() },
+        series,
+        style: if over.is_some() { Style::Points } else { Style::Bars },
+        most: f64::INFINITY,
+        from_zero: true,
+        counts_from: None,
+    };
+    chart.figure()
 }

@@ -2,14 +2,18 @@
 //!
 //! `results -> Experiment -> rows`: a command runs the scenarios that an experiment names and hands their
 //! [`RunResult`](crate::results::RunResult)s to its `Experiment`, which gives one [`Row`] per published
-//! quantity: both values, whether the published statement holds, and the counters that explain it.
+//! quantity: both values and their difference, whether the published statement holds, and the counters that
+//! explain it.
 
 pub mod accelerator;
 pub mod ack_filter;
 pub mod calibration;
+mod value;
+
+pub use value::Value;
 
 use crate::results::mean_and_half;
-use serde_json::{Map, json};
+use serde_json::json;
 
 /// A published quantity and ours.
 #[derive(Clone, Debug, PartialEq)]
@@ -18,10 +22,10 @@ pub struct Row {
     pub id: &'static str,
     /// The quantity, in words.
     pub quantity: String,
-    /// The published statement, in words.
+    /// The published statement, in words; empty if nothing was published.
     pub published: &'static str,
-    /// Unit of the values; empty for a ratio.
-    pub unit: &'static str,
+    /// Name and unit of the axis of the row's picture; none for a picture of bars.
+    pub axis: Option<&'static str>,
     /// Published and measured values.
     pub values: Vec<Value>,
     /// Whether the published statement holds for our means.
@@ -30,17 +34,6 @@ pub struct Row {
     pub holds_in_ci95: bool,
     /// Measurements that explain the row, in words.
     pub why: String,
-}
-
-/// One value of a row.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Value {
-    /// Name of the value within the row.
-    pub name: String,
-    /// Published value; none if no number was published.
-    pub published: Option<f64>,
-    /// Measured value.
-    pub ours: Estimate,
 }
 
 /// Mean over seeds and the half width of its 95% confidence interval. Both are none without a finite value,
@@ -76,21 +69,21 @@ impl Estimate {
 }
 
 impl Row {
-    /// The row as in `summary.json`. `published_values`, `ours` and `ci95` have one entry per value.
+    /// Whether the published statement holds for our means, and in the whole of the confidence intervals;
+    /// none if nothing was published.
+    pub fn verdict(&self) -> Option<(bool, bool)> {
+        (!self.published.is_empty()).then_some((self.holds, self.holds_in_ci95))
+    }
+    /// The row as in `summary.json`.
     pub fn to_json(&self) -> serde_json::Value {
-        let entries = |of: fn(&Value) -> Option<f64>| {
-            self.values.iter().map(|v| (v.name.clone(), json!(of(v)))).collect::<Map<_, _>>()
-        };
         json!({
             "id": self.id,
             "quantity": self.quantity,
             "published": self.published,
-            "published_values": entries(|v| v.published),
-            "ours": entries(|v| v.ours.mean),
-            "ci95": entries(|v| v.ours.half),
-            "unit": self.unit,
-            "holds": self.holds,
-            "holds_in_ci95": self.holds_in_ci95,
+            "axis": self.axis,
+            "values": self.values.iter().map(Value::to_json).collect::<Vec<_>>(),
+            "holds": self.verdict().map(|(holds, _)| holds),
+            "holds_in_ci95": self.verdict().map(|(_, in_ci95)| in_ci95),
             "why": self.why,
         })
     }

@@ -2,16 +2,15 @@
 //! own folder, and runs with one seed for pictures over time.
 
 use super::options::Options;
-use super::rows::describe;
+use super::outcome::{conditions, finish};
 use crate::failure::{Failure, Outcome};
 use crate::output;
-use crate::results_folder::{self, ResultsFolder};
+use crate::results_folder::ResultsFolder;
 use crate::scenario_file;
 use crate::sweep::{self, Grid};
-use paceline_sim::reproduce::Row;
 use paceline_sim::reproduce::accelerator::{Experiment, Part, parts};
 use paceline_sim::{RunResult, Summary, simulate};
-use serde_json::{Value, json};
+use serde_json::json;
 use std::process::ExitCode;
 
 /// Settings of `--quick`, except for parts that set a duration in which files are completed.
@@ -27,7 +26,7 @@ const OVER_TIME: [(&str, &str, &[&str]); 5] = [
 ];
 
 pub fn run(options: &Options) -> Outcome {
-    let seeds = options.seeds.unwrap_or(if options.quick { 3 } else { 10 });
+    let seeds = options.seeds();
     let mut runs = Vec::new();
     for part in parts() {
         runs.push(sweep_part(&part, seeds, options)?);
@@ -36,18 +35,14 @@ pub fn run(options: &Options) -> Outcome {
         over_time(name, scenario, set, options)?;
     }
     let rows = Experiment::new(&runs).rows();
-    let summary = json!({
-        "paceline": output::origin(),
-        "reproduces": "accelerator",
+    let about = json!({
         "scenario": "accelerator-3g, accelerator-lte",
         "seeds": seeds,
         "set": options.set,
         "parts": parts().iter().map(|part| part.name).collect::<Vec<_>>(),
         "over_time": OVER_TIME.map(|(name, ..)| name),
-        "rows": rows.iter().map(Row::to_json).collect::<Value>(),
     });
-    results_folder::write_summary(&options.out, &summary)?;
-    output::print(&describe("accelerator", &rows, seeds, &options.set))?;
+    finish("accelerator", &conditions(seeds, &options.set), about, &rows, Some(&options.out))?;
     Ok(ExitCode::SUCCESS)
 }
 

@@ -1,15 +1,12 @@
 //! `paceline reproduce ack-filter`: ACK filtering in the uplink buffer (Ohta et al., IEEE CSCN 2018).
 
 use super::options::Options;
-use super::rows::describe;
+use super::outcome::{conditions, finish};
 use crate::failure::Outcome;
-use crate::output;
-use crate::results_folder;
 use crate::scenario_file;
 use crate::sweep::{self, Grid};
-use paceline_sim::reproduce::Row;
 use paceline_sim::reproduce::ack_filter::{Experiment, Network, SCHEMES, STATIONS};
-use serde_json::{Value, json};
+use serde_json::json;
 use std::process::ExitCode;
 
 const SCENARIO: &str = "ack-filter-paper";
@@ -24,18 +21,10 @@ pub fn run(options: &Options) -> Outcome {
     let over =
         [format!("ack_filter.scheme={}", SCHEMES.join(",")), format!("station.count={}", stations.join(","))];
     let grid = Grid::new(name.clone(), &name, text, &set, sweep::axes(&over)?)?;
-    let seeds = options.seeds.unwrap_or(if options.quick { 2 } else { 10 });
+    let seeds = options.seeds();
     let runs = sweep::run(&grid, seeds, options.jobs, &options.out)?.runs;
     let rows = Experiment::new(Network::of(&grid.points[0].scenario), &runs).rows();
-    let summary = json!({
-        "paceline": output::origin(),
-        "reproduces": "ack-filter",
-        "scenario": name,
-        "seeds": seeds,
-        "set": set,
-        "rows": rows.iter().map(Row::to_json).collect::<Value>(),
-    });
-    results_folder::write_summary(&options.out, &summary)?;
-    output::print(&describe("ack-filter", &rows, seeds, &set))?;
+    let about = json!({"scenario": name, "seeds": seeds, "set": set});
+    finish("ack-filter", &conditions(seeds, &set), about, &rows, Some(&options.out))?;
     Ok(ExitCode::SUCCESS)
 }

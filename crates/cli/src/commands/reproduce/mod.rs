@@ -5,7 +5,7 @@ mod accelerator;
 mod ack_filter;
 mod calibration;
 mod options;
-mod rows;
+mod outcome;
 
 use crate::failure::Outcome;
 use clap::Subcommand;

@@ -60,6 +60,10 @@ pub(super) const CONDITIONS: [(&str, &str, f64, f64, f64); 4] = [
     ("(-90, 27)", "64 Mb/s", 55.0, 30.0, 53.0),
     ("(-110, 15)", "58.1 Mb/s", 50.0, 27.0, 47.0),
 ];
+/// Published range of the goodput of plain TCP on 3G at sources of 2.4 Mb/s and more, Mb/s.
+pub(super) const PLATEAU_MBPS: (f64, f64) = (1.45, 1.65);
+/// Published range of the goodput of plain TCP in the best of [`CONDITIONS`], Mb/s.
+pub(super) const BEST_CONDITION_MBPS: (f64, f64) = (30.0, 44.0);
 /// Congestion controls of the runs without accelerator.
 pub(super) const CONTROLS: [&str; 3] = ["cubic", "westwood", "veno"];
 /// Rate controls of the accelerator.

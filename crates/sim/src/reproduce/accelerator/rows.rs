@@ -1,12 +1,15 @@
 //! Rows of the comparison from the runs of all parts.
 
 use super::parts::{
-    CONDITIONS, CONTROLS, FILES, GOODPUT_TOLERANCE, PROBE_3G, PROBE_LOSS_POINTS, PROBE_LTE, PROBE_RTT_FACTOR,
-    PROFILES, SOURCE, parts,
+    BEST_CONDITION_MBPS, CONDITIONS, CONTROLS, FILES, GOODPUT_TOLERANCE, PLATEAU_MBPS, PROBE_3G,
+    PROBE_LOSS_POINTS, PROBE_LTE, PROBE_RTT_FACTOR, PROFILES, SOURCE, parts,
 };
 use crate::reproduce::{Estimate, Row, Value};
 use crate::results::RunResult;
 use std::collections::BTreeMap;
+
+/// Axis of the pictures over the rate at which the source writes.
+const SOURCE_AXIS: &str = "rate of the source, Mb/s";
 
 /// The experiment: the runs of all parts.
 pub struct Experiment<'a> {
@@ -59,15 +62,15 @@ impl<'a> Experiment<'a> {
     }
 
     fn probe(&self, part: &str, table: &[(f64, f64, f64)], quantities: [&str; 2]) -> Vec<Row> {
-        let value = |index: usize, published: f64, of: fn(&RunResult) -> f64| Value {
-            name: format!("{} Mb/s", table[index].0),
-            published: Some(published),
-            ours: self.of(part, index, of),
+        let value = |unit, index: usize, published: f64, of: fn(&RunResult) -> f64| {
+            let rate = table[index].0;
+            let ours = self.of(part, index, of);
+            Value::new(format!("{rate} Mb/s"), unit, Some(published), ours).at(rate, "")
         };
         let rtt: Vec<Value> =
-            (0..table.len()).map(|i| value(i, table[i].1, |run| run.totals.rtt_mean_ms)).collect();
-        let loss: Vec<Value> =
-            (0..table.len()).map(|i| value(i, table[i].2, |run| 100.0 * run.totals.udp_loss_share)).collect();
+            (0..table.len()).map(|i| value("ms", i, table[i].1, |run| run.totals.rtt_mean_ms)).collect();
+        let loss = |run: &RunResult| 100.0 * run.totals.udp_loss_share;
+        let loss: Vec<Value> = (0..table.len()).map(|i| value("%", i, table[i].2, loss)).collect();
         let capacity = self.mean(part, 0, |run| run.totals.link_capacity_mbps);
         let factor = |p: f64| move |x: f64| x <= p * PROBE_RTT_FACTOR && x >= p / PROBE_RTT_FACTOR;
         let points = |p: f64| move |x: f64| (x - p).abs() <= PROBE_LOSS_POINTS;
@@ -77,7 +80,6 @@ impl<'a> Experiment<'a> {
         );
         let row = |id,
                    quantity: &str,
-                   unit,
                    values: Vec<Value>,
                    within: &dyn Fn(&Value) -> (bool, bool),
                    how: String| {
@@ -87,7 +89,7 @@ impl<'a> Experiment<'a> {
                 id,
                 quantity: quantity.to_owned(),
                 published,
-                unit,
+                axis: Some("rate of the probe, Mb/s"),
                 holds: count == all.len(),
                 holds_in_ci95: all.iter().all(|(_, in_ci95)| *in_ci95),
                 why: format!(
@@ -106,11 +108,10 @@ impl<'a> Experiment<'a> {
             (v.ours.mean_meets(within), v.ours.interval_meets(within))
         };
         vec![
-            row(ids[0], quantities[0], "ms", rtt, &rtt_within, format!("a factor of {PROBE_RTT_FACTOR}")),
+            row(ids[0], quantities[0], rtt, &rtt_within, format!("a factor of {PROBE_RTT_FACTOR}")),
             row(
                 ids[1],
                 quantities[1],
-                "%",
                 loss,
                 &loss_within,
                 format!("{PROBE_LOSS_POINTS:.0} percentage points"),
@@ -124,10 +125,9 @@ impl<'a> Experiment<'a> {
         let values: Vec<Value> = SOURCE
             .iter()
             .enumerate()
-            .map(|(index, (rate, published))| Value {
-                name: format!("source {rate} Mb/s"),
-                published: Some(*published),
-                ours: self.goodput(part, point(index)),
+            .map(|(index, (rate, published))| {
+                let ours = self.goodput(part, point(index));
+                Value::new(format!("source {rate} Mb/s"), "Mb/s", Some(*published), ours).at(*rate, "")
             })
             .collect();
         // The adaptive control may exceed the published goodput.
@@ -141,7 +141,7 @@ impl<'a> Experiment<'a> {
             id: if profile == 0 { "2a" } else { "2a-adaptive" },
             quantity: format!("3G, accelerated goodput by the source's rate, {name} rate control"),
             published: "follows the source up to 5.19 of 5.6 Mb/s",
-            unit: "Mb/s",
+            axis: Some(SOURCE_AXIS),
             holds: values.iter().all(is),
             holds_in_ci95: values.iter().all(in_ci95),
             why: format!(
@@ -159,14 +159,16 @@ impl<'a> Experiment<'a> {
 
     fn direct_source(&self) -> Row {
         let part = "source-direct";
+        let (low, high) = PLATEAU_MBPS;
         let mut values = Vec::new();
         for (control, name) in CONTROLS.iter().enumerate() {
             for (index, (rate, _)) in SOURCE.iter().enumerate().skip(2) {
                 let ours = self.goodput(part, control * SOURCE.len() + index);
-                values.push(Value { name: format!("{name}, source {rate} Mb/s"), published: None, ours });
+                let value = Value::new(format!("{name}, source {rate} Mb/s"), "Mb/s", None, ours);
+                values.push(value.within(low, high).at(*rate, name));
             }
         }
-        let level = |x: f64| (1.45..=1.65).contains(&x);
+        let level = |x: f64| (low..=high).contains(&x);
         let rtt = self.mean(part, 2, |run| run.totals.rtt_mean_ms);
         let probe = self.mean("probe-3g", 1, |run| run.totals.rtt_mean_ms);
         Row {
@@ -175,14 +177,14 @@ impl<'a> Experiment<'a> {
                 "3G, goodput without accelerator, window of 17 KB, source of 2.4 Mb/s and more",
             ),
             published: "1.45 to 1.65 Mb/s with CUBIC, Westwood and Veno",
-            unit: "Mb/s",
+            axis: Some(SOURCE_AXIS),
             holds: values.iter().all(|v| v.ours.mean_meets(level)),
             holds_in_ci95: values.iter().all(|v| v.ours.interval_meets(level)),
             why: format!(
                 "the window of 17,520 bytes limits all of them alike: at our mean round-trip time of {rtt:.0} ms it carries {:.2} Mb/s; the published plateau is that of {:.0} to {:.0} ms. The published probe takes {:.0} ms at 1.6 Mb/s, ours {probe:.0}: trains of packets wait longer for each other's late blocks",
                 17_520.0 * 8.0 / rtt / 1000.0,
-                17_520.0 * 8.0 / 1650.0,
-                17_520.0 * 8.0 / 1450.0,
+                17_520.0 * 8.0 / (1000.0 * high),
+                17_520.0 * 8.0 / (1000.0 * low),
                 PROBE_3G[1].1
             ),
             values,
@@ -223,17 +225,18 @@ impl<'a> Experiment<'a> {
                 gains.push(format!("{file} {:+.0}%", 100.0 * (fast / direct - 1.0)));
             }
             let names = ["17 KB window", "64 KB window", "accelerated"];
-            values.extend(names.iter().zip(figures).map(|(name, ours)| Value {
-                name: format!("{file}, {name}"),
-                published: None,
-                ours,
-            }));
+            let kib = *size as f64 / 1024.0;
+            values.extend(
+                names.iter().zip(figures).map(|(name, ours)| {
+                    Value::new(format!("{file}, {name}"), "Mb/s", None, ours).at(kib, name)
+                }),
+            );
         }
         Row {
             id: if profile == 0 { "2c" } else { "2c-adaptive" },
             quantity: format!("3G, throughput of a file until the client has it, {name} rate control"),
             published: "accelerated (17 KB window) above both windows at every size",
-            unit: "Mb/s",
+            axis: Some("size of the file, KiB"),
             holds: ordered == FILES.len(),
             holds_in_ci95: clearly_ordered == FILES.len(),
             why: format!(
@@ -249,10 +252,8 @@ impl<'a> Experiment<'a> {
         let values: Vec<Value> = CONDITIONS
             .iter()
             .enumerate()
-            .map(|(index, (name, _, udp, ..))| Value {
-                name: (*name).to_owned(),
-                published: Some(*udp),
-                ours: self.goodput("lte-udp", index),
+            .map(|(index, (name, _, udp, ..))| {
+                Value::new(*name, "Mb/s", Some(*udp), self.goodput("lte-udp", index))
             })
             .collect();
         let near = |v: &Value| {
@@ -263,7 +264,7 @@ impl<'a> Experiment<'a> {
             id: "2d",
             quantity: String::from("LTE, UDP goodput in four signal conditions"),
             published: "81, 80, 55 and 50 Mb/s",
-            unit: "Mb/s",
+            axis: None,
             holds: values.iter().all(|v| v.ours.mean_meets(near(v))),
             holds_in_ci95: values.iter().all(|v| v.ours.interval_meets(near(v))),
             values,
@@ -275,15 +276,15 @@ impl<'a> Experiment<'a> {
     }
 
     fn lte_direct(&self) -> Row {
-        let values: Vec<Value> = CONDITIONS
+        let mut values: Vec<Value> = CONDITIONS
             .iter()
             .enumerate()
-            .map(|(index, (name, _, _, tcp, _))| Value {
-                name: (*name).to_owned(),
-                published: Some(*tcp),
-                ours: self.goodput("lte-direct", index),
+            .map(|(index, (name, _, _, tcp, _))| {
+                Value::new(*name, "Mb/s", Some(*tcp), self.goodput("lte-direct", index))
             })
             .collect();
+        let (least, most) = BEST_CONDITION_MBPS;
+        values[0] = values[0].clone().within(least, most);
         // The published range at the best condition, 30 to 44 of 81 Mb/s, as a share.
         let shares: Vec<Estimate> = (0..CONDITIONS.len())
             .map(|index| self.share(("lte-direct", index), ("lte-udp", index)))
@@ -295,10 +296,10 @@ impl<'a> Experiment<'a> {
             id: "2e",
             quantity: String::from("LTE, goodput of plain TCP (CUBIC) in the same conditions"),
             published: "34, 36, 30 and 27 Mb/s: 42 to 55% of UDP",
-            unit: "Mb/s",
-            holds: values[0].ours.mean_meets(|x| (30.0..=44.0).contains(&x))
+            axis: None,
+            holds: values[0].ours.mean_meets(|x| (least..=most).contains(&x))
                 && shares.iter().all(|share| share.mean_meets(low)),
-            holds_in_ci95: values[0].ours.interval_meets(|x| (30.0..=44.0).contains(&x))
+            holds_in_ci95: values[0].ours.interval_meets(|x| (least..=most).contains(&x))
                 && shares.iter().all(|share| share.interval_meets(low)),
             why: format!(
                 "holds with 30 to 44 Mb/s in the best condition and 37 to 67% of UDP in all: {}; losses that no congestion causes keep the window small, {:.2}% of segments were sent again and the queue holds {:.0} ms in the best one",
@@ -315,16 +316,11 @@ impl<'a> Experiment<'a> {
         let point = |index: usize| profile * CONDITIONS.len() + index;
         let (mut values, mut shares) = (Vec::new(), Vec::new());
         for (index, (condition, _, udp, _, accelerated)) in CONDITIONS.iter().enumerate() {
-            values.push(Value {
-                name: (*condition).to_owned(),
-                published: Some(*accelerated),
-                ours: self.goodput(PART, point(index)),
-            });
-            shares.push(Value {
-                name: format!("{condition}, % of UDP"),
-                published: Some((100.0 * accelerated / udp).round()),
-                ours: self.share((PART, point(index)), ("lte-udp", index)),
-            });
+            let (ours, published) = (self.goodput(PART, point(index)), Some(*accelerated));
+            values.push(Value::new(*condition, "Mb/s", published, ours));
+            let (name, published) = (format!("{condition}, share of UDP"), 100.0 * accelerated / udp);
+            let ours = self.share((PART, point(index)), ("lte-udp", index));
+            shares.push(Value::new(name, "%", Some(published.round()), ours));
         }
         let least = if profile == 0 { 91.0 } else { 97.0 };
         let enough = |v: &Value| v.ours.mean_meets(|x| x >= least);
@@ -335,7 +331,7 @@ impl<'a> Experiment<'a> {
             id: if profile == 0 { "2f" } else { "2f-adaptive" },
             quantity: format!("LTE, accelerated goodput, {name} rate control"),
             published: "74, 73, 53 and 47 Mb/s: 91 to 96% of UDP",
-            unit: "Mb/s",
+            axis: None,
             holds,
             holds_in_ci95,
             why: format!(
@@ -360,12 +356,12 @@ impl<'a> Experiment<'a> {
                 "3G, opportunistic transmission alone at a fixed 5.6 Mb/s, window of 17 KB",
             ),
             published: "about 5 Mb/s against about 1.5",
-            unit: "Mb/s",
+            axis: None,
             holds: gain.mean_meets(more) && with.mean_meets(|x| x >= 4.5),
             holds_in_ci95: gain.interval_meets(more) && with.interval_meets(|x| x >= 4.5),
             values: vec![
-                Value { name: "with".into(), published: Some(5.0), ours: with },
-                Value { name: "without".into(), published: Some(1.5), ours: without },
+                Value::new("with", "Mb/s", Some(5.0), with),
+                Value::new("without", "Mb/s", Some(1.5), without),
             ],
             why: format!(
                 "holds with 4.5 Mb/s or more and three times as much as without; {:.0}% of it; the channel can carry {:.2} Mb/s with headers when it is not congested, less than the fixed rate, and then discards {:.0} packets/s at its full queue",

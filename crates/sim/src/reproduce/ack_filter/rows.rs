@@ -39,8 +39,8 @@ impl Experiment<'_> {
             id: "1a",
             quantity: String::from("throughput per station against basic, 10 stations"),
             published: "almost the same in all schemes",
-            unit: "%",
-            values: values.map(|(name, ours)| Value { name, published: None, ours }).collect(),
+            axis: None,
+            values: values.map(|(name, ours)| Value::new(name, "%", None, ours)).collect(),
             holds: changes.iter().all(|change| change.mean_meets(|percent| percent.abs() <= SAME_PERCENT)),
             holds_in_ci95: changes
                 .iter()
@@ -73,17 +73,13 @@ impl Experiment<'_> {
     ) -> Row {
         let ours = self.change((a, b), 10, |t| t.acks_sent_per_s);
         let values = vec![
-            Value { name: "all stations".into(), published: Some(mean), ours },
-            Value {
-                name: "station with most".into(),
-                published: Some(most),
-                ours: self.largest_reduction((a, b), 10),
-            },
+            Value::new("all stations", "%", Some(mean), ours),
+            Value::new("station with most", "%", Some(most), self.largest_reduction((a, b), 10)),
         ];
         let quantity = format!("ACKs sent, {} against {}, 10 stations", SCHEMES[a], SCHEMES[b]);
         let (holds, holds_in_ci95) =
             (ours.mean_meets(|percent| percent < 0.0), ours.interval_meets(|percent| percent < 0.0));
-        Row { id, quantity, published, unit: "%", values, holds, holds_in_ci95, why }
+        Row { id, quantity, published, axis: None, values, holds, holds_in_ci95, why }
     }
 
     fn total_throughput(&self) -> Row {
@@ -110,16 +106,15 @@ impl Experiment<'_> {
                 );
             }
         }
-        let value = |other: usize, published: f64| Value {
-            name: format!("against {} at 40", SCHEMES[other]),
-            published: Some(published),
-            ours: self.change((OPT, other), 40, goodput),
+        let value = |other: usize, published: f64| {
+            let name = format!("against {} at 40", SCHEMES[other]);
+            Value::new(name, "%", Some(published), self.change((OPT, other), 40, goodput))
         };
         Row {
             id: "1d",
             quantity: String::from("total throughput of hybrid-opt, 20 to 60 stations"),
             published: "above basic and granted everywhere; best at 40: +59.1% and +11.9%",
-            unit: "%",
+            axis: None,
             values: vec![value(BASIC, 59.1), value(GRANTED, 11.9)],
             holds,
             holds_in_ci95,
@@ -135,8 +130,8 @@ impl Experiment<'_> {
             id: "1e",
             quantity: String::from("ACKs sent, hybrid-opt against basic, 40 stations"),
             published: "-21.4%",
-            unit: "%",
-            values: vec![Value { name: "all stations".into(), published: Some(-21.4), ours }],
+            axis: None,
+            values: vec![Value::new("all stations", "%", Some(-21.4), ours)],
             holds: ours.mean_meets(|percent| percent < 0.0),
             holds_in_ci95: ours.interval_meets(|percent| percent < 0.0),
             why: format!("{data}{}; {}", self.discarded(OPT, 40), self.limit(OPT, 40)),
@@ -148,14 +143,13 @@ impl Experiment<'_> {
             let pairs = self.at(scheme, 60).iter().zip(self.at(scheme, 40));
             Estimate::of(pairs.map(|(a, b)| 100.0 * (a.totals.goodput_mbps / b.totals.goodput_mbps - 1.0)))
         };
-        let values: Vec<Value> = (0..SCHEMES.len())
-            .map(|scheme| Value { name: SCHEMES[scheme].into(), published: None, ours: growth(scheme) })
-            .collect();
+        let values: Vec<Value> =
+            (0..SCHEMES.len()).map(|scheme| Value::new(SCHEMES[scheme], "%", None, growth(scheme))).collect();
         Row {
             id: "1f",
             quantity: String::from("total throughput, 60 stations against 40"),
             published: "saturates or falls in all schemes",
-            unit: "%",
+            axis: None,
             holds: values.iter().all(|value| value.ours.mean_meets(|percent| percent <= SAME_PERCENT)),
             holds_in_ci95: values
                 .iter()
@@ -179,10 +173,8 @@ impl Experiment<'_> {
             (0..seeds).map(move |seed| stations_served(&totals(seed)))
         };
         let end = STATIONS[STATIONS.len() - 1];
-        let value = |scheme: usize, published: f64| Value {
-            name: SCHEMES[scheme].into(),
-            published: Some(published),
-            ours: Estimate::of(per_seed(scheme)),
+        let value = |scheme: usize, published: f64| {
+            Value::new(SCHEMES[scheme], "stations", Some(published), Estimate::of(per_seed(scheme)))
         };
         let (basic, opt) = (value(BASIC, 30.0), value(OPT, 60.0));
         let difference = Estimate::of(per_seed(OPT).zip(per_seed(BASIC)).map(|(opt, basic)| opt - basic));
@@ -199,7 +191,7 @@ impl Experiment<'_> {
             id: "1g",
             quantity: format!("stations that a cell serves at a total of {TOTAL_MBPS:.0} Mb/s"),
             published: "about 30 with basic, 60 with hybrid-opt",
-            unit: "stations",
+            axis: None,
             holds: difference.mean_meets(|stations| stations > 0.0),
             holds_in_ci95: difference.interval_meets(|stations| stations > 0.0),
             values: vec![basic, opt],
@@ -218,10 +210,8 @@ impl Experiment<'_> {
                 step.push(Estimate::of(pair[1].iter().zip(&pair[0]).map(|(is, was)| is - was)));
             }
             let several = if count > 1 { format!(", sector {sector}") } else { String::new() };
-            values.extend(ORDER.into_iter().zip(figures).map(|(scheme, indices)| Value {
-                name: format!("{}{several}", SCHEMES[scheme]),
-                published: None,
-                ours: Estimate::of(indices),
+            values.extend(ORDER.into_iter().zip(figures).map(|(scheme, indices)| {
+                Value::new(format!("{}{several}", SCHEMES[scheme]), "", None, Estimate::of(indices))
             }));
         }
         let every = |of: fn(&Estimate) -> bool| count > 0 && steps.iter().flatten().all(of);
@@ -231,7 +221,7 @@ impl Experiment<'_> {
             id: "1h",
             quantity: String::from("Jain index per sector, 40 stations"),
             published: "basic < granted < hybrid-opt in every sector",
-            unit: "",
+            axis: None,
             holds: every(|step| step.mean_meets(|step| step > 0.0)),
             holds_in_ci95: every(|step| step.interval_meets(|step| step > 0.0)),
             values,
@@ -251,7 +241,7 @@ impl Experiment<'_> {
         let value = |scheme: usize, published: f64| {
             let rate = |run: &RunResult| run.totals.acks_sent_per_s * ACK_BYTES * 8.0 * ENBS / 1e6;
             let ours = Estimate::of(self.at(scheme, 10).iter().map(rate));
-            Value { name: SCHEMES[scheme].into(), published: Some(published), ours }
+            Value::new(SCHEMES[scheme], "Mb/s", Some(published), ours)
         };
         let (basic, opt) = (value(BASIC, 866.4), value(OPT, 397.2));
         let change = self.change((OPT, BASIC), 10, |t| t.acks_sent_per_s);
@@ -259,7 +249,7 @@ impl Experiment<'_> {
             id: "1i",
             quantity: String::from("ACK bit rate at the serving gateway, 1000 eNBs with 10 stations"),
             published: "866.4 Mb/s with basic, 397.2 Mb/s with hybrid-opt",
-            unit: "Mb/s",
+            axis: None,
             holds: change.mean_meets(|percent| percent < 0.0),
             holds_in_ci95: change.interval_meets(|percent| percent < 0.0),
             values: vec![basic, opt],

@@ -3,7 +3,7 @@
 //! A [`Cell`] is a [`paceline_net::Node`]. Packets enter a buffer above PDCP; `pdcp` numbers them, `rlc`
 //! cuts them into PDUs, `mac` schedules transport blocks and retransmits them by HARQ, `air` computes the
 //! SINR of each transmission from the [`radio`] environment, and [`lte`] has the tables and block error
-//! curves that decide whether a block is decoded. `cell` runs the layers once per TTI. The frame structure
+//! curves that decide whether a block is decoded. `cell` runs the layers once per slot. The frame structure
 //! is FDD with one carrier and one layer. Each file states its clause and what it leaves out.
 #![forbid(unsafe_code)]
 
@@ -28,4 +28,4 @@ pub use mac::scheduling_request::{AccessConfig, AccessStats};
 pub use prb::resource_blocks;
 pub use rlc::RlcConfig;
 pub use rlc::am::AmConfig;
-pub use slot::Tti;
+pub use slot::{Numerology, Slot, SlotClock, SlotSpan};

@@ -2,7 +2,7 @@
 //!
 //! The header has a 12-bit sequence number: 2 bytes. An SDU gets its number when RLC takes it from the buffer
 //! above, so an SDU that an ACK filter or the discard timer (§5.4) removes from the buffer leaves no gap in
-//! the numbers. RLC sends at least a part of each SDU in the TTI in which it takes it; the discard timer
+//! the numbers. RLC sends at least a part of each SDU in the slot in which it takes it; the discard timer
 //! therefore acts on the buffer alone. Left out: header compression (ROHC) and ciphering.
 
 use paceline_net::{Bytes, Instant, Packet, SduQueue};

@@ -8,7 +8,7 @@ use paceline_net::{Instant, Node, Output, Stream, Waited};
 use paceline_ran::lte::block_errors::block_error_db;
 use paceline_ran::lte::mcs::UPLINK;
 use paceline_ran::lte::tbs::transport_block_bits;
-use paceline_ran::{CORE, Cell, CellConfig, Tti, station_port};
+use paceline_ran::{CORE, Cell, CellConfig, Slot, SlotSpan, station_port};
 
 /// From the scheduling request to the packet in the core: grant 4 later, PUSCH 8 later, 1 long, 2 to decode.
 const AFTER_REQUEST: u64 = 8 + 1 + 2;
@@ -29,7 +29,7 @@ fn the_first_packets_latency_is_uniform_over_the_request_period() {
     for sr_period in [1, 2, 5, 10, 20, 40, 80] {
         for prohibit in [0, 3] {
             let mut config = config();
-            (config.access.sr_period, config.access.sr_prohibit) = (sr_period, prohibit);
+            (config.access.sr_period, config.access.sr_prohibit) = (SlotSpan(sr_period), prohibit);
             // Arrivals in the middle of each of 200 equal parts of a period.
             const PARTS: u64 = 200;
             let part = sr_period * 1_000_000 / PARTS;
@@ -37,7 +37,7 @@ fn the_first_packets_latency_is_uniform_over_the_request_period() {
                 .map(|i| {
                     let arrival = Instant::from_nanos(1_000_000_000 + i * part + part / 2);
                     let (cell, at) = first_packet(config.clone(), i, arrival);
-                    // The packet waits for its first block, which takes one TTI and two more to decode.
+                    // The packet waits for its first block, which takes one slot and two more to decode.
                     let waited = at.since(arrival).as_nanos() - 3_000_000;
                     assert_eq!(cell.uplink_buffer(0).waited(), Waited { packets: 1, ns: waited });
                     assert_eq!(cell.uplink(0).grant_wait_ns, waited);
@@ -90,13 +90,13 @@ fn unanswered_scheduling_requests_lead_to_random_access() {
         // answered by a grant at 54 for 58.
         let access = cell.access(0);
         let resolved = 54 + 20 * (access.preambles - 1);
-        assert_eq!(at, Tti(resolved + 4 + 1 + 2).starts_at(), "seed {seed}");
+        assert_eq!(at, start(Slot(resolved + 4 + 1 + 2)), "seed {seed}");
         assert_eq!(
             (access.scheduling_requests, access.scheduling_request_failures, access.random_accesses),
             (4, 1, 1)
         );
         assert_eq!(
-            (access.contention_resolutions, access.contention_resolution_ttis),
+            (access.contention_resolutions, access.contention_resolution_slots.0),
             (1, resolved - 41),
             "seed {seed}"
         );
@@ -112,9 +112,9 @@ fn initial(preambles: u64) -> CellConfig {
     config
 }
 
-/// Mean TTIs from the first preamble to the detected one: `1 - e^-i` of the i-th are detected, and the next
+/// Mean slots from the first preamble to the detected one: `1 - e^-i` of the i-th are detected, and the next
 /// comes 20 later.
-fn mean_preamble_repetition_ttis() -> f64 {
+fn mean_preamble_repetition_slots() -> f64 {
     let mut reached = 1.0;
     (1..10)
         .map(|i| {
@@ -133,19 +133,19 @@ fn a_lone_station_connects_with_the_latency_of_the_timing_rules() {
         let phase = seed % 10;
         let (cell, at) = first_packet(initial(52), seed, Instant::from_millis(100 + phase));
         let access = cell.access(0);
-        // The PRACH is in subframe 1; a response window of 10 and four TTIs pass before the next attempt.
+        // The PRACH is in subframe 1; a response window of 10 and four slots pass before the next attempt.
         let wait = (11 - phase) % 10;
         let repeated = 20 * (access.preambles - 1);
-        assert_eq!(access.contention_resolution_ttis, wait + repeated + AFTER_PREAMBLE, "seed {seed}");
+        assert_eq!(access.contention_resolution_slots.0, wait + repeated + AFTER_PREAMBLE, "seed {seed}");
         // After the set-up the packet waits for a scheduling request.
-        let service = 100 + phase + access.contention_resolution_ttis + 50;
-        let expected = Tti(service.next_multiple_of(10) + AFTER_REQUEST);
-        assert_eq!(at, expected.starts_at(), "seed {seed}");
-        sum += access.contention_resolution_ttis as f64;
+        let service = 100 + phase + access.contention_resolution_slots.0 + 50;
+        let expected = Slot(service.next_multiple_of(10) + AFTER_REQUEST);
+        assert_eq!(at, start(expected), "seed {seed}");
+        sum += access.contention_resolution_slots.0 as f64;
         squares += (repeated * repeated) as f64;
     }
     let mean = sum / RUNS as f64;
-    let expected = 4.5 + mean_preamble_repetition_ttis() + AFTER_PREAMBLE as f64;
+    let expected = 4.5 + mean_preamble_repetition_slots() + AFTER_PREAMBLE as f64;
     // The phases are exact: repetitions alone vary.
     let deviation = (squares / RUNS as f64 / RUNS as f64).sqrt();
     assert!((mean - expected).abs() < 4.0 * deviation, "{mean}, by hand {expected}");
@@ -202,7 +202,7 @@ fn sixty_stations_connect_at_every_prach_configuration() {
 #[test]
 fn two_stations_with_one_preamble_never_connect() {
     let mut config = initial(1);
-    config.random_access.backoff = 0;
+    config.random_access.backoff = SlotSpan(0);
     let stations = (0..2).map(|i| station(i, 20.0, 15.0, 0.0)).collect();
     let mut cell = Cell::new(config, stations, 1);
     for i in 0..2 {
@@ -298,10 +298,10 @@ fn harq_retransmits_as_often_as_the_curve_and_combining_say() {
         let deviation = (p[0] * (1.0 - p[0]) / stats.transport_blocks as f64).sqrt();
         assert!(p[0] > 0.01, "{p:?}");
         assert!((mean - expected).abs() < 4.0 * deviation, "MCS {mcs}: {mean}, by hand {expected}");
-        // Synchronous: each retransmission is eight TTIs later. Blocks given up or not decoded yet do not
+        // Synchronous: each retransmission is eight slots later. Blocks given up or not decoded yet do not
         // count.
         let undecoded = 8 * 3 * (stats.transport_blocks_lost + 8);
-        let (waited, repeated) = (stats.harq_wait_ttis, 8 * stats.harq_retransmissions);
+        let (waited, repeated) = (stats.harq_wait_slots.0, 8 * stats.harq_retransmissions);
         assert!(waited <= repeated && waited + undecoded >= repeated, "{stats:?}");
         checked += stats.transport_blocks;
     }
@@ -328,7 +328,7 @@ fn packets_are_conserved_under_random_access() {
         config.uplink_prb = [6, 15, 50][stream.below(3) as usize];
         config.pucch_prb = stream.below(5) as u8;
         config.max_harq_tx = 1 + stream.below(5) as u32;
-        config.access.sr_period = [1, 2, 10, 20][stream.below(4) as usize];
+        config.access.sr_period = SlotSpan([1, 2, 10, 20][stream.below(4) as usize]);
         config.access.sr_detection = stream.uniform();
         config.access.dsr_trans_max = 4;
         let ra = &mut config.random_access;
@@ -336,19 +336,19 @@ fn packets_are_conserved_under_random_access() {
         ra.prach_index = stream.below(14) as u8;
         ra.preambles = 4 + stream.below(61);
         ra.max_preambles = 3 + stream.below(5) as u32;
-        ra.response_window = 2 + stream.below(9);
+        ra.response_window = SlotSpan(2 + stream.below(9));
         ra.responses = 1 + stream.below(5) as usize;
-        ra.backoff = 10 * stream.below(10);
-        ra.contention_timer = 8 * (1 + stream.below(8));
+        ra.backoff = SlotSpan(10 * stream.below(10));
+        ra.contention_timer = SlotSpan(8 * (1 + stream.below(8)));
         ra.max_msg3_tx = 1 + stream.below(5) as u32;
-        (ra.setup, ra.cell_selection) = (stream.below(60), stream.below(60));
+        (ra.setup, ra.cell_selection) = (SlotSpan(stream.below(60)), SlotSpan(stream.below(60)));
         if stream.chance(0.5) {
             config.rlc = paceline_ran::RlcConfig::Am(paceline_ran::AmConfig {
-                t_poll_retransmit: 5 + 5 * stream.below(10),
+                t_poll_retransmit: SlotSpan(5 + 5 * stream.below(10)),
                 poll_pdu: Some(4),
                 poll_byte: None,
                 max_retx_threshold: 1 + stream.below(4) as u32,
-                t_status_prohibit: 5 * stream.below(5),
+                t_status_prohibit: SlotSpan(5) * stream.below(5),
             });
         }
         let count = 1 + stream.below(30) as usize;
@@ -400,7 +400,8 @@ fn packets_are_conserved_under_random_access() {
 fn the_response_window_bounds_the_number_of_responses() {
     for (responses, window) in [(1, 2), (1, 10), (3, 2), (3, 4)] {
         let mut config = initial(64);
-        (config.random_access.responses, config.random_access.response_window) = (responses, window);
+        (config.random_access.responses, config.random_access.response_window) =
+            (responses, SlotSpan(window));
         let count = 60;
         let stations = (0..count).map(|i| station(i, 20.0, 15.0, 0.0)).collect();
         let mut cell = Cell::new(config, stations, 5);

@@ -6,8 +6,8 @@ use common::*;
 use paceline_net::{Bytes, Duration, Instant, Node};
 use paceline_ran::radio::{DeploymentConfig, Load, PowerControl, noise_per_prb_dbm};
 use paceline_ran::{
-    CORE, Cell, CellConfig, HeadroomConfig, LinkStats, Policy, RadioConfig, StationConfig, StationLink,
-    station_port,
+    CORE, Cell, CellConfig, HeadroomConfig, LinkStats, Policy, RadioConfig, SlotSpan, StationConfig,
+    StationLink, station_port,
 };
 
 /// Seven sites of 3GPP case 1 around a 10 MHz cell.
@@ -22,7 +22,11 @@ fn deployed(neighbours: Load) -> CellConfig {
         speed_kmh: 3.0,
         power_control,
         tpc_target_db: None,
-        headroom: HeadroomConfig { periodic: Some(100), prohibit: 20, path_loss_change_db: Some(3.0) },
+        headroom: HeadroomConfig {
+            periodic: Some(SlotSpan(100)),
+            prohibit: SlotSpan(20),
+            path_loss_change_db: Some(3.0),
+        },
     };
     CellConfig { radio: Some(radio), downlink_prb: 50, uplink_prb: 50, ..config() }
 }
@@ -183,7 +187,7 @@ fn closed_loop(target_db: f64, seed: u64) -> (Cell, f64) {
     let mut config = deployed(Load::Quiet);
     if let Some(radio) = &mut config.radio {
         radio.tpc_target_db = Some(target_db);
-        radio.headroom.periodic = Some(10);
+        radio.headroom.periodic = Some(SlotSpan(10));
     }
     let cell = Cell::new(config, placed(1), seed);
     let (_, loss_db) = cell.place(0).unwrap();
@@ -237,7 +241,7 @@ fn grants_stay_within_the_reported_power() {
         // Half a decibel of rounding; the transform precoder allows fewer PRBs.
         assert!(prbs <= (exact * 1.123).max(1.0) + 1e-9, "seed {seed}: {prbs} of {exact}");
         assert!(access.grants > grants + 250, "seed {seed}");
-        // First report, then one every 100 TTIs.
+        // First report, then one every 100 slots.
         assert!((5..=7).contains(&access.headroom_reports), "seed {seed}: {access:?}");
         if exact < 40.0 {
             limited += 1;

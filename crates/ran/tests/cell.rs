@@ -10,19 +10,19 @@ use paceline_ran::lte::cqi;
 use paceline_ran::lte::mcs::{DOWNLINK, UPLINK};
 use paceline_ran::lte::tbs::transport_block_bits;
 use paceline_ran::{
-    AmConfig, CORE, Cell, CellConfig, LinkStats, RlcConfig, SINR_ORIGIN_DB, Tti, station_port,
+    AmConfig, CORE, Cell, CellConfig, LinkStats, RlcConfig, SINR_ORIGIN_DB, Slot, SlotSpan, station_port,
 };
 
 #[test]
 fn the_first_uplink_packet_has_the_latency_of_the_timing_rules() {
-    // SR at the next occasion s (period 10, offset 0), grant at s+4, PUSCH at s+8 for 1 TTI, 2 TTIs to
+    // SR at the next occasion s (period 10, offset 0), grant at s+4, PUSCH at s+8 for 1 slot, 2 slots to
     // decode.
     for (arrival_us, occasion) in [(0, 0), (1, 10), (4_300, 10), (9_999, 10), (10_000, 10), (10_001, 20)] {
         let mut cell = Cell::new(config(), vec![station(0, 20.0, 15.0, 0.0)], 1);
         let arrival = Instant::from_nanos(arrival_us * 1000);
         cell.handle_packet(arrival, station_port(0), packet(address(0), SERVER, 0));
         let out = drain(&mut cell, Instant::from_millis(200));
-        let expected = Tti(occasion + 8 + 1 + 2).starts_at();
+        let expected = start(Slot(occasion + 8 + 1 + 2));
         assert!(
             matches!(out[..], [(at, Output::Transmit(CORE, _))] if at == expected),
             "{arrival_us}: {out:?}"
@@ -35,40 +35,38 @@ fn the_first_uplink_packet_has_the_latency_of_the_timing_rules() {
 fn repeated_scheduling_requests_do_not_delay_the_answer() {
     for sr_period in [1, 2, 5, 10, 20, 40, 80] {
         let mut config = config();
-        config.access.sr_period = sr_period;
+        config.access.sr_period = SlotSpan(sr_period);
         let mut cell = Cell::new(config, vec![station(0, 20.0, 15.0, 0.0)], 1);
         cell.handle_packet(Instant::ZERO, station_port(0), packet(address(0), SERVER, 0));
         let out = drain(&mut cell, Instant::from_millis(200));
-        assert!(matches!(out[..], [(at, _)] if at == Tti(8 + 1 + 2).starts_at()), "{sr_period}: {out:?}");
+        assert!(matches!(out[..], [(at, _)] if at == start(Slot(8 + 1 + 2))), "{sr_period}: {out:?}");
         assert_eq!(cell.poll_timeout(), None, "{sr_period}");
     }
 }
 
 #[test]
-fn a_packet_beyond_the_first_grant_takes_eight_ttis_more() {
+fn a_packet_beyond_the_first_grant_takes_eight_slots_more() {
     let mut cell = Cell::new(config(), vec![station(0, 20.0, 15.0, 0.0)], 1);
     cell.handle_packet(Instant::ZERO, station_port(0), packet(address(0), SERVER, 1000));
     let out = drain(&mut cell, Instant::from_millis(200));
-    // BSR in the block of TTI 8, processed at 12, data at 16.
-    assert!(matches!(out[..], [(at, _)] if at == Tti(16 + 1 + 2).starts_at()), "{out:?}");
+    // BSR in the block of slot 8, processed at 12, data at 16.
+    assert!(matches!(out[..], [(at, _)] if at == start(Slot(16 + 1 + 2))), "{out:?}");
 }
 
 #[test]
-fn a_downlink_packet_takes_one_tti_and_the_decode_delay() {
+fn a_downlink_packet_takes_one_slot_and_the_decode_delay() {
     let mut cell = Cell::new(config(), vec![station(0, 20.0, 15.0, 0.0)], 1);
     cell.handle_packet(Instant::from_nanos(2_500_000), CORE, packet(SERVER, address(0), 1000));
     let out = drain(&mut cell, Instant::from_millis(100));
     let port = station_port(0);
-    assert!(
-        matches!(out[..], [(at, Output::Transmit(p, _))] if at == Tti(3 + 1 + 2).starts_at() && p == port)
-    );
+    assert!(matches!(out[..], [(at, Output::Transmit(p, _))] if at == start(Slot(3 + 1 + 2)) && p == port));
 }
 
 #[test]
 fn a_lone_station_fills_the_peak_transport_block() {
     let mut cell = Cell::new(config(), vec![station(0, 25.0, 25.0, 0.0)], 1);
     let (down, up) = saturate(&mut cell)[0];
-    // 75,376 bits per TTI on 100 resource blocks; in the uplink MCS 20 (I_TBS 19) on the 96 that PUCCH
+    // 75,376 bits per slot on 100 resource blocks; in the uplink MCS 20 (I_TBS 19) on the 96 that PUCCH
     // leaves.
     let up_bits = u64::from(paceline_ran::lte::tbs::transport_block_bits(19, 96));
     assert!(down * 8 <= 75_376_000 && down * 8 > 75_376_000 * 98 / 100, "{down}");
@@ -189,11 +187,11 @@ impl ErrorCounts {
 
 fn random_am(stream: &mut Stream) -> AmConfig {
     AmConfig {
-        t_poll_retransmit: 5 * (1 + stream.below(20)),
+        t_poll_retransmit: SlotSpan(5) * (1 + stream.below(20)),
         poll_pdu: stream.chance(0.7).then(|| 4 << stream.below(7)),
         poll_byte: stream.chance(0.5).then(|| 25_000 * (1 + stream.below(10))),
         max_retx_threshold: 1 + stream.below(8) as u32,
-        t_status_prohibit: 5 * stream.below(20),
+        t_status_prohibit: SlotSpan(5) * stream.below(20),
     }
 }
 
@@ -206,11 +204,11 @@ fn random_cell(stream: &mut Stream, seed: u64) -> Cell {
     config.downlink_grants = 1 + stream.below(10) as usize;
     config.uplink_grants = 1 + stream.below(10) as usize;
     config.max_harq_tx = 1 + stream.below(5) as u32;
-    config.t_reordering = 5 * stream.below(20);
-    config.decode_delay = stream.below(4);
-    config.cqi_period = 1 + stream.below(40);
+    config.t_reordering = SlotSpan(5 * stream.below(20));
+    config.decode_delay = SlotSpan(stream.below(4));
+    config.cqi_period = SlotSpan(1 + stream.below(40));
     config.downlink_buffer = Bytes(2_000 + stream.below(100_000));
-    config.access.sr_period = [1, 2, 5, 10, 20, 40, 80][stream.below(7) as usize];
+    config.access.sr_period = SlotSpan([1, 2, 5, 10, 20, 40, 80][stream.below(7) as usize]);
     config.access.sr_prohibit = stream.below(3);
     let stations = (0..1 + stream.below(12) as usize)
         .map(|i| {
@@ -278,9 +276,9 @@ fn a_cell_sleeps_after_any_sequence_of_failures() {
         let mut config = config();
         config.max_harq_tx = 1 + stream.below(2) as u32;
         config.outer_loop = stream.chance(0.5);
-        config.decode_delay = stream.below(8);
-        config.cqi_delay = stream.below(40);
-        config.access.sr_period = [1, 10, 80][stream.below(3) as usize];
+        config.decode_delay = SlotSpan(stream.below(8));
+        config.cqi_delay = SlotSpan(stream.below(40));
+        config.access.sr_period = SlotSpan([1, 10, 80][stream.below(3) as usize]);
         config.access.sr_grant = 7 + stream.below(300) as u32;
         if stream.chance(0.8) {
             config.rlc = RlcConfig::Am(random_am(&mut stream));
@@ -289,7 +287,7 @@ fn a_cell_sleeps_after_any_sequence_of_failures() {
         // Within coverage, with frequent block errors.
         let stations = (0..4).map(|i| station(i, 14.0, 12.0, stream.uniform_in(0.0, 4.0))).collect();
         let mut cell = Cell::new(config, stations, seed);
-        // Bursts with pauses, some exactly at the start of a TTI.
+        // Bursts with pauses, some exactly at the start of a slot.
         let mut now = Instant::ZERO;
         for _ in 0..60 {
             now += Duration::from_micros(stream.below(3) * 500 * stream.below(100));
@@ -325,7 +323,7 @@ fn an_idle_cell_sleeps() {
     cell.handle_packet(Instant::from_millis(7), station_port(2), packet(address(2), SERVER, 10));
     drain(&mut cell, Instant::from_millis(5000));
     assert_eq!(cell.poll_timeout(), None, "the cell has no work left");
-    assert!(cell.active_ttis() < 100, "{}", cell.active_ttis());
+    assert!(cell.active_slots() < 100, "{}", cell.active_slots());
 }
 
 #[test]

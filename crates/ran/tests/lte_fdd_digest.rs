@@ -10,7 +10,7 @@ use common::*;
 use paceline_net::{Bytes, Duration, Instant, Node, Output, Packet, SeqNumber, Stream, TcpHeader};
 use paceline_ran::radio::{DeploymentConfig, Load, PowerControl, Profile};
 use paceline_ran::{
-    AmConfig, CORE, Cell, CellConfig, HeadroomConfig, LinkStats, Policy, RadioConfig, RlcConfig,
+    AmConfig, CORE, Cell, CellConfig, HeadroomConfig, LinkStats, Policy, RadioConfig, RlcConfig, SlotSpan,
     StationConfig, StationLink, station_port,
 };
 use std::net::IpAddr;
@@ -59,13 +59,13 @@ impl Digest {
             link.rlc_retransmissions,
             link.status_pdus,
             link.grant_wait_ns,
-            link.harq_wait_ttis,
+            link.harq_wait_slots.0,
             link.radio_link_failures,
         ];
         counters.into_iter().for_each(|counter| self.add(counter));
     }
     fn add_cell(&mut self, cell: &Cell) {
-        self.add(cell.active_ttis());
+        self.add(cell.active_slots());
         for station in 0..cell.stations() {
             self.add_link(cell.downlink(station));
             self.add_link(cell.uplink(station));
@@ -77,12 +77,12 @@ impl Digest {
                 access.request_wait_ns,
                 access.random_accesses,
                 access.contention_resolutions,
-                access.contention_resolution_ttis,
+                access.contention_resolution_slots.0,
                 access.preambles,
                 access.preamble_collisions,
                 access.random_access_failures,
                 access.reestablishments,
-                access.reestablishment_ttis,
+                access.reestablishment_slots.0,
                 access.grants,
                 access.power_limited_grants,
                 access.prb_limited_grants,
@@ -115,7 +115,7 @@ fn digest(config: CellConfig, stations: Vec<StationConfig>, traffic: Traffic, ev
     let mut source = Stream::new(9, "traffic");
     let mut cell = Cell::new(config, stations, 4);
     let mut number = 0;
-    // Arrivals every 250 us, on TTI boundaries and between them.
+    // Arrivals every 250 us, on slot boundaries and between them.
     for quarter in 0..4 * RUN_MS {
         let now = Instant::from_nanos(250_000 * quarter);
         drain(&mut cell, now).iter().for_each(|(at, output)| digest.add_output(*at, output));
@@ -162,18 +162,22 @@ fn deployed(neighbours: Load, fading: Option<&str>, tpc_target_db: Option<f64>) 
         speed_kmh: 3.0,
         power_control: PowerControl { pcmax_dbm: 23.0, p0_dbm: -95.0, alpha: 0.8, delta_mcs: false },
         tpc_target_db,
-        headroom: HeadroomConfig { periodic: Some(100), prohibit: 20, path_loss_change_db: Some(3.0) },
+        headroom: HeadroomConfig {
+            periodic: Some(SlotSpan(100)),
+            prohibit: SlotSpan(20),
+            path_loss_change_db: Some(3.0),
+        },
     };
     CellConfig { radio: Some(radio), downlink_prb: 50, uplink_prb: 50, ..config() }
 }
 
 fn am() -> RlcConfig {
     RlcConfig::Am(AmConfig {
-        t_poll_retransmit: 45,
+        t_poll_retransmit: SlotSpan(45),
         poll_pdu: Some(16),
         poll_byte: Some(25_000),
         max_retx_threshold: 4,
-        t_status_prohibit: 10,
+        t_status_prohibit: SlotSpan(10),
     })
 }
 
@@ -214,7 +218,7 @@ fn weak_radio_with_link_failures_and_random_access() {
 #[test]
 fn rare_and_lost_scheduling_requests() {
     let mut config = CellConfig { scheduler: Policy::ProportionalFair, ..config() };
-    (config.access.sr_period, config.access.sr_prohibit) = (40, 1);
+    (config.access.sr_period, config.access.sr_prohibit) = (SlotSpan(40), 1);
     (config.access.sr_detection, config.access.dsr_trans_max) = (0.4, 4);
     let digest = digest(config, stated(8, 12.0, 6.0, 2.0), (0.3, 0.3), |cell, station| {
         cell.access(station).random_accesses
@@ -273,8 +277,8 @@ fn narrow_carriers_with_small_buffers() {
             uplink_scheduler: Policy::MaxCi,
             downlink_buffer: Bytes(40_000),
             max_uplink_mcs: 28,
-            cqi_period: 20,
-            cqi_delay: 8,
+            cqi_period: SlotSpan(20),
+            cqi_delay: SlotSpan(8),
             ..config()
         };
         let digest = digest(config, stated(4, 14.0, 16.0, 3.0), (2.0, 2.0), |cell, station| {

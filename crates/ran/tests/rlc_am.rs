@@ -4,14 +4,14 @@ mod common;
 
 use common::*;
 use paceline_net::{Bytes, DropReason, Duration, Instant, Node, Output, Packet, Stream};
-use paceline_ran::{AmConfig, CORE, Cell, CellConfig, RlcConfig, Tti, station_port};
+use paceline_ran::{AmConfig, CORE, Cell, CellConfig, RlcConfig, Slot, SlotSpan, station_port};
 
 const AM: AmConfig = AmConfig {
-    t_poll_retransmit: 120,
+    t_poll_retransmit: SlotSpan(120),
     poll_pdu: Some(64),
     poll_byte: Some(750_000),
     max_retx_threshold: 16,
-    t_status_prohibit: 50,
+    t_status_prohibit: SlotSpan(50),
 };
 
 fn am_config() -> CellConfig {
@@ -92,7 +92,7 @@ fn an_idle_cell_sleeps() {
     let out = drain(&mut cell, Instant::from_millis(5000));
     assert_eq!(out.len(), 2);
     assert_eq!(cell.poll_timeout(), None, "after the last report there is nothing to do");
-    assert!(cell.active_ttis() < 100, "{}", cell.active_ttis());
+    assert!(cell.active_slots() < 100, "{}", cell.active_slots());
     assert_eq!((cell.downlink(2).status_pdus, cell.uplink(3).status_pdus), (1, 1));
 }
 
@@ -100,14 +100,14 @@ fn an_idle_cell_sleeps() {
 fn a_link_without_status_reports_fails_and_is_reestablished() {
     let mut at_once = 0;
     for seed in 0..200 {
-        let am = AmConfig { t_poll_retransmit: 20, max_retx_threshold: 4, ..AM };
+        let am = AmConfig { t_poll_retransmit: SlotSpan(20), max_retx_threshold: 4, ..AM };
         let mut config = CellConfig { rlc: RlcConfig::Am(am), ..config() };
         // No scheduling request is detected: downlink data arrive, status reports never do.
         config.access.sr_detection = 0.0;
         let mut cell = Cell::new(config, vec![station(0, 20.0, 15.0, 0.0)], seed);
         cell.handle_packet(Instant::ZERO, CORE, packet(SERVER, address(0), 100));
         let out = drain(&mut cell, Instant::from_millis(99));
-        assert!(matches!(out[..], [(at, Output::Transmit(..))] if at == Tti(3).starts_at()));
+        assert!(matches!(out[..], [(at, Output::Transmit(..))] if at == start(Slot(3))));
         assert_eq!(cell.downlink(0).radio_link_failures, 0);
         // Transmission at 0, retransmissions at 20, 40, 60 and 80; the next expiry fails the link.
         let now = Instant::from_nanos(100_500_000);
@@ -119,18 +119,22 @@ fn a_link_without_status_reports_fails_and_is_reestablished() {
         // A cell is selected at 150, the PRACH is in subframe 1: response at 154, Msg3 at 160, Msg4 at 164,
         // processed at 168, re-established at 193. Preambles that are not detected cost 20 each.
         let attempts = cell.access(0).preambles;
-        let back = Tti(193 + 20 * (attempts - 1));
+        let back = Slot(193 + 20 * (attempts - 1));
         at_once += u64::from(attempts == 1);
-        if back >= Tti(240) {
+        if back >= Slot(240) {
             continue;
         }
         // The second packet was not numbered and stayed in the buffer.
-        let sent = (back + 3).starts_at();
+        let sent = start(back + SlotSpan(3));
         assert!(matches!(out[..], [(at, Output::Transmit(..))] if at == sent), "seed {seed}: {out:?}");
         let access = cell.access(0);
-        assert_eq!((access.reestablishments, access.reestablishment_ttis), (1, back.0 - 100), "seed {seed}");
         assert_eq!(
-            (access.contention_resolutions, access.contention_resolution_ttis),
+            (access.reestablishments, access.reestablishment_slots.0),
+            (1, back.0 - 100),
+            "seed {seed}"
+        );
+        assert_eq!(
+            (access.contention_resolutions, access.contention_resolution_slots.0),
             (1, back.0 - 25 - 150),
             "seed {seed}"
         );
@@ -150,8 +154,8 @@ fn a_link_without_status_reports_fails_and_is_reestablished() {
 fn a_radio_link_failure_drops_packets_in_transit() {
     let config = CellConfig {
         max_harq_tx: 1,
-        cqi_period: 40,
-        rlc: RlcConfig::Am(AmConfig { t_poll_retransmit: 20, max_retx_threshold: 1, ..AM }),
+        cqi_period: SlotSpan(40),
+        rlc: RlcConfig::Am(AmConfig { t_poll_retransmit: SlotSpan(20), max_retx_threshold: 1, ..AM }),
         ..config()
     };
     let mut stream = Stream::new(1, "load");
@@ -175,20 +179,20 @@ fn a_radio_link_failure_drops_packets_in_transit() {
 }
 
 #[test]
-fn the_discard_timer_is_exact_to_a_tti() {
+fn the_discard_timer_is_exact_to_a_slot() {
     // At -30 dB nothing can be sent in either direction.
     let up = || packet(address(0), SERVER, 10);
     let down = || packet(SERVER, address(0), 10);
     type Make<'a> = &'a dyn Fn() -> Packet;
     for rlc in [RlcConfig::Um, RlcConfig::Am(AM)] {
         for (port, make) in [(CORE, &down as Make), (station_port(0), &up as Make)] {
-            for (arrival, tti) in [(2_500_000, 53), (3_000_000, 53), (3_000_001, 54)] {
+            for (arrival, slot) in [(2_500_000, 53), (3_000_000, 53), (3_000_001, 54)] {
                 let config = CellConfig { rlc, discard_timer: Some(Duration::from_millis(50)), ..config() };
                 let mut cell = Cell::new(config, vec![station(0, -30.0, -30.0, 0.0)], 1);
                 cell.handle_packet(Instant::from_nanos(arrival), port, make());
                 let out = drain(&mut cell, Instant::from_millis(500));
                 assert!(
-                    matches!(out[..], [(at, Output::Drop(_, DropReason::PdcpDiscard))] if at == Tti(tti).starts_at()),
+                    matches!(out[..], [(at, Output::Drop(_, DropReason::PdcpDiscard))] if at == start(Slot(slot))),
                     "{arrival}: {out:?}"
                 );
                 assert_conserved(&cell, arrival);

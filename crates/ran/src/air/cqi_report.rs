@@ -1,7 +1,7 @@
 //! A CQI report. The CQI is computed when the scheduler first reads the report, since most reports are never
 //! read.
 
-use crate::slot::Tti;
+use crate::slot::Slot;
 
 pub(crate) enum CqiReport {
     Known(u8),
@@ -9,9 +9,9 @@ pub(crate) enum CqiReport {
     Measured(Measurement),
 }
 
-/// Interference and noise that a station measured in a TTI.
+/// Interference and noise that a station measured in a slot.
 pub(crate) struct Measurement {
-    pub tti: Tti,
+    pub slot: Slot,
     /// Power in mW per PRB, for each downlink resource block group.
     pub noise_mw: Vec<f64>,
 }

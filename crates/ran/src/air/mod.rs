@@ -1,4 +1,4 @@
-//! The radio channel between the antennas: the SINR of every transmission of a TTI.
+//! The radio channel between the antennas: the SINR of every transmission of a slot.
 //!
 //! The cell first collects the transmissions of all served cells; `Network` then computes the interference in
 //! every PRB and gives each transmission its effective SINR. A station has a stated SINR (`stated_channel`)

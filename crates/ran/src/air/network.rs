@@ -1,10 +1,10 @@
 //! The deployment around the served cells: interference per PRB, uplink power, and the SINR of every
 //! transmission.
 //!
-//! Signal and interference follow from coupling gains, from the PRBs that the served cells use in this TTI,
+//! Signal and interference follow from coupling gains, from the PRBs that the served cells use in this slot,
 //! from the configured load of all other cells, and from the fading of the station's own link. Interferers
 //! have no fast fading; there is one receive antenna. For uplink link adaptation the eNB knows the channel of
-//! the TTI (as by sounding) and the mean interference of the last TTIs.
+//! the slot (as by sounding) and the mean interference of the last slots.
 
 use super::cqi_report::{CqiReport, Measurement};
 use super::placed::{LinkFading, Placed, UplinkPower};
@@ -21,11 +21,11 @@ use crate::radio::{
     Activity, Association, Deployment, DeploymentConfig, DownlinkReceiver, FadingModel, Load, Modulation,
     PowerControl, Profile, Region, UplinkNeighbours,
 };
-use crate::slot::Tti;
+use crate::slot::{Numerology, Slot, SlotSpan};
 use paceline_net::Stream;
 use std::ops::Range;
 
-/// Weight of a TTI in the mean uplink interference. Chosen: a time constant of 20 TTIs.
+/// Weight of a slot in the mean uplink interference. Chosen: a time constant of 20 slots.
 const INTERFERENCE_WEIGHT: f64 = 0.05;
 /// PRBs of an uplink transmission in a cell that is not served. Chosen; the load sets how
 /// many of these groups of PRBs are in use.
@@ -35,8 +35,8 @@ const MAX_PLACEMENTS: u32 = 100_000;
 /// Turn in radians that the phase of the fastest path makes while gains are held. Chosen: the error of a
 /// path's gain is at most a tenth.
 const MAX_HELD_TURN: f64 = 0.1;
-/// Longest time in TTIs for which gains are held. Chosen: one update per 0.1 s for stations that stand still.
-const MAX_HOLD_TTIS: f64 = 100.0;
+/// Longest time in seconds for which gains are held. Chosen: 0.1 s, for stations that stand still.
+const MAX_HOLD_S: f64 = 0.1;
 
 /// The deployment around the served cells.
 #[derive(Clone, PartialEq, Debug)]
@@ -67,7 +67,7 @@ pub(crate) struct Transmission {
     pub prbs: PrbSet,
 }
 
-/// The deployment around the served cells, with the transmissions of the present TTI.
+/// The deployment around the served cells, with the transmissions of the present slot.
 pub(crate) struct Network {
     config: RadioConfig,
     deployment: Deployment,
@@ -87,9 +87,9 @@ pub(crate) struct Network {
     /// Whether a served cell's `uplink_mw` contains interference, and its mean without.
     disturbed: Vec<bool>,
     undisturbed_mw: f64,
-    /// Mean of `uplink_mw` over PRBs and the last TTIs.
+    /// Mean of `uplink_mw` over PRBs and the last slots.
     uplink_mean_mw: Vec<f64>,
-    /// Downlink PRBs of each served cell in this TTI, and those last entered in `activity`.
+    /// Downlink PRBs of each served cell in this slot, and those last entered in `activity`.
     downlink_prbs: Vec<PrbSet>,
     entered_prbs: Vec<PrbSet>,
     /// Buffer with one entry per downlink resource block group.
@@ -98,12 +98,12 @@ pub(crate) struct Network {
     spare: Vec<Vec<f64>>,
     /// Gains of a link without fading: all 1.
     flat_gains: Vec<f32>,
-    hold_ttis: u64,
+    hold_slots: SlotSpan,
 }
 
 impl Network {
     /// A network; `prb` is the number of downlink and uplink PRBs.
-    pub fn new(config: RadioConfig, prb: (u8, u8), seed: u64) -> Self {
+    pub fn new(config: RadioConfig, numerology: Numerology, prb: (u8, u8), seed: u64) -> Self {
         let deployment = Deployment::new(config.deployment.clone(), seed);
         let cells = deployment.cells();
         let served = 0..SECTORS * config.served_sites;
@@ -126,13 +126,18 @@ impl Network {
         );
         let groups = [prb.0, prb.1].map(|n| u32::from(rbg_size(n)));
         let models = config.fading.clone().map(|profile| {
-            let model =
-                |n: u8, group| FadingModel::new(profile.clone(), &subband_centres(u32::from(n), group));
+            let model = |n: u8, group| {
+                FadingModel::new(
+                    profile.clone(),
+                    &subband_centres(u32::from(n), group, numerology.prb_hz()),
+                    numerology,
+                )
+            };
             (model(prb.0, groups[0]), model(prb.1, groups[1]))
         });
         let doppler = doppler_hz(config.speed_kmh, config.deployment.carrier_ghz);
         let hold_s = MAX_HELD_TURN / (std::f64::consts::TAU * doppler);
-        let hold_ttis = (hold_s * 1000.0).clamp(1.0, MAX_HOLD_TTIS) as u64;
+        let hold_slots = SlotSpan((hold_s.min(MAX_HOLD_S) * numerology.slots_per_second()).max(1.0) as u64);
         let noise = uplink_noise_mw(config.deployment.enb_noise_figure_db);
         let uplink_mw = vec![vec![noise; usize::from(prb.1)]; served.len()];
         Self {
@@ -153,7 +158,7 @@ impl Network {
             spare: Vec::new(),
             activity,
             flat_gains: vec![1.0; usize::from(prb.0.max(prb.1))],
-            hold_ttis,
+            hold_slots,
             config,
         }
     }
@@ -220,11 +225,11 @@ impl Network {
         }
     }
 
-    /// Linear power gains of these resource block groups of a station's link, held for `hold_ttis`.
+    /// Linear power gains of these resource block groups of a station's link, held for `hold_slots`.
     fn gains<'a>(
         &'a self,
         placed: &'a mut Placed,
-        tti: Tti,
+        slot: Slot,
         downlink: bool,
         groups: Range<usize>,
     ) -> &'a [f32] {
@@ -232,22 +237,22 @@ impl Network {
         let (model, fading) =
             if downlink { (down, &mut placed.downlink_fading) } else { (up, &mut placed.uplink_fading) };
         match fading {
-            Some(fading) => fading.gains(model, tti.0 - tti.0 % self.hold_ttis, groups),
+            Some(fading) => fading.gains(model, slot.start_of(self.hold_slots).0, groups),
             None => &self.flat_gains[groups],
         }
     }
 
-    /// A station measures interference for a CQI, with the downlink PRBs of the last TTI that had
+    /// A station measures interference for a CQI, with the downlink PRBs of the last slot that had
     /// transmissions.
-    pub(super) fn measure_cqi(&mut self, placed: &Placed, tti: Tti) -> Measurement {
+    pub(super) fn measure_cqi(&mut self, placed: &Placed, slot: Slot) -> Measurement {
         let mut noise_mw = self.spare.pop().unwrap_or_else(|| vec![0.0; self.activity.groups()]);
         placed.receiver.interference_mw(&self.activity, 0, &mut noise_mw);
-        Measurement { tti, noise_mw }
+        Measurement { slot, noise_mw }
     }
     pub(super) fn cqi(&mut self, placed: &mut Placed, measurement: Measurement) -> u8 {
-        let Measurement { tti, noise_mw: mut sinrs } = measurement;
+        let Measurement { slot, noise_mw: mut sinrs } = measurement;
         let signal = placed.receiver.signal_mw();
-        for (sinr, gain) in sinrs.iter_mut().zip(self.gains(placed, tti, true, 0..self.activity.groups())) {
+        for (sinr, gain) in sinrs.iter_mut().zip(self.gains(placed, slot, true, 0..self.activity.groups())) {
             *sinr = signal * f64::from(*gain) / *sinr;
         }
         if sinrs != placed.last_cqi.0 {
@@ -259,21 +264,21 @@ impl Network {
     }
     /// The eNB's estimate of a station's uplink SINR in dB, at the power per PRB by the formula: the minimum
     /// output power raises that of narrow grants alone.
-    pub(super) fn estimate_uplink_db(&mut self, placed: &mut Placed, cell: usize, tti: Tti) -> f64 {
+    pub(super) fn estimate_uplink_db(&mut self, placed: &mut Placed, cell: usize, slot: Slot) -> f64 {
         let signal = placed.power.formula_mw() * placed.power.own_gain / self.uplink_mean_mw[cell];
         if self.models.is_none() {
             return to_db(signal); // the same in every PRB
         }
         let groups = self.uplink_mw[cell].len().div_ceil(self.groups.1);
-        let gains = self.gains(placed, tti, false, 0..groups);
+        let gains = self.gains(placed, slot, false, 0..groups);
         let sinrs = gains.iter().map(|gain| signal * f64::from(*gain));
         to_db(miesm_of(Modulation::Qam16, sinrs))
     }
-    /// Computes interference from the transmissions of this TTI. `radio` returns a station's place and
+    /// Computes interference from the transmissions of this slot. `radio` returns a station's place and
     /// serving cell.
     pub fn set_transmissions<'a>(
         &mut self,
-        tti: Tti,
+        slot: Slot,
         transmissions: &[Transmission],
         radio: impl Fn(usize) -> Option<(&'a Placed, usize)>,
     ) {
@@ -291,17 +296,17 @@ impl Network {
         let (width, group) = (self.flat_gains.len() as u32, self.groups.0 as u32);
         for (cell, load) in self.loads.iter().enumerate() {
             if let Load::Share(_) = load {
-                self.activity.set_prbs(cell, load.prbs(width, group, self.seed, cell, tti.0));
+                self.activity.set_prbs(cell, load.prbs(width, group, self.seed, cell, slot.0));
             }
         }
         if transmissions.iter().all(|t| t.downlink) {
             return;
         }
-        self.set_uplink_transmissions(tti, transmissions, radio);
+        self.set_uplink_transmissions(slot, transmissions, radio);
     }
     fn set_uplink_transmissions<'a>(
         &mut self,
-        tti: Tti,
+        slot: Slot,
         transmissions: &[Transmission],
         radio: impl Fn(usize) -> Option<(&'a Placed, usize)>,
     ) {
@@ -311,7 +316,7 @@ impl Network {
                 received.fill(self.uplink_noise_mw);
             }
             if neighbours {
-                self.neighbours.add(cell, tti.0, &self.loads, received);
+                self.neighbours.add(cell, slot.0, &self.loads, received);
             }
             self.disturbed[cell] = neighbours;
         }
@@ -334,7 +339,7 @@ impl Network {
         &mut self,
         placed: &mut Placed,
         cell: usize,
-        tti: Tti,
+        slot: Slot,
         transmission: &Transmission,
         qm: u8,
     ) -> f64 {
@@ -346,7 +351,7 @@ impl Network {
             let mut noise = std::mem::take(&mut self.scratch);
             placed.receiver.interference_mw(&self.activity, groups.start, &mut noise[groups.clone()]);
             let signal = placed.receiver.signal_mw();
-            let gains = self.gains(placed, tti, true, groups.clone());
+            let gains = self.gains(placed, slot, true, groups.clone());
             let counts = prbs.counts_per_group(group as u32, groups.start);
             for (count, (gain, noise)) in counts.zip(gains.iter().zip(&noise[groups])) {
                 effective.add(signal * f64::from(*gain) / noise, count);
@@ -355,7 +360,7 @@ impl Network {
         } else {
             let signal = placed.power.per_prb_mw(prbs.len()) * placed.power.own_gain;
             let received = &self.uplink_mw[cell];
-            let gains = self.gains(placed, tti, false, groups.clone());
+            let gains = self.gains(placed, slot, false, groups.clone());
             let counts = prbs.counts_per_group(group as u32, groups.start);
             for (at, (count, gain)) in groups.zip(counts.zip(gains)) {
                 let signal = signal * f64::from(*gain);

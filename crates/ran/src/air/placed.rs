@@ -43,7 +43,7 @@ impl Placed {
     }
 }
 
-/// Uplink power and gains in linear units, for use in every TTI.
+/// Uplink power and gains in linear units, for use in every slot.
 pub(super) struct UplinkPower {
     /// Power in mW per PRB by the formula of TS 36.213 §5.1.1.1: without and with TPC commands.
     open_loop_mw: f64,
@@ -83,10 +83,10 @@ impl UplinkPower {
     }
 }
 
-/// Fast fading of a link, with the gains computed for the last TTI.
+/// Fast fading of a link, with the gains computed for the last slot.
 pub(super) struct LinkFading {
     fader: Fader,
-    /// Linear power gains per resource block group, in lanes; `known` lanes are those of TTI `at`.
+    /// Linear power gains per resource block group, in lanes; `known` lanes are those of slot `at`.
     gains: Vec<[f32; LANES]>,
     known: Range<usize>,
     at: Option<u64>,
@@ -97,10 +97,10 @@ impl LinkFading {
         let gains = vec![[1.0; LANES]; model.frequencies().div_ceil(LANES)];
         Self { fader: Fader::new(model, doppler_hz, stream), gains, known: 0..0, at: None }
     }
-    pub fn gains(&mut self, model: &FadingModel, tti: u64, groups: Range<usize>) -> &[f32] {
-        if self.at != Some(tti) {
-            self.fader.go_to(model, tti);
-            (self.at, self.known) = (Some(tti), 0..0);
+    pub fn gains(&mut self, model: &FadingModel, slot: u64, groups: Range<usize>) -> &[f32] {
+        if self.at != Some(slot) {
+            self.fader.go_to(model, slot);
+            (self.at, self.known) = (Some(slot), 0..0);
         }
         let lanes = groups.start / LANES..groups.end.div_ceil(LANES);
         if lanes.start < self.known.start || self.known.end < lanes.end {

@@ -1,9 +1,9 @@
 //! The channel of one station and direction with a stated mean SINR, the same in every PRB.
 //!
-//! A Gaussian variation in dB with exponential autocorrelation (a first-order process per TTI) is added to
+//! A Gaussian variation in dB with exponential autocorrelation (a first-order process per slot) is added to
 //! the mean. Path loss, antennas, interference and frequency-selective fading are left out.
 
-use crate::slot::Tti;
+use crate::slot::Slot;
 use paceline_net::Stream;
 
 /// Variation around the mean SINR.
@@ -11,8 +11,8 @@ use paceline_net::Stream;
 pub struct Fading {
     /// Standard deviation in dB; zero for a constant channel.
     pub sigma_db: f64,
-    /// Time in TTIs after which the autocorrelation has fallen to 1/e.
-    pub coherence_tti: f64,
+    /// Time in slots after which the autocorrelation has fallen to 1/e.
+    pub coherence_slots: f64,
 }
 
 #[derive(Clone, Debug)]
@@ -21,7 +21,7 @@ pub struct StatedChannel {
     fading: Fading,
     /// Present deviation from the mean, in standard deviations.
     deviation: f64,
-    at: Tti,
+    at: Slot,
     stream: Stream,
 }
 
@@ -29,14 +29,14 @@ impl StatedChannel {
     /// A channel whose variation starts in its stationary distribution.
     pub fn new(mean_db: f64, fading: Fading, mut stream: Stream) -> Self {
         let deviation = if fading.sigma_db > 0.0 { stream.normal() } else { 0.0 };
-        Self { mean_db, fading, deviation, at: Tti(0), stream }
+        Self { mean_db, fading, deviation, at: Slot(0), stream }
     }
-    /// SINR in dB in `tti`, which must not be earlier than in the previous call.
-    pub fn sinr_db(&mut self, tti: Tti) -> f64 {
-        if self.fading.sigma_db > 0.0 && tti > self.at {
-            let rho = libm::exp(-(tti.since(self.at) as f64) / self.fading.coherence_tti);
+    /// SINR in dB in `slot`, which must not be earlier than in the previous call.
+    pub fn sinr_db(&mut self, slot: Slot) -> f64 {
+        if self.fading.sigma_db > 0.0 && slot > self.at {
+            let rho = libm::exp(-(slot.since(self.at).0 as f64) / self.fading.coherence_slots);
             self.deviation = rho * self.deviation + libm::sqrt(1.0 - rho * rho) * self.stream.normal();
-            self.at = tti;
+            self.at = slot;
         }
         self.mean_db + self.fading.sigma_db * self.deviation
     }
@@ -48,10 +48,10 @@ mod tests {
 
     #[test]
     fn variation_has_the_stated_spread_and_coherence() {
-        let fading = Fading { sigma_db: 3.0, coherence_tti: 20.0 };
+        let fading = Fading { sigma_db: 3.0, coherence_slots: 20.0 };
         let mut channel = StatedChannel::new(10.0, fading, Stream::new(1, "test"));
         let n = 400_000;
-        let x: Vec<f64> = (0..n).map(|i| channel.sinr_db(Tti(i)) - 10.0).collect();
+        let x: Vec<f64> = (0..n).map(|i| channel.sinr_db(Slot(i)) - 10.0).collect();
         let variance = x.iter().map(|v| v * v).sum::<f64>() / n as f64;
         let lagged = x.windows(21).map(|w| w[0] * w[20]).sum::<f64>() / (n - 20) as f64;
         // About 40 correlated samples are worth one: 10,000 independent samples, standard error 1.4%.
@@ -62,7 +62,7 @@ mod tests {
     #[test]
     fn a_constant_channel_draws_nothing() {
         let mut channel =
-            StatedChannel::new(7.0, Fading { sigma_db: 0.0, coherence_tti: 1.0 }, Stream::new(1, "test"));
-        assert_eq!(channel.sinr_db(Tti(5)), 7.0);
+            StatedChannel::new(7.0, Fading { sigma_db: 0.0, coherence_slots: 1.0 }, Stream::new(1, "test"));
+        assert_eq!(channel.sinr_db(Slot(5)), 7.0);
     }
 }

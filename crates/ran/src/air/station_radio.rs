@@ -8,7 +8,7 @@ use super::stated_channel::StatedChannel;
 use crate::decibel::from_db;
 use crate::lte::cqi;
 use crate::mac::harq::TransportBlock;
-use crate::slot::Tti;
+use crate::slot::Slot;
 
 pub(crate) enum StationRadio {
     Stated(StatedChannel, StatedChannel),
@@ -17,10 +17,10 @@ pub(crate) enum StationRadio {
 
 impl StationRadio {
     /// The station measures the wideband CQI.
-    pub fn measure_cqi(&mut self, network: &mut Option<Network>, tti: Tti) -> CqiReport {
+    pub fn measure_cqi(&mut self, network: &mut Option<Network>, slot: Slot) -> CqiReport {
         match (self, network) {
-            (Self::Stated(downlink, _), _) => CqiReport::Known(cqi::of_sinr(downlink.sinr_db(tti))),
-            (Self::Placed(placed), Some(network)) => CqiReport::Measured(network.measure_cqi(placed, tti)),
+            (Self::Stated(downlink, _), _) => CqiReport::Known(cqi::of_sinr(downlink.sinr_db(slot))),
+            (Self::Placed(placed), Some(network)) => CqiReport::Measured(network.measure_cqi(placed, slot)),
             (Self::Placed(_), None) => unreachable!("a placed station has a network"),
         }
     }
@@ -37,10 +37,10 @@ impl StationRadio {
         cqi
     }
     /// The eNB's estimate of the uplink SINR in dB, for link adaptation.
-    pub fn estimate_uplink(&mut self, network: &mut Option<Network>, cell: usize, tti: Tti) -> f64 {
+    pub fn estimate_uplink(&mut self, network: &mut Option<Network>, cell: usize, slot: Slot) -> f64 {
         match (self, network) {
-            (Self::Stated(_, uplink), _) => uplink.sinr_db(tti),
-            (Self::Placed(placed), Some(network)) => network.estimate_uplink_db(placed, cell, tti),
+            (Self::Stated(_, uplink), _) => uplink.sinr_db(slot),
+            (Self::Placed(placed), Some(network)) => network.estimate_uplink_db(placed, cell, slot),
             (Self::Placed(_), None) => unreachable!("a placed station has a network"),
         }
     }
@@ -48,15 +48,15 @@ impl StationRadio {
         &mut self,
         network: &mut Option<Network>,
         cell: usize,
-        tti: Tti,
+        slot: Slot,
         transmission: &Transmission,
         block: &TransportBlock,
     ) -> f64 {
         match (self, network) {
-            (Self::Stated(downlink, _), _) if transmission.downlink => from_db(downlink.sinr_db(tti)),
-            (Self::Stated(_, uplink), _) => from_db(uplink.sinr_db(tti)),
+            (Self::Stated(downlink, _), _) if transmission.downlink => from_db(downlink.sinr_db(slot)),
+            (Self::Stated(_, uplink), _) => from_db(uplink.sinr_db(slot)),
             (Self::Placed(placed), Some(network)) => {
-                network.sinr(placed, cell, tti, transmission, block.mcs.qm)
+                network.sinr(placed, cell, slot, transmission, block.mcs.qm)
             }
             (Self::Placed(_), None) => unreachable!("a placed station has a network"),
         }

@@ -1,4 +1,4 @@
-//! Parameters of a cell and its stations; times in TTIs unless their type says otherwise. Default values and
+//! Parameters of a cell and its stations; times in slots unless their type says otherwise. Default values and
 //! their sources stand in the scenario tables of `paceline-sim`.
 
 use crate::air::{Fading, RadioConfig};
@@ -6,12 +6,15 @@ use crate::mac::random_access::RandomAccessConfig;
 use crate::mac::scheduler::Policy;
 use crate::mac::scheduling_request::AccessConfig;
 use crate::rlc::RlcConfig;
+use crate::slot::{Numerology, SlotSpan};
 use paceline_net::{Bytes, Duration, SduQueue};
 use std::net::IpAddr;
 
 /// Parameters of one LTE FDD cell.
 #[derive(Clone, PartialEq, Debug)]
 pub struct CellConfig {
+    /// Subcarrier spacing and length of a slot.
+    pub numerology: Numerology,
     /// The deployment around the served cells; none for stated SINRs.
     pub radio: Option<RadioConfig>,
     /// Downlink PRBs: 6, 15, 25, 50, 75 or 100 (TS 36.104 Table 5.6-1).
@@ -24,28 +27,28 @@ pub struct CellConfig {
     pub scheduler: Policy,
     /// Uplink scheduling policy.
     pub uplink_scheduler: Policy,
-    /// Largest number of downlink assignments on PDCCH per TTI.
+    /// Largest number of downlink assignments on PDCCH per slot.
     pub downlink_grants: usize,
-    /// Largest number of uplink grants on PDCCH per TTI.
+    /// Largest number of uplink grants on PDCCH per slot.
     pub uplink_grants: usize,
     /// Largest number of HARQ transmissions of a block, the same in both directions.
     pub max_harq_tx: u32,
     /// Highest uplink MCS: 20 where stations lack uplink 64QAM, else 28.
     pub max_uplink_mcs: u8,
     /// t-Reordering of RLC.
-    pub t_reordering: u64,
+    pub t_reordering: SlotSpan,
     /// RLC mode and its parameters, the same in both directions.
     pub rlc: RlcConfig,
     /// discardTimer of PDCP; none for infinity.
     pub discard_timer: Option<Duration>,
     /// Time from the end of a transmission until its data leave the receiver's layer 2.
-    pub decode_delay: u64,
+    pub decode_delay: SlotSpan,
     /// Whether an outer loop corrects the choice of MCS for a block error of 10% in first transmissions.
     pub outer_loop: bool,
     /// Period of the wideband CQI report.
-    pub cqi_period: u64,
+    pub cqi_period: SlotSpan,
     /// Time from a CQI measurement to its use by the scheduler.
-    pub cqi_delay: u64,
+    pub cqi_delay: SlotSpan,
     /// Buffer per station in the eNB.
     pub downlink_buffer: Bytes,
     /// Scheduling requests and buffer status reports.

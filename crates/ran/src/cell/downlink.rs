@@ -1,5 +1,5 @@
-//! The downlink of a cell in one TTI: random access answers, then HARQ retransmissions that are due, then new
-//! blocks (TS 36.213 §7).
+//! The downlink of a cell in one slot: random access answers, then HARQ retransmissions that are due, then
+//! new blocks (TS 36.213 §7).
 
 use super::enb::Cell;
 use crate::air::Transmission;
@@ -8,20 +8,20 @@ use crate::mac::harq::{HARQ_RTT, TransportBlock};
 use crate::mac::pdu as mac;
 use crate::mac::scheduler::{self, Budget};
 use crate::prb::{PrbSet, rbg_size};
-use crate::slot::Tti;
+use crate::slot::Slot;
 use paceline_net::Bytes;
 
 impl Cell {
-    pub(super) fn schedule_downlink(&mut self, tti: Tti, cell: usize) {
+    pub(super) fn schedule_downlink(&mut self, slot: Slot, cell: usize) {
         let mut free = PrbSet::range(0, u32::from(self.config.downlink_prb));
         let mut max_grants = self.config.downlink_grants;
-        self.answer_random_access(tti, cell, &mut free, &mut max_grants);
+        self.answer_random_access(slot, cell, &mut free, &mut max_grants);
         self.candidates.clear();
         for at in 0..self.members[cell].len() {
             let index = self.members[cell][at];
-            let retransmitted = self.retransmit_downlink(tti, index, &mut free, &mut max_grants);
+            let retransmitted = self.retransmit_downlink(slot, index, &mut free, &mut max_grants);
             let station = &mut self.stations[index];
-            station.report_cqi(tti, &self.config, &mut self.network);
+            station.report_cqi(slot, &self.config, &mut self.network);
             let ready = station.connected() && station.downlink_sendable();
             if retransmitted || !ready || station.downlink.harq.free().is_none() {
                 continue;
@@ -36,17 +36,17 @@ impl Cell {
             let needed = mac::block_bytes_needed(rlc, reverse, &*station.downlink.buffer);
             let wanted_prb = fewest_prbs(mcs.i_tbs, needed, self.config.downlink_prb);
             let bits_per_prb = bits_per_prb(mcs.i_tbs, self.config.downlink_prb);
-            self.candidates.push(station.downlink.candidate(tti, index, wanted_prb, bits_per_prb));
+            self.candidates.push(station.downlink.candidate(slot, index, wanted_prb, bits_per_prb));
         }
         let granularity = rbg_size(self.config.downlink_prb);
         let budget = Budget { n_prb: free.len() as u8, max_grants, granularity };
         let policy = self.config.scheduler;
-        scheduler::allocate(tti, policy, &mut self.candidates, budget, &mut self.allocations);
+        scheduler::allocate(slot, policy, &mut self.candidates, budget, &mut self.allocations);
         for at in 0..self.allocations.len() {
             let (index, n_prb) = self.allocations[at];
             let prbs = free.lowest(u32::from(n_prb));
             free = free.without(prbs);
-            self.transmit_downlink(tti, index, prbs);
+            self.transmit_downlink(slot, index, prbs);
         }
     }
 
@@ -54,14 +54,14 @@ impl Cell {
     /// retransmits one that failed. Returns whether one is retransmitted.
     fn retransmit_downlink(
         &mut self,
-        tti: Tti,
+        slot: Slot,
         index: usize,
         free: &mut PrbSet,
         max_grants: &mut usize,
     ) -> bool {
         let link = &mut self.stations[index].downlink;
         let mut retransmitted = false;
-        for process in link.harq.sent_before(tti, HARQ_RTT) {
+        for process in link.harq.sent_before(slot, HARQ_RTT) {
             if self.config.outer_loop {
                 link.update_outer_loop(process);
             }
@@ -71,7 +71,7 @@ impl Cell {
             } else if block.transmissions >= self.config.max_harq_tx {
                 link.give_up(process, &mut self.output);
             } else if !retransmitted && u32::from(block.n_prb) <= free.len() && *max_grants > 0 {
-                // One block per station and TTI: a single codeword.
+                // One block per station and slot: a single codeword.
                 retransmitted = true;
                 let prbs = free.lowest(u32::from(block.n_prb));
                 *free = free.without(prbs);
@@ -82,16 +82,16 @@ impl Cell {
         retransmitted
     }
 
-    fn transmit_downlink(&mut self, tti: Tti, index: usize, prbs: PrbSet) {
+    fn transmit_downlink(&mut self, slot: Slot, index: usize, prbs: PrbSet) {
         let station = &mut self.stations[index];
         let (Some(mcs), Some(process)) = (station.downlink.mcs, station.downlink.harq.free()) else { return };
         let n_prb = prbs.len() as u8;
         let bits = tbs::transport_block_bits(mcs.i_tbs, n_prb);
         let storage = station.downlink.pdu_storage();
-        let pdu = station.downlink_sender().downlink_pdu(tti, bits / 8, storage);
+        let pdu = station.downlink_sender(self.clock.start(slot)).downlink_pdu(slot, bits / 8, storage);
         station.uplink.buffer.on_peer_block(Bytes(u64::from(bits / 8)));
         let link = &mut station.downlink;
-        link.on_scheduled(tti, bits);
+        link.on_scheduled(slot, bits);
         link.start(process, TransportBlock::new(pdu, mcs, bits, n_prb));
         self.transmissions.push(Transmission { station: index, downlink: true, process, prbs });
     }

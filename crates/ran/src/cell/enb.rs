@@ -1,9 +1,9 @@
 //! The node of an LTE FDD eNB with its stations: one cell with stated SINRs, or the cells of the served sites
 //! of a deployment, which run in lockstep.
 //!
-//! Port 0 is the core network; port `1 + i` is the IP side of station `i`. `Cell::run_tti` has the order of
-//! events in a TTI. TTIs without work are skipped; data in a buffer, unacknowledged PDUs, running timers and
-//! random access are work.
+//! Port 0 is the core network; port `1 + i` is the IP side of station `i`. `Cell::run_slot` has the order of
+//! events in a slot. Slots without work are skipped; data in a buffer, unacknowledged PDUs, running timers
+//! and random access are work.
 
 use super::config::{CellConfig, StationConfig};
 use super::link_stats::LinkStats;
@@ -17,7 +17,7 @@ use crate::mac::scheduling_request::AccessStats;
 use crate::prb::PrbSet;
 use crate::radio::Point;
 use crate::rlc::Reassembled;
-use crate::slot::Tti;
+use crate::slot::{Slot, SlotClock, SlotSpan};
 use paceline_net::{AddressTable, Bytes, DropReason, Instant, Node, Output, Packet, Port, SduQueue, Stream};
 use std::collections::VecDeque;
 
@@ -29,13 +29,14 @@ pub fn station_port(station: usize) -> Port {
     Port(u16::try_from(station + 1).expect("a cell has fewer than 65,535 stations"))
 }
 
-/// TTIs from an uplink grant to its transmission (TS 36.213 §8: k = 4 in FDD), and from an uplink
+/// Slots from an uplink grant to its transmission (TS 36.213 §8: k = 4 in FDD), and from an uplink
 /// transmission or scheduling request to the eNB's reaction.
-pub(super) const GRANT_DELAY: u64 = 4;
+pub(super) const GRANT_DELAY: SlotSpan = SlotSpan(4);
 
 /// An eNB and its stations.
 pub struct Cell {
     pub(super) config: CellConfig,
+    pub(super) clock: SlotClock,
     pub(super) stations: Vec<Station>,
     routes: AddressTable,
     /// Stations of each served cell.
@@ -43,13 +44,13 @@ pub struct Cell {
     pub(super) network: Option<Network>,
     pub(super) transmissions: Vec<Transmission>,
     block_error_draws: Stream,
-    next_tti: Option<Tti>,
-    earliest_tti: Tti,
+    next_slot: Option<Slot>,
+    earliest_slot: Slot,
     pub(super) output: VecDeque<Output>,
     reassembled: Vec<Reassembled>,
     pub(super) candidates: Vec<Candidate>,
     pub(super) allocations: Vec<(usize, u8)>,
-    active_ttis: u64,
+    active_slots: u64,
     pub(super) responder: Responder,
     /// Stations whose uplink retransmission cannot have its former PRBs.
     pub(super) displaced: Vec<usize>,
@@ -63,7 +64,7 @@ impl Cell {
             station.addresses.iter().for_each(|address| routes.insert(*address, index));
         }
         let prb = (config.downlink_prb, config.uplink_prb);
-        let network = config.radio.clone().map(|radio| Network::new(radio, prb, seed));
+        let network = config.radio.clone().map(|radio| Network::new(radio, config.numerology, prb, seed));
         let build = |(index, station)| Station::new(station, &config, network.as_ref(), index, seed);
         let stations: Vec<Station> = stations.into_iter().enumerate().map(build).collect();
         let mut members = vec![Vec::new(); served_cells(network.as_ref())];
@@ -73,16 +74,17 @@ impl Cell {
             members,
             network,
             transmissions: Vec::new(),
+            clock: SlotClock::new(config.numerology),
             config,
             routes,
             block_error_draws: Stream::new(seed, "cell0/harq"),
-            next_tti: None,
-            earliest_tti: Tti(0),
+            next_slot: None,
+            earliest_slot: Slot(0),
             output: VecDeque::new(),
             reassembled: Vec::new(),
             candidates: Vec::new(),
             allocations: Vec::new(),
-            active_ttis: 0,
+            active_slots: 0,
             responder: Responder::new(seed),
             displaced: Vec::new(),
         }
@@ -95,12 +97,12 @@ impl Cell {
     pub fn cells(&self) -> usize {
         self.members.len()
     }
-    /// PRBs per TTI of all served cells, downlink and uplink.
+    /// PRBs per slot of all served cells, downlink and uplink.
     pub fn resource_blocks(&self) -> (u32, u32) {
         let cells = self.members.len() as u32;
         (cells * u32::from(self.config.downlink_prb), cells * u32::from(self.config.uplink_prb))
     }
-    /// Largest number of uplink grants per TTI of all served cells.
+    /// Largest number of uplink grants per slot of all served cells.
     pub fn uplink_grants(&self) -> u64 {
         (self.members.len() * self.config.uplink_grants) as u64
     }
@@ -148,79 +150,84 @@ impl Cell {
     pub fn held(&self, station: usize) -> (u64, u64) {
         (self.stations[station].downlink.held(), self.stations[station].uplink.held())
     }
-    /// Number of TTIs with work.
-    pub fn active_ttis(&self) -> u64 {
-        self.active_ttis
+    /// The conversion between this cell's slots and time.
+    pub fn clock(&self) -> SlotClock {
+        self.clock
+    }
+    /// Number of slots with work.
+    pub fn active_slots(&self) -> u64 {
+        self.active_slots
     }
 
     fn wake(&mut self, now: Instant) {
-        if self.next_tti.is_none() {
-            self.next_tti = Some(Tti::at_or_after(now).max(self.earliest_tti));
+        if self.next_slot.is_none() {
+            self.next_slot = Some(self.clock.at_or_after(now).max(self.earliest_slot));
         }
     }
 
-    fn run_tti(&mut self, tti: Tti) {
-        self.active_ttis += 1;
+    fn run_slot(&mut self, slot: Slot) {
+        self.active_slots += 1;
         for index in 0..self.stations.len() {
-            self.receive(tti, index);
+            self.receive(slot, index);
         }
-        self.process_uplink_feedback(tti);
-        self.step_random_access(tti);
+        self.process_uplink_feedback(slot);
+        self.step_random_access(slot);
         for cell in 0..self.members.len() {
-            self.schedule_uplink(tti, cell);
-            self.schedule_downlink(tti, cell);
+            self.schedule_uplink(slot, cell);
+            self.schedule_downlink(slot, cell);
         }
         for index in 0..self.stations.len() {
-            self.station_transmits(tti, index);
+            self.station_transmits(slot, index);
         }
-        self.send_preambles(tti);
-        self.transmit(tti);
+        self.send_preambles(slot);
+        self.transmit(slot);
     }
 
     /// Discards expired SDUs of a station, starts random access if it has data and no connection, and
     /// delivers decoded PDUs of both directions.
-    fn receive(&mut self, tti: Tti, index: usize) {
+    fn receive(&mut self, slot: Slot, index: usize) {
+        let now = self.clock.start(slot);
         let station = &mut self.stations[index];
         if let Some(timer) = self.config.discard_timer {
-            station.discard_expired(tti, timer, &mut self.output);
+            station.discard_expired(now, timer, &mut self.output);
         }
         if !station.connected() {
             let has_data = station.uplink_available() > 0 || station.downlink_available() > 0;
             if has_data && station.procedure.is_none() {
-                self.start_random_access(index, Cause::Initial, tti);
+                self.start_random_access(index, Cause::Initial, slot);
             }
             return;
         }
-        if !station.downlink.delivery_due(tti) && !station.uplink.delivery_due(tti) {
+        if !station.downlink.delivery_due(slot) && !station.uplink.delivery_due(slot) {
             return;
         }
         // In AM, a delivery can create uplink data: a status report or a retransmission.
         let was_empty = station.uplink.rlc.is_am() && station.uplink_available() == 0;
         let Station { downlink, uplink, .. } = station;
         let (reassembled, output) = (&mut self.reassembled, &mut self.output);
-        downlink.deliver(&mut uplink.rlc, tti, station_port(index), reassembled, output);
-        uplink.deliver(&mut downlink.rlc, tti, CORE, reassembled, output);
+        downlink.deliver(&mut uplink.rlc, slot, station_port(index), reassembled, output);
+        uplink.deliver(&mut downlink.rlc, slot, CORE, reassembled, output);
         if was_empty && station.uplink_available() > 0 {
-            station.access.on_data_in_empty_buffer(tti.starts_at());
+            station.access.on_data_in_empty_buffer(now);
         }
         if station.count_radio_link_failures() {
-            self.fail_link(tti, index);
+            self.fail_link(slot, index);
         }
     }
 
-    /// Decides the fate of all transmissions of the TTI, once the interference between them is known.
-    fn transmit(&mut self, tti: Tti) {
+    /// Decides the fate of all transmissions of the slot, once the interference between them is known.
+    fn transmit(&mut self, slot: Slot) {
         if self.transmissions.is_empty() {
             return;
         }
-        debug_assert!(self.prbs_are_disjoint(), "TTI {}: {:?}", tti.0, self.transmissions);
+        debug_assert!(self.prbs_are_disjoint(), "slot {}: {:?}", slot.0, self.transmissions);
         if let Some(network) = &mut self.network {
             let stations = &self.stations;
-            network.set_transmissions(tti, &self.transmissions, |index| {
+            network.set_transmissions(slot, &self.transmissions, |index| {
                 stations[index].radio.placed().map(|placed| (placed, stations[index].cell))
             });
         }
-        self.receive_responses(tti);
+        self.receive_responses(slot);
         for at in 0..self.transmissions.len() {
             let transmission = self.transmissions[at];
             let Station { radio, cell, downlink, uplink, procedure, .. } =
@@ -228,18 +235,18 @@ impl Cell {
             let link = if transmission.downlink { downlink } else { uplink };
             let block = link.harq.block_mut(transmission.process).expect("a block is sent from its process");
             block.prbs = transmission.prbs;
-            let sinr = radio.sinr(&mut self.network, *cell, tti, &transmission, block);
+            let sinr = radio.sinr(&mut self.network, *cell, slot, &transmission, block);
             let in_random_access = procedure.is_some();
             let draw = self.block_error_draws.uniform();
-            let decoded = link.transmit(transmission.process, tti, sinr, draw, self.config.decode_delay);
+            let decoded = link.transmit(transmission.process, slot, sinr, draw, self.config.decode_delay);
             if transmission.downlink && decoded && in_random_access {
-                self.resolve_by_msg4(tti, transmission.station, transmission.process);
+                self.resolve_by_msg4(slot, transmission.station, transmission.process);
             }
         }
         self.transmissions.clear();
     }
 
-    /// Whether every transmission of this TTI lies in its band and overlaps no other one of its cell and
+    /// Whether every transmission of this slot lies in its band and overlaps no other one of its cell and
     /// direction, Msg3s after a preamble collision excepted.
     fn prbs_are_disjoint(&self) -> bool {
         let downlink = PrbSet::range(0, u32::from(self.config.downlink_prb));
@@ -287,11 +294,11 @@ impl Node for Cell {
     }
 
     fn handle_timeout(&mut self, now: Instant) {
-        while let Some(tti) = self.next_tti.filter(|tti| tti.starts_at() <= now) {
-            self.run_tti(tti);
-            self.earliest_tti = tti + 1;
+        while let Some(slot) = self.next_slot.filter(|slot| self.clock.start(*slot) <= now) {
+            self.run_slot(slot);
+            self.earliest_slot = slot + SlotSpan(1);
             let idle = self.stations.iter().all(Station::idle);
-            self.next_tti = (!idle).then_some(tti + 1);
+            self.next_slot = (!idle).then_some(slot + SlotSpan(1));
         }
     }
 
@@ -300,6 +307,6 @@ impl Node for Cell {
     }
 
     fn poll_timeout(&self) -> Option<Instant> {
-        self.next_tti.map(Tti::starts_at)
+        self.next_slot.map(|slot| self.clock.start(slot))
     }
 }

@@ -6,7 +6,7 @@ use crate::lte::mcs::Mcs;
 use crate::mac::harq::{self, TransportBlock};
 use crate::mac::scheduler::{Candidate, ServedRate};
 use crate::rlc::{self, Reassembled, Rlc};
-use crate::slot::Tti;
+use crate::slot::{Slot, SlotSpan};
 use paceline_net::{DropReason, Instant, Output, Packet, Port, SduQueue};
 use std::collections::VecDeque;
 
@@ -25,15 +25,15 @@ pub(crate) struct Link {
     pub buffer: Box<dyn SduQueue + Send>,
     pub rlc: Rlc,
     pub harq: harq::Processes,
-    last_served: Tti,
+    last_served: Slot,
     served_rate: ServedRate,
-    /// The MCS that link adaptation has chosen for this TTI.
+    /// The MCS that link adaptation has chosen for this slot.
     pub mcs: Option<&'static Mcs>,
     /// Correction of the outer loop in dB, added to the measured SINR.
     pub outer_loop_db: f64,
     pub stats: LinkStats,
-    /// Decoded RLC PDUs, each with the TTI in which it reaches the receiving RLC.
-    decoded: VecDeque<(Tti, rlc::Pdu)>,
+    /// Decoded RLC PDUs, each with the slot in which it reaches the receiving RLC.
+    decoded: VecDeque<(Slot, rlc::Pdu)>,
     /// Time up to which `grant_wait_ns` is counted.
     grant_wait_counted_to: Instant,
     /// Finished blocks, whose storage new blocks reuse.
@@ -47,7 +47,7 @@ impl Link {
             buffer,
             rlc,
             harq: harq::Processes::default(),
-            last_served: Tti(0),
+            last_served: Slot(0),
             served_rate: ServedRate::default(),
             mcs: None,
             outer_loop_db: 0.0,
@@ -66,12 +66,12 @@ impl Link {
         }
         self.grant_wait_counted_to = self.grant_wait_counted_to.max(now);
     }
-    pub fn candidate(&self, tti: Tti, station: usize, wanted_prb: u8, bits_per_prb: f64) -> Candidate {
-        Candidate::new(station, wanted_prb, self.last_served, bits_per_prb, self.served_rate.at(tti))
+    pub fn candidate(&self, slot: Slot, station: usize, wanted_prb: u8, bits_per_prb: f64) -> Candidate {
+        Candidate::new(station, wanted_prb, self.last_served, bits_per_prb, self.served_rate.at(slot))
     }
-    pub fn on_scheduled(&mut self, tti: Tti, bits: u32) {
-        self.last_served = tti;
-        self.served_rate.add(tti, bits);
+    pub fn on_scheduled(&mut self, slot: Slot, bits: u32) {
+        self.last_served = slot;
+        self.served_rate.add(slot, bits);
     }
     /// Whether HARQ, the receiver and RLC are idle.
     pub fn idle_below_buffer(&self) -> bool {
@@ -103,9 +103,16 @@ impl Link {
 
     /// Transmits the block of a process at this linear SINR. If it is decoded, its RLC PDUs go to the
     /// receiver. Returns whether it is decoded.
-    pub fn transmit(&mut self, process: usize, tti: Tti, sinr: f64, draw: f64, decode_delay: u64) -> bool {
+    pub fn transmit(
+        &mut self,
+        process: usize,
+        slot: Slot,
+        sinr: f64,
+        draw: f64,
+        decode_delay: SlotSpan,
+    ) -> bool {
         let block = self.harq.block_mut(process).expect("a block is sent from its process");
-        block.transmit(tti, sinr, draw);
+        block.transmit(slot, sinr, draw);
         let stats = &mut self.stats;
         stats.prbs += u64::from(block.n_prb);
         if block.transmissions == 1 {
@@ -125,8 +132,8 @@ impl Link {
             stats.harq_retransmissions += 1;
         }
         if block.decoded {
-            stats.harq_wait_ttis += tti.since(block.first_sent_at);
-            let due = tti + 1 + decode_delay;
+            stats.harq_wait_slots += slot.since(block.first_sent_at);
+            let due = slot + SlotSpan(1) + decode_delay;
             self.decoded.extend(block.pdu.sdus.drain(..).map(|pdu| (due, pdu)));
         }
         block.decoded
@@ -164,26 +171,26 @@ impl Link {
     }
 
     /// Whether [`Link::deliver`] has work: a decoded PDU reaches RLC, or an RLC timer is due.
-    pub fn delivery_due(&self, tti: Tti) -> bool {
-        self.decoded.front().is_some_and(|(due, _)| *due <= tti) || self.rlc.timers_due(tti)
+    pub fn delivery_due(&self, slot: Slot) -> bool {
+        self.decoded.front().is_some_and(|(due, _)| *due <= slot) || self.rlc.timers_due(slot)
     }
     /// Delivers decoded data PDUs through RLC and PDCP to `port`, and status reports to the RLC of the other
     /// direction.
     pub fn deliver(
         &mut self,
         reverse: &mut Rlc,
-        tti: Tti,
+        slot: Slot,
         port: Port,
         reassembled: &mut Vec<Reassembled>,
         output: &mut VecDeque<Output>,
     ) {
-        while let Some((_, pdu)) = self.decoded.pop_front_if(|(due, _)| *due <= tti) {
+        while let Some((_, pdu)) = self.decoded.pop_front_if(|(due, _)| *due <= slot) {
             match pdu {
                 rlc::Pdu::Status(status) => reverse.on_status(&status),
-                data => self.rlc.receive(tti, data, reassembled),
+                data => self.rlc.receive(slot, data, reassembled),
             }
         }
-        self.rlc.check_timers(tti, &*self.buffer, reassembled);
+        self.rlc.check_timers(slot, &*self.buffer, reassembled);
         for result in reassembled.drain(..) {
             match result {
                 Reassembled::Sdu(packet) => {

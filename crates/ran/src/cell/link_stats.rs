@@ -1,5 +1,6 @@
 //! Counters of one direction of one station.
 
+use crate::slot::SlotSpan;
 use paceline_net::DropReason;
 
 /// SINR from which [`LinkStats::sinr_millidecibels`] counts; lower ones count as this. Chosen: far below any
@@ -42,8 +43,8 @@ pub struct LinkStats {
     /// Packet-nanoseconds in the uplink buffer from the arrival of data in the empty buffer to the first
     /// block: waits for a scheduling request, its grant, or random access.
     pub grant_wait_ns: u64,
-    /// Sum over decoded blocks of the time from the first transmission to the last, in TTIs.
-    pub harq_wait_ttis: u64,
+    /// Sum over decoded blocks of the time from the first transmission to the last, in slots.
+    pub harq_wait_slots: SlotSpan,
     /// Radio-link failures: a PDU of this direction reached maxRetxThreshold. In the uplink also random
     /// access problems of a connected station.
     pub radio_link_failures: u64,

@@ -1,7 +1,7 @@
 //! An LTE FDD eNB with its stations as one [`paceline_net::Node`]: [`Cell`].
 //!
 //! Downlink packets enter at the port [`CORE`] and leave at a [`station_port`]; uplink packets go the other
-//! way. In a TTI with work (`enb`), in this order: decoded PDUs are delivered, uplink HARQ feedback and
+//! way. In a slot with work (`enb`), in this order: decoded PDUs are delivered, uplink HARQ feedback and
 //! scheduling requests are processed, `random_access` advances, `uplink` and `downlink` allocate PRBs, the
 //! stations transmit, and `crate::air` gives the SINRs that decide which blocks are decoded.
 //!

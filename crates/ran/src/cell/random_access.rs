@@ -1,6 +1,6 @@
-//! Random access, the eNB's side, and its steps in a TTI. The station's side is `mac/random_access.rs`.
+//! Random access, the eNB's side, and its steps in a slot. The station's side is `mac/random_access.rs`.
 //!
-//! Preambles of an occasion are answered from the third TTI after it on, by one response PDU per TTI and
+//! Preambles of an occasion are answered from the third slot after it on, by one response PDU per slot and
 //! cell, the oldest occasion first. A response takes a downlink assignment, PRBs, and the PRBs of the Msg3s
 //! that it grants. Msg3 is a block of the station's uplink HARQ process. The eNB answers a C-RNTI in Msg3 by
 //! the next grant, and a connection request by Msg4, a downlink block with HARQ. A retransmission whose PRBs
@@ -21,7 +21,7 @@ use crate::mac::random_access::{
     is_prach_occasion,
 };
 use crate::prb::{PrbSet, rbg_size};
-use crate::slot::Tti;
+use crate::slot::{Slot, SlotSpan};
 
 /// Stands for the HARQ process of a response, which has none. Chosen: no process has this index.
 const RESPONSE_PROCESS: usize = usize::MAX;
@@ -39,8 +39,8 @@ const C_RNTI_BYTES: u32 = 3;
 const BSR_BYTES: u32 = 2;
 /// Bytes of Msg4. Chosen: about the contention resolution identity and RRC's answer.
 const MSG4_BYTES: u64 = 40;
-/// TTIs from Msg4 until the station acts on it: the downlink HARQ feedback at n+4 (TS 36.213 §7.3).
-const MSG4_PROCESSING: u64 = 4;
+/// Slots from Msg4 until the station acts on it: the downlink HARQ feedback at n+4 (TS 36.213 §7.3).
+const MSG4_PROCESSING: SlotSpan = SlotSpan(4);
 
 /// The most robust MCS that carries `bytes` on at most `max_prb` PRBs, and the number of PRBs.
 fn most_robust(table: &'static [Mcs], bytes: u64, max_prb: u8) -> (&'static Mcs, u8) {
@@ -51,7 +51,7 @@ fn most_robust(table: &'static [Mcs], bytes: u64, max_prb: u8) -> (&'static Mcs,
 
 impl Cell {
     /// Starts random access of a station, with a preamble no earlier than `at`.
-    pub(super) fn start_random_access(&mut self, index: usize, cause: Cause, at: Tti) {
+    pub(super) fn start_random_access(&mut self, index: usize, cause: Cause, at: Slot) {
         let station = &mut self.stations[index];
         station.access.stats.random_accesses += 1;
         station.procedure = Some(Box::new(Procedure::new(cause, at)));
@@ -61,33 +61,33 @@ impl Cell {
         }
     }
     /// A station's radio link has failed: the station disconnects and accesses again after cell selection.
-    pub(super) fn fail_link(&mut self, tti: Tti, index: usize) {
-        self.stations[index].disconnect(tti, &mut self.output);
-        let at = tti + self.config.random_access.cell_selection;
+    pub(super) fn fail_link(&mut self, slot: Slot, index: usize) {
+        self.stations[index].disconnect(slot, self.clock.start(slot), &mut self.output);
+        let at = slot + self.config.random_access.cell_selection;
         self.start_random_access(index, Cause::Reestablishment, at);
     }
 
     /// Checks the timers of random access and completes the procedures whose service begins.
-    pub(super) fn step_random_access(&mut self, tti: Tti) {
+    pub(super) fn step_random_access(&mut self, slot: Slot) {
         if self.responder.active.is_empty() && self.responder.granted_msg3.is_empty() {
             return;
         }
-        let config = self.config.random_access;
+        let (config, now) = (self.config.random_access, self.clock.start(slot));
         let window = RESPONSE_WINDOW_START + config.response_window;
-        self.responder.preambles.retain(|preamble| tti < preamble.occasion + window);
-        self.responder.granted_msg3.retain(|(sent_at, ..)| *sent_at >= tti + GRANT_DELAY);
+        self.responder.preambles.retain(|preamble| slot < preamble.occasion + window);
+        self.responder.granted_msg3.retain(|(sent_at, ..)| *sent_at >= slot + GRANT_DELAY);
         for at in 0..self.responder.active.len() {
             let index = self.responder.active[at];
             let station = &mut self.stations[index];
             let Some(procedure) = &mut station.procedure else { continue };
             let cause = procedure.cause;
-            if procedure.complete(tti) {
-                station.complete_random_access(tti, cause, &mut self.output);
-            } else if procedure.expire(tti, &config, &mut self.responder.draws) == Expiry::Problem {
+            if procedure.complete(slot) {
+                station.complete_random_access(slot, now, cause, &mut self.output);
+            } else if procedure.expire(slot, &config, &mut self.responder.draws) == Expiry::Problem {
                 station.access.stats.random_access_failures += 1;
                 if cause == Cause::SchedulingRequest {
                     station.uplink.stats.radio_link_failures += 1;
-                    self.fail_link(tti, index);
+                    self.fail_link(slot, index);
                 }
             }
         }
@@ -96,14 +96,14 @@ impl Cell {
     }
 
     /// Uplink PRBs of a cell that the scheduler cannot use: those of the PRACH and of granted Msg3s.
-    pub(super) fn random_access_prbs(&self, sent_at: Tti, cell: usize) -> PrbSet {
-        let of_msg3 = |(at, of, _): &&(Tti, usize, PrbSet)| (*at, *of) == (sent_at, cell);
+    pub(super) fn random_access_prbs(&self, sent_at: Slot, cell: usize) -> PrbSet {
+        let of_msg3 = |(at, of, _): &&(Slot, usize, PrbSet)| (*at, *of) == (sent_at, cell);
         let msg3 = self.responder.granted_msg3.iter().filter(of_msg3);
         msg3.fold(self.prach_prbs(sent_at), |taken, (_, _, prbs)| taken.with(*prbs))
     }
-    fn prach_prbs(&self, tti: Tti) -> PrbSet {
+    fn prach_prbs(&self, slot: Slot) -> PrbSet {
         let config = &self.config.random_access;
-        if !config.initial || !is_prach_occasion(config.prach_index, tti) {
+        if !config.initial || !is_prach_occasion(config.prach_index, slot) {
             return PrbSet::NONE;
         }
         self.pusch_prbs().lowest(PRACH_PRBS)
@@ -120,9 +120,9 @@ impl Cell {
     }
 
     /// Sends the preambles of a PRACH occasion and draws which of them are detected.
-    pub(super) fn send_preambles(&mut self, tti: Tti) {
+    pub(super) fn send_preambles(&mut self, slot: Slot) {
         let config = self.config.random_access;
-        if self.responder.active.is_empty() || !is_prach_occasion(config.prach_index, tti) {
+        if self.responder.active.is_empty() || !is_prach_occasion(config.prach_index, slot) {
             return;
         }
         let Responder { active, draws, preambles, .. } = &mut self.responder;
@@ -131,7 +131,7 @@ impl Cell {
         for &index in active.iter() {
             let station = &mut self.stations[index];
             let Some(procedure) = &mut station.procedure else { continue };
-            let Some((preamble, transmission)) = procedure.preamble(tti, config.preambles, draws) else {
+            let Some((preamble, transmission)) = procedure.preamble(slot, config.preambles, draws) else {
                 continue;
             };
             station.access.stats.preambles += 1;
@@ -145,15 +145,15 @@ impl Cell {
                 stations.iter().for_each(|index| self.stations[*index].access.stats.preamble_collisions += 1);
             }
             if same.iter().any(|(.., detected)| *detected) {
-                preambles.push_back(DetectedPreamble { occasion: tti, cell: same[0].0, stations });
+                preambles.push_back(DetectedPreamble { occasion: slot, cell: same[0].0, stations });
             }
         }
     }
 
-    /// Sends Msg4s and a response PDU in this TTI, before other downlink data.
+    /// Sends Msg4s and a response PDU in this slot, before other downlink data.
     pub(super) fn answer_random_access(
         &mut self,
-        tti: Tti,
+        slot: Slot,
         cell: usize,
         free: &mut PrbSet,
         max_grants: &mut usize,
@@ -168,11 +168,11 @@ impl Cell {
             }
         }
         let due = |preamble: &&DetectedPreamble| {
-            preamble.cell == cell && tti >= preamble.occasion + RESPONSE_WINDOW_START
+            preamble.cell == cell && slot >= preamble.occasion + RESPONSE_WINDOW_START
         };
         let oldest = self.responder.preambles.iter().find(due).map(|preamble| preamble.occasion);
         if let Some(occasion) = oldest.filter(|_| *max_grants > 0) {
-            self.send_response(tti, cell, occasion, free, max_grants);
+            self.send_response(slot, cell, occasion, free, max_grants);
         }
     }
 
@@ -199,17 +199,17 @@ impl Cell {
         true
     }
 
-    /// Answers as many preambles of an occasion as the PRBs of this TTI and of Msg3 allow.
+    /// Answers as many preambles of an occasion as the PRBs of this slot and of Msg3 allow.
     fn send_response(
         &mut self,
-        tti: Tti,
+        slot: Slot,
         cell: usize,
-        occasion: Tti,
+        occasion: Slot,
         free: &mut PrbSet,
         max_grants: &mut usize,
     ) {
         let group = u32::from(rbg_size(self.config.downlink_prb));
-        let mut msg3_free = self.free_msg3_prbs(tti + MSG3_DELAY, cell);
+        let mut msg3_free = self.free_msg3_prbs(slot + MSG3_DELAY, cell);
         let (_, msg3_prb) = self.msg3_format();
         let mut answered: Vec<(PrbSet, Vec<usize>)> = Vec::new();
         let mut taken = 0;
@@ -228,7 +228,7 @@ impl Cell {
             let Some(preamble) = self.responder.preambles.remove(at) else { break };
             let prbs = msg3_free.lowest(u32::from(msg3_prb));
             msg3_free = msg3_free.without(prbs);
-            self.responder.granted_msg3.push((tti + MSG3_DELAY, cell, prbs));
+            self.responder.granted_msg3.push((slot + MSG3_DELAY, cell, prbs));
             answered.push((prbs, preamble.stations));
             taken = in_groups;
         }
@@ -242,7 +242,7 @@ impl Cell {
         self.responder.responses.push(Response { occasion, cell, answered });
     }
 
-    fn free_msg3_prbs(&self, sent_at: Tti, cell: usize) -> PrbSet {
+    fn free_msg3_prbs(&self, sent_at: Slot, cell: usize) -> PrbSet {
         let process = harq::Processes::synchronous(sent_at);
         let mut free = self.pusch_prbs().without(self.random_access_prbs(sent_at, cell));
         for station in self.responder.active.iter().map(|index| &self.stations[*index]) {
@@ -257,8 +257,8 @@ impl Cell {
         most_robust(&UPLINK, MSG3_BYTES, MSG3_MAX_PRBS.min(self.pusch_prbs().len() as u8))
     }
 
-    /// Stations receive the response PDUs of this TTI, each over its own channel.
-    pub(super) fn receive_responses(&mut self, tti: Tti) {
+    /// Stations receive the response PDUs of this slot, each over its own channel.
+    pub(super) fn receive_responses(&mut self, slot: Slot) {
         for response in std::mem::take(&mut self.responder.responses) {
             let of_cell = |sent: &&Transmission| {
                 sent.process == RESPONSE_PROCESS && self.stations[sent.station].cell == response.cell
@@ -275,7 +275,7 @@ impl Cell {
                 }) else {
                     continue;
                 };
-                let sinr = station.radio.sinr(&mut self.network, response.cell, tti, &transmission, &block);
+                let sinr = station.radio.sinr(&mut self.network, response.cell, slot, &transmission, &block);
                 if self.responder.draws.uniform() < block_errors::block_error_db(mcs, bits, to_db(sinr)) {
                     continue;
                 }
@@ -283,22 +283,22 @@ impl Cell {
                 let own = response.answered.iter().find(|(_, stations)| stations.contains(&index));
                 if let Some((prbs, stations)) = own {
                     let collided = stations.len() > 1;
-                    procedure.on_response(Msg3 { sent_at: tti + MSG3_DELAY, prbs: *prbs, collided });
+                    procedure.on_response(Msg3 { sent_at: slot + MSG3_DELAY, prbs: *prbs, collided });
                 }
             }
         }
         self.transmissions.retain(|sent| sent.process != RESPONSE_PROCESS);
     }
 
-    /// Starts Msg3 in the station's HARQ process if this is its TTI; a block in the process is given up.
-    pub(super) fn start_msg3(&mut self, tti: Tti, index: usize) {
+    /// Starts Msg3 in the station's HARQ process if this is its slot; a block in the process is given up.
+    pub(super) fn start_msg3(&mut self, slot: Slot, index: usize) {
         let sr_grant = self.config.access.sr_grant;
         let (mcs, n_prb) = self.msg3_format();
         let station = &mut self.stations[index];
         let Some(procedure) = &mut station.procedure else { return };
-        let Some(grant) = procedure.msg3(tti) else { return };
-        let process = harq::Processes::synchronous(tti);
-        procedure.on_msg3(tti, process, self.config.random_access.contention_timer);
+        let Some(grant) = procedure.msg3(slot) else { return };
+        let process = harq::Processes::synchronous(slot);
+        procedure.on_msg3(slot, process, self.config.random_access.contention_timer);
         let cause = procedure.cause;
         if let Some(old) = station.uplink.harq.block(process) {
             station.estimate.on_lost(old.first_sent_at, sr_grant);
@@ -309,7 +309,7 @@ impl Cell {
         if cause == Cause::SchedulingRequest {
             pdu.bsr = Some(bsr::index_of(station.uplink_available()));
             pdu.padding = (bits / 8).saturating_sub(C_RNTI_BYTES + BSR_BYTES);
-            station.access.on_block(tti, &self.config.access, true, false);
+            station.access.on_block(slot, self.clock.start(slot), &self.config.access, true, false);
         }
         let mut block = TransportBlock::signalling(pdu, mcs, bits, grant.prbs);
         block.msg3 = Some(grant.collided);
@@ -329,33 +329,33 @@ impl Cell {
         }
     }
     /// A grant to a station whose Msg3 carried its C-RNTI resolves contention.
-    pub(super) fn resolve_by_grant(&mut self, tti: Tti, index: usize) {
+    pub(super) fn resolve_by_grant(&mut self, slot: Slot, index: usize) {
         let station = &mut self.stations[index];
         let of_request = |procedure: &&mut Box<Procedure>| {
             procedure.cause == Cause::SchedulingRequest && procedure.contending()
         };
         if let Some(procedure) = station.procedure.as_mut().filter(of_request) {
-            procedure.resolve(tti);
+            procedure.resolve(slot);
             station.access.stats.contention_resolutions += 1;
-            station.access.stats.contention_resolution_ttis += tti.since(procedure.started_at);
+            station.access.stats.contention_resolution_slots += slot.since(procedure.started_at);
         }
     }
     /// A downlink block of a station was decoded. If it was Msg4, contention is resolved, and service begins
     /// after the signalling.
-    pub(super) fn resolve_by_msg4(&mut self, tti: Tti, index: usize, process: usize) {
+    pub(super) fn resolve_by_msg4(&mut self, slot: Slot, index: usize, process: usize) {
         let config = &self.config.random_access;
         let station = &mut self.stations[index];
         let of_msg4 =
             |procedure: &&mut Box<Procedure>| procedure.contending() && procedure.msg4 == Some(process);
         if let Some(procedure) = station.procedure.as_mut().filter(of_msg4) {
-            let resolved_at = tti + MSG4_PROCESSING;
+            let resolved_at = slot + MSG4_PROCESSING;
             let signalling = match procedure.cause {
                 Cause::Reestablishment => config.reestablishment,
                 Cause::Initial | Cause::SchedulingRequest => config.setup,
             };
             procedure.resolve(resolved_at + signalling);
             station.access.stats.contention_resolutions += 1;
-            station.access.stats.contention_resolution_ttis += resolved_at.since(procedure.started_at);
+            station.access.stats.contention_resolution_slots += resolved_at.since(procedure.started_at);
         }
     }
 }

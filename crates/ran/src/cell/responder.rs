@@ -1,20 +1,20 @@
 //! The eNB's state of random access and scheduling requests: detected preambles, responses, granted Msg3s.
 
 use crate::prb::PrbSet;
-use crate::slot::Tti;
+use crate::slot::Slot;
 use paceline_net::Stream;
 use std::collections::VecDeque;
 
 pub(super) struct DetectedPreamble {
-    pub occasion: Tti,
+    pub occasion: Slot,
     pub cell: usize,
     /// The stations that sent it; more than one after a collision.
     pub stations: Vec<usize>,
 }
 
-/// A random access response PDU of this TTI.
+/// A random access response PDU of this slot.
 pub(super) struct Response {
-    pub occasion: Tti,
+    pub occasion: Slot,
     pub cell: usize,
     /// For each answered preamble, the PRBs of its Msg3 and the stations that sent it.
     pub answered: Vec<(PrbSet, Vec<usize>)>,
@@ -28,8 +28,8 @@ pub(super) struct Responder {
     /// Detected preambles without a response, oldest first.
     pub preambles: VecDeque<DetectedPreamble>,
     pub responses: Vec<Response>,
-    /// Granted Msg3s: TTI of the first transmission, cell and PRBs.
-    pub granted_msg3: Vec<(Tti, usize, PrbSet)>,
+    /// Granted Msg3s: slot of the first transmission, cell and PRBs.
+    pub granted_msg3: Vec<(Slot, usize, PrbSet)>,
     /// Stations whose decoded Msg3 awaits Msg4.
     pub msg4_pending: Vec<usize>,
 }

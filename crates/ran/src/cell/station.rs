@@ -3,7 +3,7 @@
 //! A radio-link failure (TS 36.331 §5.3.11) is reduced to its effect on the user plane: MAC is reset at once,
 //! the station selects its cell again for a configured time, performs random access, and after a configured
 //! time of signalling (§5.3.7) RLC of both directions is re-established. The buffers above RLC keep their
-//! packets. The station learns of a failure that the eNB detects in the same TTI.
+//! packets. The station learns of a failure that the eNB detects in the same slot.
 
 use super::config::{CellConfig, StationConfig, StationLink};
 use super::link::Link;
@@ -17,12 +17,12 @@ use crate::mac::random_access::{Cause, Procedure};
 use crate::mac::scheduling_request::UplinkAccess;
 use crate::prb::{PrbSet, precodable};
 use crate::rlc::Rlc;
-use crate::slot::Tti;
+use crate::slot::{Slot, SlotSpan};
 use paceline_net::{DropTail, Duration, Instant, Output, Stream};
 use std::collections::VecDeque;
 
 pub(crate) struct Grant {
-    pub sent_at: Tti,
+    pub sent_at: Slot,
     pub mcs: &'static Mcs,
     pub prbs: PrbSet,
     pub tpc_db: f64,
@@ -39,16 +39,16 @@ pub(crate) struct Station {
     pub grants: VecDeque<Grant>,
     /// PRBs for the estimated buffer within the station's power, and whether the power limits them.
     pub uplink_demand: (u8, bool),
-    /// CQI reports with the TTI of their first use. The front one is in use, the others are not yet.
-    cqi_reports: VecDeque<(Tti, CqiReport)>,
+    /// CQI reports with the slot of their first use. The front one is in use, the others are not yet.
+    cqi_reports: VecDeque<(Slot, CqiReport)>,
     /// Without a connection the station neither sends nor receives data.
     connected: bool,
     headroom_timers: HeadroomTimers,
     headroom_estimate: HeadroomEstimate,
     next_tpc_db: f64,
     pub procedure: Option<Box<Procedure>>,
-    /// TTI of the radio-link failure after which the connection is not re-established yet.
-    failed_at: Option<Tti>,
+    /// Slot of the radio-link failure after which the connection is not re-established yet.
+    failed_at: Option<Slot>,
 }
 
 impl Station {
@@ -94,21 +94,23 @@ impl Station {
         }
     }
 
-    /// Reports the CQI if it is due. Stations report also while they are idle; after TTIs that were skipped,
-    /// the report in use is one of the present TTI.
-    pub fn report_cqi(&mut self, tti: Tti, cell: &CellConfig, network: &mut Option<Network>) {
-        let periodic = tti.0.is_multiple_of(cell.cqi_period);
-        let stale =
-            self.cqi_reports.back().is_none_or(|(due, _)| tti.since(*due) > cell.cqi_period + cell.cqi_delay);
+    /// Reports the CQI if it is due. Stations report also while they are idle; after slots that were skipped,
+    /// the report in use is one of the present slot.
+    pub fn report_cqi(&mut self, slot: Slot, cell: &CellConfig, network: &mut Option<Network>) {
+        let periodic = slot.within(cell.cqi_period) == SlotSpan(0);
+        let stale = self
+            .cqi_reports
+            .back()
+            .is_none_or(|(due, _)| slot.since(*due) > cell.cqi_period + cell.cqi_delay);
         if periodic || stale {
-            let report = self.radio.measure_cqi(network, tti);
+            let report = self.radio.measure_cqi(network, slot);
             if stale {
                 self.cqi_reports.clear();
             }
-            let due = if stale { tti } else { tti + cell.cqi_delay };
+            let due = if stale { slot } else { slot + cell.cqi_delay };
             self.cqi_reports.push_back((due, report));
         }
-        while self.cqi_reports.get(1).is_some_and(|(due, _)| *due <= tti) {
+        while self.cqi_reports.get(1).is_some_and(|(due, _)| *due <= slot) {
             if let (Some((_, report)), Some(network)) = (self.cqi_reports.pop_front(), network.as_mut()) {
                 network.recycle(report);
             }
@@ -131,11 +133,11 @@ impl Station {
     /// Also chooses the next TPC command.
     pub fn uplink_mcs(
         &mut self,
-        tti: Tti,
+        slot: Slot,
         cell: &CellConfig,
         network: &mut Option<Network>,
     ) -> Option<(&'static Mcs, u8)> {
-        let sinr = self.radio.estimate_uplink(network, self.cell, tti);
+        let sinr = self.radio.estimate_uplink(network, self.cell, slot);
         if let Some(target) = network.as_ref().and_then(Network::tpc_target_db) {
             let outstanding: f64 = self.grants.iter().map(|grant| grant.tpc_db).sum();
             self.next_tpc_db = self.headroom_estimate.command_db(target - sinr - outstanding);
@@ -147,7 +149,7 @@ impl Station {
         let lowest = mcs::highest(usable, sinr).map(|_| &usable[0]);
         Some((mcs::highest(usable, sinr + self.uplink.outer_loop_db).or(lowest)?, max_prb))
     }
-    pub fn grant(&mut self, sent_at: Tti, mcs: &'static Mcs, prbs: PrbSet) {
+    pub fn grant(&mut self, sent_at: Slot, mcs: &'static Mcs, prbs: PrbSet) {
         self.headroom_estimate.on_command(sent_at, self.next_tpc_db);
         self.grants.push_back(Grant { sent_at, mcs, prbs, tpc_db: self.next_tpc_db });
     }
@@ -155,14 +157,14 @@ impl Station {
     /// due.
     pub fn apply_tpc(
         &mut self,
-        tti: Tti,
+        slot: Slot,
         grant: &Grant,
         network: &Option<Network>,
     ) -> Option<HeadroomReport> {
         let (placed, network) = (self.radio.placed_mut()?, network.as_ref()?);
         let n_prb = grant.prbs.len() as u8;
         network.apply_tpc(placed, n_prb, grant.tpc_db);
-        let due = self.headroom_timers.due(tti, network.headroom_config(), placed.coupling_loss_db());
+        let due = self.headroom_timers.due(slot, network.headroom_config(), placed.coupling_loss_db());
         due.then(|| network.headroom(placed, n_prb))
     }
     /// Resets closed-loop power control at random access (TS 36.213 §5.1.1.1), and the headroom reports with
@@ -174,14 +176,14 @@ impl Station {
         self.headroom_timers = HeadroomTimers::default();
         self.headroom_estimate = HeadroomEstimate::default();
     }
-    pub fn on_headroom_sent(&mut self, tti: Tti, report: HeadroomReport) {
+    pub fn on_headroom_sent(&mut self, slot: Slot, report: HeadroomReport) {
         let Some(placed) = self.radio.placed() else { return };
-        self.headroom_timers.on_report(tti, placed.coupling_loss_db());
+        self.headroom_timers.on_report(slot, placed.coupling_loss_db());
         self.access.stats.headroom_reports += 1;
         self.access.stats.headroom_index_sum += u64::from(report.index);
     }
     /// The eNB decoded a headroom report whose block was first sent in `sent_at`.
-    pub fn on_headroom(&mut self, report: HeadroomReport, sent_at: Tti) {
+    pub fn on_headroom(&mut self, report: HeadroomReport, sent_at: Slot) {
         self.headroom_estimate.on_report(report, sent_at);
     }
 
@@ -200,14 +202,14 @@ impl Station {
         self.downlink.rlc.sendable(&*self.downlink.buffer) || self.uplink.rlc.status_len() > 0
     }
     /// The eNB's end of the bearer.
-    pub fn downlink_sender(&mut self) -> Sender<'_> {
+    pub fn downlink_sender(&mut self, now: Instant) -> Sender<'_> {
         let Link { rlc, buffer, .. } = &mut self.downlink;
-        Sender { rlc, reverse: &mut self.uplink.rlc, queue: &mut **buffer }
+        Sender { rlc, reverse: &mut self.uplink.rlc, queue: &mut **buffer, now }
     }
     /// The station's end of the bearer.
-    pub fn uplink_sender(&mut self) -> Sender<'_> {
+    pub fn uplink_sender(&mut self, now: Instant) -> Sender<'_> {
         let Link { rlc, buffer, .. } = &mut self.uplink;
-        Sender { rlc, reverse: &mut self.downlink.rlc, queue: &mut **buffer }
+        Sender { rlc, reverse: &mut self.downlink.rlc, queue: &mut **buffer, now }
     }
 
     /// Counts a grant of `n_prb` PRBs and the reason why it is smaller than the demand.
@@ -226,11 +228,11 @@ impl Station {
     }
     /// Drops SDUs whose discardTimer has expired (TS 36.323 §5.4). SDUs in the buffers have not been sent in
     /// part.
-    pub fn discard_expired(&mut self, tti: Tti, timer: Duration, output: &mut VecDeque<Output>) {
-        self.count_grant_wait(tti.starts_at());
+    pub fn discard_expired(&mut self, now: Instant, timer: Duration, output: &mut VecDeque<Output>) {
+        self.count_grant_wait(now);
         for link in [&mut self.downlink, &mut self.uplink] {
             if link.buffer.packets() > 0 {
-                link.buffer.expire(tti.starts_at(), timer);
+                link.buffer.expire(now, timer);
                 link.collect_dropped(output);
             }
         }
@@ -243,18 +245,24 @@ impl Station {
         [&mut self.downlink, &mut self.uplink].map(Link::count_radio_link_failure).contains(&true)
     }
     /// The radio link has failed: MAC of both directions is reset, grants are deleted.
-    pub fn disconnect(&mut self, tti: Tti, output: &mut VecDeque<Output>) {
-        self.count_grant_wait(tti.starts_at());
+    pub fn disconnect(&mut self, slot: Slot, now: Instant, output: &mut VecDeque<Output>) {
+        self.count_grant_wait(now);
         self.downlink.reset_mac(output);
         self.uplink.reset_mac(output);
         self.access.reset();
         self.estimate = BufferEstimate::default();
         self.grants.clear();
         self.connected = false;
-        self.failed_at = Some(tti);
+        self.failed_at = Some(slot);
     }
     /// Random access and the signalling after it are complete: the station has PUCCH or a connection again.
-    pub fn complete_random_access(&mut self, tti: Tti, cause: Cause, output: &mut VecDeque<Output>) {
+    pub fn complete_random_access(
+        &mut self,
+        slot: Slot,
+        now: Instant,
+        cause: Cause,
+        output: &mut VecDeque<Output>,
+    ) {
         self.procedure = None;
         if cause == Cause::SchedulingRequest {
             return;
@@ -263,13 +271,13 @@ impl Station {
             self.downlink.reestablish(output);
             self.uplink.reestablish(output);
             self.access.stats.reestablishments += 1;
-            self.access.stats.reestablishment_ttis += tti.since(failed_at);
+            self.access.stats.reestablishment_slots += slot.since(failed_at);
         }
         self.connected = true;
         self.estimate = BufferEstimate::default();
-        self.count_grant_wait(tti.starts_at());
+        self.count_grant_wait(now);
         if self.uplink_available() > 0 {
-            self.access.on_data_in_empty_buffer(tti.starts_at());
+            self.access.on_data_in_empty_buffer(now);
         }
     }
     pub fn idle(&self) -> bool {

@@ -1,5 +1,5 @@
-//! The uplink of a cell in one TTI: the eNB processes HARQ feedback and scheduling requests, grants PUSCH
-//! four TTIs ahead (TS 36.213 §8), and the stations transmit.
+//! The uplink of a cell in one slot: the eNB processes HARQ feedback and scheduling requests, grants PUSCH
+//! four slots ahead (TS 36.213 §8), and the stations transmit.
 
 use super::enb::{Cell, GRANT_DELAY};
 use super::station::{Grant, Station};
@@ -11,16 +11,16 @@ use crate::mac::random_access::Cause;
 use crate::mac::scheduler::{self, Budget, Candidate, Policy};
 use crate::mac::scheduling_request::SrOutcome;
 use crate::prb::{PrbSet, precodable};
-use crate::slot::Tti;
+use crate::slot::{Slot, SlotSpan};
 
 impl Cell {
-    /// The eNB processes the uplink blocks and scheduling requests received four TTIs ago.
-    pub(super) fn process_uplink_feedback(&mut self, tti: Tti) {
+    /// The eNB processes the uplink blocks and scheduling requests received four slots ago.
+    pub(super) fn process_uplink_feedback(&mut self, slot: Slot) {
         let sr_grant = self.config.access.sr_grant;
         for index in 0..self.stations.len() {
             let station = &mut self.stations[index];
-            station.estimate.process_request(tti, GRANT_DELAY, sr_grant);
-            let process = harq::Processes::synchronous(tti + GRANT_DELAY);
+            station.estimate.process_request(slot, GRANT_DELAY, sr_grant);
+            let process = harq::Processes::synchronous(slot + GRANT_DELAY);
             let Some(block) = station.uplink.harq.block(process) else {
                 continue;
             };
@@ -54,10 +54,10 @@ impl Cell {
         PrbSet::range(pucch / 2, prb - pucch)
     }
 
-    /// Allocates the PRBs of a cell's PUSCH four TTIs ahead: first to random access, then to retransmissions,
-    /// which keep their PRBs where possible, then to grants.
-    pub(super) fn schedule_uplink(&mut self, tti: Tti, cell: usize) {
-        let sent_at = tti + GRANT_DELAY;
+    /// Allocates the PRBs of a cell's PUSCH four slots ahead: first to random access, then to
+    /// retransmissions, which keep their PRBs where possible, then to grants.
+    pub(super) fn schedule_uplink(&mut self, slot: Slot, cell: usize) {
+        let sent_at = slot + GRANT_DELAY;
         let process = harq::Processes::synchronous(sent_at);
         let band = self.pusch_prbs().without(self.random_access_prbs(sent_at, cell));
         let mut free = band;
@@ -76,19 +76,19 @@ impl Cell {
             if station.estimate.bytes() == 0 || !station.connected() || msg3 {
                 continue;
             }
-            self.candidates.push(station.uplink.candidate(tti, index, 0, 0.0));
+            self.candidates.push(station.uplink.candidate(slot, index, 0, 0.0));
         }
         self.move_retransmissions(process, &mut free);
-        self.grant_uplink(tti, free);
+        self.grant_uplink(slot, free);
     }
 
     /// Ranks the candidates, distributes the free PRBs among them and sends the grants.
-    fn grant_uplink(&mut self, tti: Tti, mut free: PrbSet) {
-        let sent_at = tti + GRANT_DELAY;
+    fn grant_uplink(&mut self, slot: Slot, mut free: PrbSet) {
+        let sent_at = slot + GRANT_DELAY;
         let budget =
             Budget { n_prb: free.len() as u8, max_grants: self.config.uplink_grants, granularity: 1 };
         let policy = self.config.uplink_scheduler;
-        self.rank_uplink(tti, policy);
+        self.rank_uplink(slot, policy);
         scheduler::distribute(policy, &mut self.candidates, budget, &mut self.allocations);
         for at in 0..self.allocations.len() {
             let (index, n_prb) = self.allocations[at];
@@ -98,20 +98,20 @@ impl Cell {
             free = free.without(prbs);
             let bytes = tbs::transport_block_bits(mcs.i_tbs, prbs.len() as u8) / 8;
             station.estimate.on_grant(sent_at, bytes);
-            station.uplink.on_scheduled(tti, 8 * bytes);
+            station.uplink.on_scheduled(slot, 8 * bytes);
             station.count_grant(prbs.len() as u8);
             station.grant(sent_at, mcs, prbs);
-            self.resolve_by_grant(tti, index);
+            self.resolve_by_grant(slot, index);
         }
     }
 
     /// Ranks the candidates, computes the PRBs that each needs, and removes those without a usable MCS.
-    fn rank_uplink(&mut self, tti: Tti, policy: Policy) {
+    fn rank_uplink(&mut self, slot: Slot, policy: Policy) {
         // Round robin does not depend on the channel, so only the stations that can get a grant are
         // evaluated. Stated channels are always evaluated, since each evaluation advances their draws.
         let rank_first = policy == Policy::RoundRobin && self.network.is_some();
         if rank_first {
-            scheduler::rank(tti, policy, &mut self.candidates);
+            scheduler::rank(slot, policy, &mut self.candidates);
         }
         let most = if rank_first { self.config.uplink_grants } else { self.candidates.len() };
         let mut kept = 0;
@@ -119,20 +119,20 @@ impl Cell {
             if kept == most {
                 break;
             }
-            if let Some(candidate) = self.uplink_candidate(tti, self.candidates[at].station) {
+            if let Some(candidate) = self.uplink_candidate(slot, self.candidates[at].station) {
                 self.candidates[kept] = candidate;
                 kept += 1;
             }
         }
         self.candidates.truncate(kept);
         if !rank_first {
-            scheduler::rank(tti, policy, &mut self.candidates);
+            scheduler::rank(slot, policy, &mut self.candidates);
         }
     }
     /// A station as a candidate with its MCS and demand; none if its SINR is too low for any MCS.
-    fn uplink_candidate(&mut self, tti: Tti, index: usize) -> Option<Candidate> {
+    fn uplink_candidate(&mut self, slot: Slot, index: usize) -> Option<Candidate> {
         let station = &mut self.stations[index];
-        let Some((mcs, max_prb)) = station.uplink_mcs(tti, &self.config, &mut self.network) else {
+        let Some((mcs, max_prb)) = station.uplink_mcs(slot, &self.config, &mut self.network) else {
             station.uplink.stats.ttis_without_mcs += 1;
             return None;
         };
@@ -142,15 +142,15 @@ impl Cell {
         let wanted_prb = unlimited.min(max_prb);
         station.uplink_demand = (wanted_prb, wanted_prb < unlimited);
         let bits_per_prb = bits_per_prb(mcs.i_tbs, self.config.uplink_prb);
-        Some(station.uplink.candidate(tti, index, wanted_prb, bits_per_prb))
+        Some(station.uplink.candidate(slot, index, wanted_prb, bits_per_prb))
     }
 
-    /// The station's uplink in this TTI: Msg3, a retransmission, a granted new block, or a scheduling
+    /// The station's uplink in this slot: Msg3, a retransmission, a granted new block, or a scheduling
     /// request.
-    pub(super) fn station_transmits(&mut self, tti: Tti, index: usize) {
-        let process = harq::Processes::synchronous(tti);
+    pub(super) fn station_transmits(&mut self, slot: Slot, index: usize) {
+        let process = harq::Processes::synchronous(slot);
         if self.stations[index].procedure.is_some() {
-            self.start_msg3(tti, index);
+            self.start_msg3(slot, index);
         }
         let station = &mut self.stations[index];
         if let Some(block) = station.uplink.harq.block(process) {
@@ -159,7 +159,7 @@ impl Cell {
                 return; // no free PRBs for this retransmission
             }
             if let Some(procedure) = station.procedure.as_mut().filter(|p| p.msg3_in(process)) {
-                procedure.on_msg3(tti, process, self.config.random_access.contention_timer);
+                procedure.on_msg3(slot, process, self.config.random_access.contention_timer);
             }
             self.transmissions.push(Transmission { station: index, downlink: false, process, prbs });
             return;
@@ -167,43 +167,46 @@ impl Cell {
         if !station.connected() {
             return;
         }
-        match station.grants.pop_front_if(|grant| grant.sent_at == tti) {
-            Some(grant) => self.transmit_uplink(tti, index, process, &grant),
-            None if station.procedure.is_none() => self.request_grant(tti, index),
+        match station.grants.pop_front_if(|grant| grant.sent_at == slot) {
+            Some(grant) => self.transmit_uplink(slot, index, process, &grant),
+            None if station.procedure.is_none() => self.request_grant(slot, index),
             None => {}
         }
     }
 
-    fn request_grant(&mut self, tti: Tti, index: usize) {
+    fn request_grant(&mut self, slot: Slot, index: usize) {
         let access = &self.config.access;
         let station = &mut self.stations[index];
         let Station { access: requests, uplink, downlink, .. } = station;
-        match requests.scheduling_request(tti, access, || uplink.available(downlink) > 0) {
+        match requests.scheduling_request(slot, access, || uplink.available(downlink) > 0) {
             SrOutcome::Sent if self.responder.detects_request(access.sr_detection) => {
-                station.estimate.on_request(tti);
+                station.estimate.on_request(slot);
             }
             SrOutcome::Sent | SrOutcome::None => {}
-            SrOutcome::Failed => self.start_random_access(index, Cause::SchedulingRequest, tti + 1),
+            SrOutcome::Failed => {
+                self.start_random_access(index, Cause::SchedulingRequest, slot + SlotSpan(1))
+            }
         }
     }
 
-    fn transmit_uplink(&mut self, tti: Tti, index: usize, process: usize, grant: &Grant) {
+    fn transmit_uplink(&mut self, slot: Slot, index: usize, process: usize, grant: &Grant) {
+        let now = self.clock.start(slot);
         let station = &mut self.stations[index];
-        let headroom = station.apply_tpc(tti, grant, &self.network);
+        let headroom = station.apply_tpc(slot, grant, &self.network);
         let Grant { mcs, prbs, .. } = *grant;
         let n_prb = prbs.len() as u8;
         let bits = tbs::transport_block_bits(mcs.i_tbs, n_prb);
         let has_data = station.uplink_available() > 0;
-        let due = station.access.bsr_due(tti, || has_data);
+        let due = station.access.bsr_due(slot, || has_data);
         let storage = station.uplink.pdu_storage();
-        station.count_grant_wait(tti.starts_at());
-        let pdu = station.uplink_sender().uplink_pdu(tti, bits / 8, due, headroom, storage);
+        station.count_grant_wait(now);
+        let pdu = station.uplink_sender(now).uplink_pdu(slot, bits / 8, due, headroom, storage);
         if let Some(report) = pdu.headroom {
-            station.on_headroom_sent(tti, report);
+            station.on_headroom_sent(slot, report);
         }
         station.uplink.collect_dropped(&mut self.output);
         let emptied = station.uplink_available() == 0;
-        station.access.on_block(tti, &self.config.access, pdu.bsr.is_some(), emptied);
+        station.access.on_block(slot, now, &self.config.access, pdu.bsr.is_some(), emptied);
         station.uplink.start(process, TransportBlock::new(pdu, mcs, bits, n_prb));
         self.transmissions.push(Transmission { station: index, downlink: false, process, prbs });
     }

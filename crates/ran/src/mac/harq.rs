@@ -2,23 +2,23 @@
 //! and direction; a block is retransmitted until it is decoded or the maximum number of transmissions is
 //! reached.
 //!
-//! Downlink HARQ is asynchronous: a retransmission goes out at the earliest eight TTIs later, when its
-//! feedback (n+4) has been processed. Uplink HARQ is synchronous and non-adaptive: the same PRBs eight TTIs
+//! Downlink HARQ is asynchronous: a retransmission goes out at the earliest eight slots later, when its
+//! feedback (n+4) has been processed. Uplink HARQ is synchronous and non-adaptive: the same PRBs eight slots
 //! later. Where the PRACH or a Msg3 needs these PRBs, a grant moves the retransmission, or it waits eight
-//! more TTIs. The linear SINRs of all transmissions add up (Chase combining). Feedback is never lost.
+//! more slots. The linear SINRs of all transmissions add up (Chase combining). Feedback is never lost.
 
 use super::pdu as mac;
 use crate::lte::block_errors;
 use crate::lte::mcs::Mcs;
 use crate::prb::PrbSet;
 use crate::rlc;
-use crate::slot::Tti;
+use crate::slot::{Slot, SlotSpan};
 
 /// HARQ processes per station and direction in FDD (TS 36.213 §7 and §8).
 pub const PROCESSES: usize = 8;
-/// HARQ round-trip time in TTIs, from a transmission to the earliest retransmission in FDD (TS 36.213 §7 and
+/// HARQ round-trip time in slots, from a transmission to the earliest retransmission in FDD (TS 36.213 §7 and
 /// §8).
-pub const HARQ_RTT: u64 = 8;
+pub const HARQ_RTT: SlotSpan = SlotSpan(8);
 
 /// A transport block in a HARQ process.
 #[derive(Clone, Debug)]
@@ -34,8 +34,8 @@ pub struct TransportBlock {
     /// Whether the outer loop of link adaptation has used the result of the first transmission.
     pub outer_loop_done: bool,
     pub transmissions: u32,
-    pub first_sent_at: Tti,
-    pub sent_at: Tti,
+    pub first_sent_at: Slot,
+    pub sent_at: Slot,
     /// Whether the last transmission was decoded.
     pub decoded: bool,
     /// For a Msg3, whether another station sends a Msg3 in the same PRBs: then it is never decoded.
@@ -53,8 +53,8 @@ impl TransportBlock {
             prbs: PrbSet::NONE,
             outer_loop_done: false,
             transmissions: 0,
-            first_sent_at: Tti(0),
-            sent_at: Tti(0),
+            first_sent_at: Slot(0),
+            sent_at: Slot(0),
             decoded: false,
             msg3: None,
             combined_sinr: 0.0,
@@ -68,14 +68,14 @@ impl TransportBlock {
     pub fn collides(&self) -> bool {
         self.msg3 == Some(true)
     }
-    /// Transmits or retransmits the block in `tti` at this linear SINR. `draw`, uniform in `[0, 1)`, decides
+    /// Transmits or retransmits the block in `slot` at this linear SINR. `draw`, uniform in `[0, 1)`, decides
     /// whether it is decoded.
-    pub fn transmit(&mut self, tti: Tti, sinr: f64, draw: f64) {
+    pub fn transmit(&mut self, slot: Slot, sinr: f64, draw: f64) {
         if self.transmissions == 0 {
-            self.first_sent_at = tti;
+            self.first_sent_at = slot;
         }
         self.transmissions += 1;
-        self.sent_at = tti;
+        self.sent_at = slot;
         self.combined_sinr += sinr;
         let error = block_errors::block_error_linear(self.mcs, self.bits, self.combined_sinr);
         self.decoded = !self.collides() && draw >= error;
@@ -84,46 +84,46 @@ impl TransportBlock {
 
 #[derive(Clone, Debug, Default)]
 pub struct Processes {
-    slots: [Option<Box<TransportBlock>>; PROCESSES],
+    blocks: [Option<Box<TransportBlock>>; PROCESSES],
 }
 
 impl Processes {
     /// The first process without a block, for asynchronous HARQ.
     pub fn free(&self) -> Option<usize> {
-        self.slots.iter().position(Option::is_none)
+        self.blocks.iter().position(Option::is_none)
     }
-    /// The process of a TTI, for synchronous HARQ.
-    pub fn synchronous(tti: Tti) -> usize {
-        (tti.0 % HARQ_RTT) as usize
+    /// The process of a slot, for synchronous HARQ.
+    pub fn synchronous(slot: Slot) -> usize {
+        slot.within(HARQ_RTT).0 as usize
     }
     /// Puts a block into an empty process.
     pub fn start(&mut self, process: usize, block: Box<TransportBlock>) {
-        debug_assert!(self.slots[process].is_none(), "a HARQ process carries one block");
-        self.slots[process] = Some(block);
+        debug_assert!(self.blocks[process].is_none(), "a HARQ process carries one block");
+        self.blocks[process] = Some(block);
     }
     pub fn block(&self, process: usize) -> Option<&TransportBlock> {
-        self.slots.get(process)?.as_deref()
+        self.blocks.get(process)?.as_deref()
     }
     pub fn block_mut(&mut self, process: usize) -> Option<&mut TransportBlock> {
-        self.slots[process].as_deref_mut()
+        self.blocks[process].as_deref_mut()
     }
     pub fn finish(&mut self, process: usize) -> Option<Box<TransportBlock>> {
-        self.slots[process].take()
+        self.blocks[process].take()
     }
-    /// The processes whose block was sent `age` or more TTIs ago.
-    pub fn sent_before(&self, tti: Tti, age: u64) -> impl Iterator<Item = usize> + use<> {
+    /// The processes whose block was sent `age` or more slots ago.
+    pub fn sent_before(&self, slot: Slot, age: SlotSpan) -> impl Iterator<Item = usize> + use<> {
         let mut due = [false; PROCESSES];
-        for (due, slot) in due.iter_mut().zip(&self.slots) {
-            *due = slot.as_ref().is_some_and(|block| tti.since(block.sent_at) >= age);
+        for (due, block) in due.iter_mut().zip(&self.blocks) {
+            *due = block.as_ref().is_some_and(|block| slot.since(block.sent_at) >= age);
         }
         (0..due.len()).filter(move |process| due[*process])
     }
     pub fn idle(&self) -> bool {
-        self.slots.iter().all(Option::is_none)
+        self.blocks.iter().all(Option::is_none)
     }
     /// Packets whose last byte is in one of the blocks.
     pub fn held(&self) -> u64 {
-        self.slots.iter().flatten().flat_map(|block| &block.pdu.sdus).map(rlc::Pdu::held).sum()
+        self.blocks.iter().flatten().flat_map(|block| &block.pdu.sdus).map(rlc::Pdu::held).sum()
     }
 }
 
@@ -139,13 +139,13 @@ mod tests {
         let pdu = mac::Pdu::default();
         let mut block = TransportBlock::new(pdu, mcs, 6120, 10);
         let sinr = from_db(mcs.s50_6144_db) / 2.0;
-        block.transmit(Tti(0), sinr, 0.9999);
+        block.transmit(Slot(0), sinr, 0.9999);
         assert!(!block.decoded);
         // The second transmission raises the SINR to the 50% point.
         let mut again = block.clone();
-        again.transmit(Tti(8), sinr, 0.51);
+        again.transmit(Slot(8), sinr, 0.51);
         assert!(again.decoded);
-        block.transmit(Tti(8), sinr, 0.49);
+        block.transmit(Slot(8), sinr, 0.49);
         assert!(!block.decoded);
     }
 
@@ -164,7 +164,7 @@ mod tests {
                 let mut block = TransportBlock::new(mac::Pdu::default(), mcs, 6120, 10);
                 while !block.decoded && block.transmissions < most {
                     let sinr = if block.transmissions == 0 { from_db(first) } else { 0.0 };
-                    block.transmit(Tti(8 * u64::from(block.transmissions)), sinr, draws.uniform());
+                    block.transmit(Slot(8 * u64::from(block.transmissions)), sinr, draws.uniform());
                 }
                 transmissions += block.transmissions;
                 lost += u32::from(!block.decoded);

@@ -10,8 +10,8 @@ use super::power_headroom::HeadroomReport;
 use crate::lte::bsr;
 use crate::rlc::um::header_len;
 use crate::rlc::{self, Rlc};
-use crate::slot::Tti;
-use paceline_net::{Bytes, SduQueue};
+use crate::slot::Slot;
+use paceline_net::{Bytes, Instant, SduQueue};
 
 /// Sub-header of the last SDU of a block, in bytes (TS 36.321 §6.2.1).
 const SUBHEADER_BYTES: u32 = 1;
@@ -59,6 +59,8 @@ pub struct Sender<'a> {
     pub rlc: &'a mut Rlc,
     pub reverse: &'a mut Rlc,
     pub queue: &'a mut dyn SduQueue,
+    /// The start of the present slot.
+    pub now: Instant,
 }
 
 /// Bytes for RLC PDUs in a transport block of `tbs` bytes.
@@ -90,8 +92,8 @@ impl Sender<'_> {
     }
 
     /// Fills a downlink transport block of `tbs` bytes. `sdus` is an empty vector whose storage is reused.
-    pub fn downlink_pdu(&mut self, tti: Tti, tbs: u32, mut sdus: Vec<rlc::Pdu>) -> Pdu {
-        let padding = self.fill(tti, rlc_room(tbs, false), &mut sdus);
+    pub fn downlink_pdu(&mut self, slot: Slot, tbs: u32, mut sdus: Vec<rlc::Pdu>) -> Pdu {
+        let padding = self.fill(slot, rlc_room(tbs, false), &mut sdus);
         Pdu { sdus, bsr: None, headroom: None, padding }
     }
 
@@ -100,7 +102,7 @@ impl Sender<'_> {
     /// data.
     pub fn uplink_pdu(
         &mut self,
-        tti: Tti,
+        slot: Slot,
         tbs: u32,
         due: BsrDue,
         headroom: Option<HeadroomReport>,
@@ -113,19 +115,19 @@ impl Sender<'_> {
         // The block of a regular BSR is small whatever the buffer holds: its size says nothing about later
         // grants.
         if due != BsrDue::Regular || !overfull(self) {
-            self.announce_grant(tti, tbs, due != BsrDue::None);
+            self.announce_grant(tbs, due != BsrDue::None);
         }
         let with_bsr = due != BsrDue::None && overfull(self);
-        let padding = self.fill(tti, rlc_room(tbs, with_bsr), &mut sdus);
+        let padding = self.fill(slot, rlc_room(tbs, with_bsr), &mut sdus);
         let padding_bsr = !with_bsr && padding > MAX_PADDING_WITHOUT_BSR;
         let report = (with_bsr || padding_bsr).then(|| bsr::index_of(self.available()));
         Pdu { sdus, bsr: report, headroom, padding: padding - if padding_bsr { BSR_BYTES } else { 0 } }
     }
 
     /// Fills `room` bytes with RLC PDUs and returns the number of bytes left.
-    fn fill(&mut self, tti: Tti, room: u32, sdus: &mut Vec<rlc::Pdu>) -> u32 {
+    fn fill(&mut self, slot: Slot, room: u32, sdus: &mut Vec<rlc::Pdu>) -> u32 {
         let mut left = room;
-        if let Some(status) = self.reverse.pull_status(tti, left) {
+        if let Some(status) = self.reverse.pull_status(slot, left) {
             left -= status.bytes();
             sdus.push(status);
         }
@@ -137,7 +139,7 @@ impl Sender<'_> {
             if left < before + least {
                 return left;
             }
-            let Some(pdu) = self.rlc.pull(tti, self.queue, left - before) else { return left };
+            let Some(pdu) = self.rlc.pull(slot, self.now, self.queue, left - before) else { return left };
             left -= before + pdu.bytes();
             sdus.push(pdu);
             if !self.rlc.is_am() {
@@ -148,7 +150,7 @@ impl Sender<'_> {
 
     /// Passes the size of the grant to the buffer above, so that an ACK filter can discard ACKs that do not
     /// fit.
-    fn announce_grant(&mut self, tti: Tti, tbs: u32, bsr_triggered: bool) {
+    fn announce_grant(&mut self, tbs: u32, bsr_triggered: bool) {
         let status = match self.reverse.status_len() {
             0 => 0,
             len => len + subheader_before_another(len),
@@ -157,13 +159,14 @@ impl Sender<'_> {
         // Overhead of each further packet: the PDCP header and a length indicator of 1.5 bytes, rounded up.
         let overhead = Bytes(u64::from(crate::pdcp::HEADER_BYTES) + 2);
         let free = Bytes(free.saturating_sub(self.rlc.available_below()));
-        self.queue.on_grant(tti.starts_at(), free, overhead);
+        self.queue.on_grant(self.now, free, overhead);
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::slot::SlotSpan;
     use crate::{AmConfig, RlcConfig};
     use paceline_net::{DropTail, Instant, Packet, TcpFlags, TcpHeader};
 
@@ -178,11 +181,11 @@ mod tests {
         Packet::tcp("198.18.0.1".parse().unwrap(), "198.18.0.2".parse().unwrap(), tcp)
     }
     const AM: AmConfig = AmConfig {
-        t_poll_retransmit: 50,
+        t_poll_retransmit: SlotSpan(50),
         poll_pdu: None,
         poll_byte: None,
         max_retx_threshold: 8,
-        t_status_prohibit: 0,
+        t_status_prohibit: SlotSpan(0),
     };
 
     #[test]
@@ -193,20 +196,20 @@ mod tests {
 
     #[test]
     fn a_status_pdu_shares_its_block_with_data() {
-        let new = || Rlc::new(RlcConfig::Am(AM), 40);
+        let new = || Rlc::new(RlcConfig::Am(AM), SlotSpan(40));
         let filled = |count| {
             let mut queue = DropTail::new(Bytes(1 << 20));
             (0..count).for_each(|_| queue.push(Instant::ZERO, packet()));
             queue
         };
         let (mut down, mut up) = (new(), new());
-        let data = down.pull(Tti(0), &mut filled(1), 2000).unwrap();
-        down.receive(Tti(3), data, &mut Vec::new());
+        let data = down.pull(Slot(0), Instant::ZERO, &mut filled(1), 2000).unwrap();
+        down.receive(Slot(3), data, &mut Vec::new());
         assert_eq!(down.status_len(), 2);
         let mut queue = filled(2);
-        let mut sender = Sender { rlc: &mut up, reverse: &mut down, queue: &mut queue };
+        let mut sender = Sender { rlc: &mut up, reverse: &mut down, queue: &mut queue, now: Instant::ZERO };
         assert_eq!(sender.available(), 2 * 1442 + 2);
-        let pdu = sender.uplink_pdu(Tti(4), 1000, BsrDue::Regular, None, Vec::new());
+        let pdu = sender.uplink_pdu(Slot(4), 1000, BsrDue::Regular, None, Vec::new());
         // STATUS with sub-header (2 + 2 bytes), the BSR, and the data PDU with a sub-header of 1 byte.
         assert!(matches!(pdu.sdus[..], [rlc::Pdu::Status(_), rlc::Pdu::Am(_)]), "{pdu:?}");
         assert_eq!(pdu.sdus[1].bytes(), 1000 - 4 - BSR_BYTES - SUBHEADER_BYTES);
@@ -250,11 +253,13 @@ mod tests {
     #[test]
     fn grants_are_announced_to_the_buffer_except_those_for_a_regular_bsr() {
         let announced = |due, waiting: u32| {
-            let (mut down, mut up) = (Rlc::new(RlcConfig::Um, 40), Rlc::new(RlcConfig::Um, 40));
+            let (mut down, mut up) =
+                (Rlc::new(RlcConfig::Um, SlotSpan(40)), Rlc::new(RlcConfig::Um, SlotSpan(40)));
             let mut queue = RecordingQueue(DropTail::new(Bytes(1 << 20)), Vec::new());
             (0..waiting).for_each(|_| queue.push(Instant::ZERO, packet()));
-            let mut sender = Sender { rlc: &mut up, reverse: &mut down, queue: &mut queue };
-            sender.uplink_pdu(Tti(4), 2000, due, None, Vec::new());
+            let mut sender =
+                Sender { rlc: &mut up, reverse: &mut down, queue: &mut queue, now: Instant::ZERO };
+            sender.uplink_pdu(Slot(4), 2000, due, None, Vec::new());
             queue.1.len()
         };
         // Two packets of 1440 bytes do not fit: the block of a regular BSR is not announced.
@@ -265,15 +270,15 @@ mod tests {
 
     #[test]
     fn a_status_pdu_alone_needs_three_bytes() {
-        let new = || Rlc::new(RlcConfig::Am(AM), 40);
+        let new = || Rlc::new(RlcConfig::Am(AM), SlotSpan(40));
         let (mut down, mut up) = (new(), new());
         let mut queue = DropTail::new(Bytes(1 << 20));
         queue.push(Instant::ZERO, packet());
-        let data = down.pull(Tti(0), &mut queue, 2000).unwrap();
-        down.receive(Tti(3), data, &mut Vec::new());
+        let data = down.pull(Slot(0), Instant::ZERO, &mut queue, 2000).unwrap();
+        down.receive(Slot(3), data, &mut Vec::new());
         assert_eq!(block_bytes_needed(&up, &down, &queue), 3);
-        let mut sender = Sender { rlc: &mut up, reverse: &mut down, queue: &mut queue };
-        let pdu = sender.uplink_pdu(Tti(4), 7, BsrDue::Regular, None, Vec::new());
+        let mut sender = Sender { rlc: &mut up, reverse: &mut down, queue: &mut queue, now: Instant::ZERO };
+        let pdu = sender.uplink_pdu(Slot(4), 7, BsrDue::Regular, None, Vec::new());
         assert!(matches!(pdu.sdus[..], [rlc::Pdu::Status(_)]));
         assert_eq!((pdu.padding, pdu.bsr), (2, Some(0)), "the padding holds a BSR of an empty buffer");
     }

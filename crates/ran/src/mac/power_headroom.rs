@@ -9,16 +9,16 @@
 
 use crate::decibel::{from_db, to_db};
 use crate::radio::power_control::headroom_of_index;
-use crate::slot::Tti;
+use crate::slot::{Slot, SlotSpan};
 use std::collections::VecDeque;
 
-/// Parameters of PHR-Config (TS 36.331 §6.3.2); times in TTIs.
+/// Parameters of PHR-Config (TS 36.331 §6.3.2); times in slots.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct HeadroomConfig {
     /// periodicPHR-Timer; none for infinity.
-    pub periodic: Option<u64>,
+    pub periodic: Option<SlotSpan>,
     /// prohibitPHR-Timer.
-    pub prohibit: u64,
+    pub prohibit: SlotSpan,
     /// dl-PathlossChange in dB; none for infinity.
     pub path_loss_change_db: Option<f64>,
 }
@@ -34,21 +34,21 @@ pub struct HeadroomReport {
 /// The station's reporting timers. Configuration itself triggers the first report.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct HeadroomTimers {
-    /// TTI of the last report and the path loss in dB at that time.
-    last: Option<(Tti, f64)>,
+    /// Slot of the last report and the path loss in dB at that time.
+    last: Option<(Slot, f64)>,
 }
 
 impl HeadroomTimers {
-    /// Whether a block of `tti` carries a report.
-    pub fn due(&self, tti: Tti, config: &HeadroomConfig, path_loss_db: f64) -> bool {
+    /// Whether a block of `slot` carries a report.
+    pub fn due(&self, slot: Slot, config: &HeadroomConfig, path_loss_db: f64) -> bool {
         let Some((at, then_db)) = self.last else { return true };
-        let age = tti.since(at);
+        let age = slot.since(at);
         let changed =
             config.path_loss_change_db.is_some_and(|change| (path_loss_db - then_db).abs() > change);
         config.periodic.is_some_and(|periodic| age >= periodic) || changed && age >= config.prohibit
     }
-    pub fn on_report(&mut self, tti: Tti, path_loss_db: f64) {
-        self.last = Some((tti, path_loss_db));
+    pub fn on_report(&mut self, slot: Slot, path_loss_db: f64) {
+        self.last = Some((slot, path_loss_db));
     }
 }
 
@@ -59,10 +59,10 @@ const MAX_COMMANDS: usize = 256;
 /// The eNB's estimate of a station's power headroom.
 #[derive(Clone, Debug)]
 pub(crate) struct HeadroomEstimate {
-    /// Headroom in dB of a transmission in one PRB, and the TTI of the report.
-    one_prb_db: Option<(f64, Tti)>,
-    /// TPC commands after the report, each with the TTI in which it takes effect, and their sum in dB.
-    commands: VecDeque<(Tti, f64)>,
+    /// Headroom in dB of a transmission in one PRB, and the slot of the report.
+    one_prb_db: Option<(f64, Slot)>,
+    /// TPC commands after the report, each with the slot in which it takes effect, and their sum in dB.
+    commands: VecDeque<(Slot, f64)>,
     commanded_db: f64,
     /// The last result of [`Self::remaining_db`] less a command: in dB, and as a ratio.
     last_ratio: (f64, f64),
@@ -77,7 +77,7 @@ impl Default for HeadroomEstimate {
 impl HeadroomEstimate {
     /// The eNB decoded a report whose block was first sent in `sent_at`. An older one than the last is
     /// ignored.
-    pub fn on_report(&mut self, report: HeadroomReport, sent_at: Tti) {
+    pub fn on_report(&mut self, report: HeadroomReport, sent_at: Slot) {
         if self.one_prb_db.is_some_and(|(_, last)| last > sent_at) {
             return;
         }
@@ -87,7 +87,7 @@ impl HeadroomEstimate {
         self.commanded_db = self.commands.iter().map(|(_, db)| db).sum();
     }
     /// The eNB sends a TPC command that takes effect in `sent_at`.
-    pub fn on_command(&mut self, sent_at: Tti, db: f64) {
+    pub fn on_command(&mut self, sent_at: Slot, db: f64) {
         if db != 0.0 {
             self.commands.push_back((sent_at, db));
             self.commanded_db += db;
@@ -138,15 +138,19 @@ mod tests {
 
     #[test]
     fn headroom_reports_follow_configuration_timers_and_path_loss_change() {
-        let config = HeadroomConfig { periodic: Some(100), prohibit: 20, path_loss_change_db: Some(3.0) };
+        let config = HeadroomConfig {
+            periodic: Some(SlotSpan(100)),
+            prohibit: SlotSpan(20),
+            path_loss_change_db: Some(3.0),
+        };
         let mut timers = HeadroomTimers::default();
-        assert!(timers.due(Tti(7), &config, 110.0), "configuration triggers");
-        timers.on_report(Tti(7), 110.0);
-        assert!(!timers.due(Tti(106), &config, 110.0) && timers.due(Tti(107), &config, 110.0));
-        assert!(!timers.due(Tti(26), &config, 114.0) && timers.due(Tti(27), &config, 114.0));
-        assert!(!timers.due(Tti(50), &config, 113.0), "more than the change");
+        assert!(timers.due(Slot(7), &config, 110.0), "configuration triggers");
+        timers.on_report(Slot(7), 110.0);
+        assert!(!timers.due(Slot(106), &config, 110.0) && timers.due(Slot(107), &config, 110.0));
+        assert!(!timers.due(Slot(26), &config, 114.0) && timers.due(Slot(27), &config, 114.0));
+        assert!(!timers.due(Slot(50), &config, 113.0), "more than the change");
         let never = HeadroomConfig { periodic: None, path_loss_change_db: None, ..config };
-        assert!(!timers.due(Tti(1_000_000), &never, 150.0));
+        assert!(!timers.due(Slot(1_000_000), &never, 150.0));
     }
 
     #[test]
@@ -161,7 +165,7 @@ mod tests {
                 }
                 let mut known = HeadroomEstimate::default();
                 assert_eq!(known.max_prbs(100, 0.0), 100, "no report yet");
-                known.on_report(HeadroomReport { index, n_prb: n_prb as u8 }, Tti(5));
+                known.on_report(HeadroomReport { index, n_prb: n_prb as u8 }, Slot(5));
                 // Half a step is a factor of 1.122.
                 let exact = from_db(23.0 + 80.0 - 0.8 * f64::from(loss));
                 let (low, high) = ((exact / 1.123).clamp(1.0, 100.0), (exact * 1.123).clamp(1.0, 100.0));
@@ -175,21 +179,21 @@ mod tests {
     fn tpc_commands_after_the_report_shift_the_prb_limit() {
         let mut known = HeadroomEstimate::default();
         // 10 dB with 10 PRBs: 20 dB with one.
-        known.on_report(HeadroomReport { index: 33, n_prb: 10 }, Tti(5));
+        known.on_report(HeadroomReport { index: 33, n_prb: 10 }, Slot(5));
         assert_eq!(known.max_prbs(110, 0.0), 100);
-        known.on_command(Tti(9), 3.0);
-        known.on_command(Tti(10), 1.0);
+        known.on_command(Slot(9), 3.0);
+        known.on_command(Slot(10), 1.0);
         assert_eq!(known.max_prbs(110, 0.0), 39, "16 dB");
-        known.on_report(HeadroomReport { index: 23, n_prb: 10 }, Tti(4));
+        known.on_report(HeadroomReport { index: 23, n_prb: 10 }, Slot(4));
         assert_eq!(known.max_prbs(110, 0.0), 39, "an older report");
         // The report includes the first command: 0 dB with ten PRBs, and 1 dB less.
-        known.on_report(HeadroomReport { index: 23, n_prb: 10 }, Tti(9));
+        known.on_report(HeadroomReport { index: 23, n_prb: 10 }, Slot(9));
         assert_eq!(known.max_prbs(110, 0.0), 7);
         assert_eq!((known.command_db(9.0), known.command_db(-9.0)), (3.0, -1.0));
         assert_eq!(known.max_prbs(110, 3.0), 3, "9 dB and 3 dB less");
-        known.on_report(HeadroomReport { index: 25, n_prb: 1 }, Tti(13));
+        known.on_report(HeadroomReport { index: 25, n_prb: 1 }, Slot(13));
         assert_eq!((known.command_db(9.0), known.max_prbs(110, 0.0)), (1.0, 1), "2 dB are left");
-        known.on_report(HeadroomReport { index: 10, n_prb: 1 }, Tti(14));
+        known.on_report(HeadroomReport { index: 10, n_prb: 1 }, Slot(14));
         assert_eq!((known.max_prbs(110, 0.0), known.command_db(1.0)), (1, 0.0));
     }
 

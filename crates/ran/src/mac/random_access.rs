@@ -9,19 +9,19 @@
 //! connections, and RRC's T300, T301 and T311: a station tries until it succeeds.
 
 use crate::prb::PrbSet;
-use crate::slot::Tti;
+use crate::slot::{Slot, SlotSpan};
 use paceline_net::Stream;
 
-/// TTIs from a preamble to the first TTI of its response window (TS 36.321 §5.1.4).
-pub const RESPONSE_WINDOW_START: u64 = 3;
-/// TTIs from a random access response to Msg3 (TS 36.213 §6.1.1).
-pub const MSG3_DELAY: u64 = 6;
-/// TTIs from the last TTI of a window without response to the next preamble (TS 36.213 §6.1).
-const NEXT_ATTEMPT_DELAY: u64 = 4;
+/// Slots from a preamble to the first slot of its response window (TS 36.321 §5.1.4).
+pub const RESPONSE_WINDOW_START: SlotSpan = SlotSpan(3);
+/// Slots from a random access response to Msg3 (TS 36.213 §6.1.1).
+pub const MSG3_DELAY: SlotSpan = SlotSpan(6);
+/// Slots from the last slot of a window without response to the next preamble (TS 36.213 §6.1).
+const NEXT_ATTEMPT_DELAY: SlotSpan = SlotSpan(4);
 /// PRBs of the PRACH (TS 36.211 §5.7.3).
 pub const PRACH_PRBS: u32 = 6;
 
-/// Parameters of random access; times in TTIs.
+/// Parameters of random access; times in slots.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct RandomAccessConfig {
     /// Whether stations start without a connection. Only then is the PRACH taken out of PUSCH.
@@ -33,26 +33,26 @@ pub struct RandomAccessConfig {
     /// preambleTransMax.
     pub max_preambles: u32,
     /// ra-ResponseWindowSize.
-    pub response_window: u64,
-    /// Largest number of random access responses per TTI and cell.
+    pub response_window: SlotSpan,
+    /// Largest number of random access responses per slot and cell.
     pub responses: usize,
     /// Backoff in each response.
-    pub backoff: u64,
+    pub backoff: SlotSpan,
     /// mac-ContentionResolutionTimer.
-    pub contention_timer: u64,
+    pub contention_timer: SlotSpan,
     /// maxHARQ-Msg3Tx.
     pub max_msg3_tx: u32,
     /// Signalling from contention resolution to the first user data of a new connection.
-    pub setup: u64,
+    pub setup: SlotSpan,
     /// Time from a radio-link failure to the selection of a cell.
-    pub cell_selection: u64,
+    pub cell_selection: SlotSpan,
     /// Signalling of RRC connection re-establishment after contention resolution.
-    pub reestablishment: u64,
+    pub reestablishment: SlotSpan,
 }
 
-/// Whether `tti` is a PRACH occasion of preamble format 0 (TS 36.211 Table 5.7.1-2, indices 0 to 15).
-pub fn is_prach_occasion(prach_index: u8, tti: Tti) -> bool {
-    let (subframe, even) = (tti.0 % 10, (tti.0 / 10).is_multiple_of(2));
+/// Whether `slot` is a PRACH occasion of preamble format 0 (TS 36.211 Table 5.7.1-2, indices 0 to 15).
+pub fn is_prach_occasion(prach_index: u8, slot: Slot) -> bool {
+    let (subframe, even) = (slot.0 % 10, (slot.0 / 10).is_multiple_of(2));
     match prach_index {
         0 => even && subframe == 1,
         1 => even && subframe == 4,
@@ -93,7 +93,7 @@ pub(crate) enum Cause {
 /// The uplink grant in a random access response.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(crate) struct Msg3 {
-    pub sent_at: Tti,
+    pub sent_at: Slot,
     pub prbs: PrbSet,
     /// Whether another station uses the same grant.
     pub collided: bool,
@@ -101,18 +101,18 @@ pub(crate) struct Msg3 {
 
 #[derive(Clone, Copy, PartialEq, Debug)]
 enum Step {
-    /// The next preamble goes out in the first occasion from this TTI on.
-    Ready(Tti),
-    /// A preamble was sent in this TTI; its response is awaited.
-    AwaitingResponse(Tti),
+    /// The next preamble goes out in the first occasion from this slot on.
+    Ready(Slot),
+    /// A preamble was sent in this slot; its response is awaited.
+    AwaitingResponse(Slot),
     Granted(Msg3),
     /// Msg3 was sent in this HARQ process; mac-ContentionResolutionTimer runs.
     Contending {
-        until: Tti,
+        until: Slot,
         process: usize,
     },
-    /// Contention is resolved; service begins in this TTI.
-    Resolved(Tti),
+    /// Contention is resolved; service begins in this slot.
+    Resolved(Slot),
 }
 
 /// The result of checking the timers of a procedure.
@@ -128,51 +128,58 @@ pub(crate) enum Expiry {
 #[derive(Clone, Debug)]
 pub(crate) struct Procedure {
     pub cause: Cause,
-    pub started_at: Tti,
+    pub started_at: Slot,
     step: Step,
     /// Preambles sent: PREAMBLE_TRANSMISSION_COUNTER less one.
     transmissions: u32,
-    /// The backoff of the last response, in TTIs.
-    backoff: u64,
+    /// The backoff of the last response, in slots.
+    backoff: SlotSpan,
     /// The downlink HARQ process that carries Msg4.
     pub msg4: Option<usize>,
 }
 
 impl Procedure {
     /// A procedure whose first preamble goes out no earlier than `at`.
-    pub fn new(cause: Cause, at: Tti) -> Self {
-        Self { cause, started_at: at, step: Step::Ready(at), transmissions: 0, backoff: 0, msg4: None }
+    pub fn new(cause: Cause, at: Slot) -> Self {
+        Self {
+            cause,
+            started_at: at,
+            step: Step::Ready(at),
+            transmissions: 0,
+            backoff: SlotSpan(0),
+            msg4: None,
+        }
     }
     /// Sends a preamble in an occasion if one is due: its index, and the number of preambles sent so far.
-    pub fn preamble(&mut self, tti: Tti, preambles: u64, draws: &mut Stream) -> Option<(u64, u32)> {
-        if !matches!(self.step, Step::Ready(at) if at <= tti) {
+    pub fn preamble(&mut self, slot: Slot, preambles: u64, draws: &mut Stream) -> Option<(u64, u32)> {
+        if !matches!(self.step, Step::Ready(at) if at <= slot) {
             return None;
         }
-        self.step = Step::AwaitingResponse(tti);
+        self.step = Step::AwaitingResponse(slot);
         self.transmissions += 1;
         Some((draws.below(preambles), self.transmissions))
     }
     /// Whether the station awaits the response to a preamble of `occasion`.
-    pub fn awaits_response(&self, occasion: Tti) -> bool {
+    pub fn awaits_response(&self, occasion: Slot) -> bool {
         self.step == Step::AwaitingResponse(occasion)
     }
     /// The station received a response PDU to its occasion, for whichever preamble.
-    pub fn on_backoff(&mut self, backoff: u64) {
+    pub fn on_backoff(&mut self, backoff: SlotSpan) {
         self.backoff = backoff;
     }
     pub fn on_response(&mut self, grant: Msg3) {
         self.step = Step::Granted(grant);
     }
-    /// The Msg3 that is sent for the first time in `tti`.
-    pub fn msg3(&self, tti: Tti) -> Option<Msg3> {
+    /// The Msg3 that is sent for the first time in `slot`.
+    pub fn msg3(&self, slot: Slot) -> Option<Msg3> {
         match self.step {
-            Step::Granted(grant) if grant.sent_at == tti => Some(grant),
+            Step::Granted(grant) if grant.sent_at == slot => Some(grant),
             _ => None,
         }
     }
     /// Msg3 was transmitted or retransmitted in this process: mac-ContentionResolutionTimer is restarted.
-    pub fn on_msg3(&mut self, tti: Tti, process: usize, timer: u64) {
-        let until = tti + timer;
+    pub fn on_msg3(&mut self, slot: Slot, process: usize, timer: SlotSpan) {
+        let until = slot + timer;
         match &mut self.step {
             Step::Contending { until: running, .. } => *running = until,
             Step::Granted(_) => {
@@ -189,24 +196,24 @@ impl Procedure {
         matches!(self.step, Step::Contending { .. })
     }
     /// Contention is resolved; service begins in `at`.
-    pub fn resolve(&mut self, at: Tti) {
+    pub fn resolve(&mut self, at: Slot) {
         self.step = Step::Resolved(at);
     }
-    pub fn complete(&self, tti: Tti) -> bool {
-        matches!(self.step, Step::Resolved(at) if at <= tti)
+    pub fn complete(&self, slot: Slot) -> bool {
+        matches!(self.step, Step::Resolved(at) if at <= slot)
     }
     /// Checks the response window and mac-ContentionResolutionTimer. After a failed attempt the next preamble
     /// waits for a backoff drawn uniformly up to the last received one; after a problem the preamble count
     /// starts at zero.
-    pub fn expire(&mut self, tti: Tti, config: &RandomAccessConfig, draws: &mut Stream) -> Expiry {
+    pub fn expire(&mut self, slot: Slot, config: &RandomAccessConfig, draws: &mut Stream) -> Expiry {
         let ready = match self.step {
-            Step::AwaitingResponse(at) if tti >= at + RESPONSE_WINDOW_START + config.response_window => {
-                at + RESPONSE_WINDOW_START + config.response_window - 1 + NEXT_ATTEMPT_DELAY
+            Step::AwaitingResponse(at) if slot >= at + RESPONSE_WINDOW_START + config.response_window => {
+                at + RESPONSE_WINDOW_START + config.response_window - SlotSpan(1) + NEXT_ATTEMPT_DELAY
             }
-            Step::Contending { until, .. } if tti >= until => tti,
+            Step::Contending { until, .. } if slot >= until => slot,
             _ => return Expiry::None,
         };
-        self.step = Step::Ready(ready + draws.below(self.backoff + 1));
+        self.step = Step::Ready(ready + SlotSpan(draws.below(self.backoff.0 + 1)));
         self.msg4 = None;
         if self.transmissions < config.max_preambles {
             return Expiry::Attempt;
@@ -225,14 +232,14 @@ mod tests {
         prach_index: 3,
         preambles: 52,
         max_preambles: 3,
-        response_window: 10,
+        response_window: SlotSpan(10),
         responses: 3,
-        backoff: 20,
-        contention_timer: 48,
+        backoff: SlotSpan(20),
+        contention_timer: SlotSpan(48),
         max_msg3_tx: 4,
-        setup: 50,
-        cell_selection: 50,
-        reestablishment: 25,
+        setup: SlotSpan(50),
+        cell_selection: SlotSpan(50),
+        reestablishment: SlotSpan(25),
     };
 
     #[test]
@@ -259,7 +266,7 @@ mod tests {
         for (index, (even, odd)) in table.into_iter().enumerate() {
             let of = |frame: u64| -> Vec<u64> {
                 (0..10)
-                    .filter(|subframe| is_prach_occasion(index as u8, Tti(10 * frame + subframe)))
+                    .filter(|subframe| is_prach_occasion(index as u8, Slot(10 * frame + subframe)))
                     .collect()
             };
             assert_eq!((of(4), of(7)), (even.to_vec(), odd.to_vec()), "index {index}");
@@ -269,21 +276,25 @@ mod tests {
     #[test]
     fn an_attempt_without_response_is_repeated_after_window_and_backoff() {
         let mut draws = Stream::new(1, "test");
-        let mut procedure = Procedure::new(Cause::Initial, Tti(5));
-        assert_eq!(procedure.preamble(Tti(4), 52, &mut draws), None);
+        let mut procedure = Procedure::new(Cause::Initial, Slot(5));
+        assert_eq!(procedure.preamble(Slot(4), 52, &mut draws), None);
         for attempt in 1..=3 {
-            let at = Tti(1000 * u64::from(attempt) + 1);
+            let at = Slot(1000 * u64::from(attempt) + 1);
             let (preamble, transmission) = procedure.preamble(at, 52, &mut draws).unwrap();
             assert!(preamble < 52 && transmission == attempt);
-            procedure.on_backoff(20);
-            assert_eq!(procedure.expire(at + 12, &CONFIG, &mut draws), Expiry::None, "the window's last TTI");
+            procedure.on_backoff(SlotSpan(20));
+            assert_eq!(
+                procedure.expire(at + SlotSpan(12), &CONFIG, &mut draws),
+                Expiry::None,
+                "the window's last slot"
+            );
             let expected = if attempt < 3 { Expiry::Attempt } else { Expiry::Problem };
-            assert_eq!(procedure.expire(at + 13, &CONFIG, &mut draws), expected);
+            assert_eq!(procedure.expire(at + SlotSpan(13), &CONFIG, &mut draws), expected);
             let Step::Ready(next) = procedure.step else { panic!("{procedure:?}") };
-            assert!((at + 16..=at + 36).contains(&next), "{next:?}");
+            assert!((at + SlotSpan(16)..=at + SlotSpan(36)).contains(&next), "{next:?}");
         }
         assert_eq!(
-            procedure.preamble(Tti(9001), 52, &mut draws).unwrap().1,
+            procedure.preamble(Slot(9001), 52, &mut draws).unwrap().1,
             1,
             "the preamble count starts again"
         );
@@ -292,17 +303,17 @@ mod tests {
     #[test]
     fn every_transmission_of_msg3_restarts_the_contention_timer() {
         let mut draws = Stream::new(1, "test");
-        let mut procedure = Procedure::new(Cause::Initial, Tti(0));
-        procedure.preamble(Tti(1), 52, &mut draws).unwrap();
-        procedure.on_response(Msg3 { sent_at: Tti(10), prbs: PrbSet::range(2, 3), collided: true });
-        assert!(procedure.msg3(Tti(9)).is_none() && procedure.msg3(Tti(10)).is_some());
-        procedure.on_msg3(Tti(10), 2, CONFIG.contention_timer);
-        procedure.on_msg3(Tti(18), 2, CONFIG.contention_timer);
+        let mut procedure = Procedure::new(Cause::Initial, Slot(0));
+        procedure.preamble(Slot(1), 52, &mut draws).unwrap();
+        procedure.on_response(Msg3 { sent_at: Slot(10), prbs: PrbSet::range(2, 3), collided: true });
+        assert!(procedure.msg3(Slot(9)).is_none() && procedure.msg3(Slot(10)).is_some());
+        procedure.on_msg3(Slot(10), 2, CONFIG.contention_timer);
+        procedure.on_msg3(Slot(18), 2, CONFIG.contention_timer);
         assert!(procedure.msg3_in(2) && !procedure.msg3_in(3));
-        assert_eq!(procedure.expire(Tti(65), &CONFIG, &mut draws), Expiry::None);
-        assert_eq!(procedure.expire(Tti(66), &CONFIG, &mut draws), Expiry::Attempt);
+        assert_eq!(procedure.expire(Slot(65), &CONFIG, &mut draws), Expiry::None);
+        assert_eq!(procedure.expire(Slot(66), &CONFIG, &mut draws), Expiry::Attempt);
         // No backoff was received: the next preamble may go out at once.
-        assert_eq!(procedure.step, Step::Ready(Tti(66)));
+        assert_eq!(procedure.step, Step::Ready(Slot(66)));
     }
 
     #[test]
@@ -314,8 +325,8 @@ mod tests {
             for _ in 0..rounds {
                 let mut chosen = [0usize; 64];
                 for _ in 0..stations {
-                    let mut procedure = Procedure::new(Cause::Initial, Tti(0));
-                    chosen[procedure.preamble(Tti(0), preambles, &mut draws).unwrap().0 as usize] += 1;
+                    let mut procedure = Procedure::new(Cause::Initial, Slot(0));
+                    chosen[procedure.preamble(Slot(0), preambles, &mut draws).unwrap().0 as usize] += 1;
                 }
                 collided += chosen.iter().filter(|count| **count > 1).sum::<usize>();
             }

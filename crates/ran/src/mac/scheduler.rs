@@ -1,14 +1,14 @@
-//! MAC scheduler: a policy ranks the stations with data in a TTI, then PRBs are distributed in that order.
+//! MAC scheduler: a policy ranks the stations with data in a slot, then PRBs are distributed in that order.
 //!
 //! Round robin gives each of the first `max_grants` stations an equal share of the free PRBs and passes on
 //! the PRBs that a station does not need. Proportional fair and maximum C/I give the first station all PRBs
 //! that it needs, then the next. Allocations are contiguous in the order of rank; frequency-selective
 //! scheduling is left out.
 
-use crate::slot::Tti;
+use crate::slot::Slot;
 use std::sync::LazyLock;
 
-/// Time constant in TTIs of the served rate that proportional fairness uses. Chosen: 0.1 s, so that
+/// Time constant in slots of the served rate that proportional fairness uses. Chosen: 0.1 s, so that
 /// shares follow a change of rate within a tenth of a second.
 const SERVED_RATE_WINDOW: f64 = 100.0;
 
@@ -18,11 +18,11 @@ pub struct Candidate {
     pub station: usize,
     /// PRBs that would empty its buffer.
     pub wanted_prb: u8,
-    /// TTI in which it was scheduled last.
-    pub last_served: Tti,
+    /// Slot in which it was scheduled last.
+    pub last_served: Slot,
     /// Bits per PRB at its present MCS.
     pub bits_per_prb: f64,
-    /// Mean bits per TTI that it was served: [`ServedRate::at`].
+    /// Mean bits per slot that it was served: [`ServedRate::at`].
     pub served_bits: f64,
     priority: f64,
 }
@@ -31,7 +31,7 @@ impl Candidate {
     pub fn new(
         station: usize,
         wanted_prb: u8,
-        last_served: Tti,
+        last_served: Slot,
         bits_per_prb: f64,
         served_bits: f64,
     ) -> Self {
@@ -39,28 +39,28 @@ impl Candidate {
     }
 }
 
-/// Factor by which a served rate falls in so many TTIs.
-fn decay(ttis: u64) -> f64 {
-    libm::exp(-(ttis as f64) / SERVED_RATE_WINDOW)
+/// Factor by which a served rate falls in so many slots.
+fn decay(slots: u64) -> f64 {
+    libm::exp(-(slots as f64) / SERVED_RATE_WINDOW)
 }
 /// [`decay`] for the pauses that occur most.
 static DECAY: LazyLock<Vec<f64>> = LazyLock::new(|| (0..512).map(decay).collect());
 
-/// Bits per TTI that a station was served, as an exponential mean over time.
+/// Bits per slot that a station was served, as an exponential mean over time.
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
 pub struct ServedRate {
     mean: f64,
-    at: Tti,
+    at: Slot,
 }
 
 impl ServedRate {
-    /// The mean in `tti`, in bits per TTI.
-    pub fn at(&self, tti: Tti) -> f64 {
-        let ttis = tti.since(self.at);
-        self.mean * DECAY.get(ttis as usize).copied().unwrap_or_else(|| decay(ttis))
+    /// The mean in `slot`, in bits per slot.
+    pub fn at(&self, slot: Slot) -> f64 {
+        let slots = slot.since(self.at).0;
+        self.mean * DECAY.get(slots as usize).copied().unwrap_or_else(|| decay(slots))
     }
-    pub fn add(&mut self, tti: Tti, bits: u32) {
-        *self = Self { mean: self.at(tti) + f64::from(bits) / SERVED_RATE_WINDOW, at: tti };
+    pub fn add(&mut self, slot: Slot, bits: u32) {
+        *self = Self { mean: self.at(slot) + f64::from(bits) / SERVED_RATE_WINDOW, at: slot };
     }
 }
 
@@ -77,10 +77,10 @@ pub enum Policy {
 }
 
 impl Policy {
-    /// Priority of a candidate in this TTI; the highest is served first.
-    fn priority(self, tti: Tti, candidate: &Candidate) -> f64 {
+    /// Priority of a candidate in this slot; the highest is served first.
+    fn priority(self, slot: Slot, candidate: &Candidate) -> f64 {
         match self {
-            Self::RoundRobin => tti.since(candidate.last_served) as f64,
+            Self::RoundRobin => slot.since(candidate.last_served).0 as f64,
             // The lower bound puts a station that was never served before all others.
             Self::ProportionalFair => candidate.bits_per_prb / candidate.served_bits.max(1e-6),
             Self::MaxCi => candidate.bits_per_prb,
@@ -88,7 +88,7 @@ impl Policy {
     }
 }
 
-/// PRBs and grants available in one TTI.
+/// PRBs and grants available in one slot.
 #[derive(Clone, Copy, Debug)]
 pub struct Budget {
     pub n_prb: u8,
@@ -99,28 +99,28 @@ pub struct Budget {
 }
 
 /// Sorts candidates by the policy, the highest priority first. Among equals the first place rotates every
-/// TTI.
-pub fn rank(tti: Tti, policy: Policy, candidates: &mut [Candidate]) {
+/// Slot.
+pub fn rank(slot: Slot, policy: Policy, candidates: &mut [Candidate]) {
     if candidates.len() < 2 {
         return;
     }
     // Rotation by place in the list, not by station index: the stations of a sector have gaps between their
     // indices.
     candidates.sort_unstable_by_key(|c| c.station);
-    candidates.rotate_left((tti.0 % candidates.len() as u64) as usize);
-    candidates.iter_mut().for_each(|c| c.priority = policy.priority(tti, c));
+    candidates.rotate_left((slot.0 % candidates.len() as u64) as usize);
+    candidates.iter_mut().for_each(|c| c.priority = policy.priority(slot, c));
     candidates.sort_by(|a, b| b.priority.total_cmp(&a.priority));
 }
 
 /// Ranks `candidates` and distributes the budget among them: pairs of station and number of PRBs.
 pub fn allocate(
-    tti: Tti,
+    slot: Slot,
     policy: Policy,
     candidates: &mut [Candidate],
     budget: Budget,
     out: &mut Vec<(usize, u8)>,
 ) {
-    rank(tti, policy, candidates);
+    rank(slot, policy, candidates);
     distribute(policy, candidates, budget, out);
 }
 
@@ -154,7 +154,7 @@ mod tests {
     use super::*;
 
     fn candidate(station: usize, wanted_prb: u8, bits_per_prb: f64, served: f64) -> Candidate {
-        Candidate::new(station, wanted_prb, Tti(0), bits_per_prb, served)
+        Candidate::new(station, wanted_prb, Slot(0), bits_per_prb, served)
     }
 
     fn shares(wanted: &[u8], budget: Budget) -> Vec<(usize, u8)> {
@@ -164,7 +164,7 @@ mod tests {
             .map(|(station, w)| candidate(station, *w, 100.0, 0.0))
             .collect::<Vec<_>>();
         let mut out = Vec::new();
-        allocate(Tti(0), Policy::RoundRobin, &mut candidates, budget, &mut out);
+        allocate(Slot(0), Policy::RoundRobin, &mut candidates, budget, &mut out);
         out.sort_unstable();
         out
     }
@@ -184,9 +184,9 @@ mod tests {
         let budget = Budget { n_prb: 50, max_grants: 10, granularity: 1 };
         let mut firsts = [0; 8];
         let mut out = Vec::new();
-        for tti in (0..3000).map(Tti) {
+        for slot in (0..3000).map(Slot) {
             let mut candidates = [0, 3, 7].map(|station| candidate(station, 50, 100.0, 0.0));
-            allocate(tti, Policy::MaxCi, &mut candidates, budget, &mut out);
+            allocate(slot, Policy::MaxCi, &mut candidates, budget, &mut out);
             firsts[out[0].0] += 1;
         }
         assert_eq!(firsts, [1000, 0, 0, 1000, 0, 0, 0, 1000]);
@@ -206,12 +206,12 @@ mod tests {
         let budget = Budget { n_prb: 50, max_grants: 10, granularity: 1 };
         let mut served = [ServedRate::default(); 2];
         let (mut first, mut all, mut out) = (0.0, 0.0, Vec::new());
-        for tti in (0..10_000).map(Tti) {
+        for slot in (0..10_000).map(Slot) {
             let rate = |station: usize| 100.0 * (station as f64 + 1.0);
-            let of = |station: usize| candidate(station, 50, rate(station), served[station].at(tti));
-            allocate(tti, policy, &mut [of(0), of(1)], budget, &mut out);
+            let of = |station: usize| candidate(station, 50, rate(station), served[station].at(slot));
+            allocate(slot, policy, &mut [of(0), of(1)], budget, &mut out);
             for (station, prb) in &out {
-                served[*station].add(tti, (rate(*station) * f64::from(*prb)) as u32);
+                served[*station].add(slot, (rate(*station) * f64::from(*prb)) as u32);
                 all += f64::from(*prb);
                 first += if *station == 0 { f64::from(*prb) } else { 0.0 };
             }

@@ -8,14 +8,14 @@
 //! (`random_access`). A BSR is lost with its transport block; retxBSR-Timer then triggers a new one.
 
 use super::pdu::BsrDue;
-use crate::slot::Tti;
+use crate::slot::{Slot, SlotSpan};
 use paceline_net::Instant;
 
-/// Parameters of scheduling requests and buffer status reports; times in TTIs.
+/// Parameters of scheduling requests and buffer status reports; times in slots.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct AccessConfig {
     /// Period of SR occasions on PUCCH: 1, 2, 5, 10, 20, 40 or 80 (TS 36.213 Table 10.1.5-1).
-    pub sr_period: u64,
+    pub sr_period: SlotSpan,
     /// sr-ProhibitTimer in SR periods, 0..=7 (TS 36.331).
     pub sr_prohibit: u64,
     /// dsr-TransMax: SRs without a grant after which PUCCH is released.
@@ -23,9 +23,9 @@ pub struct AccessConfig {
     /// Probability that the eNB detects a scheduling request.
     pub sr_detection: f64,
     /// periodicBSR-Timer.
-    pub periodic_bsr: u64,
+    pub periodic_bsr: SlotSpan,
     /// retxBSR-Timer.
-    pub retx_bsr: u64,
+    pub retx_bsr: SlotSpan,
     /// Size in bytes of the grant that answers a scheduling request.
     pub sr_grant: u32,
 }
@@ -45,8 +45,8 @@ pub struct AccessStats {
     pub random_accesses: u64,
     /// Random access procedures that ended with contention resolution.
     pub contention_resolutions: u64,
-    /// Sum of their durations in TTIs, from the start to contention resolution.
-    pub contention_resolution_ttis: u64,
+    /// Sum of their durations in slots, from the start to contention resolution.
+    pub contention_resolution_slots: SlotSpan,
     /// Preambles sent.
     pub preambles: u64,
     /// Preambles that another station sent in the same occasion.
@@ -55,8 +55,8 @@ pub struct AccessStats {
     pub random_access_failures: u64,
     /// RRC connections re-established.
     pub reestablishments: u64,
-    /// Sum of the times from radio-link failure to service, in TTIs.
-    pub reestablishment_ttis: u64,
+    /// Sum of the times from radio-link failure to service, in slots.
+    pub reestablishment_slots: SlotSpan,
     /// Uplink grants for new blocks.
     pub grants: u64,
     /// Grants smaller than the estimated buffer because of the station's power.
@@ -69,7 +69,7 @@ pub struct AccessStats {
     pub headroom_index_sum: u64,
 }
 
-/// The outcome of the SR procedure in one TTI.
+/// The outcome of the SR procedure in one slot.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum SrOutcome {
     None,
@@ -84,9 +84,9 @@ pub struct UplinkAccess {
     sr_offset: u64,
     /// A regular BSR was triggered and not sent.
     regular_bsr: bool,
-    periodic_bsr_at: Option<Tti>,
-    retx_bsr_at: Option<Tti>,
-    sr_prohibited_until: Tti,
+    periodic_bsr_at: Option<Slot>,
+    retx_bsr_at: Option<Slot>,
+    sr_prohibited_until: Slot,
     /// SR_COUNTER (§5.4.4).
     sr_counter: u32,
     /// Arrival of the first data since the buffer was empty, until a block is sent.
@@ -103,7 +103,7 @@ impl UplinkAccess {
             regular_bsr: false,
             periodic_bsr_at: None,
             retx_bsr_at: None,
-            sr_prohibited_until: Tti(0),
+            sr_prohibited_until: Slot(0),
             sr_counter: 0,
             waiting_since: None,
             stats: AccessStats::default(),
@@ -122,52 +122,59 @@ impl UplinkAccess {
     pub fn awaits_first_block(&self) -> bool {
         self.waiting_since.is_some()
     }
-    pub fn bsr_due(&mut self, tti: Tti, has_data: impl FnOnce() -> bool) -> BsrDue {
-        self.check_retx_bsr_timer(tti, has_data);
+    pub fn bsr_due(&mut self, slot: Slot, has_data: impl FnOnce() -> bool) -> BsrDue {
+        self.check_retx_bsr_timer(slot, has_data);
         match self.periodic_bsr_at {
             _ if self.regular_bsr => BsrDue::Regular,
-            Some(at) if at <= tti => BsrDue::Periodic,
+            Some(at) if at <= slot => BsrDue::Periodic,
             _ => BsrDue::None,
         }
     }
     /// A block was sent; `reported` if a BSR was in it, `emptied` if the buffer is empty now.
-    pub fn on_block(&mut self, tti: Tti, config: &AccessConfig, reported: bool, emptied: bool) {
-        self.retx_bsr_at = Some(tti + config.retx_bsr);
+    pub fn on_block(
+        &mut self,
+        slot: Slot,
+        now: Instant,
+        config: &AccessConfig,
+        reported: bool,
+        emptied: bool,
+    ) {
+        self.retx_bsr_at = Some(slot + config.retx_bsr);
         if let Some(since) = self.waiting_since.take().filter(|_| self.sr_counter > 0) {
             self.stats.request_waits += 1;
-            self.stats.request_wait_ns += tti.starts_at().since(since).as_nanos();
+            self.stats.request_wait_ns += now.since(since).as_nanos();
         }
         if reported || emptied {
             self.regular_bsr = false;
             self.sr_counter = 0;
         }
         if reported {
-            self.periodic_bsr_at = Some(tti + config.periodic_bsr);
+            self.periodic_bsr_at = Some(slot + config.periodic_bsr);
         }
     }
-    /// Runs the SR procedure in `tti`. Called only if the station has no grant for it.
+    /// Runs the SR procedure in `slot`. Called only if the station has no grant for it.
     pub fn scheduling_request(
         &mut self,
-        tti: Tti,
+        slot: Slot,
         config: &AccessConfig,
         has_data: impl FnOnce() -> bool,
     ) -> SrOutcome {
-        self.check_retx_bsr_timer(tti, has_data);
-        let occasion = || tti.0 % config.sr_period == self.sr_offset % config.sr_period;
-        if !self.regular_bsr || tti < self.sr_prohibited_until || !occasion() {
+        self.check_retx_bsr_timer(slot, has_data);
+        let occasion = || slot.within(config.sr_period) == SlotSpan(self.sr_offset) % config.sr_period;
+        if !self.regular_bsr || slot < self.sr_prohibited_until || !occasion() {
             return SrOutcome::None;
         }
         if self.sr_counter >= config.dsr_trans_max {
             self.stats.scheduling_request_failures += 1;
             return SrOutcome::Failed;
         }
-        self.sr_prohibited_until = tti + config.sr_prohibit * config.sr_period;
+        self.sr_prohibited_until = slot + config.sr_period * config.sr_prohibit;
         self.sr_counter += 1;
         self.stats.scheduling_requests += 1;
         SrOutcome::Sent
     }
-    fn check_retx_bsr_timer(&mut self, tti: Tti, has_data: impl FnOnce() -> bool) {
-        if self.retx_bsr_at.is_some_and(|at| at <= tti) {
+    fn check_retx_bsr_timer(&mut self, slot: Slot, has_data: impl FnOnce() -> bool) {
+        if self.retx_bsr_at.is_some_and(|at| at <= slot) {
             self.retx_bsr_at = None;
             self.regular_bsr |= has_data();
         }
@@ -179,22 +186,22 @@ mod tests {
     use super::*;
 
     const CONFIG: AccessConfig = AccessConfig {
-        sr_period: 10,
+        sr_period: SlotSpan(10),
         sr_prohibit: 3,
         dsr_trans_max: 4,
         sr_detection: 1.0,
-        periodic_bsr: 5,
-        retx_bsr: 320,
+        periodic_bsr: SlotSpan(5),
+        retx_bsr: SlotSpan(320),
         sr_grant: 80,
     };
 
-    /// The TTIs of `0..until` in which the station sends an SR, and the one in which the SR procedure fails.
+    /// The slots of `0..until` in which the station sends an SR, and the one in which the SR procedure fails.
     fn requests(access: &mut UplinkAccess, config: &AccessConfig, until: u64) -> (Vec<u64>, Option<u64>) {
         let mut sent = Vec::new();
-        for tti in 0..until {
-            match access.scheduling_request(Tti(tti), config, || true) {
-                SrOutcome::Sent => sent.push(tti),
-                SrOutcome::Failed => return (sent, Some(tti)),
+        for slot in 0..until {
+            match access.scheduling_request(Slot(slot), config, || true) {
+                SrOutcome::Sent => sent.push(slot),
+                SrOutcome::Failed => return (sent, Some(slot)),
                 SrOutcome::None => {}
             }
         }
@@ -206,7 +213,8 @@ mod tests {
         for sr_period in [1, 2, 5, 10, 20, 40, 80] {
             for sr_prohibit in 0..=7 {
                 for dsr_trans_max in [4, 8, 64] {
-                    let config = AccessConfig { sr_period, sr_prohibit, dsr_trans_max, ..CONFIG };
+                    let config =
+                        AccessConfig { sr_period: SlotSpan(sr_period), sr_prohibit, dsr_trans_max, ..CONFIG };
                     let mut access = UplinkAccess::new(3);
                     access.on_data_in_empty_buffer(Instant::ZERO);
                     let (sent, failed) = requests(&mut access, &config, 100_000);
@@ -228,44 +236,49 @@ mod tests {
     fn a_block_with_a_bsr_resets_the_sr_counter() {
         let mut access = UplinkAccess::new(0);
         access.on_data_in_empty_buffer(Instant::from_nanos(500_000));
-        assert_eq!(access.scheduling_request(Tti(10), &CONFIG, || true), SrOutcome::Sent);
-        assert_eq!(access.scheduling_request(Tti(40), &CONFIG, || true), SrOutcome::Sent);
-        access.on_block(Tti(48), &CONFIG, true, false);
+        assert_eq!(access.scheduling_request(Slot(10), &CONFIG, || true), SrOutcome::Sent);
+        assert_eq!(access.scheduling_request(Slot(40), &CONFIG, || true), SrOutcome::Sent);
+        access.on_block(Slot(48), Instant::from_millis(48), &CONFIG, true, false);
         // From 0.5 ms to 48 ms.
         assert_eq!((access.stats.request_waits, access.stats.request_wait_ns), (1, 47_500_000));
         access.on_data_in_empty_buffer(Instant::from_millis(60));
         let config = AccessConfig { sr_prohibit: 0, ..CONFIG };
         let (sent, failed) = requests(&mut access, &config, 1000);
-        // sr-ProhibitTimer runs until TTI 70.
+        // sr-ProhibitTimer runs until slot 70.
         assert_eq!((sent, failed), (vec![70, 80, 90, 100], Some(110)));
     }
 
     #[test]
-    fn bsr_timers_are_exact_to_a_tti() {
+    fn bsr_timers_are_exact_to_a_slot() {
         for (periodic_bsr, retx_bsr) in [(5, 320), (2560, 320), (40, 10_240)] {
-            let config = AccessConfig { periodic_bsr, retx_bsr, ..CONFIG };
+            let config =
+                AccessConfig { periodic_bsr: SlotSpan(periodic_bsr), retx_bsr: SlotSpan(retx_bsr), ..CONFIG };
             let mut access = UplinkAccess::new(0);
             access.on_data_in_empty_buffer(Instant::ZERO);
-            assert_eq!(access.bsr_due(Tti(8), || true), BsrDue::Regular);
-            access.on_block(Tti(8), &config, true, false);
+            assert_eq!(access.bsr_due(Slot(8), || true), BsrDue::Regular);
+            access.on_block(Slot(8), Instant::from_millis(8), &config, true, false);
             let first = periodic_bsr.min(retx_bsr);
-            assert_eq!(access.bsr_due(Tti(8 + first - 1), || true), BsrDue::None);
+            assert_eq!(access.bsr_due(Slot(8 + first - 1), || true), BsrDue::None);
             let due = if periodic_bsr < retx_bsr { BsrDue::Periodic } else { BsrDue::Regular };
-            assert_eq!(access.bsr_due(Tti(8 + first), || true), due);
+            assert_eq!(access.bsr_due(Slot(8 + first), || true), due);
             // A block without a BSR restarts retxBSR-Timer alone.
             let mut access = UplinkAccess::new(0);
             access.on_data_in_empty_buffer(Instant::ZERO);
-            access.on_block(Tti(8), &config, true, false);
-            access.on_block(Tti(9), &config, false, false);
-            let request = |access: &mut UplinkAccess, tti| {
-                access.scheduling_request(Tti(tti), &AccessConfig { sr_period: 1, ..config }, || true)
+            access.on_block(Slot(8), Instant::from_millis(8), &config, true, false);
+            access.on_block(Slot(9), Instant::from_millis(9), &config, false, false);
+            let request = |access: &mut UplinkAccess, slot| {
+                access.scheduling_request(
+                    Slot(slot),
+                    &AccessConfig { sr_period: SlotSpan(1), ..config },
+                    || true,
+                )
             };
             assert_eq!(request(&mut access, 9 + retx_bsr - 1), SrOutcome::None);
             assert_eq!(request(&mut access, 9 + retx_bsr), SrOutcome::Sent, "retxBSR-Timer has expired");
             // Without data, the expiry of retxBSR-Timer triggers nothing.
             let mut access = UplinkAccess::new(0);
-            access.on_block(Tti(8), &config, true, true);
-            assert_eq!(access.scheduling_request(Tti(20_000), &config, || false), SrOutcome::None);
+            access.on_block(Slot(8), Instant::from_millis(8), &config, true, true);
+            assert_eq!(access.scheduling_request(Slot(20_000), &config, || false), SrOutcome::None);
         }
     }
 }

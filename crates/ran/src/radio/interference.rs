@@ -1,8 +1,8 @@
-//! Interference and noise per PRB in a TTI: in the downlink at a station from the cells that do not serve it,
-//! in the uplink at a cell from the stations of other cells.
+//! Interference and noise per PRB in a slot: in the downlink at a station from the cells that do not serve
+//! it, in the uplink at a cell from the stations of other cells.
 //!
 //! Served cells state their PRBs. Other cells are quiet, full, or use each resource block group with the
-//! probability of their load, drawn in every TTI by a hash of seed, cell, group and TTI. Their uplink comes
+//! probability of their load, drawn in every slot by a hash of seed, cell, group and slot. Their uplink comes
 //! from a bank of stations that are placed in them and follow the same power control. Interferers have mean
 //! gains without fast fading. Left out: control channels, reference symbols of unused PRBs, interference
 //! within a cell.
@@ -35,13 +35,13 @@ impl Load {
             Self::Full => all,
         }
     }
-    /// The PRBs that `cell` uses in `tti`, of `n_prb`, in groups of `group` PRBs.
-    pub fn prbs(self, n_prb: u32, group: u32, seed: u64, cell: usize, tti: u64) -> PrbSet {
+    /// The PRBs that `cell` uses in `slot`, of `n_prb`, in groups of `group` PRBs.
+    pub fn prbs(self, n_prb: u32, group: u32, seed: u64, cell: usize, slot: u64) -> PrbSet {
         match self {
             Self::Quiet => PrbSet::NONE,
             Self::Full => PrbSet::range(0, n_prb),
             Self::Share(_) => {
-                let (state, threshold) = (cell_state(seed, cell, tti), self.threshold());
+                let (state, threshold) = (cell_state(seed, cell, slot), self.threshold());
                 let group = group.max(1);
                 let groups = n_prb.div_ceil(group);
                 let used = (0..groups).fold(0, |used, index| {
@@ -57,9 +57,9 @@ impl Load {
     }
 }
 
-/// State of a cell's draws in a TTI.
-fn cell_state(seed: u64, cell: usize, tti: u64) -> u64 {
-    mix(mix(seed ^ (cell as u64 + 1).wrapping_mul(GOLDEN)) ^ tti.wrapping_mul(0xd1b5_4a32_d192_ed03))
+/// State of a cell's draws in a slot.
+fn cell_state(seed: u64, cell: usize, slot: u64) -> u64 {
+    mix(mix(seed ^ (cell as u64 + 1).wrapping_mul(GOLDEN)) ^ slot.wrapping_mul(0xd1b5_4a32_d192_ed03))
 }
 
 /// 64 bits for one group of PRBs: the upper 53 decide whether it is used, the lower ones choose the station.
@@ -81,7 +81,7 @@ fn mix(bits: u64) -> u64 {
 /// Groups that are summed at once. Chosen: eight f32 are one vector register of 256 bits.
 const LANES: usize = 8;
 
-/// Downlink transmissions of every cell in a TTI: per resource block group, the share of its power. A group
+/// Downlink transmissions of every cell in a slot: per resource block group, the share of its power. A group
 /// counts as transmitted if one of its PRBs is.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Activity {
@@ -260,15 +260,15 @@ impl UplinkNeighbours {
         }
         Self { received_mw, cells, targets: targets.to_vec(), n_prb: n_prb.max(1), seed }
     }
-    /// Adds the power in mW per PRB that the `place`-th target receives in `tti` from all cells but itself.
+    /// Adds the power in mW per PRB that the `place`-th target receives in `slot` from all cells but itself.
     /// `loads` has the load of every cell; served cells are quiet in it.
-    pub fn add(&self, place: usize, tti: u64, loads: &[Load], out: &mut [f64]) {
+    pub fn add(&self, place: usize, slot: u64, loads: &[Load], out: &mut [f64]) {
         let target = self.targets[place];
         let groups = out.len().div_ceil(self.n_prb as usize).min(MAX_PRBS);
         let mut sums = [0.0f32; MAX_PRBS];
         for cell in (0..self.cells).filter(|cell| *cell != target && loads[*cell] != Load::Quiet) {
             let bank = &self.received_mw[cell * self.targets.len() + place];
-            let state = cell_state(self.seed, cell, tti);
+            let state = cell_state(self.seed, cell, slot);
             if loads[cell] == Load::Full {
                 // Every group is used, so that one draw chooses the stations of several groups.
                 for (draw, sums) in (0..).zip(sums[..groups].chunks_mut(CHOICES_PER_WORD)) {

@@ -82,9 +82,9 @@ fn a_load_uses_its_share_of_prbs_independently() {
         let load = Load::Share(share);
         let (mut used, mut both, mut next) = (0.0, 0.0, 0.0);
         let mut last = PrbSet::NONE;
-        for tti in 0..n {
-            let set = load.prbs(50, 3, 1, 7, tti);
-            let other = load.prbs(50, 3, 1, 8, tti);
+        for slot in 0..n {
+            let set = load.prbs(50, 3, 1, 7, slot);
+            let other = load.prbs(50, 3, 1, 8, slot);
             // Complete groups.
             assert!((0..48).step_by(3).all(|b| set.contains(b) == set.contains(b + 2)));
             used += f64::from(set.len()) / 50.0;
@@ -114,9 +114,9 @@ fn uplink_of_neighbours_follows_load_and_power_control() {
     let mean = |place: usize, load: Load| {
         let n = 4000;
         let mut total = 0.0;
-        for tti in 0..n {
+        for slot in 0..n {
             let mut out = [0.0; 50];
-            bank.add(place, tti, &vec![load; cells], &mut out);
+            bank.add(place, slot, &vec![load; cells], &mut out);
             total += out.iter().sum::<f64>() / 50.0;
         }
         total / n as f64
@@ -128,10 +128,10 @@ fn uplink_of_neighbours_follows_load_and_power_control() {
         assert!((mean(place, Load::Share(0.3)) / expected - 0.3).abs() < 0.03);
         assert_eq!(mean(place, Load::Quiet), 0.0);
     }
-    // Interference is a function of the TTI.
-    let at = |tti| {
+    // Interference is a function of the slot.
+    let at = |slot| {
         let mut out = [0.0; 50];
-        bank.add(0, tti, &vec![Load::Full; cells], &mut out);
+        bank.add(0, slot, &vec![Load::Full; cells], &mut out);
         out
     };
     assert_eq!(at(9), at(9));

@@ -6,7 +6,7 @@
 //! one SINR (MIESM); [`power_control`] sets the uplink power and computes its headroom (TS 36.213 §5.1.1).
 //!
 //! Powers are in dBm or mW, gains in dB or linear as the name says, lengths in metres, angles in degrees.
-//! Every value is a function of the configuration, the seed and the TTI.
+//! Every value is a function of the configuration, the seed and the slot.
 
 mod deployment;
 pub mod effective_sinr;

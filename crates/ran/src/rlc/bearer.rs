@@ -6,8 +6,8 @@
 use super::am::{self, Am, AmConfig};
 use super::reassembled::Reassembled;
 use super::um;
-use crate::slot::Tti;
-use paceline_net::{Packet, SduQueue};
+use crate::slot::{Slot, SlotSpan};
+use paceline_net::{Instant, Packet, SduQueue};
 
 /// Mode and its parameters; t-Reordering, which both modes have, is a parameter of the cell.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -59,8 +59,8 @@ pub enum Rlc {
 }
 
 impl Rlc {
-    /// Both sides in their initial state; t-Reordering lasts `t_reordering` TTIs.
-    pub fn new(config: RlcConfig, t_reordering: u64) -> Self {
+    /// Both sides in their initial state; t-Reordering lasts `t_reordering` slots.
+    pub fn new(config: RlcConfig, t_reordering: SlotSpan) -> Self {
         match config {
             RlcConfig::Um => {
                 let um = Um { tx: um::Tx::default(), rx: um::Rx::new(t_reordering) };
@@ -131,23 +131,23 @@ impl Rlc {
         matches!(self, Self::Am(_))
     }
     /// A data PDU of at most `room` bytes.
-    pub fn pull(&mut self, tti: Tti, above: &mut dyn SduQueue, room: u32) -> Option<Pdu> {
+    pub fn pull(&mut self, slot: Slot, now: Instant, above: &mut dyn SduQueue, room: u32) -> Option<Pdu> {
         match self {
-            Self::Um(um) => um.tx.pull(tti.starts_at(), above, room).map(Pdu::Um),
-            Self::Am(am) => am.pull(tti, above, room).map(Pdu::Am),
+            Self::Um(um) => um.tx.pull(now, above, room).map(Pdu::Um),
+            Self::Am(am) => am.pull(slot, now, above, room).map(Pdu::Am),
         }
     }
     /// The STATUS PDU about this direction, cut to `room` bytes.
-    pub fn pull_status(&mut self, tti: Tti, room: u32) -> Option<Pdu> {
+    pub fn pull_status(&mut self, slot: Slot, room: u32) -> Option<Pdu> {
         match self {
             Self::Um(_) => None,
-            Self::Am(am) => am.pull_status(tti, room).map(Pdu::Status),
+            Self::Am(am) => am.pull_status(slot, room).map(Pdu::Status),
         }
     }
-    pub fn receive(&mut self, tti: Tti, pdu: Pdu, out: &mut Vec<Reassembled>) {
+    pub fn receive(&mut self, slot: Slot, pdu: Pdu, out: &mut Vec<Reassembled>) {
         match (self, pdu) {
-            (Self::Um(um), Pdu::Um(pdu)) => um.rx.receive(tti, pdu, out, &mut um.tx),
-            (Self::Am(am), Pdu::Am(pdu)) => am.receive(tti, &pdu, out),
+            (Self::Um(um), Pdu::Um(pdu)) => um.rx.receive(slot, pdu, out, &mut um.tx),
+            (Self::Am(am), Pdu::Am(pdu)) => am.receive(slot, &pdu, out),
             _ => unreachable!("both sides of a bearer are in one mode"),
         }
     }
@@ -157,18 +157,18 @@ impl Rlc {
             am.on_status(status);
         }
     }
-    /// Whether [`Rlc::check_timers`] has work in `tti`.
-    pub fn timers_due(&self, tti: Tti) -> bool {
+    /// Whether [`Rlc::check_timers`] has work in `slot`.
+    pub fn timers_due(&self, slot: Slot) -> bool {
         match self {
-            Self::Um(um) => um.rx.expires_at().is_some_and(|at| at <= tti),
-            Self::Am(am) => am.timers_due(tti),
+            Self::Um(um) => um.rx.expires_at().is_some_and(|at| at <= slot),
+            Self::Am(am) => am.timers_due(slot),
         }
     }
     /// Handles the timers that have expired; may be called when none has.
-    pub fn check_timers(&mut self, tti: Tti, above: &dyn SduQueue, out: &mut Vec<Reassembled>) {
+    pub fn check_timers(&mut self, slot: Slot, above: &dyn SduQueue, out: &mut Vec<Reassembled>) {
         match self {
-            Self::Um(um) => um.rx.expire(tti, out, &mut um.tx),
-            Self::Am(am) => am.check_timers(tti, above),
+            Self::Um(um) => um.rx.expire(slot, out, &mut um.tx),
+            Self::Am(am) => am.check_timers(slot, above),
         }
     }
     /// HARQ lost a PDU: calls `dropped` with the packets whose last byte was in it.

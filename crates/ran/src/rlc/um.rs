@@ -7,7 +7,7 @@
 
 use super::reassembled::Reassembled;
 use crate::pdcp;
-use crate::slot::Tti;
+use crate::slot::{Slot, SlotSpan};
 use paceline_net::{Instant, Packet, SduQueue};
 
 /// Number of sequence numbers: 10 bits (TS 36.322 §6.2.2).
@@ -125,8 +125,8 @@ pub struct Rx {
     vr_ux: u16,
     /// VR(UH): the number after the highest one received.
     vr_uh: u16,
-    t_reordering: u64,
-    expires_at: Option<Tti>,
+    t_reordering: SlotSpan,
+    expires_at: Option<Slot>,
     /// PDUs received above VR(UR).
     waiting: Vec<Pdu>,
     /// COUNT of the SDU whose parts up to the last reassembled PDU have all been received.
@@ -134,8 +134,8 @@ pub struct Rx {
 }
 
 impl Rx {
-    /// A receiver whose t-Reordering lasts `t_reordering` TTIs.
-    pub fn new(t_reordering: u64) -> Self {
+    /// A receiver whose t-Reordering lasts `t_reordering` slots.
+    pub fn new(t_reordering: SlotSpan) -> Self {
         Self {
             vr_ur: 0,
             vr_ux: 0,
@@ -146,7 +146,7 @@ impl Rx {
             assembling: None,
         }
     }
-    pub fn expires_at(&self) -> Option<Tti> {
+    pub fn expires_at(&self) -> Option<Slot> {
         self.expires_at
     }
     /// Number of packets held: those whose last byte is in a waiting PDU.
@@ -156,7 +156,7 @@ impl Rx {
     }
 
     /// A PDU arrives (§5.1.2.2.2 and §5.1.2.2.3). `storage` takes back the element vectors.
-    pub fn receive(&mut self, tti: Tti, pdu: Pdu, out: &mut Vec<Reassembled>, storage: &mut Tx) {
+    pub fn receive(&mut self, slot: Slot, pdu: Pdu, out: &mut Vec<Reassembled>, storage: &mut Tx) {
         let sn = pdu.sn;
         if self.in_window(sn) && self.offset(sn) < self.offset(self.vr_ur) {
             return discard(pdu, out, storage); // t-Reordering has already given it up
@@ -170,18 +170,18 @@ impl Rx {
             }
         }
         self.deliver_received(out, storage);
-        self.update_timer(tti);
+        self.update_timer(slot);
     }
 
     /// Handles the expiry of t-Reordering (§5.1.2.2.4); does nothing before it.
-    pub fn expire(&mut self, tti: Tti, out: &mut Vec<Reassembled>, storage: &mut Tx) {
-        if self.expires_at.is_none_or(|at| at > tti) {
+    pub fn expire(&mut self, slot: Slot, out: &mut Vec<Reassembled>, storage: &mut Tx) {
+        if self.expires_at.is_none_or(|at| at > slot) {
             return;
         }
         self.expires_at = None;
         self.deliver_below(self.vr_ux, out, storage);
         self.deliver_received(out, storage);
-        self.update_timer(tti);
+        self.update_timer(slot);
     }
 
     /// Distance of `sn` above the lower edge of the reordering window, modulo the number space.
@@ -215,14 +215,14 @@ impl Rx {
         Some(self.waiting.swap_remove(at))
     }
 
-    fn update_timer(&mut self, tti: Tti) {
+    fn update_timer(&mut self, slot: Slot) {
         let ux_passed =
             self.offset(self.vr_ux) <= self.offset(self.vr_ur) || !self.in_window_or_top(self.vr_ux);
         if self.expires_at.is_some() && ux_passed {
             self.expires_at = None;
         }
         if self.expires_at.is_none() && self.vr_uh != self.vr_ur {
-            self.expires_at = Some(tti + self.t_reordering);
+            self.expires_at = Some(slot + self.t_reordering);
             self.vr_ux = self.vr_uh;
         }
     }
@@ -307,21 +307,21 @@ mod tests {
     fn exchange(seed: u64, loss: f64, max_delay: u64) -> (Vec<u32>, u64) {
         let mut stream = Stream::new(seed, "rlc");
         let (mut tx, mut queue) = (Tx::default(), filled(3000, 400));
-        let (mut rx, mut out) = (Rx::new(50), Vec::new());
+        let (mut rx, mut out) = (Rx::new(SlotSpan(50)), Vec::new());
         let mut in_flight: Vec<(u64, Pdu)> = Vec::new();
         let mut lost = 0;
-        for tti in 0..6000 {
-            rx.expire(Tti(tti), &mut out, &mut tx);
-            while let Some(at) = in_flight.iter().position(|(due, _)| *due <= tti) {
+        for slot in 0..6000 {
+            rx.expire(Slot(slot), &mut out, &mut tx);
+            while let Some(at) = in_flight.iter().position(|(due, _)| *due <= slot) {
                 let (_, pdu) = in_flight.remove(at);
-                rx.receive(Tti(tti), pdu, &mut out, &mut tx);
+                rx.receive(Slot(slot), pdu, &mut out, &mut tx);
             }
             let room = stream.below(2000) as u32;
             if let Some(pdu) = tx.pull(Instant::ZERO, &mut queue, room) {
                 if stream.chance(loss) {
                     lost += pdu.elements.iter().filter(|e| e.last.is_some()).count() as u64;
                 } else {
-                    in_flight.push((tti + 8 * stream.below(max_delay / 8 + 1), pdu));
+                    in_flight.push((slot + 8 * stream.below(max_delay / 8 + 1), pdu));
                 }
             }
         }

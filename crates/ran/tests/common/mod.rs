@@ -3,8 +3,8 @@
 
 use paceline_net::{Bytes, DropTail, Instant, Node, Output, Packet, TcpFlags, TcpHeader};
 use paceline_ran::{
-    AccessConfig, CORE, Cell, CellConfig, Fading, Policy, RandomAccessConfig, RlcConfig, StationConfig,
-    StationLink, station_port,
+    AccessConfig, CORE, Cell, CellConfig, Fading, Numerology, Policy, RandomAccessConfig, RlcConfig, Slot,
+    SlotClock, SlotSpan, StationConfig, StationLink, station_port,
 };
 use std::net::{IpAddr, Ipv4Addr};
 
@@ -20,9 +20,15 @@ pub fn packet(src: IpAddr, dst: IpAddr, payload_len: u32) -> Packet {
     Packet::tcp(src, dst, tcp)
 }
 
+/// The start of an LTE slot.
+pub fn start(slot: Slot) -> Instant {
+    SlotClock::new(Numerology::LTE).start(slot)
+}
+
 /// A 20 MHz cell.
 pub fn config() -> CellConfig {
     CellConfig {
+        numerology: Numerology::LTE,
         radio: None,
         downlink_prb: 100,
         uplink_prb: 100,
@@ -33,21 +39,21 @@ pub fn config() -> CellConfig {
         uplink_grants: 10,
         max_harq_tx: 4,
         max_uplink_mcs: 20,
-        t_reordering: 50,
+        t_reordering: SlotSpan(50),
         rlc: RlcConfig::Um,
         discard_timer: None,
         outer_loop: false,
-        decode_delay: 2,
-        cqi_period: 5,
-        cqi_delay: 6,
+        decode_delay: SlotSpan(2),
+        cqi_period: SlotSpan(5),
+        cqi_delay: SlotSpan(6),
         downlink_buffer: Bytes(1 << 20),
         access: AccessConfig {
-            sr_period: 10,
+            sr_period: SlotSpan(10),
             sr_prohibit: 0,
             dsr_trans_max: 64,
             sr_detection: 1.0,
-            periodic_bsr: 5,
-            retx_bsr: 320,
+            periodic_bsr: SlotSpan(5),
+            retx_bsr: SlotSpan(320),
             sr_grant: 80,
         },
         random_access: RandomAccessConfig {
@@ -55,14 +61,14 @@ pub fn config() -> CellConfig {
             prach_index: 3,
             preambles: 52,
             max_preambles: 10,
-            response_window: 10,
+            response_window: SlotSpan(10),
             responses: 3,
-            backoff: 20,
-            contention_timer: 48,
+            backoff: SlotSpan(20),
+            contention_timer: SlotSpan(48),
             max_msg3_tx: 4,
-            setup: 50,
-            cell_selection: 50,
-            reestablishment: 25,
+            setup: SlotSpan(50),
+            cell_selection: SlotSpan(50),
+            reestablishment: SlotSpan(25),
         },
     }
 }
@@ -73,7 +79,7 @@ pub fn station(index: usize, downlink_sinr_db: f64, uplink_sinr_db: f64, sigma_d
         link: StationLink::Stated {
             downlink_sinr_db,
             uplink_sinr_db,
-            fading: Fading { sigma_db, coherence_tti: 20.0 },
+            fading: Fading { sigma_db, coherence_slots: 20.0 },
         },
         uplink_buffer: Box::new(DropTail::new(Bytes(1 << 20))),
     }

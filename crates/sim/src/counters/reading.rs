@@ -48,9 +48,10 @@ pub(crate) struct EndReading {
     pub cells: Option<Vec<CellReading>>,
 }
 
-/// Capacity of all served cells together, per TTI; zeros for a link.
+/// Capacity of all served cells together, per slot; zeros for a link.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct RadioCapacity {
+    pub slots_per_second: f64,
     pub downlink_prbs: u64,
     pub uplink_prbs: u64,
     pub uplink_grants: u64,
@@ -127,6 +128,7 @@ pub(crate) fn read_end(model: &mut Model) -> EndReading {
         Access::Cell(cell) => {
             let (downlink_prbs, uplink_prbs) = cell.resource_blocks();
             let radio = RadioCapacity {
+                slots_per_second: cell.clock().numerology().slots_per_second(),
                 downlink_prbs: u64::from(downlink_prbs),
                 uplink_prbs: u64::from(uplink_prbs),
                 uplink_grants: cell.uplink_grants(),
@@ -204,6 +206,7 @@ fn of_cell(cell: &Cell, station: usize) -> Counters {
     let access = cell.access(station);
     let buffer = cell.uplink_buffer(station).counters();
     let waits = [cell.downlink_buffer(station), cell.uplink_buffer(station)].map(SduQueue::waited);
+    let ns = |span| cell.clock().duration(span).as_nanos();
     Counters {
         acks_in: buffer.acks_in,
         acks_discarded: buffer.acks_discarded,
@@ -214,12 +217,12 @@ fn of_cell(cell: &Cell, station: usize) -> Counters {
         request_wait_ns: access.request_wait_ns,
         random_accesses: access.random_accesses,
         contention_resolutions: access.contention_resolutions,
-        contention_resolution_ttis: access.contention_resolution_ttis,
+        contention_resolution_ns: ns(access.contention_resolution_slots),
         preambles: access.preambles,
         preamble_collisions: access.preamble_collisions,
         random_access_failures: access.random_access_failures,
         reestablishments: access.reestablishments,
-        reestablishment_ttis: access.reestablishment_ttis,
+        reestablishment_ns: ns(access.reestablishment_slots),
         grants: access.grants,
         power_limited_grants: access.power_limited_grants,
         prb_limited_grants: access.prb_limited_grants,
@@ -241,11 +244,11 @@ fn of_cell(cell: &Cell, station: usize) -> Counters {
         uplink_harq_retransmissions: up.harq_retransmissions,
         downlink_packets: waits[0].packets,
         downlink_buffer_wait_ns: waits[0].ns,
-        downlink_harq_wait_ttis: down.harq_wait_ttis,
+        downlink_harq_wait_ns: ns(down.harq_wait_slots),
         uplink_packets: waits[1].packets,
         uplink_buffer_wait_ns: waits[1].ns,
         grant_wait_ns: up.grant_wait_ns,
-        uplink_harq_wait_ttis: up.harq_wait_ttis,
+        uplink_harq_wait_ns: ns(up.harq_wait_slots),
         ..Counters::default()
     }
 }

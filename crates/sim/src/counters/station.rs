@@ -61,8 +61,8 @@ counters! {
         random_accesses,
         /// Of these, completed by contention resolution.
         contention_resolutions,
-        /// Sum of the durations of completed procedures, TTIs.
-        contention_resolution_ttis,
+        /// Sum of the durations of completed procedures, ns.
+        contention_resolution_ns,
         /// Preambles sent.
         preambles,
         /// Of these, chosen by another station in the same PRACH occasion.
@@ -71,8 +71,8 @@ counters! {
         random_access_failures,
         /// RRC connections re-established after a radio-link failure.
         reestablishments,
-        /// Sum of the times from failure to service, TTIs.
-        reestablishment_ttis,
+        /// Sum of the times from failure to service, ns.
+        reestablishment_ns,
         /// Uplink grants for new transmissions.
         grants,
         /// Of these, limited by the station's transmit power.
@@ -123,15 +123,15 @@ counters! {
         downlink_packets,
         /// Sum of the times that these packets were in the buffer, ns.
         downlink_buffer_wait_ns,
-        /// Sum over decoded downlink blocks of the time from first to last transmission, TTIs.
-        downlink_harq_wait_ttis,
+        /// Sum over decoded downlink blocks of the time from first to last transmission, ns.
+        downlink_harq_wait_ns,
         /// Packets that left the station's uplink buffer, or the uplink queue of a link.
         uplink_packets,
         /// Sum of the times that these packets were in the buffer, ns.
         uplink_buffer_wait_ns,
         /// Part of this sum before the first transport block after the buffer was empty, ns.
         grant_wait_ns,
-        /// Sum over decoded uplink blocks of the time from first to last transmission, TTIs.
-        uplink_harq_wait_ttis,
+        /// Sum over decoded uplink blocks of the time from first to last transmission, ns.
+        uplink_harq_wait_ns,
     }
 }

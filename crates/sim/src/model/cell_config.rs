@@ -1,4 +1,4 @@
-//! Converts a scenario's tables to the configuration of a cell: times with units become TTIs, bandwidths
+//! Converts a scenario's tables to the configuration of a cell: times with units become slots, bandwidths
 //! become PRBs.
 
 use crate::address;
@@ -7,9 +7,14 @@ use paceline_net::{Bytes, Stream};
 use paceline_pep::{AckFilter, AckFilterConfig};
 use paceline_ran::radio::{DeploymentConfig, Load, PowerControl, Profile};
 use paceline_ran::{
-    AccessConfig, AmConfig, Cell, CellConfig, Fading, HeadroomConfig, Policy, RadioConfig,
-    RandomAccessConfig, RlcConfig, StationConfig, StationLink, resource_blocks,
+    AccessConfig, AmConfig, Cell, CellConfig, Fading, HeadroomConfig, Numerology, Policy, RadioConfig,
+    RandomAccessConfig, RlcConfig, SlotClock, SlotSpan, StationConfig, StationLink, resource_blocks,
 };
+
+/// Subcarrier spacing of the cells of scenarios (TS 36.211 §6.2.3).
+const NUMEROLOGY: Numerology = Numerology::LTE;
+/// The conversion of times to slots of these cells (TS 36.211 §4.1).
+const CLOCK: SlotClock = SlotClock::new(NUMEROLOGY);
 
 /// The cell of a scenario; `groups` has the `[[station]]` table of each station.
 pub(crate) fn cell(scenario: &Scenario, groups: &[&Stations], seed: u64) -> Cell {
@@ -39,7 +44,10 @@ fn stated_link(group: &Stations, place: &mut Stream) -> StationLink {
     StationLink::Stated {
         downlink_sinr_db: group.downlink_sinr.draw(place),
         uplink_sinr_db: group.uplink_sinr.draw(place),
-        fading: Fading { sigma_db: group.fading.0, coherence_tti: group.coherence.as_nanos() as f64 / 1e6 },
+        fading: Fading {
+            sigma_db: group.fading.0,
+            coherence_slots: group.coherence.as_nanos() as f64 / NUMEROLOGY.slot_ns() as f64,
+        },
     }
 }
 
@@ -75,8 +83,8 @@ fn radio_config(deployment: &scenario::Deployment, cell: &scenario::Cell) -> Rad
         power_control,
         tpc_target_db: deployment.tpc_target.map(|target| target.0),
         headroom: HeadroomConfig {
-            periodic: Some(deployment.periodic_phr_timer.as_millis()).filter(|timer| *timer > 0),
-            prohibit: deployment.prohibit_phr_timer.as_millis(),
+            periodic: Some(CLOCK.span(deployment.periodic_phr_timer)).filter(|timer| *timer > SlotSpan(0)),
+            prohibit: CLOCK.span(deployment.prohibit_phr_timer),
             path_loss_change_db: Some(f64::from(deployment.path_loss_change_db)).filter(|db| *db > 0.0),
         },
     }
@@ -95,6 +103,7 @@ fn cell_config(cell: &scenario::Cell) -> CellConfig {
         resource_blocks(hertz.0 / 1000).expect("the scenario's bandwidths were checked")
     };
     CellConfig {
+        numerology: NUMEROLOGY,
         radio: None,
         outer_loop: cell.outer_loop,
         downlink_prb: prb(cell.bandwidth),
@@ -106,20 +115,20 @@ fn cell_config(cell: &scenario::Cell) -> CellConfig {
         uplink_grants: cell.uplink_grants,
         max_harq_tx: cell.max_harq_tx,
         max_uplink_mcs: if cell.uplink_64qam { 28 } else { 20 },
-        t_reordering: cell.t_reordering.as_millis(),
+        t_reordering: CLOCK.span(cell.t_reordering),
         rlc: rlc_config(cell),
         discard_timer: cell.discard_timer,
-        decode_delay: cell.decode_delay.as_millis(),
-        cqi_period: cell.cqi_period.as_millis(),
-        cqi_delay: cell.cqi_delay.as_millis(),
+        decode_delay: CLOCK.span(cell.decode_delay),
+        cqi_period: CLOCK.span(cell.cqi_period),
+        cqi_delay: CLOCK.span(cell.cqi_delay),
         downlink_buffer: cell.downlink_buffer,
         access: AccessConfig {
-            sr_period: cell.sr_period.as_millis(),
+            sr_period: CLOCK.span(cell.sr_period),
             sr_prohibit: cell.sr_prohibit,
             dsr_trans_max: cell.dsr_trans_max,
             sr_detection: cell.sr_detection,
-            periodic_bsr: cell.periodic_bsr_timer.as_millis(),
-            retx_bsr: cell.retx_bsr_timer.as_millis(),
+            periodic_bsr: CLOCK.span(cell.periodic_bsr_timer),
+            retx_bsr: CLOCK.span(cell.retx_bsr_timer),
             sr_grant: cell.sr_grant.0 as u32,
         },
         random_access: RandomAccessConfig {
@@ -127,14 +136,14 @@ fn cell_config(cell: &scenario::Cell) -> CellConfig {
             prach_index: cell.prach_config_index,
             preambles: cell.ra_preambles,
             max_preambles: cell.preamble_trans_max,
-            response_window: cell.ra_response_window.as_millis(),
+            response_window: CLOCK.span(cell.ra_response_window),
             responses: cell.ra_responses,
-            backoff: cell.backoff_indicator.as_millis(),
-            contention_timer: cell.contention_resolution_timer.as_millis(),
+            backoff: CLOCK.span(cell.backoff_indicator),
+            contention_timer: CLOCK.span(cell.contention_resolution_timer),
             max_msg3_tx: cell.max_harq_msg3_tx,
-            setup: cell.connection_setup.as_millis(),
-            cell_selection: cell.cell_selection.as_millis(),
-            reestablishment: cell.reestablishment_signalling.as_millis(),
+            setup: CLOCK.span(cell.connection_setup),
+            cell_selection: CLOCK.span(cell.cell_selection),
+            reestablishment: CLOCK.span(cell.reestablishment_signalling),
         },
     }
 }
@@ -143,11 +152,11 @@ fn rlc_config(cell: &scenario::Cell) -> RlcConfig {
     match cell.rlc {
         RlcMode::Um => RlcConfig::Um,
         RlcMode::Am => RlcConfig::Am(AmConfig {
-            t_poll_retransmit: cell.t_poll_retransmit.as_millis(),
+            t_poll_retransmit: CLOCK.span(cell.t_poll_retransmit),
             poll_pdu: (cell.poll_pdu > 0).then_some(cell.poll_pdu),
             poll_byte: (cell.poll_byte > Bytes::ZERO).then_some(cell.poll_byte.0),
             max_retx_threshold: cell.max_retx_threshold,
-            t_status_prohibit: cell.t_status_prohibit.as_millis(),
+            t_status_prohibit: CLOCK.span(cell.t_status_prohibit),
         }),
     }
 }

@@ -7,7 +7,7 @@
 //! connection's mean round-trip time. The rest of the round-trip time is the wired path with its queues,
 //! delayed ACKs, and RLC reordering.
 
-use super::statistics::ratio;
+use super::statistics::{mean_ms, ratio};
 use crate::counters::{ConnectionReading, Counters};
 use paceline_tcp::{Limit, LimitTimes};
 use serde::{Deserialize, Serialize};
@@ -95,8 +95,8 @@ impl RadioDelays {
             downlink_queue: ratio(c.downlink_buffer_wait_ns, c.downlink_packets) / 1e6,
             grant: ratio(c.grant_wait_ns, c.uplink_packets) / 1e6,
             uplink_queue: ratio(uplink_queue, c.uplink_packets) / 1e6,
-            downlink_harq: ratio(c.downlink_harq_wait_ttis, c.downlink_blocks),
-            uplink_harq: ratio(c.uplink_harq_wait_ttis, c.uplink_blocks),
+            downlink_harq: mean_ms(c.downlink_harq_wait_ns, c.downlink_blocks),
+            uplink_harq: mean_ms(c.uplink_harq_wait_ns, c.uplink_blocks),
         }
     }
     /// Shares of a round-trip time in ms; zeros if it is zero. A share is at most 1: the mean delays include

@@ -26,6 +26,12 @@ pub(super) fn ratio(sum: u64, count: u64) -> f64 {
     if count == 0 { 0.0 } else { sum as f64 / count as f64 }
 }
 
+/// Mean in ms of times whose sum is `sum_ns`, or zero if the count is zero. The sum is converted first, so
+/// that the mean of whole milliseconds has one rounding.
+pub(super) fn mean_ms(sum_ns: u64, count: u64) -> f64 {
+    if count == 0 { 0.0 } else { sum_ns as f64 / 1e6 / count as f64 }
+}
+
 /// Megabits per second, from bytes in `seconds`.
 pub(super) fn mbps(bytes: u64, seconds: f64) -> f64 {
     bytes as f64 * 8.0 / seconds / 1e6

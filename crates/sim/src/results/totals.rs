@@ -1,7 +1,7 @@
 //! Figures of all stations of a run together.
 
 use super::limits::{LimitShares, SenderSums};
-use super::statistics::{jain, mbps, ratio};
+use super::statistics::{jain, mbps, mean_ms, ratio};
 use crate::counters::{Counters, RadioCapacity};
 use paceline_net::Duration;
 use serde::{Deserialize, Serialize};
@@ -55,7 +55,7 @@ totals! {
     downlink_prb_share,
     /// Share of the uplink PRBs that were used.
     uplink_prb_share,
-    /// Uplink grants as a share of the most that the configured grants per TTI allow.
+    /// Uplink grants as a share of the most that the configured grants per slot allow.
     uplink_grant_share,
     /// Share of transport block transmissions that are HARQ retransmissions, both directions.
     harq_retransmission_share,
@@ -132,9 +132,9 @@ pub(super) fn of_counters(stations: &[Counters], span: Duration, capacity: Radio
     stations.iter().for_each(|station| all.add(station));
     let per_second = |count: u64| count as f64 / seconds;
     let harq = all.downlink_harq_retransmissions + all.uplink_harq_retransmissions;
-    let ttis = seconds * 1000.0;
-    let of_ttis =
-        |used: u64, per_tti: u64| if per_tti == 0 { 0.0 } else { used as f64 / (ttis * per_tti as f64) };
+    let slots = seconds * capacity.slots_per_second;
+    let of_slots =
+        |used: u64, per_slot: u64| if per_slot == 0 { 0.0 } else { used as f64 / (slots * per_slot as f64) };
     Totals {
         goodput_mbps: mbps(all.downloaded, seconds),
         upload_mbps: mbps(all.uploaded, seconds),
@@ -145,14 +145,14 @@ pub(super) fn of_counters(stations: &[Counters], span: Duration, capacity: Radio
         retransmission_share: ratio(all.retransmissions, all.segments),
         jain_index: jain(stations.iter().map(|s| (s.downloaded + s.uploaded) as f64)),
         downlink_block_bytes: ratio(all.downlink_block_bytes, all.downlink_blocks),
-        downlink_prb_share: of_ttis(all.downlink_prbs, capacity.downlink_prbs),
-        uplink_prb_share: of_ttis(all.uplink_prbs, capacity.uplink_prbs),
-        uplink_grant_share: of_ttis(all.grants, capacity.uplink_grants),
+        downlink_prb_share: of_slots(all.downlink_prbs, capacity.downlink_prbs),
+        uplink_prb_share: of_slots(all.uplink_prbs, capacity.uplink_prbs),
+        uplink_grant_share: of_slots(all.grants, capacity.uplink_grants),
         harq_retransmission_share: ratio(harq, all.downlink_blocks + all.uplink_blocks + harq),
         scheduling_requests_per_s: per_second(all.scheduling_requests),
         sr_wait_mean_ms: ratio(all.request_wait_ns, all.request_waits) / 1e6,
         random_accesses_per_s: per_second(all.random_accesses),
-        random_access_mean_ms: ratio(all.contention_resolution_ttis, all.contention_resolutions),
+        random_access_mean_ms: mean_ms(all.contention_resolution_ns, all.contention_resolutions),
         preamble_collision_share: ratio(all.preamble_collisions, all.preambles),
         uplink_block_limited_share: ratio(all.prb_limited_grants, all.grants),
         uplink_power_limited_share: ratio(all.power_limited_grants, all.grants),

@@ -1,7 +1,7 @@
 //! Figures of a station's uplink by resource: scheduling requests, random access, grants, transmit power,
 //! HARQ.
 
-use super::statistics::ratio;
+use super::statistics::{mean_ms, ratio};
 use crate::counters::Counters;
 use serde::{Deserialize, Serialize};
 
@@ -59,9 +59,9 @@ impl UplinkResult {
             preambles: c.preambles,
             preamble_collisions: c.preamble_collisions,
             random_access_failures: c.random_access_failures,
-            random_access_mean_ms: ratio(c.contention_resolution_ttis, c.contention_resolutions),
+            random_access_mean_ms: mean_ms(c.contention_resolution_ns, c.contention_resolutions),
             reestablishments: c.reestablishments,
-            reestablishment_mean_ms: ratio(c.reestablishment_ttis, c.reestablishments),
+            reestablishment_mean_ms: mean_ms(c.reestablishment_ns, c.reestablishments),
             grants: c.grants,
             block_limited_share: ratio(c.prb_limited_grants, c.grants),
             power_limited_share: ratio(c.power_limited_grants, c.grants),

@@ -25,8 +25,8 @@ fn delay_spread(profile: &Profile) -> f64 {
 }
 
 /// Complex gains of the first frequencies.
-fn response(fader: &mut Fader, model: &FadingModel, tti: u64) -> Vec<(f64, f64)> {
-    fader.go_to(model, tti);
+fn response(fader: &mut Fader, model: &FadingModel, slot: u64) -> Vec<(f64, f64)> {
+    fader.go_to(model, slot);
     let mut values = Vec::new();
     for gains in fader.responses(0..model.frequencies().div_ceil(LANES)) {
         values.extend((0..LANES).map(|i| (f64::from(gains.re[i]), f64::from(gains.im[i]))));
@@ -36,8 +36,8 @@ fn response(fader: &mut Fader, model: &FadingModel, tti: u64) -> Vec<(f64, f64)>
 }
 
 /// Power gains at all frequencies.
-fn powers<const N: usize>(fader: &mut Fader, model: &FadingModel, tti: u64) -> [f32; N] {
-    fader.go_to(model, tti);
+fn powers<const N: usize>(fader: &mut Fader, model: &FadingModel, slot: u64) -> [f32; N] {
+    fader.go_to(model, slot);
     let mut gains = vec![[0.0; LANES]; N.div_ceil(LANES)];
     fader.power_gains(0..gains.len(), &mut gains);
     std::array::from_fn(|i| gains.as_flattened()[i])
@@ -63,16 +63,17 @@ fn doppler_and_subbands_hold_by_hand() {
     assert!((doppler_hz(3.0, 2.0) - 5.559).abs() < 1e-3);
     assert!((doppler_hz(30.0, 2.0) - 55.594).abs() < 1e-3);
     // 50 blocks in subbands of 6 (TS 36.213 Table 7.2.1-3): eight of them and one of two PRBs.
-    let centres = subband_centres(50, 6);
+    let centres = subband_centres(50, 6, 180e3);
     assert_eq!(centres.len(), 9);
     assert!((centres[0] + 22.0 * 180e3).abs() < 1e-6 && (centres[8] - 24.0 * 180e3).abs() < 1e-6);
-    assert_eq!((subband_centres(100, 8).len(), subband_centres(100, 4).len()), (13, 25));
+    assert_eq!((subband_centres(100, 8, 180e3).len(), subband_centres(100, 4, 180e3).len()), (13, 25));
 }
 
 #[test]
 fn power_has_mean_one_and_falls_below_a_tenth_as_rayleigh_does() {
     for name in ["EPA", "EVA", "ETU"] {
-        let model = FadingModel::new(Profile::named(name).unwrap(), &subband_centres(50, 10));
+        let model =
+            FadingModel::new(Profile::named(name).unwrap(), &subband_centres(50, 10, 180e3), Numerology::LTE);
         let (mut sum, mut square, mut low, mut count) = (0.0, 0.0, 0.0, 0.0);
         for index in 0..10_000 {
             for gain in powers::<5>(&mut fader(&model, 70.0, index), &model, index * 7) {
@@ -92,7 +93,7 @@ fn power_has_mean_one_and_falls_below_a_tenth_as_rayleigh_does() {
 
 #[test]
 fn autocorrelation_is_the_bessel_function() {
-    let model = FadingModel::new(flat(), &[0.0]);
+    let model = FadingModel::new(flat(), &[0.0], Numerology::LTE);
     let doppler = 50.0;
     let n = 60_000;
     let lags = [1, 2, 4, 6, 8, 10, 13, 16, 20, 40];
@@ -119,7 +120,7 @@ fn autocorrelation_is_the_bessel_function() {
 #[test]
 fn one_draw_follows_the_bessel_function_over_time() {
     // Averages over time and the nine taps of a link, each with sixteen stratified angles.
-    let model = FadingModel::new(Profile::named("EVA").unwrap(), &[0.0]);
+    let model = FadingModel::new(Profile::named("EVA").unwrap(), &[0.0], Numerology::LTE);
     let mut drawn = 0.0;
     let n = 40_000;
     let lag = 3;
@@ -138,7 +139,7 @@ fn one_draw_follows_the_bessel_function_over_time() {
 fn frequencies_are_correlated_as_the_profile_says() {
     for name in ["EPA", "EVA", "ETU"] {
         let spacings = [0.0, 0.18e6, 0.5e6, 1.0e6, 2.5e6, 4.6e6];
-        let model = FadingModel::new(Profile::named(name).unwrap(), &spacings);
+        let model = FadingModel::new(Profile::named(name).unwrap(), &spacings, Numerology::LTE);
         let n = 16_000;
         let mut sums = [(0.0, 0.0); 6];
         for index in 0..n {
@@ -176,31 +177,32 @@ fn coherence_bandwidth_is_that_of_the_delay_spread() {
 
 #[test]
 fn a_gain_does_not_depend_on_earlier_queries() {
-    let model = FadingModel::new(Profile::named("ETU").unwrap(), &subband_centres(100, 8));
-    let gains_at = |fader: &mut Fader, tti: u64| powers::<13>(fader, &model, tti).map(f32::to_bits);
+    let model =
+        FadingModel::new(Profile::named("ETU").unwrap(), &subband_centres(100, 8, 180e3), Numerology::LTE);
+    let gains_at = |fader: &mut Fader, slot: u64| powers::<13>(fader, &model, slot).map(f32::to_bits);
     for doppler in [0.0, 0.1, 5.56, 20.0, 300.0] {
         let mut forward = fader(&model, doppler, 0);
-        let all: Vec<[u32; 13]> = (0..2000).map(|tti| gains_at(&mut forward, tti)).collect();
+        let all: Vec<[u32; 13]> = (0..2000).map(|slot| gains_at(&mut forward, slot)).collect();
         let mut jumping = fader(&model, doppler, 0);
         let mut order = Stream::new(4, "order");
         for _ in 0..3000 {
-            let tti = order.below(2000);
-            assert_eq!(gains_at(&mut jumping, tti), all[tti as usize], "{doppler} Hz");
+            let slot = order.below(2000);
+            assert_eq!(gains_at(&mut jumping, slot), all[slot as usize], "{doppler} Hz");
         }
-        // A new fader at one TTI only; then in reverse order.
+        // A new fader at one slot only; then in reverse order.
         assert_eq!(gains_at(&mut fader(&model, doppler, 0), 1234), all[1234]);
-        for tti in (0..2000).rev() {
-            assert_eq!(gains_at(&mut jumping, tti), all[tti as usize], "{doppler} Hz");
+        for slot in (0..2000).rev() {
+            assert_eq!(gains_at(&mut jumping, slot), all[slot as usize], "{doppler} Hz");
         }
     }
 }
 
 /// The complex gain of a link by definition: the sum over all sinusoids of all taps.
-fn by_definition(taps: &[Tap], profile: &Profile, frequency_hz: f64, tti: f64) -> (f64, f64) {
+fn by_definition(taps: &[Tap], profile: &Profile, frequency_hz: f64, slot: f64) -> (f64, f64) {
     let mut sum = (0.0, 0.0);
     for (tap, (delay, power)) in taps.iter().zip(&profile.taps) {
         for (start, rate) in tap.start.iter().zip(&tap.rate) {
-            let (sin, cos) = libm::sincos(TAU * (start + rate * tti - frequency_hz * delay));
+            let (sin, cos) = libm::sincos(TAU * (start + rate * slot - frequency_hz * delay));
             let amplitude = (power / SINUSOIDS as f64).sqrt();
             (sum.0, sum.1) = (sum.0 + amplitude * cos, sum.1 + amplitude * sin);
         }
@@ -210,10 +212,10 @@ fn by_definition(taps: &[Tap], profile: &Profile, frequency_hz: f64, tti: f64) -
 
 #[test]
 fn gains_are_those_of_the_sinusoids_at_every_speed() {
-    let frequencies = subband_centres(100, 4);
+    let frequencies = subband_centres(100, 4, 180e3);
     for name in ["EPA", "ETU"] {
         let profile = Profile::named(name).unwrap();
-        let model = FadingModel::new(profile.clone(), &frequencies);
+        let model = FadingModel::new(profile.clone(), &frequencies, Numerology::LTE);
         let (mut worst, mut interpolated) = (0.0f64, 0);
         for (index, doppler) in
             [0.0, 0.3, 0.7, 1.8, 2.9, 5.559, 5.96, 11.9, 23.8, 24.0, 70.0].into_iter().enumerate()
@@ -221,12 +223,13 @@ fn gains_are_those_of_the_sinusoids_at_every_speed() {
             let mut fader = fader(&model, doppler, index as u64);
             // The taps before the fader shifts them.
             let mut stream = Stream::new(1, &format!("station{index}/fading"));
-            let drawn: Vec<Tap> = profile.taps.iter().map(|_| Tap::new(doppler, &mut stream)).collect();
+            let drawn: Vec<Tap> =
+                profile.taps.iter().map(|_| Tap::new(1e-3 * doppler, &mut stream)).collect();
             interpolated += u32::from(fader.spacing > 0);
-            for tti in (0..700).chain(3_600_000..3_600_300) {
-                let gains = response(&mut fader, &model, tti);
+            for slot in (0..700).chain(3_600_000..3_600_300) {
+                let gains = response(&mut fader, &model, slot);
                 for at in [0, 7, 24] {
-                    let exact = by_definition(&drawn, &profile, frequencies[at], tti as f64);
+                    let exact = by_definition(&drawn, &profile, frequencies[at], slot as f64);
                     let error = libm::hypot(gains[at].0 - exact.0, gains[at].1 - exact.1);
                     worst = worst.max(error);
                 }
@@ -240,23 +243,23 @@ fn gains_are_those_of_the_sinusoids_at_every_speed() {
 
 #[test]
 fn stepped_phases_agree_with_exact_ones_after_a_day() {
-    let model = FadingModel::new(flat(), &[0.0]);
+    let model = FadingModel::new(flat(), &[0.0], Numerology::LTE);
     let mut fader = fader(&model, 300.0, 3);
-    for tti in [0, 255, 86_400_255, 86_400_128 + 77] {
+    for slot in [0, 255, 86_400_255, 86_400_128 + 77] {
         let tap = &fader.taps[0];
         let exact = tap.start.iter().zip(&tap.rate).fold((0.0, 0.0), |sum, (start, rate)| {
-            let turns = start + rate * tti as f64;
+            let turns = start + rate * slot as f64;
             let (sin, cos) = libm::sincos(TAU * (turns - turns.floor()));
             (sum.0 + cos / 4.0, sum.1 + sin / 4.0)
         });
-        let got = response(&mut fader, &model, tti)[0];
-        assert!((got.0 - exact.0).abs() < 2e-5 && (got.1 - exact.1).abs() < 2e-5, "{tti}");
+        let got = response(&mut fader, &model, slot)[0];
+        assert!((got.0 - exact.0).abs() < 2e-5 && (got.1 - exact.1).abs() < 2e-5, "{slot}");
     }
 }
 
 #[test]
 fn a_station_without_doppler_has_a_constant_channel() {
-    let model = FadingModel::new(Profile::named("EPA").unwrap(), &[0.0, 1e6]);
+    let model = FadingModel::new(Profile::named("EPA").unwrap(), &[0.0, 1e6], Numerology::LTE);
     let mut fader = fader(&model, 0.0, 1);
     let (first, later) = (powers::<2>(&mut fader, &model, 0), powers::<2>(&mut fader, &model, 77_777));
     assert!(first.iter().zip(later).all(|(a, b)| (a - b).abs() < 1e-5) && first[0] != first[1]);
@@ -264,9 +267,9 @@ fn a_station_without_doppler_has_a_constant_channel() {
 
 #[test]
 fn golden_values_hold_on_every_machine() {
-    let model = FadingModel::new(Profile::named("EVA").unwrap(), &[-2e6, 0.0, 2e6]);
+    let model = FadingModel::new(Profile::named("EVA").unwrap(), &[-2e6, 0.0, 2e6], Numerology::LTE);
     let golden = |doppler| powers::<3>(&mut fader(&model, doppler, 9), &model, 123_456_789).map(f32::to_bits);
-    assert_eq!([golden(55.6), golden(5.56)], GOLDEN, "at every TTI, and between nodes");
+    assert_eq!([golden(55.6), golden(5.56)], GOLDEN, "at every slot, and between nodes");
 }
 /// Bits of the gains, measured once with this test.
 const GOLDEN: [[u32; 3]; 2] = [[1054449477, 1041744292, 1059710663], [1050677994, 1038716228, 1032890951]];

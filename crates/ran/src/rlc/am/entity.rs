@@ -8,8 +8,8 @@ use super::sdus::Sdus;
 use super::status::Status;
 use super::tx::Tx;
 use crate::rlc::reassembled::Reassembled;
-use crate::slot::Tti;
-use paceline_net::{Packet, SduQueue};
+use crate::slot::{Slot, SlotSpan};
+use paceline_net::{Instant, Packet, SduQueue};
 
 /// One direction of an AM bearer.
 #[derive(Clone, Debug)]
@@ -20,8 +20,8 @@ pub struct Am {
 }
 
 impl Am {
-    /// Two entities in their initial state; t-Reordering lasts `t_reordering` TTIs.
-    pub fn new(config: AmConfig, t_reordering: u64) -> Self {
+    /// Two entities in their initial state; t-Reordering lasts `t_reordering` slots.
+    pub fn new(config: AmConfig, t_reordering: SlotSpan) -> Self {
         Self { tx: Tx::new(config), rx: Rx::new(config, t_reordering), sdus: Sdus::default() }
     }
     pub fn available(&self, above: &dyn SduQueue) -> u64 {
@@ -45,25 +45,25 @@ impl Am {
     pub fn status_len(&self) -> u32 {
         self.rx.status_len()
     }
-    pub fn pull_status(&mut self, tti: Tti, room: u32) -> Option<Status> {
-        self.rx.pull_status(tti, room)
+    pub fn pull_status(&mut self, slot: Slot, room: u32) -> Option<Status> {
+        self.rx.pull_status(slot, room)
     }
-    pub fn pull(&mut self, tti: Tti, above: &mut dyn SduQueue, room: u32) -> Option<Pdu> {
-        self.tx.pull(tti, above, &mut self.sdus, room)
+    pub fn pull(&mut self, slot: Slot, now: Instant, above: &mut dyn SduQueue, room: u32) -> Option<Pdu> {
+        self.tx.pull(slot, now, above, &mut self.sdus, room)
     }
-    pub fn receive(&mut self, tti: Tti, pdu: &Pdu, out: &mut Vec<Reassembled>) {
-        self.rx.receive(tti, pdu);
+    pub fn receive(&mut self, slot: Slot, pdu: &Pdu, out: &mut Vec<Reassembled>) {
+        self.rx.receive(slot, pdu);
         self.sdus.deliver(self.rx.in_sequence(), out);
     }
     pub fn on_status(&mut self, status: &Status) {
         self.tx.on_status(status, &mut self.sdus);
     }
-    pub fn timers_due(&self, tti: Tti) -> bool {
-        self.rx.timers_due(tti) || self.tx.timers_due(tti)
+    pub fn timers_due(&self, slot: Slot) -> bool {
+        self.rx.timers_due(slot) || self.tx.timers_due(slot)
     }
-    pub fn check_timers(&mut self, tti: Tti, above: &dyn SduQueue) {
-        self.rx.check_timers(tti);
-        self.tx.check_timers(tti, above, &self.sdus);
+    pub fn check_timers(&mut self, slot: Slot, above: &dyn SduQueue) {
+        self.rx.check_timers(slot);
+        self.tx.check_timers(slot, above, &self.sdus);
     }
     pub fn idle(&self) -> bool {
         self.tx.idle() && self.rx.idle()

@@ -4,13 +4,13 @@ use super::config::AmConfig;
 use super::pdu::{Pdu, WINDOW, distance, plus};
 use super::ranges::Ranges;
 use super::status::{Nack, Status, TO_THE_END, len_of};
-use crate::slot::Tti;
+use crate::slot::{Slot, SlotSpan};
 use std::collections::VecDeque;
 
 #[derive(Clone, Debug)]
 pub(super) struct Rx {
     config: AmConfig,
-    reordering: u64,
+    reordering: SlotSpan,
     /// VR(R): the first number not completely received.
     vr_r: u16,
     /// VR(MS): the highest ACK_SN that a STATUS PDU may state.
@@ -18,9 +18,9 @@ pub(super) struct Rx {
     /// VR(X): the number after the one that started t-Reordering.
     vr_x: u16,
     /// Reception state of the numbers from VR(R) to below VR(H).
-    slots: VecDeque<Slot>,
-    t_reordering: Option<Tti>,
-    t_status_prohibit: Option<Tti>,
+    received: VecDeque<Reception>,
+    t_reordering: Option<Slot>,
+    t_status_prohibit: Option<Slot>,
     /// Numbers of PDUs with a poll above VR(MS): the report waits for reordering (§5.2.3).
     polls: Vec<u16>,
     status_triggered: bool,
@@ -31,14 +31,14 @@ pub(super) struct Rx {
 }
 
 impl Rx {
-    pub fn new(config: AmConfig, reordering: u64) -> Self {
+    pub fn new(config: AmConfig, reordering: SlotSpan) -> Self {
         Self {
             config,
             reordering,
             vr_r: 0,
             vr_ms: 0,
             vr_x: 0,
-            slots: VecDeque::new(),
+            received: VecDeque::new(),
             t_reordering: None,
             t_status_prohibit: None,
             polls: Vec::new(),
@@ -52,7 +52,7 @@ impl Rx {
     }
     /// VR(H): the number after the highest one received.
     fn vr_h(&self) -> u16 {
-        plus(self.vr_r, self.slots.len() as u16)
+        plus(self.vr_r, self.received.len() as u16)
     }
     /// VR(MR): the number after the receiving window.
     fn vr_mr(&self) -> u16 {
@@ -66,85 +66,86 @@ impl Rx {
     }
 
     /// A PDU or segment arrives (§5.1.3.2.2 and §5.1.3.2.3).
-    pub fn receive(&mut self, tti: Tti, pdu: &Pdu) {
+    pub fn receive(&mut self, slot: Slot, pdu: &Pdu) {
         let at = usize::from(distance(pdu.sn, self.vr_r));
-        let discarded = at >= usize::from(WINDOW) || self.slots.get(at).is_some_and(|slot| slot.has(pdu));
+        let discarded =
+            at >= usize::from(WINDOW) || self.received.get(at).is_some_and(|state| state.has(pdu));
         if !discarded {
-            if at >= self.slots.len() {
-                self.slots.resize_with(at + 1, Slot::default);
+            if at >= self.received.len() {
+                self.received.resize_with(at + 1, Reception::default);
             }
-            self.slots[at].place(pdu);
+            self.received[at].place(pdu);
             self.vr_ms = self.first_missing(self.vr_ms);
             self.move_window();
-            self.update_reordering(tti);
+            self.update_reordering(slot);
         }
         if pdu.poll && discarded {
             self.status_triggered = true;
         } else if pdu.poll {
             self.polls.push(pdu.sn);
         }
-        self.answer_polls(tti);
+        self.answer_polls(slot);
     }
 
     /// The first number at or above `from` that is not completely received.
     fn first_missing(&self, from: u16) -> u16 {
         let at = usize::from(distance(from, self.vr_r));
-        let complete = self.slots.iter().skip(at).take_while(|slot| slot.complete).count();
+        let complete = self.received.iter().skip(at).take_while(|state| state.complete).count();
         plus(from, complete as u16)
     }
     fn move_window(&mut self) {
-        while let Some(slot) = self.slots.pop_front_if(|slot| slot.complete) {
-            self.in_sequence = slot.start + u64::from(slot.len.unwrap_or(0));
+        while let Some(state) = self.received.pop_front_if(|state| state.complete) {
+            self.in_sequence = state.start + u64::from(state.len.unwrap_or(0));
             self.vr_r = plus(self.vr_r, 1);
         }
         // The first bytes of an incomplete PDU can complete an SDU.
-        if let Some(slot) = self.slots.front()
-            && let Some((0, to)) = slot.parts.first()
+        if let Some(state) = self.received.front()
+            && let Some((0, to)) = state.parts.first()
         {
-            self.in_sequence = slot.start + u64::from(to);
+            self.in_sequence = state.start + u64::from(to);
         }
     }
-    fn update_reordering(&mut self, tti: Tti) {
+    fn update_reordering(&mut self, slot: Slot) {
         let outside = distance(self.vr_x, self.vr_r) >= WINDOW && self.vr_x != self.vr_mr();
         if self.vr_x == self.vr_r || outside {
             self.t_reordering = None;
         }
-        if self.t_reordering.is_none() && !self.slots.is_empty() {
-            self.start_reordering(tti);
+        if self.t_reordering.is_none() && !self.received.is_empty() {
+            self.start_reordering(slot);
         }
     }
-    fn start_reordering(&mut self, tti: Tti) {
-        self.t_reordering = Some(tti + self.reordering);
+    fn start_reordering(&mut self, slot: Slot) {
+        self.t_reordering = Some(slot + self.reordering);
         self.vr_x = self.vr_h();
     }
 
     /// Whether [`Rx::check_timers`] has work: a timer expires, or a report waits for reordering or
     /// t-StatusProhibit.
-    pub fn timers_due(&self, tti: Tti) -> bool {
-        self.t_reordering.is_some_and(|at| at <= tti)
+    pub fn timers_due(&self, slot: Slot) -> bool {
+        self.t_reordering.is_some_and(|at| at <= slot)
             || !self.polls.is_empty()
             || self.status_triggered && !self.status_due
     }
     /// Handles the expiry of t-Reordering (§5.1.3.2.4) and t-StatusProhibit.
-    pub fn check_timers(&mut self, tti: Tti) {
-        if self.t_reordering.is_some_and(|at| at <= tti) {
+    pub fn check_timers(&mut self, slot: Slot) {
+        if self.t_reordering.is_some_and(|at| at <= slot) {
             self.t_reordering = None;
             self.vr_ms = self.first_missing(self.vr_x);
             if self.vr_h() != self.vr_ms {
-                self.start_reordering(tti);
+                self.start_reordering(slot);
             }
             self.status_triggered = true;
         }
-        self.answer_polls(tti);
+        self.answer_polls(slot);
     }
     /// Triggers a status report for each poll below VR(MS), where HARQ reordering is over (§5.2.3).
-    fn answer_polls(&mut self, tti: Tti) {
+    fn answer_polls(&mut self, slot: Slot) {
         let (vr_r, reported) = (self.vr_r, distance(self.vr_ms, self.vr_r));
         let waiting = |sn: &u16| (reported..WINDOW).contains(&distance(*sn, vr_r));
         let before = self.polls.len();
         self.polls.retain(waiting);
         self.status_triggered |= self.polls.len() < before;
-        if self.t_status_prohibit.is_some_and(|at| at <= tti) {
+        if self.t_status_prohibit.is_some_and(|at| at <= slot) {
             self.t_status_prohibit = None;
         }
         self.status_due = self.status_triggered && self.t_status_prohibit.is_none();
@@ -153,8 +154,8 @@ impl Rx {
     /// Calls `nack` for every missing PDU and byte range below VR(MS).
     fn for_each_missing(&self, nack: &mut impl FnMut(Nack)) {
         let reported = usize::from(distance(self.vr_ms, self.vr_r));
-        for (offset, slot) in self.slots.iter().take(reported).enumerate() {
-            slot.for_each_missing(plus(self.vr_r, offset as u16), nack);
+        for (offset, state) in self.received.iter().take(reported).enumerate() {
+            state.for_each_missing(plus(self.vr_r, offset as u16), nack);
         }
     }
     pub fn status_len(&self) -> u32 {
@@ -167,7 +168,7 @@ impl Rx {
     }
     /// The STATUS PDU that is due, cut to `room` bytes. ACK_SN is the first missing number without a NACK. A
     /// PDU that has a NACK is not acknowledged, so further missing ranges of it may be left out.
-    pub fn pull_status(&mut self, tti: Tti, room: u32) -> Option<Status> {
+    pub fn pull_status(&mut self, slot: Slot, room: u32) -> Option<Status> {
         if !self.status_due || room < len_of(0) {
             return None;
         }
@@ -183,14 +184,14 @@ impl Rx {
         });
         self.status_triggered = false;
         self.status_due = false;
-        self.t_status_prohibit = Some(tti + self.config.t_status_prohibit);
+        self.t_status_prohibit = Some(slot + self.config.t_status_prohibit);
         Some(Status { ack_sn: ack_sn.unwrap_or(self.vr_ms), nacks, len: len_of(bits) })
     }
 }
 
 /// Reception state of one PDU.
 #[derive(Clone, Debug, Default)]
-struct Slot {
+struct Reception {
     /// Position in the stream of SDUs at which the PDU begins; valid once a part has been received.
     start: u64,
     /// Received byte ranges of an incomplete PDU.
@@ -200,7 +201,7 @@ struct Slot {
     complete: bool,
 }
 
-impl Slot {
+impl Reception {
     fn has(&self, pdu: &Pdu) -> bool {
         self.complete || self.parts.contains(pdu.so, pdu.so + pdu.data)
     }

@@ -4,16 +4,16 @@ use super::pdu::header_len;
 use super::status::Nack;
 use super::*;
 use crate::rlc::Reassembled;
-use crate::slot::Tti;
+use crate::slot::{Slot, SlotSpan};
 use paceline_net::{Bytes, DropTail, Instant, Packet, SduQueue, SeqNumber, Stream, TcpFlags, TcpHeader};
 
 /// Chosen: values of TS 36.331 that make a test short, except the threshold.
 const CONFIG: AmConfig = AmConfig {
-    t_poll_retransmit: 60,
+    t_poll_retransmit: SlotSpan(60),
     poll_pdu: Some(16),
     poll_byte: Some(25_000),
     max_retx_threshold: 1000, // above the standard's range: short reports need many retransmissions
-    t_status_prohibit: 20,
+    t_status_prohibit: SlotSpan(20),
 };
 
 fn packet(id: u32, payload_len: u32) -> Packet {
@@ -41,7 +41,7 @@ fn filled(count: u32, payload_len: u32) -> DropTail {
     queue
 }
 fn am(config: AmConfig) -> Am {
-    Am::new(config, 40)
+    Am::new(config, SlotSpan(40))
 }
 
 /// A bearer direction with the PDUs in flight both ways.
@@ -56,33 +56,33 @@ struct Exchange {
 }
 
 impl Exchange {
-    /// One TTI: PDUs that are due arrive, then data of `room` bytes and a status report are sent.
-    fn step(&mut self, tti: u64, room: u32, report_room: u32, fate: &mut dyn FnMut() -> Option<u64>) {
-        while let Some(at) = self.data.iter().position(|(due, _)| *due <= tti) {
+    /// One slot: PDUs that are due arrive, then data of `room` bytes and a status report are sent.
+    fn step(&mut self, slot: u64, room: u32, report_room: u32, fate: &mut dyn FnMut() -> Option<u64>) {
+        while let Some(at) = self.data.iter().position(|(due, _)| *due <= slot) {
             let (_, pdu) = self.data.remove(at);
-            self.am.receive(Tti(tti), &pdu, &mut self.out);
+            self.am.receive(Slot(slot), &pdu, &mut self.out);
         }
-        while let Some(at) = self.reports.iter().position(|(due, _)| *due <= tti) {
+        while let Some(at) = self.reports.iter().position(|(due, _)| *due <= slot) {
             let (_, status) = self.reports.remove(at);
             self.am.on_status(&status);
         }
-        self.am.check_timers(Tti(tti), &self.queue);
+        self.am.check_timers(Slot(slot), &self.queue);
         let delay = fate();
         let mut left = room;
-        while let Some(pdu) = self.am.pull(Tti(tti), &mut self.queue, left) {
+        while let Some(pdu) = self.am.pull(Slot(slot), Instant::ZERO, &mut self.queue, left) {
             assert!(pdu.len <= left && pdu.data > 0);
             left -= pdu.len;
             self.segments += u64::from(pdu.segment);
             if let Some(delay) = delay {
-                self.data.push((tti + delay, pdu));
+                self.data.push((slot + delay, pdu));
             }
         }
         let expected = self.am.status_len();
-        if let Some(status) = self.am.pull_status(Tti(tti), report_room) {
+        if let Some(status) = self.am.pull_status(Slot(slot), report_room) {
             assert_eq!(status.len, expected.min(status.len));
             self.statuses += 1;
             if let Some(delay) = fate() {
-                self.reports.push((tti + delay, status));
+                self.reports.push((slot + delay, status));
             }
         }
     }
@@ -102,21 +102,21 @@ fn run_exchange(seed: u64, loss: f64, report_room: u32) -> Exchange {
         statuses: 0,
         segments: 0,
     };
-    let mut tti = 0;
+    let mut slot = 0;
     while exchange.am.held() + exchange.queue.packets() as u64 > 0
         || !exchange.am.idle()
         || exchange.am.available(&exchange.queue) > 0
     {
         let room = sizes.below(2500) as u32;
         let mut fate = || (!stream.chance(loss)).then(|| 4 + 8 * stream.below(4));
-        exchange.step(tti, room, report_room, &mut fate);
+        exchange.step(slot, room, report_room, &mut fate);
         assert_eq!(
             exchange.out.len() as u64 + exchange.am.held() + exchange.queue.packets() as u64,
             2000,
             "seed {seed}"
         );
-        tti += 1;
-        assert!(tti < 60_000, "seed {seed}: the exchange ends");
+        slot += 1;
+        assert!(slot < 60_000, "seed {seed}: the exchange ends");
     }
     assert!(!exchange.am.radio_link_failed());
     exchange
@@ -159,28 +159,28 @@ fn headers_have_the_lengths_of_the_table() {
     assert_eq!((whole.bits(), part.bits()), (12, 42));
     assert_eq!([0, 12, 24, 42, 54].map(status::len_of), [2, 4, 5, 8, 9]);
     // Three 42-byte PDCP PDUs in one PDU; then 50 bytes: one element, a length indicator and 4 bytes more.
-    let pdu = am(CONFIG).pull(Tti(0), &mut filled(3, 0), 1000).unwrap();
+    let pdu = am(CONFIG).pull(Slot(0), Instant::ZERO, &mut filled(3, 0), 1000).unwrap();
     assert_eq!((pdu.data, pdu.len), (126, 131));
-    let pdu = am(CONFIG).pull(Tti(0), &mut filled(2, 0), 50).unwrap();
+    let pdu = am(CONFIG).pull(Slot(0), Instant::ZERO, &mut filled(2, 0), 50).unwrap();
     assert_eq!((pdu.data, pdu.len), (46, 50));
 }
 
 #[test]
 fn a_retransmission_is_segmented_to_the_grant_and_gaps_are_reported() {
     let (mut am, mut queue, mut out) = (am(CONFIG), filled(3, 358), Vec::new());
-    let lost = am.pull(Tti(0), &mut queue, 1000).unwrap();
+    let lost = am.pull(Slot(0), Instant::ZERO, &mut queue, 1000).unwrap();
     assert_eq!((lost.len, lost.poll, lost.segment), (1000, false, false));
-    let second = am.pull(Tti(1), &mut queue, 1000).unwrap();
+    let second = am.pull(Slot(1), Instant::ZERO, &mut queue, 1000).unwrap();
     assert!(second.poll, "the buffer is empty");
-    am.receive(Tti(5), &second, &mut out);
+    am.receive(Slot(5), &second, &mut out);
     assert_eq!(am.status_len(), 0, "t-Reordering runs for the first PDU");
-    am.check_timers(Tti(45), &queue);
-    let status = am.pull_status(Tti(45), 100).unwrap();
+    am.check_timers(Slot(45), &queue);
+    let status = am.pull_status(Slot(45), 100).unwrap();
     assert_eq!(status, Status { ack_sn: 2, nacks: vec![Nack { sn: 0, range: None }], len: 4 });
     am.on_status(&status);
     assert_eq!(am.available(&queue), u64::from(lost.data));
 
-    let parts: Vec<Pdu> = std::iter::from_fn(|| am.pull(Tti(50), &mut queue, 404)).collect();
+    let parts: Vec<Pdu> = std::iter::from_fn(|| am.pull(Slot(50), Instant::ZERO, &mut queue, 404)).collect();
     assert_eq!(parts.iter().map(|p| p.data).sum::<u32>(), lost.data);
     assert!(parts.iter().all(|p| p.segment && p.sn == 0 && p.retransmission && p.len <= 404));
     // The first has one element; the second crosses from the first SDU (400 bytes) into the second.
@@ -188,18 +188,18 @@ fn a_retransmission_is_segmented_to_the_grant_and_gaps_are_reported() {
     assert_eq!(parts.iter().map(|p| p.last).collect::<Vec<_>>(), [false, false, true]);
     assert!(parts[2].poll);
 
-    am.receive(Tti(55), &parts[0], &mut out);
+    am.receive(Slot(55), &parts[0], &mut out);
     assert_eq!(ids(&out), [0], "SDUs in sequence are delivered");
-    am.receive(Tti(55), &parts[2], &mut out);
-    (56..200).for_each(|tti| am.rx.check_timers(Tti(tti)));
-    let status = am.pull_status(Tti(200), 100).unwrap();
+    am.receive(Slot(55), &parts[2], &mut out);
+    (56..200).for_each(|slot| am.rx.check_timers(Slot(slot)));
+    let status = am.pull_status(Slot(200), 100).unwrap();
     let gap = Nack { sn: 0, range: Some((400, 800)) };
     assert_eq!(status, Status { ack_sn: 2, nacks: vec![gap], len: 8 });
     am.on_status(&status);
-    let again = am.pull(Tti(205), &mut queue, 1000).unwrap();
+    let again = am.pull(Slot(205), Instant::ZERO, &mut queue, 1000).unwrap();
     assert_eq!((again.so, again.data, again.len, again.last), (400, 400, 404, false));
-    am.receive(Tti(210), &again, &mut out);
-    am.receive(Tti(210), &again, &mut out);
+    am.receive(Slot(210), &again, &mut out);
+    am.receive(Slot(210), &again, &mut out);
     assert_eq!(ids(&out), [0, 1, 2]);
     assert_eq!(am.held(), 0);
 }
@@ -208,11 +208,13 @@ fn a_retransmission_is_segmented_to_the_grant_and_gaps_are_reported() {
 fn polls_follow_the_counters() {
     let config = AmConfig { poll_pdu: Some(4), poll_byte: None, ..CONFIG };
     let (mut by_pdu, mut queue) = (am(config), filled(100, 358));
-    let polls: Vec<bool> = (0..9).map(|t| by_pdu.pull(Tti(t), &mut queue, 402).unwrap().poll).collect();
+    let polls: Vec<bool> =
+        (0..9).map(|t| by_pdu.pull(Slot(t), Instant::ZERO, &mut queue, 402).unwrap().poll).collect();
     assert_eq!(polls, [false, false, false, true, false, false, false, true, false]);
     let config = AmConfig { poll_pdu: None, poll_byte: Some(1000), ..CONFIG };
     let (mut by_byte, mut queue) = (am(config), filled(100, 358));
-    let polls: Vec<bool> = (0..6).map(|t| by_byte.pull(Tti(t), &mut queue, 402).unwrap().poll).collect();
+    let polls: Vec<bool> =
+        (0..6).map(|t| by_byte.pull(Slot(t), Instant::ZERO, &mut queue, 402).unwrap().poll).collect();
     assert_eq!(polls, [false, false, true, false, false, true]);
 }
 
@@ -220,53 +222,53 @@ fn polls_follow_the_counters() {
 fn a_full_window_stalls_polls_and_resumes_after_the_status_report() {
     let config = AmConfig { poll_pdu: None, poll_byte: None, ..CONFIG };
     let (mut am, mut queue, mut out) = (am(config), filled(600, 358), Vec::new());
-    let pdus: Vec<Pdu> = (0..).map_while(|t| am.pull(Tti(t), &mut queue, 402)).collect();
+    let pdus: Vec<Pdu> = (0..).map_while(|t| am.pull(Slot(t), Instant::ZERO, &mut queue, 402)).collect();
     assert_eq!(pdus.len(), 512);
     assert_eq!(pdus.iter().position(|pdu| pdu.poll), Some(511));
     assert!(!am.sendable(&queue) && am.available(&queue) > 0);
     // Without a status report, the newest PDU is retransmitted with a poll after t-PollRetransmit.
-    am.check_timers(Tti(570), &queue);
-    assert!(am.pull(Tti(570), &mut queue, 402).is_none());
-    am.check_timers(Tti(571), &queue);
-    let again = am.pull(Tti(571), &mut queue, 402).unwrap();
+    am.check_timers(Slot(570), &queue);
+    assert!(am.pull(Slot(570), Instant::ZERO, &mut queue, 402).is_none());
+    am.check_timers(Slot(571), &queue);
+    let again = am.pull(Slot(571), Instant::ZERO, &mut queue, 402).unwrap();
     assert_eq!((again.sn, again.poll, again.segment), (511, true, false));
-    assert!(am.pull(Tti(571), &mut queue, 402).is_none());
-    pdus.iter().for_each(|pdu| am.receive(Tti(580), pdu, &mut out));
-    let status = am.pull_status(Tti(580), 100).unwrap();
+    assert!(am.pull(Slot(571), Instant::ZERO, &mut queue, 402).is_none());
+    pdus.iter().for_each(|pdu| am.receive(Slot(580), pdu, &mut out));
+    let status = am.pull_status(Slot(580), 100).unwrap();
     assert_eq!((status.ack_sn, status.len), (512, 2));
     am.on_status(&status);
     assert!(am.sendable(&queue));
-    let rest = (0..).map_while(|t| am.pull(Tti(600 + t), &mut queue, 402)).count();
+    let rest = (0..).map_while(|t| am.pull(Slot(600 + t), Instant::ZERO, &mut queue, 402)).count();
     assert_eq!(rest, 88);
 }
 
 #[test]
 fn status_prohibit_delays_reports_and_repeated_polls_are_answered() {
     let (mut am, mut queue, mut out) = (am(CONFIG), filled(1, 0), Vec::new());
-    let pdu = am.pull(Tti(0), &mut queue, 100).unwrap();
-    am.receive(Tti(4), &pdu, &mut out);
+    let pdu = am.pull(Slot(0), Instant::ZERO, &mut queue, 100).unwrap();
+    am.receive(Slot(4), &pdu, &mut out);
     assert_eq!(am.status_len(), 2);
-    assert!(am.pull_status(Tti(4), 1).is_none(), "no room");
-    assert!(am.pull_status(Tti(4), 2).is_some());
-    am.receive(Tti(8), &pdu, &mut out);
+    assert!(am.pull_status(Slot(4), 1).is_none(), "no room");
+    assert!(am.pull_status(Slot(4), 2).is_some());
+    am.receive(Slot(8), &pdu, &mut out);
     assert_eq!((am.status_len(), out.len()), (0, 1), "t-StatusProhibit runs; nothing is delivered twice");
-    am.check_timers(Tti(23), &queue);
+    am.check_timers(Slot(23), &queue);
     assert_eq!(am.status_len(), 0);
-    am.check_timers(Tti(24), &queue);
+    am.check_timers(Slot(24), &queue);
     assert_eq!(am.status_len(), 2);
 }
 
 #[test]
 fn a_truncated_status_report_acknowledges_nothing_beyond_its_nacks() {
     let (mut am, mut queue, mut out) = (am(CONFIG), filled(20, 358), Vec::new());
-    let pdus: Vec<Pdu> = (0..20).map(|t| am.pull(Tti(t), &mut queue, 402).unwrap()).collect();
-    pdus.iter().skip(1).step_by(2).for_each(|pdu| am.receive(Tti(20), pdu, &mut out));
+    let pdus: Vec<Pdu> = (0..20).map(|t| am.pull(Slot(t), Instant::ZERO, &mut queue, 402).unwrap()).collect();
+    pdus.iter().skip(1).step_by(2).for_each(|pdu| am.receive(Slot(20), pdu, &mut out));
     // t-Reordering runs for the first gap, then again for the later ones.
-    am.check_timers(Tti(60), &queue);
+    am.check_timers(Slot(60), &queue);
     assert_eq!(am.status_len(), (15u32 + 12).div_ceil(8));
-    am.check_timers(Tti(100), &queue);
+    am.check_timers(Slot(100), &queue);
     assert_eq!(am.status_len(), (15u32 + 10 * 12).div_ceil(8));
-    let status = am.pull_status(Tti(100), 6).unwrap(); // 48 bits: two of ten
+    let status = am.pull_status(Slot(100), 6).unwrap(); // 48 bits: two of ten
     assert_eq!(status.nacks.iter().map(|nack| nack.sn).collect::<Vec<_>>(), [0, 2]);
     assert_eq!((status.ack_sn, status.len), (4, 5));
 }
@@ -275,12 +277,13 @@ fn a_truncated_status_report_acknowledges_nothing_beyond_its_nacks() {
 fn a_pdu_that_never_arrives_fails_the_radio_link() {
     let config = AmConfig { max_retx_threshold: 4, ..CONFIG };
     let (mut am, mut queue) = (am(config), filled(3, 0));
-    assert!(am.pull(Tti(0), &mut queue, 60).is_some());
+    assert!(am.pull(Slot(0), Instant::ZERO, &mut queue, 60).is_some());
     let (mut sent, mut failed_at) = (0, None);
-    for tti in 1..1000 {
-        am.check_timers(Tti(tti), &queue);
-        failed_at = failed_at.or(am.radio_link_failed().then_some(tti));
-        sent += u64::from(failed_at.is_none() && am.pull(Tti(tti), &mut queue, 60).is_some());
+    for slot in 1..1000 {
+        am.check_timers(Slot(slot), &queue);
+        failed_at = failed_at.or(am.radio_link_failed().then_some(slot));
+        sent +=
+            u64::from(failed_at.is_none() && am.pull(Slot(slot), Instant::ZERO, &mut queue, 60).is_some());
     }
     // Two more PDUs take the other bytes, then four retransmissions, then the fifth expiry of
     // t-PollRetransmit.
@@ -289,18 +292,18 @@ fn a_pdu_that_never_arrives_fails_the_radio_link() {
     assert_eq!(packets.len(), 3);
     assert!(!am.radio_link_failed() && am.idle() && am.held() == 0 && am.available(&queue) == 0);
     let (mut queue, mut out) = (filled(1, 0), Vec::new());
-    let pdu = am.pull(Tti(2000), &mut queue, 60).unwrap();
+    let pdu = am.pull(Slot(2000), Instant::ZERO, &mut queue, 60).unwrap();
     assert_eq!(pdu.sn, 0);
-    am.receive(Tti(2004), &pdu, &mut out);
+    am.receive(Slot(2004), &pdu, &mut out);
     assert_eq!(out.len(), 1);
 }
 
 #[test]
 fn a_lost_pdu_is_retransmitted_after_its_successors_were_discarded() {
     let (mut am, mut queue) = (am(CONFIG), filled(2, 0));
-    assert!(!am.pull(Tti(0), &mut queue, 44).unwrap().poll);
+    assert!(!am.pull(Slot(0), Instant::ZERO, &mut queue, 44).unwrap().poll);
     while queue.pop(Instant::ZERO).is_some() {}
-    (1..=61).for_each(|tti| am.check_timers(Tti(tti), &queue));
-    let again = am.pull(Tti(61), &mut queue, 44).unwrap();
+    (1..=61).for_each(|slot| am.check_timers(Slot(slot), &queue));
+    let again = am.pull(Slot(61), Instant::ZERO, &mut queue, 44).unwrap();
     assert_eq!((again.sn, again.poll, again.retransmission), (0, true, true));
 }

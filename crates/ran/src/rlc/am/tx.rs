@@ -7,8 +7,8 @@ use super::ranges::Ranges;
 use super::sdus::Sdus;
 use super::status::{Nack, Status, TO_THE_END};
 use crate::pdcp;
-use crate::slot::Tti;
-use paceline_net::SduQueue;
+use crate::slot::Slot;
+use paceline_net::{Instant, SduQueue};
 use std::collections::VecDeque;
 
 /// A transmitted PDU from VT(A) on.
@@ -31,7 +31,7 @@ pub(super) struct Tx {
     poll_sn: u16,
     pdu_without_poll: u32,
     byte_without_poll: u64,
-    t_poll_retransmit: Option<Tti>,
+    t_poll_retransmit: Option<Slot>,
     /// t-PollRetransmit has expired: the next PDU has a poll.
     poll_due: bool,
     /// The PDUs from VT(A) to below VT(S).
@@ -105,30 +105,43 @@ impl Tx {
     }
 
     /// A PDU of at most `room` bytes, retransmissions first (§5.1.3.1).
-    pub fn pull(&mut self, tti: Tti, above: &mut dyn SduQueue, sdus: &mut Sdus, room: u32) -> Option<Pdu> {
+    pub fn pull(
+        &mut self,
+        slot: Slot,
+        now: Instant,
+        above: &mut dyn SduQueue,
+        sdus: &mut Sdus,
+        room: u32,
+    ) -> Option<Pdu> {
         let mut pdu = if self.retx_pdus > 0 {
             self.retransmit(sdus, room)?
         } else {
-            self.assemble(tti, above, sdus, room)?
+            self.assemble(now, above, sdus, room)?
         };
         let counted = self.config.poll_pdu.is_some_and(|limit| self.pdu_without_poll >= limit)
             || self.config.poll_byte.is_some_and(|limit| self.byte_without_poll >= limit);
         if self.poll_due || counted || self.stalled() || self.buffers_empty(above, sdus) {
             pdu.poll = true;
-            self.on_poll(tti);
+            self.on_poll(slot);
         }
         Some(pdu)
     }
     /// A poll is sent (§5.2.2.1).
-    fn on_poll(&mut self, tti: Tti) {
+    fn on_poll(&mut self, slot: Slot) {
         self.poll_due = false;
         self.pdu_without_poll = 0;
         self.byte_without_poll = 0;
         self.poll_sn = plus(self.vt_s(), MODULUS - 1);
-        self.t_poll_retransmit = Some(tti + self.config.t_poll_retransmit);
+        self.t_poll_retransmit = Some(slot + self.config.t_poll_retransmit);
     }
 
-    fn assemble(&mut self, tti: Tti, above: &mut dyn SduQueue, sdus: &mut Sdus, room: u32) -> Option<Pdu> {
+    fn assemble(
+        &mut self,
+        now: Instant,
+        above: &mut dyn SduQueue,
+        sdus: &mut Sdus,
+        room: u32,
+    ) -> Option<Pdu> {
         if self.stalled() {
             return None;
         }
@@ -140,7 +153,7 @@ impl Tx {
                 break;
             }
             if self.unsent(sdus) == 0 {
-                let Some(sdu) = self.pdcp.pull(tti.starts_at(), above) else { break };
+                let Some(sdu) = self.pdcp.pull(now, above) else { break };
                 let bytes = sdu.bytes();
                 sdus.push(sdu.packet, bytes);
             }
@@ -256,16 +269,16 @@ impl Tx {
         self.failed |= count >= self.config.max_retx_threshold;
     }
 
-    pub fn timers_due(&self, tti: Tti) -> bool {
-        !self.window.is_empty() && self.t_poll_retransmit.is_none_or(|at| at <= tti)
+    pub fn timers_due(&self, slot: Slot) -> bool {
+        !self.window.is_empty() && self.t_poll_retransmit.is_none_or(|at| at <= slot)
     }
     /// Handles the expiry of t-PollRetransmit (§5.2.2.3).
-    pub fn check_timers(&mut self, tti: Tti, above: &dyn SduQueue, sdus: &Sdus) {
+    pub fn check_timers(&mut self, slot: Slot, above: &dyn SduQueue, sdus: &Sdus) {
         if self.window.is_empty() {
             return;
         }
         match self.t_poll_retransmit {
-            Some(at) if at <= tti => {
+            Some(at) if at <= slot => {
                 self.t_poll_retransmit = None;
                 self.poll_due = true;
                 if self.stalled() || self.buffers_empty(above, sdus) {
@@ -278,7 +291,7 @@ impl Tx {
             Some(_) => {}
             // The discard timer removed the data after a PDU without a poll: treat that PDU as though it had
             // polled.
-            None if self.buffers_empty(above, sdus) => self.on_poll(tti),
+            None if self.buffers_empty(above, sdus) => self.on_poll(slot),
             None => {}
         }
     }

@@ -4,7 +4,7 @@ const keyOf = (cell) => {
   if (cell.dataset.key) return Number(cell.dataset.key);
   const text = cell.textContent.replace(/\u2009/g, "").trim();
   if (text === "" || text === "-") return null;
-  return /^[+-]?\d+(\.\d+)?( ± .*)?$/.test(text) ? parseFloat(text) : text;
+  return /^[+-]?\d+(\.\d+)?( \u00b1 .*)?$/.test(text) ? parseFloat(text) : text;
 };
 const compare = (a, b) => {
   if (typeof a === "number" && typeof b === "number") return a - b;

@@ -1,5 +1,5 @@
 //! The types that every other crate uses: time, units, sequence numbers, packets, the [`Node`] contract,
-//! bounded queues and named random streams.
+//! bounded queues, TDD patterns and named random streams.
 //!
 //! No sockets, threads, wall clock or global state: the same input gives the same bits on every machine.
 #![forbid(unsafe_code)]
@@ -12,6 +12,7 @@ pub mod packet;
 pub mod queue;
 pub mod rng;
 pub mod seq;
+pub mod tdd;
 #[cfg(any(test, feature = "test-support"))]
 pub mod test_support;
 pub mod time;
@@ -28,5 +29,6 @@ pub use packet::{
 pub use queue::{DropTail, QueueCounters, SduQueue, Waited};
 pub use rng::Stream;
 pub use seq::SeqNumber;
+pub use tdd::{SlotKind, SlotPattern};
 pub use time::{Duration, Instant};
 pub use units::{Bytes, Rate};

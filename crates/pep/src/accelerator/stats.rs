@@ -37,6 +37,8 @@ bypass_reasons! {
     UnknownOption => "unknown-option",
     /// A fragment, IPv4 option or IPv6 extension header in the handshake.
     SpecialIp => "special-ip",
+    /// An end accepts only segments of less than 64 bytes.
+    SmallSegments => "small-segments",
     /// The table of connections is full.
     TableFull => "table-full",
     /// The device has as many connections as are allowed.

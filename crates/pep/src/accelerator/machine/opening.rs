@@ -18,8 +18,9 @@ use std::collections::VecDeque;
 
 /// Segment size without an MSS option, in bytes (RFC 9293, section 3.7.1).
 const DEFAULT_MSS: u16 = 536;
-/// Least payload of a segment, in bytes. Chosen: a forged MSS option must not make segments arbitrarily
-/// small.
+/// Least payload of an accelerated connection's segments, in bytes. Chosen: smaller segments cost a record
+/// and a packet for every few bytes. Such a connection passes, and its server applies its own limit (Linux:
+/// `net.ipv4.tcp_min_snd_mss`, 48).
 const MIN_SEGMENT: u32 = 64;
 
 /// One side's SYN.
@@ -171,9 +172,13 @@ impl Opening {
             return Err(BypassReason::OneSided);
         }
         let negotiated = negotiate(&server, &client);
+        let segment = segment_size(&server, &client, negotiated.timestamps);
+        if segment < MIN_SEGMENT {
+            return Err(BypassReason::SmallSegments);
+        }
         Ok(Handshake {
             negotiated,
-            segment: segment_size(&server, &client, negotiated.timestamps),
+            segment,
             server_epoch: self.server_epoch,
             server_isn: server.isn,
             client_edge: self.client_edge,
@@ -213,7 +218,7 @@ fn segment_size(server: &Syn, client: &Syn, timestamps: bool) -> u32 {
     let mss = client.options.mss.unwrap_or(DEFAULT_MSS);
     // The client's frames may be longer than the path allows. The server would send no more than its own MSS.
     let mss = u32::from(server.options.mss.map_or(mss, |own| own.min(mss)));
-    mss.saturating_sub(if timestamps { 12 } else { 0 }).max(MIN_SEGMENT)
+    mss.saturating_sub(if timestamps { 12 } else { 0 })
 }
 
 /// Whether a SYN allows acceleration. `Err`: the connection is bypassed for this reason.

@@ -3,7 +3,7 @@
 
 use crate::test_bed::*;
 use paceline_net::rewrite::Unparsed;
-use paceline_net::{Duration, Packet, TcpFlags, wire};
+use paceline_net::{Duration, Packet, TcpFlags, TcpOptions, wire};
 use paceline_pep::accelerator::{AcceleratorConfig, BypassReason, Side};
 
 /// Row "server retransmits": re-ACK; of conflicting bytes keep the first, count.
@@ -329,4 +329,36 @@ fn no_segment_is_longer_than_the_servers_own() {
     bed.server_sends(aggregate);
     bed.wait(30);
     assert_eq!(bed.data().iter().map(|(_, len)| *len).max(), Some(SEGMENT));
+}
+
+/// Row "PMTU, ICMP": no segment exceeds the MSS that the client announced (RFC 9293, section 3.7.1). A
+/// connection with smaller segments than 64 bytes passes: each would cost a record and a packet.
+#[test]
+fn any_mss_of_the_client_is_honoured() {
+    for mss in (1..=76).chain([536]) {
+        for timestamps in [true, false] {
+            let mut bed = TestBed::new(AcceleratorConfig::default());
+            bed.timestamps = timestamps;
+            let own = bed.syn_options();
+            let options = TcpOptions { mss: Some(mss), ..own };
+            let syn = bed.client_packet(0, None, SYN, 0, |tcp| tcp.options = options);
+            bed.client_sends(syn);
+            let syn_ack = bed.server_packet(0, SYN.with(ACK), 0, |tcp| tcp.options = own);
+            bed.server_sends(syn_ack);
+            bed.ack(1);
+            bed.clear();
+            let segment = u32::from(mss).saturating_sub(if timestamps { 12 } else { 0 });
+            let sent = bed.server_data(1, 600);
+            bed.server_sends(sent.clone());
+            bed.wait(20);
+            let small = segment < 64;
+            assert_eq!(bed.stats().bypassed(BypassReason::SmallSegments), u64::from(small), "MSS {mss}");
+            if small {
+                assert_eq!((bed.taken_by_client(), bed.taken_by_server()), (vec![sent], vec![]));
+            } else {
+                assert!(bed.data().iter().all(|(_, len)| *len <= segment), "MSS {mss}: {:?}", bed.data());
+                assert_eq!(bed.data().iter().map(|(_, len)| len).sum::<u32>(), 600, "MSS {mss}");
+            }
+        }
+    }
 }

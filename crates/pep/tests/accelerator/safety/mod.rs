@@ -3,6 +3,7 @@
 mod headers;
 mod inactivity;
 mod lifecycle;
+mod pauses;
 mod rates;
 mod segments;
 mod stop;

@@ -35,8 +35,9 @@ impl ToClient {
         let size = u64::from(tcp.window) << connection.negotiated.client_shift;
         let advances = ack > self.una;
         let duplicate = ack == self.una && !carries && self.has_outstanding();
+        let was_closed = self.window.is_closed();
         let change = self.window.update(self.una, ack, size, tcp.seq);
-        if change.opens && !self.has_outstanding() {
+        if change.opens && (was_closed || !self.has_outstanding()) {
             self.timer_base = cx.now;
         }
         let ranges = self.sack_ranges(connection, tcp, ack);
@@ -54,6 +55,10 @@ impl ToClient {
         }
         if delivery.bytes > 0 {
             self.timer_base = cx.now;
+        }
+        if delivery.bytes > 0 || change.opens {
+            self.progress_at = cx.now;
+            self.rtt.on_progress();
         }
         self.ambiguous_acks = self.ambiguous_acks.saturating_add(u8::from(delivery.ambiguous));
         self.send_now |= advances && self.scoreboard.is_recovering() && self.scoreboard.is_front_lost();

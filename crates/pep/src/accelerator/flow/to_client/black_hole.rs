@@ -13,6 +13,9 @@
 const PROBE_BYTES: [u32; 2] = [1024, 512];
 /// Timeouts in a row after which the longer probe is sent. Chosen: fewer are common in outages.
 const TIMEOUTS_BEFORE_PROBE: u8 = 3;
+/// The same after a probe was delivered. Chosen: the first timeout repeats the segment at its full length.
+/// Had nothing longer been sent in between, two delivered probes would prove nothing.
+const TIMEOUTS_BEFORE_SECOND_PROBE: u8 = 2;
 /// Timeouts in a row after which the shorter probe is sent. Chosen: the longer one has had two attempts.
 const TIMEOUTS_BEFORE_SHORT_PROBE: u8 = 5;
 
@@ -47,7 +50,7 @@ impl BlackHole {
     /// Bytes to send of the first segment, which has `len`.
     pub fn probe_len(&self, len: u32) -> u32 {
         let due = if self.is_probe_delivered() {
-            self.timeouts > 0
+            self.timeouts >= TIMEOUTS_BEFORE_SECOND_PROBE
         } else {
             self.timeouts >= TIMEOUTS_BEFORE_PROBE
         };
@@ -101,7 +104,7 @@ mod tests {
         assert_eq!((timeouts(&mut hole, 2), timeouts(&mut hole, 1)), (1448, 1024));
         assert_eq!(hole.on_delivery(1024, true), None);
         assert_eq!(hole.on_delivery(424, true), None, "the remainder of that segment");
-        assert_eq!((hole.probe_len(1448), timeouts(&mut hole, 1)), (1448, 1024), "after one timeout now");
+        assert_eq!((timeouts(&mut hole, 1), timeouts(&mut hole, 1)), (1448, 1024), "a longer one in between");
         assert_eq!(hole.on_delivery(1024, true), Some(1024));
         assert_eq!(timeouts(&mut hole, 2), 1448, "detection starts again");
     }
@@ -112,6 +115,7 @@ mod tests {
         assert_eq!((timeouts(&mut hole, 4), timeouts(&mut hole, 1)), (1024, 512));
         assert_eq!((hole.probe_len(1000), hole.probe_len(500)), (512, 500));
         assert_eq!(hole.on_delivery(512, true), None);
+        assert_eq!(timeouts(&mut hole, 1), 1448, "a longer one in between");
         assert_eq!(timeouts(&mut hole, 1), 512, "the length that was delivered");
         assert_eq!(hole.on_delivery(512, true), Some(512));
     }

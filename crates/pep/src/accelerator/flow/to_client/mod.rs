@@ -67,6 +67,9 @@ pub(in crate::accelerator) struct ToClient {
     timer_base: Instant,
     /// Arrival of the client's last segment, or when the first outstanding segment was sent.
     last_response_at: Instant,
+    /// The last time that data was delivered or the client's window opened, or when the first outstanding
+    /// segment was sent.
+    progress_at: Instant,
     /// The client has not responded for several timeouts: it is sent probes only, and its segments do not
     /// count as in flight.
     unresponsive: bool,
@@ -74,7 +77,7 @@ pub(in crate::accelerator) struct ToClient {
     last_probe_at: Instant,
     /// Ambiguous ACKs since the last round-trip sample: they may answer either copy of a segment.
     ambiguous_acks: u8,
-    /// Unanswered probes of a zero window.
+    /// Probes of a zero window since the client's last segment.
     window_probes: u8,
     /// When to detect losses again; [`Instant::MAX`] for never.
     reorder_at: Instant,
@@ -102,6 +105,7 @@ impl ToClient {
             send_now: false,
             timer_base: now,
             last_response_at: now,
+            progress_at: now,
             unresponsive: false,
             last_probe_at: Instant::ZERO,
             ambiguous_acks: 0,
@@ -177,9 +181,11 @@ impl ToClient {
     pub fn has_send_now(&self) -> bool {
         self.send_now
     }
-    /// Whether an ACK of the client is overdue by [`crate::accelerator::AcceleratorConfig::silence`].
+    /// Whether an ACK of the client is overdue by [`crate::accelerator::AcceleratorConfig::silence`]. None is
+    /// while the timeout is backed off and the client has answered the last probe.
     pub fn is_ack_overdue(&self, cx: &Context<'_>) -> bool {
-        self.has_outstanding() && cx.now.since(self.last_response_at) > cx.config.silence
+        let is_owed = || !self.rtt.is_backed_off() || self.last_probe_at > self.last_response_at;
+        self.has_outstanding() && cx.now.since(self.last_response_at) > cx.config.silence && is_owed()
     }
     /// Whether a probe was sent since the client's last segment.
     pub fn awaits_probe_response(&self) -> bool {

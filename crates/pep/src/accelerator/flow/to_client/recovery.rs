@@ -14,23 +14,19 @@ const MAX_ACK_DELAY: Duration = Duration::from_millis(200);
 /// Shortest wait for a tail probe. Chosen: radio schedulers and delayed ACKs of 40 ms exceed a short round
 /// trip.
 const MIN_PROBE_WAIT: Duration = Duration::from_millis(50);
-/// Longest wait between probes of a closed window. RFC 9293 has none. Chosen: that of 4.4BSD
-/// (`TCPTV_PERSMAX`).
-const MAX_PERSIST_WAIT: Duration = Duration::from_secs(60);
-/// Largest exponent of the backoff of window probes. Chosen: the wait is at its maximum before.
-const MAX_PERSIST_BACKOFF: u8 = 10;
 /// Ambiguous ACKs in a row after which retransmissions count as needed. Chosen: a radio whose ACKs never
 /// answer the first copy would else repair only one segment each round trip.
 const MAX_AMBIGUOUS_ACKS: u8 = 16;
-/// Timeouts without a segment of the client after which it counts as unresponsive. Any segment, a duplicate
-/// ACK as well, makes it responsive. Chosen: one timeout may be a delay.
+/// Time without a segment of the client, in timeouts without backoff, after which a client that has left a
+/// probe unanswered counts as unresponsive. Any segment, a duplicate ACK as well, makes it responsive.
+/// Chosen: one timeout may be a delay.
 const UNRESPONSIVE_TIMEOUTS: u64 = 2;
 /// The same on a fading radio, where outages exceed two timeouts at times. If an outage ends with nothing in
 /// flight, the radio is idle until the next probe, and these come ever later.
 const UNRESPONSIVE_TIMEOUTS_FADING: u64 = 8;
-/// Backoff of the timeout above which the client may have discarded SACKed data. Chosen: two retransmissions
+/// Unanswered timeouts above which the client may have discarded SACKed data. Chosen: two retransmissions
 /// may be lost.
-const RENEGING_BACKOFF: u8 = 2;
+const RENEGING_TIMEOUTS: u8 = 2;
 /// Unanswered window probes above which a client may be given up. Chosen: single probes may be lost.
 const MIN_LOST_WINDOW_PROBES: u8 = 2;
 
@@ -40,19 +36,26 @@ impl ToClient {
         !self.has_outstanding() && self.nxt < stream_end
             || self.window.is_closed() && self.has_outstanding() && self.has_lost()
     }
-    /// When a tail probe is due (RFC 8985, section 7.2). Outages of radios exceed a round trip, so further
-    /// probes follow until the client counts as unresponsive.
+    /// When a tail probe is due: one for each tail (RFC 8985, section 7.3). Outages of fading radios exceed a
+    /// round trip: there, further probes follow while they are unanswered.
     fn tail_probe_at(&self, sack: bool) -> Option<Instant> {
         let may = sack && !self.unresponsive && !self.has_lost() && self.scoreboard.in_flight() > 0;
         let srtt = self.rtt.srtt().filter(|_| may)?;
         let lone = self.nxt - self.una <= u64::from(self.segment);
         let allowance = if lone { MAX_ACK_DELAY } else { Duration::ZERO };
         let first = self.timer_base + (srtt * 2 + allowance).max(MIN_PROBE_WAIT);
-        Some(if self.last_probe_at < self.timer_base {
-            first
-        } else {
-            self.last_probe_at + (srtt * 3 / 2).max(MIN_PROBE_WAIT)
-        })
+        if self.last_probe_at < self.timer_base {
+            return Some(first);
+        }
+        // A segment that comes sooner than the shortest round trip answers an earlier packet.
+        let answered = self.last_response_at >= self.last_probe_at + self.rtt.min();
+        let again = self.last_probe_at + (srtt * 3 / 2).max(MIN_PROBE_WAIT);
+        (self.fading && !answered && !self.is_stalled(again)).then_some(again)
+    }
+    /// Whether there has been no progress for longer than the outages of a fading radio: then repetitions
+    /// back off there as well.
+    fn is_stalled(&self, at: Instant) -> bool {
+        at.since(self.progress_at) >= self.rtt.base_rto() * UNRESPONSIVE_TIMEOUTS_FADING
     }
     fn timeout_at(&self) -> Instant {
         // Not before the last probe can be answered: the answers to two probes in a round trip cannot be told
@@ -65,14 +68,11 @@ impl ToClient {
         let timeout = self.timeout_at();
         self.tail_probe_at(sack).map_or(timeout, |at| at.min(timeout))
     }
-    fn persist_wait(&self) -> Duration {
-        (self.rtt.rto() * (1 << self.window_probes.min(MAX_PERSIST_BACKOFF))).min(MAX_PERSIST_WAIT)
-    }
 
     /// The next deadline of these timers; [`Instant::MAX`] for none.
     pub fn deadline(&self, sack: bool, stream_end: u64) -> Instant {
         let at = if self.is_persisting(stream_end) {
-            self.timer_base + self.persist_wait()
+            self.timer_base + self.rtt.rto()
         } else if self.has_outstanding() {
             self.probe_or_timeout_at(sack)
         } else {
@@ -83,8 +83,8 @@ impl ToClient {
 
     /// Marks segments as lost and sets the timer of the next detection.
     pub(super) fn detect_losses(&mut self, now: Instant) {
-        let deadline =
-            (self.fading && !self.unresponsive).then(|| self.rtt.ack_deadline(self.last_response_at));
+        let has_deadline = self.fading && !self.unresponsive && !self.is_stalled(now);
+        let deadline = has_deadline.then(|| self.rtt.ack_deadline(self.last_response_at));
         let again = self.scoreboard.detect_losses(now, self.rtt.min_and_srtt(), self.segment, deadline);
         if self.fading {
             self.scoreboard.lose_from(self.window.edge());
@@ -106,7 +106,8 @@ impl ToClient {
             return true;
         }
         let timeouts = if self.fading { UNRESPONSIVE_TIMEOUTS_FADING } else { UNRESPONSIVE_TIMEOUTS };
-        if cx.now.since(self.last_response_at) >= self.rtt.base_rto() * timeouts {
+        let is_probed = self.last_probe_at > self.last_response_at;
+        if is_probed && cx.now.since(self.last_response_at) >= self.rtt.base_rto() * timeouts {
             self.unresponsive = true;
         }
         if self.timeout_at() <= cx.now {
@@ -122,7 +123,7 @@ impl ToClient {
     }
 
     fn on_persist_timer(&mut self, cx: &mut Context<'_>, server: &ServerState<'_>) -> bool {
-        if self.timer_base + self.persist_wait() > cx.now {
+        if self.timer_base + self.rtt.rto() > cx.now {
             return true;
         }
         let silence = cx.now.since(self.last_response_at);
@@ -130,6 +131,7 @@ impl ToClient {
             return false;
         }
         self.window_probes = self.window_probes.saturating_add(1);
+        self.rtt.on_window_probe();
         self.timer_base = cx.now;
         cx.stats.window_probes += 1;
         self.emit_probe(cx, server);
@@ -154,9 +156,11 @@ impl ToClient {
         self.rtt.on_response();
         std::mem::take(&mut self.unresponsive)
     }
-    /// The client was unresponsive and has sent a segment: outstanding data is probed at once.
+    /// The client was unresponsive and has sent a segment: outstanding data is probed at once, and without
+    /// backoff.
     pub fn probe_after_silence(&mut self, now: Instant, connection: &Connection, from_server: &FromServer) {
         if self.has_outstanding() {
+            self.rtt.on_progress();
             self.timer_base = now;
             self.send_probe(now, connection, from_server);
         }
@@ -203,7 +207,7 @@ impl ToClient {
         if self.scoreboard.front_past_edge_sent_at().is_some() {
             self.scoreboard.lose_past_edge();
         }
-        let unanswered = self.rtt.backoff() > RENEGING_BACKOFF && self.scoreboard.has_hole();
+        let unanswered = self.rtt.unanswered() > RENEGING_TIMEOUTS && self.scoreboard.has_hole();
         if unanswered || self.scoreboard.has_reneged() {
             self.scoreboard.lose_all();
         } else if self.fading || !self.scoreboard.lose_flight() {

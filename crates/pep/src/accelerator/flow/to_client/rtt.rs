@@ -5,9 +5,9 @@ use paceline_net::{Duration, Instant};
 /// Least variance term of the timeout. RFC 6298 has 1 s for the timeout, Linux 200 ms (`TCP_RTO_MIN`): a
 /// handover takes tens of milliseconds and loses nothing.
 const MIN_VARIANCE_TERM: Duration = Duration::from_millis(200);
-/// Largest timeout, backoff included. Chosen: RFC 6298, section 2.5 allows a maximum of 60 s or more; a
-/// client behind a radio outage of minutes is probed twice as often.
-const MAX_RTO: Duration = Duration::from_secs(30);
+/// Largest timeout, backoff included: the least maximum that RFC 6298, section 2.5 allows. 4.4BSD has the
+/// same for window probes (`TCPTV_PERSMAX`).
+const MAX_RTO: Duration = Duration::from_secs(60);
 /// Timeout before the first sample (RFC 6298, section 2.1).
 const INITIAL_RTO: Duration = Duration::from_secs(1);
 /// Largest exponent of the backoff. Chosen: the timeout is at its maximum long before.
@@ -44,16 +44,15 @@ pub(in crate::accelerator) struct AckDeadline {
 
 #[derive(Clone, Copy, Debug, Default)]
 pub(in crate::accelerator) struct Rtt {
-    estimate: Option<Estimate>,
-    /// Timeouts since the client's last segment.
-    backoff: u8,
-}
-
-#[derive(Clone, Copy, Debug)]
-struct Estimate {
+    /// Zero before the first sample.
     srtt: Duration,
     rttvar: Duration,
     min: Duration,
+    has_sample: bool,
+    /// Exponent of the backoff: timeouts and window probes since the last progress.
+    backoff: u8,
+    /// Timeouts since the client's last segment.
+    unanswered: u8,
 }
 
 impl Rtt {
@@ -65,35 +64,49 @@ impl Rtt {
     }
     pub fn on_sample(&mut self, rtt: Duration) {
         self.backoff = 0;
-        let Some(Estimate { srtt, rttvar, min }) = self.estimate else {
-            self.estimate = Some(Estimate { srtt: rtt, rttvar: rtt / 2, min: rtt });
+        if !std::mem::replace(&mut self.has_sample, true) {
+            (self.srtt, self.rttvar, self.min) = (rtt, rtt / 2, rtt);
             return;
-        };
-        let error = rtt.saturating_sub(srtt) + srtt.saturating_sub(rtt);
-        let (srtt, rttvar) = (srtt * 7 / 8 + rtt / 8, rttvar * 3 / 4 + error / 4);
-        self.estimate = Some(Estimate { srtt, rttvar, min: min.min(rtt) });
+        }
+        let error = rtt.saturating_sub(self.srtt) + self.srtt.saturating_sub(rtt);
+        self.srtt = self.srtt * 7 / 8 + rtt / 8;
+        self.rttvar = self.rttvar * 3 / 4 + error / 4;
+        self.min = self.min.min(rtt);
     }
     pub fn on_timeout(&mut self) {
+        self.on_window_probe();
+        self.unanswered = self.unanswered.saturating_add(1);
+    }
+    pub fn on_window_probe(&mut self) {
         self.backoff = (self.backoff + 1).min(MAX_BACKOFF);
     }
-    /// A segment of the client arrived.
+    /// A segment of the client arrived. The backoff stays: a client that pauses answers every probe.
     pub fn on_response(&mut self) {
+        self.unanswered = 0;
+    }
+    /// Data was delivered, the client's window has opened, or the client has ended a long silence.
+    pub fn on_progress(&mut self) {
         self.backoff = 0;
     }
-    pub fn backoff(&self) -> u8 {
-        self.backoff
+    /// Whether the timeout has been backed off since the last progress.
+    pub fn is_backed_off(&self) -> bool {
+        self.backoff > 0
+    }
+    /// Timeouts since the client's last segment.
+    pub fn unanswered(&self) -> u8 {
+        self.unanswered
     }
     /// The minimum round-trip time; zero before the first sample.
     pub fn min(&self) -> Duration {
-        self.estimate.map_or(Duration::ZERO, |estimate| estimate.min)
+        self.min
     }
     /// The smoothed round-trip time.
     pub fn srtt(&self) -> Option<Duration> {
-        self.estimate.map(|estimate| estimate.srtt)
+        self.has_sample.then_some(self.srtt)
     }
     /// The minimum and the smoothed round-trip time; zero before the first sample.
     pub fn min_and_srtt(&self) -> (Duration, Duration) {
-        (self.min(), self.srtt().unwrap_or_default())
+        (self.min, self.srtt)
     }
     /// The retransmission timeout with its backoff.
     pub fn rto(&self) -> Duration {
@@ -101,13 +114,12 @@ impl Rtt {
     }
     /// The retransmission timeout without backoff.
     pub fn base_rto(&self) -> Duration {
-        let rto = |estimate: Estimate| estimate.srtt + (estimate.rttvar * 4).max(MIN_VARIANCE_TERM);
-        self.estimate.map_or(INITIAL_RTO, rto).min(MAX_RTO)
+        let rto = || self.srtt + (self.rttvar * 4).max(MIN_VARIANCE_TERM);
+        if self.has_sample { rto().min(MAX_RTO) } else { INITIAL_RTO }
     }
     /// How long an ACK may take on a fading radio. The client's last segment arrived at `last_response_at`.
     pub fn ack_deadline(&self, last_response_at: Instant) -> AckDeadline {
-        let rttvar = self.estimate.map_or(Duration::ZERO, |estimate| estimate.rttvar);
-        let allowance = (rttvar * 2).max(MIN_ALLOWANCE);
+        let allowance = (self.rttvar * 2).max(MIN_ALLOWANCE);
         let age = self.srtt().unwrap_or(INITIAL_RTO) + allowance;
         AckDeadline { age, not_before: last_response_at + allowance }
     }

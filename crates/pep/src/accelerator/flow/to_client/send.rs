@@ -193,7 +193,7 @@ impl ToClient {
     fn start_timer(&mut self, now: Instant) {
         if !self.has_outstanding() {
             self.timer_base = now;
-            self.last_response_at = now;
+            (self.last_response_at, self.progress_at) = (now, now);
         }
     }
 }

@@ -7,10 +7,18 @@ cd "$(dirname "$0")/.."
 paceline=$(scripts/target_dir.sh)/release/paceline
 out=demo-results
 rm -rf "$out"
+mkdir -p "$out"
+
+# Runs a command; its messages are shown only if it fails.
+quietly() {
+    "$@" 2>"$out/messages" || { cat "$out/messages" >&2; exit 1; }
+    rm "$out/messages"
+}
 
 echo "== Simulated: ten stations, five schemes, four seeds each"
 for scheme in basic granted 'active(6)' 'hybrid(6)' hybrid-opt; do
-    "$paceline" run uplink-limited --seeds 4 --set "ack_filter.scheme=$scheme" --out "$out/simulated/$scheme" >/dev/null
+    quietly "$paceline" run uplink-limited --seeds 4 --set "ack_filter.scheme=$scheme" \
+        --out "$out/simulated/$scheme" >/dev/null
 done
 simulated="$out/simulated"
 "$paceline" compare "$simulated/basic" "$simulated/granted" "$simulated/active(6)" "$simulated/hybrid(6)" "$simulated/hybrid-opt"
@@ -42,7 +50,7 @@ until curl -s -o /dev/null http://127.0.0.1:8000/; do
 done
 for scheme in basic hybrid-opt; do
     # All ten stations download for 20 s. Exit code 28 of curl means that the time is over.
-    "$paceline" emulate uplink-limited --station 0-9 --congestion-control cubic --set "ack_filter.scheme=$scheme" \
+    "$paceline" emulate uplink-limited --station 0-9 --tcp cubic --set "ack_filter.scheme=$scheme" \
         --out "$out/emulated/$scheme" -- \
         sh -c 'curl -s --max-time 20 -o /dev/null "http://$PACELINE_HOST:8000/large" || test $? = 28' \
         2>"$out/$scheme.log" || { cat "$out/$scheme.log" >&2; exit 1; }
@@ -52,9 +60,9 @@ done
 echo
 echo "== One file of 2 MB by curl in the same cell, nine stations simulated"
 for scheme in basic hybrid-opt; do
-    "$paceline" emulate uplink-limited --station 0 --congestion-control cubic --set "ack_filter.scheme=$scheme" -- \
+    "$paceline" emulate uplink-limited --station 0 --tcp cubic --set "ack_filter.scheme=$scheme" -- \
         curl -s --max-time 40 -o /dev/null -w "$scheme: %{size_download} bytes in %{time_total} s\n" \
-        "http://198.18.0.1:8000/small" 2>/dev/null
+        "http://198.18.0.1:8000/small" 2>"$out/one.log" || { cat "$out/one.log" >&2; exit 1; }
 done
 INSIDE
 

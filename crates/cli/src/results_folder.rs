@@ -46,13 +46,16 @@ impl ResultsFolder {
             let text = file.trace.as_ref().map_or(String::new(), |trace| trace.to_text());
             fs::write(self.path(&file.name), text).with_context(|| format!("cannot write {}", file.name))?;
         }
-        let files = [
+        let mut files = vec![
             ("resolved.toml", scenario.to_toml()),
             ("summary.json", summary.to_json()),
             ("stations.csv", summary.stations_csv()),
             ("flows.csv", summary.flows_csv()),
             ("timeseries.csv", summary.timeseries_csv()),
         ];
+        if summary.mode == "emulated" {
+            files.push(("kernel_connections.csv", summary.kernel_connections_csv()));
+        }
         for (name, text) in files {
             fs::write(self.path(name), text).with_context(|| format!("cannot write {name}"))?;
         }

@@ -59,22 +59,31 @@ pub struct Column<'a> {
     pub ci95: Option<&'a Totals>,
 }
 
-/// The totals of `columns` side by side. Rows with zeros only are left out.
+/// The totals of `columns` side by side. Rows without a figure other than zero are left out; a figure that
+/// was not measured is empty.
 pub fn render(columns: &[Column<'_>]) -> String {
     let mut lines = vec![vec![String::new(), String::new()]];
     lines[0].extend(columns.iter().map(|column| column.name.clone()));
     for (name, unit, decimals, value) in ROWS {
-        if columns.iter().all(|column| value(column.mean) == 0.0) {
+        if columns.iter().all(|column| !has_figure(value(column.mean))) {
             continue;
         }
         let mut line = vec![name.to_owned(), unit.to_owned()];
         line.extend(columns.iter().map(|column| {
+            if value(column.mean).is_nan() {
+                return String::new();
+            }
             let mean = format!("{:.decimals$}", value(column.mean));
             column.ci95.map_or(mean.clone(), |ci95| format!("{mean} ± {:.decimals$}", value(ci95)))
         }));
         lines.push(line);
     }
     align(&lines, 2)
+}
+
+/// Whether a figure was measured and is not zero.
+pub fn has_figure(value: f64) -> bool {
+    value.abs() > 0.0
 }
 
 /// Aligns cells in columns: the first `left` columns flush left, the others flush right.
@@ -92,4 +101,22 @@ pub fn align(lines: &[Vec<String>], left: usize) -> String {
         text.push('\n');
     }
     text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_figure_that_was_not_measured_is_empty_and_a_row_without_figures_is_left_out() {
+        let simulated = Totals { goodput_mbps: 2.0, rtt_mean_ms: 7.0, ..Totals::default() };
+        let none = f64::NAN;
+        let emulated =
+            Totals { goodput_mbps: 1.0, rtt_mean_ms: none, pacing_share: none, ..simulated.clone() };
+        let column = |name: &str, mean| Column { name: name.into(), mean, ci95: None };
+        let text = render(&[column("simulated", &simulated), column("emulated", &emulated)]);
+        assert!(text.contains("simulated  emulated\n") && text.contains("2.00      1.00\n"), "{text}");
+        assert!(text.lines().any(|line| line.starts_with("RTT, mean") && line.ends_with("7.0")), "{text}");
+        assert!(!text.contains("NaN") && !text.contains("pacing"), "{text}");
+    }
 }

@@ -1,8 +1,8 @@
-//! The Makefile and the scripts find the program where cargo builds it.
+//! The Makefile and the scripts find the program where cargo builds it, and a user's first ten minutes work.
 
 mod common;
 
-use common::run;
+use common::{HANG_GUARD, PACELINE, TestDir, run};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -22,6 +22,22 @@ fn the_folder_of_builds_is_asked_of_cargo() {
     assert_eq!(folder(&[("CARGO_TARGET_DIR", "/tmp/builds of mine")]), "/tmp/builds of mine\n");
     assert_eq!(folder(&[("CARGO_BUILD_TARGET_DIR", "/tmp/builds")]), "/tmp/builds\n");
     assert!(folder(&[]).ends_with("target\n"));
+}
+
+/// The part with real programs runs where the host allows it, and says so where not.
+#[test]
+fn a_users_first_ten_minutes_work() {
+    let dir = TestDir::new();
+    let mut command = Command::new("timeout");
+    command.arg(HANG_GUARD.as_secs().to_string()).arg(root().join("scripts/ten_minutes.sh"));
+    let output = run(command.args([PACELINE, "first"]).current_dir(dir.path()));
+    assert_eq!(output.code, 0, "{output:?}");
+    for folder in ["plain", "filtered", "grid"] {
+        assert!(dir.join(&format!("first/{folder}")).is_dir(), "{folder}");
+    }
+    let emulated = dir.join("first/real/report.html").exists();
+    assert!(emulated || output.stdout.contains("\nskipped: "), "{output:?}");
+    println!("{}", output.stdout);
 }
 
 #[test]

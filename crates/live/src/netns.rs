@@ -14,7 +14,7 @@ use std::os::unix::process::CommandExt;
 use std::process::{Command, Stdio};
 
 /// Parameters of TUN devices and of the connections through them.
-#[derive(Clone, Debug)]
+#[derive(Clone, PartialEq, Debug)]
 pub struct LinkOptions {
     /// Congestion control of the connections; the host's default if absent.
     pub congestion_control: Option<String>,
@@ -35,11 +35,13 @@ impl LinkOptions {
     fn mtu(&self) -> u64 {
         MTU.max(self.segment_size + HEADERS_V4 + TIMESTAMPS)
     }
-    /// Options of `ip route`: the MSS announced in SYNs, and the congestion control.
-    fn route_options(&self, max_mss: u64) -> String {
+    /// Options of `ip route` for IPv4 and IPv6: the MSS announced in SYNs, and the congestion control.
+    fn of_routes(&self) -> [String; 2] {
         let control =
             self.congestion_control.as_ref().map_or(String::new(), |name| format!(" congctl {name}"));
-        format!(" advmss {}{control}", (self.segment_size + TIMESTAMPS).min(max_mss))
+        [HEADERS_V4, HEADERS_V6].map(|headers| {
+            format!(" advmss {}{control}", (self.segment_size + TIMESTAMPS).min(self.mtu() - headers))
+        })
     }
 }
 
@@ -61,15 +63,32 @@ impl Namespace {
             unshare(CloneFlags::CLONE_NEWNET).context("cannot make a network namespace")?;
             let tun = Tun::create(name).context("cannot make a TUN device")?;
             ip(&["link set lo up".into()])?;
-            configure(name, (v4, v6), ("default", "default"), options)?;
+            let [of_v4, of_v6] = options.of_routes();
+            let mut commands = device_commands(name, (v4, v6), options.mtu());
+            commands.0.push(format!("route add default dev {name}{of_v4}"));
+            commands.1.push(format!("-6 route add default dev {name}{of_v6}"));
+            configure(&commands)?;
             let handle = File::open("/proc/thread-self/ns/net").context("cannot open the namespace")?;
             Ok((Self { handle }, tun))
         };
         std::thread::scope(|scope| scope.spawn(make).join()).unwrap_or_else(|_| bail!("the thread panicked"))
     }
+    /// A descriptor of it, which keeps it alive.
+    pub fn handle(&self) -> anyhow::Result<File> {
+        self.handle.try_clone().context("cannot duplicate the namespace's handle")
+    }
+    /// Runs `work` in a thread in this namespace.
+    pub fn inside<T: Send>(&self, work: impl FnOnce() -> anyhow::Result<T> + Send) -> anyhow::Result<T> {
+        let inside = || {
+            setns(&self.handle, CloneFlags::CLONE_NEWNET).context("cannot enter a network namespace")?;
+            work()
+        };
+        std::thread::scope(|scope| scope.spawn(inside).join())
+            .unwrap_or_else(|_| bail!("the thread panicked"))
+    }
     /// Makes `command` run in this namespace, and be killed when this process ends.
     pub fn enter(&self, command: &mut Command) -> anyhow::Result<()> {
-        let handle = self.handle.try_clone().context("cannot duplicate the namespace's handle")?;
+        let handle = self.handle()?;
         // SAFETY: between fork and exec only async-signal-safe system calls are made: setns and prctl.
         #[allow(unsafe_code)]
         unsafe {
@@ -110,47 +129,57 @@ pub fn apart<T: Send>(work: impl FnOnce() -> anyhow::Result<T> + Send) -> anyhow
     std::thread::scope(|scope| scope.spawn(inside).join()).unwrap_or_else(|_| bail!("the thread panicked"))
 }
 
-/// Makes the host side's device: its addresses, and routes to the stations' networks.
+/// Makes the host side's device: its addresses, and a route to each real station with its options. The other
+/// addresses of these networks lead there too.
 pub fn host_side(
     addresses: (Ipv4Addr, Ipv6Addr),
-    stations: (&str, &str),
-    options: &LinkOptions,
+    networks: &(Vec<String>, Vec<String>),
+    stations: &[((Ipv4Addr, Ipv6Addr), &LinkOptions)],
 ) -> anyhow::Result<Tun> {
     // The kernel replaces %d by the first free number.
     let tun = Tun::create("paceline%d").context("cannot make the host side's TUN device")?;
     let hint = "does another emulation run here? Each needs a namespace of its own on the host side, \
                 such as `unshare --net paceline emulate ...`";
-    configure(&tun.name()?, addresses, stations, options).map_err(|error| {
+    let name = tun.name()?;
+    let mtu = stations.iter().map(|(_, options)| options.mtu()).fold(MTU, u64::max);
+    let mut commands = device_commands(&name, addresses, mtu);
+    commands.0.extend(networks.0.iter().map(|network| format!("route add {network} dev {name}")));
+    commands.1.extend(networks.1.iter().map(|network| format!("-6 route add {network} dev {name}")));
+    for ((v4, v6), options) in stations {
+        let [of_v4, of_v6] = options.of_routes();
+        commands.0.push(format!("route add {v4}/32 dev {name}{of_v4}"));
+        commands.1.push(format!("-6 route add {v6}/128 dev {name}{of_v6}"));
+    }
+    configure(&commands).map_err(|error| {
         let taken = error.to_string().contains("File exists");
         if taken { error.context(hint) } else { error }
     })?;
     Ok(tun)
 }
 
-/// Gives a device its addresses and routes through it.
-fn configure(
-    name: &str,
-    (v4, v6): (Ipv4Addr, Ipv6Addr),
-    routes: (&str, &str),
-    options: &LinkOptions,
-) -> anyhow::Result<()> {
-    let mtu = options.mtu();
-    let (of_routes, of_routes_v6) =
-        (options.route_options(mtu - HEADERS_V4), options.route_options(mtu - HEADERS_V6));
-    ip(&[
-        format!("link set {name} mtu {mtu} up"),
-        format!("addr add {v4}/32 dev {name}"),
-        format!("route add {} dev {name}{of_routes}", routes.0),
-    ])?;
-    let v6_result = ip(&[
-        format!("-6 addr add {v6}/128 dev {name} nodad"),
-        format!("-6 route add {} dev {name}{of_routes_v6}", routes.1),
-    ]);
+/// Commands of `ip` for IPv4 and for IPv6.
+type Commands = (Vec<String>, Vec<String>);
+
+/// Commands that start a device and give it its addresses.
+fn device_commands(name: &str, (v4, v6): (Ipv4Addr, Ipv6Addr), mtu: u64) -> Commands {
+    let of_v4 = vec![format!("link set {name} mtu {mtu} up"), format!("addr add {v4}/32 dev {name}")];
+    (of_v4, vec![format!("-6 addr add {v6}/128 dev {name} nodad")])
+}
+
+fn configure((of_v4, of_v6): &Commands) -> anyhow::Result<()> {
+    ip(of_v4)?;
     // A host without IPv6 still emulates IPv4.
-    if let Err(error) = v6_result {
+    if let Err(error) = ip(of_v6) {
         eprintln!("paceline: no IPv6 in this emulation: {error:#}");
     }
     Ok(())
+}
+
+/// Makes the calling thread's namespace forward packets, as far as `/proc` can be written.
+pub fn forward() {
+    for key in ["ipv4/ip_forward", "ipv6/conf/all/forwarding"] {
+        let _ = std::fs::write(format!("/proc/sys/net/{key}"), "1");
+    }
 }
 
 /// Runs `ip` commands in the calling thread's namespace.

@@ -87,10 +87,12 @@ impl Recorder {
     pub fn record_end(&mut self, model: &mut Model) {
         self.at_end = counters::read(model);
     }
-    /// Figures from the end of the warm-up to the last call of [`Recorder::record_end`]. A run that ended
-    /// within its warm-up counts from its start, even if the model ran on beyond the warm-up.
-    pub fn finish(self, model: &mut Model) -> RunResult {
+    /// Figures from the end of the warm-up to the last call of [`Recorder::record_end`], without later
+    /// samples. A run that ended within its warm-up counts from its start, even if the model ran on beyond
+    /// the warm-up.
+    pub fn finish(mut self, model: &mut Model) -> RunResult {
         let ended_after_warmup = self.at_end.at > self.warmup_ends;
+        self.samples.retain(|sample| sample.at <= self.at_end.at);
         let first = self.at_warmup.filter(|_| ended_after_warmup);
         RunResult::new(Record {
             seed: self.seed,
@@ -106,6 +108,7 @@ impl Recorder {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::results::Totals;
 
     #[test]
     fn a_run_that_ends_within_its_warmup_counts_from_its_start() {
@@ -120,6 +123,52 @@ mod tests {
         recorder.record(&mut model);
         let result = recorder.finish(&mut model);
         assert_eq!(result.measured_s, 1.5);
+        assert_eq!(result.measured_from_s, None, "a simulation counts from the end of its warm-up");
+        assert!(result.samples.iter().all(|sample| sample.at <= Instant::from_millis(1500)));
         assert!(result.totals.goodput_mbps > 1.0, "{:?}", result.totals);
+    }
+
+    /// A run whose first station is real and silent, and whose second one is simulated if it has traffic.
+    fn emulated(second: &str) -> RunResult {
+        let text =
+            format!("[run]\nwarmup = \"1 s\"\n[[station]]\ndirection = \"none\"\n[[station]]\n{second}\n");
+        let scenario = crate::scenario::load("test.toml", &text, &[]).unwrap();
+        let mut model = Model::new(&scenario, 1, &[0]);
+        let mut recorder = Recorder::new(&scenario, 1);
+        for ms in [1000, 2000] {
+            model.engine.run_until(Instant::from_millis(ms));
+            recorder.record(&mut model);
+        }
+        recorder.record_end(&mut model);
+        recorder.finish(&mut model)
+    }
+
+    #[test]
+    fn figures_that_an_emulation_does_not_measure_are_empty() {
+        let result = emulated("direction = \"none\"");
+        assert_eq!((result.measured_from_s, result.measured_s), (Some(1.0), 1.0));
+        let unmeasured: Vec<&str> = Totals::names()
+            .iter()
+            .zip(result.totals.values())
+            .filter_map(|(name, value)| value.is_nan().then_some(*name))
+            .collect();
+        assert_eq!(unmeasured.len(), 18, "{unmeasured:?}");
+        assert!(unmeasured.contains(&"congestion_window_share") && unmeasured.contains(&"rtt_mean_ms"));
+        assert!(result.stations[0].rtt_mean_ms.is_nan());
+        let of_real = |station: usize| {
+            let own = result.samples.iter().filter(move |sample| sample.station == station);
+            own.map(|sample| (sample.cwnd, sample.srtt_ms)).collect::<Vec<_>>()
+        };
+        assert!(of_real(0).iter().all(|values| *values == (None, None)));
+        assert!(of_real(1).iter().all(|(cwnd, srtt)| cwnd.is_some() && srtt.is_some()));
+        // JSON has null for them, and reading it gives the same.
+        let json = serde_json::to_value(&result).unwrap();
+        assert!(json["totals"]["rtt_mean_ms"].is_null() && json["stations"][0]["rtt_mean_ms"].is_null());
+        let read: RunResult = serde_json::from_value(json).unwrap();
+        assert!(read.totals.rtt_mean_ms.is_nan() && read.stations[0].rtt_mean_ms.is_nan());
+        // Simulated traffic beside it has limits and a round-trip time.
+        let result = emulated("");
+        let totals = result.totals.values();
+        assert_eq!(totals.iter().filter(|value| value.is_nan()).count(), 2, "UDP alone: {:?}", result.totals);
     }
 }

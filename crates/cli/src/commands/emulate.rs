@@ -5,10 +5,12 @@ use crate::failure::{Failure, Outcome};
 use crate::output;
 use crate::results_folder::ResultsFolder;
 use crate::scenario_file::{self, ScenarioArgs};
-use paceline_live::emulate::{self, Emulation};
+use paceline_live::emulate::{self, Emulation, RealStation};
 use paceline_live::probe;
+use paceline_sim::results::KernelConnection;
 use paceline_sim::scenario::Path;
-use paceline_sim::{Summary, Variant};
+use paceline_sim::{Scenario, Summary, Variant};
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -19,9 +21,10 @@ pub struct Args {
     /// Real stations, by index: 3, or 0,2, or 0-3 (repeatable); the others are simulated
     #[arg(long, default_value = "0", value_name = "LIST")]
     station: Vec<String>,
-    /// Congestion control of the connections through the cell, by the kernel's name, such as cubic; the
-    /// host's own if left out. newreno and westwood+ stand for the kernel's reno and westwood
-    #[arg(long, value_name = "NAME")]
+    /// Congestion control of the connections through the cell, by the kernel's name, such as cubic. If left
+    /// out: that of the station's own table `tcp`, else the host's. newreno and westwood+ stand for the
+    /// kernel's reno and westwood
+    #[arg(long = "tcp", alias = "congestion-control", value_name = "NAME")]
     congestion_control: Option<String>,
     /// Folder for the results
     #[arg(long, value_name = "DIR")]
@@ -33,7 +36,8 @@ pub struct Args {
     #[arg(long, requires = "out")]
     pcap: bool,
     /// Program to run in each real station's namespace; a shell if left out. The host side is $PACELINE_HOST
-    /// (198.18.0.1) and $PACELINE_HOST6 (2001:2::1), the station's index $PACELINE_STATION
+    /// (198.18.0.1) and $PACELINE_HOST6 (2001:2::1), the station's index {station} in the arguments and
+    /// $PACELINE_STATION
     #[arg(last = true, value_name = "COMMAND")]
     command: Vec<String>,
 }
@@ -46,22 +50,23 @@ pub fn run(args: &Args) -> Outcome {
             "the simulated proxy forwards no bytes of real connections; allowed: direct, accelerator";
         return Err(Failure::input(format!("core.path = split-tcp: {problem}")));
     }
-    let control = args.congestion_control.as_deref().map(kernel_name).transpose()?;
+    let stations = real_stations(&scenario, &stations, args.congestion_control.as_deref())?;
     if args.command.is_empty() && stations.len() > 1 {
         return Err(Failure::input("several real stations need a COMMAND: one terminal holds one shell"));
     }
     if let Some(problem) = probe::emulation() {
         return Err(Failure::Failed(anyhow::anyhow!("emulate: {problem}")));
     }
+    if stations.len() > 1 && !emulate::names_station(&args.command) {
+        output::message(
+            "note: all stations run this command in this folder; {station} in its arguments is the station's \
+             index, for files that differ\n",
+        );
+    }
     let folder = args.out.as_deref().map(ResultsFolder::create).transpose()?;
     let pcap = folder.as_ref().filter(|_| args.pcap).map(|folder| folder.path("emulated.pcapng"));
-    let emulation = Emulation {
-        scenario: &scenario,
-        stations: &stations,
-        command: &args.command,
-        congestion_control: control,
-        pcap: pcap.as_deref(),
-    };
+    let emulation =
+        Emulation { scenario: &scenario, stations: &stations, command: &args.command, pcap: pcap.as_deref() };
     let report = emulate::run(&emulation)?;
     let summary = Summary::new(output::origin(), &name, "emulated", &scenario, vec![report.result]);
     if let Some(folder) = folder {
@@ -70,24 +75,63 @@ pub fn run(args: &Args) -> Outcome {
     if args.json {
         output::print(&summary.to_json())?;
     }
-    output::message(&format!("{}{}\n", describe(&summary), report.lateness));
+    let kernel = kernel_connections(&summary.runs[0].kernel_connections);
+    output::message(&format!("{}{kernel}{}\n", describe(&summary), report.lateness));
     for (station, status) in &report.failed {
         output::message(&format!("paceline: the program of station {station} ended with {status}\n"));
+    }
+    if let Some(out) = &args.out {
+        output::message(&format!("results: {}\n", out.display()));
     }
     let ok = report.failed.is_empty() && !report.stopped;
     Ok(if ok { ExitCode::SUCCESS } else { ExitCode::from(1) })
 }
 
-/// Checks the name of a congestion control; gives the kernel's name of it. Where the kernel does not list its
-/// congestion controls, any single word is accepted.
-pub fn kernel_name(given: &str) -> Outcome<&str> {
+/// A line on the kernel's connections and the congestion controls of their servers' ends, and of the
+/// stations' ends where those could not be read.
+fn kernel_connections(connections: &[KernelConnection]) -> String {
+    let mut counts = BTreeMap::<&str, u64>::new();
+    for connection in connections {
+        let ends = [&connection.server_end, &connection.station_end];
+        let name = ends.into_iter().find_map(|end| end.congestion_control.as_deref());
+        *counts.entry(name.unwrap_or("not known")).or_default() += 1;
+    }
+    let counts: Vec<String> = counts.iter().map(|(name, count)| format!("{count} {name}")).collect();
+    match counts.is_empty() {
+        true => String::new(),
+        false => format!("connections of the kernel, by congestion control: {}\n", counts.join(", ")),
+    }
+}
+
+/// The real stations with their congestion controls: that of the option, else that of the station's own
+/// table.
+fn real_stations(scenario: &Scenario, stations: &[usize], option: Option<&str>) -> Outcome<Vec<RealStation>> {
+    let groups = scenario.group_of_stations();
+    let control = |group: usize| {
+        if let Some(name) = option {
+            return kernel_name("--tcp", name).map(|name| Some(name.to_owned()));
+        }
+        let Some(own) = &scenario.stations[group].tcp else { return Ok(None) };
+        let name = own.over(&scenario.tcp).congestion_control;
+        let key = format!("station.{group}.tcp.congestion_control");
+        kernel_name(&key, name.name()).map(|name| Some(name.to_owned()))
+    };
+    let real =
+        |index: &usize| Ok(RealStation { index: *index, congestion_control: control(groups[*index])? });
+    stations.iter().map(real).collect()
+}
+
+/// Checks the name of a congestion control, the value of `key`; gives the kernel's name of it. Where the
+/// kernel does not list its congestion controls, any single word is accepted.
+pub fn kernel_name<'a>(key: &str, given: &'a str) -> Outcome<&'a str> {
     let known = probe::congestion_controls();
+    let list = known.join(", ");
     let name = match given.parse::<Variant>() {
         Ok(Variant::Westwood) | Err(_) => given, // the kernel's westwood is Westwood+
         Ok(variant) if known.iter().any(|known| known == variant.name()) => given,
         Ok(variant) => variant.linux_name().ok_or_else(|| {
             Failure::input(format!(
-                "--congestion-control {given}: Linux has no {given}; `paceline run` simulates it"
+                "{key} {given}: Linux has no {given}; `paceline run` simulates it; allowed: {list}"
             ))
         })?,
     };
@@ -96,9 +140,9 @@ pub fn kernel_name(given: &str) -> Outcome<&str> {
     if plain && (known.is_empty() || known.iter().any(|k| k == name)) {
         return Ok(name);
     }
-    let known = known.join(", ");
     Err(Failure::input(format!(
-        "--congestion-control {given:?}: allowed: {known}; another after `modprobe tcp_NAME`, where the kernel has it"
+        "{key} {given:?}: this kernel has no such congestion control; allowed: {list}; \
+         another after `modprobe tcp_NAME`, where the kernel has it"
     )))
 }
 

@@ -10,7 +10,7 @@ use crate::progress;
 use crate::scenario_file;
 use crate::table::align;
 use anyhow::Context;
-use paceline_live::emulate::{self, Emulation};
+use paceline_live::emulate::{self, Emulation, RealStation};
 use paceline_live::{bulk, netns, probe};
 use paceline_sim::results::jain;
 use paceline_sim::{RunResult, Scenario, Totals, address, simulate};
@@ -145,7 +145,7 @@ fn pair(link: &'static str, control: &'static str, scenario: &Scenario, seeds: u
             Figures::of(&result, scenario, &bytes)
         })
         .collect();
-    let name = kernel_name(control)?;
+    let name = kernel_name("control", control)?;
     let (mut kernel, mut lateness_p99_ms) = (Vec::new(), 0.0_f64);
     for seed in 0..seeds {
         let mut scenario = scenario.clone();
@@ -177,7 +177,8 @@ fn mean_and_deviation(runs: &[Figures]) -> (Figures, Figures) {
 /// the 99th percentile of the lateness in ms.
 fn emulated(scenario: &Scenario, control: &str) -> anyhow::Result<(RunResult, Vec<u64>, f64)> {
     let folder = tempfile::tempdir().context("cannot make a temporary folder")?;
-    let stations: Vec<usize> = (0..scenario.station_count() as usize).collect();
+    let real = |index| RealStation { index, congestion_control: Some(control.to_owned()) };
+    let stations: Vec<RealStation> = (0..scenario.station_count() as usize).map(real).collect();
     let program = std::env::current_exe().context("cannot find this program's file")?;
     let server = SocketAddr::new(address::HOST.0.into(), PORT);
     let connections = scenario.stations[0].flows;
@@ -190,19 +191,13 @@ fn emulated(scenario: &Scenario, control: &str) -> anyhow::Result<(RunResult, Ve
         folder.path().to_string_lossy().into_owned(),
     ];
     let _source = bulk::Source::start(server);
-    let emulation = Emulation {
-        scenario,
-        stations: &stations,
-        command: &command,
-        congestion_control: Some(control),
-        pcap: None,
-    };
+    let emulation = Emulation { scenario, stations: &stations, command: &command, pcap: None };
     let report = emulate::run(&emulation)?;
     anyhow::ensure!(!report.stopped, "stopped by a signal");
     anyhow::ensure!(report.failed.is_empty(), "a receiving program failed");
     let mut bytes = Vec::new();
     for station in stations {
-        let text = std::fs::read_to_string(folder.path().join(station.to_string()))?;
+        let text = std::fs::read_to_string(folder.path().join(station.index.to_string()))?;
         let counts: Result<Vec<u64>, _> = text.split_whitespace().map(str::parse).collect();
         bytes.extend(counts.context("a receiving program wrote no numbers")?);
     }

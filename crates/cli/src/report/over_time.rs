@@ -22,9 +22,10 @@ struct Sample {
     time_s: f64,
     #[serde(default, deserialize_with = "number")]
     downloaded: f64,
-    #[serde(default, deserialize_with = "number")]
+    /// NaN of a real station.
+    #[serde(default = "nan", deserialize_with = "number_or_nan")]
     cwnd: f64,
-    #[serde(default, deserialize_with = "number")]
+    #[serde(default = "nan", deserialize_with = "number_or_nan")]
     srtt_ms: f64,
     #[serde(default, deserialize_with = "number")]
     downlink_queue: f64,
@@ -59,10 +60,9 @@ fn nan() -> f64 {
 }
 
 /// The pictures of the runs with `seed`. `timeseries` is the text of `timeseries.csv`; `scenario` gives the
-/// warm-up and the link's capacity.
-pub fn figures(timeseries: &str, seed: u64, scenario: Option<&Scenario>) -> String {
+/// link's capacity, `counts_from` the start of the measured interval in seconds.
+pub fn figures(timeseries: &str, seed: u64, scenario: Option<&Scenario>, counts_from: Option<f64>) -> String {
     let stations = read(timeseries, seed);
-    let warmup = scenario.map(|scenario| scenario.run.warmup.as_secs_f64());
     let picture = |title: &str, y: &str, value: &dyn Fn(&Sample, &Sample) -> f64| {
         let mut series = if y == "Mb/s" { capacity(&stations, scenario) } else { Vec::new() };
         series.extend(lines(&stations, value));
@@ -75,7 +75,7 @@ pub fn figures(timeseries: &str, seed: u64, scenario: Option<&Scenario>) -> Stri
             style: Style::Lines,
             most: f64::INFINITY,
             from_zero: true,
-            counts_from: warmup,
+            counts_from,
         };
         chart.figure()
     };

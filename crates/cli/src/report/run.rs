@@ -59,7 +59,7 @@ impl Run {
     }
 
     fn totals(&self) -> String {
-        let lines = table::ROWS.iter().filter(|(_, _, _, value)| value(&self.mean) != 0.0);
+        let lines = table::ROWS.iter().filter(|(_, _, _, value)| table::has_figure(value(&self.mean)));
         let lines = lines.map(|(name, unit, decimals, value)| {
             let mut line = vec![(*name).to_owned(), format!("{:.decimals$}", value(&self.mean))];
             line.extend(self.ci95.as_ref().map(|ci95| format!("± {:.decimals$}", value(ci95))));
@@ -162,7 +162,9 @@ impl Run {
     /// Pictures over time of the first seed.
     pub fn over_time(&self, timeseries: Option<&str>, scenario: Option<&Scenario>) -> String {
         let (Some(run), Some(timeseries)) = (self.runs.first(), timeseries) else { return String::new() };
-        let pictures = over_time::figures(timeseries, run.seed, scenario);
+        let warmup = scenario.map(|scenario| scenario.run.warmup.as_secs_f64());
+        let counts_from = run.measured_from_s.or(warmup);
+        let pictures = over_time::figures(timeseries, run.seed, scenario, counts_from);
         if self.runs.len() > 1 && !pictures.is_empty() {
             return format!("<p>Seed {}.</p>\n{pictures}", run.seed);
         }

@@ -53,6 +53,16 @@ impl EmulationHost {
         });
         server
     }
+    /// Starts a server, and waits until it listens on `port` of this address over UDP.
+    pub fn serve_at(&self, name: &str, address: &str, port: u16, argv: &[&str]) -> Program {
+        let mut server = self.spawn(name, argv);
+        let filter = format!("src = {address}:{port}");
+        wait_for(name, || {
+            server.output_so_far();
+            (!self.run(&["ss", "-Hlnu", &filter]).stdout.is_empty()).then_some(())
+        });
+        server
+    }
     /// Serves the folder on port 8000, over IPv4 and IPv6.
     pub fn serve_files(&self) -> Program {
         self.serve("http", 8000, &["python3", "-m", "http.server", "--bind", "::", "8000"])

@@ -4,6 +4,8 @@
 #[path = "../common/mod.rs"]
 mod common;
 mod ends;
+mod figures;
+mod inside;
 mod link;
 
 use common::emulation::EmulationHost;
@@ -233,7 +235,7 @@ fn real_connections_use_the_congestion_control_of_the_option() {
             continue;
         }
         let _server = host.serve_files(); // a new server for each control, without old connections
-        let options = ["--congestion-control", control, "--"];
+        let options = ["--tcp", control, "--"];
         let curl = ["curl", "-sSf", "-o", "got", "http://198.18.0.1:8000/file"];
         let mut paceline = host.start(ONE, &[&options[..], &curl].concat());
         let used = wait_for("a connection", || {
@@ -244,21 +246,71 @@ fn real_connections_use_the_congestion_control_of_the_option() {
         paceline.signal("TERM");
         paceline.finish();
     }
-    let output = host.emulate(ONE, &["--congestion-control", "warp", "--out", "out", "--", "true"]);
+    let output = host.emulate(ONE, &["--tcp", "warp", "--out", "out", "--", "true"]);
     assert!(output.code == 2 && output.stderr.lines().count() == 1, "{output:?}");
-    for part in ["--congestion-control", "warp", "allowed", "cubic"] {
+    for part in ["--tcp", "warp", "allowed", "cubic"] {
         assert!(output.stderr.contains(part), "{output:?}");
     }
     // Congestion controls that the simulator has and Linux does not.
     for name in ["tahoe", "bbr3"] {
-        let output = host.emulate(ONE, &["--congestion-control", name, "--", "true"]);
+        let output = host.emulate(ONE, &["--tcp", name, "--", "true"]);
         assert!(output.code == 2 && output.stderr.contains(&format!("Linux has no {name}")), "{output:?}");
     }
     for name in ["", "cubic dev lo", "../cubic"] {
-        let output = host.emulate(ONE, &["--congestion-control", name, "--", "true"]);
-        assert!(output.code == 2 && output.stderr.contains("--congestion-control"), "{output:?}");
+        let output = host.emulate(ONE, &["--tcp", name, "--", "true"]);
+        assert!(output.code == 2 && output.stderr.contains("--tcp"), "{output:?}");
     }
     assert_eq!(host.tun_devices(), "");
+}
+
+#[test]
+fn a_stations_own_tcp_sets_segments_and_congestion_control_of_the_kernel() {
+    let Some(host) = EmulationHost::new(&["python3", "curl", "tshark"]) else { return };
+    host.dir.write("file", random_bytes(300_000));
+    let _server = host.serve_files();
+    let own = "tcp = { segment_size = \"536 B\", congestion_control = \"newreno\" }";
+    let scenario = format!("{ONE}{own}\n{}", &ONE[ONE.find("[[station]]").unwrap()..]);
+    let script = "ip route show default > route$PACELINE_STATION; \
+                  curl -sSf -o got{station} http://$PACELINE_HOST:8000/file";
+    let args = ["--station", "0-1", "--out", "out", "--pcap", "--", "sh", "-c", script];
+    let output = host.emulate(&scenario, &args);
+    assert_good(&output);
+    assert!(output.stderr.ends_with("\nresults: out\n"), "{output:?}");
+    let file = host.dir.join("out/emulated.pcapng").display().to_string();
+    for (station, longest) in [(0, 536), (1, 1448)] {
+        host.dir.assert_same("file", &format!("got{station}"));
+        let filter =
+            format!("tcp.len > 0 && tcp.srcport == 8000 && frame.interface_name == station-{station}");
+        let lengths = tshark(&file, &filter, &["tcp.len"]);
+        assert_eq!(lengths.iter().map(|row| row[0].parse::<u32>().unwrap()).max(), Some(longest));
+        let reno = host.dir.read(&format!("route{station}")).contains("congctl reno");
+        assert_eq!(reno, station == 0, "station {station}");
+    }
+    // A congestion control that Linux has not.
+    let output = host.emulate(&scenario.replace("newreno", "tahoe"), &["--", "true"]);
+    let message = "station.0.tcp.congestion_control tahoe: Linux has no tahoe";
+    assert!(output.code == 2 && output.stderr.contains(message), "{output:?}");
+}
+
+#[test]
+fn programs_of_two_stations_write_two_files() {
+    let Some(host) = EmulationHost::new(&["python3", "curl"]) else { return };
+    host.dir.write("file", random_bytes(20_000));
+    let _server = host.serve_files();
+    let scenario = ONE.replace("direction", "count = 4\ndirection");
+    let url = "http://198.18.0.1:8000/file";
+    let output = host.emulate(&scenario, &["--station", "0,3", "--", "curl", "-sSfo", "got-{station}", url]);
+    assert_good(&output);
+    assert!(!output.stderr.contains("note:"), "{output:?}");
+    for station in [0, 3] {
+        host.dir.assert_same("file", &format!("got-{station}"));
+    }
+    // Programs that may overwrite each other's files.
+    let output = host.emulate(&scenario, &["--station", "0,3", "--", "curl", "-sSfo", "both", url]);
+    assert_good(&output);
+    assert!(output.stderr.starts_with("note: all stations run this command in this folder; {station}"));
+    let output = host.emulate(&scenario, &["--station", "0", "--", "curl", "-sSfo", "both", url]);
+    assert!(!output.stderr.contains("note:"), "{output:?}");
 }
 
 #[test]

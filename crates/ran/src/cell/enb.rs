@@ -20,6 +20,7 @@ use crate::rlc::Reassembled;
 use crate::slot::{Slot, SlotClock, SlotSpan};
 use paceline_net::{AddressTable, Bytes, DropReason, Instant, Node, Output, Packet, Port, SduQueue, Stream};
 use std::collections::VecDeque;
+use std::net::IpAddr;
 
 /// The port towards the core network. Chosen: 0, so that the stations follow from 1 on.
 pub const CORE: Port = Port(0);
@@ -141,6 +142,10 @@ impl Cell {
     /// The uplink buffer of a station.
     pub fn uplink_buffer(&self, station: usize) -> &dyn SduQueue {
         &*self.stations[station].uplink.buffer
+    }
+    /// Adds an address of a station, or moves it to this station.
+    pub fn add_route(&mut self, address: IpAddr, station: usize) {
+        self.routes.insert(address, station);
     }
     /// Bytes available for transmission to a station.
     pub fn downlink_queue(&self, station: usize) -> Bytes {

@@ -17,6 +17,7 @@ pub use monitor::Monitor;
 use hops::Hops;
 use paceline_net::{AddressTable, DropReason, Instant, Node, Output, Packet, Port};
 use std::collections::VecDeque;
+use std::net::IpAddr;
 
 /// Port towards the cells.
 pub const CELLS: Port = Port(0);
@@ -44,6 +45,10 @@ impl Core {
     pub fn new(stations: AddressTable, servers: AddressTable, serving: Vec<usize>, hops: Hops) -> Self {
         let monitor = Monitor::new(serving.len());
         Self { stations, servers, serving, hops, monitor, output: VecDeque::new() }
+    }
+    /// Adds an address of a station, or moves it to this station.
+    pub fn add_route(&mut self, address: IpAddr, station: usize) {
+        self.stations.insert(address, station);
     }
     /// The monitor between the servers and the hops.
     pub fn monitor(&self) -> &Monitor {

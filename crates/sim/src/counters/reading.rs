@@ -21,6 +21,8 @@ pub(crate) struct Reading {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct StationReading {
     pub counters: Counters,
+    /// Whether the station is one of real programs, outside the model.
+    pub real: bool,
     /// Congestion windows of the servers' endpoints, summed, bytes.
     pub cwnd_bytes: u64,
     /// Smoothed round-trip time at the server's endpoint of the first connection.
@@ -112,6 +114,7 @@ fn read_station(model: &Model, station: usize) -> StationReading {
     };
     StationReading {
         counters: with_transport(access, model, station),
+        real: model.is_real(station),
         cwnd_bytes: senders.iter().map(|sender| sender.cwnd.0).sum(),
         srtt: senders.first().and_then(|sender| sender.srtt),
         downlink_queue_bytes,

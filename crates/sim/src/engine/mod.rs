@@ -128,6 +128,10 @@ impl<N: Node> Engine<N> {
     pub fn node_mut(&mut self, id: NodeId) -> &mut N {
         &mut self.nodes[id.0]
     }
+    /// All nodes, for changes that affect none of their timeouts.
+    pub fn nodes_mut(&mut self) -> impl Iterator<Item = &mut N> {
+        self.nodes.iter_mut()
+    }
     /// Takes the events since the last call, with their times.
     pub fn take_events(&mut self) -> Vec<(Instant, Event)> {
         std::mem::take(&mut self.traffic.events)

@@ -30,6 +30,7 @@ use paceline_net::{AddressTable, DropReason, Instant, Node, Output, Packet, Port
 use paceline_ran::{CORE, station_port};
 use pipe::{Outcome, Pipe, Service};
 use std::collections::VecDeque;
+use std::net::IpAddr;
 use std::sync::Arc;
 use trace::Opportunities;
 
@@ -72,6 +73,10 @@ impl Link {
         pipes.iter().for_each(|_| agenda.add());
         let stats = [DOWN, UP].map(|_| vec![PipeStats::default(); stations]);
         Self { routes, pipes, per_station, agenda, stats, output: VecDeque::new() }
+    }
+    /// Adds an address of a station, or moves it to this station.
+    pub fn add_route(&mut self, address: IpAddr, station: usize) {
+        self.routes.insert(address, station);
     }
     /// Downlink counters of a station.
     pub fn downlink(&self, station: usize) -> &PipeStats {

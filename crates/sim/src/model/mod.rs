@@ -20,6 +20,7 @@ use crate::proxy::Pep;
 use paceline_net::{Bytes, Instant, Node, Output, Packet, Port};
 use paceline_ran::{Cell, station_port};
 use paceline_tcp::Endpoint;
+use std::net::IpAddr;
 
 /// Port of the engine to which the core network's default route leads: the emulator's own host.
 pub const HOST_SIDE: Port = Port(0);
@@ -173,6 +174,22 @@ impl Model {
     /// Size of each of a station's transfers; none for transfers without end.
     pub fn transfer_size(&self, station: usize) -> Option<Bytes> {
         self.sizes[station]
+    }
+    /// Adds an address of a real station, or moves it to this station.
+    pub fn add_route(&mut self, address: IpAddr, station: usize) {
+        for node in self.engine.nodes_mut() {
+            match node {
+                ModelNode::Core(core) => core.add_route(address, station),
+                ModelNode::Pep(pep) => pep.add_route(address, station),
+                ModelNode::Cell(cell) => cell.add_route(address, station),
+                ModelNode::Link(link) => link.add_route(address, station),
+                ModelNode::Host(_) | ModelNode::Udp(_) => {}
+            }
+        }
+    }
+    /// Whether a station is one of real programs, outside the model.
+    pub fn is_real(&self, station: usize) -> bool {
+        self.hosts[station].is_none()
     }
     /// Number of stations.
     pub fn stations(&self) -> usize {

@@ -5,6 +5,7 @@ use super::split::Split;
 use crate::core_network::Monitor;
 use paceline_net::{AddressTable, Instant, Node, Output, Packet, Port};
 use paceline_pep::Accelerator;
+use std::net::IpAddr;
 
 /// Kind of proxy.
 enum Function {
@@ -28,6 +29,10 @@ impl Pep {
     /// Split TCP in front of `count` stations with these addresses.
     pub fn split(split: Split, stations: AddressTable, count: usize) -> Self {
         Self { function: Function::Split(Box::new(split)), stations, monitor: Monitor::new(count) }
+    }
+    /// Adds an address of a station, or moves it to this station.
+    pub fn add_route(&mut self, address: IpAddr, station: usize) {
+        self.stations.insert(address, station);
     }
     /// The monitor on the stations' side.
     pub fn monitor(&self) -> &Monitor {

@@ -7,6 +7,7 @@
 //! connections cover the whole run. [`tables`] writes CSV.
 
 mod group;
+mod kernel;
 mod limits;
 mod run;
 mod statistics;
@@ -16,6 +17,7 @@ mod totals;
 mod uplink;
 
 pub use group::GroupResult;
+pub use kernel::{KernelConnection, KernelEnd};
 pub use limits::{LimitShares, RadioDelays, SenderSums};
 pub(crate) use run::Record;
 pub use run::{FlowResult, PlaceResult, RunResult, Sample, StationResult};

@@ -1,7 +1,8 @@
 //! Figures of one run.
 
+use super::kernel::KernelConnection;
 use super::limits::{LimitShares, RadioDelays, SenderSums};
-use super::statistics::{mbps, ratio};
+use super::statistics::{mbps, number_or_nan, ratio};
 use super::totals::{self, Totals};
 use super::uplink::UplinkResult;
 use crate::counters::{CellReading, ConnectionReading, Counters, EndReading, Reading, StationReading};
@@ -19,8 +20,14 @@ pub struct RunResult {
     pub totals: Totals,
     /// Figures of each station.
     pub stations: Vec<StationResult>,
+    /// Start of the measured interval, seconds; of an emulation, whose programs may end within the warm-up.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub measured_from_s: Option<f64>,
     /// Figures of each connection of the simulated stations.
     pub flows: Vec<FlowResult>,
+    /// Connections of the real stations of an emulation.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub kernel_connections: Vec<KernelConnection>,
     /// Sums over the senders of each station's connections.
     #[serde(skip)]
     pub senders: Vec<SenderSums>,
@@ -47,7 +54,8 @@ pub struct StationResult {
     pub acks_discarded: u64,
     /// Pure ACKs that left the uplink buffer.
     pub acks_sent: u64,
-    /// Mean round-trip time, ms.
+    /// Mean round-trip time, ms; NaN of a real station without a measurement.
+    #[serde(deserialize_with = "number_or_nan")]
     pub rtt_mean_ms: f64,
     /// Mean MCS index of downlink transport blocks.
     pub downlink_mcs: f64,
@@ -119,10 +127,11 @@ pub struct Sample {
     pub station: usize,
     /// Downloaded payload bytes acknowledged so far.
     pub downloaded: u64,
-    /// Congestion windows of the servers' endpoints, summed, bytes.
-    pub cwnd: u64,
-    /// Smoothed round-trip time of the first connection, ms; zero before its first measurement.
-    pub srtt_ms: f64,
+    /// Congestion windows of the servers' endpoints, summed, bytes; none of a real station.
+    pub cwnd: Option<u64>,
+    /// Smoothed round-trip time of the first connection, ms; zero before its first measurement, none of a
+    /// real station.
+    pub srtt_ms: Option<f64>,
     /// Bytes in the eNB's downlink buffer, or in the downlink queue of a link.
     pub downlink_queue: u64,
     /// Bytes in the station's uplink buffer, or in the uplink queue of a link.
@@ -175,12 +184,34 @@ impl RunResult {
             link_delay_p95_ms: end.link_delay_p95_us.map_or(0.0, |us| us as f64 / 1000.0),
             ..totals::with_senders(totals, &all)
         };
+        let emulated = last.stations.iter().any(|station| station.real);
+        let totals = if emulated {
+            let simulated = measured.iter().zip(&end.connections).any(has_traffic);
+            totals::of_emulation(totals, &measured, &all, simulated)
+        } else {
+            totals
+        };
         let cell = |index: usize| end.cells.as_ref().map(|cells| &cells[index]);
         let stations = measured.iter().zip(groups).enumerate();
-        let stations = stations
+        let mut stations: Vec<StationResult> = stations
             .map(|(index, (c, group))| StationResult::new((index, group), c, span, cell(index)))
             .collect();
-        Self { seed, measured_s: span.as_secs_f64(), totals, stations, flows, senders, samples }
+        for ((station, c), reading) in stations.iter_mut().zip(&measured).zip(&last.stations) {
+            if reading.real && c.rtt_samples == 0 {
+                station.rtt_mean_ms = f64::NAN;
+            }
+        }
+        Self {
+            seed,
+            measured_s: span.as_secs_f64(),
+            totals,
+            stations,
+            measured_from_s: emulated.then_some(started_at.as_secs_f64()),
+            flows,
+            kernel_connections: Vec::new(),
+            senders,
+            samples,
+        }
     }
 }
 
@@ -195,10 +226,15 @@ fn measured(first: Option<&Reading>, last: &Reading) -> Vec<Counters> {
 
 /// Number of stations with simulated traffic that got no payload acknowledged.
 fn without_service(measured: &[Counters], connections: &[Vec<ConnectionReading>]) -> usize {
-    let starved = |(c, connections): &(&Counters, &Vec<ConnectionReading>)| {
-        c.downloaded + c.uploaded == 0 && (!connections.is_empty() || c.udp_sent > 0)
+    let starved = |station: &(&Counters, &Vec<ConnectionReading>)| {
+        station.0.downloaded + station.0.uploaded == 0 && has_traffic(*station)
     };
     measured.iter().zip(connections).filter(starved).count()
+}
+
+/// Whether a station has simulated traffic.
+fn has_traffic((c, connections): (&Counters, &Vec<ConnectionReading>)) -> bool {
+    !connections.is_empty() || c.udp_sent > 0
 }
 
 /// Figures of each connection, and sums over each station's senders. Both cover the whole run, as do the
@@ -286,8 +322,8 @@ impl Sample {
                 at: reading.at,
                 station,
                 downloaded: c.downloaded,
-                cwnd: of.cwnd_bytes,
-                srtt_ms: of.srtt.map_or(0.0, Duration::as_millis_f64),
+                cwnd: (!of.real).then_some(of.cwnd_bytes),
+                srtt_ms: (!of.real).then(|| of.srtt.map_or(0.0, Duration::as_millis_f64)),
                 downlink_queue: of.downlink_queue_bytes,
                 uplink_queue: of.uplink_queue_bytes,
                 acks_sent: c.acks_sent,

@@ -1,5 +1,6 @@
 //! Statistics of figures.
 
+use serde::{Deserialize, Deserializer};
 use statrs::distribution::{ContinuousCDF, StudentsT};
 
 /// Mean of values and, for two or more, half the width of its 95% confidence interval (Student's t).
@@ -30,6 +31,11 @@ pub(super) fn ratio(sum: u64, count: u64) -> f64 {
 /// that the mean of whole milliseconds has one rounding.
 pub(super) fn mean_ms(sum_ns: u64, count: u64) -> f64 {
     if count == 0 { 0.0 } else { sum_ns as f64 / 1e6 / count as f64 }
+}
+
+/// A figure of a results file; NaN where `null` says that there is none, as JSON has no NaN.
+pub(super) fn number_or_nan<'de, D: Deserializer<'de>>(figure: D) -> Result<f64, D::Error> {
+    Option::deserialize(figure).map(|number: Option<f64>| number.unwrap_or(f64::NAN))
 }
 
 /// Megabits per second, from bytes in `seconds`.

@@ -91,6 +91,10 @@ impl Summary {
     pub fn flows_csv(&self) -> String {
         tables::flows(&self.runs)
     }
+    /// Text of `kernel_connections.csv`, of an emulation.
+    pub fn kernel_connections_csv(&self) -> String {
+        tables::kernel_connections(&self.runs)
+    }
     /// Text of `timeseries.csv`.
     pub fn timeseries_csv(&self) -> String {
         tables::timeseries(&self.runs)
@@ -149,7 +153,9 @@ mod tests {
             measured_s: 1.0,
             totals: Totals { goodput_mbps, ..Totals::default() },
             stations: Vec::new(),
+            measured_from_s: None,
             flows: Vec::new(),
+            kernel_connections: Vec::new(),
             senders: Vec::new(),
             samples: Vec::new(),
         };

@@ -1,14 +1,18 @@
 //! CSV tables of a results folder. A row is a flat struct: its field names are the columns.
 
+use super::kernel::KernelConnection;
 use super::run::{FlowResult, RunResult, Sample, StationResult};
 use serde::{Serialize, Serializer};
 
-/// A number that is written with `N` decimals.
+/// A number that is written with `N` decimals; empty if it is NaN.
 #[derive(Default)]
 struct Decimals<const N: usize>(f64);
 
 impl<const N: usize> Serialize for Decimals<N> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        if self.0.is_nan() {
+            return serializer.serialize_none();
+        }
         serializer.collect_str(&format_args!("{:.N$}", self.0))
     }
 }
@@ -166,8 +170,8 @@ struct SampleRow {
     time_s: Decimals<3>,
     station: usize,
     downloaded: u64,
-    cwnd: u64,
-    srtt_ms: Decimals<3>,
+    cwnd: Option<u64>,
+    srtt_ms: Option<Decimals<3>>,
     downlink_queue: u64,
     uplink_queue: u64,
     acks_sent: u64,
@@ -186,7 +190,7 @@ impl SampleRow {
             station: s.station,
             downloaded: s.downloaded,
             cwnd: s.cwnd,
-            srtt_ms: Decimals(s.srtt_ms),
+            srtt_ms: s.srtt_ms.map(Decimals),
             downlink_queue: s.downlink_queue,
             uplink_queue: s.uplink_queue,
             acks_sent: s.acks_sent,
@@ -197,6 +201,62 @@ impl SampleRow {
             uplink_mcs: s.uplink_mcs.map(Decimals),
         }
     }
+}
+
+/// A row of `kernel_connections.csv`.
+#[derive(Default, Serialize)]
+struct KernelConnectionRow {
+    seed: u64,
+    station: usize,
+    connection: usize,
+    server: String,
+    station_port: u16,
+    first_packet_s: Decimals<6>,
+    last_packet_s: Decimals<6>,
+    downloaded: u64,
+    uploaded: u64,
+    server_congestion_control: Option<String>,
+    server_segments: Option<u64>,
+    server_retransmissions: Option<u64>,
+    server_srtt_ms: Option<Decimals<3>>,
+    server_min_rtt_ms: Option<Decimals<3>>,
+    station_congestion_control: Option<String>,
+    station_segments: Option<u64>,
+    station_retransmissions: Option<u64>,
+    station_srtt_ms: Option<Decimals<3>>,
+    station_min_rtt_ms: Option<Decimals<3>>,
+}
+
+impl KernelConnectionRow {
+    fn new(run: &RunResult, c: &KernelConnection) -> Self {
+        let (server, station) = (c.server_end.clone(), c.station_end.clone());
+        Self {
+            seed: run.seed,
+            station: c.station,
+            connection: c.connection,
+            server: c.server.clone(),
+            station_port: c.station_port,
+            first_packet_s: Decimals(c.first_packet_s),
+            last_packet_s: Decimals(c.last_packet_s),
+            downloaded: c.downloaded,
+            uploaded: c.uploaded,
+            server_congestion_control: server.congestion_control,
+            server_segments: server.segments,
+            server_retransmissions: server.retransmissions,
+            server_srtt_ms: server.srtt_ms.map(Decimals),
+            server_min_rtt_ms: server.min_rtt_ms.map(Decimals),
+            station_congestion_control: station.congestion_control,
+            station_segments: station.segments,
+            station_retransmissions: station.retransmissions,
+            station_srtt_ms: station.srtt_ms.map(Decimals),
+            station_min_rtt_ms: station.min_rtt_ms.map(Decimals),
+        }
+    }
+}
+
+/// Text of `kernel_connections.csv`.
+pub(super) fn kernel_connections(runs: &[RunResult]) -> String {
+    text(runs.iter().flat_map(|run| run.kernel_connections.iter().map(|c| KernelConnectionRow::new(run, c))))
 }
 
 /// Text of `stations.csv`.

@@ -1,17 +1,17 @@
 //! Figures of all stations of a run together.
 
 use super::limits::{LimitShares, SenderSums};
-use super::statistics::{jain, mbps, mean_ms, ratio};
+use super::statistics::{jain, mbps, mean_ms, number_or_nan, ratio};
 use crate::counters::{Counters, RadioCapacity};
 use paceline_net::Duration;
 use serde::{Deserialize, Serialize};
 
 macro_rules! totals {
     ($($(#[$doc:meta])* $field:ident,)*) => {
-        /// Figures of all stations of a run together.
+        /// Figures of all stations of a run together. NaN: not measured in an emulation; `null` in JSON.
         #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
         pub struct Totals {
-            $($(#[$doc])* pub $field: f64,)*
+            $($(#[$doc])* #[serde(deserialize_with = "number_or_nan")] pub $field: f64,)*
         }
         impl Totals {
             /// Names of all figures, in order.
@@ -186,4 +186,43 @@ pub(super) fn with_senders(totals: Totals, senders: &SenderSums) -> Totals {
         rtt_harq_share: rtt.downlink_harq + rtt.uplink_harq,
         ..totals
     }
+}
+
+/// `totals` of an emulation, with NaN for figures that were not measured: TCP's limits without simulated
+/// senders, and shares and means of nothing. `simulated` says whether there was simulated traffic.
+pub(super) fn of_emulation(
+    mut totals: Totals,
+    stations: &[Counters],
+    senders: &SenderSums,
+    simulated: bool,
+) -> Totals {
+    let mut all = Counters::default();
+    stations.iter().for_each(|station| all.add(station));
+    let mut blank = |measured: bool, figures: &[fn(&mut Totals) -> &mut f64]| {
+        if !measured {
+            figures.iter().for_each(|figure| *figure(&mut totals) = f64::NAN);
+        }
+    };
+    blank(all.rtt_samples > 0, &[|t| &mut t.rtt_mean_ms, |t| &mut t.rtt_p95_ms]);
+    blank(all.segments > 0, &[|t| &mut t.retransmission_share]);
+    blank(all.udp_sent > 0, &[|t| &mut t.udp_loss_share, |t| &mut t.udp_delay_mean_ms]);
+    blank(simulated, &[|t| &mut t.stations_without_service]);
+    blank(
+        senders.any(),
+        &[
+            |t| &mut t.handshake_share,
+            |t| &mut t.application_share,
+            |t| &mut t.send_buffer_share,
+            |t| &mut t.receive_window_share,
+            |t| &mut t.congestion_window_share,
+            |t| &mut t.pacing_share,
+            |t| &mut t.recovery_share,
+            |t| &mut t.timeout_share,
+            |t| &mut t.rtt_downlink_queue_share,
+            |t| &mut t.rtt_grant_share,
+            |t| &mut t.rtt_uplink_queue_share,
+            |t| &mut t.rtt_harq_share,
+        ],
+    );
+    totals
 }

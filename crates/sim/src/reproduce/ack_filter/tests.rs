@@ -44,7 +44,9 @@ fn run(seed: u64, acks: &[u64], goodput: &[f64], uplink: f64) -> RunResult {
         measured_s: 1.0,
         totals,
         stations,
+        measured_from_s: None,
         flows: Vec::new(),
+        kernel_connections: Vec::new(),
         senders: Vec::new(),
         samples: Vec::new(),
     }

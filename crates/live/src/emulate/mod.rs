@@ -4,6 +4,14 @@
 //! namespace. Their packets pass the same [`Model`] that the simulator runs. The other stations are
 //! simulated.
 
+mod connections;
+mod names;
+mod programs;
+mod range;
+mod sock_diag;
+
+pub use programs::names_station;
+
 use crate::clock::Monotonic;
 use crate::lateness::Lateness;
 use crate::netns::{self, LinkOptions, Namespace};
@@ -11,23 +19,27 @@ use crate::pcapng;
 use crate::realtime::Realtime;
 use crate::tun::Tun;
 use anyhow::Context;
+use connections::{Connections, End};
+use names::Names;
 use nix::sys::prctl;
-use nix::sys::signal::{Signal, kill};
+use nix::sys::signal::Signal;
 use paceline_net::{Instant, Node, Output, Packet, Port};
-use paceline_sim::address;
 use paceline_sim::model::{HOST_SIDE, real_station};
+use paceline_sim::scenario::Tcp;
 use paceline_sim::{Model, Recorder, RunResult, Scenario};
+use programs::Programs;
+use range::Range;
 use signal_hook::consts::{SIGCHLD, SIGINT, SIGTERM};
+use sock_diag::SockDiag;
+use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::Write;
+use std::net::IpAddr;
 use std::path::Path;
-use std::process::{Child, Command, ExitStatus};
+use std::process::ExitStatus;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// IPv4 and IPv6 networks of the stations, which the host side routes into its device. Derived from
-/// `address::station`: parts of the ranges for benchmarks (RFC 2544, RFC 5180).
-const STATION_NETWORKS: (&str, &str) = ("198.18.128.0/17", "2001:2:0:2::/64");
 /// Time between SIGTERM and SIGKILL when the emulation is stopped. Chosen: enough for a program to close its
 /// connections.
 const TERMINATION_TIMEOUT: paceline_net::Duration = paceline_net::Duration::from_secs(2);
@@ -37,19 +49,42 @@ const QUIET_TIME: paceline_net::Duration = paceline_net::Duration::from_millis(5
 /// Longest time, plus a round trip, for which the last packets are carried. Chosen: bounds the wait for a
 /// peer that goes on sending.
 const MAX_LINGER: paceline_net::Duration = paceline_net::Duration::from_secs(5);
+/// Addresses of emulations inside the stations at most. Chosen: bounds memory against programs that forge
+/// addresses; an emulation has at most 1000 stations with two addresses each.
+const MAX_INSIDE: usize = 4_000;
 
 /// The parameters of an emulation.
 pub struct Emulation<'a> {
     /// The scenario.
     pub scenario: &'a Scenario,
     /// The stations that are real.
-    pub stations: &'a [usize],
-    /// Program and arguments, run in each real station; if empty, a shell in the first one.
+    pub stations: &'a [RealStation],
+    /// Program and arguments, run in each real station; if empty, a shell in the first one. In the arguments,
+    /// `{station}` stands for the station's index.
     pub command: &'a [String],
-    /// Congestion control of the kernel's connections through the cell; the host's default if absent.
-    pub congestion_control: Option<&'a str>,
     /// Capture file.
     pub pcap: Option<&'a Path>,
+}
+
+/// A station of real programs.
+#[derive(Clone, PartialEq, Debug)]
+pub struct RealStation {
+    /// Index of the station.
+    pub index: usize,
+    /// Congestion control of the kernel's connections to and from this station; the host's default if absent.
+    pub congestion_control: Option<String>,
+}
+
+impl RealStation {
+    /// Parameters of this station's device and of the connections through it.
+    fn link_options(&self, tcp: &Tcp) -> LinkOptions {
+        LinkOptions {
+            congestion_control: self.congestion_control.clone(),
+            // The kernel's segments have timestamps, also if the scenario's have none: full packets have the
+            // same length.
+            segment_size: tcp.segment_size.0 - if tcp.timestamps { 0 } else { netns::TIMESTAMPS },
+        }
+    }
 }
 
 /// The result of an emulation.
@@ -68,9 +103,25 @@ pub struct Report {
 struct Observed {
     model: Model,
     recorder: Recorder,
+    /// Indices of the real stations by their ports.
+    real: BTreeMap<Port, usize>,
+    range: Range,
+    /// Stations of the addresses of emulations inside them.
+    inside: BTreeMap<IpAddr, usize>,
+    connections: Connections,
 }
 
 impl Observed {
+    /// Packets to an address of an emulation inside a station take the way by which its packets came.
+    fn learn(&mut self, station: usize, address: IpAddr) {
+        if self.range.has_inside(address)
+            && self.inside.get(&address) != Some(&station)
+            && self.inside.len() < MAX_INSIDE
+        {
+            self.inside.insert(address, station);
+            self.model.add_route(address, station);
+        }
+    }
     fn end_at(&mut self, now: Instant) {
         self.model.engine.run_until(now);
         self.recorder.record_end(&mut self.model);
@@ -79,6 +130,11 @@ impl Observed {
 
 impl Node for Observed {
     fn handle_packet(&mut self, now: Instant, from: Port, packet: Packet) {
+        if let Some(station) = self.real.get(&from) {
+            let station = *station;
+            self.connections.observe(now, station, End::Station, &packet);
+            self.learn(station, packet.ip.src);
+        }
         self.model.engine.handle_packet(now, from, packet);
     }
     fn handle_timeout(&mut self, now: Instant) {
@@ -88,7 +144,13 @@ impl Node for Observed {
         }
     }
     fn poll_output(&mut self, now: Instant) -> Option<Output> {
-        self.model.engine.poll_output(now)
+        let output = self.model.engine.poll_output(now);
+        if let Some(Output::Transmit(port, packet)) = &output
+            && let Some(station) = self.real.get(port)
+        {
+            self.connections.observe(now, *station, End::Server, packet);
+        }
+        output
     }
     fn poll_timeout(&self) -> Option<Instant> {
         let stop = self.recorder.next_at();
@@ -99,46 +161,84 @@ impl Node for Observed {
 /// Runs an emulation until its programs have ended or a signal comes.
 pub fn run(emulation: &Emulation<'_>) -> anyhow::Result<Report> {
     let scenario = emulation.scenario;
-    let mut model = Model::new(scenario, scenario.run.seed, emulation.stations);
+    let indices: Vec<usize> = emulation.stations.iter().map(|station| station.index).collect();
+    let mut model = Model::new(scenario, scenario.run.seed, &indices);
     let mut capture_file = None;
     if let Some(path) = emulation.pcap {
         let (file, capture) = pcapng::create(path, model.stations())?;
         model.capture(capture);
         capture_file = Some(file);
     }
-    let options = LinkOptions {
-        congestion_control: emulation.congestion_control.map(str::to_owned),
-        // The kernel's segments have timestamps, also if the scenario's have none: full packets have the same
-        // length.
-        segment_size: scenario.tcp.segment_size.0
-            - if scenario.tcp.timestamps { 0 } else { netns::TIMESTAMPS },
-    };
-    let mut devices = vec![(HOST_SIDE, netns::host_side(address::HOST, STATION_NETWORKS, &options)?)];
-    let mut namespaces = Vec::new();
+    let range = Range::here()?;
     for station in emulation.stations {
-        let (v4, v6) = address::station(*station);
-        let (namespace, tun) = Namespace::with_tun("ue0", v4, v6, &options)
-            .with_context(|| format!("cannot make the namespace of station {station}"))?;
-        devices.push((real_station(*station), tun));
-        namespaces.push((*station, namespace));
+        let (v4, v6) = range.station(station.index);
+        [v4.into(), v6.into()].into_iter().for_each(|address| model.add_route(address, station.index));
+    }
+    let (devices, namespaces) = network(emulation, range)?;
+    if range.is_inside() {
+        netns::forward();
     }
     let signals = Signals::register()?;
     let recorder = Recorder::new(scenario, scenario.run.seed);
-    let mut programs = Programs::start(namespaces, emulation.command)?;
+    let connections = connections(&namespaces)?;
+    let names = Names::start(range, &namespaces);
+    if let Err(error) = &names {
+        eprintln!("paceline: names of hosts do not work in this emulation: {error:#}");
+    }
+    let mut programs = Programs::start(namespaces, emulation.command, range.host())?;
     prefer_this_thread();
     let _awake = stay_awake();
-    let mut realtime = Realtime::new(Observed { model, recorder }, Monotonic::start(), devices);
+    let real = indices.iter().map(|station| (real_station(*station), *station)).collect();
+    let node = Observed { model, recorder, real, range, inside: BTreeMap::new(), connections };
+    let mut realtime = Realtime::new(node, Monotonic::start(), devices);
     drive(&mut realtime, &signals, &mut programs)?;
     linger(&mut realtime, &signals, scenario)?;
 
     let lateness = realtime.lateness().clone();
-    let Observed { mut model, recorder } = realtime.into_node();
-    let result = recorder.finish(&mut model);
+    let Observed { mut model, recorder, connections, .. } = realtime.into_node();
+    let mut result = recorder.finish(&mut model);
+    result.kernel_connections = connections.finish();
     if let Some(file) = capture_file {
         drop(model);
         file.finish()?;
     }
     Ok(Report { result, lateness, failed: std::mem::take(&mut programs.failed), stopped: signals.stopped() })
+}
+
+/// The devices at the model's ports, and the namespaces of the real stations by their indices.
+type Devices = (Vec<(Port, Tun)>, Vec<(usize, Namespace)>);
+
+/// Makes the host side's device and the namespaces of the real stations.
+fn network(emulation: &Emulation<'_>, range: Range) -> anyhow::Result<Devices> {
+    let scenario = emulation.scenario;
+    let groups = scenario.group_of_stations();
+    let stations: Vec<_> = emulation
+        .stations
+        .iter()
+        .map(|real| {
+            let tcp = scenario.tcp_of(&scenario.stations[groups[real.index]]);
+            (real.index, range.station(real.index), real.link_options(&tcp))
+        })
+        .collect();
+    let routes: Vec<_> = stations.iter().map(|(_, addresses, options)| (*addresses, options)).collect();
+    let mut devices = vec![(HOST_SIDE, netns::host_side(range.host(), &range.networks(), &routes)?)];
+    let mut namespaces = Vec::new();
+    for (station, (v4, v6), options) in stations {
+        let (namespace, tun) = Namespace::with_tun("ue0", v4, v6, &options)
+            .with_context(|| format!("cannot make the namespace of station {station}"))?;
+        devices.push((real_station(station), tun));
+        namespaces.push((station, namespace));
+    }
+    Ok((devices, namespaces))
+}
+
+/// The record of the real stations' connections, which reads the kernel in each namespace.
+fn connections(namespaces: &[(usize, Namespace)]) -> anyhow::Result<Connections> {
+    let stations: anyhow::Result<BTreeMap<usize, SockDiag>> = namespaces
+        .iter()
+        .map(|(station, namespace)| Ok((*station, namespace.inside(SockDiag::open)?)))
+        .collect();
+    Ok(Connections::new(SockDiag::open()?, stations?))
 }
 
 fn drive(
@@ -204,63 +304,6 @@ impl Signals {
     }
     fn stopped(&self) -> bool {
         self.stop.load(Ordering::Relaxed)
-    }
-}
-
-/// The programs in the stations' namespaces.
-struct Programs {
-    namespaces: Vec<(usize, Namespace)>,
-    running: Vec<(usize, Child)>,
-    failed: Vec<(usize, ExitStatus)>,
-}
-
-impl Programs {
-    fn start(namespaces: Vec<(usize, Namespace)>, argv: &[String]) -> anyhow::Result<Self> {
-        let mut programs = Self { namespaces, running: Vec::new(), failed: Vec::new() };
-        let shell = std::env::var("SHELL").unwrap_or_else(|_| "/bin/sh".into());
-        // Only one interactive shell can use the terminal.
-        let count = if argv.is_empty() { 1 } else { programs.namespaces.len() };
-        for (station, namespace) in &programs.namespaces[..count] {
-            let name = argv.first().unwrap_or(&shell);
-            let mut command = Command::new(name);
-            command.args(argv.iter().skip(1));
-            command.env("PACELINE_STATION", station.to_string());
-            command.env("PACELINE_HOST", address::HOST.0.to_string());
-            command.env("PACELINE_HOST6", address::HOST.1.to_string());
-            namespace.enter(&mut command)?;
-            let child = command.spawn().with_context(|| format!("cannot run `{name}`"))?;
-            programs.running.push((*station, child));
-        }
-        Ok(programs)
-    }
-    fn reap(&mut self) -> anyhow::Result<()> {
-        let mut index = 0;
-        while index < self.running.len() {
-            let (station, child) = &mut self.running[index];
-            let Some(status) = child.try_wait().context("cannot wait for a program")? else {
-                index += 1;
-                continue;
-            };
-            if !status.success() {
-                self.failed.push((*station, status));
-            }
-            self.running.remove(index);
-        }
-        Ok(())
-    }
-    /// Sends a signal to all processes in the namespaces.
-    fn signal(&self, signal: Signal) {
-        for pid in self.namespaces.iter().flat_map(|(_, namespace)| namespace.processes()) {
-            let _ = kill(pid, signal);
-        }
-    }
-}
-
-impl Drop for Programs {
-    /// Kills the remaining processes in the namespaces, which have no network any more.
-    fn drop(&mut self) {
-        self.signal(Signal::SIGKILL);
-        self.running.iter_mut().for_each(|(_, child)| drop(child.wait()));
     }
 }
 

@@ -69,6 +69,26 @@ fn a_check_refuses_a_missing_interface_and_prints_the_defaults() {
     let output = check(INTERFACES);
     assert!(output.code == 0 && output.stdout.contains("workers = 1\n"), "{output:?}");
     assert!(output.stdout.contains("mode = \"bridge\"") && output.stdout.contains("[limits]"), "{output:?}");
+    assert!(output.stdout.contains("control = \"/run/paceline/srv-mob.sock\"\n"), "{output:?}");
+}
+
+#[test]
+fn a_control_socket_with_too_many_clients_says_so() {
+    let Some(testbed) = with_file(1) else { return };
+    let gateway = testbed.gateway(&testbed.config(""));
+    let path = testbed.dir.join("ctl");
+    // Each keeps a thread of the gateway until its time for a request is over. A connection that the gateway
+    // has not accepted yet counts only later.
+    let mut idle = Vec::new();
+    let refused = wait_for("a refusal", || {
+        idle.push(UnixStream::connect(&path).unwrap());
+        Some(testbed.control(&["status"])).filter(|output| output.code != 0)
+    });
+    assert!(refused.code == 1 && refused.stderr.contains("32 requests are being answered"), "{refused:?}");
+    assert_eq!(refused.stderr.lines().count(), 1, "{refused:?}");
+    drop(idle);
+    wait_for("an answer", || (testbed.control(&["status"]).code == 0).then_some(()));
+    testbed.stop(gateway);
 }
 
 /// A TUN device cannot be a port of a bridge.

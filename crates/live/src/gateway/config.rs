@@ -9,7 +9,7 @@ use paceline_sim::scenario::Accelerator;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
 use std::net::SocketAddr;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// Most workers: a limit of the kernel program. Same as `MAX_WORKERS` of bpf/shared.h.
 pub const MAX_WORKERS: usize = layout::MAX_WORKERS as usize;
@@ -21,6 +21,8 @@ const MAX_NAME_BYTES: usize = 15;
 /// Most payload bytes of a super-packet. Derived from the 16-bit length of a datagram, less headers.
 const SUPER_PACKET: Bytes = Bytes(65_400);
 
+/// Folder of the control sockets whose configuration names no other place.
+pub const CONTROL_FOLDER: &str = "/run/paceline";
 /// Keys that a running gateway takes over at a reload.
 const CHANGEABLE: [&str; 5] = ["tick", "drain", "policy", "limits", "accelerator"];
 /// Longest path of a Unix socket, in bytes (man unix(7)).
@@ -166,9 +168,18 @@ impl GatewayConfig {
         Ok(config)
     }
 
-    /// The configuration with all defaults, as TOML.
+    /// The control socket, if the configuration names none: in the default folder under the interfaces'
+    /// names.
+    pub fn default_control(&self) -> PathBuf {
+        Path::new(CONTROL_FOLDER).join(format!("{}-{}.sock", self.server, self.mobile))
+    }
+    /// The configuration with all defaults, as TOML. With learned sides the default control socket is not
+    /// known yet.
     pub fn resolved(&self) -> String {
-        toml::to_string(self).unwrap_or_else(|error| unreachable!("a checked configuration is TOML: {error}"))
+        let known = self.sides == Sides::Configured;
+        let control = self.control.clone().or_else(|| known.then(|| self.default_control()));
+        toml::to_string(&Self { control, ..self.clone() })
+            .unwrap_or_else(|error| unreachable!("a checked configuration is TOML: {error}"))
     }
     /// Exchanges the two interfaces.
     pub fn swap_sides(&mut self) {

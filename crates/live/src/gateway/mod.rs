@@ -25,7 +25,6 @@ mod worker;
 
 pub use config::{Filter, GatewayConfig, Limits, Mode, Sides};
 pub use control_plane::client::Client;
-pub use control_plane::control_socket::FOLDER;
 pub use control_plane::metrics::text as metrics_text;
 pub use control_plane::operations::ControlPlane;
 pub use control_plane::protocol::{Request, Response, StopReport};
@@ -97,7 +96,7 @@ impl Gateway {
     pub fn start(config: GatewayConfig, setup: Setup) -> anyhow::Result<Self> {
         let (mut control, mut problem) = (None, None);
         if setup.control {
-            match ControlSocket::open(config.control.as_deref(), (&config.server, &config.mobile)) {
+            match ControlSocket::open(config.control.as_deref(), &config.default_control()) {
                 Ok(opened) => control = Some(opened),
                 Err(error) if config.control.is_some() => return Err(error),
                 Err(error) => problem = Some(format!("cannot be asked while it runs: {error:#}")),

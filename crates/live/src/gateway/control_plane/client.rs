@@ -1,9 +1,9 @@
 //! A client of the control socket, as the command line program uses it.
 
-use super::control_socket::FOLDER;
 use super::protocol::{Request, Response, StopReport};
 use super::status::{DeviceStatus, FlowStatus, Status};
-use anyhow::{Context, bail};
+use crate::gateway::config::CONTROL_FOLDER;
+use anyhow::{Context, anyhow, bail};
 use paceline_net::Duration;
 use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};
@@ -23,7 +23,7 @@ impl Client {
             let stream = stream.with_context(|| format!("no gateway listens at {}", path.display()))?;
             return Ok(Self { lines: BufReader::new(stream) });
         }
-        let entries = fs::read_dir(FOLDER).into_iter().flatten().filter_map(Result::ok);
+        let entries = fs::read_dir(CONTROL_FOLDER).into_iter().flatten().filter_map(Result::ok);
         let mut paths: Vec<PathBuf> = entries.map(|entry| entry.path()).collect();
         paths.retain(|path| path.extension().is_some_and(|end| end == "sock"));
         paths.sort();
@@ -31,7 +31,7 @@ impl Client {
         let mut found: Vec<(PathBuf, UnixStream)> = paths.iter().filter_map(open).collect();
         match (found.len(), paths.first()) {
             (0, None) => {
-                bail!("no gateway runs here: there is no socket in {FOLDER}; --control names another")
+                bail!("no gateway runs here: there is no socket in {CONTROL_FOLDER}; --control names another")
             }
             (0, Some(path)) => {
                 bail!("no gateway runs here that this user may ask: nobody answers at {}", path.display())
@@ -46,7 +46,17 @@ impl Client {
     /// Sends the request.
     pub fn send(&mut self, request: &Request) -> anyhow::Result<()> {
         let line = serde_json::to_string(request).context("the request is no JSON")?;
-        writeln!(self.lines.get_mut(), "{line}").context("the gateway does not listen")
+        let sent = writeln!(self.lines.get_mut(), "{line}").context("the gateway does not listen");
+        // A gateway that refuses the connection has closed it, and its answer has the reason.
+        sent.map_err(|error| self.refusal().unwrap_or(error))
+    }
+    fn refusal(&mut self) -> Option<anyhow::Error> {
+        let mut line = String::new();
+        self.lines.read_line(&mut line).ok()?;
+        match serde_json::from_str(&line).ok()? {
+            Response::Error(problem) => Some(anyhow!("{problem}")),
+            _ => None,
+        }
     }
     /// The next response. An error of the gateway is an error here.
     pub fn receive(&mut self) -> anyhow::Result<Response> {

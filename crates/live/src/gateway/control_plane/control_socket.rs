@@ -5,6 +5,7 @@ use super::capture;
 use super::operations::{ControlPlane, TOP_DEVICES};
 use super::protocol::{Request, Response};
 use crate::clock;
+use crate::gateway::config::CONTROL_FOLDER;
 use anyhow::{Context, bail};
 use paceline_net::{Duration, FlowKey};
 use std::fs;
@@ -18,12 +19,10 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 use std::time;
 
-/// Folder of the control sockets whose configuration names no other place.
-pub const FOLDER: &str = "/run/paceline";
 /// Longest request line. Chosen: the longest valid request, a capture between IPv6 addresses, has about 200
 /// bytes.
 const MAX_REQUEST_BYTES: u64 = 1024;
-/// Requests answered at the same time; further connections are closed. Chosen: far more than operators have,
+/// Requests answered at the same time; further ones are refused. Chosen: far more than operators have,
 /// few enough threads to be harmless.
 const MAX_CLIENTS: usize = 32;
 /// A client that does not send its request, or does not read its answer, for this long is disconnected.
@@ -38,17 +37,18 @@ pub struct ControlSocket {
 }
 
 impl ControlSocket {
-    /// Listens at `path`, or in the default folder under a name made of the interfaces' names.
-    pub fn open(path: Option<&Path>, (server, mobile): (&str, &str)) -> anyhow::Result<(Self, UnixListener)> {
-        let default = |end: &str| Path::new(FOLDER).join(format!("{server}-{mobile}{end}.sock"));
+    /// Listens at `path`, or else at `default`, which is in the default folder.
+    pub fn open(path: Option<&Path>, default: &Path) -> anyhow::Result<(Self, UnixListener)> {
         let path = match path {
             Some(path) if is_alive(path) => bail!("control = {:?}: a gateway listens there", path.display()),
             Some(path) => path.to_owned(),
             None => {
-                fs::create_dir_all(FOLDER).with_context(|| format!("cannot make {FOLDER}"))?;
+                fs::create_dir_all(CONTROL_FOLDER)
+                    .with_context(|| format!("cannot make {CONTROL_FOLDER}"))?;
                 // In another network namespace, interfaces may have the same names.
-                let taken = is_alive(&default(""));
-                default(&if taken { format!("-{}", std::process::id()) } else { String::new() })
+                let name = default.file_stem().unwrap_or_default().to_string_lossy();
+                let other = || default.with_file_name(format!("{name}-{}.sock", std::process::id()));
+                if is_alive(default) { other() } else { default.to_owned() }
             }
         };
         let context = || format!("cannot listen at {}", path.display());
@@ -70,12 +70,16 @@ impl ControlSocket {
         let clients = Arc::new(AtomicUsize::new(0));
         let accept = move || {
             for stream in listener.incoming() {
-                let Ok(stream) = stream else {
+                let Ok(mut stream) = stream else {
                     clock::pause(ACCEPT_PAUSE);
                     continue;
                 };
                 if clients.load(Ordering::Relaxed) >= MAX_CLIENTS {
-                    continue; // dropping the stream closes it
+                    // The empty buffer of a new connection has room for the line.
+                    let problem =
+                        format!("refused: {MAX_CLIENTS} requests are being answered; try again later");
+                    let _ = Response::Error(problem).write_line(&mut stream);
+                    continue;
                 }
                 clients.fetch_add(1, Ordering::Relaxed);
                 let (control_plane, clients_here) = (Arc::clone(&control_plane), Arc::clone(&clients));
@@ -176,7 +180,7 @@ mod tests {
         let (file, socket) = (folder.join("box.toml"), folder.join("stale.sock"));
         fs::write(&file, "server").unwrap();
         drop(UnixListener::bind(&socket).unwrap());
-        let open = |path: &Path| ControlSocket::open(Some(path), ("eth0", "eth1")).map(|_| ());
+        let open = |path: &Path| ControlSocket::open(Some(path), Path::new("unused")).map(|_| ());
         let refused = open(&file).map_err(|error| format!("{error:#}"));
         let kept = fs::read_to_string(&file);
         let opened = open(&socket);

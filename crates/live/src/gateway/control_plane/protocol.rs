@@ -10,8 +10,8 @@
 //! | `{"stop":{"limit":"10 s"}}` | `"stopping"`; at the end `{"ended":{"detached":N,"reset":N}}` |
 //! | `{"capture":{...}}` of [`Request::Capture`] | `"capturing"`, then a pcapng stream |
 //!
-//! The limit of a stop may be left out: `{"stop":{}}`.
-//! A request that is malformed or fails is answered by `{"error":"..."}`.
+//! The limit of a stop may be left out: `{"stop":{}}`. A request that is malformed or fails is answered by
+//! `{"error":"..."}`, and so is a connection while 32 others are open.
 
 use super::status::{DeviceStatus, FlowStatus, Status};
 use paceline_net::Duration;

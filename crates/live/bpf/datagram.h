@@ -1,12 +1,14 @@
-// Parses a packet: an unfragmented TCP datagram without IP options or extension headers, in up to two VLAN
-// tags; a packet-too-big message about one (ICMP type 3 code 4, RFC 1191; ICMPv6 type 2, RFC 4443); or
-// anything else.
+// Parses a packet: a TCP datagram, also behind IP options and IPv6 extension headers and in up to two VLAN
+// tags; a fragment of one; a packet-too-big message about a plain one (ICMP type 3 code 4, RFC 1191; ICMPv6
+// type 2, RFC 4443); or anything else. The Rust form is wire.rs and fragments.rs of the crate `net`.
 
 #pragma once
 
 #include <linux/bpf.h>
+#ifdef __bpf__ // a test compiles this file for the host
 #include <bpf/bpf_endian.h>
 #include <bpf/bpf_helpers.h>
+#endif
 
 #include "shared.h"
 
@@ -15,13 +17,26 @@
 #define ETH_P_IP 0x0800
 #define ETH_P_IPV6 0x86dd
 
+#define IPPROTO_HOP_BY_HOP 0
+#define IPPROTO_ICMP4 1
+#define IPPROTO_TCP4 6
+#define IPPROTO_ROUTING_HEADER 43
+#define IPPROTO_FRAGMENT_HEADER 44
+#define IPPROTO_ICMP6 58
+#define IPPROTO_DESTINATION 60
+
+#define MORE_FRAGMENTS 0x2000 // IPv4: of the field `fragment`
+#define FRAGMENT_OFFSET 0x1fff
+#define MAX_EXTENSIONS 8 // extension headers that are read; as in headers.rs of the crate `net`
+
 #define TCP_FIN 0x01
 #define TCP_SYN 0x02
 #define TCP_RST 0x04
 #define TCP_ACK 0x10
 #define TCP_URG 0x20
 
-enum packet_kind { OTHER, SEGMENT, TOO_BIG };
+// FIRST: the fragment with the TCP header; LATER: another fragment, without ports.
+enum packet_kind { OTHER, SEGMENT, TOO_BIG, FIRST, LATER };
 
 struct ipv4 {
 	__u8 version_ihl, traffic_class;
@@ -48,12 +63,25 @@ struct tcp {
 struct segment {
 	struct connection connection;
 	__u32 seq, ack; // host byte order
-	__u32 payload; // bytes
+	__u32 payload; // bytes; of a fragment all its data
+	__u32 identification; // of a fragment's datagram
 	__u8 flags;
 };
 
+// The network header, behind which the transport header is.
+struct network {
+	struct address src, dst;
+	__u32 at; // byte offset of the transport header, or of a fragment's data
+	__u32 len; // bytes of the datagram from there on
+	__u32 identification;
+	__u8 protocol;
+	__u8 is_fragment, is_later; // a fragment; one that is not the first
+};
+
 // Copies bytes of the packet, `at` counted from its network header; fails if the packet is shorter.
+#ifndef LOAD
 #define LOAD(skb, at, to, len) bpf_skb_load_bytes_relative(skb, at, to, len, BPF_HDR_START_NET)
+#endif
 
 static __always_inline void map_ipv4(struct address *address, __be32 v4)
 {
@@ -74,46 +102,100 @@ static __always_inline void set_connection(struct connection *c, int upwards, co
 	c->mobile_port = upwards ? ports[0] : ports[1];
 }
 
-// Parses a TCP datagram at `at`. `quoted`: it is the quotation inside an ICMP message, of which only the
-// addresses and ports are sure to be there.
-static __always_inline int read_tcp(struct __sk_buff *skb, __u32 at, int v6, int upwards, int quoted,
+static __always_inline int read_ipv4(struct __sk_buff *skb, __u32 at, struct network *network)
+{
+	struct ipv4 ip;
+	__u32 header;
+	__u16 fragment;
+
+	if (LOAD(skb, at, &ip, sizeof(ip)) < 0)
+		return -1;
+	header = (ip.version_ihl & 15) * 4;
+	if (ip.version_ihl >> 4 != 4 || header < sizeof(ip) || bpf_ntohs(ip.len) < header)
+		return -1;
+	map_ipv4(&network->src, ip.src);
+	map_ipv4(&network->dst, ip.dst);
+	fragment = bpf_ntohs(ip.fragment);
+	network->at = at + header;
+	network->len = bpf_ntohs(ip.len) - header;
+	network->identification = bpf_ntohs(ip.id);
+	network->protocol = ip.protocol;
+	network->is_fragment = (fragment & (MORE_FRAGMENTS | FRAGMENT_OFFSET)) != 0;
+	network->is_later = (fragment & FRAGMENT_OFFSET) != 0;
+	return 0;
+}
+
+static __always_inline int read_ipv6(struct __sk_buff *skb, __u32 at, struct network *network)
+{
+	__u32 end, next;
+	struct ipv6 ip;
+	__u8 head[8];
+
+	if (LOAD(skb, at, &ip, sizeof(ip)) < 0 || bpf_ntohl(ip.first) >> 28 != 6)
+		return -1;
+	network->src = ip.src;
+	network->dst = ip.dst;
+	network->identification = 0;
+	network->protocol = ip.next;
+	network->is_fragment = network->is_later = 0;
+	at += sizeof(ip);
+	end = at + bpf_ntohs(ip.len);
+	for (int i = 0; i < MAX_EXTENSIONS; i++) {
+		if (network->protocol != IPPROTO_HOP_BY_HOP && network->protocol != IPPROTO_ROUTING_HEADER &&
+		    network->protocol != IPPROTO_DESTINATION && network->protocol != IPPROTO_FRAGMENT_HEADER)
+			break;
+		if (LOAD(skb, at, head, sizeof(head)) < 0)
+			return -1;
+		next = at + 8;
+		if (network->protocol == IPPROTO_FRAGMENT_HEADER) {
+			network->is_later = head[2] || head[3] & 0xf8;
+			network->is_fragment = network->is_later || head[3] & 1;
+			network->identification = (__u32)head[4] << 24 | head[5] << 16 | head[6] << 8 | head[7];
+		} else {
+			next += head[1] * 8;
+		}
+		network->protocol = head[0];
+		at = next;
+		if (network->is_later)
+			break; // data follow, no header
+	}
+	network->at = at;
+	network->len = end - at;
+	return end < at ? -1 : 0;
+}
+
+// Fills in a segment from the TCP header behind a network header. `quoted`: it is the quotation inside an
+// ICMP message, of which only the ports and the sequence number are sure to be there.
+static __always_inline int read_tcp(struct __sk_buff *skb, const struct network *network, int upwards, int quoted,
 				    struct segment *segment)
 {
 	struct tcp tcp = {};
-	struct address src, dst;
-	__u32 len;
+	__u32 wanted = quoted ? 8 : sizeof(tcp);
 
-	if (v6) {
-		struct ipv6 ip;
-
-		if (LOAD(skb, at, &ip, sizeof(ip)) < 0 || ip.next != 6)
-			return -1;
-		src = ip.src;
-		dst = ip.dst;
-		len = bpf_ntohs(ip.len);
-		at += sizeof(ip);
-	} else {
-		struct ipv4 ip;
-
-		if (LOAD(skb, at, &ip, sizeof(ip)) < 0 || ip.version_ihl != 0x45 || ip.protocol != 6)
-			return -1;
-		if (ip.fragment & bpf_htons(0x3fff))
-			return -1;
-		map_ipv4(&src, ip.src);
-		map_ipv4(&dst, ip.dst);
-		len = bpf_ntohs(ip.len) - sizeof(ip);
-		at += sizeof(ip);
-	}
-	if (LOAD(skb, at, &tcp, quoted ? 8 : sizeof(tcp)) < 0)
+	if (LOAD(skb, network->at, &tcp, wanted) < 0)
 		return -1;
 	if (!quoted && tcp.offset < 0x50)
 		return -1;
-	set_connection(&segment->connection, upwards, &src, &dst, tcp.ports);
+	set_connection(&segment->connection, upwards, &network->src, &network->dst, tcp.ports);
 	segment->seq = bpf_ntohl(tcp.seq);
 	segment->ack = bpf_ntohl(tcp.ack);
 	segment->flags = tcp.flags;
-	segment->payload = len - (__u32)(tcp.offset >> 4) * 4;
+	segment->payload = network->len - (__u32)(tcp.offset >> 4) * 4;
 	return 0;
+}
+
+// Fills in the connection of a fragment: the addresses, and the ports if it is the first one.
+static __always_inline enum packet_kind read_fragment(struct __sk_buff *skb, const struct network *network,
+						      int upwards, struct segment *segment)
+{
+	__be16 ports[2] = {};
+
+	if (!network->is_later && LOAD(skb, network->at, ports, sizeof(ports)) < 0)
+		return OTHER;
+	set_connection(&segment->connection, upwards, &network->src, &network->dst, ports);
+	segment->identification = network->identification;
+	segment->payload = network->len;
+	return network->is_later ? LATER : FIRST;
 }
 
 // Classifies a packet, and fills in its connection and segment. An ICMP message travels against the datagram
@@ -122,7 +204,9 @@ static __always_inline enum packet_kind classify(struct __sk_buff *skb, int upwa
 {
 	__u32 at = 0;
 	__be16 protocol = skb->protocol;
-	__u8 head[8];
+	struct network network;
+	int quoted = 0;
+	__u8 head[2];
 
 	if (protocol == bpf_htons(ETH_P_8021Q) || protocol == bpf_htons(ETH_P_8021AD)) {
 		// The kernel has removed the outer tag; this is an inner one.
@@ -131,22 +215,33 @@ static __always_inline enum packet_kind classify(struct __sk_buff *skb, int upwa
 		at = 4;
 	}
 	if (protocol == bpf_htons(ETH_P_IP)) {
-		if (LOAD(skb, at, head, 1) < 0 || head[0] != 0x45 || LOAD(skb, at + 9, head, 1) < 0)
+		if (read_ipv4(skb, at, &network))
 			return OTHER;
-		if (head[0] == 6)
-			return read_tcp(skb, at, 0, upwards, 0, segment) ? OTHER : SEGMENT;
-		if (head[0] != 1 || LOAD(skb, at + 20, head, 2) < 0 || head[0] != 3 || head[1] != 4)
+		if (network.protocol == IPPROTO_ICMP4 && network.at == at + sizeof(struct ipv4) && !network.is_fragment) {
+			if (LOAD(skb, network.at, head, 2) < 0 || head[0] != 3 || head[1] != 4)
+				return OTHER;
+			quoted = 1;
+			if (read_ipv4(skb, network.at + 8, &network))
+				return OTHER;
+		}
+	} else if (protocol == bpf_htons(ETH_P_IPV6)) {
+		if (read_ipv6(skb, at, &network))
 			return OTHER;
-		return read_tcp(skb, at + 28, 0, !upwards, 1, segment) ? OTHER : TOO_BIG;
+		if (network.protocol == IPPROTO_ICMP6 && network.at == at + sizeof(struct ipv6)) {
+			if (LOAD(skb, network.at, head, 2) < 0 || head[0] != 2 || head[1] != 0)
+				return OTHER;
+			quoted = 1;
+			if (read_ipv6(skb, network.at + 8, &network))
+				return OTHER;
+		}
+	} else {
+		return OTHER;
 	}
-	if (protocol == bpf_htons(ETH_P_IPV6)) {
-		if (LOAD(skb, at, head, 1) < 0 || head[0] >> 4 != 6 || LOAD(skb, at + 6, head, 1) < 0)
-			return OTHER;
-		if (head[0] == 6)
-			return read_tcp(skb, at, 1, upwards, 0, segment) ? OTHER : SEGMENT;
-		if (head[0] != 58 || LOAD(skb, at + 40, head, 2) < 0 || head[0] != 2 || head[1] != 0)
-			return OTHER;
-		return read_tcp(skb, at + 48, 1, !upwards, 1, segment) ? OTHER : TOO_BIG;
-	}
-	return OTHER;
+	if (network.protocol != IPPROTO_TCP4)
+		return OTHER;
+	if (quoted)
+		return network.is_later || read_tcp(skb, &network, !upwards, 1, segment) ? OTHER : TOO_BIG;
+	if (network.is_fragment)
+		return read_fragment(skb, &network, upwards, segment);
+	return read_tcp(skb, &network, upwards, 0, segment) ? OTHER : SEGMENT;
 }

@@ -7,9 +7,12 @@
 // that a worker has got. So no packet is forwarded twice or lost between the two. Without sockets there is no
 // verdict, and the kernel forwards.
 //
-// These packets stay in the kernel: everything but unfragmented TCP between other hosts; packets to this
-// machine; prefixes with the action `leave`; connections that the accelerator does not handle; and all
-// packets of a worker without a heartbeat. Packet-too-big messages go to the worker and to the kernel.
+// These packets stay in the kernel: everything but TCP between other hosts; packets to this machine; prefixes
+// with the action `leave`; connections that the accelerator does not handle; and all packets of a worker
+// without a heartbeat. Packet-too-big messages go to the worker and to the kernel.
+//
+// Of a fragmented datagram only the first fragment has the ports. The other ones follow its verdict if they
+// arrive after it, and stay in the kernel otherwise.
 //
 // The upload of an accelerated connection without downlink data does not pass the worker: gateway_ingress
 // redirects it from port to port, which costs less than the bridge. Like the rest of the connection, the
@@ -89,6 +92,20 @@ struct {
 	__type(key, struct connection);
 	__type(value, struct kernel_flow);
 } kernel_flows SEC(".maps");
+
+// Direction, addresses and identification of fragmented datagrams whose first fragment was given to a worker.
+struct datagram {
+	struct connection connection; // without ports
+	__u32 identification;
+	__u32 upwards;
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_LRU_HASH);
+	__uint(max_entries, 4096);
+	__type(key, struct datagram);
+	__type(value, __u32);
+} taken_datagrams SEC(".maps");
 
 static __always_inline void count(__u32 which)
 {
@@ -172,6 +189,31 @@ static __always_inline __u32 forwarded_by_kernel(const struct segment *segment, 
 	return (flow->state & UPLOAD) && is_upload(segment, upwards) ? UPLOAD : 0;
 }
 
+// Decides on a fragment by the verdict on its datagram: `taken` for the first one, the recorded one for the
+// others.
+static __always_inline enum verdict decide_fragment(const struct segment *segment, enum packet_kind kind,
+						    int upwards, int taken)
+{
+	struct datagram datagram = {
+		.connection = segment->connection,
+		.identification = segment->identification,
+		.upwards = upwards,
+	};
+	__u32 value = 1;
+
+	datagram.connection.server_port = datagram.connection.mobile_port = 0;
+	if (kind == LATER)
+		taken = bpf_map_lookup_elem(&taken_datagrams, &datagram) != 0;
+	else if (taken)
+		taken = !bpf_map_update_elem(&taken_datagrams, &datagram, &value, BPF_ANY);
+	else
+		bpf_map_delete_elem(&taken_datagrams, &datagram);
+	if (!taken)
+		return PASS;
+	count(TAKEN);
+	return TAKE;
+}
+
 static __always_inline enum verdict decide(struct __sk_buff *skb, __u32 *worker)
 {
 	__u32 zero = 0, forwarded;
@@ -204,6 +246,13 @@ static __always_inline enum verdict decide(struct __sk_buff *skb, __u32 *worker)
 		return PASS;
 	prefix.address = segment.connection.mobile;
 	policy = bpf_map_lookup_elem(&policies, &prefix);
+	if (kind == LATER)
+		return decide_fragment(&segment, kind, upwards, 0);
+	// The ACK filter takes no fragments.
+	if (kind == FIRST && policy && (*policy == POLICY_LEAVE || *policy == POLICY_FILTER))
+		return decide_fragment(&segment, kind, upwards, 0);
+	if (kind == FIRST)
+		return decide_fragment(&segment, kind, upwards, !forwarded_by_kernel(&segment, upwards));
 	if (policy && (*policy == POLICY_FILTER || *policy == POLICY_MAY_FILTER) && !upwards)
 		compare(&segment);
 	// A filter acts on ACKs alone: downlink packets stay in the kernel.

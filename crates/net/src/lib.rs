@@ -19,7 +19,7 @@ pub mod time;
 pub mod units;
 
 pub use address_table::AddressTable;
-pub use datagram::{rewrite, split, wire};
+pub use datagram::{fragments, rewrite, split, wire};
 pub use keyed_hash::{HashKey, KeyedHasher};
 pub use node::{DropReason, Event, Node, Output, Port};
 pub use packet::{

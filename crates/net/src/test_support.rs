@@ -13,6 +13,7 @@
 use crate::packet::{Checksum, FlowKey, IpHeader, Packet, TcpFlags, TcpHeader, Timestamps, Transport};
 use crate::rewrite::{self, Unparsed};
 use crate::seq::SeqNumber;
+use crate::wire;
 use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr};
 
@@ -131,6 +132,31 @@ pub fn tcp_mut(packet: &mut Packet) -> &mut TcpHeader {
         Transport::Tcp(tcp) => tcp,
         other => panic!("{other:?} is no TCP segment"),
     }
+}
+
+/// A device's datagram with the IPv4 options `header`, or with an IPv6 extension header of the kind `number`
+/// (RFC 8200), whose first byte is overwritten with the number of the header behind it. Checksums stay right.
+pub fn extended(packet: &Packet, number: u8, header: &[u8]) -> Packet {
+    let mut raw = wire::emit(packet);
+    if raw[0] >> 4 == 6 {
+        let len = u16::from_be_bytes([raw[4], raw[5]]) + header.len() as u16;
+        raw[4..6].copy_from_slice(&len.to_be_bytes());
+        let next = std::mem::replace(&mut raw[6], number);
+        raw.splice(40..40, std::iter::once(next).chain(header[1..].iter().copied()));
+    } else {
+        raw.splice(20..20, header.iter().copied());
+        raw[0] += (header.len() / 4) as u8;
+        let (len, at) = (raw.len() as u16, 4 * usize::from(raw[0] & 15));
+        raw[2..4].copy_from_slice(&len.to_be_bytes());
+        raw[10..12].fill(0);
+        let words = raw[..at].chunks(2).map(|word| u32::from(word[0]) << 8 | u32::from(word[1]));
+        let sum: u32 = words.sum();
+        let sum = !((sum & 0xffff) + (sum >> 16)) as u16;
+        raw[10..12].copy_from_slice(&sum.to_be_bytes());
+    }
+    let mut extended = wire::parse(&raw).expect("a datagram");
+    extended.offload = packet.offload;
+    extended
 }
 
 /// The byte stream that one side has received, reassembled from its segments (RFC 9293 §3.4). Shares no code

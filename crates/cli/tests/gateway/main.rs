@@ -5,6 +5,7 @@
 mod bridge;
 #[path = "../common/mod.rs"]
 mod common;
+mod disguise;
 mod filter;
 mod mistakes;
 mod operation;

@@ -4,6 +4,7 @@
 //! A rewritten datagram keeps all other fields: TTL, flow label, identification, urgent pointer, unknown
 //! options. Its checksum is updated by the difference (RFC 1624), so that a corrupt datagram stays corrupt.
 
+use super::headers::layout;
 use super::wire::emit_tcp;
 use crate::packet::{Checksum, IpHeader, Offload, Packet, Parsed, Payload, TcpHeader, Transport};
 use crate::seq::SeqNumber;
@@ -23,7 +24,7 @@ impl Unparsed {
     /// The fields of a device's datagram; zero for a simulated packet.
     pub fn of(packet: &Packet) -> Self {
         let Payload::Datagram(bytes) = &packet.payload else { return Self::default() };
-        let at = packet.ip.plain_len() as usize;
+        let at = transport_at(packet);
         let urgent = match (&packet.transport, bytes.get(at + 18..at + 20)) {
             (Transport::Tcp(_), Some(field)) => u16::from_be_bytes([field[0], field[1]]),
             _ => 0,
@@ -39,6 +40,18 @@ impl Unparsed {
 /// Length of the headers of a device's TCP datagram in bytes.
 pub fn header_len(packet: &Packet) -> usize {
     packet.tcp_header().map_or(packet.len, |tcp| packet.len - tcp.payload_len) as usize
+}
+
+/// Byte offset of the transport header in a device's datagram, behind IPv4 options and IPv6 extension
+/// headers.
+pub fn transport_at(packet: &Packet) -> usize {
+    let plain = packet.ip.plain_len() as usize;
+    match &packet.payload {
+        Payload::Datagram(bytes) if packet.ip.special => {
+            layout(bytes).map_or(plain, |layout| layout.transport_at)
+        }
+        _ => plain,
+    }
 }
 
 /// A datagram with these headers and the concatenated `parts` as payload, whose lengths must add up to
@@ -114,7 +127,7 @@ fn finish(ip: IpHeader, tcp: TcpHeader, checksum: Checksum, mut bytes: Vec<u8>) 
         _ => sum.add_slice(&bytes[at..]).ones_complement(),
     };
     bytes[at + 16..at + 18].copy_from_slice(&field.to_ne_bytes());
-    let offload = Offload { checksum, segment: 0 };
+    let offload = Offload { checksum, ..Offload::default() };
     Parsed { ip, transport: Transport::Tcp(tcp), payload: Payload::Datagram(bytes.into()), len, offload }
         .into()
 }
@@ -122,8 +135,8 @@ fn finish(ip: IpHeader, tcp: TcpHeader, checksum: Checksum, mut bytes: Vec<u8>) 
 /// Replaces the right checksum of a TCP datagram by [`Checksum::Partial`], as a device requires that cuts
 /// super-packets.
 pub fn leave_checksum(packet: &mut Packet) {
-    let l4_len = packet.len - packet.ip.plain_len();
-    let at = packet.ip.plain_len() as usize;
+    let at = transport_at(packet);
+    let l4_len = packet.len - at as u32;
     let Parsed { ip, transport: Transport::Tcp(_), payload: Payload::Datagram(bytes), offload, .. } =
         &mut **packet
     else {
@@ -150,7 +163,7 @@ pub fn checksum_is_right(packet: &Packet) -> bool {
     let (Payload::Datagram(bytes), Transport::Tcp(_)) = (&packet.payload, &packet.transport) else {
         return true;
     };
-    let at = if bytes[0] >> 4 == 4 { 4 * usize::from(bytes[0] & 0x0f) } else { 40 };
+    let at = transport_at(packet);
     if packet.ip.src.is_ipv4() && Sum16BitWords::new().add_slice(&bytes[..at]).ones_complement() != 0 {
         return false;
     }
@@ -170,7 +183,7 @@ pub fn checksum_is_right(packet: &Packet) -> bool {
 /// and payload stay, and in a device's datagram the layout of the options, too: timestamps are only replaced,
 /// and SACK blocks are replaced if their number is the same, else overwritten with NOPs.
 pub fn rewrite(packet: &mut Packet, new: &TcpHeader) {
-    let at = packet.ip.plain_len() as usize;
+    let at = transport_at(packet);
     let headers = header_len(packet);
     let Parsed { ip, transport, payload, len, offload } = &mut **packet;
     let Transport::Tcp(tcp) = transport else { return };
@@ -297,7 +310,7 @@ pub fn packet_too_big(packet: &Packet) -> Option<PacketTooBig> {
 mod tests {
     use super::*;
     use crate::datagram::wire::{emit, parse};
-    use crate::test_support::segment as tcp_segment;
+    use crate::test_support::{extended, segment as tcp_segment};
     use crate::{TcpFlags, TcpOptions, Timestamps};
     use std::net::Ipv6Addr;
 
@@ -329,6 +342,29 @@ mod tests {
             let read = parse(bytes).unwrap();
             assert_eq!(read.transport, packet.transport);
             assert_eq!(read.tcp_header(), Some(&new));
+        }
+    }
+
+    #[test]
+    fn options_and_extension_headers_are_passed_over() {
+        for (v6, number, header) in
+            [(false, 0, [148, 4, 0, 0, 1, 1, 1, 0]), (true, 60, [6, 0, 1, 4, 0, 0, 0, 0])]
+        {
+            let plain = packet(v6, TcpOptions::default());
+            let mut special = extended(&plain, number, &header);
+            assert!(special.ip.special && checksum_is_right(&special));
+            assert_eq!(
+                (special.transport.clone(), header_len(&special)),
+                (plain.transport.clone(), header_len(&plain) + 8)
+            );
+            let new = TcpHeader { ack: SeqNumber(0x1234_5678), ..*plain.tcp_header().unwrap() };
+            let mut expected = plain;
+            rewrite(&mut expected, &new);
+            rewrite(&mut special, &new);
+            assert_eq!(special, extended(&expected, number, &header));
+            leave_checksum(&mut special);
+            leave_checksum(&mut expected);
+            assert_eq!(special.payload, extended(&expected, number, &header).payload);
         }
     }
 

@@ -10,7 +10,7 @@ use etherparse::checksum::Sum16BitWords;
 /// The segments of a super-packet, in order; any other packet alone. Their checksums are
 /// [`Checksum::Partial`], as that of a super-packet.
 pub fn split(packet: Packet) -> Vec<Packet> {
-    let segment = u32::from(packet.offload.segment);
+    let segment = packet.offload.super_segment();
     let (Transport::Tcp(tcp), Payload::Datagram(bytes)) = (&packet.transport, &packet.payload) else {
         return vec![packet];
     };

@@ -1,10 +1,13 @@
 //! Parsing and writing of datagrams (RFC 791, RFC 8200, RFC 9293, RFC 7323, RFC 2018).
 //!
 //! [`parse`] never panics. A fragment, an IPv4 option or an IPv6 extension header marks the packet as
-//! `special`; an unknown or malformed TCP option marks its options as `other`; a malformed transport header
-//! becomes [`Transport::Other`]. Checksums are not verified, since a device's kernel has done that. [`emit`]
-//! writes simulated packets for captures, with zeros as payload and right checksums.
+//! `special`. Behind other extension headers than options and routing, such as the Authentication Header (RFC
+//! 4302), no transport header is read. An unknown or malformed TCP option marks its options as `other`; a
+//! malformed transport header becomes [`Transport::Other`]. Checksums are not verified, since a device's
+//! kernel has done that. [`emit`] writes simulated packets for captures, with zeros as payload and right
+//! checksums.
 
+use super::headers::layout;
 use crate::packet::{
     ForeignOptions, IpHeader, Offload, Packet, Parsed, Payload, TcpFlags, TcpHeader, TcpOptions, Timestamps,
     Transport,
@@ -52,6 +55,10 @@ fn headers(bytes: &[u8]) -> Result<(IpHeader, Transport, usize), WireError> {
     let (ip, len) = ip_header(&slice);
     let payload = slice.payload();
     let transport = match payload.ip_number {
+        // Behind other headers than those that are passed over, no transport header is read.
+        _ if ip.special && layout(bytes).is_none_or(|own| own.protocol != payload.ip_number.0) => {
+            Transport::Other(layout(bytes).map_or(payload.ip_number.0, |own| own.protocol))
+        }
         // An IPv6 payload length of zero means a jumbogram (RFC 2675), which is not supported.
         number if payload.fragmented || len <= ip.plain_len() as usize => Transport::Other(number.0),
         IpNumber::TCP => {
@@ -281,7 +288,7 @@ fn ip_bytes(packet: &Packet, protocol: u8, l4_len: usize) -> Vec<u8> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::test_support::{CLIENT, SERVER, segment};
+    use crate::test_support::{CLIENT, SERVER, extended, segment};
     use proptest::prelude::*;
     use std::net::Ipv6Addr;
 
@@ -393,5 +400,14 @@ mod tests {
         bytes[6] = 0x20; // more fragments
         let packet = parse(&bytes).unwrap();
         assert!(packet.ip.special && packet.tcp_header().is_none());
+        let packet = extended(&segment().datagram(b"abc"), 0, &[148, 4, 0, 0]); // router alert
+        assert!(packet.ip.special && packet.tcp_header().is_some_and(|tcp| tcp.payload_len == 3));
+    }
+
+    #[test]
+    fn behind_an_authentication_header_there_is_no_segment() {
+        let plain = segment().between(V6[0], V6[1]).datagram(b"abc");
+        let packet = extended(&plain, 51, &[6, 1, 0, 0, 0, 0, 0, 1, 0, 0, 0, 1]);
+        assert_eq!((packet.transport.clone(), packet.ip.special), (Transport::Other(51), true));
     }
 }

@@ -39,8 +39,18 @@ pub struct Parsed {
 pub struct Offload {
     /// State of the transport checksum.
     pub checksum: Checksum,
-    /// For a super-packet, payload bytes of its segments (Linux `gso_size`); 0 for other packets.
+    /// For a super-packet, payload bytes of its segments (Linux `gso_size`); for a datagram that was put
+    /// together from fragments, bytes of the longest one; 0 for other packets.
     pub segment: u16,
+    /// The datagram was put together from fragments: see [`crate::fragments`].
+    pub reassembled: bool,
+}
+
+impl Offload {
+    /// Payload bytes of a super-packet's segments; 0 for other packets.
+    pub fn super_segment(self) -> u32 {
+        if self.reassembled { 0 } else { self.segment.into() }
+    }
 }
 
 /// State of a datagram's transport checksum.

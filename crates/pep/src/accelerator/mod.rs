@@ -21,9 +21,10 @@
 //! - [`Accelerator::drain`] stops the accelerator without harm; [`Accelerator::flow_count`] is zero when it
 //!   has stopped.
 //!
-//! Packets may be simulated lengths or a device's datagrams. Super-packets (GRO) are accepted, and sent with
-//! their segment size where [`AcceleratorConfig::super_packet`] allows. Workers that share the traffic by a
-//! hash of the connection have one accelerator each.
+//! Packets may be simulated lengths or a device's datagrams, also with IPv4 options, IPv6 extension headers
+//! or in fragments. Super-packets (GRO) are accepted, and sent with their segment size where
+//! [`AcceleratorConfig::super_packet`] allows. Workers that share the traffic by a hash of the connection
+//! have one accelerator each.
 //!
 //! ```
 //! # use paceline_pep::{Accelerator, AcceleratorConfig};
@@ -102,7 +103,8 @@ impl Side {
 pub struct Transmission {
     /// The side on which to send it.
     pub side: Side,
-    /// The packet.
+    /// The packet. A datagram that was put together has to leave as fragments again
+    /// ([`paceline_net::fragments::fragment`]).
     pub packet: Packet,
     /// Payload bytes of the segments into which a super-packet is to be cut; 0 for any other packet.
     pub segment: u32,

@@ -5,7 +5,7 @@
 //! leave by routed mode's pair of devices, which has one.
 
 use super::slot::{ETHERNET_LEN, Slot, VNET_LEN};
-use paceline_net::rewrite::{header_len, leave_checksum};
+use paceline_net::rewrite::{header_len, leave_checksum, transport_at};
 use paceline_net::{Checksum, Packet, Payload, TcpFlags, wire};
 use paceline_pep::accelerator::PayloadSlice;
 use std::io::IoSlice;
@@ -212,7 +212,7 @@ impl Outgoing {
         if cut && packet.offload.checksum != Checksum::Partial {
             leave_checksum(&mut packet);
         }
-        let ip = packet.ip.plain_len() as u16;
+        let ip = transport_at(&packet) as u16;
         if packet.offload.checksum == Checksum::Partial {
             vnet[0] = NEEDS_CSUM;
             vnet[6..8].copy_from_slice(&(u16::from(link.len) + ip).to_ne_bytes());
@@ -222,7 +222,7 @@ impl Outgoing {
         vnet[2..4].copy_from_slice(&headers.to_ne_bytes());
         if cut {
             let reduced = packet.tcp_header().is_some_and(|tcp| tcp.flags.contains(TcpFlags::CWR));
-            let kind = if ip == 20 { GSO_TCPV4 } else { GSO_TCPV6 };
+            let kind = if packet.ip.src.is_ipv4() { GSO_TCPV4 } else { GSO_TCPV6 };
             vnet[1] = kind | if reduced { GSO_ECN } else { 0 };
             vnet[4..6].copy_from_slice(&(segment as u16).to_ne_bytes());
         }

@@ -4,7 +4,8 @@
 //! Devices with the action `accelerate` and devices with the action `relay` have an accelerator each; the
 //! second sends no early acknowledgments (exposure 0). Uplink packets of devices with the action `filter` go
 //! to the [`Uplink`] queue. Packets of two networks (VLANs) that use the same addresses and ports at the same
-//! time are forwarded unchanged.
+//! time are forwarded unchanged. Fragments are put together ahead of all this, if the accelerators have their
+//! connection, and the datagrams that leave are cut into fragments again.
 
 use super::uplink::{Line, Uplink};
 use crate::gateway::config::GatewayConfig;
@@ -16,10 +17,12 @@ use crate::gateway::datapath::frame::{Arrival, ICMP, ICMPV6, Link, Outgoing};
 use crate::gateway::datapath::links::Links;
 use crate::gateway::interfaces::ports::Role;
 use crate::gateway::policy::{Action, Table};
+use paceline_net::fragments::{Fragments, fragment, is_fragment};
 use paceline_net::{Bytes, Duration, FlowKey, Instant, Packet, TcpFlags, Transport};
 use paceline_pep::AcceleratorConfig;
 use paceline_pep::accelerator::{Accelerator, DeviceSnapshot, FlowSnapshot, Side, Transmission};
 use paceline_pep::ack_filter::Holdout;
+use std::collections::VecDeque;
 use std::sync::Arc;
 
 /// The result of [`Engine::take`].
@@ -46,6 +49,10 @@ pub struct Engine {
     uplink: Option<Uplink>,
     policies: Table,
     egress: Egress,
+    /// Fragments that wait for the rest of their datagram, by side and link header.
+    fragments: Fragments<(Side, Link)>,
+    /// Fragments that leave, by the side of their interface.
+    leaving: VecDeque<(Side, Outgoing)>,
     /// Packets of two networks under the same addresses and ports.
     ambiguous_networks: u64,
     /// Packets without a valid TCP header.
@@ -97,6 +104,8 @@ impl Engine {
                 Role::Bridge { .. } => Egress::Bridge(Links::new(link_limit(config), !seed)),
                 Role::Router { addresses, .. } => Egress::Router(addresses),
             },
+            fragments: Fragments::default(),
+            leaving: VecDeque::new(),
             ambiguous_networks: 0,
             unreadable: 0,
             unknown_links: 0,
@@ -137,12 +146,14 @@ impl Engine {
 
     /// Handles a packet that arrived from `side` with the link header `link`.
     pub fn take(&mut self, now: Instant, side: Side, link: Link, packet: Packet) -> Fate {
-        let segment = u32::from(packet.offload.segment);
+        if is_fragment(&packet) {
+            return self.take_fragment(now, side, link, packet);
+        }
         let link = self.egress_link(link);
         let (Some(key), Some(tcp)) = (packet.flow_key(), packet.tcp_header()) else {
             if !matches!(packet.transport, Transport::Other(ICMP | ICMPV6)) {
                 self.unreadable += 1;
-                return Fate::Forward(Outgoing::new(link, packet, segment));
+                return self.forward(side, link, packet);
             }
             // A packet-too-big message: the kernel forwards it, and the accelerators learn the path MTU.
             self.accelerators_mut().for_each(|accelerator| accelerator.input(now, side, packet.clone()));
@@ -158,7 +169,7 @@ impl Engine {
             && !links.learn(key, side.other(), link, syn, is_accelerated)
         {
             self.ambiguous_networks += 1;
-            return Fate::Forward(Outgoing::new(link, packet, segment));
+            return self.forward(side, link, packet);
         }
         self.taps.on_packet(now, &key, (side, false), &packet, &[]);
         let action = self.action(&key);
@@ -169,11 +180,12 @@ impl Engine {
                 return Fate::Handled;
             }
             (Action::Leave, _, _) if !syn => {
-                return Fate::ForwardAndLeave(key, Outgoing::new(link, packet, segment));
+                return match self.forward(side, link, packet) {
+                    Fate::Forward(frame) => Fate::ForwardAndLeave(key, frame),
+                    other => other,
+                };
             }
-            (Action::Filter | Action::Leave, _, _) => {
-                return Fate::Forward(Outgoing::new(link, packet, segment));
-            }
+            (Action::Filter | Action::Leave, _, _) => return self.forward(side, link, packet),
             _ => &mut self.accelerator,
         };
         let take_back = ends_offload && accelerator.is_offloaded(&key);
@@ -184,6 +196,38 @@ impl Engine {
             Side::Mobile if data && accelerator.may_offload(&key) => Fate::OffloadUpload(key),
             _ => Fate::Handled,
         }
+    }
+
+    /// A fragment: the datagram that it completes is handled like all others.
+    fn take_fragment(&mut self, now: Instant, side: Side, link: Link, packet: Packet) -> Fate {
+        let Self { fragments, accelerator, relay, .. } = self;
+        let takes = |(side, _): &(Side, Link), key: &FlowKey| {
+            let key = if *side == Side::Server { *key } else { key.reversed() };
+            accelerator.knows(&key) || relay.as_ref().is_some_and(|relay| relay.knows(&key))
+        };
+        let whole = fragments.insert(now, (side, link), packet, takes);
+        self.forward_fragments(now);
+        whole.map_or(Fate::Handled, |((side, link), packet)| self.take(now, side, link, packet))
+    }
+    /// Forwards the fragments that are not put together.
+    fn forward_fragments(&mut self, now: Instant) {
+        while let Some(((side, link), packet)) = self.fragments.pop(now) {
+            let frame = Outgoing::new(self.egress_link(link), packet, 0);
+            self.leaving.push_back((side.other(), frame));
+        }
+    }
+    /// Forwards a packet from `side` unchanged: as a frame, or as the fragments that it was put together
+    /// from.
+    fn forward(&mut self, side: Side, link: Link, packet: Packet) -> Fate {
+        let segment = packet.offload.super_segment();
+        if !packet.offload.reassembled {
+            return Fate::Forward(Outgoing::new(link, packet, segment));
+        }
+        self.leave_in_fragments(side.other(), link, packet);
+        Fate::Handled
+    }
+    fn leave_in_fragments(&mut self, side: Side, link: Link, packet: Packet) {
+        self.leaving.extend(fragment(packet).into_iter().map(|part| (side, Outgoing::new(link, part, 0))));
     }
 
     /// Marks a connection's upload as left to the kernel. False if that is not allowed any more.
@@ -212,12 +256,19 @@ impl Engine {
     /// The next packet to send, and the side of its interface.
     pub fn poll_transmit(&mut self, now: Instant) -> Option<(Side, Outgoing)> {
         loop {
+            if let Some(fragment) = self.leaving.pop_front() {
+                return Some(fragment);
+            }
             let Transmission { side, packet, segment, body } = self.next_transmission(now)?;
             let Some(key) = packet.flow_key() else { continue }; // the kernel has forwarded this one
             let key = if side == Side::Mobile { key } else { key.reversed() };
             if let Some(link) = self.egress.find(&key, side) {
-                let segment = segment.max(packet.offload.segment.into());
+                let segment = segment.max(packet.offload.super_segment());
                 self.taps.on_packet(now, &key, (side, true), &packet, &body);
+                if packet.offload.reassembled {
+                    self.leave_in_fragments(side, link, packet);
+                    continue;
+                }
                 return Some((side, Outgoing::gathered(link, packet, segment, body)));
             }
             self.unknown_links += 1;
@@ -234,10 +285,12 @@ impl Engine {
     /// The time of the next call of [`Engine::handle_timeout`].
     pub fn next_timer(&self) -> Option<Instant> {
         let uplink = self.uplink.as_ref().and_then(Uplink::next_at);
-        self.accelerators().filter_map(Accelerator::next_timer).chain(uplink).min()
+        let fragments = self.fragments.next_at();
+        self.accelerators().filter_map(Accelerator::next_timer).chain(uplink).chain(fragments).min()
     }
     /// Runs timers that are due. Calling early is harmless.
     pub fn handle_timeout(&mut self, now: Instant) {
+        self.forward_fragments(now);
         for accelerator in self.accelerators_mut() {
             if accelerator.next_timer().is_some_and(|at| at <= now) {
                 accelerator.handle_timeout(now);

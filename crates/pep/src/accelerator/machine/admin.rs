@@ -6,6 +6,7 @@ use crate::accelerator::stats::AcceleratorStats;
 use crate::accelerator::{
     Accelerator, AcceleratorConfig, DeviceSnapshot, FlowRecord, FlowSnapshot, Side, Transmission,
 };
+use paceline_net::fragments::fragment;
 use paceline_net::{Duration, FlowKey, Instant, Node, Output, Packet, Port};
 
 /// While draining, the time between two checks of connections without packets. Chosen: a fraction of the
@@ -236,8 +237,15 @@ impl Node for Accelerator {
         Accelerator::handle_timeout(self, now);
     }
     fn poll_output(&mut self, now: Instant) -> Option<Output> {
-        let Transmission { side, packet, body, .. } = self.poll_transmit(now)?;
-        debug_assert!(body.is_empty(), "a node's packets have their payload");
+        if self.leaving.is_empty() {
+            let Transmission { side, packet, body, .. } = self.poll_transmit(now)?;
+            debug_assert!(body.is_empty(), "a node's packets have their payload");
+            if !packet.offload.reassembled {
+                return Some(Output::Transmit(side.port(), packet));
+            }
+            self.leaving.extend(fragment(packet).into_iter().map(|part| (side, part)));
+        }
+        let (side, packet) = self.leaving.pop_front()?;
         Some(Output::Transmit(side.port(), packet))
     }
     fn poll_timeout(&self) -> Option<Instant> {

@@ -1,10 +1,10 @@
 //! The machine around the connections: tables, timers and the order of sending.
 //!
-//! [`Accelerator::input`] finds the connection of a packet (`index`, `entry`) or follows its handshake
-//! (`opening`), and admits a connection at its server's first data. After each call of a connection,
-//! `bookkeeping` updates the totals of its device (`device`) and of the machine (`shared`), the `timers`, the
-//! queues of `transmit` and the `journal`. `transmit` lets devices send in turn. `admin` has the operator's
-//! calls; `prefetch` warms the caches.
+//! [`Accelerator::input`] puts the fragments of a connection's datagrams together, finds the connection of a
+//! packet (`index`, `entry`) or follows its handshake (`opening`), and admits a connection at its server's
+//! first data. After each call of a connection, `bookkeeping` updates the totals of its device (`device`) and
+//! of the machine (`shared`), the `timers`, the queues of `transmit` and the `journal`. `transmit` lets
+//! devices send in turn. `admin` has the operator's calls; `prefetch` warms the caches.
 
 mod admin;
 mod bookkeeping;
@@ -32,6 +32,7 @@ use crate::accelerator::machine::shared::Shared;
 use crate::accelerator::machine::timers::Timers;
 use crate::accelerator::rate::sample::{AckSample, LossSample};
 use crate::accelerator::stats::{AcceleratorStats, BypassReason};
+use paceline_net::fragments::{Fragments, is_fragment};
 use paceline_net::rewrite::{checksum_is_right, packet_too_big};
 use paceline_net::{Duration, FlowKey, Instant, Packet, Payload, TcpFlags, TcpHeader};
 use std::collections::VecDeque;
@@ -55,6 +56,10 @@ pub struct Accelerator {
     flows: Table<FlowEntry>,
     devices: Table<Device>,
     timers: Timers,
+    /// Fragments that wait for the rest of their datagram, by side.
+    fragments: Fragments<Side>,
+    /// The rest of a datagram that leaves as fragments, as a node's outputs.
+    leaving: VecDeque<(Side, Packet)>,
     /// Devices with something to send, in the order of their turns.
     ready: VecDeque<u32>,
     /// Connections with an ACK due to either end.
@@ -81,6 +86,8 @@ impl Accelerator {
             flows: Table::new(seed),
             devices: Table::new(seed),
             timers: Timers::default(),
+            fragments: Fragments::default(),
+            leaving: VecDeque::new(),
             ready: VecDeque::new(),
             due: VecDeque::new(),
             overloaded: false,
@@ -93,10 +100,13 @@ impl Accelerator {
         }
     }
 
-    /// A packet arrives from `side`.
+    /// A packet arrives from `side`. Fragments of a connection's datagrams wait for each other.
     pub fn input(&mut self, now: Instant, side: Side, packet: Packet) {
         self.packets += 1;
         let (Some(key), Some(tcp)) = (packet.flow_key(), packet.tcp_header().copied()) else {
+            if is_fragment(&packet) {
+                return self.on_fragment(now, side, packet);
+            }
             self.on_other(now, side, &packet);
             return self.shared.pass(side, packet);
         };
@@ -127,6 +137,27 @@ impl Accelerator {
                 self.shared.pass(side, packet);
             }
             (None, Side::Server) => self.on_unknown(now, key, packet, &tcp),
+        }
+    }
+
+    /// A fragment: the datagram that it completes is handled as a segment; fragments of other connections
+    /// pass.
+    fn on_fragment(&mut self, now: Instant, side: Side, packet: Packet) {
+        let Self { fragments, flows, openings, .. } = self;
+        let takes = |side: &Side, key: &FlowKey| {
+            let key = if *side == Side::Server { *key } else { key.reversed() };
+            flows.holds(&key) || openings.holds(&key)
+        };
+        let whole = fragments.insert(now, side, packet, takes);
+        self.pass_fragments(now);
+        if let Some((side, packet)) = whole {
+            self.input(now, side, packet);
+        }
+    }
+    /// Forwards the fragments that are not put together.
+    fn pass_fragments(&mut self, now: Instant) {
+        while let Some((side, packet)) = self.fragments.pop(now) {
+            self.shared.pass(side, packet);
         }
     }
 

@@ -83,11 +83,12 @@ impl Accelerator {
     pub fn next_timer(&self) -> Option<Instant> {
         let draining = self.shared.draining.filter(|_| self.flows.len() > 0);
         let draining = draining.map(|until| until.min(self.next_drain_check));
-        [self.timers.next(), draining].into_iter().flatten().min()
+        [self.timers.next(), self.fragments.next_at(), draining].into_iter().flatten().min()
     }
 
     /// Handles the timers that are due. Harmless when none is.
     pub fn handle_timeout(&mut self, now: Instant) {
+        self.pass_fragments(now);
         while let Some((at, owner)) = self.timers.pop_due(now) {
             match owner {
                 Owner::Flow(slot) => self.on_flow_timer(now, slot, at),

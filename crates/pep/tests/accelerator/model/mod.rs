@@ -16,6 +16,7 @@ mod rules;
 mod server;
 mod upload;
 
+use paceline_net::fragments::is_fragment;
 use paceline_net::rewrite::{self, Unparsed, checksum_is_right};
 use paceline_net::test_support::segment;
 use paceline_net::{
@@ -23,7 +24,7 @@ use paceline_net::{
     Timestamps, Transport, wire,
 };
 use paceline_pep::accelerator::{Accelerator, AcceleratorConfig, FlowRecord, Side, Transmission};
-use packets::{ACK, FIN, RST, byte, payload};
+use packets::{ACK, FIN, RST, byte, fragmented, payload, with_option};
 use rules::Rules;
 use std::collections::{BTreeMap, VecDeque};
 use std::net::IpAddr;
@@ -64,6 +65,10 @@ struct Model {
     shift: u8,
     /// Packets have bytes; else they are simulated lengths.
     real: bool,
+    /// Some packets have IP options, extension headers, or arrive in fragments.
+    special: bool,
+    /// Packets that have arrived at the accelerator.
+    inputs: u16,
     /// The client drops segments that end past its window.
     strict: bool,
     /// Length of full segments, and of the longest ones that the path delivers to the client.
@@ -155,7 +160,8 @@ impl Model {
         } else {
             ([198, 19, 0, 1].into(), [198, 18, 0, 1].into())
         };
-        let wrap = u32::from(choices.byte()) << 4;
+        let start = choices.byte();
+        let wrap = u32::from(start) << 4;
         let black_hole = mode & 128 != 0 && limits & 128 != 0;
         Self {
             accelerator: {
@@ -171,6 +177,8 @@ impl Model {
             sack: mode & 4 != 0,
             shift: if mode & 8 != 0 { 3 } else { 0 },
             real: mode & 16 != 0,
+            special: start & 3 == 3,
+            inputs: 0,
             strict: mode & 32 != 0,
             segment: if black_hole { LONG_SEGMENT } else { SEGMENT },
             longest_delivered: if black_hole { DELIVERED_SEGMENT } else { u32::MAX },

@@ -22,7 +22,7 @@ impl Model {
         let ends_offload = side == Side::Server
             && (data || tcp.flags.contains(TcpFlags::FIN))
             && self.accelerator.is_offloaded(&key);
-        self.input(side, packet);
+        self.input_any(side, packet);
         if ends_offload {
             self.offloaded &= self.accelerator.is_offloaded(&key);
         } else if side == Side::Mobile && data && self.accelerator.offload(&key) {

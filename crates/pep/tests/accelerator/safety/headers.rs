@@ -174,37 +174,6 @@ fn an_mtu_black_hole_is_detected() {
     }
 }
 
-/// Row "fragments, extension headers": bypass.
-#[test]
-fn fragments_and_extension_headers_pass() {
-    let mut bed = TestBed::open_cleared(|_| ());
-    let fragment = patched(&bed.server_data(1, SEGMENT), |raw| raw[6] |= 0x20);
-    bed.server_sends(fragment.clone());
-    assert_eq!((bed.taken_by_client(), bed.taken_by_server()), (vec![fragment], vec![]));
-    // The client acknowledges data that bypassed the accelerator: the connection is detached.
-    let ack = bed.client_packet(1, Some(1001), ACK, 0, |_| ());
-    bed.send(1, 1);
-    bed.wait(5);
-    bed.ack(1001);
-    let beyond = bed.client_packet(1, Some(2001), ACK, 0, |_| ());
-    bed.clear();
-    bed.client_sends(beyond.clone());
-    assert_eq!((bed.taken_by_server(), bed.accelerator.flow_count()), (vec![beyond], 0), "{ack:?}");
-    // An IPv6 extension header in the handshake.
-    let mut bed = TestBed::new(AcceleratorConfig::default()).v6();
-    let options = bed.syn_options();
-    let syn = bed.client_packet(0, None, SYN, 0, |tcp| tcp.options = options);
-    let extended = patched(&syn, |raw| {
-        raw[6] = 60;
-        raw.splice(40..40, [6, 0, 1, 4, 0, 0, 0, 0]);
-        let len = raw.len() as u16 - 40;
-        raw[4..6].copy_from_slice(&len.to_be_bytes());
-    });
-    assert!(extended.ip.special);
-    bed.client_sends(extended);
-    assert_eq!(bed.stats().bypassed(BypassReason::SpecialIp), 1);
-}
-
 /// Row "DSCP, TTL, flow label": from the original.
 #[test]
 fn header_fields_are_those_of_the_original() {

@@ -2,6 +2,7 @@
 
 mod headers;
 mod inactivity;
+mod ip_headers;
 mod lifecycle;
 mod pauses;
 mod rates;

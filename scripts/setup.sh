@@ -79,6 +79,14 @@ if [ -n "$missing" ]; then
     fi
 fi
 
+# Builds take 1 GB (build, demo) and 3 GB (test), measured with du after make demo and make test. A full disk
+# ends them with errors of the compiler.
+case $1 in test) needed=4 ;; *) needed=2 ;; esac
+free=$(df -Pk . | awk 'NR == 2 { print int($4 / 1048576) }')
+if [ ! -d target ] && [ "$free" -lt "$needed" ]; then
+    echo "warning: $free GB are free on this disk; the build for $1 needs about $needed GB" >&2
+fi
+
 PATH="$HOME/.cargo/bin:$PATH"
 if ! command -v cargo >/dev/null 2>&1; then
     echo "installing Rust by rustup" >&2

@@ -9,9 +9,11 @@
 
 mod air;
 mod cell;
+mod csv;
 mod decibel;
 pub mod lte;
 mod mac;
+pub mod nr;
 mod pdcp;
 mod prb;
 pub mod radio;

@@ -1,6 +1,6 @@
 //! Buffer size levels of the buffer status report (TS 36.321 Table 6.1.3.1-1).
 
-use super::csv::Reader;
+use crate::csv::Reader;
 
 /// Upper bound in bytes of each index; index 63 means more than 150,000 bytes.
 static UPPER: [u32; 64] = read();

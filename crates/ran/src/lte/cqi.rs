@@ -4,7 +4,7 @@
 //! SINR thresholds are those of the public link-level curves named in `lte_cqi_sinr.csv` (`vienna_s10_db`,
 //! within 0.4 dB of two others). The MCS is the highest one with no more spectral efficiency than the CQI.
 
-use super::csv::Reader;
+use crate::csv::Reader;
 
 /// Lowest SINR in dB of each CQI 1..=15.
 static THRESHOLD_DB: [f64; 15] = read_thresholds();

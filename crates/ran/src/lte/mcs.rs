@@ -5,7 +5,7 @@
 //! same PRBs. The error of this is up to 1 dB where the modulation differs (I_TBS 10 and 16 to 19). 256QAM is
 //! left out.
 
-use super::csv::Reader;
+use crate::csv::Reader;
 
 /// Number of MCS indices with a transport block size (TS 36.213 Table 7.1.7.1-1: 0..=28).
 pub const MCS_COUNT: usize = 29;

@@ -5,8 +5,6 @@
 //! number of PRBs to a transport block size ([`tbs`]); the receiver decodes it with the probability of
 //! [`block_errors`]. [`bsr`] has the buffer sizes of buffer status reports.
 
-mod csv;
-
 pub mod block_errors;
 pub mod bsr;
 pub mod cqi;

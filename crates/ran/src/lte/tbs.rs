@@ -1,6 +1,6 @@
 //! Transport block sizes for one layer (TS 36.213 Table 7.1.7.2.1-1).
 
-use super::csv::Reader;
+use crate::csv::Reader;
 
 /// Number of I_TBS columns of the table (TS 36.213 Table 7.1.7.2.1-1).
 pub const I_TBS_COUNT: usize = 34;

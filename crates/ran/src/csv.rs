@@ -3,14 +3,14 @@
 
 /// A position in a file.
 #[derive(Clone, Copy)]
-pub(super) struct Reader<'a> {
+pub(crate) struct Reader<'a> {
     bytes: &'a [u8],
     at: usize,
 }
 
 impl<'a> Reader<'a> {
     /// A position after the comment lines and the header line.
-    pub(super) const fn new(bytes: &'a [u8]) -> Self {
+    pub(crate) const fn new(bytes: &'a [u8]) -> Self {
         let mut reader = Self { bytes, at: 0 };
         while reader.bytes[reader.at] == b'#' {
             reader = reader.next_line();
@@ -18,7 +18,7 @@ impl<'a> Reader<'a> {
         reader.next_line()
     }
     /// Moves to the start of the next line.
-    pub(super) const fn next_line(mut self) -> Self {
+    pub(crate) const fn next_line(mut self) -> Self {
         while self.at < self.bytes.len() && self.bytes[self.at] != b'\n' {
             self.at += 1;
         }
@@ -26,7 +26,7 @@ impl<'a> Reader<'a> {
         self
     }
     /// Moves past the next `count` commas of this line.
-    pub(super) const fn skip(mut self, count: usize) -> Self {
+    pub(crate) const fn skip(mut self, count: usize) -> Self {
         let mut left = count;
         while left > 0 {
             while self.bytes[self.at] != b',' {
@@ -38,7 +38,7 @@ impl<'a> Reader<'a> {
         self
     }
     /// Whether the line starts with `prefix`.
-    pub(super) const fn starts_with(&self, prefix: &[u8]) -> bool {
+    pub(crate) const fn starts_with(&self, prefix: &[u8]) -> bool {
         let mut i = 0;
         while i < prefix.len() {
             if self.at + i >= self.bytes.len() || self.bytes[self.at + i] != prefix[i] {
@@ -49,11 +49,11 @@ impl<'a> Reader<'a> {
         true
     }
     /// Whether the end of the file is reached.
-    pub(super) const fn at_end(&self) -> bool {
+    pub(crate) const fn at_end(&self) -> bool {
         self.at >= self.bytes.len()
     }
     /// The number at this position, in thousandths; an empty field is zero.
-    pub(super) const fn thousandths(&self) -> i64 {
+    pub(crate) const fn thousandths(&self) -> i64 {
         let mut i = self.at;
         let negative = i < self.bytes.len() && self.bytes[i] == b'-';
         if negative {
@@ -84,7 +84,7 @@ impl<'a> Reader<'a> {
         if negative { -value } else { value }
     }
     /// The whole number at this position.
-    pub(super) const fn integer(&self) -> u32 {
+    pub(crate) const fn integer(&self) -> u32 {
         (self.thousandths() / 1000) as u32
     }
 }

@@ -7,5 +7,6 @@ mod network;
 mod offload;
 mod safety;
 mod swarm;
+mod tails;
 mod test_bed;
 mod transfers;

@@ -34,6 +34,8 @@ pub(in crate::accelerator) struct Handshake {
     pub server_epoch: Epoch,
     /// Round-trip time of the mobile segment: server's SYN to the client's answer.
     pub rtt: Option<Duration>,
+    /// Round-trip time of the wired segment: client's SYN to the server's answer.
+    pub server_rtt: Option<Duration>,
 }
 
 #[derive(Debug)]

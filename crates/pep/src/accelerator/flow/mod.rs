@@ -203,15 +203,20 @@ impl Flow {
     pub fn deadline(&self) -> Option<Instant> {
         let at = self.to_client.deadline(self.has_sack(), self.from_server.stream_end());
         let at = at.min(self.from_server.reset_deadline().unwrap_or(Instant::MAX));
+        let Self { connection, from_server, to_client, upload, .. } = self;
+        let held = from_server.hold_deadline(ClientState { connection, to_client, upload });
+        let at = at.min(held.unwrap_or(Instant::MAX));
         (at < Instant::MAX).then_some(at)
     }
     /// Whether the grace period of a pending reset is over.
     pub fn is_reset_overdue(&self, now: Instant) -> bool {
         self.from_server.reset_deadline().is_some_and(|until| until <= now)
     }
-    /// Handles the sender's timers. Returns false if the client has been unresponsive for
+    /// Handles the timers of both sides. Returns false if the client has been unresponsive for
     /// [`AcceleratorConfig::give_up`].
     pub fn on_timeout(&mut self, cx: &mut Context<'_>) -> bool {
+        let (from_server, client) = self.receiver();
+        from_server.on_hold_timer(cx, client);
         let (to_client, server) = self.sender();
         to_client.on_timeout(cx, &server)
     }

@@ -65,6 +65,9 @@ pub(in crate::accelerator) struct Opening {
     /// When the server's SYN passed, and the time until the client's answer.
     syn_at: Option<Instant>,
     rtt: Option<Duration>,
+    /// When the client's SYN passed, and the time until the server's answer.
+    client_syn_at: Option<Instant>,
+    server_rtt: Option<Duration>,
     /// When the server's timestamp was recorded.
     server_epoch: Epoch,
     pub upload: Upload,
@@ -87,6 +90,8 @@ impl Opening {
             client_edge: 0,
             syn_at: None,
             rtt: None,
+            client_syn_at: None,
+            server_rtt: None,
             server_epoch: Epoch::default(),
             upload: Upload::default(),
             serial,
@@ -111,6 +116,7 @@ impl Opening {
         let offer = before.filter(|before| !before.answer && !answer);
         self.syns[side as usize] = Some(offer.map_or(syn, |before| syn.merge(&before)));
         if side == Side::Mobile {
+            self.client_syn_at = before.is_none().then_some(now);
             self.upload.on_syn(now, packet, tcp);
             // The window of a SYN is never scaled.
             self.client_edge = self.client_edge.max(1 + u64::from(tcp.window));
@@ -124,6 +130,7 @@ impl Opening {
             self.server_epoch = Epoch::at(now);
             if answer {
                 self.upload.record_server_ack(tcp);
+                self.server_rtt = self.server_rtt.or(self.client_syn_at.map(|at| now.since(at)));
             }
         }
         Ok(())
@@ -184,6 +191,7 @@ impl Opening {
             client_edge: self.client_edge,
             complete: self.client_acked,
             rtt: self.rtt,
+            server_rtt: self.server_rtt,
             server_timestamp: server.options.timestamps.map_or(0, |timestamps| timestamps.val),
         })
     }

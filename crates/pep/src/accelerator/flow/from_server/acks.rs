@@ -1,9 +1,9 @@
 //! ACKs to the server in the client's name: acknowledgment number, window, SACK blocks (RFC 2018, RFC 2883).
 //!
-//! Contiguous stored data is acknowledged early, within the exposure cap. Not acknowledged early: a FIN and
-//! the packet before it, urgent data and everything after it, and all data while the accelerator drains, the
-//! handshake is not complete, the client does not respond, or the client has not confirmed its state after an
-//! offload.
+//! Contiguous stored data is acknowledged early, within the exposure cap; the last packets of a backlog
+//! follow one by one (`ack_hold`). Not acknowledged early: a FIN and the packet before it, urgent data and
+//! everything after it, and all data while the accelerator drains, the handshake is not complete, the client
+//! does not respond, or the client has not confirmed its state after an offload.
 
 use crate::accelerator::flow::context::Context;
 use crate::accelerator::flow::from_server::FromServer;
@@ -11,7 +11,7 @@ use crate::accelerator::flow::from_server::receive::DataSegment;
 use crate::accelerator::flow::views::ClientState;
 use crate::accelerator::{Side, Transmission};
 use paceline_net::rewrite::Unparsed;
-use paceline_net::{IpHeader, SackBlocks, TcpFlags, TcpHeader, TcpOptions, Timestamps};
+use paceline_net::{Instant, IpHeader, SackBlocks, TcpFlags, TcpHeader, TcpOptions, Timestamps};
 
 /// A window update is sent when the window can grow by one part of the buffer share in this many. Chosen: at
 /// most a few updates for each share of data.
@@ -33,15 +33,40 @@ impl FromServer {
             // connections.
             let limit = (una + cx.config.exposure.0).min(self.window_limit(cx, client));
             let mut early = self.store.next().min(limit);
-            if self.fin.is_some() {
+            if self.fin().is_some() {
                 early = early.min(self.store.tail());
             }
             if let Some(urgent) = &self.urgent {
                 early = early.min(urgent.0);
             }
+            if self.is_holding(client) {
+                let segment = client.to_client.segment();
+                let from = self.store.next().saturating_sub(self.ack_hold.bytes(segment));
+                early = early.min(self.store.boundary(from, segment));
+            }
             target = target.max(early);
         }
         target
+    }
+
+    /// Whether the ACKs of the last packets are held back: data waits for the radio, or did so when the FIN
+    /// arrived.
+    fn is_holding(&self, client: ClientState<'_>) -> bool {
+        let unsent = self.store.next().saturating_sub(client.to_client.nxt());
+        let segment = client.to_client.segment();
+        self.ack_hold.is_active() && (self.fin().is_some() || unsent >= self.ack_hold.bytes(segment))
+    }
+    /// When the next packet is to be acknowledged of those that are held back.
+    pub fn hold_deadline(&self, client: ClientState<'_>) -> Option<Instant> {
+        let holding = self.acked < self.store.next() && self.is_holding(client);
+        holding.then(|| self.ack_hold.deadline())
+    }
+    /// Makes the ACK of the next packet due if its time has come.
+    pub fn on_hold_timer(&mut self, cx: &Context<'_>, client: ClientState<'_>) {
+        if self.hold_deadline(client).is_some_and(|at| at <= cx.now) {
+            self.ack_hold.on_timer(cx.now, self.store.next() - self.acked, client.to_client.segment());
+            self.schedule_ack(cx, client);
+        }
     }
 
     /// Advances the acknowledged offset and the window's edge as far as allowed; returns the window field.
@@ -49,6 +74,10 @@ impl FromServer {
         let target = self.ack_target(cx, client);
         if target > self.acked.max(client.to_client.una()) {
             cx.stats.early_acks += 1;
+        }
+        if target > self.acked {
+            self.echo_timestamp(cx.now, self.acked);
+            self.ack_hold.on_ack(cx.now);
         }
         self.acked = target;
         let shift = client.connection.negotiated.client_shift;
@@ -98,7 +127,8 @@ impl FromServer {
         let growth = growth.min(most);
         let segment = u64::from(client.to_client.segment());
         let worthwhile = (cx.share / WINDOW_UPDATE_DIVISOR).min(most.max(segment)).max(segment);
-        seen < segment && growth >= segment || growth >= worthwhile && seen < cx.share / 2
+        let room = self.edge.saturating_sub(self.acked.max(self.store.next()));
+        room < segment && growth >= segment || growth >= worthwhile && room < cx.share / 2
     }
 
     /// Sends the ACK that is due, if it still tells the server anything: called after a batch of packets.

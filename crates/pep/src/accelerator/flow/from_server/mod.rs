@@ -2,9 +2,10 @@
 //!
 //! `receive` accepts the payload of segments into the store (`store`, `payload_slice`) and notes FIN, urgent
 //! data and congestion marks. `acks` decides how much is acknowledged and which window is advertised, and
-//! makes the ACKs. When an offloaded upload ends, `reorder_hold` keeps the segments that arrived ahead of a
-//! gap.
+//! makes the ACKs; `ack_hold` keeps back those of the last packets of a backlog. When an offloaded upload
+//! ends, `reorder_hold` keeps the segments that arrived ahead of a gap.
 
+mod ack_hold;
 mod acks;
 pub(in crate::accelerator) mod payload_slice;
 pub(in crate::accelerator) mod receive;
@@ -12,6 +13,7 @@ mod reorder_hold;
 pub(in crate::accelerator) mod store;
 
 use crate::accelerator::flow::connection::{Connection, Handshake};
+use crate::accelerator::flow::from_server::ack_hold::AckHold;
 use crate::accelerator::flow::from_server::reorder_hold::ReorderHold;
 use crate::accelerator::flow::from_server::store::Store;
 use crate::accelerator::flow::paws::{Epoch, is_current};
@@ -49,9 +51,10 @@ pub(in crate::accelerator) struct FromServer {
     /// Right edge of the receive window as advertised to the server; never retreats.
     edge: u64,
     store: Store,
+    ack_hold: AckHold,
     reorder_hold: ReorderHold,
-    /// Offset of the server's FIN.
-    fin: Option<u64>,
+    /// Offset of the server's FIN; 0 for none.
+    fin_at: u64,
     /// Urgent data: start and end of the packets that carry it.
     urgent: Option<Box<(u64, u64)>>,
     /// Offset of a segment beyond every window that was advertised here; 0 for none.
@@ -80,8 +83,9 @@ impl FromServer {
             acked: first,
             edge: handshake.client_edge,
             store: Store::new(first),
+            ack_hold: AckHold::new(handshake.server_rtt),
             reorder_hold: ReorderHold::default(),
-            fin: None,
+            fin_at: 0,
             urgent: None,
             beyond_edge_at: 0,
             reset: None,
@@ -121,24 +125,31 @@ impl FromServer {
     /// End of the stream that arrived in order, the FIN included.
     pub fn stream_end(&self) -> u64 {
         let next = self.store.next();
-        next + u64::from(self.fin == Some(next))
+        next + u64::from(self.fin() == Some(next))
+    }
+    /// Offset of the server's FIN.
+    fn fin(&self) -> Option<u64> {
+        (self.fin_at > 0).then_some(self.fin_at)
     }
     pub fn has_fin(&self) -> bool {
-        self.fin.is_some()
+        self.fin().is_some()
     }
     pub fn is_fin(&self, off: u64) -> bool {
-        self.fin == Some(off)
+        self.fin() == Some(off)
     }
     /// Whether the client (up to `una`) and the accelerator have acknowledged the server's FIN.
     pub fn fin_is_acked(&self, una: u64) -> bool {
-        self.fin.is_some_and(|fin| una > fin && self.acked > fin)
+        self.fin().is_some_and(|fin| una > fin && self.acked > fin)
     }
     /// Bytes stored, bookkeeping included.
     pub fn held(&self) -> u64 {
         self.store.cost() + self.reorder_hold.bytes()
     }
     /// The client has acknowledged the stream up to `una`: the store forgets it.
-    pub fn release(&mut self, una: u64) {
+    pub fn release(&mut self, now: Instant, una: u64) {
+        if una > self.acked {
+            self.echo_timestamp(now, self.acked);
+        }
         self.store.release(una);
         if self.urgent.as_ref().is_some_and(|urgent| urgent.1 <= una) {
             self.urgent = None;
@@ -166,6 +177,16 @@ impl FromServer {
     pub fn update_ts_recent(&mut self, now: Instant, tcp: &TcpHeader) {
         if let Some(timestamps) = tcp.options.timestamps {
             self.ts_recent = timestamps.val;
+            self.ts_recent_epoch = Epoch::at(now);
+        }
+    }
+    /// The data from `off` on is going to be acknowledged: the timestamp to echo is that of its first packet
+    /// (RFC 7323, section 4.3).
+    fn echo_timestamp(&mut self, now: Instant, off: u64) {
+        if let Some(timestamp) = self.store.timestamp(off)
+            && timestamp.wrapping_sub(self.ts_recent) as i32 > 0
+        {
+            self.ts_recent = timestamp;
             self.ts_recent_epoch = Epoch::at(now);
         }
     }

@@ -35,7 +35,7 @@ impl FromServer {
         let tcp = *packet.tcp_header().expect("it is a segment");
         let una = client.to_client.una();
         let next = self.store.next();
-        let known_end = self.fin.unwrap_or(u64::MAX);
+        let known_end = self.fin().unwrap_or(u64::MAX);
         self.open_window(cx, client, data);
         // The client itself may have advertised more than the buffer.
         let buffer_end = una + 2 * cx.config.flow_buffer.0 + LARGEST_PACKET_BYTES;
@@ -64,8 +64,8 @@ impl FromServer {
             let start = self.urgent.as_ref().map_or(off, |urgent| urgent.0.min(off)).max(1);
             self.urgent = Some(Box::new((start, (off + pointer).max(end))));
         }
-        if fin && end <= self.edge && end >= next && self.fin.is_none_or(|known| known == end) {
-            self.fin = Some(end);
+        if fin && end <= self.edge && end >= next && self.fin().is_none_or(|known| known == end) {
+            self.fin_at = end;
         }
         let in_order = self.store_payload(cx, client, packet, &tcp, (off, from, until));
         // A retransmitted FIN is in order as well; it is answered at once, since the ACK of the first was
@@ -104,14 +104,21 @@ impl FromServer {
             Payload::Virtual(_) => 0,
         };
         let payload = std::mem::replace(&mut packet.payload, Payload::Virtual(0));
-        let stored = self.store.insert((off, tcp.payload_len, skip), (from, until), mark, payload);
+        let timestamp = tcp.options.timestamps.map_or(0, |timestamps| timestamps.val);
+        let packet = (off, tcp.payload_len, skip, timestamp);
+        let stored = self.store.insert(packet, (from, until), mark, payload);
         cx.stats.bytes_in += stored.new;
         cx.stats.conflicts += u64::from(stored.conflict);
         if stored.new == 0 && tcp.payload_len > 0 {
             cx.stats.server_retransmissions += 1;
+            self.ack_hold.end();
         }
         let advanced = self.store.next() > next;
-        let closes = tcp.flags.contains(TcpFlags::FIN) && self.fin == Some(self.store.next());
+        if advanced {
+            let unsent = self.store.next().saturating_sub(client.to_client.nxt());
+            self.ack_hold.on_data(unsent, cx.share, client.to_client.segment());
+        }
+        let closes = tcp.flags.contains(TcpFlags::FIN) && self.fin() == Some(self.store.next());
         (advanced || closes && off >= next) && self.store.beyond().next().is_none()
     }
 

@@ -29,6 +29,8 @@ struct Piece {
     len: u32,
     /// Bytes of the datagram before the piece.
     skip: u32,
+    /// TSval of the packet.
+    timestamp: u32,
     mark: Mark,
     /// None in simulation.
     datagram: Option<Arc<Box<[u8]>>>,
@@ -110,6 +112,19 @@ impl Store {
     pub fn tail(&self) -> u64 {
         self.pieces.back().map_or(self.next, |piece| piece.off)
     }
+    /// The last boundary of a packet of the server at or below `off`. Super-packets consist of packets of
+    /// `segment` bytes.
+    pub fn boundary(&self, off: u64, segment: u32) -> u64 {
+        match self.pieces.get(self.at(off)).filter(|piece| piece.off <= off) {
+            Some(piece) => off - (off - piece.off) % u64::from(segment),
+            None => off,
+        }
+    }
+    /// TSval of the packet with the byte at `off`, if it is stored.
+    pub fn timestamp(&self, off: u64) -> Option<u32> {
+        let piece = self.pieces.get(self.at(off)).filter(|piece| piece.off <= off && off < piece.end())?;
+        Some(piece.timestamp)
+    }
     /// Bytes stored, bookkeeping included.
     pub fn cost(&self) -> u64 {
         self.bytes + PIECE_COST_BYTES * (self.pieces.len() + self.beyond.len()) as u64
@@ -120,10 +135,10 @@ impl Store {
     }
 
     /// Stores the part `from..until` of a packet with `len` payload bytes at offset `off` of the stream,
-    /// which begin at byte `skip` of the datagram.
+    /// which begin at byte `skip` of the datagram. `timestamp` is its TSval.
     pub fn insert(
         &mut self,
-        (off, len, skip): (u64, u32, u32),
+        (off, len, skip, timestamp): (u64, u32, u32, u32),
         (from, until): (u64, u64),
         mark: Mark,
         payload: Payload,
@@ -132,7 +147,7 @@ impl Store {
             Payload::Datagram(bytes) => Some(Arc::new(bytes)),
             Payload::Virtual(_) => None,
         };
-        let packet = Piece { off, len, skip, mark, datagram };
+        let packet = Piece { off, len, skip, timestamp, mark, datagram };
         if from == self.next && self.beyond.is_empty() && from < until {
             self.next = until;
             self.bytes += until - from;
@@ -318,8 +333,12 @@ mod tests {
                 let off = (store.next() + stream.below(300)).saturating_sub(150);
                 let len = 1 + stream.below(200) as u32;
                 let (from, until) = (off.max(store.next()), off + u64::from(len));
-                let stored =
-                    store.insert((off, len, 7), (from, until.max(from)), Mark::default(), datagram(off, len));
+                let stored = store.insert(
+                    (off, len, 7, 0),
+                    (from, until.max(from)),
+                    Mark::default(),
+                    datagram(off, len),
+                );
                 assert!(!stored.conflict);
                 while let Some(cut) = store.cut(sent, 50, if stream.chance(0.5) { 150 } else { 50 }, u64::MAX)
                 {
@@ -341,7 +360,7 @@ mod tests {
     fn an_empty_store_keeps_no_memory_of_a_transfer() {
         let mut store = Store::new(0);
         for off in (0..100_000).step_by(100) {
-            store.insert((off, 100, 7), (off, off + 100), Mark::default(), datagram(off, 100));
+            store.insert((off, 100, 7, 0), (off, off + 100), Mark::default(), datagram(off, 100));
         }
         assert!(store.pieces.capacity() >= 1000);
         store.release(100_000);
@@ -351,8 +370,8 @@ mod tests {
     #[test]
     fn the_first_copy_stays_and_a_conflict_is_reported() {
         let mut store = Store::new(0);
-        store.insert((0, 10, 7), (0, 10), Mark::default(), datagram(0, 10));
-        let stored = store.insert((0, 10, 7), (10, 10), Mark::default(), datagram(500, 10));
+        store.insert((0, 10, 7, 0), (0, 10), Mark::default(), datagram(0, 10));
+        let stored = store.insert((0, 10, 7, 0), (10, 10), Mark::default(), datagram(500, 10));
         assert_eq!(stored, Stored { new: 0, conflict: true });
         let read: Vec<u8> = store.read(0, 10).unwrap().flatten().copied().collect();
         assert_eq!(read, (0..10).map(stream_byte).collect::<Vec<u8>>());

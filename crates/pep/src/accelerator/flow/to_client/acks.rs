@@ -48,7 +48,7 @@ impl ToClient {
         cx.stats.bytes_delivered += payload(una) - payload(self.una);
         let acked = una - self.una;
         self.una = una;
-        from_server.release(una);
+        from_server.release(cx.now, una);
         if let Some(rtt) = delivery.rtt {
             self.rtt.on_sample(rtt);
             self.ambiguous_acks = 0;

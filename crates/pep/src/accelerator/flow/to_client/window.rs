@@ -6,7 +6,7 @@ use paceline_net::SeqNumber;
 pub(in crate::accelerator) struct ClientWindow {
     /// Right edge as a stream offset, and size in bytes.
     edge: u64,
-    size: u64,
+    size: u32,
     /// Sequence number of the segment that advertised it (SND.WL1 of RFC 9293).
     wl1: SeqNumber,
 }
@@ -24,13 +24,13 @@ pub(in crate::accelerator) struct WindowChange {
 
 impl ClientWindow {
     pub fn new(edge: u64, size: u64, wl1: SeqNumber) -> Self {
-        Self { edge, size, wl1 }
+        Self { edge, size: size as u32, wl1 } // at most 2^30: RFC 7323, section 2.3
     }
     pub fn edge(&self) -> u64 {
         self.edge
     }
     pub fn size(&self) -> u64 {
-        self.size
+        u64::from(self.size)
     }
     pub fn is_closed(&self) -> bool {
         self.size == 0
@@ -40,11 +40,11 @@ impl ClientWindow {
     /// accepted: an injected sequence number must not close the window for good.
     pub fn update(&mut self, una: u64, ack: u64, size: u64, seq: SeqNumber) -> WindowChange {
         let edge = ack + size;
-        let (same_size, advances) = (size == self.size, edge > self.edge);
+        let (same_size, advances) = (size == self.size(), edge > self.edge);
         let accepted = ack > una || ack == una && (seq >= self.wl1 || advances);
         let opens = accepted && (advances || size > 0 && self.size == 0);
         if accepted {
-            (self.edge, self.size, self.wl1) = (edge, size, seq);
+            (self.edge, self.size, self.wl1) = (edge, size as u32, seq);
         }
         WindowChange { same_size, advances, opens }
     }

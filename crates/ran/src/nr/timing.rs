@@ -1,0 +1,313 @@
+//! Distances in slots between the messages of NR: K0, K1 and K2 of every slot of a pattern, HARQ round trips,
+//! the slots of uplink grants.
+//!
+//! The network states K1 and K2 in each assignment and grant (TS 38.213 §9.2.3, TS 38.214 §6.1.2.1). Rule of
+//! this scheduler: a PDSCH is acknowledged in the first uplink slot at least `min_k1` later; the grant of an
+//! uplink slot stands in the last slot with downlink symbols at least `min_k2` before it; K0 is 0. HARQ is
+//! asynchronous in both directions: the gNB needs `gnb` whole slots between a reception and the slot of its
+//! decision. PUCCH and PUSCH use slots of uplink symbols alone; left out are those of special slots.
+
+use super::processing::Capability;
+use crate::slot::Numerology;
+use paceline_net::tdd::{SlotKind, SlotPattern};
+use std::fmt;
+
+/// Largest K1 of dl-DataToUL-ACK (TS 38.331 PUCCH-Config).
+const MAX_K1: u8 = 15;
+/// Largest K2 (TS 38.331 PUSCH-TimeDomainResourceAllocation).
+const MAX_K2: u8 = 32;
+/// First symbol of the shortest PUCCH that ends with its slot: two symbols (TS 38.211 Table 6.3.2.1-1).
+const SHORT_PUCCH_START: u8 = 12;
+
+/// Directions of a cell's slots, repeated, and the distances between messages.
+#[derive(Clone, PartialEq, Debug)]
+pub struct SlotTiming {
+    numerology: Numerology,
+    slots: Vec<Distances>,
+    gnb: u8,
+}
+
+/// One slot of the period.
+#[derive(Clone, PartialEq, Debug)]
+struct Distances {
+    down: bool,
+    up: bool,
+    /// K1 of a PDSCH in this slot; none without downlink symbols.
+    k1: Option<u8>,
+    /// K2 of the grants in this slot, ascending.
+    grants: Vec<u8>,
+}
+
+/// A distance is not allowed.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum TimingError {
+    /// The station cannot acknowledge so early.
+    EarlyK1 {
+        /// The refused minimum.
+        k1: u8,
+        /// The smallest allowed one.
+        smallest: u8,
+    },
+    /// The station cannot transmit so early.
+    EarlyK2 {
+        /// The refused minimum.
+        k2: u8,
+        /// The smallest allowed one.
+        smallest: u8,
+    },
+    /// The distance from a slot of the pattern is too large.
+    Late {
+        /// `K1` or `K2`.
+        name: &'static str,
+        /// The slot of the pattern.
+        slot: usize,
+        /// The distance that the pattern needs.
+        value: u64,
+    },
+    /// The HARQ-ACK would stand in a slot without uplink.
+    IntoDownlink {
+        /// The refused K1.
+        k1: u8,
+        /// The slot of the PDSCH in the pattern.
+        slot: usize,
+        /// The letter of the slot of the HARQ-ACK.
+        kind: char,
+    },
+    /// The slot carries no PDSCH.
+    NoDownlink {
+        /// The slot of the pattern.
+        slot: usize,
+    },
+    /// The pattern has slots of another numerology.
+    Numerology,
+}
+
+impl SlotTiming {
+    /// A paired spectrum: both directions in every slot.
+    pub fn fdd(numerology: Numerology, min_k1: u8, min_k2: u8, gnb: u8) -> Result<Self, TimingError> {
+        Self::of(numerology, vec![(true, true)], [min_k1, min_k2, gnb])
+    }
+    /// The slots of a pattern, whose slots are those of the numerology.
+    pub fn tdd(
+        numerology: Numerology,
+        pattern: &SlotPattern,
+        min_k1: u8,
+        min_k2: u8,
+        gnb: u8,
+    ) -> Result<Self, TimingError> {
+        if pattern.slot().as_nanos() != numerology.slot_ns() {
+            return Err(TimingError::Numerology);
+        }
+        let slots = pattern.slots().iter().map(|slot| (slot.down > 0, *slot == SlotKind::UP));
+        Self::of(numerology, slots.collect(), [min_k1, min_k2, gnb])
+    }
+    fn of(
+        numerology: Numerology,
+        slots: Vec<(bool, bool)>,
+        [min_k1, min_k2, gnb]: [u8; 3],
+    ) -> Result<Self, TimingError> {
+        let smallest = Capability::One.smallest_k1(numerology, SHORT_PUCCH_START);
+        if min_k1 < smallest {
+            return Err(TimingError::EarlyK1 { k1: min_k1, smallest });
+        }
+        let smallest = Capability::One.smallest_k2(numerology, 1);
+        if min_k2 < smallest {
+            return Err(TimingError::EarlyK2 { k2: min_k2, smallest });
+        }
+        let empty = |(down, up)| Distances { down, up, k1: None, grants: Vec::new() };
+        let mut timing = Self { numerology, slots: slots.into_iter().map(empty).collect(), gnb };
+        for slot in 0..timing.slots.len() {
+            if timing.slots[slot].down {
+                let k1 = timing.next(slot as u64 + u64::from(min_k1), |slot| slot.up) - slot as u64;
+                timing.slots[slot].k1 = Some(within("K1", slot, k1, MAX_K1)?);
+            }
+            if timing.slots[slot].up {
+                let len = timing.slots.len();
+                let k2 = (u64::from(min_k2)..).find(|k2| timing.at(slot, *k2).down).expect("a downlink slot");
+                let k2 = within("K2", slot, k2, MAX_K2)?;
+                let from = (slot + len * usize::from(k2) - usize::from(k2)) % len;
+                timing.slots[from].grants.push(k2);
+                timing.slots[from].grants.sort_unstable();
+            }
+        }
+        Ok(timing)
+    }
+    /// The slot `distance` before `slot` of the period.
+    fn at(&self, slot: usize, distance: u64) -> &Distances {
+        let len = self.slots.len() as u64;
+        &self.slots[((slot as u64 + len * distance - distance) % len) as usize]
+    }
+    fn slot(&self, number: u64) -> &Distances {
+        &self.slots[(number % self.slots.len() as u64) as usize]
+    }
+    /// The first slot at or after `from` with a property that one of the slots has.
+    fn next(&self, from: u64, has: impl Fn(&Distances) -> bool) -> u64 {
+        (from..).find(|number| has(self.slot(*number))).expect("a slot with the property")
+    }
+    /// The numerology.
+    pub const fn numerology(&self) -> Numerology {
+        self.numerology
+    }
+    /// Number of slots of the period.
+    pub const fn period(&self) -> usize {
+        self.slots.len()
+    }
+    /// Whether a slot has downlink symbols.
+    pub fn is_down(&self, slot: u64) -> bool {
+        self.slot(slot).down
+    }
+    /// Whether a slot carries PUSCH and PUCCH.
+    pub fn is_up(&self, slot: u64) -> bool {
+        self.slot(slot).up
+    }
+    /// Slots from an assignment to its PDSCH, 0 (TS 38.214 §5.1.2.1).
+    pub const fn k0(&self) -> u8 {
+        0
+    }
+    /// Slots from a PDSCH in `slot` to its HARQ-ACK; none in a slot without downlink symbols.
+    pub fn k1(&self, slot: u64) -> Option<u8> {
+        self.slot(slot).k1
+    }
+    /// Slots from the grants in `slot` to their PUSCHs, ascending; empty where the slot carries no grant.
+    pub fn grants(&self, slot: u64) -> &[u8] {
+        &self.slot(slot).grants
+    }
+    /// Slots from a PDSCH in `slot` to the earliest retransmission; none without downlink symbols.
+    pub fn downlink_round_trip(&self, slot: u64) -> Option<u64> {
+        Some(self.decision(slot + u64::from(self.k1(slot)?)) - slot)
+    }
+    /// Slots from a PUSCH in `slot` to the earliest retransmission; none in a slot without uplink.
+    pub fn uplink_round_trip(&self, slot: u64) -> Option<u64> {
+        self.is_up(slot).then(|| self.pusch_after(self.decision(slot)) - slot)
+    }
+    /// The slot of the gNB's first assignment or grant after a reception in `slot`.
+    pub fn decision(&self, slot: u64) -> u64 {
+        self.next(slot + 1 + u64::from(self.gnb), |slot| slot.down)
+    }
+    /// The first PUSCH whose grant stands in the slot `from` or later.
+    pub fn pusch_after(&self, from: u64) -> u64 {
+        let granted = |grant: u64| self.grants(grant).iter().map(move |k2| grant + u64::from(*k2));
+        let last = from + 2 * self.slots.len() as u64;
+        (from..last).flat_map(granted).min().expect("every uplink slot has its grant")
+    }
+}
+
+/// Checks a K1 that a configuration states for a slot of the pattern.
+pub fn check_k1(pattern: &SlotPattern, slot: usize, k1: u8) -> Result<(), TimingError> {
+    if pattern.kind(slot as u64).down == 0 {
+        return Err(TimingError::NoDownlink { slot });
+    }
+    if k1 > MAX_K1 {
+        return Err(TimingError::Late { name: "K1", slot, value: u64::from(k1) });
+    }
+    let target = pattern.kind(slot as u64 + u64::from(k1));
+    if target.up > 0 { Ok(()) } else { Err(TimingError::IntoDownlink { k1, slot, kind: target.letter() }) }
+}
+
+fn within(name: &'static str, slot: usize, value: u64, max: u8) -> Result<u8, TimingError> {
+    u8::try_from(value).ok().filter(|k| *k <= max).ok_or(TimingError::Late { name, slot, value })
+}
+
+impl fmt::Display for TimingError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::EarlyK1 { k1, smallest } => {
+                write!(
+                    f,
+                    "minimum K1 {k1}: a station needs N1 symbols, K1 {smallest} or more (TS 38.214 §5.3)"
+                )
+            }
+            Self::EarlyK2 { k2, smallest } => {
+                write!(
+                    f,
+                    "minimum K2 {k2}: a station needs N2 symbols, K2 {smallest} or more (TS 38.214 §6.4)"
+                )
+            }
+            Self::Late { name: "K1", slot, value } => {
+                write!(f, "slot {slot} of the pattern needs K1 {value}: allowed are 0 to {MAX_K1} ")?;
+                f.write_str("(TS 38.331 dl-DataToUL-ACK); use a shorter pattern or a smaller minimum")
+            }
+            Self::Late { name, slot, value } => {
+                write!(f, "slot {slot} of the pattern needs {name} {value}: allowed are 0 to {MAX_K2} ")?;
+                f.write_str("(TS 38.331 PUSCH-TimeDomainResourceAllocation); use a smaller minimum")
+            }
+            Self::IntoDownlink { k1, slot, kind } => {
+                write!(f, "K1 {k1} from slot {slot} leads into a slot {kind} without uplink symbols; ")?;
+                f.write_str("HARQ-ACK needs uplink symbols (TS 38.213 §9.2.3, §11.1)")
+            }
+            Self::NoDownlink { slot } => {
+                write!(f, "K1 of slot {slot}: the slot has no downlink symbols (TS 38.213 §11.1)")
+            }
+            Self::Numerology => f.write_str("the pattern's slots are those of another numerology"),
+        }
+    }
+}
+impl std::error::Error for TimingError {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn timing(letters: &str, min_k1: u8, min_k2: u8) -> Result<SlotTiming, TimingError> {
+        let pattern = SlotPattern::from_letters(letters, 1).unwrap();
+        SlotTiming::tdd(Numerology::new(1).unwrap(), &pattern, min_k1, min_k2, 2)
+    }
+    fn k1(letters: &str, min_k1: u8) -> Vec<u8> {
+        let timing = timing(letters, min_k1, 2).unwrap();
+        (0..timing.period() as u64).filter_map(|slot| timing.k1(slot)).collect()
+    }
+
+    #[test]
+    fn harq_acks_stand_in_the_first_uplink_slot() {
+        assert_eq!(k1("DDDDDDDSUU", 2), [8, 7, 6, 5, 4, 3, 2, 2]);
+        assert_eq!(k1("DDDDDDDSUU", 4), [8, 7, 6, 5, 4, 4, 12, 11]);
+        assert_eq!(k1("DDDSU", 4), [4, 8, 7, 6]);
+        let fdd = SlotTiming::fdd(Numerology::LTE, 4, 4, 3).unwrap();
+        assert_eq!((fdd.k1(5), fdd.grants(5)), (Some(4), [4].as_slice()));
+        // The round trips of LTE FDD.
+        assert_eq!((fdd.downlink_round_trip(0), fdd.uplink_round_trip(0)), (Some(8), Some(8)));
+    }
+
+    #[test]
+    fn every_uplink_slot_has_one_grant() {
+        for letters in ["DDDSU", "DDDDDDDSUU", "DSUUU", "DDSUU", "DDDSUUUUDD", "DSUUUUUUUU"] {
+            for min_k2 in 1..=4 {
+                let timing = timing(letters, 2, min_k2).unwrap();
+                let period = timing.period() as u64;
+                let mut granted = vec![0; timing.period()];
+                for slot in 0..period {
+                    for k2 in timing.grants(slot) {
+                        assert!(timing.is_down(slot) && *k2 >= min_k2);
+                        granted[((slot + u64::from(*k2)) % period) as usize] += 1;
+                    }
+                }
+                let expected: Vec<i32> = (0..period).map(|slot| i32::from(timing.is_up(slot))).collect();
+                assert_eq!(granted, expected, "{letters} {min_k2}");
+            }
+        }
+        // Three uplink slots of DSUUU by two slots with PDCCH.
+        let uplink = timing("DSUUU", 2, 2).unwrap();
+        assert_eq!([0, 1].map(|slot| uplink.grants(slot).to_vec()), [vec![2], vec![2, 3]]);
+    }
+
+    #[test]
+    fn forbidden_distances_are_refused_with_the_clause() {
+        let pattern = SlotPattern::from_letters("DDDSU", 1).unwrap();
+        assert_eq!(check_k1(&pattern, 0, 4), Ok(()));
+        for (result, part) in [
+            (check_k1(&pattern, 0, 2), "leads into a slot D without uplink symbols; HARQ-ACK needs uplink"),
+            (check_k1(&pattern, 0, 2), "TS 38.213 §9.2.3"),
+            (check_k1(&pattern, 4, 2), "no downlink symbols"),
+            (check_k1(&pattern, 0, 16), "0 to 15 (TS 38.331 dl-DataToUL-ACK)"),
+            (timing("DDDSU", 0, 2).map(|_| ()), "N1 symbols, K1 1 or more (TS 38.214 §5.3)"),
+            (timing("DDDSU", 2, 0).map(|_| ()), "N2 symbols, K2 1 or more (TS 38.214 §6.4)"),
+            (timing("DDDDDDDDDDDDDDDDDDSU", 4, 2).map(|_| ()), "needs K1 19"),
+        ] {
+            let error = result.unwrap_err().to_string();
+            assert!(error.contains(part), "{error}");
+        }
+        let pattern = SlotPattern::from_letters("DDDSU", 1).unwrap();
+        let other = SlotTiming::tdd(Numerology::LTE, &pattern, 2, 2, 2);
+        assert_eq!(other, Err(TimingError::Numerology));
+    }
+}

@@ -30,7 +30,7 @@ unit: ## unit tests, scripts, swarms; privileged tests where root
 	cargo test --locked --workspace
 
 privileged: ## tests that need root, failing where they cannot run
-	PACELINE_REQUIRE_PRIVILEGED=1 cargo test --locked -p paceline-cli --test emulate --test kernel_parity --test gateway \
+	PACELINE_REQUIRE_PRIVILEGED=1 cargo test --locked -p paceline-cli --test emulate --test kernel_parity --test gateway --test scripts \
 		--test gateway_clients -- --nocapture
 
 determinism: ## the same bytes from debug and release builds, one seed and many

@@ -2,6 +2,7 @@
 
 mod common;
 
+use common::namespace::skip;
 use common::{HANG_GUARD, PACELINE, TestDir, run};
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -35,8 +36,10 @@ fn a_users_first_ten_minutes_work() {
     for folder in ["plain", "filtered", "grid"] {
         assert!(dir.join(&format!("first/{folder}")).is_dir(), "{folder}");
     }
-    let emulated = dir.join("first/real/report.html").exists();
-    assert!(emulated || output.stdout.contains("\nskipped: "), "{output:?}");
+    if !dir.join("first/real/report.html").exists() {
+        let why = output.stdout.lines().find_map(|line| line.strip_prefix("skipped: "));
+        skip(why.unwrap_or_else(|| panic!("the part with real programs did not run: {output:?}")));
+    }
     println!("{}", output.stdout);
 }
 

@@ -108,6 +108,7 @@ impl Recorder {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::model::KernelState;
     use crate::results::Totals;
 
     #[test]
@@ -137,6 +138,10 @@ mod tests {
         let mut recorder = Recorder::new(&scenario, 1);
         for ms in [1000, 2000] {
             model.engine.run_until(Instant::from_millis(ms));
+            if ms == 2000 && second.is_empty() {
+                let state = KernelState { cwnd_bytes: 14_480, srtt: Some(Duration::from_millis(30)) };
+                model.set_kernel_states([(0, state)].into());
+            }
             recorder.record(&mut model);
         }
         recorder.record_end(&mut model);
@@ -152,7 +157,7 @@ mod tests {
             .zip(result.totals.values())
             .filter_map(|(name, value)| value.is_nan().then_some(*name))
             .collect();
-        assert_eq!(unmeasured.len(), 18, "{unmeasured:?}");
+        assert_eq!(unmeasured.len(), 19, "{unmeasured:?}");
         assert!(unmeasured.contains(&"congestion_window_share") && unmeasured.contains(&"rtt_mean_ms"));
         assert!(result.stations[0].rtt_mean_ms.is_nan());
         let of_real = |station: usize| {
@@ -168,6 +173,10 @@ mod tests {
         assert!(read.totals.rtt_mean_ms.is_nan() && read.stations[0].rtt_mean_ms.is_nan());
         // Simulated traffic beside it has limits and a round-trip time.
         let result = emulated("");
+        let of_kernel: Vec<_> = result.samples.iter().filter(|sample| sample.station == 0).collect();
+        assert_eq!((of_kernel[0].cwnd, of_kernel[0].srtt_ms), (None, None));
+        let last = of_kernel.last().unwrap();
+        assert_eq!((last.cwnd, last.srtt_ms), (Some(14_480), Some(30.0)));
         let totals = result.totals.values();
         assert_eq!(totals.iter().filter(|value| value.is_nan()).count(), 2, "UDP alone: {:?}", result.totals);
     }

@@ -3,6 +3,7 @@
 mod axis;
 mod chart;
 mod html;
+mod kernel;
 mod map;
 mod over_time;
 mod reproduce;

@@ -2,6 +2,7 @@
 
 use super::chart::{Chart, Mark, Series, Style};
 use super::html;
+use super::kernel;
 use super::map;
 use super::over_time;
 use crate::{output, table};
@@ -50,6 +51,8 @@ impl Run {
         );
         let mut body = html::section("Figures", &self.totals());
         body += &html::section("Why TCP is as slow as it is", &self.limits());
+        let connections: Vec<_> = self.runs.iter().flat_map(|run| run.kernel_connections.clone()).collect();
+        body += &html::section("Connections of real programs", &kernel::table(&connections));
         body += &html::section("Station by station", &self.stations());
         body += &html::section("Over time", &self.over_time(timeseries, scenario));
         if let Some(text) = resolved {

@@ -4,13 +4,15 @@
 //! A thread reads the kernels ([`SockDiag`]), so that the real-time loop does not wait for them: each end
 //! with its first packet after the handshake, at every [`READ_INTERVAL`], and when it sends a FIN.
 
-use super::sock_diag::SockDiag;
+use super::sock_diag::{Reading, SockDiag};
 use crate::clock;
 use paceline_net::{Duration, FlowKey, Instant, Packet, SeqNumber, TcpFlags, TcpHeader};
-use paceline_sim::results::{KernelConnection, KernelEnd};
+use paceline_sim::model::KernelState;
+use paceline_sim::results::KernelConnection;
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::sync::mpsc::{self, RecvTimeoutError, Sender};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 
 /// Most connections with a record; further ones are not recorded. Chosen: bounds memory against programs that
@@ -96,6 +98,10 @@ impl Connections {
         });
         Some(self.list.len() - 1)
     }
+    /// The state of the servers' ends at the last reading, by station; none while the reader writes it.
+    pub fn states(&self) -> Option<BTreeMap<usize, KernelState>> {
+        self.reader.states.try_lock().ok().map(|states| states.clone())
+    }
     /// Ends the readings; returns the connections in the order of their stations and first packets.
     pub fn finish(self) -> Vec<KernelConnection> {
         let mut readings = self.reader.finish();
@@ -103,7 +109,7 @@ impl Connections {
         let mut connections = Vec::new();
         for (index, own) in self.list.into_iter().enumerate() {
             let count = counts.entry(own.station).or_default();
-            let mut reading = |end| readings.remove(&(index, end)).unwrap_or_default();
+            let mut reading = |end| readings.remove(&(index, end)).unwrap_or_default().end;
             connections.push(KernelConnection {
                 station: own.station,
                 connection: *count,
@@ -155,12 +161,28 @@ struct Request {
     key: FlowKey,
 }
 
-type Readings = BTreeMap<(usize, End), KernelEnd>;
+type Readings = BTreeMap<(usize, End), Reading>;
+/// State of the open servers' ends, by station.
+type States = BTreeMap<usize, KernelState>;
 
 /// The thread that reads the kernels.
 struct Reader {
     requests: Sender<Request>,
+    states: Arc<Mutex<States>>,
     thread: JoinHandle<Readings>,
+}
+
+/// The state of the servers' ends that are open.
+fn states(open: &[Request], readings: &Readings) -> States {
+    let mut states = States::new();
+    for request in open.iter().filter(|request| request.end == End::Server) {
+        let Some(reading) = readings.get(&(request.index, request.end)) else { continue };
+        let state = states.entry(request.station).or_default();
+        state.cwnd_bytes += reading.cwnd_bytes;
+        let srtt = reading.end.srtt_ms.map(|ms| Duration::from_secs_f64(ms / 1e3));
+        state.srtt = state.srtt.or(srtt);
+    }
+    states
 }
 
 impl Reader {
@@ -175,6 +197,11 @@ impl Reader {
             readings.insert((request.index, request.end), reading);
             true
         };
+        let shared = Arc::<Mutex<States>>::default();
+        let latest = Arc::clone(&shared);
+        let publish = move |open: &[Request], readings: &Readings| {
+            *latest.lock().unwrap_or_else(PoisonError::into_inner) = states(open, readings);
+        };
         let work = move || {
             let (mut readings, mut open) = (Readings::new(), Vec::<Request>::new());
             let mut next = clock::now() + READ_INTERVAL;
@@ -184,10 +211,12 @@ impl Reader {
                     Ok(request) if read(&request, &mut readings) => {
                         open.retain(|other| (other.index, other.end) != (request.index, request.end));
                         open.push(request);
+                        publish(&open, &readings);
                     }
                     Ok(_) => {}
                     Err(RecvTimeoutError::Timeout) => {
                         open.retain(|request| read(request, &mut readings));
+                        publish(&open, &readings);
                         next = clock::now() + READ_INTERVAL;
                     }
                     Err(RecvTimeoutError::Disconnected) => {
@@ -197,7 +226,7 @@ impl Reader {
                 }
             }
         };
-        Self { requests, thread: std::thread::spawn(work) }
+        Self { requests, states: shared, thread: std::thread::spawn(work) }
     }
     fn request(&self, request: Request) {
         let _ = self.requests.send(request);
@@ -212,6 +241,7 @@ impl Reader {
 mod tests {
     use super::*;
     use paceline_net::test_support::segment;
+    use paceline_sim::results::KernelEnd;
     use std::net::Ipv4Addr;
 
     const SERVER: Ipv4Addr = Ipv4Addr::new(192, 0, 2, 1);

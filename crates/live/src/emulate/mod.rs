@@ -140,6 +140,9 @@ impl Node for Observed {
     fn handle_timeout(&mut self, now: Instant) {
         self.model.engine.run_until(now);
         if self.recorder.next_at() <= now {
+            if let Some(states) = self.connections.states() {
+                self.model.set_kernel_states(states);
+            }
             self.recorder.record(&mut self.model);
         }
     }

@@ -17,7 +17,7 @@ use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sched::{CloneFlags, setns};
 use std::collections::VecDeque;
 use std::fs::File;
-use std::io;
+use std::io::{self, ErrorKind, Read, Write};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, Shutdown, SocketAddr, TcpListener, TcpStream, UdpSocket};
 use std::os::fd::AsFd;
 use std::sync::Arc;
@@ -36,8 +36,10 @@ const MAX_PENDING: usize = 256;
 const MAX_CONNECTIONS: usize = 16;
 /// Longest time without a byte on such a connection. Chosen: longer than resolvers wait for an answer, 5 s.
 const IDLE_TIMEOUT: Duration = Duration::from_secs(10);
-/// Time between two checks for the end of the emulation, ms. Chosen: not noticed at its end.
-const CHECK_INTERVAL_MS: u16 = 50;
+/// Longest time to connect onwards over TCP. Chosen: a retransmission of the SYN.
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(2);
+/// Time between two checks for the end of the emulation. Chosen: not noticed at its end.
+const CHECK_INTERVAL: Duration = Duration::from_millis(50);
 
 /// The relays of an emulation. Dropping them closes all their sockets.
 pub struct Names {
@@ -167,17 +169,14 @@ impl Relay {
             }
         }
     }
-    /// Accepts a connection; returns the ends by which it can be closed.
-    fn accept(&self) -> io::Result<(TcpStream, JoinHandle<()>)> {
+    /// Accepts a connection; returns the thread that serves it until `stop` is set.
+    fn accept(&self, stop: &Arc<AtomicBool>) -> io::Result<JoinHandle<()>> {
         let (program, _) = self.tcp.accept()?;
-        let close = program.try_clone()?;
         let (to, namespace) = (self.to, self.namespace.as_ref().map(File::try_clone).transpose()?);
-        let work = move || {
-            // Without a connection onwards, the program's is closed.
-            let _ = enter(namespace).and_then(|()| copy_both_ways(&program, to));
-            let _ = program.shutdown(Shutdown::Both);
-        };
-        Ok((close, std::thread::spawn(work)))
+        let stop = Arc::clone(stop);
+        // Without a connection onwards, the program's is closed.
+        let work = move || drop(enter(namespace).and_then(|()| copy_both_ways(&program, to, &stop)));
+        Ok(std::thread::spawn(work))
     }
 }
 
@@ -185,26 +184,42 @@ fn enter(namespace: Option<File>) -> io::Result<()> {
     namespace.map_or(Ok(()), |namespace| Ok(setns(&namespace, CloneFlags::CLONE_NEWNET)?))
 }
 
-fn copy_both_ways(program: &TcpStream, to: SocketAddr) -> io::Result<()> {
-    let resolver = TcpStream::connect_timeout(&to, IDLE_TIMEOUT)?;
+fn copy_both_ways(program: &TcpStream, to: SocketAddr, stop: &AtomicBool) -> io::Result<()> {
+    let resolver = TcpStream::connect_timeout(&to, CONNECT_TIMEOUT)?;
     program.set_nonblocking(false)?;
-    [program, &resolver].into_iter().try_for_each(|stream| stream.set_read_timeout(Some(IDLE_TIMEOUT)))?;
-    let copy = |mut from: &TcpStream, mut to: &TcpStream| {
-        let _ = io::copy(&mut from, &mut to);
-        let _ = to.shutdown(Shutdown::Write);
-    };
+    for stream in [program, &resolver] {
+        stream.set_read_timeout(Some(CHECK_INTERVAL))?;
+        stream.set_write_timeout(Some(CONNECT_TIMEOUT))?;
+    }
     std::thread::scope(|scope| {
-        scope.spawn(|| copy(program, &resolver));
-        copy(&resolver, program);
+        scope.spawn(|| copy(program, &resolver, stop));
+        copy(&resolver, program, stop);
         // A program that stays silent after the answer does not hold the connection.
         let _ = program.shutdown(Shutdown::Both);
     });
     Ok(())
 }
 
-fn work(mut relays: Vec<Relay>, stop: &AtomicBool) {
+/// Copies until the end of the data, an error, a long silence, or the end of the emulation.
+fn copy(mut from: &TcpStream, mut to: &TcpStream, stop: &AtomicBool) {
+    let (mut buffer, mut silent) = ([0; 4096], Duration::ZERO);
+    while !stop.load(Ordering::Relaxed) && silent < IDLE_TIMEOUT {
+        match from.read(&mut buffer) {
+            Ok(0) => break,
+            Ok(length) if to.write_all(&buffer[..length]).is_ok() => silent = Duration::ZERO,
+            Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut) => {
+                silent += CHECK_INTERVAL;
+            }
+            Err(error) if error.kind() == ErrorKind::Interrupted => {}
+            _ => break,
+        }
+    }
+    let _ = to.shutdown(Shutdown::Write);
+}
+
+fn work(mut relays: Vec<Relay>, stop: &Arc<AtomicBool>) {
     let mut buffer = vec![0; usize::from(u16::MAX)];
-    let mut connections: Vec<(TcpStream, JoinHandle<()>)> = Vec::new();
+    let mut connections: Vec<JoinHandle<()>> = Vec::new();
     while !stop.load(Ordering::Relaxed) {
         let readable = |socket| PollFd::new(socket, PollFlags::POLLIN);
         let mut sockets: Vec<PollFd<'_>> =
@@ -212,29 +227,27 @@ fn work(mut relays: Vec<Relay>, stop: &AtomicBool) {
         if connections.len() < MAX_CONNECTIONS {
             sockets.extend(relays.iter().map(|relay| readable(relay.tcp.as_fd())));
         }
-        if poll(&mut sockets, PollTimeout::from(CHECK_INTERVAL_MS)).is_ok_and(|count| count == 0) {
-            connections.retain(|(_, thread)| !thread.is_finished());
+        if poll(&mut sockets, PollTimeout::try_from(CHECK_INTERVAL).unwrap_or(PollTimeout::ZERO))
+            .is_ok_and(|count| count == 0)
+        {
+            connections.retain(|thread| !thread.is_finished());
             continue;
         }
         drop(sockets);
-        connections.retain(|(_, thread)| !thread.is_finished());
+        connections.retain(|thread| !thread.is_finished());
         for relay in &mut relays {
             relay.pass(&mut buffer);
             if connections.len() < MAX_CONNECTIONS {
-                connections.extend(relay.accept());
+                connections.extend(relay.accept(stop));
             }
         }
     }
-    for (stream, thread) in connections {
-        let _ = stream.shutdown(Shutdown::Both);
-        let _ = thread.join();
-    }
+    connections.into_iter().for_each(|thread| drop(thread.join()));
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::io::{Read, Write};
 
     #[test]
     fn resolvers_are_those_of_the_first_three_lines_that_name_one() {

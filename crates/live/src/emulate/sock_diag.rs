@@ -29,6 +29,10 @@ const INET_DIAG_CONG: u16 = 4;
 /// States of connections that have opened (Linux, `net/tcp_states.h`): ESTABLISHED, FIN_WAIT1, FIN_WAIT2,
 /// CLOSE_WAIT, LAST_ACK, CLOSING.
 const OPEN_STATES: [u8; 6] = [1, 4, 5, 8, 9, 11];
+/// Offset of `tcpi_snd_mss`, in bytes (Linux, `linux/tcp.h`), bytes.
+const SND_MSS_AT: usize = 16;
+/// Offset of `tcpi_snd_cwnd`, in segments (Linux, `linux/tcp.h`), bytes.
+const SND_CWND_AT: usize = 80;
 /// Offset of `tcpi_rtt`, in us, in `struct tcp_info` (Linux, `linux/tcp.h`), bytes.
 const RTT_AT: usize = 68;
 /// Offset of `tcpi_total_retrans` (Linux, `linux/tcp.h`), bytes.
@@ -39,6 +43,14 @@ const MIN_RTT_AT: usize = 148;
 const DATA_SEGS_OUT_AT: usize = 156;
 /// Longest wait for an answer, ms. Chosen: the kernel answers within the call that sends the request.
 const ANSWER_TIMEOUT_MS: i64 = 100;
+
+/// A reading of one end.
+#[derive(Clone, PartialEq, Debug, Default)]
+pub struct Reading {
+    pub end: KernelEnd,
+    /// Congestion window, bytes.
+    pub cwnd_bytes: u64,
+}
 
 /// A socket for requests about the connections of one network namespace.
 pub struct SockDiag {
@@ -57,7 +69,7 @@ impl SockDiag {
         Ok(Self { socket })
     }
     /// The reading of the end that sends packets of this flow; none if there is no open connection.
-    pub fn read(&self, flow: FlowKey) -> Option<KernelEnd> {
+    pub fn read(&self, flow: FlowKey) -> Option<Reading> {
         let fd = self.socket.as_raw_fd();
         send(fd, &request(flow), MsgFlags::empty()).ok()?;
         // An answer is below 1 kB: the header, and attributes of about 300 bytes.
@@ -91,12 +103,12 @@ fn request(flow: FlowKey) -> [u8; HEADER_BYTES + REQUEST_BYTES] {
 }
 
 /// The reading in an answer; none if the connection is not open.
-fn parse(message: &[u8]) -> Option<KernelEnd> {
+fn parse(message: &[u8]) -> Option<Reading> {
     let kind = u16::from_ne_bytes(message.get(4..6)?.try_into().ok()?);
     if kind == NLMSG_ERROR || !OPEN_STATES.contains(message.get(HEADER_BYTES + 1)?) {
         return None;
     }
-    let mut end = KernelEnd::default();
+    let mut reading = Reading::default();
     let mut rest = message.get(HEADER_BYTES + ANSWER_BYTES..)?;
     while let Some(header) = rest.get(..4) {
         let length = usize::from(u16::from_ne_bytes([header[0], header[1]]));
@@ -104,20 +116,23 @@ fn parse(message: &[u8]) -> Option<KernelEnd> {
         match u16::from_ne_bytes([header[2], header[3]]) {
             INET_DIAG_CONG => {
                 let name = value.split(|byte| *byte == 0).next().unwrap_or_default();
-                end.congestion_control = Some(String::from_utf8_lossy(name).into_owned());
+                reading.end.congestion_control = Some(String::from_utf8_lossy(name).into_owned());
             }
-            INET_DIAG_INFO => add_info(&mut end, value),
+            INET_DIAG_INFO => add_info(&mut reading, value),
             _ => {}
         }
         // Attributes are aligned to 4 bytes.
         rest = rest.get(length.next_multiple_of(4)..).unwrap_or_default();
     }
-    Some(end)
+    Some(reading)
 }
 
-fn add_info(end: &mut KernelEnd, info: &[u8]) {
+fn add_info(reading: &mut Reading, info: &[u8]) {
     let number = |at: usize| Some(u32::from_ne_bytes(info.get(at..at + 4)?.try_into().ok()?));
     let ms = |at: usize| number(at).filter(|us| (1..u32::MAX).contains(us)).map(|us| f64::from(us) / 1000.0);
+    let segments = number(SND_CWND_AT).unwrap_or(0);
+    reading.cwnd_bytes = u64::from(segments) * u64::from(number(SND_MSS_AT).unwrap_or(0));
+    let end = &mut reading.end;
     end.srtt_ms = ms(RTT_AT);
     end.min_rtt_ms = ms(MIN_RTT_AT);
     end.retransmissions = number(TOTAL_RETRANS_AT).map(u64::from);
@@ -143,11 +158,13 @@ mod tests {
         server.write_all(&[0; 1000]).unwrap();
         (&client).read_exact(&mut [0; 1000]).unwrap();
         let default = std::fs::read_to_string("/proc/sys/net/ipv4/tcp_congestion_control").unwrap();
-        let end = diag.read(key(&server)).expect("the server's end is open");
+        let Reading { end, cwnd_bytes } = diag.read(key(&server)).expect("the server's end is open");
+        // Ten segments at least (RFC 6928).
+        assert!(cwnd_bytes >= 10 * 1000, "{cwnd_bytes}");
         assert_eq!(end.congestion_control.as_deref(), Some(default.trim()));
         assert_eq!((end.segments, end.retransmissions), (Some(1), Some(0)));
         assert!(end.srtt_ms.is_some_and(|ms| ms > 0.0) && end.min_rtt_ms.is_some(), "{end:?}");
-        let end = diag.read(key(&client)).expect("the client's end is open");
+        let end = diag.read(key(&client)).expect("the client's end is open").end;
         assert_eq!(end.segments, Some(0));
         let other = FlowKey { src_port: 1, ..key(&client) };
         assert_eq!(diag.read(other), None);

@@ -23,8 +23,8 @@ pub(crate) struct StationReading {
     pub counters: Counters,
     /// Whether the station is one of real programs, outside the model.
     pub real: bool,
-    /// Congestion windows of the servers' endpoints, summed, bytes.
-    pub cwnd_bytes: u64,
+    /// Congestion windows of the servers' endpoints, summed, bytes; none of a real station without a reading.
+    pub cwnd_bytes: Option<u64>,
     /// Smoothed round-trip time at the server's endpoint of the first connection.
     pub srtt: Option<Duration>,
     /// Bytes in the eNB's downlink buffer, or in the downlink queue of a link.
@@ -102,6 +102,13 @@ pub(crate) fn read(model: &mut Model) -> Reading {
 
 fn read_station(model: &Model, station: usize) -> StationReading {
     let senders: Vec<_> = model.flows(station).into_iter().map(|(server, _)| server.snapshot()).collect();
+    let kernel = model.kernel_state(station);
+    let (cwnd_bytes, srtt) = if model.is_real(station) {
+        (kernel.map(|state| state.cwnd_bytes), kernel.and_then(|state| state.srtt))
+    } else {
+        let cwnd = senders.iter().map(|sender| sender.cwnd.0).sum();
+        (Some(cwnd), senders.first().and_then(|sender| sender.srtt))
+    };
     let (access, downlink_queue_bytes, uplink_queue_bytes) = match model.access() {
         Access::Cell(cell) => {
             let queues = (cell.downlink_queue(station).0, cell.uplink_buffer(station).bytes().0);
@@ -115,8 +122,8 @@ fn read_station(model: &Model, station: usize) -> StationReading {
     StationReading {
         counters: with_transport(access, model, station),
         real: model.is_real(station),
-        cwnd_bytes: senders.iter().map(|sender| sender.cwnd.0).sum(),
-        srtt: senders.first().and_then(|sender| sender.srtt),
+        cwnd_bytes,
+        srtt,
         downlink_queue_bytes,
         uplink_queue_bytes,
         link_capacity_bytes: None,

@@ -65,7 +65,8 @@ impl Model {
         }
         engine.connect(towards_cells, (access, CORE));
         let sizes = groups.iter().map(|group| group.file).collect();
-        let mut model = Self { engine, core, pep, access, hosts: Vec::new(), sizes };
+        let mut model =
+            Self { engine, core, pep, access, hosts: Vec::new(), sizes, kernel: Default::default() };
         for (index, group) in groups.iter().enumerate() {
             if real.contains(&index) {
                 model.engine.expose((access, station_port(index)), real_station(index));

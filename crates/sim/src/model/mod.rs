@@ -17,9 +17,10 @@ use crate::endpoints::{Host, Udp, UdpStats};
 use crate::engine::{Engine, NodeId};
 use crate::link::Link;
 use crate::proxy::Pep;
-use paceline_net::{Bytes, Instant, Node, Output, Packet, Port};
+use paceline_net::{Bytes, Duration, Instant, Node, Output, Packet, Port};
 use paceline_ran::{Cell, station_port};
 use paceline_tcp::Endpoint;
+use std::collections::BTreeMap;
 use std::net::IpAddr;
 
 /// Port of the engine to which the core network's default route leads: the emulator's own host.
@@ -83,6 +84,15 @@ impl Node for ModelNode {
     }
 }
 
+/// State of the kernel's senders at the servers of a real station.
+#[derive(Clone, Copy, PartialEq, Debug, Default)]
+pub struct KernelState {
+    /// Congestion windows, summed, bytes.
+    pub cwnd_bytes: u64,
+    /// Smoothed round-trip time of the first connection.
+    pub srtt: Option<Duration>,
+}
+
 /// The network of a scenario.
 pub struct Model {
     /// Runs the nodes.
@@ -94,6 +104,8 @@ pub struct Model {
     hosts: Vec<Option<(NodeId, NodeId)>>,
     /// Per station, the size of each of its transfers; none for transfers without end.
     sizes: Vec<Option<Bytes>>,
+    /// Per real station with an open connection, the last reading of the kernel's senders.
+    kernel: BTreeMap<usize, KernelState>,
 }
 
 impl Model {
@@ -190,6 +202,15 @@ impl Model {
     /// Whether a station is one of real programs, outside the model.
     pub fn is_real(&self, station: usize) -> bool {
         self.hosts[station].is_none()
+    }
+    /// Sets the state of the kernel's senders, by station.
+    pub fn set_kernel_states(&mut self, states: BTreeMap<usize, KernelState>) {
+        self.kernel = states;
+    }
+    /// The state of the kernel's senders at the servers of a station; none of a simulated station, or without
+    /// a reading.
+    pub fn kernel_state(&self, station: usize) -> Option<KernelState> {
+        self.kernel.get(&station).copied()
     }
     /// Number of stations.
     pub fn stations(&self) -> usize {

@@ -127,10 +127,11 @@ pub struct Sample {
     pub station: usize,
     /// Downloaded payload bytes acknowledged so far.
     pub downloaded: u64,
-    /// Congestion windows of the servers' endpoints, summed, bytes; none of a real station.
+    /// Congestion windows of the servers' endpoints, summed, bytes; none of a real station without a reading
+    /// of the kernel.
     pub cwnd: Option<u64>,
     /// Smoothed round-trip time of the first connection, ms; zero before its first measurement, none of a
-    /// real station.
+    /// real station without a reading of the kernel.
     pub srtt_ms: Option<f64>,
     /// Bytes in the eNB's downlink buffer, or in the downlink queue of a link.
     pub downlink_queue: u64,
@@ -322,8 +323,8 @@ impl Sample {
                 at: reading.at,
                 station,
                 downloaded: c.downloaded,
-                cwnd: (!of.real).then_some(of.cwnd_bytes),
-                srtt_ms: (!of.real).then(|| of.srtt.map_or(0.0, Duration::as_millis_f64)),
+                cwnd: of.cwnd_bytes,
+                srtt_ms: of.srtt.map(Duration::as_millis_f64).or((!of.real).then_some(0.0)),
                 downlink_queue: of.downlink_queue_bytes,
                 uplink_queue: of.uplink_queue_bytes,
                 acks_sent: c.acks_sent,

@@ -205,6 +205,7 @@ pub(super) fn of_emulation(
     };
     blank(all.rtt_samples > 0, &[|t| &mut t.rtt_mean_ms, |t| &mut t.rtt_p95_ms]);
     blank(all.segments > 0, &[|t| &mut t.retransmission_share]);
+    blank(all.downloaded + all.uploaded > 0, &[|t| &mut t.jain_index]);
     blank(all.udp_sent > 0, &[|t| &mut t.udp_loss_share, |t| &mut t.udp_delay_mean_ms]);
     blank(simulated, &[|t| &mut t.stations_without_service]);
     blank(

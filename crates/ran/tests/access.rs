@@ -107,7 +107,7 @@ fn unanswered_scheduling_requests_lead_to_random_access() {
 
 fn initial(preambles: u64) -> CellConfig {
     let mut config = config();
-    config.random_access.initial = true;
+    with_initial_access(&mut config);
     config.random_access.preambles = preambles;
     config
 }
@@ -246,9 +246,10 @@ fn an_uplink_below_the_lowest_mcs_fails_and_keeps_waiting_packets() {
 
 #[test]
 fn the_prach_takes_six_prbs_of_its_subframes() {
-    let share = |initial: bool, prach_index: u8| {
+    let share = |reserved: bool, prach_index: u8| {
         let mut config = config();
-        (config.random_access.initial, config.random_access.prach_index) = (initial, prach_index);
+        config.random_access.prach_reserved = reserved;
+        config.random_access.prach_index = prach_index;
         let mut cell = Cell::new(config, vec![station(0, 25.0, 25.0, 0.0)], 1);
         // Counting begins after the connection.
         cell.handle_packet(Instant::ZERO, station_port(0), packet(address(0), SERVER, 0));
@@ -332,7 +333,8 @@ fn packets_are_conserved_under_random_access() {
         config.access.sr_detection = stream.uniform();
         config.access.dsr_trans_max = 4;
         let ra = &mut config.random_access;
-        ra.initial = stream.chance(0.5);
+        ra.connected_at_start = !stream.chance(0.5);
+        ra.prach_reserved = !ra.connected_at_start;
         ra.prach_index = stream.below(14) as u8;
         ra.preambles = 4 + stream.below(61);
         ra.max_preambles = 3 + stream.below(5) as u32;

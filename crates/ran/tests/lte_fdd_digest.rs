@@ -229,7 +229,7 @@ fn rare_and_lost_scheduling_requests() {
 #[test]
 fn initial_random_access_of_many_stations() {
     let mut config = CellConfig { uplink_grants: 3, downlink_grants: 3, ..config() };
-    config.random_access.initial = true;
+    with_initial_access(&mut config);
     (config.random_access.preambles, config.random_access.prach_index) = (4, 6);
     let digest = digest(config, stated(40, 4.0, 2.0, 2.0), (0.1, 0.1), |cell, station| {
         cell.access(station).preamble_collisions
@@ -259,7 +259,7 @@ fn three_cells_with_full_neighbours() {
 #[test]
 fn three_cells_with_random_access_and_unequal_bandwidths() {
     let mut config = CellConfig { uplink_prb: 15, pucch_prb: 2, ..deployed(Load::Quiet, None, Some(15.0)) };
-    config.random_access.initial = true;
+    with_initial_access(&mut config);
     config.random_access.prach_index = 12;
     config.scheduler = Policy::MaxCi;
     let digest =

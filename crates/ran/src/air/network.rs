@@ -10,6 +10,7 @@ use super::cqi_report::{CqiReport, Measurement};
 use super::placed::{LinkFading, Placed, UplinkPower};
 use super::wideband_cqi;
 use crate::decibel::to_db;
+use crate::duplex::Direction;
 use crate::mac::power_headroom::{HeadroomConfig, HeadroomReport};
 use crate::prb::{PrbSet, rbg_size};
 use crate::radio::effective_sinr::{EffectiveSinr, miesm_of};
@@ -62,7 +63,7 @@ pub struct RadioConfig {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Transmission {
     pub station: usize,
-    pub downlink: bool,
+    pub direction: Direction,
     pub process: usize,
     pub prbs: PrbSet,
 }
@@ -230,12 +231,14 @@ impl Network {
         &'a self,
         placed: &'a mut Placed,
         slot: Slot,
-        downlink: bool,
+        direction: Direction,
         groups: Range<usize>,
     ) -> &'a [f32] {
         let Some((down, up)) = &self.models else { return &self.flat_gains[groups] };
-        let (model, fading) =
-            if downlink { (down, &mut placed.downlink_fading) } else { (up, &mut placed.uplink_fading) };
+        let (model, fading) = match direction {
+            Direction::Down => (down, &mut placed.downlink_fading),
+            Direction::Up => (up, &mut placed.uplink_fading),
+        };
         match fading {
             Some(fading) => fading.gains(model, slot.start_of(self.hold_slots).0, groups),
             None => &self.flat_gains[groups],
@@ -252,7 +255,9 @@ impl Network {
     pub(super) fn cqi(&mut self, placed: &mut Placed, measurement: Measurement) -> u8 {
         let Measurement { slot, noise_mw: mut sinrs } = measurement;
         let signal = placed.receiver.signal_mw();
-        for (sinr, gain) in sinrs.iter_mut().zip(self.gains(placed, slot, true, 0..self.activity.groups())) {
+        for (sinr, gain) in
+            sinrs.iter_mut().zip(self.gains(placed, slot, Direction::Down, 0..self.activity.groups()))
+        {
             *sinr = signal * f64::from(*gain) / *sinr;
         }
         if sinrs != placed.last_cqi.0 {
@@ -270,7 +275,7 @@ impl Network {
             return to_db(signal); // the same in every PRB
         }
         let groups = self.uplink_mw[cell].len().div_ceil(self.groups.1);
-        let gains = self.gains(placed, slot, false, 0..groups);
+        let gains = self.gains(placed, slot, Direction::Up, 0..groups);
         let sinrs = gains.iter().map(|gain| signal * f64::from(*gain));
         to_db(miesm_of(Modulation::Qam16, sinrs))
     }
@@ -283,7 +288,7 @@ impl Network {
         radio: impl Fn(usize) -> Option<(&'a Placed, usize)>,
     ) {
         self.downlink_prbs.fill(PrbSet::NONE);
-        for transmission in transmissions.iter().filter(|t| t.downlink) {
+        for transmission in transmissions.iter().filter(|t| t.direction == Direction::Down) {
             let Some((_, cell)) = radio(transmission.station) else { continue };
             self.downlink_prbs[cell] = self.downlink_prbs[cell].with(transmission.prbs);
         }
@@ -299,7 +304,7 @@ impl Network {
                 self.activity.set_prbs(cell, load.prbs(width, group, self.seed, cell, slot.0));
             }
         }
-        if transmissions.iter().all(|t| t.downlink) {
+        if transmissions.iter().all(|t| t.direction == Direction::Down) {
             return;
         }
         self.set_uplink_transmissions(slot, transmissions, radio);
@@ -320,7 +325,7 @@ impl Network {
             }
             self.disturbed[cell] = neighbours;
         }
-        for transmission in transmissions.iter().filter(|t| !t.downlink) {
+        for transmission in transmissions.iter().filter(|t| t.direction == Direction::Up) {
             let Some((placed, own)) = radio(transmission.station) else { continue };
             let power = placed.power.per_prb_mw(transmission.prbs.len());
             let others = self.uplink_mw.iter_mut().zip(&placed.power.gains).enumerate();
@@ -344,14 +349,15 @@ impl Network {
         qm: u8,
     ) -> f64 {
         let prbs = transmission.prbs;
-        let group = if transmission.downlink { self.groups.0 } else { self.groups.1 };
+        let downlink = transmission.direction == Direction::Down;
+        let group = if downlink { self.groups.0 } else { self.groups.1 };
         let groups = prbs.group_span(group);
         let mut effective = EffectiveSinr::new(Modulation::of_order(qm));
-        if transmission.downlink {
+        if downlink {
             let mut noise = std::mem::take(&mut self.scratch);
             placed.receiver.interference_mw(&self.activity, groups.start, &mut noise[groups.clone()]);
             let signal = placed.receiver.signal_mw();
-            let gains = self.gains(placed, slot, true, groups.clone());
+            let gains = self.gains(placed, slot, Direction::Down, groups.clone());
             let counts = prbs.counts_per_group(group as u32, groups.start);
             for (count, (gain, noise)) in counts.zip(gains.iter().zip(&noise[groups])) {
                 effective.add(signal * f64::from(*gain) / noise, count);
@@ -360,7 +366,7 @@ impl Network {
         } else {
             let signal = placed.power.per_prb_mw(prbs.len()) * placed.power.own_gain;
             let received = &self.uplink_mw[cell];
-            let gains = self.gains(placed, slot, false, groups.clone());
+            let gains = self.gains(placed, slot, Direction::Up, groups.clone());
             let counts = prbs.counts_per_group(group as u32, groups.start);
             for (at, (count, gain)) in groups.zip(counts.zip(gains)) {
                 let signal = signal * f64::from(*gain);

@@ -6,6 +6,7 @@ use super::network::{Network, Transmission};
 use super::placed::Placed;
 use super::stated_channel::StatedChannel;
 use crate::decibel::from_db;
+use crate::duplex::Direction;
 use crate::lte::cqi;
 use crate::mac::harq::TransportBlock;
 use crate::slot::Slot;
@@ -53,7 +54,9 @@ impl StationRadio {
         block: &TransportBlock,
     ) -> f64 {
         match (self, network) {
-            (Self::Stated(downlink, _), _) if transmission.downlink => from_db(downlink.sinr_db(slot)),
+            (Self::Stated(downlink, _), _) if transmission.direction == Direction::Down => {
+                from_db(downlink.sinr_db(slot))
+            }
             (Self::Stated(_, uplink), _) => from_db(uplink.sinr_db(slot)),
             (Self::Placed(placed), Some(network)) => {
                 network.sinr(placed, cell, slot, transmission, block.mcs.qm)

@@ -2,6 +2,7 @@
 //! their sources stand in the scenario tables of `paceline-sim`.
 
 use crate::air::{Fading, RadioConfig};
+use crate::duplex::Duplex;
 use crate::mac::random_access::RandomAccessConfig;
 use crate::mac::scheduler::Policy;
 use crate::mac::scheduling_request::AccessConfig;
@@ -15,6 +16,8 @@ use std::net::IpAddr;
 pub struct CellConfig {
     /// Subcarrier spacing and length of a slot.
     pub numerology: Numerology,
+    /// Division of the carrier between both directions.
+    pub duplex: Duplex,
     /// The deployment around the served cells; none for stated SINRs.
     pub radio: Option<RadioConfig>,
     /// Downlink PRBs: 6, 15, 25, 50, 75 or 100 (TS 36.104 Table 5.6-1).

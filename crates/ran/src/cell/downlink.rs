@@ -3,8 +3,9 @@
 
 use super::enb::Cell;
 use crate::air::Transmission;
+use crate::duplex::Direction;
 use crate::lte::tbs::{self, bits_per_prb, fewest_prbs};
-use crate::mac::harq::{HARQ_RTT, TransportBlock};
+use crate::mac::harq::TransportBlock;
 use crate::mac::pdu as mac;
 use crate::mac::scheduler::{self, Budget};
 use crate::prb::{PrbSet, rbg_size};
@@ -61,7 +62,7 @@ impl Cell {
     ) -> bool {
         let link = &mut self.stations[index].downlink;
         let mut retransmitted = false;
-        for process in link.harq.sent_before(slot, HARQ_RTT) {
+        for process in link.harq.due(slot) {
             if self.config.outer_loop {
                 link.update_outer_loop(process);
             }
@@ -76,7 +77,12 @@ impl Cell {
                 let prbs = free.lowest(u32::from(block.n_prb));
                 *free = free.without(prbs);
                 *max_grants -= 1;
-                self.transmissions.push(Transmission { station: index, downlink: true, process, prbs });
+                self.transmissions.push(Transmission {
+                    station: index,
+                    direction: Direction::Down,
+                    process,
+                    prbs,
+                });
             }
         }
         retransmitted
@@ -93,6 +99,6 @@ impl Cell {
         let link = &mut station.downlink;
         link.on_scheduled(slot, bits);
         link.start(process, TransportBlock::new(pdu, mcs, bits, n_prb));
-        self.transmissions.push(Transmission { station: index, downlink: true, process, prbs });
+        self.transmissions.push(Transmission { station: index, direction: Direction::Down, process, prbs });
     }
 }

@@ -10,7 +10,9 @@ use super::link_stats::LinkStats;
 use super::responder::Responder;
 use super::station::Station;
 use crate::air::{Network, Placed, Transmission, served_cells};
-use crate::mac::harq::TransportBlock;
+use crate::duplex::{Direction, Duplex};
+use crate::lte::timing;
+use crate::mac::harq::BlockKind;
 use crate::mac::random_access::Cause;
 use crate::mac::scheduler::Candidate;
 use crate::mac::scheduling_request::AccessStats;
@@ -18,6 +20,7 @@ use crate::prb::PrbSet;
 use crate::radio::Point;
 use crate::rlc::Reassembled;
 use crate::slot::{Slot, SlotClock, SlotSpan};
+use crate::timing::Timing;
 use paceline_net::{AddressTable, Bytes, DropReason, Instant, Node, Output, Packet, Port, SduQueue, Stream};
 use std::collections::VecDeque;
 use std::net::IpAddr;
@@ -30,14 +33,11 @@ pub fn station_port(station: usize) -> Port {
     Port(u16::try_from(station + 1).expect("a cell has fewer than 65,535 stations"))
 }
 
-/// Slots from an uplink grant to its transmission (TS 36.213 §8: k = 4 in FDD), and from an uplink
-/// transmission or scheduling request to the eNB's reaction.
-pub(super) const GRANT_DELAY: SlotSpan = SlotSpan(4);
-
 /// An eNB and its stations.
 pub struct Cell {
     pub(super) config: CellConfig,
     pub(super) clock: SlotClock,
+    pub(super) timing: Timing,
     pub(super) stations: Vec<Station>,
     routes: AddressTable,
     /// Stations of each served cell.
@@ -66,7 +66,10 @@ impl Cell {
         }
         let prb = (config.downlink_prb, config.uplink_prb);
         let network = config.radio.clone().map(|radio| Network::new(radio, config.numerology, prb, seed));
-        let build = |(index, station)| Station::new(station, &config, network.as_ref(), index, seed);
+        let timing = match config.duplex {
+            Duplex::Fdd => timing::fdd(),
+        };
+        let build = |(index, station)| Station::new(station, &config, &timing, network.as_ref(), index, seed);
         let stations: Vec<Station> = stations.into_iter().enumerate().map(build).collect();
         let mut members = vec![Vec::new(); served_cells(network.as_ref())];
         stations.iter().enumerate().for_each(|(index, station)| members[station.cell].push(index));
@@ -76,6 +79,7 @@ impl Cell {
             network,
             transmissions: Vec::new(),
             clock: SlotClock::new(config.numerology),
+            timing,
             config,
             routes,
             block_error_draws: Stream::new(seed, "cell0/harq"),
@@ -178,13 +182,19 @@ impl Cell {
         self.process_uplink_feedback(slot);
         self.step_random_access(slot);
         for cell in 0..self.members.len() {
-            self.schedule_uplink(slot, cell);
-            self.schedule_downlink(slot, cell);
+            for at in 0..self.timing.k2.of(slot).len() {
+                self.schedule_uplink(slot, slot + self.timing.k2.of(slot)[at], cell);
+            }
+            if self.config.duplex.has(slot, Direction::Down) {
+                self.schedule_downlink(slot, cell);
+            }
         }
-        for index in 0..self.stations.len() {
-            self.station_transmits(slot, index);
+        if self.config.duplex.has(slot, Direction::Up) {
+            for index in 0..self.stations.len() {
+                self.station_transmits(slot, index);
+            }
+            self.send_preambles(slot);
         }
-        self.send_preambles(slot);
         self.transmit(slot);
     }
 
@@ -237,14 +247,19 @@ impl Cell {
             let transmission = self.transmissions[at];
             let Station { radio, cell, downlink, uplink, procedure, .. } =
                 &mut self.stations[transmission.station];
-            let link = if transmission.downlink { downlink } else { uplink };
+            let link = match transmission.direction {
+                Direction::Down => downlink,
+                Direction::Up => uplink,
+            };
             let block = link.harq.block_mut(transmission.process).expect("a block is sent from its process");
             block.prbs = transmission.prbs;
             let sinr = radio.sinr(&mut self.network, *cell, slot, &transmission, block);
             let in_random_access = procedure.is_some();
             let draw = self.block_error_draws.uniform();
-            let decoded = link.transmit(transmission.process, slot, sinr, draw, self.config.decode_delay);
-            if transmission.downlink && decoded && in_random_access {
+            let verdict_at = self.timing.verdict_at(slot, transmission.direction);
+            let times = (slot, verdict_at, slot + SlotSpan(1) + self.config.decode_delay);
+            let decoded = link.transmit(transmission.process, times, sinr, draw);
+            if transmission.direction == Direction::Down && decoded && in_random_access {
                 self.resolve_by_msg4(slot, transmission.station, transmission.process);
             }
         }
@@ -256,16 +271,20 @@ impl Cell {
     fn prbs_are_disjoint(&self) -> bool {
         let downlink = PrbSet::range(0, u32::from(self.config.downlink_prb));
         let uplink = self.pusch_prbs();
-        let side = |sent: &Transmission| (self.stations[sent.station].cell, sent.downlink);
+        let side = |sent: &Transmission| (self.stations[sent.station].cell, sent.direction);
         let collides = |sent: &Transmission| {
             let block = self.stations[sent.station].uplink.harq.block(sent.process);
-            !sent.downlink && block.is_some_and(TransportBlock::collides)
+            sent.direction == Direction::Up
+                && block.is_some_and(|block| block.kind == BlockKind::CollidedMsg3)
         };
         self.transmissions.iter().enumerate().all(|(at, sent)| {
             let same_side =
                 |other: &&Transmission| side(other) == side(sent) && !(collides(other) && collides(sent));
             let mut others = self.transmissions[..at].iter().filter(same_side);
-            let band = if sent.downlink { downlink } else { uplink };
+            let band = match sent.direction {
+                Direction::Down => downlink,
+                Direction::Up => uplink,
+            };
             !sent.prbs.is_empty()
                 && sent.prbs.without(band).is_empty()
                 && others.all(|other| sent.prbs.without(other.prbs) == sent.prbs)

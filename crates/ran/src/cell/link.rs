@@ -6,7 +6,8 @@ use crate::lte::mcs::Mcs;
 use crate::mac::harq::{self, TransportBlock};
 use crate::mac::scheduler::{Candidate, ServedRate};
 use crate::rlc::{self, Reassembled, Rlc};
-use crate::slot::{Slot, SlotSpan};
+use crate::slot::Slot;
+use crate::timing::HarqTiming;
 use paceline_net::{DropReason, Instant, Output, Packet, Port, SduQueue};
 use std::collections::VecDeque;
 
@@ -42,11 +43,11 @@ pub(crate) struct Link {
 }
 
 impl Link {
-    pub fn new(buffer: Box<dyn SduQueue + Send>, rlc: Rlc) -> Self {
+    pub fn new(buffer: Box<dyn SduQueue + Send>, rlc: Rlc, harq: &HarqTiming) -> Self {
         Self {
             buffer,
             rlc,
-            harq: harq::Processes::default(),
+            harq: harq::Processes::new(harq.processes),
             last_served: Slot(0),
             served_rate: ServedRate::default(),
             mcs: None,
@@ -102,17 +103,12 @@ impl Link {
     }
 
     /// Transmits the block of a process at this linear SINR. If it is decoded, its RLC PDUs go to the
-    /// receiver. Returns whether it is decoded.
-    pub fn transmit(
-        &mut self,
-        process: usize,
-        slot: Slot,
-        sinr: f64,
-        draw: f64,
-        decode_delay: SlotSpan,
-    ) -> bool {
+    /// receiver. `times` are the slots of the transmission, of the verdict, and of the delivery to RLC.
+    /// Returns whether the block is decoded.
+    pub fn transmit(&mut self, process: usize, times: (Slot, Slot, Slot), sinr: f64, draw: f64) -> bool {
+        let (slot, verdict_at, due) = times;
         let block = self.harq.block_mut(process).expect("a block is sent from its process");
-        block.transmit(slot, sinr, draw);
+        block.transmit(slot, verdict_at, sinr, draw);
         let stats = &mut self.stats;
         stats.prbs += u64::from(block.n_prb);
         if block.transmissions == 1 {
@@ -133,7 +129,6 @@ impl Link {
         }
         if block.decoded {
             stats.harq_wait_slots += slot.since(block.first_sent_at);
-            let due = slot + SlotSpan(1) + decode_delay;
             self.decoded.extend(block.pdu.sdus.drain(..).map(|pdu| (due, pdu)));
         }
         block.decoded
@@ -220,7 +215,7 @@ impl Link {
     /// re-established.
     pub fn reset_mac(&mut self, output: &mut VecDeque<Output>) {
         let stats = &mut self.stats;
-        for process in 0..harq::PROCESSES {
+        for process in self.harq.busy() {
             let Some(block) = self.harq.finish(process) else { continue };
             for pdu in block.pdu.sdus {
                 self.rlc.on_pdu_lost(pdu, |packet| {

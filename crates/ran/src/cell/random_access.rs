@@ -1,27 +1,28 @@
 //! Random access, the eNB's side, and its steps in a slot. The station's side is `mac/random_access.rs`.
 //!
-//! Preambles of an occasion are answered from the third slot after it on, by one response PDU per slot and
-//! cell, the oldest occasion first. A response takes a downlink assignment, PRBs, and the PRBs of the Msg3s
-//! that it grants. Msg3 is a block of the station's uplink HARQ process. The eNB answers a C-RNTI in Msg3 by
-//! the next grant, and a connection request by Msg4, a downlink block with HARQ. A retransmission whose PRBs
-//! are needed for a Msg3 or the PRACH is moved (TS 36.321 §5.4.2.1, adaptive), or waits one HARQ round trip.
+//! Preambles of an occasion are answered from the start of their response window on, by one response PDU per
+//! slot and cell, the oldest occasion first. A response takes a downlink assignment, PRBs, and the PRBs of
+//! the Msg3s that it grants. Msg3 is a block of the station's uplink HARQ process. The eNB answers a C-RNTI
+//! in Msg3 by the next grant, and a connection request by Msg4, a downlink block with HARQ. A retransmission
+//! whose PRBs are needed for a Msg3 or the PRACH is moved (TS 36.321 §5.4.2.1, adaptive), or waits one HARQ
+//! round trip.
 
-use super::enb::{Cell, GRANT_DELAY};
+use super::enb::Cell;
 use super::responder::{DetectedPreamble, Responder, Response};
 use crate::air::Transmission;
 use crate::decibel::to_db;
+use crate::duplex::Direction;
 use crate::lte::block_errors;
 use crate::lte::mcs::{DOWNLINK, Mcs, UPLINK};
 use crate::lte::tbs::fewest_prbs;
 use crate::lte::{bsr, tbs};
-use crate::mac::harq::{self, TransportBlock};
+use crate::mac::harq::{BlockKind, TransportBlock};
 use crate::mac::pdu as mac;
 use crate::mac::random_access::{
-    Cause, Expiry, MSG3_DELAY, Msg3, PRACH_PRBS, Procedure, RESPONSE_WINDOW_START, detection_probability,
-    is_prach_occasion,
+    Cause, Expiry, Msg3, PRACH_PRBS, Procedure, detection_probability, is_prach_occasion,
 };
 use crate::prb::{PrbSet, rbg_size};
-use crate::slot::{Slot, SlotSpan};
+use crate::slot::Slot;
 
 /// Stands for the HARQ process of a response, which has none. Chosen: no process has this index.
 const RESPONSE_PROCESS: usize = usize::MAX;
@@ -39,8 +40,6 @@ const C_RNTI_BYTES: u32 = 3;
 const BSR_BYTES: u32 = 2;
 /// Bytes of Msg4. Chosen: about the contention resolution identity and RRC's answer.
 const MSG4_BYTES: u64 = 40;
-/// Slots from Msg4 until the station acts on it: the downlink HARQ feedback at n+4 (TS 36.213 §7.3).
-const MSG4_PROCESSING: SlotSpan = SlotSpan(4);
 
 /// The most robust MCS that carries `bytes` on at most `max_prb` PRBs, and the number of PRBs.
 fn most_robust(table: &'static [Mcs], bytes: u64, max_prb: u8) -> (&'static Mcs, u8) {
@@ -73,9 +72,12 @@ impl Cell {
             return;
         }
         let (config, now) = (self.config.random_access, self.clock.start(slot));
-        let window = RESPONSE_WINDOW_START + config.response_window;
+        let window = self.timing.random_access.window_start + config.response_window;
         self.responder.preambles.retain(|preamble| slot < preamble.occasion + window);
-        self.responder.granted_msg3.retain(|(sent_at, ..)| *sent_at >= slot + GRANT_DELAY);
+        // Msg3s of slots that are not scheduled yet.
+        if let Some(next) = self.timing.granted_by(slot).next() {
+            self.responder.granted_msg3.retain(|(sent_at, ..)| *sent_at >= next);
+        }
         for at in 0..self.responder.active.len() {
             let index = self.responder.active[at];
             let station = &mut self.stations[index];
@@ -83,7 +85,9 @@ impl Cell {
             let cause = procedure.cause;
             if procedure.complete(slot) {
                 station.complete_random_access(slot, now, cause, &mut self.output);
-            } else if procedure.expire(slot, &config, &mut self.responder.draws) == Expiry::Problem {
+            } else if procedure.expire(slot, &config, &self.timing.random_access, &mut self.responder.draws)
+                == Expiry::Problem
+            {
                 station.access.stats.random_access_failures += 1;
                 if cause == Cause::SchedulingRequest {
                     station.uplink.stats.radio_link_failures += 1;
@@ -103,7 +107,7 @@ impl Cell {
     }
     fn prach_prbs(&self, slot: Slot) -> PrbSet {
         let config = &self.config.random_access;
-        if !config.initial || !is_prach_occasion(config.prach_index, slot) {
+        if !config.prach_reserved || !is_prach_occasion(config.prach_index, slot) {
             return PrbSet::NONE;
         }
         self.pusch_prbs().lowest(PRACH_PRBS)
@@ -168,7 +172,7 @@ impl Cell {
             }
         }
         let due = |preamble: &&DetectedPreamble| {
-            preamble.cell == cell && slot >= preamble.occasion + RESPONSE_WINDOW_START
+            preamble.cell == cell && slot >= preamble.occasion + self.timing.random_access.window_start
         };
         let oldest = self.responder.preambles.iter().find(due).map(|preamble| preamble.occasion);
         if let Some(occasion) = oldest.filter(|_| *max_grants > 0) {
@@ -195,7 +199,7 @@ impl Cell {
         let bits = tbs::transport_block_bits(mcs.i_tbs, n_prb);
         let block = TransportBlock::signalling(mac::Pdu::default(), mcs, bits, prbs);
         station.downlink.start(process, block);
-        self.transmissions.push(Transmission { station: index, downlink: true, process, prbs });
+        self.transmissions.push(Transmission { station: index, direction: Direction::Down, process, prbs });
         true
     }
 
@@ -209,7 +213,8 @@ impl Cell {
         max_grants: &mut usize,
     ) {
         let group = u32::from(rbg_size(self.config.downlink_prb));
-        let mut msg3_free = self.free_msg3_prbs(slot + MSG3_DELAY, cell);
+        let msg3_at = self.timing.msg3_at(slot);
+        let mut msg3_free = self.free_msg3_prbs(msg3_at, cell);
         let (_, msg3_prb) = self.msg3_format();
         let mut answered: Vec<(PrbSet, Vec<usize>)> = Vec::new();
         let mut taken = 0;
@@ -228,7 +233,7 @@ impl Cell {
             let Some(preamble) = self.responder.preambles.remove(at) else { break };
             let prbs = msg3_free.lowest(u32::from(msg3_prb));
             msg3_free = msg3_free.without(prbs);
-            self.responder.granted_msg3.push((slot + MSG3_DELAY, cell, prbs));
+            self.responder.granted_msg3.push((msg3_at, cell, prbs));
             answered.push((prbs, preamble.stations));
             taken = in_groups;
         }
@@ -238,15 +243,20 @@ impl Cell {
         let prbs = free.lowest(taken);
         *free = free.without(prbs);
         *max_grants -= 1;
-        self.transmissions.push(Transmission { station, downlink: true, process: RESPONSE_PROCESS, prbs });
+        self.transmissions.push(Transmission {
+            station,
+            direction: Direction::Down,
+            process: RESPONSE_PROCESS,
+            prbs,
+        });
         self.responder.responses.push(Response { occasion, cell, answered });
     }
 
     fn free_msg3_prbs(&self, sent_at: Slot, cell: usize) -> PrbSet {
-        let process = harq::Processes::synchronous(sent_at);
+        let process = self.uplink_process(sent_at);
         let mut free = self.pusch_prbs().without(self.random_access_prbs(sent_at, cell));
         for station in self.responder.active.iter().map(|index| &self.stations[*index]) {
-            let of_msg3 = |block: &&TransportBlock| block.msg3.is_some() && station.cell == cell;
+            let of_msg3 = |block: &&TransportBlock| block.is_msg3() && station.cell == cell;
             if let Some(block) = station.uplink.harq.block(process).filter(of_msg3) {
                 free = free.without(block.prbs);
             }
@@ -283,7 +293,7 @@ impl Cell {
                 let own = response.answered.iter().find(|(_, stations)| stations.contains(&index));
                 if let Some((prbs, stations)) = own {
                     let collided = stations.len() > 1;
-                    procedure.on_response(Msg3 { sent_at: slot + MSG3_DELAY, prbs: *prbs, collided });
+                    procedure.on_response(Msg3 { sent_at: self.timing.msg3_at(slot), prbs: *prbs, collided });
                 }
             }
         }
@@ -294,10 +304,10 @@ impl Cell {
     pub(super) fn start_msg3(&mut self, slot: Slot, index: usize) {
         let sr_grant = self.config.access.sr_grant;
         let (mcs, n_prb) = self.msg3_format();
+        let process = self.uplink_process(slot);
         let station = &mut self.stations[index];
         let Some(procedure) = &mut station.procedure else { return };
         let Some(grant) = procedure.msg3(slot) else { return };
-        let process = harq::Processes::synchronous(slot);
         procedure.on_msg3(slot, process, self.config.random_access.contention_timer);
         let cause = procedure.cause;
         if let Some(old) = station.uplink.harq.block(process) {
@@ -312,7 +322,7 @@ impl Cell {
             station.access.on_block(slot, self.clock.start(slot), &self.config.access, true, false);
         }
         let mut block = TransportBlock::signalling(pdu, mcs, bits, grant.prbs);
-        block.msg3 = Some(grant.collided);
+        block.kind = if grant.collided { BlockKind::CollidedMsg3 } else { BlockKind::Msg3 };
         station.uplink.start(process, block);
     }
 
@@ -348,7 +358,8 @@ impl Cell {
         let of_msg4 =
             |procedure: &&mut Box<Procedure>| procedure.contending() && procedure.msg4 == Some(process);
         if let Some(procedure) = station.procedure.as_mut().filter(of_msg4) {
-            let resolved_at = slot + MSG4_PROCESSING;
+            // The station acts on Msg4 when it acknowledges it.
+            let resolved_at = self.timing.acknowledged_at(slot);
             let signalling = match procedure.cause {
                 Cause::Reestablishment => config.reestablishment,
                 Cause::Initial | Cause::SchedulingRequest => config.setup,

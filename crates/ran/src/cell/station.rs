@@ -18,11 +18,14 @@ use crate::mac::scheduling_request::UplinkAccess;
 use crate::prb::{PrbSet, precodable};
 use crate::rlc::Rlc;
 use crate::slot::{Slot, SlotSpan};
+use crate::timing::Timing;
 use paceline_net::{DropTail, Duration, Instant, Output, Stream};
 use std::collections::VecDeque;
 
 pub(crate) struct Grant {
     pub sent_at: Slot,
+    /// Number of the HARQ process.
+    pub process: usize,
     pub mcs: &'static Mcs,
     pub prbs: PrbSet,
     pub tpc_db: f64,
@@ -55,6 +58,7 @@ impl Station {
     pub fn new(
         config: StationConfig,
         cell: &CellConfig,
+        timing: &Timing,
         network: Option<&Network>,
         index: usize,
         seed: u64,
@@ -78,14 +82,14 @@ impl Station {
         Self {
             cell: cell_index,
             radio,
-            downlink: Link::new(Box::new(DropTail::new(cell.downlink_buffer)), rlc()),
-            uplink: Link::new(config.uplink_buffer, rlc()),
+            downlink: Link::new(Box::new(DropTail::new(cell.downlink_buffer)), rlc(), &timing.downlink),
+            uplink: Link::new(config.uplink_buffer, rlc(), &timing.uplink),
             access: UplinkAccess::new(index as u64),
             estimate: BufferEstimate::default(),
             grants: VecDeque::new(),
             uplink_demand: (0, false),
             cqi_reports: VecDeque::new(),
-            connected: !cell.random_access.initial,
+            connected: cell.random_access.connected_at_start,
             headroom_timers: HeadroomTimers::default(),
             headroom_estimate: HeadroomEstimate::default(),
             next_tpc_db: 0.0,
@@ -149,9 +153,9 @@ impl Station {
         let lowest = mcs::highest(usable, sinr).map(|_| &usable[0]);
         Some((mcs::highest(usable, sinr + self.uplink.outer_loop_db).or(lowest)?, max_prb))
     }
-    pub fn grant(&mut self, sent_at: Slot, mcs: &'static Mcs, prbs: PrbSet) {
+    pub fn grant(&mut self, sent_at: Slot, process: usize, mcs: &'static Mcs, prbs: PrbSet) {
         self.headroom_estimate.on_command(sent_at, self.next_tpc_db);
-        self.grants.push_back(Grant { sent_at, mcs, prbs, tpc_db: self.next_tpc_db });
+        self.grants.push_back(Grant { sent_at, process, mcs, prbs, tpc_db: self.next_tpc_db });
     }
     /// The station applies a grant's TPC command. Returns the headroom report for the granted block if one is
     /// due.

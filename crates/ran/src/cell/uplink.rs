@@ -1,11 +1,12 @@
-//! The uplink of a cell in one slot: the eNB processes HARQ feedback and scheduling requests, grants PUSCH
-//! four slots ahead (TS 36.213 §8), and the stations transmit.
+//! The uplink of a cell in one slot: the eNB processes HARQ feedback and scheduling requests, grants PUSCH of
+//! a later slot (TS 36.213 §8), and the stations transmit.
 
-use super::enb::{Cell, GRANT_DELAY};
+use super::enb::Cell;
 use super::station::{Grant, Station};
 use crate::air::Transmission;
+use crate::duplex::Direction;
 use crate::lte::tbs::{self, bits_per_prb, fewest_prbs};
-use crate::mac::harq::{self, TransportBlock};
+use crate::mac::harq::TransportBlock;
 use crate::mac::pdu as mac;
 use crate::mac::random_access::Cause;
 use crate::mac::scheduler::{self, Budget, Candidate, Policy};
@@ -14,37 +15,40 @@ use crate::prb::{PrbSet, precodable};
 use crate::slot::{Slot, SlotSpan};
 
 impl Cell {
-    /// The eNB processes the uplink blocks and scheduling requests received four slots ago.
+    /// The eNB processes the uplink blocks whose verdict is due, and scheduling requests.
     pub(super) fn process_uplink_feedback(&mut self, slot: Slot) {
         let sr_grant = self.config.access.sr_grant;
         for index in 0..self.stations.len() {
             let station = &mut self.stations[index];
-            station.estimate.process_request(slot, GRANT_DELAY, sr_grant);
-            let process = harq::Processes::synchronous(slot + GRANT_DELAY);
-            let Some(block) = station.uplink.harq.block(process) else {
-                continue;
-            };
-            let first_sent_at = block.first_sent_at;
-            let msg3 = block.msg3.is_some();
-            let max_tx = if msg3 { self.config.random_access.max_msg3_tx } else { self.config.max_harq_tx };
-            if self.config.outer_loop {
-                station.uplink.update_outer_loop(process);
+            station.estimate.process_request(slot, self.timing.request_answer, sr_grant);
+            for process in station.uplink.harq.due(slot) {
+                self.judge_uplink_block(index, process);
             }
-            let Some(block) = station.uplink.harq.block(process) else { continue };
-            if block.decoded {
-                let (report, padding) = (block.pdu.bsr, block.pdu.padding);
-                if let Some(headroom) = block.pdu.headroom {
-                    station.on_headroom(headroom, first_sent_at);
-                }
-                station.estimate.on_decoded(first_sent_at, report, padding, sr_grant);
-                station.uplink.finish(process);
-                if msg3 {
-                    self.on_msg3_decoded(index, process);
-                }
-            } else if block.transmissions >= max_tx {
-                station.estimate.on_lost(first_sent_at, sr_grant);
-                station.uplink.give_up(process, &mut self.output);
+        }
+    }
+    /// Ends an uplink block that was decoded or has reached the maximum number of transmissions.
+    fn judge_uplink_block(&mut self, index: usize, process: usize) {
+        let sr_grant = self.config.access.sr_grant;
+        let station = &mut self.stations[index];
+        if self.config.outer_loop {
+            station.uplink.update_outer_loop(process);
+        }
+        let Some(block) = station.uplink.harq.block(process) else { return };
+        let (first_sent_at, is_msg3) = (block.first_sent_at, block.is_msg3());
+        let max_tx = if is_msg3 { self.config.random_access.max_msg3_tx } else { self.config.max_harq_tx };
+        if block.decoded {
+            let (report, padding) = (block.pdu.bsr, block.pdu.padding);
+            if let Some(headroom) = block.pdu.headroom {
+                station.on_headroom(headroom, first_sent_at);
             }
+            station.estimate.on_decoded(first_sent_at, report, padding, sr_grant);
+            station.uplink.finish(process);
+            if is_msg3 {
+                self.on_msg3_decoded(index, process);
+            }
+        } else if block.transmissions >= max_tx {
+            station.estimate.on_lost(first_sent_at, sr_grant);
+            station.uplink.give_up(process, &mut self.output);
         }
     }
 
@@ -54,11 +58,15 @@ impl Cell {
         PrbSet::range(pucch / 2, prb - pucch)
     }
 
-    /// Allocates the PRBs of a cell's PUSCH four slots ahead: first to random access, then to
+    /// The HARQ process whose turn a slot of the uplink is.
+    pub(super) fn uplink_process(&self, sent_at: Slot) -> usize {
+        self.timing.uplink.process_in(sent_at).expect("LTE's uplink HARQ is synchronous")
+    }
+
+    /// Allocates the PRBs of a cell's PUSCH in `sent_at`: first to random access, then to
     /// retransmissions, which keep their PRBs where possible, then to grants.
-    pub(super) fn schedule_uplink(&mut self, slot: Slot, cell: usize) {
-        let sent_at = slot + GRANT_DELAY;
-        let process = harq::Processes::synchronous(sent_at);
+    pub(super) fn schedule_uplink(&mut self, slot: Slot, sent_at: Slot, cell: usize) {
+        let process = self.uplink_process(sent_at);
         let band = self.pusch_prbs().without(self.random_access_prbs(sent_at, cell));
         let mut free = band;
         self.candidates.clear();
@@ -79,12 +87,12 @@ impl Cell {
             self.candidates.push(station.uplink.candidate(slot, index, 0, 0.0));
         }
         self.move_retransmissions(process, &mut free);
-        self.grant_uplink(slot, free);
+        self.grant_uplink(slot, sent_at, free);
     }
 
     /// Ranks the candidates, distributes the free PRBs among them and sends the grants.
-    fn grant_uplink(&mut self, slot: Slot, mut free: PrbSet) {
-        let sent_at = slot + GRANT_DELAY;
+    fn grant_uplink(&mut self, slot: Slot, sent_at: Slot, mut free: PrbSet) {
+        let process = self.uplink_process(sent_at);
         let budget =
             Budget { n_prb: free.len() as u8, max_grants: self.config.uplink_grants, granularity: 1 };
         let policy = self.config.uplink_scheduler;
@@ -100,7 +108,7 @@ impl Cell {
             station.estimate.on_grant(sent_at, bytes);
             station.uplink.on_scheduled(slot, 8 * bytes);
             station.count_grant(prbs.len() as u8);
-            station.grant(sent_at, mcs, prbs);
+            station.grant(sent_at, process, mcs, prbs);
             self.resolve_by_grant(slot, index);
         }
     }
@@ -148,7 +156,7 @@ impl Cell {
     /// The station's uplink in this slot: Msg3, a retransmission, a granted new block, or a scheduling
     /// request.
     pub(super) fn station_transmits(&mut self, slot: Slot, index: usize) {
-        let process = harq::Processes::synchronous(slot);
+        let process = self.uplink_process(slot);
         if self.stations[index].procedure.is_some() {
             self.start_msg3(slot, index);
         }
@@ -161,14 +169,14 @@ impl Cell {
             if let Some(procedure) = station.procedure.as_mut().filter(|p| p.msg3_in(process)) {
                 procedure.on_msg3(slot, process, self.config.random_access.contention_timer);
             }
-            self.transmissions.push(Transmission { station: index, downlink: false, process, prbs });
+            self.transmissions.push(Transmission { station: index, direction: Direction::Up, process, prbs });
             return;
         }
         if !station.connected() {
             return;
         }
         match station.grants.pop_front_if(|grant| grant.sent_at == slot) {
-            Some(grant) => self.transmit_uplink(slot, index, process, &grant),
+            Some(grant) => self.transmit_uplink(slot, index, &grant),
             None if station.procedure.is_none() => self.request_grant(slot, index),
             None => {}
         }
@@ -189,11 +197,11 @@ impl Cell {
         }
     }
 
-    fn transmit_uplink(&mut self, slot: Slot, index: usize, process: usize, grant: &Grant) {
+    fn transmit_uplink(&mut self, slot: Slot, index: usize, grant: &Grant) {
         let now = self.clock.start(slot);
         let station = &mut self.stations[index];
         let headroom = station.apply_tpc(slot, grant, &self.network);
-        let Grant { mcs, prbs, .. } = *grant;
+        let Grant { process, mcs, prbs, .. } = *grant;
         let n_prb = prbs.len() as u8;
         let bits = tbs::transport_block_bits(mcs.i_tbs, n_prb);
         let has_data = station.uplink_available() > 0;
@@ -208,6 +216,6 @@ impl Cell {
         let emptied = station.uplink_available() == 0;
         station.access.on_block(slot, now, &self.config.access, pdu.bsr.is_some(), emptied);
         station.uplink.start(process, TransportBlock::new(pdu, mcs, bits, n_prb));
-        self.transmissions.push(Transmission { station: index, downlink: false, process, prbs });
+        self.transmissions.push(Transmission { station: index, direction: Direction::Up, process, prbs });
     }
 }

@@ -3,8 +3,8 @@
 //! The tables are read at compile time from `crates/ran/data/*.csv`; each file names its clause and its
 //! checks. The scheduler goes from a SINR to a CQI ([`cqi`]), from the CQI to an MCS ([`mcs`]), and with the
 //! number of PRBs to a transport block size ([`tbs`]); the receiver decodes it with the probability of
-//! [`block_errors`]. [`bsr`] has the buffer sizes of buffer status reports, [`tdd`] the
-//! distances between messages in TDD.
+//! [`block_errors`]. [`bsr`] has the buffer sizes of buffer status reports, `timing` the distances between
+//! messages in FDD, [`tdd`] those in TDD.
 
 pub mod block_errors;
 pub mod bsr;
@@ -12,3 +12,4 @@ pub mod cqi;
 pub mod mcs;
 pub mod tbs;
 pub mod tdd;
+pub(crate) mod timing;

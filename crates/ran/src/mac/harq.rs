@@ -1,24 +1,30 @@
-//! Hybrid ARQ (TS 36.321 §5.3.2 and §5.4.2, TS 36.213 §7 and §8): eight stop-and-wait processes per station
-//! and direction; a block is retransmitted until it is decoded or the maximum number of transmissions is
+//! Hybrid ARQ (TS 36.321 §5.3.2 and §5.4.2): stop-and-wait processes per station and direction, as many as
+//! the timing says; a block is retransmitted until it is decoded or the maximum number of transmissions is
 //! reached.
 //!
-//! Downlink HARQ is asynchronous: a retransmission goes out at the earliest eight slots later, when its
-//! feedback (n+4) has been processed. Uplink HARQ is synchronous and non-adaptive: the same PRBs eight slots
-//! later. Where the PRACH or a Msg3 needs these PRBs, a grant moves the retransmission, or it waits eight
-//! more slots. The linear SINRs of all transmissions add up (Chase combining). Feedback is never lost.
+//! Asynchronous HARQ retransmits in any slot from the verdict on, when the feedback has been processed.
+//! Synchronous HARQ retransmits in the next turn of the process, non-adaptively: in the same PRBs. Where the
+//! PRACH or a Msg3 needs these PRBs, a grant moves the retransmission, or it waits for another turn. The
+//! linear SINRs of all transmissions add up (Chase combining). Feedback is never lost.
 
 use super::pdu as mac;
 use crate::lte::block_errors;
 use crate::lte::mcs::Mcs;
 use crate::prb::PrbSet;
 use crate::rlc;
-use crate::slot::{Slot, SlotSpan};
+use crate::slot::Slot;
+use crate::timing::MAX_PROCESSES;
 
-/// HARQ processes per station and direction in FDD (TS 36.213 §7 and §8).
-pub const PROCESSES: usize = 8;
-/// HARQ round-trip time in slots, from a transmission to the earliest retransmission in FDD (TS 36.213 §7 and
-/// §8).
-pub const HARQ_RTT: SlotSpan = SlotSpan(8);
+/// The role of a block in random access.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum BlockKind {
+    /// User data, or Msg4.
+    Data,
+    /// Msg3.
+    Msg3,
+    /// Msg3 in the same PRBs as another station's: it is never decoded.
+    CollidedMsg3,
+}
 
 /// A transport block in a HARQ process.
 #[derive(Clone, Debug)]
@@ -35,11 +41,11 @@ pub struct TransportBlock {
     pub outer_loop_done: bool,
     pub transmissions: u32,
     pub first_sent_at: Slot,
-    pub sent_at: Slot,
+    /// Slot in which the base station reacts to the last transmission.
+    pub verdict_at: Slot,
     /// Whether the last transmission was decoded.
     pub decoded: bool,
-    /// For a Msg3, whether another station sends a Msg3 in the same PRBs: then it is never decoded.
-    pub msg3: Option<bool>,
+    pub kind: BlockKind,
     combined_sinr: f64,
 }
 
@@ -54,9 +60,9 @@ impl TransportBlock {
             outer_loop_done: false,
             transmissions: 0,
             first_sent_at: Slot(0),
-            sent_at: Slot(0),
+            verdict_at: Slot(0),
             decoded: false,
-            msg3: None,
+            kind: BlockKind::Data,
             combined_sinr: 0.0,
         }
     }
@@ -64,41 +70,46 @@ impl TransportBlock {
     pub fn signalling(pdu: mac::Pdu, mcs: &'static Mcs, bits: u32, prbs: PrbSet) -> Self {
         Self { outer_loop_done: true, prbs, ..Self::new(pdu, mcs, bits, prbs.len() as u8) }
     }
-    /// Whether it is a Msg3 in the same PRBs as another station's.
-    pub fn collides(&self) -> bool {
-        self.msg3 == Some(true)
+    pub fn is_msg3(&self) -> bool {
+        self.kind != BlockKind::Data
     }
     /// Transmits or retransmits the block in `slot` at this linear SINR. `draw`, uniform in `[0, 1)`, decides
-    /// whether it is decoded.
-    pub fn transmit(&mut self, slot: Slot, sinr: f64, draw: f64) {
+    /// whether it is decoded; the base station knows in `verdict_at`.
+    pub fn transmit(&mut self, slot: Slot, verdict_at: Slot, sinr: f64, draw: f64) {
         if self.transmissions == 0 {
             self.first_sent_at = slot;
         }
         self.transmissions += 1;
-        self.sent_at = slot;
+        self.verdict_at = verdict_at;
         self.combined_sinr += sinr;
         let error = block_errors::block_error_linear(self.mcs, self.bits, self.combined_sinr);
-        self.decoded = !self.collides() && draw >= error;
+        self.decoded = self.kind != BlockKind::CollidedMsg3 && draw >= error;
     }
 }
 
-#[derive(Clone, Debug, Default)]
+/// The HARQ processes of one station and direction.
+#[derive(Clone, Debug)]
 pub struct Processes {
-    blocks: [Option<Box<TransportBlock>>; PROCESSES],
+    blocks: [Option<Box<TransportBlock>>; MAX_PROCESSES],
+    /// Processes that exist, and those that carry a block.
+    all: ProcessSet,
+    busy: ProcessSet,
 }
 
 impl Processes {
+    pub fn new(count: usize) -> Self {
+        assert!(count <= MAX_PROCESSES, "{count} HARQ processes");
+        let all = ProcessSet(((1u32 << count) - 1) as u16);
+        Self { blocks: [const { None }; MAX_PROCESSES], all, busy: ProcessSet(0) }
+    }
     /// The first process without a block, for asynchronous HARQ.
     pub fn free(&self) -> Option<usize> {
-        self.blocks.iter().position(Option::is_none)
-    }
-    /// The process of a slot, for synchronous HARQ.
-    pub fn synchronous(slot: Slot) -> usize {
-        slot.within(HARQ_RTT).0 as usize
+        ProcessSet(self.all.0 & !self.busy.0).next()
     }
     /// Puts a block into an empty process.
     pub fn start(&mut self, process: usize, block: Box<TransportBlock>) {
         debug_assert!(self.blocks[process].is_none(), "a HARQ process carries one block");
+        self.busy.0 |= 1 << process;
         self.blocks[process] = Some(block);
     }
     pub fn block(&self, process: usize) -> Option<&TransportBlock> {
@@ -108,22 +119,37 @@ impl Processes {
         self.blocks[process].as_deref_mut()
     }
     pub fn finish(&mut self, process: usize) -> Option<Box<TransportBlock>> {
+        self.busy.0 &= !(1 << process);
         self.blocks[process].take()
     }
-    /// The processes whose block was sent `age` or more slots ago.
-    pub fn sent_before(&self, slot: Slot, age: SlotSpan) -> impl Iterator<Item = usize> + use<> {
-        let mut due = [false; PROCESSES];
-        for (due, block) in due.iter_mut().zip(&self.blocks) {
-            *due = block.as_ref().is_some_and(|block| slot.since(block.sent_at) >= age);
-        }
-        (0..due.len()).filter(move |process| due[*process])
+    /// The processes that carry a block.
+    pub fn busy(&self) -> ProcessSet {
+        self.busy
+    }
+    /// The processes whose verdict is due: those that were decoded, failed, or wait for a retransmission.
+    pub fn due(&self, slot: Slot) -> ProcessSet {
+        let due = |process: &usize| self.block(*process).is_some_and(|block| block.verdict_at <= slot);
+        ProcessSet(self.busy.filter(due).fold(0, |set, process| set | 1 << process))
     }
     pub fn idle(&self) -> bool {
-        self.blocks.iter().all(Option::is_none)
+        self.busy.0 == 0
     }
     /// Packets whose last byte is in one of the blocks.
     pub fn held(&self) -> u64 {
         self.blocks.iter().flatten().flat_map(|block| &block.pdu.sdus).map(rlc::Pdu::held).sum()
+    }
+}
+
+/// A set of process numbers, which iterates in ascending order.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct ProcessSet(u16);
+
+impl Iterator for ProcessSet {
+    type Item = usize;
+    fn next(&mut self) -> Option<usize> {
+        let process = (self.0 != 0).then(|| self.0.trailing_zeros() as usize);
+        self.0 &= self.0.wrapping_sub(1);
+        process
     }
 }
 
@@ -139,13 +165,13 @@ mod tests {
         let pdu = mac::Pdu::default();
         let mut block = TransportBlock::new(pdu, mcs, 6120, 10);
         let sinr = from_db(mcs.s50_6144_db) / 2.0;
-        block.transmit(Slot(0), sinr, 0.9999);
+        block.transmit(Slot(0), Slot(0), sinr, 0.9999);
         assert!(!block.decoded);
         // The second transmission raises the SINR to the 50% point.
         let mut again = block.clone();
-        again.transmit(Slot(8), sinr, 0.51);
+        again.transmit(Slot(8), Slot(0), sinr, 0.51);
         assert!(again.decoded);
-        block.transmit(Slot(8), sinr, 0.49);
+        block.transmit(Slot(8), Slot(0), sinr, 0.49);
         assert!(!block.decoded);
     }
 
@@ -164,7 +190,7 @@ mod tests {
                 let mut block = TransportBlock::new(mac::Pdu::default(), mcs, 6120, 10);
                 while !block.decoded && block.transmissions < most {
                     let sinr = if block.transmissions == 0 { from_db(first) } else { 0.0 };
-                    block.transmit(Slot(8 * u64::from(block.transmissions)), sinr, draws.uniform());
+                    block.transmit(Slot(8 * u64::from(block.transmissions)), Slot(0), sinr, draws.uniform());
                 }
                 transmissions += block.transmissions;
                 lost += u32::from(!block.decoded);

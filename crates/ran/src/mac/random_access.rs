@@ -10,22 +10,19 @@
 
 use crate::prb::PrbSet;
 use crate::slot::{Slot, SlotSpan};
+use crate::timing::RandomAccessTiming;
 use paceline_net::Stream;
 
-/// Slots from a preamble to the first slot of its response window (TS 36.321 §5.1.4).
-pub const RESPONSE_WINDOW_START: SlotSpan = SlotSpan(3);
-/// Slots from a random access response to Msg3 (TS 36.213 §6.1.1).
-pub const MSG3_DELAY: SlotSpan = SlotSpan(6);
-/// Slots from the last slot of a window without response to the next preamble (TS 36.213 §6.1).
-const NEXT_ATTEMPT_DELAY: SlotSpan = SlotSpan(4);
 /// PRBs of the PRACH (TS 36.211 §5.7.3).
 pub const PRACH_PRBS: u32 = 6;
 
 /// Parameters of random access; times in slots.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct RandomAccessConfig {
-    /// Whether stations start without a connection. Only then is the PRACH taken out of PUSCH.
-    pub initial: bool,
+    /// Whether stations have a connection at the start.
+    pub connected_at_start: bool,
+    /// Whether the PRACH is taken out of PUSCH. Otherwise it shares the PRBs of PUSCH without a loss.
+    pub prach_reserved: bool,
     /// prach-ConfigIndex, 0..=15: preamble format 0 (TS 36.211 Table 5.7.1-2).
     pub prach_index: u8,
     /// numberOfRA-Preambles: the contention-based preambles.
@@ -205,10 +202,17 @@ impl Procedure {
     /// Checks the response window and mac-ContentionResolutionTimer. After a failed attempt the next preamble
     /// waits for a backoff drawn uniformly up to the last received one; after a problem the preamble count
     /// starts at zero.
-    pub fn expire(&mut self, slot: Slot, config: &RandomAccessConfig, draws: &mut Stream) -> Expiry {
+    pub fn expire(
+        &mut self,
+        slot: Slot,
+        config: &RandomAccessConfig,
+        timing: &RandomAccessTiming,
+        draws: &mut Stream,
+    ) -> Expiry {
+        let window = timing.window_start + config.response_window;
         let ready = match self.step {
-            Step::AwaitingResponse(at) if slot >= at + RESPONSE_WINDOW_START + config.response_window => {
-                at + RESPONSE_WINDOW_START + config.response_window - SlotSpan(1) + NEXT_ATTEMPT_DELAY
+            Step::AwaitingResponse(at) if slot >= at + window => {
+                at + window - SlotSpan(1) + timing.next_attempt
             }
             Step::Contending { until, .. } if slot >= until => slot,
             _ => return Expiry::None,
@@ -226,9 +230,11 @@ impl Procedure {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::lte::timing::RANDOM_ACCESS;
 
     const CONFIG: RandomAccessConfig = RandomAccessConfig {
-        initial: true,
+        connected_at_start: false,
+        prach_reserved: true,
         prach_index: 3,
         preambles: 52,
         max_preambles: 3,
@@ -284,12 +290,12 @@ mod tests {
             assert!(preamble < 52 && transmission == attempt);
             procedure.on_backoff(SlotSpan(20));
             assert_eq!(
-                procedure.expire(at + SlotSpan(12), &CONFIG, &mut draws),
+                procedure.expire(at + SlotSpan(12), &CONFIG, &RANDOM_ACCESS, &mut draws),
                 Expiry::None,
                 "the window's last slot"
             );
             let expected = if attempt < 3 { Expiry::Attempt } else { Expiry::Problem };
-            assert_eq!(procedure.expire(at + SlotSpan(13), &CONFIG, &mut draws), expected);
+            assert_eq!(procedure.expire(at + SlotSpan(13), &CONFIG, &RANDOM_ACCESS, &mut draws), expected);
             let Step::Ready(next) = procedure.step else { panic!("{procedure:?}") };
             assert!((at + SlotSpan(16)..=at + SlotSpan(36)).contains(&next), "{next:?}");
         }
@@ -310,8 +316,8 @@ mod tests {
         procedure.on_msg3(Slot(10), 2, CONFIG.contention_timer);
         procedure.on_msg3(Slot(18), 2, CONFIG.contention_timer);
         assert!(procedure.msg3_in(2) && !procedure.msg3_in(3));
-        assert_eq!(procedure.expire(Slot(65), &CONFIG, &mut draws), Expiry::None);
-        assert_eq!(procedure.expire(Slot(66), &CONFIG, &mut draws), Expiry::Attempt);
+        assert_eq!(procedure.expire(Slot(65), &CONFIG, &RANDOM_ACCESS, &mut draws), Expiry::None);
+        assert_eq!(procedure.expire(Slot(66), &CONFIG, &RANDOM_ACCESS, &mut draws), Expiry::Attempt);
         // No backoff was received: the next preamble may go out at once.
         assert_eq!(procedure.step, Step::Ready(Slot(66)));
     }

@@ -3,8 +3,8 @@
 
 use paceline_net::{Bytes, DropTail, Instant, Node, Output, Packet, TcpFlags, TcpHeader};
 use paceline_ran::{
-    AccessConfig, CORE, Cell, CellConfig, Fading, Numerology, Policy, RandomAccessConfig, RlcConfig, Slot,
-    SlotClock, SlotSpan, StationConfig, StationLink, station_port,
+    AccessConfig, CORE, Cell, CellConfig, Duplex, Fading, Numerology, Policy, RandomAccessConfig, RlcConfig,
+    Slot, SlotClock, SlotSpan, StationConfig, StationLink, station_port,
 };
 use std::net::{IpAddr, Ipv4Addr};
 
@@ -20,6 +20,12 @@ pub fn packet(src: IpAddr, dst: IpAddr, payload_len: u32) -> Packet {
     Packet::tcp(src, dst, tcp)
 }
 
+/// Lets stations start without a connection, and reserves PRBs for the PRACH.
+pub fn with_initial_access(config: &mut CellConfig) {
+    config.random_access.connected_at_start = false;
+    config.random_access.prach_reserved = true;
+}
+
 /// The start of an LTE slot.
 pub fn start(slot: Slot) -> Instant {
     SlotClock::new(Numerology::LTE).start(slot)
@@ -29,6 +35,7 @@ pub fn start(slot: Slot) -> Instant {
 pub fn config() -> CellConfig {
     CellConfig {
         numerology: Numerology::LTE,
+        duplex: Duplex::Fdd,
         radio: None,
         downlink_prb: 100,
         uplink_prb: 100,
@@ -57,7 +64,8 @@ pub fn config() -> CellConfig {
             sr_grant: 80,
         },
         random_access: RandomAccessConfig {
-            initial: false,
+            connected_at_start: true,
+            prach_reserved: false,
             prach_index: 3,
             preambles: 52,
             max_preambles: 10,

@@ -7,8 +7,9 @@ use paceline_net::{Bytes, Stream};
 use paceline_pep::{AckFilter, AckFilterConfig};
 use paceline_ran::radio::{DeploymentConfig, Load, PowerControl, Profile};
 use paceline_ran::{
-    AccessConfig, AmConfig, Cell, CellConfig, Fading, HeadroomConfig, Numerology, Policy, RadioConfig,
-    RandomAccessConfig, RlcConfig, SlotClock, SlotSpan, StationConfig, StationLink, resource_blocks,
+    AccessConfig, AmConfig, Cell, CellConfig, Duplex, Fading, HeadroomConfig, Numerology, Policy,
+    RadioConfig, RandomAccessConfig, RlcConfig, SlotClock, SlotSpan, StationConfig, StationLink,
+    resource_blocks,
 };
 
 /// Subcarrier spacing of the cells of scenarios (TS 36.211 §6.2.3).
@@ -104,6 +105,7 @@ fn cell_config(cell: &scenario::Cell) -> CellConfig {
     };
     CellConfig {
         numerology: NUMEROLOGY,
+        duplex: Duplex::Fdd,
         radio: None,
         outer_loop: cell.outer_loop,
         downlink_prb: prb(cell.bandwidth),
@@ -132,7 +134,8 @@ fn cell_config(cell: &scenario::Cell) -> CellConfig {
             sr_grant: cell.sr_grant.0 as u32,
         },
         random_access: RandomAccessConfig {
-            initial: cell.initial_access,
+            connected_at_start: !cell.initial_access,
+            prach_reserved: cell.initial_access,
             prach_index: cell.prach_config_index,
             preambles: cell.ra_preambles,
             max_preambles: cell.preamble_trans_max,

@@ -21,7 +21,7 @@ pub(in crate::accelerator) struct AckHold {
     server_rtt_us: u32,
     /// Packets to hold back.
     segments: u8,
-    /// ACKs that the timer has released since the last data.
+    /// ACKs that the timer has released, less the packets that have come sooner than the first wait since.
     steps: u8,
 }
 
@@ -37,11 +37,19 @@ impl AckHold {
     pub fn bytes(&self, segment: u32) -> u64 {
         u64::from(self.segments) * u64::from(segment)
     }
-    /// New data arrived for a connection with this share of the buffer; `unsent` bytes wait for the radio.
-    pub fn on_data(&mut self, unsent: u64, share: u64, segment: u32) {
+    /// A packet with new data arrived for a connection with this share of the buffer; `unsent` bytes wait for
+    /// the radio. Packets that come at intervals of a round trip, as the window opens, leave the wait as it
+    /// is: a shorter one would release more packets than arrive.
+    pub fn on_data(&mut self, now: Instant, unsent: u64, share: u64, segment: u32) {
         let segments = (share / SHARE_DIVISOR / u64::from(segment)).min(u64::from(MAX_SEGMENTS)) as u8;
         let waits = unsent >= u64::from(segments) * u64::from(segment) && self.server_rtt_us > 0;
-        (self.segments, self.steps) = (if waits { segments } else { 0 }, 0);
+        self.segments = if waits { segments } else { 0 };
+        if now.since(self.since) < self.first_wait() {
+            self.steps = self.steps.saturating_sub(1);
+        }
+    }
+    fn first_wait(&self) -> Duration {
+        Duration::from_micros(u64::from(self.server_rtt_us))
     }
     /// The server has sent again what was held back.
     pub fn end(&mut self) {
@@ -54,12 +62,12 @@ impl AckHold {
     /// server's time until a probe. As the server's smoothed round-trip time (RFC 6298, section 2.3) takes in
     /// the time for which packets were held back, each wait may be a quarter longer than the one before.
     pub fn deadline(&self) -> Instant {
-        let first = Duration::from_micros(u64::from(self.server_rtt_us));
-        self.since + (0..self.steps).fold(first, |wait, _| wait * 5 / 4)
+        self.since + (0..self.steps).fold(self.first_wait(), |wait, _| wait * 5 / 4)
     }
     /// The next packet of `unacknowledged` bytes is to be acknowledged.
     pub fn on_timer(&mut self, now: Instant, unacknowledged: u64, segment: u32) {
         let held = unacknowledged.div_ceil(u64::from(segment)).min(u64::from(self.segments));
-        (self.segments, self.steps, self.since) = (held.saturating_sub(1) as u8, self.steps + 1, now);
+        (self.segments, self.steps, self.since) =
+            (held.saturating_sub(1) as u8, (self.steps + 1).min(MAX_SEGMENTS), now);
     }
 }

@@ -116,7 +116,7 @@ impl FromServer {
         let advanced = self.store.next() > next;
         if advanced {
             let unsent = self.store.next().saturating_sub(client.to_client.nxt());
-            self.ack_hold.on_data(unsent, cx.share, client.to_client.segment());
+            self.ack_hold.on_data(cx.now, unsent, cx.share, client.to_client.segment());
         }
         let closes = tcp.flags.contains(TcpFlags::FIN) && self.fin() == Some(self.store.next());
         (advanced || closes && off >= next) && self.store.beyond().next().is_none()

@@ -1,110 +1,152 @@
-//! Physical resource blocks (PRBs, TS 36.211 §6.2.3): sets of them, their number in a carrier, and the
-//! numbers that an allocation may have.
+//! Physical resource blocks (PRBs, TS 36.211 §6.2.3, TS 38.211 §4.4.4.1): sets of them, their number in a
+//! carrier, and the numbers that an allocation may have.
 //!
-//! Downlink allocations consist of resource block groups (type 0, TS 36.213 §7.1.6.1); uplink allocations
-//! have a number of PRBs that the transform precoder allows (TS 36.211 §5.3.3). A set holds at most 128 PRBs:
-//! one LTE carrier.
+//! Downlink allocations consist of resource block groups (type 0, TS 36.213 §7.1.6.1, TS 38.214 §5.1.2.2.1);
+//! LTE uplink allocations have a number of PRBs that the transform precoder allows (TS 36.211 §5.3.3).
 
 use std::ops::Range;
 
 /// Bandwidth of a PRB in Hz: 12 subcarriers of 15 kHz (TS 36.211 §6.2.3).
 pub const PRB_HZ: f64 = 180e3;
-/// Largest number of PRBs in a [`PrbSet`]. Follows from its `u128`; an LTE carrier has at most 110 (TS 36.211
-/// §6.2.1).
-pub const MAX_PRBS: usize = 128;
+/// Words of a [`PrbSet`]: enough for the 275 PRBs of the widest carrier (TS 38.331 §6.4,
+/// maxNrofPhysicalResourceBlocks).
+const WORDS: usize = 5;
+/// Bits of a word.
+const BITS: u32 = u64::BITS;
+/// PRBs that a [`PrbSet`] can hold, from its words.
+pub const MAX_PRBS: usize = WORDS * BITS as usize;
 
 /// A set of PRBs of one carrier, at most [`MAX_PRBS`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct PrbSet(u128);
+pub struct PrbSet([u64; WORDS]);
 
 impl PrbSet {
     /// The empty set, by definition.
-    pub const NONE: Self = Self(0);
+    pub const NONE: Self = Self([0; WORDS]);
 
-    /// The set with these bits: PRB 0 in the lowest bit.
-    pub(crate) fn from_bits(bits: u128) -> Self {
-        Self(bits)
-    }
-    /// One bit per PRB, PRB 0 in the lowest bit.
-    pub(crate) fn bits(self) -> u128 {
-        self.0
-    }
+    /// `count` adjacent PRBs from `first` on.
     pub fn range(first: u32, count: u32) -> Self {
-        let ones = if count >= 128 { u128::MAX } else { (1 << count) - 1 };
-        Self(ones << first)
+        let mut set = Self::NONE;
+        set.insert(first, count);
+        set
+    }
+    /// Adds `count` adjacent PRBs from `first` on.
+    pub fn insert(&mut self, first: u32, count: u32) {
+        let mut at = first;
+        while at < first + count {
+            let run = (first + count - at).min(BITS - at % BITS);
+            self.0[(at / BITS) as usize] |= (u64::MAX >> (BITS - run)) << (at % BITS);
+            at += run;
+        }
+    }
+    fn zip(self, other: Self, operation: impl Fn(u64, u64) -> u64) -> Self {
+        Self(std::array::from_fn(|word| operation(self.0[word], other.0[word])))
     }
     #[must_use]
     pub fn with(self, other: Self) -> Self {
-        Self(self.0 | other.0)
+        self.zip(other, |one, other| one | other)
     }
     #[must_use]
     pub fn without(self, other: Self) -> Self {
-        Self(self.0 & !other.0)
+        self.zip(other, |one, other| one & !other)
+    }
+    /// The first PRB at or after `from` that is in the set (`member`) or not in it.
+    fn next(self, from: u32, member: bool) -> Option<u32> {
+        let mut mask = u64::MAX << (from % BITS);
+        for word in (from / BITS) as usize..WORDS {
+            let bits = if member { self.0[word] } else { !self.0[word] } & mask;
+            if bits != 0 {
+                return Some(word as u32 * BITS + bits.trailing_zeros());
+            }
+            mask = u64::MAX;
+        }
+        None
+    }
+    fn last(self) -> Option<u32> {
+        let word = self.0.iter().rposition(|word| *word != 0)?;
+        Some(word as u32 * BITS + BITS - 1 - self.0[word].leading_zeros())
     }
     /// The lowest `count` PRBs of the set; all if the set has fewer.
     #[must_use]
     pub fn lowest(self, mut count: u32) -> Self {
         // Run by run: PRBs of an allocation are mostly adjacent.
-        let (mut rest, mut taken) = (self, Self::NONE);
-        while count > 0 && !rest.is_empty() {
-            let first = rest.0.trailing_zeros();
-            let run = (!(rest.0 >> first)).trailing_zeros().min(count);
-            let prbs = Self::range(first, run);
-            (taken, rest, count) = (taken.with(prbs), rest.without(prbs), count - run);
+        let (mut taken, mut at) = (Self::NONE, 0);
+        while count > 0
+            && at < MAX_PRBS as u32
+            && let Some(first) = self.next(at, true)
+        {
+            at = self.next(first, false).unwrap_or(MAX_PRBS as u32);
+            let run = (at - first).min(count);
+            taken.insert(first, run);
+            count -= run;
         }
         taken
     }
     pub fn contains(self, prb: u32) -> bool {
-        self.0 >> prb & 1 == 1
+        self.0[(prb / BITS) as usize] >> (prb % BITS) & 1 == 1
     }
     pub fn len(self) -> u32 {
-        self.0.count_ones()
+        self.0.iter().map(|word| word.count_ones()).sum()
     }
     pub fn is_empty(self) -> bool {
-        self.0 == 0
+        self == Self::NONE
     }
     /// The groups of `group` PRBs from the first to the last one that the set touches; `0..0` for the empty
     /// set.
     pub fn group_span(self, group: usize) -> Range<usize> {
-        if self.is_empty() {
-            return 0..0;
+        match (self.next(0, true), self.last()) {
+            (Some(first), Some(last)) => first as usize / group..last as usize / group + 1,
+            _ => 0..0,
         }
-        let last = u128::BITS - 1 - self.0.leading_zeros();
-        self.0.trailing_zeros() as usize / group..last as usize / group + 1
     }
-    /// Number of the set's PRBs in each group of `group` PRBs (at most 4), from the group `first` to the last
-    /// touched.
+    /// The PRBs of one group of `group` PRBs (at most 16), one bit each.
+    fn group_bits(self, index: u32, group: u32) -> u64 {
+        let (word, shift) = ((index * group / BITS) as usize, index * group % BITS);
+        let mut bits = self.0[word] >> shift;
+        if shift + group > BITS && word + 1 < WORDS {
+            bits |= self.0[word + 1] << (BITS - shift);
+        }
+        bits & ((1 << group) - 1)
+    }
+    /// Whether the set has PRBs of a group of `group` PRBs (at most 16).
+    pub fn touches_group(self, index: u32, group: u32) -> bool {
+        self.group_bits(index, group) != 0
+    }
+    /// Number of the set's PRBs in each group of `group` PRBs (at most 16), from the group `first` to the
+    /// last one that the set touches.
     pub fn counts_per_group(self, group: u32, first: usize) -> impl Iterator<Item = u32> {
-        // Table of bit counts, since not every processor counts bits in one instruction.
-        const ONES: [u8; 16] = [0, 1, 1, 2, 1, 2, 2, 3, 1, 2, 2, 3, 2, 3, 3, 4];
-        debug_assert!(group <= 4, "TS 36.213 Table 7.1.6.1-1 has groups of up to 4 PRBs");
-        // Bits taken at a time. Chosen: the largest multiple of 1, 2, 3 and 4 in a u64.
-        const WORD: u32 = 60;
-        let (mut rest, mask) = (self.0 >> (first as u32 * group), (1 << group) - 1);
-        let (mut word, mut left) = (0, 0);
-        std::iter::from_fn(move || {
-            if left == 0 {
-                (word, left) = (rest as u64 & ((1 << WORD) - 1), WORD / group);
-                rest >>= WORD;
-            }
-            let count = (word != 0 || rest != 0).then(|| u32::from(ONES[(word & mask) as usize & 15]));
-            word >>= group;
-            left -= 1;
-            count
-        })
+        debug_assert!(group <= MAX_RBG_SIZE, "a resource block group of {group} PRBs");
+        let end = self.last().map_or(0, |last| last / group + 1);
+        (first as u32..end).map(move |index| count_ones(self.group_bits(index, group)))
     }
     pub fn iter(self) -> impl Iterator<Item = usize> {
-        let mut left = self.0;
-        std::iter::from_fn(move || {
-            let prb = (left != 0).then(|| left.trailing_zeros() as usize);
-            left &= left.wrapping_sub(1);
-            prb
+        self.0.into_iter().enumerate().flat_map(|(word, mut left)| {
+            std::iter::from_fn(move || {
+                let prb = (left != 0).then(|| word * BITS as usize + left.trailing_zeros() as usize);
+                left &= left.wrapping_sub(1);
+                prb
+            })
         })
     }
 }
 
+/// Largest resource block group in PRBs (TS 38.214 Table 5.1.2.2.1-1).
+const MAX_RBG_SIZE: u32 = 16;
+
+/// Number of ones in the lower 16 bits. By table, since not every processor counts bits in one instruction.
+fn count_ones(bits: u64) -> u32 {
+    /// Ones of each number of 4 bits, by definition.
+    const ONES: [u8; 16] = [0, 1, 1, 2, 1, 2, 2, 3, 1, 2, 2, 3, 2, 3, 3, 4];
+    let (mut rest, mut ones) = (bits, u32::from(ONES[bits as usize & 15]));
+    while rest > 15 {
+        rest >>= 4;
+        ones += u32::from(ONES[rest as usize & 15]);
+    }
+    ones
+}
+
 /// Number of PRBs of a channel bandwidth in kHz (TS 36.104 Table 5.6-1); none for other bandwidths.
-pub const fn resource_blocks(bandwidth_khz: u64) -> Option<u8> {
+pub const fn resource_blocks(bandwidth_khz: u64) -> Option<u16> {
     match bandwidth_khz {
         1_400 => Some(6),
         3_000 => Some(15),
@@ -117,7 +159,7 @@ pub const fn resource_blocks(bandwidth_khz: u64) -> Option<u8> {
 }
 
 /// Resource block group size P in PRBs for a carrier of `n_prb` PRBs (TS 36.213 Table 7.1.6.1-1).
-pub const fn rbg_size(n_prb: u8) -> u8 {
+pub const fn rbg_size(n_prb: u16) -> u16 {
     match n_prb {
         0..=10 => 1,
         11..=26 => 2,
@@ -127,7 +169,7 @@ pub const fn rbg_size(n_prb: u8) -> u8 {
 }
 
 /// The largest number of PRBs up to `n_prb` whose prime factors are 2, 3 and 5 alone (TS 36.211 §5.3.3).
-pub const fn precodable(n_prb: u8) -> u8 {
+pub const fn precodable(n_prb: u16) -> u16 {
     let mut candidate = n_prb;
     while candidate > 1 {
         let mut rest = candidate;
@@ -163,7 +205,8 @@ mod tests {
         let set = PrbSet::range(3, 4).with(PrbSet::range(99, 1));
         assert_eq!(set.iter().collect::<Vec<_>>(), [3, 4, 5, 6, 99]);
         assert_eq!((set.len(), set.contains(6), set.contains(7), set.is_empty()), (5, true, false, false));
-        assert_eq!(PrbSet::range(0, 128).len(), 128);
+        assert_eq!(PrbSet::range(0, 275).len(), 275);
+        assert_eq!(PrbSet::range(60, 200).iter().collect::<Vec<_>>(), (60..260).collect::<Vec<_>>());
         assert_eq!([6, 15, 25, 50, 75, 100].map(rbg_size), [1, 2, 2, 3, 4, 4]);
     }
 
@@ -173,24 +216,24 @@ mod tests {
         for _ in 0..5000 {
             let mut set = PrbSet::NONE;
             for _ in 0..stream.below(5) {
-                set = set.with(PrbSet::range(stream.below(100) as u32, stream.below(29) as u32));
+                set = set.with(PrbSet::range(stream.below(260) as u32, stream.below(60) as u32));
             }
-            for count in [0, 1, 2, 7, 30, 100, 128] {
+            for count in [0, 1, 2, 7, 30, 100, 320] {
                 let walked = set.iter().take(count as usize);
                 let expected =
                     walked.fold(PrbSet::NONE, |all, block| all.with(PrbSet::range(block as u32, 1)));
                 assert_eq!(set.lowest(count), expected, "{count} of {set:?}");
             }
         }
-        assert_eq!(PrbSet::range(0, 128).lowest(128), PrbSet::range(0, 128));
+        assert_eq!(PrbSet::range(0, 320).lowest(320), PrbSet::range(0, 320));
     }
 
     #[test]
     fn group_span_and_counts_agree() {
         let mut stream = Stream::new(7, "blocks");
-        for group in 1..=4 {
+        for group in [1, 2, 3, 4, 8, 16] {
             for _ in 0..2000 {
-                let sets = [0; 3].map(|_| PrbSet::range(stream.below(100) as u32, stream.below(29) as u32));
+                let sets = [0; 3].map(|_| PrbSet::range(stream.below(260) as u32, stream.below(60) as u32));
                 let set = sets[0].with(sets[1]).with(sets[2]);
                 let all: Vec<u32> = set.counts_per_group(group, 0).collect();
                 let span = set.group_span(group as usize);

@@ -327,7 +327,7 @@ fn packets_are_conserved_under_random_access() {
         let mut stream = Stream::new(seed, "access");
         let mut config = config();
         config.uplink_prb = [6, 15, 50][stream.below(3) as usize];
-        config.pucch_prb = stream.below(5) as u8;
+        config.pucch_prb = stream.below(5) as u16;
         config.max_harq_tx = 1 + stream.below(5) as u32;
         config.access.sr_period = SlotSpan([1, 2, 10, 20][stream.below(4) as usize]);
         config.access.sr_detection = stream.uniform();

@@ -200,7 +200,7 @@ fn random_cell(stream: &mut Stream, seed: u64) -> Cell {
     let mut config = config();
     config.downlink_prb = prb[stream.below(6) as usize];
     config.uplink_prb = prb[stream.below(6) as usize];
-    config.pucch_prb = stream.below(3) as u8;
+    config.pucch_prb = stream.below(3) as u16;
     config.downlink_grants = 1 + stream.below(10) as usize;
     config.uplink_grants = 1 + stream.below(10) as usize;
     config.max_harq_tx = 1 + stream.below(5) as u32;

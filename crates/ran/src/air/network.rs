@@ -104,7 +104,7 @@ pub(crate) struct Network {
 
 impl Network {
     /// A network; `prb` is the number of downlink and uplink PRBs.
-    pub fn new(config: RadioConfig, numerology: Numerology, prb: (u8, u8), seed: u64) -> Self {
+    pub fn new(config: RadioConfig, numerology: Numerology, prb: (u16, u16), seed: u64) -> Self {
         let deployment = Deployment::new(config.deployment.clone(), seed);
         let cells = deployment.cells();
         let served = 0..SECTORS * config.served_sites;
@@ -127,7 +127,7 @@ impl Network {
         );
         let groups = [prb.0, prb.1].map(|n| u32::from(rbg_size(n)));
         let models = config.fading.clone().map(|profile| {
-            let model = |n: u8, group| {
+            let model = |n: u16, group| {
                 FadingModel::new(
                     profile.clone(),
                     &subband_centres(u32::from(n), group, numerology.prb_hz()),
@@ -204,13 +204,13 @@ impl Network {
     pub fn headroom_config(&self) -> &HeadroomConfig {
         &self.config.headroom
     }
-    pub fn headroom(&self, placed: &Placed, n_prb: u8) -> HeadroomReport {
+    pub fn headroom(&self, placed: &Placed, n_prb: u16) -> HeadroomReport {
         let headroom_db = self.config.power_control.headroom_db(&placed.pusch(u32::from(n_prb)));
         HeadroomReport { index: headroom_index(headroom_db), n_prb }
     }
     /// A station applies the TPC command of a grant for `n_prb` PRBs. At its maximum or minimum power it
     /// ignores a command beyond that limit (TS 36.213 §5.1.1.1).
-    pub fn apply_tpc(&self, placed: &mut Placed, n_prb: u8, db: f64) {
+    pub fn apply_tpc(&self, placed: &mut Placed, n_prb: u16, db: f64) {
         if db == 0.0 {
             return;
         }

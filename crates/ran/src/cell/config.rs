@@ -21,11 +21,11 @@ pub struct CellConfig {
     /// The deployment around the served cells; none for stated SINRs.
     pub radio: Option<RadioConfig>,
     /// Downlink PRBs: 6, 15, 25, 50, 75 or 100 (TS 36.104 Table 5.6-1).
-    pub downlink_prb: u8,
+    pub downlink_prb: u16,
     /// Uplink PRBs, likewise.
-    pub uplink_prb: u8,
+    pub uplink_prb: u16,
     /// Uplink PRBs of PUCCH, half of them at each edge of the band.
-    pub pucch_prb: u8,
+    pub pucch_prb: u16,
     /// Downlink scheduling policy.
     pub scheduler: Policy,
     /// Uplink scheduling policy.

@@ -40,7 +40,7 @@ impl Cell {
             self.candidates.push(station.downlink.candidate(slot, index, wanted_prb, bits_per_prb));
         }
         let granularity = rbg_size(self.config.downlink_prb);
-        let budget = Budget { n_prb: free.len() as u8, max_grants, granularity };
+        let budget = Budget { n_prb: free.len() as u16, max_grants, granularity };
         let policy = self.config.scheduler;
         scheduler::allocate(slot, policy, &mut self.candidates, budget, &mut self.allocations);
         for at in 0..self.allocations.len() {
@@ -91,7 +91,7 @@ impl Cell {
     fn transmit_downlink(&mut self, slot: Slot, index: usize, prbs: PrbSet) {
         let station = &mut self.stations[index];
         let (Some(mcs), Some(process)) = (station.downlink.mcs, station.downlink.harq.free()) else { return };
-        let n_prb = prbs.len() as u8;
+        let n_prb = prbs.len() as u16;
         let bits = tbs::transport_block_bits(mcs.i_tbs, n_prb);
         let storage = station.downlink.pdu_storage();
         let pdu = station.downlink_sender(self.clock.start(slot)).downlink_pdu(slot, bits / 8, storage);

@@ -50,7 +50,7 @@ pub struct Cell {
     pub(super) output: VecDeque<Output>,
     reassembled: Vec<Reassembled>,
     pub(super) candidates: Vec<Candidate>,
-    pub(super) allocations: Vec<(usize, u8)>,
+    pub(super) allocations: Vec<(usize, u16)>,
     active_slots: u64,
     pub(super) responder: Responder,
     /// Stations whose uplink retransmission cannot have its former PRBs.

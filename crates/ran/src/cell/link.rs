@@ -67,7 +67,7 @@ impl Link {
         }
         self.grant_wait_counted_to = self.grant_wait_counted_to.max(now);
     }
-    pub fn candidate(&self, slot: Slot, station: usize, wanted_prb: u8, bits_per_prb: f64) -> Candidate {
+    pub fn candidate(&self, slot: Slot, station: usize, wanted_prb: u16, bits_per_prb: f64) -> Candidate {
         Candidate::new(station, wanted_prb, self.last_served, bits_per_prb, self.served_rate.at(slot))
     }
     pub fn on_scheduled(&mut self, slot: Slot, bits: u32) {

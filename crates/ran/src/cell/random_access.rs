@@ -33,7 +33,7 @@ const BACKOFF_BYTES: u64 = 1;
 /// Bytes of the smallest Msg3, 56 bits (TS 36.321 §5.1.4).
 const MSG3_BYTES: u64 = 7;
 /// Largest number of PRBs of Msg3. Chosen: few PRBs, at an MCS that reaches the cell edge.
-const MSG3_MAX_PRBS: u8 = 3;
+const MSG3_MAX_PRBS: u16 = 3;
 /// Bytes of the C-RNTI control element with its sub-header (TS 36.321 §6.1.3.2).
 const C_RNTI_BYTES: u32 = 3;
 /// Bytes of the short BSR with its sub-header (TS 36.321 §6.1.3.1).
@@ -42,7 +42,7 @@ const BSR_BYTES: u32 = 2;
 const MSG4_BYTES: u64 = 40;
 
 /// The most robust MCS that carries `bytes` on at most `max_prb` PRBs, and the number of PRBs.
-fn most_robust(table: &'static [Mcs], bytes: u64, max_prb: u8) -> (&'static Mcs, u8) {
+fn most_robust(table: &'static [Mcs], bytes: u64, max_prb: u16) -> (&'static Mcs, u16) {
     let fits = |mcs: &&Mcs| u64::from(tbs::transport_block_bits(mcs.i_tbs, max_prb) / 8) >= bytes;
     let mcs = table.iter().find(fits).unwrap_or(&table[table.len() - 1]);
     (mcs, fewest_prbs(mcs.i_tbs, bytes, max_prb))
@@ -263,8 +263,8 @@ impl Cell {
         }
         free
     }
-    fn msg3_format(&self) -> (&'static Mcs, u8) {
-        most_robust(&UPLINK, MSG3_BYTES, MSG3_MAX_PRBS.min(self.pusch_prbs().len() as u8))
+    fn msg3_format(&self) -> (&'static Mcs, u16) {
+        most_robust(&UPLINK, MSG3_BYTES, MSG3_MAX_PRBS.min(self.pusch_prbs().len() as u16))
     }
 
     /// Stations receive the response PDUs of this slot, each over its own channel.

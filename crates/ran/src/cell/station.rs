@@ -41,7 +41,7 @@ pub(crate) struct Station {
     pub estimate: BufferEstimate,
     pub grants: VecDeque<Grant>,
     /// PRBs for the estimated buffer within the station's power, and whether the power limits them.
-    pub uplink_demand: (u8, bool),
+    pub uplink_demand: (u16, bool),
     /// CQI reports with the slot of their first use. The front one is in use, the others are not yet.
     cqi_reports: VecDeque<(Slot, CqiReport)>,
     /// Without a connection the station neither sends nor receives data.
@@ -140,7 +140,7 @@ impl Station {
         slot: Slot,
         cell: &CellConfig,
         network: &mut Option<Network>,
-    ) -> Option<(&'static Mcs, u8)> {
+    ) -> Option<(&'static Mcs, u16)> {
         let sinr = self.radio.estimate_uplink(network, self.cell, slot);
         if let Some(target) = network.as_ref().and_then(Network::tpc_target_db) {
             let outstanding: f64 = self.grants.iter().map(|grant| grant.tpc_db).sum();
@@ -166,7 +166,7 @@ impl Station {
         network: &Option<Network>,
     ) -> Option<HeadroomReport> {
         let (placed, network) = (self.radio.placed_mut()?, network.as_ref()?);
-        let n_prb = grant.prbs.len() as u8;
+        let n_prb = grant.prbs.len() as u16;
         network.apply_tpc(placed, n_prb, grant.tpc_db);
         let due = self.headroom_timers.due(slot, network.headroom_config(), placed.coupling_loss_db());
         due.then(|| network.headroom(placed, n_prb))
@@ -217,7 +217,7 @@ impl Station {
     }
 
     /// Counts a grant of `n_prb` PRBs and the reason why it is smaller than the demand.
-    pub fn count_grant(&mut self, n_prb: u8) {
+    pub fn count_grant(&mut self, n_prb: u16) {
         let (stats, (wanted, by_power)) = (&mut self.access.stats, self.uplink_demand);
         stats.grants += 1;
         if n_prb < precodable(wanted) {

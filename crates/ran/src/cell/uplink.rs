@@ -94,7 +94,7 @@ impl Cell {
     fn grant_uplink(&mut self, slot: Slot, sent_at: Slot, mut free: PrbSet) {
         let process = self.uplink_process(sent_at);
         let budget =
-            Budget { n_prb: free.len() as u8, max_grants: self.config.uplink_grants, granularity: 1 };
+            Budget { n_prb: free.len() as u16, max_grants: self.config.uplink_grants, granularity: 1 };
         let policy = self.config.uplink_scheduler;
         self.rank_uplink(slot, policy);
         scheduler::distribute(policy, &mut self.candidates, budget, &mut self.allocations);
@@ -104,10 +104,10 @@ impl Cell {
             let prbs = free.lowest(u32::from(precodable(n_prb)));
             let Some(mcs) = station.uplink.mcs else { continue };
             free = free.without(prbs);
-            let bytes = tbs::transport_block_bits(mcs.i_tbs, prbs.len() as u8) / 8;
+            let bytes = tbs::transport_block_bits(mcs.i_tbs, prbs.len() as u16) / 8;
             station.estimate.on_grant(sent_at, bytes);
             station.uplink.on_scheduled(slot, 8 * bytes);
-            station.count_grant(prbs.len() as u8);
+            station.count_grant(prbs.len() as u16);
             station.grant(sent_at, process, mcs, prbs);
             self.resolve_by_grant(slot, index);
         }
@@ -202,7 +202,7 @@ impl Cell {
         let station = &mut self.stations[index];
         let headroom = station.apply_tpc(slot, grant, &self.network);
         let Grant { process, mcs, prbs, .. } = *grant;
-        let n_prb = prbs.len() as u8;
+        let n_prb = prbs.len() as u16;
         let bits = tbs::transport_block_bits(mcs.i_tbs, n_prb);
         let has_data = station.uplink_available() > 0;
         let due = station.access.bsr_due(slot, || has_data);

@@ -10,18 +10,18 @@ pub const MAX_PRB: usize = 110;
 static TABLE: [[u32; I_TBS_COUNT]; MAX_PRB] = read();
 
 /// Transport block size in bits. Panics unless `i_tbs` < 34 and 1 <= `n_prb` <= 110.
-pub fn transport_block_bits(i_tbs: u8, n_prb: u8) -> u32 {
+pub fn transport_block_bits(i_tbs: u8, n_prb: u16) -> u32 {
     TABLE[usize::from(n_prb) - 1][usize::from(i_tbs)]
 }
 
 /// Bits per PRB of a transport block that takes `n_prb` PRBs.
-pub fn bits_per_prb(i_tbs: u8, n_prb: u8) -> f64 {
+pub fn bits_per_prb(i_tbs: u8, n_prb: u16) -> f64 {
     f64::from(transport_block_bits(i_tbs, n_prb)) / f64::from(n_prb)
 }
 
 /// The fewest PRBs whose transport block holds `needed` bytes, at most `max`.
-pub fn fewest_prbs(i_tbs: u8, needed: u64, max: u8) -> u8 {
-    let bytes = |n_prb: u8| u64::from(transport_block_bits(i_tbs, n_prb) / 8);
+pub fn fewest_prbs(i_tbs: u8, needed: u64, max: u16) -> u16 {
+    let bytes = |n_prb: u16| u64::from(transport_block_bits(i_tbs, n_prb) / 8);
     if bytes(1) >= needed {
         return 1; // the only entry larger than its successor, I_TBS 6, is at one PRB
     }
@@ -30,7 +30,7 @@ pub fn fewest_prbs(i_tbs: u8, needed: u64, max: u8) -> u8 {
         return max;
     }
     // Sizes are nearly proportional to PRBs, so the search starts at the proportional number.
-    let mut n_prb = (needed * u64::from(max) / most).clamp(2, u64::from(max)) as u8;
+    let mut n_prb = (needed * u64::from(max) / most).clamp(2, u64::from(max)) as u16;
     while bytes(n_prb) < needed {
         n_prb += 1;
     }
@@ -74,7 +74,7 @@ mod tests {
     #[test]
     fn sizes_are_whole_bytes_and_grow_with_the_prbs() {
         for i_tbs in 0..I_TBS_COUNT as u8 {
-            for n_prb in 1..=MAX_PRB as u8 {
+            for n_prb in 1..=MAX_PRB as u16 {
                 let bits = transport_block_bits(i_tbs, n_prb);
                 assert!(bits >= 16 && bits.is_multiple_of(8), "I_TBS {i_tbs}, {n_prb} PRB: {bits}");
                 // The only exception in the table is I_TBS 6 at one PRB.
@@ -90,7 +90,7 @@ mod tests {
         for i_tbs in 0..I_TBS_COUNT as u8 {
             for max in [1, 2, 6, 25, 100, 110] {
                 for needed in (0..13_000).step_by(7) {
-                    let fits = |n: &u8| u64::from(transport_block_bits(i_tbs, *n) / 8) >= needed;
+                    let fits = |n: &u16| u64::from(transport_block_bits(i_tbs, *n) / 8) >= needed;
                     let expected = (1..=max).find(fits).unwrap_or(max);
                     assert_eq!(fewest_prbs(i_tbs, needed, max), expected, "{i_tbs}, {needed} bytes, {max}");
                 }

@@ -34,7 +34,7 @@ pub struct TransportBlock {
     /// Size in bits.
     pub bits: u32,
     /// Number of PRBs that every transmission takes.
-    pub n_prb: u8,
+    pub n_prb: u16,
     /// PRBs of the last transmission.
     pub prbs: PrbSet,
     /// Whether the outer loop of link adaptation has used the result of the first transmission.
@@ -50,7 +50,7 @@ pub struct TransportBlock {
 }
 
 impl TransportBlock {
-    pub fn new(pdu: mac::Pdu, mcs: &'static Mcs, bits: u32, n_prb: u8) -> Self {
+    pub fn new(pdu: mac::Pdu, mcs: &'static Mcs, bits: u32, n_prb: u16) -> Self {
         Self {
             pdu,
             mcs,
@@ -68,7 +68,7 @@ impl TransportBlock {
     }
     /// A block of random access on these PRBs, which the outer loop of link adaptation ignores.
     pub fn signalling(pdu: mac::Pdu, mcs: &'static Mcs, bits: u32, prbs: PrbSet) -> Self {
-        Self { outer_loop_done: true, prbs, ..Self::new(pdu, mcs, bits, prbs.len() as u8) }
+        Self { outer_loop_done: true, prbs, ..Self::new(pdu, mcs, bits, prbs.len() as u16) }
     }
     pub fn is_msg3(&self) -> bool {
         self.kind != BlockKind::Data

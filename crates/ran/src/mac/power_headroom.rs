@@ -28,7 +28,7 @@ pub struct HeadroomConfig {
 pub struct HeadroomReport {
     /// Reported value 0..=63 (TS 36.133 §9.1.8.4).
     pub index: u8,
-    pub n_prb: u8,
+    pub n_prb: u16,
 }
 
 /// The station's reporting timers. Configuration itself triggers the first report.
@@ -98,12 +98,12 @@ impl HeadroomEstimate {
     }
     /// The largest number of PRBs up to `limit` within the estimated power, after a TPC command of
     /// `command_db`.
-    pub fn max_prbs(&mut self, limit: u8, command_db: f64) -> u8 {
+    pub fn max_prbs(&mut self, limit: u16, command_db: f64) -> u16 {
         let remaining_db = self.remaining_db() - command_db.max(0.0);
         if self.last_ratio.0 != remaining_db {
             self.last_ratio = (remaining_db, from_db(remaining_db));
         }
-        (self.last_ratio.1 + 1e-9).clamp(1.0, f64::from(limit)) as u8
+        (self.last_ratio.1 + 1e-9).clamp(1.0, f64::from(limit)) as u16
     }
     /// The TPC command in dB for a power that is `missing_db` too low. A command upwards leaves the power of
     /// one PRB.
@@ -165,7 +165,7 @@ mod tests {
                 }
                 let mut known = HeadroomEstimate::default();
                 assert_eq!(known.max_prbs(100, 0.0), 100, "no report yet");
-                known.on_report(HeadroomReport { index, n_prb: n_prb as u8 }, Slot(5));
+                known.on_report(HeadroomReport { index, n_prb: n_prb as u16 }, Slot(5));
                 // Half a step is a factor of 1.122.
                 let exact = from_db(23.0 + 80.0 - 0.8 * f64::from(loss));
                 let (low, high) = ((exact / 1.123).clamp(1.0, 100.0), (exact * 1.123).clamp(1.0, 100.0));

@@ -17,7 +17,7 @@ const SERVED_RATE_WINDOW: f64 = 100.0;
 pub struct Candidate {
     pub station: usize,
     /// PRBs that would empty its buffer.
-    pub wanted_prb: u8,
+    pub wanted_prb: u16,
     /// Slot in which it was scheduled last.
     pub last_served: Slot,
     /// Bits per PRB at its present MCS.
@@ -30,7 +30,7 @@ pub struct Candidate {
 impl Candidate {
     pub fn new(
         station: usize,
-        wanted_prb: u8,
+        wanted_prb: u16,
         last_served: Slot,
         bits_per_prb: f64,
         served_bits: f64,
@@ -91,11 +91,11 @@ impl Policy {
 /// PRBs and grants available in one slot.
 #[derive(Clone, Copy, Debug)]
 pub struct Budget {
-    pub n_prb: u8,
+    pub n_prb: u16,
     /// Largest number of grants on PDCCH.
     pub max_grants: usize,
     /// PRBs are allocated in multiples of this number.
-    pub granularity: u8,
+    pub granularity: u16,
 }
 
 /// Sorts candidates by the policy, the highest priority first. Among equals the first place rotates every
@@ -118,14 +118,14 @@ pub fn allocate(
     policy: Policy,
     candidates: &mut [Candidate],
     budget: Budget,
-    out: &mut Vec<(usize, u8)>,
+    out: &mut Vec<(usize, u16)>,
 ) {
     rank(slot, policy, candidates);
     distribute(policy, candidates, budget, out);
 }
 
 /// Distributes the budget among ranked candidates: pairs of station and number of PRBs.
-pub fn distribute(policy: Policy, candidates: &mut [Candidate], budget: Budget, out: &mut Vec<(usize, u8)>) {
+pub fn distribute(policy: Policy, candidates: &mut [Candidate], budget: Budget, out: &mut Vec<(usize, u16)>) {
     out.clear();
     let first = candidates.len().min(budget.max_grants);
     let ranked = &mut candidates[..first];
@@ -139,7 +139,7 @@ pub fn distribute(policy: Policy, candidates: &mut [Candidate], budget: Budget, 
     for (index, candidate) in ranked.iter().enumerate() {
         let sharing = if policy == Policy::RoundRobin { ranked.len() - index } else { 1 };
         let share =
-            left.div_ceil(group).div_ceil(u8::try_from(sharing).unwrap_or(u8::MAX)).saturating_mul(group);
+            left.div_ceil(group).div_ceil(u16::try_from(sharing).unwrap_or(u16::MAX)).saturating_mul(group);
         let wanted = candidate.wanted_prb.div_ceil(group).saturating_mul(group);
         let given = wanted.min(share).min(left);
         if given > 0 {
@@ -153,11 +153,11 @@ pub fn distribute(policy: Policy, candidates: &mut [Candidate], budget: Budget, 
 mod tests {
     use super::*;
 
-    fn candidate(station: usize, wanted_prb: u8, bits_per_prb: f64, served: f64) -> Candidate {
+    fn candidate(station: usize, wanted_prb: u16, bits_per_prb: f64, served: f64) -> Candidate {
         Candidate::new(station, wanted_prb, Slot(0), bits_per_prb, served)
     }
 
-    fn shares(wanted: &[u8], budget: Budget) -> Vec<(usize, u8)> {
+    fn shares(wanted: &[u16], budget: Budget) -> Vec<(usize, u16)> {
         let mut candidates = wanted
             .iter()
             .enumerate()

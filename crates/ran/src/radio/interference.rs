@@ -44,14 +44,14 @@ impl Load {
                 let (state, threshold) = (cell_state(seed, cell, slot), self.threshold());
                 let group = group.max(1);
                 let groups = n_prb.div_ceil(group);
-                let used = (0..groups).fold(0, |used, index| {
-                    used | u128::from(group_bits(state, u64::from(index)) >> 11 < threshold)
-                        << (index * group)
-                });
-                // `used` has one bit per group; copy it to the other PRBs of the group. The last group may be
-                // cut off.
-                let spread = (0..group).fold(0, |spread, prb| spread | used << prb);
-                PrbSet::from_bits(spread & PrbSet::range(0, n_prb).bits())
+                let mut used = PrbSet::NONE;
+                for index in 0..groups {
+                    if group_bits(state, u64::from(index)) >> 11 < threshold {
+                        // The last group may be cut off.
+                        used.insert(index * group, group.min(n_prb - index * group));
+                    }
+                }
+                used
             }
         }
     }
@@ -114,11 +114,9 @@ impl Activity {
         set_member(&mut self.full, cell, full);
         set_member(&mut self.partial, cell, !empty && !full);
         if !empty && !full {
-            let (mut rest, mask) = (prbs.bits() & all.bits(), PrbSet::range(0, self.group).bits());
             let (group, groups) = (self.group, self.groups());
-            for share in &mut self.row_mut(cell)[..groups] {
-                *share = f32::from(u8::from(rest & mask != 0));
-                rest >>= group;
+            for (index, share) in (0..).zip(&mut self.row_mut(cell)[..groups]) {
+                *share = f32::from(u8::from(prbs.touches_group(index, group)));
             }
         }
     }

@@ -25,7 +25,7 @@ pub struct Cell {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub uplink_bandwidth: Option<Hertz>,
     /// Uplink resource blocks that PUCCH takes.
-    pub pucch_prb: u8,
+    pub pucch_prb: u16,
     /// Scheduler of the downlink.
     pub scheduler: Scheduler,
     /// Scheduler of the uplink. If left out, that of the downlink.
@@ -228,7 +228,7 @@ impl Section for Cell {
 
 impl Cell {
     /// Resource blocks of the uplink; 0 if its bandwidth is not allowed.
-    fn uplink_prb(&self) -> u8 {
+    fn uplink_prb(&self) -> u16 {
         prb(self.uplink_bandwidth.unwrap_or(self.bandwidth)).unwrap_or(0)
     }
     fn pucch_fits(&self) -> bool {
@@ -246,7 +246,7 @@ impl Cell {
     }
 }
 
-fn prb(bandwidth: Hertz) -> Option<u8> {
+fn prb(bandwidth: Hertz) -> Option<u16> {
     bandwidth.0.is_multiple_of(1000).then(|| resource_blocks(bandwidth.0 / 1000)).flatten()
 }
 

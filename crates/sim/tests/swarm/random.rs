@@ -118,7 +118,7 @@ pub fn random_scenario(stream: &mut Stream) -> Scenario {
     let mhz = [1_400_000, 3_000_000, 5_000_000, 10_000_000, 15_000_000, 20_000_000];
     cell.bandwidth.0 = pick(stream, &mhz);
     cell.uplink_bandwidth = stream.chance(0.5).then(|| paceline_net::units::Hertz(pick(stream, &mhz)));
-    cell.pucch_prb = stream.below(5) as u8;
+    cell.pucch_prb = stream.below(5) as u16;
     cell.downlink_grants = 1 + stream.below(12) as usize;
     cell.uplink_grants = 1 + stream.below(12) as usize;
     cell.max_harq_tx = 1 + stream.below(5) as u32;

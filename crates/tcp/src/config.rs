@@ -72,9 +72,13 @@ pub struct EndpointConfig {
     /// Consecutive timeouts after which the connection is given up (Linux `tcp_retries2`). As in Linux they
     /// are converted to the time that they take when the first one is [`Self::min_rto`].
     pub retries: u32,
-    /// Retransmissions of a SYN or SYN-ACK before the connection is given up.
+    /// Retransmissions of a SYN before the connection is given up, besides
+    /// [`Self::syn_linear_timeouts`] (Linux `tcp_syn_retries`).
     pub syn_retries: u32,
-    /// Retransmissions of a SYN before its timeout doubles (Linux `tcp_syn_linear_timeouts`).
+    /// Retransmissions of a SYN-ACK before the connection is given up (Linux `tcp_synack_retries`).
+    pub syn_ack_retries: u32,
+    /// Retransmissions of a SYN before its timeout doubles (Linux `tcp_syn_linear_timeouts`). They do not
+    /// count as [`Self::syn_retries`], and a SYN-ACK has none.
     pub syn_linear_timeouts: u32,
     /// Pacing of segments.
     pub pacing: Pacing,
@@ -151,6 +155,7 @@ impl EndpointConfig {
             initial_rto: Duration::from_secs(1),
             retries: 15,
             syn_retries: 6,
+            syn_ack_retries: 5,
             syn_linear_timeouts: 4,
             pacing: Pacing::None,
             idle_restart: true,

@@ -62,6 +62,10 @@ impl EcnState {
     pub fn on_reduced(&mut self) {
         self.cwr_due = self.agreed;
     }
+    /// The reduction was undone (Linux `tcp_ecn_withdraw_cwr`).
+    pub fn on_undone(&mut self) {
+        self.cwr_due = false;
+    }
     /// Whether a new data segment is to carry CWR, once after a reduction.
     pub fn take_cwr(&mut self) -> bool {
         std::mem::take(&mut self.cwr_due)

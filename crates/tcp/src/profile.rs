@@ -68,7 +68,7 @@ fn plain(config: &mut EndpointConfig) {
     config.rto_style = RtoStyle::Rfc6298;
     config.initial_rto = Duration::from_secs(3);
     config.min_rto = Duration::from_secs(1);
-    config.syn_linear_timeouts = 0;
+    (config.syn_linear_timeouts, config.syn_ack_retries) = (0, config.syn_retries);
     config.idle_restart = false;
     config.autotune = false;
     config.dsack = false;
@@ -141,7 +141,7 @@ fn windows_xp(config: &mut EndpointConfig) {
     config.limited_transmit = false;
     config.nagle = Nagle::Rfc896;
     config.min_rto = Duration::from_millis(300);
-    (config.retries, config.syn_retries) = (5, 2);
+    (config.retries, config.syn_retries, config.syn_ack_retries) = (5, 2, 2);
 }
 
 fn rfc793(config: &mut EndpointConfig) {

@@ -51,6 +51,10 @@ impl RangeSet {
             self.ranges.pop_front();
         }
     }
+    /// The lowest range.
+    pub fn first(&self) -> Option<(u64, u64)> {
+        self.ranges.front().copied()
+    }
     /// Removes the first range if it begins at or below `offset`, and returns its end.
     pub fn take_reached(&mut self, offset: u64) -> Option<u64> {
         self.ranges.front().filter(|front| front.0 <= offset)?;

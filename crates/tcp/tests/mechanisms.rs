@@ -172,13 +172,14 @@ fn an_unreachable_peer_ends_the_connection_after_the_time_of_linux() {
     assert!(side == 0 && at > SECOND(924) && at < SECOND(1060), "{:?}", world.given_up);
     // Fifteen retransmissions (tcp_retries2); the sixteenth expiry ends the connection.
     assert_eq!((world.client.snapshot().state, world.client.stats().timeouts), ("closed", 15));
-    // An unanswered SYN: five intervals of 1 s, then doubling; seven SYNs.
+    // An unanswered SYN: five intervals of 1 s, then doubling; tcp_syn_retries + tcp_syn_linear_timeouts
+    // retransmissions.
     let mut ways = links("10 Mb/s", 10, 1 << 20);
     ways[0].lose = Box::new(|_, _| true);
     let (client, server) = configs();
     let mut world = World::upload(client, server, Source::Bulk, ways);
     world.run(SECOND(300));
-    assert_eq!((world.given_up.as_slice(), world.links[0].dropped), (&[(SECOND(11), 0)][..], 7));
+    assert_eq!((world.given_up.as_slice(), world.links[0].dropped), (&[(SECOND(131), 0)][..], 11));
 }
 
 #[test]

@@ -124,9 +124,13 @@ table! {
         /// Consecutive timeouts that end a connection, as the time that they take with backoff from `min_rto`
         /// (Linux tcp_retries2).
         retries: u32,
-        /// Retransmissions of a SYN before the connection attempt fails.
+        /// Retransmissions of a SYN, besides `syn_linear_timeouts`, before the connection attempt fails
+        /// (Linux tcp_syn_retries).
         syn_retries: u32,
-        /// Retransmissions of a SYN before its RTO doubles.
+        /// Retransmissions of a SYN-ACK before the connection attempt fails (Linux tcp_synack_retries).
+        syn_ack_retries: u32,
+        /// Retransmissions of a SYN before its RTO doubles; a SYN-ACK has none (Linux
+        /// tcp_syn_linear_timeouts).
         syn_linear_timeouts: u32,
         /// Spacing of segments. Congestion controls with a pacing rate of their own keep it.
         pacing: Pacing,
@@ -255,6 +259,7 @@ impl Section for Tcp {
             key!(initial_rto, rto()),
             key!(retries, retries("timeouts")),
             key!(syn_retries, retries("retransmissions")),
+            key!(syn_ack_retries, retries("retransmissions")),
             key!(syn_linear_timeouts, retries("retransmissions")),
             key!(keepalive_probes, retries("probes")),
             key!(keepalive_idle, keepalive()),
@@ -321,6 +326,7 @@ impl Tcp {
             initial_rto: config.initial_rto,
             retries: config.retries,
             syn_retries: config.syn_retries,
+            syn_ack_retries: config.syn_ack_retries,
             syn_linear_timeouts: config.syn_linear_timeouts,
             pacing: config.pacing,
             idle_restart: config.idle_restart,
@@ -382,6 +388,7 @@ impl Tcp {
             initial_rto: self.initial_rto,
             retries: self.retries,
             syn_retries: self.syn_retries,
+            syn_ack_retries: self.syn_ack_retries,
             syn_linear_timeouts: self.syn_linear_timeouts,
             pacing: self.pacing,
             idle_restart: self.idle_restart,

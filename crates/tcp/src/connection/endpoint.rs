@@ -1,10 +1,11 @@
 //! One side of one TCP connection as a [`Node`] (RFC 9293 §3.10): handshake, segments in and out, timers,
 //! close.
 //!
-//! Left out: sending resets, simultaneous open, the end of TIME-WAIT.
+//! Left out: a reset at the end of an unfinished connection, simultaneous open, the end of TIME-WAIT.
 
 use super::established::Connection;
 use super::handshake::{Agreed, ECN_SETUP, SynTimer, ecn_agreed, syn_options, syn_window, window_of};
+use super::refusal::refusal;
 use crate::cc::{CongestionControl, Controller, Ecn};
 use crate::config::{EndpointConfig, Source};
 use crate::limits::{Limit, LimitTimes};
@@ -41,6 +42,8 @@ pub struct Endpoint {
     key: FlowKey,
     state: State,
     syn: SynTimer,
+    /// The reset that answers a segment without a connection.
+    reset_due: Option<TcpHeader>,
     connection: Option<Connection>,
     ack_thinning: AckThinning,
     stats: Stats,
@@ -78,11 +81,12 @@ impl Endpoint {
             Controller::new(&config.congestion_control(config.segment_size, config.sack)).ecn() != Ecn::None;
         Self {
             ack_thinning: AckThinning::new(config.stretch_ack),
+            syn: SynTimer::new(&config, state == State::Waiting),
+            reset_due: None,
             config,
             source,
             key,
             state,
-            syn: SynTimer::default(),
             connection: None,
             stats: Stats::default(),
             completion_reported: false,
@@ -224,6 +228,13 @@ impl Endpoint {
             connection.sender.start_limits(self.opened_at.unwrap_or(now));
         }
     }
+    /// Answers a segment by a reset, unless it is one. Returns false: the segment is dropped.
+    fn refuse(&mut self, tcp: &TcpHeader) -> bool {
+        if let Some((seq, ack, flags)) = refusal(tcp) {
+            self.reset_due = Some(self.header(seq, ack, flags));
+        }
+        false
+    }
     fn reset(&mut self, now: Instant) {
         self.state = State::Over;
         self.syn.stop();
@@ -238,9 +249,10 @@ impl Endpoint {
     fn on_segment(&mut self, now: Instant, tcp: &TcpHeader, ecn: u8) -> bool {
         let has = |flag| tcp.flags.contains(flag);
         match self.state {
-            State::Waiting | State::Over => false,
+            State::Waiting | State::Over => self.refuse(tcp),
+            State::Listen if has(TcpFlags::ACK) => self.refuse(tcp),
             State::Listen => {
-                let opens = has(TcpFlags::SYN) && !tcp.flags.intersects(TcpFlags::ACK.with(TcpFlags::RST));
+                let opens = has(TcpFlags::SYN) && !has(TcpFlags::RST);
                 if opens {
                     self.opened_at = Some(now);
                     self.open_connection(tcp);
@@ -250,8 +262,11 @@ impl Endpoint {
                 opens
             }
             State::SynSent => {
-                if !has(TcpFlags::ACK) || tcp.ack != self.config.isn + 1 {
+                if !has(TcpFlags::ACK) {
                     return false;
+                }
+                if tcp.ack != self.config.isn + 1 {
+                    return self.refuse(tcp);
                 }
                 if has(TcpFlags::RST) {
                     self.reset(now);
@@ -271,6 +286,9 @@ impl Endpoint {
         let has = |flag| tcp.flags.contains(flag);
         let opening = self.state == State::SynReceived;
         let Some(connection) = &mut self.connection else { return false };
+        if connection.is_deleted() {
+            return self.refuse(tcp);
+        }
         if has(TcpFlags::RST) {
             let valid = tcp.seq == connection.receiver.seq_next();
             if valid {
@@ -296,7 +314,7 @@ impl Endpoint {
         }
         if opening {
             if tcp.ack != self.config.isn + 1 {
-                return false;
+                return self.refuse(tcp);
             }
             let window = window_of(tcp, connection.agreed.peer_shift, false);
             connection.sender.set_window(tcp.seq, window);
@@ -318,7 +336,7 @@ impl Endpoint {
             return None;
         }
         let repeated = self.syn.has_sent();
-        self.syn.on_sent(now, &self.config);
+        self.syn.on_sent(now, self.config.initial_rto);
         let agreed = self.connection.as_ref().map(|connection| &connection.agreed);
         let (ack, flags, echo) = match &self.connection {
             Some(connection) => (
@@ -399,7 +417,7 @@ impl Node for Endpoint {
     }
     fn handle_timeout(&mut self, now: Instant) {
         self.last_now = now;
-        if self.syn.on_timer(now, &self.config) {
+        if self.syn.on_timer(now) {
             self.give_up(now);
         }
         if let Some(connection) = self.connection.as_mut().filter(|_| self.state == State::Open)
@@ -412,6 +430,9 @@ impl Node for Endpoint {
         self.last_now = now;
         if std::mem::take(&mut self.timeout_pending) {
             return Some(Output::Event(Event::ConnectionTimedOut(self.key).into()));
+        }
+        if let Some(reset) = self.reset_due.take() {
+            return Some(self.transmit(reset));
         }
         if let Some(output) = self.poll_syn(now) {
             return Some(output);

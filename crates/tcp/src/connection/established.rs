@@ -37,7 +37,7 @@ impl Connection {
         sender.ecn = EcnState::new(agreed.ecn, sender.control().ecn());
         let mut receiver = Receiver::new(&config, tcp.seq, agreed.own_shift);
         if let Some(timestamps) = tcp.options.timestamps.filter(|_| agreed.timestamps) {
-            receiver.on_timestamp(tcp.seq, timestamps.val);
+            receiver.record_timestamp(tcp.seq, 1, timestamps.val);
         }
         let keepalive = config.keepalive.map(KeepaliveTimer::new);
         Self { agreed, sender, receiver, passive_close: false, keepalive }
@@ -71,7 +71,7 @@ impl Connection {
         self.restart_keepalive(now);
         let timestamps = tcp.options.timestamps.filter(|_| self.agreed.timestamps);
         if let Some(timestamps) = timestamps
-            && !self.receiver.on_timestamp(tcp.seq, timestamps.val)
+            && self.receiver.is_old_duplicate(timestamps.val)
         {
             if has_data {
                 self.receiver.acknowledge_now();
@@ -91,6 +91,12 @@ impl Connection {
         if !self.sender.on_ack(now, &info, clock, stats) {
             self.receiver.acknowledge_now();
             return false;
+        }
+        // After the judgement of the acknowledgment: a forged segment must not move TS.Recent, from which on
+        // true segments would be old (Linux `tcp_ack`).
+        if let Some(timestamps) = timestamps {
+            let len = tcp.payload_len + u32::from(tcp.flags.contains(TcpFlags::FIN));
+            self.receiver.record_timestamp(tcp.seq, len, timestamps.val);
         }
         if has_data {
             if let Some(echo) = echo.filter(|echo| clock.wrapping_sub(*echo) < u32::MAX / 2) {
@@ -131,6 +137,11 @@ impl Connection {
             self.passive_close |= !self.sender.fin_sent();
             self.sender.close();
         }
+    }
+    /// Whether the connection no longer exists: the side that closed second needs no TIME-WAIT (RFC 9293
+    /// §3.10.7.4, LAST-ACK).
+    pub fn is_deleted(&self) -> bool {
+        self.passive_close && self.is_over()
     }
     /// Whether both sides have closed and both FINs are acknowledged.
     fn is_over(&self) -> bool {

@@ -8,8 +8,9 @@ use paceline_net::{Duration, Instant, TcpFlags, TcpHeader, TcpOptions, Timestamp
 
 /// Segment size of a peer that names none (RFC 9293 §3.7.1).
 const DEFAULT_MSS: u32 = 536;
-/// Smallest MSS accepted from a peer. Chosen: it leaves payload beside the timestamps option.
-const SMALLEST_MSS: u32 = 64;
+/// Smallest MSS that a peer may set: a header's 40 bytes of options and 8 bytes of data (Linux
+/// `TCP_MIN_SND_MSS`). A smaller one would multiply the packets of a transfer (CVE-2019-11479).
+const SMALLEST_MSS: u32 = 48;
 /// Bytes of the timestamps option with its padding (RFC 7323 appendix A).
 const TIMESTAMPS_LEN: u32 = 12;
 /// Largest exponent of the SYN's backoff: with it every timeout is [`MAX_RTO`]. Chosen: it keeps the shift in
@@ -36,7 +37,9 @@ pub(super) struct Agreed {
 impl Agreed {
     pub fn new(config: &EndpointConfig, peer: &TcpOptions) -> Self {
         let timestamps = config.timestamps && peer.timestamps.is_some();
-        let room = peer.mss.map_or(DEFAULT_MSS, u32::from).max(SMALLEST_MSS);
+        // An MSS of 0 is as none (Linux `tcp_parse_options`).
+        let offered = peer.mss.filter(|mss| *mss > 0);
+        let room = offered.map_or(DEFAULT_MSS, u32::from).max(SMALLEST_MSS);
         let room = if timestamps { room - TIMESTAMPS_LEN } else { room };
         let shift = peer.window_scale.filter(|_| config.window_scale);
         Self {
@@ -89,8 +92,12 @@ pub(super) fn ecn_agreed(own: bool, flags: TcpFlags, answer: bool) -> bool {
 }
 
 /// The timer of the SYN or SYN-ACK.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug)]
 pub(super) struct SynTimer {
+    /// Retransmissions before the timeout doubles.
+    linear: u32,
+    /// Retransmissions before the opening is given up.
+    retries: u32,
     /// A SYN or SYN-ACK is to be sent.
     pub due: bool,
     attempts: u32,
@@ -99,19 +106,32 @@ pub(super) struct SynTimer {
 }
 
 impl SynTimer {
-    pub fn on_sent(&mut self, now: Instant, config: &EndpointConfig) {
+    /// The timer of the SYN of an active opener, or of the SYN-ACK of a passive one. Linear timeouts are
+    /// for the SYN alone, and the SYN's retransmissions are counted without them (Linux
+    /// `tcp_write_timeout`, `tcp_syn_linear_timeouts`).
+    pub fn new(config: &EndpointConfig, active: bool) -> Self {
+        let (linear, retries) = match active {
+            true => {
+                (config.syn_linear_timeouts, config.syn_retries.saturating_add(config.syn_linear_timeouts))
+            }
+            false => (0, config.syn_ack_retries),
+        };
+        Self { linear, retries, due: false, attempts: 0, sent_at: Instant::ZERO, expires: None }
+    }
+    pub fn on_sent(&mut self, now: Instant, initial_rto: Duration) {
         // The first retransmissions follow at equal intervals, then the interval doubles.
-        let doubled = self.attempts.saturating_sub(config.syn_linear_timeouts).min(MAX_BACKOFF);
-        let wait = (config.initial_rto * (1 << doubled)).min(MAX_RTO);
-        *self = Self { due: false, attempts: self.attempts + 1, sent_at: now, expires: Some(now + wait) };
+        let doubled = self.attempts.saturating_sub(self.linear).min(MAX_BACKOFF);
+        let wait = (initial_rto * (1 << doubled)).min(MAX_RTO);
+        (self.due, self.attempts) = (false, self.attempts + 1);
+        (self.sent_at, self.expires) = (now, Some(now + wait));
     }
     /// Handles the timer if it has expired; true if the last retransmission was not answered.
-    pub fn on_timer(&mut self, now: Instant, config: &EndpointConfig) -> bool {
+    pub fn on_timer(&mut self, now: Instant) -> bool {
         if self.expires.is_none_or(|at| at > now) {
             return false;
         }
         self.expires = None;
-        self.due = self.attempts <= config.syn_retries;
+        self.due = self.attempts <= self.retries;
         !self.due
     }
     pub fn deadline(&self) -> Option<Instant> {
@@ -163,6 +183,17 @@ mod tests {
     }
 
     #[test]
+    fn a_small_mss_of_the_peer_is_honoured_down_to_48_bytes() {
+        let plain = EndpointConfig { timestamps: false, ..config() };
+        for (mss, payload) in [(100, 100), (48, 48), (47, 48), (1, 48), (0, 536)] {
+            let offer = TcpOptions { mss: Some(mss), ..TcpOptions::default() };
+            assert_eq!(Agreed::new(&plain, &offer).mss, payload, "{mss}");
+        }
+        let offer = TcpOptions { mss: Some(48), ..syn_options(&config(), None, Timestamps::default()) };
+        assert_eq!(Agreed::new(&config(), &offer).mss, 36);
+    }
+
+    #[test]
     fn an_option_is_used_only_if_both_offer_it() {
         let offer = syn_options(&config(), None, Timestamps::default());
         let plain = EndpointConfig { timestamps: false, sack: false, window_scale: false, ..config() };
@@ -174,18 +205,20 @@ mod tests {
 
     #[test]
     fn unanswered_syns_back_off_and_the_last_one_ends_the_opening() {
-        for (linear, waits) in [(0, [1, 2, 4, 8]), (2, [1, 1, 1, 2])] {
-            let config = EndpointConfig { syn_linear_timeouts: linear, syn_retries: 3, ..config() };
-            let mut timer = SynTimer::default();
+        // Linux with tcp_syn_retries = 6 and tcp_syn_linear_timeouts = 4: 11 SYNs in 131 s; with
+        // tcp_synack_retries = 5: 6 SYN-ACKs in 63 s.
+        let syn: &[u64] = &[1, 1, 1, 1, 1, 2, 4, 8, 16, 32, 64];
+        for (active, waits, total) in [(true, syn, 131), (false, &[1, 2, 4, 8, 16, 32], 63)] {
+            let mut timer = SynTimer::new(&config(), active);
             let mut now = Instant::ZERO;
-            for (sent, seconds) in waits.into_iter().enumerate() {
-                timer.on_sent(now, &config);
+            for (sent, &seconds) in waits.iter().enumerate() {
+                timer.on_sent(now, config().initial_rto);
                 assert_eq!(timer.deadline(), Some(now + Duration::from_secs(seconds)));
                 now += Duration::from_secs(seconds);
-                assert_eq!(timer.on_timer(now, &config), sent == 3);
-                assert_eq!(timer.due, sent < 3);
+                let last = sent + 1 == waits.len();
+                assert_eq!((timer.on_timer(now), timer.due), (last, !last));
             }
-            assert_eq!(timer.on_answer(now), None);
+            assert_eq!((timer.on_answer(now), now), (None, Instant::from_millis(1000 * total)));
         }
     }
 

@@ -89,13 +89,18 @@ impl Receiver {
     pub fn echo(&self) -> u32 {
         self.ts_recent.unwrap_or(0)
     }
-    /// Updates TS.Recent; false if the segment is an old duplicate (RFC 7323 §5.3).
-    pub fn on_timestamp(&mut self, seq: SeqNumber, val: u32) -> bool {
-        let older = self.ts_recent.is_some_and(|recent| is_older(val, recent));
-        if !older && seq <= self.first_seq + self.acked_to as u32 {
+    /// Whether a segment with the timestamp `val` is an old duplicate (RFC 7323 §5.3 R1).
+    pub fn is_old_duplicate(&self, val: u32) -> bool {
+        self.ts_recent.is_some_and(|recent| is_older(val, recent))
+    }
+    /// Updates TS.Recent with the timestamp of an acceptable segment of `len` sequence numbers, if
+    /// Last.ACK.sent lies in it or at its end (RFC 7323 §4.3). A duplicate that ends earlier is outside the
+    /// window, and no reason for an update (§5.3 R2).
+    pub fn record_timestamp(&mut self, seq: SeqNumber, len: u32, val: u32) {
+        let acked_to = self.first_seq + self.acked_to as u32;
+        if !self.is_old_duplicate(val) && seq <= acked_to && seq + len >= acked_to {
             self.ts_recent = Some(val);
         }
-        !older
     }
     fn offset(&self, seq: SeqNumber) -> i64 {
         self.rcv_nxt as i64 + i64::from(seq.distance(self.seq_next()))
@@ -174,6 +179,7 @@ impl Receiver {
             self.acks.acknowledge_now(); // beyond the window: the ACK shows where it ends
             return None;
         }
+        let repeated = (start.max(0) as u64, (end as u64) - u64::from(arrival.fin));
         let start = start.max(self.rcv_nxt as i64) as u64;
         let end = self.end_by_fin(end as u64, arrival.fin);
         if start >= end {
@@ -184,6 +190,7 @@ impl Receiver {
         if start > self.rcv_nxt {
             return self.hold(now, start, end, times);
         }
+        self.report_repeated_part(repeated);
         let before = self.readable();
         let had_holes = !self.held.is_empty();
         self.rcv_nxt = end;
@@ -255,17 +262,26 @@ impl Receiver {
             *slot = *other;
         }
         self.recent = kept;
-        if self.gaps.is_empty() {
-            self.duplicate = Some((start, end)).filter(|_| self.dsack);
-        }
+        self.report_duplicate(first_outside(&self.gaps, start, end));
         (!self.gaps.is_empty()).then_some(0)
     }
     fn on_duplicate(&mut self, start: u64, end: u64) {
         self.acks.acknowledge_now();
         self.acks.enter_quick_mode(self.acks.max_quick());
+        self.report_duplicate((start, end));
+    }
+    /// Reports that `[start, end)`, if it is not empty, was received before (RFC 2883 §4).
+    fn report_duplicate(&mut self, (start, end): (u64, u64)) {
         if start < end && self.dsack {
             self.duplicate = Some((start, end));
         }
+    }
+    /// Reports the first part of the data `[start, end)` that was received before, in order or above a gap,
+    /// when new bytes at RCV.NXT lie in it (RFC 2883 §4.1.2; Linux `tcp_data_queue`, `tcp_ofo_queue`).
+    fn report_repeated_part(&mut self, (start, end): (u64, u64)) {
+        let in_order = (start, self.rcv_nxt);
+        let held = self.held.first().map_or((0, 0), |first| (first.0, first.1.min(end)));
+        self.report_duplicate(if start < self.rcv_nxt { in_order } else { held });
     }
     /// Removes recent blocks that were delivered in order.
     fn remove_delivered_blocks(&mut self) {
@@ -319,5 +335,15 @@ impl Receiver {
         self.acked_to = self.rcv_nxt;
         self.acks.on_ack_sent();
         self.duplicate = None;
+    }
+}
+
+/// The first part of `[start, end)` that lies in none of `gaps`, which are sorted parts of it; empty if the
+/// gaps cover it.
+fn first_outside(gaps: &[(u64, u64)], start: u64, end: u64) -> (u64, u64) {
+    match gaps {
+        [] => (start, end),
+        [first, ..] if first.0 > start => (start, first.0),
+        [first, rest @ ..] => (first.1, rest.first().map_or(end, |next| next.0)),
     }
 }

@@ -116,13 +116,41 @@ fn a_fin_takes_effect_when_all_data_before_it_has_arrived() {
 #[test]
 fn the_echo_is_the_timestamp_of_the_first_segment_after_the_last_ack() {
     let mut receiver = receiver(no_quick());
-    assert!(receiver.on_timestamp(SeqNumber(0), 10));
+    receiver.record_timestamp(SeqNumber(0), FULL, 10);
     arrive(&mut receiver, MS(0), 0);
-    assert!(receiver.on_timestamp(SeqNumber(1000), 11)); // above the last ACK: the delay counts as RTT
+    receiver.record_timestamp(SeqNumber(1000), FULL, 11); // above the last ACK: the delay counts as RTT
     assert_eq!(receiver.echo(), 10);
     arrive(&mut receiver, MS(0), 1);
     receiver.on_ack_sent();
-    assert!(receiver.on_timestamp(SeqNumber(2000), 12));
+    receiver.record_timestamp(SeqNumber(2000), FULL, 12);
     assert_eq!(receiver.echo(), 12);
-    assert!(!receiver.on_timestamp(SeqNumber(2000), 9)); // an old duplicate
+    assert!(receiver.is_old_duplicate(9));
+    receiver.record_timestamp(SeqNumber(0), FULL, 90); // a duplicate below the window
+    assert_eq!(receiver.echo(), 12);
+}
+
+#[test]
+fn the_part_of_a_segment_that_was_received_before_is_reported() {
+    // Received before; the segment that arrives; the blocks of its acknowledgment.
+    for (before, (seq, payload), blocks) in [
+        (vec![(0, 1000)], (500, 1000), vec![(500, 1000)]),
+        (vec![(1000, 1000)], (0, 1500), vec![(1000, 1500)]),
+        (vec![(1000, 1000)], (0, 3000), vec![(1000, 2000)]),
+        (vec![(2000, 1000)], (1500, 1000), vec![(2000, 2500), (1500, 3000)]),
+        (vec![(2000, 1000)], (2500, 1000), vec![(2500, 3000), (2000, 3500)]),
+        (vec![(2000, 1000), (4000, 1000)], (2000, 3000), vec![(2000, 3000), (2000, 5000)]),
+        (vec![(2000, 1000)], (3000, 1000), vec![(2000, 4000)]),
+        (vec![(1000, 1000)], (0, 1000), vec![]),
+    ] {
+        let mut receiver = receiver(no_quick());
+        let mut arrive = |(seq, payload)| {
+            let arrival = Arrival { seq: SeqNumber(seq), payload, fin: false };
+            receiver.on_arrival(MS(0), arrival, &Times::default());
+        };
+        before.into_iter().for_each(&mut arrive);
+        arrive((seq, payload));
+        let got = receiver.blocks(4);
+        let got: Vec<_> = got.as_slice().iter().map(|(left, right)| (left.0, right.0)).collect();
+        assert_eq!(got, blocks, "{seq} {payload}");
+    }
 }

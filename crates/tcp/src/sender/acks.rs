@@ -10,15 +10,15 @@ use crate::timestamps::since_echo;
 use paceline_net::{Bytes, Instant, SeqNumber};
 
 impl Sender {
-    /// Processes an acknowledgment; false if it acknowledges data that was never sent. `clock` is the
-    /// timestamp of now.
+    /// Processes an acknowledgment; false if it acknowledges data that was never sent, or is older than any
+    /// in the network can be (RFC 5961 §5.2). `clock` is the timestamp of now.
     pub fn on_ack(&mut self, now: Instant, info: &AckInfo<'_>, clock: u32, stats: &mut Stats) -> bool {
         let acked_to = self.offset(info.ack);
         if acked_to > self.snd_nxt as i64 {
             return false;
         }
         if acked_to < self.snd_una as i64 {
-            return true; // an old acknowledgment
+            return self.on_old_ack(now, info, acked_to, stats);
         }
         let una = acked_to as u64;
         let dsack = self.dsack(info, acked_to);
@@ -31,13 +31,7 @@ impl Sender {
         }
         let advanced = una > self.snd_una;
         let prior_in_flight = self.scoreboard.in_flight();
-        let context = AckContext {
-            now,
-            min_rtt: self.rtt.min_rtt(),
-            echo: info.echo,
-            recovery_end: self.recovery.end(),
-            highest: self.scoreboard.highest_sacked(self.snd_una),
-        };
+        let context = self.ack_context(now, info.echo);
         let mut update = ScoreboardUpdate::default();
         for block in blocks.into_iter().filter(|block| block.0 < block.1) {
             self.scoreboard.sack(block, &context, &mut self.rates, &mut update);
@@ -91,15 +85,53 @@ impl Sender {
         }
         true
     }
+    /// Processes an acknowledgment below SND.UNA, which newer ones have overtaken: it may report arrivals
+    /// that they do not (Linux `tcp_ack`, `old_ack`). False if it is older than the largest window.
+    fn on_old_ack(&mut self, now: Instant, info: &AckInfo<'_>, acked_to: i64, stats: &mut Stats) -> bool {
+        // The SYN counts one; before it nothing was sent that the peer could have acknowledged.
+        let acknowledged = self.snd_una + 1;
+        if acked_to < self.snd_una as i64 - self.largest_window.min(acknowledged) as i64 {
+            return false;
+        }
+        if !self.uses_sack || info.sack.is_empty() || self.only_acknowledges() {
+            return true;
+        }
+        let context = self.ack_context(now, info.echo);
+        let mut update = ScoreboardUpdate::default();
+        for block in self.sack_blocks(info, self.snd_una as i64).into_iter().filter(|block| block.0 < block.1)
+        {
+            self.scoreboard.sack(block, &context, &mut self.rates, &mut update);
+        }
+        self.scoreboard.record_reordering(&context, self.mss, &update);
+        if update.bytes > 0 {
+            self.limits.on_progress(now);
+        }
+        let dsack = self.dsack(info, acked_to);
+        self.record_dsack(dsack);
+        let ack = AckSummary { advanced: false, duplicate: update.sacked > 0, dsack, echo: None, ece: false };
+        if let Some(wait) = self.update_recovery(now, &ack, &mut update, stats) {
+            self.start_reordering_timer(now, wait);
+        }
+        true
+    }
+    fn ack_context(&self, now: Instant, echo: Option<u32>) -> AckContext {
+        AckContext {
+            now,
+            min_rtt: self.rtt.min_rtt(),
+            echo,
+            recovery_end: self.recovery.end(),
+            highest: self.scoreboard.highest_sacked(self.snd_una),
+        }
+    }
     /// The offset of a sequence number, near SND.UNA; negative for one before the first byte.
     fn offset(&self, seq: SeqNumber) -> i64 {
         self.snd_una as i64 + i64::from(seq.distance(self.seq_una()))
     }
-    /// The SACK blocks that lie between the ACK and SND.NXT; `(0, 0)` in place of others.
-    fn sack_blocks(&self, info: &AckInfo<'_>, acked_to: i64) -> [(u64, u64); 4] {
+    /// The SACK blocks that lie between `from` and SND.NXT; `(0, 0)` in place of others.
+    fn sack_blocks(&self, info: &AckInfo<'_>, from: i64) -> [(u64, u64); 4] {
         let mut blocks = [(0, 0); 4];
         for (slot, (left, right)) in blocks.iter_mut().zip(info.sack.as_slice()) {
-            let (left, right) = (self.offset(*left).max(acked_to), self.offset(*right));
+            let (left, right) = (self.offset(*left).max(from), self.offset(*right));
             if self.uses_sack && left < right && right <= self.snd_nxt as i64 {
                 *slot = (left as u64, right as u64);
             }
@@ -159,12 +191,7 @@ impl Sender {
     /// carries no data and the same window.
     fn update_tail_probe(&mut self, now: Instant, ack: &AckSummary, update: &ScoreboardUpdate, plain: bool) {
         let probe_end = self.tail_probe.retransmission_end();
-        if let Some(dsack) = ack.dsack {
-            let reports_probe = dsack.segments == 1 && probe_end == Some(dsack.end);
-            if !reports_probe {
-                self.scoreboard.on_dsack();
-            }
-        }
+        self.record_dsack(ack.dsack);
         if !self.tail_probe.is_outstanding() {
             return;
         }
@@ -176,6 +203,13 @@ impl Sender {
             self.control.on_congestion(now, CongestionEvent::FastRecovery, in_flight);
             self.control.on_congestion(now, CongestionEvent::RecoveryEnd, in_flight);
             self.ecn.on_reduced();
+        }
+    }
+    /// Widens the reordering window for a duplicate that is not a tail loss probe's (RFC 8985 §6.2 step 4).
+    fn record_dsack(&mut self, dsack: Option<Dsack>) {
+        let probe_end = self.tail_probe.retransmission_end();
+        if dsack.is_some_and(|dsack| dsack.segments != 1 || probe_end != Some(dsack.end)) {
+            self.scoreboard.on_dsack();
         }
     }
     /// Reports the acknowledgment to PRR and to the congestion control.

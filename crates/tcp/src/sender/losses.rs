@@ -77,6 +77,7 @@ impl Sender {
         }
         let phase = self.recovery.phase();
         self.recovery.clear_undo();
+        self.ecn.on_undone();
         if by_dsack && phase == Phase::Open {
             self.control.on_congestion(now, CongestionEvent::Undo, Bytes(self.scoreboard.in_flight()));
             stats.undone_reductions += 1;

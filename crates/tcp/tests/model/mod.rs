@@ -112,6 +112,7 @@ pub fn mechanisms(entropy: &mut Entropy<'_>, config: EndpointConfig) -> Endpoint
         // The models may lose packets for a long time.
         retries: 1000,
         syn_retries: 1000,
+        syn_ack_retries: 1000,
         ..config
     }
 }

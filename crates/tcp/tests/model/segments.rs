@@ -176,6 +176,10 @@ impl Model {
         if let Some(timestamps) = tcp.options.timestamps {
             self.clock = timestamps.val;
         }
+        if tcp.flags.contains(TcpFlags::RST) {
+            assert_eq!((tcp.payload_len, tcp.flags.contains(TcpFlags::SYN)), (0, false), "{tcp:?}");
+            return; // its numbers are those of a segment of the peer (RFC 9293 §3.5.2)
+        }
         let syn = tcp.flags.contains(TcpFlags::SYN);
         if tcp.flags.contains(TcpFlags::ACK) {
             assert!(

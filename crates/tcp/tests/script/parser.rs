@@ -37,6 +37,30 @@ pub enum Action {
     Quiet(Duration),
     /// `?`: conditions on the state.
     Check(Vec<Check>),
+    /// `!`: the application calls.
+    Call(Call),
+}
+
+/// A call of the application of a script with `source = calls`.
+#[derive(Clone, Copy, Debug)]
+pub enum Call {
+    /// Bytes.
+    Write(u64),
+    /// Bytes, as far as they have arrived.
+    Read(u64),
+    /// No more is written: FIN follows.
+    Close,
+}
+
+fn parse_call(text: &str) -> Result<Call, String> {
+    let error = || format!("`{text}` is not a call: write `write BYTES`, `read BYTES` or `close`");
+    let bytes = |text: &str| text.trim().parse().map_err(|_| error());
+    match text.split_once(' ') {
+        None if text == "close" => Ok(Call::Close),
+        Some(("write", count)) => Ok(Call::Write(bytes(count)?)),
+        Some(("read", count)) => Ok(Call::Read(bytes(count)?)),
+        _ => Err(error()),
+    }
 }
 
 /// Reads a script; an error names file, line and the allowed values.
@@ -70,7 +94,7 @@ fn parse_key(setup: &mut Setup, line: &str) -> Result<(), String> {
 }
 
 fn parse_line(number: usize, line: &str) -> Result<Line, String> {
-    let (when, rest) = line.split_once(char::is_whitespace).ok_or("after the time comes <, > or ?")?;
+    let (when, rest) = line.split_once(char::is_whitespace).ok_or("after the time comes <, >, ? or !")?;
     let after = parse_time(&when[1..])?;
     let rest = rest.trim_start();
     let body = rest.get(1..).unwrap_or("").trim();
@@ -84,7 +108,8 @@ fn parse_line(number: usize, line: &str) -> Result<Line, String> {
             None => Action::Expect(segment::parse(body)?),
         },
         Some('?') => Action::Check(check::parse(body)?),
-        _ => return Err("after the time comes < (arrives), > (leaves) or ? (is)".into()),
+        Some('!') => Action::Call(parse_call(body)?),
+        _ => return Err("after the time comes < (arrives), > (leaves), ? (is) or ! (calls)".into()),
     };
     if after.0 != after.1 && !matches!(action, Action::Expect(_)) {
         return Err("only a segment that leaves may have a range of times".into());

@@ -4,7 +4,7 @@
 //! every segment that may leave has left. Timers that are due at the time of an arrival are handled first.
 
 use crate::script::check::Observed;
-use crate::script::parser::{Action, Line, Script};
+use crate::script::parser::{Action, Call, Line, Script};
 use crate::script::report::{self, Failure, Traced, time};
 use crate::script::segment::{self, Base, Pattern, Want};
 use paceline_net::{Bytes, Duration, Event, FlowKey, Instant, Node, Output, Packet, Port, TcpFlags};
@@ -26,6 +26,9 @@ struct Run<'a> {
     trace: Vec<Traced>,
     completed: u64,
     timed_out: u64,
+    /// Bytes that the application has written and read.
+    written: u64,
+    read: u64,
 }
 
 /// Plays the script; the error is the report.
@@ -46,6 +49,8 @@ pub fn run(script: &Script) -> Result<(), String> {
         trace: Vec::new(),
         completed: 0,
         timed_out: 0,
+        written: 0,
+        read: 0,
     };
     let mut at = None;
     let mut play = || -> Result<(), Failure> {
@@ -58,7 +63,7 @@ pub fn run(script: &Script) -> Result<(), String> {
             at = Some(line);
             last = run.play(line, last)?;
         }
-        run.refuse_pending(Instant::MAX)
+        if setup.open_end { Ok(()) } else { run.refuse_pending(Instant::MAX) }
     };
     let played = play();
     played.map_err(|failure| report::write(script, at, &failure, (run.start, &run.trace), &run.observed()))
@@ -190,6 +195,23 @@ impl Run<'_> {
                 self.advance(end, false)?;
                 self.refuse_pending(Instant::MAX)?;
                 Ok(end)
+            }
+            Action::Call(call) => {
+                self.advance(from, false)?;
+                self.refuse_pending(Instant::MAX)?;
+                match *call {
+                    Call::Write(bytes) => {
+                        self.written += bytes;
+                        self.endpoint.write_to(from, self.written, false);
+                    }
+                    Call::Read(bytes) => {
+                        self.read = (self.read + bytes).min(self.endpoint.readable());
+                        self.endpoint.read_to(from, self.read);
+                    }
+                    Call::Close => self.endpoint.write_to(from, self.written, true),
+                }
+                self.drain()?;
+                Ok(from)
             }
             Action::Check(checks) => {
                 self.advance(from, false)?;

@@ -62,6 +62,8 @@ pub struct Pattern {
     pub ecn: Option<u8>,
     /// Unknown options.
     pub garbage: bool,
+    /// PSH is not compared.
+    pub any_push: bool,
 }
 
 /// The initial sequence numbers of the segment's sender and receiver.
@@ -110,6 +112,7 @@ pub fn parse(text: &str) -> Result<Vec<Pattern>, String> {
             "ts" => pattern.timestamps = Want::Is(parse_timestamps(value()?)?),
             "nots" => pattern.timestamps = Want::Absent,
             "garbage" => pattern.garbage = true,
+            "anypush" => pattern.any_push = true,
             "sack" => {
                 while let Some(block) = words.peek().map_or(Ok(None), |word| range(word))? {
                     pattern.sack.push(block);
@@ -134,7 +137,7 @@ pub fn parse(text: &str) -> Result<Vec<Pattern>, String> {
 fn unknown(word: &str) -> String {
     format!(
         "`{word}` is not a field: write ack, win, sack, ts, nots, mss, nomss, wscale, nowscale, sackok, nosackok, \
-         garbage, {}",
+         garbage, anypush, {}",
         ECN.join(", ")
     )
 }
@@ -231,7 +234,8 @@ impl Pattern {
             (Want::Absent, got) => got.is_none(),
             (Want::Any, _) => true,
         };
-        tcp.flags == self.flags
+        let ignored = if self.any_push { TcpFlags::PSH.0 } else { 0 };
+        (tcp.flags.0 | ignored) == (self.flags.0 | ignored)
             && relative(base.sender, tcp.seq) == self.seq
             && tcp.payload_len == self.len
             && self.ack.is_none_or(|ack| tcp.ack == absolute(base.receiver, ack))

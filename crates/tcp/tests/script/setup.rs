@@ -25,6 +25,8 @@ pub struct Peer {
 pub struct Setup {
     pub config: EndpointConfig,
     pub source: Source,
+    /// Segments that leave after the last line are not compared.
+    pub open_end: bool,
     /// The endpoint sends the SYN.
     pub active: bool,
     /// The runner opens the connection with this round-trip time before the first line.
@@ -40,6 +42,7 @@ impl Default for Setup {
             config: plain(EndpointConfig::new(local, remote)),
             source: Source::Nothing,
             active: true,
+            open_end: false,
             established: None,
             peer: Peer {
                 isn: SeqNumber(0),
@@ -139,6 +142,7 @@ fn source(text: &str) -> Result<Source, String> {
     match text.split_once(' ') {
         None if text == "nothing" => Ok(Source::Nothing),
         None if text == "bulk" => Ok(Source::Bulk),
+        None if text == "calls" => Ok(Source::Relay),
         Some(("request", size)) => Ok(Source::Request(Bytes(number(size)?))),
         Some(("file", size)) => Ok(Source::File(Bytes(number(size)?))),
         Some(("chunks", rest)) => match rest.split_whitespace().collect::<Vec<_>>()[..] {
@@ -150,7 +154,7 @@ fn source(text: &str) -> Result<Source, String> {
             _ => Err("chunks are BYTES INTERVAL COUNT".into()),
         },
         _ => Err(format!(
-            "`{text}` is not a source: nothing, bulk, file BYTES, request BYTES, or chunks BYTES INTERVAL COUNT"
+            "`{text}` is not a source: nothing, bulk, calls, file BYTES, request BYTES, or chunks BYTES INTERVAL COUNT"
         )),
     }
 }
@@ -164,6 +168,13 @@ impl Setup {
                     "active" => true,
                     "passive" => false,
                     _ => return Err(format!("`{value}` is neither active nor passive")),
+                }
+            }
+            "end" => {
+                self.open_end = match value {
+                    "open" => true,
+                    "quiet" => false,
+                    _ => return Err(format!("`{value}` is neither open nor quiet")),
                 }
             }
             "source" => self.source = source(value)?,
@@ -210,6 +221,7 @@ fn set_common(config: &mut EndpointConfig, key: &str, value: &str) -> Result<boo
         "isn" => config.isn = SeqNumber(number(value)?),
         "start_at" => config.start_at += duration(value)?,
         "syn_retries" => config.syn_retries = number(value)?,
+        "syn_ack_retries" => config.syn_ack_retries = number(value)?,
         "syn_linear_timeouts" => config.syn_linear_timeouts = number(value)?,
         _ => return Ok(false),
     }

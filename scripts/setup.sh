@@ -12,7 +12,7 @@ case ${1:?$usage} in
 build) tools="$compile" ;;
 demo) tools="$compile ip unshare python3 curl" ;;
 test) tools="$compile c++ ip unshare python3 curl iperf3 tshark openssl ss setpriv ethtool
-    nginx wget ssh sshd rsync vsftpd psql /usr/lib/postgresql websockets ensurepip promtool" ;;
+    nginx wget ssh sshd rsync vsftpd psql /usr/lib/postgresql websockets ensurepip promtool chromium" ;;
 *) echo "$usage" >&2; exit 2 ;;
 esac
 

@@ -2,7 +2,7 @@
 
 mod common;
 
-use common::{PACELINE, TestDir};
+use common::{PACELINE, TestDir, has_program, run, time_limit};
 use std::process::Command;
 
 /// Makes the page of a folder. Every page must be well formed, and load nothing from elsewhere.
@@ -35,7 +35,8 @@ fn a_run_has_pictures_of_stations_and_of_time_series() {
         let page = page(&dir, out);
         let figures = figures(&page);
         assert!(
-            page.contains("Why TCP is as slow as it is") && page.contains("<td class=\"text\">limited by")
+            page.contains("Why TCP is as slow as it is")
+                && page.contains("<td class=\"text wide\">limited by")
         );
         for title in [
             "Goodput of each station",
@@ -50,7 +51,7 @@ fn a_run_has_pictures_of_stations_and_of_time_series() {
         }
         assert!(page.matches("<svg").count() >= 8, "{figures:?}");
         assert_eq!(page.contains("median station"), out == "many");
-        assert_eq!(page.contains("station 2</span>"), out == "few");
+        assert_eq!(page.contains(">station 2</text>"), out == "few");
     }
 }
 
@@ -80,7 +81,7 @@ fn a_sweep_has_lines_over_numbers_and_bars_over_names() {
         assert_eq!(page.contains("±"), folder != "one-seed");
     }
     let page = dir.read("lines/report.html");
-    assert!(page.contains("station.count") && page.contains("hybrid-opt</span>"), "the legend");
+    assert!(page.contains("station.count") && page.contains(">hybrid-opt</text>"), "the legend");
 }
 
 #[test]
@@ -92,6 +93,71 @@ fn the_page_depends_on_the_results_alone() {
     assert_eq!(dir.read("other.html"), page);
     let out = Command::new(PACELINE).args(["report", "out"]).current_dir(dir.path()).output().unwrap();
     assert_eq!(String::from_utf8(out.stdout).unwrap(), "out/report.html\n");
+}
+
+/// A page of each kind, with the scenarios that have the pictures of every kind.
+fn pages(dir: &TestDir) -> Vec<String> {
+    let sweep = ["sweep", "good.toml", "--seeds", "2", "--set", "station.count=3"];
+    let scheme = ["--over", "ack_filter.scheme=basic,safe"];
+    let counts = ["--over", "station.count=1,2,3,40"];
+    let uplinks = ["--over", "cell.uplink_bandwidth=1.4 MHz,3 MHz,5 MHz,10 MHz"];
+    dir.paceline_ok(&["run", "good.toml", "--seeds", "2", "--set", "station.count=8", "--out", "run"]);
+    let deployment =
+        "[run]\nduration = \"300 ms\"\nwarmup = \"50 ms\"\n[deployment]\n[[station]]\ncount = 9\n";
+    dir.write("deployment.toml", deployment);
+    dir.paceline_ok(&["run", "deployment.toml", "--out", "deployment"]);
+    dir.paceline_ok(&[&sweep[..], &scheme, &["--out", "bars"]].concat());
+    dir.paceline_ok(&[&sweep[..4], &scheme, &counts, &["--out", "lines"]].concat());
+    dir.paceline_ok(&[&sweep[..4], &uplinks, &counts, &["--out", "maps"]].concat());
+    dir.paceline_ok(&["reproduce", "calibration", "--stations", "100", "--out", "calibration"]);
+    let tiny = ["--quick", "--set", "run.duration=300 ms", "--set", "run.warmup=100 ms"];
+    dir.paceline_ok(&[&["reproduce", "ack-filter", "--out", "filter"][..], &tiny].concat());
+    let folders = ["run", "deployment", "bars", "lines", "maps", "calibration", "filter"];
+    for folder in folders {
+        page(dir, folder);
+    }
+    dir.paceline_ok(&["run", "good.toml", "--seeds", "2", "--set", "station.count=6", "--out", "other"]);
+    dir.paceline_ok(&["compare", "run", "other", "--report", "compare.html"]);
+    let mut pages = folders.map(|folder| format!("{folder}/report.html")).to_vec();
+    pages.push(String::from("compare.html"));
+    pages
+}
+
+#[test]
+fn reports_work_in_a_browser() {
+    let dir = TestDir::new();
+    let pages = pages(&dir);
+    let browser =
+        ["chromium", "chromium-browser", "google-chrome"].into_iter().find(|name| has_program(name));
+    let Some(browser) = browser else {
+        let required = std::env::var_os("PACELINE_REQUIRE_LINT").is_some();
+        assert!(!required, "there is no Chromium; run scripts/setup.sh test");
+        println!("skipped: there is no Chromium; run scripts/setup.sh test");
+        return;
+    };
+    let script = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/browser.py");
+    let mut command = Command::new("timeout");
+    command.args(time_limit()[1..].iter()).args(["python3", script, "--program", browser]).args(pages);
+    let output = run(command.current_dir(dir.path()));
+    assert!(output.code == 0, "{output:?}");
+}
+
+#[test]
+fn a_sweep_over_two_quantities_is_a_map_and_a_comparison_has_pictures() {
+    let dir = TestDir::new();
+    pages(&dir);
+    let maps = dir.read("maps/report.html");
+    assert!(maps.contains("<title>station.count: 40\ncell.uplink_bandwidth, MHz: 1.4\n"), "{maps}");
+    let lines = dir.read("lines/report.html");
+    assert!(lines.contains("<polygon class=\"band f0\"") && lines.contains("<polygon class=\"band f1\""));
+    assert!(
+        figures(&dir.read("bars/report.html")).contains(&"Goodput of a station")
+    );
+    let compared = dir.read("compare.html");
+    assert!(figures(&compared).contains(&"Goodput of all stations") && compared.contains(">count=8"));
+    assert!(figures(&dir.read("run/report.html")).contains(&"Goodput of a station"));
+    let output = dir.paceline(&["compare", "run", "--report", "."]);
+    assert!(output.code == 2 && output.stderr.contains("--report .: is a folder"), "{output:?}");
 }
 
 #[test]

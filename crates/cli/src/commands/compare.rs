@@ -1,9 +1,13 @@
-//! `paceline compare`: prints the totals of results folders side by side.
+//! `paceline compare`: prints the totals of results folders side by side, and draws them.
 
 use crate::failure::{Failure, Outcome};
 use crate::output;
-use crate::table::{Column, render};
-use paceline_sim::Totals;
+use crate::report::compare::{self, Column};
+use crate::results_folder::write_file;
+use crate::table::{self, render};
+use anyhow::Context;
+use paceline_sim::results::StationResult;
+use paceline_sim::{Origin, Totals};
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -21,6 +25,9 @@ pub struct Args {
     /// Print JSON instead of a table
     #[arg(long)]
     json: bool,
+    /// Write an HTML page with the table and pictures
+    #[arg(long, value_name = "FILE")]
+    report: Option<PathBuf>,
 }
 
 struct Loaded {
@@ -28,6 +35,8 @@ struct Loaded {
     mode: String,
     mean: Totals,
     ci95: Option<Totals>,
+    /// Stations of all seeds.
+    stations: Vec<StationResult>,
     /// The resolved scenario: values by dotted keys. Empty without a readable `resolved.toml`.
     scenario: BTreeMap<String, String>,
 }
@@ -36,6 +45,13 @@ pub fn run(args: &Args) -> Outcome {
     let loaded: Vec<Loaded> = args.folders.iter().map(|folder| load(folder)).collect::<Outcome<_>>()?;
     let differing = differing_keys(&loaded);
     let labels = labels(&loaded, &differing);
+    if let Some(file) = &args.report {
+        let page = page(&loaded, &labels, &differing);
+        if file.file_name().is_none() || file.is_dir() {
+            return Err(Failure::input(format!("--report {}: is a folder; name a file", file.display())));
+        }
+        write_file(file, &page).with_context(|| format!("--report {}: cannot be written", file.display()))?;
+    }
     if args.json {
         let columns = loaded.iter().zip(&labels).map(|(l, label)| {
             let differing: BTreeMap<&String, Option<&String>> =
@@ -49,10 +65,10 @@ pub fn run(args: &Args) -> Outcome {
         output::print(&output::json(&json))?;
         return Ok(ExitCode::SUCCESS);
     }
-    let columns: Vec<Column<'_>> = loaded
+    let columns: Vec<table::Column<'_>> = loaded
         .iter()
         .zip(labels)
-        .map(|(l, name)| Column { name, mean: &l.mean, ci95: l.ci95.as_ref() })
+        .map(|(l, name)| table::Column { name, mean: &l.mean, ci95: l.ci95.as_ref() })
         .collect();
     output::print(&render(&columns))?;
     Ok(ExitCode::SUCCESS)
@@ -70,6 +86,9 @@ fn load(folder: &Path) -> Outcome<Loaded> {
         return Err(bad(String::from("holds no single run to compare; name folders of run or emulate")));
     }
     let ci95 = if json["ci95"].is_null() { None } else { Some(totals("ci95")?) };
+    let runs = json["runs"].as_array().into_iter().flatten();
+    let stations = runs.filter_map(|run| serde_json::from_value(run["stations"].clone()).ok());
+    let stations = stations.flat_map(|stations: Vec<StationResult>| stations).collect();
     let resolved = std::fs::read_to_string(folder.join("resolved.toml")).unwrap_or_default();
     let mut scenario = BTreeMap::new();
     if let Ok(table) = resolved.parse::<toml::Table>() {
@@ -80,8 +99,32 @@ fn load(folder: &Path) -> Outcome<Loaded> {
         mode: json["mode"].as_str().unwrap_or("?").to_owned(),
         mean: totals("mean")?,
         ci95,
+        stations,
         scenario,
     })
+}
+
+/// The page with pictures: over the key that differs if it is one, else over the folders.
+fn page(loaded: &[Loaded], labels: &[String], differing: &[String]) -> String {
+    let mut key = (String::from("folder"), labels.to_vec());
+    if let [one] = differing {
+        let values: Vec<String> = loaded.iter().filter_map(|l| l.scenario.get(one).cloned()).collect();
+        let distinct: BTreeSet<&String> = values.iter().collect();
+        if distinct.len() == loaded.len() {
+            key = (one.clone(), values);
+        }
+    }
+    let columns = loaded.iter().zip(labels).zip(&key.1).map(|((l, label), value)| Column {
+        label: label.clone(),
+        value: value.clone(),
+        mean: l.mean.clone(),
+        ci95: l.ci95.clone(),
+        stations: l.stations.clone(),
+    });
+    let folders: Vec<&str> = loaded.iter().map(|l| l.folder.as_str()).collect();
+    let Origin { version, commit } = output::origin();
+    let about = format!("{}. Paceline {version} ({commit}).", folders.join(", "));
+    compare::page(&key.0, &columns.collect::<Vec<_>>(), &about)
 }
 
 /// The values of a document by their dotted keys; tables in an array are numbered, other arrays are values.

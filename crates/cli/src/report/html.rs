@@ -31,7 +31,7 @@ impl From<String> for Cell {
     }
 }
 
-/// Escapes text for HTML, also inside quoted attributes.
+/// Escapes text for HTML and SVG, also inside quoted attributes.
 pub fn escape(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len());
     for c in text.chars() {

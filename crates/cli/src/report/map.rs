@@ -4,8 +4,8 @@ use super::html;
 use paceline_sim::results::StationResult;
 use std::fmt::Write;
 
-/// Half the width of the picture in SVG user units. Chosen: a mark, 12 units wide, is 2% of the map.
-const HALF_WIDTH: f64 = 300.0;
+/// Half the width of the picture in SVG user units. Chosen: a mark, 12 units wide, is 3% of the map.
+const HALF_WIDTH: f64 = 200.0;
 /// Margin for the marks, in SVG user units. Chosen: room for a mark and its number.
 const MARGIN: f64 = 30.0;
 /// Highest MCS index with a transport block size (TS 36.213 Table 7.1.7.1-1).
@@ -24,16 +24,16 @@ pub fn figure(stations: &[StationResult]) -> Option<String> {
     let ring_m = ring(extent_m);
     let scale = (HALF_WIDTH - MARGIN) / extent_m.max(ring_m);
     let mut svg = format!(
-        "<svg viewBox=\"{0} {0} {1} {1}\" xmlns=\"http://www.w3.org/2000/svg\" font-family=\"sans-serif\" \
-         font-size=\"13\" role=\"img\"><rect x=\"{0}\" y=\"{0}\" width=\"{1}\" height=\"{1}\" fill=\"#fff\"/>",
+        "<svg class=\"picture\" viewBox=\"{0} {0} {1} {1}\" xmlns=\"http://www.w3.org/2000/svg\" role=\"img\" \
+         aria-label=\"Map\"><rect class=\"ground\" x=\"{0}\" y=\"{0}\" width=\"{1}\" height=\"{1}\"/>",
         -HALF_WIDTH,
         2.0 * HALF_WIDTH
     );
     let radius = ring_m * scale;
     let _ = write!(
         svg,
-        "<circle r=\"{radius:.1}\" fill=\"none\" stroke=\"#bbb\"/>\
-         <text x=\"4\" y=\"{:.1}\" fill=\"#666\">{ring_m:.0} m</text><circle r=\"4\" fill=\"#222\"/>",
+        "<circle class=\"l thin axis\" r=\"{radius:.1}\"/>\
+         <text class=\"faint\" x=\"4\" y=\"{:.1}\">{ring_m:.0} m</text><circle class=\"ink\" r=\"4\"/>",
         radius - 5.0
     );
     for (station, place) in &places {
@@ -50,7 +50,7 @@ pub fn figure(stations: &[StationResult]) -> Option<String> {
         );
         if places.len() <= MAX_NUMBERED {
             let (x, y) = (x + 9.0, y + 4.0);
-            let _ = write!(svg, "<text x=\"{x:.1}\" y=\"{y:.1}\" fill=\"#333\">{}</text>", station.station);
+            let _ = write!(svg, "<text class=\"ink\" x=\"{x:.1}\" y=\"{y:.1}\">{}</text>", station.station);
         }
         svg += "</g>";
     }
@@ -64,7 +64,7 @@ fn mark(station: &StationResult, x: f64, y: f64) -> String {
     let share = (station.downlink_mcs / MAX_MCS).clamp(0.0, 1.0);
     let mix = |light: f64, dark: f64| (light + (dark - light) * share).round() as u8;
     let fill = format!("#{:02x}{:02x}{:02x}", mix(222.0, 8.0), mix(235.0, 48.0), mix(247.0, 107.0));
-    let style = format!("fill=\"{fill}\" stroke=\"#08306b\"");
+    let style = format!("class=\"mark\" fill=\"{fill}\"");
     match station.sector % 3 {
         0 => format!("<circle cx=\"{x:.1}\" cy=\"{y:.1}\" r=\"6\" {style}/>"),
         1 => format!("<rect x=\"{:.1}\" y=\"{:.1}\" width=\"11\" height=\"11\" {style}/>", x - 5.5, y - 5.5),

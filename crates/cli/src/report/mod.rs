@@ -1,11 +1,14 @@
 //! `paceline report`: a results folder as one self-contained HTML page with pictures.
 
-mod axis;
-mod chart;
+pub mod compare;
+mod figures;
 mod html;
 mod kernel;
+mod key;
 mod map;
+mod over_keys;
 mod over_time;
+mod picture;
 mod reproduce;
 mod run;
 mod sweep;
@@ -22,7 +25,7 @@ pub fn page(folder: &Path) -> Outcome<String> {
     match (text("summary.json"), swept) {
         (Some(summary), Some(swept)) => {
             let rows: reproduce::Reproduced = parse(folder, "summary.json", &summary)?;
-            Ok(rows.page(&swept.about(), &(rows.pictures() + &swept.body())))
+            Ok(rows.page(&swept.about(), &(rows.pictures() + &swept.body(folder))))
         }
         (Some(summary), None) if summary.contains("\"reproduces\": \"calibration\"") => {
             let rows: reproduce::Reproduced = parse(folder, "summary.json", &summary)?;
@@ -41,7 +44,7 @@ pub fn page(folder: &Path) -> Outcome<String> {
                 scenario.as_ref(),
             ))
         }
-        (None, Some(swept)) => Ok(swept.page()),
+        (None, Some(swept)) => Ok(swept.page(folder)),
         (None, None) => {
             let problem = "holds no results; name a folder that run, emulate, sweep or reproduce has written";
             Err(Failure::input(format!("{}: {problem}", folder.display())))

@@ -1,7 +1,7 @@
 //! Pictures over time, from the `timeseries.csv` of a run: goodput, windows, round-trip times, queues, MCS.
 
-use super::chart::{Chart, Mark, Series, Style};
 use super::html;
+use super::picture::{Chart, Kind, Mark, Series, Style};
 use paceline_sim::Scenario;
 use serde::{Deserialize, Deserializer};
 use std::collections::BTreeMap;
@@ -118,7 +118,7 @@ fn capacity(stations: &BTreeMap<usize, Vec<Sample>>, scenario: Option<&Scenario>
     let count = if link.per_station == Some(true) { stations.len().min(MAX_STATION_LINES) } else { 1 };
     let mbps = |a: &Sample, b: &Sample| (b.link_capacity - a.link_capacity) / (b.time_s - a.time_s) * 8e-6;
     let shown = stations.iter().take(count).map(|(station, samples)| (*station, samples.clone())).collect();
-    let named = |series: Series| Series { name: String::from("capacity"), faint: true, ..series };
+    let named = |series: Series| Series { name: String::from("capacity"), kind: Kind::Faint, ..series };
     lines(&shown, &mbps).into_iter().map(named).collect()
 }
 
@@ -131,7 +131,7 @@ fn lines(stations: &BTreeMap<usize, Vec<Sample>>, value: &dyn Fn(&Sample, &Sampl
         let pairs = samples.windows(2).filter(|pair| pair[1].time_s > pair[0].time_s);
         let marks: Vec<Mark> =
             pairs.map(|pair| Mark { x: pair[1].time_s, y: value(&pair[0], &pair[1]), half: None }).collect();
-        Series { name, marks: thin(&marks), faint: many }
+        Series { name, marks: thin(&marks), kind: if many { Kind::Faint } else { Kind::Ours } }
     };
     let mut series: Vec<Series> = stations.iter().map(line).collect();
     if many {
@@ -144,7 +144,7 @@ fn lines(stations: &BTreeMap<usize, Vec<Sample>>, value: &dyn Fn(&Sample, &Sampl
             Some(Mark { x: marks[0].x, y, half: None })
         });
         let marks = median.collect();
-        series.push(Series { name: String::from("median station"), marks, faint: false });
+        series.push(Series { name: String::from("median station"), marks, kind: Kind::Ours });
     }
     series
 }

@@ -1,8 +1,9 @@
 //! The page of `paceline reproduce`: published values beside ours, in one table for all experiments and in
 //! pictures.
 
-use super::chart::{Chart, Mark, Series, Style};
 use super::html::{self, Cell};
+use super::picture::{Chart, Kind, Mark, Series, Style};
+use crate::output::count;
 use crate::published::{HEADINGS, Row, Value};
 use serde::Deserialize;
 
@@ -49,7 +50,7 @@ impl Reproduced {
             (Some(stations), Some(seed)) => {
                 format!("{stations} stations dropped in each deployment, seed {seed}.")
             }
-            _ => format!("{} seeds each, mean ± 95% confidence interval.", self.seeds),
+            _ => format!("{} each, mean ± 95% confidence interval.", count(self.seeds as u64, "seed")),
         }
     }
     /// A picture for each row and unit: published values beside ours.
@@ -117,7 +118,10 @@ fn picture(row: &Row, unit: &str) -> String {
     let mut series: Vec<Series> = Vec::new();
     let mut add = |name: &str, mark: Mark| match series.iter_mut().find(|series| series.name == name) {
         Some(series) => series.marks.push(mark),
-        None => series.push(Series { name: name.to_owned(), marks: vec![mark], faint: false }),
+        None => {
+            let kind = if name == "published" { Kind::Published } else { Kind::Ours };
+            series.push(Series { name: name.to_owned(), marks: vec![mark], kind });
+        }
     };
     for (index, value) in values.iter().enumerate() {
         let x = value.at.filter(|_| over.is_some()).unwrap_or(index as f64);

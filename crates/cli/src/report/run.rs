@@ -1,14 +1,32 @@
 //! The page of a run or an emulation: figures, pictures of the stations, and pictures over time.
 
-use super::chart::{Chart, Mark, Series, Style};
-use super::html;
+use super::html::{self, Cell};
 use super::kernel;
 use super::map;
 use super::over_time;
+use super::picture::{Chart, Kind, Mark, Series, Style, steps};
 use crate::{output, table};
 use paceline_sim::results::{GroupResult, LimitShares, RadioDelays, StationResult};
 use paceline_sim::{Origin, RunResult, Scenario, Totals};
 use serde::Deserialize;
+
+/// Stations of all seeds of which a distribution is drawn, at least. Chosen: fewer are single values.
+pub const MIN_STATIONS: usize = 5;
+/// Stations with a bar each, at most; more have their distributions alone. Chosen: thinner bars cannot be
+/// told apart.
+const MAX_BARS: usize = 60;
+
+/// A figure of a station: title, unit, value.
+pub type StationFigure = (&'static str, &'static str, fn(&StationResult) -> f64);
+
+/// Figures whose distributions over the stations are drawn.
+pub const DISTRIBUTIONS: [StationFigure; 5] = [
+    ("Goodput of a station", "Mb/s", |s| s.goodput_mbps),
+    ("Upload of a station", "Mb/s", |s| s.upload_mbps),
+    ("Mean round-trip time of a station", "ms", |s| s.rtt_mean_ms),
+    ("Mean downlink MCS of a station", "MCS index", |s| s.downlink_mcs),
+    ("Mean uplink MCS of a station", "MCS index", |s| s.uplink_mcs),
+];
 
 /// `summary.json` of a run.
 #[derive(Deserialize)]
@@ -54,6 +72,7 @@ impl Run {
         let connections: Vec<_> = self.runs.iter().flat_map(|run| run.kernel_connections.clone()).collect();
         body += &html::section("Connections of real programs", &kernel::table(&connections));
         body += &html::section("Station by station", &self.stations());
+        body += &html::section("Distributions over the stations", &html::figures(&self.distributions()));
         body += &html::section("Over time", &self.over_time(timeseries, scenario));
         if let Some(text) = resolved {
             body += &html::section("Scenario", &html::folded("Every value, defaults included", text));
@@ -69,9 +88,9 @@ impl Run {
             line.push((*unit).to_owned());
             line
         });
-        let mut head = vec![String::new(), String::from("mean")];
+        let mut head = vec![String::from("figure"), String::from("mean")];
         head.extend(self.ci95.as_ref().map(|_| String::from("95%")));
-        head.push(String::new());
+        head.push(String::from("unit"));
         html::table(&head, &lines.collect::<Vec<_>>(), 1)
     }
 
@@ -84,7 +103,9 @@ impl Run {
         let head = ["TCP is", "stations", "connections", "RTT, ms"].map(String::from);
         let lines = self.groups.iter().map(|group| {
             let name = format!("station.{}", group.group);
-            vec![group.verdict.clone(), name, group.flows.to_string(), format!("{:.1}", group.rtt_mean_ms)]
+            let verdict = Cell { class: "wide", ..Cell::from(group.verdict.as_str()) };
+            let figures = [group.flows.to_string(), format!("{:.1}", group.rtt_mean_ms)];
+            [verdict, name.into()].into_iter().chain(figures.map(Cell::from)).collect::<Vec<Cell>>()
         });
         let table = html::table(&head, &lines.collect::<Vec<_>>(), 2);
         let chart = |title: &str, y: &str, names: &[&str], of: fn(&GroupResult) -> Vec<f64>| {
@@ -96,7 +117,7 @@ impl Run {
             let series = names.iter().enumerate().map(|(index, name)| Series {
                 name: name.replace('_', " "),
                 marks: self.groups.iter().enumerate().map(|group| mark(index, group)).collect(),
-                faint: false,
+                kind: Kind::Ours,
             });
             let series = series.filter(|series| series.marks.iter().any(|mark| mark.y >= 0.05));
             let chart = Chart {
@@ -129,7 +150,7 @@ impl Run {
             };
             (0..count).map(mark).collect::<Vec<Mark>>()
         };
-        let series = |name: &str, value| Series { name: name.into(), marks: mean(value), faint: false };
+        let series = |name: &str, value| Series { name: name.into(), marks: mean(value), kind: Kind::Ours };
         let chart = |title: &str, y: &str, style, series: Vec<Series>| Chart {
             title: title.into(),
             x: String::from("station"),
@@ -159,7 +180,31 @@ impl Run {
             ),
         ];
         let map = self.runs.first().and_then(|run| map::figure(&run.stations)).unwrap_or_default();
-        html::figures(&(pictures.iter().map(Chart::figure).collect::<String>() + &map))
+        let bars = pictures.iter().filter(|_| count <= MAX_BARS).map(Chart::figure);
+        html::figures(&(bars.collect::<String>() + &map))
+    }
+
+    /// Distributions over the stations of all seeds, with a line for each group of stations.
+    fn distributions(&self) -> String {
+        let stations = || self.runs.iter().flat_map(|run| &run.stations);
+        if stations().count() < MIN_STATIONS {
+            return String::new();
+        }
+        let mut groups: Vec<usize> = stations().map(|station| station.group).collect();
+        groups.sort_unstable();
+        groups.dedup();
+        let picture = |(title, unit, value): &StationFigure| {
+            let series = groups.iter().map(|group| Series {
+                name: format!("station.{group}"),
+                // Zero stands for a value that was not measured.
+                marks: steps(
+                    stations().filter(|s| s.group == *group).map(value).filter(|value| *value > 0.0),
+                ),
+                kind: Kind::Ours,
+            });
+            Chart::of_distributions(title, unit, series.collect()).figure()
+        };
+        DISTRIBUTIONS.iter().map(picture).collect()
     }
 
     /// Pictures over time of the first seed.

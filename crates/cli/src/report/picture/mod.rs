@@ -1,0 +1,20 @@
+//! Pictures as SVG: lines with confidence bands, bars, points, distributions, and maps of two quantities.
+//!
+//! `chart` says what a chart shows; `layout` places its axes and its legend and leaves the marks to `lines`
+//! and `bars`. `heat` draws maps. `canvas` has the shapes, `scale` the axes, `distribution` the steps of a
+//! distribution. Colours are classes of
+//! `page/picture.css`. Every mark has its value as a tooltip. Titles are HTML beside the picture, so that
+//! long ones wrap. Values that are not finite are left out.
+
+mod bars;
+mod canvas;
+mod chart;
+mod distribution;
+mod heat;
+mod layout;
+mod lines;
+mod scale;
+
+pub use chart::{Chart, Kind, Mark, Series, Style};
+pub use distribution::steps;
+pub use heat::HeatMap;

@@ -38,18 +38,13 @@ class Browser:
         to_read, self.to_write = os.pipe()
         self.from_read, from_write = os.pipe()
 
-        def pipes() -> None:
-            # The protocol's pipes have the numbers 3 and 4.
-            os.dup2(to_read, 30)
-            os.dup2(from_write, 31)
-            os.dup2(30, 3)
-            os.dup2(31, 4)
-
         options = ["--headless=new", "--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-dev-shm-usage"]
+        options += ["--remote-debugging-pipe", f"--user-data-dir={profile}", "about:blank"]
+        # The protocol's pipes have the numbers 3 and 4.
+        shell = f'exec "$@" 3<&{to_read} 4>&{from_write}'
         self.process = subprocess.Popen(
-            [program, *options, "--remote-debugging-pipe", f"--user-data-dir={profile}", "about:blank"],
-            preexec_fn=pipes, close_fds=False, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
+            ["sh", "-c", shell, "sh", program, *options], pass_fds=(to_read, from_write),
+            stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
         )  # fmt: skip
         os.close(to_read)
         os.close(from_write)

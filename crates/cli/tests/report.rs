@@ -150,9 +150,7 @@ fn a_sweep_over_two_quantities_is_a_map_and_a_comparison_has_pictures() {
     assert!(maps.contains("<title>station.count: 40\ncell.uplink_bandwidth, MHz: 1.4\n"), "{maps}");
     let lines = dir.read("lines/report.html");
     assert!(lines.contains("<polygon class=\"band f0\"") && lines.contains("<polygon class=\"band f1\""));
-    assert!(
-        figures(&dir.read("bars/report.html")).contains(&"Goodput of a station")
-    );
+    assert!(figures(&dir.read("bars/report.html")).contains(&"Goodput of a station"));
     let compared = dir.read("compare.html");
     assert!(figures(&compared).contains(&"Goodput of all stations") && compared.contains(">count=8"));
     assert!(figures(&dir.read("run/report.html")).contains(&"Goodput of a station"));

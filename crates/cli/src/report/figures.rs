@@ -7,7 +7,8 @@ use paceline_sim::Totals;
 /// A picture: title, unit, decimals, value.
 pub type Figure = (&'static str, &'static str, usize, fn(&Totals) -> f64);
 
-/// The pictures of sweeps and comparisons. Chosen: goodput, delays, losses and utilisation; a chart of zeros is left out.
+/// The pictures of sweeps and comparisons. Chosen: goodput, delays, losses and utilisation; a chart of zeros
+/// is left out.
 pub const FIGURES: [Figure; 17] = [
     ("Goodput of all stations", "Mb/s", 2, |t| t.goodput_mbps),
     ("Upload of all stations", "Mb/s", 2, |t| t.upload_mbps),

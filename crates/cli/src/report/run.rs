@@ -19,7 +19,7 @@ const MAX_BARS: usize = 60;
 /// A figure of a station: title, unit, value.
 pub type StationFigure = (&'static str, &'static str, fn(&StationResult) -> f64);
 
-/// Figures whose distributions over the stations are drawn.
+/// Figures whose distributions over the stations are drawn. Chosen: those that differ between stations.
 pub const DISTRIBUTIONS: [StationFigure; 5] = [
     ("Goodput of a station", "Mb/s", |s| s.goodput_mbps),
     ("Upload of a station", "Mb/s", |s| s.upload_mbps),

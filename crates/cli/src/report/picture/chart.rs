@@ -1,9 +1,10 @@
-//! What a chart shows: series of values, and names and units of its axes.
+//! Content of a chart: series of values, and names and units of its axes.
 
 use super::canvas::ramp;
 use super::scale::{Scale, significant};
 
-/// Classes of the colours of series; with more series than these, colours are those of [`ramp`].
+/// Number of classes of colours in `page/picture.css`. Chosen: the palette's; with more series, colours are
+/// those of [`ramp`].
 const COLOURS: usize = 7;
 
 /// A value, with the half width of its confidence interval.

@@ -1,6 +1,6 @@
 //! Pictures as SVG: lines with confidence bands, bars, points, distributions, and maps of two quantities.
 //!
-//! `chart` says what a chart shows; `layout` places its axes and its legend and leaves the marks to `lines`
+//! `chart` is the content of a chart; `layout` places its axes and its legend and leaves the marks to `lines`
 //! and `bars`. `heat` draws maps. `canvas` has the shapes, `scale` the axes, `distribution` the steps of a
 //! distribution. Colours are classes of
 //! `page/picture.css`. Every mark has its value as a tooltip. Titles are HTML beside the picture, so that

@@ -19,9 +19,9 @@ import subprocess
 import sys
 import tempfile
 import time
-import xml.etree.ElementTree as ElementTree
 from pathlib import Path
 from typing import Any
+from xml.etree import ElementTree
 
 # Hang guard of an answer of the browser. Chosen: many times what a slow machine takes.
 ANSWER_SECONDS = 120
@@ -101,8 +101,11 @@ class Browser:
         self.wait("Page.loadEventFired")
 
     def move(self, x: float, y: float) -> None:
-        """Moves the mouse."""
+        """Moves the mouse; waits until the page has been drawn before and after it."""
+        drawn = "new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)))"
+        self.value(drawn)
         self.call("Input.dispatchMouseEvent", type="mouseMoved", x=x, y=y)
+        self.value(drawn)
 
     def click(self, x: float, y: float) -> None:
         """Clicks with the mouse."""
@@ -236,15 +239,15 @@ def check(browser: Browser, page: Path, shots: Path | None, folder: Path) -> lis
     for width in WIDTHS:
         for scheme in SCHEMES:
             browser.open(page, width, scheme)
-            if shots is not None:
-                picture = browser.call("Page.captureScreenshot", captureBeyondViewport=True)
-                name = f"{page.parent.name}-{page.stem}-{width}-{scheme}.png"
-                (shots / name).write_bytes(base64.b64decode(picture["data"]))
             faults = layout(browser) + tooltip(browser) + sorting(browser) + saved(browser, folder)
             faults += errors(browser)
             found += [f"{page}, {width} px, {scheme}: {fault}" for fault in faults]
             grounds.add(browser.value("getComputedStyle(document.body).backgroundColor"))
             grounds.add(browser.value("getComputedStyle(document.querySelector('figure .ground')).fill"))
+            if shots is not None:
+                picture = browser.call("Page.captureScreenshot", captureBeyondViewport=True)
+                name = f"{page.parent.name}-{page.stem}-{width}-{scheme}.png"
+                (shots / name).write_bytes(base64.b64decode(picture["data"]))
     if len(grounds) != len(SCHEMES):
         found.append(f"{page}: grounds of page and pictures, light and dark: {sorted(grounds)}")
     return found

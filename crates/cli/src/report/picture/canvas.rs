@@ -118,7 +118,7 @@ pub fn short(text: &str, most: f64) -> String {
 /// A colour between those of a sequence from dark blue to light green, for a share from 0 to 1. All differ in
 /// lightness, and all stand out on white and on black.
 pub fn ramp(share: f64) -> String {
-    /// The middle of Matplotlib's viridis (Smith, van der Walt 2015): red, green and blue from 0 to 255.
+    // Chosen: the middle of Matplotlib's viridis (Smith, van der Walt 2015); red, green, blue from 0 to 255.
     const STOPS: [(f64, f64, f64); 5] = [
         (65.0, 68.0, 135.0),
         (42.0, 120.0, 142.0),

@@ -1,7 +1,7 @@
 //! Content of a chart: series of values, and names and units of its axes.
 
 use super::canvas::ramp;
-use super::scale::{Scale, significant};
+use super::scale::{Scale, plain, significant};
 
 /// Number of classes of colours in `page/picture.css`. Chosen: the palette's; with more series, colours are
 /// those of [`ramp`].
@@ -132,7 +132,7 @@ impl Chart {
     pub(super) fn tip(&self, series: &Series, mark: &Mark) -> String {
         let mut tip = if self.legend().len() > 1 { format!("{}\n", series.name) } else { String::new() };
         let category = self.categories.get(mark.x.round() as usize).cloned();
-        let x = category.unwrap_or_else(|| with_unit(&significant(mark.x), &self.x));
+        let x = category.unwrap_or_else(|| with_unit(&plain(mark.x), &self.x));
         let half = mark.half.map_or(String::new(), |half| format!(" ± {}", significant(half)));
         tip += &format!("{x}\n{}", with_unit(&format!("{}{half}", significant(mark.y)), &self.y));
         tip

@@ -91,6 +91,12 @@ pub fn decimals(number: f64) -> usize {
     6
 }
 
+/// A number without trailing zeros, in groups of three digits.
+pub fn plain(number: f64) -> String {
+    let decimals = decimals(number).min(4);
+    thousands(&format!("{number:.decimals$}"))
+}
+
 /// A number with three significant digits or more, in groups of three digits.
 pub fn significant(number: f64) -> String {
     let decimals = match number.abs() {

@@ -73,11 +73,11 @@ class Conversion:
 
     sysctls: dict[str, str]
     tolerance: int = TOLERANCE_US
-    inbound_size: int = 0
     active: bool = False
     start_us: int = 0
     advertised: int = OWN_MSS
     nagle: str = "minshall"
+    pacing: str = "none"
     mss: int = OWN_MSS
     peer_mss: int = 536
     timestamps: bool = False
@@ -162,16 +162,16 @@ def option(text: str, conversion: Conversion) -> None:
     name, _, value = text.split()[0].partition("=")
     if name == "--tolerance_usecs":
         conversion.tolerance = int(value)
-    elif name == "--mss":
-        conversion.inbound_size = int(value)
     elif name == "--tcp_ts_ecr_scaled":
         raise Inexpressible("scaled timestamps")
 
 
 def command(text: str, conversion: Conversion) -> None:
     """Takes the settings of a shell command."""
-    if re.search(r"qdisc\s+(add|replace)[^\n]*(fq|limit|netem)", text) or "nstat" in text:
-        raise Inexpressible("queueing discipline of the device")
+    if re.search(r"qdisc\s+(add|replace)[^\n]*(limit|netem)", text):
+        raise Inexpressible("a device that drops packets")
+    if re.search(r"qdisc\s+(add|replace)[^\n]*\bfq\b", text):
+        conversion.pacing = "linux"
     if re.search(r"ip\s+(route|link|tcp_metrics)|ifconfig", text):
         raise Inexpressible("routes and devices")
     for name, value in re.findall(r"net[./]ipv4[./](\w+)=\"?([^\s\"`\\]*)", text):
@@ -190,7 +190,7 @@ def segment(match: re.Match[str], at: Statement, conversion: Conversion) -> str:
     leaves, syn = match["way"] == ">", "S" in flags
     place = str(left)
     if length:
-        size = conversion.mss if leaves else conversion.inbound_size or length
+        size = conversion.mss if leaves else length
         place = f"{left}..{right}/{size}"
     words = [flags, place]
     if "A" in flags:
@@ -292,6 +292,8 @@ def call(statement: Statement, conversion: Conversion) -> None:
     if match is None:
         raise Inexpressible(f"statement: {statement.text[:40]}")
     name, arguments, result = match["name"], match["arguments"], match["result"]
+    if "FASTOPEN" in arguments:
+        raise Inexpressible("TCP Fast Open")
     descriptor = arguments.split(",")[0].strip()
     if name == "socket":
         conversion.sockets += 1
@@ -317,9 +319,9 @@ def call(statement: Statement, conversion: Conversion) -> None:
         unread = re.search(r"\[(\d+)\]", arguments)
         if unread:
             conversion.add(statement.low, f"? bytes_received == {int(unread[1]) + conversion.read}")
-    elif name == "accept":
+    elif name == "accept" and statement.low == statement.high:
         conversion.add(statement.low, "? established == yes")
-    elif name not in IGNORED_CALLS:
+    elif name not in (*IGNORED_CALLS, "accept"):
         raise Inexpressible(f"system call {name}")
 
 
@@ -374,7 +376,7 @@ def header(conversion: Conversion) -> list[str]:
         f"open = {'active' if conversion.active else 'passive'}",
         *([f"start_at = {conversion.start_us}us"] if conversion.active else []),
         "source = calls",
-        "end = open",
+        "strict = off",
         f"segment_size = {conversion.advertised - (TIMESTAMPS_LEN if offers else 0)}",
         f"timestamps = {switch[offers]}",
         f"sack = {switch[sysctls['tcp_sack'] == '1']}",
@@ -389,6 +391,7 @@ def header(conversion: Conversion) -> list[str]:
         f"syn_ack_retries = {sysctls['tcp_synack_retries']}",
         f"syn_linear_timeouts = {sysctls['tcp_syn_linear_timeouts']}",
         f"nagle = {conversion.nagle}",
+        f"pacing = {conversion.pacing}",
         "receive_buffer = 15728640",
         "adaptive_ack = on",
         "sack_compression = on",

@@ -14,6 +14,10 @@ use std::collections::VecDeque;
 /// Timers at one time after which a script fails.
 const SPIN: u32 = 1000;
 
+/// The time by which a segment of a script that is not strict may leave before its line. Equals the tolerance
+/// of packetdrill (run_packet.c).
+pub const LOOSE: Duration = Duration::from_millis(4);
+
 struct Run<'a> {
     script: &'a Script,
     endpoint: Endpoint,
@@ -63,7 +67,7 @@ pub fn run(script: &Script) -> Result<(), String> {
             at = Some(line);
             last = run.play(line, last)?;
         }
-        if setup.open_end { Ok(()) } else { run.refuse_pending(Instant::MAX) }
+        run.refuse_pending(Instant::MAX)
     };
     let played = play();
     played.map_err(|failure| report::write(script, at, &failure, (run.start, &run.trace), &run.observed()))
@@ -132,7 +136,9 @@ impl Run<'_> {
         Ok(())
     }
     fn refuse_pending(&self, before: Instant) -> Result<(), Failure> {
-        let Some((at, packet)) = self.pending.front().filter(|(at, _)| *at < before) else { return Ok(()) };
+        let strict = self.script.setup.strict;
+        let pending = self.pending.front().filter(|(at, _)| strict && *at < before);
+        let Some((at, packet)) = pending else { return Ok(()) };
         let got = segment::write(packet, self.base(false));
         Err(failure("nothing before this", &format!("{got}, at {}", time(*at, self.start))))
     }
@@ -155,7 +161,8 @@ impl Run<'_> {
                 next.map_or("no timer runs".into(), |at| format!("next timer {}", time(at, self.start)));
             return Err(failure(&wanted, &format!("nothing; {next}")));
         };
-        if at < from || at > to {
+        let early = if self.script.setup.strict { Duration::ZERO } else { LOOSE };
+        if at + early < from || at > to {
             let got = segment::write(&packet, self.base(false));
             return Err(failure(&wanted, &format!("{got}, at {}", time(at, self.start))));
         }

@@ -25,8 +25,9 @@ pub struct Peer {
 pub struct Setup {
     pub config: EndpointConfig,
     pub source: Source,
-    /// Segments that leave after the last line are not compared.
-    pub open_end: bool,
+    /// Whether a segment may leave only at its line's place between the other lines; else also up to
+    /// [`crate::script::runner::LOOSE`] earlier, and after the last line.
+    pub strict: bool,
     /// The endpoint sends the SYN.
     pub active: bool,
     /// The runner opens the connection with this round-trip time before the first line.
@@ -42,7 +43,7 @@ impl Default for Setup {
             config: plain(EndpointConfig::new(local, remote)),
             source: Source::Nothing,
             active: true,
-            open_end: false,
+            strict: true,
             established: None,
             peer: Peer {
                 isn: SeqNumber(0),
@@ -170,13 +171,7 @@ impl Setup {
                     _ => return Err(format!("`{value}` is neither active nor passive")),
                 }
             }
-            "end" => {
-                self.open_end = match value {
-                    "open" => true,
-                    "quiet" => false,
-                    _ => return Err(format!("`{value}` is neither open nor quiet")),
-                }
-            }
+            "strict" => self.strict = switch(value)?,
             "source" => self.source = source(value)?,
             "established" => self.established = Some(duration(value)?),
             "peer_isn" => self.peer.isn = SeqNumber(number(value)?),

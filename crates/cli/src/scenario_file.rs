@@ -79,8 +79,8 @@ pub fn parse(file: &str, text: &str, set: &[String]) -> Result<Scenario, Scenari
 /// Adds keys or words that resemble a mistyped one to a message.
 fn with_suggestions(mut error: ScenarioError) -> ScenarioError {
     let Some(key) = error.key.as_deref().map(similar::without_indices) else { return error };
-    let tables = reference::tables();
-    let entries = || tables.iter().flat_map(|table| &table.entries);
+    let (tables, entries) = (reference::tables(), reference::entries());
+    let entries = || entries.iter();
     let found = if error.message.starts_with("unknown field") {
         let known = entries().map(|entry| &entry.path).chain(tables.iter().map(|table| &table.path));
         similar::similar(&key, known.map(String::as_str))

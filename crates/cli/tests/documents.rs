@@ -30,18 +30,23 @@ fn column(section: &str, index: usize) -> Names {
 }
 
 /// Keys whose inner keys other sections describe.
-const OTHER_SECTIONS: [&str; 13] = [
+const OTHER_SECTIONS: [&str; 18] = [
     "columns[].mean",
     "columns[].ci95",
     "mean",
     "ci95",
+    "groups[].ci95",
     "groups[].limits",
+    "groups[].sides[].limits",
     "groups[].round_trip",
     "runs[].totals",
+    "runs[].groups[]",
     "runs[].stations[]",
     "runs[].flows[]",
     "points[].mean",
     "points[].ci95",
+    "points[].groups[].mean",
+    "points[].groups[].ci95",
     "points[].runs[].totals",
     "run",
 ];
@@ -87,11 +92,12 @@ fn names<'a>(object: &'a Value) -> impl Iterator<Item = String> + 'a {
 }
 
 /// Scenarios whose results together have every key: a cell with one and two seeds, a deployment, a link with
-/// a trace.
-const RUNS: [(&str, &str, &[&str]); 3] = [
+/// a trace, a proxy with two groups of which one has no service.
+const RUNS: [(&str, &str, &[&str]); 4] = [
     ("cell", "[[station]]\nfile = \"20 kB\"\n", &["--seeds", "2", "--pcap"]),
     ("deployment", "[deployment]\nfading = \"epa\"\n[[station]]\ncount = 4\n", &[]),
     ("trace", "[link.trace]\ndownlink = \"generated:driving\"\n[[station]]\ntraffic = \"udp\"\n", &[]),
+    ("proxy", "[core]\npath = \"accelerator\"\n[[station]]\n[[station]]\nuplink_sinr = \"-30 dB\"\n", &[]),
 ];
 
 /// Runs the scenarios into folders of their names.
@@ -100,7 +106,9 @@ fn runs() -> TestDir {
     for (name, text, options) in RUNS {
         let file = format!("{name}.toml");
         dir.write(&file, format!("[run]\nduration = \"600 ms\"\nwarmup = \"50 ms\"\n{text}"));
-        dir.paceline_ok(&[&["run", &file, "--out", name], options].concat());
+        let output = dir.paceline(&[&["run", &file, "--out", name], options].concat());
+        let warned = output.stderr.contains("station 1 has no service: no uplink grant");
+        assert!(output.code == 0 && warned == (*name == *"proxy"), "{output:?}");
     }
     dir
 }
@@ -123,6 +131,11 @@ fn every_key_and_column_of_a_run_is_described() {
     let group = &summaries[0]["groups"][0];
     assert_eq!(names(&group["limits"]).collect::<Names>(), shares("limits"));
     assert_eq!(names(&group["round_trip"]).collect::<Names>(), shares("round_trip"));
+    let figures = column("Groups", 0);
+    assert_eq!(names(&group["ci95"]).collect::<Names>(), figures);
+    let own = ["group", "stations"].map(str::to_owned);
+    let of_run: Names = figures.iter().cloned().chain(own).collect();
+    assert_eq!(names(&summaries[0]["runs"][0]["groups"][0]).collect::<Names>(), of_run);
     for totals in [&summaries[0]["mean"], &summaries[0]["ci95"], &summaries[0]["runs"][0]["totals"]] {
         assert_eq!(names(totals).collect::<Names>(), column("Totals", 0));
     }
@@ -231,10 +244,17 @@ fn check_explains_keys_and_tables() {
     let table = dir.paceline_ok(&["check", "--explain", "[[station]]"]);
     assert!(table.contains("station.downlink_sinr") && table.contains("\"20 dB\""), "{table}");
     assert!(dir.paceline_ok(&["check", "--explain", "link"]).contains("[link.lte_early]"));
+    let own = dir.paceline_ok(&["check", "--explain", "station.1.tcp.congestion_control"]);
+    assert!(
+        own.starts_with("station.tcp.congestion_control\n") && own.contains("that of tcp.congestion"),
+        "{own}"
+    );
+    assert!(dir.paceline_ok(&["check", "--explain", "station.tcp"]).contains("station.tcp.min_rto"));
     for (asked, similar) in [
         ("cell.uplink_bandwith", "cell.uplink_bandwidth"),
         ("uplink_bandwidth", "cell.uplink_bandwidth"),
         ("tcp.congestion-control", "tcp.congestion_control"),
+        ("station.tcp.congestion-control", "station.tcp.congestion_control"),
         ("stations", "station"),
     ] {
         let output = dir.paceline(&["check", "--explain", asked]);

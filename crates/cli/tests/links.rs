@@ -4,6 +4,7 @@ mod common;
 
 use common::{TestDir, parse_json};
 use serde_json::Value;
+use std::process::Command;
 
 const LINK: &str = "[run]\nduration = \"4 s\"\nwarmup = \"1 s\"\n[link]\n[link.trace]\ndownlink = \"own.trace\"\n\
                     uplink_rate = \"5 Mb/s\"\n[[station]]\ncount = 2\n";
@@ -30,6 +31,29 @@ fn a_run_on_a_trace_is_repeated_from_its_results_folder() {
     let page = dir.read("out/report.html");
     assert!(page.contains("capacity") && page.contains("Time in the downlink queue"), "{page}");
     assert!(!page.contains("NaN"), "{page}");
+}
+
+#[test]
+fn a_file_of_seconds_and_rates_becomes_a_trace_by_the_command_of_the_message() {
+    let dir = TestDir::new();
+    dir.write("link.toml", LINK);
+    // 8 Mb/s for half a second, 16 for one, none for half, 4 for one: 3 MB in 3 s.
+    for rows in ["0\t8\n0.5\t16\n1.5\t0\n2\t4\n3\t4\n", "time, Mb/s\n70.0,8\n70.5,16\n71.5,0\n72,4\n73,4\n"] {
+        dir.write("own.trace", rows);
+        let refused = dir.paceline(&["check", "link.toml"]);
+        assert!(refused.code == 2 && refused.stderr.contains("line 1"), "{refused:?}");
+        let command =
+            refused.stderr.split("such a trace by: ").nth(1).unwrap_or_else(|| panic!("{refused:?}"));
+        let command = command.trim().replace("FILE.trace", "own.trace").replace("FILE", "rows");
+        dir.write("rows", rows);
+        let done = Command::new("sh").args(["-c", &command]).current_dir(dir.path()).status().unwrap();
+        assert!(done.success(), "{command}");
+        dir.paceline_ok(&["check", "link.toml"]);
+        let times: Vec<u64> = dir.read("own.trace").lines().map(|line| line.parse().unwrap()).collect();
+        assert_eq!(times.len(), 3_000_000 / 1504, "{times:?}");
+        let in_pause = times.iter().filter(|at| (1501..=2000).contains(*at)).count();
+        assert!(in_pause == 0 && (2990..=3000).contains(times.last().unwrap()), "{times:?}");
+    }
 }
 
 #[test]

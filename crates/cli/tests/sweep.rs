@@ -82,6 +82,41 @@ fn a_point_has_the_figures_of_run() {
 }
 
 #[test]
+fn groups_of_stations_have_their_figures() {
+    let dir = TestDir::new();
+    let text = "[run]\nduration = \"600 ms\"\nwarmup = \"100 ms\"\n[[station]]\ncount = 2\n[[station]]\n\
+                tcp = { congestion_control = \"bbr\" }\n";
+    dir.write("two.toml", text);
+    let over = ["--seeds", "2", "--over", "cell.bandwidth=5 MHz,10 MHz"];
+    let table = dir.paceline_ok(&[&["sweep", "two.toml", "--out", "out"][..], &over].concat());
+    assert!(table.contains("station.0 Mb/s  station.1 Mb/s"), "{table}");
+    let csv = dir.read("out/sweep.csv");
+    let rows: Vec<Vec<&str>> = csv.lines().map(|line| line.split(',').collect()).collect();
+    let value = |row: usize, name: &str| -> f64 {
+        let column =
+            rows[0].iter().position(|column| *column == name).unwrap_or_else(|| panic!("{name}: {csv}"));
+        rows[row][column].parse().unwrap()
+    };
+    let json: Value = dir.json("out/sweep.json");
+    for point in 0..2 {
+        let groups = ["station.0.goodput_mbps", "station.1.goodput_mbps"].map(|name| value(point + 1, name));
+        assert!((groups[0] + groups[1] - value(point + 1, "goodput_mbps")).abs() < 1e-5, "{csv}");
+        assert!(value(point + 1, "station.1.rtt_mean_ms_ci95") >= 0.0);
+        let group = &json["points"][point]["groups"][0];
+        assert_eq!((&group["group"], &group["stations"]), (&0.into(), &2.into()));
+        assert!((group["mean"]["goodput_mbps"].as_f64().unwrap() - groups[0]).abs() < 1e-6);
+        assert!(group["ci95"]["jain_index"].is_number());
+    }
+    // A sweep that continues reads the figures from its parts.
+    std::fs::remove_file(dir.join("out/sweep.csv")).unwrap();
+    dir.paceline_ok(&[&["sweep", "two.toml", "--out", "out"][..], &over].concat());
+    assert_eq!(dir.read("out/sweep.csv"), csv);
+    // A single group has the figures of the totals.
+    sweep(&dir, "one", &[]);
+    assert!(!dir.read("one/sweep.csv").contains("station.0."));
+}
+
+#[test]
 fn the_tables_are_equal_at_any_number_of_jobs() {
     let dir = TestDir::new();
     let one = sweep(&dir, "one", &["--jobs", "1"]);

@@ -43,7 +43,7 @@ fn a_small_receive_window_is_named() {
     let (group, run) = limits_of(DOWNLOAD, &["tcp.receive_buffer=64 kB", "tcp.autotune=false"]);
     mostly(&group, |shares| shares.receive_window, &["limited by the receive window", "64 kB at"]);
     // The goodput is window over round-trip time.
-    let by_hand = 2.0 * 64.0 * 8.0 / group.rtt_mean_ms;
+    let by_hand = 2.0 * 64.0 * 8.0 / group.mean.rtt_mean_ms;
     assert!((run.totals.goodput_mbps / by_hand - 1.0).abs() < 0.1, "{by_hand} {}", run.totals.goodput_mbps);
 }
 

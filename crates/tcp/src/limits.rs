@@ -51,7 +51,7 @@ pub struct LimitTimes([Duration; LIMIT_COUNT]);
 
 impl LimitTimes {
     /// A lifetime spent in one limit.
-    pub(crate) fn only(limit: Limit, time: Duration) -> Self {
+    pub fn only(limit: Limit, time: Duration) -> Self {
         let mut times = Self::default();
         times.0[limit as usize] = time;
         times

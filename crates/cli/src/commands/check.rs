@@ -55,24 +55,25 @@ pub fn run(args: &Args) -> Outcome {
 /// The entry of a key, or the keys of a table.
 fn explain(asked: &str) -> Outcome<String> {
     let path = similar::without_indices(asked);
-    let tables = reference::tables();
-    let entries = || tables.iter().flat_map(|table| &table.entries);
+    let (tables, entries) = (reference::tables(), reference::entries());
     if let Some(table) = tables.iter().find(|table| table.path == path) {
-        return Ok(describe_table(table, &tables));
+        return Ok(describe_table(table, &tables, &entries));
     }
-    if let Some(entry) = entries().find(|entry| entry.path == path) {
+    if let Some(entry) = entries.iter().find(|entry| entry.path == path) {
         return Ok(describe_entry(entry));
     }
-    let known = entries().map(|entry| &entry.path).chain(tables.iter().map(|table| &table.path));
+    let known = entries.iter().map(|entry| &entry.path).chain(tables.iter().map(|table| &table.path));
     let hint = similar::hint(&similar::similar(&path, known.map(String::as_str)));
     Err(Failure::input(format!("--explain {asked}: no key of a scenario{hint}")))
 }
 
-fn describe_table(table: &Table, tables: &[Table]) -> String {
+fn describe_table(table: &Table, tables: &[Table], entries: &[Entry]) -> String {
     let mut text = format!("{}\n  {}\n", heading(table), table.meaning);
-    if !table.entries.is_empty() {
+    let of_table = |entry: &&Entry| entry.path.rsplit_once('.').is_some_and(|(of, _)| of == table.path);
+    let entries: Vec<&Entry> = entries.iter().filter(of_table).collect();
+    if !entries.is_empty() {
         let mut lines = vec![["key", "default", "meaning"].map(str::to_owned).to_vec()];
-        lines.extend(table.entries.iter().map(|entry| {
+        lines.extend(entries.iter().map(|entry| {
             let first = entry.meaning.split_inclusive(". ").next().unwrap_or_default();
             vec![entry.path.clone(), default(entry), first.trim_end().to_owned()]
         }));

@@ -97,12 +97,12 @@ fn groups(summary: &Summary) -> String {
         vec![
             format!("station.{}", group.group),
             group.stations.to_string(),
-            format!("{:.2}", group.goodput_mbps),
-            format!("{:.2}", group.goodput_per_station_mbps),
-            format!("{:.2}", group.upload_mbps),
-            format!("{:.1}", group.rtt_mean_ms),
-            format!("{:.3}", 100.0 * group.retransmission_share),
-            format!("{:.4}", group.jain_index),
+            format!("{:.2}", group.mean.goodput_mbps),
+            format!("{:.2}", group.mean.goodput_per_station_mbps),
+            format!("{:.2}", group.mean.upload_mbps),
+            format!("{:.1}", group.mean.rtt_mean_ms),
+            format!("{:.3}", 100.0 * group.mean.retransmission_share),
+            format!("{:.4}", group.mean.jain_index),
         ]
     }));
     format!("\n{}", align(&lines, 1))

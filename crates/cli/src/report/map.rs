@@ -101,10 +101,13 @@ mod tests {
             rtt_mean_ms: 0.0,
             downlink_mcs: 9.0,
             uplink_mcs: 0.0,
+            downlink_sinr_db: None,
+            uplink_sinr_db: None,
             downlink_block_bytes: 0.0,
             scheduling_requests: 0,
             uplink: UplinkResult::default(),
             waits: paceline_sim::results::RadioDelays::default(),
+            no_service: None,
             sector: index,
             place,
         }

@@ -104,7 +104,7 @@ impl Run {
         let lines = self.groups.iter().map(|group| {
             let name = format!("station.{}", group.group);
             let verdict = Cell { class: "wide", ..Cell::from(group.verdict.as_str()) };
-            let figures = [group.flows.to_string(), format!("{:.1}", group.rtt_mean_ms)];
+            let figures = [group.flows.to_string(), format!("{:.1}", group.mean.rtt_mean_ms)];
             [verdict, name.into()].into_iter().chain(figures.map(Cell::from)).collect::<Vec<Cell>>()
         });
         let table = html::table(&head, &lines.collect::<Vec<_>>(), 2);

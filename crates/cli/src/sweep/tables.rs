@@ -3,7 +3,7 @@
 use super::grid::Grid;
 use crate::output;
 use crate::table::align;
-use paceline_sim::results::mean_and_ci95;
+use paceline_sim::results::{GroupFigures, GroupMeans, mean_and_ci95};
 use paceline_sim::{RunResult, Totals};
 use serde_json::{Value, json};
 
@@ -27,17 +27,32 @@ pub struct Swept<'a> {
     runs: &'a [Vec<RunResult>],
     /// Mean and half width of the 95% confidence interval of every point.
     figures: Vec<(Totals, Option<Totals>)>,
+    /// The groups of stations of every point.
+    groups: Vec<Vec<GroupMeans>>,
 }
 
 impl<'a> Swept<'a> {
     pub fn new(grid: &'a Grid, runs: &'a [Vec<RunResult>]) -> Self {
-        Self { grid, runs, figures: runs.iter().map(|runs| mean_and_ci95(runs)).collect() }
+        let figures = runs.iter().map(|runs| mean_and_ci95(runs)).collect();
+        Self { grid, runs, figures, groups: runs.iter().map(|runs| GroupMeans::of_runs(runs)).collect() }
     }
-    /// `sweep.csv`: one row per point, with mean and half width of the confidence interval of every total.
+    /// Number of groups whose figures are shown by themselves; 0 where there is only one, which has the
+    /// totals.
+    fn shown_groups(&self) -> usize {
+        self.groups.iter().map(Vec::len).max().filter(|most| *most > 1).unwrap_or(0)
+    }
+    /// `sweep.csv`: one row per point, with mean and half width of the confidence interval of every total
+    /// and, with several groups of stations, of each group's figures.
     pub fn sweep_csv(&self) -> String {
         let mut header = key_fields(self.grid.axes.iter().map(|axis| axis.key.clone()));
         header.extend(Totals::names().iter().flat_map(|name| [(*name).to_owned(), format!("{name}_ci95")]));
-        let rows = self.grid.points.iter().zip(&self.figures).map(|(point, (mean, ci95))| {
+        let shown = self.shown_groups();
+        for group in 0..shown {
+            let names = GroupFigures::NAMES.iter().map(|name| format!("station.{group}.{name}"));
+            header.extend(names.flat_map(|name| [name.clone(), format!("{name}_ci95")]));
+        }
+        let points = self.grid.points.iter().zip(&self.figures).zip(&self.groups);
+        let rows = points.map(|((point, (mean, ci95)), groups)| {
             let half_widths = ci95.as_ref().map(Totals::values);
             let half_width =
                 |index: usize| half_widths.as_ref().map_or(String::new(), |all| number(all[index]));
@@ -46,6 +61,7 @@ impl<'a> Swept<'a> {
                 means.iter().enumerate().flat_map(|(index, mean)| [number(*mean), half_width(index)]);
             let mut row = key_fields(point.values.iter().cloned());
             row.extend(figures);
+            (0..shown).for_each(|group| row.extend(group_fields(groups.get(group))));
             row
         });
         to_csv(std::iter::once(header).chain(rows))
@@ -67,8 +83,8 @@ impl<'a> Swept<'a> {
         to_csv(std::iter::once(header).chain(rows))
     }
     pub fn json(&self) -> String {
-        let points = self.grid.points.iter().zip(&self.figures).zip(self.runs);
-        let points = points.map(|((point, (mean, ci95)), runs)| {
+        let points = self.grid.points.iter().zip(&self.figures).zip(self.runs).zip(&self.groups);
+        let points = points.map(|(((point, (mean, ci95)), runs), groups)| {
             json!({
                 "values": point.values,
                 "scheme": point.scenario.ack_filter.scheme.to_string(),
@@ -76,6 +92,7 @@ impl<'a> Swept<'a> {
                 "measured_s": runs.first().map_or(0.0, |run| run.measured_s),
                 "mean": mean,
                 "ci95": ci95,
+                "groups": groups,
                 "runs": runs.iter().map(|r| json!({"seed": r.seed, "totals": r.totals})).collect::<Value>(),
             })
         });
@@ -111,8 +128,32 @@ impl<'a> Swept<'a> {
                 line.push(ci95.as_ref().map_or(mean.clone(), with_interval));
             }
         }
+        for group in 0..self.shown_groups() {
+            lines[0].push(format!("station.{group} Mb/s"));
+            for (line, groups) in lines[1..].iter_mut().zip(&self.groups) {
+                line.push(groups.get(group).map_or(String::new(), payload_rate));
+            }
+        }
         format!("{name}, simulated: {points} points, {runs}\n{}", align(&lines, self.grid.axes.len()))
     }
+}
+
+/// Goodput of a group or, where it has none, its upload.
+fn payload_rate(group: &GroupMeans) -> String {
+    let downloads = group.mean.goodput_mbps > 0.0 || group.mean.upload_mbps == 0.0;
+    let value = |of: &GroupFigures| if downloads { of.goodput_mbps } else { of.upload_mbps };
+    let mean = format!("{:.2}", value(&group.mean));
+    group.ci95.as_ref().map_or(mean.clone(), |ci95| format!("{mean} ± {:.2}", value(ci95)))
+}
+
+/// Mean and half width of every figure of a group; empty fields for one that the point does not have.
+fn group_fields(group: Option<&GroupMeans>) -> Vec<String> {
+    let text = |value: Option<f64>| value.map_or(String::new(), number);
+    let values = |figures: Option<GroupFigures>| figures.map(|figures| figures.values());
+    let (means, halves) = (values(group.map(|own| own.mean)), values(group.and_then(|own| own.ci95)));
+    let at = |values: &Option<Vec<f64>>, figure: usize| values.as_ref().map(|values| values[figure]);
+    let figures = 0..GroupFigures::NAMES.len();
+    figures.flat_map(|figure| [text(at(&means, figure)), text(at(&halves, figure))]).collect()
 }
 
 /// The fields of the swept keys; a grid without keys has one empty field, so that every table has a first

@@ -138,6 +138,17 @@ pub struct FlowRecord {
     pub server_timestamp: Option<u32>,
 }
 
+/// The reason why a connection's client is sent no more at a moment.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum ClientLimit {
+    /// Everything that the server has sent is sent to the client.
+    Server,
+    /// The client's window is used up.
+    Window,
+    /// The rate control, or its bound of the bytes in flight.
+    Rate,
+}
+
 /// State of one connection.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct FlowSnapshot {

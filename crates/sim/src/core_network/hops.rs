@@ -43,6 +43,8 @@ struct Line {
     queued_bytes: Bytes,
     /// Length of the last packet and the time to send it: mostly the next packet is as long.
     last_sent: (Bytes, Duration),
+    /// Time spent sending since the start of the run.
+    busy: Duration,
 }
 
 /// Packets under way with their arrival times: one queue per path, each first in, first out.
@@ -119,6 +121,12 @@ impl Hops {
         let at = self.to_cells.next.0.min(self.to_shared.next.0).min(self.to_servers.next.0);
         (at != NEVER).then_some(at)
     }
+    /// Time for which the busiest hop on the path of a cell has been sending, of both directions.
+    pub fn busiest(&self, cell: usize) -> Duration {
+        let own = &self.own[cell.min(self.own.len() - 1)];
+        let lines = self.shared.iter().chain(own).flatten();
+        lines.map(|line| line.busy).max().unwrap_or(Duration::ZERO)
+    }
     fn enter_shared(&mut self, now: Instant, mut packet: Packet) -> Result<(), Packet> {
         match pass(self.shared[UP].iter_mut(), now, &mut packet) {
             Some(at) => self.to_servers.push(0, at, packet),
@@ -149,6 +157,7 @@ impl Line {
             queued: VecDeque::new(),
             queued_bytes: Bytes::ZERO,
             last_sent: (Bytes::ZERO, hop.rate.time_to_send(Bytes::ZERO)),
+            busy: Duration::ZERO,
         }
     }
     /// Time at which a packet that arrives at `now` reaches the far end; none if the queue is full.
@@ -177,6 +186,7 @@ impl Line {
         }
         let leaves_at = self.free_at.max(now) + self.last_sent.1;
         self.free_at = leaves_at;
+        self.busy += self.last_sent.1;
         self.queued_bytes += len;
         Some(leaves_at + self.hop.delay)
     }
@@ -254,6 +264,7 @@ mod tests {
             assert!(hops.poll_at_cell(at).is_some() && hops.poll_at_cell(at).is_none());
         }
         assert_eq!(hops.next_arrival(), None);
+        assert_eq!(hops.busiest(0), Duration::from_millis(2));
     }
 
     #[test]

@@ -15,7 +15,7 @@ mod monitor;
 pub use monitor::Monitor;
 
 use hops::Hops;
-use paceline_net::{AddressTable, DropReason, Instant, Node, Output, Packet, Port};
+use paceline_net::{AddressTable, DropReason, Duration, Instant, Node, Output, Packet, Port};
 use std::collections::VecDeque;
 use std::net::IpAddr;
 
@@ -37,14 +37,24 @@ pub struct Core {
     serving: Vec<usize>,
     hops: Hops,
     monitor: Monitor,
+    /// Packets of each station that a full queue of a hop has dropped.
+    drops: Vec<u64>,
     output: VecDeque<Output>,
 }
 
 impl Core {
     /// A core network with routes to these addresses; `serving` has the cell of each station.
     pub fn new(stations: AddressTable, servers: AddressTable, serving: Vec<usize>, hops: Hops) -> Self {
-        let monitor = Monitor::new(serving.len());
-        Self { stations, servers, serving, hops, monitor, output: VecDeque::new() }
+        let (monitor, drops) = (Monitor::new(serving.len()), vec![0; serving.len()]);
+        Self { stations, servers, serving, hops, monitor, drops, output: VecDeque::new() }
+    }
+    /// Packets of a station that full queues have dropped, both directions.
+    pub fn drops(&self, station: usize) -> u64 {
+        self.drops[station]
+    }
+    /// Time for which the busiest hop on a station's path has been sending, of both directions.
+    pub fn busiest_hop(&self, station: usize) -> Duration {
+        self.hops.busiest(self.serving[station])
     }
     /// Adds an address of a station, or moves it to this station.
     pub fn add_route(&mut self, address: IpAddr, station: usize) {
@@ -65,16 +75,21 @@ impl Core {
         };
         self.monitor.observe(now, &packet, station, true);
         if let Err(packet) = self.hops.downlink(now, self.serving[station], packet) {
-            self.output.push_back(Output::Drop(packet, DropReason::QueueFull));
+            self.drop_packet(Some(station), packet);
         }
     }
     fn uplink(&mut self, now: Instant, packet: Packet) {
         // A real station may send from any address: packets from an unknown one pass the hops of the first
         // cell.
-        let cell = self.stations.get(packet.ip.src).map_or(0, |station| self.serving[station]);
+        let station = self.stations.get(packet.ip.src);
+        let cell = station.map_or(0, |station| self.serving[station]);
         if let Err(packet) = self.hops.uplink(now, cell, packet) {
-            self.output.push_back(Output::Drop(packet, DropReason::QueueFull));
+            self.drop_packet(station, packet);
         }
+    }
+    fn drop_packet(&mut self, station: Option<usize>, packet: Packet) {
+        station.into_iter().for_each(|station| self.drops[station] += 1);
+        self.output.push_back(Output::Drop(packet, DropReason::QueueFull));
     }
     fn at_servers(&mut self, now: Instant, packet: Packet) {
         if let Some(station) = self.stations.get(packet.ip.src) {
@@ -107,7 +122,7 @@ impl Node for Core {
             self.output.push_back(Output::Transmit(CELLS, packet));
         }
         while let Some(packet) = self.hops.poll_dropped(now) {
-            self.output.push_back(Output::Drop(packet, DropReason::QueueFull));
+            self.drop_packet(self.stations.get(packet.ip.src), packet);
         }
         while let Some(packet) = self.hops.poll_at_servers(now) {
             self.at_servers(now, packet);

@@ -1,6 +1,7 @@
 //! Reads the sums of every connection at the end of a run.
 
 use crate::model::Model;
+use crate::proxy::Relay;
 use paceline_net::{Event, FlowKey, Instant};
 use paceline_tcp::{Endpoint, LimitTimes};
 use std::collections::BTreeMap;
@@ -10,14 +11,17 @@ use std::collections::BTreeMap;
 pub(crate) struct ConnectionReading {
     /// The ends whose sending counts: both, or the server alone where the station only sends a request.
     pub senders: Vec<SenderReading>,
+    /// The senders of a proxy that relays the connection, towards the station and towards the server, as far
+    /// as they have sent data. The sender of an accelerator has times, a window and bytes alone.
+    pub relays: Vec<SenderReading>,
     /// Time at which the sender of a finite transfer had every byte acknowledged.
     pub completed_at: Option<Instant>,
     /// Time at which the receiver of a finite transfer had every byte.
     pub received_at: Option<Instant>,
 }
 
-/// One end of a connection as a sender.
-#[derive(Clone, Debug)]
+/// One sender of a connection.
+#[derive(Clone, Debug, Default)]
 pub(crate) struct SenderReading {
     /// Time spent under each limit of the sender.
     pub times: LimitTimes,
@@ -49,9 +53,30 @@ pub(super) fn read(model: &mut Model) -> Vec<Vec<ConnectionReading>> {
     let read = |station: usize| {
         let size = model.transfer_size(station).map(|size| size.0);
         let flows = model.flows(station).into_iter();
-        flows.map(|(server, host)| connection(server, host, size, &completed, now)).collect()
+        let relays = |server: &Endpoint, host| relays(model, &server.flow_key(), host, now);
+        let read = |(server, host)| ConnectionReading {
+            relays: relays(server, host),
+            ..connection(server, host, size, &completed, now)
+        };
+        flows.map(read).collect()
     };
     (0..model.stations()).map(read).collect()
+}
+
+/// The senders of the proxy for a connection (key from server to station) that have sent data.
+fn relays(model: &Model, key: &FlowKey, host: &Endpoint, now: Instant) -> Vec<SenderReading> {
+    match model.pep().and_then(|pep| pep.relay(key, now)) {
+        None => Vec::new(),
+        Some(Relay::Split(mobile, wired)) => {
+            let uploads = (!host.is_requester()).then(|| sender(wired, now));
+            let relays = std::iter::once(sender(mobile, now)).chain(uploads);
+            relays.filter(|relay| relay.segments > 0).collect()
+        }
+        Some(Relay::Accelerated(times, window_bytes)) => {
+            let bytes_acked = host.stats().bytes_received;
+            vec![SenderReading { times, window_bytes, bytes_acked, ..SenderReading::default() }]
+        }
+    }
 }
 
 fn connection(
@@ -71,6 +96,7 @@ fn connection(
     let received = receivers.into_iter().map(Endpoint::stats).find(|s| Some(s.bytes_received) == size);
     ConnectionReading {
         senders,
+        relays: Vec::new(),
         completed_at: completed.get(&key).or_else(|| completed.get(&key.reversed())).copied(),
         received_at: received.map(|stats| stats.received_at),
     }

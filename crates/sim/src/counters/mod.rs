@@ -9,6 +9,8 @@ mod connections;
 mod reading;
 mod station;
 
-pub(crate) use connections::ConnectionReading;
-pub(crate) use reading::{CellReading, EndReading, RadioCapacity, Reading, StationReading, read, read_end};
+pub(crate) use connections::{ConnectionReading, SenderReading};
+pub(crate) use reading::{
+    CellReading, EndReading, Proxy, RadioCapacity, Reading, StationReading, read, read_end,
+};
 pub(crate) use station::Counters;

@@ -48,6 +48,26 @@ pub(crate) struct EndReading {
     pub connections: Vec<Vec<ConnectionReading>>,
     /// Each station's relation to its cell; none for a link.
     pub cells: Option<Vec<CellReading>>,
+    /// Each station's wired path.
+    pub wired: Vec<WiredReading>,
+    /// The proxy between servers and stations, if there is one.
+    pub proxy: Option<Proxy>,
+}
+
+/// Kind of a proxy.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Proxy {
+    Accelerator,
+    SplitTcp,
+}
+
+/// The wired path of one station: before the proxy, or all of it without one, and behind the proxy.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct WiredReading {
+    /// Time for which the busiest hop has been sending.
+    pub busy: [Duration; 2],
+    /// Packets that full queues have dropped.
+    pub drops: [u64; 2],
 }
 
 /// Capacity of all served cells together, per slot; zeros for a link.
@@ -57,6 +77,8 @@ pub(crate) struct RadioCapacity {
     pub downlink_prbs: u64,
     pub uplink_prbs: u64,
     pub uplink_grants: u64,
+    /// Number of served cells.
+    pub cells: u64,
 }
 
 /// Relation of one station to its cell.
@@ -134,6 +156,9 @@ fn read_station(model: &Model, station: usize) -> StationReading {
 pub(crate) fn read_end(model: &mut Model) -> EndReading {
     let connections = connections::read(model);
     let rtt_p95_us = model.monitor().rtt_us().value_at_quantile(0.95);
+    let wired = (0..model.stations()).map(|station| read_wired(model, station)).collect();
+    let proxy =
+        model.pep().map(|pep| if pep.is_accelerator() { Proxy::Accelerator } else { Proxy::SplitTcp });
     match model.access() {
         Access::Cell(cell) => {
             let (downlink_prbs, uplink_prbs) = cell.resource_blocks();
@@ -142,6 +167,7 @@ pub(crate) fn read_end(model: &mut Model) -> EndReading {
                 downlink_prbs: u64::from(downlink_prbs),
                 uplink_prbs: u64::from(uplink_prbs),
                 uplink_grants: cell.uplink_grants(),
+                cells: cell.cells() as u64,
             };
             let of = |station| CellReading {
                 serving: cell.serving(station),
@@ -153,13 +179,23 @@ pub(crate) fn read_end(model: &mut Model) -> EndReading {
                 power_correction_db: cell.power_correction_db(station),
             };
             let cells = Some((0..model.stations()).map(of).collect());
-            EndReading { rtt_p95_us, link_delay_p95_us: None, radio, connections, cells }
+            EndReading { rtt_p95_us, link_delay_p95_us: None, radio, connections, cells, wired, proxy }
         }
         Access::Link(link) => {
             let p95 = link.downlink_delays_us().value_at_quantile(0.95);
             let radio = RadioCapacity::default();
-            EndReading { rtt_p95_us, link_delay_p95_us: Some(p95), radio, connections, cells: None }
+            let cells = None;
+            EndReading { rtt_p95_us, link_delay_p95_us: Some(p95), radio, connections, cells, wired, proxy }
         }
+    }
+}
+
+fn read_wired(model: &Model, station: usize) -> WiredReading {
+    let (before, behind) = model.cores();
+    let parts = [Some(before), behind];
+    WiredReading {
+        busy: parts.map(|part| part.map_or(Duration::ZERO, |part| part.busiest_hop(station))),
+        drops: parts.map(|part| part.map_or(0, |part| part.drops(station))),
     }
 }
 
@@ -244,12 +280,16 @@ fn of_cell(cell: &Cell, station: usize) -> Counters {
         downlink_blocks: down.transport_blocks,
         downlink_block_bytes: down.transport_block_bytes,
         downlink_mcs_index_sum: down.mcs_index_sum,
+        downlink_sinr_millidecibels: down.sinr_millidecibels,
+        downlink_ttis_without_mcs: down.ttis_without_mcs,
         downlink_prbs: down.prbs,
         downlink_harq_retransmissions: down.harq_retransmissions,
         uplink_blocks: up.transport_blocks,
         uplink_block_bytes: up.transport_block_bytes,
         uplink_padding_bytes: up.padding_bytes,
         uplink_mcs_index_sum: up.mcs_index_sum,
+        uplink_sinr_millidecibels: up.sinr_millidecibels,
+        uplink_ttis_without_mcs: up.ttis_without_mcs,
         uplink_prbs: up.prbs,
         uplink_harq_retransmissions: up.harq_retransmissions,
         downlink_packets: waits[0].packets,

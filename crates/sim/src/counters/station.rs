@@ -103,6 +103,10 @@ counters! {
         downlink_block_bytes,
         /// Sum of the MCS indices of these blocks.
         downlink_mcs_index_sum,
+        /// Sum of the effective SINRs of these blocks above [`paceline_ran::SINR_ORIGIN_DB`], 1/1000 dB.
+        downlink_sinr_millidecibels,
+        /// TTIs in which the station had downlink data and its SINR allowed no MCS.
+        downlink_ttis_without_mcs,
         /// Downlink resource blocks, retransmissions included.
         downlink_prbs,
         /// Downlink HARQ retransmissions.
@@ -115,6 +119,10 @@ counters! {
         uplink_padding_bytes,
         /// Sum of the MCS indices of these blocks.
         uplink_mcs_index_sum,
+        /// Sum of the effective SINRs of these blocks above [`paceline_ran::SINR_ORIGIN_DB`], 1/1000 dB.
+        uplink_sinr_millidecibels,
+        /// TTIs in which the station had uplink data and its SINR allowed no MCS.
+        uplink_ttis_without_mcs,
         /// Uplink resource blocks, retransmissions included.
         uplink_prbs,
         /// Uplink HARQ retransmissions.

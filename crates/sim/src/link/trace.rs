@@ -19,6 +19,23 @@ const LATEST_MS: u64 = 86_400_000;
 /// Most lines of a trace. Chosen: 200 MB in memory; bounds it against a wrong file.
 const MAX_LINES: usize = 50_000_000;
 
+/// Conversion of the traces of rate adaptation: rows of a time in seconds and the rate from then on in Mb/s.
+/// Mb/s times 125 are bytes per millisecond.
+const COLUMNS_HINT: &str = "; a file with columns of seconds and Mb/s becomes such a trace by: \
+    awk -F'[ ,;\\t]+' '{ sub(/^[ \\t]+/, \"\") } $1 + 0 == $1 { if (s == \"\") s = $1; \
+    for (; t < 1000 * ($1 - s); t++) for (b += 125 * r; b >= 1504; b -= 1504) print t + 1; r = $2 }' \
+    FILE > FILE.trace";
+
+/// Whether the first or, after a heading, the second line has several numbers.
+fn has_columns(text: &str) -> bool {
+    let several = |line: &str| {
+        let mut fields = line.split([' ', ',', ';', '\t']).filter(|field| !field.is_empty());
+        fields.next().is_some_and(|field| field.trim().parse::<f64>().is_ok())
+            && fields.next().is_some_and(|field| field.trim().parse::<f64>().is_ok())
+    };
+    text.lines().take(2).any(several)
+}
+
 /// A trace: times of opportunities in milliseconds, in order. The last one is its length.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Trace {
@@ -73,7 +90,10 @@ impl Trace {
             let bad = |message: String| TraceError { line: Some(index + 1), message };
             let shown: String = line.trim().chars().take(40).collect();
             let what = "a whole number of milliseconds, 0 to 86400000, and nothing else";
-            let value: u64 = line.trim().parse().map_err(|_| bad(format!("`{shown}` is not {what}")))?;
+            let value: u64 = line.trim().parse().map_err(|_| {
+                let hint = if has_columns(text) { COLUMNS_HINT } else { "" };
+                bad(format!("`{shown}` is not {what}{hint}"))
+            })?;
             if value > LATEST_MS {
                 return Err(bad(format!("`{shown}` is not {what}")));
             }
@@ -304,6 +324,17 @@ mod tests {
             let error = Trace::parse(text).expect_err(text);
             assert_eq!(error.line, line, "{text:?}: {error}");
             assert!(error.message.contains(part), "{text:?}: {error}");
+        }
+    }
+
+    #[test]
+    fn columns_of_seconds_and_rates_are_answered_with_the_conversion() {
+        for text in ["0.0\t3.2\n0.5\t4.1\n", "0 3\n1 4\n", "time,mbps\n0,3.5\n1,4\n", " 1.5;2\n"] {
+            let error = Trace::parse(text).expect_err(text);
+            assert!(error.message.contains("columns of seconds and Mb/s"), "{error}");
+        }
+        for text in ["x\n1\n2\n", "2.5\n3.5\n", "1\n2\n3 4\n"] {
+            assert!(!Trace::parse(text).expect_err(text).message.contains("columns"), "{text:?}");
         }
     }
 

@@ -7,12 +7,12 @@ use crate::core_network::{self, Core};
 use crate::endpoints::{Host, Udp, UdpFlow};
 use crate::engine::{Engine, NodeId};
 use crate::link::Link;
-use crate::proxy::{self, Pep, Split};
+use crate::proxy::{self, Configure, Pep, Split};
 use crate::scenario::{self, Direction, Scenario, Stations, Traffic};
 use paceline_net::{AddressTable, Bytes, Duration, Instant, Port, SeqNumber, Stream};
 use paceline_pep::Accelerator;
 use paceline_ran::{CORE, station_port};
-use paceline_tcp::{Endpoint, EndpointConfig, Source};
+use paceline_tcp::{Endpoint, EndpointConfig, Source, Variant};
 use std::net::SocketAddr;
 
 /// TCP or UDP port of a server's first flow. Chosen: the port of an iperf 2 server.
@@ -40,7 +40,7 @@ impl Model {
             }
         };
         let servers = (0..groups.len()).map(|index| (address::server(index), index)).collect();
-        let pep = pep(scenario, groups.len(), seed);
+        let pep = pep(scenario, &groups, seed);
         let (hops_before, hops_behind) = match &pep {
             Some(_) => scenario.core.around_path(),
             None => (&scenario.core.hops[..], &[][..]),
@@ -58,15 +58,16 @@ impl Model {
             engine.connect(towards_cells, (pep, proxy::SERVERS));
             towards_cells = (pep, proxy::STATIONS);
         }
-        if !hops_behind.is_empty() {
-            let behind = engine.add(part(AddressTable::default(), hops_behind));
+        let behind =
+            (!hops_behind.is_empty()).then(|| engine.add(part(AddressTable::default(), hops_behind)));
+        if let Some(behind) = behind {
             engine.connect(towards_cells, (behind, core_network::OUTSIDE));
             towards_cells = (behind, core_network::CELLS);
         }
         engine.connect(towards_cells, (access, CORE));
         let sizes = groups.iter().map(|group| group.file).collect();
-        let mut model =
-            Self { engine, core, pep, access, hosts: Vec::new(), sizes, kernel: Default::default() };
+        let hosts = Vec::new();
+        let mut model = Self { engine, core, pep, behind, access, hosts, sizes, kernel: Default::default() };
         for (index, group) in groups.iter().enumerate() {
             if real.contains(&index) {
                 model.engine.expose((access, station_port(index)), real_station(index));
@@ -109,29 +110,47 @@ impl Model {
 }
 
 /// The proxy of a scenario, if it has one.
-fn pep(scenario: &Scenario, stations: usize, seed: u64) -> Option<Pep> {
+fn pep(scenario: &Scenario, groups: &[&Stations], seed: u64) -> Option<Pep> {
     match scenario.core.path {
         scenario::Path::Direct => None,
         scenario::Path::Accelerator => {
             let config = scenario.accelerator.config(seed);
-            Some(Pep::accelerator(Accelerator::new(config), scenario.routes(), stations))
+            Some(Pep::accelerator(Accelerator::new(config), scenario.routes(), groups.len()))
         }
         scenario::Path::SplitTcp => {
-            let (tcp, split) = (&scenario.tcp, &scenario.split_tcp);
-            let (control, buffer) =
-                (split.congestion_control.unwrap_or(tcp.congestion_control), split.buffer);
-            let segment_size = tcp.segment_size.0 as u32;
-            let configure = move |local, remote, side| EndpointConfig {
-                variant: if side == proxy::STATIONS { control } else { Default::default() },
-                segment_size,
-                receive_buffer: buffer,
-                send_buffer: buffer,
-                ..EndpointConfig::new(local, remote)
-            };
-            let split = Split::new(Box::new(configure), buffer, Stream::new(seed, "split-tcp"));
-            Some(Pep::split(split, scenario.routes(), stations))
+            let buffer = scenario.split_tcp.buffer;
+            let configure = split_endpoints(scenario, groups);
+            let split = Split::new(configure, buffer, Stream::new(seed, "split-tcp"));
+            Some(Pep::split(split, scenario.routes(), groups.len()))
         }
     }
+}
+
+/// The endpoints of split TCP: congestion control towards a station and segment size are those of the
+/// station's own TCP.
+fn split_endpoints(scenario: &Scenario, groups: &[&Stations]) -> Configure {
+    let (routes, buffer) = (scenario.routes(), scenario.split_tcp.buffer);
+    let of_group = |group: &&Stations| {
+        let tcp = scenario.tcp_of(group);
+        let control = scenario.split_tcp.congestion_control.unwrap_or(tcp.congestion_control);
+        (control, tcp.segment_size.0 as u32)
+    };
+    let own: Vec<(Variant, u32)> = groups.iter().map(of_group).collect();
+    Box::new(move |local, remote, side| {
+        let config = EndpointConfig::new(local, remote);
+        let station = if side == proxy::STATIONS { remote } else { local };
+        let (control, segment_size) = match routes.get(station.ip()) {
+            Some(station) => own[station],
+            None => (config.variant, config.segment_size),
+        };
+        EndpointConfig {
+            variant: if side == proxy::STATIONS { control } else { config.variant },
+            segment_size,
+            receive_buffer: buffer,
+            send_buffer: buffer,
+            ..config
+        }
+    })
 }
 
 /// UDP nodes of a station's server and of the station.

@@ -25,7 +25,7 @@ pub(crate) fn cell(scenario: &Scenario, groups: &[&Stations], seed: u64) -> Cell
         let filter = AckFilterConfig {
             scheme: scenario.ack_filter.scheme,
             limit: scenario.cell.uplink_buffer,
-            segment: scenario.tcp.segment_size,
+            segment: scenario.tcp_of(group).segment_size,
             header: scenario.ack_filter.header,
         };
         StationConfig {

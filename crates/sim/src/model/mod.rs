@@ -99,6 +99,8 @@ pub struct Model {
     pub engine: Engine<ModelNode>,
     core: NodeId,
     pep: Option<NodeId>,
+    /// The hops behind the proxy, if there are any.
+    behind: Option<NodeId>,
     access: NodeId,
     /// Per station, the nodes of its server and of the station itself; none for a real station.
     hosts: Vec<Option<(NodeId, NodeId)>>,
@@ -147,9 +149,16 @@ impl Model {
     }
     /// The monitor between the servers and the core network.
     fn core_monitor(&self) -> &Monitor {
-        match self.engine.node(self.core) {
-            ModelNode::Core(core) => core.monitor(),
-            _ => unreachable!("the core's id names a core"),
+        self.core(self.core).monitor()
+    }
+    /// The hops between the servers and the access or the proxy, and those behind the proxy.
+    pub(crate) fn cores(&self) -> (&Core, Option<&Core>) {
+        (self.core(self.core), self.behind.map(|id| self.core(id)))
+    }
+    fn core(&self, id: NodeId) -> &Core {
+        match self.engine.node(id) {
+            ModelNode::Core(core) => core,
+            _ => unreachable!("the id of a core names one"),
         }
     }
     /// Clears the distributions of round-trip times and of a link's delays.

@@ -6,12 +6,15 @@
 //!
 //! [`Pep`] is the node: it hands packets to the [`Accelerator`](paceline_pep::Accelerator) or to [`Split`],
 //! and measures on the stations' side, since early acknowledgments hide the stations from the servers' side.
+//! The `ledger` has the limits of an accelerator's senders.
 
+mod ledger;
 mod pep;
 mod split;
 
 pub use pep::Pep;
-pub(crate) use split::Split;
+pub(crate) use pep::Relay;
+pub(crate) use split::{Configure, Split};
 
 use paceline_net::Port;
 use paceline_pep::accelerator::Side;

@@ -1,10 +1,12 @@
 //! A performance-enhancing proxy as a node, with a monitor on its stations' side.
 
 use super::STATIONS;
+use super::ledger::Ledger;
 use super::split::Split;
 use crate::core_network::Monitor;
-use paceline_net::{AddressTable, Instant, Node, Output, Packet, Port};
+use paceline_net::{AddressTable, FlowKey, Instant, Node, Output, Packet, Port};
 use paceline_pep::Accelerator;
+use paceline_tcp::{Endpoint, LimitTimes};
 use std::net::IpAddr;
 
 /// Kind of proxy.
@@ -18,17 +20,44 @@ pub struct Pep {
     function: Function,
     stations: AddressTable,
     monitor: Monitor,
+    ledger: Ledger,
+}
+
+/// The proxy's part in one connection, as a sender.
+pub(crate) enum Relay<'a> {
+    /// Endpoints towards the station and towards the server.
+    Split(&'a Endpoint, &'a Endpoint),
+    /// Times of the accelerator's sender towards the station, and the largest window that the station has
+    /// offered, in bytes.
+    Accelerated(LimitTimes, u64),
 }
 
 impl Pep {
     /// An accelerator in front of `count` stations with these addresses.
     pub fn accelerator(accelerator: Accelerator, stations: AddressTable, count: usize) -> Self {
         let function = Function::Accelerator(Box::new(accelerator));
-        Self { function, stations, monitor: Monitor::new(count) }
+        Self { function, stations, monitor: Monitor::new(count), ledger: Ledger::default() }
     }
     /// Split TCP in front of `count` stations with these addresses.
     pub fn split(split: Split, stations: AddressTable, count: usize) -> Self {
-        Self { function: Function::Split(Box::new(split)), stations, monitor: Monitor::new(count) }
+        let (function, monitor) = (Function::Split(Box::new(split)), Monitor::new(count));
+        Self { function, stations, monitor, ledger: Ledger::default() }
+    }
+    /// Whether the proxy is an accelerator.
+    pub(crate) fn is_accelerator(&self) -> bool {
+        matches!(self.function, Function::Accelerator(_))
+    }
+    /// The proxy's part in a connection (key from server to station) until `now`; none if the connection
+    /// passes untouched.
+    pub(crate) fn relay(&self, key: &FlowKey, now: Instant) -> Option<Relay<'_>> {
+        match &self.function {
+            Function::Split(split) => {
+                split.endpoints(&key.reversed()).map(|(mobile, wired)| Relay::Split(mobile, wired))
+            }
+            Function::Accelerator(_) => {
+                self.ledger.account(key, now).map(|(times, window)| Relay::Accelerated(times, window))
+            }
+        }
     }
     /// Adds an address of a station, or moves it to this station.
     pub fn add_route(&mut self, address: IpAddr, station: usize) {
@@ -57,13 +86,26 @@ impl Node for Pep {
         {
             self.monitor.observe(now, &packet, station, false);
         }
+        if let (Function::Accelerator(_), Some(key)) = (&self.function, packet.flow_key()) {
+            self.ledger.touch(if from == STATIONS { key.reversed() } else { key });
+        }
         self.node().handle_packet(now, from, packet);
     }
     fn handle_timeout(&mut self, now: Instant) {
         self.node().handle_timeout(now);
     }
     fn poll_output(&mut self, now: Instant) -> Option<Output> {
-        let output = self.node().poll_output(now)?;
+        let Some(output) = self.node().poll_output(now) else {
+            if let Function::Accelerator(accelerator) = &mut self.function {
+                self.ledger.update(now, accelerator);
+            }
+            return None;
+        };
+        if let (Function::Accelerator(_), Output::Transmit(port, packet)) = (&self.function, &output)
+            && let Some(key) = packet.flow_key()
+        {
+            self.ledger.touch(if *port == STATIONS { key } else { key.reversed() });
+        }
         if let Output::Transmit(STATIONS, packet) = &output
             && let Some(station) = self.stations.get(packet.ip.dst)
         {

@@ -45,6 +45,11 @@ impl Split {
         let (connections, pairs, output) = (BTreeMap::new(), Vec::new(), VecDeque::new());
         Self { configure, buffer, isn, connections, pairs, output }
     }
+    /// The endpoints of a connection (key from station to server): towards the station and towards the
+    /// server.
+    pub fn endpoints(&self, key: &FlowKey) -> Option<(&Endpoint, &Endpoint)> {
+        self.connections.get(key).map(|index| (&self.pairs[*index].mobile, &self.pairs[*index].wired))
+    }
     fn open(&mut self, now: Instant, key: FlowKey) -> usize {
         let station = SocketAddr::new(key.src, key.src_port);
         let server = SocketAddr::new(key.dst, key.dst_port);

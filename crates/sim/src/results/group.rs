@@ -1,9 +1,45 @@
-//! Figures of a group of stations, the stations of one `[[station]]` table, over all runs.
+//! Figures of a group of stations over all runs.
 
-use super::limits::{LimitShares, RadioDelays, SenderSums};
-use super::run::{RunResult, StationResult};
-use super::statistics::{jain, ratio};
+use super::limits::{LimitShares, RadioDelays, Side, SideResult, StationSenders, Verdict};
+use super::run::RunResult;
+use super::run_group::{GroupFigures, RunGroup};
+use super::statistics::mean_and_half;
 use serde::{Deserialize, Serialize};
+
+/// Figures of one group over all runs.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct GroupMeans {
+    /// Index of the group's `[[station]]` table.
+    pub group: usize,
+    /// Number of stations.
+    pub stations: u64,
+    /// Means over runs.
+    pub mean: GroupFigures,
+    /// Half widths of the 95% confidence intervals of the means; none with one run.
+    pub ci95: Option<GroupFigures>,
+}
+
+impl GroupMeans {
+    /// All groups, in the order of their tables.
+    pub fn of_runs(runs: &[RunResult]) -> Vec<Self> {
+        let groups = runs.first().map_or(&[][..], |run| &run.groups);
+        groups.iter().enumerate().map(|(index, of)| Self::of_group(index, *of, runs)).collect()
+    }
+    fn of_group(index: usize, of: RunGroup, runs: &[RunResult]) -> Self {
+        let rows = runs.iter().filter_map(|run| run.groups.get(index)).map(|own| own.figures.values());
+        let rows: Vec<Vec<f64>> = rows.collect();
+        let column = |figure: usize| rows.iter().map(|row| row[figure]).collect::<Vec<f64>>();
+        let figures = (0..GroupFigures::NAMES.len()).map(|figure| mean_and_half(&column(figure)));
+        let figures: Vec<(f64, Option<f64>)> = figures.collect();
+        let halves: Option<Vec<f64>> = figures.iter().map(|(_, half)| *half).collect();
+        Self {
+            group: of.group,
+            stations: of.stations,
+            mean: GroupFigures::from_values(figures.iter().map(|(mean, _)| *mean)),
+            ci95: halves.map(GroupFigures::from_values),
+        }
+    }
+}
 
 /// Figures and limits of TCP for one group of stations, over all runs.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -14,63 +50,52 @@ pub struct GroupResult {
     pub stations: u64,
     /// Number of connections over all runs.
     pub flows: u64,
-    /// Downloaded payload of all stations of the group, Mb/s; mean over runs.
+    /// Means over runs.
+    #[serde(flatten)]
+    pub mean: GroupFigures,
+    /// Half widths of their 95% confidence intervals; none with one run.
     #[serde(default)]
-    pub goodput_mbps: f64,
-    /// Uploaded payload of all stations of the group, Mb/s; mean over runs.
-    #[serde(default)]
-    pub upload_mbps: f64,
-    /// Downloaded payload per station, Mb/s; mean over runs.
-    #[serde(default)]
-    pub goodput_per_station_mbps: f64,
-    /// Uploaded payload per station, Mb/s; mean over runs.
-    #[serde(default)]
-    pub upload_per_station_mbps: f64,
-    /// Jain's fairness index of the goodput of the group's stations; mean over runs.
-    #[serde(default)]
-    pub jain_index: f64,
-    /// Retransmissions among the segments with payload.
-    #[serde(default)]
-    pub retransmission_share: f64,
-    /// Mean round-trip time that the senders measured, ms.
-    pub rtt_mean_ms: f64,
-    /// Shares of the connections' lifetimes.
+    pub ci95: Option<GroupFigures>,
+    /// Shares of the connections' lifetimes, by the limit of the applications' ends.
     pub limits: LimitShares,
-    /// Radio delays as shares of the mean round-trip time.
+    /// Radio delays as shares of the mean round-trip time; behind a proxy, of the radio side's.
     pub round_trip: RadioDelays,
+    /// The side of a proxy that limits; none without a proxy.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub limiting_side: Option<Side>,
+    /// Both sides of a proxy; empty without one.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub sides: Vec<SideResult>,
     /// The largest limit, in words.
     pub verdict: String,
 }
 
 impl GroupResult {
-    /// The stations of `group` in all runs; none without simulated connections.
-    pub(super) fn of_runs(group: usize, runs: &[RunResult]) -> Option<Self> {
-        let mut sums = SenderSums::default();
-        let (mut count, mut downloads, mut uploads, mut jains) = (0, 0.0, 0.0, 0.0);
+    /// The groups with simulated connections in all runs.
+    pub(super) fn of_runs(runs: &[RunResult]) -> Vec<Self> {
+        GroupMeans::of_runs(runs).iter().filter_map(|means| Self::of_group(means, runs)).collect()
+    }
+    fn of_group(means: &GroupMeans, runs: &[RunResult]) -> Option<Self> {
+        let mut sums = StationSenders::default();
         for run in runs {
-            let members = run.stations.iter().filter(|station| station.group == group);
-            let members: Vec<&StationResult> = members.collect();
-            members.iter().filter_map(|own| run.senders.get(own.station)).for_each(|own| sums.add(own));
-            count = members.len() as u64;
-            downloads += members.iter().map(|own| own.goodput_mbps).sum::<f64>();
-            uploads += members.iter().map(|own| own.upload_mbps).sum::<f64>();
-            jains += jain(members.iter().map(|own| own.goodput_mbps + own.upload_mbps));
+            let members = run.stations.iter().filter(|station| station.group == means.group);
+            members.filter_map(|own| run.senders.get(own.station)).for_each(|own| sums.add(own));
         }
-        let (number, stations) = (runs.len().max(1) as f64, count.max(1) as f64);
-        sums.any().then(|| Self {
-            group,
-            stations: count,
-            flows: sums.flows,
-            goodput_mbps: downloads / number,
-            upload_mbps: uploads / number,
-            goodput_per_station_mbps: downloads / number / stations,
-            upload_per_station_mbps: uploads / number / stations,
-            jain_index: jains / number,
-            retransmission_share: ratio(sums.retransmissions, sums.segments),
-            rtt_mean_ms: sums.rtt_ms(),
-            limits: LimitShares::new(&sums.times),
-            round_trip: sums.round_trip(),
-            verdict: sums.verdict(),
+        if !sums.ends.any() {
+            return None;
+        }
+        let Verdict { text, side, sides } = Verdict::new(&sums);
+        Some(Self {
+            group: means.group,
+            stations: means.stations,
+            flows: sums.ends.flows,
+            mean: means.mean,
+            ci95: means.ci95,
+            limits: LimitShares::new(&sums.ends.times),
+            round_trip: sums.over_radio().round_trip(),
+            limiting_side: side,
+            sides,
+            verdict: text,
         })
     }
 }

@@ -1,7 +1,9 @@
 //! Figures of one run.
 
 use super::kernel::KernelConnection;
-use super::limits::{LimitShares, RadioDelays, SenderSums};
+use super::limits::{ConnectionSenders, LimitShares, RadioDelays, SenderSums, StationSenders, path_uses};
+use super::run_group::RunGroup;
+use super::service;
 use super::statistics::{mbps, number_or_nan, ratio};
 use super::totals::{self, Totals};
 use super::uplink::UplinkResult;
@@ -18,6 +20,9 @@ pub struct RunResult {
     pub measured_s: f64,
     /// Figures of all stations together.
     pub totals: Totals,
+    /// Figures of each group of stations.
+    #[serde(default)]
+    pub groups: Vec<RunGroup>,
     /// Figures of each station.
     pub stations: Vec<StationResult>,
     /// Start of the measured interval, seconds; of an emulation, whose programs may end within the warm-up.
@@ -28,9 +33,9 @@ pub struct RunResult {
     /// Connections of the real stations of an emulation.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub kernel_connections: Vec<KernelConnection>,
-    /// Sums over the senders of each station's connections.
+    /// The senders of each station's connections.
     #[serde(skip)]
-    pub senders: Vec<SenderSums>,
+    pub senders: Vec<StationSenders>,
     /// Time series: each station at each sample.
     #[serde(skip)]
     pub samples: Vec<Sample>,
@@ -61,6 +66,13 @@ pub struct StationResult {
     pub downlink_mcs: f64,
     /// Mean MCS index of uplink transport blocks.
     pub uplink_mcs: f64,
+    /// Mean of the effective SINRs in dB of downlink transport blocks, at their first transmissions; none
+    /// without blocks.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub downlink_sinr_db: Option<f64>,
+    /// The same of uplink transport blocks.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub uplink_sinr_db: Option<f64>,
     /// Mean size of downlink transport blocks, bytes: S_TBS of the per-station optimum (Ohta et al. 2018).
     pub downlink_block_bytes: f64,
     /// Scheduling requests sent.
@@ -69,6 +81,9 @@ pub struct StationResult {
     pub uplink: UplinkResult,
     /// Mean delays in the radio access, ms.
     pub waits: RadioDelays,
+    /// Cause for which a station with simulated traffic has no acknowledged payload, where the radio has one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub no_service: Option<String>,
     /// Index of the serving cell; in a deployment a sector of the served sites.
     pub sector: usize,
     /// Position, in a deployment.
@@ -114,7 +129,8 @@ pub struct FlowResult {
     pub rtt_mean_ms: f64,
     /// Shares of the lifetime, by the limit of the sender.
     pub limits: LimitShares,
-    /// Radio delays of the station's packets as shares of the mean round-trip time.
+    /// Radio delays of the station's packets as shares of the mean round-trip time; behind a proxy, of the
+    /// radio side's.
     pub round_trip: RadioDelays,
 }
 
@@ -171,8 +187,12 @@ impl RunResult {
         let started_at = first.as_ref().map_or(Instant::ZERO, |(at, _)| *at);
         let span = last.at.since(started_at);
         let measured = measured(first.as_ref().map(|(_, reading)| reading), &last);
-        let (flows, senders) = flows(&end.connections, &last.stations);
-        let mut all = SenderSums::default();
+        let (flows, mut senders) = flows(&end.connections, &last.stations);
+        let lives = flows.iter().map(|flow| Duration::from_secs_f64(flow.life_s));
+        let life = lives.max().unwrap_or(Duration::ZERO);
+        let paths = path_uses(&last.stations, &end, last.link_capacity_bytes, life);
+        senders.iter_mut().zip(paths).for_each(|(own, path)| own.path = path);
+        let mut all = StationSenders::default();
         senders.iter().for_each(|own| all.add(own));
         let totals = totals::of_counters(&measured, span, end.radio);
         let capacity = last.link_capacity_bytes.map(|bytes| {
@@ -183,29 +203,35 @@ impl RunResult {
             stations_without_service: without_service(&measured, &end.connections) as f64,
             link_capacity_mbps: capacity.map_or(0.0, |bytes| mbps(bytes, span.as_secs_f64())),
             link_delay_p95_ms: end.link_delay_p95_us.map_or(0.0, |us| us as f64 / 1000.0),
-            ..totals::with_senders(totals, &all)
+            ..totals::with_senders(totals, &all.ends, all.over_radio())
         };
         let emulated = last.stations.iter().any(|station| station.real);
         let totals = if emulated {
             let simulated = measured.iter().zip(&end.connections).any(has_traffic);
-            totals::of_emulation(totals, &measured, &all, simulated)
+            totals::of_emulation(totals, &measured, &all.ends, simulated)
         } else {
             totals
         };
+        let run_groups = RunGroup::of_stations(&groups, &measured, span);
         let cell = |index: usize| end.cells.as_ref().map(|cells| &cells[index]);
         let stations = measured.iter().zip(groups).enumerate();
         let mut stations: Vec<StationResult> = stations
             .map(|(index, (c, group))| StationResult::new((index, group), c, span, cell(index)))
             .collect();
-        for ((station, c), reading) in stations.iter_mut().zip(&measured).zip(&last.stations) {
+        for (((station, c), reading), own) in
+            stations.iter_mut().zip(&measured).zip(&last.stations).zip(&end.connections)
+        {
             if reading.real && c.rtt_samples == 0 {
                 station.rtt_mean_ms = f64::NAN;
             }
+            let cause = service::cause_of_none(c).filter(|_| has_traffic((c, own)));
+            station.no_service = cause.map(str::to_owned);
         }
         Self {
             seed,
             measured_s: span.as_secs_f64(),
             totals,
+            groups: run_groups,
             stations,
             measured_from_s: emulated.then_some(started_at.as_secs_f64()),
             flows,
@@ -238,33 +264,33 @@ fn has_traffic((c, connections): (&Counters, &Vec<ConnectionReading>)) -> bool {
     !connections.is_empty() || c.udp_sent > 0
 }
 
-/// Figures of each connection, and sums over each station's senders. Both cover the whole run, as do the
-/// radio delays that they are compared with.
+/// Figures of each connection, and each station's senders. Both cover the whole run, as do the radio delays
+/// that they are compared with.
 fn flows(
     connections: &[Vec<ConnectionReading>],
     stations: &[StationReading],
-) -> (Vec<FlowResult>, Vec<SenderSums>) {
+) -> (Vec<FlowResult>, Vec<StationSenders>) {
     let (mut flows, mut senders) = (Vec::new(), Vec::new());
     for (station, (connections, reading)) in connections.iter().zip(stations).enumerate() {
-        let radio = RadioDelays::new(&reading.counters);
-        let mut all = SenderSums::default();
+        let mut all = StationSenders::default();
         for (flow, connection) in connections.iter().enumerate() {
-            let own = SenderSums::of_connection(connection, &radio);
+            let own = ConnectionSenders::new(connection, &reading.counters);
+            let SenderSums { bytes, segments, retransmissions, timeouts, times, .. } = &own.ends;
             flows.push(FlowResult {
                 station,
                 flow,
-                bytes: own.bytes,
-                segments: own.segments,
-                retransmissions: own.retransmissions,
-                timeouts: own.timeouts,
+                bytes: *bytes,
+                segments: *segments,
+                retransmissions: *retransmissions,
+                timeouts: *timeouts,
                 completed_s: connection.completed_at.map(Instant::as_secs_f64),
                 received_s: connection.received_at.map(Instant::as_secs_f64),
-                life_s: own.times.life().as_secs_f64(),
-                rtt_mean_ms: own.rtt_ms(),
-                limits: LimitShares::new(&own.times),
-                round_trip: own.round_trip(),
+                life_s: times.life().as_secs_f64(),
+                rtt_mean_ms: own.ends.rtt_ms(),
+                limits: LimitShares::new(times),
+                round_trip: own.over_radio().round_trip(),
             });
-            all.add(&own);
+            all.add_connection(&own);
         }
         senders.push(all);
     }
@@ -297,10 +323,13 @@ impl StationResult {
             rtt_mean_ms: ratio(c.rtt_ns, c.rtt_samples) / 1e6,
             downlink_mcs: ratio(c.downlink_mcs_index_sum, c.downlink_blocks),
             uplink_mcs: ratio(c.uplink_mcs_index_sum, c.uplink_blocks),
+            downlink_sinr_db: mean_sinr_db(c.downlink_sinr_millidecibels, c.downlink_blocks),
+            uplink_sinr_db: mean_sinr_db(c.uplink_sinr_millidecibels, c.uplink_blocks),
             downlink_block_bytes: ratio(c.downlink_block_bytes, c.downlink_blocks),
             scheduling_requests: c.scheduling_requests,
             uplink: UplinkResult::new(c, cell.and_then(|cell| cell.power_correction_db)),
             waits: RadioDelays::new(c),
+            no_service: None,
             sector: cell.map_or(0, |cell| cell.serving),
             place: cell.and_then(|cell| cell.place).map(|place| PlaceResult {
                 x_m: place.x_m,
@@ -309,6 +338,11 @@ impl StationResult {
             }),
         }
     }
+}
+
+/// Mean of SINRs in dB from their sum above the origin; none without blocks.
+fn mean_sinr_db(millidecibels: u64, blocks: u64) -> Option<f64> {
+    (blocks > 0).then(|| ratio(millidecibels, blocks) / 1000.0 + paceline_ran::SINR_ORIGIN_DB)
 }
 
 impl Sample {

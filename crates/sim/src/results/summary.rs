@@ -7,6 +7,7 @@ use super::tables;
 use super::totals::Totals;
 use crate::scenario::Scenario;
 use serde::{Deserialize, Serialize};
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Program that made a result.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -64,18 +65,32 @@ impl Summary {
             measured_s: runs.first().map_or(0.0, |run| run.measured_s),
             mean,
             ci95,
-            groups: (0..scenario.stations.len())
-                .filter_map(|group| GroupResult::of_runs(group, &runs))
-                .collect(),
+            groups: GroupResult::of_runs(&runs),
             connections_never_opened: never_opened(scenario, &runs),
             runs,
         }
     }
-    /// A warning if the run had connections and none of them opened.
-    pub fn warning(&self) -> Option<&'static str> {
+    /// A warning if the run had connections and none of them opened, or if the radio of some stations gave no
+    /// service.
+    pub fn warning(&self) -> Option<String> {
         let opened = self.runs.iter().flat_map(|run| &run.flows).any(FlowResult::opened);
-        (self.connections_never_opened > 0 && !opened)
-            .then_some("no connection opened: no handshake was completed (see tcp.syn_retries)")
+        let never = (self.connections_never_opened > 0 && !opened)
+            .then(|| String::from("no connection opened: no handshake was completed (see tcp.syn_retries)"));
+        let mut causes: BTreeMap<&str, BTreeSet<usize>> = BTreeMap::new();
+        for station in self.runs.iter().flat_map(|run| &run.stations) {
+            if let Some(cause) = station.no_service.as_deref() {
+                causes.entry(cause).or_default().insert(station.station);
+            }
+        }
+        let without = causes.iter().map(|(cause, stations)| {
+            let first = stations.first().copied().unwrap_or_default();
+            match stations.len() {
+                1 => format!("station {first} has no service: {cause}"),
+                n => format!("{n} stations have no service (station {first} is the first): {cause}"),
+            }
+        });
+        let parts: Vec<String> = never.into_iter().chain(without).collect();
+        (!parts.is_empty()).then(|| parts.join("; "))
     }
     /// Text of `summary.json`.
     pub fn to_json(&self) -> String {
@@ -152,6 +167,7 @@ mod tests {
             seed: 1,
             measured_s: 1.0,
             totals: Totals { goodput_mbps, ..Totals::default() },
+            groups: Vec::new(),
             stations: Vec::new(),
             measured_from_s: None,
             flows: Vec::new(),

@@ -56,6 +56,9 @@ struct StationRow {
     y_m: Option<Decimals<1>>,
     coupling_loss_db: Option<Decimals<2>>,
     group: usize,
+    downlink_sinr_db: Option<Decimals<3>>,
+    uplink_sinr_db: Option<Decimals<3>>,
+    no_service: Option<String>,
 }
 
 impl StationRow {
@@ -98,6 +101,9 @@ impl StationRow {
             y_m: s.place.map(|place| Decimals(place.y_m)),
             coupling_loss_db: s.place.map(|place| Decimals(place.coupling_loss_db)),
             group: s.group,
+            downlink_sinr_db: s.downlink_sinr_db.map(Decimals),
+            uplink_sinr_db: s.uplink_sinr_db.map(Decimals),
+            no_service: s.no_service.clone(),
         }
     }
 }

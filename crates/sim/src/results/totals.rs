@@ -168,9 +168,10 @@ pub(super) fn of_counters(stations: &[Counters], span: Duration, capacity: Radio
     }
 }
 
-/// `totals` with the figures of all senders.
-pub(super) fn with_senders(totals: Totals, senders: &SenderSums) -> Totals {
-    let (limits, rtt) = (LimitShares::new(&senders.times), senders.round_trip());
+/// `totals` with the figures of the applications' ends, and of the senders whose round-trip time includes the
+/// radio.
+pub(super) fn with_senders(totals: Totals, ends: &SenderSums, over_radio: &SenderSums) -> Totals {
+    let (limits, rtt) = (LimitShares::new(&ends.times), over_radio.round_trip());
     Totals {
         handshake_share: limits.handshake,
         application_share: limits.application,

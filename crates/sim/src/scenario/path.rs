@@ -143,12 +143,13 @@ impl Accelerator {
     }
 }
 
-/// Table `[split_tcp]`. All other parameters of the proxy are those of Linux.
+/// Table `[split_tcp]`. The segment size is that of the station's TCP; all other parameters are those of
+/// Linux.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 #[schemars(transform = limits::describe::<Self>)]
 pub struct SplitTcp {
-    /// Congestion control towards the stations. If left out, that of `[tcp]`.
+    /// Congestion control towards the stations. If left out, that of each station's TCP.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub congestion_control: Option<Variant>,
     /// Size of the proxy's buffer for each connection and direction.

@@ -4,7 +4,7 @@ use crate::accelerator::flow::Flow;
 use crate::accelerator::machine::opening::Openings;
 use crate::accelerator::stats::AcceleratorStats;
 use crate::accelerator::{
-    Accelerator, AcceleratorConfig, DeviceSnapshot, FlowRecord, FlowSnapshot, Side, Transmission,
+    Accelerator, AcceleratorConfig, ClientLimit, DeviceSnapshot, FlowRecord, FlowSnapshot, Side, Transmission,
 };
 use paceline_net::fragments::fragment;
 use paceline_net::{Duration, FlowKey, Instant, Node, Output, Packet, Port};
@@ -15,6 +15,9 @@ const DRAIN_CHECK_INTERVAL: Duration = Duration::from_millis(250);
 /// Time in which packets that bypassed the machine are acknowledged or sent again. Chosen: several timeouts
 /// of a server.
 const ABSENCE_EFFECT: Duration = Duration::from_secs(30);
+
+/// A client's window counts as used up when less than its size over this is left. Chosen: a burst of pacing.
+const FILLED_DIVISOR: u64 = 4;
 
 /// Stop and configuration.
 impl Accelerator {
@@ -181,6 +184,22 @@ impl Accelerator {
     /// All connections being accelerated.
     pub fn flows(&self) -> impl Iterator<Item = FlowSnapshot> + '_ {
         self.flows.iter().filter_map(|(_, entry)| self.snapshot(entry.device, &entry.flow))
+    }
+    /// The limit of a connection's client (key from server to mobile) once everything is polled, and the
+    /// bytes of the window that the client offers; none if the connection is not accelerated.
+    pub fn client_limit(&mut self, key: &FlowKey) -> Option<(ClientLimit, u64)> {
+        let entry = self.flows.find(key).and_then(|slot| self.flows.get(slot))?;
+        let (client, window) = (entry.flow.to_client(), entry.flow.to_client().window());
+        // The measured rate of a client whose window is small is that of its window: then pacing fills the
+        // window without exceeding it.
+        let room = window.edge().checked_sub(client.nxt());
+        let filled = room.is_some_and(|room| room < window.size() / FILLED_DIVISOR);
+        let limit = match (entry.flow.has_data_to_send(), entry.in_backlog) {
+            (false, _) => ClientLimit::Server,
+            (true, true) if !filled => ClientLimit::Rate,
+            (true, _) => ClientLimit::Window,
+        };
+        Some((limit, window.size()))
     }
     /// The connections of `count` slots from one on, and the next slot, if there is one.
     pub fn flows_from(&self, from: u32, count: u32) -> (Vec<FlowSnapshot>, Option<u32>) {

@@ -14,7 +14,7 @@ pub fn markdown() -> String {
 }
 
 fn section(text: &mut String, table: &Table) {
-    let Table { path, repeated, meaning, entries } = table;
+    let Table { path, repeated, meaning, entries, .. } = table;
     let name = if *repeated { format!("[[{path}]]") } else { format!("[{path}]") };
     let _ = write!(text, "\n## `{name}`\n\n{}", wrapped("", meaning));
     if entries.is_empty() {

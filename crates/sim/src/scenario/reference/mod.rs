@@ -20,6 +20,8 @@ pub struct Table {
     pub meaning: String,
     /// The keys, in the order of their definition.
     pub entries: Vec<Entry>,
+    /// The table with the same keys, which are described there alone.
+    pub same_keys: Option<String>,
 }
 
 /// A key of a table.
@@ -62,6 +64,24 @@ pub fn tables() -> Vec<Table> {
     tables
 }
 
+/// All entries, with those of tables that repeat another table's keys: such a key defaults to the other
+/// table's.
+pub fn entries() -> Vec<Entry> {
+    let tables = tables();
+    let repeated = |table: &Table| {
+        let same = table.same_keys.clone()?;
+        let keys = tables.iter().find(|other| other.path == same)?.entries.iter();
+        let of = |entry: &Entry| {
+            let key = entry.path.rsplit('.').next().unwrap_or(&entry.path);
+            let default = Default::Computed(format!("that of {}", entry.path));
+            Entry { path: format!("{}.{key}", table.path), default, ..entry.clone() }
+        };
+        Some(keys.map(of).collect::<Vec<Entry>>())
+    };
+    let own = |table: &Table| repeated(table).unwrap_or_else(|| table.entries.clone());
+    tables.iter().flat_map(own).collect()
+}
+
 /// Adds the table of a schema and the tables in it.
 fn collect(tables: &mut Vec<Table>, path: &str, repeated: bool, schema: &Value) {
     let text = |keyword: &str| schema[keyword].as_str().unwrap_or_default().to_owned();
@@ -71,6 +91,7 @@ fn collect(tables: &mut Vec<Table>, path: &str, repeated: bool, schema: &Value) 
             repeated,
             meaning: text("description"),
             entries: Vec::new(),
+            same_keys: Some(text("x-same-keys")),
         });
         return;
     }
@@ -98,7 +119,8 @@ fn collect(tables: &mut Vec<Table>, path: &str, repeated: bool, schema: &Value) 
             }
         }
     }
-    tables.push(Table { path: path.to_owned(), repeated, meaning: text("description"), entries });
+    let (path, meaning) = (path.to_owned(), text("description"));
+    tables.push(Table { path, repeated, meaning, entries, same_keys: None });
     later.iter().for_each(|(path, repeated, schema)| collect(tables, path, *repeated, schema));
 }
 

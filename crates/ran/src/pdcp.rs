@@ -25,6 +25,7 @@ impl Pdu {
     }
 }
 
+/// The transmitting end: its COUNT continues when RLC is re-established.
 #[derive(Clone, Debug, Default)]
 pub struct Tx {
     next_count: u32,
@@ -38,9 +39,24 @@ impl Tx {
         self.next_count = self.next_count.wrapping_add(1);
         Some(Pdu { count, packet })
     }
-    /// Data available for transmission in the buffer above (TS 36.323 §4.5): SDUs with the headers they will
-    /// get.
-    pub fn available(&self, above: &dyn SduQueue) -> Bytes {
-        above.bytes() + Bytes(u64::from(HEADER_BYTES) * above.packets() as u64)
+}
+
+/// Data available for transmission in the buffer above (TS 36.323 §4.5): SDUs with the headers they will get.
+pub fn available(above: &dyn SduQueue) -> Bytes {
+    above.bytes() + Bytes(u64::from(HEADER_BYTES) * above.packets() as u64)
+}
+
+/// The transmitting end of PDCP with the buffer above, from which RLC takes PDUs.
+pub struct Source<'a> {
+    pub tx: &'a mut Tx,
+    pub buffer: &'a mut dyn SduQueue,
+    /// The start of the present slot.
+    pub now: Instant,
+}
+
+impl Source<'_> {
+    /// The next PDU.
+    pub fn pull(&mut self) -> Option<Pdu> {
+        self.tx.pull(self.now, self.buffer)
     }
 }

@@ -6,8 +6,6 @@
 
 use std::ops::Range;
 
-/// Bandwidth of a PRB in Hz: 12 subcarriers of 15 kHz (TS 36.211 §6.2.3).
-pub const PRB_HZ: f64 = 180e3;
 /// Words of a [`PrbSet`]: enough for the 275 PRBs of the widest carrier (TS 38.331 §6.4,
 /// maxNrofPhysicalResourceBlocks).
 const WORDS: usize = 5;

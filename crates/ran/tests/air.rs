@@ -6,8 +6,8 @@ use common::*;
 use paceline_net::{Bytes, Duration, Instant, Node};
 use paceline_ran::radio::{DeploymentConfig, Load, PowerControl, noise_per_prb_dbm};
 use paceline_ran::{
-    CORE, Cell, CellConfig, HeadroomConfig, LinkStats, Policy, RadioConfig, SlotSpan, StationConfig,
-    StationLink, station_port,
+    CORE, Cell, CellConfig, HeadroomConfig, LinkStats, Numerology, Policy, RadioConfig, SlotSpan,
+    StationConfig, StationLink, station_port,
 };
 
 /// Seven sites of 3GPP case 1 around a 10 MHz cell.
@@ -196,7 +196,7 @@ fn closed_loop(target_db: f64, seed: u64) -> (Cell, f64) {
 
 #[test]
 fn tpc_commands_bring_the_uplink_to_its_target() {
-    let noise_dbm = noise_per_prb_dbm(DeploymentConfig::case1().enb_noise_figure_db);
+    let noise_dbm = noise_per_prb_dbm(Numerology::LTE, DeploymentConfig::case1().enb_noise_figure_db);
     let (mut reached, mut limited) = (0, 0);
     for seed in 0..30 {
         for target in [5.0, 12.0, 18.0] {

@@ -105,6 +105,8 @@ pub(crate) struct Network {
 impl Network {
     /// A network; `prb` is the number of downlink and uplink PRBs.
     pub fn new(config: RadioConfig, numerology: Numerology, prb: (u16, u16), seed: u64) -> Self {
+        let mut config = config;
+        config.deployment.numerology = numerology;
         let deployment = Deployment::new(config.deployment.clone(), seed);
         let cells = deployment.cells();
         let served = 0..SECTORS * config.served_sites;
@@ -139,7 +141,7 @@ impl Network {
         let doppler = doppler_hz(config.speed_kmh, config.deployment.carrier_ghz);
         let hold_s = MAX_HELD_TURN / (std::f64::consts::TAU * doppler);
         let hold_slots = SlotSpan((hold_s.min(MAX_HOLD_S) * numerology.slots_per_second()).max(1.0) as u64);
-        let noise = uplink_noise_mw(config.deployment.enb_noise_figure_db);
+        let noise = uplink_noise_mw(&config.deployment);
         let uplink_mw = vec![vec![noise; usize::from(prb.1)]; served.len()];
         Self {
             deployment,

@@ -1,10 +1,12 @@
-//! One direction of a station: buffer, RLC, HARQ processes, outer loop of link adaptation, counters.
+//! One direction of a station: buffer, PDCP, RLC, HARQ processes, outer loop of link adaptation, counters.
 
 use super::link_stats::{LinkStats, SINR_ORIGIN_DB};
 use crate::decibel::to_db;
 use crate::lte::mcs::Mcs;
 use crate::mac::harq::{self, TransportBlock};
+use crate::mac::pdu::Sender;
 use crate::mac::scheduler::{Candidate, ServedRate};
+use crate::pdcp;
 use crate::rlc::{self, Reassembled, Rlc};
 use crate::slot::Slot;
 use crate::timing::HarqTiming;
@@ -24,6 +26,7 @@ const OUTER_LOOP_LIMIT_DB: f64 = 10.0;
 /// One direction of a station.
 pub(crate) struct Link {
     pub buffer: Box<dyn SduQueue + Send>,
+    pub pdcp: pdcp::Tx,
     pub rlc: Rlc,
     pub harq: harq::Processes,
     last_served: Slot,
@@ -46,6 +49,7 @@ impl Link {
     pub fn new(buffer: Box<dyn SduQueue + Send>, rlc: Rlc, harq: &HarqTiming) -> Self {
         Self {
             buffer,
+            pdcp: pdcp::Tx::default(),
             rlc,
             harq: harq::Processes::new(harq.processes),
             last_served: Slot(0),
@@ -66,6 +70,12 @@ impl Link {
             self.stats.grant_wait_ns += waited;
         }
         self.grant_wait_counted_to = self.grant_wait_counted_to.max(now);
+    }
+    /// The transmitting end of this direction at the start of a slot.
+    pub fn sender<'a>(&'a mut self, reverse: &'a mut Self, now: Instant) -> Sender<'a> {
+        let Self { rlc, pdcp, buffer, .. } = self;
+        let source = pdcp::Source { tx: pdcp, buffer: &mut **buffer, now };
+        Sender { rlc, reverse: &mut reverse.rlc, source }
     }
     pub fn candidate(&self, slot: Slot, station: usize, wanted_prb: u16, bits_per_prb: f64) -> Candidate {
         Candidate::new(station, wanted_prb, self.last_served, bits_per_prb, self.served_rate.at(slot))

@@ -207,13 +207,11 @@ impl Station {
     }
     /// The eNB's end of the bearer.
     pub fn downlink_sender(&mut self, now: Instant) -> Sender<'_> {
-        let Link { rlc, buffer, .. } = &mut self.downlink;
-        Sender { rlc, reverse: &mut self.uplink.rlc, queue: &mut **buffer, now }
+        self.downlink.sender(&mut self.uplink, now)
     }
     /// The station's end of the bearer.
     pub fn uplink_sender(&mut self, now: Instant) -> Sender<'_> {
-        let Link { rlc, buffer, .. } = &mut self.uplink;
-        Sender { rlc, reverse: &mut self.downlink.rlc, queue: &mut **buffer, now }
+        self.uplink.sender(&mut self.downlink, now)
     }
 
     /// Counts a grant of `n_prb` PRBs and the reason why it is smaller than the demand.

@@ -8,10 +8,11 @@
 
 use super::power_headroom::HeadroomReport;
 use crate::lte::bsr;
+use crate::pdcp;
 use crate::rlc::um::header_len;
 use crate::rlc::{self, Rlc};
 use crate::slot::Slot;
-use paceline_net::{Bytes, Instant, SduQueue};
+use paceline_net::{Bytes, SduQueue};
 
 /// Sub-header of the last SDU of a block, in bytes (TS 36.321 §6.2.1).
 const SUBHEADER_BYTES: u32 = 1;
@@ -58,9 +59,7 @@ pub struct Sender<'a> {
     /// RLC of the direction in which this end sends.
     pub rlc: &'a mut Rlc,
     pub reverse: &'a mut Rlc,
-    pub queue: &'a mut dyn SduQueue,
-    /// The start of the present slot.
-    pub now: Instant,
+    pub source: pdcp::Source<'a>,
 }
 
 /// Bytes for RLC PDUs in a transport block of `tbs` bytes.
@@ -88,7 +87,7 @@ pub fn block_bytes_needed(rlc: &Rlc, reverse: &Rlc, queue: &dyn SduQueue) -> u64
 impl Sender<'_> {
     /// Data available for transmission in bytes (TS 36.321 §5.4.5).
     pub fn available(&self) -> u64 {
-        self.rlc.available(self.queue) + u64::from(self.reverse.status_len())
+        self.rlc.available(self.source.buffer) + u64::from(self.reverse.status_len())
     }
 
     /// Fills a downlink transport block of `tbs` bytes. `sdus` is an empty vector whose storage is reused.
@@ -110,8 +109,9 @@ impl Sender<'_> {
     ) -> Pdu {
         let headroom = headroom.filter(|_| tbs > BSR_BYTES + HEADROOM_BYTES);
         let tbs = if headroom.is_some() { tbs - HEADROOM_BYTES } else { tbs };
-        let overfull =
-            |sender: &Self| block_bytes_needed(sender.rlc, sender.reverse, sender.queue) > u64::from(tbs);
+        let overfull = |sender: &Self| {
+            block_bytes_needed(sender.rlc, sender.reverse, sender.source.buffer) > u64::from(tbs)
+        };
         // The block of a regular BSR is small whatever the buffer holds: its size says nothing about later
         // grants.
         if due != BsrDue::Regular || !overfull(self) {
@@ -139,7 +139,7 @@ impl Sender<'_> {
             if left < before + least {
                 return left;
             }
-            let Some(pdu) = self.rlc.pull(slot, self.now, self.queue, left - before) else { return left };
+            let Some(pdu) = self.rlc.pull(slot, &mut self.source, left - before) else { return left };
             left -= before + pdu.bytes();
             sdus.push(pdu);
             if !self.rlc.is_am() {
@@ -157,9 +157,9 @@ impl Sender<'_> {
         };
         let free = u64::from(rlc_room(tbs, bsr_triggered).saturating_sub(status + header_len(1)));
         // Overhead of each further packet: the PDCP header and a length indicator of 1.5 bytes, rounded up.
-        let overhead = Bytes(u64::from(crate::pdcp::HEADER_BYTES) + 2);
+        let overhead = Bytes(u64::from(pdcp::HEADER_BYTES) + 2);
         let free = Bytes(free.saturating_sub(self.rlc.available_below()));
-        self.queue.on_grant(self.now, free, overhead);
+        self.source.buffer.on_grant(self.source.now, free, overhead);
     }
 }
 
@@ -179,6 +179,12 @@ mod tests {
             ..TcpHeader::default()
         };
         Packet::tcp("198.18.0.1".parse().unwrap(), "198.18.0.2".parse().unwrap(), tcp)
+    }
+    /// A source with a PDCP of its own.
+    macro_rules! source {
+        ($queue:expr) => {
+            pdcp::Source { tx: &mut pdcp::Tx::default(), buffer: $queue, now: Instant::ZERO }
+        };
     }
     const AM: AmConfig = AmConfig {
         t_poll_retransmit: SlotSpan(50),
@@ -203,11 +209,11 @@ mod tests {
             queue
         };
         let (mut down, mut up) = (new(), new());
-        let data = down.pull(Slot(0), Instant::ZERO, &mut filled(1), 2000).unwrap();
+        let data = down.pull(Slot(0), &mut source!(&mut filled(1)), 2000).unwrap();
         down.receive(Slot(3), data, &mut Vec::new());
         assert_eq!(down.status_len(), 2);
         let mut queue = filled(2);
-        let mut sender = Sender { rlc: &mut up, reverse: &mut down, queue: &mut queue, now: Instant::ZERO };
+        let mut sender = Sender { rlc: &mut up, reverse: &mut down, source: source!(&mut queue) };
         assert_eq!(sender.available(), 2 * 1442 + 2);
         let pdu = sender.uplink_pdu(Slot(4), 1000, BsrDue::Regular, None, Vec::new());
         // STATUS with sub-header (2 + 2 bytes), the BSR, and the data PDU with a sub-header of 1 byte.
@@ -257,8 +263,7 @@ mod tests {
                 (Rlc::new(RlcConfig::Um, SlotSpan(40)), Rlc::new(RlcConfig::Um, SlotSpan(40)));
             let mut queue = RecordingQueue(DropTail::new(Bytes(1 << 20)), Vec::new());
             (0..waiting).for_each(|_| queue.push(Instant::ZERO, packet()));
-            let mut sender =
-                Sender { rlc: &mut up, reverse: &mut down, queue: &mut queue, now: Instant::ZERO };
+            let mut sender = Sender { rlc: &mut up, reverse: &mut down, source: source!(&mut queue) };
             sender.uplink_pdu(Slot(4), 2000, due, None, Vec::new());
             queue.1.len()
         };
@@ -274,10 +279,10 @@ mod tests {
         let (mut down, mut up) = (new(), new());
         let mut queue = DropTail::new(Bytes(1 << 20));
         queue.push(Instant::ZERO, packet());
-        let data = down.pull(Slot(0), Instant::ZERO, &mut queue, 2000).unwrap();
+        let data = down.pull(Slot(0), &mut source!(&mut queue), 2000).unwrap();
         down.receive(Slot(3), data, &mut Vec::new());
         assert_eq!(block_bytes_needed(&up, &down, &queue), 3);
-        let mut sender = Sender { rlc: &mut up, reverse: &mut down, queue: &mut queue, now: Instant::ZERO };
+        let mut sender = Sender { rlc: &mut up, reverse: &mut down, source: source!(&mut queue) };
         let pdu = sender.uplink_pdu(Slot(4), 7, BsrDue::Regular, None, Vec::new());
         assert!(matches!(pdu.sdus[..], [rlc::Pdu::Status(_)]));
         assert_eq!((pdu.padding, pdu.bsr), (2, Some(0)), "the padding holds a BSR of an empty buffer");

@@ -9,7 +9,7 @@
 
 use super::deployment::geometry::Region;
 use super::deployment::link_budget::{Association, Deployment, Station};
-use super::deployment::parameters::noise_per_prb_dbm;
+use super::deployment::parameters::{DeploymentConfig, noise_per_prb_dbm};
 use super::power_control::{PowerControl, PuschTransmission};
 use crate::decibel::from_db;
 use crate::prb::{MAX_PRBS, PrbSet};
@@ -150,7 +150,7 @@ impl DownlinkReceiver {
     pub fn new(deployment: &Deployment, station: &Station) -> Self {
         let config = deployment.config();
         let power_dbm = config.enb_power_per_prb_dbm();
-        let noise_dbm = noise_per_prb_dbm(config.ue_noise_figure_db);
+        let noise_dbm = noise_per_prb_dbm(config.numerology, config.ue_noise_figure_db);
         Self::from_gains(station.gains_db(), station.serving(), power_dbm, noise_dbm)
     }
     /// The receiver with these coupling gains in dB per cell, from cells that transmit `power_dbm` per PRB.
@@ -188,8 +188,8 @@ impl DownlinkReceiver {
 }
 
 /// Noise at a cell in mW per PRB.
-pub fn uplink_noise_mw(noise_figure_db: f64) -> f64 {
-    from_db(noise_per_prb_dbm(noise_figure_db))
+pub fn uplink_noise_mw(deployment: &DeploymentConfig) -> f64 {
+    from_db(noise_per_prb_dbm(deployment.numerology, deployment.enb_noise_figure_db))
 }
 
 /// Adds a transmission that is received with `received_mw` in each of `prbs`.

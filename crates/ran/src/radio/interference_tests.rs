@@ -1,6 +1,7 @@
 use super::*;
 use crate::decibel::to_db;
-use crate::radio::{DeploymentConfig, Pattern, Point};
+use crate::radio::{Pattern, Point};
+use crate::slot::Numerology;
 
 /// Chosen: round numbers, for checks by hand.
 const CONTROL: PowerControl = PowerControl { pcmax_dbm: 23.0, p0_dbm: -80.0, alpha: 0.8, delta_mcs: false };
@@ -47,7 +48,7 @@ fn uplink_sinr_of_two_cells_holds_by_hand() {
     // -4 dBm per PRB, over -120 dB here: -124 dBm in PRBs 4 to 7. Noise -116.4473 dBm.
     let own = CONTROL.power_per_prb_dbm(&PuschTransmission::open_loop(10, 100.0));
     let other = CONTROL.power_per_prb_dbm(&PuschTransmission::open_loop(4, 95.0));
-    let mut out = [uplink_noise_mw(5.0); 25];
+    let mut out = [uplink_noise_mw(&DeploymentConfig::case1()); 25];
     add_uplink(PrbSet::range(4, 4), from_db(other - 120.0), &mut out);
     let sinr = |block: usize| own - 100.0 - to_db(out[block]);
     // 10^-11.64473 + 10^-12.4 = 2.26606e-12 + 3.98107e-13 = 2.66417e-12 mW: -115.7444 dBm.
@@ -71,7 +72,7 @@ fn full_neighbours_give_the_geometry() {
         }
         let mut quiet = [0.0; 50];
         receiver.interference_mw(&Activity::new(57, 50, 1), 0, &mut quiet);
-        assert!((to_db(quiet[0]) - noise_per_prb_dbm(9.0)).abs() < 1e-9);
+        assert!((to_db(quiet[0]) - noise_per_prb_dbm(Numerology::LTE, 9.0)).abs() < 1e-9);
     }
 }
 
@@ -173,7 +174,7 @@ fn rise_over_thermal_of_full_buffer_is_plausible() {
         let control = PowerControl { p0_dbm, alpha, ..CONTROL };
         let bank = UplinkNeighbours::draw(&deployment, &control, 5, &[0], 1);
         let sum: f64 = (1..57).map(|cell| mean_mw(&bank, 0, cell)).sum();
-        to_db(1.0 + sum / from_db(noise_per_prb_dbm(5.0)))
+        to_db(1.0 + sum / from_db(noise_per_prb_dbm(Numerology::LTE, 5.0)))
     };
     let (full, fractional, weaker) = (rise(-106.0, 1.0), rise(-80.0, 0.8), rise(-85.0, 0.8));
     assert!((6.0..8.0).contains(&full), "{full}");

@@ -6,8 +6,9 @@
 use super::am::{self, Am, AmConfig};
 use super::reassembled::Reassembled;
 use super::um;
+use crate::pdcp;
 use crate::slot::{Slot, SlotSpan};
-use paceline_net::{Instant, Packet, SduQueue};
+use paceline_net::{Packet, SduQueue};
 
 /// Mode and its parameters; t-Reordering, which both modes have, is a parameter of the cell.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -131,10 +132,10 @@ impl Rlc {
         matches!(self, Self::Am(_))
     }
     /// A data PDU of at most `room` bytes.
-    pub fn pull(&mut self, slot: Slot, now: Instant, above: &mut dyn SduQueue, room: u32) -> Option<Pdu> {
+    pub fn pull(&mut self, slot: Slot, source: &mut pdcp::Source, room: u32) -> Option<Pdu> {
         match self {
-            Self::Um(um) => um.tx.pull(now, above, room).map(Pdu::Um),
-            Self::Am(am) => am.pull(slot, now, above, room).map(Pdu::Am),
+            Self::Um(um) => um.tx.pull(source, room).map(Pdu::Um),
+            Self::Am(am) => am.pull(slot, source, room).map(Pdu::Am),
         }
     }
     /// The STATUS PDU about this direction, cut to `room` bytes.
@@ -188,7 +189,7 @@ impl Rlc {
     /// Re-establishes both sides (TS 36.322 §5.4): calls `dropped` with the packets that were not delivered.
     pub fn reestablish(&mut self, dropped: impl FnMut(Packet)) {
         if let Self::Am(am) = self {
-            am.reestablish().for_each(dropped);
+            am.take_unconfirmed().map(|pdu| pdu.packet).for_each(dropped);
         }
     }
 }

@@ -8,7 +8,7 @@
 use super::reassembled::Reassembled;
 use crate::pdcp;
 use crate::slot::{Slot, SlotSpan};
-use paceline_net::{Instant, Packet, SduQueue};
+use paceline_net::{Packet, SduQueue};
 
 /// Number of sequence numbers: 10 bits (TS 36.322 §6.2.2).
 const MODULUS: u16 = 1024;
@@ -51,7 +51,6 @@ pub struct Pdu {
 pub struct Tx {
     /// VT(US): the sequence number of the next PDU.
     vt_us: u16,
-    pdcp: pdcp::Tx,
     /// The SDU that was sent in part, and the number of its bytes sent.
     partial: Option<(pdcp::Pdu, u32)>,
     spare: Vec<Vec<Element>>,
@@ -60,7 +59,7 @@ pub struct Tx {
 impl Tx {
     /// Bytes available for transmission here and in the buffer above (TS 36.322 §4.5), without RLC headers.
     pub fn available(&self, above: &dyn SduQueue) -> u64 {
-        self.partial_left() + self.pdcp.available(above).0
+        self.partial_left() + pdcp::available(above).0
     }
     /// Unsent bytes of the SDU that was sent in part.
     pub fn partial_left(&self) -> u64 {
@@ -78,7 +77,7 @@ impl Tx {
     }
 
     /// A PDU of at most `room` bytes, header included; none without data or without room for a byte of data.
-    pub fn pull(&mut self, now: Instant, above: &mut dyn SduQueue, room: u32) -> Option<Pdu> {
+    pub fn pull(&mut self, source: &mut pdcp::Source, room: u32) -> Option<Pdu> {
         let mut elements = self.spare.pop().unwrap_or_default();
         let mut data = 0;
         loop {
@@ -87,8 +86,7 @@ impl Tx {
             if left == 0 || elements.last().is_some_and(|e: &Element| e.len > MAX_LENGTH_INDICATOR) {
                 break;
             }
-            let Some((pdu, sent)) = self.partial.take().or_else(|| Some((self.pdcp.pull(now, above)?, 0)))
-            else {
+            let Some((pdu, sent)) = self.partial.take().or_else(|| Some((source.pull()?, 0))) else {
                 break;
             };
             let len = (pdu.bytes() - sent).min(left);
@@ -256,7 +254,7 @@ fn discard(mut pdu: Pdu, out: &mut Vec<Reassembled>, storage: &mut Tx) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use paceline_net::{Bytes, DropTail, SeqNumber, Stream, TcpFlags, TcpHeader};
+    use paceline_net::{Bytes, DropTail, Instant, SeqNumber, Stream, TcpFlags, TcpHeader};
 
     fn packet(id: u32, payload_len: u32) -> Packet {
         let tcp = TcpHeader {
@@ -272,6 +270,9 @@ mod tests {
     fn id(packet: &Packet) -> u32 {
         packet.tcp_header().unwrap().seq.0
     }
+    fn pull(tx: &mut Tx, pdcp: &mut pdcp::Tx, queue: &mut DropTail, room: u32) -> Option<Pdu> {
+        tx.pull(&mut pdcp::Source { tx: pdcp, buffer: queue, now: Instant::ZERO }, room)
+    }
     fn filled(count: u32, payload_len: u32) -> DropTail {
         let mut queue = DropTail::new(Bytes(1 << 30));
         (0..count).for_each(|i| queue.push(Instant::ZERO, packet(i, payload_len)));
@@ -282,23 +283,23 @@ mod tests {
     fn pdus_fill_the_room_exactly_headers_included() {
         // Three 42-byte PDCP PDUs: 2 + 3 bytes of header for three elements.
         let (mut tx, mut queue) = (Tx::default(), filled(3, 0));
-        let pdu = tx.pull(Instant::ZERO, &mut queue, 1000).unwrap();
+        let pdu = pull(&mut tx, &mut pdcp::Tx::default(), &mut queue, 1000).unwrap();
         assert_eq!((pdu.elements.len(), pdu.len), (3, 3 * 42 + 5));
-        assert!(tx.pull(Instant::ZERO, &mut queue, 1000).is_none());
+        assert!(pull(&mut tx, &mut pdcp::Tx::default(), &mut queue, 1000).is_none());
         // 50 bytes: one whole element (2 + 42), then 2 for the indicator and 4 bytes of the next.
         let mut queue = filled(2, 0);
-        let pdu = tx.pull(Instant::ZERO, &mut queue, 50).unwrap();
+        let pdu = pull(&mut tx, &mut pdcp::Tx::default(), &mut queue, 50).unwrap();
         assert_eq!((pdu.len, pdu.elements[1].len), (50, 4));
         assert_eq!(tx.available(&queue), 38);
-        let rest = tx.pull(Instant::ZERO, &mut queue, 1000).unwrap();
+        let rest = pull(&mut tx, &mut pdcp::Tx::default(), &mut queue, 1000).unwrap();
         assert_eq!((rest.elements[0].len, rest.elements[0].first), (38, false));
-        assert!(tx.pull(Instant::ZERO, &mut filled(1, 0), 2).is_none(), "no room for data");
+        assert!(pull(&mut tx, &mut pdcp::Tx::default(), &mut filled(1, 0), 2).is_none(), "no room for data");
     }
 
     #[test]
     fn a_long_element_ends_its_pdu() {
         let (mut tx, mut queue) = (Tx::default(), filled(2, 3000));
-        let pdu = tx.pull(Instant::ZERO, &mut queue, 9000).unwrap();
+        let pdu = pull(&mut tx, &mut pdcp::Tx::default(), &mut queue, 9000).unwrap();
         assert_eq!(pdu.elements.len(), 1, "a length indicator has 11 bits");
     }
 
@@ -306,7 +307,7 @@ mod tests {
     /// delivered packets and the number of lost ones.
     fn exchange(seed: u64, loss: f64, max_delay: u64) -> (Vec<u32>, u64) {
         let mut stream = Stream::new(seed, "rlc");
-        let (mut tx, mut queue) = (Tx::default(), filled(3000, 400));
+        let (mut tx, mut pdcp, mut queue) = (Tx::default(), pdcp::Tx::default(), filled(3000, 400));
         let (mut rx, mut out) = (Rx::new(SlotSpan(50)), Vec::new());
         let mut in_flight: Vec<(u64, Pdu)> = Vec::new();
         let mut lost = 0;
@@ -317,7 +318,7 @@ mod tests {
                 rx.receive(Slot(slot), pdu, &mut out, &mut tx);
             }
             let room = stream.below(2000) as u32;
-            if let Some(pdu) = tx.pull(Instant::ZERO, &mut queue, room) {
+            if let Some(pdu) = pull(&mut tx, &mut pdcp, &mut queue, room) {
                 if stream.chance(loss) {
                     lost += pdu.elements.iter().filter(|e| e.last.is_some()).count() as u64;
                 } else {

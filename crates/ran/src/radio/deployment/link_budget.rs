@@ -148,7 +148,7 @@ impl Deployment {
     /// Downlink SINR in dB of a station when every cell transmits in all PRBs.
     pub fn geometry_db(&self, station: &Station) -> f64 {
         let power = from_db(self.config.enb_power_per_prb_dbm());
-        let noise = from_db(noise_per_prb_dbm(self.config.ue_noise_figure_db));
+        let noise = from_db(noise_per_prb_dbm(self.config.numerology, self.config.ue_noise_figure_db));
         self.carrier_over(station, noise / power)
     }
     /// The geometry without noise in dB, as in the calibration of TR 38.901.

@@ -2,9 +2,9 @@
 //! macro and micro of ITU-R M.2135, and the large-scale calibration of TR 38.901 Table 7.8-1 at 6 GHz.
 
 use crate::decibel::to_db;
-use crate::prb::PRB_HZ;
 use crate::radio::propagation::antenna::{Antenna, Pattern};
 use crate::radio::propagation::path_loss::{Heights, PathLossModel};
+use crate::slot::Numerology;
 
 /// Thermal noise density in dBm/Hz. Follows from kT at 290 K.
 pub const NOISE_DENSITY_DBM: f64 = -174.0;
@@ -32,6 +32,8 @@ pub struct DeploymentConfig {
     pub carrier_ghz: f64,
     /// PRBs of the carrier.
     pub resource_blocks: u32,
+    /// Numerology, which determines the bandwidth of a PRB.
+    pub numerology: Numerology,
     /// Path loss and shadowing.
     pub model: PathLossModel,
     /// Antenna of every sector.
@@ -66,6 +68,7 @@ impl DeploymentConfig {
             isd_m: 500.0,
             carrier_ghz: 2.0,
             resource_blocks: 50,
+            numerology: Numerology::LTE,
             model: PathLossModel::Case1,
             antenna: Antenna { pattern: Pattern::Tr36814, max_gain_dbi: 14.0, downtilt_deg: 15.0 },
             ue_antenna_dbi: 0.0,
@@ -151,9 +154,9 @@ impl DeploymentConfig {
     }
 }
 
-/// Thermal noise in dBm per PRB at a receiver with `noise_figure_db`.
-pub fn noise_per_prb_dbm(noise_figure_db: f64) -> f64 {
-    NOISE_DENSITY_DBM + to_db(PRB_HZ) + noise_figure_db
+/// Thermal noise in dBm per PRB of a numerology at a receiver with `noise_figure_db`.
+pub fn noise_per_prb_dbm(numerology: Numerology, noise_figure_db: f64) -> f64 {
+    NOISE_DENSITY_DBM + to_db(numerology.prb_hz()) + noise_figure_db
 }
 
 #[cfg(test)]
@@ -163,8 +166,8 @@ mod tests {
     #[test]
     fn noise_and_power_per_prb_hold_by_hand() {
         // 10 lg 180e3 = 52.5527.
-        assert!((noise_per_prb_dbm(9.0) + 112.4473).abs() < 1e-4);
-        assert!((noise_per_prb_dbm(5.0) + 116.4473).abs() < 1e-4);
+        assert!((noise_per_prb_dbm(Numerology::LTE, 9.0) + 112.4473).abs() < 1e-4);
+        assert!((noise_per_prb_dbm(Numerology::LTE, 5.0) + 116.4473).abs() < 1e-4);
         // 46 - 10 lg 50 = 29.0103.
         let config = DeploymentConfig::case1();
         assert!((config.enb_power_per_prb_dbm() - 29.0103).abs() < 1e-4);

@@ -7,9 +7,10 @@ use super::rx::Rx;
 use super::sdus::Sdus;
 use super::status::Status;
 use super::tx::Tx;
+use crate::pdcp;
 use crate::rlc::reassembled::Reassembled;
 use crate::slot::{Slot, SlotSpan};
-use paceline_net::{Instant, Packet, SduQueue};
+use paceline_net::SduQueue;
 
 /// One direction of an AM bearer.
 #[derive(Clone, Debug)]
@@ -48,8 +49,8 @@ impl Am {
     pub fn pull_status(&mut self, slot: Slot, room: u32) -> Option<Status> {
         self.rx.pull_status(slot, room)
     }
-    pub fn pull(&mut self, slot: Slot, now: Instant, above: &mut dyn SduQueue, room: u32) -> Option<Pdu> {
-        self.tx.pull(slot, now, above, &mut self.sdus, room)
+    pub fn pull(&mut self, slot: Slot, source: &mut pdcp::Source, room: u32) -> Option<Pdu> {
+        self.tx.pull(slot, source, &mut self.sdus, room)
     }
     pub fn receive(&mut self, slot: Slot, pdu: &Pdu, out: &mut Vec<Reassembled>) {
         self.rx.receive(slot, pdu);
@@ -72,11 +73,11 @@ impl Am {
     pub fn radio_link_failed(&self) -> bool {
         self.tx.radio_link_failed()
     }
-    /// Re-establishes both ends (TS 36.322 §5.4) and returns the packets that were numbered and not
-    /// delivered.
-    pub fn reestablish(&mut self) -> impl Iterator<Item = Packet> + use<> {
+    /// Re-establishes both ends (TS 36.322 §5.4) and returns the PDCP PDUs that were not delivered: another
+    /// path of the bearer can carry them.
+    pub fn take_unconfirmed(&mut self) -> impl Iterator<Item = pdcp::Pdu> + use<> {
         self.tx.reestablish();
         self.rx.reestablish();
-        std::mem::take(&mut self.sdus).into_packets()
+        std::mem::take(&mut self.sdus).into_undelivered()
     }
 }

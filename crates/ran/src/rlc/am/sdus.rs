@@ -2,6 +2,7 @@
 //! delivery.
 
 use super::pdu::{MAX_DATA, header_len};
+use crate::pdcp;
 use crate::rlc::Reassembled;
 use paceline_net::Packet;
 use std::collections::VecDeque;
@@ -10,6 +11,8 @@ use std::collections::VecDeque;
 struct Sdu {
     /// Position after its last byte.
     end: u64,
+    /// COUNT of PDCP.
+    count: u32,
     /// The packet, until it is delivered.
     packet: Option<Packet>,
 }
@@ -24,10 +27,10 @@ pub(super) struct Sdus {
 }
 
 impl Sdus {
-    /// Appends a packet whose PDCP PDU has `bytes` bytes.
-    pub fn push(&mut self, packet: Packet, bytes: u32) {
-        self.end += u64::from(bytes);
-        self.queue.push_back(Sdu { end: self.end, packet: Some(packet) });
+    /// Appends a PDCP PDU.
+    pub fn push(&mut self, pdu: pdcp::Pdu) {
+        self.end += u64::from(pdu.bytes());
+        self.queue.push_back(Sdu { end: self.end, count: pdu.count, packet: Some(pdu.packet) });
     }
     /// Position after the last byte of the newest SDU.
     pub fn end(&self) -> u64 {
@@ -73,7 +76,9 @@ impl Sdus {
             self.delivered -= 1;
         }
     }
-    pub fn into_packets(self) -> impl Iterator<Item = Packet> + use<> {
-        self.queue.into_iter().filter_map(|sdu| sdu.packet)
+    /// The PDCP PDUs that were not delivered, in the order of their COUNTs.
+    pub fn into_undelivered(self) -> impl Iterator<Item = pdcp::Pdu> + use<> {
+        let pdu = |sdu: Sdu| Some(pdcp::Pdu { count: sdu.count, packet: sdu.packet? });
+        self.queue.into_iter().filter_map(pdu)
     }
 }

@@ -3,6 +3,7 @@
 use super::pdu::header_len;
 use super::status::Nack;
 use super::*;
+use crate::pdcp;
 use crate::rlc::Reassembled;
 use crate::slot::{Slot, SlotSpan};
 use paceline_net::{Bytes, DropTail, Instant, Packet, SduQueue, SeqNumber, Stream, TcpFlags, TcpHeader};
@@ -15,6 +16,13 @@ const CONFIG: AmConfig = AmConfig {
     max_retx_threshold: 1000, // above the standard's range: short reports need many retransmissions
     t_status_prohibit: SlotSpan(20),
 };
+
+/// A source with a PDCP of its own: RLC AM does not use COUNT.
+macro_rules! source {
+    ($queue:expr) => {
+        pdcp::Source { tx: &mut pdcp::Tx::default(), buffer: $queue, now: Instant::ZERO }
+    };
+}
 
 fn packet(id: u32, payload_len: u32) -> Packet {
     let tcp = TcpHeader {
@@ -69,7 +77,7 @@ impl Exchange {
         self.am.check_timers(Slot(slot), &self.queue);
         let delay = fate();
         let mut left = room;
-        while let Some(pdu) = self.am.pull(Slot(slot), Instant::ZERO, &mut self.queue, left) {
+        while let Some(pdu) = self.am.pull(Slot(slot), &mut source!(&mut self.queue), left) {
             assert!(pdu.len <= left && pdu.data > 0);
             left -= pdu.len;
             self.segments += u64::from(pdu.segment);
@@ -159,18 +167,18 @@ fn headers_have_the_lengths_of_the_table() {
     assert_eq!((whole.bits(), part.bits()), (12, 42));
     assert_eq!([0, 12, 24, 42, 54].map(status::len_of), [2, 4, 5, 8, 9]);
     // Three 42-byte PDCP PDUs in one PDU; then 50 bytes: one element, a length indicator and 4 bytes more.
-    let pdu = am(CONFIG).pull(Slot(0), Instant::ZERO, &mut filled(3, 0), 1000).unwrap();
+    let pdu = am(CONFIG).pull(Slot(0), &mut source!(&mut filled(3, 0)), 1000).unwrap();
     assert_eq!((pdu.data, pdu.len), (126, 131));
-    let pdu = am(CONFIG).pull(Slot(0), Instant::ZERO, &mut filled(2, 0), 50).unwrap();
+    let pdu = am(CONFIG).pull(Slot(0), &mut source!(&mut filled(2, 0)), 50).unwrap();
     assert_eq!((pdu.data, pdu.len), (46, 50));
 }
 
 #[test]
 fn a_retransmission_is_segmented_to_the_grant_and_gaps_are_reported() {
     let (mut am, mut queue, mut out) = (am(CONFIG), filled(3, 358), Vec::new());
-    let lost = am.pull(Slot(0), Instant::ZERO, &mut queue, 1000).unwrap();
+    let lost = am.pull(Slot(0), &mut source!(&mut queue), 1000).unwrap();
     assert_eq!((lost.len, lost.poll, lost.segment), (1000, false, false));
-    let second = am.pull(Slot(1), Instant::ZERO, &mut queue, 1000).unwrap();
+    let second = am.pull(Slot(1), &mut source!(&mut queue), 1000).unwrap();
     assert!(second.poll, "the buffer is empty");
     am.receive(Slot(5), &second, &mut out);
     assert_eq!(am.status_len(), 0, "t-Reordering runs for the first PDU");
@@ -180,7 +188,7 @@ fn a_retransmission_is_segmented_to_the_grant_and_gaps_are_reported() {
     am.on_status(&status);
     assert_eq!(am.available(&queue), u64::from(lost.data));
 
-    let parts: Vec<Pdu> = std::iter::from_fn(|| am.pull(Slot(50), Instant::ZERO, &mut queue, 404)).collect();
+    let parts: Vec<Pdu> = std::iter::from_fn(|| am.pull(Slot(50), &mut source!(&mut queue), 404)).collect();
     assert_eq!(parts.iter().map(|p| p.data).sum::<u32>(), lost.data);
     assert!(parts.iter().all(|p| p.segment && p.sn == 0 && p.retransmission && p.len <= 404));
     // The first has one element; the second crosses from the first SDU (400 bytes) into the second.
@@ -196,7 +204,7 @@ fn a_retransmission_is_segmented_to_the_grant_and_gaps_are_reported() {
     let gap = Nack { sn: 0, range: Some((400, 800)) };
     assert_eq!(status, Status { ack_sn: 2, nacks: vec![gap], len: 8 });
     am.on_status(&status);
-    let again = am.pull(Slot(205), Instant::ZERO, &mut queue, 1000).unwrap();
+    let again = am.pull(Slot(205), &mut source!(&mut queue), 1000).unwrap();
     assert_eq!((again.so, again.data, again.len, again.last), (400, 400, 404, false));
     am.receive(Slot(210), &again, &mut out);
     am.receive(Slot(210), &again, &mut out);
@@ -209,12 +217,12 @@ fn polls_follow_the_counters() {
     let config = AmConfig { poll_pdu: Some(4), poll_byte: None, ..CONFIG };
     let (mut by_pdu, mut queue) = (am(config), filled(100, 358));
     let polls: Vec<bool> =
-        (0..9).map(|t| by_pdu.pull(Slot(t), Instant::ZERO, &mut queue, 402).unwrap().poll).collect();
+        (0..9).map(|t| by_pdu.pull(Slot(t), &mut source!(&mut queue), 402).unwrap().poll).collect();
     assert_eq!(polls, [false, false, false, true, false, false, false, true, false]);
     let config = AmConfig { poll_pdu: None, poll_byte: Some(1000), ..CONFIG };
     let (mut by_byte, mut queue) = (am(config), filled(100, 358));
     let polls: Vec<bool> =
-        (0..6).map(|t| by_byte.pull(Slot(t), Instant::ZERO, &mut queue, 402).unwrap().poll).collect();
+        (0..6).map(|t| by_byte.pull(Slot(t), &mut source!(&mut queue), 402).unwrap().poll).collect();
     assert_eq!(polls, [false, false, true, false, false, true]);
 }
 
@@ -222,30 +230,30 @@ fn polls_follow_the_counters() {
 fn a_full_window_stalls_polls_and_resumes_after_the_status_report() {
     let config = AmConfig { poll_pdu: None, poll_byte: None, ..CONFIG };
     let (mut am, mut queue, mut out) = (am(config), filled(600, 358), Vec::new());
-    let pdus: Vec<Pdu> = (0..).map_while(|t| am.pull(Slot(t), Instant::ZERO, &mut queue, 402)).collect();
+    let pdus: Vec<Pdu> = (0..).map_while(|t| am.pull(Slot(t), &mut source!(&mut queue), 402)).collect();
     assert_eq!(pdus.len(), 512);
     assert_eq!(pdus.iter().position(|pdu| pdu.poll), Some(511));
     assert!(!am.sendable(&queue) && am.available(&queue) > 0);
     // Without a status report, the newest PDU is retransmitted with a poll after t-PollRetransmit.
     am.check_timers(Slot(570), &queue);
-    assert!(am.pull(Slot(570), Instant::ZERO, &mut queue, 402).is_none());
+    assert!(am.pull(Slot(570), &mut source!(&mut queue), 402).is_none());
     am.check_timers(Slot(571), &queue);
-    let again = am.pull(Slot(571), Instant::ZERO, &mut queue, 402).unwrap();
+    let again = am.pull(Slot(571), &mut source!(&mut queue), 402).unwrap();
     assert_eq!((again.sn, again.poll, again.segment), (511, true, false));
-    assert!(am.pull(Slot(571), Instant::ZERO, &mut queue, 402).is_none());
+    assert!(am.pull(Slot(571), &mut source!(&mut queue), 402).is_none());
     pdus.iter().for_each(|pdu| am.receive(Slot(580), pdu, &mut out));
     let status = am.pull_status(Slot(580), 100).unwrap();
     assert_eq!((status.ack_sn, status.len), (512, 2));
     am.on_status(&status);
     assert!(am.sendable(&queue));
-    let rest = (0..).map_while(|t| am.pull(Slot(600 + t), Instant::ZERO, &mut queue, 402)).count();
+    let rest = (0..).map_while(|t| am.pull(Slot(600 + t), &mut source!(&mut queue), 402)).count();
     assert_eq!(rest, 88);
 }
 
 #[test]
 fn status_prohibit_delays_reports_and_repeated_polls_are_answered() {
     let (mut am, mut queue, mut out) = (am(CONFIG), filled(1, 0), Vec::new());
-    let pdu = am.pull(Slot(0), Instant::ZERO, &mut queue, 100).unwrap();
+    let pdu = am.pull(Slot(0), &mut source!(&mut queue), 100).unwrap();
     am.receive(Slot(4), &pdu, &mut out);
     assert_eq!(am.status_len(), 2);
     assert!(am.pull_status(Slot(4), 1).is_none(), "no room");
@@ -261,7 +269,7 @@ fn status_prohibit_delays_reports_and_repeated_polls_are_answered() {
 #[test]
 fn a_truncated_status_report_acknowledges_nothing_beyond_its_nacks() {
     let (mut am, mut queue, mut out) = (am(CONFIG), filled(20, 358), Vec::new());
-    let pdus: Vec<Pdu> = (0..20).map(|t| am.pull(Slot(t), Instant::ZERO, &mut queue, 402).unwrap()).collect();
+    let pdus: Vec<Pdu> = (0..20).map(|t| am.pull(Slot(t), &mut source!(&mut queue), 402).unwrap()).collect();
     pdus.iter().skip(1).step_by(2).for_each(|pdu| am.receive(Slot(20), pdu, &mut out));
     // t-Reordering runs for the first gap, then again for the later ones.
     am.check_timers(Slot(60), &queue);
@@ -277,22 +285,21 @@ fn a_truncated_status_report_acknowledges_nothing_beyond_its_nacks() {
 fn a_pdu_that_never_arrives_fails_the_radio_link() {
     let config = AmConfig { max_retx_threshold: 4, ..CONFIG };
     let (mut am, mut queue) = (am(config), filled(3, 0));
-    assert!(am.pull(Slot(0), Instant::ZERO, &mut queue, 60).is_some());
+    assert!(am.pull(Slot(0), &mut source!(&mut queue), 60).is_some());
     let (mut sent, mut failed_at) = (0, None);
     for slot in 1..1000 {
         am.check_timers(Slot(slot), &queue);
         failed_at = failed_at.or(am.radio_link_failed().then_some(slot));
-        sent +=
-            u64::from(failed_at.is_none() && am.pull(Slot(slot), Instant::ZERO, &mut queue, 60).is_some());
+        sent += u64::from(failed_at.is_none() && am.pull(Slot(slot), &mut source!(&mut queue), 60).is_some());
     }
     // Two more PDUs take the other bytes, then four retransmissions, then the fifth expiry of
     // t-PollRetransmit.
     assert_eq!((sent, failed_at), (2 + 4, Some(2 + 5 * 60)));
-    let packets: Vec<Packet> = am.reestablish().collect();
+    let packets: Vec<Packet> = am.take_unconfirmed().map(|pdu| pdu.packet).collect();
     assert_eq!(packets.len(), 3);
     assert!(!am.radio_link_failed() && am.idle() && am.held() == 0 && am.available(&queue) == 0);
     let (mut queue, mut out) = (filled(1, 0), Vec::new());
-    let pdu = am.pull(Slot(2000), Instant::ZERO, &mut queue, 60).unwrap();
+    let pdu = am.pull(Slot(2000), &mut source!(&mut queue), 60).unwrap();
     assert_eq!(pdu.sn, 0);
     am.receive(Slot(2004), &pdu, &mut out);
     assert_eq!(out.len(), 1);
@@ -301,9 +308,9 @@ fn a_pdu_that_never_arrives_fails_the_radio_link() {
 #[test]
 fn a_lost_pdu_is_retransmitted_after_its_successors_were_discarded() {
     let (mut am, mut queue) = (am(CONFIG), filled(2, 0));
-    assert!(!am.pull(Slot(0), Instant::ZERO, &mut queue, 44).unwrap().poll);
+    assert!(!am.pull(Slot(0), &mut source!(&mut queue), 44).unwrap().poll);
     while queue.pop(Instant::ZERO).is_some() {}
     (1..=61).for_each(|slot| am.check_timers(Slot(slot), &queue));
-    let again = am.pull(Slot(61), Instant::ZERO, &mut queue, 44).unwrap();
+    let again = am.pull(Slot(61), &mut source!(&mut queue), 44).unwrap();
     assert_eq!((again.sn, again.poll, again.retransmission), (0, true, true));
 }

@@ -8,7 +8,7 @@ use super::sdus::Sdus;
 use super::status::{Nack, Status, TO_THE_END};
 use crate::pdcp;
 use crate::slot::Slot;
-use paceline_net::{Instant, SduQueue};
+use paceline_net::SduQueue;
 use std::collections::VecDeque;
 
 /// A transmitted PDU from VT(A) on.
@@ -38,7 +38,6 @@ pub(super) struct Tx {
     window: VecDeque<Sent>,
     /// Position in the stream of SDUs of the first byte never sent.
     sent: u64,
-    pdcp: pdcp::Tx,
     /// Bytes to retransmit, and the PDUs that they belong to.
     retx_bytes: u64,
     retx_pdus: u32,
@@ -57,15 +56,14 @@ impl Tx {
             poll_due: false,
             window: VecDeque::new(),
             sent: 0,
-            pdcp: pdcp::Tx::default(),
             retx_bytes: 0,
             retx_pdus: 0,
             failed: false,
         }
     }
-    /// Resets the entity; PDCP continues its COUNT.
+    /// Resets the entity.
     pub fn reestablish(&mut self) {
-        *self = Self { pdcp: std::mem::take(&mut self.pdcp), ..Self::new(self.config) };
+        *self = Self::new(self.config);
     }
     /// VT(S): the number of the next new PDU.
     fn vt_s(&self) -> u16 {
@@ -82,7 +80,7 @@ impl Tx {
         self.retx_bytes + self.unsent(sdus)
     }
     pub fn available(&self, above: &dyn SduQueue, sdus: &Sdus) -> u64 {
-        self.available_below(sdus) + self.pdcp.available(above).0
+        self.available_below(sdus) + pdcp::available(above).0
     }
     pub fn sendable(&self, above: &dyn SduQueue, sdus: &Sdus) -> bool {
         self.retx_pdus > 0 || (!self.stalled() && self.available(above, sdus) > 0)
@@ -105,22 +103,15 @@ impl Tx {
     }
 
     /// A PDU of at most `room` bytes, retransmissions first (§5.1.3.1).
-    pub fn pull(
-        &mut self,
-        slot: Slot,
-        now: Instant,
-        above: &mut dyn SduQueue,
-        sdus: &mut Sdus,
-        room: u32,
-    ) -> Option<Pdu> {
+    pub fn pull(&mut self, slot: Slot, source: &mut pdcp::Source, sdus: &mut Sdus, room: u32) -> Option<Pdu> {
         let mut pdu = if self.retx_pdus > 0 {
             self.retransmit(sdus, room)?
         } else {
-            self.assemble(now, above, sdus, room)?
+            self.assemble(source, sdus, room)?
         };
         let counted = self.config.poll_pdu.is_some_and(|limit| self.pdu_without_poll >= limit)
             || self.config.poll_byte.is_some_and(|limit| self.byte_without_poll >= limit);
-        if self.poll_due || counted || self.stalled() || self.buffers_empty(above, sdus) {
+        if self.poll_due || counted || self.stalled() || self.buffers_empty(source.buffer, sdus) {
             pdu.poll = true;
             self.on_poll(slot);
         }
@@ -135,13 +126,7 @@ impl Tx {
         self.t_poll_retransmit = Some(slot + self.config.t_poll_retransmit);
     }
 
-    fn assemble(
-        &mut self,
-        now: Instant,
-        above: &mut dyn SduQueue,
-        sdus: &mut Sdus,
-        room: u32,
-    ) -> Option<Pdu> {
+    fn assemble(&mut self, source: &mut pdcp::Source, sdus: &mut Sdus, room: u32) -> Option<Pdu> {
         if self.stalled() {
             return None;
         }
@@ -153,9 +138,8 @@ impl Tx {
                 break;
             }
             if self.unsent(sdus) == 0 {
-                let Some(sdu) = self.pdcp.pull(now, above) else { break };
-                let bytes = sdu.bytes();
-                sdus.push(sdu.packet, bytes);
+                let Some(pdu) = source.pull() else { break };
+                sdus.push(pdu);
             }
             last_element = self.unsent(sdus).min(u64::from(left)) as u32;
             self.sent += u64::from(last_element);

@@ -65,13 +65,13 @@ impl Reproduced {
             let [name, rest @ ..] = value.cells();
             let mut line = vec![Cell::from(row.id.as_str()), row.quantity.as_str().into()];
             line[1].class = "wide";
-            line.push(Cell { text: name, key: value.at, class: "text" });
+            line.push(Cell { text: name, key: value.at, class: "" });
             line.extend(rest.into_iter().map(Cell::from));
             line.push(verdict(row));
             line
         };
         let lines = self.rows.iter().flat_map(|row| row.values.iter().map(move |value| line(row, value)));
-        html::table(&HEADINGS.map(str::to_owned), &lines.collect::<Vec<_>>(), 2)
+        html::table(&HEADINGS.map(str::to_owned), &lines.collect::<Vec<_>>(), 3)
     }
 
     fn statements(&self) -> String {
@@ -148,7 +148,8 @@ fn picture(row: &Row, unit: &str) -> String {
         series,
         style: if over.is_some() { Style::Points } else { Style::Bars },
         most: f64::INFINITY,
-        from_zero: true,
+        // Zero decibels are a ratio like any other.
+        from_zero: unit != "dB",
         counts_from: None,
     };
     chart.figure()

@@ -11,6 +11,9 @@ const HEIGHT: f64 = 190.0;
 /// Slope of slanted labels: the sine of 35 degrees.
 const SLANT: f64 = 0.574;
 
+/// Length of a slanted label at most, in SVG user units. Chosen: longer ones take more room than the bars.
+const MAX_SLANTED: f64 = 150.0;
+
 impl Chart {
     /// The chart with its title; empty if all values are zero, or a distribution has one value.
     pub fn figure(&self) -> String {
@@ -36,6 +39,7 @@ impl Chart {
         let (x, y) = (self.x_scale(), self.y_scale());
         let labels: Vec<String> = y.at.iter().map(|at| y.label(*at)).collect();
         let left = labels.iter().map(|label| width(label)).fold(0.0, f64::max) + 12.0;
+        let left = left.max(self.room_for_slanted(left));
         let top = LINE + 7.0;
         let area = Area { x, y, left, right: WIDTH - 14.0, top, bottom: top + HEIGHT };
         let mut canvas = Canvas::default();
@@ -61,6 +65,20 @@ impl Chart {
         canvas.finish(height, &self.title)
     }
 
+    /// Room for the first of slanted labels to the left of its place, which ends at the axis of y; zero for
+    /// level labels.
+    fn room_for_slanted(&self, left: f64) -> f64 {
+        let step = (WIDTH - 14.0 - left) / self.categories.len().max(1) as f64;
+        let longest = self.categories.iter().map(|name| width(name)).fold(0.0, f64::max);
+        if self.slanted(step) { longest.min(MAX_SLANTED) * 0.82 - step / 2.0 + 6.0 } else { 0.0 }
+    }
+
+    /// Whether names are too long for the places of `step` units each. Numbers are always level.
+    fn slanted(&self, step: f64) -> bool {
+        let numbers = self.categories.iter().all(|name| name.parse::<f64>().is_ok());
+        !numbers && self.categories.iter().any(|name| width(name) + 6.0 > step)
+    }
+
     /// Draws labels and name of the x axis; gives the height that they take.
     fn x_labels(&self, area: &Area, canvas: &mut Canvas) -> f64 {
         let place = |at: f64| (area.x_of(at), area.bottom);
@@ -84,12 +102,12 @@ impl Chart {
             // Numbered stations are labelled at every few places, other names at every one.
             let numbers = self.categories.iter().all(|name| name.parse::<f64>().is_ok());
             let every = if numbers { ((longest + 6.0) / step).ceil() } else { (LINE / step).ceil() };
-            let slanted = !numbers && longest + 6.0 > step;
+            let slanted = self.slanted(step);
             for at in (0..self.categories.len()).step_by(every.max(1.0) as usize) {
                 let (x, y) = place(at as f64);
                 if slanted {
                     // Room to the left of the label, which rises to its end.
-                    let room = (x / (1.0 - SLANT * SLANT).sqrt()).min(170.0);
+                    let room = (x / (1.0 - SLANT * SLANT).sqrt()).min(MAX_SLANTED);
                     let name = short(&self.categories[at], room);
                     below = below.max(width(&name) * SLANT + 12.0);
                     canvas.slanted((x + 4.0, y + 13.0), &name);

@@ -23,6 +23,7 @@ pub use effective_sinr::Modulation;
 pub use interference::{Activity, DownlinkReceiver, Load, UplinkNeighbours};
 pub use power_control::PowerControl;
 pub use propagation::antenna::{Antenna, Pattern};
+pub use propagation::blockage::{self, Blockage};
 pub use propagation::fading::{self, Fader, FadingModel, Profile};
 pub use propagation::path_loss::{Heights, PathLossModel};
 pub use propagation::shadowing::Shadowing;

@@ -1,9 +1,11 @@
 //! Mean path loss, probability of line of sight, and the parameters of shadowing: 3GPP case 1 (TR 36.814
-//! A.2.1.1), the urban models of ITU-R M.2135 (also TR 36.814 Table B.1.2.1-1) and of TR 38.901 §7.4.
+//! A.2.1.1), the urban models of ITU-R M.2135 (also TR 36.814 Table B.1.2.1-1), the models of TR 38.901 §7.4.
 //!
-//! Formulas of M.2135 use the horizontal distance, those of TR 38.901 the distance in space. Left out: rural
-//! and indoor models, losses into buildings (see `radio/deployment`), and the larger environment height of TR
-//! 38.901 for stations above 13 m, which moves break points that lie beyond 10 km there.
+//! Formulas of M.2135 use the horizontal distance, those of TR 38.901 the distance in space. Left out: losses
+//! into buildings (see `radio/deployment`), and the larger environment height of TR 38.901 for stations above
+//! 13 m, which moves break points that lie beyond 10 km there.
+
+use super::rural_indoor;
 
 /// Propagation speed in m/s in the break-point distances of ITU-R M.2135 and TR 38.901.
 const SPEED: f64 = 3e8;
@@ -35,6 +37,12 @@ pub enum PathLossModel {
     Uma38901,
     /// Urban micro, street canyon, of TR 38.901.
     Umi38901,
+    /// Rural macro of TR 38.901.
+    Rma38901,
+    /// Open office of TR 38.901.
+    InhOpen38901,
+    /// Mixed office of TR 38.901.
+    InhMixed38901,
 }
 
 fn lg(x: f64) -> f64 {
@@ -62,6 +70,10 @@ impl PathLossModel {
                 let blocked = 22.4 + 35.3 * lg(d3d) + 21.3 * lg(f_ghz) - 0.3 * (heights.ut_m - 1.5);
                 if los { clear } else { blocked.max(clear) }
             }
+            (Self::Rma38901, _) => rural_indoor::rma_loss_db(los, d, f_ghz, heights.bs_m, heights.ut_m),
+            (Self::InhOpen38901 | Self::InhMixed38901, _) => {
+                rural_indoor::inh_loss_db(los, d, f_ghz, heights.bs_m, heights.ut_m)
+            }
         }
     }
     /// Probability of line of sight over a horizontal distance of `d2d_m` metres, for stations below 13 m.
@@ -70,6 +82,9 @@ impl PathLossModel {
             Self::Case1 => return 0.0,
             Self::UmaM2135 | Self::Uma38901 => 63.0,
             Self::UmiM2135 | Self::Umi38901 => 36.0,
+            Self::Rma38901 => return rural_indoor::rma_los_probability(d2d_m),
+            Self::InhOpen38901 => return rural_indoor::inh_open_los_probability(d2d_m),
+            Self::InhMixed38901 => return rural_indoor::inh_mixed_los_probability(d2d_m),
         };
         let far = libm::exp(-d2d_m / scale);
         if d2d_m <= 18.0 { 1.0 } else { 18.0 / d2d_m * (1.0 - far) + far }
@@ -93,6 +108,10 @@ impl PathLossModel {
             (Self::UmaM2135 | Self::Uma38901, false) => 6.0,
             (Self::UmiM2135, true) => 3.0,
             (Self::Umi38901, false) => 7.82,
+            (Self::Rma38901, true) => 4.0,
+            (Self::Rma38901, false) => 8.0,
+            (Self::InhOpen38901 | Self::InhMixed38901, true) => 3.0,
+            (Self::InhOpen38901 | Self::InhMixed38901, false) => 8.03,
         }
     }
     /// Distance in metres over which the correlation of shadowing falls to 1/e (TR 38.901 Table 7.5-6; TR
@@ -103,6 +122,10 @@ impl PathLossModel {
             (Self::UmaM2135 | Self::Uma38901, true) => 37.0,
             (Self::UmiM2135 | Self::Umi38901, true) => 10.0,
             (Self::UmiM2135 | Self::Umi38901, false) => 13.0,
+            (Self::Rma38901, true) => 37.0,
+            (Self::Rma38901, false) => 120.0,
+            (Self::InhOpen38901 | Self::InhMixed38901, true) => 10.0,
+            (Self::InhOpen38901 | Self::InhMixed38901, false) => 6.0,
         }
     }
 }

@@ -8,7 +8,9 @@ pub(super) fn cause_of_none(c: &Counters) -> Option<&'static str> {
     if c.downloaded + c.uploaded > 0 {
         return None;
     }
-    let (uplink, downlink) = (c.uplink_blocks == 0, c.downlink_blocks == 0);
+    // After dsr-TransMax scheduling requests, a station sends Msg3s, which are blocks too.
+    let uplink = c.uplink_blocks == 0 || c.contention_resolutions == 0;
+    let downlink = c.downlink_blocks == 0;
     match () {
         () if uplink && c.uplink_ttis_without_mcs > 0 => {
             Some("no uplink grant: the uplink's SINR is too low for MCS 0")
@@ -30,7 +32,9 @@ mod tests {
         let weak =
             Counters { uplink_ttis_without_mcs: 5, downlink_ttis_without_mcs: 5, ..Counters::default() };
         assert!(cause_of_none(&weak).unwrap().contains("uplink's SINR"));
-        let weak = Counters { uplink_blocks: 2, ..weak };
+        let with_msg3 = Counters { uplink_blocks: 2, preambles: 1, ..weak.clone() };
+        assert!(cause_of_none(&with_msg3).unwrap().contains("uplink's SINR"));
+        let weak = Counters { uplink_blocks: 2, contention_resolutions: 1, ..weak };
         assert!(cause_of_none(&weak).unwrap().contains("downlink's SINR"));
         assert_eq!(cause_of_none(&Counters { downloaded: 1, ..weak }), None);
         let lost = Counters { preambles: 10, ..Counters::default() };

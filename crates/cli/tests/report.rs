@@ -56,6 +56,23 @@ fn a_run_has_pictures_of_stations_and_of_time_series() {
 }
 
 #[test]
+fn groups_of_stations_have_a_table_and_pictures_beside_one_another() {
+    let dir = TestDir::new();
+    let text = dir.read("good.toml") + "[[station]]\ntcp = { congestion_control = \"bbr\" }\n";
+    dir.write("groups.toml", &text);
+    dir.paceline_ok(&["run", "groups.toml", "--seeds", "2", "--out", "run"]);
+    let run = page(&dir, "run");
+    assert!(run.contains("<h2>Groups of stations</h2>") && run.contains(">station.1</td>"), "{run}");
+    let over = "station.0.downlink_sinr=5 dB,20 dB";
+    dir.paceline_ok(&["sweep", "groups.toml", "--over", over, "--seeds", "2", "--out", "sweep"]);
+    let sweep = page(&dir, "sweep");
+    assert!(figures(&sweep).contains(&"Goodput per station"), "{:?}", figures(&sweep));
+    // One group has the figures of the totals.
+    dir.paceline_ok(&["sweep", "good.toml", "--over", "station.count=1,2", "--seeds", "2", "--out", "one"]);
+    assert!(!page(&dir, "one").contains("Groups of stations"));
+}
+
+#[test]
 fn a_run_without_transfers_has_a_page() {
     let dir = TestDir::new();
     dir.paceline_ok(&["run", "good.toml", "--set", "station.start=10 s", "--out", "idle"]);

@@ -3,7 +3,7 @@
 
 use super::figures;
 use super::html;
-use super::key::Key;
+use super::over_keys::key::Key;
 use super::picture::{Chart, Kind, Series, steps};
 use super::run::{DISTRIBUTIONS, MIN_STATIONS};
 use crate::table::ROWS;

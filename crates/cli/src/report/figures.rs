@@ -1,6 +1,6 @@
 //! The figures that pictures of sweeps and comparisons show.
 
-use super::key::Key;
+use super::over_keys::key::Key;
 use super::over_keys::{self, Point};
 use paceline_sim::Totals;
 
@@ -45,7 +45,7 @@ pub fn pictures(keys: &[Key], points: &[PointTotals]) -> String {
             "Jain index" => 1.0,
             _ => f64::INFINITY,
         };
-        let figure = over_keys::Figure { title, unit, most, from_zero: !title.starts_with("Fairness") };
+        let figure = over_keys::Figure { title, unit, most };
         over_keys::pictures(keys, &points.iter().map(point).collect::<Vec<_>>(), &figure)
     };
     FIGURES.iter().map(picture).collect()

@@ -2,9 +2,9 @@
 
 pub mod compare;
 mod figures;
+mod groups;
 mod html;
 mod kernel;
-mod key;
 mod map;
 mod over_keys;
 mod over_time;

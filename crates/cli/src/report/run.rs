@@ -1,5 +1,6 @@
 //! The page of a run or an emulation: figures, pictures of the stations, and pictures over time.
 
+use super::groups;
 use super::html::{self, Cell};
 use super::kernel;
 use super::map;
@@ -68,6 +69,7 @@ impl Run {
             self.paceline.commit
         );
         let mut body = html::section("Figures", &self.totals());
+        body += &html::section("Groups of stations", &groups::table(&self.groups));
         body += &html::section("Why TCP is as slow as it is", &self.limits());
         let connections: Vec<_> = self.runs.iter().flat_map(|run| run.kernel_connections.clone()).collect();
         body += &html::section("Connections of real programs", &kernel::table(&connections));

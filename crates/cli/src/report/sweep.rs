@@ -2,11 +2,13 @@
 //! table of all points.
 
 use super::figures::{self, FIGURES, Figure};
+use super::groups;
 use super::html::{self, Cell};
-use super::key::{Key, short};
+use super::over_keys::key::{Key, short};
 use super::picture::{Chart, Kind, Mark, Series, Style, steps};
 use super::run::{DISTRIBUTIONS, MIN_STATIONS};
 use crate::output::count;
+use paceline_sim::results::GroupMeans;
 use paceline_sim::{Origin, RunResult, Totals};
 use serde::Deserialize;
 use std::path::Path;
@@ -26,6 +28,8 @@ struct Point {
     values: Vec<String>,
     mean: Totals,
     ci95: Option<Totals>,
+    #[serde(default)] // earlier versions wrote no groups
+    groups: Vec<GroupMeans>,
     #[serde(default)]
     runs: Vec<Seed>,
 }
@@ -62,7 +66,9 @@ impl Sweep {
         let point = |point: &Point| (point.values.clone(), point.mean.clone(), point.ci95.clone());
         let points: Vec<_> = self.points.iter().map(point).collect();
         let pictures = self.throughput_against_delay() + &figures::pictures(&self.over, &points);
+        let groups: Vec<_> = self.points.iter().map(|p| (&p.values[..], &p.groups[..])).collect();
         html::section("Figures over the swept keys", &html::figures(&pictures))
+            + &html::section("Groups of stations", &html::figures(&groups::pictures(&self.over, &groups)))
             + &html::section("Distributions over the stations", &html::figures(&self.distributions(folder)))
             + &html::section("All points", &self.table())
     }

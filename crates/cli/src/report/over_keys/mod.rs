@@ -1,8 +1,10 @@
 //! Pictures of a figure over swept keys: lines with confidence bands over a quantity, a map over two
 //! quantities with many values, bars over names.
 
-use super::key::{Key, short};
+pub mod key;
+
 use super::picture::{Chart, HeatMap, Kind, Mark, Series, Style};
+use key::{Key, short};
 
 /// Values that each of two quantities must have for a map. Chosen: families of up to three lines are easier
 /// to read.
@@ -23,8 +25,6 @@ pub struct Figure<'a> {
     pub unit: &'a str,
     /// Largest possible value.
     pub most: f64,
-    /// Whether an axis of lines starts at zero.
-    pub from_zero: bool,
 }
 
 /// The pictures; empty if all values are zero.
@@ -81,7 +81,7 @@ fn lines(keys: &[Key], points: &[Point], figure: &Figure<'_>, along: usize) -> S
         series: series(points, along, &x),
         style: Style::Points,
         most: figure.most,
-        from_zero: figure.from_zero,
+        from_zero: true,
         counts_from: None,
     };
     chart.figure()
@@ -173,7 +173,7 @@ mod tests {
             .enumerate()
             .map(|(index, values)| Point { values, mean: index as f64, half: Some(0.25) })
             .collect();
-        let figure = Figure { title: "Goodput", unit: "Mb/s", most: f64::INFINITY, from_zero: true };
+        let figure = Figure { title: "Goodput", unit: "Mb/s", most: f64::INFINITY };
         pictures(keys, &points, &figure)
     }
 

@@ -91,10 +91,10 @@ fn the_counted_sinr_is_the_stated_one_and_a_sinr_without_mcs_is_counted() {
     for (stats, stated_db) in [(cell.downlink(0), 17.5), (cell.uplink(0), -3.25)] {
         let mean_db = stats.sinr_millidecibels as f64 / stats.transport_blocks as f64 / 1000.0;
         assert!((mean_db + SINR_ORIGIN_DB - stated_db).abs() < 1e-3, "{stats:?}");
-        assert_eq!(stats.ttis_without_mcs, 0);
+        assert_eq!(stats.slots_without_mcs, 0);
     }
     for stats in [cell.downlink(1), cell.uplink(1)] {
-        assert!(stats.transport_blocks == 0 && stats.ttis_without_mcs > 500, "{stats:?}");
+        assert!(stats.transport_blocks == 0 && stats.slots_without_mcs > 500, "{stats:?}");
     }
 }
 

@@ -29,7 +29,7 @@ impl Cell {
             }
             let cqi = station.scheduler_cqi(&mut self.network);
             let Some(mcs) = station.downlink_mcs(cqi, &self.config) else {
-                station.downlink.stats.ttis_without_mcs += 1;
+                station.downlink.stats.slots_without_mcs += 1;
                 continue;
             };
             station.downlink.mcs = Some(mcs);

@@ -141,7 +141,7 @@ impl Cell {
     fn uplink_candidate(&mut self, slot: Slot, index: usize) -> Option<Candidate> {
         let station = &mut self.stations[index];
         let Some((mcs, max_prb)) = station.uplink_mcs(slot, &self.config, &mut self.network) else {
-            station.uplink.stats.ttis_without_mcs += 1;
+            station.uplink.stats.slots_without_mcs += 1;
             return None;
         };
         station.uplink.mcs = Some(mcs);

@@ -106,7 +106,7 @@ counters! {
         /// Sum of the effective SINRs of these blocks above [`paceline_ran::SINR_ORIGIN_DB`], 1/1000 dB.
         downlink_sinr_millidecibels,
         /// TTIs in which the station had downlink data and its SINR allowed no MCS.
-        downlink_ttis_without_mcs,
+        downlink_slots_without_mcs,
         /// Downlink resource blocks, retransmissions included.
         downlink_prbs,
         /// Downlink HARQ retransmissions.
@@ -122,7 +122,7 @@ counters! {
         /// Sum of the effective SINRs of these blocks above [`paceline_ran::SINR_ORIGIN_DB`], 1/1000 dB.
         uplink_sinr_millidecibels,
         /// TTIs in which the station had uplink data and its SINR allowed no MCS.
-        uplink_ttis_without_mcs,
+        uplink_slots_without_mcs,
         /// Uplink resource blocks, retransmissions included.
         uplink_prbs,
         /// Uplink HARQ retransmissions.

@@ -12,10 +12,10 @@ pub(super) fn cause_of_none(c: &Counters) -> Option<&'static str> {
     let uplink = c.uplink_blocks == 0 || c.contention_resolutions == 0;
     let downlink = c.downlink_blocks == 0;
     match () {
-        () if uplink && c.uplink_ttis_without_mcs > 0 => {
+        () if uplink && c.uplink_slots_without_mcs > 0 => {
             Some("no uplink grant: the uplink's SINR is too low for MCS 0")
         }
-        () if downlink && c.downlink_ttis_without_mcs > 0 => {
+        () if downlink && c.downlink_slots_without_mcs > 0 => {
             Some("no downlink block: the downlink's SINR is too low for CQI 1")
         }
         () if c.contention_resolutions == 0 && c.preambles > 0 => Some("no random access succeeded"),
@@ -30,7 +30,7 @@ mod tests {
     #[test]
     fn the_first_direction_without_blocks_is_the_cause() {
         let weak =
-            Counters { uplink_ttis_without_mcs: 5, downlink_ttis_without_mcs: 5, ..Counters::default() };
+            Counters { uplink_slots_without_mcs: 5, downlink_slots_without_mcs: 5, ..Counters::default() };
         assert!(cause_of_none(&weak).unwrap().contains("uplink's SINR"));
         let with_msg3 = Counters { uplink_blocks: 2, preambles: 1, ..weak.clone() };
         assert!(cause_of_none(&with_msg3).unwrap().contains("uplink's SINR"));

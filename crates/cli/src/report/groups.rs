@@ -8,7 +8,7 @@ use paceline_sim::results::{GroupFigures, GroupMeans, GroupResult};
 /// A figure: title, unit, decimals, value.
 type Figure = (&'static str, &'static str, usize, fn(&GroupFigures) -> f64);
 
-/// The figures of the table and the pictures.
+/// The figures of the table and the pictures. Chosen: those that differ between congestion controls.
 const FIGURES: [Figure; 6] = [
     ("Goodput of a group", "Mb/s", 2, |g| g.goodput_mbps),
     ("Goodput per station", "Mb/s", 2, |g| g.goodput_per_station_mbps),

@@ -33,4 +33,5 @@ pub use mac::scheduling_request::{AccessConfig, AccessStats};
 pub use prb::resource_blocks;
 pub use rlc::RlcConfig;
 pub use rlc::am::AmConfig;
+pub use rlc::nr as rlc_nr;
 pub use slot::{Numerology, Slot, SlotClock, SlotSpan};

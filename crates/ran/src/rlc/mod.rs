@@ -10,6 +10,7 @@
 
 pub mod am;
 mod bearer;
+pub mod nr;
 mod reassembled;
 pub mod um;
 

@@ -157,8 +157,8 @@ impl Chart {
         let (low, high) = (places.first().copied().unwrap_or(0.0), places.last().copied().unwrap_or(1.0));
         match self.style {
             Style::Points => Scale::of_places(&places),
-            // A time axis starts at 0, not at the first sample.
-            Style::Lines if low < 0.1 * high => ends(Scale::nice(0.0, high), 0.0, high),
+            // A time axis starts at 0, not at the first sample or at the only one.
+            Style::Lines if low < 0.1 * high || low == high => ends(Scale::nice(0.0, high), 0.0, high),
             // Room for the names beside the points.
             Style::Scatter => ends(Scale::nice(0.0, 1.05 * high), 0.0, 1.05 * high),
             _ if low == high => Scale::of_places(&places),

@@ -27,7 +27,7 @@ lint: ## formatting, clippy, circles of files, prose, documents, and the Python 
 	scripts/lint_python.sh
 
 unit: ## unit tests, scripts, swarms; privileged tests where root
-	cargo test --locked --workspace
+	cargo test --locked --workspace --no-fail-fast
 
 privileged: ## tests that need root, failing where they cannot run
 	PACELINE_REQUIRE_PRIVILEGED=1 cargo test --locked -p paceline-cli --test emulate --test kernel_parity --test gateway --test scripts \

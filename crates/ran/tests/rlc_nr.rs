@@ -119,8 +119,12 @@ fn um_delivers_or_drops_every_sdu_once() {
     for seed in seeds() {
         let mut random = Stream::new(seed, "um");
         let sn = [SnLength::Short, SnLength::Long][random.below(2) as usize];
-        let config = UmConfig { sn, t_reassembly: SlotSpan(MAX_DELAY + random.below(20)) };
+        let beyond_harq = random.below(20);
         let loss = [0.0, 0.1, 0.3][random.below(3) as usize];
+        // The timer runs from a first segment; grants of few bytes spread the later ones over many slots.
+        // Without losses no timer may expire: TS 38.322 §5.2.2.2.4 would discard the SDU.
+        let beyond_harq = if loss == 0.0 { beyond_harq + 200 } else { beyond_harq };
+        let config = UmConfig { sn, t_reassembly: SlotSpan(MAX_DELAY + beyond_harq) };
         let mut data: Link<UmBlock> = Link::new(seed, "data", loss);
         let (mut waiting, mut above) = (source(&mut random), VecDeque::new());
         let sizes: Vec<u32> = waiting.iter().map(|(_, bytes)| *bytes).collect();

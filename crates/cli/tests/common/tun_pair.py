@@ -1,8 +1,9 @@
 """A point-to-point link without link headers: two TUN devices in two network namespaces.
 
-`tun_pair.py DEVICE PROCESS PEER [offload]` makes the TUN device DEVICE in this namespace and PEER in that of
-PROCESS, and moves the packets of each to the other. With `offload` these may be super-packets of 64 KiB with
-unfinished checksums.
+`tun_pair.py DEVICE PROCESS PEER LINK_TYPE [offload]` makes the TUN device DEVICE in this namespace and PEER in
+that of PROCESS, both of the link type LINK_TYPE (an ARPHRD number of linux/if_arp.h, such as 512 for PPP), and
+moves the packets of each to the other. With `offload` these may be super-packets of 64 KiB with unfinished
+checksums.
 """
 
 import ctypes
@@ -14,7 +15,7 @@ import subprocess
 import sys
 
 # linux/if_tun.h
-TUNSETIFF, TUNSETOFFLOAD = 0x400454CA, 0x400454D0
+TUNSETIFF, TUNSETLINK, TUNSETOFFLOAD = 0x400454CA, 0x400454CD, 0x400454D0
 IFF_TUN, IFF_NO_PI, IFF_VNET_HDR = 0x0001, 0x1000, 0x4000
 TUN_F_CSUM, TUN_F_TSO4, TUN_F_TSO6 = 0x01, 0x02, 0x04
 # linux/sched.h
@@ -23,10 +24,11 @@ CLONE_NEWNET = 0x40000000
 MAX_PACKET_BYTES = 65_536 + 10
 
 
-def open_tun(name: str, offload: bool) -> int:
+def open_tun(name: str, link_type: int, offload: bool) -> int:
     tun = os.open("/dev/net/tun", os.O_RDWR | os.O_NONBLOCK)
     flags = IFF_TUN | IFF_NO_PI | (IFF_VNET_HDR if offload else 0)
     fcntl.ioctl(tun, TUNSETIFF, struct.pack("16sH22x", name.encode(), flags))
+    fcntl.ioctl(tun, TUNSETLINK, link_type)
     if offload:
         fcntl.ioctl(tun, TUNSETOFFLOAD, TUN_F_CSUM | TUN_F_TSO4 | TUN_F_TSO6)
     subprocess.run(["ip", "link", "set", name, "up", "txqueuelen", "5000"], check=True)
@@ -40,11 +42,11 @@ def enter(process: str) -> None:
 
 
 def main() -> None:
-    device, process, peer = sys.argv[1:4]
-    offload = sys.argv[4:] == ["offload"]
-    one = open_tun(device, offload)
+    device, process, peer, link_type = sys.argv[1:5]
+    offload = sys.argv[5:] == ["offload"]
+    one = open_tun(device, int(link_type), offload)
     enter(process)
-    other = open_tun(peer, offload)
+    other = open_tun(peer, int(link_type), offload)
     print("ready", flush=True)
     peers = {one: other, other: one}
     while True:

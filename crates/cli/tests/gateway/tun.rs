@@ -1,6 +1,7 @@
-//! Routed mode at a TUN device, whose packets have no link header.
+//! Routed mode at interfaces whose packets have no link header: TUN devices, also with the link types of PPP and
+//! of raw-IP modems and tunnels, and WireGuard. Drivers of modems need their hardware and are not tested.
 
-use crate::common::namespace::{Program, random_bytes, wait_for};
+use crate::common::namespace::{Program, have_programs, random_bytes, wait_for};
 use crate::common::testbed::{Testbed, counter};
 use crate::operation::{ends, fetch_from, serve, wait_until_exposed};
 
@@ -14,9 +15,15 @@ enum End {
     Server,
 }
 
+/// Link types of linux/if_arp.h. A TUN device has the first.
+const NONE: u16 = 0xfffe;
+const PPP: u16 = 512;
+const RAWIP: u16 = 519;
+const TUNNEL: u16 = 768;
+
 /// A routed testbed with TUN devices: `tunm` at the middlebox, and `tune` at one end, with its addresses.
-/// `offload`: packets of the TUN devices may be super-packets with unfinished checksums.
-fn with_tun(end: End, offload: bool) -> Option<(Testbed, Program)> {
+/// `link_type`: what the kernel takes them for. `offload`: packets of the TUN devices may be super-packets with unfinished checksums.
+fn with_tun(end: End, link_type: u16, offload: bool) -> Option<(Testbed, Program)> {
     let testbed = Testbed::new(&["curl", "python3"])?;
     testbed.route();
     testbed.dir.write("tun_pair.py", include_str!("../common/tun_pair.py"));
@@ -24,14 +31,15 @@ fn with_tun(end: End, offload: bool) -> Option<(Testbed, Program)> {
         End::Client => (&testbed.client, "cli0", "10.9.0.2", "fd09::2"),
         End::Server => (&testbed.server, "srv0", "10.20.0.1", "fd20::1"),
     };
-    let line =
-        format!("python3 tun_pair.py tunm {} tune{}", namespace.id(), if offload { " offload" } else { "" });
+    let offload = if offload { " offload" } else { "" };
+    let line = format!("python3 tun_pair.py tunm {} tune {link_type}{offload}", namespace.id());
     let mut pair = testbed.start(&testbed.middlebox, "tun", &line);
     wait_for("the TUN devices", || pair.output_so_far().stdout.contains("ready").then_some(()));
+    testbed.shell(namespace, &format!("ip addr flush dev {ethernet}; ip link set {ethernet} down"));
     testbed.shell(
         namespace,
         &format!(
-            "ip addr flush dev {ethernet}; ip link set {ethernet} down; ip addr add {v4}/32 dev tune; \
+            "ip addr add {v4}/32 dev tune; \
              ip route add default dev tune; ip -6 addr add {v6}/128 dev tune nodad; ip -6 route add default dev tune"
         ),
     );
@@ -57,26 +65,100 @@ fn connections_over_a_tun_device_are_accelerated_on_either_side() {
     for (end, offload) in
         [(End::Client, false), (End::Client, true), (End::Server, false), (End::Server, true)]
     {
-        let Some((testbed, _pair)) = with_tun(end, offload) else { return };
-        testbed.dir.write("file", random_bytes(3_000_000));
-        let _server = testbed.serve_files();
-        let gateway = testbed.gateway(&config(&testbed, end, ""));
-        for url in [V4, V6] {
-            testbed.download("file", url);
-        }
-        testbed.upload("10.20.0.1");
-        let counters = testbed.stop(gateway);
-        assert!(counter(&counters, "flows") >= 2, "{counters}");
-        assert!(counter(&counters, "early-acks") > 0, "{counters}");
-        assert!(counter(&counters, "bytes-delivered") >= 6_000_000, "{counters}");
-        assert_eq!(counter(&counters, "frames-unreadable"), 0, "{counters}");
+        let Some((testbed, _pair)) = with_tun(end, NONE, offload) else { return };
+        assert_accelerated(&testbed, &config(&testbed, end, ""));
     }
+}
+
+#[test]
+fn connections_over_interfaces_with_the_link_types_of_ppp_modems_and_tunnels_are_accelerated() {
+    for (end, link_type) in
+        [(End::Client, PPP), (End::Server, PPP), (End::Client, RAWIP), (End::Client, TUNNEL)]
+    {
+        let Some((testbed, _pair)) = with_tun(end, link_type, true) else { return };
+        assert_accelerated(&testbed, &config(&testbed, end, ""));
+    }
+}
+
+#[test]
+fn connections_over_wireguard_are_accelerated() {
+    let Some((testbed, mobile, _programs)) = with_wireguard() else { return };
+    let config = config(&testbed, End::Client, "").replace("tunm", &mobile);
+    assert_accelerated(&testbed, &config);
+}
+
+/// Transfers a file in each direction over both versions of IP through a gateway, which must accelerate them.
+fn assert_accelerated(testbed: &Testbed, config: &str) {
+    testbed.dir.write("file", random_bytes(3_000_000));
+    let _server = testbed.serve_files();
+    let gateway = testbed.gateway(config);
+    for url in [V4, V6] {
+        testbed.download("file", url);
+    }
+    testbed.upload("10.20.0.1");
+    let counters = testbed.stop(gateway);
+    assert!(counter(&counters, "flows") >= 2, "{counters}");
+    assert!(counter(&counters, "early-acks") > 0, "{counters}");
+    assert!(counter(&counters, "bytes-delivered") >= 6_000_000, "{counters}");
+    assert_eq!(counter(&counters, "frames-unreadable"), 0, "{counters}");
+}
+
+/// A routed testbed in which client and middlebox are joined by WireGuard over their Ethernet link: the kernel's,
+/// or else wireguard-go. Gives the name of the middlebox's interface too.
+fn with_wireguard() -> Option<(Testbed, String, Vec<Program>)> {
+    let testbed = Testbed::new(&["curl", "python3", "wg"])?;
+    let kernel =
+        testbed.try_shell(&testbed.middlebox, "ip link add probe type wireguard && ip link del probe");
+    let has_kernel = kernel.code == 0;
+    if !has_kernel && !have_programs(&["wireguard-go"]) {
+        return None;
+    }
+    testbed.route();
+    let ends = [&testbed.middlebox, &testbed.client];
+    // wireguard-go's control sockets are files named after the interface, the same for all namespaces.
+    let names = ["m", "c"].map(|end| format!("wg{end}{}", testbed.middlebox.id()));
+    let programs = ends.iter().zip(&names).filter_map(|(namespace, name)| {
+        if has_kernel {
+            testbed.shell(namespace, &format!("ip link add {name} type wireguard"));
+            return None;
+        }
+        let program = testbed.start(namespace, name, &format!("wireguard-go --foreground {name}"));
+        let is_ready = || testbed.try_shell(namespace, &format!("wg show {name}")).code == 0;
+        wait_for("wireguard-go", || is_ready().then_some(()));
+        Some(program)
+    });
+    let programs = programs.collect();
+    testbed.shell(
+        &testbed.client,
+        "wg genkey > m.key; wg pubkey < m.key > m.pub; wg genkey > c.key; wg pubkey < c.key > c.pub",
+    );
+    let [middlebox, client] = &names;
+    let all = "0.0.0.0/0,::/0";
+    testbed.shell(
+        &testbed.middlebox,
+        &format!(
+            "wg set {middlebox} listen-port 51820 private-key m.key peer $(cat c.pub) allowed-ips {all}; \
+             ip link set {middlebox} up; ip route add 10.30.0.2 dev {middlebox}; \
+             ip -6 route add fd30::2 dev {middlebox}"
+        ),
+    );
+    testbed.shell(
+        &testbed.client,
+        &format!(
+            "wg set {client} private-key c.key peer $(cat m.pub) allowed-ips {all} endpoint 10.9.0.254:51820; \
+             ip addr add 10.30.0.2/32 dev {client}; ip -6 addr add fd30::2/128 dev {client} nodad; \
+             ip link set {client} up; ip route replace 10.20.0.0/24 dev {client} src 10.30.0.2; \
+             ip -6 route replace fd20::/64 dev {client} src fd30::2"
+        ),
+    );
+    let [middlebox, _] = names;
+    Some((testbed, middlebox, programs))
 }
 
 #[test]
 fn acks_over_a_tun_device_are_filtered_on_either_side() {
     for end in [End::Client, End::Server] {
-        let Some((testbed, _pair)) = with_tun(end, false) else { return };
+        let Some((testbed, _pair)) = with_tun(end, NONE, false) else { return };
         testbed.dir.write("file", random_bytes(3_000_000));
         let _server = testbed.serve_files();
         let filter = ["10.0.0.0/8", "::/0"]
@@ -97,8 +179,8 @@ fn acks_over_a_tun_device_are_filtered_on_either_side() {
 #[test]
 fn after_kill_9_no_transfer_over_a_tun_device_hangs() {
     const TRANSFERS: u64 = 10;
-    for end in [End::Client, End::Server] {
-        let Some((testbed, mut pair)) = with_tun(end, false) else { return };
+    for (end, link_type) in [(End::Client, NONE), (End::Client, PPP), (End::Server, NONE)] {
+        let Some((testbed, mut pair)) = with_tun(end, link_type, false) else { return };
         testbed.dir.write("file", random_bytes(1_000_000));
         let port = if end == End::Client { "tunm" } else { "mob" };
         testbed.shell(
@@ -136,7 +218,7 @@ fn segments_that_cannot_be_parsed_are_forwarded_and_counted() {
         Some((testbed, None, config))
     };
     let with_tun = || {
-        let (testbed, pair) = with_tun(End::Client, false)?;
+        let (testbed, pair) = with_tun(End::Client, NONE, false)?;
         let config = config(&testbed, End::Client, "");
         Some((testbed, Some(pair), config))
     };

@@ -9,10 +9,11 @@
 //!
 //! [`steering`] is also the way back: policies, heartbeats of the workers, connections left to the kernel,
 //! counters. [`layout`] has the map layouts and numbers that both sides share; [`system_call`] wraps the
-//! calls of sockets.
+//! calls of sockets; [`link_type`] tells which interfaces have no link header.
 
 pub mod frame;
 pub mod layout;
+pub mod link_type;
 pub mod links;
 pub mod ring;
 pub mod slot;

@@ -4,8 +4,9 @@
 //! Unsafe code: one system call in each function.
 #![allow(unsafe_code)]
 
+use super::link_type;
 use super::ring::{Ring, RingFrame};
-use super::slot::{ETHERNET_LEN, Slot};
+use super::slot::{ETHERNET_LEN, Slot, VNET_LEN};
 use super::system_call::{check, set_option};
 use std::ffi::c_int;
 use std::io::{self, IoSlice};
@@ -104,15 +105,11 @@ impl PacketSocket {
         let mut len = size_of::<libc::sockaddr_ll>() as u32;
         // SAFETY: the kernel writes at most `len` bytes into the address.
         check(unsafe { libc::getsockname(self.fd.as_raw_fd(), (&raw mut address).cast(), &raw mut len) })?;
-        Ok(if address.sll_hatype == libc::ARPHRD_NONE { 0 } else { ETHERNET_LEN })
+        Ok(if link_type::is_bare(address.sll_hatype) { 0 } else { ETHERNET_LEN })
     }
     fn bind_for(&mut self, interface: u32, protocol: u16) -> io::Result<()> {
         self.interface = interface;
-        // SAFETY: all-zero bytes are a valid address.
-        let mut address: libc::sockaddr_ll = unsafe { zeroed() };
-        address.sll_family = libc::AF_PACKET as u16;
-        address.sll_protocol = protocol.to_be();
-        address.sll_ifindex = interface as i32;
+        let address = self.address(protocol);
         // SAFETY: the kernel reads the address, which lives here.
         check(unsafe {
             libc::bind(
@@ -122,6 +119,15 @@ impl PacketSocket {
             )
         })
         .map(|_| ())
+    }
+    /// The interface's address for packets of a protocol (EtherType).
+    fn address(&self, protocol: u16) -> libc::sockaddr_ll {
+        // SAFETY: all-zero bytes are a valid address.
+        let mut address: libc::sockaddr_ll = unsafe { zeroed() };
+        address.sll_family = libc::AF_PACKET as u16;
+        address.sll_protocol = protocol.to_be();
+        address.sll_ifindex = self.interface as i32;
+        address
     }
     /// Joins a fanout group of at most `members` sockets (PACKET_FANOUT_EBPF): a kernel program chooses the
     /// socket for each packet. Packets that leave are excluded.
@@ -265,12 +271,19 @@ impl PacketSocket {
         let count = frames.len().min(BATCH);
         // SAFETY: all-zero bytes are valid headers: null pointers and lengths of zero.
         let mut headers: [libc::mmsghdr; BATCH] = unsafe { zeroed() };
+        // Without a link header the kernel learns a datagram's protocol from the address alone.
+        let count = if self.has_link_header() { count } else { count.min(1) };
+        let mut address = self.address(frames.first().map_or(0, |frame| ethertype(frame)));
         for (header, frame) in headers.iter_mut().zip(&frames[..count]) {
+            if !self.has_link_header() {
+                header.msg_hdr.msg_name = (&raw mut address).cast();
+                header.msg_hdr.msg_namelen = size_of::<libc::sockaddr_ll>() as u32;
+            }
             // An `IoSlice` is an iovec, as its documentation says. The kernel only reads.
             header.msg_hdr.msg_iov = frame.as_ptr().cast_mut().cast();
             header.msg_hdr.msg_iovlen = frame.len();
         }
-        // SAFETY: each header points to the vectors of a frame, which outlive the call.
+        // SAFETY: each header points to the vectors of a frame and at most one address, which outlive the call.
         let sent = unsafe {
             libc::sendmmsg(self.fd.as_raw_fd(), headers.as_mut_ptr(), count as u32, libc::MSG_DONTWAIT)
         };
@@ -288,6 +301,13 @@ impl AsFd for PacketSocket {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.fd.as_fd()
     }
+}
+
+/// The EtherType of a frame without link header, by the version of IP behind the virtio-net header.
+fn ethertype(frame: &[IoSlice<'_>]) -> u16 {
+    let mut bytes = frame.iter().flat_map(|part| part.iter());
+    let is_v6 = bytes.nth(VNET_LEN).is_some_and(|first| first >> 4 == 6);
+    (if is_v6 { libc::ETH_P_IPV6 } else { libc::ETH_P_IP }) as u16
 }
 
 /// The VLAN tag (TPID, TCI) in `struct tpacket_auxdata`, the only control message of these sockets.

@@ -1,6 +1,7 @@
 //! The state of network devices, read from `ip -json -details link`.
 
 use crate::gateway::config::{GatewayConfig, Mode};
+use crate::gateway::datapath::link_type;
 use crate::netns::ip_output;
 use anyhow::{Context, bail};
 use serde::Deserialize;
@@ -117,19 +118,26 @@ impl Device {
         }
         Ok(())
     }
-    /// Refuses a device whose packets have no Ethernet header, except, in routed mode, a TUN device. Other
-    /// devices without the header (WireGuard, PPP, raw-IP modems) have not been tested.
+    /// Refuses a device whose packets have neither an Ethernet header nor, in routed mode, none at all.
     pub fn check_link_type(&self, mode: Mode) -> anyhow::Result<()> {
         let kind = self.link_type.as_deref().unwrap_or(ETHERNET_TYPES[0]);
-        let is_tun = kind == "none" && self.is("tun");
-        if ETHERNET_TYPES.contains(&kind) || (is_tun && mode == Mode::Routed) {
-            return Ok(());
+        let is_bare = link_type::is_bare_name(kind);
+        let is_ethernet = ETHERNET_TYPES.contains(&kind);
+        match mode {
+            _ if is_ethernet => Ok(()),
+            Mode::Routed if is_bare => Ok(()),
+            Mode::Bridge if is_bare => bail!(
+                "{}: its packets have no Ethernet header (link type {kind}): allowed: Ethernet interfaces; \
+                 mode = \"routed\" takes this one",
+                self.ifname
+            ),
+            _ => bail!(
+                "{}: its packets have another link header than Ethernet (link type {kind}): allowed: Ethernet \
+                 interfaces, and with mode = \"routed\" those without a link header (TUN, WireGuard, PPP, raw-IP \
+                 modems, IP-in-IP tunnels)",
+                self.ifname
+            ),
         }
-        let allowed = match mode {
-            Mode::Bridge => "Ethernet interfaces, or TUN devices with mode = \"routed\"",
-            Mode::Routed => "Ethernet interfaces and TUN devices",
-        };
-        bail!("{}: its packets have no Ethernet header (link type {kind}): allowed: {allowed}", self.ifname)
     }
     /// Whether it is up.
     pub fn is_up(&self) -> bool {
@@ -148,23 +156,30 @@ mod tests {
     use super::{Mode, read};
 
     #[test]
-    fn devices_without_an_ethernet_header_are_refused_except_tun_in_routed_mode() {
-        let check_in = |mode, kind: &str| {
+    fn devices_without_a_link_header_are_for_routed_mode_and_other_headers_are_refused() {
+        let check = |mode, kind: &str| {
             let text = format!(r#"[{{"ifname":"dev0","ifindex":2,"mtu":1500,"flags":[]{kind}}}]"#);
             read(&text).unwrap()[0].check_link_type(mode).map_err(|error| error.to_string())
         };
-        let check = |kind: &str| check_in(Mode::Routed, kind);
-        let tun = r#","link_type":"none","linkinfo":{"info_kind":"tun","info_data":{"type":"tun"}}"#;
-        assert_eq!(check(tun), Ok(()));
-        let error = check_in(Mode::Bridge, tun).unwrap_err();
-        assert!(error.ends_with("TUN devices with mode = \"routed\""), "{error}");
         for mode in [Mode::Bridge, Mode::Routed] {
-            assert_eq!(check_in(mode, ""), Ok(()));
-            assert_eq!(check_in(mode, r#","link_type":"ether""#), Ok(()));
+            assert_eq!(check(mode, ""), Ok(()));
+            assert_eq!(check(mode, r#","link_type":"ether""#), Ok(()));
+            for kind in ["gre", "infiniband", "[65535]"] {
+                let error = check(mode, &format!(r#","link_type":"{kind}""#)).unwrap_err();
+                assert!(
+                    error.starts_with("dev0: ") && error.contains(&format!("link type {kind}")),
+                    "{error}"
+                );
+            }
         }
-        for kind in ["none", "ppp", "[519]"] {
-            let error = check(&format!(r#","link_type":"{kind}""#)).unwrap_err();
-            assert!(error.starts_with("dev0: ") && error.contains(&format!("link type {kind}")), "{error}");
+        let tun = r#","link_type":"none","linkinfo":{"info_kind":"tun","info_data":{"type":"tun"}}"#;
+        let wireguard = r#","link_type":"none","linkinfo":{"info_kind":"wireguard"}"#;
+        let [ppp, raw, ipip] =
+            ["ppp", "[519]", "ipip"].map(|kind| format!(r#","link_type":"{kind}","address":"0.0.0.0""#));
+        for kind in [tun, wireguard, &ppp, &raw, &ipip] {
+            assert_eq!(check(Mode::Routed, kind), Ok(()));
+            let error = check(Mode::Bridge, kind).unwrap_err();
+            assert!(error.ends_with("mode = \"routed\" takes this one"), "{error}");
         }
     }
 

@@ -1,5 +1,5 @@
-//! Routed mode at interfaces whose packets have no link header: TUN devices, also with the link types of PPP and
-//! of raw-IP modems and tunnels, and WireGuard. Drivers of modems need their hardware and are not tested.
+//! Routed mode at interfaces whose packets have no link header: TUN devices, also with the link types of PPP,
+//! raw-IP modems and tunnels, and WireGuard. Drivers of modems need their hardware and are not tested.
 
 use crate::common::namespace::{Program, have_programs, random_bytes, wait_for};
 use crate::common::testbed::{Testbed, counter};
@@ -22,7 +22,8 @@ const RAWIP: u16 = 519;
 const TUNNEL: u16 = 768;
 
 /// A routed testbed with TUN devices: `tunm` at the middlebox, and `tune` at one end, with its addresses.
-/// `link_type`: what the kernel takes them for. `offload`: packets of the TUN devices may be super-packets with unfinished checksums.
+/// `link_type`: what the kernel takes them for. `offload`: packets of the TUN devices may be
+/// super-packets with unfinished checksums.
 fn with_tun(end: End, link_type: u16, offload: bool) -> Option<(Testbed, Program)> {
     let testbed = Testbed::new(&["curl", "python3"])?;
     testbed.route();
@@ -103,8 +104,8 @@ fn assert_accelerated(testbed: &Testbed, config: &str) {
     assert_eq!(counter(&counters, "frames-unreadable"), 0, "{counters}");
 }
 
-/// A routed testbed in which client and middlebox are joined by WireGuard over their Ethernet link: the kernel's,
-/// or else wireguard-go. Gives the name of the middlebox's interface too.
+/// A routed testbed in which client and middlebox are joined by WireGuard over their Ethernet link: the
+/// kernel's, or else wireguard-go. Gives the name of the middlebox's interface too.
 fn with_wireguard() -> Option<(Testbed, String, Vec<Program>)> {
     let testbed = Testbed::new(&["curl", "python3", "wg"])?;
     let kernel =

@@ -1,8 +1,8 @@
 //! Frames of packet sockets: virtio-net header, link header (Ethernet with up to two VLAN tags), datagram.
 //! Parses received frames, and builds those to send.
 //!
-//! Frames of an interface without link headers (TUN, PPP) are given an Ethernet header with zero addresses: they
-//! leave by routed mode's pair of devices, which has one.
+//! Frames of an interface without link headers (TUN, PPP) are given an Ethernet header with zero addresses:
+//! they leave by routed mode's pair of devices, which has one.
 
 use super::slot::{ETHERNET_LEN, Slot, VNET_LEN};
 use paceline_net::rewrite::{header_len, leave_checksum, transport_at};

@@ -283,7 +283,8 @@ impl PacketSocket {
             header.msg_hdr.msg_iov = frame.as_ptr().cast_mut().cast();
             header.msg_hdr.msg_iovlen = frame.len();
         }
-        // SAFETY: each header points to the vectors of a frame and at most one address, which outlive the call.
+        // SAFETY: each header points to the vectors of a frame, and perhaps to the address; both outlive the
+        // call.
         let sent = unsafe {
             libc::sendmmsg(self.fd.as_raw_fd(), headers.as_mut_ptr(), count as u32, libc::MSG_DONTWAIT)
         };

@@ -2,8 +2,8 @@
 
 `tun_pair.py DEVICE PROCESS PEER LINK_TYPE [offload]` makes the TUN device DEVICE in this namespace and PEER
 in that of PROCESS, both of the link type LINK_TYPE (an ARPHRD number of linux/if_arp.h, such as 512 for
-PPP), and moves the packets of each to the other. With `offload` these may be super-packets of 64 KiB with unfinished
-checksums.
+PPP), and moves the packets of each to the other. With `offload` these may be super-packets of 64 KiB with
+unfinished checksums.
 """
 
 import ctypes

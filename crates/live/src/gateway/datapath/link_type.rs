@@ -3,7 +3,7 @@
 //!
 //! Left out: GRE, whose devices have a header of their own unless the remote end is fixed.
 
-/// Numbers of linux/if_arp.h, and the names by which `ip` prints them (lib/ll_types.c of
+/// Same as the ARPHRD numbers of linux/if_arp.h, and the names by which `ip` prints them (lib/ll_types.c of
 /// iproute2). Older versions of `ip` print the number in brackets.
 const WITHOUT_HEADER: [(u16, &str); 6] = [
     (512, "ppp"),     // ARPHRD_PPP: the driver adds and removes the PPP header

@@ -49,6 +49,8 @@ enum Command {
     Report(commands::report::Args),
     /// Show results side by side
     Compare(commands::compare::Args),
+    /// Show what follows from a cell's configuration: slots, peak rates, latencies
+    Cell(commands::cell::Args),
     /// Validate a scenario and print it with every default filled in
     Check(commands::check::Args),
     /// Describe, generate and export traces of links
@@ -76,6 +78,7 @@ fn main() -> ExitCode {
         Command::Reproduce(args) => commands::reproduce::run(&args),
         Command::Report(args) => commands::report::run(&args),
         Command::Compare(args) => commands::compare::run(&args),
+        Command::Cell(args) => commands::cell::run(&args),
         Command::Check(args) => commands::check::run(&args),
         Command::Trace(args) => commands::trace::run(&args),
         Command::Parity(args) => commands::parity::run(&args),

@@ -3,12 +3,13 @@
 //! [`scenario`] reads a file; [`Model`] builds its network as nodes of an [`Engine`]: hosts (`endpoints`),
 //! the core network, a proxy if there is one, and the access, a cell or a [`link`]. [`simulate`] runs the
 //! engine, has the model read (`counters`), and computes figures ([`results`]). [`reproduce`] sets them
-//! beside published ones.
+//! beside published ones. [`cell_facts`] states what follows from a cell's configuration without a run.
 //!
 //! Pure: no sockets, no threads, no wall clock. The emulator runs the same [`Model`] in real time.
 #![forbid(unsafe_code)]
 
 pub mod address;
+pub mod cell_facts;
 pub mod core_network;
 mod counters;
 mod endpoints;

@@ -1,5 +1,6 @@
 //! The commands of `paceline`, one module each: options and function.
 
+pub mod cell;
 pub mod check;
 pub mod compare;
 pub mod completions;

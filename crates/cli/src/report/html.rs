@@ -74,6 +74,13 @@ pub fn figure(title: &str, svg: &str) -> String {
     format!("<figure><figcaption><span>{}</span></figcaption>\n{svg}</figure>\n", escape(title))
 }
 
+/// A picture as a file of its own: with its style sheet.
+pub fn standalone(svg: &str) -> String {
+    let end = svg.find('>').map_or(svg.len(), |at| at + 1);
+    let (head, body) = svg.split_at(end);
+    format!("{head}<style>{PICTURE_STYLE}</style>{body}")
+}
+
 /// A table; the first `left` columns are flush left.
 pub fn table<C: Clone + Into<Cell>>(head: &[String], lines: &[Vec<C>], left: usize) -> String {
     let row = |tag: &str, cells: Vec<Cell>| {

@@ -15,6 +15,7 @@ mod sweep;
 
 use crate::failure::{Failure, Outcome};
 use crate::scenario_file::{self, ScenarioArgs};
+use paceline_sim::cell_facts::CellFacts;
 use serde::de::DeserializeOwned;
 use std::path::Path;
 
@@ -69,6 +70,11 @@ fn parts(folder: &Path, rows: &reproduce::Reproduced) -> Outcome<String> {
         body += &html::section(name, &swept.table());
     }
     Ok(rows.page(&rows.about(), &body))
+}
+
+/// The slots of a cell as an SVG file.
+pub fn slot_map(name: &str, facts: &CellFacts) -> String {
+    html::standalone(&picture::slot_map(name, facts))
 }
 
 fn scenario_of(folder: &Path) -> Option<paceline_sim::Scenario> {

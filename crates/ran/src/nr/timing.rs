@@ -8,6 +8,7 @@
 //! decision. PUCCH and PUSCH use slots of uplink symbols alone; left out are those of special slots.
 
 use super::processing::Capability;
+use crate::lte::tdd::Distances as Distances36213;
 use crate::slot::Numerology;
 use paceline_net::tdd::{SlotKind, SlotPattern};
 use std::fmt;
@@ -100,6 +101,21 @@ impl SlotTiming {
         }
         let slots = pattern.slots().iter().map(|slot| (slot.down > 0, *slot == SlotKind::UP));
         Self::of(numerology, slots.collect(), [min_k1, min_k2, gnb])
+    }
+    /// LTE FDD: four subframes from a grant to its block, to the acknowledgment, and to the eNB's reaction (TS
+    /// 36.213 §7.3, §8).
+    pub fn lte_fdd() -> Self {
+        Self::fdd(Numerology::LTE, 4, 4, 3).expect("above the minima of NR")
+    }
+    /// LTE TDD, by the tables of TS 36.213. The eNB reacts in the fourth subframe after a reception, or later.
+    pub fn lte_tdd(distances: &Distances36213) -> Self {
+        let slots = (0..10).map(|subframe| Distances {
+            down: distances.is_down(subframe),
+            up: distances.is_up(subframe),
+            k1: distances.ack_delay(subframe).filter(|_| distances.is_down(subframe)),
+            grants: distances.grants(subframe).to_vec(),
+        });
+        Self { numerology: Numerology::LTE, slots: slots.collect(), gnb: 3 }
     }
     fn of(
         numerology: Numerology,
@@ -288,6 +304,21 @@ mod tests {
         // Three uplink slots of DSUUU by two slots with PDCCH.
         let uplink = timing("DSUUU", 2, 2).unwrap();
         assert_eq!([0, 1].map(|slot| uplink.grants(slot).to_vec()), [vec![2], vec![2, 3]]);
+    }
+
+    #[test]
+    fn lte_tdd_has_the_distances_of_its_tables() {
+        for distances in (0..=6).map(|configuration| Distances36213::of(configuration).unwrap()) {
+            let timing = SlotTiming::lte_tdd(distances);
+            for subframe in 0..10u8 {
+                let trip = timing.downlink_round_trip(u64::from(subframe));
+                assert_eq!(trip, distances.downlink_round_trip(subframe).map(u64::from), "{subframe}");
+                // Synchronous repetition is never earlier than a grant of the eNB could be.
+                let trips = [timing.uplink_round_trip(u64::from(subframe)).unwrap_or(0)];
+                let table = u64::from(distances.uplink_round_trip(subframe).unwrap_or(0));
+                assert!(trips[0] <= table, "{distances:?} {subframe} {trips:?} {table}");
+            }
+        }
     }
 
     #[test]

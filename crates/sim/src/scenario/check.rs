@@ -2,6 +2,7 @@
 //! tables.
 
 use super::limits::{self, Problem};
+use super::plan::CellPlan;
 use super::stations::MAX_STATIONS;
 use super::{CELL_KEYS, CELL_TABLES, Scenario, core_network, link, stations};
 
@@ -46,6 +47,7 @@ pub(super) fn check(scenario: &Scenario) -> Result<(), Problem> {
     limits::check("accelerator", &scenario.accelerator)?;
     limits::check("split_tcp", &scenario.split_tcp)?;
     limits::check("cell", &scenario.cell)?;
+    CellPlan::of(&scenario.cell)?;
     limits::check("ack_filter", &scenario.ack_filter)?;
     limits::check("tcp", &scenario.tcp)?;
     if let Some(deployment) = &scenario.deployment {

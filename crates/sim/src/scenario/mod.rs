@@ -14,6 +14,7 @@ mod limits;
 mod link;
 mod load;
 mod path;
+mod plan;
 pub mod reference;
 mod stations;
 mod tcp;
@@ -25,6 +26,7 @@ pub use deployment::{Deployment, DeploymentModel, FadingProfile};
 pub use link::{FixedLink, Link, TraceFile, TraceLink};
 pub use load::{ScenarioError, load, load_with};
 pub use path::{Accelerator, AcceleratorProfile, Path, SplitTcp};
+pub use plan::{Blocks, CellPlan, NrBlocks};
 pub use stations::{Direction, SinrRange, Stations, Traffic};
 pub use tcp::{StationTcp, Tcp};
 
@@ -143,6 +145,10 @@ impl Scenario {
     pub fn served_cells(&self) -> usize {
         let sectors = paceline_ran::radio::geometry::SECTORS;
         self.deployment.as_ref().map_or(1, |deployment| sectors * deployment.served_sites as usize)
+    }
+    /// The carrier of the cell.
+    pub fn cell_plan(&self) -> CellPlan {
+        CellPlan::of(&self.cell).expect("the scenario was checked")
     }
     /// The scenario as a file with every key, defaults included.
     pub fn to_toml(&self) -> String {

@@ -56,6 +56,18 @@ impl Canvas {
         };
         let _ = write!(self.svg, "<polyline {style} points=\"{}\"/>", list(points));
     }
+    /// An arrow from a place to another on a curve that passes `bend` below the middle, or above it if negative.
+    pub fn arrow(&mut self, class: &str, (x1, y1): (f64, f64), (x2, y2): (f64, f64), bend: f64) {
+        // The middle of a quadratic curve is half way from its chord to the control point.
+        let (x, y) = ((x1 + x2) / 2.0, (y1 + y2) / 2.0 + 2.0 * bend);
+        let head = if bend < 0.0 { -5.0 } else { 5.0 };
+        let _ = write!(
+            self.svg,
+            "<path class=\"l thin {class}\" d=\"M{x1:.1} {y1:.1}Q{x:.1} {y:.1} {x2:.1} {y2:.1}\
+             m-3 {head:.1}l3 {:.1}l3 {head:.1}\"/>",
+            -head
+        );
+    }
     /// A surface without a border.
     pub fn polygon(&mut self, style: &str, points: &[(f64, f64)]) {
         let style = match style.strip_prefix('#') {

@@ -1,0 +1,158 @@
+//! Facts about a cell that follow from its configuration alone, for `paceline cell show`: the slots of a period,
+//! the overheads, the peak rates, and the one-way latencies of an idle cell.
+
+mod latency;
+mod rates;
+mod slots;
+
+pub use latency::{Latencies, Span};
+pub use rates::{DirectionRate, Overhead, Rates};
+pub use slots::SlotFacts;
+
+use crate::scenario::{self, Blocks, CellPlan};
+use paceline_ran::nr::carrier::{FrequencyRange, subcarrier_khz};
+use serde::Serialize;
+
+/// The facts of one cell.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct CellFacts {
+    /// `lte` or `nr`.
+    pub rat: &'static str,
+    /// `fdd` or `tdd`.
+    pub duplex: &'static str,
+    /// `FR1` or `FR2`; none in LTE.
+    pub frequency_range: Option<&'static str>,
+    /// Channel bandwidth of the downlink.
+    pub bandwidth_mhz: f64,
+    /// Channel bandwidth of the uplink.
+    pub uplink_bandwidth_mhz: f64,
+    /// Subcarrier spacing.
+    pub subcarrier_spacing_khz: u32,
+    /// Length of a slot; of a subframe in LTE.
+    pub slot_ms: f64,
+    /// Letters of the pattern and the symbols of its special slots; none in FDD.
+    pub pattern: Option<String>,
+    /// Length of the period of the slots below.
+    pub period_ms: f64,
+    /// PRBs of the downlink.
+    pub downlink_prb: u16,
+    /// PRBs of the uplink.
+    pub uplink_prb: u16,
+    /// Slots of one period.
+    pub slots: Vec<SlotFacts>,
+    /// Resource elements without data.
+    pub overheads: Vec<Overhead>,
+    /// Peak rates.
+    pub rates: Rates,
+    /// One-way latencies of an idle cell, and HARQ round trips.
+    pub latency: Latencies,
+}
+
+impl CellFacts {
+    /// The facts of a plan; `cell` has the bandwidths and timers.
+    pub fn of(plan: &CellPlan, cell: &scenario::Cell) -> Self {
+        let slots = slots::of(plan);
+        let slot_ms = 1000.0 * plan.numerology.slot_seconds();
+        let mhz = |hertz: paceline_net::units::Hertz| hertz.0 as f64 / 1e6;
+        let (rat, frequency_range) = match &plan.blocks {
+            Blocks::Lte { .. } => ("lte", None),
+            Blocks::Nr(blocks) => {
+                ("nr", Some(if blocks.range == FrequencyRange::Fr1 { "FR1" } else { "FR2" }))
+            }
+        };
+        Self {
+            rat,
+            duplex: if plan.pattern.is_some() { "tdd" } else { "fdd" },
+            frequency_range,
+            bandwidth_mhz: mhz(cell.bandwidth),
+            uplink_bandwidth_mhz: mhz(cell.uplink_bandwidth.unwrap_or(cell.bandwidth)),
+            subcarrier_spacing_khz: subcarrier_khz(plan.numerology),
+            slot_ms,
+            pattern: plan.pattern.as_ref().map(ToString::to_string),
+            period_ms: slot_ms * slots.len() as f64,
+            downlink_prb: plan.downlink_prb,
+            uplink_prb: plan.uplink_prb,
+            overheads: rates::overheads(plan),
+            rates: Rates::of(plan, &slots),
+            latency: Latencies::of(plan, cell),
+            slots,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::scenario::{NrBlocks, load};
+    use paceline_net::SlotPattern;
+    use paceline_ran::Numerology;
+    use paceline_ran::nr::mcs::McsTable;
+    use paceline_ran::nr::timing::SlotTiming;
+
+    /// 273 PRBs at 30 kHz, 4 layers of 256QAM, one PDCCH symbol, 12 elements of DMRS.
+    fn nr(letters: &str) -> CellFacts {
+        let numerology = Numerology::new(1).unwrap();
+        let pattern = SlotPattern::from_letters(letters, 1).unwrap();
+        let blocks = NrBlocks {
+            range: FrequencyRange::Fr1,
+            downlink: (McsTable::Qam256, 4),
+            uplink: (McsTable::Qam64, 1),
+            pdcch_symbols: 1,
+            dmrs_re: 12,
+            overhead_re: 0,
+            ssb_beams: 8,
+            ssb_period_ms: 20,
+        };
+        let plan = CellPlan {
+            numerology,
+            timing: SlotTiming::tdd(numerology, &pattern, 4, 4, 2).unwrap(),
+            pattern: Some(pattern),
+            downlink_prb: 273,
+            uplink_prb: 273,
+            pucch_prb: 2,
+            blocks: Blocks::Nr(blocks),
+        };
+        CellFacts::of(&plan, &scenario::Cell::default())
+    }
+
+    #[test]
+    fn ceilings_of_nr_patterns_hold() {
+        for (letters, mbps) in [("DDDSU", 1724.1), ("DDDDDDDSUU 6:4:4", 1728.9), ("DDSUU 6:4:4", 1098.0)] {
+            let rates = nr(letters).rates.downlink;
+            assert!((rates.ceiling_mbps - mbps).abs() < 0.05, "{letters} {rates:?}");
+            assert!((rates.formula_mbps.unwrap() - 2337.0).abs() < 0.05, "{rates:?}");
+        }
+        let facts = nr("DDDSU");
+        assert_eq!(facts.slots.iter().map(|slot| slot.k1).collect::<Vec<_>>(), [
+            Some(4),
+            Some(8),
+            Some(7),
+            Some(6),
+            None
+        ]);
+        assert_eq!(facts.slots[0].k2, [4]);
+        assert_eq!(facts.slots[3].downlink_block_bits, 770_568);
+        assert_eq!(facts.overheads.last().unwrap().amount, "2 of 70 symbols");
+        let latency = [facts.latency.downlink, facts.latency.uplink_with_configured_grant.unwrap()];
+        let text = latency.map(|span| format!("{:.2} {:.2}", span.mean_ms, span.max_ms));
+        assert_eq!(text, ["1.24 1.89", "2.14 3.39"]);
+    }
+
+    #[test]
+    fn lte_has_the_blocks_of_its_table_and_the_latency_of_its_timing() {
+        let scenario = load("test.toml", "[[station]]\n", &[]).unwrap();
+        let facts = CellFacts::of(&scenario.cell_plan(), &scenario.cell);
+        assert_eq!((facts.slots.len(), facts.slots[0].kind.as_str()), (1, "D+U"));
+        assert_eq!((facts.slots[0].k1, &facts.slots[0].k2[..]), (Some(4), [4].as_slice()));
+        // TS 36.213 Table 7.1.7.2.1-1: 75,376 bits in 100 PRBs.
+        assert_eq!(facts.slots[0].downlink_block_bits, 75_376);
+        assert!((facts.rates.downlink.ceiling_mbps - 75.376).abs() < 1e-9);
+        assert_eq!(facts.rates.downlink.formula_mbps, None);
+        // Half a subframe of waiting, the subframe, and 2 ms of decoding.
+        assert_eq!(facts.latency.downlink, Span { mean_ms: 3.5, max_ms: 4.0 });
+        // Half of 10 ms of waiting, 8 or 16 subframes to the PUSCH, the subframe, and 2 ms.
+        assert_eq!(facts.latency.uplink_first_pusch.mean_ms, 16.0);
+        assert_eq!(facts.latency.uplink_data, Span { mean_ms: 24.0, max_ms: 29.0 });
+        assert_eq!([facts.latency.downlink_harq, facts.latency.uplink_harq].map(|span| span.max_ms), [8.0; 2]);
+    }
+}

@@ -123,13 +123,10 @@ mod tests {
             assert!((rates.formula_mbps.unwrap() - 2337.0).abs() < 0.05, "{rates:?}");
         }
         let facts = nr("DDDSU");
-        assert_eq!(facts.slots.iter().map(|slot| slot.k1).collect::<Vec<_>>(), [
-            Some(4),
-            Some(8),
-            Some(7),
-            Some(6),
-            None
-        ]);
+        assert_eq!(
+            facts.slots.iter().map(|slot| slot.k1).collect::<Vec<_>>(),
+            [Some(4), Some(8), Some(7), Some(6), None]
+        );
         assert_eq!(facts.slots[0].k2, [4]);
         assert_eq!(facts.slots[3].downlink_block_bits, 770_568);
         assert_eq!(facts.overheads.last().unwrap().amount, "2 of 70 symbols");
@@ -153,6 +150,9 @@ mod tests {
         // Half of 10 ms of waiting, 8 or 16 subframes to the PUSCH, the subframe, and 2 ms.
         assert_eq!(facts.latency.uplink_first_pusch.mean_ms, 16.0);
         assert_eq!(facts.latency.uplink_data, Span { mean_ms: 24.0, max_ms: 29.0 });
-        assert_eq!([facts.latency.downlink_harq, facts.latency.uplink_harq].map(|span| span.max_ms), [8.0; 2]);
+        assert_eq!(
+            [facts.latency.downlink_harq, facts.latency.uplink_harq].map(|span| span.max_ms),
+            [8.0; 2]
+        );
     }
 }

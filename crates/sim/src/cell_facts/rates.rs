@@ -92,8 +92,7 @@ fn nr(plan: &CellPlan, blocks: &NrBlocks, downlink: bool) -> (u8, u8, Option<f64
 
 pub(super) fn overheads(plan: &CellPlan) -> Vec<Overhead> {
     let mut list = Vec::new();
-    let mut add =
-        |name, amount: String, percent: Option<f64>| list.push(Overhead { name, amount, percent });
+    let mut add = |name, amount: String, percent: Option<f64>| list.push(Overhead { name, amount, percent });
     match &plan.blocks {
         Blocks::Lte { .. } => {
             let amount = "as the table of transport block sizes assumes (TS 36.213 §7.1.7.2)";

@@ -35,9 +35,8 @@ pub(super) fn of(plan: &CellPlan) -> Vec<SlotFacts> {
     let slot = |slot: usize| {
         let number = slot as u64;
         let kind = plan.pattern.as_ref().map(|pattern| pattern.kind(number));
-        let [down, guard, up] = kind.map_or([SYMBOLS_PER_SLOT, 0, SYMBOLS_PER_SLOT], |kind| {
-            [kind.down, kind.guard(), kind.up]
-        });
+        let [down, guard, up] =
+            kind.map_or([SYMBOLS_PER_SLOT, 0, SYMBOLS_PER_SLOT], |kind| [kind.down, kind.guard(), kind.up]);
         SlotFacts {
             slot,
             kind: kind.map_or_else(|| String::from("D+U"), |kind| kind.letter().to_string()),

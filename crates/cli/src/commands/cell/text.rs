@@ -22,9 +22,10 @@ fn heading(name: &str, facts: &CellFacts) -> String {
     } else {
         format!("downlink {down}, {down_prb} PRBs, uplink {up}, {up_prb} PRBs")
     };
-    let pattern = facts.pattern.as_ref().map_or(String::new(), |pattern| {
-        format!(", pattern {pattern} of {period_ms} ms")
-    });
+    let pattern = facts
+        .pattern
+        .as_ref()
+        .map_or(String::new(), |pattern| format!(", pattern {pattern} of {period_ms} ms"));
     format!(
         "{name}: {carrier}, {bandwidth}, subcarriers of {subcarrier_spacing_khz} kHz, slots of {slot_ms} ms{pattern}\n"
     )
@@ -62,7 +63,8 @@ fn slots(facts: &CellFacts) -> String {
         ]
     }));
     let periods = if period == 1 { "" } else { " +P: in a later period." };
-    let note = format!("K1: slots from a PDSCH to its HARQ-ACK. K2: slots from a grant to its PUSCH.{periods}");
+    let note =
+        format!("K1: slots from a PDSCH to its HARQ-ACK. K2: slots from a grant to its PUSCH.{periods}");
     format!("{}{note}\n", align(&lines, 2))
 }
 

@@ -62,7 +62,8 @@ fn symbols(canvas: &mut Canvas, slot: &SlotFacts, (x, y): (f64, f64), width: f64
     let k1 = slot.k1.map_or(String::new(), |k1| format!("\nK1 {k1}"));
     let k2: Vec<String> = slot.k2.iter().map(u8::to_string).collect();
     let k2 = if k2.is_empty() { String::new() } else { format!("\nK2 {}", k2.join(", ")) };
-    let tip = format!("slot {} {kind}: {down} downlink, {guard} guard, {up} uplink symbols{k1}{k2}", slot.slot);
+    let tip =
+        format!("slot {} {kind}: {down} downlink, {guard} guard, {up} uplink symbols{k1}{k2}", slot.slot);
     let fade = if faint { "faded " } else { "" };
     let mut part = |class: &str, x: f64, from: f64, count: f64, width: f64| {
         if count > 0.0 {

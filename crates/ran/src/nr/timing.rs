@@ -102,12 +102,12 @@ impl SlotTiming {
         let slots = pattern.slots().iter().map(|slot| (slot.down > 0, *slot == SlotKind::UP));
         Self::of(numerology, slots.collect(), [min_k1, min_k2, gnb])
     }
-    /// LTE FDD: four subframes from a grant to its block, to the acknowledgment, and to the eNB's reaction (TS
-    /// 36.213 §7.3, §8).
+    /// LTE FDD: four subframes from a grant to its block, to the acknowledgment, and to the eNB's reaction
+    /// (TS 36.213 §7.3, §8).
     pub fn lte_fdd() -> Self {
         Self::fdd(Numerology::LTE, 4, 4, 3).expect("above the minima of NR")
     }
-    /// LTE TDD, by the tables of TS 36.213. The eNB reacts in the fourth subframe after a reception, or later.
+    /// LTE TDD, by the tables of TS 36.213. The eNB reacts four subframes after a reception, or later.
     pub fn lte_tdd(distances: &Distances36213) -> Self {
         let slots = (0..10).map(|subframe| Distances {
             down: distances.is_down(subframe),

@@ -1,5 +1,5 @@
-//! Facts about a cell that follow from its configuration alone, for `paceline cell show`: the slots of a period,
-//! the overheads, the peak rates, and the one-way latencies of an idle cell.
+//! Facts about a cell that follow from its configuration alone, for `paceline cell show`: the slots of a
+//! period, the overheads, the peak rates, and the one-way latencies of an idle cell.
 
 mod latency;
 mod rates;

@@ -1,4 +1,4 @@
-//! Peak rates: the formula of TS 38.306, and what the scheduler can send with the largest block in every slot.
+//! Peak rates: the formula of TS 38.306, and the rate of the scheduler with the largest block in every slot.
 //! Overheads: the shares of resource elements without data.
 
 use super::SlotFacts;
@@ -35,7 +35,7 @@ pub struct DirectionRate {
 /// Resource elements without data.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct Overhead {
-    /// What takes them.
+    /// Channel or signal.
     pub name: &'static str,
     /// How many, in words.
     pub amount: String,

@@ -1,5 +1,5 @@
-//! The carrier of a `[cell]` table: its slots, PRBs, block sizes and timing, resolved from the keys. The cell is
-//! built from this plan, and `paceline cell show` prints it.
+//! The carrier of a `[cell]` table: its slots, PRBs, block sizes and timing, resolved from the keys. The cell
+//! is built from this plan, and `paceline cell show` prints it.
 
 use super::cell::Cell;
 use super::limits::Problem;
@@ -40,7 +40,7 @@ pub enum Blocks {
     Nr(NrBlocks),
 }
 
-/// What the block sizes of NR depend on.
+/// Parameters of the block sizes of NR.
 #[derive(Clone, PartialEq, Debug)]
 pub struct NrBlocks {
     /// Range of the carrier frequency.

@@ -56,7 +56,7 @@ impl Canvas {
         };
         let _ = write!(self.svg, "<polyline {style} points=\"{}\"/>", list(points));
     }
-    /// An arrow from a place to another on a curve that passes `bend` below the middle, or above it if negative.
+    /// An arrow from a place to another on a curve that passes `bend` below the middle, or above if negative.
     pub fn arrow(&mut self, class: &str, (x1, y1): (f64, f64), (x2, y2): (f64, f64), bend: f64) {
         // The middle of a quadratic curve is half way from its chord to the control point.
         let (x, y) = ((x1 + x2) / 2.0, (y1 + y2) / 2.0 + 2.0 * bend);

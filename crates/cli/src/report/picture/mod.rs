@@ -3,7 +3,8 @@
 //! `chart` is the content of a chart; `layout` places its axes and its legend and leaves the marks to `lines`
 //! and `bars`. `heat` draws maps, `slots` the slots of a cell. `canvas` has the shapes, `scale` the axes,
 //! `distribution` the steps of a distribution. Colours are classes of `page/picture.css`. Every mark has its
-//! value as a tooltip. Titles are HTML beside the picture, so that long ones wrap. Values that are not finite are left out.
+//! value as a tooltip. Titles are HTML beside the picture, so that long ones wrap. Values that are not finite
+//! are left out.
 
 mod bars;
 mod canvas;

@@ -1,9 +1,8 @@
 //! The directions of transmission and the slots that each of them has.
 
 use crate::slot::Slot;
-
-/// Symbols of a slot with normal cyclic prefix (TS 36.211 §5.2.3, TS 38.211 Table 4.3.2-1).
-const SYMBOLS_PER_SLOT: u8 = 14;
+use paceline_net::SlotPattern;
+use paceline_net::tdd::SYMBOLS_PER_SLOT;
 
 /// The direction of a transmission.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -20,23 +19,39 @@ pub enum Duplex {
     /// A carrier of its own for each direction (frame structure type 1, TS 36.211 §4.1).
     #[default]
     Fdd,
+    /// One carrier for both directions: the slots of one period, from slot 0 on (frame structure type 2, TS
+    /// 36.211 §4.2; TS 38.213 §11.1).
+    Tdd(SlotPattern),
 }
 
 impl Duplex {
     /// Number of symbols that a direction has in a slot; zero without transmissions.
-    pub fn symbols(&self, _slot: Slot, _direction: Direction) -> u8 {
-        match self {
-            Self::Fdd => SYMBOLS_PER_SLOT,
+    pub fn symbols(&self, slot: Slot, direction: Direction) -> u8 {
+        let (Self::Tdd(pattern), direction) = (self, direction) else { return SYMBOLS_PER_SLOT };
+        let kind = pattern.kind(slot.0);
+        match direction {
+            Direction::Down => kind.down,
+            Direction::Up => kind.up,
         }
     }
-    /// Whether a direction has transmissions in a slot.
+    /// Whether a slot carries the direction's shared channel. PUSCH and PUCCH take slots of uplink symbols
+    /// alone; the uplink symbols of a special slot stay empty.
     pub fn has(&self, slot: Slot, direction: Direction) -> bool {
-        self.symbols(slot, direction) > 0
+        let least = match direction {
+            Direction::Down => 1,
+            Direction::Up => SYMBOLS_PER_SLOT,
+        };
+        self.symbols(slot, direction) >= least
     }
-    /// The first slot from `from` on in which a direction has transmissions.
-    pub fn next(&self, from: Slot, _direction: Direction) -> Slot {
+    /// The first slot from `from` on that carries the direction's shared channel. Every pattern has one.
+    pub fn next(&self, from: Slot, direction: Direction) -> Slot {
+        (from.0..).map(Slot).find(|slot| self.has(*slot, direction)).expect("a slot of each direction")
+    }
+    /// Number of slots after which the directions repeat.
+    pub fn period(&self) -> usize {
         match self {
-            Self::Fdd => from,
+            Self::Fdd => 1,
+            Self::Tdd(pattern) => pattern.slots().len(),
         }
     }
 }
@@ -53,5 +68,17 @@ mod tests {
                 assert_eq!(Duplex::Fdd.next(slot, direction), slot);
             }
         }
+    }
+
+    #[test]
+    fn tdd_repeats_its_pattern() {
+        let duplex = Duplex::Tdd(SlotPattern::from_letters("DDDSU 10:2:2", 1).unwrap());
+        let row = |direction| (0..10).map(|slot| duplex.symbols(Slot(slot), direction)).collect::<Vec<_>>();
+        assert_eq!(row(Direction::Down), [14, 14, 14, 10, 0, 14, 14, 14, 10, 0]);
+        assert_eq!(row(Direction::Up), [0, 0, 0, 2, 14, 0, 0, 0, 2, 14]);
+        let next = |from, direction| duplex.next(Slot(from), direction).0;
+        assert_eq!([0, 3, 4, 5, 10_000_003].map(|from| next(from, Direction::Up)), [4, 4, 4, 9, 10_000_004]);
+        assert_eq!([0, 3, 4, 9].map(|from| next(from, Direction::Down)), [0, 3, 5, 10]);
+        assert_eq!((duplex.period(), Duplex::Fdd.period()), (5, 1));
     }
 }

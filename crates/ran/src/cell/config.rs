@@ -6,14 +6,17 @@ use crate::duplex::Duplex;
 use crate::mac::random_access::RandomAccessConfig;
 use crate::mac::scheduler::Policy;
 use crate::mac::scheduling_request::AccessConfig;
+use crate::rat::Rat;
 use crate::rlc::RlcConfig;
 use crate::slot::{Numerology, SlotSpan};
 use paceline_net::{Bytes, Duration, SduQueue};
 use std::net::IpAddr;
 
-/// Parameters of one LTE FDD cell.
+/// Parameters of one cell.
 #[derive(Clone, PartialEq, Debug)]
 pub struct CellConfig {
+    /// The radio technology.
+    pub rat: Rat,
     /// Subcarrier spacing and length of a slot.
     pub numerology: Numerology,
     /// Division of the carrier between both directions.

@@ -10,8 +10,7 @@ use super::link_stats::LinkStats;
 use super::responder::Responder;
 use super::station::Station;
 use crate::air::{Network, Placed, Transmission, served_cells};
-use crate::duplex::{Direction, Duplex};
-use crate::lte::timing;
+use crate::duplex::Direction;
 use crate::mac::harq::BlockKind;
 use crate::mac::random_access::Cause;
 use crate::mac::scheduler::Candidate;
@@ -66,9 +65,8 @@ impl Cell {
         }
         let prb = (config.downlink_prb, config.uplink_prb);
         let network = config.radio.clone().map(|radio| Network::new(radio, config.numerology, prb, seed));
-        let timing = match config.duplex {
-            Duplex::Fdd => timing::fdd(),
-        };
+        let timing = config.rat.timing(config.numerology, &config.duplex);
+        let timing = timing.expect("the configuration has allowed distances");
         let build = |(index, station)| Station::new(station, &config, &timing, network.as_ref(), index, seed);
         let stations: Vec<Station> = stations.into_iter().enumerate().map(build).collect();
         let mut members = vec![Vec::new(); served_cells(network.as_ref())];

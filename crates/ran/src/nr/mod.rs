@@ -11,6 +11,7 @@
 pub mod block_errors;
 pub mod bsr;
 pub mod carrier;
+pub mod config;
 pub mod cqi;
 pub mod latency;
 pub mod mcs;

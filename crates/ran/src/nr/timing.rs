@@ -9,7 +9,8 @@
 
 use super::processing::Capability;
 use crate::lte::tdd::Distances as Distances36213;
-use crate::slot::Numerology;
+use crate::slot::{Numerology, SlotSpan};
+use crate::timing::{BySlot, HarqTiming, RandomAccessTiming, Retransmission, Timing};
 use paceline_net::tdd::{SlotKind, SlotPattern};
 use std::fmt;
 
@@ -17,6 +18,8 @@ use std::fmt;
 const MAX_K1: u8 = 15;
 /// Largest K2 (TS 38.331 PUSCH-TimeDomainResourceAllocation).
 const MAX_K2: u8 = 32;
+/// Slots by which Msg3 is later than a PUSCH of the same K2, by numerology (TS 38.214 Table 6.1.2.1.1-5).
+const MSG3_DELTA: [u8; 4] = [2, 3, 4, 6];
 /// First symbol of the shortest PUCCH that ends with its slot: two symbols (TS 38.211 Table 6.3.2.1-1).
 const SHORT_PUCCH_START: u8 = 12;
 
@@ -160,6 +163,37 @@ impl SlotTiming {
     fn next(&self, from: u64, has: impl Fn(&Distances) -> bool) -> u64 {
         (from..).find(|number| has(self.slot(*number))).expect("a slot with the property")
     }
+    /// The timing of a cell with so many HARQ processes in the downlink and the uplink. Slots without a
+    /// direction have a distance of zero there.
+    pub fn of_cell(&self, processes: (u8, u8)) -> Timing {
+        let of = |distance: &dyn Fn(u64) -> Option<u64>| {
+            let slots = 0..self.slots.len() as u64;
+            BySlot::new(slots.map(|slot| SlotSpan(distance(slot).unwrap_or(0))).collect())
+        };
+        let harq = |processes, verdict| HarqTiming {
+            processes: usize::from(processes),
+            retransmission: Retransmission::Asynchronous,
+            verdict,
+        };
+        let uplink = of(&|slot| self.is_up(slot).then(|| self.decision(slot) - slot));
+        let spans = |slot: &Distances| slot.grants.iter().map(|k2| SlotSpan(u64::from(*k2))).collect();
+        // The smallest K2 and the delta of TS 38.214 Table 6.1.2.1.1-5.
+        let min_k2 = self.slots.iter().flat_map(|slot| &slot.grants).min().copied().unwrap_or(1);
+        let msg3 = min_k2 + MSG3_DELTA[usize::from(self.numerology.mu())];
+        let decision = SlotSpan(1 + u64::from(self.gnb));
+        Timing {
+            k1: of(&|slot| self.k1(slot).map(u64::from)),
+            k2: BySlot::new(self.slots.iter().map(spans).collect()),
+            downlink: harq(processes.0, of(&|slot| self.downlink_round_trip(slot))),
+            uplink: harq(processes.1, uplink),
+            request_answer: decision,
+            random_access: RandomAccessTiming {
+                window_start: decision,
+                msg3: SlotSpan(u64::from(msg3)),
+                next_attempt: decision,
+            },
+        }
+    }
     /// The numerology.
     pub const fn numerology(&self) -> Numerology {
         self.numerology
@@ -263,6 +297,8 @@ impl std::error::Error for TimingError {}
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::duplex::Direction;
+    use crate::slot::Slot;
 
     fn timing(letters: &str, min_k1: u8, min_k2: u8) -> Result<SlotTiming, TimingError> {
         let pattern = SlotPattern::from_letters(letters, 1).unwrap();
@@ -282,6 +318,25 @@ mod tests {
         assert_eq!((fdd.k1(5), fdd.grants(5)), (Some(4), [4].as_slice()));
         // The round trips of LTE FDD.
         assert_eq!((fdd.downlink_round_trip(0), fdd.uplink_round_trip(0)), (Some(8), Some(8)));
+    }
+
+    #[test]
+    fn a_cell_has_the_distances_of_its_slots() {
+        let timing = timing("DDDSU", 2, 2).unwrap();
+        let cell = timing.of_cell((16, 8));
+        for slot in (0..20).map(Slot) {
+            let granted: Vec<u64> = cell.granted_by(slot).map(|at| at.since(slot).0).collect();
+            let expected: Vec<u64> = timing.grants(slot.0).iter().map(|k2| u64::from(*k2)).collect();
+            assert_eq!(granted, expected);
+            let (k1, down, up) = (timing.k1(slot.0), timing.downlink_round_trip(slot.0), timing.is_up(slot.0));
+            assert_eq!(cell.acknowledged_at(slot).since(slot).0, k1.map_or(0, u64::from));
+            assert_eq!(cell.verdict_at(slot, Direction::Down).since(slot).0, down.unwrap_or(0));
+            // The U slot is followed by two slots of the gNB; the fourth slot is special.
+            assert_eq!(cell.verdict_at(slot, Direction::Up).since(slot).0, if up { 3 } else { 0 });
+        }
+        assert_eq!((cell.downlink.processes, cell.uplink.processes), (16, 8));
+        // K2 2 and the delta of 30 kHz, 3.
+        assert_eq!(cell.random_access.msg3, SlotSpan(2 + 3));
     }
 
     #[test]

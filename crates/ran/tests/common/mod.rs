@@ -3,7 +3,7 @@
 
 use paceline_net::{Bytes, DropTail, Instant, Node, Output, Packet, TcpFlags, TcpHeader};
 use paceline_ran::{
-    AccessConfig, CORE, Cell, CellConfig, Duplex, Fading, Numerology, Policy, RandomAccessConfig, RlcConfig,
+    AccessConfig, CORE, Cell, CellConfig, Duplex, Fading, Numerology, Policy, RandomAccessConfig, Rat, RlcConfig,
     Slot, SlotClock, SlotSpan, StationConfig, StationLink, station_port,
 };
 use std::net::{IpAddr, Ipv4Addr};
@@ -34,6 +34,7 @@ pub fn start(slot: Slot) -> Instant {
 /// A 20 MHz cell.
 pub fn config() -> CellConfig {
     CellConfig {
+        rat: Rat::Lte,
         numerology: Numerology::LTE,
         duplex: Duplex::Fdd,
         radio: None,

@@ -8,7 +8,7 @@ use paceline_pep::{AckFilter, AckFilterConfig};
 use paceline_ran::radio::{DeploymentConfig, Load, PowerControl, Profile};
 use paceline_ran::{
     AccessConfig, AmConfig, Cell, CellConfig, Duplex, Fading, HeadroomConfig, Numerology, Policy,
-    RadioConfig, RandomAccessConfig, RlcConfig, SlotClock, SlotSpan, StationConfig, StationLink,
+    RadioConfig, RandomAccessConfig, Rat, RlcConfig, SlotClock, SlotSpan, StationConfig, StationLink,
     resource_blocks,
 };
 
@@ -104,6 +104,7 @@ fn cell_config(cell: &scenario::Cell) -> CellConfig {
         resource_blocks(hertz.0 / 1000).expect("the scenario's bandwidths were checked")
     };
     CellConfig {
+        rat: Rat::Lte,
         numerology: NUMEROLOGY,
         duplex: Duplex::Fdd,
         radio: None,

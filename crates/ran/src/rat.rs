@@ -1,0 +1,33 @@
+//! The radio technology of a cell: LTE or NR. Everything in which both differ is decided here or by the
+//! [`Timing`], from the tables of [`crate::lte`] and [`crate::nr`].
+
+use crate::duplex::Duplex;
+use crate::lte;
+use crate::nr::config::NrConfig;
+use crate::nr::timing::TimingError;
+use crate::slot::Numerology;
+use crate::timing::Timing;
+
+/// The radio technology of a cell.
+#[derive(Clone, PartialEq, Debug, Default)]
+pub enum Rat {
+    /// LTE (TS 36.300).
+    #[default]
+    Lte,
+    /// NR (TS 38.300).
+    Nr(NrConfig),
+}
+
+impl Rat {
+    /// The distances between the messages of a cell; an error where 3GPP forbids one.
+    pub fn timing(&self, numerology: Numerology, duplex: &Duplex) -> Result<Timing, TimingError> {
+        match (self, duplex) {
+            (Self::Lte, Duplex::Fdd) => Ok(lte::timing::fdd()),
+            (Self::Lte, Duplex::Tdd(_)) => unimplemented!("the timing of LTE TDD in a cell"),
+            (Self::Nr(config), duplex) => {
+                let processes = (config.downlink_processes, config.uplink_processes);
+                Ok(config.slot_timing(numerology, duplex)?.of_cell(processes))
+            }
+        }
+    }
+}

@@ -328,7 +328,8 @@ mod tests {
             let granted: Vec<u64> = cell.granted_by(slot).map(|at| at.since(slot).0).collect();
             let expected: Vec<u64> = timing.grants(slot.0).iter().map(|k2| u64::from(*k2)).collect();
             assert_eq!(granted, expected);
-            let (k1, down, up) = (timing.k1(slot.0), timing.downlink_round_trip(slot.0), timing.is_up(slot.0));
+            let (k1, down, up) =
+                (timing.k1(slot.0), timing.downlink_round_trip(slot.0), timing.is_up(slot.0));
             assert_eq!(cell.acknowledged_at(slot).since(slot).0, k1.map_or(0, u64::from));
             assert_eq!(cell.verdict_at(slot, Direction::Down).since(slot).0, down.unwrap_or(0));
             // The U slot is followed by two slots of the gNB; the fourth slot is special.

@@ -3,8 +3,8 @@
 
 use paceline_net::{Bytes, DropTail, Instant, Node, Output, Packet, TcpFlags, TcpHeader};
 use paceline_ran::{
-    AccessConfig, CORE, Cell, CellConfig, Duplex, Fading, Numerology, Policy, RandomAccessConfig, Rat, RlcConfig,
-    Slot, SlotClock, SlotSpan, StationConfig, StationLink, station_port,
+    AccessConfig, CORE, Cell, CellConfig, Duplex, Fading, Numerology, Policy, RandomAccessConfig, Rat,
+    RlcConfig, Slot, SlotClock, SlotSpan, StationConfig, StationLink, station_port,
 };
 use std::net::{IpAddr, Ipv4Addr};
 

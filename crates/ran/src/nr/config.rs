@@ -1,5 +1,5 @@
-//! Parameters of an NR cell beyond those of every cell: tables, layers, overheads, distances, HARQ, configured
-//! grants, SDAP and PDCP. Times in slots unless their type says otherwise.
+//! Parameters of an NR cell beyond those of every cell: tables, layers, overheads, distances, HARQ,
+//! configured grants, SDAP and PDCP. Times in slots unless their type says otherwise.
 
 use super::mcs::McsTable;
 use super::overhead::{DmrsType, dmrs_re};

@@ -23,7 +23,7 @@ impl Rat {
     pub fn timing(&self, numerology: Numerology, duplex: &Duplex) -> Result<Timing, TimingError> {
         match (self, duplex) {
             (Self::Lte, Duplex::Fdd) => Ok(lte::timing::fdd()),
-            (Self::Lte, Duplex::Tdd(_)) => unimplemented!("the timing of LTE TDD in a cell"),
+            (Self::Lte, Duplex::Tdd(_)) => unreachable!("LTE cells have paired spectrum"),
             (Self::Nr(config), duplex) => {
                 let processes = (config.downlink_processes, config.uplink_processes);
                 Ok(config.slot_timing(numerology, duplex)?.of_cell(processes))

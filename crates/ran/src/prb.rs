@@ -64,19 +64,27 @@ impl PrbSet {
         let word = self.0.iter().rposition(|word| *word != 0)?;
         Some(word as u32 * BITS + BITS - 1 - self.0[word].leading_zeros())
     }
+    /// The runs of adjacent PRBs, ascending: first PRB and end of each. PRBs of an allocation are mostly
+    /// adjacent, so that there are few runs.
+    pub fn runs(self) -> impl Iterator<Item = (u32, u32)> {
+        let mut at = 0;
+        std::iter::from_fn(move || {
+            let first = if at < MAX_PRBS as u32 { self.next(at, true)? } else { return None };
+            at = self.next(first, false).unwrap_or(MAX_PRBS as u32);
+            Some((first, at))
+        })
+    }
     /// The lowest `count` PRBs of the set; all if the set has fewer.
     #[must_use]
     pub fn lowest(self, mut count: u32) -> Self {
-        // Run by run: PRBs of an allocation are mostly adjacent.
-        let (mut taken, mut at) = (Self::NONE, 0);
-        while count > 0
-            && at < MAX_PRBS as u32
-            && let Some(first) = self.next(at, true)
-        {
-            at = self.next(first, false).unwrap_or(MAX_PRBS as u32);
-            let run = (at - first).min(count);
+        let mut taken = Self::NONE;
+        for (first, end) in self.runs() {
+            let run = (end - first).min(count);
             taken.insert(first, run);
             count -= run;
+            if count == 0 {
+                break;
+            }
         }
         taken
     }
@@ -84,10 +92,12 @@ impl PrbSet {
         self.0[(prb / BITS) as usize] >> (prb % BITS) & 1 == 1
     }
     pub fn len(self) -> u32 {
-        self.0.iter().map(|word| word.count_ones()).sum()
+        // Most sets lie in one or two words; not every processor counts bits in one instruction.
+        self.0.iter().map(|word| if *word == 0 { 0 } else { word.count_ones() }).sum()
     }
     pub fn is_empty(self) -> bool {
-        self == Self::NONE
+        // Not by comparison with the empty set, which calls memcmp.
+        self.0.iter().fold(0, |any, word| any | word) == 0
     }
     /// The groups of `group` PRBs from the first to the last one that the set touches; `0..0` for the empty
     /// set.
@@ -106,16 +116,19 @@ impl PrbSet {
         }
         bits & ((1 << group) - 1)
     }
-    /// Whether the set has PRBs of a group of `group` PRBs (at most 16).
-    pub fn touches_group(self, index: u32, group: u32) -> bool {
-        self.group_bits(index, group) != 0
-    }
     /// Number of the set's PRBs in each group of `group` PRBs (at most 16), from the group `first` to the
     /// last one that the set touches.
     pub fn counts_per_group(self, group: u32, first: usize) -> impl Iterator<Item = u32> {
         debug_assert!(group <= MAX_RBG_SIZE, "a resource block group of {group} PRBs");
         let end = self.last().map_or(0, |last| last / group + 1);
-        (first as u32..end).map(move |index| count_ones(self.group_bits(index, group)))
+        let mut runs = self.runs();
+        let (only, more) = (runs.next(), runs.next().is_some());
+        (first as u32..end).map(move |index| match only {
+            Some((from, to)) if !more => {
+                to.min((index + 1) * group).saturating_sub(from.max(index * group))
+            }
+            _ => count_ones(self.group_bits(index, group)),
+        })
     }
     pub fn iter(self) -> impl Iterator<Item = usize> {
         self.0.into_iter().enumerate().flat_map(|(word, mut left)| {
@@ -222,6 +235,13 @@ mod tests {
                     walked.fold(PrbSet::NONE, |all, block| all.with(PrbSet::range(block as u32, 1)));
                 assert_eq!(set.lowest(count), expected, "{count} of {set:?}");
             }
+            assert_eq!(set.len() as usize, set.iter().count());
+            assert_eq!(set.is_empty(), set == PrbSet::NONE);
+            let runs = set.runs().fold(PrbSet::NONE, |all, (first, end)| {
+                assert!(first < end && !set.contains(end), "{set:?}");
+                all.with(PrbSet::range(first, end - first))
+            });
+            assert_eq!(runs, set);
         }
         assert_eq!(PrbSet::range(0, 320).lowest(320), PrbSet::range(0, 320));
     }
@@ -240,6 +260,10 @@ mod tests {
                     all[..span.start].iter().all(|blocks| *blocks == 0) && all.get(span.start) != Some(&0)
                 );
                 assert!(set.counts_per_group(group, span.start).eq(all[span.start..].iter().copied()));
+                let in_group = |index: u32| {
+                    (0..group).filter(|at| set.contains((index * group + *at).min(319))).count() as u32
+                };
+                assert!(all.iter().zip(0..).all(|(count, index)| *count == in_group(index)), "{set:?}");
             }
         }
     }

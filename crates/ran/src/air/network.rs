@@ -300,10 +300,9 @@ impl Network {
                 *entered = *prbs;
             }
         }
-        let (width, group) = (self.flat_gains.len() as u32, self.groups.0 as u32);
         for (cell, load) in self.loads.iter().enumerate() {
             if let Load::Share(_) = load {
-                self.activity.set_prbs(cell, load.prbs(width, group, self.seed, cell, slot.0));
+                self.activity.set_load(cell, *load, self.seed, slot.0);
             }
         }
         if transmissions.iter().all(|t| t.direction == Direction::Down) {

@@ -1,7 +1,7 @@
 //! One direction of a station: buffer, PDCP, RLC, HARQ processes, outer loop of link adaptation, counters.
 
 use super::link_stats::{LinkStats, SINR_ORIGIN_DB};
-use crate::decibel::to_db;
+use crate::decibel::millidecibels_above;
 use crate::lte::mcs::Mcs;
 use crate::mac::harq::{self, TransportBlock};
 use crate::mac::pdu::Sender;
@@ -126,7 +126,7 @@ impl Link {
             stats.transport_block_bytes += u64::from(block.bits / 8);
             stats.padding_bytes += u64::from(block.pdu.padding);
             stats.mcs_index_sum += u64::from(block.mcs.index);
-            stats.sinr_millidecibels += (1000.0 * (to_db(sinr) - SINR_ORIGIN_DB).max(0.0) + 0.5) as u64;
+            stats.sinr_millidecibels += millidecibels_above(sinr, SINR_ORIGIN_DB);
             for pdu in &block.pdu.sdus {
                 match pdu {
                     rlc::Pdu::Am(pdu) => stats.rlc_retransmissions += u64::from(pdu.retransmission),

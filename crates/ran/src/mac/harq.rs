@@ -128,8 +128,12 @@ impl Processes {
     }
     /// The processes whose verdict is due: those that were decoded, failed, or wait for a retransmission.
     pub fn due(&self, slot: Slot) -> ProcessSet {
-        let due = |process: &usize| self.block(*process).is_some_and(|block| block.verdict_at <= slot);
-        ProcessSet(self.busy.filter(due).fold(0, |set, process| set | 1 << process))
+        let mut due = 0;
+        for process in self.busy {
+            let block = &self.blocks[process % MAX_PROCESSES];
+            due |= u16::from(block.as_ref().is_some_and(|block| block.verdict_at <= slot)) << process;
+        }
+        ProcessSet(due)
     }
     pub fn idle(&self) -> bool {
         self.busy.0 == 0

@@ -115,10 +115,28 @@ impl Activity {
         set_member(&mut self.partial, cell, !empty && !full);
         if !empty && !full {
             let (group, groups) = (self.group, self.groups());
-            for (index, share) in (0..).zip(&mut self.row_mut(cell)[..groups]) {
-                *share = f32::from(u8::from(prbs.touches_group(index, group)));
+            let row = &mut self.row_mut(cell)[..groups];
+            row.fill(0.0);
+            for (first, end) in prbs.runs() {
+                let touched = (first / group) as usize..end.div_ceil(group) as usize;
+                row[touched.start.min(groups)..touched.end.min(groups)].fill(1.0);
             }
         }
+    }
+    /// Sets the PRBs of a cell that is not served, by its load: those of [`Load::prbs`].
+    pub fn set_load(&mut self, cell: usize, load: Load, seed: u64, slot: u64) {
+        let Load::Share(_) = load else {
+            return self.set_prbs(cell, load.prbs(self.n_prb, self.group, seed, cell, slot));
+        };
+        let (state, threshold, groups) = (cell_state(seed, cell, slot), load.threshold(), self.groups());
+        let mut used = 0;
+        for (index, share) in (0..).zip(&mut self.row_mut(cell)[..groups]) {
+            let transmits = u8::from(group_bits(state, index) >> 11 < threshold);
+            *share = f32::from(transmits);
+            used += usize::from(transmits);
+        }
+        set_member(&mut self.full, cell, used == groups);
+        set_member(&mut self.partial, cell, used > 0 && used < groups);
     }
     fn row_mut(&mut self, cell: usize) -> &mut [f32] {
         &mut self.rows[cell * self.width..(cell + 1) * self.width]
@@ -194,8 +212,8 @@ pub fn uplink_noise_mw(deployment: &DeploymentConfig) -> f64 {
 
 /// Adds a transmission that is received with `received_mw` in each of `prbs`.
 pub fn add_uplink(prbs: PrbSet, received_mw: f64, out: &mut [f64]) {
-    for prb in prbs.iter() {
-        out[prb] += received_mw;
+    for (first, end) in prbs.runs() {
+        out[first as usize..end as usize].iter_mut().for_each(|prb| *prb += received_mw);
     }
 }
 

@@ -431,7 +431,10 @@ impl Node for Endpoint {
         if std::mem::take(&mut self.timeout_pending) {
             return Some(Output::Event(Event::ConnectionTimedOut(self.key).into()));
         }
-        if let Some(reset) = self.reset_due.take() {
+        // Looked at before it is taken: taking moves a whole header at every call.
+        if self.reset_due.is_some()
+            && let Some(reset) = self.reset_due.take()
+        {
             return Some(self.transmit(reset));
         }
         if let Some(output) = self.poll_syn(now) {

@@ -124,9 +124,7 @@ impl PrbSet {
         let mut runs = self.runs();
         let (only, more) = (runs.next(), runs.next().is_some());
         (first as u32..end).map(move |index| match only {
-            Some((from, to)) if !more => {
-                to.min((index + 1) * group).saturating_sub(from.max(index * group))
-            }
+            Some((from, to)) if !more => to.min((index + 1) * group).saturating_sub(from.max(index * group)),
             _ => count_ones(self.group_bits(index, group)),
         })
     }

@@ -1,6 +1,6 @@
 //! The directions of transmission and the slots that each of them has.
 
-use crate::slot::Slot;
+use crate::slot::{Slot, SlotSpan};
 use paceline_net::SlotPattern;
 use paceline_net::tdd::SYMBOLS_PER_SLOT;
 
@@ -47,6 +47,22 @@ impl Duplex {
     pub fn next(&self, from: Slot, direction: Direction) -> Slot {
         (from.0..).map(Slot).find(|slot| self.has(*slot, direction)).expect("a slot of each direction")
     }
+    /// The offset of a station's occasions in the uplink that have a period of so many slots: the stations
+    /// take turns in the offsets whose slots carry the uplink always, or, without such, at times.
+    pub fn uplink_offset(&self, station: u64, period: SlotSpan) -> SlotSpan {
+        let slots = |offset: &u64| {
+            let repeats = 0..self.period() as u64;
+            let offset = *offset;
+            repeats.map(move |n| self.has(Slot(offset + n * period.0), Direction::Up))
+        };
+        let offsets: [Vec<u64>; 2] = [
+            (0..period.0).filter(|offset| slots(offset).all(|up| up)).collect(),
+            (0..period.0).filter(|offset| slots(offset).any(|up| up)).collect(),
+        ];
+        let usable = offsets.iter().find(|offsets| !offsets.is_empty());
+        let usable = usable.expect("a slot of the uplink");
+        SlotSpan(usable[(station % usable.len() as u64) as usize])
+    }
     /// Number of slots after which the directions repeat.
     pub fn period(&self) -> usize {
         match self {
@@ -80,5 +96,25 @@ mod tests {
         assert_eq!([0, 3, 4, 5, 10_000_003].map(|from| next(from, Direction::Up)), [4, 4, 4, 9, 10_000_004]);
         assert_eq!([0, 3, 4, 9].map(|from| next(from, Direction::Down)), [0, 3, 5, 10]);
         assert_eq!((duplex.period(), Duplex::Fdd.period()), (5, 1));
+    }
+
+    #[test]
+    fn occasions_of_the_uplink_lie_in_its_slots() {
+        for station in 0..30 {
+            for period in [1, 2, 5, 10, 20, 40, 80] {
+                let offset = Duplex::Fdd.uplink_offset(station, SlotSpan(period));
+                assert_eq!(offset, SlotSpan(station % period));
+            }
+        }
+        let offsets = |configuration, period| {
+            let duplex = Duplex::Tdd(SlotPattern::lte(configuration, 7).unwrap());
+            [0, 1, 2, 3, 4].map(|station| duplex.uplink_offset(station, SlotSpan(period)).0)
+        };
+        assert_eq!(offsets(1, 5), [2, 3, 2, 3, 2]);
+        assert_eq!(offsets(1, 10), [2, 3, 7, 8, 2]);
+        assert_eq!(offsets(2, 20), [2, 7, 12, 17, 2]);
+        // Every other occasion of period 5 is in subframe 7 to 9, without uplink.
+        assert_eq!(offsets(3, 5), [2, 3, 4, 2, 3]);
+        assert_eq!(offsets(5, 1), [0; 5]);
     }
 }

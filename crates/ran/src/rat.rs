@@ -3,6 +3,7 @@
 
 use crate::duplex::Duplex;
 use crate::lte;
+use crate::lte::tdd::Distances;
 use crate::nr::config::NrConfig;
 use crate::nr::timing::TimingError;
 use crate::slot::Numerology;
@@ -23,7 +24,10 @@ impl Rat {
     pub fn timing(&self, numerology: Numerology, duplex: &Duplex) -> Result<Timing, TimingError> {
         match (self, duplex) {
             (Self::Lte, Duplex::Fdd) => Ok(lte::timing::fdd()),
-            (Self::Lte, Duplex::Tdd(_)) => unreachable!("LTE cells have paired spectrum"),
+            (Self::Lte, Duplex::Tdd(pattern)) => {
+                let distances = Distances::of_pattern(pattern).ok_or(TimingError::NotLte)?;
+                Ok(lte::timing::tdd(distances))
+            }
             (Self::Nr(config), duplex) => {
                 let processes = (config.downlink_processes, config.uplink_processes);
                 Ok(config.slot_timing(numerology, duplex)?.of_cell(processes))

@@ -100,8 +100,6 @@ impl HarqTiming {
 pub struct RandomAccessTiming {
     /// From a preamble to the first slot of its response window.
     pub window_start: SlotSpan,
-    /// From a random access response to Msg3.
-    pub msg3: SlotSpan,
     /// From the last slot of a window without a response to the next preamble.
     pub next_attempt: SlotSpan,
 }
@@ -119,6 +117,8 @@ pub struct Timing {
     /// From a scheduling request to the base station's reaction.
     pub request_answer: SlotSpan,
     pub random_access: RandomAccessTiming,
+    /// By the slot of a random access response: the distance to the Msg3 that it grants.
+    pub msg3: BySlot<SlotSpan>,
 }
 
 impl Timing {
@@ -143,7 +143,7 @@ impl Timing {
     }
     /// The slot of the Msg3 that a response of `slot` grants.
     pub fn msg3_at(&self, slot: Slot) -> Slot {
-        slot + self.random_access.msg3
+        slot + *self.msg3.of(slot)
     }
 }
 

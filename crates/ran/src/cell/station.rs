@@ -84,7 +84,7 @@ impl Station {
             radio,
             downlink: Link::new(Box::new(DropTail::new(cell.downlink_buffer)), rlc(), &timing.downlink),
             uplink: Link::new(config.uplink_buffer, rlc(), &timing.uplink),
-            access: UplinkAccess::new(index as u64),
+            access: UplinkAccess::new(cell.duplex.uplink_offset(index as u64, cell.access.sr_period).0),
             estimate: BufferEstimate::default(),
             grants: VecDeque::new(),
             uplink_demand: (0, false),

@@ -10,7 +10,7 @@ use paceline_net::SlotPattern;
 use std::sync::LazyLock;
 
 /// Subframes of a frame (TS 36.211 §4).
-const SUBFRAMES: u8 = 10;
+pub(super) const SUBFRAMES: u8 = 10;
 /// Subframes from a HARQ-ACK to the eNB's retransmission. Chosen: four, the least that the numbers of
 /// processes of TS 36.213 Table 7-1 leave, and the distance of FDD.
 const ENB_SUBFRAMES: u8 = 4;
@@ -52,6 +52,18 @@ impl Distances {
     /// The distances of configuration 0 to 6.
     pub fn of(configuration: u8) -> Option<&'static Self> {
         TABLE.get(usize::from(configuration))
+    }
+    /// The distances of a pattern whose subframes are those of a configuration, with any special subframe.
+    pub fn of_pattern(pattern: &SlotPattern) -> Option<&'static Self> {
+        let same = |own: &SlotPattern| {
+            own.slot() == pattern.slot()
+                && own
+                    .slots()
+                    .iter()
+                    .map(|kind| kind.letter())
+                    .eq(pattern.slots().iter().map(|kind| kind.letter()))
+        };
+        TABLE.iter().find(|distances| same(&distances.pattern))
     }
     /// Whether a subframe has downlink symbols: D or S.
     pub fn is_down(&self, subframe: u8) -> bool {
@@ -200,6 +212,13 @@ mod tests {
             }
         }
         assert_eq!(Distances::of(7), None);
+        for (configuration, special) in
+            (0..7).flat_map(|configuration| (0..=10).map(move |s| (configuration, s)))
+        {
+            let pattern = SlotPattern::lte(configuration, special).unwrap();
+            assert_eq!(Distances::of_pattern(&pattern), Distances::of(configuration));
+        }
+        assert_eq!(Distances::of_pattern(&SlotPattern::from_letters("DSUUU", 0).unwrap()), None);
     }
 
     #[test]

@@ -84,6 +84,8 @@ pub enum TimingError {
     },
     /// The pattern has slots of another numerology.
     Numerology,
+    /// The pattern is none of LTE's configurations.
+    NotLte,
 }
 
 impl SlotTiming {
@@ -177,7 +179,7 @@ impl SlotTiming {
         };
         let uplink = of(&|slot| self.is_up(slot).then(|| self.decision(slot) - slot));
         let spans = |slot: &Distances| slot.grants.iter().map(|k2| SlotSpan(u64::from(*k2))).collect();
-        // The smallest K2 and the delta of TS 38.214 Table 6.1.2.1.1-5.
+        // At least the smallest K2 and the delta of TS 38.214 Table 6.1.2.1.1-5.
         let min_k2 = self.slots.iter().flat_map(|slot| &slot.grants).min().copied().unwrap_or(1);
         let msg3 = min_k2 + MSG3_DELTA[usize::from(self.numerology.mu())];
         let decision = SlotSpan(1 + u64::from(self.gnb));
@@ -187,11 +189,8 @@ impl SlotTiming {
             downlink: harq(processes.0, of(&|slot| self.downlink_round_trip(slot))),
             uplink: harq(processes.1, uplink),
             request_answer: decision,
-            random_access: RandomAccessTiming {
-                window_start: decision,
-                msg3: SlotSpan(u64::from(msg3)),
-                next_attempt: decision,
-            },
+            random_access: RandomAccessTiming { window_start: decision, next_attempt: decision },
+            msg3: of(&|slot| Some(self.next(slot + u64::from(msg3), |slot| slot.up) - slot)),
         }
     }
     /// The numerology.
@@ -289,6 +288,9 @@ impl fmt::Display for TimingError {
                 write!(f, "K1 of slot {slot}: the slot has no downlink symbols (TS 38.213 §11.1)")
             }
             Self::Numerology => f.write_str("the pattern's slots are those of another numerology"),
+            Self::NotLte => {
+                f.write_str("the subframes are those of no configuration 0 to 6 (TS 36.211 Table 4.2-2)")
+            }
         }
     }
 }
@@ -336,8 +338,9 @@ mod tests {
             assert_eq!(cell.verdict_at(slot, Direction::Up).since(slot).0, if up { 3 } else { 0 });
         }
         assert_eq!((cell.downlink.processes, cell.uplink.processes), (16, 8));
-        // K2 2 and the delta of 30 kHz, 3.
-        assert_eq!(cell.random_access.msg3, SlotSpan(2 + 3));
+        // K2 2 and the delta of 30 kHz, 3, up to the next U slot.
+        assert_eq!([0, 1, 2, 3].map(|slot| cell.msg3_at(Slot(slot)).0), [9, 9, 9, 9]);
+        assert_eq!([5, 8].map(|slot| cell.msg3_at(Slot(slot)).0), [14, 14]);
     }
 
     #[test]

@@ -77,6 +77,13 @@ pub enum TimingError {
         /// The letter of the slot of the HARQ-ACK.
         kind: char,
     },
+    /// The stated K1 are not one for each slot with downlink symbols.
+    CountOfK1 {
+        /// Stated ones.
+        stated: usize,
+        /// Slots with downlink symbols in a period.
+        count: usize,
+    },
     /// The slot carries no PDSCH.
     NoDownlink {
         /// The slot of the pattern.
@@ -152,6 +159,32 @@ impl SlotTiming {
             }
         }
         Ok(timing)
+    }
+    /// The same slots with stated K1, one for each slot with downlink symbols. In FDD there is no pattern.
+    pub fn with_k1(mut self, pattern: Option<&SlotPattern>, stated: &[u8]) -> Result<Self, TimingError> {
+        let count = self.slots.iter().filter(|slot| slot.down).count();
+        if stated.len() != count {
+            return Err(TimingError::CountOfK1 { stated: stated.len(), count });
+        }
+        let smallest = Capability::One.smallest_k1(self.numerology, SHORT_PUCCH_START);
+        let mut stated = stated.iter().copied();
+        for slot in 0..self.slots.len() {
+            let Some(k1) = self.slots[slot].down.then(|| stated.next()).flatten() else { continue };
+            if k1 < smallest {
+                return Err(TimingError::EarlyK1 { k1, smallest });
+            }
+            within("K1", slot, u64::from(k1), MAX_K1)?;
+            if let Some(pattern) = pattern {
+                check_k1(pattern, slot, k1)?;
+                // PUCCH uses slots of uplink symbols alone.
+                let kind = pattern.kind(slot as u64 + u64::from(k1));
+                if kind != SlotKind::UP {
+                    return Err(TimingError::IntoDownlink { k1, slot, kind: kind.letter() });
+                }
+            }
+            self.slots[slot].k1 = Some(k1);
+        }
+        Ok(self)
     }
     /// The slot `distance` before `slot` of the period.
     fn at(&self, slot: usize, distance: u64) -> &Distances {
@@ -280,12 +313,19 @@ impl fmt::Display for TimingError {
                 write!(f, "slot {slot} of the pattern needs {name} {value}: allowed are 0 to {MAX_K2} ")?;
                 f.write_str("(TS 38.331 PUSCH-TimeDomainResourceAllocation); use a smaller minimum")
             }
+            Self::IntoDownlink { k1, slot, kind: 'S' } => {
+                write!(f, "K1 {k1} from slot {slot} leads into a special slot; HARQ-ACKs of this cell stand in ")?;
+                f.write_str("slots of uplink symbols alone (TS 38.213 §9.2.3)")
+            }
             Self::IntoDownlink { k1, slot, kind } => {
                 write!(f, "K1 {k1} from slot {slot} leads into a slot {kind} without uplink symbols; ")?;
                 f.write_str("HARQ-ACK needs uplink symbols (TS 38.213 §9.2.3, §11.1)")
             }
             Self::NoDownlink { slot } => {
                 write!(f, "K1 of slot {slot}: the slot has no downlink symbols (TS 38.213 §11.1)")
+            }
+            Self::CountOfK1 { stated, count } => {
+                write!(f, "{stated} values of K1: one for each of the {count} slots with downlink symbols")
             }
             Self::Numerology => f.write_str("the pattern's slots are those of another numerology"),
             Self::NotLte => {

@@ -2,14 +2,13 @@
 //! tables.
 
 use super::limits::{self, Problem};
-use super::plan::CellPlan;
 use super::stations::MAX_STATIONS;
-use super::{CELL_KEYS, CELL_TABLES, Scenario, core_network, link, stations};
+use super::{CELL_KEYS, CELL_TABLES, Scenario, cell, core_network, link, stations};
 
 /// Refuses tables and keys that exclude each other. `given` tells whether the file or an override has a key.
 pub(super) fn exclusions(scenario: &Scenario, given: &dyn Fn(&str) -> bool) -> Result<(), Problem> {
     let Some(link) = &scenario.link else { return Ok(()) };
-    let refuse = |key: String, allowed: &str| Problem { key, value: String::new(), allowed: allowed.into() };
+    let refuse = |key: String, allowed: &str| Problem { is_reason: false, ..Problem::because(&key, "", allowed) };
     if let Some(name) = CELL_TABLES.iter().find(|name| given(name)) {
         let allowed = "[cell], [deployment] and [ack_filter], or [link]: a scenario has a cell or another link, not both";
         return Err(refuse((*name).to_owned(), allowed));
@@ -47,7 +46,7 @@ pub(super) fn check(scenario: &Scenario) -> Result<(), Problem> {
     limits::check("accelerator", &scenario.accelerator)?;
     limits::check("split_tcp", &scenario.split_tcp)?;
     limits::check("cell", &scenario.cell)?;
-    CellPlan::of(&scenario.cell)?;
+    cell::check(&scenario.cell, scenario.deployment.is_some())?;
     limits::check("ack_filter", &scenario.ack_filter)?;
     limits::check("tcp", &scenario.tcp)?;
     if let Some(deployment) = &scenario.deployment {

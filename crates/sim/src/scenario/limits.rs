@@ -19,17 +19,27 @@ pub(super) struct Problem {
     pub key: String,
     /// The value; empty where the key itself is not allowed.
     pub value: String,
-    /// The allowed values.
+    /// The allowed values, or the whole reason.
     pub allowed: String,
+    /// Whether `allowed` is a whole reason, such as an error of a standard's table.
+    pub is_reason: bool,
 }
 
 impl Problem {
+    /// Refuses the value of `key` for a whole reason.
+    pub fn because(key: &str, value: impl Display, reason: impl Display) -> Self {
+        Self { key: key.to_owned(), value: value.to_string(), allowed: reason.to_string(), is_reason: true }
+    }
+    /// The reason of the refusal.
+    pub fn message(&self) -> String {
+        if self.is_reason { self.allowed.clone() } else { format!("allowed: {}", self.allowed) }
+    }
     /// Refuses the value of `key` unless `ok`.
     pub fn unless(ok: bool, key: &str, value: impl Display, allowed: &str) -> Result<(), Self> {
         if ok {
             return Ok(());
         }
-        Err(Self { key: key.to_owned(), value: value.to_string(), allowed: allowed.to_owned() })
+        Err(Self { is_reason: false, ..Self::because(key, value, allowed) })
     }
 }
 
@@ -48,12 +58,13 @@ pub(super) fn check<S: Section>(path: &str, section: &S) -> Result<(), Problem> 
     for Limit { key, text, refused, message, .. } in S::limits() {
         if let Some(value) = refused(section) {
             let allowed = message.map_or(text, |message| message(section));
-            return Err(Problem { key: format!("{path}.{key}"), value, allowed });
+            return Err(Problem { key: format!("{path}.{key}"), value, allowed, is_reason: false });
         }
     }
     Ok(())
 }
 
+type Message<S> = Box<dyn Fn(&S) -> String>;
 type Refused<S> = Box<dyn Fn(&S) -> Option<String>>;
 
 /// A limit of one key of the table `S`; made by [`key!`] and [`relation!`].
@@ -68,7 +79,7 @@ pub(super) struct Limit<S> {
     /// Gives the value as text if it is not allowed.
     refused: Refused<S>,
     /// The error's text where values of other keys stand in it.
-    message: Option<fn(&S) -> String>,
+    message: Option<Message<S>>,
 }
 
 impl<S: 'static> Limit<S> {
@@ -95,13 +106,32 @@ impl<S: 'static> Limit<S> {
         let (text, schema) = (text.to_owned(), Map::new());
         Self { key, text, schema, unit: "", refused: Box::new(refused), message: None }
     }
+    /// A limit of one kind of table or of another; `first` tells which.
+    pub fn either<T: Display + 'static>(
+        key: &'static str,
+        get: fn(&S) -> Option<&T>,
+        first: fn(&S) -> bool,
+        (one_name, one): (&str, Allowed<T>),
+        (other_name, other): (&str, Allowed<T>),
+    ) -> Self {
+        let text = format!("{one_name}: {}; {other_name}: {}", one.text, other.text);
+        let (one_text, other_text, unit) = (one.text, other.text, one.unit);
+        let (one, other) = (one.test, other.test);
+        let refused = move |section: &S| {
+            let test = if first(section) { &one } else { &other };
+            get(section).filter(|value| !test(value)).map(|value| value.to_string())
+        };
+        let message = move |section: &S| (if first(section) { &one_text } else { &other_text }).clone();
+        let (schema, message) = (Map::new(), Some(Box::new(message) as Message<S>));
+        Self { key, text, schema, unit, refused: Box::new(refused), message }
+    }
     /// States the unit of a plain number.
     pub fn unit(self, unit: &'static str) -> Self {
         Self { unit, ..self }
     }
     /// The error's text, in place of the reference's.
     pub fn message(self, message: fn(&S) -> String) -> Self {
-        Self { message: Some(message), ..self }
+        Self { message: Some(Box::new(message)), ..self }
     }
 }
 

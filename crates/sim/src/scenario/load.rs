@@ -85,14 +85,15 @@ pub fn load_with(
     let problem = check::exclusions(&scenario, &given).and_then(|()| {
         scenario.link.iter_mut().for_each(super::Link::resolve);
         scenario.complete_tcp();
+        scenario.cell.resolve(&given);
         check::check(&scenario)
     });
     problem.map_err(|problem| ScenarioError {
         file: file.to_owned(),
         line: place(&problem.key),
+        message: problem.message(),
         key: Some(problem.key),
         value: Some(problem.value).filter(|value| !value.is_empty()),
-        message: format!("allowed: {}", problem.allowed),
     })?;
     for (key, trace) in scenario.link.iter_mut().flat_map(super::Link::traces_mut) {
         let bad = |message: String| ScenarioError {

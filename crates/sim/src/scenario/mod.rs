@@ -14,19 +14,18 @@ mod limits;
 mod link;
 mod load;
 mod path;
-mod plan;
 pub mod reference;
 mod stations;
 mod tcp;
 
-pub use cell::{AckFilter, Cell, RlcMode, Scheduler};
+pub use cell::{AckFilter, Blocks, Cell, CellPlan, CommonPeriod, ConfiguredGrant, DuplexMode, McsTableName};
+pub use cell::{Nr, NrBlocks, Pattern, RatName, RlcMode, Scheduler};
 pub use cellular::Cellular;
 pub use core_network::{Core, Hop};
 pub use deployment::{Deployment, DeploymentModel, FadingProfile};
 pub use link::{FixedLink, Link, TraceFile, TraceLink};
 pub use load::{ScenarioError, load, load_with};
 pub use path::{Accelerator, AcceleratorProfile, Path, SplitTcp};
-pub use plan::{Blocks, CellPlan, NrBlocks};
 pub use stations::{Direction, SinrRange, Stations, Traffic};
 pub use tcp::{StationTcp, Tcp};
 
@@ -46,7 +45,7 @@ pub struct Scenario {
     /// The wired path between the servers and the eNB.
     #[serde(default)]
     pub core: Core,
-    /// One LTE FDD cell; with `[deployment]`, each of the served cells. Not beside `[link]`.
+    /// One cell; with `[deployment]`, each of the served cells. Not beside `[link]`.
     #[serde(default)]
     pub cell: Cell,
     /// An access link in place of the cell, with exactly one of the tables `link.fixed`, `link.trace`,
@@ -145,6 +144,14 @@ impl Scenario {
     pub fn served_cells(&self) -> usize {
         let sectors = paceline_ran::radio::geometry::SECTORS;
         self.deployment.as_ref().map_or(1, |deployment| sectors * deployment.served_sites as usize)
+    }
+    /// Whether the simulator has a model of the cell; else the reason.
+    pub fn runs(&self) -> Result<(), String> {
+        match (self.cell.rat, self.cell.duplex) {
+            (RatName::Lte, None | Some(DuplexMode::Fdd)) => Ok(()),
+            (RatName::Lte, _) => Err("cell.duplex = \"tdd\": `cell show` works, runs do not yet".to_owned()),
+            (RatName::Nr, _) => Err("cell.rat = \"nr\": `cell show` works, runs do not yet".to_owned()),
+        }
     }
     /// The carrier of the cell.
     pub fn cell_plan(&self) -> CellPlan {

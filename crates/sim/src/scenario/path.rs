@@ -116,7 +116,7 @@ impl Section for Accelerator {
 impl Accelerator {
     /// Checks the values. The error names key, value and allowed values.
     pub fn check(&self) -> Result<(), String> {
-        let text = |Problem { key, value, allowed }| format!("{key} = {value}: allowed: {allowed}");
+        let text = |problem: Problem| format!("{} = {}: {}", problem.key, problem.value, problem.message());
         limits::check("accelerator", self).map_err(text)
     }
     /// The configuration of the accelerator. `seed` is the key of its hash tables.

@@ -131,6 +131,7 @@ fn entry(path: String, schema: &Value, required: bool) -> Entry {
         (Some(quantity), _) => quantity.trim_start_matches("a ").to_owned(),
         (_, Some("integer")) => "whole number".to_owned(),
         (_, Some(kind @ ("number" | "boolean"))) => kind.to_owned(),
+        (_, Some("array")) if schema["items"]["type"] == "integer" => "array of whole numbers".to_owned(),
         (_, Some("array")) => "array of tables".to_owned(),
         _ => "string".to_owned(),
     };

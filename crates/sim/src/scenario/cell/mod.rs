@@ -1,27 +1,67 @@
-//! Tables `[cell]` and `[ack_filter]`: one LTE FDD cell and the ACK filter in the stations' uplink buffers.
+//! Table `[cell]`: one cell of LTE or NR, in FDD or TDD. [`Nr`] is the table `[cell.nr]`, [`Pattern`] the slots
+//! of TDD, [`AckFilter`] the filter in the stations' uplink buffers; [`CellPlan`] is what the keys resolve to.
 //!
 //! Timers and counters of RLC, PDCP, MAC and random access have the names and the values of TS 36.331 v15.6.0
-//! §6.3.2 (RLC-Config, PDCP-Config, MAC-MainConfig, RACH-ConfigCommon, PRACH-Config).
+//! §6.3.2 (RLC-Config, PDCP-Config, MAC-MainConfig, RACH-ConfigCommon, PRACH-Config) in LTE and of TS 38.331
+//! v16.4.1 §6.3.2 in NR.
 
-use super::limits::{
-    self, Allowed, Limit, Section, key, numbers, one_of, one_of_ms, quantities, relation, steps_or_one_of_ms,
-    whole_ms,
-};
+mod ack_filter;
+mod allowed;
+mod nr;
+mod pattern;
+mod plan;
+
+pub use ack_filter::AckFilter;
+pub(super) use allowed::check;
+pub use nr::{ConfiguredGrant, McsTableName, Nr};
+pub use pattern::{CommonPeriod, Pattern};
+pub use plan::{Blocks, CellPlan, NrBlocks};
+
+use super::limits;
 use paceline_net::units::Hertz;
 use paceline_net::{Bytes, Duration};
-use paceline_pep::Scheme;
-use paceline_ran::resource_blocks;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Table `[cell]`: one LTE FDD cell.
+/// Table `[cell]`: one cell.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 #[schemars(transform = limits::describe::<Self>)]
 pub struct Cell {
-    /// Channel bandwidth of the downlink (TS 36.104 Table 5.6-1).
+    /// Radio access technology.
+    #[serde(skip_serializing_if = "RatName::is_lte")]
+    pub rat: RatName,
+    /// Division of the carrier. If left out, `tdd` with `pattern` or `tdd_configuration`, else `fdd`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub duplex: Option<DuplexMode>,
+    /// Carrier frequency of NR, which decides the frequency range: FR1 or FR2 (TS 38.101-1 Table 5.1-1).
+    /// Chosen as default: 3.5 GHz in TDD (band n78), 2.1 GHz in FDD (band n1). Propagation follows from `[deployment]`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub frequency: Option<Hertz>,
+    /// Numerology of NR (TS 38.211 Table 4.2-1). Chosen as default: 120 kHz in FR2, 30 kHz in TDD of FR1, 15
+    /// kHz in FDD.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub numerology: Option<u8>,
+    /// Subcarrier spacing of NR, in place of `numerology`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub subcarrier_spacing: Option<Hertz>,
+    /// Slots of one period of TDD in NR: one letter D, S, U or F per slot, then downlink, guard and uplink
+    /// symbols of the special slots if they are not 10:2:2; or the numbers of tdd-UL-DL-ConfigurationCommon
+    /// (TS 38.331 §6.3.2) as a table with `period`, `downlink_slots`, `downlink_symbols`, `uplink_slots` and
+    /// `uplink_symbols`, or two such tables for two periods.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub pattern: Option<Pattern>,
+    /// Uplink-downlink configuration of TDD in LTE (TS 36.211 Table 4.2-2).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tdd_configuration: Option<u8>,
+    /// Special subframe configuration of TDD in LTE (TS 36.211 Table 4.2-1). Chosen as default: 7, downlink,
+    /// guard and uplink of 10, 2 and 2 symbols.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub special_subframe: Option<u8>,
+    /// Channel bandwidth of the downlink (TS 36.104 Table 5.6-1; TS 38.101-1 and -2 Table 5.3.2-1); of both
+    /// directions in TDD.
     pub bandwidth: Hertz,
-    /// Channel bandwidth of the uplink. If left out, that of the downlink.
+    /// Channel bandwidth of the uplink in FDD. If left out, that of the downlink.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub uplink_bandwidth: Option<Hertz>,
     /// Uplink resource blocks that PUCCH takes.
@@ -65,7 +105,8 @@ pub struct Cell {
     /// PDCP discardTimer. If left out, infinity, as in OAI.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub discard_timer: Option<Duration>,
-    /// Time from the end of a transmission until layer 2 has its data.
+    /// Time from the end of a transmission until layer 2 has its data. In NR it defaults to one slot, which
+    /// N1/2 symbols take (TS 38.214 Table 5.3-1), rounded up.
     pub decode_delay: Duration,
     /// Whether an outer loop corrects the choice of MCS so that 10% of the first transmissions fail.
     pub outer_loop: bool,
@@ -115,11 +156,22 @@ pub struct Cell {
     pub retx_bsr_timer: Duration,
     /// Size of the grant that answers a scheduling request. The default has room for a BSR and one ACK.
     pub sr_grant: Bytes,
+    /// Keys that only NR has.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub nr: Option<Nr>,
 }
 
 impl Default for Cell {
     fn default() -> Self {
         Self {
+            rat: RatName::Lte,
+            duplex: None,
+            frequency: None,
+            numerology: None,
+            subcarrier_spacing: None,
+            pattern: None,
+            tdd_configuration: None,
+            special_subframe: None,
             bandwidth: Hertz(20_000_000),
             uplink_bandwidth: None,
             pucch_prb: 4,
@@ -162,106 +214,81 @@ impl Default for Cell {
             periodic_bsr_timer: Duration::from_millis(5),
             retx_bsr_timer: Duration::from_millis(320),
             sr_grant: Bytes(80),
+            nr: None,
         }
     }
 }
 
-impl Section for Cell {
-    fn limits() -> Vec<Limit<Self>> {
-        let rlc_timer = |low: u64, more: &[u64]| {
-            steps_or_one_of_ms(low, 250, 5, &[&[300, 350, 400, 450, 500], more].concat())
-        };
-        let detected = |share: &f64| *share > 0.0 && *share <= 1.0;
-        let in_fours = |count: &u64| (4..=64).contains(count) && count.is_multiple_of(4);
-        let buffer = || quantities("2000 B", "1 GiB");
-        vec![
-            key!(bandwidth, bandwidths()),
-            key!(uplink_bandwidth?, bandwidths()),
-            relation!(pucch_prb, "less than the resource blocks of the uplink", Self::pucch_fits)
-                .message(Self::pucch_allowed)
-                .unit("resource blocks"),
-            key!(downlink_grants, numbers(1..=40).unit("assignments")),
-            key!(uplink_grants, numbers(1..=40).unit("grants")),
-            key!(max_harq_tx, numbers(1..=8).unit("transmissions")),
-            key!(t_reordering, whole_ms(0..=200)),
-            key!(decode_delay, whole_ms(0..=10)),
-            key!(cqi_period, whole_ms(1..=160)),
-            key!(cqi_delay, whole_ms(0..=40)),
-            key!(t_poll_retransmit, rlc_timer(5, &[800, 1000, 2000, 4000])),
-            key!(t_status_prohibit, rlc_timer(0, &[800, 1000, 1200, 1600, 2000, 2400])),
-            key!(poll_pdu, one_of(&[0, 4, 8, 16, 32, 64, 128, 256]).unit("PDUs")),
-            key!(poll_byte, poll_bytes()),
-            key!(max_retx_threshold, one_of(&[1, 2, 3, 4, 6, 8, 16, 32]).unit("retransmissions")),
-            key!(cell_selection, whole_ms(0..=10_000)),
-            key!(reestablishment_signalling, whole_ms(0..=10_000)),
-            key!(discard_timer?, one_of_ms(&[50, 100, 150, 300, 500, 750, 1500])),
-            key!(downlink_buffer, buffer()),
-            key!(uplink_buffer, buffer()),
-            key!(sr_period, one_of_ms(&[1, 2, 5, 10, 20, 40, 80])),
-            key!(sr_prohibit, numbers(0..=7).unit("scheduling request periods")),
-            key!(
-                periodic_bsr_timer,
-                one_of_ms(&[5, 10, 16, 20, 32, 40, 64, 80, 128, 160, 320, 640, 1280, 2560])
-            ),
-            key!(retx_bsr_timer, one_of_ms(&[320, 640, 1280, 2560, 5120, 10240])),
-            key!(sr_grant, quantities("7 B", "2000 B").note(" (7 B are a BSR and a byte of data)")),
-            key!(sr_detection, Allowed::new("more than 0, at most 1", detected)),
-            key!(dsr_trans_max, one_of(&[4, 8, 16, 32, 64]).unit("requests")),
-            key!(connection_setup, whole_ms(0..=10_000)),
-            key!(prach_config_index, numbers(0..=15)),
-            key!(ra_preambles, Allowed::new("4 to 64 in steps of 4", in_fours).unit("preambles")),
-            key!(preamble_trans_max, one_of(&[3, 4, 5, 6, 7, 8, 10, 20, 50, 100, 200]).unit("preambles")),
-            key!(ra_response_window, one_of_ms(&[2, 3, 4, 5, 6, 7, 8, 10])),
-            key!(ra_responses, numbers(1..=16).unit("responses")),
-            key!(backoff_indicator, one_of_ms(&[0, 10, 20, 30, 40, 60, 80, 120, 160, 240, 320, 480, 960])),
-            key!(contention_resolution_timer, one_of_ms(&[8, 16, 24, 32, 40, 48, 56, 64])),
-            key!(max_harq_msg3_tx, numbers(1..=8).unit("transmissions")),
-            relation!(
-                prach_config_index,
-                "other than 14 where initial_access is true and the PRACH leaves no resource blocks for data",
-                Self::prach_leaves_blocks
-            )
-            .message(|_| "other than 14, which leaves this uplink no resource blocks for data".to_owned()),
-        ]
-    }
-}
-
 impl Cell {
-    /// Resource blocks of the uplink; 0 if its bandwidth is not allowed.
-    fn uplink_prb(&self) -> u16 {
-        prb(self.uplink_bandwidth.unwrap_or(self.bandwidth)).unwrap_or(0)
+    /// Completes the keys that were left out and whose defaults depend on the technology; `given` tells of
+    /// the others.
+    pub(super) fn resolve(&mut self, given: &dyn Fn(&str) -> bool) {
+        let by_keys = self.pattern.is_some() || self.tdd_configuration.is_some();
+        let tdd = self.duplex.map_or(by_keys, |duplex| duplex == DuplexMode::Tdd);
+        if self.rat == RatName::Lte {
+            if tdd {
+                self.duplex = Some(DuplexMode::Tdd);
+                self.special_subframe.get_or_insert(7);
+            }
+            return;
+        }
+        self.duplex = Some(if tdd { DuplexMode::Tdd } else { DuplexMode::Fdd });
+        let usual = Hertz(if tdd { 3_500_000_000 } else { 2_100_000_000 });
+        let frequency = *self.frequency.get_or_insert(usual);
+        if self.subcarrier_spacing.is_none() {
+            let chosen = match (frequency.0 > 7_125_000_000, tdd) {
+                (true, _) => 3,
+                (false, true) => 1,
+                (false, false) => 0,
+            };
+            self.numerology.get_or_insert(chosen);
+        }
+        if !given("cell.decode_delay") {
+            // One slot: N1/2 is at most 10 of its 14 symbols (TS 38.214 Table 5.3-1).
+            self.decode_delay = Duration::from_nanos(1_000_000 >> self.mu().unwrap_or(0));
+        }
+        self.nr.get_or_insert_default();
     }
-    fn pucch_fits(&self) -> bool {
-        self.pucch_prb < self.uplink_prb()
-    }
-    fn pucch_allowed(&self) -> String {
-        let prb = self.uplink_prb();
-        format!("0 to {}, less than the uplink's {prb} resource blocks", prb.saturating_sub(1))
-    }
-    /// Whether PUSCH has at least 3 resource blocks. Index 14 has a PRACH of 6 resource blocks in every
-    /// subframe.
-    fn prach_leaves_blocks(&self) -> bool {
-        let every_subframe = self.initial_access && self.prach_config_index == 14;
-        !every_subframe || self.uplink_prb() >= self.pucch_prb + 6 + 3
+    /// Numerology of an NR cell; none where the spacing is not allowed.
+    fn mu(&self) -> Option<u8> {
+        let of_spacing = |spacing: Hertz| SPACINGS_KHZ.iter().position(|khz| spacing.0 == khz * 1000);
+        match self.subcarrier_spacing {
+            Some(spacing) => of_spacing(spacing).map(|mu| mu as u8),
+            None => Some(self.numerology.unwrap_or(0)),
+        }
     }
 }
 
-fn prb(bandwidth: Hertz) -> Option<u16> {
-    bandwidth.0.is_multiple_of(1000).then(|| resource_blocks(bandwidth.0 / 1000)).flatten()
+/// Subcarrier spacings of numerologies 0 to 3 (TS 38.211 Table 4.2-1).
+const SPACINGS_KHZ: [u64; 4] = [15, 30, 60, 120];
+
+/// Radio access technology.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum RatName {
+    /// LTE (TS 36.300).
+    #[default]
+    Lte,
+    /// NR (TS 38.300).
+    Nr,
 }
 
-fn bandwidths() -> Allowed<Hertz> {
-    Allowed::new("1.4, 3, 5, 10, 15 or 20 MHz", |bandwidth| prb(*bandwidth).is_some())
+impl RatName {
+    // Signature of serde's `skip_serializing_if`.
+    #[allow(clippy::trivially_copy_pass_by_ref)]
+    fn is_lte(&self) -> bool {
+        *self == Self::Lte
+    }
 }
 
-/// pollByte in kB, as in TS 36.331; 0 for infinity.
-const POLL_KB: [u64; 15] = [0, 25, 50, 75, 100, 125, 250, 375, 500, 750, 1000, 1250, 1500, 2000, 3000];
-
-fn poll_bytes() -> Allowed<Bytes> {
-    let list = POLL_KB.map(|kb| kb.to_string()).join(", ");
-    Allowed::new(format!("one of {list} kB; 0 is infinity"), |bytes: &Bytes| {
-        POLL_KB.iter().any(|kb| Bytes(kb * 1000) == *bytes)
-    })
+/// Division of the carrier between both directions.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum DuplexMode {
+    /// A carrier of its own for each direction.
+    Fdd,
+    /// One carrier, whose slots alternate.
+    Tdd,
 }
 
 /// Sharing of the resource blocks of a TTI among stations.
@@ -284,30 +311,6 @@ pub enum RlcMode {
     Um,
     /// Acknowledged mode: RLC retransmits it.
     Am,
-}
-
-/// Table `[ack_filter]`.
-#[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields, default)]
-#[schemars(transform = limits::describe::<Self>)]
-pub struct AckFilter {
-    /// The scheme: the ACKs that are discarded, and when. RATIO is a share, T a number of ACKs.
-    pub scheme: Scheme,
-    /// S_header of the scheme `hybrid-opt`: TCP/IP, PDCP, RLC and MAC headers of a data segment. The
-    /// published experiment has 58 B.
-    pub header: Bytes,
-}
-
-impl Default for AckFilter {
-    fn default() -> Self {
-        Self { scheme: Scheme::Basic, header: Bytes(58) }
-    }
-}
-
-impl Section for AckFilter {
-    fn limits() -> Vec<Limit<Self>> {
-        vec![key!(header, quantities("1 B", "1000 B"))]
-    }
 }
 
 #[cfg(test)]

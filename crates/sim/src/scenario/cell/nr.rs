@@ -1,0 +1,182 @@
+//! Table `[cell.nr]`: the keys of an NR cell that LTE does not have.
+
+use super::super::limits::{self, Limit, Section, key, numbers, one_of, one_of_ms, quantities};
+use paceline_net::Duration;
+use paceline_ran::nr::mcs::McsTable;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// Table `[cell.nr]`, with `cell.rat = "nr"`. Defaults without a source of their own are those of
+/// srsRAN_Project.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+#[schemars(transform = limits::describe::<Self>)]
+pub struct Nr {
+    /// Largest number of downlink layers (TS 38.331 maxMIMO-Layers). TS 38.101-1 §7.3.1 requires four
+    /// receive antennas on n77 to n79. The rank follows from the SINR.
+    pub layers: u8,
+    /// Largest number of uplink layers (TS 38.331 maxRank).
+    pub uplink_layers: u8,
+    /// The smaller number of antennas of both ends in the downlink, which bounds the layers.
+    pub antennas: u8,
+    /// The smaller number of antennas of both ends in the uplink.
+    pub uplink_antennas: u8,
+    /// MCS table of PDSCH and CQI table (TS 38.331 mcs-Table, TS 38.214 §5.1.3.1).
+    pub mcs_table: McsTableName,
+    /// MCS table of PUSCH, without transform precoding (TS 38.214 §6.1.4.1).
+    pub uplink_mcs_table: McsTableName,
+    /// PDCCH symbols at the start of a slot with downlink symbols (TS 38.331 ControlResourceSet duration).
+    pub pdcch_symbols: u8,
+    /// Resource elements per PRB of demodulation reference signals, both directions: 12 for one symbol of
+    /// type 1 without data (TS 38.214 §5.1.3.2).
+    pub dmrs_re: u8,
+    /// xOverhead: resource elements per PRB that a block size leaves out (TS 38.331 PDSCH-ServingCellConfig).
+    pub x_overhead: u8,
+    /// Synchronization blocks in a burst (TS 38.213 §4.1).
+    pub ssb_beams: u8,
+    /// Period of the bursts of synchronization blocks (TS 38.331 ssb-PeriodicityServingCell). A station
+    /// assumes 20 ms before it is configured (TS 38.213 §4.1).
+    pub ssb_period: Duration,
+    /// Smallest K1: slots from a PDSCH to its HARQ-ACK, which stands in the first uplink slot from there on.
+    pub min_k1: u8,
+    /// Smallest K2: slots from a grant to its PUSCH.
+    pub min_k2: u8,
+    /// K1 of every slot with downlink symbols, in the order of the pattern. If left out, the smallest ones
+    /// from `min_k1` on that lead into uplink slots.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub k1: Option<Vec<u8>>,
+    /// Whole slots that the gNB needs between a reception and the slot of its decision. Chosen: srsRAN has 1
+    /// to 2.
+    pub gnb_slots: u8,
+    /// HARQ processes of the downlink (TS 38.331 nrofHARQ-ProcessesForPDSCH). The uplink has 16 (TS 38.214
+    /// §6.1).
+    pub harq_processes: u8,
+    /// Sequence number of RLC UM in bits (TS 38.331 SN-FieldLengthUM).
+    pub rlc_um_sn: u8,
+    /// Sequence number of RLC AM in bits (TS 38.331 SN-FieldLengthAM). srsRAN has 18.
+    pub rlc_am_sn: u8,
+    /// RLC t-Reassembly. Chosen: longer than three HARQ round trips of the usual patterns.
+    pub t_reassembly: Duration,
+    /// PDCP t-Reordering. srsRAN has 220 ms. Chosen: longer than `t_reassembly` and a retransmission by RLC.
+    pub pdcp_t_reordering: Duration,
+    /// Whether SDAP adds its header of one byte (TS 37.324 §6.2.2).
+    pub sdap_header: bool,
+    /// A configured grant of every station (TS 38.321 §5.8.2, type 1). If left out, none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub configured_grant: Option<ConfiguredGrant>,
+}
+
+/// Table `[cell.nr.configured_grant]`.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+#[schemars(transform = limits::describe::<Self>)]
+pub struct ConfiguredGrant {
+    /// Its period, in whole slots (TS 38.331 ConfiguredGrantConfig periodicity).
+    pub period: Duration,
+    /// PRBs of the PUSCH.
+    pub prb: u16,
+    /// Index in the uplink MCS table; one layer.
+    pub mcs: u8,
+}
+
+/// An MCS table.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum McsTableName {
+    /// Up to 64QAM (TS 38.214 Table 5.1.3.1-1).
+    Qam64,
+    /// Up to 256QAM (TS 38.214 Table 5.1.3.1-2).
+    Qam256,
+    /// Up to 64QAM with low spectral efficiency (TS 38.214 Table 5.1.3.1-3).
+    LowSe,
+}
+
+impl From<McsTableName> for McsTable {
+    fn from(name: McsTableName) -> Self {
+        match name {
+            McsTableName::Qam64 => Self::Qam64,
+            McsTableName::Qam256 => Self::Qam256,
+            McsTableName::LowSe => Self::LowEfficiency,
+        }
+    }
+}
+
+impl Default for Nr {
+    fn default() -> Self {
+        Self {
+            layers: 4,
+            uplink_layers: 1,
+            antennas: 4,
+            uplink_antennas: 2,
+            mcs_table: McsTableName::Qam256,
+            uplink_mcs_table: McsTableName::Qam256,
+            pdcch_symbols: 1,
+            dmrs_re: 12,
+            x_overhead: 0,
+            ssb_beams: 1,
+            ssb_period: Duration::from_millis(20),
+            min_k1: 4,
+            min_k2: 4,
+            k1: None,
+            gnb_slots: 2,
+            harq_processes: 16,
+            rlc_um_sn: 12,
+            rlc_am_sn: 18,
+            t_reassembly: Duration::from_millis(50),
+            pdcp_t_reordering: Duration::from_millis(100),
+            sdap_header: false,
+            configured_grant: None,
+        }
+    }
+}
+
+impl Default for ConfiguredGrant {
+    fn default() -> Self {
+        Self { period: Duration::from_millis(5), prb: 4, mcs: 5 }
+    }
+}
+
+/// t-Reassembly in ms (TS 38.331 RLC-Config).
+const T_REASSEMBLY_MS: [u64; 31] = [
+    0, 5, 10, 15, 20, 25, 30, 35, 40, 45, 50, 55, 60, 65, 70, 75, 80, 85, 90, 95, 100, 110, 120, 130, 140, 150,
+    160, 170, 180, 190, 200,
+];
+/// t-Reordering of PDCP in ms (TS 38.331 PDCP-Config).
+const T_REORDERING_MS: [u64; 36] = [
+    0, 1, 2, 4, 5, 8, 10, 15, 20, 30, 40, 50, 60, 80, 100, 120, 140, 160, 180, 200, 220, 240, 260, 280, 300, 500,
+    750, 1000, 1250, 1500, 1750, 2000, 2250, 2500, 2750, 3000,
+];
+
+impl Section for Nr {
+    fn limits() -> Vec<Limit<Self>> {
+        vec![
+            key!(layers, numbers(1..=4).unit("layers")),
+            key!(uplink_layers, numbers(1..=4).unit("layers")),
+            key!(antennas, one_of(&[1, 2, 4, 8]).unit("antennas")),
+            key!(uplink_antennas, one_of(&[1, 2, 4, 8]).unit("antennas")),
+            key!(pdcch_symbols, numbers(1..=3).unit("symbols")),
+            key!(dmrs_re, one_of(&[6, 12, 18, 24, 36, 48]).unit("resource elements")),
+            key!(x_overhead, one_of(&[0, 6, 12, 18]).unit("resource elements")),
+            key!(ssb_beams, numbers(1..=64).unit("blocks")),
+            key!(ssb_period, one_of_ms(&[5, 10, 20, 40, 80, 160])),
+            key!(min_k1, numbers(0..=15).unit("slots")),
+            key!(min_k2, numbers(0..=32).unit("slots")),
+            key!(gnb_slots, numbers(0..=8).unit("slots")),
+            key!(harq_processes, one_of(&[2, 4, 6, 8, 10, 12, 16]).unit("processes")),
+            key!(rlc_um_sn, one_of(&[6, 12]).unit("bits")),
+            key!(rlc_am_sn, one_of(&[12, 18]).unit("bits")),
+            key!(t_reassembly, one_of_ms(&T_REASSEMBLY_MS)),
+            key!(pdcp_t_reordering, one_of_ms(&T_REORDERING_MS)),
+        ]
+    }
+}
+
+impl Section for ConfiguredGrant {
+    fn limits() -> Vec<Limit<Self>> {
+        vec![
+            key!(period, quantities("125 us", "5120 ms")),
+            key!(prb, numbers(1..=275).unit("resource blocks")),
+            key!(mcs, numbers(0..=28)),
+        ]
+    }
+}

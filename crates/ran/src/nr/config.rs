@@ -43,6 +43,9 @@ pub struct NrConfig {
     pub min_k1: u8,
     /// Smallest K2, from a grant to its PUSCH.
     pub min_k2: u8,
+    /// K1 of each slot with downlink symbols, in their order; none for the smallest from `min_k1` on that lead
+    /// into slots of uplink symbols.
+    pub stated_k1: Option<Vec<u8>>,
     /// Whole slots that the gNB needs between a reception and the slot of its decision.
     pub gnb_slots: u8,
     /// HARQ processes of the downlink, at most 16.
@@ -99,6 +102,7 @@ impl NrConfig {
             capability: Capability::One,
             min_k1: 4,
             min_k2: 4,
+            stated_k1: None,
             gnb_slots: 2,
             downlink_processes: 16,
             uplink_processes: 16,
@@ -110,9 +114,13 @@ impl NrConfig {
     /// The distances between messages in the slots of a carrier; an error where 3GPP forbids one.
     pub fn slot_timing(&self, numerology: Numerology, duplex: &Duplex) -> Result<SlotTiming, TimingError> {
         let (k1, k2, gnb) = (self.min_k1, self.min_k2, self.gnb_slots);
-        match duplex {
+        let timing = match duplex {
             Duplex::Fdd => SlotTiming::fdd(numerology, k1, k2, gnb),
             Duplex::Tdd(pattern) => SlotTiming::tdd(numerology, pattern, k1, k2, gnb),
+        };
+        match &self.stated_k1 {
+            Some(stated) => timing?.with_k1(duplex, stated),
+            None => timing,
         }
     }
 }

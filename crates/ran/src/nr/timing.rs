@@ -8,6 +8,7 @@
 //! decision. PUCCH and PUSCH use slots of uplink symbols alone; left out are those of special slots.
 
 use super::processing::Capability;
+use crate::duplex::Duplex;
 use crate::lte::tdd::Distances as Distances36213;
 use crate::slot::{Numerology, SlotSpan};
 use crate::timing::{BySlot, HarqTiming, RandomAccessTiming, Retransmission, Timing};
@@ -160,8 +161,8 @@ impl SlotTiming {
         }
         Ok(timing)
     }
-    /// The same slots with stated K1, one for each slot with downlink symbols. In FDD there is no pattern.
-    pub fn with_k1(mut self, pattern: Option<&SlotPattern>, stated: &[u8]) -> Result<Self, TimingError> {
+    /// The same slots with stated K1, one for each slot with downlink symbols.
+    pub fn with_k1(mut self, duplex: &Duplex, stated: &[u8]) -> Result<Self, TimingError> {
         let count = self.slots.iter().filter(|slot| slot.down).count();
         if stated.len() != count {
             return Err(TimingError::CountOfK1 { stated: stated.len(), count });
@@ -174,7 +175,7 @@ impl SlotTiming {
                 return Err(TimingError::EarlyK1 { k1, smallest });
             }
             within("K1", slot, u64::from(k1), MAX_K1)?;
-            if let Some(pattern) = pattern {
+            if let Duplex::Tdd(pattern) = duplex {
                 check_k1(pattern, slot, k1)?;
                 // PUCCH uses slots of uplink symbols alone.
                 let kind = pattern.kind(slot as u64 + u64::from(k1));

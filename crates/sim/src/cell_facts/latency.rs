@@ -4,10 +4,9 @@
 //! after the subframe is `cell.decode_delay`. A scheduling request has one occasion in every
 //! `cell.sr_period`.
 
-use crate::scenario::{self, Blocks, CellPlan};
-use paceline_ran::SlotClock;
+use crate::scenario::{self, CellPlan};
+use paceline_ran::{Rat, SlotClock};
 use paceline_ran::nr::latency::{self, Latency, Preparation};
-use paceline_ran::nr::processing::Capability;
 use serde::Serialize;
 
 /// Latencies from the arrival of a packet at the transmitter to its decoding.
@@ -48,9 +47,9 @@ impl Latencies {
     pub(super) fn of(plan: &CellPlan, cell: &scenario::Cell) -> Self {
         let timing = &plan.timing;
         let clock = SlotClock::new(plan.numerology);
-        let times = match plan.blocks {
-            Blocks::Lte { .. } => Preparation { before: 0.0, after: clock.span(cell.decode_delay).0 as f64 },
-            Blocks::Nr(_) => Preparation::of(Capability::One, timing),
+        let times = match &plan.rat {
+            Rat::Lte => Preparation { before: 0.0, after: clock.span(cell.decode_delay).0 as f64 },
+            Rat::Nr(nr) => Preparation::of(nr.capability, timing),
         };
         // Occasions stand in uplink slots: in periods of whole patterns.
         let sr = clock.span(cell.sr_period).0.next_multiple_of(timing.period() as u64);
@@ -62,7 +61,7 @@ impl Latencies {
             let mean_ms = spans.iter().sum::<f64>() / spans.len() as f64;
             Span { mean_ms, max_ms: spans.iter().copied().fold(0.0, f64::max) }
         };
-        let configured = matches!(plan.blocks, Blocks::Nr(_));
+        let configured = matches!(plan.rat, Rat::Nr(_));
         Self {
             downlink: latency::downlink(timing, times).into(),
             uplink_with_configured_grant: configured

@@ -9,7 +9,8 @@ pub use latency::{Latencies, Span};
 pub use rates::{DirectionRate, Overhead, Rates};
 pub use slots::SlotFacts;
 
-use crate::scenario::{self, Blocks, CellPlan};
+use crate::scenario::{self, CellPlan};
+use paceline_ran::Rat;
 use paceline_ran::nr::carrier::{FrequencyRange, subcarrier_khz};
 use serde::Serialize;
 
@@ -54,21 +55,16 @@ impl CellFacts {
         let slots = slots::of(plan);
         let slot_ms = 1000.0 * plan.numerology.slot_seconds();
         let mhz = |hertz: paceline_net::units::Hertz| hertz.0 as f64 / 1e6;
-        let (rat, frequency_range) = match &plan.blocks {
-            Blocks::Lte { .. } => ("lte", None),
-            Blocks::Nr(blocks) => {
-                ("nr", Some(if blocks.range == FrequencyRange::Fr1 { "FR1" } else { "FR2" }))
-            }
-        };
+        let range = |range| if range == FrequencyRange::Fr1 { "FR1" } else { "FR2" };
         Self {
-            rat,
-            duplex: if plan.pattern.is_some() { "tdd" } else { "fdd" },
-            frequency_range,
+            rat: if plan.rat == Rat::Lte { "lte" } else { "nr" },
+            duplex: if plan.pattern().is_some() { "tdd" } else { "fdd" },
+            frequency_range: plan.range.map(range),
             bandwidth_mhz: mhz(cell.bandwidth),
             uplink_bandwidth_mhz: mhz(cell.uplink_bandwidth.unwrap_or(cell.bandwidth)),
             subcarrier_spacing_khz: subcarrier_khz(plan.numerology),
             slot_ms,
-            pattern: plan.pattern.as_ref().map(ToString::to_string),
+            pattern: plan.pattern().map(ToString::to_string),
             period_ms: slot_ms * slots.len() as f64,
             downlink_prb: plan.downlink_prb,
             uplink_prb: plan.uplink_prb,
@@ -83,36 +79,13 @@ impl CellFacts {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::scenario::{NrBlocks, load};
-    use paceline_net::SlotPattern;
-    use paceline_ran::Numerology;
-    use paceline_ran::nr::mcs::McsTable;
-    use paceline_ran::nr::timing::SlotTiming;
+    use crate::scenario::load;
 
     /// 273 PRBs at 30 kHz, 4 layers of 256QAM, one PDCCH symbol, 12 elements of DMRS.
     fn nr(letters: &str) -> CellFacts {
-        let numerology = Numerology::new(1).unwrap();
-        let pattern = SlotPattern::from_letters(letters, 1).unwrap();
-        let blocks = NrBlocks {
-            range: FrequencyRange::Fr1,
-            downlink: (McsTable::Qam256, 4),
-            uplink: (McsTable::Qam64, 1),
-            pdcch_symbols: 1,
-            dmrs_re: 12,
-            overhead_re: 0,
-            ssb_beams: 8,
-            ssb_period_ms: 20,
-        };
-        let plan = CellPlan {
-            numerology,
-            timing: SlotTiming::tdd(numerology, &pattern, 4, 4, 2).unwrap(),
-            pattern: Some(pattern),
-            downlink_prb: 273,
-            uplink_prb: 273,
-            pucch_prb: 2,
-            blocks: Blocks::Nr(blocks),
-        };
-        CellFacts::of(&plan, &scenario::Cell::default())
+        let cell = format!("[cell]\nrat = \"nr\"\npattern = \"{letters}\"\nbandwidth = \"100 MHz\"\n");
+        let scenario = load("test.toml", &(cell + "[[station]]\n"), &[]).unwrap();
+        CellFacts::of(&scenario.cell_plan(), &scenario.cell)
     }
 
     #[test]

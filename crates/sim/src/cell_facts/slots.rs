@@ -1,10 +1,11 @@
 //! The slots of one period: their symbols, distances and largest transport blocks.
 
-use crate::scenario::{Blocks, CellPlan, NrBlocks};
+use crate::scenario::CellPlan;
 use paceline_net::tdd::{SYMBOLS_PER_SLOT, SlotKind};
 use paceline_ran::lte::{mcs, tbs, tdd};
 use paceline_ran::nr::mcs::McsTable;
 use paceline_ran::nr::tbs::{re_per_prb, transport_block_bits};
+use paceline_ran::{NrConfig, Rat};
 use serde::Serialize;
 
 /// One slot.
@@ -34,7 +35,7 @@ pub struct SlotFacts {
 pub(super) fn of(plan: &CellPlan) -> Vec<SlotFacts> {
     let slot = |slot: usize| {
         let number = slot as u64;
-        let kind = plan.pattern.as_ref().map(|pattern| pattern.kind(number));
+        let kind = plan.pattern().map(|pattern| pattern.kind(number));
         let [down, guard, up] =
             kind.map_or([SYMBOLS_PER_SLOT, 0, SYMBOLS_PER_SLOT], |kind| [kind.down, kind.guard(), kind.up]);
         SlotFacts {
@@ -54,8 +55,8 @@ pub(super) fn of(plan: &CellPlan) -> Vec<SlotFacts> {
 
 /// The largest downlink block of a slot with `down` downlink symbols.
 fn downlink_bits(plan: &CellPlan, down: u8) -> u32 {
-    match &plan.blocks {
-        Blocks::Lte { .. } => {
+    match &plan.rat {
+        Rat::Lte => {
             let prbs = match down {
                 SYMBOLS_PER_SLOT => Some(plan.downlink_prb),
                 // LTE has at most 100 PRBs.
@@ -64,9 +65,9 @@ fn downlink_bits(plan: &CellPlan, down: u8) -> u32 {
             let highest = mcs::DOWNLINK[mcs::MCS_COUNT - 1];
             prbs.filter(|_| down > 0).map_or(0, |prbs| tbs::transport_block_bits(highest.i_tbs, prbs))
         }
-        Blocks::Nr(blocks) => {
-            let symbols = down.saturating_sub(blocks.pdcch_symbols);
-            nr_bits(blocks, blocks.downlink, symbols, plan.downlink_prb)
+        Rat::Nr(nr) => {
+            let symbols = down.saturating_sub(nr.pdcch_symbols);
+            nr_bits(nr, nr.downlink_table, downlink_layers(nr), symbols, plan.downlink_prb)
         }
     }
 }
@@ -74,15 +75,26 @@ fn downlink_bits(plan: &CellPlan, down: u8) -> u32 {
 /// The largest uplink block of a slot with uplink symbols alone.
 fn uplink_bits(plan: &CellPlan) -> u32 {
     let prbs = plan.uplink_prb.saturating_sub(plan.pucch_prb);
-    match &plan.blocks {
-        Blocks::Lte { max_uplink_mcs } => {
-            tbs::transport_block_bits(mcs::UPLINK[usize::from(*max_uplink_mcs)].i_tbs, prbs.max(1))
+    match &plan.rat {
+        Rat::Lte => {
+            let highest = mcs::UPLINK[usize::from(plan.max_uplink_mcs)];
+            tbs::transport_block_bits(highest.i_tbs, prbs.max(1))
         }
-        Blocks::Nr(blocks) => nr_bits(blocks, blocks.uplink, SlotKind::UP.up, prbs),
+        Rat::Nr(nr) => nr_bits(nr, nr.uplink_table, uplink_layers(nr), SlotKind::UP.up, prbs),
     }
 }
 
-fn nr_bits(blocks: &NrBlocks, (table, layers): (McsTable, u8), symbols: u8, prbs: u16) -> u32 {
+/// Most downlink layers of a station.
+pub(super) fn downlink_layers(nr: &NrConfig) -> u8 {
+    nr.downlink_layers.min(nr.downlink_antennas)
+}
+
+/// Most uplink layers of a station.
+pub(super) fn uplink_layers(nr: &NrConfig) -> u8 {
+    nr.uplink_layers.min(nr.uplink_antennas)
+}
+
+fn nr_bits(nr: &NrConfig, table: McsTable, layers: u8, symbols: u8, prbs: u16) -> u32 {
     let highest = table.highest(f64::INFINITY).expect("a table has rows");
-    transport_block_bits(highest, layers, re_per_prb(symbols, blocks.dmrs_re, blocks.overhead_re), prbs)
+    transport_block_bits(highest, layers, re_per_prb(symbols, nr.dmrs_re, nr.overhead_re), prbs)
 }

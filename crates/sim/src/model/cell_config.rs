@@ -2,23 +2,19 @@
 //! become PRBs.
 
 use crate::address;
-use crate::scenario::{self, DeploymentModel, RlcMode, Scenario, Stations};
+use crate::scenario::{self, CellPlan, DeploymentModel, RlcMode, Scenario, Stations};
 use paceline_net::{Bytes, Stream};
 use paceline_pep::{AckFilter, AckFilterConfig};
 use paceline_ran::radio::{DeploymentConfig, Load, PowerControl, Profile};
 use paceline_ran::{
-    AccessConfig, AmConfig, Cell, CellConfig, Duplex, Fading, HeadroomConfig, Numerology, Policy,
-    RadioConfig, RandomAccessConfig, Rat, RlcConfig, SlotClock, SlotSpan, StationConfig, StationLink,
-    resource_blocks,
+    AccessConfig, AmConfig, Cell, CellConfig, Fading, HeadroomConfig, Policy,
+    RadioConfig, RandomAccessConfig, RlcConfig, SlotClock, SlotSpan, StationConfig, StationLink,
 };
-
-/// Subcarrier spacing of the cells of scenarios (TS 36.211 §6.2.3).
-const NUMEROLOGY: Numerology = Numerology::LTE;
-/// The conversion of times to slots of these cells (TS 36.211 §4.1).
-const CLOCK: SlotClock = SlotClock::new(NUMEROLOGY);
 
 /// The cell of a scenario; `groups` has the `[[station]]` table of each station.
 pub(crate) fn cell(scenario: &Scenario, groups: &[&Stations], seed: u64) -> Cell {
+    let plan = scenario.cell_plan();
+    let clock = SlotClock::new(plan.numerology);
     let stations = groups.iter().enumerate().map(|(index, group)| {
         let mut place = Stream::new(seed, &format!("station{index}/place"));
         let (v4, v6) = address::station(index);
@@ -32,27 +28,28 @@ pub(crate) fn cell(scenario: &Scenario, groups: &[&Stations], seed: u64) -> Cell
             addresses: vec![v4.into(), v6.into()],
             link: match &scenario.deployment {
                 Some(_) => StationLink::Placed,
-                None => stated_link(group, &mut place),
+                None => stated_link(group, clock, &mut place),
             },
             uplink_buffer: Box::new(AckFilter::new(filter)),
         }
     });
-    let radio = scenario.deployment.as_ref().map(|deployment| radio_config(deployment, &scenario.cell));
-    Cell::new(CellConfig { radio, ..cell_config(&scenario.cell) }, stations.collect(), seed)
+    let radio = scenario.deployment.as_ref().map(|deployment| radio_config(deployment, &plan));
+    Cell::new(CellConfig { radio, ..cell_config(&scenario.cell, plan) }, stations.collect(), seed)
 }
 
-fn stated_link(group: &Stations, place: &mut Stream) -> StationLink {
+fn stated_link(group: &Stations, clock: SlotClock, place: &mut Stream) -> StationLink {
     StationLink::Stated {
         downlink_sinr_db: group.downlink_sinr.draw(place),
         uplink_sinr_db: group.uplink_sinr.draw(place),
         fading: Fading {
             sigma_db: group.fading.0,
-            coherence_slots: group.coherence.as_nanos() as f64 / NUMEROLOGY.slot_ns() as f64,
+            coherence_slots: group.coherence.as_nanos() as f64 / clock.numerology().slot_ns() as f64,
         },
     }
 }
 
-fn radio_config(deployment: &scenario::Deployment, cell: &scenario::Cell) -> RadioConfig {
+fn radio_config(deployment: &scenario::Deployment, plan: &CellPlan) -> RadioConfig {
+    let clock = SlotClock::new(plan.numerology);
     let base = match deployment.model {
         DeploymentModel::Case1 => DeploymentConfig::case1(),
         DeploymentModel::Case3 => DeploymentConfig::case3(),
@@ -61,8 +58,7 @@ fn radio_config(deployment: &scenario::Deployment, cell: &scenario::Cell) -> Rad
         DeploymentModel::Uma38901 => DeploymentConfig::uma_38901(),
         DeploymentModel::Umi38901 => DeploymentConfig::umi_38901(),
     };
-    let prb = resource_blocks(cell.bandwidth.0 / 1000).expect("the scenario's bandwidths were checked");
-    let mut config = base.with_resource_blocks(u32::from(prb));
+    let mut config = base.with_resource_blocks(u32::from(plan.downlink_prb));
     config.sites = deployment.sites as usize;
     config.wrap_around = deployment.wrap_around;
     let power_control = PowerControl {
@@ -84,8 +80,8 @@ fn radio_config(deployment: &scenario::Deployment, cell: &scenario::Cell) -> Rad
         power_control,
         tpc_target_db: deployment.tpc_target.map(|target| target.0),
         headroom: HeadroomConfig {
-            periodic: Some(CLOCK.span(deployment.periodic_phr_timer)).filter(|timer| *timer > SlotSpan(0)),
-            prohibit: CLOCK.span(deployment.prohibit_phr_timer),
+            periodic: Some(clock.span(deployment.periodic_phr_timer)).filter(|timer| *timer > SlotSpan(0)),
+            prohibit: clock.span(deployment.prohibit_phr_timer),
             path_loss_change_db: Some(f64::from(deployment.path_loss_change_db)).filter(|db| *db > 0.0),
         },
     }
@@ -99,39 +95,37 @@ fn policy(scheduler: scenario::Scheduler) -> Policy {
     }
 }
 
-fn cell_config(cell: &scenario::Cell) -> CellConfig {
-    let prb = |hertz: paceline_net::units::Hertz| {
-        resource_blocks(hertz.0 / 1000).expect("the scenario's bandwidths were checked")
-    };
+fn cell_config(cell: &scenario::Cell, plan: CellPlan) -> CellConfig {
+    let clock = SlotClock::new(plan.numerology);
     CellConfig {
-        rat: Rat::Lte,
-        numerology: NUMEROLOGY,
-        duplex: Duplex::Fdd,
+        rat: plan.rat,
+        numerology: plan.numerology,
+        duplex: plan.duplex,
         radio: None,
         outer_loop: cell.outer_loop,
-        downlink_prb: prb(cell.bandwidth),
-        uplink_prb: prb(cell.uplink_bandwidth.unwrap_or(cell.bandwidth)),
-        pucch_prb: cell.pucch_prb,
+        downlink_prb: plan.downlink_prb,
+        uplink_prb: plan.uplink_prb,
+        pucch_prb: plan.pucch_prb,
         scheduler: policy(cell.scheduler),
         uplink_scheduler: policy(cell.uplink_scheduler.unwrap_or(cell.scheduler)),
         downlink_grants: cell.downlink_grants,
         uplink_grants: cell.uplink_grants,
         max_harq_tx: cell.max_harq_tx,
-        max_uplink_mcs: if cell.uplink_64qam { 28 } else { 20 },
-        t_reordering: CLOCK.span(cell.t_reordering),
-        rlc: rlc_config(cell),
+        max_uplink_mcs: plan.max_uplink_mcs,
+        t_reordering: clock.span(cell.t_reordering),
+        rlc: rlc_config(cell, clock),
         discard_timer: cell.discard_timer,
-        decode_delay: CLOCK.span(cell.decode_delay),
-        cqi_period: CLOCK.span(cell.cqi_period),
-        cqi_delay: CLOCK.span(cell.cqi_delay),
+        decode_delay: clock.span(cell.decode_delay),
+        cqi_period: clock.span(cell.cqi_period),
+        cqi_delay: clock.span(cell.cqi_delay),
         downlink_buffer: cell.downlink_buffer,
         access: AccessConfig {
-            sr_period: CLOCK.span(cell.sr_period),
+            sr_period: clock.span(cell.sr_period),
             sr_prohibit: cell.sr_prohibit,
             dsr_trans_max: cell.dsr_trans_max,
             sr_detection: cell.sr_detection,
-            periodic_bsr: CLOCK.span(cell.periodic_bsr_timer),
-            retx_bsr: CLOCK.span(cell.retx_bsr_timer),
+            periodic_bsr: clock.span(cell.periodic_bsr_timer),
+            retx_bsr: clock.span(cell.retx_bsr_timer),
             sr_grant: cell.sr_grant.0 as u32,
         },
         random_access: RandomAccessConfig {
@@ -140,27 +134,27 @@ fn cell_config(cell: &scenario::Cell) -> CellConfig {
             prach_index: cell.prach_config_index,
             preambles: cell.ra_preambles,
             max_preambles: cell.preamble_trans_max,
-            response_window: CLOCK.span(cell.ra_response_window),
+            response_window: clock.span(cell.ra_response_window),
             responses: cell.ra_responses,
-            backoff: CLOCK.span(cell.backoff_indicator),
-            contention_timer: CLOCK.span(cell.contention_resolution_timer),
+            backoff: clock.span(cell.backoff_indicator),
+            contention_timer: clock.span(cell.contention_resolution_timer),
             max_msg3_tx: cell.max_harq_msg3_tx,
-            setup: CLOCK.span(cell.connection_setup),
-            cell_selection: CLOCK.span(cell.cell_selection),
-            reestablishment: CLOCK.span(cell.reestablishment_signalling),
+            setup: clock.span(cell.connection_setup),
+            cell_selection: clock.span(cell.cell_selection),
+            reestablishment: clock.span(cell.reestablishment_signalling),
         },
     }
 }
 
-fn rlc_config(cell: &scenario::Cell) -> RlcConfig {
+fn rlc_config(cell: &scenario::Cell, clock: SlotClock) -> RlcConfig {
     match cell.rlc {
         RlcMode::Um => RlcConfig::Um,
         RlcMode::Am => RlcConfig::Am(AmConfig {
-            t_poll_retransmit: CLOCK.span(cell.t_poll_retransmit),
+            t_poll_retransmit: clock.span(cell.t_poll_retransmit),
             poll_pdu: (cell.poll_pdu > 0).then_some(cell.poll_pdu),
             poll_byte: (cell.poll_byte > Bytes::ZERO).then_some(cell.poll_byte.0),
             max_retx_threshold: cell.max_retx_threshold,
-            t_status_prohibit: CLOCK.span(cell.t_status_prohibit),
+            t_status_prohibit: clock.span(cell.t_status_prohibit),
         }),
     }
 }

@@ -46,7 +46,7 @@ pub(super) fn check(scenario: &Scenario) -> Result<(), Problem> {
     limits::check("accelerator", &scenario.accelerator)?;
     limits::check("split_tcp", &scenario.split_tcp)?;
     limits::check("cell", &scenario.cell)?;
-    cell::check(&scenario.cell, scenario.deployment.is_some())?;
+    cell::check(&scenario.cell)?;
     limits::check("ack_filter", &scenario.ack_filter)?;
     limits::check("tcp", &scenario.tcp)?;
     if let Some(deployment) = &scenario.deployment {

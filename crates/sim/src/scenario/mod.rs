@@ -18,8 +18,8 @@ pub mod reference;
 mod stations;
 mod tcp;
 
-pub use cell::{AckFilter, Blocks, Cell, CellPlan, CommonPeriod, ConfiguredGrant, DuplexMode, McsTableName};
-pub use cell::{Nr, NrBlocks, Pattern, RatName, RlcMode, Scheduler};
+pub use cell::{AckFilter, Cell, CellPlan, CommonPeriod, ConfiguredGrant, DuplexMode, McsTableName};
+pub use cell::{Nr, Pattern, RatName, RlcMode, Scheduler};
 pub use cellular::Cellular;
 pub use core_network::{Core, Hop};
 pub use deployment::{Deployment, DeploymentModel, FadingProfile};

@@ -42,7 +42,7 @@ pub fn slot_map(name: &str, facts: &CellFacts) -> String {
             distances(&mut canvas, facts, number, shown, (step, top));
         }
     }
-    let end = legend(&mut canvas, arrows, top + row * shown.div_ceil(columns) as f64 - above);
+    let end = legend(&mut canvas, arrows, top + row * shown.div_ceil(columns) as f64 - above + 8.0);
     canvas.finish(end, &format!("Slots of {name}"))
 }
 

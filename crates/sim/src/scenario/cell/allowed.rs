@@ -42,6 +42,18 @@ macro_rules! by_rat {
 }
 
 impl Section for Cell {
+    fn computed_defaults() -> Vec<(&'static str, String)> {
+        [
+            ("rat", "`lte`"),
+            ("duplex", "`tdd` with `pattern` or `tdd_configuration`, else `fdd`"),
+            ("frequency", "3.5 GHz in TDD, 2.1 GHz in FDD (nr)"),
+            ("numerology", "0 in FDD, 1 in TDD of FR1, 3 in FR2 (nr)"),
+            ("special_subframe", "7 (lte in TDD)"),
+            ("decode_delay", "2 ms (lte); one slot (nr)"),
+        ]
+        .map(|(key, text)| (key, text.to_owned()))
+        .into()
+    }
     fn limits() -> Vec<Limit<Self>> {
         let rlc_timer = |low: u64, more: &[u64]| {
             steps_or_one_of_ms(low, 250, 5, &[&[300, 350, 400, 450, 500], more].concat())

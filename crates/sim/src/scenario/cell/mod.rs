@@ -10,12 +10,14 @@ mod allowed;
 mod nr;
 mod pattern;
 mod plan;
+#[cfg(test)]
+mod plan_tests;
 
 pub use ack_filter::AckFilter;
 pub(super) use allowed::check;
 pub use nr::{ConfiguredGrant, McsTableName, Nr};
 pub use pattern::{CommonPeriod, Pattern};
-pub use plan::{Blocks, CellPlan, NrBlocks};
+pub use plan::CellPlan;
 
 use super::limits;
 use paceline_net::units::Hertz;
@@ -31,15 +33,16 @@ pub struct Cell {
     /// Radio access technology.
     #[serde(skip_serializing_if = "RatName::is_lte")]
     pub rat: RatName,
-    /// Division of the carrier. If left out, `tdd` with `pattern` or `tdd_configuration`, else `fdd`.
+    /// Division of the carrier between both directions.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub duplex: Option<DuplexMode>,
     /// Carrier frequency of NR, which decides the frequency range: FR1 or FR2 (TS 38.101-1 Table 5.1-1).
-    /// Chosen as default: 3.5 GHz in TDD (band n78), 2.1 GHz in FDD (band n1). Propagation follows from `[deployment]`.
+    /// Chosen as defaults: a frequency of band n78 and one of band n1. Propagation follows from
+    /// `[deployment]`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub frequency: Option<Hertz>,
-    /// Numerology of NR (TS 38.211 Table 4.2-1). Chosen as default: 120 kHz in FR2, 30 kHz in TDD of FR1, 15
-    /// kHz in FDD.
+    /// Numerology of NR (TS 38.211 Table 4.2-1): 0 to 3 are subcarriers of 15, 30, 60 and 120 kHz. Chosen as
+    /// defaults: those of most networks.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub numerology: Option<u8>,
     /// Subcarrier spacing of NR, in place of `numerology`.
@@ -54,8 +57,9 @@ pub struct Cell {
     /// Uplink-downlink configuration of TDD in LTE (TS 36.211 Table 4.2-2).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tdd_configuration: Option<u8>,
-    /// Special subframe configuration of TDD in LTE (TS 36.211 Table 4.2-1). Chosen as default: 7, downlink,
-    /// guard and uplink of 10, 2 and 2 symbols.
+    /// Special subframe configuration of TDD in LTE (TS 36.211 Table 4.2-1). 7 has 10
+    /// downlink, 2 guard and 2 uplink symbols. Chosen as default: the
+    /// same split as the default of `pattern`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub special_subframe: Option<u8>,
     /// Channel bandwidth of the downlink (TS 36.104 Table 5.6-1; TS 38.101-1 and -2 Table 5.3.2-1); of both
@@ -118,7 +122,8 @@ pub struct Cell {
     pub downlink_buffer: Bytes,
     /// Size of the uplink buffer in each station.
     pub uplink_buffer: Bytes,
-    /// Period of the scheduling request occasions on PUCCH (TS 36.213 Table 10.1.5-1).
+    /// Period of the scheduling request occasions on PUCCH (TS 36.213 Table 10.1.5-1). In TDD every occasion
+    /// stands in an uplink slot, so that the period is a multiple of the pattern's.
     pub sr_period: Duration,
     /// sr-ProhibitTimer, in scheduling request periods.
     pub sr_prohibit: u64,
@@ -156,7 +161,7 @@ pub struct Cell {
     pub retx_bsr_timer: Duration,
     /// Size of the grant that answers a scheduling request. The default has room for a BSR and one ACK.
     pub sr_grant: Bytes,
-    /// Keys that only NR has.
+    /// Keys that only NR has. Defaults without a source of their own are those of srsRAN_Project.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub nr: Option<Nr>,
 }

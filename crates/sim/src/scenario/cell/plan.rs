@@ -9,7 +9,7 @@ use paceline_ran::lte::tdd::Distances;
 use paceline_ran::nr::carrier::{self, FrequencyRange};
 use paceline_ran::nr::mcs::McsTable;
 use paceline_ran::nr::timing::{SlotTiming, TimingError};
-use paceline_ran::{Numerology, SlotClock, resource_blocks};
+use paceline_ran::{ConfiguredGrant, Duplex, NrConfig, Numerology, Rat, SlotClock, SlotSpan, resource_blocks};
 
 /// Periods of scheduling requests in slots (TS 38.331 SchedulingRequestResourceConfig).
 pub(super) const SR_SLOTS: [u64; 13] = [1, 2, 4, 5, 8, 10, 16, 20, 40, 80, 160, 320, 640];
@@ -24,8 +24,8 @@ const GRANT_SLOTS: [u64; 22] =
 pub struct CellPlan {
     /// Subcarrier spacing and length of a slot.
     pub numerology: Numerology,
-    /// The slots of one period of TDD; none in FDD.
-    pub pattern: Option<SlotPattern>,
+    /// Division of the carrier, with the slots of one period of TDD.
+    pub duplex: Duplex,
     /// Downlink PRBs.
     pub downlink_prb: u16,
     /// Uplink PRBs, those of PUCCH included.
@@ -34,44 +34,22 @@ pub struct CellPlan {
     pub pucch_prb: u16,
     /// Distances between assignment, acknowledgment, grant and transmission.
     pub timing: SlotTiming,
-    /// Block sizes and what they depend on.
-    pub blocks: Blocks,
-}
-
-/// Block sizes of a radio access technology.
-#[derive(Clone, PartialEq, Debug)]
-pub enum Blocks {
-    /// TS 36.213 §7.1.7; the control channels and reference signals are in the tables.
-    Lte {
-        /// Highest uplink MCS.
-        max_uplink_mcs: u8,
-    },
-    /// TS 38.214 §5.1.3.2.
-    Nr(NrBlocks),
-}
-
-/// Parameters of the block sizes of NR.
-#[derive(Clone, PartialEq, Debug)]
-pub struct NrBlocks {
-    /// Range of the carrier frequency.
-    pub range: FrequencyRange,
-    /// Downlink MCS table and largest number of layers.
-    pub downlink: (McsTable, u8),
-    /// Uplink MCS table and largest number of layers.
-    pub uplink: (McsTable, u8),
-    /// PDCCH symbols at the start of a slot with downlink.
-    pub pdcch_symbols: u8,
-    /// Resource elements of demodulation reference signals per PRB of a block.
-    pub dmrs_re: u8,
-    /// xOverhead, in resource elements per PRB of a block.
-    pub overhead_re: u8,
-    /// Synchronization blocks in a burst.
-    pub ssb_beams: u8,
-    /// Period of the bursts in ms.
-    pub ssb_period_ms: u32,
+    /// The radio technology with its parameters.
+    pub rat: Rat,
+    /// Highest uplink MCS of LTE (TS 36.213 Table 8.6.1-1).
+    pub max_uplink_mcs: u8,
+    /// Range of the carrier frequency; none in LTE.
+    pub range: Option<FrequencyRange>,
 }
 
 impl CellPlan {
+    /// The slots of one period of TDD; none in FDD.
+    pub fn pattern(&self) -> Option<&SlotPattern> {
+        match &self.duplex {
+            Duplex::Fdd => None,
+            Duplex::Tdd(pattern) => Some(pattern),
+        }
+    }
     /// The plan of a table whose single keys were checked, and whose defaults were completed.
     pub(in crate::scenario) fn of(cell: &Cell) -> Result<Self, Problem> {
         match cell.rat {
@@ -98,20 +76,26 @@ fn lte(cell: &Cell) -> Result<CellPlan, Problem> {
         refuse("cell.tdd_configuration", cell.tdd_configuration.as_ref(), allowed)?;
         refuse("cell.special_subframe", cell.special_subframe.as_ref(), allowed)?;
     }
-    let (pattern, timing) = if tdd { lte_tdd(cell)? } else { (None, SlotTiming::lte_fdd()) };
+    let (duplex, timing) = if tdd { lte_tdd(cell)? } else { (Duplex::Fdd, SlotTiming::lte_fdd()) };
     let prb = |hertz: Hertz| resource_blocks(hertz.0 / 1000).expect("bandwidths are checked before");
     Ok(CellPlan {
         numerology: Numerology::LTE,
-        pattern,
+        duplex,
         downlink_prb: prb(cell.bandwidth),
         uplink_prb: prb(cell.uplink_bandwidth.unwrap_or(cell.bandwidth)),
         pucch_prb: cell.pucch_prb,
         timing,
-        blocks: Blocks::Lte { max_uplink_mcs: if cell.uplink_64qam { 28 } else { 20 } },
+        rat: Rat::Lte,
+        max_uplink_mcs: max_uplink_mcs(cell),
+        range: None,
     })
 }
 
-fn lte_tdd(cell: &Cell) -> Result<(Option<SlotPattern>, SlotTiming), Problem> {
+fn max_uplink_mcs(cell: &Cell) -> u8 {
+    if cell.uplink_64qam { 28 } else { 20 }
+}
+
+fn lte_tdd(cell: &Cell) -> Result<(Duplex, SlotTiming), Problem> {
     let Some(configuration) = cell.tdd_configuration else {
         let reason = "needs tdd_configuration, 0 to 6 (TS 36.211 Table 4.2-2)";
         return Err(Problem::because("cell.duplex", "\"tdd\"", reason));
@@ -131,7 +115,7 @@ fn lte_tdd(cell: &Cell) -> Result<(Option<SlotPattern>, SlotTiming), Problem> {
         );
         return Err(Problem::because("cell.sr_period", cell.sr_period, reason));
     }
-    Ok((Some(pattern), SlotTiming::lte_tdd(distances)))
+    Ok((Duplex::Tdd(pattern), SlotTiming::lte_tdd(distances)))
 }
 
 fn nr(cell: &Cell, nr: &Nr) -> Result<CellPlan, Problem> {
@@ -152,6 +136,17 @@ fn nr(cell: &Cell, nr: &Nr) -> Result<CellPlan, Problem> {
         let reason = "bands of FR2 are TDD: give pattern (TS 38.101-2 Table 5.2-1)";
         return Err(Problem::because("cell.duplex", "\"fdd\"", reason));
     }
+    let duplex = match (tdd, &cell.pattern) {
+        (true, Some(pattern)) => Duplex::Tdd(pattern.slots(numerology.mu())?),
+        (true, None) => {
+            let reason = "needs pattern, such as \"DDDSU\" (TS 38.331 tdd-UL-DL-ConfigurationCommon)";
+            return Err(Problem::because("cell.duplex", "\"tdd\"", reason));
+        }
+        (false, given) => {
+            refuse("cell.pattern", given.as_ref(), "left out with duplex = \"fdd\"")?;
+            Duplex::Fdd
+        }
+    };
     let prb = |key: &str, bandwidth: Hertz| {
         let mhz = (bandwidth.0 / 1_000_000) as u32;
         carrier::resource_blocks(range, mhz, numerology).map_err(|error| Problem::because(key, bandwidth, error))
@@ -168,51 +163,72 @@ fn nr(cell: &Cell, nr: &Nr) -> Result<CellPlan, Problem> {
     };
     let allowed = format!("0 to {}, less than the uplink's {uplink_prb} resource blocks", uplink_prb - 1);
     Problem::unless(cell.pucch_prb < uplink_prb, "cell.pucch_prb", cell.pucch_prb, &allowed)?;
-    let pattern = match (tdd, &cell.pattern) {
-        (true, Some(pattern)) => Some(pattern.slots(numerology.mu())?),
-        (true, None) => {
-            let reason = "needs pattern, such as \"DDDSU\" (TS 38.331 tdd-UL-DL-ConfigurationCommon)";
-            return Err(Problem::because("cell.duplex", "\"tdd\"", reason));
-        }
-        (false, given) => {
-            refuse("cell.pattern", given.as_ref(), "left out with duplex = \"fdd\"")?;
-            None
-        }
-    };
-    let timing = nr_timing(nr, numerology, pattern.as_ref())?;
+    let config = nr_config(nr, numerology);
+    let timing = nr_timing(nr, &config, numerology, &duplex)?;
     check_periods(cell, nr, numerology, timing.period() as u64)?;
     check_beams(nr, range, frequency)?;
     check_grant(nr, uplink_prb - cell.pucch_prb)?;
-    let blocks = NrBlocks {
-        range,
-        downlink: (nr.mcs_table.into(), nr.layers.min(nr.antennas)),
-        uplink: (nr.uplink_mcs_table.into(), nr.uplink_layers.min(nr.uplink_antennas)),
+    Ok(CellPlan {
+        numerology,
+        duplex,
+        downlink_prb,
+        uplink_prb,
+        pucch_prb: cell.pucch_prb,
+        timing,
+        rat: Rat::Nr(config),
+        max_uplink_mcs: max_uplink_mcs(cell),
+        range: Some(range),
+    })
+}
+
+/// The keys of `[cell.nr]` in slots.
+fn nr_config(nr: &Nr, numerology: Numerology) -> NrConfig {
+    let clock = SlotClock::new(numerology);
+    NrConfig {
+        downlink_table: nr.mcs_table.into(),
+        uplink_table: nr.uplink_mcs_table.into(),
+        downlink_layers: nr.layers,
+        uplink_layers: nr.uplink_layers,
+        downlink_antennas: nr.antennas,
+        uplink_antennas: nr.uplink_antennas,
         pdcch_symbols: nr.pdcch_symbols,
         dmrs_re: nr.dmrs_re,
         overhead_re: nr.x_overhead,
         ssb_beams: nr.ssb_beams,
-        ssb_period_ms: nr.ssb_period.as_millis() as u32,
-    };
-    let (pucch_prb, blocks) = (cell.pucch_prb, Blocks::Nr(blocks));
-    Ok(CellPlan { numerology, pattern, downlink_prb, uplink_prb, pucch_prb, timing, blocks })
+        ssb_period: clock.span(nr.ssb_period),
+        min_k1: nr.min_k1,
+        min_k2: nr.min_k2,
+        stated_k1: nr.k1.clone(),
+        gnb_slots: nr.gnb_slots,
+        downlink_processes: nr.harq_processes,
+        configured_grant: nr.configured_grant.as_ref().map(|grant| ConfiguredGrant {
+            period: clock.span(grant.period),
+            prbs: grant.prb,
+            mcs: grant.mcs,
+        }),
+        sdap_header: nr.sdap_header,
+        pdcp_reordering: Some(nr.pdcp_t_reordering),
+        ..NrConfig::new(numerology)
+    }
 }
 
-/// The distances of the slots, with stated ones in place of the smallest.
-fn nr_timing(nr: &Nr, numerology: Numerology, pattern: Option<&SlotPattern>) -> Result<SlotTiming, Problem> {
-    let timing = match pattern {
-        None => SlotTiming::fdd(numerology, nr.min_k1, nr.min_k2, nr.gnb_slots),
-        Some(pattern) => SlotTiming::tdd(numerology, pattern, nr.min_k1, nr.min_k2, nr.gnb_slots),
-    };
-    let timing = timing.map_err(|error| match error {
-        TimingError::EarlyK2 { .. } | TimingError::Late { name: "K2", .. } => {
+/// The distances of the slots.
+fn nr_timing(
+    nr: &Nr,
+    config: &NrConfig,
+    numerology: Numerology,
+    duplex: &Duplex,
+) -> Result<SlotTiming, Problem> {
+    let timing = config.slot_timing(numerology, duplex).map_err(|error| match (&error, &nr.k1) {
+        (TimingError::EarlyK2 { .. } | TimingError::Late { name: "K2", .. }, _) => {
             Problem::because("cell.nr.min_k2", nr.min_k2, error)
         }
-        error => Problem::because("cell.nr.min_k1", nr.min_k1, error),
+        (TimingError::EarlyK1 { k1, .. }, _) if *k1 == nr.min_k1 => {
+            Problem::because("cell.nr.min_k1", nr.min_k1, error)
+        }
+        (_, Some(k1)) => Problem::because("cell.nr.k1", list(k1), error),
+        (_, None) => Problem::because("cell.nr.min_k1", nr.min_k1, error),
     })?;
-    let timing = match &nr.k1 {
-        None => timing,
-        Some(k1) => timing.with_k1(pattern, k1).map_err(|error| Problem::because("cell.nr.k1", list(k1), error))?,
-    };
     let mut distinct: Vec<u8> = (0..timing.period() as u64).filter_map(|slot| timing.k1(slot)).collect();
     distinct.sort_unstable();
     distinct.dedup();
@@ -239,7 +255,7 @@ fn check_periods(cell: &Cell, nr: &Nr, numerology: Numerology, pattern: u64) -> 
         let span = clock.span(period);
         (clock.duration(span) == period).then_some(span.0)
     };
-    let slot = SlotClock::new(numerology).duration(paceline_ran::SlotSpan(1));
+    let slot = SlotClock::new(numerology).duration(SlotSpan(1));
     let listed = |key: &str, period: Duration, list: &[u64], clause: &str| {
         if slots(period).is_some_and(|count| list.contains(&count)) {
             return Ok(());

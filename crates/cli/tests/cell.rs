@@ -38,7 +38,8 @@ fn a_cell_of_nr_is_shown_and_a_run_says_what_is_missing() {
     let cell = "[cell]\nrat = \"nr\"\nbandwidth = \"100 MHz\"\npattern = \"DDDSU\"\n[[station]]\n";
     dir.write("nr.toml", cell);
     let text = dir.paceline_ok(&["cell", "show", "nr.toml", "--svg", "nr.svg"]);
-    for part in ["NR TDD FR1, 100 MHz, 273 PRBs", "1,179,864", "4+1P", "2337.0", "1724.1", "2 of 70 symbols"] {
+    for part in ["NR TDD FR1, 100 MHz, 273 PRBs", "1,179,864", "4+1P", "2337.0", "1724.1", "2 of 70 symbols"]
+    {
         assert!(text.contains(part), "{part}: {text}");
     }
     assert!(dir.read("nr.svg").matches("class=\"l thin l3\"").count() == 4, "four acknowledgments");

@@ -53,7 +53,9 @@ impl Grid {
             match scenario_file::parse(file, text, &all) {
                 Ok(scenario) => match scenario.runs() {
                     Ok(()) => Ok(Point { values, scenario }),
-                    Err(problem) => Err(Failure::input(format!("point {}: {problem}", label(&axes, &values)))),
+                    Err(problem) => {
+                        Err(Failure::input(format!("point {}: {problem}", label(&axes, &values))))
+                    }
                 },
                 Err(error) => Err(Failure::input(format!("point {}: {error}", label(&axes, &values)))),
             }

@@ -315,7 +315,10 @@ impl fmt::Display for TimingError {
                 f.write_str("(TS 38.331 PUSCH-TimeDomainResourceAllocation); use a smaller minimum")
             }
             Self::IntoDownlink { k1, slot, kind: 'S' } => {
-                write!(f, "K1 {k1} from slot {slot} leads into a special slot; HARQ-ACKs of this cell stand in ")?;
+                write!(
+                    f,
+                    "K1 {k1} from slot {slot} leads into a special slot; HARQ-ACKs of this cell stand in "
+                )?;
                 f.write_str("slots of uplink symbols alone (TS 38.213 §9.2.3)")
             }
             Self::IntoDownlink { k1, slot, kind } => {

@@ -5,8 +5,8 @@
 //! `cell.sr_period`.
 
 use crate::scenario::{self, CellPlan};
-use paceline_ran::{Rat, SlotClock};
 use paceline_ran::nr::latency::{self, Latency, Preparation};
+use paceline_ran::{Rat, SlotClock};
 use serde::Serialize;
 
 /// Latencies from the arrival of a packet at the transmitter to its decoding.

@@ -5,8 +5,8 @@ use super::SlotFacts;
 use super::slots::{downlink_layers, uplink_layers};
 use crate::scenario::CellPlan;
 use paceline_net::tdd::SYMBOLS_PER_SLOT;
-use paceline_ran::nr::overhead::ssb_share;
 use paceline_ran::nr::carrier::FrequencyRange;
+use paceline_ran::nr::overhead::ssb_share;
 use paceline_ran::nr::peak_rate::peak_mbps;
 use paceline_ran::{NrConfig, Rat, SlotClock};
 use serde::Serialize;
@@ -92,7 +92,8 @@ fn nr(plan: &CellPlan, config: &NrConfig, downlink: bool) -> (u8, u8, Option<f64
         (config.uplink_table, uplink_layers(config), plan.uplink_prb)
     };
     let qm = table.highest(f64::INFINITY).expect("a table has rows").qm;
-    let mbps = peak_mbps(plan.range.unwrap_or(FrequencyRange::Fr1), downlink, plan.numerology, prbs, layers, qm);
+    let mbps =
+        peak_mbps(plan.range.unwrap_or(FrequencyRange::Fr1), downlink, plan.numerology, prbs, layers, qm);
     (layers, qm, Some(mbps))
 }
 
@@ -132,9 +133,7 @@ fn nr_overheads(plan: &CellPlan, nr: &NrConfig, add: &mut impl FnMut(&'static st
     let period_ms = SlotClock::new(plan.numerology).duration(nr.ssb_period).as_millis();
     let share = ssb_share(plan.numerology, plan.downlink_prb, nr.ssb_beams, period_ms as u32);
     let down = plan.pattern().map_or(1.0, paceline_net::SlotPattern::down_share);
-    let amount = format!(
-        "{} of 20 PRBs and 4 symbols every {period_ms} ms; not in the ceiling",
-        nr.ssb_beams
-    );
+    let amount =
+        format!("{} of 20 PRBs and 4 symbols every {period_ms} ms; not in the ceiling", nr.ssb_beams);
     add("SSB", amount, Some(100.0 * share / down));
 }

@@ -7,8 +7,8 @@ use paceline_net::{Bytes, Stream};
 use paceline_pep::{AckFilter, AckFilterConfig};
 use paceline_ran::radio::{DeploymentConfig, Load, PowerControl, Profile};
 use paceline_ran::{
-    AccessConfig, AmConfig, Cell, CellConfig, Fading, HeadroomConfig, Policy,
-    RadioConfig, RandomAccessConfig, RlcConfig, SlotClock, SlotSpan, StationConfig, StationLink,
+    AccessConfig, AmConfig, Cell, CellConfig, Fading, HeadroomConfig, Policy, RadioConfig,
+    RandomAccessConfig, RlcConfig, SlotClock, SlotSpan, StationConfig, StationLink,
 };
 
 /// The cell of a scenario; `groups` has the `[[station]]` table of each station.

@@ -8,7 +8,8 @@ use super::{CELL_KEYS, CELL_TABLES, Scenario, cell, core_network, link, stations
 /// Refuses tables and keys that exclude each other. `given` tells whether the file or an override has a key.
 pub(super) fn exclusions(scenario: &Scenario, given: &dyn Fn(&str) -> bool) -> Result<(), Problem> {
     let Some(link) = &scenario.link else { return Ok(()) };
-    let refuse = |key: String, allowed: &str| Problem { is_reason: false, ..Problem::because(&key, "", allowed) };
+    let refuse =
+        |key: String, allowed: &str| Problem { is_reason: false, ..Problem::because(&key, "", allowed) };
     if let Some(name) = CELL_TABLES.iter().find(|name| given(name)) {
         let allowed = "[cell], [deployment] and [ack_filter], or [link]: a scenario has a cell or another link, not both";
         return Err(refuse((*name).to_owned(), allowed));

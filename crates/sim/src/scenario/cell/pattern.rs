@@ -96,7 +96,9 @@ impl<'de> Deserialize<'de> for Pattern {
         impl<'de> Visitor<'de> for Forms {
             type Value = Pattern;
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("\"DDDSU\", \"DDDSU 10:2:2\", a table with period, downlink_slots, downlink_symbols, ")?;
+                f.write_str(
+                    "\"DDDSU\", \"DDDSU 10:2:2\", a table with period, downlink_slots, downlink_symbols, ",
+                )?;
                 f.write_str("uplink_slots and uplink_symbols, or an array of two such tables")
             }
             fn visit_str<E: de::Error>(self, text: &str) -> Result<Pattern, E> {

@@ -9,7 +9,9 @@ use paceline_ran::lte::tdd::Distances;
 use paceline_ran::nr::carrier::{self, FrequencyRange};
 use paceline_ran::nr::mcs::McsTable;
 use paceline_ran::nr::timing::{SlotTiming, TimingError};
-use paceline_ran::{ConfiguredGrant, Duplex, NrConfig, Numerology, Rat, SlotClock, SlotSpan, resource_blocks};
+use paceline_ran::{
+    ConfiguredGrant, Duplex, NrConfig, Numerology, Rat, SlotClock, SlotSpan, resource_blocks,
+};
 
 /// Periods of scheduling requests in slots (TS 38.331 SchedulingRequestResourceConfig).
 pub(super) const SR_SLOTS: [u64; 13] = [1, 2, 4, 5, 8, 10, 16, 20, 40, 80, 160, 320, 640];
@@ -123,12 +125,17 @@ fn nr(cell: &Cell, nr: &Nr) -> Result<CellPlan, Problem> {
     refuse("cell.tdd_configuration", cell.tdd_configuration.as_ref(), of_lte)?;
     refuse("cell.special_subframe", cell.special_subframe.as_ref(), of_lte)?;
     if let (Some(numerology), Some(_)) = (cell.numerology, cell.subcarrier_spacing) {
-        return Err(Problem::because("cell.numerology", numerology, "give it or subcarrier_spacing, not both"));
+        return Err(Problem::because(
+            "cell.numerology",
+            numerology,
+            "give it or subcarrier_spacing, not both",
+        ));
     }
     let numerology = cell.mu().and_then(Numerology::new).expect("numerologies are checked before");
     let frequency = cell.frequency.expect("the default was completed");
     let range = FrequencyRange::of_ghz(frequency.0 as f64 / 1e9).ok_or_else(|| {
-        let reason = "allowed: 410 MHz to 7125 MHz (FR1) and 24250 MHz to 52600 MHz (FR2) (TS 38.101-1 Table 5.1-1)";
+        let reason =
+            "allowed: 410 MHz to 7125 MHz (FR1) and 24250 MHz to 52600 MHz (FR2) (TS 38.101-1 Table 5.1-1)";
         Problem::because("cell.frequency", frequency, reason)
     })?;
     let tdd = cell.duplex == Some(DuplexMode::Tdd);
@@ -149,7 +156,8 @@ fn nr(cell: &Cell, nr: &Nr) -> Result<CellPlan, Problem> {
     };
     let prb = |key: &str, bandwidth: Hertz| {
         let mhz = (bandwidth.0 / 1_000_000) as u32;
-        carrier::resource_blocks(range, mhz, numerology).map_err(|error| Problem::because(key, bandwidth, error))
+        carrier::resource_blocks(range, mhz, numerology)
+            .map_err(|error| Problem::because(key, bandwidth, error))
     };
     let downlink_prb = prb("cell.bandwidth", cell.bandwidth)?;
     let uplink_prb = match (tdd, cell.uplink_bandwidth) {

@@ -101,8 +101,14 @@ fn what_3gpp_forbids_is_refused_with_the_clause() {
         (n78("nr.t_reassembly=3 ms"), ["cell.nr.t_reassembly = 3 ms", "0, 5, 10"]),
         (n78("nr.pdcp_t_reordering=3 ms"), ["cell.nr.pdcp_t_reordering = 3 ms", "0, 1, 2, 4"]),
         (n78("discard_timer=15 ms"), ["cell.discard_timer = 15 ms", "10, 20, 30"]),
-        (n78("nr.configured_grant={ period = \"3 ms\" }"), ["configured_grant.period", "TS 38.331 Configured"]),
-        (n78("nr.configured_grant={ period = \"4 ms\" }"), ["configured_grant.period", "2500 us: every PUSCH"]),
+        (
+            n78("nr.configured_grant={ period = \"3 ms\" }"),
+            ["configured_grant.period", "TS 38.331 Configured"],
+        ),
+        (
+            n78("nr.configured_grant={ period = \"4 ms\" }"),
+            ["configured_grant.period", "2500 us: every PUSCH"],
+        ),
         (n78("nr.configured_grant={ mcs = 28 }"), ["configured_grant.mcs = 28", "0 to 27"]),
         (n78("tdd_configuration=1"), ["cell.tdd_configuration = 1", "left out with rat"]),
         (n257("numerology=2"), ["cell.bandwidth = 400 MHz", "50, 100, 200 MHz (TS 38.101-2 Table 5.3.2-1)"]),
@@ -110,10 +116,7 @@ fn what_3gpp_forbids_is_refused_with_the_clause() {
         (n257("nr.min_k2=2"), ["cell.nr.min_k2 = 2", "K2 3 or more"]),
         (with(&["rat=nr", "frequency=28 GHz", "bandwidth=100 MHz"]), ["cell.duplex", "bands of FR2 are TDD"]),
         (with(&["rat=nr", "duplex=tdd", "bandwidth=100 MHz"]), ["cell.duplex", "needs pattern"]),
-        (
-            with(&["rat=nr", "numerology=1", "subcarrier_spacing=30 kHz"]),
-            ["cell.numerology", "not both"],
-        ),
+        (with(&["rat=nr", "numerology=1", "subcarrier_spacing=30 kHz"]), ["cell.numerology", "not both"]),
     ] {
         let error = error.expect_err(parts[0]);
         for part in parts {
@@ -133,7 +136,10 @@ fn lte_tdd_has_its_configurations() {
         (tdd("special_subframe=10"), ["cell.special_subframe = 10", "0 to 9"]),
         (tdd("uplink_bandwidth=5 MHz"), ["cell.uplink_bandwidth", "left out in TDD"]),
         (tdd("sr_period=2 ms"), ["cell.sr_period = 2 ms", "TS 36.213 §10.1.5"]),
-        (with(&["tdd_configuration=4", "sr_period=5 ms"]), ["cell.sr_period = 5 ms", "10 ms and its multiples"]),
+        (
+            with(&["tdd_configuration=4", "sr_period=5 ms"]),
+            ["cell.sr_period = 5 ms", "10 ms and its multiples"],
+        ),
         (with(&["duplex=tdd"]), ["cell.duplex", "needs tdd_configuration"]),
         (with(&["pattern=DDDSU"]), ["cell.pattern", "TS 36.211 §4.2"]),
         (with(&["numerology=1"]), ["cell.numerology", "left out with rat"]),

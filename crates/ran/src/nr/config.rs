@@ -43,8 +43,8 @@ pub struct NrConfig {
     pub min_k1: u8,
     /// Smallest K2, from a grant to its PUSCH.
     pub min_k2: u8,
-    /// K1 of each slot with downlink symbols, in their order; none for the smallest from `min_k1` on that lead
-    /// into slots of uplink symbols.
+    /// K1 of each slot with downlink symbols, in their order; none for the smallest from `min_k1` on that
+    /// lead into slots of uplink symbols.
     pub stated_k1: Option<Vec<u8>>,
     /// Whole slots that the gNB needs between a reception and the slot of its decision.
     pub gnb_slots: u8,

@@ -1,5 +1,6 @@
-//! Table `[cell]`: one cell of LTE or NR, in FDD or TDD. [`Nr`] is the table `[cell.nr]`, [`Pattern`] the slots
-//! of TDD, [`AckFilter`] the filter in the stations' uplink buffers; [`CellPlan`] is what the keys resolve to.
+//! Table `[cell]`: one cell of LTE or NR, in FDD or TDD. [`Nr`] is the table `[cell.nr]`, [`Pattern`] the
+//! slots of TDD, [`AckFilter`] the filter in the stations' uplink buffers, [`CellPlan`] the carrier that
+//! follows from the keys.
 //!
 //! Timers and counters of RLC, PDCP, MAC and random access have the names and the values of TS 36.331 v15.6.0
 //! §6.3.2 (RLC-Config, PDCP-Config, MAC-MainConfig, RACH-ConfigCommon, PRACH-Config) in LTE and of TS 38.331
@@ -225,8 +226,8 @@ impl Default for Cell {
 }
 
 impl Cell {
-    /// Completes the keys that were left out and whose defaults depend on the technology; `given` tells of
-    /// the others.
+    /// Completes the keys that were left out and whose defaults depend on the technology. `given` is true for
+    /// the keys of the file.
     pub(super) fn resolve(&mut self, given: &dyn Fn(&str) -> bool) {
         let by_keys = self.pattern.is_some() || self.tdd_configuration.is_some();
         let tdd = self.duplex.map_or(by_keys, |duplex| duplex == DuplexMode::Tdd);

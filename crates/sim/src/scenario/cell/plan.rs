@@ -1,6 +1,6 @@
 //! The carrier of a `[cell]` table: its slots, PRBs, block sizes and timing, resolved from the keys. The cell
-//! is built from this plan, and `paceline cell show` prints it. Combinations that 3GPP forbids are errors with
-//! the clause.
+//! is built from this plan, and `paceline cell show` prints it. Combinations that 3GPP forbids are errors
+//! with the clause.
 
 use super::super::limits::Problem;
 use super::{Cell, DuplexMode, Nr, RatName};

@@ -111,7 +111,7 @@ fn lte_tdd(cell: &Cell) -> Result<(Duplex, SlotTiming), Problem> {
     let pattern = pattern.map_err(|error| Problem::because("cell.special_subframe", special, error))?;
     // Configurations 3 to 5 have uplink subframes in the first half of the frame alone.
     let half = if (3..=5).contains(&configuration) { 10 } else { 5 };
-    if cell.sr_period.as_millis() % half != 0 {
+    if !cell.sr_period.as_millis().is_multiple_of(half) {
         let reason = format!(
             "in TDD configuration {configuration}, {half} ms and its multiples are allowed: an occasion stands in \
              an uplink subframe (TS 36.213 §10.1.5)"
@@ -274,7 +274,7 @@ fn check_periods(cell: &Cell, nr: &Nr, numerology: Numerology, pattern: u64) -> 
         Err(Problem::because(key, period, reason))
     };
     listed("cell.sr_period", cell.sr_period, &SR_SLOTS, "TS 38.331 SchedulingRequestResourceConfig")?;
-    if slots(cell.sr_period).is_some_and(|count| count % pattern != 0) {
+    if slots(cell.sr_period).is_some_and(|count| !count.is_multiple_of(pattern)) {
         let reason = format!(
             "allowed are multiples of the pattern's {}: every occasion stands in an uplink slot (TS 38.213 \
              §9.2.4, §11.1)",
@@ -285,7 +285,7 @@ fn check_periods(cell: &Cell, nr: &Nr, numerology: Numerology, pattern: u64) -> 
     let Some(grant) = &nr.configured_grant else { return Ok(()) };
     let key = "cell.nr.configured_grant.period";
     listed(key, grant.period, &GRANT_SLOTS, "TS 38.331 ConfiguredGrantConfig")?;
-    if slots(grant.period).is_some_and(|count| count % pattern != 0) {
+    if slots(grant.period).is_some_and(|count| !count.is_multiple_of(pattern)) {
         let reason = format!(
             "allowed are multiples of the pattern's {}: every PUSCH stands in an uplink slot (TS 38.213 §11.1)",
             slot * pattern

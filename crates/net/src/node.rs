@@ -45,6 +45,8 @@ pub enum DropReason {
     HarqFailed,
     /// RLC stopped waiting for a missing segment (t-Reordering or the reordering window).
     RlcReassembly,
+    /// PDCP had stopped waiting for it when it arrived (t-Reordering of NR).
+    PdcpReordering,
     /// PDCP's discard timer expired.
     PdcpDiscard,
     /// The radio link failed while the packet was in transmission.

@@ -8,6 +8,7 @@
 #![forbid(unsafe_code)]
 
 mod air;
+mod bearer;
 mod cell;
 mod csv;
 mod decibel;
@@ -32,6 +33,7 @@ pub use mac::random_access::RandomAccessConfig;
 pub use mac::scheduler::Policy;
 pub use mac::scheduling_request::{AccessConfig, AccessStats};
 pub use nr::config::{ConfiguredGrant, NrConfig};
+pub use pdcp::PdcpSn;
 pub use prb::resource_blocks;
 pub use rat::Rat;
 pub use rlc::RlcConfig;

@@ -6,7 +6,8 @@ use crate::lte;
 use crate::lte::tdd::Distances;
 use crate::nr::config::NrConfig;
 use crate::nr::timing::TimingError;
-use crate::slot::Numerology;
+use crate::pdcp::{NrPdcp, PdcpConfig};
+use crate::slot::{Numerology, SlotClock};
 use crate::timing::Timing;
 
 /// The radio technology of a cell.
@@ -20,6 +21,17 @@ pub enum Rat {
 }
 
 impl Rat {
+    /// PDCP of the stations' bearers.
+    pub fn pdcp(&self, numerology: Numerology) -> PdcpConfig {
+        match self {
+            Self::Lte => PdcpConfig::Lte,
+            Self::Nr(config) => PdcpConfig::Nr(NrPdcp {
+                sn: config.pdcp_sn,
+                sdap_header: config.sdap_header,
+                t_reordering: config.pdcp_reordering.map(|timer| SlotClock::new(numerology).span(timer)),
+            }),
+        }
+    }
     /// The distances between the messages of a cell; an error where 3GPP forbids one.
     pub fn timing(&self, numerology: Numerology, duplex: &Duplex) -> Result<Timing, TimingError> {
         match (self, duplex) {

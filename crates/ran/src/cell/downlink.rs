@@ -33,8 +33,8 @@ impl Cell {
                 continue;
             };
             station.downlink.mcs = Some(mcs);
-            let (rlc, reverse) = (&station.downlink.rlc, &station.uplink.rlc);
-            let needed = mac::block_bytes_needed(rlc, reverse, &*station.downlink.buffer);
+            let (link, reverse) = (&station.downlink.bearer, &station.uplink.bearer.rlc);
+            let needed = mac::block_bytes_needed(&link.rlc, reverse, link.waiting());
             let wanted_prb = fewest_prbs(mcs.i_tbs, needed, self.config.downlink_prb);
             let bits_per_prb = bits_per_prb(mcs.i_tbs, self.config.downlink_prb);
             self.candidates.push(station.downlink.candidate(slot, index, wanted_prb, bits_per_prb));
@@ -95,7 +95,7 @@ impl Cell {
         let bits = tbs::transport_block_bits(mcs.i_tbs, n_prb);
         let storage = station.downlink.pdu_storage();
         let pdu = station.downlink_sender(self.clock.start(slot)).downlink_pdu(slot, bits / 8, storage);
-        station.uplink.buffer.on_peer_block(Bytes(u64::from(bits / 8)));
+        station.uplink.bearer.buffer.on_peer_block(Bytes(u64::from(bits / 8)));
         let link = &mut station.downlink;
         link.on_scheduled(slot, bits);
         link.start(process, TransportBlock::new(pdu, mcs, bits, n_prb));

@@ -7,6 +7,7 @@
 
 use super::config::{CellConfig, StationConfig};
 use super::link_stats::LinkStats;
+use super::ports::CORE;
 use super::responder::Responder;
 use super::station::Station;
 use crate::air::{Network, Placed, Transmission, served_cells};
@@ -23,14 +24,6 @@ use crate::timing::Timing;
 use paceline_net::{AddressTable, Bytes, DropReason, Instant, Node, Output, Packet, Port, SduQueue, Stream};
 use std::collections::VecDeque;
 use std::net::IpAddr;
-
-/// The port towards the core network. Chosen: 0, so that the stations follow from 1 on.
-pub const CORE: Port = Port(0);
-
-/// The port of a station: 1 and its index.
-pub fn station_port(station: usize) -> Port {
-    Port(u16::try_from(station + 1).expect("a cell has fewer than 65,535 stations"))
-}
 
 /// An eNB and its stations.
 pub struct Cell {
@@ -139,11 +132,11 @@ impl Cell {
     }
     /// The eNB's buffer for a station.
     pub fn downlink_buffer(&self, station: usize) -> &dyn SduQueue {
-        &*self.stations[station].downlink.buffer
+        &*self.stations[station].downlink.bearer.buffer
     }
     /// The uplink buffer of a station.
     pub fn uplink_buffer(&self, station: usize) -> &dyn SduQueue {
-        &*self.stations[station].uplink.buffer
+        &*self.stations[station].uplink.bearer.buffer
     }
     /// Adds an address of a station, or moves it to this station.
     pub fn add_route(&mut self, address: IpAddr, station: usize) {
@@ -215,11 +208,11 @@ impl Cell {
             return;
         }
         // In AM, a delivery can create uplink data: a status report or a retransmission.
-        let was_empty = station.uplink.rlc.is_am() && station.uplink_available() == 0;
+        let was_empty = station.uplink.bearer.rlc.is_am() && station.uplink_available() == 0;
         let Station { downlink, uplink, .. } = station;
         let (reassembled, output) = (&mut self.reassembled, &mut self.output);
-        downlink.deliver(&mut uplink.rlc, slot, station_port(index), reassembled, output);
-        uplink.deliver(&mut downlink.rlc, slot, CORE, reassembled, output);
+        downlink.deliver(&mut uplink.bearer.rlc, slot, reassembled, output);
+        uplink.deliver(&mut downlink.bearer.rlc, slot, reassembled, output);
         if was_empty && station.uplink_available() > 0 {
             station.access.on_data_in_empty_buffer(now);
         }
@@ -299,14 +292,14 @@ impl Node for Cell {
             };
             let link = &mut self.stations[index].downlink;
             link.stats.packets_in += 1;
-            link.buffer.push(now, packet);
+            link.bearer.buffer.push(now, packet);
             link.collect_dropped(&mut self.output);
         } else {
             let station = &mut self.stations[usize::from(from.0) - 1];
-            let was_empty = station.uplink.buffer.packets() == 0 && station.uplink_available() == 0;
+            let was_empty = station.uplink.bearer.buffer.packets() == 0 && station.uplink_available() == 0;
             station.count_grant_wait(now);
             station.uplink.stats.packets_in += 1;
-            station.uplink.buffer.push(now, packet);
+            station.uplink.bearer.buffer.push(now, packet);
             if was_empty {
                 station.access.on_data_in_empty_buffer(now);
             }

@@ -1,16 +1,15 @@
-//! One direction of a station: buffer, PDCP, RLC, HARQ processes, outer loop of link adaptation, counters.
+//! One direction of a station: its bearer, HARQ processes, outer loop of link adaptation, counters.
 
 use super::link_stats::{LinkStats, SINR_ORIGIN_DB};
+use crate::bearer::{Bearer, Ended};
 use crate::decibel::millidecibels_above;
 use crate::lte::mcs::Mcs;
 use crate::mac::harq::{self, TransportBlock};
-use crate::mac::pdu::Sender;
 use crate::mac::scheduler::{Candidate, ServedRate};
-use crate::pdcp;
 use crate::rlc::{self, Reassembled, Rlc};
 use crate::slot::Slot;
 use crate::timing::HarqTiming;
-use paceline_net::{DropReason, Instant, Output, Packet, Port, SduQueue};
+use paceline_net::{DropReason, Instant, Output, Packet, Port};
 use std::collections::VecDeque;
 
 /// Block error of first transmissions that the outer loop aims at. Chosen: the error at which TS 36.213
@@ -25,9 +24,9 @@ const OUTER_LOOP_LIMIT_DB: f64 = 10.0;
 
 /// One direction of a station.
 pub(crate) struct Link {
-    pub buffer: Box<dyn SduQueue + Send>,
-    pub pdcp: pdcp::Tx,
-    pub rlc: Rlc,
+    pub bearer: Bearer,
+    /// Where delivered packets go.
+    port: Port,
     pub harq: harq::Processes,
     last_served: Slot,
     served_rate: ServedRate,
@@ -46,11 +45,10 @@ pub(crate) struct Link {
 }
 
 impl Link {
-    pub fn new(buffer: Box<dyn SduQueue + Send>, rlc: Rlc, harq: &HarqTiming) -> Self {
+    pub fn new(bearer: Bearer, port: Port, harq: &HarqTiming) -> Self {
         Self {
-            buffer,
-            pdcp: pdcp::Tx::default(),
-            rlc,
+            bearer,
+            port,
             harq: harq::Processes::new(harq.processes),
             last_served: Slot(0),
             served_rate: ServedRate::default(),
@@ -66,16 +64,11 @@ impl Link {
     /// before a packet enters or leaves the buffer and before `for_grant` changes.
     pub fn count_grant_wait(&mut self, now: Instant, for_grant: bool) {
         if for_grant {
-            let waited = self.buffer.packets() as u64 * now.since(self.grant_wait_counted_to).as_nanos();
+            let waited =
+                self.bearer.buffer.packets() as u64 * now.since(self.grant_wait_counted_to).as_nanos();
             self.stats.grant_wait_ns += waited;
         }
         self.grant_wait_counted_to = self.grant_wait_counted_to.max(now);
-    }
-    /// The transmitting end of this direction at the start of a slot.
-    pub fn sender<'a>(&'a mut self, reverse: &'a mut Self, now: Instant) -> Sender<'a> {
-        let Self { rlc, pdcp, buffer, .. } = self;
-        let source = pdcp::Source { tx: pdcp, buffer: &mut **buffer, now };
-        Sender { rlc, reverse: &mut reverse.rlc, source }
     }
     pub fn candidate(&self, slot: Slot, station: usize, wanted_prb: u16, bits_per_prb: f64) -> Candidate {
         Candidate::new(station, wanted_prb, self.last_served, bits_per_prb, self.served_rate.at(slot))
@@ -86,16 +79,11 @@ impl Link {
     }
     /// Whether HARQ, the receiver and RLC are idle.
     pub fn idle_below_buffer(&self) -> bool {
-        self.harq.idle() && self.decoded.is_empty() && self.rlc.idle()
-    }
-    /// Bytes available for transmission: in the buffer, in RLC, and the status report about the other
-    /// direction.
-    pub fn available(&self, reverse: &Self) -> u64 {
-        self.rlc.available(&*self.buffer) + u64::from(reverse.rlc.status_len())
+        self.harq.idle() && self.decoded.is_empty() && self.bearer.idle()
     }
     pub fn held(&self) -> u64 {
         let decoded: u64 = self.decoded.iter().map(|(_, pdu)| pdu.held()).sum();
-        self.buffer.packets() as u64 + self.rlc.held() + self.harq.held() + decoded
+        self.bearer.held() + self.harq.held() + decoded
     }
     /// An empty vector for the PDUs of a block.
     pub fn pdu_storage(&mut self) -> Vec<rlc::Pdu> {
@@ -128,11 +116,8 @@ impl Link {
             stats.mcs_index_sum += u64::from(block.mcs.index);
             stats.sinr_millidecibels += millidecibels_above(sinr, SINR_ORIGIN_DB);
             for pdu in &block.pdu.sdus {
-                match pdu {
-                    rlc::Pdu::Am(pdu) => stats.rlc_retransmissions += u64::from(pdu.retransmission),
-                    rlc::Pdu::Status(_) => stats.status_pdus += 1,
-                    rlc::Pdu::Um(_) => {}
-                }
+                stats.rlc_retransmissions += pdu.retransmissions();
+                stats.status_pdus += u64::from(pdu.is_status());
             }
         } else {
             stats.harq_retransmissions += 1;
@@ -170,80 +155,81 @@ impl Link {
         let Some(mut block) = self.harq.finish(process) else { return };
         let stats = &mut self.stats;
         for pdu in block.pdu.sdus.drain(..) {
-            self.rlc.on_pdu_lost(pdu, |packet| drop_packet(stats, packet, DropReason::HarqFailed, output));
+            self.bearer
+                .rlc
+                .on_pdu_lost(pdu, |packet| drop_packet(stats, packet, DropReason::HarqFailed, output));
         }
         self.spare.push(block);
     }
 
-    /// Whether [`Link::deliver`] has work: a decoded PDU reaches RLC, or an RLC timer is due.
+    /// Whether [`Link::deliver`] has work: a decoded PDU reaches RLC, or a timer of RLC or PDCP is due.
     pub fn delivery_due(&self, slot: Slot) -> bool {
-        self.decoded.front().is_some_and(|(due, _)| *due <= slot) || self.rlc.timers_due(slot)
+        self.decoded.front().is_some_and(|(due, _)| *due <= slot) || self.bearer.timers_due(slot)
     }
-    /// Delivers decoded data PDUs through RLC and PDCP to `port`, and status reports to the RLC of the other
+    /// Delivers decoded data PDUs through RLC and PDCP, and status reports to the RLC of the other
     /// direction.
     pub fn deliver(
         &mut self,
         reverse: &mut Rlc,
         slot: Slot,
-        port: Port,
         reassembled: &mut Vec<Reassembled>,
         output: &mut VecDeque<Output>,
     ) {
         while let Some((_, pdu)) = self.decoded.pop_front_if(|(due, _)| *due <= slot) {
-            match pdu {
-                rlc::Pdu::Status(status) => reverse.on_status(&status),
-                data => self.rlc.receive(slot, data, reassembled),
+            if pdu.is_status() {
+                reverse.on_status(&pdu);
+            } else {
+                self.bearer.rlc.receive(slot, pdu, reassembled);
             }
         }
-        self.rlc.check_timers(slot, &*self.buffer, reassembled);
-        for result in reassembled.drain(..) {
-            match result {
-                Reassembled::Sdu(packet) => {
-                    self.stats.packets_out += 1;
-                    self.stats.bytes_out += u64::from(packet.len);
-                    output.push_back(Output::Transmit(port, packet));
-                }
-                Reassembled::Incomplete(packet) => {
-                    drop_packet(&mut self.stats, packet, DropReason::RlcReassembly, output);
-                }
-            }
-        }
+        let (stats, port) = (&mut self.stats, self.port);
+        self.bearer.deliver(slot, reassembled, |ended| end(stats, ended, port, output));
     }
     pub fn collect_dropped(&mut self, output: &mut VecDeque<Output>) {
-        while let Some((packet, reason)) = self.buffer.pop_dropped() {
+        while let Some((packet, reason)) = self.bearer.buffer.pop_dropped() {
             drop_packet(&mut self.stats, packet, reason, output);
         }
     }
     /// Counts a radio-link failure if RLC reports one; returns whether it does.
     pub fn count_radio_link_failure(&mut self) -> bool {
-        let failed = self.rlc.radio_link_failed();
+        let failed = self.bearer.rlc.radio_link_failed();
         self.stats.radio_link_failures += u64::from(failed);
         failed
     }
     /// Resets MAC: all HARQ processes are emptied. In AM no packet is lost by it. In UM the packets whose
-    /// last byte was in a process are dropped, and decoded PDUs are delivered once the link is
+    /// last byte was in a process are dropped; in LTE decoded PDUs are delivered once the link is
     /// re-established.
     pub fn reset_mac(&mut self, output: &mut VecDeque<Output>) {
         let stats = &mut self.stats;
         for process in self.harq.busy() {
             let Some(block) = self.harq.finish(process) else { continue };
             for pdu in block.pdu.sdus {
-                self.rlc.on_pdu_lost(pdu, |packet| {
+                self.bearer.rlc.on_pdu_lost(pdu, |packet| {
                     drop_packet(stats, packet, DropReason::RadioLinkFailure, output);
                 });
             }
         }
-        if self.rlc.is_am() {
-            self.decoded.clear();
+        if self.bearer.rlc.is_am() || self.bearer.rlc.nr_headers().is_some() {
+            self.decoded.clear(); // the packets are in RLC
         }
     }
-    /// Re-establishes RLC: packets that were not delivered are dropped.
-    pub fn reestablish(&mut self, output: &mut VecDeque<Output>) {
-        let stats = &mut self.stats;
-        self.rlc.reestablish(|packet| drop_packet(stats, packet, DropReason::RadioLinkFailure, output));
+    /// Re-establishes RLC.
+    pub fn reestablish(&mut self, slot: Slot, output: &mut VecDeque<Output>) {
+        let (stats, port) = (&mut self.stats, self.port);
+        self.bearer.reestablish(slot, |ended| end(stats, ended, port, output));
     }
 }
 
+fn end(stats: &mut LinkStats, ended: Ended, port: Port, output: &mut VecDeque<Output>) {
+    match ended {
+        Ended::Delivered(packet) => {
+            stats.packets_out += 1;
+            stats.bytes_out += u64::from(packet.len);
+            output.push_back(Output::Transmit(port, packet));
+        }
+        Ended::Dropped(packet, reason) => drop_packet(stats, packet, reason, output),
+    }
+}
 fn drop_packet(stats: &mut LinkStats, packet: Packet, reason: DropReason, output: &mut VecDeque<Output>) {
     stats.dropped.add(reason);
     output.push_back(Output::Drop(packet, reason));

@@ -12,11 +12,13 @@ mod downlink;
 mod enb;
 mod link;
 mod link_stats;
+mod ports;
 mod random_access;
 mod responder;
 mod station;
 mod uplink;
 
 pub use config::{CellConfig, StationConfig, StationLink};
-pub use enb::{CORE, Cell, station_port};
+pub use enb::Cell;
 pub use link_stats::{DropCounts, LinkStats, SINR_ORIGIN_DB};
+pub use ports::{CORE, station_port};

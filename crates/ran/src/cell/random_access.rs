@@ -14,8 +14,9 @@ use crate::decibel::to_db;
 use crate::duplex::Direction;
 use crate::lte::block_errors;
 use crate::lte::mcs::{DOWNLINK, Mcs, UPLINK};
+use crate::lte::tbs;
 use crate::lte::tbs::fewest_prbs;
-use crate::lte::{bsr, tbs};
+use crate::mac::buffer_report::BufferReport;
 use crate::mac::harq::{BlockKind, TransportBlock};
 use crate::mac::pdu as mac;
 use crate::mac::random_access::{
@@ -317,7 +318,7 @@ impl Cell {
         let bits = tbs::transport_block_bits(mcs.i_tbs, n_prb);
         let mut pdu = mac::Pdu { padding: bits / 8, ..mac::Pdu::default() };
         if cause == Cause::SchedulingRequest {
-            pdu.bsr = Some(bsr::index_of(station.uplink_available()));
+            pdu.bsr = Some(BufferReport::lte(station.uplink_available()));
             pdu.padding = (bits / 8).saturating_sub(C_RNTI_BYTES + BSR_BYTES);
             station.access.on_block(slot, self.clock.start(slot), &self.config.access, true, false);
         }

@@ -7,7 +7,9 @@
 
 use super::config::{CellConfig, StationConfig, StationLink};
 use super::link::Link;
+use super::ports::{CORE, station_port};
 use crate::air::{CqiReport, Network, StatedChannel, StationRadio};
+use crate::bearer::Bearer;
 use crate::lte::cqi;
 use crate::lte::mcs::{self, Mcs};
 use crate::mac::buffer_estimate::BufferEstimate;
@@ -16,7 +18,6 @@ use crate::mac::power_headroom::{HeadroomEstimate, HeadroomReport, HeadroomTimer
 use crate::mac::random_access::{Cause, Procedure};
 use crate::mac::scheduling_request::UplinkAccess;
 use crate::prb::{PrbSet, precodable};
-use crate::rlc::Rlc;
 use crate::slot::{Slot, SlotSpan};
 use crate::timing::Timing;
 use paceline_net::{DropTail, Duration, Instant, Output, Stream};
@@ -78,12 +79,14 @@ impl Station {
             }
             (StationLink::Placed, None) => panic!("a station is placed in a deployment, and there is none"),
         };
-        let rlc = || Rlc::new(cell.rlc, cell.t_reordering);
+        let pdcp = cell.rat.pdcp(cell.numerology);
+        let bearer = |buffer| Bearer::new(buffer, pdcp, cell.rlc, cell.t_reordering);
+        let downlink_buffer = Box::new(DropTail::new(cell.downlink_buffer));
         Self {
             cell: cell_index,
             radio,
-            downlink: Link::new(Box::new(DropTail::new(cell.downlink_buffer)), rlc(), &timing.downlink),
-            uplink: Link::new(config.uplink_buffer, rlc(), &timing.uplink),
+            downlink: Link::new(bearer(downlink_buffer), station_port(index), &timing.downlink),
+            uplink: Link::new(bearer(config.uplink_buffer), CORE, &timing.uplink),
             access: UplinkAccess::new(cell.duplex.uplink_offset(index as u64, cell.access.sr_period).0),
             estimate: BufferEstimate::default(),
             grants: VecDeque::new(),
@@ -194,24 +197,24 @@ impl Station {
     /// Bytes available for uplink transmission: in the buffer, in RLC, and the status report about the
     /// downlink.
     pub fn uplink_available(&self) -> u64 {
-        self.uplink.available(&self.downlink)
+        self.uplink.bearer.available(&self.downlink.bearer)
     }
     /// Bytes available for downlink transmission: in the buffer, in RLC, and the status report about the
     /// uplink.
     pub fn downlink_available(&self) -> u64 {
-        self.downlink.available(&self.uplink)
+        self.downlink.bearer.available(&self.uplink.bearer)
     }
     /// Whether a downlink block would carry data; a stalled RLC window holds data back.
     pub fn downlink_sendable(&self) -> bool {
-        self.downlink.rlc.sendable(&*self.downlink.buffer) || self.uplink.rlc.status_len() > 0
+        self.downlink.bearer.sendable(&self.uplink.bearer)
     }
     /// The eNB's end of the bearer.
     pub fn downlink_sender(&mut self, now: Instant) -> Sender<'_> {
-        self.downlink.sender(&mut self.uplink, now)
+        self.downlink.bearer.sender(&mut self.uplink.bearer, now)
     }
     /// The station's end of the bearer.
     pub fn uplink_sender(&mut self, now: Instant) -> Sender<'_> {
-        self.uplink.sender(&mut self.downlink, now)
+        self.uplink.bearer.sender(&mut self.downlink.bearer, now)
     }
 
     /// Counts a grant of `n_prb` PRBs and the reason why it is smaller than the demand.
@@ -233,8 +236,8 @@ impl Station {
     pub fn discard_expired(&mut self, now: Instant, timer: Duration, output: &mut VecDeque<Output>) {
         self.count_grant_wait(now);
         for link in [&mut self.downlink, &mut self.uplink] {
-            if link.buffer.packets() > 0 {
-                link.buffer.expire(now, timer);
+            if link.bearer.buffer.packets() > 0 {
+                link.bearer.buffer.expire(now, timer);
                 link.collect_dropped(output);
             }
         }
@@ -270,8 +273,8 @@ impl Station {
             return;
         }
         if let Some(failed_at) = self.failed_at.take() {
-            self.downlink.reestablish(output);
-            self.uplink.reestablish(output);
+            self.downlink.reestablish(slot, output);
+            self.uplink.reestablish(slot, output);
             self.access.stats.reestablishments += 1;
             self.access.stats.reestablishment_slots += slot.since(failed_at);
         }

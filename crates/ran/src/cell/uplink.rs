@@ -145,7 +145,11 @@ impl Cell {
             return None;
         };
         station.uplink.mcs = Some(mcs);
-        let needed = mac::block_bytes_for(u64::from(station.estimate.bytes()), 1);
+        let needed = mac::block_bytes_for(
+            station.uplink.bearer.rlc.nr_headers(),
+            u64::from(station.estimate.bytes()),
+            1,
+        );
         let unlimited = fewest_prbs(mcs.i_tbs, needed, self.config.uplink_prb);
         let wanted_prb = unlimited.min(max_prb);
         station.uplink_demand = (wanted_prb, wanted_prb < unlimited);
@@ -186,7 +190,7 @@ impl Cell {
         let access = &self.config.access;
         let station = &mut self.stations[index];
         let Station { access: requests, uplink, downlink, .. } = station;
-        match requests.scheduling_request(slot, access, || uplink.available(downlink) > 0) {
+        match requests.scheduling_request(slot, access, || uplink.bearer.available(&downlink.bearer) > 0) {
             SrOutcome::Sent if self.responder.detects_request(access.sr_detection) => {
                 station.estimate.on_request(slot);
             }

@@ -5,7 +5,7 @@
 //! without padding and without a report suggests that more data wait: the estimate is then at least one SR
 //! grant.
 
-use crate::lte::bsr;
+use super::buffer_report::BufferReport;
 use crate::slot::{Slot, SlotSpan};
 use std::collections::VecDeque;
 
@@ -53,13 +53,19 @@ impl BufferEstimate {
         self.bytes = self.bytes.saturating_sub(bytes);
     }
     /// The block first sent in `first_sent_at` was decoded.
-    pub fn on_decoded(&mut self, first_sent_at: Slot, report: Option<u8>, padding: u32, sr_grant: u32) {
+    pub fn on_decoded(
+        &mut self,
+        first_sent_at: Slot,
+        report: Option<BufferReport>,
+        padding: u32,
+        sr_grant: u32,
+    ) {
         self.outstanding.retain(|(slot, _)| *slot != first_sent_at);
         match report {
-            Some(index) if first_sent_at >= self.reported_at => {
+            Some(report) if first_sent_at >= self.reported_at => {
                 let later = self.outstanding.iter().filter(|(slot, _)| *slot > first_sent_at);
                 let granted: u32 = later.map(|(_, bytes)| bytes).sum();
-                self.bytes = bsr::assumed_bytes(index).saturating_sub(granted);
+                self.bytes = report.assumed_bytes().saturating_sub(granted);
                 self.reported_at = first_sent_at;
             }
             Some(_) => {}

@@ -1,4 +1,4 @@
-//! Medium access control (TS 36.321) with one logical channel per station.
+//! Medium access control (TS 36.321; TS 38.321 for NR) with one logical channel per station.
 //!
 //! Uplink: data in an empty buffer trigger a buffer status report and a scheduling request
 //! (`scheduling_request`). The eNB estimates the buffer from both (`buffer_estimate`) and grants PRBs
@@ -7,7 +7,9 @@
 //! the scheduled transport block, and `harq` retransmits it until it is decoded or given up.
 
 pub mod buffer_estimate;
+pub mod buffer_report;
 pub mod harq;
+pub mod nr_pdu;
 pub mod pdu;
 pub mod power_headroom;
 pub mod random_access;

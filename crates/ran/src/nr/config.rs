@@ -6,6 +6,7 @@ use super::overhead::{DmrsType, dmrs_re};
 use super::processing::Capability;
 use super::timing::{SlotTiming, TimingError};
 use crate::duplex::Duplex;
+use crate::pdcp::PdcpSn;
 use crate::slot::{Numerology, SlotSpan};
 use paceline_net::Duration;
 
@@ -56,6 +57,8 @@ pub struct NrConfig {
     pub configured_grant: Option<ConfiguredGrant>,
     /// Whether SDAP adds its header of one byte (TS 37.324 §6.2.2).
     pub sdap_header: bool,
+    /// Length of PDCP's sequence numbers (TS 38.331 pdcp-SN-Size).
+    pub pdcp_sn: PdcpSn,
     /// t-Reordering of PDCP; none for infinity (TS 38.331 PDCP-Config).
     pub pdcp_reordering: Option<Duration>,
 }
@@ -82,7 +85,8 @@ impl NrConfig {
     /// - Chosen: one synchronization block per 20 ms, the period that a station assumes (TS 38.213 §4.1);
     ///   one PRACH occasion per frame.
     /// - Chosen: K1 and K2 of at least 4 and two slots in the gNB, the defaults of srsRAN_Project.
-    /// - 16 processes (TS 38.214 §5.1 and §6.1). Chosen: t-Reordering 100 ms, a value of TS 38.331 above
+    /// - 16 processes (TS 38.214 §5.1 and §6.1). Chosen: PDCP numbers of 18 bits as srsRAN_Project's 5QI 9
+    ///   (`configs/qos.yml`); t-Reordering 100 ms, a value of TS 38.331 above
     ///   four HARQ round trips.
     pub fn new(numerology: Numerology) -> Self {
         let of_ms = |ms: u64| SlotSpan(ms << numerology.mu());
@@ -108,6 +112,7 @@ impl NrConfig {
             uplink_processes: 16,
             configured_grant: None,
             sdap_header: false,
+            pdcp_sn: PdcpSn::Eighteen,
             pdcp_reordering: Some(Duration::from_millis(100)),
         }
     }

@@ -8,7 +8,6 @@
 use super::reassembled::Reassembled;
 use crate::pdcp;
 use crate::slot::{Slot, SlotSpan};
-use paceline_net::{Packet, SduQueue};
 
 /// Number of sequence numbers: 10 bits (TS 36.322 §6.2.2).
 const MODULUS: u16 = 1024;
@@ -36,8 +35,8 @@ pub struct Element {
     pub len: u32,
     /// Whether the element has the SDU's first byte.
     pub first: bool,
-    /// The SDU, if the element has its last byte.
-    pub last: Option<Packet>,
+    /// The PDCP PDU, if the element has its last byte.
+    pub last: Option<pdcp::Pdu>,
 }
 
 #[derive(Clone, PartialEq, Debug)]
@@ -58,8 +57,8 @@ pub struct Tx {
 
 impl Tx {
     /// Bytes available for transmission here and in the buffer above (TS 36.322 §4.5), without RLC headers.
-    pub fn available(&self, above: &dyn SduQueue) -> u64 {
-        self.partial_left() + pdcp::available(above).0
+    pub fn available(&self, above: pdcp::Waiting) -> u64 {
+        self.partial_left() + above.bytes
     }
     /// Unsent bytes of the SDU that was sent in part.
     pub fn partial_left(&self) -> u64 {
@@ -67,6 +66,10 @@ impl Tx {
     }
     pub fn held(&self) -> u64 {
         u64::from(self.partial.is_some())
+    }
+    /// Removes the SDU that was sent in part.
+    pub fn take_partial(&mut self) -> Option<pdcp::Pdu> {
+        self.partial.take().map(|(pdu, _)| pdu)
     }
     /// Takes back the element vector of a PDU for reuse.
     pub fn recycle(&mut self, mut elements: Vec<Element>) {
@@ -94,7 +97,7 @@ impl Tx {
             let (count, first) = (pdu.count, sent == 0);
             let complete = sent + len == pdu.bytes();
             let last = if complete {
-                Some(pdu.packet)
+                Some(pdu)
             } else {
                 self.partial = Some((pdu, sent + len));
                 None
@@ -182,6 +185,12 @@ impl Rx {
         self.update_timer(slot);
     }
 
+    /// Reassembles all received PDUs in order; the missing ones are given up (§5.4).
+    pub fn flush(&mut self, out: &mut Vec<Reassembled>, storage: &mut Tx) {
+        self.deliver_below(self.vr_uh, out, storage);
+        self.expires_at = None;
+    }
+
     /// Distance of `sn` above the lower edge of the reordering window, modulo the number space.
     fn offset(&self, sn: u16) -> u16 {
         (sn + 2 * MODULUS - (self.vr_uh + MODULUS - WINDOW)) % MODULUS
@@ -232,8 +241,8 @@ impl Rx {
         for element in pdu.elements.drain(..) {
             let continues = element.first || self.assembling == Some(element.count);
             match element.last {
-                Some(packet) if continues => out.push(Reassembled::Sdu(packet)),
-                Some(packet) => out.push(Reassembled::Incomplete(packet)),
+                Some(pdu) if continues => out.push(Reassembled::Sdu(pdu)),
+                Some(pdu) => out.push(Reassembled::Incomplete(pdu.packet)),
                 None => {
                     self.assembling = continues.then_some(element.count);
                     continue;
@@ -247,14 +256,15 @@ impl Rx {
 
 /// Drops the packets of a PDU that arrives too late.
 fn discard(mut pdu: Pdu, out: &mut Vec<Reassembled>, storage: &mut Tx) {
-    out.extend(pdu.elements.drain(..).filter_map(|element| element.last).map(Reassembled::Incomplete));
+    let packets = pdu.elements.drain(..).filter_map(|element| element.last).map(|last| last.packet);
+    out.extend(packets.map(Reassembled::Incomplete));
     storage.recycle(pdu.elements);
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use paceline_net::{Bytes, DropTail, Instant, SeqNumber, Stream, TcpFlags, TcpHeader};
+    use paceline_net::{Bytes, DropTail, Instant, Packet, SduQueue, SeqNumber, Stream, TcpFlags, TcpHeader};
 
     fn packet(id: u32, payload_len: u32) -> Packet {
         let tcp = TcpHeader {
@@ -290,7 +300,7 @@ mod tests {
         let mut queue = filled(2, 0);
         let pdu = pull(&mut tx, &mut pdcp::Tx::default(), &mut queue, 50).unwrap();
         assert_eq!((pdu.len, pdu.elements[1].len), (50, 4));
-        assert_eq!(tx.available(&queue), 38);
+        assert_eq!(tx.available(pdcp::Tx::default().waiting(&queue)), 38);
         let rest = pull(&mut tx, &mut pdcp::Tx::default(), &mut queue, 1000).unwrap();
         assert_eq!((rest.elements[0].len, rest.elements[0].first), (38, false));
         assert!(pull(&mut tx, &mut pdcp::Tx::default(), &mut filled(1, 0), 2).is_none(), "no room for data");
@@ -329,7 +339,7 @@ mod tests {
         assert_eq!(rx.held() + tx.held() + queue.packets() as u64, 0);
         let incomplete = out.iter().filter(|r| matches!(r, Reassembled::Incomplete(_))).count() as u64;
         let delivered = out.iter().filter_map(|r| match r {
-            Reassembled::Sdu(packet) => Some(id(packet)),
+            Reassembled::Sdu(pdu) => Some(id(&pdu.packet)),
             Reassembled::Incomplete(_) => None,
         });
         (delivered.collect(), lost + incomplete)

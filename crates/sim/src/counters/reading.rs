@@ -224,8 +224,11 @@ fn with_transport(access: Counters, model: &Model, station: usize) -> Counters {
 }
 
 fn radio_losses(stats: &LinkStats) -> u64 {
-    use DropReason::{HarqFailed, RadioLinkFailure, RlcReassembly};
-    [HarqFailed, RlcReassembly, RadioLinkFailure].iter().map(|reason| stats.dropped.of(*reason)).sum()
+    use DropReason::{HarqFailed, PdcpReordering, RadioLinkFailure, RlcReassembly};
+    [HarqFailed, RlcReassembly, PdcpReordering, RadioLinkFailure]
+        .iter()
+        .map(|reason| stats.dropped.of(*reason))
+        .sum()
 }
 
 fn of_link(link: &Link, station: usize, acks: u64) -> Counters {

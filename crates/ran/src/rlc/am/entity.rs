@@ -10,7 +10,6 @@ use super::tx::Tx;
 use crate::pdcp;
 use crate::rlc::reassembled::Reassembled;
 use crate::slot::{Slot, SlotSpan};
-use paceline_net::SduQueue;
 
 /// One direction of an AM bearer.
 #[derive(Clone, Debug)]
@@ -25,13 +24,13 @@ impl Am {
     pub fn new(config: AmConfig, t_reordering: SlotSpan) -> Self {
         Self { tx: Tx::new(config), rx: Rx::new(config, t_reordering), sdus: Sdus::default() }
     }
-    pub fn available(&self, above: &dyn SduQueue) -> u64 {
+    pub fn available(&self, above: pdcp::Waiting) -> u64 {
         self.tx.available(above, &self.sdus)
     }
     pub fn available_below(&self) -> u64 {
         self.tx.available_below(&self.sdus)
     }
-    pub fn sendable(&self, above: &dyn SduQueue) -> bool {
+    pub fn sendable(&self, above: pdcp::Waiting) -> bool {
         self.tx.sendable(above, &self.sdus)
     }
     pub fn retransmissions_pending(&self) -> u32 {
@@ -62,7 +61,7 @@ impl Am {
     pub fn timers_due(&self, slot: Slot) -> bool {
         self.rx.timers_due(slot) || self.tx.timers_due(slot)
     }
-    pub fn check_timers(&mut self, slot: Slot, above: &dyn SduQueue) {
+    pub fn check_timers(&mut self, slot: Slot, above: pdcp::Waiting) {
         self.rx.check_timers(slot);
         self.tx.check_timers(slot, above, &self.sdus);
     }

@@ -4,17 +4,14 @@
 use super::pdu::{MAX_DATA, header_len};
 use crate::pdcp;
 use crate::rlc::Reassembled;
-use paceline_net::Packet;
 use std::collections::VecDeque;
 
 #[derive(Clone, Debug)]
 struct Sdu {
     /// Position after its last byte.
     end: u64,
-    /// COUNT of PDCP.
-    count: u32,
-    /// The packet, until it is delivered.
-    packet: Option<Packet>,
+    /// The PDCP PDU, until it is delivered.
+    pdu: Option<pdcp::Pdu>,
 }
 
 /// The SDUs from the oldest one in an unacknowledged PDU to the newest numbered one.
@@ -30,7 +27,7 @@ impl Sdus {
     /// Appends a PDCP PDU.
     pub fn push(&mut self, pdu: pdcp::Pdu) {
         self.end += u64::from(pdu.bytes());
-        self.queue.push_back(Sdu { end: self.end, count: pdu.count, packet: Some(pdu.packet) });
+        self.queue.push_back(Sdu { end: self.end, pdu: Some(pdu) });
     }
     /// Position after the last byte of the newest SDU.
     pub fn end(&self) -> u64 {
@@ -64,7 +61,7 @@ impl Sdus {
     /// Delivers every packet that ends at or before `position`.
     pub fn deliver(&mut self, position: u64, out: &mut Vec<Reassembled>) {
         while let Some(sdu) = self.queue.get_mut(self.delivered).filter(|sdu| sdu.end <= position) {
-            out.push(Reassembled::Sdu(sdu.packet.take().expect("an SDU is delivered once")));
+            out.push(Reassembled::Sdu(sdu.pdu.take().expect("an SDU is delivered once")));
             self.delivered += 1;
         }
     }
@@ -78,7 +75,6 @@ impl Sdus {
     }
     /// The PDCP PDUs that were not delivered, in the order of their COUNTs.
     pub fn into_undelivered(self) -> impl Iterator<Item = pdcp::Pdu> + use<> {
-        let pdu = |sdu: Sdu| Some(pdcp::Pdu { count: sdu.count, packet: sdu.packet? });
-        self.queue.into_iter().filter_map(pdu)
+        self.queue.into_iter().filter_map(|sdu| sdu.pdu)
     }
 }

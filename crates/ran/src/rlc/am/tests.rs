@@ -37,7 +37,7 @@ fn packet(id: u32, payload_len: u32) -> Packet {
 }
 fn ids(out: &[Reassembled]) -> Vec<u32> {
     let id = |r: &Reassembled| match r {
-        Reassembled::Sdu(packet) => packet.tcp_header().unwrap().seq.0,
+        Reassembled::Sdu(pdu) => pdu.packet.tcp_header().unwrap().seq.0,
         Reassembled::Incomplete(_) => panic!("AM delivers nothing incomplete"),
     };
     out.iter().map(id).collect()
@@ -47,6 +47,9 @@ fn filled(count: u32, payload_len: u32) -> DropTail {
     let mut queue = DropTail::new(Bytes(1 << 30));
     (0..count).for_each(|i| queue.push(Instant::ZERO, packet(i, payload_len)));
     queue
+}
+fn waiting(queue: &DropTail) -> pdcp::Waiting {
+    pdcp::Tx::default().waiting(queue)
 }
 fn am(config: AmConfig) -> Am {
     Am::new(config, SlotSpan(40))
@@ -74,7 +77,7 @@ impl Exchange {
             let (_, status) = self.reports.remove(at);
             self.am.on_status(&status);
         }
-        self.am.check_timers(Slot(slot), &self.queue);
+        self.am.check_timers(Slot(slot), waiting(&self.queue));
         let delay = fate();
         let mut left = room;
         while let Some(pdu) = self.am.pull(Slot(slot), &mut source!(&mut self.queue), left) {
@@ -113,7 +116,7 @@ fn run_exchange(seed: u64, loss: f64, report_room: u32) -> Exchange {
     let mut slot = 0;
     while exchange.am.held() + exchange.queue.packets() as u64 > 0
         || !exchange.am.idle()
-        || exchange.am.available(&exchange.queue) > 0
+        || exchange.am.available(waiting(&exchange.queue)) > 0
     {
         let room = sizes.below(2500) as u32;
         let mut fate = || (!stream.chance(loss)).then(|| 4 + 8 * stream.below(4));
@@ -182,11 +185,11 @@ fn a_retransmission_is_segmented_to_the_grant_and_gaps_are_reported() {
     assert!(second.poll, "the buffer is empty");
     am.receive(Slot(5), &second, &mut out);
     assert_eq!(am.status_len(), 0, "t-Reordering runs for the first PDU");
-    am.check_timers(Slot(45), &queue);
+    am.check_timers(Slot(45), waiting(&queue));
     let status = am.pull_status(Slot(45), 100).unwrap();
     assert_eq!(status, Status { ack_sn: 2, nacks: vec![Nack { sn: 0, range: None }], len: 4 });
     am.on_status(&status);
-    assert_eq!(am.available(&queue), u64::from(lost.data));
+    assert_eq!(am.available(waiting(&queue)), u64::from(lost.data));
 
     let parts: Vec<Pdu> = std::iter::from_fn(|| am.pull(Slot(50), &mut source!(&mut queue), 404)).collect();
     assert_eq!(parts.iter().map(|p| p.data).sum::<u32>(), lost.data);
@@ -233,11 +236,11 @@ fn a_full_window_stalls_polls_and_resumes_after_the_status_report() {
     let pdus: Vec<Pdu> = (0..).map_while(|t| am.pull(Slot(t), &mut source!(&mut queue), 402)).collect();
     assert_eq!(pdus.len(), 512);
     assert_eq!(pdus.iter().position(|pdu| pdu.poll), Some(511));
-    assert!(!am.sendable(&queue) && am.available(&queue) > 0);
+    assert!(!am.sendable(waiting(&queue)) && am.available(waiting(&queue)) > 0);
     // Without a status report, the newest PDU is retransmitted with a poll after t-PollRetransmit.
-    am.check_timers(Slot(570), &queue);
+    am.check_timers(Slot(570), waiting(&queue));
     assert!(am.pull(Slot(570), &mut source!(&mut queue), 402).is_none());
-    am.check_timers(Slot(571), &queue);
+    am.check_timers(Slot(571), waiting(&queue));
     let again = am.pull(Slot(571), &mut source!(&mut queue), 402).unwrap();
     assert_eq!((again.sn, again.poll, again.segment), (511, true, false));
     assert!(am.pull(Slot(571), &mut source!(&mut queue), 402).is_none());
@@ -245,7 +248,7 @@ fn a_full_window_stalls_polls_and_resumes_after_the_status_report() {
     let status = am.pull_status(Slot(580), 100).unwrap();
     assert_eq!((status.ack_sn, status.len), (512, 2));
     am.on_status(&status);
-    assert!(am.sendable(&queue));
+    assert!(am.sendable(waiting(&queue)));
     let rest = (0..).map_while(|t| am.pull(Slot(600 + t), &mut source!(&mut queue), 402)).count();
     assert_eq!(rest, 88);
 }
@@ -260,9 +263,9 @@ fn status_prohibit_delays_reports_and_repeated_polls_are_answered() {
     assert!(am.pull_status(Slot(4), 2).is_some());
     am.receive(Slot(8), &pdu, &mut out);
     assert_eq!((am.status_len(), out.len()), (0, 1), "t-StatusProhibit runs; nothing is delivered twice");
-    am.check_timers(Slot(23), &queue);
+    am.check_timers(Slot(23), waiting(&queue));
     assert_eq!(am.status_len(), 0);
-    am.check_timers(Slot(24), &queue);
+    am.check_timers(Slot(24), waiting(&queue));
     assert_eq!(am.status_len(), 2);
 }
 
@@ -272,9 +275,9 @@ fn a_truncated_status_report_acknowledges_nothing_beyond_its_nacks() {
     let pdus: Vec<Pdu> = (0..20).map(|t| am.pull(Slot(t), &mut source!(&mut queue), 402).unwrap()).collect();
     pdus.iter().skip(1).step_by(2).for_each(|pdu| am.receive(Slot(20), pdu, &mut out));
     // t-Reordering runs for the first gap, then again for the later ones.
-    am.check_timers(Slot(60), &queue);
+    am.check_timers(Slot(60), waiting(&queue));
     assert_eq!(am.status_len(), (15u32 + 12).div_ceil(8));
-    am.check_timers(Slot(100), &queue);
+    am.check_timers(Slot(100), waiting(&queue));
     assert_eq!(am.status_len(), (15u32 + 10 * 12).div_ceil(8));
     let status = am.pull_status(Slot(100), 6).unwrap(); // 48 bits: two of ten
     assert_eq!(status.nacks.iter().map(|nack| nack.sn).collect::<Vec<_>>(), [0, 2]);
@@ -288,7 +291,7 @@ fn a_pdu_that_never_arrives_fails_the_radio_link() {
     assert!(am.pull(Slot(0), &mut source!(&mut queue), 60).is_some());
     let (mut sent, mut failed_at) = (0, None);
     for slot in 1..1000 {
-        am.check_timers(Slot(slot), &queue);
+        am.check_timers(Slot(slot), waiting(&queue));
         failed_at = failed_at.or(am.radio_link_failed().then_some(slot));
         sent += u64::from(failed_at.is_none() && am.pull(Slot(slot), &mut source!(&mut queue), 60).is_some());
     }
@@ -297,7 +300,7 @@ fn a_pdu_that_never_arrives_fails_the_radio_link() {
     assert_eq!((sent, failed_at), (2 + 4, Some(2 + 5 * 60)));
     let packets: Vec<Packet> = am.take_unconfirmed().map(|pdu| pdu.packet).collect();
     assert_eq!(packets.len(), 3);
-    assert!(!am.radio_link_failed() && am.idle() && am.held() == 0 && am.available(&queue) == 0);
+    assert!(!am.radio_link_failed() && am.idle() && am.held() == 0 && am.available(waiting(&queue)) == 0);
     let (mut queue, mut out) = (filled(1, 0), Vec::new());
     let pdu = am.pull(Slot(2000), &mut source!(&mut queue), 60).unwrap();
     assert_eq!(pdu.sn, 0);
@@ -310,7 +313,7 @@ fn a_lost_pdu_is_retransmitted_after_its_successors_were_discarded() {
     let (mut am, mut queue) = (am(CONFIG), filled(2, 0));
     assert!(!am.pull(Slot(0), &mut source!(&mut queue), 44).unwrap().poll);
     while queue.pop(Instant::ZERO).is_some() {}
-    (1..=61).for_each(|slot| am.check_timers(Slot(slot), &queue));
+    (1..=61).for_each(|slot| am.check_timers(Slot(slot), waiting(&queue)));
     let again = am.pull(Slot(61), &mut source!(&mut queue), 44).unwrap();
     assert_eq!((again.sn, again.poll, again.retransmission), (0, true, true));
 }

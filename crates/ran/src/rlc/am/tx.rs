@@ -8,7 +8,6 @@ use super::sdus::Sdus;
 use super::status::{Nack, Status, TO_THE_END};
 use crate::pdcp;
 use crate::slot::Slot;
-use paceline_net::SduQueue;
 use std::collections::VecDeque;
 
 /// A transmitted PDU from VT(A) on.
@@ -79,10 +78,10 @@ impl Tx {
     pub fn available_below(&self, sdus: &Sdus) -> u64 {
         self.retx_bytes + self.unsent(sdus)
     }
-    pub fn available(&self, above: &dyn SduQueue, sdus: &Sdus) -> u64 {
-        self.available_below(sdus) + pdcp::available(above).0
+    pub fn available(&self, above: pdcp::Waiting, sdus: &Sdus) -> u64 {
+        self.available_below(sdus) + above.bytes
     }
-    pub fn sendable(&self, above: &dyn SduQueue, sdus: &Sdus) -> bool {
+    pub fn sendable(&self, above: pdcp::Waiting, sdus: &Sdus) -> bool {
         self.retx_pdus > 0 || (!self.stalled() && self.available(above, sdus) > 0)
     }
     pub fn retransmissions_pending(&self) -> u32 {
@@ -98,8 +97,8 @@ impl Tx {
         self.failed
     }
     /// Whether no data wait for transmission; PDUs that wait for acknowledgment do not count (§5.2.2).
-    fn buffers_empty(&self, above: &dyn SduQueue, sdus: &Sdus) -> bool {
-        self.retx_pdus == 0 && self.unsent(sdus) == 0 && above.packets() == 0
+    fn buffers_empty(&self, above: pdcp::Waiting, sdus: &Sdus) -> bool {
+        self.retx_pdus == 0 && self.unsent(sdus) == 0 && above.is_empty()
     }
 
     /// A PDU of at most `room` bytes, retransmissions first (§5.1.3.1).
@@ -111,7 +110,7 @@ impl Tx {
         };
         let counted = self.config.poll_pdu.is_some_and(|limit| self.pdu_without_poll >= limit)
             || self.config.poll_byte.is_some_and(|limit| self.byte_without_poll >= limit);
-        if self.poll_due || counted || self.stalled() || self.buffers_empty(source.buffer, sdus) {
+        if self.poll_due || counted || self.stalled() || self.buffers_empty(source.waiting(), sdus) {
             pdu.poll = true;
             self.on_poll(slot);
         }
@@ -257,7 +256,7 @@ impl Tx {
         !self.window.is_empty() && self.t_poll_retransmit.is_none_or(|at| at <= slot)
     }
     /// Handles the expiry of t-PollRetransmit (§5.2.2.3).
-    pub fn check_timers(&mut self, slot: Slot, above: &dyn SduQueue, sdus: &Sdus) {
+    pub fn check_timers(&mut self, slot: Slot, above: pdcp::Waiting, sdus: &Sdus) {
         if self.window.is_empty() {
             return;
         }

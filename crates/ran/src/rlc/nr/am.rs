@@ -7,6 +7,7 @@
 use super::am_block::{AmBlock, AmConfig};
 use super::am_rx::Rx;
 use super::am_tx::Tx;
+use super::headers::{Headers, subheader};
 use super::runs::SduSource;
 use super::status::Status;
 use crate::slot::Slot;
@@ -40,6 +41,18 @@ impl<T> Am<T> {
     pub fn available_below(&self) -> u64 {
         self.tx.available_below()
     }
+    /// Lengths of the headers.
+    pub fn headers(&self) -> Headers {
+        Headers::am(self.config.sn)
+    }
+    /// Number of SDUs that were sent in part: 0 or 1.
+    pub fn partial_sdus(&self) -> u64 {
+        u64::from(self.tx.unsent() > 0)
+    }
+    /// Number of SDUs with bytes to retransmit.
+    pub fn retransmissions_pending(&self) -> u32 {
+        self.tx.retransmissions_pending()
+    }
     /// Number of SDUs that were not delivered.
     pub fn held(&self) -> u64 {
         self.tx.held()
@@ -65,6 +78,13 @@ impl<T> Am<T> {
         self.tx.expires_at().into_iter().chain(self.rx.next_event()).min()
     }
 
+    /// Whether [`Am::check_timers`] has work in `slot`: a timer expires, a STATUS PDU may be sent, or no poll
+    /// was sent for the last SDU.
+    pub fn timers_due(&self, slot: Slot) -> bool {
+        let unpolled = self.tx.window_used() > 0 && self.tx.expires_at().is_none();
+        unpolled || self.next_event().is_some_and(|at| at <= slot)
+    }
+
     /// Fills `room` bytes of a transport block; none without data or without room for a byte.
     pub fn pull(&mut self, slot: Slot, above: &mut impl SduSource<T>, room: u32) -> Option<AmBlock> {
         self.tx.pull(slot, above, room)
@@ -81,7 +101,14 @@ impl<T> Am<T> {
     /// Bytes in a transport block of the STATUS PDU that may be sent now in the other direction, with its MAC
     /// sub-header; zero if there is none.
     pub fn status_bytes(&self, slot: Slot) -> u32 {
-        self.rx.status_bytes(slot)
+        match self.rx.status_len(slot) {
+            0 => 0,
+            len => len + subheader(len),
+        }
+    }
+    /// Length in bytes of the STATUS PDU that may be sent now; zero if there is none.
+    pub fn status_len(&self, slot: Slot) -> u32 {
+        self.rx.status_len(slot)
     }
     /// The STATUS PDU about this direction, cut to `room` bytes of a transport block.
     pub fn pull_status(&mut self, slot: Slot, room: u32) -> Option<Status> {

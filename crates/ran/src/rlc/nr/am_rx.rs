@@ -4,7 +4,7 @@
 //! report that t-StatusProhibit delays.
 
 use super::am_block::AmConfig;
-use super::headers::{longest_pdu, subheader};
+use super::headers::longest_pdu;
 use super::ranges::Ranges;
 use super::ring::Ring;
 use super::status::{FIXED_BYTES, Nack, Status, join};
@@ -140,14 +140,12 @@ impl Rx {
             parts.flat_map(Ranges::missing).map(move |(from, to)| (sdu, from, to))
         }))
     }
-    /// Bytes in a transport block of the STATUS PDU that may be sent now, with its MAC sub-header; zero if
-    /// there is none.
-    pub fn status_bytes(&self, slot: Slot) -> u32 {
+    /// Length in bytes of the STATUS PDU that may be sent now; zero if there is none.
+    pub fn status_len(&self, slot: Slot) -> u32 {
         if !self.status_due || slot < self.prohibited_until {
             return 0;
         }
-        let len = FIXED_BYTES + self.nacks().map(|nack| nack.len(self.config.sn)).sum::<u32>();
-        len + subheader(len)
+        FIXED_BYTES + self.nacks().map(|nack| nack.len(self.config.sn)).sum::<u32>()
     }
     /// The STATUS PDU that may be sent now, with as many NACKs as fit into `room` bytes of a transport block
     /// (§5.3.4). t-StatusProhibit starts.

@@ -90,6 +90,10 @@ impl<T> Tx<T> {
     pub fn held(&self) -> u64 {
         self.held
     }
+    /// Number of SDUs with bytes to retransmit.
+    pub fn retransmissions_pending(&self) -> u32 {
+        self.pending.len() as u32
+    }
     /// Number of SDUs between TX_Next_Ack and TX_Next.
     pub fn window_used(&self) -> u64 {
         self.window.end() - self.window.start()
@@ -126,7 +130,7 @@ impl<T> Tx<T> {
         Some((number, self.window.pop()?))
     }
     /// Unsent bytes of the SDU that was sent in part.
-    fn unsent(&self) -> u32 {
+    pub fn unsent(&self) -> u32 {
         let sent = self.window.get(self.next.sdu);
         sent.map_or(0, |sent| sent.bytes - self.next.byte)
     }

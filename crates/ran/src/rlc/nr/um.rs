@@ -67,6 +67,10 @@ impl<T> Um<T> {
     pub fn available_below(&self) -> u64 {
         if self.next.byte > 0 { u64::from(self.partial_bytes - self.next.byte) } else { 0 }
     }
+    /// Lengths of the headers.
+    pub fn headers(&self) -> Headers {
+        Headers::um(self.config.sn)
+    }
     /// Number of SDUs held at both ends.
     pub fn held(&self) -> u64 {
         self.held

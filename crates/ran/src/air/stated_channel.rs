@@ -3,7 +3,7 @@
 //! A Gaussian variation in dB with exponential autocorrelation (a first-order process per slot) is added to
 //! the mean. Path loss, antennas, interference and frequency-selective fading are left out.
 
-use crate::slot::Slot;
+use crate::slot::{Slot, SlotSpan};
 use paceline_net::Stream;
 
 /// Variation around the mean SINR.
@@ -22,6 +22,9 @@ pub struct StatedChannel {
     /// Present deviation from the mean, in standard deviations.
     deviation: f64,
     at: Slot,
+    /// The last span between two queries, with the autocorrelation over it and the share of a new draw: the
+    /// same spans recur.
+    step: (SlotSpan, f64, f64),
     stream: Stream,
 }
 
@@ -29,13 +32,18 @@ impl StatedChannel {
     /// A channel whose variation starts in its stationary distribution.
     pub fn new(mean_db: f64, fading: Fading, mut stream: Stream) -> Self {
         let deviation = if fading.sigma_db > 0.0 { stream.normal() } else { 0.0 };
-        Self { mean_db, fading, deviation, at: Slot(0), stream }
+        Self { mean_db, fading, deviation, at: Slot(0), step: (SlotSpan(0), 1.0, 0.0), stream }
     }
     /// SINR in dB in `slot`, which must not be earlier than in the previous call.
     pub fn sinr_db(&mut self, slot: Slot) -> f64 {
         if self.fading.sigma_db > 0.0 && slot > self.at {
-            let rho = libm::exp(-(slot.since(self.at).0 as f64) / self.fading.coherence_slots);
-            self.deviation = rho * self.deviation + libm::sqrt(1.0 - rho * rho) * self.stream.normal();
+            let span = slot.since(self.at);
+            if self.step.0 != span {
+                let rho = libm::exp(-(span.0 as f64) / self.fading.coherence_slots);
+                self.step = (span, rho, libm::sqrt(1.0 - rho * rho));
+            }
+            let (_, rho, new) = self.step;
+            self.deviation = rho * self.deviation + new * self.stream.normal();
             self.at = slot;
         }
         self.mean_db + self.fading.sigma_db * self.deviation

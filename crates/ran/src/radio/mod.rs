@@ -18,7 +18,7 @@ pub use crate::decibel::{from_db, to_db};
 pub use deployment::calibration::{self, Calibration, calibrate, percentile};
 pub use deployment::geometry::{self, Layout, Point, Ray, Region};
 pub use deployment::link_budget::{self, Association, Deployment, Station};
-pub use deployment::parameters::{DeploymentConfig, Penetration, noise_per_prb_dbm};
+pub use deployment::parameters::{DeploymentConfig, Penetration, SiteLayout, noise_per_prb_dbm};
 pub use effective_sinr::Modulation;
 pub use interference::{Activity, DownlinkReceiver, Load, UplinkNeighbours};
 pub use power_control::PowerControl;

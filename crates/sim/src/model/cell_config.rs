@@ -57,8 +57,13 @@ fn radio_config(deployment: &scenario::Deployment, plan: &CellPlan) -> RadioConf
         DeploymentModel::UmiM2135 => DeploymentConfig::umi_m2135(),
         DeploymentModel::Uma38901 => DeploymentConfig::uma_38901(),
         DeploymentModel::Umi38901 => DeploymentConfig::umi_38901(),
+        DeploymentModel::Rma38901 => DeploymentConfig::rma_38901(),
+        DeploymentModel::InhOpen38901 => DeploymentConfig::inh_open_38901(),
+        DeploymentModel::InhMixed38901 => DeploymentConfig::inh_mixed_38901(),
     };
-    let mut config = base.with_resource_blocks(u32::from(plan.downlink_prb));
+    let mut config = base.with_carrier(u32::from(plan.downlink_prb), plan.numerology);
+    config.carrier_ghz = deployment.carrier_ghz.unwrap_or(config.carrier_ghz);
+    config.enb_power_dbm = deployment.cell_power_dbm.unwrap_or(config.enb_power_dbm);
     config.sites = deployment.sites as usize;
     config.wrap_around = deployment.wrap_around;
     let power_control = PowerControl {

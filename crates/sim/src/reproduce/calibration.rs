@@ -1,8 +1,7 @@
-//! Downlink geometry and coupling loss of the deployments beside 3GPP's calibration results (TR 38.901 7.8.1,
-//! 6 GHz). For 3GPP case 1 and case 3 no numbers are published: their rows have our values only.
+//! Downlink geometry and coupling loss of the deployments beside 3GPP's calibration results (TR 38.901 7.8.1). For 3GPP case 1 and case 3 no numbers are published: their rows have our values only.
 
 use super::{Estimate, Row, Value};
-use paceline_ran::radio::calibration::references;
+use paceline_ran::radio::calibration::{deployment, references};
 use paceline_ran::radio::{Calibration, DeploymentConfig, calibrate, percentile};
 
 /// Percentiles of the rows without published values.
@@ -12,6 +11,15 @@ const SHARES: [f64; 5] = [0.05, 0.25, 0.5, 0.75, 0.95];
 const COUPLING_LOSS_DB: f64 = 1.3;
 /// The same for rows of geometry, dB. Chosen; the row states it.
 const GEOMETRY_DB: f64 = 0.7;
+
+/// The deployments with published values: their names in the data file, in the rows, and the rows of geometry
+/// and coupling loss.
+const PUBLISHED: [(&str, &str, [&str; 2]); 4] = [
+    ("uma", "uma-38901", ["uma-geometry", "uma-loss"]),
+    ("umi", "umi-38901", ["umi-geometry", "umi-loss"]),
+    ("inh", "inh-open-38901", ["inh-geometry", "inh-loss"]),
+    ("inh-30ghz", "inh-open-38901 at 30 GHz", ["inh-30ghz-geometry", "inh-30ghz-loss"]),
+];
 
 /// The percentiles of `stations` stations at random positions in each deployment: a row for each deployment
 /// and quantity.
@@ -27,14 +35,11 @@ pub fn rows(stations: usize, seed: u64) -> Vec<Row> {
         let name = format!("{scenario}, coupling loss");
         rows.push(row(ids[1], name, &unpublished, &drops.coupling_loss_db, 0.0));
     }
-    let uma = calibrate(&DeploymentConfig::uma_38901(), stations, seed);
-    let umi = calibrate(&DeploymentConfig::umi_38901(), stations, seed);
+    let drops = PUBLISHED.map(|(name, ..)| calibrate(&deployment(name), stations, seed));
     for reference in references() {
-        let (scenario, ids, drops) = match reference.scenario {
-            "uma" => ("uma-38901", ["uma-geometry", "uma-loss"], &uma),
-            _ => ("umi-38901", ["umi-geometry", "umi-loss"], &umi),
-        };
-        let (id, quantity, values, tolerance) = distribution(ids, drops, reference.quantity);
+        let found = PUBLISHED.iter().zip(&drops).find(|((name, ..), _)| *name == reference.scenario);
+        let Some(((_, scenario, ids), drops)) = found else { continue };
+        let (id, quantity, values, tolerance) = distribution(*ids, drops, reference.quantity);
         let mut published: Vec<(f64, Option<f64>)> =
             reference.percentiles.into_iter().map(|(share, value)| (share, Some(value))).collect();
         published.sort_by(|a, b| a.0.total_cmp(&b.0));
@@ -101,7 +106,7 @@ mod tests {
         assert!(published.iter().flat_map(|row| &row.values).all(|value| value.published.is_some()));
         // 2,000 stations: about 1 dB of statistical error in the tails.
         assert!(largest_difference(&rows) < 3.0, "{published:?}");
-        assert_eq!((published.len(), unpublished.len()), (4, 4));
+        assert_eq!((published.len(), unpublished.len()), (8, 4));
         assert!(unpublished.iter().all(|row| row.values.len() == SHARES.len()));
     }
 }

@@ -18,7 +18,13 @@ use serde::{Deserialize, Serialize};
 pub struct Deployment {
     /// Parameter set of sites, antennas and propagation.
     pub model: DeploymentModel,
-    /// The number of sites, each with three sectors.
+    /// Carrier frequency; that of the model if left out.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub carrier_ghz: Option<f64>,
+    /// Power of a cell over its bandwidth. If left out, the model's power per hertz.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cell_power_dbm: Option<f64>,
+    /// The number of sites, each with three sectors; 12 in the indoor hotspot (TR 38.901 Table 7.2-2).
     pub sites: u32,
     /// The number of sites whose cells are simulated with their stations, the middle one first.
     pub served_sites: u32,
@@ -28,7 +34,7 @@ pub struct Deployment {
     /// Share of resource blocks that the cells of the other sites use in both directions: 0 is no load, 1
     /// full buffer.
     pub neighbour_load: f64,
-    /// Fast fading of the stations' links (TS 36.101 Annex B.2).
+    /// Fast fading of the stations' links (TS 36.101 Annex B.2; TDL: TS 38.101-4 Annex B.2.1).
     pub fading: FadingProfile,
     /// Speed of the stations. Only the Doppler spread follows from it: stations keep their places.
     pub speed_kmh: f64,
@@ -53,6 +59,8 @@ impl Default for Deployment {
     fn default() -> Self {
         Self {
             model: DeploymentModel::Case1,
+            carrier_ghz: None,
+            cell_power_dbm: None,
             sites: 7,
             served_sites: 1,
             wrap_around: false,
@@ -72,14 +80,24 @@ impl Default for Deployment {
 impl Section for Deployment {
     fn limits() -> Vec<Limit<Self>> {
         let among_sites = |deployment: &Self| (1..=deployment.sites).contains(&deployment.served_sites);
-        let several = |deployment: &Self| !deployment.wrap_around || deployment.sites > 1;
+        let several =
+            |deployment: &Self| !deployment.wrap_around || deployment.sites > 1 && !deployment.model.is_hall();
         let timers = || one_of_ms(&[0, 10, 20, 50, 100, 200, 500, 1000]);
         vec![
-            key!(sites, one_of(&[1, 7, 19]).unit("sites")),
+            key!(carrier_ghz?, numbers(0.5..=100.0).unit("GHz")),
+            key!(cell_power_dbm?, numbers(0.0..=80.0).unit("dBm")),
+            relation!(sites, "1, 7 or 19; 12 in the indoor hotspot", |deployment: &Self| {
+                deployment.allowed_sites().contains(&deployment.sites)
+            })
+            .message(|deployment| match deployment.model.is_hall() {
+                true => String::from("12 with this model (TR 38.901 Table 7.2-2)"),
+                false => String::from("1, 7 or 19"),
+            })
+            .unit("sites"),
             relation!(served_sites, "1 to sites", among_sites)
                 .message(|deployment| format!("1 to deployment.sites, {}", deployment.sites))
                 .unit("sites"),
-            relation!(wrap_around, "false with one site", several),
+            relation!(wrap_around, "false with one site and indoors", several),
             key!(neighbour_load, numbers(0.0..=1.0)),
             key!(speed_kmh, numbers(0.0..=500.0).unit("km/h")),
             // p0-NominalPUSCH and p0-UE-PUSCH of TS 36.331 together.
@@ -90,6 +108,19 @@ impl Section for Deployment {
             key!(prohibit_phr_timer, timers()),
             key!(path_loss_change_db, one_of(&[0, 1, 3, 6]).unit("dB")),
         ]
+    }
+}
+
+impl Deployment {
+    fn allowed_sites(&self) -> &'static [u32] {
+        if self.model.is_hall() { &[12] } else { &[1, 7, 19] }
+    }
+}
+
+impl DeploymentModel {
+    /// Whether the sites stand in the hall of TR 38.901 Table 7.2-2.
+    fn is_hall(self) -> bool {
+        matches!(self, Self::InhOpen38901 | Self::InhMixed38901)
     }
 }
 
@@ -114,6 +145,15 @@ pub enum DeploymentModel {
     /// Urban micro of the TR 38.901 calibration.
     #[serde(rename = "umi-38901")]
     Umi38901,
+    /// Rural macro of TR 38.901: 1732 m between sites, half of the stations in cars.
+    #[serde(rename = "rma-38901")]
+    Rma38901,
+    /// Indoor hotspot of the TR 38.901 calibration, open office: 12 sites in a hall of 120 m by 50 m.
+    #[serde(rename = "inh-open-38901")]
+    InhOpen38901,
+    /// The indoor hotspot in a mixed office.
+    #[serde(rename = "inh-mixed-38901")]
+    InhMixed38901,
 }
 
 /// Tapped delay line of fast fading.
@@ -128,6 +168,15 @@ pub enum FadingProfile {
     Eva,
     /// Extended Typical Urban.
     Etu,
+    /// TDL-A with a delay spread of 30 ns.
+    #[serde(rename = "tdl-a30")]
+    TdlA30,
+    /// TDL-B with a delay spread of 100 ns.
+    #[serde(rename = "tdl-b100")]
+    TdlB100,
+    /// TDL-C with a delay spread of 300 ns.
+    #[serde(rename = "tdl-c300")]
+    TdlC300,
 }
 
 impl FadingProfile {
@@ -138,6 +187,9 @@ impl FadingProfile {
             Self::Epa => "EPA",
             Self::Eva => "EVA",
             Self::Etu => "ETU",
+            Self::TdlA30 => "TDLA30",
+            Self::TdlB100 => "TDLB100",
+            Self::TdlC300 => "TDLC300",
         }
     }
 }

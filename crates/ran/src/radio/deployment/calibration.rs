@@ -1,5 +1,5 @@
 //! Distributions of coupling loss and downlink geometry over random drops, and the ones that 3GPP published:
-//! TR 38.901 §7.8.1 at 6 GHz, as percentiles in a data file. For case 1 no numbers are published.
+//! TR 38.901 §7.8.1, as percentiles in a data file. For case 1 and at 4 GHz no numbers are published.
 
 use super::geometry::Region;
 use super::link_budget::{Association, Deployment};
@@ -52,12 +52,26 @@ pub fn percentile(sorted: &[f64], share: f64) -> f64 {
 /// Percentiles of a distribution: the median over the results of 3GPP's companies.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Reference {
-    /// `uma` or `umi`: [`DeploymentConfig::uma_38901`] or [`DeploymentConfig::umi_38901`].
+    /// `uma`, `umi`, `inh` or `inh-30ghz`: see [`deployment`].
     pub scenario: &'static str,
     /// `coupling_loss_db` or `geometry_db`, the latter without noise.
     pub quantity: &'static str,
     /// Share of the stations below a value, and the value.
     pub percentiles: Vec<(f64, f64)>,
+}
+
+/// The deployment of a published distribution.
+///
+/// # Panics
+/// For a name that is not in the data file.
+pub fn deployment(scenario: &str) -> DeploymentConfig {
+    match scenario {
+        "uma" => DeploymentConfig::uma_38901(),
+        "umi" => DeploymentConfig::umi_38901(),
+        "inh" => DeploymentConfig::inh_open_38901(),
+        "inh-30ghz" => DeploymentConfig { carrier_ghz: 30.0, ..DeploymentConfig::inh_open_38901() },
+        other => panic!("{other} has no published distribution"),
+    }
 }
 
 /// The published distributions.
@@ -84,11 +98,12 @@ mod tests {
     #[test]
     fn distributions_of_tr_38901_are_reached() {
         let references = references();
-        assert_eq!(references.len(), 4);
-        let uma = calibrate(&DeploymentConfig::uma_38901(), 20_000, 1);
-        let umi = calibrate(&DeploymentConfig::umi_38901(), 20_000, 1);
+        assert_eq!(references.len(), 8);
+        let results: Vec<(&str, Calibration)> = ["uma", "umi", "inh", "inh-30ghz"]
+            .map(|scenario| (scenario, calibrate(&deployment(scenario), 20_000, 1)))
+            .into();
         for reference in references {
-            let result = if reference.scenario == "uma" { &uma } else { &umi };
+            let (_, result) = results.iter().find(|(name, _)| *name == reference.scenario).unwrap();
             let (values, tolerance) = match reference.quantity {
                 "coupling_loss_db" => (&result.coupling_loss_db, 1.3),
                 _ => (&result.geometry_without_noise_db, 0.7),
@@ -100,6 +115,44 @@ mod tests {
                 assert!((got - expected).abs() < tolerance, "{name:?} {share} {got} {expected}");
             }
         }
+    }
+
+    /// At 4 GHz no distribution is public. 3GPP's geometries at 6, 30 and 70 GHz differ by 0.3 dB at most, so
+    /// that those at 4 GHz must be the same. The loss of UMa falls by 20 lg 1.5 = 3.52 dB, and that through
+    /// walls of Table 7.4.3-2 by 13.40 - 12.88 (low-loss) and 25.69 - 22.97 dB: 3.52 + 0.4 (0.52 + 2.72) =
+    /// 4.82 dB in the mean. UMi: outdoors by 3.52 (line of sight) to 21.3 lg 1.5 = 3.75 dB. In the office by
+    /// 3.52 (line of sight) to 24.9 lg 1.5 = 4.38 dB.
+    #[test]
+    fn at_four_gigahertz_losses_fall_as_by_hand_and_geometries_stay() {
+        let mean = |values: &[f64]| values.iter().sum::<f64>() / values.len() as f64;
+        for (scenario, low, high) in [("uma", 4.72, 4.92), ("umi", 4.8, 5.1), ("inh", 3.5, 3.8)] {
+            let config = deployment(scenario);
+            let [at6, at4] = [6.0, 4.0]
+                .map(|carrier_ghz| calibrate(&DeploymentConfig { carrier_ghz, ..config.clone() }, 5_000, 1));
+            let fall = mean(&at6.coupling_loss_db) - mean(&at4.coupling_loss_db);
+            assert!((low..high).contains(&fall), "{scenario}: {fall}");
+            for reference in references() {
+                if (reference.scenario, reference.quantity) != (scenario, "geometry_db") {
+                    continue;
+                }
+                for (share, expected) in reference.percentiles {
+                    let got = percentile(&at4.geometry_without_noise_db, share);
+                    // 0.7 dB as at 6 GHz, 0.3 dB between the carriers, 0.3 dB for 5,000 stations.
+                    assert!((got - expected).abs() < 1.3, "{scenario} {share} {got} {expected}");
+                }
+            }
+        }
+    }
+
+    /// No distribution of 3GPP is public for the rural macro: its stations in cars lose 9 dB and its
+    /// geometry lies between that of the urban networks.
+    #[test]
+    fn rural_stations_are_in_cars_or_in_low_loss_buildings() {
+        let result = calibrate(&DeploymentConfig::rma_38901(), 4_000, 1);
+        let median = percentile(&result.geometry_without_noise_db, 0.5);
+        assert!((4.0..11.0).contains(&median), "{median}");
+        let loss = percentile(&result.coupling_loss_db, 0.5);
+        assert!((85.0..115.0).contains(&loss), "{loss}");
     }
 
     /// No distribution of 3GPP is public for case 1: these are the values of this model, so that a change is

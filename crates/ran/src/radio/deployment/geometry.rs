@@ -4,9 +4,10 @@
 //! Site 0 stands at the origin, sites 1..=6 around it, 7..=18 around those. The sectors point to 30, 150 and
 //! 270 degrees, counted from the x axis to the y axis, each straight at a neighbouring site: the clover-leaf
 //! layout, in which a sector is a hexagon with a side of a third of the inter-site distance and the site on a
-//! corner. With wrap-around, six copies of the network surround it, and a site's nearest copy counts. Left
-//! out: terrain, irregular sites, heights.
+//! corner. With wrap-around, six copies of the network surround it, and a site's nearest copy counts. The
+//! indoor hotspot of TR 38.901 is a hall with twelve sites. Left out: terrain, irregular sites, heights.
 
+use crate::radio::propagation::antenna::wrap_deg;
 use paceline_net::Stream;
 
 /// Sectors of a site (TR 36.814 A.2.1.1).
@@ -70,10 +71,26 @@ pub enum Region {
     Sector(usize, usize),
 }
 
+/// The ground that the stations stand on.
+#[derive(Clone, Copy, PartialEq, Debug)]
+enum Area {
+    /// A hexagon around every site, with this distance of the sites in metres.
+    Hexagons(f64),
+    /// The hall of [`Layout::hall`].
+    Hall,
+}
+
+/// Length and width of the hall in metres (TR 38.901 Table 7.2-2).
+const HALL_M: Point = Point { x: 120.0, y: 50.0 };
+/// Distance of the hall's sites in metres (TR 38.901 Table 7.2-2).
+const HALL_ISD_M: f64 = 20.0;
+/// Number of the hall's sites in a row, and of its rows (TR 38.901 Figure 7.2-1).
+const HALL_SITES: (u32, u32) = (6, 2);
+
 /// The sites of a network.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Layout {
-    isd_m: f64,
+    area: Area,
     sites: Vec<Point>,
     /// Displacements of the copies of the network; the first is zero.
     shifts: Vec<Point>,
@@ -111,7 +128,19 @@ impl Layout {
                 shifts.push(first.plus(Point::polar(isd_m * reach, 90.0 + turn)));
             }
         }
-        Self { isd_m, sites: places, shifts }
+        Self { area: Area::Hexagons(isd_m), sites: places, shifts }
+    }
+    /// The indoor hotspot of TR 38.901 Table 7.2-2: two rows of six sites, 20 m apart, in a hall of 120 m by
+    /// 50 m around the origin, without copies.
+    pub fn hall() -> Self {
+        let (columns, rows) = HALL_SITES;
+        let offset = |at: u32, count: u32| HALL_ISD_M * (f64::from(at) - f64::from(count - 1) / 2.0);
+        let row = |y: u32| (0..columns).map(move |x| Point { x: offset(x, columns), y: offset(y, rows) });
+        Self { area: Area::Hall, sites: (0..rows).flat_map(row).collect(), shifts: vec![Point::default()] }
+    }
+    /// Number of sites.
+    pub fn sites(&self) -> usize {
+        self.sites.len()
     }
     /// Number of cells, three per site: cell `3 * site + sector`.
     pub fn cells(&self) -> usize {
@@ -155,22 +184,52 @@ impl Layout {
     /// # Panics
     /// If the minimum distance is half the inter-site distance or more.
     pub fn place(&self, region: Region, min_distance_m: f64, stream: &mut Stream) -> Point {
-        assert!(min_distance_m < self.isd_m / 2.0, "the minimum distance leaves no room");
+        let isd_m = match self.area {
+            Area::Hexagons(isd_m) => isd_m,
+            Area::Hall => HALL_ISD_M,
+        };
+        assert!(min_distance_m < isd_m / 2.0, "the minimum distance leaves no room");
         loop {
-            let point = match region {
-                Region::AllSites => {
-                    let site = self.sites[stream.below(self.sites.len() as u64) as usize];
-                    site.plus(in_hexagon(self.isd_m / 2.0, 30.0, stream))
+            let point = match (self.area, region) {
+                (Area::Hall, _) => {
+                    let point = Point {
+                        x: HALL_M.x * (stream.uniform() - 0.5),
+                        y: HALL_M.y * (stream.uniform() - 0.5),
+                    };
+                    if !self.is_in_hall_region(point, region) {
+                        continue;
+                    }
+                    point
                 }
-                Region::Site(site) => self.sites[site].plus(in_hexagon(self.isd_m / 2.0, 30.0, stream)),
-                Region::Sector(site, sector) => {
-                    let side = self.isd_m / 3.0;
+                (_, Region::AllSites) => {
+                    let site = self.sites[stream.below(self.sites.len() as u64) as usize];
+                    site.plus(in_hexagon(isd_m / 2.0, 30.0, stream))
+                }
+                (_, Region::Site(site)) => self.sites[site].plus(in_hexagon(isd_m / 2.0, 30.0, stream)),
+                (_, Region::Sector(site, sector)) => {
+                    let side = isd_m / 3.0;
                     let centre = self.sites[site].plus(Point::polar(side, BORESIGHTS_DEG[sector]));
                     centre.plus(in_hexagon(side * (3.0f64.sqrt() / 2.0), 0.0, stream))
                 }
             };
             if self.nearest_site_m(point) >= min_distance_m {
                 return point;
+            }
+        }
+    }
+}
+
+impl Layout {
+    /// Whether a point of the hall is nearest to a region's site, and within 60 degrees of its sector's
+    /// boresight.
+    fn is_in_hall_region(&self, point: Point, region: Region) -> bool {
+        let nearest = |site: usize| self.ray(site, point).distance_m <= self.nearest_site_m(point);
+        match region {
+            Region::AllSites => true,
+            Region::Site(site) => nearest(site),
+            Region::Sector(site, sector) => {
+                let off = wrap_deg(self.ray(site, point).azimuth_deg - BORESIGHTS_DEG[sector]);
+                nearest(site) && off.abs() <= 60.0
             }
         }
     }
@@ -203,6 +262,26 @@ mod tests {
         // No two sites coincide.
         for (i, a) in layout.sites.iter().enumerate() {
             assert!(layout.sites[..i].iter().all(|b| a.minus(*b).norm() > 499.0));
+        }
+    }
+
+    #[test]
+    fn the_hall_has_twelve_sites_twenty_metres_apart() {
+        let layout = Layout::hall();
+        assert_eq!((layout.sites(), layout.cells()), (12, 36));
+        // TR 38.901 Figure 7.2-1: 10 m from the short walls, 15 m from the long ones.
+        assert_eq!((layout.sites[0], layout.sites[11]), (Point { x: -50.0, y: -10.0 }, Point { x: 50.0, y: 10.0 }));
+        let mut stream = Stream::new(1, "hall");
+        let (mut x, mut y) = (0.0f64, 0.0f64);
+        for _ in 0..20_000 {
+            let point = layout.place(Region::AllSites, 0.0, &mut stream);
+            (x, y) = (x.max(point.x.abs()), y.max(point.y.abs()));
+            assert!(layout.wrapped(point) == point);
+        }
+        assert!((59.9..=60.0).contains(&x) && (24.9..=25.0).contains(&y), "{x} {y}");
+        for _ in 0..1000 {
+            let point = layout.place(Region::Sector(4, 1), 0.0, &mut stream);
+            assert!(layout.nearest_site_m(point) == layout.ray(4, point).distance_m);
         }
     }
 

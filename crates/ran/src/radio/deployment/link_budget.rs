@@ -7,7 +7,7 @@
 //! Left out: several antennas, body loss, handover margins.
 
 use super::geometry::{BORESIGHTS_DEG, Layout, Point, Region, SECTORS};
-use super::parameters::{DeploymentConfig, Penetration, noise_per_prb_dbm};
+use super::parameters::{DeploymentConfig, Penetration, SiteLayout, noise_per_prb_dbm};
 use crate::decibel::{from_db, to_db};
 use crate::radio::propagation::path_loss::Heights;
 use crate::radio::propagation::shadowing::{self, Shadowing};
@@ -18,6 +18,9 @@ const SIGHT_CORRELATION_M: f64 = 50.0;
 /// Shadowing of stations indoors: standard deviation in dB and correlation distance in metres (TR 38.901
 /// Table 7.5-6, O2I).
 const INDOOR_SHADOWING: (f64, f64) = (7.0, 7.0);
+
+/// Loss into cars in dB: mean and standard deviation (TR 38.901 §7.4.3.2).
+const CAR_LOSS_DB: (f64, f64) = (9.0, 5.0);
 
 /// The rule that chooses a station's serving cell.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -76,9 +79,13 @@ impl Deployment {
     /// A network. All draws are functions of `seed` and the stations' names.
     ///
     /// # Panics
-    /// If the number of sites is not 1, 7 or 19.
+    /// If the layout does not have this number of sites.
     pub fn new(config: DeploymentConfig, seed: u64) -> Self {
-        let layout = Layout::new(config.sites, config.isd_m, config.wrap_around);
+        let layout = match config.layout {
+            SiteLayout::Hexagonal => Layout::new(config.sites, config.isd_m, config.wrap_around),
+            SiteLayout::Hall => Layout::hall(),
+        };
+        assert_eq!(layout.sites(), config.sites, "sites of the layout");
         Self { config, layout, seed }
     }
     /// Its parameters.
@@ -107,7 +114,11 @@ impl Deployment {
             height_m,
             indoor_m,
             penetration_db,
-            shadowing: Shadowing::new(sites, Stream::new(self.seed, &format!("{name}/shadowing"))),
+            shadowing: Shadowing::new(
+                sites,
+                self.config.site_correlation,
+                Stream::new(self.seed, &format!("{name}/shadowing")),
+            ),
             sight,
             sight_stream,
             los: vec![false; sites],
@@ -177,6 +188,15 @@ impl Deployment {
                 let inside = stream.uniform_in(0.0, 25.0).min(stream.uniform_in(0.0, 25.0));
                 let wall = wall_loss_db(stream.chance(0.5), self.config.carrier_ghz, stream.normal());
                 (outdoor_m + 3.0 * floor as f64, Some(inside), wall + 0.5 * inside)
+            }
+            Penetration::Rural38901(share) => {
+                if !stream.chance(share) {
+                    return (outdoor_m, None, CAR_LOSS_DB.0 + CAR_LOSS_DB.1 * stream.normal());
+                }
+                // §7.4.3.1: rural buildings are at most 10 m deep.
+                let inside = stream.uniform_in(0.0, 10.0).min(stream.uniform_in(0.0, 10.0));
+                let wall = wall_loss_db(false, self.config.carrier_ghz, stream.normal());
+                (outdoor_m, Some(inside), wall + 0.5 * inside)
             }
         }
     }

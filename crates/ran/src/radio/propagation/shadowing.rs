@@ -1,5 +1,5 @@
-//! Log-normal shadowing between one station and every site (TR 36.814 A.2.1.1): correlation 0.5 between
-//! sites, 1 between the sectors of a site, `exp(-d / d_corr)` over a path of `d` metres.
+//! Log-normal shadowing between one station and every site (TR 36.814 A.2.1.1, TR 38.901 §7.5): a
+//! correlation between sites of 0.5 (TR 36.814) or 0 (TR 38.901), 1 between the sectors of a site, `exp(-d / d_corr)` over a path of `d` metres.
 //!
 //! The value of a site is the sum of a part that all sites share and one of its own. Both are first-order
 //! processes along the station's path. Stations are independent of each other at any distance, and a station
@@ -8,27 +8,27 @@
 
 use paceline_net::Stream;
 
-/// Correlation between sites (TR 36.814 A.2.1.1).
-pub const SITE_CORRELATION: f64 = 0.5;
-
 /// Shadowing of one station.
 #[derive(Clone, Debug)]
 pub struct Shadowing {
     shared: f64,
     own: Vec<f64>,
+    /// Weights of the shared part and of a site's own.
+    weights: (f64, f64),
     stream: Stream,
 }
 
 impl Shadowing {
-    /// Draws the values towards `sites` sites.
-    pub fn new(sites: usize, mut stream: Stream) -> Self {
+    /// Draws the values towards `sites` sites, with a `correlation` between any two of them.
+    pub fn new(sites: usize, correlation: f64, mut stream: Stream) -> Self {
+        let weights = (correlation.sqrt(), (1.0 - correlation).sqrt());
         let shared = stream.normal();
         let own = (0..sites).map(|_| stream.normal()).collect();
-        Self { shared, own, stream }
+        Self { shared, own, weights, stream }
     }
     /// The value towards `site` in standard deviations.
     pub fn deviations(&self, site: usize) -> f64 {
-        SITE_CORRELATION.sqrt() * self.shared + (1.0 - SITE_CORRELATION).sqrt() * self.own[site]
+        self.weights.0 * self.shared + self.weights.1 * self.own[site]
     }
     /// Moves the station by `way_m` metres; `correlation_m` has the correlation distance of every site.
     pub fn advance(&mut self, way_m: f64, correlation_m: impl Fn(usize) -> f64) {
@@ -60,7 +60,7 @@ mod tests {
         let n = 40_000;
         let (mut square, mut sites, mut stations, mut last) = (0.0, 0.0, 0.0, 0.0);
         for station in 0..n {
-            let shadowing = Shadowing::new(19, Stream::new(1, &format!("station{station}/shadowing")));
+            let shadowing = Shadowing::new(19, 0.5, Stream::new(1, &format!("station{station}/shadowing")));
             let value = shadowing.deviations(3);
             square += value * value;
             sites += value * shadowing.deviations(11);
@@ -77,7 +77,7 @@ mod tests {
     #[test]
     fn correlation_falls_exponentially_along_the_way() {
         let (n, step_m, distance) = (400_000, 5.0, 50.0);
-        let mut shadowing = Shadowing::new(2, Stream::new(2, "way"));
+        let mut shadowing = Shadowing::new(2, 0.5, Stream::new(2, "way"));
         let mut values = Vec::new();
         for _ in 0..n {
             values.push(shadowing.deviations(1));
@@ -94,7 +94,7 @@ mod tests {
 
     #[test]
     fn standing_still_changes_nothing() {
-        let mut shadowing = Shadowing::new(7, Stream::new(3, "still"));
+        let mut shadowing = Shadowing::new(7, 0.5, Stream::new(3, "still"));
         let before = shadowing.deviations(5);
         shadowing.advance(0.0, |_| 50.0);
         assert_eq!(shadowing.deviations(5), before);

@@ -181,6 +181,8 @@ pub fn random_deployment(stream: &mut Stream) -> Scenario {
                 DeploymentModel::Umi38901,
             ],
         ),
+        carrier_ghz: stream.chance(0.3).then(|| stream.uniform_in(0.7, 30.0)),
+        cell_power_dbm: stream.chance(0.3).then(|| stream.uniform_in(20.0, 55.0)),
         sites: pick(stream, &[1, 7]),
         served_sites: 1,
         wrap_around: false,

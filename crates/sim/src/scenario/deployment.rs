@@ -80,8 +80,9 @@ impl Default for Deployment {
 impl Section for Deployment {
     fn limits() -> Vec<Limit<Self>> {
         let among_sites = |deployment: &Self| (1..=deployment.sites).contains(&deployment.served_sites);
-        let several =
-            |deployment: &Self| !deployment.wrap_around || deployment.sites > 1 && !deployment.model.is_hall();
+        let several = |deployment: &Self| {
+            !deployment.wrap_around || deployment.sites > 1 && !deployment.model.is_hall()
+        };
         let timers = || one_of_ms(&[0, 10, 20, 50, 100, 200, 500, 1000]);
         vec![
             key!(carrier_ghz?, numbers(0.5..=100.0).unit("GHz")),

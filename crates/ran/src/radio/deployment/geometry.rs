@@ -270,7 +270,10 @@ mod tests {
         let layout = Layout::hall();
         assert_eq!((layout.sites(), layout.cells()), (12, 36));
         // TR 38.901 Figure 7.2-1: 10 m from the short walls, 15 m from the long ones.
-        assert_eq!((layout.sites[0], layout.sites[11]), (Point { x: -50.0, y: -10.0 }, Point { x: 50.0, y: 10.0 }));
+        assert_eq!(
+            (layout.sites[0], layout.sites[11]),
+            (Point { x: -50.0, y: -10.0 }, Point { x: 50.0, y: 10.0 })
+        );
         let mut stream = Stream::new(1, "hall");
         let (mut x, mut y) = (0.0f64, 0.0f64);
         for _ in 0..20_000 {

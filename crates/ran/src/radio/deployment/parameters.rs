@@ -1,6 +1,6 @@
 //! Parameter sets of system simulations: 3GPP case 1 and 3 (TR 25.814, TR 36.814 Table A.2.1.1-1), urban
-//! macro and micro of ITU-R M.2135, the large-scale calibration of TR 38.901 Table 7.8-1 at 6 GHz, and its rural
-//! macro.
+//! macro and micro of ITU-R M.2135, the large-scale calibration of TR 38.901 Table 7.8-1 at 6 GHz, and its
+//! rural macro.
 
 use crate::decibel::to_db;
 use crate::radio::propagation::antenna::{Antenna, Pattern};

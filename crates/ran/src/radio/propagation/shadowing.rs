@@ -1,5 +1,6 @@
 //! Log-normal shadowing between one station and every site (TR 36.814 A.2.1.1, TR 38.901 §7.5): a
-//! correlation between sites of 0.5 (TR 36.814) or 0 (TR 38.901), 1 between the sectors of a site, `exp(-d / d_corr)` over a path of `d` metres.
+//! correlation between sites of 0.5 (TR 36.814) or 0 (TR 38.901), 1 between the sectors of a site, `exp(-d /
+//! d_corr)` over a path of `d` metres.
 //!
 //! The value of a site is the sum of a part that all sites share and one of its own. Both are first-order
 //! processes along the station's path. Stations are independent of each other at any distance, and a station

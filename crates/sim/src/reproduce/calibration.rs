@@ -1,5 +1,5 @@
-//! Downlink geometry and coupling loss of the deployments beside 3GPP's calibration results (TR 38.901 7.8.1).
-//! For 3GPP case 1 and case 3 no numbers are published: their rows have our values only.
+//! Downlink geometry and coupling loss of the deployments beside 3GPP's calibration results (TR 38.901
+//! 7.8.1). For 3GPP case 1 and case 3 no numbers are published: their rows have our values only.
 
 use super::{Estimate, Row, Value};
 use paceline_ran::radio::calibration::{deployment, references};

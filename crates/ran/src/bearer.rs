@@ -67,6 +67,10 @@ impl Bearer {
     pub fn sendable(&self, reverse: &Self) -> bool {
         self.rlc.sendable(self.waiting()) || reverse.rlc.status_len() > 0
     }
+    /// Whether a full window of RLC AM alone holds data back.
+    pub fn window_stalled(&self) -> bool {
+        self.rlc.window_stalled(self.waiting())
+    }
     /// Number of packets held at both ends.
     pub fn held(&self) -> u64 {
         self.buffer.packets() as u64 + self.tx.held() + self.rx.held() + self.rlc.held()

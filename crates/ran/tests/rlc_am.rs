@@ -29,6 +29,29 @@ fn a_lone_station_fills_the_peak_transport_block() {
 }
 
 #[test]
+fn slots_in_which_the_window_holds_data_back_are_counted() {
+    let stalls = |sr_detection| {
+        let mut config = am_config();
+        config.access.sr_detection = sr_detection;
+        config.access.sr_period = SlotSpan(80); // 64 requests before random access
+        let mut cell = Cell::new(config, vec![station(0, 25.0, 25.0, 0.0)], 1);
+        for ms in 0..1000 {
+            let now = Instant::from_millis(ms);
+            while cell.downlink_queue(0) < Bytes(100_000) {
+                cell.handle_packet(now, CORE, packet(SERVER, address(0), 1400));
+            }
+            drain(&mut cell, now);
+        }
+        (cell.downlink(0).window_stalls.0, cell.uplink(0).status_pdus)
+    };
+    assert_eq!(stalls(1.0).0, 0, "reports arrive long before 512 PDUs are sent");
+    let (slots, reports) = stalls(0.0);
+    // 512 PDUs of one slot each; later slots are free for a retransmission that polls each 120 slots.
+    assert_eq!(reports, 0);
+    assert!((1000 - 512 - 20..=1000 - 512).contains(&slots), "{slots}");
+}
+
+#[test]
 fn status_pdus_take_no_transport_blocks_of_their_own() {
     let blocks = |rlc| {
         let mut cell = Cell::new(CellConfig { rlc, ..config() }, vec![station(0, 25.0, 25.0, 0.0)], 1);

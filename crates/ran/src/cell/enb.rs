@@ -204,6 +204,7 @@ impl Cell {
             }
             return;
         }
+        station.count_window_stalls();
         if !station.downlink.delivery_due(slot) && !station.uplink.delivery_due(slot) {
             return;
         }

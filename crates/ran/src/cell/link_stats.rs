@@ -38,6 +38,8 @@ pub struct LinkStats {
     pub slots_without_mcs: u64,
     /// RLC AM PDUs and segments that were sent again.
     pub rlc_retransmissions: u64,
+    /// Slots in which the full window of RLC AM alone held data back.
+    pub window_stalls: SlotSpan,
     /// STATUS PDUs in this direction's blocks; they report on the other direction.
     pub status_pdus: u64,
     /// Packet-nanoseconds in the uplink buffer from the arrival of data in the empty buffer to the first

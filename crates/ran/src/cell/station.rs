@@ -245,6 +245,12 @@ impl Station {
     pub fn connected(&self) -> bool {
         self.connected
     }
+    /// Counts the slot for each direction in which a full window of RLC holds data back.
+    pub fn count_window_stalls(&mut self) {
+        for link in [&mut self.downlink, &mut self.uplink] {
+            link.stats.window_stalls += SlotSpan(u64::from(link.bearer.window_stalled()));
+        }
+    }
     /// Counts the radio-link failures that RLC reports; returns whether there is one.
     pub fn count_radio_link_failures(&mut self) -> bool {
         [&mut self.downlink, &mut self.uplink].map(Link::count_radio_link_failure).contains(&true)

@@ -132,6 +132,14 @@ impl Rlc {
             Self::NrAm(nr) => nr.am.sendable(above.is_empty()),
         }
     }
+    /// Whether a full AM window alone holds data back.
+    pub fn window_stalled(&self, above: pdcp::Waiting) -> bool {
+        match self {
+            Self::Um(_) | Self::NrUm(_) => false,
+            Self::Am(am) => am.window_stalled(above),
+            Self::NrAm(nr) => nr.am.stalled() && !above.is_empty() && !nr.am.sendable(false),
+        }
+    }
     /// Number of SDUs that were sent in part.
     pub fn partial_sdus(&self) -> u64 {
         match self {

@@ -107,6 +107,8 @@ counters! {
         downlink_sinr_millidecibels,
         /// TTIs in which the station had downlink data and its SINR allowed no MCS.
         downlink_slots_without_mcs,
+        /// Sum of the times in which a full window of RLC AM held downlink data back, ns.
+        downlink_window_stall_ns,
         /// Downlink resource blocks, retransmissions included.
         downlink_prbs,
         /// Downlink HARQ retransmissions.
@@ -123,6 +125,8 @@ counters! {
         uplink_sinr_millidecibels,
         /// TTIs in which the station had uplink data and its SINR allowed no MCS.
         uplink_slots_without_mcs,
+        /// Sum of the times in which a full window of RLC AM held uplink data back, ns.
+        uplink_window_stall_ns,
         /// Uplink resource blocks, retransmissions included.
         uplink_prbs,
         /// Uplink HARQ retransmissions.

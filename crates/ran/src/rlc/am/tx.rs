@@ -84,6 +84,10 @@ impl Tx {
     pub fn sendable(&self, above: pdcp::Waiting, sdus: &Sdus) -> bool {
         self.retx_pdus > 0 || (!self.stalled() && self.available(above, sdus) > 0)
     }
+    /// Whether the full window alone holds data back.
+    pub fn window_stalled(&self, above: pdcp::Waiting, sdus: &Sdus) -> bool {
+        self.stalled() && self.retx_pdus == 0 && self.available(above, sdus) > 0
+    }
     pub fn retransmissions_pending(&self) -> u32 {
         self.retx_pdus
     }

@@ -65,6 +65,10 @@ impl<T> Am<T> {
     pub fn window_used(&self) -> u64 {
         self.tx.window_used().max(self.rx.window_used())
     }
+    /// Whether the window is full.
+    pub fn stalled(&self) -> bool {
+        self.tx.stalled()
+    }
     /// Number of transmission opportunities in which the full window held data back.
     pub fn window_stalls(&self) -> u64 {
         self.tx.window_stalls()

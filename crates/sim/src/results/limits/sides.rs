@@ -127,6 +127,9 @@ pub(crate) struct PathUse {
     /// Sums over the stations of the shares of time or capacity that are used: downlink, uplink, hops before
     /// the proxy or all hops, hops behind the proxy.
     shares: [f64; 4],
+    /// Sums over the stations of the shares of time in which a full window of RLC AM held data back:
+    /// downlink, uplink.
+    stalls: [f64; 2],
     pub is_link: bool,
     pub proxy: Option<Proxy>,
     /// Packets dropped by full queues of hops before the proxy and behind it.
@@ -150,12 +153,17 @@ impl PathUse {
     pub fn behind_proxy(&self) -> f64 {
         self.share(3)
     }
+    /// Mean shares of time in which a full window of RLC AM held data back: downlink, uplink.
+    pub fn window_stalls(&self) -> [f64; 2] {
+        self.stalls.map(|sum| if self.stations > 0.0 { sum / self.stations } else { 0.0 })
+    }
     fn share(&self, index: usize) -> f64 {
         if self.stations > 0.0 { self.shares[index] / self.stations } else { 0.0 }
     }
     fn add(&mut self, other: &Self) {
         self.stations += other.stations;
         self.shares.iter_mut().zip(other.shares).for_each(|(sum, share)| *sum += share);
+        self.stalls.iter_mut().zip(other.stalls).for_each(|(sum, share)| *sum += share);
         self.is_link |= other.is_link;
         self.proxy = self.proxy.or(other.proxy);
         self.wired_drops.iter_mut().zip(other.wired_drops).for_each(|(sum, drops)| *sum += drops);
@@ -196,6 +204,8 @@ pub(crate) fn path_uses(
                 of_life(wired.busy[0]),
                 of_life(wired.busy[1]),
             ],
+            stalls: [c.downlink_window_stall_ns, c.uplink_window_stall_ns]
+                .map(|ns| of_life(Duration::from_nanos(ns))),
             is_link: link.is_some(),
             proxy: end.proxy,
             wired_drops: wired.drops,

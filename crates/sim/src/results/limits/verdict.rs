@@ -17,6 +17,9 @@ use serde::{Deserialize, Serialize};
 /// every moment.
 const USED_UP: f64 = 0.9;
 
+/// Share of time from which on a full RLC window is named. Chosen: it lowers the rate by up to as much.
+const STALLED: f64 = 0.1;
+
 /// The senders of one side of a proxy.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct SideResult {
@@ -144,12 +147,16 @@ impl Part<'_> {
         match limit {
             Limit::Handshake | Limit::Application => None,
             Limit::Timeout => self.losses(),
-            Limit::Pacing => self.radio_delay().or_else(|| self.used_up()),
-            Limit::ReceiveWindow | Limit::SendBuffer => self.radio_delay().or_else(|| self.used_up()),
-            Limit::CongestionWindow | Limit::Recovery => {
-                self.radio_delay().or_else(|| self.used_up()).or_else(|| self.losses())
-            }
+            Limit::Pacing | Limit::ReceiveWindow | Limit::SendBuffer => self.radio(),
+            Limit::CongestionWindow | Limit::Recovery => self.radio().or_else(|| self.losses()),
         }
+    }
+    fn radio(&self) -> Option<String> {
+        self.rlc_window().or_else(|| self.radio_delay()).or_else(|| self.used_up())
+    }
+    /// The direction in which a full RLC window holds data back, if there is one.
+    fn rlc_window(&self) -> Option<String> {
+        if self.side == Some(Side::Server) { None } else { rlc_window(self.path.window_stalls()) }
     }
     /// The direction of the radio in which packets spend most of the round-trip time, if there is one.
     fn radio_delay(&self) -> Option<String> {
@@ -211,6 +218,13 @@ impl Part<'_> {
     }
 }
 
+/// The direction in which a full RLC window holds data back, if it does so for long; of the shares of time of
+/// the downlink and the uplink.
+fn rlc_window([down, up]: [f64; 2]) -> Option<String> {
+    let (share, name) = if up > down { (up, "uplink") } else { (down, "downlink") };
+    (share >= STALLED)
+        .then(|| format!("the sequence window of RLC AM in the {name}, full {} of the time", percent(share)))
+}
 fn percent(share: f64) -> String {
     let decimals = if share < 0.01 && share > 0.0 { 2 } else { 0 };
     format!("{:.decimals$}%", 100.0 * share)
@@ -235,4 +249,17 @@ fn bytes(count: f64) -> String {
 }
 fn bit_rate(rate: f64) -> String {
     scaled(rate, 1000.0, ["b/s", "kb/s", "Mb/s", "Gb/s"])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_full_rlc_window_is_named_from_a_tenth_of_the_time_on() {
+        assert_eq!(rlc_window([0.09, 0.0]), None);
+        let downlink = "the sequence window of RLC AM in the downlink, full 40% of the time";
+        assert_eq!(rlc_window([0.4, 0.3]).as_deref(), Some(downlink));
+        assert!(rlc_window([0.1, 0.2]).is_some_and(|text| text.contains("uplink, full 20%")));
+    }
 }

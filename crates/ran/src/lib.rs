@@ -1,10 +1,10 @@
-//! The LTE user plane of one cell, from IP packets to transport blocks and back.
+//! The user plane of LTE and NR cells, from IP packets to transport blocks and back.
 //!
 //! A [`Cell`] is a [`paceline_net::Node`]. Packets enter a buffer above PDCP; `pdcp` numbers them, `rlc`
 //! cuts them into PDUs, `mac` schedules transport blocks and retransmits them by HARQ, `air` computes the
-//! SINR of each transmission from the [`radio`] environment, and [`lte`] has the tables and block error
-//! curves that decide whether a block is decoded. `cell` runs the layers once per slot. The frame structure
-//! is FDD with one carrier and one layer. Each file states its clause and what it leaves out.
+//! SINR of each transmission from the [`radio`] environment, and the tables and block error curves of [`lte`]
+//! or [`nr`], chosen in `rat`, decide whether a block is decoded. `cell` runs the layers once per slot, FDD
+//! or TDD, on one carrier. Each file states its clause and what it leaves out.
 #![forbid(unsafe_code)]
 
 mod air;
@@ -15,6 +15,7 @@ mod decibel;
 mod duplex;
 pub mod lte;
 mod mac;
+mod mcs;
 pub mod nr;
 mod pdcp;
 mod prb;

@@ -1,10 +1,11 @@
 //! A CQI report. The CQI is computed when the scheduler first reads the report, since most reports are never
 //! read.
 
+use crate::rat::Quality;
 use crate::slot::Slot;
 
 pub(crate) enum CqiReport {
-    Known(u8),
+    Known(Quality),
     /// The measurement from which the CQI can be computed.
     Measured(Measurement),
 }

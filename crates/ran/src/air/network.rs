@@ -12,7 +12,7 @@ use super::wideband_cqi;
 use crate::decibel::to_db;
 use crate::duplex::Direction;
 use crate::mac::power_headroom::{HeadroomConfig, HeadroomReport};
-use crate::prb::{PrbSet, rbg_size};
+use crate::prb::PrbSet;
 use crate::radio::effective_sinr::{EffectiveSinr, miesm_of};
 use crate::radio::fading::{doppler_hz, subband_centres};
 use crate::radio::geometry::SECTORS;
@@ -22,6 +22,7 @@ use crate::radio::{
     Activity, Association, Deployment, DeploymentConfig, DownlinkReceiver, FadingModel, Load, Modulation,
     PowerControl, Profile, Region, UplinkNeighbours,
 };
+use crate::rat::{Quality, Rat};
 use crate::slot::{Numerology, Slot, SlotSpan};
 use paceline_net::Stream;
 use std::ops::Range;
@@ -104,7 +105,13 @@ pub(crate) struct Network {
 
 impl Network {
     /// A network; `prb` is the number of downlink and uplink PRBs.
-    pub fn new(config: RadioConfig, numerology: Numerology, prb: (u16, u16), seed: u64) -> Self {
+    pub fn new(
+        config: RadioConfig,
+        rat: &Rat,
+        numerology: Numerology,
+        prb: (u16, u16),
+        seed: u64,
+    ) -> Self {
         let mut config = config;
         config.deployment.numerology = numerology;
         let deployment = Deployment::new(config.deployment.clone(), seed);
@@ -112,7 +119,7 @@ impl Network {
         let served = 0..SECTORS * config.served_sites;
         let load = |cell: usize| if served.contains(&cell) { Load::Quiet } else { config.neighbours };
         let loads: Vec<Load> = (0..cells).map(load).collect();
-        let mut activity = Activity::new(cells, u32::from(prb.0), u32::from(rbg_size(prb.0)));
+        let mut activity = Activity::new(cells, u32::from(prb.0), u32::from(rat.rbg_size(prb.0)));
         for (cell, load) in loads.iter().enumerate() {
             if *load == Load::Full {
                 activity.set_prbs(cell, PrbSet::range(0, u32::from(prb.0)));
@@ -127,7 +134,7 @@ impl Network {
             &served.clone().collect::<Vec<_>>(),
             uplink_seed,
         );
-        let groups = [prb.0, prb.1].map(|n| u32::from(rbg_size(n)));
+        let groups = [prb.0, prb.1].map(|n| u32::from(rat.rbg_size(n)));
         let models = config.fading.clone().map(|profile| {
             let model = |n: u16, group| {
                 FadingModel::new(
@@ -190,7 +197,7 @@ impl Network {
         let downlink_fading = self.models.as_ref().map(|(model, _)| fading(model, "downlink"));
         let uplink_fading = self.models.as_ref().map(|(_, model)| fading(model, "uplink"));
         let power = UplinkPower::new(&self.config.power_control, &place, self.served_cells());
-        let (tpc_correction_db, last_cqi) = (0.0, (Vec::new(), 0));
+        let (tpc_correction_db, last_cqi) = (0.0, (Vec::new(), Quality::default()));
         (Placed { place, receiver, downlink_fading, uplink_fading, tpc_correction_db, power, last_cqi }, cell)
     }
 
@@ -254,7 +261,7 @@ impl Network {
         placed.receiver.interference_mw(&self.activity, 0, &mut noise_mw);
         Measurement { slot, noise_mw }
     }
-    pub(super) fn cqi(&mut self, placed: &mut Placed, measurement: Measurement) -> u8 {
+    pub(super) fn quality(&mut self, rat: &Rat, placed: &mut Placed, measurement: Measurement) -> Quality {
         let Measurement { slot, noise_mw: mut sinrs } = measurement;
         let signal = placed.receiver.signal_mw();
         for (sinr, gain) in
@@ -264,7 +271,7 @@ impl Network {
         }
         if sinrs != placed.last_cqi.0 {
             placed.last_cqi.0.clone_from(&sinrs);
-            placed.last_cqi.1 = wideband_cqi::of(&sinrs);
+            placed.last_cqi.1 = wideband_cqi::quality(rat, &sinrs);
         }
         self.spare.push(sinrs);
         placed.last_cqi.1
@@ -340,7 +347,8 @@ impl Network {
             self.uplink_mean_mw[cell] += INTERFERENCE_WEIGHT * (now - self.uplink_mean_mw[cell]);
         }
     }
-    /// Effective linear SINR of a transmission, after [`Network::set_transmissions`].
+    /// Effective linear SINR of a transmission with this MCS, in NR of each layer, after
+    /// [`Network::set_transmissions`]. `layer_gain` is the share of a layer.
     pub(super) fn sinr(
         &mut self,
         placed: &mut Placed,
@@ -348,6 +356,7 @@ impl Network {
         slot: Slot,
         transmission: &Transmission,
         qm: u8,
+        layer_gain: f64,
     ) -> f64 {
         let prbs = transmission.prbs;
         let downlink = transmission.direction == Direction::Down;
@@ -357,7 +366,7 @@ impl Network {
         if downlink {
             let mut noise = std::mem::take(&mut self.scratch);
             placed.receiver.interference_mw(&self.activity, groups.start, &mut noise[groups.clone()]);
-            let signal = placed.receiver.signal_mw();
+            let signal = placed.receiver.signal_mw() * layer_gain;
             let gains = self.gains(placed, slot, Direction::Down, groups.clone());
             let counts = prbs.counts_per_group(group as u32, groups.start);
             for (count, (gain, noise)) in counts.zip(gains.iter().zip(&noise[groups])) {
@@ -365,7 +374,7 @@ impl Network {
             }
             self.scratch = noise;
         } else {
-            let signal = placed.power.per_prb_mw(prbs.len()) * placed.power.own_gain;
+            let signal = placed.power.per_prb_mw(prbs.len()) * placed.power.own_gain * layer_gain;
             let received = &self.uplink_mw[cell];
             let gains = self.gains(placed, slot, Direction::Up, groups.clone());
             let counts = prbs.counts_per_group(group as u32, groups.start);

@@ -4,6 +4,7 @@
 use crate::decibel::from_db;
 use crate::radio::fading::LANES;
 use crate::radio::power_control::{MIN_POWER_DBM, PuschTransmission};
+use crate::rat::Quality;
 use crate::radio::{DownlinkReceiver, Fader, FadingModel, Point, PowerControl, Station as Place};
 use paceline_net::Stream;
 use std::ops::Range;
@@ -16,8 +17,8 @@ pub(crate) struct Placed {
     /// Sum of the TPC commands in dB: f of TS 36.213 §5.1.1.1.
     pub(super) tpc_correction_db: f64,
     pub(super) power: UplinkPower,
-    /// Linear SINRs of the last CQI measurement, and its CQI: without fading the same SINRs recur.
-    pub(super) last_cqi: (Vec<f64>, u8),
+    /// Linear SINRs of the last CQI measurement, and its report: without fading the same SINRs recur.
+    pub(super) last_cqi: (Vec<f64>, Quality),
 }
 
 impl Placed {

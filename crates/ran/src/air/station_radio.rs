@@ -7,8 +7,8 @@ use super::placed::Placed;
 use super::stated_channel::StatedChannel;
 use crate::decibel::from_db;
 use crate::duplex::Direction;
-use crate::lte::cqi;
-use crate::mac::harq::TransportBlock;
+use crate::mcs::Mcs;
+use crate::rat::{Quality, Rat};
 use crate::slot::Slot;
 
 pub(crate) enum StationRadio {
@@ -18,24 +18,24 @@ pub(crate) enum StationRadio {
 
 impl StationRadio {
     /// The station measures the wideband CQI.
-    pub fn measure_cqi(&mut self, network: &mut Option<Network>, slot: Slot) -> CqiReport {
+    pub fn measure_cqi(&mut self, rat: &Rat, network: &mut Option<Network>, slot: Slot) -> CqiReport {
         match (self, network) {
-            (Self::Stated(downlink, _), _) => CqiReport::Known(cqi::of_sinr(downlink.sinr_db(slot))),
+            (Self::Stated(downlink, _), _) => CqiReport::Known(rat.quality(downlink.sinr_db(slot))),
             (Self::Placed(placed), Some(network)) => CqiReport::Measured(network.measure_cqi(placed, slot)),
             (Self::Placed(_), None) => unreachable!("a placed station has a network"),
         }
     }
-    /// The CQI of a report; a measurement is replaced by its CQI.
-    pub fn cqi(&mut self, network: &mut Option<Network>, report: &mut CqiReport) -> u8 {
-        let cqi = match (self, network, std::mem::replace(report, CqiReport::Known(0))) {
-            (_, _, CqiReport::Known(cqi)) => cqi,
+    /// What a report says; a measurement is replaced by it.
+    pub fn quality(&mut self, rat: &Rat, network: &mut Option<Network>, report: &mut CqiReport) -> Quality {
+        let quality = match (self, network, std::mem::replace(report, CqiReport::Known(Quality::default()))) {
+            (_, _, CqiReport::Known(quality)) => quality,
             (Self::Placed(placed), Some(network), CqiReport::Measured(measurement)) => {
-                network.cqi(placed, measurement)
+                network.quality(rat, placed, measurement)
             }
             _ => unreachable!("a measurement belongs to a placed station in a network"),
         };
-        *report = CqiReport::Known(cqi);
-        cqi
+        *report = CqiReport::Known(quality);
+        quality
     }
     /// The eNB's estimate of the uplink SINR in dB, for link adaptation.
     pub fn estimate_uplink(&mut self, network: &mut Option<Network>, cell: usize, slot: Slot) -> f64 {
@@ -45,21 +45,24 @@ impl StationRadio {
             (Self::Placed(_), None) => unreachable!("a placed station has a network"),
         }
     }
+    /// Linear SINR of a transmission with this MCS, in NR of each layer.
     pub fn sinr(
         &mut self,
+        rat: &Rat,
         network: &mut Option<Network>,
         cell: usize,
         slot: Slot,
         transmission: &Transmission,
-        block: &TransportBlock,
+        mcs: Mcs,
     ) -> f64 {
+        let layer_gain = rat.layer_gain(transmission.direction, mcs);
         match (self, network) {
             (Self::Stated(downlink, _), _) if transmission.direction == Direction::Down => {
-                from_db(downlink.sinr_db(slot))
+                from_db(downlink.sinr_db(slot)) * layer_gain
             }
-            (Self::Stated(_, uplink), _) => from_db(uplink.sinr_db(slot)),
+            (Self::Stated(_, uplink), _) => from_db(uplink.sinr_db(slot)) * layer_gain,
             (Self::Placed(placed), Some(network)) => {
-                network.sinr(placed, cell, slot, transmission, block.mcs.qm)
+                network.sinr(placed, cell, slot, transmission, mcs.qm(), layer_gain)
             }
             (Self::Placed(_), None) => unreachable!("a placed station has a network"),
         }

@@ -4,9 +4,11 @@
 //! supports it. A measurement then needs only its mean loss, not the inverse map back to an effective SINR in
 //! dB.
 
+use crate::decibel::{from_db, to_db};
 use crate::lte::cqi;
 use crate::radio::Modulation;
-use crate::radio::effective_sinr::{max_loss, mean_loss};
+use crate::radio::effective_sinr::{max_loss, mean_loss, miesm_of};
+use crate::rat::{Quality, Rat};
 use std::sync::LazyLock;
 
 /// By modulation, the largest mean information loss per bit that supports each CQI 1..=15.
@@ -18,6 +20,25 @@ static MAX_LOSS: LazyLock<[[f64; 15]; 3]> = LazyLock::new(|| {
         })
     })
 });
+
+/// Effective SINRs in dB from which NR's effective SINR is that of 64QAM and of 16QAM. Chosen: the thresholds
+/// of the lowest CQIs with these modulations, in steps of a dB (TS 38.214 Table 5.2.2.1-2).
+const NR_MODULATIONS_DB: [f64; 2] = [10.0, 4.0];
+
+/// What a station reports at these linear SINRs.
+pub(super) fn quality(rat: &Rat, sinrs: &[f64]) -> Quality {
+    let Rat::Nr(_) = rat else { return Quality { cqi: of(sinrs), layers: 1 } };
+    rat.quality_by(|gain_db| {
+        let gain = from_db(gain_db);
+        let effective = |modulation| to_db(miesm_of(modulation, sinrs.iter().map(|sinr| sinr * gain)));
+        let high = effective(Modulation::Qam64);
+        if high >= NR_MODULATIONS_DB[0] {
+            return high;
+        }
+        let middle = effective(Modulation::Qam16);
+        if middle >= NR_MODULATIONS_DB[1] { middle } else { effective(Modulation::Qpsk) }
+    })
+}
 
 /// The wideband CQI of these linear SINRs: the highest CQI that is supported by the effective SINR of its own
 /// modulation (TS 36.213 Table 7.2.3-1: QPSK up to CQI 6, 16QAM up to 9, 64QAM above).
@@ -37,8 +58,6 @@ pub(super) fn of(sinrs: &[f64]) -> u8 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::decibel::{from_db, to_db};
-    use crate::radio::effective_sinr::miesm_of;
     use paceline_net::Stream;
 
     /// The CQI from the effective SINR of each modulation in dB.

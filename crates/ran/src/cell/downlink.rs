@@ -4,42 +4,44 @@
 use super::enb::Cell;
 use crate::air::Transmission;
 use crate::duplex::Direction;
-use crate::lte::tbs::{self, bits_per_prb, fewest_prbs};
 use crate::mac::harq::TransportBlock;
 use crate::mac::pdu as mac;
 use crate::mac::scheduler::{self, Budget};
-use crate::prb::{PrbSet, rbg_size};
+use crate::mcs::PrbSize;
+use crate::prb::PrbSet;
 use crate::slot::Slot;
 use paceline_net::Bytes;
 
 impl Cell {
     pub(super) fn schedule_downlink(&mut self, slot: Slot, cell: usize) {
-        let mut free = PrbSet::range(0, u32::from(self.config.downlink_prb));
+        let symbols = self.config.duplex.symbols(slot, Direction::Down);
+        let Some(size) = self.config.rat.prb_size(Direction::Down, symbols) else { return };
+        let n_prb = self.config.downlink_prb;
+        let mut free = self.config.rat.pdsch_prbs(self.config.numerology, slot, n_prb);
         let mut max_grants = self.config.downlink_grants;
-        self.answer_random_access(slot, cell, &mut free, &mut max_grants);
+        self.answer_random_access(slot, size, cell, &mut free, &mut max_grants);
         self.candidates.clear();
         for at in 0..self.members[cell].len() {
             let index = self.members[cell][at];
-            let retransmitted = self.retransmit_downlink(slot, index, &mut free, &mut max_grants);
+            let retransmitted = self.retransmit_downlink(slot, size, index, &mut free, &mut max_grants);
             let station = &mut self.stations[index];
             station.report_cqi(slot, &self.config, &mut self.network);
             let ready = station.connected() && station.downlink_sendable();
             if retransmitted || !ready || station.downlink.harq.free().is_none() {
                 continue;
             }
-            let cqi = station.scheduler_cqi(&mut self.network);
-            let Some(mcs) = station.downlink_mcs(cqi, &self.config) else {
+            let Some(mcs) = station.downlink_mcs(&self.config, &mut self.network) else {
                 station.downlink.stats.slots_without_mcs += 1;
                 continue;
             };
             station.downlink.mcs = Some(mcs);
             let (link, reverse) = (&station.downlink.bearer, &station.uplink.bearer.rlc);
             let needed = mac::block_bytes_needed(&link.rlc, reverse, link.waiting());
-            let wanted_prb = fewest_prbs(mcs.i_tbs, needed, self.config.downlink_prb);
-            let bits_per_prb = bits_per_prb(mcs.i_tbs, self.config.downlink_prb);
+            let wanted_prb = mcs.fewest_prbs(size, needed, n_prb);
+            let bits_per_prb = mcs.bits_per_prb(size, n_prb);
             self.candidates.push(station.downlink.candidate(slot, index, wanted_prb, bits_per_prb));
         }
-        let granularity = rbg_size(self.config.downlink_prb);
+        let granularity = self.config.rat.rbg_size(n_prb);
         let budget = Budget { n_prb: free.len() as u16, max_grants, granularity };
         let policy = self.config.scheduler;
         scheduler::allocate(slot, policy, &mut self.candidates, budget, &mut self.allocations);
@@ -47,7 +49,7 @@ impl Cell {
             let (index, n_prb) = self.allocations[at];
             let prbs = free.lowest(u32::from(n_prb));
             free = free.without(prbs);
-            self.transmit_downlink(slot, index, prbs);
+            self.transmit_downlink(slot, size, index, prbs);
         }
     }
 
@@ -56,6 +58,7 @@ impl Cell {
     fn retransmit_downlink(
         &mut self,
         slot: Slot,
+        size: PrbSize,
         index: usize,
         free: &mut PrbSet,
         max_grants: &mut usize,
@@ -71,10 +74,10 @@ impl Cell {
                 link.finish(process);
             } else if block.transmissions >= self.config.max_harq_tx {
                 link.give_up(process, &mut self.output);
-            } else if !retransmitted && u32::from(block.n_prb) <= free.len() && *max_grants > 0 {
+            } else if !retransmitted && block.prbs_in(size) <= free.len() && *max_grants > 0 {
                 // One block per station and slot: a single codeword.
                 retransmitted = true;
-                let prbs = free.lowest(u32::from(block.n_prb));
+                let prbs = free.lowest(block.prbs_in(size));
                 *free = free.without(prbs);
                 *max_grants -= 1;
                 self.transmissions.push(Transmission {
@@ -88,17 +91,17 @@ impl Cell {
         retransmitted
     }
 
-    fn transmit_downlink(&mut self, slot: Slot, index: usize, prbs: PrbSet) {
+    fn transmit_downlink(&mut self, slot: Slot, size: PrbSize, index: usize, prbs: PrbSet) {
         let station = &mut self.stations[index];
         let (Some(mcs), Some(process)) = (station.downlink.mcs, station.downlink.harq.free()) else { return };
         let n_prb = prbs.len() as u16;
-        let bits = tbs::transport_block_bits(mcs.i_tbs, n_prb);
+        let bits = mcs.block_bits(size, n_prb);
         let storage = station.downlink.pdu_storage();
         let pdu = station.downlink_sender(self.clock.start(slot)).downlink_pdu(slot, bits / 8, storage);
         station.uplink.bearer.buffer.on_peer_block(Bytes(u64::from(bits / 8)));
         let link = &mut station.downlink;
         link.on_scheduled(slot, bits);
-        link.start(process, TransportBlock::new(pdu, mcs, bits, n_prb));
+        link.start(process, TransportBlock::new(pdu, mcs, size, n_prb));
         self.transmissions.push(Transmission { station: index, direction: Direction::Down, process, prbs });
     }
 }

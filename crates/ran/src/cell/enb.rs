@@ -1,4 +1,4 @@
-//! The node of an LTE FDD eNB with its stations: one cell with stated SINRs, or the cells of the served sites
+//! The node of a base station with its stations: one cell with stated SINRs, or the cells of the served sites
 //! of a deployment, which run in lockstep.
 //!
 //! Port 0 is the core network; port `1 + i` is the IP side of station `i`. `Cell::run_slot` has the order of
@@ -57,7 +57,7 @@ impl Cell {
             station.addresses.iter().for_each(|address| routes.insert(*address, index));
         }
         let prb = (config.downlink_prb, config.uplink_prb);
-        let network = config.radio.clone().map(|radio| Network::new(radio, config.numerology, prb, seed));
+        let network = config.radio.clone().map(|radio| Network::new(radio, &config.rat, config.numerology, prb, seed));
         let timing = config.rat.timing(config.numerology, &config.duplex);
         let timing = timing.expect("the configuration has allowed distances");
         let build = |(index, station)| Station::new(station, &config, &timing, network.as_ref(), index, seed);
@@ -245,7 +245,7 @@ impl Cell {
             };
             let block = link.harq.block_mut(transmission.process).expect("a block is sent from its process");
             block.prbs = transmission.prbs;
-            let sinr = radio.sinr(&mut self.network, *cell, slot, &transmission, block);
+            let sinr = radio.sinr(&self.config.rat, &mut self.network, *cell, slot, &transmission, block.mcs);
             let in_random_access = procedure.is_some();
             let draw = self.block_error_draws.uniform();
             let verdict_at = self.timing.verdict_at(slot, transmission.direction);

@@ -3,9 +3,9 @@
 use super::link_stats::{LinkStats, SINR_ORIGIN_DB};
 use crate::bearer::{Bearer, Ended};
 use crate::decibel::millidecibels_above;
-use crate::lte::mcs::Mcs;
 use crate::mac::harq::{self, TransportBlock};
 use crate::mac::scheduler::{Candidate, ServedRate};
+use crate::mcs::Mcs;
 use crate::rlc::{self, Reassembled, Rlc};
 use crate::slot::Slot;
 use crate::timing::HarqTiming;
@@ -31,7 +31,7 @@ pub(crate) struct Link {
     last_served: Slot,
     served_rate: ServedRate,
     /// The MCS that link adaptation has chosen for this slot.
-    pub mcs: Option<&'static Mcs>,
+    pub mcs: Option<Mcs>,
     /// Correction of the outer loop in dB, added to the measured SINR.
     pub outer_loop_db: f64,
     pub stats: LinkStats,
@@ -108,12 +108,12 @@ impl Link {
         let block = self.harq.block_mut(process).expect("a block is sent from its process");
         block.transmit(slot, verdict_at, sinr, draw);
         let stats = &mut self.stats;
-        stats.prbs += u64::from(block.n_prb);
+        stats.prbs += u64::from(block.prbs.len());
         if block.transmissions == 1 {
             stats.transport_blocks += 1;
             stats.transport_block_bytes += u64::from(block.bits / 8);
             stats.padding_bytes += u64::from(block.pdu.padding);
-            stats.mcs_index_sum += u64::from(block.mcs.index);
+            stats.mcs_index_sum += u64::from(block.mcs.index());
             stats.sinr_millidecibels += millidecibels_above(sinr, SINR_ORIGIN_DB);
             for pdu in &block.pdu.sdus {
                 stats.rlc_retransmissions += pdu.retransmissions();

@@ -1,4 +1,4 @@
-//! An LTE FDD eNB with its stations as one [`paceline_net::Node`]: [`Cell`].
+//! A base station of LTE or NR with its stations as one [`paceline_net::Node`]: [`Cell`].
 //!
 //! Downlink packets enter at the port [`CORE`] and leave at a [`station_port`]; uplink packets go the other
 //! way. In a slot with work (`enb`), in this order: decoded PDUs are delivered, uplink HARQ feedback and

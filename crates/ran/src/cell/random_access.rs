@@ -10,21 +10,20 @@
 use super::enb::Cell;
 use super::responder::{DetectedPreamble, Responder, Response};
 use crate::air::Transmission;
-use crate::decibel::to_db;
 use crate::duplex::Direction;
-use crate::lte::block_errors;
-use crate::lte::mcs::{DOWNLINK, Mcs, UPLINK};
-use crate::lte::tbs;
-use crate::lte::tbs::fewest_prbs;
 use crate::mac::buffer_report::BufferReport;
 use crate::mac::harq::{BlockKind, TransportBlock};
 use crate::mac::pdu as mac;
 use crate::mac::random_access::{
-    Cause, Expiry, Msg3, PRACH_PRBS, Procedure, detection_probability, is_prach_occasion,
+    Cause, Expiry, Msg3, Procedure, detection_probability, is_prach_occasion,
 };
-use crate::prb::{PrbSet, rbg_size};
+use crate::mcs::{Mcs, PrbSize};
+use crate::prb::PrbSet;
+use crate::rat::Rat;
 use crate::slot::Slot;
 
+/// The uplink process of Msg3 in asynchronous HARQ (TS 38.321 §5.4.2.1).
+pub(super) const MSG3_PROCESS: usize = 0;
 /// Stands for the HARQ process of a response, which has none. Chosen: no process has this index.
 const RESPONSE_PROCESS: usize = usize::MAX;
 /// Bytes of a random access response with its sub-header (TS 36.321 §6.1.5).
@@ -41,13 +40,6 @@ const C_RNTI_BYTES: u32 = 3;
 const BSR_BYTES: u32 = 2;
 /// Bytes of Msg4. Chosen: about the contention resolution identity and RRC's answer.
 const MSG4_BYTES: u64 = 40;
-
-/// The most robust MCS that carries `bytes` on at most `max_prb` PRBs, and the number of PRBs.
-fn most_robust(table: &'static [Mcs], bytes: u64, max_prb: u16) -> (&'static Mcs, u16) {
-    let fits = |mcs: &&Mcs| u64::from(tbs::transport_block_bits(mcs.i_tbs, max_prb) / 8) >= bytes;
-    let mcs = table.iter().find(fits).unwrap_or(&table[table.len() - 1]);
-    (mcs, fewest_prbs(mcs.i_tbs, bytes, max_prb))
-}
 
 impl Cell {
     /// Starts random access of a station, with a preamble no earlier than `at`.
@@ -75,10 +67,7 @@ impl Cell {
         let (config, now) = (self.config.random_access, self.clock.start(slot));
         let window = self.timing.random_access.window_start + config.response_window;
         self.responder.preambles.retain(|preamble| slot < preamble.occasion + window);
-        // Msg3s of slots that are not scheduled yet.
-        if let Some(next) = self.timing.granted_by(slot).next() {
-            self.responder.granted_msg3.retain(|(sent_at, ..)| *sent_at >= next);
-        }
+        self.responder.granted_msg3.retain(|(sent_at, ..)| *sent_at >= slot);
         for at in 0..self.responder.active.len() {
             let index = self.responder.active[at];
             let station = &mut self.stations[index];
@@ -108,10 +97,23 @@ impl Cell {
     }
     fn prach_prbs(&self, slot: Slot) -> PrbSet {
         let config = &self.config.random_access;
-        if !config.prach_reserved || !is_prach_occasion(config.prach_index, slot) {
+        if !config.prach_reserved || !self.is_prach_occasion(slot) {
             return PrbSet::NONE;
         }
-        self.pusch_prbs().lowest(PRACH_PRBS)
+        self.pusch_prbs().lowest(self.config.rat.prach_prbs())
+    }
+    /// Whether a slot of the uplink is a PRACH occasion.
+    fn is_prach_occasion(&self, slot: Slot) -> bool {
+        match &self.config.rat {
+            Rat::Lte => is_prach_occasion(self.config.random_access.prach_index, slot),
+            Rat::Nr(nr) => {
+                slot == self.config.duplex.next(slot.start_of(nr.prach_period), Direction::Up)
+            }
+        }
+    }
+    /// The uplink HARQ process of a Msg3.
+    fn msg3_process(&self, sent_at: Slot) -> usize {
+        self.timing.uplink.process_in(sent_at).unwrap_or(MSG3_PROCESS)
     }
 
     /// Gives the displaced retransmissions other PRBs, or none if too few are free.
@@ -127,7 +129,7 @@ impl Cell {
     /// Sends the preambles of a PRACH occasion and draws which of them are detected.
     pub(super) fn send_preambles(&mut self, slot: Slot) {
         let config = self.config.random_access;
-        if self.responder.active.is_empty() || !is_prach_occasion(config.prach_index, slot) {
+        if self.responder.active.is_empty() || !self.is_prach_occasion(slot) {
             return;
         }
         let Responder { active, draws, preambles, .. } = &mut self.responder;
@@ -159,6 +161,7 @@ impl Cell {
     pub(super) fn answer_random_access(
         &mut self,
         slot: Slot,
+        size: PrbSize,
         cell: usize,
         free: &mut PrbSet,
         max_grants: &mut usize,
@@ -168,7 +171,7 @@ impl Cell {
         }
         for at in (0..self.responder.msg4_pending.len()).rev() {
             let index = self.responder.msg4_pending[at];
-            if self.stations[index].cell == cell && self.send_msg4(index, free, max_grants) {
+            if self.stations[index].cell == cell && self.send_msg4(index, size, free, max_grants) {
                 self.responder.msg4_pending.remove(at);
             }
         }
@@ -177,18 +180,25 @@ impl Cell {
         };
         let oldest = self.responder.preambles.iter().find(due).map(|preamble| preamble.occasion);
         if let Some(occasion) = oldest.filter(|_| *max_grants > 0) {
-            self.send_response(slot, cell, occasion, free, max_grants);
+            self.send_response(slot, size, cell, occasion, free, max_grants);
         }
     }
 
     /// Sends Msg4 to a station if PRBs, a grant and a HARQ process are free. Returns whether Msg4 is no
     /// longer pending.
-    fn send_msg4(&mut self, index: usize, free: &mut PrbSet, max_grants: &mut usize) -> bool {
+    fn send_msg4(
+        &mut self,
+        index: usize,
+        size: PrbSize,
+        free: &mut PrbSet,
+        max_grants: &mut usize,
+    ) -> bool {
         let station = &mut self.stations[index];
         let Some(procedure) = station.procedure.as_mut().filter(|procedure| procedure.contending()) else {
             return true; // mac-ContentionResolutionTimer has expired
         };
-        let (mcs, n_prb) = most_robust(&DOWNLINK, MSG4_BYTES, self.config.downlink_prb);
+        let n_prb = self.config.downlink_prb;
+        let (mcs, n_prb) = self.config.rat.most_robust(Direction::Down, size, MSG4_BYTES, n_prb);
         let Some(process) = station.downlink.harq.free() else { return false };
         if *max_grants == 0 || free.len() < u32::from(n_prb) {
             return false;
@@ -197,8 +207,7 @@ impl Cell {
         *free = free.without(prbs);
         *max_grants -= 1;
         procedure.msg4 = Some(process);
-        let bits = tbs::transport_block_bits(mcs.i_tbs, n_prb);
-        let block = TransportBlock::signalling(mac::Pdu::default(), mcs, bits, prbs);
+        let block = TransportBlock::signalling(mac::Pdu::default(), mcs, size, prbs);
         station.downlink.start(process, block);
         self.transmissions.push(Transmission { station: index, direction: Direction::Down, process, prbs });
         true
@@ -208,12 +217,13 @@ impl Cell {
     fn send_response(
         &mut self,
         slot: Slot,
+        size: PrbSize,
         cell: usize,
         occasion: Slot,
         free: &mut PrbSet,
         max_grants: &mut usize,
     ) {
-        let group = u32::from(rbg_size(self.config.downlink_prb));
+        let group = u32::from(self.config.rat.rbg_size(self.config.downlink_prb));
         let msg3_at = self.timing.msg3_at(slot);
         let mut msg3_free = self.free_msg3_prbs(msg3_at, cell);
         let (_, msg3_prb) = self.msg3_format();
@@ -223,10 +233,10 @@ impl Cell {
             let of_occasion =
                 |preamble: &DetectedPreamble| preamble.cell == cell && preamble.occasion == occasion;
             let bytes = BACKOFF_BYTES + RESPONSE_BYTES * (answered.len() as u64 + 1);
-            let (mcs, n_prb) = most_robust(&DOWNLINK, bytes, self.config.downlink_prb);
+            let (mcs, n_prb) = self.response_format(size, bytes);
             let in_groups = u32::from(n_prb).next_multiple_of(group).min(u32::from(self.config.downlink_prb));
             // MCS 0 only: preambles that do not fit at this MCS are answered by the next response PDU.
-            let fits = mcs.index == 0 || answered.is_empty();
+            let fits = mcs.index() == 0 || answered.is_empty();
             if !fits || in_groups > free.len() || msg3_free.len() < u32::from(msg3_prb) {
                 break;
             }
@@ -250,12 +260,21 @@ impl Cell {
             process: RESPONSE_PROCESS,
             prbs,
         });
-        self.responder.responses.push(Response { occasion, cell, answered });
+        self.responder.responses.push(Response { occasion, cell, size, answered });
     }
 
+    fn response_format(&self, size: PrbSize, bytes: u64) -> (Mcs, u16) {
+        self.config.rat.most_robust(Direction::Down, size, bytes, self.config.downlink_prb)
+    }
     fn free_msg3_prbs(&self, sent_at: Slot, cell: usize) -> PrbSet {
-        let process = self.uplink_process(sent_at);
         let mut free = self.pusch_prbs().without(self.random_access_prbs(sent_at, cell));
+        let Some(process) = self.timing.uplink.process_in(sent_at) else {
+            // Asynchronous HARQ: the slot may have its grants already.
+            let grants = self.members[cell].iter().flat_map(|index| &self.stations[*index].grants);
+            return grants
+                .filter(|grant| grant.sent_at == sent_at)
+                .fold(free, |free, grant| free.without(grant.prbs));
+        };
         for station in self.responder.active.iter().map(|index| &self.stations[*index]) {
             let of_msg3 = |block: &&TransportBlock| block.is_msg3() && station.cell == cell;
             if let Some(block) = station.uplink.harq.block(process).filter(of_msg3) {
@@ -264,8 +283,9 @@ impl Cell {
         }
         free
     }
-    fn msg3_format(&self) -> (&'static Mcs, u16) {
-        most_robust(&UPLINK, MSG3_BYTES, MSG3_MAX_PRBS.min(self.pusch_prbs().len() as u16))
+    fn msg3_format(&self) -> (Mcs, u16) {
+        let max_prb = MSG3_MAX_PRBS.min(self.pusch_prbs().len() as u16);
+        self.config.rat.most_robust(Direction::Up, self.pusch_size(), MSG3_BYTES, max_prb)
     }
 
     /// Stations receive the response PDUs of this slot, each over its own channel.
@@ -276,9 +296,9 @@ impl Cell {
             };
             let Some(transmission) = self.transmissions.iter().find(of_cell).copied() else { continue };
             let bytes = BACKOFF_BYTES + RESPONSE_BYTES * response.answered.len() as u64;
-            let (mcs, n_prb) = most_robust(&DOWNLINK, bytes, self.config.downlink_prb);
-            let bits = tbs::transport_block_bits(mcs.i_tbs, n_prb);
-            let block = TransportBlock::new(mac::Pdu::default(), mcs, bits, n_prb);
+            let (mcs, n_prb) = self.response_format(response.size, bytes);
+            let bits = mcs.block_bits(response.size, n_prb);
+            let sent_at = self.timing.msg3_at(slot);
             for &index in &self.responder.active {
                 let station = &mut self.stations[index];
                 let Some(procedure) = station.procedure.as_mut().filter(|procedure| {
@@ -286,15 +306,16 @@ impl Cell {
                 }) else {
                     continue;
                 };
-                let sinr = station.radio.sinr(&mut self.network, response.cell, slot, &transmission, &block);
-                if self.responder.draws.uniform() < block_errors::block_error_db(mcs, bits, to_db(sinr)) {
+                let (rat, network) = (&self.config.rat, &mut self.network);
+                let sinr = station.radio.sinr(rat, network, response.cell, slot, &transmission, mcs);
+                if self.responder.draws.uniform() < mcs.block_error(bits, sinr) {
                     continue;
                 }
                 procedure.on_backoff(self.config.random_access.backoff);
                 let own = response.answered.iter().find(|(_, stations)| stations.contains(&index));
                 if let Some((prbs, stations)) = own {
                     let collided = stations.len() > 1;
-                    procedure.on_response(Msg3 { sent_at: self.timing.msg3_at(slot), prbs: *prbs, collided });
+                    procedure.on_response(Msg3 { sent_at, prbs: *prbs, collided });
                 }
             }
         }
@@ -302,29 +323,34 @@ impl Cell {
     }
 
     /// Starts Msg3 in the station's HARQ process if this is its slot; a block in the process is given up.
-    pub(super) fn start_msg3(&mut self, slot: Slot, index: usize) {
+    /// Returns whether it starts.
+    pub(super) fn start_msg3(&mut self, slot: Slot, index: usize) -> bool {
         let sr_grant = self.config.access.sr_grant;
-        let (mcs, n_prb) = self.msg3_format();
-        let process = self.uplink_process(slot);
         let station = &mut self.stations[index];
-        let Some(procedure) = &mut station.procedure else { return };
-        let Some(grant) = procedure.msg3(slot) else { return };
+        let Some(grant) = station.procedure.as_ref().and_then(|procedure| procedure.msg3(slot)) else {
+            return false;
+        };
+        let (mcs, n_prb) = self.msg3_format();
+        let (size, process) = (self.pusch_size(), self.msg3_process(slot));
+        let station = &mut self.stations[index];
+        let Some(procedure) = &mut station.procedure else { return false };
         procedure.on_msg3(slot, process, self.config.random_access.contention_timer);
         let cause = procedure.cause;
         if let Some(old) = station.uplink.harq.block(process) {
             station.estimate.on_lost(old.first_sent_at, sr_grant);
             station.uplink.give_up(process, &mut self.output);
         }
-        let bits = tbs::transport_block_bits(mcs.i_tbs, n_prb);
+        let bits = mcs.block_bits(size, n_prb);
         let mut pdu = mac::Pdu { padding: bits / 8, ..mac::Pdu::default() };
         if cause == Cause::SchedulingRequest {
             pdu.bsr = Some(BufferReport::lte(station.uplink_available()));
             pdu.padding = (bits / 8).saturating_sub(C_RNTI_BYTES + BSR_BYTES);
             station.access.on_block(slot, self.clock.start(slot), &self.config.access, true, false);
         }
-        let mut block = TransportBlock::signalling(pdu, mcs, bits, grant.prbs);
+        let mut block = TransportBlock::signalling(pdu, mcs, size, grant.prbs);
         block.kind = if grant.collided { BlockKind::CollidedMsg3 } else { BlockKind::Msg3 };
         station.uplink.start(process, block);
+        true
     }
 
     /// The eNB decoded a Msg3; one of an earlier attempt is ignored.

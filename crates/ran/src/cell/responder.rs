@@ -1,5 +1,6 @@
 //! The eNB's state of random access and scheduling requests: detected preambles, responses, granted Msg3s.
 
+use crate::mcs::PrbSize;
 use crate::prb::PrbSet;
 use crate::slot::Slot;
 use paceline_net::Stream;
@@ -16,6 +17,8 @@ pub(super) struct DetectedPreamble {
 pub(super) struct Response {
     pub occasion: Slot,
     pub cell: usize,
+    /// What a PRB of the slot holds.
+    pub size: PrbSize,
     /// For each answered preamble, the PRBs of its Msg3 and the stations that sent it.
     pub answered: Vec<(PrbSet, Vec<usize>)>,
 }

@@ -10,14 +10,14 @@ use super::link::Link;
 use super::ports::{CORE, station_port};
 use crate::air::{CqiReport, Network, StatedChannel, StationRadio};
 use crate::bearer::Bearer;
-use crate::lte::cqi;
-use crate::lte::mcs::{self, Mcs};
 use crate::mac::buffer_estimate::BufferEstimate;
 use crate::mac::pdu::Sender;
 use crate::mac::power_headroom::{HeadroomEstimate, HeadroomReport, HeadroomTimers};
 use crate::mac::random_access::{Cause, Procedure};
 use crate::mac::scheduling_request::UplinkAccess;
-use crate::prb::{PrbSet, precodable};
+use crate::mcs::Mcs;
+use crate::prb::PrbSet;
+use crate::rat::{Quality, Rat};
 use crate::slot::{Slot, SlotSpan};
 use crate::timing::Timing;
 use paceline_net::{DropTail, Duration, Instant, Output, Stream};
@@ -27,7 +27,9 @@ pub(crate) struct Grant {
     pub sent_at: Slot,
     /// Number of the HARQ process.
     pub process: usize,
-    pub mcs: &'static Mcs,
+    /// Whether the grant is for a new block; otherwise for a retransmission by asynchronous HARQ.
+    pub new_data: bool,
+    pub mcs: Mcs,
     pub prbs: PrbSet,
     pub tpc_db: f64,
 }
@@ -110,7 +112,7 @@ impl Station {
             .back()
             .is_none_or(|(due, _)| slot.since(*due) > cell.cqi_period + cell.cqi_delay);
         if periodic || stale {
-            let report = self.radio.measure_cqi(network, slot);
+            let report = self.radio.measure_cqi(&cell.rat, network, slot);
             if stale {
                 self.cqi_reports.clear();
             }
@@ -123,18 +125,11 @@ impl Station {
             }
         }
     }
-    /// The CQI in use by the scheduler.
-    pub fn scheduler_cqi(&mut self, network: &mut Option<Network>) -> u8 {
-        self.cqi_reports.front_mut().map_or(0, |(_, report)| self.radio.cqi(network, report))
-    }
-    /// The downlink MCS for a CQI. With the outer loop, the MCS follows from the CQI's SINR threshold and the
-    /// correction.
-    pub fn downlink_mcs(&self, cqi: u8, cell: &CellConfig) -> Option<&'static Mcs> {
-        if cell.outer_loop {
-            let sinr = cqi::threshold_db(cqi)? + self.downlink.outer_loop_db;
-            return Some(mcs::highest(&mcs::DOWNLINK, sinr).unwrap_or(&mcs::DOWNLINK[0]));
-        }
-        cqi::mcs(cqi).map(|index| &mcs::DOWNLINK[usize::from(index)])
+    /// The downlink MCS for the report in use by the scheduler.
+    pub fn downlink_mcs(&mut self, cell: &CellConfig, network: &mut Option<Network>) -> Option<Mcs> {
+        let (_, report) = self.cqi_reports.front_mut()?;
+        let quality: Quality = self.radio.quality(&cell.rat, network, report);
+        cell.rat.downlink_mcs(quality, cell.outer_loop.then_some(self.downlink.outer_loop_db))
     }
     /// The uplink MCS for the eNB's SINR estimate, and the largest number of PRBs within the station's power.
     /// Also chooses the next TPC command.
@@ -143,22 +138,30 @@ impl Station {
         slot: Slot,
         cell: &CellConfig,
         network: &mut Option<Network>,
-    ) -> Option<(&'static Mcs, u16)> {
+    ) -> Option<(Mcs, u16)> {
         let sinr = self.radio.estimate_uplink(network, self.cell, slot);
         if let Some(target) = network.as_ref().and_then(Network::tpc_target_db) {
             let outstanding: f64 = self.grants.iter().map(|grant| grant.tpc_db).sum();
             self.next_tpc_db = self.headroom_estimate.command_db(target - sinr - outstanding);
         }
         let max_prb = self.headroom_estimate.max_prbs(cell.uplink_prb, self.next_tpc_db);
-        let usable = &mcs::UPLINK[..=usize::from(cell.max_uplink_mcs)];
-        // The correction must not silence a station above the lowest threshold: the outer loop recovers only
-        // by blocks.
-        let lowest = mcs::highest(usable, sinr).map(|_| &usable[0]);
-        Some((mcs::highest(usable, sinr + self.uplink.outer_loop_db).or(lowest)?, max_prb))
+        let mcs = cell.rat.uplink_mcs(sinr, self.uplink.outer_loop_db, cell.max_uplink_mcs)?;
+        Some((mcs, max_prb))
     }
-    pub fn grant(&mut self, sent_at: Slot, process: usize, mcs: &'static Mcs, prbs: PrbSet) {
+    pub fn grant(&mut self, sent_at: Slot, process: usize, mcs: Mcs, prbs: PrbSet) {
         self.headroom_estimate.on_command(sent_at, self.next_tpc_db);
-        self.grants.push_back(Grant { sent_at, process, mcs, prbs, tpc_db: self.next_tpc_db });
+        let tpc_db = self.next_tpc_db;
+        self.grants.push_back(Grant { sent_at, process, new_data: true, mcs, prbs, tpc_db });
+    }
+    /// Grants the retransmission of a block by asynchronous HARQ.
+    pub fn grant_again(&mut self, sent_at: Slot, process: usize, prbs: PrbSet) {
+        let Some(block) = self.uplink.harq.block_mut(process) else { return };
+        block.await_retransmission();
+        self.grants.push_back(Grant { sent_at, process, new_data: false, mcs: block.mcs, prbs, tpc_db: 0.0 });
+    }
+    /// The first process of asynchronous uplink HARQ that carries no block and has no grant.
+    pub fn free_uplink_process(&self) -> Option<usize> {
+        self.uplink.harq.free_but(self.grants.iter().map(|grant| grant.process))
     }
     /// The station applies a grant's TPC command. Returns the headroom report for the granted block if one is
     /// due.
@@ -217,11 +220,16 @@ impl Station {
         self.uplink.bearer.sender(&mut self.downlink.bearer, now)
     }
 
+    /// Whether the eNB would grant PUSCH of `sent_at` for new data.
+    pub fn wants_grant(&self, sent_at: Slot) -> bool {
+        let msg3 = self.procedure.as_ref().is_some_and(|procedure| procedure.msg3(sent_at).is_some());
+        self.estimate.bytes() > 0 && self.connected() && !msg3
+    }
     /// Counts a grant of `n_prb` PRBs and the reason why it is smaller than the demand.
-    pub fn count_grant(&mut self, n_prb: u16) {
+    pub fn count_grant(&mut self, rat: &Rat, n_prb: u16) {
         let (stats, (wanted, by_power)) = (&mut self.access.stats, self.uplink_demand);
         stats.grants += 1;
-        if n_prb < precodable(wanted) {
+        if n_prb < rat.grantable(wanted) {
             stats.prb_limited_grants += 1;
         } else if by_power {
             stats.power_limited_grants += 1;

@@ -2,17 +2,19 @@
 //! a later slot (TS 36.213 §8), and the stations transmit.
 
 use super::enb::Cell;
+use super::random_access::MSG3_PROCESS;
 use super::station::{Grant, Station};
 use crate::air::Transmission;
 use crate::duplex::Direction;
-use crate::lte::tbs::{self, bits_per_prb, fewest_prbs};
 use crate::mac::harq::TransportBlock;
 use crate::mac::pdu as mac;
 use crate::mac::random_access::Cause;
 use crate::mac::scheduler::{self, Budget, Candidate, Policy};
 use crate::mac::scheduling_request::SrOutcome;
-use crate::prb::{PrbSet, precodable};
+use crate::mcs::PrbSize;
+use crate::prb::PrbSet;
 use crate::slot::{Slot, SlotSpan};
+use paceline_net::tdd::SYMBOLS_PER_SLOT;
 
 impl Cell {
     /// The eNB processes the uplink blocks whose verdict is due, and scheduling requests.
@@ -58,56 +60,101 @@ impl Cell {
         PrbSet::range(pucch / 2, prb - pucch)
     }
 
-    /// The HARQ process whose turn a slot of the uplink is.
-    pub(super) fn uplink_process(&self, sent_at: Slot) -> usize {
-        self.timing.uplink.process_in(sent_at).expect("LTE's uplink HARQ is synchronous")
+    /// What a PRB of PUSCH holds.
+    pub(super) fn pusch_size(&self) -> PrbSize {
+        let size = self.config.rat.prb_size(Direction::Up, SYMBOLS_PER_SLOT);
+        size.expect("reference signals and overhead leave resource elements in a slot")
     }
 
-    /// Allocates the PRBs of a cell's PUSCH in `sent_at`: first to random access, then to
-    /// retransmissions, which keep their PRBs where possible, then to grants.
+    /// Allocates the PRBs of a cell's PUSCH in `sent_at`: first to random access and configured grants, then
+    /// to retransmissions, then to new blocks.
     pub(super) fn schedule_uplink(&mut self, slot: Slot, sent_at: Slot, cell: usize) {
-        let process = self.uplink_process(sent_at);
         let band = self.pusch_prbs().without(self.random_access_prbs(sent_at, cell));
-        let mut free = band;
+        let mut budget = Budget { n_prb: 0, max_grants: self.config.uplink_grants, granularity: 1 };
         self.candidates.clear();
+        let free = match self.timing.uplink.process_in(sent_at) {
+            Some(process) => self.keep_synchronous(slot, sent_at, cell, process, band),
+            None => self.grant_retransmissions(slot, sent_at, cell, band, &mut budget),
+        };
+        budget.n_prb = free.len() as u16;
+        self.grant_uplink(slot, sent_at, free, budget);
+    }
+    /// Synchronous HARQ: retransmissions keep their PRBs where possible, without a grant. Stations without a
+    /// retransmission become candidates. Returns the PRBs that are left.
+    fn keep_synchronous(
+        &mut self,
+        slot: Slot,
+        sent_at: Slot,
+        cell: usize,
+        process: usize,
+        band: PrbSet,
+    ) -> PrbSet {
+        let mut free = band;
         for &index in &self.members[cell] {
-            let station = &mut self.stations[index];
+            let station = &self.stations[index];
             if let Some(block) = station.uplink.harq.block(process) {
                 // A failed block: a non-adaptive retransmission takes the same PRBs.
                 if block.prbs.is_empty() || !block.prbs.without(band).is_empty() {
                     self.displaced.push(index);
                 }
                 free = free.without(block.prbs);
-                continue;
+            } else if station.wants_grant(sent_at) {
+                self.candidates.push(station.uplink.candidate(slot, index, 0, 0.0));
             }
-            let msg3 = station.procedure.as_ref().is_some_and(|procedure| procedure.msg3(sent_at).is_some());
-            if station.estimate.bytes() == 0 || !station.connected() || msg3 {
-                continue;
-            }
-            self.candidates.push(station.uplink.candidate(slot, index, 0, 0.0));
         }
         self.move_retransmissions(process, &mut free);
-        self.grant_uplink(slot, sent_at, free);
+        free
+    }
+    /// Asynchronous HARQ: grants retransmit the failed blocks whose verdict is known, one per station and
+    /// slot, in any PRBs. Other stations become candidates. Returns the PRBs that are left.
+    fn grant_retransmissions(
+        &mut self,
+        slot: Slot,
+        sent_at: Slot,
+        cell: usize,
+        band: PrbSet,
+        budget: &mut Budget,
+    ) -> PrbSet {
+        let mut free = band;
+        for at in 0..self.members[cell].len() {
+            let index = self.members[cell][at];
+            let station = &mut self.stations[index];
+            let msg3 = station.procedure.as_ref().is_some_and(|procedure| procedure.msg3(sent_at).is_some());
+            let failed = station.uplink.harq.due(slot).next().filter(|_| !msg3);
+            let block = failed.and_then(|process| Some((process, station.uplink.harq.block(process)?.n_prb)));
+            match block {
+                Some((process, n_prb)) if budget.max_grants > 0 && u32::from(n_prb) <= free.len() => {
+                    let prbs = free.lowest(u32::from(n_prb));
+                    free = free.without(prbs);
+                    budget.max_grants -= 1;
+                    station.grant_again(sent_at, process, prbs);
+                }
+                _ if station.wants_grant(sent_at) && station.free_uplink_process().is_some() => {
+                    self.candidates.push(station.uplink.candidate(slot, index, 0, 0.0));
+                }
+                _ => {}
+            }
+        }
+        free
     }
 
     /// Ranks the candidates, distributes the free PRBs among them and sends the grants.
-    fn grant_uplink(&mut self, slot: Slot, sent_at: Slot, mut free: PrbSet) {
-        let process = self.uplink_process(sent_at);
-        let budget =
-            Budget { n_prb: free.len() as u16, max_grants: self.config.uplink_grants, granularity: 1 };
+    fn grant_uplink(&mut self, slot: Slot, sent_at: Slot, mut free: PrbSet, budget: Budget) {
+        let (turn, size) = (self.timing.uplink.process_in(sent_at), self.pusch_size());
         let policy = self.config.uplink_scheduler;
         self.rank_uplink(slot, policy);
         scheduler::distribute(policy, &mut self.candidates, budget, &mut self.allocations);
         for at in 0..self.allocations.len() {
             let (index, n_prb) = self.allocations[at];
             let station = &mut self.stations[index];
-            let prbs = free.lowest(u32::from(precodable(n_prb)));
+            let prbs = free.lowest(u32::from(self.config.rat.grantable(n_prb)));
             let Some(mcs) = station.uplink.mcs else { continue };
+            let Some(process) = turn.or_else(|| station.free_uplink_process()) else { continue };
             free = free.without(prbs);
-            let bytes = tbs::transport_block_bits(mcs.i_tbs, prbs.len() as u16) / 8;
+            let bytes = mcs.block_bits(size, prbs.len() as u16) / 8;
             station.estimate.on_grant(sent_at, bytes);
             station.uplink.on_scheduled(slot, 8 * bytes);
-            station.count_grant(prbs.len() as u16);
+            station.count_grant(&self.config.rat, prbs.len() as u16);
             station.grant(sent_at, process, mcs, prbs);
             self.resolve_by_grant(slot, index);
         }
@@ -139,6 +186,7 @@ impl Cell {
     }
     /// A station as a candidate with its MCS and demand; none if its SINR is too low for any MCS.
     fn uplink_candidate(&mut self, slot: Slot, index: usize) -> Option<Candidate> {
+        let size = self.pusch_size();
         let station = &mut self.stations[index];
         let Some((mcs, max_prb)) = station.uplink_mcs(slot, &self.config, &mut self.network) else {
             station.uplink.stats.slots_without_mcs += 1;
@@ -150,30 +198,32 @@ impl Cell {
             u64::from(station.estimate.bytes()),
             1,
         );
-        let unlimited = fewest_prbs(mcs.i_tbs, needed, self.config.uplink_prb);
+        let unlimited = mcs.fewest_prbs(size, needed, self.config.uplink_prb);
         let wanted_prb = unlimited.min(max_prb);
         station.uplink_demand = (wanted_prb, wanted_prb < unlimited);
-        let bits_per_prb = bits_per_prb(mcs.i_tbs, self.config.uplink_prb);
+        let bits_per_prb = mcs.bits_per_prb(size, self.config.uplink_prb);
         Some(station.uplink.candidate(slot, index, wanted_prb, bits_per_prb))
     }
 
     /// The station's uplink in this slot: Msg3, a retransmission, a granted new block, or a scheduling
     /// request.
     pub(super) fn station_transmits(&mut self, slot: Slot, index: usize) {
-        let process = self.uplink_process(slot);
+        match self.timing.uplink.process_in(slot) {
+            Some(process) => self.transmit_in_turn(slot, index, process),
+            None => self.transmit_by_grant(slot, index),
+        }
+    }
+    /// Synchronous HARQ: `process` is the one of this slot.
+    fn transmit_in_turn(&mut self, slot: Slot, index: usize, process: usize) {
         if self.stations[index].procedure.is_some() {
             self.start_msg3(slot, index);
         }
         let station = &mut self.stations[index];
         if let Some(block) = station.uplink.harq.block(process) {
             let prbs = block.prbs;
-            if prbs.is_empty() {
-                return; // no free PRBs for this retransmission
+            if !prbs.is_empty() {
+                self.transmit_again(slot, index, process, prbs); // else no free PRBs for the retransmission
             }
-            if let Some(procedure) = station.procedure.as_mut().filter(|p| p.msg3_in(process)) {
-                procedure.on_msg3(slot, process, self.config.random_access.contention_timer);
-            }
-            self.transmissions.push(Transmission { station: index, direction: Direction::Up, process, prbs });
             return;
         }
         if !station.connected() {
@@ -184,6 +234,50 @@ impl Cell {
             None if station.procedure.is_none() => self.request_grant(slot, index),
             None => {}
         }
+    }
+    /// Asynchronous HARQ: the grant of this slot states the process.
+    fn transmit_by_grant(&mut self, slot: Slot, index: usize) {
+        let grant = self.stations[index].grants.pop_front_if(|grant| grant.sent_at == slot);
+        let msg3 = self.stations[index].procedure.is_some() && self.start_msg3(slot, index);
+        let sr_grant = self.config.access.sr_grant;
+        let station = &mut self.stations[index];
+        if msg3 {
+            // Msg3 has the slot; a grant for it is lost.
+            match grant {
+                Some(grant) if grant.new_data => station.estimate.on_lost(slot, sr_grant),
+                Some(grant) => {
+                    if let Some(block) = station.uplink.harq.block_mut(grant.process) {
+                        block.miss_retransmission(slot);
+                    }
+                }
+                None => {}
+            }
+            let Some(prbs) = station.uplink.harq.block(MSG3_PROCESS).map(|block| block.prbs) else { return };
+            self.transmit_again(slot, index, MSG3_PROCESS, prbs);
+            return;
+        }
+        let busy = |grant: &Grant| station.uplink.harq.block(grant.process).is_some();
+        match grant {
+            Some(grant) if !grant.new_data => {
+                if busy(&grant) {
+                    self.transmit_again(slot, index, grant.process, grant.prbs);
+                }
+            }
+            _ if !station.connected() => {}
+            // Msg3 has taken the process since the grant.
+            Some(grant) if busy(&grant) => station.estimate.on_lost(slot, sr_grant),
+            Some(grant) => self.transmit_uplink(slot, index, &grant),
+            None if station.procedure.is_none() => self.request_grant(slot, index),
+            None => {}
+        }
+    }
+    /// Transmits the block of a process that started before, or Msg3.
+    fn transmit_again(&mut self, slot: Slot, index: usize, process: usize, prbs: PrbSet) {
+        let station = &mut self.stations[index];
+        if let Some(procedure) = station.procedure.as_mut().filter(|p| p.msg3_in(process)) {
+            procedure.on_msg3(slot, process, self.config.random_access.contention_timer);
+        }
+        self.transmissions.push(Transmission { station: index, direction: Direction::Up, process, prbs });
     }
 
     fn request_grant(&mut self, slot: Slot, index: usize) {
@@ -202,12 +296,12 @@ impl Cell {
     }
 
     fn transmit_uplink(&mut self, slot: Slot, index: usize, grant: &Grant) {
-        let now = self.clock.start(slot);
+        let (now, size) = (self.clock.start(slot), self.pusch_size());
         let station = &mut self.stations[index];
         let headroom = station.apply_tpc(slot, grant, &self.network);
         let Grant { process, mcs, prbs, .. } = *grant;
         let n_prb = prbs.len() as u16;
-        let bits = tbs::transport_block_bits(mcs.i_tbs, n_prb);
+        let bits = mcs.block_bits(size, n_prb);
         let has_data = station.uplink_available() > 0;
         let due = station.access.bsr_due(slot, || has_data);
         let storage = station.uplink.pdu_storage();
@@ -219,7 +313,7 @@ impl Cell {
         station.uplink.collect_dropped(&mut self.output);
         let emptied = station.uplink_available() == 0;
         station.access.on_block(slot, now, &self.config.access, pdu.bsr.is_some(), emptied);
-        station.uplink.start(process, TransportBlock::new(pdu, mcs, bits, n_prb));
+        station.uplink.start(process, TransportBlock::new(pdu, mcs, size, n_prb));
         self.transmissions.push(Transmission { station: index, direction: Direction::Up, process, prbs });
     }
 }

@@ -8,8 +8,7 @@
 //! linear SINRs of all transmissions add up (Chase combining). Feedback is never lost.
 
 use super::pdu as mac;
-use crate::lte::block_errors;
-use crate::lte::mcs::Mcs;
+use crate::mcs::{Mcs, PrbSize};
 use crate::prb::PrbSet;
 use crate::rlc;
 use crate::slot::Slot;
@@ -30,10 +29,12 @@ pub enum BlockKind {
 #[derive(Clone, Debug)]
 pub struct TransportBlock {
     pub pdu: mac::Pdu,
-    pub mcs: &'static Mcs,
+    pub mcs: Mcs,
+    /// What a PRB of the first transmission holds.
+    pub size: PrbSize,
     /// Size in bits.
     pub bits: u32,
-    /// Number of PRBs that every transmission takes.
+    /// Number of PRBs of the first transmission.
     pub n_prb: u16,
     /// PRBs of the last transmission.
     pub prbs: PrbSet,
@@ -50,11 +51,12 @@ pub struct TransportBlock {
 }
 
 impl TransportBlock {
-    pub fn new(pdu: mac::Pdu, mcs: &'static Mcs, bits: u32, n_prb: u16) -> Self {
+    pub fn new(pdu: mac::Pdu, mcs: Mcs, size: PrbSize, n_prb: u16) -> Self {
         Self {
             pdu,
             mcs,
-            bits,
+            size,
+            bits: mcs.block_bits(size, n_prb),
             n_prb,
             prbs: PrbSet::NONE,
             outer_loop_done: false,
@@ -67,8 +69,21 @@ impl TransportBlock {
         }
     }
     /// A block of random access on these PRBs, which the outer loop of link adaptation ignores.
-    pub fn signalling(pdu: mac::Pdu, mcs: &'static Mcs, bits: u32, prbs: PrbSet) -> Self {
-        Self { outer_loop_done: true, prbs, ..Self::new(pdu, mcs, bits, prbs.len() as u16) }
+    pub fn signalling(pdu: mac::Pdu, mcs: Mcs, size: PrbSize, prbs: PrbSet) -> Self {
+        Self { outer_loop_done: true, prbs, ..Self::new(pdu, mcs, size, prbs.len() as u16) }
+    }
+    /// PRBs of a retransmission in a slot whose PRBs hold `size`: as many resource elements as the first
+    /// transmission had, or a part of a PRB more.
+    pub fn prbs_in(&self, size: PrbSize) -> u32 {
+        (u32::from(self.n_prb) * u32::from(self.size.0)).div_ceil(u32::from(size.0))
+    }
+    /// A grant for a retransmission was sent: no verdict is due until then.
+    pub fn await_retransmission(&mut self) {
+        self.verdict_at = Slot(u64::MAX);
+    }
+    /// The granted retransmission was not sent: the verdict of the last one counts from `slot` on.
+    pub fn miss_retransmission(&mut self, slot: Slot) {
+        self.verdict_at = slot;
     }
     pub fn is_msg3(&self) -> bool {
         self.kind != BlockKind::Data
@@ -82,7 +97,7 @@ impl TransportBlock {
         self.transmissions += 1;
         self.verdict_at = verdict_at;
         self.combined_sinr += sinr;
-        let error = block_errors::block_error_linear(self.mcs, self.bits, self.combined_sinr);
+        let error = self.mcs.block_error(self.bits, self.combined_sinr);
         self.decoded = self.kind != BlockKind::CollidedMsg3 && draw >= error;
     }
 }
@@ -105,6 +120,11 @@ impl Processes {
     /// The first process without a block, for asynchronous HARQ.
     pub fn free(&self) -> Option<usize> {
         ProcessSet(self.all.0 & !self.busy.0).next()
+    }
+    /// The first process that carries no block and is not among these.
+    pub fn free_but(&self, granted: impl Iterator<Item = usize>) -> Option<usize> {
+        let taken = granted.fold(self.busy.0, |set, process| set | 1 << process);
+        ProcessSet(self.all.0 & !taken).next()
     }
     /// Puts a block into an empty process.
     pub fn start(&mut self, process: usize, block: Box<TransportBlock>) {
@@ -161,13 +181,15 @@ impl Iterator for ProcessSet {
 mod tests {
     use super::*;
     use crate::decibel::from_db;
+    use crate::lte::block_errors;
     use crate::lte::mcs::DOWNLINK;
+    use crate::mcs::LTE_PRB;
 
     #[test]
     fn two_equal_transmissions_gain_three_decibels() {
         let mcs = &DOWNLINK[10];
         let pdu = mac::Pdu::default();
-        let mut block = TransportBlock::new(pdu, mcs, 6120, 10);
+        let mut block = TransportBlock { bits: 6120, ..TransportBlock::new(pdu, Mcs::Lte(mcs), LTE_PRB, 10) };
         let sinr = from_db(mcs.s50_6144_db) / 2.0;
         block.transmit(Slot(0), Slot(0), sinr, 0.9999);
         assert!(!block.decoded);
@@ -191,7 +213,8 @@ mod tests {
             const BLOCKS: u32 = 40_000;
             let (mut transmissions, mut lost) = (0, 0);
             for _ in 0..BLOCKS {
-                let mut block = TransportBlock::new(mac::Pdu::default(), mcs, 6120, 10);
+                let block = TransportBlock::new(mac::Pdu::default(), Mcs::Lte(mcs), LTE_PRB, 10);
+                let mut block = TransportBlock { bits: 6120, ..block };
                 while !block.decoded && block.transmissions < most {
                     let sinr = if block.transmissions == 0 { from_db(first) } else { 0.0 };
                     block.transmit(Slot(8 * u64::from(block.transmissions)), Slot(0), sinr, draws.uniform());

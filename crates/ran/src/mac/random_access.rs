@@ -13,9 +13,6 @@ use crate::slot::{Slot, SlotSpan};
 use crate::timing::RandomAccessTiming;
 use paceline_net::Stream;
 
-/// PRBs of the PRACH (TS 36.211 §5.7.3).
-pub const PRACH_PRBS: u32 = 6;
-
 /// Parameters of random access; times in slots.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct RandomAccessConfig {

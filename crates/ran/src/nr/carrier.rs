@@ -59,6 +59,17 @@ impl FrequencyRange {
     }
 }
 
+/// Resource block group size P in PRBs, configuration 1, for a carrier of `n_prb` PRBs (TS 38.214 Table
+/// 5.1.2.2.1-1).
+pub const fn rbg_size(n_prb: u16) -> u16 {
+    match n_prb {
+        0..=36 => 2,
+        37..=72 => 4,
+        73..=144 => 8,
+        _ => 16,
+    }
+}
+
 /// Subcarrier spacing in kHz of a numerology (TS 38.211 Table 4.2-1).
 pub const fn subcarrier_khz(numerology: Numerology) -> u32 {
     KHZ << numerology.mu()
@@ -133,6 +144,11 @@ mod tests {
         assert_eq!(of(Fr1, 5), [Some(25), Some(11), None, None]);
         assert_eq!(of(Fr2, 400), [None, None, None, Some(264)]);
         assert_eq!(of(Fr2, 100), [None, None, Some(132), Some(66)]);
+    }
+
+    #[test]
+    fn resource_block_groups_are_those_of_the_table() {
+        assert_eq!([36, 37, 72, 73, 144, 145, 275].map(rbg_size), [2, 4, 4, 8, 8, 16, 16]);
     }
 
     /// The guard bands: PRBs of 12 subcarriers fill the channel to between 79% (5 MHz) and 99%.

@@ -52,6 +52,25 @@ pub fn transport_block_bits(mcs: &Mcs, layers: u8, re_per_prb: u8, prbs: u16) ->
     (8 * count * with_crc.div_ceil(8 * count) - 24) as u32
 }
 
+/// The fewest PRBs whose block, of a size in bits by `bits`, holds `needed` bytes: at least one and at most
+/// `max`.
+pub fn fewest_prbs(bits: impl Fn(u16) -> u32, needed: u64, max: u16) -> u16 {
+    let fits = |prbs| u64::from(bits(prbs) / 8) >= needed;
+    let most = u64::from(bits(max) / 8);
+    if most < needed {
+        return max;
+    }
+    // Sizes are nearly proportional to PRBs, so the search starts at the proportional number.
+    let mut prbs = (needed * u64::from(max) / most).clamp(1, u64::from(max)) as u16;
+    while !fits(prbs) {
+        prbs += 1;
+    }
+    while prbs > 1 && fits(prbs - 1) {
+        prbs -= 1;
+    }
+    prbs
+}
+
 /// The transport block sizes of all MCS and numbers of PRBs at one number of resource elements per PRB.
 #[derive(Clone, Debug)]
 pub struct BlockSizes {

@@ -3,8 +3,8 @@
 use crate::lte;
 use crate::nr;
 
-/// What one PRB of a slot holds of a shared channel. In NR its resource elements; in LTE the eighths of the
-/// PRBs whose column of the transport block size table applies (TS 36.213 §7.1.7): 8, or fewer in special
+/// Size of one PRB of a shared channel in a slot. In NR its resource elements; in LTE the eighths of the PRBs
+/// whose column of the transport block size table applies (TS 36.213 §7.1.7): 8, or fewer in special
 /// subframes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct PrbSize(pub u8);

@@ -32,7 +32,7 @@ pub enum Rat {
     Nr(NrConfig),
 }
 
-/// What a station reports of its downlink.
+/// A report of a station about its downlink.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(crate) struct Quality {
     /// Channel quality indicator; zero is out of range.
@@ -67,8 +67,8 @@ impl Rat {
             }
         }
     }
-    /// What a PRB holds of the shared channel in a slot with so many symbols of a direction; none without
-    /// the channel.
+    /// Size of a PRB of the shared channel in a slot with so many symbols of a direction; none without the
+    /// channel.
     pub(crate) fn prb_size(&self, direction: Direction, symbols: u8) -> Option<PrbSize> {
         let size = match (self, direction) {
             (_, Direction::Up) if symbols < paceline_net::tdd::SYMBOLS_PER_SLOT => 0,
@@ -131,12 +131,12 @@ impl Rat {
         }
     }
 
-    /// What a station reports at a SINR in dB, the same in every PRB.
+    /// The report of a station at a SINR in dB, the same in every PRB.
     pub(crate) fn quality(&self, sinr_db: f64) -> Quality {
         self.quality_by(|gain_db| sinr_db + gain_db)
     }
-    /// What a station reports; `effective_db` gives the effective SINR in dB of a layer whose SINR is changed
-    /// by so many dB.
+    /// The report of a station. `effective_db` gives the effective SINR in dB of a layer whose SINR is
+    /// changed by so many dB.
     pub(crate) fn quality_by(&self, effective_db: impl Fn(f64) -> f64) -> Quality {
         let Self::Nr(config) = self else {
             return Quality { cqi: lte::cqi::of_sinr(effective_db(0.0)), layers: 1 };

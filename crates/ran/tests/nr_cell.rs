@@ -7,6 +7,7 @@ use paceline_net::{Bytes, DropTail, Duration, Instant, Node, Output, SlotPattern
 use paceline_ran::nr::carrier::{FrequencyRange, resource_blocks};
 use paceline_ran::nr::latency::{self, Preparation};
 use paceline_ran::nr::mcs::McsTable;
+use paceline_ran::rlc_nr as nr_rlc;
 use paceline_ran::{
     AmConfig, CORE, Cell, CellConfig, Duplex, NrConfig, Numerology, Rat, RlcConfig, Slot, SlotClock, SlotSpan,
     StationConfig, station_port,
@@ -31,6 +32,7 @@ fn nr(numerology: u8, duplex: Duplex, prb: u16) -> CellConfig {
         uplink_prb: prb,
         pucch_prb: 0,
         decode_delay: SlotSpan(1),
+        rlc: RlcConfig::NrUm(nr_rlc::UmConfig::new(SlotClock::new(mu(numerology)))),
         t_reordering: slots(50),
         cqi_period: slots(5),
         cqi_delay: slots(2),
@@ -108,7 +110,8 @@ fn idle_latency(config: CellConfig, downlink: bool) -> (f64, f64) {
     let mut cell = Cell::new(config, vec![wide(0, 30.0, 30.0)], 1);
     for arrival in 0..100 {
         // Packets are 200 ms apart, so that each finds an idle cell.
-        let at = Instant::from_millis(200 * (arrival + 1)) + Duration::from_nanos(period_ns * arrival / 100 + 1);
+        let offset = Duration::from_nanos(period_ns * arrival / 100 + 1);
+        let at = Instant::from_millis(200 * (arrival + 1)) + offset;
         drain(&mut cell, at);
         match downlink {
             true => cell.handle_packet(at, CORE, packet(SERVER, address(0), 100)),
@@ -173,16 +176,18 @@ fn swarm(seed: u64) {
     config.max_harq_tx = 1 + draws.below(4) as u32;
     config.pucch_prb = 2 * draws.below(3) as u16;
     config.access.sr_period = SlotSpan([1, 4, 10, 40][draws.below(4) as usize]);
-    let am = draws.chance(0.5);
-    if am {
-        config.rlc = RlcConfig::Am(AmConfig {
+    config.rlc = match draws.below(4) {
+        0 => RlcConfig::Um,
+        1 => RlcConfig::Am(AmConfig {
             t_poll_retransmit: SlotSpan(80),
             poll_pdu: Some(16),
             poll_byte: None,
             max_retx_threshold: 32,
             t_status_prohibit: SlotSpan(20),
-        });
-    }
+        }),
+        2 => RlcConfig::NrAm(nr_rlc::AmConfig::new(SlotClock::new(mu(numerology)))),
+        _ => config.rlc,
+    };
     if draws.chance(0.4) {
         with_initial_access(&mut config);
     }

@@ -25,7 +25,7 @@ impl StationRadio {
             (Self::Placed(_), None) => unreachable!("a placed station has a network"),
         }
     }
-    /// What a report says; a measurement is replaced by it.
+    /// The quality of a report; a measurement is replaced by it.
     pub fn quality(&mut self, rat: &Rat, network: &mut Option<Network>, report: &mut CqiReport) -> Quality {
         let quality = match (self, network, std::mem::replace(report, CqiReport::Known(Quality::default()))) {
             (_, _, CqiReport::Known(quality)) => quality,

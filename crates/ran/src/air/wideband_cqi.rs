@@ -25,7 +25,7 @@ static MAX_LOSS: LazyLock<[[f64; 15]; 3]> = LazyLock::new(|| {
 /// of the lowest CQIs with these modulations, in steps of a dB (TS 38.214 Table 5.2.2.1-2).
 const NR_MODULATIONS_DB: [f64; 2] = [10.0, 4.0];
 
-/// What a station reports at these linear SINRs.
+/// The report of a station at these linear SINRs.
 pub(super) fn quality(rat: &Rat, sinrs: &[f64]) -> Quality {
     let Rat::Nr(_) = rat else { return Quality { cqi: of(sinrs), layers: 1 } };
     rat.quality_by(|gain_db| {

@@ -17,7 +17,7 @@ pub(super) struct DetectedPreamble {
 pub(super) struct Response {
     pub occasion: Slot,
     pub cell: usize,
-    /// What a PRB of the slot holds.
+    /// Size of a PRB of the slot.
     pub size: PrbSize,
     /// For each answered preamble, the PRBs of its Msg3 and the stations that sent it.
     pub answered: Vec<(PrbSet, Vec<usize>)>,

@@ -60,7 +60,7 @@ impl Cell {
         PrbSet::range(pucch / 2, prb - pucch)
     }
 
-    /// What a PRB of PUSCH holds.
+    /// Size of a PRB of PUSCH.
     pub(super) fn pusch_size(&self) -> PrbSize {
         let size = self.config.rat.prb_size(Direction::Up, SYMBOLS_PER_SLOT);
         size.expect("reference signals and overhead leave resource elements in a slot")

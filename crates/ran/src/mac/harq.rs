@@ -30,7 +30,7 @@ pub enum BlockKind {
 pub struct TransportBlock {
     pub pdu: mac::Pdu,
     pub mcs: Mcs,
-    /// What a PRB of the first transmission holds.
+    /// Size of a PRB of the first transmission.
     pub size: PrbSize,
     /// Size in bits.
     pub bits: u32,

@@ -61,9 +61,11 @@ impl Mcs {
                 // Few PRBs have the first column.
                 if columns == 1 { 1 } else { (8 * columns).div_ceil(u16::from(size.0)).min(max) }
             }
-            Self::Nr { row, layers } => {
-                nr::tbs::fewest_prbs(|prbs| nr::tbs::transport_block_bits(row, layers, size.0, prbs), needed, max)
-            }
+            Self::Nr { row, layers } => nr::tbs::fewest_prbs(
+                |prbs| nr::tbs::transport_block_bits(row, layers, size.0, prbs),
+                needed,
+                max,
+            ),
         }
     }
     /// Probability that a block of `bits` fails at a linear SINR, in NR that of each layer.

@@ -9,8 +9,8 @@ use paceline_ran::nr::latency::{self, Preparation};
 use paceline_ran::nr::mcs::McsTable;
 use paceline_ran::rlc_nr as nr_rlc;
 use paceline_ran::{
-    AmConfig, CORE, Cell, CellConfig, Duplex, NrConfig, Numerology, Rat, RlcConfig, Slot, SlotClock, SlotSpan,
-    StationConfig, station_port,
+    AmConfig, CORE, Cell, CellConfig, Duplex, NrConfig, Numerology, Rat, RlcConfig, Slot, SlotClock,
+    SlotSpan, StationConfig, station_port,
 };
 
 fn mu(mu: u8) -> Numerology {
@@ -167,7 +167,8 @@ fn swarm(seed: u64) {
     let mut config = nr(numerology, duplex, prb);
     let rat = nr_of(&mut config);
     rat.ssb_beams = draws.below(9) as u8;
-    rat.downlink_table = [McsTable::Qam64, McsTable::Qam256, McsTable::LowEfficiency][draws.below(3) as usize];
+    rat.downlink_table =
+        [McsTable::Qam64, McsTable::Qam256, McsTable::LowEfficiency][draws.below(3) as usize];
     rat.uplink_layers = 1 + draws.below(2) as u8;
     (rat.min_k1, rat.min_k2) = (2 + draws.below(3) as u8, 2 + draws.below(3) as u8);
     rat.downlink_processes = 1 + draws.below(16) as u8;
@@ -244,7 +245,12 @@ fn failed_uplink_blocks_are_granted_again() {
     drain(&mut cell, Instant::from_millis(1500));
     let uplink = cell.uplink(0);
     assert!(uplink.harq_retransmissions > 20, "{uplink:?}");
-    assert_eq!((uplink.packets_out, uplink.transport_blocks_lost), (1000, 0), "{uplink:?} {:?}", cell.held(0));
+    assert_eq!(
+        (uplink.packets_out, uplink.transport_blocks_lost),
+        (1000, 0),
+        "{uplink:?} {:?}",
+        cell.held(0)
+    );
     let retransmission_slots = uplink.harq_wait_slots.0 as f64 / uplink.harq_retransmissions as f64;
     // By the decision of the gNB three slots later and K2: one or two periods.
     assert!((5.0..=10.0).contains(&retransmission_slots), "{retransmission_slots}");

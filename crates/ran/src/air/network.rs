@@ -105,13 +105,7 @@ pub(crate) struct Network {
 
 impl Network {
     /// A network; `prb` is the number of downlink and uplink PRBs.
-    pub fn new(
-        config: RadioConfig,
-        rat: &Rat,
-        numerology: Numerology,
-        prb: (u16, u16),
-        seed: u64,
-    ) -> Self {
+    pub fn new(config: RadioConfig, rat: &Rat, numerology: Numerology, prb: (u16, u16), seed: u64) -> Self {
         let mut config = config;
         config.deployment.numerology = numerology;
         let deployment = Deployment::new(config.deployment.clone(), seed);

@@ -4,8 +4,8 @@
 use crate::decibel::from_db;
 use crate::radio::fading::LANES;
 use crate::radio::power_control::{MIN_POWER_DBM, PuschTransmission};
-use crate::rat::Quality;
 use crate::radio::{DownlinkReceiver, Fader, FadingModel, Point, PowerControl, Station as Place};
+use crate::rat::Quality;
 use paceline_net::Stream;
 use std::ops::Range;
 

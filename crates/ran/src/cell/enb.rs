@@ -57,7 +57,8 @@ impl Cell {
             station.addresses.iter().for_each(|address| routes.insert(*address, index));
         }
         let prb = (config.downlink_prb, config.uplink_prb);
-        let network = config.radio.clone().map(|radio| Network::new(radio, &config.rat, config.numerology, prb, seed));
+        let network =
+            config.radio.clone().map(|radio| Network::new(radio, &config.rat, config.numerology, prb, seed));
         let timing = config.rat.timing(config.numerology, &config.duplex);
         let timing = timing.expect("the configuration has allowed distances");
         let build = |(index, station)| Station::new(station, &config, &timing, network.as_ref(), index, seed);

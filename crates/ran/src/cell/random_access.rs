@@ -14,9 +14,7 @@ use crate::duplex::Direction;
 use crate::mac::buffer_report::BufferReport;
 use crate::mac::harq::{BlockKind, TransportBlock};
 use crate::mac::pdu as mac;
-use crate::mac::random_access::{
-    Cause, Expiry, Msg3, Procedure, detection_probability, is_prach_occasion,
-};
+use crate::mac::random_access::{Cause, Expiry, Msg3, Procedure, detection_probability, is_prach_occasion};
 use crate::mcs::{Mcs, PrbSize};
 use crate::prb::PrbSet;
 use crate::rat::Rat;
@@ -106,9 +104,7 @@ impl Cell {
     fn is_prach_occasion(&self, slot: Slot) -> bool {
         match &self.config.rat {
             Rat::Lte => is_prach_occasion(self.config.random_access.prach_index, slot),
-            Rat::Nr(nr) => {
-                slot == self.config.duplex.next(slot.start_of(nr.prach_period), Direction::Up)
-            }
+            Rat::Nr(nr) => slot == self.config.duplex.next(slot.start_of(nr.prach_period), Direction::Up),
         }
     }
     /// The uplink HARQ process of a Msg3.
@@ -186,13 +182,7 @@ impl Cell {
 
     /// Sends Msg4 to a station if PRBs, a grant and a HARQ process are free. Returns whether Msg4 is no
     /// longer pending.
-    fn send_msg4(
-        &mut self,
-        index: usize,
-        size: PrbSize,
-        free: &mut PrbSet,
-        max_grants: &mut usize,
-    ) -> bool {
+    fn send_msg4(&mut self, index: usize, size: PrbSize, free: &mut PrbSet, max_grants: &mut usize) -> bool {
         let station = &mut self.stations[index];
         let Some(procedure) = station.procedure.as_mut().filter(|procedure| procedure.contending()) else {
             return true; // mac-ContentionResolutionTimer has expired

@@ -41,6 +41,15 @@ pub(crate) struct Quality {
     pub layers: u8,
 }
 
+/// One of the layers of a transmission.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub(crate) struct Layer {
+    /// Modulation order.
+    pub qm: u8,
+    /// SINR relative to that of a single layer, linear.
+    pub gain: f64,
+}
+
 impl Rat {
     /// PDCP of the stations' bearers.
     pub fn pdcp(&self, numerology: Numerology) -> PdcpConfig {
@@ -123,12 +132,13 @@ impl Rat {
             Self::Nr(_) => NR_PRACH_PRBS,
         }
     }
-    /// SINR of each layer relative to that of a single layer, linear.
-    pub(crate) fn layer_gain(&self, direction: Direction, mcs: Mcs) -> f64 {
-        match self {
+    /// A layer of a transmission with this MCS.
+    pub(crate) fn layer(&self, direction: Direction, mcs: Mcs) -> Layer {
+        let gain = match self {
             Self::Lte => 1.0,
             Self::Nr(config) => rank::layer_gain(mcs.layers(), config.antennas(direction)),
-        }
+        };
+        Layer { qm: mcs.qm(), gain }
     }
 
     /// The report of a station at a SINR in dB, the same in every PRB.

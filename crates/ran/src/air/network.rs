@@ -22,7 +22,7 @@ use crate::radio::{
     Activity, Association, Deployment, DeploymentConfig, DownlinkReceiver, FadingModel, Load, Modulation,
     PowerControl, Profile, Region, UplinkNeighbours,
 };
-use crate::rat::{Quality, Rat};
+use crate::rat::{Layer, Quality, Rat};
 use crate::slot::{Numerology, Slot, SlotSpan};
 use paceline_net::Stream;
 use std::ops::Range;
@@ -341,26 +341,24 @@ impl Network {
             self.uplink_mean_mw[cell] += INTERFERENCE_WEIGHT * (now - self.uplink_mean_mw[cell]);
         }
     }
-    /// Effective linear SINR of a transmission with this MCS, in NR of each layer, after
-    /// [`Network::set_transmissions`]. `layer_gain` is the share of a layer.
+    /// Effective linear SINR of each layer of a transmission, after [`Network::set_transmissions`].
     pub(super) fn sinr(
         &mut self,
         placed: &mut Placed,
         cell: usize,
         slot: Slot,
         transmission: &Transmission,
-        qm: u8,
-        layer_gain: f64,
+        layer: Layer,
     ) -> f64 {
         let prbs = transmission.prbs;
         let downlink = transmission.direction == Direction::Down;
         let group = if downlink { self.groups.0 } else { self.groups.1 };
         let groups = prbs.group_span(group);
-        let mut effective = EffectiveSinr::new(Modulation::of_order(qm));
+        let mut effective = EffectiveSinr::new(Modulation::of_order(layer.qm));
         if downlink {
             let mut noise = std::mem::take(&mut self.scratch);
             placed.receiver.interference_mw(&self.activity, groups.start, &mut noise[groups.clone()]);
-            let signal = placed.receiver.signal_mw() * layer_gain;
+            let signal = placed.receiver.signal_mw() * layer.gain;
             let gains = self.gains(placed, slot, Direction::Down, groups.clone());
             let counts = prbs.counts_per_group(group as u32, groups.start);
             for (count, (gain, noise)) in counts.zip(gains.iter().zip(&noise[groups])) {
@@ -368,7 +366,7 @@ impl Network {
             }
             self.scratch = noise;
         } else {
-            let signal = placed.power.per_prb_mw(prbs.len()) * placed.power.own_gain * layer_gain;
+            let signal = placed.power.per_prb_mw(prbs.len()) * placed.power.own_gain * layer.gain;
             let received = &self.uplink_mw[cell];
             let gains = self.gains(placed, slot, Direction::Up, groups.clone());
             let counts = prbs.counts_per_group(group as u32, groups.start);

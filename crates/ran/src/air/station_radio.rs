@@ -7,8 +7,7 @@ use super::placed::Placed;
 use super::stated_channel::StatedChannel;
 use crate::decibel::from_db;
 use crate::duplex::Direction;
-use crate::mcs::Mcs;
-use crate::rat::{Quality, Rat};
+use crate::rat::{Layer, Quality, Rat};
 use crate::slot::Slot;
 
 pub(crate) enum StationRadio {
@@ -45,25 +44,21 @@ impl StationRadio {
             (Self::Placed(_), None) => unreachable!("a placed station has a network"),
         }
     }
-    /// Linear SINR of a transmission with this MCS, in NR of each layer.
+    /// Linear SINR of each layer of a transmission.
     pub fn sinr(
         &mut self,
-        rat: &Rat,
         network: &mut Option<Network>,
         cell: usize,
         slot: Slot,
         transmission: &Transmission,
-        mcs: Mcs,
+        layer: Layer,
     ) -> f64 {
-        let layer_gain = rat.layer_gain(transmission.direction, mcs);
         match (self, network) {
             (Self::Stated(downlink, _), _) if transmission.direction == Direction::Down => {
-                from_db(downlink.sinr_db(slot)) * layer_gain
+                from_db(downlink.sinr_db(slot)) * layer.gain
             }
-            (Self::Stated(_, uplink), _) => from_db(uplink.sinr_db(slot)) * layer_gain,
-            (Self::Placed(placed), Some(network)) => {
-                network.sinr(placed, cell, slot, transmission, mcs.qm(), layer_gain)
-            }
+            (Self::Stated(_, uplink), _) => from_db(uplink.sinr_db(slot)) * layer.gain,
+            (Self::Placed(placed), Some(network)) => network.sinr(placed, cell, slot, transmission, layer),
             (Self::Placed(_), None) => unreachable!("a placed station has a network"),
         }
     }

@@ -12,18 +12,37 @@ use crate::prb::PrbSet;
 use crate::slot::Slot;
 use paceline_net::Bytes;
 
+/// The PRBs and assignments that a downlink slot has left.
+pub(super) struct Room {
+    /// Size of a PRB.
+    pub size: PrbSize,
+    pub free: PrbSet,
+    /// Assignments on PDCCH.
+    pub grants: usize,
+}
+
+impl Room {
+    /// Takes PRBs for one assignment.
+    pub fn take(&mut self, count: u32) -> PrbSet {
+        let prbs = self.free.lowest(count);
+        self.free = self.free.without(prbs);
+        self.grants = self.grants.saturating_sub(1);
+        prbs
+    }
+}
+
 impl Cell {
     pub(super) fn schedule_downlink(&mut self, slot: Slot, cell: usize) {
         let symbols = self.config.duplex.symbols(slot, Direction::Down);
         let Some(size) = self.config.rat.prb_size(Direction::Down, symbols) else { return };
         let n_prb = self.config.downlink_prb;
-        let mut free = self.config.rat.pdsch_prbs(self.config.numerology, slot, n_prb);
-        let mut max_grants = self.config.downlink_grants;
-        self.answer_random_access(slot, size, cell, &mut free, &mut max_grants);
+        let free = self.config.rat.pdsch_prbs(self.config.numerology, slot, n_prb);
+        let mut room = Room { size, free, grants: self.config.downlink_grants };
+        self.answer_random_access(slot, cell, &mut room);
         self.candidates.clear();
         for at in 0..self.members[cell].len() {
             let index = self.members[cell][at];
-            let retransmitted = self.retransmit_downlink(slot, size, index, &mut free, &mut max_grants);
+            let retransmitted = self.retransmit_downlink(slot, index, &mut room);
             let station = &mut self.stations[index];
             station.report_cqi(slot, &self.config, &mut self.network);
             let ready = station.connected() && station.downlink_sendable();
@@ -42,27 +61,19 @@ impl Cell {
             self.candidates.push(station.downlink.candidate(slot, index, wanted_prb, bits_per_prb));
         }
         let granularity = self.config.rat.rbg_size(n_prb);
-        let budget = Budget { n_prb: free.len() as u16, max_grants, granularity };
+        let budget = Budget { n_prb: room.free.len() as u16, max_grants: room.grants, granularity };
         let policy = self.config.scheduler;
         scheduler::allocate(slot, policy, &mut self.candidates, budget, &mut self.allocations);
         for at in 0..self.allocations.len() {
             let (index, n_prb) = self.allocations[at];
-            let prbs = free.lowest(u32::from(n_prb));
-            free = free.without(prbs);
+            let prbs = room.take(u32::from(n_prb));
             self.transmit_downlink(slot, size, index, prbs);
         }
     }
 
     /// Ends the station's blocks that were decoded or have reached the maximum number of transmissions, and
     /// retransmits one that failed. Returns whether one is retransmitted.
-    fn retransmit_downlink(
-        &mut self,
-        slot: Slot,
-        size: PrbSize,
-        index: usize,
-        free: &mut PrbSet,
-        max_grants: &mut usize,
-    ) -> bool {
+    fn retransmit_downlink(&mut self, slot: Slot, index: usize, room: &mut Room) -> bool {
         let link = &mut self.stations[index].downlink;
         let mut retransmitted = false;
         for process in link.harq.due(slot) {
@@ -74,12 +85,10 @@ impl Cell {
                 link.finish(process);
             } else if block.transmissions >= self.config.max_harq_tx {
                 link.give_up(process, &mut self.output);
-            } else if !retransmitted && block.prbs_in(size) <= free.len() && *max_grants > 0 {
+            } else if !retransmitted && block.prbs_in(room.size) <= room.free.len() && room.grants > 0 {
                 // One block per station and slot: a single codeword.
                 retransmitted = true;
-                let prbs = free.lowest(block.prbs_in(size));
-                *free = free.without(prbs);
-                *max_grants -= 1;
+                let prbs = room.take(block.prbs_in(room.size));
                 self.transmissions.push(Transmission {
                     station: index,
                     direction: Direction::Down,

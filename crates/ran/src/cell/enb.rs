@@ -246,7 +246,8 @@ impl Cell {
             };
             let block = link.harq.block_mut(transmission.process).expect("a block is sent from its process");
             block.prbs = transmission.prbs;
-            let sinr = radio.sinr(&self.config.rat, &mut self.network, *cell, slot, &transmission, block.mcs);
+            let layer = self.config.rat.layer(transmission.direction, block.mcs);
+            let sinr = radio.sinr(&mut self.network, *cell, slot, &transmission, layer);
             let in_random_access = procedure.is_some();
             let draw = self.block_error_draws.uniform();
             let verdict_at = self.timing.verdict_at(slot, transmission.direction);

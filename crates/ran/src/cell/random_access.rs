@@ -7,6 +7,7 @@
 //! whose PRBs are needed for a Msg3 or the PRACH is moved (TS 36.321 §5.4.2.1, adaptive), or waits one HARQ
 //! round trip.
 
+use super::downlink::Room;
 use super::enb::Cell;
 use super::responder::{DetectedPreamble, Responder, Response};
 use crate::air::Transmission;
@@ -154,20 +155,13 @@ impl Cell {
     }
 
     /// Sends Msg4s and a response PDU in this slot, before other downlink data.
-    pub(super) fn answer_random_access(
-        &mut self,
-        slot: Slot,
-        size: PrbSize,
-        cell: usize,
-        free: &mut PrbSet,
-        max_grants: &mut usize,
-    ) {
+    pub(super) fn answer_random_access(&mut self, slot: Slot, cell: usize, room: &mut Room) {
         if self.responder.active.is_empty() {
             return;
         }
         for at in (0..self.responder.msg4_pending.len()).rev() {
             let index = self.responder.msg4_pending[at];
-            if self.stations[index].cell == cell && self.send_msg4(index, size, free, max_grants) {
+            if self.stations[index].cell == cell && self.send_msg4(index, room) {
                 self.responder.msg4_pending.remove(at);
             }
         }
@@ -175,44 +169,34 @@ impl Cell {
             preamble.cell == cell && slot >= preamble.occasion + self.timing.random_access.window_start
         };
         let oldest = self.responder.preambles.iter().find(due).map(|preamble| preamble.occasion);
-        if let Some(occasion) = oldest.filter(|_| *max_grants > 0) {
-            self.send_response(slot, size, cell, occasion, free, max_grants);
+        if let Some(occasion) = oldest.filter(|_| room.grants > 0) {
+            self.send_response(slot, cell, occasion, room);
         }
     }
 
     /// Sends Msg4 to a station if PRBs, a grant and a HARQ process are free. Returns whether Msg4 is no
     /// longer pending.
-    fn send_msg4(&mut self, index: usize, size: PrbSize, free: &mut PrbSet, max_grants: &mut usize) -> bool {
+    fn send_msg4(&mut self, index: usize, room: &mut Room) -> bool {
         let station = &mut self.stations[index];
         let Some(procedure) = station.procedure.as_mut().filter(|procedure| procedure.contending()) else {
             return true; // mac-ContentionResolutionTimer has expired
         };
         let n_prb = self.config.downlink_prb;
-        let (mcs, n_prb) = self.config.rat.most_robust(Direction::Down, size, MSG4_BYTES, n_prb);
+        let (mcs, n_prb) = self.config.rat.most_robust(Direction::Down, room.size, MSG4_BYTES, n_prb);
         let Some(process) = station.downlink.harq.free() else { return false };
-        if *max_grants == 0 || free.len() < u32::from(n_prb) {
+        if room.grants == 0 || room.free.len() < u32::from(n_prb) {
             return false;
         }
-        let prbs = free.lowest(u32::from(n_prb));
-        *free = free.without(prbs);
-        *max_grants -= 1;
+        let prbs = room.take(u32::from(n_prb));
         procedure.msg4 = Some(process);
-        let block = TransportBlock::signalling(mac::Pdu::default(), mcs, size, prbs);
+        let block = TransportBlock::signalling(mac::Pdu::default(), mcs, room.size, prbs);
         station.downlink.start(process, block);
         self.transmissions.push(Transmission { station: index, direction: Direction::Down, process, prbs });
         true
     }
 
     /// Answers as many preambles of an occasion as the PRBs of this slot and of Msg3 allow.
-    fn send_response(
-        &mut self,
-        slot: Slot,
-        size: PrbSize,
-        cell: usize,
-        occasion: Slot,
-        free: &mut PrbSet,
-        max_grants: &mut usize,
-    ) {
+    fn send_response(&mut self, slot: Slot, cell: usize, occasion: Slot, room: &mut Room) {
         let group = u32::from(self.config.rat.rbg_size(self.config.downlink_prb));
         let msg3_at = self.timing.msg3_at(slot);
         let mut msg3_free = self.free_msg3_prbs(msg3_at, cell);
@@ -223,11 +207,11 @@ impl Cell {
             let of_occasion =
                 |preamble: &DetectedPreamble| preamble.cell == cell && preamble.occasion == occasion;
             let bytes = BACKOFF_BYTES + RESPONSE_BYTES * (answered.len() as u64 + 1);
-            let (mcs, n_prb) = self.response_format(size, bytes);
+            let (mcs, n_prb) = self.response_format(room.size, bytes);
             let in_groups = u32::from(n_prb).next_multiple_of(group).min(u32::from(self.config.downlink_prb));
             // MCS 0 only: preambles that do not fit at this MCS are answered by the next response PDU.
             let fits = mcs.index() == 0 || answered.is_empty();
-            if !fits || in_groups > free.len() || msg3_free.len() < u32::from(msg3_prb) {
+            if !fits || in_groups > room.free.len() || msg3_free.len() < u32::from(msg3_prb) {
                 break;
             }
             let Some(at) = self.responder.preambles.iter().position(of_occasion) else { break };
@@ -241,16 +225,14 @@ impl Cell {
         let Some(station) = answered.first().and_then(|(_, stations)| stations.first()).copied() else {
             return;
         };
-        let prbs = free.lowest(taken);
-        *free = free.without(prbs);
-        *max_grants -= 1;
+        let prbs = room.take(taken);
         self.transmissions.push(Transmission {
             station,
             direction: Direction::Down,
             process: RESPONSE_PROCESS,
             prbs,
         });
-        self.responder.responses.push(Response { occasion, cell, size, answered });
+        self.responder.responses.push(Response { occasion, cell, size: room.size, answered });
     }
 
     fn response_format(&self, size: PrbSize, bytes: u64) -> (Mcs, u16) {
@@ -297,7 +279,8 @@ impl Cell {
                     continue;
                 };
                 let (rat, network) = (&self.config.rat, &mut self.network);
-                let sinr = station.radio.sinr(rat, network, response.cell, slot, &transmission, mcs);
+                let layer = rat.layer(Direction::Down, mcs);
+                let sinr = station.radio.sinr(network, response.cell, slot, &transmission, layer);
                 if self.responder.draws.uniform() < mcs.block_error(bits, sinr) {
                     continue;
                 }

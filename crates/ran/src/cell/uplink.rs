@@ -258,11 +258,10 @@ impl Cell {
         }
         let busy = |grant: &Grant| station.uplink.harq.block(grant.process).is_some();
         match grant {
-            Some(grant) if !grant.new_data => {
-                if busy(&grant) {
-                    self.transmit_again(slot, index, grant.process, grant.prbs);
-                }
+            Some(grant) if !grant.new_data && busy(&grant) => {
+                self.transmit_again(slot, index, grant.process, grant.prbs);
             }
+            Some(grant) if !grant.new_data => {}
             _ if !station.connected() => {}
             // Msg3 has taken the process since the grant.
             Some(grant) if busy(&grant) => station.estimate.on_lost(slot, sr_grant),

@@ -1,5 +1,5 @@
 //! The types that every other crate uses: time, units, sequence numbers, packets, the [`Node`] contract,
-//! bounded queues, TDD patterns and named random streams.
+//! bounded queues, TDD patterns, pacing and named random streams.
 //!
 //! No sockets, threads, wall clock or global state: the same input gives the same bits on every machine.
 #![forbid(unsafe_code)]
@@ -8,6 +8,7 @@ pub mod address_table;
 pub mod datagram;
 pub mod keyed_hash;
 pub mod node;
+pub mod pacing;
 pub mod packet;
 pub mod queue;
 pub mod rng;

@@ -2,20 +2,21 @@
 //! Linux (`tcp_update_pacing_rate`). RFC 9293 has none.
 
 use crate::options::Pacing;
+use paceline_net::pacing::{self, CatchUp, window_rate};
 use paceline_net::{Bytes, Duration, Instant, Rate};
 
 /// Segments at the start that are not paced (Linux `tcp_update_skb_after_send`).
 const UNPACED_SEGMENTS: u32 = 10;
 /// Pacing rate in percent of window per round trip, in slow start (Linux `tcp_pacing_ss_ratio`).
-const SLOW_START_PERCENT: u128 = 200;
+const SLOW_START_PERCENT: u32 = 200;
 /// The same in congestion avoidance (Linux `tcp_pacing_ca_ratio`).
-const AVOIDANCE_PERCENT: u128 = 120;
+const AVOIDANCE_PERCENT: u32 = 120;
 
 /// Decides when the next segment may leave.
 #[derive(Clone, Debug)]
 pub(in crate::sender) struct Pacer {
     mode: Pacing,
-    until: Instant,
+    spacing: pacing::Pacer,
     /// Segments sent, up to [`UNPACED_SEGMENTS`].
     sent: u32,
 }
@@ -31,7 +32,8 @@ pub(in crate::sender) struct PacedFlow {
 
 impl Pacer {
     pub fn new(mode: Pacing) -> Self {
-        Self { mode, until: Instant::ZERO, sent: 0 }
+        let catch_up = if mode == Pacing::Linux { CatchUp::HalfPacket } else { CatchUp::Never };
+        Self { mode, spacing: pacing::Pacer::new(catch_up), sent: 0 }
     }
     /// The rate in force; `None` without pacing. `own` is the control's rate, which has priority.
     pub fn rate(&self, own: Option<Rate>, flow: impl FnOnce() -> PacedFlow) -> Option<Rate> {
@@ -44,32 +46,25 @@ impl Pacer {
     }
     /// The time until which segments wait, if a rate is in force.
     pub fn until(&self) -> Instant {
-        self.until
+        self.spacing.until()
     }
     /// A segment of `len` bytes left.
     pub fn on_sent(&mut self, now: Instant, len: u64, rate: Option<Rate>) {
         self.sent = (self.sent + 1).min(UNPACED_SEGMENTS);
-        let Some(rate) = rate else { return };
-        let mut wait = rate.time_to_send(Bytes(len));
-        if self.mode == Pacing::Linux {
-            // A delay since the segment could have left is compensated, by half a segment's time at most.
-            wait = wait - now.since(self.until).min(wait / 2);
+        if let Some(rate) = rate {
+            self.spacing.on_sent(now, Bytes(len), rate);
         }
-        self.until = self.until.max(now) + wait;
     }
     /// Lets the next segment leave from `now` on.
     pub fn release(&mut self, now: Instant) {
-        self.until = self.until.min(now);
+        self.spacing.release(now);
     }
 }
 
 /// The rate of Linux: 200% of a window per round trip while the window is below half of ssthresh, 120% above.
 fn linux_rate(flow: &PacedFlow) -> Option<Rate> {
-    let srtt = flow.srtt.filter(|srtt| !srtt.is_zero())?;
-    let ratio = if flow.cwnd < flow.ssthresh / 2 { SLOW_START_PERCENT } else { AVOIDANCE_PERCENT };
-    let bits = u128::from(flow.cwnd.max(flow.outstanding)) * 8 * ratio / 100;
-    let rate = bits * 1_000_000_000 / u128::from(srtt.as_nanos());
-    Some(Rate(u64::try_from(rate).unwrap_or(u64::MAX).max(1)))
+    let gain = if flow.cwnd < flow.ssthresh / 2 { SLOW_START_PERCENT } else { AVOIDANCE_PERCENT };
+    window_rate(Bytes(flow.cwnd.max(flow.outstanding)), flow.srtt?, gain)
 }
 
 #[cfg(test)]

@@ -1,0 +1,245 @@
+//! The next send time of a paced flow.
+//!
+//! Without a hint the spacing is that of Linux (`tcp_update_skb_after_send`). With the pattern of the cell,
+//! its phase and a shallow queue, the spacing counts only times at which a packet meets a downlink slot: the
+//! slot before one. All other hints space evenly, and no packet waits for longer than a period.
+
+use crate::{Bytes, Duration, Instant, Rate, SlotPattern};
+
+/// Largest error of the phase at which the gate is used. Chosen: packets that are early by more miss their
+/// downlink slot, half a slot of 30 kHz after its start at the latest.
+const GATE_ERROR: Duration = Duration::from_micros(300);
+/// Periods without a loss at a short queue after which the gate is not used. Chosen: two seconds of 5 ms.
+const SHALLOW_PERIODS: u64 = 400;
+
+/// Knowledge of the cell's TDD pattern.
+#[derive(Clone, PartialEq, Eq, Default, Debug)]
+pub enum Hint {
+    /// None: spacing as in Linux.
+    #[default]
+    None,
+    /// The period alone, of a pattern or of scheduling requests.
+    Period(Duration),
+    /// The slots, and the send time of a packet that arrives at the start of their period.
+    Pattern {
+        /// The slots of a period.
+        pattern: SlotPattern,
+        /// Such a send time; any period's.
+        phase: Instant,
+        /// Error of `phase`.
+        error: Duration,
+    },
+}
+
+impl Hint {
+    /// The period, if one is known.
+    pub fn period(&self) -> Option<Duration> {
+        match self {
+            Self::None => None,
+            Self::Period(period) => Some(*period),
+            Self::Pattern { pattern, .. } => Some(pattern.period()),
+        }
+        .filter(|period| !period.is_zero())
+    }
+}
+
+/// Compensation of a packet that left later than it could.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum CatchUp {
+    /// None.
+    Never,
+    /// By half of the packet's time at most, as Linux does.
+    HalfPacket,
+}
+
+/// Decides when the next packet may leave.
+#[derive(Clone, Debug)]
+pub struct Pacer {
+    until: Instant,
+    catch_up: CatchUp,
+    hint: Hint,
+    /// The time until which the queue counts as shallow.
+    shallow_until: Instant,
+}
+
+/// The mean rate of a window per round trip, multiplied by `gain_percent`; none without a round-trip time.
+pub fn window_rate(window: Bytes, round_trip: Duration, gain_percent: u32) -> Option<Rate> {
+    if round_trip.is_zero() {
+        return None;
+    }
+    let bits = u128::from(window.0) * 8 * u128::from(gain_percent) / 100;
+    let rate = bits * 1_000_000_000 / u128::from(round_trip.as_nanos());
+    Some(Rate(u64::try_from(rate).unwrap_or(u64::MAX).max(1)))
+}
+
+impl Pacer {
+    /// Without a hint.
+    pub fn new(catch_up: CatchUp) -> Self {
+        Self { until: Instant::ZERO, catch_up, hint: Hint::None, shallow_until: Instant::ZERO }
+    }
+    /// Replaces the knowledge of the pattern; packets that wait already are released after a period of it.
+    pub fn set_hint(&mut self, now: Instant, hint: Hint) {
+        self.hint = hint;
+        if let Some(period) = self.hint.period() {
+            self.until = self.until.min(now + period);
+        }
+    }
+    /// The knowledge of the pattern.
+    pub fn hint(&self) -> &Hint {
+        &self.hint
+    }
+    /// Losses were seen, with a clean round-trip time that was `queueing` above its base: a queue that loses
+    /// packets before it holds a period is shallow.
+    pub fn on_loss(&mut self, now: Instant, queueing: Duration) {
+        if let Some(period) = self.hint.period() {
+            self.shallow_until =
+                if queueing < period { now + period * SHALLOW_PERIODS } else { Instant::ZERO };
+        }
+    }
+    /// The time until which the next packet waits.
+    pub fn until(&self) -> Instant {
+        self.until
+    }
+    /// A packet left at `now`; the next one follows at the mean rate `rate`.
+    pub fn on_sent(&mut self, now: Instant, bytes: Bytes, rate: Rate) {
+        let mut wait = rate.time_to_send(bytes);
+        if self.catch_up == CatchUp::HalfPacket {
+            wait = wait - now.since(self.until).min(wait / 2);
+        }
+        let from = self.until.max(now);
+        self.until = match (&self.hint, self.hint.period()) {
+            (Hint::Pattern { pattern, phase, error }, Some(period))
+                if *error <= GATE_ERROR && now < self.shallow_until =>
+            {
+                advance(pattern, *phase, from, wait.min(period)).min(now + period)
+            }
+            (_, Some(period)) => (from + wait).min(now + period),
+            (_, None) => from + wait,
+        };
+    }
+    /// Lets the next packet leave from `now` on.
+    pub fn release(&mut self, now: Instant) {
+        self.until = self.until.min(now);
+    }
+}
+
+/// Adds `wait` of mean spacing to `from` on a clock that advances only in slots which are followed by one
+/// with downlink symbols, and there faster, so that the mean rate is kept. Packets are aimed at the middle of
+/// the slot before their own: late rather than early.
+fn advance(pattern: &SlotPattern, phase: Instant, from: Instant, wait: Duration) -> Instant {
+    let (slot_ns, count) = (pattern.slot().as_nanos(), pattern.slots().len() as u64);
+    let is_open = |slot: u64| pattern.kind(slot + 1).down > 0;
+    let open = (0..count).filter(|slot| is_open(*slot)).count() as u64;
+    if open == 0 || open == count {
+        return from + wait;
+    }
+    let period_ns = slot_ns * count;
+    // Half a slot late, measured from a start of the period at or before `from`.
+    let start = (phase.as_nanos() + slot_ns / 2) % period_ns;
+    let mut offset = (from.as_nanos() % period_ns + period_ns - start) % period_ns;
+    let mut left = u128::from(wait.as_nanos()) * u128::from(open) / u128::from(count);
+    let mut passed = 0;
+    // The wait is at most a period, so that two periods of slots contain it.
+    for _ in 0..=2 * count {
+        let rest = slot_ns - offset % slot_ns;
+        if is_open(offset / slot_ns) {
+            if left < u128::from(rest) {
+                return from + Duration::from_nanos(passed + left as u64);
+            }
+            left -= u128::from(rest);
+        }
+        passed += rest;
+        offset = (offset + rest) % period_ns;
+    }
+    from + Duration::from_nanos(passed)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Stream;
+
+    const PACKET: Bytes = Bytes(1500);
+
+    fn pattern(text: &str) -> SlotPattern {
+        SlotPattern::from_letters(text, 1).unwrap()
+    }
+    fn gated(text: &str, error: Duration) -> Pacer {
+        let mut pacer = Pacer::new(CatchUp::HalfPacket);
+        pacer.set_hint(Instant::ZERO, Hint::Pattern { pattern: pattern(text), phase: Instant::ZERO, error });
+        pacer.on_loss(Instant::ZERO, Duration::ZERO);
+        pacer
+    }
+    /// Send times of packets that leave as early as they may.
+    fn times(pacer: &mut Pacer, rate: Rate, count: usize) -> Vec<Instant> {
+        let send = |_| {
+            let now = pacer.until();
+            pacer.on_sent(now, PACKET, rate);
+            now
+        };
+        (0..count).map(send).collect()
+    }
+
+    #[test]
+    fn without_a_hint_the_spacing_is_that_of_linux() {
+        let (mut stream, mut pacer) = (Stream::new(1, "pacer"), Pacer::new(CatchUp::HalfPacket));
+        let (mut now, mut until) = (Instant::ZERO, Instant::ZERO);
+        for _ in 0..10_000 {
+            let rate = Rate(1 + stream.below(1_000_000_000));
+            now = now.max(until) + Duration::from_nanos(stream.below(100_000));
+            let wait = rate.time_to_send(PACKET);
+            let wait = wait.saturating_sub(now.since(until).min(wait / 2));
+            until = until.max(now) + wait;
+            pacer.on_sent(now, PACKET, rate);
+            assert_eq!(pacer.until(), until);
+            pacer.on_loss(now, Duration::ZERO);
+        }
+    }
+
+    #[test]
+    fn gated_packets_leave_in_the_slot_before_a_downlink_slot_at_the_mean_rate() {
+        for text in ["DDDSU", "DDDDDDDSUU 6:4:4", "DDSUU 6:4:4", "DSUUU"] {
+            let slots = pattern(text);
+            let mut pacer = gated(text, Duration::ZERO);
+            let sent = times(&mut pacer, Rate(300_000_000), 25_000);
+            for at in &sent[10..] {
+                let slot = (at.as_nanos() + 10_000_000 - 250_000) / 500_000;
+                assert!(slots.kind(slot + 1).down > 0, "{text} {at:?}");
+            }
+            // 25,000 packets at 300 Mb/s take one second.
+            let span = sent.last().unwrap().as_secs_f64();
+            assert!((span - 1.0).abs() < 0.01, "{text} {span}");
+        }
+    }
+
+    #[test]
+    fn the_gate_needs_a_phase_within_0_3_ms_and_a_shallow_queue() {
+        let rate = Rate(300_000_000);
+        let even = times(&mut Pacer::new(CatchUp::HalfPacket), rate, 500);
+        assert_ne!(times(&mut gated("DDDSU", Duration::from_micros(300)), rate, 500), even);
+        assert_eq!(times(&mut gated("DDDSU", Duration::from_micros(301)), rate, 500), even);
+        let mut deep = gated("DDDSU", Duration::ZERO);
+        deep.on_loss(Instant::ZERO, Duration::from_millis(3));
+        assert_eq!(times(&mut deep, rate, 500), even);
+    }
+
+    #[test]
+    fn no_packet_waits_for_longer_than_a_period() {
+        let mut stream = Stream::new(2, "pacer");
+        for text in ["DDDSU", "DDDSUUDDDD 6:4:4", "DSUUU"] {
+            let period = pattern(text).period();
+            let mut pacer = gated(text, Duration::from_micros(100));
+            let mut now = Instant::ZERO;
+            for _ in 0..20_000 {
+                pacer.on_sent(now, PACKET, Rate(stream.below(40_000_000)));
+                assert!(pacer.until().since(now) <= period, "{text}");
+                if stream.chance(0.01) {
+                    pacer.on_loss(now, period * stream.below(3));
+                }
+                let late = Duration::from_nanos(stream.below(200_000));
+                now = if stream.chance(0.1) { now + late } else { now.max(pacer.until()) + late };
+            }
+            pacer.on_sent(Instant::MAX, PACKET, Rate(1));
+        }
+    }
+}

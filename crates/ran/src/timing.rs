@@ -141,6 +141,10 @@ impl Timing {
     pub fn granted_by(&self, slot: Slot) -> impl Iterator<Item = Slot> + use<'_> {
         self.k2.of(slot).iter().map(move |distance| slot + *distance)
     }
+    /// Whether the grants for the uplink of `sent_at` have been sent, in `slot` at the latest.
+    pub fn is_granted(&self, sent_at: Slot, slot: Slot) -> bool {
+        (slot.0 + 1..sent_at.0).all(|later| self.granted_by(Slot(later)).all(|at| at != sent_at))
+    }
     /// The slot of the Msg3 that a response of `slot` grants.
     pub fn msg3_at(&self, slot: Slot) -> Slot {
         slot + *self.msg3.of(slot)

@@ -3,6 +3,7 @@
 
 use crate::air::{Fading, RadioConfig};
 use crate::duplex::Duplex;
+use crate::lte::tdd::AckMode;
 use crate::mac::random_access::RandomAccessConfig;
 use crate::mac::scheduler::Policy;
 use crate::mac::scheduling_request::AccessConfig;
@@ -21,6 +22,8 @@ pub struct CellConfig {
     pub numerology: Numerology,
     /// Division of the carrier between both directions.
     pub duplex: Duplex,
+    /// Sharing of an uplink subframe by the HARQ-ACKs of several subframes, in LTE TDD.
+    pub ack_mode: AckMode,
     /// The deployment around the served cells; none for stated SINRs.
     pub radio: Option<RadioConfig>,
     /// Downlink PRBs: 6, 15, 25, 50, 75 or 100 (TS 36.104 Table 5.6-1).

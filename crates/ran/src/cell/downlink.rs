@@ -76,14 +76,18 @@ impl Cell {
     fn retransmit_downlink(&mut self, slot: Slot, index: usize, room: &mut Room) -> bool {
         let link = &mut self.stations[index].downlink;
         let mut retransmitted = false;
+        if self.bundling {
+            link.harq.bundle(slot);
+        }
         for process in link.harq.due(slot) {
             if self.config.outer_loop {
                 link.update_outer_loop(process);
             }
             let Some(block) = link.harq.block(process) else { continue };
-            if block.decoded {
+            let last = block.transmissions >= self.config.max_harq_tx;
+            if block.acknowledged() || last && block.decoded {
                 link.finish(process);
-            } else if block.transmissions >= self.config.max_harq_tx {
+            } else if last {
                 link.give_up(process, &mut self.output);
             } else if !retransmitted && block.prbs_in(room.size) <= room.free.len() && room.grants > 0 {
                 // One block per station and slot: a single codeword.

@@ -11,13 +11,15 @@ use super::ports::CORE;
 use super::responder::Responder;
 use super::station::Station;
 use crate::air::{Network, Placed, Transmission, served_cells};
-use crate::duplex::Direction;
+use crate::duplex::{Direction, Duplex};
+use crate::lte::tdd::{AckMode, Distances};
 use crate::mac::harq::BlockKind;
 use crate::mac::random_access::Cause;
 use crate::mac::scheduler::Candidate;
 use crate::mac::scheduling_request::AccessStats;
 use crate::prb::PrbSet;
 use crate::radio::Point;
+use crate::rat::Rat;
 use crate::rlc::Reassembled;
 use crate::slot::{Slot, SlotClock, SlotSpan};
 use crate::timing::Timing;
@@ -30,6 +32,10 @@ pub struct Cell {
     pub(super) config: CellConfig,
     pub(super) clock: SlotClock,
     pub(super) timing: Timing,
+    /// Whether HARQ-ACKs of the downlink are bundled.
+    pub(super) bundling: bool,
+    /// The uplink-downlink configuration of LTE TDD.
+    pub(super) tdd_configuration: Option<u8>,
     pub(super) stations: Vec<Station>,
     routes: AddressTable,
     /// Stations of each served cell.
@@ -61,6 +67,7 @@ impl Cell {
             config.radio.clone().map(|radio| Network::new(radio, &config.rat, config.numerology, prb, seed));
         let timing = config.rat.timing(config.numerology, &config.duplex);
         let timing = timing.expect("the configuration has allowed distances");
+        let distances = lte_tdd(&config);
         let build = |(index, station)| Station::new(station, &config, &timing, network.as_ref(), index, seed);
         let stations: Vec<Station> = stations.into_iter().enumerate().map(build).collect();
         let mut members = vec![Vec::new(); served_cells(network.as_ref())];
@@ -72,6 +79,8 @@ impl Cell {
             transmissions: Vec::new(),
             clock: SlotClock::new(config.numerology),
             timing,
+            bundling: distances.is_some() && config.ack_mode == AckMode::Bundling,
+            tdd_configuration: distances.map(Distances::configuration),
             config,
             routes,
             block_error_draws: Stream::new(seed, "cell0/harq"),
@@ -284,6 +293,15 @@ impl Cell {
                 && others.all(|other| sent.prbs.without(other.prbs) == sent.prbs)
         })
     }
+}
+
+/// The distances of an LTE TDD cell, which has an allowed mode of HARQ-ACKs.
+fn lte_tdd(config: &CellConfig) -> Option<&'static Distances> {
+    let (Rat::Lte, Duplex::Tdd(pattern)) = (&config.rat, &config.duplex) else { return None };
+    let distances = Distances::of_pattern(pattern)?;
+    let (mode, allowed) = (config.ack_mode, distances.allows(config.ack_mode));
+    assert!(allowed, "{mode:?} is not allowed in {pattern} (TS 36.213 §7.3)");
+    Some(distances)
 }
 
 impl Node for Cell {

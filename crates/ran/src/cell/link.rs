@@ -106,6 +106,7 @@ impl Link {
     pub fn transmit(&mut self, process: usize, times: (Slot, Slot, Slot), sinr: f64, draw: f64) -> bool {
         let (slot, verdict_at, due) = times;
         let block = self.harq.block_mut(process).expect("a block is sent from its process");
+        let known = block.decoded;
         block.transmit(slot, verdict_at, sinr, draw);
         let stats = &mut self.stats;
         stats.prbs += u64::from(block.prbs.len());
@@ -122,7 +123,7 @@ impl Link {
         } else {
             stats.harq_retransmissions += 1;
         }
-        if block.decoded {
+        if block.decoded && !known {
             stats.harq_wait_slots += slot.since(block.first_sent_at);
             self.decoded.extend(block.pdu.sdus.drain(..).map(|pdu| (due, pdu)));
         }
@@ -134,7 +135,7 @@ impl Link {
     pub fn update_outer_loop(&mut self, process: usize) {
         let Some(block) = self.harq.block_mut(process).filter(|block| !block.outer_loop_done) else { return };
         block.outer_loop_done = true;
-        let decoded = block.decoded && block.transmissions == 1;
+        let decoded = block.acknowledged() && block.transmissions == 1;
         let step = if decoded {
             OUTER_LOOP_STEP_DB * OUTER_LOOP_TARGET / (1.0 - OUTER_LOOP_TARGET)
         } else {

@@ -12,6 +12,7 @@ use super::enb::Cell;
 use super::responder::{DetectedPreamble, Responder, Response};
 use crate::air::Transmission;
 use crate::duplex::Direction;
+use crate::lte::prach;
 use crate::mac::buffer_report::BufferReport;
 use crate::mac::harq::{BlockKind, TransportBlock};
 use crate::mac::pdu as mac;
@@ -103,9 +104,11 @@ impl Cell {
     }
     /// Whether a slot of the uplink is a PRACH occasion.
     fn is_prach_occasion(&self, slot: Slot) -> bool {
-        match &self.config.rat {
-            Rat::Lte => is_prach_occasion(self.config.random_access.prach_index, slot),
-            Rat::Nr(nr) => slot == self.config.duplex.next(slot.start_of(nr.prach_period), Direction::Up),
+        let index = self.config.random_access.prach_index;
+        match (&self.config.rat, self.tdd_configuration) {
+            (Rat::Lte, None) => is_prach_occasion(index, slot),
+            (Rat::Lte, Some(configuration)) => prach::is_tdd_occasion(configuration, index, slot),
+            (Rat::Nr(nr), _) => slot == self.config.duplex.next(slot.start_of(nr.prach_period), Direction::Up),
         }
     }
     /// The uplink HARQ process of a Msg3.
@@ -199,7 +202,7 @@ impl Cell {
     fn send_response(&mut self, slot: Slot, cell: usize, occasion: Slot, room: &mut Room) {
         let group = u32::from(self.config.rat.rbg_size(self.config.downlink_prb));
         let msg3_at = self.timing.msg3_at(slot);
-        let mut msg3_free = self.free_msg3_prbs(msg3_at, cell);
+        let mut msg3_free = self.free_msg3_prbs(slot, msg3_at, cell);
         let (_, msg3_prb) = self.msg3_format();
         let mut answered: Vec<(PrbSet, Vec<usize>)> = Vec::new();
         let mut taken = 0;
@@ -238,15 +241,19 @@ impl Cell {
     fn response_format(&self, size: PrbSize, bytes: u64) -> (Mcs, u16) {
         self.config.rat.most_robust(Direction::Down, size, bytes, self.config.downlink_prb)
     }
-    fn free_msg3_prbs(&self, sent_at: Slot, cell: usize) -> PrbSet {
+    fn free_msg3_prbs(&self, slot: Slot, sent_at: Slot, cell: usize) -> PrbSet {
         let mut free = self.pusch_prbs().without(self.random_access_prbs(sent_at, cell));
-        let Some(process) = self.timing.uplink.process_in(sent_at) else {
-            // Asynchronous HARQ: the slot may have its grants already.
-            let grants = self.members[cell].iter().flat_map(|index| &self.stations[*index].grants);
-            return grants
-                .filter(|grant| grant.sent_at == sent_at)
-                .fold(free, |free, grant| free.without(grant.prbs));
-        };
+        let turn = self.timing.uplink.process_in(sent_at);
+        if self.timing.is_granted(sent_at, slot) {
+            // TDD: the grants of this slot or an earlier one, and retransmissions, have taken PRBs.
+            for station in self.members[cell].iter().map(|index| &self.stations[*index]) {
+                let granted = station.grants.iter().filter(|grant| grant.sent_at == sent_at);
+                free = granted.fold(free, |free, grant| free.without(grant.prbs));
+                let repeated = turn.and_then(|process| station.uplink.harq.block(process));
+                free = repeated.map_or(free, |block| free.without(block.prbs));
+            }
+        }
+        let Some(process) = turn else { return free };
         for station in self.responder.active.iter().map(|index| &self.stations[*index]) {
             let of_msg3 = |block: &&TransportBlock| block.is_msg3() && station.cell == cell;
             if let Some(block) = station.uplink.harq.block(process).filter(of_msg3) {

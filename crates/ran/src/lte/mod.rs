@@ -10,6 +10,7 @@ pub mod block_errors;
 pub mod bsr;
 pub mod cqi;
 pub mod mcs;
+pub mod prach;
 pub mod tbs;
 pub mod tdd;
 pub(crate) mod timing;

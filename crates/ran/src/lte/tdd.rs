@@ -65,6 +65,10 @@ impl Distances {
         };
         TABLE.iter().find(|distances| same(&distances.pattern))
     }
+    /// The configuration, 0 to 6.
+    pub fn configuration(&self) -> u8 {
+        self.configuration
+    }
     /// Whether a subframe has downlink symbols: D or S.
     pub fn is_down(&self, subframe: u8) -> bool {
         self.pattern.kind(u64::from(subframe)).down > 0

@@ -44,8 +44,10 @@ pub struct TransportBlock {
     pub first_sent_at: Slot,
     /// Slot in which the base station reacts to the last transmission.
     pub verdict_at: Slot,
-    /// Whether the last transmission was decoded.
+    /// Whether a transmission was decoded: the receiver keeps a decoded block.
     pub decoded: bool,
+    /// Whether the answer to the last transmission was the NACK of a bundle with a block that failed.
+    bundle_failed: bool,
     pub kind: BlockKind,
     combined_sinr: f64,
 }
@@ -64,6 +66,7 @@ impl TransportBlock {
             first_sent_at: Slot(0),
             verdict_at: Slot(0),
             decoded: false,
+            bundle_failed: false,
             kind: BlockKind::Data,
             combined_sinr: 0.0,
         }
@@ -88,6 +91,10 @@ impl TransportBlock {
     pub fn is_msg3(&self) -> bool {
         self.kind != BlockKind::Data
     }
+    /// Whether the base station has an ACK of the block, once its verdict is due.
+    pub fn acknowledged(&self) -> bool {
+        self.decoded && !self.bundle_failed
+    }
     /// Transmits or retransmits the block in `slot` at this linear SINR. `draw`, uniform in `[0, 1)`, decides
     /// whether it is decoded; the base station knows in `verdict_at`.
     pub fn transmit(&mut self, slot: Slot, verdict_at: Slot, sinr: f64, draw: f64) {
@@ -98,7 +105,8 @@ impl TransportBlock {
         self.verdict_at = verdict_at;
         self.combined_sinr += sinr;
         let error = self.mcs.block_error(self.bits, self.combined_sinr);
-        self.decoded = self.kind != BlockKind::CollidedMsg3 && draw >= error;
+        self.decoded |= self.kind != BlockKind::CollidedMsg3 && draw >= error;
+        self.bundle_failed = false;
     }
 }
 
@@ -155,6 +163,18 @@ impl Processes {
         }
         ProcessSet(due)
     }
+    /// Bundles the HARQ-ACKs that are due (TS 36.213 §7.3): blocks whose verdict is due in the same slot share
+    /// one answer, a NACK if one of them failed.
+    pub fn bundle(&mut self, slot: Slot) {
+        for failed in self.due(slot) {
+            let Some(verdict_at) = self.block(failed).filter(|b| !b.decoded).map(|b| b.verdict_at) else {
+                continue;
+            };
+            for block in self.blocks.iter_mut().flatten().filter(|block| block.verdict_at == verdict_at) {
+                block.bundle_failed = true;
+            }
+        }
+    }
     pub fn idle(&self) -> bool {
         self.busy.0 == 0
     }
@@ -199,6 +219,35 @@ mod tests {
         assert!(again.decoded);
         block.transmit(Slot(8), Slot(0), sinr, 0.49);
         assert!(!block.decoded);
+    }
+
+    #[test]
+    fn a_bundle_has_one_answer() {
+        let mut processes = Processes::new(15);
+        // Blocks of two bundles, one of which has a block that failed.
+        for (process, (verdict, decoded)) in
+            [(20, true), (20, false), (20, true), (21, true)].into_iter().enumerate()
+        {
+            let mut block = TransportBlock::new(mac::Pdu::default(), Mcs::Lte(&DOWNLINK[10]), LTE_PRB, 10);
+            block.transmit(Slot(10), Slot(verdict), if decoded { 1e3 } else { 0.0 }, 0.5);
+            processes.start(process, Box::new(block));
+        }
+        let acknowledged = |processes: &Processes| {
+            [0, 1, 2, 3].map(|process| processes.block(process).unwrap().acknowledged())
+        };
+        processes.bundle(Slot(19));
+        assert_eq!(acknowledged(&processes), [true, false, true, true], "no verdict is due");
+        processes.bundle(Slot(20));
+        processes.bundle(Slot(21));
+        assert_eq!(acknowledged(&processes), [false, false, false, true]);
+        // The retransmitted block leaves the bundle; the others still wait for their retransmission.
+        processes.block_mut(1).unwrap().transmit(Slot(22), Slot(32), 1e3, 0.5);
+        processes.bundle(Slot(22));
+        assert_eq!(acknowledged(&processes), [false, true, false, true]);
+        // A decoded block stays decoded, at any SINR.
+        processes.block_mut(0).unwrap().transmit(Slot(23), Slot(32), 0.0, 0.0);
+        processes.bundle(Slot(32));
+        assert_eq!(acknowledged(&processes), [true, true, false, true]);
     }
 
     #[test]

@@ -2,6 +2,7 @@
 #![allow(dead_code)] // each test file uses a part of it
 
 use paceline_net::{Bytes, DropTail, Instant, Node, Output, Packet, TcpFlags, TcpHeader};
+use paceline_ran::lte::tdd::AckMode;
 use paceline_ran::{
     AccessConfig, CORE, Cell, CellConfig, Duplex, Fading, Numerology, Policy, RandomAccessConfig, Rat,
     RlcConfig, Slot, SlotClock, SlotSpan, StationConfig, StationLink, station_port,
@@ -37,6 +38,7 @@ pub fn config() -> CellConfig {
         rat: Rat::Lte,
         numerology: Numerology::LTE,
         duplex: Duplex::Fdd,
+        ack_mode: AckMode::Multiplexing,
         radio: None,
         downlink_prb: 100,
         uplink_prb: 100,

@@ -106,6 +106,7 @@ fn cell_config(cell: &scenario::Cell, plan: CellPlan) -> CellConfig {
         rat: plan.rat,
         numerology: plan.numerology,
         duplex: plan.duplex,
+        ack_mode: plan.ack_mode,
         radio: None,
         outer_loop: cell.outer_loop,
         downlink_prb: plan.downlink_prb,

@@ -49,6 +49,7 @@ impl Section for Cell {
             ("frequency", "3.5 GHz in TDD, 2.1 GHz in FDD (nr)"),
             ("numerology", "0 in FDD, 1 in TDD of FR1, 3 in FR2 (nr)"),
             ("special_subframe", "7 (lte in TDD)"),
+            ("ack_mode", "`multiplexing`; `bundling` in configuration 5 (lte in TDD)"),
             ("decode_delay", "2 ms (lte); one slot (nr)"),
         ]
         .map(|(key, text)| (key, text.to_owned()))

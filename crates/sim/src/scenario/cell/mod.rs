@@ -63,6 +63,10 @@ pub struct Cell {
     /// same split as the default of `pattern`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub special_subframe: Option<u8>,
+    /// How the HARQ-ACKs of several subframes share an uplink subframe in TDD of LTE (TS 36.213 §7.3).
+    /// Chosen as default: the mode that repeats fewer blocks, where it exists.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ack_mode: Option<AckModeName>,
     /// Channel bandwidth of the downlink (TS 36.104 Table 5.6-1; TS 38.101-1 and -2 Table 5.3.2-1); of both
     /// directions in TDD.
     pub bandwidth: Hertz,
@@ -178,6 +182,7 @@ impl Default for Cell {
             pattern: None,
             tdd_configuration: None,
             special_subframe: None,
+            ack_mode: None,
             bandwidth: Hertz(20_000_000),
             uplink_bandwidth: None,
             pucch_prb: 4,
@@ -295,6 +300,16 @@ pub enum DuplexMode {
     Fdd,
     /// One carrier, whose slots alternate.
     Tdd,
+}
+
+/// Sharing of an uplink subframe by the HARQ-ACKs of several subframes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum AckModeName {
+    /// One answer for all: a failed block repeats the blocks of all these subframes.
+    Bundling,
+    /// One answer for each subframe; not in configuration 5.
+    Multiplexing,
 }
 
 /// Sharing of the resource blocks of a TTI among stations.

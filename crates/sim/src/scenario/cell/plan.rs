@@ -3,10 +3,11 @@
 //! with the clause.
 
 use super::super::limits::Problem;
-use super::{Cell, DuplexMode, Nr, RatName};
+use super::{AckModeName, Cell, DuplexMode, Nr, RatName};
 use paceline_net::units::Hertz;
 use paceline_net::{Duration, SlotPattern};
-use paceline_ran::lte::tdd::Distances;
+use paceline_ran::lte::prach;
+use paceline_ran::lte::tdd::{AckMode, Distances};
 use paceline_ran::nr::carrier::{self, FrequencyRange};
 use paceline_ran::nr::mcs::McsTable;
 use paceline_ran::nr::timing::{SlotTiming, TimingError};
@@ -29,6 +30,8 @@ pub struct CellPlan {
     pub numerology: Numerology,
     /// Division of the carrier, with the slots of one period of TDD.
     pub duplex: Duplex,
+    /// Sharing of an uplink subframe by HARQ-ACKs in LTE TDD.
+    pub ack_mode: AckMode,
     /// Downlink PRBs.
     pub downlink_prb: u16,
     /// Uplink PRBs, those of PUCCH included.
@@ -78,12 +81,15 @@ fn lte(cell: &Cell) -> Result<CellPlan, Problem> {
         let allowed = "left out with duplex = \"fdd\"";
         refuse("cell.tdd_configuration", cell.tdd_configuration.as_ref(), allowed)?;
         refuse("cell.special_subframe", cell.special_subframe.as_ref(), allowed)?;
+        refuse("cell.ack_mode", cell.ack_mode.map(|_| "given").as_ref(), allowed)?;
     }
-    let (duplex, timing) = if tdd { lte_tdd(cell)? } else { (Duplex::Fdd, SlotTiming::lte_fdd()) };
+    let fdd = (Duplex::Fdd, SlotTiming::lte_fdd(), AckMode::Multiplexing);
+    let (duplex, timing, ack_mode) = if tdd { lte_tdd(cell)? } else { fdd };
     let prb = |hertz: Hertz| resource_blocks(hertz.0 / 1000).expect("bandwidths are checked before");
     Ok(CellPlan {
         numerology: Numerology::LTE,
         duplex,
+        ack_mode,
         downlink_prb: prb(cell.bandwidth),
         uplink_prb: prb(cell.uplink_bandwidth.unwrap_or(cell.bandwidth)),
         pucch_prb: cell.pucch_prb,
@@ -98,7 +104,7 @@ fn max_uplink_mcs(cell: &Cell) -> u8 {
     if cell.uplink_64qam { 28 } else { 20 }
 }
 
-fn lte_tdd(cell: &Cell) -> Result<(Duplex, SlotTiming), Problem> {
+fn lte_tdd(cell: &Cell) -> Result<(Duplex, SlotTiming, AckMode), Problem> {
     let Some(configuration) = cell.tdd_configuration else {
         let reason = "needs tdd_configuration, 0 to 6 (TS 36.211 Table 4.2-2)";
         return Err(Problem::because("cell.duplex", "\"tdd\"", reason));
@@ -118,13 +124,36 @@ fn lte_tdd(cell: &Cell) -> Result<(Duplex, SlotTiming), Problem> {
         );
         return Err(Problem::because("cell.sr_period", cell.sr_period, reason));
     }
-    Ok((Duplex::Tdd(pattern), SlotTiming::lte_tdd(distances)))
+    let indices: Vec<u8> = prach::tdd_indices(configuration).collect();
+    if !indices.contains(&cell.prach_config_index) {
+        let reason = format!(
+            "in TDD configuration {configuration}, {} have an occasion (TS 36.211 Table 5.7.1-4)",
+            list(&indices)
+        );
+        return Err(Problem::because("cell.prach_config_index", cell.prach_config_index, reason));
+    }
+    let ack_mode = ack_mode(cell, configuration, distances)?;
+    Ok((Duplex::Tdd(pattern), SlotTiming::lte_tdd(distances), ack_mode))
+}
+
+fn ack_mode(cell: &Cell, configuration: u8, distances: &Distances) -> Result<AckMode, Problem> {
+    let multiplexing = distances.allows(AckMode::Multiplexing);
+    match cell.ack_mode {
+        Some(AckModeName::Multiplexing) if !multiplexing => {
+            let reason = format!("configuration {configuration} has bundling alone (TS 36.213 §7.3)");
+            Err(Problem::because("cell.ack_mode", "multiplexing", reason))
+        }
+        Some(AckModeName::Bundling) => Ok(AckMode::Bundling),
+        None if !multiplexing => Ok(AckMode::Bundling),
+        Some(AckModeName::Multiplexing) | None => Ok(AckMode::Multiplexing),
+    }
 }
 
 fn nr(cell: &Cell, nr: &Nr) -> Result<CellPlan, Problem> {
     let of_lte = "left out with rat = \"nr\"";
     refuse("cell.tdd_configuration", cell.tdd_configuration.as_ref(), of_lte)?;
     refuse("cell.special_subframe", cell.special_subframe.as_ref(), of_lte)?;
+    refuse("cell.ack_mode", cell.ack_mode.map(|_| "given").as_ref(), of_lte)?;
     if let (Some(numerology), Some(_)) = (cell.numerology, cell.subcarrier_spacing) {
         return Err(Problem::because(
             "cell.numerology",
@@ -180,6 +209,7 @@ fn nr(cell: &Cell, nr: &Nr) -> Result<CellPlan, Problem> {
     Ok(CellPlan {
         numerology,
         duplex,
+        ack_mode: AckMode::Multiplexing,
         downlink_prb,
         uplink_prb,
         pucch_prb: cell.pucch_prb,

@@ -2,6 +2,7 @@
 //! with key, value, the allowed values and the clause.
 
 use crate::scenario::{Scenario, load};
+use paceline_ran::lte::tdd::AckMode;
 
 fn with(keys: &[&str]) -> Result<Scenario, String> {
     let set: Vec<String> = keys.iter().map(|key| format!("cell.{key}")).collect();
@@ -131,11 +132,21 @@ fn lte_tdd_has_its_configurations() {
     let scenario = tdd("special_subframe=6").unwrap();
     assert_eq!(scenario.cell_plan().pattern().unwrap().to_string(), "DSUDDDSUDD 9:3:2");
     assert_eq!(load("again.toml", &scenario.to_toml(), &[]).unwrap(), scenario);
+    let mode = |keys: &[&str]| with(keys).unwrap().cell_plan().ack_mode;
+    assert_eq!(mode(&["tdd_configuration=2"]), AckMode::Multiplexing);
+    assert_eq!(mode(&["tdd_configuration=2", "ack_mode=bundling"]), AckMode::Bundling);
+    assert_eq!(mode(&["tdd_configuration=5"]), AckMode::Bundling);
     for (error, parts) in [
         (tdd("tdd_configuration=7"), ["cell.tdd_configuration = 7", "0 to 6"]),
         (tdd("special_subframe=10"), ["cell.special_subframe = 10", "0 to 9"]),
         (tdd("uplink_bandwidth=5 MHz"), ["cell.uplink_bandwidth", "left out in TDD"]),
         (tdd("sr_period=2 ms"), ["cell.sr_period = 2 ms", "TS 36.213 §10.1.5"]),
+        (tdd("prach_config_index=5"), ["cell.prach_config_index = 5", "TS 36.211 Table 5.7.1-4"]),
+        (
+            with(&["tdd_configuration=5", "ack_mode=multiplexing"]),
+            ["cell.ack_mode = multiplexing", "bundling alone (TS 36.213 §7.3)"],
+        ),
+        (with(&["ack_mode=bundling"]), ["cell.ack_mode", "left out with duplex"]),
         (
             with(&["tdd_configuration=4", "sr_period=5 ms"]),
             ["cell.sr_period = 5 ms", "10 ms and its multiples"],

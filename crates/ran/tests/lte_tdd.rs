@@ -6,7 +6,8 @@ mod common;
 use common::*;
 use paceline_net::{Bytes, DropTail, Duration, Instant, Node, Output, SlotPattern, Stream};
 use paceline_ran::lte::prach::tdd_indices;
-use paceline_ran::lte::tdd::{AckMode, Distances};
+use paceline_ran::lte::tbs::transport_block_bits;
+use paceline_ran::lte::tdd::{AckMode, Distances, dwpts_tbs_prbs};
 use paceline_ran::{
     AmConfig, CORE, Cell, CellConfig, Duplex, Fading, RlcConfig, SlotSpan, StationLink, station_port,
 };
@@ -21,6 +22,59 @@ fn tdd(configuration: u8, special: u8) -> CellConfig {
         config.ack_mode = AckMode::Bundling;
     }
     config
+}
+
+/// Bytes that a lone station with full buffers gets per frame, downlink and uplink, from frame 20 to 120.
+fn bytes_per_frame(config: CellConfig, sinr_db: f64) -> (f64, f64) {
+    let mut cell = Cell::new(config, vec![station(0, sinr_db, sinr_db, 0.0)], 1);
+    let counts = |cell: &Cell| (cell.downlink(0).bytes_out as f64, cell.uplink(0).bytes_out as f64);
+    let mut before = (0.0, 0.0);
+    for ms in 0..1200 {
+        let now = Instant::from_millis(ms);
+        if ms == 200 {
+            before = counts(&cell);
+        }
+        while cell.downlink_queue(0) < Bytes(200_000) {
+            cell.handle_packet(now, CORE, packet(SERVER, address(0), 1400));
+        }
+        while cell.uplink_buffer(0).bytes() < Bytes(200_000) {
+            cell.handle_packet(now, station_port(0), packet(address(0), SERVER, 1400));
+        }
+        drain(&mut cell, now);
+    }
+    let after = counts(&cell);
+    ((after.0 - before.0) / 100.0, (after.1 - before.1) / 100.0)
+}
+
+#[test]
+fn full_buffers_fill_the_blocks_of_every_subframe() {
+    for configuration in 0..=6 {
+        let pattern = SlotPattern::lte(configuration, SPECIAL).unwrap();
+        let count = |letter| pattern.slots().iter().filter(|slot| slot.letter() == letter).count() as f64;
+        // I_TBS 26 on 100 PRBs, in special subframes the column of 75; I_TBS 19 on the PUSCH's 96 PRBs.
+        let down = count('D') * 75_376.0 + count('S') * f64::from(transport_block_bits(26, 75));
+        let up = count('U') * f64::from(transport_block_bits(19, 96));
+        let got = bytes_per_frame(tdd(configuration, SPECIAL), 25.0);
+        for (got, expected) in [(got.0 * 8.0, down), (got.1 * 8.0, up)] {
+            // Headers of MAC, RLC and PDCP take below 1%.
+            let share = got / expected;
+            assert!(
+                (0.985..=1.0).contains(&share),
+                "configuration {configuration}: {got} of {expected} bits"
+            );
+        }
+    }
+}
+
+#[test]
+fn special_subframes_carry_blocks_of_their_length() {
+    for special in 0..=9 {
+        let symbols = SlotPattern::lte(2, special).unwrap().kind(1).down;
+        let bits = dwpts_tbs_prbs(100, symbols).map_or(0, |prbs| transport_block_bits(26, prbs.into()));
+        let expected = 6.0 * 75_376.0 + 2.0 * f64::from(bits);
+        let share = bytes_per_frame(tdd(2, special), 25.0).0 * 8.0 / expected;
+        assert!((0.985..=1.0).contains(&share), "special subframe {special}: {share}");
+    }
 }
 
 /// One packet at a time over a lossy channel: in each direction, for every retransmitted block, the subframe
@@ -109,7 +163,7 @@ fn an_idle_cell_has_the_latencies_of_its_subframes() {
     }
     // A downlink packet waits for the next subframe with PDSCH.
     for configuration in 0..=6 {
-        for special in [SPECIAL] {
+        for special in [0, SPECIAL] {
             let pattern = SlotPattern::lte(configuration, special).unwrap();
             for arrival in 0..10 {
                 let config = tdd(configuration, special);

@@ -108,7 +108,9 @@ impl Cell {
         match (&self.config.rat, self.tdd_configuration) {
             (Rat::Lte, None) => is_prach_occasion(index, slot),
             (Rat::Lte, Some(configuration)) => prach::is_tdd_occasion(configuration, index, slot),
-            (Rat::Nr(nr), _) => slot == self.config.duplex.next(slot.start_of(nr.prach_period), Direction::Up),
+            (Rat::Nr(nr), _) => {
+                slot == self.config.duplex.next(slot.start_of(nr.prach_period), Direction::Up)
+            }
         }
     }
     /// The uplink HARQ process of a Msg3.

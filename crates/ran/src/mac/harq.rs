@@ -163,7 +163,7 @@ impl Processes {
         }
         ProcessSet(due)
     }
-    /// Bundles the HARQ-ACKs that are due (TS 36.213 §7.3): blocks whose verdict is due in the same slot share
+    /// Bundles the HARQ-ACKs that are due (TS 36.213 §7.3): blocks whose verdict is due in the same slot have
     /// one answer, a NACK if one of them failed.
     pub fn bundle(&mut self, slot: Slot) {
         for failed in self.due(slot) {

@@ -4,6 +4,7 @@
 
 mod commands;
 mod failure;
+mod import;
 mod output;
 mod progress;
 mod published;

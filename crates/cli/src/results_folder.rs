@@ -43,8 +43,8 @@ impl ResultsFolder {
         let mut scenario = scenario.clone();
         for (key, file) in scenario.link.iter_mut().flat_map(|link| link.traces_mut()) {
             file.name = format!("{}.trace", key.rsplit('.').next().unwrap_or(key));
-            let text = file.trace.as_ref().map_or(String::new(), |trace| trace.to_text());
-            fs::write(self.path(&file.name), text).with_context(|| format!("cannot write {}", file.name))?;
+            let bytes = file.trace.as_ref().map_or(Vec::new(), |trace| trace.to_file());
+            fs::write(self.path(&file.name), bytes).with_context(|| format!("cannot write {}", file.name))?;
         }
         let mut files = vec![
             ("resolved.toml", scenario.to_toml()),

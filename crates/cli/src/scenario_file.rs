@@ -102,15 +102,14 @@ fn with_suggestions(mut error: ScenarioError) -> ScenarioError {
     error
 }
 
-/// Text of a trace: a generated trace, or a file with a path relative to `folder`.
-pub fn read_trace(folder: &Path, name: &str) -> Result<String, String> {
+/// The file of a trace: a generated trace, or a file with a path relative to `folder`.
+pub fn read_trace(folder: &Path, name: &str) -> Result<Vec<u8>, String> {
     if let Some(generated) = generated(name) {
-        return generated.map(|trace| trace.to_text());
+        return generated.map(|trace| trace.to_file());
     }
     let path = folder.join(name);
-    std::fs::read_to_string(&path).map_err(|error| match error.kind() {
-        std::io::ErrorKind::InvalidData => format!("{}: not a text file in UTF-8", path.display()),
-        _ => format!("{}: {error}; give a trace in mahimahi's format, or generated:driving", path.display()),
+    std::fs::read(&path).map_err(|error| {
+        format!("{}: {error}; give a trace in mahimahi's format, or generated:driving", path.display())
     })
 }
 

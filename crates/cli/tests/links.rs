@@ -2,7 +2,7 @@
 
 mod common;
 
-use common::{TestDir, parse_json};
+use common::{PACELINE, TestDir, parse_json};
 use serde_json::Value;
 use std::process::Command;
 
@@ -45,14 +45,57 @@ fn a_file_of_seconds_and_rates_becomes_a_trace_by_the_command_of_the_message() {
         let command =
             refused.stderr.split("such a trace by: ").nth(1).unwrap_or_else(|| panic!("{refused:?}"));
         let command = command.trim().replace("FILE.trace", "own.trace").replace("FILE", "rows");
+        let command = command.replace("paceline ", &format!("{PACELINE} "));
         dir.write("rows", rows);
+        std::fs::remove_file(dir.join("own.trace")).unwrap();
         let done = Command::new("sh").args(["-c", &command]).current_dir(dir.path()).status().unwrap();
         assert!(done.success(), "{command}");
         dir.paceline_ok(&["check", "link.toml"]);
         let times: Vec<u64> = dir.read("own.trace").lines().map(|line| line.parse().unwrap()).collect();
-        assert_eq!(times.len(), 3_000_000 / 1504, "{times:?}");
+        // The last line is the length, 3 s: an opportunity that the rates would fill soon after.
+        assert_eq!(times.len(), 3_000_000 / 1504 + 1, "{times:?}");
         let in_pause = times.iter().filter(|at| (1501..=2000).contains(*at)).count();
-        assert!(in_pause == 0 && (2990..=3000).contains(times.last().unwrap()), "{times:?}");
+        assert_eq!((in_pause, times.last()), (0, Some(&3000)), "{times:?}");
+    }
+}
+
+#[test]
+fn a_folder_of_files_is_imported_and_each_file_says_what_it_was_taken_for() {
+    let dir = TestDir::new();
+    std::fs::create_dir(dir.join("in")).unwrap();
+    dir.write("in/walk.csv", "time_s,dl_mbps\n0,12.032\n2,12.032\n");
+    dir.write("in/fast.txt", "2000\n".repeat(10).as_bytes());
+    dir.write("in/notes.csv", "who,what\nme,that\n");
+    let output = dir.paceline(&["trace", "import", "in", "--out", "out"]);
+    assert!(output.code == 2 && output.stderr.contains("1 of 3 files not imported"), "{output:?}");
+    assert!(output.stderr.contains("in/notes.csv: "), "{output:?}");
+    assert!(output.stdout.contains("in/walk.csv: times: `time_s` in s; 2.000 s"), "{output:?}");
+    assert!(
+        output.stdout.contains("in/walk.csv: 2000 opportunities in 2.000 s, mean 12.032 Mb/s"),
+        "{output:?}"
+    );
+    // Ten seconds of 2 Gb/s: 13 MB of text. A scenario takes the binary form as it takes the text.
+    let fast: Vec<u8> = std::fs::read(dir.join("out/fast.txt.trace")).unwrap();
+    assert!(fast.starts_with(b"PLTRACE") && fast.len() < 50_000, "{} bytes", fast.len());
+    let text = dir.paceline_ok(&["trace", "convert", "out/fast.txt.trace", "--form", "text"]);
+    assert_eq!(text.lines().count(), 1_662_234);
+    dir.write("link.toml", LINK.replace("own.trace", "out/fast.txt.trace").replace("4 s", "1500 ms"));
+    dir.paceline_ok(&["run", "link.toml", "--out", "results"]);
+    assert_eq!(std::fs::read(dir.join("results/downlink.trace")).unwrap(), fast);
+    // On stdout the trace alone; a trace that repeats within a second has its rate in every second.
+    let done = dir.paceline(&["trace", "import", "in/walk.csv"]);
+    assert!(done.stdout.starts_with("1\n2\n") && done.stderr.contains("resampled"), "{done:?}");
+    dir.write("short.trace", "1\n3\n3\n4\n8\n");
+    let json = parse_json(&dir.paceline_ok(&["trace", "info", "short.trace", "--json"]));
+    for key in ["mean_mbps", "least_second_mbps", "most_second_mbps"] {
+        assert!((json[key].as_f64().unwrap() - 7.52).abs() < 1e-9, "{json}");
+    }
+    for args in [
+        &["trace", "import", "in"][..],
+        &["trace", "import", "missing"],
+        &["trace", "import", "in/walk.csv", "--rate-unit", "x"],
+    ] {
+        assert_eq!(dir.paceline(args).code, 2, "{args:?}");
     }
 }
 

@@ -52,8 +52,7 @@ fn keys(text: &str) -> BTreeSet<String> {
 }
 
 fn load(text: &str) -> Result<Scenario, String> {
-    scenario::load_with("test.toml", text, &[], &|_| Ok(String::from("1\n")))
-        .map_err(|error| error.to_string())
+    scenario::load_with("test.toml", text, &[], &|_| Ok(b"1\n".to_vec())).map_err(|error| error.to_string())
 }
 
 /// Scenarios that together have every table.
@@ -112,8 +111,7 @@ fn the_loader_accepts_every_entry() {
             path if base.is_none() && path.starts_with("link.") => TABLES[1].to_owned(),
             _ => base.map_or("[[station]]\n", |text| *text).to_owned(),
         };
-        let load =
-            |set: &[String]| scenario::load_with("test.toml", &base, set, &|_| Ok(String::from("1\n")));
+        let load = |set: &[String]| scenario::load_with("test.toml", &base, set, &|_| Ok(b"1\n".to_vec()));
         let set = load(&[format!("{}={value}", entry.path)]);
         let set = set.unwrap_or_else(|error| panic!("{} = {value}: {error}", entry.path));
         if matches!(entry.default, Default::Value(_)) {

@@ -15,7 +15,7 @@ fn packet(number: u32, len: u32, ecn: u8) -> Packet {
 }
 
 fn with_trace(text: &str, trace: &str) -> Scenario {
-    scenario::load_with("links.toml", text, &[], &|_| Ok(trace.to_owned()))
+    scenario::load_with("links.toml", text, &[], &|_| Ok(trace.as_bytes().to_vec()))
         .unwrap_or_else(|error| panic!("{error}"))
 }
 
@@ -348,7 +348,7 @@ fn errors_in_link_tables_name_line_key_and_allowed_values() {
     let fails = |text: &str, trace: &str| {
         let read = |name: &str| match name {
             "missing" => Err(String::from("missing: no such file")),
-            _ => Ok(trace.to_owned()),
+            _ => Ok(trace.as_bytes().to_vec()),
         };
         scenario::load_with("bad.toml", text, &[], &read).expect_err(text).to_string()
     };

@@ -1,7 +1,9 @@
-//! `paceline trace`: describes, generates and exports traces of delivery opportunities in mahimahi's format.
+//! `paceline trace`: describes, generates, imports and exports traces of delivery opportunities in mahimahi's
+//! format.
 //! An export records the deliveries of a simulated cell or link.
 
 use crate::failure::{Failure, Outcome};
+use crate::import::{Imported, Options, import};
 use crate::output;
 use crate::scenario_file::{self, ScenarioArgs};
 use crate::table::align;
@@ -24,7 +26,8 @@ pub struct Args {
 enum Command {
     /// Check traces and describe them
     Info {
-        /// Traces in mahimahi's format, or generated:KIND:SEED with a kind of stationary, walking or driving
+        /// Traces in mahimahi's format or in binary form, or generated:KIND:SEED with a kind of stationary,
+        /// walking or driving
         #[arg(required = true)]
         traces: Vec<String>,
         /// Print one line of JSON per trace
@@ -39,10 +42,25 @@ enum Command {
         #[arg(long, value_name = "FILE")]
         out: Option<PathBuf>,
     },
+    /// Make traces of files in other formats: times in any unit, tables of times and rates (CSV, TSV, JSON,
+    /// "cooked"), one rate a second, iperf3's JSON, captures of a saturating flow, all also in .gz and .xz
+    Import {
+        /// File, or folder of files
+        input: PathBuf,
+        /// File to write, or the folder of a folder's traces; stdout for a file if left out
+        #[arg(long, value_name = "FILE|FOLDER")]
+        out: Option<PathBuf>,
+        #[arg(long, default_value_t, value_enum)]
+        form: Form,
+        #[command(flatten)]
+        options: Options,
+    },
     /// Check a trace and write it in canonical form, a file's or a generated one's
     Convert {
-        /// Trace in mahimahi's format, or generated:KIND:SEED
+        /// Trace in mahimahi's format or in binary form, or generated:KIND:SEED
         trace: String,
+        #[arg(long, default_value_t, value_enum)]
+        form: Form,
         /// File to write; stdout if left out
         #[arg(long, value_name = "FILE")]
         out: Option<PathBuf>,
@@ -63,11 +81,30 @@ enum Command {
     },
 }
 
+/// Form of a written trace
+#[derive(Clone, Copy, Default, PartialEq, clap::ValueEnum)]
+enum Form {
+    /// Text up to 4 MB, the binary form beyond; text on stdout
+    #[default]
+    Auto,
+    /// Mahimahi's format
+    Text,
+    /// A few bytes per millisecond
+    Binary,
+}
+
 pub fn run(args: &Args) -> Outcome {
     match &args.command {
         Command::Info { traces, json } => info(traces, *json),
-        Command::Constant { rate, out } => write(Trace::constant(rate.0), out.as_deref()),
-        Command::Convert { trace, out } => write(Ok(read(trace)?), out.as_deref()),
+        Command::Constant { rate, out } => write(Trace::constant(rate.0), out.as_deref(), Form::Auto),
+        Command::Import { input, out, form, options } => {
+            if input.is_dir() {
+                import_folder(input, out.as_deref(), *form, options)
+            } else {
+                import_file(input, out.as_deref(), *form, options)
+            }
+        }
+        Command::Convert { trace, form, out } => write(Ok(read(trace)?), out.as_deref(), *form),
         Command::Export { scenario, station, uplink, out } => {
             export(scenario, *station, *uplink, out.as_deref())
         }
@@ -76,9 +113,67 @@ pub fn run(args: &Args) -> Outcome {
 
 /// Reads a trace by its name: a file's, or a generated one's.
 fn read(name: &str) -> Outcome<Trace> {
-    let text = scenario_file::read_trace(Path::new(""), name);
-    let trace = text.and_then(|text| Trace::parse(&text).map_err(|error| error.to_string()));
+    let file = scenario_file::read_trace(Path::new(""), name);
+    let trace = file.and_then(|file| Trace::read(&file).map_err(|error| error.to_string()));
     trace.map_err(|error| Failure::input(format!("{name}: {error}")))
+}
+
+/// Imports a file. The statements about it go to stdout, or to stderr if the trace is on stdout.
+fn import_file(input: &Path, out: Option<&Path>, form: Form, options: &Options) -> Outcome {
+    let (trace, text) = imported(input, options).map_err(Failure::input)?;
+    let code = write(Ok(trace), out, form)?;
+    match out {
+        Some(_) => output::print(&text)?,
+        None => output::message(&text),
+    }
+    Ok(code)
+}
+
+/// Imports each file of a folder. Files that are not understood are listed, and the others written.
+fn import_folder(input: &Path, out: Option<&Path>, form: Form, options: &Options) -> Outcome {
+    let out = out.ok_or_else(|| Failure::input("--out: name a folder for the traces of a folder"))?;
+    let context = || format!("cannot read {}", input.display());
+    let entries: std::io::Result<Vec<_>> = std::fs::read_dir(input).with_context(context)?.collect();
+    let mut paths: Vec<PathBuf> = entries.with_context(context)?.iter().map(|entry| entry.path()).collect();
+    paths.retain(|path| path.is_file());
+    paths.sort();
+    if paths.is_empty() {
+        return Err(Failure::input(format!("{}: a folder without files", input.display())));
+    }
+    std::fs::create_dir_all(out).with_context(|| format!("--out {}: cannot be made", out.display()))?;
+    let mut failed = Vec::new();
+    for path in &paths {
+        // The whole name, so that `a.csv` and `a.json` are two traces.
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        let target = out.join(format!("{name}.trace"));
+        match imported(path, options) {
+            Ok((trace, text)) => {
+                write(Ok(trace), Some(&target), form)?;
+                output::print(&text)?;
+            }
+            Err(message) => failed.push(message),
+        }
+    }
+    if failed.is_empty() {
+        return Ok(ExitCode::SUCCESS);
+    }
+    Err(Failure::input(format!(
+        "{} of {} files not imported:\n{}",
+        failed.len(),
+        paths.len(),
+        failed.join("\n")
+    )))
+}
+
+/// A file's trace, and the statements about it, one per line.
+fn imported(input: &Path, options: &Options) -> Result<(Trace, String), String> {
+    let name = input.display();
+    let file = std::fs::read(input).map_err(|error| format!("{name}: {error}"))?;
+    let Imported { trace, notes } = import(&file, options).map_err(|error| format!("{name}: {error}"))?;
+    let (length, mean) = (trace.length_ms() as f64 / 1000.0, trace.rate() / 1e6);
+    let result = format!("{} opportunities in {length:.3} s, mean {mean:.3} Mb/s", trace.count_all());
+    let text = notes.iter().chain([&result]).map(|note| format!("{name}: {note}\n")).collect();
+    Ok((trace, text))
 }
 
 fn info(names: &[String], json: bool) -> Outcome {
@@ -95,18 +190,18 @@ fn info(names: &[String], json: bool) -> Outcome {
     let mut text = String::new();
     for name in names {
         let trace = read(name)?;
-        let in_second = |s: u64| {
-            let count = |ms: u64| trace.at_ms().partition_point(|at| u64::from(*at) < ms);
-            (count((s + 1) * 1000) - count(s * 1000)) as f64 * OPPORTUNITY_BYTES as f64 * 8e-6
-        };
-        let full_seconds = (0..trace.length_ms() / 1000).map(in_second);
-        let (low, high) = full_seconds.fold((f64::INFINITY, 0.0f64), |(l, h), x| (l.min(x), h.max(x)));
-        let low = if low.is_finite() { low } else { 0.0 };
-        let first = u64::from(trace.at_ms()[0]);
-        let pauses = trace.at_ms().windows(2).map(|pair| u64::from(pair[1] - pair[0]));
-        let pause = pauses.max().unwrap_or(0).max(first);
+        // Seconds of the repeated trace: a shorter one is repeated until a second is full.
+        let until = |s: u64| trace.count(Instant::from_millis(s * 1000));
+        let ends = (1..=(trace.length_ms() / 1000).max(1)).map(until);
+        let (mut low, mut high, mut before) = (f64::INFINITY, 0.0f64, until(0));
+        for until in ends {
+            let rate = (until - before) as f64 * OPPORTUNITY_BYTES as f64 * 8e-6;
+            (low, high, before) = (low.min(rate), high.max(rate), until);
+        }
+        let times: Vec<u64> = trace.per_time().map(|(at_ms, _)| u64::from(at_ms)).collect();
+        let pause = times.windows(2).map(|pair| pair[1] - pair[0]).fold(times[0], u64::max);
         let (length, count, mean) =
-            (trace.length_ms() as f64 / 1000.0, trace.at_ms().len(), trace.rate() / 1e6);
+            (trace.length_ms() as f64 / 1000.0, trace.count_all(), trace.rate() / 1e6);
         if json {
             let line = serde_json::json!({
                 "trace": name, "length_s": length, "opportunities": count, "mean_mbps": mean,
@@ -128,16 +223,21 @@ fn info(names: &[String], json: bool) -> Outcome {
     Ok(ExitCode::SUCCESS)
 }
 
-fn write(trace: Result<Trace, TraceError>, out: Option<&Path>) -> Outcome {
-    let text = trace.map_err(|error| Failure::input(error.to_string()))?.to_text();
+fn write(trace: Result<Trace, TraceError>, out: Option<&Path>, form: Form) -> Outcome {
+    let trace = trace.map_err(|error| Failure::input(error.to_string()))?;
+    let file = match form {
+        Form::Auto if out.is_some() => trace.to_file(),
+        Form::Binary => trace.to_binary(),
+        _ => trace.to_text().into(),
+    };
     match out {
         Some(path) => {
             if path.exists() {
                 return Err(Failure::input(format!("--out {}: exists; name another file", path.display())));
             }
-            std::fs::write(path, text).with_context(|| format!("cannot write {}", path.display()))?;
+            std::fs::write(path, file).with_context(|| format!("cannot write {}", path.display()))?;
         }
-        None => output::print(&text)?,
+        None => output::print_bytes(&file)?,
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -163,7 +263,7 @@ fn export(args: &ScenarioArgs, station: Option<usize>, uplink: bool, out: Option
     });
     simulate(&scenario, scenario.run.seed, Some(capture), &mut |_| {});
     let delivered = std::mem::take(&mut *delivered.lock().expect("the run is over"));
-    write(Trace::of_deliveries(delivered, scenario.run.duration), out)
+    write(Trace::of_deliveries(delivered, scenario.run.duration), out, Form::Auto)
 }
 
 /// The IPv4 address, which all simulated stations and servers have.

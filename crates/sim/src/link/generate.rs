@@ -136,7 +136,7 @@ mod tests {
             // Standard deviation over mean of the opportunities per 100 ms, over all traces.
             let mut counts = vec![0.0; 1200 * 40];
             for (seed, trace) in traces.iter().enumerate() {
-                trace.at_ms().iter().for_each(|at| counts[seed * 1200 + (*at as usize - 1) / 100] += 1.0);
+                trace.at_ms().for_each(|at| counts[seed * 1200 + (at as usize - 1) / 100] += 1.0);
             }
             let mean = counts.iter().sum::<f64>() / counts.len() as f64;
             let variance = counts.iter().map(|c| (c - mean) * (c - mean)).sum::<f64>() / counts.len() as f64;

@@ -14,6 +14,7 @@
 mod cellular;
 mod fixed;
 mod generate;
+mod opportunities;
 mod pipe;
 mod trace;
 
@@ -26,13 +27,13 @@ use crate::scenario;
 use cellular::Downlink;
 use fixed::Fixed;
 use hdrhistogram::Histogram;
+use opportunities::Opportunities;
 use paceline_net::{AddressTable, DropReason, Instant, Node, Output, Packet, Port, Stream};
 use paceline_ran::{CORE, station_port};
 use pipe::{Outcome, Pipe, Service};
 use std::collections::VecDeque;
 use std::net::IpAddr;
 use std::sync::Arc;
-use trace::Opportunities;
 
 /// Index of the downlink in a pair of directions.
 const DOWN: usize = 0;

@@ -8,7 +8,7 @@
 
 use super::cellular::Downlink;
 use super::fixed::Fixed;
-use super::trace::{Opportunities, PACKET_INFORMATION_BYTES};
+use super::opportunities::{Opportunities, PACKET_INFORMATION_BYTES};
 use crate::engine::NEVER;
 use crate::scenario;
 use hdrhistogram::Histogram;

@@ -47,12 +47,12 @@ pub fn load(file: &str, text: &str, overrides: &[String]) -> Result<Scenario, Sc
     load_with(file, text, overrides, &|_| Err("files of scenarios are not read here".into()))
 }
 
-/// Loads a scenario as [`load`] does. `read` gives the text of a trace by its name, or an error message.
+/// Loads a scenario as [`load`] does. `read` gives the file of a trace by its name, or an error message.
 pub fn load_with(
     file: &str,
     text: &str,
     overrides: &[String],
-    read: &dyn Fn(&str) -> Result<String, String>,
+    read: &dyn Fn(&str) -> Result<Vec<u8>, String>,
 ) -> Result<Scenario, ScenarioError> {
     let error =
         |message: String| ScenarioError { file: file.into(), line: None, key: None, value: None, message };
@@ -103,8 +103,8 @@ pub fn load_with(
             value: Some(format!("{:?}", trace.name)),
             message,
         };
-        let text = read(&trace.name).map_err(bad)?;
-        let parsed = Trace::parse(&text).map_err(|error| bad(format!("{}: {error}", trace.name)))?;
+        let file = read(&trace.name).map_err(bad)?;
+        let parsed = Trace::read(&file).map_err(|error| bad(format!("{}: {error}", trace.name)))?;
         trace.trace = Some(Arc::new(parsed));
     }
     Ok(scenario)

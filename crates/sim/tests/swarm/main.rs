@@ -165,9 +165,10 @@ fn packets_are_conserved_on_random_links() {
         });
         let trace = lines.collect::<String>() + &format!("{}\n", at + 1);
         let text = scenario.to_toml();
-        let scenario = scenario::load_with("swarm.toml", &text, &[], &|_| Ok(trace.clone()))
+        let scenario = scenario::load_with("swarm.toml", &text, &[], &|_| Ok(trace.clone().into()))
             .unwrap_or_else(|e| panic!("seed {seed}: {e}\n{text}"));
-        let again = scenario::load_with("swarm.toml", &scenario.to_toml(), &[], &|_| Ok(trace.clone()));
+        let again =
+            scenario::load_with("swarm.toml", &scenario.to_toml(), &[], &|_| Ok(trace.clone().into()));
         assert_eq!(again.unwrap(), scenario, "seed {seed}: the resolved file gives the same scenario");
         let link = scenario.link.as_ref().unwrap();
         let present =

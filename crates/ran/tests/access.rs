@@ -244,6 +244,36 @@ fn an_uplink_below_the_lowest_mcs_fails_and_keeps_waiting_packets() {
     assert_conserved(&cell, 1);
 }
 
+/// MCS 0 reaches 10% block error at -7.0 dB. Four transmissions gain 6 dB, one gains nothing.
+#[test]
+fn harq_carries_the_lowest_mcs_below_its_threshold() {
+    for (sinr_db, weak_uplink, max_harq_tx, serves) in [
+        (-6.9, false, 4, true),
+        (-7.2, false, 4, false),
+        (-7.2, true, 1, false),
+        (-7.2, true, 4, true),
+        (-10.0, true, 4, true),
+        (-12.5, true, 4, true),
+        (-13.2, true, 4, false),
+        (-13.2, true, 8, true),
+    ] {
+        let config = CellConfig { weak_uplink, max_harq_tx, ..config() };
+        let mut cell = Cell::new(config, vec![station(0, 20.0, sinr_db, 0.0)], 1);
+        for packets in 0..50 {
+            let now = Instant::from_millis(100 * packets);
+            cell.handle_packet(now, station_port(0), packet(address(0), SERVER, 0));
+            drain(&mut cell, now);
+        }
+        drain(&mut cell, Instant::from_millis(10_000));
+        let uplink = cell.uplink(0);
+        let case = format!("{sinr_db} dB, {max_harq_tx} transmissions: {uplink:?}");
+        assert_eq!(uplink.packets_out >= 40, serves, "{case}");
+        // Without service, results name the cause.
+        assert_eq!(uplink.slots_without_mcs > 0, !serves, "{case}");
+        assert_conserved(&cell, 1);
+    }
+}
+
 #[test]
 fn the_prach_takes_six_prbs_of_its_subframes() {
     let share = |reserved: bool, prach_index: u8| {

@@ -9,8 +9,8 @@ use paceline_ran::nr::latency::{self, Preparation};
 use paceline_ran::nr::mcs::McsTable;
 use paceline_ran::rlc_nr as nr_rlc;
 use paceline_ran::{
-    AmConfig, CORE, Cell, CellConfig, Duplex, NrConfig, Numerology, Rat, RlcConfig, Slot, SlotClock,
-    SlotSpan, StationConfig, station_port,
+    AmConfig, CORE, Cell, CellConfig, ConfiguredGrant, Duplex, NrConfig, Numerology, Rat, RlcConfig, Slot,
+    SlotClock, SlotSpan, StationConfig, station_port,
 };
 
 fn mu(mu: u8) -> Numerology {
@@ -32,6 +32,7 @@ fn nr(numerology: u8, duplex: Duplex, prb: u16) -> CellConfig {
         uplink_prb: prb,
         pucch_prb: 0,
         decode_delay: SlotSpan(1),
+        weak_uplink: true,
         rlc: RlcConfig::NrUm(nr_rlc::UmConfig::new(SlotClock::new(mu(numerology)))),
         t_reordering: slots(50),
         cqi_period: slots(5),
@@ -139,6 +140,14 @@ fn idle_latencies_are_those_of_the_slots() {
         let (mean, max) = idle_latency(config.clone(), true);
         assert!((mean - expected.mean_ms).abs() < 0.03, "{letters}: {mean} ms, model {expected:?}");
         assert!((max - expected.max_ms).abs() < 0.03, "{letters}: {max} ms, model {expected:?}");
+        // A configured grant in every uplink slot.
+        let mut granted = config.clone();
+        let grant = ConfiguredGrant { period: SlotSpan(1), prbs: 20, mcs: 5 };
+        nr_of(&mut granted).configured_grant = Some(grant);
+        let expected = latency::uplink_with_grant(&timing, times);
+        let (mean, max) = idle_latency(granted, false);
+        assert!((mean - expected.mean_ms).abs() < 0.03, "{letters}: {mean} ms, model {expected:?}");
+        assert!((max - expected.max_ms).abs() < 0.03, "{letters}: {max} ms, model {expected:?}");
         // A scheduling request in every uplink slot of a period: the packet fits in the first block.
         config.access.sr_period = SlotSpan(config.duplex.period() as u64);
         config.access.sr_grant = 200;
@@ -173,6 +182,10 @@ fn swarm(seed: u64) {
     (rat.min_k1, rat.min_k2) = (2 + draws.below(3) as u8, 2 + draws.below(3) as u8);
     rat.downlink_processes = 1 + draws.below(16) as u8;
     rat.uplink_processes = 1 + draws.below(16) as u8;
+    if draws.chance(0.3) {
+        let period = SlotSpan([1, 2, 5, 10][draws.below(4) as usize]);
+        rat.configured_grant = Some(ConfiguredGrant { period, prbs: 1 + draws.below(5) as u16, mcs: 3 });
+    }
     config.outer_loop = draws.chance(0.5);
     config.max_harq_tx = 1 + draws.below(4) as u32;
     config.pucch_prb = 2 * draws.below(3) as u16;

@@ -7,6 +7,7 @@ use crate::lte::tdd::AckMode;
 use crate::mac::random_access::RandomAccessConfig;
 use crate::mac::scheduler::Policy;
 use crate::mac::scheduling_request::AccessConfig;
+use crate::prb::PrbSet;
 use crate::rat::Rat;
 use crate::rlc::RlcConfig;
 use crate::slot::{Numerology, SlotSpan};
@@ -44,6 +45,9 @@ pub struct CellConfig {
     pub max_harq_tx: u32,
     /// Highest uplink MCS: 20 where stations lack uplink 64QAM, else 28.
     pub max_uplink_mcs: u8,
+    /// Whether the lowest uplink MCS is granted also at more than 10% block error, as far as the gain of HARQ
+    /// makes up for it. Otherwise such a station has no service.
+    pub weak_uplink: bool,
     /// t-Reordering of RLC.
     pub t_reordering: SlotSpan,
     /// RLC mode and its parameters, the same in both directions.
@@ -64,6 +68,14 @@ pub struct CellConfig {
     pub access: AccessConfig,
     /// Random access and the signalling after it.
     pub random_access: RandomAccessConfig,
+}
+
+impl CellConfig {
+    /// PRBs of PUSCH: the uplink without PUCCH, which lies at both edges of the band.
+    pub(crate) fn pusch_prbs(&self) -> PrbSet {
+        let (pucch, prb) = (u32::from(self.pucch_prb), u32::from(self.uplink_prb));
+        PrbSet::range(pucch / 2, prb - pucch)
+    }
 }
 
 /// The radio link of a station.

@@ -6,6 +6,7 @@
 //! and random access are work.
 
 use super::config::{CellConfig, StationConfig};
+use super::configured::ConfiguredGrants;
 use super::link_stats::LinkStats;
 use super::ports::CORE;
 use super::responder::Responder;
@@ -51,6 +52,7 @@ pub struct Cell {
     pub(super) allocations: Vec<(usize, u16)>,
     active_slots: u64,
     pub(super) responder: Responder,
+    pub(super) configured: ConfiguredGrants,
     /// Stations whose uplink retransmission cannot have its former PRBs.
     pub(super) displaced: Vec<usize>,
 }
@@ -72,6 +74,7 @@ impl Cell {
         let stations: Vec<Station> = stations.into_iter().enumerate().map(build).collect();
         let mut members = vec![Vec::new(); served_cells(network.as_ref())];
         stations.iter().enumerate().for_each(|(index, station)| members[station.cell].push(index));
+        let configured = ConfiguredGrants::new(&config, &members, config.pusch_prbs());
         Self {
             stations,
             members,
@@ -93,6 +96,7 @@ impl Cell {
             active_slots: 0,
             responder: Responder::new(seed),
             displaced: Vec::new(),
+            configured,
         }
     }
     /// Number of stations.
@@ -273,7 +277,7 @@ impl Cell {
     /// direction, Msg3s after a preamble collision excepted.
     fn prbs_are_disjoint(&self) -> bool {
         let downlink = PrbSet::range(0, u32::from(self.config.downlink_prb));
-        let uplink = self.pusch_prbs();
+        let uplink = self.config.pusch_prbs();
         let side = |sent: &Transmission| (self.stations[sent.station].cell, sent.direction);
         let collides = |sent: &Transmission| {
             let block = self.stations[sent.station].uplink.harq.block(sent.process);

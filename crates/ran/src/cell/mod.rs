@@ -5,9 +5,11 @@
 //! scheduling requests are processed, `random_access` advances, `uplink` and `downlink` allocate PRBs, the
 //! stations transmit, and `crate::air` gives the SINRs that decide which blocks are decoded.
 //!
-//! State: `station` and its two directions (`link`, counters in `link_stats`); `responder` for random access.
+//! State: `station` and its two directions (`link`, counters in `link_stats`); `responder` for random access;
+//! `configured` for configured grants.
 
 mod config;
+mod configured;
 mod downlink;
 mod enb;
 mod link;

@@ -89,8 +89,13 @@ impl Cell {
         responder.active.retain(|index| stations[*index].procedure.is_some());
     }
 
-    /// Uplink PRBs of a cell that the scheduler cannot use: those of the PRACH and of granted Msg3s.
-    pub(super) fn random_access_prbs(&self, sent_at: Slot, cell: usize) -> PrbSet {
+    /// PRBs of PUSCH that the scheduler can use: all but those of the PRACH, of granted Msg3s and of configured
+    /// grants.
+    pub(super) fn unreserved_prbs(&self, sent_at: Slot, cell: usize) -> PrbSet {
+        let reserved = self.random_access_prbs(sent_at, cell).with(self.configured.reserved(cell, sent_at));
+        self.config.pusch_prbs().without(reserved)
+    }
+    fn random_access_prbs(&self, sent_at: Slot, cell: usize) -> PrbSet {
         let of_msg3 = |(at, of, _): &&(Slot, usize, PrbSet)| (*at, *of) == (sent_at, cell);
         let msg3 = self.responder.granted_msg3.iter().filter(of_msg3);
         msg3.fold(self.prach_prbs(sent_at), |taken, (_, _, prbs)| taken.with(*prbs))
@@ -100,7 +105,7 @@ impl Cell {
         if !config.prach_reserved || !self.is_prach_occasion(slot) {
             return PrbSet::NONE;
         }
-        self.pusch_prbs().lowest(self.config.rat.prach_prbs())
+        self.config.pusch_prbs().lowest(self.config.rat.prach_prbs())
     }
     /// Whether a slot of the uplink is a PRACH occasion.
     fn is_prach_occasion(&self, slot: Slot) -> bool {
@@ -244,7 +249,7 @@ impl Cell {
         self.config.rat.most_robust(Direction::Down, size, bytes, self.config.downlink_prb)
     }
     fn free_msg3_prbs(&self, slot: Slot, sent_at: Slot, cell: usize) -> PrbSet {
-        let mut free = self.pusch_prbs().without(self.random_access_prbs(sent_at, cell));
+        let mut free = self.unreserved_prbs(sent_at, cell);
         let turn = self.timing.uplink.process_in(sent_at);
         if self.timing.is_granted(sent_at, slot) {
             // TDD: the grants of this slot or an earlier one, and retransmissions, have taken PRBs.
@@ -265,7 +270,7 @@ impl Cell {
         free
     }
     fn msg3_format(&self) -> (Mcs, u16) {
-        let max_prb = MSG3_MAX_PRBS.min(self.pusch_prbs().len() as u16);
+        let max_prb = MSG3_MAX_PRBS.min(self.config.pusch_prbs().len() as u16);
         self.config.rat.most_robust(Direction::Up, self.pusch_size(), MSG3_BYTES, max_prb)
     }
 
@@ -325,7 +330,11 @@ impl Cell {
         let bits = mcs.block_bits(size, n_prb);
         let mut pdu = mac::Pdu { padding: bits / 8, ..mac::Pdu::default() };
         if cause == Cause::SchedulingRequest {
-            pdu.bsr = Some(BufferReport::lte(station.uplink_available()));
+            let bytes = station.uplink_available();
+            pdu.bsr = Some(match self.config.rat {
+                Rat::Lte => BufferReport::lte(bytes),
+                Rat::Nr(_) => BufferReport::nr_short(bytes),
+            });
             pdu.padding = (bits / 8).saturating_sub(C_RNTI_BYTES + BSR_BYTES);
             station.access.on_block(slot, self.clock.start(slot), &self.config.access, true, false);
         }

@@ -10,6 +10,7 @@ use super::link::Link;
 use super::ports::{CORE, station_port};
 use crate::air::{CqiReport, Network, StatedChannel, StationRadio};
 use crate::bearer::Bearer;
+use crate::decibel::to_db;
 use crate::mac::buffer_estimate::BufferEstimate;
 use crate::mac::pdu::Sender;
 use crate::mac::power_headroom::{HeadroomEstimate, HeadroomReport, HeadroomTimers};
@@ -145,7 +146,10 @@ impl Station {
             self.next_tpc_db = self.headroom_estimate.command_db(target - sinr - outstanding);
         }
         let max_prb = self.headroom_estimate.max_prbs(cell.uplink_prb, self.next_tpc_db);
-        let mcs = cell.rat.uplink_mcs(sinr, self.uplink.outer_loop_db, cell.max_uplink_mcs)?;
+        // Chase combining adds the SINRs of all transmissions (`mac::harq`).
+        let combining_db = if cell.weak_uplink { to_db(f64::from(cell.max_harq_tx)) } else { 0.0 };
+        let correction_db = self.uplink.outer_loop_db;
+        let mcs = cell.rat.uplink_mcs(sinr, correction_db, cell.max_uplink_mcs, combining_db)?;
         Some((mcs, max_prb))
     }
     pub fn grant(&mut self, sent_at: Slot, process: usize, mcs: Mcs, prbs: PrbSet) {

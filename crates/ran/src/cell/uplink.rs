@@ -54,12 +54,6 @@ impl Cell {
         }
     }
 
-    /// PRBs of PUSCH: the uplink without PUCCH, which lies at both edges of the band.
-    pub(super) fn pusch_prbs(&self) -> PrbSet {
-        let (pucch, prb) = (u32::from(self.config.pucch_prb), u32::from(self.config.uplink_prb));
-        PrbSet::range(pucch / 2, prb - pucch)
-    }
-
     /// Size of a PRB of PUSCH.
     pub(super) fn pusch_size(&self) -> PrbSize {
         let size = self.config.rat.prb_size(Direction::Up, SYMBOLS_PER_SLOT);
@@ -69,7 +63,7 @@ impl Cell {
     /// Allocates the PRBs of a cell's PUSCH in `sent_at`: first to random access and configured grants, then
     /// to retransmissions, then to new blocks.
     pub(super) fn schedule_uplink(&mut self, slot: Slot, sent_at: Slot, cell: usize) {
-        let band = self.pusch_prbs().without(self.random_access_prbs(sent_at, cell));
+        let band = self.unreserved_prbs(sent_at, cell);
         let mut budget = Budget { n_prb: 0, max_grants: self.config.uplink_grants, granularity: 1 };
         self.candidates.clear();
         let free = match self.timing.uplink.process_in(sent_at) {
@@ -266,8 +260,20 @@ impl Cell {
             // Msg3 has taken the process since the grant.
             Some(grant) if busy(&grant) => station.estimate.on_lost(slot, sr_grant),
             Some(grant) => self.transmit_uplink(slot, index, &grant),
-            None if station.procedure.is_none() => self.request_grant(slot, index),
-            None => {}
+            None if station.procedure.is_some() => {}
+            None if self.configured.has(index) => self.transmit_configured(slot, index),
+            None => self.request_grant(slot, index),
+        }
+    }
+    /// Transmits data in the station's occasion of a configured grant, without a scheduling request.
+    fn transmit_configured(&mut self, slot: Slot, index: usize) {
+        let station = &self.stations[index];
+        let Some(occasion) = self.configured.occasion(index, slot) else { return };
+        let (Some(mcs), Some(process)) = (self.configured.mcs, station.free_uplink_process()) else { return };
+        if station.uplink_available() > 0 {
+            let prbs = occasion.prbs;
+            let grant = Grant { sent_at: slot, process, new_data: true, mcs, prbs, tpc_db: 0.0 };
+            self.transmit_uplink(slot, index, &grant);
         }
     }
     /// Transmits the block of a process that started before, or Msg3.

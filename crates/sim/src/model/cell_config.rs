@@ -8,7 +8,7 @@ use paceline_pep::{AckFilter, AckFilterConfig};
 use paceline_ran::radio::{DeploymentConfig, Load, PowerControl, Profile};
 use paceline_ran::{
     AccessConfig, AmConfig, Cell, CellConfig, Fading, HeadroomConfig, Policy, RadioConfig,
-    RandomAccessConfig, RlcConfig, SlotClock, SlotSpan, StationConfig, StationLink,
+    RandomAccessConfig, Rat, RlcConfig, SlotClock, SlotSpan, StationConfig, StationLink,
 };
 
 /// The cell of a scenario; `groups` has the `[[station]]` table of each station.
@@ -102,6 +102,8 @@ fn policy(scheduler: scenario::Scheduler) -> Policy {
 
 fn cell_config(cell: &scenario::Cell, plan: CellPlan) -> CellConfig {
     let clock = SlotClock::new(plan.numerology);
+    // The results of LTE cells keep their limit of service.
+    let weak_uplink = matches!(plan.rat, Rat::Nr(_));
     CellConfig {
         rat: plan.rat,
         numerology: plan.numerology,
@@ -118,6 +120,7 @@ fn cell_config(cell: &scenario::Cell, plan: CellPlan) -> CellConfig {
         uplink_grants: cell.uplink_grants,
         max_harq_tx: cell.max_harq_tx,
         max_uplink_mcs: plan.max_uplink_mcs,
+        weak_uplink,
         t_reordering: clock.span(cell.t_reordering),
         rlc: rlc_config(cell, clock),
         discard_timer: cell.discard_timer,

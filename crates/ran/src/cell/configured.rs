@@ -1,5 +1,5 @@
-//! Configured grants of type 1 (TS 38.321 §5.8.2): PUSCH occasions that RRC assigns, without PDCCH and without
-//! scheduling requests.
+//! Configured grants of type 1 (TS 38.321 §5.8.2): PUSCH occasions that RRC assigns, without PDCCH and
+//! without scheduling requests.
 //!
 //! Stations of a cell take turns in the uplink slots of the period and, within a slot, in PRBs from the upper
 //! end of PUSCH down. These PRBs are reserved, used or not. A dynamic grant of the slot takes precedence

@@ -89,8 +89,8 @@ impl Cell {
         responder.active.retain(|index| stations[*index].procedure.is_some());
     }
 
-    /// PRBs of PUSCH that the scheduler can use: all but those of the PRACH, of granted Msg3s and of configured
-    /// grants.
+    /// PRBs of PUSCH that the scheduler can use: all but those of the PRACH, of granted Msg3s and of
+    /// configured grants.
     pub(super) fn unreserved_prbs(&self, sent_at: Slot, cell: usize) -> PrbSet {
         let reserved = self.random_access_prbs(sent_at, cell).with(self.configured.reserved(cell, sent_at));
         self.config.pusch_prbs().without(reserved)

@@ -301,3 +301,21 @@ fn packets_are_conserved_in_a_swarm_of_tdd_cells() {
     assert!(delivered[0] > 30_000 && delivered[1] > 15_000, "{delivered:?}");
     assert!(repeated > 5_000 && accesses > 100, "{repeated} retransmissions, {accesses} random accesses");
 }
+
+#[test]
+fn the_capacity_counts_the_slots_of_each_direction() {
+    for configuration in 0..=6 {
+        for special in [0, SPECIAL] {
+            let pattern = SlotPattern::lte(configuration, special).unwrap();
+            let count = |letters: &str| {
+                pattern.slots().iter().filter(|slot| letters.contains(slot.letter())).count() as f64
+            };
+            let cell = Cell::new(tdd(configuration, special), vec![station(0, 20.0, 15.0, 0.0)], 1);
+            let down = count(if special == 0 { "D" } else { "DS" });
+            assert_eq!(cell.resource_blocks(), (10.0 * down, 10.0 * count("U")));
+            assert_eq!(cell.uplink_grants(), count("U"));
+        }
+    }
+    let cell = Cell::new(config(), vec![station(0, 20.0, 15.0, 0.0)], 1);
+    assert_eq!((cell.resource_blocks(), cell.uplink_grants()), ((100.0, 100.0), 10.0));
+}

@@ -107,14 +107,30 @@ impl Cell {
     pub fn cells(&self) -> usize {
         self.members.len()
     }
-    /// PRBs per slot of all served cells, downlink and uplink.
-    pub fn resource_blocks(&self) -> (u32, u32) {
-        let cells = self.members.len() as u32;
-        (cells * u32::from(self.config.downlink_prb), cells * u32::from(self.config.uplink_prb))
+    /// PRBs of PDSCH and of the uplink per slot of all served cells: the mean over all slots, of which a
+    /// direction has a part in TDD.
+    pub fn resource_blocks(&self) -> (f64, f64) {
+        let CellConfig { rat, numerology, duplex, downlink_prb, uplink_prb, .. } = &self.config;
+        let downlink = self.mean_per_slot(|slot| {
+            let size = rat.prb_size(Direction::Down, duplex.symbols(slot, Direction::Down));
+            size.map_or(0, |_| u64::from(rat.pdsch_prbs(*numerology, slot, *downlink_prb).len()))
+        });
+        let of_uplink = |slot| if duplex.has(slot, Direction::Up) { u64::from(*uplink_prb) } else { 0 };
+        (downlink, self.mean_per_slot(of_uplink))
     }
-    /// Largest number of uplink grants per slot of all served cells.
-    pub fn uplink_grants(&self) -> u64 {
-        (self.members.len() * self.config.uplink_grants) as u64
+    /// Largest number of uplink grants per slot of all served cells: the mean over all slots.
+    pub fn uplink_grants(&self) -> f64 {
+        self.mean_per_slot(|slot| (self.timing.granted_by(slot).count() * self.config.uplink_grants) as u64)
+    }
+    /// Mean over the slots of a number in each served cell.
+    fn mean_per_slot(&self, number: impl Fn(Slot) -> u64) -> f64 {
+        let repeat = match &self.config.rat {
+            Rat::Lte => SlotSpan(1),
+            Rat::Nr(nr) => nr.ssb_period,
+        };
+        let slots = repeat.0 * self.config.duplex.period() as u64;
+        let sum: u64 = (0..slots).map(|slot| number(Slot(slot))).sum();
+        self.members.len() as f64 * (sum as f64 / slots as f64)
     }
     /// The serving cell of a station, as an index of the served cells.
     pub fn serving(&self, station: usize) -> usize {

@@ -70,13 +70,13 @@ pub(crate) struct WiredReading {
     pub drops: [u64; 2],
 }
 
-/// Capacity of all served cells together, per slot; zeros for a link.
+/// Capacity of all served cells together, as the mean per slot; zeros for a link.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct RadioCapacity {
     pub slots_per_second: f64,
-    pub downlink_prbs: u64,
-    pub uplink_prbs: u64,
-    pub uplink_grants: u64,
+    pub downlink_prbs: f64,
+    pub uplink_prbs: f64,
+    pub uplink_grants: f64,
     /// Number of served cells.
     pub cells: u64,
 }
@@ -164,8 +164,8 @@ pub(crate) fn read_end(model: &mut Model) -> EndReading {
             let (downlink_prbs, uplink_prbs) = cell.resource_blocks();
             let radio = RadioCapacity {
                 slots_per_second: cell.clock().numerology().slots_per_second(),
-                downlink_prbs: u64::from(downlink_prbs),
-                uplink_prbs: u64::from(uplink_prbs),
+                downlink_prbs,
+                uplink_prbs,
                 uplink_grants: cell.uplink_grants(),
                 cells: cell.cells() as u64,
             };

@@ -134,7 +134,7 @@ pub(super) fn of_counters(stations: &[Counters], span: Duration, capacity: Radio
     let harq = all.downlink_harq_retransmissions + all.uplink_harq_retransmissions;
     let slots = seconds * capacity.slots_per_second;
     let of_slots =
-        |used: u64, per_slot: u64| if per_slot == 0 { 0.0 } else { used as f64 / (slots * per_slot as f64) };
+        |used: u64, per_slot: f64| if per_slot == 0.0 { 0.0 } else { used as f64 / (slots * per_slot) };
     Totals {
         goodput_mbps: mbps(all.downloaded, seconds),
         upload_mbps: mbps(all.uploaded, seconds),

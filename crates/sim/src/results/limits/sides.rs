@@ -181,11 +181,11 @@ pub(crate) fn path_uses(
 ) -> Vec<PathUse> {
     let of_life = |busy: Duration| share(busy.as_nanos() as f64, life.as_nanos() as f64);
     let cell_of = |station: usize| end.cells.as_ref().map(|cells| cells[station].serving);
-    let of_cell = |station: usize, prbs: fn(&Counters) -> u64, all: u64| {
+    let of_cell = |station: usize, prbs: fn(&Counters) -> u64, all: f64| {
         let same = |(other, _): &(usize, &StationReading)| cell_of(*other) == cell_of(station);
         let used: u64 = stations.iter().enumerate().filter(same).map(|(_, of)| prbs(&of.counters)).sum();
         let slots = life.as_secs_f64() * end.radio.slots_per_second;
-        share(used as f64, all as f64 / end.radio.cells.max(1) as f64 * slots)
+        share(used as f64, all / end.radio.cells.max(1) as f64 * slots)
     };
     let of_link = |station: usize| {
         let (own, all) = (stations[station].link_capacity_bytes?, link_capacity_bytes?);

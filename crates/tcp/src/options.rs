@@ -123,6 +123,13 @@ pub enum Pacing {
     /// As Linux: 200% of cwnd/SRTT while the window is below half of ssthresh, 120% above; the first ten
     /// segments are not paced.
     Linux,
+    /// As [`Self::Linux`] at the mean, for the learned period of a TDD cell: no segment waits for longer
+    /// than the period, and controls that watch delay get the least round-trip time of two periods.
+    Tdd,
+    /// The segments that a bunch of ACKs allows are spread over the time to the next bunch, a learned
+    /// period of a TDD cell (Sawabe, Shinohara and Iwai, CCNC 2024, by its abstract); without a period as
+    /// [`Self::Linux`].
+    TddPublished,
     /// At this rate.
     External(Rate),
 }
@@ -132,6 +139,8 @@ impl fmt::Display for Pacing {
         match self {
             Self::None => f.write_str("none"),
             Self::Linux => f.write_str("linux"),
+            Self::Tdd => f.write_str("tdd"),
+            Self::TddPublished => f.write_str("tdd-published"),
             Self::External(rate) => rate.fmt(f),
         }
     }
@@ -139,7 +148,7 @@ impl fmt::Display for Pacing {
 
 /// The text is not a pacing mode.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
-#[error("`{0}` is no pacing: write none, linux, or a rate such as \"10 Mb/s\"")]
+#[error("`{0}` is no pacing: write none, linux, tdd, tdd-published, or a rate such as \"10 Mb/s\"")]
 pub struct ParsePacingError(String);
 
 impl From<Pacing> for String {
@@ -161,6 +170,8 @@ impl FromStr for Pacing {
         match text {
             "none" => Ok(Self::None),
             "linux" => Ok(Self::Linux),
+            "tdd" => Ok(Self::Tdd),
+            "tdd-published" => Ok(Self::TddPublished),
             _ => text.parse().map(Self::External).map_err(|_| ParsePacingError(text.to_owned())),
         }
     }
@@ -177,6 +188,8 @@ impl JsonSchema for Pacing {
         json_schema!({ "anyOf": [
             { "type": "string", "const": "none", "description": "As fast as the window allows, in bursts." },
             { "type": "string", "const": "linux", "description": "At the rate that Linux derives from window and RTT." },
+            { "type": "string", "const": "tdd", "description": "As `linux`, for the period of a TDD cell that is learned from ACKs: no segment waits for longer than the period, and congestion controls that watch delay get the least RTT of two periods." },
+            { "type": "string", "const": "tdd-published", "description": "Segments are spread over the learned time between two bunches of ACKs (Sawabe et al., CCNC 2024, by its abstract); as `linux` without a period." },
             rate,
         ] })
     }

@@ -16,6 +16,9 @@ const FALSE_CHANGE: f64 = 1e-7;
 /// Share of the strongest line's amplitude by which a changed line differs at least. Chosen: 50 ppm of clock
 /// drift, which the lines follow, stay below it.
 const LEAST_CHANGE: f64 = 0.25;
+/// Least amplitude of a line as a share of the strongest one of its signal. Chosen: rounding and the edges of
+/// blocks leave less, and patterns whose halves differ leave more.
+const LEAST_SHARE: f64 = 0.02;
 /// Blocks before the first test. Chosen: fewer blocks need a line far stronger than noise.
 const LEAST_BLOCKS: f64 = 8.0;
 /// Blocks whose mean is compared with the former mean. Chosen: 400 ms, to notice a change within 1 s.
@@ -131,8 +134,16 @@ impl Learner {
     fn test(&mut self) {
         let mut least: f64 = 0.0;
         let mut common = 0;
+        let least_power = self
+            .lines
+            .each_ref()
+            .map(|lines| LEAST_SHARE * LEAST_SHARE * lines.iter().map(Line::mean_power).fold(0.0, f64::max));
         for (index, hertz) in HERTZ.into_iter().enumerate() {
-            let chances = self.lines.each_ref().map(|lines| lines[index].log10_chance(LEAST_BLOCKS));
+            let chances = [0, 1].map(|signal| {
+                let line = &self.lines[signal][index];
+                let is_shown = line.mean_power() >= least_power[signal];
+                if is_shown { line.log10_chance(LEAST_BLOCKS) } else { 0.0 }
+            });
             let chance = chances[0].min(chances[1]);
             if chance < libm::log10(FALSE_LINE) {
                 common = gcd(common, hertz);

@@ -58,8 +58,23 @@ pub struct Pacer {
     until: Instant,
     catch_up: CatchUp,
     hint: Hint,
+    gate: Option<Gate>,
     /// The time until which the queue counts as shallow.
     shallow_until: Instant,
+}
+
+/// The clock of a known pattern: it advances only in slots that are followed by one with downlink symbols,
+/// and there faster, so that the mean rate is kept. Packets are aimed at the middle of the slot before their
+/// own: late rather than early.
+#[derive(Clone, Debug)]
+struct Gate {
+    slot_ns: u64,
+    /// Start of a period of the clock, modulo the period.
+    start_ns: u64,
+    /// Whether the clock advances in each slot of a period.
+    open: Box<[bool]>,
+    /// Number of slots in which the clock advances.
+    open_count: u64,
 }
 
 /// The mean rate of a window per round trip, multiplied by `gain_percent`; none without a round-trip time.
@@ -75,10 +90,11 @@ pub fn window_rate(window: Bytes, round_trip: Duration, gain_percent: u32) -> Op
 impl Pacer {
     /// Without a hint.
     pub fn new(catch_up: CatchUp) -> Self {
-        Self { until: Instant::ZERO, catch_up, hint: Hint::None, shallow_until: Instant::ZERO }
+        Self { until: Instant::ZERO, catch_up, hint: Hint::None, gate: None, shallow_until: Instant::ZERO }
     }
     /// Replaces the knowledge of the pattern; packets that wait already are released after a period of it.
     pub fn set_hint(&mut self, now: Instant, hint: Hint) {
+        self.gate = Gate::new(&hint);
         self.hint = hint;
         if let Some(period) = self.hint.period() {
             self.until = self.until.min(now + period);
@@ -107,11 +123,9 @@ impl Pacer {
             wait = wait - now.since(self.until).min(wait / 2);
         }
         let from = self.until.max(now);
-        self.until = match (&self.hint, self.hint.period()) {
-            (Hint::Pattern { pattern, phase, error }, Some(period))
-                if *error <= GATE_ERROR && now < self.shallow_until =>
-            {
-                advance(pattern, *phase, from, wait.min(period)).min(now + period)
+        self.until = match (&self.gate, self.hint.period()) {
+            (Some(gate), Some(period)) if now < self.shallow_until => {
+                gate.advance(from, wait.min(period)).min(now + period)
             }
             (_, Some(period)) => (from + wait).min(now + period),
             (_, None) => from + wait,
@@ -123,35 +137,41 @@ impl Pacer {
     }
 }
 
-/// Adds `wait` of mean spacing to `from` on a clock that advances only in slots which are followed by one
-/// with downlink symbols, and there faster, so that the mean rate is kept. Packets are aimed at the middle of
-/// the slot before their own: late rather than early.
-fn advance(pattern: &SlotPattern, phase: Instant, from: Instant, wait: Duration) -> Instant {
-    let (slot_ns, count) = (pattern.slot().as_nanos(), pattern.slots().len() as u64);
-    let is_open = |slot: u64| pattern.kind(slot + 1).down > 0;
-    let open = (0..count).filter(|slot| is_open(*slot)).count() as u64;
-    if open == 0 || open == count {
-        return from + wait;
+impl Gate {
+    /// For a pattern whose phase is known well enough, unless all its slots are alike.
+    fn new(hint: &Hint) -> Option<Self> {
+        let Hint::Pattern { pattern, phase, error } = hint else { return None };
+        let (slot_ns, count) = (pattern.slot().as_nanos(), pattern.slots().len() as u64);
+        let open: Box<[bool]> = (1..=count).map(|next| pattern.kind(next).down > 0).collect();
+        let open_count = open.iter().filter(|open| **open).count() as u64;
+        let start_ns = (phase.as_nanos() % (slot_ns * count) + slot_ns / 2) % (slot_ns * count);
+        let is_used = *error <= GATE_ERROR && open_count > 0 && open_count < count;
+        is_used.then_some(Self { slot_ns, start_ns, open, open_count })
     }
-    let period_ns = slot_ns * count;
-    // Half a slot late, measured from a start of the period at or before `from`.
-    let start = (phase.as_nanos() + slot_ns / 2) % period_ns;
-    let mut offset = (from.as_nanos() % period_ns + period_ns - start) % period_ns;
-    let mut left = u128::from(wait.as_nanos()) * u128::from(open) / u128::from(count);
-    let mut passed = 0;
-    // The wait is at most a period, so that two periods of slots contain it.
-    for _ in 0..=2 * count {
-        let rest = slot_ns - offset % slot_ns;
-        if is_open(offset / slot_ns) {
-            if left < u128::from(rest) {
-                return from + Duration::from_nanos(passed + left as u64);
+    /// Adds `wait`, a period at most, to `from` on this clock.
+    fn advance(&self, from: Instant, wait: Duration) -> Instant {
+        let count = self.open.len() as u64;
+        let period_ns = self.slot_ns * count;
+        let offset = (from.as_nanos() % period_ns + period_ns - self.start_ns) % period_ns;
+        let mut slot = offset / self.slot_ns;
+        let mut rest = (slot + 1) * self.slot_ns - offset;
+        let mut left = wait.as_nanos() * self.open_count / count;
+        let mut passed = 0;
+        // Two periods of slots contain a wait of one period.
+        for _ in 0..=2 * count {
+            if self.open[slot as usize] {
+                if left < rest {
+                    passed += left;
+                    break;
+                }
+                left -= rest;
             }
-            left -= u128::from(rest);
+            passed += rest;
+            rest = self.slot_ns;
+            slot = if slot + 1 == count { 0 } else { slot + 1 };
         }
-        passed += rest;
-        offset = (offset + rest) % period_ns;
+        from + Duration::from_nanos(passed)
     }
-    from + Duration::from_nanos(passed)
 }
 
 #[cfg(test)]

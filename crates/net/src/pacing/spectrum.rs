@@ -99,20 +99,21 @@ impl Block {
             (f64::from(real) / count, f64::from(imaginary) / count)
         })
     }
-    /// Mean value, its slope per bin, and the mean bin.
+    /// Mean value, its slope per bin, and the mean bin. The slope is that between the means of the two turns,
+    /// which contain whole periods: a least-squares line would turn a part of each sawtooth into a trend.
     fn trend(&self) -> (f32, f32, f32) {
-        let (mut x, mut y, mut xx, mut xy) = (0.0_f32, 0.0_f32, 0.0_f32, 0.0_f32);
+        let mut sums = [(0.0_f32, 0.0_f32, 0.0_f32); 2];
         for (bin, (&events, &value)) in self.events.iter().zip(self.values.iter()).enumerate() {
-            let (bin, events) = (bin as f32, f32::from(events));
-            x += bin * events;
-            xx += bin * bin * events;
-            y += value;
-            xy += bin * value;
+            let (sum, events) = (&mut sums[bin / TURN], f32::from(events));
+            *sum = (sum.0 + events, sum.1 + events * bin as f32, sum.2 + value);
         }
-        let count = self.count as f32;
-        let (mean_x, mean_y) = (x / count, y / count);
-        let spread = xx / count - mean_x * mean_x;
-        let slope = if spread > 1.0 { (xy / count - mean_x * mean_y) / spread } else { 0.0 };
+        let [first, second] = sums;
+        let count = first.0 + second.0;
+        let (mean_x, mean_y) = ((first.1 + second.1) / count, (first.2 + second.2) / count);
+        if first.0 == 0.0 || second.0 == 0.0 {
+            return (mean_y, 0.0, mean_x);
+        }
+        let slope = (second.2 / second.0 - first.2 / first.0) / (second.1 / second.0 - first.1 / first.0);
         (mean_y, slope, mean_x)
     }
 }

@@ -237,7 +237,7 @@ impl Section for Tcp {
         let keepalive = || quantities("1 ms", "86400 s");
         let rate_of = |pacing: &Pacing| match pacing {
             Pacing::External(rate) => Some(*rate),
-            Pacing::None | Pacing::Linux => None,
+            Pacing::None | Pacing::Linux | Pacing::Tdd | Pacing::TddPublished => None,
         };
         let at_most_500_ms = |delay: &Duration| *delay <= Duration::from_millis(500);
         vec![
@@ -264,7 +264,7 @@ impl Section for Tcp {
             key!(keepalive_probes, retries("probes")),
             key!(keepalive_idle, keepalive()),
             key!(keepalive_interval, keepalive()),
-            key!(pacing, rates().inside("none, linux, or ", rate_of)),
+            key!(pacing, rates().inside("none, linux, tdd, tdd-published, or ", rate_of)),
         ]
     }
     /// The defaults of the profiles, where they differ.

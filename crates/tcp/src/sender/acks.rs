@@ -221,11 +221,15 @@ impl Sender {
         if update.bytes > 0 {
             self.scoreboard.update_reordering_window(rate.prior_delivered.0, self.rates.delivered());
         }
+        let rtt = update.newest_rtt(now);
+        let clean = self.pacer.on_ack(now, rtt);
+        // A control with a rate of its own models the path from round-trip times as they are.
+        let shown = if self.control.pacing_rate().is_some() { rtt } else { clean };
         let sample = AckSample {
             acked: Bytes(update.bytes),
             lost: Bytes(update.lost),
             advanced: ack.advanced,
-            rtt: update.newest_rtt(now),
+            rtt: shown,
             srtt: self.rtt.srtt(),
             min_rtt,
             prior_in_flight: Bytes(prior_in_flight),

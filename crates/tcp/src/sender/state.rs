@@ -275,6 +275,7 @@ impl Sender {
             cwnd: self.control.cwnd().0,
             ssthresh: self.control.ssthresh().0,
             outstanding: self.scoreboard.outstanding(),
+            in_flight: self.scoreboard.in_flight(),
             srtt: self.rtt.srtt(),
         }
     }

@@ -9,7 +9,9 @@ mod dumbbell;
 
 use dumbbell::Shape;
 use paceline_net::{Instant, Rate};
-use paceline_sim::{Model, scenario};
+use paceline_ran::Cell;
+use paceline_sim::model::Access;
+use paceline_sim::{Model, Scenario, scenario};
 
 /// CPU time of this thread in nanoseconds.
 fn cpu_ns() -> u64 {
@@ -40,6 +42,14 @@ struct Run {
     packets: u64,
     mbps: f64,
     peak_mb: f64,
+    /// Slots of the cell and transport blocks; zero without a cell.
+    slots: u64,
+    blocks: u64,
+}
+
+/// Slots of a scenario's run, of its cell's numerology.
+fn slots(scenario: &Scenario) -> u64 {
+    scenario.run.duration.as_nanos() / scenario.cell_plan().numerology.slot_ns()
 }
 
 /// Prints the medians of a row's runs.
@@ -50,11 +60,13 @@ fn print(name: &str, runs: &[Run]) {
         values[values.len() / 2]
     };
     println!(
-        "{name:<52} {:>7.1} {:>7.0} {:>7.1} {:>7.1}",
+        "{name:<52} {:>7.1} {:>7.0} {:>7.1} {:>7.1} {:>7.0} {:>7.0}",
         median(&|run| run.simulated_s / (run.cpu_ns / 1e9)),
         median(&|run| run.cpu_ns / run.packets as f64),
         median(&|run| run.mbps),
         median(&|run| run.peak_mb),
+        median(&|run| run.cpu_ns / run.slots as f64),
+        median(&|run| run.cpu_ns / run.blocks as f64),
     );
 }
 
@@ -81,12 +93,19 @@ impl Bench {
             let flows = (0..model.stations()).flat_map(|station| model.flows(station));
             let read: u64 =
                 flows.map(|(server, station)| server.stats().bytes_read + station.stats().bytes_read).sum();
+            let cell = matches!(model.access(), Access::Cell(_)).then(|| model.cell());
+            let blocks = |cell: &Cell| {
+                let of = |station| [cell.downlink_stats(station), cell.uplink_stats(station)];
+                (0..model.stations()).flat_map(of).map(|stats| stats.transport_blocks).sum()
+            };
             Run {
                 simulated_s,
                 cpu_ns,
                 packets: model.engine.packets_handled(),
                 mbps: read as f64 * 8e-6 / simulated_s,
                 peak_mb: memory_mb("VmHWM"),
+                slots: cell.map_or(0, |_| slots(&scenario)),
+                blocks: cell.map_or(0, blocks),
             }
         });
     }
@@ -119,6 +138,8 @@ impl Bench {
                     packets: engine.packets_handled(),
                     mbps,
                     peak_mb: memory_mb("VmHWM"),
+                    slots: 0,
+                    blocks: 0,
                 }
             });
         }
@@ -155,6 +176,28 @@ impl Bench {
         }
     }
 
+    /// Benchmarks an NR carrier of 100 MHz: ten stations with 50 Mb/s each, one station at the peak rate, and
+    /// stations without data.
+    fn nr(&self) {
+        let text = include_str!("../../../../scenarios/private-5g.toml");
+        let usual = ["run.duration=3 s", "run.warmup=1 s", "station.fading=0 dB"];
+        let rows: [(&str, &[&str]); 3] = [
+            (
+                "nr 100 MHz, 10 stations, 500 Mb/s",
+                &["core.hops=[{rate=\"500 Mb/s\",delay=\"5 ms\"}]", "station.downlink_sinr=30 dB"],
+            ),
+            (
+                "nr 100 MHz, 1 station, peak rate",
+                &["station.count=1", "station.downlink_sinr=45 dB", "cell.downlink_buffer=12 MB"],
+            ),
+            ("nr 100 MHz, 1000 idle stations", &["station.count=1000", "station.direction=none"]),
+        ];
+        for (name, own) in rows {
+            let changes: Vec<String> = usual.iter().chain(own).map(|change| (*change).to_owned()).collect();
+            self.scenario(name, text, &changes);
+        }
+    }
+
     /// Benchmarks the cost of interfering sites, and of fully simulated cells and stations.
     fn scale(&self, text: &str) {
         for sites in ["1", "7", "19"] {
@@ -188,8 +231,8 @@ fn deployment(changes: &[(&str, &str)]) -> Vec<String> {
 fn main() {
     let word = std::env::args().skip(1).find(|argument| !argument.starts_with('-'));
     let bench = Bench(word);
-    println!("{:<52} sim s /  ns per    Mb/s    peak", "median of five seeds, one thread");
-    println!("{:<52}  CPU s   packet   moved      MB", "");
+    println!("{:<52} sim s /  ns per    Mb/s    peak  ns per  ns per", "median of five seeds, one thread");
+    println!("{:<52}  CPU s   packet   moved      MB    slot   block", "");
     bench.wired();
     bench.scenario("single station, 72 Mb/s", include_str!("../../../../scenarios/single-station.toml"), &[]);
     let limited = include_str!("../../../../scenarios/uplink-limited.toml");
@@ -198,6 +241,7 @@ fn main() {
         bench.scenario(&format!("uplink-limited, {stations} stations, {scheme}"), limited, &changes);
     }
     let published = include_str!("../../../../scenarios/ack-filter-paper.toml");
+    bench.nr();
     bench.published_cell(published);
     bench.scale(published);
 }

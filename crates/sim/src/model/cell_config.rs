@@ -5,6 +5,7 @@ use crate::address;
 use crate::scenario::{self, CellPlan, DeploymentModel, RlcMode, Scenario, Stations};
 use paceline_net::{Bytes, Stream};
 use paceline_pep::{AckFilter, AckFilterConfig};
+use paceline_ran::rlc_nr::{self, SnLength};
 use paceline_ran::radio::{DeploymentConfig, Load, PowerControl, Profile};
 use paceline_ran::{
     AccessConfig, AmConfig, Cell, CellConfig, Fading, HeadroomConfig, Policy, RadioConfig,
@@ -156,6 +157,9 @@ fn cell_config(cell: &scenario::Cell, plan: CellPlan) -> CellConfig {
 }
 
 fn rlc_config(cell: &scenario::Cell, clock: SlotClock) -> RlcConfig {
+    if let Some(nr) = &cell.nr {
+        return nr_rlc_config(cell, nr, clock);
+    }
     match cell.rlc {
         RlcMode::Um => RlcConfig::Um,
         RlcMode::Am => RlcConfig::Am(AmConfig {
@@ -163,6 +167,23 @@ fn rlc_config(cell: &scenario::Cell, clock: SlotClock) -> RlcConfig {
             poll_pdu: (cell.poll_pdu > 0).then_some(cell.poll_pdu),
             poll_byte: (cell.poll_byte > Bytes::ZERO).then_some(cell.poll_byte.0),
             max_retx_threshold: cell.max_retx_threshold,
+            t_status_prohibit: clock.span(cell.t_status_prohibit),
+        }),
+    }
+}
+
+fn nr_rlc_config(cell: &scenario::Cell, nr: &scenario::Nr, clock: SlotClock) -> RlcConfig {
+    let length = |bits: u8, short: u8| if bits == short { SnLength::Short } else { SnLength::Long };
+    let t_reassembly = clock.span(nr.t_reassembly);
+    match cell.rlc {
+        RlcMode::Um => RlcConfig::NrUm(rlc_nr::UmConfig { sn: length(nr.rlc_um_sn, 6), t_reassembly }),
+        RlcMode::Am => RlcConfig::NrAm(rlc_nr::AmConfig {
+            sn: length(nr.rlc_am_sn, 12),
+            t_poll_retransmit: clock.span(cell.t_poll_retransmit),
+            poll_pdu: (cell.poll_pdu > 0).then_some(cell.poll_pdu),
+            poll_byte: (cell.poll_byte > Bytes::ZERO).then_some(cell.poll_byte.0),
+            max_retx_threshold: cell.max_retx_threshold,
+            t_reassembly,
             t_status_prohibit: clock.span(cell.t_status_prohibit),
         }),
     }

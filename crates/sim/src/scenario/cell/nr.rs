@@ -57,6 +57,8 @@ pub struct Nr {
     pub rlc_am_sn: u8,
     /// RLC t-Reassembly. Chosen: longer than three HARQ round trips of the usual patterns.
     pub t_reassembly: Duration,
+    /// Sequence number of PDCP in bits (TS 38.331 pdcp-SN-SizeDL and -UL). srsRAN has 18 for 5QI 9.
+    pub pdcp_sn: u8,
     /// PDCP t-Reordering. srsRAN has 220 ms. Chosen: longer than `t_reassembly` and a retransmission by RLC.
     pub pdcp_t_reordering: Duration,
     /// Whether SDAP adds its header of one byte (TS 37.324 §6.2.2).
@@ -123,6 +125,7 @@ impl Default for Nr {
             rlc_um_sn: 12,
             rlc_am_sn: 18,
             t_reassembly: Duration::from_millis(50),
+            pdcp_sn: 18,
             pdcp_t_reordering: Duration::from_millis(100),
             sdap_header: false,
             configured_grant: None,
@@ -166,6 +169,7 @@ impl Section for Nr {
             key!(rlc_um_sn, one_of(&[6, 12]).unit("bits")),
             key!(rlc_am_sn, one_of(&[12, 18]).unit("bits")),
             key!(t_reassembly, one_of_ms(&T_REASSEMBLY_MS)),
+            key!(pdcp_sn, one_of(&[12, 18]).unit("bits")),
             key!(pdcp_t_reordering, one_of_ms(&T_REORDERING_MS)),
         ]
     }

@@ -12,7 +12,7 @@ use paceline_ran::nr::carrier::{self, FrequencyRange};
 use paceline_ran::nr::mcs::McsTable;
 use paceline_ran::nr::timing::{SlotTiming, TimingError};
 use paceline_ran::{
-    ConfiguredGrant, Duplex, NrConfig, Numerology, Rat, SlotClock, SlotSpan, resource_blocks,
+    ConfiguredGrant, Duplex, NrConfig, Numerology, PdcpSn, Rat, SlotClock, SlotSpan, resource_blocks,
 };
 
 /// Periods of scheduling requests in slots (TS 38.331 SchedulingRequestResourceConfig).
@@ -246,6 +246,7 @@ fn nr_config(nr: &Nr, numerology: Numerology) -> NrConfig {
             mcs: grant.mcs,
         }),
         sdap_header: nr.sdap_header,
+        pdcp_sn: if nr.pdcp_sn == 12 { PdcpSn::Twelve } else { PdcpSn::Eighteen },
         pdcp_reordering: Some(nr.pdcp_t_reordering),
         ..NrConfig::new(numerology)
     }

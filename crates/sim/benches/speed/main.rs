@@ -95,7 +95,7 @@ impl Bench {
                 flows.map(|(server, station)| server.stats().bytes_read + station.stats().bytes_read).sum();
             let cell = matches!(model.access(), Access::Cell(_)).then(|| model.cell());
             let blocks = |cell: &Cell| {
-                let of = |station| [cell.downlink_stats(station), cell.uplink_stats(station)];
+                let of = |station| [cell.downlink(station), cell.uplink(station)];
                 (0..model.stations()).flat_map(of).map(|stats| stats.transport_blocks).sum()
             };
             Run {

@@ -3,19 +3,26 @@
 use crate::failure::{Failure, Outcome};
 use crate::{output, quantity, similar};
 use clap::Args;
+use paceline_sim::cell_facts::CellFacts;
 use paceline_sim::link::generated;
 use paceline_sim::scenario::reference;
 use paceline_sim::{Scenario, ScenarioError, scenario};
 use std::path::Path;
 
 /// Names and texts of the built-in scenarios, the same as the files in `scenarios/`.
-const BUILT_IN: [(&str, &str); 10] = [
+const BUILT_IN: [(&str, &str); 16] = [
     ("uplink-limited", include_str!("../../../scenarios/uplink-limited.toml")),
     ("single-station", include_str!("../../../scenarios/single-station.toml")),
     ("ack-filter-paper", include_str!("../../../scenarios/ack-filter-paper.toml")),
     ("accelerator-3g", include_str!("../../../scenarios/accelerator-3g.toml")),
     ("accelerator-lte", include_str!("../../../scenarios/accelerator-lte.toml")),
     ("accelerator-trace", include_str!("../../../scenarios/accelerator-trace.toml")),
+    ("private-5g", include_str!("../../../scenarios/private-5g.toml")),
+    ("private-5g-n79", include_str!("../../../scenarios/private-5g-n79.toml")),
+    ("fwa-5g", include_str!("../../../scenarios/fwa-5g.toml")),
+    ("mmwave", include_str!("../../../scenarios/mmwave.toml")),
+    ("nr-fdd-20mhz", include_str!("../../../scenarios/nr-fdd-20mhz.toml")),
+    ("lte-tdd", include_str!("../../../scenarios/lte-tdd.toml")),
     ("parity-fixed", include_str!("../../../scenarios/parity-fixed.toml")),
     ("parity-loss", include_str!("../../../scenarios/parity-loss.toml")),
     ("parity-trace", include_str!("../../../scenarios/parity-trace.toml")),
@@ -26,8 +33,8 @@ const BUILT_IN: [(&str, &str); 10] = [
 #[derive(Args)]
 pub struct ScenarioArgs {
     /// Scenario file, or the name of a built-in one: uplink-limited, single-station, ack-filter-paper,
-    /// accelerator-3g, accelerator-lte, accelerator-trace, parity-fixed, parity-loss, parity-trace,
-    /// parity-cell
+    /// accelerator-3g, accelerator-lte, accelerator-trace, private-5g, private-5g-n79, fwa-5g, mmwave,
+    /// nr-fdd-20mhz, lte-tdd, parity-fixed, parity-loss, parity-trace, parity-cell
     pub scenario: String,
     /// Set one value of the scenario, for example --set ack_filter.scheme=hybrid-opt (repeatable)
     #[arg(long = "set", value_name = "KEY=VALUE")]
@@ -67,6 +74,10 @@ pub fn downlink_rate(scenario: &Scenario) -> Option<(&'static str, u64)> {
     // Bits per second and hertz of one layer: 75376 bits in 1 ms on 20 MHz (TS 36.213 table 7.1.7.2.1-1).
     const CELL_BITS_PER_HERTZ: f64 = 3.77;
     let Some(link) = &scenario.link else {
+        if scenario.cell.nr.is_some() {
+            let facts = CellFacts::of(&scenario.cell_plan(), &scenario.cell);
+            return Some(("the cell", (1e6 * facts.rates.downlink.ceiling_mbps) as u64));
+        }
         return Some(("the cell", (scenario.cell.bandwidth.0 as f64 * CELL_BITS_PER_HERTZ) as u64));
     };
     let fixed = link.fixed.as_ref().map(|fixed| fixed.downlink_rate.0);

@@ -29,6 +29,7 @@ fn one_station_gets_the_ceiling_less_the_headers() {
                 "station.count=1",
                 "station.downlink_sinr=55 dB",
                 "station.fading=0 dB",
+                "station.start_spread=0 s",
                 "station.traffic=udp",
                 "station.udp_rate=3 Gb/s",
                 "core.hops=[{rate=\"20 Gb/s\",delay=\"1 ms\"}]",

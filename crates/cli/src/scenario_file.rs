@@ -41,15 +41,8 @@ pub struct ScenarioArgs {
     pub set: Vec<String>,
 }
 
-/// Reads and checks a scenario that is to run. Returns its name and the scenario.
-pub fn load(args: &ScenarioArgs) -> Outcome<(String, Scenario)> {
-    let (name, scenario) = load_any(args)?;
-    scenario.runs().map_err(|problem| Failure::input(format!("{name}: {problem}")))?;
-    Ok((name, scenario))
-}
-
 /// Reads and checks the scenario. Returns its name and the scenario.
-pub fn load_any(args: &ScenarioArgs) -> Outcome<(String, Scenario)> {
+pub fn load(args: &ScenarioArgs) -> Outcome<(String, Scenario)> {
     let (name, text) = find(&args.scenario)?;
     let scenario = parse(&args.scenario, &text, &args.set).map_err(|e| Failure::Input(e.into()))?;
     Ok((name, scenario))

@@ -40,7 +40,7 @@ pub fn run(args: &Args) -> Outcome {
         }
         (ReferenceArgs { reference: true, .. }, _) => reference::markdown(),
         (_, Some(scenario)) => {
-            let scenario = scenario_file::load_any(scenario)?.1;
+            let scenario = scenario_file::load(scenario)?.1;
             scenario_file::warn_of_rate_ceiling(&scenario);
             scenario.to_toml()
         }

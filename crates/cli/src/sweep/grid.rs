@@ -51,12 +51,7 @@ impl Grid {
             let sets = axes.iter().zip(&values).map(|(axis, value)| format!("{}={value}", axis.key));
             let all: Vec<String> = set.iter().cloned().chain(sets).collect();
             match scenario_file::parse(file, text, &all) {
-                Ok(scenario) => match scenario.runs() {
-                    Ok(()) => Ok(Point { values, scenario }),
-                    Err(problem) => {
-                        Err(Failure::input(format!("point {}: {problem}", label(&axes, &values))))
-                    }
-                },
+                Ok(scenario) => Ok(Point { values, scenario }),
                 Err(error) => Err(Failure::input(format!("point {}: {error}", label(&axes, &values)))),
             }
         };

@@ -145,14 +145,6 @@ impl Scenario {
         let sectors = paceline_ran::radio::geometry::SECTORS;
         self.deployment.as_ref().map_or(1, |deployment| sectors * deployment.served_sites as usize)
     }
-    /// Whether the simulator has a model of the cell; else the reason.
-    pub fn runs(&self) -> Result<(), String> {
-        match (self.cell.rat, self.cell.duplex) {
-            (RatName::Lte, None | Some(DuplexMode::Fdd)) => Ok(()),
-            (RatName::Lte, _) => Err("cell.duplex = \"tdd\": `cell show` works, runs do not yet".to_owned()),
-            (RatName::Nr, _) => Ok(()),
-        }
-    }
     /// The carrier of the cell.
     pub fn cell_plan(&self) -> CellPlan {
         CellPlan::of(&self.cell).expect("the scenario was checked")

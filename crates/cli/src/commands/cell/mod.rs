@@ -34,7 +34,7 @@ enum Command {
 
 pub fn run(args: &Args) -> Outcome {
     let Command::Show { scenario, json, svg } = &args.command;
-    let (name, scenario) = scenario_file::load_any(scenario)?;
+    let (name, scenario) = scenario_file::load(scenario)?;
     if scenario.link.is_some() {
         return Err(Failure::input(format!("{name}: has a [link] and no cell; name a scenario with a cell")));
     }

@@ -5,8 +5,8 @@ use crate::address;
 use crate::scenario::{self, CellPlan, DeploymentModel, RlcMode, Scenario, Stations};
 use paceline_net::{Bytes, Stream};
 use paceline_pep::{AckFilter, AckFilterConfig};
-use paceline_ran::rlc_nr::{self, SnLength};
 use paceline_ran::radio::{DeploymentConfig, Load, PowerControl, Profile};
+use paceline_ran::rlc_nr::{self, SnLength};
 use paceline_ran::{
     AccessConfig, AmConfig, Cell, CellConfig, Fading, HeadroomConfig, Policy, RadioConfig,
     RandomAccessConfig, Rat, RlcConfig, SlotClock, SlotSpan, StationConfig, StationLink,

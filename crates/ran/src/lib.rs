@@ -25,7 +25,7 @@ mod rlc;
 mod slot;
 mod timing;
 
-pub use air::{Fading, RadioConfig};
+pub use air::{BlockageConfig, Fading, RadioConfig};
 pub use cell::{CORE, Cell, station_port};
 pub use cell::{CellConfig, DropCounts, LinkStats, SINR_ORIGIN_DB, StationConfig, StationLink};
 pub use duplex::{Direction, Duplex};

@@ -22,6 +22,7 @@ fn deployed(neighbours: Load) -> CellConfig {
         speed_kmh: 3.0,
         power_control,
         tpc_target_db: None,
+        blockage: None,
         headroom: HeadroomConfig {
             periodic: Some(SlotSpan(100)),
             prohibit: SlotSpan(20),

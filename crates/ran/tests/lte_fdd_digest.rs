@@ -162,6 +162,7 @@ fn deployed(neighbours: Load, fading: Option<&str>, tpc_target_db: Option<f64>) 
         speed_kmh: 3.0,
         power_control: PowerControl { pcmax_dbm: 23.0, p0_dbm: -95.0, alpha: 0.8, delta_mcs: false },
         tpc_target_db,
+        blockage: None,
         headroom: HeadroomConfig {
             periodic: Some(SlotSpan(100)),
             prohibit: SlotSpan(20),

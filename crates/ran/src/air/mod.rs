@@ -8,7 +8,9 @@
 //!   estimates.
 //! - `cqi_report`: a CQI measurement on its way to the scheduler; `wideband_cqi`: one CQI from the SINRs of
 //!   many PRBs.
+//! - `blocked_path`: blockage of a station's path by people and vehicles over time.
 
+mod blocked_path;
 mod cqi_report;
 mod network;
 mod placed;
@@ -16,6 +18,7 @@ mod stated_channel;
 mod station_radio;
 mod wideband_cqi;
 
+pub use blocked_path::BlockageConfig;
 pub use network::RadioConfig;
 pub use stated_channel::Fading;
 

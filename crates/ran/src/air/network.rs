@@ -6,18 +6,19 @@
 //! have no fast fading; there is one receive antenna. For uplink link adaptation the eNB knows the channel of
 //! the slot (as by sounding) and the mean interference of the last slots.
 
+use super::blocked_path::{BlockageConfig, BlockedPath};
 use super::cqi_report::{CqiReport, Measurement};
 use super::placed::{LinkFading, Placed, UplinkPower};
 use super::wideband_cqi;
 use crate::decibel::to_db;
-use crate::duplex::Direction;
+use crate::duplex::{Direction, Duplex};
 use crate::mac::power_headroom::{HeadroomConfig, HeadroomReport};
 use crate::prb::PrbSet;
 use crate::radio::effective_sinr::{EffectiveSinr, miesm_of};
 use crate::radio::fading::{doppler_hz, subband_centres};
 use crate::radio::geometry::SECTORS;
 use crate::radio::interference::{add_uplink, uplink_noise_mw};
-use crate::radio::power_control::{MIN_POWER_DBM, headroom_index};
+use crate::radio::power_control::{HeadroomTable, MIN_POWER_DBM};
 use crate::radio::{
     Activity, Association, Deployment, DeploymentConfig, DownlinkReceiver, FadingModel, Load, Modulation,
     PowerControl, Profile, Region, UplinkNeighbours,
@@ -27,7 +28,7 @@ use crate::slot::{Numerology, Slot, SlotSpan};
 use paceline_net::Stream;
 use std::ops::Range;
 
-/// Weight of a slot in the mean uplink interference. Chosen: a time constant of 20 slots.
+/// Weight of a millisecond in the mean uplink interference. Chosen: a time constant of 20 ms.
 const INTERFERENCE_WEIGHT: f64 = 0.05;
 /// PRBs of an uplink transmission in a cell that is not served. Chosen; the load sets how
 /// many of these groups of PRBs are in use.
@@ -59,6 +60,8 @@ pub struct RadioConfig {
     pub tpc_target_db: Option<f64>,
     /// Power headroom reports.
     pub headroom: HeadroomConfig,
+    /// Blockage of the stations' paths.
+    pub blockage: Option<BlockageConfig>,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -101,6 +104,11 @@ pub(crate) struct Network {
     /// Gains of a link without fading: all 1.
     flat_gains: Vec<f32>,
     hold_slots: SlotSpan,
+    headroom_table: HeadroomTable,
+    /// Weight of a slot in `uplink_mean_mw`.
+    interference_weight: f64,
+    /// Whether both directions of a link have the same fading: in TDD, where they share the carrier.
+    reciprocal: bool,
 }
 
 impl Network {
@@ -108,6 +116,7 @@ impl Network {
     pub fn new(config: RadioConfig, rat: &Rat, numerology: Numerology, prb: (u16, u16), seed: u64) -> Self {
         let mut config = config;
         config.deployment.numerology = numerology;
+        config.power_control = config.power_control.per_prb_of(numerology);
         let deployment = Deployment::new(config.deployment.clone(), seed);
         let cells = deployment.cells();
         let served = 0..SECTORS * config.served_sites;
@@ -163,8 +172,26 @@ impl Network {
             activity,
             flat_gains: vec![1.0; usize::from(prb.0.max(prb.1))],
             hold_slots,
+            headroom_table: HeadroomTable::Lte,
+            // Exact in LTE; the same time constant in shorter slots.
+            interference_weight: match numerology {
+                Numerology::LTE => INTERFERENCE_WEIGHT,
+                _ => 1.0 - libm::pow(1.0 - INTERFERENCE_WEIGHT, numerology.slot_seconds() * 1e3),
+            },
+            reciprocal: false,
             config,
         }
+    }
+    /// The network of a cell of this technology and duplex: the table of its headroom reports, and reciprocal
+    /// fading where both directions share a carrier.
+    pub fn of_cell(self, rat: &Rat, duplex: &Duplex) -> Self {
+        let headroom_table = match rat {
+            Rat::Lte => HeadroomTable::Lte,
+            Rat::Nr(_) => HeadroomTable::Nr,
+        };
+        let same_groups = self.uplink_mw[0].len().div_ceil(self.groups.1) == self.activity.groups();
+        let reciprocal = *duplex != Duplex::Fdd && self.groups.0 == self.groups.1 && same_groups;
+        Self { headroom_table, reciprocal, ..self }
     }
 
     /// Number of served cells: all sectors of the served sites.
@@ -191,8 +218,24 @@ impl Network {
         let downlink_fading = self.models.as_ref().map(|(model, _)| fading(model, "downlink"));
         let uplink_fading = self.models.as_ref().map(|(_, model)| fading(model, "uplink"));
         let power = UplinkPower::new(&self.config.power_control, &place, self.served_cells());
+        let blockage = self.config.blockage.map(|blockage| {
+            let motion = (self.deployment.arrival_deg(&place), self.config.speed_kmh / 3.6);
+            let carrier = (self.config.deployment.carrier_ghz, self.config.deployment.numerology);
+            let stream = Stream::new(self.seed, &format!("{name}/blockage"));
+            BlockedPath::new(blockage, motion, carrier, stream)
+        });
         let (tpc_correction_db, last_cqi) = (0.0, (Vec::new(), Quality::default()));
-        (Placed { place, receiver, downlink_fading, uplink_fading, tpc_correction_db, power, last_cqi }, cell)
+        let placed = Placed {
+            place,
+            receiver,
+            downlink_fading,
+            uplink_fading,
+            tpc_correction_db,
+            power,
+            blockage,
+            last_cqi,
+        };
+        (placed, cell)
     }
 
     pub fn tpc_target_db(&self) -> Option<f64> {
@@ -209,7 +252,7 @@ impl Network {
     }
     pub fn headroom(&self, placed: &Placed, n_prb: u16) -> HeadroomReport {
         let headroom_db = self.config.power_control.headroom_db(&placed.pusch(u32::from(n_prb)));
-        HeadroomReport { index: headroom_index(headroom_db), n_prb }
+        HeadroomReport { index: self.headroom_table.index(headroom_db), n_prb, table: self.headroom_table }
     }
     /// A station applies the TPC command of a grant for `n_prb` PRBs. At its maximum or minimum power it
     /// ignores a command beyond that limit (TS 36.213 §5.1.1.1).
@@ -240,6 +283,7 @@ impl Network {
         let Some((down, up)) = &self.models else { return &self.flat_gains[groups] };
         let (model, fading) = match direction {
             Direction::Down => (down, &mut placed.downlink_fading),
+            Direction::Up if self.reciprocal => (down, &mut placed.downlink_fading),
             Direction::Up => (up, &mut placed.uplink_fading),
         };
         match fading {
@@ -257,6 +301,7 @@ impl Network {
     }
     pub(super) fn quality(&mut self, rat: &Rat, placed: &mut Placed, measurement: Measurement) -> Quality {
         let Measurement { slot, noise_mw: mut sinrs } = measurement;
+        placed.go_to(slot);
         let signal = placed.receiver.signal_mw();
         for (sinr, gain) in
             sinrs.iter_mut().zip(self.gains(placed, slot, Direction::Down, 0..self.activity.groups()))
@@ -273,6 +318,7 @@ impl Network {
     /// The eNB's estimate of a station's uplink SINR in dB, at the power per PRB by the formula: the minimum
     /// output power raises that of narrow grants alone.
     pub(super) fn estimate_uplink_db(&mut self, placed: &mut Placed, cell: usize, slot: Slot) -> f64 {
+        placed.go_to(slot);
         let signal = placed.power.formula_mw() * placed.power.own_gain / self.uplink_mean_mw[cell];
         if self.models.is_none() {
             return to_db(signal); // the same in every PRB
@@ -338,7 +384,7 @@ impl Network {
         }
         for (cell, received) in self.uplink_mw.iter().enumerate() {
             let now = if self.disturbed[cell] { mean(received) } else { self.undisturbed_mw };
-            self.uplink_mean_mw[cell] += INTERFERENCE_WEIGHT * (now - self.uplink_mean_mw[cell]);
+            self.uplink_mean_mw[cell] += self.interference_weight * (now - self.uplink_mean_mw[cell]);
         }
     }
     /// Effective linear SINR of each layer of a transmission, after [`Network::set_transmissions`].
@@ -350,6 +396,7 @@ impl Network {
         transmission: &Transmission,
         layer: Layer,
     ) -> f64 {
+        placed.go_to(slot);
         let prbs = transmission.prbs;
         let downlink = transmission.direction == Direction::Down;
         let group = if downlink { self.groups.0 } else { self.groups.1 };
@@ -398,3 +445,7 @@ fn mean(prbs: &[f64]) -> f64 {
 pub(crate) fn served_cells(network: Option<&Network>) -> usize {
     network.map_or(1, Network::served_cells)
 }
+
+#[cfg(test)]
+#[path = "network_tests.rs"]
+mod tests;

@@ -1,11 +1,13 @@
 //! A station in the deployment: its place, downlink interference, the fading of its links, and its uplink
 //! power.
 
+use super::blocked_path::BlockedPath;
 use crate::decibel::from_db;
 use crate::radio::fading::LANES;
 use crate::radio::power_control::{MIN_POWER_DBM, PuschTransmission};
 use crate::radio::{DownlinkReceiver, Fader, FadingModel, Point, PowerControl, Station as Place};
 use crate::rat::Quality;
+use crate::slot::Slot;
 use paceline_net::Stream;
 use std::ops::Range;
 
@@ -17,11 +19,21 @@ pub(crate) struct Placed {
     /// Sum of the TPC commands in dB: f of TS 36.213 §5.1.1.1.
     pub(super) tpc_correction_db: f64,
     pub(super) power: UplinkPower,
+    /// Blockage of the path to the serving cell.
+    pub(super) blockage: Option<BlockedPath>,
     /// Linear SINRs of the last CQI measurement, and its report: without fading the same SINRs recur.
     pub(super) last_cqi: (Vec<f64>, Quality),
 }
 
 impl Placed {
+    /// Sets the blockage of a slot, which may be somewhat earlier than the last one.
+    pub(super) fn go_to(&mut self, slot: Slot) {
+        if let Some(blockage) = &mut self.blockage {
+            let gain = blockage.gain(slot);
+            self.receiver.set_path_gain(gain);
+            self.power.own_gain = self.power.free_gain * gain;
+        }
+    }
     /// Position in metres from the served site.
     pub fn position(&self) -> Point {
         self.place.position()
@@ -53,8 +65,9 @@ pub(super) struct UplinkPower {
     minimum_mw: f64,
     /// Linear gains to the served cells.
     pub gains: Vec<f64>,
-    /// Linear gain to the serving cell.
+    /// Linear gain to the serving cell: the present one, and that without blockage.
     pub own_gain: f64,
+    free_gain: f64,
 }
 
 impl UplinkPower {
@@ -68,6 +81,7 @@ impl UplinkPower {
             minimum_mw: from_db(MIN_POWER_DBM),
             gains: place.gains_db()[..served].iter().map(|gain| from_db(*gain)).collect(),
             own_gain: from_db(-place.coupling_loss_db()),
+            free_gain: from_db(-place.coupling_loss_db()),
         }
     }
     /// Power in mW per PRB of a transmission in `n_prb` PRBs.

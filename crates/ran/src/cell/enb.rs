@@ -67,6 +67,7 @@ impl Cell {
         let prb = (config.downlink_prb, config.uplink_prb);
         let network =
             config.radio.clone().map(|radio| Network::new(radio, &config.rat, config.numerology, prb, seed));
+        let network = network.map(|network| network.of_cell(&config.rat, &config.duplex));
         let timing = config.rat.timing(config.numerology, &config.duplex);
         let timing = timing.expect("the configuration has allowed distances");
         let distances = lte_tdd(&config);

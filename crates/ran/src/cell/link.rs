@@ -7,7 +7,7 @@ use crate::mac::harq::{self, TransportBlock};
 use crate::mac::scheduler::{Candidate, ServedRate};
 use crate::mcs::Mcs;
 use crate::rlc::{self, Reassembled, Rlc};
-use crate::slot::Slot;
+use crate::slot::{Numerology, Slot};
 use crate::timing::HarqTiming;
 use paceline_net::{DropReason, Instant, Output, Packet, Port};
 use std::collections::VecDeque;
@@ -45,13 +45,13 @@ pub(crate) struct Link {
 }
 
 impl Link {
-    pub fn new(bearer: Bearer, port: Port, harq: &HarqTiming) -> Self {
+    pub fn new(bearer: Bearer, port: Port, harq: &HarqTiming, numerology: Numerology) -> Self {
         Self {
             bearer,
             port,
             harq: harq::Processes::new(harq.processes),
             last_served: Slot(0),
-            served_rate: ServedRate::default(),
+            served_rate: ServedRate::new(numerology),
             mcs: None,
             outer_loop_db: 0.0,
             stats: LinkStats::default(),

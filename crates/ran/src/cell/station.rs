@@ -88,8 +88,13 @@ impl Station {
         Self {
             cell: cell_index,
             radio,
-            downlink: Link::new(bearer(downlink_buffer), station_port(index), &timing.downlink),
-            uplink: Link::new(bearer(config.uplink_buffer), CORE, &timing.uplink),
+            downlink: Link::new(
+                bearer(downlink_buffer),
+                station_port(index),
+                &timing.downlink,
+                cell.numerology,
+            ),
+            uplink: Link::new(bearer(config.uplink_buffer), CORE, &timing.uplink, cell.numerology),
             access: UplinkAccess::new(cell.duplex.uplink_offset(index as u64, cell.access.sr_period).0),
             estimate: BufferEstimate::default(),
             grants: VecDeque::new(),
@@ -194,7 +199,7 @@ impl Station {
         let Some(placed) = self.radio.placed() else { return };
         self.headroom_timers.on_report(slot, placed.coupling_loss_db());
         self.access.stats.headroom_reports += 1;
-        self.access.stats.headroom_index_sum += u64::from(report.index);
+        self.access.stats.headroom_index_sum += report.counted_db();
     }
     /// The eNB decoded a headroom report whose block was first sent in `sent_at`.
     pub fn on_headroom(&mut self, report: HeadroomReport, sent_at: Slot) {

@@ -111,7 +111,7 @@ mod tests {
         let left = 1503 - (1000 - 2 - 3 - 2);
         let due = uplink(1000, BsrDue::Regular, None);
         assert_eq!(due, (Some(BufferReport::nr_short(left)), 0, 998));
-        let report = HeadroomReport { index: 40, n_prb: 1 };
+        let report = HeadroomReport { index: 40, n_prb: 1, table: Default::default() };
         assert_eq!(uplink(1000, BsrDue::Regular, Some(report)).2, 995, "a headroom report of 3 bytes");
         let whole = 3 + 1 + 1503;
         for (padding, bsr, rest) in [

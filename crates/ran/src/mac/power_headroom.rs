@@ -8,7 +8,7 @@
 //! run.
 
 use crate::decibel::{from_db, to_db};
-use crate::radio::power_control::headroom_of_index;
+use crate::radio::power_control::HeadroomTable;
 use crate::slot::{Slot, SlotSpan};
 use std::collections::VecDeque;
 
@@ -26,9 +26,17 @@ pub struct HeadroomConfig {
 /// The power headroom control element, and the number of PRBs of the transmission that it refers to.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct HeadroomReport {
-    /// Reported value 0..=63 (TS 36.133 §9.1.8.4).
+    /// Reported value 0..=63 of `table`.
     pub index: u8,
+    pub table: HeadroomTable,
     pub n_prb: u16,
+}
+
+impl HeadroomReport {
+    /// The headroom in dB above the lowest of LTE, -23 dB: what the counters add up.
+    pub fn counted_db(&self) -> u64 {
+        (self.table.headroom_db(self.index) + 23.0).max(0.0) as u64
+    }
 }
 
 /// The station's reporting timers. Configuration itself triggers the first report.
@@ -81,7 +89,7 @@ impl HeadroomEstimate {
         if self.one_prb_db.is_some_and(|(_, last)| last > sent_at) {
             return;
         }
-        let one_prb = headroom_of_index(report.index) + to_db(f64::from(report.n_prb));
+        let one_prb = report.table.headroom_db(report.index) + to_db(f64::from(report.n_prb));
         self.one_prb_db = Some((one_prb, sent_at));
         self.commands.retain(|(at, _)| *at > sent_at);
         self.commanded_db = self.commands.iter().map(|(_, db)| db).sum();
@@ -165,7 +173,10 @@ mod tests {
                 }
                 let mut known = HeadroomEstimate::default();
                 assert_eq!(known.max_prbs(100, 0.0), 100, "no report yet");
-                known.on_report(HeadroomReport { index, n_prb: n_prb as u16 }, Slot(5));
+                known.on_report(
+                    HeadroomReport { index, n_prb: n_prb as u16, table: HeadroomTable::Lte },
+                    Slot(5),
+                );
                 // Half a step is a factor of 1.122.
                 let exact = from_db(23.0 + 80.0 - 0.8 * f64::from(loss));
                 let (low, high) = ((exact / 1.123).clamp(1.0, 100.0), (exact * 1.123).clamp(1.0, 100.0));
@@ -179,21 +190,21 @@ mod tests {
     fn tpc_commands_after_the_report_shift_the_prb_limit() {
         let mut known = HeadroomEstimate::default();
         // 10 dB with 10 PRBs: 20 dB with one.
-        known.on_report(HeadroomReport { index: 33, n_prb: 10 }, Slot(5));
+        known.on_report(HeadroomReport { index: 33, n_prb: 10, table: HeadroomTable::Lte }, Slot(5));
         assert_eq!(known.max_prbs(110, 0.0), 100);
         known.on_command(Slot(9), 3.0);
         known.on_command(Slot(10), 1.0);
         assert_eq!(known.max_prbs(110, 0.0), 39, "16 dB");
-        known.on_report(HeadroomReport { index: 23, n_prb: 10 }, Slot(4));
+        known.on_report(HeadroomReport { index: 23, n_prb: 10, table: HeadroomTable::Lte }, Slot(4));
         assert_eq!(known.max_prbs(110, 0.0), 39, "an older report");
         // The report includes the first command: 0 dB with ten PRBs, and 1 dB less.
-        known.on_report(HeadroomReport { index: 23, n_prb: 10 }, Slot(9));
+        known.on_report(HeadroomReport { index: 23, n_prb: 10, table: HeadroomTable::Lte }, Slot(9));
         assert_eq!(known.max_prbs(110, 0.0), 7);
         assert_eq!((known.command_db(9.0), known.command_db(-9.0)), (3.0, -1.0));
         assert_eq!(known.max_prbs(110, 3.0), 3, "9 dB and 3 dB less");
-        known.on_report(HeadroomReport { index: 25, n_prb: 1 }, Slot(13));
+        known.on_report(HeadroomReport { index: 25, n_prb: 1, table: HeadroomTable::Lte }, Slot(13));
         assert_eq!((known.command_db(9.0), known.max_prbs(110, 0.0)), (1.0, 1), "2 dB are left");
-        known.on_report(HeadroomReport { index: 10, n_prb: 1 }, Slot(14));
+        known.on_report(HeadroomReport { index: 10, n_prb: 1, table: HeadroomTable::Lte }, Slot(14));
         assert_eq!((known.max_prbs(110, 0.0), known.command_db(1.0)), (1, 0.0));
     }
 

@@ -5,12 +5,12 @@
 //! that it needs, then the next. Allocations are contiguous in the order of rank; frequency-selective
 //! scheduling is left out.
 
-use crate::slot::Slot;
+use crate::slot::{Numerology, Slot};
 use std::sync::LazyLock;
 
-/// Time constant in slots of the served rate that proportional fairness uses. Chosen: 0.1 s, so that
+/// Time constant in milliseconds of the served rate that proportional fairness uses. Chosen: 0.1 s, so that
 /// shares follow a change of rate within a tenth of a second.
-const SERVED_RATE_WINDOW: f64 = 100.0;
+const SERVED_RATE_WINDOW_MS: f64 = 100.0;
 
 /// A station that can be scheduled.
 #[derive(Clone, Copy, Debug)]
@@ -39,28 +39,40 @@ impl Candidate {
     }
 }
 
-/// Factor by which a served rate falls in so many slots.
-fn decay(slots: u64) -> f64 {
-    libm::exp(-(slots as f64) / SERVED_RATE_WINDOW)
+/// The time constant in slots.
+fn window(numerology: Numerology) -> f64 {
+    SERVED_RATE_WINDOW_MS * f64::from(1u32 << numerology.mu())
 }
-/// [`decay`] for the pauses that occur most.
-static DECAY: LazyLock<Vec<f64>> = LazyLock::new(|| (0..512).map(decay).collect());
+/// Factor by which a served rate falls in so many slots.
+fn decay(numerology: Numerology, slots: u64) -> f64 {
+    libm::exp(-(slots as f64) / window(numerology))
+}
+/// [`decay`] for the pauses that occur most, by numerology.
+static DECAY: LazyLock<Vec<Vec<f64>>> = LazyLock::new(|| {
+    let numerologies = (0..=Numerology::MAX).filter_map(Numerology::new);
+    numerologies.map(|numerology| (0..512).map(|slots| decay(numerology, slots)).collect()).collect()
+});
 
 /// Bits per slot that a station was served, as an exponential mean over time.
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
 pub struct ServedRate {
+    numerology: Numerology,
     mean: f64,
     at: Slot,
 }
 
 impl ServedRate {
+    pub fn new(numerology: Numerology) -> Self {
+        Self { numerology, ..Self::default() }
+    }
     /// The mean in `slot`, in bits per slot.
     pub fn at(&self, slot: Slot) -> f64 {
-        let slots = slot.since(self.at).0;
-        self.mean * DECAY.get(slots as usize).copied().unwrap_or_else(|| decay(slots))
+        let (slots, known) = (slot.since(self.at).0, &DECAY[usize::from(self.numerology.mu())]);
+        self.mean * known.get(slots as usize).copied().unwrap_or_else(|| decay(self.numerology, slots))
     }
     pub fn add(&mut self, slot: Slot, bits: u32) {
-        *self = Self { mean: self.at(slot) + f64::from(bits) / SERVED_RATE_WINDOW, at: slot };
+        let mean = self.at(slot) + f64::from(bits) / window(self.numerology);
+        *self = Self { mean, at: slot, ..*self };
     }
 }
 
@@ -224,5 +236,21 @@ mod tests {
         assert!((shares_of_time(Policy::ProportionalFair) - 0.5).abs() < 0.01);
         assert!((shares_of_time(Policy::RoundRobin) - 0.5).abs() < 0.01);
         assert_eq!(shares_of_time(Policy::MaxCi), 0.0);
+    }
+
+    #[test]
+    fn the_served_rate_is_forgotten_in_the_same_time_at_every_numerology() {
+        for mu in 0..=Numerology::MAX {
+            let numerology = Numerology::new(mu).unwrap();
+            let mut served = ServedRate::new(numerology);
+            served.add(Slot(0), 1000);
+            let kept = served.at(Slot(100 << mu)) / served.at(Slot(0));
+            assert!((kept - libm::exp(-1.0)).abs() < 1e-12, "{mu}");
+            // A constant number of bits per slot for a second is the mean.
+            let slots = 1000 << mu;
+            (1..slots).for_each(|slot| served.add(Slot(slot), 1000));
+            let mean = served.at(Slot(slots - 1));
+            assert!((mean / 1000.0 - 1.0).abs() < 0.01, "{mu}: {mean}");
+        }
     }
 }

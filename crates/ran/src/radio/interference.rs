@@ -160,6 +160,8 @@ pub struct DownlinkReceiver {
     /// Power in mW per PRB of each cell when it transmits; zero for the serving cell.
     interferers_mw: Vec<f32>,
     signal_mw: f64,
+    /// The signal without blockage.
+    free_signal_mw: f64,
     noise_mw: f64,
 }
 
@@ -177,11 +179,15 @@ impl DownlinkReceiver {
             gains_db.iter().map(|gain| from_db(power_dbm + gain) as f32).collect();
         interferers_mw[serving] = 0.0;
         let signal_mw = from_db(power_dbm + gains_db[serving]);
-        Self { interferers_mw, signal_mw, noise_mw: from_db(noise_dbm) }
+        Self { interferers_mw, signal_mw, free_signal_mw: signal_mw, noise_mw: from_db(noise_dbm) }
     }
     /// Power in mW per PRB of the serving cell, the mean over fast fading.
     pub fn signal_mw(&self) -> f64 {
         self.signal_mw
+    }
+    /// Changes the linear power gain of the path to the serving cell, 1 without blockage.
+    pub fn set_path_gain(&mut self, gain: f64) {
+        self.signal_mw = self.free_signal_mw * gain;
     }
     /// Writes interference and noise in mW per PRB of each resource block group from `first` on.
     pub fn interference_mw(&self, activity: &Activity, first: usize, out: &mut [f64]) {

@@ -1,11 +1,13 @@
-//! Uplink power control of PUSCH (TS 36.213 §5.1.1.1) and the power headroom (§5.1.1.2, TS 36.133 §9.1.8.4).
+//! Uplink power control of PUSCH (TS 36.213 §5.1.1.1, TS 38.213 §7.1.1) and the power headroom (TS 36.213
+//! §5.1.1.2, TS 36.133 §9.1.8.4; TS 38.213 §7.7.1, TS 38.133 §10.1.17.1).
 //!
-//! `P = min(Pcmax, 10 lg M + P0 + alpha PL + Delta_TF + f)`: open loop with fractional path loss
+//! `P = min(Pcmax, 10 lg M + P0 + alpha PL + Delta_TF + f)`, in NR with `10 lg(2^mu M)`: open loop with fractional path loss
 //! compensation; the caller accumulates the closed-loop term `f`. A station cannot send with less than its
 //! minimum output power. Left out: power of PUCCH, SRS and random
 //! access, maximum power reduction, carrier aggregation.
 
 use crate::decibel::to_db;
+use crate::slot::Numerology;
 
 /// The values that alpha may take (TS 36.331 §6.3.2, `UplinkPowerControlCommon`).
 pub const ALPHAS: [f64; 8] = [0.0, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0];
@@ -63,6 +65,12 @@ impl PowerControl {
     pub fn headroom_db(&self, pusch: &PuschTransmission) -> f64 {
         self.pcmax_dbm - self.unlimited_dbm(pusch)
     }
+    /// The control for PRBs of a numerology: P0 is the power per PRB of 180 kHz, and TS 38.213 §7.1.1 adds 10
+    /// lg 2^mu. In LTE the control is unchanged.
+    #[must_use]
+    pub fn per_prb_of(self, numerology: Numerology) -> Self {
+        Self { p0_dbm: self.p0_dbm + to_db(f64::from(1u32 << numerology.mu())), ..self }
+    }
     fn unlimited_per_prb_dbm(&self, pusch: &PuschTransmission) -> f64 {
         let mcs = if self.delta_mcs { delta_tf_db(pusch.bits_per_element) } else { 0.0 };
         self.p0_dbm + self.alpha * pusch.path_loss_db + mcs + pusch.correction_db
@@ -82,6 +90,35 @@ pub fn headroom_index(headroom_db: f64) -> u8 {
 /// The headroom in dB of a reported value, within half a dB; 63 means 40 dB or more.
 pub fn headroom_of_index(index: u8) -> f64 {
     f64::from(index.min(63)) - 23.0
+}
+
+/// The reported values of a power headroom.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum HeadroomTable {
+    /// Steps of 1 dB from -23 to 40 dB (TS 36.133 §9.1.8.4).
+    #[default]
+    Lte,
+    /// Steps of 1 dB from -32 to 22 dB and of 2 dB to 38 dB (TS 38.133 Table 10.1.17.1-1).
+    Nr,
+}
+
+impl HeadroomTable {
+    /// The reported value 0..=63 of a headroom.
+    pub fn index(self, headroom_db: f64) -> u8 {
+        match self {
+            Self::Lte => headroom_index(headroom_db),
+            Self::Nr if headroom_db < 22.0 => (headroom_db + 33.0).floor().clamp(0.0, 54.0) as u8,
+            Self::Nr => (55.0 + ((headroom_db - 22.0) / 2.0).floor()).min(63.0) as u8,
+        }
+    }
+    /// The headroom in dB of a reported value: in LTE within half a dB, in NR the lower end of its interval.
+    pub fn headroom_db(self, index: u8) -> f64 {
+        match (self, index) {
+            (Self::Lte, _) => headroom_of_index(index),
+            (Self::Nr, 0..=54) => f64::from(index) - 33.0,
+            (Self::Nr, _) => 22.0 + 2.0 * (f64::from(index.min(63)) - 55.0),
+        }
+    }
 }
 
 #[cfg(test)]
@@ -128,6 +165,49 @@ mod tests {
             // The headroom is that of the formula (TS 36.213 §5.1.1.2).
             let formula = -50.0 + to_db(f64::from(n_prb));
             assert!((weak.headroom_db(&grant) - (23.0 - formula)).abs() < 1e-9, "{n_prb} PRBs");
+        }
+    }
+
+    #[test]
+    fn power_of_wider_prbs_holds_by_hand() {
+        // TS 38.213 §7.1.1 at 30 kHz: 10 lg(2 * 10) - 80 + 0.8 * 100 = 13.0103 dBm.
+        let control = CONTROL.per_prb_of(Numerology::new(1).unwrap());
+        let grant = PuschTransmission::open_loop(10, 100.0);
+        assert!((control.power_dbm(&grant) - 13.0103).abs() < 1e-4);
+        // Four times the bandwidth at 120 kHz of 30 kHz: 6.0206 dB.
+        let wide = CONTROL.per_prb_of(Numerology::new(3).unwrap());
+        assert!((wide.unlimited_dbm(&grant) - control.unlimited_dbm(&grant) - 6.0206).abs() < 1e-4);
+        assert_eq!(CONTROL.per_prb_of(Numerology::LTE), CONTROL);
+        // Class 2: 26 dBm.
+        let class2 = PowerControl { pcmax_dbm: 26.0, ..control };
+        assert_eq!(class2.power_dbm(&PuschTransmission::open_loop(273, 120.0)), 26.0);
+    }
+
+    /// TS 38.133 Table 10.1.17.1-1: first and last values, and both sides of the change of steps.
+    #[test]
+    fn headroom_of_nr_is_reported_in_its_intervals() {
+        for (headroom_db, index) in [
+            (-40.0, 0),
+            (-32.01, 0),
+            (-32.0, 1),
+            (-31.0, 2),
+            (0.0, 33),
+            (20.99, 53),
+            (21.0, 54),
+            (21.99, 54),
+            (22.0, 55),
+            (23.99, 55),
+            (24.0, 56),
+            (37.99, 62),
+            (38.0, 63),
+            (90.0, 63),
+        ] {
+            assert_eq!(HeadroomTable::Nr.index(headroom_db), index, "{headroom_db}");
+        }
+        for table in [HeadroomTable::Lte, HeadroomTable::Nr] {
+            for index in 0..=63 {
+                assert_eq!(table.index(table.headroom_db(index)), index, "{table:?}");
+            }
         }
     }
 

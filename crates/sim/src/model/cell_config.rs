@@ -2,13 +2,14 @@
 //! become PRBs.
 
 use crate::address;
-use crate::scenario::{self, CellPlan, DeploymentModel, RlcMode, Scenario, Stations};
+use crate::scenario::{self, BlockageModel, CellPlan, DeploymentModel, Held, RlcMode, Scenario, Stations};
 use paceline_net::{Bytes, Stream};
 use paceline_pep::{AckFilter, AckFilterConfig};
+use paceline_ran::radio::blockage::{Hold, Surroundings};
 use paceline_ran::radio::{DeploymentConfig, Load, PowerControl, Profile};
 use paceline_ran::rlc_nr::{self, SnLength};
 use paceline_ran::{
-    AccessConfig, AmConfig, Cell, CellConfig, Fading, HeadroomConfig, Policy, RadioConfig,
+    AccessConfig, AmConfig, BlockageConfig, Cell, CellConfig, Fading, HeadroomConfig, Policy, RadioConfig,
     RandomAccessConfig, Rat, RlcConfig, SlotClock, SlotSpan, StationConfig, StationLink,
 };
 
@@ -68,7 +69,7 @@ fn radio_config(deployment: &scenario::Deployment, plan: &CellPlan) -> RadioConf
     config.sites = deployment.sites as usize;
     config.wrap_around = deployment.wrap_around;
     let power_control = PowerControl {
-        pcmax_dbm: config.ue_power_dbm,
+        pcmax_dbm: deployment.station_power_dbm.unwrap_or(config.ue_power_dbm),
         p0_dbm: deployment.p0_dbm,
         alpha: deployment.alpha,
         delta_mcs: false,
@@ -85,12 +86,28 @@ fn radio_config(deployment: &scenario::Deployment, plan: &CellPlan) -> RadioConf
         speed_kmh: deployment.speed_kmh,
         power_control,
         tpc_target_db: deployment.tpc_target.map(|target| target.0),
+        blockage: blockage_config(deployment),
         headroom: HeadroomConfig {
             periodic: Some(clock.span(deployment.periodic_phr_timer)).filter(|timer| *timer > SlotSpan(0)),
             prohibit: clock.span(deployment.prohibit_phr_timer),
             path_loss_change_db: Some(f64::from(deployment.path_loss_change_db)).filter(|db| *db > 0.0),
         },
     }
+}
+
+fn blockage_config(deployment: &scenario::Deployment) -> Option<BlockageConfig> {
+    let blocker_speed_m_s = deployment.blocker_speed_kmh / 3.6;
+    let surroundings = match deployment.blockage {
+        BlockageModel::None => return None,
+        BlockageModel::Indoor => Surroundings::indoor(blocker_speed_m_s),
+        BlockageModel::Outdoor => Surroundings::outdoor(blocker_speed_m_s),
+    };
+    let hold = match deployment.held {
+        Held::Free => Hold::Free,
+        Held::Portrait => Hold::Portrait,
+        Held::Landscape => Hold::Landscape,
+    };
+    Some(BlockageConfig { surroundings, hold })
 }
 
 fn policy(scheduler: scenario::Scheduler) -> Policy {

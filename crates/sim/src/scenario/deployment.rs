@@ -36,9 +36,21 @@ pub struct Deployment {
     pub neighbour_load: f64,
     /// Fast fading of the stations' links (TS 36.101 Annex B.2; TDL: TS 38.101-4 Annex B.2.1).
     pub fading: FadingProfile,
-    /// Speed of the stations. Only the Doppler spread follows from it: stations keep their places.
+    /// Speed of the stations. The Doppler spread and the rate of blockage follow from it; stations keep their
+    /// places.
     pub speed_kmh: f64,
-    /// P0 of uplink power control, per resource block (TS 36.213 §5.1.1.1).
+    /// Blockage of the stations' paths by people and vehicles (TR 38.901 §7.6.4, model A), which matters above
+    /// 24 GHz.
+    pub blockage: BlockageModel,
+    /// Speed of the people or vehicles that block paths.
+    pub blocker_speed_kmh: f64,
+    /// How a person holds the station: the body blocks some directions.
+    pub held: Held,
+    /// Maximum power of a station (TS 38.101-1 Table 6.2.1-1: 23 dBm in class 3, 26 dBm in class 2). If left
+    /// out, that of the model.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub station_power_dbm: Option<f64>,
+    /// P0 of uplink power control, per resource block of 180 kHz (TS 36.213 §5.1.1.1, TS 38.213 §7.1.1).
     pub p0_dbm: f64,
     /// Share of the path loss that uplink power control compensates (TS 36.213 §5.1.1.1).
     pub alpha: f64,
@@ -67,6 +79,10 @@ impl Default for Deployment {
             neighbour_load: 1.0,
             fading: FadingProfile::None,
             speed_kmh: 3.0,
+            blockage: BlockageModel::None,
+            blocker_speed_kmh: 3.0,
+            held: Held::Free,
+            station_power_dbm: None,
             p0_dbm: -85.0,
             alpha: 0.8,
             tpc_target: None,
@@ -101,6 +117,8 @@ impl Section for Deployment {
             relation!(wrap_around, "false with one site and indoors", several),
             key!(neighbour_load, numbers(0.0..=1.0)),
             key!(speed_kmh, numbers(0.0..=500.0).unit("km/h")),
+            key!(blocker_speed_kmh, numbers(0.0..=500.0).unit("km/h")),
+            key!(station_power_dbm?, numbers(10.0..=35.0).unit("dBm")),
             // p0-NominalPUSCH and p0-UE-PUSCH of TS 36.331 together.
             key!(p0_dbm, numbers(-134.0..=31.0).unit("dBm")),
             key!(alpha, one_of(&power_control::ALPHAS)),
@@ -155,6 +173,30 @@ pub enum DeploymentModel {
     /// The indoor hotspot in a mixed office.
     #[serde(rename = "inh-mixed-38901")]
     InhMixed38901,
+}
+
+/// Surroundings of the stations in the blockage of TR 38.901 Table 7.6.4.1-4.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum BlockageModel {
+    /// No blockage.
+    None,
+    /// Blockers at 2 m, correlated over 5 m.
+    Indoor,
+    /// Blockers at 10 m, correlated over 10 m.
+    Outdoor,
+}
+
+/// How a person holds a station (TR 38.901 Table 7.6.4.1-1).
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Held {
+    /// No body beside the station.
+    Free,
+    /// Upright.
+    Portrait,
+    /// Sideways.
+    Landscape,
 }
 
 /// Tapped delay line of fast fading.

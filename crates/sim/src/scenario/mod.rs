@@ -22,7 +22,7 @@ pub use cell::{AckFilter, Cell, CellPlan, CommonPeriod, ConfiguredGrant, DuplexM
 pub use cell::{Nr, Pattern, RatName, RlcMode, Scheduler};
 pub use cellular::Cellular;
 pub use core_network::{Core, Hop};
-pub use deployment::{Deployment, DeploymentModel, FadingProfile};
+pub use deployment::{BlockageModel, Deployment, DeploymentModel, FadingProfile, Held};
 pub use link::{FixedLink, Link, TraceFile, TraceLink};
 pub use load::{ScenarioError, load, load_with};
 pub use path::{Accelerator, AcceleratorProfile, Path, SplitTcp};

@@ -4,8 +4,8 @@ use paceline_net::{Bytes, Duration, Rate, Stream};
 use paceline_pep::Scheme;
 use paceline_sim::scenario;
 use paceline_sim::scenario::{
-    Cellular, Deployment, DeploymentModel, Direction, FadingProfile, FixedLink, Hop, Link, RlcMode, Scenario,
-    Scheduler, SinrRange, Stations, TraceFile, TraceLink, Traffic,
+    BlockageModel, Cellular, Deployment, DeploymentModel, Direction, FadingProfile, FixedLink, Held, Hop,
+    Link, RlcMode, Scenario, Scheduler, SinrRange, Stations, TraceFile, TraceLink, Traffic,
 };
 use paceline_tcp::{
     BeyondWindow, CwndUnit, EcnMode, LossRecovery, Nagle, NewRenoTimer, Pacing, Profile, PrrMode, RtoStyle,
@@ -192,6 +192,10 @@ pub fn random_deployment(stream: &mut Stream) -> Scenario {
             &[FadingProfile::None, FadingProfile::Epa, FadingProfile::Eva, FadingProfile::Etu],
         ),
         speed_kmh: pick(stream, &[0.0, 3.0, 120.0, 500.0]),
+        blockage: pick(stream, &[BlockageModel::None, BlockageModel::Indoor, BlockageModel::Outdoor]),
+        blocker_speed_kmh: pick(stream, &[0.0, 3.0, 60.0]),
+        held: pick(stream, &[Held::Free, Held::Portrait, Held::Landscape]),
+        station_power_dbm: stream.chance(0.3).then_some(26.0),
         p0_dbm: pick(stream, &[-134.0, -106.0, -85.0, -85.0, -85.0, 31.0]),
         alpha: pick(stream, &[0.0, 0.4, 0.8, 0.8, 0.8, 1.0]),
         tpc_target: stream.chance(0.3).then(|| paceline_net::units::Db(stream.uniform_in(-5.0, 20.0))),

@@ -156,6 +156,12 @@ impl Deployment {
         let best = cells.max_by(|a, b| gains[*a].total_cmp(&gains[*b]));
         station.serving = best.expect("a site has sectors");
     }
+    /// Azimuth and zenith angle in degrees at which a station sees its serving cell.
+    pub fn arrival_deg(&self, station: &Station) -> (f64, f64) {
+        let ray = self.layout.ray(station.serving / SECTORS, station.position);
+        let rise = self.config.heights.bs_m - station.height_m;
+        (ray.azimuth_deg + 180.0, 90.0 - libm::atan2(rise, ray.distance_m).to_degrees())
+    }
     /// Downlink SINR in dB of a station when every cell transmits in all PRBs.
     pub fn geometry_db(&self, station: &Station) -> f64 {
         let power = from_db(self.config.enb_power_per_prb_dbm());

@@ -128,3 +128,12 @@ fn golden_values_hold_on_every_machine() {
 }
 /// Bits of the two gains, measured once with this test.
 const GOLDEN: [u64; 2] = [13863052929707135998, 13863182194256170406];
+
+#[test]
+fn a_station_sees_its_cell_from_below() {
+    let deployment = Deployment::new(DeploymentConfig::case1(), 1);
+    let station = deployment.station_at("one", Point::polar(200.0, 30.0), Association::BestOfSite(0));
+    // 30.5 m over 200 m: 8.671 degrees above the horizon.
+    let (azimuth, zenith) = deployment.arrival_deg(&station);
+    assert!(close(azimuth, 210.0) && close(zenith, 90.0 - 8.6709), "{azimuth} {zenith}");
+}

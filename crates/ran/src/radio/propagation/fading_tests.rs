@@ -273,3 +273,30 @@ fn golden_values_hold_on_every_machine() {
 }
 /// Bits of the gains, measured once with this test.
 const GOLDEN: [[u32; 3]; 2] = [[1054449477, 1041744292, 1059710663], [1050677994, 1038716228, 1032890951]];
+
+/// At 28 GHz and 30 km/h the Doppler frequency is 778 Hz. The autocorrelation follows time, not slots: after
+/// 0.5 ms, four slots of 120 kHz or one of 30 kHz, it is J0(2.445) = -0.022. Groups of 16 PRBs of 120 kHz are
+/// 23 MHz apart, far beyond the coherence bandwidth of TDL-A30.
+#[test]
+fn millimetre_waves_fade_by_time_and_group() {
+    let doppler = doppler_hz(30.0, 28.0);
+    assert!((doppler - 778.3).abs() < 0.1, "{doppler}");
+    for (mu, slots) in [(3, 4), (1, 1), (3, 1)] {
+        let numerology = Numerology::new(mu).unwrap();
+        let centres = subband_centres(66, 16, numerology.prb_hz());
+        assert_eq!(centres.len(), 5);
+        assert!((centres[1] - centres[0] - 16.0 * numerology.prb_hz()).abs() < 1e-3);
+        let model = FadingModel::new(Profile::named("TDLA30").unwrap(), &centres, numerology);
+        let n = 8_000;
+        let mut sum = 0.0;
+        for index in 0..n {
+            let mut fader = fader(&model, doppler, index);
+            let first = response(&mut fader, &model, 1000)[0];
+            let later = response(&mut fader, &model, 1000 + slots)[0];
+            sum += first.0 * later.0 + first.1 * later.1;
+        }
+        let expected = libm::j0(TAU * doppler * slots as f64 * numerology.slot_seconds());
+        // Standard error 1/sqrt(8,000) = 0.011.
+        assert!((sum / n as f64 - expected).abs() < 0.045, "{mu} {} {expected}", sum / n as f64);
+    }
+}

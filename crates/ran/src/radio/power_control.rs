@@ -1,10 +1,10 @@
 //! Uplink power control of PUSCH (TS 36.213 §5.1.1.1, TS 38.213 §7.1.1) and the power headroom (TS 36.213
 //! §5.1.1.2, TS 36.133 §9.1.8.4; TS 38.213 §7.7.1, TS 38.133 §10.1.17.1).
 //!
-//! `P = min(Pcmax, 10 lg M + P0 + alpha PL + Delta_TF + f)`, in NR with `10 lg(2^mu M)`: open loop with fractional path loss
-//! compensation; the caller accumulates the closed-loop term `f`. A station cannot send with less than its
-//! minimum output power. Left out: power of PUCCH, SRS and random
-//! access, maximum power reduction, carrier aggregation.
+//! `P = min(Pcmax, 10 lg M + P0 + alpha PL + Delta_TF + f)`, in NR with `10 lg(2^mu M)`: open loop with
+//! fractional path loss compensation; the caller accumulates the closed-loop term `f`. A station cannot send
+//! with less than its minimum output power. Left out: power of PUCCH, SRS and random access, maximum power
+//! reduction, carrier aggregation.
 
 use crate::decibel::to_db;
 use crate::slot::Numerology;

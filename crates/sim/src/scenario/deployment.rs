@@ -39,8 +39,8 @@ pub struct Deployment {
     /// Speed of the stations. The Doppler spread and the rate of blockage follow from it; stations keep their
     /// places.
     pub speed_kmh: f64,
-    /// Blockage of the stations' paths by people and vehicles (TR 38.901 §7.6.4, model A), which matters above
-    /// 24 GHz.
+    /// Blockage of the stations' paths by people and vehicles (TR 38.901 §7.6.4, model A), which matters
+    /// above 24 GHz.
     pub blockage: BlockageModel,
     /// Speed of the people or vehicles that block paths.
     pub blocker_speed_kmh: f64,

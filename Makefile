@@ -48,6 +48,7 @@ fuzz: ## a short run of every fuzz target, the same each time; fuzz/run.sh TARGE
 bench: ## simulated seconds per CPU second, nanoseconds per packet
 	@scripts/setup.sh build
 	cargo bench --locked -p paceline-sim
+	cargo bench --locked -p paceline-ran
 	cargo run --release --locked -p paceline-pep --example accelerator_cost
 	cargo run --release --locked -p paceline-pep --example accelerator_memory
 

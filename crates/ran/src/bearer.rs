@@ -6,7 +6,9 @@
 //! two paths at a time, and copies of SDUs that were delivered and not confirmed: a status report of the
 //! receiving PDCP (TS 38.323 §5.4.1) is taken for granted.
 
-use crate::mac::pdu::Sender;
+use crate::duplex::Direction;
+use crate::mac::nr_encode;
+use crate::mac::pdu::{self as mac, Sender};
 use crate::pdcp::{self, PdcpConfig};
 use crate::rlc::{Reassembled, Rlc, RlcConfig};
 use crate::slot::{Slot, SlotSpan};
@@ -36,6 +38,7 @@ pub(crate) struct Bearer {
     rx: pdcp::Rx,
     /// RLC of the present path.
     pub rlc: Rlc,
+    pdcp: PdcpConfig,
     /// Mode and t-Reordering of RLC.
     rlc_config: (RlcConfig, SlotSpan),
 }
@@ -48,12 +51,20 @@ impl Bearer {
         t_reordering: SlotSpan,
     ) -> Self {
         let (tx, rx) = (pdcp::Tx::new(pdcp), pdcp::Rx::new(pdcp));
-        Self { buffer, tx, rx, rlc: Rlc::new(rlc, t_reordering), rlc_config: (rlc, t_reordering) }
+        let rlc_config = (rlc, t_reordering);
+        Self { buffer, tx, rx, rlc: Rlc::new(rlc, t_reordering), pdcp, rlc_config }
     }
     /// The transmitting end at the start of a slot; `reverse` is the other direction.
     pub fn sender<'a>(&'a mut self, reverse: &'a mut Self, now: Instant) -> Sender<'a> {
         let source = pdcp::Source { tx: &mut self.tx, buffer: &mut *self.buffer, now };
         Sender { rlc: &mut self.rlc, reverse: &mut reverse.rlc, source }
+    }
+    /// The bytes of an NR block that this direction has just filled.
+    pub fn encode(&self, pdu: &mac::Pdu, direction: Direction) -> Option<Vec<u8>> {
+        match self.pdcp {
+            PdcpConfig::Lte => None,
+            PdcpConfig::Nr(nr) => Some(nr_encode::encode(pdu, &self.rlc, nr, direction)),
+        }
     }
     /// Data above RLC.
     pub fn waiting(&self) -> pdcp::Waiting {

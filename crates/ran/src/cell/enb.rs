@@ -5,8 +5,10 @@
 //! events in a slot. Slots without work are skipped; data in a buffer, unacknowledged PDUs, running timers
 //! and random access are work.
 
+use super::captured::CapturedBlock;
 use super::config::{CellConfig, StationConfig};
 use super::configured::ConfiguredGrants;
+use super::link::Link;
 use super::link_stats::LinkStats;
 use super::ports::CORE;
 use super::responder::Responder;
@@ -188,6 +190,25 @@ impl Cell {
     /// Number of slots with work.
     pub fn active_slots(&self) -> u64 {
         self.active_slots
+    }
+
+    /// Captures the blocks of NR from now on; see [`Cell::pop_captured`].
+    pub fn capture_blocks(&mut self) {
+        for station in &mut self.stations {
+            station.downlink.captured.get_or_insert_default();
+            station.uplink.captured.get_or_insert_default();
+        }
+    }
+    /// A captured block; those of one station and direction come in the order of their transmission.
+    pub fn pop_captured(&mut self) -> Option<CapturedBlock> {
+        let mut stations = self.stations.iter_mut().enumerate();
+        stations.find_map(|(station, state)| {
+            let of = |link: &mut Link, direction| {
+                let (slot, process, bytes) = link.captured.as_mut()?.pop_front()?;
+                Some(CapturedBlock { station, direction, slot, process, bytes })
+            };
+            of(&mut state.downlink, Direction::Down).or_else(|| of(&mut state.uplink, Direction::Up))
+        })
     }
 
     fn wake(&mut self, now: Instant) {

@@ -3,6 +3,7 @@
 use super::link_stats::{LinkStats, SINR_ORIGIN_DB};
 use crate::bearer::{Bearer, Ended};
 use crate::decibel::millidecibels_above;
+use crate::duplex::Direction;
 use crate::mac::harq::{self, TransportBlock};
 use crate::mac::scheduler::{Candidate, ServedRate};
 use crate::mcs::Mcs;
@@ -25,6 +26,10 @@ const OUTER_LOOP_LIMIT_DB: f64 = 10.0;
 /// One direction of a station.
 pub(crate) struct Link {
     pub bearer: Bearer,
+    /// The encoded blocks since the last call of [`Cell::pop_captured`](super::Cell::pop_captured); none if
+    /// they are not captured.
+    pub captured: Option<VecDeque<(Slot, usize, Vec<u8>)>>,
+    direction: Direction,
     /// Where delivered packets go.
     port: Port,
     pub harq: harq::Processes,
@@ -45,9 +50,17 @@ pub(crate) struct Link {
 }
 
 impl Link {
-    pub fn new(bearer: Bearer, port: Port, harq: &HarqTiming, numerology: Numerology) -> Self {
+    pub fn new(
+        bearer: Bearer,
+        direction: Direction,
+        port: Port,
+        harq: &HarqTiming,
+        numerology: Numerology,
+    ) -> Self {
         Self {
             bearer,
+            captured: None,
+            direction,
             port,
             harq: harq::Processes::new(harq.processes),
             last_served: Slot(0),
@@ -116,6 +129,10 @@ impl Link {
             stats.padding_bytes += u64::from(block.pdu.padding);
             stats.mcs_index_sum += u64::from(block.mcs.index());
             stats.sinr_millidecibels += millidecibels_above(sinr, SINR_ORIGIN_DB);
+            if let Some(captured) = &mut self.captured {
+                let bytes = self.bearer.encode(&block.pdu, self.direction);
+                captured.extend(bytes.map(|bytes| (slot, process, bytes)));
+            }
             for pdu in &block.pdu.sdus {
                 stats.rlc_retransmissions += pdu.retransmissions();
                 stats.status_pdus += u64::from(pdu.is_status());

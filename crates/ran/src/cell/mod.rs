@@ -8,6 +8,7 @@
 //! State: `station` and its two directions (`link`, counters in `link_stats`); `responder` for random access;
 //! `configured` for configured grants.
 
+mod captured;
 mod config;
 mod configured;
 mod downlink;
@@ -20,6 +21,7 @@ mod responder;
 mod station;
 mod uplink;
 
+pub use captured::CapturedBlock;
 pub use config::{CellConfig, StationConfig, StationLink};
 pub use enb::Cell;
 pub use link_stats::{DropCounts, LinkStats, SINR_ORIGIN_DB};

@@ -11,6 +11,7 @@ use super::ports::{CORE, station_port};
 use crate::air::{CqiReport, Network, StatedChannel, StationRadio};
 use crate::bearer::Bearer;
 use crate::decibel::to_db;
+use crate::duplex::Direction;
 use crate::mac::buffer_estimate::BufferEstimate;
 use crate::mac::pdu::Sender;
 use crate::mac::power_headroom::{HeadroomEstimate, HeadroomReport, HeadroomTimers};
@@ -90,11 +91,18 @@ impl Station {
             radio,
             downlink: Link::new(
                 bearer(downlink_buffer),
+                Direction::Down,
                 station_port(index),
                 &timing.downlink,
                 cell.numerology,
             ),
-            uplink: Link::new(bearer(config.uplink_buffer), CORE, &timing.uplink, cell.numerology),
+            uplink: Link::new(
+                bearer(config.uplink_buffer),
+                Direction::Up,
+                CORE,
+                &timing.uplink,
+                cell.numerology,
+            ),
             access: UplinkAccess::new(cell.duplex.uplink_offset(index as u64, cell.access.sr_period).0),
             estimate: BufferEstimate::default(),
             grants: VecDeque::new(),

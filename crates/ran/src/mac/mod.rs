@@ -9,6 +9,7 @@
 pub mod buffer_estimate;
 pub mod buffer_report;
 pub mod harq;
+pub mod nr_encode;
 pub mod nr_pdu;
 pub mod pdu;
 pub mod power_headroom;

@@ -196,6 +196,22 @@ impl Rlc {
             Self::NrAm(nr) => Some(nr.am.headers()),
         }
     }
+    /// The length of NR's sequence numbers; none in LTE.
+    pub fn nr_sn(&self) -> Option<nr::SnLength> {
+        match self {
+            Self::Um(_) | Self::Am(_) => None,
+            Self::NrUm(um) => Some(um.sn()),
+            Self::NrAm(nr) => Some(nr.am.sn()),
+        }
+    }
+    /// An SDU of NR that was sent, if it is not delivered, and its length in bytes.
+    pub fn nr_sdu(&self, number: u64) -> (Option<&pdcp::Pdu>, u32) {
+        match self {
+            Self::Um(_) | Self::Am(_) => (None, 0),
+            Self::NrUm(um) => um.sdu(number).map_or((None, 0), |pdu| (Some(pdu), pdu.bytes())),
+            Self::NrAm(nr) => nr.am.sdu(number),
+        }
+    }
     /// Data for at most `room` bytes: a PDU in LTE, all data of the block in NR.
     pub fn pull(&mut self, slot: Slot, source: &mut pdcp::Source, room: u32) -> Option<Pdu> {
         match self {

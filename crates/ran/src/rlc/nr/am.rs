@@ -7,7 +7,7 @@
 use super::am_block::{AmBlock, AmConfig};
 use super::am_rx::Rx;
 use super::am_tx::Tx;
-use super::headers::{Headers, subheader};
+use super::headers::{Headers, SnLength, subheader};
 use super::runs::SduSource;
 use super::status::Status;
 use crate::slot::Slot;
@@ -40,6 +40,14 @@ impl<T> Am<T> {
     /// buffer above).
     pub fn available_below(&self) -> u64 {
         self.tx.available_below()
+    }
+    /// Length of sequence numbers.
+    pub fn sn(&self) -> SnLength {
+        self.config.sn
+    }
+    /// An SDU of the window, if it is not delivered, and its length in bytes.
+    pub fn sdu(&self, number: u64) -> (Option<&T>, u32) {
+        self.tx.sdu(number)
     }
     /// Lengths of the headers.
     pub fn headers(&self) -> Headers {

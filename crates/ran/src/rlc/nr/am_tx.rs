@@ -90,6 +90,10 @@ impl<T> Tx<T> {
     pub fn held(&self) -> u64 {
         self.held
     }
+    /// An SDU of the window, if it is not delivered, and its length in bytes.
+    pub fn sdu(&self, number: u64) -> (Option<&T>, u32) {
+        self.window.get(number).map_or((None, 0), |sent| (sent.sdu.as_ref(), sent.bytes))
+    }
     /// Number of SDUs with bytes to retransmit.
     pub fn retransmissions_pending(&self) -> u32 {
         self.pending.len() as u32

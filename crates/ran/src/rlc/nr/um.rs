@@ -67,6 +67,14 @@ impl<T> Um<T> {
     pub fn available_below(&self) -> u64 {
         if self.next.byte > 0 { u64::from(self.partial_bytes - self.next.byte) } else { 0 }
     }
+    /// Length of sequence numbers.
+    pub fn sn(&self) -> SnLength {
+        self.config.sn
+    }
+    /// An SDU that was sent and is neither delivered nor lost.
+    pub fn sdu(&self, number: u64) -> Option<&T> {
+        self.sdus.get(number)?.as_ref()
+    }
     /// Lengths of the headers.
     pub fn headers(&self) -> Headers {
         Headers::um(self.config.sn)

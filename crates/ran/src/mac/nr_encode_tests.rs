@@ -126,7 +126,9 @@ fn wireshark_dissects_mac_rlc_and_pdcp_without_a_malformed_frame() {
         let mut tshark = Command::new("tshark");
         tshark.args(["-r", "-", "--enable-heuristic", "mac_nr_udp", "-T", "fields"]);
         tshark.args(["-e", "frame.protocols", "-e", "_ws.malformed"]);
-        options.iter().for_each(|option| drop(tshark.args(["-o", option])));
+        for option in &options {
+            tshark.args(["-o", option]);
+        }
         let running = tshark.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null()).spawn();
         let Ok(mut running) = running else {
             println!("skipped: there is no tshark");

@@ -21,6 +21,10 @@ const MAX_NAME_BYTES: usize = 15;
 /// Most payload bytes of a super-packet. Derived from the 16-bit length of a datagram, less headers.
 const SUPER_PACKET: Bytes = Bytes(65_400);
 
+/// The default of `accelerator.memory` is the machine's memory divided by this: see [`default_memory`].
+const HOST_MEMORY_DIVISOR: u64 = 4;
+/// Smallest default of `accelerator.memory`. Chosen: enough for some dozen devices of 2 MiB each.
+const MIN_DEFAULT_MEMORY_BYTES: u64 = 64 << 20;
 /// Folder of the control sockets whose configuration names no other place.
 pub const CONTROL_FOLDER: &str = "/run/paceline";
 /// Keys that a running gateway takes over at a reload.
@@ -128,8 +132,9 @@ impl Default for Filter {
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Limits {
-    /// Most buffered bytes.
-    pub total_buffer: Bytes,
+    /// Most buffered bytes, where that is less than `accelerator.memory`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub total_buffer: Option<Bytes>,
     /// Most accelerated connections; further ones stay in the kernel.
     pub max_flows: usize,
     /// Most accelerated connections of one device.
@@ -140,9 +145,9 @@ pub struct Limits {
 
 impl Default for Limits {
     fn default() -> Self {
-        let AcceleratorConfig { total_buffer, max_flows, max_flows_per_device, max_openings, .. } =
+        let AcceleratorConfig { max_flows, max_flows_per_device, max_openings, .. } =
             AcceleratorConfig::default();
-        Self { total_buffer, max_flows, max_flows_per_device, max_openings }
+        Self { total_buffer: None, max_flows, max_flows_per_device, max_openings }
     }
 }
 
@@ -154,6 +159,12 @@ fn default_workers() -> usize {
 }
 fn default_tick() -> Duration {
     Duration::from_micros(100)
+}
+/// A quarter of the machine's memory, 64 MiB at least. Chosen: the rest is for the kernel's buffers and other
+/// programs.
+fn default_memory() -> Bytes {
+    let total = nix::sys::sysinfo::sysinfo().map_or(0, |info| info.ram_total());
+    Bytes((total / HOST_MEMORY_DIVISOR).max(MIN_DEFAULT_MEMORY_BYTES))
 }
 fn default_drain() -> Duration {
     Duration::from_secs(30)
@@ -229,7 +240,9 @@ impl GatewayConfig {
         range("tick", self.tick, Duration::from_micros(10), Duration::from_millis(5))?;
         range("drain", self.drain, Duration::ZERO, Duration::from_secs(3600))?;
         let limits = &self.limits;
-        range("limits.total_buffer", limits.total_buffer, Bytes(1 << 20), Bytes(1 << 44))?;
+        if let Some(most) = limits.total_buffer {
+            range("limits.total_buffer", most, Bytes(1 << 20), Bytes(1 << 44))?;
+        }
         range("limits.max_flows", limits.max_flows, self.workers, 1 << 24)?;
         range("limits.max_flows_per_device", limits.max_flows_per_device, 1, 1 << 24)?;
         range("limits.max_openings", limits.max_openings, self.workers, 1 << 24)?;
@@ -254,11 +267,16 @@ impl GatewayConfig {
         self.accelerator.check()
     }
 
+    /// Memory for the data of all connections, of all workers together.
+    pub fn memory(&self) -> Bytes {
+        let memory = self.accelerator.memory.unwrap_or_else(default_memory);
+        memory.min(self.limits.total_buffer.unwrap_or(Bytes(u64::MAX)))
+    }
     /// The configuration of a worker's accelerator: its share of the limits.
     pub fn accelerator(&self, seed: u64) -> AcceleratorConfig {
         let share = self.workers.max(1);
         AcceleratorConfig {
-            total_buffer: Bytes(self.limits.total_buffer.0 / share as u64),
+            memory: Bytes(self.memory().0 / share as u64),
             max_flows: self.limits.max_flows / share,
             max_flows_per_device: self.limits.max_flows_per_device,
             max_openings: self.limits.max_openings / share,

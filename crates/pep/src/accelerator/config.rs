@@ -1,14 +1,11 @@
-//! Configuration of the accelerator: buffer limits, table sizes, timeouts, and the choice of rate control.
+//! Configuration of the accelerator: memory, table sizes, timeouts, and the choice of rate control.
 
 use crate::accelerator::rate::RateControl;
 use paceline_net::{Bytes, Duration};
 
-/// Each of a device's n busy connections may hold 1 / (8 n) of the device's buffer. Chosen: the windows of
-/// the first connections are granted while these are few, and would fill the buffer alone. A segment that
-/// arrives at a full buffer is refused, which costs its server a timeout.
-const SHARE_DIVISOR: u64 = 8;
-/// Smallest share of a connection. Chosen: a few segments keep a connection going.
-const MIN_SHARE_BYTES: u64 = 8 << 10;
+/// Largest buffer of a connection: half the space of sequence numbers that can be compared (RFC 1982), since
+/// as many bytes again may be SACKed.
+const MAX_FLOW_BUFFER_BYTES: u64 = 1 << 29;
 /// Largest super-packet: with headers and two VLAN tags it stays below the 65,536 bytes (GSO_LEGACY_MAX_SIZE
 /// of Linux) that devices segment.
 const MAX_SUPER_PACKET_BYTES: u64 = 65_400;
@@ -21,14 +18,16 @@ pub struct AcceleratorConfig {
     pub control: RateControl,
     /// Largest number of bytes held of a connection that the client has not acknowledged: the window that the
     /// server sees. As many bytes again may be SACKed, so that a hole does not stop the server for a
-    /// round trip. At least 16 KiB, at most 2^29.
+    /// round trip. At least 16 KiB, at most 2^29. An upper limit: see `memory`.
     pub flow_buffer: Bytes,
-    /// Largest exposure of a connection: bytes acknowledged to its server and not yet by its client.
+    /// Largest exposure of a connection: bytes acknowledged to its server and not yet by its client. An upper
+    /// limit: see `memory`.
     pub exposure: Bytes,
-    /// Bytes held at most for all connections of one device.
+    /// Bytes held at most for all connections of one device. An upper limit: see `memory`.
     pub device_buffer: Bytes,
-    /// Bytes held at most for all connections.
-    pub total_buffer: Bytes,
+    /// Bytes held at most for all connections. Connections hold what their paths need, and each device at
+    /// most a quarter of what is free. At most half of the memory may be exposed.
+    pub memory: Bytes,
     /// Connections accelerated at once; more pass untouched.
     pub max_flows: usize,
     /// Connections of one device accelerated at once.
@@ -64,10 +63,10 @@ impl Default for AcceleratorConfig {
     fn default() -> Self {
         Self {
             control: RateControl::default(),
-            flow_buffer: Bytes(2 << 20),
-            exposure: Bytes(4 << 20),
-            device_buffer: Bytes(16 << 20),
-            total_buffer: Bytes(1 << 30),
+            flow_buffer: Bytes(MAX_FLOW_BUFFER_BYTES),
+            exposure: Bytes(MAX_FLOW_BUFFER_BYTES),
+            device_buffer: Bytes(1 << 30),
+            memory: Bytes(1 << 30),
             max_flows: 100_000,
             max_flows_per_device: 1024,
             max_openings: 65_536,
@@ -86,16 +85,10 @@ impl Default for AcceleratorConfig {
 }
 
 impl AcceleratorConfig {
-    /// Bytes that one of a device's connections may hold beyond its client's acknowledgments, where `busy` of
-    /// them have data in flight.
-    pub(in crate::accelerator) fn buffer_share(&self, busy: usize) -> u64 {
-        let part = self.device_buffer.0 / (SHARE_DIVISOR * busy.max(1) as u64);
-        part.max(MIN_SHARE_BYTES).min(self.flow_buffer.0)
-    }
     pub(in crate::accelerator) fn clamped(mut self) -> Self {
         // A smaller buffer than a few segments could not fill a delayed ACK; a larger one than 2^29 bytes
         // would make comparisons of 32-bit sequence numbers ambiguous.
-        self.flow_buffer = Bytes(self.flow_buffer.0.clamp(16 << 10, 1 << 29));
+        self.flow_buffer = Bytes(self.flow_buffer.0.clamp(16 << 10, MAX_FLOW_BUFFER_BYTES));
         self.exposure = Bytes(self.exposure.0.min(2 * self.flow_buffer.0));
         self.super_packet = Bytes(self.super_packet.0.min(MAX_SUPER_PACKET_BYTES));
         self.max_flows = self.max_flows.min(1 << 24);

@@ -2,6 +2,7 @@
 //! and random runs of a [`model`]. The tests in [`safety`] follow the table of hazards of live traffic.
 
 mod connections;
+mod memory;
 mod model;
 mod network;
 mod offload;

@@ -22,7 +22,7 @@ struct Kind {
 }
 
 /// The kinds of links. Chosen: see the module's text.
-const KINDS: [Kind; 3] = [
+const KINDS: [Kind; 5] = [
     Kind { name: "stationary", mean_rate: 20e6, slow: (0.2, 5000.0), fast: (0.2, 50.0), outage: (0.0, 0.0) },
     Kind {
         name: "walking",
@@ -37,6 +37,21 @@ const KINDS: [Kind; 3] = [
         slow: (0.9, 2000.0),
         fast: (0.4, 30.0),
         outage: (15_000.0, 300.0),
+    },
+    // 5G at millimetre waves: blockage halves the rate within tens of milliseconds, or ends it for some.
+    Kind {
+        name: "mmwave-walking",
+        mean_rate: 800e6,
+        slow: (0.3, 1000.0),
+        fast: (0.3, 50.0),
+        outage: (20_000.0, 50.0),
+    },
+    Kind {
+        name: "mmwave-driving",
+        mean_rate: 490e6,
+        slow: (0.5, 500.0),
+        fast: (0.4, 20.0),
+        outage: (10_000.0, 80.0),
     },
 ];
 /// Length of a trace. Chosen: some outages of each kind that has them.
@@ -128,7 +143,7 @@ mod tests {
     #[test]
     fn each_kind_has_its_mean_rate_and_driving_varies_most() {
         let mut before = 0.0;
-        for kind in &KINDS {
+        for kind in &KINDS[..3] {
             let traces: Vec<Trace> = (0..40).map(|seed| kind.trace(seed)).collect();
             let mean = traces.iter().map(Trace::rate).sum::<f64>() / 40.0;
             let on = 1.0 - kind.outage.1 / (kind.outage.0 + kind.outage.1).max(1.0);
@@ -142,6 +157,21 @@ mod tests {
             let variance = counts.iter().map(|c| (c - mean) * (c - mean)).sum::<f64>() / counts.len() as f64;
             assert!(variance.sqrt() / mean > before, "{}", kind.name);
             before = variance.sqrt() / mean;
+        }
+    }
+
+    #[test]
+    fn millimetre_waves_have_their_mean_rate_and_change_within_tens_of_milliseconds() {
+        for kind in &KINDS[3..] {
+            let traces: Vec<Trace> = (0..4).map(|seed| kind.trace(seed)).collect();
+            let mean = traces.iter().map(Trace::rate).sum::<f64>() / 4.0;
+            assert!((mean / kind.mean_rate - 1.0).abs() < 0.1, "{}: {mean}", kind.name);
+            // Differences of the opportunities of 100 ms and of the next 100 ms, by the mean.
+            let mut counts = vec![0.0; 1200];
+            traces[0].at_ms().iter().for_each(|at| counts[(*at as usize - 1) / 100] += 1.0);
+            let mean = counts.iter().sum::<f64>() / 1200.0;
+            let change = counts.windows(2).map(|pair| (pair[0] - pair[1]).abs()).sum::<f64>() / 1199.0 / mean;
+            assert!(change > 0.1 && change < 0.6, "{}: {change}", kind.name);
         }
     }
 }

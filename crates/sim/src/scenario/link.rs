@@ -181,7 +181,8 @@ impl Section for FixedLink {
 pub struct TraceLink {
     /// Trace of the downlink: a file in the format of mahimahi or in binary form (`paceline trace import`
     /// makes either from other formats), whose path is relative to the scenario's folder, or `generated:KIND`
-    /// or `generated:KIND:SEED`. KIND is `stationary`, `walking` or `driving` (20, 12 and 8 Mb/s on average).
+    /// or `generated:KIND:SEED`. KIND is `stationary`, `walking` or `driving` (20, 12 and 8 Mb/s on average),
+    /// `mmwave-walking` or `mmwave-driving` (800 and 490 Mb/s).
     #[schemars(with = "String", extend("x-limits" = TRACE_NAMES))]
     pub downlink: TraceFile,
     /// Trace of the uplink, named as that of the downlink. If left out, the uplink has the constant rate

@@ -57,6 +57,11 @@ pub struct Accelerator {
     /// Profile `paper`: the rate towards which the rate grows; as published, 5.6 Mb/s on 3G and 100 Mb/s on
     /// LTE.
     pub r_cap: Rate,
+    /// Memory for the data of all connections. A connection holds what its path needs, a device at most a
+    /// quarter of what other devices leave, and at most half of the memory is acknowledged to servers and not
+    /// yet by clients. If left out, 1 GiB; on a gateway, a quarter of the machine's memory.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub memory: Option<Bytes>,
     /// Largest number of bytes in the buffer of a connection: the window that its server sees.
     pub flow_buffer: Bytes,
     /// Largest number of bytes of a connection that are acknowledged to the server and not yet by the client.
@@ -82,6 +87,7 @@ impl Default for Accelerator {
             beta: paper.beta,
             mu: paper.mu,
             r_cap: paper.r_cap,
+            memory: None,
             flow_buffer: config.flow_buffer,
             exposure: config.exposure,
             device_buffer: config.device_buffer,
@@ -106,6 +112,7 @@ impl Section for Accelerator {
                 table.beta >= table.alpha && table.beta <= Duration::from_secs(10)
             }),
             key!(r_cap, rates()),
+            key!(memory?, quantities("1 MiB", "16384 GiB")),
             key!(flow_buffer, quantities("16 KiB", "512 MiB")),
             key!(exposure, quantities("0 B", "512 MiB")),
             key!(device_buffer, at_least("16 KiB")),
@@ -133,6 +140,7 @@ impl Accelerator {
                     ..AdaptiveParameters::default()
                 }),
             },
+            memory: self.memory.unwrap_or(AcceleratorConfig::default().memory),
             flow_buffer: self.flow_buffer,
             exposure: self.exposure,
             device_buffer: self.device_buffer,

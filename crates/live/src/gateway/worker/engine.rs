@@ -89,11 +89,17 @@ fn link_limit(config: &GatewayConfig) -> usize {
     2 * (config.limits.max_flows + config.limits.max_openings) / config.workers
 }
 
+/// The configuration of one of two accelerators, which share the memory equally, or of the only one.
+fn with_part_of_memory(mut config: AcceleratorConfig, two: bool) -> AcceleratorConfig {
+    config.memory.0 /= if two { 2 } else { 1 };
+    config
+}
+
 impl Engine {
     /// An engine without connections. `seed` is the key of hash tables, which outsiders must not know.
     pub fn new(config: &GatewayConfig, role: Role, line: Arc<Line>, seed: u64) -> Self {
-        let built = config.accelerator(seed);
         let has_relay = config.policy.iter().any(|policy| policy.action == Action::Relay);
+        let built = with_part_of_memory(config.accelerator(seed), has_relay);
         let relay = AcceleratorConfig { exposure: Bytes(0), ..built.clone() };
         Self {
             accelerator: Accelerator::new(built),
@@ -119,7 +125,8 @@ impl Engine {
     /// accelerator.
     pub fn configure(&mut self, config: &GatewayConfig) {
         let has_relay = config.policy.iter().any(|policy| policy.action == Action::Relay);
-        let (built, policies) = (config.accelerator(self.seed), Table::new(&config.policy));
+        let built = with_part_of_memory(config.accelerator(self.seed), has_relay || self.relay.is_some());
+        let policies = Table::new(&config.policy);
         let relay = AcceleratorConfig { exposure: Bytes(0), ..built.clone() };
         self.accelerator.set_config(built);
         match &mut self.relay {

@@ -28,7 +28,7 @@ impl Flow {
         let carries = tcp.payload_len > 0 || tcp.flags.intersects(TcpFlags::FIN.with(TcpFlags::URG));
         let una = self.to_client.una();
         let ack = self.connection.offset(tcp.ack, una).filter(|_| tcp.flags.contains(TcpFlags::ACK));
-        let range = cx.config.flow_buffer.0.max(MIN_ACK_RANGE_BYTES);
+        let range = cx.share.max(MIN_ACK_RANGE_BYTES);
         let is_old = || self.upload.fails_paws(cx.now, &self.connection, &tcp);
         let plausible = self.upload.accepts_seq(tcp.seq) && !is_old();
         let Some(mut ack) = ack.filter(|ack| plausible && *ack + range >= una) else {

@@ -19,6 +19,8 @@ pub(in crate::accelerator) struct Context<'a> {
     pub unseen_packets: bool,
     /// Bytes by which the server may be ahead of the client: the connection's share of its device's buffer.
     pub share: u64,
+    /// Bytes that may be acknowledged early in addition, of all connections together.
+    pub exposure_room: u64,
     /// Buffers are more than three quarters full: receive windows do not grow.
     pub buffers_low: bool,
     /// Buffers are full: new data is refused.

@@ -101,6 +101,7 @@ impl Accelerator {
         device.exposure -= entry.charged.exposure;
         self.journal.update(slot, entry);
         device.exposure += entry.charged.exposure;
+        self.shared.exposure = self.journal.total_exposure();
         let flow = &entry.flow;
         if flow.is_reset_deliverable() {
             self.end_with_reset(slot);
@@ -132,6 +133,7 @@ impl Accelerator {
             self.shared.pass(Side::Server, packet);
         }
         self.journal.remove(slot, &entry, &mut self.flows);
+        self.shared.exposure = self.journal.total_exposure();
         let (id, charged) = (entry.device, entry.charged);
         let Some(device) = self.devices.get_mut(id) else { return };
         device.held -= charged.held;

@@ -4,6 +4,7 @@
 use crate::accelerator::config::AcceleratorConfig;
 use crate::accelerator::flow::to_client::path::DevicePath;
 use crate::accelerator::machine::index::Keyed;
+use crate::accelerator::machine::memory::PathNeed;
 use crate::accelerator::machine::timers::Alarm;
 use crate::accelerator::rate::RateController;
 use crate::accelerator::rate::fading::Fading;
@@ -36,6 +37,10 @@ pub(in crate::accelerator) struct Device {
     /// Bytes stored for it, bookkeeping included.
     pub held: u64,
     pub in_flight: u64,
+    /// Longest round trip between here and the servers of its connections, from their handshakes.
+    pub server_rtt: Duration,
+    /// Bytes that its path needs.
+    pub need: PathNeed,
     /// Bytes acknowledged to servers that it has not acknowledged.
     pub exposure: u64,
     /// While draining: since when its exposure is 0 and none of its connections is backlogged.
@@ -83,6 +88,8 @@ impl Device {
             backlogged: 0,
             held: 0,
             in_flight: 0,
+            server_rtt: Duration::ZERO,
+            need: PathNeed::default(),
             exposure: 0,
             detachable_since: None,
             alarm: Alarm::default(),
@@ -155,6 +162,7 @@ impl Device {
         }
         sample.app_limited = self.app_limited_until > 0;
         self.control.on_ack(now, &sample);
+        self.need.update(now, &self.control, self.server_rtt);
     }
 }
 

@@ -12,6 +12,7 @@ mod device;
 mod entry;
 mod index;
 mod journal;
+mod memory;
 mod opening;
 mod prefetch;
 mod shared;
@@ -227,7 +228,7 @@ impl Accelerator {
         if self.shared.draining.is_some() {
             return Err(BypassReason::Draining);
         }
-        if self.overloaded || self.shared.held > self.shared.config.total_buffer.0 {
+        if self.overloaded || self.shared.held > self.shared.config.memory.0 {
             return Err(BypassReason::Overload);
         }
         let address = device_key(key.dst);
@@ -245,6 +246,8 @@ impl Accelerator {
         };
         let device = self.devices.get_mut(slot).expect("it was found or inserted");
         device.flows += 1;
+        let server_rtt = handshake.server_rtt.unwrap_or_default().min(memory::MAX_SERVER_RTT);
+        device.server_rtt = device.server_rtt.max(server_rtt);
         if let Some(rtt) = handshake.rtt {
             device.control.on_handshake(now, rtt);
         }

@@ -4,6 +4,7 @@
 use crate::accelerator::config::AcceleratorConfig;
 use crate::accelerator::flow::context::Context;
 use crate::accelerator::machine::device::Device;
+use crate::accelerator::machine::memory;
 use crate::accelerator::stats::AcceleratorStats;
 use crate::accelerator::{Side, Transmission};
 use paceline_net::{Instant, Packet};
@@ -17,6 +18,8 @@ pub(in crate::accelerator) struct Shared {
     pub out: VecDeque<Transmission>,
     /// Bytes stored for all connections.
     pub held: u64,
+    /// Bytes acknowledged early of all connections.
+    pub exposure: u64,
     /// Draining, until this time at the latest.
     pub draining: Option<Instant>,
     /// Until then clients may have data that bypassed the machine.
@@ -30,6 +33,7 @@ impl Shared {
             stats: AcceleratorStats::default(),
             out: VecDeque::new(),
             held: 0,
+            exposure: 0,
             draining: None,
             unseen_until: Instant::ZERO,
         }
@@ -40,14 +44,15 @@ impl Shared {
     }
     /// The arguments of a call of one of the device's connections.
     pub fn context(&mut self, now: Instant, device: &Device) -> Context<'_> {
-        let (device_buffer, total_buffer) = (self.config.device_buffer.0, self.config.total_buffer.0);
+        let limit = memory::device_limit(&self.config, self.held - device.held);
         Context {
             now,
             early_acks: self.draining.is_none(),
             unseen_packets: self.unseen_until > now,
-            share: self.config.buffer_share(device.active),
-            buffers_low: 4 * device.held > 3 * device_buffer || 4 * self.held > 3 * total_buffer,
-            buffers_full: device.held > device_buffer || self.held > total_buffer,
+            share: memory::share(&self.config, device.need, device.active, limit),
+            exposure_room: memory::exposure_room(&self.config, self.exposure),
+            buffers_low: 4 * device.held > 3 * limit,
+            buffers_full: device.held > limit,
             config: &self.config,
             stats: &mut self.stats,
             out: &mut self.out,

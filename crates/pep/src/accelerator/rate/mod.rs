@@ -105,6 +105,13 @@ impl RateController {
             Self::Adaptive(control) => control.window(),
         }
     }
+    /// The window, where the control has one.
+    pub fn bounded_window(&self) -> Option<u64> {
+        match self {
+            Self::Paper(_) => None,
+            Self::Adaptive(control) => Some(control.window()),
+        }
+    }
     /// Bytes that the path delivers in `time` at its estimated capacity.
     pub fn capacity_in(&self, time: Duration) -> u64 {
         let rate = match self {

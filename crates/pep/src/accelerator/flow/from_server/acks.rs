@@ -32,6 +32,7 @@ impl FromServer {
             // and not acknowledged early: the server slows down and the device's buffer lasts for all
             // connections.
             let limit = (una + cx.config.exposure.0).min(self.window_limit(cx, client));
+            let limit = limit.min(target.saturating_add(cx.exposure_room));
             let mut early = self.store.next().min(limit);
             if self.fin().is_some() {
                 early = early.min(self.store.tail());
@@ -76,6 +77,7 @@ impl FromServer {
             cx.stats.early_acks += 1;
         }
         if target > self.acked {
+            cx.exposure_room = cx.exposure_room.saturating_sub(target - self.acked);
             self.echo_timestamp(cx.now, self.acked);
             self.ack_hold.on_ack(cx.now);
         }

@@ -1,0 +1,106 @@
+//! The division of the memory among devices and connections.
+//!
+//! A device may hold a quarter of the memory that no other device holds, after the dynamic threshold of
+//! Choudhury and Hahne, "Dynamic Queue Length Thresholds for Shared-Memory Packet Switches" (1998). So n
+//! devices that hold as much as they can have 1/(n + 3) of the memory each, and a part is always free for
+//! the next one. Within this limit, the connections of a device together may hold twice what the path needs
+//! on both sides.
+
+use crate::accelerator::config::AcceleratorConfig;
+use crate::accelerator::rate::RateController;
+use paceline_net::{Duration, Instant};
+
+/// A device may hold the memory that others leave, divided by this. Chosen: four times the path of 1 Gb/s and
+/// 80 ms in the default memory of the simulator, behind `SHARE_DIVISOR` and `GROWTH`.
+const DEVICE_DIVISOR: u64 = 4;
+/// The windows of a device's connections together are at most its limit divided by this. Chosen: the windows
+/// of the first connections are granted while these are few, and would fill the buffer alone. A segment that
+/// arrives at a full buffer is refused, which costs its server a timeout.
+const SHARE_DIVISOR: u64 = 8;
+/// Bytes that the connections of a device may hold whatever the path needs: the buffer of Liu and Lee (2011).
+const LEAST_BYTES: u64 = 2 << 20;
+/// Smallest share of a connection. Chosen: a few segments keep a connection going.
+const MIN_SHARE_BYTES: u64 = 8 << 10;
+/// Multiple of the bytes in flight that a path needs. Chosen: while the window doubles in a round trip, the
+/// data for the next round trip has to be stored already.
+const GROWTH: u64 = 2;
+/// Time constant of the decay of the need. Chosen: longer than the fades and the probes of a radio, and of the
+/// order of the time in which the load of a cell changes.
+const NEED_DECAY: Duration = Duration::from_secs(10);
+/// At most the memory divided by this is exposed. Chosen: the rest holds data that was not acknowledged early.
+const EXPOSURE_DIVISOR: u64 = 2;
+/// Longest round trip to a server for which memory is granted. Chosen: that of a geostationary satellite,
+/// with a margin; a server may delay its answer as it likes.
+pub(super) const MAX_SERVER_RTT: Duration = Duration::from_millis(800);
+
+/// Bytes that a device may hold, where all other devices hold `held`.
+pub(super) fn device_limit(config: &AcceleratorConfig, held: u64) -> u64 {
+    (config.memory.0.saturating_sub(held) / DEVICE_DIVISOR).min(config.device_buffer.0)
+}
+
+/// Bytes that each of a device's `busy` connections may hold beyond its client's acknowledgments. `limit` is
+/// the device's.
+pub(super) fn share(config: &AcceleratorConfig, need: PathNeed, busy: usize, limit: u64) -> u64 {
+    let all = need.bytes.max(LEAST_BYTES).min(limit / SHARE_DIVISOR);
+    (all / busy.max(1) as u64).max(MIN_SHARE_BYTES).min(config.flow_buffer.0)
+}
+
+/// Bytes for which the path to a device has use: those in flight on both sides, and the growth. A maximum that
+/// decays: while the share shrinks faster than the client acknowledges, the server gets no ACKs.
+#[derive(Clone, Copy, Debug, Default)]
+pub(in crate::accelerator) struct PathNeed {
+    bytes: u64,
+    at: Instant,
+}
+
+impl PathNeed {
+    /// The rate control has a new estimate; `server_rtt` is the round trip to the servers.
+    pub fn update(&mut self, now: Instant, control: &RateController, server_rtt: Duration) {
+        let in_flight = control.bounded_window().unwrap_or(0).saturating_add(control.capacity_in(server_rtt));
+        let age = now.since(self.at).min(NEED_DECAY);
+        let decay = u128::from(self.bytes) * u128::from(age.as_nanos()) / u128::from(NEED_DECAY.as_nanos());
+        self.bytes = (self.bytes - decay as u64).max(GROWTH.saturating_mul(in_flight));
+        self.at = now;
+    }
+}
+
+/// Bytes that may be acknowledged early in addition, where `exposure` bytes are exposed.
+pub(super) fn exposure_room(config: &AcceleratorConfig, exposure: u64) -> u64 {
+    (config.memory.0 / EXPOSURE_DIVISOR).saturating_sub(exposure)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use paceline_net::Bytes;
+
+    #[test]
+    fn greedy_devices_converge_to_equal_parts_and_leave_some_memory_free() {
+        let config = AcceleratorConfig { memory: Bytes(1 << 30), ..AcceleratorConfig::default() };
+        for devices in [1, 10, 40] {
+            let mut held = vec![0u64; devices];
+            for _ in 0..2_000 {
+                for device in 0..devices {
+                    let limit = device_limit(&config, held.iter().sum::<u64>() - held[device]);
+                    // A device takes up to 1 MiB each turn, and is not made to give any back.
+                    held[device] += limit.saturating_sub(held[device]).min(64 << 10);
+                }
+            }
+            let part = (1u64 << 30) / (devices as u64 - 1 + DEVICE_DIVISOR);
+            let (least, most) = (*held.iter().min().unwrap(), *held.iter().max().unwrap());
+            assert!(least >= part - (1 << 20) && most <= part + (1 << 20), "{devices}: {least} to {most}");
+            assert!(held.iter().sum::<u64>() < 1 << 30);
+        }
+    }
+
+    #[test]
+    fn a_device_has_two_mebibytes_before_its_path_is_measured() {
+        let config = AcceleratorConfig::default();
+        let (limit, need) = (device_limit(&config, 0), PathNeed::default());
+        assert_eq!(share(&config, need, 1, limit), LEAST_BYTES);
+        assert_eq!(share(&config, need, 4, limit), LEAST_BYTES / 4);
+        assert_eq!(share(&config, need, 4, 0), MIN_SHARE_BYTES);
+        let small = AcceleratorConfig { device_buffer: Bytes(4 << 20), ..config };
+        assert_eq!(share(&small, need, 4, device_limit(&small, 0)), (4 << 20) / 8 / 4);
+    }
+}

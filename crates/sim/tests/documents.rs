@@ -89,6 +89,7 @@ fn example(entry: &Entry) -> String {
             "boolean" => return "true".into(),
             "whole number" => return "1".into(),
             "duration" => "50 ms".into(),
+            "size" if entry.path == "accelerator.memory" => "1 MiB".into(),
             "size" => "2000 B".into(),
             "bit rate" => "5 Mb/s".into(),
             "frequency" => "5 MHz".into(),

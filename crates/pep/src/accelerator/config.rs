@@ -25,8 +25,8 @@ pub struct AcceleratorConfig {
     pub exposure: Bytes,
     /// Bytes held at most for all connections of one device. An upper limit: see `memory`.
     pub device_buffer: Bytes,
-    /// Bytes held at most for all connections. Connections hold what their paths need, and each device at
-    /// most a quarter of what is free. At most half of the memory may be exposed.
+    /// Bytes held at most for all connections. Connections hold as much as their paths need, and each device
+    /// a quarter of the memory that other devices leave. At most half of the memory may be exposed.
     pub memory: Bytes,
     /// Connections accelerated at once; more pass untouched.
     pub max_flows: usize,

@@ -57,9 +57,9 @@ pub struct Accelerator {
     /// Profile `paper`: the rate towards which the rate grows; as published, 5.6 Mb/s on 3G and 100 Mb/s on
     /// LTE.
     pub r_cap: Rate,
-    /// Memory for the data of all connections. A connection holds what its path needs, a device at most a
-    /// quarter of what other devices leave, and at most half of the memory is acknowledged to servers and not
-    /// yet by clients. If left out, 1 GiB; on a gateway, a quarter of the machine's memory.
+    /// Memory for the data of all connections. A connection holds as much as its path needs, a device a
+    /// quarter at most of the memory that other devices leave, and half of the memory at most is acknowledged
+    /// to servers and not yet by clients. If left out, 1 GiB; on a gateway, a quarter of the machine's memory.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub memory: Option<Bytes>,
     /// Largest number of bytes in the buffer of a connection: the window that its server sees.

@@ -24,10 +24,9 @@ const MIN_SHARE_BYTES: u64 = 8 << 10;
 /// Multiple of the bytes in flight that a path needs. Chosen: while the window doubles in a round trip, the
 /// data for the next round trip has to be stored already.
 const GROWTH: u64 = 2;
-/// Time constant of the decay of the need. Chosen: longer than the fades and the probes of a radio, and of the
-/// order of the time in which the load of a cell changes.
+/// Time constant of the decay of the need. Chosen: longer than the fades and the probes of a radio.
 const NEED_DECAY: Duration = Duration::from_secs(10);
-/// At most the memory divided by this is exposed. Chosen: the rest holds data that was not acknowledged early.
+/// At most the memory divided by this is exposed. Chosen: the rest holds data not acknowledged early.
 const EXPOSURE_DIVISOR: u64 = 2;
 /// Longest round trip to a server for which memory is granted. Chosen: that of a geostationary satellite,
 /// with a margin; a server may delay its answer as it likes.
@@ -45,8 +44,8 @@ pub(super) fn share(config: &AcceleratorConfig, need: PathNeed, busy: usize, lim
     (all / busy.max(1) as u64).max(MIN_SHARE_BYTES).min(config.flow_buffer.0)
 }
 
-/// Bytes for which the path to a device has use: those in flight on both sides, and the growth. A maximum that
-/// decays: while the share shrinks faster than the client acknowledges, the server gets no ACKs.
+/// Bytes for which the path to a device has use: those in flight on both sides, and the growth. It is a
+/// maximum that decays: while the share shrinks faster than the client acknowledges, the server gets no ACKs.
 #[derive(Clone, Copy, Debug, Default)]
 pub(in crate::accelerator) struct PathNeed {
     bytes: u64,

@@ -21,7 +21,7 @@ const MAX_NAME_BYTES: usize = 15;
 /// Most payload bytes of a super-packet. Derived from the 16-bit length of a datagram, less headers.
 const SUPER_PACKET: Bytes = Bytes(65_400);
 
-/// The default of `accelerator.memory` is the machine's memory divided by this. Chosen: see [`default_memory`].
+/// The default of `accelerator.memory`: the machine's memory divided by this. Chosen: see [`default_memory`].
 const HOST_MEMORY_DIVISOR: u64 = 4;
 /// Smallest default of `accelerator.memory`. Chosen: enough for some dozen devices of 2 MiB each.
 const MIN_DEFAULT_MEMORY_BYTES: u64 = 64 << 20;

@@ -58,8 +58,9 @@ pub struct Accelerator {
     /// LTE.
     pub r_cap: Rate,
     /// Memory for the data of all connections. A connection holds as much as its path needs, a device a
-    /// quarter at most of the memory that other devices leave, and half of the memory at most is acknowledged
-    /// to servers and not yet by clients. If left out, 1 GiB; on a gateway, a quarter of the machine's memory.
+    /// quarter at most of the memory that other devices leave, and half of the memory at most is
+    /// acknowledged to servers and not yet by clients. If left out, 1 GiB; on a gateway, a quarter of the
+    /// machine's memory.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub memory: Option<Bytes>,
     /// Largest number of bytes in the buffer of a connection: the window that its server sees.

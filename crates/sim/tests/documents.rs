@@ -88,18 +88,35 @@ fn example(entry: &Entry) -> String {
         _ => match entry.kind.as_str() {
             "boolean" => return "true".into(),
             "whole number" => return "1".into(),
+            "number" if entry.path.ends_with("_dbm") => return "30.0".into(),
+            "number" => return "3.5".into(),
+            "duration" if entry.path == "cell.decode_delay" => "1 ms".into(),
             "duration" => "50 ms".into(),
             "size" if entry.path == "accelerator.memory" => "1 MiB".into(),
             "size" => "2000 B".into(),
             "bit rate" => "5 Mb/s".into(),
+            "frequency" if entry.path == "cell.frequency" => "3.75 GHz".into(),
+            "frequency" if entry.path == "cell.subcarrier_spacing" => "15 kHz".into(),
             "frequency" => "5 MHz".into(),
             "ratio in decibels" => "10 dB".into(),
             "string" => "generated:driving".into(),
+            "string, a table or an array of two" => "DDDSU".into(),
+            "array of whole numbers" => return "[4]".into(),
             kind => panic!("{}: {kind} has no example", entry.path),
         },
     };
     format!("\"{text}\"")
 }
+
+/// Cells for the keys that a cell of LTE FDD must leave out.
+const CELLS: [&str; 3] = [
+    "[cell]\nrat = \"nr\"\nfrequency = \"3.75 GHz\"\nbandwidth = \"20 MHz\"\n[[station]]\n",
+    "[cell]\nrat = \"nr\"\nfrequency = \"3.75 GHz\"\nbandwidth = \"20 MHz\"\npattern = \"DDDSU\"\n[[station]]\n",
+    "[cell]\nduplex = \"tdd\"\ntdd_configuration = 1\n[[station]]\n",
+];
+
+/// A cell with the optional table of configured grants.
+const CELL_WITH_GRANT: &str = "[cell]\nrat = \"nr\"\nfrequency = \"3.75 GHz\"\nbandwidth = \"20 MHz\"\n[cell.nr.configured_grant]\n[[station]]\n";
 
 #[test]
 fn the_loader_accepts_every_entry() {
@@ -112,11 +129,19 @@ fn the_loader_accepts_every_entry() {
             path if base.is_none() && path.starts_with("link.") => TABLES[1].to_owned(),
             _ => base.map_or("[[station]]\n", |text| *text).to_owned(),
         };
-        let load = |set: &[String]| scenario::load_with("test.toml", &base, set, &|_| Ok(b"1\n".to_vec()));
-        let set = load(&[format!("{}={value}", entry.path)]);
-        let set = set.unwrap_or_else(|error| panic!("{} = {value}: {error}", entry.path));
+        let bases = match &entry.path {
+            path if path.starts_with("cell.nr.configured_grant.") => vec![CELL_WITH_GRANT],
+            path if path.starts_with("cell.") => [&[base.as_str()], &CELLS[..]].concat(),
+            _ => vec![base.as_str()],
+        };
+        let load =
+            |base, set: &[String]| scenario::load_with("test.toml", base, set, &|_| Ok(b"1\n".to_vec()));
+        let set = [format!("{}={value}", entry.path)];
+        let loaded: Vec<_> = bases.into_iter().map(|base| (base, load(base, &set))).collect();
+        let accepted = loaded.iter().find_map(|(base, loaded)| Some((*base, loaded.as_ref().ok()?)));
+        let (base, with_key) = accepted.unwrap_or_else(|| panic!("{} = {value}: {loaded:?}", entry.path));
         if matches!(entry.default, Default::Value(_)) {
-            assert_eq!(set, load(&[]).unwrap(), "{} = {value} is not the default", entry.path);
+            assert_eq!(*with_key, load(base, &[]).unwrap(), "{} = {value} is not the default", entry.path);
         }
         assert!(!entry.meaning.is_empty() && entry.meaning.ends_with('.'), "{}: no meaning", entry.path);
     }

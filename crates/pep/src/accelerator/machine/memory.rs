@@ -78,10 +78,10 @@ mod tests {
         let config = AcceleratorConfig { memory: Bytes(1 << 30), ..AcceleratorConfig::default() };
         for devices in [1, 10, 40] {
             let mut held = vec![0u64; devices];
-            for _ in 0..2_000 {
+            for _ in 0..8_000 {
                 for device in 0..devices {
                     let limit = device_limit(&config, held.iter().sum::<u64>() - held[device]);
-                    // A device takes up to 1 MiB each turn, and is not made to give any back.
+                    // A device takes up to 64 KiB each turn, and is not made to give any back.
                     held[device] += limit.saturating_sub(held[device]).min(64 << 10);
                 }
             }

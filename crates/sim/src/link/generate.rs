@@ -168,7 +168,7 @@ mod tests {
             assert!((mean / kind.mean_rate - 1.0).abs() < 0.1, "{}: {mean}", kind.name);
             // Differences of the opportunities of 100 ms and of the next 100 ms, by the mean.
             let mut counts = vec![0.0; 1200];
-            traces[0].at_ms().iter().for_each(|at| counts[(*at as usize - 1) / 100] += 1.0);
+            traces[0].at_ms().for_each(|at| counts[(at as usize - 1) / 100] += 1.0);
             let mean = counts.iter().sum::<f64>() / 1200.0;
             let change = counts.windows(2).map(|pair| (pair[0] - pair[1]).abs()).sum::<f64>() / 1199.0 / mean;
             assert!(change > 0.1 && change < 0.6, "{}: {change}", kind.name);

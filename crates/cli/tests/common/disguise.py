@@ -24,6 +24,8 @@ SO_RCVBUFFORCE = 33
 ETH_P_ALL, ETH_P_IP, ETH_P_IPV6 = 3, 0x0800, 0x86DD
 # IP protocol numbers (IANA)
 TCP, FRAGMENT, DESTINATION_OPTIONS = 6, 44, 60
+# RFC 9293 3.1
+SYN = 2
 ETHERNET_BYTES = 14
 RECEIVE_BUFFER_BYTES = 16 << 20
 MAX_FRAME_BYTES = 65_600
@@ -99,17 +101,17 @@ def disguised(packet: bytes, kind: str, number: int) -> list[bytes]:
     return [packet]
 
 
-def has_segment(packet: bytes) -> bool:
-    """Whether it is a TCP packet without SYN: handshakes stay as they are."""
+def tcp_flags(packet: bytes) -> int | None:
+    """The flags of a TCP packet without IP options or extension headers."""
     if packet[0] == 0x45:
-        return packet[9] == TCP and not packet[33] & 2
-    return packet[0] >> 4 == 6 and packet[6] == TCP and not packet[53] & 2
+        return packet[33] if packet[9] == TCP else None
+    return packet[53] if packet[0] >> 4 == 6 and packet[6] == TCP else None
 
 
 def main() -> None:
     device, kind, addresses = sys.argv[1], sys.argv[2], sys.argv[3:]
     tap, wire = open_tap(addresses), open_device(device)
-    segments = 0
+    segments, of_connection = 0, 0
     print("ready", flush=True)
     while True:
         for ready in select.select([tap, wire.fileno()], [], [])[0]:
@@ -119,10 +121,14 @@ def main() -> None:
             frame = os.read(tap, MAX_FRAME_BYTES)
             ethernet, packet = frame[:ETHERNET_BYTES], frame[ETHERNET_BYTES:]
             parts = [packet]
-            if struct.unpack("!H", ethernet[12:])[0] in (ETH_P_IP, ETH_P_IPV6) and has_segment(packet):
-                segments += 1
+            has_ip = struct.unpack("!H", ethernet[12:])[0] in (ETH_P_IP, ETH_P_IPV6)
+            flags = tcp_flags(packet) if has_ip else None
+            if flags is not None and flags & SYN:
+                of_connection = 0
+            elif flags is not None:
+                segments, of_connection = segments + 1, of_connection + 1
                 # The first data stay plain: they decide whether the connection is accelerated.
-                if kind != "plain" and segments % 3 == 0 and segments > 3:
+                if kind != "plain" and of_connection % 3 == 0 and of_connection > 3:
                     parts = disguised(packet, kind, segments)
             for part in parts:
                 wire.send(ethernet + part)

@@ -3,7 +3,7 @@
 mod common;
 
 use common::*;
-use paceline_net::{Bytes, DropTail, Duration, Instant, Node, Output, SlotPattern, Stream};
+use paceline_net::{Bytes, DropReason, DropTail, Duration, Instant, Node, Output, SlotPattern, Stream};
 use paceline_ran::nr::carrier::{FrequencyRange, resource_blocks};
 use paceline_ran::nr::latency::{self, Preparation};
 use paceline_ran::nr::mcs::McsTable;
@@ -214,23 +214,34 @@ fn swarm(seed: u64) {
         let (down, up) = (draws.uniform_in(-8.0, 30.0), draws.uniform_in(-6.0, 25.0));
         station(index, down, up, draws.uniform_in(0.0, 4.0))
     });
+    let is_am = matches!(config.rlc, RlcConfig::NrAm(_));
+    if is_am {
+        // RLC may need longer than a finite t-Reordering of PDCP, which then gives the packet up.
+        nr_of(&mut config).pdcp_reordering = None;
+    }
     let mut cell = Cell::new(config, stations.collect(), seed);
+    let mut ledger = Ledger::default();
     for half_ms in 0..600u64 {
         let now = Instant::from_nanos(500_000 * half_ms + 77);
-        drain(&mut cell, now);
+        ledger.check(drain(&mut cell, now), seed);
         if half_ms / 100 % 2 == 0 {
             for index in 0..count {
                 for _ in 0..draws.below(4) {
-                    cell.handle_packet(now, CORE, packet(SERVER, address(index), 1400));
+                    cell.handle_packet(now, CORE, ledger.packet(SERVER, address(index), 1400));
                 }
                 if draws.chance(0.4) {
-                    cell.handle_packet(now, station_port(index), packet(address(index), SERVER, 700));
+                    let packet = ledger.packet(address(index), SERVER, 700);
+                    cell.handle_packet(now, station_port(index), packet);
                 }
             }
         }
     }
-    drain(&mut cell, Instant::from_millis(2000));
+    ledger.check(drain(&mut cell, Instant::from_millis(2000)), seed);
     assert_conserved(&cell, seed);
+    if is_am {
+        let lost = ledger.dropped.keys().filter(|reason| **reason != DropReason::QueueFull);
+        assert_eq!(lost.count(), 0, "seed {seed}: RLC AM loses packets: {:?}", ledger.dropped);
+    }
     let delivered: u64 = (0..count).map(|index| cell.uplink(index).packets_out).sum();
     let lost: u64 = (0..count).map(|index| cell.uplink(index).slots_without_mcs).sum();
     assert!(delivered > 0 || lost > 0, "seed {seed}: no uplink and no cause");

@@ -36,5 +36,9 @@ fn the_accelerators_keys_are_described_with_their_defaults() {
         let row = format!("\n| `{key}` | `{value}` |");
         assert!(section.contains(&row), "no row {row}");
     }
-    assert_eq!(section.matches("\n| `").count(), keys.len(), "keys that do not exist");
+    // The default of `memory` depends on the driver, so that resolved scenarios leave it out.
+    let rows = section.lines().filter_map(|line| line.strip_prefix("| `")?.split('`').next());
+    let is_known = |row: &str| row == "memory" || keys.iter().any(|(key, _)| key == row);
+    let unknown: Vec<&str> = rows.filter(|row| !is_known(row)).collect();
+    assert!(unknown.is_empty(), "keys that do not exist: {unknown:?}");
 }

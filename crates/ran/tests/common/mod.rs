@@ -1,12 +1,15 @@
 //! Cells and packets for the tests.
 #![allow(dead_code)] // each test file uses a part of it
 
-use paceline_net::{Bytes, DropTail, Instant, Node, Output, Packet, TcpFlags, TcpHeader};
+use paceline_net::{
+    Bytes, DropReason, DropTail, Instant, Node, Output, Packet, SeqNumber, TcpFlags, TcpHeader,
+};
 use paceline_ran::lte::tdd::AckMode;
 use paceline_ran::{
     AccessConfig, CORE, Cell, CellConfig, Duplex, Fading, Numerology, Policy, RandomAccessConfig, Rat,
     RlcConfig, Slot, SlotClock, SlotSpan, StationConfig, StationLink, station_port,
 };
+use std::collections::{BTreeMap, BTreeSet};
 use std::net::{IpAddr, Ipv4Addr};
 
 pub const SERVER: IpAddr = IpAddr::V4(Ipv4Addr::new(198, 18, 0, 1));
@@ -131,6 +134,45 @@ pub fn saturate(cell: &mut Cell) -> Vec<(u64, u64)> {
 
 /// Checks that every packet was delivered, dropped for a counted reason, or is held, per station and
 /// direction.
+/// Packets by the number that stands as their TCP sequence number: each may leave or be dropped once, and the
+/// packets of a station and direction leave in the order of their numbers.
+#[derive(Default)]
+pub struct Ledger {
+    next: u32,
+    ended: BTreeSet<u32>,
+    last: BTreeMap<(IpAddr, IpAddr), u32>,
+    pub dropped: BTreeMap<DropReason, u64>,
+}
+
+impl Ledger {
+    pub fn packet(&mut self, src: IpAddr, dst: IpAddr, payload_len: u32) -> Packet {
+        self.next += 1;
+        let seq = SeqNumber(self.next);
+        let tcp = TcpHeader { seq, flags: TcpFlags::ACK, payload_len, ..TcpHeader::default() };
+        Packet::tcp(src, dst, tcp)
+    }
+    pub fn check(&mut self, outputs: Vec<(Instant, Output)>, seed: u64) {
+        let number = |packet: &Packet| packet.tcp_header().expect("a TCP packet").seq.0;
+        for (_, output) in outputs {
+            match output {
+                Output::Transmit(_, packet) => {
+                    let number = number(&packet);
+                    assert!(self.ended.insert(number), "seed {seed}: packet {number} ends twice");
+                    let last = self.last.entry((packet.ip.src, packet.ip.dst)).or_default();
+                    assert!(number > *last, "seed {seed}: packet {number} leaves after {last}");
+                    *last = number;
+                }
+                Output::Drop(packet, reason) => {
+                    let number = number(&packet);
+                    assert!(self.ended.insert(number), "seed {seed}: packet {number} ends twice");
+                    *self.dropped.entry(reason).or_default() += 1;
+                }
+                Output::Event(event) => panic!("seed {seed}: {event:?}"),
+            }
+        }
+    }
+}
+
 pub fn assert_conserved(cell: &Cell, seed: u64) {
     for index in 0..cell.stations() {
         let held = cell.held(index);

@@ -181,7 +181,7 @@ impl Bench {
     fn nr(&self) {
         let text = include_str!("../../../../scenarios/private-5g.toml");
         let usual = ["run.duration=3 s", "run.warmup=1 s", "station.fading=0 dB"];
-        let rows: [(&str, &[&str]); 3] = [
+        let rows: [(&str, &[&str]); 2] = [
             (
                 "nr 100 MHz, 10 stations, 500 Mb/s",
                 &["core.hops=[{rate=\"500 Mb/s\",delay=\"5 ms\"}]", "station.downlink_sinr=30 dB"],
@@ -190,7 +190,6 @@ impl Bench {
                 "nr 100 MHz, 1 station, peak rate",
                 &["station.count=1", "station.downlink_sinr=45 dB", "cell.downlink_buffer=12 MB"],
             ),
-            ("nr 100 MHz, 1000 idle stations", &["station.count=1000", "station.direction=none"]),
         ];
         for (name, own) in rows {
             let changes: Vec<String> = usual.iter().chain(own).map(|change| (*change).to_owned()).collect();

@@ -116,7 +116,8 @@ const CELLS: [&str; 3] = [
 ];
 
 /// A cell with the optional table of configured grants.
-const CELL_WITH_GRANT: &str = "[cell]\nrat = \"nr\"\nfrequency = \"3.75 GHz\"\nbandwidth = \"20 MHz\"\n[cell.nr.configured_grant]\n[[station]]\n";
+const CELL_WITH_GRANT: &str = "[cell]\nrat = \"nr\"\nfrequency = \"3.75 GHz\"\nbandwidth = \"20 MHz\"\n\
+     [cell.nr.configured_grant]\n[[station]]\n";
 
 #[test]
 fn the_loader_accepts_every_entry() {

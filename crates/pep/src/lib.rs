@@ -1,4 +1,5 @@
-//! Performance-enhancing proxies (RFC 3135): the mobile accelerator and the ACK filter (RFC 3449).
+//! Performance-enhancing proxies (RFC 3135): the mobile accelerator, the ACK filter (RFC 3449) and
+//! the ACK policer.
 //!
 //! The code has no sockets, threads, clock or global state. The simulator, the emulator and the gateway run
 //! it on simulated and on real packets.
@@ -6,6 +7,8 @@
 
 pub mod accelerator;
 pub mod ack_filter;
+pub mod ack_policer;
+mod flows;
 
 pub use accelerator::{Accelerator, AcceleratorConfig, AcceleratorStats};
 pub use ack_filter::{AckFilter, AckFilterConfig, AckFilterStats, KeepReason, ParseSchemeError, Scheme};

@@ -12,7 +12,6 @@
 
 mod comparison;
 mod connection;
-mod flows;
 mod holdout;
 mod published;
 mod queue;

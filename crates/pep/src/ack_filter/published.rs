@@ -16,7 +16,7 @@
 //!
 //! Left out: the safety rules 8 to 17. These schemes are for measurements, not for live traffic.
 
-use super::flows::{FlowId, FlowTable};
+use crate::flows::{FlowId, FlowTable};
 use super::queue::{AckQueue, SlotId};
 use paceline_net::{Bytes, Instant, Packet, SeqNumber, TcpFlags, TcpHeader};
 

@@ -5,7 +5,7 @@
 //! removed in constant time, and a queue that has reached its length allocates nothing. All discards happen
 //! here, and only candidates are discarded, counted apart from drops (safety rules 4 and 18).
 
-use super::flows::FlowId;
+use crate::flows::FlowId;
 use super::stats::{AckFilterStats, KeepReason};
 use paceline_net::{Bytes, DropReason, Instant, Packet};
 use std::collections::VecDeque;

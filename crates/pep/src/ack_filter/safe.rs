@@ -10,7 +10,7 @@
 //! The rules have the numbers of docs/ack-filter.md, whose table says which function keeps which rule.
 
 use super::connection::Connection;
-use super::flows::{FlowId, FlowTable};
+use crate::flows::{FlowId, FlowTable};
 use super::holdout::{Group, Holdout};
 use super::queue::{AckQueue, Popped, SlotId};
 use super::rules::{self, Kept, Limits};

@@ -7,17 +7,17 @@ use std::collections::BTreeMap;
 
 /// Connections in the table at once. Chosen: a station has tens, a gateway's queue ahead of one cell has
 /// thousands.
-pub(super) const MAX_FLOWS: usize = 16_384;
+pub(crate) const MAX_FLOWS: usize = 16_384;
 /// A connection without a segment for this long may be replaced by another. Chosen: the filter stands down on
 /// sparse connections anyway, so that little is lost.
-pub(super) const IDLE: Duration = Duration::from_secs(60);
+pub(crate) const IDLE: Duration = Duration::from_secs(60);
 /// Entries examined for one to replace when a new connection finds the table full. Chosen: bounds the work
 /// per packet.
 const PROBES: usize = 8;
 
 /// Index of a connection in the table.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) struct FlowId(pub u32);
+pub(crate) struct FlowId(pub u32);
 
 #[derive(Clone, Debug)]
 struct Entry<S> {
@@ -28,7 +28,7 @@ struct Entry<S> {
 
 /// The table, with a scheme's own state for each connection.
 #[derive(Clone, Debug)]
-pub(super) struct FlowTable<S> {
+pub(crate) struct FlowTable<S> {
     index: BTreeMap<FlowKey, u32>,
     entries: Vec<Entry<S>>,
     /// The connection of the last look-up: a train of ACKs of one connection skips the search.

@@ -1,0 +1,198 @@
+//! State of one connection, from both directions: handshake, round trip, data that has passed, and a lower
+//! bound of the sender's window.
+
+use super::segment::{Segment, marks};
+use paceline_net::TcpFlags;
+
+/// Rule 16: shortest time in ns for which nothing is dropped after a sign of loss. Chosen: more than a round
+/// trip in most networks, since the one of the handshake does not contain later queues.
+const MIN_RECOVERY_NS: u64 = 100_000_000;
+
+/// Progress of a connection.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[repr(u8)]
+pub(super) enum Phase {
+    /// Nothing, or not both SYNs, was seen.
+    #[default]
+    Unknown,
+    /// A SYN came in the policed direction.
+    SynPoliced,
+    /// A SYN came in the data direction.
+    SynData,
+    /// Both SYNs came.
+    SynAck,
+    Open,
+    /// The handshake agreed on something that forbids policing.
+    Barred,
+    Closing,
+}
+
+/// State of one connection. Times are in ns of one clock that starts above 0; a round trip of 0 is unknown.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Flow {
+    pub(super) phase: Phase,
+    /// Window scale of the end that sends the ACKs.
+    pub(super) shift: u8,
+    /// Window of the highest ACK.
+    pub(super) window: u16,
+    /// 1 from a duplicate ACK or SACK on until the acknowledgment number advances.
+    pub(super) in_recovery: u8,
+    /// 1 if the last new data carried PSH.
+    pub(super) pushed: u8,
+    /// 1 while a window sample is under way.
+    pub(super) sampling: u8,
+    /// Bit 0: an ACK was seen; bit 1: new data was seen.
+    pub(super) seen: u8,
+    /// Highest acknowledgment number, and that of the last kept ACK.
+    pub(super) ack: u32,
+    pub(super) kept_ack: u32,
+    /// Next sequence number of the end that sends the ACKs.
+    pub(super) snd_nxt: u32,
+    /// Sequence number behind the last data seen in the data direction.
+    pub(super) data_end: u32,
+    /// Payload of the largest segment of the data direction.
+    pub(super) segment: u32,
+    /// Segments without a gap between ACKs, for rule 16.
+    pub(super) run: u32,
+    /// Mean number of bytes acknowledged by an incoming ACK, for rule 22.
+    pub(super) mean_advance: u32,
+    /// Bytes acknowledged, up to 2^32 - 1, for rule 16.
+    pub(super) acked: u32,
+    /// Lower bound of the data sender's window in bytes; the sample under way; its first ACK.
+    pub(super) window_bytes: u32,
+    pub(super) sample: u32,
+    pub(super) sample_ack: u32,
+    /// Begin of the sample under way.
+    pub(super) sample_at: u64,
+    /// Times of the SYN and of the SYN-ACK.
+    pub(super) syn_at: u64,
+    pub(super) syn_ack_at: u64,
+    /// Round trip between here and the data sender, and between here and the end that sends the ACKs.
+    pub(super) sender_rtt: u64,
+    pub(super) receiver_rtt: u64,
+    /// When the last ACK came, and the last kept one.
+    pub(super) ack_at: u64,
+    pub(super) kept_at: u64,
+    /// Rule 16: nothing is dropped until then.
+    pub(super) off_until: u64,
+}
+
+/// `a - b` of sequence numbers (RFC 9293 3.4).
+pub(super) fn distance(a: u32, b: u32) -> i32 {
+    a.wrapping_sub(b) as i32
+}
+
+impl Flow {
+    /// Round trip of the connection in ns, 0 if unknown.
+    pub fn rtt(&self) -> u64 {
+        if self.sender_rtt == 0 || self.receiver_rtt == 0 { 0 } else { self.sender_rtt + self.receiver_rtt }
+    }
+
+    /// A segment in the data direction at `now`.
+    pub fn on_data_direction(&mut self, now: u64, segment: &Segment) {
+        if segment.has(TcpFlags::SYN) {
+            self.on_syn(now, segment, Phase::SynData);
+            return;
+        }
+        if segment.flags & (TcpFlags::FIN.0 | TcpFlags::RST.0) != 0 {
+            self.close();
+        }
+        if self.phase == Phase::SynAck && self.syn_ack_at != 0 && self.sender_rtt == 0 {
+            // The data sender opened the connection; this is its answer to the SYN-ACK.
+            self.sender_rtt = elapsed(now, self.syn_ack_at);
+            self.phase = Phase::Open;
+        }
+        if segment.payload == 0 || self.phase != Phase::Open {
+            return;
+        }
+        let end = segment.seq.wrapping_add(segment.payload);
+        if distance(end, self.data_end) <= 0 {
+            self.recover(now); // a retransmission
+            return;
+        }
+        self.data_end = end;
+        self.seen |= 2;
+        self.pushed = u8::from(segment.has(TcpFlags::PSH));
+        self.segment = self.segment.max(segment.segment);
+        self.sample_window(now);
+    }
+
+    /// A SYN in the policed direction (`SynPoliced`) or in the data direction (`SynData`).
+    pub(super) fn on_syn(&mut self, now: u64, syn: &Segment, direction: Phase) {
+        if !syn.has(TcpFlags::ACK) {
+            *self = Self { phase: direction, syn_at: now, ..Self::default() };
+        } else {
+            let answers = match direction {
+                Phase::SynData => self.phase == Phase::SynPoliced,
+                _ => self.phase == Phase::SynData,
+            };
+            if !answers {
+                // The other SYN was not seen, or this one is a retransmission: its round trip is ambiguous.
+                return;
+            }
+            let rtt = elapsed(now, self.syn_at);
+            match direction {
+                Phase::SynData => self.sender_rtt = rtt,
+                _ => self.receiver_rtt = rtt,
+            }
+            self.syn_ack_at = now;
+            let accurate_ecn = syn.flags & (TcpFlags::AE.0 | TcpFlags::CWR.0) != 0;
+            let barred = accurate_ecn || syn.marks & (marks::FORBIDS | marks::SPECIAL) != 0;
+            self.phase = if barred { Phase::Barred } else { Phase::SynAck };
+        }
+        match direction {
+            Phase::SynData => self.data_end = syn.seq.wrapping_add(1),
+            _ => {
+                self.snd_nxt = syn.seq.wrapping_add(1);
+                self.shift = syn.shift;
+            }
+        }
+    }
+
+    /// The connection is closing or reset.
+    pub(super) fn close(&mut self) {
+        if self.phase != Phase::Unknown {
+            self.phase = Phase::Closing;
+        }
+    }
+
+    /// A sign of loss: nothing is dropped for a round trip, and the window must be measured anew.
+    pub(super) fn recover(&mut self, now: u64) {
+        self.off_until = now + self.rtt().max(MIN_RECOVERY_NS);
+        self.window_bytes = 0;
+        self.sampling = 0;
+    }
+
+    /// A kept ACK begins a sample of the sender's window, if none is under way.
+    pub(super) fn begin_sample(&mut self, now: u64, ack: u32) {
+        if self.sampling == 0 && self.sender_rtt != 0 {
+            self.sampling = 1;
+            self.sample = 0;
+            self.sample_ack = ack;
+            self.sample_at = now;
+        }
+    }
+
+    /// Data that passes less than a round trip to the sender after a kept ACK was sent before that ACK
+    /// arrived: its end less that ACK is no more than the sender's window. The largest such difference is the
+    /// sample.
+    pub(super) fn sample_window(&mut self, now: u64) {
+        if self.sampling == 0 {
+            return;
+        }
+        if now.wrapping_sub(self.sample_at) >= self.sender_rtt {
+            self.window_bytes = self.sample;
+            self.sampling = 0;
+            return;
+        }
+        let outstanding = distance(self.data_end, self.sample_ack);
+        if outstanding > 0 && outstanding as u32 > self.sample {
+            self.sample = outstanding as u32;
+        }
+    }
+}
+
+/// Time since `earlier`, at least 1 ns, so that a measured time is not taken for an unknown one.
+pub(super) fn elapsed(now: u64, earlier: u64) -> u64 {
+    now.saturating_sub(earlier).max(1)
+}

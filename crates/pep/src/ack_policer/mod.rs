@@ -1,0 +1,54 @@
+//! An ACK policer for the path in front of a router, whose load depends on packets per second
+//! (Pavilanskas and Statkus 2010). It sees both directions of a connection: pure ACKs in the policed one, data
+//! in the other, and drops ACKs to a rate, by a share, or to a number per round trip.
+//!
+//! The decision is integer arithmetic on a small fixed state, without clock, queue or allocation, since the
+//! same decision stands in a kernel program in C: [`judge`] and [`Flow::on_data_direction`]. [`Policer`] adds
+//! a bounded table of connections for the simulator.
+//!
+//! `published` drops blindly, as the paper's bridge did. `safe` keeps every ACK that the rules of
+//! docs/police.md protect.
+
+mod flow;
+mod frame;
+mod judge;
+mod limiter;
+mod policer;
+mod reason;
+mod segment;
+
+pub use flow::Flow;
+pub use frame::{Frame, FrameKey, Link, parse};
+pub use judge::judge;
+pub use limiter::{Limit, Limiter};
+pub use policer::{Policer, PolicerConfig, PolicerStats};
+pub use reason::Reason;
+pub use segment::{Segment, marks};
+
+/// Which ACKs may be dropped.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, serde::Serialize, serde::Deserialize, schemars::JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Mode {
+    /// Only ACKs that no rule protects.
+    #[default]
+    Safe,
+    /// Every pure ACK, blindly: the published policer.
+    Published,
+}
+
+/// What the policer does on one port.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Policy {
+    /// Which ACKs may be dropped.
+    pub mode: Mode,
+    /// How many ACKs are to be dropped.
+    pub limit: Limit,
+    /// Rule 15, `safe`: segments that one kept ACK may newly acknowledge.
+    pub max_segments: u32,
+}
+
+impl Policy {
+    /// Default of `max_segments`. Chosen: a share of 80% of delayed ACKs (one for two segments) leaves one ACK
+    /// for ten segments; the rule forbids more than 32.
+    pub const MAX_SEGMENTS: u32 = 16;
+}

@@ -16,8 +16,8 @@
 //!
 //! Left out: the safety rules 8 to 17. These schemes are for measurements, not for live traffic.
 
-use crate::flows::{FlowId, FlowTable};
 use super::queue::{AckQueue, SlotId};
+use crate::flows::{FlowId, FlowTable};
 use paceline_net::{Bytes, Instant, Packet, SeqNumber, TcpFlags, TcpHeader};
 
 /// Transport blocks over which the mean size is taken. Chosen: the paper's long-term mean, which yet follows

@@ -5,8 +5,8 @@
 //! removed in constant time, and a queue that has reached its length allocates nothing. All discards happen
 //! here, and only candidates are discarded, counted apart from drops (safety rules 4 and 18).
 
-use crate::flows::FlowId;
 use super::stats::{AckFilterStats, KeepReason};
+use crate::flows::FlowId;
 use paceline_net::{Bytes, DropReason, Instant, Packet};
 use std::collections::VecDeque;
 

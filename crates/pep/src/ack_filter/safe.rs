@@ -10,12 +10,12 @@
 //! The rules have the numbers of docs/ack-filter.md, whose table says which function keeps which rule.
 
 use super::connection::Connection;
-use crate::flows::{FlowId, FlowTable};
 use super::holdout::{Group, Holdout};
 use super::queue::{AckQueue, Popped, SlotId};
 use super::rules::{self, Kept, Limits};
 use super::standing_queue::StandingQueue;
 use super::stats::KeepReason;
+use crate::flows::{FlowId, FlowTable};
 use paceline_net::rewrite::checksum_is_right;
 use paceline_net::{Bytes, Instant, Packet, Payload, TcpFlags, TcpHeader};
 

@@ -1,10 +1,10 @@
 //! Headers of a frame down to TCP: Ethernet with up to two VLAN tags, PPPoE sessions, IPv4 and IPv6, and
 //! optionally one GTP-U tunnel. The kernel program reads frames in the same steps, so that both agree on
-//! malformed ones too. What is not read here passes.
+//! malformed ones too. Other frames pass.
 
 use super::segment::{Segment, marks};
 
-/// What a device's frames begin with.
+/// The first header of a device's frames.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Link {
     /// An Ethernet header.
@@ -50,7 +50,9 @@ pub struct Frame {
     pub segment: Segment,
 }
 
+/// IEEE 802 numbers (IANA).
 const ETHERTYPE_IPV4: u16 = 0x0800;
+/// IEEE 802 numbers (IANA).
 const ETHERTYPE_IPV6: u16 = 0x86dd;
 /// IEEE 802.1Q and 802.1ad tags.
 const ETHERTYPE_VLAN: [u16; 2] = [0x8100, 0x88a8];
@@ -215,7 +217,8 @@ fn gtp_u(bytes: &[u8], outer: &Ip) -> Option<usize> {
 /// The two ends of a tunnel as one number that is the same in both directions.
 fn tunnel(key: &FrameKey) -> u32 {
     let fold = |address: &[u8; 16]| {
-        let word = |at: usize| u32::from_be_bytes([address[at], address[at + 1], address[at + 2], address[at + 3]]);
+        let word =
+            |at: usize| u32::from_be_bytes([address[at], address[at + 1], address[at + 2], address[at + 3]]);
         (word(0) ^ word(4) ^ word(8) ^ word(12)).wrapping_mul(0x9e37_79b1)
     };
     (fold(&key.src) ^ fold(&key.dst)) | 1
@@ -256,7 +259,6 @@ fn tcp(bytes: &[u8], ip: &Ip, mut key: FrameKey, super_segment: u32) -> Option<F
 
 /// The options of a TCP header (RFC 9293 3.2, RFC 7323, RFC 2018).
 fn options(bytes: &[u8], start: usize, len: usize, segment: &mut Segment) -> Option<()> {
-    const ODD: u8 = marks::OPTIONS | marks::FORBIDS;
     bytes.get(start..start + len)?;
     let mut at = 0;
     for _ in 0..MAX_OPTIONS {
@@ -272,12 +274,12 @@ fn options(bytes: &[u8], start: usize, len: usize, segment: &mut Segment) -> Opt
             continue;
         }
         if at + 2 > len {
-            segment.marks |= ODD;
+            segment.marks |= marks::OPTIONS | marks::FORBIDS;
             break;
         }
         let size = usize::from(bytes[start + at + 1]);
         if size < 2 || at + size > len {
-            segment.marks |= ODD;
+            segment.marks |= marks::OPTIONS | marks::FORBIDS;
             break;
         }
         match (kind, size) {
@@ -292,7 +294,7 @@ fn options(bytes: &[u8], start: usize, len: usize, segment: &mut Segment) -> Opt
             (4, 2) => segment.marks |= marks::OPTIONS,
             (5, 10 | 18 | 26 | 34) => segment.marks |= marks::SACK,
             (8, 10) => {}
-            _ => segment.marks |= ODD,
+            _ => segment.marks |= marks::OPTIONS | marks::FORBIDS,
         }
         at += size;
     }

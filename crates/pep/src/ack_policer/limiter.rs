@@ -1,6 +1,6 @@
 //! How many ACKs are to be dropped: a token bucket, a share, or a number of kept ACKs per round trip.
 
-/// Nanoseconds of a second.
+/// Nanoseconds of a second. By definition.
 const NS_PER_S: u64 = 1_000_000_000;
 
 /// How many ACKs are to be dropped.

@@ -1,6 +1,6 @@
 //! An ACK policer for the path in front of a router, whose load depends on packets per second
-//! (Pavilanskas and Statkus 2010). It sees both directions of a connection: pure ACKs in the policed one, data
-//! in the other, and drops ACKs to a rate, by a share, or to a number per round trip.
+//! (Pavilanskas and Statkus 2010). It sees pure ACKs in one direction of a connection, the policed one, and
+//! data in the other. It drops ACKs above a rate, by a share, or above a number per round trip.
 //!
 //! The decision is integer arithmetic on a small fixed state, without clock, queue or allocation, since the
 //! same decision stands in a kernel program in C: [`judge`] and [`Flow::on_data_direction`]. [`Policer`] adds
@@ -26,8 +26,9 @@ pub use reason::Reason;
 pub use segment::{Segment, marks};
 
 /// Which ACKs may be dropped.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, serde::Serialize, serde::Deserialize, schemars::JsonSchema)]
-#[serde(rename_all = "kebab-case")]
+#[derive(
+    Clone, Copy, PartialEq, Eq, Debug, Default, serde::Serialize, serde::Deserialize, schemars::JsonSchema,
+)]
 pub enum Mode {
     /// Only ACKs that no rule protects.
     #[default]
@@ -36,7 +37,7 @@ pub enum Mode {
     Published,
 }
 
-/// What the policer does on one port.
+/// The policy of one port.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Policy {
     /// Which ACKs may be dropped.
@@ -48,7 +49,7 @@ pub struct Policy {
 }
 
 impl Policy {
-    /// Default of `max_segments`. Chosen: a share of 80% of delayed ACKs (one for two segments) leaves one ACK
-    /// for ten segments; the rule forbids more than 32.
+    /// Default of `max_segments`. Chosen: a share of 80% of delayed ACKs (one for two segments) leaves one
+    /// ACK for ten segments; the rule forbids more than 32.
     pub const MAX_SEGMENTS: u32 = 16;
 }

@@ -87,7 +87,8 @@ impl Policer {
             return Reason::NotAck;
         };
         let policy = &self.config.policy;
-        let needs_entry = segment.has(TcpFlags::SYN) || (policy.mode == Mode::Published && self.config.per_flow);
+        let needs_entry =
+            segment.has(TcpFlags::SYN) || (policy.mode == Mode::Published && self.config.per_flow);
         let id = if needs_entry {
             self.flows.find_or_insert(now, key, |_| false)
         } else {
@@ -96,8 +97,7 @@ impl Policer {
         let reason = match id {
             Some(id) => {
                 let entry = self.flows.state(id);
-                let limiter =
-                    if self.config.per_flow { &mut entry.limiter } else { &mut self.aggregate };
+                let limiter = if self.config.per_flow { &mut entry.limiter } else { &mut self.aggregate };
                 judge(&mut entry.flow, limiter, policy, clock(now), &segment)
             }
             None if policy.mode == Mode::Published && !self.config.per_flow => {

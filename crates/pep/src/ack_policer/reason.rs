@@ -43,11 +43,12 @@ reasons! {
     Handshake => "handshake",
     /// The connection is closing (rule 16).
     Closing => "closing",
-    /// It acknowledges less than an earlier ACK (rule 9).
+    /// The ACK acknowledges less than an earlier one (rule 9).
     OldAck => "old-ack",
     /// A duplicate ACK (rule 13).
     Duplicate => "duplicate",
-    /// It changes only the window, closes it, opens it from zero, or moves its right edge back (rule 13).
+    /// The ACK changes only the window, closes it, opens it from zero, or moves its right edge back (rule
+    /// 13).
     Window => "window",
     /// Its sequence number is not the next one: a keepalive, a probe, or a gap (rule 10).
     Probe => "probe",
@@ -55,7 +56,7 @@ reasons! {
     FirstAdvance => "first-advance",
     /// Within a round trip of a duplicate ACK, SACK, ECN echo or retransmission (rule 16).
     Recovery => "recovery",
-    /// It acknowledges one of the first 64 segments (rule 16).
+    /// The ACK acknowledges one of the first 64 segments (rule 16).
     FirstSegments => "first-segments",
     /// The connection sends few ACKs (rule 16).
     Sparse => "sparse",

@@ -4,15 +4,18 @@ use paceline_net::{Packet, TcpFlags, TcpHeader};
 
 /// Bits of [`Segment::marks`].
 pub mod marks {
-    /// SACK blocks.
+    /// SACK blocks. Chosen: one bit of the set.
     pub const SACK: u8 = 0x01;
     /// An option that a pure ACK of a plain connection does not have, or a malformed list.
+    /// Chosen: one bit of the set.
     pub const OPTIONS: u8 = 0x02;
     /// A fragment, an IPv4 option, an IPv6 extension header, or inconsistent lengths.
+    /// Chosen: one bit of the set.
     pub const SPECIAL: u8 = 0x04;
-    /// ECN bits in the IP header.
+    /// ECN bits in the IP header. Chosen: one bit of the set.
     pub const IP_ECN: u8 = 0x08;
     /// An option of a SYN that forbids policing: MPTCP, MD5, TCP-AO, accurate ECN, unknown, malformed.
+    /// Chosen: one bit of the set.
     pub const FORBIDS: u8 = 0x10;
 }
 
@@ -33,7 +36,7 @@ pub struct Segment {
     pub segment: u32,
     /// Bytes of the IP datagram.
     pub len: u32,
-    /// What else is in the packet: see [`marks`].
+    /// Properties of the packet: a set of [`marks`].
     pub marks: u8,
     /// Window scale of a SYN, at most 14 (RFC 7323); 0 without the option.
     pub shift: u8,

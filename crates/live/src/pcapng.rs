@@ -1,12 +1,15 @@
 //! Captures as pcapng (draft-ietf-opsawg-pcapng): raw IP, the first bytes of each packet, timestamps in
 //! nanoseconds.
 //!
-//! A capture of a simulated model has one interface for the servers' side and one per station, and simulated
-//! time. A capture of a gateway's connection has the interfaces `server` and `mobile`, and real time.
+//! A capture of a simulated model has one interface for the servers' side, one per station and, with blocks
+//! of NR, one for the radio, and simulated time. Blocks are complete, in UDP datagrams in Wireshark's format
+//! "MAC-NR over UDP"; a block that is longer than a datagram has several packets. A capture of a gateway's
+//! connection has the interfaces `server` and `mobile`, and real time.
 
 use anyhow::Context;
-use paceline_net::{Instant, Packet, wire};
-use paceline_sim::Capture;
+use etherparse::PacketBuilder;
+use paceline_net::{Bytes, Instant, Packet, wire};
+use paceline_sim::{BlockSink, Capture};
 use pcap_file::DataLink;
 use pcap_file::pcapng::blocks::block_common::Block;
 use pcap_file::pcapng::blocks::enhanced_packet::{EnhancedPacketBlock, EnhancedPacketOption};
@@ -18,49 +21,100 @@ use std::borrow::Cow;
 use std::fs::File;
 use std::io::{BufWriter, Write};
 use std::path::Path;
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, MutexGuard};
 
 /// Bytes captured of each packet. Chosen: IPv6 and TCP headers with all options have 100.
-const SNAP_LEN: u32 = 256;
+pub const SNAP_LEN: u32 = 256;
+/// Bytes of a block of the file beside the packet's bytes: the fields of an Enhanced Packet Block (pcapng
+/// §4.3).
+pub const BLOCK_BYTES: u64 = 32;
+/// Largest datagram with a radio block: the maximum of IPv4 (RFC 791).
+const RADIO_SNAP_LEN: u32 = 65_535;
+/// Name of the interface with the radio blocks.
+const RADIO: &str = "radio (MAC-NR)";
+/// Both addresses of the datagrams with radio blocks. Chosen: the loopback address, which no simulated packet
+/// has.
+const RADIO_ADDRESS: [u8; 4] = [127, 0, 0, 1];
+/// Both ports of these datagrams. Chosen: the heuristic of Wireshark accepts any.
+const RADIO_PORT: u16 = 9999;
+/// Time to live of these datagrams (RFC 1700, the recommended default).
+const RADIO_TTL: u8 = 64;
 // Direction in the flags of a packet (pcapng, epb_flags).
 const INBOUND: u32 = 1;
 const OUTBOUND: u32 = 2;
 
-type Inner = (PcapNgWriter<BufWriter<File>>, Option<anyhow::Error>);
+/// The content of a capture of a simulated model.
+pub struct Content {
+    /// Number of stations.
+    pub stations: usize,
+    /// Whether there is an interface for radio blocks.
+    pub radio: bool,
+    /// Size of the file at which the capture ends.
+    pub limit: Option<Bytes>,
+}
+
+struct Inner {
+    writer: PcapNgWriter<BufWriter<File>>,
+    error: Option<anyhow::Error>,
+    written: Bytes,
+    limit: Option<Bytes>,
+}
 
 /// A capture file being written.
 pub struct Writer {
     inner: Arc<Mutex<Inner>>,
 }
 
-/// Makes a capture file with an interface for the servers and one per station, and the function that captures
-/// a packet.
-pub fn create(path: &Path, stations: usize) -> anyhow::Result<(Writer, Capture)> {
+/// Makes a capture file with an interface for the servers, one per station and one for the radio, and the
+/// functions that capture packets and blocks.
+pub fn create(path: &Path, content: &Content) -> anyhow::Result<(Writer, Capture)> {
     let context = || format!("cannot write {}", path.display());
     let file = File::create(path).with_context(context)?;
     let mut writer = PcapNgWriter::new(BufWriter::new(file)).with_context(context)?;
-    let names =
-        std::iter::once("servers".to_owned()).chain((0..stations).map(|index| format!("station-{index}")));
-    for name in names {
-        writer.write_pcapng_block(interface(name)).with_context(context)?;
+    let stations = (0..content.stations).map(|index| format!("station-{index}"));
+    for name in std::iter::once("servers".to_owned()).chain(stations) {
+        writer.write_pcapng_block(interface(name, SNAP_LEN)).with_context(context)?;
     }
-    let inner = Arc::new(Mutex::new((writer, None)));
-    let shared = Arc::clone(&inner);
-    let capture: Capture = Box::new(move |now, interface, packet| {
-        let mut inner = shared.lock().expect("a capture is written by one thread");
-        if inner.1.is_none()
-            && let Err(error) = write(&mut inner.0, now, interface, packet)
-        {
-            inner.1 = Some(error);
-        }
+    if content.radio {
+        let radio = interface(RADIO.to_owned(), RADIO_SNAP_LEN);
+        writer.write_pcapng_block(radio).with_context(context)?;
+    }
+    let inner = Inner { writer, error: None, written: Bytes::ZERO, limit: content.limit };
+    let inner = Arc::new(Mutex::new(inner));
+    let (for_packets, for_blocks) = (Arc::clone(&inner), Arc::clone(&inner));
+    let packets = Box::new(move |now, interface, packet: &Packet| {
+        let mut data = wire::emit(packet);
+        data.truncate(SNAP_LEN as usize);
+        lock(&for_packets).write(now, interface, packet.len, data);
     });
-    Ok((Writer { inner }, capture))
+    let radio = content.stations as u32 + 1;
+    let blocks = content.radio.then(|| -> BlockSink {
+        Box::new(move |block| {
+            for payload in block.mac_nr_over_udp() {
+                let data = datagram(&payload);
+                lock(&for_blocks).write(block.at(), radio, data.len() as u32, data);
+            }
+        })
+    });
+    Ok((Writer { inner }, Capture { packets, blocks }))
 }
 
-fn interface(name: String) -> InterfaceDescriptionBlock<'static> {
+fn lock(inner: &Mutex<Inner>) -> MutexGuard<'_, Inner> {
+    inner.lock().expect("a capture is written by one thread")
+}
+
+/// A datagram with a part of a radio block.
+fn datagram(payload: &[u8]) -> Vec<u8> {
+    let builder = PacketBuilder::ipv4(RADIO_ADDRESS, RADIO_ADDRESS, RADIO_TTL).udp(RADIO_PORT, RADIO_PORT);
+    let mut out = Vec::with_capacity(builder.size(payload.len()));
+    builder.write(&mut out, payload).expect("a part of a block fits into a datagram");
+    out
+}
+
+fn interface(name: String, snaplen: u32) -> InterfaceDescriptionBlock<'static> {
     InterfaceDescriptionBlock {
         linktype: DataLink::RAW,
-        snaplen: SNAP_LEN,
+        snaplen,
         options: vec![
             InterfaceDescriptionOption::IfName(Cow::Owned(name)),
             InterfaceDescriptionOption::IfTsResol(InterfaceTsResolution::NANO),
@@ -68,33 +122,28 @@ fn interface(name: String) -> InterfaceDescriptionBlock<'static> {
     }
 }
 
-fn write(
-    writer: &mut PcapNgWriter<BufWriter<File>>,
-    now: Instant,
-    interface: u32,
-    packet: &Packet,
-) -> anyhow::Result<()> {
-    let mut data = wire::emit(packet);
-    data.truncate(SNAP_LEN as usize);
-    let block = EnhancedPacketBlock {
-        interface_id: interface,
-        timestamp: std::time::Duration::from_nanos(now.as_nanos()),
-        original_len: packet.len,
-        data: Cow::Owned(data),
-        options: Vec::new(),
-    };
-    writer.write_pcapng_block(block)?;
-    Ok(())
+impl Inner {
+    /// Writes a packet of `len` bytes, of which `data` are the first, unless the capture has ended.
+    fn write(&mut self, now: Instant, interface_id: u32, original_len: u32, data: Vec<u8>) {
+        self.written += Bytes(BLOCK_BYTES + data.len() as u64);
+        if self.error.is_some() || self.limit.is_some_and(|limit| self.written > limit) {
+            return;
+        }
+        let timestamp = std::time::Duration::from_nanos(now.as_nanos());
+        let (data, options) = (Cow::Owned(data), Vec::new());
+        let block = EnhancedPacketBlock { interface_id, timestamp, original_len, data, options };
+        self.error = self.writer.write_pcapng_block(block).err().map(anyhow::Error::from);
+    }
 }
 
 impl Writer {
     /// Completes the file. Returns the first error that occurred while it was written.
     pub fn finish(self) -> anyhow::Result<()> {
-        let mut inner = self.inner.lock().expect("a capture is written by one thread");
-        if let Some(error) = inner.1.take() {
+        let mut inner = lock(&self.inner);
+        if let Some(error) = inner.error.take() {
             return Err(error.context("cannot write the capture"));
         }
-        inner.0.get_mut().flush().context("cannot write the capture")
+        inner.writer.get_mut().flush().context("cannot write the capture")
     }
 }
 
@@ -107,7 +156,7 @@ impl<W: Write> FlowWriter<W> {
         let context = "cannot write the capture";
         let mut writer = PcapNgWriter::new(BufWriter::new(out)).context(context)?;
         for name in names {
-            writer.write_pcapng_block(interface(name.to_owned())).context(context)?;
+            writer.write_pcapng_block(interface(name.to_owned(), SNAP_LEN)).context(context)?;
         }
         Ok(Self(writer))
     }

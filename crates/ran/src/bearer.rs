@@ -7,7 +7,7 @@
 //! receiving PDCP (TS 38.323 §5.4.1) is taken for granted.
 
 use crate::duplex::Direction;
-use crate::mac::nr_encode;
+use crate::mac::nr_encode::{self, EncodedPdu};
 use crate::mac::pdu::{self as mac, Sender};
 use crate::pdcp::{self, PdcpConfig};
 use crate::rlc::{Reassembled, Rlc, RlcConfig};
@@ -60,7 +60,7 @@ impl Bearer {
         Sender { rlc: &mut self.rlc, reverse: &mut reverse.rlc, source }
     }
     /// The bytes of an NR block that this direction has just filled.
-    pub fn encode(&self, pdu: &mac::Pdu, direction: Direction) -> Option<Vec<u8>> {
+    pub fn encode(&self, pdu: &mac::Pdu, direction: Direction) -> Option<EncodedPdu> {
         match self.pdcp {
             PdcpConfig::Lte => None,
             PdcpConfig::Nr(nr) => Some(nr_encode::encode(pdu, &self.rlc, nr, direction)),

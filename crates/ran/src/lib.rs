@@ -26,7 +26,7 @@ mod slot;
 mod timing;
 
 pub use air::{BlockageConfig, Fading, RadioConfig};
-pub use cell::{CORE, CapturedBlock, Cell, station_port};
+pub use cell::{BlockSink, CORE, CapturedBlock, Cell, station_port};
 pub use cell::{CellConfig, DropCounts, LinkStats, SINR_ORIGIN_DB, StationConfig, StationLink};
 pub use duplex::{Direction, Duplex};
 pub use mac::power_headroom::HeadroomConfig;

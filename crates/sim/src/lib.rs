@@ -24,8 +24,9 @@ pub mod scenario;
 
 pub use core_network::hops;
 pub use endpoints::host;
-pub use engine::{Capture, Engine};
-pub use model::Model;
+pub use engine::Engine;
+pub use model::{Capture, Model};
+pub use paceline_ran::BlockSink;
 pub use paceline_tcp::Variant;
 pub use results::{Origin, RunResult, Summary, Totals};
 pub use run::{Recorder, simulate};

@@ -2,14 +2,13 @@
 //! the end.
 
 use crate::counters::{self, Reading};
-use crate::engine::Capture;
-use crate::model::Model;
+use crate::model::{Capture, Model};
 use crate::results::{Record, RunResult, Sample};
 use crate::scenario::Scenario;
 use paceline_net::{Duration, Instant};
 
 /// Simulates one seed. `progress` is called with the simulated time at each sample; `capture` receives the
-/// packets.
+/// packets and blocks.
 pub fn simulate(
     scenario: &Scenario,
     seed: u64,

@@ -9,7 +9,7 @@ use crate::scenario_file::{self, ScenarioArgs};
 use crate::table::{Column, align, render};
 use anyhow::Context;
 use indicatif::ProgressBar;
-use paceline_live::pcapng;
+use paceline_live::pcapng::{self, BLOCK_BYTES, SNAP_LEN};
 use paceline_net::{Bytes, Instant};
 use paceline_sim::{Capture, RunResult, Scenario, Summary, simulate};
 use rayon::prelude::*;
@@ -32,7 +32,8 @@ pub struct Args {
     /// Print summary.json instead of a table
     #[arg(long)]
     json: bool,
-    /// Capture headers at the servers and at every station into the results folder, one pcapng per seed
+    /// Capture headers at the servers and at every station, and the blocks of an NR cell, into the results
+    /// folder, one pcapng per seed
     #[arg(long, requires = "out")]
     pcap: bool,
     /// Stop each capture at this size, for example "50 MB"; the simulation goes on
@@ -126,29 +127,17 @@ fn size(text: &str) -> Result<Bytes, String> {
     if size.0 == 0 { Err("allowed: from 1 B, for example \"50 MB\"".into()) } else { Ok(size) }
 }
 
-/// Bytes of a block in a capture beside the packet's bytes: the fields of an Enhanced Packet Block (pcapng).
-const BLOCK_BYTES: u64 = 32;
-/// Bytes of a packet in a capture at most, of which IP and TCP headers are the first.
-const CAPTURED_BYTES: u64 = 256;
-
-/// A capture that ends at a size.
-fn limited(mut capture: Capture, limit: Bytes) -> Capture {
-    let mut written = 0;
-    Box::new(move |now, interface, packet| {
-        written += BLOCK_BYTES + u64::from(packet.len).min(CAPTURED_BYTES);
-        if written <= limit.0 {
-            capture(now, interface, packet);
-        }
-    })
-}
-
 /// Warns on stderr where the captures of a run may take hundreds of megabytes.
 fn warn_of_large_captures(scenario: &Scenario, seeds: u64) {
     // Chosen: below it, a capture opens in Wireshark within seconds.
     const LARGE_BYTES: f64 = 200e6;
     let Some((_, rate)) = scenario_file::downlink_rate(scenario) else { return };
-    // A segment of 1500 bytes, and half an ACK of 52 bytes, each captured at the server and at the station.
-    let per_segment = (2 * (BLOCK_BYTES + CAPTURED_BYTES) + BLOCK_BYTES + 52) as f64;
+    // A segment of 1500 bytes, and half an ACK of 52 bytes, each captured at the server and at the station;
+    // in NR both also in a block, which is complete.
+    let mut per_segment = (2 * (BLOCK_BYTES + u64::from(SNAP_LEN)) + BLOCK_BYTES + 52) as f64;
+    if scenario.has_nr_cell() {
+        per_segment += 1500.0 + 52.0 / 2.0;
+    }
     let seconds = scenario.run.duration.as_millis() as f64 / 1000.0 * seeds as f64;
     let bytes = rate as f64 / (8.0 * 1500.0) * seconds * per_segment;
     if bytes > LARGE_BYTES {
@@ -170,13 +159,11 @@ fn run_seed(
     let mut writer = None;
     let mut capture: Option<Capture> = None;
     if let Some(folder) = folder {
-        let stations = scenario.station_count() as usize;
-        let (file, sink) = pcapng::create(&folder.path(&format!("seed-{seed}.pcapng")), stations)?;
+        let (stations, radio) = (scenario.station_count() as usize, scenario.has_nr_cell());
+        let content = pcapng::Content { stations, radio, limit };
+        let (file, sinks) = pcapng::create(&folder.path(&format!("seed-{seed}.pcapng")), &content)?;
         writer = Some(file);
-        capture = Some(match limit {
-            Some(limit) => limited(sink, limit),
-            None => sink,
-        });
+        capture = Some(sinks);
     }
     let mut last = Instant::ZERO;
     let result = simulate(scenario, seed, capture, &mut |now| {

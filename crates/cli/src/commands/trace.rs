@@ -9,7 +9,7 @@ use crate::scenario_file::{self, ScenarioArgs};
 use crate::table::align;
 use anyhow::Context;
 use clap::Subcommand;
-use paceline_net::{Instant, Rate};
+use paceline_net::{Instant, Packet, Rate};
 use paceline_sim::link::{OPPORTUNITY_BYTES, Trace, TraceError};
 use paceline_sim::{Capture, simulate};
 use std::path::{Path, PathBuf};
@@ -253,7 +253,7 @@ fn export(args: &ScenarioArgs, station: Option<usize>, uplink: bool, out: Option
     let delivered: Arc<Mutex<Vec<(Instant, u64)>>> = Arc::default();
     let sink = Arc::clone(&delivered);
     let first = paceline_sim::address::station(0).0;
-    let capture: Capture = Box::new(move |now, interface, packet| {
+    let packets = Box::new(move |now, interface, packet: &Packet| {
         let at_station = station.map_or(interface > 0, |station| interface == station as u32 + 1);
         let down = u32::from(packet_v4(packet.ip.dst)).wrapping_sub(u32::from(first)) < count as u32;
         if at_station && down != uplink {
@@ -261,7 +261,7 @@ fn export(args: &ScenarioArgs, station: Option<usize>, uplink: bool, out: Option
             delivered.push((now, u64::from(packet.len) + 4));
         }
     });
-    simulate(&scenario, scenario.run.seed, Some(capture), &mut |_| {});
+    simulate(&scenario, scenario.run.seed, Some(Capture { packets, blocks: None }), &mut |_| {});
     let delivered = std::mem::take(&mut *delivered.lock().expect("the run is over"));
     write(Trace::of_deliveries(delivered, scenario.run.duration), out, Form::Auto)
 }

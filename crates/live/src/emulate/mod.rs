@@ -168,7 +168,8 @@ pub fn run(emulation: &Emulation<'_>) -> anyhow::Result<Report> {
     let mut model = Model::new(scenario, scenario.run.seed, &indices);
     let mut capture_file = None;
     if let Some(path) = emulation.pcap {
-        let (file, capture) = pcapng::create(path, model.stations())?;
+        let content = pcapng::Content { stations: model.stations(), radio: false, limit: None };
+        let (file, capture) = pcapng::create(path, &content)?;
         model.capture(capture);
         capture_file = Some(file);
     }

@@ -5,10 +5,9 @@
 //! events in a slot. Slots without work are skipped; data in a buffer, unacknowledged PDUs, running timers
 //! and random access are work.
 
-use super::captured::CapturedBlock;
+use super::captured::{BlockSink, CapturedBlock};
 use super::config::{CellConfig, StationConfig};
 use super::configured::ConfiguredGrants;
-use super::link::Link;
 use super::link_stats::LinkStats;
 use super::ports::CORE;
 use super::responder::Responder;
@@ -53,6 +52,7 @@ pub struct Cell {
     pub(super) candidates: Vec<Candidate>,
     pub(super) allocations: Vec<(usize, u16)>,
     active_slots: u64,
+    block_sink: Option<BlockSink>,
     pub(super) responder: Responder,
     pub(super) configured: ConfiguredGrants,
     /// Stations whose uplink retransmission cannot have its former PRBs.
@@ -97,6 +97,7 @@ impl Cell {
             candidates: Vec::new(),
             allocations: Vec::new(),
             active_slots: 0,
+            block_sink: None,
             responder: Responder::new(seed),
             displaced: Vec::new(),
             configured,
@@ -192,23 +193,13 @@ impl Cell {
         self.active_slots
     }
 
-    /// Captures the blocks of NR from now on; see [`Cell::pop_captured`].
-    pub fn capture_blocks(&mut self) {
+    /// Captures the blocks of an NR cell from now on, in the order of their first transmissions.
+    pub fn capture_blocks(&mut self, sink: BlockSink) {
         for station in &mut self.stations {
-            station.downlink.captured.get_or_insert_default();
-            station.uplink.captured.get_or_insert_default();
+            station.downlink.captures = true;
+            station.uplink.captures = true;
         }
-    }
-    /// A captured block; those of one station and direction come in the order of their transmission.
-    pub fn pop_captured(&mut self) -> Option<CapturedBlock> {
-        let mut stations = self.stations.iter_mut().enumerate();
-        stations.find_map(|(station, state)| {
-            let of = |link: &mut Link, direction| {
-                let (slot, process, bytes) = link.captured.as_mut()?.pop_front()?;
-                Some(CapturedBlock { station, direction, slot, process, bytes })
-            };
-            of(&mut state.downlink, Direction::Down).or_else(|| of(&mut state.uplink, Direction::Up))
-        })
+        self.block_sink = Some(sink);
     }
 
     fn wake(&mut self, now: Instant) {
@@ -304,6 +295,13 @@ impl Cell {
             let verdict_at = self.timing.verdict_at(slot, transmission.direction);
             let times = (slot, verdict_at, slot + SlotSpan(1) + self.config.decode_delay);
             let decoded = link.transmit(transmission.process, times, sinr, draw);
+            if let Some(sink) = &mut self.block_sink
+                && let Some(pdu) = link.captured.take()
+            {
+                let Transmission { station, direction, process, .. } = transmission;
+                let (clock, tdd) = (self.clock, matches!(self.config.duplex, Duplex::Tdd(_)));
+                sink(CapturedBlock { station, direction, slot, process, clock, tdd, pdu });
+            }
             if transmission.direction == Direction::Down && decoded && in_random_access {
                 self.resolve_by_msg4(slot, transmission.station, transmission.process);
             }

@@ -5,6 +5,7 @@ use crate::bearer::{Bearer, Ended};
 use crate::decibel::millidecibels_above;
 use crate::duplex::Direction;
 use crate::mac::harq::{self, TransportBlock};
+use crate::mac::nr_encode::EncodedPdu;
 use crate::mac::scheduler::{Candidate, ServedRate};
 use crate::mcs::Mcs;
 use crate::rlc::{self, Reassembled, Rlc};
@@ -26,9 +27,10 @@ const OUTER_LOOP_LIMIT_DB: f64 = 10.0;
 /// One direction of a station.
 pub(crate) struct Link {
     pub bearer: Bearer,
-    /// The encoded blocks since the last call of [`Cell::pop_captured`](super::Cell::pop_captured); none if
-    /// they are not captured.
-    pub captured: Option<VecDeque<(Slot, usize, Vec<u8>)>>,
+    /// Whether first transmissions are captured, in NR.
+    pub captures: bool,
+    /// The first transmission since it was last taken.
+    pub captured: Option<EncodedPdu>,
     direction: Direction,
     /// Where delivered packets go.
     port: Port,
@@ -59,6 +61,7 @@ impl Link {
     ) -> Self {
         Self {
             bearer,
+            captures: false,
             captured: None,
             direction,
             port,
@@ -129,9 +132,8 @@ impl Link {
             stats.padding_bytes += u64::from(block.pdu.padding);
             stats.mcs_index_sum += u64::from(block.mcs.index());
             stats.sinr_millidecibels += millidecibels_above(sinr, SINR_ORIGIN_DB);
-            if let Some(captured) = &mut self.captured {
-                let bytes = self.bearer.encode(&block.pdu, self.direction);
-                captured.extend(bytes.map(|bytes| (slot, process, bytes)));
+            if self.captures {
+                self.captured = self.bearer.encode(&block.pdu, self.direction);
             }
             for pdu in &block.pdu.sdus {
                 stats.rlc_retransmissions += pdu.retransmissions();

@@ -21,7 +21,7 @@ mod responder;
 mod station;
 mod uplink;
 
-pub use captured::CapturedBlock;
+pub use captured::{BlockSink, CapturedBlock};
 pub use config::{CellConfig, StationConfig, StationLink};
 pub use enb::Cell;
 pub use link_stats::{DropCounts, LinkStats, SINR_ORIGIN_DB};

@@ -19,23 +19,44 @@ const LCID_HEADROOM: u8 = 57;
 const LCID_SHORT_BSR: u8 = 61;
 const LCID_LONG_BSR: u8 = 62;
 const LCID_PADDING: u8 = 63;
+/// Bytes of a padding sub-PDU at most. Chosen: captures can cut long padding.
+const PADDING_BYTES: u32 = 8192;
 /// QoS flow of all packets. Chosen: 1, any value of 6 bits would do.
 const QFI: u8 = 1;
 
+/// The bytes of a MAC PDU.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct EncodedPdu {
+    pub bytes: Vec<u8>,
+    /// The end of each sub-PDU in `bytes`.
+    pub ends: Vec<usize>,
+}
+
+impl EncodedPdu {
+    fn add(&mut self, sub_pdu: &[u8]) {
+        self.bytes.extend(sub_pdu);
+        self.ends.push(self.bytes.len());
+    }
+    fn append(&mut self, later: &Self) {
+        let len = self.bytes.len();
+        self.bytes.extend(&later.bytes);
+        self.ends.extend(later.ends.iter().map(|end| len + end));
+    }
+}
+
 /// The bytes of a block: `pdu` was filled by the end whose data are in `data`, in `direction`.
-pub fn encode(pdu: &MacPdu, data: &Rlc, pdcp: NrPdcp, direction: Direction) -> Vec<u8> {
-    let mut out = Vec::new();
+pub fn encode(pdu: &MacPdu, data: &Rlc, pdcp: NrPdcp, direction: Direction) -> EncodedPdu {
+    let mut out = EncodedPdu::default();
     let length = data.nr_sn().unwrap_or(SnLength::Long);
     for element in &pdu.sdus {
         match element {
             rlc::Pdu::NrStatus(status) => {
                 let bytes = status_bytes(status, length);
-                subheader(&mut out, LCID, bytes.len());
-                out.extend(bytes);
+                out.add(&[subheader(LCID, bytes.len()), bytes].concat());
             }
             rlc::Pdu::NrUm(block) => {
                 let mut sn = block.sn;
-                let (mut first, mut others) = (None, Vec::new());
+                let (mut first, mut others) = (None, EncodedPdu::default());
                 for part in block.run.pdus() {
                     let header = um_header(length, sn, part.1, part.2);
                     sn += u64::from(part.1 > 0 || part.2 < END);
@@ -46,10 +67,10 @@ pub fn encode(pdu: &MacPdu, data: &Rlc, pdcp: NrPdcp, direction: Direction) -> V
                 }
                 // HARQ lost another segment of the block's first SDU, which is gone: the rest is its length.
                 if let Some((header, part)) = first {
-                    let data = longest_pdu(block.bytes - others.len() as u32) - header.len() as u32;
+                    let data = longest_pdu(block.bytes - others.bytes.len() as u32) - header.len() as u32;
                     rlc_pdu(&mut out, header, &vec![0; (part.1 + data) as usize], part);
                 }
-                out.extend(others);
+                out.append(&others);
             }
             rlc::Pdu::NrAm(block) => {
                 let (low, high) = block.polls.unwrap_or((u64::MAX, u64::MAX));
@@ -65,35 +86,36 @@ pub fn encode(pdu: &MacPdu, data: &Rlc, pdcp: NrPdcp, direction: Direction) -> V
     out
 }
 
-fn control_elements(out: &mut Vec<u8>, pdu: &MacPdu) {
+fn control_elements(out: &mut EncodedPdu, pdu: &MacPdu) {
     match pdu.bsr {
-        Some(BufferReport::NrShort(index)) => out.extend([LCID_SHORT_BSR, index & 0x1F]),
-        Some(BufferReport::NrLong(index)) => out.extend([LCID_LONG_BSR, 2, 1, index]),
+        Some(BufferReport::NrShort(index)) => out.add(&[LCID_SHORT_BSR, index & 0x1F]),
+        Some(BufferReport::NrLong(index)) => out.add(&[LCID_LONG_BSR, 2, 1, index]),
         Some(BufferReport::Lte(_)) | None => {}
     }
     if let Some(headroom) = pdu.headroom {
-        out.extend([LCID_HEADROOM, headroom.index & 0x3F, 0]);
+        out.add(&[LCID_HEADROOM, headroom.index & 0x3F, 0]);
     }
-    if pdu.padding > 0 {
-        out.push(LCID_PADDING);
-        out.resize(out.len() + pdu.padding as usize - 1, 0);
+    let mut left = pdu.padding;
+    while left > 0 {
+        let mut padding = vec![0; left.min(PADDING_BYTES) as usize];
+        padding[0] = LCID_PADDING;
+        left -= padding.len() as u32;
+        out.add(&padding);
     }
 }
 
 /// A MAC sub-header with an L field (TS 38.321 §6.1.2).
-fn subheader(out: &mut Vec<u8>, lcid: u8, len: usize) {
+fn subheader(lcid: u8, len: usize) -> Vec<u8> {
     match u8::try_from(len) {
-        Ok(len) => out.extend([lcid, len]),
-        Err(_) => out.extend([0x40 | lcid, (len >> 8) as u8, len as u8]),
+        Ok(len) => vec![lcid, len],
+        Err(_) => vec![0x40 | lcid, (len >> 8) as u8, len as u8],
     }
 }
 
 /// Adds an RLC PDU with the bytes of `part` of an SDU.
-fn rlc_pdu(out: &mut Vec<u8>, header: Vec<u8>, sdu: &[u8], (_, from, to): (u64, u32, u32)) {
+fn rlc_pdu(out: &mut EncodedPdu, header: Vec<u8>, sdu: &[u8], (_, from, to): (u64, u32, u32)) {
     let data = &sdu[from as usize..(to as usize).min(sdu.len())];
-    subheader(out, LCID, header.len() + data.len());
-    out.extend(header);
-    out.extend(data);
+    out.add(&[&subheader(LCID, header.len() + data.len()), &header, data].concat());
 }
 
 /// SI: all bytes 0, first segment 1, last segment 2, another segment 3 (TS 38.322 §6.2.3.4).

@@ -62,9 +62,17 @@ fn blocks(mode: RlcConfig, config: NrPdcp, seed: u64) -> Vec<CapturedBlock> {
             } else {
                 sender.uplink_pdu(Slot(slot), tbs, BsrDue::Periodic, None, Vec::new())
             };
-            let bytes = encode(&pdu, sender.rlc, config, direction);
-            assert_eq!(bytes.len() as u32, tbs, "seed {seed}: the cell counts other bytes: {pdu:?}");
-            captured.push(CapturedBlock { station: 0, direction, slot: Slot(slot), process: 3, bytes });
+            let encoded = encode(&pdu, sender.rlc, config, direction);
+            assert_eq!(encoded.bytes.len() as u32, tbs, "seed {seed}: the cell counts other bytes: {pdu:?}");
+            captured.push(CapturedBlock {
+                station: 0,
+                direction,
+                slot: Slot(slot),
+                process: 3,
+                clock: SlotClock::default(),
+                tdd: false,
+                pdu: encoded,
+            });
             let lost = random.chance(0.2);
             for element in pdu.sdus {
                 match (lost, element.is_status()) {
@@ -97,7 +105,7 @@ fn pcap(blocks: &[CapturedBlock]) -> Vec<u8> {
         out.extend(word.to_le_bytes());
     }
     for block in blocks {
-        let payload = block.mac_nr_over_udp(SlotClock::default(), false);
+        let payload = block.mac_nr_over_udp().next().expect("a block has bytes");
         let mut ip = vec![0x45, 0];
         ip.extend((payload.len() as u16 + 28).to_be_bytes());
         ip.extend([0, 0, 0, 0, 64, 17, 0, 0, 127, 0, 0, 1, 127, 0, 0, 1, 0x27, 0x0f, 0x27, 0x0f]);

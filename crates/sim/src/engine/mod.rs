@@ -34,7 +34,7 @@ struct Wire {
 }
 
 /// Called with each packet on a captured wire: time, interface number, packet.
-pub type Capture = Box<dyn FnMut(Instant, u32, &Packet) + Send>;
+pub type PacketSink = Box<dyn FnMut(Instant, u32, &Packet) + Send>;
 
 /// Nodes and wires.
 pub struct Engine<N> {
@@ -55,7 +55,7 @@ struct Traffic {
     undelivered: VecDeque<(NodeId, Port, Packet)>,
     /// Output that leaves the engine.
     output: VecDeque<Output>,
-    capture: Option<Capture>,
+    capture: Option<PacketSink>,
     events: Vec<(Instant, Event)>,
 }
 
@@ -103,7 +103,7 @@ impl<N: Node> Engine<N> {
         }
     }
     /// Sends captured packets to `capture`.
-    pub fn set_capture(&mut self, capture: Capture) {
+    pub fn set_capture(&mut self, capture: PacketSink) {
         self.traffic.capture = Some(capture);
     }
     fn attach(&mut self, at: (NodeId, Port), end: End) {

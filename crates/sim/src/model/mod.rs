@@ -14,11 +14,11 @@ mod cell_config;
 
 use crate::core_network::{self, Core, Monitor};
 use crate::endpoints::{Host, Udp, UdpStats};
-use crate::engine::{Engine, NodeId};
+use crate::engine::{Engine, NodeId, PacketSink};
 use crate::link::Link;
 use crate::proxy::Pep;
 use paceline_net::{Bytes, Duration, Instant, Node, Output, Packet, Port};
-use paceline_ran::{Cell, station_port};
+use paceline_ran::{BlockSink, Cell, station_port};
 use paceline_tcp::Endpoint;
 use std::collections::BTreeMap;
 use std::net::IpAddr;
@@ -82,6 +82,14 @@ impl Node for ModelNode {
     fn poll_timeout(&self) -> Option<Instant> {
         forward!(self, node => node.poll_timeout())
     }
+}
+
+/// The receivers of a capture.
+pub struct Capture {
+    /// Receives the packets.
+    pub packets: PacketSink,
+    /// Receives the blocks of an NR cell.
+    pub blocks: Option<BlockSink>,
 }
 
 /// State of the kernel's senders at the servers of a real station.
@@ -225,8 +233,9 @@ impl Model {
     pub fn stations(&self) -> usize {
         self.hosts.len()
     }
-    /// Captures packets at the servers (interface 0) and at every station (interface `1 + index`).
-    pub fn capture(&mut self, capture: crate::engine::Capture) {
+    /// Captures packets at the servers (interface 0) and at every station (interface `1 + index`), and the
+    /// blocks of an NR cell.
+    pub fn capture(&mut self, capture: Capture) {
         self.engine.capture_at((self.core, core_network::OUTSIDE), 0);
         for station in 0..self.stations() {
             if self.hosts[station].is_some() {
@@ -234,6 +243,9 @@ impl Model {
             }
             self.engine.capture_at((self.access, station_port(station)), station as u32 + 1);
         }
-        self.engine.set_capture(capture);
+        self.engine.set_capture(capture.packets);
+        if let (ModelNode::Cell(cell), Some(sink)) = (self.engine.node_mut(self.access), capture.blocks) {
+            cell.capture_blocks(sink);
+        }
     }
 }

@@ -145,6 +145,10 @@ impl Scenario {
         let sectors = paceline_ran::radio::geometry::SECTORS;
         self.deployment.as_ref().map_or(1, |deployment| sectors * deployment.served_sites as usize)
     }
+    /// Whether the access is an NR cell.
+    pub fn has_nr_cell(&self) -> bool {
+        self.link.is_none() && self.cell.nr.is_some()
+    }
     /// The carrier of the cell.
     pub fn cell_plan(&self) -> CellPlan {
         CellPlan::of(&self.cell).expect("the scenario was checked")

@@ -7,7 +7,12 @@ gateway`, HAProxy and PEPsal, in the same three network namespaces, one after th
 
 Client and server are iperf3. Packets between hosts are 1514 bytes long, and the middlebox merges and splits
 them (GRO, TSO). CPU time is that of the whole machine (/proc/stat): client, server, middlebox and interrupts;
-nothing else may run meanwhile. Programs that are not installed are left out with a message. Needs root.
+nothing else may run meanwhile. `in` and `out` are the mean bytes of the packets that the middlebox receives
+from the server and sends to the client. Processor, kernel and offloads are printed beside the figures, since
+they depend on them.
+
+Programs that are not installed are left out with a message. A candidate that fails has no figure and does not
+end the others; the exit code is 1 then. Needs root.
 """
 
 import argparse
@@ -19,9 +24,11 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 
-from network import Network, built_program
+from machine import Packets, machine, offloads
+from network import CommandError, Network, built_program, main_program, wait_until
 
 # Columns user, system, irq and softirq of /proc/stat (man 5 proc). The measured programs have no nice level.
 BUSY_COLUMNS = (0, 2, 5, 6)
@@ -43,7 +50,7 @@ def haproxy(network: Network, folder: Path) -> None:
         "global\n  nbthread 1\ndefaults\n  mode tcp\n  timeout connect 5s\n  timeout client 60s\n"
         "  timeout server 60s\n  option splice-auto\nlisten all\n  bind 10.77.1.1:5201\n  server s 10.77.2.2:5201\n"
     )
-    network.start(network.middlebox, "haproxy", "-db", "-f", str(config))
+    network.start_server(network.middlebox, 5201, "haproxy", "-db", "-f", str(config))
 
 
 def pepsal(path: str) -> Callable[[Network, Path], None]:
@@ -60,98 +67,184 @@ def pepsal(path: str) -> Callable[[Network, Path], None]:
             network.middlebox, "iptables", "-t", "mangle", "-A", "PREROUTING", "-i", "wired", "-p", "tcp",
             "-m", "socket", "--transparent", "-j", "MARK", "--set-mark", "1",
         )  # fmt: skip
-        network.start(network.middlebox, "sh", "-c", f"ulimit -n 65536; exec {path} -f -p 5000")
+        network.start_server(network.middlebox, 5000, "sh", "-c", f"ulimit -n 65536; exec {path} -f -p 5000")
 
     return start
 
 
 def gateway(path: str, settings: str) -> Callable[[Network, Path], None]:
     def start(network: Network, folder: Path) -> None:
-        config = folder / "gateway.toml"
-        config.write_text(settings)
-        network.start(network.middlebox, path, "gateway", str(config))
+        config, control = folder / "gateway.toml", folder / "control.sock"
+        config.write_text(f'control = "{control}"\n{settings}')
+        process = network.start(network.middlebox, path, "gateway", str(config))
+
+        def started() -> bool:
+            if process.poll() is not None:
+                raise CommandError(f"{path} gateway: ended with exit code {process.returncode}")
+            return control.exists()
+
+        wait_until(started, f"{path} gateway has a control socket")
 
     return start
 
 
-def measure(
-    name: str, routed: bool, prepare: Callable[[Network, Path], None], options: argparse.Namespace
-) -> tuple[float, float] | None:
-    """CPU seconds per gigabyte, and Gb/s; none if the transfer failed."""
+# Time after the start of the programs. Chosen: the gateway's first heartbeats, addresses of IPv6.
+SETTLE_S = 0.5
+
+
+@dataclass
+class Figure:
+    """The result of one transfer."""
+
+    cpu_s_per_gb: float
+    gbit_per_s: float
+    # Mean bytes of the packets from the server, and of those to the client.
+    bytes_in: float
+    bytes_out: float
+
+
+@dataclass
+class Candidate:
+    """A middlebox, and its results so far."""
+
+    name: str
+    routed: bool
+    prepare: Callable[[Network, Path], None]
+    figures: list[Figure]
+    failures: list[str]
+
+    def median(self, value: Callable[[Figure], float]) -> float:
+        return statistics.median(value(figure) for figure in self.figures)
+
+
+def measure(candidate: Candidate, options: argparse.Namespace) -> Figure:
+    """One transfer through a network of its own."""
+    routed = candidate.routed
     addresses = ("10.77.1.2/24", "10.77.2.2/24") if routed else ("10.77.1.2/16", "10.77.2.2/16")
     network = Network(*addresses, routed=routed)
     try:
-        if not options.hosts_tso:
-            for host in (network.client, network.server):
-                network.run_in(host, "ethtool", "-K", "eth0", "tso", "off", "gso", "off")
-        if options.control:
-            for host in (network.client, network.middlebox, network.server):
-                network.run_in(host, "sysctl", "-qw", f"net.ipv4.tcp_congestion_control={options.control}")
+        prepare_hosts(network, options)
         with tempfile.TemporaryDirectory() as folder:
-            prepare(network, Path(folder))
-            network.start(network.server, "iperf3", "-s")
-            time.sleep(2)
-            target = "10.77.1.1" if name == "haproxy" else "10.77.2.2"
+            candidate.prepare(network, Path(folder))
+            network.start_server(network.server, 5201, "iperf3", "-s")
+            time.sleep(SETTLE_S)
+            target = "10.77.1.1" if candidate.name == "haproxy" else "10.77.2.2"
             client = ["iperf3", "-c", target, "-R", "-J", "-P", str(options.streams), "-n"]
             network.run_in(network.client, *client, "20M")  # resolve addresses, warm up
-            before, started = busy_seconds(), time.monotonic()
-            out = network.run_in(network.client, *client, f"{options.gigabytes * 1000 // options.streams}M")
+            packets, before, started = Packets(network), busy_seconds(), time.monotonic()
+            length = f"{int(options.gigabytes * 1000 / options.streams)}M"
+            report = json.loads(network.run_in(network.client, *client, length))
             cpu_s, took_s = busy_seconds() - before, time.monotonic() - started
-            report = json.loads(out)
             if "error" in report:
-                print(f"{name}: no figure; iperf3: {report['error']}", file=sys.stderr)
-                return None
+                raise CommandError(f"iperf3: {report['error']}")
             gigabytes = report["end"]["sum_received"]["bytes"] / 1e9
-            return cpu_s / gigabytes, gigabytes * 8 / took_s
+            if gigabytes == 0:
+                raise CommandError("iperf3: nothing was transferred")
+            return Figure(cpu_s / gigabytes, gigabytes * 8 / took_s, *packets.mean_bytes())
     finally:
         network.close()
 
 
-def main() -> None:
+def prepare_hosts(network: Network, options: argparse.Namespace) -> None:
+    """Sets the hosts' offloads and congestion control."""
+    if not options.hosts_tso:
+        for host in (network.client, network.server):
+            network.run_in(host, "ethtool", "-K", "eth0", "tso", "off", "gso", "off")
+    if options.control:
+        for host in (network.client, network.middlebox, network.server):
+            network.run_in(host, "sysctl", "-qw", f"net.ipv4.tcp_congestion_control={options.control}")
+
+
+def print_conditions(options: argparse.Namespace) -> None:
+    """Prints what the figures depend on beside the middleboxes."""
+    network = Network("10.77.1.2/16", "10.77.2.2/16")
+    try:
+        prepare_hosts(network, options)
+        print("\n".join(machine() + offloads(network)))
+    finally:
+        network.close()
+
+
+def print_figures(candidates: list[Candidate]) -> None:
+    """Prints the medians. Costs are relative to those of the first candidate."""
+    first = candidates[0]
+    base = first.median(lambda figure: figure.cpu_s_per_gb) if first.figures else None
+    print(f"{'':16} {'CPU s/GB':>9} {'relative':>9} {'Gb/s':>7} {'in':>7} {'out':>7}")
+    for candidate in candidates:
+        if candidate.figures:
+            cost = candidate.median(lambda figure: figure.cpu_s_per_gb)
+            rate = candidate.median(lambda figure: figure.gbit_per_s)
+            relative = f"{cost / base:9.2f}" if base else f"{'-':>9}"
+            sizes = [
+                candidate.median(lambda figure: figure.bytes_in),
+                candidate.median(lambda figure: figure.bytes_out),
+            ]
+            print(f"{candidate.name:16} {cost:9.2f} {relative} {rate:7.2f} {sizes[0]:7.0f} {sizes[1]:7.0f}")
+        if candidate.failures:
+            count, reason = len(candidate.failures), candidate.failures[-1]
+            print(f"{candidate.name:16} failed in {count} round{'s' if count > 1 else ''}: {reason}")
+
+
+def parse_options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--paceline", default=built_program(), metavar="PATH")
     parser.add_argument("--pepsal", default=shutil.which("pepsal"), metavar="PATH")
     parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--gigabytes", type=int, default=4)
+    parser.add_argument("--gigabytes", type=float, default=4)
     parser.add_argument("--streams", type=int, default=1)
     parser.add_argument("--control", help="congestion control of all senders instead of this machine's")
     parser.add_argument("--only", default="", help="names to measure, separated by commas")
     parser.add_argument("--hosts-tso", action="store_true", help="64 KB super-packets end to end")
     parser.add_argument("--config", type=Path, help="the gateway's settings instead of the defaults")
-    options = parser.parse_args()
-    if os.geteuid() != 0:
-        sys.exit("needs root: network namespaces, bridges and packet sockets")
+    parser.add_argument(
+        "--gateway", action="append", default=[], metavar="NAME=PATH",
+        help="another program to measure as a gateway, such as an earlier build (repeatable)",
+    )  # fmt: skip
+    return parser.parse_args()
+
+
+def candidates_of(options: argparse.Namespace) -> list[Candidate]:
+    """The middleboxes to measure."""
     settings = options.config.read_text() if options.config else 'server = "wired"\nmobile = "mobile"\n'
-    middleboxes: list[tuple[str, bool, Callable[[Network, Path], None]]] = [
-        ("kernel routing", True, kernel_alone),
-        ("kernel bridge", False, kernel_alone),
-        ("gateway", False, gateway(os.path.abspath(options.paceline), settings)),
+    programs = [("gateway", options.paceline), *(other.split("=", 1) for other in options.gateway)]
+    candidates = [
+        Candidate("kernel routing", True, kernel_alone, [], []),
+        Candidate("kernel bridge", False, kernel_alone, [], []),
+        *(Candidate(name, False, gateway(os.path.abspath(path), settings), [], []) for name, path in programs),
     ]
     if shutil.which("haproxy"):
-        middleboxes.append(("haproxy", True, haproxy))
+        candidates.append(Candidate("haproxy", True, haproxy, [], []))
     if options.pepsal:
-        middleboxes.append(("pepsal", True, pepsal(options.pepsal)))
+        candidates.append(Candidate("pepsal", True, pepsal(options.pepsal), [], []))
     for name in ("haproxy", "pepsal"):
-        if name not in [middlebox[0] for middlebox in middleboxes]:
+        if name not in [candidate.name for candidate in candidates]:
             print(f"left out: {name} is not installed", file=sys.stderr)
-    if options.only:
-        middleboxes = [middlebox for middlebox in middleboxes if middlebox[0] in options.only.split(",")]
-    figures: dict[str, list[tuple[float, float]]] = {name: [] for name, _, _ in middleboxes}
+    only = [name.strip() for name in options.only.split(",") if name.strip()]
+    known = [candidate.name for candidate in candidates]
+    for name in only:
+        if name not in known:
+            sys.exit(f"--only {name}: allowed: {', '.join(known)}")
+    return [candidate for candidate in candidates if not only or candidate.name in only]
+
+
+def main() -> None:
+    options = parse_options()
+    if os.geteuid() != 0:
+        sys.exit("needs root: network namespaces, bridges and packet sockets")
+    candidates = candidates_of(options)
+    print_conditions(options)
     for number in range(options.rounds):
-        for name, routed, prepare in middleboxes:
-            print(f"round {number + 1}: {name}", file=sys.stderr)
-            if figure := measure(name, routed, prepare, options):
-                figures[name].append(figure)
-    figures = {name: values for name, values in figures.items() if values}
-    if middleboxes[0][0] not in figures:
-        sys.exit(f"{middleboxes[0][0]}: no figures to compare the others with")
-    base = statistics.median(cost for cost, _ in figures[middleboxes[0][0]])
-    print(f"{'':16} {'CPU s/GB':>9} {'relative':>9} {'Gb/s':>7}")
-    for name, values in figures.items():
-        cost = statistics.median(cost for cost, _ in values)
-        rate = statistics.median(rate for _, rate in values)
-        print(f"{name:16} {cost:9.2f} {cost / base:9.2f} {rate:7.2f}")
+        for candidate in candidates:
+            print(f"round {number + 1}: {candidate.name}", file=sys.stderr)
+            try:
+                candidate.figures.append(measure(candidate, options))
+            except (CommandError, ValueError) as error:
+                print(f"{candidate.name}: {error}", file=sys.stderr)
+                candidate.failures.append(str(error))
+    print_figures(candidates)
+    if any(candidate.failures for candidate in candidates):
+        sys.exit(1)
 
 
 if __name__ == "__main__":
-    main()
+    main_program(main)

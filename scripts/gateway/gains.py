@@ -28,7 +28,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from network import Network, built_program, run
+from network import Network, built_program, main_program, run
 
 # Settings of the simulated endpoints that follow Linux's defaults.
 LINUX = [
@@ -201,4 +201,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    main_program(main)

@@ -31,7 +31,7 @@ from pathlib import Path
 from typing import Any
 
 from bench import busy_seconds
-from network import Network, built_program, run
+from network import Network, built_program, main_program, run
 from traffic import ACK, CLOSE, OPEN, PSH, SYN, TALK, Batch, Flow, Generator, segment, staggered
 
 TICKS_PER_SECOND = os.sysconf("SC_CLK_TCK")
@@ -413,4 +413,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    main_program(main)

@@ -2,7 +2,7 @@
 
 mod common;
 
-use common::namespace::skip;
+use common::namespace::{Program, have_programs, is_running, signal, skip, wait_for};
 use common::{HANG_GUARD, PACELINE, TestDir, run};
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -59,4 +59,68 @@ fn no_script_assumes_the_folder_of_builds() {
             }
         }
     }
+}
+
+/// The benchmark of the gateway, measuring kernel routing and a program that is no gateway.
+fn bench(gigabytes: &str) -> Command {
+    let mut command = Command::new("timeout");
+    command.arg(HANG_GUARD.as_secs().to_string()).arg(root().join("scripts/gateway/bench.py"));
+    command.args(["--rounds", "1", "--gigabytes", gigabytes, "--only", "kernel routing,gateway"]);
+    command.args(["--paceline", "/bin/false", "--pepsal", ""]);
+    command
+}
+
+/// Whether the benchmark can run; skips if not.
+fn can_bench() -> bool {
+    if !have_programs(&["ip", "ethtool", "iperf3", "ss", "python3"]) {
+        return false;
+    }
+    let root = run(Command::new("id").arg("-u")).stdout.trim() == "0";
+    let problem = if root { paceline_live::probe::emulation() } else { Some("not root".into()) };
+    problem.as_deref().map(skip).is_none()
+}
+
+#[test]
+fn the_gateways_benchmark_reports_a_candidate_that_fails_and_measures_the_others() {
+    if !can_bench() {
+        return;
+    }
+    let output = run(&mut bench("0.02"));
+    assert_eq!(output.code, 1, "{output:?}");
+    let line = |start: &str| {
+        let found = output.stdout.lines().find(|line| line.starts_with(start));
+        found.unwrap_or_else(|| panic!("no line {start:?}: {output:?}")).to_owned()
+    };
+    for start in ["processor ", "kernel  "] {
+        assert!(line(start).split_whitespace().count() > 1, "{output:?}");
+    }
+    assert!(line("offloads ").contains("TSO"), "{output:?}");
+    assert_eq!(line("kernel routing").split_whitespace().count(), 7, "{output:?}");
+    assert!(line("gateway ").contains("failed in 1 round: /bin/false gateway: ended with"), "{output:?}");
+}
+
+#[test]
+fn the_gateways_benchmark_removes_programs_and_namespaces_when_it_is_stopped() {
+    if !can_bench() {
+        return;
+    }
+    let dir = TestDir::new();
+    let mut program = Program::spawn(&dir, "bench", &mut bench("1000"));
+    let children = format!("/proc/{0}/task/{0}/children", program.id());
+    let script = wait_for("the script", || {
+        std::fs::read_to_string(&children).ok()?.split_whitespace().next()?.parse::<u32>().ok()
+    });
+    // The first network shows the conditions, and the second one is measured.
+    let server = format!("pl{}-1s", script % 100_000);
+    let pids = wait_for("programs at the server", || {
+        let list = run(Command::new("ip").args(["netns", "pids", &server])).stdout;
+        let pids: Vec<u32> = list.split_whitespace().filter_map(|pid| pid.parse().ok()).collect();
+        (!pids.is_empty()).then_some(pids)
+    });
+    signal(script, "TERM");
+    assert_eq!(program.finish().code, 143, "the exit code after SIGTERM");
+    let left = run(Command::new("ip").args(["netns", "list"])).stdout;
+    let own = format!("pl{}-", script % 100_000);
+    assert!(!left.lines().any(|line| line.starts_with(&own)), "{left}");
+    assert!(!pids.iter().any(|pid| is_running(*pid)), "{pids:?}");
 }

@@ -6,10 +6,11 @@ gateway`, HAProxy and PEPsal, in the same three network namespaces, one after th
                              [--control NAME]
 
 Client and server are iperf3. Packets between hosts are 1514 bytes long, and the middlebox merges and splits
-them (GRO, TSO). CPU time is that of the whole machine (/proc/stat): client, server, middlebox and interrupts;
-nothing else may run meanwhile. `in` and `out` are the mean bytes of the packets that the middlebox receives
-from the server and sends to the client. Processor, kernel and offloads are printed beside the figures, since
-they depend on them.
+them (GRO, TSO). `CPU s/GB` is the time of the whole machine (/proc/stat): client, server, middlebox and
+interrupts; nothing else may run meanwhile. `programs` is the time of the programs alone, with the interrupts
+that they are charged with: less exact, and to be used on a machine where other programs run. `in` and `out`
+are the mean bytes of the packets that the middlebox receives from the server and sends to the client.
+Processor, kernel and offloads are printed beside the figures, which depend on them.
 
 Programs that are not installed are left out with a message. A candidate that fails has no figure and does not
 end the others; the exit code is 1 then. Needs root.
@@ -18,6 +19,7 @@ end the others; the exit code is 1 then. Needs root.
 import argparse
 import json
 import os
+import resource
 import shutil
 import statistics
 import sys
@@ -38,6 +40,20 @@ def busy_seconds() -> float:
     """CPU time of all processors since boot, in seconds."""
     ticks = Path("/proc/stat").read_text().splitlines()[0].split()[1:]
     return sum(int(ticks[i]) for i in BUSY_COLUMNS) / os.sysconf("SC_CLK_TCK")
+
+
+def programs_seconds(network: Network) -> float:
+    """CPU time of the programs in the network so far, and of all commands that have ended, in seconds."""
+    ticks = 0
+    for namespace in (network.client, network.middlebox, network.server):
+        for pid in network.pids(namespace):
+            try:
+                stat = Path(f"/proc/{pid}/stat").read_text()
+            except FileNotFoundError:
+                continue  # it has ended meanwhile
+            ticks += sum(int(number) for number in stat.rsplit(")", 1)[1].split()[11:13])
+    ended = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return ticks / os.sysconf("SC_CLK_TCK") + ended.ru_utime + ended.ru_stime
 
 
 def kernel_alone(_: Network, __: Path) -> None:
@@ -97,6 +113,8 @@ class Figure:
     """The result of one transfer."""
 
     cpu_s_per_gb: float
+    # CPU time of the programs at both ends and of the middlebox.
+    programs_s_per_gb: float
     gbit_per_s: float
     # Mean bytes of the packets from the server, and of those to the client.
     bytes_in: float
@@ -131,16 +149,20 @@ def measure(candidate: Candidate, options: argparse.Namespace) -> Figure:
             target = "10.77.1.1" if candidate.name == "haproxy" else "10.77.2.2"
             client = ["iperf3", "-c", target, "-R", "-J", "-P", str(options.streams), "-n"]
             network.run_in(network.client, *client, "20M")  # resolve addresses, warm up
-            packets, before, started = Packets(network), busy_seconds(), time.monotonic()
+            rate = ["-b", options.rate] if options.rate else []
+            packets, before, started = Packets(network), programs_seconds(network), time.monotonic()
+            machine_before = busy_seconds()
             length = f"{int(options.gigabytes * 1000 / options.streams)}M"
-            report = json.loads(network.run_in(network.client, *client, length))
-            cpu_s, took_s = busy_seconds() - before, time.monotonic() - started
+            report = json.loads(network.run_in(network.client, *client, length, *rate))
+            machine_s, took_s = busy_seconds() - machine_before, time.monotonic() - started
+            programs_s = programs_seconds(network) - before
             if "error" in report:
                 raise CommandError(f"iperf3: {report['error']}")
             gigabytes = report["end"]["sum_received"]["bytes"] / 1e9
             if gigabytes == 0:
                 raise CommandError("iperf3: nothing was transferred")
-            return Figure(cpu_s / gigabytes, gigabytes * 8 / took_s, *packets.mean_bytes())
+            costs = (machine_s / gigabytes, programs_s / gigabytes)
+            return Figure(*costs, gigabytes * 8 / took_s, *packets.mean_bytes())
     finally:
         network.close()
 
@@ -165,21 +187,35 @@ def print_conditions(options: argparse.Namespace) -> None:
         network.close()
 
 
+# Columns of the printed figures: heading, decimals, value.
+COLUMNS: list[tuple[str, int, Callable[[Figure], float]]] = [
+    ("CPU s/GB", 2, lambda figure: figure.cpu_s_per_gb),
+    ("programs", 2, lambda figure: figure.programs_s_per_gb),
+    ("Gb/s", 2, lambda figure: figure.gbit_per_s),
+    ("in", 0, lambda figure: figure.bytes_in),
+    ("out", 0, lambda figure: figure.bytes_out),
+]
+# The columns that are also printed relative to the first candidate.
+COSTS = COLUMNS[:2]
+
+
 def print_figures(candidates: list[Candidate]) -> None:
     """Prints the medians. Costs are relative to those of the first candidate."""
     first = candidates[0]
-    base = first.median(lambda figure: figure.cpu_s_per_gb) if first.figures else None
-    print(f"{'':16} {'CPU s/GB':>9} {'relative':>9} {'Gb/s':>7} {'in':>7} {'out':>7}")
+    headings = [
+        f"{name:>9}" + (f"{'relative':>9}" if (name, digits, value) in COSTS else "") for name, digits, value in COLUMNS
+    ]
+    print(f"{'':16}{''.join(headings)}")
     for candidate in candidates:
         if candidate.figures:
-            cost = candidate.median(lambda figure: figure.cpu_s_per_gb)
-            rate = candidate.median(lambda figure: figure.gbit_per_s)
-            relative = f"{cost / base:9.2f}" if base else f"{'-':>9}"
-            sizes = [
-                candidate.median(lambda figure: figure.bytes_in),
-                candidate.median(lambda figure: figure.bytes_out),
-            ]
-            print(f"{candidate.name:16} {cost:9.2f} {relative} {rate:7.2f} {sizes[0]:7.0f} {sizes[1]:7.0f}")
+            cells = []
+            for column in COLUMNS:
+                _, digits, value = column
+                median = candidate.median(value)
+                cells.append(f"{median:9.{digits}f}")
+                if column in COSTS:
+                    cells.append(f"{median / first.median(value):9.2f}" if first.figures else f"{'-':>9}")
+            print(f"{candidate.name:16}{''.join(cells)}")
         if candidate.failures:
             count, reason = len(candidate.failures), candidate.failures[-1]
             print(f"{candidate.name:16} failed in {count} round{'s' if count > 1 else ''}: {reason}")
@@ -192,6 +228,7 @@ def parse_options() -> argparse.Namespace:
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--gigabytes", type=float, default=4)
     parser.add_argument("--streams", type=int, default=1)
+    parser.add_argument("--rate", help="rate of each stream, such as 1G, instead of the highest")
     parser.add_argument("--control", help="congestion control of all senders instead of this machine's")
     parser.add_argument("--only", default="", help="names to measure, separated by commas")
     parser.add_argument("--hosts-tso", action="store_true", help="64 KB super-packets end to end")

@@ -116,6 +116,10 @@ class Network:
         """Runs a command in a namespace."""
         return run("ip", "netns", "exec", name, *args, check=check)
 
+    def pids(self, name: str) -> list[int]:
+        """The processes in a namespace."""
+        return [int(pid) for pid in run("ip", "netns", "pids", name, check=False).split()]
+
     def start(self, name: str, *args: str) -> subprocess.Popen[bytes]:
         """Starts a program in a namespace. `close` ends it."""
         # The program ends when this script is killed.
@@ -152,9 +156,9 @@ class Network:
         for process in list(self.processes):
             self.stop(process)
         for name in (self.client, self.middlebox, self.server):
-            for left in run("ip", "netns", "pids", name, check=False).split():
+            for pid in self.pids(name):
                 try:
-                    os.kill(int(left), signal.SIGKILL)
+                    os.kill(pid, signal.SIGKILL)
                 except ProcessLookupError:
                     pass  # it has ended meanwhile
             run("ip", "netns", "del", name, check=False)

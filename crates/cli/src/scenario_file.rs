@@ -48,6 +48,18 @@ pub fn load(args: &ScenarioArgs) -> Outcome<(String, Scenario)> {
     Ok((name, scenario))
 }
 
+/// Reads and checks the scenario. Returns its name, the scenario, and whether the file or an option `--set`
+/// gives a value to the key, a table and a name.
+pub fn load_stating(args: &ScenarioArgs, [table, key]: [&str; 2]) -> Outcome<(String, Scenario, bool)> {
+    let (name, text) = find(&args.scenario)?;
+    let scenario = parse(&args.scenario, &text, &args.set).map_err(|e| Failure::Input(e.into()))?;
+    let file: toml::Table = toml::from_str(&text).unwrap_or_default();
+    let in_file = file.get(table).and_then(|table| table.get(key)).is_some();
+    let path = format!("{table}.{key}");
+    let set = args.set.iter().any(|set| set.split('=').next().is_some_and(|set| set.trim() == path));
+    Ok((name, scenario, in_file || set))
+}
+
 /// Warns on stderr where the ceiling of the accelerator's published rate control is below the rate of the
 /// access link.
 pub fn warn_of_rate_ceiling(scenario: &Scenario) {

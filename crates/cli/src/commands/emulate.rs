@@ -1,12 +1,13 @@
 //! `paceline emulate`: runs real programs through the modelled radio in real time.
 
-use super::run::describe;
+use super::run::{describe, size};
 use crate::failure::{Failure, Outcome};
 use crate::output;
 use crate::results_folder::ResultsFolder;
 use crate::scenario_file::{self, ScenarioArgs};
 use paceline_live::emulate::{self, Emulation, RealStation};
 use paceline_live::probe;
+use paceline_net::Bytes;
 use paceline_sim::results::KernelConnection;
 use paceline_sim::scenario::Path;
 use paceline_sim::{Scenario, Summary, Variant};
@@ -22,8 +23,8 @@ pub struct Args {
     #[arg(long, default_value = "0", value_name = "LIST")]
     station: Vec<String>,
     /// Congestion control of the connections through the cell, by the kernel's name, such as cubic. If left
-    /// out: that of the station's own table `tcp`, else the host's. newreno and westwood+ stand for the
-    /// kernel's reno and westwood
+    /// out: that of the station's own table `tcp`, else `tcp.congestion_control` if the scenario states it,
+    /// else the host's. newreno and westwood+ stand for the kernel's reno and westwood
     #[arg(long = "tcp", alias = "congestion-control", value_name = "NAME")]
     congestion_control: Option<String>,
     /// Folder for the results
@@ -35,6 +36,9 @@ pub struct Args {
     /// Capture headers at the servers' side and at every station into the results folder
     #[arg(long, requires = "out")]
     pcap: bool,
+    /// End the capture at this size, for example "50 MB"; the emulation goes on
+    #[arg(long, value_name = "SIZE", requires = "pcap", value_parser = size)]
+    pcap_limit: Option<Bytes>,
     /// Program to run in each real station's namespace; a shell if left out. The host side is $PACELINE_HOST
     /// (198.18.0.1) and $PACELINE_HOST6 (2001:2::1), the station's index {station} in the arguments and
     /// $PACELINE_STATION
@@ -43,14 +47,14 @@ pub struct Args {
 }
 
 pub fn run(args: &Args) -> Outcome {
-    let (name, scenario) = scenario_file::load(&args.scenario)?;
+    let (name, scenario, states_control) = scenario_file::load_stating(&args.scenario, CONTROL)?;
     let stations = stations(&args.station, scenario.station_count() as usize)?;
     if scenario.core.path == Path::SplitTcp {
         let problem =
             "the simulated proxy forwards no bytes of real connections; allowed: direct, accelerator";
         return Err(Failure::input(format!("core.path = split-tcp: {problem}")));
     }
-    let stations = real_stations(&scenario, &stations, args.congestion_control.as_deref())?;
+    let stations = real_stations(&scenario, &stations, args.congestion_control.as_deref(), states_control)?;
     if args.command.is_empty() && stations.len() > 1 {
         return Err(Failure::input("several real stations need a COMMAND: one terminal holds one shell"));
     }
@@ -65,8 +69,13 @@ pub fn run(args: &Args) -> Outcome {
     }
     let folder = args.out.as_deref().map(ResultsFolder::create).transpose()?;
     let pcap = folder.as_ref().filter(|_| args.pcap).map(|folder| folder.path("emulated.pcapng"));
-    let emulation =
-        Emulation { scenario: &scenario, stations: &stations, command: &args.command, pcap: pcap.as_deref() };
+    let emulation = Emulation {
+        scenario: &scenario,
+        stations: &stations,
+        command: &args.command,
+        pcap: pcap.as_deref(),
+        pcap_limit: args.pcap_limit,
+    };
     let report = emulate::run(&emulation)?;
     let summary = Summary::new(output::origin(), &name, "emulated", &scenario, vec![report.result]);
     if let Some(folder) = folder {
@@ -103,18 +112,29 @@ fn kernel_connections(connections: &[KernelConnection]) -> String {
     }
 }
 
+/// The key of the congestion control of all stations.
+const CONTROL: [&str; 2] = ["tcp", "congestion_control"];
+
 /// The real stations with their congestion controls: that of the option, else that of the station's own
-/// table.
-fn real_stations(scenario: &Scenario, stations: &[usize], option: Option<&str>) -> Outcome<Vec<RealStation>> {
+/// table, else that of the table `tcp` if the scenario `states` it.
+fn real_stations(
+    scenario: &Scenario,
+    stations: &[usize],
+    option: Option<&str>,
+    states: bool,
+) -> Outcome<Vec<RealStation>> {
     let groups = scenario.group_of_stations();
     let control = |group: usize| {
-        if let Some(name) = option {
-            return kernel_name("--tcp", name).map(|name| Some(name.to_owned()));
-        }
-        let Some(own) = &scenario.stations[group].tcp else { return Ok(None) };
-        let name = own.over(&scenario.tcp).congestion_control;
-        let key = format!("station.{group}.tcp.congestion_control");
-        kernel_name(&key, name.name()).map(|name| Some(name.to_owned()))
+        let (key, name) = match (option, &scenario.stations[group].tcp) {
+            (Some(name), _) => ("--tcp".to_owned(), name),
+            (None, Some(own)) => {
+                let name = own.over(&scenario.tcp).congestion_control.name();
+                (format!("station.{group}.tcp.congestion_control"), name)
+            }
+            (None, None) if states => (CONTROL.join("."), scenario.tcp.congestion_control.name()),
+            (None, None) => return Ok(None),
+        };
+        kernel_name(&key, name).map(|name| Some(name.to_owned()))
     };
     let real =
         |index: &usize| Ok(RealStation { index: *index, congestion_control: control(groups[*index])? });

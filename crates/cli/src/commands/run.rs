@@ -122,7 +122,7 @@ fn verdicts(summary: &Summary) -> String {
     text
 }
 
-fn size(text: &str) -> Result<Bytes, String> {
+pub fn size(text: &str) -> Result<Bytes, String> {
     let size: Bytes = text.parse().map_err(|error| format!("{error}"))?;
     if size.0 == 0 { Err("allowed: from 1 B, for example \"50 MB\"".into()) } else { Ok(size) }
 }

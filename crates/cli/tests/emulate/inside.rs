@@ -102,3 +102,23 @@ fn an_emulation_inside_an_emulation_reaches_the_outer_host() {
     }
     assert_eq!(host.tun_devices(), "");
 }
+
+#[test]
+fn emulations_inside_two_stations_have_addresses_of_their_own() {
+    let Some(host) = EmulationHost::new(&["python3", "curl"]) else { return };
+    host.dir.write("file", random_bytes(100_000));
+    let _server = host.serve_files();
+    host.dir.write("inner.toml", ONE);
+    host.dir.write("inner.sh", "echo $PACELINE_HOST && curl -sSfo $1 http://198.18.0.1:8000/file");
+    let inner = [PACELINE, "emulate", "inner.toml", "--", "sh", "inner.sh", "got-{station}"];
+    let outer = ONE.replace("direction", "count = 2\ndirection");
+    let output = host.emulate(&outer, &[&["--station", "0-1", "--"], &inner[..]].concat());
+    assert_good(&output);
+    let mut hosts: Vec<&str> = output.stdout.lines().collect();
+    hosts.sort_unstable();
+    assert_eq!(hosts, ["198.19.0.1", "198.19.16.1"]);
+    for got in ["got-0", "got-1"] {
+        host.dir.assert_same("file", got);
+    }
+    assert!(!output.stderr.contains("the same addresses"), "{output:?}");
+}

@@ -144,6 +144,24 @@ fn segments_have_the_scenarios_size() {
 }
 
 #[test]
+fn the_congestion_control_that_the_scenario_states_is_set_and_a_capture_ends_at_its_limit() {
+    let Some(host) = EmulationHost::new(&["curl"]) else { return };
+    host.dir.write("file", random_bytes(200_000));
+    let _server = host.serve_files();
+    let scenario = format!("[tcp]\ncongestion_control = \"newreno\"\n{ONE}");
+    let curl = ["--", "curl", "-sSf", "-o", "got", "http://198.18.0.1:8000/file"];
+    let options = ["--out", "out", "--pcap", "--pcap-limit", "20 kB"];
+    let output = host.emulate(&scenario, &[&options[..], &curl].concat());
+    assert_good(&output);
+    host.dir.assert_same("file", "got");
+    assert!(output.stderr.contains("by congestion control: 1 reno\n"), "{output:?}");
+    let length = std::fs::metadata(host.dir.join("out/emulated.pcapng")).unwrap().len();
+    assert!((10_000..=20_500).contains(&length), "{length} bytes");
+    let output = host.emulate(ONE, &["--pcap-limit", "20 kB", "--", "true"]);
+    assert!(output.code == 2 && output.stderr.contains("--pcap"), "{output:?}");
+}
+
+#[test]
 fn tls_download_is_exact() {
     let Some(host) = EmulationHost::new(&["openssl", "curl"]) else { return };
     host.dir.write("file", random_bytes(300_000));

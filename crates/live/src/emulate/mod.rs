@@ -23,7 +23,7 @@ use connections::{Connections, End};
 use names::Names;
 use nix::sys::prctl;
 use nix::sys::signal::Signal;
-use paceline_net::{Instant, Node, Output, Packet, Port};
+use paceline_net::{Bytes, Instant, Node, Output, Packet, Port};
 use paceline_sim::model::{HOST_SIDE, real_station};
 use paceline_sim::scenario::Tcp;
 use paceline_sim::{Model, Recorder, RunResult, Scenario};
@@ -64,6 +64,8 @@ pub struct Emulation<'a> {
     pub command: &'a [String],
     /// Capture file.
     pub pcap: Option<&'a Path>,
+    /// Size of the file at which the capture ends.
+    pub pcap_limit: Option<Bytes>,
 }
 
 /// A station of real programs.
@@ -108,6 +110,8 @@ struct Observed {
     range: Range,
     /// Stations of the addresses of emulations inside them.
     inside: BTreeMap<IpAddr, usize>,
+    /// Two stations have used the same address, and the user knows of it.
+    told_of_shared: bool,
     connections: Connections,
 }
 
@@ -118,8 +122,16 @@ impl Observed {
             && self.inside.get(&address) != Some(&station)
             && self.inside.len() < MAX_INSIDE
         {
-            self.inside.insert(address, station);
+            let before = self.inside.insert(address, station);
             self.model.add_route(address, station);
+            if let Some(before) = before.filter(|_| !std::mem::replace(&mut self.told_of_shared, true)) {
+                eprintln!(
+                    "paceline: emulations inside stations {before} and {station} have the same addresses, such as \
+                     {address}: replies go to the one that sent last; station numbers that differ by less than \
+                     {} have addresses of their own",
+                    self.range.siblings()
+                );
+            }
         }
     }
     fn end_at(&mut self, now: Instant) {
@@ -168,7 +180,8 @@ pub fn run(emulation: &Emulation<'_>) -> anyhow::Result<Report> {
     let mut model = Model::new(scenario, scenario.run.seed, &indices);
     let mut capture_file = None;
     if let Some(path) = emulation.pcap {
-        let content = pcapng::Content { stations: model.stations(), radio: false, limit: None };
+        let content =
+            pcapng::Content { stations: model.stations(), radio: false, limit: emulation.pcap_limit };
         let (file, capture) = pcapng::create(path, &content)?;
         model.capture(capture);
         capture_file = Some(file);
@@ -193,7 +206,8 @@ pub fn run(emulation: &Emulation<'_>) -> anyhow::Result<Report> {
     prefer_this_thread();
     let _awake = stay_awake();
     let real = indices.iter().map(|station| (real_station(*station), *station)).collect();
-    let node = Observed { model, recorder, real, range, inside: BTreeMap::new(), connections };
+    let inside = BTreeMap::new();
+    let node = Observed { model, recorder, real, range, inside, told_of_shared: false, connections };
     let mut realtime = Realtime::new(node, Monotonic::start(), devices);
     drive(&mut realtime, &signals, &mut programs)?;
     linger(&mut realtime, &signals, scenario)?;

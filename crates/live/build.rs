@@ -1,38 +1,52 @@
 //! Compiles the kernel programs with clang, and translates the layouts that they share with Rust
-//! (`bpf/shared.h`).
+//! (`bpf/shared.h`, `bpf/police.h`).
 
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-const SOURCE: &str = "bpf/gateway.bpf.c";
-const SHARED: &str = "bpf/shared.h";
+/// Each kernel program with its header of shared layouts: `bpf/gateway.bpf.c` with `bpf/shared.h` gives
+/// `gateway.bpf.o` and `layout.rs`.
+const PROGRAMS: [Program; 2] = [
+    Program { name: "gateway", shared: "shared", layout: "layout" },
+    Program { name: "police", shared: "police", layout: "police_layout" },
+];
 const FOLDER: &str = "bpf";
+
+struct Program {
+    name: &'static str,
+    shared: &'static str,
+    layout: &'static str,
+}
 
 fn main() {
     println!("cargo:rerun-if-changed={FOLDER}");
     println!("cargo:rerun-if-changed=build.rs");
     let variable = |name: &str| std::env::var(name).unwrap_or_else(|_| panic!("cargo sets {name}"));
     let out = PathBuf::from(variable("OUT_DIR"));
-    let header = std::fs::read_to_string(SHARED).unwrap_or_else(|error| panic!("{SHARED}: {error}"));
-    let layout = Layout::parse(&header);
-    let (rust, asserts) = (out.join("layout.rs"), out.join("layout.h"));
-    for (path, text) in [(&rust, layout.rust()), (&asserts, layout.asserts())] {
-        std::fs::write(path, text).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
-    }
     let arch = variable("CARGO_CFG_TARGET_ARCH");
     // Debian keeps <asm/types.h> in a folder of the architecture.
     let includes = [variable("DEP_BPF_INCLUDE"), format!("/usr/include/{arch}-linux-gnu"), FOLDER.to_owned()];
-    compile(&includes, &asserts, &out.join("gateway.bpf.o"));
+    for Program { name, shared, layout } in PROGRAMS {
+        let path = format!("{FOLDER}/{shared}.h");
+        let header = std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{path}: {error}"));
+        let parsed = Layout::parse(&header);
+        let (rust, asserts) = (out.join(format!("{layout}.rs")), out.join(format!("{layout}.h")));
+        for (path, text) in [(&rust, parsed.rust()), (&asserts, parsed.asserts(shared))] {
+            std::fs::write(path, text).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+        }
+        let source = format!("{FOLDER}/{name}.bpf.c");
+        compile(&source, &includes, &asserts, &out.join(format!("{name}.bpf.o")));
+    }
 }
 
-fn compile(includes: &[String], asserts: &Path, object: &Path) {
+fn compile(source: &str, includes: &[String], asserts: &Path, object: &Path) {
     let mut clang = Command::new(std::env::var("CLANG").unwrap_or_else(|_| "clang".into()));
-    clang.args(["-O2", "-g", "-Wall", "-Werror", "-target", "bpf", "-c", SOURCE, "-o"]).arg(object);
+    clang.args(["-O2", "-g", "-Wall", "-Werror", "-target", "bpf", "-c", source, "-o"]).arg(object);
     clang.args(includes.iter().map(|folder| format!("-I{folder}"))).arg("-include").arg(asserts);
     match clang.status() {
         Ok(status) if status.success() => {}
-        Ok(status) => panic!("clang could not compile {SOURCE}: {status}"),
+        Ok(status) => panic!("clang could not compile {source}: {status}"),
         Err(error) => panic!("cannot run clang: {error} (Debian: apt-get install clang)"),
     }
 }
@@ -61,6 +75,8 @@ struct Member {
 enum Kind {
     /// A number in host byte order, with its Rust type.
     Number(&'static str),
+    /// An array of numbers in host byte order: their Rust type and count.
+    Numbers(&'static str, usize),
     /// Bytes, or numbers in network byte order.
     Bytes,
     /// A struct declared above, with its Rust name.
@@ -127,6 +143,8 @@ impl Layout {
             ("__u16", 1) => (Kind::Number("u16"), 2, 2),
             ("__u32", 1) => (Kind::Number("u32"), 4, 4),
             ("__u64", 1) => (Kind::Number("u64"), 8, 8),
+            ("__u32", _) => (Kind::Numbers("u32", count), 4 * count, 4),
+            ("__u64", _) => (Kind::Numbers("u64", count), 8 * count, 8),
             ("__u8", _) => (Kind::Bytes, count, 1),
             ("__be16", _) => (Kind::Bytes, 2 * count, 2),
             ("__be32", _) => (Kind::Bytes, 4 * count, 4),
@@ -149,8 +167,8 @@ impl Layout {
         text
     }
     /// Assertions for the C compiler, so that an error of this translation does not compile.
-    fn asserts(&self) -> String {
-        let mut text = "#include \"shared.h\"\n".to_owned();
+    fn asserts(&self, shared: &str) -> String {
+        let mut text = format!("#include \"{shared}.h\"\n");
         for Struct { name, members, size, .. } in &self.structs {
             let _ = writeln!(text, "_Static_assert(sizeof(struct {name}) == {size}, \"\");");
             for Member { name: member, offset, .. } in members {
@@ -173,6 +191,15 @@ impl Struct {
                     format!("&self.{name}.to_ne_bytes()"),
                     format!("{kind}::from_ne_bytes(bytes.get({place})?.try_into().ok()?)"),
                 ),
+                Kind::Numbers(kind, count) => {
+                    let one = size / count;
+                    let read = format!(
+                        "{{ let part = bytes.get({place})?; std::array::from_fn(|at| \
+                         {kind}::from_ne_bytes(std::array::from_fn(|byte| part[{one} * at + byte]))) }}"
+                    );
+                    let bytes = format!("&self.{name}.map({kind}::to_ne_bytes).concat()");
+                    (format!("[{kind}; {count}]"), bytes, read)
+                }
                 Kind::Bytes => (
                     format!("[u8; {size}]"),
                     format!("&self.{name}"),
@@ -207,5 +234,5 @@ fn camel(name: &str) -> String {
 }
 
 fn number(text: &str) -> u64 {
-    text.parse().unwrap_or_else(|_| panic!("{SHARED}: {text} is no number"))
+    text.parse().unwrap_or_else(|_| panic!("{text} is no number"))
 }

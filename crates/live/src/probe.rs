@@ -72,6 +72,19 @@ pub fn gateway() -> Option<String> {
     missing_ip().or_else(|| crate::gateway::trial().err().map(|error| format!("{error:#}")))
 }
 
+/// The reason why `paceline police` cannot work here, if there is one.
+pub fn police() -> Option<String> {
+    let needed = [
+        (CAP_NET_ADMIN, "CAP_NET_ADMIN to attach to interfaces"),
+        (CAP_BPF, "CAP_BPF to load its kernel programs"),
+        (CAP_PERFMON, "CAP_PERFMON to have them read packets"),
+    ];
+    if let Some((_, why)) = needed.iter().find(|(number, _)| !has_capability(*number)) {
+        return Some(format!("needs {why}: run as root, or give it CAP_NET_ADMIN, CAP_BPF, CAP_PERFMON"));
+    }
+    crate::police::trial().err().map(|error| format!("{error:#}"))
+}
+
 /// The available congestion controls of the kernel.
 pub fn congestion_controls() -> Vec<String> {
     let text = fs::read_to_string("/proc/sys/net/ipv4/tcp_available_congestion_control").unwrap_or_default();
@@ -91,6 +104,7 @@ pub fn all() -> Vec<Check> {
     vec![
         check("emulate", emulation(), None),
         check("gateway", gateway(), None),
+        check("police", police(), None),
         check("real-time priority", priority, None),
         check("IPv6", ipv6, None),
         check(

@@ -32,6 +32,7 @@ pub use control_plane::requests::Snapshot;
 pub use control_plane::status::{DeviceStatus, FlowStatus, Status};
 pub use counter::{Counter, CounterValues};
 pub use crash_recovery::guardian::{Rescue, guard};
+pub use datapath::link_type;
 pub use datapath::steering::trial;
 pub use interfaces::device::check_interfaces;
 pub use interfaces::side_detection::detect_sides;

@@ -66,6 +66,8 @@ const GTP_U_PORT: u16 = 2152;
 const GTP_U_G_PDU: u8 = 255;
 /// Extension headers of GTP-U that are walked. Chosen: more than a PDU session container and a PDCP number.
 const MAX_GTP_EXTENSIONS: usize = 4;
+/// Longest extension header in bytes that is walked. Chosen: bounds the headers for the kernel's verifier.
+const MAX_GTP_EXTENSION_LEN: usize = 32;
 const PROTOCOL_TCP: u8 = 6;
 const PROTOCOL_UDP: u8 = 17;
 /// Options that are read: the longest list (RFC 9293 3.1) has 40 bytes.
@@ -205,7 +207,7 @@ fn gtp_u(bytes: &[u8], outer: &Ip) -> Option<usize> {
             return Some(inner);
         }
         let len = usize::from(be8(bytes, inner)?) * 4;
-        if len == 0 {
+        if len == 0 || len > MAX_GTP_EXTENSION_LEN {
             return None;
         }
         next = be8(bytes, inner + len - 1)?;

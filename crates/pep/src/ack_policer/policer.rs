@@ -68,6 +68,9 @@ impl Policer {
 
     /// A packet in the data direction: always passes.
     pub fn on_data_direction(&mut self, now: Instant, packet: &Packet) {
+        if self.config.policy.mode == Mode::Published {
+            return;
+        }
         let (Some(key), Some(segment)) = (packet.flow_key(), Segment::of(packet)) else { return };
         let key = key.reversed(); // a connection's key is that of the policed direction
         let id = if segment.has(TcpFlags::SYN) {

@@ -11,6 +11,7 @@ use crate::gateway::config::{GatewayConfig, MAX_WORKERS};
 use crate::gateway::counter::Counter;
 use crate::gateway::interfaces::ports::{Bridge, Ports, Role};
 use crate::gateway::policy::{Action, mapped, rules};
+use crate::tcx::{self, Hook};
 use anyhow::{Context, anyhow, bail};
 use ipnet::Ipv6Net;
 use libbpf_rs::{MapCore, MapFlags, MapHandle, Object, ObjectBuilder};
@@ -18,7 +19,7 @@ use paceline_net::{Duration, FlowKey};
 use paceline_pep::ack_filter::{Group, Holdout, Sent};
 use std::collections::BTreeSet;
 use std::net::{IpAddr, Ipv6Addr};
-use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 
 /// A worker whose heartbeat is older gets no packets. Chosen: the bypass of a hung process takes less than
 /// 100 ms, and a busy machine is not taken for one.
@@ -43,7 +44,7 @@ pub fn trial() -> anyhow::Result<()> {
     let steering = Steering::load();
     libbpf_rs::set_print(print);
     let loopback = nix::net::if_::if_nametoindex("lo").context("there is no loopback device")?;
-    attach_ingress(steering?.program("gateway_ingress")?, loopback)
+    tcx::attach(steering?.program("gateway_ingress")?, loopback, Hook::Ingress)
         .context("the kernel has no TCX: Linux 6.6 or newer is needed")?;
     PacketSocket::open().context("cannot open a packet socket").map(|_| ())
 }
@@ -62,7 +63,7 @@ impl Steering {
         let mut steering = Self::load()?;
         steering.configure(config, ports, seed)?;
         for interface in [ports.server, ports.mobile] {
-            let link = attach_ingress(steering.program("gateway_ingress")?, interface)
+            let link = tcx::attach(steering.program("gateway_ingress")?, interface, Hook::Ingress)
                 .with_context(|| format!("cannot attach to interface {interface}"))?;
             steering._links.push(link);
         }
@@ -285,19 +286,4 @@ fn connection(key: &FlowKey) -> layout::Connection {
         server_port: key.src_port.to_be_bytes(),
         mobile_port: key.dst_port.to_be_bytes(),
     }
-}
-
-/// Attaches a program to the TCX ingress hook of an interface, as long as the returned descriptor is open.
-fn attach_ingress(program: BorrowedFd<'_>, interface: u32) -> anyhow::Result<OwnedFd> {
-    let kind = libbpf_sys::BPF_TCX_INGRESS;
-    // SAFETY: no options are given; the call takes no other pointers.
-    #[allow(unsafe_code)]
-    let fd =
-        unsafe { libbpf_sys::bpf_link_create(program.as_raw_fd(), interface as i32, kind, std::ptr::null()) };
-    if fd < 0 {
-        return Err(std::io::Error::from_raw_os_error(-fd).into());
-    }
-    // SAFETY: the descriptor is new and nobody else's.
-    #[allow(unsafe_code)]
-    Ok(unsafe { OwnedFd::from_raw_fd(fd) })
 }

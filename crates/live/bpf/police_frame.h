@@ -1,0 +1,370 @@
+/* Headers of a frame down to TCP: the twin of crates/pep/src/ack_policer/frame.rs, in the same steps. */
+
+#define ETHERTYPE_IPV4 0x0800
+#define ETHERTYPE_IPV6 0x86dd
+#define ETHERTYPE_VLAN 0x8100
+#define ETHERTYPE_QINQ 0x88a8
+#define ETHERTYPE_PPPOE 0x8864
+#define PPP_IPV4 0x0021
+#define PPP_IPV6 0x0057
+#define GTP_U_PORT 2152
+#define GTP_U_G_PDU 255
+#define MAX_GTP_EXTENSIONS 4
+#define MAX_GTP_EXTENSION_LEN 32
+#define PROTOCOL_TCP 6
+#define PROTOCOL_UDP 17
+#define MAX_OPTIONS 40
+
+/* All headers end before this offset: Ethernet, two tags, PPPoE, IPv6, UDP, GTP-U with four extension
+ * headers, IPv4 and TCP with options. */
+#define MAX_HEADERS 512
+
+struct segment {
+	__u32 seq;
+	__u32 ack;
+	__u32 payload;
+	__u32 segment;
+	__u32 len;
+	__u16 flags;
+	__u16 window;
+	__u16 mss;
+	__u8 marks;
+	__u8 shift;
+};
+
+struct frame {
+	struct key key;
+	struct segment segment;
+};
+
+struct ip {
+	__u32 transport;
+	__u32 rest;
+	__u32 len;
+	__u8 protocol;
+	__u8 special;
+	__u8 ecn;
+};
+
+struct bytes {
+	void *start;
+	void *end;
+};
+
+/* A pointer to `len` bytes at `at`, or 0. */
+static __always_inline const __u8 *get(const struct bytes *bytes, __u32 at, __u32 len)
+{
+	if (at > MAX_HEADERS)
+		return 0;
+	const __u8 *from = bytes->start + at;
+	if ((void *)from + len > bytes->end)
+		return 0;
+	return from;
+}
+
+static __always_inline __u16 be16(const __u8 *from)
+{
+	return (__u16)from[0] << 8 | from[1];
+}
+
+static __always_inline __u32 be32(const __u8 *from)
+{
+	return (__u32)from[0] << 24 | (__u32)from[1] << 16 | (__u32)from[2] << 8 | from[3];
+}
+
+static __always_inline int read_ipv4(const struct bytes *bytes, __u32 at, struct key *key, struct ip *ip)
+{
+	const __u8 *header = get(bytes, at, 20);
+	if (!header)
+		return -1;
+	__u32 words = header[0] & 15;
+	__u32 len = be16(header + 2);
+	if (header[0] >> 4 != 4 || words < 5 || len < words * 4)
+		return -1;
+	__u16 fragment = be16(header + 6);
+	if (fragment & 0x1fff)
+		return -1;
+	__builtin_memset(key->src, 0, 12);
+	__builtin_memset(key->dst, 0, 12);
+	key->src[10] = key->src[11] = key->dst[10] = key->dst[11] = 0xff;
+	__builtin_memcpy(key->src + 12, header + 12, 4);
+	__builtin_memcpy(key->dst + 12, header + 16, 4);
+	ip->transport = at + words * 4;
+	ip->rest = len - words * 4;
+	ip->len = len;
+	ip->protocol = header[9];
+	ip->special = words > 5 || (fragment & 0x2000);
+	ip->ecn = header[1] & 3;
+	return 0;
+}
+
+static __always_inline int read_ipv6(const struct bytes *bytes, __u32 at, struct key *key, struct ip *ip)
+{
+	const __u8 *header = get(bytes, at, 40);
+	if (!header || header[0] >> 4 != 6)
+		return -1;
+	__u32 rest = be16(header + 4);
+	__builtin_memcpy(key->src, header + 8, 16);
+	__builtin_memcpy(key->dst, header + 24, 16);
+	ip->transport = at + 40;
+	ip->rest = rest;
+	ip->len = rest + 40;
+	ip->protocol = header[6];
+	ip->special = 0;
+	ip->ecn = header[1] >> 4 & 3;
+	return 0;
+}
+
+static __always_inline int read_ip(const struct bytes *bytes, __u32 at, __u8 version, struct key *key,
+				   struct ip *ip)
+{
+	if (version == 4)
+		return read_ipv4(bytes, at, key, ip);
+	if (version == 6)
+		return read_ipv6(bytes, at, key, ip);
+	return -1;
+}
+
+/* Ethernet, VLAN tags and PPPoE: the offset and the version of the IP header. A tag that the device has taken
+ * out of the frame comes with the packet. */
+static __always_inline int read_link(struct __sk_buff *skb, const struct bytes *bytes, struct key *key,
+				     __u32 *at, __u8 *version)
+{
+	const __u8 *header = get(bytes, 0, 14);
+	if (!header)
+		return -1;
+	__u32 offset = 14;
+	__u16 kind = be16(header + 12);
+	__u32 tags = 0;
+	if (skb->vlan_present) {
+		key->vlan_outer = skb->vlan_tci & 0x0fff;
+		tags = 1;
+	}
+#pragma unroll
+	for (int tag = 0; tag < 2; tag++) {
+		if (tags < 2 && (kind == ETHERTYPE_VLAN || kind == ETHERTYPE_QINQ)) {
+			header = get(bytes, offset, 4);
+			if (!header)
+				return -1;
+			__u16 id = be16(header) & 0x0fff;
+			if (tags)
+				key->vlan_inner = id;
+			else
+				key->vlan_outer = id;
+			tags++;
+			kind = be16(header + 2);
+			offset += 4;
+		}
+	}
+	if (kind == ETHERTYPE_PPPOE) {
+		header = get(bytes, offset, 8);
+		if (!header || be16(header) != 0x1100)
+			return -1;
+		key->session = be16(header + 2) + 1;
+		__u16 protocol = be16(header + 6);
+		if (protocol == PPP_IPV4)
+			kind = ETHERTYPE_IPV4;
+		else if (protocol == PPP_IPV6)
+			kind = ETHERTYPE_IPV6;
+		else
+			return -1;
+		offset += 8;
+	}
+	*at = offset;
+	*version = kind == ETHERTYPE_IPV4 ? 4 : kind == ETHERTYPE_IPV6 ? 6 : 0;
+	return *version ? 0 : -1;
+}
+
+/* The offset of the IP header inside GTP-U, or 0. */
+static __always_inline __u32 read_gtp_u(const struct bytes *bytes, const struct ip *outer)
+{
+	const __u8 *udp = get(bytes, outer->transport, 8);
+	if (!udp || be16(udp + 2) != GTP_U_PORT)
+		return 0;
+	__u32 at = outer->transport + 8;
+	const __u8 *header = get(bytes, at, 8);
+	if (!header || header[0] >> 5 != 1 || !(header[0] & 0x10) || header[1] != GTP_U_G_PDU)
+		return 0;
+	__u8 flags = header[0] & 7;
+	if (!flags)
+		return at + 8;
+	header = get(bytes, at, 12);
+	if (!header)
+		return 0;
+	__u8 next = header[11];
+	__u32 inner = at + 12;
+	if (!(flags & 4))
+		return inner;
+#pragma unroll
+	for (int extension = 0; extension < MAX_GTP_EXTENSIONS; extension++) {
+		if (!next)
+			break;
+		header = get(bytes, inner, 1);
+		if (!header)
+			return 0;
+		__u32 len = (__u32)header[0] * 4;
+		if (!len || len > MAX_GTP_EXTENSION_LEN)
+			return 0;
+		header = get(bytes, inner + len - 1, 1);
+		if (!header)
+			return 0;
+		next = header[0];
+		inner += len;
+	}
+	return next ? 0 : inner;
+}
+
+static __always_inline __u32 fold(const __u8 *address)
+{
+	return (be32(address) ^ be32(address + 4) ^ be32(address + 8) ^ be32(address + 12)) * 0x9e3779b1U;
+}
+
+/* Options from `at` on; `len` of them are in the header. */
+static __always_inline int read_options(const struct bytes *bytes, __u32 start, __u32 len,
+					struct segment *segment)
+{
+	__u32 at = 0;
+	if (!len)
+		return 0;
+	if (len == 12) { /* the usual list of an established connection: NOP, NOP, timestamps */
+		const __u8 *usual = get(bytes, start, 12);
+		if (!usual)
+			return -1;
+		if (usual[0] == 1 && usual[1] == 1 && usual[2] == 8 && usual[3] == 10)
+			return 0;
+	}
+	for (int step = 0; step < MAX_OPTIONS; step++) {
+		if (at >= len || at >= MAX_OPTIONS)
+			break;
+		const __u8 *option = get(bytes, start + at, 1);
+		if (!option)
+			return -1;
+		__u8 kind = option[0];
+		if (!kind)
+			break;
+		if (kind == 1) {
+			at++;
+			continue;
+		}
+		if (at + 2 > len) {
+			segment->marks |= MARK_OPTIONS | MARK_FORBIDS;
+			break;
+		}
+		option = get(bytes, start + at, 2);
+		if (!option)
+			return -1;
+		__u32 size = option[1];
+		if (size < 2 || at + size > len) {
+			segment->marks |= MARK_OPTIONS | MARK_FORBIDS;
+			break;
+		}
+		if (kind == 2 && size == 4) {
+			option = get(bytes, start + at, 4);
+			if (!option)
+				return -1;
+			segment->mss = be16(option + 2);
+			segment->marks |= MARK_OPTIONS;
+		} else if (kind == 3 && size == 3) {
+			option = get(bytes, start + at, 3);
+			if (!option)
+				return -1;
+			segment->shift = option[2] < 14 ? option[2] : 14;
+			segment->marks |= MARK_OPTIONS;
+		} else if (kind == 4 && size == 2) {
+			segment->marks |= MARK_OPTIONS;
+		} else if (kind == 5 && (size == 10 || size == 18 || size == 26 || size == 34)) {
+			segment->marks |= MARK_SACK;
+		} else if (kind != 8 || size != 10) {
+			segment->marks |= MARK_OPTIONS | MARK_FORBIDS;
+		}
+		at += size;
+	}
+	return 0;
+}
+
+static __always_inline int read_tcp(const struct bytes *bytes, const struct ip *ip, __u32 super_segment,
+				    struct frame *frame)
+{
+	struct segment *segment = &frame->segment;
+	if (ip->protocol != PROTOCOL_TCP)
+		return -1;
+	const __u8 *header = get(bytes, ip->transport, 20);
+	if (!header)
+		return -1;
+	__u32 header_len = (header[12] >> 4) * 4;
+	if (header_len < 20 || ip->rest < header_len)
+		return -1;
+	frame->key.src_port = be16(header);
+	frame->key.dst_port = be16(header + 2);
+	segment->payload = ip->rest - header_len;
+	segment->seq = be32(header + 4);
+	segment->ack = be32(header + 8);
+	segment->flags = be16(header + 12) & 0x0fff;
+	segment->window = be16(header + 14);
+	segment->segment = super_segment ? super_segment : segment->payload;
+	segment->len = ip->len;
+	if (ip->special)
+		segment->marks |= MARK_SPECIAL;
+	if (ip->ecn)
+		segment->marks |= MARK_IP_ECN;
+	/* The whole list must be there, as in frame.rs. */
+	__u32 len = header_len - 20;
+	if (len && !get(bytes, ip->transport + 20 + len - 1, 1))
+		return -1;
+	return read_options(bytes, ip->transport + 20, len, segment);
+}
+
+static __always_inline int read_bytes(struct __sk_buff *skb, const struct policy *policy, struct frame *frame)
+{
+	struct bytes bytes = { (void *)(long)skb->data, (void *)(long)skb->data_end };
+	struct ip ip = {};
+	__u32 at = 0;
+	__u8 version;
+	if (policy->ip_link) {
+		const __u8 *first = get(&bytes, 0, 1);
+		if (!first)
+			return -1;
+		version = first[0] >> 4;
+	} else if (read_link(skb, &bytes, &frame->key, &at, &version)) {
+		return -1;
+	}
+	if (read_ip(&bytes, at, version, &frame->key, &ip))
+		return -1;
+	if (ip.protocol == PROTOCOL_UDP && policy->gtp && !ip.special) {
+		__u32 inner = read_gtp_u(&bytes, &ip);
+		const __u8 *first = inner ? get(&bytes, inner, 1) : 0;
+		if (!first)
+			return -1;
+		frame->key.tunnel = (fold(frame->key.src) ^ fold(frame->key.dst)) | 1;
+		if (read_ip(&bytes, inner, first[0] >> 4, &frame->key, &ip))
+			return -1;
+	}
+	return read_tcp(&bytes, &ip, skb->gso_size, frame);
+}
+
+/* 0 if the frame holds a TCP segment that was read. */
+static __noinline int read_frame(struct __sk_buff *skb, const struct policy *policy, struct frame *frame)
+{
+	__u32 linear = (__u32)(skb->data_end - skb->data);
+	if (linear < skb->len && linear < MAX_HEADERS) {
+		/* Headers that lie outside the linear part are drawn into it. */
+		__u32 want = skb->len < MAX_HEADERS ? skb->len : MAX_HEADERS;
+		if (!read_bytes(skb, policy, frame))
+			return 0;
+		__builtin_memset(frame, 0, sizeof(*frame));
+		if (bpf_skb_pull_data(skb, want))
+			return -1;
+	}
+	return read_bytes(skb, policy, frame);
+}
+
+static __always_inline void reverse(struct key *key)
+{
+	__u8 address[16];
+	__u16 port = key->src_port;
+	__builtin_memcpy(address, key->src, 16);
+	__builtin_memcpy(key->src, key->dst, 16);
+	__builtin_memcpy(key->dst, address, 16);
+	key->src_port = key->dst_port;
+	key->dst_port = port;
+}

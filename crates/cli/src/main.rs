@@ -40,6 +40,8 @@ enum Command {
     Emulate(commands::emulate::Args),
     /// Accelerate real traffic between two interfaces, or control a running gateway
     Gateway(commands::gateway::Args),
+    /// Drop ACKs in front of a router, in the kernel, and show what was dropped and kept
+    Police(commands::police::Args),
     /// Watch a running gateway: rates, busiest devices and connections
     Top(commands::top::Args),
     /// Simulate a grid of scenarios, several seeds each
@@ -74,6 +76,7 @@ fn main() -> ExitCode {
         Command::Run(args) => commands::run::run(&args),
         Command::Emulate(args) => commands::emulate::run(&args),
         Command::Gateway(args) => commands::gateway::run(&args),
+        Command::Police(args) => commands::police::run(&args),
         Command::Top(args) => commands::top::run(&args),
         Command::Sweep(args) => commands::sweep::run(&args),
         Command::Reproduce(args) => commands::reproduce::run(&args),

@@ -481,7 +481,7 @@ SEC("tc")
 int police(struct __sk_buff *skb)
 {
 	__u32 zero = 0;
-	const struct policy *policy = bpf_map_lookup_elem(&policies, &zero);
+	struct policy *policy = bpf_map_lookup_elem(&policies, &zero);
 	struct counters *count = bpf_map_lookup_elem(&counters, &zero);
 	if (!policy || !count)
 		return TCX_NEXT;
@@ -510,7 +510,7 @@ SEC("tc")
 int observe(struct __sk_buff *skb)
 {
 	__u32 zero = 0;
-	const struct policy *policy = bpf_map_lookup_elem(&policies, &zero);
+	struct policy *policy = bpf_map_lookup_elem(&policies, &zero);
 	struct counters *count = bpf_map_lookup_elem(&counters, &zero);
 	if (!policy || !count)
 		return TCX_NEXT;

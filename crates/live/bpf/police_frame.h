@@ -219,11 +219,61 @@ static __always_inline __u32 fold(const __u8 *address)
 	return (be32(address) ^ be32(address + 4) ^ be32(address + 8) ^ be32(address + 12)) * 0x9e3779b1U;
 }
 
-/* Options from `at` on; `len` of them are in the header. */
-static __always_inline int read_options(const struct bytes *bytes, __u32 start, __u32 len,
+/* The options of a header while they are read. */
+struct options {
+	__u32 at;
+	__u32 len;
+	__u16 mss;
+	__u8 marks;
+	__u8 shift;
+	__u8 bytes[MAX_OPTIONS + 24]; /* room behind the last option, so that an index of 6 bits is inside */
+};
+
+static __always_inline __u8 option_byte(const struct options *options, __u32 at)
+{
+	return options->bytes[at & 63];
+}
+
+/* Reads one option; 1 behind the last one. */
+static long read_option(__u32 index, struct options *options)
+{
+	__u32 at = options->at;
+	if (at >= options->len)
+		return 1;
+	__u8 kind = option_byte(options, at);
+	if (!kind)
+		return 1;
+	if (kind == 1) {
+		options->at = at + 1;
+		return 0;
+	}
+	__u32 size = at + 2 > options->len ? 0 : option_byte(options, at + 1);
+	if (size < 2 || at + size > options->len) {
+		options->marks |= MARK_OPTIONS | MARK_FORBIDS;
+		return 1;
+	}
+	if (kind == 2 && size == 4) {
+		options->mss = (__u16)option_byte(options, at + 2) << 8 | option_byte(options, at + 3);
+		options->marks |= MARK_OPTIONS;
+	} else if (kind == 3 && size == 3) {
+		__u8 shift = option_byte(options, at + 2);
+		options->shift = shift < 14 ? shift : 14;
+		options->marks |= MARK_OPTIONS;
+	} else if (kind == 4 && size == 2) {
+		options->marks |= MARK_OPTIONS;
+	} else if (kind == 5 && (size == 10 || size == 18 || size == 26 || size == 34)) {
+		options->marks |= MARK_SACK;
+	} else if (kind != 8 || size != 10) {
+		options->marks |= MARK_OPTIONS | MARK_FORBIDS;
+	}
+	options->at = at + size;
+	return 0;
+}
+
+/* The options from `start` on; `len` bytes of them are in the header. */
+static __always_inline int read_options(struct __sk_buff *skb, const struct bytes *bytes, __u32 start, __u32 len,
 					struct segment *segment)
 {
-	__u32 at = 0;
 	if (!len)
 		return 0;
 	if (len == 12) { /* the usual list of an established connection: NOP, NOP, timestamps */
@@ -233,56 +283,17 @@ static __always_inline int read_options(const struct bytes *bytes, __u32 start, 
 		if (usual[0] == 1 && usual[1] == 1 && usual[2] == 8 && usual[3] == 10)
 			return 0;
 	}
-	for (int step = 0; step < MAX_OPTIONS; step++) {
-		if (at >= len || at >= MAX_OPTIONS)
-			break;
-		const __u8 *option = get(bytes, start + at, 1);
-		if (!option)
-			return -1;
-		__u8 kind = option[0];
-		if (!kind)
-			break;
-		if (kind == 1) {
-			at++;
-			continue;
-		}
-		if (at + 2 > len) {
-			segment->marks |= MARK_OPTIONS | MARK_FORBIDS;
-			break;
-		}
-		option = get(bytes, start + at, 2);
-		if (!option)
-			return -1;
-		__u32 size = option[1];
-		if (size < 2 || at + size > len) {
-			segment->marks |= MARK_OPTIONS | MARK_FORBIDS;
-			break;
-		}
-		if (kind == 2 && size == 4) {
-			option = get(bytes, start + at, 4);
-			if (!option)
-				return -1;
-			segment->mss = be16(option + 2);
-			segment->marks |= MARK_OPTIONS;
-		} else if (kind == 3 && size == 3) {
-			option = get(bytes, start + at, 3);
-			if (!option)
-				return -1;
-			segment->shift = option[2] < 14 ? option[2] : 14;
-			segment->marks |= MARK_OPTIONS;
-		} else if (kind == 4 && size == 2) {
-			segment->marks |= MARK_OPTIONS;
-		} else if (kind == 5 && (size == 10 || size == 18 || size == 26 || size == 34)) {
-			segment->marks |= MARK_SACK;
-		} else if (kind != 8 || size != 10) {
-			segment->marks |= MARK_OPTIONS | MARK_FORBIDS;
-		}
-		at += size;
-	}
+	struct options options = { .len = len };
+	if (len > MAX_OPTIONS || bpf_skb_load_bytes(skb, start, options.bytes, len))
+		return -1;
+	bpf_loop(MAX_OPTIONS, read_option, &options, 0);
+	segment->mss = options.mss;
+	segment->shift = options.shift;
+	segment->marks |= options.marks;
 	return 0;
 }
 
-static __always_inline int read_tcp(const struct bytes *bytes, const struct ip *ip, __u32 super_segment,
+static __always_inline int read_tcp(struct __sk_buff *skb, const struct bytes *bytes, const struct ip *ip, __u32 super_segment,
 				    struct frame *frame)
 {
 	struct segment *segment = &frame->segment;
@@ -311,7 +322,7 @@ static __always_inline int read_tcp(const struct bytes *bytes, const struct ip *
 	__u32 len = header_len - 20;
 	if (len && !get(bytes, ip->transport + 20 + len - 1, 1))
 		return -1;
-	return read_options(bytes, ip->transport + 20, len, segment);
+	return read_options(skb, bytes, ip->transport + 20, len, segment);
 }
 
 static __always_inline int read_bytes(struct __sk_buff *skb, const struct policy *policy, struct frame *frame)
@@ -339,12 +350,14 @@ static __always_inline int read_bytes(struct __sk_buff *skb, const struct policy
 		if (read_ip(&bytes, inner, first[0] >> 4, &frame->key, &ip))
 			return -1;
 	}
-	return read_tcp(&bytes, &ip, skb->gso_size, frame);
+	return read_tcp(skb, &bytes, &ip, skb->gso_size, frame);
 }
 
-/* 0 if the frame holds a TCP segment that was read. */
-static __noinline int read_frame(struct __sk_buff *skb, const struct policy *policy, struct frame *frame)
+/* 0 if the frame holds a TCP segment that was read. A global function, which the verifier checks once. */
+__noinline int read_frame(struct __sk_buff *skb, struct policy *policy, struct frame *frame)
 {
+	if (!policy || !frame)
+		return -1;
 	__u32 linear = (__u32)(skb->data_end - skb->data);
 	if (linear < skb->len && linear < MAX_HEADERS) {
 		/* Headers that lie outside the linear part are drawn into it. */

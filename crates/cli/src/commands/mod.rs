@@ -8,6 +8,7 @@ pub mod doctor;
 pub mod emulate;
 pub mod gateway;
 pub mod parity;
+pub mod police;
 pub mod report;
 pub mod reproduce;
 pub mod run;

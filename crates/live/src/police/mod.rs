@@ -15,7 +15,7 @@ use anyhow::{Context, anyhow, bail};
 use ipnet::IpNet;
 use libbpf_rs::query::ProgInfoIter;
 use libbpf_rs::{MapCore, MapFlags, MapHandle, Object, ObjectBuilder, ProgramInput};
-use paceline_pep::ack_policer::{Limit, Mode, Policy};
+pub use paceline_pep::ack_policer::{Limit, Mode, Policy, Reason};
 use std::net::{IpAddr, Ipv6Addr};
 use std::os::fd::{AsFd, OwnedFd};
 use std::path::{Path, PathBuf};

@@ -1,0 +1,104 @@
+//! `paceline police` at a router between two namespaces: real TCP, real tools, mistakes, crashes. Needs root.
+
+mod common;
+
+use common::namespace::{Program, is_running, signal, wait_for};
+use common::testbed::Testbed;
+use common::{Output, PACELINE, parse_json};
+use serde_json::Value;
+
+/// A router between client and server without offloads, so that the ACKs are those of TCP.
+fn router() -> Option<Testbed> {
+    let testbed = Testbed::new(&["curl", "ethtool", "python3"])?;
+    testbed.route();
+    for (namespace, device) in [
+        (&testbed.client, "cli0"),
+        (&testbed.middlebox, "mob"),
+        (&testbed.middlebox, "srv"),
+        (&testbed.server, "srv0"),
+    ] {
+        testbed.shell(namespace, &format!("ethtool -K {device} tso off gso off gro off"));
+    }
+    Some(testbed)
+}
+
+fn police(testbed: &Testbed, args: &str) -> Output {
+    testbed.try_shell(&testbed.middlebox, &format!("{PACELINE} police {args}"))
+}
+
+/// Starts `attach` and waits until it is there.
+fn attach(testbed: &Testbed, args: &str) -> Program {
+    let line = format!("{PACELINE} police attach mob --direction ingress {args}");
+    let mut program = testbed.start(&testbed.middlebox, "police", &line);
+    wait_for("the policer", || program.output_so_far().stderr.contains("attached").then_some(()));
+    program
+}
+
+fn show(testbed: &Testbed) -> Value {
+    let output = police(testbed, "show mob --json");
+    assert_eq!(output.code, 0, "{output:?}");
+    parse_json(&output.stdout)["policers"][0].clone()
+}
+
+#[test]
+fn downloads_are_byte_exact_with_four_of_five_acks_dropped() {
+    let Some(testbed) = router() else { return };
+    testbed.dir.write("file", common::namespace::random_bytes(20_000_000));
+    let _server = testbed.serve_files();
+    for (mode, least) in [("safe", 0), ("published", 1_000)] {
+        let mut policer = attach(&testbed, &format!("--drop-share 80% --mode {mode}"));
+        testbed.download("file", "http://10.20.0.1:8000");
+        testbed.download("file", "http://[fd20::1]:8000");
+        let report = show(&testbed);
+        let (acks, dropped) = (report["acks"].as_u64().unwrap(), report["dropped"].as_u64().unwrap());
+        let kept: u64 = report["kept"].as_object().unwrap().values().map(|count| count.as_u64().unwrap()).sum();
+        assert_eq!(dropped + kept, acks, "{report}");
+        assert!(acks > 2_000 && dropped >= least, "{report}");
+        assert_eq!(report["flows"].as_array().unwrap().len(), 2, "{report}");
+        assert_eq!(police(&testbed, "detach mob").code, 0);
+        assert_eq!(policer.finish().code, 0, "the command ends when its policer is detached");
+    }
+}
+
+#[test]
+fn nothing_stays_behind_a_killed_policer_unless_it_is_pinned() {
+    let Some(testbed) = router() else { return };
+    let policer = attach(&testbed, "--cir 1mbit --cbs 5000");
+    let second = police(&testbed, "attach mob --direction ingress --drop-share 0.5");
+    assert_eq!(second.code, 1, "{second:?}");
+    assert!(second.stderr.contains("a policer is attached already"), "{second:?}");
+    signal(policer.id(), "KILL");
+    wait_for("the end of the policer", || (!is_running(policer.id())).then_some(()));
+    wait_for("the kernel to remove the links", || {
+        police(&testbed, "show mob").stderr.contains("no policer is attached").then_some(())
+    });
+    let pinned = testbed.shell(
+        &testbed.middlebox,
+        &format!(
+            "unshare -m sh -c 'mount -t bpf bpf /sys/fs/bpf && \
+             {PACELINE} police attach mob --direction egress --acks-per-rtt 8 --pin && {PACELINE} police show mob && \
+             {PACELINE} police detach mob && ls -A /sys/fs/bpf'"
+        ),
+    );
+    assert!(pinned.stdout.contains("egress, mode safe: 8 ACKs per round trip of each connection"), "{pinned:?}");
+    assert_eq!(police(&testbed, "show mob").code, 1, "detached");
+}
+
+#[test]
+fn mistakes_are_one_clear_line() {
+    let Some(testbed) = router() else { return };
+    let attach = "attach mob --direction ingress";
+    for (args, code, part) in [
+        ("attach nodev --direction ingress --drop-share 80%", 2, "nodev: no such network device"),
+        ("detach mob", 1, "mob: no policer is attached"),
+        (&format!("{attach} --cir 1mbit --cbs 10"), 2, "cbs: 10 bytes: a burst is 52 bytes"),
+        (&format!("{attach} --acks-per-rtt 8 --aggregate"), 2, "acks-per-rtt: needs mode safe"),
+        (&format!("{attach} --drop-share 120%"), 2, "a share is 0 to 1"),
+        (&format!("{attach} --cir 5parsec"), 2, "unit \"parsec\""),
+        (attach, 2, "required"),
+    ] {
+        let output = police(&testbed, args);
+        assert_eq!(output.code, code, "{args}: {output:?}");
+        assert!(output.stderr.contains(part), "{args}: {output:?}");
+    }
+}

@@ -3,7 +3,7 @@ export PATH := $(HOME)/.cargo/bin:$(PATH)
 # The folder of builds: CARGO_TARGET_DIR, cargo's configuration, or target.
 TARGET = $(shell scripts/target_dir.sh)
 
-.PHONY: build demo test lint unit privileged determinism fuzz bench bench-gateway tables docs site install clean
+.PHONY: build demo test lint unit privileged police-twin determinism fuzz bench bench-gateway tables docs site install clean
 
 build: ## the program, release/paceline in the folder that scripts/target_dir.sh prints
 	@scripts/setup.sh build
@@ -30,8 +30,12 @@ unit: ## unit tests, scripts, swarms; privileged tests where root
 	cargo test --locked --workspace --no-fail-fast
 
 privileged: ## tests that need root, failing where they cannot run
-	PACELINE_REQUIRE_PRIVILEGED=1 cargo test --locked -p paceline-cli --test emulate --test kernel_parity --test gateway --test scripts \
-		--test gateway_clients -- --nocapture
+	PACELINE_REQUIRE_PRIVILEGED=1 cargo test --locked -p paceline-cli --test emulate --test kernel_parity --test gateway --test police \
+		--test scripts --test gateway_clients -- --nocapture
+
+police-twin: ## ten million frames through the ACK policer's kernel program and through its twin; root
+	PACELINE_REQUIRE_PRIVILEGED=1 PACELINE_POLICE_FRAMES=10000000 cargo test --locked --release -p paceline-live \
+		--test police_twin -- --nocapture
 
 determinism: ## the same bytes from debug and release builds, one seed and many
 	cargo build --locked

@@ -45,7 +45,7 @@ fn downloads_are_byte_exact_with_four_of_five_acks_dropped() {
     let Some(testbed) = router() else { return };
     testbed.dir.write("file", common::namespace::random_bytes(20_000_000));
     let _server = testbed.serve_files();
-    for (mode, least) in [("safe", 0), ("published", 1_000)] {
+    for (mode, least) in [("safe", 0), ("published", 300)] {
         let mut policer = attach(&testbed, &format!("--drop-share 80% --mode {mode}"));
         testbed.download("file", "http://10.20.0.1:8000");
         testbed.download("file", "http://[fd20::1]:8000");
@@ -53,7 +53,7 @@ fn downloads_are_byte_exact_with_four_of_five_acks_dropped() {
         let (acks, dropped) = (report["acks"].as_u64().unwrap(), report["dropped"].as_u64().unwrap());
         let kept: u64 = report["kept"].as_object().unwrap().values().map(|count| count.as_u64().unwrap()).sum();
         assert_eq!(dropped + kept, acks, "{report}");
-        assert!(acks > 2_000 && dropped >= least, "{report}");
+        assert!(acks > 400 && dropped >= least, "{report}");
         assert_eq!(report["flows"].as_array().unwrap().len(), 2, "{report}");
         assert_eq!(police(&testbed, "detach mob").code, 0);
         assert_eq!(policer.finish().code, 0, "the command ends when its policer is detached");

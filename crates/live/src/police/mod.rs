@@ -13,7 +13,7 @@ use crate::gateway::link_type;
 use crate::tcx::{self, Hook};
 use anyhow::{Context, anyhow, bail};
 use ipnet::IpNet;
-use libbpf_rs::query::ProgInfoIter;
+use libbpf_rs::query::{ProgInfoIter, ProgInfoQueryOptions};
 use libbpf_rs::{MapCore, MapFlags, MapHandle, Object, ObjectBuilder, ProgramInput};
 pub use paceline_pep::ack_policer::{Limit, Mode, Policy, Reason};
 use std::net::{IpAddr, Ipv6Addr};
@@ -164,7 +164,7 @@ pub struct Found {
 pub fn find(interface: u32) -> anyhow::Result<Vec<Found>> {
     let at = |hook| tcx::attached(interface, hook).context("cannot list the programs of the interface");
     let hooks = [(Hook::Ingress, at(Hook::Ingress)?), (Hook::Egress, at(Hook::Egress)?)];
-    let ours: Vec<_> = ProgInfoIter::default()
+    let ours: Vec<_> = ProgInfoIter::with_query_opts(ProgInfoQueryOptions::default().include_map_ids(true))
         .filter(|program| [POLICE, OBSERVE].iter().any(|name| program.name == *name))
         .collect();
     let mut found = Vec::new();

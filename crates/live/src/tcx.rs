@@ -1,7 +1,7 @@
 //! Programs at the TCX hooks of an interface (Linux 6.6), and which ones are there.
 //!
-//! A program is attached by a `bpf_link`, which the kernel removes with the process, however that ends, unless
-//! the link is pinned in a BPF file system.
+//! A program is attached by a `bpf_link`, which the kernel removes with the process, however that ends. A
+//! link that is pinned in a BPF file system stays.
 
 use std::ffi::CString;
 use std::io;

@@ -88,11 +88,12 @@ struct AttachArgs {
     /// ACKs of a connection that pass in a round trip
     #[arg(long, value_name = "NUMBER", group = "limit", value_parser = clap::value_parser!(u32).range(1..=1000))]
     acks_per_rtt: Option<u32>,
-    /// What may be dropped: ACKs that no rule protects, or all pure ACKs, blindly
+    /// ACKs that may be dropped: those that no rule protects, or all pure ACKs, blindly
     #[arg(long, default_value = "safe")]
     mode: ModeName,
     /// Segments that one kept ACK may newly acknowledge (mode safe)
-    #[arg(long, value_name = "NUMBER", default_value_t = Policy::MAX_SEGMENTS, value_parser = clap::value_parser!(u32).range(1..=32))]
+    #[arg(long, value_name = "NUMBER", default_value_t = Policy::MAX_SEGMENTS)]
+    #[arg(value_parser = clap::value_parser!(u32).range(1..=32))]
     max_segments: u32,
     /// One limit for each connection (the default with a share or with ACKs per round trip)
     #[arg(long, conflicts_with = "aggregate")]
@@ -144,9 +145,10 @@ fn attach(args: &AttachArgs) -> Outcome {
 impl AttachArgs {
     fn config(&self) -> Outcome<PoliceConfig> {
         let limit = match (self.cir, self.drop_share, self.acks_per_rtt) {
-            (Some(rate), _, _) => {
-                Limit::Rate { bytes_per_s: rate, burst: self.cbs.unwrap_or(DEFAULT_BURST.min(rate * 10).max(52)) }
-            }
+            (Some(rate), _, _) => Limit::Rate {
+                bytes_per_s: rate,
+                burst: self.cbs.unwrap_or(DEFAULT_BURST.min(rate * 10).max(52)),
+            },
             (_, Some(share), _) => Limit::Share((share * ONE).round() as u32),
             (_, _, Some(count)) => Limit::PerRtt(count),
             _ => unreachable!("clap requires one of them"),
@@ -326,7 +328,11 @@ fn rate(text: &str) -> Result<u64, String> {
         _ => return Err(format!("{text}: unit {unit:?}; allowed: bit, kbit, mbit, gbit, B/s, kB/s, MB/s")),
     };
     let bytes = (number * bits / 8.0).round();
-    if (1.0..=1e12).contains(&bytes) { Ok(bytes as u64) } else { Err(format!("{text}: 8 bit/s to 8000 gbit")) }
+    if (1.0..=1e12).contains(&bytes) {
+        Ok(bytes as u64)
+    } else {
+        Err(format!("{text}: 8 bit/s to 8000 gbit"))
+    }
 }
 
 /// A share: `0.8` or `80%`.
@@ -334,7 +340,11 @@ fn share(text: &str) -> Result<f64, String> {
     let (number, scale) = text.strip_suffix('%').map_or((text, 1.0), |number| (number, 100.0));
     let share: f64 = number.trim().parse().map_err(|_| format!("{text}: no share, such as 0.8 or 80%"))?;
     let share = share / scale;
-    if (0.0..=1.0).contains(&share) { Ok(share) } else { Err(format!("{text}: a share is 0 to 1, or 0% to 100%")) }
+    if (0.0..=1.0).contains(&share) {
+        Ok(share)
+    } else {
+        Err(format!("{text}: a share is 0 to 1, or 0% to 100%"))
+    }
 }
 
 #[cfg(test)]

@@ -1,8 +1,8 @@
 //! The ACK policer in the kernel: loads the programs of `bpf/police.bpf.c`, attaches them to both hooks of an
 //! interface, and reads their counters. The decision is that of [`paceline_pep::ack_policer`].
 //!
-//! [`Police`] is a policer that this process attached. [`find`] gives those at an interface, whoever attached
-//! them, to show or detach them.
+//! [`Police`] is a policer that this process attached. [`find`] gives the policers at an interface, those of
+//! other processes too, to show or detach them.
 
 mod layout;
 mod report;
@@ -13,23 +13,21 @@ use crate::gateway::link_type;
 use crate::tcx::{self, Hook};
 use anyhow::{Context, anyhow, bail};
 use ipnet::IpNet;
+use layout::ONLY;
 use libbpf_rs::query::{ProgInfoIter, ProgInfoQueryOptions};
 use libbpf_rs::{MapCore, MapFlags, MapHandle, Object, ObjectBuilder, ProgramInput};
 pub use paceline_pep::ack_policer::{Limit, Mode, Policy, Reason};
-use std::net::{IpAddr, Ipv6Addr};
 use std::os::fd::{AsFd, OwnedFd};
 use std::path::{Path, PathBuf};
 
 const PROGRAMS: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/police.bpf.o"));
-/// Key of the maps with one entry, by definition of an array map.
-const ONLY: [u8; 4] = 0u32.to_ne_bytes();
 /// Names of the programs, by which they are found.
 const POLICE: &str = "police";
 const OBSERVE: &str = "observe";
 /// Longest time in s in which a bucket fills. Chosen: keeps the bucket's arithmetic within 64 bits.
 const MAX_BURST_S: u64 = 10;
 
-/// What a policer does at an interface.
+/// The configuration of a policer.
 #[derive(Clone, PartialEq, Debug)]
 pub struct PoliceConfig {
     /// Which ACKs are dropped.
@@ -152,7 +150,7 @@ pub fn trial() -> anyhow::Result<()> {
     loaded?.attach(POLICE, interface("lo")?, Hook::Ingress).map(|_| ())
 }
 
-/// A policer at an interface, whoever attached it.
+/// A policer at an interface, of this or of another process.
 pub struct Found {
     /// Where it drops ACKs.
     pub direction: Hook,
@@ -289,12 +287,6 @@ fn prefix(network: &IpNet) -> layout::Prefix {
         IpNet::V6(v6) => (v6.addr(), v6.prefix_len().into()),
     };
     layout::Prefix { len, address: address.octets() }
-}
-
-/// The address that 16 bytes of a map mean.
-fn address(bytes: [u8; 16]) -> IpAddr {
-    let v6 = Ipv6Addr::from(bytes);
-    v6.to_ipv4_mapped().map_or(IpAddr::V6(v6), IpAddr::V4)
 }
 
 /// The index of a device.

@@ -1,6 +1,6 @@
 //! Configuration and counters of a policer, read from its maps.
 
-use super::{ONLY, address, layout};
+use super::layout::{self, ONLY, address};
 use crate::tcx::Hook;
 use anyhow::Context;
 use libbpf_rs::{MapCore, MapFlags, MapHandle};

@@ -51,7 +51,8 @@ fn downloads_are_byte_exact_with_four_of_five_acks_dropped() {
         testbed.download("file", "http://[fd20::1]:8000");
         let report = show(&testbed);
         let (acks, dropped) = (report["acks"].as_u64().unwrap(), report["dropped"].as_u64().unwrap());
-        let kept: u64 = report["kept"].as_object().unwrap().values().map(|count| count.as_u64().unwrap()).sum();
+        let kept: u64 =
+            report["kept"].as_object().unwrap().values().map(|count| count.as_u64().unwrap()).sum();
         assert_eq!(dropped + kept, acks, "{report}");
         assert!(acks > 400 && dropped >= least, "{report}");
         assert_eq!(report["flows"].as_array().unwrap().len(), 2, "{report}");
@@ -80,7 +81,10 @@ fn nothing_stays_behind_a_killed_policer_unless_it_is_pinned() {
              {PACELINE} police detach mob && ls -A /sys/fs/bpf'"
         ),
     );
-    assert!(pinned.stdout.contains("egress, mode safe: 8 ACKs per round trip of each connection"), "{pinned:?}");
+    assert!(
+        pinned.stdout.contains("egress, mode safe: 8 ACKs per round trip of each connection"),
+        "{pinned:?}"
+    );
     assert_eq!(police(&testbed, "show mob").code, 1, "detached");
 }
 

@@ -68,8 +68,7 @@ pub fn attached(interface: u32, hook: Hook) -> io::Result<Vec<Attached>> {
     options.__bindgen_anon_1.prog_cnt = MAX_PROGRAMS as u32;
     // SAFETY: the arrays have the announced number of elements and outlive the call.
     #[allow(unsafe_code)]
-    let result =
-        unsafe { libbpf_sys::bpf_prog_query_opts(interface as i32, hook.kind(), &raw mut options) };
+    let result = unsafe { libbpf_sys::bpf_prog_query_opts(interface as i32, hook.kind(), &raw mut options) };
     if result < 0 {
         return Err(io::Error::from_raw_os_error(-result));
     }

@@ -163,7 +163,8 @@ impl Connection {
             options.extend([1, 1, 5, 10, 0, 0, 0, 1, 0, 0, 0, 2]);
         }
         if rng.chance(0.01) {
-            options.extend([[30, 4, 0, 0], [253, 2, 1, 1], [5, 0, 0, 0], [0, 9, 9, 9]][rng.below(4) as usize]);
+            options
+                .extend([[30, 4, 0, 0], [253, 2, 1, 1], [5, 0, 0, 0], [0, 9, 9, 9]][rng.below(4) as usize]);
         }
         let ports = if up { [40_000 + u16::from(self.id), 443] } else { [443, 40_000 + u16::from(self.id)] };
         let mut tcp = Vec::new();
@@ -179,7 +180,8 @@ impl Connection {
         let ecn = if rng.chance(0.01) { 1 } else { 0 };
         let mut ip = self.ip(up, 6, ecn, &tcp);
         if self.gtp {
-            let mut gtp = vec![0x34, 255, 0, 0, 0, 0, 0, if up { 1 } else { 2 }, 0, 0, 0, 0x85, 1, 0x10, 9, 0];
+            let mut gtp =
+                vec![0x34, 255, 0, 0, 0, 0, 0, if up { 1 } else { 2 }, 0, 0, 0, 0x85, 1, 0x10, 9, 0];
             gtp.extend(ip);
             let mut udp = vec![0x08, 0x68, 0x08, 0x68, 0, 0, 0, 0];
             udp.extend(gtp);
@@ -233,7 +235,8 @@ fn compare(seed: u64, frames: u64) -> u64 {
     let config =
         PoliceConfig { policy, per_flow, direction: Hook::Ingress, gtp: rng.chance(0.5), exempt: Vec::new() };
     let bench = Bench::new(&config).expect("the programs load");
-    let (gtp, mut twin) = (config.gtp, Twin { config, flows: BTreeMap::new(), aggregate: Limiter::default() });
+    let (gtp, mut twin) =
+        (config.gtp, Twin { config, flows: BTreeMap::new(), aggregate: Limiter::default() });
     let mut connections: Vec<_> = (0..CONNECTIONS).map(|id| Connection::new(id as u8, &mut rng)).collect();
     let (mut now, mut dropped) = (1_000_000_000, 0);
     for at in 0..frames {
@@ -258,7 +261,9 @@ fn compare(seed: u64, frames: u64) -> u64 {
         let place = || format!("seed {seed}, frame {at} ({:02x?}...)", &frame[..frame.len().min(100)]);
         if up {
             let expected = parsed.as_ref().map(|frame| twin.police(frame, now));
-            let reason = bench.police(&frame, now, super_segment).unwrap_or_else(|error| panic!("{}: {error}", place()));
+            let reason = bench
+                .police(&frame, now, super_segment)
+                .unwrap_or_else(|error| panic!("{}: {error}", place()));
             assert_eq!(reason, expected.map(|reason| reason as u8), "{expected:?}: {}", place());
             dropped += u64::from(expected == Some(Reason::Dropped));
         } else {

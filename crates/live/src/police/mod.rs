@@ -85,7 +85,9 @@ impl Loaded {
             exempt.update(&prefix(network).to_bytes(), &[1], MapFlags::ANY).context("exempt")?;
         }
         let policy = policy(config, is_ip_link, test_clock);
-        self.map("policies")?.update(&ONLY, &policy.to_bytes(), MapFlags::ANY).context("cannot set the policy")
+        self.map("policies")?
+            .update(&ONLY, &policy.to_bytes(), MapFlags::ANY)
+            .context("cannot set the policy")
     }
     fn map(&self, name: &str) -> anyhow::Result<MapHandle> {
         let map = self.0.maps().find(|map| map.name() == name);
@@ -142,8 +144,7 @@ impl Police {
 /// moment.
 pub fn trial() -> anyhow::Result<()> {
     let print = libbpf_rs::set_print(None); // the verifier's log is pages long
-    let policy =
-        Policy { mode: Mode::Safe, limit: Limit::Share(0), max_segments: Policy::MAX_SEGMENTS };
+    let policy = Policy { mode: Mode::Safe, limit: Limit::Share(0), max_segments: Policy::MAX_SEGMENTS };
     let (per_flow, direction, gtp, exempt) = (true, Hook::Ingress, false, Vec::new());
     let loaded = Loaded::new(&PoliceConfig { policy, per_flow, direction, gtp, exempt }, false, false);
     libbpf_rs::set_print(print);
@@ -251,7 +252,8 @@ impl Bench {
         let mut put = |at: u32, bytes: &[u8]| context[at as usize..][..bytes.len()].copy_from_slice(bytes);
         put(layout::SK_BUFF_TSTAMP, &now.to_ne_bytes());
         put(layout::SK_BUFF_GSO_SIZE, &super_segment.to_ne_bytes());
-        let input = ProgramInput { data_in: Some(frame), context_in: Some(&mut context), ..Default::default() };
+        let input =
+            ProgramInput { data_in: Some(frame), context_in: Some(&mut context), ..Default::default() };
         let output = program.ok_or_else(|| anyhow!("there is no program {name}"))?.test_run(input)?;
         Ok(output.return_value)
     }

@@ -85,6 +85,12 @@ pub enum PatternError {
     /// The numerology has no slot length here.
     #[error("numerology {0}: allowed are 0 to 3, 15 to 120 kHz (TS 38.211 Table 4.2-1)")]
     Numerology(u8),
+    /// The text of a carrier has no subcarrier spacing.
+    #[error(
+        "\"{0}\": write the slots and the subcarrier spacing, 15, 30, 60 or 120 kHz, such as \"DDDSU/30kHz\" or \
+         \"DDDDDDDSUU 6:4:4/30kHz\""
+    )]
+    Carrier(String),
     /// The shorthand has a character that is no slot, or no slot at all.
     #[error(
         "pattern \"{0}\": write one letter D, S, U or F per slot, and the special slot's symbols if they are \
@@ -162,6 +168,19 @@ impl SlotPattern {
         let pattern = Self { slot_ns, slots: slots.collect::<Result<_, _>>()? };
         pattern.check_parts()?;
         pattern.with_both_directions()
+    }
+    /// A pattern with its subcarrier spacing: `"DDDSU/30kHz"`, `"DDDDDDDSUU 6:4:4/30kHz"`.
+    pub fn from_carrier(text: &str) -> Result<Self, PatternError> {
+        let wrong = || PatternError::Carrier(text.into());
+        let (letters, spacing) = text.rsplit_once('/').ok_or_else(wrong)?;
+        let numerology = match spacing.trim().strip_suffix("kHz").map(str::trim) {
+            Some("15") => 0,
+            Some("30") => 1,
+            Some("60") => 2,
+            Some("120") => 3,
+            _ => return Err(wrong()),
+        };
+        Self::from_letters(letters, numerology)
     }
     /// The pattern of tdd-UL-DL-ConfigurationCommon: `first`, and `second` if there is one.
     pub fn from_common(
@@ -380,6 +399,17 @@ mod tests {
             assert_eq!(pattern, SlotPattern::from_letters(letters, 1).unwrap());
             assert_eq!(format!("{:.4} {:.4}", pattern.down_share(), pattern.up_share()), "0.7429 0.2286");
             assert_eq!(pattern.slots().iter().map(|slot| slot.guard()).sum::<u8>(), guard);
+        }
+    }
+
+    #[test]
+    fn a_carrier_has_slots_and_subcarrier_spacing() {
+        let slots = SlotPattern::from_carrier("DDDDDDDSUU 6:4:4/30kHz").unwrap();
+        assert_eq!(slots, SlotPattern::from_letters("DDDDDDDSUU 6:4:4", 1).unwrap());
+        assert_eq!(SlotPattern::from_carrier("DDDSU/60 kHz").unwrap().period(), Duration::from_micros(1250));
+        for text in ["DDDSU", "DDDSU/30", "DDDSU/31kHz", "/30kHz", "DDDSX/30kHz"] {
+            let error = SlotPattern::from_carrier(text).expect_err(text).to_string();
+            assert!(error.contains("DDDSU"), "{text}: {error}");
         }
     }
 

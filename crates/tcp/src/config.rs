@@ -2,9 +2,10 @@
 
 use crate::cc::{Abc, ControlParameters, CwndUnit, SlowStartExit, Variant};
 use crate::options::{
-    BeyondWindow, EcnMode, Keepalive, LossRecovery, Nagle, NewRenoTimer, Pacing, PrrMode, RtoStyle,
+    BeyondWindow, DelaySignal, EcnMode, Keepalive, LossRecovery, Nagle, NewRenoTimer, Pacing, PrrMode, RtoStyle,
     SackCompression, StretchAck,
 };
+use paceline_net::pacing::Hint;
 use paceline_net::{Bytes, Duration, Instant, Rate, SeqNumber};
 use std::net::SocketAddr;
 
@@ -82,6 +83,11 @@ pub struct EndpointConfig {
     pub syn_linear_timeouts: u32,
     /// Pacing of segments.
     pub pacing: Pacing,
+    /// The slots of the TDD cell on the path; [`Hint::None`] if the period is to be learned from ACKs.
+    pub pacing_hint: Hint,
+    /// Round-trip times for controls that watch delay; `None` for clean ones with [`Pacing::Tdd`], raw ones
+    /// else.
+    pub delay_signal: Option<DelaySignal>,
     /// Reduce a window that was not used for a timeout (RFC 2861, RFC 5681 §4.1; Linux
     /// `tcp_slow_start_after_idle`).
     pub idle_restart: bool,
@@ -158,6 +164,8 @@ impl EndpointConfig {
             syn_ack_retries: 5,
             syn_linear_timeouts: 4,
             pacing: Pacing::None,
+            pacing_hint: Hint::None,
+            delay_signal: None,
             idle_restart: true,
             nagle: Nagle::Minshall,
             keepalive: None,

@@ -33,7 +33,7 @@ pub use config::{DelayedAck, EndpointConfig, Source};
 pub use connection::endpoint::{self, Endpoint};
 pub use limits::{Limit, LimitTimes};
 pub use options::{
-    BeyondWindow, EcnMode, Keepalive, LossRecovery, Nagle, NewRenoTimer, Pacing, PrrMode, RtoStyle,
+    BeyondWindow, DelaySignal, EcnMode, Keepalive, LossRecovery, Nagle, NewRenoTimer, Pacing, PrrMode, RtoStyle,
     SackCompression, StretchAck,
 };
 pub use profile::Profile;

@@ -121,14 +121,18 @@ pub enum Pacing {
     #[default]
     None,
     /// As Linux: 200% of cwnd/SRTT while the window is below half of ssthresh, 120% above; the first ten
-    /// segments are not paced.
+    /// segments are not paced. The segments of a millisecond leave together, as with segmentation offload
+    /// (`tcp_tso_autosize`).
     Linux,
-    /// As [`Self::Linux`] at the mean, for the learned period of a TDD cell: no segment waits for longer
-    /// than the period, and controls that watch delay get the least round-trip time of two periods.
+    /// The same rate, one segment at a time.
+    LinuxPerSegment,
+    /// As [`Self::LinuxPerSegment`] at the mean, for the slots of a TDD cell: no segment waits for longer
+    /// than the period, and where slots and phase are known and the queue is shallow, segments leave so that
+    /// they meet downlink slots.
     Tdd,
-    /// The segments that a bunch of ACKs allows are spread over the time to the next bunch, a learned
-    /// period of a TDD cell (Sawabe, Shinohara and Iwai, CCNC 2024, by its abstract); without a period as
-    /// [`Self::Linux`].
+    /// The segments that a bunch of ACKs allows are spread over the time to the next bunch, the period of a
+    /// TDD cell (Sawabe, Shinohara and Iwai, CCNC 2024, by its abstract); without a period as
+    /// [`Self::LinuxPerSegment`].
     TddPublished,
     /// At this rate.
     External(Rate),
@@ -139,6 +143,7 @@ impl fmt::Display for Pacing {
         match self {
             Self::None => f.write_str("none"),
             Self::Linux => f.write_str("linux"),
+            Self::LinuxPerSegment => f.write_str("linux-per-segment"),
             Self::Tdd => f.write_str("tdd"),
             Self::TddPublished => f.write_str("tdd-published"),
             Self::External(rate) => rate.fmt(f),
@@ -148,8 +153,20 @@ impl fmt::Display for Pacing {
 
 /// The text is not a pacing mode.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
-#[error("`{0}` is no pacing: write none, linux, tdd, tdd-published, or a rate such as \"10 Mb/s\"")]
+#[error(
+    "`{0}` is no pacing: write none, linux, linux-per-segment, tdd, tdd-published, or a rate such as \"10 Mb/s\""
+)]
 pub struct ParsePacingError(String);
+
+/// The round-trip times that congestion controls which watch delay get.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum DelaySignal {
+    /// Every round-trip time as it is.
+    Raw,
+    /// The least round-trip time of the last two periods of a TDD cell, while the period is known.
+    Clean,
+}
 
 impl From<Pacing> for String {
     fn from(pacing: Pacing) -> Self {
@@ -170,6 +187,7 @@ impl FromStr for Pacing {
         match text {
             "none" => Ok(Self::None),
             "linux" => Ok(Self::Linux),
+            "linux-per-segment" => Ok(Self::LinuxPerSegment),
             "tdd" => Ok(Self::Tdd),
             "tdd-published" => Ok(Self::TddPublished),
             _ => text.parse().map(Self::External).map_err(|_| ParsePacingError(text.to_owned())),
@@ -187,9 +205,10 @@ impl JsonSchema for Pacing {
         rate.insert("description".into(), "At this rate.".into());
         json_schema!({ "anyOf": [
             { "type": "string", "const": "none", "description": "As fast as the window allows, in bursts." },
-            { "type": "string", "const": "linux", "description": "At the rate that Linux derives from window and RTT." },
-            { "type": "string", "const": "tdd", "description": "As `linux`, for the period of a TDD cell that is learned from ACKs: no segment waits for longer than the period, and congestion controls that watch delay get the least RTT of two periods." },
-            { "type": "string", "const": "tdd-published", "description": "Segments are spread over the learned time between two bunches of ACKs (Sawabe et al., CCNC 2024, by its abstract); as `linux` without a period." },
+            { "type": "string", "const": "linux", "description": "At the rate that Linux derives from window and RTT, the segments of a millisecond together." },
+            { "type": "string", "const": "linux-per-segment", "description": "At the same rate, one segment at a time." },
+            { "type": "string", "const": "tdd", "description": "As `linux-per-segment`, for the slots of a TDD cell: no segment waits for longer than the period, and where `pacing_pattern` gives the slots and the queue is shallow, segments leave so that they meet downlink slots." },
+            { "type": "string", "const": "tdd-published", "description": "Segments are spread over the time between two bunches of ACKs, the period (Sawabe et al., CCNC 2024, by its abstract); as `linux-per-segment` without a period." },
             rate,
         ] })
     }
@@ -249,7 +268,7 @@ mod tests {
 
     #[test]
     fn pacing_is_a_word_or_a_rate() {
-        for text in ["none", "linux", "10 Mb/s"] {
+        for text in ["none", "linux", "linux-per-segment", "tdd", "tdd-published", "10 Mb/s"] {
             assert_eq!(text.parse::<Pacing>().unwrap().to_string(), text);
         }
         assert!("fast".parse::<Pacing>().unwrap_err().to_string().contains("none, linux"));

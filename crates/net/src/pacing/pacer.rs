@@ -131,6 +131,10 @@ impl Pacer {
             (_, None) => from + wait,
         };
     }
+    /// Takes packets back that left since `until` was the time of the next one, to count them anew as one.
+    pub fn take_back(&mut self, until: Instant) {
+        self.until = until;
+    }
     /// Lets the next packet leave from `now` on.
     pub fn release(&mut self, now: Instant) {
         self.until = self.until.min(now);

@@ -9,6 +9,7 @@ use crate::engine::{Engine, NodeId};
 use crate::link::Link;
 use crate::proxy::{self, Configure, Pep, Split};
 use crate::scenario::{self, Direction, Scenario, Stations, Traffic};
+use paceline_net::pacing::Hint;
 use paceline_net::{AddressTable, Bytes, Duration, Instant, Port, SeqNumber, Stream};
 use paceline_pep::Accelerator;
 use paceline_ran::{CORE, station_port};
@@ -188,6 +189,9 @@ fn endpoints(
     let tcp = scenario.tcp_of(group);
     let mut at_server = tcp.config(server, station);
     let mut at_station = tcp.config(station, server);
+    at_server.pacing_hint = scenario.pacing_hint(&tcp);
+    // A station's segments wait for uplink slots: of the pattern it uses the period alone.
+    at_station.pacing_hint = at_server.pacing_hint.period().map_or(Hint::None, Hint::Period);
     at_station.start_at = Instant::ZERO + group.start + spread;
     at_server.isn = SeqNumber(stream.next_u64() as u32);
     at_station.isn = SeqNumber(stream.next_u64() as u32);

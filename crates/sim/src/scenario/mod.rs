@@ -16,6 +16,7 @@ mod load;
 mod path;
 pub mod reference;
 mod stations;
+mod pacing_pattern;
 mod tcp;
 
 pub use cell::{AckFilter, Cell, CellPlan, CommonPeriod, ConfiguredGrant, DuplexMode, McsTableName};
@@ -27,6 +28,7 @@ pub use link::{FixedLink, Link, TraceFile, TraceLink};
 pub use load::{ScenarioError, load, load_with};
 pub use path::{Accelerator, AcceleratorProfile, Path, SplitTcp};
 pub use stations::{Direction, SinrRange, Stations, Traffic};
+pub use pacing_pattern::PacingPattern;
 pub use tcp::{StationTcp, Tcp};
 
 use limits::{Allowed, Limit, Section, key, quantities, relation};

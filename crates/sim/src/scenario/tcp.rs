@@ -1,10 +1,11 @@
 //! Table `[tcp]`: TCP at both ends. A profile gives the default of every other key. The resolved scenario
 //! states all keys.
 
+use super::PacingPattern;
 use super::limits::{self, Allowed, Limit, Section, key, numbers, quantities, rates, relation};
 use paceline_net::{Bytes, Duration, Rate};
 use paceline_tcp::{
-    Abc, BeyondWindow, CwndUnit, DelayedAck, EcnMode, EndpointConfig, Keepalive, LossRecovery, Nagle,
+    Abc, BeyondWindow, CwndUnit, DelaySignal, DelayedAck, EcnMode, EndpointConfig, Keepalive, LossRecovery, Nagle,
     NewRenoTimer, Pacing, Profile, PrrMode, RtoStyle, SackCompression, SlowStartExit, StretchAck, Variant,
 };
 use schemars::{JsonSchema, Schema, SchemaGenerator};
@@ -134,6 +135,8 @@ table! {
         syn_linear_timeouts: u32,
         /// Spacing of segments. Congestion controls with a pacing rate of their own keep it.
         pacing: Pacing,
+        /// The TDD pattern that `tdd` and `tdd-published` pacing and clean delays follow.
+        pacing_pattern: PacingPattern,
         /// Whether the congestion window shrinks while it is not used (RFC 2861).
         idle_restart: bool,
         /// Delay of small segments while others are outstanding.
@@ -192,6 +195,12 @@ table! {
         cwnd_unit: CwndUnit,
     }
     optional {
+        /// Send time, modulo the period, of a segment that reaches the cell at the start of `pacing_pattern`.
+        /// If left out, it follows from the delays of `core.hops`.
+        pacing_phase: Duration,
+        /// Round-trip times that HyStart, Illinois, Vegas and Veno watch. If left out, clean ones with `tdd`
+        /// pacing, else raw ones.
+        delay_signal: DelaySignal,
         /// Rate at which the receiving application reads. If left out, the application reads at once.
         read_rate: Rate,
     }
@@ -237,7 +246,7 @@ impl Section for Tcp {
         let keepalive = || quantities("1 ms", "86400 s");
         let rate_of = |pacing: &Pacing| match pacing {
             Pacing::External(rate) => Some(*rate),
-            Pacing::None | Pacing::Linux | Pacing::Tdd | Pacing::TddPublished => None,
+            _ => None,
         };
         let at_most_500_ms = |delay: &Duration| *delay <= Duration::from_millis(500);
         vec![
@@ -255,6 +264,7 @@ impl Section for Tcp {
             key!(stretch_ack_segments, numbers(1..=64).unit("segments")),
             key!(stretch_ack_timeout, Allowed::new("0 to 500 ms", at_most_500_ms)),
             key!(read_rate?, rates()),
+            key!(pacing_phase?, quantities("0 s", "20 ms")),
             key!(min_rto, rto()),
             key!(initial_rto, rto()),
             key!(retries, retries("timeouts")),
@@ -264,7 +274,7 @@ impl Section for Tcp {
             key!(keepalive_probes, retries("probes")),
             key!(keepalive_idle, keepalive()),
             key!(keepalive_interval, keepalive()),
-            key!(pacing, rates().inside("none, linux, tdd, tdd-published, or ", rate_of)),
+            key!(pacing, rates().inside("none, linux, linux-per-segment, tdd, tdd-published, or ", rate_of)),
         ]
     }
     /// The defaults of the profiles, where they differ.
@@ -329,6 +339,7 @@ impl Tcp {
             syn_ack_retries: config.syn_ack_retries,
             syn_linear_timeouts: config.syn_linear_timeouts,
             pacing: config.pacing,
+            pacing_pattern: PacingPattern::default(),
             idle_restart: config.idle_restart,
             nagle: config.nagle,
             keepalive: config.keepalive.is_some(),
@@ -357,6 +368,8 @@ impl Tcp {
             abc: config.abc,
             cwnd_unit: config.cwnd_unit,
             read_rate: config.read_rate,
+            pacing_phase: None,
+            delay_signal: config.delay_signal,
         }
     }
     /// The configuration of an endpoint between these addresses.
@@ -391,6 +404,7 @@ impl Tcp {
             syn_ack_retries: self.syn_ack_retries,
             syn_linear_timeouts: self.syn_linear_timeouts,
             pacing: self.pacing,
+            delay_signal: self.delay_signal,
             idle_restart: self.idle_restart,
             nagle: self.nagle,
             keepalive: self.keepalive.then_some(keepalive),

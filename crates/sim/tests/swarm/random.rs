@@ -5,7 +5,7 @@ use paceline_pep::Scheme;
 use paceline_sim::scenario;
 use paceline_sim::scenario::{
     BlockageModel, Cellular, Deployment, DeploymentModel, Direction, FadingProfile, FixedLink, Held, Hop,
-    Link, RlcMode, Scenario, Scheduler, SinrRange, Stations, TraceFile, TraceLink, Traffic,
+    Link, PacingPattern, RlcMode, Scenario, Scheduler, SinrRange, Stations, TraceFile, TraceLink, Traffic,
 };
 use paceline_tcp::{
     BeyondWindow, CwndUnit, EcnMode, LossRecovery, Nagle, NewRenoTimer, Pacing, Profile, PrrMode, RtoStyle,
@@ -102,7 +102,18 @@ fn random_tcp(stream: &mut Stream, tcp: &mut scenario::Tcp) {
     }
     tcp.keepalive_idle = Duration::from_millis(1 + stream.below(3_000));
     tcp.keepalive_interval = Duration::from_millis(1 + stream.below(1_000));
-    tcp.pacing = pick(stream, &[Pacing::None, Pacing::Linux, Pacing::External(Rate(5_000_000))]);
+    tcp.pacing = pick(
+        stream,
+        &[
+            Pacing::None,
+            Pacing::Linux,
+            Pacing::External(Rate(5_000_000)),
+            Pacing::LinuxPerSegment,
+            Pacing::Tdd,
+            Pacing::TddPublished,
+        ],
+    );
+    tcp.pacing_pattern = if stream.chance(0.5) { PacingPattern::Cell } else { PacingPattern::Learned };
     tcp.stretch_ack_segments = if stream.chance(0.3) { 1 + stream.below(10) as u32 } else { 1 };
     tcp.read_rate = stream.chance(0.2).then(|| Rate(100_000 + stream.below(50_000_000)));
 }

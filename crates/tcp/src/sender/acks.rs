@@ -222,11 +222,12 @@ impl Sender {
             self.scoreboard.update_reordering_window(rate.prior_delivered.0, self.rates.delivered());
         }
         let rtt = update.newest_rtt(now);
-        let clean = self.pacer.on_ack(now, rtt);
+        let clean = self.pacer.on_ack(now, rtt, update.lost > 0);
         // A control with a rate of its own models the path from round-trip times as they are.
         let shown = if self.control.pacing_rate().is_some() { rtt } else { clean };
         let sample = AckSample {
             acked: Bytes(update.bytes),
+            acked_again: Bytes(update.again),
             lost: Bytes(update.lost),
             advanced: ack.advanced,
             rtt: shown,

@@ -177,7 +177,7 @@ impl Sender {
             rates: RateSampler::default(),
             dup_acks: 0,
             tail_probe: TailProbe::default(),
-            pacer: Pacer::new(config.pacing),
+            pacer: Pacer::new(config),
             usage: WindowUsage::default(),
             small_segment_end: 0,
             last_sent_at: None,

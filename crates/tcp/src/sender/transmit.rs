@@ -23,7 +23,7 @@ impl Sender {
             return Some(segment);
         }
         let rate = self.pacer.rate(now, self.control.pacing_rate(), || self.paced_flow());
-        if rate.is_some() && now < self.pacer.until() {
+        if rate.is_some() && self.pacer.waits(now) {
             self.record_usage_after_burst(now);
             self.record_wait(now, Limit::Pacing);
             return None;
@@ -130,7 +130,7 @@ impl Sender {
         self.usage.on_sent();
         self.last_sent_at = Some(now);
         self.control.on_sent(now, Bytes(len), Bytes(self.scoreboard.in_flight()));
-        self.pacer.on_sent(now, len, rate);
+        self.pacer.on_sent(now, len, rate, self.rtt.min_rtt());
         if segment.payload > 0 {
             stats.segments_sent += 1;
             stats.bytes_sent += u64::from(segment.payload);

@@ -5,9 +5,10 @@ pub mod operations;
 pub mod segments;
 
 pub use paceline_net::test_support::Reassembly;
-use paceline_net::{Bytes, Duration, Instant, Node, Rate, SeqNumber};
+use paceline_net::pacing::Hint;
+use paceline_net::{Bytes, Duration, Instant, Node, Rate, SeqNumber, SlotPattern};
 use paceline_tcp::{
-    Abc, BeyondWindow, CwndUnit, DelayedAck, EcnMode, Endpoint, EndpointConfig, Keepalive, LossRecovery,
+    Abc, BeyondWindow, CwndUnit, DelaySignal, DelayedAck, EcnMode, Endpoint, EndpointConfig, Keepalive, LossRecovery,
     Nagle, NewRenoTimer, Pacing, PrrMode, RtoStyle, SackCompression, SlowStartExit, Source, StretchAck,
     Variant,
 };
@@ -41,6 +42,15 @@ impl<'a> Entropy<'a> {
     }
 }
 
+const PACINGS: [Pacing; 6] = [
+    Pacing::None,
+    Pacing::Linux,
+    Pacing::External(Rate(1_000_000)),
+    Pacing::LinuxPerSegment,
+    Pacing::Tdd,
+    Pacing::TddPublished,
+];
+
 /// Initial sequence numbers near the wrap and the sign change.
 const ISNS: [u32; 5] = [1, 0, u32::MAX, u32::MAX - 3000, 0x7fff_f000];
 
@@ -72,6 +82,21 @@ pub fn config(entropy: &mut Entropy<'_>, client: bool) -> EndpointConfig {
     }
 }
 
+/// No pattern, a period alone, or slots with a random phase and error.
+fn hint(entropy: &mut Entropy<'_>) -> Hint {
+    let pattern = |text| SlotPattern::from_carrier(text).expect("a pattern");
+    let texts = [None, None, Some("DDDSU/30kHz"), Some("DDDDDDDSUU 6:4:4/30kHz"), Some("DSUUU/30kHz")];
+    match entropy.pick(&texts).map(pattern) {
+        None => Hint::None,
+        Some(pattern) if entropy.flag() => Hint::Period(pattern.period()),
+        Some(pattern) => Hint::Pattern {
+            pattern,
+            phase: Instant::from_nanos(u64::from(entropy.word()) * 100),
+            error: Duration::from_micros(u64::from(entropy.byte()) * 2),
+        },
+    }
+}
+
 /// The configuration with random mechanisms.
 pub fn mechanisms(entropy: &mut Entropy<'_>, config: EndpointConfig) -> EndpointConfig {
     use LossRecovery::{NewReno, Rack, Reno, Sack, Tahoe};
@@ -91,7 +116,9 @@ pub fn mechanisms(entropy: &mut Entropy<'_>, config: EndpointConfig) -> Endpoint
         undo: on & 8 == 0,
         limited_transmit: on & 16 == 0,
         rto_style: entropy.pick(&[RtoStyle::Linux, RtoStyle::Rfc6298]),
-        pacing: entropy.pick(&[Pacing::None, Pacing::Linux, Pacing::External(Rate(1_000_000))]),
+        pacing: entropy.pick(&PACINGS),
+        pacing_hint: hint(entropy),
+        delay_signal: entropy.pick(&[None, Some(DelaySignal::Raw), Some(DelaySignal::Clean)]),
         idle_restart: on & 32 == 0,
         hystart: entropy.pick(&[SlowStartExit::HyStart, SlowStartExit::HyStartPlusPlus, SlowStartExit::Off]),
         fast_convergence: on & 3 != 3,

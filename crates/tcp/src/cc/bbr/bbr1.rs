@@ -328,10 +328,11 @@ impl Bbr {
             let bw = self.bandwidth();
             let spare = if self.full_bw_reached { self.aggregation.allowance(bw) } else { 0 };
             let target = self.with_quantization_budget(self.bdp(bw, gain) + spare);
+            let new = acked - sample.acked_again.0;
             if self.full_bw_reached {
-                self.cwnd = (self.cwnd + acked).min(target);
+                self.cwnd = (self.cwnd + new).min(target);
             } else if self.cwnd < target || sample.delivered.0 < self.initial {
-                self.cwnd += acked;
+                self.cwnd += new;
             }
             self.cwnd = self.cwnd.max(MIN_CWND_SEGMENTS * self.mss);
         }

@@ -300,10 +300,11 @@ impl Bbr3 {
         }
         let bw = self.bandwidth();
         let target = self.with_quantization_budget(self.bdp(bw, gain) + self.aggregation.allowance(bw));
+        let new = sample.acked.0 - sample.acked_again.0;
         if self.full_bw_reached {
-            self.cwnd = (self.cwnd + sample.acked.0).min(target);
+            self.cwnd = (self.cwnd + new).min(target);
         } else if self.cwnd < target || sample.delivered.0 < self.initial {
-            self.cwnd += sample.acked.0;
+            self.cwnd += new;
         }
         let min_cwnd = MIN_PIPE_SEGMENTS * self.mss;
         self.cwnd = self.cwnd.max(min_cwnd);

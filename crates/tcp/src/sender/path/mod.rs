@@ -7,3 +7,4 @@
 pub(super) mod pacing;
 pub(super) mod rate;
 pub(crate) mod rtt;
+mod tdd_cell;

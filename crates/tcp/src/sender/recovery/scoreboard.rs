@@ -45,6 +45,8 @@ pub(in crate::sender) struct Scoreboard {
     pub(super) time_cursor: u64,
     /// Bytes counted as arrived because of duplicate ACKs, without SACK.
     duplicate_bytes: u64,
+    /// Those that were forgotten by a timeout or at the end of a recovery, and will be acknowledged.
+    forgotten_bytes: u64,
 }
 
 impl Scoreboard {
@@ -211,6 +213,12 @@ impl Scoreboard {
             self.duplicate_bytes = self.duplicate_bytes.saturating_sub(arrived).min(self.outstanding);
             update.bytes -= arrived;
         }
+        update.again = self.forgotten_bytes.min(update.bytes);
+        self.forgotten_bytes = (self.forgotten_bytes - update.again).min(self.outstanding);
+    }
+    /// Forgets the arrivals that duplicate ACKs have shown (Linux `tcp_reset_reno_sack`).
+    fn forget_duplicates(&mut self) {
+        self.forgotten_bytes += std::mem::take(&mut self.duplicate_bytes);
     }
     /// Records reordering that the acknowledgment revealed.
     pub fn record_reordering(&mut self, context: &AckContext, mss: u32, update: &ScoreboardUpdate) {
@@ -239,7 +247,7 @@ impl Scoreboard {
     /// A fast recovery ended.
     pub fn on_recovery_end(&mut self) {
         self.rack.on_recovery_end();
-        self.duplicate_bytes = 0;
+        self.forget_duplicates();
     }
     /// See [`Rack::update_window`].
     pub fn update_reordering_window(&mut self, prior_delivered: u64, delivered: u64) {
@@ -339,7 +347,7 @@ impl Scoreboard {
             (self.sacked_bytes, self.sacked_segments) = (0, 0);
             self.segments.iter_mut().for_each(|segment| segment.sacked = false);
         }
-        self.duplicate_bytes = 0;
+        self.forget_duplicates();
         for index in 0..self.segments.len() {
             let segment = &self.segments[index];
             let recent = |now| !self.rack.time_until_lost(now, segment.sent_at, Duration::ZERO).is_zero();

@@ -170,3 +170,17 @@ fn the_counts_hold_under_random_events() {
         assert_eq!(delivered, rates.delivered(), "seed {seed}");
     }
 }
+
+#[test]
+fn bytes_that_duplicate_acks_have_shown_are_marked_when_they_are_acknowledged_after_a_timeout() {
+    let (mut board, mut rates) = board(10);
+    let mut update = ScoreboardUpdate::default();
+    (0..3).for_each(|_| board.on_duplicate_ack(MSS, &mut update));
+    board.mark_all_lost(None, &mut update);
+    assert_eq!((update.bytes, board.in_flight()), (300, 0));
+    for (una, again) in [(100, 100), (500, 200), (1000, 0)] {
+        let mut update = ScoreboardUpdate::default();
+        board.acknowledge(una, &at_ms(50), &mut rates, &mut update);
+        assert_eq!(update.again, again, "{una}");
+    }
+}

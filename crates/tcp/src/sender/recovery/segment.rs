@@ -49,6 +49,8 @@ pub(in crate::sender) struct AckContext {
 pub(in crate::sender) struct ScoreboardUpdate {
     /// Bytes newly acknowledged or sacked.
     pub bytes: u64,
+    /// Part of `bytes` that duplicate ACKs without SACK had shown before.
+    pub again: u64,
     /// Bytes newly sacked.
     pub sacked: u64,
     /// Bytes newly marked as lost.

@@ -2,8 +2,8 @@
 
 use crate::cc::{Abc, ControlParameters, CwndUnit, SlowStartExit, Variant};
 use crate::options::{
-    BeyondWindow, DelaySignal, EcnMode, Keepalive, LossRecovery, Nagle, NewRenoTimer, Pacing, PrrMode, RtoStyle,
-    SackCompression, StretchAck,
+    BeyondWindow, DelaySignal, EcnMode, Keepalive, LossRecovery, Nagle, NewRenoTimer, Pacing, PrrMode,
+    RtoStyle, SackCompression, StretchAck,
 };
 use paceline_net::pacing::Hint;
 use paceline_net::{Bytes, Duration, Instant, Rate, SeqNumber};

@@ -33,8 +33,8 @@ pub use config::{DelayedAck, EndpointConfig, Source};
 pub use connection::endpoint::{self, Endpoint};
 pub use limits::{Limit, LimitTimes};
 pub use options::{
-    BeyondWindow, DelaySignal, EcnMode, Keepalive, LossRecovery, Nagle, NewRenoTimer, Pacing, PrrMode, RtoStyle,
-    SackCompression, StretchAck,
+    BeyondWindow, DelaySignal, EcnMode, Keepalive, LossRecovery, Nagle, NewRenoTimer, Pacing, PrrMode,
+    RtoStyle, SackCompression, StretchAck,
 };
 pub use profile::Profile;
 pub use stats::{Snapshot, Stats};

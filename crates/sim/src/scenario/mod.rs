@@ -13,10 +13,10 @@ mod deployment;
 mod limits;
 mod link;
 mod load;
+mod pacing_pattern;
 mod path;
 pub mod reference;
 mod stations;
-mod pacing_pattern;
 mod tcp;
 
 pub use cell::{AckFilter, Cell, CellPlan, CommonPeriod, ConfiguredGrant, DuplexMode, McsTableName};
@@ -26,9 +26,9 @@ pub use core_network::{Core, Hop};
 pub use deployment::{BlockageModel, Deployment, DeploymentModel, FadingProfile, Held};
 pub use link::{FixedLink, Link, TraceFile, TraceLink};
 pub use load::{ScenarioError, load, load_with};
+pub use pacing_pattern::PacingPattern;
 pub use path::{Accelerator, AcceleratorProfile, Path, SplitTcp};
 pub use stations::{Direction, SinrRange, Stations, Traffic};
-pub use pacing_pattern::PacingPattern;
 pub use tcp::{StationTcp, Tcp};
 
 use limits::{Allowed, Limit, Section, key, quantities, relation};

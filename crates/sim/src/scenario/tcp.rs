@@ -5,8 +5,9 @@ use super::PacingPattern;
 use super::limits::{self, Allowed, Limit, Section, key, numbers, quantities, rates, relation};
 use paceline_net::{Bytes, Duration, Rate};
 use paceline_tcp::{
-    Abc, BeyondWindow, CwndUnit, DelaySignal, DelayedAck, EcnMode, EndpointConfig, Keepalive, LossRecovery, Nagle,
-    NewRenoTimer, Pacing, Profile, PrrMode, RtoStyle, SackCompression, SlowStartExit, StretchAck, Variant,
+    Abc, BeyondWindow, CwndUnit, DelaySignal, DelayedAck, EcnMode, EndpointConfig, Keepalive, LossRecovery,
+    Nagle, NewRenoTimer, Pacing, Profile, PrrMode, RtoStyle, SackCompression, SlowStartExit, StretchAck,
+    Variant,
 };
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::{Deserialize, Serialize};

@@ -4,13 +4,13 @@
 pub mod operations;
 pub mod segments;
 
-pub use paceline_net::test_support::Reassembly;
 use paceline_net::pacing::Hint;
+pub use paceline_net::test_support::Reassembly;
 use paceline_net::{Bytes, Duration, Instant, Node, Rate, SeqNumber, SlotPattern};
 use paceline_tcp::{
-    Abc, BeyondWindow, CwndUnit, DelaySignal, DelayedAck, EcnMode, Endpoint, EndpointConfig, Keepalive, LossRecovery,
-    Nagle, NewRenoTimer, Pacing, PrrMode, RtoStyle, SackCompression, SlowStartExit, Source, StretchAck,
-    Variant,
+    Abc, BeyondWindow, CwndUnit, DelaySignal, DelayedAck, EcnMode, Endpoint, EndpointConfig, Keepalive,
+    LossRecovery, Nagle, NewRenoTimer, Pacing, PrrMode, RtoStyle, SackCompression, SlowStartExit, Source,
+    StretchAck, Variant,
 };
 
 /// Bytes as a source of numbers; zeros after their end.

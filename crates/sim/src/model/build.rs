@@ -1,5 +1,6 @@
 //! Builds the nodes of a model and their wires.
 
+use super::hint::pacing_hint;
 use super::{HOST_SIDE, Model, ModelNode, cell_config, real_station};
 use crate::address;
 use crate::core_network::hops::Hops;
@@ -189,7 +190,7 @@ fn endpoints(
     let tcp = scenario.tcp_of(group);
     let mut at_server = tcp.config(server, station);
     let mut at_station = tcp.config(station, server);
-    at_server.pacing_hint = scenario.pacing_hint(&tcp);
+    at_server.pacing_hint = pacing_hint(scenario, &tcp);
     // A station's segments wait for uplink slots: of the pattern it uses the period alone.
     at_station.pacing_hint = at_server.pacing_hint.period().map_or(Hint::None, Hint::Period);
     at_station.start_at = Instant::ZERO + group.start + spread;

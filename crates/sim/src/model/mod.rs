@@ -11,6 +11,7 @@
 
 mod build;
 mod cell_config;
+mod hint;
 
 use crate::core_network::{self, Core, Monitor};
 use crate::endpoints::{Host, Udp, UdpStats};

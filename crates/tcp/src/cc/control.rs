@@ -8,8 +8,8 @@ use paceline_net::{Bytes, Duration, Instant, Rate};
 pub struct AckSample {
     /// Bytes newly delivered: acknowledged cumulatively or selectively for the first time.
     pub acked: Bytes,
-    /// Part of `acked` that had been reported as delivered before: without SACK, what duplicate ACKs have
-    /// shown is forgotten by a timeout and at the end of a recovery, as in Linux.
+    /// Part of `acked` that was in an earlier sample. Without SACK, a timeout and the end of a recovery reset
+    /// the count of duplicate ACKs, as in Linux.
     pub acked_again: Bytes,
     /// Bytes newly marked as lost.
     pub lost: Bytes,

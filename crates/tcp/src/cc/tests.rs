@@ -32,6 +32,7 @@ fn sample(stream: &mut Stream, totals: &mut [u64; 4]) -> AckSample {
     let repairing = stream.below(8);
     AckSample {
         acked,
+        acked_again: Bytes::ZERO,
         lost,
         advanced: stream.chance(0.8),
         rtt,

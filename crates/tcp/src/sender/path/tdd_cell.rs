@@ -1,4 +1,4 @@
-//! What a sender knows of the TDD cell on its path: slots that are given, or a period that is learned from
+//! A sender's knowledge of the TDD cell on its path: slots that are given, or a period that is learned from
 //! ACKs; and the round-trip times without the pattern's part.
 
 use paceline_net::pacing::{CleanDelay, Hint, Learner};
@@ -22,8 +22,8 @@ pub(super) struct TddCell {
 }
 
 impl TddCell {
-    /// With the pattern in `hint`, or with a learner if it has none. Controls get clean round-trip times if it
-    /// `cleans`.
+    /// With the pattern in `hint`, or with a learner if it has none. If it `cleans`, controls get clean
+    /// round-trip times.
     pub fn new(hint: &Hint, cleans: bool) -> Self {
         let period = hint.period();
         Self {

@@ -45,7 +45,7 @@ pub(in crate::sender) struct Scoreboard {
     pub(super) time_cursor: u64,
     /// Bytes counted as arrived because of duplicate ACKs, without SACK.
     duplicate_bytes: u64,
-    /// Those that were forgotten by a timeout or at the end of a recovery, and will be acknowledged.
+    /// Duplicate bytes before the last timeout or end of a recovery that are not acknowledged yet.
     forgotten_bytes: u64,
 }
 

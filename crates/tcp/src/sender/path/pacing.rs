@@ -99,7 +99,7 @@ impl Pacer {
     fn is_in_chunk(&self, now: Instant) -> bool {
         self.chunk.left > 0 && self.chunk.at == now
     }
-    /// An ACK arrived; `rtt` is that of the newest segment that it delivers, and with `has_lost` segments were
+    /// An ACK arrived; `rtt` is that of the newest segment that it delivers. With `has_lost`, segments were
     /// marked as lost. Returns the round-trip time for controls that watch delay.
     pub fn on_ack(&mut self, now: Instant, rtt: Option<Duration>, has_lost: bool) -> Option<Duration> {
         let Some(tdd) = self.tdd.as_deref_mut() else { return rtt };

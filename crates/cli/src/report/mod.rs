@@ -2,6 +2,7 @@
 
 pub mod compare;
 mod figures;
+pub mod gain_map;
 mod groups;
 mod html;
 mod kernel;
@@ -28,7 +29,11 @@ pub fn page(folder: &Path) -> Outcome<String> {
             let rows: reproduce::Reproduced = parse(folder, "summary.json", &summary)?;
             Ok(rows.page(&swept.about(), &(rows.pictures() + &swept.body(folder))))
         }
-        (Some(summary), None) if summary.contains("\"reproduces\": \"calibration\"") => {
+        (Some(summary), None)
+            if ["calibration", "tdd-pacing"]
+                .iter()
+                .any(|name| summary.contains(&format!("\"reproduces\": \"{name}\""))) =>
+        {
             let rows: reproduce::Reproduced = parse(folder, "summary.json", &summary)?;
             Ok(rows.page(&rows.about(), &rows.pictures()))
         }

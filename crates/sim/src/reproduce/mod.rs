@@ -8,6 +8,7 @@
 pub mod accelerator;
 pub mod ack_filter;
 pub mod calibration;
+pub mod tdd_pacing;
 mod value;
 
 pub use value::Value;

@@ -6,6 +6,7 @@ mod ack_filter;
 mod calibration;
 mod options;
 mod outcome;
+mod tdd_pacing;
 
 use crate::failure::Outcome;
 use clap::Subcommand;
@@ -25,6 +26,8 @@ enum Experiment {
     Accelerator(Options),
     /// Downlink geometry and coupling loss of 3GPP's deployments, beside 3GPP's own
     Calibration(calibration::Options),
+    /// Pacing in TDD cells (IEEE CCNC 2024): its statements, ours, and maps over buffer and round-trip time
+    TddPacing(tdd_pacing::Options),
 }
 
 pub fn run(args: &Args) -> Outcome {
@@ -32,5 +35,6 @@ pub fn run(args: &Args) -> Outcome {
         Experiment::AckFilter(options) => ack_filter::run(options),
         Experiment::Accelerator(options) => accelerator::run(options),
         Experiment::Calibration(options) => calibration::run(options),
+        Experiment::TddPacing(options) => tdd_pacing::run(options),
     }
 }

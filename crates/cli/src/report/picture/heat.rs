@@ -40,7 +40,8 @@ impl HeatMap {
         html::figure(&self.title, &self.svg())
     }
 
-    fn svg(&self) -> String {
+    /// The map without its title.
+    pub fn svg(&self) -> String {
         let left = self.rows.iter().map(|label| width(label)).fold(0.0, f64::max) + 10.0;
         let (columns, rows) = (self.columns.len() as f64, self.rows.len() as f64);
         let cell = ((WIDTH - left - 10.0) / columns, (190.0 / rows).clamp(LINE, CELL));

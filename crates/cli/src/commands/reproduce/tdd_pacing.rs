@@ -1,0 +1,118 @@
+//! `paceline reproduce tdd-pacing`: pacing in TDD cells (IEEE CCNC 2024), with maps of the gain over buffer
+//! and base round-trip time.
+
+use super::options::Options as Common;
+use super::outcome::finish;
+use crate::failure::{Failure, Outcome};
+use crate::report::gain_map;
+use crate::results_folder::write_file;
+use crate::scenario_file;
+use crate::sweep::{self, Grid};
+use anyhow::Context;
+use paceline_sim::cell_facts::CellFacts;
+use paceline_sim::reproduce::tdd_pacing::{Experiment, MapCell, Part, parts};
+use paceline_sim::{RunResult, simulate};
+use serde_json::json;
+use std::fmt::Write;
+use std::process::ExitCode;
+
+/// Settings of `--quick`. Chosen for a first look within minutes; the results list them under `set`.
+const QUICK: [&str; 2] = ["run.duration=6 s", "run.warmup=2 s"];
+/// Settings of the run that measures the capacity of a cell. Chosen: more than any of the cells carries.
+const PROBE: [&str; 4] =
+    ["station.traffic=udp", "station.udp_rate=1 Gb/s", "run.duration=3 s", "run.warmup=1 s"];
+
+#[derive(clap::Args)]
+pub struct Options {
+    #[command(flatten)]
+    common: Common,
+    /// Run this part of the experiment only (repeatable), such as edge or map-DDDSU; all if left out
+    #[arg(long = "part", value_name = "NAME")]
+    parts: Vec<String>,
+}
+
+pub fn run(options: &Options) -> Outcome {
+    let common = &options.common;
+    let phases = common.seeds() as usize;
+    let mut all = parts(common.quick);
+    let names: Vec<String> = all.iter().map(|part| part.name.clone()).collect();
+    if let Some(unknown) = options.parts.iter().find(|name| !names.contains(name)) {
+        return Err(Failure::input(format!("--part {unknown}: the parts are {}", names.join(", "))));
+    }
+    all.retain(|part| options.parts.is_empty() || options.parts.contains(&part.name));
+    let mut runs = Vec::new();
+    for part in &all {
+        runs.push(run_part(part, phases, common)?);
+    }
+    let experiment = Experiment::new(all.iter().zip(runs.iter().map(Vec::as_slice)), phases);
+    let cells = experiment.cells();
+    write_file(&common.out.join("cells.csv"), &csv(&cells)).context("cannot write cells.csv")?;
+    for part in all.iter().filter(|part| part.name.starts_with("map")) {
+        for (name, svg) in gain_map::pictures(part, &cells) {
+            write_file(&common.out.join(&name), &svg).with_context(|| format!("cannot write {name}"))?;
+        }
+    }
+    let about = json!({
+        "scenario": "private-5g-n79, lte-tdd, nr-fdd-20mhz",
+        "seeds": phases,
+        "set": common.set,
+        "parts": all.iter().map(|part| part.name.as_str()).collect::<Vec<_>>(),
+    });
+    let quick = if common.quick { format!(", {}", QUICK.join(", ")) } else { String::new() };
+    let set = if common.set.is_empty() { String::new() } else { format!("; set: {}", common.set.join(", ")) };
+    let conditions =
+        format!("median over {phases} phases of the base round-trip time, a seed each{quick}{set}");
+    finish("tdd-pacing", &conditions, about, &experiment.rows(), Some(&common.out))?;
+    Ok(ExitCode::SUCCESS)
+}
+
+fn run_part(part: &Part, phases: usize, options: &Common) -> Outcome<Vec<Vec<RunResult>>> {
+    let (name, text) = scenario_file::built_in(part.cell.scenario);
+    let quick: &[&str] = if options.quick { &QUICK } else { &[] };
+    let mut set = part.settings();
+    set.extend(quick.iter().map(|set| (*set).to_owned()).chain(options.set.clone()));
+    let probe: Vec<String> = set
+        .iter()
+        .cloned()
+        .chain(PROBE.map(str::to_owned))
+        .chain([String::from("station.count=1")])
+        .collect();
+    let scenario = scenario_file::parse(&name, text, &probe).map_err(|error| Failure::Input(error.into()))?;
+    let capacity_mbps = simulate(&scenario, scenario.run.seed, None, &mut |_| {}).totals.goodput_mbps;
+    let latency = CellFacts::of(&scenario.cell_plan(), &scenario.cell).latency;
+    let uplink = latency.uplink_with_configured_grant.unwrap_or(latency.uplink_first_pusch);
+    let over: Vec<String> = part
+        .over(capacity_mbps, latency.downlink.mean_ms + uplink.mean_ms, phases)
+        .into_iter()
+        .map(|(key, values)| format!("{key}={}", values.join(",")))
+        .collect();
+    let mut grid = Grid::new(name.clone(), &name, text, &set, sweep::axes(&over)?)?;
+    // The delay changes fastest: every phase has a seed of its own.
+    for (index, point) in grid.points.iter_mut().enumerate() {
+        point.scenario.run.seed += (index % phases) as u64;
+    }
+    Ok(sweep::run(&grid, 1, options.jobs, &options.out.join(&part.name))?.runs)
+}
+
+/// `cells.csv`: a line for every point.
+fn csv(cells: &[MapCell]) -> String {
+    let mut text = String::from(
+        "part,control,pacing,buffer,rtt_ms,goodput_mbps,gain_percent,rtt_mean_ms,rtt_p95_ms,retransmitted_percent\n",
+    );
+    for cell in cells {
+        let (mean, p95) = cell.round_trip_ms;
+        let _ = writeln!(
+            text,
+            "{},{},{},{},{},{:.3},{:.2},{mean:.3},{p95:.3},{:.3}",
+            cell.part,
+            cell.control,
+            cell.mode,
+            cell.buffer,
+            cell.rtt_ms,
+            cell.goodput_mbps,
+            cell.gain_percent,
+            cell.retransmitted_percent
+        );
+    }
+    text
+}

@@ -27,7 +27,7 @@ enum Experiment {
     /// Downlink geometry and coupling loss of 3GPP's deployments, beside 3GPP's own
     Calibration(calibration::Options),
     /// Pacing in TDD cells (IEEE CCNC 2024): its statements, ours, and maps over buffer and round-trip time
-    TddPacing(tdd_pacing::Options),
+    TddPacing(tdd_pacing::PacingOptions),
 }
 
 pub fn run(args: &Args) -> Outcome {

@@ -23,7 +23,7 @@ const PROBE: [&str; 4] =
     ["station.traffic=udp", "station.udp_rate=1 Gb/s", "run.duration=3 s", "run.warmup=1 s"];
 
 #[derive(clap::Args)]
-pub struct Options {
+pub struct PacingOptions {
     #[command(flatten)]
     common: Common,
     /// Run this part of the experiment only (repeatable), such as edge or map-DDDSU; all if left out
@@ -31,7 +31,7 @@ pub struct Options {
     parts: Vec<String>,
 }
 
-pub fn run(options: &Options) -> Outcome {
+pub fn run(options: &PacingOptions) -> Outcome {
     let common = &options.common;
     let phases = common.seeds() as usize;
     let mut all = parts(common.quick);

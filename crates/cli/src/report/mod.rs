@@ -14,6 +14,8 @@ mod reproduce;
 mod run;
 mod sweep;
 
+pub use picture::Panel;
+
 use crate::failure::{Failure, Outcome};
 use crate::scenario_file::{self, ScenarioArgs};
 use paceline_sim::cell_facts::CellFacts;
@@ -75,6 +77,11 @@ fn parts(folder: &Path, rows: &reproduce::Reproduced) -> Outcome<String> {
         body += &html::section(name, &swept.table());
     }
     Ok(rows.page(&rows.about(), &body))
+}
+
+/// Packets over the slots of a cell as an SVG file.
+pub fn packets(title: &str, facts: &CellFacts, panels: &[Panel], span_ms: f64, quantity: &str) -> String {
+    html::standalone(&picture::packets(title, facts, panels, span_ms, quantity))
 }
 
 /// The slots of a cell as an SVG file.

@@ -14,8 +14,8 @@ use crate::receiver::AckThinning;
 use crate::stats::{Snapshot, Stats};
 use crate::timestamps::timestamp;
 use paceline_net::{
-    Bytes, Event, FlowKey, Instant, Node, Output, Packet, Port, SeqNumber, TcpFlags, TcpHeader, TcpOptions,
-    Timestamps, Transport,
+    Bytes, Duration, Event, FlowKey, Instant, Node, Output, Packet, Port, SeqNumber, TcpFlags, TcpHeader,
+    TcpOptions, Timestamps, Transport,
 };
 
 /// The port of the network. By definition of [`Endpoint`], which has no other.
@@ -112,6 +112,10 @@ impl Endpoint {
     /// Counters.
     pub fn stats(&self) -> &Stats {
         &self.stats
+    }
+    /// The period of the TDD cell on the path, if pacing or clean delays use one and it is known.
+    pub fn pacing_period(&self) -> Option<Duration> {
+        self.connection.as_ref()?.sender.pacing_period()
     }
     /// The current state.
     pub fn snapshot(&self) -> Snapshot {

@@ -279,6 +279,10 @@ impl Sender {
             srtt: self.rtt.srtt(),
         }
     }
+    /// The period of the TDD cell on the path, if pacing or clean delays use one and it is known.
+    pub fn pacing_period(&self) -> Option<Duration> {
+        self.pacer.period()
+    }
     /// The time of the next timer, or of the next paced segment.
     pub fn deadline(&self, now: Instant) -> Option<Instant> {
         let until = self.pacer.until();

@@ -6,6 +6,7 @@ mod ack_filter;
 mod calibration;
 mod options;
 mod outcome;
+mod pacing_pictures;
 mod tdd_pacing;
 
 use crate::failure::Outcome;

@@ -3,6 +3,7 @@
 
 use super::options::Options as Common;
 use super::outcome::finish;
+use super::pacing_pictures;
 use crate::failure::{Failure, Outcome};
 use crate::report::gain_map;
 use crate::results_folder::write_file;
@@ -44,6 +45,15 @@ pub fn run(options: &PacingOptions) -> Outcome {
     for part in &all {
         runs.push(run_part(part, phases, common)?);
     }
+    if let Some(edge) = all.iter().find(|part| part.name == "edge") {
+        let (capacity_mbps, idle_ms) = probe(edge, &common.set)?;
+        let [.., buffers, delays] = &edge.over(capacity_mbps, idle_ms, 1)[..] else {
+            unreachable!("four axes")
+        };
+        for (name, svg) in pacing_pictures::pictures(edge, &buffers.1[1], &delays.1[0], &common.set)? {
+            write_file(&common.out.join(&name), &svg).with_context(|| format!("cannot write {name}"))?;
+        }
+    }
     let experiment = Experiment::new(all.iter().zip(runs.iter().map(Vec::as_slice)), phases);
     let cells = experiment.cells();
     write_file(&common.out.join("cells.csv"), &csv(&cells)).context("cannot write cells.csv")?;
@@ -71,18 +81,9 @@ fn run_part(part: &Part, phases: usize, options: &Common) -> Outcome<Vec<Vec<Run
     let quick: &[&str] = if options.quick { &QUICK } else { &[] };
     let mut set = part.settings();
     set.extend(quick.iter().map(|set| (*set).to_owned()).chain(options.set.clone()));
-    let probe: Vec<String> = set
-        .iter()
-        .cloned()
-        .chain(PROBE.map(str::to_owned))
-        .chain([String::from("station.count=1")])
-        .collect();
-    let scenario = scenario_file::parse(&name, text, &probe).map_err(|error| Failure::Input(error.into()))?;
-    let capacity_mbps = simulate(&scenario, scenario.run.seed, None, &mut |_| {}).totals.goodput_mbps;
-    let latency = CellFacts::of(&scenario.cell_plan(), &scenario.cell).latency;
-    let uplink = latency.uplink_with_configured_grant.unwrap_or(latency.uplink_first_pusch);
+    let (capacity_mbps, idle_ms) = probe(part, &options.set)?;
     let over: Vec<String> = part
-        .over(capacity_mbps, latency.downlink.mean_ms + uplink.mean_ms, phases)
+        .over(capacity_mbps, idle_ms, phases)
         .into_iter()
         .map(|(key, values)| format!("{key}={}", values.join(",")))
         .collect();
@@ -92,6 +93,19 @@ fn run_part(part: &Part, phases: usize, options: &Common) -> Outcome<Vec<Vec<Run
         point.scenario.run.seed += (index % phases) as u64;
     }
     Ok(sweep::run(&grid, 1, options.jobs, &options.out.join(&part.name))?.runs)
+}
+
+/// The rate that the cell of a part carries, in Mb/s, and its idle round trip in ms.
+fn probe(part: &Part, set: &[String]) -> Outcome<(f64, f64)> {
+    let (name, text) = scenario_file::built_in(part.cell.scenario);
+    let settings = part.settings().into_iter().chain(set.to_vec()).chain(PROBE.map(str::to_owned));
+    let settings: Vec<String> = settings.chain([String::from("station.count=1")]).collect();
+    let scenario =
+        scenario_file::parse(&name, text, &settings).map_err(|error| Failure::Input(error.into()))?;
+    let capacity_mbps = simulate(&scenario, scenario.run.seed, None, &mut |_| {}).totals.goodput_mbps;
+    let latency = CellFacts::of(&scenario.cell_plan(), &scenario.cell).latency;
+    let uplink = latency.uplink_with_configured_grant.unwrap_or(latency.uplink_first_pusch);
+    Ok((capacity_mbps, latency.downlink.mean_ms + uplink.mean_ms))
 }
 
 /// `cells.csv`: a line for every point.

@@ -88,6 +88,10 @@ impl Pacer {
             }
         })
     }
+    /// The period of the TDD cell on the path, if it is known.
+    pub fn period(&self) -> Option<Duration> {
+        self.tdd.as_deref()?.period()
+    }
     /// Whether segments wait, if a rate is in force.
     pub fn waits(&self, now: Instant) -> bool {
         now < self.spacing.until() && !self.is_in_chunk(now)

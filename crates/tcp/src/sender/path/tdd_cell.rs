@@ -56,6 +56,10 @@ impl TddCell {
         self.latest = self.clean.as_mut().map_or(rtt, |clean| clean.on_sample(now, rtt));
         Some(if self.cleans { self.latest } else { rtt })
     }
+    /// The period, if it is known.
+    pub fn period(&self) -> Option<Duration> {
+        self.period
+    }
     /// The learned period, if it has changed since the last call.
     pub fn take_change(&mut self) -> Option<Hint> {
         self.changed.take()

@@ -56,11 +56,12 @@ bench: ## simulated seconds per CPU second, nanoseconds per packet
 	cargo run --release --locked -p paceline-pep --example accelerator_cost
 	cargo run --release --locked -p paceline-pep --example accelerator_memory
 
-bench-gateway: ## CPU per gigabyte beside kernel, HAProxy and PEPsal, scale, and gains live beside simulated; an idle machine, root
+bench-gateway: ## CPU per gigabyte beside kernel, HAProxy and PEPsal, scale, rates of 5G, and gains live beside simulated; an idle machine, root
 	@scripts/setup.sh test
 	cargo build --release --locked
 	scripts/gateway/bench.py
 	scripts/gateway/scale.py
+	scripts/gateway/flows.py
 	scripts/gateway/gains.py
 
 tables: ## RFC 9438's tables by simulation, down to a loss in 10^8 segments; some minutes

@@ -11,7 +11,7 @@ compile="cc clang make pkg-config libelf.h zlib.h"
 case ${1:?$usage} in
 build) tools="$compile" ;;
 demo) tools="$compile ip unshare python3 curl" ;;
-test) tools="$compile c++ ip unshare python3 curl iperf3 wg wireguard-go tshark openssl ss setpriv ethtool
+test) tools="$compile c++ ip unshare python3 curl iperf3 wg wireguard-go tshark openssl ss setpriv ethtool ping
     nginx wget ssh sshd rsync vsftpd psql /usr/lib/postgresql websockets ensurepip promtool chromium" ;;
 *) echo "$usage" >&2; exit 2 ;;
 esac
@@ -24,6 +24,7 @@ package_of() {
     libelf.h) echo libelf-dev ;;
     zlib.h) echo zlib1g-dev ;;
     ip | ss) echo iproute2 ;;
+    ping) echo iputils-ping ;;
     wg) echo wireguard-tools ;;
     unshare | setpriv) echo util-linux ;;
     nginx) echo nginx-light ;;

@@ -42,18 +42,20 @@ def busy_seconds() -> float:
     return sum(int(ticks[i]) for i in BUSY_COLUMNS) / os.sysconf("SC_CLK_TCK")
 
 
+def process_seconds(pid: int) -> float:
+    """CPU time of a process so far in seconds; 0 if it has ended."""
+    try:
+        stat = Path(f"/proc/{pid}/stat").read_text()
+    except FileNotFoundError:
+        return 0.0
+    return sum(int(number) for number in stat.rsplit(")", 1)[1].split()[11:13]) / os.sysconf("SC_CLK_TCK")
+
+
 def programs_seconds(network: Network) -> float:
     """CPU time of the programs in the network so far, and of all commands that have ended, in seconds."""
-    ticks = 0
-    for namespace in (network.client, network.middlebox, network.server):
-        for pid in network.pids(namespace):
-            try:
-                stat = Path(f"/proc/{pid}/stat").read_text()
-            except FileNotFoundError:
-                continue  # it has ended meanwhile
-            ticks += sum(int(number) for number in stat.rsplit(")", 1)[1].split()[11:13])
+    running = sum(process_seconds(pid) for namespace in network.namespaces for pid in network.pids(namespace))
     ended = resource.getrusage(resource.RUSAGE_CHILDREN)
-    return ticks / os.sysconf("SC_CLK_TCK") + ended.ru_utime + ended.ru_stime
+    return running + ended.ru_utime + ended.ru_stime
 
 
 def kernel_alone(_: Network, __: Path) -> None:

@@ -72,6 +72,7 @@ class Network:
     def __init__(self, client: str, server: str, routed: bool = False) -> None:
         prefix = f"pl{os.getpid() % 100000}-{next(self.numbers)}"
         self.client, self.middlebox, self.server = (prefix + name for name in ("c", "b", "s"))
+        self.namespaces: list[str] = []
         self.processes: list[subprocess.Popen[bytes]] = []
         try:
             self.connect(client, server)
@@ -86,8 +87,7 @@ class Network:
     def connect(self, client: str, server: str) -> None:
         """Makes the namespaces and the interfaces."""
         for name in (self.client, self.middlebox, self.server):
-            run("ip", "netns", "add", name)
-            run("ip", "-n", name, "link", "set", "lo", "up")
+            self.add_namespace(name)
         for host, device, address in ((self.client, "mobile", client), (self.server, "wired", server)):
             run("ip", "link", "add", device, "netns", self.middlebox, "type", "veth", "peer", "eth0", "netns", host)
             self.run_in(self.middlebox, "ethtool", "-K", device, "gro", "on")
@@ -96,6 +96,12 @@ class Network:
                 run("ip", "-n", host, "addr", "add", address, "dev", "eth0")
             run("ip", "-n", host, "link", "set", "eth0", "up")
             run("ip", "-n", self.middlebox, "link", "set", device, "up")
+
+    def add_namespace(self, name: str) -> None:
+        """Makes a namespace, which `close` removes."""
+        run("ip", "netns", "add", name)
+        self.namespaces.append(name)
+        run("ip", "-n", name, "link", "set", "lo", "up")
 
     def route(self, client: str, server: str) -> None:
         """Makes the middlebox a router."""
@@ -155,7 +161,7 @@ class Network:
         namespaces."""
         for process in list(self.processes):
             self.stop(process)
-        for name in (self.client, self.middlebox, self.server):
+        for name in self.namespaces:
             for pid in self.pids(name):
                 try:
                     os.kill(pid, signal.SIGKILL)

@@ -247,17 +247,16 @@ fn an_uplink_below_the_lowest_mcs_fails_and_keeps_waiting_packets() {
 /// MCS 0 reaches 10% block error at -7.0 dB. Four transmissions gain 6 dB, one gains nothing.
 #[test]
 fn harq_carries_the_lowest_mcs_below_its_threshold() {
-    for (sinr_db, weak_uplink, max_harq_tx, serves) in [
-        (-6.9, false, 4, true),
-        (-7.2, false, 4, false),
-        (-7.2, true, 1, false),
-        (-7.2, true, 4, true),
-        (-10.0, true, 4, true),
-        (-12.5, true, 4, true),
-        (-13.2, true, 4, false),
-        (-13.2, true, 8, true),
+    for (sinr_db, max_harq_tx, serves) in [
+        (-6.9, 4, true),
+        (-7.2, 1, false),
+        (-7.2, 4, true),
+        (-10.0, 4, true),
+        (-12.5, 4, true),
+        (-13.2, 4, false),
+        (-13.2, 8, true),
     ] {
-        let config = CellConfig { weak_uplink, max_harq_tx, ..config() };
+        let config = CellConfig { max_harq_tx, ..config() };
         let mut cell = Cell::new(config, vec![station(0, 20.0, sinr_db, 0.0)], 1);
         for packets in 0..50 {
             let now = Instant::from_millis(100 * packets);

@@ -32,7 +32,6 @@ fn nr(numerology: u8, duplex: Duplex, prb: u16) -> CellConfig {
         uplink_prb: prb,
         pucch_prb: 0,
         decode_delay: SlotSpan(1),
-        weak_uplink: true,
         rlc: RlcConfig::NrUm(nr_rlc::UmConfig::new(SlotClock::new(mu(numerology)))),
         t_reordering: slots(50),
         cqi_period: slots(5),

@@ -131,3 +131,32 @@ fn a_station_without_connections_has_no_verdict() {
     let origin = Origin { version: String::from("0"), commit: String::from("none") };
     assert!(Summary::new(origin, "idle", "simulated", &scenario, vec![run]).groups.is_empty());
 }
+
+/// The first transmission of MCS 0 fails more often than one in ten from -7.0 dB on; four transmissions gain
+/// 6 dB.
+#[test]
+fn a_weak_uplink_is_served_as_far_as_harq_carries_it_and_named_below() {
+    const NR: &str = "[cell]\nrat = \"nr\"\nbandwidth = \"20 MHz\"\nduplex = \"fdd\"\n\
+                      subcarrier_spacing = \"15 kHz\"\n[[station]]\n";
+    for (cell, uplink_db, served) in [
+        ("[[station]]\n", -7.1, true),
+        ("[[station]]\n", -12.0, true),
+        ("[[station]]\n", -13.2, false),
+        ("[[station]]\n", -16.0, false),
+        (NR, -7.1, true),
+        (NR, -12.0, true),
+        (NR, -13.2, false),
+        (NR, -16.0, false),
+    ] {
+        let text =
+            format!("[run]\nduration = \"5 s\"\nwarmup = \"1 s\"\n{cell}uplink_sinr = \"{uplink_db} dB\"\n");
+        let text = format!("{text}downlink_sinr = \"20 dB\"\nfading = \"0 dB\"\n");
+        let run = simulate(&scenario::load("weak.toml", &text, &[]).unwrap(), 3, None, &mut |_| {});
+        let cause = run.stations[0].no_service.as_deref();
+        let case = format!("{cell} {uplink_db} dB: {} Mb/s, {cause:?}", run.totals.goodput_mbps);
+        println!("{case}");
+        assert_eq!(run.totals.goodput_mbps > 5.0, served, "{case}");
+        let named = cause.is_some_and(|cause| cause.contains("uplink's SINR is too low for MCS 0"));
+        assert_eq!(named, !served, "{case}");
+    }
+}

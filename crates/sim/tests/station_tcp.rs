@@ -51,11 +51,10 @@ fn a_run_whose_connections_never_opened_says_so() {
     assert_eq!((failed.groups.len(), failed.connections_never_opened), (0, 2));
     let warning = failed.warning().unwrap();
     assert!(warning.starts_with("no connection opened"), "{warning}");
-    assert!(
-        warning
-            .ends_with("station 0 has no service: no uplink grant: the uplink's SINR is too low for MCS 0")
-    );
-    assert!(failed.stations_csv().ends_with("the uplink's SINR is too low for MCS 0\n"));
+    let cause =
+        "no uplink grant: the uplink's SINR is too low for MCS 0, with all HARQ transmissions combined";
+    assert!(warning.ends_with(&format!("station 0 has no service: {cause}")), "{warning}");
+    assert!(failed.stations_csv().ends_with(&format!("\"{cause}\"\n")));
     let late = summary("[run]\nduration = \"1 s\"\nwarmup = \"0 s\"\n[[station]]\nstart = \"5 s\"\n");
     assert_eq!((late.connections_never_opened, late.warning()), (0, None));
     let opened = summary(CELL);

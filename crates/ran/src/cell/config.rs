@@ -45,9 +45,6 @@ pub struct CellConfig {
     pub max_harq_tx: u32,
     /// Highest uplink MCS: 20 where stations lack uplink 64QAM, else 28.
     pub max_uplink_mcs: u8,
-    /// Whether the lowest uplink MCS is granted also at more than 10% block error, as far as the gain of HARQ
-    /// makes up for it. Otherwise such a station has no service.
-    pub weak_uplink: bool,
     /// t-Reordering of RLC.
     pub t_reordering: SlotSpan,
     /// RLC mode and its parameters, the same in both directions.

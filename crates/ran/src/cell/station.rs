@@ -160,7 +160,7 @@ impl Station {
         }
         let max_prb = self.headroom_estimate.max_prbs(cell.uplink_prb, self.next_tpc_db);
         // Chase combining adds the SINRs of all transmissions (`mac::harq`).
-        let combining_db = if cell.weak_uplink { to_db(f64::from(cell.max_harq_tx)) } else { 0.0 };
+        let combining_db = to_db(f64::from(cell.max_harq_tx));
         let correction_db = self.uplink.outer_loop_db;
         let mcs = cell.rat.uplink_mcs(sinr, correction_db, cell.max_uplink_mcs, combining_db)?;
         Some((mcs, max_prb))

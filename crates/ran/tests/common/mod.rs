@@ -52,7 +52,6 @@ pub fn config() -> CellConfig {
         uplink_grants: 10,
         max_harq_tx: 4,
         max_uplink_mcs: 20,
-        weak_uplink: false,
         t_reordering: SlotSpan(50),
         rlc: RlcConfig::Um,
         discard_timer: None,

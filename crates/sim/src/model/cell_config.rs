@@ -10,7 +10,7 @@ use paceline_ran::radio::{DeploymentConfig, Load, PowerControl, Profile};
 use paceline_ran::rlc_nr::{self, SnLength};
 use paceline_ran::{
     AccessConfig, AmConfig, BlockageConfig, Cell, CellConfig, Fading, HeadroomConfig, Policy, RadioConfig,
-    RandomAccessConfig, Rat, RlcConfig, SlotClock, SlotSpan, StationConfig, StationLink,
+    RandomAccessConfig, RlcConfig, SlotClock, SlotSpan, StationConfig, StationLink,
 };
 
 /// The cell of a scenario; `groups` has the `[[station]]` table of each station.
@@ -120,8 +120,6 @@ fn policy(scheduler: scenario::Scheduler) -> Policy {
 
 fn cell_config(cell: &scenario::Cell, plan: CellPlan) -> CellConfig {
     let clock = SlotClock::new(plan.numerology);
-    // The results of LTE cells keep their limit of service.
-    let weak_uplink = matches!(plan.rat, Rat::Nr(_));
     CellConfig {
         rat: plan.rat,
         numerology: plan.numerology,
@@ -138,7 +136,6 @@ fn cell_config(cell: &scenario::Cell, plan: CellPlan) -> CellConfig {
         uplink_grants: cell.uplink_grants,
         max_harq_tx: cell.max_harq_tx,
         max_uplink_mcs: plan.max_uplink_mcs,
-        weak_uplink,
         t_reordering: clock.span(cell.t_reordering),
         rlc: rlc_config(cell, clock),
         discard_timer: cell.discard_timer,

@@ -224,7 +224,7 @@ impl RunResult {
             if reading.real && c.rtt_samples == 0 {
                 station.rtt_mean_ms = f64::NAN;
             }
-            let cause = service::cause_of_none(c).filter(|_| has_traffic((c, own)));
+            let cause = service::cause_of_none(c, &reading.counters).filter(|_| has_traffic((c, own)));
             station.no_service = cause.map(str::to_owned);
         }
         Self {

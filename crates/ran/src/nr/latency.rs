@@ -121,7 +121,7 @@ mod tests {
         assert_eq!(count, 33);
     }
 
-    /// N2/2, half a slot of alignment, the slot, N1/2. TR 37.910 states 2.13, 1.14 and 0.72 ms.
+    /// N2/2, half a slot of alignment, the slot, N1/2.
     #[test]
     fn user_plane_of_fdd_holds_by_hand() {
         for (mu, expected) in [(0, 2.143), (1, 1.143), (2, 0.732)] {

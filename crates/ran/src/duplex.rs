@@ -48,20 +48,24 @@ impl Duplex {
         (from.0..).map(Slot).find(|slot| self.has(*slot, direction)).expect("a slot of each direction")
     }
     /// The offset of a station's occasions in the uplink that have a period of so many slots: the stations
-    /// take turns in the offsets whose slots carry the uplink always, or, without such, at times.
+    /// take turns in the offsets.
     pub fn uplink_offset(&self, station: u64, period: SlotSpan) -> SlotSpan {
+        let usable = self.uplink_offsets(period);
+        SlotSpan(usable[(station % usable.len() as u64) as usize])
+    }
+    /// The offsets in a period of so many slots whose slots carry the uplink always, or, without such, at
+    /// times.
+    pub fn uplink_offsets(&self, period: SlotSpan) -> Vec<u64> {
         let slots = |offset: &u64| {
             let repeats = 0..self.period() as u64;
             let offset = *offset;
             repeats.map(move |n| self.has(Slot(offset + n * period.0), Direction::Up))
         };
-        let offsets: [Vec<u64>; 2] = [
-            (0..period.0).filter(|offset| slots(offset).all(|up| up)).collect(),
-            (0..period.0).filter(|offset| slots(offset).any(|up| up)).collect(),
-        ];
-        let usable = offsets.iter().find(|offsets| !offsets.is_empty());
-        let usable = usable.expect("a slot of the uplink");
-        SlotSpan(usable[(station % usable.len() as u64) as usize])
+        let always: Vec<u64> = (0..period.0).filter(|offset| slots(offset).all(|up| up)).collect();
+        if always.is_empty() {
+            return (0..period.0).filter(|offset| slots(offset).any(|up| up)).collect();
+        }
+        always
     }
     /// Number of slots after which the directions repeat.
     pub fn period(&self) -> usize {

@@ -13,7 +13,8 @@ use paceline_ran::{
 /// Seven sites of 3GPP case 1 around a 10 MHz cell.
 fn deployed(neighbours: Load) -> CellConfig {
     let deployment = DeploymentConfig { sites: 7, wrap_around: false, ..DeploymentConfig::case1() };
-    let power_control = PowerControl { pcmax_dbm: 23.0, p0_dbm: -85.0, alpha: 0.8, delta_mcs: false };
+    let power_control =
+        PowerControl { pcmax_dbm: 23.0, min_dbm: -40.0, p0_dbm: -85.0, alpha: 0.8, delta_mcs: false };
     let radio = RadioConfig {
         deployment,
         served_sites: 1,

@@ -160,7 +160,13 @@ fn deployed(neighbours: Load, fading: Option<&str>, tpc_target_db: Option<f64>) 
         neighbours,
         fading: fading.and_then(Profile::named),
         speed_kmh: 3.0,
-        power_control: PowerControl { pcmax_dbm: 23.0, p0_dbm: -95.0, alpha: 0.8, delta_mcs: false },
+        power_control: PowerControl {
+            pcmax_dbm: 23.0,
+            min_dbm: -40.0,
+            p0_dbm: -95.0,
+            alpha: 0.8,
+            delta_mcs: false,
+        },
         tpc_target_db,
         blockage: None,
         headroom: HeadroomConfig {

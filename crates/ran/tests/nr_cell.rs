@@ -88,9 +88,10 @@ fn full_buffer(config: CellConfig, ms: u64) -> (f64, f64) {
 #[test]
 fn full_buffers_fill_the_slots_of_their_pattern() {
     for (letters, expected) in [("DDDSU", 1724.1), ("DDDDDDDSUU 6:4:4", 1728.9), ("DDSUU 6:4:4", 1098.0)] {
+        // The buffer has more than the 150,000 bytes of a short report, and grants do not end between the
+        // periodic ones.
         let mut config = nr(1, tdd(letters, 1), 273);
-        // A short report states at most 150,000 bytes, less than five uplink slots.
-        config.access.periodic_bsr = SlotSpan(1);
+        config.access.periodic_bsr = SlotSpan(40);
         let (down, up) = full_buffer(config, 100);
         assert!((down / expected - 1.0).abs() < 0.001, "{letters}: {down} Mb/s");
         let slots = letters.split(' ').next().unwrap();
@@ -101,6 +102,57 @@ fn full_buffers_fill_the_slots_of_their_pattern() {
     }
     let (down, up) = full_buffer(nr(0, Duplex::Fdd, 106), 50);
     assert!(down > 400.0 && up > 110.0, "FDD: {down}, {up} Mb/s");
+}
+
+/// In DSUUU slot 1 has the grants of two uplink slots.
+#[test]
+fn grants_of_several_uplink_slots_share_the_pdcch_of_their_slot() {
+    let mut config = nr(1, tdd("DSUUU", 1), 273);
+    (config.uplink_grants, nr_of(&mut config).min_k2) = (4, 2);
+    let stations: Vec<StationConfig> = (0..8).map(|index| wide(index, 20.0, 20.0)).collect();
+    let mut cell = Cell::new(config, stations, 1);
+    // Two of five slots carry grants.
+    assert_eq!(cell.uplink_grants(), 2.0 / 5.0 * 4.0);
+    let grants = |cell: &Cell| (0..8).map(|index| cell.access(index).grants).sum::<u64>();
+    let mut before = 0;
+    for ms in 0..200 {
+        let now = Instant::from_millis(ms);
+        for index in 0..8 {
+            while cell.uplink_buffer(index).bytes() < Bytes(500_000) {
+                cell.handle_packet(now, station_port(index), packet(address(index), SERVER, 1400));
+            }
+        }
+        drain(&mut cell, now + Duration::from_nanos(999_999));
+        if ms == 99 {
+            before = grants(&cell);
+        }
+    }
+    // 40 patterns of two slots with four grants each.
+    let granted = grants(&cell) - before;
+    assert!((300..=320).contains(&granted), "{granted} grants in 40 patterns");
+}
+
+/// In DUUUU a report is due in an uplink slot four times of five if its period is no multiple of five slots.
+#[test]
+fn reports_that_are_due_in_uplink_slots_are_measured_in_the_next_slot_with_downlink() {
+    let lost = |cqi_period: u64| {
+        let mut config = nr(1, tdd("DUUUU", 1), 51);
+        (config.cqi_period, config.cqi_delay) = (SlotSpan(cqi_period), SlotSpan(1));
+        let mut cell = Cell::new(config, vec![station(0, 18.0, 25.0, 4.0)], 3);
+        for ms in 0..4000 {
+            let now = Instant::from_millis(ms);
+            while cell.downlink_queue(0) < Bytes(200_000) {
+                cell.handle_packet(now, CORE, packet(SERVER, address(0), 1400));
+            }
+            drain(&mut cell, now + Duration::from_nanos(999_999));
+        }
+        let stats = cell.downlink(0);
+        stats.harq_retransmissions as f64 / stats.transport_blocks as f64
+    };
+    // Periods of 10 slots are due in D slots; of 9 slots, in U slots four times of five.
+    let (in_downlink, in_uplink) = (lost(10), lost(9));
+    println!("retransmissions per block: {in_downlink:.3} and {in_uplink:.3}");
+    assert!(in_uplink < 1.1 * in_downlink + 0.01, "{in_downlink} {in_uplink}");
 }
 
 /// Latencies of single packets whose arrivals are spread over a period, in ms: mean and maximum.

@@ -18,7 +18,7 @@ use crate::radio::effective_sinr::{EffectiveSinr, miesm_of};
 use crate::radio::fading::{doppler_hz, subband_centres};
 use crate::radio::geometry::SECTORS;
 use crate::radio::interference::{add_uplink, uplink_noise_mw};
-use crate::radio::power_control::{HeadroomTable, MIN_POWER_DBM};
+use crate::radio::power_control::HeadroomTable;
 use crate::radio::{
     Activity, Association, Deployment, DeploymentConfig, DownlinkReceiver, FadingModel, Load, Modulation,
     PowerControl, Profile, Region, UplinkNeighbours,
@@ -264,7 +264,7 @@ impl Network {
         let at_limit = if db > 0.0 {
             power_dbm >= self.config.power_control.pcmax_dbm
         } else {
-            power_dbm <= MIN_POWER_DBM
+            power_dbm <= self.config.power_control.min_dbm
         };
         if !at_limit {
             placed.tpc_correction_db += db;

@@ -7,7 +7,8 @@ use paceline_net::SlotPattern;
 const NUMEROLOGY: Numerology = Numerology::new(1).unwrap();
 
 fn network(deployment: DeploymentConfig, blockage: Option<BlockageConfig>, duplex: &Duplex) -> Network {
-    let power_control = PowerControl { pcmax_dbm: 23.0, p0_dbm: -85.0, alpha: 0.8, delta_mcs: false };
+    let power_control =
+        PowerControl { pcmax_dbm: 23.0, min_dbm: -40.0, p0_dbm: -85.0, alpha: 0.8, delta_mcs: false };
     let config = RadioConfig {
         deployment,
         served_sites: 1,

@@ -4,7 +4,7 @@
 use super::blocked_path::BlockedPath;
 use crate::decibel::from_db;
 use crate::radio::fading::LANES;
-use crate::radio::power_control::{MIN_POWER_DBM, PuschTransmission};
+use crate::radio::power_control::PuschTransmission;
 use crate::radio::{DownlinkReceiver, Fader, FadingModel, Point, PowerControl, Station as Place};
 use crate::rat::Quality;
 use crate::slot::Slot;
@@ -78,7 +78,7 @@ impl UplinkPower {
             open_loop_mw,
             unlimited_mw: open_loop_mw,
             pcmax_mw: from_db(control.pcmax_dbm),
-            minimum_mw: from_db(MIN_POWER_DBM),
+            minimum_mw: from_db(control.min_dbm),
             gains: place.gains_db()[..served].iter().map(|gain| from_db(*gain)).collect(),
             own_gain: from_db(-place.coupling_loss_db()),
             free_gain: from_db(-place.coupling_loss_db()),
@@ -139,13 +139,14 @@ mod tests {
             let name = format!("station{index}");
             let place = deployment.place(&name, Region::AllSites, Association::Best);
             for p0_dbm in [-120.0, -85.0] {
-                let control = PowerControl { pcmax_dbm: 23.0, p0_dbm, alpha: 0.8, delta_mcs: false };
+                let control =
+                    PowerControl { pcmax_dbm: 23.0, min_dbm: -40.0, p0_dbm, alpha: 0.8, delta_mcs: false };
                 let power = UplinkPower::new(&control, &place, 3);
                 for n_prb in [1, 6, 96] {
                     let pusch = PuschTransmission::open_loop(n_prb, place.coupling_loss_db());
                     let expected_mw = from_db(control.power_per_prb_dbm(&pusch));
                     assert!((power.per_prb_mw(n_prb) / expected_mw - 1.0).abs() < 1e-9, "{pusch:?}");
-                    lowest += u32::from(control.power_dbm(&pusch) == MIN_POWER_DBM);
+                    lowest += u32::from(control.power_dbm(&pusch) == control.min_dbm);
                     highest += u32::from(control.power_dbm(&pusch) == control.pcmax_dbm);
                 }
             }

@@ -124,7 +124,8 @@ impl Cell {
     }
     /// Largest number of uplink grants per slot of all served cells: the mean over all slots.
     pub fn uplink_grants(&self) -> f64 {
-        self.mean_per_slot(|slot| (self.timing.granted_by(slot).count() * self.config.uplink_grants) as u64)
+        let most = self.config.uplink_grants as u64;
+        self.mean_per_slot(|slot| if self.timing.granted_by(slot).next().is_some() { most } else { 0 })
     }
     /// Mean over the slots of a number in each served cell.
     fn mean_per_slot(&self, number: impl Fn(Slot) -> u64) -> f64 {
@@ -216,8 +217,12 @@ impl Cell {
         self.process_uplink_feedback(slot);
         self.step_random_access(slot);
         for cell in 0..self.members.len() {
-            for at in 0..self.timing.k2.of(slot).len() {
-                self.schedule_uplink(slot, slot + self.timing.k2.of(slot)[at], cell);
+            // The grants of one slot share its PDCCH: each uplink slot has an equal part of those that are left.
+            let count = self.timing.k2.of(slot).len();
+            let mut grants = self.config.uplink_grants;
+            for at in 0..count {
+                let part = grants.div_ceil(count - at);
+                grants -= self.schedule_uplink(slot, slot + self.timing.k2.of(slot)[at], cell, part);
             }
             if self.config.duplex.has(slot, Direction::Down) {
                 self.schedule_downlink(slot, cell);

@@ -34,7 +34,7 @@ pub struct LinkStats {
     pub mcs_index_sum: u64,
     /// Sum over first transmissions of the effective SINR above [`SINR_ORIGIN_DB`], in 1/1000 dB.
     pub sinr_millidecibels: u64,
-    /// TTIs in which the station could have been scheduled with data and its SINR allowed no MCS.
+    /// Slots in which the station could have been scheduled with data and its SINR allowed no MCS.
     pub slots_without_mcs: u64,
     /// RLC AM PDUs and segments that were sent again.
     pub rlc_retransmissions: u64,

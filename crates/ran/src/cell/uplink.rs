@@ -61,17 +61,25 @@ impl Cell {
     }
 
     /// Allocates the PRBs of a cell's PUSCH in `sent_at`: first to random access and configured grants, then
-    /// to retransmissions, then to new blocks.
-    pub(super) fn schedule_uplink(&mut self, slot: Slot, sent_at: Slot, cell: usize) {
+    /// to retransmissions, then to new blocks. Returns the number of grants, at most `max_grants`.
+    pub(super) fn schedule_uplink(
+        &mut self,
+        slot: Slot,
+        sent_at: Slot,
+        cell: usize,
+        max_grants: usize,
+    ) -> usize {
         let band = self.unreserved_prbs(sent_at, cell);
-        let mut budget = Budget { n_prb: 0, max_grants: self.config.uplink_grants, granularity: 1 };
+        let mut budget = Budget { n_prb: 0, max_grants, granularity: 1 };
         self.candidates.clear();
         let free = match self.timing.uplink.process_in(sent_at) {
             Some(process) => self.keep_synchronous(slot, sent_at, cell, process, band),
             None => self.grant_retransmissions(slot, sent_at, cell, band, &mut budget),
         };
         budget.n_prb = free.len() as u16;
+        let retransmissions = max_grants - budget.max_grants;
         self.grant_uplink(slot, sent_at, free, budget);
+        retransmissions + self.allocations.len()
     }
     /// Synchronous HARQ: retransmissions keep their PRBs where possible, without a grant. Stations without a
     /// retransmission become candidates. Returns the PRBs that are left.

@@ -163,7 +163,8 @@ mod tests {
 
     #[test]
     fn the_prb_limit_is_that_of_the_power_formula_within_half_a_decibel() {
-        let control = PowerControl { pcmax_dbm: 23.0, p0_dbm: -80.0, alpha: 0.8, delta_mcs: false };
+        let control =
+            PowerControl { pcmax_dbm: 23.0, min_dbm: -40.0, p0_dbm: -80.0, alpha: 0.8, delta_mcs: false };
         for loss in 90..140 {
             for n_prb in [1, 4, 25, 96] {
                 let grant = PuschTransmission::open_loop(n_prb, f64::from(loss));

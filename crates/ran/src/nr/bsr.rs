@@ -23,11 +23,12 @@ impl BufferSizeField {
         let upper = self.upper();
         upper.partition_point(|upper| u64::from(*upper) < bytes).min(upper.len() - 1) as u8
     }
-    /// Bytes that a scheduler assumes for an index: its upper bound; for the last index, the bound of the one
-    /// before.
+    /// Bytes that a scheduler assumes for an index: its upper bound. The last index has none: the scheduler
+    /// assumes the largest bound of 8 bits, grants until a later report corrects it, and so is not limited to
+    /// the 150,000 bytes of 5 bits in each report.
     pub fn assumed_bytes(self, index: u8) -> u32 {
         let upper = self.upper();
-        upper[usize::from(index).min(upper.len() - 2)]
+        upper[..upper.len() - 1].get(usize::from(index)).copied().unwrap_or(LONG[LONG.len() - 2])
     }
     fn upper(self) -> &'static [u32] {
         match self {
@@ -91,7 +92,7 @@ mod tests {
         ] {
             assert_eq!((Short.index_of(bytes), Long.index_of(bytes)), (short, long), "{bytes}");
         }
-        assert_eq!(Short.assumed_bytes(31), 150_000);
+        assert_eq!([30, 31].map(|index| Short.assumed_bytes(index)), [150_000, 81_338_368]);
         assert_eq!(Long.assumed_bytes(254), 81_338_368);
     }
 }

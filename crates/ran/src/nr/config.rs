@@ -74,6 +74,13 @@ pub struct ConfiguredGrant {
     pub mcs: u8,
 }
 
+impl ConfiguredGrant {
+    /// Number of stations in a cell with `pusch_prbs` PRBs of PUSCH that can have such a grant.
+    pub fn capacity(&self, duplex: &Duplex, pusch_prbs: u16) -> u64 {
+        duplex.uplink_offsets(self.period).len() as u64 * u64::from(pusch_prbs / self.prbs.max(1))
+    }
+}
+
 impl NrConfig {
     /// The usual parameters of a carrier of this numerology.
     ///
@@ -118,11 +125,8 @@ impl NrConfig {
     }
     /// The distances between messages in the slots of a carrier; an error where 3GPP forbids one.
     pub fn slot_timing(&self, numerology: Numerology, duplex: &Duplex) -> Result<SlotTiming, TimingError> {
-        let (k1, k2, gnb) = (self.min_k1, self.min_k2, self.gnb_slots);
-        let timing = match duplex {
-            Duplex::Fdd => SlotTiming::fdd(numerology, k1, k2, gnb),
-            Duplex::Tdd(pattern) => SlotTiming::tdd(numerology, pattern, k1, k2, gnb),
-        };
+        let distances = [self.min_k1, self.min_k2, self.gnb_slots];
+        let timing = SlotTiming::new(numerology, duplex, self.capability, distances);
         match &self.stated_k1 {
             Some(stated) => timing?.with_k1(duplex, stated),
             None => timing,

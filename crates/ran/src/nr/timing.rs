@@ -28,6 +28,7 @@ const SHORT_PUCCH_START: u8 = 12;
 #[derive(Clone, PartialEq, Debug)]
 pub struct SlotTiming {
     numerology: Numerology,
+    capability: Capability,
     slots: Vec<Distances>,
     gnb: u8,
 }
@@ -97,11 +98,29 @@ pub enum TimingError {
 }
 
 impl SlotTiming {
-    /// A paired spectrum: both directions in every slot.
-    pub fn fdd(numerology: Numerology, min_k1: u8, min_k2: u8, gnb: u8) -> Result<Self, TimingError> {
-        Self::of(numerology, vec![(true, true)], [min_k1, min_k2, gnb])
+    /// The slots of a carrier whose stations have a processing capability.
+    pub fn new(
+        numerology: Numerology,
+        duplex: &Duplex,
+        capability: Capability,
+        [min_k1, min_k2, gnb]: [u8; 3],
+    ) -> Result<Self, TimingError> {
+        let slots = match duplex {
+            Duplex::Fdd => vec![(true, true)],
+            Duplex::Tdd(pattern) if pattern.slot().as_nanos() != numerology.slot_ns() => {
+                return Err(TimingError::Numerology);
+            }
+            Duplex::Tdd(pattern) => {
+                pattern.slots().iter().map(|slot| (slot.down > 0, *slot == SlotKind::UP)).collect()
+            }
+        };
+        Self::of(numerology, slots, capability, [min_k1, min_k2, gnb])
     }
-    /// The slots of a pattern, whose slots are those of the numerology.
+    /// A paired spectrum, both directions in every slot, and stations of capability 1.
+    pub fn fdd(numerology: Numerology, min_k1: u8, min_k2: u8, gnb: u8) -> Result<Self, TimingError> {
+        Self::new(numerology, &Duplex::Fdd, Capability::One, [min_k1, min_k2, gnb])
+    }
+    /// The slots of a pattern, whose slots are those of the numerology, and stations of capability 1.
     pub fn tdd(
         numerology: Numerology,
         pattern: &SlotPattern,
@@ -109,11 +128,8 @@ impl SlotTiming {
         min_k2: u8,
         gnb: u8,
     ) -> Result<Self, TimingError> {
-        if pattern.slot().as_nanos() != numerology.slot_ns() {
-            return Err(TimingError::Numerology);
-        }
-        let slots = pattern.slots().iter().map(|slot| (slot.down > 0, *slot == SlotKind::UP));
-        Self::of(numerology, slots.collect(), [min_k1, min_k2, gnb])
+        let duplex = Duplex::Tdd(pattern.clone());
+        Self::new(numerology, &duplex, Capability::One, [min_k1, min_k2, gnb])
     }
     /// LTE FDD: four subframes from a grant to its block, to the acknowledgment, and to the eNB's reaction
     /// (TS 36.213 §7.3, §8).
@@ -128,23 +144,25 @@ impl SlotTiming {
             k1: distances.ack_delay(subframe).filter(|_| distances.is_down(subframe)),
             grants: distances.grants(subframe).to_vec(),
         });
-        Self { numerology: Numerology::LTE, slots: slots.collect(), gnb: 3 }
+        Self { numerology: Numerology::LTE, capability: Capability::One, slots: slots.collect(), gnb: 3 }
     }
     fn of(
         numerology: Numerology,
         slots: Vec<(bool, bool)>,
+        capability: Capability,
         [min_k1, min_k2, gnb]: [u8; 3],
     ) -> Result<Self, TimingError> {
-        let smallest = Capability::One.smallest_k1(numerology, SHORT_PUCCH_START);
+        let smallest = capability.smallest_k1(numerology, SHORT_PUCCH_START);
         if min_k1 < smallest {
             return Err(TimingError::EarlyK1 { k1: min_k1, smallest });
         }
-        let smallest = Capability::One.smallest_k2(numerology, 1);
+        let smallest = capability.smallest_k2(numerology, 1);
         if min_k2 < smallest {
             return Err(TimingError::EarlyK2 { k2: min_k2, smallest });
         }
         let empty = |(down, up)| Distances { down, up, k1: None, grants: Vec::new() };
-        let mut timing = Self { numerology, slots: slots.into_iter().map(empty).collect(), gnb };
+        let slots = slots.into_iter().map(empty).collect();
+        let mut timing = Self { numerology, capability, slots, gnb };
         for slot in 0..timing.slots.len() {
             if timing.slots[slot].down {
                 let k1 = timing.next(slot as u64 + u64::from(min_k1), |slot| slot.up) - slot as u64;
@@ -167,7 +185,7 @@ impl SlotTiming {
         if stated.len() != count {
             return Err(TimingError::CountOfK1 { stated: stated.len(), count });
         }
-        let smallest = Capability::One.smallest_k1(self.numerology, SHORT_PUCCH_START);
+        let smallest = self.capability.smallest_k1(self.numerology, SHORT_PUCCH_START);
         let mut stated = stated.iter().copied();
         for slot in 0..self.slots.len() {
             let Some(k1) = self.slots[slot].down.then(|| stated.next()).flatten() else { continue };
@@ -230,6 +248,10 @@ impl SlotTiming {
     /// The numerology.
     pub const fn numerology(&self) -> Numerology {
         self.numerology
+    }
+    /// The stations' processing capability.
+    pub const fn capability(&self) -> Capability {
+        self.capability
     }
     /// Number of slots of the period.
     pub const fn period(&self) -> usize {
@@ -341,107 +363,5 @@ impl fmt::Display for TimingError {
 impl std::error::Error for TimingError {}
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::duplex::Direction;
-    use crate::slot::Slot;
-
-    fn timing(letters: &str, min_k1: u8, min_k2: u8) -> Result<SlotTiming, TimingError> {
-        let pattern = SlotPattern::from_letters(letters, 1).unwrap();
-        SlotTiming::tdd(Numerology::new(1).unwrap(), &pattern, min_k1, min_k2, 2)
-    }
-    fn k1(letters: &str, min_k1: u8) -> Vec<u8> {
-        let timing = timing(letters, min_k1, 2).unwrap();
-        (0..timing.period() as u64).filter_map(|slot| timing.k1(slot)).collect()
-    }
-
-    #[test]
-    fn harq_acks_stand_in_the_first_uplink_slot() {
-        assert_eq!(k1("DDDDDDDSUU", 2), [8, 7, 6, 5, 4, 3, 2, 2]);
-        assert_eq!(k1("DDDDDDDSUU", 4), [8, 7, 6, 5, 4, 4, 12, 11]);
-        assert_eq!(k1("DDDSU", 4), [4, 8, 7, 6]);
-        let fdd = SlotTiming::fdd(Numerology::LTE, 4, 4, 3).unwrap();
-        assert_eq!((fdd.k1(5), fdd.grants(5)), (Some(4), [4].as_slice()));
-        // The round trips of LTE FDD.
-        assert_eq!((fdd.downlink_round_trip(0), fdd.uplink_round_trip(0)), (Some(8), Some(8)));
-    }
-
-    #[test]
-    fn a_cell_has_the_distances_of_its_slots() {
-        let timing = timing("DDDSU", 2, 2).unwrap();
-        let cell = timing.of_cell((16, 8));
-        for slot in (0..20).map(Slot) {
-            let granted: Vec<u64> = cell.granted_by(slot).map(|at| at.since(slot).0).collect();
-            let expected: Vec<u64> = timing.grants(slot.0).iter().map(|k2| u64::from(*k2)).collect();
-            assert_eq!(granted, expected);
-            let (k1, down, up) =
-                (timing.k1(slot.0), timing.downlink_round_trip(slot.0), timing.is_up(slot.0));
-            assert_eq!(cell.acknowledged_at(slot).since(slot).0, k1.map_or(0, u64::from));
-            assert_eq!(cell.verdict_at(slot, Direction::Down).since(slot).0, down.unwrap_or(0));
-            // The U slot is followed by two slots of the gNB; the fourth slot is special.
-            assert_eq!(cell.verdict_at(slot, Direction::Up).since(slot).0, if up { 3 } else { 0 });
-        }
-        assert_eq!((cell.downlink.processes, cell.uplink.processes), (16, 8));
-        // K2 2 and the delta of 30 kHz, 3, up to the next U slot.
-        assert_eq!([0, 1, 2, 3].map(|slot| cell.msg3_at(Slot(slot)).0), [9, 9, 9, 9]);
-        assert_eq!([5, 8].map(|slot| cell.msg3_at(Slot(slot)).0), [14, 14]);
-    }
-
-    #[test]
-    fn every_uplink_slot_has_one_grant() {
-        for letters in ["DDDSU", "DDDDDDDSUU", "DSUUU", "DDSUU", "DDDSUUUUDD", "DSUUUUUUUU"] {
-            for min_k2 in 1..=4 {
-                let timing = timing(letters, 2, min_k2).unwrap();
-                let period = timing.period() as u64;
-                let mut granted = vec![0; timing.period()];
-                for slot in 0..period {
-                    for k2 in timing.grants(slot) {
-                        assert!(timing.is_down(slot) && *k2 >= min_k2);
-                        granted[((slot + u64::from(*k2)) % period) as usize] += 1;
-                    }
-                }
-                let expected: Vec<i32> = (0..period).map(|slot| i32::from(timing.is_up(slot))).collect();
-                assert_eq!(granted, expected, "{letters} {min_k2}");
-            }
-        }
-        // Three uplink slots of DSUUU by two slots with PDCCH.
-        let uplink = timing("DSUUU", 2, 2).unwrap();
-        assert_eq!([0, 1].map(|slot| uplink.grants(slot).to_vec()), [vec![2], vec![2, 3]]);
-    }
-
-    #[test]
-    fn lte_tdd_has_the_distances_of_its_tables() {
-        for distances in (0..=6).map(|configuration| Distances36213::of(configuration).unwrap()) {
-            let timing = SlotTiming::lte_tdd(distances);
-            for subframe in 0..10u8 {
-                let trip = timing.downlink_round_trip(u64::from(subframe));
-                assert_eq!(trip, distances.downlink_round_trip(subframe).map(u64::from), "{subframe}");
-                // Synchronous repetition is never earlier than a grant of the eNB could be.
-                let trips = [timing.uplink_round_trip(u64::from(subframe)).unwrap_or(0)];
-                let table = u64::from(distances.uplink_round_trip(subframe).unwrap_or(0));
-                assert!(trips[0] <= table, "{distances:?} {subframe} {trips:?} {table}");
-            }
-        }
-    }
-
-    #[test]
-    fn forbidden_distances_are_refused_with_the_clause() {
-        let pattern = SlotPattern::from_letters("DDDSU", 1).unwrap();
-        assert_eq!(check_k1(&pattern, 0, 4), Ok(()));
-        for (result, part) in [
-            (check_k1(&pattern, 0, 2), "leads into a slot D without uplink symbols; HARQ-ACK needs uplink"),
-            (check_k1(&pattern, 0, 2), "TS 38.213 §9.2.3"),
-            (check_k1(&pattern, 4, 2), "no downlink symbols"),
-            (check_k1(&pattern, 0, 16), "0 to 15 (TS 38.331 dl-DataToUL-ACK)"),
-            (timing("DDDSU", 0, 2).map(|_| ()), "N1 symbols, K1 1 or more (TS 38.214 §5.3)"),
-            (timing("DDDSU", 2, 0).map(|_| ()), "N2 symbols, K2 1 or more (TS 38.214 §6.4)"),
-            (timing("DDDDDDDDDDDDDDDDDDSU", 4, 2).map(|_| ()), "needs K1 19"),
-        ] {
-            let error = result.unwrap_err().to_string();
-            assert!(error.contains(part), "{error}");
-        }
-        let pattern = SlotPattern::from_letters("DDDSU", 1).unwrap();
-        let other = SlotTiming::tdd(Numerology::LTE, &pattern, 2, 2, 2);
-        assert_eq!(other, Err(TimingError::Numerology));
-    }
-}
+#[path = "timing_tests.rs"]
+mod tests;

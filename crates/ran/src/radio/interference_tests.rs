@@ -4,7 +4,8 @@ use crate::radio::{Pattern, Point};
 use crate::slot::Numerology;
 
 /// Chosen: round numbers, for checks by hand.
-const CONTROL: PowerControl = PowerControl { pcmax_dbm: 23.0, p0_dbm: -80.0, alpha: 0.8, delta_mcs: false };
+const CONTROL: PowerControl =
+    PowerControl { pcmax_dbm: 23.0, min_dbm: -40.0, p0_dbm: -80.0, alpha: 0.8, delta_mcs: false };
 
 /// Lets a cell transmit in all PRBs at this share of its power.
 fn set_share(activity: &mut Activity, cell: usize, share: f64) {

@@ -7,19 +7,34 @@
 //! reduction, carrier aggregation.
 
 use crate::decibel::to_db;
+use crate::nr::carrier::FrequencyRange;
 use crate::slot::Numerology;
 
 /// The values that alpha may take (TS 36.331 §6.3.2, `UplinkPowerControlCommon`).
 pub const ALPHAS: [f64; 8] = [0.0, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0];
 
-/// Minimum output power of a station in dBm over all PRBs of a transmission (TS 36.101 §6.3.2).
+/// Minimum output power of a station of LTE, and of NR up to 20 MHz, in dBm over all PRBs of a transmission
+/// (TS 36.101 §6.3.2, TS 38.101-1 Table 6.3.1-1).
 pub const MIN_POWER_DBM: f64 = -40.0;
+/// Minimum output power of power class 3 in FR2, in dBm (TS 38.101-2 §6.3.1.3).
+const MIN_POWER_FR2_DBM: f64 = -13.0;
+
+/// Minimum output power of a station of NR in dBm in a channel of so many MHz: in FR1 by the formula of TS
+/// 38.101-1 Table 6.3.1-1.
+pub fn nr_min_power_dbm(range: FrequencyRange, mhz: f64) -> f64 {
+    match range {
+        FrequencyRange::Fr1 => MIN_POWER_DBM + (10.0 * to_db((mhz / 20.0).max(1.0))).round() / 10.0,
+        FrequencyRange::Fr2 => MIN_POWER_FR2_DBM,
+    }
+}
 
 /// Parameters of PUSCH power control.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct PowerControl {
     /// Maximum power of the station in dBm.
     pub pcmax_dbm: f64,
+    /// Minimum output power of the station in dBm.
+    pub min_dbm: f64,
     /// P0 in dBm per PRB: sum of the nominal (-126 to 24) and the station-specific (-8 to 7) value.
     pub p0_dbm: f64,
     /// Share of the path loss that is compensated.
@@ -55,7 +70,7 @@ impl PowerControl {
     }
     /// Transmitted power in dBm.
     pub fn power_dbm(&self, pusch: &PuschTransmission) -> f64 {
-        self.unlimited_dbm(pusch).min(self.pcmax_dbm).max(MIN_POWER_DBM)
+        self.unlimited_dbm(pusch).min(self.pcmax_dbm).max(self.min_dbm)
     }
     /// Transmitted power in dBm per PRB.
     pub fn power_per_prb_dbm(&self, pusch: &PuschTransmission) -> f64 {
@@ -126,7 +141,17 @@ mod tests {
     use super::*;
 
     const CONTROL: PowerControl =
-        PowerControl { pcmax_dbm: 23.0, p0_dbm: -80.0, alpha: 0.8, delta_mcs: false };
+        PowerControl { pcmax_dbm: 23.0, min_dbm: -40.0, p0_dbm: -80.0, alpha: 0.8, delta_mcs: false };
+
+    #[test]
+    fn the_minimum_power_of_nr_follows_the_bandwidth() {
+        let fr1 = |mhz| nr_min_power_dbm(FrequencyRange::Fr1, mhz);
+        let values = [5.0, 20.0, 25.0, 30.0, 40.0, 50.0, 60.0, 80.0, 90.0, 100.0].map(fr1);
+        assert_eq!(values, [-40.0, -40.0, -39.0, -38.2, -37.0, -36.0, -35.2, -34.0, -33.5, -33.0]);
+        assert_eq!(nr_min_power_dbm(FrequencyRange::Fr2, 400.0), -13.0);
+        let control = PowerControl { min_dbm: -33.0, p0_dbm: -106.0, ..CONTROL };
+        assert_eq!(control.power_dbm(&PuschTransmission::open_loop(1, 70.0)), -33.0);
+    }
 
     #[test]
     fn power_holds_by_hand() {

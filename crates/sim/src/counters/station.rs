@@ -105,7 +105,7 @@ counters! {
         downlink_mcs_index_sum,
         /// Sum of the effective SINRs of these blocks above [`paceline_ran::SINR_ORIGIN_DB`], 1/1000 dB.
         downlink_sinr_millidecibels,
-        /// TTIs in which the station had downlink data and its SINR allowed no MCS.
+        /// Slots in which the station had downlink data and its SINR allowed no MCS.
         downlink_slots_without_mcs,
         /// Sum of the times in which a full window of RLC AM held downlink data back, ns.
         downlink_window_stall_ns,
@@ -123,7 +123,7 @@ counters! {
         uplink_mcs_index_sum,
         /// Sum of the effective SINRs of these blocks above [`paceline_ran::SINR_ORIGIN_DB`], 1/1000 dB.
         uplink_sinr_millidecibels,
-        /// TTIs in which the station had uplink data and its SINR allowed no MCS.
+        /// Slots in which the station had uplink data and its SINR allowed no MCS.
         uplink_slots_without_mcs,
         /// Sum of the times in which a full window of RLC AM held uplink data back, ns.
         uplink_window_stall_ns,

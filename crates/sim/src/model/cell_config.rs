@@ -6,6 +6,7 @@ use crate::scenario::{self, BlockageModel, CellPlan, DeploymentModel, Held, RlcM
 use paceline_net::{Bytes, Stream};
 use paceline_pep::{AckFilter, AckFilterConfig};
 use paceline_ran::radio::blockage::{Hold, Surroundings};
+use paceline_ran::radio::power_control::{MIN_POWER_DBM, nr_min_power_dbm};
 use paceline_ran::radio::{DeploymentConfig, Load, PowerControl, Profile};
 use paceline_ran::rlc_nr::{self, SnLength};
 use paceline_ran::{
@@ -70,6 +71,7 @@ fn radio_config(deployment: &scenario::Deployment, plan: &CellPlan) -> RadioConf
     config.wrap_around = deployment.wrap_around;
     let power_control = PowerControl {
         pcmax_dbm: deployment.station_power_dbm.unwrap_or(config.ue_power_dbm),
+        min_dbm: plan.range.map_or(MIN_POWER_DBM, |range| nr_min_power_dbm(range, plan.uplink_mhz)),
         p0_dbm: deployment.p0_dbm,
         alpha: deployment.alpha,
         delta_mcs: false,

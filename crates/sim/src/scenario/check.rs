@@ -4,6 +4,7 @@
 use super::limits::{self, Problem};
 use super::stations::MAX_STATIONS;
 use super::{CELL_KEYS, CELL_TABLES, Scenario, cell, core_network, link, stations};
+use paceline_ran::Rat;
 
 /// Refuses tables and keys that exclude each other. `given` tells whether the file or an override has a key.
 pub(super) fn exclusions(scenario: &Scenario, given: &dyn Fn(&str) -> bool) -> Result<(), Problem> {
@@ -56,5 +57,19 @@ pub(super) fn check(scenario: &Scenario) -> Result<(), Problem> {
     stations::check(&scenario.stations, &scenario.tcp, scenario.deployment.is_some())?;
     let count = scenario.station_count();
     let allowed = format!("1 to {MAX_STATIONS} stations in all [[station]] tables");
-    Problem::unless((1..=MAX_STATIONS).contains(&count), "station.count", count, &allowed)
+    Problem::unless((1..=MAX_STATIONS).contains(&count), "station.count", count, &allowed)?;
+    if scenario.has_nr_cell() { configured_grants(scenario, count) } else { Ok(()) }
+}
+
+/// Refuses stations for which the configured grants have no PRBs. In a deployment, all may be in one cell.
+fn configured_grants(scenario: &Scenario, stations: u64) -> Result<(), Problem> {
+    let plan = scenario.cell_plan();
+    let Rat::Nr(nr) = &plan.rat else { return Ok(()) };
+    let Some(grant) = nr.configured_grant else { return Ok(()) };
+    let most = grant.capacity(&plan.duplex, plan.uplink_prb - plan.pucch_prb);
+    let allowed = format!(
+        "1 to {most}: configured grants of {} PRBs in every period of {} slots (cell.nr.configured_grant)",
+        grant.prbs, grant.period.0
+    );
+    Problem::unless(stations <= most, "station.count", stations, &allowed)
 }

@@ -37,6 +37,9 @@ pub struct Nr {
     /// Period of the bursts of synchronization blocks (TS 38.331 ssb-PeriodicityServingCell). A station
     /// assumes 20 ms before it is configured (TS 38.213 §4.1).
     pub ssb_period: Duration,
+    /// Processing capability of the stations, which bounds K1 and K2 from below and counts in the idle
+    /// latencies: 1, or 2 in FR1 (TS 38.214 §5.3 and §6.4).
+    pub capability: u8,
     /// Smallest K1: slots from a PDSCH to its HARQ-ACK, which stands in the first uplink slot from there on.
     pub min_k1: u8,
     /// Smallest K2: slots from a grant to its PUSCH.
@@ -117,6 +120,7 @@ impl Default for Nr {
             x_overhead: 0,
             ssb_beams: 1,
             ssb_period: Duration::from_millis(20),
+            capability: 1,
             min_k1: 4,
             min_k2: 4,
             k1: None,
@@ -162,6 +166,7 @@ impl Section for Nr {
             key!(x_overhead, one_of(&[0, 6, 12, 18]).unit("resource elements")),
             key!(ssb_beams, numbers(1..=64).unit("blocks")),
             key!(ssb_period, one_of_ms(&[5, 10, 20, 40, 80, 160])),
+            key!(capability, numbers(1..=2)),
             key!(min_k1, numbers(0..=15).unit("slots")),
             key!(min_k2, numbers(0..=32).unit("slots")),
             key!(gnb_slots, numbers(0..=8).unit("slots")),

@@ -10,6 +10,7 @@ use paceline_ran::lte::prach;
 use paceline_ran::lte::tdd::{AckMode, Distances};
 use paceline_ran::nr::carrier::{self, FrequencyRange};
 use paceline_ran::nr::mcs::McsTable;
+use paceline_ran::nr::processing::Capability;
 use paceline_ran::nr::timing::{SlotTiming, TimingError};
 use paceline_ran::{
     ConfiguredGrant, Duplex, NrConfig, Numerology, PdcpSn, Rat, SlotClock, SlotSpan, resource_blocks,
@@ -44,6 +45,8 @@ pub struct CellPlan {
     pub rat: Rat,
     /// Highest uplink MCS of LTE (TS 36.213 Table 8.6.1-1).
     pub max_uplink_mcs: u8,
+    /// Bandwidth of the uplink in MHz.
+    pub uplink_mhz: f64,
     /// Range of the carrier frequency; none in LTE.
     pub range: Option<FrequencyRange>,
 }
@@ -96,6 +99,7 @@ fn lte(cell: &Cell) -> Result<CellPlan, Problem> {
         timing,
         rat: Rat::Lte,
         max_uplink_mcs: max_uplink_mcs(cell),
+        uplink_mhz: cell.uplink_bandwidth.unwrap_or(cell.bandwidth).0 as f64 / 1e6,
         range: None,
     })
 }
@@ -201,6 +205,16 @@ fn nr(cell: &Cell, nr: &Nr) -> Result<CellPlan, Problem> {
     };
     let allowed = format!("0 to {}, less than the uplink's {uplink_prb} resource blocks", uplink_prb - 1);
     Problem::unless(cell.pucch_prb < uplink_prb, "cell.pucch_prb", cell.pucch_prb, &allowed)?;
+    let fr1 = nr.capability == 1 || range == FrequencyRange::Fr1;
+    let allowed = "1 in FR2 (TS 38.214 Tables 5.3-2 and 6.4-2)";
+    Problem::unless(fr1, "cell.nr.capability", nr.capability, allowed)?;
+    let of_lte =
+        "left at 3 with rat = \"nr\", whose PRACH has one occasion in every frame (TS 38.211 §6.3.3.2)";
+    let index = cell.prach_config_index;
+    Problem::unless(index == Cell::default().prach_config_index, "cell.prach_config_index", index, of_lte)?;
+    let of_lte =
+        "left out with rat = \"nr\", whose stations follow cell.nr.uplink_mcs_table (TS 38.214 §6.1.4.1)";
+    Problem::unless(!cell.uplink_64qam, "cell.uplink_64qam", cell.uplink_64qam, of_lte)?;
     let config = nr_config(nr, numerology);
     let timing = nr_timing(nr, &config, numerology, &duplex)?;
     check_periods(cell, nr, numerology, timing.period() as u64)?;
@@ -216,6 +230,7 @@ fn nr(cell: &Cell, nr: &Nr) -> Result<CellPlan, Problem> {
         timing,
         rat: Rat::Nr(config),
         max_uplink_mcs: max_uplink_mcs(cell),
+        uplink_mhz: cell.uplink_bandwidth.unwrap_or(cell.bandwidth).0 as f64 / 1e6,
         range: Some(range),
     })
 }
@@ -235,6 +250,7 @@ fn nr_config(nr: &Nr, numerology: Numerology) -> NrConfig {
         overhead_re: nr.x_overhead,
         ssb_beams: nr.ssb_beams,
         ssb_period: clock.span(nr.ssb_period),
+        capability: if nr.capability == 2 { Capability::Two } else { Capability::One },
         min_k1: nr.min_k1,
         min_k2: nr.min_k2,
         stated_k1: nr.k1.clone(),

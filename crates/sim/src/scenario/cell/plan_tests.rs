@@ -118,11 +118,38 @@ fn what_3gpp_forbids_is_refused_with_the_clause() {
         (with(&["rat=nr", "frequency=28 GHz", "bandwidth=100 MHz"]), ["cell.duplex", "bands of FR2 are TDD"]),
         (with(&["rat=nr", "duplex=tdd", "bandwidth=100 MHz"]), ["cell.duplex", "needs pattern"]),
         (with(&["rat=nr", "numerology=1", "subcarrier_spacing=30 kHz"]), ["cell.numerology", "not both"]),
+        (with(&["rat=nr", "prach_config_index=4"]), ["cell.prach_config_index = 4", "TS 38.211 §6.3.3.2"]),
+        (with(&["rat=nr", "uplink_64qam=true"]), ["cell.uplink_64qam = true", "uplink_mcs_table"]),
+        (
+            with(&["rat=nr", "frequency=28 GHz", "bandwidth=100 MHz", "pattern=DDDSU", "nr.capability=2"]),
+            ["cell.nr.capability = 2", "1 in FR2"],
+        ),
+        (
+            with(&["rat=nr", "subcarrier_spacing=60 kHz", "duplex=fdd", "nr.min_k1=1"]),
+            ["cell.nr.min_k1 = 1", "TS 38.214 §5.3"],
+        ),
     ] {
         let error = error.expect_err(parts[0]);
         for part in parts {
             assert!(error.contains(part), "{part:?} is missing in {error}");
         }
+    }
+}
+
+/// 273 - 4 PRBs of PUSCH have 67 grants of 4 PRBs in each of the two uplink slots of 5 ms.
+#[test]
+fn stations_beyond_the_configured_grants_are_refused() {
+    let with_stations = |count: u64| {
+        let set = ["rat=nr", "frequency=3.7 GHz", "bandwidth=100 MHz", "pattern=DDDSU", "pucch_prb=4"];
+        let mut set: Vec<String> = set.iter().map(|key| format!("cell.{key}")).collect();
+        set.push(String::from("cell.nr.configured_grant={ period = \"5 ms\", prb = 4 }"));
+        set.push(format!("station.count={count}"));
+        load("test.toml", "[[station]]\n", &set).map_err(|error| error.to_string())
+    };
+    assert!(with_stations(134).is_ok());
+    let error = with_stations(135).unwrap_err();
+    for part in ["station.count = 135", "1 to 134", "cell.nr.configured_grant"] {
+        assert!(error.contains(part), "{part}: {error}");
     }
 }
 

@@ -4,7 +4,8 @@
 //! Stations of a cell take turns in the uplink slots of the period and, within a slot, in PRBs from the upper
 //! end of PUSCH down. These PRBs are reserved, used or not. A dynamic grant of the slot takes precedence
 //! (§5.4.1). A failed block is retransmitted by a dynamic grant. Stations beyond
-//! [`ConfiguredGrant::capacity`], which scenarios refuse, have no configured grant. Left out: type 2, repetitions, autonomous retransmissions.
+//! [`ConfiguredGrant::capacity`], which scenarios refuse, have no configured grant. Left out: type 2,
+//! repetitions, autonomous retransmissions.
 
 use super::config::CellConfig;
 use crate::mcs::Mcs;

@@ -217,7 +217,7 @@ impl Cell {
         self.process_uplink_feedback(slot);
         self.step_random_access(slot);
         for cell in 0..self.members.len() {
-            // The grants of one slot share its PDCCH: each uplink slot has an equal part of those that are left.
+            // The grants of one slot share its PDCCH: each uplink slot has an equal part of the rest.
             let count = self.timing.k2.of(slot).len();
             let mut grants = self.config.uplink_grants;
             for at in 0..count {

@@ -117,10 +117,10 @@ impl Station {
         }
     }
 
-    /// Reports the CQI if it is due, in a slot with downlink symbols. A report whose slot has none is measured
-    /// in the next one that has: the CSI reference resource is a slot with downlink (TS 38.214 §5.2.2.5, TS
-    /// 36.213 §7.2.3). Stations report also while they are idle; after slots that were skipped, the report in
-    /// use is one of the present slot.
+    /// Reports the CQI if it is due, in a slot with downlink symbols. A report whose slot has none is
+    /// measured in the next one that has: the CSI reference resource is a slot with downlink (TS 38.214
+    /// §5.2.2.5, TS 36.213 §7.2.3). Stations report also while they are idle; after slots that were skipped,
+    /// the report in use is one of the present slot.
     pub fn report_cqi(&mut self, slot: Slot, cell: &CellConfig, network: &mut Option<Network>) {
         let due = Slot(slot.0 - slot.within(cell.cqi_period).0);
         let periodic = (due.0..slot.0).all(|earlier| !cell.duplex.has(Slot(earlier), Direction::Down));

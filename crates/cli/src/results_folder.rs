@@ -53,6 +53,7 @@ impl ResultsFolder {
             ("flows.csv", summary.flows_csv()),
             ("timeseries.csv", summary.timeseries_csv()),
         ];
+        files.extend(summary.queues_csv().map(|text| ("queues.csv", text)));
         if summary.mode == "emulated" {
             files.push(("kernel_connections.csv", summary.kernel_connections_csv()));
         }

@@ -30,7 +30,7 @@ fn column(section: &str, index: usize) -> Names {
 }
 
 /// Keys whose inner keys other sections describe.
-const OTHER_SECTIONS: [&str; 18] = [
+const OTHER_SECTIONS: [&str; 19] = [
     "columns[].mean",
     "columns[].ci95",
     "mean",
@@ -43,6 +43,7 @@ const OTHER_SECTIONS: [&str; 18] = [
     "runs[].groups[]",
     "runs[].stations[]",
     "runs[].flows[]",
+    "runs[].queues[]",
     "points[].mean",
     "points[].ci95",
     "points[].groups[].mean",
@@ -96,7 +97,11 @@ fn names<'a>(object: &'a Value) -> impl Iterator<Item = String> + 'a {
 const RUNS: [(&str, &str, &[&str]); 4] = [
     ("cell", "[[station]]\nfile = \"20 kB\"\n", &["--seeds", "2", "--pcap"]),
     ("deployment", "[deployment]\nfading = \"epa\"\n[[station]]\ncount = 4\n", &[]),
-    ("trace", "[link.trace]\ndownlink = \"generated:driving\"\n[[station]]\ntraffic = \"udp\"\n", &[]),
+    (
+        "trace",
+        "[link]\nqueue_discipline = \"codel\"\n[link.trace]\ndownlink = \"generated:driving\"\n[[station]]\ntraffic = \"udp\"\n",
+        &[],
+    ),
     ("proxy", "[core]\npath = \"accelerator\"\n[[station]]\n[[station]]\nuplink_sinr = \"-30 dB\"\n", &[]),
 ];
 
@@ -120,10 +125,13 @@ fn every_key_and_column_of_a_run_is_described() {
     assert_eq!(all_keys(&summaries), column("Summary", 0));
     let inner = |name: &str| -> Names {
         let runs = summaries.iter().flat_map(|summary| summary["runs"].as_array().unwrap());
-        all_keys(runs.flat_map(|run| run[name].as_array().unwrap()))
+        all_keys(runs.filter_map(|run| run[name].as_array()).flatten())
     };
     assert_eq!(inner("stations"), column("Stations", 0));
     assert_eq!(inner("flows"), column("Connections", 0));
+    assert_eq!(inner("queues"), column("Queues", 0));
+    let columns: Names = header(&dir, "trace/queues.csv").into_iter().collect();
+    assert_eq!(columns, column("Queues", 1));
     let shares = |group: &str| -> Names {
         let keys = column("Connections", 0);
         keys.iter().filter_map(|key| key.strip_prefix(&format!("{group}."))).map(str::to_owned).collect()

@@ -1,11 +1,12 @@
 //! The types that every other crate uses: time, units, sequence numbers, packets, the [`Node`] contract,
-//! bounded queues, TDD patterns, pacing and named random streams.
+//! bounded and managed queues, TDD patterns, pacing and named random streams.
 //!
 //! No sockets, threads, wall clock or global state: the same input gives the same bits on every machine.
 #![forbid(unsafe_code)]
 
 pub mod address_table;
 pub mod datagram;
+pub mod discipline;
 pub mod keyed_hash;
 pub mod node;
 pub mod pacing;
@@ -21,6 +22,7 @@ pub mod units;
 
 pub use address_table::AddressTable;
 pub use datagram::{fragments, rewrite, split, wire};
+pub use discipline::{CodelConfig, FairConfig, ManagedCounters, ManagedQueue, Queued};
 pub use keyed_hash::{HashKey, KeyedHasher};
 pub use node::{DropReason, Event, Node, Output, Port};
 pub use packet::{

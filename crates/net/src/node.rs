@@ -39,6 +39,8 @@ pub enum Output {
 pub enum DropReason {
     /// A bounded queue was full.
     QueueFull,
+    /// Active queue management dropped it as a congestion signal (RFC 8289).
+    ActiveQueueManagement,
     /// An ACK filter discarded it as superseded; no congestion signal.
     AckFiltered,
     /// Its transport block failed in every HARQ transmission.

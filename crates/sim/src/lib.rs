@@ -15,6 +15,7 @@ mod counters;
 mod endpoints;
 pub mod engine;
 pub mod link;
+mod managed;
 pub mod model;
 mod proxy;
 pub mod reproduce;

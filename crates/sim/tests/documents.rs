@@ -123,12 +123,17 @@ const CELL_WITH_GRANT: &str = "[cell]\nrat = \"nr\"\nfrequency = \"3.75 GHz\"\nb
 #[test]
 fn the_loader_accepts_every_entry() {
     const HOP: &str = "[core]\nhops = [{ rate = \"1 Gb/s\", delay = \"1 ms\" }]\n";
+    let managed_hop = HOP.replace(" }", ", queue_discipline = \"codel\", codel = {} }");
     for entry in entries() {
         let value = example(&entry);
         let base = TABLES.iter().find(|text| entry.path.starts_with(text[1..].split(']').next().unwrap()));
         let base = match &entry.path {
+            path if path.starts_with("core.hops.codel.") => format!("{managed_hop}[[station]]\n"),
             path if path.starts_with("core.hops.") => format!("{HOP}[[station]]\n"),
             path if base.is_none() && path.starts_with("link.") => TABLES[1].to_owned(),
+            path if path.starts_with("link.codel.") => {
+                format!("[link]\nqueue_discipline = \"codel\"\n[link.codel]\n{}", TABLES[1])
+            }
             _ => base.map_or("[[station]]\n", |text| *text).to_owned(),
         };
         let bases = match &entry.path {

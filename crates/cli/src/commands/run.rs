@@ -11,6 +11,7 @@ use anyhow::Context;
 use indicatif::ProgressBar;
 use paceline_live::pcapng::{self, BLOCK_BYTES, SNAP_LEN};
 use paceline_net::{Bytes, Instant};
+use paceline_sim::results::QueueResult;
 use paceline_sim::{Capture, RunResult, Scenario, Summary, simulate};
 use rayon::prelude::*;
 use std::path::PathBuf;
@@ -83,7 +84,8 @@ pub fn describe(summary: &Summary) -> String {
     let stations = output::count(summary.stations, "station");
     let heading = format!("{name}, {mode}: {stations}, {:.1} s measured, {runs}", summary.measured_s);
     let column = Column { name: summary.scheme.clone(), mean: &summary.mean, ci95: summary.ci95.as_ref() };
-    format!("{heading}\n{}{}{}", render(&[column]), groups(summary), verdicts(summary))
+    let (totals, groups, queues) = (render(&[column]), groups(summary), queues(summary));
+    format!("{heading}\n{totals}{groups}{queues}{}", verdicts(summary))
 }
 
 /// The figures of each group of stations, where there are several.
@@ -107,6 +109,27 @@ fn groups(summary: &Summary) -> String {
         ]
     }));
     format!("\n{}", align(&lines, 1))
+}
+
+/// The figures of queues with active management, as means over the runs.
+fn queues(summary: &Summary) -> String {
+    let first = summary.runs.first().map_or(&[][..], |run| &run.queues);
+    if first.is_empty() {
+        return String::new();
+    }
+    let heading = ["queue", "discipline", "packets", "marked", "dropped", "overflows", "mean ms", "p95 ms"];
+    let mut lines = vec![heading.map(str::to_owned).to_vec()];
+    for (index, queue) in first.iter().enumerate() {
+        let all = || summary.runs.iter().filter_map(move |run| run.queues.get(index));
+        let mean = |value: fn(&QueueResult) -> f64| all().map(value).sum::<f64>() / summary.runs.len() as f64;
+        let counts: [fn(&QueueResult) -> f64; 4] =
+            [|q| q.packets as f64, |q| q.marks as f64, |q| q.drops as f64, |q| q.overflows as f64];
+        let mut line = vec![queue.queue.clone(), queue.discipline.clone()];
+        line.extend(counts.map(|count| format!("{:.0}", mean(count))));
+        line.extend([mean(|q| q.sojourn_mean_ms), mean(|q| q.sojourn_p95_ms)].map(|ms| format!("{ms:.2}")));
+        lines.push(line);
+    }
+    format!("\n{}", align(&lines, 2))
 }
 
 /// A sentence for each group of stations that says why its TCP is not faster.

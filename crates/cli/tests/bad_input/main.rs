@@ -68,7 +68,10 @@ fn unknown_keys_are_refused() {
         ("[[station]]\n[[station]]\nx = \"a\"\n", &["bad.toml:3: station.1.x = \"a\"", "`flows`"]),
         (
             "[core]\nhops = [{ rate = \"1 Gb/s\", delay = \"1 ms\", loss = 1 }]\n[[station]]\n",
-            &["bad.toml:2: core.hops.0.loss = 1", "`rate`, `delay`, `queue`, `ecn_threshold`, `per_cell`"],
+            &[
+                "bad.toml:2: core.hops.0.loss = 1",
+                "`rate`, `delay`, `queue`, `queue_discipline`, `codel`, `ecn_threshold`, `per_cell`",
+            ],
         ),
     ]);
 }

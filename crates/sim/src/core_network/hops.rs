@@ -1,5 +1,5 @@
-//! Wired hops between servers and eNB. A hop has a rate, a propagation delay and a drop-tail queue, the same
-//! in both directions. Above a threshold the queue marks ECN-capable packets (RFC 3168). Hops next to the eNB
+//! Wired hops between servers and eNB. A hop has a rate, a propagation delay and a queue, the same in both
+//! directions. Above a threshold the queue marks ECN-capable packets (RFC 3168). Hops next to the eNB
 //! may exist once per cell, as the S1 links of several eNBs do.
 //!
 //! ```text
@@ -10,9 +10,11 @@
 //! Every hop is first in, first out, and packets enter at the two ends only. So the passage of a downlink
 //! packet through all hops is computed when it enters, and costs one event instead of one per hop. An uplink
 //! packet costs two where a cell has own hops: packets of several cells enter the shared hops in the order of
-//! their arrival there.
+//! their arrival there. Where a hop has a managed queue, [`QueuedHops`] takes over: hop by hop.
 
+use super::queued_hops::{DOWN, QueuedHops, UP};
 use crate::engine::NEVER;
+use crate::managed::ManagedReading;
 use crate::scenario::Hop;
 use paceline_net::{Bytes, Duration, Instant, Packet};
 use std::collections::VecDeque;
@@ -28,6 +30,8 @@ pub struct Hops {
     /// Uplink packets between a cell's own hops and the shared ones.
     to_shared: InFlight,
     to_servers: InFlight,
+    /// In place of all this, hops of which one has a managed queue.
+    pub(super) queued: Option<Box<QueuedHops>>,
 }
 
 /// One hop in one direction.
@@ -56,14 +60,11 @@ struct InFlight {
     next: (Instant, usize),
 }
 
-/// Index of the downlink in a pair of directions.
-const DOWN: usize = 0;
-/// Index of the uplink.
-const UP: usize = 1;
-
 impl Hops {
     /// Hops in the order from the servers to the cells; those that exist `per_cell` are last.
     pub fn new(hops: &[Hop], cells: usize) -> Self {
+        let managed = hops.iter().any(|hop| hop.managed_queue().is_some());
+        let queued = managed.then(|| Box::new(QueuedHops::new(hops, cells)));
         let shared = hops.iter().take_while(|hop| !hop.per_cell).count();
         let (shared, own) = hops.split_at(shared);
         let paths = if own.is_empty() { 1 } else { cells };
@@ -73,10 +74,15 @@ impl Hops {
             to_cells: InFlight::new(paths),
             to_shared: InFlight::new(paths),
             to_servers: InFlight::new(1),
+            queued,
         }
     }
     /// A packet for a station of `cell` enters. Err returns the packet if a queue is full.
     pub fn downlink(&mut self, now: Instant, cell: usize, mut packet: Packet) -> Result<(), Packet> {
+        if let Some(queued) = &mut self.queued {
+            queued.enter(now, DOWN, cell, packet);
+            return Ok(());
+        }
         let path = cell.min(self.own.len() - 1);
         let lines = self.shared[DOWN].iter_mut().chain(&mut self.own[path][DOWN]);
         match pass(lines, now, &mut packet) {
@@ -88,6 +94,10 @@ impl Hops {
     /// A packet of a station of `cell` enters. Err returns the packet if a queue of the cell's own hops is
     /// full.
     pub fn uplink(&mut self, now: Instant, cell: usize, mut packet: Packet) -> Result<(), Packet> {
+        if let Some(queued) = &mut self.queued {
+            queued.enter(now, UP, cell, packet);
+            return Ok(());
+        }
         let path = cell.min(self.own.len() - 1);
         let lines = &mut self.own[path][UP];
         if lines.is_empty() {
@@ -99,8 +109,12 @@ impl Hops {
         }
         Ok(())
     }
-    /// The next packet that is dropped on arrival at the shared hops. Call until none is left.
+    /// The next packet that is dropped on arrival at the shared hops, or by a managed queue. Call until none
+    /// is left.
     pub fn poll_dropped(&mut self, now: Instant) -> Option<Packet> {
+        if let Some(queued) = &mut self.queued {
+            return queued.poll_dropped(now);
+        }
         while let Some((at, packet)) = self.to_shared.pop(now) {
             if let Err(packet) = self.enter_shared(at, packet) {
                 return Some(packet);
@@ -110,22 +124,43 @@ impl Hops {
     }
     /// The next packet that has arrived at its cell.
     pub fn poll_at_cell(&mut self, now: Instant) -> Option<Packet> {
+        if let Some(queued) = &mut self.queued {
+            return queued.poll_at_cell(now);
+        }
         self.to_cells.pop(now).map(|(_, packet)| packet)
     }
     /// The next packet that has arrived at the servers. Call [`Hops::poll_dropped`] first.
     pub fn poll_at_servers(&mut self, now: Instant) -> Option<Packet> {
+        if let Some(queued) = &mut self.queued {
+            return queued.poll_at_servers(now);
+        }
         self.to_servers.pop(now).map(|(_, packet)| packet)
     }
-    /// Time of the next arrival at a cell, at the shared hops or at the servers.
+    /// Time of the next arrival at a cell, at the shared hops or at the servers; with a managed queue, of the
+    /// next event of a hop.
     pub fn next_arrival(&self) -> Option<Instant> {
+        if let Some(queued) = &self.queued {
+            return queued.next_event();
+        }
         let at = self.to_cells.next.0.min(self.to_shared.next.0).min(self.to_servers.next.0);
         (at != NEVER).then_some(at)
     }
     /// Time for which the busiest hop on the path of a cell has been sending, of both directions.
     pub fn busiest(&self, cell: usize) -> Duration {
+        if let Some(queued) = &self.queued {
+            return queued.busiest(cell);
+        }
         let own = &self.own[cell.min(self.own.len() - 1)];
         let lines = self.shared.iter().chain(own).flatten();
         lines.map(|line| line.busy).max().unwrap_or(Duration::ZERO)
+    }
+    /// Starts the figures of managed queues anew.
+    pub(crate) fn restart_queues(&mut self) {
+        self.queued.iter_mut().for_each(|queued| queued.restart());
+    }
+    /// Figures of managed queues; `first` is the index of the first hop.
+    pub(crate) fn read_queues(&self, first: usize) -> Vec<ManagedReading> {
+        self.queued.as_ref().map_or_else(Vec::new, |queued| queued.read(first))
     }
     fn enter_shared(&mut self, now: Instant, mut packet: Packet) -> Result<(), Packet> {
         match pass(self.shared[UP].iter_mut(), now, &mut packet) {
@@ -230,6 +265,7 @@ impl InFlight {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::scenario::QueueDiscipline;
     use paceline_net::Rate;
     use paceline_net::test_support::segment;
 
@@ -244,6 +280,8 @@ mod tests {
             rate: Rate(mbps * 1_000_000),
             delay: Duration::from_millis(delay_ms),
             queue: Bytes(queue),
+            queue_discipline: QueueDiscipline::DropTail,
+            codel: None,
             ecn_threshold: None,
             per_cell: false,
         }

@@ -11,9 +11,11 @@
 
 pub mod hops;
 mod monitor;
+mod queued_hops;
 
 pub use monitor::Monitor;
 
+use crate::managed::ManagedReading;
 use hops::Hops;
 use paceline_net::{AddressTable, DropReason, Duration, Instant, Node, Output, Packet, Port};
 use std::collections::VecDeque;
@@ -69,6 +71,14 @@ impl Core {
         &mut self.monitor
     }
 
+    /// Starts the figures of the hops' managed queues anew.
+    pub(crate) fn restart_queues(&mut self) {
+        self.hops.restart_queues();
+    }
+    /// Figures of the hops' managed queues; `first` is the index of the first hop.
+    pub(crate) fn read_queues(&self, first: usize) -> Vec<ManagedReading> {
+        self.hops.read_queues(first)
+    }
     fn downlink(&mut self, now: Instant, from: Port, packet: Packet) {
         let Some(station) = self.stations.get(packet.ip.dst) else {
             return self.route(from, packet);
@@ -122,7 +132,8 @@ impl Node for Core {
             self.output.push_back(Output::Transmit(CELLS, packet));
         }
         while let Some(packet) = self.hops.poll_dropped(now) {
-            self.drop_packet(self.stations.get(packet.ip.src), packet);
+            let station = self.stations.get(packet.ip.src).or_else(|| self.stations.get(packet.ip.dst));
+            self.drop_packet(station, packet);
         }
         while let Some(packet) = self.hops.poll_at_servers(now) {
             self.at_servers(now, packet);

@@ -3,6 +3,7 @@
 use super::connections::{self, ConnectionReading};
 use super::station::Counters;
 use crate::link::Link;
+use crate::managed::ManagedReading;
 use crate::model::{Access, Model};
 use paceline_net::{DropReason, Duration, Instant, SduQueue};
 use paceline_ran::{Cell, LinkStats};
@@ -50,6 +51,8 @@ pub(crate) struct EndReading {
     pub cells: Option<Vec<CellReading>>,
     /// Each station's wired path.
     pub wired: Vec<WiredReading>,
+    /// Managed queues of the link and of the hops.
+    pub queues: Vec<ManagedReading>,
     /// The proxy between servers and stations, if there is one.
     pub proxy: Option<Proxy>,
 }
@@ -159,6 +162,7 @@ pub(crate) fn read_end(model: &mut Model) -> EndReading {
     let wired = (0..model.stations()).map(|station| read_wired(model, station)).collect();
     let proxy =
         model.pep().map(|pep| if pep.is_accelerator() { Proxy::Accelerator } else { Proxy::SplitTcp });
+    let queues = read_queues(model);
     match model.access() {
         Access::Cell(cell) => {
             let (downlink_prbs, uplink_prbs) = cell.resource_blocks();
@@ -179,15 +183,27 @@ pub(crate) fn read_end(model: &mut Model) -> EndReading {
                 power_correction_db: cell.power_correction_db(station),
             };
             let cells = Some((0..model.stations()).map(of).collect());
-            EndReading { rtt_p95_us, link_delay_p95_us: None, radio, connections, cells, wired, proxy }
+            let link_delay_p95_us = None;
+            EndReading { rtt_p95_us, link_delay_p95_us, radio, connections, cells, wired, queues, proxy }
         }
         Access::Link(link) => {
             let p95 = link.downlink_delays_us().value_at_quantile(0.95);
             let radio = RadioCapacity::default();
             let cells = None;
-            EndReading { rtt_p95_us, link_delay_p95_us: Some(p95), radio, connections, cells, wired, proxy }
+            let link_delay_p95_us = Some(p95);
+            EndReading { rtt_p95_us, link_delay_p95_us, radio, connections, cells, wired, queues, proxy }
         }
     }
+}
+
+fn read_queues(model: &Model) -> Vec<ManagedReading> {
+    let (before, behind) = model.cores();
+    let mut queues = before.read_queues(0);
+    queues.extend(behind.into_iter().flat_map(|core| core.read_queues(model.hops_before_proxy())));
+    if let Access::Link(link) = model.access() {
+        queues.extend(link.read_queues());
+    }
+    queues
 }
 
 fn read_wired(model: &Model, station: usize) -> WiredReading {

@@ -1,5 +1,5 @@
-//! One side of constant-rate UDP flows with which a path is probed for loss, one-way delay and round-trip
-//! time.
+//! One side of UDP flows of constant rate or with Poisson arrivals, with which a path is probed for loss,
+//! one-way delay and round-trip time.
 //!
 //! Each datagram carries its send time. The receiver answers it by a short datagram that carries the same
 //! time. Port 0 is the network interface.
@@ -7,7 +7,7 @@
 use crate::engine::NEVER;
 use paceline_net::{
     Bytes, DropReason, Duration, Instant, IpHeader, Node, Offload, Output, Packet, Parsed, Payload, Port,
-    Rate, Transport,
+    Rate, Stream, Transport,
 };
 use std::collections::VecDeque;
 use std::net::SocketAddr;
@@ -16,6 +16,15 @@ use std::net::SocketAddr;
 const ANSWER_BYTES: u32 = 12;
 /// UDP header (RFC 768).
 const HEADER_BYTES: u32 = 8;
+
+/// Times between the datagrams of a flow.
+#[derive(Clone, Debug)]
+pub enum Arrivals {
+    /// The time to send the datagram before at the flow's rate.
+    Constant,
+    /// Exponentially distributed with this time as the mean, so that arrivals are a Poisson process.
+    Poisson(Stream),
+}
 
 /// A flow of one sender.
 #[derive(Clone, Debug)]
@@ -28,6 +37,8 @@ pub struct UdpFlow {
     pub rate: Rate,
     /// Payload of each datagram but the last.
     pub payload: Bytes,
+    /// Times between datagrams.
+    pub arrivals: Arrivals,
     /// Time of the first datagram.
     pub start: Instant,
     /// Payload of all datagrams; none for a flow without end.
@@ -81,7 +92,14 @@ impl Udp {
                     *left -= payload;
                 }
                 let packet = datagram(flow.local, flow.remote, payload as u32, *at);
-                *at += flow.rate.time_to_send(Bytes(u64::from(packet.len))).max(Duration::from_nanos(1));
+                let mean = flow.rate.time_to_send(Bytes(u64::from(packet.len)));
+                let apart = match &mut flow.arrivals {
+                    Arrivals::Constant => mean,
+                    Arrivals::Poisson(stream) => {
+                        Duration::from_secs_f64(stream.exponential(mean.as_secs_f64()))
+                    }
+                };
+                *at += apart.max(Duration::from_nanos(1));
                 self.stats.sent += 1;
                 self.output.push_back(Output::Transmit(Port(0), packet));
             }
@@ -141,7 +159,8 @@ mod tests {
         // 1000 bytes with headers at 1 Mb/s take 8 ms; the last datagram has the remaining 56 bytes of
         // payload.
         let (rate, payload, file) = (Rate(1_000_000), Bytes(972), Some(Bytes(2000)));
-        let flow = UdpFlow { local, remote, rate, payload, start, file };
+        let arrivals = Arrivals::Constant;
+        let flow = UdpFlow { local, remote, rate, payload, arrivals, start, file };
         let (mut server, mut station) = (Udp::new(vec![flow]), Udp::default());
         for (at, len) in [(5, 1000), (13, 1000), (21, 84)] {
             let at = Instant::from_millis(at);

@@ -57,6 +57,12 @@ impl Fixed {
             at = interruptions.begins + interruptions.length;
         }
     }
+    /// Time from `start` on at which a packet can begin to be sent.
+    pub fn opens_at(&mut self, start: Instant) -> Instant {
+        let Some(interruptions) = &mut self.interruptions else { return start };
+        interruptions.advance(start);
+        if start < interruptions.begins { start } else { interruptions.begins + interruptions.length }
+    }
     /// Bytes that could have been sent by `now`. `now` must not decrease from call to call.
     pub fn capacity(&mut self, now: Instant) -> u64 {
         let mut open = now.since(Instant::ZERO);

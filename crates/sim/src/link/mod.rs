@@ -23,6 +23,7 @@ pub use pipe::PipeStats;
 pub use trace::{OPPORTUNITY_BYTES, Trace, TraceError};
 
 use crate::engine::Agenda;
+use crate::managed::{Managed, ManagedReading};
 use crate::scenario;
 use cellular::Downlink;
 use fixed::Fixed;
@@ -46,6 +47,8 @@ pub struct Link {
     /// Downlink and uplink; with own pipes, those of each station in turn.
     pipes: Vec<Pipe>,
     per_station: bool,
+    /// Word of the queues' discipline.
+    discipline: &'static str,
     /// Next event of each pipe.
     agenda: Agenda,
     /// Counters per direction and station.
@@ -73,7 +76,8 @@ impl Link {
         let mut agenda = Agenda::default();
         pipes.iter().for_each(|_| agenda.add());
         let stats = [DOWN, UP].map(|_| vec![PipeStats::default(); stations]);
-        Self { routes, pipes, per_station, agenda, stats, output: VecDeque::new() }
+        let discipline = link.queue_discipline.name();
+        Self { routes, pipes, per_station, discipline, agenda, stats, output: VecDeque::new() }
     }
     /// Adds an address of a station, or moves it to this station.
     pub fn add_route(&mut self, address: IpAddr, station: usize) {
@@ -110,6 +114,14 @@ impl Link {
         self.pipes.iter_mut().for_each(Pipe::restart_delays);
     }
 
+    /// Figures of the managed queues, those of all stations together.
+    pub(crate) fn read_queues(&self) -> Vec<ManagedReading> {
+        let read = |(direction, word): (usize, &str)| {
+            let pipes = self.pipes.iter().skip(direction).step_by(2).filter_map(Pipe::managed);
+            Managed::read(&format!("link {word}"), self.discipline, pipes)
+        };
+        [(DOWN, "downlink"), (UP, "uplink")].into_iter().filter_map(read).collect()
+    }
     fn index(&self, station: usize, direction: usize) -> usize {
         if self.per_station { 2 * station + direction } else { direction }
     }
@@ -122,6 +134,7 @@ impl Link {
                     Output::Transmit(station_port(station), packet)
                 }
                 Outcome::Arrived(_, packet) => Output::Transmit(CORE, packet),
+                Outcome::Dropped(packet, reason) => Output::Drop(packet, reason),
                 Outcome::Lost(packet) => Output::Drop(packet, DropReason::LinkLoss),
             });
         }
@@ -144,6 +157,9 @@ impl Node for Link {
         if let Err(packet) = self.pipes[index].push(now, station, packet, &mut self.stats[direction][station])
         {
             self.output.push_back(Output::Drop(packet, DropReason::QueueFull));
+        }
+        if self.pipes[index].managed().is_some() {
+            self.collect(now, index);
         }
         self.agenda.enter(index, self.pipes[index].due());
     }

@@ -32,10 +32,7 @@ impl Opportunities {
     /// time.
     pub fn serve(&mut self, start: Instant, len: Bytes, waited: bool) -> (Instant, Instant) {
         if !waited {
-            self.left = 0;
-            while self.next_at() <= start {
-                self.advance();
-            }
+            self.skip_to(start);
         }
         let (mut need, mut begins) = (len.0 + PACKET_INFORMATION_BYTES, None);
         loop {
@@ -51,6 +48,20 @@ impl Opportunities {
             if need == 0 {
                 return (begins, self.at);
             }
+        }
+    }
+    /// Time of the opportunity in which the next packet can begin to be sent. Unused bytes of the present one
+    /// are for packets that were queued (`waited`) at its time.
+    pub fn opens_at(&mut self, start: Instant, waited: bool) -> Instant {
+        if !waited {
+            self.skip_to(start);
+        }
+        if self.left == 0 { self.next_at() } else { self.at }
+    }
+    fn skip_to(&mut self, start: Instant) {
+        self.left = 0;
+        while self.next_at() <= start {
+            self.advance();
         }
     }
     /// Bytes that could have been sent by `now`.

@@ -1,8 +1,11 @@
-//! One direction of a link: a drop-tail queue, its service, and the impairments behind it.
+//! One direction of a link: a drop-tail or managed queue, its service, and the impairments behind it.
 //!
 //! ```text
-//! drop-tail queue - service - loss, duplication - delay, jitter, reordering
+//! queue - service - loss, duplication - delay, jitter, reordering
 //! ```
+//!
+//! A managed queue gives a packet at the time at which its first byte can be sent, so that the time in the
+//! queue is complete when CoDel decides.
 //!
 //! Losses come after the service: a lost packet has used the link's capacity, as on a radio.
 
@@ -10,9 +13,10 @@ use super::cellular::Downlink;
 use super::fixed::Fixed;
 use super::opportunities::{Opportunities, PACKET_INFORMATION_BYTES};
 use crate::engine::NEVER;
+use crate::managed::Managed;
 use crate::scenario;
 use hdrhistogram::Histogram;
-use paceline_net::{Bytes, Duration, Instant, Packet, Stream};
+use paceline_net::{Bytes, DropReason, Duration, Instant, Packet, Stream};
 use std::collections::{BTreeMap, VecDeque};
 
 /// The process that serves a queue: it determines when packets have been sent.
@@ -31,6 +35,14 @@ impl Service {
             Self::Fixed(fixed) => (start, fixed.serve(start, len)),
             Self::Trace(opportunities) => opportunities.serve(start, len, waited),
             Self::Cellular(downlink) => (start, downlink.serve(start, len, queued)),
+        }
+    }
+    /// Time from `start` on at which the first byte of the next packet can be sent.
+    fn opens_at(&mut self, start: Instant, waited: bool) -> Instant {
+        match self {
+            Self::Fixed(fixed) => fixed.opens_at(start),
+            Self::Trace(opportunities) => opportunities.opens_at(start, waited),
+            Self::Cellular(_) => start,
         }
     }
     fn capacity(&mut self, now: Instant) -> u64 {
@@ -56,7 +68,7 @@ pub struct PipeStats {
     pub packets_out: u64,
     /// Copies made.
     pub copies: u64,
-    /// Packets dropped by the full queue.
+    /// Packets dropped by the queue.
     pub queue_drops: u64,
     /// Packets lost after the service.
     pub losses: u64,
@@ -74,11 +86,13 @@ pub struct PipeStats {
     pub queued_bytes: u64,
 }
 
-/// A packet that leaves a pipe: arrived at the far end, with its station, or lost.
+/// A packet that leaves a pipe: arrived at the far end, with its station, or lost, or dropped by a managed
+/// queue.
 #[derive(Debug)]
 pub(crate) enum Outcome {
     Arrived(usize, Packet),
     Lost(Packet),
+    Dropped(Packet, DropReason),
 }
 
 /// A packet in the queue or in service.
@@ -123,6 +137,9 @@ pub(crate) struct Pipe {
     limit: (Option<u64>, Option<Bytes>),
     ecn_threshold: Option<Bytes>,
     queue: VecDeque<Queued>,
+    /// A managed queue in place of `queue`, and the time at which its next packet begins to be sent.
+    managed: Option<Box<Managed>>,
+    opens_at: Instant,
     queue_bytes: Bytes,
     /// The packet in service, with the times at which its first and its last byte are sent.
     head: Option<(Instant, Instant, Queued)>,
@@ -137,12 +154,17 @@ pub(crate) struct Pipe {
 impl Pipe {
     /// One direction of `link`. `name` is the prefix of the names of its random streams.
     pub fn new(link: &scenario::Link, service: Service, seed: u64, name: &str) -> Self {
+        let managed = link.managed_queue().map(|config| {
+            Box::new(Managed::new(&config, Stream::new(seed, &format!("{name}/flows")).next_u64()))
+        });
         Self {
             meter: service.clone(),
             service,
             limit: (link.queue_packets, link.queue),
             ecn_threshold: link.ecn_threshold,
             queue: VecDeque::new(),
+            managed,
+            opens_at: NEVER,
             queue_bytes: Bytes::ZERO,
             head: None,
             impairments: Impairments::new(link, Stream::new(seed, &format!("{name}/way"))),
@@ -151,8 +173,8 @@ impl Pipe {
             delays_us: new_histogram(),
         }
     }
-    /// A packet of `station` enters. Poll the events due by `now` first. Err returns the packet if the queue
-    /// is full.
+    /// A packet of `station` enters. Poll the events due by `now` first, and with a managed queue afterwards
+    /// too. Err returns the packet if a drop-tail queue is full.
     pub fn push(
         &mut self,
         now: Instant,
@@ -161,6 +183,15 @@ impl Pipe {
         stats: &mut PipeStats,
     ) -> Result<(), Packet> {
         stats.packets_in += 1;
+        if let Some(queue) = &mut self.managed {
+            stats.held += 1;
+            stats.queued_bytes += u64::from(packet.len);
+            queue.push(now, packet, station);
+            if self.head.is_none() && self.opens_at == NEVER {
+                self.opens_at = self.service.opens_at(now, false);
+            }
+            return Ok(());
+        }
         let size = self.service.size(&packet);
         // A packet whose first byte has not been sent counts as queued.
         let unsent_head =
@@ -189,6 +220,16 @@ impl Pipe {
         }
         Ok(())
     }
+    /// The next packet of a managed queue begins to be sent.
+    fn send_managed(&mut self) {
+        let at = std::mem::replace(&mut self.opens_at, NEVER);
+        let Some(queue) = &mut self.managed else { return };
+        let Some(queued) = queue.pop(at) else { return };
+        let (len, packet) = (Bytes(u64::from(queued.packet.len)), queued.packet);
+        let (begins, ends) = self.service.serve(at, len, true, queue.bytes());
+        let head = Queued { packet, station: queued.owner, arrived: queued.arrived };
+        self.head = Some((begins, ends, head));
+    }
     fn serve_next(&mut self, now: Instant, waiting: Queued, waited: bool) {
         let len = Bytes(u64::from(waiting.packet.len));
         let (begins, ends) = self.service.serve(now, len, waited, self.queue_bytes);
@@ -198,18 +239,30 @@ impl Pipe {
     pub fn due(&self) -> Instant {
         let sent = self.head.as_ref().map_or(NEVER, |(_, ends, _)| *ends);
         let arrives = self.under_way.first_key_value().map_or(NEVER, |((at, _), _)| *at);
-        sent.min(arrives)
+        sent.min(arrives).min(self.opens_at)
     }
     /// The next packet that has arrived or was lost by `now`. `stats` has the counters of all stations in
     /// this direction.
     pub fn poll(&mut self, now: Instant, stats: &mut [PipeStats]) -> Option<Outcome> {
         loop {
+            if let Some((queued, reason)) = self.managed.as_mut().and_then(|queue| queue.pop_dropped()) {
+                let of = &mut stats[queued.owner];
+                of.queue_drops += 1;
+                of.held -= 1;
+                of.queued_bytes -= u64::from(queued.packet.len);
+                return Some(Outcome::Dropped(queued.packet, reason));
+            }
             let sent = self.head.as_ref().map_or(NEVER, |(_, ends, _)| *ends);
-            if let Some(entry) = self.under_way.first_entry().filter(|entry| entry.key().0 <= now.min(sent)) {
+            let until = now.min(sent).min(self.opens_at);
+            if let Some(entry) = self.under_way.first_entry().filter(|entry| entry.key().0 <= until) {
                 let (station, packet) = entry.remove();
                 stats[station].packets_out += 1;
                 stats[station].held -= 1;
                 return Some(Outcome::Arrived(station, packet));
+            }
+            if self.opens_at <= now {
+                self.send_managed();
+                continue;
             }
             if sent > now {
                 return None;
@@ -218,6 +271,9 @@ impl Pipe {
             if let Some(next) = self.queue.pop_front() {
                 self.queue_bytes = self.queue_bytes - self.service.size(&next.packet);
                 self.serve_next(ends, next, true);
+            }
+            if self.managed.as_ref().is_some_and(|queue| !queue.is_empty()) {
+                self.opens_at = self.service.opens_at(ends, true);
             }
             let of = &mut stats[head.station];
             let (len, queued) = (u64::from(head.packet.len), ends.since(head.arrived).as_nanos());
@@ -266,6 +322,11 @@ impl Pipe {
     /// Clears this distribution.
     pub fn restart_delays(&mut self) {
         self.delays_us = new_histogram();
+        self.managed.iter_mut().for_each(|queue| queue.restart());
+    }
+    /// The managed queue, if the pipe has one.
+    pub fn managed(&self) -> Option<&Managed> {
+        self.managed.as_deref()
     }
 }
 

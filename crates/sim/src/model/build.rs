@@ -5,11 +5,11 @@ use super::{HOST_SIDE, Model, ModelNode, cell_config, real_station};
 use crate::address;
 use crate::core_network::hops::Hops;
 use crate::core_network::{self, Core};
-use crate::endpoints::{Host, Udp, UdpFlow};
+use crate::endpoints::{Arrivals, Host, Udp, UdpFlow};
 use crate::engine::{Engine, NodeId};
 use crate::link::Link;
 use crate::proxy::{self, Configure, Pep, Split};
-use crate::scenario::{self, Direction, Scenario, Stations, Traffic};
+use crate::scenario::{self, Direction, Scenario, Stations, Traffic, UdpArrivals};
 use paceline_net::pacing::Hint;
 use paceline_net::{AddressTable, Bytes, Duration, Instant, Port, SeqNumber, Stream};
 use paceline_pep::Accelerator;
@@ -69,7 +69,8 @@ impl Model {
         engine.connect(towards_cells, (access, CORE));
         let sizes = groups.iter().map(|group| group.file).collect();
         let hosts = Vec::new();
-        let mut model = Self { engine, core, pep, behind, access, hosts, sizes, kernel: Default::default() };
+        let (hops_before, kernel) = (hops_before.len(), Default::default());
+        let mut model = Self { engine, core, pep, behind, hops_before, access, hosts, sizes, kernel };
         for (index, group) in groups.iter().enumerate() {
             if real.contains(&index) {
                 model.engine.expose((access, station_port(index)), real_station(index));
@@ -92,7 +93,7 @@ impl Model {
         let mut stream = Stream::new(seed, &format!("station{index}/traffic"));
         let flows = if group.direction == Direction::None { 0 } else { group.flows };
         if group.traffic == Traffic::Udp {
-            let [server, station] = udp(group, index, flows, &mut stream).map(ModelNode::Udp);
+            let [server, station] = udp(group, index, flows, &mut stream, seed).map(ModelNode::Udp);
             return self.attach(index, server, station);
         }
         let (mut server, mut station) = (Host::default(), Host::default());
@@ -156,7 +157,7 @@ fn split_endpoints(scenario: &Scenario, groups: &[&Stations]) -> Configure {
 }
 
 /// UDP nodes of a station's server and of the station.
-fn udp(group: &Stations, index: usize, flows: u32, stream: &mut Stream) -> [Udp; 2] {
+fn udp(group: &Stations, index: usize, flows: u32, stream: &mut Stream, seed: u64) -> [Udp; 2] {
     let mut sides = [Vec::new(), Vec::new()];
     for flow in 0..flows as u16 {
         let server = SocketAddr::new(address::server(index), SERVER_PORT + flow);
@@ -169,6 +170,12 @@ fn udp(group: &Stations, index: usize, flows: u32, stream: &mut Stream) -> [Udp;
             remote,
             rate: group.udp_rate,
             payload: group.udp_payload,
+            arrivals: match group.udp_arrivals {
+                UdpArrivals::Constant => Arrivals::Constant,
+                UdpArrivals::Poisson => {
+                    Arrivals::Poisson(Stream::new(seed, &format!("station{index}/udp{flow}/arrivals")))
+                }
+            },
             start: Instant::ZERO + group.start + spread,
             file: group.file,
         });

@@ -110,6 +110,8 @@ pub struct Model {
     pep: Option<NodeId>,
     /// The hops behind the proxy, if there are any.
     behind: Option<NodeId>,
+    /// Number of hops before the proxy.
+    hops_before: usize,
     access: NodeId,
     /// Per station, the nodes of its server and of the station itself; none for a real station.
     hosts: Vec<Option<(NodeId, NodeId)>>,
@@ -164,13 +166,16 @@ impl Model {
     pub(crate) fn cores(&self) -> (&Core, Option<&Core>) {
         (self.core(self.core), self.behind.map(|id| self.core(id)))
     }
+    pub(crate) fn hops_before_proxy(&self) -> usize {
+        self.hops_before
+    }
     fn core(&self, id: NodeId) -> &Core {
         match self.engine.node(id) {
             ModelNode::Core(core) => core,
             _ => unreachable!("the id of a core names one"),
         }
     }
-    /// Clears the distributions of round-trip times and of a link's delays.
+    /// Clears the distributions of round-trip times, of a link's delays and of managed queues.
     pub fn restart_distributions(&mut self) {
         if let Some(link) = self.link_mut() {
             link.restart_delays();
@@ -180,6 +185,11 @@ impl Model {
         }
         if let ModelNode::Core(core) = self.engine.node_mut(self.core) {
             core.monitor_mut().restart_rtt();
+        }
+        for id in [Some(self.core), self.behind].into_iter().flatten() {
+            if let ModelNode::Core(core) = self.engine.node_mut(id) {
+                core.restart_queues();
+            }
         }
     }
     /// Per TCP connection of a station, the endpoints of its server and of the station; none for a real

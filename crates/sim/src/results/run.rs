@@ -2,6 +2,7 @@
 
 use super::kernel::KernelConnection;
 use super::limits::{ConnectionSenders, LimitShares, RadioDelays, SenderSums, StationSenders, path_uses};
+use super::queue::QueueResult;
 use super::run_group::RunGroup;
 use super::service;
 use super::statistics::{mbps, number_or_nan, ratio};
@@ -30,6 +31,9 @@ pub struct RunResult {
     pub measured_from_s: Option<f64>,
     /// Figures of each connection of the simulated stations.
     pub flows: Vec<FlowResult>,
+    /// Figures of queues with active management.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub queues: Vec<QueueResult>,
     /// Connections of the real stations of an emulation.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub kernel_connections: Vec<KernelConnection>,
@@ -235,6 +239,7 @@ impl RunResult {
             stations,
             measured_from_s: emulated.then_some(started_at.as_secs_f64()),
             flows,
+            queues: end.queues.iter().map(QueueResult::new).collect(),
             kernel_connections: Vec::new(),
             senders,
             samples,

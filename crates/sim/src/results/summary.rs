@@ -110,6 +110,10 @@ impl Summary {
     pub fn kernel_connections_csv(&self) -> String {
         tables::kernel_connections(&self.runs)
     }
+    /// Text of `queues.csv`; none without managed queues.
+    pub fn queues_csv(&self) -> Option<String> {
+        self.runs.iter().any(|run| !run.queues.is_empty()).then(|| tables::queues(&self.runs))
+    }
     /// Text of `timeseries.csv`.
     pub fn timeseries_csv(&self) -> String {
         tables::timeseries(&self.runs)
@@ -171,6 +175,7 @@ mod tests {
             stations: Vec::new(),
             measured_from_s: None,
             flows: Vec::new(),
+            queues: Vec::new(),
             kernel_connections: Vec::new(),
             senders: Vec::new(),
             samples: Vec::new(),

@@ -1,6 +1,7 @@
 //! CSV tables of a results folder. A row is a flat struct: its field names are the columns.
 
 use super::kernel::KernelConnection;
+use super::queue::QueueResult;
 use super::run::{FlowResult, RunResult, Sample, StationResult};
 use serde::{Serialize, Serializer};
 
@@ -258,6 +259,47 @@ impl KernelConnectionRow {
             station_min_rtt_ms: station.min_rtt_ms.map(Decimals),
         }
     }
+}
+
+/// A row of `queues.csv`.
+#[derive(Default, Serialize)]
+struct QueueRow {
+    seed: u64,
+    queue: String,
+    discipline: String,
+    packets: u64,
+    marks: u64,
+    drops: u64,
+    overflows: u64,
+    new_flows: u64,
+    sojourn_mean_ms: Decimals<3>,
+    sojourn_p50_ms: Decimals<3>,
+    sojourn_p95_ms: Decimals<3>,
+    sojourn_p99_ms: Decimals<3>,
+}
+
+impl QueueRow {
+    fn new(run: &RunResult, q: &QueueResult) -> Self {
+        Self {
+            seed: run.seed,
+            queue: q.queue.clone(),
+            discipline: q.discipline.clone(),
+            packets: q.packets,
+            marks: q.marks,
+            drops: q.drops,
+            overflows: q.overflows,
+            new_flows: q.new_flows,
+            sojourn_mean_ms: Decimals(q.sojourn_mean_ms),
+            sojourn_p50_ms: Decimals(q.sojourn_p50_ms),
+            sojourn_p95_ms: Decimals(q.sojourn_p95_ms),
+            sojourn_p99_ms: Decimals(q.sojourn_p99_ms),
+        }
+    }
+}
+
+/// Text of `queues.csv`.
+pub(super) fn queues(runs: &[RunResult]) -> String {
+    text(runs.iter().flat_map(|run| run.queues.iter().map(|queue| QueueRow::new(run, queue))))
 }
 
 /// Text of `kernel_connections.csv`.

@@ -2,7 +2,8 @@
 
 use super::limits::{self, Limit, Problem, Section, at_least, key, quantities, rates, relation};
 use super::path::Path;
-use paceline_net::{Bytes, Duration, Rate};
+use super::queue::{self, Codel, QueueDiscipline};
+use paceline_net::{Bytes, CodelConfig, Duration, Rate};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -34,6 +35,8 @@ impl Default for Core {
                 rate: Rate(1_000_000_000),
                 delay: Duration::from_millis(5),
                 queue: default_hop_queue(),
+                queue_discipline: QueueDiscipline::DropTail,
+                codel: None,
                 ecn_threshold: None,
                 per_cell: false,
             }],
@@ -52,9 +55,16 @@ pub struct Hop {
     pub rate: Rate,
     /// Propagation delay in one direction.
     pub delay: Duration,
-    /// Size of the drop-tail queue in front of the hop, in each direction.
+    /// Size of the queue in front of the hop, in each direction.
     #[serde(default = "default_hop_queue")]
     pub queue: Bytes,
+    /// Discipline of the queue.
+    #[serde(default, skip_serializing_if = "QueueDiscipline::is_drop_tail")]
+    #[schemars(extend("default" = QueueDiscipline::default()))]
+    pub queue_discipline: QueueDiscipline,
+    /// Parameters of the disciplines `codel` and `fq-codel`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub codel: Option<Codel>,
     /// Queue length above which ECN-capable packets are marked (RFC 3168). If left out, no packet is marked.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ecn_threshold: Option<Bytes>,
@@ -63,6 +73,13 @@ pub struct Hop {
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     #[schemars(extend("default" = bool::default()))]
     pub per_cell: bool,
+}
+
+impl Hop {
+    /// Configuration of the queue of a managed discipline; none for drop-tail.
+    pub(crate) fn managed_queue(&self) -> Option<CodelConfig> {
+        queue::managed(self.queue_discipline, self.codel.as_ref(), (None, Some(self.queue)))
+    }
 }
 
 /// Default queue of a hop. Chosen: 32 ms at the default rate of 1 Gb/s.
@@ -100,6 +117,7 @@ pub(super) fn check(core: &Core) -> Result<(), Problem> {
     for (index, hop) in core.hops.iter().enumerate() {
         let path = format!("core.hops.{index}");
         limits::check(&path, hop)?;
+        queue::check(&path, hop.queue_discipline, hop.codel.as_ref(), hop.ecn_threshold)?;
         let in_order = hop.per_cell || core.hops[..index].iter().all(|hop| !hop.per_cell);
         let allowed = "true, since a hop before it has per_cell = true: hops that all cells share come first";
         Problem::unless(in_order, &format!("{path}.per_cell"), hop.per_cell, allowed)?;

@@ -3,8 +3,9 @@
 
 use super::cellular::{self, Cellular};
 use super::limits::{self, Limit, Problem, Section, key, numbers, quantities, rates, relation};
+use super::queue::{self, Codel, QueueDiscipline};
 use crate::link::Trace;
-use paceline_net::{Bytes, Duration, Rate};
+use paceline_net::{Bytes, CodelConfig, Duration, Rate};
 use schemars::{JsonSchema, Schema};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use std::sync::Arc;
@@ -20,12 +21,20 @@ pub struct Link {
     /// Propagation delay in one direction.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub delay: Option<Duration>,
-    /// Size of the drop-tail queue of each direction. The packet that is being sent does not count.
+    /// Size of the queue of each direction. The packet that is being sent does not count. With `codel` and
+    /// `fq-codel`, a limit beside `codel.limit`, and none if left out.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub queue: Option<Bytes>,
     /// Size of the queue in packets, in place of `queue`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub queue_packets: Option<u64>,
+    /// Discipline of the queue of each direction.
+    #[serde(skip_serializing_if = "QueueDiscipline::is_drop_tail")]
+    #[schemars(extend("default" = QueueDiscipline::default()))]
+    pub queue_discipline: QueueDiscipline,
+    /// Parameters of the disciplines `codel` and `fq-codel`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub codel: Option<Codel>,
     /// Queue length above which ECN-capable packets are marked (RFC 3168). If left out, no packet is marked.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ecn_threshold: Option<Bytes>,
@@ -68,6 +77,8 @@ impl Default for Link {
             delay: None,
             queue: None,
             queue_packets: None,
+            queue_discipline: QueueDiscipline::DropTail,
+            codel: None,
             ecn_threshold: None,
             loss_percent: 0.0,
             burst_loss_percent: 0.0,
@@ -249,6 +260,10 @@ impl Link {
         let uplink = uplink.iter_mut().map(|file| ("link.trace.uplink", file));
         std::iter::once(("link.trace.downlink", downlink)).chain(uplink).collect()
     }
+    /// Configuration of the queues of a managed discipline; none for drop-tail.
+    pub(crate) fn managed_queue(&self) -> Option<CodelConfig> {
+        queue::managed(self.queue_discipline, self.codel.as_ref(), (self.queue_packets, self.queue))
+    }
     /// The channel of 2011, if the link is one.
     pub fn cellular(&self) -> Option<&Cellular> {
         self.hspa.as_ref().or(self.lte_early.as_ref())
@@ -262,7 +277,7 @@ impl Link {
             _ => DEFAULT_PATH,
         };
         self.delay.get_or_insert(delay);
-        if self.queue_packets.is_none() {
+        if self.queue_packets.is_none() && self.queue_discipline.is_drop_tail() {
             self.queue.get_or_insert(queue);
         }
         if let Some(trace) = self.trace.as_mut().filter(|trace| trace.uplink.is_none()) {
@@ -292,6 +307,7 @@ const DEFAULT_PATH: (Duration, Bytes) = (Duration::from_millis(20), Bytes(256_00
 /// Checks the table and the table of its kind.
 pub(super) fn check(link: &Link) -> Result<(), Problem> {
     limits::check("link", link)?;
+    queue::check("link", link.queue_discipline, link.codel.as_ref(), link.ecn_threshold)?;
     if let Some(trace) = &link.trace {
         limits::check("link.trace", trace)?;
     }

@@ -15,6 +15,7 @@ mod link;
 mod load;
 mod pacing_pattern;
 mod path;
+mod queue;
 pub mod reference;
 mod stations;
 mod tcp;
@@ -28,7 +29,8 @@ pub use link::{FixedLink, Link, TraceFile, TraceLink};
 pub use load::{ScenarioError, load, load_with};
 pub use pacing_pattern::PacingPattern;
 pub use path::{Accelerator, AcceleratorProfile, Path, SplitTcp};
-pub use stations::{Direction, SinrRange, Stations, Traffic};
+pub use queue::{Codel, QueueDiscipline};
+pub use stations::{Direction, SinrRange, Stations, Traffic, UdpArrivals};
 pub use tcp::{StationTcp, Tcp};
 
 use limits::{Allowed, Limit, Section, key, quantities, relation};

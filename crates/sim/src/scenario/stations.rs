@@ -39,6 +39,8 @@ pub struct Stations {
     pub traffic: Traffic,
     /// Bit rate of each UDP flow, with IP and UDP headers.
     pub udp_rate: Rate,
+    /// Times between the datagrams of a UDP flow.
+    pub udp_arrivals: UdpArrivals,
     /// Payload of a UDP datagram.
     pub udp_payload: Bytes,
     /// Size of each transfer. If left out, transfers do not end.
@@ -76,6 +78,7 @@ impl Default for Stations {
             direction: Direction::Download,
             traffic: Traffic::Tcp,
             udp_rate: Rate(1_000_000),
+            udp_arrivals: UdpArrivals::Constant,
             udp_payload: Bytes(1472),
             file: None,
             request: None,
@@ -94,8 +97,18 @@ impl Default for Stations {
 pub enum Traffic {
     /// TCP connections.
     Tcp,
-    /// UDP flows of constant rate, as of a probe: the receiver answers each datagram with a short one.
+    /// UDP flows, as of a probe: the receiver answers each datagram with a short one.
     Udp,
+}
+
+/// Times between the datagrams of a UDP flow.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum UdpArrivals {
+    /// Equal times: a constant rate.
+    Constant,
+    /// Exponentially distributed times with the same mean: a Poisson process.
+    Poisson,
 }
 
 /// Direction of a transfer.

@@ -5,7 +5,8 @@ use paceline_pep::Scheme;
 use paceline_sim::scenario;
 use paceline_sim::scenario::{
     BlockageModel, Cellular, Deployment, DeploymentModel, Direction, FadingProfile, FixedLink, Held, Hop,
-    Link, PacingPattern, RlcMode, Scenario, Scheduler, SinrRange, Stations, TraceFile, TraceLink, Traffic,
+    Link, PacingPattern, QueueDiscipline, RlcMode, Scenario, Scheduler, SinrRange, Stations, TraceFile,
+    TraceLink, Traffic, UdpArrivals,
 };
 use paceline_tcp::{
     BeyondWindow, CwndUnit, EcnMode, LossRecovery, Nagle, NewRenoTimer, Pacing, Profile, PrrMode, RtoStyle,
@@ -21,6 +22,8 @@ fn random_hop(stream: &mut Stream) -> Hop {
         rate: paceline_net::Rate(pick(stream, &[1_000_000, 20_000_000, 1_000_000_000])),
         delay: Duration::from_micros(stream.below(40_000)),
         queue: Bytes(1_500 + stream.below(500_000)),
+        queue_discipline: QueueDiscipline::DropTail,
+        codel: None,
         ecn_threshold: stream.chance(0.3).then_some(Bytes(1_500)),
         per_cell: false,
     }
@@ -45,6 +48,7 @@ fn random_stations(stream: &mut Stream) -> Stations {
         ),
         traffic,
         udp_rate: Rate(100_000 + stream.below(20_000_000)),
+        udp_arrivals: pick(stream, &[UdpArrivals::Constant, UdpArrivals::Poisson]),
         udp_payload: Bytes(1 + stream.below(2_000)),
         file,
         chunk,
@@ -163,6 +167,12 @@ pub fn random_scenario(stream: &mut Stream) -> Scenario {
             Scheme::Safe,
         ],
     );
+    for hop in &mut scenario.core.hops {
+        if stream.chance(0.15) {
+            hop.queue_discipline = pick(stream, &[QueueDiscipline::Codel, QueueDiscipline::FqCodel]);
+            hop.ecn_threshold = None;
+        }
+    }
     random_tcp(stream, &mut scenario.tcp);
     scenario.tcp.congestion_control = pick(stream, &Variant::ALL);
     scenario.tcp.segment_size = Bytes(pick(stream, &[64, 536, 1200, 1448]));
@@ -250,6 +260,10 @@ pub fn random_link(stream: &mut Stream) -> Link {
         reorder_delay: Duration::from_micros(stream.below(30_000)),
         ..Link::default()
     };
+    if stream.chance(0.3) {
+        link.queue_discipline = pick(stream, &[QueueDiscipline::Codel, QueueDiscipline::FqCodel]);
+        link.ecn_threshold = None;
+    }
     match stream.below(3) {
         0 => link.queue = Some(Bytes(1_504 + stream.below(300_000))),
         1 => link.queue_packets = Some(1 + stream.below(200)),

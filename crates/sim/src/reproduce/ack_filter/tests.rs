@@ -50,6 +50,7 @@ fn run(seed: u64, acks: &[u64], goodput: &[f64], uplink: f64) -> RunResult {
         stations,
         measured_from_s: None,
         flows: Vec::new(),
+        queues: Vec::new(),
         kernel_connections: Vec::new(),
         senders: Vec::new(),
         samples: Vec::new(),

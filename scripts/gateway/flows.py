@@ -48,6 +48,7 @@ class Figure:
     gbit_per_s: float
     programs_s_per_gb: float
     delay_line_s_per_gb: float = 0.0
+    round_trip_ms: float = 0.0
     gateway_s_per_gb: float = 0.0
     held_mb: float = 0.0
     rss_mb: float = 0.0
@@ -83,9 +84,9 @@ def use_large_windows(network: Network) -> None:
             network.run_in(host, "sysctl", "-qw", f"net.ipv4.{key}=4096 131072 {WINDOW_BYTES}")
 
 
-def put_delay_before_client(network: Network) -> int:
+def put_delay_before_client(network: Network) -> tuple[int, float]:
     """Puts the delay line between middlebox and client, which gets an interface behind it. Gives the line's
-    process."""
+    process, and the least round trip in ms."""
     line = f"{network.client}d"
     network.add_namespace(line)
     client = network.client
@@ -105,7 +106,8 @@ def put_delay_before_client(network: Network) -> int:
         return "1 received" in network.run_in(client, "ping", "-c1", "-W1", "10.77.2.2", check=False)
 
     wait_until(answers, "a ping over the delay line")
-    return process.pid
+    times = network.run_in(client, "ping", "-q", "-c5", "-i0.05", "10.77.2.2")
+    return process.pid, float(times.rsplit(" = ", 1)[1].split("/")[0])
 
 
 def received(reports: list[str]) -> float:
@@ -137,11 +139,11 @@ def transfer(network: Network, commands: list[list[str]]) -> list[str]:
 def measure(what: str, with_gateway: bool, options: argparse.Namespace) -> Figure:
     network = Network("10.77.1.2/16", "10.77.2.2/16")
     try:
-        line = None
+        line, round_trip_ms = None, 0.0
         base = ["iperf3", "-c", "10.77.2.2", "-R", "-J", "-t", str(options.seconds)]
         if what == "one":
             use_large_windows(network)
-            line = put_delay_before_client(network)
+            line, round_trip_ms = put_delay_before_client(network)
             ports, more = [5201], [["-b", options.rate]]
         else:
             parts = [STREAMS] * (options.flows // STREAMS) + [options.flows % STREAMS] * (options.flows % STREAMS > 0)
@@ -160,6 +162,7 @@ def measure(what: str, with_gateway: bool, options: argparse.Namespace) -> Figur
             programs = (programs_seconds(network) - before) / gigabytes
             figure = Figure(gigabytes * 8 / options.seconds, programs)
             if line:
+                figure.round_trip_ms = round_trip_ms
                 figure.delay_line_s_per_gb = (process_seconds(line) - line_before) / gigabytes
             if gateway and watch:
                 watch.end()
@@ -189,10 +192,10 @@ def report(what: str, with_gateway: bool, options: argparse.Namespace) -> bool:
         print(f"{name:44} failed", flush=True)
         return False
     median = [statistics.median(values) for values in zip(*(vars(figure).values() for figure in figures), strict=True)]
-    rate, programs, delay_line, gateway, held, rss, retransmitted = median
+    rate, programs, delay_line, round_trip, gateway, held, rss, retransmitted = median
     line = f"{name:44} {rate:6.2f} Gb/s, programs {programs:.2f} s/GB"
     if what == "one":
-        line += f", delay line {delay_line:.2f} s/GB"
+        line += f", delay line {delay_line:.2f} s/GB and {round_trip:.1f} ms"
     if with_gateway:
         line += f", gateway {gateway:.2f} s/GB, held {held:.0f} MB, RSS {rss:.0f} MB, retransmitted {retransmitted:.2%}"
     print(line, flush=True)

@@ -2,6 +2,7 @@
 stack."""
 
 import itertools
+import json
 import os
 import pathlib
 import signal
@@ -26,10 +27,17 @@ def run(*args: str, check: bool = True) -> str:
     except (OSError, subprocess.TimeoutExpired) as error:
         raise CommandError(f"{' '.join(args)}: {error}") from error
     if check and done.returncode != 0:
-        # iperf3 -J writes its error to standard output, as JSON.
-        message = " ".join((done.stderr.strip() or done.stdout.strip()).split())
-        raise CommandError(f"{' '.join(args)}: {message or f'exit code {done.returncode}'}")
+        message = done.stderr.strip() or error_in(done.stdout) or f"exit code {done.returncode}"
+        raise CommandError(f"{' '.join(args)}: {message}")
     return done.stdout
+
+
+def error_in(output: str) -> str:
+    """The message in the output of a failed command: iperf3 -J writes it as JSON, among its results."""
+    try:
+        return str(json.loads(output)["error"])
+    except (ValueError, KeyError, TypeError):
+        return output.strip()
 
 
 def built_program() -> str:

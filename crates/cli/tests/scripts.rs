@@ -124,3 +124,22 @@ fn the_gateways_benchmark_removes_programs_and_namespaces_when_it_is_stopped() {
     assert!(!left.lines().any(|line| line.starts_with(&own)), "{left}");
     assert!(!pids.iter().any(|pid| is_running(*pid)), "{pids:?}");
 }
+
+#[test]
+fn the_measurement_of_a_long_path_carries_a_connection_over_the_delay_line_and_the_gateway() {
+    if !can_bench() || !have_programs(&["ping"]) {
+        return;
+    }
+    let mut command = Command::new("timeout");
+    command.arg(HANG_GUARD.as_secs().to_string()).arg(root().join("scripts/gateway/flows.py"));
+    let options = ["--rounds", "1", "--seconds", "1", "--rate", "100M", "--paceline", PACELINE, "one"];
+    let output = run(command.args(options));
+    assert_eq!(output.code, 0, "{output:?}");
+    let rows: Vec<&str> = output.stdout.lines().filter(|line| line.contains(" Gb/s, programs ")).collect();
+    assert_eq!(rows.len(), 2, "{output:?}");
+    assert!(rows[0].contains("delay line alone") && rows[1].contains("gateway "), "{output:?}");
+    for row in rows {
+        let ms = row.split(" s/GB and ").nth(1).and_then(|rest| rest.split(' ').next()).unwrap_or("");
+        assert!(ms.parse::<f64>().is_ok_and(|ms| ms >= 20.0), "the least round trip in ms: {row}");
+    }
+}

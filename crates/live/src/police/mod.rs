@@ -17,7 +17,8 @@ use layout::ONLY;
 use libbpf_rs::query::{ProgInfoIter, ProgInfoQueryOptions};
 use libbpf_rs::{MapCore, MapFlags, MapHandle, Object, ObjectBuilder, ProgramInput};
 pub use paceline_pep::ack_policer::{Limit, Mode, Policy, Reason};
-use std::os::fd::{AsFd, OwnedFd};
+use std::io;
+use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::path::{Path, PathBuf};
 
 const PROGRAMS: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/police.bpf.o"));
@@ -298,16 +299,33 @@ pub fn interface(device: &str) -> anyhow::Result<u32> {
 
 /// Whether frames of a device begin with an IP header.
 fn is_ip_link(device: &str) -> anyhow::Result<bool> {
-    let mut all = nix::ifaddrs::getifaddrs().context("cannot list the network devices")?;
-    let kind = all.find_map(|entry| {
-        let address = entry.address.filter(|_| entry.interface_name == device)?;
-        address.as_link_addr().map(nix::sys::socket::LinkAddr::hatype)
-    });
-    match kind {
-        Some(libc::ARPHRD_ETHER | libc::ARPHRD_LOOPBACK) => Ok(false),
-        Some(kind) if link_type::is_bare(kind) => Ok(true),
-        Some(kind) => bail!("{device}: link type {kind} is neither Ethernet nor plain IP"),
-        None => bail!("{device}: unknown link type"),
+    match link_type(device).with_context(|| format!("{device}: link type"))? {
+        libc::ARPHRD_ETHER | libc::ARPHRD_LOOPBACK => Ok(false),
+        kind if link_type::is_bare(kind) => Ok(true),
+        kind => bail!("{device}: link type {kind} is neither Ethernet nor plain IP"),
+    }
+}
+
+/// The link type of a device (ARPHRD numbers of linux/if_arp.h).
+fn link_type(device: &str) -> io::Result<u16> {
+    let socket = nix::sys::socket::socket(
+        nix::sys::socket::AddressFamily::Inet,
+        nix::sys::socket::SockType::Datagram,
+        nix::sys::socket::SockFlag::SOCK_CLOEXEC,
+        None,
+    )?;
+    // SAFETY: all-zero bytes are a valid request.
+    #[allow(unsafe_code)]
+    let mut request: libc::ifreq = unsafe { std::mem::zeroed() };
+    let name = device.as_bytes().iter().take(request.ifr_name.len() - 1);
+    request.ifr_name.iter_mut().zip(name).for_each(|(to, from)| *to = *from as libc::c_char);
+    // SAFETY: the request has the type that this call reads and writes; it answers with a hardware address.
+    #[allow(unsafe_code)]
+    unsafe {
+        if libc::ioctl(socket.as_raw_fd(), libc::SIOCGIFHWADDR, &raw mut request) < 0 {
+            return Err(io::Error::last_os_error());
+        }
+        Ok(request.ifr_ifru.ifru_hwaddr.sa_family)
     }
 }
 

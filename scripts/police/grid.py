@@ -1,0 +1,135 @@
+#!/usr/bin/env python3
+"""Measures what `paceline police --mode safe` costs and saves, with this host's TCP over emulated links.
+
+    scripts/police/grid.py [--paceline PATH] [--seconds S] [--share P] [--only KEY=VALUE[,VALUE...]]...
+
+For each control, number of flows, rate, round trip and loss there are two runs, without and with the policer
+at the receiver's device: goodput with it over goodput without it, segments retransmitted with and without it,
+and the share of ACKs that it dropped. KEY is control, flows, rate, rtt or loss. Needs root and iperf3.
+
+At the device of the receiver, the hard case for the policer, no unacknowledged data has passed when an ACK
+comes.
+"""
+
+import argparse
+import itertools
+import json
+import sys
+import tempfile
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parent.parent / "gateway"))
+from network import CommandError, built_program, main_program, run
+
+# The grid of the document: docs/police.md.
+GRID: dict[str, list[str]] = {
+    "control": ["cubic", "reno", "bbr"],
+    "flows": ["1", "16", "256"],
+    "rate": ["50", "1000"],
+    "rtt": ["1", "10", "40", "80"],
+    "loss": ["0", "1"],
+}
+# Goodput with the policer over goodput without it: the target.
+LEAST_GOODPUT = 0.98
+# Retransmitted segments with the policer over those without it: the target.
+MOST_RETRANSMITTED = 1.1
+# Fewer retransmitted segments than these are not compared. Chosen: their number is chance.
+FEW_RETRANSMITTED = 50
+# The queue of a link in round trips of 20 ms at its rate, in bytes per Mb/s. Chosen: as in a home router.
+QUEUE_BYTES_PER_MBPS = 2500
+
+
+def scenario(point: dict[str, str]) -> str:
+    """A link with the rate, round trip and loss of a point; rates in Mb/s, times in ms."""
+    queue = max(60_000, int(float(point["rate"]) * QUEUE_BYTES_PER_MBPS))
+    return (
+        "[run]\nduration = \"3600 s\"\nwarmup = \"100 ms\"\n"
+        "[core]\nhops = [{ rate = \"10 Gb/s\", delay = \"0 ms\" }]\n"
+        f"[link]\ndelay = \"{float(point['rtt']) / 2} ms\"\nqueue = \"{queue} B\"\n"
+        f"loss_percent = {point['loss']}.0\n"
+        f"[link.fixed]\ndownlink_rate = \"{point['rate']} Mb/s\"\n"
+        "[[station]]\ncount = 1\n"
+    )
+
+
+def measure(paceline: str, point: dict[str, str], seconds: int, share: str | None) -> dict[str, float]:
+    """One run: goodput in Mb/s, retransmitted segments, and what the policer saw and dropped."""
+    with tempfile.TemporaryDirectory() as folder:
+        place = Path(folder)
+        (place / "link.toml").write_text(scenario(point), encoding="utf-8")
+        police = ""
+        if share is not None:
+            police = (
+                f"{paceline} police attach $device --direction egress --drop-share {share} 2>attached & "
+                "for try in $(seq 100); do grep -q attached attached && break; sleep 0.1; done; "
+            )
+        finish = f"; {paceline} police show $device --json >police.json" if share is not None else ""
+        per_flow = min(int(point["flows"]), 128)
+        processes = int(point["flows"]) // per_flow
+        clients = " & ".join(
+            f"iperf3 -c $PACELINE_HOST -p {5201 + number} -R -O 1 -t {seconds} -P {per_flow} "
+            f"-C {point['control']} -J >iperf{number}.json"
+            for number in range(processes)
+        )
+        script = (
+            "device=$(ip -o link | grep -v ' lo:' | head -1 | cut -d: -f2 | cut -d@ -f1 | tr -d ' '); "
+            + police + f"{clients} & wait $!; sleep 0.3" + finish + "; kill %1 2>/dev/null; true"
+        )
+        servers = "; ".join(f"iperf3 -s -1 -D -p {5201 + number}" for number in range(processes))
+        (place / "inside.sh").write_text(script, encoding="utf-8")
+        # The servers run on the host's side of the emulation, in a namespace of their own.
+        run("unshare", "-n", "sh", "-c",
+            f"cd {folder} && ip link set lo up && {servers} && "
+            f"{paceline} emulate link.toml --out results --tcp {point['control']} -- sh inside.sh")
+        totals = {"goodput": 0.0, "retransmitted": 0.0, "acks": 0.0, "dropped": 0.0}
+        for number in range(processes):
+            end = json.loads((place / f"iperf{number}.json").read_text(encoding="utf-8"))["end"]
+            totals["goodput"] += end["sum_received"]["bits_per_second"] / 1e6
+            totals["retransmitted"] += end["sum_sent"].get("retransmits", 0)
+        if share is not None:
+            report = json.loads((place / "police.json").read_text(encoding="utf-8"))["policers"][0]
+            totals["acks"], totals["dropped"] = report["acks"], report["dropped"]
+        return totals
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--paceline", default=None)
+    parser.add_argument("--seconds", type=int, default=8)
+    parser.add_argument("--share", default="80%")
+    parser.add_argument("--only", action="append", default=[])
+    args = parser.parse_args()
+    grid = dict(GRID)
+    for limit in args.only:
+        key, _, values = limit.partition("=")
+        if key not in grid:
+            parser.error(f"--only {limit}: the keys are {', '.join(grid)}")
+        grid[key] = values.split(",")
+    paceline = str(Path(args.paceline or built_program()).resolve())
+    missed = 0
+    print(f"{'control':8} {'flows':>5} {'Mb/s':>6} {'RTT ms':>6} {'loss %':>6} {'without':>8} {'with':>8} "
+          f"{'ratio':>6} {'retr.':>7} {'with':>7} {'dropped':>8}")
+    for values in itertools.product(*grid.values()):
+        point = dict(zip(grid, values, strict=True))
+        try:
+            plain = measure(paceline, point, args.seconds, None)
+            policed = measure(paceline, point, args.seconds, args.share)
+        except (CommandError, OSError, KeyError) as error:
+            print(f"{point}: {error}", flush=True)
+            missed += 1
+            continue
+        ratio = policed["goodput"] / max(plain["goodput"], 0.001)
+        most = max(plain["retransmitted"], FEW_RETRANSMITTED) * MOST_RETRANSMITTED
+        good = ratio >= LEAST_GOODPUT and policed["retransmitted"] <= most
+        missed += not good
+        dropped = policed["dropped"] / max(policed["acks"], 1)
+        print(f"{point['control']:8} {point['flows']:>5} {point['rate']:>6} {point['rtt']:>6} {point['loss']:>6} "
+              f"{plain['goodput']:8.1f} {policed['goodput']:8.1f} {ratio:6.3f} {plain['retransmitted']:7.0f} "
+              f"{policed['retransmitted']:7.0f} {100 * dropped:7.1f}% {'' if good else 'MISSED'}", flush=True)
+    print(f"{missed} points missed a target: goodput at least {LEAST_GOODPUT}, retransmissions at most "
+          f"{MOST_RETRANSMITTED} times")
+    sys.exit(1 if missed else 0)
+
+
+if __name__ == "__main__":
+    main_program(main)

@@ -118,11 +118,7 @@ impl Pacer {
     }
     /// A packet left at `now`; the next one follows at the mean rate `rate`.
     pub fn on_sent(&mut self, now: Instant, bytes: Bytes, rate: Rate) {
-        let mut wait = rate.time_to_send(bytes);
-        if self.catch_up == CatchUp::HalfPacket {
-            wait = wait - now.since(self.until).min(wait / 2);
-        }
-        let from = self.until.max(now);
+        let (from, wait) = (self.until.max(now), self.wait(now, bytes, rate));
         self.until = match (&self.gate, self.hint.period()) {
             (Some(gate), Some(period)) if now < self.shallow_until => {
                 gate.advance(from, wait.min(period)).min(now + period)
@@ -130,6 +126,14 @@ impl Pacer {
             (_, Some(period)) => (from + wait).min(now + period),
             (_, None) => from + wait,
         };
+    }
+    /// The same for a flow whose control models the path by its own rate: spacing as without a hint.
+    pub fn on_sent_evenly(&mut self, now: Instant, bytes: Bytes, rate: Rate) {
+        self.until = self.until.max(now) + self.wait(now, bytes, rate);
+    }
+    fn wait(&self, now: Instant, bytes: Bytes, rate: Rate) -> Duration {
+        let wait = rate.time_to_send(bytes);
+        if self.catch_up == CatchUp::HalfPacket { wait - now.since(self.until).min(wait / 2) } else { wait }
     }
     /// Takes packets back that left since `until` was the time of the next one, to count them anew as one.
     pub fn take_back(&mut self, until: Instant) {
@@ -233,6 +237,16 @@ mod tests {
             // 25,000 packets at 300 Mb/s take one second.
             let span = sent.last().unwrap().as_secs_f64();
             assert!((span - 1.0).abs() < 0.01, "{text} {span}");
+        }
+    }
+
+    #[test]
+    fn a_control_with_a_rate_of_its_own_is_not_gated() {
+        let (mut gated, mut plain) = (gated("DDDSU", Duration::ZERO), Pacer::new(CatchUp::HalfPacket));
+        for now in (0..5000).map(|index| Instant::from_nanos(index * 37_000)) {
+            gated.on_sent_evenly(now, PACKET, Rate(300_000_000));
+            plain.on_sent(now, PACKET, Rate(300_000_000));
+            assert_eq!(gated.until(), plain.until());
         }
     }
 

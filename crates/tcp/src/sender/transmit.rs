@@ -130,7 +130,10 @@ impl Sender {
         self.usage.on_sent();
         self.last_sent_at = Some(now);
         self.control.on_sent(now, Bytes(len), Bytes(self.scoreboard.in_flight()));
-        self.pacer.on_sent(now, len, rate, self.rtt.min_rtt());
+        match rate.filter(|_| self.control.pacing_rate().is_some()) {
+            Some(own) => self.pacer.on_sent_at_own_rate(now, len, own),
+            None => self.pacer.on_sent(now, len, rate, self.rtt.min_rtt()),
+        }
         if segment.payload > 0 {
             stats.segments_sent += 1;
             stats.bytes_sent += u64::from(segment.payload);

@@ -273,7 +273,7 @@ impl Experiment<'_> {
         for (control, published) in expected {
             let gain = self.gain(name, control, ("linux", "none"), (0, 0));
             // The same sign, and a third to three times its size.
-            let ends = [published / 3.0, published * 3.0];
+            let ends = [(published / 3.0).round(), published * 3.0];
             let range = (ends[0].min(ends[1]), ends[0].max(ends[1]));
             claims.push(Claim::new(
                 format!("{name}: {control}, {published:+}% there"),

@@ -123,6 +123,11 @@ impl Pacer {
         let left = self.tdd.as_deref()?.next_bunch_at()?.since(now);
         window_rate(Bytes(flow.cwnd.saturating_sub(flow.in_flight)), left, 100)
     }
+    /// A segment of `len` bytes left at the control's `own` rate; the pattern of the cell changes nothing.
+    pub fn on_sent_at_own_rate(&mut self, now: Instant, len: u64, own: Rate) {
+        self.sent = (self.sent + 1).min(UNPACED_SEGMENTS);
+        self.spacing.on_sent_evenly(now, Bytes(len), own);
+    }
     /// A segment of `len` bytes left; `min_rtt` is the least round-trip time of the connection.
     pub fn on_sent(&mut self, now: Instant, len: u64, rate: Option<Rate>, min_rtt: Option<Duration>) {
         self.sent = (self.sent + 1).min(UNPACED_SEGMENTS);

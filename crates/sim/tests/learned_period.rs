@@ -43,7 +43,7 @@ fn a_learned_period_is_that_of_the_pattern_and_never_a_wrong_one() {
                 match learned(control, seed, &[pattern, uplink]) {
                     None => none += 1,
                     Some(found) if found == *us => right += 1,
-                    Some(found) if us % found == 0 => {}
+                    Some(found) if us.is_multiple_of(found) => {}
                     // Bursts of a sender can alternate: harmless for waits and clean delays.
                     Some(found) if *us > 1 && found == 2 * us => twice += 1,
                     Some(found) => wrong += &format!("{pattern}, {control}, seed {seed}: {found} us; "),

@@ -203,7 +203,7 @@ fn a_changed_pattern_is_noticed_within_a_second() {
             runs += 1;
             if found != Some(all[after].2[0]) {
                 misses += &format!("{before} to {after}, seed {seed}: {found:?}; ");
-                assert!(found.is_none_or(|us| all[after].2[0] % us == 0), "wrong: {misses}");
+                assert!(found.is_none_or(|us| all[after].2[0].is_multiple_of(us)), "wrong: {misses}");
             }
         }
     }

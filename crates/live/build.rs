@@ -7,9 +7,10 @@ use std::process::Command;
 
 /// Each kernel program with its header of shared layouts: `bpf/gateway.bpf.c` with `bpf/shared.h` gives
 /// `gateway.bpf.o` and `layout.rs`.
-const PROGRAMS: [Program; 2] = [
+const PROGRAMS: [Program; 3] = [
     Program { name: "gateway", shared: "shared", layout: "layout" },
     Program { name: "police", shared: "police", layout: "police_layout" },
+    Program { name: "pace", shared: "pace", layout: "pace_layout" },
 ];
 const FOLDER: &str = "bpf";
 

@@ -2,6 +2,7 @@
 //! failure, 2 bad usage or input.
 #![forbid(unsafe_code)]
 
+mod capture_file;
 mod commands;
 mod failure;
 mod import;
@@ -56,6 +57,8 @@ enum Command {
     Cell(commands::cell::Args),
     /// Validate a scenario and print it with every default filled in
     Check(commands::check::Args),
+    /// Find the period of a TDD cell in a capture of TCP traffic
+    Pattern(commands::pattern::Args),
     /// Describe, generate and export traces of links
     Trace(commands::trace::Args),
     /// Compare this host's TCP, emulated, with simulated TCP on the same links
@@ -84,6 +87,7 @@ fn main() -> ExitCode {
         Command::Compare(args) => commands::compare::run(&args),
         Command::Cell(args) => commands::cell::run(&args),
         Command::Check(args) => commands::check::run(&args),
+        Command::Pattern(args) => commands::pattern::run(&args),
         Command::Trace(args) => commands::trace::run(&args),
         Command::Parity(args) => commands::parity::run(&args),
         Command::Receive(args) => commands::parity::receive(&args),

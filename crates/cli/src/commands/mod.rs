@@ -9,6 +9,7 @@ pub mod emulate;
 pub mod gateway;
 pub mod parity;
 pub mod police;
+pub mod pattern;
 pub mod report;
 pub mod reproduce;
 pub mod run;

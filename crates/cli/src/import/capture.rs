@@ -2,68 +2,28 @@
 //! direction of a connection with the most bytes.
 
 use super::deliveries::Deliveries;
-use etherparse::{EtherType, LaxNetSlice, LaxSlicedPacket, TransportSlice};
-use pcap_file::DataLink;
-use pcap_file::pcap::PcapReader;
-use pcap_file::pcapng::PcapNgReader;
-use pcap_file::pcapng::blocks::block_common::Block;
+use crate::capture_file::{self, Captured};
+use etherparse::TransportSlice;
 use std::collections::BTreeMap;
 use std::net::IpAddr;
 
-/// First bytes of captures: pcap in both orders of bytes, with microseconds and nanoseconds, and pcapng
-/// (libpcap, pcap-savefile(5); draft-ietf-opsawg-pcapng).
-const MAGICS: [[u8; 4]; 5] = [
-    [0xd4, 0xc3, 0xb2, 0xa1],
-    [0xa1, 0xb2, 0xc3, 0xd4],
-    [0x4d, 0x3c, 0xb2, 0xa1],
-    [0xa1, 0xb2, 0x3c, 0x4d],
-    PCAPNG,
-];
-/// The first block of pcapng (draft-ietf-opsawg-pcapng).
-const PCAPNG: [u8; 4] = [0x0a, 0x0d, 0x0d, 0x0a];
 /// Bytes that mahimahi adds to each packet; an exported trace counts them too.
 const PACKET_INFORMATION_BYTES: u64 = 4;
-/// Read buffer, bytes. Chosen: more than the longest packet, 262144 bytes in libpcap.
-const BUFFER_BYTES: usize = 1 << 20;
 
 type Flow = (IpAddr, IpAddr, Option<(u16, u16)>, u8);
 /// Time since 1970 in ns, and bytes.
 type Arrival = (u64, u64);
 
-/// Whether a file is a capture.
-pub fn is_capture(file: &[u8]) -> bool {
-    MAGICS.iter().any(|magic| file.starts_with(magic))
-}
-
 /// Reads the largest flow of a capture.
 pub fn read(file: &[u8], notes: &mut Vec<String>) -> Result<Deliveries, String> {
     let mut flows: BTreeMap<Flow, Vec<Arrival>> = BTreeMap::new();
     let mut packets = 0u64;
-    let mut take = |link: DataLink, at: std::time::Duration, data: &[u8], len: u32| {
+    capture_file::read(file, |packet| {
         packets += 1;
-        if let Some((flow, bytes)) = flow_of(link, data, len) {
-            let bytes = bytes + PACKET_INFORMATION_BYTES;
-            flows.entry(flow).or_default().push((at.as_nanos() as u64, bytes));
+        if let Some((flow, bytes)) = flow_of(packet) {
+            flows.entry(flow).or_default().push((packet.at_ns, bytes + PACKET_INFORMATION_BYTES));
         }
-    };
-    let damaged = |error: &dyn std::fmt::Display| format!("damaged capture: {error}");
-    if file.starts_with(&PCAPNG) {
-        let mut reader = PcapNgReader::with_capacity(file, BUFFER_BYTES).map_err(|error| damaged(&error))?;
-        while let Some(block) = reader.next_block() {
-            let (block, state) = block.map_err(|error| damaged(&error))?;
-            if let Block::EnhancedPacket(packet) = block {
-                let link = state.interfaces()[packet.interface_id as usize].linktype;
-                take(link, packet.timestamp, &packet.data, packet.original_len);
-            }
-        }
-    } else {
-        let mut reader = PcapReader::with_capacity(file, BUFFER_BYTES).map_err(|error| damaged(&error))?;
-        let link = reader.header().datalink;
-        while let Some(packet) = reader.next_packet() {
-            let packet = packet.map_err(|error| damaged(&error))?;
-            take(link, packet.timestamp(), packet.data(), packet.orig_len());
-        }
-    }
+    })?;
     let bytes = |arrivals: &[Arrival]| arrivals.iter().map(|(_, bytes)| bytes).sum::<u64>();
     let largest = flows.into_iter().max_by_key(|(_, arrivals)| bytes(arrivals));
     let ((src, dst, ports, protocol), mut arrivals) =
@@ -89,37 +49,12 @@ pub fn read(file: &[u8], notes: &mut Vec<String>) -> Result<Deliveries, String> 
 }
 
 /// The flow of a packet and the bytes of its datagram.
-fn flow_of(link: DataLink, data: &[u8], len: u32) -> Option<(Flow, u64)> {
-    // The length of the link header, and the EtherType where a header states it.
-    let ether_type = |at: usize| Some(EtherType(u16::from_be_bytes(data.get(at..at + 2)?.try_into().ok()?)));
-    let (header, packet) = match link {
-        DataLink::ETHERNET => (14, LaxSlicedPacket::from_ethernet(data).ok()?),
-        DataLink::LINUX_SLL => (16, LaxSlicedPacket::from_ether_type(ether_type(14)?, data.get(16..)?)),
-        DataLink::LINUX_SLL2 => (20, LaxSlicedPacket::from_ether_type(ether_type(0)?, data.get(20..)?)),
-        DataLink::NULL | DataLink::LOOP => (4, LaxSlicedPacket::from_ip(data.get(4..)?).ok()?),
-        _ => (0, LaxSlicedPacket::from_ip(data).ok()?),
-    };
-    let whole = u64::from(len).saturating_sub(header);
-    let (src, dst, protocol, stated): (IpAddr, IpAddr, u8, u64) = match packet.net.as_ref()? {
-        LaxNetSlice::Ipv4(ip) => {
-            let header = ip.header();
-            let (src, dst) = (header.source_addr().into(), header.destination_addr().into());
-            (src, dst, header.protocol().0, u64::from(header.total_len()))
-        }
-        LaxNetSlice::Ipv6(ip) => {
-            let header = ip.header();
-            let (src, dst) = (header.source_addr().into(), header.destination_addr().into());
-            // RFC 8200 section 3: the header of 40 bytes does not count.
-            (src, dst, header.next_header().0, u64::from(header.payload_length()) + 40)
-        }
-        LaxNetSlice::Arp(_) => return None,
-    };
-    let ports = match packet.transport.as_ref() {
+fn flow_of(captured: &Captured<'_>) -> Option<(Flow, u64)> {
+    let datagram = capture_file::datagram(captured)?;
+    let ports = match datagram.packet.transport.as_ref() {
         Some(TransportSlice::Tcp(tcp)) => Some((tcp.source_port(), tcp.destination_port())),
         Some(TransportSlice::Udp(udp)) => Some((udp.source_port(), udp.destination_port())),
         _ => None,
     };
-    // A merged packet of more than 64 KiB states no length; padding of short frames does not count.
-    let bytes = if stated <= 40 { whole } else { stated.min(whole) };
-    Some(((src, dst, ports, protocol), bytes))
+    Some(((datagram.src, datagram.dst, ports, datagram.protocol), datagram.bytes))
 }

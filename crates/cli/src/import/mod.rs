@@ -39,7 +39,7 @@ pub fn import(file: &[u8], options: &Options) -> Result<Imported, String> {
         let trace = Trace::read(&file).map_err(|error| error.to_string())?;
         return Ok(Imported { trace, notes });
     }
-    let deliveries = if capture::is_capture(&file) {
+    let deliveries = if crate::capture_file::is_capture(&file) {
         capture::read(&file, &mut notes)?
     } else {
         let text = unpack::text(&file, &mut notes)?;

@@ -30,7 +30,7 @@ unit: ## unit tests, scripts, swarms; privileged tests where root
 	cargo test --locked --workspace --no-fail-fast
 
 privileged: ## tests that need root, failing where they cannot run
-	PACELINE_REQUIRE_PRIVILEGED=1 cargo test --locked -p paceline-cli --test emulate --test kernel_parity --test gateway --test police \
+	PACELINE_REQUIRE_PRIVILEGED=1 cargo test --locked -p paceline-cli --test emulate --test kernel_parity --test gateway --test police --test pace \
 		--test scripts --test gateway_clients -- --nocapture
 
 police-twin: ## ten million frames through the ACK policer's kernel program and through its twin; root

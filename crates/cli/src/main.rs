@@ -57,6 +57,8 @@ enum Command {
     Cell(commands::cell::Args),
     /// Validate a scenario and print it with every default filled in
     Check(commands::check::Args),
+    /// Pace the TCP senders of this host for a TDD cell, by congestion controls in the kernel
+    Pace(commands::pace::Args),
     /// Find the period of a TDD cell in a capture of TCP traffic
     Pattern(commands::pattern::Args),
     /// Describe, generate and export traces of links
@@ -87,6 +89,7 @@ fn main() -> ExitCode {
         Command::Compare(args) => commands::compare::run(&args),
         Command::Cell(args) => commands::cell::run(&args),
         Command::Check(args) => commands::check::run(&args),
+        Command::Pace(args) => commands::pace::run(&args),
         Command::Pattern(args) => commands::pattern::run(&args),
         Command::Trace(args) => commands::trace::run(&args),
         Command::Parity(args) => commands::parity::run(&args),

@@ -271,6 +271,15 @@ static __always_inline __u64 next_bytes(struct sock *sk, __u64 segments)
 	return unsent && unsent < bytes ? unsent : bytes;
 }
 
+// Bytes by which the kernel enlarges transmissions of connections with short round trips (tcp_tso_autosize).
+static __always_inline __u64 near_bytes(struct sock *sk)
+{
+	__u32 log = sk->__sk_common.skc_net.net->ipv4.sysctl_tcp_tso_rtt_log;
+	__u32 shift = log < 32 ? tcp_sk(sk)->rtt_min.s[0].v >> log : 32;
+
+	return shift < 32 ? sk->sk_gso_max_size >> shift : 0;
+}
+
 // Sets the rate such that the packet after the next transmission leaves in an open slot. Returns the segments
 // of the next transmission.
 static __always_inline __u32 gate(struct sock *sk, struct state *state, struct settings *settings,
@@ -279,7 +288,7 @@ static __always_inline __u32 gate(struct sock *sk, struct state *state, struct s
 	struct tcp_sock *tp = tcp_sk(sk);
 	__u64 now = bpf_ktime_get_ns(), slots = settings->slots, slot_ns = settings->slot_ns, open_count = 0;
 	__u64 period = slots * slot_ns, mss = tp->mss_cache, offset, burst, bytes, wait, credit, slot, room, step;
-	__u64 segments;
+	__u64 segments, near, autosize;
 
 	for (step = 0; step < MAX_SLOTS; step++)
 		open_count += settings->open >> step & 1;
@@ -304,13 +313,18 @@ static __always_inline __u32 gate(struct sock *sk, struct state *state, struct s
 		segments = 1;
 	if (segments > 44)
 		segments = 44;
+	// The kernel has a transmission last for 1 ms of the set rate, which follows from the bytes.
+	near = near_bytes(sk);
 	bytes = next_bytes(sk, segments);
-	wait = bytes * NS_PER_SEC / (burst ? burst : 1);
-	if (wait > period)
-		wait = period;
-	wait = gate_wait(settings, offset, wait);
-	if (!wait)
-		wait = 1;
+	for (step = 0; step < 2; step++) {
+		wait = bytes * NS_PER_SEC / (burst ? burst : 1);
+		wait = gate_wait(settings, offset, wait < period ? wait : period);
+		if (!wait)
+			wait = 1;
+		autosize = ((bytes * NS_PER_SEC / wait >> 10) + near) / mss;
+		if (step == 0 && autosize > segments)
+			bytes = next_bytes(sk, autosize);
+	}
 	// The kernel shortens a wait by the lateness of this transmission, by half at most.
 	credit = now > tp->tcp_wstamp_ns ? now - tp->tcp_wstamp_ns : 0;
 	wait += credit < wait ? credit : wait;
@@ -484,7 +498,7 @@ void BPF_PROG(cubic_state, struct sock *sk, __u8 new_state)
 }
 
 SEC("struct_ops")
-void BPF_PROG(cubic_cwnd_event, struct sock *sk, int event)
+void BPF_PROG(cubic_cwnd_event, struct sock *sk, enum tcp_ca_event event)
 {
 	cubictcp_cwnd_event(sk, event);
 }

@@ -25,7 +25,29 @@ struct in6_addr {
 	} in6_u;
 };
 
+struct netns_ipv4 {
+	__u8 sysctl_tcp_tso_rtt_log;
+};
+
+struct net {
+	struct netns_ipv4 ipv4;
+};
+
+typedef struct {
+	struct net *net;
+} possible_net_t;
+
+struct minmax_sample {
+	__u32 t;
+	__u32 v;
+};
+
+struct minmax {
+	struct minmax_sample s[3];
+};
+
 struct sock_common {
+	possible_net_t skc_net;
 	__be32 skc_daddr;
 	__be32 skc_rcv_saddr;
 	__be16 skc_dport;
@@ -51,6 +73,7 @@ struct sock {
 	unsigned long sk_pacing_rate;
 	unsigned long sk_max_pacing_rate;
 	__u32 sk_pacing_status;
+	unsigned int sk_gso_max_size;
 };
 
 struct inet_sock {
@@ -82,6 +105,7 @@ struct tcp_sock {
 	__u64 bytes_acked;
 	__u64 bytes_sent;
 	__u64 tcp_wstamp_ns;
+	struct minmax rtt_min;
 	__u8 is_cwnd_limited : 1;
 };
 
@@ -93,7 +117,8 @@ struct ack_sample {
 
 #pragma clang attribute pop
 
-struct rate_sample;
+// net/tcp.h; the value is passed on.
+enum tcp_ca_event { CA_EVENT_TX_START };
 
 // The operations that the programs define; the loader matches them by name with the kernel's.
 struct tcp_congestion_ops {
@@ -104,7 +129,7 @@ struct tcp_congestion_ops {
 	__u32 (*ssthresh)(struct sock *sk);
 	void (*cong_avoid)(struct sock *sk, __u32 ack, __u32 acked);
 	void (*set_state)(struct sock *sk, __u8 state);
-	void (*cwnd_event)(struct sock *sk, int event);
+	void (*cwnd_event)(struct sock *sk, enum tcp_ca_event event);
 	void (*pkts_acked)(struct sock *sk, const struct ack_sample *sample);
 	__u32 (*min_tso_segs)(struct sock *sk);
 	__u32 (*undo_cwnd)(struct sock *sk);
@@ -119,5 +144,5 @@ extern void cubictcp_init(struct sock *sk) __ksym __weak;
 extern __u32 cubictcp_recalc_ssthresh(struct sock *sk) __ksym __weak;
 extern void cubictcp_cong_avoid(struct sock *sk, __u32 ack, __u32 acked) __ksym __weak;
 extern void cubictcp_state(struct sock *sk, __u8 state) __ksym __weak;
-extern void cubictcp_cwnd_event(struct sock *sk, int event) __ksym __weak;
+extern void cubictcp_cwnd_event(struct sock *sk, enum tcp_ca_event event) __ksym __weak;
 extern void cubictcp_acked(struct sock *sk, const struct ack_sample *sample) __ksym __weak;

@@ -9,6 +9,7 @@ pub mod emulate;
 pub mod gateway;
 pub mod lateness;
 pub mod netns;
+pub mod pace;
 pub mod pcapng;
 pub mod police;
 pub mod probe;

@@ -85,6 +85,21 @@ pub fn police() -> Option<String> {
     crate::police::trial().err().map(|error| format!("{error:#}"))
 }
 
+/// The reason why `paceline pace` cannot work here, if there is one.
+pub fn pace() -> Option<String> {
+    let needed = [(CAP_BPF, "CAP_BPF"), (CAP_PERFMON, "CAP_PERFMON"), (CAP_NET_ADMIN, "CAP_NET_ADMIN")];
+    if let Some((_, name)) = needed.iter().find(|(number, _)| !has_capability(*number)) {
+        return Some(format!(
+            "needs {name} to register a congestion control: run as root, or give it CAP_BPF, CAP_PERFMON, \
+             CAP_NET_ADMIN"
+        ));
+    }
+    if !fs::exists("/sys/kernel/btf/vmlinux").unwrap_or(false) {
+        return Some("the kernel has no type information (CONFIG_DEBUG_INFO_BTF)".into());
+    }
+    crate::pace::trial().err().map(|error| format!("{error:#}"))
+}
+
 /// The available congestion controls of the kernel.
 pub fn congestion_controls() -> Vec<String> {
     let text = fs::read_to_string("/proc/sys/net/ipv4/tcp_available_congestion_control").unwrap_or_default();
@@ -105,6 +120,7 @@ pub fn all() -> Vec<Check> {
         check("emulate", emulation(), None),
         check("gateway", gateway(), None),
         check("police", police(), None),
+        check("pace", pace(), None),
         check("real-time priority", priority, None),
         check("IPv6", ipv6, None),
         check(

@@ -19,6 +19,8 @@ const LEAST_CHANGE: f64 = 0.25;
 /// Least amplitude of a line as a share of the strongest one of its signal. Chosen: rounding and the edges of
 /// blocks leave less, and patterns whose halves differ leave more.
 const LEAST_SHARE: f64 = 0.02;
+/// Least amplitude of a strong line, likewise. Chosen: synchronisation blocks every 20 ms leave a twentieth.
+const STRONG_SHARE: f64 = 0.2;
 /// Blocks before the first test. Chosen: fewer blocks need a line far stronger than noise.
 const LEAST_BLOCKS: f64 = 8.0;
 /// Blocks whose mean is compared with the former mean. Chosen: 400 ms, to notice a change within 1 s.
@@ -35,6 +37,9 @@ const AGREEING: u32 = 2;
 pub struct Learned {
     /// The period: of the pattern, of scheduling requests, or a divisor of it.
     pub period: Duration,
+    /// The period of the strong lines alone: of the pattern, without weak lines of a multiple of it, such as
+    /// those of synchronisation blocks.
+    pub strong_period: Duration,
     /// A send time of the least round-trip time of the fundamental, modulo the period; none without a line in
     /// the round-trip times.
     pub phase: Option<Duration>,
@@ -133,7 +138,7 @@ impl Learner {
     /// Finds the significant lines, and the period from them.
     fn test(&mut self) {
         let mut least: f64 = 0.0;
-        let mut common = 0;
+        let (mut common, mut strong) = (0, 0);
         let least_power = self
             .lines
             .each_ref()
@@ -147,17 +152,23 @@ impl Learner {
             let chance = chances[0].min(chances[1]);
             if chance < libm::log10(FALSE_LINE) {
                 common = gcd(common, hertz);
+                let is_strong = [0, 1].map(|signal| {
+                    let (line, ratio) = (&self.lines[signal][index], STRONG_SHARE / LEAST_SHARE);
+                    chances[signal] <= chance && line.mean_power() >= ratio * ratio * least_power[signal]
+                });
+                strong = if is_strong.contains(&true) { gcd(strong, hertz) } else { strong };
             }
             least = least.min(chance);
         }
         let found = (common > 0).then_some(common);
         self.candidate = if self.candidate.0 == found { (found, self.candidate.1 + 1) } else { (found, 1) };
         if let (Some(hertz), AGREEING..) = self.candidate {
-            self.learned = Some(self.describe(hertz, least));
+            self.learned = Some(self.describe(hertz, strong, least));
         }
     }
-    fn describe(&self, hertz: u32, log10_chance: f64) -> Learned {
-        let period = Duration::from_nanos(1_000_000_000 / u64::from(hertz));
+    fn describe(&self, hertz: u32, strong: u32, log10_chance: f64) -> Learned {
+        let period_of = |hertz: u32| Duration::from_nanos(1_000_000_000 / u64::from(hertz));
+        let (period, strong_period) = (period_of(hertz), period_of(if strong > 0 { strong } else { hertz }));
         let fundamental = HERTZ.iter().position(|known| *known == hertz).map(|index| self.lines[1][index]);
         let line = fundamental.filter(|line| line.log10_chance(LEAST_BLOCKS) < libm::log10(FALSE_LINE));
         let radians = std::f64::consts::TAU / period.as_secs_f64();
@@ -169,7 +180,7 @@ impl Learner {
             )
         });
         let error = line.map_or(period, |line| Duration::from_secs_f64(line.angle_error() / radians));
-        Learned { period, phase, error, log10_chance: log10_chance.max(-300.0) }
+        Learned { period, strong_period, phase, error, log10_chance: log10_chance.max(-300.0) }
     }
 }
 

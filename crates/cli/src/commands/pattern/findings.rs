@@ -36,7 +36,7 @@ impl Findings {
     fn learn(&mut self, signal: usize, at_ns: u64, rtt: Option<Duration>) {
         self.learners[signal].on_ack(Instant::from_nanos(at_ns), rtt);
         if let Some(learned) = self.learners[signal].learned() {
-            let entry = self.known[signal].entry(learned.period.as_nanos()).or_default();
+            let entry = self.known[signal].entry(learned.strong_period.as_nanos()).or_default();
             *entry = (entry.0 + 1, Some(learned));
         }
     }
@@ -53,7 +53,7 @@ impl Findings {
 
 impl Finding {
     pub fn period(&self) -> String {
-        format!("{} ms", self.learned.period.as_millis_f64())
+        format!("{} ms", self.learned.strong_period.as_millis_f64())
     }
     pub fn phase(&self) -> String {
         let error = self.learned.error.as_millis_f64();
@@ -63,9 +63,10 @@ impl Finding {
         format!("1e{:.0}", self.learned.log10_chance)
     }
     pub fn json(&self) -> Value {
-        let Learned { period, phase, error, log10_chance } = self.learned;
+        let Learned { period, strong_period, phase, error, log10_chance } = self.learned;
         json!({
-            "period_ms": period.as_millis_f64(),
+            "period_ms": strong_period.as_millis_f64(),
+            "period_of_all_lines_ms": period.as_millis_f64(),
             "phase_ms": phase.map(Duration::as_millis_f64),
             "phase_error_ms": phase.map(|_| error.as_millis_f64()),
             "log10_chance_of_noise": log10_chance,

@@ -32,7 +32,9 @@ fn periods(cell: &str) -> [f64; 2] {
 #[test]
 fn captures_of_tdd_cells_show_their_periods_and_fdd_shows_none() {
     let nr = |pattern| {
-        format!("rat = \"nr\"\nbandwidth = \"20 MHz\"\nsubcarrier_spacing = \"30 kHz\"\npattern = \"{pattern}\"")
+        format!(
+            "rat = \"nr\"\nbandwidth = \"20 MHz\"\nsubcarrier_spacing = \"30 kHz\"\npattern = \"{pattern}\""
+        )
     };
     let lte = "duplex = \"tdd\"\ntdd_configuration = 1";
     for (cell, period) in [(nr("DDDSU"), 2.5), (nr("DDDDDDDSUU 6:4:4"), 5.0), (lte.into(), 5.0)] {

@@ -24,7 +24,8 @@ enum Action {
         /// How the congestion window grows
         #[arg(long, value_enum)]
         control: ControlName,
-        /// The name by which sockets and routes choose it: up to 15 of a-z, 0-9 and _; pace_CONTROL if left out
+        /// The name by which sockets and routes choose it: up to 15 of a-z, 0-9 and _; pace_CONTROL if left
+        /// out
         #[arg(long)]
         name: Option<String>,
         #[command(flatten)]
@@ -73,8 +74,8 @@ struct ParameterArgs {
     /// period is learned from the ACKs
     #[arg(long, value_parser = pattern)]
     pattern: Option<PatternName>,
-    /// Start of the pattern at this host after a multiple of the period since 1970, such as "1.25 ms"; packets
-    /// then leave in the slots before downlink slots only
+    /// Start of the pattern at this host after a multiple of the period since 1970, such as "1.25 ms";
+    /// packets then leave in the slots before downlink slots only
     #[arg(long, value_name = "TIME", requires = "pattern")]
     phase: Option<Duration>,
     /// A fixed rate of payload for each connection, such as "100 Mb/s"; "0 b/s": the mean rate of Linux
@@ -138,7 +139,7 @@ fn attach(control: ControlName, name: Option<&str>, parameters: &ParameterArgs) 
     }
     parameters.clean = parameters.clean.or(Some(true));
     let name = name.map_or_else(|| format!("pace_{}", control.name()), str::to_owned);
-    pace::check_name(&name).map_err(Failure::input)?;
+    pace::check_name(&name, &paceline_live::probe::congestion_controls()).map_err(Failure::input)?;
     require()?;
     let stop = StopSignals::register()?;
     let mut paced = Pace::attach(&name, control, &parameters)?;
@@ -242,6 +243,7 @@ fn as_json(report: &Report) -> Value {
 
 /// `DDDSU/30kHz`, or `auto`.
 fn pattern(text: &str) -> Result<PatternName, String> {
+    /// Numerologies (TS 38.211 Table 4.2-1).
     const SPACINGS: [(&str, u8); 4] = [("15kHz", 0), ("30kHz", 1), ("60kHz", 2), ("120kHz", 3)];
     if text == "auto" {
         return Ok(PatternName::Auto);

@@ -1,8 +1,9 @@
 //! The registered controls of all processes.
 
 use super::layout::Settings;
-use super::report::Report;
-use super::{NAME_BYTES, ONLY, Parameters, SETTINGS, read_settings, report};
+use super::maps::{NAME_BYTES, ONLY, SETTINGS, read_settings};
+use super::parameters::Parameters;
+use super::report::{self, Report};
 use anyhow::{Context, bail};
 use libbpf_rs::query::MapInfoIter;
 use libbpf_rs::{MapCore, MapFlags, MapHandle};

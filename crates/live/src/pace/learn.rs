@@ -1,7 +1,7 @@
 //! The clock and the learned period, which the program gets from its loader.
 
 use super::layout::{Acked, Hint, Settings};
-use super::{ONLY, read_hint};
+use super::maps::{ONLY, read_hint};
 use anyhow::Context;
 use libbpf_rs::{MapCore, MapFlags, MapHandle, RingBufferBuilder};
 use nix::time::{ClockId, clock_gettime};

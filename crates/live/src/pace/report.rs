@@ -1,7 +1,8 @@
 //! Parameters and connections of a registered control, from its maps.
 
 use super::layout::{Flow, Key, Settings};
-use super::{Control, read_hint};
+use super::maps::read_hint;
+use super::parameters::Control;
 use anyhow::Context;
 use libbpf_rs::{MapCore, MapFlags, MapHandle};
 use paceline_net::Duration;

@@ -57,7 +57,9 @@ impl Finding {
     }
     pub fn phase(&self) -> String {
         let error = self.learned.error.as_millis_f64();
-        self.learned.phase.map_or(String::new(), |phase| format!("{:.2} ± {error:.2} ms", phase.as_millis_f64()))
+        self.learned
+            .phase
+            .map_or(String::new(), |phase| format!("{:.2} ± {error:.2} ms", phase.as_millis_f64()))
     }
     pub fn chance(&self) -> String {
         format!("1e{:.0}", self.learned.log10_chance)

@@ -3,7 +3,7 @@ export PATH := $(HOME)/.cargo/bin:$(PATH)
 # The folder of builds: CARGO_TARGET_DIR, cargo's configuration, or target.
 TARGET = $(shell scripts/target_dir.sh)
 
-.PHONY: build demo test lint unit privileged police-twin police-grid determinism fuzz bench bench-gateway tables docs site install clean
+.PHONY: build demo test lint unit privileged police-twin police-grid determinism fuzz bench bench-gateway tables traces docs site install clean
 
 build: ## the program, release/paceline in the folder that scripts/target_dir.sh prints
 	@scripts/setup.sh build
@@ -70,6 +70,10 @@ bench-gateway: ## CPU per gigabyte beside kernel, HAProxy and PEPsal, scale, rat
 
 tables: ## RFC 9438's tables by simulation, down to a loss in 10^8 segments; some minutes
 	cargo run --locked --release -p paceline-tcp --example rfc9438 8
+
+traces: ## the accelerator beside direct CUBIC and BBR on generated traces, or on a folder's: make traces TRACES=FOLDER
+	cargo build --release --locked -p paceline-cli
+	$(TARGET)/release/paceline trace survey $(TRACES)
 
 docs: ## docs/scenario.md and the JSON schema of scenarios, from the definitions in the code
 	cargo build --locked -p paceline-cli

@@ -130,10 +130,13 @@ fn the_loader_accepts_every_entry() {
         let base = match &entry.path {
             path if path.starts_with("core.hops.codel.") => format!("{managed_hop}[[station]]\n"),
             path if path.starts_with("core.hops.") => format!("{HOP}[[station]]\n"),
-            path if base.is_none() && path.starts_with("link.") => TABLES[1].to_owned(),
             path if path.starts_with("link.codel.") => {
                 format!("[link]\nqueue_discipline = \"codel\"\n[link.codel]\n{}", TABLES[1])
             }
+            path if path == "link.trace.grant_delay" => {
+                TABLES[2].replace("[[station]]", "sr_period = \"10 ms\"\n[[station]]")
+            }
+            path if base.is_none() && path.starts_with("link.") => TABLES[1].to_owned(),
             _ => base.map_or("[[station]]\n", |text| *text).to_owned(),
         };
         let bases = match &entry.path {

@@ -128,6 +128,37 @@ fn a_trace_is_followed_as_mahimahi_follows_it() {
 }
 
 #[test]
+fn an_idle_uplink_waits_for_a_request_and_its_grant_and_a_busy_one_is_scheduled_on() {
+    // 1000 bytes per ms; requests at multiples of 10 ms, transmission 8 ms later.
+    let keys = "uplink_rate = \"8 Mb/s\"\nsr_period = \"10 ms\"\ngrant_delay = \"8 ms\"\n";
+    for discipline in ["drop-tail", "codel"] {
+        let text = format!(
+            "[link]\ndelay = \"5 ms\"\nqueue_discipline = \"{discipline}\"\n[link.trace]\ndownlink = \"x\"\n{keys}"
+        );
+        let mut link = link(&text, "1\n", 1);
+        let mut arrived = Vec::new();
+        let collect = |link: &mut Link, until: Instant, arrived: &mut Vec<(u32, u64)>| {
+            while let Some(due) = link.poll_timeout().filter(|due| *due <= until) {
+                link.handle_timeout(due);
+                while let Some(output) = link.poll_output(due) {
+                    let Output::Transmit(CORE, packet) = output else { panic!("{output:?}") };
+                    arrived.push((packet.tcp_header().unwrap().seq.0, due.as_millis()));
+                }
+            }
+        };
+        // 1 waits for the request at 10 ms and its grant until 18 ms; 2 and 3 follow; at 24 ms the queue has
+        // become empty, so that 4 waits for the request at 30 ms.
+        for (number, at) in [(1, 3), (2, 12), (3, 19), (4, 24)] {
+            let at = Instant::from_millis(at);
+            collect(&mut link, at, &mut arrived);
+            link.handle_packet(at, station_port(0), packet(number, 1000, 0));
+        }
+        collect(&mut link, Instant::from_millis(1000), &mut arrived);
+        assert_eq!(arrived, [(1, 24), (2, 25), (3, 26), (4, 44)], "{discipline}");
+    }
+}
+
+#[test]
 fn losses_copies_and_delays_have_the_configured_statistics() {
     const PACKETS: u32 = 200_000;
     let run = |keys: &str| {

@@ -19,6 +19,7 @@ pub use picture::Panel;
 use crate::failure::{Failure, Outcome};
 use crate::scenario_file::{self, ScenarioArgs};
 use paceline_sim::cell_facts::CellFacts;
+use paceline_sim::link::Trace;
 use serde::de::DeserializeOwned;
 use std::path::Path;
 
@@ -87,6 +88,11 @@ pub fn packets(title: &str, facts: &CellFacts, panels: &[Panel], span_ms: f64, q
 /// The slots of a cell as an SVG file.
 pub fn slot_map(name: &str, facts: &CellFacts) -> String {
     html::standalone(&picture::slot_map(name, facts))
+}
+
+/// The picture of a trace, a file of its own.
+pub fn trace_picture(name: &str, trace: &Trace) -> String {
+    html::standalone(&picture::trace_picture(name, trace))
 }
 
 fn scenario_of(folder: &Path) -> Option<paceline_sim::Scenario> {

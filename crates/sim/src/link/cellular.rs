@@ -6,6 +6,7 @@
 //! bursts, whose share of the time follows the load of the moment. Some packets have a transport block that
 //! is retransmitted: they arrive later, and no later packet overtakes them, since layer 2 delivers in order.
 
+use super::log_rate::OrnsteinUhlenbeck;
 use crate::scenario;
 use paceline_net::{Bytes, Duration, Instant, Stream};
 
@@ -21,13 +22,9 @@ pub(crate) struct VaryingRate {
     /// Mean and standard deviation of the logarithm of the rate.
     mean_ln: f64,
     sigma: f64,
-    /// Correlation of the state from step to step.
-    step_correlation: f64,
     /// Upper limit of the rate, b/s.
     peak: u64,
-    stream: Stream,
-    /// State of the process; standard normal.
-    state: f64,
+    state: OrnsteinUhlenbeck,
     /// End of the present step, and its rate in b/s.
     until: Instant,
     rate: u64,
@@ -37,17 +34,14 @@ pub(crate) struct VaryingRate {
 
 impl VaryingRate {
     /// The rate process of a channel.
-    pub fn new(channel: &scenario::Cellular, mut stream: Stream) -> Self {
+    pub fn new(channel: &scenario::Cellular, stream: Stream) -> Self {
         let sigma = channel.rate_sigma;
-        let correlation = libm::exp(-RATE_STEP.as_secs_f64() / channel.coherence.as_secs_f64());
-        let state = stream.normal();
+        let share = RATE_STEP.as_secs_f64() / channel.coherence.as_secs_f64();
         let mut process = Self {
             mean_ln: libm::log(channel.rate.0 as f64) - sigma * sigma / 2.0,
             sigma,
-            step_correlation: correlation,
             peak: channel.peak_rate.0,
-            stream,
-            state,
+            state: OrnsteinUhlenbeck::new(share, stream),
             until: Instant::ZERO + RATE_STEP,
             rate: 0,
             past: 0,
@@ -56,12 +50,11 @@ impl VaryingRate {
         process
     }
     fn rate_of_state(&self) -> u64 {
-        (libm::exp(self.mean_ln + self.sigma * self.state) as u64).clamp(1_000, self.peak)
+        (libm::exp(self.mean_ln + self.sigma * self.state.value()) as u64).clamp(1_000, self.peak)
     }
     fn step(&mut self) {
         self.past += u128::from(self.rate) * u128::from(RATE_STEP.as_nanos());
-        let rho = self.step_correlation;
-        self.state = rho * self.state + libm::sqrt(1.0 - rho * rho) * self.stream.normal();
+        self.state.step();
         self.rate = self.rate_of_state();
         self.until += RATE_STEP;
     }

@@ -2,9 +2,10 @@
 //!
 //! The logarithm of the rate is the sum of two Ornstein-Uhlenbeck processes: a slow one (shadowing, the load
 //! of the cell) and a fast one (the part of fading that scheduling does not remove). Random outages, as in
-//! handovers, set the rate to zero. The parameters are assumptions of the order of recorded LTE traces; none
-//! was fitted. Left out: a rate that depends on the sent traffic.
+//! handovers, set the rate to zero. The parameters are assumptions of the order of recorded traces; none was
+//! fitted. Left out: a rate that depends on the sent traffic.
 
+use super::log_rate::OrnsteinUhlenbeck;
 use super::trace::{OPPORTUNITY_BYTES, Trace};
 use paceline_net::Stream;
 
@@ -19,17 +20,30 @@ struct Kind {
     fast: (f64, f64),
     /// Mean time between outages and mean length of one, ms; no outages if zero.
     outage: (f64, f64),
+    /// Time after which the slow process begins anew at a random place, ms; never if zero.
+    reassignment: f64,
 }
 
+/// A kind without outages and reassignments. Chosen: the neutral values.
+const PLAIN: Kind = Kind {
+    name: "",
+    mean_rate: 1e6,
+    slow: (0.0, 1000.0),
+    fast: (0.0, 1000.0),
+    outage: (0.0, 0.0),
+    reassignment: 0.0,
+};
+
 /// The kinds of links. Chosen: see the module's text.
-const KINDS: [Kind; 5] = [
-    Kind { name: "stationary", mean_rate: 20e6, slow: (0.2, 5000.0), fast: (0.2, 50.0), outage: (0.0, 0.0) },
+const KINDS: [Kind; 10] = [
+    Kind { name: "stationary", mean_rate: 20e6, slow: (0.2, 5000.0), fast: (0.2, 50.0), ..PLAIN },
     Kind {
         name: "walking",
         mean_rate: 12e6,
         slow: (0.5, 3000.0),
         fast: (0.3, 80.0),
         outage: (30_000.0, 100.0),
+        ..PLAIN
     },
     Kind {
         name: "driving",
@@ -37,6 +51,7 @@ const KINDS: [Kind; 5] = [
         slow: (0.9, 2000.0),
         fast: (0.4, 30.0),
         outage: (15_000.0, 300.0),
+        ..PLAIN
     },
     // 5G at millimetre waves: blockage halves the rate within tens of milliseconds, or ends it for some.
     Kind {
@@ -45,6 +60,7 @@ const KINDS: [Kind; 5] = [
         slow: (0.3, 1000.0),
         fast: (0.3, 50.0),
         outage: (20_000.0, 50.0),
+        ..PLAIN
     },
     Kind {
         name: "mmwave-driving",
@@ -52,6 +68,52 @@ const KINDS: [Kind; 5] = [
         slow: (0.5, 500.0),
         fast: (0.4, 20.0),
         outage: (10_000.0, 80.0),
+        ..PLAIN
+    },
+    // 3G: below 1.5 Mb/s, with long pauses.
+    Kind {
+        name: "3g-evdo",
+        mean_rate: 0.6e6,
+        slow: (0.5, 4000.0),
+        fast: (0.4, 100.0),
+        outage: (20_000.0, 500.0),
+        ..PLAIN
+    },
+    Kind {
+        name: "3g-umts",
+        mean_rate: 1.2e6,
+        slow: (0.4, 3000.0),
+        fast: (0.3, 60.0),
+        outage: (30_000.0, 300.0),
+        ..PLAIN
+    },
+    // 5G below 6 GHz from a car.
+    Kind {
+        name: "5g-driving",
+        mean_rate: 150e6,
+        slow: (0.8, 1500.0),
+        fast: (0.3, 30.0),
+        outage: (20_000.0, 150.0),
+        ..PLAIN
+    },
+    // The satellites of Starlink's terminals are reassigned every 15 s (N. Mohan et al., "A Multifaceted Look
+    // at Starlink Performance", WWW 2024).
+    Kind {
+        name: "starlink",
+        mean_rate: 100e6,
+        slow: (0.3, 30_000.0),
+        fast: (0.15, 50.0),
+        outage: (30_000.0, 60.0),
+        reassignment: 15_000.0,
+    },
+    // A wireless LAN whose other stations take the medium for milliseconds at a time.
+    Kind {
+        name: "wifi",
+        mean_rate: 60e6,
+        slow: (0.2, 2000.0),
+        fast: (0.5, 5.0),
+        outage: (5_000.0, 20.0),
+        ..PLAIN
     },
 ];
 /// Length of a trace. Chosen: some outages of each kind that has them.
@@ -74,36 +136,24 @@ pub fn generated(name: &str) -> Option<Result<Trace, String>> {
     }))
 }
 
-/// A stationary Ornstein-Uhlenbeck process of standard deviation 1, in steps of 1 ms.
-struct OrnsteinUhlenbeck {
-    value: f64,
-    /// Correlation from step to step.
-    correlation: f64,
-    stream: Stream,
-}
-
-impl OrnsteinUhlenbeck {
-    fn new(time_constant_ms: f64, mut stream: Stream) -> Self {
-        Self { value: stream.normal(), correlation: libm::exp(-1.0 / time_constant_ms), stream }
-    }
-    fn step(&mut self) -> f64 {
-        let value = self.value;
-        self.value = self.correlation * value
-            + (1.0 - self.correlation * self.correlation).sqrt() * self.stream.normal();
-        value
-    }
+/// The names of the kinds.
+pub fn generated_kinds() -> impl Iterator<Item = &'static str> {
+    KINDS.iter().map(|kind| kind.name)
 }
 
 impl Kind {
     fn trace(&self, seed: u64) -> Trace {
         let stream = |part: &str| Stream::new(seed, &format!("trace/{}/{part}", self.name));
-        let mut slow = OrnsteinUhlenbeck::new(self.slow.1, stream("slow"));
-        let mut fast = OrnsteinUhlenbeck::new(self.fast.1, stream("fast"));
+        let mut slow = OrnsteinUhlenbeck::new(1.0 / self.slow.1, stream("slow"));
+        let mut fast = OrnsteinUhlenbeck::new(1.0 / self.fast.1, stream("fast"));
         let variance = self.slow.0 * self.slow.0 + self.fast.0 * self.fast.0;
         let mut outages = stream("outages");
         let mut next = if self.outage.0 > 0.0 { outages.exponential(self.outage.0) } else { f64::INFINITY };
         let (mut at_ms, mut bytes, mut resumes) = (Vec::new(), 0.0, 0.0);
         for ms in 1..=LENGTH_MS {
+            if self.reassignment > 0.0 && ms % self.reassignment as u32 == 0 {
+                slow.restart();
+            }
             let logarithm = self.slow.0 * slow.step() + self.fast.0 * fast.step() - variance / 2.0;
             if f64::from(ms) >= next {
                 resumes = next + outages.exponential(self.outage.1);
@@ -162,7 +212,7 @@ mod tests {
 
     #[test]
     fn millimetre_waves_have_their_mean_rate_and_change_within_tens_of_milliseconds() {
-        for kind in &KINDS[3..] {
+        for kind in &KINDS[3..5] {
             let traces: Vec<Trace> = (0..4).map(|seed| kind.trace(seed)).collect();
             let mean = traces.iter().map(Trace::rate).sum::<f64>() / 4.0;
             assert!((mean / kind.mean_rate - 1.0).abs() < 0.1, "{}: {mean}", kind.name);
@@ -173,5 +223,29 @@ mod tests {
             let change = counts.windows(2).map(|pair| (pair[0] - pair[1]).abs()).sum::<f64>() / 1199.0 / mean;
             assert!(change > 0.1 && change < 0.6, "{}: {change}", kind.name);
         }
+    }
+
+    #[test]
+    fn the_other_kinds_have_their_mean_rates_and_starlink_changes_every_15_s() {
+        for kind in &KINDS[5..] {
+            let traces: Vec<Trace> = (0..10).map(|seed| kind.trace(seed)).collect();
+            let mean = traces.iter().map(Trace::rate).sum::<f64>() / 10.0;
+            assert!((mean / kind.mean_rate - 1.0).abs() < 0.2, "{}: {mean}", kind.name);
+        }
+        // Changes of the rate from second to second, at the reassignments and between them.
+        let (mut at, mut between) = (0.0, 0.0);
+        for seed in 0..10 {
+            let trace = generated(&format!("generated:starlink:{seed}")).unwrap().unwrap();
+            let mut rates = vec![0.0; 120];
+            trace.at_ms().for_each(|ms| rates[(ms as usize - 1) / 1000] += 1.0);
+            for (second, pair) in rates.windows(2).enumerate() {
+                let change = f64::abs(pair[1] - pair[0]);
+                *(if second % 15 == 14 { &mut at } else { &mut between }) += change;
+            }
+        }
+        assert!(
+            at / 70.0 > 2.5 * between / 1120.0,
+            "{at} at 70 reassignments, {between} at 1120 other seconds"
+        );
     }
 }

@@ -14,11 +14,12 @@
 mod cellular;
 mod fixed;
 mod generate;
+mod log_rate;
 mod opportunities;
 mod pipe;
 mod trace;
 
-pub use generate::generated;
+pub use generate::{generated, generated_kinds};
 pub use pipe::PipeStats;
 pub use trace::{OPPORTUNITY_BYTES, Trace, TraceError};
 
@@ -31,7 +32,7 @@ use hdrhistogram::Histogram;
 use opportunities::Opportunities;
 use paceline_net::{AddressTable, DropReason, Instant, Node, Output, Packet, Port, Stream};
 use paceline_ran::{CORE, station_port};
-use pipe::{Outcome, Pipe, Service};
+use pipe::{Grants, Outcome, Pipe, Service};
 use std::collections::VecDeque;
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -64,11 +65,16 @@ impl Link {
     pub fn new(link: &scenario::Link, routes: AddressTable, stations: usize, seed: u64) -> Self {
         let per_station = link.per_station.unwrap_or_default();
         let of = |station: usize| if per_station { format!("link/station{station}") } else { "link".into() };
+        let trace = link.trace.as_ref();
+        let grants = trace.and_then(|trace| {
+            let delay = trace.grant_delay.unwrap_or(scenario::TraceLink::GRANT_DELAY);
+            Some(Grants { sr_period: trace.sr_period?, delay })
+        });
         let pair = |name: String| {
             let [down, up] = services(link, seed, &name);
             [
                 Pipe::new(link, down, seed, &format!("{name}/downlink")),
-                Pipe::new(link, up, seed, &format!("{name}/uplink")),
+                Pipe::new(link, up, seed, &format!("{name}/uplink")).with_grants(grants),
             ]
         };
         let pairs = if per_station { stations } else { 1 };

@@ -127,10 +127,31 @@ struct Impairments {
     last_arrival: Instant,
 }
 
+/// Grants of a cell's uplink (TS 36.321 §5.4.4 and §5.4.5): data in the empty queue wait for the next
+/// scheduling request and its grant; the buffer status reports of later blocks keep the grants coming until
+/// the queue is empty. Left out: the small size of the first grant.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Grants {
+    /// Period of the scheduling requests.
+    pub sr_period: Duration,
+    /// Time from a request to the transmission.
+    pub delay: Duration,
+}
+
+impl Grants {
+    /// Time at which data that arrive at the empty queue can be sent.
+    fn first(self, now: Instant) -> Instant {
+        let period = self.sr_period.as_nanos().max(1);
+        Instant::from_nanos(now.as_nanos().div_ceil(period).saturating_mul(period)) + self.delay
+    }
+}
+
 /// One direction of a link.
 #[derive(Debug)]
 pub(crate) struct Pipe {
     service: Service,
+    /// Grants that the service needs.
+    grants: Option<Grants>,
     /// A copy of the service for reading its capacity: `service` itself may be ahead of the present time.
     meter: Service,
     /// Limits of the queue in packets and in bytes.
@@ -160,6 +181,7 @@ impl Pipe {
         Self {
             meter: service.clone(),
             service,
+            grants: None,
             limit: (link.queue_packets, link.queue),
             ecn_threshold: link.ecn_threshold,
             queue: VecDeque::new(),
@@ -172,6 +194,10 @@ impl Pipe {
             serial: 0,
             delays_us: new_histogram(),
         }
+    }
+    /// The pipe with grants.
+    pub fn with_grants(self, grants: Option<Grants>) -> Self {
+        Self { grants, ..self }
     }
     /// A packet of `station` enters. Poll the events due by `now` first, and with a managed queue afterwards
     /// too. Err returns the packet if a drop-tail queue is full.
@@ -188,7 +214,8 @@ impl Pipe {
             stats.queued_bytes += u64::from(packet.len);
             queue.push(now, packet, station);
             if self.head.is_none() && self.opens_at == NEVER {
-                self.opens_at = self.service.opens_at(now, false);
+                let start = self.grants.map_or(now, |grants| grants.first(now));
+                self.opens_at = self.service.opens_at(start, false);
             }
             return Ok(());
         }
@@ -216,7 +243,8 @@ impl Pipe {
             self.queue_bytes += size;
             self.queue.push_back(waiting);
         } else {
-            self.serve_next(now, waiting, false);
+            let start = self.grants.map_or(now, |grants| grants.first(now));
+            self.serve_next(start, waiting, false);
         }
         Ok(())
     }

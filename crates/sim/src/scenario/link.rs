@@ -193,7 +193,8 @@ pub struct TraceLink {
     /// Trace of the downlink: a file in the format of mahimahi or in binary form (`paceline trace import`
     /// makes either from other formats), whose path is relative to the scenario's folder, or `generated:KIND`
     /// or `generated:KIND:SEED`. KIND is `stationary`, `walking` or `driving` (20, 12 and 8 Mb/s on average),
-    /// `mmwave-walking` or `mmwave-driving` (800 and 490 Mb/s).
+    /// `mmwave-walking` or `mmwave-driving` (800 and 490 Mb/s), `3g-evdo`, `3g-umts`, `5g-driving`,
+    /// `starlink` or `wifi` (0.6, 1.2, 150, 100 and 60 Mb/s).
     #[schemars(with = "String", extend("x-limits" = TRACE_NAMES))]
     pub downlink: TraceFile,
     /// Trace of the uplink, named as that of the downlink. If left out, the uplink has the constant rate
@@ -204,6 +205,15 @@ pub struct TraceLink {
     /// Bit rate of an uplink without trace.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub uplink_rate: Option<Rate>,
+    /// Period of the scheduling requests of a cell. A packet that finds the uplink without data waits for the
+    /// next multiple of this time and then for `grant_delay`; while data are queued, grants follow one
+    /// another. If left out, the uplink needs no grants. Typical: 10 ms in LTE, 5 ms in NR.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sr_period: Option<Duration>,
+    /// Time from a scheduling request to the transmission that its grant allows, with `sr_period`. Typical: 8
+    /// ms in LTE FDD (TS 36.213 §8: four subframes from grant to transmission, and as many before the grant).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub grant_delay: Option<Duration>,
 }
 
 /// Names of traces, as the reference states them.
@@ -213,14 +223,24 @@ impl TraceLink {
     /// Default bit rate of an uplink without trace. Chosen: more than the acknowledgments of any generated
     /// trace need.
     pub const UPLINK_RATE: Rate = Rate(20_000_000);
+    /// Default time from a scheduling request to the transmission: eight subframes of LTE FDD (TS 36.213 §8).
+    pub const GRANT_DELAY: Duration = Duration::from_millis(8);
 }
 
 impl Section for TraceLink {
     fn limits() -> Vec<Limit<Self>> {
-        vec![key!(uplink_rate?, rates())]
+        vec![
+            key!(uplink_rate?, rates()),
+            key!(sr_period?, quantities("100 us", "1 s")),
+            key!(grant_delay?, quantities("0 s", "1 s")),
+            relation!(grant_delay?, "left out without sr_period", |link| link.sr_period.is_some()),
+        ]
     }
     fn computed_defaults() -> Vec<(&'static str, String)> {
-        vec![("uplink_rate", Self::UPLINK_RATE.to_string())]
+        vec![
+            ("uplink_rate", Self::UPLINK_RATE.to_string()),
+            ("grant_delay", format!("{} with sr_period", Self::GRANT_DELAY)),
+        ]
     }
 }
 
@@ -283,10 +303,14 @@ impl Link {
         if let Some(trace) = self.trace.as_mut().filter(|trace| trace.uplink.is_none()) {
             trace.uplink_rate.get_or_insert(TraceLink::UPLINK_RATE);
         }
+        if let Some(trace) = self.trace.as_mut().filter(|trace| trace.sr_period.is_some()) {
+            trace.grant_delay.get_or_insert(TraceLink::GRANT_DELAY);
+        }
     }
     /// A link of each kind with its defaults.
     fn one_of_each_kind() -> [(&'static str, Self); 4] {
-        let trace = TraceLink { downlink: TraceFile::default(), uplink: None, uplink_rate: None };
+        let (downlink, uplink) = (TraceFile::default(), None);
+        let trace = TraceLink { downlink, uplink, uplink_rate: None, sr_period: None, grant_delay: None };
         [
             ("fixed", Self { fixed: Some(FixedLink::default()), ..Self::default() }),
             ("trace", Self { trace: Some(trace), ..Self::default() }),

@@ -291,7 +291,9 @@ pub fn random_link(stream: &mut Stream) -> Link {
             let file = TraceFile { name, trace };
             let uplink = stream.chance(0.5).then(|| file.clone());
             let uplink_rate = uplink.is_none().then(|| rate(stream));
-            link.trace = Some(TraceLink { downlink: file, uplink, uplink_rate });
+            let sr_period = stream.chance(0.3).then(|| Duration::from_millis(pick(stream, &[1, 5, 40])));
+            let grant_delay = sr_period.map(|_| Duration::from_micros(stream.below(10_000)));
+            link.trace = Some(TraceLink { downlink: file, uplink, uplink_rate, sr_period, grant_delay });
         }
         2 => link.hspa = Some(channel(stream, Cellular::hspa())),
         _ => link.lte_early = Some(channel(stream, Cellular::lte_early())),

@@ -101,6 +101,11 @@ impl Canvas {
             "<text class=\"ink\" text-anchor=\"end\" transform=\"translate({x:.1} {y:.1}) rotate(-35)\">{text}</text>"
         );
     }
+    /// Another picture of this height, placed at `top`.
+    pub fn inner(&mut self, svg: &str, top: f64, height: f64) {
+        let place = format!("<svg y=\"{top:.0}\" width=\"{WIDTH}\" height=\"{height:.0}\" ");
+        self.svg += &svg.trim_end().replacen("<svg ", &place, 1);
+    }
     /// The whole picture of [`WIDTH`] and this height; `name` is its name for screen readers.
     pub fn finish(self, height: f64, name: &str) -> String {
         format!(

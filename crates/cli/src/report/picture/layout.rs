@@ -14,6 +14,25 @@ const SLANT: f64 = 0.574;
 /// Length of a slanted label at most, in SVG user units. Chosen: longer ones take more room than the bars.
 const MAX_SLANTED: f64 = 150.0;
 
+/// Charts below one another as one picture, with a heading. A chart without marks is replaced by its title.
+pub fn below_one_another(heading: &str, charts: &[Chart]) -> String {
+    let mut body = Canvas::default();
+    body.text("ink", (4.0, LINE), Anchor::Start, &short(heading, WIDTH - 8.0));
+    let mut top = 2.0 * LINE;
+    for chart in charts {
+        if chart.series.iter().all(|series| series.marks.is_empty()) {
+            let text = format!("{}: none", chart.title);
+            body.text("faint", (4.0, top + LINE), Anchor::Start, &short(&text, WIDTH - 8.0));
+            top += 2.0 * LINE;
+            continue;
+        }
+        let (svg, height) = chart.svg_and_height();
+        body.inner(&svg, top, height);
+        top += height + LINE;
+    }
+    body.finish(top, heading)
+}
+
 impl Chart {
     /// The chart with its title; empty if all values are zero, or a distribution has one value.
     pub fn figure(&self) -> String {
@@ -36,6 +55,11 @@ impl Chart {
     }
 
     fn svg(&self) -> String {
+        self.svg_and_height().0
+    }
+
+    /// The picture, and its height in SVG user units.
+    fn svg_and_height(&self) -> (String, f64) {
         let (x, y) = (self.x_scale(), self.y_scale());
         let labels: Vec<String> = y.at.iter().map(|at| y.label(*at)).collect();
         let left = labels.iter().map(|label| width(label)).fold(0.0, f64::max) + 12.0;
@@ -62,7 +86,7 @@ impl Chart {
         canvas.line("axis", (left, zero), (area.right, zero));
         let below = self.x_labels(&area, &mut canvas);
         let height = self.draw_legend(area.bottom + below, &mut canvas);
-        canvas.finish(height, &self.title)
+        (canvas.finish(height, &self.title), height)
     }
 
     /// Room for the first of slanted labels to the left of its place, which ends at the axis of y; zero for

@@ -2,9 +2,13 @@
 //! format.
 //! An export records the deliveries of a simulated cell or link.
 
+mod survey;
+
 use crate::failure::{Failure, Outcome};
 use crate::import::{Imported, Options, import};
 use crate::output;
+use crate::report;
+use crate::results_folder::write_file;
 use crate::scenario_file::{self, ScenarioArgs};
 use crate::table::align;
 use anyhow::Context;
@@ -26,14 +30,18 @@ pub struct Args {
 enum Command {
     /// Check traces and describe them
     Info {
-        /// Traces in mahimahi's format or in binary form, or generated:KIND:SEED with a kind of stationary,
-        /// walking or driving
+        /// Traces in mahimahi's format or in binary form, or generated:KIND:SEED, by docs/traces.md
         #[arg(required = true)]
         traces: Vec<String>,
         /// Print one line of JSON per trace
         #[arg(long)]
         json: bool,
+        /// Also write a picture of one trace: rate over time, autocorrelation, lengths of outages
+        #[arg(long, value_name = "FILE")]
+        plot: Option<PathBuf>,
     },
+    /// Compare direct CUBIC, direct BBR and the accelerator on many traces, and count where it loses
+    Survey(survey::Survey),
     /// Generate the trace of a constant rate
     Constant {
         /// Bit rate, such as "12 Mb/s"
@@ -95,7 +103,8 @@ enum Form {
 
 pub fn run(args: &Args) -> Outcome {
     match &args.command {
-        Command::Info { traces, json } => info(traces, *json),
+        Command::Info { traces, json, plot } => info(traces, *json, plot.as_deref()),
+        Command::Survey(survey) => survey::run(survey),
         Command::Constant { rate, out } => write(Trace::constant(rate.0), out.as_deref(), Form::Auto),
         Command::Import { input, out, form, options } => {
             if input.is_dir() {
@@ -176,7 +185,24 @@ fn imported(input: &Path, options: &Options) -> Result<(Trace, String), String> 
     Ok((trace, text))
 }
 
-fn info(names: &[String], json: bool) -> Outcome {
+/// Writes the picture of the only trace.
+fn write_plot(names: &[String], file: &Path) -> Outcome<()> {
+    let [name] = names else {
+        let message = format!("--plot {}: draws one trace; {} are named", file.display(), names.len());
+        return Err(Failure::input(message));
+    };
+    if file.file_name().is_none() || file.is_dir() {
+        return Err(Failure::input(format!("--plot {}: is a folder; name a file", file.display())));
+    }
+    let picture = report::trace_picture(name, &read(name)?);
+    write_file(file, &picture).with_context(|| format!("--plot {}: cannot be written", file.display()))?;
+    Ok(())
+}
+
+fn info(names: &[String], json: bool, plot: Option<&Path>) -> Outcome {
+    if let Some(file) = plot {
+        write_plot(names, file)?;
+    }
     let head = [
         "trace",
         "length s",

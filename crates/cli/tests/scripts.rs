@@ -95,7 +95,7 @@ fn the_gateways_benchmark_reports_a_candidate_that_fails_and_measures_the_others
         assert!(line(start).split_whitespace().count() > 1, "{output:?}");
     }
     assert!(line("offloads ").contains("TSO"), "{output:?}");
-    assert_eq!(line("kernel routing").split_whitespace().count(), 7, "{output:?}");
+    assert_eq!(line("kernel routing").split_whitespace().count(), 9, "{output:?}");
     assert!(line("gateway ").contains("failed in 1 round: /bin/false gateway: ended with"), "{output:?}");
 }
 

@@ -57,6 +57,8 @@ pub enum DropReason {
     NoRoute,
     /// A lossy link lost it.
     LinkLoss,
+    /// Its bearer left the path on which the packet was in transmission.
+    PathSwitch,
 }
 
 /// A notification.

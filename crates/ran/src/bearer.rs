@@ -16,7 +16,7 @@ use paceline_net::{DropReason, Instant, Packet, SduQueue};
 
 /// The fate of the SDUs that RLC of the old path took and did not deliver.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Fate {
+pub enum Fate {
     /// They are dropped.
     Drop,
     /// In AM they are sent again on the new path, ahead of other SDUs and in the order of their COUNTs (TS
@@ -138,6 +138,12 @@ impl Bearer {
         }
         undelivered.into_iter().for_each(|pdu| ended(Ended::Dropped(pdu.packet, reason)));
         self.rx.restart_at(self.tx.next_to_send(), |packet| ended(Ended::Delivered(packet)));
+    }
+    /// Changes to RLC entities of the same configuration in another cell.
+    pub fn hand_over(&mut self, fate: Fate, slot: Slot, ended: impl FnMut(Ended)) {
+        let (config, t_reordering) = self.rlc_config;
+        let to = Rlc::new(config, t_reordering);
+        self.switch(to, fate, slot, DropReason::PathSwitch, ended);
     }
     /// Re-establishes RLC after a radio-link failure. In LTE, SDUs of AM are dropped and UM goes on as it
     /// was; in NR, SDUs of AM are sent again and those of UM dropped.

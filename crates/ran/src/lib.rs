@@ -26,6 +26,7 @@ mod slot;
 mod timing;
 
 pub use air::{BlockageConfig, Fading, RadioConfig};
+pub use bearer::Fate;
 pub use cell::{BlockSink, CORE, CapturedBlock, Cell, station_port};
 pub use cell::{CellConfig, DropCounts, LinkStats, SINR_ORIGIN_DB, StationConfig, StationLink};
 pub use duplex::{Direction, Duplex};

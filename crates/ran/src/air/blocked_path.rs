@@ -56,6 +56,12 @@ impl BlockedPath {
         let gains = [loss_gain(&process, direction_deg); KEPT];
         Self { process, direction_deg, step_slots, step_s, step_m: step_s * speed_m_s, last: 0, gains }
     }
+    /// Turns the path; both directions are in degrees and without the station's own orientation, which stays.
+    /// The gains of earlier slots become those of the new path.
+    pub fn turn(&mut self, from_deg: (f64, f64), to_deg: (f64, f64)) {
+        self.direction_deg = (self.direction_deg.0 + to_deg.0 - from_deg.0, to_deg.1);
+        self.gains = [loss_gain(&self.process, self.direction_deg); KEPT];
+    }
     /// Linear power gain of the path in `slot`; before the kept steps, the oldest of them.
     pub fn gain(&mut self, slot: Slot) -> f64 {
         let step = slot.0 / self.step_slots;

@@ -6,6 +6,7 @@
 //!
 //! - `network`: the deployment around the served cells: interference, uplink power, link adaptation
 //!   estimates.
+//! - `serving`: a station that changes its serving cell or moves.
 //! - `cqi_report`: a CQI measurement on its way to the scheduler; `wideband_cqi`: one CQI from the SINRs of
 //!   many PRBs.
 //! - `blocked_path`: blockage of a station's path by people and vehicles over time.
@@ -14,6 +15,7 @@ mod blocked_path;
 mod cqi_report;
 mod network;
 mod placed;
+mod serving;
 mod stated_channel;
 mod station_radio;
 mod wideband_cqi;

@@ -8,7 +8,7 @@
 
 use super::blocked_path::{BlockageConfig, BlockedPath};
 use super::cqi_report::{CqiReport, Measurement};
-use super::placed::{LinkFading, Placed, UplinkPower};
+use super::placed::{Placed, UplinkPower};
 use super::wideband_cqi;
 use crate::decibel::to_db;
 use crate::duplex::{Direction, Duplex};
@@ -74,15 +74,15 @@ pub(crate) struct Transmission {
 
 /// The deployment around the served cells, with the transmissions of the present slot.
 pub(crate) struct Network {
-    config: RadioConfig,
-    deployment: Deployment,
-    seed: u64,
+    pub(super) config: RadioConfig,
+    pub(super) deployment: Deployment,
+    pub(super) seed: u64,
     /// Load of every cell that is not served; served cells are quiet here.
     loads: Vec<Load>,
     activity: Activity,
     neighbours: UplinkNeighbours,
     /// Fading at the resource block groups of the downlink and the uplink.
-    models: Option<(FadingModel, FadingModel)>,
+    pub(super) models: Option<(FadingModel, FadingModel)>,
     /// Resource block group sizes of the downlink and the uplink.
     groups: (usize, usize),
     /// Noise per uplink PRB at the eNB, in mW.
@@ -210,13 +210,7 @@ impl Network {
         let place = place.expect("a served cell is the best one somewhere");
         let cell = place.serving();
         let receiver = DownlinkReceiver::new(&self.deployment, &place);
-        let doppler = doppler_hz(self.config.speed_kmh, self.config.deployment.carrier_ghz);
-        let fading = |model: &FadingModel, direction: &str| {
-            let mut stream = Stream::new(self.seed, &format!("{name}/{direction}/fading"));
-            LinkFading::new(model, doppler, &mut stream)
-        };
-        let downlink_fading = self.models.as_ref().map(|(model, _)| fading(model, "downlink"));
-        let uplink_fading = self.models.as_ref().map(|(_, model)| fading(model, "uplink"));
+        let (downlink_fading, uplink_fading) = self.draw_fading(&name);
         let power = UplinkPower::new(&self.config.power_control, &place, self.served_cells());
         let blockage = self.config.blockage.map(|blockage| {
             let motion = (self.deployment.arrival_deg(&place), self.config.speed_kmh / 3.6);
@@ -226,7 +220,9 @@ impl Network {
         });
         let (tpc_correction_db, last_cqi) = (0.0, (Vec::new(), Quality::default()));
         let placed = Placed {
+            name,
             place,
+            former_fading: std::collections::BTreeMap::new(),
             receiver,
             downlink_fading,
             uplink_fading,

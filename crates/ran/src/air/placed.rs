@@ -9,13 +9,18 @@ use crate::radio::{DownlinkReceiver, Fader, FadingModel, Point, PowerControl, St
 use crate::rat::Quality;
 use crate::slot::Slot;
 use paceline_net::Stream;
+use std::collections::BTreeMap;
 use std::ops::Range;
 
 pub(crate) struct Placed {
+    /// Name of the station in its random streams.
+    pub(super) name: String,
     pub(super) place: Place,
     pub(super) receiver: DownlinkReceiver,
     pub(super) downlink_fading: Option<LinkFading>,
     pub(super) uplink_fading: Option<LinkFading>,
+    /// Downlink and uplink fading of the links to cells that served the station before.
+    pub(super) former_fading: BTreeMap<usize, (Option<LinkFading>, Option<LinkFading>)>,
     /// Sum of the TPC commands in dB: f of TS 36.213 §5.1.1.1.
     pub(super) tpc_correction_db: f64,
     pub(super) power: UplinkPower,

@@ -66,6 +66,10 @@ impl ConfiguredGrants {
         }
         grants
     }
+    /// A station that leaves its cell loses its configured grant; its PRBs stay reserved in that cell.
+    pub fn release(&mut self, station: usize) {
+        self.occasions[station] = None;
+    }
     /// Whether a station has a configured grant.
     pub fn has(&self, station: usize) -> bool {
         self.occasions[station].is_some()

@@ -46,7 +46,7 @@ pub struct Cell {
     pub(super) transmissions: Vec<Transmission>,
     block_error_draws: Stream,
     next_slot: Option<Slot>,
-    earliest_slot: Slot,
+    pub(super) earliest_slot: Slot,
     pub(super) output: VecDeque<Output>,
     reassembled: Vec<Reassembled>,
     pub(super) candidates: Vec<Candidate>,
@@ -203,7 +203,7 @@ impl Cell {
         self.block_sink = Some(sink);
     }
 
-    fn wake(&mut self, now: Instant) {
+    pub(super) fn wake(&mut self, now: Instant) {
         if self.next_slot.is_none() {
             self.next_slot = Some(self.clock.at_or_after(now).max(self.earliest_slot));
         }

@@ -1,7 +1,7 @@
 //! One direction of a station: its bearer, HARQ processes, outer loop of link adaptation, counters.
 
 use super::link_stats::{LinkStats, SINR_ORIGIN_DB};
-use crate::bearer::{Bearer, Ended};
+use crate::bearer::{Bearer, Ended, Fate};
 use crate::decibel::millidecibels_above;
 use crate::duplex::Direction;
 use crate::mac::harq::{self, TransportBlock};
@@ -219,19 +219,29 @@ impl Link {
     /// Resets MAC: all HARQ processes are emptied. In AM no packet is lost by it. In UM the packets whose
     /// last byte was in a process are dropped; in LTE decoded PDUs are delivered once the link is
     /// re-established.
-    pub fn reset_mac(&mut self, output: &mut VecDeque<Output>) {
+    pub fn reset_mac(&mut self, reason: DropReason, output: &mut VecDeque<Output>) {
         let stats = &mut self.stats;
         for process in self.harq.busy() {
             let Some(block) = self.harq.finish(process) else { continue };
             for pdu in block.pdu.sdus {
                 self.bearer.rlc.on_pdu_lost(pdu, |packet| {
-                    drop_packet(stats, packet, DropReason::RadioLinkFailure, output);
+                    drop_packet(stats, packet, reason, output);
                 });
             }
         }
         if self.bearer.rlc.is_am() || self.bearer.rlc.nr_headers().is_some() {
             self.decoded.clear(); // the packets are in RLC
         }
+    }
+    /// Changes to RLC of the target cell. Decoded PDUs of LTE UM reach RLC of the source before.
+    pub fn hand_over(&mut self, fate: Fate, slot: Slot, output: &mut VecDeque<Output>) {
+        let (stats, port) = (&mut self.stats, self.port);
+        let mut reassembled = Vec::new();
+        for (_, pdu) in self.decoded.drain(..).filter(|(_, pdu)| !pdu.is_status()) {
+            self.bearer.rlc.receive(slot, pdu, &mut reassembled);
+        }
+        self.bearer.deliver(slot, &mut reassembled, |packet| end(stats, packet, port, output));
+        self.bearer.hand_over(fate, slot, |packet| end(stats, packet, port, output));
     }
     /// Re-establishes RLC.
     pub fn reestablish(&mut self, slot: Slot, output: &mut VecDeque<Output>) {

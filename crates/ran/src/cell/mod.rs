@@ -6,13 +6,14 @@
 //! stations transmit, and `crate::air` gives the SINRs that decide which blocks are decoded.
 //!
 //! State: `station` and its two directions (`link`, counters in `link_stats`); `responder` for random access;
-//! `configured` for configured grants.
+//! `configured` for configured grants. `handover` changes a station's serving cell.
 
 mod captured;
 mod config;
 mod configured;
 mod downlink;
 mod enb;
+mod handover;
 mod link;
 mod link_stats;
 mod ports;

@@ -20,7 +20,7 @@ use crate::mac::random_access::{Cause, Expiry, Msg3, Procedure, detection_probab
 use crate::mcs::{Mcs, PrbSize};
 use crate::prb::PrbSet;
 use crate::rat::Rat;
-use crate::slot::Slot;
+use crate::slot::{Slot, SlotSpan};
 
 /// The uplink process of Msg3 in asynchronous HARQ (TS 38.321 §5.4.2.1).
 pub(super) const MSG3_PROCESS: usize = 0;
@@ -55,6 +55,7 @@ impl Cell {
     /// A station's radio link has failed: the station disconnects and accesses again after cell selection.
     pub(super) fn fail_link(&mut self, slot: Slot, index: usize) {
         self.stations[index].disconnect(slot, self.clock.start(slot), &mut self.output);
+        self.select_cell(index);
         let at = slot + self.config.random_access.cell_selection;
         self.start_random_access(index, Cause::Reestablishment, at);
     }
@@ -353,7 +354,9 @@ impl Cell {
         };
         match procedure.cause {
             Cause::SchedulingRequest => station.estimate.raise_to(self.config.access.sr_grant),
-            Cause::Initial | Cause::Reestablishment => self.responder.msg4_pending.push(index),
+            Cause::Initial | Cause::Reestablishment | Cause::Handover => {
+                self.responder.msg4_pending.push(index);
+            }
         }
     }
     /// A grant to a station whose Msg3 carried its C-RNTI resolves contention.
@@ -381,6 +384,8 @@ impl Cell {
             let signalling = match procedure.cause {
                 Cause::Reestablishment => config.reestablishment,
                 Cause::Initial | Cause::SchedulingRequest => config.setup,
+                // RRCConnectionReconfigurationComplete is in Msg3.
+                Cause::Handover => SlotSpan(0),
             };
             procedure.resolve(resolved_at + signalling);
             station.access.stats.contention_resolutions += 1;

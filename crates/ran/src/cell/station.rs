@@ -9,7 +9,7 @@ use super::config::{CellConfig, StationConfig, StationLink};
 use super::link::Link;
 use super::ports::{CORE, station_port};
 use crate::air::{CqiReport, Network, StatedChannel, StationRadio};
-use crate::bearer::Bearer;
+use crate::bearer::{Bearer, Fate};
 use crate::decibel::to_db;
 use crate::duplex::Direction;
 use crate::mac::buffer_estimate::BufferEstimate;
@@ -22,7 +22,7 @@ use crate::prb::PrbSet;
 use crate::rat::{Quality, Rat};
 use crate::slot::{Slot, SlotSpan};
 use crate::timing::Timing;
-use paceline_net::{DropTail, Duration, Instant, Output, Stream};
+use paceline_net::{DropReason, DropTail, Duration, Instant, Output, Stream};
 use std::collections::VecDeque;
 
 pub(crate) struct Grant {
@@ -57,6 +57,9 @@ pub(crate) struct Station {
     pub procedure: Option<Box<Procedure>>,
     /// Slot of the radio-link failure after which the connection is not re-established yet.
     failed_at: Option<Slot>,
+    /// Slot in which the station left its cell at a handover, until service begins in the target; and the
+    /// fate of the packets in RLC of the source.
+    left_at: Option<(Slot, Fate)>,
 }
 
 impl Station {
@@ -114,6 +117,7 @@ impl Station {
             next_tpc_db: 0.0,
             procedure: None,
             failed_at: None,
+            left_at: None,
         }
     }
 
@@ -283,16 +287,29 @@ impl Station {
     pub fn count_radio_link_failures(&mut self) -> bool {
         [&mut self.downlink, &mut self.uplink].map(Link::count_radio_link_failure).contains(&true)
     }
-    /// The radio link has failed: MAC of both directions is reset, grants are deleted.
+    /// The radio link has failed: the station loses its connection.
     pub fn disconnect(&mut self, slot: Slot, now: Instant, output: &mut VecDeque<Output>) {
+        self.reset_mac(now, DropReason::RadioLinkFailure, output);
+        self.failed_at = Some(slot);
+    }
+    /// The station leaves its serving cell at a handover.
+    pub fn leave(&mut self, slot: Slot, now: Instant, fate: Fate, output: &mut VecDeque<Output>) {
+        self.reset_mac(now, DropReason::PathSwitch, output);
+        self.left_at = Some((slot, fate));
+    }
+    /// Reports of the former cell's channel say nothing about that of the present one.
+    pub fn forget_reports(&mut self) {
+        self.cqi_reports.clear();
+    }
+    /// MAC of both directions is reset, grants are deleted.
+    fn reset_mac(&mut self, now: Instant, reason: DropReason, output: &mut VecDeque<Output>) {
         self.count_grant_wait(now);
-        self.downlink.reset_mac(output);
-        self.uplink.reset_mac(output);
+        self.downlink.reset_mac(reason, output);
+        self.uplink.reset_mac(reason, output);
         self.access.reset();
         self.estimate = BufferEstimate::default();
         self.grants.clear();
         self.connected = false;
-        self.failed_at = Some(slot);
     }
     /// Random access and the signalling after it are complete: the station has PUCCH or a connection again.
     pub fn complete_random_access(
@@ -311,6 +328,12 @@ impl Station {
             self.uplink.reestablish(slot, output);
             self.access.stats.reestablishments += 1;
             self.access.stats.reestablishment_slots += slot.since(failed_at);
+        }
+        if let Some((left_at, fate)) = self.left_at.take() {
+            self.downlink.hand_over(fate, slot, output);
+            self.uplink.hand_over(fate, slot, output);
+            self.access.stats.handovers += 1;
+            self.access.stats.handover_slots += slot.since(left_at);
         }
         self.connected = true;
         self.estimate = BufferEstimate::default();

@@ -82,6 +82,8 @@ pub(crate) enum Cause {
     /// Scheduling requests without a grant: Msg3 carries the C-RNTI and a BSR.
     SchedulingRequest,
     Reestablishment,
+    /// Access to the target cell of a handover.
+    Handover,
 }
 
 /// The uplink grant in a random access response.

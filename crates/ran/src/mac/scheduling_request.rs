@@ -57,6 +57,10 @@ pub struct AccessStats {
     pub reestablishments: u64,
     /// Sum of the times from radio-link failure to service, in slots.
     pub reestablishment_slots: SlotSpan,
+    /// Handovers that ended with service in the target cell.
+    pub handovers: u64,
+    /// Sum of the times without service at handovers, in slots.
+    pub handover_slots: SlotSpan,
     /// Uplink grants for new blocks.
     pub grants: u64,
     /// Grants smaller than the estimated buffer because of the station's power.

@@ -240,8 +240,8 @@ fn with_transport(access: Counters, model: &Model, station: usize) -> Counters {
 }
 
 fn radio_losses(stats: &LinkStats) -> u64 {
-    use DropReason::{HarqFailed, PdcpReordering, RadioLinkFailure, RlcReassembly};
-    [HarqFailed, RlcReassembly, PdcpReordering, RadioLinkFailure]
+    use DropReason::{HarqFailed, PathSwitch, PdcpReordering, RadioLinkFailure, RlcReassembly};
+    [HarqFailed, RlcReassembly, PdcpReordering, RadioLinkFailure, PathSwitch]
         .iter()
         .map(|reason| stats.dropped.of(*reason))
         .sum()

@@ -61,6 +61,11 @@ impl Station {
     pub fn serving(&self) -> usize {
         self.serving
     }
+    /// Changes the serving cell.
+    pub fn serve(&mut self, cell: usize) {
+        assert!(cell < self.gains_db.len(), "the deployment has no cell {cell}");
+        self.serving = cell;
+    }
     /// Coupling loss in dB to the serving cell.
     pub fn coupling_loss_db(&self) -> f64 {
         -self.gains_db[self.serving]

@@ -132,29 +132,6 @@ fn grants_of_several_uplink_slots_share_the_pdcch_of_their_slot() {
     assert!((300..=320).contains(&granted), "{granted} grants in 40 patterns");
 }
 
-/// In DUUUU a report is due in an uplink slot four times of five if its period is no multiple of five slots.
-#[test]
-fn reports_that_are_due_in_uplink_slots_are_measured_in_the_next_slot_with_downlink() {
-    let lost = |cqi_period: u64| {
-        let mut config = nr(1, tdd("DUUUU", 1), 51);
-        (config.cqi_period, config.cqi_delay) = (SlotSpan(cqi_period), SlotSpan(1));
-        let mut cell = Cell::new(config, vec![station(0, 18.0, 25.0, 4.0)], 3);
-        for ms in 0..4000 {
-            let now = Instant::from_millis(ms);
-            while cell.downlink_queue(0) < Bytes(200_000) {
-                cell.handle_packet(now, CORE, packet(SERVER, address(0), 1400));
-            }
-            drain(&mut cell, now + Duration::from_nanos(999_999));
-        }
-        let stats = cell.downlink(0);
-        stats.harq_retransmissions as f64 / stats.transport_blocks as f64
-    };
-    // Periods of 10 slots are due in D slots; of 9 slots, in U slots four times of five.
-    let (in_downlink, in_uplink) = (lost(10), lost(9));
-    println!("retransmissions per block: {in_downlink:.3} and {in_uplink:.3}");
-    assert!(in_uplink < 1.1 * in_downlink + 0.01, "{in_downlink} {in_uplink}");
-}
-
 /// Latencies of single packets whose arrivals are spread over a period, in ms: mean and maximum.
 fn idle_latency(config: CellConfig, downlink: bool) -> (f64, f64) {
     let (mut sum, mut max, mut count) = (0.0, 0.0f64, 0);

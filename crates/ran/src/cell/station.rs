@@ -11,7 +11,7 @@ use super::ports::{CORE, station_port};
 use crate::air::{CqiReport, Network, StatedChannel, StationRadio};
 use crate::bearer::{Bearer, Fate};
 use crate::decibel::to_db;
-use crate::duplex::Direction;
+use crate::duplex::{Direction, Duplex};
 use crate::mac::buffer_estimate::BufferEstimate;
 use crate::mac::pdu::Sender;
 use crate::mac::power_headroom::{HeadroomEstimate, HeadroomReport, HeadroomTimers};
@@ -121,13 +121,10 @@ impl Station {
         }
     }
 
-    /// Reports the CQI if it is due, in a slot with downlink symbols. A report whose slot has none is
-    /// measured in the next one that has: the CSI reference resource is a slot with downlink (TS 38.214
-    /// §5.2.2.5, TS 36.213 §7.2.3). Stations report also while they are idle; after slots that were skipped,
-    /// the report in use is one of the present slot.
+    /// Reports the CQI if it is due, in a slot with downlink symbols. Stations report also while they are
+    /// idle; after slots that were skipped, the report in use is one of the present slot.
     pub fn report_cqi(&mut self, slot: Slot, cell: &CellConfig, network: &mut Option<Network>) {
-        let due = Slot(slot.0 - slot.within(cell.cqi_period).0);
-        let periodic = (due.0..slot.0).all(|earlier| !cell.duplex.has(Slot(earlier), Direction::Down));
+        let periodic = measures_cqi(&cell.duplex, cell.cqi_period, slot);
         let stale = self
             .cqi_reports
             .back()
@@ -351,5 +348,31 @@ impl Station {
             && self.downlink.idle_below_buffer()
             && self.uplink.idle_below_buffer()
             && self.procedure.is_none()
+    }
+}
+
+/// Whether a periodic report is measured in a slot. A report whose slot has no downlink symbols is measured
+/// in the next one that has: the CSI reference resource is a slot with downlink (TS 38.214 §5.2.2.5, TS
+/// 36.213 §7.2.3).
+fn measures_cqi(duplex: &Duplex, period: SlotSpan, slot: Slot) -> bool {
+    duplex.next(Slot(slot.0 - slot.within(period).0), Direction::Down) == slot
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use paceline_net::SlotPattern;
+
+    #[test]
+    fn reports_that_are_due_in_uplink_slots_are_measured_in_the_next_slot_with_downlink() {
+        let measured = |duplex: &Duplex, period, slots| {
+            let in_slot = |slot: &u64| measures_cqi(duplex, SlotSpan(period), Slot(*slot));
+            (0..slots).filter(in_slot).collect::<Vec<u64>>()
+        };
+        let tdd = Duplex::Tdd(SlotPattern::from_letters("DDDSU", 1).unwrap());
+        // Slot 64 is the U slot of its pattern.
+        assert_eq!(measured(&tdd, 16, 100), [0, 16, 32, 48, 65, 80, 96]);
+        assert_eq!(measured(&tdd, 1, 7), [0, 1, 2, 3, 5, 6]);
+        assert_eq!(measured(&Duplex::Fdd, 16, 70), [0, 16, 32, 48, 64]);
     }
 }

@@ -80,7 +80,8 @@ impl Bearer {
     }
     /// Whether a full window of RLC AM alone holds data back.
     pub fn window_stalled(&self) -> bool {
-        self.rlc.window_stalled(self.waiting())
+        // Asked in every slot; the buffer above matters only behind a full window.
+        self.rlc.window_full() && self.rlc.window_stalled(self.waiting())
     }
     /// Number of packets held at both ends.
     pub fn held(&self) -> u64 {

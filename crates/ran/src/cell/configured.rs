@@ -80,6 +80,9 @@ impl ConfiguredGrants {
     }
     /// PRBs of the occasions of a cell in a slot of the uplink.
     pub fn reserved(&self, cell: usize, slot: Slot) -> PrbSet {
-        self.reserved[cell][slot.within(self.period).0 as usize]
+        match &self.reserved[cell][..] {
+            [same] => *same, // without a division in cells without configured grants
+            period => period[slot.within(self.period).0 as usize],
+        }
     }
 }

@@ -117,13 +117,15 @@ pub struct Processes {
     /// Processes that exist, and those that carry a block.
     all: ProcessSet,
     busy: ProcessSet,
+    /// No verdict of the blocks is due before this slot.
+    none_due_before: Slot,
 }
 
 impl Processes {
     pub fn new(count: usize) -> Self {
         assert!(count <= MAX_PROCESSES, "{count} HARQ processes");
         let all = ProcessSet(((1u32 << count) - 1) as u16);
-        Self { blocks: [const { None }; MAX_PROCESSES], all, busy: ProcessSet(0) }
+        Self { blocks: [const { None }; MAX_PROCESSES], all, busy: ProcessSet(0), none_due_before: Slot(0) }
     }
     /// The first process without a block, for asynchronous HARQ.
     pub fn free(&self) -> Option<usize> {
@@ -138,12 +140,14 @@ impl Processes {
     pub fn start(&mut self, process: usize, block: Box<TransportBlock>) {
         debug_assert!(self.blocks[process].is_none(), "a HARQ process carries one block");
         self.busy.0 |= 1 << process;
+        self.none_due_before = Slot(0);
         self.blocks[process] = Some(block);
     }
     pub fn block(&self, process: usize) -> Option<&TransportBlock> {
         self.blocks.get(process)?.as_deref()
     }
     pub fn block_mut(&mut self, process: usize) -> Option<&mut TransportBlock> {
+        self.none_due_before = Slot(0); // the caller can change the verdict
         self.blocks[process].as_deref_mut()
     }
     pub fn finish(&mut self, process: usize) -> Option<Box<TransportBlock>> {
@@ -155,12 +159,18 @@ impl Processes {
         self.busy
     }
     /// The processes whose verdict is due: those that were decoded, failed, or wait for a retransmission.
-    pub fn due(&self, slot: Slot) -> ProcessSet {
-        let mut due = 0;
-        for process in self.busy {
-            let block = &self.blocks[process % MAX_PROCESSES];
-            due |= u16::from(block.as_ref().is_some_and(|block| block.verdict_at <= slot)) << process;
+    pub fn due(&mut self, slot: Slot) -> ProcessSet {
+        // Asked for every station in every slot, mostly without a change since the last one.
+        if slot < self.none_due_before {
+            return ProcessSet(0);
         }
+        let (mut due, mut earliest) = (0, Slot(u64::MAX));
+        for process in self.busy {
+            let Some(block) = &self.blocks[process % MAX_PROCESSES] else { continue };
+            due |= u16::from(block.verdict_at <= slot) << process;
+            earliest = earliest.min(block.verdict_at);
+        }
+        self.none_due_before = earliest;
         ProcessSet(due)
     }
     /// Bundles the HARQ-ACKs that are due (TS 36.213 §7.3): blocks whose verdict is due in the same slot have
@@ -248,6 +258,25 @@ mod tests {
         processes.block_mut(0).unwrap().transmit(Slot(23), Slot(32), 0.0, 0.0);
         processes.bundle(Slot(32));
         assert_eq!(acknowledged(&processes), [true, true, false, true]);
+    }
+
+    #[test]
+    fn a_changed_verdict_is_due_at_once() {
+        let mut processes = Processes::new(8);
+        let start = |processes: &mut Processes, process, verdict| {
+            let mut block = TransportBlock::new(mac::Pdu::default(), Mcs::Lte(&DOWNLINK[10]), LTE_PRB, 10);
+            block.transmit(Slot(10), Slot(verdict), 0.0, 0.5);
+            processes.start(process, Box::new(block));
+        };
+        start(&mut processes, 3, 20);
+        assert_eq!(processes.due(Slot(11)).next(), None);
+        start(&mut processes, 5, 15);
+        assert_eq!(processes.due(Slot(15)).collect::<Vec<_>>(), [5]);
+        assert_eq!(processes.due(Slot(16)).collect::<Vec<_>>(), [5], "it waits for its retransmission");
+        processes.finish(5);
+        assert_eq!(processes.due(Slot(17)).next(), None);
+        processes.block_mut(3).unwrap().miss_retransmission(Slot(18));
+        assert_eq!(processes.due(Slot(18)).collect::<Vec<_>>(), [3]);
     }
 
     #[test]

@@ -132,6 +132,14 @@ impl Rlc {
             Self::NrAm(nr) => nr.am.sendable(above.is_empty()),
         }
     }
+    /// Whether the AM window is full.
+    pub fn window_full(&self) -> bool {
+        match self {
+            Self::Um(_) | Self::NrUm(_) => false,
+            Self::Am(am) => am.window_full(),
+            Self::NrAm(nr) => nr.am.stalled(),
+        }
+    }
     /// Whether a full AM window alone holds data back.
     pub fn window_stalled(&self, above: pdcp::Waiting) -> bool {
         match self {

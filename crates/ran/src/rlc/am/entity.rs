@@ -33,6 +33,9 @@ impl Am {
     pub fn sendable(&self, above: pdcp::Waiting) -> bool {
         self.tx.sendable(above, &self.sdus)
     }
+    pub fn window_full(&self) -> bool {
+        self.tx.stalled()
+    }
     pub fn window_stalled(&self, above: pdcp::Waiting) -> bool {
         self.tx.window_stalled(above, &self.sdus)
     }

@@ -69,7 +69,7 @@ impl Tx {
         plus(self.vt_a, self.window.len() as u16)
     }
     /// Whether VT(S) has reached VT(MS) = VT(A) + AM_Window_Size.
-    fn stalled(&self) -> bool {
+    pub fn stalled(&self) -> bool {
         self.window.len() >= usize::from(WINDOW)
     }
     fn unsent(&self, sdus: &Sdus) -> u64 {

@@ -75,6 +75,12 @@ traces: ## the accelerator beside direct CUBIC and BBR on generated traces, or o
 	cargo build --release --locked -p paceline-cli
 	$(TARGET)/release/paceline trace survey $(TRACES)
 
+.PHONY: short-transfers
+short-transfers: ## when 2 MB arrive, direct and accelerated, at 1 Mb/s to 2 Gb/s and 20 to 80 ms
+	@scripts/setup.sh build
+	cargo build --release --locked
+	scripts/short_transfers.py $(TARGET)/release/paceline
+
 docs: ## docs/scenario.md and the JSON schema of scenarios, from the definitions in the code
 	cargo build --locked -p paceline-cli
 	$(TARGET)/debug/paceline check --reference > docs/scenario.md

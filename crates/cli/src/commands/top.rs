@@ -166,6 +166,7 @@ mod tests {
             queue_ms: Some(5.0),
             rate: 8_000_000,
             window: 100_000,
+            limit: "radio".into(),
         }
     }
     fn snapshot(uptime: f64, flows: Vec<FlowStatus>) -> Snapshot {

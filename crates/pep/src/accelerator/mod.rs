@@ -141,12 +141,28 @@ pub struct FlowRecord {
 /// The reason why a connection's client is sent no more at a moment.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum ClientLimit {
-    /// Everything that the server has sent is sent to the client.
+    /// Everything that the server has sent is sent to the client, and the server may send more: its data, its
+    /// send buffer or its congestion control limits.
     Server,
+    /// Everything is sent, and the connection's share of the memory is full.
+    Memory,
     /// The client's window is used up.
     Window,
-    /// The rate control, or its bound of the bytes in flight.
+    /// The rate control, or its bound of the bytes in flight: the radio.
     Rate,
+}
+
+impl ClientLimit {
+    /// Its name; part of the interface, never changed.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Server => "server",
+            Self::Memory => "memory",
+            Self::Window => "client-window",
+            Self::Rate => "radio",
+        }
+    }
 }
 
 /// State of one connection.
@@ -170,6 +186,8 @@ pub struct FlowSnapshot {
     pub rate: Rate,
     /// Bytes that may be in flight to the device.
     pub window: u64,
+    /// Why the client is sent no more.
+    pub limit: ClientLimit,
 }
 
 /// State of one device with connections.

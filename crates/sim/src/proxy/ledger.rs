@@ -58,7 +58,7 @@ impl Account {
         self.current = limit.map(|(limit, window)| {
             self.window = self.window.max(window);
             let limit = match limit {
-                ClientLimit::Server => Limit::Application,
+                ClientLimit::Server | ClientLimit::Memory => Limit::Application,
                 ClientLimit::Window => Limit::ReceiveWindow,
                 ClientLimit::Rate => Limit::Pacing,
             };

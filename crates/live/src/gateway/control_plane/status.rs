@@ -30,6 +30,8 @@ pub struct FlowStatus {
     pub rate: u64,
     /// Limit of `in_flight`, in bytes.
     pub window: u64,
+    /// Why the device is sent no more at this moment: `server`, `memory`, `client-window` or `radio`.
+    pub limit: String,
 }
 
 /// One device with connections.
@@ -101,6 +103,7 @@ impl From<FlowSnapshot> for FlowStatus {
             queue_ms: queue.map(Duration::as_millis_f64),
             rate: flow.rate.0,
             window: flow.window,
+            limit: flow.limit.name().to_owned(),
         }
     }
 }

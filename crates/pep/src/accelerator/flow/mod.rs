@@ -28,7 +28,7 @@ use crate::accelerator::flow::to_client::path::DevicePath;
 use crate::accelerator::flow::to_client::{SendOutcome, ToClient};
 use crate::accelerator::flow::upload::Upload;
 use crate::accelerator::flow::views::{ClientState, ServerState};
-use crate::accelerator::{FlowRecord, FlowSnapshot};
+use crate::accelerator::{ClientLimit, FlowRecord, FlowSnapshot};
 use paceline_net::{Duration, FlowKey, Instant, Packet, Rate, SackBlocks, SeqNumber};
 use std::hint::black_box;
 
@@ -146,6 +146,11 @@ impl Flow {
     fn has_unsent(&self) -> bool {
         self.to_client.nxt() < self.from_server.stream_end()
     }
+    /// Whether the server has sent all that the connection's share of the memory holds, but for a segment.
+    pub fn fills_share(&self) -> bool {
+        let sent = self.from_server.acked().max(self.from_server.stream_end());
+        self.from_server.edge() < sent + u64::from(self.to_client.segment())
+    }
     /// Whether an ACK to the server or an ACK to the client is due.
     pub fn has_ack_due(&self) -> bool {
         self.from_server.is_ack_due() || self.upload.is_ack_to_client_due()
@@ -249,7 +254,7 @@ impl Flow {
         }
     }
     /// `rate` and `window` are those of its device.
-    pub fn snapshot(&self, rate: Rate, window: u64) -> FlowSnapshot {
+    pub fn snapshot(&self, rate: Rate, window: u64, limit: ClientLimit) -> FlowSnapshot {
         FlowSnapshot {
             key: self.connection.key,
             exposure: self.exposure(),
@@ -260,6 +265,7 @@ impl Flow {
             min_rtt: self.to_client.rtt().min(),
             rate,
             window,
+            limit,
         }
     }
 

@@ -1,6 +1,6 @@
 //! The operator's calls: stop, reconfigure, observe, recover after a crash, offload uploads.
 
-use crate::accelerator::flow::Flow;
+use crate::accelerator::machine::FlowEntry;
 use crate::accelerator::machine::opening::Openings;
 use crate::accelerator::stats::AcceleratorStats;
 use crate::accelerator::{
@@ -183,33 +183,23 @@ impl Accelerator {
     }
     /// All connections being accelerated.
     pub fn flows(&self) -> impl Iterator<Item = FlowSnapshot> + '_ {
-        self.flows.iter().filter_map(|(_, entry)| self.snapshot(entry.device, &entry.flow))
+        self.flows.iter().filter_map(|(_, entry)| self.snapshot(entry))
     }
     /// The limit of a connection's client (key from server to mobile) once everything is polled, and the
     /// bytes of the window that the client offers; none if the connection is not accelerated.
     pub fn client_limit(&mut self, key: &FlowKey) -> Option<(ClientLimit, u64)> {
         let entry = self.flows.find(key).and_then(|slot| self.flows.get(slot))?;
-        let (client, window) = (entry.flow.to_client(), entry.flow.to_client().window());
-        // The measured rate of a client whose window is small is that of its window: then pacing fills the
-        // window without exceeding it.
-        let room = window.edge().checked_sub(client.nxt());
-        let filled = room.is_some_and(|room| room < window.size() / FILLED_DIVISOR);
-        let limit = match (entry.flow.has_data_to_send(), entry.in_backlog) {
-            (false, _) => ClientLimit::Server,
-            (true, true) if !filled => ClientLimit::Rate,
-            (true, _) => ClientLimit::Window,
-        };
-        Some((limit, window.size()))
+        Some((limit(entry), entry.flow.to_client().window().size()))
     }
     /// The connections of `count` slots from one on, and the next slot, if there is one.
     pub fn flows_from(&self, from: u32, count: u32) -> (Vec<FlowSnapshot>, Option<u32>) {
         let entries = self.flows.range(from, count);
-        let some = entries.filter_map(|entry| self.snapshot(entry.device, &entry.flow));
+        let some = entries.filter_map(|entry| self.snapshot(entry));
         (some.collect(), self.flows.after(from, count))
     }
-    fn snapshot(&self, device: u32, flow: &Flow) -> Option<FlowSnapshot> {
-        let control = &self.devices.get(device)?.control;
-        Some(flow.snapshot(control.rate(), control.window()))
+    fn snapshot(&self, entry: &FlowEntry) -> Option<FlowSnapshot> {
+        let control = &self.devices.get(entry.device)?.control;
+        Some(entry.flow.snapshot(control.rate(), control.window(), limit(entry)))
     }
     /// The devices of `count` slots from one on, and the next slot, if there is one.
     pub fn devices_from(&self, from: u32, count: u32) -> (Vec<DeviceSnapshot>, Option<u32>) {
@@ -269,5 +259,20 @@ impl Node for Accelerator {
     }
     fn poll_timeout(&self) -> Option<Instant> {
         self.next_timer()
+    }
+}
+
+/// Why a connection's client is sent no more.
+fn limit(entry: &FlowEntry) -> ClientLimit {
+    let (client, window) = (entry.flow.to_client(), entry.flow.to_client().window());
+    // The measured rate of a client whose window is small is that of its window: then pacing fills the window
+    // without exceeding it.
+    let room = window.edge().checked_sub(client.nxt());
+    let filled = room.is_some_and(|room| room < window.size() / FILLED_DIVISOR);
+    match (entry.flow.has_data_to_send(), entry.in_backlog) {
+        (false, _) if entry.flow.fills_share() => ClientLimit::Memory,
+        (false, _) => ClientLimit::Server,
+        (true, true) if !filled => ClientLimit::Rate,
+        (true, _) => ClientLimit::Window,
     }
 }

@@ -49,6 +49,8 @@ pub(in crate::accelerator) struct Device {
     pub fading: Fading,
     /// Lost bytes that the rate control has not been told: ACKs that deliver nothing report losses as well.
     pub unreported_lost: u64,
+    /// The same of bytes that were sent past the client's window.
+    pub unreported_lost_beyond: u64,
     /// Bytes of TCP options and payload that the path allows, as its connections have found out, and until
     /// when that holds (RFC 8201, section 5.2: a path MTU is shared by the connections).
     longest: u32,
@@ -95,6 +97,7 @@ impl Device {
             alarm: Alarm::default(),
             fading: Fading::default(),
             unreported_lost: 0,
+            unreported_lost_beyond: 0,
             longest: u32::MAX,
             longest_until: Instant::MAX,
             ready: false,
@@ -198,6 +201,7 @@ mod tests {
             rtt: Some(rtt),
             sent_at: Some(sent_at),
             lost,
+            lost_beyond_window: 0,
             in_flight: 0,
             app_limited: false,
             fading: false,

@@ -366,10 +366,14 @@ fn on_delivery(
         stats.on_rtt(sample, rtt.min(), device.control.rate());
     }
     device.unreported_lost += delivery.lost;
+    if !flow.to_client().has_small_window() {
+        device.unreported_lost_beyond += delivery.lost_beyond_window;
+    }
     if delivery.bytes > 0 {
         let sample = AckSample {
             delivered: delivery.bytes,
             lost: std::mem::take(&mut device.unreported_lost),
+            lost_beyond_window: std::mem::take(&mut device.unreported_lost_beyond),
             rtt: delivery.rtt,
             sent_at: delivery.sent_at,
             in_flight: device.in_flight,

@@ -17,6 +17,7 @@
 use crate::accelerator::rate::buffer_high_water::BufferHighWater;
 use crate::accelerator::rate::delivery_rate::{DeliveryRate, SampleConditions};
 use crate::accelerator::rate::fading::MIN_SILENCE;
+use crate::accelerator::rate::flight_cap::FlightCap;
 use crate::accelerator::rate::in_order_stalls::MIN_MISSED_BYTES;
 use crate::accelerator::rate::load_delay::LoadDelay;
 use crate::accelerator::rate::min_rtt::MinRtt;
@@ -107,6 +108,9 @@ pub(in crate::accelerator) struct Adaptive {
     /// Round trips for which pacing stays even.
     even_pacing_rounds: u8,
     short_buffer: ShortBuffer,
+    flight_cap: FlightCap,
+    /// The cap of the bytes in flight is below the window that the estimates give.
+    capped: bool,
     buffer_high_water: BufferHighWater,
     /// Until then the radio is assumed to lose some packets while the buffer has room.
     lossy_radio_until: Instant,
@@ -140,6 +144,8 @@ impl Adaptive {
             last_silence_at: Instant::ZERO,
             even_pacing_rounds: 0,
             short_buffer: ShortBuffer::default(),
+            flight_cap: FlightCap::default(),
+            capped: false,
             buffer_high_water: BufferHighWater::default(),
             lossy_radio_until: Instant::ZERO,
             load_delay: LoadDelay::default(),
@@ -197,6 +203,8 @@ impl Adaptive {
         self.on_gap(now, gap, sample.fading);
         self.delivery_rate.on_ack(sample.delivered, lost, sample.sent_at, sample.app_limited);
         self.round_app_limited |= sample.app_limited;
+        let beyond = if sample.fading { 0 } else { sample.lost_beyond_window };
+        self.flight_cap.on_ack(sample.in_flight + sample.delivered + lost + beyond, beyond);
         self.round_bytes.0 += sample.delivered;
         self.round_bytes.1 += lost;
         if sample.without_sack && lost > 0 {
@@ -278,6 +286,12 @@ impl Adaptive {
         let without_sack = self.without_sack;
         let round = Round { delivered, lost, queue, seconds, bandwidth: self.bandwidth(), without_sack };
         self.short_buffer.on_round(now, &round);
+        if self.fading || without_sack {
+            self.flight_cap = FlightCap::default();
+        } else {
+            // Losses of a silence may be those of a fade.
+            self.flight_cap.on_round(now, delivered, lost, !recent_silence);
+        }
         if round.is_lossy() && !recent_silence {
             self.even_pacing_rounds = EVEN_PACING_ROUNDS;
         } else {
@@ -320,7 +334,7 @@ impl Adaptive {
         let bandwidth_before = self.bandwidth();
         let conditions = SampleConditions {
             queue_rtt: self.min_rtt() + self.target_delay.min(),
-            window_reduced: self.min_rtt.is_probing(),
+            window_reduced: self.min_rtt.is_probing() || self.capped,
             radio_loss: self.is_radio_loss(now),
             counted_twice: now < self.recovery_until,
         };
@@ -344,7 +358,10 @@ impl Adaptive {
                     * self.load_delay.window_factor()
             }
         };
-        let window = (self.bandwidth() / 8.0 * span) as u64;
+        let mut window = (self.bandwidth() / 8.0 * span) as u64;
+        let cap = self.flight_cap.bytes().map_or(u64::MAX, |cap| cap.max(self.bandwidth_delay()));
+        self.capped = window > cap;
+        window = window.min(cap);
         let min = if self.startup { INITIAL_WINDOW_BYTES } else { MIN_WINDOW_BYTES };
         // Slow start: the window grows by the bytes acknowledged.
         let slow_start = self.startup && self.short_buffer.cap().is_none();

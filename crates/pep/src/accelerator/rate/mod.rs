@@ -13,6 +13,7 @@ pub(in crate::accelerator) mod adaptive;
 pub(in crate::accelerator) mod buffer_high_water;
 pub(in crate::accelerator) mod delivery_rate;
 pub(in crate::accelerator) mod fading;
+pub(in crate::accelerator) mod flight_cap;
 pub(in crate::accelerator) mod in_order_stalls;
 pub(in crate::accelerator) mod load_delay;
 pub(in crate::accelerator) mod loaded_rtt;

@@ -7,8 +7,10 @@ use paceline_net::{Duration, Instant};
 pub(in crate::accelerator) struct AckSample {
     /// Bytes newly delivered, cumulatively or by SACK.
     pub delivered: u64,
-    /// Bytes marked lost since the previous sample.
+    /// Bytes marked lost since the previous sample that were inside the client's window.
     pub lost: u64,
+    /// Bytes marked lost since then that were past it: the client may have dropped them.
+    pub lost_beyond_window: u64,
     /// Round-trip time of the newest segment delivered; `None` if that segment was retransmitted.
     pub rtt: Option<Duration>,
     /// When that segment was sent.

@@ -11,6 +11,9 @@ use paceline_net::{Duration, TcpFlags, TcpHeader};
 
 /// Duplicate ACKs that indicate a drop past the client's window (RFC 5681, section 3.2).
 const DUPLICATE_THRESHOLD: u8 = 3;
+/// Bytes past the client's window that one ACK shows to be lost, from which the client probably dropped them.
+/// Chosen: ten segments of 1460 bytes. It drops all of them at once; a radio loses a few.
+const CLIENT_DROP_BYTES: u64 = 14_600;
 
 /// An acknowledgment of the client.
 #[derive(Clone, Copy)]
@@ -92,6 +95,10 @@ impl ToClient {
         }
         self.detect_losses(cx.now);
         self.scoreboard.take_losses(&mut delivery);
+        let counts = !self.fading && !self.has_small_window();
+        if counts && delivery.lost_beyond_window >= CLIENT_DROP_BYTES {
+            self.overshoot.charge(delivery.lost_beyond_window);
+        }
         delivery
     }
 
@@ -135,8 +142,10 @@ impl ToClient {
         // which is repaired together with everything that was dropped behind it.
         let hole = self.scoreboard.has_hole();
         let dropped = overdue && !self.fading && !hole && self.duplicates >= DUPLICATE_THRESHOLD - 1;
-        if dropped && self.scoreboard.lose_past_edge() {
+        let lost = if dropped { self.scoreboard.lose_past_edge() } else { 0 };
+        if lost > 0 {
             self.overshoot.on_drop(cx.now);
+            self.overshoot.charge(lost);
             cx.stats.overshoot_drops += 1;
             self.scoreboard.lose_first(false);
             return 0;

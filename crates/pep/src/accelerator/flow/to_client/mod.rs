@@ -130,6 +130,10 @@ impl ToClient {
     pub fn window(&self) -> &ClientWindow {
         &self.window
     }
+    /// Whether the client's window is a small part of the useful window.
+    pub fn has_small_window(&self) -> bool {
+        overshoot::is_small(self.window.size(), self.useful_window)
+    }
     /// Payload bytes of a full segment.
     pub fn segment(&self) -> u32 {
         self.segment

@@ -205,7 +205,10 @@ impl ToClient {
         (self.timer_base, self.last_probe_at) = (cx.now, cx.now);
         self.scoreboard.on_timeout();
         if self.scoreboard.front_past_edge_sent_at().is_some() {
-            self.scoreboard.lose_past_edge();
+            let lost = self.scoreboard.lose_past_edge();
+            if !self.fading && !self.has_small_window() {
+                self.overshoot.charge(lost);
+            }
         }
         let unanswered = self.rtt.unanswered() > RENEGING_TIMEOUTS && self.scoreboard.has_hole();
         if unanswered || self.scoreboard.has_reneged() {

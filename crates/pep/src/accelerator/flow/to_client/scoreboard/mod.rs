@@ -366,10 +366,10 @@ impl Scoreboard {
     /// At a timeout after an early ACK: no segment of the flight was merely late, or its ACK would have
     /// followed. All of them are marked lost. Whether that is so.
     pub fn lose_flight(&mut self) -> bool {
-        self.early_ack && self.records.lose_where(0, |_| true)
+        self.early_ack && self.records.lose_where(0, |_| true) > 0
     }
-    /// Marks everything sent past the client's window as lost. Whether there was any.
-    pub fn lose_past_edge(&mut self) -> bool {
+    /// Marks everything sent past the client's window as lost. Returns the bytes.
+    pub fn lose_past_edge(&mut self) -> u64 {
         self.records.lose_where(0, |record| record.is(PAST_EDGE))
     }
     /// While the first record is lost, a client drops every segment that begins at its window's edge or past

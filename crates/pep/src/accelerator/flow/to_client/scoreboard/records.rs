@@ -110,16 +110,16 @@ impl Records {
         self.losses.on_lost(&self.sent[at]);
         self.lose(at);
     }
-    /// Marks as lost those records in flight from index `from` on for which `is_lost` holds. Whether there
-    /// were any.
-    pub fn lose_where(&mut self, from: usize, is_lost: impl Fn(&Sent) -> bool) -> bool {
+    /// Marks as lost those records in flight from index `from` on for which `is_lost` holds. Returns their
+    /// bytes.
+    pub fn lose_where(&mut self, from: usize, is_lost: impl Fn(&Sent) -> bool) -> u64 {
         let before = self.in_flight;
         for at in from..self.sent.len() {
             if self.sent[at].in_flight() && is_lost(&self.sent[at]) {
                 self.lose(at);
             }
         }
-        self.in_flight < before
+        before - self.in_flight
     }
     /// Marks the first record as lost, if it is in flight, without counting the loss. `suspected`: it may
     /// only be late.

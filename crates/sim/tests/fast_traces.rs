@@ -1,0 +1,31 @@
+//! The accelerator at the speed of 5G: links that lose nothing themselves, whose capacity changes within tens
+//! of milliseconds.
+
+use paceline_sim::{Totals, link, scenario, simulate};
+
+/// A download over a generated trace, 40 ms and a queue of `queue`.
+fn download(trace: &str, queue: &str, set: &[&str]) -> Totals {
+    let text = format!(
+        "[run]\nduration = \"4 s\"\nwarmup = \"1 s\"\n\
+         [core]\nhops = [{{ rate = \"10 Gb/s\", delay = \"5 ms\" }}]\n\
+         [link]\ndelay = \"15 ms\"\nqueue = \"{queue}\"\n\
+         [link.trace]\ndownlink = \"generated:{trace}\"\n[[station]]\n"
+    );
+    let set: Vec<String> = set.iter().map(|value| (*value).to_owned()).collect();
+    let read = |name: &str| Ok(link::generated(name).expect("a generated trace")?.to_binary());
+    let scenario =
+        scenario::load_with("fast.toml", &text, &set, &read).unwrap_or_else(|error| panic!("{error}"));
+    simulate(&scenario, 1, None, &mut |_| {}).totals
+}
+
+/// A full queue costs a packet now and then. With a window that the rate exceeds, each such packet once cost
+/// all that had been sent past the window: 6 to 7% of all segments.
+#[test]
+fn few_segments_are_sent_again_past_the_clients_window() {
+    for trace in ["mmwave-driving", "mmwave-walking"] {
+        let totals = download(trace, "8 MB", &["core.path=accelerator"]);
+        let (again, used) = (totals.retransmission_share, totals.link_sent_mbps / totals.link_capacity_mbps);
+        println!("{trace}: {again:.4} sent again, {used:.3} used");
+        assert!(again <= 0.02 && used > 0.95, "{trace}: {again:.4} sent again, {used:.3} used");
+    }
+}

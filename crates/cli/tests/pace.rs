@@ -7,7 +7,7 @@ use common::namespace::{Program, skip, wait_for};
 use common::{PACELINE, TestDir, parse_json, run};
 use std::process::Command;
 
-/// Sends 3 MB over the loopback device with the congestion control that the argument names, shows the
+/// Sends 8 MB over the loopback device with the congestion control that the argument names, shows the
 /// controls while the connection is open, and checks the bytes.
 const TRANSFER: &str = r#"
 import os, socket, subprocess, sys, threading
@@ -16,7 +16,7 @@ sender = socket.socket()
 sender.setsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, sys.argv[1].encode())
 sender.connect(server.getsockname())
 receiver, _ = server.accept()
-data = os.urandom(3_000_000)
+data = os.urandom(8_000_000)
 thread = threading.Thread(target=lambda: sender.sendall(data))
 thread.start()
 got = b""

@@ -288,7 +288,7 @@ static __always_inline __u32 gate(struct sock *sk, struct state *state, struct s
 	struct tcp_sock *tp = tcp_sk(sk);
 	__u64 now = bpf_ktime_get_ns(), slots = settings->slots, slot_ns = settings->slot_ns, open_count = 0;
 	__u64 period = slots * slot_ns, mss = tp->mss_cache, offset, burst, bytes, wait, credit, slot, room, step;
-	__u64 segments, near, autosize;
+	__u64 segments, near, full, fit;
 
 	for (step = 0; step < MAX_SLOTS; step++)
 		open_count += settings->open >> step & 1;
@@ -298,33 +298,35 @@ static __always_inline __u32 gate(struct sock *sk, struct state *state, struct s
 	burst = rate * slots / open_count;
 	offset = (now + hint->realtime_ns + period - settings->phase_ns % period) % period;
 	slot = offset / slot_ns;
-	// Room until the open slots end, 1 ms at most.
+	// Room until the open slots end, as far as a transmission reaches.
 	room = (slot + 1) * slot_ns - offset;
-	for (step = 1; step < 8 && room < NS_PER_MS; step++) {
+	for (step = 1; step < 8 && room < 2 * NS_PER_MS; step++) {
 		slot = slot + 1 == slots ? 0 : slot + 1;
 		if (!(settings->open >> (slot & 63) & 1))
 			break;
 		room += slot_ns;
 	}
-	if (room > NS_PER_MS)
-		room = NS_PER_MS;
-	segments = burst * room / NS_PER_SEC / mss;
-	if (!(settings->open >> ((offset / slot_ns) & 63) & 1) || !segments)
-		segments = 1;
-	if (segments > 44)
-		segments = 44;
-	// The kernel has a transmission last for 1 ms of the set rate, which follows from the bytes.
+	// The kernel sends as many segments as take 1 ms at the set rate, more on short round trips. Within open
+	// slots these are `full`. The transmission that ends them takes a little longer than the room, so that the
+	// set rate, which then spans the closed slots too, is low.
 	near = near_bytes(sk);
-	bytes = next_bytes(sk, segments);
-	for (step = 0; step < 2; step++) {
-		wait = bytes * NS_PER_SEC / (burst ? burst : 1);
-		wait = gate_wait(settings, offset, wait < period ? wait : period);
-		if (!wait)
-			wait = 1;
-		autosize = ((bytes * NS_PER_SEC / wait >> 10) + near) / mss;
-		if (step == 0 && autosize > segments)
-			bytes = next_bytes(sk, autosize);
+	full = ((burst >> 10) + near) / mss;
+	if (full > sk->sk_gso_max_size / mss)
+		full = sk->sk_gso_max_size / mss;
+	fit = burst * room / NS_PER_SEC / mss;
+	segments = 1;
+	bytes = near / mss;
+	if (settings->open >> ((offset / slot_ns) & 63) & 1) {
+		if (fit > full)
+			bytes = full;
+		else
+			segments = fit + 1;
 	}
+	bytes = next_bytes(sk, bytes > segments ? bytes : segments);
+	wait = bytes * NS_PER_SEC / (burst ? burst : 1);
+	wait = gate_wait(settings, offset, wait < period ? wait : period);
+	if (!wait)
+		wait = 1;
 	// The kernel shortens a wait by the lateness of this transmission, by half at most.
 	credit = now > tp->tcp_wstamp_ns ? now - tp->tcp_wstamp_ns : 0;
 	wait += credit < wait ? credit : wait;

@@ -13,8 +13,8 @@ const README: &str = include_str!("../../../README.md");
 const COMMANDS: &str = include_str!("../../../docs/commands.md");
 
 /// Commands whose options alone are checked: they take minutes, or need interfaces, a terminal or a gateway.
-const OPTIONS_ONLY: [&str; 6] =
-    ["reproduce accelerator", "reproduce tdd-pacing", "parity", "gateway", "top", "trace survey"];
+const OPTIONS_ONLY: [&str; 7] =
+    ["reproduce accelerator", "reproduce tdd-pacing", "parity", "gateway", "police", "top", "trace survey"];
 /// Appended to simulations.
 const SHORT: &str = "--set run.duration=60ms --set run.warmup=20ms";
 

@@ -41,24 +41,35 @@ fn show(testbed: &Testbed) -> Value {
 }
 
 #[test]
-fn downloads_are_byte_exact_with_four_of_five_acks_dropped() {
+fn downloads_are_byte_exact_with_the_safe_policer() {
     let Some(testbed) = router() else { return };
     testbed.dir.write("file", common::namespace::random_bytes(20_000_000));
     let _server = testbed.serve_files();
-    for (mode, least) in [("safe", 0), ("published", 300)] {
-        let mut policer = attach(&testbed, &format!("--drop-share 80% --mode {mode}"));
-        testbed.download("file", "http://10.20.0.1:8000");
-        testbed.download("file", "http://[fd20::1]:8000");
-        let report = show(&testbed);
-        let (acks, dropped) = (report["acks"].as_u64().unwrap(), report["dropped"].as_u64().unwrap());
-        let kept: u64 =
-            report["kept"].as_object().unwrap().values().map(|count| count.as_u64().unwrap()).sum();
-        assert_eq!(dropped + kept, acks, "{report}");
-        assert!(acks > 400 && dropped >= least, "{report}");
-        assert_eq!(report["flows"].as_array().unwrap().len(), 2, "{report}");
-        assert_eq!(police(&testbed, "detach mob").code, 0);
-        assert_eq!(policer.finish().code, 0, "the command ends when its policer is detached");
-    }
+    let mut policer = attach(&testbed, "--drop-share 80%");
+    testbed.download("file", "http://10.20.0.1:8000");
+    testbed.download("file", "http://[fd20::1]:8000");
+    let report = show(&testbed);
+    let (acks, dropped) = (report["acks"].as_u64().unwrap(), report["dropped"].as_u64().unwrap());
+    let kept: u64 = report["kept"].as_object().unwrap().values().map(|count| count.as_u64().unwrap()).sum();
+    assert_eq!(dropped + kept, acks, "{report}");
+    assert!(acks > 400, "{report}");
+    assert_eq!(report["flows"].as_array().unwrap().len(), 2, "{report}");
+    assert_eq!(police(&testbed, "detach mob").code, 0);
+    assert_eq!(policer.finish().code, 0, "the command ends when its policer is detached");
+}
+
+#[test]
+fn the_published_policer_drops_its_share_of_all_acks() {
+    let Some(testbed) = router() else { return };
+    testbed.dir.write("file", common::namespace::random_bytes(20_000_000));
+    let _server = testbed.serve_files();
+    let _policer = attach(&testbed, "--drop-share 80% --mode published");
+    // The last ACKs of windows are dropped too: the transfer may wait for timeouts, and is not awaited.
+    testbed.try_shell(&testbed.client, "curl -sS -m 3 -o downloaded http://10.20.0.1:8000/file");
+    let report = show(&testbed);
+    let (acks, dropped) = (report["acks"].as_u64().unwrap(), report["dropped"].as_u64().unwrap());
+    assert!(acks >= 5, "{report}");
+    assert_eq!(dropped, acks * 52_429 / 65_536, "four of five, evenly spread: {report}");
 }
 
 #[test]

@@ -59,14 +59,16 @@ fn print(name: &str, runs: &[Run]) {
         values.sort_by(f64::total_cmp);
         values[values.len() / 2]
     };
+    // Without a cell there are no slots and blocks.
+    let per = |value: f64| if value.is_finite() { format!("{value:.0}") } else { "-".to_owned() };
     println!(
-        "{name:<52} {:>7.1} {:>7.0} {:>7.1} {:>7.1} {:>7.0} {:>7.0}",
+        "{name:<52} {:>7.1} {:>7.0} {:>7.1} {:>7.1} {:>7} {:>7}",
         median(&|run| run.simulated_s / (run.cpu_ns / 1e9)),
         median(&|run| run.cpu_ns / run.packets as f64),
         median(&|run| run.mbps),
         median(&|run| run.peak_mb),
-        median(&|run| run.cpu_ns / run.slots as f64),
-        median(&|run| run.cpu_ns / run.blocks as f64),
+        per(median(&|run| run.cpu_ns / run.slots as f64)),
+        per(median(&|run| run.cpu_ns / run.blocks as f64)),
     );
 }
 

@@ -37,7 +37,7 @@ police-twin: ## ten million frames through the ACK policer's kernel program and 
 	PACELINE_REQUIRE_PRIVILEGED=1 PACELINE_POLICE_FRAMES=10000000 cargo test --locked --release -p paceline-live \
 		--test police_twin -- --nocapture
 
-police-grid: ## goodput, retransmissions and dropped ACKs with the safe ACK policer, over 144 links; an hour, an idle machine, root
+police-grid: ## the safe ACK policer over 144 links: goodput, retransmissions, drops; an hour, idle machine, root
 	cargo build --release --locked
 	scripts/police/grid.py
 
@@ -60,7 +60,7 @@ bench: ## simulated seconds per CPU second, nanoseconds per packet
 	cargo run --release --locked -p paceline-pep --example accelerator_cost
 	cargo run --release --locked -p paceline-pep --example accelerator_memory
 
-bench-gateway: ## CPU per gigabyte beside kernel, HAProxy and PEPsal, scale, rates of 5G, and gains live beside simulated; an idle machine, root
+bench-gateway: ## CPU per GB beside kernel, HAProxy and PEPsal, scale, 5G rates, gains; idle machine, root
 	@scripts/setup.sh test
 	cargo build --release --locked
 	scripts/gateway/bench.py
@@ -71,7 +71,7 @@ bench-gateway: ## CPU per gigabyte beside kernel, HAProxy and PEPsal, scale, rat
 tables: ## RFC 9438's tables by simulation, down to a loss in 10^8 segments; some minutes
 	cargo run --locked --release -p paceline-tcp --example rfc9438 8
 
-traces: ## the accelerator beside direct CUBIC and BBR on generated traces, or on a folder's: make traces TRACES=FOLDER
+traces: ## accelerator beside CUBIC and BBR on generated traces, or a folder: TRACES=FOLDER
 	cargo build --release --locked -p paceline-cli
 	$(TARGET)/release/paceline trace survey $(TRACES)
 

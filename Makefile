@@ -37,7 +37,7 @@ police-twin: ## ten million frames through the ACK policer's kernel program and 
 	PACELINE_REQUIRE_PRIVILEGED=1 PACELINE_POLICE_FRAMES=10000000 cargo test --locked --release -p paceline-live \
 		--test police_twin -- --nocapture
 
-police-grid: ## the safe ACK policer over 144 links: goodput, retransmissions, drops; an hour, idle machine, root
+police-grid: ## the safe ACK policer over 144 links: goodput, retransmissions, drops; an hour, idle, root
 	cargo build --release --locked
 	scripts/police/grid.py
 

@@ -17,7 +17,7 @@
 use crate::accelerator::rate::buffer_high_water::BufferHighWater;
 use crate::accelerator::rate::delivery_rate::{DeliveryRate, SampleConditions};
 use crate::accelerator::rate::fading::MIN_SILENCE;
-use crate::accelerator::rate::flight_cap::FlightCap;
+use crate::accelerator::rate::flight_cap::{FlightCap, FlightRound, is_notable};
 use crate::accelerator::rate::in_order_stalls::MIN_MISSED_BYTES;
 use crate::accelerator::rate::load_delay::LoadDelay;
 use crate::accelerator::rate::min_rtt::MinRtt;
@@ -281,7 +281,7 @@ impl Adaptive {
             self.lossy_radio_until = now + LOSSY_RADIO_FOR;
         }
         let radio_loss = self.is_radio_loss(now);
-        self.buffer_high_water.on_round(now, lost, lossy);
+        self.buffer_high_water.on_round(now, lost, lossy || is_notable(delivered, lost));
         let lost = if radio_loss { 0 } else { lost };
         let without_sack = self.without_sack;
         let round = Round { delivered, lost, queue, seconds, bandwidth: self.bandwidth(), without_sack };
@@ -289,8 +289,15 @@ impl Adaptive {
         if self.fading || without_sack {
             self.flight_cap = FlightCap::default();
         } else {
-            // Losses of a silence may be those of a fade.
-            self.flight_cap.on_round(now, delivered, lost, !recent_silence);
+            let round = FlightRound {
+                delivered,
+                lost,
+                recent_silence,
+                had_room: self.buffer_high_water.had_evident_room(now),
+                startup: self.startup,
+                bandwidth_delay: self.bandwidth_delay(),
+            };
+            self.flight_cap.on_round(now, &round);
         }
         if round.is_lossy() && !recent_silence {
             self.even_pacing_rounds = EVEN_PACING_ROUNDS;

@@ -6,8 +6,10 @@
 //! holds the target delay at most times. `short_buffer` does not see that: it needs heavy losses in several
 //! round trips. Here a lossy round trip lowers the cap below what was in flight, as a trial. If the losses
 //! end, the cap stays and grows slowly; if nearly every round trip of the trial loses packets, the buffer is
-//! not the cause, and losses are ignored for a while.
+//! not the cause, and losses are ignored for a while. A buffer overflows only when it is full: losses while
+//! it evidently had room (`buffer_high_water`) are the radio's, set no cap and remove one.
 
+use crate::accelerator::rate::short_buffer::is_lossy;
 use paceline_net::{Duration, Instant};
 
 /// Share of lost bytes in a round trip that lowers the cap: BBR.LossThresh (draft-ietf-ccwg-bbr, section
@@ -36,6 +38,27 @@ const FIRST_BACKOFF: Duration = Duration::from_secs(10);
 const MAX_BACKOFF: Duration = Duration::from_secs(120);
 /// A cap that exceeds the bytes in flight by this factor is removed. Chosen: the path has become slower.
 const UNUSED_FACTOR: u64 = 3;
+
+/// A finished round trip.
+#[derive(Clone, Copy, Debug, Default)]
+pub(in crate::accelerator) struct FlightRound {
+    /// Bytes delivered, and found lost within the client's window.
+    pub delivered: u64,
+    pub lost: u64,
+    /// A silence came within the last few round trips: the losses may be those of a fade.
+    pub recent_silence: bool,
+    /// The buffer evidently had room for the lost packets.
+    pub had_room: bool,
+    /// The capacity is not known yet. Only heavy losses count: a doubled window overflows a buffer by much.
+    pub startup: bool,
+    /// Bandwidth-delay product in bytes; a smaller cap would leave the path idle.
+    pub bandwidth_delay: u64,
+}
+
+/// Whether enough bytes were lost for the cause to matter.
+pub(in crate::accelerator) fn is_notable(delivered: u64, lost: u64) -> bool {
+    lost >= MIN_LOST_BYTES && lost as f64 > LOSS_SHARE * (delivered + lost) as f64
+}
 
 /// Cap of the bytes in flight to one device.
 #[derive(Clone, Copy, Debug, Default)]
@@ -67,20 +90,23 @@ impl FlightCap {
         self.most[0] = self.most[0].max(in_flight);
         self.beyond += beyond;
     }
-    /// A round trip ended, with these bytes delivered and found lost within the client's window. `counts`:
-    /// the losses may be those of a full buffer.
-    pub fn on_round(&mut self, now: Instant, delivered: u64, lost: u64, counts: bool) {
+    /// A round trip ended.
+    pub fn on_round(&mut self, now: Instant, round: &FlightRound) {
         let most = self.most[0].max(self.most[1]);
         self.most = [0, self.most[0]];
-        let lost = lost + std::mem::take(&mut self.beyond);
-        let lost = if counts { lost } else { 0 };
-        let share = lost as f64 / (delivered + lost).max(1) as f64;
+        let delivered = round.delivered;
+        let lost = round.lost + std::mem::take(&mut self.beyond);
+        let lost = if round.recent_silence { 0 } else { lost };
+        if round.had_room && is_notable(delivered, lost) {
+            (self.cap, self.is_trial) = (0, false);
+            return;
+        }
         self.since_decrease = self.since_decrease.saturating_add(1);
         let counts = self.cap == 0 || self.since_decrease > UNCOUNTED_ROUNDS;
-        let lossy = counts && lost >= MIN_LOST_BYTES && share > LOSS_SHARE;
-        if lossy && now >= self.ignored_until {
+        let lossy = if round.startup { is_lossy(delivered, lost) } else { is_notable(delivered, lost) };
+        if counts && lossy && now >= self.ignored_until {
             let from = if self.cap > 0 { most.min(self.cap) } else { most };
-            self.cap = (DECREASE * from as f64) as u64;
+            self.cap = ((DECREASE * from as f64) as u64).max(round.bandwidth_delay);
             self.since_decrease = 0;
             if !self.is_trial {
                 (self.is_trial, self.rounds, self.lossy_rounds) = (true, 0, 0);
@@ -88,7 +114,7 @@ impl FlightCap {
             }
         }
         if self.is_trial {
-            self.continue_trial(now, share > TRIAL_LOSS_SHARE);
+            self.continue_trial(now, lost as f64 > TRIAL_LOSS_SHARE * (delivered + lost) as f64);
         } else if self.cap > UNUSED_FACTOR * most {
             self.cap = 0;
         } else {
@@ -130,7 +156,8 @@ mod tests {
             let in_flight = cap.bytes().unwrap_or(u64::MAX).min(1_000_000);
             let lost = in_flight.saturating_sub(buffer) + (share * in_flight as f64) as u64;
             cap.on_ack(in_flight, 0);
-            cap.on_round(Instant::from_millis(from_ms + 50 * round), in_flight - lost, lost, true);
+            let end = FlightRound { delivered: in_flight - lost, lost, ..FlightRound::default() };
+            cap.on_round(Instant::from_millis(from_ms + 50 * round), &end);
             caps.push(cap.bytes());
             (all, all_lost) = (all + in_flight, all_lost + lost);
         }
@@ -162,7 +189,7 @@ mod tests {
     fn drops_past_the_clients_window_count() {
         let mut cap = FlightCap::default();
         cap.on_ack(1_000_000, 100_000);
-        cap.on_round(Instant::from_millis(50), 900_000, 0, true);
+        cap.on_round(Instant::from_millis(50), &FlightRound { delivered: 900_000, ..FlightRound::default() });
         assert_eq!(cap.bytes(), Some(850_000));
     }
 
@@ -172,8 +199,39 @@ mod tests {
         run(&mut cap, 50, 20, 800_000, 0.0);
         for _ in 0..15 {
             cap.on_ack(100_000, 0);
-            cap.on_round(Instant::from_millis(2000), 100_000, 0, true);
+            let round = FlightRound { delivered: 100_000, ..FlightRound::default() };
+            cap.on_round(Instant::from_millis(2000), &round);
         }
         assert_eq!(cap.bytes(), None);
+    }
+
+    #[test]
+    fn losses_while_the_buffer_had_room_set_no_cap_and_remove_one() {
+        let lossy = FlightRound { delivered: 950_000, lost: 50_000, ..FlightRound::default() };
+        let at = Instant::from_millis;
+        let mut cap = FlightCap::default();
+        cap.on_ack(1_000_000, 0);
+        cap.on_round(at(50), &FlightRound { had_room: true, ..lossy });
+        assert_eq!(cap.bytes(), None);
+        cap.on_round(at(100), &lossy);
+        assert!(cap.bytes().is_some());
+        cap.on_round(at(150), &FlightRound { had_room: true, delivered: 999_000, lost: 1_000, ..lossy });
+        assert!(cap.bytes().is_some(), "few bytes were lost");
+        cap.on_round(at(200), &FlightRound { had_room: true, ..lossy });
+        assert_eq!(cap.bytes(), None);
+    }
+
+    #[test]
+    fn at_the_start_only_heavy_losses_set_a_cap_and_none_is_below_the_bandwidth_delay_product() {
+        let mut cap = FlightCap::default();
+        let startup = FlightRound { startup: true, bandwidth_delay: 900_000, ..FlightRound::default() };
+        cap.on_ack(1_000_000, 0);
+        cap.on_round(Instant::from_millis(50), &FlightRound { delivered: 950_000, lost: 50_000, ..startup });
+        assert_eq!(cap.bytes(), None);
+        cap.on_round(
+            Instant::from_millis(100),
+            &FlightRound { delivered: 700_000, lost: 300_000, ..startup },
+        );
+        assert_eq!(cap.bytes(), Some(900_000));
     }
 }

@@ -140,6 +140,11 @@ impl Bearer {
         undelivered.into_iter().for_each(|pdu| ended(Ended::Dropped(pdu.packet, reason)));
         self.rx.restart_at(self.tx.next_to_send(), |packet| ended(Ended::Delivered(packet)));
     }
+    /// Takes the packets that wait above RLC, in the order of their transmission.
+    pub fn take_waiting(&mut self, now: Instant) -> Vec<Packet> {
+        let (tx, buffer) = (&mut self.tx, &mut *self.buffer);
+        std::iter::from_fn(|| tx.pull(now, buffer)).map(|pdu| pdu.packet).collect()
+    }
     /// Changes to RLC entities of the same configuration in another cell.
     pub fn hand_over(&mut self, fate: Fate, slot: Slot, ended: impl FnMut(Ended)) {
         let (config, t_reordering) = self.rlc_config;

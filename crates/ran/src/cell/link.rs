@@ -233,6 +233,19 @@ impl Link {
             self.decoded.clear(); // the packets are in RLC
         }
     }
+    /// Drops the packets in the buffer.
+    pub fn drop_waiting(&mut self, now: Instant, reason: DropReason, output: &mut VecDeque<Output>) {
+        while let Some(packet) = self.bearer.buffer.pop(now) {
+            drop_packet(&mut self.stats, packet, reason, output);
+        }
+    }
+    /// Drops the blocks that the receiver is decoding, with the packets whose last byte is in one of them.
+    pub fn lose_decoded(&mut self, reason: DropReason, output: &mut VecDeque<Output>) {
+        let stats = &mut self.stats;
+        for (_, pdu) in self.decoded.drain(..) {
+            self.bearer.rlc.on_pdu_lost(pdu, |packet| drop_packet(stats, packet, reason, output));
+        }
+    }
     /// Changes to RLC of the target cell. Decoded PDUs of LTE UM reach RLC of the source before.
     pub fn hand_over(&mut self, fate: Fate, slot: Slot, output: &mut VecDeque<Output>) {
         let (stats, port) = (&mut self.stats, self.port);

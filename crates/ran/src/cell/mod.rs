@@ -25,5 +25,6 @@ mod uplink;
 pub use captured::{BlockSink, CapturedBlock};
 pub use config::{CellConfig, StationConfig, StationLink};
 pub use enb::Cell;
+pub(crate) use link::Link as HopLink;
 pub use link_stats::{DropCounts, LinkStats, SINR_ORIGIN_DB};
 pub use ports::{CORE, station_port};

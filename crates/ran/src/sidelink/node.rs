@@ -1,0 +1,254 @@
+//! The node of an eNB with pairs of stations. The port 0 is that of all peers, the port `1 + i` that of the
+//! station of pair `i`.
+
+use super::config::{PairConfig, SidelinkConfig};
+use super::flow::{Hop, Pair};
+use super::stats::{Carried, FlowDirection, Message, MessageKind, PathKind, Switch};
+use super::uplink::Sent;
+use crate::cell::{CORE, LinkStats};
+use crate::mac::scheduler::Candidate;
+use crate::radio::Point;
+use crate::rlc::Reassembled;
+use crate::slot::{Numerology, Slot, SlotClock, SlotSpan};
+use paceline_net::{AddressTable, DropReason, Instant, Node, Output, Packet, Port, Stream};
+use std::collections::VecDeque;
+use std::net::IpAddr;
+
+/// An eNB and its pairs of stations.
+pub struct Sidelink {
+    pub(super) config: SidelinkConfig,
+    pub(super) clock: SlotClock,
+    pub(super) pairs: Vec<Pair>,
+    routes: AddressTable,
+    pub(super) draws: Stream,
+    next_slot: Option<Slot>,
+    pub(super) earliest_slot: Slot,
+    pub(super) output: VecDeque<Output>,
+    /// Output of hops, before the eNB relays a part of it.
+    pub(super) from_hops: VecDeque<Output>,
+    reassembled: Vec<Reassembled>,
+    pub(super) candidates: Vec<Candidate>,
+    pub(super) allocations: Vec<(usize, u16)>,
+    /// Transmissions of the present slot in the uplink band.
+    pub(super) sent: Vec<Sent>,
+    /// Pairs of flows that may not share PRBs, one row per flow; and the slot in which it was determined.
+    pub(super) conflicts: (Vec<Vec<bool>>, Option<Slot>),
+    /// Number of scripted switches that are done.
+    pub(super) scripted: usize,
+    switches: Vec<Switch>,
+    messages: Option<Vec<Message>>,
+    active_slots: u64,
+}
+
+impl Sidelink {
+    /// An eNB with these pairs; `seed` determines the block errors.
+    pub fn new(config: SidelinkConfig, pairs: Vec<PairConfig>, seed: u64) -> Self {
+        let mut routes = AddressTable::default();
+        for (index, pair) in pairs.iter().enumerate() {
+            pair.addresses.iter().for_each(|address| routes.insert(*address, index));
+        }
+        let pairs = pairs.into_iter().enumerate();
+        let pairs = pairs.map(|(index, pair)| Pair::new(pair, &config, index)).collect();
+        let mut node = Self {
+            config,
+            clock: SlotClock::new(Numerology::LTE),
+            pairs,
+            routes,
+            draws: Stream::new(seed, "sidelink/harq"),
+            next_slot: None,
+            earliest_slot: Slot(0),
+            output: VecDeque::new(),
+            from_hops: VecDeque::new(),
+            reassembled: Vec::new(),
+            candidates: Vec::new(),
+            allocations: Vec::new(),
+            sent: Vec::new(),
+            conflicts: (Vec::new(), None),
+            scripted: 0,
+            switches: Vec::new(),
+            messages: None,
+            active_slots: 0,
+        };
+        node.next_slot = node.next_selection(None);
+        node
+    }
+    /// Number of pairs.
+    pub fn pairs(&self) -> usize {
+        self.pairs.len()
+    }
+    /// Adds an address of a station, or moves it to the station of this pair.
+    pub fn add_route(&mut self, address: IpAddr, pair: usize) {
+        self.routes.insert(address, pair);
+    }
+    /// Counters of a flow's first hop and of its relay hop.
+    pub fn hops(&self, pair: usize, direction: FlowDirection) -> (&LinkStats, &LinkStats) {
+        let flow = &self.pairs[pair].flows[direction as usize];
+        (&flow.first.stats, &flow.relay.stats)
+    }
+    /// Bytes that wait above RLC in the sending station and in the eNB.
+    pub fn queued(&self, pair: usize, direction: FlowDirection) -> u64 {
+        let flow = &self.pairs[pair].flows[direction as usize];
+        flow.first.bearer.buffer.bytes().0 + flow.relay.bearer.buffer.bytes().0
+    }
+    /// Packets that left the sending station's buffer, and the sum of their waiting times in ns.
+    pub fn waited(&self, pair: usize, direction: FlowDirection) -> paceline_net::Waited {
+        self.pairs[pair].flows[direction as usize].first.bearer.buffer.waited()
+    }
+    /// Number of packets inside of a flow.
+    pub fn held(&self, pair: usize, direction: FlowDirection) -> u64 {
+        let flow = &self.pairs[pair].flows[direction as usize];
+        flow.first.held() + flow.relay.held()
+    }
+    /// The present path of a flow.
+    pub fn path(&self, pair: usize, direction: FlowDirection) -> PathKind {
+        self.pairs[pair].flows[direction as usize].path
+    }
+    /// What a path has delivered of a flow.
+    pub fn carried(&self, pair: usize, direction: FlowDirection, path: PathKind) -> Carried {
+        let flow = &self.pairs[pair].flows[direction as usize];
+        flow.carried[usize::from(path == PathKind::Infrastructure)]
+    }
+    /// Positions of a pair's station and peer in m from the eNB, as last used.
+    pub fn places(&self, pair: usize) -> (Point, Point) {
+        let [peer, station] = self.pairs[pair].channel.senders;
+        (station, peer)
+    }
+    /// All changes of path so far.
+    pub fn switches(&self) -> &[Switch] {
+        &self.switches
+    }
+    /// Records messages from now on.
+    pub fn record_messages(&mut self) {
+        self.messages.get_or_insert_default();
+    }
+    /// The messages recorded.
+    pub fn messages(&self) -> &[Message] {
+        self.messages.as_deref().unwrap_or_default()
+    }
+    /// Number of slots with work.
+    pub fn active_slots(&self) -> u64 {
+        self.active_slots
+    }
+
+    pub(super) fn note(&mut self, slot: Slot, pair: usize, flow: usize, kind: MessageKind) {
+        if let Some(messages) = &mut self.messages {
+            messages.push(Message { slot, pair, direction: FlowDirection::BOTH[flow], kind });
+        }
+    }
+    pub(super) fn log_switch(&mut self, switch: Switch) {
+        self.switches.push(switch);
+    }
+
+    fn wake(&mut self, now: Instant) {
+        let slot = self.clock.at_or_after(now).max(self.earliest_slot);
+        self.next_slot = Some(self.next_slot.map_or(slot, |next| next.min(slot)));
+    }
+
+    fn run_slot(&mut self, slot: Slot) {
+        self.active_slots += 1;
+        for pair in &mut self.pairs {
+            pair.update_channel(slot, &self.config.budget, self.config.prb);
+        }
+        self.select_paths(slot);
+        // The eNB relays packets that it had before this slot.
+        self.send_downlink(slot);
+        for pair in 0..self.pairs.len() {
+            for flow in 0..2 {
+                self.receive(slot, pair, flow);
+            }
+        }
+        self.judge_blocks(slot);
+        self.grant(slot);
+        self.transmit(slot);
+        for pair in 0..self.pairs.len() {
+            for flow in 0..2 {
+                self.request(slot, pair, flow);
+            }
+        }
+    }
+
+    /// Delivers the decoded PDUs of a flow.
+    fn receive(&mut self, slot: Slot, pair: usize, flow: usize) {
+        for hop in [Hop::First, Hop::Relay] {
+            let (link, reverse) = self.pairs[pair].hop(flow, hop);
+            if link.delivery_due(slot) {
+                let reverse = &mut reverse.bearer.rlc;
+                link.deliver(reverse, slot, &mut self.reassembled, &mut self.from_hops);
+                self.pass_on(slot, pair, flow, hop);
+            }
+        }
+    }
+    /// Packets that a hop has delivered go to the destination, or to the relay.
+    pub(super) fn pass_on(&mut self, slot: Slot, pair: usize, flow: usize, hop: Hop) {
+        let now = self.clock.start(slot);
+        while let Some(output) = self.from_hops.pop_front() {
+            let own = &mut self.pairs[pair].flows[flow];
+            match output {
+                Output::Transmit(_, packet) if hop == Hop::First && !own.is_direct() => {
+                    own.relay.stats.packets_in += 1;
+                    own.relay.bearer.buffer.push(now, packet);
+                    own.relay.collect_dropped(&mut self.output);
+                }
+                Output::Transmit(port, packet) => {
+                    let path = if hop == Hop::First { PathKind::Direct } else { PathKind::Infrastructure };
+                    let carried = own.carried_mut(path);
+                    carried.packets += 1;
+                    carried.bytes += u64::from(packet.len);
+                    self.output.push_back(Output::Transmit(port, packet));
+                    self.note(slot, pair, flow, MessageKind::Delivered);
+                }
+                other => self.output.push_back(other),
+            }
+        }
+    }
+    /// A station with data and without a grant sends a random access request.
+    fn request(&mut self, slot: Slot, pair: usize, flow: usize) {
+        let timeout = self.config.rac_timeout;
+        let may = self.pairs[pair].flows[flow].access.may_request(slot, timeout);
+        if may && self.pairs[pair].available(flow, Hop::First) > 0 {
+            self.pairs[pair].flows[flow].access.request(slot);
+            self.note(slot, pair, flow, MessageKind::Request);
+        }
+    }
+}
+
+impl Node for Sidelink {
+    fn handle_packet(&mut self, now: Instant, from: Port, packet: Packet) {
+        let (pair, flow) = if from == CORE {
+            let Some(pair) = self.routes.get(packet.ip.dst) else {
+                self.output.push_back(Output::Drop(packet, DropReason::NoRoute));
+                return;
+            };
+            (pair, 0)
+        } else {
+            (usize::from(from.0) - 1, 1)
+        };
+        let first = &mut self.pairs[pair].flows[flow].first;
+        first.stats.packets_in += 1;
+        first.bearer.buffer.push(now, packet);
+        first.collect_dropped(&mut self.output);
+        // The answer to a packet of this slot is still in time for a request in it.
+        let slot = self.clock.at_or_after(now);
+        if slot < self.earliest_slot {
+            self.request(slot, pair, flow);
+        }
+        self.wake(now);
+    }
+
+    fn handle_timeout(&mut self, now: Instant) {
+        while let Some(slot) = self.next_slot.filter(|slot| self.clock.start(*slot) <= now) {
+            self.run_slot(slot);
+            self.earliest_slot = slot + SlotSpan(1);
+            let idle = self.pairs.iter().all(Pair::idle);
+            self.next_slot = if idle { self.next_selection(Some(slot)) } else { Some(self.earliest_slot) };
+        }
+    }
+
+    fn poll_output(&mut self, _now: Instant) -> Option<Output> {
+        self.output.pop_front()
+    }
+
+    fn poll_timeout(&self) -> Option<Instant> {
+        self.next_slot.map(|slot| self.clock.start(slot))
+    }
+}

@@ -54,6 +54,8 @@ impl ResultsFolder {
             ("timeseries.csv", summary.timeseries_csv()),
         ];
         files.extend(summary.queues_csv().map(|text| ("queues.csv", text)));
+        let paths = summary.paths_csv().map(|texts| ["paths.csv", "switches.csv"].into_iter().zip(texts));
+        files.extend(paths.into_iter().flatten());
         if summary.mode == "emulated" {
             files.push(("kernel_connections.csv", summary.kernel_connections_csv()));
         }

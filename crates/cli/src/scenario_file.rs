@@ -10,7 +10,7 @@ use paceline_sim::{Scenario, ScenarioError, scenario};
 use std::path::Path;
 
 /// Names and texts of the built-in scenarios, the same as the files in `scenarios/`.
-const BUILT_IN: [(&str, &str); 16] = [
+const BUILT_IN: [(&str, &str); 18] = [
     ("uplink-limited", include_str!("../../../scenarios/uplink-limited.toml")),
     ("single-station", include_str!("../../../scenarios/single-station.toml")),
     ("ack-filter-paper", include_str!("../../../scenarios/ack-filter-paper.toml")),
@@ -23,6 +23,8 @@ const BUILT_IN: [(&str, &str); 16] = [
     ("mmwave", include_str!("../../../scenarios/mmwave.toml")),
     ("nr-fdd-20mhz", include_str!("../../../scenarios/nr-fdd-20mhz.toml")),
     ("lte-tdd", include_str!("../../../scenarios/lte-tdd.toml")),
+    ("d2d-static", include_str!("../../../scenarios/d2d-static.toml")),
+    ("d2d-dynamic", include_str!("../../../scenarios/d2d-dynamic.toml")),
     ("parity-fixed", include_str!("../../../scenarios/parity-fixed.toml")),
     ("parity-loss", include_str!("../../../scenarios/parity-loss.toml")),
     ("parity-trace", include_str!("../../../scenarios/parity-trace.toml")),
@@ -34,7 +36,7 @@ const BUILT_IN: [(&str, &str); 16] = [
 pub struct ScenarioArgs {
     /// Scenario file, or the name of a built-in one: uplink-limited, single-station, ack-filter-paper,
     /// accelerator-3g, accelerator-lte, accelerator-trace, private-5g, private-5g-n79, fwa-5g, mmwave,
-    /// nr-fdd-20mhz, lte-tdd, parity-fixed, parity-loss, parity-trace, parity-cell
+    /// nr-fdd-20mhz, lte-tdd, d2d-static, d2d-dynamic, parity-fixed, parity-loss, parity-trace, parity-cell
     pub scenario: String,
     /// Set one value of the scenario, for example --set ack_filter.scheme=hybrid-opt (repeatable)
     #[arg(long = "set", value_name = "KEY=VALUE")]
@@ -78,6 +80,9 @@ pub fn warn_of_rate_ceiling(scenario: &Scenario) {
 pub fn downlink_rate(scenario: &Scenario) -> Option<(&'static str, u64)> {
     // Bits per second and hertz of one layer: 75376 bits in 1 ms on 20 MHz (TS 36.213 table 7.1.7.2.1-1).
     const CELL_BITS_PER_HERTZ: f64 = 3.77;
+    if scenario.sidelink.is_some() {
+        return None;
+    }
     let Some(link) = &scenario.link else {
         if scenario.cell.nr.is_some() {
             let facts = CellFacts::of(&scenario.cell_plan(), &scenario.cell);

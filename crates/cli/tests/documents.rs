@@ -93,8 +93,8 @@ fn names<'a>(object: &'a Value) -> impl Iterator<Item = String> + 'a {
 }
 
 /// Scenarios whose results together have every key: a cell with one and two seeds, a deployment, a link with
-/// a trace, a proxy with two groups of which one has no service.
-const RUNS: [(&str, &str, &[&str]); 4] = [
+/// a trace, a proxy with two groups of which one has no service, a pair with a direct link that changes its path.
+const RUNS: [(&str, &str, &[&str]); 5] = [
     ("cell", "[[station]]\nfile = \"20 kB\"\n", &["--seeds", "2", "--pcap"]),
     ("deployment", "[deployment]\nfading = \"epa\"\n[[station]]\ncount = 4\n", &[]),
     (
@@ -102,6 +102,7 @@ const RUNS: [(&str, &str, &[&str]); 4] = [
         "[link]\nqueue_discipline = \"codel\"\n[link.trace]\ndownlink = \"generated:driving\"\n[[station]]\ntraffic = \"udp\"\n",
         &[],
     ),
+    ("sidelink", "[sidelink]\nselection = \"scripted\"\nswitch_at = [\"300 ms\"]\n[[station]]\n", &[]),
     ("proxy", "[core]\npath = \"accelerator\"\n[[station]]\n[[station]]\nuplink_sinr = \"-30 dB\"\n", &[]),
 ];
 
@@ -132,6 +133,11 @@ fn every_key_and_column_of_a_run_is_described() {
     assert_eq!(inner("queues"), column("Queues", 0));
     let columns: Names = header(&dir, "trace/queues.csv").into_iter().collect();
     assert_eq!(columns, column("Queues", 1));
+    for (name, section) in [("paths", "Paths"), ("switches", "Switches")] {
+        assert_eq!(inner(name), column(section, 0));
+        let columns: Names = header(&dir, &format!("sidelink/{name}.csv")).into_iter().collect();
+        assert_eq!(columns, column(section, 1));
+    }
     let shares = |group: &str| -> Names {
         let keys = column("Connections", 0);
         keys.iter().filter_map(|key| key.strip_prefix(&format!("{group}."))).map(str::to_owned).collect()

@@ -3,8 +3,8 @@
 use paceline_net::{Bytes, Instant, Node, Output, Packet, Port, Stream, TcpFlags, TcpHeader};
 use paceline_ran::radio::{Heights, PathLossModel};
 use paceline_ran::sidelink::{
-    FlowDirection, LinkBudget, MessageKind, Motion, PairConfig, PathKind, Selection, Sidelink, SidelinkConfig,
-    TrailingBsr,
+    FlowDirection, LinkBudget, MessageKind, Motion, PairConfig, PathKind, Selection, Sidelink,
+    SidelinkConfig, TrailingBsr,
 };
 use paceline_ran::{AmConfig, CORE, Fate, RlcConfig, Slot, SlotSpan, station_port};
 use std::net::IpAddr;
@@ -132,10 +132,9 @@ fn an_ack_on_the_infrastructure_path_shares_the_short_grant_with_the_report() {
 #[test]
 fn data_and_acks_have_paths_of_their_own() {
     use PathKind::{Direct, Infrastructure};
-    for (routes, expected) in [
-        ((Direct, Infrastructure), [15.0, 29.0]),
-        ((Infrastructure, Direct), [20.0, 35.0]),
-    ] {
+    for (routes, expected) in
+        [((Direct, Infrastructure), [15.0, 29.0]), ((Infrastructure, Direct), [20.0, 35.0])]
+    {
         let mut node = node(config(), &[routes]);
         assert_eq!(round_trip(&mut node, 536), expected, "{routes:?}");
         for (direction, path) in [(FlowDirection::ToStation, routes.0), (FlowDirection::ToPeer, routes.1)] {
@@ -196,8 +195,7 @@ fn swarm(config: SidelinkConfig, seed: u64, pairs: usize) -> u64 {
             }
         }
     }
-    let held: u64 =
-        (0..pairs).flat_map(|p| FlowDirection::BOTH.map(|d| node.held(p, d))).sum();
+    let held: u64 = (0..pairs).flat_map(|p| FlowDirection::BOTH.map(|d| node.held(p, d))).sum();
     assert_eq!((sent, held), (delivered + dropped, 0), "seed {seed}: sent, held");
     let counted: u64 = (0..pairs)
         .flat_map(|p| FlowDirection::BOTH.map(|d| node.hops(p, d)))

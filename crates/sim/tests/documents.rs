@@ -56,12 +56,13 @@ fn load(text: &str) -> Result<Scenario, String> {
 }
 
 /// Scenarios that together have every table.
-const TABLES: [&str; 5] = [
+const TABLES: [&str; 6] = [
     "[deployment]\n[[station]]\n",
     "[link.fixed]\n[[station]]\n",
     "[link.trace]\ndownlink = \"generated:driving\"\n[[station]]\n",
     "[link.hspa]\n[[station]]\n",
     "[link.lte_early]\n[[station]]\n",
+    "[sidelink]\nmovement = \"waypoints\"\nwaypoints = [{ x_m = 1.0, y_m = 2.0 }]\n[[station]]\n",
 ];
 
 #[test]
@@ -132,6 +133,9 @@ fn the_loader_accepts_every_entry() {
             path if path.starts_with("core.hops.") => format!("{HOP}[[station]]\n"),
             path if path.starts_with("link.codel.") => {
                 format!("[link]\nqueue_discipline = \"codel\"\n[link.codel]\n{}", TABLES[1])
+            }
+            path if path.starts_with("sidelink.") && !path.starts_with("sidelink.waypoints.") => {
+                "[sidelink]\n[[station]]\n".to_owned()
             }
             path if path == "link.trace.grant_delay" => {
                 TABLES[2].replace("[[station]]", "sr_period = \"10 ms\"\n[[station]]")

@@ -42,6 +42,8 @@ pub(super) struct Flow {
     pub access: Access,
     /// HARQ processes of `first` whose block is for the eNB, one bit each.
     pub to_enb: u16,
+    /// Random access requests sent.
+    pub requests: u64,
     /// Delivered by the direct path, and by the other one.
     pub carried: [Carried; 2],
 }
@@ -55,11 +57,7 @@ impl Flow {
         };
         let verdict = |span| BySlot::new(vec![span]);
         let synchronous = Retransmission::Synchronous(Turns::new(&[true]));
-        let up = HarqTiming {
-            processes: PROCESSES,
-            retransmission: synchronous,
-            verdict: verdict(DECODING),
-        };
+        let up = HarqTiming { processes: PROCESSES, retransmission: synchronous, verdict: verdict(DECODING) };
         let down = HarqTiming {
             processes: PROCESSES,
             retransmission: Retransmission::Asynchronous,
@@ -71,6 +69,7 @@ impl Flow {
             relay: hop(Direction::Down, &down, config.buffer),
             access: Access::default(),
             to_enb: 0,
+            requests: 0,
             carried: Default::default(),
         }
     }
@@ -167,9 +166,9 @@ impl Pair {
         (0..2).all(|at| {
             let flow = &self.flows[at];
             flow.access.idle()
-                && [Hop::First, Hop::Relay].iter().all(|hop| {
-                    self.available(at, *hop) == 0 && self.link(at, *hop).idle_below_buffer()
-                })
+                && [Hop::First, Hop::Relay]
+                    .iter()
+                    .all(|hop| self.available(at, *hop) == 0 && self.link(at, *hop).idle_below_buffer())
         })
     }
 }

@@ -60,9 +60,8 @@ impl Motion {
     }
     fn on_waypoints(&self, start: Point, seconds: f64) -> Point {
         let length = |(from, to): (Point, Point)| libm::hypot(to.x - from.x, to.y - from.y);
-        let round = (0..self.waypoints.len()).map(|at| {
-            (self.waypoints[at], self.waypoints[(at + 1) % self.waypoints.len()])
-        });
+        let round = (0..self.waypoints.len())
+            .map(|at| (self.waypoints[at], self.waypoints[(at + 1) % self.waypoints.len()]));
         let first = (start, self.waypoints[0]);
         let whole: f64 = round.clone().map(length).sum();
         let mut left = self.speed_mps * seconds;

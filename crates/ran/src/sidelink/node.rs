@@ -108,6 +108,10 @@ impl Sidelink {
         let flow = &self.pairs[pair].flows[direction as usize];
         flow.carried[usize::from(path == PathKind::Infrastructure)]
     }
+    /// Random access requests of a pair's stations.
+    pub fn requests(&self, pair: usize) -> u64 {
+        self.pairs[pair].flows.iter().map(|flow| flow.requests).sum()
+    }
     /// Positions of a pair's station and peer in m from the eNB, as last used.
     pub fn places(&self, pair: usize) -> (Point, Point) {
         let [peer, station] = self.pairs[pair].channel.senders;
@@ -206,7 +210,9 @@ impl Sidelink {
         let timeout = self.config.rac_timeout;
         let may = self.pairs[pair].flows[flow].access.may_request(slot, timeout);
         if may && self.pairs[pair].available(flow, Hop::First) > 0 {
-            self.pairs[pair].flows[flow].access.request(slot);
+            let own = &mut self.pairs[pair].flows[flow];
+            own.access.request(slot);
+            own.requests += 1;
             self.note(slot, pair, flow, MessageKind::Request);
         }
     }

@@ -11,6 +11,6 @@ mod station;
 
 pub(crate) use connections::{ConnectionReading, SenderReading};
 pub(crate) use reading::{
-    CellReading, EndReading, Proxy, RadioCapacity, Reading, StationReading, read, read_end,
+    CellReading, EndReading, PathReading, Proxy, RadioCapacity, Reading, StationReading, read, read_end,
 };
 pub(crate) use station::Counters;

@@ -6,6 +6,7 @@ use crate::link::Link;
 use crate::managed::ManagedReading;
 use crate::model::{Access, Model};
 use paceline_net::{DropReason, Duration, Instant, SduQueue};
+use paceline_ran::sidelink::{Carried, FlowDirection, PathKind, Sidelink, Switch};
 use paceline_ran::{Cell, LinkStats};
 
 /// State of a model at one moment.
@@ -55,6 +56,17 @@ pub(crate) struct EndReading {
     pub queues: Vec<ManagedReading>,
     /// The proxy between servers and stations, if there is one.
     pub proxy: Option<Proxy>,
+    /// Paths of the pairs of a sidelink.
+    pub paths: PathReading,
+}
+
+/// Paths of the pairs of a sidelink; empty without one.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct PathReading {
+    /// Changes of path, in the order of time.
+    pub switches: Vec<Switch>,
+    /// Packets that each path of each flow has delivered: by pair.
+    pub carried: Vec<(usize, FlowDirection, PathKind, Carried)>,
 }
 
 /// Kind of a proxy.
@@ -143,6 +155,11 @@ fn read_station(model: &Model, station: usize) -> StationReading {
             let queues = (link.downlink(station).queued_bytes, link.uplink(station).queued_bytes);
             (of_link(link, station, model.monitor().counters()[station].acks), queues.0, queues.1)
         }
+        Access::Sidelink(sidelink) => {
+            let queued = FlowDirection::BOTH.map(|direction| sidelink.queued(station, direction));
+            let acks = model.monitor().counters()[station].acks;
+            (of_sidelink(sidelink, station, acks), queued[0], queued[1])
+        }
     };
     StationReading {
         counters: with_transport(access, model, station),
@@ -163,6 +180,7 @@ pub(crate) fn read_end(model: &mut Model) -> EndReading {
     let proxy =
         model.pep().map(|pep| if pep.is_accelerator() { Proxy::Accelerator } else { Proxy::SplitTcp });
     let queues = read_queues(model);
+    let paths = model.sidelink().map(read_paths).unwrap_or_default();
     match model.access() {
         Access::Cell(cell) => {
             let (downlink_prbs, uplink_prbs) = cell.resource_blocks();
@@ -184,16 +202,47 @@ pub(crate) fn read_end(model: &mut Model) -> EndReading {
             };
             let cells = Some((0..model.stations()).map(of).collect());
             let link_delay_p95_us = None;
-            EndReading { rtt_p95_us, link_delay_p95_us, radio, connections, cells, wired, queues, proxy }
+            EndReading {
+                rtt_p95_us,
+                link_delay_p95_us,
+                radio,
+                connections,
+                cells,
+                wired,
+                queues,
+                proxy,
+                paths,
+            }
         }
-        Access::Link(link) => {
-            let p95 = link.downlink_delays_us().value_at_quantile(0.95);
+        Access::Link(_) | Access::Sidelink(_) => {
+            let link_delay_p95_us = match model.access() {
+                Access::Link(link) => Some(link.downlink_delays_us().value_at_quantile(0.95)),
+                _ => None,
+            };
             let radio = RadioCapacity::default();
             let cells = None;
-            let link_delay_p95_us = Some(p95);
-            EndReading { rtt_p95_us, link_delay_p95_us, radio, connections, cells, wired, queues, proxy }
+            EndReading {
+                rtt_p95_us,
+                link_delay_p95_us,
+                radio,
+                connections,
+                cells,
+                wired,
+                queues,
+                proxy,
+                paths,
+            }
         }
     }
+}
+
+fn read_paths(sidelink: &Sidelink) -> PathReading {
+    let both = [PathKind::Direct, PathKind::Infrastructure];
+    let flows = (0..sidelink.pairs()).flat_map(|pair| FlowDirection::BOTH.map(|direction| (pair, direction)));
+    let carried = flows.flat_map(|(pair, direction)| {
+        both.map(|path| (pair, direction, path, sidelink.carried(pair, direction, path)))
+    });
+    PathReading { switches: sidelink.switches().to_vec(), carried: carried.collect() }
 }
 
 fn read_queues(model: &Model) -> Vec<ManagedReading> {
@@ -262,6 +311,40 @@ fn of_link(link: &Link, station: usize, acks: u64) -> Counters {
         downlink_buffer_wait_ns: down.queued_ns,
         uplink_packets: up.sent,
         uplink_buffer_wait_ns: up.queued_ns,
+        ..Counters::default()
+    }
+}
+
+/// Counters of a pair: the downlink is the direction towards the station. Both hops of a flow add up.
+fn of_sidelink(sidelink: &Sidelink, station: usize, acks: u64) -> Counters {
+    let [down, up] = FlowDirection::BOTH.map(|direction| sidelink.hops(station, direction));
+    let sum = |(first, relay): (&LinkStats, &LinkStats), of: fn(&LinkStats) -> u64| of(first) + of(relay);
+    let full = |stats: &LinkStats| stats.dropped.of(DropReason::QueueFull);
+    let waits = FlowDirection::BOTH.map(|direction| sidelink.waited(station, direction));
+    Counters {
+        acks_in: acks,
+        acks_sent: acks,
+        random_accesses: sidelink.requests(station),
+        downlink_queue_drops: sum(down, full),
+        uplink_queue_drops: sum(up, full),
+        radio_losses: sum(down, radio_losses) + sum(up, radio_losses),
+        downlink_blocks: sum(down, |stats| stats.transport_blocks),
+        downlink_block_bytes: sum(down, |stats| stats.transport_block_bytes),
+        downlink_mcs_index_sum: sum(down, |stats| stats.mcs_index_sum),
+        downlink_sinr_millidecibels: sum(down, |stats| stats.sinr_millidecibels),
+        downlink_prbs: sum(down, |stats| stats.prbs),
+        downlink_harq_retransmissions: sum(down, |stats| stats.harq_retransmissions),
+        uplink_blocks: sum(up, |stats| stats.transport_blocks),
+        uplink_block_bytes: sum(up, |stats| stats.transport_block_bytes),
+        uplink_padding_bytes: sum(up, |stats| stats.padding_bytes),
+        uplink_mcs_index_sum: sum(up, |stats| stats.mcs_index_sum),
+        uplink_sinr_millidecibels: sum(up, |stats| stats.sinr_millidecibels),
+        uplink_prbs: sum(up, |stats| stats.prbs),
+        uplink_harq_retransmissions: sum(up, |stats| stats.harq_retransmissions),
+        downlink_packets: waits[0].packets,
+        downlink_buffer_wait_ns: waits[0].ns,
+        uplink_packets: waits[1].packets,
+        uplink_buffer_wait_ns: waits[1].ns,
         ..Counters::default()
     }
 }

@@ -1,7 +1,7 @@
 //! Builds the nodes of a model and their wires.
 
 use super::hint::pacing_hint;
-use super::{HOST_SIDE, Model, ModelNode, cell_config, real_station};
+use super::{HOST_SIDE, Model, ModelNode, cell_config, real_station, sidelink_config};
 use crate::address;
 use crate::core_network::hops::Hops;
 use crate::core_network::{self, Core};
@@ -29,12 +29,16 @@ impl Model {
         let mut engine = Engine::default();
         let groups: Vec<&Stations> =
             scenario.stations.iter().flat_map(|g| std::iter::repeat_n(g, g.count as usize)).collect();
-        let (access, serving, cells) = match &scenario.link {
-            Some(link) => {
+        let (access, serving, cells) = match (&scenario.link, &scenario.sidelink) {
+            (Some(link), _) => {
                 let link = Link::new(link, scenario.routes(), groups.len(), seed);
                 (ModelNode::Link(Box::new(link)), vec![0; groups.len()], 1)
             }
-            None => {
+            (None, Some(table)) => {
+                let sidelink = sidelink_config::sidelink(table, &groups, seed);
+                (ModelNode::Sidelink(Box::new(sidelink)), vec![0; groups.len()], 1)
+            }
+            (None, None) => {
                 let cell = cell_config::cell(scenario, &groups, seed);
                 let serving = (0..groups.len()).map(|station| cell.serving(station)).collect();
                 let cells = cell.cells();

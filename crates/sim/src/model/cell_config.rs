@@ -172,7 +172,7 @@ fn cell_config(cell: &scenario::Cell, plan: CellPlan) -> CellConfig {
     }
 }
 
-fn rlc_config(cell: &scenario::Cell, clock: SlotClock) -> RlcConfig {
+pub(super) fn rlc_config(cell: &scenario::Cell, clock: SlotClock) -> RlcConfig {
     if let Some(nr) = &cell.nr {
         return nr_rlc_config(cell, nr, clock);
     }

@@ -11,7 +11,7 @@ const HEADERS: Bytes = Bytes(20 + 32);
 pub(super) fn pacing_hint(scenario: &Scenario, tcp: &Tcp) -> Hint {
     let pattern = match &tcp.pacing_pattern {
         PacingPattern::Learned => None,
-        PacingPattern::Cell if scenario.link.is_some() => None,
+        PacingPattern::Cell if !scenario.has_cell() => None,
         PacingPattern::Cell => scenario.cell_plan().pattern().cloned(),
         PacingPattern::Slots(_, slots) => Some(slots.clone()),
     };

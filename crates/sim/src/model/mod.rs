@@ -12,6 +12,7 @@
 mod build;
 mod cell_config;
 mod hint;
+mod sidelink_config;
 
 use crate::core_network::{self, Core, Monitor};
 use crate::endpoints::{Host, Udp, UdpStats};
@@ -19,6 +20,7 @@ use crate::engine::{Engine, NodeId, PacketSink};
 use crate::link::Link;
 use crate::proxy::Pep;
 use paceline_net::{Bytes, Duration, Instant, Node, Output, Packet, Port};
+use paceline_ran::sidelink::Sidelink;
 use paceline_ran::{BlockSink, Cell, station_port};
 use paceline_tcp::Endpoint;
 use std::collections::BTreeMap;
@@ -44,6 +46,8 @@ pub enum ModelNode {
     Cell(Box<Cell>),
     /// An access link in place of a cell.
     Link(Box<Link>),
+    /// Pairs of stations in place of a cell.
+    Sidelink(Box<Sidelink>),
     /// A proxy.
     Pep(Box<Pep>),
 }
@@ -55,6 +59,8 @@ pub enum Access<'a> {
     Cell(&'a Cell),
     /// An access link in place of a cell.
     Link(&'a Link),
+    /// Pairs of stations in place of a cell.
+    Sidelink(&'a Sidelink),
 }
 
 macro_rules! forward {
@@ -65,6 +71,7 @@ macro_rules! forward {
             ModelNode::Cell($node) => $call,
             ModelNode::Udp($node) => $call,
             ModelNode::Link($node) => $call,
+            ModelNode::Sidelink($node) => $call,
             ModelNode::Pep($node) => $call,
         }
     };
@@ -127,17 +134,31 @@ impl Model {
         match self.engine.node(self.access) {
             ModelNode::Cell(cell) => Access::Cell(cell),
             ModelNode::Link(link) => Access::Link(link),
-            _ => unreachable!("the access's id names a cell or a link"),
+            ModelNode::Sidelink(sidelink) => Access::Sidelink(sidelink),
+            _ => unreachable!("the access's id names a cell, a link or a sidelink"),
         }
     }
     /// The cell.
     ///
     /// # Panics
-    /// If the scenario has a `[link]` in place of a cell.
+    /// If the scenario has a `[link]` or a `[sidelink]` in place of a cell.
     pub fn cell(&self) -> &Cell {
         match self.access() {
             Access::Cell(cell) => cell,
-            Access::Link(_) => panic!("a scenario with [link] has no cell"),
+            _ => panic!("a scenario with [link] or [sidelink] has no cell"),
+        }
+    }
+    /// The pairs of stations in place of a cell, if there are any.
+    pub fn sidelink(&self) -> Option<&Sidelink> {
+        match self.access() {
+            Access::Sidelink(sidelink) => Some(sidelink),
+            _ => None,
+        }
+    }
+    /// Records the messages of the sidelink from now on.
+    pub fn record_messages(&mut self) {
+        if let ModelNode::Sidelink(sidelink) = self.engine.node_mut(self.access) {
+            sidelink.record_messages();
         }
     }
     /// The access link, for reading its capacity, which advances a copy of its service; none for a cell.
@@ -223,6 +244,7 @@ impl Model {
                 ModelNode::Pep(pep) => pep.add_route(address, station),
                 ModelNode::Cell(cell) => cell.add_route(address, station),
                 ModelNode::Link(link) => link.add_route(address, station),
+                ModelNode::Sidelink(sidelink) => sidelink.add_route(address, station),
                 ModelNode::Host(_) | ModelNode::Udp(_) => {}
             }
         }

@@ -9,6 +9,7 @@
 mod group;
 mod kernel;
 mod limits;
+mod paths;
 mod queue;
 mod run;
 mod run_group;
@@ -22,6 +23,7 @@ mod uplink;
 pub use group::{GroupMeans, GroupResult};
 pub use kernel::{KernelConnection, KernelEnd};
 pub use limits::{LimitShares, RadioDelays, Side, SideResult, StationSenders};
+pub use paths::{PathResult, SwitchResult};
 pub use queue::QueueResult;
 pub(crate) use run::Record;
 pub use run::{FlowResult, PlaceResult, RunResult, Sample, StationResult};

@@ -2,6 +2,7 @@
 
 use super::kernel::KernelConnection;
 use super::limits::{ConnectionSenders, LimitShares, RadioDelays, SenderSums, StationSenders, path_uses};
+use super::paths::{self, PathResult, SwitchResult};
 use super::queue::QueueResult;
 use super::run_group::RunGroup;
 use super::service;
@@ -34,6 +35,12 @@ pub struct RunResult {
     /// Figures of queues with active management.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub queues: Vec<QueueResult>,
+    /// Packets that each path of a pair of stations with a direct link has carried.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub paths: Vec<PathResult>,
+    /// Changes of path.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub switches: Vec<SwitchResult>,
     /// Connections of the real stations of an emulation.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub kernel_connections: Vec<KernelConnection>,
@@ -216,6 +223,7 @@ impl RunResult {
         } else {
             totals
         };
+        let (paths, switches) = paths::results(&end.paths);
         let run_groups = RunGroup::of_stations(&groups, &measured, span);
         let cell = |index: usize| end.cells.as_ref().map(|cells| &cells[index]);
         let stations = measured.iter().zip(groups).enumerate();
@@ -240,6 +248,8 @@ impl RunResult {
             measured_from_s: emulated.then_some(started_at.as_secs_f64()),
             flows,
             queues: end.queues.iter().map(QueueResult::new).collect(),
+            paths,
+            switches,
             kernel_connections: Vec::new(),
             senders,
             samples,

@@ -114,6 +114,11 @@ impl Summary {
     pub fn queues_csv(&self) -> Option<String> {
         self.runs.iter().any(|run| !run.queues.is_empty()).then(|| tables::queues(&self.runs))
     }
+    /// Texts of `paths.csv` and `switches.csv`; none without pairs of stations with direct links.
+    pub fn paths_csv(&self) -> Option<[String; 2]> {
+        let has = self.runs.iter().any(|run| !run.paths.is_empty());
+        has.then(|| [tables::paths(&self.runs), tables::switches(&self.runs)])
+    }
     /// Text of `timeseries.csv`.
     pub fn timeseries_csv(&self) -> String {
         tables::timeseries(&self.runs)
@@ -176,6 +181,8 @@ mod tests {
             measured_from_s: None,
             flows: Vec::new(),
             queues: Vec::new(),
+            paths: Vec::new(),
+            switches: Vec::new(),
             kernel_connections: Vec::new(),
             senders: Vec::new(),
             samples: Vec::new(),

@@ -1,6 +1,7 @@
 //! CSV tables of a results folder. A row is a flat struct: its field names are the columns.
 
 use super::kernel::KernelConnection;
+use super::paths::{PathResult, SwitchResult};
 use super::queue::QueueResult;
 use super::run::{FlowResult, RunResult, Sample, StationResult};
 use serde::{Serialize, Serializer};
@@ -295,6 +296,63 @@ impl QueueRow {
             sojourn_p99_ms: Decimals(q.sojourn_p99_ms),
         }
     }
+}
+
+/// A row of `paths.csv`.
+#[derive(Default, Serialize)]
+struct PathRow<'a> {
+    seed: u64,
+    station: usize,
+    direction: &'a str,
+    path: &'a str,
+    packets: u64,
+    bytes: u64,
+}
+
+impl<'a> PathRow<'a> {
+    fn new(seed: u64, own: &'a PathResult) -> Self {
+        let PathResult { station, direction, path, packets, bytes } = own;
+        Self { seed, station: *station, direction, path, packets: *packets, bytes: *bytes }
+    }
+}
+
+/// A row of `switches.csv`.
+#[derive(Default, Serialize)]
+struct SwitchRow<'a> {
+    seed: u64,
+    time_s: Decimals<6>,
+    station: usize,
+    direction: &'a str,
+    path: &'a str,
+    direct_cqi: u8,
+    uplink_cqi: u8,
+    dropped_packets: u64,
+    dropped_bytes: u64,
+}
+
+impl<'a> SwitchRow<'a> {
+    fn new(seed: u64, own: &'a SwitchResult) -> Self {
+        Self {
+            seed,
+            time_s: Decimals(own.time_s),
+            station: own.station,
+            direction: &own.direction,
+            path: &own.path,
+            direct_cqi: own.direct_cqi,
+            uplink_cqi: own.uplink_cqi,
+            dropped_packets: own.dropped_packets,
+            dropped_bytes: own.dropped_bytes,
+        }
+    }
+}
+
+/// Text of `paths.csv`.
+pub(super) fn paths(runs: &[RunResult]) -> String {
+    text(runs.iter().flat_map(|run| run.paths.iter().map(|own| PathRow::new(run.seed, own))))
+}
+/// Text of `switches.csv`.
+pub(super) fn switches(runs: &[RunResult]) -> String {
+    text(runs.iter().flat_map(|run| run.switches.iter().map(|own| SwitchRow::new(run.seed, own))))
 }
 
 /// Text of `queues.csv`.

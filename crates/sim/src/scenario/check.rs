@@ -3,14 +3,17 @@
 
 use super::limits::{self, Problem};
 use super::stations::MAX_STATIONS;
-use super::{CELL_KEYS, CELL_TABLES, Scenario, cell, core_network, link, stations};
+use super::{CELL_KEYS, CELL_TABLES, Scenario, WIRED_TABLES, cell, core_network, link, sidelink, stations};
 use paceline_ran::Rat;
 
 /// Refuses tables and keys that exclude each other. `given` tells whether the file or an override has a key.
 pub(super) fn exclusions(scenario: &Scenario, given: &dyn Fn(&str) -> bool) -> Result<(), Problem> {
-    let Some(link) = &scenario.link else { return Ok(()) };
     let refuse =
         |key: String, allowed: &str| Problem { is_reason: false, ..Problem::because(&key, "", allowed) };
+    if scenario.sidelink.is_some() {
+        return beside_sidelink(scenario, given);
+    }
+    let Some(link) = &scenario.link else { return Ok(()) };
     if let Some(name) = CELL_TABLES.iter().find(|name| given(name)) {
         let allowed = "[cell], [deployment] and [ack_filter], or [link]: a scenario has a cell or another link, not both";
         return Err(refuse((*name).to_owned(), allowed));
@@ -38,12 +41,29 @@ pub(super) fn exclusions(scenario: &Scenario, given: &dyn Fn(&str) -> bool) -> R
     Ok(())
 }
 
+/// Refuses tables and keys of other accesses, and of a wired path, beside `[sidelink]`.
+fn beside_sidelink(scenario: &Scenario, given: &dyn Fn(&str) -> bool) -> Result<(), Problem> {
+    let keys = (0..scenario.stations.len())
+        .flat_map(|index| CELL_KEYS.iter().map(move |name| format!("station.{index}.{name}")));
+    let tables = ["link"].iter().chain(&CELL_TABLES).chain(&WIRED_TABLES).map(|name| (*name).to_owned());
+    match tables.chain(keys).find(|key| given(key)) {
+        Some(key) => {
+            let allowed = "left out beside [sidelink], which has no other access, wired path or stated SINR";
+            Err(Problem { is_reason: false, ..Problem::because(&key, "", allowed) })
+        }
+        None => Ok(()),
+    }
+}
+
 /// Finds the first value that is not allowed.
 pub(super) fn check(scenario: &Scenario) -> Result<(), Problem> {
     limits::check("run", &scenario.run)?;
     core_network::check(&scenario.core)?;
     if let Some(link) = &scenario.link {
         link::check(link)?;
+    }
+    if let Some(sidelink) = &scenario.sidelink {
+        sidelink::check(sidelink)?;
     }
     limits::check("accelerator", &scenario.accelerator)?;
     limits::check("split_tcp", &scenario.split_tcp)?;

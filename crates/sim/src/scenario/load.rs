@@ -84,6 +84,9 @@ pub fn load_with(
     let place = |key: &str| if changed { None } else { line_of_key(&resolved, key) };
     let problem = check::exclusions(&scenario, &given).and_then(|()| {
         scenario.link.iter_mut().for_each(super::Link::resolve);
+        if scenario.sidelink.is_some() {
+            scenario.core.hops.clear(); // a peer has no wired path
+        }
         scenario.complete_tcp();
         scenario.cell.resolve(&given);
         check::check(&scenario)

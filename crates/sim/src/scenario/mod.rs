@@ -17,6 +17,7 @@ mod pacing_pattern;
 mod path;
 mod queue;
 pub mod reference;
+mod sidelink;
 mod stations;
 mod tcp;
 
@@ -30,6 +31,9 @@ pub use load::{ScenarioError, load, load_with};
 pub use pacing_pattern::PacingPattern;
 pub use path::{Accelerator, AcceleratorProfile, Path, SplitTcp};
 pub use queue::{Codel, QueueDiscipline};
+pub use sidelink::{
+    Movement, Sidelink, SidelinkFate, SidelinkPath, SidelinkSelection, TrailingReport, Waypoint,
+};
 pub use stations::{Direction, SinrRange, Stations, Traffic, UdpArrivals};
 pub use tcp::{StationTcp, Tcp};
 
@@ -56,6 +60,10 @@ pub struct Scenario {
     /// `link.hspa` and `link.lte_early`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub link: Option<Link>,
+    /// Pairs of stations with direct links in place of the cell: each station's peer stands in place of its
+    /// server. Not beside `[core]`, `[link]` and the tables of a cell.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sidelink: Option<Sidelink>,
     /// Sites around the stations. If left out, the scenario has one cell, and stations have the SINRs of
     /// their tables. Not beside `[link]`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -77,9 +85,11 @@ pub struct Scenario {
     pub stations: Vec<Stations>,
 }
 
-/// Tables of the cell, which are refused beside `[link]`.
+/// Tables of the wired path and of its proxies, which are refused beside `[sidelink]`.
+const WIRED_TABLES: [&str; 3] = ["core", "accelerator", "split_tcp"];
+/// Tables of the cell, which are refused beside `[link]` and `[sidelink]`.
 const CELL_TABLES: [&str; 3] = ["cell", "deployment", "ack_filter"];
-/// Keys of a station's radio in a cell, which are refused beside `[link]`.
+/// Keys of a station's radio in a cell, which are refused beside `[link]` and `[sidelink]`.
 const CELL_KEYS: [&str; 4] = ["downlink_sinr", "uplink_sinr", "fading", "coherence"];
 
 /// Table `[run]`.
@@ -149,9 +159,13 @@ impl Scenario {
         let sectors = paceline_ran::radio::geometry::SECTORS;
         self.deployment.as_ref().map_or(1, |deployment| sectors * deployment.served_sites as usize)
     }
+    /// Whether the access is a cell.
+    pub fn has_cell(&self) -> bool {
+        self.link.is_none() && self.sidelink.is_none()
+    }
     /// Whether the access is an NR cell.
     pub fn has_nr_cell(&self) -> bool {
-        self.link.is_none() && self.cell.nr.is_some()
+        self.has_cell() && self.cell.nr.is_some()
     }
     /// The carrier of the cell.
     pub fn cell_plan(&self) -> CellPlan {
@@ -159,12 +173,15 @@ impl Scenario {
     }
     /// The scenario as a file with every key, defaults included.
     pub fn to_toml(&self) -> String {
-        if self.link.is_none() {
+        if self.has_cell() {
             return toml::to_string(self).expect("a scenario is made of tables and scalars");
         }
         // The loader refuses tables and keys of a cell beside a link.
         let mut table = toml::Table::try_from(self).expect("a scenario is made of tables and scalars");
         CELL_TABLES.iter().for_each(|name| drop(table.remove(*name)));
+        if self.sidelink.is_some() {
+            WIRED_TABLES.iter().for_each(|name| drop(table.remove(*name)));
+        }
         let groups = table.get_mut("station").and_then(toml::Value::as_array_mut);
         for group in groups.into_iter().flatten().filter_map(toml::Value::as_table_mut) {
             CELL_KEYS.iter().for_each(|name| drop(group.remove(*name)));

@@ -21,7 +21,7 @@ fn check_conservation(model: &Model, seed: u64) {
     for station in 0..model.stations() {
         if let Some((server, host)) = model.udp(station) {
             let copies = match model.access() {
-                Access::Cell(_) => 0,
+                Access::Cell(_) | Access::Sidelink(_) => 0,
                 Access::Link(link) => link.downlink(station).copies + link.uplink(station).copies,
             };
             for (sender, receiver) in [(server, host), (host, server)] {
@@ -50,6 +50,7 @@ fn check_conservation(model: &Model, seed: u64) {
     }
     match model.access() {
         Access::Cell(cell) => check_cell(cell, model.stations(), seed),
+        Access::Sidelink(_) => {} // crates/ran/tests/sidelink.rs
         Access::Link(link) => {
             for station in 0..model.stations() {
                 for stats in [link.downlink(station), link.uplink(station)] {

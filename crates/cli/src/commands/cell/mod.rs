@@ -35,8 +35,11 @@ enum Command {
 pub fn run(args: &Args) -> Outcome {
     let Command::Show { scenario, json, svg } = &args.command;
     let (name, scenario) = scenario_file::load(scenario)?;
-    if scenario.link.is_some() {
-        return Err(Failure::input(format!("{name}: has a [link] and no cell; name a scenario with a cell")));
+    if !scenario.has_cell() {
+        let access = if scenario.link.is_some() { "[link]" } else { "[sidelink]" };
+        return Err(Failure::input(format!(
+            "{name}: has a {access} and no cell; name a scenario with a cell"
+        )));
     }
     let facts = CellFacts::of(&scenario.cell_plan(), &scenario.cell);
     if let Some(file) = svg {

@@ -51,6 +51,8 @@ fn run(seed: u64, acks: &[u64], goodput: &[f64], uplink: f64) -> RunResult {
         measured_from_s: None,
         flows: Vec::new(),
         queues: Vec::new(),
+        paths: Vec::new(),
+        switches: Vec::new(),
         kernel_connections: Vec::new(),
         senders: Vec::new(),
         samples: Vec::new(),

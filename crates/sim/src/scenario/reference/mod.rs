@@ -132,6 +132,10 @@ fn entry(path: String, schema: &Value, required: bool) -> Entry {
         (_, Some("integer")) => "whole number".to_owned(),
         (_, Some(kind @ ("number" | "boolean"))) => kind.to_owned(),
         (_, Some("array")) if schema["items"]["type"] == "integer" => "array of whole numbers".to_owned(),
+        (_, Some("array")) if schema["items"]["x-quantity"].is_string() => {
+            let quantity = schema["items"]["x-quantity"].as_str().unwrap_or_default();
+            format!("array of {}s", quantity.trim_start_matches("a "))
+        }
         (_, Some("array")) => "array of tables".to_owned(),
         _ => "string".to_owned(),
     };

@@ -1,0 +1,105 @@
+//! Converts the table `[sidelink]` to the configuration of pairs of stations.
+
+use super::cell_config;
+use crate::address;
+use crate::scenario::{
+    self, Direction, Movement, SidelinkFate, SidelinkPath, SidelinkSelection, Stations, TrailingReport,
+};
+use paceline_net::{Duration, Stream};
+use paceline_ran::radio::{Heights, PathLossModel, Point};
+use paceline_ran::sidelink::{
+    LinkBudget, Motion, PairConfig, PathKind, Selection, Sidelink, SidelinkConfig, TrailingBsr,
+};
+use paceline_ran::{Fate, Numerology, Slot, SlotClock};
+
+/// Antenna heights in m of eNB and stations in the urban macro (TR 36.814 Table A.2.1.1-2).
+const HEIGHTS: Heights = Heights { bs_m: 25.0, ut_m: 1.5 };
+
+/// The pairs of a scenario; `groups` has the `[[station]]` table of each station.
+pub(super) fn sidelink(table: &scenario::Sidelink, groups: &[&Stations], seed: u64) -> Sidelink {
+    let pair = |(index, group): (usize, &&Stations)| {
+        let mut place = Stream::new(seed, &format!("station{index}/place"));
+        let (v4, v6) = address::station(index);
+        let paths = [path(table.data), path(table.acks)];
+        let [data, acks] = paths;
+        let (to_station, to_peer) =
+            if group.direction == Direction::Upload { (acks, data) } else { (data, acks) };
+        PairConfig {
+            addresses: vec![v4.into(), v6.into()],
+            to_station,
+            to_peer,
+            motion: motion(table, std::f64::consts::TAU * place.uniform()),
+        }
+    };
+    let pairs = groups.iter().enumerate().map(pair).collect();
+    Sidelink::new(config(table), pairs, seed)
+}
+
+fn path(path: SidelinkPath) -> PathKind {
+    match path {
+        SidelinkPath::Direct => PathKind::Direct,
+        SidelinkPath::Infrastructure => PathKind::Infrastructure,
+    }
+}
+
+fn motion(table: &scenario::Sidelink, angle_rad: f64) -> Motion {
+    let moves = matches!(table.movement, Movement::Line | Movement::BackAndForth);
+    let point = |place: &scenario::Waypoint| Point { x: place.x_m, y: place.y_m };
+    Motion {
+        radius_m: table.enb_distance_m,
+        angle_rad,
+        start_m: table.distance_m,
+        end_m: if moves { table.far_distance_m } else { table.distance_m },
+        speed_mps: table.speed_mps,
+        returns: table.movement == Movement::BackAndForth,
+        waypoints: table.waypoints.iter().map(point).collect(),
+    }
+}
+
+fn config(table: &scenario::Sidelink) -> SidelinkConfig {
+    let clock = SlotClock::new(Numerology::LTE);
+    let cell = scenario::Cell { rlc: table.rlc, ..scenario::Cell::default() };
+    let slot = |at: &Duration| Slot(clock.span(*at).0);
+    SidelinkConfig {
+        prb: table.resource_blocks,
+        rlc: cell_config::rlc_config(&cell, clock),
+        t_reordering: clock.span(cell.t_reordering),
+        buffer: table.buffer,
+        rac_timeout: clock.span(table.rac_timeout),
+        trailing_bsr: match table.trailing_bsr {
+            TrailingReport::Backlog => TrailingBsr::Backlog,
+            TrailingReport::Always => TrailingBsr::Always,
+            TrailingReport::Never => TrailingBsr::Never,
+        },
+        max_harq_tx: table.max_harq_tx,
+        selection: match table.selection {
+            SidelinkSelection::Fixed => Selection::Fixed,
+            SidelinkSelection::BestCqi => Selection::BestCqi {
+                period: clock.span(table.selection_period),
+                hysteresis: table.hysteresis,
+            },
+            SidelinkSelection::Scripted => Selection::Scripted(table.switch_at.iter().map(slot).collect()),
+        },
+        fate: match table.fate {
+            SidelinkFate::Drop => Fate::Drop,
+            SidelinkFate::Forward => Fate::Forward,
+        },
+        budget: budget(table),
+        reuse_threshold_dbm: table.reuse_threshold_dbm,
+    }
+}
+
+fn budget(table: &scenario::Sidelink) -> LinkBudget {
+    LinkBudget {
+        carrier_ghz: table.carrier_ghz,
+        model: PathLossModel::UmaM2135,
+        heights: HEIGHTS,
+        enb_power_dbm: table.enb_power_dbm,
+        ue_power_dbm: table.station_power_dbm,
+        enb_gain_dbi: table.enb_gain_dbi,
+        cable_loss_db: table.cable_loss_db,
+        enb_noise_figure_db: table.enb_noise_figure_db,
+        ue_noise_figure_db: table.station_noise_figure_db,
+        cqi_margin_db: table.cqi_margin_db,
+    }
+}

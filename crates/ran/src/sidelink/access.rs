@@ -13,12 +13,14 @@ use crate::prb::PrbSet;
 use crate::slot::{Slot, SlotSpan};
 use std::collections::VecDeque;
 
-/// From a random access request to the eNB's decision about the short grant: the grant of slot 5 less
-/// [`GRANT_DISTANCE`].
+/// From a random access request to the eNB's decision about the short grant. Follows from the published
+/// timeline: the grant is for slot 5, and [`GRANT_DISTANCE`] before it is slot 3.
 pub(super) const REQUEST_PROCESSING: SlotSpan = SlotSpan(3);
-/// From the eNB's decision about a grant to the granted slot: a report decoded at 9 grants slot 11.
+/// From the eNB's decision about a grant to the granted slot. Follows from the published timeline: a report
+/// decoded at 9 leads to data at 11.
 pub(super) const GRANT_DISTANCE: SlotSpan = SlotSpan(2);
-/// From a transmission to its data at the receiver, and to the verdict on it: 5 to 9, and 11 to 15.
+/// From a transmission to its data at the receiver, and to the verdict on it. Follows from the published
+/// timeline: 5 to 9, and 11 to 15.
 pub(super) const DECODING: SlotSpan = SlotSpan(4);
 
 /// A grant of uplink PRBs.

@@ -13,12 +13,12 @@ use std::net::IpAddr;
 /// Blocks of the uplink path that end with a buffer status report.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum TrailingBsr {
-    /// Those that leave more than a full block in the buffer.
+    /// Blocks that leave more than a full block in the buffer.
     #[default]
     Backlog,
-    /// All that leave data in the buffer.
+    /// Blocks that leave data in the buffer.
     Always,
-    /// None.
+    /// No block.
     Never,
 }
 

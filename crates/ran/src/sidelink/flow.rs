@@ -13,6 +13,7 @@ use crate::bearer::Bearer;
 use crate::cell::{CORE, HopLink as Link, station_port};
 use crate::duplex::Direction;
 use crate::pdcp::PdcpConfig;
+use crate::prb::PrbSet;
 use crate::radio::Point;
 use crate::slot::{Numerology, Slot, SlotClock, SlotSpan};
 use crate::timing::{BySlot, HarqTiming, Retransmission, Turns};
@@ -31,6 +32,16 @@ const HELD: SlotSpan = SlotSpan(10);
 pub(super) enum Hop {
     First,
     Relay,
+}
+
+/// A transmission in the uplink band.
+#[derive(Clone, Copy)]
+pub(super) struct Sent {
+    pub pair: usize,
+    pub flow: usize,
+    pub process: usize,
+    pub prbs: PrbSet,
+    pub to_enb: bool,
 }
 
 pub(super) struct Flow {

@@ -2,9 +2,8 @@
 //! station of pair `i`.
 
 use super::config::{PairConfig, SidelinkConfig};
-use super::flow::{Hop, Pair};
+use super::flow::{Hop, Pair, Sent};
 use super::stats::{Carried, FlowDirection, Message, MessageKind, PathKind, Switch};
-use super::uplink::Sent;
 use crate::cell::{CORE, LinkStats};
 use crate::mac::scheduler::Candidate;
 use crate::radio::Point;
@@ -103,7 +102,7 @@ impl Sidelink {
     pub fn path(&self, pair: usize, direction: FlowDirection) -> PathKind {
         self.pairs[pair].flows[direction as usize].path
     }
-    /// What a path has delivered of a flow.
+    /// Packets of a flow that a path has delivered.
     pub fn carried(&self, pair: usize, direction: FlowDirection, path: PathKind) -> Carried {
         let flow = &self.pairs[pair].flows[direction as usize];
         flow.carried[usize::from(path == PathKind::Infrastructure)]

@@ -5,7 +5,7 @@
 //! shares. Direct links whose interference on each other stays below a threshold may have the same PRBs.
 
 use super::access::{DECODING, GRANT_DISTANCE, Grant, REQUEST_PROCESSING};
-use super::flow::{Hop, PROCESSES};
+use super::flow::{Hop, PROCESSES, Sent};
 use super::node::Sidelink;
 use super::stats::MessageKind;
 use crate::decibel::from_db;
@@ -29,16 +29,6 @@ const CONFLICT_PERIOD: SlotSpan = SlotSpan(1000);
 /// Size in bytes of a block for so many bytes of data.
 pub(super) fn bytes_needed(data: u64) -> u64 {
     mac::block_bytes_for(None, data, data.div_ceil(ASSUMED_PACKET_BYTES))
-}
-
-/// A transmission in the uplink band.
-#[derive(Clone, Copy)]
-pub(super) struct Sent {
-    pair: usize,
-    flow: usize,
-    process: usize,
-    prbs: PrbSet,
-    to_enb: bool,
 }
 
 /// PRBs of a slot that are given to a flow.

@@ -153,11 +153,11 @@ pub enum SidelinkFate {
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum TrailingReport {
-    /// Those that leave more than a full block in the buffer.
+    /// Blocks that leave more than a full block in the buffer.
     Backlog,
-    /// All that leave data in the buffer.
+    /// Blocks that leave data in the buffer.
     Always,
-    /// None.
+    /// No block.
     Never,
 }
 
@@ -186,7 +186,7 @@ pub struct Waypoint {
     pub y_m: f64,
 }
 
-/// Largest distance in m. Chosen: beyond the range of the path loss formula, 5 km (TR 36.814 Table B.1.2.1-1).
+/// Largest distance in m. Chosen: twice the range of the path loss formula (TR 36.814 Table B.1.2.1-1).
 const FARTHEST_M: f64 = 10_000.0;
 
 impl Section for Sidelink {

@@ -93,7 +93,8 @@ fn names<'a>(object: &'a Value) -> impl Iterator<Item = String> + 'a {
 }
 
 /// Scenarios whose results together have every key: a cell with one and two seeds, a deployment, a link with
-/// a trace, a proxy with two groups of which one has no service, a pair with a direct link that changes its path.
+/// a trace, a proxy with two groups of which one has no service, a pair with a direct link that changes its
+/// path.
 const RUNS: [(&str, &str, &[&str]); 5] = [
     ("cell", "[[station]]\nfile = \"20 kB\"\n", &["--seeds", "2", "--pcap"]),
     ("deployment", "[deployment]\nfading = \"epa\"\n[[station]]\ncount = 4\n", &[]),

@@ -9,6 +9,7 @@ mod kernel;
 mod map;
 mod over_keys;
 mod over_time;
+pub mod path_switch;
 mod picture;
 mod reproduce;
 mod run;
@@ -40,7 +41,11 @@ pub fn page(folder: &Path) -> Outcome<String> {
             let rows: reproduce::Reproduced = parse(folder, "summary.json", &summary)?;
             Ok(rows.page(&rows.about(), &rows.pictures()))
         }
-        (Some(summary), None) if summary.contains("\"reproduces\": \"accelerator\"") => {
+        (Some(summary), None)
+            if ["accelerator", "d2d"]
+                .iter()
+                .any(|name| summary.contains(&format!("\"reproduces\": \"{name}\""))) =>
+        {
             let rows: reproduce::Reproduced = parse(folder, "summary.json", &summary)?;
             parts(folder, &rows)
         }

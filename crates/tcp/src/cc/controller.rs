@@ -72,6 +72,7 @@ impl Controller {
                 Self::Reno(Reno::new(unit, mss, initial_window, parameters.abc))
             }
             Variant::Westwood => Self::Westwood(Westwood::new(mss, initial_window)),
+            Variant::WestwoodZero => Self::Westwood(Westwood::with_zero_samples(mss, initial_window)),
             Variant::WestwoodPlus => Self::WestwoodPlus(WestwoodPlus::new(mss, initial_window)),
             Variant::Veno => Self::Veno(Veno::new(mss, initial_window)),
             Variant::Vegas => Self::Vegas(Vegas::new(mss, initial_window)),

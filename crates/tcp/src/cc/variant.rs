@@ -19,6 +19,10 @@ pub enum Variant {
     NewReno,
     /// Casetti and others 2001: bandwidth sampled per ACK.
     Westwood,
+    /// Westwood with a filter of constant gain, for which an ACK of the same instant as the last one is a
+    /// sample of zero.
+    #[serde(rename = "westwood-zero")]
+    WestwoodZero,
     /// Grieco and Mascolo 2004: bandwidth sampled per round trip, as Linux `westwood`.
     #[serde(rename = "westwood+")]
     WestwoodPlus,
@@ -43,11 +47,12 @@ pub enum Variant {
 
 impl Variant {
     /// Every variant.
-    pub const ALL: [Self; 13] = [
+    pub const ALL: [Self; 14] = [
         Self::Tahoe,
         Self::Reno,
         Self::NewReno,
         Self::Westwood,
+        Self::WestwoodZero,
         Self::WestwoodPlus,
         Self::Veno,
         Self::Vegas,
@@ -66,6 +71,7 @@ impl Variant {
             Self::Reno => "reno",
             Self::NewReno => "newreno",
             Self::Westwood => "westwood",
+            Self::WestwoodZero => "westwood-zero",
             Self::WestwoodPlus => "westwood+",
             Self::Veno => "veno",
             Self::Vegas => "vegas",
@@ -82,7 +88,7 @@ impl Variant {
         match self {
             Self::Reno | Self::NewReno => Some("reno"),
             Self::WestwoodPlus => Some("westwood"),
-            Self::Tahoe | Self::Westwood | Self::Bbr3 | Self::Prague => None,
+            Self::Tahoe | Self::Westwood | Self::WestwoodZero | Self::Bbr3 | Self::Prague => None,
             _ => Some(self.name()),
         }
     }
@@ -118,7 +124,7 @@ mod tests {
         }
         let error = "vegas2".parse::<Variant>().unwrap_err().to_string();
         assert!(
-            error.contains("newreno, westwood, westwood+") && error.ends_with("dctcp, prague"),
+            error.contains("newreno, westwood, westwood-zero, westwood+") && error.ends_with("dctcp, prague"),
             "{error}"
         );
     }

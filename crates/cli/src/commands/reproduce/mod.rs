@@ -4,6 +4,7 @@
 mod accelerator;
 mod ack_filter;
 mod calibration;
+mod d2d;
 mod options;
 mod outcome;
 mod pacing_pictures;
@@ -27,6 +28,8 @@ enum Experiment {
     Accelerator(Options),
     /// Downlink geometry and coupling loss of 3GPP's deployments, beside 3GPP's own
     Calibration(calibration::Options),
+    /// TCP over direct links with mode switches (IEEE VTC Spring 2016): round trips, windows, throughputs
+    D2d(Options),
     /// Pacing in TDD cells (IEEE CCNC 2024): its statements, ours, and maps over buffer and round-trip time
     TddPacing(tdd_pacing::PacingOptions),
 }
@@ -36,6 +39,7 @@ pub fn run(args: &Args) -> Outcome {
         Experiment::AckFilter(options) => ack_filter::run(options),
         Experiment::Accelerator(options) => accelerator::run(options),
         Experiment::Calibration(options) => calibration::run(options),
+        Experiment::D2d(options) => d2d::run(options),
         Experiment::TddPacing(options) => tdd_pacing::run(options),
     }
 }

@@ -54,7 +54,7 @@ impl Chart {
         html::figure(&self.title, &chart.svg())
     }
 
-    fn svg(&self) -> String {
+    pub fn svg(&self) -> String {
         self.svg_and_height().0
     }
 

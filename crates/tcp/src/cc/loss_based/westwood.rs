@@ -5,6 +5,10 @@
 //! The paper's weakness is kept: compressed ACKs give samples above the link's rate, which the filter does
 //! not remove (Mascolo and others, Computer Communications 27, 2004; see `westwood_plus`). ACKs of one
 //! instant count as [`CLOCK_TICK`] apart.
+//!
+//! `westwood-zero` is the form in which Nardini, Stea and Virdis (IEEE VTC Spring 2016) found a window far
+//! too low: the filter has a constant gain, and an ACK without a distance in time from the last one is a
+//! sample of zero.
 
 use crate::cc::control::{AckSample, CongestionControl, CongestionEvent};
 use crate::cc::window::Window;
@@ -12,6 +16,9 @@ use paceline_net::{Bytes, Duration, Instant};
 
 /// Time constant of the filter in seconds (Casetti et al. 2001).
 const TAU_S: f64 = 0.5;
+/// Weight of the former estimate in the filter of constant gain: ACKs at a tenth of the time constant
+/// (Casetti et al. 2001), (20 - 1) / (20 + 1).
+const CONSTANT_ALPHA: f64 = 19.0 / 21.0;
 /// Smallest interval between two ACKs. Chosen: one microsecond, the resolution of Linux's TCP clock.
 const CLOCK_TICK: Duration = Duration::from_micros(1);
 /// Time without ACKs in seconds after which a sample of zero enters the filter: TAU_S / 2 (Casetti et al.
@@ -29,6 +36,8 @@ pub struct Westwood {
     estimate: f64,
     last_sample: f64,
     last_ack: Option<Instant>,
+    /// Whether the filter has a constant gain, with samples of zero for ACKs of one instant.
+    zero_samples: bool,
     rtt_min: Option<Duration>,
     /// ssthresh of the last reduction, in segments.
     reduced_ssthresh: u32,
@@ -42,17 +51,27 @@ impl Westwood {
             estimate: 0.0,
             last_sample: 0.0,
             last_ack: None,
+            zero_samples: false,
             rtt_min: None,
             reduced_ssthresh: 0,
         }
     }
+    /// The same with the filter of constant gain and samples of zero.
+    pub fn with_zero_samples(mss: u32, initial: u32) -> Self {
+        Self { zero_samples: true, ..Self::new(mss, initial) }
+    }
     fn filter(&mut self, gap: f64, sample: f64) {
-        let alpha = (2.0 * TAU_S - gap) / (2.0 * TAU_S + gap);
+        let alpha =
+            if self.zero_samples { CONSTANT_ALPHA } else { (2.0 * TAU_S - gap) / (2.0 * TAU_S + gap) };
         self.estimate = alpha * self.estimate + (1.0 - alpha) * (sample + self.last_sample) / 2.0;
         self.last_sample = sample;
     }
     fn on_delivered(&mut self, now: Instant, acked: Bytes) {
         let Some(last) = self.last_ack.replace(now) else { return };
+        if self.zero_samples {
+            let gap = now.since(last).as_secs_f64();
+            return self.filter(gap, if gap > 0.0 { acked.0 as f64 / gap } else { 0.0 });
+        }
         let gap = now.since(last).max(CLOCK_TICK).as_secs_f64();
         let mut rest = gap;
         for _ in 0..MAX_ZERO_SAMPLES {
@@ -178,6 +197,27 @@ mod tests {
         let closer = estimate(Duration::from_micros(10));
         assert!(close > 4e6 && closer > 8.0 * close, "{close} {closer}");
         assert!(estimate(Duration::ZERO) > 8.0 * closer);
+    }
+
+    #[test]
+    fn acks_of_one_instant_are_samples_of_zero_in_the_form_with_constant_gain() {
+        let mut westwood = Westwood::with_zero_samples(MSS, 10);
+        let mut expected = (0.0, 0.0);
+        // Two ACKs in each slot of 1 ms: samples of 1 MB/s and of zero in turn.
+        for slot in 0..3 {
+            for first in [true, false] {
+                westwood.on_ack(Instant::from_millis(slot), &ack(50));
+                if slot > 0 || !first {
+                    let sample = if first { 1e6 } else { 0.0 };
+                    expected = (19.0 / 21.0 * expected.0 + 2.0 / 21.0 * (sample + expected.1) / 2.0, sample);
+                }
+                assert!((westwood.estimate - expected.0).abs() < 1e-6, "{slot}: {}", westwood.estimate);
+            }
+        }
+        // Of 2 MB/s in trains of seven ACKs the estimate is a seventh.
+        let mut westwood = Westwood::with_zero_samples(MSS, 10);
+        feed(&mut westwood, 7000, 7, Duration::ZERO);
+        assert!((westwood.estimate * 49e-6 - 1.0).abs() < 0.9, "{}", westwood.estimate);
     }
 
     #[test]

@@ -161,11 +161,11 @@ fn swarm(config: SidelinkConfig, seed: u64, pairs: usize) -> u64 {
     let mut now = Instant::ZERO;
     let end = Instant::from_millis(3000);
     while now < Instant::from_millis(6000) {
-        for index in 0..pairs {
+        for (index, next) in next.iter_mut().enumerate() {
             for direction in FlowDirection::BOTH {
                 if now < end && draws.below(24) == 0 {
                     for _ in 0..draws.below(12) {
-                        let number = &mut next[index][direction as usize];
+                        let number = &mut next[direction as usize];
                         let payload = [0, 536, 1400][draws.below(3) as usize];
                         let packet = packet(index, direction, payload, *number);
                         *number += 1;

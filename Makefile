@@ -3,7 +3,7 @@ export PATH := $(HOME)/.cargo/bin:$(PATH)
 # The folder of builds: CARGO_TARGET_DIR, cargo's configuration, or target.
 TARGET = $(shell scripts/target_dir.sh)
 
-.PHONY: build demo test lint unit privileged police-twin police-grid determinism fuzz bench bench-gateway tables traces docs site install clean
+.PHONY: build demo test lint unit privileged police-twin police-grid police-router determinism fuzz bench bench-gateway tables traces docs site install clean
 
 build: ## the program, release/paceline in the folder that scripts/target_dir.sh prints
 	@scripts/setup.sh build
@@ -40,6 +40,10 @@ police-twin: ## ten million frames through the ACK policer's kernel program and 
 police-grid: ## the safe ACK policer over 144 links: goodput, retransmissions, drops; an hour, idle, root
 	cargo build --release --locked
 	scripts/police/grid.py
+
+police-router: ## ACK rate control in front of a router, as published: measured and simulated; 20 minutes, root
+	cargo build --release --locked
+	scripts/police/router.py
 
 determinism: ## the same bytes from debug and release builds, one seed and many
 	cargo build --locked

@@ -30,7 +30,7 @@ fn column(section: &str, index: usize) -> Names {
 }
 
 /// Keys whose inner keys other sections describe.
-const OTHER_SECTIONS: [&str; 19] = [
+const OTHER_SECTIONS: [&str; 21] = [
     "columns[].mean",
     "columns[].ci95",
     "mean",
@@ -44,6 +44,8 @@ const OTHER_SECTIONS: [&str; 19] = [
     "runs[].stations[]",
     "runs[].flows[]",
     "runs[].queues[]",
+    "runs[].routers[]",
+    "runs[].policers[]",
     "points[].mean",
     "points[].ci95",
     "points[].groups[].mean",
@@ -52,7 +54,7 @@ const OTHER_SECTIONS: [&str; 19] = [
     "run",
 ];
 /// Keys whose inner keys are names of values.
-const BY_NAME: [&str; 1] = ["columns[].differing"];
+const BY_NAME: [&str; 2] = ["columns[].differing", "kept"];
 
 /// Dotted paths of all values of a JSON document.
 fn keys(value: &Value, path: &str, keys_of_values: &mut Names) {
@@ -95,7 +97,7 @@ fn names<'a>(object: &'a Value) -> impl Iterator<Item = String> + 'a {
 /// Scenarios whose results together have every key: a cell with one and two seeds, a deployment, a link with
 /// a trace, a proxy with two groups of which one has no service, a pair with a direct link that changes its
 /// path.
-const RUNS: [(&str, &str, &[&str]); 5] = [
+const RUNS: [(&str, &str, &[&str]); 6] = [
     ("cell", "[[station]]\nfile = \"20 kB\"\n", &["--seeds", "2", "--pcap"]),
     ("deployment", "[deployment]\nfading = \"epa\"\n[[station]]\ncount = 4\n", &[]),
     (
@@ -104,6 +106,11 @@ const RUNS: [(&str, &str, &[&str]); 5] = [
         &[],
     ),
     ("sidelink", "[sidelink]\nselection = \"scripted\"\nswitch_at = [\"300 ms\"]\n[[station]]\n", &[]),
+    (
+        "router",
+        "[[core.hops]]\nrate = \"1 Gb/s\"\ndelay = \"5 ms\"\nservice_time = \"10 us\"\npolice = { drop_share = 0.5 }\n[link]\n[link.fixed]\n[[station]]\n",
+        &[],
+    ),
     ("proxy", "[core]\npath = \"accelerator\"\n[[station]]\n[[station]]\nuplink_sinr = \"-30 dB\"\n", &[]),
 ];
 
@@ -139,6 +146,10 @@ fn every_key_and_column_of_a_run_is_described() {
         let columns: Names = header(&dir, &format!("sidelink/{name}.csv")).into_iter().collect();
         assert_eq!(columns, column(section, 1));
     }
+    assert_eq!(inner("routers"), column("Routers", 0));
+    assert_eq!(header(&dir, "router/routers.csv").into_iter().collect::<Names>(), column("Routers", 1));
+    assert_eq!(inner("policers"), column("Policers", 0));
+    assert_eq!(header(&dir, "router/policers.csv").into_iter().collect::<Names>(), column("Policers", 1));
     let shares = |group: &str| -> Names {
         let keys = column("Connections", 0);
         keys.iter().filter_map(|key| key.strip_prefix(&format!("{group}."))).map(str::to_owned).collect()

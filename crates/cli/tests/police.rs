@@ -100,6 +100,41 @@ fn nothing_stays_behind_a_killed_policer_unless_it_is_pinned() {
 }
 
 #[test]
+fn a_file_attaches_its_policers_and_its_unit_is_valid() {
+    let Some(testbed) = router() else { return };
+    testbed.dir.write(
+        "police.toml",
+        "[[policer]]\ndevice = \"mob\"\ndirection = \"ingress\"\ndrop_share = 0.8\n\
+         [[policer]]\ndevice = \"srv\"\ndirection = \"ingress\"\ncir = \"1mbit\"\nmode = \"published\"\n",
+    );
+    assert_eq!(police(&testbed, "apply police.toml --check").code, 0);
+    let line = format!("{PACELINE} police apply police.toml");
+    let mut program = testbed.start(&testbed.middlebox, "apply", &line);
+    wait_for("the policers", || {
+        program.output_so_far().stderr.contains("attached to mob, srv").then_some(())
+    });
+    let text = police(&testbed, "show srv").stdout;
+    assert!(text.starts_with("ingress, mode published: 1"), "{text}");
+    assert!(police(&testbed, "show mob").stdout.starts_with("ingress, mode safe: drops 80.0%"));
+    program.signal("TERM");
+    assert_eq!(program.finish().code, 0);
+    assert_eq!(police(&testbed, "show mob").code, 1, "nothing is left");
+    testbed.dir.write("bad.toml", "[[policer]]\ndevice = \"mob\"\ndirection = \"ingress\"\n");
+    let refused = police(&testbed, "apply bad.toml");
+    assert!(
+        refused.code == 2 && refused.stderr.contains("policer.0.cir: allowed: exactly one"),
+        "{refused:?}"
+    );
+    if !common::has_program("systemd-analyze") {
+        return;
+    }
+    let unit = include_str!("../../../packaging/paceline-police.service");
+    testbed.dir.write("paceline-police.service", unit.replace("/usr/local/bin/paceline", PACELINE));
+    let verified = testbed.try_shell(&testbed.client, "systemd-analyze verify ./paceline-police.service");
+    assert_eq!(verified.code, 0, "{verified:?}");
+}
+
+#[test]
 fn mistakes_are_one_clear_line() {
     let Some(testbed) = router() else { return };
     let attach = "attach mob --direction ingress";

@@ -91,6 +91,7 @@ fn example(entry: &Entry) -> String {
             "boolean" => return "true".into(),
             "whole number" => return "1".into(),
             "number" if entry.path.ends_with("_dbm") => return "30.0".into(),
+            "number" if entry.path.ends_with("_share") => return "0.5".into(),
             "number" => return "3.5".into(),
             "duration" if entry.path == "cell.decode_delay" => "1 ms".into(),
             "duration" if entry.path == "tcp.pacing_phase" => "1 ms".into(),
@@ -131,6 +132,14 @@ fn the_loader_accepts_every_entry() {
         let base = TABLES.iter().find(|text| entry.path.starts_with(text[1..].split(']').next().unwrap()));
         let base = match &entry.path {
             path if path.starts_with("core.hops.codel.") => format!("{managed_hop}[[station]]\n"),
+            path if path.starts_with("core.hops.police.") => {
+                let limit = match path.rsplit('.').next().unwrap() {
+                    "cir" | "drop_share" | "acks_per_rtt" => "",
+                    "cbs" => "cir = \"1 Mb/s\"",
+                    _ => "drop_share = 0.5",
+                };
+                HOP.replace(" }", &format!(", police = {{ {limit} }} }}")) + "[[station]]\n"
+            }
             path if path.starts_with("core.hops.") => format!("{HOP}[[station]]\n"),
             path if path.starts_with("link.codel.") => {
                 format!("[link]\nqueue_discipline = \"codel\"\n[link.codel]\n{}", TABLES[1])

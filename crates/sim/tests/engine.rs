@@ -5,7 +5,7 @@ use paceline_net::test_support::segment;
 use paceline_net::{Bytes, DropReason, Duration, Instant, Node, Output, Packet, Payload, Port, Rate, Stream};
 use paceline_sim::Engine;
 use paceline_sim::hops::Hops;
-use paceline_sim::scenario::{Hop, QueueDiscipline};
+use paceline_sim::scenario::Hop;
 use std::cell::RefCell;
 use std::collections::VecDeque;
 use std::rc::Rc;
@@ -249,17 +249,15 @@ fn random_hops(stream: &mut Stream) -> Vec<Hop> {
         // Sometimes whole milliseconds, for equal times.
         delay: Duration::from_micros(stream.below(3) * 4_000 + stream.below(2) * stream.below(999)),
         queue: Bytes(1_500 + stream.below(6_000)),
-        queue_discipline: QueueDiscipline::DropTail,
-        codel: None,
-        ecn_threshold: None,
         per_cell: index >= shared,
+        ..Hop::new(Rate(1), Duration::ZERO)
     };
     (0..shared + stream.below(3)).map(|index| hop(index, stream)).collect()
 }
 
 /// Takes arrived and dropped packets.
 fn collect(hops: &mut Hops, at: Instant, down: bool, arrived: &mut Vec<(Instant, u32)>, lost: &mut Vec<u32>) {
-    while let Some(packet) = hops.poll_dropped(at) {
+    while let Some((packet, _)) = hops.poll_dropped(at) {
         lost.push(id_of(&packet));
     }
     while let Some(packet) = if down { hops.poll_at_cell(at) } else { hops.poll_at_servers(at) } {

@@ -11,9 +11,10 @@ use anyhow::Context;
 use indicatif::ProgressBar;
 use paceline_live::pcapng::{self, BLOCK_BYTES, SNAP_LEN};
 use paceline_net::{Bytes, Instant};
-use paceline_sim::results::QueueResult;
+use paceline_sim::results::{PolicerResult, QueueResult, RouterResult};
 use paceline_sim::{Capture, RunResult, Scenario, Summary, simulate};
 use rayon::prelude::*;
+use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -84,8 +85,9 @@ pub fn describe(summary: &Summary) -> String {
     let stations = output::count(summary.stations, "station");
     let heading = format!("{name}, {mode}: {stations}, {:.1} s measured, {runs}", summary.measured_s);
     let column = Column { name: summary.scheme.clone(), mean: &summary.mean, ci95: summary.ci95.as_ref() };
-    let (totals, groups, queues) = (render(&[column]), groups(summary), queues(summary));
-    format!("{heading}\n{totals}{groups}{queues}{}", verdicts(summary))
+    let (totals, groups) = (render(&[column]), groups(summary));
+    let places = queues(summary) + &routers(summary) + &policers(summary);
+    format!("{heading}\n{totals}{groups}{places}{}", verdicts(summary))
 }
 
 /// The figures of each group of stations, where there are several.
@@ -128,6 +130,57 @@ fn queues(summary: &Summary) -> String {
         line.extend(counts.map(|count| format!("{:.0}", mean(count))));
         line.extend([mean(|q| q.sojourn_mean_ms), mean(|q| q.sojourn_p95_ms)].map(|ms| format!("{ms:.2}")));
         lines.push(line);
+    }
+    format!("\n{}", align(&lines, 2))
+}
+
+/// The figures of routers with a service time, as means over the runs.
+fn routers(summary: &Summary) -> String {
+    let first = summary.runs.first().map_or(&[][..], |run| &run.routers);
+    if first.is_empty() {
+        return String::new();
+    }
+    let heading = ["router", "busy, %", "packets/s", "dropped", "most waiting"];
+    let mut lines = vec![heading.map(str::to_owned).to_vec()];
+    for (index, router) in first.iter().enumerate() {
+        let all = || summary.runs.iter().filter_map(move |run| run.routers.get(index));
+        let mean =
+            |value: fn(&RouterResult) -> f64| all().map(value).sum::<f64>() / summary.runs.len() as f64;
+        lines.push(vec![
+            router.router.clone(),
+            format!("{:.1}", 100.0 * mean(|r| r.busy_share)),
+            format!("{:.0}", mean(|r| r.packets_per_s)),
+            format!("{:.0}", mean(|r| (r.downlink_drops + r.uplink_drops) as f64)),
+            format!("{:.0}", mean(|r| r.most_waiting as f64)),
+        ]);
+    }
+    format!("\n{}", align(&lines, 1))
+}
+
+/// The figures of ACK policers, as means over the runs.
+fn policers(summary: &Summary) -> String {
+    let first = summary.runs.first().map_or(&[][..], |run| &run.policers);
+    if first.is_empty() {
+        return String::new();
+    }
+    let mut lines = vec![["policer", "decision", "ACKs", "%"].map(str::to_owned).to_vec()];
+    for (index, policer) in first.iter().enumerate() {
+        let all = || summary.runs.iter().filter_map(move |run| run.policers.get(index));
+        let mean = |count: &dyn Fn(&PolicerResult) -> u64| {
+            all().map(|policer| count(policer) as f64).sum::<f64>() / summary.runs.len() as f64
+        };
+        let reasons: BTreeSet<&str> =
+            all().flat_map(|policer| policer.kept.keys().map(String::as_str)).collect();
+        let acks = mean(&|policer| policer.acks).max(1.0);
+        let kept = reasons.iter().map(|reason| {
+            let count = mean(&|policer| policer.kept.get(*reason).copied().unwrap_or(0));
+            (format!("kept: {reason}"), count)
+        });
+        let dropped = (String::from("dropped"), mean(&|policer| policer.dropped));
+        for (decision, count) in std::iter::once(dropped).chain(kept) {
+            let share = format!("{:.1}", 100.0 * count / acks);
+            lines.push(vec![policer.policer.clone(), decision, format!("{count:.0}"), share]);
+        }
     }
     format!("\n{}", align(&lines, 2))
 }

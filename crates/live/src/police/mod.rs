@@ -16,6 +16,7 @@ use ipnet::IpNet;
 use layout::ONLY;
 use libbpf_rs::query::{ProgInfoIter, ProgInfoQueryOptions};
 use libbpf_rs::{MapCore, MapFlags, MapHandle, Object, ObjectBuilder, ProgramInput};
+use paceline_pep::ack_policer::PolicerConfig;
 pub use paceline_pep::ack_policer::{Limit, Mode, Policy, Reason};
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
@@ -25,8 +26,6 @@ const PROGRAMS: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/police.bpf.o")
 /// Names of the programs, by which they are found.
 const POLICE: &str = "police";
 const OBSERVE: &str = "observe";
-/// Longest time in s in which a bucket fills. Chosen: keeps the bucket's arithmetic within 64 bits.
-const MAX_BURST_S: u64 = 10;
 
 /// The configuration of a policer.
 #[derive(Clone, PartialEq, Debug)]
@@ -46,23 +45,7 @@ pub struct PoliceConfig {
 impl PoliceConfig {
     /// Checks what the types allow and the programs do not.
     pub fn check(&self) -> Result<(), String> {
-        if let Limit::Rate { bytes_per_s, burst } = self.policy.limit {
-            if bytes_per_s == 0 {
-                return Err("cir: 0: the rate is more than 0".into());
-            }
-            let longest = bytes_per_s.saturating_mul(MAX_BURST_S);
-            if !(52..=longest.max(52)).contains(&burst) {
-                return Err(format!(
-                    "cbs: {burst} bytes: a burst is 52 bytes (one ACK) to {longest} bytes ({MAX_BURST_S} s of the rate)"
-                ));
-            }
-        }
-        if matches!(self.policy.limit, Limit::PerRtt(_))
-            && (self.policy.mode == Mode::Published || !self.per_flow)
-        {
-            return Err("acks-per-rtt: needs mode safe and one limit per flow".into());
-        }
-        Ok(())
+        PolicerConfig { policy: self.policy, per_flow: self.per_flow }.check()
     }
 }
 

@@ -27,6 +27,39 @@ const ONE: u32 = 65_536;
 /// share behind a run of protected ACKs, few enough to leave no run of drops longer than the rules' floor.
 const MAX_DEBT: u32 = 8 * ONE;
 
+/// Burst of a rate that is given without one, in bytes: the published policer's.
+const DEFAULT_BURST: u64 = 5_000;
+/// Shortest burst in bytes: one ACK, IPv4 and TCP headers of 20 bytes each with timestamps of 12 (RFC 7323).
+const LEAST_BURST: u64 = 52;
+/// Longest time in s in which a bucket fills. Chosen: keeps the bucket's arithmetic within 64 bits.
+const MAX_BURST_S: u64 = 10;
+
+impl Limit {
+    /// A token bucket; without a burst, that of the published policer, or ten seconds of a lower rate.
+    pub fn rate(bytes_per_s: u64, burst: Option<u64>) -> Self {
+        let longest = bytes_per_s.saturating_mul(MAX_BURST_S).max(LEAST_BURST);
+        Self::Rate { bytes_per_s, burst: burst.unwrap_or(DEFAULT_BURST.min(longest)) }
+    }
+    /// A share of the ACKs from 0 to 1.
+    pub fn share(share: f64) -> Self {
+        Self::Share((share * f64::from(ONE)).round() as u32)
+    }
+    /// Checks what the types allow and the bucket does not.
+    pub(super) fn check(&self) -> Result<(), String> {
+        let Self::Rate { bytes_per_s, burst } = *self else { return Ok(()) };
+        if bytes_per_s == 0 {
+            return Err("cir: 0: the rate is more than 0".into());
+        }
+        let longest = bytes_per_s.saturating_mul(MAX_BURST_S).max(LEAST_BURST);
+        if !(LEAST_BURST..=longest).contains(&burst) {
+            return Err(format!(
+                "cbs: {burst} bytes: a burst is {LEAST_BURST} bytes (one ACK) to {longest} bytes ({MAX_BURST_S} s of the rate)"
+            ));
+        }
+        Ok(())
+    }
+}
+
 /// State of a limit: of one connection, or of all together.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Limiter {

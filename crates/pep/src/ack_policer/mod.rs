@@ -29,6 +29,7 @@ pub use segment::{Segment, marks};
 #[derive(
     Clone, Copy, PartialEq, Eq, Debug, Default, serde::Serialize, serde::Deserialize, schemars::JsonSchema,
 )]
+#[serde(rename_all = "kebab-case")]
 pub enum Mode {
     /// Only ACKs that no rule protects.
     #[default]

@@ -2,7 +2,7 @@
 
 use super::flow::Flow;
 use super::judge::judge;
-use super::limiter::Limiter;
+use super::limiter::{Limit, Limiter};
 use super::reason::Reason;
 use super::segment::Segment;
 use super::{Mode, Policy};
@@ -16,6 +16,18 @@ pub struct PolicerConfig {
     pub policy: Policy,
     /// One limit for each connection instead of one for all together.
     pub per_flow: bool,
+}
+
+impl PolicerConfig {
+    /// Checks what the types allow and a policer does not.
+    pub fn check(&self) -> Result<(), String> {
+        self.policy.limit.check()?;
+        let alone = self.policy.mode == Mode::Safe && self.per_flow;
+        match self.policy.limit {
+            Limit::PerRtt(_) if !alone => Err("acks-per-rtt: needs mode safe and one limit per flow".into()),
+            _ => Ok(()),
+        }
+    }
 }
 
 /// Counters of a policer.
@@ -34,6 +46,24 @@ impl PolicerStats {
     /// Pure ACKs that were kept for `reason`.
     pub fn kept(&self, reason: Reason) -> u64 {
         self.kept[reason as usize]
+    }
+    /// The counts since `earlier` counters of the same policer.
+    #[must_use]
+    pub fn since(&self, earlier: &Self) -> Self {
+        self.with(earlier, |now, before| now - before)
+    }
+    /// The counts of both.
+    #[must_use]
+    pub fn plus(&self, other: &Self) -> Self {
+        self.with(other, |one, other| one + other)
+    }
+    fn with(&self, other: &Self, of: fn(u64, u64) -> u64) -> Self {
+        Self {
+            packets: of(self.packets, other.packets),
+            acks: of(self.acks, other.acks),
+            dropped: of(self.dropped, other.dropped),
+            kept: std::array::from_fn(|reason| of(self.kept[reason], other.kept[reason])),
+        }
     }
 }
 

@@ -11,7 +11,7 @@ use paceline_sim::core_network::{CELLS, Core, server_port};
 use paceline_sim::engine::NodeId;
 use paceline_sim::hops::Hops;
 use paceline_sim::host::Host;
-use paceline_sim::scenario::{Hop, QueueDiscipline};
+use paceline_sim::scenario::Hop;
 use paceline_sim::{Engine, address};
 use paceline_tcp::{Endpoint, EndpointConfig, Source};
 use std::collections::VecDeque;
@@ -92,15 +92,8 @@ pub fn dumbbell(shape: Shape, seed: u64) -> (Engine<Part>, NodeId) {
     let Shape { flows, rate, delay } = shape;
     let clients: AddressTable = (0..flows).map(|i| (address::station(i).0.into(), i)).collect();
     let servers = (0..flows).map(|i| (address::server(i), i)).collect();
-    let hop = Hop {
-        rate,
-        delay,
-        queue: Bytes(rate.0 / 8 * 2 * delay.as_millis() / 1000), // one round-trip time
-        queue_discipline: QueueDiscipline::DropTail,
-        codel: None,
-        ecn_threshold: None,
-        per_cell: false,
-    };
+    let queue = Bytes(rate.0 / 8 * 2 * delay.as_millis() / 1000); // one round-trip time
+    let hop = Hop { queue, ..Hop::new(rate, delay) };
     let core = Core::new(clients.clone(), servers, vec![0; flows], Hops::new(&[hop], 1));
     let mut engine = Engine::default();
     let core = engine.add(Part::Core(Box::new(core)));

@@ -10,13 +10,17 @@
 //! Every hop is first in, first out, and packets enter at the two ends only. So the passage of a downlink
 //! packet through all hops is computed when it enters, and costs one event instead of one per hop. An uplink
 //! packet costs two where a cell has own hops: packets of several cells enter the shared hops in the order of
-//! their arrival there. Where a hop has a managed queue, [`QueuedHops`] takes over: hop by hop.
+//! their arrival there. Where a hop has a managed queue, a router or an ACK policer, [`QueuedHops`] takes
+//! over: hop by hop.
 
-use super::queued_hops::{DOWN, QueuedHops, UP};
+use super::direction::{DOWN, UP};
+use super::hop_policer::PolicerReading;
+use super::queued_hops::QueuedHops;
+use super::router::RouterReading;
 use crate::engine::NEVER;
 use crate::managed::ManagedReading;
 use crate::scenario::Hop;
-use paceline_net::{Bytes, Duration, Instant, Packet};
+use paceline_net::{AddressTable, Bytes, DropReason, Duration, Instant, Packet};
 use std::collections::VecDeque;
 
 /// Hops between the servers and the cells.
@@ -30,7 +34,7 @@ pub struct Hops {
     /// Uplink packets between a cell's own hops and the shared ones.
     to_shared: InFlight,
     to_servers: InFlight,
-    /// In place of all this, hops of which one has a managed queue.
+    /// In place of all this, hops of which one has a managed queue, a router or a policer.
     pub(super) queued: Option<Box<QueuedHops>>,
 }
 
@@ -63,8 +67,12 @@ struct InFlight {
 impl Hops {
     /// Hops in the order from the servers to the cells; those that exist `per_cell` are last.
     pub fn new(hops: &[Hop], cells: usize) -> Self {
-        let managed = hops.iter().any(|hop| hop.managed_queue().is_some());
-        let queued = managed.then(|| Box::new(QueuedHops::new(hops, cells)));
+        Self::with_groups(hops, cells, AddressTable::default())
+    }
+    /// The same with the group of each station's address, by which a policer knows stations that are exempt.
+    pub fn with_groups(hops: &[Hop], cells: usize, groups: AddressTable) -> Self {
+        let stepwise = hops.iter().any(Hop::needs_events);
+        let queued = stepwise.then(|| Box::new(QueuedHops::new(hops, cells, groups)));
         let shared = hops.iter().take_while(|hop| !hop.per_cell).count();
         let (shared, own) = hops.split_at(shared);
         let paths = if own.is_empty() { 1 } else { cells };
@@ -109,15 +117,15 @@ impl Hops {
         }
         Ok(())
     }
-    /// The next packet that is dropped on arrival at the shared hops, or by a managed queue. Call until none
-    /// is left.
-    pub fn poll_dropped(&mut self, now: Instant) -> Option<Packet> {
+    /// The next packet that is dropped on arrival at the shared hops, or by a managed queue, a router or a
+    /// policer. Call until none is left.
+    pub fn poll_dropped(&mut self, now: Instant) -> Option<(Packet, DropReason)> {
         if let Some(queued) = &mut self.queued {
             return queued.poll_dropped(now);
         }
         while let Some((at, packet)) = self.to_shared.pop(now) {
             if let Err(packet) = self.enter_shared(at, packet) {
-                return Some(packet);
+                return Some((packet, DropReason::QueueFull));
             }
         }
         None
@@ -145,7 +153,8 @@ impl Hops {
         let at = self.to_cells.next.0.min(self.to_shared.next.0).min(self.to_servers.next.0);
         (at != NEVER).then_some(at)
     }
-    /// Time for which the busiest hop on the path of a cell has been sending, of both directions.
+    /// Time for which the busiest hop on the path of a cell has been sending, of both directions, or for
+    /// which the busiest router has been forwarding.
     pub fn busiest(&self, cell: usize) -> Duration {
         if let Some(queued) = &self.queued {
             return queued.busiest(cell);
@@ -154,13 +163,21 @@ impl Hops {
         let lines = self.shared.iter().chain(own).flatten();
         lines.map(|line| line.busy).max().unwrap_or(Duration::ZERO)
     }
-    /// Starts the figures of managed queues anew.
+    /// Starts the figures of managed queues, routers and policers anew.
     pub(crate) fn restart_queues(&mut self) {
         self.queued.iter_mut().for_each(|queued| queued.restart());
     }
     /// Figures of managed queues; `first` is the index of the first hop.
     pub(crate) fn read_queues(&self, first: usize) -> Vec<ManagedReading> {
         self.queued.as_ref().map_or_else(Vec::new, |queued| queued.read(first))
+    }
+    /// Figures of routers, likewise.
+    pub(crate) fn read_routers(&self, first: usize) -> Vec<RouterReading> {
+        self.queued.as_ref().map_or_else(Vec::new, |queued| queued.read_routers(first))
+    }
+    /// Figures of policers, likewise.
+    pub(crate) fn read_policers(&self, first: usize) -> Vec<PolicerReading> {
+        self.queued.as_ref().map_or_else(Vec::new, |queued| queued.read_policers(first))
     }
     fn enter_shared(&mut self, now: Instant, mut packet: Packet) -> Result<(), Packet> {
         match pass(self.shared[UP].iter_mut(), now, &mut packet) {
@@ -265,7 +282,6 @@ impl InFlight {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::scenario::QueueDiscipline;
     use paceline_net::Rate;
     use paceline_net::test_support::segment;
 
@@ -276,15 +292,7 @@ mod tests {
         segment().payload_len(payload_len).build()
     }
     fn hop(mbps: u64, delay_ms: u64, queue: u64) -> Hop {
-        Hop {
-            rate: Rate(mbps * 1_000_000),
-            delay: Duration::from_millis(delay_ms),
-            queue: Bytes(queue),
-            queue_discipline: QueueDiscipline::DropTail,
-            codel: None,
-            ecn_threshold: None,
-            per_cell: false,
-        }
+        Hop { queue: Bytes(queue), ..Hop::new(Rate(mbps * 1_000_000), Duration::from_millis(delay_ms)) }
     }
     fn us(us: u64) -> Instant {
         Instant::from_nanos(us * 1000)

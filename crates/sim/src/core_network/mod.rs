@@ -9,11 +9,16 @@
 //! from a station passes the hops, then the monitor, and leaves by the port of the server that has its
 //! destination address, or by [`OUTSIDE`]. There is no route from station to station.
 
+mod direction;
+mod hop_policer;
 pub mod hops;
 mod monitor;
 mod queued_hops;
+mod router;
 
+pub(crate) use hop_policer::PolicerReading;
 pub use monitor::Monitor;
+pub(crate) use router::RouterReading;
 
 use crate::managed::ManagedReading;
 use hops::Hops;
@@ -71,7 +76,7 @@ impl Core {
         &mut self.monitor
     }
 
-    /// Starts the figures of the hops' managed queues anew.
+    /// Starts the figures of the hops' managed queues, routers and policers anew.
     pub(crate) fn restart_queues(&mut self) {
         self.hops.restart_queues();
     }
@@ -79,13 +84,21 @@ impl Core {
     pub(crate) fn read_queues(&self, first: usize) -> Vec<ManagedReading> {
         self.hops.read_queues(first)
     }
+    /// Figures of the hops' routers, likewise.
+    pub(crate) fn read_routers(&self, first: usize) -> Vec<RouterReading> {
+        self.hops.read_routers(first)
+    }
+    /// Figures of the hops' ACK policers, likewise.
+    pub(crate) fn read_policers(&self, first: usize) -> Vec<PolicerReading> {
+        self.hops.read_policers(first)
+    }
     fn downlink(&mut self, now: Instant, from: Port, packet: Packet) {
         let Some(station) = self.stations.get(packet.ip.dst) else {
             return self.route(from, packet);
         };
         self.monitor.observe(now, &packet, station, true);
         if let Err(packet) = self.hops.downlink(now, self.serving[station], packet) {
-            self.drop_packet(Some(station), packet);
+            self.drop_packet(Some(station), packet, DropReason::QueueFull);
         }
     }
     fn uplink(&mut self, now: Instant, packet: Packet) {
@@ -94,12 +107,14 @@ impl Core {
         let station = self.stations.get(packet.ip.src);
         let cell = station.map_or(0, |station| self.serving[station]);
         if let Err(packet) = self.hops.uplink(now, cell, packet) {
-            self.drop_packet(station, packet);
+            self.drop_packet(station, packet, DropReason::QueueFull);
         }
     }
-    fn drop_packet(&mut self, station: Option<usize>, packet: Packet) {
-        station.into_iter().for_each(|station| self.drops[station] += 1);
-        self.output.push_back(Output::Drop(packet, DropReason::QueueFull));
+    fn drop_packet(&mut self, station: Option<usize>, packet: Packet, reason: DropReason) {
+        if reason == DropReason::QueueFull {
+            station.into_iter().for_each(|station| self.drops[station] += 1);
+        }
+        self.output.push_back(Output::Drop(packet, reason));
     }
     fn at_servers(&mut self, now: Instant, packet: Packet) {
         if let Some(station) = self.stations.get(packet.ip.src) {
@@ -131,9 +146,9 @@ impl Node for Core {
         while let Some(packet) = self.hops.poll_at_cell(now) {
             self.output.push_back(Output::Transmit(CELLS, packet));
         }
-        while let Some(packet) = self.hops.poll_dropped(now) {
+        while let Some((packet, reason)) = self.hops.poll_dropped(now) {
             let station = self.stations.get(packet.ip.src).or_else(|| self.stations.get(packet.ip.dst));
-            self.drop_packet(station, packet);
+            self.drop_packet(station, packet, reason);
         }
         while let Some(packet) = self.hops.poll_at_servers(now) {
             self.at_servers(now, packet);

@@ -2,21 +2,20 @@
 
 use super::super::hops::Hops;
 use super::QueuedHops;
-use crate::scenario::{Hop, QueueDiscipline};
+use crate::scenario::Hop;
 use paceline_net::test_support::segment;
-use paceline_net::{Bytes, Duration, Instant, Packet, Rate, Stream};
+use paceline_net::{AddressTable, Bytes, Duration, Instant, Packet, Rate, Stream};
 
 fn hop(rate: u64, delay_us: u64, queue: u64, per_cell: bool) -> Hop {
-    let (queue_discipline, codel) = (QueueDiscipline::DropTail, None);
-    let (rate, delay, queue) = (Rate(rate), Duration::from_micros(delay_us), Bytes(queue));
-    Hop { rate, delay, queue, queue_discipline, codel, ecn_threshold: Some(Bytes(2_000)), per_cell }
+    let hop = Hop::new(Rate(rate), Duration::from_micros(delay_us));
+    Hop { queue: Bytes(queue), ecn_threshold: Some(Bytes(2_000)), per_cell, ..hop }
 }
 
 /// Length, ECN and time of each packet that arrives, and the length of each that is dropped.
 type Passed = (Vec<(Instant, u32, u8)>, Vec<u32>);
 
 fn poll(now: Instant, down: bool, hops: &mut Hops, passed: &mut Passed) {
-    while let Some(packet) = hops.poll_dropped(now) {
+    while let Some((packet, _)) = hops.poll_dropped(now) {
         passed.1.push(packet.len);
     }
     let mut next = || if down { hops.poll_at_cell(now) } else { hops.poll_at_servers(now) };
@@ -32,7 +31,7 @@ fn drop_tail_hops_served_packet_by_packet_equal_the_computed_passage() {
     for (seed, down) in (0..40).flat_map(|seed| [(seed, true), (seed, false)]) {
         let mut computed = Hops::new(&path, 1);
         let mut queued = Hops::new(&path, 1);
-        queued.queued = Some(Box::new(QueuedHops::new(&path, 1)));
+        queued.queued = Some(Box::new(QueuedHops::new(&path, 1, AddressTable::default())));
         let mut stream = Stream::new(seed, "hops");
         let mut packets: Vec<(Instant, Packet)> = Vec::new();
         let mut at = Instant::ZERO;

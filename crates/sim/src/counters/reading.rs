@@ -2,6 +2,7 @@
 
 use super::connections::{self, ConnectionReading};
 use super::station::Counters;
+use crate::core_network::{PolicerReading, RouterReading};
 use crate::link::Link;
 use crate::managed::ManagedReading;
 use crate::model::{Access, Model};
@@ -54,6 +55,10 @@ pub(crate) struct EndReading {
     pub wired: Vec<WiredReading>,
     /// Managed queues of the link and of the hops.
     pub queues: Vec<ManagedReading>,
+    /// Routers of the hops.
+    pub routers: Vec<RouterReading>,
+    /// ACK policers of the hops.
+    pub policers: Vec<PolicerReading>,
     /// The proxy between servers and stations, if there is one.
     pub proxy: Option<Proxy>,
     /// Paths of the pairs of a sidelink.
@@ -179,8 +184,20 @@ pub(crate) fn read_end(model: &mut Model) -> EndReading {
     let wired = (0..model.stations()).map(|station| read_wired(model, station)).collect();
     let proxy =
         model.pep().map(|pep| if pep.is_accelerator() { Proxy::Accelerator } else { Proxy::SplitTcp });
-    let queues = read_queues(model);
-    let paths = model.sidelink().map(read_paths).unwrap_or_default();
+    let (routers, policers) = read_routers(model);
+    let rest = EndReading {
+        rtt_p95_us,
+        link_delay_p95_us: None,
+        radio: RadioCapacity::default(),
+        connections,
+        cells: None,
+        wired,
+        queues: read_queues(model),
+        routers,
+        policers,
+        proxy,
+        paths: model.sidelink().map(read_paths).unwrap_or_default(),
+    };
     match model.access() {
         Access::Cell(cell) => {
             let (downlink_prbs, uplink_prbs) = cell.resource_blocks();
@@ -201,38 +218,13 @@ pub(crate) fn read_end(model: &mut Model) -> EndReading {
                 power_correction_db: cell.power_correction_db(station),
             };
             let cells = Some((0..model.stations()).map(of).collect());
-            let link_delay_p95_us = None;
-            EndReading {
-                rtt_p95_us,
-                link_delay_p95_us,
-                radio,
-                connections,
-                cells,
-                wired,
-                queues,
-                proxy,
-                paths,
-            }
+            EndReading { radio, cells, ..rest }
         }
-        Access::Link(_) | Access::Sidelink(_) => {
-            let link_delay_p95_us = match model.access() {
-                Access::Link(link) => Some(link.downlink_delays_us().value_at_quantile(0.95)),
-                _ => None,
-            };
-            let radio = RadioCapacity::default();
-            let cells = None;
-            EndReading {
-                rtt_p95_us,
-                link_delay_p95_us,
-                radio,
-                connections,
-                cells,
-                wired,
-                queues,
-                proxy,
-                paths,
-            }
+        Access::Link(link) => {
+            let p95 = link.downlink_delays_us().value_at_quantile(0.95);
+            EndReading { link_delay_p95_us: Some(p95), ..rest }
         }
+        Access::Sidelink(_) => rest,
     }
 }
 
@@ -253,6 +245,17 @@ fn read_queues(model: &Model) -> Vec<ManagedReading> {
         queues.extend(link.read_queues());
     }
     queues
+}
+
+/// Routers and policers of all hops.
+fn read_routers(model: &Model) -> (Vec<RouterReading>, Vec<PolicerReading>) {
+    let (before, behind) = model.cores();
+    let (mut routers, mut policers) = (before.read_routers(0), before.read_policers(0));
+    if let Some(core) = behind {
+        routers.extend(core.read_routers(model.hops_before_proxy()));
+        policers.extend(core.read_policers(model.hops_before_proxy()));
+    }
+    (routers, policers)
 }
 
 fn read_wired(model: &Model, station: usize) -> WiredReading {

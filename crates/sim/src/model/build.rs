@@ -51,8 +51,9 @@ impl Model {
             Some(_) => scenario.core.around_path(),
             None => (&scenario.core.hops[..], &[][..]),
         };
+        let group_of = scenario.station_groups();
         let part = |servers: AddressTable, hops| {
-            let hops = Hops::new(hops, cells);
+            let hops = Hops::with_groups(hops, cells, group_of.clone());
             ModelNode::Core(Box::new(Core::new(scenario.routes(), servers, serving.clone(), hops)))
         };
         let core = engine.add(part(servers, hops_before));

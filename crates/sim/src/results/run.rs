@@ -4,6 +4,7 @@ use super::kernel::KernelConnection;
 use super::limits::{ConnectionSenders, LimitShares, RadioDelays, SenderSums, StationSenders, path_uses};
 use super::paths::{self, PathResult, SwitchResult};
 use super::queue::QueueResult;
+use super::router::{PolicerResult, RouterResult};
 use super::run_group::RunGroup;
 use super::service;
 use super::statistics::{mbps, number_or_nan, ratio};
@@ -41,6 +42,12 @@ pub struct RunResult {
     /// Changes of path.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub switches: Vec<SwitchResult>,
+    /// Figures of routers with a service time.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub routers: Vec<RouterResult>,
+    /// Figures of ACK policers.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub policers: Vec<PolicerResult>,
     /// Connections of the real stations of an emulation.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub kernel_connections: Vec<KernelConnection>,
@@ -250,6 +257,8 @@ impl RunResult {
             queues: end.queues.iter().map(QueueResult::new).collect(),
             paths,
             switches,
+            routers: end.routers.iter().map(|router| RouterResult::new(router, span)).collect(),
+            policers: end.policers.iter().map(PolicerResult::new).collect(),
             kernel_connections: Vec::new(),
             senders,
             samples,

@@ -119,6 +119,14 @@ impl Summary {
         let has = self.runs.iter().any(|run| !run.paths.is_empty());
         has.then(|| [tables::paths(&self.runs), tables::switches(&self.runs)])
     }
+    /// Text of `routers.csv`; none without routers.
+    pub fn routers_csv(&self) -> Option<String> {
+        self.runs.iter().any(|run| !run.routers.is_empty()).then(|| tables::routers(&self.runs))
+    }
+    /// Text of `policers.csv`; none without ACK policers.
+    pub fn policers_csv(&self) -> Option<String> {
+        self.runs.iter().any(|run| !run.policers.is_empty()).then(|| tables::policers(&self.runs))
+    }
     /// Text of `timeseries.csv`.
     pub fn timeseries_csv(&self) -> String {
         tables::timeseries(&self.runs)
@@ -183,6 +191,8 @@ mod tests {
             queues: Vec::new(),
             paths: Vec::new(),
             switches: Vec::new(),
+            routers: Vec::new(),
+            policers: Vec::new(),
             kernel_connections: Vec::new(),
             senders: Vec::new(),
             samples: Vec::new(),

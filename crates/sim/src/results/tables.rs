@@ -3,6 +3,7 @@
 use super::kernel::KernelConnection;
 use super::paths::{PathResult, SwitchResult};
 use super::queue::QueueResult;
+use super::router::{PolicerResult, RouterResult};
 use super::run::{FlowResult, RunResult, Sample, StationResult};
 use serde::{Serialize, Serializer};
 
@@ -346,6 +347,36 @@ impl<'a> SwitchRow<'a> {
     }
 }
 
+/// A row of `routers.csv`.
+#[derive(Default, Serialize)]
+struct RouterRow {
+    seed: u64,
+    router: String,
+    busy_share: Decimals<4>,
+    packets_per_s: Decimals<1>,
+    downlink_packets: u64,
+    uplink_packets: u64,
+    downlink_drops: u64,
+    uplink_drops: u64,
+    most_waiting: u64,
+}
+
+impl RouterRow {
+    fn new(run: &RunResult, r: &RouterResult) -> Self {
+        Self {
+            seed: run.seed,
+            router: r.router.clone(),
+            busy_share: Decimals(r.busy_share),
+            packets_per_s: Decimals(r.packets_per_s),
+            downlink_packets: r.downlink_packets,
+            uplink_packets: r.uplink_packets,
+            downlink_drops: r.downlink_drops,
+            uplink_drops: r.uplink_drops,
+            most_waiting: r.most_waiting,
+        }
+    }
+}
+
 /// Text of `paths.csv`.
 pub(super) fn paths(runs: &[RunResult]) -> String {
     text(runs.iter().flat_map(|run| run.paths.iter().map(|own| PathRow::new(run.seed, own))))
@@ -353,6 +384,41 @@ pub(super) fn paths(runs: &[RunResult]) -> String {
 /// Text of `switches.csv`.
 pub(super) fn switches(runs: &[RunResult]) -> String {
     text(runs.iter().flat_map(|run| run.switches.iter().map(|own| SwitchRow::new(run.seed, own))))
+}
+
+/// A row of `policers.csv`.
+#[derive(Default, Serialize)]
+struct PolicerRow {
+    seed: u64,
+    policer: String,
+    decision: String,
+    acks: u64,
+}
+
+impl PolicerRow {
+    fn of_policer(run: &RunResult, p: &PolicerResult) -> Vec<Self> {
+        let row = |(decision, acks): (&str, u64)| Self {
+            seed: run.seed,
+            policer: p.policer.clone(),
+            decision: decision.to_owned(),
+            acks,
+        };
+        let kept = p.kept.iter().map(|(reason, acks)| (reason.as_str(), *acks));
+        std::iter::once(("dropped", p.dropped)).chain(kept).map(row).collect()
+    }
+}
+
+/// Text of `routers.csv`.
+pub(super) fn routers(runs: &[RunResult]) -> String {
+    text(runs.iter().flat_map(|run| run.routers.iter().map(|router| RouterRow::new(run, router))))
+}
+
+/// Text of `policers.csv`.
+pub(super) fn policers(runs: &[RunResult]) -> String {
+    let of_run = |run: &'_ RunResult| -> Vec<PolicerRow> {
+        run.policers.iter().flat_map(|policer| PolicerRow::of_policer(run, policer)).collect()
+    };
+    text(runs.iter().flat_map(of_run))
 }
 
 /// Text of `queues.csv`.

@@ -58,7 +58,7 @@ fn beside_sidelink(scenario: &Scenario, given: &dyn Fn(&str) -> bool) -> Result<
 /// Finds the first value that is not allowed.
 pub(super) fn check(scenario: &Scenario) -> Result<(), Problem> {
     limits::check("run", &scenario.run)?;
-    core_network::check(&scenario.core)?;
+    core_network::check(&scenario.core, scenario.stations.len())?;
     if let Some(link) = &scenario.link {
         link::check(link)?;
     }

@@ -24,7 +24,7 @@ mod tcp;
 pub use cell::{AckFilter, Cell, CellPlan, CommonPeriod, ConfiguredGrant, DuplexMode, McsTableName};
 pub use cell::{Nr, Pattern, RatName, RlcMode, Scheduler};
 pub use cellular::Cellular;
-pub use core_network::{Core, Hop};
+pub use core_network::{AckDirection, Core, Hop, Police};
 pub use deployment::{BlockageModel, Deployment, DeploymentModel, FadingProfile, Held};
 pub use link::{FixedLink, Link, TraceFile, TraceLink};
 pub use load::{ScenarioError, load, load_with};
@@ -187,6 +187,13 @@ impl Scenario {
             CELL_KEYS.iter().for_each(|name| drop(group.remove(*name)));
         }
         toml::to_string(&table).expect("a scenario is made of tables and scalars")
+    }
+    /// The group of each address of a station.
+    pub(crate) fn station_groups(&self) -> paceline_net::AddressTable {
+        let groups = self.stations.iter().enumerate();
+        let group_of = groups.flat_map(|(group, of)| std::iter::repeat_n(group, of.count as usize));
+        let pairs = group_of.enumerate().map(|(station, group)| (group, crate::address::station(station)));
+        pairs.flat_map(|(group, (v4, v6))| [(v4.into(), group), (v6.into(), group)]).collect()
     }
     /// The addresses of the stations as a routing table.
     pub(crate) fn routes(&self) -> paceline_net::AddressTable {

@@ -22,10 +22,8 @@ fn random_hop(stream: &mut Stream) -> Hop {
         rate: paceline_net::Rate(pick(stream, &[1_000_000, 20_000_000, 1_000_000_000])),
         delay: Duration::from_micros(stream.below(40_000)),
         queue: Bytes(1_500 + stream.below(500_000)),
-        queue_discipline: QueueDiscipline::DropTail,
-        codel: None,
         ecn_threshold: stream.chance(0.3).then_some(Bytes(1_500)),
-        per_cell: false,
+        ..Hop::new(Rate(1), Duration::ZERO)
     }
 }
 

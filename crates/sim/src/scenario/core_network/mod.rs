@@ -1,9 +1,12 @@
 //! Tables `[core]` and `core.hops`: the wired path between the servers and the eNB.
 
-use super::limits::{self, Limit, Problem, Section, at_least, key, quantities, rates, relation};
+mod police;
+
+use super::limits::{self, Limit, Problem, Section, at_least, key, numbers, quantities, rates, relation};
 use super::path::Path;
 use super::queue::{self, Codel, QueueDiscipline};
 use paceline_net::{Bytes, CodelConfig, Duration, Rate};
+pub use police::{AckDirection, Police};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -31,15 +34,7 @@ impl Core {
 impl Default for Core {
     fn default() -> Self {
         Self {
-            hops: vec![Hop {
-                rate: Rate(1_000_000_000),
-                delay: Duration::from_millis(5),
-                queue: default_hop_queue(),
-                queue_discipline: QueueDiscipline::DropTail,
-                codel: None,
-                ecn_threshold: None,
-                per_cell: false,
-            }],
+            hops: vec![Hop::new(Rate(1_000_000_000), Duration::from_millis(5))],
             path: Path::Direct,
             path_after: None,
         }
@@ -73,9 +68,41 @@ pub struct Hop {
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     #[schemars(extend("default" = bool::default()))]
     pub per_cell: bool,
+    /// Time that a router at the hop's end near the servers needs to forward a packet. The router serves the
+    /// packets of both directions one after the other. If left out, forwarding takes no time.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub service_time: Option<Duration>,
+    /// Most packets that wait for that router, both directions together.
+    #[serde(default = "default_service_queue", skip_serializing_if = "is_default_service_queue")]
+    #[schemars(extend("default" = default_service_queue()))]
+    pub service_queue: u64,
+    /// The ACK policer at the hop's end near the stations; the hop's router does not see the ACKs that it
+    /// drops. Needs one of `cir`, `drop_share` and `acks_per_rtt`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub police: Option<Police>,
 }
 
 impl Hop {
+    /// A hop with the defaults of all other keys.
+    pub fn new(rate: Rate, delay: Duration) -> Self {
+        Self {
+            rate,
+            delay,
+            queue: default_hop_queue(),
+            queue_discipline: QueueDiscipline::DropTail,
+            codel: None,
+            ecn_threshold: None,
+            per_cell: false,
+            service_time: None,
+            service_queue: default_service_queue(),
+            police: None,
+        }
+    }
+    /// Whether the passage of a packet depends on packets behind it, on those of the other direction, or on
+    /// its connection, so that it is not known when the packet enters the hops.
+    pub(crate) fn needs_events(&self) -> bool {
+        self.managed_queue().is_some() || self.service_time.is_some() || self.police.is_some()
+    }
     /// Configuration of the queue of a managed discipline; none for drop-tail.
     pub(crate) fn managed_queue(&self) -> Option<CodelConfig> {
         queue::managed(self.queue_discipline, self.codel.as_ref(), (None, Some(self.queue)))
@@ -85,6 +112,16 @@ impl Hop {
 /// Default queue of a hop. Chosen: 32 ms at the default rate of 1 Gb/s.
 fn default_hop_queue() -> Bytes {
     Bytes(4_000_000)
+}
+
+/// Default queue of a router in packets: Linux's `net.core.netdev_max_backlog`.
+fn default_service_queue() -> u64 {
+    1000
+}
+
+#[allow(clippy::trivially_copy_pass_by_ref, reason = "serde gives a reference")]
+fn is_default_service_queue(packets: &u64) -> bool {
+    *packets == default_service_queue()
 }
 
 impl Section for Core {
@@ -106,18 +143,23 @@ impl Section for Hop {
             key!(rate, rates()),
             key!(delay, quantities("0 s", "10 s")),
             key!(queue, at_least("1500 B")),
+            key!(service_time?, quantities("1 ns", "1 s")),
+            key!(service_queue, numbers(1..=1_000_000).unit("packets")),
             relation!(ecn_threshold?, "no more than the hop's queue", below_queue),
         ]
     }
 }
 
-/// Checks table and hops.
-pub(super) fn check(core: &Core) -> Result<(), Problem> {
+/// Checks table and hops of a scenario with this many `[[station]]` tables.
+pub(super) fn check(core: &Core, groups: usize) -> Result<(), Problem> {
     limits::check("core", core)?;
     for (index, hop) in core.hops.iter().enumerate() {
         let path = format!("core.hops.{index}");
         limits::check(&path, hop)?;
         queue::check(&path, hop.queue_discipline, hop.codel.as_ref(), hop.ecn_threshold)?;
+        if let Some(police) = &hop.police {
+            police::check(&format!("{path}.police"), police, groups)?;
+        }
         let in_order = hop.per_cell || core.hops[..index].iter().all(|hop| !hop.per_cell);
         let allowed = "true, since a hop before it has per_cell = true: hops that all cells share come first";
         Problem::unless(in_order, &format!("{path}.per_cell"), hop.per_cell, allowed)?;

@@ -1,21 +1,22 @@
 //! `paceline police`: the ACK policer in the kernel, at an interface in front of a router (docs/police.md).
 
+mod attach_args;
+mod file;
+
 use crate::failure::{Failure, Outcome};
 use crate::output;
 use anyhow::Context;
-use ipnet::IpNet;
-use paceline_live::police::{self, FlowReport, Limit, Mode, Police, PoliceConfig, Policy, Reason, Report};
+use attach_args::AttachArgs;
+use paceline_live::police::{self, FlowReport, Limit, Mode, Police, PoliceConfig, Reason, Report};
 use paceline_live::stop::StopSignals;
 use paceline_live::tcx::Hook;
-
 use serde_json::{Value, json};
 use std::fmt::Write;
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 /// Connections that `show` lists without `--all`. Chosen: a screen.
 const SHOWN_FLOWS: usize = 20;
-/// Burst of `--cir` without `--cbs`, in bytes: the published policer's.
-const DEFAULT_BURST: u64 = 5000;
 /// One, as a share of ACKs.
 const ONE: f64 = 65_536.0;
 
@@ -29,6 +30,8 @@ pub struct Args {
 enum Action {
     /// Police the ACKs that pass an interface, until the command ends (or --pin)
     Attach(AttachArgs),
+    /// Police the ACKs at the interfaces that a file names, until the command ends
+    Apply(ApplyArgs),
     /// Take a policer from an interface
     Detach(DeviceArgs),
     /// Show what a policer has seen, dropped and kept
@@ -39,6 +42,15 @@ enum Action {
 struct DeviceArgs {
     /// Network device
     device: String,
+}
+
+#[derive(clap::Args)]
+struct ApplyArgs {
+    /// Configuration file, with a table [[policer]] for each policer
+    file: PathBuf,
+    /// Check the file only
+    #[arg(long)]
+    check: bool,
 }
 
 #[derive(clap::Args)]
@@ -56,65 +68,10 @@ struct ShowArgs {
     watch: bool,
 }
 
-#[derive(Clone, Copy, clap::ValueEnum)]
-enum Direction {
-    Ingress,
-    Egress,
-}
-
-#[derive(Clone, Copy, clap::ValueEnum)]
-enum ModeName {
-    Safe,
-    Published,
-}
-
-#[derive(clap::Args)]
-#[command(group = clap::ArgGroup::new("limit").required(true))]
-struct AttachArgs {
-    /// Network device
-    device: String,
-    /// The direction in which ACKs are dropped: as they arrive, or as they leave
-    #[arg(long)]
-    direction: Direction,
-    /// Rate of ACKs that pass, such as 100kbit, 2mbit or 20kB/s; above it they are dropped
-    #[arg(long, value_name = "RATE", group = "limit", value_parser = rate)]
-    cir: Option<u64>,
-    /// Burst above the rate, in bytes
-    #[arg(long, value_name = "BYTES", requires = "cir")]
-    cbs: Option<u64>,
-    /// Share of the ACKs to drop, such as 0.8 or 80%
-    #[arg(long, value_name = "SHARE", group = "limit", value_parser = share)]
-    drop_share: Option<f64>,
-    /// ACKs of a connection that pass in a round trip
-    #[arg(long, value_name = "NUMBER", group = "limit", value_parser = clap::value_parser!(u32).range(1..=1000))]
-    acks_per_rtt: Option<u32>,
-    /// ACKs that may be dropped: those that no rule protects, or all pure ACKs, blindly
-    #[arg(long, default_value = "safe")]
-    mode: ModeName,
-    /// Segments that one kept ACK may newly acknowledge (mode safe)
-    #[arg(long, value_name = "NUMBER", default_value_t = Policy::MAX_SEGMENTS)]
-    #[arg(value_parser = clap::value_parser!(u32).range(1..=32))]
-    max_segments: u32,
-    /// One limit for each connection (the default with a share or with ACKs per round trip)
-    #[arg(long, conflicts_with = "aggregate")]
-    per_flow: bool,
-    /// One limit for all connections together (the default with a rate)
-    #[arg(long)]
-    aggregate: bool,
-    /// Networks whose packets pass untouched
-    #[arg(long, value_name = "PREFIX")]
-    exempt: Vec<IpNet>,
-    /// Look into GTP-U tunnels (UDP port 2152)
-    #[arg(long)]
-    gtp: bool,
-    /// Keep the programs in the kernel when the command ends, until `detach`
-    #[arg(long)]
-    pin: bool,
-}
-
 pub fn run(args: &Args) -> Outcome {
     match &args.action {
         Action::Attach(args) => attach(args),
+        Action::Apply(args) => apply(args),
         Action::Detach(args) => detach(args),
         Action::Show(args) => show(args),
     }
@@ -132,43 +89,38 @@ fn attach(args: &AttachArgs) -> Outcome {
         return Ok(ExitCode::SUCCESS);
     }
     output::message(&format!("attached to {}; Ctrl-C ends it\n", args.device));
-    while !stop.stopped() && police.is_attached() {
+    wait_while(&stop, || police.is_attached());
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Attaches the policers of a file, all or none.
+fn apply(args: &ApplyArgs) -> Outcome {
+    let policers = file::read(&args.file)?;
+    let configs = policers.iter().map(AttachArgs::config).collect::<Outcome<Vec<_>>>()?;
+    if args.check {
+        return Ok(ExitCode::SUCCESS);
+    }
+    require()?;
+    for policer in &policers {
+        police::interface(&policer.device).map_err(Failure::Input)?;
+    }
+    let stop = StopSignals::register()?;
+    let attach = |(policer, config): (&AttachArgs, &PoliceConfig)| Police::attach(&policer.device, config);
+    let attached: Vec<Police> = policers.iter().zip(&configs).map(attach).collect::<anyhow::Result<_>>()?;
+    let devices: Vec<&str> = policers.iter().map(|policer| policer.device.as_str()).collect();
+    output::message(&format!("attached to {}; Ctrl-C ends it\n", devices.join(", ")));
+    wait_while(&stop, || attached.iter().any(Police::is_attached));
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Waits for a signal to stop, or until a condition, read every half second, no longer holds.
+fn wait_while(stop: &StopSignals, holds: impl Fn() -> bool) {
+    while !stop.stopped() && holds() {
         for _ in 0..25 {
             if !stop.stopped() {
                 stop.wait();
             }
         }
-    }
-    Ok(ExitCode::SUCCESS)
-}
-
-impl AttachArgs {
-    fn config(&self) -> Outcome<PoliceConfig> {
-        let limit = match (self.cir, self.drop_share, self.acks_per_rtt) {
-            (Some(rate), _, _) => Limit::Rate {
-                bytes_per_s: rate,
-                burst: self.cbs.unwrap_or(DEFAULT_BURST.min(rate * 10).max(52)),
-            },
-            (_, Some(share), _) => Limit::Share((share * ONE).round() as u32),
-            (_, _, Some(count)) => Limit::PerRtt(count),
-            _ => unreachable!("clap requires one of them"),
-        };
-        let mode = match self.mode {
-            ModeName::Safe => Mode::Safe,
-            ModeName::Published => Mode::Published,
-        };
-        let config = PoliceConfig {
-            policy: Policy { mode, limit, max_segments: self.max_segments },
-            per_flow: self.per_flow || !(self.aggregate || self.cir.is_some()),
-            direction: match self.direction {
-                Direction::Ingress => Hook::Ingress,
-                Direction::Egress => Hook::Egress,
-            },
-            gtp: self.gtp,
-            exempt: self.exempt.clone(),
-        };
-        config.check().map_err(Failure::input)?;
-        Ok(config)
     }
 }
 
@@ -310,59 +262,4 @@ fn as_json(report: &Report, shown: usize) -> Value {
         "connections": report.flows.len(),
         "flows": report.flows.iter().take(shown).map(flow).collect::<Value>(),
     })
-}
-
-/// A rate in bytes per second: `100kbit`, `2mbit`, `1gbit`, `2Mb/s`, `20kB/s`.
-fn rate(text: &str) -> Result<u64, String> {
-    let split = text.find(|at: char| at.is_ascii_alphabetic()).unwrap_or(text.len());
-    let (number, unit) = (text[..split].trim(), text[split..].trim());
-    let number: f64 = number.parse().map_err(|_| format!("{text}: no rate, such as 100kbit or 20kB/s"))?;
-    let bits = match unit {
-        "bit" | "bit/s" | "b/s" => 1.0,
-        "kbit" | "kbit/s" | "kb/s" => 1e3,
-        "mbit" | "Mbit" | "Mbit/s" | "Mb/s" => 1e6,
-        "gbit" | "Gbit" | "Gbit/s" | "Gb/s" => 1e9,
-        "B/s" => 8.0,
-        "kB/s" => 8e3,
-        "MB/s" => 8e6,
-        _ => return Err(format!("{text}: unit {unit:?}; allowed: bit, kbit, mbit, gbit, B/s, kB/s, MB/s")),
-    };
-    let bytes = (number * bits / 8.0).round();
-    if (1.0..=1e12).contains(&bytes) {
-        Ok(bytes as u64)
-    } else {
-        Err(format!("{text}: 8 bit/s to 8000 gbit"))
-    }
-}
-
-/// A share: `0.8` or `80%`.
-fn share(text: &str) -> Result<f64, String> {
-    let (number, scale) = text.strip_suffix('%').map_or((text, 1.0), |number| (number, 100.0));
-    let share: f64 = number.trim().parse().map_err(|_| format!("{text}: no share, such as 0.8 or 80%"))?;
-    let share = share / scale;
-    if (0.0..=1.0).contains(&share) {
-        Ok(share)
-    } else {
-        Err(format!("{text}: a share is 0 to 1, or 0% to 100%"))
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::{rate, share};
-
-    #[test]
-    fn rates_and_shares_have_units_and_bounds() {
-        assert_eq!(rate("100kbit"), Ok(12_500));
-        assert_eq!(rate("2 Mb/s"), Ok(250_000));
-        assert_eq!(rate("20kB/s"), Ok(20_000));
-        assert_eq!(share("80%"), Ok(0.8));
-        assert_eq!(share("0.8"), Ok(0.8));
-        for bad in ["", "fast", "10", "-1kbit", "0bit", "1e30gbit", "nanbit"] {
-            assert!(rate(bad).is_err(), "{bad}");
-        }
-        for bad in ["", "x", "1.1", "-5%", "101%", "nan"] {
-            assert!(share(bad).is_err(), "{bad}");
-        }
-    }
 }

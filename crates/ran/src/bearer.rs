@@ -1,34 +1,61 @@
-//! One direction of a data radio bearer: the buffer above PDCP, the PDCP pair, and the RLC pair of its path.
+//! One direction of a data radio bearer: the buffer above PDCP, the PDCP pair, and its paths' RLC pairs.
 //!
-//! A bearer can change its path ([`Bearer::switch`]): handover, change between a direct and an infrastructure
-//! link, or re-establishment after a radio-link failure (TS 38.323 §5.1.2 and §5.4.1, TS 36.323 §5.2.1). MAC
-//! of the old path is reset before: what its HARQ processes carry is lost there. The COUNTs go on. Left out:
-//! two paths at a time, and copies of SDUs that were delivered and not confirmed: a status report of the
-//! receiving PDCP (TS 38.323 §5.4.1) is taken for granted.
+//! A bearer can change its path: handover, change between a direct and an infrastructure link, or
+//! re-establishment after a radio-link failure (TS 38.323 §5.1.2, TS 36.323 §5.2). [`Bearer::switch`] does so
+//! at once; with [`Fate::Duplicate`] a second path joins the first, and [`Bearer::confirm`] ends the first
+//! (TS 38.300 §9.2.3.2). A former path may go on to receive the blocks that are in flight. The COUNTs go on,
+//! and the receiving PDCP drops copies and orders by COUNT: no SDU is delivered twice or out of order. An SDU
+//! of which several copies travel has its packet in the transmitting PDCP until the first arrives.
 
 use crate::duplex::Direction;
 use crate::mac::nr_encode::{self, EncodedPdu};
 use crate::mac::pdu::{self as mac, Sender};
-use crate::pdcp::{self, PdcpConfig};
-use crate::rlc::{Reassembled, Rlc, RlcConfig};
+use crate::pdcp::{self, Content, Leg, PdcpConfig, StatusReport};
+use crate::rlc::{self, Reassembled, Rlc, RlcConfig};
 use crate::slot::{Slot, SlotSpan};
 use paceline_net::{DropReason, Instant, Packet, SduQueue};
 
-/// The fate of the SDUs that RLC of the old path took and did not deliver.
+/// The fate of the SDUs that RLC of the old path took and whose delivery is not confirmed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Fate {
     /// They are dropped.
     Drop,
     /// In AM they are sent again on the new path, ahead of other SDUs and in the order of their COUNTs (TS
-    /// 38.323 §5.1.2). In UM they are dropped: the new path sends only SDUs that RLC did not take.
-    Forward,
+    /// 38.323 §5.1.2, TS 36.323 §5.2.1.1): copies of delivered SDUs are among them. In UM they are dropped
+    /// (§5.2.2.1): the new path sends SDUs that RLC did not take.
+    Forward {
+        /// Whether the receiving PDCP sends a status report, in AM (TS 38.323 §5.4.1, TS 36.323 §5.3.1): on
+        /// its arrival the transmitter deletes the copies that still wait.
+        status_report: bool,
+    },
+    /// Both paths carry all SDUs until the switch is confirmed. SDUs that only RLC of the old path has are
+    /// forwarded then.
+    Duplicate,
 }
 
-/// The end of a packet in a bearer.
+/// The end of a packet in a bearer, or of a copy of one.
 #[derive(Clone, PartialEq, Debug)]
 pub(crate) enum Ended {
     Delivered(Packet),
     Dropped(Packet, DropReason),
+    /// The receiving PDCP discards a copy.
+    Copy,
+}
+
+/// A path beside the one that a bearer has.
+struct Second {
+    rlc: Rlc,
+    role: Role,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Role {
+    /// The path sends as well. Both paths have the SDUs from COUNT `from` on; the RLC of the present path had
+    /// none from `until` on before.
+    Target { from: u32, until: u32 },
+    /// The path sends no more and receives the blocks that are in flight. Without forwarding no SDU below
+    /// this COUNT arrives after its end.
+    Former(Option<u32>),
 }
 
 /// One direction of a bearer.
@@ -38,6 +65,7 @@ pub(crate) struct Bearer {
     rx: pdcp::Rx,
     /// RLC of the present path.
     pub rlc: Rlc,
+    second: Option<Second>,
     pdcp: PdcpConfig,
     /// Mode and t-Reordering of RLC.
     rlc_config: (RlcConfig, SlotSpan),
@@ -50,14 +78,29 @@ impl Bearer {
         rlc: RlcConfig,
         t_reordering: SlotSpan,
     ) -> Self {
-        let (tx, rx) = (pdcp::Tx::new(pdcp), pdcp::Rx::new(pdcp));
         let rlc_config = (rlc, t_reordering);
-        Self { buffer, tx, rx, rlc: Rlc::new(rlc, t_reordering), pdcp, rlc_config }
+        let rlc = Rlc::new(rlc, t_reordering);
+        // In AM a gap ends, since nothing is lost. In UM it lasts as long as one of RLC.
+        let lte_reordering = (!rlc.is_am()).then_some(t_reordering);
+        let (tx, rx) = (pdcp::Tx::new(pdcp), pdcp::Rx::new(pdcp, lte_reordering));
+        Self { buffer, tx, rx, rlc, second: None, pdcp, rlc_config }
     }
     /// The transmitting end at the start of a slot; `reverse` is the other direction.
     pub fn sender<'a>(&'a mut self, reverse: &'a mut Self, now: Instant) -> Sender<'a> {
-        let source = pdcp::Source { tx: &mut self.tx, buffer: &mut *self.buffer, now };
+        let source = pdcp::Source { tx: &mut self.tx, buffer: &mut *self.buffer, leg: Leg::Main, now };
         Sender { rlc: &mut self.rlc, reverse: &mut reverse.rlc, source }
+    }
+    /// As [`Bearer::sender`], of the second path.
+    #[cfg_attr(not(test), expect(dead_code, reason = "the paths of a cell do not transmit in the same slot"))]
+    pub fn second_sender<'a>(&'a mut self, reverse: &'a mut Self, now: Instant) -> Option<Sender<'a>> {
+        let source = pdcp::Source { tx: &mut self.tx, buffer: &mut *self.buffer, leg: Leg::Second, now };
+        let (second, reverse) = (self.second.as_mut()?, reverse.second.as_mut()?);
+        Some(Sender { rlc: &mut second.rlc, reverse: &mut reverse.rlc, source })
+    }
+    /// RLC of the second path, which receives blocks and STATUS PDUs.
+    #[cfg_attr(not(test), expect(dead_code, reason = "the paths of a cell do not transmit in the same slot"))]
+    pub fn second(&mut self) -> Option<&mut Rlc> {
+        self.second.as_mut().map(|second| &mut second.rlc)
     }
     /// The bytes of an NR block that this direction has just filled.
     pub fn encode(&self, pdu: &mac::Pdu, direction: Direction) -> Option<EncodedPdu> {
@@ -68,7 +111,7 @@ impl Bearer {
     }
     /// Data above RLC.
     pub fn waiting(&self) -> pdcp::Waiting {
-        self.tx.waiting(&*self.buffer)
+        self.tx.waiting(Leg::Main, &*self.buffer)
     }
     /// Bytes available for transmission: above RLC, in RLC, and the status report about the other direction.
     pub fn available(&self, reverse: &Self) -> u64 {
@@ -85,83 +128,225 @@ impl Bearer {
     }
     /// Number of packets held at both ends.
     pub fn held(&self) -> u64 {
-        self.buffer.packets() as u64 + self.tx.held() + self.rx.held() + self.rlc.held()
+        let second = self.second.as_ref().map_or(0, |second| second.rlc.held());
+        self.buffer.packets() as u64 + self.tx.held() + self.rx.held() + self.rlc.held() + second
     }
     /// Whether no timer of RLC or PDCP runs and no status report is triggered.
     pub fn idle(&self) -> bool {
-        self.rlc.idle() && self.rx.expires_at().is_none()
+        self.rlc.idle() && self.second.is_none() && self.rx.expires_at().is_none()
     }
     /// Whether a timer is due in `slot`.
     pub fn timers_due(&self, slot: Slot) -> bool {
-        self.rlc.timers_due(slot) || self.rx.expires_at().is_some_and(|at| at <= slot)
+        self.rlc.timers_due(slot)
+            || self.rx.expires_at().is_some_and(|at| at <= slot)
+            || self.second.as_ref().is_some_and(|second| second.rlc.timers_due(slot))
     }
-    /// Handles the timers that have expired, after RLC passed `reassembled` to PDCP.
-    pub fn deliver(&mut self, slot: Slot, reassembled: &mut Vec<Reassembled>, mut ended: impl FnMut(Ended)) {
-        self.rlc.check_timers(slot, self.tx.waiting(&*self.buffer), reassembled);
+    /// Handles the timers that have expired, after RLC passed `reassembled` to PDCP; status reports of PDCP
+    /// go to the transmitting end of the other direction.
+    pub fn deliver(
+        &mut self,
+        reverse: &mut Self,
+        slot: Slot,
+        reassembled: &mut Vec<Reassembled>,
+        mut ended: impl FnMut(Ended),
+    ) {
+        self.rlc.check_timers(slot, self.tx.waiting(Leg::Main, &*self.buffer), reassembled);
+        if let Some(second) = &mut self.second {
+            let waiting = self.tx.waiting(Leg::Second, &*self.buffer);
+            second.rlc.check_timers(slot, waiting, reassembled);
+        }
         for result in reassembled.drain(..) {
             match result {
-                Reassembled::Sdu(pdu) => {
-                    let late = self.rx.receive(slot, pdu, |packet| ended(Ended::Delivered(packet)));
-                    if let Some(packet) = late {
-                        ended(Ended::Dropped(packet, DropReason::PdcpReordering));
-                    }
+                Reassembled::Sdu(pdcp::Pdu { content: Content::Report(report), .. }) => {
+                    reverse.tx.on_report(&report);
                 }
-                Reassembled::Incomplete(packet) => {
-                    ended(Ended::Dropped(packet, DropReason::RlcReassembly));
-                }
+                Reassembled::Sdu(pdu) => self.arrive(slot, pdu, &mut ended),
+                Reassembled::Incomplete(pdu) => self.lose(pdu, DropReason::RlcReassembly, &mut ended),
             }
         }
         self.rx.check_timer(slot, |packet| ended(Ended::Delivered(packet)));
     }
+    /// HARQ of the present path lost a PDU.
+    pub fn on_pdu_lost(&mut self, pdu: rlc::Pdu, reason: DropReason, mut ended: impl FnMut(Ended)) {
+        let mut lost = Vec::new();
+        self.rlc.on_pdu_lost(pdu, |pdu| lost.push(pdu));
+        lost.into_iter().for_each(|pdu| self.lose(pdu, reason, &mut ended));
+    }
+    /// HARQ of the second path lost a PDU.
+    #[cfg_attr(not(test), expect(dead_code, reason = "the paths of a cell do not transmit in the same slot"))]
+    pub fn on_second_pdu_lost(&mut self, pdu: rlc::Pdu, reason: DropReason, mut ended: impl FnMut(Ended)) {
+        let (Some(second), mut lost) = (&mut self.second, Vec::new()) else { return };
+        second.rlc.on_pdu_lost(pdu, |pdu| lost.push(pdu));
+        lost.into_iter().for_each(|pdu| self.lose(pdu, reason, &mut ended));
+    }
+    fn arrive(&mut self, slot: Slot, pdu: pdcp::Pdu, ended: &mut impl FnMut(Ended)) {
+        let count = pdu.count;
+        let Some(packet) = self.tx.shared.arrive(pdu) else { return ended(Ended::Copy) };
+        let late = self.rx.receive(slot, count, packet, |packet| ended(Ended::Delivered(packet)));
+        if let Some(packet) = late {
+            ended(Ended::Dropped(packet, DropReason::PdcpReordering));
+        }
+    }
+    fn lose(&mut self, pdu: pdcp::Pdu, reason: DropReason, ended: &mut impl FnMut(Ended)) {
+        if let Some(packet) = self.tx.shared.lose(pdu) {
+            ended(Ended::Dropped(packet, reason));
+        }
+    }
 
-    /// Changes to the RLC entities `to` of another path; SDUs that are dropped get `reason`.
+    /// Queues a status report of PDCP about the other direction.
+    pub fn send_report(&mut self, report: StatusReport) {
+        self.tx.send_report(report);
+    }
+    /// Changes to the RLC entities `to` of another path; SDUs that are dropped get `reason`. With `keep_harq`
+    /// the blocks of the old path that are in flight may still arrive, at [`Bearer::second`], until
+    /// [`Bearer::end_second`]; else the old path ends. Returns the status report that the other direction has
+    /// to send.
     pub fn switch(
         &mut self,
         to: Rlc,
-        fate: Fate,
+        (fate, keep_harq): (Fate, bool),
         slot: Slot,
         reason: DropReason,
         mut ended: impl FnMut(Ended),
-    ) {
-        let mut old = std::mem::replace(&mut self.rlc, to);
-        let (mut complete, mut undelivered) = (Vec::new(), Vec::new());
-        old.release(&mut complete, |pdu| undelivered.push(pdu));
-        for result in complete {
-            match result {
-                Reassembled::Sdu(pdu) => {
-                    self.rx.receive(slot, pdu, |packet| ended(Ended::Delivered(packet)));
-                }
-                Reassembled::Incomplete(packet) => ended(Ended::Dropped(packet, reason)),
+    ) -> Option<StatusReport> {
+        self.end_second(slot, reason, &mut ended);
+        if fate == Fate::Drop {
+            // PDUs of a former path, which might lie below those that RLC of this one has.
+            self.tx.drop_numbered(|packet| ended(Ended::Dropped(packet, reason)));
+        }
+        let (from, until) = (self.tx.next_count(), self.tx.next_to_send());
+        if fate == Fate::Duplicate {
+            self.tx.begin_overlap();
+            self.rx.overlap = true;
+            self.second = Some(Second { rlc: to, role: Role::Target { from, until } });
+            return None;
+        }
+        let old = std::mem::replace(&mut self.rlc, to);
+        let report = fate == Fate::Forward { status_report: true } && old.is_am();
+        self.retire(old, (fate != Fate::Drop, report, keep_harq), (from, until), (slot, reason), &mut ended);
+        report.then(|| self.rx.report())
+    }
+    /// The switch to the second path is confirmed, and the first ends as in [`Bearer::switch`]. SDUs that its
+    /// RLC had before the overlap are forwarded in AM.
+    pub fn confirm(&mut self, keep_harq: bool, slot: Slot, reason: DropReason, mut ended: impl FnMut(Ended)) {
+        let Some(Second { rlc, role: Role::Target { from, until } }) = self.second.take() else { return };
+        let old = std::mem::replace(&mut self.rlc, rlc);
+        self.tx.confirm_overlap(|packet| ended(Ended::Dropped(packet, reason)));
+        if old.is_am() {
+            // The new path has sent SDUs already that lie above those forwarded.
+            self.rx.expect_unordered_below(self.tx.next_count());
+        }
+        self.retire(old, (true, true, keep_harq), (from, until), (slot, reason), &mut ended);
+    }
+    /// A former path, of which no block is in flight any more, or the second path of a switch that is not
+    /// confirmed ends.
+    pub fn end_second(&mut self, slot: Slot, reason: DropReason, mut ended: impl FnMut(Ended)) {
+        let Some(Second { mut rlc, role }) = self.second.take() else { return };
+        let mut received = Vec::new();
+        rlc.flush(&mut received);
+        self.pass_up(received, slot, reason, &mut ended);
+        self.rx.overlap = false;
+        let mut rest = Vec::new();
+        rlc.release(|pdu| rest.push(pdu));
+        rest.into_iter().for_each(|pdu| self.lose(pdu, reason, &mut ended));
+        match role {
+            Role::Target { .. } => self.tx.cancel_overlap(|packet| ended(Ended::Dropped(packet, reason))),
+            Role::Former(None) => {}
+            Role::Former(Some(until)) => {
+                self.rx.skip_to(slot, until, |packet| ended(Ended::Delivered(packet)));
             }
         }
-        if fate == Fate::Forward && old.is_am() {
-            return self.tx.send_again(undelivered);
-        }
-        undelivered.into_iter().for_each(|pdu| ended(Ended::Dropped(pdu.packet, reason)));
-        self.rx.restart_at(self.tx.next_to_send(), |packet| ended(Ended::Delivered(packet)));
     }
     /// Takes the packets that wait above RLC, in the order of their transmission.
     pub fn take_waiting(&mut self, now: Instant) -> Vec<Packet> {
         let (tx, buffer) = (&mut self.tx, &mut *self.buffer);
-        std::iter::from_fn(|| tx.pull(now, buffer)).map(|pdu| pdu.packet).collect()
+        let pdus = std::iter::from_fn(|| tx.pull(Leg::Main, now, buffer));
+        pdus.filter_map(|pdu| if let Content::Sdu(packet) = pdu.content { Some(packet) } else { None })
+            .collect()
     }
-    /// Changes to RLC entities of the same configuration in another cell.
-    pub fn hand_over(&mut self, fate: Fate, slot: Slot, ended: impl FnMut(Ended)) {
+    /// Deletes the copies of delivered SDUs that wait to be sent again, as if a status report had arrived.
+    pub fn delete_copies(&mut self) {
+        self.tx.delete_copies();
+    }
+    /// The path of `old` does not send any more: its PDUs below `from` that are not confirmed are forwarded
+    /// in AM, if `forwards`. Else no SDU below `until` arrives after its end. With `flushes`, SDUs of LTE's AM
+    /// that were received out of sequence are delivered; else they count as not received.
+    fn retire(
+        &mut self,
+        mut old: Rlc,
+        (forwards, flushes, keep_harq): (bool, bool, bool),
+        (from, until): (u32, u32),
+        (slot, reason): (Slot, DropReason),
+        ended: &mut impl FnMut(Ended),
+    ) {
+        let forwards = forwards && old.is_am();
+        self.rx.overlap = true;
+        let mut received = Vec::new();
+        if forwards && flushes || !old.is_am() && !keep_harq {
+            old.flush(&mut received);
+        }
+        self.pass_up(received, slot, reason, ended);
+        let mut again = Vec::new();
+        let goes_on = |pdu: &pdcp::Pdu| {
+            forwards && !pdu.is_control() && from.wrapping_sub(pdu.count).wrapping_sub(1) < u32::MAX / 2
+        };
+        if keep_harq {
+            let shared = &mut self.tx.shared;
+            old.for_each_unconfirmed(|pdu| {
+                if goes_on(pdu) {
+                    again.push(shared.share(pdu));
+                }
+            });
+            self.tx.send_again(again);
+            let role = Role::Former((!forwards).then_some(until));
+            self.second = Some(Second { rlc: old, role });
+            return;
+        }
+        self.rx.overlap = false;
+        let mut rest = Vec::new();
+        old.release(|pdu| if goes_on(&pdu) { again.push(pdu) } else { rest.push(pdu) });
+        self.tx.send_again(again);
+        rest.into_iter().for_each(|pdu| self.lose(pdu, reason, ended));
+        if !forwards {
+            self.rx.skip_to(slot, until, |packet| ended(Ended::Delivered(packet)));
+        }
+    }
+    /// The receiver of a path that ends passes SDUs up; a status report in it is of no use any more.
+    fn pass_up(
+        &mut self,
+        received: Vec<Reassembled>,
+        slot: Slot,
+        reason: DropReason,
+        ended: &mut impl FnMut(Ended),
+    ) {
+        for result in received {
+            match result {
+                Reassembled::Sdu(pdu) if pdu.is_control() => {}
+                Reassembled::Sdu(pdu) => self.arrive(slot, pdu, ended),
+                Reassembled::Incomplete(pdu) => self.lose(pdu, reason, ended),
+            }
+        }
+    }
+
+    /// Changes to RLC entities of the same configuration in another cell; see [`Bearer::switch`]. The
+    /// source's HARQ is reset.
+    pub fn hand_over(&mut self, fate: Fate, slot: Slot, ended: impl FnMut(Ended)) -> Option<StatusReport> {
         let (config, t_reordering) = self.rlc_config;
         let to = Rlc::new(config, t_reordering);
-        self.switch(to, fate, slot, DropReason::PathSwitch, ended);
+        self.switch(to, (fate, false), slot, DropReason::PathSwitch, ended)
     }
     /// Re-establishes RLC after a radio-link failure. In LTE, SDUs of AM are dropped and UM goes on as it
     /// was; in NR, SDUs of AM are sent again and those of UM dropped.
-    pub fn reestablish(&mut self, slot: Slot, ended: impl FnMut(Ended)) {
+    pub fn reestablish(&mut self, slot: Slot, mut ended: impl FnMut(Ended)) {
+        let reason = DropReason::RadioLinkFailure;
+        self.end_second(slot, reason, &mut ended);
         let fate = match self.rlc {
             Rlc::Um(_) => return,
             Rlc::Am(_) | Rlc::NrUm(_) => Fate::Drop,
-            Rlc::NrAm(_) => Fate::Forward,
+            Rlc::NrAm(_) => Fate::Forward { status_report: false },
         };
         let (config, t_reordering) = self.rlc_config;
-        let to = Rlc::new(config, t_reordering);
-        self.switch(to, fate, slot, DropReason::RadioLinkFailure, ended);
+        self.switch(Rlc::new(config, t_reordering), (fate, false), slot, reason, ended);
     }
 }
 

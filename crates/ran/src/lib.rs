@@ -30,7 +30,9 @@ mod timing;
 pub use air::{BlockageConfig, Fading, RadioConfig};
 pub use bearer::Fate;
 pub use cell::{BlockSink, CORE, CapturedBlock, Cell, station_port};
-pub use cell::{CellConfig, DropCounts, LinkStats, SINR_ORIGIN_DB, StationConfig, StationLink};
+pub use cell::{
+    CellConfig, DropCounts, EventA3, Handover, LinkStats, SINR_ORIGIN_DB, StationConfig, StationLink,
+};
 pub use duplex::{Direction, Duplex};
 pub use mac::power_headroom::HeadroomConfig;
 pub use mac::random_access::RandomAccessConfig;

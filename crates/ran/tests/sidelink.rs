@@ -216,9 +216,11 @@ fn packets_are_conserved_and_in_order_over_random_switches() {
         let selection = Selection::Scripted(slots);
         let base = SidelinkConfig { selection, ..config() };
         of_drop += swarm(base.clone(), seed, 3);
-        let um = swarm(SidelinkConfig { fate: Fate::Forward, ..base.clone() }, seed, 3);
+        let um =
+            swarm(SidelinkConfig { fate: Fate::Forward { status_report: false }, ..base.clone() }, seed, 3);
         assert!(um > 0, "UM loses the content of RLC");
-        let am = SidelinkConfig { fate: Fate::Forward, rlc: RlcConfig::Am(AM), ..base };
+        let am =
+            SidelinkConfig { fate: Fate::Forward { status_report: false }, rlc: RlcConfig::Am(AM), ..base };
         assert_eq!(swarm(am, seed, 3), 0, "seed {seed}: AM loses nothing");
     }
     assert!(of_drop > 0);

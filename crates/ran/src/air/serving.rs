@@ -59,9 +59,13 @@ impl Network {
             blockage.turn(from_deg, to_deg);
         }
     }
+    /// Coupling gains from the served cells to a station in dB.
+    pub fn served_gains_db<'a>(&self, placed: &'a Placed) -> &'a [f64] {
+        &placed.place.gains_db()[..self.served_cells()]
+    }
     /// The served cell with the strongest reference signals at a station; all cells have the same power.
     pub fn strongest_served(&self, placed: &Placed) -> usize {
-        let gains = &placed.place.gains_db()[..self.served_cells()];
+        let gains = self.served_gains_db(placed);
         let strongest = (0..gains.len()).max_by(|a, b| gains[*a].total_cmp(&gains[*b]));
         strongest.expect("a network serves at least one site")
     }

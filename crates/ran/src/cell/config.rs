@@ -2,6 +2,7 @@
 //! their sources stand in the scenario tables of `paceline-sim`.
 
 use crate::air::{Fading, RadioConfig};
+use crate::bearer::Fate;
 use crate::duplex::Duplex;
 use crate::lte::tdd::AckMode;
 use crate::mac::random_access::RandomAccessConfig;
@@ -99,4 +100,16 @@ pub struct StationConfig {
     pub link: StationLink,
     /// Its uplink buffer above PDCP: a plain queue or an ACK filter.
     pub uplink_buffer: Box<dyn SduQueue + Send>,
+}
+
+/// How a station is handed over.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Handover {
+    /// Slots from the handover until the first preamble in the target: without service, except where the
+    /// fate is [`Fate::Duplicate`].
+    pub interruption: SlotSpan,
+    /// The fate of the packets in RLC of the source.
+    pub fate: Fate,
+    /// Whether blocks that were decoded before the reset of MAC are delivered.
+    pub keep_harq: bool,
 }

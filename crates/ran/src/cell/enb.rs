@@ -9,6 +9,7 @@ use super::captured::{BlockSink, CapturedBlock};
 use super::config::{CellConfig, StationConfig};
 use super::configured::ConfiguredGrants;
 use super::link_stats::LinkStats;
+use super::measurement::Measured;
 use super::ports::CORE;
 use super::responder::Responder;
 use super::station::Station;
@@ -55,6 +56,7 @@ pub struct Cell {
     block_sink: Option<BlockSink>,
     pub(super) responder: Responder,
     pub(super) configured: ConfiguredGrants,
+    pub(super) measured: Option<Measured>,
     /// Stations whose uplink retransmission cannot have its former PRBs.
     pub(super) displaced: Vec<usize>,
 }
@@ -101,6 +103,7 @@ impl Cell {
             responder: Responder::new(seed),
             displaced: Vec::new(),
             configured,
+            measured: None,
         }
     }
     /// Number of stations.
@@ -214,6 +217,8 @@ impl Cell {
         for index in 0..self.stations.len() {
             self.receive(slot, index);
         }
+        self.change_cells(slot);
+        self.measure(slot);
         self.process_uplink_feedback(slot);
         self.step_random_access(slot);
         for cell in 0..self.members.len() {
@@ -260,8 +265,8 @@ impl Cell {
         let was_empty = station.uplink.bearer.rlc.is_am() && station.uplink_available() == 0;
         let Station { downlink, uplink, .. } = station;
         let (reassembled, output) = (&mut self.reassembled, &mut self.output);
-        downlink.deliver(&mut uplink.bearer.rlc, slot, reassembled, output);
-        uplink.deliver(&mut downlink.bearer.rlc, slot, reassembled, output);
+        downlink.deliver(&mut uplink.bearer, slot, reassembled, output);
+        uplink.deliver(&mut downlink.bearer, slot, reassembled, output);
         if was_empty && station.uplink_available() > 0 {
             station.access.on_data_in_empty_buffer(now);
         }

@@ -8,7 +8,8 @@ use crate::mac::harq::{self, TransportBlock};
 use crate::mac::nr_encode::EncodedPdu;
 use crate::mac::scheduler::{Candidate, ServedRate};
 use crate::mcs::Mcs;
-use crate::rlc::{self, Reassembled, Rlc};
+use crate::pdcp::StatusReport;
+use crate::rlc::{self, Reassembled};
 use crate::slot::{Numerology, Slot};
 use crate::timing::HarqTiming;
 use paceline_net::{DropReason, Instant, Output, Packet, Port};
@@ -173,11 +174,8 @@ impl Link {
     pub fn give_up(&mut self, process: usize, output: &mut VecDeque<Output>) {
         self.stats.transport_blocks_lost += 1;
         let Some(mut block) = self.harq.finish(process) else { return };
-        let stats = &mut self.stats;
         for pdu in block.pdu.sdus.drain(..) {
-            self.bearer
-                .rlc
-                .on_pdu_lost(pdu, |packet| drop_packet(stats, packet, DropReason::HarqFailed, output));
+            self.lose(pdu, DropReason::HarqFailed, output);
         }
         self.spare.push(block);
     }
@@ -190,20 +188,20 @@ impl Link {
     /// direction.
     pub fn deliver(
         &mut self,
-        reverse: &mut Rlc,
+        reverse: &mut Bearer,
         slot: Slot,
         reassembled: &mut Vec<Reassembled>,
         output: &mut VecDeque<Output>,
     ) {
         while let Some((_, pdu)) = self.decoded.pop_front_if(|(due, _)| *due <= slot) {
             if pdu.is_status() {
-                reverse.on_status(&pdu);
+                reverse.rlc.on_status(&pdu);
             } else {
                 self.bearer.rlc.receive(slot, pdu, reassembled);
             }
         }
         let (stats, port) = (&mut self.stats, self.port);
-        self.bearer.deliver(slot, reassembled, |ended| end(stats, ended, port, output));
+        self.bearer.deliver(reverse, slot, reassembled, |ended| end(stats, ended, port, output));
     }
     pub fn collect_dropped(&mut self, output: &mut VecDeque<Output>) {
         while let Some((packet, reason)) = self.bearer.buffer.pop_dropped() {
@@ -220,13 +218,10 @@ impl Link {
     /// last byte was in a process are dropped; in LTE decoded PDUs are delivered once the link is
     /// re-established.
     pub fn reset_mac(&mut self, reason: DropReason, output: &mut VecDeque<Output>) {
-        let stats = &mut self.stats;
         for process in self.harq.busy() {
             let Some(block) = self.harq.finish(process) else { continue };
             for pdu in block.pdu.sdus {
-                self.bearer.rlc.on_pdu_lost(pdu, |packet| {
-                    drop_packet(stats, packet, reason, output);
-                });
+                self.lose(pdu, reason, output);
             }
         }
         if self.bearer.rlc.is_am() || self.bearer.rlc.nr_headers().is_some() {
@@ -239,22 +234,37 @@ impl Link {
             drop_packet(&mut self.stats, packet, reason, output);
         }
     }
+    fn lose(&mut self, pdu: rlc::Pdu, reason: DropReason, output: &mut VecDeque<Output>) {
+        let (stats, port) = (&mut self.stats, self.port);
+        self.bearer.on_pdu_lost(pdu, reason, |ended| end(stats, ended, port, output));
+    }
+    /// Delivers the decoded data PDUs at once, before their receiver ends.
+    pub fn deliver_decoded(&mut self, reverse: &mut Bearer, slot: Slot, output: &mut VecDeque<Output>) {
+        self.decoded.iter_mut().for_each(|(due, _)| *due = slot);
+        self.deliver(reverse, slot, &mut Vec::new(), output);
+    }
     /// Drops the blocks that the receiver is decoding, with the packets whose last byte is in one of them.
     pub fn lose_decoded(&mut self, reason: DropReason, output: &mut VecDeque<Output>) {
-        let stats = &mut self.stats;
-        for (_, pdu) in self.decoded.drain(..) {
-            self.bearer.rlc.on_pdu_lost(pdu, |packet| drop_packet(stats, packet, reason, output));
+        for (_, pdu) in std::mem::take(&mut self.decoded) {
+            self.lose(pdu, reason, output);
         }
     }
-    /// Changes to RLC of the target cell. Decoded PDUs of LTE UM reach RLC of the source before.
-    pub fn hand_over(&mut self, fate: Fate, slot: Slot, output: &mut VecDeque<Output>) {
+    /// Changes to RLC of the target cell, or adds it; returns the status report that the other direction has
+    /// to send.
+    pub fn hand_over(
+        &mut self,
+        fate: Fate,
+        slot: Slot,
+        output: &mut VecDeque<Output>,
+    ) -> Option<StatusReport> {
         let (stats, port) = (&mut self.stats, self.port);
-        let mut reassembled = Vec::new();
-        for (_, pdu) in self.decoded.drain(..).filter(|(_, pdu)| !pdu.is_status()) {
-            self.bearer.rlc.receive(slot, pdu, &mut reassembled);
-        }
-        self.bearer.deliver(slot, &mut reassembled, |packet| end(stats, packet, port, output));
-        self.bearer.hand_over(fate, slot, |packet| end(stats, packet, port, output));
+        self.bearer.hand_over(fate, slot, |ended| end(stats, ended, port, output))
+    }
+    /// The source ends, whose path was kept beside that of the target.
+    pub fn confirm_handover(&mut self, slot: Slot, output: &mut VecDeque<Output>) {
+        let (stats, port) = (&mut self.stats, self.port);
+        let reason = DropReason::PathSwitch;
+        self.bearer.confirm(false, slot, reason, |ended| end(stats, ended, port, output));
     }
     /// Re-establishes RLC.
     pub fn reestablish(&mut self, slot: Slot, output: &mut VecDeque<Output>) {
@@ -271,6 +281,7 @@ fn end(stats: &mut LinkStats, ended: Ended, port: Port, output: &mut VecDeque<Ou
             output.push_back(Output::Transmit(port, packet));
         }
         Ended::Dropped(packet, reason) => drop_packet(stats, packet, reason, output),
+        Ended::Copy => stats.pdcp_copies += 1,
     }
 }
 fn drop_packet(stats: &mut LinkStats, packet: Packet, reason: DropReason, output: &mut VecDeque<Output>) {

@@ -42,6 +42,8 @@ pub struct LinkStats {
     pub window_stalls: SlotSpan,
     /// STATUS PDUs in this direction's blocks; they report on the other direction.
     pub status_pdus: u64,
+    /// Copies of SDUs that the receiving PDCP discarded after a change of the path.
+    pub pdcp_copies: u64,
     /// Packet-nanoseconds in the uplink buffer from the arrival of data in the empty buffer to the first
     /// block: waits for a scheduling request, its grant, or random access.
     pub grant_wait_ns: u64,

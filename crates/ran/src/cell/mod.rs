@@ -6,7 +6,8 @@
 //! stations transmit, and `crate::air` gives the SINRs that decide which blocks are decoded.
 //!
 //! State: `station` and its two directions (`link`, counters in `link_stats`); `responder` for random access;
-//! `configured` for configured grants. `handover` changes a station's serving cell.
+//! `configured` for configured grants. `handover` changes a station's serving cell,
+//! by event A3 of `measurement` or by a call.
 
 mod captured;
 mod config;
@@ -16,6 +17,7 @@ mod enb;
 mod handover;
 mod link;
 mod link_stats;
+mod measurement;
 mod ports;
 mod random_access;
 mod responder;
@@ -23,8 +25,9 @@ mod station;
 mod uplink;
 
 pub use captured::{BlockSink, CapturedBlock};
-pub use config::{CellConfig, StationConfig, StationLink};
+pub use config::{CellConfig, Handover, StationConfig, StationLink};
 pub use enb::Cell;
 pub(crate) use link::Link as HopLink;
 pub use link_stats::{DropCounts, LinkStats, SINR_ORIGIN_DB};
+pub use measurement::EventA3;
 pub use ports::{CORE, station_port};

@@ -109,7 +109,7 @@ impl Cell {
         self.config.pusch_prbs().lowest(self.config.rat.prach_prbs())
     }
     /// Whether a slot of the uplink is a PRACH occasion.
-    fn is_prach_occasion(&self, slot: Slot) -> bool {
+    pub(super) fn is_prach_occasion(&self, slot: Slot) -> bool {
         let index = self.config.random_access.prach_index;
         match (&self.config.rat, self.tdd_configuration) {
             (Rat::Lte, None) => is_prach_occasion(index, slot),

@@ -57,9 +57,10 @@ pub(crate) struct Station {
     pub procedure: Option<Box<Procedure>>,
     /// Slot of the radio-link failure after which the connection is not re-established yet.
     failed_at: Option<Slot>,
-    /// Slot in which the station left its cell at a handover, until service begins in the target; and the
-    /// fate of the packets in RLC of the source.
-    left_at: Option<(Slot, Fate)>,
+    /// Slot in which the station left its cell at a handover, until service begins in the target.
+    left_at: Option<Slot>,
+    /// The target of a handover that keeps the source, and the slot in which its service begins.
+    pub target: Option<(usize, Slot)>,
 }
 
 impl Station {
@@ -118,6 +119,7 @@ impl Station {
             procedure: None,
             failed_at: None,
             left_at: None,
+            target: None,
         }
     }
 
@@ -290,9 +292,47 @@ impl Station {
         self.failed_at = Some(slot);
     }
     /// The station leaves its serving cell at a handover.
-    pub fn leave(&mut self, slot: Slot, now: Instant, fate: Fate, output: &mut VecDeque<Output>) {
+    pub fn leave(
+        &mut self,
+        slot: Slot,
+        now: Instant,
+        (fate, keep_harq): (Fate, bool),
+        output: &mut VecDeque<Output>,
+    ) {
+        self.end_source(slot, now, keep_harq, output);
+        let of_downlink = self.downlink.hand_over(fate, slot, output);
+        let of_uplink = self.uplink.hand_over(fate, slot, output);
+        of_downlink.into_iter().for_each(|report| self.uplink.bearer.send_report(report));
+        of_uplink.into_iter().for_each(|report| self.downlink.bearer.send_report(report));
+        self.left_at = Some(slot);
+    }
+    /// A handover begins that keeps the source until service begins in the target cell, in slot `at`.
+    pub fn prepare(&mut self, slot: Slot, (target, at): (usize, Slot), output: &mut VecDeque<Output>) {
+        self.downlink.hand_over(Fate::Duplicate, slot, output);
+        self.uplink.hand_over(Fate::Duplicate, slot, output);
+        self.target = Some((target, at));
+    }
+    /// Service begins in the target cell of a handover that kept the source: it changes at once.
+    pub fn change(&mut self, slot: Slot, now: Instant, output: &mut VecDeque<Output>) {
+        self.end_source(slot, now, true, output);
+        self.procedure = None;
+        self.downlink.confirm_handover(slot, output);
+        self.uplink.confirm_handover(slot, output);
+        self.reset_power();
+        self.access.stats.handovers += 1;
+        self.connect(now);
+    }
+    /// MAC towards the source is reset. With `keep_harq` the blocks that were decoded reach RLC before.
+    fn end_source(&mut self, slot: Slot, now: Instant, keep_harq: bool, output: &mut VecDeque<Output>) {
+        let Self { downlink, uplink, .. } = self;
+        if keep_harq {
+            downlink.deliver_decoded(&mut uplink.bearer, slot, output);
+            uplink.deliver_decoded(&mut downlink.bearer, slot, output);
+        } else {
+            downlink.lose_decoded(DropReason::PathSwitch, output);
+            uplink.lose_decoded(DropReason::PathSwitch, output);
+        }
         self.reset_mac(now, DropReason::PathSwitch, output);
-        self.left_at = Some((slot, fate));
     }
     /// Reports of the former cell's channel say nothing about that of the present one.
     pub fn forget_reports(&mut self) {
@@ -306,6 +346,7 @@ impl Station {
         self.access.reset();
         self.estimate = BufferEstimate::default();
         self.grants.clear();
+        self.target = None;
         self.connected = false;
     }
     /// Random access and the signalling after it are complete: the station has PUCCH or a connection again.
@@ -326,12 +367,14 @@ impl Station {
             self.access.stats.reestablishments += 1;
             self.access.stats.reestablishment_slots += slot.since(failed_at);
         }
-        if let Some((left_at, fate)) = self.left_at.take() {
-            self.downlink.hand_over(fate, slot, output);
-            self.uplink.hand_over(fate, slot, output);
+        if let Some(left_at) = self.left_at.take() {
             self.access.stats.handovers += 1;
             self.access.stats.handover_slots += slot.since(left_at);
         }
+        self.connect(now);
+    }
+    /// Service begins.
+    fn connect(&mut self, now: Instant) {
         self.connected = true;
         self.estimate = BufferEstimate::default();
         self.count_grant_wait(now);
@@ -348,6 +391,7 @@ impl Station {
             && self.downlink.idle_below_buffer()
             && self.uplink.idle_below_buffer()
             && self.procedure.is_none()
+            && self.target.is_none()
     }
 }
 

@@ -7,7 +7,7 @@
 use super::buffer_report::BufferReport;
 use super::pdu::Pdu as MacPdu;
 use crate::duplex::Direction;
-use crate::pdcp::{self, NrPdcp, PdcpSn};
+use crate::pdcp::{self, Content, NrPdcp, PdcpSn};
 use crate::rlc::nr::{self, SnLength, headers::longest_pdu, ranges::END};
 use crate::rlc::{self, Rlc};
 use paceline_net::wire;
@@ -184,7 +184,9 @@ fn status_bytes(status: &nr::Status, length: SnLength) -> Vec<u8> {
 /// A PDCP PDU with its headers, and zeros as far as it is not known.
 fn sdu_bytes((pdu, len): (Option<&pdcp::Pdu>, u32), pdcp: NrPdcp, direction: Direction) -> Vec<u8> {
     let mut out = Vec::with_capacity(len as usize);
-    if let Some(pdcp::Pdu { count, packet, .. }) = pdu {
+    if let Some(pdcp::Pdu { content: Content::Report(report), .. }) = pdu {
+        out.extend(report.nr_bytes());
+    } else if let Some(pdu @ pdcp::Pdu { count, .. }) = pdu {
         match pdcp.sn {
             PdcpSn::Twelve => out.extend([0x80 | ((count >> 8) as u8 & 0x0F), *count as u8]),
             PdcpSn::Eighteen => {
@@ -194,7 +196,7 @@ fn sdu_bytes((pdu, len): (Option<&pdcp::Pdu>, u32), pdcp: NrPdcp, direction: Dir
         if pdcp.sdap_header {
             out.push(if direction == Direction::Up { 0x80 | QFI } else { QFI });
         }
-        out.extend(wire::emit(packet));
+        out.extend(pdu.packet().map(wire::emit).unwrap_or_default());
     }
     out.resize(len as usize, 0);
     out

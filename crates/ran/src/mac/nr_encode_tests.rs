@@ -54,8 +54,12 @@ fn blocks(mode: RlcConfig, config: NrPdcp, seed: u64) -> Vec<CapturedBlock> {
             let (rlc, reverse) = if at == 0 { (&mut down, &mut up) } else { (&mut up, &mut down) };
             let largest = [40, 300, 4000][random.below(3) as usize];
             let tbs = 10 + random.below(largest) as u32;
-            let source =
-                pdcp::Source { tx: &mut transmitters[at], buffer: &mut buffers[at], now: Instant::ZERO };
+            let source = pdcp::Source {
+                tx: &mut transmitters[at],
+                buffer: &mut buffers[at],
+                leg: pdcp::Leg::Main,
+                now: Instant::ZERO,
+            };
             let mut sender = Sender { rlc, reverse, source };
             let pdu = if direction == Direction::Down {
                 sender.downlink_pdu(Slot(slot), tbs, Vec::new())

@@ -78,7 +78,12 @@ mod tests {
             Self { rlc: Rlc::new(mode, SlotSpan(0)), tx, buffer }
         }
         fn sender<'a>(&'a mut self, reverse: &'a mut Rlc) -> Sender<'a> {
-            let source = pdcp::Source { tx: &mut self.tx, buffer: &mut self.buffer, now: Instant::ZERO };
+            let source = pdcp::Source {
+                tx: &mut self.tx,
+                buffer: &mut self.buffer,
+                leg: pdcp::Leg::Main,
+                now: Instant::ZERO,
+            };
             Sender { rlc: &mut self.rlc, reverse, source }
         }
     }
@@ -94,7 +99,7 @@ mod tests {
         for (mode, rlc_header) in [(um(), 1), (am(), 3)] {
             let (mut end, mut reverse) = (End::new(mode, 4), Rlc::new(mode, SlotSpan(0)));
             let needed = 4 * (3 + rlc_header + 1503);
-            let bound = block_bytes_needed(&end.rlc, &reverse, end.tx.waiting(&end.buffer));
+            let bound = block_bytes_needed(&end.rlc, &reverse, end.tx.waiting(pdcp::Leg::Main, &end.buffer));
             assert!((needed..needed + 4 * 4).contains(&(bound as u32)), "{bound}, {needed}");
             let pdu = end.sender(&mut reverse).downlink_pdu(Slot(0), needed + 7, Vec::new());
             assert_eq!((pdu.sdus.len(), pdu.sdus[0].bytes(), pdu.padding), (1, needed, 7));

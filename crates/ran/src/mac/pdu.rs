@@ -215,12 +215,17 @@ mod tests {
         Packet::tcp("198.18.0.1".parse().unwrap(), "198.18.0.2".parse().unwrap(), tcp)
     }
     fn waiting(queue: &DropTail) -> pdcp::Waiting {
-        pdcp::Tx::default().waiting(queue)
+        pdcp::Tx::default().waiting(pdcp::Leg::Main, queue)
     }
     /// A source with a PDCP of its own.
     macro_rules! source {
         ($queue:expr) => {
-            pdcp::Source { tx: &mut pdcp::Tx::default(), buffer: $queue, now: Instant::ZERO }
+            pdcp::Source {
+                tx: &mut pdcp::Tx::default(),
+                buffer: $queue,
+                leg: pdcp::Leg::Main,
+                now: Instant::ZERO,
+            }
         };
     }
     const AM: AmConfig = AmConfig {

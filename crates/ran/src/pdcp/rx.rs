@@ -1,10 +1,11 @@
-//! The receiving end of PDCP (TS 38.323 §5.2.2): delivery in the order of COUNTs.
+//! The receiving end of PDCP (TS 36.323 §5.1.2, TS 38.323 §5.2.2): delivery in the order of COUNTs, once.
 //!
-//! In LTE RLC delivers in order, and PDCP passes SDUs on. Left out: `outOfOrderDelivery`, and reordering
-//! during LTE's re-establishment, after which RLC's SDUs are in order as well.
+//! In LTE RLC delivers in order, and PDCP passes SDUs on, gaps and all. While two paths overlap, or SDUs wait
+//! for others since the path changed, LTE reorders as well (TS 36.323 §5.1.2.1.4). Left out:
+//! `outOfOrderDelivery`.
 
 use super::config::PdcpConfig;
-use super::tx::Pdu;
+use super::pdu::StatusReport;
 use crate::slot::{Slot, SlotSpan};
 use paceline_net::Packet;
 use std::collections::VecDeque;
@@ -12,10 +13,13 @@ use std::collections::VecDeque;
 /// The receiving end.
 #[derive(Clone, Debug)]
 pub struct Rx {
-    /// Whether SDUs have to be ordered: not in LTE.
-    orders: bool,
+    config: PdcpConfig,
     /// t-Reordering; none for infinity.
     t_reordering: Option<SlotSpan>,
+    /// Whether SDUs arrive on two paths.
+    pub overlap: bool,
+    /// RLC may deliver SDUs below this COUNT out of order.
+    unordered_below: u32,
     /// RX_DELIV: the first COUNT that was not delivered and for which the receiver waits.
     deliv: u32,
     /// SDUs from RX_DELIV to RX_NEXT, those received. The first is always missing.
@@ -27,13 +31,23 @@ pub struct Rx {
 }
 
 impl Rx {
-    pub fn new(config: PdcpConfig) -> Self {
-        let (orders, t_reordering) = match config {
-            PdcpConfig::Lte => (false, None),
-            PdcpConfig::Nr(nr) => (true, nr.t_reordering),
+    /// A receiver; `lte_reordering` is t-Reordering of LTE, where SDUs are reordered.
+    pub fn new(config: PdcpConfig, lte_reordering: Option<SlotSpan>) -> Self {
+        let t_reordering = match config {
+            PdcpConfig::Lte => lte_reordering,
+            PdcpConfig::Nr(nr) => nr.t_reordering,
         };
-        let stored = VecDeque::new();
-        Self { orders, t_reordering, deliv: 0, stored, held: 0, reord: 0, expires_at: None }
+        Self {
+            config,
+            t_reordering,
+            overlap: false,
+            unordered_below: 0,
+            deliv: 0,
+            stored: VecDeque::new(),
+            held: 0,
+            reord: 0,
+            expires_at: None,
+        }
     }
     /// Number of packets held.
     pub fn held(&self) -> u64 {
@@ -47,20 +61,41 @@ impl Rx {
     fn next(&self) -> u32 {
         self.deliv.wrapping_add(self.stored.len() as u32)
     }
+    /// Whether SDUs wait for those with lower COUNTs.
+    fn orders(&self) -> bool {
+        let unordered = self.deliv.wrapping_sub(self.unordered_below) > u32::MAX / 2;
+        self.config != PdcpConfig::Lte || self.overlap || unordered || !self.stored.is_empty()
+    }
+    /// A path sends SDUs below this COUNT again after higher ones: RLC delivers them out of order.
+    pub fn expect_unordered_below(&mut self, count: u32) {
+        self.unordered_below = count;
+    }
+    /// The status report (TS 36.323 §5.3.1, TS 38.323 §5.4.1).
+    pub fn report(&self) -> StatusReport {
+        let arrived = self.stored.iter().skip(1).map(Option::is_some);
+        StatusReport::new(self.config, self.deliv, arrived)
+    }
 
-    /// A PDU arrives (§5.2.2.1): SDUs in order go to `deliver`. Returns the SDU if its COUNT is below
+    /// An SDU arrives (§5.2.2.1): SDUs in order go to `deliver`. Returns the SDU if its COUNT is below
     /// RX_DELIV or was received before: it is discarded.
-    pub fn receive(&mut self, slot: Slot, pdu: Pdu, mut deliver: impl FnMut(Packet)) -> Option<Packet> {
-        if !self.orders {
-            deliver(pdu.packet);
+    pub fn receive(
+        &mut self,
+        slot: Slot,
+        count: u32,
+        packet: Packet,
+        mut deliver: impl FnMut(Packet),
+    ) -> Option<Packet> {
+        let offset = count.wrapping_sub(self.deliv);
+        if offset > u32::MAX / 2 {
+            return Some(packet);
+        }
+        if !self.orders() {
+            deliver(packet);
+            self.deliv = count.wrapping_add(1);
             return None;
         }
-        let offset = pdu.count.wrapping_sub(self.deliv);
-        if offset > u32::MAX / 2 {
-            return Some(pdu.packet);
-        }
         if offset == 0 {
-            deliver(pdu.packet);
+            deliver(packet);
             if self.stored.is_empty() {
                 self.deliv = self.deliv.wrapping_add(1);
                 return None;
@@ -74,9 +109,9 @@ impl Rx {
                 self.stored.resize(offset + 1, None);
             }
             if self.stored[offset].is_some() {
-                return Some(pdu.packet);
+                return Some(packet);
             }
-            self.stored[offset] = Some(pdu.packet);
+            self.stored[offset] = Some(packet);
             self.held += 1;
         }
         self.update_timer(slot);
@@ -94,12 +129,18 @@ impl Rx {
         self.deliver_consecutive(&mut deliver);
         self.update_timer(slot);
     }
-    /// Delivers all SDUs held; the next SDU to arrive has this COUNT (TS 38.323 §5.1.2, for UM bearers).
-    pub fn restart_at(&mut self, count: u32, mut deliver: impl FnMut(Packet)) {
-        self.stored.drain(..).flatten().for_each(&mut deliver);
-        self.held = 0;
-        self.deliv = count;
-        self.expires_at = None;
+    /// No SDU below this COUNT will arrive: those held below it are delivered (TS 38.323 §5.1.2, for UM
+    /// bearers).
+    pub fn skip_to(&mut self, slot: Slot, count: u32, mut deliver: impl FnMut(Packet)) {
+        while count.wrapping_sub(self.deliv).wrapping_sub(1) < u32::MAX / 2 {
+            if self.stored.is_empty() {
+                self.deliv = count;
+                break;
+            }
+            self.deliver_first(&mut deliver);
+        }
+        self.deliver_consecutive(&mut deliver);
+        self.update_timer(slot);
     }
 
     fn deliver_first(&mut self, deliver: &mut impl FnMut(Packet)) {
@@ -129,7 +170,8 @@ impl Rx {
 #[cfg(test)]
 mod tests {
     use super::super::config::{NrPdcp, PdcpSn};
-    use super::super::tx::Tx;
+    use super::super::pdu::Pdu;
+    use super::super::tx::{Leg, Tx};
     use super::*;
     use paceline_net::{Bytes, DropTail, Instant, SduQueue, SeqNumber, Stream, TcpHeader};
 
@@ -142,21 +184,24 @@ mod tests {
             buffer.push(Instant::ZERO, Packet::tcp(address, address, tcp));
         }
         let mut tx = Tx::default();
-        (0..count).filter_map(|_| tx.pull(Instant::ZERO, &mut buffer)).collect()
+        (0..count).filter_map(|_| tx.pull(Leg::Main, Instant::ZERO, &mut buffer)).collect()
     }
     fn nr(t_reordering: Option<u64>) -> Rx {
         let t_reordering = t_reordering.map(SlotSpan);
-        Rx::new(PdcpConfig::Nr(NrPdcp { sn: PdcpSn::Eighteen, sdap_header: false, t_reordering }))
+        Rx::new(PdcpConfig::Nr(NrPdcp { sn: PdcpSn::Eighteen, sdap_header: false, t_reordering }), None)
     }
     fn number(packet: &Packet) -> u32 {
         packet.tcp_header().unwrap().seq.0
+    }
+    fn receive(rx: &mut Rx, slot: u64, pdu: &Pdu, out: impl FnMut(Packet)) -> bool {
+        rx.receive(Slot(slot), pdu.count, pdu.packet().unwrap().clone(), out).is_some()
     }
 
     #[test]
     fn sdus_wait_for_a_missing_one_until_t_reordering_expires() {
         let (pdus, mut rx, mut out) = (pdus(8), nr(Some(10)), Vec::new());
         let mut receive = |rx: &mut Rx, slot, count: usize| {
-            rx.receive(Slot(slot), pdus[count].clone(), |packet| out.push(number(&packet))).is_some()
+            receive(rx, slot, &pdus[count], |packet| out.push(number(&packet)))
         };
         for (slot, count) in [(0, 0), (1, 2), (2, 5), (3, 3)] {
             assert!(!receive(&mut rx, slot, count));
@@ -179,20 +224,30 @@ mod tests {
     #[test]
     fn without_t_reordering_the_receiver_waits_for_ever() {
         let (pdus, mut rx) = (pdus(3), nr(None));
-        rx.receive(Slot(0), pdus[2].clone(), |_| panic!("0 is missing"));
+        receive(&mut rx, 0, &pdus[2], |_| panic!("0 is missing"));
         assert_eq!((rx.expires_at(), rx.held()), (None, 1));
         let mut out = Vec::new();
-        rx.restart_at(3, |packet| out.push(number(&packet)));
+        rx.skip_to(Slot(1), 3, |packet| out.push(number(&packet)));
         assert_eq!((out, rx.held()), (vec![2], 0));
     }
 
     #[test]
-    fn lte_passes_sdus_on() {
-        let (pdus, mut rx, mut out) = (pdus(2), Rx::new(PdcpConfig::Lte), Vec::new());
-        pdus.into_iter().rev().for_each(|pdu| {
-            assert!(rx.receive(Slot(0), pdu, |packet| out.push(number(&packet))).is_none());
-        });
-        assert_eq!((out, rx.held()), (vec![1, 0], 0));
+    fn lte_passes_sdus_on_with_gaps_and_reorders_during_an_overlap() {
+        let (pdus, mut rx) = (pdus(12), Rx::new(PdcpConfig::Lte, Some(SlotSpan(50))));
+        let mut out = Vec::new();
+        let mut arrive = |rx: &mut Rx, count: usize| {
+            receive(rx, count as u64, &pdus[count], |packet| out.push(number(&packet)))
+        };
+        assert!(!arrive(&mut rx, 0) && !arrive(&mut rx, 2), "1 was lost in RLC");
+        assert!(arrive(&mut rx, 2), "a copy");
+        rx.overlap = true;
+        assert!(!arrive(&mut rx, 5) && !arrive(&mut rx, 4) && rx.held() == 2);
+        rx.overlap = false;
+        assert!(!arrive(&mut rx, 6) && rx.held() == 3, "SDUs wait until none is missing");
+        let report = rx.report();
+        assert_eq!((report.first_missing, &report.arrived[..]), (3, &[true, true, true][..]));
+        assert!(!arrive(&mut rx, 3) && !arrive(&mut rx, 9));
+        assert_eq!((out, rx.held(), rx.expires_at()), (vec![0, 2, 3, 4, 5, 6, 9], 0, None));
     }
 
     #[test]
@@ -216,8 +271,8 @@ mod tests {
             let (mut discarded, received) = (0, arrivals.len() as u64);
             for (slot, count) in arrivals {
                 rx.check_timer(Slot(slot), |packet| out.push(number(&packet)));
-                let pdu = pdus[count as usize].clone();
-                discarded += u64::from(rx.receive(Slot(slot), pdu, |p| out.push(number(&p))).is_some());
+                let pdu = &pdus[count as usize];
+                discarded += u64::from(receive(&mut rx, slot, pdu, |p| out.push(number(&p))));
             }
             rx.check_timer(Slot(10_000), |packet| out.push(number(&packet)));
             rx.check_timer(Slot(20_000), |packet| out.push(number(&packet)));

@@ -10,7 +10,6 @@ use super::reassembled::Reassembled;
 use super::um;
 use crate::pdcp;
 use crate::slot::{Slot, SlotSpan};
-use paceline_net::Packet;
 
 /// Mode and its parameters; t-Reordering, which both modes of LTE have, is a parameter of the cell.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -54,7 +53,7 @@ impl Pdu {
     /// Number of packets inside the PDU. In AM and in NR packets stay in the bearer: zero.
     pub fn held(&self) -> u64 {
         match self {
-            Self::Um(pdu) => pdu.elements.iter().filter(|element| element.last.is_some()).count() as u64,
+            Self::Um(pdu) => pdu.held(),
             _ => 0,
         }
     }
@@ -179,8 +178,8 @@ impl Rlc {
         match self {
             Self::Um(um) => um.tx.held() + um.rx.held(),
             Self::Am(am) => am.held(),
-            Self::NrUm(um) => um.held(),
-            Self::NrAm(nr) => nr.am.held(),
+            Self::NrUm(um) => um.sdus().filter(|pdu| pdu.packet().is_some()).count() as u64,
+            Self::NrAm(nr) => nr.am.undelivered().filter(|pdu| pdu.packet().is_some()).count() as u64,
         }
     }
     /// Whether no timer runs and no status report is triggered.
@@ -248,7 +247,7 @@ impl Rlc {
             (Self::NrUm(um), Pdu::NrUm(block)) => {
                 let mut incomplete = Vec::new();
                 let deliver = |pdu| out.push(Reassembled::Sdu(pdu));
-                um.receive(slot, &block, deliver, |pdu| incomplete.push(pdu.packet));
+                um.receive(slot, &block, deliver, |pdu| incomplete.push(pdu));
                 out.extend(incomplete.into_iter().map(Reassembled::Incomplete));
             }
             (Self::NrAm(nr), Pdu::NrAm(block)) => {
@@ -279,23 +278,23 @@ impl Rlc {
         match self {
             Self::Um(um) => um.rx.expire(slot, out, &mut um.tx),
             Self::Am(am) => am.check_timers(slot, above),
-            Self::NrUm(um) => um.check_timers(slot, |pdu| out.push(Reassembled::Incomplete(pdu.packet))),
+            Self::NrUm(um) => um.check_timers(slot, |pdu| out.push(Reassembled::Incomplete(pdu))),
             Self::NrAm(nr) => {
                 nr.am.check_timers(slot, above.is_empty());
                 nr.status_len = nr.am.status_len(slot);
             }
         }
     }
-    /// HARQ lost a PDU: calls `dropped` with the packets whose last byte was in it; in NR with those that had
+    /// HARQ lost a PDU: calls `dropped` with the SDUs whose last byte was in it; in NR with those that had
     /// any byte in it.
-    pub fn on_pdu_lost(&mut self, pdu: Pdu, mut dropped: impl FnMut(Packet)) {
+    pub fn on_pdu_lost(&mut self, pdu: Pdu, mut dropped: impl FnMut(pdcp::Pdu)) {
         match (self, pdu) {
             (Self::Um(um), Pdu::Um(mut pdu)) => {
                 let last = pdu.elements.drain(..).filter_map(|element| element.last);
-                last.for_each(|pdu| dropped(pdu.packet));
+                last.for_each(&mut dropped);
                 um.tx.recycle(pdu.elements);
             }
-            (Self::NrUm(um), Pdu::NrUm(block)) => um.on_lost(&block, |pdu| dropped(pdu.packet)),
+            (Self::NrUm(um), Pdu::NrUm(block)) => um.on_lost(&block, dropped),
             _ => {}
         }
     }
@@ -307,21 +306,32 @@ impl Rlc {
             Self::NrAm(nr) => nr.am.radio_link_failed(),
         }
     }
-    /// Ends both sides (TS 36.322 §5.4, TS 38.322 §5.1.2): SDUs that the receiver of LTE's UM has go to
-    /// `received`; `undelivered` is called with the other PDCP PDUs that were not delivered, in the order of
-    /// their COUNTs.
-    pub fn release(&mut self, received: &mut Vec<Reassembled>, mut undelivered: impl FnMut(pdcp::Pdu)) {
+    /// The receiver delivers what it can before it is re-established (TS 36.322 §5.4): in LTE the SDUs
+    /// received out of sequence.
+    pub fn flush(&mut self, received: &mut Vec<Reassembled>) {
         match self {
-            Self::Um(um) => {
-                um.rx.flush(received, &mut um.tx);
-                um.tx.take_partial().into_iter().for_each(undelivered);
-            }
-            Self::Am(am) => am.take_unconfirmed().for_each(undelivered),
-            Self::NrUm(um) => um.reestablish(undelivered),
-            Self::NrAm(nr) => {
-                nr.am.take_unconfirmed(|unconfirmed| unconfirmed.sdu.into_iter().for_each(&mut undelivered));
-                nr.status_len = 0;
-            }
+            Self::Um(um) => um.rx.flush(received, &mut um.tx),
+            Self::Am(am) => am.deliver_out_of_sequence(received),
+            Self::NrUm(_) | Self::NrAm(_) => {}
+        }
+    }
+    /// The PDCP PDUs of AM whose delivery is not confirmed, in the order of their COUNTs.
+    pub fn for_each_unconfirmed(&mut self, mut unconfirmed: impl FnMut(&mut pdcp::Pdu)) {
+        match self {
+            Self::Um(_) | Self::NrUm(_) => {}
+            Self::Am(am) => am.unconfirmed().for_each(unconfirmed),
+            Self::NrAm(nr) => nr.am.unconfirmed().for_each(|(pdu, _)| unconfirmed(pdu)),
+        }
+    }
+    /// Ends both sides (TS 36.322 §5.4, TS 38.322 §5.1.2): calls `undelivered` with the PDCP PDUs that are
+    /// left, in the order of their COUNTs. In AM these are the PDUs whose delivery is not confirmed; copies
+    /// of those that were delivered are among them.
+    pub fn release(mut self, mut undelivered: impl FnMut(pdcp::Pdu)) {
+        self.for_each_unconfirmed(|pdu| undelivered(pdu.take()));
+        match self {
+            Self::Um(mut um) => um.tx.take_partial().into_iter().for_each(undelivered),
+            Self::NrUm(mut um) => um.reestablish(undelivered),
+            Self::Am(_) | Self::NrAm(_) => {}
         }
     }
 }

@@ -1,7 +1,6 @@
 //! The result of reassembly at an RLC receiver.
 
 use crate::pdcp;
-use paceline_net::Packet;
 
 /// An SDU whose last byte has been received.
 #[derive(Clone, PartialEq, Debug)]
@@ -9,5 +8,5 @@ pub enum Reassembled {
     /// A complete SDU.
     Sdu(pdcp::Pdu),
     /// An SDU with a missing part.
-    Incomplete(Packet),
+    Incomplete(pdcp::Pdu),
 }

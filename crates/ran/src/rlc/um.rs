@@ -46,6 +46,14 @@ pub struct Pdu {
     pub len: u32,
 }
 
+impl Pdu {
+    /// Number of packets whose last byte is in the PDU.
+    pub fn held(&self) -> u64 {
+        let last = self.elements.iter().filter_map(|element| element.last.as_ref());
+        last.filter(|pdu| pdu.packet().is_some()).count() as u64
+    }
+}
+
 #[derive(Clone, Debug, Default)]
 pub struct Tx {
     /// VT(US): the sequence number of the next PDU.
@@ -65,7 +73,7 @@ impl Tx {
         self.partial.as_ref().map_or(0, |(pdu, sent)| u64::from(pdu.bytes() - sent))
     }
     pub fn held(&self) -> u64 {
-        u64::from(self.partial.is_some())
+        u64::from(self.partial.as_ref().is_some_and(|(pdu, _)| pdu.packet().is_some()))
     }
     /// Removes the SDU that was sent in part.
     pub fn take_partial(&mut self) -> Option<pdcp::Pdu> {
@@ -152,8 +160,7 @@ impl Rx {
     }
     /// Number of packets held: those whose last byte is in a waiting PDU.
     pub fn held(&self) -> u64 {
-        self.waiting.iter().flat_map(|pdu| &pdu.elements).filter(|element| element.last.is_some()).count()
-            as u64
+        self.waiting.iter().map(Pdu::held).sum()
     }
 
     /// A PDU arrives (§5.1.2.2.2 and §5.1.2.2.3). `storage` takes back the element vectors.
@@ -242,7 +249,7 @@ impl Rx {
             let continues = element.first || self.assembling == Some(element.count);
             match element.last {
                 Some(pdu) if continues => out.push(Reassembled::Sdu(pdu)),
-                Some(pdu) => out.push(Reassembled::Incomplete(pdu.packet)),
+                Some(pdu) => out.push(Reassembled::Incomplete(pdu)),
                 None => {
                     self.assembling = continues.then_some(element.count);
                     continue;
@@ -256,8 +263,8 @@ impl Rx {
 
 /// Drops the packets of a PDU that arrives too late.
 fn discard(mut pdu: Pdu, out: &mut Vec<Reassembled>, storage: &mut Tx) {
-    let packets = pdu.elements.drain(..).filter_map(|element| element.last).map(|last| last.packet);
-    out.extend(packets.map(Reassembled::Incomplete));
+    let sdus = pdu.elements.drain(..).filter_map(|element| element.last);
+    out.extend(sdus.map(Reassembled::Incomplete));
     storage.recycle(pdu.elements);
 }
 
@@ -281,7 +288,8 @@ mod tests {
         packet.tcp_header().unwrap().seq.0
     }
     fn pull(tx: &mut Tx, pdcp: &mut pdcp::Tx, queue: &mut DropTail, room: u32) -> Option<Pdu> {
-        tx.pull(&mut pdcp::Source { tx: pdcp, buffer: queue, now: Instant::ZERO }, room)
+        let leg = pdcp::Leg::Main;
+        tx.pull(&mut pdcp::Source { tx: pdcp, buffer: queue, leg, now: Instant::ZERO }, room)
     }
     fn filled(count: u32, payload_len: u32) -> DropTail {
         let mut queue = DropTail::new(Bytes(1 << 30));
@@ -300,7 +308,7 @@ mod tests {
         let mut queue = filled(2, 0);
         let pdu = pull(&mut tx, &mut pdcp::Tx::default(), &mut queue, 50).unwrap();
         assert_eq!((pdu.len, pdu.elements[1].len), (50, 4));
-        assert_eq!(tx.available(pdcp::Tx::default().waiting(&queue)), 38);
+        assert_eq!(tx.available(pdcp::Tx::default().waiting(pdcp::Leg::Main, &queue)), 38);
         let rest = pull(&mut tx, &mut pdcp::Tx::default(), &mut queue, 1000).unwrap();
         assert_eq!((rest.elements[0].len, rest.elements[0].first), (38, false));
         assert!(pull(&mut tx, &mut pdcp::Tx::default(), &mut filled(1, 0), 2).is_none(), "no room for data");
@@ -339,7 +347,7 @@ mod tests {
         assert_eq!(rx.held() + tx.held() + queue.packets() as u64, 0);
         let incomplete = out.iter().filter(|r| matches!(r, Reassembled::Incomplete(_))).count() as u64;
         let delivered = out.iter().filter_map(|r| match r {
-            Reassembled::Sdu(pdu) => Some(id(&pdu.packet)),
+            Reassembled::Sdu(pdu) => pdu.packet().map(id),
             Reassembled::Incomplete(_) => None,
         });
         (delivered.collect(), lost + incomplete)

@@ -175,7 +175,7 @@ impl Sidelink {
         for hop in [Hop::First, Hop::Relay] {
             let (link, reverse) = self.pairs[pair].hop(flow, hop);
             if link.delivery_due(slot) {
-                let reverse = &mut reverse.bearer.rlc;
+                let reverse = &mut reverse.bearer;
                 link.deliver(reverse, slot, &mut self.reassembled, &mut self.from_hops);
                 self.pass_on(slot, pair, flow, hop);
             }

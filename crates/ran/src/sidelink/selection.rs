@@ -57,22 +57,23 @@ impl Sidelink {
     }
 
     /// A flow changes to its other path: MAC of the former one is reset, and its packets have the configured
-    /// fate. With [`Fate::Forward`] a packet that waits in the eNB is sent again by the station, which keeps
+    /// fate. With [`Fate::Forward`], where a status report is taken for granted, a packet that waits in the eNB is sent again by the station, which keeps
     /// its packets until the far station has them.
     fn switch(&mut self, slot: Slot, pair: usize, flow: usize) {
         let (now, fate, reason) = (self.clock.start(slot), self.config.fate, DropReason::PathSwitch);
         let before = self.output.len();
         for hop in [Hop::First, Hop::Relay] {
-            let own = &mut self.pairs[pair].flows[flow];
-            if hop == Hop::Relay && own.is_direct() {
+            if hop == Hop::Relay && self.pairs[pair].flows[flow].is_direct() {
                 continue;
             }
-            let link = if hop == Hop::First { &mut own.first } else { &mut own.relay };
+            let (link, reverse) = self.pairs[pair].hop(flow, hop);
             if fate == Fate::Drop {
                 link.lose_decoded(reason, &mut self.from_hops);
             }
             link.reset_mac(reason, &mut self.from_hops);
+            link.deliver_decoded(&mut reverse.bearer, slot, &mut self.from_hops);
             link.hand_over(fate, slot, &mut self.from_hops);
+            link.bearer.delete_copies();
             if fate == Fate::Drop {
                 link.drop_waiting(now, reason, &mut self.from_hops);
             }

@@ -82,7 +82,7 @@ fn config(table: &scenario::Sidelink) -> SidelinkConfig {
         },
         fate: match table.fate {
             SidelinkFate::Drop => Fate::Drop,
-            SidelinkFate::Forward => Fate::Forward,
+            SidelinkFate::Forward => Fate::Forward { status_report: false },
         },
         budget: budget(table),
         reuse_threshold_dbm: table.reuse_threshold_dbm,

@@ -78,11 +78,15 @@ impl Am {
     pub fn radio_link_failed(&self) -> bool {
         self.tx.radio_link_failed()
     }
-    /// Re-establishes both ends (TS 36.322 §5.4) and returns the PDCP PDUs that were not delivered: another
-    /// path of the bearer can carry them.
-    pub fn take_unconfirmed(&mut self) -> impl Iterator<Item = pdcp::Pdu> + use<> {
-        self.tx.reestablish();
-        self.rx.reestablish();
-        std::mem::take(&mut self.sdus).into_undelivered()
+    /// Delivers the SDUs that were received out of sequence (TS 36.322 §5.4).
+    pub fn deliver_out_of_sequence(&mut self, out: &mut Vec<Reassembled>) {
+        for (from, to) in self.rx.received_ranges() {
+            self.sdus.deliver_within(from, to, out);
+        }
+    }
+    /// The PDCP PDUs that are not acknowledged, in the order of their COUNTs: another path of the bearer can
+    /// carry them.
+    pub fn unconfirmed(&mut self) -> impl Iterator<Item = &mut pdcp::Pdu> {
+        self.sdus.unconfirmed()
     }
 }

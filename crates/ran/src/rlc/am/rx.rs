@@ -47,9 +47,6 @@ impl Rx {
             in_sequence: 0,
         }
     }
-    pub fn reestablish(&mut self) {
-        *self = Self::new(self.config, self.reordering);
-    }
     /// VR(H): the number after the highest one received.
     fn vr_h(&self) -> u16 {
         plus(self.vr_r, self.received.len() as u16)
@@ -151,6 +148,22 @@ impl Rx {
         self.status_due = self.status_triggered && self.t_status_prohibit.is_none();
     }
 
+    /// The byte ranges of the stream of SDUs that were received from VR(R) on.
+    pub fn received_ranges(&self) -> Vec<(u64, u64)> {
+        let mut ranges: Vec<(u64, u64)> = Vec::new();
+        for state in &self.received {
+            let all = [(0, state.len.unwrap_or(0))];
+            let parts = if state.complete { &all[..] } else { &state.parts.0[..] };
+            for (from, to) in parts {
+                let (from, to) = (state.start + u64::from(*from), state.start + u64::from(*to));
+                match ranges.last_mut().filter(|last| last.1 == from) {
+                    Some(last) => last.1 = to,
+                    None => ranges.push((from, to)),
+                }
+            }
+        }
+        ranges
+    }
     /// Calls `nack` for every missing PDU and byte range below VR(MS).
     fn for_each_missing(&self, nack: &mut impl FnMut(Nack)) {
         let reported = usize::from(distance(self.vr_ms, self.vr_r));

@@ -10,8 +10,8 @@ use std::collections::VecDeque;
 struct Sdu {
     /// Position after its last byte.
     end: u64,
-    /// The PDCP PDU, until it is delivered.
-    pdu: Option<pdcp::Pdu>,
+    /// The PDCP PDU; a copy once it is delivered.
+    pdu: pdcp::Pdu,
 }
 
 /// The SDUs from the oldest one in an unacknowledged PDU to the newest numbered one.
@@ -27,14 +27,14 @@ impl Sdus {
     /// Appends a PDCP PDU.
     pub fn push(&mut self, pdu: pdcp::Pdu) {
         self.end += u64::from(pdu.bytes());
-        self.queue.push_back(Sdu { end: self.end, pdu: Some(pdu) });
+        self.queue.push_back(Sdu { end: self.end, pdu });
     }
     /// Position after the last byte of the newest SDU.
     pub fn end(&self) -> u64 {
         self.end
     }
     pub fn held(&self) -> u64 {
-        (self.queue.len() - self.delivered) as u64
+        self.queue.range(self.delivered..).filter(|sdu| sdu.pdu.packet().is_some()).count() as u64
     }
     /// Number of SDU elements in the bytes `[from, to)`.
     pub fn elements(&self, from: u64, to: u64) -> u32 {
@@ -61,7 +61,7 @@ impl Sdus {
     /// Delivers every packet that ends at or before `position`.
     pub fn deliver(&mut self, position: u64, out: &mut Vec<Reassembled>) {
         while let Some(sdu) = self.queue.get_mut(self.delivered).filter(|sdu| sdu.end <= position) {
-            out.push(Reassembled::Sdu(sdu.pdu.take().expect("an SDU is delivered once")));
+            out.push(Reassembled::Sdu(sdu.pdu.take()));
             self.delivered += 1;
         }
     }
@@ -73,8 +73,21 @@ impl Sdus {
             self.delivered -= 1;
         }
     }
-    /// The PDCP PDUs that were not delivered, in the order of their COUNTs.
-    pub fn into_undelivered(self) -> impl Iterator<Item = pdcp::Pdu> + use<> {
-        self.queue.into_iter().filter_map(|sdu| sdu.pdu)
+    /// Delivers the SDUs above those in sequence that lie within the bytes `[from, to)`.
+    pub fn deliver_within(&mut self, from: u64, to: u64, out: &mut Vec<Reassembled>) {
+        let mut start = match self.delivered.checked_sub(1) {
+            Some(last) => self.queue[last].end,
+            None => self.queue.front().map_or(0, |sdu| sdu.end - u64::from(sdu.pdu.bytes())),
+        };
+        for sdu in self.queue.range_mut(self.delivered..) {
+            if from <= start && sdu.end <= to {
+                out.push(Reassembled::Sdu(sdu.pdu.take()));
+            }
+            start = sdu.end;
+        }
+    }
+    /// The PDCP PDUs that are not acknowledged, in the order of their COUNTs.
+    pub fn unconfirmed(&mut self) -> impl Iterator<Item = &mut pdcp::Pdu> {
+        self.queue.iter_mut().map(|sdu| &mut sdu.pdu)
     }
 }

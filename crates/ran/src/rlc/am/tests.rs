@@ -20,7 +20,12 @@ const CONFIG: AmConfig = AmConfig {
 /// A source with a PDCP of its own: RLC AM does not use COUNT.
 macro_rules! source {
     ($queue:expr) => {
-        pdcp::Source { tx: &mut pdcp::Tx::default(), buffer: $queue, now: Instant::ZERO }
+        pdcp::Source {
+            tx: &mut pdcp::Tx::default(),
+            buffer: $queue,
+            leg: pdcp::Leg::Main,
+            now: Instant::ZERO,
+        }
     };
 }
 
@@ -37,7 +42,7 @@ fn packet(id: u32, payload_len: u32) -> Packet {
 }
 fn ids(out: &[Reassembled]) -> Vec<u32> {
     let id = |r: &Reassembled| match r {
-        Reassembled::Sdu(pdu) => pdu.packet.tcp_header().unwrap().seq.0,
+        Reassembled::Sdu(pdu) => pdu.packet().unwrap().tcp_header().unwrap().seq.0,
         Reassembled::Incomplete(_) => panic!("AM delivers nothing incomplete"),
     };
     out.iter().map(id).collect()
@@ -49,7 +54,7 @@ fn filled(count: u32, payload_len: u32) -> DropTail {
     queue
 }
 fn waiting(queue: &DropTail) -> pdcp::Waiting {
-    pdcp::Tx::default().waiting(queue)
+    pdcp::Tx::default().waiting(pdcp::Leg::Main, queue)
 }
 fn am(config: AmConfig) -> Am {
     Am::new(config, SlotSpan(40))
@@ -298,14 +303,22 @@ fn a_pdu_that_never_arrives_fails_the_radio_link() {
     // Two more PDUs take the other bytes, then four retransmissions, then the fifth expiry of
     // t-PollRetransmit.
     assert_eq!((sent, failed_at), (2 + 4, Some(2 + 5 * 60)));
-    let packets: Vec<Packet> = am.take_unconfirmed().map(|pdu| pdu.packet).collect();
-    assert_eq!(packets.len(), 3);
-    assert!(!am.radio_link_failed() && am.idle() && am.held() == 0 && am.available(waiting(&queue)) == 0);
-    let (mut queue, mut out) = (filled(1, 0), Vec::new());
-    let pdu = am.pull(Slot(2000), &mut source!(&mut queue), 60).unwrap();
-    assert_eq!(pdu.sn, 0);
-    am.receive(Slot(2004), &pdu, &mut out);
-    assert_eq!(out.len(), 1);
+    let packets = am.unconfirmed().filter(|pdu| pdu.packet().is_some()).count();
+    assert_eq!((packets, am.held()), (3, 3), "another path can carry them");
+}
+
+#[test]
+fn sdus_received_out_of_sequence_are_delivered_at_the_end_and_stay_as_copies() {
+    // Three PDUs of an SDU and a half each; the first is lost.
+    let (mut am, mut queue, mut out) = (am(CONFIG), filled(5, 0), Vec::new());
+    let pdus: Vec<Pdu> =
+        (0..3).map(|slot| am.pull(Slot(slot), &mut source!(&mut queue), 67).unwrap()).collect();
+    pdus[1..].iter().for_each(|pdu| am.receive(Slot(5), pdu, &mut out));
+    assert!(out.is_empty() && am.held() == 5);
+    am.deliver_out_of_sequence(&mut out);
+    assert_eq!((ids(&out), am.held()), (vec![2, 3], 3), "of SDUs 1 and 4 a part is missing");
+    let held: Vec<bool> = am.unconfirmed().map(|pdu| pdu.packet().is_some()).collect();
+    assert_eq!(held, [true, true, false, false, true]);
 }
 
 #[test]

@@ -60,10 +60,6 @@ impl Tx {
             failed: false,
         }
     }
-    /// Resets the entity.
-    pub fn reestablish(&mut self) {
-        *self = Self::new(self.config);
-    }
     /// VT(S): the number of the next new PDU.
     fn vt_s(&self) -> u16 {
         plus(self.vt_a, self.window.len() as u16)

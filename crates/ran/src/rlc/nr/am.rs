@@ -8,20 +8,9 @@ use super::am_block::{AmBlock, AmConfig};
 use super::am_rx::Rx;
 use super::am_tx::Tx;
 use super::headers::{Headers, SnLength, subheader};
-use super::runs::SduSource;
+use super::runs::{Sdu, SduSource};
 use super::status::Status;
 use crate::slot::Slot;
-
-/// An SDU whose delivery no STATUS PDU confirmed before re-establishment.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Unconfirmed<T> {
-    /// Number of the SDU since the last re-establishment.
-    pub number: u64,
-    /// Length in bytes.
-    pub bytes: u32,
-    /// The SDU; none if the receiver delivered it. PDCP then sends a duplicate that its peer discards.
-    pub sdu: Option<T>,
-}
 
 /// One direction of a bearer; `T` is an SDU.
 #[derive(Clone, Debug)]
@@ -102,7 +91,10 @@ impl<T> Am<T> {
         self.tx.pull(slot, above, room)
     }
     /// A block arrives: SDUs that become complete go to `deliver`.
-    pub fn receive(&mut self, slot: Slot, block: &AmBlock, mut deliver: impl FnMut(T)) {
+    pub fn receive(&mut self, slot: Slot, block: &AmBlock, mut deliver: impl FnMut(T))
+    where
+        T: Sdu,
+    {
         for (sdu, from, to) in block.pdus() {
             if self.rx.on_pdu(slot, sdu, from, to) {
                 self.tx.take(sdu).into_iter().for_each(&mut deliver);
@@ -135,14 +127,13 @@ impl<T> Am<T> {
         self.tx.check_timers(slot, above_empty);
         self.rx.check_timers(slot);
     }
-    /// Re-establishes both sides (§5.1.2): calls `unconfirmed` with the SDUs that no STATUS PDU confirmed, in
-    /// ascending order.
-    pub fn take_unconfirmed(&mut self, mut unconfirmed: impl FnMut(Unconfirmed<T>)) {
-        while let Some((number, sent)) = self.tx.pop() {
-            if !sent.acknowledged {
-                unconfirmed(Unconfirmed { number, bytes: sent.bytes, sdu: sent.sdu });
-            }
-        }
-        *self = Self::new(self.config);
+    /// The SDUs that were not delivered, in ascending order.
+    pub fn undelivered(&self) -> impl Iterator<Item = &T> {
+        self.tx.undelivered()
+    }
+    /// The SDUs that no STATUS PDU confirmed, in ascending order, each with whether it was delivered. Where
+    /// RLC is re-established (§5.1.2) PDCP sends them again.
+    pub fn unconfirmed(&mut self) -> impl Iterator<Item = (&mut T, bool)> {
+        self.tx.unconfirmed()
     }
 }

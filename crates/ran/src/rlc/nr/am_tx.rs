@@ -4,7 +4,7 @@ use super::am_block::{AmBlock, AmConfig};
 use super::headers::Headers;
 use super::ranges::{END, Ranges};
 use super::ring::Ring;
-use super::runs::{Filler, Position, SduRun, SduSource};
+use super::runs::{Filler, Position, Sdu, SduRun, SduSource};
 use super::status::Status;
 use crate::slot::Slot;
 use std::collections::BTreeSet;
@@ -12,8 +12,10 @@ use std::collections::BTreeSet;
 /// An SDU of which a byte was sent and that is not confirmed.
 #[derive(Clone, Debug)]
 pub struct Sent<T> {
-    /// The SDU until the receiver delivers it.
-    pub sdu: Option<T>,
+    /// The SDU; what it leaves once the receiver has delivered it.
+    pub sdu: T,
+    /// Whether the receiver has delivered it.
+    pub delivered: bool,
     /// Length in bytes.
     pub bytes: u32,
     /// Whether a STATUS PDU confirmed it, while an older SDU is missing.
@@ -92,7 +94,7 @@ impl<T> Tx<T> {
     }
     /// An SDU of the window, if it is not delivered, and its length in bytes.
     pub fn sdu(&self, number: u64) -> (Option<&T>, u32) {
-        self.window.get(number).map_or((None, 0), |sent| (sent.sdu.as_ref(), sent.bytes))
+        self.window.get(number).map_or((None, 0), |sent| ((!sent.delivered).then_some(&sent.sdu), sent.bytes))
     }
     /// Number of SDUs with bytes to retransmit.
     pub fn retransmissions_pending(&self) -> u32 {
@@ -123,15 +125,23 @@ impl<T> Tx<T> {
         self.available_below() > 0 || (!above_empty && !self.stalled())
     }
     /// The SDU, for delivery by the receiving side.
-    pub fn take(&mut self, sdu: u64) -> Option<T> {
-        let taken = self.window.get_mut(sdu)?.sdu.take()?;
+    pub fn take(&mut self, sdu: u64) -> Option<T>
+    where
+        T: Sdu,
+    {
+        let sent = self.window.get_mut(sdu).filter(|sent| !sent.delivered)?;
+        sent.delivered = true;
         self.held -= 1;
-        Some(taken)
+        Some(sent.sdu.take())
     }
-    /// Removes the SDU with TX_Next_Ack and returns it with its number; for re-establishment.
-    pub fn pop(&mut self) -> Option<(u64, Sent<T>)> {
-        let number = self.window.start();
-        Some((number, self.window.pop()?))
+    /// The SDUs that were not delivered, in ascending order.
+    pub fn undelivered(&self) -> impl Iterator<Item = &T> {
+        self.window.iter().filter(|sent| !sent.delivered).map(|sent| &sent.sdu)
+    }
+    /// The SDUs that no STATUS PDU confirmed, in ascending order, each with whether it was delivered.
+    pub fn unconfirmed(&mut self) -> impl Iterator<Item = (&mut T, bool)> {
+        let sent = self.window.iter_mut().filter(|sent| !sent.acknowledged);
+        sent.map(|sent| (&mut sent.sdu, sent.delivered))
     }
     /// Unsent bytes of the SDU that was sent in part.
     pub fn unsent(&self) -> u32 {
@@ -173,8 +183,8 @@ impl<T> Tx<T> {
                 return None;
             }
             let (sdu, bytes) = above.pull()?;
-            let (sdu, pending) = (Some(sdu), Ranges::default());
-            self.window.push(Sent { sdu, bytes, acknowledged: false, retx_count: None, pending });
+            let (delivered, acknowledged, pending) = (false, false, Ranges::default());
+            self.window.push(Sent { sdu, delivered, bytes, acknowledged, retx_count: None, pending });
             self.held += 1;
             Some(bytes)
         };

@@ -22,10 +22,10 @@ pub mod runs;
 pub mod status;
 pub mod um;
 
-pub use am::{Am, Unconfirmed};
+pub use am::Am;
 pub use am_block::{AmBlock, AmConfig};
 pub use headers::{Headers, SnLength};
-pub use runs::{Position, SduRun, SduSource};
+pub use runs::{Position, Sdu, SduRun, SduSource};
 pub use status::{Nack, Status};
 pub use um::{Um, UmBlock, UmConfig};
 

@@ -45,6 +45,14 @@ impl<E> Ring<E> {
     pub fn front(&self) -> Option<&E> {
         self.elements.front()
     }
+    /// The elements in the order of their numbers.
+    pub fn iter(&self) -> impl Iterator<Item = &E> {
+        self.elements.iter()
+    }
+    /// As [`Ring::iter`].
+    pub fn iter_mut(&mut self) -> impl Iterator<Item = &mut E> {
+        self.elements.iter_mut()
+    }
     /// Removes the oldest element.
     pub fn pop(&mut self) -> Option<E> {
         let element = self.elements.pop_front()?;

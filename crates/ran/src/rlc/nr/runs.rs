@@ -16,6 +16,18 @@ pub trait SduSource<T> {
     fn is_empty(&self) -> bool;
 }
 
+/// An SDU in AM: the transmitting side keeps it after its delivery, until a STATUS PDU confirms it.
+pub trait Sdu {
+    /// The SDU as it is delivered; what remains need only have its number and length.
+    fn take(&mut self) -> Self;
+}
+
+impl<T: Copy> Sdu for T {
+    fn take(&mut self) -> Self {
+        *self
+    }
+}
+
 impl<T> SduSource<T> for VecDeque<(T, u32)> {
     fn pull(&mut self) -> Option<(T, u32)> {
         self.pop_front()

@@ -83,6 +83,10 @@ impl<T> Um<T> {
     pub fn held(&self) -> u64 {
         self.held
     }
+    /// The SDUs held at both ends, in ascending order.
+    pub fn sdus(&self) -> impl Iterator<Item = &T> {
+        self.sdus.iter().flatten()
+    }
     /// The slot in which t-Reassembly expires.
     pub fn expires_at(&self) -> Option<Slot> {
         self.rx.expires_at

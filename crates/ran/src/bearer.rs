@@ -269,8 +269,8 @@ impl Bearer {
         self.tx.delete_copies();
     }
     /// The path of `old` does not send any more: its PDUs below `from` that are not confirmed are forwarded
-    /// in AM, if `forwards`. Else no SDU below `until` arrives after its end. With `flushes`, SDUs of LTE's AM
-    /// that were received out of sequence are delivered; else they count as not received.
+    /// in AM, if `forwards`. Else no SDU below `until` arrives after its end. With `flushes`, SDUs of LTE's
+    /// AM that were received out of sequence are delivered; else they count as not received.
     fn retire(
         &mut self,
         mut old: Rlc,

@@ -57,8 +57,8 @@ impl Sidelink {
     }
 
     /// A flow changes to its other path: MAC of the former one is reset, and its packets have the configured
-    /// fate. With [`Fate::Forward`], as if a status report had arrived, a packet that waits in the eNB is sent
-    /// again by the station, which keeps its packets until the far station has them.
+    /// fate. With [`Fate::Forward`], as if a status report had arrived, a packet that waits in the eNB is
+    /// sent again by the station, which keeps its packets until the far station has them.
     fn switch(&mut self, slot: Slot, pair: usize, flow: usize) {
         let (now, fate, reason) = (self.clock.start(slot), self.config.fate, DropReason::PathSwitch);
         let before = self.output.len();

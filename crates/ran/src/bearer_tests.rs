@@ -341,7 +341,8 @@ fn every_packet_ends_once_and_in_order_whatever_the_fates_of_its_switches() {
 
 #[test]
 fn a_status_report_saves_copies_of_delivered_sdus() {
-    for mode in MODES.into_iter().filter(|mode| mode.is_am()) {
+    // Without a report LTE's AM counts SDUs received out of sequence as not received, which are no copies.
+    for mode in MODES.into_iter().filter(|mode| matches!(mode, Mode::NrAm(_))) {
         let copies = |fate| -> u64 {
             (0..10)
                 .flat_map(|seed| run(seed, mode, &[fate], &[false], 0.1).ways)

@@ -29,6 +29,8 @@ fn a_learned_period_is_that_of_the_pattern_and_never_a_wrong_one() {
         ("cell.pattern=DDDSU", grant("2.5"), 2500),
         ("cell.pattern=DDDDDDDSUU 6:4:4", grant("5"), 5000),
         ("cell.pattern=DDSUU 6:4:4", grant("2.5"), 2500),
+        // Two unequal halves.
+        ("cell.pattern=DDDSUDDSUU", grant("5"), 5000),
         ("cell.pattern=DSUUU", grant("2.5"), 2500),
         // Scheduling requests every 10 ms are a period of their own.
         ("cell.pattern=DDDSU", "cell.sr_period=10 ms".into(), 10_000),

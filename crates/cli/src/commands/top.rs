@@ -167,6 +167,7 @@ mod tests {
             rate: 8_000_000,
             window: 100_000,
             limit: "radio".into(),
+            pattern: None,
         }
     }
     fn snapshot(uptime: f64, flows: Vec<FlowStatus>) -> Snapshot {

@@ -5,7 +5,7 @@ use super::policy::{Action, FORMER_RELAY, Policy};
 use paceline_net::{Bytes, Duration, Rate};
 use paceline_pep::AcceleratorConfig;
 use paceline_pep::ack_filter::Comparison;
-use paceline_sim::scenario::Accelerator;
+use paceline_sim::scenario::{Accelerator, PacingPattern};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
 use std::net::SocketAddr;
@@ -239,6 +239,15 @@ impl GatewayConfig {
         range("workers", self.workers, 1, MAX_WORKERS)?;
         range("tick", self.tick, Duration::from_micros(10), Duration::from_millis(5))?;
         range("drain", self.drain, Duration::ZERO, Duration::from_secs(3600))?;
+        if self.accelerator.pacing_pattern == Some(PacingPattern::Cell) {
+            return Err(
+                "accelerator.pacing_pattern = \"cell\": allowed: learned, or slots such as DDDSU/30kHz"
+                    .into(),
+            );
+        }
+        if let Some(phase) = self.accelerator.pacing_phase {
+            return Err(format!("accelerator.pacing_phase = {phase}: allowed: absent on a gateway"));
+        }
         let limits = &self.limits;
         if let Some(most) = limits.total_buffer {
             range("limits.total_buffer", most, Bytes(1 << 20), Bytes(1 << 44))?;

@@ -29,7 +29,7 @@ pub use control_plane::metrics::text as metrics_text;
 pub use control_plane::operations::ControlPlane;
 pub use control_plane::protocol::{Request, Response, StopReport};
 pub use control_plane::requests::Snapshot;
-pub use control_plane::status::{DeviceStatus, FlowStatus, Status};
+pub use control_plane::status::{DeviceStatus, FlowStatus, PatternStatus, Status};
 pub use counter::{Counter, CounterValues};
 pub use crash_recovery::guardian::{Rescue, guard};
 pub use datapath::link_type;

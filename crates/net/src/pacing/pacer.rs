@@ -50,6 +50,8 @@ pub enum CatchUp {
     Never,
     /// By half of the packet's time at most, as Linux does.
     HalfPacket,
+    /// In full, by this time at most: of drivers that call late.
+    Within(Duration),
 }
 
 /// Decides when the next packet may leave.
@@ -118,7 +120,7 @@ impl Pacer {
     }
     /// A packet left at `now`; the next one follows at the mean rate `rate`.
     pub fn on_sent(&mut self, now: Instant, bytes: Bytes, rate: Rate) {
-        let (from, wait) = (self.until.max(now), self.wait(now, bytes, rate));
+        let (from, wait) = (self.until.max(self.earliest(now)), self.wait(now, bytes, rate));
         self.until = match (&self.gate, self.hint.period()) {
             (Some(gate), Some(period)) if now < self.shallow_until => {
                 gate.advance(from, wait.min(period)).min(now + period)
@@ -129,7 +131,14 @@ impl Pacer {
     }
     /// The same for a flow whose control models the path by its own rate: spacing as without a hint.
     pub fn on_sent_evenly(&mut self, now: Instant, bytes: Bytes, rate: Rate) {
-        self.until = self.until.max(now) + self.wait(now, bytes, rate);
+        self.until = self.until.max(self.earliest(now)) + self.wait(now, bytes, rate);
+    }
+    /// The earliest time from which a packet that leaves at `now` may count.
+    fn earliest(&self, now: Instant) -> Instant {
+        match self.catch_up {
+            CatchUp::Within(late) => Instant::from_nanos(now.as_nanos().saturating_sub(late.as_nanos())),
+            CatchUp::Never | CatchUp::HalfPacket => now,
+        }
     }
     fn wait(&self, now: Instant, bytes: Bytes, rate: Rate) -> Duration {
         let wait = rate.time_to_send(bytes);
@@ -238,6 +247,28 @@ mod tests {
             let span = sent.last().unwrap().as_secs_f64();
             assert!((span - 1.0).abs() < 0.01, "{text} {span}");
         }
+    }
+
+    /// A driver that calls every 250 us keeps the rate, and after a pause no more than that is made up for.
+    #[test]
+    fn late_calls_within_the_time_of_the_driver_are_made_up_for() {
+        let tick = Duration::from_micros(250);
+        let mut pacer = Pacer::new(CatchUp::Within(tick));
+        let mut sent = 0_u64;
+        for now in (0..40_000).map(|index| Instant::from_nanos(index * 250_000)) {
+            while pacer.until() <= now {
+                pacer.on_sent(now, PACKET, Rate(100_000_000));
+                sent += PACKET.0;
+            }
+        }
+        // Ten seconds at 100 Mb/s.
+        assert!(sent.abs_diff(125_000_000) < 125_000, "{sent}");
+        let (later, mut burst) = (Instant::from_millis(20_000), 0);
+        while pacer.until() <= later {
+            pacer.on_sent(later, PACKET, Rate(100_000_000));
+            burst += 1;
+        }
+        assert_eq!(burst, 3); // 250 us and the packet under way
     }
 
     #[test]

@@ -1,6 +1,8 @@
 //! Configuration of the accelerator: memory, table sizes, timeouts, and the choice of rate control.
 
+use crate::accelerator::pacing::Pacing;
 use crate::accelerator::rate::RateControl;
+use paceline_net::pacing::Hint;
 use paceline_net::{Bytes, Duration};
 
 /// Largest buffer of a connection: half the space of sequence numbers that can be compared (RFC 1982), since
@@ -16,6 +18,12 @@ const MAX_SUPER_PACKET_BYTES: u64 = 65_400;
 pub struct AcceleratorConfig {
     /// The rate control of each device.
     pub control: RateControl,
+    /// Spacing of packets towards a device.
+    pub pacing: Pacing,
+    /// The TDD cell's pattern, for the spacings that use one; [`Hint::None`]: its period is learned.
+    pub pacing_hint: Hint,
+    /// Learn the period of TDD cells from the ACKs of each device, also where the spacing needs none.
+    pub learns_pattern: bool,
     /// Largest number of bytes held of a connection that the client has not acknowledged: the window that the
     /// server sees. As many bytes again may be SACKed, so that a hole does not stop the server for a
     /// round trip. At least 16 KiB, at most 2^29. An upper limit: see `memory`.
@@ -63,6 +71,9 @@ impl Default for AcceleratorConfig {
     fn default() -> Self {
         Self {
             control: RateControl::default(),
+            pacing: Pacing::Control,
+            pacing_hint: Hint::None,
+            learns_pattern: false,
             flow_buffer: Bytes(MAX_FLOW_BUFFER_BYTES),
             exposure: Bytes(MAX_FLOW_BUFFER_BYTES),
             device_buffer: Bytes(1 << 30),

@@ -50,7 +50,7 @@
 //! `machine` has the tables of connections and devices, the order of sending and the operator's calls. Each
 //! connection is a `flow`: a receiver towards its server, a sender towards its client, and the upload that
 //! passes. `rate` measures each device's path and sets its rate and window. Calls go from `machine` to `flow`
-//! to `rate`, never back.
+//! to `rate`, never back. `pacing` has the other spacings of packets, for TDD cells among others.
 //!
 //! Left out: tunnels (a GTP-U packet passes untouched; the place for an accelerator is N6 or SGi),
 //! acceleration of uploads, and the storage of the journal.
@@ -59,6 +59,7 @@ mod config;
 mod flow;
 mod histogram;
 mod machine;
+mod pacing;
 mod rate;
 mod stats;
 
@@ -66,11 +67,13 @@ pub use config::AcceleratorConfig;
 pub use flow::from_server::payload_slice::PayloadSlice;
 pub use histogram::Histogram;
 pub use machine::Accelerator;
+pub use pacing::Pacing;
 pub use rate::RateControl;
 pub use rate::adaptive::AdaptiveParameters;
 pub use rate::paper::PaperParameters;
 pub use stats::{AcceleratorStats, BypassReason, Rates, Times};
 
+use paceline_net::pacing::Learned;
 use paceline_net::{Duration, FlowKey, Packet, Port, Rate, SeqNumber};
 use std::net::IpAddr;
 
@@ -188,6 +191,8 @@ pub struct FlowSnapshot {
     pub window: u64,
     /// Why the client is sent no more.
     pub limit: ClientLimit,
+    /// The TDD period that the device's ACKs show, if it is learned and known.
+    pub pattern: Option<Learned>,
 }
 
 /// State of one device with connections.

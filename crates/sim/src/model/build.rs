@@ -1,6 +1,6 @@
 //! Builds the nodes of a model and their wires.
 
-use super::hint::pacing_hint;
+use super::hint::{accelerator_hint, pacing_hint};
 use super::{HOST_SIDE, Model, ModelNode, cell_config, real_station, sidelink_config};
 use crate::address;
 use crate::core_network::hops::Hops;
@@ -12,7 +12,7 @@ use crate::proxy::{self, Configure, Pep, Split};
 use crate::scenario::{self, Direction, Scenario, Stations, Traffic, UdpArrivals};
 use paceline_net::pacing::Hint;
 use paceline_net::{AddressTable, Bytes, Duration, Instant, Port, SeqNumber, Stream};
-use paceline_pep::Accelerator;
+use paceline_pep::{Accelerator, AcceleratorConfig};
 use paceline_ran::{CORE, station_port};
 use paceline_tcp::{Endpoint, EndpointConfig, Source, Variant};
 use std::net::SocketAddr;
@@ -123,6 +123,7 @@ fn pep(scenario: &Scenario, groups: &[&Stations], seed: u64) -> Option<Pep> {
         scenario::Path::Direct => None,
         scenario::Path::Accelerator => {
             let config = scenario.accelerator.config(seed);
+            let config = AcceleratorConfig { pacing_hint: accelerator_hint(scenario), ..config };
             Some(Pep::accelerator(Accelerator::new(config), scenario.routes(), groups.len()))
         }
         scenario::Path::SplitTcp => {

@@ -1,6 +1,6 @@
-//! The servers' knowledge of the TDD cell on their path.
+//! The knowledge of the TDD cell on their path that servers and the accelerator have.
 
-use crate::scenario::{PacingPattern, Scenario, Tcp};
+use crate::scenario::{Hop, PacingPattern, Scenario, Tcp};
 use paceline_net::pacing::Hint;
 use paceline_net::{Bytes, Duration, Instant};
 
@@ -9,7 +9,23 @@ const HEADERS: Bytes = Bytes(20 + 32);
 
 /// The pattern that a server with this table has, and its phase.
 pub(super) fn pacing_hint(scenario: &Scenario, tcp: &Tcp) -> Hint {
-    let pattern = match &tcp.pacing_pattern {
+    let known = (&tcp.pacing_pattern, tcp.pacing_phase);
+    hint(scenario, known, &scenario.core.hops, tcp.segment_size)
+}
+/// The same of the accelerator.
+pub(super) fn accelerator_hint(scenario: &Scenario) -> Hint {
+    let pattern = scenario.accelerator.pacing_pattern.clone().unwrap_or_default();
+    let known = (&pattern, scenario.accelerator.pacing_phase);
+    hint(scenario, known, scenario.core.around_path().1, scenario.tcp.segment_size)
+}
+/// The pattern at a sender that `hops` separate from the cell.
+fn hint(
+    scenario: &Scenario,
+    (pattern, phase): (&PacingPattern, Option<Duration>),
+    hops: &[Hop],
+    segment_size: Bytes,
+) -> Hint {
+    let pattern = match pattern {
         PacingPattern::Learned => None,
         PacingPattern::Cell if !scenario.has_cell() => None,
         PacingPattern::Cell => scenario.cell_plan().pattern().cloned(),
@@ -18,19 +34,18 @@ pub(super) fn pacing_hint(scenario: &Scenario, tcp: &Tcp) -> Hint {
     let Some(pattern) = pattern else { return Hint::None };
     let computed = || {
         let period = pattern.period().as_nanos();
-        let hops = scenario.core.hops.iter();
-        let way = hops.fold(Duration::ZERO, |way, hop| {
-            way + hop.delay + hop.rate.time_to_send(tcp.segment_size + HEADERS)
-        });
+        let way = hops
+            .iter()
+            .fold(Duration::ZERO, |way, hop| way + hop.delay + hop.rate.time_to_send(segment_size + HEADERS));
         Duration::from_nanos(period - way.as_nanos() % period)
     };
-    let phase = Instant::ZERO + tcp.pacing_phase.unwrap_or_else(computed);
+    let phase = Instant::ZERO + phase.unwrap_or_else(computed);
     Hint::Pattern { pattern, phase, error: Duration::ZERO }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::pacing_hint;
+    use super::{accelerator_hint, pacing_hint};
     use crate::scenario::load;
     use paceline_net::pacing::Hint;
     use paceline_net::{Duration, Instant};
@@ -55,6 +70,16 @@ mod tests {
         let set = ["tcp.pacing_pattern=DDSUU 6:4:4/30kHz", "tcp.pacing_phase=1 ms"];
         let Hint::Pattern { pattern, phase, .. } = hint(&set) else { panic!() };
         assert_eq!((pattern.to_string().as_str(), phase), ("DDSUU 6:4:4", Instant::from_millis(1)));
+        let proxy = ["core.path=accelerator", "accelerator.pacing=tdd", "accelerator.pacing_pattern=cell"];
+        let proxy = proxy.map(str::to_owned);
+        let phase = |set: &[String]| match accelerator_hint(&load("cell.toml", CELL, set).unwrap()) {
+            Hint::Pattern { phase, .. } => phase,
+            other => panic!("{other:?}"),
+        };
+        // The accelerator stands behind the hop, unless the scenario says otherwise.
+        assert_eq!(phase(&proxy), Instant::from_nanos(2_500_000));
+        let before = [&proxy[..], &["core.path_after=0".into()]].concat();
+        assert_eq!(phase(&before), Instant::from_nanos(500_000 - 1200));
         let error = load("cell.toml", CELL, &["tcp.pacing_pattern=DDDSU".into()]).unwrap_err().to_string();
         assert!(error.contains("tcp.pacing_pattern") && error.contains("DDDSU/30kHz"), "{error}");
     }

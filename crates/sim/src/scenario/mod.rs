@@ -29,7 +29,7 @@ pub use deployment::{BlockageModel, Deployment, DeploymentModel, FadingProfile, 
 pub use link::{FixedLink, Link, TraceFile, TraceLink};
 pub use load::{ScenarioError, load, load_with};
 pub use pacing_pattern::PacingPattern;
-pub use path::{Accelerator, AcceleratorProfile, Path, SplitTcp};
+pub use path::{Accelerator, AcceleratorPacing, AcceleratorProfile, Path, SplitTcp};
 pub use queue::{Codel, QueueDiscipline};
 pub use sidelink::{
     Movement, Sidelink, SidelinkFate, SidelinkPath, SidelinkSelection, TrailingReport, Waypoint,

@@ -1,10 +1,12 @@
 //! The proxy between the hops of the core network and the access: key `core.path`, and the tables
 //! `[accelerator]` and `[split_tcp]` with its parameters.
 
+use super::PacingPattern;
 use super::limits::{self, Limit, Problem, Section, at_least, key, numbers, quantities, rates, relation};
+use paceline_net::pacing::Hint;
 use paceline_net::{Bytes, Duration, Rate};
 use paceline_pep::AcceleratorConfig;
-use paceline_pep::accelerator::{AdaptiveParameters, PaperParameters, RateControl};
+use paceline_pep::accelerator::{AdaptiveParameters, Pacing, PaperParameters, RateControl};
 use paceline_tcp::Variant;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -32,6 +34,42 @@ pub enum AcceleratorProfile {
     Paper,
 }
 
+/// Spacing of the accelerator's packets towards a device.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum AcceleratorPacing {
+    /// At the rate of the rate control.
+    #[default]
+    Control,
+    /// None: as much as the window of the rate control allows at once.
+    None,
+    /// At the rate of Linux: 200% of the window per round trip until a queue is seen, 120% later.
+    LinuxPerSegment,
+    /// As `linux-per-segment`, for the slots of a TDD cell: no packet waits for longer than the period, and
+    /// where the slots are known and the queue is shallow, packets leave so that they meet downlink slots.
+    Tdd,
+    /// The packets that the window allows are spread over the time to the next bunch of ACKs of a TDD cell.
+    TddPublished,
+}
+
+impl AcceleratorPacing {
+    fn is_default(&self) -> bool {
+        *self == Self::default()
+    }
+}
+
+impl From<AcceleratorPacing> for Pacing {
+    fn from(pacing: AcceleratorPacing) -> Self {
+        match pacing {
+            AcceleratorPacing::Control => Self::Control,
+            AcceleratorPacing::None => Self::None,
+            AcceleratorPacing::LinuxPerSegment => Self::LinuxPerSegment,
+            AcceleratorPacing::Tdd => Self::Tdd,
+            AcceleratorPacing::TddPublished => Self::TddPublished,
+        }
+    }
+}
+
 /// Table `[accelerator]`.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
@@ -44,6 +82,19 @@ pub struct Accelerator {
     pub least_budget: Duration,
     /// Profile `adaptive`: largest target delay.
     pub most_budget: Duration,
+    /// Spacing of packets towards a device.
+    #[serde(skip_serializing_if = "AcceleratorPacing::is_default")]
+    #[schemars(extend("default" = AcceleratorPacing::default()))]
+    pub pacing: AcceleratorPacing,
+    /// The TDD pattern of the cell for `pacing`; `cell` is for simulations alone, and on a gateway only the
+    /// period of given slots is used. `learned` also shows the period in `paceline gateway flows`, whatever
+    /// the pacing. If left out, `tdd` and `tdd-published` learn it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub pacing_pattern: Option<PacingPattern>,
+    /// Send time, modulo the period, of a packet that reaches the cell at the start of `pacing_pattern`; for
+    /// simulations alone. If left out, it follows from the delays of the hops behind the accelerator.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub pacing_phase: Option<Duration>,
     /// Profile `paper`: the number of ACKs that a bandwidth sample spans.
     pub k: u32,
     /// Profile `paper`: weight of a new bandwidth sample.
@@ -82,6 +133,9 @@ impl Default for Accelerator {
             profile: AcceleratorProfile::Adaptive,
             least_budget: AdaptiveParameters::default().min_target_delay,
             most_budget: AdaptiveParameters::default().max_target_delay,
+            pacing: AcceleratorPacing::default(),
+            pacing_pattern: None,
+            pacing_phase: None,
             k: paper.k,
             lambda: paper.lambda,
             alpha: paper.alpha,
@@ -105,6 +159,7 @@ impl Section for Accelerator {
             relation!(most_budget, "accelerator.least_budget to 10 s", |table| {
                 table.most_budget >= table.least_budget && table.most_budget <= Duration::from_secs(10)
             }),
+            key!(pacing_phase?, quantities("0 s", "20 ms")),
             key!(k, numbers(1..=65_536).unit("ACKs")),
             key!(lambda, numbers(0.0..=1.0)),
             key!(mu, numbers(0.0..=1.0)),
@@ -141,6 +196,12 @@ impl Accelerator {
                     ..AdaptiveParameters::default()
                 }),
             },
+            pacing: self.pacing.into(),
+            pacing_hint: match &self.pacing_pattern {
+                Some(PacingPattern::Slots(_, slots)) => Hint::Period(slots.period()),
+                _ => Hint::None,
+            },
+            learns_pattern: self.pacing_pattern == Some(PacingPattern::Learned),
             memory: self.memory.unwrap_or(AcceleratorConfig::default().memory),
             flow_buffer: self.flow_buffer,
             exposure: self.exposure,

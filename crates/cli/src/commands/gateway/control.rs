@@ -5,7 +5,7 @@ use crate::failure::{Failure, Outcome};
 use crate::output;
 use crate::quantity::{bits, bytes};
 use anyhow::{Context, anyhow};
-use paceline_live::gateway::{Client, FlowStatus, Request, Status, StopReport};
+use paceline_live::gateway::{Client, FlowStatus, PatternStatus, Request, Status, StopReport};
 use paceline_live::pcapng;
 use paceline_net::Duration;
 use serde::Serialize;
@@ -71,14 +71,14 @@ pub fn flows(args: &TableArgs) -> Outcome {
 pub fn flow_table(flows: &[FlowStatus]) -> String {
     let width = flows.iter().map(|flow| flow.name().len()).max().unwrap_or(0).max("connection".len());
     let mut text = format!(
-        "{:width$} {:>10} {:>10} {:>9} {:>9} {:>10} {:>10}  limit\n",
-        "connection", "delivered", "rate", "RTT ms", "queue ms", "in flight", "exposure"
+        "{:width$} {:>10} {:>10} {:>9} {:>9} {:>10} {:>10}  {:13} {:8} period\n",
+        "connection", "delivered", "rate", "RTT ms", "queue ms", "in flight", "exposure", "limit", "phase ms"
     );
     let ms = |time: Option<f64>| time.map_or("-".to_owned(), |ms| format!("{ms:.1}"));
     for flow in flows {
         let _ = writeln!(
             text,
-            "{:width$} {:>10} {:>10} {:>9} {:>9} {:>10} {:>10}  {}",
+            "{:width$} {:>10} {:>10} {:>9} {:>9} {:>10} {:>10}  {:13} {:8} {}",
             flow.name(),
             bytes(flow.delivered),
             bits(flow.rate as f64),
@@ -86,10 +86,17 @@ pub fn flow_table(flows: &[FlowStatus]) -> String {
             ms(flow.queue_ms),
             bytes(flow.in_flight),
             bytes(flow.exposure),
-            flow.limit
+            flow.limit,
+            ms(flow.pattern.as_ref().and_then(|pattern| pattern.phase_ms)),
+            flow.pattern.as_ref().map_or("none".to_owned(), period)
         );
     }
     text
+}
+
+/// The learned period with the chance that noise looks so.
+fn period(pattern: &PatternStatus) -> String {
+    format!("{} ms, chance of noise 10^{:.0}", pattern.period_ms, pattern.log10_chance)
 }
 
 pub fn status(args: &TableArgs) -> Outcome {

@@ -27,20 +27,20 @@ const PROBE: [&str; 4] =
 pub struct PacingOptions {
     #[command(flatten)]
     common: Common,
-    /// Run this part of the experiment only (repeatable), such as edge or map-DDDSU; all if left out
+    /// Run this part only (repeatable), such as edge; or a group: statements (if left out), maps, all
     #[arg(long = "part", value_name = "NAME")]
     parts: Vec<String>,
 }
+
+/// Groups of parts: the settings of statements (a) to (f) with their control, the maps, and all parts.
+const GROUPS: [(&str, fn(&Part) -> bool); 3] =
+    [("statements", Part::is_of_statements), ("maps", Part::is_map), ("all", |_| true)];
 
 pub fn run(options: &PacingOptions) -> Outcome {
     let common = &options.common;
     let phases = common.seeds() as usize;
     let mut all = parts(common.quick);
-    let names: Vec<String> = all.iter().map(|part| part.name.clone()).collect();
-    if let Some(unknown) = options.parts.iter().find(|name| !names.contains(name)) {
-        return Err(Failure::input(format!("--part {unknown}: the parts are {}", names.join(", "))));
-    }
-    all.retain(|part| options.parts.is_empty() || options.parts.contains(&part.name));
+    select(&mut all, options)?;
     let mut runs = Vec::new();
     for part in &all {
         runs.push(run_part(part, phases, common)?);
@@ -57,7 +57,7 @@ pub fn run(options: &PacingOptions) -> Outcome {
     let experiment = Experiment::new(all.iter().zip(runs.iter().map(Vec::as_slice)), phases);
     let cells = experiment.cells();
     write_file(&common.out.join("cells.csv"), &csv(&cells)).context("cannot write cells.csv")?;
-    for part in all.iter().filter(|part| part.name.starts_with("map")) {
+    for part in all.iter().filter(|part| part.is_map()) {
         for (name, svg) in gain_map::pictures(part, &cells) {
             write_file(&common.out.join(&name), &svg).with_context(|| format!("cannot write {name}"))?;
         }
@@ -74,6 +74,22 @@ pub fn run(options: &PacingOptions) -> Outcome {
         format!("median over {phases} phases of the base round-trip time, a seed each{quick}{set}");
     finish("tdd-pacing", &conditions, about, &experiment.rows(), Some(&common.out))?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// Leaves the parts that the options name; if they name none the statements, with `--quick` all.
+fn select(all: &mut Vec<Part>, options: &PacingOptions) -> Outcome<()> {
+    let default = if options.common.quick { "all" } else { "statements" };
+    let wanted = if options.parts.is_empty() { vec![default.to_owned()] } else { options.parts.clone() };
+    let is_wanted = |part: &Part, name: &String| {
+        part.name == *name || GROUPS.iter().any(|(group, holds)| group == name && holds(part))
+    };
+    if let Some(unknown) = wanted.iter().find(|name| !all.iter().any(|part| is_wanted(part, name))) {
+        let names = GROUPS.map(|(group, _)| group).into_iter().chain(all.iter().map(|part| &*part.name));
+        let names = names.collect::<Vec<_>>().join(", ");
+        return Err(Failure::input(format!("--part {unknown}: the parts and groups are {names}")));
+    }
+    all.retain(|part| wanted.iter().any(|name| is_wanted(part, name)));
+    Ok(())
 }
 
 fn run_part(part: &Part, phases: usize, options: &Common) -> Outcome<Vec<Vec<RunResult>>> {
@@ -129,4 +145,34 @@ fn csv(cells: &[MapCell]) -> String {
         );
     }
     text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The columns of `cells.csv` are those of docs/results.md.
+    #[test]
+    fn the_columns_of_cells_are_described() {
+        let text = include_str!("../../../../../docs/results.md");
+        let section = text.split("\n## Cells\n").nth(1).unwrap().split("\n## ").next().unwrap();
+        let rows = section.lines().filter_map(|line| line.strip_prefix("| `")?.split('`').next());
+        assert_eq!(rows.collect::<Vec<_>>().join(","), csv(&[]).trim_end());
+    }
+
+    #[test]
+    fn a_group_has_its_parts_and_an_unknown_part_is_refused() {
+        let names = |wanted: &[&str], quick| {
+            let wanted = wanted.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>();
+            let common = Common { quick, seeds: None, jobs: None, set: Vec::new(), out: "out".into() };
+            let mut all = parts(quick);
+            select(&mut all, &PacingOptions { common, parts: wanted }).map(|()| all)
+        };
+        let of = |wanted: &[&str]| names(wanted, false).unwrap_or_default();
+        assert!(of(&[]).iter().all(|part| part.is_of_statements() && !part.is_map()));
+        assert_eq!((of(&[]).len(), of(&["maps"]).len(), of(&["all"]).len()), (9, 6, parts(false).len()));
+        assert_eq!(of(&["maps", "edge"]).len(), 7);
+        assert_eq!(names(&[], true).unwrap_or_default(), parts(true));
+        assert!(names(&["edges"], false).is_err());
+    }
 }

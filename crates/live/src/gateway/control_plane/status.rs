@@ -1,6 +1,7 @@
 //! The state of a gateway, its connections and its devices, as JSON. The keys are an interface: they do not
 //! change.
 
+use paceline_net::pacing::Learned;
 use paceline_net::{Duration, FlowKey};
 use paceline_pep::accelerator::{DeviceSnapshot, FlowSnapshot};
 use serde::{Deserialize, Serialize};
@@ -32,6 +33,33 @@ pub struct FlowStatus {
     pub window: u64,
     /// Why the device is sent no more at this moment: `server`, `memory`, `client-window` or `radio`.
     pub limit: String,
+    /// The TDD period that the device's ACKs show; absent while none is known, or none is looked for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pattern: Option<PatternStatus>,
+}
+
+/// A learned TDD period.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct PatternStatus {
+    /// The period, in ms: of a pattern, or of scheduling requests.
+    pub period_ms: f64,
+    /// Common logarithm of the probability that noise looks so, at least -300.
+    pub log10_chance: f64,
+    /// Send time of the least round trip on the gateway's monotonic clock, modulo the period, in ms.
+    pub phase_ms: Option<f64>,
+    /// Standard deviation of `phase_ms`, in ms.
+    pub phase_error_ms: Option<f64>,
+}
+
+impl From<Learned> for PatternStatus {
+    fn from(learned: Learned) -> Self {
+        Self {
+            period_ms: learned.period.as_millis_f64(),
+            log10_chance: learned.log10_chance,
+            phase_ms: learned.phase.map(Duration::as_millis_f64),
+            phase_error_ms: learned.phase.map(|_| learned.error.as_millis_f64()),
+        }
+    }
 }
 
 /// One device with connections.
@@ -104,6 +132,7 @@ impl From<FlowSnapshot> for FlowStatus {
             rate: flow.rate.0,
             window: flow.window,
             limit: flow.limit.name().to_owned(),
+            pattern: flow.pattern.map(PatternStatus::from),
         }
     }
 }

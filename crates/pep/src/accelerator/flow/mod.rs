@@ -266,6 +266,7 @@ impl Flow {
             rate,
             window,
             limit,
+            pattern: None,
         }
     }
 

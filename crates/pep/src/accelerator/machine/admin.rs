@@ -2,6 +2,7 @@
 
 use crate::accelerator::machine::FlowEntry;
 use crate::accelerator::machine::opening::Openings;
+use crate::accelerator::pacing::Spacing;
 use crate::accelerator::stats::AcceleratorStats;
 use crate::accelerator::{
     Accelerator, AcceleratorConfig, ClientLimit, DeviceSnapshot, FlowRecord, FlowSnapshot, Side, Transmission,
@@ -73,6 +74,16 @@ impl Accelerator {
         self.largest_limits.exposure = self.largest_limits.exposure.max(config.exposure);
         self.largest_limits.flow_buffer = self.largest_limits.flow_buffer.max(config.flow_buffer);
         self.openings.set_limit(config.max_openings);
+        let old = &self.shared.config;
+        let is_spaced_anew = (old.pacing, &old.pacing_hint, old.learns_pattern, old.tick)
+            != (config.pacing, &config.pacing_hint, config.learns_pattern, config.tick);
+        if is_spaced_anew {
+            for slot in 0..self.devices.slots() {
+                if let Some(device) = self.devices.get_mut(slot) {
+                    device.spacing = Spacing::new(&config);
+                }
+            }
+        }
         self.shared.config = config;
     }
 
@@ -198,8 +209,10 @@ impl Accelerator {
         (some.collect(), self.flows.after(from, count))
     }
     fn snapshot(&self, entry: &FlowEntry) -> Option<FlowSnapshot> {
-        let control = &self.devices.get(entry.device)?.control;
-        Some(entry.flow.snapshot(control.rate(), control.window(), limit(entry)))
+        let device = self.devices.get(entry.device)?;
+        let (control, spacing) = (&device.control, device.spacing.as_ref());
+        let pattern = spacing.and_then(|spacing| spacing.learned());
+        Some(FlowSnapshot { pattern, ..entry.flow.snapshot(control.rate(), control.window(), limit(entry)) })
     }
     /// The devices of `count` slots from one on, and the next slot, if there is one.
     pub fn devices_from(&self, from: u32, count: u32) -> (Vec<DeviceSnapshot>, Option<u32>) {

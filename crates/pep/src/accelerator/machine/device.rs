@@ -6,6 +6,7 @@ use crate::accelerator::flow::to_client::path::DevicePath;
 use crate::accelerator::machine::index::Keyed;
 use crate::accelerator::machine::memory::PathNeed;
 use crate::accelerator::machine::timers::Alarm;
+use crate::accelerator::pacing::Spacing;
 use crate::accelerator::rate::RateController;
 use crate::accelerator::rate::fading::Fading;
 use crate::accelerator::rate::sample::AckSample;
@@ -26,6 +27,8 @@ const PATH_MTU_LIFETIME: Duration = Duration::from_secs(600);
 pub(in crate::accelerator) struct Device {
     pub address: IpAddr,
     pub control: RateController,
+    /// Another spacing than the rate control's, if there is one.
+    pub spacing: Option<Box<Spacing>>,
     /// Connections with something to send, in the order of their turns.
     pub backlog: VecDeque<u32>,
     pub flows: usize,
@@ -84,6 +87,7 @@ impl Device {
         Self {
             address,
             control: RateController::new(&config.control),
+            spacing: Spacing::new(config),
             backlog: VecDeque::new(),
             flows: 0,
             active: 0,
@@ -148,6 +152,12 @@ impl Device {
             self.app_limited_until = 0;
         }
         self.control.on_send(now, after_idle);
+        let spaced = self.spacing.as_mut();
+        let next = spaced.and_then(|own| own.on_sent(now, bytes, &self.control, in_flight_before + bytes));
+        if let Some(at) = next {
+            self.next_send_at = at;
+            return;
+        }
         let rate = self.control.rate();
         let credit = PACING_CREDIT.max(rate.time_to_send(INITIAL_BURST));
         let earliest = Instant::from_nanos(now.as_nanos().saturating_sub(credit.as_nanos()));
@@ -165,6 +175,9 @@ impl Device {
         }
         sample.app_limited = self.app_limited_until > 0;
         self.control.on_ack(now, &sample);
+        if let Some(spacing) = &mut self.spacing {
+            spacing.on_ack(now, sample.rtt, sample.lost + sample.lost_beyond_window > 0);
+        }
         self.need.update(now, &self.control, self.server_rtt);
     }
 }

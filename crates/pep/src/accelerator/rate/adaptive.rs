@@ -408,6 +408,9 @@ impl Adaptive {
     pub fn bandwidth_delay(&self) -> u64 {
         (self.bandwidth() / 8.0 * (self.min_rtt().as_secs_f64() + self.load_delay())) as u64
     }
+    pub fn is_in_startup(&self) -> bool {
+        self.startup
+    }
     pub fn window(&self) -> u64 {
         self.window
     }

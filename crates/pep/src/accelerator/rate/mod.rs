@@ -113,6 +113,13 @@ impl RateController {
             Self::Adaptive(control) => Some(control.window()),
         }
     }
+    /// Whether the control looks for the capacity still: no queue has been seen.
+    pub fn is_in_startup(&self) -> bool {
+        match self {
+            Self::Paper(_) => false,
+            Self::Adaptive(control) => control.is_in_startup(),
+        }
+    }
     /// Bytes that the path delivers in `time` at its estimated capacity.
     pub fn capacity_in(&self, time: Duration) -> u64 {
         let rate = match self {

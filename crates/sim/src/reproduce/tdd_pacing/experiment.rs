@@ -73,7 +73,7 @@ impl<'a> Experiment<'a> {
     }
     /// The parts with maps.
     pub(super) fn maps(&self) -> impl Iterator<Item = &'a Part> {
-        self.parts.values().map(|(part, _)| *part).filter(|part| part.name.starts_with("map"))
+        self.parts.values().map(|(part, _)| *part).filter(|part| part.is_map())
     }
     /// A figure of every phase; empty for a part, control or mode that did not run.
     pub(super) fn phases(

@@ -182,13 +182,22 @@ impl Part {
     /// Few points: the first and last buffers and base round-trip times, CUBIC and Illinois.
     fn shorten(&mut self) {
         let ends = |values: &mut Vec<f64>| values.retain(|value| *value < 1.0 || *value >= 8.0);
-        if self.name.starts_with("map") {
+        if self.is_map() {
             let (Buffers::Periods(buffers) | Buffers::Bytes(buffers)) = &mut self.buffers;
             ends(buffers);
             self.rtts_ms = vec![6.0, 24.0];
             self.modes.retain(|mode| matches!(*mode, "none" | "linux-per-segment" | "tdd"));
         }
         self.controls.retain(|control| matches!(*control, "cubic" | "illinois"));
+    }
+    /// Whether the part is a map of the gain over buffer and base round-trip time.
+    pub fn is_map(&self) -> bool {
+        self.name.starts_with("map")
+    }
+    /// Whether the part has settings of statements (a) to (f), or is the control of one.
+    pub fn is_of_statements(&self) -> bool {
+        let names = ["edge", "edge-control", "deep", "deep-control"];
+        names.contains(&&*self.name) || self.name.starts_with("vegas") || self.name.starts_with("lena")
     }
     /// The changes in all runs, as `--set` takes them.
     pub fn settings(&self) -> Vec<String> {

@@ -7,4 +7,3 @@
 pub(super) mod pacing;
 pub(super) mod rate;
 pub(crate) mod rtt;
-mod tdd_cell;

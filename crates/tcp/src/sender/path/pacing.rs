@@ -1,10 +1,9 @@
 //! The spacing of segments: the congestion control's own rate, one that the configuration names, or that of
 //! Linux (`tcp_update_pacing_rate`), also for the period of a TDD cell. RFC 9293 has none.
 
-use super::tdd_cell::TddCell;
 use crate::config::EndpointConfig;
 use crate::options::{DelaySignal, Pacing};
-use paceline_net::pacing::{self, CatchUp, window_rate};
+use paceline_net::pacing::{self, CatchUp, TddCell, window_rate};
 use paceline_net::{Bytes, Duration, Instant, Rate};
 
 /// Segments at the start that are not paced (Linux `tcp_update_skb_after_send`).

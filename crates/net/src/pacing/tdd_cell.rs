@@ -1,12 +1,12 @@
 //! A sender's knowledge of the TDD cell on its path: slots that are given, or a period that is learned from
 //! ACKs; and the round-trip times without the pattern's part.
 
-use paceline_net::pacing::{CleanDelay, Hint, Learner};
-use paceline_net::{Duration, Instant};
+use super::{CleanDelay, Hint, Learned, Learner};
+use crate::{Duration, Instant};
 
 /// Knowledge of the TDD cell on the path.
 #[derive(Clone, Debug)]
-pub(super) struct TddCell {
+pub struct TddCell {
     /// None if the pattern is given.
     learner: Option<Learner>,
     period: Option<Duration>,
@@ -55,6 +55,10 @@ impl TddCell {
         self.least = self.least.min(rtt);
         self.latest = self.clean.as_mut().map_or(rtt, |clean| clean.on_sample(now, rtt));
         Some(if self.cleans { self.latest } else { rtt })
+    }
+    /// The learned period; none if it is given or not known.
+    pub fn learned(&self) -> Option<Learned> {
+        self.learner.as_ref()?.learned()
     }
     /// The period, if it is known.
     pub fn period(&self) -> Option<Duration> {

@@ -1,0 +1,125 @@
+#!/usr/bin/env python3
+"""Real senders through an emulated TDD cell, beside the simulator's forecast. Needs root and iperf3.
+
+    scripts/pace_emulated.py PROGRAM [SECONDS]
+
+The cell has the pattern DDDSU in 20 MHz, about 84 Mb/s, and a base round-trip time of about 10 ms; the
+buffers are one and four period-bytes. A row is a congestion control of this host's kernel with a spacing:
+none; Linux's rate per segment (`paceline pace` without a pattern); for the period of the cell (`paceline
+pace --pattern`, without a phase and so without a gate). The simulated sender has `tcp.pacing` none,
+linux-per-segment, or tdd with a learned period.
+"""
+
+import contextlib
+import json
+import os
+import pathlib
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+
+PERIOD_BYTES = 26_250
+"""84 Mb/s for 2.5 ms."""
+
+SCENARIO = """
+[core]
+hops = [{ rate = "10 Gb/s", delay = "3 ms" }]
+[cell]
+rat = "nr"
+frequency = "4.75 GHz"
+bandwidth = "20 MHz"
+subcarrier_spacing = "30 kHz"
+pattern = "DDDSU"
+outer_loop = true
+nr.layers = 4
+nr.antennas = 4
+nr.configured_grant = { period = "2.5 ms", prb = 45, mcs = 16 }
+[[station]]
+downlink_sinr = "20 dB"
+uplink_sinr = "20 dB"
+fading = "0 dB"
+"""
+
+SPACINGS = {"none": [], "linux-per-segment": [], "tdd": ["--pattern", "DDDSU/30kHz"]}
+
+
+def goodput_mbps(folder: pathlib.Path) -> float:
+    summary = json.loads((folder / "summary.json").read_text())
+    return float(summary["mean"]["goodput_mbps"])
+
+
+@contextlib.contextmanager
+def registered(program: str, control: str, spacing: str) -> Iterator[str]:
+    """The kernel's name of a control with this spacing, registered meanwhile."""
+    if spacing == "none":
+        yield control
+        return
+    name = f"em_{control[:4]}_{os.getpid() % 100000}"
+    command = [program, "pace", "attach", "--control", control, "--name", name, *SPACINGS[spacing]]
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
+        assert process.stderr is not None
+        for line in process.stderr:
+            if "is registered" in line:
+                break
+        try:
+            yield name
+        finally:
+            process.send_signal(signal.SIGTERM)
+            process.wait(timeout=10)
+
+
+def forecast(program: str, scenario: str, sets: list[str], folder: pathlib.Path) -> float:
+    command = [program, "run", scenario, *sets, "--out", str(folder)]
+    subprocess.run(command, check=True, capture_output=True)
+    return goodput_mbps(folder)
+
+
+def measured(program: str, scenario: str, sets: list[str], name: str, seconds: int, folder: pathlib.Path) -> float:
+    """Goodput of a real sender on this host towards the station."""
+    receiver = ["iperf3", "-c", "198.18.0.1", "-R", "-t", str(seconds)]
+    command = [program, "emulate", scenario, *sets, "--tcp", name, "--out", str(folder), "--", *receiver]
+    with subprocess.Popen(["iperf3", "-s", "-1"], stdout=subprocess.DEVNULL) as server:
+        time.sleep(0.5)
+        try:
+            subprocess.run(command, check=True, capture_output=True, timeout=seconds + 60)
+        finally:
+            server.terminate()
+    return goodput_mbps(folder)
+
+
+def main() -> int:
+    if len(sys.argv) < 2:
+        print(__doc__)
+        return 2
+    program, seconds = sys.argv[1], int(sys.argv[2]) if len(sys.argv) > 2 else 20
+    print("| control | buffer, period-bytes | spacing | real, Mb/s | simulated, Mb/s | difference, % |")
+    print("|---|---:|---|---:|---:|---:|")
+    with tempfile.TemporaryDirectory() as temporary:
+        root = pathlib.Path(temporary)
+        scenario = root / "cell.toml"
+        scenario.write_text(SCENARIO)
+        for control in ("reno", "cubic"):
+            for buffer in (1, 4):
+                for spacing in SPACINGS:
+                    values = {
+                        "run.duration": f"{seconds} s",
+                        "run.warmup": "3 s",
+                        "cell.downlink_buffer": f"{buffer * PERIOD_BYTES} B",
+                        "tcp.congestion_control": control,
+                        "tcp.pacing": spacing,
+                    }
+                    sets = [text for key, value in values.items() for text in ("--set", f"{key}={value}")]
+                    row = root / f"{control}-{buffer}-{spacing}"
+                    simulated = forecast(program, str(scenario), sets, row / "simulated")
+                    with registered(program, control, spacing) as name:
+                        real = measured(program, str(scenario), sets, name, seconds, row / "real")
+                    difference = 100 * (real / simulated - 1)
+                    print(f"| {control} | {buffer} | {spacing} | {real:.1f} | {simulated:.1f} | {difference:+.0f} |", flush=True)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

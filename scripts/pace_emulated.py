@@ -5,9 +5,9 @@
 
 The cell has the pattern DDDSU in 20 MHz, about 84 Mb/s, and a base round-trip time of about 10 ms; the
 buffers are one and four period-bytes. A row is a congestion control of this host's kernel with a spacing:
-none; Linux's rate per segment (`paceline pace` without a pattern); for the period of the cell (`paceline
-pace --pattern`, without a phase and so without a gate). The simulated sender has `tcp.pacing` none,
-linux-per-segment, or tdd with a learned period.
+none; Linux's rate per segment (`paceline pace --delay raw`, without a phase and so without a gate); for the
+period of the cell (`paceline pace`, with clean delay, also without a gate). The simulated sender has
+`tcp.pacing` none, linux-per-segment, or tdd with a learned period.
 """
 
 import contextlib
@@ -43,7 +43,8 @@ uplink_sinr = "20 dB"
 fading = "0 dB"
 """
 
-SPACINGS = {"none": [], "linux-per-segment": [], "tdd": ["--pattern", "DDDSU/30kHz"]}
+PATTERN = ["--pattern", "DDDSU/30kHz"]
+SPACINGS = {"none": [], "linux-per-segment": [*PATTERN, "--delay", "raw"], "tdd": PATTERN}
 
 
 def goodput_mbps(folder: pathlib.Path) -> float:

@@ -170,8 +170,8 @@ impl Learner {
             self.learned = Some(self.describe(hertz, strong, least));
         }
     }
-    /// Common logarithms of the chances that noise has the lines of a signal; 0 for a line below `least_power`
-    /// or with too little evidence beside the others.
+    /// Common logarithms of the chances that noise has the lines of a signal; 0 for a line that is below
+    /// `least_power`, or has too little evidence beside the others.
     fn chances(&self, signal: usize, least_power: f64) -> [f64; HERTZ.len()] {
         let of = |line: &Line| {
             if line.mean_power() >= least_power { line.log10_chance(LEAST_BLOCKS) } else { 0.0 }

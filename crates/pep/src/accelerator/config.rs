@@ -1,6 +1,5 @@
 //! Configuration of the accelerator: memory, table sizes, timeouts, and the choice of rate control.
 
-use crate::accelerator::pacing::Pacing;
 use crate::accelerator::rate::RateControl;
 use paceline_net::pacing::Hint;
 use paceline_net::{Bytes, Duration};
@@ -11,6 +10,31 @@ const MAX_FLOW_BUFFER_BYTES: u64 = 1 << 29;
 /// Largest super-packet: with headers and two VLAN tags it stays below the 65,536 bytes (GSO_LEGACY_MAX_SIZE
 /// of Linux) that devices segment.
 const MAX_SUPER_PACKET_BYTES: u64 = 65_400;
+
+/// Spacing of packets towards a device.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Pacing {
+    /// The rate of the rate control, with bursts of 2 ms where the driver called late.
+    #[default]
+    Control,
+    /// None: as much as the window allows at once.
+    None,
+    /// Linux's rate, packet by packet.
+    LinuxPerSegment,
+    /// The same for a TDD cell: no packet waits for longer than the period, and where the slots are known and
+    /// the queue is shallow, packets meet downlink slots.
+    Tdd,
+    /// The open window is spread over the time to the next bunch of ACKs of a TDD cell (Sawabe, Shinohara and
+    /// Iwai, IEEE CCNC 2024).
+    TddPublished,
+}
+
+impl Pacing {
+    /// Whether the spacing uses the period of a TDD cell.
+    pub const fn uses_period(self) -> bool {
+        matches!(self, Self::Tdd | Self::TddPublished)
+    }
+}
 
 /// Parameters of an [`crate::accelerator::Accelerator`]. Impossible values count as the nearest possible
 /// ones.

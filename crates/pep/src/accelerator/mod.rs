@@ -63,11 +63,10 @@ mod pacing;
 mod rate;
 mod stats;
 
-pub use config::AcceleratorConfig;
+pub use config::{AcceleratorConfig, Pacing};
 pub use flow::from_server::payload_slice::PayloadSlice;
 pub use histogram::Histogram;
 pub use machine::Accelerator;
-pub use pacing::Pacing;
 pub use rate::RateControl;
 pub use rate::adaptive::AdaptiveParameters;
 pub use rate::paper::PaperParameters;

@@ -6,7 +6,7 @@
 //! Linux's chunks of a millisecond, since a driver that calls late sends such chunks by itself; clean
 //! round-trip times for the rate control, which watches least round-trip times already.
 
-use crate::accelerator::config::AcceleratorConfig;
+use crate::accelerator::config::{AcceleratorConfig, Pacing};
 use crate::accelerator::rate::RateController;
 use paceline_net::pacing::{CatchUp, Hint, Learned, Pacer, TddCell, window_rate};
 use paceline_net::{Bytes, Duration, Instant, Rate};
@@ -17,31 +17,6 @@ const STARTUP_PERCENT: u32 = 200;
 const AVOIDANCE_PERCENT: u32 = 120;
 /// Weight of a new round-trip time in the smoothed one, as a divisor (RFC 6298).
 const SRTT_DIVISOR: u64 = 8;
-
-/// Spacing of packets towards a device.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub enum Pacing {
-    /// The rate of the rate control, with bursts of 2 ms where the driver called late.
-    #[default]
-    Control,
-    /// None: as much as the window allows at once.
-    None,
-    /// Linux's rate, packet by packet.
-    LinuxPerSegment,
-    /// The same for a TDD cell: no packet waits for longer than the period, and where the slots are known and
-    /// the queue is shallow, packets meet downlink slots.
-    Tdd,
-    /// The open window is spread over the time to the next bunch of ACKs of a TDD cell (Sawabe, Shinohara and
-    /// Iwai, IEEE CCNC 2024).
-    TddPublished,
-}
-
-impl Pacing {
-    /// Whether the spacing uses the period of a TDD cell.
-    pub const fn uses_period(self) -> bool {
-        matches!(self, Self::Tdd | Self::TddPublished)
-    }
-}
 
 /// The spacing towards one device.
 #[derive(Clone, Debug)]

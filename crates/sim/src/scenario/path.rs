@@ -86,9 +86,9 @@ pub struct Accelerator {
     #[serde(skip_serializing_if = "AcceleratorPacing::is_default")]
     #[schemars(extend("default" = AcceleratorPacing::default()))]
     pub pacing: AcceleratorPacing,
-    /// The TDD pattern of the cell for `pacing`; `cell` is for simulations alone, and on a gateway only the
-    /// period of given slots is used. `learned` also shows the period in `paceline gateway flows`, whatever
-    /// the pacing. If left out, `tdd` and `tdd-published` learn it.
+    /// The TDD pattern of the cell for `pacing`. The value `cell` is for simulations alone; a gateway uses
+    /// the period of given slots only. With `learned`, `paceline gateway flows` has the period, also for
+    /// other values of `pacing`. If left out, `tdd` and `tdd-published` learn the period.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub pacing_pattern: Option<PacingPattern>,
     /// Send time, modulo the period, of a packet that reaches the cell at the start of `pacing_pattern`; for

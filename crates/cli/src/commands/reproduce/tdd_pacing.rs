@@ -33,6 +33,7 @@ pub struct PacingOptions {
 }
 
 /// Groups of parts: the settings of statements (a) to (f) with their control, the maps, and all parts.
+/// Chosen: the statements end within hours, the maps take days.
 const GROUPS: [(&str, fn(&Part) -> bool); 3] =
     [("statements", Part::is_of_statements), ("maps", Part::is_map), ("all", |_| true)];
 

@@ -32,9 +32,11 @@ pub struct PacingOptions {
     parts: Vec<String>,
 }
 
+/// Name of a group, and whether a part belongs to it.
+type Group = (&'static str, fn(&Part) -> bool);
 /// Groups of parts: the settings of statements (a) to (f) with their control, the maps, and all parts.
 /// Chosen: the statements end within hours, the maps take days.
-const GROUPS: [(&str, fn(&Part) -> bool); 3] =
+const GROUPS: [Group; 3] =
     [("statements", Part::is_of_statements), ("maps", Part::is_map), ("all", |_| true)];
 
 pub fn run(options: &PacingOptions) -> Outcome {

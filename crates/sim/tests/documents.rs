@@ -94,7 +94,7 @@ fn example(entry: &Entry) -> String {
             "number" if entry.path.ends_with("_share") => return "0.5".into(),
             "number" => return "3.5".into(),
             "duration" if entry.path == "cell.decode_delay" => "1 ms".into(),
-            "duration" if entry.path == "tcp.pacing_phase" => "1 ms".into(),
+            "duration" if entry.path.ends_with(".pacing_phase") => "1 ms".into(),
             "duration" => "50 ms".into(),
             "size" if entry.path == "accelerator.memory" => "1 MiB".into(),
             "size" => "2000 B".into(),

@@ -150,9 +150,9 @@ impl Bearer {
         reassembled: &mut Vec<Reassembled>,
         mut ended: impl FnMut(Ended),
     ) {
-        self.rlc.check_timers(slot, self.tx.waiting(Leg::Main, &*self.buffer), reassembled);
+        self.rlc.check_timers(slot, || self.tx.waiting(Leg::Main, &*self.buffer), reassembled);
         if let Some(second) = &mut self.second {
-            let waiting = self.tx.waiting(Leg::Second, &*self.buffer);
+            let waiting = || self.tx.waiting(Leg::Second, &*self.buffer);
             second.rlc.check_timers(slot, waiting, reassembled);
         }
         for result in reassembled.drain(..) {

@@ -23,16 +23,19 @@ static LOGARITHMS: LazyLock<[(f64, f64); 1 << INDEX_BITS]> = LazyLock::new(|| {
     })
 });
 
-/// `(1000 (to_db(linear) - origin_db) + 1/2)` rounded down, 0 below the origin: dB above an origin, in
-/// 1/1000 dB. By a table and a series where their error cannot change the result; a logarithm of libm costs
+/// A ratio in dB as a whole number of 1/1000 dB; 0 if it is negative.
+pub fn millidecibels(db: f64) -> u64 {
+    (1000.0 * db.max(0.0) + 0.5) as u64
+}
+
+/// [`millidecibels`] of a linear ratio above an origin in dB. By a table and a series where their error cannot change the result; a logarithm of libm costs
 /// five times as much.
 pub fn millidecibels_above(linear: f64, origin_db: f64) -> u64 {
     /// Difference from a whole number below which the logarithm of libm decides. Chosen: 1000 times the
     /// error of the series.
     const DOUBT: f64 = 1e-5;
-    let exact = |db: f64| 1000.0 * (db - origin_db).max(0.0) + 0.5;
     if !linear.is_normal() || linear < 0.0 {
-        return exact(to_db(linear)) as u64;
+        return millidecibels(to_db(linear) - origin_db);
     }
     let bits = linear.to_bits();
     let exponent = (bits >> 52) as i32 - 1023;
@@ -43,10 +46,10 @@ pub fn millidecibels_above(linear: f64, origin_db: f64) -> u64 {
     let db = f64::from(exponent) * (10.0 * std::f64::consts::LOG10_2)
         + middle_db
         + series * (10.0 * std::f64::consts::LOG10_E);
-    let value = exact(db);
+    let value = 1000.0 * (db - origin_db).max(0.0) + 0.5;
     let rounded = value as u64;
     let above = value - rounded as f64;
-    if (DOUBT..1.0 - DOUBT).contains(&above) { rounded } else { exact(to_db(linear)) as u64 }
+    if (DOUBT..1.0 - DOUBT).contains(&above) { rounded } else { millidecibels(to_db(linear) - origin_db) }
 }
 
 #[cfg(test)]

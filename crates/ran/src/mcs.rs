@@ -68,8 +68,9 @@ impl Mcs {
             ),
         }
     }
-    /// Probability that a block of `bits` fails at a linear SINR, in NR that of each layer.
-    pub fn block_error(self, bits: u32, sinr: f64) -> f64 {
+    /// Probability that a block of `bits` fails at a linear SINR, in NR that of each layer; and the SINR in dB
+    /// if it was needed: the probability is 0 above a SINR.
+    pub fn block_error(self, bits: u32, sinr: f64) -> (f64, Option<f64>) {
         match self {
             Self::Lte(mcs) => lte::block_errors::block_error_linear(mcs, bits, sinr),
             Self::Nr { row, .. } => nr::block_errors::block_error_linear(row, bits, sinr),

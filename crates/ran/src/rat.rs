@@ -190,28 +190,30 @@ impl Rat {
     }
     /// The uplink MCS for a SINR in dB and a correction of the outer loop. In LTE the index is at most
     /// `max_index`. The lowest MCS serves also where a first transmission fails more often than one in ten,
-    /// as long as `combining_db`, the gain of HARQ, makes up for it.
+    /// as long as the gain of HARQ makes up for it: Chase combining adds the SINRs of all `transmissions`
+    /// (`mac::harq`).
     pub(crate) fn uplink_mcs(
         &self,
         sinr_db: f64,
         outer_loop_db: f64,
         max_index: u8,
-        combining_db: f64,
+        transmissions: u32,
     ) -> Option<Mcs> {
+        let combined_db = || sinr_db + to_db(f64::from(transmissions));
         // The correction must not silence a station that the lowest MCS serves: the outer loop recovers only
         // by blocks.
         match self {
             Self::Lte => {
                 let usable = &lte::mcs::UPLINK[..=usize::from(max_index)];
-                let lowest = lte::mcs::highest(usable, sinr_db + combining_db).map(|_| &usable[0]);
-                lte::mcs::highest(usable, sinr_db + outer_loop_db).or(lowest).map(Mcs::Lte)
+                let lowest = || lte::mcs::highest(usable, combined_db()).map(|_| &usable[0]);
+                lte::mcs::highest(usable, sinr_db + outer_loop_db).or_else(lowest).map(Mcs::Lte)
             }
             Self::Nr(config) => {
                 let (table, antennas) = (config.uplink_table, config.uplink_antennas);
-                let lowest = table.highest(sinr_db + combining_db);
-                let lowest = lowest.map(|_| Mcs::Nr { row: &table.rows()[0], layers: 1 });
+                let lowest =
+                    || table.highest(combined_db()).map(|_| Mcs::Nr { row: &table.rows()[0], layers: 1 });
                 let rank = rank::of_sinr(table, sinr_db + outer_loop_db, antennas, config.uplink_layers);
-                rank.map(|rank| Mcs::Nr { row: rank.mcs, layers: rank.layers }).or(lowest)
+                rank.map(|rank| Mcs::Nr { row: rank.mcs, layers: rank.layers }).or_else(lowest)
             }
         }
     }

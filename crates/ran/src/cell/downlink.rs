@@ -4,7 +4,6 @@
 use super::enb::Cell;
 use crate::air::Transmission;
 use crate::duplex::Direction;
-use crate::mac::harq::TransportBlock;
 use crate::mac::pdu as mac;
 use crate::mac::scheduler::{self, Budget};
 use crate::mcs::PrbSize;
@@ -114,7 +113,7 @@ impl Cell {
         station.uplink.bearer.buffer.on_peer_block(Bytes(u64::from(bits / 8)));
         let link = &mut station.downlink;
         link.on_scheduled(slot, bits);
-        link.start(process, TransportBlock::new(pdu, mcs, size, n_prb));
+        link.start(process, pdu, mcs, size, n_prb);
         self.transmissions.push(Transmission { station: index, direction: Direction::Down, process, prbs });
     }
 }

@@ -296,15 +296,14 @@ impl Cell {
                 Direction::Down => downlink,
                 Direction::Up => uplink,
             };
-            let block = link.harq.block_mut(transmission.process).expect("a block is sent from its process");
-            block.prbs = transmission.prbs;
+            let block = link.harq.block(transmission.process).expect("a block is sent from its process");
             let layer = self.config.rat.layer(transmission.direction, block.mcs);
             let sinr = radio.sinr(&mut self.network, *cell, slot, &transmission, layer);
             let in_random_access = procedure.is_some();
             let draw = self.block_error_draws.uniform();
             let verdict_at = self.timing.verdict_at(slot, transmission.direction);
             let times = (slot, verdict_at, slot + SlotSpan(1) + self.config.decode_delay);
-            let decoded = link.transmit(transmission.process, times, sinr, draw);
+            let decoded = link.transmit(transmission.process, transmission.prbs, times, sinr, draw);
             if let Some(sink) = &mut self.block_sink
                 && let Some(pdu) = link.captured.take()
             {

@@ -2,13 +2,15 @@
 
 use super::link_stats::{LinkStats, SINR_ORIGIN_DB};
 use crate::bearer::{Bearer, Ended, Fate};
-use crate::decibel::millidecibels_above;
+use crate::decibel;
 use crate::duplex::Direction;
-use crate::mac::harq::{self, TransportBlock};
+use crate::mac::harq::{self, BlockKind, TransportBlock};
 use crate::mac::nr_encode::EncodedPdu;
+use crate::mac::pdu as mac;
 use crate::mac::scheduler::{Candidate, ServedRate};
-use crate::mcs::Mcs;
+use crate::mcs::{Mcs, PrbSize};
 use crate::pdcp::StatusReport;
+use crate::prb::PrbSet;
 use crate::rlc::{self, Reassembled};
 use crate::slot::{Numerology, Slot};
 use crate::timing::HarqTiming;
@@ -106,33 +108,61 @@ impl Link {
     pub fn pdu_storage(&mut self) -> Vec<rlc::Pdu> {
         self.spare.last_mut().map(|block| std::mem::take(&mut block.pdu.sdus)).unwrap_or_default()
     }
-    pub fn start(&mut self, process: usize, block: TransportBlock) {
-        let block = match self.spare.pop() {
-            Some(mut spare) => {
-                *spare = block;
-                spare
-            }
-            None => Box::new(block),
-        };
+    /// Starts a process with a block of `n_prb` PRBs of this size.
+    pub fn start(&mut self, process: usize, pdu: mac::Pdu, mcs: Mcs, size: PrbSize, n_prb: u16) {
+        let block = self.new_block(pdu, mcs, size, n_prb);
         self.harq.start(process, block);
     }
+    /// Starts a process with a block of random access, which the outer loop of link adaptation ignores.
+    pub fn start_signalling(
+        &mut self,
+        process: usize,
+        pdu: mac::Pdu,
+        kind: BlockKind,
+        mcs: Mcs,
+        size: PrbSize,
+        prbs: PrbSet,
+    ) {
+        let mut block = self.new_block(pdu, mcs, size, prbs.len() as u16);
+        (block.outer_loop_done, block.kind, block.prbs) = (true, kind, prbs);
+        self.harq.start(process, block);
+    }
+    fn new_block(&mut self, pdu: mac::Pdu, mcs: Mcs, size: PrbSize, n_prb: u16) -> Box<TransportBlock> {
+        match self.spare.pop() {
+            Some(mut block) => {
+                block.restart(pdu, mcs, size, n_prb);
+                block
+            }
+            None => Box::new(TransportBlock::new(pdu, mcs, size, n_prb)),
+        }
+    }
 
-    /// Transmits the block of a process at this linear SINR. If it is decoded, its RLC PDUs go to the
-    /// receiver. `times` are the slots of the transmission, of the verdict, and of the delivery to RLC.
-    /// Returns whether the block is decoded.
-    pub fn transmit(&mut self, process: usize, times: (Slot, Slot, Slot), sinr: f64, draw: f64) -> bool {
+    /// Transmits the block of a process in these PRBs at this linear SINR. If it is decoded, its RLC PDUs go
+    /// to the receiver. `times` are the slots of the transmission, of the verdict, and of the delivery to
+    /// RLC. Returns whether the block is decoded.
+    pub fn transmit(
+        &mut self,
+        process: usize,
+        prbs: PrbSet,
+        times: (Slot, Slot, Slot),
+        sinr: f64,
+        draw: f64,
+    ) -> bool {
         let (slot, verdict_at, due) = times;
-        let block = self.harq.block_mut(process).expect("a block is sent from its process");
-        let known = block.decoded;
-        block.transmit(slot, verdict_at, sinr, draw);
+        let known = self.harq.block(process).is_some_and(|block| block.decoded);
+        let sent = self.harq.transmit(process, prbs, (slot, verdict_at), sinr, draw);
+        let (block, sinr_db) = sent.expect("a block is sent from its process");
         let stats = &mut self.stats;
-        stats.prbs += u64::from(block.prbs.len());
         if block.transmissions == 1 {
+            stats.prbs += u64::from(block.n_prb);
             stats.transport_blocks += 1;
             stats.transport_block_bytes += u64::from(block.bits / 8);
             stats.padding_bytes += u64::from(block.pdu.padding);
             stats.mcs_index_sum += u64::from(block.mcs.index());
-            stats.sinr_millidecibels += millidecibels_above(sinr, SINR_ORIGIN_DB);
+            stats.sinr_millidecibels += match sinr_db {
+                Some(sinr_db) => decibel::millidecibels(sinr_db - SINR_ORIGIN_DB),
+                None => decibel::millidecibels_above(sinr, SINR_ORIGIN_DB),
+            };
             if self.captures {
                 self.captured = self.bearer.encode(&block.pdu, self.direction);
             }
@@ -141,6 +171,7 @@ impl Link {
                 stats.status_pdus += u64::from(pdu.is_status());
             }
         } else {
+            stats.prbs += u64::from(prbs.len());
             stats.harq_retransmissions += 1;
         }
         if block.decoded && !known {
@@ -153,9 +184,7 @@ impl Link {
     /// Updates the outer loop with the result of a block's first transmission. At the target error, steps up
     /// and down cancel.
     pub fn update_outer_loop(&mut self, process: usize) {
-        let Some(block) = self.harq.block_mut(process).filter(|block| !block.outer_loop_done) else { return };
-        block.outer_loop_done = true;
-        let decoded = block.acknowledged() && block.transmissions == 1;
+        let Some(decoded) = self.harq.take_first_result(process) else { return };
         let step = if decoded {
             OUTER_LOOP_STEP_DB * OUTER_LOOP_TARGET / (1.0 - OUTER_LOOP_TARGET)
         } else {

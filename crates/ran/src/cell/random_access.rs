@@ -200,8 +200,14 @@ impl Cell {
         }
         let prbs = room.take(u32::from(n_prb));
         procedure.msg4 = Some(process);
-        let block = TransportBlock::signalling(mac::Pdu::default(), mcs, room.size, prbs);
-        station.downlink.start(process, block);
+        station.downlink.start_signalling(
+            process,
+            mac::Pdu::default(),
+            BlockKind::Data,
+            mcs,
+            room.size,
+            prbs,
+        );
         self.transmissions.push(Transmission { station: index, direction: Direction::Down, process, prbs });
         true
     }
@@ -296,7 +302,7 @@ impl Cell {
                 let (rat, network) = (&self.config.rat, &mut self.network);
                 let layer = rat.layer(Direction::Down, mcs);
                 let sinr = station.radio.sinr(network, response.cell, slot, &transmission, layer);
-                if self.responder.draws.uniform() < mcs.block_error(bits, sinr) {
+                if self.responder.draws.uniform() < mcs.block_error(bits, sinr).0 {
                     continue;
                 }
                 procedure.on_backoff(self.config.random_access.backoff);
@@ -339,9 +345,8 @@ impl Cell {
             pdu.padding = (bits / 8).saturating_sub(C_RNTI_BYTES + BSR_BYTES);
             station.access.on_block(slot, self.clock.start(slot), &self.config.access, true, false);
         }
-        let mut block = TransportBlock::signalling(pdu, mcs, size, grant.prbs);
-        block.kind = if grant.collided { BlockKind::CollidedMsg3 } else { BlockKind::Msg3 };
-        station.uplink.start(process, block);
+        let kind = if grant.collided { BlockKind::CollidedMsg3 } else { BlockKind::Msg3 };
+        station.uplink.start_signalling(process, pdu, kind, mcs, size, grant.prbs);
         true
     }
 

@@ -10,7 +10,6 @@ use super::link::Link;
 use super::ports::{CORE, station_port};
 use crate::air::{CqiReport, Network, StatedChannel, StationRadio};
 use crate::bearer::{Bearer, Fate};
-use crate::decibel::to_db;
 use crate::duplex::{Direction, Duplex};
 use crate::mac::buffer_estimate::BufferEstimate;
 use crate::mac::pdu::Sender;
@@ -165,10 +164,8 @@ impl Station {
             self.next_tpc_db = self.headroom_estimate.command_db(target - sinr - outstanding);
         }
         let max_prb = self.headroom_estimate.max_prbs(cell.uplink_prb, self.next_tpc_db);
-        // Chase combining adds the SINRs of all transmissions (`mac::harq`).
-        let combining_db = to_db(f64::from(cell.max_harq_tx));
         let correction_db = self.uplink.outer_loop_db;
-        let mcs = cell.rat.uplink_mcs(sinr, correction_db, cell.max_uplink_mcs, combining_db)?;
+        let mcs = cell.rat.uplink_mcs(sinr, correction_db, cell.max_uplink_mcs, cell.max_harq_tx)?;
         Some((mcs, max_prb))
     }
     pub fn grant(&mut self, sent_at: Slot, process: usize, mcs: Mcs, prbs: PrbSet) {
@@ -178,9 +175,9 @@ impl Station {
     }
     /// Grants the retransmission of a block by asynchronous HARQ.
     pub fn grant_again(&mut self, sent_at: Slot, process: usize, prbs: PrbSet) {
-        let Some(block) = self.uplink.harq.block_mut(process) else { return };
-        block.await_retransmission();
+        let Some(block) = self.uplink.harq.block(process) else { return };
         self.grants.push_back(Grant { sent_at, process, new_data: false, mcs: block.mcs, prbs, tpc_db: 0.0 });
+        self.uplink.harq.await_retransmission(process);
     }
     /// The first process of asynchronous uplink HARQ that carries no block and has no grant.
     pub fn free_uplink_process(&self) -> Option<usize> {

@@ -6,7 +6,6 @@ use super::random_access::MSG3_PROCESS;
 use super::station::{Grant, Station};
 use crate::air::Transmission;
 use crate::duplex::Direction;
-use crate::mac::harq::TransportBlock;
 use crate::mac::pdu as mac;
 use crate::mac::random_access::Cause;
 use crate::mac::scheduler::{self, Budget, Candidate, Policy};
@@ -153,10 +152,11 @@ impl Cell {
             let Some(mcs) = station.uplink.mcs else { continue };
             let Some(process) = turn.or_else(|| station.free_uplink_process()) else { continue };
             free = free.without(prbs);
-            let bytes = mcs.block_bits(size, prbs.len() as u16) / 8;
+            let n_prb = prbs.len() as u16;
+            let bytes = mcs.block_bits(size, n_prb) / 8;
             station.estimate.on_grant(sent_at, bytes);
             station.uplink.on_scheduled(slot, 8 * bytes);
-            station.count_grant(&self.config.rat, prbs.len() as u16);
+            station.count_grant(&self.config.rat, n_prb);
             station.grant(sent_at, process, mcs, prbs);
             self.resolve_by_grant(slot, index);
         }
@@ -247,11 +247,10 @@ impl Cell {
             // Msg3 has the slot; a grant for it is lost.
             match grant {
                 Some(grant) if grant.new_data => station.estimate.on_lost(slot, sr_grant),
-                Some(grant) => {
-                    if let Some(block) = station.uplink.harq.block_mut(grant.process) {
-                        block.miss_retransmission(slot);
-                    }
+                Some(grant) if station.uplink.harq.block(grant.process).is_some() => {
+                    station.uplink.harq.miss_retransmission(grant.process, slot);
                 }
+                Some(_) => {}
                 None => {}
             }
             let Some(prbs) = station.uplink.harq.block(MSG3_PROCESS).map(|block| block.prbs) else { return };
@@ -326,7 +325,7 @@ impl Cell {
         station.uplink.collect_dropped(&mut self.output);
         let emptied = station.uplink_available() == 0;
         station.access.on_block(slot, now, &self.config.access, pdu.bsr.is_some(), emptied);
-        station.uplink.start(process, TransportBlock::new(pdu, mcs, size, n_prb));
+        station.uplink.start(process, pdu, mcs, size, n_prb);
         self.transmissions.push(Transmission { station: index, direction: Direction::Up, process, prbs });
     }
 }

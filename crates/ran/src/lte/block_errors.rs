@@ -16,9 +16,14 @@ const MAX_CODE_BLOCK_BITS: u32 = 6144;
 /// 7.1.7.2.1-1).
 const MAX_TABULATED_BYTES: u32 = 9422;
 
-/// Probability that a transport block of `tb_bits` with this MCS fails at a linear SINR.
-pub fn block_error_linear(mcs: &Mcs, tb_bits: u32, sinr: f64) -> f64 {
-    if sinr > NO_ERROR_SINR[usize::from(mcs.i_tbs)] { 0.0 } else { block_error_db(mcs, tb_bits, to_db(sinr)) }
+/// Probability that a transport block of `tb_bits` with this MCS fails at a linear SINR, and the SINR in dB
+/// where the probability depends on it.
+pub fn block_error_linear(mcs: &Mcs, tb_bits: u32, sinr: f64) -> (f64, Option<f64>) {
+    if sinr > NO_ERROR_SINR[usize::from(mcs.i_tbs)] {
+        return (0.0, None);
+    }
+    let sinr_db = to_db(sinr);
+    (block_error_db(mcs, tb_bits, sinr_db), Some(sinr_db))
 }
 
 /// Probability that a transport block of `tb_bits` with this MCS fails at a SINR in dB.
@@ -112,7 +117,7 @@ mod tests {
                 for step in -100..400 {
                     let sinr = from_db(f64::from(step) * 0.1);
                     assert_eq!(
-                        block_error_linear(mcs, bits, sinr),
+                        block_error_linear(mcs, bits, sinr).0,
                         block_error_db(mcs, bits, to_db(sinr)),
                         "{mcs:?} {bits}"
                     );

@@ -42,8 +42,6 @@ pub struct TransportBlock {
     pub outer_loop_done: bool,
     pub transmissions: u32,
     pub first_sent_at: Slot,
-    /// Slot in which the base station reacts to the last transmission.
-    pub verdict_at: Slot,
     /// Whether a transmission was decoded: the receiver keeps a decoded block.
     pub decoded: bool,
     /// Whether the answer to the last transmission was the NACK of a bundle with a block that failed.
@@ -64,29 +62,33 @@ impl TransportBlock {
             outer_loop_done: false,
             transmissions: 0,
             first_sent_at: Slot(0),
-            verdict_at: Slot(0),
             decoded: false,
             bundle_failed: false,
             kind: BlockKind::Data,
             combined_sinr: 0.0,
         }
     }
-    /// A block of random access on these PRBs, which the outer loop of link adaptation ignores.
-    pub fn signalling(pdu: mac::Pdu, mcs: Mcs, size: PrbSize, prbs: PrbSet) -> Self {
-        Self { outer_loop_done: true, prbs, ..Self::new(pdu, mcs, size, prbs.len() as u16) }
+    /// Makes a finished block a new one, as [`Self::new`] does. Field by field: a block is too large to be
+    /// built elsewhere and moved here, once per slot and station.
+    pub fn restart(&mut self, pdu: mac::Pdu, mcs: Mcs, size: PrbSize, n_prb: u16) {
+        self.pdu = pdu;
+        self.mcs = mcs;
+        self.size = size;
+        self.bits = mcs.block_bits(size, n_prb);
+        self.n_prb = n_prb;
+        self.prbs = PrbSet::NONE;
+        self.outer_loop_done = false;
+        self.transmissions = 0;
+        self.first_sent_at = Slot(0);
+        self.decoded = false;
+        self.bundle_failed = false;
+        self.kind = BlockKind::Data;
+        self.combined_sinr = 0.0;
     }
     /// PRBs of a retransmission in a slot whose PRBs hold `size`: as many resource elements as the first
     /// transmission had, or a part of a PRB more.
     pub fn prbs_in(&self, size: PrbSize) -> u32 {
         (u32::from(self.n_prb) * u32::from(self.size.0)).div_ceil(u32::from(size.0))
-    }
-    /// A grant for a retransmission was sent: no verdict is due until then.
-    pub fn await_retransmission(&mut self) {
-        self.verdict_at = Slot(u64::MAX);
-    }
-    /// The granted retransmission was not sent: the verdict of the last one counts from `slot` on.
-    pub fn miss_retransmission(&mut self, slot: Slot) {
-        self.verdict_at = slot;
     }
     pub fn is_msg3(&self) -> bool {
         self.kind != BlockKind::Data
@@ -96,17 +98,17 @@ impl TransportBlock {
         self.decoded && !self.bundle_failed
     }
     /// Transmits or retransmits the block in `slot` at this linear SINR. `draw`, uniform in `[0, 1)`, decides
-    /// whether it is decoded; the base station knows in `verdict_at`.
-    pub fn transmit(&mut self, slot: Slot, verdict_at: Slot, sinr: f64, draw: f64) {
+    /// whether it is decoded. Returns the combined SINR in dB, if it was needed.
+    pub fn transmit(&mut self, slot: Slot, sinr: f64, draw: f64) -> Option<f64> {
         if self.transmissions == 0 {
             self.first_sent_at = slot;
         }
         self.transmissions += 1;
-        self.verdict_at = verdict_at;
         self.combined_sinr += sinr;
-        let error = self.mcs.block_error(self.bits, self.combined_sinr);
+        let (error, sinr_db) = self.mcs.block_error(self.bits, self.combined_sinr);
         self.decoded |= self.kind != BlockKind::CollidedMsg3 && draw >= error;
         self.bundle_failed = false;
+        sinr_db
     }
 }
 
@@ -117,15 +119,26 @@ pub struct Processes {
     /// Processes that exist, and those that carry a block.
     all: ProcessSet,
     busy: ProcessSet,
-    /// No verdict of the blocks is due before this slot.
+    /// For each process with a block, the slot in which the base station reacts to the last transmission; 0
+    /// before the first one, the end of time for other processes. Here and not in the blocks, since they are
+    /// looked through in every slot.
+    verdicts: [Slot; MAX_PROCESSES],
+    /// Processes whose block has not been sent yet.
+    unsent: ProcessSet,
+    /// No verdict of the blocks that were sent is due before this slot.
     none_due_before: Slot,
 }
+
+/// No verdict is due.
+const NO_VERDICT: Slot = Slot(u64::MAX);
 
 impl Processes {
     pub fn new(count: usize) -> Self {
         assert!(count <= MAX_PROCESSES, "{count} HARQ processes");
         let all = ProcessSet(((1u32 << count) - 1) as u16);
-        Self { blocks: [const { None }; MAX_PROCESSES], all, busy: ProcessSet(0), none_due_before: Slot(0) }
+        let blocks = [const { None }; MAX_PROCESSES];
+        let (busy, unsent) = (ProcessSet(0), ProcessSet(0));
+        Self { blocks, all, busy, verdicts: [NO_VERDICT; MAX_PROCESSES], unsent, none_due_before: NO_VERDICT }
     }
     /// The first process without a block, for asynchronous HARQ.
     pub fn free(&self) -> Option<usize> {
@@ -140,18 +153,53 @@ impl Processes {
     pub fn start(&mut self, process: usize, block: Box<TransportBlock>) {
         debug_assert!(self.blocks[process].is_none(), "a HARQ process carries one block");
         self.busy.0 |= 1 << process;
-        self.none_due_before = Slot(0);
+        self.unsent.0 |= 1 << process;
+        self.verdicts[process] = Slot(0);
         self.blocks[process] = Some(block);
+    }
+    /// Transmits the block of a process in these PRBs (see [`TransportBlock::transmit`]). Returns the block
+    /// and the combined SINR in dB, if it was needed.
+    pub fn transmit(
+        &mut self,
+        process: usize,
+        prbs: PrbSet,
+        (slot, verdict_at): (Slot, Slot),
+        sinr: f64,
+        draw: f64,
+    ) -> Option<(&mut TransportBlock, Option<f64>)> {
+        let block = self.blocks[process].as_deref_mut()?;
+        block.prbs = prbs;
+        let sinr_db = block.transmit(slot, sinr, draw);
+        self.unsent.0 &= !(1 << process);
+        self.verdicts[process] = verdict_at;
+        self.none_due_before = self.none_due_before.min(verdict_at);
+        Some((block, sinr_db))
+    }
+    /// A grant for a retransmission was sent: no verdict is due until then.
+    pub fn await_retransmission(&mut self, process: usize) {
+        self.verdicts[process] = NO_VERDICT;
+    }
+    /// The granted retransmission was not sent: the verdict of the last one counts from `slot` on.
+    pub fn miss_retransmission(&mut self, process: usize, slot: Slot) {
+        self.verdicts[process] = slot;
+        self.none_due_before = self.none_due_before.min(slot);
+    }
+    /// For the outer loop, once per block: whether its first transmission was decoded.
+    pub fn take_first_result(&mut self, process: usize) -> Option<bool> {
+        let block = self.blocks[process].as_deref_mut().filter(|block| !block.outer_loop_done)?;
+        block.outer_loop_done = true;
+        Some(block.acknowledged() && block.transmissions == 1)
     }
     pub fn block(&self, process: usize) -> Option<&TransportBlock> {
         self.blocks.get(process)?.as_deref()
     }
     pub fn block_mut(&mut self, process: usize) -> Option<&mut TransportBlock> {
-        self.none_due_before = Slot(0); // the caller can change the verdict
         self.blocks[process].as_deref_mut()
     }
     pub fn finish(&mut self, process: usize) -> Option<Box<TransportBlock>> {
         self.busy.0 &= !(1 << process);
+        self.unsent.0 &= !(1 << process);
+        self.verdicts[process] = NO_VERDICT;
         self.blocks[process].take()
     }
     /// The processes that carry a block.
@@ -161,14 +209,13 @@ impl Processes {
     /// The processes whose verdict is due: those that were decoded, failed, or wait for a retransmission.
     pub fn due(&mut self, slot: Slot) -> ProcessSet {
         // Asked for every station in every slot, mostly without a change since the last one.
-        if slot < self.none_due_before {
+        if slot < self.none_due_before && self.unsent.0 == 0 {
             return ProcessSet(0);
         }
-        let (mut due, mut earliest) = (0, Slot(u64::MAX));
-        for process in self.busy {
-            let Some(block) = &self.blocks[process % MAX_PROCESSES] else { continue };
-            due |= u16::from(block.verdict_at <= slot) << process;
-            earliest = earliest.min(block.verdict_at);
+        let (mut due, mut earliest) = (0, NO_VERDICT);
+        for (process, verdict_at) in self.verdicts.iter().enumerate() {
+            due |= u16::from(*verdict_at <= slot) << process;
+            earliest = earliest.min(*verdict_at);
         }
         self.none_due_before = earliest;
         ProcessSet(due)
@@ -177,11 +224,14 @@ impl Processes {
     /// one answer, a NACK if one of them failed.
     pub fn bundle(&mut self, slot: Slot) {
         for failed in self.due(slot) {
-            let Some(verdict_at) = self.block(failed).filter(|b| !b.decoded).map(|b| b.verdict_at) else {
+            if self.block(failed).is_none_or(|block| block.decoded) {
                 continue;
-            };
-            for block in self.blocks.iter_mut().flatten().filter(|block| block.verdict_at == verdict_at) {
-                block.bundle_failed = true;
+            }
+            let verdict_at = self.verdicts[failed];
+            for (block, at) in self.blocks.iter_mut().zip(&self.verdicts) {
+                if let Some(block) = block.as_deref_mut().filter(|_| *at == verdict_at) {
+                    block.bundle_failed = true;
+                }
             }
         }
     }
@@ -221,13 +271,13 @@ mod tests {
         let pdu = mac::Pdu::default();
         let mut block = TransportBlock { bits: 6120, ..TransportBlock::new(pdu, Mcs::Lte(mcs), LTE_PRB, 10) };
         let sinr = from_db(mcs.s50_6144_db) / 2.0;
-        block.transmit(Slot(0), Slot(0), sinr, 0.9999);
+        block.transmit(Slot(0), sinr, 0.9999);
         assert!(!block.decoded);
         // The second transmission raises the SINR to the 50% point.
         let mut again = block.clone();
-        again.transmit(Slot(8), Slot(0), sinr, 0.51);
+        again.transmit(Slot(8), sinr, 0.51);
         assert!(again.decoded);
-        block.transmit(Slot(8), Slot(0), sinr, 0.49);
+        block.transmit(Slot(8), sinr, 0.49);
         assert!(!block.decoded);
     }
 
@@ -238,9 +288,10 @@ mod tests {
         for (process, (verdict, decoded)) in
             [(20, true), (20, false), (20, true), (21, true)].into_iter().enumerate()
         {
-            let mut block = TransportBlock::new(mac::Pdu::default(), Mcs::Lte(&DOWNLINK[10]), LTE_PRB, 10);
-            block.transmit(Slot(10), Slot(verdict), if decoded { 1e3 } else { 0.0 }, 0.5);
+            let block = TransportBlock::new(mac::Pdu::default(), Mcs::Lte(&DOWNLINK[10]), LTE_PRB, 10);
             processes.start(process, Box::new(block));
+            let sinr = if decoded { 1e3 } else { 0.0 };
+            processes.transmit(process, PrbSet::NONE, (Slot(10), Slot(verdict)), sinr, 0.5).unwrap();
         }
         let acknowledged = |processes: &Processes| {
             [0, 1, 2, 3].map(|process| processes.block(process).unwrap().acknowledged())
@@ -251,11 +302,11 @@ mod tests {
         processes.bundle(Slot(21));
         assert_eq!(acknowledged(&processes), [false, false, false, true]);
         // The retransmitted block leaves the bundle; the others still wait for their retransmission.
-        processes.block_mut(1).unwrap().transmit(Slot(22), Slot(32), 1e3, 0.5);
+        processes.transmit(1, PrbSet::NONE, (Slot(22), Slot(32)), 1e3, 0.5).unwrap();
         processes.bundle(Slot(22));
         assert_eq!(acknowledged(&processes), [false, true, false, true]);
         // A decoded block stays decoded, at any SINR.
-        processes.block_mut(0).unwrap().transmit(Slot(23), Slot(32), 0.0, 0.0);
+        processes.transmit(0, PrbSet::NONE, (Slot(23), Slot(32)), 0.0, 0.0).unwrap();
         processes.bundle(Slot(32));
         assert_eq!(acknowledged(&processes), [true, true, false, true]);
     }
@@ -264,9 +315,9 @@ mod tests {
     fn a_changed_verdict_is_due_at_once() {
         let mut processes = Processes::new(8);
         let start = |processes: &mut Processes, process, verdict| {
-            let mut block = TransportBlock::new(mac::Pdu::default(), Mcs::Lte(&DOWNLINK[10]), LTE_PRB, 10);
-            block.transmit(Slot(10), Slot(verdict), 0.0, 0.5);
+            let block = TransportBlock::new(mac::Pdu::default(), Mcs::Lte(&DOWNLINK[10]), LTE_PRB, 10);
             processes.start(process, Box::new(block));
+            processes.transmit(process, PrbSet::NONE, (Slot(10), Slot(verdict)), 0.0, 0.5).unwrap();
         };
         start(&mut processes, 3, 20);
         assert_eq!(processes.due(Slot(11)).next(), None);
@@ -275,7 +326,7 @@ mod tests {
         assert_eq!(processes.due(Slot(16)).collect::<Vec<_>>(), [5], "it waits for its retransmission");
         processes.finish(5);
         assert_eq!(processes.due(Slot(17)).next(), None);
-        processes.block_mut(3).unwrap().miss_retransmission(Slot(18));
+        processes.miss_retransmission(3, Slot(18));
         assert_eq!(processes.due(Slot(18)).collect::<Vec<_>>(), [3]);
     }
 
@@ -295,7 +346,7 @@ mod tests {
                 let mut block = TransportBlock { bits: 6120, ..block };
                 while !block.decoded && block.transmissions < most {
                     let sinr = if block.transmissions == 0 { from_db(first) } else { 0.0 };
-                    block.transmit(Slot(8 * u64::from(block.transmissions)), Slot(0), sinr, draws.uniform());
+                    block.transmit(Slot(8 * u64::from(block.transmissions)), sinr, draws.uniform());
                 }
                 transmissions += block.transmissions;
                 lost += u32::from(!block.decoded);

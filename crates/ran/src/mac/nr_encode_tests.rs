@@ -86,7 +86,7 @@ fn blocks(mode: RlcConfig, config: NrPdcp, seed: u64) -> Vec<CapturedBlock> {
                     (false, false) => sender.rlc.receive(Slot(slot), element, &mut out),
                 }
             }
-            sender.rlc.check_timers(Slot(slot), sender.source.waiting(), &mut out);
+            sender.rlc.check_timers(Slot(slot), || sender.source.waiting(), &mut out);
         }
     }
     captured

@@ -139,7 +139,7 @@ mod tests {
         for data in block.sdus {
             down.rlc.receive(Slot(4), data, &mut out);
         }
-        down.rlc.check_timers(Slot(4), above, &mut out);
+        down.rlc.check_timers(Slot(4), || above, &mut out);
         assert_eq!((out.len(), down.rlc.status_len(), down.rlc.held()), (1, 3, 0));
         let pdu = up.sender(&mut down.rlc).uplink_pdu(Slot(5), 900, BsrDue::None, None, Vec::new());
         assert!(matches!(pdu.sdus[..], [rlc::Pdu::NrStatus(_), rlc::Pdu::NrAm(_)]), "{pdu:?}");

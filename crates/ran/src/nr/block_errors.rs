@@ -24,9 +24,10 @@ const LONG_CRC_BITS: u32 = 24;
 /// Bits of the CRC of a transport block up to 3824 bits (TS 38.212 §6.2.1).
 const SHORT_CRC_BITS: u32 = 16;
 
-/// Probability that a transport block of `tb_bits` with this MCS fails at a linear SINR.
-pub fn block_error_linear(mcs: &Mcs, tb_bits: u32, sinr: f64) -> f64 {
-    block_error_db(mcs, tb_bits, to_db(sinr))
+/// Probability that a transport block of `tb_bits` with this MCS fails at a linear SINR, and the SINR in dB.
+pub fn block_error_linear(mcs: &Mcs, tb_bits: u32, sinr: f64) -> (f64, Option<f64>) {
+    let sinr_db = to_db(sinr);
+    (block_error_db(mcs, tb_bits, sinr_db), Some(sinr_db))
 }
 
 /// Probability that a transport block of `tb_bits` with this MCS fails at a SINR in dB.
@@ -127,7 +128,7 @@ mod tests {
             for bits in [24, 1000, 50_000, 1_277_992] {
                 let mut last = 1.0;
                 for step in -200..350 {
-                    let p = block_error_linear(mcs, bits, from_db(f64::from(step) * 0.1));
+                    let (p, _) = block_error_linear(mcs, bits, from_db(f64::from(step) * 0.1));
                     assert!((0.0..=1.0).contains(&p) && p <= last, "{mcs:?} {bits} {step}");
                     last = p;
                 }

@@ -220,6 +220,7 @@ impl Rlc {
         }
     }
     /// Data for at most `room` bytes: a PDU in LTE, all data of the block in NR.
+    #[inline]
     pub fn pull(&mut self, slot: Slot, source: &mut pdcp::Source, room: u32) -> Option<Pdu> {
         match self {
             Self::Um(um) => um.tx.pull(source, room).map(Pdu::Um),
@@ -240,6 +241,7 @@ impl Rlc {
             }
         }
     }
+    #[inline]
     pub fn receive(&mut self, slot: Slot, pdu: Pdu, out: &mut Vec<Reassembled>) {
         match (self, pdu) {
             (Self::Um(um), Pdu::Um(pdu)) => um.rx.receive(slot, pdu, out, &mut um.tx),
@@ -274,13 +276,19 @@ impl Rlc {
         }
     }
     /// Handles the timers that have expired; may be called when none has.
-    pub fn check_timers(&mut self, slot: Slot, above: pdcp::Waiting, out: &mut Vec<Reassembled>) {
+    #[inline]
+    pub fn check_timers(
+        &mut self,
+        slot: Slot,
+        above: impl FnOnce() -> pdcp::Waiting,
+        out: &mut Vec<Reassembled>,
+    ) {
         match self {
             Self::Um(um) => um.rx.expire(slot, out, &mut um.tx),
-            Self::Am(am) => am.check_timers(slot, above),
+            Self::Am(am) => am.check_timers(slot, above()),
             Self::NrUm(um) => um.check_timers(slot, |pdu| out.push(Reassembled::Incomplete(pdu))),
             Self::NrAm(nr) => {
-                nr.am.check_timers(slot, above.is_empty());
+                nr.am.check_timers(slot, above().is_empty());
                 nr.status_len = nr.am.status_len(slot);
             }
         }

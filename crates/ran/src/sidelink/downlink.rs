@@ -6,7 +6,6 @@ use super::flow::{DOWNLINK_VERDICT, Hop};
 use super::node::Sidelink;
 use super::stats::MessageKind;
 use super::uplink::{FULL_PRB, bytes_needed};
-use crate::mac::harq::TransportBlock;
 use crate::mac::scheduler::{self, Budget, Policy};
 use crate::prb::{PrbSet, rbg_size};
 use crate::slot::Slot;
@@ -61,10 +60,7 @@ impl Sidelink {
                 let snr = self.pairs[pair].channel.downlink[flow].snr;
                 let link = &mut self.pairs[pair].flows[flow].relay;
                 let times = (slot, slot + DOWNLINK_VERDICT, slot + DECODING);
-                if let Some(block) = link.harq.block_mut(process) {
-                    block.prbs = prbs;
-                }
-                link.transmit(process, times, snr, self.draws.uniform());
+                link.transmit(process, prbs, times, snr, self.draws.uniform());
                 return again;
             }
         }
@@ -80,11 +76,9 @@ impl Sidelink {
         let storage = link.pdu_storage();
         let pdu = link.bearer.sender(&mut reverse.bearer, now).downlink_pdu(slot, bits / 8, storage);
         link.on_scheduled(slot, bits);
-        let mut block = TransportBlock::new(pdu, mcs, FULL_PRB, n_prb);
-        block.prbs = prbs;
-        link.start(process, block);
+        link.start(process, pdu, mcs, FULL_PRB, n_prb);
         let times = (slot, slot + DOWNLINK_VERDICT, slot + DECODING);
-        link.transmit(process, times, radio.snr, self.draws.uniform());
+        link.transmit(process, prbs, times, radio.snr, self.draws.uniform());
         self.note(slot, pair, flow, MessageKind::Relayed);
     }
 }

@@ -10,7 +10,6 @@ use super::node::Sidelink;
 use super::stats::MessageKind;
 use crate::decibel::from_db;
 use crate::mac::buffer_report::BufferReport;
-use crate::mac::harq::TransportBlock;
 use crate::mac::pdu::{self as mac, BsrDue};
 use crate::mac::scheduler::{self, Budget, Policy};
 use crate::mcs::{Mcs, PrbSize};
@@ -216,11 +215,11 @@ impl Sidelink {
             }
         }
         for at in 0..self.sent.len() {
-            let Sent { pair, flow, process, .. } = self.sent[at];
+            let Sent { pair, flow, process, prbs, .. } = self.sent[at];
             let sinr = self.sinr(at);
             let times = (slot, slot + DECODING, slot + DECODING);
             let draw = self.draws.uniform();
-            self.pairs[pair].flows[flow].first.transmit(process, times, sinr, draw);
+            self.pairs[pair].flows[flow].first.transmit(process, prbs, times, sinr, draw);
         }
     }
     /// A station fills the granted block: on the direct path a short grant has room for the report alone,
@@ -251,9 +250,7 @@ impl Sidelink {
         let to_enb = !direct || short;
         let own = &mut self.pairs[pair].flows[flow];
         own.set_for_enb(process, to_enb);
-        let mut block = TransportBlock::new(pdu, mcs, FULL_PRB, n_prb);
-        block.prbs = prbs;
-        own.first.start(process, block);
+        own.first.start(process, pdu, mcs, FULL_PRB, n_prb);
         own.first.collect_dropped(&mut self.output);
         self.sent.push(Sent { pair, flow, process, prbs, to_enb });
         let kind = if short { MessageKind::ShortGrant } else { MessageKind::Data };

@@ -61,6 +61,7 @@ impl Connection {
         self.receiver.segment_size()
     }
     /// Processes a segment; returns whether it was acceptable. `ecn` is the codepoint of its IP header.
+    #[inline]
     pub fn on_segment(&mut self, now: Instant, tcp: &TcpHeader, ecn: u8, stats: &mut Stats) -> bool {
         let has_data = tcp.payload_len > 0 || tcp.flags.contains(TcpFlags::FIN);
         let clock = timestamp(now);

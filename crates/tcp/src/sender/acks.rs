@@ -87,6 +87,7 @@ impl Sender {
     }
     /// Processes an acknowledgment below SND.UNA, which newer ones have overtaken: it may report arrivals
     /// that they do not (Linux `tcp_ack`, `old_ack`). False if it is older than the largest window.
+    #[cold]
     fn on_old_ack(&mut self, now: Instant, info: &AckInfo<'_>, acked_to: i64, stats: &mut Stats) -> bool {
         // The SYN counts one; before it nothing was sent that the peer could have acknowledged.
         let acknowledged = self.snd_una + 1;
@@ -140,6 +141,7 @@ impl Sender {
     }
     /// The DSACK of an acknowledgment: its first block, if that lies below the ACK or inside the second block
     /// (RFC 2883 §4).
+    #[inline]
     fn dsack(&self, info: &AckInfo<'_>, acked_to: i64) -> Option<Dsack> {
         let blocks = info.sack.as_slice();
         let (left, right) = blocks.first().map(|(left, right)| (self.offset(*left), self.offset(*right)))?;

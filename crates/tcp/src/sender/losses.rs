@@ -21,6 +21,7 @@ impl Sender {
         }
     }
     /// Detects losses and changes the phase. Returns the wait for segments that may only be reordered.
+    #[inline]
     pub(super) fn update_recovery(
         &mut self,
         now: Instant,

@@ -125,6 +125,7 @@ impl Sender {
         Segment { seq: self.first_seq + start as u32, payload, fin, push: push || fin, ecn, cwr }
     }
     /// Bookkeeping after a segment that is on the scoreboard.
+    #[inline]
     fn on_sent(&mut self, now: Instant, segment: Segment, rate: Option<Rate>, stats: &mut Stats) -> Segment {
         let len = u64::from(segment.payload) + u64::from(segment.fin);
         self.usage.on_sent();

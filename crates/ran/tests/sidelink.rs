@@ -42,6 +42,7 @@ fn config() -> SidelinkConfig {
         max_harq_tx: 4,
         selection: Selection::Fixed,
         fate: Fate::Drop,
+        interrupt_harq: false,
         budget: budget(),
         reuse_threshold_dbm: None,
     }
@@ -215,7 +216,10 @@ fn packets_are_conserved_and_in_order_over_random_switches() {
         slots.dedup();
         let selection = Selection::Scripted(slots);
         let base = SidelinkConfig { selection, ..config() };
-        of_drop += swarm(base.clone(), seed, 3);
+        let kept = swarm(base.clone(), seed, 3);
+        let interrupted = swarm(SidelinkConfig { interrupt_harq: true, ..base.clone() }, seed, 3);
+        assert!(interrupted > kept, "seed {seed}: {interrupted} against {kept} drops");
+        of_drop += kept;
         let um =
             swarm(SidelinkConfig { fate: Fate::Forward { status_report: false }, ..base.clone() }, seed, 3);
         assert!(um > 0, "UM loses the content of RLC");

@@ -67,7 +67,7 @@ impl Sidelink {
                 continue;
             }
             let (link, reverse) = self.pairs[pair].hop(flow, hop);
-            if fate == Fate::Drop {
+            if self.config.interrupt_harq {
                 link.lose_decoded(reason, &mut self.from_hops);
             }
             link.reset_mac(reason, &mut self.from_hops);

@@ -84,6 +84,7 @@ fn config(table: &scenario::Sidelink) -> SidelinkConfig {
             SidelinkFate::Drop => Fate::Drop,
             SidelinkFate::Forward => Fate::Forward { status_report: false },
         },
+        interrupt_harq: table.interrupt_harq,
         budget: budget(table),
         reuse_threshold_dbm: table.reuse_threshold_dbm,
     }

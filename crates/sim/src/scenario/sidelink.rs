@@ -32,6 +32,9 @@ pub struct Sidelink {
     pub switch_at: Vec<Duration>,
     /// Packets that the former path has at a change.
     pub fate: SidelinkFate,
+    /// Whether transport blocks that are in the air at a change are lost too, as in SimuLTE since 2018. Else
+    /// those that the receiver decodes arrive, as in its version of the paper.
+    pub interrupt_harq: bool,
     /// RLC mode of all hops. AM needs both directions of a pair on the same path.
     pub rlc: RlcMode,
     /// Blocks on the infrastructure path that end with a buffer status report, which spares the next random
@@ -90,6 +93,7 @@ impl Default for Sidelink {
             hysteresis: 0,
             switch_at: Vec::new(),
             fate: SidelinkFate::Drop,
+            interrupt_harq: false,
             rlc: RlcMode::Um,
             trailing_bsr: TrailingReport::Backlog,
             rac_timeout: Duration::from_millis(10),

@@ -61,7 +61,7 @@ pub struct SidelinkConfig {
     /// Packets of the former path at a change: as by [`Fate`]; dropped ones include those that wait in the
     /// buffers, since the published system has its queue in RLC.
     pub fate: Fate,
-    /// Whether transport blocks in the air at a change are lost. Else the receiver of the former path has those
+    /// Whether transport blocks in the air at a change are lost. Else the former path's receiver has those
     /// that it decodes at their first transmission, at the time of the change.
     pub interrupt_harq: bool,
     /// Powers and losses.

@@ -30,7 +30,7 @@ fn column(section: &str, index: usize) -> Names {
 }
 
 /// Keys whose inner keys other sections describe.
-const OTHER_SECTIONS: [&str; 21] = [
+const OTHER_SECTIONS: [&str; 23] = [
     "columns[].mean",
     "columns[].ci95",
     "mean",
@@ -44,6 +44,8 @@ const OTHER_SECTIONS: [&str; 21] = [
     "runs[].stations[]",
     "runs[].flows[]",
     "runs[].queues[]",
+    "runs[].paths[]",
+    "runs[].switches[]",
     "runs[].routers[]",
     "runs[].policers[]",
     "points[].mean",

@@ -28,8 +28,8 @@ pub fn millidecibels(db: f64) -> u64 {
     (1000.0 * db.max(0.0) + 0.5) as u64
 }
 
-/// [`millidecibels`] of a linear ratio above an origin in dB. By a table and a series where their error cannot change the result; a logarithm of libm costs
-/// five times as much.
+/// [`millidecibels`] of a linear ratio above an origin in dB. By a table and a series where their error
+/// cannot change the result; a logarithm of libm costs five times as much.
 pub fn millidecibels_above(linear: f64, origin_db: f64) -> u64 {
     /// Difference from a whole number below which the logarithm of libm decides. Chosen: 1000 times the
     /// error of the series.

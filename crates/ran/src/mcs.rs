@@ -68,8 +68,8 @@ impl Mcs {
             ),
         }
     }
-    /// Probability that a block of `bits` fails at a linear SINR, in NR that of each layer; and the SINR in dB
-    /// if it was needed: the probability is 0 above a SINR.
+    /// Probability that a block of `bits` fails at a linear SINR, in NR that of each layer; and the SINR in
+    /// dB, none where the probability is 0 without it.
     pub fn block_error(self, bits: u32, sinr: f64) -> (f64, Option<f64>) {
         match self {
             Self::Lte(mcs) => lte::block_errors::block_error_linear(mcs, bits, sinr),

@@ -4,7 +4,7 @@ use super::link_stats::{LinkStats, SINR_ORIGIN_DB};
 use crate::bearer::{Bearer, Ended, Fate};
 use crate::decibel;
 use crate::duplex::Direction;
-use crate::mac::harq::{self, BlockKind, TransportBlock};
+use crate::mac::harq::{self, TransportBlock};
 use crate::mac::nr_encode::EncodedPdu;
 use crate::mac::pdu as mac;
 use crate::mac::scheduler::{Candidate, ServedRate};
@@ -109,32 +109,22 @@ impl Link {
         self.spare.last_mut().map(|block| std::mem::take(&mut block.pdu.sdus)).unwrap_or_default()
     }
     /// Starts a process with a block of `n_prb` PRBs of this size.
-    pub fn start(&mut self, process: usize, pdu: mac::Pdu, mcs: Mcs, size: PrbSize, n_prb: u16) {
-        let block = self.new_block(pdu, mcs, size, n_prb);
-        self.harq.start(process, block);
-    }
-    /// Starts a process with a block of random access, which the outer loop of link adaptation ignores.
-    pub fn start_signalling(
+    pub fn start(
         &mut self,
         process: usize,
         pdu: mac::Pdu,
-        kind: BlockKind,
         mcs: Mcs,
         size: PrbSize,
-        prbs: PrbSet,
-    ) {
-        let mut block = self.new_block(pdu, mcs, size, prbs.len() as u16);
-        (block.outer_loop_done, block.kind, block.prbs) = (true, kind, prbs);
-        self.harq.start(process, block);
-    }
-    fn new_block(&mut self, pdu: mac::Pdu, mcs: Mcs, size: PrbSize, n_prb: u16) -> Box<TransportBlock> {
-        match self.spare.pop() {
+        n_prb: u16,
+    ) -> &mut TransportBlock {
+        let block = match self.spare.pop() {
             Some(mut block) => {
                 block.restart(pdu, mcs, size, n_prb);
                 block
             }
             None => Box::new(TransportBlock::new(pdu, mcs, size, n_prb)),
-        }
+        };
+        self.harq.start(process, block)
     }
 
     /// Transmits the block of a process in these PRBs at this linear SINR. If it is decoded, its RLC PDUs go

@@ -200,14 +200,8 @@ impl Cell {
         }
         let prbs = room.take(u32::from(n_prb));
         procedure.msg4 = Some(process);
-        station.downlink.start_signalling(
-            process,
-            mac::Pdu::default(),
-            BlockKind::Data,
-            mcs,
-            room.size,
-            prbs,
-        );
+        let block = station.downlink.start(process, mac::Pdu::default(), mcs, room.size, prbs.len() as u16);
+        block.set_signalling(BlockKind::Data, prbs);
         self.transmissions.push(Transmission { station: index, direction: Direction::Down, process, prbs });
         true
     }
@@ -346,7 +340,8 @@ impl Cell {
             station.access.on_block(slot, self.clock.start(slot), &self.config.access, true, false);
         }
         let kind = if grant.collided { BlockKind::CollidedMsg3 } else { BlockKind::Msg3 };
-        station.uplink.start_signalling(process, pdu, kind, mcs, size, grant.prbs);
+        let block = station.uplink.start(process, pdu, mcs, size, grant.prbs.len() as u16);
+        block.set_signalling(kind, grant.prbs);
         true
     }
 

@@ -85,6 +85,10 @@ impl TransportBlock {
         self.kind = BlockKind::Data;
         self.combined_sinr = 0.0;
     }
+    /// Makes the block one of random access on these PRBs, which the outer loop of link adaptation ignores.
+    pub fn set_signalling(&mut self, kind: BlockKind, prbs: PrbSet) {
+        (self.outer_loop_done, self.kind, self.prbs) = (true, kind, prbs);
+    }
     /// PRBs of a retransmission in a slot whose PRBs hold `size`: as many resource elements as the first
     /// transmission had, or a part of a PRB more.
     pub fn prbs_in(&self, size: PrbSize) -> u32 {
@@ -129,7 +133,7 @@ pub struct Processes {
     none_due_before: Slot,
 }
 
-/// No verdict is due.
+/// The slot of a verdict that is not due, later than all slots by definition.
 const NO_VERDICT: Slot = Slot(u64::MAX);
 
 impl Processes {
@@ -150,12 +154,12 @@ impl Processes {
         ProcessSet(self.all.0 & !taken).next()
     }
     /// Puts a block into an empty process.
-    pub fn start(&mut self, process: usize, block: Box<TransportBlock>) {
+    pub fn start(&mut self, process: usize, block: Box<TransportBlock>) -> &mut TransportBlock {
         debug_assert!(self.blocks[process].is_none(), "a HARQ process carries one block");
         self.busy.0 |= 1 << process;
         self.unsent.0 |= 1 << process;
         self.verdicts[process] = Slot(0);
-        self.blocks[process] = Some(block);
+        self.blocks[process].insert(block)
     }
     /// Transmits the block of a process in these PRBs (see [`TransportBlock::transmit`]). Returns the block
     /// and the combined SINR in dB, if it was needed.

@@ -258,7 +258,7 @@ impl InFlight {
     /// The next packet that has arrived by `now`; of equal arrival times, the one that entered first.
     #[inline]
     fn pop(&mut self, now: Instant) -> Option<(Instant, Packet)> {
-        // Asked three times per packet, mostly in vain.
+        // Called three times per packet; mostly none has arrived.
         if self.next.0 > now { None } else { self.pop_next() }
     }
     fn pop_next(&mut self) -> Option<(Instant, Packet)> {

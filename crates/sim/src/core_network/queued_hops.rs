@@ -32,8 +32,8 @@ pub(super) struct QueuedHops {
     own: Vec<[Vec<usize>; 2]>,
     /// Group of each station's address.
     groups: AddressTable,
-    at_cells: VecDeque<Packet>,
-    at_servers: VecDeque<Packet>,
+    at_cells: VecDeque<(Instant, Packet)>,
+    at_servers: VecDeque<(Instant, Packet)>,
     /// Dropped packets with the times and reasons of the drops.
     dropped: VecDeque<(Instant, Packet, DropReason)>,
 }
@@ -162,11 +162,11 @@ impl QueuedHops {
     }
     pub fn poll_at_cell(&mut self, now: Instant) -> Option<Packet> {
         self.advance(now);
-        self.at_cells.pop_front()
+        self.at_cells.pop_front().map(|(_, packet)| packet)
     }
     pub fn poll_at_servers(&mut self, now: Instant) -> Option<Packet> {
         self.advance(now);
-        self.at_servers.pop_front()
+        self.at_servers.pop_front().map(|(_, packet)| packet)
     }
     pub fn poll_dropped(&mut self, now: Instant) -> Option<(Packet, DropReason)> {
         self.advance(now);
@@ -174,7 +174,10 @@ impl QueuedHops {
     }
     pub fn next_event(&self) -> Option<Instant> {
         let dropped = self.dropped.front().map(|(at, ..)| *at);
-        Instant::earliest([dropped, self.agenda.first().map(|(at, _)| at)])
+        // A packet that enters runs the events that are due: others may have arrived at an end.
+        let [at_cells, at_servers] =
+            [&self.at_cells, &self.at_servers].map(|end| end.front().map(|(at, _)| *at));
+        Instant::earliest([dropped, at_cells, at_servers, self.agenda.first().map(|(at, _)| at)])
     }
     pub fn busiest(&self, cell: usize) -> Duration {
         let own = &self.own[cell.min(self.own.len() - 1)];
@@ -254,8 +257,8 @@ impl QueuedHops {
         let Step { next, direction, .. } = &self.steps[step];
         match next.get(queued.owner).or(next.first()).copied() {
             Some(next) => self.arrive(now, next, queued),
-            None if *direction == DOWN => self.at_cells.push_back(queued.packet),
-            None => self.at_servers.push_back(queued.packet),
+            None if *direction == DOWN => self.at_cells.push_back((now, queued.packet)),
+            None => self.at_servers.push_back((now, queued.packet)),
         }
     }
     fn arrive(&mut self, now: Instant, step: usize, queued: Queued) {

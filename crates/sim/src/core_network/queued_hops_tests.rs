@@ -63,3 +63,29 @@ fn drop_tail_hops_served_packet_by_packet_equal_the_computed_passage() {
     }
     assert!(dropped > 500, "{dropped}");
 }
+
+#[test]
+fn a_packet_that_enters_when_another_arrives_does_not_delay_it() {
+    // 1000 bytes at 8 Mb/s take 1 ms, and 1 ms more to the far end.
+    let path = [hop(8_000_000, 1_000, 9_000, false)];
+    for down in [true, false] {
+        let mut hops = Hops::new(&path, 1);
+        hops.queued = Some(Box::new(QueuedHops::new(&path, 1, AddressTable::default())));
+        let enter = |hops: &mut Hops, at| {
+            let packet = segment().payload_len(960).build();
+            assert!(if down { hops.downlink(at, 0, packet) } else { hops.uplink(at, 0, packet) }.is_ok());
+        };
+        enter(&mut hops, Instant::ZERO);
+        let arrival = Instant::from_millis(2);
+        let mut passed = Passed::default();
+        while let Some(next) = hops.next_arrival().filter(|next| *next < arrival) {
+            poll(next, down, &mut hops, &mut passed);
+        }
+        enter(&mut hops, arrival);
+        while let Some(next) = hops.next_arrival() {
+            poll(next, down, &mut hops, &mut passed);
+        }
+        let times: Vec<Instant> = passed.0.iter().map(|(at, ..)| *at).collect();
+        assert_eq!(times, [arrival, Instant::from_millis(4)], "down {down}");
+    }
+}

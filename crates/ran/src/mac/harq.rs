@@ -120,6 +120,7 @@ impl TransportBlock {
 #[derive(Clone, Debug)]
 pub struct Processes {
     blocks: [Option<Box<TransportBlock>>; MAX_PROCESSES],
+    count: usize,
     /// Processes that exist, and those that carry a block.
     all: ProcessSet,
     busy: ProcessSet,
@@ -142,7 +143,15 @@ impl Processes {
         let all = ProcessSet(((1u32 << count) - 1) as u16);
         let blocks = [const { None }; MAX_PROCESSES];
         let (busy, unsent) = (ProcessSet(0), ProcessSet(0));
-        Self { blocks, all, busy, verdicts: [NO_VERDICT; MAX_PROCESSES], unsent, none_due_before: NO_VERDICT }
+        Self {
+            count,
+            blocks,
+            all,
+            busy,
+            verdicts: [NO_VERDICT; MAX_PROCESSES],
+            unsent,
+            none_due_before: NO_VERDICT,
+        }
     }
     /// The first process without a block, for asynchronous HARQ.
     pub fn free(&self) -> Option<usize> {
@@ -217,7 +226,7 @@ impl Processes {
             return ProcessSet(0);
         }
         let (mut due, mut earliest) = (0, NO_VERDICT);
-        for (process, verdict_at) in self.verdicts.iter().enumerate() {
+        for (process, verdict_at) in self.verdicts[..self.count].iter().enumerate() {
             due |= u16::from(*verdict_at <= slot) << process;
             earliest = earliest.min(*verdict_at);
         }

@@ -41,7 +41,7 @@ police-grid: ## the safe ACK policer over 144 links: goodput, retransmissions, d
 	cargo build --release --locked
 	scripts/police/grid.py
 
-police-router: ## ACK rate control in front of a router, as published: measured and simulated; 20 minutes, root
+police-router: ## ACK rate control before a router, as published, measured and simulated, 20 minutes, root
 	cargo build --release --locked
 	scripts/police/router.py
 

@@ -31,7 +31,8 @@ pub use air::{BlockageConfig, Fading, RadioConfig};
 pub use bearer::Fate;
 pub use cell::{BlockSink, CORE, CapturedBlock, Cell, station_port};
 pub use cell::{
-    CellConfig, DropCounts, EventA3, Handover, LinkStats, SINR_ORIGIN_DB, StationConfig, StationLink,
+    CellConfig, DropCounts, EventA3, ForwardingConfig, Handover, HandoverCause, HandoverRecord,
+    LinkMonitorConfig, LinkStats, SINR_ORIGIN_DB, StationConfig, StationLink,
 };
 pub use duplex::{Direction, Duplex};
 pub use mac::power_headroom::HeadroomConfig;

@@ -107,7 +107,8 @@ fn drive(rlc: RlcConfig, how: Handover, event: Option<EventA3>, seed: u64) -> Dr
     Driven { delivered, dropped, handovers: access.handovers, cells, interruption: access.handover_slots }
 }
 
-const BREAK: Handover = Handover { interruption: SlotSpan(20), fate: Fate::Drop, keep_harq: false };
+const BREAK: Handover =
+    Handover { interruption: SlotSpan(20), fate: Fate::Drop, keep_harq: false, forwarding: None };
 
 #[test]
 fn a_station_that_drives_through_seven_sites_loses_nothing_where_the_source_forwards() {
@@ -127,7 +128,8 @@ fn a_station_that_drives_through_seven_sites_loses_nothing_where_the_source_forw
 fn a_handover_that_keeps_the_source_interrupts_nothing() {
     for seed in 0..3 {
         println!("seed {seed}");
-        let how = Handover { interruption: SlotSpan(0), fate: Fate::Duplicate, keep_harq: true };
+        let how =
+            Handover { interruption: SlotSpan(0), fate: Fate::Duplicate, keep_harq: true, forwarding: None };
         let run = drive(am(), how, None, seed);
         assert!(run.handovers >= 3 && run.cells.len() >= 3, "{} handovers, {:?}", run.handovers, run.cells);
         for direction in run.delivered {
@@ -162,6 +164,7 @@ fn event_a3_hands_a_station_over_on_its_way() {
         time_to_trigger: SlotSpan(40),
         filter_coefficient: 1,
         period: SlotSpan(20),
+        preparation: SlotSpan(0),
     };
     for (seed, fate) in
         [(0, Fate::Duplicate), (1, Fate::Forward { status_report: true }), (2, Fate::Duplicate)]

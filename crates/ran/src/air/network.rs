@@ -6,9 +6,9 @@
 //! have no fast fading; there is one receive antenna. For uplink link adaptation the eNB knows the channel of
 //! the slot (as by sounding) and the mean interference of the last slots.
 
-use super::blocked_path::{BlockageConfig, BlockedPath};
+use super::blocked_path::BlockageConfig;
 use super::cqi_report::{CqiReport, Measurement};
-use super::placed::{Placed, UplinkPower};
+use super::placed::Placed;
 use super::wideband_cqi;
 use crate::decibel::to_db;
 use crate::duplex::{Direction, Duplex};
@@ -20,8 +20,8 @@ use crate::radio::geometry::SECTORS;
 use crate::radio::interference::{add_uplink, uplink_noise_mw};
 use crate::radio::power_control::HeadroomTable;
 use crate::radio::{
-    Activity, Association, Deployment, DeploymentConfig, DownlinkReceiver, FadingModel, Load, Modulation,
-    PowerControl, Profile, Region, UplinkNeighbours,
+    Activity, Deployment, DeploymentConfig, FadingModel, Load, Modulation, PowerControl, Profile,
+    UplinkNeighbours,
 };
 use crate::rat::{Layer, Quality, Rat};
 use crate::slot::{Numerology, Slot, SlotSpan};
@@ -33,8 +33,6 @@ const INTERFERENCE_WEIGHT: f64 = 0.05;
 /// PRBs of an uplink transmission in a cell that is not served. Chosen; the load sets how
 /// many of these groups of PRBs are in use.
 const NEIGHBOUR_PRBS: u32 = 4;
-/// Attempts to place a station. Chosen: with 19 equal sites one attempt in 19 succeeds.
-const MAX_PLACEMENTS: u32 = 100_000;
 /// Turn in radians that the phase of the fastest path makes while gains are held. Chosen: the error of a
 /// path's gain is at most a tenth.
 const MAX_HELD_TURN: f64 = 0.1;
@@ -79,7 +77,7 @@ pub(crate) struct Network {
     pub(super) seed: u64,
     /// Load of every cell that is not served; served cells are quiet here.
     loads: Vec<Load>,
-    activity: Activity,
+    pub(super) activity: Activity,
     neighbours: UplinkNeighbours,
     /// Fading at the resource block groups of the downlink and the uplink.
     pub(super) models: Option<(FadingModel, FadingModel)>,
@@ -100,7 +98,7 @@ pub(crate) struct Network {
     /// Buffer with one entry per downlink resource block group.
     scratch: Vec<f64>,
     /// Vectors of old measurements, for reuse.
-    spare: Vec<Vec<f64>>,
+    pub(super) spare: Vec<Vec<f64>>,
     /// Gains of a link without fading: all 1.
     flat_gains: Vec<f32>,
     hold_slots: SlotSpan,
@@ -197,41 +195,6 @@ impl Network {
     /// Number of served cells: all sectors of the served sites.
     pub fn served_cells(&self) -> usize {
         SECTORS * self.config.served_sites
-    }
-
-    /// Places a station uniformly among the positions whose best cell is a served one; returns that cell too.
-    /// Because of shadowing some of these positions lie outside the served sites' hexagons.
-    pub fn place(&self, index: usize) -> (Placed, usize) {
-        let name = format!("station{index}");
-        let mut attempts = (0..MAX_PLACEMENTS).map(|attempt| {
-            self.deployment.place(&format!("{name}/attempt{attempt}"), Region::AllSites, Association::Best)
-        });
-        let place = attempts.find(|place| place.serving() < self.served_cells());
-        let place = place.expect("a served cell is the best one somewhere");
-        let cell = place.serving();
-        let receiver = DownlinkReceiver::new(&self.deployment, &place);
-        let (downlink_fading, uplink_fading) = self.draw_fading(&name);
-        let power = UplinkPower::new(&self.config.power_control, &place, self.served_cells());
-        let blockage = self.config.blockage.map(|blockage| {
-            let motion = (self.deployment.arrival_deg(&place), self.config.speed_kmh / 3.6);
-            let carrier = (self.config.deployment.carrier_ghz, self.config.deployment.numerology);
-            let stream = Stream::new(self.seed, &format!("{name}/blockage"));
-            BlockedPath::new(blockage, motion, carrier, stream)
-        });
-        let (tpc_correction_db, last_cqi) = (0.0, (Vec::new(), Quality::default()));
-        let placed = Placed {
-            name,
-            place,
-            former_fading: std::collections::BTreeMap::new(),
-            receiver,
-            downlink_fading,
-            uplink_fading,
-            tpc_correction_db,
-            power,
-            blockage,
-            last_cqi,
-        };
-        (placed, cell)
     }
 
     pub fn tpc_target_db(&self) -> Option<f64> {

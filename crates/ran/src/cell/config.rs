@@ -9,6 +9,7 @@ use crate::mac::random_access::RandomAccessConfig;
 use crate::mac::scheduler::Policy;
 use crate::mac::scheduling_request::AccessConfig;
 use crate::prb::PrbSet;
+use crate::radio::Point;
 use crate::rat::Rat;
 use crate::rlc::RlcConfig;
 use crate::slot::{Numerology, SlotSpan};
@@ -88,8 +89,10 @@ pub enum StationLink {
         /// Variation around both.
         fading: Fading,
     },
-    /// A place in the deployment.
+    /// A random place in the deployment.
     Placed,
+    /// This place in the deployment, in metres from site 0, outside of buildings.
+    PlacedAt(Point),
 }
 
 /// One station.
@@ -112,4 +115,19 @@ pub struct Handover {
     pub fate: Fate,
     /// Whether blocks that were decoded before the reset of MAC are delivered.
     pub keep_harq: bool,
+    /// Forwarding of downlink packets from the source to the target; none if they are there at once.
+    pub forwarding: Option<ForwardingConfig>,
+}
+
+/// Forwarding of downlink packets over X2 or Xn, and the switch of the core's path (TS 36.300 §10.1.2.1, TS
+/// 38.300 §9.2.3.2).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct ForwardingConfig {
+    /// Time that a packet takes from the source to the target.
+    pub delay: Duration,
+    /// Time from service in the target until the core sends its packets there.
+    pub path_switch: Duration,
+    /// Whether the target waits for the end marker, which follows the last forwarded packet, before it sends
+    /// packets of the new path.
+    pub end_marker: bool,
 }

@@ -9,7 +9,7 @@ use super::captured::{BlockSink, CapturedBlock};
 use super::config::{CellConfig, StationConfig};
 use super::configured::ConfiguredGrants;
 use super::link_stats::LinkStats;
-use super::measurement::Measured;
+use super::mobility::{Forwarding, HandoverRecord, Moving};
 use super::ports::CORE;
 use super::responder::Responder;
 use super::station::Station;
@@ -46,7 +46,7 @@ pub struct Cell {
     pub(super) network: Option<Network>,
     pub(super) transmissions: Vec<Transmission>,
     block_error_draws: Stream,
-    next_slot: Option<Slot>,
+    pub(super) next_slot: Option<Slot>,
     pub(super) earliest_slot: Slot,
     pub(super) output: VecDeque<Output>,
     reassembled: Vec<Reassembled>,
@@ -56,7 +56,10 @@ pub struct Cell {
     block_sink: Option<BlockSink>,
     pub(super) responder: Responder,
     pub(super) configured: ConfiguredGrants,
-    pub(super) measured: Option<Measured>,
+    /// Movement and measurements of the stations.
+    pub(super) moving: Option<Box<Moving>>,
+    /// Changes of the serving cell, in the order of time.
+    pub(super) handovers: Vec<HandoverRecord>,
     /// Stations whose uplink retransmission cannot have its former PRBs.
     pub(super) displaced: Vec<usize>,
 }
@@ -103,7 +106,8 @@ impl Cell {
             responder: Responder::new(seed),
             displaced: Vec::new(),
             configured,
-            measured: None,
+            moving: None,
+            handovers: Vec::new(),
         }
     }
     /// Number of stations.
@@ -186,7 +190,9 @@ impl Cell {
     }
     /// Number of packets inside the cell: towards a station, and from it.
     pub fn held(&self, station: usize) -> (u64, u64) {
-        (self.stations[station].downlink.held(), self.stations[station].uplink.held())
+        let Station { downlink, uplink, forwarding, .. } = &self.stations[station];
+        let forwarded = forwarding.as_ref().map_or(0, Forwarding::held);
+        (downlink.held() + forwarded, uplink.held())
     }
     /// The conversion between this cell's slots and time.
     pub fn clock(&self) -> SlotClock {
@@ -207,9 +213,9 @@ impl Cell {
     }
 
     pub(super) fn wake(&mut self, now: Instant) {
-        if self.next_slot.is_none() {
-            self.next_slot = Some(self.clock.at_or_after(now).max(self.earliest_slot));
-        }
+        // Movement has its next slot, which may be a later one.
+        let slot = self.clock.at_or_after(now).max(self.earliest_slot);
+        self.next_slot = Some(self.next_slot.map_or(slot, |next| next.min(slot)));
     }
 
     fn run_slot(&mut self, slot: Slot) {
@@ -218,7 +224,7 @@ impl Cell {
             self.receive(slot, index);
         }
         self.change_cells(slot);
-        self.measure(slot);
+        self.move_stations(slot);
         self.process_uplink_feedback(slot);
         self.step_random_access(slot);
         for cell in 0..self.members.len() {
@@ -246,6 +252,7 @@ impl Cell {
     /// delivers decoded PDUs of both directions.
     fn receive(&mut self, slot: Slot, index: usize) {
         let now = self.clock.start(slot);
+        self.take_forwarded(index, now);
         let station = &mut self.stations[index];
         if let Some(timer) = self.config.discard_timer {
             station.discard_expired(now, timer, &mut self.output);
@@ -360,10 +367,16 @@ impl Node for Cell {
                 self.output.push_back(Output::Drop(packet, DropReason::NoRoute));
                 return;
             };
-            let link = &mut self.stations[index].downlink;
+            let Station { downlink: link, forwarding, .. } = &mut self.stations[index];
             link.stats.packets_in += 1;
-            link.bearer.buffer.push(now, packet);
-            link.collect_dropped(&mut self.output);
+            let arrived = match forwarding {
+                Some(forwarding) => forwarding.arrive(now, packet),
+                None => Some(packet),
+            };
+            if let Some(packet) = arrived {
+                link.bearer.buffer.push(now, packet);
+                link.collect_dropped(&mut self.output);
+            }
         } else {
             let station = &mut self.stations[usize::from(from.0) - 1];
             let was_empty = station.uplink.bearer.buffer.packets() == 0 && station.uplink_available() == 0;
@@ -383,7 +396,9 @@ impl Node for Cell {
             self.run_slot(slot);
             self.earliest_slot = slot + SlotSpan(1);
             let idle = self.stations.iter().all(Station::idle);
-            self.next_slot = (!idle).then_some(slot + SlotSpan(1));
+            let next = slot + SlotSpan(1);
+            let moving = self.moving.as_ref().map(|moving| moving.next_slot(slot));
+            self.next_slot = if idle { moving } else { Some(next) };
         }
     }
 

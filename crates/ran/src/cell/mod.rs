@@ -6,18 +6,16 @@
 //! stations transmit, and `crate::air` gives the SINRs that decide which blocks are decoded.
 //!
 //! State: `station` and its two directions (`link`, counters in `link_stats`); `responder` for random access;
-//! `configured` for configured grants. `handover` changes a station's serving cell,
-//! by event A3 of `measurement` or by a call.
+//! `configured` for configured grants. `mobility` moves stations and changes their serving cell.
 
 mod captured;
 mod config;
 mod configured;
 mod downlink;
 mod enb;
-mod handover;
 mod link;
 mod link_stats;
-mod measurement;
+mod mobility;
 mod ports;
 mod random_access;
 mod responder;
@@ -25,9 +23,9 @@ mod station;
 mod uplink;
 
 pub use captured::{BlockSink, CapturedBlock};
-pub use config::{CellConfig, Handover, StationConfig, StationLink};
+pub use config::{CellConfig, ForwardingConfig, Handover, StationConfig, StationLink};
 pub use enb::Cell;
 pub(crate) use link::Link as HopLink;
 pub use link_stats::{DropCounts, LinkStats, SINR_ORIGIN_DB};
-pub use measurement::EventA3;
+pub use mobility::{EventA3, HandoverCause, HandoverRecord, LinkMonitorConfig};
 pub use ports::{CORE, station_port};

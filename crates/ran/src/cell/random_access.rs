@@ -55,7 +55,7 @@ impl Cell {
     /// A station's radio link has failed: the station disconnects and accesses again after cell selection.
     pub(super) fn fail_link(&mut self, slot: Slot, index: usize) {
         self.stations[index].disconnect(slot, self.clock.start(slot), &mut self.output);
-        self.select_cell(index);
+        self.select_cell(index, self.clock.start(slot));
         let at = slot + self.config.random_access.cell_selection;
         self.start_random_access(index, Cause::Reestablishment, at);
     }
@@ -76,11 +76,15 @@ impl Cell {
             let cause = procedure.cause;
             if procedure.complete(slot) {
                 station.complete_random_access(slot, now, cause, &mut self.output);
+                if cause != Cause::SchedulingRequest {
+                    self.on_served(index, now);
+                }
             } else if procedure.expire(slot, &config, &self.timing.random_access, &mut self.responder.draws)
                 == Expiry::Problem
             {
                 station.access.stats.random_access_failures += 1;
-                if cause == Cause::SchedulingRequest {
+                // In a handover, the end of all attempts stands for the expiry of T304.
+                if matches!(cause, Cause::SchedulingRequest | Cause::Handover) {
                     station.uplink.stats.radio_link_failures += 1;
                     self.fail_link(slot, index);
                 }

@@ -5,8 +5,9 @@
 //! time of signalling (§5.3.7) RLC of both directions is re-established. The buffers above RLC keep their
 //! packets. The station learns of a failure that the eNB detects in the same slot.
 
-use super::config::{CellConfig, StationConfig, StationLink};
+use super::config::{CellConfig, ForwardingConfig, Handover, StationConfig, StationLink};
 use super::link::Link;
+use super::mobility::Forwarding;
 use super::ports::{CORE, station_port};
 use crate::air::{CqiReport, Network, StatedChannel, StationRadio};
 use crate::bearer::{Bearer, Fate};
@@ -58,8 +59,12 @@ pub(crate) struct Station {
     failed_at: Option<Slot>,
     /// Slot in which the station left its cell at a handover, until service begins in the target.
     left_at: Option<Slot>,
+    /// Downlink packets that the source forwards to the target, and those that wait for its end marker.
+    pub forwarding: Option<Forwarding>,
     /// The target of a handover that keeps the source, and the slot in which its service begins.
     pub target: Option<(usize, Slot)>,
+    /// The forwarding of that handover, which begins with service in the target.
+    prepared: Option<ForwardingConfig>,
 }
 
 impl Station {
@@ -84,7 +89,13 @@ impl Station {
                 let (placed, cell) = network.place(index);
                 (StationRadio::Placed(Box::new(placed)), cell)
             }
-            (StationLink::Placed, None) => panic!("a station is placed in a deployment, and there is none"),
+            (StationLink::PlacedAt(point), Some(network)) => {
+                let (placed, cell) = network.place_at(index, point);
+                (StationRadio::Placed(Box::new(placed)), cell)
+            }
+            (StationLink::Placed | StationLink::PlacedAt(_), None) => {
+                panic!("a station is placed in a deployment, and there is none")
+            }
         };
         let pdcp = cell.rat.pdcp(cell.numerology);
         let bearer = |buffer| Bearer::new(buffer, pdcp, cell.rlc, cell.t_reordering);
@@ -118,7 +129,9 @@ impl Station {
             procedure: None,
             failed_at: None,
             left_at: None,
+            forwarding: None,
             target: None,
+            prepared: None,
         }
     }
 
@@ -289,25 +302,33 @@ impl Station {
         self.failed_at = Some(slot);
     }
     /// The station leaves its serving cell at a handover.
-    pub fn leave(
-        &mut self,
-        slot: Slot,
-        now: Instant,
-        (fate, keep_harq): (Fate, bool),
-        output: &mut VecDeque<Output>,
-    ) {
-        self.end_source(slot, now, keep_harq, output);
-        let of_downlink = self.downlink.hand_over(fate, slot, output);
-        let of_uplink = self.uplink.hand_over(fate, slot, output);
+    pub fn leave(&mut self, slot: Slot, now: Instant, how: Handover, output: &mut VecDeque<Output>) {
+        self.end_source(slot, now, how.keep_harq, output);
+        let of_downlink = self.downlink.hand_over(how.fate, slot, output);
+        let of_uplink = self.uplink.hand_over(how.fate, slot, output);
         of_downlink.into_iter().for_each(|report| self.uplink.bearer.send_report(report));
         of_uplink.into_iter().for_each(|report| self.downlink.bearer.send_report(report));
         self.left_at = Some(slot);
+        if let Some(config) = how.forwarding {
+            let mut forwarding = Forwarding::begin(config, self.forwarding.take());
+            while let Some(packet) = self.downlink.bearer.buffer.pop(now) {
+                forwarding.forward(now, packet);
+            }
+            self.forwarding = Some(forwarding);
+        }
     }
     /// A handover begins that keeps the source until service begins in the target cell, in slot `at`.
-    pub fn prepare(&mut self, slot: Slot, (target, at): (usize, Slot), output: &mut VecDeque<Output>) {
+    pub fn prepare(
+        &mut self,
+        slot: Slot,
+        (target, at): (usize, Slot),
+        forwarding: Option<ForwardingConfig>,
+        output: &mut VecDeque<Output>,
+    ) {
         self.downlink.hand_over(Fate::Duplicate, slot, output);
         self.uplink.hand_over(Fate::Duplicate, slot, output);
         self.target = Some((target, at));
+        self.prepared = forwarding;
     }
     /// Service begins in the target cell of a handover that kept the source: it changes at once.
     pub fn change(&mut self, slot: Slot, now: Instant, output: &mut VecDeque<Output>) {
@@ -317,6 +338,9 @@ impl Station {
         self.uplink.confirm_handover(slot, output);
         self.reset_power();
         self.access.stats.handovers += 1;
+        if let Some(config) = self.prepared.take() {
+            self.forwarding = Some(Forwarding::begin(config, self.forwarding.take()));
+        }
         self.connect(now);
     }
     /// MAC towards the source is reset. With `keep_harq` the blocks that were decoded reach RLC before.
@@ -373,6 +397,7 @@ impl Station {
     /// Service begins.
     fn connect(&mut self, now: Instant) {
         self.connected = true;
+        self.forwarding.iter_mut().for_each(|forwarding| forwarding.on_service(now));
         self.estimate = BufferEstimate::default();
         self.count_grant_wait(now);
         if self.uplink_available() > 0 {
@@ -389,6 +414,7 @@ impl Station {
             && self.uplink.idle_below_buffer()
             && self.procedure.is_none()
             && self.target.is_none()
+            && self.forwarding.is_none()
     }
 }
 

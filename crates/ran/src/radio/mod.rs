@@ -13,6 +13,7 @@ pub mod effective_sinr;
 pub mod interference;
 pub mod power_control;
 mod propagation;
+pub(crate) mod route;
 
 pub use crate::decibel::{from_db, to_db};
 pub use deployment::calibration::{self, Calibration, calibrate, percentile};
@@ -27,3 +28,4 @@ pub use propagation::blockage::{self, Blockage};
 pub use propagation::fading::{self, Fader, FadingModel, Profile};
 pub use propagation::path_loss::{Heights, PathLossModel};
 pub use propagation::shadowing::Shadowing;
+pub use route::Route;

@@ -4,6 +4,7 @@
 //! from each other does. With way points the station walks along a line, and its peer stands still.
 
 use crate::radio::Point;
+use crate::radio::route::along;
 
 /// Movement of a pair.
 #[derive(Clone, PartialEq, Debug)]
@@ -68,15 +69,7 @@ impl Motion {
         if left > length(first) && whole > 0.0 {
             left = length(first) + (left - length(first)) % whole;
         }
-        for (from, to) in std::iter::once(first).chain(round) {
-            let leg = length((from, to));
-            if left <= leg && leg > 0.0 {
-                let part = left / leg;
-                return Point { x: from.x + part * (to.x - from.x), y: from.y + part * (to.y - from.y) };
-            }
-            left -= leg;
-        }
-        self.waypoints[0]
+        along(std::iter::once(first).chain(round), left).unwrap_or(self.waypoints[0])
     }
 }
 

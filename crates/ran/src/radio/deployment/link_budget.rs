@@ -109,11 +109,18 @@ impl Deployment {
     }
     /// The station `name` at a given position.
     pub fn station_at(&self, name: &str, position: Point, association: Association) -> Station {
+        self.build(name, position, association, false)
+    }
+    /// The station `name` at a given position, outside of buildings; in the rural macro in a car.
+    pub fn outdoor_station_at(&self, name: &str, position: Point, association: Association) -> Station {
+        self.build(name, position, association, true)
+    }
+    fn build(&self, name: &str, position: Point, association: Association, outdoors: bool) -> Station {
         let sites = self.config.sites;
         let mut sight_stream = Stream::new(self.seed, &format!("{name}/sight"));
         let sight = (0..sites).map(|_| sight_stream.normal()).collect();
         let mut indoor_stream = Stream::new(self.seed, &format!("{name}/indoor"));
-        let (height_m, indoor_m, penetration_db) = self.draw_building(&mut indoor_stream);
+        let (height_m, indoor_m, penetration_db) = self.draw_building(&mut indoor_stream, outdoors);
         let mut station = Station {
             position,
             height_m,
@@ -185,12 +192,12 @@ impl Deployment {
     }
     /// Draws a station's height in metres, its distance from the outer wall in metres (none outdoors), and
     /// its penetration loss in dB.
-    fn draw_building(&self, stream: &mut Stream) -> (f64, Option<f64>, f64) {
+    fn draw_building(&self, stream: &mut Stream, outdoors: bool) -> (f64, Option<f64>, f64) {
         let outdoor_m = self.config.heights.ut_m;
         match self.config.penetration {
             Penetration::Fixed(loss) => (outdoor_m, None, loss),
             Penetration::Indoor38901(share) => {
-                if !stream.chance(share) {
+                if outdoors || !stream.chance(share) {
                     return (outdoor_m, None, 0.0);
                 }
                 // Table 7.2-1: 4 to 8 floors of 3 m, the station on one of them.
@@ -201,7 +208,7 @@ impl Deployment {
                 (outdoor_m + 3.0 * floor as f64, Some(inside), wall + 0.5 * inside)
             }
             Penetration::Rural38901(share) => {
-                if !stream.chance(share) {
+                if outdoors || !stream.chance(share) {
                     return (outdoor_m, None, CAR_LOSS_DB.0 + CAR_LOSS_DB.1 * stream.normal());
                 }
                 // §7.4.3.1: rural buildings are at most 10 m deep.

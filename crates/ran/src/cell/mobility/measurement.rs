@@ -2,9 +2,8 @@
 //! event A3 (§5.5.4.4 of both): a neighbour becomes better than the serving cell by an offset.
 //!
 //! A sample is the mean RSRP, by path loss and shadowing: the measurement of layer 1 averages fast fading.
-//! Left out: errors of measurement, offsets per cell, and the time of the report and of the preparation.
+//! Left out: errors of measurement, offsets per cell, and the loss of the report and of the command.
 
-use super::config::Handover;
 use crate::slot::{Slot, SlotSpan};
 
 /// Parameters of measurements and of event A3.
@@ -20,13 +19,8 @@ pub struct EventA3 {
     pub filter_coefficient: u8,
     /// Time between samples.
     pub period: SlotSpan,
-}
-
-/// Measurements of all stations, and the handover at event A3.
-pub(super) struct Measured {
-    pub event: EventA3,
-    pub how: Handover,
-    pub stations: Vec<Measurements>,
+    /// Time from the trigger to the handover command: report, decision and preparation of the target.
+    pub preparation: SlotSpan,
 }
 
 /// The measurements of a station.
@@ -83,6 +77,7 @@ mod tests {
         time_to_trigger: SlotSpan(160),
         filter_coefficient: 0,
         period: SlotSpan(40),
+        preparation: SlotSpan(0),
     };
 
     /// The slot of the first trigger and its cell; cell 1 has `rsrp_db(slot)` relative to cell 0.

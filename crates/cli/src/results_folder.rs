@@ -56,6 +56,9 @@ impl ResultsFolder {
         files.extend(summary.queues_csv().map(|text| ("queues.csv", text)));
         let paths = summary.paths_csv().map(|texts| ["paths.csv", "switches.csv"].into_iter().zip(texts));
         files.extend(paths.into_iter().flatten());
+        if scenario.handover.is_some() {
+            files.push(("handovers.csv", summary.handovers_csv()));
+        }
         files.extend(summary.routers_csv().map(|text| ("routers.csv", text)));
         files.extend(summary.policers_csv().map(|text| ("policers.csv", text)));
         if summary.mode == "emulated" {

@@ -10,7 +10,7 @@ use paceline_sim::{Scenario, ScenarioError, scenario};
 use std::path::Path;
 
 /// Names and texts of the built-in scenarios, the same as the files in `scenarios/`.
-const BUILT_IN: [(&str, &str); 18] = [
+const BUILT_IN: [(&str, &str); 19] = [
     ("uplink-limited", include_str!("../../../scenarios/uplink-limited.toml")),
     ("single-station", include_str!("../../../scenarios/single-station.toml")),
     ("ack-filter-paper", include_str!("../../../scenarios/ack-filter-paper.toml")),
@@ -25,6 +25,7 @@ const BUILT_IN: [(&str, &str); 18] = [
     ("lte-tdd", include_str!("../../../scenarios/lte-tdd.toml")),
     ("d2d-static", include_str!("../../../scenarios/d2d-static.toml")),
     ("d2d-dynamic", include_str!("../../../scenarios/d2d-dynamic.toml")),
+    ("drive", include_str!("../../../scenarios/drive.toml")),
     ("parity-fixed", include_str!("../../../scenarios/parity-fixed.toml")),
     ("parity-loss", include_str!("../../../scenarios/parity-loss.toml")),
     ("parity-trace", include_str!("../../../scenarios/parity-trace.toml")),
@@ -36,7 +37,8 @@ const BUILT_IN: [(&str, &str); 18] = [
 pub struct ScenarioArgs {
     /// Scenario file, or the name of a built-in one: uplink-limited, single-station, ack-filter-paper,
     /// accelerator-3g, accelerator-lte, accelerator-trace, private-5g, private-5g-n79, fwa-5g, mmwave,
-    /// nr-fdd-20mhz, lte-tdd, d2d-static, d2d-dynamic, parity-fixed, parity-loss, parity-trace, parity-cell
+    /// nr-fdd-20mhz, lte-tdd, d2d-static, d2d-dynamic, drive, parity-fixed, parity-loss, parity-trace,
+    /// parity-cell
     pub scenario: String,
     /// Set one value of the scenario, for example --set ack_filter.scheme=hybrid-opt (repeatable)
     #[arg(long = "set", value_name = "KEY=VALUE")]

@@ -60,6 +60,8 @@ pub struct Cell {
     pub(super) moving: Option<Box<Moving>>,
     /// Changes of the serving cell, in the order of time.
     pub(super) handovers: Vec<HandoverRecord>,
+    /// Whether they include re-establishments after radio-link failures.
+    pub(super) records_failures: bool,
     /// Stations whose uplink retransmission cannot have its former PRBs.
     pub(super) displaced: Vec<usize>,
 }
@@ -108,6 +110,7 @@ impl Cell {
             configured,
             moving: None,
             handovers: Vec::new(),
+            records_failures: false,
         }
     }
     /// Number of stations.

@@ -8,7 +8,7 @@ use crate::managed::ManagedReading;
 use crate::model::{Access, Model};
 use paceline_net::{DropReason, Duration, Instant, SduQueue};
 use paceline_ran::sidelink::{Carried, FlowDirection, PathKind, Sidelink, Switch};
-use paceline_ran::{Cell, LinkStats};
+use paceline_ran::{Cell, HandoverRecord, LinkStats};
 
 /// State of a model at one moment.
 #[derive(Clone, Debug, Default)]
@@ -63,6 +63,8 @@ pub(crate) struct EndReading {
     pub proxy: Option<Proxy>,
     /// Paths of the pairs of a sidelink.
     pub paths: PathReading,
+    /// Changes of the serving cell.
+    pub handovers: Vec<HandoverRecord>,
 }
 
 /// Paths of the pairs of a sidelink; empty without one.
@@ -197,6 +199,7 @@ pub(crate) fn read_end(model: &mut Model) -> EndReading {
         policers,
         proxy,
         paths: model.sidelink().map(read_paths).unwrap_or_default(),
+        handovers: Vec::new(),
     };
     match model.access() {
         Access::Cell(cell) => {
@@ -218,7 +221,7 @@ pub(crate) fn read_end(model: &mut Model) -> EndReading {
                 power_correction_db: cell.power_correction_db(station),
             };
             let cells = Some((0..model.stations()).map(of).collect());
-            EndReading { radio, cells, ..rest }
+            EndReading { radio, cells, handovers: cell.handovers().to_vec(), ..rest }
         }
         Access::Link(link) => {
             let p95 = link.downlink_delays_us().value_at_quantile(0.95);

@@ -1,6 +1,7 @@
 //! Converts a scenario's tables to the configuration of a cell: times with units become slots, bandwidths
 //! become PRBs.
 
+use super::mobility;
 use crate::address;
 use crate::scenario::{self, BlockageModel, CellPlan, DeploymentModel, Held, RlcMode, Scenario, Stations};
 use paceline_net::{Bytes, Stream};
@@ -30,14 +31,20 @@ pub(crate) fn cell(scenario: &Scenario, groups: &[&Stations], seed: u64) -> Cell
         StationConfig {
             addresses: vec![v4.into(), v6.into()],
             link: match &scenario.deployment {
-                Some(_) => StationLink::Placed,
+                Some(_) => match group.path.first() {
+                    Some(place) => StationLink::PlacedAt(mobility::point(place)),
+                    None => StationLink::Placed,
+                },
                 None => stated_link(group, clock, &mut place),
             },
             uplink_buffer: Box::new(AckFilter::new(filter)),
         }
     });
     let radio = scenario.deployment.as_ref().map(|deployment| radio_config(deployment, &plan));
-    Cell::new(CellConfig { radio, ..cell_config(&scenario.cell, plan) }, stations.collect(), seed)
+    let config = CellConfig { radio, ..cell_config(&scenario.cell, plan) };
+    let mut cell = Cell::new(config, stations.collect(), seed);
+    mobility::set_up(&mut cell, scenario, groups);
+    cell
 }
 
 fn stated_link(group: &Stations, clock: SlotClock, place: &mut Stream) -> StationLink {

@@ -12,6 +12,7 @@
 mod build;
 mod cell_config;
 mod hint;
+mod mobility;
 mod sidelink_config;
 
 use crate::core_network::{self, Core, Monitor};

@@ -7,6 +7,7 @@
 //! connections cover the whole run. [`tables`] writes CSV.
 
 mod group;
+mod handover;
 mod kernel;
 mod limits;
 mod paths;
@@ -22,6 +23,7 @@ mod totals;
 mod uplink;
 
 pub use group::{GroupMeans, GroupResult};
+pub use handover::HandoverResult;
 pub use kernel::{KernelConnection, KernelEnd};
 pub use limits::{LimitShares, RadioDelays, Side, SideResult, StationSenders};
 pub use paths::{PathResult, SwitchResult};

@@ -1,5 +1,6 @@
 //! Figures of one run.
 
+use super::handover::HandoverResult;
 use super::kernel::KernelConnection;
 use super::limits::{ConnectionSenders, LimitShares, RadioDelays, SenderSums, StationSenders, path_uses};
 use super::paths::{self, PathResult, SwitchResult};
@@ -42,6 +43,9 @@ pub struct RunResult {
     /// Changes of path.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub switches: Vec<SwitchResult>,
+    /// Changes of the serving cell, with `[handover]` or after radio-link failures in a deployment.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub handovers: Vec<HandoverResult>,
     /// Figures of routers with a service time.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub routers: Vec<RouterResult>,
@@ -256,6 +260,7 @@ impl RunResult {
             flows,
             queues: end.queues.iter().map(QueueResult::new).collect(),
             paths,
+            handovers: end.handovers.iter().map(HandoverResult::from).collect(),
             switches,
             routers: end.routers.iter().map(|router| RouterResult::new(router, span)).collect(),
             policers: end.policers.iter().map(PolicerResult::new).collect(),

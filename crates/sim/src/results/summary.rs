@@ -1,6 +1,7 @@
 //! Figures of all runs of a scenario.
 
 use super::group::GroupResult;
+use super::handover;
 use super::run::{FlowResult, RunResult};
 use super::statistics::mean_and_half;
 use super::tables;
@@ -119,6 +120,10 @@ impl Summary {
         let has = self.runs.iter().any(|run| !run.paths.is_empty());
         has.then(|| [tables::paths(&self.runs), tables::switches(&self.runs)])
     }
+    /// Text of `handovers.csv`.
+    pub fn handovers_csv(&self) -> String {
+        handover::table(&self.runs)
+    }
     /// Text of `routers.csv`; none without routers.
     pub fn routers_csv(&self) -> Option<String> {
         self.runs.iter().any(|run| !run.routers.is_empty()).then(|| tables::routers(&self.runs))
@@ -191,6 +196,7 @@ mod tests {
             queues: Vec::new(),
             paths: Vec::new(),
             switches: Vec::new(),
+            handovers: Vec::new(),
             routers: Vec::new(),
             policers: Vec::new(),
             kernel_connections: Vec::new(),

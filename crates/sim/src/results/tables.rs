@@ -9,7 +9,7 @@ use serde::{Serialize, Serializer};
 
 /// A number that is written with `N` decimals; empty if it is NaN.
 #[derive(Default)]
-struct Decimals<const N: usize>(f64);
+pub(super) struct Decimals<const N: usize>(pub(super) f64);
 
 impl<const N: usize> Serialize for Decimals<N> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
@@ -448,7 +448,7 @@ pub(super) fn timeseries(runs: &[RunResult]) -> String {
 
 /// The header and the rows. The crate writes the header with the first row: an empty table takes it from a
 /// default row.
-fn text<Row: Serialize + Default>(rows: impl Iterator<Item = Row>) -> String {
+pub(super) fn text<Row: Serialize + Default>(rows: impl Iterator<Item = Row>) -> String {
     let mut rows = rows.peekable();
     if rows.peek().is_none() {
         let header = text(std::iter::once(Row::default()));

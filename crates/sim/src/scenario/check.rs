@@ -3,7 +3,9 @@
 
 use super::limits::{self, Problem};
 use super::stations::MAX_STATIONS;
-use super::{CELL_KEYS, CELL_TABLES, Scenario, WIRED_TABLES, cell, core_network, link, sidelink, stations};
+use super::{
+    CELL_KEYS, CELL_TABLES, Scenario, WIRED_TABLES, cell, core_network, handover, link, sidelink, stations,
+};
 use paceline_ran::Rat;
 
 /// Refuses tables and keys that exclude each other. `given` tells whether the file or an override has a key.
@@ -15,7 +17,7 @@ pub(super) fn exclusions(scenario: &Scenario, given: &dyn Fn(&str) -> bool) -> R
     }
     let Some(link) = &scenario.link else { return Ok(()) };
     if let Some(name) = CELL_TABLES.iter().find(|name| given(name)) {
-        let allowed = "[cell], [deployment] and [ack_filter], or [link]: a scenario has a cell or another link, not both";
+        let allowed = "[cell], [deployment], [handover] and [ack_filter], or [link]: a scenario has a cell or another link, not both";
         return Err(refuse((*name).to_owned(), allowed));
     }
     for index in 0..scenario.stations.len() {
@@ -73,6 +75,12 @@ pub(super) fn check(scenario: &Scenario) -> Result<(), Problem> {
     limits::check("tcp", &scenario.tcp)?;
     if let Some(deployment) = &scenario.deployment {
         limits::check("deployment", deployment)?;
+    }
+    if let Some(table) = &scenario.handover {
+        handover::check(table, scenario.deployment.is_some())?;
+    }
+    for (index, group) in scenario.stations.iter().enumerate() {
+        handover::check_path(&format!("station.{index}"), &group.path, scenario.deployment.as_ref())?;
     }
     stations::check(&scenario.stations, &scenario.tcp, scenario.deployment.is_some())?;
     let count = scenario.station_count();

@@ -36,8 +36,8 @@ pub struct Deployment {
     pub neighbour_load: f64,
     /// Fast fading of the stations' links (TS 36.101 Annex B.2; TDL: TS 38.101-4 Annex B.2.1).
     pub fading: FadingProfile,
-    /// Speed of the stations. The Doppler spread and the rate of blockage follow from it; stations keep their
-    /// places.
+    /// Speed of the stations. The Doppler spread and the rate of blockage follow from it. Stations with a
+    /// `path` move at this speed, the others keep their places.
     pub speed_kmh: f64,
     /// Blockage of the stations' paths by people and vehicles (TR 38.901 §7.6.4, model A), which matters
     /// above 24 GHz.
@@ -138,7 +138,7 @@ impl Deployment {
 
 impl DeploymentModel {
     /// Whether the sites stand in the hall of TR 38.901 Table 7.2-2.
-    fn is_hall(self) -> bool {
+    pub(super) fn is_hall(self) -> bool {
         matches!(self, Self::InhOpen38901 | Self::InhMixed38901)
     }
 }

@@ -1,6 +1,8 @@
 //! Table `[handover]`: changes of the serving cell in a deployment, radio link monitoring, and forwarding.
 
-use super::limits::{self, Allowed, Limit, Problem, Section, key, numbers, one_of, one_of_ms, relation, whole_ms};
+use super::limits::{
+    self, Allowed, Limit, Problem, Section, key, numbers, one_of, one_of_ms, relation, whole_ms,
+};
 use paceline_net::Duration;
 use paceline_net::units::Db;
 use schemars::JsonSchema;
@@ -153,7 +155,12 @@ impl Section for Handover {
 /// Checks the table, and the keys that depend on each other.
 pub(super) fn check(table: &Handover, beside_deployment: bool) -> Result<(), Problem> {
     limits::check("handover", table)?;
-    Problem::unless(beside_deployment, "handover", "a table", "a table beside [deployment], whose cells change")?;
+    Problem::unless(
+        beside_deployment,
+        "handover",
+        "a table",
+        "a table beside [deployment], whose cells change",
+    )?;
     let times: Vec<String> = table.times.iter().map(ToString::to_string).collect();
     let ascending = table.times.windows(2).all(|pair| pair[0] < pair[1]);
     let scripted = table.trigger == HandoverTrigger::Scripted;
@@ -184,7 +191,11 @@ impl Section for Place {
 }
 
 /// Checks the way of a group of stations.
-pub(super) fn check_path(group: &str, path: &[Place], deployment: Option<&super::Deployment>) -> Result<(), Problem> {
+pub(super) fn check_path(
+    group: &str,
+    path: &[Place],
+    deployment: Option<&super::Deployment>,
+) -> Result<(), Problem> {
     let key = format!("{group}.path");
     let moves = path.is_empty() || deployment.is_some();
     Problem::unless(moves, &key, format!("{} places", path.len()), "left out without [deployment]")?;
@@ -232,7 +243,7 @@ mod tests {
             ("[[station]]\npath = [{ x_m = 0.0, y_m = 0.0 }]\n", "station.0.path"),
             ("[deployment]\n[[station]]\npath = [{ x_m = 0.0, y_m = 30000.0 }]\n", "station.0.path.0.y_m"),
             ("[deployment]\n[[station]]\npath_returns = true\n", "station.0.path_returns"),
-            ("[link.fixed]\nrate = \"1 Mb/s\"\n[handover]\n[[station]]\n", "handover"),
+            ("[link.fixed]\ndownlink_rate = \"1 Mb/s\"\nuplink_rate = \"1 Mb/s\"\n[handover]\n[[station]]\n", "handover"),
         ] {
             let error = load("drive.toml", text, &[]).expect_err(text).to_string();
             assert!(error.contains(key), "{text}: {error}");

@@ -10,6 +10,7 @@ mod cellular;
 mod check;
 mod core_network;
 mod deployment;
+mod handover;
 mod limits;
 mod link;
 mod load;
@@ -26,6 +27,7 @@ pub use cell::{Nr, Pattern, RatName, RlcMode, Scheduler};
 pub use cellular::Cellular;
 pub use core_network::{AckDirection, Core, Hop, Police};
 pub use deployment::{BlockageModel, Deployment, DeploymentModel, FadingProfile, Held};
+pub use handover::{Handover, HandoverFate, HandoverTrigger, Place};
 pub use link::{FixedLink, Link, TraceFile, TraceLink};
 pub use load::{ScenarioError, load, load_with};
 pub use pacing_pattern::PacingPattern;
@@ -68,6 +70,10 @@ pub struct Scenario {
     /// their tables. Not beside `[link]`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub deployment: Option<Deployment>,
+    /// Changes of the serving cell. If left out, stations keep the cell that they have at the start. Beside
+    /// `[deployment]` alone.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub handover: Option<Handover>,
     /// The mobile accelerator, with `core.path = "accelerator"`.
     #[serde(default)]
     pub accelerator: Accelerator,
@@ -88,7 +94,7 @@ pub struct Scenario {
 /// Tables of the wired path and of its proxies, which are refused beside `[sidelink]`.
 const WIRED_TABLES: [&str; 3] = ["core", "accelerator", "split_tcp"];
 /// Tables of the cell, which are refused beside `[link]` and `[sidelink]`.
-const CELL_TABLES: [&str; 3] = ["cell", "deployment", "ack_filter"];
+const CELL_TABLES: [&str; 4] = ["cell", "deployment", "handover", "ack_filter"];
 /// Keys of a station's radio in a cell, which are refused beside `[link]` and `[sidelink]`.
 const CELL_KEYS: [&str; 4] = ["downlink_sinr", "uplink_sinr", "fading", "coherence"];
 

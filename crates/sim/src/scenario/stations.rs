@@ -1,5 +1,6 @@
 //! Tables `[[station]]`: groups of stations of one kind, their radio conditions, and their traffic.
 
+use super::handover::Place;
 use super::limits::{self, Allowed, Limit, Problem, Section, key, numbers, quantities, rates, relation};
 use super::tcp::{StationTcp, Tcp};
 use paceline_net::units::Db;
@@ -31,6 +32,13 @@ pub struct Stations {
     pub fading: Db,
     /// Coherence time of the SINR. Not beside `[deployment]` or `[link]`.
     pub coherence: Duration,
+    /// The way of these stations in a deployment: they begin at the first place, outside of buildings, and move to
+    /// the others at `deployment.speed_kmh`, each in a straight line. If left out, each has a random place.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub path: Vec<Place>,
+    /// Whether they turn at both ends of `path`, again and again; else they stop at the last place.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub path_returns: bool,
     /// TCP connections or UDP flows of each station.
     pub flows: u32,
     /// Direction of the data.
@@ -74,6 +82,8 @@ impl Default for Stations {
             uplink_sinr: SinrRange::fixed(10.0),
             fading: Db(0.0),
             coherence: Duration::from_millis(20),
+            path: Vec::new(),
+            path_returns: false,
             flows: 1,
             direction: Direction::Download,
             traffic: Traffic::Tcp,
@@ -146,6 +156,9 @@ impl Section for Stations {
             key!(uplink_sinr, sinr()),
             key!(fading, quantities("0 dB", "20 dB")),
             key!(coherence, quantities("1 ms", "100 s")),
+            relation!(path_returns, "false without path", |group: &Self| {
+                !group.path_returns || !group.path.is_empty()
+            }),
             key!(flows, numbers(1..=1000).unit("connections per station")),
             key!(file?, quantities("1 B", "1024 GiB")),
             relation!(request?, "left out except for downloads by TCP", of_tcp_download),

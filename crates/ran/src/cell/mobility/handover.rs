@@ -97,13 +97,14 @@ impl Cell {
             left_at: None,
             served_at: None,
             failed: false,
+            place: self.place(station).map(|(place, _)| place),
             gains_db,
             dropped_packets: 0,
             dropped_bytes: 0,
             forwarded_packets: 0,
         }
     }
-    /// Changes of the serving cell so far, those after a radio-link failure included.
+    /// Changes of the serving cell so far; those after a radio-link failure where stations move or are measured.
     pub fn handovers(&self) -> &[HandoverRecord] {
         &self.handovers
     }
@@ -162,7 +163,9 @@ impl Cell {
         }
         let to = self.strongest_cell(index).unwrap_or(self.stations[index].cell);
         let record = self.record(index, to, HandoverCause::LinkFailure, now);
-        self.handovers.push(HandoverRecord { left_at: Some(now), ..record });
+        if self.records_failures {
+            self.handovers.push(HandoverRecord { left_at: Some(now), ..record });
+        }
         self.serve(index, to);
     }
     fn serve(&mut self, index: usize, to: usize) {

@@ -68,6 +68,7 @@ impl Cell {
     fn moving(&mut self) -> &mut Moving {
         let (tick, stations) = (self.clock.span(TICK), self.stations.len());
         self.next_slot.get_or_insert(self.earliest_slot);
+        self.records_failures = true;
         self.moving.get_or_insert_with(|| {
             let stations = (0..stations).map(|_| Mover::default()).collect();
             Box::new(Moving { tick, trigger: Trigger::None, monitor: None, stations })

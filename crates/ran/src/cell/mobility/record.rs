@@ -1,5 +1,6 @@
 //! The record of a change of the serving cell.
 
+use crate::radio::Point;
 use paceline_net::Instant;
 
 /// Cause of a change of the serving cell.
@@ -32,6 +33,8 @@ pub struct HandoverRecord {
     pub served_at: Option<Instant>,
     /// Whether a handover ended with a radio-link failure in place of service in the target.
     pub failed: bool,
+    /// Position of the station in metres from site 0; none for a stated SINR.
+    pub place: Option<Point>,
     /// Coupling gains in dB from the former cell and from the new one.
     pub gains_db: (f64, f64),
     /// Packets that ended with the source's path, in both directions.

@@ -53,6 +53,7 @@ fn run(seed: u64, acks: &[u64], goodput: &[f64], uplink: f64) -> RunResult {
         queues: Vec::new(),
         paths: Vec::new(),
         switches: Vec::new(),
+        handovers: Vec::new(),
         routers: Vec::new(),
         policers: Vec::new(),
         kernel_connections: Vec::new(),

@@ -30,7 +30,7 @@ fn column(section: &str, index: usize) -> Names {
 }
 
 /// Keys whose inner keys other sections describe.
-const OTHER_SECTIONS: [&str; 23] = [
+const OTHER_SECTIONS: [&str; 24] = [
     "columns[].mean",
     "columns[].ci95",
     "mean",
@@ -46,6 +46,7 @@ const OTHER_SECTIONS: [&str; 23] = [
     "runs[].queues[]",
     "runs[].paths[]",
     "runs[].switches[]",
+    "runs[].handovers[]",
     "runs[].routers[]",
     "runs[].policers[]",
     "points[].mean",

@@ -5,6 +5,7 @@
 mod common;
 mod ends;
 mod figures;
+mod handover;
 mod inside;
 mod link;
 

@@ -1,5 +1,5 @@
-//! The links of a station to the cells: its first place, fading of each link, another serving cell, movement, and
-//! the quality of the serving cell for radio link monitoring.
+//! The links of a station to the cells: its first place, fading of each link, another serving cell, movement,
+//! and the quality of the serving cell for radio link monitoring.
 //!
 //! Coupling gains of all cells follow from the station's place; only the link to the serving cell has fast
 //! fading (`network`).
@@ -128,7 +128,8 @@ impl Network {
     pub fn served_gains_db<'a>(&self, placed: &'a Placed) -> &'a [f64] {
         &placed.place.gains_db()[..self.served_cells()]
     }
-    /// The served cell with the strongest reference signals at a station but this one; none if there is no other.
+    /// The served cell with the strongest reference signals at a station but this one; none if there is no
+    /// other.
     pub fn strongest_but(&self, placed: &Placed, cell: usize) -> Option<usize> {
         let gains = self.served_gains_db(placed);
         let others = (0..gains.len()).filter(|other| *other != cell);

@@ -8,6 +8,7 @@
 
 mod group;
 mod handover;
+mod handover_table;
 mod kernel;
 mod limits;
 mod paths;

@@ -1,7 +1,7 @@
 //! Figures of all runs of a scenario.
 
 use super::group::GroupResult;
-use super::handover;
+use super::handover_table;
 use super::run::{FlowResult, RunResult};
 use super::statistics::mean_and_half;
 use super::tables;
@@ -122,7 +122,7 @@ impl Summary {
     }
     /// Text of `handovers.csv`.
     pub fn handovers_csv(&self) -> String {
-        handover::table(&self.runs)
+        handover_table::handovers(&self.runs)
     }
     /// Text of `routers.csv`; none without routers.
     pub fn routers_csv(&self) -> Option<String> {

@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 #[serde(deny_unknown_fields, default)]
 #[schemars(transform = limits::describe::<Self>)]
 pub struct Handover {
-    /// What causes a handover.
+    /// The cause of handovers.
     pub trigger: HandoverTrigger,
     /// Times at which every station is handed over to the strongest other cell, with `trigger = "scripted"`;
     /// ascending. A station that is being handed over keeps its target.
@@ -110,9 +110,9 @@ pub enum HandoverTrigger {
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum HandoverFate {
-    /// Those that RLC has are lost; those that wait above are forwarded, as for UM bearers.
+    /// Packets that RLC has are lost; packets that wait above are forwarded, as for UM bearers.
     Drop,
-    /// Those whose delivery is not confirmed are sent again by the target, in order, as for AM bearers.
+    /// Packets whose delivery is not confirmed are sent again by the target, in order, as for AM bearers.
     Forward,
     /// The source serves until random access in the target has succeeded, and both have a copy (dual active
     /// protocol stack, TS 38.300 §9.2.3.2).
@@ -243,7 +243,10 @@ mod tests {
             ("[[station]]\npath = [{ x_m = 0.0, y_m = 0.0 }]\n", "station.0.path"),
             ("[deployment]\n[[station]]\npath = [{ x_m = 0.0, y_m = 30000.0 }]\n", "station.0.path.0.y_m"),
             ("[deployment]\n[[station]]\npath_returns = true\n", "station.0.path_returns"),
-            ("[link.fixed]\ndownlink_rate = \"1 Mb/s\"\nuplink_rate = \"1 Mb/s\"\n[handover]\n[[station]]\n", "handover"),
+            (
+                "[link.fixed]\ndownlink_rate = \"1 Mb/s\"\nuplink_rate = \"1 Mb/s\"\n[handover]\n[[station]]\n",
+                "handover",
+            ),
         ] {
             let error = load("drive.toml", text, &[]).expect_err(text).to_string();
             assert!(error.contains(key), "{text}: {error}");

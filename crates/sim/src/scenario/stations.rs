@@ -32,8 +32,9 @@ pub struct Stations {
     pub fading: Db,
     /// Coherence time of the SINR. Not beside `[deployment]` or `[link]`.
     pub coherence: Duration,
-    /// The way of these stations in a deployment: they begin at the first place, outside of buildings, and move to
-    /// the others at `deployment.speed_kmh`, each in a straight line. If left out, each has a random place.
+    /// The way of these stations in a deployment: they begin at the first place, outside of buildings, and
+    /// move to the others at `deployment.speed_kmh`, each in a straight line. If left out, each has a random
+    /// place.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub path: Vec<Place>,
     /// Whether they turn at both ends of `path`, again and again; else they stop at the last place.

@@ -107,7 +107,7 @@ fn packets_are_conserved_in_random_scenarios() {
 #[test]
 fn packets_are_conserved_in_random_deployments() {
     let first = std::env::var("PACELINE_SWARM_SEED").ok().and_then(|seed| seed.parse().ok()).unwrap_or(0);
-    let (mut moved, mut failures, mut expired) = (0, 0, 0);
+    let (mut moved, mut failures, mut expired, mut handovers) = (0, 0, 0, 0);
     for seed in first..first + DEPLOYMENTS {
         let mut stream = Stream::new(seed, "deployments");
         let scenario = random_deployment(&mut stream);
@@ -121,6 +121,7 @@ fn packets_are_conserved_in_random_deployments() {
             check_conservation(&model, seed);
         }
         moved += model.monitor().counters().iter().map(|c| c.downloaded + c.uploaded).sum::<u64>();
+        handovers += model.cell().handovers().len();
         for station in 0..model.stations() {
             for stats in [model.cell().downlink(station), model.cell().uplink(station)] {
                 failures += stats.radio_link_failures;
@@ -130,6 +131,7 @@ fn packets_are_conserved_in_random_deployments() {
     }
     assert!(moved > 10_000_000, "all scenarios moved {moved} bytes");
     assert!(failures > 5 && expired > 50, "{failures} radio-link failures, {expired} discards");
+    assert!(handovers > 50, "{handovers} handovers");
 }
 
 #[test]

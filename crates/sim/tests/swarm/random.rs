@@ -4,9 +4,9 @@ use paceline_net::{Bytes, Duration, Rate, Stream};
 use paceline_pep::Scheme;
 use paceline_sim::scenario;
 use paceline_sim::scenario::{
-    BlockageModel, Cellular, Deployment, DeploymentModel, Direction, FadingProfile, FixedLink, Held, Hop,
-    Link, PacingPattern, QueueDiscipline, RlcMode, Scenario, Scheduler, SinrRange, Stations, TraceFile,
-    TraceLink, Traffic, UdpArrivals,
+    BlockageModel, Cellular, Deployment, DeploymentModel, Direction, FadingProfile, FixedLink, Handover,
+    HandoverFate, HandoverTrigger, Held, Hop, Link, PacingPattern, Place, QueueDiscipline, RlcMode, Scenario,
+    Scheduler, SinrRange, Stations, TraceFile, TraceLink, Traffic, UdpArrivals,
 };
 use paceline_tcp::{
     BeyondWindow, CwndUnit, EcnMode, LossRecovery, Nagle, NewRenoTimer, Pacing, Profile, PrrMode, RtoStyle,
@@ -35,6 +35,8 @@ fn random_stations(stream: &mut Stream) -> Stations {
     let low = stream.uniform_in(-10.0, 20.0);
     let mut stations = Stations {
         count: 1 + stream.below(4),
+        path: Vec::new(),
+        path_returns: false,
         downlink_sinr: SinrRange::fixed(low),
         uplink_sinr: SinrRange::fixed(stream.uniform_in(-8.0, 15.0)),
         fading: paceline_net::units::Db(stream.uniform_in(0.0, 6.0)),
@@ -240,7 +242,43 @@ pub fn random_deployment(stream: &mut Stream) -> Scenario {
         cell.t_status_prohibit = Duration::from_millis(pick(stream, &[0, 20, 200]));
         cell.cell_selection = Duration::from_millis(pick(stream, &[0, 50, 400]));
     }
+    if stream.chance(0.6) {
+        random_drive(stream, &mut scenario);
+    }
     scenario
+}
+
+/// Lets stations move, and hands them over.
+fn random_drive(stream: &mut Stream, scenario: &mut Scenario) {
+    for group in &mut scenario.stations {
+        let places = stream.below(4);
+        let mut metres = || stream.uniform_in(-900.0, 900.0);
+        group.path = (0..places).map(|_| Place { x_m: metres(), y_m: metres() }).collect();
+        group.path_returns = places > 0 && stream.chance(0.5);
+    }
+    let ms = |stream: &mut Stream, values: &[u64]| Duration::from_millis(pick(stream, values));
+    let trigger = pick(stream, &[HandoverTrigger::EventA3, HandoverTrigger::Scripted, HandoverTrigger::None]);
+    let times = if trigger == HandoverTrigger::Scripted { 1 + stream.below(20) } else { 0 };
+    scenario.handover = Some(Handover {
+        trigger,
+        times: (1..=times).map(|at| Duration::from_millis(at * (1400 / times))).collect(),
+        a3_offset: paceline_net::units::Db(pick(stream, &[-3.0, 0.0, 3.0])),
+        time_to_trigger: ms(stream, &[0, 40, 160]),
+        filter_coefficient: pick(stream, &[0, 4, 19]),
+        measurement_period: ms(stream, &[10, 40, 200]),
+        preparation: ms(stream, &[0, 7, 100]),
+        interruption: ms(stream, &[0, 1, 22, 200]),
+        fate: pick(stream, &[HandoverFate::Drop, HandoverFate::Forward, HandoverFate::Duplicate]),
+        status_report: stream.chance(0.5),
+        keep_harq: stream.chance(0.5),
+        forward_delay: ms(stream, &[0, 5, 50]),
+        path_switch: ms(stream, &[0, 20, 300]),
+        end_marker: stream.chance(0.7),
+        q_out: paceline_net::units::Db(pick(stream, &[-8.0, -8.0, 5.0])),
+        q_in: paceline_net::units::Db(pick(stream, &[6.0, 10.0])),
+        t310: ms(stream, &[0, 50, 1000]),
+        ..Handover::default()
+    });
 }
 
 pub fn random_link(stream: &mut Stream) -> Link {

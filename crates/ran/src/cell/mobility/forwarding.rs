@@ -1,4 +1,5 @@
-//! Downlink packets between the source and the target of a handover (TS 36.300 §10.1.2.1.2, TS 38.300 §9.2.3.2.3).
+//! Downlink packets between the source and the target of a handover (TS 36.300 §10.1.2.1.2, TS 38.300
+//! §9.2.3.2.3).
 //!
 //! At the handover the source forwards the packets that wait in its buffer; until the core has switched its
 //! path, it forwards those that still arrive. They take the same time each. An end marker follows the last
@@ -97,7 +98,7 @@ mod tests {
     fn packets_of_the_new_path_wait_for_the_end_marker() {
         let order = order(true);
         assert!(order.iter().map(|(_, number)| *number).eq(0..20), "{order:?}");
-        // The core switches at 8 ms: packets before it take 4 ms, later ones wait for the end marker at 12 ms.
+        // The core switches at 8 ms: packets before it take 4 ms, later ones wait for the end marker.
         for (number, ms) in [(0, 4), (7, 11), (8, 12), (11, 12), (12, 12), (15, 15)] {
             assert_eq!(order[number], (ms, number as u32));
         }

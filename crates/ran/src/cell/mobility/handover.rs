@@ -104,7 +104,8 @@ impl Cell {
             forwarded_packets: 0,
         }
     }
-    /// Changes of the serving cell so far; those after a radio-link failure where stations move or are measured.
+    /// Changes of the serving cell so far, with those after a radio-link failure where stations move or are
+    /// measured.
     pub fn handovers(&self) -> &[HandoverRecord] {
         &self.handovers
     }

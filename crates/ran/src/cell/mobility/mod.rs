@@ -1,10 +1,11 @@
-//! Stations that move between the served cells: measurements and event A3, radio link monitoring, handover with
-//! forwarding of downlink packets, and a record of each change of the cell.
+//! Stations that move between the served cells: measurements and event A3, radio link monitoring, handover
+//! with forwarding of downlink packets, and a record of each change of the cell.
 
 mod forwarding;
 mod handover;
 mod link_monitor;
 mod measurement;
+mod movement;
 mod moving;
 mod record;
 

@@ -1,6 +1,7 @@
 //! `paceline report`: a results folder as one self-contained HTML page with pictures.
 
 pub mod compare;
+mod drive;
 mod figures;
 pub mod gain_map;
 mod groups;

@@ -1,5 +1,6 @@
 //! The page of a run or an emulation: figures, pictures of the stations, and pictures over time.
 
+use super::drive;
 use super::groups;
 use super::html::{self, Cell};
 use super::kernel;
@@ -74,6 +75,8 @@ impl Run {
         let connections: Vec<_> = self.runs.iter().flat_map(|run| run.kernel_connections.clone()).collect();
         body += &html::section("Connections of real programs", &kernel::table(&connections));
         body += &html::section("Station by station", &self.stations());
+        let drive = scenario.zip(self.runs.first()).and_then(|(scenario, run)| drive::figure(scenario, run));
+        body += &html::section("Drive", &drive.map(|map| html::figures(&map)).unwrap_or_default());
         body += &html::section("Distributions over the stations", &html::figures(&self.distributions()));
         body += &html::section("Over time", &self.over_time(timeseries, scenario));
         if let Some(text) = resolved {

@@ -3,12 +3,12 @@
 
 use super::mobility;
 use crate::address;
-use crate::scenario::{self, BlockageModel, CellPlan, DeploymentModel, Held, RlcMode, Scenario, Stations};
+use crate::scenario::{self, BlockageModel, CellPlan, Held, RlcMode, Scenario, Stations};
 use paceline_net::{Bytes, Stream};
 use paceline_pep::{AckFilter, AckFilterConfig};
 use paceline_ran::radio::blockage::{Hold, Surroundings};
 use paceline_ran::radio::power_control::{MIN_POWER_DBM, nr_min_power_dbm};
-use paceline_ran::radio::{DeploymentConfig, Load, PowerControl, Profile};
+use paceline_ran::radio::{Load, PowerControl, Profile};
 use paceline_ran::rlc_nr::{self, SnLength};
 use paceline_ran::{
     AccessConfig, AmConfig, BlockageConfig, Cell, CellConfig, Fading, HeadroomConfig, Policy, RadioConfig,
@@ -60,18 +60,8 @@ fn stated_link(group: &Stations, clock: SlotClock, place: &mut Stream) -> Statio
 
 fn radio_config(deployment: &scenario::Deployment, plan: &CellPlan) -> RadioConfig {
     let clock = SlotClock::new(plan.numerology);
-    let base = match deployment.model {
-        DeploymentModel::Case1 => DeploymentConfig::case1(),
-        DeploymentModel::Case3 => DeploymentConfig::case3(),
-        DeploymentModel::UmaM2135 => DeploymentConfig::uma_m2135(),
-        DeploymentModel::UmiM2135 => DeploymentConfig::umi_m2135(),
-        DeploymentModel::Uma38901 => DeploymentConfig::uma_38901(),
-        DeploymentModel::Umi38901 => DeploymentConfig::umi_38901(),
-        DeploymentModel::Rma38901 => DeploymentConfig::rma_38901(),
-        DeploymentModel::InhOpen38901 => DeploymentConfig::inh_open_38901(),
-        DeploymentModel::InhMixed38901 => DeploymentConfig::inh_mixed_38901(),
-    };
-    let mut config = base.with_carrier(u32::from(plan.downlink_prb), plan.numerology);
+    let mut config =
+        deployment.model.parameters().with_carrier(u32::from(plan.downlink_prb), plan.numerology);
     config.carrier_ghz = deployment.carrier_ghz.unwrap_or(config.carrier_ghz);
     config.enb_power_dbm = deployment.cell_power_dbm.unwrap_or(config.enb_power_dbm);
     config.sites = deployment.sites as usize;

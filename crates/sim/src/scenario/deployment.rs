@@ -7,7 +7,7 @@
 use super::limits::{self, Limit, Section, key, numbers, one_of, one_of_ms, quantities, relation};
 use paceline_net::Duration;
 use paceline_net::units::Db;
-use paceline_ran::radio::power_control;
+use paceline_ran::radio::{DeploymentConfig, Layout, Point, power_control};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -131,12 +131,34 @@ impl Section for Deployment {
 }
 
 impl Deployment {
+    /// Positions of the sites in metres, the middle one first.
+    pub fn site_places(&self) -> Vec<Point> {
+        let layout = match self.model.is_hall() {
+            true => Layout::hall(),
+            false => Layout::new(self.sites as usize, self.model.parameters().isd_m, self.wrap_around),
+        };
+        (0..layout.sites()).map(|site| layout.site(site)).collect()
+    }
     fn allowed_sites(&self) -> &'static [u32] {
         if self.model.is_hall() { &[12] } else { &[1, 7, 19] }
     }
 }
 
 impl DeploymentModel {
+    /// The parameter set.
+    pub(crate) fn parameters(self) -> DeploymentConfig {
+        match self {
+            Self::Case1 => DeploymentConfig::case1(),
+            Self::Case3 => DeploymentConfig::case3(),
+            Self::UmaM2135 => DeploymentConfig::uma_m2135(),
+            Self::UmiM2135 => DeploymentConfig::umi_m2135(),
+            Self::Uma38901 => DeploymentConfig::uma_38901(),
+            Self::Umi38901 => DeploymentConfig::umi_38901(),
+            Self::Rma38901 => DeploymentConfig::rma_38901(),
+            Self::InhOpen38901 => DeploymentConfig::inh_open_38901(),
+            Self::InhMixed38901 => DeploymentConfig::inh_mixed_38901(),
+        }
+    }
     /// Whether the sites stand in the hall of TR 38.901 Table 7.2-2.
     pub(super) fn is_hall(self) -> bool {
         matches!(self, Self::InhOpen38901 | Self::InhMixed38901)

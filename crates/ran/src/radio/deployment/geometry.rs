@@ -138,6 +138,10 @@ impl Layout {
         let row = |y: u32| (0..columns).map(move |x| Point { x: offset(x, columns), y: offset(y, rows) });
         Self { area: Area::Hall, sites: (0..rows).flat_map(row).collect(), shifts: vec![Point::default()] }
     }
+    /// Position of a site.
+    pub fn site(&self, index: usize) -> Point {
+        self.sites[index]
+    }
     /// Number of sites.
     pub fn sites(&self) -> usize {
         self.sites.len()

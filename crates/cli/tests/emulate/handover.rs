@@ -1,8 +1,9 @@
 //! A station of real programs that drives from cell to cell.
 
-use super::common::emulation::EmulationHost;
+use super::common::emulation::{EmulationHost, was_on_time};
 use super::common::namespace::random_bytes;
-use super::{assert_good, summary};
+use super::common::tshark;
+use super::{assert_good, assert_report, summary};
 
 /// Three handovers within 7 s, of a station that also drives.
 const DRIVE: &str = r#"
@@ -47,4 +48,45 @@ fn curl_stays_connected_over_handovers_and_gets_every_byte() {
         let rows = host.dir.read("out/handovers.csv");
         assert_eq!(rows.lines().count(), handovers.len() + 1);
     }
+}
+
+/// The longest times in ms between two data segments that arrive at the station, within 0.5 s of each handover.
+/// Captures begin within some 10 ms of the model's time 0.
+fn stalls_ms(file: &str) -> [f64; 3] {
+    let filter = "ip.dst == 198.18.128.1 && tcp.len > 0 && frame.interface_id == 1";
+    let rows = tshark(file, filter, &["frame.time_relative"]);
+    let times: Vec<f64> = rows.iter().map(|row| row[0].parse().unwrap()).collect();
+    [2.0, 4.0, 6.0].map(|at: f64| {
+        let near = times.windows(2).filter(|pair| (pair[0] - at).abs() < 0.5);
+        near.map(|pair| 1e3 * (pair[1] - pair[0])).fold(0.0, f64::max)
+    })
+}
+
+#[test]
+fn stalls_and_round_trips_at_handovers_are_those_of_the_simulator() {
+    let Some(host) = EmulationHost::new(&["curl", "python3", "tshark"]) else { return };
+    host.dir.write("file", vec![0; 60_000_000]);
+    let _server = host.serve_files();
+    let script = "curl -sS -o got --max-time 7 http://$PACELINE_HOST:8000/file; true";
+    let scenario = DRIVE
+        .replace("fading = \"eva\"", "fading = \"none\"")
+        .replace("rlc = \"am\"", "rlc = \"am\"\ndownlink_buffer = \"150 kB\"")
+        .replace("warmup = \"0 s\"", "warmup = \"0 s\"\nduration = \"7 s\"");
+    let output =
+        host.emulate(&scenario, &["--tcp", "cubic", "--pcap", "--out", "real", "--", "sh", "-c", script]);
+    assert_report(&output);
+    host.dir.write("model.toml", scenario.replace("direction = \"none\"", "direction = \"download\""));
+    host.dir.paceline_ok(&["run", "model.toml", "--pcap", "--out", "model"]);
+    let gaps = ["real/emulated.pcapng", "model/seed-1.pcapng"]
+        .map(|file| stalls_ms(&host.dir.join(file).display().to_string()));
+    let rtt = ["real", "model"]
+        .map(|folder| summary(&host, folder)["runs"][0]["stations"][0]["rtt_mean_ms"].as_f64().unwrap());
+    println!("stalls in ms: emulated {:?}, simulated {:?}; round trips {rtt:?} ms", gaps[0], gaps[1]);
+    if !was_on_time(&output.stderr) {
+        println!("the emulation was late: not compared");
+        return;
+    }
+    let sums = gaps.map(|gaps| gaps.iter().sum::<f64>());
+    assert!((sums[0] / sums[1] - 1.0).abs() < 0.1, "stalls of {sums:?} ms");
+    assert!((rtt[0] / rtt[1] - 1.0).abs() < 0.1, "round trips of {rtt:?} ms");
 }

@@ -50,8 +50,8 @@ fn curl_stays_connected_over_handovers_and_gets_every_byte() {
     }
 }
 
-/// The longest times in ms between two data segments that arrive at the station, within 0.5 s of each handover.
-/// Captures begin within some 10 ms of the model's time 0.
+/// The longest times in ms between two data segments that arrive at the station, within 0.5 s of each
+/// handover. Captures begin within some 10 ms of the model's time 0.
 fn stalls_ms(file: &str) -> [f64; 3] {
     let filter = "ip.dst == 198.18.128.1 && tcp.len > 0 && frame.interface_id == 1";
     let rows = tshark(file, filter, &["frame.time_relative"]);
@@ -89,4 +89,42 @@ fn stalls_and_round_trips_at_handovers_are_those_of_the_simulator() {
     let sums = gaps.map(|gaps| gaps.iter().sum::<f64>());
     assert!((sums[0] / sums[1] - 1.0).abs() < 0.1, "stalls of {sums:?} ms");
     assert!((rtt[0] / rtt[1] - 1.0).abs() < 0.1, "round trips of {rtt:?} ms");
+}
+
+/// A pair of stations 30 m apart, whose packets change their path every second.
+const PAIR: &str = r#"
+[run]
+warmup = "0 s"
+duration = "7 s"
+
+[sidelink]
+selection = "scripted"
+switch_at = ["1 s", "2 s", "3 s", "4 s", "5 s"]
+enb_distance_m = 300.0
+distance_m = 30.0
+
+[tcp]
+window_scale = true
+
+[[station]]
+direction = "none"
+"#;
+
+#[test]
+fn curl_gets_every_byte_over_mode_switches() {
+    for keys in [&["sidelink.fate=drop"][..], &["sidelink.fate=forward", "sidelink.rlc=am"]] {
+        let Some(host) = EmulationHost::new(&["curl", "python3"]) else { return };
+        host.dir.write("file", random_bytes(5_000_000));
+        let _server = host.serve_files();
+        let script = "curl -sSf --limit-rate 1M -o got http://$PACELINE_HOST:8000/file";
+        let set: Vec<&str> = keys.iter().flat_map(|key| ["--set", *key]).collect();
+        let output = host.emulate(PAIR, &[&set[..], &["--out", "out", "--", "sh", "-c", script]].concat());
+        assert_good(&output);
+        host.dir.assert_same("file", "got");
+        let switches = summary(&host, "out")["runs"][0]["switches"].as_array().cloned().unwrap_or_default();
+        let dropped: u64 = switches.iter().filter_map(|switch| switch["dropped_packets"].as_u64()).sum();
+        println!("{keys:?}: {} changes, {dropped} packets dropped", switches.len());
+        assert!(switches.len() >= 8, "both flows change in every second of the transfer");
+        assert_eq!(dropped == 0, keys.len() == 2);
+    }
 }

@@ -56,14 +56,18 @@ fn load(text: &str) -> Result<Scenario, String> {
 }
 
 /// Scenarios that together have every table.
-const TABLES: [&str; 6] = [
+const TABLES: [&str; 7] = [
     "[deployment]\n[[station]]\n",
     "[link.fixed]\n[[station]]\n",
     "[link.trace]\ndownlink = \"generated:driving\"\n[[station]]\n",
     "[link.hspa]\n[[station]]\n",
     "[link.lte_early]\n[[station]]\n",
     "[sidelink]\nmovement = \"waypoints\"\nwaypoints = [{ x_m = 1.0, y_m = 2.0 }]\n[[station]]\n",
+    "[deployment]\n[handover]\n[[station]]\npath = [{ x_m = 1.0, y_m = 2.0 }]\n",
 ];
+
+/// A deployment with handovers.
+const DRIVE: &str = "[deployment]\nserved_sites = 7\n[handover]\n[[station]]\nPATH\n";
 
 #[test]
 fn every_key_of_a_scenario_has_an_entry() {
@@ -76,7 +80,7 @@ fn every_key_of_a_scenario_has_an_entry() {
     let resolved = TABLES.iter().map(|text| load(text).unwrap().to_toml());
     for text in resolved.chain(written) {
         for key in keys(&text) {
-            let tables = ["station", "sidelink.waypoints"];
+            let tables = ["station", "station.path", "sidelink.waypoints"];
             assert!(known.contains(&key) || tables.contains(&key.as_str()), "{key} has no entry");
         }
     }
@@ -143,6 +147,10 @@ fn the_loader_accepts_every_entry() {
             path if path.starts_with("core.hops.") => format!("{HOP}[[station]]\n"),
             path if path.starts_with("link.codel.") => {
                 format!("[link]\nqueue_discipline = \"codel\"\n[link.codel]\n{}", TABLES[1])
+            }
+            path if path.starts_with("handover.") => DRIVE.replace("PATH\n", ""),
+            path if path == "station.path_returns" || path.starts_with("station.path.") => {
+                DRIVE.replace("PATH", "path = [{ x_m = 1.0, y_m = 2.0 }]")
             }
             path if path.starts_with("sidelink.") && !path.starts_with("sidelink.waypoints.") => {
                 "[sidelink]\n[[station]]\n".to_owned()

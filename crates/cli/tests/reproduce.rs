@@ -132,3 +132,22 @@ fn bad_arguments_are_refused() {
         assert_eq!(dir.paths(), before, "{args:?} wrote something");
     }
 }
+
+#[test]
+fn rows_of_the_router_compare_policed_with_unpoliced_runs() {
+    let dir = TestDir::new();
+    let short = ["--quick", "--seeds", "1", "--set", "run.duration=600 ms", "--set", "run.warmup=200 ms"];
+    let table = dir.paceline_ok(&[&["reproduce", "router", "--out", "out"][..], &short].concat());
+    assert!(table.starts_with("router, published beside ours: 1 seed"), "{table}");
+    assert_eq!(table.lines().filter(|line| line.contains("make police-router")).count(), 1, "{table}");
+    let json = dir.json("out/summary.json");
+    let rows = json["rows"].as_array().unwrap();
+    let ids: Vec<&str> = rows.iter().map(|row| row["id"].as_str().unwrap()).collect();
+    assert_eq!(ids, ["5a-rate", "5a-retransmissions", "5a-growth", "5b", "5b-safe", "5c", "5d", "5e"]);
+    for value in rows.iter().flat_map(|row| row["values"].as_array().unwrap()) {
+        assert!(value["ours"].is_number(), "{value}");
+    }
+    dir.paceline_ok(&["report", "out"]);
+    let page = dir.read("out/report.html");
+    assert!(page.contains("ACKs dropped, %") && page.contains("<svg") && !page.contains("NaN"));
+}

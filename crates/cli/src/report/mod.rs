@@ -35,7 +35,7 @@ pub fn page(folder: &Path) -> Outcome<String> {
             Ok(rows.page(&swept.about(), &(rows.pictures() + &swept.body(folder))))
         }
         (Some(summary), None)
-            if ["calibration", "tdd-pacing"]
+            if ["calibration", "router", "tdd-pacing"]
                 .iter()
                 .any(|name| summary.contains(&format!("\"reproduces\": \"{name}\""))) =>
         {

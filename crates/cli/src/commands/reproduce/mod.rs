@@ -8,6 +8,7 @@ mod d2d;
 mod options;
 mod outcome;
 mod pacing_pictures;
+mod router;
 mod tdd_pacing;
 
 use crate::failure::Outcome;
@@ -30,6 +31,8 @@ enum Experiment {
     Calibration(calibration::Options),
     /// TCP over direct links with mode switches (IEEE VTC Spring 2016): round trips, windows, throughputs
     D2d(Options),
+    /// ACK rate control in front of a router (2010): rates, collapse, the router's load, shares of sessions
+    Router(Options),
     /// Pacing in TDD cells (IEEE CCNC 2024): its statements, ours, and maps over buffer and round-trip time
     TddPacing(tdd_pacing::PacingOptions),
 }
@@ -40,6 +43,7 @@ pub fn run(args: &Args) -> Outcome {
         Experiment::Accelerator(options) => accelerator::run(options),
         Experiment::Calibration(options) => calibration::run(options),
         Experiment::D2d(options) => d2d::run(options),
+        Experiment::Router(options) => router::run(options),
         Experiment::TddPacing(options) => tdd_pacing::run(options),
     }
 }

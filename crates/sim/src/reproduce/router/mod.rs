@@ -1,5 +1,5 @@
-//! ACK rate control in front of a router: L. Pavilanskas, A. Statkus, "TCP acknowledgment mechanism's influence
-//! on router performance" (Elektronika ir Elektrotechnika 7(103), 2010).
+//! ACK rate control in front of a router: L. Pavilanskas, A. Statkus, "TCP acknowledgment mechanism's
+//! influence on router performance" (Elektronika ir Elektrotechnika 7(103), 2010).
 //!
 //! `parts` has the path and the settings of the runs, `rows` sets their figures beside the published ones.
 

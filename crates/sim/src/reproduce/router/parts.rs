@@ -28,8 +28,8 @@ pub struct Part {
     pub scenario: String,
 }
 
-/// Time in us for which the router forwards a packet, so that it has a published load without the policer. The
-/// paper gives loads and no times; the reduction is independent of it, as the load is linear in packets.
+/// Time in us for which the router forwards a packet, so that it has a published load without the policer.
+/// The paper gives loads and no times; the reduction is independent of it, as the load is linear in packets.
 fn service_us(load: u32) -> f64 {
     f64::from(load) / 100.0 * 1e6 / PACKETS_PER_S
 }
@@ -41,9 +41,9 @@ fn cir(mbps: u32, drop: u32) -> f64 {
     (acks_per_s * f64::from(100 - drop) / 100.0 * ACK_BYTES * 8.0).round()
 }
 
-/// The shaper of the source, and the line behind the router with the policer. The queue of the shaper is chosen:
-/// 5 ms at 100 Mb/s, and 0.5 s at 1 Mb/s. A burst is one second of the bucket's rate at most, since the
-/// published transfers took minutes and these take seconds.
+/// The shaper of the source, and the line behind the router with the policer. The queue of the shaper is
+/// chosen: 5 ms at 100 Mb/s, and 0.5 s at 1 Mb/s. A burst is one second of the bucket's rate at most, since
+/// the published transfers took minutes and these take seconds.
 fn scenario(mbps: u32, time: &str, service_us: f64, police: &str, sessions: usize) -> String {
     let stations = "[[station]]\n".repeat(sessions);
     format!(

@@ -113,10 +113,18 @@ impl Experiment<'_> {
         if mode == "safe" {
             let quantity = "data rate over that without drops, mode safe at the same buckets";
             let row = judged("5b-safe", quantity, "", values, |r| r >= UNCHANGED);
-            return Row { why: String::from("safe keeps the ACKs without which a sender would wait"), ..row };
+            return Row { why: self.dropped("safe-"), ..row };
         }
         let quantity = "data rate over that without drops, above 85%";
         judged("5b", quantity, "the rate collapses", values, |r| r < COLLAPSE)
+    }
+    /// ACKs that the policers of these parts dropped, in words.
+    fn dropped(&self, parts: &str) -> String {
+        let runs = self.parts.iter().filter(|(name, _)| name.starts_with(parts)).flat_map(|(_, runs)| *runs);
+        let policers: Vec<_> = runs.flat_map(|run| &run.policers).collect();
+        let acks: u64 = policers.iter().map(|policer| policer.acks).sum();
+        let dropped: u64 = policers.iter().map(|policer| policer.dropped).sum();
+        format!("{dropped} of {acks} ACKs dropped")
     }
     fn loads(&self) -> Row {
         let values = LOADS.iter().zip(REDUCTION).map(|(at, published)| {

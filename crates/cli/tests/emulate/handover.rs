@@ -62,6 +62,12 @@ fn stalls_ms(file: &str) -> [f64; 3] {
     })
 }
 
+/// The middle value, the upper one of two.
+fn median(mut values: Vec<f64>) -> f64 {
+    values.sort_by(f64::total_cmp);
+    values[values.len() / 2]
+}
+
 #[test]
 fn stalls_and_round_trips_at_handovers_are_those_of_the_simulator() {
     let Some(host) = EmulationHost::new(&["curl", "python3", "tshark"]) else { return };
@@ -72,23 +78,32 @@ fn stalls_and_round_trips_at_handovers_are_those_of_the_simulator() {
         .replace("fading = \"eva\"", "fading = \"none\"")
         .replace("rlc = \"am\"", "rlc = \"am\"\ndownlink_buffer = \"150 kB\"")
         .replace("warmup = \"0 s\"", "warmup = \"0 s\"\nduration = \"7 s\"");
-    let output =
-        host.emulate(&scenario, &["--tcp", "cubic", "--pcap", "--out", "real", "--", "sh", "-c", script]);
-    assert_report(&output);
     host.dir.write("model.toml", scenario.replace("direction = \"none\"", "direction = \"download\""));
     host.dir.paceline_ok(&["run", "model.toml", "--pcap", "--out", "model"]);
-    let gaps = ["real/emulated.pcapng", "model/seed-1.pcapng"]
-        .map(|file| stalls_ms(&host.dir.join(file).display().to_string()));
-    let rtt = ["real", "model"]
-        .map(|folder| summary(&host, folder)["runs"][0]["stations"][0]["rtt_mean_ms"].as_f64().unwrap());
-    println!("stalls in ms: emulated {:?}, simulated {:?}; round trips {rtt:?} ms", gaps[0], gaps[1]);
-    if !was_on_time(&output.stderr) {
-        println!("the emulation was late: not compared");
+    let figures = |folder: &str, capture: &str| {
+        let rtt = summary(&host, folder)["runs"][0]["stations"][0]["rtt_mean_ms"].as_f64().unwrap();
+        (stalls_ms(&host.dir.join(&format!("{folder}/{capture}")).display().to_string()), rtt)
+    };
+    let model = figures("model", "seed-1.pcapng");
+    // The window of the kernel's TCP differs from run to run, and with it the queue at a handover.
+    let (mut stalls, mut rtts) = (Vec::new(), Vec::new());
+    for run in ["real-0", "real-1", "real-2"] {
+        let args = ["--tcp", "cubic", "--pcap", "--out", run, "--", "sh", "-c", script];
+        let output = host.emulate(&scenario, &args);
+        assert_report(&output);
+        let real = figures(run, "emulated.pcapng");
+        let late = if was_on_time(&output.stderr) { "" } else { ", late: not compared" };
+        println!("stalls and mean round trip in ms: emulated {real:?}, simulated {model:?}{late}");
+        if late.is_empty() {
+            stalls.extend(real.0.iter().zip(model.0).map(|(real, model)| real / model));
+            rtts.push(real.1 / model.1);
+        }
+    }
+    if rtts.is_empty() {
         return;
     }
-    let sums = gaps.map(|gaps| gaps.iter().sum::<f64>());
-    assert!((sums[0] / sums[1] - 1.0).abs() < 0.1, "stalls of {sums:?} ms");
-    assert!((rtt[0] / rtt[1] - 1.0).abs() < 0.1, "round trips of {rtt:?} ms");
+    let ratios = [median(stalls), median(rtts)];
+    assert!(ratios.iter().all(|ratio| (ratio - 1.0).abs() < 0.1), "emulated over simulated: {ratios:?}");
 }
 
 /// A pair of stations 30 m apart, whose packets change their path every second.

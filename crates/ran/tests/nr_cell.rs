@@ -5,8 +5,8 @@ mod common;
 use common::*;
 use paceline_net::{Bytes, DropReason, DropTail, Duration, Instant, Node, Output, SlotPattern, Stream};
 use paceline_ran::nr::carrier::{FrequencyRange, resource_blocks};
-use paceline_ran::nr::latency::{self, Preparation};
 use paceline_ran::nr::mcs::McsTable;
+use paceline_ran::nr::timing::latency::{self, Preparation};
 use paceline_ran::rlc_nr as nr_rlc;
 use paceline_ran::{
     AmConfig, CORE, Cell, CellConfig, ConfiguredGrant, Duplex, NrConfig, Numerology, Rat, RlcConfig, Slot,

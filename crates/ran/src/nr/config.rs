@@ -3,7 +3,7 @@
 
 use super::mcs::McsTable;
 use super::overhead::{DmrsType, dmrs_re};
-use super::processing::Capability;
+use super::timing::processing::Capability;
 use super::timing::{SlotTiming, TimingError};
 use crate::duplex::Duplex;
 use crate::pdcp::PdcpSn;

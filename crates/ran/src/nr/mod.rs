@@ -5,7 +5,7 @@
 //! both an MCS ([`mcs`]), and with PRBs and symbols, less the [`overhead`], a transport block size ([`tbs`]);
 //! the receiver decodes it with the probability of [`block_errors`]. [`bsr`] has the buffer sizes of buffer
 //! status reports, [`peak_rate`] the rate that a carrier advertises. [`timing`] has the distances between
-//! messages in the slots of a pattern, as [`processing`] times allow, and [`latency`] the one-way latency of
+//! messages in the slots of a pattern, the processing times that they allow for, and the one-way latency of
 //! an idle cell.
 
 pub mod block_errors;
@@ -13,11 +13,9 @@ pub mod bsr;
 pub mod carrier;
 pub mod config;
 pub mod cqi;
-pub mod latency;
 pub mod mcs;
 pub mod overhead;
 pub mod peak_rate;
-pub mod processing;
 pub mod rank;
 pub mod tbs;
 pub mod timing;

@@ -1,11 +1,11 @@
-//! One-way latencies of an idle cell (`paceline_ran::nr::latency`) and HARQ round trips.
+//! One-way latencies of an idle cell (`paceline_ran::nr::timing::latency`) and HARQ round trips.
 //!
 //! A packet of NR waits N2/2 before its slot and N1/2 for its decoding, as in TR 37.910; in LTE the delay
 //! after the subframe is `cell.decode_delay`. A scheduling request has one occasion in every
 //! `cell.sr_period`.
 
 use crate::scenario::{self, CellPlan};
-use paceline_ran::nr::latency::{self, Latency, Preparation};
+use paceline_ran::nr::timing::latency::{self, Latency, Preparation};
 use paceline_ran::{Rat, SlotClock};
 use serde::Serialize;
 

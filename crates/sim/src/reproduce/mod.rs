@@ -72,6 +72,19 @@ impl Estimate {
 }
 
 impl Row {
+    /// A row without a verdict, picture or explanation.
+    pub(crate) fn of(id: &'static str, quantity: &str, published: &'static str, values: Vec<Value>) -> Self {
+        Self {
+            id,
+            quantity: quantity.to_owned(),
+            published,
+            axis: None,
+            values,
+            holds: false,
+            holds_in_ci95: false,
+            why: String::new(),
+        }
+    }
     /// Whether the published statement holds for our means, and in the whole of the confidence intervals;
     /// none if nothing was published.
     pub fn verdict(&self) -> Option<(bool, bool)> {

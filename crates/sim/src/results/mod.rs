@@ -7,13 +7,9 @@
 //! connections cover the whole run. [`tables`] writes CSV.
 
 mod group;
-mod handover;
-mod handover_table;
 mod kernel;
 mod limits;
-mod paths;
-mod queue;
-mod router;
+mod network;
 mod run;
 mod run_group;
 mod service;
@@ -24,12 +20,12 @@ mod totals;
 mod uplink;
 
 pub use group::{GroupMeans, GroupResult};
-pub use handover::HandoverResult;
 pub use kernel::{KernelConnection, KernelEnd};
 pub use limits::{LimitShares, RadioDelays, Side, SideResult, StationSenders};
-pub use paths::{PathResult, SwitchResult};
-pub use queue::QueueResult;
-pub use router::{PolicerResult, RouterResult};
+pub use network::handover::HandoverResult;
+pub use network::paths::{PathResult, SwitchResult};
+pub use network::queue::QueueResult;
+pub use network::router::{PolicerResult, RouterResult};
 pub(crate) use run::Record;
 pub use run::{FlowResult, PlaceResult, RunResult, Sample, StationResult};
 pub use run_group::{GroupFigures, RunGroup};

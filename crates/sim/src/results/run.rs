@@ -1,11 +1,11 @@
 //! Figures of one run.
 
-use super::handover::HandoverResult;
 use super::kernel::KernelConnection;
 use super::limits::{ConnectionSenders, LimitShares, RadioDelays, SenderSums, StationSenders, path_uses};
-use super::paths::{self, PathResult, SwitchResult};
-use super::queue::QueueResult;
-use super::router::{PolicerResult, RouterResult};
+use super::network::handover::HandoverResult;
+use super::network::paths::{self, PathResult, SwitchResult};
+use super::network::queue::QueueResult;
+use super::network::router::{PolicerResult, RouterResult};
 use super::run_group::RunGroup;
 use super::service;
 use super::statistics::{mbps, number_or_nan, ratio};

@@ -1,7 +1,7 @@
 //! Figures of all runs of a scenario.
 
 use super::group::GroupResult;
-use super::handover_table;
+use super::network::handover_table;
 use super::run::{FlowResult, RunResult};
 use super::statistics::mean_and_half;
 use super::tables;

@@ -1,9 +1,9 @@
 //! CSV tables of a results folder. A row is a flat struct: its field names are the columns.
 
 use super::kernel::KernelConnection;
-use super::paths::{PathResult, SwitchResult};
-use super::queue::QueueResult;
-use super::router::{PolicerResult, RouterResult};
+use super::network::paths::{PathResult, SwitchResult};
+use super::network::queue::QueueResult;
+use super::network::router::{PolicerResult, RouterResult};
 use super::run::{FlowResult, RunResult, Sample, StationResult};
 use serde::{Serialize, Serializer};
 

@@ -26,18 +26,6 @@ fn rtt(run: &RunResult) -> f64 {
 fn goodput(run: &RunResult) -> f64 {
     run.totals.goodput_mbps
 }
-fn row(id: &'static str, quantity: &str, published: &'static str, values: Vec<Value>) -> Row {
-    Row {
-        id,
-        quantity: quantity.to_owned(),
-        published,
-        axis: None,
-        values,
-        holds: false,
-        holds_in_ci95: false,
-        why: String::new(),
-    }
-}
 
 impl Experiment<'_> {
     /// All rows.
@@ -76,7 +64,7 @@ impl Experiment<'_> {
         let why = String::from("one datagram and its answer, from the recorded messages");
         let published = "0, 5, 9, 11, 15 and 30 ms on the direct link";
         let base =
-            row("4-timeline", "messages of a packet and its answer, DM/DM", published, values.to_vec());
+            Row::of("4-timeline", "messages of a packet and its answer, DM/DM", published, values.to_vec());
         Row { holds, holds_in_ci95: holds, why, ..base }
     }
 
@@ -96,7 +84,12 @@ impl Experiment<'_> {
             p95[1].unwrap_or(f64::NAN)
         );
         let holds_in_ci95 = holds && ours.iter().all(|ours| ours.interval_meets(about));
-        Row { holds, holds_in_ci95, why, ..row("4a", "RTT, 8 KB, IM/IM", "about 42 ms, fluctuating", values) }
+        Row {
+            holds,
+            holds_in_ci95,
+            why,
+            ..Row::of("4a", "RTT, 8 KB, IM/IM", "about 42 ms, fluctuating", values)
+        }
     }
 
     fn direct(&self) -> Row {
@@ -107,7 +100,7 @@ impl Experiment<'_> {
         let holds = ours.iter().all(|ours| ours.mean_meets(exact));
         let holds_in_ci95 = ours.iter().all(|ours| ours.interval_meets(exact));
         let why = String::from("every ACK clocks out its segment 30 ms after the last one");
-        Row { holds, holds_in_ci95, why, ..row("4b", "RTT, 8 KB, DM/DM", "30 ms, steady", values) }
+        Row { holds, holds_in_ci95, why, ..Row::of("4b", "RTT, 8 KB, DM/DM", "30 ms, steady", values) }
     }
 
     fn windows(&self) -> Row {
@@ -134,7 +127,7 @@ impl Experiment<'_> {
         let holds = grows && falls && overtakes;
         let published = "RTT grows by queueing with DM; it falls past a window where data are on IM, which \
                          beats DM at high rates";
-        let base = row("4c", "RTT over the receive window", published, values);
+        let base = Row::of("4c", "RTT over the receive window", published, values);
         Row { axis: Some("receive window, KiB"), holds, holds_in_ci95: holds, why, ..base }
     }
 
@@ -170,7 +163,7 @@ impl Experiment<'_> {
         let holds_in_ci95 = met == traces.len() && met > 0;
         let why = format!("the statement holds on {met} of {} traces", traces.len());
         let quantity = format!("{tcp} around a change of path, 128 KB");
-        Row { holds, holds_in_ci95, why, ..row(id, &quantity, published, values) }
+        Row { holds, holds_in_ci95, why, ..Row::of(id, &quantity, published, values) }
     }
     fn at_switches(&self) -> Vec<Row> {
         vec![
@@ -232,14 +225,14 @@ impl Experiment<'_> {
         );
         let statement =
             "SACK Reno and CUBIC clearly best; Reno, Westwood, Westwood+ about equal; NewReno lowest";
-        let base = row("4i", "throughput in the dynamic setting", statement, values);
+        let base = Row::of("4i", "throughput in the dynamic setting", statement, values);
         Row { holds: ordered(false), holds_in_ci95: ordered(true), why, ..base }
     }
     fn forwarded(&self) -> Row {
         let values =
             TCPS.iter().map(|tcp| Value::new(tcp.name, "Mb/s", None, self.dynamic("forward", tcp.name)));
         let why = String::from("the same with fate = forward and rlc = am: no packet is lost at a change");
-        Row { why, ..row("forward", "throughput, dynamic, packets forwarded", "", values.collect()) }
+        Row { why, ..Row::of("forward", "throughput, dynamic, packets forwarded", "", values.collect()) }
     }
     fn modern(&self) -> Row {
         let today = TCPS.iter().filter(|tcp| !tcp.published);
@@ -256,6 +249,6 @@ impl Experiment<'_> {
         }
         let why =
             String::from("Linux of today: CUBIC with RACK-TLP and PRR, and BBRv3, with 536 B and 128 KiB");
-        Row { why, ..row("modern", "today's TCP at changes that drop", "", values) }
+        Row { why, ..Row::of("modern", "today's TCP at changes that drop", "", values) }
     }
 }

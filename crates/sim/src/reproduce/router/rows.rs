@@ -149,7 +149,12 @@ impl Experiment<'_> {
             why.join(", ")
         );
         let quantity = "router's load, lower by, 80% of ACKs dropped";
-        Row { why, ..row("5c", quantity, "30% lower at 25% load, 32% at 60%", values, holds, holds_in_ci95) }
+        Row {
+            holds,
+            holds_in_ci95,
+            why,
+            ..Row::of("5c", quantity, "30% lower at 25% load, 32% at 60%", values)
+        }
     }
     fn both_filtered(&self) -> Row {
         let mut values = Vec::new();
@@ -167,15 +172,9 @@ impl Experiment<'_> {
             mean(self.equality("two-unfiltered"))
         );
         let verdict = equal[0];
-        let row = row(
-            "5d",
-            "two sessions, both filtered at 80%",
-            "44 and 49 of 93 Mb/s: nearly equal",
-            values,
-            verdict.mean_meets(|r| r >= NEARLY_EQUAL),
-            verdict.interval_meets(|r| r >= NEARLY_EQUAL),
-        );
-        Row { why, ..row }
+        let published = "44 and 49 of 93 Mb/s: nearly equal";
+        let row = Row::of("5d", "two sessions, both filtered at 80%", published, values);
+        with_equality(Row { why, ..row }, verdict)
     }
     fn one_filtered(&self) -> Row {
         let part = "two-one-filtered";
@@ -184,21 +183,23 @@ impl Experiment<'_> {
         });
         let equal = self.equality(part);
         let why = format!("slower over faster {:.2}", mean(equal));
-        let row = row(
-            "5e",
-            "two sessions, one filtered at 80%",
-            "nearly equal, slightly unfair",
-            values.collect(),
-            equal.mean_meets(|r| r >= NEARLY_EQUAL),
-            equal.interval_meets(|r| r >= NEARLY_EQUAL),
-        );
-        Row { why, ..row }
+        let published = "nearly equal, slightly unfair";
+        let row = Row::of("5e", "two sessions, one filtered at 80%", published, values.collect());
+        with_equality(Row { why, ..row }, equal)
     }
     fn equality(&self, part: &str) -> Estimate {
         self.of(part, |run| slower_first(run)[0] / slower_first(run)[1])
     }
 }
 
+/// The row with its verdict: whether the slower rate over the faster one is near 1.
+fn with_equality(row: Row, ratio: Estimate) -> Row {
+    Row {
+        holds: ratio.mean_meets(|r| r >= NEARLY_EQUAL),
+        holds_in_ci95: ratio.interval_meets(|r| r >= NEARLY_EQUAL),
+        ..row
+    }
+}
 fn mean(estimate: Estimate) -> f64 {
     estimate.mean.unwrap_or(f64::NAN)
 }
@@ -221,25 +222,5 @@ fn judged(
         count => format!("not at {count} of {} points: {}", values.len(), not.join("; ")),
     };
     let axis = Some("ACKs dropped, %");
-    Row { why, axis, ..row(id, quantity, published, values, holds, in_ci95) }
-}
-
-fn row(
-    id: &'static str,
-    quantity: &str,
-    published: &'static str,
-    values: Vec<Value>,
-    holds: bool,
-    holds_in_ci95: bool,
-) -> Row {
-    Row {
-        id,
-        quantity: quantity.to_owned(),
-        published,
-        axis: None,
-        values,
-        holds,
-        holds_in_ci95,
-        why: String::new(),
-    }
+    Row { why, axis, holds, holds_in_ci95: in_ci95, ..Row::of(id, quantity, published, values) }
 }

@@ -10,7 +10,7 @@ use paceline_ran::lte::prach;
 use paceline_ran::lte::tdd::{AckMode, Distances};
 use paceline_ran::nr::carrier::{self, FrequencyRange};
 use paceline_ran::nr::mcs::McsTable;
-use paceline_ran::nr::processing::Capability;
+use paceline_ran::nr::timing::processing::Capability;
 use paceline_ran::nr::timing::{SlotTiming, TimingError};
 use paceline_ran::{
     ConfiguredGrant, Duplex, NrConfig, Numerology, PdcpSn, Rat, SlotClock, SlotSpan, resource_blocks,

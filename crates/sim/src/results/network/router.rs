@@ -1,6 +1,6 @@
 //! Figures of routers (`service_time`) and ACK policers (`police`) in one run.
 
-use super::statistics::ratio;
+use super::super::statistics::ratio;
 use crate::core_network::{PolicerReading, RouterReading};
 use paceline_net::Duration;
 use paceline_pep::ack_policer::Reason;
@@ -29,7 +29,7 @@ pub struct RouterResult {
 }
 
 impl RouterResult {
-    pub(super) fn new(reading: &RouterReading, span: Duration) -> Self {
+    pub(in crate::results) fn new(reading: &RouterReading, span: Duration) -> Self {
         let packets: u64 = reading.forwarded.iter().sum();
         let busy_ns = packets * reading.service_time.as_nanos();
         Self {
@@ -62,7 +62,7 @@ pub struct PolicerResult {
 }
 
 impl PolicerResult {
-    pub(super) fn new(reading: &PolicerReading) -> Self {
+    pub(in crate::results) fn new(reading: &PolicerReading) -> Self {
         let stats = &reading.stats;
         let kept = Reason::ALL.into_iter().map(|reason| (reason.name().to_owned(), stats.kept(reason)));
         Self {

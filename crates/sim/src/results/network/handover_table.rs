@@ -1,8 +1,8 @@
 //! The table `handovers.csv`.
 
+use super::super::run::RunResult;
+use super::super::tables::{Decimals, text};
 use super::handover::HandoverResult;
-use super::run::RunResult;
-use super::tables::{Decimals, text};
 use serde::Serialize;
 
 /// A row of `handovers.csv`.
@@ -48,6 +48,6 @@ impl<'a> HandoverRow<'a> {
 }
 
 /// Text of `handovers.csv`.
-pub(super) fn handovers(runs: &[RunResult]) -> String {
+pub(in crate::results) fn handovers(runs: &[RunResult]) -> String {
     text(runs.iter().flat_map(|run| run.handovers.iter().map(|own| HandoverRow::new(run.seed, own))))
 }

@@ -1,6 +1,6 @@
 //! Figures of managed queues (`queue_discipline`) in one run.
 
-use super::statistics::ratio;
+use super::super::statistics::ratio;
 use crate::managed::ManagedReading;
 use serde::{Deserialize, Serialize};
 
@@ -33,7 +33,7 @@ pub struct QueueResult {
 }
 
 impl QueueResult {
-    pub(super) fn new(reading: &ManagedReading) -> Self {
+    pub(in crate::results) fn new(reading: &ManagedReading) -> Self {
         let counters = &reading.counters;
         let [p50, p95, p99] = reading.percentiles_us.map(|us| us as f64 / 1000.0);
         Self {

@@ -6,8 +6,8 @@
 //! occasion, the gNB's decision, the grant, the PUSCH; if that one carries the buffer status report alone, a
 //! second grant. Left out: retransmissions, several transport blocks, delays of core network and hosts.
 
+use super::SlotTiming;
 use super::processing::Capability;
-use super::timing::SlotTiming;
 
 /// Mean and maximum of a latency in milliseconds.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -90,7 +90,7 @@ mod tests {
     #[test]
     fn every_row_of_the_latency_model_holds() {
         let mut count = 0;
-        for line in include_str!("../../data/nr_latency_model.csv").lines().skip(4) {
+        for line in include_str!("../../../data/nr_latency_model.csv").lines().skip(4) {
             let fields: Vec<&str> = line.split(',').collect();
             let [_, min_k1, min_k2, sr_ms, gnb] = [2, 3, 4, 5, 6].map(|i| fields[i].parse::<f64>().unwrap());
             let expected: Vec<f64> = fields[7..].iter().map(|field| field.parse().unwrap()).collect();

@@ -54,7 +54,7 @@ fn path(path: PathKind) -> String {
 }
 
 /// Shares and changes of the paths.
-pub(super) fn results(reading: &PathReading) -> (Vec<PathResult>, Vec<SwitchResult>) {
+pub(in crate::results) fn results(reading: &PathReading) -> (Vec<PathResult>, Vec<SwitchResult>) {
     let carried = reading.carried.iter().map(|(station, way, kind, carried)| PathResult {
         station: *station,
         direction: direction(*way),

@@ -7,7 +7,10 @@
 //! asynchronous in both directions: the gNB needs `gnb` whole slots between a reception and the slot of its
 //! decision. PUCCH and PUSCH use slots of uplink symbols alone; left out are those of special slots.
 
-use super::processing::Capability;
+pub mod latency;
+pub mod processing;
+
+use self::processing::Capability;
 use crate::duplex::Duplex;
 use crate::lte::tdd::Distances as Distances36213;
 use crate::slot::{Numerology, SlotSpan};
@@ -363,5 +366,4 @@ impl fmt::Display for TimingError {
 impl std::error::Error for TimingError {}
 
 #[cfg(test)]
-#[path = "timing_tests.rs"]
 mod tests;
